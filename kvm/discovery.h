@@ -1,0 +1,61 @@
+#pragma once
+
+// Finds VMs and the host threads that run their vCPUs. Routes, in order: given TIDs, QMP, KVM
+// debugfs, QEMU's thread names, threads with guest time; each vCPU says how it was found and what
+// proves it.
+
+#include <sys/types.h>
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "kvm/vm.h"
+
+namespace vcpulse::kvm {
+
+// Reads /proc and /sys below `root` ("/" for this machine), so that tests lay out a small tree.
+// Stateless between calls; any thread. Every error message is one line that names what was asked
+// for and says what to do.
+class Discovery {
+ public:
+  explicit Discovery(std::string root = "/");
+
+  // Every VMM on this host, ascending by PID, those without KVM (TCG) included. Processes that
+  // vanish meanwhile are left out.
+  std::vector<Vm> FindAll() const;
+
+  // The VM of this VMM process. Errors: NotFound (no such process), FailedPrecondition (no VMM, or
+  // a QEMU that runs TCG).
+  absl::StatusOr<Vm> FindByPid(pid_t pid) const;
+
+  // The VM with this name or UUID. Errors: NotFound (names those that there are),
+  // FailedPrecondition (TCG), InvalidArgument (several match: names their PIDs).
+  absl::StatusOr<Vm> FindByName(const std::string& name) const;
+
+  // A VM given by the TIDs of its vCPU threads, indexed in the order given. They must be threads of
+  // one process which holds kvm-vcpu descriptors. Errors: NotFound, InvalidArgument (threads of two
+  // processes, a TID twice), FailedPrecondition (no KVM).
+  absl::StatusOr<Vm> FindByTids(std::span<const pid_t> tids) const;
+
+  // The VM behind a QMP socket: `address` is `unix:PATH` or `tcp:HOST:PORT` (a bare path counts as
+  // unix). Connects, asks, closes. Errors: InvalidArgument (address), Unavailable (refused, no such
+  // socket, the greeting did not come within `timeout`: another client may hold it), DataLoss (not
+  // QMP), FailedPrecondition (TCG), NotFound (the process is not visible here).
+  absl::StatusOr<Vm> FindByQmp(const std::string& address, absl::Duration timeout) const;
+
+  // VMs that `ancestor` started: its descendants by parent PID.
+  std::vector<Vm> FindDescendants(pid_t ancestor) const;
+
+  // The same VM as it is now: cheap (reads the task list) where no thread came or went. Errors:
+  // NotFound where the process has ended or its PID was reused. vCPU threads keep their index.
+  absl::StatusOr<Vm> Rescan(const Vm& vm) const;
+
+ private:
+  std::string root_;
+};
+
+}  // namespace vcpulse::kvm

@@ -1,0 +1,145 @@
+#include "kvm/host.h"
+
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <ctime>
+#include <filesystem>
+#include <string_view>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
+#include "kvm/counter_group.h"
+#include "kvm/proc_tree.h"
+#include "kvm/text.h"
+
+#if defined(__x86_64__)
+#include <x86intrin.h>
+#endif
+
+namespace vcpulse::kvm {
+namespace {
+
+std::string ReadLine(const std::string& path) {
+  const std::optional<std::string> text = ReadSmallFile(path);
+  return text ? std::string(absl::StripAsciiWhitespace(*text)) : "";
+}
+
+// The value of the first line "KEY : VALUE" of /proc/cpuinfo.
+std::string CpuinfoField(const std::string& cpuinfo, const std::string& key) {
+  for (const absl::string_view line : absl::StrSplit(cpuinfo, '\n')) {
+    const std::vector<absl::string_view> parts = absl::StrSplit(line, absl::MaxSplits(':', 1));
+    if (parts.size() == 2 && absl::StripAsciiWhitespace(parts[0]) == ToAbsl(key)) {
+      return std::string(absl::StripAsciiWhitespace(parts[1]));
+    }
+  }
+  return "";
+}
+
+std::string CpuModel(const std::string& root) {
+  const std::string cpuinfo = ReadSmallFile(root + "/proc/cpuinfo").value_or("");
+  const std::string name = CpuinfoField(cpuinfo, "model name");
+  if (!name.empty()) return name;
+  const std::string implementer = CpuinfoField(cpuinfo, "CPU implementer");
+  if (implementer.empty()) return "";
+  return absl::StrCat("implementer ", implementer, " part ", CpuinfoField(cpuinfo, "CPU part"));
+}
+
+int64_t RawClock_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC_RAW, &now);
+  return now.tv_sec * 1'000'000'000 + now.tv_nsec;
+}
+
+void BurnCpu(int64_t span_ns) {
+  const int64_t end_ns = RawClock_ns() + span_ns;
+  volatile uint64_t sink = 0;
+  while (RawClock_ns() < end_ns) {
+    for (int i = 0; i < 1000; ++i) sink = sink + 1;
+  }
+}
+
+}  // namespace
+
+HostFacts ReadHostFacts(const std::string& root) {
+  HostFacts facts;
+  utsname name{};
+  if (uname(&name) == 0) {
+    facts.host_name = name.nodename;
+    facts.kernel_release = name.release;
+    facts.machine = name.machine;
+  }
+  facts.boot_id = ReadLine(root + "/proc/sys/kernel/random/boot_id");
+  facts.cpu_model = CpuModel(root);
+  facts.online_cpus = static_cast<uint32_t>(std::max(0L, sysconf(_SC_NPROCESSORS_ONLN)));
+  return facts;
+}
+
+std::optional<int> PerfEventParanoid(const std::string& root) {
+  return ParseNumber<int>(ReadLine(root + "/proc/sys/kernel/perf_event_paranoid"));
+}
+
+std::string OwnerOfProcess(const std::string& root, pid_t pid) {
+  struct stat info{};
+  if (::stat(absl::StrCat(root, "/proc/", pid).c_str(), &info) != 0) return "";
+  return absl::StrCat("uid ", info.st_uid);
+}
+
+std::optional<double> CpufreqMaxHz(const std::string& root) {
+  std::optional<double> highest;
+  std::error_code error;
+  const std::filesystem::path folder = root + "/sys/devices/system/cpu/cpufreq";
+  for (const auto& policy : std::filesystem::directory_iterator(folder, error)) {
+    const auto khz = ParseNumber<uint64_t>(ReadLine(policy.path() / "cpuinfo_max_freq"));
+    if (khz) highest = std::max(highest.value_or(0), static_cast<double>(*khz) * 1e3);
+  }
+  return highest;
+}
+
+std::optional<double> MeasureTscHz(absl::Duration span) {
+#if defined(__x86_64__)
+  const int64_t start_ns = RawClock_ns();
+  const uint64_t start = __rdtsc();
+  absl::SleepFor(span);
+  const int64_t end_ns = RawClock_ns();
+  const uint64_t end = __rdtsc();
+  if (end <= start || end_ns <= start_ns) return std::nullopt;
+  return static_cast<double>(end - start) * 1e9 / static_cast<double>(end_ns - start_ns);
+#else
+  static_cast<void>(span);
+  return std::nullopt;
+#endif
+}
+
+OrErrno<double> ProbeCycleHz(PerfEvents& perf) {
+  perf_event_attr attr = AttrOf(EventsOf(EventSet::kCycles).front(), /*leader=*/true);
+  attr.exclude_host = 0;
+  attr.exclude_kernel = 1;  // an ordinary user may count that of himself
+  attr.exclude_hv = 1;
+  OrErrno<Fd> fd = perf.Open(attr, /*tid=*/0, /*group_fd=*/-1);
+  if (!fd.ok()) return {.error = fd.error};
+  const OrErrno<uint64_t> id = perf.Id(fd.value.get());
+  if (!id.ok()) return {.error = id.error};
+  if (const int error = perf.EnableGroup(fd.value.get()); error != 0) return {.error = error};
+  BurnCpu(5'000'000);
+
+  std::array<uint64_t, kGroupWords> words;
+  const OrErrno<size_t> got = perf.Read(fd.value.get(), words);
+  if (!got.ok()) return {.error = got.error};
+  const std::optional<GroupValues> values =
+      ParseGroupRead(std::span(words).first(got.value), std::span(&id.value, 1));
+  if (!values || values->time_running_ns == 0 || values->counts[0] == 0) {
+    return {.error = ENODATA};
+  }
+  return {.value = static_cast<double>(values->counts[0]) * 1e9 /
+                   static_cast<double>(values->time_running_ns)};
+}
+
+}  // namespace vcpulse::kvm

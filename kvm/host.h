@@ -1,0 +1,45 @@
+#pragma once
+
+// What this host is, for the session record and for advice.
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/time/time.h"
+#include "kvm/perf_events.h"
+
+namespace vcpulse::kvm {
+
+struct HostFacts {
+  std::string host_name;
+  std::string boot_id;         // /proc/sys/kernel/random/boot_id
+  std::string kernel_release;  // uname -r
+  std::string machine;         // uname -m
+  std::string cpu_model;       // x86: "model name"; arm64: implementer and part
+  uint32_t online_cpus = 0;
+};
+
+// What could not be read is left empty. `root` as in Discovery.
+HostFacts ReadHostFacts(const std::string& root);
+
+// kernel.perf_event_paranoid, or nothing where it cannot be read.
+std::optional<int> PerfEventParanoid(const std::string& root);
+
+// The user who owns process `pid`, as "uid 1000"; empty where unknown.
+std::string OwnerOfProcess(const std::string& root, pid_t pid);
+
+// The highest frequency that cpufreq knows for any CPU, Hz.
+std::optional<double> CpufreqMaxHz(const std::string& root);
+
+// The rate of the TSC against CLOCK_MONOTONIC_RAW over `span`, Hz. Nothing but on x86.
+std::optional<double> MeasureTscHz(absl::Duration span);
+
+// Counts cycles of the calling thread through a short busy loop (about 5 ms): proves that the cycle
+// counter counts, and gives the frequency it saw, Hz. Errors: errno of the event; ENODATA where the
+// event opened but did not count.
+OrErrno<double> ProbeCycleHz(PerfEvents& perf);
+
+}  // namespace vcpulse::kvm

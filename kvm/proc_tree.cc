@@ -1,0 +1,175 @@
+#include "kvm/proc_tree.h"
+
+#include <dirent.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+#include <tuple>
+
+#include "absl/strings/str_cat.h"
+#include "kvm/text.h"
+
+namespace vcpulse::kvm {
+namespace {
+
+struct CloseDir {
+  void operator()(DIR* dir) const { ::closedir(dir); }
+};
+using Dir = std::unique_ptr<DIR, CloseDir>;
+
+// Calls `visit(name)` for each entry until it returns false. False where `dir` is null.
+template <typename Visit>
+bool ForEachEntry(DIR* dir, Visit visit) {
+  if (dir == nullptr) return false;
+  while (const dirent* entry = ::readdir(dir)) {
+    const std::string_view name = entry->d_name;
+    if (name == "." || name == "..") continue;
+    if (!visit(entry->d_name)) break;
+  }
+  return true;
+}
+
+std::vector<pid_t> NumericEntries(const std::string& path) {
+  std::vector<pid_t> numbers;
+  const Dir dir(::opendir(path.c_str()));
+  ForEachEntry(dir.get(), [&numbers](const char* name) {
+    const auto number = ParseNumber<pid_t>(name);
+    if (number && *number > 0) numbers.push_back(*number);
+    return true;
+  });
+  std::ranges::sort(numbers);
+  return numbers;
+}
+
+// Calls `visit(link)` for each descriptor that KVM made until it returns false. False where the
+// links may not be read.
+template <typename Visit>
+bool ForEachKvmLink(const std::string& path, Visit visit) {
+  bool readable = true;
+  const Dir dir(::opendir(path.c_str()));
+  const bool opened = ForEachEntry(dir.get(), [&](const char* name) {
+    char text[64];
+    const ssize_t size = ::readlinkat(::dirfd(dir.get()), name, text, sizeof(text));
+    if (size < 0) {
+      // The folder may be readable (CAP_DAC_READ_SEARCH) where its links are not.
+      readable = errno != EACCES && errno != EPERM;
+      return readable;
+    }
+    const auto link = ParseKvmLink({text, static_cast<size_t>(size)});
+    return !link || visit(*link);
+  });
+  return opened && readable;
+}
+
+std::string WithoutNewline(std::optional<std::string> text) {
+  if (!text) return "";
+  if (text->ends_with('\n')) text->pop_back();
+  return *std::move(text);
+}
+
+}  // namespace
+
+ProcTree::ProcTree(const std::string& root)
+    : proc_(absl::StrCat(root, root.ends_with('/') ? "" : "/", "proc/")),
+      debugfs_(absl::StrCat(root, root.ends_with('/') ? "" : "/", "sys/kernel/debug/kvm/")) {}
+
+std::vector<pid_t> ProcTree::Processes() const { return NumericEntries(proc_); }
+
+std::vector<pid_t> ProcTree::ThreadIds(pid_t pid) const {
+  return NumericEntries(absl::StrCat(proc_, pid, "/task"));
+}
+
+std::vector<Thread> ProcTree::Threads(pid_t pid) const {
+  std::vector<Thread> threads;
+  for (const pid_t tid : ThreadIds(pid)) {
+    const auto text = ReadSmallFile(absl::StrCat(proc_, pid, "/task/", tid, "/stat"));
+    if (!text) continue;
+    const auto stat = ParseTaskStat(*text);
+    const auto name = ParseStatComm(*text);
+    if (!stat || !name || stat->Exited()) continue;
+    threads.push_back({tid, std::string(*name), *stat});
+  }
+  return threads;
+}
+
+std::optional<TaskStat> ProcTree::ProcessStat(pid_t pid) const {
+  const auto text = ReadSmallFile(absl::StrCat(proc_, pid, "/stat"));
+  return text ? ParseTaskStat(*text) : std::nullopt;
+}
+
+std::string ProcTree::ProcessName(pid_t pid) const {
+  return WithoutNewline(ReadSmallFile(absl::StrCat(proc_, pid, "/comm")));
+}
+
+std::vector<std::string> ProcTree::CommandLine(pid_t pid) const {
+  const auto text = ReadSmallFile(absl::StrCat(proc_, pid, "/cmdline"));
+  return text ? ParseCmdline(*text) : std::vector<std::string>();
+}
+
+std::optional<pid_t> ProcTree::ThreadGroup(pid_t tid) const {
+  const auto status = ReadSmallFile(absl::StrCat(proc_, tid, "/status"));
+  return status ? ParseStatusPid(*status, "Tgid") : std::nullopt;
+}
+
+std::optional<pid_t> ProcTree::InnermostTid(pid_t pid, pid_t tid) const {
+  const auto status = ReadSmallFile(absl::StrCat(proc_, pid, "/task/", tid, "/status"));
+  if (!status) return std::nullopt;
+  const std::vector<pid_t> ids = ParseNsPids(*status);
+  return ids.empty() ? tid : ids.back();
+}
+
+KvmDescriptors ProcTree::Descriptors(pid_t pid) const {
+  KvmDescriptors found;
+  found.readable = ForEachKvmLink(absl::StrCat(proc_, pid, "/fd"), [&found](const KvmLink& link) {
+    if (link.kind == KvmLink::Kind::kVm) {
+      ++found.vms;
+    } else {
+      ++found.vcpus;
+      if (link.vcpu_id) found.vcpu_ids.push_back(*link.vcpu_id);
+    }
+    return true;
+  });
+  if (!found.readable) return {};
+  std::ranges::sort(found.vcpu_ids);
+  return found;
+}
+
+std::optional<bool> ProcTree::HoldsVm(pid_t pid) const {
+  bool holds = false;
+  const bool readable =
+      ForEachKvmLink(absl::StrCat(proc_, pid, "/fd"), [&holds](const KvmLink& link) {
+        holds = holds || link.kind == KvmLink::Kind::kVm;
+        return !holds;
+      });
+  return holds || readable ? std::optional(holds) : std::nullopt;
+}
+
+std::vector<DebugfsVcpu> ProcTree::DebugfsVcpus(pid_t pid) const {
+  constexpr std::string_view kVcpu = "vcpu";
+  std::vector<DebugfsVcpu> vcpus;
+  const Dir vms(::opendir(debugfs_.c_str()));
+  ForEachEntry(vms.get(), [&](const char* vm_name) {
+    const auto vm = ParseDebugfsVmDir(vm_name);
+    if (!vm || vm->pid != pid) return true;
+    const std::string path = absl::StrCat(debugfs_, vm_name);
+    const Dir entries(::opendir(path.c_str()));
+    ForEachEntry(entries.get(), [&](const char* name) {
+      const std::string_view text = name;
+      if (!text.starts_with(kVcpu)) return true;
+      const auto id = ParseNumber<int>(text.substr(kVcpu.size()));
+      if (!id || *id < 0) return true;
+      const auto tid_text = WithoutNewline(ReadSmallFile(absl::StrCat(path, "/", name, "/pid")));
+      const auto tid = ParseNumber<pid_t>(tid_text);
+      if (tid && *tid >= 0) vcpus.push_back({vm->vm_fd, *id, *tid});
+      return true;
+    });
+    return true;
+  });
+  std::ranges::sort(vcpus, {},
+                    [](const DebugfsVcpu& vcpu) { return std::tuple(vcpu.vm_fd, vcpu.vcpu_id); });
+  return vcpus;
+}
+
+}  // namespace vcpulse::kvm

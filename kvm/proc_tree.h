@@ -1,0 +1,70 @@
+#pragma once
+
+// The only place where discovery touches files: what it reads below /proc and KVM's debugfs, as
+// parsed values. What cannot be read is absent: processes come and go while one looks.
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kvm/proc_files.h"
+
+namespace vcpulse::kvm {
+
+// The descriptors of one process that KVM made.
+struct KvmDescriptors {
+  bool readable = false;      // false where /proc/PID/fd may not be looked into
+  int vms = 0;                // kvm-vm
+  int vcpus = 0;              // kvm-vcpu
+  std::vector<int> vcpu_ids;  // ascending; fewer than `vcpus` where the kernel prints no id
+};
+
+// One vCPU in KVM's debugfs.
+struct DebugfsVcpu {
+  int vm_fd = 0;
+  int vcpu_id = 0;
+  pid_t tid = 0;  // 0 until the vCPU first ran; stays when its thread is gone
+
+  bool operator==(const DebugfsVcpu&) const = default;
+};
+
+// One thread of a process.
+struct Thread {
+  pid_t tid = 0;
+  std::string name;  // comm
+  TaskStat stat;
+
+  bool operator==(const Thread&) const = default;
+};
+
+// Reads below `root` ("/" for this machine). Stateless; any thread.
+class ProcTree {
+ public:
+  explicit ProcTree(const std::string& root);
+
+  std::vector<pid_t> Processes() const;                  // ascending
+  std::vector<pid_t> ThreadIds(pid_t pid) const;         // ascending
+  std::vector<Thread> Threads(pid_t pid) const;          // those that have not exited, by TID
+  std::optional<TaskStat> ProcessStat(pid_t pid) const;  // of any thread's TID too
+  std::string ProcessName(pid_t pid) const;              // comm; "" where it cannot be read
+  std::vector<std::string> CommandLine(pid_t pid) const;
+  std::optional<pid_t> ThreadGroup(pid_t tid) const;              // the process of any thread
+  std::optional<pid_t> InnermostTid(pid_t pid, pid_t tid) const;  // in the thread's own namespace
+  KvmDescriptors Descriptors(pid_t pid) const;
+
+  // Whether the process holds a kvm-vm descriptor; nothing where that may not be looked at. Stops
+  // at the first one, so that a scan of the whole host stays cheap.
+  std::optional<bool> HoldsVm(pid_t pid) const;
+
+  // The vCPUs of one VMM in KVM's debugfs, by VM descriptor and vcpu id. Empty where debugfs is not
+  // mounted, not readable, or has no such files (other architectures than x86).
+  std::vector<DebugfsVcpu> DebugfsVcpus(pid_t pid) const;
+
+ private:
+  std::string proc_;     // ROOT/proc/
+  std::string debugfs_;  // ROOT/sys/kernel/debug/kvm/
+};
+
+}  // namespace vcpulse::kvm

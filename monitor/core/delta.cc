@@ -1,0 +1,44 @@
+#include "monitor/core/delta.h"
+
+namespace vcpulse::core {
+namespace {
+
+uint64_t Progress(uint64_t earlier, uint64_t later) {
+  return later > earlier ? later - earlier : 0;
+}
+
+int64_t Middle(const VcpuSample& sample) {
+  return sample.read_begin_ns + (sample.read_end_ns - sample.read_begin_ns) / 2;
+}
+
+}  // namespace
+
+int64_t Interval(const VcpuSample& earlier, const VcpuSample& later) {
+  return Middle(later) - Middle(earlier);
+}
+
+VcpuDelta Subtract(const VcpuSample& earlier, const VcpuSample& later) {
+  VcpuDelta delta;
+  delta.interval_ns = Interval(earlier, later);
+  delta.time_enabled_ns = Progress(earlier.time_enabled_ns, later.time_enabled_ns);
+  delta.time_running_ns = Progress(earlier.time_running_ns, later.time_running_ns);
+  for (size_t i = 0; i < kMaxEvents; ++i) {
+    delta.counts[i] = Progress(earlier.counts[i], later.counts[i]);
+  }
+  if (earlier.has_scheduler_times && later.has_scheduler_times) {
+    delta.run_ns = Progress(earlier.run_ns, later.run_ns);
+    delta.run_delay_ns = Progress(earlier.run_delay_ns, later.run_delay_ns);
+  }
+  delta.state = later.state;
+  return delta;
+}
+
+std::optional<double> ScaledCount(const VcpuDelta& delta, size_t slot) {
+  if (delta.time_running_ns == 0) return std::nullopt;
+  const auto count = static_cast<double>(delta.counts.at(slot));
+  if (delta.time_running_ns >= delta.time_enabled_ns) return count;
+  return count * static_cast<double>(delta.time_enabled_ns) /
+         static_cast<double>(delta.time_running_ns);
+}
+
+}  // namespace vcpulse::core

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "monitor/core/classify.h"
+#include "monitor/core/residency.h"
+#include "monitor/core/sample.h"
+#include "monitor/core/verdict_window.h"
+
+namespace vcpulse::core {
+
+// Turns the samples of one epoch, in order, into verdicts. The same samples give the same verdicts,
+// live and offline. Memory is taken by the constructor; one thread.
+class EpochClassifier {
+ public:
+  // `interval_ns` is the nominal tick of the session.
+  EpochClassifier(size_t vcpus, const EventSlots& slots, const IpcBandsThresholds& thresholds,
+                  int64_t interval_ns);
+
+  // One verdict per vCPU into `verdicts` (as many as the sample has vCPUs). Band::kNone while a
+  // vCPU's window is not full. `residency` belongs to the session and learns from every delta.
+  void Classify(const Sample& sample, ResidencyEstimator& residency, std::span<Verdict> verdicts);
+
+ private:
+  struct VcpuHistory {
+    VerdictWindow window;
+    Band band = Band::kNone;
+  };
+
+  EventSlots slots_;
+  IpcBandsThresholds thresholds_;
+  std::vector<VcpuHistory> vcpus_;
+};
+
+}  // namespace vcpulse::core

@@ -1,0 +1,52 @@
+#pragma once
+
+// monitor/core is the pure part of vcpulse: sample -> delta -> verdict. Values in, values out: it
+// does no I/O, reads no clock, allocates only where a header says so, and links neither Asio,
+// OpenSSL nor protobuf.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace vcpulse::core {
+
+// Counters of one group at most: what `full` and a CPU's PAUSE event need, and one to spare.
+inline constexpr size_t kMaxEvents = 8;
+
+// State of a vCPU thread (field 3 of /proc/PID/task/TID/stat), read only where it is needed.
+enum class ThreadState : uint8_t {
+  kNotRead = 0,
+  kBlocked = 1,   // S, D or I
+  kRunnable = 2,  // R
+  kStopped = 3,   // T or t
+  kExited = 4,    // Z, X, or the thread is gone
+};
+
+// The raw cumulative values of one vCPU at one tick. Slots of `counts` follow the epoch's list of
+// events; slots beyond it are unused and zero.
+struct VcpuSample {
+  int64_t read_begin_ns = 0;     // CLOCK_MONOTONIC; the group was read between begin and end
+  int64_t read_end_ns = 0;
+  uint64_t time_enabled_ns = 0;  // of the group: the thread was on a CPU, guest or host mode
+  uint64_t time_running_ns = 0;  // thereof with the group on the PMU
+  std::array<uint64_t, kMaxEvents> counts{};
+  uint64_t run_ns = 0;           // schedstat; valid where has_scheduler_times
+  uint64_t run_delay_ns = 0;
+  bool has_scheduler_times = false;
+  ThreadState state = ThreadState::kNotRead;
+
+  bool operator==(const VcpuSample&) const = default;
+};
+
+// All vCPUs of one VM at one tick: all of them or no sample at all.
+struct Sample {
+  uint64_t tick = 0;        // number of the tick in the stream
+  int64_t deadline_ns = 0;  // CLOCK_MONOTONIC, when the tick was due
+  int64_t wake_ns = 0;      // when the sampling thread woke for it
+  std::vector<VcpuSample> vcpus;  // in the order of the epoch's vCPU set
+
+  bool operator==(const Sample&) const = default;
+};
+
+}  // namespace vcpulse::core

@@ -1,0 +1,86 @@
+#include "monitor/recorder/output_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace vcpulse::recorder {
+namespace {
+
+absl::Status WriteError(const std::string& name, int error) {
+  return absl::ErrnoToStatus(
+      error, absl::StrCat("cannot write ", name, ": ", std::generic_category().message(error),
+                          error == ENOSPC ? "; free some space or choose another -o" : ""));
+}
+
+bool IsOtherThanRegular(const std::string& path) {
+  struct stat info{};
+  return ::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode);
+}
+
+}  // namespace
+
+OutputFile::OutputFile(std::string path, std::string temporary, kvm::Fd fd)
+    : name_(path == "-" ? "standard output" : path),
+      path_(std::move(path)),
+      temporary_(std::move(temporary)),
+      fd_(std::move(fd)) {}
+
+absl::StatusOr<std::unique_ptr<OutputFile>> OutputFile::Create(const std::string& path) {
+  std::string temporary;
+  kvm::Fd fd;
+  if (path == "-") {
+    fd = kvm::Fd(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0));
+  } else if (IsOtherThanRegular(path)) {
+    fd = kvm::Fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  } else {
+    temporary = absl::StrCat(path, ".", getpid(), ".new");
+    fd = kvm::Fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+  }
+  if (!fd.valid()) return WriteError(path, errno);
+  return std::unique_ptr<OutputFile>(new OutputFile(path, temporary, std::move(fd)));
+}
+
+OutputFile::~OutputFile() {
+  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+}
+
+absl::Status OutputFile::Append(std::span<const uint8_t> bytes) {
+  size_t written = 0;
+  while (written < bytes.size()) {
+    const ssize_t got = ::write(fd_.get(), bytes.data() + written, bytes.size() - written);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) {
+      const int error = got < 0 ? errno : ENOSPC;
+      // A torn chunk would only cost the reader a search. Fails harmlessly on a pipe.
+      if (ftruncate(fd_.get(), static_cast<off_t>(bytes_)) == 0) {
+        lseek(fd_.get(), static_cast<off_t>(bytes_), SEEK_SET);
+      }
+      return WriteError(name_, error);
+    }
+    written += static_cast<size_t>(got);
+  }
+  bytes_ += bytes.size();
+  return temporary_.empty() ? absl::OkStatus() : TakeItsPlace();
+}
+
+absl::Status OutputFile::TakeItsPlace() {
+  // Exchanged first, so that the name is never without a file.
+  if (::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, path_.c_str(), RENAME_EXCHANGE) == 0) {
+    const std::string old = path_ + ".old";
+    if (::rename(temporary_.c_str(), old.c_str()) != 0) return WriteError(old, errno);
+  } else if (::rename(temporary_.c_str(), path_.c_str()) != 0) {
+    return WriteError(path_, errno);
+  }
+  temporary_.clear();
+  return absl::OkStatus();
+}
+
+}  // namespace vcpulse::recorder

@@ -1,0 +1,290 @@
+#include "monitor/recorder/recording.h"
+
+#include <algorithm>
+#include <cerrno>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "kvm/event_sets.h"
+#include "monitor/core/event_slots.h"
+#include "monitor/recorder/session_record.h"
+
+namespace vcpulse::recorder {
+namespace {
+
+// Memory for this much of samples stands between the tick and a writer that stalls.
+constexpr absl::Duration kBufferedTime = absl::Seconds(2);
+constexpr int64_t kFewestBuffers = 16;
+constexpr int64_t kMostBuffers = 2048;
+
+// A group that was enabled for this long in so many samples and never ran will not run.
+constexpr int kNeverRanSamples = 3;
+constexpr uint64_t kNeverRanEnabled_ns = 20'000'000;
+
+size_t BuffersFor(absl::Duration interval) {
+  return static_cast<size_t>(std::clamp(absl::FDivDuration(kBufferedTime, interval) + 1.0,
+                                        static_cast<double>(kFewestBuffers),
+                                        static_cast<double>(kMostBuffers)));
+}
+
+std::string Label(const kvm::Vm& vm) { return absl::StrCat(vm.name, " (PID ", vm.pid, ")"); }
+
+// What changed between two vCPU sets of a VM, for people.
+std::string DescribeChange(const kvm::Vm& before, const kvm::Vm& after) {
+  std::string text;
+  const auto add = [&text](const char* what, const kvm::Vcpu& vcpu) {
+    absl::StrAppend(&text, text.empty() ? "" : ", ", what, " vCPU ", vcpu.index, " (TID ",
+                    vcpu.tid, ")");
+  };
+  const auto missing_from = [](const kvm::Vm& vm, const kvm::Vcpu& vcpu) {
+    return std::ranges::none_of(vm.vcpus, [&](const kvm::Vcpu& other) {
+      return other.tid == vcpu.tid && other.start_time_ticks == vcpu.start_time_ticks;
+    });
+  };
+  for (const kvm::Vcpu& vcpu : before.vcpus) {
+    if (missing_from(after, vcpu)) add("lost", vcpu);
+  }
+  for (const kvm::Vcpu& vcpu : after.vcpus) {
+    if (missing_from(before, vcpu)) add("found", vcpu);
+  }
+  return text;
+}
+
+bool SameThreads(const kvm::Vm& a, const kvm::Vm& b) {
+  return std::ranges::equal(a.vcpus, b.vcpus, [](const kvm::Vcpu& x, const kvm::Vcpu& y) {
+    return x.index == y.index && x.tid == y.tid && x.start_time_ticks == y.start_time_ticks;
+  });
+}
+
+}  // namespace
+
+InstanceKey KeyOf(const kvm::Vm& vm) {
+  return {.pid = vm.pid, .start_time_ticks = vm.start_time_ticks};
+}
+
+Recording::Recording(const Options& options, kvm::PerfEvents& perf,
+                     timeline::RecordWriter& writer)
+    : options_(options),
+      perf_(perf),
+      writer_(writer),
+      sampler_({.now_ns = options.now_ns, .state_below = options.thresholds.halted_leave}),
+      residency_(options.residency) {}
+
+absl::Status Recording::Track(const kvm::Vm& vm) {
+  const InstanceKey key = KeyOf(vm);
+  const auto known = vms_.find(key);
+  if (known != vms_.end()) {
+    RecordedVm& recorded = known->second;
+    if (SameThreads(recorded.vm, vm)) return absl::OkStatus();
+    AddLifeCycle(recorded.number, v1::LifeCycle::KIND_VCPUS_CHANGED,
+                 DescribeChange(recorded.vm, vm), vm);
+    recorded.vm = vm;
+    RetireCurrent(recorded);
+    return BeginEpoch(key, recorded);
+  }
+  if (epochs_.size() >= sampler::kMaxEpochs) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("more than ", sampler::kMaxEpochs, " VMs at once: ", Label(vm), " is left out"));
+  }
+  RecordedVm recorded{.number = next_vm_, .vm = vm, .set = options_.open.set};
+  if (absl::Status status = BeginEpoch(key, recorded); !status.ok()) return status;
+  ++next_vm_;
+  vms_.emplace(key, std::move(recorded));
+  return absl::OkStatus();
+}
+
+absl::Status Recording::BeginEpoch(const InstanceKey& key, RecordedVm& recorded) {
+  kvm::OpenOptions open = options_.open;
+  open.set = recorded.set;
+  absl::StatusOr<kvm::OpenedGroups> opened =
+      kvm::OpenGroups(perf_, options_.root, recorded.vm, open);
+  if (!opened.ok()) return opened.status();
+  for (const kvm::AbsentEvent& event : recorded.given_up) opened->absent.push_back(event);
+
+  const uint32_t number = recorded.epochs + 1;
+  absl::StatusOr<std::unique_ptr<sampler::Epoch>> epoch = sampler::Epoch::Start(
+      recorded.number, number, options_.root, recorded.vm.pid, std::move(opened->groups),
+      opened->vcpus, BuffersFor(options_.interval));
+  if (!epoch.ok()) return epoch.status();
+
+  if (number == 1) {
+    AddLifeCycle(recorded.number, v1::LifeCycle::KIND_VM_FOUND,
+                 absl::StrCat(opened->vcpus.size(), " vCPUs"), recorded.vm);
+  }
+  if (!opened->degraded_reason.empty() && number == 1) {
+    notices_.push_back(absl::StrCat("VM ", Label(recorded.vm),
+                                    ": no hardware counters (degraded): ",
+                                    opened->degraded_reason));
+  }
+  v1::TimelineRecord record;
+  const int64_t now_ns = options_.now_ns();
+  *record.mutable_vcpu_set() =
+      MakeVcpuSet(recorded.number, number, now_ns, recorded.vm, *opened);
+  writer_.Add(std::move(record), now_ns);
+
+  std::vector<std::string_view> names;
+  for (const kvm::Event& event : opened->events) names.push_back(event.name);
+  LiveEpoch live{.epoch = std::move(*epoch),
+                 .key = key,
+                 .vcpu_indexes = {},
+                 .classifier = core::EpochClassifier(
+                     opened->vcpus.size(), core::FindSlots(names), options_.thresholds,
+                     absl::ToInt64Nanoseconds(options_.interval)),
+                 .verdicts = std::vector<core::Verdict>(opened->vcpus.size()),
+                 .set = opened->set};
+  for (const kvm::Vcpu& vcpu : opened->vcpus) {
+    live.vcpu_indexes.push_back(static_cast<uint32_t>(vcpu.index));
+  }
+  recorded.epochs = number;
+  recorded.current = live.epoch.get();
+  if (!sampler_.Add(recorded.current)) {
+    recorded.current = nullptr;
+    return absl::ResourceExhaustedError("the sampler's command queue is full");
+  }
+  epochs_.emplace(live.epoch.get(), std::move(live));
+  return absl::OkStatus();
+}
+
+void Recording::RetireCurrent(RecordedVm& recorded) {
+  // The command queue holds two commands for every epoch there can be.
+  if (recorded.current != nullptr) sampler_.Retire(recorded.current);
+  recorded.current = nullptr;
+}
+
+void Recording::Ended(const InstanceKey& key, const std::string& detail) {
+  const auto known = vms_.find(key);
+  if (known == vms_.end()) return;
+  RetireCurrent(known->second);
+  AddLifeCycle(known->second.number, v1::LifeCycle::KIND_VM_ENDED, detail, known->second.vm);
+  vms_.erase(known);
+}
+
+void Recording::Skipped(const kvm::Vm& vm, const std::string& why) {
+  if (!skipped_.emplace(KeyOf(vm), why).second) return;
+  AddLifeCycle(0, v1::LifeCycle::KIND_VM_SKIPPED, why, vm);
+  notices_.push_back(absl::StrCat("VM ", Label(vm), " is not recorded: ", why));
+}
+
+void Recording::RetireAll() {
+  for (auto& [key, recorded] : vms_) RetireCurrent(recorded);
+}
+
+void Recording::Drain() {
+  sampler::Handover handover;
+  while (sampler_.Take(handover)) {
+    switch (handover.kind) {
+      case sampler::Handover::Kind::kSample:
+        TakeSample(epochs_.at(handover.epoch), handover);
+        break;
+      case sampler::Handover::Kind::kReadFailed:
+        AddGap(handover, v1::Gap::REASON_READ_FAILED);
+        handover.epoch->Recycle(handover.sample);
+        if (handover.error == ESRCH) suspects_.push_back(epochs_.at(handover.epoch).key);
+        break;
+      case sampler::Handover::Kind::kQueueFull:
+        AddGap(handover, v1::Gap::REASON_QUEUE_FULL);
+        break;
+      case sampler::Handover::Kind::kTickMissed:
+        AddGap(handover, v1::Gap::REASON_TICK_MISSED);
+        break;
+      case sampler::Handover::Kind::kRetired:
+        writer_.EndEpoch(handover.epoch->vm, handover.epoch->number);
+        epochs_.erase(handover.epoch);
+        break;
+    }
+  }
+}
+
+void Recording::TakeSample(LiveEpoch& live, const sampler::Handover& handover) {
+  const core::Sample& sample = *handover.sample;
+  live.classifier.Classify(sample, residency_, live.verdicts);
+  writer_.AddTick(live.epoch->vm, live.epoch->number, sample, live.verdicts);
+  ++progress_.samples;
+  progress_.vcpu_samples += sample.vcpus.size();
+  if (handover.last) suspects_.push_back(live.key);
+  WatchNeverRunning(live, sample);
+  live.epoch->Recycle(handover.sample);
+}
+
+void Recording::WatchNeverRunning(LiveEpoch& live, const core::Sample& sample) {
+  const bool never_ran = std::ranges::any_of(sample.vcpus, [](const core::VcpuSample& vcpu) {
+    return vcpu.time_enabled_ns >= kNeverRanEnabled_ns && vcpu.time_running_ns == 0;
+  });
+  live.never_ran = never_ran ? live.never_ran + 1 : 0;
+  if (live.never_ran != kNeverRanSamples) return;
+  const auto known = vms_.find(live.key);
+  if (known == vms_.end() || known->second.current != live.epoch.get()) return;
+  StepDown(live.key, known->second, live.set);
+}
+
+void Recording::StepDown(const InstanceKey& key, RecordedVm& recorded, kvm::EventSet from) {
+  const std::optional<kvm::EventSet> smaller = kvm::NextSmaller(from);
+  if (!smaller) return;
+  const std::string detail = absl::StrCat(
+      "event set ", std::string(kvm::ToString(from)),
+      " opened but never ran (too few free counters: NMI watchdog, a guest's own vPMU or another "
+      "profiler); stepped down to ",
+      std::string(kvm::ToString(*smaller)));
+  for (const kvm::Event& event : kvm::EventsOf(from).subspan(kvm::EventsOf(*smaller).size())) {
+    recorded.given_up.push_back({std::string(event.name), 0, "the group with it never ran"});
+  }
+  recorded.set = *smaller;
+  AddLifeCycle(recorded.number, v1::LifeCycle::KIND_SET_REDUCED, detail, recorded.vm);
+  notices_.push_back(absl::StrCat("VM ", Label(recorded.vm), ": ", detail));
+  RetireCurrent(recorded);
+  if (absl::Status status = BeginEpoch(key, recorded); !status.ok()) {
+    notices_.push_back(std::string(status.message()));
+  }
+}
+
+void Recording::AddGap(const sampler::Handover& handover, v1::Gap::Reason reason) {
+  v1::TimelineRecord record;
+  v1::Gap& gap = *record.mutable_gap();
+  gap.set_reason(reason);
+  gap.set_first_tick(handover.ticks.first);
+  gap.set_last_tick(handover.ticks.last);
+  gap.set_mono_ns(handover.mono_ns);
+  if (handover.epoch != nullptr) {
+    gap.set_vm(handover.epoch->vm);
+    gap.set_epoch(handover.epoch->number);
+  }
+  if (reason == v1::Gap::REASON_READ_FAILED) {
+    gap.set_vcpu_index(epochs_.at(handover.epoch).vcpu_indexes.at(handover.vcpu));
+    gap.set_error(handover.error);
+  }
+  writer_.Add(std::move(record), handover.mono_ns);
+  ++progress_.gaps;
+}
+
+void Recording::AddLifeCycle(uint32_t vm_number, v1::LifeCycle::Kind kind,
+                             const std::string& detail, const kvm::Vm& vm) {
+  v1::TimelineRecord record;
+  v1::LifeCycle& life_cycle = *record.mutable_life_cycle();
+  life_cycle.set_vm(vm_number);
+  const int64_t now_ns = options_.now_ns();
+  life_cycle.set_mono_ns(now_ns);
+  life_cycle.set_kind(kind);
+  life_cycle.set_detail(detail);
+  *life_cycle.mutable_instance() = MakeVmInstance(vm);
+  writer_.Add(std::move(record), now_ns);
+}
+
+std::vector<kvm::Vm> Recording::vms() const {
+  std::vector<kvm::Vm> all;
+  for (const auto& [key, recorded] : vms_) all.push_back(recorded.vm);
+  return all;
+}
+
+Progress Recording::progress() const {
+  Progress progress = progress_;
+  for (const auto& [key, recorded] : vms_) {
+    const auto live = epochs_.find(recorded.current);
+    if (live == epochs_.end()) continue;
+    for (const core::Verdict& verdict : live->second.verdicts) {
+      ++progress.bands[static_cast<size_t>(verdict.band)];
+    }
+  }
+  return progress;
+}
+
+}  // namespace vcpulse::recorder

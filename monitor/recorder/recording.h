@@ -1,0 +1,136 @@
+#pragma once
+
+// monitor/recorder is one run: it gives VMs to the sampler epoch by epoch, and makes records of what
+// comes back. It decides nothing about which VMs there are and when it ends: that is its caller's.
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "kvm/group_opener.h"
+#include "kvm/perf_events.h"
+#include "kvm/vm.h"
+#include "monitor/core/classify.h"
+#include "monitor/core/epoch_classifier.h"
+#include "monitor/core/residency.h"
+#include "monitor/sampler/sampler.h"
+#include "monitor/timeline/writer.h"
+
+namespace vcpulse::recorder {
+
+// Identity of a VM instance within one boot.
+struct InstanceKey {
+  pid_t pid = 0;
+  uint64_t start_time_ticks = 0;
+
+  auto operator<=>(const InstanceKey&) const = default;
+};
+
+InstanceKey KeyOf(const kvm::Vm& vm);
+
+// What a live view shows.
+struct Progress {
+  uint64_t samples = 0;       // one per VM and tick
+  uint64_t vcpu_samples = 0;
+  uint64_t gaps = 0;          // Gap records
+  std::array<uint64_t, 5> bands{};  // vCPUs by their latest band, indexed by core::Band
+};
+
+// One thread (the control thread), but for what the sampler's header says.
+class Recording {
+ public:
+  struct Options {
+    std::string root = "/";                        // as in kvm::Discovery
+    absl::Duration interval = absl::Milliseconds(100);
+    kvm::OpenOptions open;
+    core::IpcBandsThresholds thresholds;
+    core::ResidencyBasis residency;
+    int64_t (*now_ns)() = nullptr;                 // CLOCK_MONOTONIC, injected
+  };
+
+  // `perf` and `writer` must outlive it.
+  Recording(const Options& options, kvm::PerfEvents& perf, timeline::RecordWriter& writer);
+
+  // Opens the counters of a VM that is not being recorded and begins its first epoch; a VM that is,
+  // but has other vCPU threads now, begins another one; else does nothing. Errors: those of
+  // kvm::OpenGroups (the VM is then not recorded), ResourceExhausted beyond kMaxEpochs VMs.
+  absl::Status Track(const kvm::Vm& vm);
+
+  // The VM has ended: closes its epoch. Does nothing where it is not recorded.
+  void Ended(const InstanceKey& key, const std::string& detail);
+
+  // A VM was found but is not recorded; said once per instance.
+  void Skipped(const kvm::Vm& vm, const std::string& why);
+
+  // Makes records of what the sampler handed over. Called often enough that its memory for samples
+  // (2 s) does not run out.
+  void Drain();
+
+  // Closes every epoch. Ticks must still be taken in (TickThread runs, or TakeCommands is called)
+  // until Drain makes idle() true.
+  void RetireAll();
+  bool idle() const { return epochs_.empty(); }
+
+  // The VMs being recorded.
+  std::vector<kvm::Vm> vms() const;
+  // VMs in which a vCPU thread has exited since the last call: worth a rescan now.
+  std::vector<InstanceKey> TakeSuspects() { return std::exchange(suspects_, {}); }
+  // Lines for people that came up since the last call (a set reduced, a VM degraded).
+  std::vector<std::string> TakeNotices() { return std::exchange(notices_, {}); }
+
+  Progress progress() const;
+  sampler::Sampler& sampler() { return sampler_; }
+
+ private:
+  struct RecordedVm {
+    uint32_t number = 0;
+    uint32_t epochs = 0;
+    kvm::Vm vm;
+    kvm::EventSet set = kvm::EventSet::kFull;  // the largest still to be tried
+    std::vector<kvm::AbsentEvent> given_up;    // by steps down
+    sampler::Epoch* current = nullptr;
+  };
+
+  // An epoch that the sampler has not let go of yet.
+  struct LiveEpoch {
+    std::unique_ptr<sampler::Epoch> epoch;
+    InstanceKey key;
+    std::vector<uint32_t> vcpu_indexes;
+    core::EpochClassifier classifier;
+    std::vector<core::Verdict> verdicts;
+    int never_ran = 0;  // samples so far in which a group had time enabled and none running
+    kvm::EventSet set = kvm::EventSet::kFull;
+  };
+
+  absl::Status BeginEpoch(const InstanceKey& key, RecordedVm& recorded);
+  void RetireCurrent(RecordedVm& recorded);
+  void TakeSample(LiveEpoch& live, const sampler::Handover& handover);
+  // Steps the set down where the counters of this epoch never run.
+  void WatchNeverRunning(LiveEpoch& live, const core::Sample& sample);
+  void StepDown(const InstanceKey& key, RecordedVm& recorded, kvm::EventSet from);
+  void AddGap(const sampler::Handover& handover, v1::Gap::Reason reason);
+  void AddLifeCycle(uint32_t vm_number, v1::LifeCycle::Kind kind, const std::string& detail,
+                    const kvm::Vm& vm);
+
+  Options options_;
+  kvm::PerfEvents& perf_;
+  timeline::RecordWriter& writer_;
+  sampler::Sampler sampler_;
+  core::ResidencyEstimator residency_;
+  std::map<InstanceKey, RecordedVm> vms_;
+  std::map<sampler::Epoch*, LiveEpoch> epochs_;
+  std::map<InstanceKey, std::string> skipped_;
+  uint32_t next_vm_ = 1;
+  std::vector<InstanceKey> suspects_;
+  std::vector<std::string> notices_;
+  Progress progress_;
+};
+
+}  // namespace vcpulse::recorder

@@ -1,0 +1,50 @@
+#pragma once
+
+// Builds the records that describe a recording: Session, VcpuSet, VmInstance, ClockSnapshot.
+
+#include <cstdint>
+#include <string>
+
+#include "kvm/group_opener.h"
+#include "kvm/host.h"
+#include "kvm/perf_events.h"
+#include "kvm/vm.h"
+#include "monitor/core/classify.h"
+#include "monitor/core/residency.h"
+#include "monitor/timeline/chunk_header.h"
+#include "vcpulse/v1/timeline.pb.h"
+
+namespace vcpulse::recorder {
+
+// What residency can be divided by on this host, as found by trying.
+struct ResidencyBasisFound {
+  core::ResidencyBasis basis;
+  v1::ResidencyMethod method = v1::RESIDENCY_METHOD_TIME_ENABLED;
+  std::string no_counters_reason;  // why the cycle counter cannot be used; empty where it can
+};
+
+// Counts on the calling thread for about 10 ms: see kvm::ProbeCycleHz.
+ResidencyBasisFound FindResidencyBasis(kvm::PerfEvents& perf, const std::string& root);
+
+// What the caller knows beside the host's facts.
+struct SessionFacts {
+  timeline::StreamId stream_id{};
+  std::string tool_version;
+  int64_t interval_ns = 0;
+  bool realtime = false;
+  core::IpcBandsThresholds thresholds;
+  ResidencyBasisFound residency;
+};
+
+v1::Session MakeSession(const kvm::HostFacts& host, const SessionFacts& facts);
+
+v1::VmInstance MakeVmInstance(const kvm::Vm& vm);
+
+// The set of one epoch as it was opened.
+v1::VcpuSet MakeVcpuSet(uint32_t vm_number, uint32_t epoch, int64_t mono_ns, const kvm::Vm& vm,
+                        const kvm::OpenedGroups& opened);
+
+// The clocks now.
+v1::ClockSnapshot TakeClockSnapshot();
+
+}  // namespace vcpulse::recorder

@@ -1,0 +1,320 @@
+#include "monitor/report/json_report.h"
+
+#include <array>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "absl/strings/escaping.h"
+#include "absl/time/time.h"
+#include "boost/json.hpp"
+#include "monitor/report/json_text.h"
+#include "monitor/report/labels.h"
+
+namespace vcpulse::report {
+namespace {
+
+namespace json = boost::json;
+
+// Their names in JSON, in the order shown.
+constexpr std::array<std::pair<core::Band, const char*>, 4> kBandNames = {{
+    {core::Band::kHalted, "halted"},
+    {core::Band::kSpinning, "spinning"},
+    {core::Band::kProductive, "productive"},
+    {core::Band::kUnknown, "unknown"},
+}};
+
+double ToSeconds(int64_t ns) { return static_cast<double>(ns) / 1e9; }
+
+template <typename T>
+json::value OrNull(const std::optional<T>& value) {
+  if (!value) return nullptr;
+  return json::value_from(*value);
+}
+
+json::value NameOrNull(std::optional<std::string_view> name) {
+  if (!name) return nullptr;
+  return json::string(name->data(), name->size());
+}
+
+json::value TextOrNull(const std::string& text) {
+  if (text.empty()) return nullptr;
+  return json::string(text);
+}
+
+json::value String(std::string_view text) { return json::string(text.data(), text.size()); }
+
+json::value SecondsOrNull(std::optional<int64_t> ns) {
+  if (!ns) return nullptr;
+  return ToSeconds(*ns);
+}
+
+json::value PositiveOrNull(double value) {
+  if (!(value > 0)) return nullptr;
+  return value;
+}
+
+json::value ErrnoOrNull(int32_t error) {
+  if (error == 0) return nullptr;
+  return error;
+}
+
+json::value WallClock(std::optional<int64_t> realtime_ns) {
+  if (!realtime_ns) return nullptr;
+  return json::string(absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", absl::FromUnixNanos(*realtime_ns),
+                                       absl::UTCTimeZone()));
+}
+
+json::value SessionJson(const Report& report) {
+  if (!report.summary.session()) return nullptr;
+  const v1::Session& session = *report.summary.session();
+  const v1::ClassifierSettings& classifier = session.classifier();
+  const std::optional<v1::Summary>& end = report.summary.end();
+  return json::object{
+      {"stream_id", absl::BytesToHexString(session.stream_id())},
+      {"tool_version", session.tool_version()},
+      {"host_name", session.host_name()},
+      {"boot_id", session.boot_id()},
+      {"kernel_release", session.kernel_release()},
+      {"machine", session.machine()},
+      {"cpu_model", session.cpu_model()},
+      {"online_cpus", session.online_cpus()},
+      {"start", WallClock(report.StartRealtimeNs())},
+      {"start_mono_ns", OrNull(report.Start())},
+      {"duration_s", ToSeconds(report.DurationNs())},
+      {"from_s", SecondsOrNull(report.from_ns)},
+      {"to_s", SecondsOrNull(report.to_ns)},
+      {"interval_ms", static_cast<double>(session.interval_ns()) / 1e6},
+      {"verdict_window_ms", static_cast<double>(session.verdict_window_ns()) / 1e6},
+      {"residency_method", NameOrNull(ResidencyMethodName(session.residency_method()))},
+      {"tsc_hz", PositiveOrNull(session.tsc_hz())},
+      {"max_hz", PositiveOrNull(session.max_hz())},
+      {"max_hz_seen", OrNull(report.summary.residency_basis().max_hz)},
+      {"scheduling", NameOrNull(SchedulingName(session.scheduling()))},
+      {"timer_slack_ns", session.timer_slack_ns()},
+      {"degraded_reason", TextOrNull(session.degraded_reason())},
+      {"classifier", json::object{{"name", classifier.name()},
+                                  {"halted_enter", classifier.halted_enter()},
+                                  {"halted_leave", classifier.halted_leave()},
+                                  {"spinning_below", classifier.spinning_below()},
+                                  {"productive_from", classifier.productive_from()}}},
+      {"end_reason", end ? TextOrNull(end->end_reason()) : json::value(nullptr)},
+  };
+}
+
+json::value IpcJson(const IpcTotals& ipc) {
+  if (ipc.per_tick.count() == 0) return nullptr;
+  return json::object{{"mean", OrNull(ipc.Mean())},
+                      {"p01", OrNull(ipc.per_tick.Quantile(0.01))},
+                      {"p50", OrNull(ipc.per_tick.Quantile(0.50))},
+                      {"p99", OrNull(ipc.per_tick.Quantile(0.99))},
+                      {"ticks", ipc.per_tick.count()}};
+}
+
+json::value QuantilesJson(const Distribution& distribution) {
+  if (distribution.count() == 0) return nullptr;
+  return json::object{{"p50", OrNull(distribution.Quantile(0.50))},
+                      {"p99", OrNull(distribution.Quantile(0.99))},
+                      {"max", OrNull(distribution.Max())}};
+}
+
+// {"between-bands": share, ...}: the rules that were seen, of UNKNOWN alone where asked for.
+json::object RulesJson(const VcpuSummary& vcpu, bool unknown_only) {
+  json::object rules;
+  for (size_t i = 0; i < kRules; ++i) {
+    const auto rule = static_cast<core::Rule>(i);
+    if (vcpu.rule_ns[i] == 0 || (unknown_only && !IsUnknownReason(rule))) continue;
+    const std::string_view name = rule == core::Rule::kNone ? "unspecified" : core::ToString(rule);
+    rules.emplace(json::string_view(name.data(), name.size()), OrNull(vcpu.RuleShare(rule)));
+  }
+  return rules;
+}
+
+// Adds the counts of every event that any epoch of the VM asked for: null where never counted.
+void AddCounts(json::object& out, const VmSummary& vm, const VcpuSummary& vcpu) {
+  json::object raw;
+  json::object scaled;
+  json::object counted_s;
+  for (const std::string& event : EventsAskedFor(vm)) {
+    const EventTotal* total = vcpu.FindEvent(event);
+    raw[event] = total != nullptr ? OrNull(total->Raw()) : json::value(nullptr);
+    scaled[event] = total != nullptr ? OrNull(total->Scaled()) : json::value(nullptr);
+    counted_s[event] = total != nullptr ? ToSeconds(total->interval_ns) : 0.0;
+  }
+  out["counts"] = std::move(raw);
+  out["counts_scaled"] = std::move(scaled);
+  out["estimated"] = vcpu.time_running_ns < vcpu.time_enabled_ns;
+  out["counted_s"] = std::move(counted_s);
+}
+
+json::object VcpuJson(const VmSummary& vm, const VcpuSummary& vcpu) {
+  json::object share;
+  json::object ticks;
+  json::object ipc_by_band;
+  for (const auto& [band, name] : kBandNames) {
+    const auto i = static_cast<size_t>(band);
+    share[name] = OrNull(vcpu.BandShare(band));
+    ticks[name] = vcpu.band_ticks[i];
+    if (band != core::Band::kHalted) ipc_by_band[name] = IpcJson(vcpu.ipc_by_band[i]);
+  }
+  ticks["none"] = vcpu.band_ticks[static_cast<size_t>(core::Band::kNone)];
+
+  json::object out{
+      {"index", vcpu.index},
+      {"kvm_id", OrNull(vcpu.kvm_id)},
+      {"tid", vcpu.tids.empty() ? json::value(nullptr) : json::value(vcpu.tids.back())},
+      {"tids", json::value_from(vcpu.tids)},
+      {"samples", vcpu.samples},
+      {"measured_s", ToSeconds(vcpu.measured_ns)},
+      {"judged_s", ToSeconds(vcpu.JudgedNs())},
+      {"share", std::move(share)},
+      {"unknown_reasons", RulesJson(vcpu, true)},
+      {"rules", RulesJson(vcpu, false)},
+      {"starved_share", OrNull(vcpu.StarvedShare())},
+      {"ipc", IpcJson(vcpu.ipc)},
+      {"ipc_by_band", std::move(ipc_by_band)},
+      {"residency", OrNull(vcpu.Residency())},
+      {"run_share", OrNull(vcpu.RunShare())},
+      {"run_delay_share", OrNull(vcpu.RunDelayShare())},
+      {"running_share", OrNull(vcpu.RunningShare())},
+  };
+  AddCounts(out, vm, vcpu);
+  out["ticks"] = std::move(ticks);
+  return out;
+}
+
+json::array GapsJson(const Report& report, const GapTotals& gaps) {
+  json::array out;
+  for (const auto& [key, total] : gaps) {
+    const auto& [reason, vcpu, error] = key;
+    out.push_back(json::object{{"reason", String(GapReasonName(reason))},
+                               {"vcpu", OrNull(vcpu)},
+                               {"errno", ErrnoOrNull(error)},
+                               {"errno_name", OrNull(ErrnoName(error))},
+                               {"records", total.records},
+                               {"ticks", total.ticks},
+                               {"first_s", report.SecondsAt(total.first_mono_ns)},
+                               {"last_s", report.SecondsAt(total.last_mono_ns)}});
+  }
+  return out;
+}
+
+json::object EpochJson(const Report& report, const EpochSummary& epoch) {
+  const v1::VcpuSet& set = epoch.set;
+  json::array absent;
+  for (const v1::AbsentEvent& event : set.absent_events()) {
+    absent.push_back(json::object{{"event", event.event()},
+                                  {"errno", ErrnoOrNull(event.error())},
+                                  {"errno_name", OrNull(ErrnoName(event.error()))},
+                                  {"reason", event.reason()}});
+  }
+  json::array unopened;
+  for (const v1::UnopenedVcpu& vcpu : set.unopened_vcpus()) {
+    unopened.push_back(json::object{{"index", vcpu.index()},
+                                    {"tid", vcpu.tid()},
+                                    {"errno", ErrnoOrNull(vcpu.error())},
+                                    {"errno_name", OrNull(ErrnoName(vcpu.error()))},
+                                    {"reason", vcpu.reason()}});
+  }
+  return {
+      {"epoch", set.epoch()},
+      {"start_s", report.SecondsAt(set.mono_ns())},
+      {"samples", epoch.samples},
+      {"vcpus", set.vcpus_size()},
+      {"event_set", set.event_set()},
+      {"events", json::array(set.events().begin(), set.events().end())},
+      {"absent_events", std::move(absent)},
+      {"unopened_vcpus", std::move(unopened)},
+      {"notes", json::array(set.notes().begin(), set.notes().end())},
+  };
+}
+
+json::object VmJson(const Report& report, uint32_t number, const VmSummary& vm) {
+  json::array epochs;
+  for (const auto& [epoch_number, epoch] : vm.epochs) epochs.push_back(EpochJson(report, epoch));
+  json::array vcpus;
+  for (const auto& [index, vcpu] : vm.vcpus) vcpus.push_back(VcpuJson(vm, vcpu));
+  return {
+      {"vm", number},
+      {"name", vm.instance.name()},
+      {"uuid", TextOrNull(vm.instance.uuid())},
+      {"pid", vm.instance.pid()},
+      {"start_time_ticks", vm.instance.start_time_ticks()},
+      {"samples", vm.samples},
+      {"ended_s",
+       vm.ended_mono_ns ? json::value(report.SecondsAt(*vm.ended_mono_ns)) : json::value(nullptr)},
+      {"epochs", std::move(epochs)},
+      {"epochs_omitted", vm.epochs_omitted},
+      {"vcpus", std::move(vcpus)},
+      {"gaps", GapsJson(report, vm.gaps)},
+  };
+}
+
+json::array LifeCycleJson(const Report& report) {
+  json::array out;
+  for (const v1::LifeCycle& change : report.summary.life_cycle()) {
+    const bool has_instance = change.has_instance();
+    out.push_back(json::object{
+        {"t_s", report.SecondsAt(change.mono_ns())},
+        {"vm", change.vm() == 0 ? json::value(nullptr) : json::value(change.vm())},
+        {"kind", String(LifeCycleName(change.kind()))},
+        {"detail", change.detail()},
+        {"pid", has_instance ? json::value(change.instance().pid()) : json::value(nullptr)},
+        {"name", has_instance ? TextOrNull(change.instance().name()) : json::value(nullptr)}});
+  }
+  return out;
+}
+
+json::object OwnCostJson(const Report& report) {
+  const OwnCost& cost = report.summary.own_cost();
+  const std::optional<v1::Summary>& end = report.summary.end();
+  return {
+      {"ticks", cost.ticks},
+      {"ticks_missed", cost.ticks_missed},
+      {"tick_lateness_ns", QuantilesJson(cost.lateness_ns)},
+      {"read_ns", QuantilesJson(cost.read_ns)},
+      {"skew_ns", QuantilesJson(cost.skew_ns)},
+      {"cpu_s",
+       end ? json::value(ToSeconds(static_cast<int64_t>(end->cpu_ns()))) : json::value(nullptr)},
+      {"cpu_share", OrNull(report.CpuShare())},
+      {"quantile_error", Distribution::kRelativeError},
+  };
+}
+
+json::object DamageJson(const Report& report) {
+  json::array regions;
+  for (const timeline::Damage& damage : report.read.damages) {
+    regions.push_back(json::object{
+        {"offset", damage.offset}, {"bytes", damage.bytes}, {"reason", damage.reason}});
+  }
+  return {
+      {"chunks", report.read.chunks},
+      {"records", report.read.records},
+      {"lost_records", report.read.lost_records},
+      {"damaged_chunks", report.read.damages.size()},
+      {"damaged_bytes", report.DamagedBytes()},
+      {"regions", std::move(regions)},
+      {"unattributed_ticks", report.summary.unattributed_ticks()},
+      {"ended_in_order", OrNull(report.EndedInOrder())},
+  };
+}
+
+}  // namespace
+
+std::string RenderJson(const Report& report) {
+  json::array vms;
+  for (const auto& [number, vm] : report.summary.vms()) {
+    vms.push_back(VmJson(report, number, vm));
+  }
+  return ToJsonText(json::object{
+      {"session", SessionJson(report)},
+      {"vms", std::move(vms)},
+      {"gaps", GapsJson(report, report.summary.gaps())},
+      {"life_cycle", LifeCycleJson(report)},
+      {"life_cycle_omitted", report.summary.life_cycle_omitted()},
+      {"own_cost", OwnCostJson(report)},
+      {"damage", DamageJson(report)},
+  });
+}
+
+}  // namespace vcpulse::report

@@ -1,0 +1,95 @@
+#pragma once
+
+// The report as JSON, for programs. Stable: fields are added, never renamed. Units are in the names
+// (_s seconds, _ms, _ns, _hz); shares are 0..1. What was not measured is null, never 0. Times
+// `t_s`, `first_s`, `start_s` are seconds after the recording's start. Every list is present, empty
+// or not.
+//
+// {
+//   "session": {                       // null where the session record was lost
+//     "stream_id": hex, "tool_version", "host_name", "boot_id", "kernel_release", "machine",
+//     "cpu_model": strings, "online_cpus": n,
+//     "start": "2026-01-31T12:00:00.250Z" or null, "start_mono_ns": n or null,
+//     "duration_s": n,                 // from the start (or --from) to the last record read
+//     "from_s": n or null, "to_s": n or null,      // the range asked for
+//     "interval_ms": n, "verdict_window_ms": n,
+//     "residency_method": "ref-cycles" | "max-frequency" | "time-enabled" | null,
+//     "tsc_hz": n or null, "max_hz": n or null,    // what residency divides by, known at the start
+//     "max_hz_seen": n or null,        // max_hz, or the highest rate of cycles in the ticks
+//     "scheduling": "normal" | "fifo" | null, "timer_slack_ns": n,
+//     "degraded_reason": text or null,
+//     "classifier": {"name", "halted_enter", "halted_leave", "spinning_below", "productive_from"},
+//     "end_reason": "duration" | "signal" | "command" | "vm-end" | null
+//   },
+//   "vms": [{
+//     "vm": n, "name", "uuid": text or null, "pid": n, "start_time_ticks": n,
+//     "samples": n,                    // ticks at which all its vCPUs were read
+//     "ended_s": n or null,            // when the VM ended, where it did
+//     "epochs": [{"epoch": n, "start_s": n, "samples": n, "vcpus": n, "event_set", "events":
+//     [names],
+//                 "absent_events": [{"event", "errno": n or null, "errno_name": "ENOENT" or null,
+//                                    "reason"}],
+//                 "unopened_vcpus": [{"index", "tid", "errno", "errno_name", "reason"}],
+//                 "notes": [texts]}],
+//     "epochs_omitted": n,             // older ones, beyond what a report keeps
+//     "vcpus": [{
+//       "index": n, "kvm_id": n or null, "tid": n, "tids": [all it had],
+//       "samples": n,                  // reads, the first of each epoch included
+//       "measured_s": n,               // sum of the intervals between them
+//       "judged_s": n,                 // thereof with a verdict: what the shares are shares of
+//       "share": {"halted", "spinning", "productive", "unknown": n or null},   // sum 1
+//       "unknown_reasons": {"between-bands": share of the judged time, ...},
+//       "rules": {"blocked": share of the judged time, "ipc-low": ..., ...},
+//       "starved_share": n or null,    // of the judged time
+//       "ipc": IPC or null,            // of all intervals counted and not HALTED
+//       "ipc_by_band": {"spinning": IPC or null, "productive": ..., "unknown": ...},
+//              // IPC: {"mean": sum of instructions / sum of cycles,
+//              //       "p01", "p50", "p99": of the single ticks, "ticks": n}
+//       "residency": n or null,        // mean, weighted by time
+//       "run_share": n or null,        // schedstat: on a CPU / measured time
+//       "run_delay_share": n or null,  // schedstat: runnable but waiting / measured time
+//       "running_share": n or null,    // time running / time enabled of the group; < 1:
+//       multiplexed "counts": {"cycles": n or null, ...},         // as counted "counts_scaled":
+//       {"cycles": n or null, ...},  // x enabled / running: an estimate where "estimated": bool,
+//       //    this is true (multiplexed), else equal to counts "counted_s": {"cycles": n, ...},  //
+//       intervals whose event set had the event "ticks": {"halted": n, "spinning": n, "productive":
+//       n, "unknown": n, "none": n}
+//              // none: a delta without a verdict (the window was not yet full)
+//     }],
+//     "gaps": [GAP]
+//   }],
+//   "gaps": [GAP],                     // those of every VM at once (tick missed, queue full)
+//          // GAP: {"reason": "read-failed" | "tick-missed" | "queue-full" | "unspecified",
+//          //       "vcpu": n or null, "errno": n or null, "errno_name": text or null,
+//          //       "records": n, "ticks": n lost, "first_s": n, "last_s": n}
+//   "life_cycle": [{"t_s", "vm": n or null, "kind": "vm-found" | "vm-ended" | "vcpus-changed" |
+//                   "set-reduced" | "vm-skipped" | "unspecified", "detail", "pid": n or null,
+//                   "name": text or null}],
+//   "life_cycle_omitted": n,
+//   "own_cost": {
+//     "ticks": n, "ticks_missed": n,
+//     "tick_lateness_ns": {"p50", "p99", "max"} or null,
+//     "read_ns": {"p50", "p99", "max"} or null,    // one vCPU's group
+//     "skew_ns": {"p50", "p99", "max"} or null,    // first read begun to last read ended, per
+//     sample "cpu_s": n or null, "cpu_share": n or null,  // vcpulse's own processor time; of one
+//     CPU "quantile_error": n                          // relative error of every p01, p50, p99
+//   },
+//   "damage": {
+//     "chunks": n, "records": n,       // read
+//     "lost_records": n, "damaged_chunks": n, "damaged_bytes": n,
+//     "regions": [{"offset", "bytes", "reason"}],
+//     "unattributed_ticks": n,         // samples whose vCPU set is lost
+//     "ended_in_order": bool or null   // false: killed, or still running; null: --to left it out
+//   }
+// }
+
+#include <string>
+
+#include "monitor/report/report.h"
+
+namespace vcpulse::report {
+
+// The whole report as indented JSON with a final newline. Pure.
+std::string RenderJson(const Report& report);
+
+}  // namespace vcpulse::report

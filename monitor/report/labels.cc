@@ -1,0 +1,109 @@
+#include "monitor/report/labels.h"
+
+#include <cstring>
+
+namespace vcpulse::report {
+
+std::string_view GapReasonName(v1::Gap::Reason reason) {
+  switch (reason) {
+    case v1::Gap::REASON_READ_FAILED:
+      return "read-failed";
+    case v1::Gap::REASON_TICK_MISSED:
+      return "tick-missed";
+    case v1::Gap::REASON_QUEUE_FULL:
+      return "queue-full";
+    default:
+      return "unspecified";
+  }
+}
+
+std::string_view LifeCycleName(v1::LifeCycle::Kind kind) {
+  switch (kind) {
+    case v1::LifeCycle::KIND_VM_FOUND:
+      return "vm-found";
+    case v1::LifeCycle::KIND_VM_ENDED:
+      return "vm-ended";
+    case v1::LifeCycle::KIND_VCPUS_CHANGED:
+      return "vcpus-changed";
+    case v1::LifeCycle::KIND_SET_REDUCED:
+      return "set-reduced";
+    case v1::LifeCycle::KIND_VM_SKIPPED:
+      return "vm-skipped";
+    default:
+      return "unspecified";
+  }
+}
+
+std::optional<std::string_view> ResidencyMethodName(v1::ResidencyMethod method) {
+  switch (method) {
+    case v1::RESIDENCY_METHOD_REF_CYCLES:
+      return "ref-cycles";
+    case v1::RESIDENCY_METHOD_MAX_FREQUENCY:
+      return "max-frequency";
+    case v1::RESIDENCY_METHOD_TIME_ENABLED:
+      return "time-enabled";
+    default:
+      return std::nullopt;
+  }
+}
+
+std::optional<std::string_view> SchedulingName(v1::Scheduling scheduling) {
+  switch (scheduling) {
+    case v1::SCHEDULING_NORMAL:
+      return "normal";
+    case v1::SCHEDULING_FIFO:
+      return "fifo";
+    default:
+      return std::nullopt;
+  }
+}
+
+std::optional<std::string> ErrnoName(int32_t error) {
+  const char* name = error > 0 ? strerrorname_np(error) : nullptr;
+  if (name == nullptr) return std::nullopt;
+  return name;
+}
+
+std::string ErrnoText(int32_t error) {
+  const std::optional<std::string> name = ErrnoName(error);
+  if (!name) return "errno " + std::to_string(error);
+  return *name + ": " + strerrordesc_np(error);
+}
+
+bool IsUnknownReason(core::Rule rule) {
+  switch (rule) {
+    case core::Rule::kBlocked:
+    case core::Rule::kResidency:
+    case core::Rule::kPolling:
+    case core::Rule::kIpcLow:
+    case core::Rule::kIpcHigh:
+      return false;
+    default:
+      return true;
+  }
+}
+
+std::string_view Explain(core::Rule rule) {
+  switch (rule) {
+    case core::Rule::kBetweenBands:
+      return "IPC between SPINNING and PRODUCTIVE";
+    case core::Rule::kStarved:
+      return "wanted to run and got no CPU";
+    case core::Rule::kPaused:
+      return "the VMM was stopped";
+    case core::Rule::kNotCounted:
+      return "its counter group was not on the PMU, or too briefly";
+    case core::Rule::kNoInstructions:
+      return "ran guest code, but instructions are not counted";
+    case core::Rule::kNoCounters:
+      return "ran, but no hardware counter is read";
+    case core::Rule::kStateUnknown:
+      return "off its CPU, and why could not be told";
+    case core::Rule::kNoResidency:
+      return "no frequency was known to compare its cycles with";
+    default:
+      return "no reason recorded";
+  }
+}
+
+}  // namespace vcpulse::report

@@ -1,0 +1,30 @@
+#pragma once
+
+// Names of the schema's values, shared by text and JSON.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "monitor/core/classify.h"
+#include "vcpulse/v1/timeline.pb.h"
+
+namespace vcpulse::report {
+
+std::string_view GapReasonName(v1::Gap::Reason reason);    // "read-failed", ...
+std::string_view LifeCycleName(v1::LifeCycle::Kind kind);  // "vm-found", ...
+std::optional<std::string_view> ResidencyMethodName(v1::ResidencyMethod method);
+std::optional<std::string_view> SchedulingName(v1::Scheduling scheduling);
+
+// "ENOENT"; nothing for 0 and for numbers that are no errno.
+std::optional<std::string> ErrnoName(int32_t error);
+// "ENOENT: No such file or directory", or "errno N".
+std::string ErrnoText(int32_t error);
+
+// Whether verdicts of this rule are UNKNOWN, so that the rule is the reason.
+bool IsUnknownReason(core::Rule rule);
+// What an UNKNOWN of this rule means, for people: "IPC between the two bands".
+std::string_view Explain(core::Rule rule);
+
+}  // namespace vcpulse::report

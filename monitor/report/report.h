@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "monitor/report/summary.h"
+#include "monitor/timeline/reader.h"
+
+namespace vcpulse::report {
+
+// Everything that a report is rendered from. The summary must outlive it.
+struct Report {
+  const Summary& summary;
+  timeline::ReadReport read;  // what reading found: damage and loss
+  // CLOCK_MONOTONIC; absent: the first instant that the summary saw.
+  std::optional<int64_t> start_mono_ns{};
+  // The part that was asked for, after the start.
+  std::optional<int64_t> from_ns{};
+  std::optional<int64_t> to_ns{};
+
+  bool IsPart() const { return from_ns.has_value() || to_ns.has_value(); }
+  // The recording's start, CLOCK_MONOTONIC. Nothing where no record had an instant.
+  std::optional<int64_t> Start() const;
+  // Seconds after the start. 0 where there is no start.
+  double SecondsAt(int64_t mono_ns) const;
+  // From the start, or from_ns, to the latest record.
+  int64_t DurationNs() const;
+  // Wall clock at the recording's start, ns since 1970. Nothing without a clock snapshot.
+  std::optional<int64_t> StartRealtimeNs() const;
+  // Whether the recording was ended and not killed. Nothing where `to` leaves that out.
+  std::optional<bool> EndedInOrder() const;
+  uint64_t DamagedBytes() const;
+  // vcpulse's processor time as a share of one CPU. Nothing for a part, or without a summary.
+  std::optional<double> CpuShare() const;
+};
+
+}  // namespace vcpulse::report

@@ -1,0 +1,195 @@
+#pragma once
+
+// monitor/report turns the records of a timeline into what people and programs read: a Summary
+// (sums and quantiles, taken in one pass), rendered as text or JSON. No file, no clock, no terminal
+// here: records in, text out. Memory grows with the number of VMs and vCPUs, never with the number
+// of ticks. The rule of the house: what was not counted has no number.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "monitor/core/classify.h"
+#include "monitor/core/residency.h"
+#include "monitor/report/distribution.h"
+#include "monitor/timeline/entry.h"
+
+namespace vcpulse::report {
+
+inline constexpr size_t kBands = 5;   // indexed by core::Band
+inline constexpr size_t kRules = 14;  // indexed by core::Rule
+
+// IPC over some intervals.
+struct IpcTotals {
+  uint64_t cycles = 0;
+  uint64_t instructions = 0;
+  Distribution per_tick;
+
+  // Sum of instructions / sum of cycles; nothing where no cycle was counted.
+  std::optional<double> Mean() const;
+};
+
+// One event on one vCPU.
+struct EventTotal {
+  std::string event;  // perf's name
+  uint64_t raw = 0;
+  uint64_t time_enabled_ns = 0;
+  uint64_t time_running_ns = 0;
+  int64_t interval_ns = 0;  // the intervals whose event set had it
+
+  // What was counted, or nothing where nothing ever was: the event was in no event set, or its
+  // group never ran on the PMU. (A thread off its CPU throughout is a valid 0.)
+  std::optional<uint64_t> Raw() const;
+  // The same extrapolated to the time enabled, as perf does it; equal to Raw() where exact.
+  std::optional<double> Scaled() const;
+  bool IsEstimate() const { return time_running_ns < time_enabled_ns; }
+};
+
+// One guest CPU over all epochs of its VM.
+struct VcpuSummary {
+  uint32_t index = 0;
+  std::optional<uint32_t> kvm_id;
+  std::vector<uint32_t> tids;  // that it had, in order; the oldest are forgotten beyond 16
+  uint64_t samples = 0;
+  int64_t measured_ns = 0;  // sum of the intervals between samples
+  std::array<int64_t, kBands> band_ns{};
+  std::array<uint64_t, kBands> band_ticks{};
+  std::array<int64_t, kRules> rule_ns{};
+  int64_t starved_ns = 0;
+  IpcTotals ipc;  // of every interval counted and judged other than HALTED
+  std::array<IpcTotals, kBands> ipc_by_band;
+  double resident_ns = 0;          // sum of residency x interval
+  int64_t residency_known_ns = 0;  // over these intervals
+  uint64_t run_ns = 0;
+  uint64_t run_delay_ns = 0;
+  int64_t scheduler_known_ns = 0;  // intervals with scheduler times
+  std::vector<EventTotal> events;
+
+  // Time with a verdict.
+  int64_t JudgedNs() const;
+  // Shares are 0..1, and nothing where the time they are a share of is 0.
+  std::optional<double> BandShare(core::Band band) const;  // of the judged time
+  std::optional<double> RuleShare(core::Rule rule) const;  // of the judged time
+  std::optional<double> StarvedShare() const;              // of the judged time
+  std::optional<double> Residency() const;
+  std::optional<double> RunShare() const;
+  std::optional<double> RunDelayShare() const;
+  // Time running / time enabled of its counter groups; below 1 the counts are estimates.
+  std::optional<double> RunningShare() const;
+  // Nothing where the event was in no event set of this vCPU.
+  const EventTotal* FindEvent(const std::string& name) const;
+
+  uint64_t time_enabled_ns = 0;
+  uint64_t time_running_ns = 0;
+};
+
+// One epoch of a VM and how the columns of its ticks are to be read.
+struct EpochSummary {
+  struct Column {
+    VcpuSummary* vcpu = nullptr;       // in the VmSummary that holds this epoch
+    std::vector<size_t> event_totals;  // by slot: which of vcpu->events
+  };
+
+  v1::VcpuSet set;
+  uint64_t samples = 0;
+  core::EventSlots slots;
+  std::vector<Column> columns;
+};
+
+// Missing samples of one kind. The key is (reason, vCPU, errno).
+using GapKey = std::tuple<v1::Gap::Reason, std::optional<uint32_t>, int32_t>;
+struct GapTotal {
+  uint64_t records = 0;
+  uint64_t ticks = 0;
+  int64_t first_mono_ns = 0;
+  int64_t last_mono_ns = 0;
+};
+using GapTotals = std::map<GapKey, GapTotal>;
+
+// One VM instance.
+struct VmSummary {
+  v1::VmInstance instance;
+  uint64_t samples = 0;
+  std::optional<int64_t> ended_mono_ns;
+  std::map<uint32_t, EpochSummary> epochs;  // by number: the latest ones
+  uint64_t epochs_omitted = 0;              // older ones
+  std::map<uint32_t, VcpuSummary> vcpus;    // by index
+  GapTotals gaps;
+};
+
+// The events that any epoch asked for, counted or absent, each once.
+std::vector<std::string> EventsAskedFor(const VmSummary& vm);
+
+// What vcpulse itself cost, and how well it kept its ticks.
+struct OwnCost {
+  uint64_t ticks = 0;  // seen, whatever the number of VMs
+  uint64_t ticks_missed = 0;
+  Distribution lateness_ns;  // of each tick
+  Distribution read_ns;      // of one vCPU's group
+  Distribution skew_ns;      // first read begun to last read ended of one VM's sample
+};
+
+// Takes the records of one stream in order. One thread.
+class Summary {
+ public:
+  Summary() = default;
+  Summary(const Summary&) = delete;  // columns point into it
+  Summary& operator=(const Summary&) = delete;
+
+  // Errors: InvalidArgument where a second stream begins (two timelines run together).
+  absl::Status Add(const timeline::Entry& entry);
+
+  const std::optional<v1::Session>& session() const { return session_; }
+  const std::map<uint32_t, VmSummary>& vms() const { return vms_; }  // by number
+  const GapTotals& gaps() const { return gaps_; }                    // those of every VM at once
+  const std::deque<v1::LifeCycle>& life_cycle() const { return life_cycle_; }
+  uint64_t life_cycle_omitted() const { return life_cycle_omitted_; }
+  // What residency was divided by in the end: the highest rate seen may exceed the session's.
+  const core::ResidencyBasis& residency_basis() const { return residency_.basis(); }
+  const OwnCost& own_cost() const { return own_cost_; }
+  const std::optional<v1::Summary>& end() const { return end_; }
+  const std::optional<v1::ClockSnapshot>& clock() const { return clock_; }  // the first
+  // Instants of the earliest and latest record, CLOCK_MONOTONIC.
+  std::optional<int64_t> first_mono_ns() const { return first_mono_ns_; }
+  std::optional<int64_t> last_mono_ns() const { return last_mono_ns_; }
+  // Samples that could not be used, as no vCPU set fits them.
+  uint64_t unattributed_ticks() const { return unattributed_ticks_; }
+
+ private:
+  absl::Status AddSession(const v1::Session& session);
+  void AddVcpuSet(const v1::VcpuSet& set);
+  void AddTick(const timeline::TickEntry& tick);
+  void AddVcpuDelta(const EpochSummary& epoch, const EpochSummary::Column& column,
+                    const core::VcpuDelta& delta, core::Verdict verdict);
+  void AddGap(const v1::Gap& gap);
+  void AddLifeCycle(const v1::LifeCycle& change);
+  void AddCost(const core::Sample& sample);
+  std::optional<double> ResidencyOf(const core::VcpuDelta& delta, const core::EventSlots& slots);
+  void SeeInstant(int64_t mono_ns);
+
+  std::optional<v1::Session> session_;
+  core::ResidencyEstimator residency_{{}};
+  std::map<uint32_t, VmSummary> vms_;
+  GapTotals gaps_;
+  std::deque<v1::LifeCycle> life_cycle_;
+  uint64_t life_cycle_omitted_ = 0;
+  OwnCost own_cost_;
+  std::optional<uint64_t> last_tick_;
+  std::optional<v1::Summary> end_;
+  std::optional<v1::ClockSnapshot> clock_;
+  std::optional<int64_t> first_mono_ns_;
+  std::optional<int64_t> last_mono_ns_;
+  uint64_t unattributed_ticks_ = 0;
+};
+
+// The instant of a record, CLOCK_MONOTONIC; nothing for those that have none (session, summary).
+std::optional<int64_t> InstantOf(const timeline::Entry& entry);
+
+}  // namespace vcpulse::report

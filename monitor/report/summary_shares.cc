@@ -1,0 +1,86 @@
+// What follows from the sums of a Summary: shares, means and scaled counts.
+
+#include <algorithm>
+
+#include "monitor/core/delta.h"
+#include "monitor/report/summary.h"
+
+namespace vcpulse::report {
+namespace {
+
+template <typename Part, typename Whole>
+std::optional<double> ShareOf(Part part, Whole whole) {
+  if (whole == 0) return std::nullopt;
+  return static_cast<double>(part) / static_cast<double>(whole);
+}
+
+}  // namespace
+
+std::optional<double> IpcTotals::Mean() const { return ShareOf(instructions, cycles); }
+
+std::optional<uint64_t> EventTotal::Raw() const {
+  if (interval_ns == 0) return std::nullopt;
+  if (time_enabled_ns > 0 && time_running_ns == 0) return std::nullopt;
+  return raw;
+}
+
+std::optional<double> EventTotal::Scaled() const {
+  if (!Raw()) return std::nullopt;
+  if (time_enabled_ns == 0) return static_cast<double>(raw);
+  // The sum of all intervals is itself the delta of one long interval. Scaling the short ones each
+  // on its own would extrapolate from slivers.
+  core::VcpuDelta whole;
+  whole.time_enabled_ns = time_enabled_ns;
+  whole.time_running_ns = time_running_ns;
+  whole.counts[0] = raw;
+  return core::ScaledCount(whole, 0);
+}
+
+int64_t VcpuSummary::JudgedNs() const {
+  return measured_ns - band_ns[static_cast<size_t>(core::Band::kNone)];
+}
+
+std::optional<double> VcpuSummary::BandShare(core::Band band) const {
+  return ShareOf(band_ns[static_cast<size_t>(band)], JudgedNs());
+}
+
+std::optional<double> VcpuSummary::RuleShare(core::Rule rule) const {
+  return ShareOf(rule_ns[static_cast<size_t>(rule)], JudgedNs());
+}
+
+std::optional<double> VcpuSummary::StarvedShare() const { return ShareOf(starved_ns, JudgedNs()); }
+
+std::optional<double> VcpuSummary::Residency() const {
+  return ShareOf(resident_ns, residency_known_ns);
+}
+
+std::optional<double> VcpuSummary::RunShare() const { return ShareOf(run_ns, scheduler_known_ns); }
+
+std::optional<double> VcpuSummary::RunDelayShare() const {
+  return ShareOf(run_delay_ns, scheduler_known_ns);
+}
+
+std::optional<double> VcpuSummary::RunningShare() const {
+  return ShareOf(time_running_ns, time_enabled_ns);
+}
+
+const EventTotal* VcpuSummary::FindEvent(const std::string& name) const {
+  for (const EventTotal& total : events) {
+    if (total.event == name) return &total;
+  }
+  return nullptr;
+}
+
+std::vector<std::string> EventsAskedFor(const VmSummary& vm) {
+  std::vector<std::string> events;
+  const auto add = [&events](const std::string& name) {
+    if (std::find(events.begin(), events.end(), name) == events.end()) events.push_back(name);
+  };
+  for (const auto& [number, epoch] : vm.epochs) {
+    for (const std::string& event : epoch.set.events()) add(event);
+    for (const v1::AbsentEvent& absent : epoch.set.absent_events()) add(absent.event());
+  }
+  return events;
+}
+
+}  // namespace vcpulse::report

@@ -1,0 +1,147 @@
+#include "monitor/report/text_format.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "absl/strings/str_format.h"
+#include "absl/time/time.h"
+
+namespace vcpulse::report {
+namespace {
+
+constexpr size_t kColumns = 100;
+
+std::string_view Sequence(Colour colour) {
+  switch (colour) {
+    case Colour::kNone:
+      return "";
+    case Colour::kDim:
+      return "\x1b[2m";
+    case Colour::kGreen:
+      return "\x1b[32m";
+    case Colour::kYellow:
+      return "\x1b[33m";
+    case Colour::kRed:
+      return "\x1b[31m";
+  }
+  return "";
+}
+
+// Three significant digits.
+std::string ThreeDigits(double number) {
+  if (number >= 99.95) return absl::StrFormat("%.0f", number);
+  if (number >= 9.995) return absl::StrFormat("%.1f", number);
+  return absl::StrFormat("%.2f", number);
+}
+
+}  // namespace
+
+std::string Percent(std::optional<double> share) {
+  if (!share) return "-";
+  return absl::StrFormat("%.1f%%", *share * 100);
+}
+
+std::string IpcText(std::optional<double> ipc) {
+  if (!ipc) return "-";
+  return *ipc < 0.1 ? absl::StrFormat("%.3f", *ipc) : absl::StrFormat("%.2f", *ipc);
+}
+
+std::string Units(double count) {
+  constexpr std::array<const char*, 5> kUnits = {"k", "M", "G", "T", "P"};
+  if (count < 999.5) return absl::StrFormat("%.0f", count);
+  size_t unit = 0;
+  double scaled = count / 1000;
+  while (scaled >= 999.5 && unit + 1 < kUnits.size()) {
+    scaled /= 1000;
+    ++unit;
+  }
+  return ThreeDigits(scaled) + kUnits[unit];
+}
+
+std::string DurationText(double ns) {
+  if (ns < 1e3) return absl::StrFormat("%.0f ns", ns);
+  if (ns < 1e6) return absl::StrFormat("%.1f us", ns / 1e3);
+  if (ns < 1e9) return absl::StrFormat("%.1f ms", ns / 1e6);
+  if (ns < 120e9) return absl::StrFormat("%.1f s", ns / 1e9);
+  return absl::FormatDuration(absl::Seconds(std::round(ns / 1e9)));
+}
+
+std::string Plural(uint64_t n, std::string_view word) {
+  return absl::StrFormat("%d %s%s", n, std::string(word), n == 1 ? "" : "s");
+}
+
+std::string Printable(std::string_view text) {
+  std::string out(text);
+  for (size_t i = 0; i < out.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(out[i]);
+    if (byte < 0x20 || byte == 0x7f) out[i] = '?';
+    // U+0080 to U+009F, two bytes of UTF-8, are control characters too.
+    if (byte == 0xc2 && i + 1 < out.size() && static_cast<unsigned char>(out[i + 1]) < 0xa0) {
+      out.replace(i, 2, "?");
+    }
+  }
+  return out;
+}
+
+std::string Wrapped(std::string_view first, std::string_view text) {
+  std::string out(first);
+  size_t column = first.size();
+  bool at_start = true;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find(' '), text.size());
+    const std::string_view word = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (!at_start && column + 1 + word.size() > kColumns) {
+      out.append("\n").append(first.size(), ' ');
+      column = first.size();
+      at_start = true;
+    }
+    if (!at_start) out += ' ';
+    column += word.size() + (at_start ? 0 : 1);
+    out += word;
+    at_start = false;
+  }
+  out += '\n';
+  return out;
+}
+
+std::string Listed(const std::vector<std::string>& items, size_t at_most) {
+  std::string out;
+  for (size_t i = 0; i < std::min(items.size(), at_most); ++i) {
+    if (i > 0) out += ", ";
+    out += items[i];
+  }
+  if (items.size() > at_most) out += absl::StrFormat(" and %d more", items.size() - at_most);
+  return out;
+}
+
+Table::Table(const std::vector<std::string>& header) {
+  std::vector<Cell> cells;
+  for (const std::string& text : header) cells.push_back({text, Colour::kNone});
+  rows_.push_back(std::move(cells));
+}
+
+void Table::AddRow(std::vector<Cell> cells) { rows_.push_back(std::move(cells)); }
+
+std::string Table::Render(bool colour) const {
+  std::vector<size_t> widths(rows_.front().size(), 0);
+  for (const std::vector<Cell>& row : rows_) {
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].text.size());
+  }
+  std::string out;
+  for (const std::vector<Cell>& row : rows_) {
+    for (size_t i = 0; i < row.size(); ++i) {
+      if (i > 0) out += ' ';
+      out.append(widths[i] - row[i].text.size(), ' ');
+      const bool painted = colour && row[i].colour != Colour::kNone;
+      if (painted) out += Sequence(row[i].colour);
+      out += row[i].text;
+      if (painted) out += "\x1b[0m";
+    }
+    out += '\n';
+  }
+  return out;
+}
+
+}  // namespace vcpulse::report

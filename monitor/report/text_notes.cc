@@ -1,0 +1,240 @@
+// The notes of the text report: everything that must be known beside the numbers.
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "monitor/report/labels.h"
+#include "monitor/report/text_format.h"
+#include "monitor/report/text_report.h"
+
+namespace vcpulse::report {
+namespace {
+
+constexpr size_t kListed = 8;  // vCPUs named in one note; --json has all of them
+constexpr size_t kLifeCyclesShown = 20;
+
+std::string At(const Report& report, int64_t mono_ns) {
+  return absl::StrFormat("%+.1f s", report.SecondsAt(mono_ns));
+}
+
+// The reason of an event that was asked for and not counted, with its errno where there is one and
+// the reason does not name it already.
+std::string AbsentReason(const v1::AbsentEvent& event) {
+  const std::string reason = Printable(event.reason());
+  if (event.error() == 0) return reason.empty() ? "no reason recorded" : reason;
+  const std::string name = ErrnoName(event.error()).value_or(absl::StrCat("errno ", event.error()));
+  if (reason.find(name) != std::string::npos) return reason;
+  return reason.empty() ? ErrnoText(event.error()) : absl::StrCat(name, ": ", reason);
+}
+
+// Events that the PMU refused, by reason.
+std::string AbsentEvents(const VmSummary& vm) {
+  std::map<std::string, std::vector<std::string>> by_reason;
+  for (const auto& [number, epoch] : vm.epochs) {
+    for (const v1::AbsentEvent& event : epoch.set.absent_events()) {
+      std::vector<std::string>& events = by_reason[AbsentReason(event)];
+      const std::string name = Printable(event.event());
+      if (std::find(events.begin(), events.end(), name) == events.end()) events.push_back(name);
+    }
+  }
+  std::string out;
+  for (const auto& [reason, events] : by_reason) {
+    out += Wrapped("  not counted: ", absl::StrCat(Listed(events, kListed), " (", reason, ")"));
+  }
+  return out;
+}
+
+std::string UnopenedVcpus(const VmSummary& vm) {
+  std::map<uint32_t, const v1::UnopenedVcpu*> latest;
+  for (const auto& [number, epoch] : vm.epochs) {
+    for (const v1::UnopenedVcpu& vcpu : epoch.set.unopened_vcpus()) latest[vcpu.index()] = &vcpu;
+  }
+  std::string out;
+  for (const auto& [index, vcpu] : latest) {
+    const std::string reason = Printable(vcpu->reason());
+    out += Wrapped(absl::StrCat("  vCPU ", index, " could not be opened: "),
+                   absl::StrCat(ErrnoText(vcpu->error()), reason.empty() ? "" : "; ", reason));
+  }
+  return out;
+}
+
+// vCPUs in whose row something is "-" or marked, and why.
+std::string CountNotes(const VmSummary& vm) {
+  std::vector<std::string> unmeasured;
+  std::vector<std::string> never_ran;
+  std::vector<std::string> estimated;
+  std::vector<std::string> partial;
+  for (const auto& [index, vcpu] : vm.vcpus) {
+    if (vcpu.measured_ns == 0) {
+      unmeasured.push_back(absl::StrCat(index));
+      continue;
+    }
+    const bool never = vcpu.time_enabled_ns > 0 && vcpu.time_running_ns == 0;
+    if (never) never_ran.push_back(absl::StrCat(index));
+    if (!never && vcpu.time_running_ns < vcpu.time_enabled_ns) {
+      // Rounding must not make 99.99 % a whole.
+      estimated.push_back(absl::StrFormat("%d: %.3g%%", index, 100 * *vcpu.RunningShare()));
+    }
+    for (const char* event : {"cycles", "instructions"}) {
+      const EventTotal* total = vcpu.FindEvent(event);
+      if (total == nullptr || !total->Raw() || total->interval_ns >= vcpu.measured_ns) continue;
+      partial.push_back(absl::StrFormat("%d: %s in %s of %s", index, event,
+                                        DurationText(static_cast<double>(total->interval_ns)),
+                                        DurationText(static_cast<double>(vcpu.measured_ns))));
+    }
+  }
+  std::string out;
+  if (!unmeasured.empty()) {
+    out += Wrapped("  - ", absl::StrCat("fewer than two samples in a row, so no interval was "
+                                        "measured: vCPU ",
+                                        Listed(unmeasured, kListed)));
+  }
+  if (!never_ran.empty()) {
+    out += Wrapped("  - ", absl::StrCat("the counter group was never on the PMU while the thread "
+                                        "ran: vCPU ",
+                                        Listed(never_ran, kListed)));
+  }
+  if (!estimated.empty()) {
+    out += Wrapped("  ~ ", absl::StrCat("an estimate, scaled up: the counter group was on the PMU "
+                                        "for part of the time only: vCPU ",
+                                        Listed(estimated, kListed)));
+  }
+  if (!partial.empty()) {
+    out += Wrapped("  + ", absl::StrCat("at least: counted in some epochs only: vCPU ",
+                                        Listed(partial, kListed)));
+  }
+  return out;
+}
+
+std::string UnknownNotes(const VmSummary& vm) {
+  std::string out;
+  for (size_t i = 0; i < kRules; ++i) {
+    const auto rule = static_cast<core::Rule>(i);
+    if (!IsUnknownReason(rule)) continue;
+    std::vector<std::string> shares;
+    for (const auto& [index, vcpu] : vm.vcpus) {
+      if (vcpu.rule_ns[i] == 0) continue;
+      shares.push_back(absl::StrCat("vCPU ", index, " ", Percent(vcpu.RuleShare(rule))));
+    }
+    if (shares.empty()) continue;
+    out += Wrapped("  UNKNOWN: ",
+                   absl::StrCat(std::string(Explain(rule)), ": ", Listed(shares, kListed)));
+  }
+  return out;
+}
+
+std::string GapNotes(const Report& report, const GapTotals& gaps, const char* first) {
+  std::string out;
+  for (const auto& [key, total] : gaps) {
+    const auto& [reason, vcpu, error] = key;
+    std::string text =
+        absl::StrCat(Plural(total.ticks, "tick"), " lost, ", std::string(GapReasonName(reason)));
+    if (vcpu) absl::StrAppend(&text, ", vCPU ", *vcpu);
+    if (error != 0) absl::StrAppend(&text, ", ", ErrnoText(error));
+    absl::StrAppend(&text, " (at ", At(report, total.first_mono_ns));
+    if (total.records > 1) absl::StrAppend(&text, " to ", At(report, total.last_mono_ns));
+    absl::StrAppend(&text, ")");
+    out += Wrapped(first, text);
+  }
+  return out;
+}
+
+// What discovery and the ladder noticed, each once.
+std::string SetNotes(const VmSummary& vm) {
+  std::vector<std::string> notes;
+  for (const auto& [number, epoch] : vm.epochs) {
+    for (const std::string& note : epoch.set.notes()) {
+      if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
+    }
+  }
+  std::string out;
+  for (size_t i = 0; i < std::min(notes.size(), kListed); ++i) {
+    out += Wrapped("  note: ", Printable(notes[i]));
+  }
+  return out;
+}
+
+std::string LifeCycle(const Report& report) {
+  const Summary& summary = report.summary;
+  std::string out;
+  size_t shown = 0;
+  for (const v1::LifeCycle& change : summary.life_cycle()) {
+    if (shown++ == kLifeCyclesShown) break;
+    std::string text(LifeCycleName(change.kind()));
+    if (change.vm() != 0) absl::StrAppend(&text, ", VM ", change.vm());
+    if (!change.instance().name().empty()) {
+      absl::StrAppend(&text, " \"", Printable(change.instance().name()), "\"");
+    }
+    if (!change.detail().empty()) absl::StrAppend(&text, ": ", Printable(change.detail()));
+    out += Wrapped(absl::StrCat("life cycle: ", At(report, change.mono_ns()), " "), text);
+  }
+  const size_t total = summary.life_cycle().size() + summary.life_cycle_omitted();
+  if (total > kLifeCyclesShown) {
+    absl::StrAppend(&out, "life cycle: ", total - kLifeCyclesShown, " more changes (--json)\n");
+  }
+  return out;
+}
+
+std::string Quantiles(const Distribution& values, bool with_max) {
+  if (values.count() == 0) return "-";
+  std::string text = absl::StrCat("p50 ", DurationText(*values.Quantile(0.5)), ", p99 ",
+                                  DurationText(*values.Quantile(0.99)));
+  if (with_max) absl::StrAppend(&text, ", max ", DurationText(*values.Max()));
+  return text;
+}
+
+std::string Cost(const Report& report) {
+  const OwnCost& cost = report.summary.own_cost();
+  const std::optional<v1::Summary>& end = report.summary.end();
+  std::string out = Wrapped(
+      "own cost: ", absl::StrCat(Plural(cost.ticks, "tick"), ", ", cost.ticks_missed,
+                                 " missed; late by ", Quantiles(cost.lateness_ns, true),
+                                 "; reading one vCPU took ", Quantiles(cost.read_ns, false),
+                                 "; all of a VM lay within ", Quantiles(cost.skew_ns, true)));
+  if (end) {
+    std::string text = DurationText(static_cast<double>(end->cpu_ns()));
+    if (report.CpuShare()) {
+      absl::StrAppend(&text, absl::StrFormat(", %.2g%% of one CPU", *report.CpuShare() * 100));
+    }
+    out += Wrapped("own cost: ", absl::StrCat("processor time ", text));
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string RenderVmNotes(const Report& report, const VmSummary& vm) {
+  return absl::StrCat(AbsentEvents(vm), UnopenedVcpus(vm), CountNotes(vm), UnknownNotes(vm),
+                      GapNotes(report, vm.gaps, "  gap: "), SetNotes(vm));
+}
+
+std::string DescribeLoss(const Report& report) {
+  std::vector<std::string> parts;
+  const timeline::ReadReport& read = report.read;
+  if (!read.damages.empty() || read.lost_records > 0) {
+    parts.push_back(absl::StrCat(Plural(read.damages.size(), "chunk"), " damaged (",
+                                 Plural(report.DamagedBytes(), "byte"), "), ",
+                                 Plural(read.lost_records, "record"), " lost"));
+  }
+  if (report.summary.unattributed_ticks() > 0) {
+    parts.push_back(absl::StrCat(Plural(report.summary.unattributed_ticks(), "sample"),
+                                 " unusable (the vCPU set is lost)"));
+  }
+  if (report.EndedInOrder() == false) {
+    parts.push_back("the recording did not end in order (killed, or still running)");
+  }
+  std::string out;
+  for (const std::string& part : parts) absl::StrAppend(&out, out.empty() ? "" : "; ", part);
+  return out;
+}
+
+std::string RenderClosing(const Report& report) {
+  std::string out = GapNotes(report, report.summary.gaps(), "gap of all VMs: ");
+  absl::StrAppend(&out, LifeCycle(report), Cost(report));
+  const std::string loss = DescribeLoss(report);
+  if (!loss.empty()) out += Wrapped("LOSS: ", loss);
+  return out;
+}
+
+}  // namespace vcpulse::report

@@ -1,0 +1,209 @@
+#include "monitor/report/text_report.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/time.h"
+#include "monitor/report/labels.h"
+#include "monitor/report/text_format.h"
+
+namespace vcpulse::report {
+namespace {
+
+// A band is coloured where the vCPU spent at least half of its time in it.
+constexpr double kColouredFrom = 0.5;
+// The share of waiting from which a thread counts as starved within a tick, here for a whole run.
+constexpr double kStarvedFrom = 0.1;
+
+std::string FormatInterval(uint64_t ns) {
+  return absl::FormatDuration(absl::Nanoseconds(static_cast<int64_t>(ns)));
+}
+
+std::string HostLine(const v1::Session& session) {
+  std::string line = Printable(session.host_name());
+  absl::StrAppend(&line, ": Linux ", Printable(session.kernel_release()), " ",
+                  Printable(session.machine()));
+  if (!session.cpu_model().empty()) {
+    absl::StrAppend(&line, ", ", Printable(session.cpu_model()));
+  }
+  if (session.online_cpus() > 0) {
+    absl::StrAppend(&line, ", ", Plural(session.online_cpus(), "CPU"));
+  }
+  absl::StrAppend(&line, "; vcpulse ", Printable(session.tool_version()));
+  return Wrapped("", line);
+}
+
+std::string TimeLine(const Report& report, const v1::Session& session) {
+  std::string line;
+  if (const auto start = report.StartRealtimeNs()) {
+    absl::StrAppend(&line, absl::FormatTime("recorded %Y-%m-%d %H:%M:%S UTC, ",
+                                            absl::FromUnixNanos(*start), absl::UTCTimeZone()));
+  }
+  absl::StrAppend(&line, DurationText(static_cast<double>(report.DurationNs())));
+  if (report.IsPart()) {
+    absl::StrAppend(&line, " of it (after ",
+                    DurationText(static_cast<double>(report.from_ns.value_or(0))));
+    if (report.to_ns) {
+      absl::StrAppend(&line, ", up to ", DurationText(static_cast<double>(*report.to_ns)));
+    }
+    absl::StrAppend(&line, ")");
+  }
+  absl::StrAppend(&line, ", a tick each ", FormatInterval(session.interval_ns()));
+  if (session.verdict_window_ns() > session.interval_ns()) {
+    absl::StrAppend(&line, ", verdicts over ", FormatInterval(session.verdict_window_ns()));
+  }
+  if (session.scheduling() == v1::SCHEDULING_FIFO) {
+    absl::StrAppend(&line, ", sampling under SCHED_FIFO");
+  }
+  return Wrapped("", line);
+}
+
+std::string GigaHertz(double hz) { return absl::StrFormat("%.3f GHz", hz / 1e9); }
+
+std::string ResidencyLine(const Report& report, const v1::Session& session) {
+  const std::optional<double> max_hz = report.summary.residency_basis().max_hz;
+  switch (session.residency_method()) {
+    case v1::RESIDENCY_METHOD_REF_CYCLES:
+      return Wrapped("residency: ",
+                     absl::StrCat("guest ref-cycles over the TSC frequency (",
+                                  GigaHertz(session.tsc_hz()), "): exact at any core frequency"));
+    case v1::RESIDENCY_METHOD_MAX_FREQUENCY:
+      return Wrapped("residency: ",
+                     absl::StrCat("guest cycles over the highest core frequency known or seen (",
+                                  max_hz ? GigaHertz(*max_hz) : "none yet",
+                                  "): a lower bound where the core ran slower"));
+    case v1::RESIDENCY_METHOD_TIME_ENABLED:
+      return Wrapped("residency: ",
+                     "time on a CPU, guest or host mode (no counter): an upper bound");
+    default:
+      return Wrapped("residency: ", "the recording does not say how");
+  }
+}
+
+std::string ClassifierLine(const v1::ClassifierSettings& classifier) {
+  return Wrapped("bands: ",
+                 absl::StrFormat("%s: HALTED below residency %g (left above %g), then SPINNING "
+                                 "below IPC %g, PRODUCTIVE from IPC %g",
+                                 Printable(classifier.name()), classifier.halted_enter(),
+                                 classifier.halted_leave(), classifier.spinning_below(),
+                                 classifier.productive_from()));
+}
+
+std::string Head(const Report& report) {
+  if (!report.summary.session()) return "The session record was lost: host and method unknown.\n";
+  const v1::Session& session = *report.summary.session();
+  std::string out = HostLine(session);
+  out += TimeLine(report, session);
+  out += ResidencyLine(report, session);
+  out += ClassifierLine(session.classifier());
+  if (!session.degraded_reason().empty()) {
+    out += Wrapped("DEGRADED: ", absl::StrCat("no hardware counter was read: ",
+                                              Printable(session.degraded_reason())));
+  }
+  return out;
+}
+
+std::string VmLine(uint32_t number, const VmSummary& vm) {
+  const v1::VmInstance& instance = vm.instance;
+  std::string line = absl::StrCat("VM ", number);
+  if (!instance.name().empty()) absl::StrAppend(&line, " \"", Printable(instance.name()), "\"");
+  if (instance.pid() != 0) absl::StrAppend(&line, ", pid ", instance.pid());
+  if (!instance.uuid().empty()) absl::StrAppend(&line, ", uuid ", Printable(instance.uuid()));
+  uint64_t gaps = 0;
+  for (const auto& [key, total] : vm.gaps) gaps += total.ticks;
+  absl::StrAppend(&line, ": ", Plural(vm.samples, "sample"), ", ", Plural(gaps, "gap"));
+  if (vm.epochs.size() + vm.epochs_omitted > 1) {
+    absl::StrAppend(&line, ", ", Plural(vm.epochs.size() + vm.epochs_omitted, "epoch"));
+  }
+  if (!vm.epochs.empty()) {
+    const v1::VcpuSet& set = vm.epochs.rbegin()->second.set;
+    absl::StrAppend(&line, ", event set ", Printable(set.event_set()));
+  }
+  return Wrapped("", line);
+}
+
+Table::Cell BandCell(const VcpuSummary& vcpu, core::Band band, Colour colour) {
+  const std::optional<double> share = vcpu.BandShare(band);
+  return {Percent(share), share.value_or(0) >= kColouredFrom ? colour : Colour::kNone};
+}
+
+std::string CountText(const VcpuSummary& vcpu, const std::string& event) {
+  const EventTotal* total = vcpu.FindEvent(event);
+  if (total == nullptr || !total->Raw()) return "-";
+  std::string text = Units(*total->Scaled());
+  if (total->IsEstimate()) text = "~" + text;
+  if (total->interval_ns < vcpu.measured_ns) text += '+';
+  return text;
+}
+
+std::vector<Table::Cell> Row(const VcpuSummary& vcpu) {
+  const std::optional<double> starved = vcpu.StarvedShare();
+  return {
+      {absl::StrCat(vcpu.index)},
+      {vcpu.tids.empty() ? "-" : absl::StrCat(vcpu.tids.back())},
+      BandCell(vcpu, core::Band::kHalted, Colour::kDim),
+      BandCell(vcpu, core::Band::kSpinning, Colour::kYellow),
+      BandCell(vcpu, core::Band::kProductive, Colour::kGreen),
+      BandCell(vcpu, core::Band::kUnknown, Colour::kNone),
+      {Percent(starved), starved.value_or(0) >= kStarvedFrom ? Colour::kRed : Colour::kNone},
+      {IpcText(vcpu.ipc.Mean())},
+      {Percent(vcpu.Residency())},
+      {Percent(vcpu.RunDelayShare())},
+      {CountText(vcpu, "cycles")},
+      {CountText(vcpu, "instructions")},
+  };
+}
+
+// Rows of the vCPUs, and of those that never could be opened: they must not vanish from sight.
+std::string VmTable(const VmSummary& vm, bool colour) {
+  Table table({"vCPU", "TID", "HALTED", "SPINNING", "PRODUCTIVE", "UNKNOWN", "starved", "IPC",
+               "residency", "run-delay", "cycles", "instr"});
+  std::map<uint32_t, std::vector<Table::Cell>> rows;
+  for (const auto& [number, epoch] : vm.epochs) {
+    for (const v1::UnopenedVcpu& vcpu : epoch.set.unopened_vcpus()) {
+      std::vector<Table::Cell> row(12, Table::Cell{"-"});
+      row[0].text = absl::StrCat(vcpu.index());
+      row[1].text = absl::StrCat(vcpu.tid());
+      rows[vcpu.index()] = std::move(row);
+    }
+  }
+  for (const auto& [index, vcpu] : vm.vcpus) rows[index] = Row(vcpu);
+  if (rows.empty()) return "no vCPU was recorded\n";
+  for (auto& [index, row] : rows) table.AddRow(std::move(row));
+  return table.Render(colour);
+}
+
+bool AnySpinning(const Summary& summary) {
+  for (const auto& [number, vm] : summary.vms()) {
+    for (const auto& [index, vcpu] : vm.vcpus) {
+      if (vcpu.band_ticks[static_cast<size_t>(core::Band::kSpinning)] > 0) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string RenderText(const Report& report, const TextOptions& options) {
+  const Summary& summary = report.summary;
+  std::string out = Head(report);
+  if (summary.vms().empty()) out += "\nNo VM was recorded.\n";
+  for (const auto& [number, vm] : summary.vms()) {
+    absl::StrAppend(&out, "\n", VmLine(number, vm), VmTable(vm, options.colour),
+                    RenderVmNotes(report, vm));
+  }
+  if (summary.session() && summary.session()->classifier().name() == "ipc-bands" &&
+      AnySpinning(summary)) {
+    absl::StrAppend(
+        &out, "\n",
+        Wrapped("", absl::StrFormat("SPINNING here is the IPC rule (IPC < %g), not proof of a spin "
+                                    "loop: slow work, such as divisions or cache misses, looks "
+                                    "the same.",
+                                    summary.session()->classifier().spinning_below())));
+  }
+  absl::StrAppend(&out, "\n", RenderClosing(report));
+  return out;
+}
+
+}  // namespace vcpulse::report

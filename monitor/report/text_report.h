@@ -1,0 +1,29 @@
+#pragma once
+
+#include <string>
+
+#include "monitor/report/report.h"
+
+namespace vcpulse::report {
+
+struct TextOptions {
+  bool colour = false;  // ANSI sequences, for a terminal
+};
+
+// The report for people: the host and how it was measured, one table per VM, and below the tables
+// what a reader must know to trust them. Absent values are "-", estimates start with "~", counts of
+// part of the time end with "+". Pure.
+std::string RenderText(const Report& report, const TextOptions& options = {});
+
+// The notes below the tables of one VM: why a value is absent or an estimate, what UNKNOWN was,
+// gaps. Empty where there is nothing to say.
+std::string RenderVmNotes(const Report& report, const VmSummary& vm);
+
+// What closes a report: gaps of all VMs, life cycle, vcpulse's own cost, damage.
+std::string RenderClosing(const Report& report);
+
+// What was lost, one line of words; empty where the timeline is whole. A recording that did not end
+// in order is told here too.
+std::string DescribeLoss(const Report& report);
+
+}  // namespace vcpulse::report

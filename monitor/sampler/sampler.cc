@@ -1,0 +1,170 @@
+#include "monitor/sampler/sampler.h"
+
+#include <algorithm>
+#include <cerrno>
+
+namespace vcpulse::sampler {
+namespace {
+
+constexpr size_t kCommandQueue = 2 * kMaxEpochs;
+constexpr size_t kResultQueue = 16384;
+
+core::ThreadState StateOf(char letter) {
+  switch (letter) {
+    case 'S':
+    case 'D':
+    case 'I':
+      return core::ThreadState::kBlocked;
+    case 'R':
+      return core::ThreadState::kRunnable;
+    case 'T':
+    case 't':
+      return core::ThreadState::kStopped;
+    case 'Z':
+    case 'X':
+      return core::ThreadState::kExited;
+    default:
+      return core::ThreadState::kNotRead;
+  }
+}
+
+}  // namespace
+
+Sampler::Sampler(const Options& options)
+    : options_(options), commands_(kCommandQueue), results_(kResultQueue) {
+  epochs_.reserve(kMaxEpochs);
+}
+
+bool Sampler::Add(Epoch* epoch) { return commands_.push({Command::Kind::kAdd, epoch}); }
+
+bool Sampler::Retire(Epoch* epoch) { return commands_.push({Command::Kind::kRetire, epoch}); }
+
+void Sampler::TakeCommands() {
+  Command command;
+  while (epochs_.size() < epochs_.capacity() && commands_.pop(command)) {
+    if (command.kind == Command::Kind::kAdd) {
+      epochs_.push_back(command.epoch);
+    } else {
+      command.epoch->retiring = true;
+    }
+  }
+  LetGoOfRetired();
+}
+
+void Sampler::LetGoOfRetired() {
+  std::erase_if(epochs_, [this](Epoch* epoch) {
+    if (!epoch->retiring || !FlushDropped(*epoch)) return false;
+    return results_.push(
+        {.kind = Handover::Kind::kRetired, .epoch = epoch, .mono_ns = options_.now_ns()});
+  });
+}
+
+void Sampler::Tick(uint64_t tick, int64_t deadline_ns, int64_t wake_ns) {
+  if (missed_pending_) Missed(missed_, wake_ns);
+  for (Epoch* epoch : epochs_) {
+    if (!epoch->retiring && !epoch->ended) TickOne(*epoch, tick, deadline_ns, wake_ns);
+  }
+}
+
+void Sampler::Missed(TickRange ticks, int64_t now_ns) {
+  if (missed_pending_) ticks.first = std::min(ticks.first, missed_.first);
+  missed_ = ticks;
+  missed_pending_ =
+      !results_.push({.kind = Handover::Kind::kTickMissed, .ticks = ticks, .mono_ns = now_ns});
+}
+
+void Sampler::TickOne(Epoch& epoch, uint64_t tick, int64_t deadline_ns, int64_t wake_ns) {
+  core::Sample* sample = nullptr;
+  if (results_.write_available() < 2 || !FlushDropped(epoch) || !epoch.free.pop(sample)) {
+    Drop(epoch, tick);
+    return;
+  }
+  sample->tick = tick;
+  sample->deadline_ns = deadline_ns;
+  sample->wake_ns = wake_ns;
+
+  Handover handover{.epoch = &epoch, .ticks = {tick, tick}};
+  if (!ReadGroups(epoch, *sample, handover)) {
+    handover.kind = Handover::Kind::kReadFailed;
+    handover.mono_ns = options_.now_ns();
+    // The memory goes back through the control thread: it alone may push to the free queue.
+    handover.sample = sample;
+  } else {
+    handover.sample = sample;
+    handover.last = ReadScheduling(epoch, *sample);
+    handover.mono_ns = wake_ns;
+    epoch.ended = handover.last;
+  }
+  results_.push(handover);
+}
+
+bool Sampler::ReadGroups(Epoch& epoch, core::Sample& sample, Handover& gap) {
+  // The end of one read is the begin of the next: one clock read per vCPU.
+  int64_t now_ns = options_.now_ns();
+  for (size_t i = 0; i < epoch.vcpus.size(); ++i) {
+    core::VcpuSample& out = sample.vcpus[i];
+    const kvm::OrErrno<kvm::GroupValues> values = epoch.vcpus[i].group.Read();
+    if (!values.ok()) {
+      gap.vcpu = i;
+      gap.error = values.error;
+      return false;
+    }
+    out.read_begin_ns = now_ns;
+    now_ns = options_.now_ns();
+    out.read_end_ns = now_ns;
+    out.time_enabled_ns = values.value.time_enabled_ns;
+    out.time_running_ns = values.value.time_running_ns;
+    out.counts = values.value.counts;
+  }
+  return true;
+}
+
+bool Sampler::ReadScheduling(Epoch& epoch, core::Sample& sample) {
+  bool exited = false;
+  for (size_t i = 0; i < epoch.vcpus.size(); ++i) {
+    VcpuSource& source = epoch.vcpus[i];
+    core::VcpuSample& out = sample.vcpus[i];
+    out.state = core::ThreadState::kNotRead;
+    const kvm::OrErrno<kvm::SchedulerTimes> times =
+        source.has_scheduling ? source.scheduling.Read()
+                              : kvm::OrErrno<kvm::SchedulerTimes>{.error = ESRCH};
+    out.has_scheduler_times = times.ok();
+    out.run_ns = times.value.run_ns;
+    out.run_delay_ns = times.value.run_delay_ns;
+    if (times.error == ESRCH) {
+      out.state = core::ThreadState::kExited;
+      exited = true;
+    }
+
+    const bool first = source.previous_read_ns == 0;
+    const int64_t interval_ns = out.read_end_ns - source.previous_read_ns;
+    const auto ran_ns = static_cast<double>(out.time_enabled_ns - source.previous_enabled_ns);
+    if (!first && times.ok() &&
+        ran_ns < options_.state_below * static_cast<double>(interval_ns)) {
+      const kvm::OrErrno<char> letter = source.scheduling.State();
+      if (letter.ok()) out.state = StateOf(letter.value);
+    }
+    source.previous_enabled_ns = out.time_enabled_ns;
+    source.previous_read_ns = out.read_end_ns;
+  }
+  return exited;
+}
+
+void Sampler::Drop(Epoch& epoch, uint64_t tick) {
+  if (!epoch.dropped) epoch.dropped = TickRange{tick, tick};
+  epoch.dropped->last = tick;
+}
+
+bool Sampler::FlushDropped(Epoch& epoch) {
+  if (!epoch.dropped) return true;
+  if (!results_.push({.kind = Handover::Kind::kQueueFull,
+                      .epoch = &epoch,
+                      .ticks = *epoch.dropped,
+                      .mono_ns = options_.now_ns()})) {
+    return false;
+  }
+  epoch.dropped.reset();
+  return true;
+}
+
+}  // namespace vcpulse::sampler

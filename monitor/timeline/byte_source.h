@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "absl/status/statusor.h"
+
+namespace vcpulse::timeline {
+
+// Bytes that can be read at an offset: a file, a pipe (within a window) or memory.
+class ByteSource {
+ public:
+  virtual ~ByteSource() = default;
+
+  // Fills `out` from `offset` on and gives the number of bytes read: less than out.size() only at
+  // the end. Errors: of read(2).
+  virtual absl::StatusOr<size_t> ReadAt(uint64_t offset, std::span<uint8_t> out) = 0;
+  // Nothing before `offset` will be read any more.
+  virtual void Forget(uint64_t offset) = 0;
+};
+
+// A file for reading; "-" is standard input. What cannot be read at an offset is read as it comes.
+// Errors: of open(2), InvalidArgument for a directory; all name the file.
+absl::StatusOr<std::unique_ptr<ByteSource>> OpenByteSource(const std::string& path);
+
+// Bytes in memory, which must outlive the source.
+std::unique_ptr<ByteSource> NewMemorySource(std::span<const uint8_t> bytes);
+
+}  // namespace vcpulse::timeline

@@ -1,0 +1,125 @@
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "google/protobuf/io/zero_copy_stream_impl_lite.h"
+#include "google/protobuf/stubs/logging.h"
+#include "google/protobuf/util/delimited_message_util.h"
+#include "monitor/core/delta.h"
+#include "monitor/timeline/utf8_texts.h"
+#include "monitor/timeline/writer.h"
+
+namespace vcpulse::timeline {
+namespace {
+
+// Bytes that are handed over without waiting for Flush.
+constexpr size_t kMaxBufferedBytes = 8u << 20;
+
+// The public schema names what core holds: the values must agree.
+static_assert(static_cast<int>(core::ThreadState::kExited) == v1::ThreadState_MAX);
+static_assert(static_cast<int>(core::Band::kUnknown) == v1::Band_MAX);
+static_assert(static_cast<int>(core::Rule::kNoResidency) == v1::Rule_MAX);
+
+void FillDelta(const core::VcpuDelta& delta, size_t events, const core::Verdict& verdict,
+               v1::VcpuTick* out) {
+  out->set_interval_ns(static_cast<uint64_t>(delta.interval_ns));
+  out->set_time_enabled_ns(delta.time_enabled_ns);
+  out->set_time_running_ns(delta.time_running_ns);
+  out->mutable_counts()->Add(delta.counts.begin(), delta.counts.begin() + events);
+  if (delta.run_ns) out->set_run_ns(*delta.run_ns);
+  if (delta.run_delay_ns) out->set_run_delay_ns(*delta.run_delay_ns);
+  out->set_band(static_cast<v1::Band>(verdict.band));
+  out->set_rule(static_cast<v1::Rule>(verdict.rule));
+  out->set_starved(verdict.starved);
+}
+
+class DelimitedWriter final : public RecordWriter {
+ public:
+  explicit DelimitedWriter(ByteSink sink) : sink_(std::move(sink)) {}
+
+  void AddTick(uint32_t vm, uint32_t epoch, const core::Sample& sample,
+               std::span<const core::Verdict> verdicts) override {
+    const auto found = epochs_.find({vm, epoch});
+    GOOGLE_CHECK(found != epochs_.end()) << "a tick without its vCPU set";
+    Epoch& state = found->second;
+    GOOGLE_CHECK(sample.vcpus.size() == state.vcpus && verdicts.size() == state.vcpus)
+        << "a tick that does not fit its vCPU set";
+    tick_record_.Clear();
+    v1::Tick* tick = tick_record_.mutable_tick();
+    tick->set_vm(vm);
+    tick->set_epoch(epoch);
+    tick->set_tick(sample.tick);
+    tick->set_deadline_mono_ns(sample.deadline_ns);
+    tick->set_wake_mono_ns(sample.wake_ns);
+    tick->set_first_of_epoch(!state.has_last);
+    for (size_t v = 0; v < sample.vcpus.size(); ++v) {
+      const core::VcpuSample& now = sample.vcpus[v];
+      v1::VcpuTick* out = tick->add_vcpus();
+      out->set_read_begin_mono_ns(now.read_begin_ns);
+      out->set_read_end_mono_ns(now.read_end_ns);
+      out->set_state(static_cast<v1::ThreadState>(now.state));
+      if (!state.has_last) continue;
+      FillDelta(core::Subtract(state.last.vcpus[v], now), state.events, verdicts[v], out);
+    }
+    state.last = sample;
+    state.has_last = true;
+    Append(&tick_record_);
+  }
+
+  void Add(v1::TimelineRecord record, int64_t /*mono_ns*/) override {
+    GOOGLE_CHECK(!record.has_tick()) << "ticks go through AddTick";
+    MakeTextsUtf8(&record);
+    if (record.has_vcpu_set()) {
+      const v1::VcpuSet& set = record.vcpu_set();
+      const auto events = static_cast<size_t>(set.events_size());
+      GOOGLE_CHECK(events <= core::kMaxEvents) << "a vCPU set of too many events";
+      epochs_[{set.vm(), set.epoch()}] = {.vcpus = static_cast<size_t>(set.vcpus_size()),
+                                          .events = events};
+    }
+    Append(&record);
+  }
+
+  void EndEpoch(uint32_t vm, uint32_t epoch) override { epochs_.erase({vm, epoch}); }
+
+  absl::Status Flush(const v1::ClockSnapshot& /*clock*/) override {
+    HandOver();
+    return std::exchange(error_, absl::OkStatus());
+  }
+
+ private:
+  struct Epoch {
+    size_t vcpus = 0;
+    size_t events = 0;
+    bool has_last = false;
+    core::Sample last{};
+  };
+
+  void Append(v1::TimelineRecord* record) {
+    record->set_sequence(next_sequence_++);
+    google::protobuf::io::StringOutputStream out(&buffer_);
+    GOOGLE_CHECK(google::protobuf::util::SerializeDelimitedToZeroCopyStream(*record, &out));
+    if (buffer_.size() >= kMaxBufferedBytes) HandOver();
+  }
+
+  void HandOver() {
+    if (buffer_.empty()) return;
+    error_.Update(sink_({reinterpret_cast<const uint8_t*>(buffer_.data()), buffer_.size()}));
+    buffer_.clear();
+  }
+
+  const ByteSink sink_;
+  uint64_t next_sequence_ = 1;
+  std::map<std::pair<uint32_t, uint32_t>, Epoch> epochs_;  // by (vm, epoch)
+  v1::TimelineRecord tick_record_;                         // kept for its memory
+  std::string buffer_;
+  absl::Status error_;  // the first one since the last Flush
+};
+
+}  // namespace
+
+std::unique_ptr<RecordWriter> NewDelimitedWriter(ByteSink sink) {
+  return std::make_unique<DelimitedWriter>(std::move(sink));
+}
+
+}  // namespace vcpulse::timeline

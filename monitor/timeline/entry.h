@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <variant>
+#include <vector>
+
+#include "monitor/core/classify.h"
+#include "monitor/core/sample.h"
+#include "vcpulse/v1/timeline.pb.h"
+
+namespace vcpulse::timeline {
+
+// One VM's sample in the stream. The writer is given cumulative samples and the reader gives them
+// back; deltas are made by core::Subtract on both sides.
+struct TickEntry {
+  uint32_t vm = 0;
+  uint32_t epoch = 0;
+  core::Sample sample;
+  std::vector<core::Verdict> verdicts;  // one per vCPU
+  // The sample before it in the same epoch, as the reader knows it; nothing at an epoch's start.
+  // (The writer ignores it: it keeps its own.)
+  const core::Sample* previous = nullptr;
+};
+
+// One record of a stream. Everything but ticks is the message of the public schema.
+struct Entry {
+  uint64_t sequence = 0;  // from 1; 0: context of a chunk (see EntrySink), not a record of its own
+  std::variant<v1::Session, v1::VcpuSet, TickEntry, v1::Marker, v1::Gap, v1::LifeCycle,
+               v1::ClockSnapshot, v1::Summary>
+      record;
+};
+
+}  // namespace vcpulse::timeline

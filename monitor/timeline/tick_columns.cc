@@ -1,0 +1,319 @@
+#include "monitor/timeline/tick_columns.h"
+
+#include <array>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace vcpulse::timeline {
+namespace {
+
+using VcpuState = ColumnReader::VcpuState;
+
+uint64_t Bits(int64_t value) { return static_cast<uint64_t>(value); }
+int64_t Signed(uint64_t value) { return static_cast<int64_t>(value); }
+
+// The two directions of the codec. Each entry is a value minus what was to be expected, so that
+// the layout below is written once and both directions agree on it.
+struct Encode {
+  using Column = int64_t*;
+  static void Code(uint64_t expected, uint64_t& value, int64_t& entry) {
+    entry = Signed(value - expected);
+  }
+};
+struct Decode {
+  using Column = const int64_t*;
+  static void Code(uint64_t expected, uint64_t& value, const int64_t& entry) {
+    value = expected + Bits(entry);
+  }
+};
+
+// The per-vCPU columns of sint64.
+template <typename Column>
+struct VcpuColumns {
+  Column read_begin, read, time_enabled, not_running, run, run_delay;
+  std::array<Column, core::kMaxEvents> counts{};
+};
+
+// What to expect of a value that was `before` where another one that it may be a part of went from
+// `whole_before` to `whole`: it follows where it was half of the whole or more.
+uint64_t Follow(uint64_t before, uint64_t whole_before, uint64_t whole) {
+  return before >= whole_before / 2 ? before + (whole - whole_before) : before;
+}
+
+// What to expect of a count that was `before`, in proportion to one that went from `leader_before`
+// to `leader`. IEEE doubles, one division and one multiplication: the same on every machine.
+class Proportion {
+ public:
+  Proportion(uint64_t leader_before, uint64_t leader)
+      : ratio_(leader_before == 0 ? 1.0
+                                  : static_cast<double>(leader) / static_cast<double>(leader_before)) {}
+
+  uint64_t Of(uint64_t before) const {
+    const double expected = static_cast<double>(before) * ratio_;
+    return expected < 0x1p63 ? static_cast<uint64_t>(expected) : before;
+  }
+
+ private:
+  double ratio_;
+};
+
+// Codes one vCPU of one row at entry `i`; `first` is row 0, `after` is what read_begin counts from.
+// `now` is read (Encode) or filled (Decode). timeline.proto is the specification.
+template <typename Direction>
+void CodeRow(const VcpuColumns<typename Direction::Column>& columns, size_t events, size_t i,
+             bool first, int64_t after, VcpuState& state, core::VcpuSample& now) {
+  const core::VcpuSample& last = state.last;
+
+  uint64_t begin = Bits(now.read_begin_ns);
+  Direction::Code(Bits(after), begin, columns.read_begin[i]);
+  uint64_t read = Bits(now.read_end_ns) - begin;
+  Direction::Code(state.read_ns, read, columns.read[i]);
+  now.read_begin_ns = Signed(begin);
+  now.read_end_ns = Signed(begin + read);
+
+  const uint64_t interval = first ? 0 : begin + read - Bits(last.read_end_ns);
+  uint64_t enabled = now.time_enabled_ns - last.time_enabled_ns;
+  Direction::Code(Follow(state.time_enabled_ns, state.interval_ns, interval), enabled,
+                  columns.time_enabled[i]);
+  now.time_enabled_ns = last.time_enabled_ns + enabled;
+
+  uint64_t not_running = enabled - (now.time_running_ns - last.time_running_ns);
+  Direction::Code(state.not_running_ns, not_running, columns.not_running[i]);
+  const uint64_t running = enabled - not_running;
+  now.time_running_ns = last.time_running_ns + running;
+
+  const uint64_t off_cpu = first ? 0 : interval - enabled;
+  uint64_t run_delay = state.run_delay_ns;
+  if (now.has_scheduler_times) {
+    uint64_t run = now.run_ns - last.run_ns;
+    Direction::Code(enabled, run, columns.run[i]);
+    now.run_ns = last.run_ns + run;
+    run_delay = now.run_delay_ns - last.run_delay_ns;
+    Direction::Code(Follow(state.run_delay_ns, state.off_cpu_ns, off_cpu), run_delay,
+                    columns.run_delay[i]);
+    now.run_delay_ns = last.run_delay_ns + run_delay;
+  }
+
+  Proportion proportion(state.time_running_ns, running);
+  for (size_t e = 0; e < events; ++e) {
+    uint64_t count = now.counts[e] - last.counts[e];
+    Direction::Code(proportion.Of(state.counts[e]), count, columns.counts[e][i]);
+    if (e == 0) proportion = Proportion(state.counts[0], count);
+    now.counts[e] = last.counts[e] + count;
+    state.counts[e] = count;
+  }
+
+  state.interval_ns = interval;
+  state.off_cpu_ns = off_cpu;
+  state.read_ns = read;
+  state.time_running_ns = running;
+  state.time_enabled_ns = first ? 0 : enabled;
+  state.not_running_ns = first ? 0 : not_running;
+  state.run_delay_ns = first ? 0 : run_delay;
+  const std::pair scheduler_times(last.run_ns, last.run_delay_ns);
+  state.last = now;
+  if (!now.has_scheduler_times) {
+    std::tie(state.last.run_ns, state.last.run_delay_ns) = scheduler_times;
+  }
+}
+
+// Sizes a column for `size` entries of 0 and gives its memory.
+template <typename T>
+T* Prepare(google::protobuf::RepeatedField<T>* column, size_t size) {
+  column->Clear();
+  column->Resize(static_cast<int>(size), 0);
+  return column->mutable_data();
+}
+
+VcpuColumns<int64_t*> PrepareColumns(size_t size, size_t events, v1::VmTicks* out) {
+  VcpuColumns<int64_t*> columns{
+      .read_begin = Prepare(out->mutable_read_begin_ns(), size),
+      .read = Prepare(out->mutable_read_ns(), size),
+      .time_enabled = Prepare(out->mutable_time_enabled_ns(), size),
+      .not_running = Prepare(out->mutable_not_running_ns(), size),
+      .run = Prepare(out->mutable_run_ns(), size),
+      .run_delay = Prepare(out->mutable_run_delay_ns(), size),
+  };
+  out->clear_counts();
+  for (size_t e = 0; e < events; ++e) {
+    columns.counts[e] = Prepare(out->add_counts()->mutable_count(), size);
+  }
+  return columns;
+}
+
+void EncodeHeads(const TickRows& rows, v1::VmTicks* out) {
+  const size_t count = rows.heads.size();
+  int64_t* sequence = Prepare(out->mutable_sequence(), count);
+  int64_t* tick = Prepare(out->mutable_tick(), count);
+  int64_t* deadline = Prepare(out->mutable_deadline_mono_ns(), count);
+  int64_t* lateness = Prepare(out->mutable_lateness_ns(), count);
+  TickRows::Head last;
+  for (size_t t = 0; t < count; ++t) {
+    const TickRows::Head& head = rows.heads[t];
+    sequence[t] = Signed(head.sequence - last.sequence);
+    tick[t] = Signed(head.tick - last.tick);
+    deadline[t] = Signed(Bits(head.deadline_ns) - Bits(last.deadline_ns));
+    lateness[t] = Signed(Bits(head.wake_ns) - Bits(head.deadline_ns));
+    last = head;
+  }
+}
+
+// A value that a later release knows and this one does not reads as `unknown`.
+template <typename Enum>
+Enum Known(uint32_t value, Enum highest, Enum unknown) {
+  return value <= static_cast<uint32_t>(highest) ? static_cast<Enum>(value) : unknown;
+}
+
+absl::Status BadColumn(std::string name) {
+  return absl::DataLossError(absl::StrCat("column ", name, " does not fit its vCPU set"));
+}
+
+}  // namespace
+
+void TickRows::Append(uint64_t sequence, const core::Sample& sample,
+                      std::span<const core::Verdict> row_verdicts) {
+  heads.push_back({sequence, sample.tick, sample.deadline_ns, sample.wake_ns});
+  samples.insert(samples.end(), sample.vcpus.begin(), sample.vcpus.end());
+  verdicts.insert(verdicts.end(), row_verdicts.begin(), row_verdicts.end());
+}
+
+void TickRows::StartNextChunk() {
+  if (heads.empty()) return;
+  heads.erase(heads.begin(), heads.end() - 1);
+  samples.erase(samples.begin(), samples.end() - static_cast<ptrdiff_t>(vcpus));
+  verdicts.erase(verdicts.begin(), verdicts.end() - static_cast<ptrdiff_t>(vcpus));
+  has_base = true;
+}
+
+void EncodeColumns(const TickRows& rows, v1::VmTicks* out) {
+  const size_t count = rows.heads.size();
+  const size_t size = rows.vcpus * count;
+  out->set_has_base(rows.has_base);
+  EncodeHeads(rows, out);
+  const VcpuColumns<int64_t*> columns = PrepareColumns(size, rows.events, out);
+  uint32_t* state = Prepare(out->mutable_state(), size);
+  uint32_t* band = Prepare(out->mutable_band(), size);
+  uint32_t* rule = Prepare(out->mutable_rule(), size);
+  bool* starved = Prepare(out->mutable_starved(), size);
+  out->clear_scheduler_absent();
+
+  size_t last_absent = 0;
+  for (size_t v = 0; v < rows.vcpus; ++v) {
+    VcpuState before;
+    for (size_t t = 0; t < count; ++t) {
+      const size_t i = v * count + t;
+      const size_t row = t * rows.vcpus + v;
+      core::VcpuSample now = rows.samples[row];
+      const int64_t after = v == 0 ? rows.heads[t].wake_ns : rows.samples[row - 1].read_end_ns;
+      CodeRow<Encode>(columns, rows.events, i, t == 0, after, before, now);
+      if (!now.has_scheduler_times) {
+        out->add_scheduler_absent(static_cast<uint32_t>(i - last_absent));
+        last_absent = i;
+      }
+      state[i] = static_cast<uint32_t>(now.state);
+      band[i] = static_cast<uint32_t>(rows.verdicts[row].band);
+      rule[i] = static_cast<uint32_t>(rows.verdicts[row].rule);
+      starved[i] = rows.verdicts[row].starved;
+    }
+  }
+}
+
+absl::StatusOr<ColumnReader> ColumnReader::Open(const v1::VmTicks& columns, size_t vcpus,
+                                                size_t events) {
+  const auto rows = static_cast<size_t>(columns.sequence_size());
+  const size_t size = vcpus * rows;  // both below 2^31
+  const auto is = [](int actual, size_t wanted) { return static_cast<size_t>(actual) == wanted; };
+
+  if (events > core::kMaxEvents) return absl::DataLossError("a vCPU set of too many events");
+  if (rows == 0) return absl::DataLossError("columns without a row");
+  if (!is(columns.tick_size(), rows)) return BadColumn("tick");
+  if (!is(columns.deadline_mono_ns_size(), rows)) return BadColumn("deadline_mono_ns");
+  if (!is(columns.lateness_ns_size(), rows)) return BadColumn("lateness_ns");
+  if (!is(columns.read_begin_ns_size(), size)) return BadColumn("read_begin_ns");
+  if (!is(columns.read_ns_size(), size)) return BadColumn("read_ns");
+  if (!is(columns.time_enabled_ns_size(), size)) return BadColumn("time_enabled_ns");
+  if (!is(columns.not_running_ns_size(), size)) return BadColumn("not_running_ns");
+  if (!is(columns.run_ns_size(), size)) return BadColumn("run_ns");
+  if (!is(columns.run_delay_ns_size(), size)) return BadColumn("run_delay_ns");
+  if (!is(columns.counts_size(), events)) return BadColumn("counts");
+  for (const v1::EventColumn& column : columns.counts()) {
+    if (!is(column.count_size(), size)) return BadColumn("counts");
+  }
+  if (!is(columns.state_size(), size)) return BadColumn("state");
+  if (!is(columns.band_size(), size)) return BadColumn("band");
+  if (!is(columns.rule_size(), size)) return BadColumn("rule");
+  if (!is(columns.starved_size(), size)) return BadColumn("starved");
+
+  ColumnReader reader(columns, vcpus, events);
+  size_t absent = 0;
+  for (int k = 0; k < columns.scheduler_absent_size(); ++k) {
+    const uint32_t distance = columns.scheduler_absent(k);
+    absent += distance;  // a sum of less than 2^31 entries of less than 2^32
+    if (absent >= size || (k > 0 && distance == 0)) return BadColumn("scheduler_absent");
+    reader.scheduler_absent_[absent] = true;
+  }
+  return reader;
+}
+
+ColumnReader::ColumnReader(const v1::VmTicks& columns, size_t vcpus, size_t events)
+    : columns_(&columns),
+      vcpus_(vcpus),
+      events_(events),
+      rows_(static_cast<size_t>(columns.sequence_size())),
+      scheduler_absent_(vcpus * rows_),
+      states_(vcpus) {
+  uint64_t sequence = 0;
+  sequences_.reserve(rows_);
+  for (const int64_t difference : columns.sequence()) {
+    sequence += Bits(difference);
+    sequences_.push_back(sequence);
+  }
+}
+
+void ColumnReader::Next(core::Sample* sample, std::vector<core::Verdict>* verdicts) {
+  const v1::VmTicks& in = *columns_;
+  const auto t = static_cast<int>(next_);
+  head_.tick += Bits(in.tick(t));
+  head_.deadline_ns = Signed(Bits(head_.deadline_ns) + Bits(in.deadline_mono_ns(t)));
+  head_.wake_ns = Signed(Bits(head_.deadline_ns) + Bits(in.lateness_ns(t)));
+  sample->tick = head_.tick;
+  sample->deadline_ns = head_.deadline_ns;
+  sample->wake_ns = head_.wake_ns;
+  sample->vcpus.resize(vcpus_);
+  verdicts->resize(vcpus_);
+
+  VcpuColumns<const int64_t*> columns{
+      .read_begin = in.read_begin_ns().data(),
+      .read = in.read_ns().data(),
+      .time_enabled = in.time_enabled_ns().data(),
+      .not_running = in.not_running_ns().data(),
+      .run = in.run_ns().data(),
+      .run_delay = in.run_delay_ns().data(),
+  };
+  for (size_t e = 0; e < events_; ++e) {
+    columns.counts[e] = in.counts(static_cast<int>(e)).count().data();
+  }
+
+  int64_t after = head_.wake_ns;
+  for (size_t v = 0; v < vcpus_; ++v) {
+    const size_t i = v * rows_ + next_;
+    const auto entry = static_cast<int>(i);
+    core::VcpuSample& now = sample->vcpus[v];
+    now = {};
+    now.has_scheduler_times = !scheduler_absent_[i];
+    now.state = Known(in.state(entry), core::ThreadState::kExited, core::ThreadState::kNotRead);
+    CodeRow<Decode>(columns, events_, i, next_ == 0, after, states_[v], now);
+    after = now.read_end_ns;
+
+    core::Verdict& verdict = (*verdicts)[v];
+    verdict.band = Known(in.band(entry), core::Band::kUnknown, core::Band::kUnknown);
+    verdict.rule = Known(in.rule(entry), core::Rule::kNoResidency, core::Rule::kNone);
+    verdict.starved = in.starved(entry);
+  }
+  ++next_;
+}
+
+}  // namespace vcpulse::timeline

@@ -1,0 +1,97 @@
+// The parsers of /proc texts: what they accept must survive being written again.
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "kvm/proc_files.h"
+
+namespace {
+
+using namespace vcpulse::kvm;
+
+void Check(bool condition) {
+  if (!condition) std::abort();
+}
+
+void CheckStat(std::string_view text) {
+  const auto stat = ParseTaskStat(text);
+  if (!stat) return;
+  std::string again = std::string("1 (a) ") + stat->state + " " + std::to_string(stat->parent);
+  for (int field = 5; field <= 43; ++field) {
+    again += ' ';
+    again += std::to_string(field == 9    ? (stat->kernel_thread ? 0x200000 : 0)
+                            : field == 22 ? stat->start_time_ticks
+                            : field == 43 ? stat->guest_time_ticks
+                                          : 0);
+  }
+  Check(ParseTaskStat(again) == stat);
+  // A name without a later ')' never moves the fields.
+  Check(ParseTaskStat("2 (x) 1 2 (" + again) == stat);
+}
+
+void CheckSchedStat(std::string_view text) {
+  const auto stat = ParseSchedStat(text);
+  if (!stat) return;
+  Check(ParseSchedStat(std::to_string(stat->run_ns) + " " + std::to_string(stat->run_delay_ns) +
+                       " 1\n") == stat);
+}
+
+void CheckLink(std::string_view text) {
+  const auto link = ParseKvmLink(text);
+  if (!link) return;
+  std::string again = link->kind == KvmLink::Kind::kVm ? "kvm-vm" : "kvm-vcpu";
+  if (link->vcpu_id) {
+    Check(*link->vcpu_id >= 0 && link->kind == KvmLink::Kind::kVcpu);
+    again += ":" + std::to_string(*link->vcpu_id);
+  }
+  Check(ParseKvmLink("anon_inode:" + again) == link);
+  Check(ParseKvmLink("anon_inode:[" + again + "]") == link);
+}
+
+void CheckNames(std::string_view text) {
+  if (const auto name = ParseVcpuThreadName(text)) {
+    Check(name->index >= 0);
+    const char* suffix = name->accelerator == Accelerator::kKvm   ? "/KVM"
+                         : name->accelerator == Accelerator::kTcg ? "/TCG"
+                                                                  : nullptr;
+    const std::string number = std::to_string(name->index);
+    Check(ParseVcpuThreadName(suffix ? "CPU " + number + suffix : "vcpu" + number) == name);
+  }
+  if (const auto dir = ParseDebugfsVmDir(text)) {
+    Check(dir->pid > 0 && dir->vm_fd >= 0);
+    Check(ParseDebugfsVmDir(std::to_string(dir->pid) + "-" + std::to_string(dir->vm_fd)) == dir);
+  }
+}
+
+void CheckCmdline(std::string_view text) {
+  std::string again;
+  for (const std::string& argument : ParseCmdline(text)) again += argument + '\0';
+  // The last NUL alone may have been missing.
+  Check(again == text || again == std::string(text) + '\0');
+}
+
+void CheckStatus(std::string_view text) {
+  const auto pids = ParseNsPids(text);
+  std::string again = "NSpid:";
+  for (const pid_t pid : pids) {
+    Check(pid > 0);
+    again += "\t" + std::to_string(pid);
+  }
+  Check(ParseNsPids(again) == pids);
+  const auto group = ParseStatusPid(text, "Tgid");
+  Check(!group || *group > 0);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  CheckStat(text);
+  CheckSchedStat(text);
+  CheckLink(text);
+  CheckNames(text);
+  CheckCmdline(text);
+  CheckStatus(text);
+  return 0;
+}

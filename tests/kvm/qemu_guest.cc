@@ -1,0 +1,220 @@
+#include "tests/kvm/qemu_guest.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "kvm/fd.h"
+
+namespace vcpulse::kvm_tests {
+namespace {
+
+constexpr char kQemu[] = "qemu-system-x86_64";
+constexpr absl::Duration kStartTimeout = absl::Seconds(20);
+
+// A boot sector: the BIOS loads these 512 bytes and jumps to them in real mode.
+std::string BootSector(GuestProgram program) {
+  using namespace std::string_view_literals;
+  std::string code(
+      "\xfa"              // cli
+      "\xb0\x2b\xe6\xe9"  // mov al, '+'; out 0xe9, al
+      ""sv);
+  code += program == GuestProgram::kHalt ? "\xf4\xeb\xfd"sv   // hlt; jmp to the hlt
+                                         : "\x40\xeb\xfd"sv;  // inc ax; jmp to the inc
+  code.resize(510, '\0');
+  code += "\x55\xaa"sv;
+  return code;
+}
+
+std::string ReadAll(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+bool WaitFor(absl::Duration timeout, const std::function<bool()>& condition) {
+  const absl::Time deadline = absl::Now() + timeout;
+  while (!condition()) {
+    if (absl::Now() > deadline) return false;
+    absl::SleepFor(absl::Milliseconds(10));
+  }
+  return true;
+}
+
+// A tcp port of 127.0.0.1 that was free a moment ago.
+std::optional<int> FreePort() {
+  const kvm::Fd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in where{};
+  where.sin_family = AF_INET;
+  where.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof(where);
+  auto* address = reinterpret_cast<sockaddr*>(&where);
+  if (::bind(fd.get(), address, size) != 0 || ::getsockname(fd.get(), address, &size) != 0) {
+    return std::nullopt;
+  }
+  return ntohs(where.sin_port);
+}
+
+// Threads that run vCPUs cannot be told by name in all cases: KVM's descriptors tell that they are
+// there. A guest without KVM is up with its sockets.
+int CountVcpuDescriptors(pid_t pid) {
+  int count = 0;
+  std::error_code error;
+  const auto folder = absl::StrCat("/proc/", pid, "/fd");
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    const auto link = std::filesystem::read_symlink(entry.path(), error);
+    count += link.string().starts_with("anon_inode:kvm-vcpu") ? 1 : 0;
+  }
+  return count;
+}
+
+}  // namespace
+
+std::string WhyNoKvm() {
+  const kvm::Fd fd(::open("/dev/kvm", O_RDWR | O_CLOEXEC));
+  if (!fd.valid()) return absl::StrCat("/dev/kvm cannot be opened: ", std::strerror(errno));
+  return "";
+}
+
+QemuGuest::QemuGuest(QemuGuest&& other) noexcept { *this = std::move(other); }
+
+QemuGuest& QemuGuest::operator=(QemuGuest&& other) noexcept {
+  if (this == &other) return *this;
+  std::swap(pid_, other.pid_);
+  std::swap(directory_, other.directory_);
+  std::swap(qmp_unix_, other.qmp_unix_);
+  std::swap(qmp_tcp_, other.qmp_tcp_);
+  return *this;
+}
+
+QemuGuest::~QemuGuest() {
+  Kill();
+  std::error_code ignored;
+  if (!directory_.empty()) std::filesystem::remove_all(directory_, ignored);
+}
+
+void QemuGuest::Kill() {
+  if (pid_ <= 0) return;
+  ::kill(pid_, SIGKILL);
+  while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  pid_ = -1;
+}
+
+absl::StatusOr<QemuGuest> QemuGuest::Start(const GuestOptions& options) {
+  QemuGuest guest;
+  std::vector<std::string> arguments;
+  absl::Status status = guest.Prepare(options, arguments);
+  if (status.ok()) status = guest.Launch(arguments);
+  if (status.ok()) status = guest.WaitUntilUp(options);
+  if (!status.ok()) return status;
+  return guest;
+}
+
+absl::Status QemuGuest::Prepare(const GuestOptions& options, std::vector<std::string>& arguments) {
+  std::string pattern = (std::filesystem::temp_directory_path() / "vcpulse-guest-XXXXXX").string();
+  if (::mkdtemp(pattern.data()) == nullptr) return absl::ErrnoToStatus(errno, "mkdtemp");
+  directory_ = pattern;
+  const std::string image = (directory_ / "boot.img").string();
+  std::ofstream(image, std::ios::binary) << BootSector(options.program);
+
+  arguments = {kQemu,
+               "-accel",
+               options.tcg ? "tcg" : "kvm",
+               "-m",
+               "16",
+               "-smp",
+               absl::StrCat(options.vcpus),
+               "-nodefaults",
+               "-no-user-config",
+               "-display",
+               "none",
+               "-debugcon",
+               absl::StrCat("file:", (directory_ / "debug").string()),
+               "-drive",
+               absl::StrCat("file=", image, ",format=raw,if=ide")};
+  if (!options.name.empty()) {
+    arguments.emplace_back("-name");
+    arguments.push_back(
+        absl::StrCat("guest=", options.name, options.debug_threads ? ",debug-threads=on" : ""));
+  }
+  if (options.qmp_unix) {
+    qmp_unix_ = absl::StrCat("unix:", (directory_ / "qmp").string());
+    arguments.insert(arguments.end(), {"-qmp", qmp_unix_ + ",server=on,wait=off"});
+  }
+  if (options.qmp_tcp) {
+    const auto port = FreePort();
+    if (!port) return absl::InternalError("no free tcp port");
+    qmp_tcp_ = absl::StrCat("tcp:127.0.0.1:", *port);
+    arguments.insert(arguments.end(), {"-qmp", qmp_tcp_ + ",server=on,wait=off"});
+  }
+  arguments.insert(arguments.end(), options.more.begin(), options.more.end());
+  return absl::OkStatus();
+}
+
+absl::Status QemuGuest::Launch(const std::vector<std::string>& arguments) {
+  const std::string output = (directory_ / "output").string();
+  std::vector<char*> argv;
+  for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
+  argv.push_back(nullptr);
+  const pid_t parent = ::getpid();
+  const pid_t child = ::fork();
+  if (child < 0) return absl::ErrnoToStatus(errno, "fork");
+  if (child > 0) {
+    pid_ = child;
+    return absl::OkStatus();
+  }
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) ::_exit(126);
+  const int fd = ::open(output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  ::dup2(fd, 1);
+  ::dup2(fd, 2);
+  ::execvp(argv[0], argv.data());
+  ::_exit(127);
+}
+
+absl::Status QemuGuest::WaitUntilUp(const GuestOptions& options) {
+  int exit_status = 0;
+  bool ended = false;
+  const bool up = WaitFor(kStartTimeout, [&] {
+    ended = ::waitpid(pid_, &exit_status, WNOHANG) == pid_;
+    if (ended) return true;
+    if (!options.tcg && CountVcpuDescriptors(pid_) < options.vcpus) return false;
+    // QEMU creates its image's debug file and its sockets before its vCPUs.
+    const bool socket = !options.qmp_unix || std::filesystem::exists(directory_ / "qmp");
+    return socket && std::filesystem::exists(directory_ / "debug");
+  });
+  if (ended) {
+    pid_ = -1;  // reaped
+    return absl::InternalError(absl::StrCat(kQemu, " ended at once (status ", exit_status,
+                                            "; 127: not installed): ", Output()));
+  }
+  if (!up) return absl::DeadlineExceededError(absl::StrCat(kQemu, " does not come up: ", Output()));
+  return absl::OkStatus();
+}
+
+std::string QemuGuest::Output() const { return ReadAll(directory_ / "output"); }
+
+bool QemuGuest::WaitForProgram(absl::Duration timeout) const {
+  return WaitFor(timeout,
+                 [this] { return ReadAll(directory_ / "debug").find('+') != std::string::npos; });
+}
+
+}  // namespace vcpulse::kvm_tests

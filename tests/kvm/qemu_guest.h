@@ -1,0 +1,73 @@
+#pragma once
+
+// Real QEMU guests for tests: small, quick to start, gone with the test.
+
+#include <sys/types.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+namespace vcpulse::kvm_tests {
+
+// Why real guests with KVM cannot run here, in words; "" where they can.
+std::string WhyNoKvm();
+
+// What vCPU 0 does when the BIOS is through; the others wait for it, halted. Each writes one byte
+// to the debug port first.
+enum class GuestProgram {
+  kHalt,  // interrupts off, HLT for ever
+  kBusy,  // a tight loop for ever
+};
+
+struct GuestOptions {
+  int vcpus = 1;
+  std::string name = {};       // "": no -name
+  bool debug_threads = false;  // needs a name
+  bool qmp_unix = false;
+  bool qmp_tcp = false;
+  bool tcg = false;
+  GuestProgram program = GuestProgram::kHalt;
+  std::vector<std::string> more = {};  // further arguments
+};
+
+// One running qemu-system-x86_64. Killed with its object, and by the kernel if the test dies
+// without destroying it. Not thread-safe: the thread that starts it must outlive it.
+class QemuGuest {
+ public:
+  // Starts QEMU and waits until it is up: its QMP sockets accept, its vCPU threads exist. Errors:
+  // with what QEMU said.
+  static absl::StatusOr<QemuGuest> Start(const GuestOptions& options);
+
+  QemuGuest(QemuGuest&& other) noexcept;
+  QemuGuest& operator=(QemuGuest&& other) noexcept;
+  ~QemuGuest();
+
+  pid_t pid() const { return pid_; }
+  const std::string& qmp_unix() const { return qmp_unix_; }  // "unix:PATH", "" without
+  const std::string& qmp_tcp() const { return qmp_tcp_; }    // "tcp:127.0.0.1:PORT", "" without
+
+  // Whether the guest's program began within `timeout`.
+  bool WaitForProgram(absl::Duration timeout) const;
+
+  // Ends it at once and reaps it.
+  void Kill();
+
+ private:
+  QemuGuest() = default;
+
+  absl::Status Prepare(const GuestOptions& options, std::vector<std::string>& arguments);
+  absl::Status Launch(const std::vector<std::string>& arguments);
+  absl::Status WaitUntilUp(const GuestOptions& options);
+  std::string Output() const;
+
+  pid_t pid_ = -1;
+  std::filesystem::path directory_;
+  std::string qmp_unix_;
+  std::string qmp_tcp_;
+};
+
+}  // namespace vcpulse::kvm_tests

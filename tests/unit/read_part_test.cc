@@ -1,0 +1,130 @@
+#include "monitor/report/read_part.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "monitor/timeline/writer.h"
+#include "tests/unit/hand_made_recording.h"
+
+namespace vcpulse::report {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr int64_t kSecond_ns = 1'000'000'000;
+
+// A real file of one busy vCPU: 51 ticks of 100 ms, a chunk each 10 ticks, and a Summary.
+class ReadPartTest : public ::testing::Test {
+ protected:
+  ReadPartTest() { Write(path_, {1}); }
+  ~ReadPartTest() override { std::remove(path_.c_str()); }
+
+  static void Write(const std::string& path, timeline::StreamId id) {
+    std::ofstream file(path, std::ios::binary | std::ios::app);
+    const auto writer = timeline::NewChunkWriter(id, [&file](std::span<const uint8_t> bytes) {
+      for (const uint8_t byte : bytes) file.put(static_cast<char>(byte));
+      return absl::OkStatus();
+    });
+    v1::ClockSnapshot clock;
+    clock.set_mono_ns(kStart_ns);
+    v1::TimelineRecord record;
+    *record.mutable_session() = HandMadeRecording::Session();
+    record.mutable_session()->set_stream_id(id.data(), id.size());
+    writer->Add(record, kStart_ns);
+    *record.mutable_vcpu_set() = HandMadeRecording::Set(1, 1, {2001});
+    writer->Add(record, kStart_ns);
+    core::Sample sample;
+    sample.vcpus.resize(1);
+    for (uint64_t tick = 0; tick <= 50; ++tick) {
+      sample.tick = tick;
+      sample.deadline_ns = kStart_ns + static_cast<int64_t>(tick) * kTick_ns;
+      sample.wake_ns = sample.deadline_ns;
+      core::VcpuSample& vcpu = sample.vcpus[0];
+      vcpu.read_begin_ns = vcpu.read_end_ns = sample.wake_ns;
+      vcpu.time_enabled_ns = vcpu.time_running_ns = vcpu.counts[0] = vcpu.counts[1] =
+          tick * static_cast<uint64_t>(kTick_ns);
+      const core::Verdict verdict = tick == 0 ? core::Verdict{} : kProductiveHigh;
+      writer->AddTick(1, 1, sample, std::span(&verdict, 1));
+      clock.set_mono_ns(sample.wake_ns);
+      if (tick % 10 == 9) ASSERT_TRUE(writer->Flush(clock).ok());
+    }
+    record.mutable_summary()->set_end_reason("duration");
+    writer->Add(record, sample.wake_ns);
+    ASSERT_TRUE(writer->Flush(clock).ok());
+  }
+
+  const std::string path_ =
+      ::testing::TempDir() + "/vcpulse_read_part_" + std::to_string(getpid()) + ".vpt";
+};
+
+TEST_F(ReadPartTest, ReadsTheWhole) {
+  Summary summary;
+  const auto report = ReadPart(path_, {}, summary);
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_EQ(report->Start(), kStart_ns);
+  EXPECT_EQ(report->DurationNs(), 5 * kSecond_ns);
+  EXPECT_EQ(report->EndedInOrder(), true);
+  EXPECT_EQ(summary.vms().at(1).vcpus.at(0).measured_ns, 5 * kSecond_ns);
+  EXPECT_EQ(summary.vms().at(1).vcpus.at(0).FindEvent("cycles")->raw, 5'000'000'000u);
+}
+
+// Offsets are of the recording, both ends inclusive: the ticks at 2.0, 2.1, ... 3.0 s, each with
+// the interval before it; and chunks far from them are not even read.
+TEST_F(ReadPartTest, SeeksToAPart) {
+  Summary summary;
+  const auto report =
+      ReadPart(path_, {.from_ns = 2 * kSecond_ns, .to_ns = 3 * kSecond_ns}, summary);
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_EQ(report->Start(), kStart_ns);
+  EXPECT_EQ(report->DurationNs(), kSecond_ns);
+  EXPECT_EQ(summary.vms().at(1).samples, 11u);
+  EXPECT_EQ(summary.vms().at(1).vcpus.at(0).measured_ns, 11 * kTick_ns);
+  EXPECT_EQ(report->EndedInOrder(), std::nullopt);  // not looked at
+  EXPECT_EQ(report->read.chunks, 2u);
+}
+
+// Standard input cannot be sought in, and must say the same.
+TEST_F(ReadPartTest, FiltersAPartOfStandardInput) {
+  const int saved = dup(STDIN_FILENO);
+  const int file = open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+  ASSERT_GE(file, 0);
+  dup2(file, STDIN_FILENO);
+  Summary summary;
+  const auto report = ReadPart("-", {.from_ns = 2 * kSecond_ns, .to_ns = 3 * kSecond_ns}, summary);
+  if (saved >= 0) dup2(saved, STDIN_FILENO);
+  close(file);
+  close(saved);
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_EQ(report->Start(), kStart_ns);
+  EXPECT_EQ(report->DurationNs(), kSecond_ns);
+  EXPECT_EQ(summary.vms().at(1).samples, 11u);
+  EXPECT_EQ(summary.vms().at(1).vcpus.at(0).measured_ns, 11 * kTick_ns);
+}
+
+// Two recordings in one file would mix two VMs that are both number 1.
+TEST_F(ReadPartTest, RefusesTwoRecordingsInOneFile) {
+  Write(path_, {2});
+  Summary summary;
+  const auto report = ReadPart(path_, {}, summary);
+  ASSERT_FALSE(report.ok());
+  EXPECT_THAT(std::string(report.status().message()),
+              HasSubstr(path_ + ": a second recording begins"));
+}
+
+TEST_F(ReadPartTest, PassesOnThatThereIsNoFile) {
+  Summary summary;
+  EXPECT_EQ(ReadPart(path_ + ".none", {}, summary).status().code(), absl::StatusCode::kNotFound);
+  const auto part = ReadPart(path_ + ".none", {.from_ns = 1, .to_ns = std::nullopt}, summary);
+  EXPECT_EQ(part.status().code(), absl::StatusCode::kNotFound);
+}
+
+}  // namespace
+}  // namespace vcpulse::report

@@ -1,0 +1,390 @@
+#include "monitor/report/summary.h"
+
+#include <cerrno>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/unit/hand_made_recording.h"
+
+namespace vcpulse::report {
+namespace {
+
+using ::testing::ElementsAre;
+
+const VcpuSummary& VcpuOf(const HandMadeRecording& recording, uint32_t vm, uint32_t index) {
+  return recording.summary.vms().at(vm).vcpus.at(index);
+}
+
+// The core of a report: shares are of time, IPC of the time that was not halted, counts are sums.
+TEST(Summary, AddsUpOneVcpu) {
+  HandMadeRecording recording;
+  recording.Begin();
+  ASSERT_TRUE(recording.Add(recording.Set(1, 1, {2001})).ok());
+  recording.First(1, 1, 0, 1);
+  recording.Tick(1, 1, 1, {Blocked()});
+  recording.Tick(1, 1, 2, {Busy(50'000'000, kSpinningLow)});
+  recording.Tick(1, 1, 3, {Busy(200'000'000, kProductiveHigh)});
+  recording.Tick(1, 1, 4, {Busy(80'000'000, kBetween)});
+
+  const VcpuSummary& vcpu = VcpuOf(recording, 1, 0);
+  EXPECT_EQ(vcpu.samples, 5u);
+  EXPECT_EQ(vcpu.measured_ns, 4 * kTick_ns);
+  EXPECT_EQ(vcpu.BandShare(core::Band::kHalted), 0.25);
+  EXPECT_EQ(vcpu.BandShare(core::Band::kSpinning), 0.25);
+  EXPECT_EQ(vcpu.BandShare(core::Band::kProductive), 0.25);
+  EXPECT_EQ(vcpu.BandShare(core::Band::kUnknown), 0.25);
+  EXPECT_EQ(vcpu.RuleShare(core::Rule::kBetweenBands), 0.25);
+  EXPECT_EQ(vcpu.FindEvent("cycles")->Raw(), 300'000'000u);
+  EXPECT_EQ(vcpu.FindEvent("instructions")->Raw(), 330'000'000u);
+  EXPECT_EQ(vcpu.ipc.Mean(), 1.1);
+  EXPECT_EQ(vcpu.ipc_by_band[static_cast<size_t>(core::Band::kSpinning)].Mean(), 0.5);
+  EXPECT_EQ(vcpu.ipc_by_band[static_cast<size_t>(core::Band::kProductive)].Mean(), 2.0);
+  EXPECT_EQ(vcpu.ipc.per_tick.count(), 3u);
+  EXPECT_DOUBLE_EQ(*vcpu.Residency(), 0.75);  // 300e6 cycles of 400 ms at 1 GHz
+}
+
+// Timer ticks of a halted vCPU have an IPC too; it is noise and must not enter the mean.
+TEST(Summary, LeavesHaltedIntervalsOutOfIpc) {
+  HandMadeRecording recording;
+  recording.Begin();
+  ASSERT_TRUE(recording.Add(recording.Set(1, 1, {2001})).ok());
+  recording.First(1, 1, 0, 1);
+  recording.Tick(1, 1, 1,
+                 {{.enabled_ns = 1'000'000,
+                   .running_ns = 1'000'000,
+                   .counts = {1'000'000, 9'000'000},
+                   .verdict = {core::Band::kHalted, core::Rule::kResidency, false}}});
+  EXPECT_FALSE(VcpuOf(recording, 1, 0).ipc.Mean().has_value());
+  recording.Tick(1, 1, 2, {Busy(50'000'000, kSpinningLow)});
+  EXPECT_EQ(VcpuOf(recording, 1, 0).ipc.Mean(), 0.5);
+  // The counts hold both all the same.
+  EXPECT_EQ(VcpuOf(recording, 1, 0).FindEvent("instructions")->Raw(), 59'000'000u);
+}
+
+// Intervals are real widths: the tick after a gap spans both, and weighs twice.
+TEST(Summary, WeighsByTimeAcrossAGap) {
+  HandMadeRecording recording;
+  recording.Begin();
+  ASSERT_TRUE(recording.Add(recording.Set(1, 1, {2001, 2002})).ok());
+  recording.First(1, 1, 0, 2);
+  recording.Tick(1, 1, 1, {Busy(50'000'000, kSpinningLow), Blocked()});
+  v1::Gap gap;
+  gap.set_vm(1);
+  gap.set_epoch(1);
+  gap.set_first_tick(2);
+  gap.set_last_tick(2);
+  gap.set_mono_ns(kStart_ns + 2 * kTick_ns);
+  gap.set_reason(v1::Gap::REASON_READ_FAILED);
+  gap.set_vcpu_index(1);
+  gap.set_error(EIO);
+  ASSERT_TRUE(recording.Add(gap).ok());
+  Did twice = Busy(0, kProductiveHigh);
+  twice.enabled_ns = twice.running_ns = 200'000'000;
+  twice.counts = {200'000'000, 400'000'000};
+  recording.Tick(1, 1, 3, {twice, Blocked()});
+
+  const VcpuSummary& vcpu = VcpuOf(recording, 1, 0);
+  EXPECT_EQ(vcpu.measured_ns, 3 * kTick_ns);
+  EXPECT_DOUBLE_EQ(*vcpu.BandShare(core::Band::kProductive), 2.0 / 3);
+  EXPECT_EQ(vcpu.band_ticks[static_cast<size_t>(core::Band::kProductive)], 1u);
+  const GapTotals& gaps = recording.summary.vms().at(1).gaps;
+  ASSERT_EQ(gaps.size(), 1u);
+  EXPECT_EQ(gaps.begin()->first, GapKey(v1::Gap::REASON_READ_FAILED, 1u, EIO));
+  EXPECT_EQ(gaps.begin()->second.ticks, 1u);
+  EXPECT_EQ(recording.summary.own_cost().ticks_missed, 0u);
+}
+
+// Missing is not zero: an event outside the set has no total, and a group that never ran has no
+// counts although its columns are full of zeros.
+TEST(Summary, GivesNoNumberToWhatWasNeverCounted) {
+  HandMadeRecording recording;
+  recording.Begin();
+  ASSERT_TRUE(recording.Add(recording.Set(1, 1, {2001, 2002}, {"cycles"})).ok());
+  recording.First(1, 1, 0, 2);
+  const Did never_ran{.enabled_ns = 100'000'000,
+                      .verdict = {core::Band::kUnknown, core::Rule::kNotCounted, false}};
+  recording.Tick(1, 1, 1,
+                 {{.enabled_ns = 100'000'000,
+                   .running_ns = 100'000'000,
+                   .counts = {100'000'000},
+                   .verdict = {core::Band::kUnknown, core::Rule::kNoInstructions, false}},
+                  never_ran});
+  EXPECT_EQ(VcpuOf(recording, 1, 0).FindEvent("cycles")->Raw(), 100'000'000u);
+  EXPECT_EQ(VcpuOf(recording, 1, 0).FindEvent("instructions"), nullptr);
+  EXPECT_FALSE(VcpuOf(recording, 1, 0).ipc.Mean().has_value());
+  EXPECT_FALSE(VcpuOf(recording, 1, 1).FindEvent("cycles")->Raw().has_value());
+  EXPECT_FALSE(VcpuOf(recording, 1, 1).FindEvent("cycles")->Scaled().has_value());
+  EXPECT_FALSE(VcpuOf(recording, 1, 1).Residency().has_value());
+}
+
+// The other side of it: a vCPU that was off its CPU all the time did count, namely 0.
+TEST(Summary, CountsAValidZeroOfABlockedThread) {
+  HandMadeRecording recording;
+  recording.Begin();
+  ASSERT_TRUE(recording.Add(recording.Set(1, 1, {2001})).ok());
+  recording.First(1, 1, 0, 1);
+  recording.Tick(1, 1, 1, {Blocked()});
+  const VcpuSummary& vcpu = VcpuOf(recording, 1, 0);
+  EXPECT_EQ(vcpu.FindEvent("cycles")->Raw(), 0u);
+  EXPECT_EQ(vcpu.FindEvent("cycles")->Scaled(), 0.0);
+  EXPECT_EQ(vcpu.Residency(), 0.0);
+  EXPECT_FALSE(vcpu.RunningShare().has_value());
+}
+
+// Multiplexed: 30e6 cycles were seen in a quarter of the time, so 120e6 in all of it, an estimate.
+TEST(Summary, ScalesAMultiplexedGroupOverTheWholeRun) {
+  HandMadeRecording recording;
+  recording.Begin();
+  ASSERT_TRUE(recording.Add(recording.Set(1, 1, {2001})).ok());
+  recording.First(1, 1, 0, 1);
+  recording.Tick(1, 1, 1,
+                 {{.enabled_ns = 100'000'000,
+                   .running_ns = 50'000'000,
+                   .counts = {30'000'000, 60'000'000},
+                   .verdict = kProductiveHigh}});
+  recording.Tick(1, 1, 2,
+                 {{.enabled_ns = 100'000'000,
+                   .counts = {0, 0},
+                   .verdict = {core::Band::kUnknown, core::Rule::kNotCounted, false}}});
+  const VcpuSummary& vcpu = VcpuOf(recording, 1, 0);
+  EXPECT_EQ(vcpu.RunningShare(), 0.25);
+  EXPECT_EQ(vcpu.FindEvent("cycles")->Raw(), 30'000'000u);
+  EXPECT_EQ(vcpu.FindEvent("cycles")->Scaled(), 120'000'000.0);
+  EXPECT_TRUE(vcpu.FindEvent("cycles")->IsEstimate());
+  EXPECT_EQ(vcpu.ipc.Mean(), 2.0);  // within one group IPC needs no scaling
+  EXPECT_EQ(vcpu.ipc.per_tick.count(), 1u);
+}
+
+// Two vCPUs share a CPU: run_delay is a sum over the whole run, starved a share of the ticks' time.
+TEST(Summary, SharesOfWaiting) {
+  HandMadeRecording recording;
+  recording.Begin();
+  ASSERT_TRUE(recording.Add(recording.Set(1, 1, {2001})).ok());
+  recording.First(1, 1, 0, 1);
+  Did waits = Busy(200'000'000, kProductiveHigh);
+  waits.enabled_ns = waits.running_ns = 40'000'000;
+  waits.run_delay_ns = 60'000'000;
+  waits.verdict.starved = true;
+  recording.Tick(1, 1, 1, {waits});
+  recording.Tick(1, 1, 2, {Busy(200'000'000, kProductiveHigh)});
+  const VcpuSummary& vcpu = VcpuOf(recording, 1, 0);
+  EXPECT_DOUBLE_EQ(*vcpu.RunDelayShare(), 0.3);
+  EXPECT_DOUBLE_EQ(*vcpu.RunShare(), 0.7);
+  EXPECT_DOUBLE_EQ(*vcpu.StarvedShare(), 0.5);
+}
+
+// A tick without a verdict (its window is not yet full) is measured, but belongs to no band.
+TEST(Summary, SharesAreOfTheJudgedTime) {
+  HandMadeRecording recording;
+  recording.Begin();
+  ASSERT_TRUE(recording.Add(recording.Set(1, 1, {2001})).ok());
+  recording.First(1, 1, 0, 1);
+  recording.Tick(1, 1, 1, {Busy(200'000'000, {})});
+  EXPECT_FALSE(VcpuOf(recording, 1, 0).BandShare(core::Band::kHalted).has_value());
+  recording.Tick(1, 1, 2, {Busy(200'000'000, kProductiveHigh)});
+  const VcpuSummary& vcpu = VcpuOf(recording, 1, 0);
+  EXPECT_EQ(vcpu.measured_ns, 2 * kTick_ns);
+  EXPECT_EQ(vcpu.JudgedNs(), kTick_ns);
+  EXPECT_EQ(vcpu.BandShare(core::Band::kProductive), 1.0);
+  EXPECT_EQ(vcpu.ipc.per_tick.count(), 1u);
+}
+
+// A vCPU is plugged in: the VM's second epoch. Its vCPU 0 is one row over both, no delta is made
+// across the border, and the event that only the first epoch had is known to be partial.
+TEST(Summary, JoinsTheEpochsOfOneVm) {
+  HandMadeRecording recording;
+  recording.Begin();
+  ASSERT_TRUE(recording.Add(recording.Set(1, 1, {2001})).ok());
+  recording.First(1, 1, 0, 1);
+  recording.Tick(1, 1, 1, {Busy(200'000'000, kProductiveHigh)});
+  ASSERT_TRUE(recording.Add(recording.Set(1, 2, {2001, 2002}, {"cycles"})).ok());
+  recording.First(1, 2, 2, 2);
+  const Did cycles_only{.enabled_ns = 100'000'000,
+                        .running_ns = 100'000'000,
+                        .counts = {100'000'000},
+                        .verdict = {core::Band::kUnknown, core::Rule::kNoInstructions, false}};
+  recording.Tick(1, 2, 3, {cycles_only, cycles_only});
+
+  const VmSummary& vm = recording.summary.vms().at(1);
+  EXPECT_EQ(vm.epochs.size(), 2u);
+  EXPECT_EQ(vm.samples, 4u);
+  const VcpuSummary& first = VcpuOf(recording, 1, 0);
+  EXPECT_EQ(first.measured_ns, 2 * kTick_ns);  // not the 100 ms between the epochs
+  EXPECT_EQ(first.FindEvent("cycles")->raw, 200'000'000u);
+  EXPECT_EQ(first.FindEvent("cycles")->interval_ns, 2 * kTick_ns);
+  EXPECT_EQ(first.FindEvent("instructions")->raw, 200'000'000u);
+  EXPECT_EQ(first.FindEvent("instructions")->interval_ns, kTick_ns);
+  EXPECT_EQ(first.ipc.Mean(), 2.0);
+  const VcpuSummary& second = VcpuOf(recording, 1, 1);
+  EXPECT_EQ(second.measured_ns, kTick_ns);
+  EXPECT_EQ(second.FindEvent("instructions"), nullptr);
+}
+
+// Columns follow the set's order of events, which another epoch may have changed: by name, always.
+TEST(Summary, FindsCountsByNameWhateverTheirOrder) {
+  HandMadeRecording recording;
+  recording.Begin();
+  ASSERT_TRUE(recording.Add(recording.Set(1, 1, {2001}, {"cycles", "instructions"})).ok());
+  recording.First(1, 1, 0, 1);
+  recording.Tick(1, 1, 1, {Busy(200'000'000, kProductiveHigh)});
+  ASSERT_TRUE(recording.Add(recording.Set(1, 2, {2777}, {"instructions", "cycles"})).ok());
+  recording.First(1, 2, 2, 1);
+  recording.Tick(1, 2, 3,
+                 {{.enabled_ns = 100'000'000,
+                   .running_ns = 100'000'000,
+                   .counts = {200'000'000, 100'000'000},
+                   .verdict = kProductiveHigh}});
+  const VcpuSummary& vcpu = VcpuOf(recording, 1, 0);
+  EXPECT_EQ(vcpu.FindEvent("cycles")->raw, 200'000'000u);
+  EXPECT_EQ(vcpu.FindEvent("instructions")->raw, 400'000'000u);
+  EXPECT_EQ(vcpu.ipc.Mean(), 2.0);
+  EXPECT_THAT(vcpu.tids, ElementsAre(2001u, 2777u));
+}
+
+// Two VMs in one tick: each its own sums, but one tick, and one wake to be late.
+TEST(Summary, CountsATickOnceForAllVms) {
+  HandMadeRecording recording;
+  recording.Begin();
+  ASSERT_TRUE(recording.Add(recording.Set(1, 1, {2001})).ok());
+  ASSERT_TRUE(recording.Add(recording.Set(2, 1, {3001, 3002})).ok());
+  for (const uint32_t vm : {1u, 2u}) recording.First(vm, 1, 0, vm);
+  recording.Tick(1, 1, 1, {Blocked()});
+  recording.Tick(2, 1, 1, {Busy(50'000'000, kSpinningLow), Blocked()});
+  const OwnCost& cost = recording.summary.own_cost();
+  EXPECT_EQ(cost.ticks, 2u);
+  EXPECT_EQ(cost.lateness_ns.count(), 2u);
+  EXPECT_EQ(cost.lateness_ns.Max(), kLate_ns);
+  EXPECT_EQ(cost.read_ns.count(), 6u);
+  EXPECT_EQ(cost.read_ns.Max(), kRead_ns);
+  EXPECT_EQ(cost.skew_ns.count(), 4u);
+  EXPECT_EQ(cost.skew_ns.Max(), 1000 + kRead_ns);  // two vCPUs, 1 us apart
+  EXPECT_EQ(VcpuOf(recording, 1, 0).BandShare(core::Band::kHalted), 1.0);
+  EXPECT_EQ(VcpuOf(recording, 2, 0).BandShare(core::Band::kSpinning), 1.0);
+}
+
+// Missed ticks concern every VM; a gap of one VM says nothing about the tick itself.
+TEST(Summary, CountsMissedTicks) {
+  HandMadeRecording recording;
+  recording.Begin();
+  v1::Gap gap;
+  gap.set_first_tick(4);
+  gap.set_last_tick(6);
+  gap.set_reason(v1::Gap::REASON_TICK_MISSED);
+  ASSERT_TRUE(recording.Add(gap).ok());
+  gap.set_first_tick(9);
+  gap.set_last_tick(9);
+  ASSERT_TRUE(recording.Add(gap).ok());
+  EXPECT_EQ(recording.summary.own_cost().ticks_missed, 4u);
+  ASSERT_EQ(recording.summary.gaps().size(), 1u);
+  EXPECT_EQ(recording.summary.gaps().begin()->second.records, 2u);
+  EXPECT_TRUE(recording.summary.vms().empty());
+}
+
+// Without any counter residency is the time on a CPU; the session says so.
+TEST(Summary, UsesTimeEnabledWhereDegraded) {
+  HandMadeRecording recording;
+  v1::Session session = HandMadeRecording::Session();
+  session.set_residency_method(v1::RESIDENCY_METHOD_TIME_ENABLED);
+  ASSERT_TRUE(recording.Add(session).ok());
+  ASSERT_TRUE(recording.Add(recording.Set(1, 1, {2001}, {"task-clock"})).ok());
+  recording.First(1, 1, 0, 1);
+  recording.Tick(1, 1, 1,
+                 {{.enabled_ns = 40'000'000,
+                   .running_ns = 40'000'000,
+                   .counts = {40'000'000},
+                   .verdict = {core::Band::kUnknown, core::Rule::kNoCounters, false}}});
+  EXPECT_DOUBLE_EQ(*VcpuOf(recording, 1, 0).Residency(), 0.4);
+  EXPECT_EQ(VcpuOf(recording, 1, 0).FindEvent("cycles"), nullptr);
+}
+
+// Each chunk repeats session and sets: that must change nothing. Another stream is refused, since
+// its VM 1 is another VM.
+TEST(Summary, TakesRepeatedContextAndRefusesASecondStream) {
+  HandMadeRecording recording;
+  recording.Begin();
+  ASSERT_TRUE(recording.Add(recording.Set(1, 1, {2001})).ok());
+  recording.First(1, 1, 0, 1);
+  ASSERT_TRUE(recording.Add(HandMadeRecording::Session()).ok());
+  ASSERT_TRUE(recording.Add(recording.Set(1, 1, {2001})).ok());
+  recording.Tick(1, 1, 1, {Blocked()});
+  EXPECT_EQ(recording.summary.vms().at(1).samples, 2u);
+  EXPECT_EQ(VcpuOf(recording, 1, 0).measured_ns, kTick_ns);
+
+  v1::Session other = HandMadeRecording::Session();
+  other.set_stream_id("another");
+  EXPECT_FALSE(recording.Add(other).ok());
+}
+
+// What does not fit its set is counted as unusable; it is not guessed at and does not crash.
+TEST(Summary, CountsTicksThatFitNoSet) {
+  HandMadeRecording recording;
+  recording.Begin();
+  recording.First(7, 1, 0, 1);  // no set of VM 7
+  ASSERT_TRUE(recording.Add(recording.Set(1, 1, {2001})).ok());
+  recording.First(1, 1, 1, 2);  // one vCPU in the set, two in the sample
+  recording.First(1, 2, 2, 1);  // no such epoch
+  EXPECT_EQ(recording.summary.unattributed_ticks(), 3u);
+  EXPECT_EQ(recording.summary.vms().at(1).samples, 0u);
+}
+
+// Numbers from a later release or a damaged file: more events than slots, unknown band and rule.
+TEST(Summary, StaysWithinItsTables) {
+  HandMadeRecording recording;
+  recording.Begin();
+  const std::vector<std::string> events = {"a", "b", "c", "d", "e", "f", "g", "h", "cycles", "j"};
+  ASSERT_TRUE(recording.Add(recording.Set(1, 1, {2001}, events)).ok());
+  recording.First(1, 1, 0, 1);
+  recording.Tick(1, 1, 1,
+                 {{.enabled_ns = 100'000'000,
+                   .running_ns = 100'000'000,
+                   .counts = {1, 2, 3, 4, 5, 6, 7, 8},
+                   .verdict = {static_cast<core::Band>(200), static_cast<core::Rule>(99), false}}});
+  const VcpuSummary& vcpu = VcpuOf(recording, 1, 0);
+  EXPECT_EQ(vcpu.FindEvent("h")->raw, 8u);
+  EXPECT_EQ(vcpu.FindEvent("cycles"), nullptr);
+  EXPECT_EQ(vcpu.band_ticks[0], 1u);
+}
+
+// The VM's end is kept beside the list of changes.
+TEST(Summary, KeepsLifeCycle) {
+  HandMadeRecording recording;
+  recording.Begin();
+  ASSERT_TRUE(recording.Add(recording.Set(1, 1, {2001})).ok());
+  v1::LifeCycle change;
+  change.set_vm(1);
+  change.set_kind(v1::LifeCycle::KIND_VM_ENDED);
+  change.set_mono_ns(kStart_ns + 7 * kTick_ns);
+  ASSERT_TRUE(recording.Add(change).ok());
+  EXPECT_EQ(recording.summary.vms().at(1).ended_mono_ns, kStart_ns + 7 * kTick_ns);
+  EXPECT_EQ(recording.summary.life_cycle().size(), 1u);
+  EXPECT_EQ(recording.summary.last_mono_ns(), kStart_ns + 7 * kTick_ns);
+}
+
+// Memory must not grow with the length of a recording: lists that could are cut, and say so.
+TEST(Summary, CutsListsOfAVeryLongRecording) {
+  HandMadeRecording recording;
+  recording.Begin();
+  for (uint32_t epoch = 1; epoch <= 300; ++epoch) {
+    ASSERT_TRUE(recording.Add(recording.Set(1, epoch, {2000 + epoch})).ok());
+    for (int i = 0; i < 5; ++i) ASSERT_TRUE(recording.Add(v1::LifeCycle()).ok());
+    v1::Gap gap;
+    for (int error = 1; error <= 10; ++error) {
+      gap.set_error(static_cast<int32_t>(epoch) * 10 + error);
+      ASSERT_TRUE(recording.Add(gap).ok());
+    }
+  }
+  const VmSummary& vm = recording.summary.vms().at(1);
+  EXPECT_EQ(vm.epochs.size() + vm.epochs_omitted, 300u);
+  EXPECT_EQ(vm.epochs.size(), 100u);
+  EXPECT_TRUE(vm.epochs.contains(300));
+  EXPECT_EQ(VcpuOf(recording, 1, 0).tids.size(), 16u);
+  EXPECT_EQ(recording.summary.life_cycle().size() + recording.summary.life_cycle_omitted(), 1500u);
+  EXPECT_EQ(recording.summary.life_cycle().size(), 500u);
+  EXPECT_LE(recording.summary.gaps().size(), 1001u);
+  uint64_t records = 0;
+  for (const auto& [key, total] : recording.summary.gaps()) records += total.records;
+  EXPECT_EQ(records, 3000u);
+}
+
+}  // namespace
+}  // namespace vcpulse::report

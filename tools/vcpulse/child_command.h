@@ -1,0 +1,36 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace vcpulse::tools {
+
+// The command after `--`: runs while the recording runs. Its orphaned descendants (a launcher's
+// QEMU is a grandchild) become ours, so that their VMs are found. One thread.
+class ChildCommand {
+ public:
+  // Starts it. Errors: NotFound or PermissionDenied where it cannot be executed.
+  static absl::StatusOr<ChildCommand> Start(const std::vector<std::string>& arguments);
+
+  // Reaps what has ended; the command's exit code (128 + n where signal n ended it) once it has.
+  std::optional<int> Poll();
+
+  // Passes a signal on to the command, if it still runs.
+  void Signal(int signal) const;
+
+ private:
+  explicit ChildCommand(pid_t pid) : pid_(pid) {}
+
+  pid_t pid_;
+  std::optional<int> exit_code_;
+};
+
+// 127 where the command was not found, 126 where it could not be run.
+int ExitCodeOfFailure(const absl::Status& status);
+
+}  // namespace vcpulse::tools

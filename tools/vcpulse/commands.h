@@ -1,0 +1,34 @@
+#pragma once
+
+// The vcpulse command: one file per subcommand. Flags are parsed here and nowhere else, into plain
+// option structs; the work is done by monitor/ and kvm/. Results go to stdout, diagnostics to stderr.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+
+namespace CLI {
+class App;
+}
+
+namespace vcpulse::tools {
+
+// Exit codes of every subcommand (docs/architecture.md lists them for users).
+inline constexpr int kExitOk = 0;
+inline constexpr int kExitError = 2;           // usage or run-time error
+inline constexpr int kExitFailedBesideCommand = 125;  // the same, for `record -- CMD`
+
+// Each adds its subcommand to `app`; when that subcommand is the one given, running it sets
+// `exit_code`.
+void AddListCommand(CLI::App& app, int& exit_code);
+// `command` is what followed `--` on the command line.
+void AddRecordCommand(CLI::App& app, std::vector<std::string> command, int& exit_code);
+void AddReportCommand(CLI::App& app, int& exit_code);
+
+// Prints "vcpulse: MESSAGE" as one line on stderr and returns kExitError.
+int Fail(std::string_view message);
+int Fail(const absl::Status& status);
+
+}  // namespace vcpulse::tools

@@ -1,0 +1,143 @@
+// `vcpulse list`: the VMs and vCPUs of this host, as a table or as JSON.
+#include <algorithm>
+#include <boost/json.hpp>
+#include <cerrno>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "kvm/discovery.h"
+#include "kvm/text.h"
+#include "kvm/vm.h"
+#include "tools/vcpulse/commands.h"
+#include "tools/vcpulse/target.h"
+
+namespace vcpulse::tools {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::string_view kTcgRefusal = "TCG: refused, its counters would read zero";
+
+struct ListOptions {
+  TargetOptions target;
+  bool json = false;
+};
+
+// Rows of cells as lines, each column as wide as its widest cell, indented.
+std::string Aligned(const std::vector<std::vector<std::string>>& rows, size_t indent) {
+  std::vector<size_t> widths;
+  for (const auto& row : rows) {
+    widths.resize(std::max(widths.size(), row.size()));
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  std::string text;
+  for (const auto& row : rows) {
+    std::string line(indent, ' ');
+    for (size_t i = 0; i < row.size(); ++i) {
+      line += row[i];
+      if (i + 1 < row.size()) line.append(widths[i] - row[i].size() + 2, ' ');
+    }
+    text += line + '\n';
+  }
+  return text;
+}
+
+std::string TextOf(const kvm::Vm& vm) {
+  std::string text = absl::StrCat(vm.name, "  PID ", vm.pid);
+  if (!vm.uuid.empty()) absl::StrAppend(&text, "  UUID ", vm.uuid);
+  absl::StrAppend(&text, "  ", ToAbsl(kvm::ToString(vm.accelerator)));
+  if (vm.accelerator == kvm::Accelerator::kTcg) {
+    return absl::StrCat(text, "\n  ", ToAbsl(kTcgRefusal), "\n");
+  }
+  absl::StrAppend(&text, "  ", vm.vcpus.size(), vm.vcpus.size() == 1 ? " vCPU\n" : " vCPUs\n");
+  std::vector<std::vector<std::string>> rows = {{"VCPU", "TID", "KVM-ID", "FOUND BY", "PROOF"}};
+  for (const kvm::Vcpu& vcpu : vm.vcpus) {
+    rows.push_back({absl::StrCat(vcpu.index), absl::StrCat(vcpu.tid),
+                    vcpu.kvm_id ? absl::StrCat(*vcpu.kvm_id) : "-",
+                    std::string(kvm::ToString(vcpu.found_by)),
+                    std::string(kvm::ToString(vcpu.proof))});
+  }
+  if (!vm.vcpus.empty()) text += Aligned(rows, 2);
+  for (const std::string& note : vm.notes) absl::StrAppend(&text, "  note: ", note, "\n");
+  return text;
+}
+
+json::string JsonText(std::string_view text) { return json::string(text.data(), text.size()); }
+
+json::value JsonOf(const kvm::Vm& vm) {
+  json::array vcpus;
+  for (const kvm::Vcpu& vcpu : vm.vcpus) {
+    json::object object;
+    object["index"] = vcpu.index;
+    object["tid"] = vcpu.tid;
+    object["start_time_ticks"] = vcpu.start_time_ticks;
+    object["kvm_id"] = vcpu.kvm_id ? json::value(*vcpu.kvm_id) : json::value(nullptr);
+    object["found_by"] = JsonText(kvm::ToString(vcpu.found_by));
+    object["proof"] = JsonText(kvm::ToString(vcpu.proof));
+    vcpus.push_back(std::move(object));
+  }
+  json::array notes;
+  for (const std::string& note : vm.notes) notes.push_back(JsonText(note));
+
+  json::object object;
+  object["name"] = JsonText(vm.name);
+  object["pid"] = vm.pid;
+  object["start_time_ticks"] = vm.start_time_ticks;
+  object["uuid"] = vm.uuid.empty() ? json::value(nullptr) : json::value(JsonText(vm.uuid));
+  object["accelerator"] = JsonText(kvm::ToString(vm.accelerator));
+  object["refused"] = vm.accelerator == kvm::Accelerator::kTcg ? json::value(JsonText(kTcgRefusal))
+                                                               : json::value(nullptr);
+  object["vcpus"] = std::move(vcpus);
+  object["notes"] = std::move(notes);
+  return object;
+}
+
+// One VM per line, so that a person can read it and grep it.
+std::string JsonOf(const std::vector<kvm::Vm>& vms) {
+  std::string text = "[";
+  for (size_t i = 0; i < vms.size(); ++i) {
+    absl::StrAppend(&text, i > 0 ? ",\n " : "", json::serialize(JsonOf(vms[i])));
+  }
+  return text + "]\n";
+}
+
+int RunList(const ListOptions& options) {
+  const absl::StatusOr<std::vector<kvm::Vm>> vms = FindTarget(kvm::Discovery(), options.target);
+  if (!vms.ok()) return Fail(vms.status());
+  if (vms->empty()) {
+    std::fputs(
+        "vcpulse: no VM found; a VM is a process with a kvm-vm descriptor, and those of other "
+        "users are seen by root only\n",
+        stderr);
+  }
+  std::string text;
+  if (options.json) {
+    text = JsonOf(*vms);
+  } else {
+    for (const kvm::Vm& vm : *vms) absl::StrAppend(&text, text.empty() ? "" : "\n", TextOf(vm));
+  }
+  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+  if (std::fflush(stdout) != 0 || !written) {
+    return Fail(absl::ErrnoToStatus(errno, "cannot write to standard output"));
+  }
+  return kExitOk;
+}
+
+}  // namespace
+
+void AddListCommand(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<ListOptions>();
+  CLI::App* command = app.add_subcommand(
+      "list", "VMs and vCPUs found on this host, how, and which of them run without KVM");
+  AddTargetOptions(*command, options->target);
+  command->add_flag("--json", options->json, "an array of VMs; what is absent is null");
+  command->callback([options, &exit_code] { exit_code = RunList(*options); });
+}
+
+}  // namespace vcpulse::tools

@@ -1,0 +1,141 @@
+#include <unistd.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "kvm/event_sets.h"
+#include "tools/vcpulse/commands.h"
+#include "tools/vcpulse/duration_option.h"
+#include "tools/vcpulse/record_options.h"
+
+namespace vcpulse::tools {
+namespace {
+
+constexpr absl::Duration kShortestInterval = absl::Milliseconds(1);
+constexpr absl::Duration kLongestInterval = absl::Hours(1);
+
+// Options as text, until they are parsed.
+struct RecordText {
+  std::string wait = "0s";
+  std::string interval = "100ms";
+  std::string duration;
+  std::string set = "full";
+  std::string format = "vpt";
+};
+
+absl::Status CheckThresholds(const core::IpcBandsThresholds& t) {
+  if (!(t.halted_enter >= 0 && t.halted_enter <= t.halted_leave && t.halted_leave < 1)) {
+    return absl::InvalidArgumentError(
+        "--halted-enter and --halted-leave are shares: 0 <= enter <= leave < 1");
+  }
+  if (!(t.spinning_below >= 0 && t.spinning_below <= t.productive_from)) {
+    return absl::InvalidArgumentError(
+        "--spinning-below and --productive-from are IPCs: 0 <= spinning-below <= productive-from");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<RecordOptions> ParseText(RecordOptions options, const RecordText& text) {
+  const auto interval = ParseDurationOption("--interval", text.interval);
+  if (!interval.ok()) return interval.status();
+  options.interval = *interval;
+  if (!text.duration.empty()) {
+    const auto duration = ParseDurationOption("--duration", text.duration);
+    if (!duration.ok()) return duration.status();
+    options.duration = *duration;
+  }
+  const auto wait = ParseDurationOption("--wait", text.wait);
+  if (!wait.ok()) return wait.status();
+  options.wait = *wait;
+  const auto set = kvm::ParseEventSet(text.set);
+  if (!set) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--event-set: '", text.set, "' is none of full, core, min, cycles, degraded"));
+  }
+  options.open.set = *set;
+  if (text.format != "vpt" && text.format != "delimited") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--format: '", text.format, "' is neither vpt nor delimited"));
+  }
+  options.delimited = text.format == "delimited";
+  return options;
+}
+
+void AddOptions(CLI::App& command, RecordOptions& options, RecordText& text) {
+  AddTargetOptions(command, options.target);
+  command.add_option("--wait", text.wait, "how long to wait for the target to appear")
+      ->type_name("DURATION");
+  command.add_option("-i,--interval", text.interval, "time between ticks, 1ms to 1h [100ms]")
+      ->type_name("DURATION");
+  command.add_option("-d,--duration", text.duration, "stop after this time")->type_name("DURATION");
+  command
+      .add_option("-o,--output", options.output,
+                  "file to write, - for stdout; an older one is kept as FILE.old [vcpulse.vpt]")
+      ->type_name("FILE");
+  command.add_option("--format", text.format, "vpt (chunks) or delimited (plain protobuf) [vpt]")
+      ->type_name("FORMAT");
+  command
+      .add_option("--event-set", text.set,
+                  "the largest set to try: full, core, min, cycles or degraded [full]")
+      ->type_name("SET");
+  command.add_flag("--require-counters", options.open.require_counters,
+                   "fail rather than record without hardware counters");
+  command.add_flag("--realtime", options.realtime,
+                   "run the sampling thread under SCHED_FIFO: punctual, but it perturbs");
+  command.add_flag("--force-mediated-vpmu", options.open.force_mediated_vpmu,
+                   "open events although KVM runs with a mediated vPMU (VMs may fail to start)");
+  auto* bands = command.add_option_group("BANDS", "thresholds of the ipc-bands classifier");
+  bands->add_option("--halted-enter", options.thresholds.halted_enter,
+                    "residency below it is HALTED [0.02]");
+  bands->add_option("--halted-leave", options.thresholds.halted_leave,
+                    "residency up to which HALTED stays [0.04]");
+  bands->add_option("--spinning-below", options.thresholds.spinning_below,
+                    "IPC below it is SPINNING [0.75]");
+  bands->add_option("--productive-from", options.thresholds.productive_from,
+                    "IPC from which on a vCPU is PRODUCTIVE [1.0]");
+}
+
+}  // namespace
+
+absl::Status RecordOptions::Validate() const {
+  if (interval < kShortestInterval || interval > kLongestInterval) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--interval: ", absl::FormatDuration(interval), " is outside 1ms to 1h"));
+  }
+  if (duration <= absl::ZeroDuration()) {
+    return absl::InvalidArgumentError("--duration: must be more than 0");
+  }
+  if (output.empty()) return absl::InvalidArgumentError("--output: the file name is empty");
+  if (output == "-" && isatty(STDOUT_FILENO) == 1) {
+    return absl::InvalidArgumentError(
+        "--output: - is a terminal, and a timeline is binary: redirect it or name a file");
+  }
+  if (!command.empty() && target.all) {
+    return absl::InvalidArgumentError("--all and -- CMD exclude each other");
+  }
+  return CheckThresholds(thresholds);
+}
+
+void AddRecordCommand(CLI::App& app, std::vector<std::string> command, int& exit_code) {
+  auto options = std::make_shared<RecordOptions>();
+  auto text = std::make_shared<RecordText>();
+  options->command = std::move(command);
+  CLI::App* record = app.add_subcommand(
+      "record", "records what each vCPU does: [TARGET] [options] [-- CMD ARGS...]");
+  record->footer(
+      "With -- CMD, records the VMs that CMD starts while it runs and returns CMD's exit status "
+      "(125 vcpulse failed, 126 or 127 CMD could not be run, 128+n it died of signal n).\n"
+      "Without it: exit 0 when stopped by -d, a signal or the last VM's end, 2 on an error.");
+  AddOptions(*record, *options, *text);
+  record->callback([options, text, &exit_code] {
+    absl::StatusOr<RecordOptions> parsed = ParseText(*options, *text);
+    absl::Status status = parsed.ok() ? parsed->Validate() : parsed.status();
+    exit_code = status.ok() ? RunRecord(*parsed) : Fail(status);
+  });
+}
+
+}  // namespace vcpulse::tools

@@ -1,0 +1,100 @@
+#include "tools/vcpulse/record_session.h"
+
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include <span>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "kvm/host.h"
+#include "monitor/recorder/session_record.h"
+#include "monitor/sampler/tick_thread.h"
+
+namespace vcpulse::tools {
+namespace {
+
+const char kRoot[] = "/";
+
+// Each vCPU takes up to 8 descriptors: take all that this user may have.
+void RaiseDescriptorLimit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);  // EMFILE says so where it was not enough
+}
+
+absl::StatusOr<timeline::StreamId> RandomStreamId() {
+  timeline::StreamId id{};
+  if (getrandom(id.data(), id.size(), 0) != static_cast<ssize_t>(id.size())) {
+    return absl::InternalError("getrandom(2) gave no stream id");
+  }
+  return id;
+}
+
+uint64_t OwnCpuTime_ns() {
+  timespec used{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+  return static_cast<uint64_t>(used.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(used.tv_nsec);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<RecordSession>> RecordSession::Open(const RecordOptions& options) {
+  RaiseDescriptorLimit();
+  std::unique_ptr<RecordSession> session(new RecordSession());
+  absl::StatusOr<timeline::StreamId> stream_id = RandomStreamId();
+  if (!stream_id.ok()) return stream_id.status();
+
+  recorder::SessionFacts facts{.stream_id = *stream_id,
+                               .tool_version = VCPULSE_VERSION,
+                               .interval_ns = absl::ToInt64Nanoseconds(options.interval),
+                               .realtime = options.realtime,
+                               .thresholds = options.thresholds,
+                               .residency = recorder::FindResidencyBasis(session->perf_, kRoot)};
+  session->no_counters_reason_ = facts.residency.no_counters_reason;
+  if (options.open.require_counters && !session->no_counters_reason_.empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("no hardware counter can be read, and --require-counters is given: ",
+                     session->no_counters_reason_));
+  }
+
+  auto output = recorder::OutputFile::Create(options.output);
+  if (!output.ok()) return output.status();
+  session->output_ = *std::move(output);
+  timeline::ByteSink sink = [file = session->output_.get()](std::span<const uint8_t> bytes) {
+    return file->Append(bytes);
+  };
+  session->writer_ = options.delimited ? timeline::NewDelimitedWriter(std::move(sink))
+                                       : timeline::NewChunkWriter(*stream_id, std::move(sink));
+
+  v1::TimelineRecord record;
+  *record.mutable_session() = recorder::MakeSession(kvm::ReadHostFacts(kRoot), facts);
+  session->writer_->Add(std::move(record), sampler::MonotonicNow_ns());
+  session->recording_ = std::make_unique<recorder::Recording>(
+      recorder::Recording::Options{.root = kRoot,
+                                   .interval = options.interval,
+                                   .open = options.open,
+                                   .thresholds = options.thresholds,
+                                   .residency = facts.residency.basis,
+                                   .now_ns = sampler::MonotonicNow_ns},
+      session->perf_, *session->writer_);
+  return session;
+}
+
+absl::Status RecordSession::Flush() { return writer_->Flush(recorder::TakeClockSnapshot()); }
+
+void RecordSession::Summarize(uint64_t ticks, const std::string& end_reason) {
+  const recorder::Progress progress = recording_->progress();
+  v1::TimelineRecord record;
+  v1::Summary& summary = *record.mutable_summary();
+  summary.set_ticks(ticks);
+  summary.set_vcpu_samples(progress.vcpu_samples);
+  summary.set_gaps(progress.gaps);
+  summary.set_cpu_ns(OwnCpuTime_ns());
+  summary.set_end_reason(end_reason);
+  writer_->Add(std::move(record), sampler::MonotonicNow_ns());
+}
+
+}  // namespace vcpulse::tools

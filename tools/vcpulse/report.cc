@@ -1,0 +1,158 @@
+#include "monitor/report/report.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "monitor/report/json_report.h"
+#include "monitor/report/read_part.h"
+#include "monitor/report/summary.h"
+#include "monitor/report/text_format.h"
+#include "monitor/report/text_report.h"
+#include "tools/vcpulse/commands.h"
+#include "tools/vcpulse/duration_option.h"
+
+namespace vcpulse::tools {
+namespace {
+
+constexpr const char* kHowToRead = R"(How to read the table: one row per vCPU.
+  HALTED, SPINNING, PRODUCTIVE, UNKNOWN  shares of the time that has a verdict; they sum to 100 %.
+             Residency decides HALTED; only above it does IPC say SPINNING or PRODUCTIVE.
+             SPINNING by the IPC rule is a hint, not a proof: slow work looks the same.
+  starved    share in which the thread was runnable but got no CPU for over 10 % of a tick
+  IPC        instructions / cycles in guest mode, over all time that was not HALTED
+  residency  share of the time spent in guest code
+  run-delay  share of the time spent waiting for a CPU, over the whole run
+  cycles, instr  totals in guest mode
+  -          not counted: it has no number, and the lines below say why. It is never a zero.
+  ~N         an estimate: the counters shared the PMU with others and were scaled up
+  N+         at least: counted in a part of the time only
+The lines below the table name what UNKNOWN was, gaps, the life cycle of the VMs and vcpulse's own cost.
+
+A timeline whose recording was killed, or that is damaged, is reported as far as it can be read; the
+loss is told below the tables, in the JSON and on stderr. Exit codes: 0 reported, 2 usage error, or
+nothing could be read.
+Field list of the JSON: monitor/report/json_report.h.)";
+
+struct ReportOptions {
+  std::string file = "vcpulse.vpt";  // "-": stdin
+  bool json = false;
+  std::string from;  // durations after the recording's start; empty: not given
+  std::string to;
+};
+
+absl::StatusOr<std::optional<int64_t>> ParseOffset(const std::string& flag,
+                                                   const std::string& text) {
+  if (text.empty()) return std::nullopt;
+  const absl::StatusOr<absl::Duration> duration = ParseDurationOption(flag, text);
+  if (!duration.ok()) return duration.status();
+  return absl::ToInt64Nanoseconds(*duration);
+}
+
+absl::StatusOr<report::Part> ParsePart(const ReportOptions& options) {
+  const auto from = ParseOffset("--from", options.from);
+  if (!from.ok()) return from.status();
+  const auto to = ParseOffset("--to", options.to);
+  if (!to.ok()) return to.status();
+  if (*to && from->value_or(0) >= **to) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--to ", options.to, " is not after --from ",
+                     options.from.empty() ? "0s (the start)" : options.from));
+  }
+  return report::Part{*from, *to};
+}
+
+std::string NameOf(const std::string& file) { return file == "-" ? "standard input" : file; }
+
+int WriteStdout(const std::string& text) {
+  errno = 0;
+  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() &&
+                       std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+  if (written) return kExitOk;
+  if (errno == EPIPE) return kExitOk;  // `| head` has seen enough
+  return Fail(absl::StrCat("standard output: ", std::strerror(errno)));
+}
+
+bool WantsColour() {
+  const char* no_color = std::getenv("NO_COLOR");
+  if (no_color != nullptr && *no_color != '\0') return false;
+  return isatty(STDOUT_FILENO) == 1;
+}
+
+// Why there is nothing to report, where that is so.
+std::optional<std::string> NothingToReport(const report::Report& report,
+                                           const ReportOptions& options) {
+  const std::string name = NameOf(options.file);
+  const std::vector<timeline::Damage>& damages = report.read.damages;
+  if (report.read.records == 0 && !damages.empty()) {
+    return absl::StrCat(
+        name, ": nothing could be read: ", report::Plural(damages.size(), "damaged region"),
+        ", the first: ", damages.front().reason);
+  }
+  if (report.IsPart() && report.summary.own_cost().ticks == 0) {
+    return absl::StrCat(name, ": no tick in the part asked for (from ",
+                        options.from.empty() ? "the start" : options.from, " to ",
+                        options.to.empty() ? "the end" : options.to, ")");
+  }
+  if (report.read.records == 0) return absl::StrCat(name, ": holds no record");
+  return std::nullopt;
+}
+
+absl::Status ReadFailure(const absl::Status& status, const ReportOptions& options) {
+  if (absl::IsNotFound(status)) {
+    return absl::NotFoundError(
+        absl::StrCat(options.file,
+                     ": no such file (`vcpulse record` writes one; `vcpulse report FILE` reads "
+                     "another)"));
+  }
+  return status;
+}
+
+int RunReport(const ReportOptions& options) {
+  const absl::StatusOr<report::Part> part = ParsePart(options);
+  if (!part.ok()) return Fail(part.status());
+
+  report::Summary summary;
+  const absl::StatusOr<report::Report> read = report::ReadPart(options.file, *part, summary);
+  if (!read.ok()) return Fail(ReadFailure(read.status(), options));
+  const report::Report& report = *read;
+  if (const auto nothing = NothingToReport(report, options)) return Fail(*nothing);
+
+  const std::string loss = report::DescribeLoss(report);
+  if (!loss.empty()) {
+    std::fprintf(stderr, "vcpulse: warning: %s: %s\n", NameOf(options.file).c_str(), loss.c_str());
+  }
+  return WriteStdout(options.json ? report::RenderJson(report)
+                                  : report::RenderText(report, {.colour = WantsColour()}));
+}
+
+}  // namespace
+
+void AddReportCommand(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<ReportOptions>();
+  CLI::App* command = app.add_subcommand(
+      "report", "What a timeline says: per VM and vCPU, band shares, IPC, residency, gaps, cost");
+  command->footer(kHowToRead);
+  command->add_option("FILE", options->file, "Timeline to read; - is standard input")
+      ->capture_default_str();
+  command->add_flag("--json", options->json, "JSON instead of text");
+  command->add_option(
+      "--from", options->from,
+      "Leave out what came before this time after the recording's start (2s, 300ms)");
+  command->add_option("--to", options->to, "Leave out what came after this time");
+  command->callback([options, &exit_code] { exit_code = RunReport(*options); });
+}
+
+}  // namespace vcpulse::tools

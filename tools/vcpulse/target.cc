@@ -1,0 +1,42 @@
+#include "tools/vcpulse/target.h"
+
+#include <utility>
+
+#include "CLI/CLI.hpp"
+
+namespace vcpulse::tools {
+namespace {
+
+// A silent QMP socket belongs to another client; a live one greets within milliseconds.
+constexpr absl::Duration kQmpTimeout = absl::Seconds(2);
+
+}  // namespace
+
+void AddTargetOptions(CLI::App& command, TargetOptions& options) {
+  auto* target = command.add_option_group("TARGET", "which VMs; default: all that are found");
+  target->add_option("--vm", options.vm, "the VM with this name or UUID")->type_name("NAME");
+  target->add_option("--pid", options.pid, "the VM of this VMM process")
+      ->type_name("PID")
+      ->check(CLI::PositiveNumber);
+  target->add_option("--qmp", options.qmp, "the VM behind this QMP socket")
+      ->type_name("unix:PATH|tcp:HOST:PORT");
+  target->add_option("--tid", options.tids, "these vCPU threads of one VM")
+      ->type_name("TID[,TID...]")
+      ->delimiter(',')
+      ->check(CLI::PositiveNumber);
+  target->add_flag("--all", options.all, "all VMs, and those that start later; goes on without any");
+  target->require_option(0, 1);
+}
+
+absl::StatusOr<std::vector<kvm::Vm>> FindTarget(const kvm::Discovery& discovery,
+                                                const TargetOptions& options) {
+  if (!options.IsOne()) return discovery.FindAll();
+  absl::StatusOr<kvm::Vm> vm = !options.vm.empty()    ? discovery.FindByName(options.vm)
+                               : options.pid != 0     ? discovery.FindByPid(options.pid)
+                               : !options.qmp.empty() ? discovery.FindByQmp(options.qmp, kQmpTimeout)
+                                                      : discovery.FindByTids(options.tids);
+  if (!vm.ok()) return vm.status();
+  return std::vector<kvm::Vm>{*std::move(vm)};
+}
+
+}  // namespace vcpulse::tools

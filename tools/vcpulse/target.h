@@ -1,0 +1,42 @@
+#pragma once
+
+// Which VMs a command is about.
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "kvm/discovery.h"
+#include "kvm/vm.h"
+
+namespace CLI {
+class App;
+}
+
+namespace vcpulse::tools {
+
+// The TARGET options. At most one of the five is given; none means every VM that is found.
+struct TargetOptions {
+  std::string vm;    // name or UUID
+  pid_t pid = 0;
+  std::string qmp;   // unix:PATH or tcp:HOST:PORT
+  std::vector<pid_t> tids;
+  bool all = false;  // every VM, and wait for more when none is left
+
+  // One VM was asked for by one of its names.
+  bool IsOne() const { return !vm.empty() || pid != 0 || !qmp.empty() || !tids.empty(); }
+};
+
+// Adds --vm, --pid, --qmp, --tid and --all, of which one may be given.
+void AddTargetOptions(CLI::App& command, TargetOptions& options);
+
+// The VMs that the options mean now. Errors: of kvm::Discovery, for IsOne(); without it an empty
+// list is no error. TCG VMs are in the list.
+absl::StatusOr<std::vector<kvm::Vm>> FindTarget(const kvm::Discovery& discovery,
+                                                const TargetOptions& options);
+
+}  // namespace vcpulse::tools
