@@ -174,7 +174,9 @@ absl::StatusOr<Vm> Discovery::FindByTids(std::span<const pid_t> tids) const {
   if (vm.name.empty()) vm.name = absl::StrCat("pid-", *process);
   const auto stat = tree.ProcessStat(*process);
   if (stat) vm.start_time_ticks = stat->start_time_ticks;
-  const absl::Status status = CheckGiven(vm, vcpus, view);
+  if (AcceleratorByNames(view) == Accelerator::kTcg) vm.accelerator = Accelerator::kTcg;
+  absl::Status status = CheckGiven(vm, vcpus, view);
+  if (vm.accelerator == Accelerator::kTcg) status = MayBeMeasured(vm);
   if (!status.ok()) return status;
   const size_t given = vcpus.size();
   SetVcpus(tree, view, std::move(vcpus), vm);

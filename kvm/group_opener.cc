@@ -47,6 +47,7 @@ class Attempt {
 
   OpenedGroups result;
   absl::Status error;
+  int leader_error = 0;       // of kNoPmu
   std::string leader_advice;  // of kNoPmu
   std::string fit_advice;     // of kDoesNotFit
 
@@ -68,6 +69,7 @@ class Attempt {
       return Outcome::kOpened;
     }
     if (MeansNoPmu(errno_value)) {
+      leader_error = errno_value;
       leader_advice = absl::StrCat(event.name.data(), ": ", advice);
       return Outcome::kNoPmu;
     }
@@ -151,7 +153,7 @@ absl::StatusOr<OpenedGroups> OpenDegraded(Attempt& attempt, const Vm& vm,
   }
   attempt.result.absent.clear();
   for (const Event& event : EventsOf(options.set)) {
-    attempt.result.absent.push_back({std::string(event.name), 0, reason});
+    attempt.result.absent.push_back({std::string(event.name), attempt.leader_error, reason});
   }
   attempt.result.set = EventSet::kDegraded;
   attempt.result.degraded_reason = reason;

@@ -49,11 +49,12 @@ std::vector<Vcpu> FromDebugfs(const VmView& view) {
   return vcpus;
 }
 
+// Callers have ruled TCG out.
 std::vector<Vcpu> FromNames(const VmView& view) {
   std::vector<Vcpu> vcpus;
   for (const Thread& thread : view.threads) {
     const auto name = ParseVcpuThreadName(thread.name);
-    if (!name || name->accelerator == Accelerator::kTcg) continue;
+    if (!name) continue;
     Vcpu vcpu;
     vcpu.index = name->index;
     vcpu.tid = thread.tid;

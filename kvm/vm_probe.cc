@@ -35,16 +35,6 @@ bool LooksLikeQemu(const std::vector<std::string>& arguments, const std::string&
   return (!arguments.empty() && IsQemuProgram(arguments.front())) || IsQemuProgram(name);
 }
 
-// The accelerator that QEMU's thread names tell.
-Accelerator AcceleratorByNames(const VmView& view) {
-  for (const Thread& thread : view.threads) {
-    const auto name = ParseVcpuThreadName(thread.name);
-    if (name && name->accelerator != Accelerator::kUnknown) return name->accelerator;
-    if (thread.name == "ALL CPUs/TCG") return Accelerator::kTcg;
-  }
-  return Accelerator::kUnknown;
-}
-
 }  // namespace
 
 std::optional<Vm> IdentifyVm(const ProcTree& tree, pid_t pid) {
@@ -73,6 +63,15 @@ std::optional<Vm> IdentifyVm(const ProcTree& tree, pid_t pid) {
     vm.accelerator = Accelerator::kTcg;
   }
   return vm;
+}
+
+Accelerator AcceleratorByNames(const VmView& view) {
+  for (const Thread& thread : view.threads) {
+    const auto name = ParseVcpuThreadName(thread.name);
+    if (name && name->accelerator != Accelerator::kUnknown) return name->accelerator;
+    if (thread.name == "ALL CPUs/TCG") return Accelerator::kTcg;
+  }
+  return Accelerator::kUnknown;
 }
 
 void FillVcpus(const ProcTree& tree, Vm& vm) {

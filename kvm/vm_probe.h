@@ -22,6 +22,9 @@ namespace vcpulse::kvm {
 // told to run KVM alone is still starting (kUnknown).
 std::optional<Vm> IdentifyVm(const ProcTree& tree, pid_t pid);
 
+// The accelerator that QEMU's thread names tell, if they do.
+Accelerator AcceleratorByNames(const VmView& view);
+
 // Fills in vCPUs, notes and, where it was unknown, the accelerator, by the routes that need
 // nobody's help. Does nothing to a TCG VM.
 void FillVcpus(const ProcTree& tree, Vm& vm);

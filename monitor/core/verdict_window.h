@@ -26,9 +26,6 @@ class VerdictWindow {
   // early. Nothing while the window is not yet full.
   std::optional<VcpuDelta> Push(const VcpuSample& sample);
 
-  // Forgets everything: the next sample is the first of an epoch.
-  void Reset() { size_ = 0; }
-
  private:
   const VcpuSample& FromNewest(size_t age) const;
 

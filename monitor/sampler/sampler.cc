@@ -74,8 +74,10 @@ void Sampler::Missed(TickRange ticks, int64_t now_ns) {
 }
 
 void Sampler::TickOne(Epoch& epoch, uint64_t tick, int64_t deadline_ns, int64_t wake_ns) {
+  // Room for a pending kQueueFull and for this tick, or ticks add up to one gap.
   core::Sample* sample = nullptr;
-  if (results_.write_available() < 2 || !FlushDropped(epoch) || !epoch.free.pop(sample)) {
+  if (epoch.free.read_available() == 0 || results_.write_available() < 2 ||
+      !FlushDropped(epoch) || !epoch.free.pop(sample)) {
     Drop(epoch, tick);
     return;
   }

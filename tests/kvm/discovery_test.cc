@@ -18,6 +18,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "kvm/fd.h"
+#include "kvm/proc_files.h"
 #include "kvm/qmp_client.h"
 #include "tests/kvm/qemu_guest.h"
 
@@ -176,7 +177,7 @@ TEST_F(KvmDiscovery, UnnamedThreadsMayBeGiven) {
   const QemuGuest guest = Start({.vcpus = 2, .name = "kvm-tids", .qmp_unix = true});
   const auto found = discovery_.FindByPid(guest.pid());
   ASSERT_TRUE(found.ok()) << found.status();
-  // Kernels that keep guest time find them once the BIOS has run for a tick.
+  // Kernels that keep guest time find them once the guest has run for a tick.
   if (found->vcpus.empty()) {
     ASSERT_FALSE(found->notes.empty());
     EXPECT_THAT(found->notes.front(), HasSubstr(guest.qmp_unix()));
@@ -266,11 +267,30 @@ TEST_F(KvmDiscovery, FindsWhatThisProcessStarted) {
   EXPECT_EQ(vms[0].pid, guest.pid());
 }
 
+// Time on a CPU and waiting for one, of a vCPU thread: what it wants, however busy the machine.
+SchedStat TimesOf(const Vm& vm) {
+  const auto text = ReadSmallFile("/proc/" + std::to_string(vm.pid) + "/task/" +
+                                  std::to_string(vm.vcpus.at(0).tid) + "/schedstat");
+  return ParseSchedStat(text.value_or("")).value_or(SchedStat{});
+}
+
 // The fixture's own promise, on which tests of recordings rest.
 TEST_F(KvmDiscovery, GuestProgramsRun) {
   for (const auto program : {kvm_tests::GuestProgram::kHalt, kvm_tests::GuestProgram::kBusy}) {
-    const QemuGuest guest = Start({.name = "kvm-program", .program = program});
-    EXPECT_TRUE(guest.WaitForProgram(kLong));
+    const QemuGuest guest =
+        Start({.name = "kvm-program", .debug_threads = true, .program = program});
+    ASSERT_TRUE(guest.WaitForProgram(kLong));
+    const Vm vm = *discovery_.FindByName("kvm-program");
+    const SchedStat before = TimesOf(vm);
+    absl::SleepFor(absl::Milliseconds(300));
+    const SchedStat after = TimesOf(vm);
+    const uint64_t wanted_ns =
+        after.run_ns - before.run_ns + after.run_delay_ns - before.run_delay_ns;
+    if (program == kvm_tests::GuestProgram::kHalt) {
+      EXPECT_LT(wanted_ns, 100'000'000u);
+    } else {
+      EXPECT_GT(wanted_ns, 200'000'000u);
+    }
   }
 }
 

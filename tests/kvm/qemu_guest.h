@@ -16,8 +16,8 @@ namespace vcpulse::kvm_tests {
 // Why real guests with KVM cannot run here, in words; "" where they can.
 std::string WhyNoKvm();
 
-// What vCPU 0 does when the BIOS is through; the others wait for it, halted. Each writes one byte
-// to the debug port first.
+// What vCPU 0 does from its first instruction on, after one byte to the debug port; the others wait
+// to be started by it, halted for ever. There is no BIOS.
 enum class GuestProgram {
   kHalt,  // interrupts off, HLT for ever
   kBusy,  // a tight loop for ever

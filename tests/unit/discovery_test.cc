@@ -108,6 +108,16 @@ TEST_F(DiscoveryTest, DebugfsFindsUnnamedThreads) {
   EXPECT_THAT(vm->notes, ElementsAre(HasSubstr("4 kvm-vcpu descriptors for 2 threads")));
 }
 
+// After an unplug debugfs still lists the vCPU, with the TID that was its thread's.
+TEST_F(DiscoveryTest, DebugfsKeepsUnpluggedVcpus) {
+  AddQemu(100, {}, 3, true);
+  for (int i = 0; i < 3; ++i) tree_.AddDebugfsVcpu(100, 2, i, 110 + i);
+  tree_.RemoveThread(100, 111);
+  const auto vm = discovery_.FindByPid(100);
+  EXPECT_THAT(IndexesOf(*vm), ElementsAre(0, 2));
+  EXPECT_THAT(KvmIdsOf(*vm), ElementsAre(0, 2));
+}
+
 // debugfs of another VM, and files beside the VMs.
 TEST_F(DiscoveryTest, DebugfsIsReadForTheRightVm) {
   AddQemu(100, {}, 1, false);
@@ -201,6 +211,8 @@ TEST_F(DiscoveryTest, TcgIsListedAndRefused) {
   // Neither may its thread names pass for KVM where descriptors cannot be read.
   tree_.HideDescriptors(100);
   EXPECT_EQ(discovery_.FindByPid(100).status().code(), Code::kFailedPrecondition);
+  EXPECT_EQ(discovery_.FindByTids(std::vector<pid_t>{110}).status().code(),
+            Code::kFailedPrecondition);
 }
 
 // In its first moments a QEMU with KVM looks like one without: that is worth another try.
@@ -443,7 +455,9 @@ TEST_F(DiscoveryTest, QmpTidsAreMappedFromTheContainer) {
 TEST_F(DiscoveryTest, QmpOverTcpFindsTheVmmByThreadsAndName) {
   for (const pid_t pid : {1000, 2000, 3000}) {
     const std::string name = pid == 2000 ? "fake" : "other" + std::to_string(pid);
-    tree_.AddProcess(pid, "qemu-system-x86", {kQemu, "-name", name}, {kVmLink});
+    // The first shows no name on its command line: it fits, but less well.
+    const Arguments arguments = pid == 1000 ? Arguments{kQemu} : Arguments{kQemu, "-name", name};
+    tree_.AddProcess(pid, "qemu-system-x86", arguments, {kVmLink});
     tree_.AddThread(pid, pid + 1, "qemu-system-x86", 1002, 0, {pid + 1, 101});
     tree_.AddThread(pid, pid + 2, "qemu-system-x86", 1002, 0, {pid + 2, 102});
   }

@@ -169,11 +169,11 @@ TEST(TickColumns, LayoutIsTheDocumentedOne) {
   EXPECT_THAT(columns.read_begin_ns(), ElementsAre(1, 1, 1, 0, 0, 0));
   EXPECT_THAT(columns.read_ns(), ElementsAre(10, 0, 0, 4, 1, 1));
   EXPECT_THAT(columns.time_enabled_ns(), ElementsAre(10'000, -10, 0, 0, -1001, 0));
-  EXPECT_THAT(columns.not_running_ns(), ElementsAre(0, 0, 490, 0, 0, 0));
+  EXPECT_THAT(columns.not_running_ns(), ElementsAre(0, 0, 500, 0, 0, 0));
   EXPECT_THAT(columns.run_ns(), ElementsAre(-1000, 0, 910, 0, 0, 0));
   EXPECT_THAT(columns.run_delay_ns(), ElementsAre(40, 0, 15, 0, 0, 0));
   ASSERT_EQ(columns.counts_size(), 1);
-  EXPECT_THAT(columns.counts(0).count(), ElementsAre(30'000, 30, 0, 0, 0, 0));
+  EXPECT_THAT(columns.counts(0).count(), ElementsAre(30'000, 30, 16, 0, 0, 0));
   EXPECT_THAT(columns.scheduler_absent(), ElementsAre(1, 2, 1, 1));
   EXPECT_THAT(columns.state(), ElementsAre(0, 0, 0, 1, 1, 1));
   EXPECT_THAT(columns.band(), ElementsAre(3, 3, 3, 3, 3, 3));

@@ -1,0 +1,96 @@
+#pragma once
+
+// The seam of perf events without a kernel: groups per thread, with refusals, failures and values
+// that a test sets. Reads come back in the kernel's layout, members out of order, so that code which
+// goes by position fails.
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "kvm/perf_events.h"
+
+namespace vcpulse::fakes {
+
+class FakePerfEvents final : public kvm::PerfEvents {
+ public:
+  struct Group {
+    uint64_t time_enabled_ns = 0;
+    uint64_t time_running_ns = 0;
+    std::map<uint64_t, uint64_t> counts;  // by config of a PERF_TYPE_HARDWARE event
+    int read_error = 0;
+    int reads = 0;
+    bool enabled = false;
+  };
+
+  // By thread. Created at the first open, values may be set before.
+  std::map<pid_t, Group> groups;
+  // (type, config) -> errno, for every thread; and for the leader of one thread.
+  std::map<std::pair<uint32_t, uint64_t>, int> refused;
+  std::map<pid_t, int> refused_threads;
+  // A group with more members than this is refused with EINVAL.
+  size_t largest_group = 8;
+  std::vector<perf_event_attr> opened;  // attributes of every successful open
+
+  kvm::OrErrno<kvm::Fd> Open(perf_event_attr& attr, pid_t tid, int group_fd) override {
+    if (const auto it = refused_threads.find(tid); it != refused_threads.end()) {
+      return {.error = it->second};
+    }
+    if (const auto it = refused.find({attr.type, attr.config}); it != refused.end()) {
+      return {.error = it->second};
+    }
+    const int leader = group_fd;
+    if (leader >= 0 && members_.at(leader).size() >= largest_group) return {.error = EINVAL};
+    kvm::Fd fd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    const int key = leader >= 0 ? leader : fd.get();
+    if (leader < 0) members_[key].clear();
+    members_[key].push_back({.id = ++last_id_, .config = attr.config});
+    ids_[fd.get()] = last_id_;
+    threads_[key] = tid;
+    groups[tid];
+    opened.push_back(attr);
+    return {.value = std::move(fd)};
+  }
+
+  kvm::OrErrno<uint64_t> Id(int fd) override { return {.value = ids_.at(fd)}; }
+
+  int EnableGroup(int leader_fd) override {
+    groups.at(threads_.at(leader_fd)).enabled = true;
+    return 0;
+  }
+
+  kvm::OrErrno<size_t> Read(int leader_fd, std::span<uint64_t> words) override {
+    Group& group = groups.at(threads_.at(leader_fd));
+    ++group.reads;
+    if (group.read_error != 0) return {.error = group.read_error};
+    const std::vector<Member>& members = members_.at(leader_fd);
+    words[0] = members.size();
+    words[1] = group.time_enabled_ns;
+    words[2] = group.time_running_ns;
+    size_t at = 3;
+    for (auto member = members.rbegin(); member != members.rend(); ++member) {
+      const auto count = group.counts.find(member->config);
+      words[at++] = count == group.counts.end() ? 0 : count->second;
+      words[at++] = member->id;
+    }
+    return {.value = at};
+  }
+
+ private:
+  struct Member {
+    uint64_t id = 0;
+    uint64_t config = 0;
+  };
+
+  uint64_t last_id_ = 100;
+  std::map<int, std::vector<Member>> members_;  // by leader descriptor
+  std::map<int, uint64_t> ids_;
+  std::map<int, pid_t> threads_;
+};
+
+}  // namespace vcpulse::fakes

@@ -1,0 +1,178 @@
+#include "kvm/group_opener.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cerrno>
+
+#include "tests/fakes/fake_perf_events.h"
+#include "tests/fakes/proc_dir.h"
+
+namespace vcpulse::kvm {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+class GroupOpener : public ::testing::Test {
+ protected:
+  absl::StatusOr<OpenedGroups> Open(const OpenOptions& options = {}) {
+    return OpenGroups(perf_, proc_.root(), vm_, options);
+  }
+
+  static std::vector<std::string> Names(const OpenedGroups& opened) {
+    std::vector<std::string> names;
+    for (const Event& event : opened.events) names.emplace_back(event.name);
+    return names;
+  }
+
+  static std::vector<std::string> Absent(const OpenedGroups& opened) {
+    std::vector<std::string> names;
+    for (const AbsentEvent& event : opened.absent) names.push_back(event.name);
+    return names;
+  }
+
+  void Refuse(uint64_t config, int error) { perf_.refused[{PERF_TYPE_HARDWARE, config}] = error; }
+
+  fakes::ProcDir proc_;
+  fakes::FakePerfEvents perf_;
+  Vm vm_{.pid = 10,
+         .name = "web",
+         .vcpus = {{.index = 0, .tid = 11}, {.index = 1, .tid = 12}, {.index = 2, .tid = 13}}};
+};
+
+TEST_F(GroupOpener, OpensTheFullSetOnEveryVcpu) {
+  const auto opened = Open();
+  ASSERT_TRUE(opened.ok());
+  EXPECT_EQ(opened->set, EventSet::kFull);
+  EXPECT_THAT(Names(*opened), ElementsAre("cycles", "instructions", "branches", "branch-misses",
+                                          "cache-misses", "ref-cycles"));
+  EXPECT_THAT(opened->groups, SizeIs(3));
+  EXPECT_THAT(opened->absent, IsEmpty());
+}
+
+// As in the lab without icount: instructions, branch-misses and cache-misses are not there.
+TEST_F(GroupOpener, AnEventThatThePmuLacksIsAbsentWithItsErrno) {
+  Refuse(PERF_COUNT_HW_INSTRUCTIONS, ENOENT);
+  Refuse(PERF_COUNT_HW_CACHE_MISSES, EOPNOTSUPP);
+  const auto opened = Open();
+  ASSERT_TRUE(opened.ok());
+  EXPECT_EQ(opened->set, EventSet::kFull);
+  EXPECT_THAT(Names(*opened), ElementsAre("cycles", "branches", "branch-misses", "ref-cycles"));
+  ASSERT_THAT(Absent(*opened), ElementsAre("instructions", "cache-misses"));
+  EXPECT_EQ(opened->absent[0].error, ENOENT);
+  EXPECT_EQ(opened->absent[1].error, EOPNOTSUPP);
+  // The same events on every vCPU: slots mean the same everywhere.
+  for (const CounterGroup& group : opened->groups) {
+    EXPECT_EQ(std::vector<Event>(group.events().begin(), group.events().end()), opened->events);
+  }
+}
+
+TEST_F(GroupOpener, AGroupThatDoesNotFitStepsDown) {
+  perf_.largest_group = 5;
+  auto opened = Open();
+  ASSERT_TRUE(opened.ok());
+  EXPECT_EQ(opened->set, EventSet::kCore);
+  EXPECT_THAT(Absent(*opened), ElementsAre("ref-cycles"));
+
+  perf_.largest_group = 3;
+  opened = Open();
+  ASSERT_TRUE(opened.ok());
+  EXPECT_EQ(opened->set, EventSet::kMin);
+  EXPECT_THAT(Names(*opened), ElementsAre("cycles", "instructions"));
+  EXPECT_THAT(Absent(*opened),
+              ElementsAre("ref-cycles", "branches", "branch-misses", "cache-misses"));
+
+  perf_.largest_group = 1;
+  opened = Open();
+  ASSERT_TRUE(opened.ok());
+  EXPECT_EQ(opened->set, EventSet::kCycles);
+}
+
+TEST_F(GroupOpener, WithoutAPmuASoftwareClockLeads) {
+  Refuse(PERF_COUNT_HW_CPU_CYCLES, ENOENT);
+  const auto opened = Open();
+  ASSERT_TRUE(opened.ok());
+  EXPECT_EQ(opened->set, EventSet::kDegraded);
+  EXPECT_THAT(Names(*opened), ElementsAre("task-clock"));
+  EXPECT_THAT(opened->degraded_reason, HasSubstr("no PMU"));
+  EXPECT_THAT(Absent(*opened), SizeIs(6));
+  EXPECT_EQ(opened->absent[0].error, ENOENT);
+}
+
+TEST_F(GroupOpener, RequiredCountersAreAnErrorInstead) {
+  Refuse(PERF_COUNT_HW_CPU_CYCLES, ENOENT);
+  const auto opened = Open({.require_counters = true});
+  EXPECT_EQ(opened.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(opened.status().message()), HasSubstr("--require-counters"));
+}
+
+// Without the right to count there is no degraded recording: it would hide what can be mended.
+TEST_F(GroupOpener, NoPermissionIsAnError) {
+  proc_.Write("proc/sys/kernel/perf_event_paranoid", "3\n");
+  for (const int error : {EACCES, EPERM}) {
+    Refuse(PERF_COUNT_HW_CPU_CYCLES, error);
+    const auto opened = Open();
+    EXPECT_EQ(opened.status().code(), absl::StatusCode::kPermissionDenied);
+    EXPECT_THAT(std::string(opened.status().message()),
+                HasSubstr("kernel.perf_event_paranoid is 3"));
+  }
+}
+
+TEST_F(GroupOpener, TooFewDescriptorsAreAnError) {
+  Refuse(PERF_COUNT_HW_BRANCH_MISSES, EMFILE);
+  EXPECT_EQ(Open().status().code(), absl::StatusCode::kResourceExhausted);
+}
+
+TEST_F(GroupOpener, AThreadThatIsGoneIsListed) {
+  perf_.refused_threads[12] = ESRCH;
+  const auto opened = Open();
+  ASSERT_TRUE(opened.ok());
+  ASSERT_THAT(opened->vcpus, SizeIs(2));
+  EXPECT_EQ(opened->vcpus[1].tid, 13);
+  ASSERT_THAT(opened->unopened, SizeIs(1));
+  EXPECT_EQ(opened->unopened[0].vcpu.tid, 12);
+  EXPECT_EQ(opened->unopened[0].error, ESRCH);
+}
+
+TEST_F(GroupOpener, NoThreadLeftIsNotFound) {
+  for (const pid_t tid : {11, 12, 13}) perf_.refused_threads[tid] = ESRCH;
+  EXPECT_EQ(Open().status().code(), absl::StatusCode::kNotFound);
+}
+
+// Rule 9: our events could keep VMs from booting.
+TEST_F(GroupOpener, AMediatedVpmuIsRefusedUnlessForced) {
+  proc_.Write("sys/module/kvm_amd/parameters/enable_mediated_pmu", "Y\n");
+  const auto refused = Open();
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(refused.status().message()),
+              HasSubstr("kvm_amd.enable_mediated_pmu=Y"));
+  EXPECT_THAT(perf_.opened, IsEmpty());
+  EXPECT_TRUE(Open({.force_mediated_vpmu = true}).ok());
+  proc_.Write("sys/module/kvm_amd/parameters/enable_mediated_pmu", "N\n");
+  EXPECT_TRUE(Open().ok());
+}
+
+TEST(EventSets, EachStepKeepsTheHeadOfTheSetAbove) {
+  for (const EventSet set : {EventSet::kFull, EventSet::kCore, EventSet::kMin}) {
+    const auto larger = EventsOf(set);
+    const auto smaller = EventsOf(*NextSmaller(set));
+    ASSERT_LT(smaller.size(), larger.size());
+    for (size_t i = 0; i < smaller.size(); ++i) EXPECT_EQ(smaller[i], larger[i]);
+  }
+  EXPECT_EQ(NextSmaller(EventSet::kCycles), std::nullopt);
+  EXPECT_EQ(NextSmaller(EventSet::kDegraded), std::nullopt);
+}
+
+TEST(EventSets, NamesRoundTrip) {
+  for (const EventSet set : {EventSet::kFull, EventSet::kCore, EventSet::kMin, EventSet::kCycles,
+                             EventSet::kDegraded}) {
+    EXPECT_EQ(ParseEventSet(ToString(set)), set);
+  }
+  EXPECT_EQ(ParseEventSet("all"), std::nullopt);
+}
+
+}  // namespace
+}  // namespace vcpulse::kvm

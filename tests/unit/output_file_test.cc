@@ -1,0 +1,88 @@
+#include "monitor/recorder/output_file.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "tests/fakes/proc_dir.h"
+
+namespace vcpulse::recorder {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string Contents(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+std::span<const uint8_t> Bytes(const std::string& text) {
+  return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
+}
+
+class OutputFileTest : public ::testing::Test {
+ protected:
+  size_t FilesInFolder() const {
+    return static_cast<size_t>(
+        std::distance(fs::directory_iterator(path_.parent_path()), fs::directory_iterator()));
+  }
+
+  fakes::ProcDir folder_;
+  fs::path path_ = folder_.Path("out/x.vpt");
+  void SetUp() override { fs::create_directories(path_.parent_path()); }
+};
+
+// A name never stands for less than a whole chunk.
+TEST_F(OutputFileTest, AppearsWithItsFirstChunk) {
+  auto file = OutputFile::Create(path_);
+  ASSERT_TRUE(file.ok());
+  EXPECT_FALSE(fs::exists(path_));
+  ASSERT_TRUE((*file)->Append(Bytes("one")).ok());
+  EXPECT_EQ(Contents(path_), "one");
+  ASSERT_TRUE((*file)->Append(Bytes("two")).ok());
+  EXPECT_EQ(Contents(path_), "onetwo");
+  EXPECT_EQ((*file)->bytes(), 6u);
+  EXPECT_EQ(FilesInFolder(), 1u);
+}
+
+TEST_F(OutputFileTest, KeepsTheOlderFile) {
+  std::ofstream(path_) << "older";
+  auto file = OutputFile::Create(path_);
+  ASSERT_TRUE(file.ok());
+  EXPECT_EQ(Contents(path_), "older");
+  ASSERT_TRUE((*file)->Append(Bytes("new")).ok());
+  EXPECT_EQ(Contents(path_), "new");
+  EXPECT_EQ(Contents(path_.string() + ".old"), "older");
+  EXPECT_EQ(FilesInFolder(), 2u);
+}
+
+// A recording that fails before its first chunk must not cost the file that was there.
+TEST_F(OutputFileTest, WithoutAChunkNothingChanges) {
+  std::ofstream(path_) << "older";
+  { auto file = OutputFile::Create(path_); }
+  EXPECT_EQ(Contents(path_), "older");
+  EXPECT_EQ(FilesInFolder(), 1u);
+}
+
+TEST_F(OutputFileTest, AFullDeviceIsAnErrorThatNamesIt) {
+  auto file = OutputFile::Create("/dev/full");
+  ASSERT_TRUE(file.ok());
+  const absl::Status status = (*file)->Append(Bytes("x"));
+  EXPECT_NE(status.message().find("cannot write /dev/full: No space left"),
+            absl::string_view::npos)
+      << status;
+}
+
+TEST_F(OutputFileTest, AMissingFolderIsAnErrorAtOnce) {
+  const auto file = OutputFile::Create(folder_.Path("nowhere/x.vpt"));
+  EXPECT_EQ(file.status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST_F(OutputFileTest, AFolderIsNoFile) {
+  EXPECT_FALSE(OutputFile::Create(path_.parent_path()).ok());
+}
+
+}  // namespace
+}  // namespace vcpulse::recorder

@@ -1,0 +1,91 @@
+#include "monitor/core/residency.h"
+
+#include <gtest/gtest.h>
+
+namespace vcpulse::core {
+namespace {
+
+constexpr EventSlots kCyclesOnly{.cycles = 0, .instructions = 1};
+constexpr EventSlots kWithRef{.cycles = 0, .instructions = 1, .ref_cycles = 2};
+
+// 100 ms, all of it on the CPU, at 1 GHz core and 2 GHz TSC.
+VcpuDelta Full() {
+  VcpuDelta delta{.interval_ns = 100'000'000,
+                  .time_enabled_ns = 100'000'000,
+                  .time_running_ns = 100'000'000};
+  delta.counts[0] = 100'000'000;
+  delta.counts[2] = 200'000'000;
+  return delta;
+}
+
+TEST(Residency, RefCyclesOverTscComeFirst) {
+  VcpuDelta delta = Full();
+  delta.counts[2] = 50'000'000;
+  EXPECT_DOUBLE_EQ(*Residency(delta, kWithRef, {.tsc_hz = 2e9, .max_hz = 1e9}), 0.25);
+}
+
+TEST(Residency, CyclesOverTheHighestFrequencyElse) {
+  VcpuDelta delta = Full();
+  delta.counts[0] = 10'000'000;
+  EXPECT_DOUBLE_EQ(*Residency(delta, kWithRef, {.max_hz = 1e9}), 0.1);
+  EXPECT_DOUBLE_EQ(*Residency(delta, kCyclesOnly, {.tsc_hz = 2e9, .max_hz = 1e9}), 0.1);
+}
+
+// Multiplexed: a quarter of the time on the PMU saw a quarter of the cycles.
+TEST(Residency, IsDividedByTheShareOnThePmu) {
+  VcpuDelta delta = Full();
+  delta.time_running_ns = 25'000'000;
+  delta.counts[0] = 20'000'000;
+  EXPECT_DOUBLE_EQ(*Residency(delta, kCyclesOnly, {.max_hz = 1e9}), 0.8);
+}
+
+TEST(Residency, IsAtMostOne) {
+  VcpuDelta delta = Full();
+  delta.counts[0] = 130'000'000;
+  EXPECT_EQ(Residency(delta, kCyclesOnly, {.max_hz = 1e9}), 1.0);
+}
+
+TEST(Residency, OffTheCpuIsAMeasuredZero) {
+  const VcpuDelta delta{.interval_ns = 100'000'000};
+  EXPECT_EQ(Residency(delta, kCyclesOnly, {.max_hz = 1e9}), 0.0);
+}
+
+TEST(Residency, IsAbsentWhereItCannotBeHad) {
+  EXPECT_EQ(Residency(Full(), kCyclesOnly, {}), std::nullopt);          // no frequency
+  EXPECT_EQ(Residency(Full(), EventSlots{}, {.max_hz = 1e9}), std::nullopt);  // no event
+  VcpuDelta never_ran = Full();
+  never_ran.time_running_ns = 0;
+  EXPECT_EQ(Residency(never_ran, kCyclesOnly, {.max_hz = 1e9}), std::nullopt);
+}
+
+// Per time running, not per time elapsed: a vCPU that has half of its CPU still shows its frequency.
+TEST(ResidencyEstimator, LearnsTheHighestRatePerTimeRunning) {
+  ResidencyEstimator estimator({});
+  VcpuDelta delta = Full();
+  delta.time_enabled_ns = delta.time_running_ns = 50'000'000;
+  delta.counts[0] = 50'000'000;
+  estimator.Observe(delta, kCyclesOnly);
+  EXPECT_DOUBLE_EQ(*estimator.basis().max_hz, 1e9);
+  EXPECT_DOUBLE_EQ(*Residency(delta, kCyclesOnly, estimator.basis()), 0.5);
+}
+
+TEST(ResidencyEstimator, KeepsTheHighest) {
+  ResidencyEstimator estimator({.max_hz = 2e9});
+  estimator.Observe(Full(), kCyclesOnly);
+  EXPECT_DOUBLE_EQ(*estimator.basis().max_hz, 2e9);
+}
+
+// 10 us on the CPU with one interrupt in it gives any rate.
+TEST(ResidencyEstimator, PassesOverWhatRanTooShortly) {
+  ResidencyEstimator estimator({});
+  VcpuDelta delta = Full();
+  delta.time_running_ns = 999'999;
+  estimator.Observe(delta, kCyclesOnly);
+  EXPECT_EQ(estimator.basis().max_hz, std::nullopt);
+  delta.time_running_ns = 1'000'000;
+  estimator.Observe(delta, kCyclesOnly);
+  EXPECT_NE(estimator.basis().max_hz, std::nullopt);
+}
+
+}  // namespace
+}  // namespace vcpulse::core

@@ -1,0 +1,217 @@
+#include "monitor/sampler/sampler.h"
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <vector>
+
+#include "tests/fakes/sampled_vm.h"
+
+namespace vcpulse::sampler {
+namespace {
+
+using fakes::FakeClock;
+
+class SamplerTest : public ::testing::Test {
+ protected:
+  // One tick of 100 ms; what comes back.
+  std::vector<Handover> Tick(uint64_t tick) {
+    FakeClock::now_ns = static_cast<int64_t>(1'000'000'000 + tick * 100'000'000);
+    const int64_t now = FakeClock::now_ns;
+    sampler_.TakeCommands();
+    sampler_.Tick(tick, now - 5000, now);
+    std::vector<Handover> all;
+    Handover handover;
+    while (sampler_.Take(handover)) all.push_back(handover);
+    return all;
+  }
+
+  fakes::FakePerfEvents perf_;
+  fakes::ProcDir proc_;
+  Sampler sampler_{{.now_ns = FakeClock::Now}};
+};
+
+TEST_F(SamplerTest, ATickIsOneSampleOfEveryVcpu) {
+  fakes::SampledVm vm(perf_, proc_, "web", 10, 11, 3);
+  const auto epoch = vm.StartEpoch(1, 1, 4);
+  ASSERT_TRUE(sampler_.Add(epoch.get()));
+  for (int i = 0; i < 3; ++i) {
+    vm.Ran(i, 90'000'000, 1000 + i, 2000 + i);
+    vm.SetScheduling(i, 80 + i, 7 + i);
+  }
+  const auto all = Tick(5);
+  ASSERT_EQ(all.size(), 1u);
+  ASSERT_EQ(all[0].kind, Handover::Kind::kSample);
+  EXPECT_FALSE(all[0].last);
+  const core::Sample& sample = *all[0].sample;
+  EXPECT_EQ(sample.tick, 5u);
+  EXPECT_EQ(sample.wake_ns - sample.deadline_ns, 5000);
+  ASSERT_EQ(sample.vcpus.size(), 3u);
+  for (uint64_t i = 0; i < 3; ++i) {
+    const core::VcpuSample& vcpu = sample.vcpus[i];
+    EXPECT_EQ(vcpu.counts[0], 1000 + i);
+    EXPECT_EQ(vcpu.counts[1], 2000 + i);
+    EXPECT_EQ(vcpu.time_enabled_ns, 90'000'000u);
+    EXPECT_TRUE(vcpu.has_scheduler_times);
+    EXPECT_EQ(vcpu.run_ns, 80 + i);
+    EXPECT_EQ(vcpu.run_delay_ns, 7 + i);
+    EXPECT_LT(vcpu.read_begin_ns, vcpu.read_end_ns);
+  }
+  // Each read is stamped, in turn.
+  EXPECT_EQ(sample.vcpus[0].read_end_ns, sample.vcpus[1].read_begin_ns);
+  EXPECT_EQ(vm.group(0).reads, 1);
+}
+
+// Issue point 6: one vCPU fails for one tick. That tick is one gap which names it; the next sample
+// is cumulative, so its delta spans both intervals; the other VM lost nothing.
+TEST_F(SamplerTest, OneFailedReadCostsThatVmThatTickOnly) {
+  fakes::SampledVm web(perf_, proc_, "web", 10, 11, 3);
+  fakes::SampledVm db(perf_, proc_, "db", 20, 21, 1);
+  const auto web_epoch = web.StartEpoch(1, 1, 4);
+  const auto db_epoch = db.StartEpoch(2, 1, 4);
+  sampler_.Add(web_epoch.get());
+  sampler_.Add(db_epoch.get());
+  const auto run = [&] {
+    for (int i = 0; i < 3; ++i) web.Ran(i, 100'000'000, 1000, 500);
+    db.Ran(0, 100'000'000, 1000, 500);
+  };
+  run();
+  const auto first = Tick(0);
+  ASSERT_EQ(first.size(), 2u);
+  const core::Sample before = *first[0].sample;
+
+  run();
+  web.group(1).read_error = EIO;
+  const auto failed = Tick(1);
+  ASSERT_EQ(failed.size(), 2u);
+  EXPECT_EQ(failed[0].kind, Handover::Kind::kReadFailed);
+  EXPECT_EQ(failed[0].epoch, web_epoch.get());
+  EXPECT_EQ(failed[0].vcpu, 1u);
+  EXPECT_EQ(failed[0].error, EIO);
+  EXPECT_EQ(failed[0].ticks.first, 1u);
+  EXPECT_EQ(failed[1].kind, Handover::Kind::kSample);
+  EXPECT_EQ(failed[1].epoch, db_epoch.get());
+  web_epoch->Recycle(failed[0].sample);
+
+  run();
+  web.group(1).read_error = 0;
+  const auto after = Tick(2);
+  ASSERT_EQ(after.size(), 2u);
+  ASSERT_EQ(after[0].kind, Handover::Kind::kSample);
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(after[0].sample->vcpus[i].counts[0] - before.vcpus[i].counts[0], 2000u) << i;
+    EXPECT_NEAR(
+        static_cast<double>(after[0].sample->vcpus[i].read_end_ns - before.vcpus[i].read_end_ns),
+        200e6, 1e4);
+  }
+}
+
+// The memory of a failed read must come back, or gaps would eat it up.
+TEST_F(SamplerTest, FailedReadsLeakNoMemory) {
+  fakes::SampledVm vm(perf_, proc_, "web", 10, 11, 1);
+  const auto epoch = vm.StartEpoch(1, 1, 2);
+  sampler_.Add(epoch.get());
+  vm.group(0).read_error = EIO;
+  for (uint64_t tick = 0; tick < 10; ++tick) {
+    const auto all = Tick(tick);
+    ASSERT_EQ(all.size(), 1u);
+    ASSERT_EQ(all[0].kind, Handover::Kind::kReadFailed) << tick;
+    epoch->Recycle(all[0].sample);
+  }
+}
+
+// Rule 3: the state is read in just the case where hardly anything ran.
+TEST_F(SamplerTest, ThreadStateIsReadOnlyWhereHardlyAnythingRan) {
+  fakes::SampledVm vm(perf_, proc_, "web", 10, 11, 4);
+  const auto epoch = vm.StartEpoch(1, 1, 4);
+  sampler_.Add(epoch.get());
+  const char states[] = {'S', 'R', 'T', 'R'};
+  for (int i = 0; i < 4; ++i) vm.SetState(i, states[i]);
+  for (const Handover& handover : Tick(0)) epoch->Recycle(handover.sample);
+  vm.Ran(3, 5'000'000, 1, 1);  // 5 % of the tick
+  const auto all = Tick(1);
+  ASSERT_EQ(all.size(), 1u);
+  const auto& vcpus = all[0].sample->vcpus;
+  EXPECT_EQ(vcpus[0].state, core::ThreadState::kBlocked);
+  EXPECT_EQ(vcpus[1].state, core::ThreadState::kRunnable);
+  EXPECT_EQ(vcpus[2].state, core::ThreadState::kStopped);
+  EXPECT_EQ(vcpus[3].state, core::ThreadState::kNotRead);
+}
+
+// A full queue never blocks the tick and never loses silently: one gap names the ticks.
+TEST_F(SamplerTest, WithoutFreeMemoryTheTicksBecomeOneGap) {
+  fakes::SampledVm vm(perf_, proc_, "web", 10, 11, 1);
+  const auto epoch = vm.StartEpoch(1, 1, 2);
+  sampler_.Add(epoch.get());
+  const auto a = Tick(0);
+  const auto b = Tick(1);
+  ASSERT_EQ(a.size(), 1u);
+  ASSERT_EQ(b.size(), 1u);
+  EXPECT_TRUE(Tick(2).empty() && Tick(3).empty());  // both buffers are out
+  epoch->Recycle(a[0].sample);
+  epoch->Recycle(b[0].sample);
+  const auto all = Tick(4);
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_EQ(all[0].kind, Handover::Kind::kQueueFull);
+  EXPECT_EQ(all[0].ticks.first, 2u);
+  EXPECT_EQ(all[0].ticks.last, 3u);
+  EXPECT_EQ(all[1].kind, Handover::Kind::kSample);
+  EXPECT_EQ(all[1].sample->tick, 4u);
+}
+
+TEST_F(SamplerTest, DroppedTicksAreSaidEvenWhenTheEpochEnds) {
+  fakes::SampledVm vm(perf_, proc_, "web", 10, 11, 1);
+  const auto epoch = vm.StartEpoch(1, 1, 1);
+  sampler_.Add(epoch.get());
+  Tick(0);
+  Tick(1);
+  sampler_.Retire(epoch.get());
+  const auto all = Tick(2);
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_EQ(all[0].kind, Handover::Kind::kQueueFull);
+  EXPECT_EQ(all[0].ticks.last, 1u);
+  EXPECT_EQ(all[1].kind, Handover::Kind::kRetired);
+}
+
+TEST_F(SamplerTest, RetiredIsTheLastWordOnAnEpoch) {
+  fakes::SampledVm vm(perf_, proc_, "web", 10, 11, 1);
+  const auto epoch = vm.StartEpoch(1, 1, 4);
+  sampler_.Add(epoch.get());
+  ASSERT_EQ(Tick(0).size(), 1u);
+  sampler_.Retire(epoch.get());
+  const auto all = Tick(1);
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0].kind, Handover::Kind::kRetired);
+  EXPECT_EQ(all[0].epoch, epoch.get());
+  EXPECT_TRUE(Tick(2).empty());
+}
+
+// The thread went between discovery and opening: its counters are good, and the last.
+TEST_F(SamplerTest, AnExitedThreadGivesTheEpochsLastSample) {
+  fakes::SampledVm vm(perf_, proc_, "web", 10, 11, 2);
+  proc_.RemoveThread(10, 12);
+  const auto epoch = vm.StartEpoch(1, 1, 4);
+  sampler_.Add(epoch.get());
+  const auto all = Tick(0);
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0].kind, Handover::Kind::kSample);
+  EXPECT_TRUE(all[0].last);
+  EXPECT_TRUE(all[0].sample->vcpus[0].has_scheduler_times);
+  EXPECT_FALSE(all[0].sample->vcpus[1].has_scheduler_times);
+  EXPECT_EQ(all[0].sample->vcpus[1].state, core::ThreadState::kExited);
+  EXPECT_TRUE(Tick(1).empty());
+}
+
+TEST_F(SamplerTest, MissedTicksAreHandedOver) {
+  sampler_.Missed({3, 8}, 77);
+  Handover handover;
+  ASSERT_TRUE(sampler_.Take(handover));
+  EXPECT_EQ(handover.kind, Handover::Kind::kTickMissed);
+  EXPECT_EQ(handover.epoch, nullptr);
+  EXPECT_EQ(handover.ticks.first, 3u);
+  EXPECT_EQ(handover.ticks.last, 8u);
+  EXPECT_EQ(handover.mono_ns, 77);
+}
+
+}  // namespace
+}  // namespace vcpulse::sampler

@@ -1,0 +1,69 @@
+// The tick path is sacred: no allocation. Every operator new of this program is counted.
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+#include "monitor/sampler/sampler.h"
+#include "tests/fakes/sampled_vm.h"
+
+namespace {
+std::atomic<uint64_t> allocations = 0;
+}
+
+void* operator new(std::size_t size) {
+  ++allocations;
+  if (void* memory = std::malloc(size)) return memory;
+  throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+
+namespace vcpulse::sampler {
+namespace {
+
+TEST(TickAllocations, NoneInSamplesGapsStatesAndCommands) {
+  fakes::ProcDir proc;
+  fakes::FakePerfEvents perf;
+  fakes::SampledVm vm(perf, proc, "web", 10, 11, 8);
+  Sampler sampler({.now_ns = fakes::FakeClock::Now});
+  const auto epoch = vm.StartEpoch(1, 1, 4, kvm::EventSet::kCore);
+  const auto other = vm.StartEpoch(1, 2, 4, kvm::EventSet::kCore);
+  sampler.Add(epoch.get());
+  Handover handover;
+  uint64_t samples = 0;
+  uint64_t gaps = 0;
+  const auto tick = [&](uint64_t number) {
+    const int64_t now = fakes::FakeClock::Now();
+    sampler.TakeCommands();
+    sampler.Tick(number, now, now);
+    sampler.Missed({number, number}, now);
+  };
+  const auto drain = [&] {
+    while (sampler.Take(handover)) {
+      if (handover.kind == Handover::Kind::kSample) ++samples;
+      if (handover.kind == Handover::Kind::kReadFailed) ++gaps;
+      if (handover.sample != nullptr) handover.epoch->Recycle(handover.sample);
+    }
+  };
+  tick(0);
+  drain();
+
+  const uint64_t before = allocations;
+  ASSERT_GT(before, 0u) << "the counting allocator is not in place";
+  for (uint64_t number = 1; number <= 1000; ++number) {
+    vm.group(0).read_error = number % 10 == 0 ? EIO : 0;
+    if (number == 400) sampler.Add(other.get());
+    if (number == 500) sampler.Retire(epoch.get());
+    tick(number);
+    drain();
+  }
+  EXPECT_EQ(allocations - before, 0u);
+  EXPECT_GT(samples, 900u);
+  EXPECT_GT(gaps, 90u);
+}
+
+}  // namespace
+}  // namespace vcpulse::sampler

@@ -1,0 +1,84 @@
+#include "monitor/sampler/tick_thread.h"
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+
+#include "absl/time/clock.h"
+#include "tests/fakes/sampled_vm.h"
+
+namespace vcpulse::sampler {
+namespace {
+
+// Takes handovers until `count` samples came, at most 10 s.
+std::vector<core::Sample> Collect(Sampler& sampler, size_t count) {
+  std::vector<core::Sample> samples;
+  const absl::Time give_up = absl::Now() + absl::Seconds(10);
+  while (samples.size() < count && absl::Now() < give_up) {
+    Handover handover;
+    while (sampler.Take(handover)) {
+      if (handover.kind != Handover::Kind::kSample) continue;
+      samples.push_back(*handover.sample);
+      handover.epoch->Recycle(handover.sample);
+    }
+    absl::SleepFor(absl::Milliseconds(1));
+  }
+  return samples;
+}
+
+class TickThreadTest : public ::testing::Test {
+ protected:
+  fakes::FakePerfEvents perf_;
+  fakes::ProcDir proc_;
+  fakes::SampledVm vm_{perf_, proc_, "web", 10, 11, 2};
+  std::unique_ptr<Epoch> epoch_ = vm_.StartEpoch(1, 1, 64);
+  Sampler sampler_{{.now_ns = MonotonicNow_ns}};
+};
+
+// Deadlines are absolute: whatever each tick's lateness, they stay a whole number of intervals
+// apart, and no tick is taken before its deadline.
+TEST_F(TickThreadTest, TicksAtAbsoluteDeadlines) {
+  sampler_.Add(epoch_.get());
+  auto ticker = TickThread::Start(sampler_, {.interval = absl::Milliseconds(5)});
+  ASSERT_TRUE(ticker.ok());
+  const auto samples = Collect(sampler_, 20);
+  ticker->reset();
+  ASSERT_GE(samples.size(), 20u);
+  for (size_t i = 0; i < samples.size(); ++i) {
+    EXPECT_GE(samples[i].wake_ns, samples[i].deadline_ns);
+    EXPECT_EQ(samples[i].deadline_ns - samples[0].deadline_ns,
+              static_cast<int64_t>(samples[i].tick - samples[0].tick) * 5'000'000);
+  }
+}
+
+// With an interval of an hour, stopping and retiring must not wait for the next tick.
+TEST_F(TickThreadTest, WakesForCommandsBetweenTicks) {
+  sampler_.Add(epoch_.get());
+  auto ticker = TickThread::Start(sampler_, {.interval = absl::Hours(1)});
+  ASSERT_TRUE(ticker.ok());
+  ASSERT_EQ(Collect(sampler_, 1).size(), 1u);
+  sampler_.Retire(epoch_.get());
+  (*ticker)->Wake();
+  Handover handover;
+  const absl::Time give_up = absl::Now() + absl::Seconds(10);
+  while (!sampler_.Take(handover) && absl::Now() < give_up) absl::SleepFor(absl::Milliseconds(1));
+  EXPECT_EQ(handover.kind, Handover::Kind::kRetired);
+  const absl::Time before = absl::Now();
+  ticker->reset();
+  EXPECT_LT(absl::Now() - before, absl::Seconds(10));
+  EXPECT_EQ(perf_.groups.at(11).reads, 1);
+}
+
+TEST_F(TickThreadTest, RealtimeIsTakenOrRefusedInWords) {
+  auto ticker =
+      TickThread::Start(sampler_, {.interval = absl::Milliseconds(10), .realtime = true});
+  if (ticker.ok()) {
+    EXPECT_GE((*ticker)->ticks(), 0u);
+  } else {
+    EXPECT_EQ(ticker.status().code(), absl::StatusCode::kPermissionDenied);
+    EXPECT_NE(ticker.status().message().find("cap_sys_nice"), absl::string_view::npos);
+  }
+}
+
+}  // namespace
+}  // namespace vcpulse::sampler
