@@ -28,8 +28,10 @@ class Discovery {
   // vanish meanwhile are left out.
   std::vector<Vm> FindAll() const;
 
-  // The VM of this VMM process. Errors: NotFound (no such process), FailedPrecondition (no VMM, or
-  // a QEMU that runs TCG).
+  // The VM of this VMM process; its vCPUs may be empty, with a note that says how to get them.
+  // Errors: NotFound (no such process, or it has ended), FailedPrecondition (no VMM, or a QEMU that
+  // runs TCG), InvalidArgument (a thread's TID), Unavailable (a QEMU that is still starting),
+  // PermissionDenied (what it is cannot be seen).
   absl::StatusOr<Vm> FindByPid(pid_t pid) const;
 
   // The VM with this name or UUID. Errors: NotFound (names those that there are),
@@ -38,7 +40,7 @@ class Discovery {
 
   // A VM given by the TIDs of its vCPU threads, indexed in the order given. They must be threads of
   // one process which holds kvm-vcpu descriptors. Errors: NotFound, InvalidArgument (threads of two
-  // processes, a TID twice), FailedPrecondition (no KVM).
+  // processes, a TID twice), FailedPrecondition (no KVM, or a thread that is known to be no vCPU).
   absl::StatusOr<Vm> FindByTids(std::span<const pid_t> tids) const;
 
   // The VM behind a QMP socket: `address` is `unix:PATH` or `tcp:HOST:PORT` (a bare path counts as
@@ -47,11 +49,13 @@ class Discovery {
   // QMP), FailedPrecondition (TCG), NotFound (the process is not visible here).
   absl::StatusOr<Vm> FindByQmp(const std::string& address, absl::Duration timeout) const;
 
-  // VMs that `ancestor` started: its descendants by parent PID.
+  // VMs that `ancestor` started: its descendants by parent PID, and itself where it is a VMM.
   std::vector<Vm> FindDescendants(pid_t ancestor) const;
 
   // The same VM as it is now: cheap (reads the task list) where no thread came or went. Errors:
   // NotFound where the process has ended or its PID was reused. vCPU threads keep their index.
+  // A VM found by TIDs is not searched for others (NotFound once all of them have ended); one found
+  // by QMP is asked again only where a vCPU may have been added.
   absl::StatusOr<Vm> Rescan(const Vm& vm) const;
 
  private:

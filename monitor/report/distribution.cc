@@ -15,7 +15,6 @@ int BucketOf(double value) {
   int exponent = 0;
   const double mantissa = std::frexp(value, &exponent);  // 0.5 <= mantissa < 1
   const int octave = exponent - 1 - kLowestExponent;
-  if (octave < 0) return -1;
   if (octave >= kOctaves) return kOctaves * kPerOctave - 1;
   return octave * kPerOctave + static_cast<int>((mantissa - 0.5) * 2 * kPerOctave);
 }

@@ -5,6 +5,10 @@
 
 #include <boost/json.hpp>
 #include <cerrno>
+#include <iterator>
+#include <sstream>
+#include <string>
+#include <vector>
 
 #include "tests/lab/lab_timeline.h"
 
@@ -60,6 +64,26 @@ TEST(Absent, ReportShowsNoNumberForInstructions) {
     const boost::json::object& counts = vcpu.at("counts").as_object();
     EXPECT_TRUE(!counts.contains("instructions") || counts.at("instructions").is_null());
   }
+}
+
+// The column "instr" is the last one.
+TEST(Absent, TableShowsADashForInstructions) {
+  std::istringstream lines(ReadText(OutputPath("absent-none", "report.out")));
+  int rows = 0;
+  bool in_table = false;
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    const std::vector<std::string> row{std::istream_iterator<std::string>(words), {}};
+    if (row.empty() || row.front() == "not") {
+      in_table = false;
+    } else if (row.front() == "vCPU" && row.back() == "instr") {
+      in_table = true;
+    } else if (in_table) {
+      ++rows;
+      EXPECT_EQ(row.back(), "-") << line;
+    }
+  }
+  EXPECT_EQ(rows, 2);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <boost/json.hpp>
 #include <cmath>
 #include <map>
+#include <ostream>
 #include <sstream>
 #include <string>
 
@@ -24,6 +25,8 @@ struct Clock {
   double ipc;
   core::Band band;
 };
+
+void PrintTo(const Clock& clock, std::ostream* out) { *out << "shift " << clock.shift; }
 
 class Bands : public testing::TestWithParam<Clock> {
  protected:

@@ -60,6 +60,7 @@ TEST(Distribution, TakesValuesOutsideItsRange) {
   d.Add(std::numeric_limits<double>::quiet_NaN());  // no value at all
   EXPECT_EQ(d.count(), 5u);
   EXPECT_EQ(d.Quantile(0.5), -5);  // three of five lie below the lowest bucket
+  EXPECT_NEAR(*d.Quantile(0.8), std::ldexp(1.0, 48), std::ldexp(1.0, 48) / 128);
   EXPECT_EQ(d.Max(), std::numeric_limits<double>::infinity());
 }
 

@@ -101,9 +101,11 @@ class HandMadeRecording {
   void Begin() {
     EXPECT_TRUE(Add(Session()).ok());
     v1::ClockSnapshot clock;
-    clock.set_mono_ns(kStart_ns);
-    clock.set_realtime_ns(1'767'323'045'250'000'000);  // 2026-01-02 03:04:05.250 UTC
-    EXPECT_TRUE(Add(clock).ok());
+    // One second later than the start, which is 2026-01-02 03:04:05.250 UTC.
+    clock.set_mono_ns(kStart_ns + 1'000'000'000);
+    clock.set_realtime_ns(1'767'323'046'250'000'000);
+    // As the context of a chunk comes: sequence 0, and not a record of the stream's own.
+    EXPECT_TRUE(summary.Add({.sequence = 0, .record = clock}).ok());
   }
 
   // The first sample of an epoch: all zero, at tick `tick`.

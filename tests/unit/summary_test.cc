@@ -270,14 +270,77 @@ TEST(Summary, CountsMissedTicks) {
   gap.set_first_tick(4);
   gap.set_last_tick(6);
   gap.set_reason(v1::Gap::REASON_TICK_MISSED);
+  gap.set_mono_ns(kStart_ns);
   ASSERT_TRUE(recording.Add(gap).ok());
+  gap.set_mono_ns(kStart_ns + kTick_ns);
   gap.set_first_tick(9);
   gap.set_last_tick(9);
   ASSERT_TRUE(recording.Add(gap).ok());
+  v1::Gap of_one_vm = gap;
+  of_one_vm.set_vm(1);
+  ASSERT_TRUE(recording.Add(of_one_vm).ok());
   EXPECT_EQ(recording.summary.own_cost().ticks_missed, 4u);
   ASSERT_EQ(recording.summary.gaps().size(), 1u);
   EXPECT_EQ(recording.summary.gaps().begin()->second.records, 2u);
-  EXPECT_TRUE(recording.summary.vms().empty());
+  EXPECT_EQ(recording.summary.gaps().begin()->second.first_mono_ns, kStart_ns);
+  EXPECT_EQ(recording.summary.gaps().begin()->second.last_mono_ns, kStart_ns + kTick_ns);
+}
+
+// Residency divides by what the session says, ref-cycles by the TSC, cycles by the highest
+// frequency; where that was not known, by the highest rate seen, never by the time elapsed.
+TEST(Summary, DividesResidencyByTheSessionsFrequencies) {
+  const Did half{.enabled_ns = 50'000'000,
+                 .running_ns = 50'000'000,
+                 .counts = {50'000'000, 100'000'000, 25'000'000},
+                 .verdict = kProductiveHigh};
+  const auto residency_with = [&half](double tsc_hz, double max_hz) {
+    HandMadeRecording recording;
+    v1::Session session = HandMadeRecording::Session();
+    session.set_tsc_hz(tsc_hz);
+    session.set_max_hz(max_hz);
+    EXPECT_TRUE(recording.Add(session).ok());
+    const std::vector<std::string> events = {"cycles", "instructions", "ref-cycles"};
+    EXPECT_TRUE(recording.Add(recording.Set(1, 1, {2001}, events)).ok());
+    recording.First(1, 1, 0, 1);
+    recording.Tick(1, 1, 1, {half});
+    return VcpuOf(recording, 1, 0).Residency();
+  };
+  EXPECT_DOUBLE_EQ(*residency_with(1e9, 4e9), 0.25);  // 25e6 ref-cycles of 100 ms at 1 GHz
+  EXPECT_DOUBLE_EQ(*residency_with(0, 2e9), 0.25);    // 50e6 cycles of 100 ms at 2 GHz
+  EXPECT_DOUBLE_EQ(*residency_with(0, 0), 0.5);       // seen: 1 GHz
+}
+
+// Two samples at one instant, or out of order, are no interval to divide by.
+TEST(Summary, PassesOverAnIntervalOfNoTime) {
+  HandMadeRecording recording;
+  recording.Begin();
+  ASSERT_TRUE(recording.Add(recording.Set(1, 1, {2001})).ok());
+  recording.First(1, 1, 5, 1);
+  recording.Tick(1, 1, 5, {Busy(200'000'000, kProductiveHigh)});
+  recording.Tick(1, 1, 4, {Busy(200'000'000, kProductiveHigh)});
+  const VcpuSummary& vcpu = VcpuOf(recording, 1, 0);
+  EXPECT_EQ(vcpu.samples, 3u);
+  EXPECT_EQ(vcpu.measured_ns, 0);
+  EXPECT_FALSE(vcpu.FindEvent("cycles")->Raw().has_value());
+}
+
+// A previous sample of another width (a damaged chunk) is not subtracted.
+TEST(Summary, NeedsAPreviousSampleOfTheSameWidth) {
+  HandMadeRecording recording;
+  recording.Begin();
+  ASSERT_TRUE(recording.Add(recording.Set(1, 1, {2001, 2002})).ok());
+  const core::Sample narrow{.vcpus = std::vector<core::VcpuSample>(1)};
+  timeline::TickEntry entry;
+  entry.vm = 1;
+  entry.epoch = 1;
+  entry.sample.vcpus.resize(2);
+  for (core::VcpuSample& vcpu : entry.sample.vcpus) {
+    vcpu.read_begin_ns = vcpu.read_end_ns = kTick_ns;
+  }
+  entry.previous = &narrow;
+  ASSERT_TRUE(recording.Add(entry).ok());
+  EXPECT_EQ(recording.summary.vms().at(1).samples, 1u);
+  EXPECT_EQ(VcpuOf(recording, 1, 0).measured_ns, 0);
 }
 
 // Without any counter residency is the time on a CPU; the session says so.

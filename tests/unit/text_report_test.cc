@@ -2,6 +2,8 @@
 
 #include <cerrno>
 #include <sstream>
+#include <string>
+#include <tuple>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -109,6 +111,26 @@ TEST(TextReport, ShowsAnAbsentEventAsADashWithItsReason) {
   EXPECT_THAT(text, HasSubstr("  not counted: instructions (ENOENT: no such event on this PMU)\n"));
   EXPECT_THAT(text, HasSubstr("  UNKNOWN: ran guest code, but instructions are not counted: vCPU 0 "
                               "100.0%\n"));
+}
+
+// Advice that names the errno itself is not given it twice; without any, the errno speaks.
+TEST(TextReport, NamesTheErrnoOfAnAbsentEventOnce) {
+  HandMadeRecording recording;
+  recording.Begin();
+  v1::VcpuSet set = recording.Set(1, 1, {2001});
+  for (const auto& [event, error, reason] :
+       {std::tuple("branches", ENOENT, "the PMU has none (ENOENT)"), std::tuple("c", EBUSY, ""),
+        std::tuple("ref-cycles", 0, "dropped")}) {
+    v1::AbsentEvent* absent = set.add_absent_events();
+    absent->set_event(event);
+    absent->set_error(error);
+    absent->set_reason(reason);
+  }
+  ASSERT_TRUE(recording.Add(set).ok());
+  const std::string text = RenderText(WholeReport(recording.summary));
+  EXPECT_THAT(text, HasSubstr("  not counted: branches (the PMU has none (ENOENT))\n"));
+  EXPECT_THAT(text, HasSubstr("  not counted: c (EBUSY: Device or resource busy)\n"));
+  EXPECT_THAT(text, HasSubstr("  not counted: ref-cycles (dropped)\n"));
 }
 
 // Estimates and parts of the time are marked in the table and explained below.

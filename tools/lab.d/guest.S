@@ -1,8 +1,11 @@
-// The lab's guest: bare arm64 code at EL1, no operating system, that gives every vCPU one role and keeps it for ever.
+// The lab's guest: bare arm64 code at EL1, no operating system, that gives every vCPU one role and
+// keeps it for ever.
 //
 // The roles are letters appended to the flat image, one per vCPU ("cat guest.bin; printf whh"):
-//   w  works: dependent ALU instructions     s  spins: a load and a branch
-//   h  halted in wfi, with no timer          y  spins with yield (each one leaves the emulator's loop: slow)
+//   w  works: dependent ALU instructions
+//   h  halted in wfi, with no timer
+//   s  spins: a load and a branch
+//   y  spins with yield (each one leaves the emulator's loop: slow)
 //
 // QEMU loads a flat image at 0x40080000 and starts vCPU 0 there; memory behind the roles is zero.
 

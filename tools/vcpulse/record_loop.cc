@@ -38,7 +38,8 @@ namespace asio = boost::asio;
 using Milliseconds = std::chrono::milliseconds;
 
 constexpr Milliseconds kDrainPeriod{50};
-constexpr Milliseconds kFlushPeriod{1000};
+// A killed recording loses at most its last second: this, and the time to write.
+constexpr Milliseconds kFlushPeriod{900};
 constexpr Milliseconds kRescanPeriod{1000};
 // A guest that a command starts is to be seen from its beginning.
 constexpr Milliseconds kRescanPeriodForCommand{200};

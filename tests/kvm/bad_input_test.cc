@@ -1,0 +1,223 @@
+// Bad input to the vcpulse command gets one clear line with what to do, exit code 2, and loses
+// nothing. Needs no guest unless a test says so.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "tests/fakes/proc_dir.h"
+#include "tests/fakes/qmp_server.h"
+#include "tests/kvm/qemu_guest.h"
+#include "tests/kvm/run_program.h"
+
+namespace vcpulse::kvm_tests {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+class BadInput : public ::testing::Test {
+ protected:
+  // Runs `record` with these arguments into a folder of its own; expects the refusal.
+  void ExpectRefused(std::vector<std::string> arguments, const ::testing::Matcher<std::string>& line) {
+    arguments.insert(arguments.begin(), "record");
+    arguments.insert(arguments.end(), {"-d", "1s"});
+    if (std::ranges::find(arguments, "-o") == arguments.end()) {
+      arguments.insert(arguments.end(), {"-o", output_});
+    }
+    ExpectRefusedCommand(arguments, line);
+    EXPECT_TRUE(fs::is_empty(folder_.Path("out"))) << "a partial file was left";
+  }
+
+  static void ExpectRefusedCommand(const std::vector<std::string>& arguments,
+                                   const ::testing::Matcher<std::string>& line) {
+    const Finished finished = RunProgram(Vcpulse(arguments));
+    EXPECT_EQ(finished.exit_code, 2) << finished.err;
+    EXPECT_EQ(finished.out, "");
+    EXPECT_THAT(finished.err, line);
+    EXPECT_EQ(std::ranges::count(finished.err, '\n'), 1) << finished.err;
+    EXPECT_THAT(finished.err, ::testing::StartsWith("vcpulse: "));
+  }
+
+  void SetUp() override { fs::create_directories(folder_.Path("out")); }
+
+  fakes::ProcDir folder_;
+  std::string output_ = folder_.Path("out/x.vpt");
+};
+
+TEST_F(BadInput, UnknownVm) { ExpectRefused({"--vm", "no-such-vm"}, HasSubstr("no-such-vm")); }
+
+TEST_F(BadInput, DeadPid) {
+  // PIDs are below 2^22.
+  ExpectRefused({"--pid", "4194303"}, HasSubstr("4194303"));
+}
+
+TEST_F(BadInput, APidThatIsNoVmm) {
+  ExpectRefused({"--pid", std::to_string(getpid())},
+                AllOf(HasSubstr(std::to_string(getpid())), HasSubstr("no VMM")));
+}
+
+TEST_F(BadInput, TidsThatAreNoThreads) {
+  ExpectRefused({"--tid", "4194303,4194302"}, HasSubstr("419430"));
+}
+
+TEST_F(BadInput, TidsOfTwoProcesses) {
+  ExpectRefused({"--tid", std::to_string(getpid()) + "," + std::to_string(getppid())},
+                HasSubstr("process"));
+}
+
+TEST_F(BadInput, AQmpSocketThatIsNotThere) {
+  ExpectRefused({"--qmp", "unix:" + folder_.Path("none.sock").string()}, HasSubstr("none.sock"));
+}
+
+TEST_F(BadInput, AQmpPortThatRefuses) {
+  ExpectRefused({"--qmp", "tcp:127.0.0.1:1"}, HasSubstr("127.0.0.1:1"));
+}
+
+TEST_F(BadInput, AQmpAddressThatIsNone) {
+  ExpectRefused({"--qmp", "tcp:localhost"}, HasSubstr("tcp:HOST:PORT"));
+}
+
+TEST_F(BadInput, AQmpSocketThatAnswersGarbage) {
+  const fakes::QmpServer server(folder_.Path("garbage.sock"), {.greeting = "SSH-2.0-OpenSSH\n"});
+  ExpectRefused({"--qmp", server.address()}, HasSubstr("garbage.sock"));
+}
+
+// As one that another client holds: it accepts and says nothing.
+TEST_F(BadInput, AQmpSocketThatStaysSilent) {
+  const fakes::QmpServer server(folder_.Path("silent.sock"), {.greeting = ""});
+  ExpectRefused({"--qmp", server.address()},
+                AllOf(HasSubstr("silent.sock"), HasSubstr("another client")));
+}
+
+TEST_F(BadInput, IntervalsThatCannotBe) {
+  for (const std::string interval : {"0s", "-1s", "1e9s", "0", "-1", "10", "2h", "100us", "soon"}) {
+    ExpectRefused({"--interval=" + interval}, HasSubstr("--interval"));
+  }
+}
+
+TEST_F(BadInput, ShortOptionsToo) {
+  ExpectRefused({"-i", "0s"}, HasSubstr("--interval"));
+  ExpectRefused({"-i=-1"}, HasSubstr("--interval"));
+}
+
+TEST_F(BadInput, ThresholdsThatContradict) {
+  ExpectRefused({"--halted-enter", "0.5"}, HasSubstr("--halted-enter"));
+  ExpectRefused({"--spinning-below", "2"}, HasSubstr("--spinning-below"));
+  ExpectRefused({"--productive-from", "nan"}, HasSubstr("--spinning-below"));
+}
+
+TEST_F(BadInput, UnknownWords) {
+  ExpectRefused({"--event-set", "everything"}, HasSubstr("--event-set"));
+  ExpectRefused({"--format", "xml"}, HasSubstr("--format"));
+  ExpectRefused({"--frequency", "3"}, HasSubstr("--frequency"));
+  ExpectRefusedCommand({"recrod"}, HasSubstr("recrod"));
+  ExpectRefusedCommand({}, HasSubstr("subcommand"));
+}
+
+TEST_F(BadInput, TwoTargets) {
+  ExpectRefused({"--all", "--pid", "1"}, HasSubstr("TARGET"));
+}
+
+TEST_F(BadInput, CommandsInTheWrongPlace) {
+  ExpectRefusedCommand({"record", "--"}, HasSubstr("no command follows --"));
+  ExpectRefusedCommand({"list", "--", "true"}, HasSubstr("vcpulse record"));
+}
+
+TEST_F(BadInput, OutputThatCannotBeWritten) {
+  ExpectRefused({"--all", "-o", folder_.Path("nowhere/x.vpt")}, HasSubstr("nowhere/x.vpt"));
+  ExpectRefused({"--all", "-o", folder_.Path("out")}, HasSubstr("/out"));
+  ExpectRefused({"--all", "-o", ""}, HasSubstr("--output"));
+}
+
+TEST_F(BadInput, AFullDisk) {
+  ExpectRefused({"--all", "-o", "/dev/full"},
+                AllOf(HasSubstr("/dev/full"), HasSubstr("No space left")));
+}
+
+TEST_F(BadInput, ACommandThatCannotRun) {
+  const Finished missing = RunProgram(Vcpulse({"record", "-o", output_, "--", "no-such-command-here"}));
+  EXPECT_EQ(missing.exit_code, 127);
+  const Finished denied = RunProgram(Vcpulse({"record", "-o", output_, "--", "/dev/null"}));
+  EXPECT_EQ(denied.exit_code, 126);
+  EXPECT_TRUE(fs::is_empty(folder_.Path("out")));
+}
+
+TEST_F(BadInput, ReportOfWhatIsNoTimeline) {
+  ExpectRefusedCommand({"report", folder_.Path("none.vpt")}, HasSubstr("none.vpt"));
+  ExpectRefusedCommand({"report", folder_.Path("out")}, HasSubstr("/out"));
+  std::ofstream(output_) << "";
+  ExpectRefusedCommand({"report", output_}, HasSubstr("empty"));
+  std::ofstream(output_) << std::string(5000, 'x');
+  ExpectRefusedCommand({"report", output_}, HasSubstr("x.vpt"));
+}
+
+// A second VM of the same name is not chosen by chance. Needs real guests.
+TEST_F(BadInput, AmbiguousName) {
+  if (const std::string why = WhyNoKvm(); !why.empty()) GTEST_SKIP() << why;
+  const GuestOptions options{.name = "twin", .debug_threads = true};
+  const auto one = QemuGuest::Start(options);
+  const auto two = QemuGuest::Start(options);
+  ASSERT_TRUE(one.ok() && two.ok());
+  ExpectRefused({"--vm", "twin"}, AllOf(HasSubstr(std::to_string(one->pid())),
+                                        HasSubstr(std::to_string(two->pid()))));
+}
+
+TEST_F(BadInput, ATcgGuestIsRefusedWithTheReason) {
+  if (const std::string why = WhyNoKvm(); !why.empty()) GTEST_SKIP() << why;
+  const auto guest = QemuGuest::Start({.name = "slow", .tcg = true});
+  ASSERT_TRUE(guest.ok()) << guest.status();
+  ExpectRefused({"--pid", std::to_string(guest->pid())}, HasSubstr("TCG"));
+}
+
+// kernel.perf_event_paranoid as an ordinary user sees it; put back by the destructor.
+class ParanoidLevel {
+ public:
+  explicit ParanoidLevel(int level) {
+    std::ifstream(kPath) >> before_;
+    std::ofstream(kPath) << level;
+  }
+  ~ParanoidLevel() { std::ofstream(kPath) << before_; }
+
+  static int Now() {
+    int level = 0;
+    std::ifstream(kPath) >> level;
+    return level;
+  }
+
+ private:
+  static constexpr char kPath[] = "/proc/sys/kernel/perf_event_paranoid";
+  int before_ = 2;
+};
+
+TEST_F(BadInput, NoPermission) {
+  if (const std::string why = WhyNoKvm(); !why.empty()) GTEST_SKIP() << why;
+  if (geteuid() != 0) GTEST_SKIP() << "only root can become an ordinary user";
+  const auto guest = QemuGuest::Start({.name = "roots", .debug_threads = true});
+  ASSERT_TRUE(guest.ok()) << guest.status();
+  for (const int level : {2, 3}) {
+    const ParanoidLevel paranoid(level);
+    if (ParanoidLevel::Now() != level) GTEST_SKIP() << "perf_event_paranoid cannot be set here";
+    // A copy that the user can reach, and a folder that he can write to.
+    fs::copy_file(VCPULSE_BINARY, folder_.Path("vcpulse"), fs::copy_options::overwrite_existing);
+    fs::permissions(folder_.Path(""), fs::perms::all);
+    fs::permissions(folder_.Path("out"), fs::perms::all);
+    const Finished finished =
+        RunProgram({"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", folder_.Path("vcpulse"),
+             "record", "--pid", std::to_string(guest->pid()), "-d", "1s", "-o", output_});
+    EXPECT_EQ(finished.exit_code, 2);
+    EXPECT_THAT(finished.err, AllOf(HasSubstr("perf_event_paranoid is " + std::to_string(level)),
+                                    HasSubstr("cap_perfmon=ep"), HasSubstr("uid 0")));
+    EXPECT_EQ(std::ranges::count(finished.err, '\n'), 1) << finished.err;
+    EXPECT_TRUE(fs::is_empty(folder_.Path("out")));
+  }
+}
+
+}  // namespace
+}  // namespace vcpulse::kvm_tests

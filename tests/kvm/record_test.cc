@@ -1,0 +1,348 @@
+// The record command with real guests under this machine's KVM. Whether the host has a PMU does not
+// matter here: the lab shows the counting.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <random>
+#include <set>
+#include <thread>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
+#include "monitor/sampler/tick_thread.h"
+#include "monitor/timeline/reader.h"
+#include "tests/fakes/proc_dir.h"
+#include "tests/kvm/qemu_guest.h"
+#include "tests/kvm/run_program.h"
+
+namespace vcpulse::kvm_tests {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+// What a test wants to know of a timeline.
+struct Timeline {
+  timeline::ReadReport report;
+  std::vector<v1::VcpuSet> sets;
+  std::vector<v1::LifeCycle> life_cycles;
+  std::vector<v1::Gap> gaps;
+  std::map<uint32_t, uint64_t> samples;                         // by VM
+  std::map<uint32_t, std::multiset<core::Band>> bands;          // by VM, of vCPU 0
+  int64_t latest_mono_ns = 0;                                   // of a tick
+  std::string end_reason;
+};
+
+Timeline ReadBack(const std::string& path) {
+  Timeline timeline;
+  const auto report = timeline::ReadTimeline(path, [&](const timeline::Entry& entry) {
+    if (const auto* tick = std::get_if<timeline::TickEntry>(&entry.record)) {
+      ++timeline.samples[tick->vm];
+      timeline.bands[tick->vm].insert(tick->verdicts.front().band);
+      timeline.latest_mono_ns = std::max(timeline.latest_mono_ns, tick->sample.wake_ns);
+    }
+    if (const auto* set = std::get_if<v1::VcpuSet>(&entry.record)) timeline.sets.push_back(*set);
+    if (const auto* gap = std::get_if<v1::Gap>(&entry.record)) timeline.gaps.push_back(*gap);
+    if (const auto* life = std::get_if<v1::LifeCycle>(&entry.record)) {
+      timeline.life_cycles.push_back(*life);
+    }
+    if (const auto* summary = std::get_if<v1::Summary>(&entry.record)) {
+      timeline.end_reason = summary->end_reason();
+    }
+    return absl::OkStatus();
+  });
+  EXPECT_TRUE(report.ok()) << report.status();
+  if (report.ok()) timeline.report = *report;
+  return timeline;
+}
+
+QemuGuest StartGuest(const std::string& name, GuestProgram program = GuestProgram::kHalt,
+                     int vcpus = 1) {
+  auto guest = QemuGuest::Start(
+      {.vcpus = vcpus, .name = name, .debug_threads = true, .program = program});
+  if (!guest.ok()) ADD_FAILURE() << guest.status();
+  return *std::move(guest);
+}
+
+class Record : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (const std::string why = WhyNoKvm(); !why.empty()) GTEST_SKIP() << why;
+    fs::create_directories(folder_.Path("out"));
+  }
+
+  std::vector<std::string> Command(std::vector<std::string> more) const {
+    std::vector<std::string> all = Vcpulse({"record", "-o", output_});
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  }
+
+  fakes::ProcDir folder_;
+  std::string output_ = folder_.Path("out/x.vpt");
+};
+
+TEST_F(Record, ForADurationInOrder) {
+  const QemuGuest guest = StartGuest("web", GuestProgram::kHalt, 2);
+  const Finished finished = RunProgram(Command({"--vm", "web", "-i", "50ms", "-d", "1s"}));
+  ASSERT_EQ(finished.exit_code, 0) << finished.err;
+  EXPECT_EQ(finished.out, "");
+  const Timeline timeline = ReadBack(output_);
+  EXPECT_TRUE(timeline.report.damages.empty());
+  EXPECT_EQ(timeline.report.lost_records, 0u);
+  EXPECT_EQ(timeline.end_reason, "duration");
+  ASSERT_EQ(timeline.sets.size(), 1u);
+  EXPECT_EQ(timeline.sets[0].instance().name(), "web");
+  EXPECT_EQ(timeline.sets[0].vcpus_size(), 2);
+  uint64_t missed = 0;
+  for (const v1::Gap& gap : timeline.gaps) missed += gap.last_tick() - gap.first_tick() + 1;
+  EXPECT_NEAR(static_cast<double>(timeline.samples.at(1) + missed), 21, 1);
+
+  const Finished report = RunProgram(Vcpulse({"report", output_}));
+  EXPECT_EQ(report.exit_code, 0) << report.err;
+  EXPECT_THAT(report.out, HasSubstr("web"));
+}
+
+TEST_F(Record, ASignalEndsItInOrder) {
+  const QemuGuest guest = StartGuest("web");
+  for (const int signal : {SIGINT, SIGTERM}) {
+    RunningProgram record(Command({"--vm", "web"}));
+    absl::SleepFor(absl::Milliseconds(700));
+    record.Signal(signal);
+    const Finished finished = record.Wait();
+    EXPECT_EQ(finished.exit_code, 0) << finished.err;
+    EXPECT_EQ(ReadBack(output_).end_reason, "signal");
+  }
+}
+
+// An hour between ticks must not make it wait for one.
+TEST_F(Record, ALongIntervalStopsAtOnce) {
+  const QemuGuest guest = StartGuest("web");
+  const absl::Time before = absl::Now();
+  EXPECT_EQ(RunProgram(Command({"--vm", "web", "-i", "1h", "-d", "500ms"})).exit_code, 0);
+  EXPECT_LT(absl::Now() - before, absl::Seconds(20));
+}
+
+TEST_F(Record, EndsWithItsLastVm) {
+  QemuGuest guest = StartGuest("web");
+  RunningProgram record(Command({"--vm", "web"}));
+  absl::SleepFor(absl::Milliseconds(700));
+  guest.Kill();
+  const Finished finished = record.Wait();
+  EXPECT_EQ(finished.exit_code, 0) << finished.err;
+  const Timeline timeline = ReadBack(output_);
+  EXPECT_EQ(timeline.end_reason, "vm-end");
+  ASSERT_FALSE(timeline.life_cycles.empty());
+  EXPECT_EQ(timeline.life_cycles.back().kind(), v1::LifeCycle::KIND_VM_ENDED);
+}
+
+TEST_F(Record, AllGoesOnAndTakesInWhatStarts) {
+  QemuGuest first = StartGuest("first");
+  RunningProgram record(Command({"--all"}));
+  absl::SleepFor(absl::Milliseconds(600));
+  first.Kill();
+  absl::SleepFor(absl::Milliseconds(300));
+  const QemuGuest second = StartGuest("second");
+  absl::SleepFor(absl::Milliseconds(2500));
+  record.Signal(SIGINT);
+  EXPECT_EQ(record.Wait().exit_code, 0);
+  const Timeline timeline = ReadBack(output_);
+  std::map<std::string, std::set<v1::LifeCycle::Kind>> kinds;
+  for (const v1::LifeCycle& life : timeline.life_cycles) {
+    kinds[life.instance().name()].insert(life.kind());
+  }
+  EXPECT_TRUE(kinds["first"].contains(v1::LifeCycle::KIND_VM_ENDED));
+  EXPECT_TRUE(kinds["second"].contains(v1::LifeCycle::KIND_VM_FOUND));
+}
+
+TEST_F(Record, WaitsForItsTarget) {
+  RunningProgram record(Command({"--vm", "late", "--wait", "20s", "-d", "500ms"}));
+  absl::SleepFor(absl::Milliseconds(500));
+  const QemuGuest guest = StartGuest("late");
+  EXPECT_EQ(record.Wait().exit_code, 0);
+  EXPECT_EQ(ReadBack(output_).sets.size(), 1u);
+}
+
+// A launcher's QEMU is a grandchild, and the launcher's exit status is ours.
+TEST_F(Record, BesideACommandItRecordsWhatThatStarts) {
+  const Finished finished = RunProgram(Command(
+      {"--", "sh", "-c",
+       "qemu-system-x86_64 -accel kvm -m 16 -nodefaults -display none -no-user-config -name "
+       "child,debug-threads=on >/dev/null 2>&1 & sleep 3; kill $!; exit 7"}));
+  EXPECT_EQ(finished.exit_code, 7) << finished.err;
+  const Timeline timeline = ReadBack(output_);
+  EXPECT_EQ(timeline.end_reason, "command");
+  ASSERT_EQ(timeline.sets.size(), 1u);
+  EXPECT_EQ(timeline.sets[0].instance().name(), "child");
+  EXPECT_GT(timeline.samples.at(1), 5u);
+}
+
+TEST_F(Record, DelimitedGoesToAPipe) {
+  const QemuGuest guest = StartGuest("web");
+  const Finished finished = RunProgram(Vcpulse(
+      {"record", "--vm", "web", "-d", "500ms", "-o", "-", "--format", "delimited"}));
+  ASSERT_EQ(finished.exit_code, 0) << finished.err;
+  // One byte or two of length, then field 1 (sequence) of the first record: 1.
+  ASSERT_GT(finished.out.size(), 100u);
+  EXPECT_THAT(finished.out.substr(0, 5), HasSubstr(std::string("\x08\x01", 2)));
+}
+
+// Keeps the CPU that it is told of busy under SCHED_FIFO for 300 of every 400 ms.
+class FifoHog {
+ public:
+  explicit FifoHog(int cpu) : pid_(fork()) {
+    if (pid_ != 0) return;
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(cpu, &set);
+    sched_param parameters{.sched_priority = 10};
+    if (sched_setaffinity(0, sizeof(set), &set) != 0 ||
+        sched_setscheduler(0, SCHED_FIFO, &parameters) != 0) {
+      _exit(1);
+    }
+    while (true) {
+      const int64_t end_ns = sampler::MonotonicNow_ns() + 300'000'000;
+      while (sampler::MonotonicNow_ns() < end_ns) {
+      }
+      usleep(100'000);
+    }
+  }
+  ~FifoHog() {
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+  }
+  bool Runs() const { return waitpid(pid_, nullptr, WNOHANG) == 0; }
+
+ private:
+  pid_t pid_;
+};
+
+// Rule 3 and issue point 6: wanting to run and not getting a CPU is not being halted.
+TEST_F(Record, AStarvedVcpuIsNeverHalted) {
+  const int cpu = static_cast<int>(std::thread::hardware_concurrency()) - 1;
+  const QemuGuest guest = StartGuest("busy", GuestProgram::kBusy);
+  ASSERT_TRUE(guest.WaitForProgram(absl::Seconds(30)));
+  for (const auto& task : fs::directory_iterator(absl::StrCat("/proc/", guest.pid(), "/task"))) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(cpu, &set);
+    sched_setaffinity(std::stoi(task.path().filename()), sizeof(set), &set);
+  }
+  const FifoHog hog(cpu);
+  absl::SleepFor(absl::Milliseconds(500));
+  if (!hog.Runs()) GTEST_SKIP() << "this user may not run a SCHED_FIFO hog";
+  ASSERT_EQ(RunProgram(Command({"--vm", "busy", "-d", "12s"})).exit_code, 0);
+  const Timeline timeline = ReadBack(output_);
+  const auto& bands = timeline.bands.at(1);
+  EXPECT_GE(bands.size(), 60u);
+  EXPECT_EQ(bands.count(core::Band::kHalted), 0u);
+  EXPECT_GE(bands.count(core::Band::kUnknown), 50u);
+}
+
+// Issue point 7: killed at any instant, the file reads, and at most the last second is lost.
+TEST_F(Record, KilledAtAnyInstantLosesAtMostASecond) {
+  const QemuGuest guest = StartGuest("web", GuestProgram::kHalt, 2);
+  std::mt19937 random(20261121);
+  int files = 0;
+  int64_t worst_loss_ns = 0;
+  constexpr int kAtOnce = 10;
+  for (int batch = 0; batch < 10; ++batch) {
+    struct Victim {
+      std::unique_ptr<RunningProgram> record;
+      std::string path;
+      int64_t kill_at_ns = 0;
+    };
+    std::vector<Victim> victims;
+    for (int i = 0; i < kAtOnce; ++i) {
+      const std::string path = folder_.Path(absl::StrCat("out/", batch, "-", i, ".vpt"));
+      const auto after_ms = static_cast<int64_t>(random() % 3500);
+      victims.push_back({std::make_unique<RunningProgram>(
+                             Vcpulse({"record", "--vm", "web", "-i", "20ms", "-o", path})),
+                         path, sampler::MonotonicNow_ns() + after_ms * 1'000'000});
+    }
+    std::ranges::sort(victims, {}, &Victim::kill_at_ns);
+    for (Victim& victim : victims) {
+      const int64_t wait_ns = victim.kill_at_ns - sampler::MonotonicNow_ns();
+      if (wait_ns > 0) absl::SleepFor(absl::Nanoseconds(wait_ns));
+      victim.record->Signal(SIGKILL);
+      const int64_t killed_ns = sampler::MonotonicNow_ns();
+      victim.record->Wait();
+      if (!fs::exists(victim.path)) continue;  // killed before its first chunk: nothing was begun
+      ++files;
+      const Timeline timeline = ReadBack(victim.path);
+      EXPECT_GE(timeline.report.chunks, 1u);
+      if (timeline.latest_mono_ns > 0) {
+        worst_loss_ns = std::max(worst_loss_ns, killed_ns - timeline.latest_mono_ns);
+      }
+    }
+  }
+  std::cout << files << " files of 100 kills; worst loss " << worst_loss_ns / 1'000'000 << " ms\n";
+  EXPECT_GE(files, 60);
+  EXPECT_LE(worst_loss_ns, 1'000'000'000);
+}
+
+// "strace -c" of one thread, as counts by system call.
+std::map<std::string, int> CountedCalls(const std::string& strace_output) {
+  std::map<std::string, int> calls;
+  for (const absl::string_view line : absl::StrSplit(strace_output, '\n')) {
+    const std::vector<std::string> words = absl::StrSplit(line, ' ', absl::SkipEmpty());
+    // "% time  seconds  usecs/call  calls  [errors]  syscall"
+    if (words.size() < 5 || words.back() == "syscall" || words.back() == "total") continue;
+    if (absl::StartsWith(words[0], "-")) continue;
+    calls[words.back()] = std::stoi(words[3]);
+  }
+  return calls;
+}
+
+pid_t ThreadNamed(pid_t pid, const std::string& name) {
+  for (const auto& task : fs::directory_iterator(absl::StrCat("/proc/", pid, "/task"))) {
+    std::string comm;
+    std::getline(std::ifstream(task.path() / "comm"), comm);
+    if (comm == name) return std::stoi(task.path().filename());
+  }
+  return -1;
+}
+
+// Issue point 8: per tick one counter read and one scheduler read per vCPU plus the timer; the
+// state of a vCPU only where nothing ran: here vCPUs 1 and 2, which were never started.
+TEST_F(Record, TheTickMakesNoOtherSystemCall) {
+  const QemuGuest guest = StartGuest("busy", GuestProgram::kBusy, 3);
+  ASSERT_TRUE(guest.WaitForProgram(absl::Seconds(30)));
+  RunningProgram record(Command({"--vm", "busy", "-i", "50ms"}));
+  absl::SleepFor(absl::Milliseconds(1500));  // warm
+  const pid_t tick_thread = ThreadNamed(record.pid(), "vcpulse-tick");
+  ASSERT_GT(tick_thread, 0);
+  const std::string counts = folder_.Path("strace").string();
+  const Finished strace = RunProgram({"timeout", "-s", "INT", "3", "strace", "-c", "-o", counts, "-p",
+                               std::to_string(tick_thread)});
+  if (strace.exit_code == 127) GTEST_SKIP() << "strace is not installed";
+  record.Signal(SIGINT);
+  ASSERT_EQ(record.Wait().exit_code, 0);
+  std::ifstream in(counts);
+  const auto calls = CountedCalls({std::istreambuf_iterator<char>(in), {}});
+  for (const auto& [name, count] : calls) std::cout << name << " " << count << "\n";
+
+  std::set<std::string> names;
+  for (const auto& [name, count] : calls) names.insert(name);
+  EXPECT_EQ(names, (std::set<std::string>{"futex", "pread64", "read"}));
+  const int ticks = calls.at("futex");
+  EXPECT_GE(ticks, 20);
+  // Within one tick at either end of the trace.
+  EXPECT_NEAR(calls.at("read"), 3 * ticks, 6);
+  // Three scheduler reads and the states of the two idle vCPUs; vCPU 0 may see a starved tick.
+  EXPECT_GE(calls.at("pread64"), (3 + 2) * ticks - 10);
+  EXPECT_LE(calls.at("pread64"), (3 + 3) * ticks + 10);
+}
+
+}  // namespace
+}  // namespace vcpulse::kvm_tests
