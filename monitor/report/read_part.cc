@@ -67,7 +67,7 @@ absl::StatusOr<Report> ReadPart(const std::string& path, const Part& part, Summa
       path,
       [&](const timeline::Entry& entry) {
         if (is_part && !seeks && !filter.Passes(entry)) return absl::OkStatus();
-        const absl::Status added = summary.Add(entry);
+        absl::Status added = summary.Add(entry);
         if (added.ok()) return added;
         return absl::Status(added.code(),
                             absl::StrCat(seeks ? path : "standard input", ": ", added.message()));

@@ -118,6 +118,7 @@ std::string Listed(const std::vector<std::string>& items, size_t at_most) {
 
 Table::Table(const std::vector<std::string>& header) {
   std::vector<Cell> cells;
+  cells.reserve(header.size());
   for (const std::string& text : header) cells.push_back({text, Colour::kNone});
   rows_.push_back(std::move(cells));
 }

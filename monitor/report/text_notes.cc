@@ -21,7 +21,7 @@ std::string At(const Report& report, int64_t mono_ns) {
 // The reason of an event that was asked for and not counted, with its errno where there is one and
 // the reason does not name it already.
 std::string AbsentReason(const v1::AbsentEvent& event) {
-  const std::string reason = Printable(event.reason());
+  std::string reason = Printable(event.reason());
   if (event.error() == 0) return reason.empty() ? "no reason recorded" : reason;
   const std::string name = ErrnoName(event.error()).value_or(absl::StrCat("errno ", event.error()));
   if (reason.find(name) != std::string::npos) return reason;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "google/protobuf/stubs/logging.h"
 #include "kvm/fd.h"
 
 namespace vcpulse::timeline {
@@ -53,21 +54,20 @@ class PipeSource final : public ByteSource {
   PipeSource(kvm::Fd fd, std::string name) : fd_(std::move(fd)), name_(std::move(name)) {}
 
   absl::StatusOr<size_t> ReadAt(uint64_t offset, std::span<uint8_t> out) override {
+    GOOGLE_CHECK(offset >= start_) << "read of what was forgotten";
     const uint64_t have = start_ + window_.size();
     const uint64_t want = offset + out.size();
     if (want > have) {
       const size_t old_size = window_.size();
       window_.resize(old_size + static_cast<size_t>(want - have));
-      const absl::StatusOr<size_t> got =
-          ReadFully(std::span(window_).subspan(old_size), name_,
-                    [&](uint8_t* to, size_t length, size_t) {
-                      return ::read(fd_.get(), to, length);
-                    });
+      const absl::StatusOr<size_t> got = ReadFully(
+          std::span(window_).subspan(old_size), name_,
+          [&](uint8_t* to, size_t length, size_t) { return ::read(fd_.get(), to, length); });
       window_.resize(old_size + got.value_or(0));
       if (!got.ok()) return got.status();
     }
     const uint64_t end = start_ + window_.size();
-    if (offset < start_ || offset >= end) return 0;
+    if (offset >= end) return 0;
     const auto length = static_cast<size_t>(std::min<uint64_t>(out.size(), end - offset));
     std::copy_n(window_.begin() + static_cast<ptrdiff_t>(offset - start_), length, out.begin());
     return length;

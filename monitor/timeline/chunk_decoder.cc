@@ -44,8 +44,7 @@ absl::Status ChunkDecoder::Open(const ChunkHeader& header, std::span<const uint8
   return OrderRecords(header);
 }
 
-absl::Status ChunkDecoder::Decompress(const ChunkHeader& header,
-                                      std::span<const uint8_t> payload) {
+absl::Status ChunkDecoder::Decompress(const ChunkHeader& header, std::span<const uint8_t> payload) {
   std::span<const uint8_t> content = payload;
   if ((header.required_features & kFeatureZstd) != 0) {
     if (ZSTD_findFrameCompressedSize(payload.data(), payload.size()) != payload.size()) {
@@ -75,8 +74,8 @@ absl::Status ChunkDecoder::OpenGroups() {
   for (const v1::VmTicks& ticks : content_.ticks()) {
     const auto set = sets.find({ticks.vm(), ticks.epoch()});
     if (set == sets.end()) {
-      return absl::DataLossError(
-          absl::StrCat("ticks of VM ", ticks.vm(), " epoch ", ticks.epoch(), " without a vCPU set"));
+      return absl::DataLossError(absl::StrCat("ticks of VM ", ticks.vm(), " epoch ", ticks.epoch(),
+                                              " without a vCPU set"));
     }
     absl::StatusOr<ColumnReader> columns =
         ColumnReader::Open(ticks, static_cast<size_t>(set->second->vcpus_size()),
@@ -183,7 +182,7 @@ bool ChunkDecoder::TakeRecord(v1::TimelineRecord& record) {
     case v1::TimelineRecord::kSummary:
       entry_.record = std::move(*record.mutable_summary());
       return true;
-    case v1::TimelineRecord::kTick:            // refused by OrderRecords
+    case v1::TimelineRecord::kTick:           // refused by OrderRecords
     case v1::TimelineRecord::RECORD_NOT_SET:  // of a later release
       return false;
   }

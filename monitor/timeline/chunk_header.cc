@@ -74,11 +74,13 @@ __attribute__((target("sse4.2"))) uint32_t HardwareCrc32c(std::span<const uint8_
 absl::Status CheckLimits(const ChunkHeader& header) {
   if (header.payload_bytes > kMaxPayloadBytes || header.content_bytes > kMaxPayloadBytes) {
     return absl::DataLossError(absl::StrCat("chunk header: ", header.payload_bytes, " bytes for ",
-                                            header.content_bytes, " is more than a chunk may hold"));
+                                            header.content_bytes,
+                                            " is more than a chunk may hold"));
   }
   if ((header.required_features & kFeatureZstd) == 0 &&
       header.payload_bytes != header.content_bytes) {
-    return absl::DataLossError("chunk header: stored and content length differ without compression");
+    return absl::DataLossError(
+        "chunk header: stored and content length differ without compression");
   }
   const bool any = header.first_sequence <= header.last_sequence;
   if (any && header.last_sequence - header.first_sequence >= header.content_bytes) {
@@ -89,9 +91,9 @@ absl::Status CheckLimits(const ChunkHeader& header) {
 
 absl::Status CheckKnown(const ChunkHeader& header) {
   if (header.version != kVersion) {
-    return absl::UnimplementedError(
-        absl::StrCat("chunk version ", header.version, " is not known to this vcpulse (it reads ",
-                     kVersion, "): the timeline was written by a later release, read it with that"));
+    return absl::UnimplementedError(absl::StrCat(
+        "chunk version ", header.version, " is not known to this vcpulse (it reads ", kVersion,
+        "): the timeline was written by a later release, read it with that"));
   }
   const uint32_t unknown = header.required_features & ~kKnownFeatures;
   if (unknown != 0) {
@@ -137,8 +139,8 @@ absl::StatusOr<ChunkHeader> DecodeChunkHeader(std::span<const uint8_t> bytes) {
   if (!std::equal(bytes.begin(), bytes.begin() + magic_bytes, kChunkMagic.begin())) {
     return absl::DataLossError("no chunk starts here");
   }
-  constexpr size_t kUpToLength = kChunkMagic.size() + sizeof(ChunkHeader::version) +
-                                 sizeof(ChunkHeader::header_bytes);
+  constexpr size_t kUpToLength =
+      kChunkMagic.size() + sizeof(ChunkHeader::version) + sizeof(ChunkHeader::header_bytes);
   if (bytes.size() < kUpToLength) return absl::OutOfRangeError("chunk header is cut off");
 
   ChunkHeader header;

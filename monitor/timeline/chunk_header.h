@@ -23,11 +23,11 @@ struct ChunkHeader {
   uint32_t payload_bytes = 0;      // as stored
   uint32_t content_bytes = 0;      // after decompression
   StreamId stream_id{};
-  uint64_t first_sequence = 0;     // of the records inside, inclusive; first > last: none
+  uint64_t first_sequence = 0;  // of the records inside, inclusive; first > last: none
   uint64_t last_sequence = 0;
-  int64_t first_mono_ns = 0;       // CLOCK_MONOTONIC range of the records inside
+  int64_t first_mono_ns = 0;  // CLOCK_MONOTONIC range of the records inside
   int64_t last_mono_ns = 0;
-  uint32_t payload_crc = 0;        // CRC-32C of the payload as stored
+  uint32_t payload_crc = 0;  // CRC-32C of the payload as stored
   // CRC-32C of all header bytes before it follows on disk.
 
   bool operator==(const ChunkHeader&) const = default;
@@ -51,8 +51,8 @@ inline constexpr std::array<uint8_t, 8> kChunkMagic = {0x89, 'V', 'P', 'T', '\r'
 std::array<uint8_t, kChunkHeaderBytes> EncodeChunkHeader(const ChunkHeader& header);
 
 // Reads a header from the start of `bytes`. Errors: OutOfRange where what is there is the beginning
-// of a header, DataLoss for wrong magic, lengths or CRC, Unimplemented (with words for people) for a
-// version or feature that this reader does not know.
+// of a header, DataLoss for wrong magic, lengths or CRC, Unimplemented (with words for people) for
+// a version or feature that this reader does not know.
 absl::StatusOr<ChunkHeader> DecodeChunkHeader(std::span<const uint8_t> bytes);
 
 // CRC-32C (Castagnoli).

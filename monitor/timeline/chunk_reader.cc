@@ -191,7 +191,8 @@ absl::StatusOr<ReadReport> ReadAll(ByteSource* source, const std::string& name,
   const absl::StatusOr<size_t> there = source->ReadAt(0, std::span(&first, 1));
   if (!there.ok()) return there.status();
   if (*there == 0) {
-    return absl::InvalidArgumentError(absl::StrCat(name, " is empty: no timeline was written to it"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, " is empty: no timeline was written to it"));
   }
   Reading reading(source, sink, range);
   const absl::Status status = reading.Run();

@@ -66,7 +66,6 @@ absl::StatusOr<std::optional<std::span<const uint8_t>>> ChunkScanner::ReadPayloa
   BeginDamage(chunk.offset, "chunk does not match its checksum");
   const absl::StatusOr<bool> ends_well = ChunkOrEndAt(chunk.end());
   if (!ends_well.ok()) return ends_well.status();
-  if (*ends_well) EndDamage(chunk.end());
   position_ = *ends_well ? chunk.end() : chunk.payload_offset();
   return std::nullopt;
 }

@@ -35,8 +35,8 @@ class Compressor {
 
   // Compresses into `out` (at least Bound() bytes); gives the length.
   absl::StatusOr<size_t> Compress(std::span<const uint8_t> content, std::span<uint8_t> out) {
-    const size_t length = ZSTD_compress2(context_.get(), out.data(), out.size(), content.data(),
-                                         content.size());
+    const size_t length =
+        ZSTD_compress2(context_.get(), out.data(), out.size(), content.data(), content.size());
     if (ZSTD_isError(length) != 0) {
       return absl::InternalError(absl::StrCat("zstd: ", ZSTD_getErrorName(length)));
     }
@@ -90,7 +90,7 @@ class ChunkWriter final : public RecordWriter {
 
   v1::Session session_;
   v1::ClockSnapshot clock_;
-  absl::Status early_cut_;       // the first error of a cut between two flushes
+  absl::Status early_cut_;        // the first error of a cut between two flushes
   std::vector<uint8_t> content_;  // kept for their memory
   std::vector<uint8_t> chunk_;
 };
@@ -127,12 +127,12 @@ void ChunkWriter::Add(v1::TimelineRecord record, int64_t mono_ns) {
     const v1::VcpuSet& set = record.vcpu_set();
     const auto events = static_cast<size_t>(set.events_size());
     GOOGLE_CHECK(events <= core::kMaxEvents) << "a vCPU set of too many events";
-    const bool is_new = epochs_
-                            .insert({{set.vm(), set.epoch()},
-                                     {.set = set,
-                                      .rows = {.vcpus = static_cast<size_t>(set.vcpus_size()),
-                                               .events = events}}})
-                            .second;
+    const bool is_new =
+        epochs_
+            .insert({{set.vm(), set.epoch()},
+                     {.set = set,
+                      .rows = {.vcpus = static_cast<size_t>(set.vcpus_size()), .events = events}}})
+            .second;
     GOOGLE_CHECK(is_new) << "a second vCPU set for one epoch";
   }
   *payload_.add_records() = std::move(record);
@@ -179,8 +179,8 @@ void ChunkWriter::FillPayload() {
 absl::Status ChunkWriter::WriteChunk() {
   const size_t content_bytes = payload_.ByteSizeLong();
   if (content_bytes > kMaxPayloadBytes) {
-    return absl::ResourceExhaustedError(absl::StrCat("records of ", content_bytes,
-                                                     " bytes do not fit into a chunk"));
+    return absl::ResourceExhaustedError(
+        absl::StrCat("records of ", content_bytes, " bytes do not fit into a chunk"));
   }
   content_.resize(std::max(content_.size(), content_bytes));
   payload_.SerializeWithCachedSizesToArray(content_.data());

@@ -18,18 +18,18 @@ namespace vcpulse::timeline {
 struct Damage {
   uint64_t offset = 0;  // in the file, bytes
   uint64_t bytes = 0;
-  std::string reason;   // for people
+  std::string reason;  // for people
 };
 
 // What reading found, beside the records.
 struct ReadReport {
-  uint64_t chunks = 0;            // decoded
-  uint64_t records = 0;           // handed over, context (Entry::sequence 0) not counted
+  uint64_t chunks = 0;   // decoded
+  uint64_t records = 0;  // handed over, context (Entry::sequence 0) not counted
   // Holes in the sequence numbers between the first and the last chunk whose header was read, and
   // records of chunks with a good header and a damaged payload. Each stream counts for itself.
   uint64_t lost_records = 0;
-  std::vector<Damage> damages;    // torn or damaged regions, skipped by looking for the next magic
-  bool ended_in_order = false;    // the last record that was read is a Summary
+  std::vector<Damage> damages;  // torn or damaged regions, skipped by looking for the next magic
+  bool ended_in_order = false;  // the last record that was read is a Summary
 };
 
 // Part of a stream, CLOCK_MONOTONIC ns, inclusive. Chunks outside of it are not read (only their
@@ -41,9 +41,9 @@ struct TimeRange {
 };
 
 // Receives the records in order, and each stream's context: its Session and the VcpuSet of each
-// tick come before the tick in any case, with sequence 0 where their own record was lost or skipped;
-// so does the clock snapshot of each chunk. The entry and all it points to is valid during the call.
-// An error stops the reading and is returned.
+// tick come before the tick in any case, with sequence 0 where their own record was lost or
+// skipped; so does the clock snapshot of each chunk. The entry and all it points to is valid during
+// the call. An error stops the reading and is returned.
 using EntrySink = std::function<absl::Status(const Entry&)>;
 
 // Reads a timeline file. Whatever is whole is handed over, the rest is counted. A damaged chunk is
@@ -51,9 +51,9 @@ using EntrySink = std::function<absl::Status(const Entry&)>;
 // several streams in one file (each chunk of another stream id than the one before starts afresh);
 // chunks that repeat records of their stream are passed over and noted as damage.
 // Errors, all naming the file: NotFound, PermissionDenied, ... for a file that cannot be opened or
-// read; InvalidArgument for a directory, an empty file, or where no chunk at all could be recognised;
-// Unimplemented for a version or feature of a later release; whatever the sink returned (as it is).
-// `path` "-" is standard input, read whole chunks as they come.
+// read; InvalidArgument for a directory, an empty file, or where no chunk at all could be
+// recognised; Unimplemented for a version or feature of a later release; whatever the sink returned
+// (as it is). `path` "-" is standard input, read whole chunks as they come.
 absl::StatusOr<ReadReport> ReadTimeline(const std::string& path, const EntrySink& sink,
                                         const TimeRange& range = {});
 

@@ -48,8 +48,9 @@ uint64_t Follow(uint64_t before, uint64_t whole_before, uint64_t whole) {
 class Proportion {
  public:
   Proportion(uint64_t leader_before, uint64_t leader)
-      : ratio_(leader_before == 0 ? 1.0
-                                  : static_cast<double>(leader) / static_cast<double>(leader_before)) {}
+      : ratio_(leader_before == 0
+                   ? 1.0
+                   : static_cast<double>(leader) / static_cast<double>(leader_before)) {}
 
   uint64_t Of(uint64_t before) const {
     const double expected = static_cast<double>(before) * ratio_;

@@ -29,7 +29,7 @@ struct TickRows {
   bool has_base = false;  // row 0 is the last sample of the chunk before
   std::vector<Head> heads{};
   std::vector<core::VcpuSample> samples{};  // entry t*vcpus+v
-  std::vector<core::Verdict> verdicts{};  // likewise
+  std::vector<core::Verdict> verdicts{};    // likewise
 
   void Append(uint64_t sequence, const core::Sample& sample,
               std::span<const core::Verdict> row_verdicts);

@@ -1,7 +1,7 @@
 // What a vCPU-sample costs in the timeline: bytes on disk and time to write, as chunks of 10 ticks
 // (100 ms ticks, flushed each second) and of 1,000, beside plain delta rows (delimited
-// TimelineRecord messages) of the same ticks with the same compression. 64 vCPUs: half of them busy,
-// a quarter idle, a quarter sharing a CPU; four events, scheduler times.
+// TimelineRecord messages) of the same ticks with the same compression. 64 vCPUs: half of them
+// busy, a quarter idle, a quarter sharing a CPU; four events, scheduler times.
 
 #include <benchmark/benchmark.h>
 #include <zstd.h>
@@ -64,8 +64,8 @@ void WriteAll(RecordWriter& writer, size_t ticks_per_flush) {
 void Report(benchmark::State& state, size_t bytes) {
   const double samples = static_cast<double>(state.iterations()) * kVcpus * kTicks;
   state.counters["bytes/vcpu-sample"] = static_cast<double>(bytes) / samples;
-  state.counters["time/vcpu-sample"] = benchmark::Counter(
-      samples, benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+  state.counters["time/vcpu-sample"] =
+      benchmark::Counter(samples, benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
 }
 
 void WriteChunks(benchmark::State& state) {
@@ -91,7 +91,8 @@ void WritePlainRows(benchmark::State& state) {
   for (auto _ : state) {
     const auto writer = NewDelimitedWriter([&](std::span<const uint8_t> rows) {
       out.resize(ZSTD_compressBound(rows.size()));
-      bytes += ZSTD_compressCCtx(context.get(), out.data(), out.size(), rows.data(), rows.size(), 3);
+      bytes +=
+          ZSTD_compressCCtx(context.get(), out.data(), out.size(), rows.data(), rows.size(), 3);
       return absl::OkStatus();
     });
     WriteAll(*writer, static_cast<size_t>(state.range(0)));
@@ -113,7 +114,8 @@ void ReadChunks(benchmark::State& state) {
       ++records;
       return absl::OkStatus();
     });
-    if (!report.ok() || report->records != kTicks + 2) state.SkipWithError("the file does not read");
+    if (!report.ok() || report->records != kTicks + 2)
+      state.SkipWithError("the file does not read");
   }
   Report(state, file.size() * static_cast<size_t>(state.iterations()));
 }

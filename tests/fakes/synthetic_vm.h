@@ -1,7 +1,8 @@
 #pragma once
 
 // Samples of a VM that never was, for tests and benchmarks of the timeline: busy, idle and shared
-// vCPUs with the noise seen on real hosts. Integers alone, so that a seed gives the same everywhere.
+// vCPUs with the noise seen on real hosts. Integers alone, so that a seed gives the same
+// everywhere.
 
 #include <algorithm>
 #include <cstddef>

@@ -69,7 +69,7 @@ TEST_F(BadInput, TidsThatAreNoThreads) {
 
 TEST_F(BadInput, TidsOfTwoProcesses) {
   ExpectRefused({"--tid", std::to_string(getpid()) + "," + std::to_string(getppid())},
-                HasSubstr("process"));
+                HasSubstr("vCPU threads of one VM"));
 }
 
 TEST_F(BadInput, AQmpSocketThatIsNotThere) {
@@ -122,7 +122,7 @@ TEST_F(BadInput, UnknownWords) {
 }
 
 TEST_F(BadInput, TwoTargets) {
-  ExpectRefused({"--all", "--pid", "1"}, HasSubstr("TARGET"));
+  ExpectRefused({"--all", "--pid", "1"}, HasSubstr("--vm,--pid"));
 }
 
 TEST_F(BadInput, CommandsInTheWrongPlace) {

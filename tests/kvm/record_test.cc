@@ -334,6 +334,7 @@ TEST_F(Record, TheTickMakesNoOtherSystemCall) {
 
   std::set<std::string> names;
   for (const auto& [name, count] : calls) names.insert(name);
+  names.erase("restart_syscall");  // how the sleep goes on that strace's attaching interrupted
   EXPECT_EQ(names, (std::set<std::string>{"futex", "pread64", "read"}));
   const int ticks = calls.at("futex");
   EXPECT_GE(ticks, 20);

@@ -34,16 +34,16 @@ ChunkHeader Valid() {
 TEST(ChunkHeader, HasTheDocumentedLayout) {
   const auto bytes = EncodeChunkHeader(Sample());
   const std::vector<uint8_t> expected = {
-      0x89, 'V',  'P',  'T',  '\r', '\n', 0x1a, '\n',                                  // magic
-      1,    0,    80,   0,                                                             // version
-      1,    0,    0,    0,                                                             // features
-      4,    3,    2,    1,    6,    5,    4,    0,                                     // lengths
-      1,    2,    3,    4,    5,    6,    7,    8,    9, 10, 11, 12, 13, 14, 15, 16,   // stream
-      0x18, 0x17, 0x16, 0x15, 0x14, 0x13, 0x12, 0x11,                                  // first
-      0x19, 0x17, 0x16, 0x15, 0x14, 0x13, 0x12, 0x11,                                  // last
-      0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,                                  // from
-      0x28, 0x27, 0x26, 0x25, 0x24, 0x23, 0x22, 0x21,                                  // to
-      0x34, 0x33, 0x32, 0x31,                                                          // CRC
+      0x89, 'V',  'P',  'T',  '\r', '\n', 0x1a, '\n',                                 // magic
+      1,    0,    80,   0,                                                            // version
+      1,    0,    0,    0,                                                            // features
+      4,    3,    2,    1,    6,    5,    4,    0,                                    // lengths
+      1,    2,    3,    4,    5,    6,    7,    8,    9, 10, 11, 12, 13, 14, 15, 16,  // stream
+      0x18, 0x17, 0x16, 0x15, 0x14, 0x13, 0x12, 0x11,                                 // first
+      0x19, 0x17, 0x16, 0x15, 0x14, 0x13, 0x12, 0x11,                                 // last
+      0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,                                 // from
+      0x28, 0x27, 0x26, 0x25, 0x24, 0x23, 0x22, 0x21,                                 // to
+      0x34, 0x33, 0x32, 0x31,                                                         // CRC
   };
   ASSERT_EQ(bytes.size(), expected.size() + 4);
   EXPECT_EQ(std::vector<uint8_t>(bytes.begin(), bytes.end() - 4), expected);

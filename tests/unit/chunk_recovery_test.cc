@@ -155,7 +155,7 @@ TEST(ChunkRecovery, BytesRemovedOrInsertedAnywhere) {
 // The magic is searched in windows: one that straddles two of them must be found too.
 TEST(ChunkRecovery, FindsAMagicAtEveryDistance) {
   const SmallTimeline timeline(1);
-  for (size_t junk = 1; junk < 5000; junk += junk > 1000 && junk < 1040 ? 1 : 13) {
+  for (size_t junk = 1; junk<5000; junk += junk> 1000 && junk < 1040 ? 1 : 13) {
     Bytes bytes(junk, 'x');
     bytes.insert(bytes.end(), timeline.bytes.begin(), timeline.bytes.end());
     const Seen seen = ReadBytes(bytes);
@@ -271,6 +271,8 @@ TEST(ChunkRecovery, TicksMustFitTheirSet) {
   ticks->add_deadline_mono_ns(0);
   ticks->add_lateness_ns(0);
   EXPECT_THAT(ReadBytes(ChunkOf(content, 1, 3)).sequences, ElementsAre(1, 2, 3));
+  ticks->set_sequence(0, 2);
+  ExpectRefused(ChunkOf(content, 1, 3), "its records");  // a marker's number
   set->add_vcpus();
   ExpectRefused(ChunkOf(content, 1, 3), "column read_begin_ns");
   set->set_epoch(2);

@@ -41,13 +41,12 @@ TEST(GoldenTimeline, Version1IsReadAsItWasWritten) {
   for (const std::string& line : seen.others) {
     if (line[0] != '0') records.push_back(line);
   }
-  EXPECT_THAT(records,
-              testing::ElementsAre(Line(1, GoldenSession()), Line(2, GoldenSet(1, 1, 3, 3)),
-                                   Line(3, GoldenSet(2, 1, 1, 0)),
-                                   Line(10, MarkerRecord("body", 1'260'000'000)),
-                                   Line(14, GoldenGap()), Line(16, GoldenLifeCycle()),
-                                   Line(17, GoldenSet(1, 2, 2, 3)), Line(20, GoldenClock()),
-                                   Line(24, GoldenSummary())));
+  EXPECT_THAT(records, testing::ElementsAre(
+                           Line(1, GoldenSession()), Line(2, GoldenSet(1, 1, 3, 3)),
+                           Line(3, GoldenSet(2, 1, 1, 0)),
+                           Line(10, MarkerRecord("body", 1'260'000'000)), Line(14, GoldenGap()),
+                           Line(16, GoldenLifeCycle()), Line(17, GoldenSet(1, 2, 2, 3)),
+                           Line(20, GoldenClock()), Line(24, GoldenSummary())));
   // A few values as numbers, so that a change of the formulas cannot pass unseen.
   ASSERT_EQ(seen.ticks.size(), 15u);
   EXPECT_EQ(seen.ticks[6].sample.wake_ns, 1'300'020'411);

@@ -48,8 +48,8 @@ std::vector<Row> RoundTrip(const std::vector<Row>& rows, size_t events) {
 }
 
 std::vector<Row> SyntheticRows(size_t count) {
-  fakes::SyntheticVm vm({fakes::Load::kBusy, fakes::Load::kIdle, fakes::Load::kShared},
-                        100'000'000, 3);
+  fakes::SyntheticVm vm({fakes::Load::kBusy, fakes::Load::kIdle, fakes::Load::kShared}, 100'000'000,
+                        3);
   std::vector<Row> rows;
   for (size_t t = 0; t < count; ++t) rows.push_back({10 + t, vm.Next(), vm.Verdicts()});
   return rows;
@@ -113,8 +113,9 @@ TEST(TickColumns, AnyValueComesBack) {
 
 // A set whose vCPUs could all not be opened still has ticks.
 TEST(TickColumns, NoVcpusComeBack) {
-  const std::vector<Row> rows = {{.sequence = 5, .sample = {.tick = 3, .vcpus = {}}, .verdicts = {}},
-                                 {.sequence = 9, .sample = {.tick = 4, .vcpus = {}}, .verdicts = {}}};
+  const std::vector<Row> rows = {
+      {.sequence = 5, .sample = {.tick = 3, .vcpus = {}}, .verdicts = {}},
+      {.sequence = 9, .sample = {.tick = 4, .vcpus = {}}, .verdicts = {}}};
   EXPECT_EQ(RoundTrip(rows, 2), rows);
 }
 
@@ -179,6 +180,22 @@ TEST(TickColumns, LayoutIsTheDocumentedOne) {
   EXPECT_THAT(columns.band(), ElementsAre(3, 3, 3, 3, 3, 3));
   EXPECT_THAT(columns.rule(), ElementsAre(5, 5, 5, 5, 5, 5));
   EXPECT_THAT(columns.starved(), ElementsAre(false, false, true, false, false, true));
+}
+
+// The rule for a proportion that leaves the range is part of the format: casting such a double is
+// not the same on every machine.
+TEST(TickColumns, ProportionOutOfRangeIsTheValueBefore) {
+  std::vector<Row> rows(2);
+  for (size_t t = 0; t < rows.size(); ++t) {
+    rows[t].sample.vcpus.resize(1);
+    rows[t].verdicts.resize(1);
+    core::VcpuSample& vcpu = rows[t].sample.vcpus[0];
+    vcpu.time_enabled_ns = vcpu.time_running_ns = t == 0 ? 1 : 1001;  // a thousand times as much
+    vcpu.counts[0] = (uint64_t{1} << 62) * (t + 1) + 5 * t;
+  }
+  v1::VmTicks columns;
+  EncodeColumns(Buffer(rows, 1), &columns);
+  EXPECT_THAT(columns.counts(0).count(), ElementsAre(int64_t{1} << 62, 5));
 }
 
 // A chunk starts with the last row of the one before, which is no tick of its own.

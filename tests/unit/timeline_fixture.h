@@ -37,8 +37,8 @@ struct SeenTick {
 // Everything that a reading handed over.
 struct Seen {
   std::vector<SeenTick> ticks;
-  std::vector<uint64_t> sequences;     // of all records but context
-  std::vector<std::string> others;     // all but ticks: "sequence kind text", in order
+  std::vector<uint64_t> sequences;  // of all records but context
+  std::vector<std::string> others;  // all but ticks: "sequence kind text", in order
   absl::StatusOr<ReadReport> report = absl::UnknownError("nothing was read");
 };
 
@@ -100,6 +100,18 @@ inline v1::TimelineRecord SessionRecord(std::string host) {
   v1::TimelineRecord record;
   record.mutable_session()->set_host_name(std::move(host));
   return record;
+}
+
+inline v1::TimelineRecord SetRecord(v1::VcpuSet set) {
+  v1::TimelineRecord record;
+  *record.mutable_vcpu_set() = std::move(set);
+  return record;
+}
+
+inline v1::ClockSnapshot ClockAt(int64_t mono_ns) {
+  v1::ClockSnapshot clock;
+  clock.set_mono_ns(mono_ns);
+  return clock;
 }
 
 // A small recording: chunk 0 holds the Session, the VcpuSet and `ticks_per_chunk` ticks, each later

@@ -1,17 +1,8 @@
-#include <fcntl.h>
 #include <gmock/gmock.h>
-#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
-#include <google/protobuf/util/delimited_message_util.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <thread>
+#include <algorithm>
 
-#include "monitor/core/delta.h"
-#include "monitor/timeline/utf8_texts.h"
 #include "tests/unit/timeline_fixture.h"
 
 namespace vcpulse::timeline {
@@ -25,43 +16,11 @@ using testing::StartsWith;
 
 constexpr StreamId kStream = {9};
 
-v1::ClockSnapshot ClockAt(int64_t mono_ns) {
-  v1::ClockSnapshot clock;
-  clock.set_mono_ns(mono_ns);
-  return clock;
-}
-
-v1::TimelineRecord SetRecord(v1::VcpuSet set) {
-  v1::TimelineRecord record;
-  *record.mutable_vcpu_set() = std::move(set);
-  return record;
-}
-
 std::vector<uint64_t> Count(uint64_t first, uint64_t last) {
   std::vector<uint64_t> numbers;
   for (uint64_t n = first; n <= last; ++n) numbers.push_back(n);
   return numbers;
 }
-
-// A folder of its own for each test, gone afterwards.
-class TimelineFile : public testing::Test {
- protected:
-  TimelineFile() {
-    std::string pattern = testing::TempDir() + "timeline.XXXXXX";
-    folder_ = ::mkdtemp(pattern.data());
-  }
-  ~TimelineFile() override { std::filesystem::remove_all(folder_); }
-
-  std::string Write(std::span<const uint8_t> bytes) const {
-    const std::string path = folder_ + "/t.vpt";
-    std::ofstream(path, std::ios::binary)
-        .write(reinterpret_cast<const char*>(bytes.data()),
-               static_cast<std::streamsize>(bytes.size()));
-    return path;
-  }
-
-  std::string folder_;
-};
 
 TEST(WriterReader, EverythingComesBack) {
   const SmallTimeline timeline(4);
@@ -244,6 +203,35 @@ TEST(WriterReader, CutsALongChunkItself) {
   EXPECT_THAT(seen.report->damages, IsEmpty());
 }
 
+// Small records take more memory than their bytes, so their number is bounded too.
+TEST(WriterReader, CutsAfterManyRecords) {
+  std::vector<Bytes> chunks;
+  const auto writer = NewChunkWriter(kStream, CollectInto(&chunks));
+  for (int i = 0; i < 70'000; ++i) writer->Add(MarkerRecord("", 1), 1);
+  EXPECT_THAT(chunks, SizeIs(1));
+  EXPECT_TRUE(writer->Flush(ClockAt(1)).ok());
+  EXPECT_EQ(ReadBytes(Concatenate(chunks)).sequences, Count(1, 70'000));
+}
+
+// A month of epochs must not gather in memory: an ended one may be declared again.
+TEST(WriterReader, EndedEpochsAreForgotten) {
+  std::vector<Bytes> chunks;
+  const auto writer = NewChunkWriter(kStream, CollectInto(&chunks));
+  fakes::SyntheticVm vm({fakes::Load::kBusy}, 10'000'000, 1);
+  for (int i = 0; i < 2; ++i) {
+    writer->Add(SetRecord(vm.VcpuSet(1, 1)), 1);
+    writer->AddTick(1, 1, vm.Next(), vm.Verdicts());
+    writer->EndEpoch(1, 1);
+    EXPECT_TRUE(writer->Flush(ClockAt(1)).ok());
+    writer->Add(SetRecord(vm.VcpuSet(1, 1)), 1);  // and one without ticks
+    writer->EndEpoch(1, 1);
+  }
+  EXPECT_TRUE(writer->Flush(ClockAt(1)).ok());
+  const Seen seen = ReadBytes(Concatenate(chunks));
+  ASSERT_THAT(seen.ticks, SizeIs(2));
+  EXPECT_EQ(seen.ticks[1].previous, std::nullopt);
+}
+
 // Whatever the values, a chunk that the writer cuts is one that the reader takes.
 TEST(WriterReader, WorstValuesFitIntoAChunk) {
   std::vector<Bytes> chunks;
@@ -313,283 +301,6 @@ TEST(WriterReader, NamesThatAreNotUtf8DoNotCostAChunk) {
   EXPECT_EQ(back.instance().name(), "vm?-\xc3\xa4");
   EXPECT_EQ(back.notes(0), "a?");
   EXPECT_EQ(back.vcpus(0).found_by(), "??");
-}
-
-TEST(Utf8Texts, KeepsWhatIsWellFormedAndNothingElse) {
-  const auto fixed = [](std::string text) {
-    MakeUtf8(&text);
-    return text;
-  };
-  const std::string good = "a\xc2\x80\xdf\xbf\xe0\xa0\x80\xed\x9f\xbf\xee\x80\x80\xf0\x90\x80\x80"
-                           "\xf4\x8f\xbf\xbf";
-  EXPECT_EQ(fixed(good), good);
-  EXPECT_EQ(fixed("\xc0\x80"), "??");              // overlong
-  EXPECT_EQ(fixed("\xe0\x9f\xbf"), "???");         // overlong
-  EXPECT_EQ(fixed("\xed\xa0\x80"), "???");         // surrogate
-  EXPECT_EQ(fixed("\xf0\x8f\xbf\xbf"), "????");    // overlong
-  EXPECT_EQ(fixed("\xf4\x90\x80\x80"), "????");    // beyond U+10FFFF
-  EXPECT_EQ(fixed("\xf5\x80\x80\x80x"), "????x");
-  EXPECT_EQ(fixed("\xc3"), "?");                   // cut off
-  EXPECT_EQ(fixed("\xe2\x82" "a"), "??a");
-}
-
-TEST(TimeRangeReading, GivesWhatLiesInside) {
-  const SmallTimeline timeline(4);
-  const int64_t from = timeline.ticks[4].sample.wake_ns;
-  const int64_t to = timeline.ticks[7].sample.wake_ns;
-  const Seen seen = ReadBytes(timeline.bytes, {.from_mono_ns = from, .to_mono_ns = to});
-  ASSERT_TRUE(seen.report.ok()) << seen.report.status();
-  EXPECT_EQ(seen.ticks, std::vector(timeline.ticks.begin() + 4, timeline.ticks.begin() + 8));
-  EXPECT_EQ(seen.report->chunks, 2u);
-  EXPECT_EQ(seen.report->lost_records, 0u);
-  EXPECT_THAT(seen.report->damages, IsEmpty());
-  // What the ticks need comes although its own records were skipped.
-  EXPECT_THAT(seen.others, testing::Contains(StartsWith("0 Session")));
-  EXPECT_THAT(seen.others, testing::Contains(StartsWith("0 VcpuSet")));
-}
-
-TEST(TimeRangeReading, BoundsAreInclusive) {
-  const SmallTimeline timeline(3);
-  const int64_t at = timeline.ticks[5].sample.wake_ns;
-  EXPECT_THAT(ReadBytes(timeline.bytes, {.from_mono_ns = at, .to_mono_ns = at}).ticks,
-              ElementsAre(timeline.ticks[5]));
-  EXPECT_THAT(ReadBytes(timeline.bytes, {.from_mono_ns = at + 1, .to_mono_ns = at + 1}).ticks,
-              IsEmpty());
-  EXPECT_THAT(ReadBytes(timeline.bytes, {.from_mono_ns = at, .to_mono_ns = {}}).ticks, SizeIs(4));
-}
-
-// A seek must not read what it skips: damage in there goes unseen.
-TEST(TimeRangeReading, SkippedPayloadsAreNotRead) {
-  const SmallTimeline timeline(4);
-  Bytes bytes = timeline.bytes;
-  const size_t second = timeline.chunks[0].size();
-  bytes[kChunkHeaderBytes + 5] ^= 0xff;           // payload of chunk 0
-  bytes[second + kChunkHeaderBytes + 5] ^= 0xff;  // payload of chunk 1
-  bytes.back() ^= 0xff;                           // payload of chunk 3
-  const TimeRange range = {.from_mono_ns = timeline.ticks[6].sample.wake_ns,
-                           .to_mono_ns = timeline.ticks[8].sample.wake_ns};
-  const Seen seen = ReadBytes(bytes, range);
-  ASSERT_TRUE(seen.report.ok()) << seen.report.status();
-  EXPECT_THAT(seen.ticks, SizeIs(3));
-  EXPECT_THAT(seen.report->damages, IsEmpty());
-  EXPECT_EQ(seen.report->lost_records, 0u);
-}
-
-// A cut chunk is told even where it would have been skipped, and what stands behind it is found.
-TEST(TimeRangeReading, CutChunksAreToldWhenSkipped) {
-  const SmallTimeline timeline(3);
-  const TimeRange range = {.from_mono_ns = timeline.ticks[6].sample.wake_ns, .to_mono_ns = {}};
-  std::vector<Bytes> parts = timeline.chunks;
-  parts[1].resize(parts[1].size() - 1);
-  const Seen seen = ReadBytes(Concatenate(parts), range);
-  ASSERT_TRUE(seen.report.ok()) << seen.report.status();
-  EXPECT_THAT(seen.ticks, SizeIs(3));
-  EXPECT_THAT(seen.report->damages, SizeIs(1));
-  EXPECT_EQ(seen.report->lost_records, 3u);
-  const Seen tail = ReadBytes(std::span(timeline.bytes).first(timeline.bytes.size() - 1),
-                              {.from_mono_ns = {}, .to_mono_ns = 0});
-  ASSERT_TRUE(tail.report.ok()) << tail.report.status();
-  ASSERT_THAT(tail.report->damages, SizeIs(1));
-  EXPECT_THAT(tail.report->damages[0].reason, HasSubstr("ends inside a chunk"));
-}
-
-// `cat a.vpt b.vpt`: two streams, nothing lost between them.
-TEST(Streams, FilesMayBeConcatenated) {
-  const SmallTimeline a(2, 1);
-  const SmallTimeline b(3, 2);
-  const Seen seen = ReadBytes(Concatenate({a.bytes, b.bytes}));
-  ASSERT_TRUE(seen.report.ok()) << seen.report.status();
-  std::vector<SeenTick> both = a.ticks;
-  both.insert(both.end(), b.ticks.begin(), b.ticks.end());
-  EXPECT_EQ(seen.ticks, both);
-  EXPECT_EQ(seen.report->lost_records, 0u);
-  EXPECT_THAT(seen.report->damages, IsEmpty());
-  // The second stream's context is its own, even where its first chunk is missing.
-  const Seen later = ReadBytes(Concatenate({a.bytes, b.chunks[1]}));
-  EXPECT_EQ(std::count_if(later.others.begin(), later.others.end(),
-                          [](const std::string& text) { return text.find("VcpuSet") == 2; }),
-            2);
-}
-
-// A chunk that was sent twice must not count its ticks twice.
-TEST(Streams, RepeatedChunksArePassedOver) {
-  const SmallTimeline timeline(3);
-  const Seen seen = ReadBytes(Concatenate(
-      {timeline.chunks[0], timeline.chunks[1], timeline.chunks[1], timeline.chunks[2]}));
-  ASSERT_TRUE(seen.report.ok()) << seen.report.status();
-  EXPECT_EQ(seen.ticks, timeline.ticks);
-  EXPECT_EQ(seen.report->lost_records, 0u);
-  ASSERT_THAT(seen.report->damages, SizeIs(1));
-  EXPECT_THAT(seen.report->damages[0].reason, HasSubstr("repeats"));
-  EXPECT_EQ(seen.report->damages[0].bytes, timeline.chunks[1].size());
-}
-
-TEST(Streams, SinkErrorStopsTheReading) {
-  const SmallTimeline timeline(3);
-  int calls = 0;
-  const auto report = ReadTimelineBytes(timeline.bytes, [&](const Entry&) {
-    return ++calls == 3 ? absl::CancelledError("enough") : absl::OkStatus();
-  });
-  EXPECT_EQ(report.status(), absl::CancelledError("enough"));
-  EXPECT_EQ(calls, 3);
-}
-
-TEST_F(TimelineFile, ReadsLikeBytes) {
-  const SmallTimeline timeline(4);
-  Seen seen;
-  seen.report = ReadTimeline(Write(timeline.bytes), SinkInto(&seen));
-  ASSERT_TRUE(seen.report.ok()) << seen.report.status();
-  EXPECT_EQ(seen.ticks, timeline.ticks);
-}
-
-// One clear line each, naming the file.
-TEST_F(TimelineFile, SaysWhatIsWrongWithTheFile) {
-  const auto read = [](const std::string& path) {
-    return ReadTimeline(path, [](const Entry&) { return absl::OkStatus(); }).status();
-  };
-  const std::string missing = folder_ + "/missing.vpt";
-  EXPECT_TRUE(absl::IsNotFound(read(missing))) << read(missing);
-  EXPECT_THAT(std::string(read(missing).message()), HasSubstr(missing));
-  EXPECT_TRUE(absl::IsInvalidArgument(read(folder_))) << read(folder_);
-  EXPECT_THAT(std::string(read(folder_).message()), HasSubstr(folder_ + " is a directory"));
-  const std::string path = Write({});
-  EXPECT_TRUE(absl::IsInvalidArgument(read(path))) << read(path);
-  EXPECT_THAT(std::string(read(path).message()), StartsWith(path + " is empty: "));
-  const std::string text = "PERFILE2 or anything else";
-  Write({reinterpret_cast<const uint8_t*>(text.data()), text.size()});
-  EXPECT_TRUE(absl::IsInvalidArgument(read(path))) << read(path);
-  EXPECT_THAT(std::string(read(path).message()), StartsWith(path + " is no vcpulse timeline"));
-}
-
-TEST_F(TimelineFile, UnreadableFileIsNamed) {
-  const std::string path = Write(SmallTimeline(1).bytes);
-  std::filesystem::permissions(folder_, std::filesystem::perms::all);
-  std::filesystem::permissions(path, std::filesystem::perms::none);
-  constexpr uid_t kNobody = 65534;
-  const bool root = ::geteuid() == 0;  // which may read every file
-  if (root) {
-    ASSERT_EQ(::seteuid(kNobody), 0);
-  }
-  const auto report = ReadTimeline(path, [](const Entry&) { return absl::OkStatus(); });
-  if (root) {
-    ASSERT_EQ(::seteuid(0), 0);
-  }
-  EXPECT_TRUE(absl::IsPermissionDenied(report.status())) << report.status();
-  EXPECT_THAT(std::string(report.status().message()), HasSubstr(path));
-}
-
-// A pipe cannot be read at an offset; recovery and ranges must work all the same, in any portions.
-TEST_F(TimelineFile, PipesReadLikeFiles) {
-  const SmallTimeline timeline(4);
-  std::vector<Bytes> parts = timeline.chunks;
-  parts[1].resize(parts[1].size() - 20);
-  const Bytes bytes = Concatenate(parts);
-  const std::string path = folder_ + "/pipe";
-  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
-  std::thread feeder([&] {
-    const int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
-    for (size_t i = 0; i < bytes.size(); i += 37) {
-      const size_t length = std::min<size_t>(37, bytes.size() - i);
-      if (::write(fd, bytes.data() + i, length) != static_cast<ssize_t>(length)) break;
-    }
-    ::close(fd);
-  });
-  Seen seen;
-  seen.report = ReadTimeline(path, SinkInto(&seen),
-                             {.from_mono_ns = timeline.ticks[1].sample.wake_ns, .to_mono_ns = {}});
-  feeder.join();
-  ASSERT_TRUE(seen.report.ok()) << seen.report.status();
-  std::vector<SeenTick> expected = timeline.TicksWithout({1});
-  expected.erase(expected.begin());
-  EXPECT_EQ(seen.ticks, expected);
-  EXPECT_EQ(seen.report->lost_records, 3u);
-}
-
-std::vector<v1::TimelineRecord> ParseDelimited(const std::vector<Bytes>& parts) {
-  const Bytes bytes = Concatenate(parts);
-  google::protobuf::io::ArrayInputStream in(bytes.data(), static_cast<int>(bytes.size()));
-  std::vector<v1::TimelineRecord> records;
-  bool clean_end = false;
-  v1::TimelineRecord record;
-  while (google::protobuf::util::ParseDelimitedFromZeroCopyStream(&record, &in, &clean_end)) {
-    records.push_back(record);
-    record.Clear();
-  }
-  EXPECT_TRUE(clean_end);
-  return records;
-}
-
-// Plain rows for other languages: deltas as core makes them, none in an epoch's first.
-TEST(DelimitedWriter, WritesRowsOfDeltas) {
-  std::vector<Bytes> parts;
-  const auto writer = NewDelimitedWriter(CollectInto(&parts));
-  fakes::SyntheticVm vm({fakes::Load::kBusy, fakes::Load::kIdle}, 10'000'000, 4);
-  writer->Add(SessionRecord("h\xff"), 1);
-  writer->Add(SetRecord(vm.VcpuSet(3, 2)), 1);
-  core::Sample first = vm.Next();
-  writer->AddTick(3, 2, first, vm.Verdicts());
-  EXPECT_THAT(parts, IsEmpty());
-  EXPECT_TRUE(writer->Flush(ClockAt(1)).ok());
-  EXPECT_TRUE(writer->Flush(ClockAt(1)).ok());
-  EXPECT_THAT(parts, SizeIs(1));
-  core::Sample second = vm.Next();
-  second.vcpus[1].has_scheduler_times = false;
-  writer->AddTick(3, 2, second, vm.Verdicts());
-  EXPECT_TRUE(writer->Flush(ClockAt(1)).ok());
-
-  const std::vector<v1::TimelineRecord> records = ParseDelimited(parts);
-  ASSERT_THAT(records, SizeIs(4));
-  for (size_t i = 0; i < records.size(); ++i) EXPECT_EQ(records[i].sequence(), i + 1);
-  EXPECT_EQ(records[0].session().host_name(), "h?");
-  EXPECT_EQ(records[1].vcpu_set().vcpus_size(), 2);
-
-  const v1::Tick& start = records[2].tick();
-  EXPECT_TRUE(start.first_of_epoch());
-  EXPECT_EQ(start.vm(), 3u);
-  EXPECT_EQ(start.epoch(), 2u);
-  EXPECT_EQ(start.tick(), first.tick);
-  EXPECT_EQ(start.deadline_mono_ns(), first.deadline_ns);
-  EXPECT_EQ(start.wake_mono_ns(), first.wake_ns);
-  ASSERT_EQ(start.vcpus_size(), 2);
-  EXPECT_EQ(start.vcpus(0).read_begin_mono_ns(), first.vcpus[0].read_begin_ns);
-  EXPECT_EQ(start.vcpus(0).counts_size(), 0);
-  EXPECT_EQ(start.vcpus(0).time_enabled_ns(), 0u);
-  EXPECT_EQ(start.vcpus(0).band(), v1::BAND_UNSPECIFIED);
-  EXPECT_FALSE(start.vcpus(0).has_run_ns());
-
-  const v1::Tick& next = records[3].tick();
-  EXPECT_FALSE(next.first_of_epoch());
-  const core::VcpuDelta delta = core::Subtract(first.vcpus[0], second.vcpus[0]);
-  const v1::VcpuTick& busy = next.vcpus(0);
-  EXPECT_EQ(busy.interval_ns(), static_cast<uint64_t>(delta.interval_ns));
-  EXPECT_EQ(busy.time_enabled_ns(), delta.time_enabled_ns);
-  EXPECT_EQ(busy.time_running_ns(), delta.time_running_ns);
-  EXPECT_THAT(busy.counts(), ElementsAre(delta.counts[0], delta.counts[1], delta.counts[2],
-                                         delta.counts[3]));
-  EXPECT_EQ(busy.run_ns(), delta.run_ns.value());
-  EXPECT_TRUE(busy.has_run_delay_ns());
-  EXPECT_EQ(busy.band(), v1::BAND_PRODUCTIVE);
-  EXPECT_EQ(busy.rule(), v1::RULE_IPC_HIGH);
-  EXPECT_FALSE(next.vcpus(1).has_run_ns());
-  EXPECT_FALSE(next.vcpus(1).has_run_delay_ns());
-  EXPECT_EQ(next.vcpus(1).state(), static_cast<v1::ThreadState>(second.vcpus[1].state));
-}
-
-TEST(DelimitedWriter, FailedSinkIsReportedOnce) {
-  std::vector<Bytes> parts;
-  bool full = true;
-  const auto writer = NewDelimitedWriter([&](std::span<const uint8_t> bytes) {
-    if (full) return absl::ResourceExhaustedError("no space left on device");
-    return CollectInto(&parts)(bytes);
-  });
-  writer->Add(MarkerRecord("lost", 1), 1);
-  EXPECT_EQ(writer->Flush(ClockAt(1)).message(), "no space left on device");
-  full = false;
-  writer->Add(MarkerRecord("kept", 1), 1);
-  EXPECT_TRUE(writer->Flush(ClockAt(1)).ok());
-  const auto records = ParseDelimited(parts);
-  ASSERT_THAT(records, SizeIs(1));
-  EXPECT_EQ(records[0].sequence(), 2u);
 }
 
 }  // namespace

@@ -62,6 +62,13 @@ int main(int argc, char** argv) {
   tools::AddRecordCommand(app, command.value_or(std::vector<std::string>{}), exit_code);
   tools::AddReportCommand(app, exit_code);
 
+  const bool named = !arguments.empty() && !arguments.front().starts_with('-');
+  const auto is_first = [&](const CLI::App* known) {
+    return known->get_name() == arguments.front();
+  };
+  if (named && app.get_subcommands(is_first).empty()) {
+    return tools::Fail("'" + arguments.front() + "' is no command of vcpulse: list, record or report");
+  }
   try {
     std::ranges::reverse(arguments);  // as CLI11 wants them
     app.parse(std::move(arguments));

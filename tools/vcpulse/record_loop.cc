@@ -38,8 +38,8 @@ namespace asio = boost::asio;
 using Milliseconds = std::chrono::milliseconds;
 
 constexpr Milliseconds kDrainPeriod{50};
-// A killed recording loses at most its last second: this, and the time to write.
-constexpr Milliseconds kFlushPeriod{900};
+// A killed recording loses at most its last second: this, and the time to wake and write.
+constexpr Milliseconds kFlushPeriod{800};
 constexpr Milliseconds kRescanPeriod{1000};
 // A guest that a command starts is to be seen from its beginning.
 constexpr Milliseconds kRescanPeriodForCommand{200};
@@ -208,6 +208,7 @@ void RecordLoop::Drain() {
 }
 
 bool RecordLoop::Flush() {
+  recording_.Drain();
   write_status_ = session_.Flush();
   if (!write_status_.ok()) End("write-error");
   return write_status_.ok();

@@ -1,0 +1,196 @@
+// Whole recordings: processor time and bytes against `perf stat` on the same threads, and memory
+// over an hour of ticks on an injected clock.
+
+#include <benchmark/benchmark.h>
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "monitor/recorder/output_file.h"
+#include "monitor/recorder/recording.h"
+#include "monitor/recorder/session_record.h"
+#include "monitor/sampler/tick_thread.h"
+#include "monitor/timeline/writer.h"
+#include "tests/bench/busy_threads.h"
+#include "tests/bench/software_perf_events.h"
+
+namespace vcpulse::bench {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kVcpus = 64;
+constexpr absl::Duration kRun = absl::Seconds(10);
+
+// Runs `body` in a process of its own; its processor time, s.
+double CpuSecondsOf(const std::function<void()>& body) {
+  const pid_t pid = fork();
+  if (pid == 0) {
+    body();
+    _exit(0);
+  }
+  rusage used{};
+  wait4(pid, nullptr, 0, &used);
+  const auto seconds = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6;
+  };
+  return seconds(used.ru_utime) + seconds(used.ru_stime);
+}
+
+std::unique_ptr<timeline::RecordWriter> NewFileWriter(recorder::OutputFile& file) {
+  auto writer = timeline::NewChunkWriter(
+      {}, [&file](std::span<const uint8_t> bytes) { return file.Append(bytes); });
+  v1::TimelineRecord record;
+  *record.mutable_session() = recorder::MakeSession({}, {});
+  writer->Add(std::move(record), sampler::MonotonicNow_ns());
+  return writer;
+}
+
+// What `vcpulse record -i INTERVAL -d 10s` does from the first tick on.
+void RecordToDisk(const kvm::Vm& vm, absl::Duration interval, absl::Duration flush,
+                  const std::string& path) {
+  SoftwarePerfEvents perf;
+  auto file = recorder::OutputFile::Create(path);
+  auto writer = NewFileWriter(**file);
+  recorder::Recording recording({.root = "/",
+                                 .interval = interval,
+                                 .residency = {.max_hz = 1e9},
+                                 .now_ns = sampler::MonotonicNow_ns},
+                                perf, *writer);
+  if (!recording.Track(vm).ok()) _exit(1);
+  auto ticker = sampler::TickThread::Start(recording.sampler(), {.interval = interval});
+  const absl::Time end = absl::Now() + kRun;
+  absl::Time next_flush = absl::Now() + flush;
+  while (absl::Now() < end) {
+    absl::SleepFor(absl::Milliseconds(50));
+    recording.Drain();
+    if (absl::Now() < next_flush) continue;
+    next_flush += flush;
+    if (!writer->Flush(recorder::TakeClockSnapshot()).ok()) _exit(1);
+  }
+  recording.RetireAll();
+  while (!recording.idle()) {
+    (*ticker)->Wake();
+    recording.Drain();
+  }
+  static_cast<void>(writer->Flush(recorder::TakeClockSnapshot()));
+}
+
+void PerfStat(const kvm::Vm& vm, const std::string& path) {
+  std::string tids;
+  for (const kvm::Vcpu& vcpu : vm.vcpus) {
+    absl::StrAppend(&tids, tids.empty() ? "" : ",", vcpu.tid);
+  }
+  execlp("perf", "perf", "stat", "-e", "task-clock,context-switches,cpu-migrations,page-faults",
+         "-I", "10", "--per-thread", "-j", "-t", tids.c_str(), "-o", path.c_str(), "--timeout",
+         absl::StrCat(absl::ToInt64Milliseconds(kRun)).c_str(), nullptr);
+  _exit(127);
+}
+
+std::string TemporaryFile(const std::string& name) {
+  return (fs::temp_directory_path() / absl::StrCat("vcpulse-bench-", getpid(), "-", name)).string();
+}
+
+double FileBytes(const std::string& path) {
+  std::error_code error;
+  const auto bytes = fs::file_size(path, error);
+  return error ? 0 : static_cast<double>(bytes);
+}
+
+// Every 10 ms, 64 threads, four events, to disk. Goal: ratio <= 0.25.
+void RecordAgainstPerfStat(benchmark::State& state) {
+  const BusyThreads threads(kVcpus, std::chrono::microseconds(200), std::chrono::milliseconds(20));
+  const kvm::Vm vm = threads.AsVm();
+  const std::string ours = TemporaryFile("a.vpt");
+  const std::string theirs = TemporaryFile("perf.json");
+  for (auto _ : state) {
+    const double ours_s = CpuSecondsOf(
+        [&] { RecordToDisk(vm, absl::Milliseconds(10), absl::Seconds(1), ours); });
+    const double theirs_s = CpuSecondsOf([&] { PerfStat(vm, theirs); });
+    if (FileBytes(theirs) == 0) {
+      state.SkipWithError("perf stat did not run: apt-get install linux-perf, as root");
+      break;
+    }
+    const double samples = kVcpus * absl::FDivDuration(kRun, absl::Milliseconds(10));
+    state.counters["ours_cpu_s"] = ours_s;
+    state.counters["perf_cpu_s"] = theirs_s;
+    state.counters["ratio"] = ours_s / theirs_s;
+    state.counters["ours_bytes"] = FileBytes(ours) / samples;
+    state.counters["perf_bytes"] = FileBytes(theirs) / samples;
+  }
+  fs::remove(ours);
+  fs::remove(theirs);
+}
+BENCHMARK(RecordAgainstPerfStat)->Unit(benchmark::kSecond)->Iterations(1);
+
+// Bytes per vCPU-sample at `range(0)` ms. Goal: <= 24 at 100 ms with a flush each second.
+void RecordedBytes(benchmark::State& state) {
+  const BusyThreads threads(kVcpus, std::chrono::microseconds(200), std::chrono::milliseconds(20));
+  const kvm::Vm vm = threads.AsVm();
+  const std::string path = TemporaryFile("b.vpt");
+  const absl::Duration interval = absl::Milliseconds(state.range(0));
+  const absl::Duration flush = absl::Milliseconds(state.range(1));
+  for (auto _ : state) CpuSecondsOf([&] { RecordToDisk(vm, interval, flush, path); });
+  state.counters["bytes_per_vcpu_sample"] =
+      FileBytes(path) / (kVcpus * absl::FDivDuration(kRun, interval));
+  fs::remove(path);
+}
+BENCHMARK(RecordedBytes)
+    ->ArgNames({"interval_ms", "flush_ms"})
+    ->Args({100, 1000})
+    ->Args({10, 10000})
+    ->Unit(benchmark::kSecond)
+    ->Iterations(1);
+
+std::atomic<int64_t> injected_ns = 1'000'000'000;
+
+double ResidentMiB() {
+  size_t total = 0;
+  size_t resident = 0;
+  std::ifstream("/proc/self/statm") >> total >> resident;
+  return static_cast<double>(resident) * static_cast<double>(sysconf(_SC_PAGESIZE)) / (1 << 20);
+}
+
+// An hour of 100 ms ticks of 64 vCPUs on an injected clock. Goal: flat, under 64 MiB.
+void MemoryOverAnHour(benchmark::State& state) {
+  const BusyThreads threads(kVcpus, std::chrono::microseconds(200), std::chrono::milliseconds(20));
+  SoftwarePerfEvents perf;
+  const std::string path = TemporaryFile("c.vpt");
+  constexpr uint64_t kTicks = 36'000;
+  for (auto _ : state) {
+    auto file = recorder::OutputFile::Create(path);
+    auto writer = NewFileWriter(**file);
+    recorder::Recording recording({.root = "/",
+                                   .residency = {.max_hz = 1e9},
+                                   .now_ns = [] { return injected_ns.fetch_add(100); }},
+                                  perf, *writer);
+    if (!recording.Track(threads.AsVm()).ok()) state.SkipWithError("the threads cannot be counted");
+    recording.sampler().TakeCommands();
+    for (uint64_t tick = 0; tick < kTicks; ++tick) {
+      injected_ns += 100'000'000;
+      recording.sampler().Tick(tick, injected_ns, injected_ns);
+      recording.Drain();
+      if (tick % 10 == 9) static_cast<void>(writer->Flush(recorder::TakeClockSnapshot()));
+      if (tick == kTicks / 10) state.counters["rss_mib_after_a_tenth"] = ResidentMiB();
+    }
+    state.counters["rss_mib_at_the_end"] = ResidentMiB();
+    state.counters["samples"] = static_cast<double>(recording.progress().samples);
+  }
+  fs::remove(path);
+}
+BENCHMARK(MemoryOverAnHour)->Unit(benchmark::kSecond)->Iterations(1);
+
+}  // namespace
+}  // namespace vcpulse::bench
+
+BENCHMARK_MAIN();
