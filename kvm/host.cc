@@ -45,7 +45,7 @@ std::string CpuinfoField(const std::string& cpuinfo, const std::string& key) {
 
 std::string CpuModel(const std::string& root) {
   const std::string cpuinfo = ReadSmallFile(root + "/proc/cpuinfo").value_or("");
-  const std::string name = CpuinfoField(cpuinfo, "model name");
+  std::string name = CpuinfoField(cpuinfo, "model name");
   if (!name.empty()) return name;
   const std::string implementer = CpuinfoField(cpuinfo, "CPU implementer");
   if (implementer.empty()) return "";

@@ -187,11 +187,16 @@ std::string Quantiles(const Distribution& values, bool with_max) {
 std::string Cost(const Report& report) {
   const OwnCost& cost = report.summary.own_cost();
   const std::optional<v1::Summary>& end = report.summary.end();
-  std::string out = Wrapped(
-      "own cost: ", absl::StrCat(Plural(cost.ticks, "tick"), ", ", cost.ticks_missed,
-                                 " missed; late by ", Quantiles(cost.lateness_ns, true),
-                                 "; reading one vCPU took ", Quantiles(cost.read_ns, false),
-                                 "; all of a VM lay within ", Quantiles(cost.skew_ns, true)));
+  std::string out;
+  if (cost.ticks == 0) {
+    out = "own cost: no tick with a sample was recorded\n";
+  } else {
+    out = Wrapped("own cost: ",
+                  absl::StrCat(Plural(cost.ticks, "tick"), ", ", cost.ticks_missed,
+                               " missed; late by ", Quantiles(cost.lateness_ns, true),
+                               "; reading one vCPU took ", Quantiles(cost.read_ns, false),
+                               "; all of a VM lay within ", Quantiles(cost.skew_ns, true)));
+  }
   if (end) {
     std::string text = DurationText(static_cast<double>(end->cpu_ns()));
     if (report.CpuShare()) {

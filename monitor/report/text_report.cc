@@ -40,7 +40,8 @@ std::string TimeLine(const Report& report, const v1::Session& session) {
     absl::StrAppend(&line, absl::FormatTime("recorded %Y-%m-%d %H:%M:%S UTC, ",
                                             absl::FromUnixNanos(*start), absl::UTCTimeZone()));
   }
-  absl::StrAppend(&line, DurationText(static_cast<double>(report.DurationNs())));
+  absl::StrAppend(&line, report.Start() ? DurationText(static_cast<double>(report.DurationNs()))
+                                        : "nothing happened");
   if (report.IsPart()) {
     absl::StrAppend(&line, " of it (after ",
                     DurationText(static_cast<double>(report.from_ns.value_or(0))));

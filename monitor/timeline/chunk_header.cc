@@ -24,7 +24,7 @@ class LittleEndianWriter {
     for (size_t i = 0; i < sizeof(T); ++i) out_[at_++] = static_cast<uint8_t>(bits >> (8 * i));
   }
   void PutBytes(std::span<const uint8_t> bytes) {
-    std::copy(bytes.begin(), bytes.end(), out_.begin() + at_);
+    std::ranges::copy(bytes, out_.subspan(at_).begin());
     at_ += bytes.size();
   }
   size_t written() const { return at_; }
@@ -45,7 +45,7 @@ class LittleEndianReader {
     value = static_cast<T>(bits);
   }
   void GetBytes(std::span<uint8_t> bytes) {
-    std::copy_n(in_.begin() + at_, bytes.size(), bytes.begin());
+    std::ranges::copy(in_.subspan(at_, bytes.size()), bytes.begin());
     at_ += bytes.size();
   }
   void Skip(size_t bytes) { at_ += bytes; }
@@ -135,8 +135,8 @@ std::array<uint8_t, kChunkHeaderBytes> EncodeChunkHeader(const ChunkHeader& head
 }
 
 absl::StatusOr<ChunkHeader> DecodeChunkHeader(std::span<const uint8_t> bytes) {
-  const size_t magic_bytes = std::min(bytes.size(), kChunkMagic.size());
-  if (!std::equal(bytes.begin(), bytes.begin() + magic_bytes, kChunkMagic.begin())) {
+  const auto magic = std::span(kChunkMagic).first(std::min(bytes.size(), kChunkMagic.size()));
+  if (!std::ranges::equal(bytes.first(magic.size()), magic)) {
     return absl::DataLossError("no chunk starts here");
   }
   constexpr size_t kUpToLength =

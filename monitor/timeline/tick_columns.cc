@@ -1,7 +1,6 @@
 #include "monitor/timeline/tick_columns.h"
 
 #include <array>
-#include <string>
 #include <tuple>
 #include <utility>
 
@@ -168,7 +167,7 @@ Enum Known(uint32_t value, Enum highest, Enum unknown) {
   return value <= static_cast<uint32_t>(highest) ? static_cast<Enum>(value) : unknown;
 }
 
-absl::Status BadColumn(std::string name) {
+absl::Status BadColumn(const char* name) {
   return absl::DataLossError(absl::StrCat("column ", name, " does not fit its vCPU set"));
 }
 

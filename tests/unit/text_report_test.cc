@@ -256,6 +256,8 @@ TEST(TextReport, TellsARecordingThatDidNotEnd) {
   report.read.ended_in_order = false;
   EXPECT_THAT(DescribeLoss(report), HasSubstr("did not end in order"));
   EXPECT_THAT(RenderText(report), HasSubstr("No VM was recorded.\n"));
+  EXPECT_THAT(RenderText(report), HasSubstr("nothing happened, a tick each 100ms"));
+  EXPECT_THAT(RenderText(report), HasSubstr("own cost: no tick with a sample was recorded\n"));
   report.to_ns = 1'000'000'000;
   EXPECT_EQ(DescribeLoss(report), "");
 }

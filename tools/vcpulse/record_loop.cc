@@ -127,7 +127,7 @@ absl::Status RecordLoop::Begin(const std::vector<kvm::Vm>& vms) {
     any = any || status.ok();
     if (first_error.ok()) first_error = status;
   }
-  return any || vms.empty() ? absl::OkStatus() : first_error;
+  return any || vms.empty() || options_.target.all ? absl::OkStatus() : first_error;
 }
 
 absl::Status RecordLoop::Take(const kvm::Vm& vm) {
@@ -287,6 +287,7 @@ absl::Status RecordLoop::Finish() {
                                progress.vcpu_samples, progress.gaps, session_.output().bytes(),
                                session_.output().name())
                    .c_str());
+  if (progress.samples == 0) std::fputs("vcpulse: no KVM guest was seen: nothing is in it\n", stderr);
   return status;
 }
 

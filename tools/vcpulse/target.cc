@@ -10,6 +10,9 @@ namespace {
 // A silent QMP socket belongs to another client; a live one greets within milliseconds.
 constexpr absl::Duration kQmpTimeout = absl::Seconds(2);
 
+// PIDs and TIDs that Linux can give (PID_MAX_LIMIT).
+const CLI::Range kThreadId(1, 4194304);
+
 }  // namespace
 
 void AddTargetOptions(CLI::App& command, TargetOptions& options) {
@@ -17,13 +20,13 @@ void AddTargetOptions(CLI::App& command, TargetOptions& options) {
   target->add_option("--vm", options.vm, "the VM with this name or UUID")->type_name("NAME");
   target->add_option("--pid", options.pid, "the VM of this VMM process")
       ->type_name("PID")
-      ->check(CLI::PositiveNumber);
+      ->check(kThreadId);
   target->add_option("--qmp", options.qmp, "the VM behind this QMP socket")
       ->type_name("unix:PATH|tcp:HOST:PORT");
   target->add_option("--tid", options.tids, "these vCPU threads of one VM")
       ->type_name("TID[,TID...]")
       ->delimiter(',')
-      ->check(CLI::PositiveNumber);
+      ->check(kThreadId);
   target->add_flag("--all", options.all, "all VMs, and those that start later; goes on without any");
   target->require_option(0, 1);
 }
