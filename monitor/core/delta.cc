@@ -7,14 +7,21 @@ uint64_t Progress(uint64_t earlier, uint64_t later) {
   return later > earlier ? later - earlier : 0;
 }
 
-int64_t Middle(const VcpuSample& sample) {
-  return sample.read_begin_ns + (sample.read_end_ns - sample.read_begin_ns) / 2;
+// Differences of stamps wrap rather than overflow: a damaged timeline may hold any stamps.
+int64_t Difference(int64_t later, int64_t earlier) {
+  return static_cast<int64_t>(static_cast<uint64_t>(later) - static_cast<uint64_t>(earlier));
+}
+
+// The middle of a read is its begin and half its length.
+int64_t HalfLength(const VcpuSample& sample) {
+  return Difference(sample.read_end_ns, sample.read_begin_ns) / 2;
 }
 
 }  // namespace
 
 int64_t Interval(const VcpuSample& earlier, const VcpuSample& later) {
-  return Middle(later) - Middle(earlier);
+  const int64_t begins = Difference(later.read_begin_ns, earlier.read_begin_ns);
+  return Difference(begins, Difference(HalfLength(earlier), HalfLength(later)));
 }
 
 VcpuDelta Subtract(const VcpuSample& earlier, const VcpuSample& later) {

@@ -127,7 +127,8 @@ void AddRecordCommand(CLI::App& app, std::vector<std::string> command, int& exit
   CLI::App* record = app.add_subcommand(
       "record", "records what each vCPU does: [TARGET] [options] [-- CMD ARGS...]");
   record->footer(
-      "With -- CMD, records the VMs that CMD starts while it runs and returns CMD's exit status "
+      "With -- CMD, records the VMs that CMD starts (or the TARGET that is given and runs already) "
+      "while it runs, and returns CMD's exit status "
       "(125 vcpulse failed, 126 or 127 CMD could not be run, 128+n it died of signal n).\n"
       "Without it: exit 0 when stopped by -d, a signal or the last VM's end, 2 on an error.");
   AddOptions(*record, *options, *text);

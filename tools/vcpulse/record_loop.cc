@@ -332,7 +332,8 @@ int RunRecord(const RecordOptions& options) {
     return beside_command ? kExitFailedBesideCommand : kExitError;
   };
   std::vector<kvm::Vm> vms;
-  if (!beside_command) {
+  // Beside a command, one VM that was named is there already; else the command starts them.
+  if (!beside_command || options.target.IsOne()) {
     auto found = FindWithPatience(options);
     if (!found.ok()) return fail(found.status());
     vms = *std::move(found);
