@@ -18,8 +18,7 @@ perf_event_attr AttrOf(const Event& event, bool leader) {
   return attr;
 }
 
-OrErrno<CounterGroup> CounterGroup::Open(PerfEvents& perf, pid_t tid,
-                                         std::span<const Event> events,
+OrErrno<CounterGroup> CounterGroup::Open(PerfEvents& perf, pid_t tid, std::span<const Event> events,
                                          std::vector<RefusedEvent>& refused) {
   CounterGroup group;
   group.perf_ = &perf;

@@ -11,11 +11,11 @@ namespace vcpulse::kvm {
 
 // What is known at the failure.
 struct OpenFailure {
-  int error = 0;                 // errno of perf_event_open
-  std::string event;             // perf's name
+  int error = 0;      // errno of perf_event_open
+  std::string event;  // perf's name
   pid_t tid = 0;
-  std::optional<int> paranoid;   // /proc/sys/kernel/perf_event_paranoid
-  std::string owner;             // of the target process, as OwnerOfProcess says it
+  std::optional<int> paranoid;  // /proc/sys/kernel/perf_event_paranoid
+  std::string owner;            // of the target process, as OwnerOfProcess says it
 };
 
 // The cause and what to do, in one line without a final full stop.

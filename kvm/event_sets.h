@@ -10,7 +10,7 @@ namespace vcpulse::kvm {
 // One event, by perf's name and as perf_event_attr wants it.
 struct Event {
   std::string_view name;
-  uint32_t type = 0;    // PERF_TYPE_*
+  uint32_t type = 0;  // PERF_TYPE_*
   uint64_t config = 0;
 
   bool operator==(const Event&) const = default;

@@ -16,10 +16,10 @@ namespace {
 // What one pass over the vCPUs came to.
 enum class Outcome {
   kOpened,
-  kEventAbsent,   // `absent` grew: try again without that event
-  kDoesNotFit,    // the group is too large for this PMU
-  kNoPmu,         // the leader itself is not to be had
-  kFailed,        // `error`
+  kEventAbsent,  // `absent` grew: try again without that event
+  kDoesNotFit,   // the group is too large for this PMU
+  kNoPmu,        // the leader itself is not to be had
+  kFailed,       // `error`
 };
 
 bool MeansNoPmu(int error) {
@@ -97,10 +97,9 @@ class Attempt {
 
   Outcome Failed(int errno_value, const std::string& advice) {
     const std::string message = absl::StrCat("VM ", vm_.name, ": ", advice);
-    error = errno_value == EMFILE ? absl::ResourceExhaustedError(message)
-            : errno_value == EACCES || errno_value == EPERM
-                ? absl::PermissionDeniedError(message)
-                : absl::InternalError(message);
+    error = errno_value == EMFILE                           ? absl::ResourceExhaustedError(message)
+            : errno_value == EACCES || errno_value == EPERM ? absl::PermissionDeniedError(message)
+                                                            : absl::InternalError(message);
     return Outcome::kFailed;
   }
 
@@ -148,8 +147,8 @@ absl::StatusOr<OpenedGroups> OpenDegraded(Attempt& attempt, const Vm& vm,
                                           const OpenOptions& options, const std::string& reason) {
   if (options.require_counters) {
     return absl::FailedPreconditionError(absl::StrCat(
-        "VM ", vm.name, ": no hardware counter can be read, and --require-counters is given: ",
-        reason));
+        "VM ", vm.name,
+        ": no hardware counter can be read, and --require-counters is given: ", reason));
   }
   attempt.result.absent.clear();
   for (const Event& event : EventsOf(options.set)) {
@@ -190,8 +189,8 @@ std::string MediatedVpmuObstacle(const std::string& root) {
 absl::StatusOr<OpenedGroups> OpenGroups(PerfEvents& perf, const std::string& root, const Vm& vm,
                                         const OpenOptions& options) {
   if (vm.vcpus.empty()) {
-    return absl::NotFoundError(absl::StrCat("VM ", vm.name, " (PID ", vm.pid,
-                                            "): no vCPU thread was found; `vcpulse list` says why"));
+    return absl::NotFoundError(absl::StrCat(
+        "VM ", vm.name, " (PID ", vm.pid, "): no vCPU thread was found; `vcpulse list` says why"));
   }
   Attempt attempt(perf, root, vm);
   if (options.set == EventSet::kDegraded) {

@@ -1,7 +1,7 @@
 #pragma once
 
-// Opens the counter groups of one VM: the same events on every vCPU, as many of the asked-for set as
-// this host gives.
+// Opens the counter groups of one VM: the same events on every vCPU, as many of the asked-for set
+// as this host gives.
 
 #include <string>
 #include <vector>
@@ -33,12 +33,12 @@ struct UnopenedVcpu {
 // Groups that are open, not yet enabled.
 struct OpenedGroups {
   EventSet set = EventSet::kFull;
-  std::vector<Event> events;         // slots of the counts
+  std::vector<Event> events;  // slots of the counts
   std::vector<AbsentEvent> absent;
-  std::vector<Vcpu> vcpus;           // that have a group, in the order of `groups`
+  std::vector<Vcpu> vcpus;  // that have a group, in the order of `groups`
   std::vector<CounterGroup> groups;
   std::vector<UnopenedVcpu> unopened;
-  std::string degraded_reason;       // why no hardware counter is read; empty where they are
+  std::string degraded_reason;  // why no hardware counter is read; empty where they are
 };
 
 struct OpenOptions {

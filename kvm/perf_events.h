@@ -26,7 +26,8 @@ class PerfEvents {
  public:
   virtual ~PerfEvents() = default;
 
-  // perf_event_open(attr, tid, any CPU, group_fd, PERF_FLAG_FD_CLOEXEC). group_fd -1 makes a leader.
+  // perf_event_open(attr, tid, any CPU, group_fd, PERF_FLAG_FD_CLOEXEC). group_fd -1 makes a
+  // leader.
   virtual OrErrno<Fd> Open(perf_event_attr& attr, pid_t tid, int group_fd) = 0;
   // PERF_EVENT_IOC_ID.
   virtual OrErrno<uint64_t> Id(int fd) = 0;

@@ -1,7 +1,8 @@
 #pragma once
 
 // The one seam between std::string_view (our interfaces) and absl::string_view, which do not
-// convert into each other in Debian's abseil, and number parsing that refuses what it does not know.
+// convert into each other in Debian's abseil, and number parsing that refuses what it does not
+// know.
 
 #include <charconv>
 #include <optional>

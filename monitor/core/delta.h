@@ -10,7 +10,7 @@ namespace vcpulse::core {
 
 // What one vCPU did between two samples of one epoch.
 struct VcpuDelta {
-  int64_t interval_ns = 0;       // between the middles of the two reads; > 0 for a valid delta
+  int64_t interval_ns = 0;  // between the middles of the two reads; > 0 for a valid delta
   uint64_t time_enabled_ns = 0;
   uint64_t time_running_ns = 0;
   std::array<uint64_t, kMaxEvents> counts{};
@@ -30,7 +30,8 @@ int64_t Interval(const VcpuSample& earlier, const VcpuSample& later);
 VcpuDelta Subtract(const VcpuSample& earlier, const VcpuSample& later);
 
 // The count extrapolated to the whole time enabled: count * enabled / running. An estimate, to be
-// shown as one; nothing where the group never ran. Exact (the count itself) where running = enabled.
+// shown as one; nothing where the group never ran. Exact (the count itself) where running =
+// enabled.
 std::optional<double> ScaledCount(const VcpuDelta& delta, size_t slot);
 
 }  // namespace vcpulse::core

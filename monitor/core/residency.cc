@@ -16,8 +16,8 @@ std::optional<double> Residency(const VcpuDelta& delta, const EventSlots& slots,
   if (delta.time_enabled_ns == 0) return 0.0;
   if (delta.time_running_ns == 0 || delta.interval_ns <= 0) return std::nullopt;
 
-  const double q = std::min(1.0, static_cast<double>(delta.time_running_ns) /
-                                     static_cast<double>(delta.time_enabled_ns));
+  const double q = std::min(
+      1.0, static_cast<double>(delta.time_running_ns) / static_cast<double>(delta.time_enabled_ns));
   const double seconds = static_cast<double>(delta.interval_ns) * 1e-9 * q;
   double share = 0;
   if (slots.ref_cycles && basis.tsc_hz) {

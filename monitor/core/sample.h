@@ -26,12 +26,12 @@ enum class ThreadState : uint8_t {
 // The raw cumulative values of one vCPU at one tick. Slots of `counts` follow the epoch's list of
 // events; slots beyond it are unused and zero.
 struct VcpuSample {
-  int64_t read_begin_ns = 0;     // CLOCK_MONOTONIC; the group was read between begin and end
+  int64_t read_begin_ns = 0;  // CLOCK_MONOTONIC; the group was read between begin and end
   int64_t read_end_ns = 0;
   uint64_t time_enabled_ns = 0;  // of the group: the thread was on a CPU, guest or host mode
   uint64_t time_running_ns = 0;  // thereof with the group on the PMU
   std::array<uint64_t, kMaxEvents> counts{};
-  uint64_t run_ns = 0;           // schedstat; valid where has_scheduler_times
+  uint64_t run_ns = 0;  // schedstat; valid where has_scheduler_times
   uint64_t run_delay_ns = 0;
   bool has_scheduler_times = false;
   ThreadState state = ThreadState::kNotRead;
@@ -41,9 +41,9 @@ struct VcpuSample {
 
 // All vCPUs of one VM at one tick: all of them or no sample at all.
 struct Sample {
-  uint64_t tick = 0;        // number of the tick in the stream
-  int64_t deadline_ns = 0;  // CLOCK_MONOTONIC, when the tick was due
-  int64_t wake_ns = 0;      // when the sampling thread woke for it
+  uint64_t tick = 0;              // number of the tick in the stream
+  int64_t deadline_ns = 0;        // CLOCK_MONOTONIC, when the tick was due
+  int64_t wake_ns = 0;            // when the sampling thread woke for it
   std::vector<VcpuSample> vcpus;  // in the order of the epoch's vCPU set
 
   bool operator==(const Sample&) const = default;

@@ -9,7 +9,8 @@ namespace vcpulse::core {
 class Schedule {
  public:
   // Instants and durations in ns; interval_ns > 0.
-  Schedule(int64_t start_ns, int64_t interval_ns) : start_ns_(start_ns), interval_ns_(interval_ns) {}
+  Schedule(int64_t start_ns, int64_t interval_ns)
+      : start_ns_(start_ns), interval_ns_(interval_ns) {}
 
   int64_t DeadlineOf(uint64_t tick) const {
     return start_ns_ + static_cast<int64_t>(tick) * interval_ns_;

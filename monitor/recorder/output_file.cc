@@ -21,7 +21,7 @@ absl::Status WriteError(const std::string& name, int error) {
 }
 
 bool IsOtherThanRegular(const std::string& path) {
-  struct stat info{};
+  struct stat info {};
   return ::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode);
 }
 

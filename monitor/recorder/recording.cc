@@ -33,8 +33,8 @@ std::string Label(const kvm::Vm& vm) { return absl::StrCat(vm.name, " (PID ", vm
 std::string DescribeChange(const kvm::Vm& before, const kvm::Vm& after) {
   std::string text;
   const auto add = [&text](const char* what, const kvm::Vcpu& vcpu) {
-    absl::StrAppend(&text, text.empty() ? "" : ", ", what, " vCPU ", vcpu.index, " (TID ",
-                    vcpu.tid, ")");
+    absl::StrAppend(&text, text.empty() ? "" : ", ", what, " vCPU ", vcpu.index, " (TID ", vcpu.tid,
+                    ")");
   };
   const auto missing_from = [](const kvm::Vm& vm, const kvm::Vcpu& vcpu) {
     return std::ranges::none_of(vm.vcpus, [&](const kvm::Vcpu& other) {
@@ -62,8 +62,7 @@ InstanceKey KeyOf(const kvm::Vm& vm) {
   return {.pid = vm.pid, .start_time_ticks = vm.start_time_ticks};
 }
 
-Recording::Recording(const Options& options, kvm::PerfEvents& perf,
-                     timeline::RecordWriter& writer)
+Recording::Recording(const Options& options, kvm::PerfEvents& perf, timeline::RecordWriter& writer)
     : options_(options),
       perf_(perf),
       writer_(writer),
@@ -83,8 +82,8 @@ absl::Status Recording::Track(const kvm::Vm& vm) {
     return BeginEpoch(key, recorded);
   }
   if (epochs_.size() >= sampler::kMaxEpochs) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("more than ", sampler::kMaxEpochs, " VMs at once: ", Label(vm), " is left out"));
+    return absl::ResourceExhaustedError(absl::StrCat("more than ", sampler::kMaxEpochs,
+                                                     " VMs at once: ", Label(vm), " is left out"));
   }
   RecordedVm recorded{.number = next_vm_, .vm = vm, .set = options_.open.set};
   if (absl::Status status = BeginEpoch(key, recorded); !status.ok()) return status;
@@ -112,14 +111,12 @@ absl::Status Recording::BeginEpoch(const InstanceKey& key, RecordedVm& recorded)
                  absl::StrCat(opened->vcpus.size(), " vCPUs"), recorded.vm);
   }
   if (!opened->degraded_reason.empty() && number == 1) {
-    notices_.push_back(absl::StrCat("VM ", Label(recorded.vm),
-                                    ": no hardware counters (degraded): ",
-                                    opened->degraded_reason));
+    notices_.push_back(absl::StrCat(
+        "VM ", Label(recorded.vm), ": no hardware counters (degraded): ", opened->degraded_reason));
   }
   v1::TimelineRecord record;
   const int64_t now_ns = options_.now_ns();
-  *record.mutable_vcpu_set() =
-      MakeVcpuSet(recorded.number, number, now_ns, recorded.vm, *opened);
+  *record.mutable_vcpu_set() = MakeVcpuSet(recorded.number, number, now_ns, recorded.vm, *opened);
   writer_.Add(std::move(record), now_ns);
 
   std::vector<std::string_view> names;
@@ -127,9 +124,9 @@ absl::Status Recording::BeginEpoch(const InstanceKey& key, RecordedVm& recorded)
   LiveEpoch live{.epoch = std::move(*epoch),
                  .key = key,
                  .vcpu_indexes = {},
-                 .classifier = core::EpochClassifier(
-                     opened->vcpus.size(), core::FindSlots(names), options_.thresholds,
-                     absl::ToInt64Nanoseconds(options_.interval)),
+                 .classifier = core::EpochClassifier(opened->vcpus.size(), core::FindSlots(names),
+                                                     options_.thresholds,
+                                                     absl::ToInt64Nanoseconds(options_.interval)),
                  .verdicts = std::vector<core::Verdict>(opened->vcpus.size()),
                  .set = opened->set};
   for (const kvm::Vcpu& vcpu : opened->vcpus) {

@@ -1,7 +1,8 @@
 #pragma once
 
-// monitor/recorder is one run: it gives VMs to the sampler epoch by epoch, and makes records of what
-// comes back. It decides nothing about which VMs there are and when it ends: that is its caller's.
+// monitor/recorder is one run: it gives VMs to the sampler epoch by epoch, and makes records of
+// what comes back. It decides nothing about which VMs there are and when it ends: that is its
+// caller's.
 
 #include <array>
 #include <cstdint>
@@ -37,9 +38,9 @@ InstanceKey KeyOf(const kvm::Vm& vm);
 
 // What a live view shows.
 struct Progress {
-  uint64_t samples = 0;       // one per VM and tick
+  uint64_t samples = 0;  // one per VM and tick
   uint64_t vcpu_samples = 0;
-  uint64_t gaps = 0;          // Gap records
+  uint64_t gaps = 0;                // Gap records
   std::array<uint64_t, 5> bands{};  // vCPUs by their latest band, indexed by core::Band
 };
 
@@ -47,12 +48,12 @@ struct Progress {
 class Recording {
  public:
   struct Options {
-    std::string root = "/";                        // as in kvm::Discovery
+    std::string root = "/";  // as in kvm::Discovery
     absl::Duration interval = absl::Milliseconds(100);
     kvm::OpenOptions open;
     core::IpcBandsThresholds thresholds;
     core::ResidencyBasis residency;
-    int64_t (*now_ns)() = nullptr;                 // CLOCK_MONOTONIC, injected
+    int64_t (*now_ns)() = nullptr;  // CLOCK_MONOTONIC, injected
   };
 
   // `perf` and `writer` must outlive it.

@@ -76,8 +76,8 @@ void Sampler::Missed(TickRange ticks, int64_t now_ns) {
 void Sampler::TickOne(Epoch& epoch, uint64_t tick, int64_t deadline_ns, int64_t wake_ns) {
   // Room for a pending kQueueFull and for this tick, or ticks add up to one gap.
   core::Sample* sample = nullptr;
-  if (epoch.free.read_available() == 0 || results_.write_available() < 2 ||
-      !FlushDropped(epoch) || !epoch.free.pop(sample)) {
+  if (epoch.free.read_available() == 0 || results_.write_available() < 2 || !FlushDropped(epoch) ||
+      !epoch.free.pop(sample)) {
     Drop(epoch, tick);
     return;
   }
@@ -141,8 +141,7 @@ bool Sampler::ReadScheduling(Epoch& epoch, core::Sample& sample) {
     const bool first = source.previous_read_ns == 0;
     const int64_t interval_ns = out.read_end_ns - source.previous_read_ns;
     const auto ran_ns = static_cast<double>(out.time_enabled_ns - source.previous_enabled_ns);
-    if (!first && times.ok() &&
-        ran_ns < options_.state_below * static_cast<double>(interval_ns)) {
+    if (!first && times.ok() && ran_ns < options_.state_below * static_cast<double>(interval_ns)) {
       const kvm::OrErrno<char> letter = source.scheduling.State();
       if (letter.ok()) out.state = StateOf(letter.value);
     }

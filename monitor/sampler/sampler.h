@@ -13,20 +13,20 @@ namespace vcpulse::sampler {
 // What the tick thread hands to the control thread.
 struct Handover {
   enum class Kind {
-    kSample,       // `sample` is whole; return it with epoch->Recycle
-    kReadFailed,   // a gap: `vcpu` (position in the epoch) and `error`
-    kQueueFull,    // a gap: `ticks` of this VM found no free memory
-    kTickMissed,   // a gap of every VM (epoch is null): `ticks` passed while the thread was late
-    kRetired,      // the tick thread has let go of the epoch for good
+    kSample,      // `sample` is whole; return it with epoch->Recycle
+    kReadFailed,  // a gap: `vcpu` (position in the epoch) and `error`
+    kQueueFull,   // a gap: `ticks` of this VM found no free memory
+    kTickMissed,  // a gap of every VM (epoch is null): `ticks` passed while the thread was late
+    kRetired,     // the tick thread has let go of the epoch for good
   };
   Kind kind = Kind::kSample;
   Epoch* epoch = nullptr;
   core::Sample* sample = nullptr;
-  bool last = false;       // of kSample: a vCPU thread has exited, no sample follows in this epoch
+  bool last = false;  // of kSample: a vCPU thread has exited, no sample follows in this epoch
   TickRange ticks;
-  int64_t mono_ns = 0;     // CLOCK_MONOTONIC, when it was noticed
+  int64_t mono_ns = 0;  // CLOCK_MONOTONIC, when it was noticed
   size_t vcpu = 0;
-  int error = 0;           // errno
+  int error = 0;  // errno
 };
 
 // VMs at most; more are refused by the recorder.

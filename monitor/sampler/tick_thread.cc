@@ -26,8 +26,7 @@ int64_t MonotonicNow_ns() {
 }
 
 TickThread::TickThread(Sampler& sampler, const Options& options)
-    : sampler_(sampler),
-      schedule_(MonotonicNow_ns(), absl::ToInt64Nanoseconds(options.interval)) {
+    : sampler_(sampler), schedule_(MonotonicNow_ns(), absl::ToInt64Nanoseconds(options.interval)) {
   sem_init(&wake_, /*pshared=*/0, 0);
 }
 
@@ -42,8 +41,9 @@ absl::StatusOr<std::unique_ptr<TickThread>> TickThread::Start(Sampler& sampler,
         pthread_setschedparam(thread->thread_.native_handle(), SCHED_FIFO, &parameters);
     if (error != 0) {
       return absl::ErrnoToStatus(
-          error, "--realtime: SCHED_FIFO is not allowed: run as root, or give vcpulse the right "
-                 "with `setcap cap_sys_nice,cap_perfmon=ep`, or raise `ulimit -r`");
+          error,
+          "--realtime: SCHED_FIFO is not allowed: run as root, or give vcpulse the right "
+          "with `setcap cap_sys_nice,cap_perfmon=ep`, or raise `ulimit -r`");
     }
   }
   return thread;

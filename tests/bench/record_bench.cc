@@ -114,8 +114,8 @@ void RecordAgainstPerfStat(benchmark::State& state) {
   const std::string ours = TemporaryFile("a.vpt");
   const std::string theirs = TemporaryFile("perf.json");
   for (auto _ : state) {
-    const double ours_s = CpuSecondsOf(
-        [&] { RecordToDisk(vm, absl::Milliseconds(10), absl::Seconds(1), ours); });
+    const double ours_s =
+        CpuSecondsOf([&] { RecordToDisk(vm, absl::Milliseconds(10), absl::Seconds(1), ours); });
     const double theirs_s = CpuSecondsOf([&] { PerfStat(vm, theirs); });
     if (FileBytes(theirs) == 0) {
       state.SkipWithError("perf stat did not run: apt-get install linux-perf, as root");

@@ -36,9 +36,7 @@ T OrExit(kvm::OrErrno<T> value, const char* what) {
 }
 
 // The four events that SoftwarePerfEvents opens.
-std::span<const kvm::Event> FourEvents() {
-  return kvm::EventsOf(kvm::EventSet::kCore).first(4);
-}
+std::span<const kvm::Event> FourEvents() { return kvm::EventsOf(kvm::EventSet::kCore).first(4); }
 
 std::vector<kvm::CounterGroup> OpenGroups(kvm::PerfEvents& perf, const kvm::Vm& vm) {
   std::vector<kvm::CounterGroup> groups;

@@ -1,8 +1,8 @@
 #pragma once
 
 // The seam of perf events without a kernel: groups per thread, with refusals, failures and values
-// that a test sets. Reads come back in the kernel's layout, members out of order, so that code which
-// goes by position fails.
+// that a test sets. Reads come back in the kernel's layout, members out of order, so that code
+// which goes by position fails.
 
 #include <fcntl.h>
 

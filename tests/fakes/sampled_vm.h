@@ -74,8 +74,8 @@ class SampledVm {
     std::vector<kvm::CounterGroup> groups;
     std::vector<kvm::RefusedEvent> refused;
     for (const kvm::Vcpu& vcpu : vm_.vcpus) {
-      groups.push_back(std::move(
-          kvm::CounterGroup::Open(perf_, vcpu.tid, kvm::EventsOf(set), refused).value));
+      groups.push_back(
+          std::move(kvm::CounterGroup::Open(perf_, vcpu.tid, kvm::EventsOf(set), refused).value));
     }
     return *sampler::Epoch::Start(vm_number, epoch, proc_.root(), vm_.pid, std::move(groups),
                                   vm_.vcpus, buffers);

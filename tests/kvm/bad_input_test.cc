@@ -25,7 +25,8 @@ using ::testing::HasSubstr;
 class BadInput : public ::testing::Test {
  protected:
   // Runs `record` with these arguments into a folder of its own; expects the refusal.
-  void ExpectRefused(std::vector<std::string> arguments, const ::testing::Matcher<std::string>& line) {
+  void ExpectRefused(std::vector<std::string> arguments,
+                     const ::testing::Matcher<std::string>& line) {
     arguments.insert(arguments.begin(), "record");
     arguments.insert(arguments.end(), {"-d", "1s"});
     if (std::ranges::find(arguments, "-o") == arguments.end()) {
@@ -121,9 +122,7 @@ TEST_F(BadInput, UnknownWords) {
   ExpectRefusedCommand({}, HasSubstr("subcommand"));
 }
 
-TEST_F(BadInput, TwoTargets) {
-  ExpectRefused({"--all", "--pid", "1"}, HasSubstr("--vm,--pid"));
-}
+TEST_F(BadInput, TwoTargets) { ExpectRefused({"--all", "--pid", "1"}, HasSubstr("--vm,--pid")); }
 
 TEST_F(BadInput, CommandsInTheWrongPlace) {
   ExpectRefusedCommand({"record", "--"}, HasSubstr("no command follows --"));
@@ -142,7 +141,8 @@ TEST_F(BadInput, AFullDisk) {
 }
 
 TEST_F(BadInput, ACommandThatCannotRun) {
-  const Finished missing = RunProgram(Vcpulse({"record", "-o", output_, "--", "no-such-command-here"}));
+  const Finished missing =
+      RunProgram(Vcpulse({"record", "-o", output_, "--", "no-such-command-here"}));
   EXPECT_EQ(missing.exit_code, 127);
   const Finished denied = RunProgram(Vcpulse({"record", "-o", output_, "--", "/dev/null"}));
   EXPECT_EQ(denied.exit_code, 126);
@@ -208,9 +208,9 @@ TEST_F(BadInput, NoPermission) {
     fs::copy_file(VCPULSE_BINARY, folder_.Path("vcpulse"), fs::copy_options::overwrite_existing);
     fs::permissions(folder_.Path(""), fs::perms::all);
     fs::permissions(folder_.Path("out"), fs::perms::all);
-    const Finished finished =
-        RunProgram({"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", folder_.Path("vcpulse"),
-             "record", "--pid", std::to_string(guest->pid()), "-d", "1s", "-o", output_});
+    const Finished finished = RunProgram(
+        {"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", folder_.Path("vcpulse"),
+         "record", "--pid", std::to_string(guest->pid()), "-d", "1s", "-o", output_});
     EXPECT_EQ(finished.exit_code, 2);
     EXPECT_THAT(finished.err, AllOf(HasSubstr("perf_event_paranoid is " + std::to_string(level)),
                                     HasSubstr("cap_perfmon=ep"), HasSubstr("uid 0")));

@@ -38,9 +38,9 @@ struct Timeline {
   std::vector<v1::VcpuSet> sets;
   std::vector<v1::LifeCycle> life_cycles;
   std::vector<v1::Gap> gaps;
-  std::map<uint32_t, uint64_t> samples;                         // by VM
-  std::map<uint32_t, std::multiset<core::Band>> bands;          // by VM, of vCPU 0
-  int64_t latest_mono_ns = 0;                                   // of a tick
+  std::map<uint32_t, uint64_t> samples;                 // by VM
+  std::map<uint32_t, std::multiset<core::Band>> bands;  // by VM, of vCPU 0
+  int64_t latest_mono_ns = 0;                           // of a tick
   std::string end_reason;
 };
 
@@ -69,8 +69,8 @@ Timeline ReadBack(const std::string& path) {
 
 QemuGuest StartGuest(const std::string& name, GuestProgram program = GuestProgram::kHalt,
                      int vcpus = 1) {
-  auto guest = QemuGuest::Start(
-      {.vcpus = vcpus, .name = name, .debug_threads = true, .program = program});
+  auto guest =
+      QemuGuest::Start({.vcpus = vcpus, .name = name, .debug_threads = true, .program = program});
   if (!guest.ok()) ADD_FAILURE() << guest.status();
   return *std::move(guest);
 }
@@ -189,8 +189,8 @@ TEST_F(Record, BesideACommandItRecordsWhatThatStarts) {
 
 TEST_F(Record, DelimitedGoesToAPipe) {
   const QemuGuest guest = StartGuest("web");
-  const Finished finished = RunProgram(Vcpulse(
-      {"record", "--vm", "web", "-d", "500ms", "-o", "-", "--format", "delimited"}));
+  const Finished finished = RunProgram(
+      Vcpulse({"record", "--vm", "web", "-d", "500ms", "-o", "-", "--format", "delimited"}));
   ASSERT_EQ(finished.exit_code, 0) << finished.err;
   // One byte or two of length, then field 1 (sequence) of the first record: 1.
   ASSERT_GT(finished.out.size(), 100u);
@@ -323,8 +323,8 @@ TEST_F(Record, TheTickMakesNoOtherSystemCall) {
   const pid_t tick_thread = ThreadNamed(record.pid(), "vcpulse-tick");
   ASSERT_GT(tick_thread, 0);
   const std::string counts = folder_.Path("strace").string();
-  const Finished strace = RunProgram({"timeout", "-s", "INT", "3", "strace", "-c", "-o", counts, "-p",
-                               std::to_string(tick_thread)});
+  const Finished strace = RunProgram({"timeout", "-s", "INT", "3", "strace", "-c", "-o", counts,
+                                      "-p", std::to_string(tick_thread)});
   if (strace.exit_code == 127) GTEST_SKIP() << "strace is not installed";
   record.Signal(SIGINT);
   ASSERT_EQ(record.Wait().exit_code, 0);

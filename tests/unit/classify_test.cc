@@ -113,10 +113,8 @@ TEST(IpcBands, IpcThresholdsAreHalfOpen) {
 }
 
 TEST(IpcBands, ThresholdsAreOptions) {
-  const IpcBandsThresholds thresholds{.halted_enter = 0.5,
-                                      .halted_leave = 0.6,
-                                      .spinning_below = 2.0,
-                                      .productive_from = 3.0};
+  const IpcBandsThresholds thresholds{
+      .halted_enter = 0.5, .halted_leave = 0.6, .spinning_below = 2.0, .productive_from = 3.0};
   const auto judge = [&](double residency, double ipc) {
     return ClassifyIpcBands(Make(1, residency, ipc), kSlots, kBasis, thresholds, Band::kNone).band;
   };

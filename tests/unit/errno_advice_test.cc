@@ -13,27 +13,23 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 std::string Advice(int error, std::optional<int> paranoid = 2) {
-  return AdviseOnOpenFailure({.error = error,
-                              .event = "cycles",
-                              .tid = 4711,
-                              .paranoid = paranoid,
-                              .owner = "uid 64055"});
+  return AdviseOnOpenFailure(
+      {.error = error, .event = "cycles", .tid = 4711, .paranoid = paranoid, .owner = "uid 64055"});
 }
 
 // Rule 7: the current level, CAP_PERFMON and the command that fixes it.
 TEST(ErrnoAdvice, PermissionNamesLevelOwnerAndRemedy) {
   for (const int error : {EACCES, EPERM}) {
     EXPECT_THAT(Advice(error), AllOf(HasSubstr("perf_event_paranoid is 2"), HasSubstr("uid 64055"),
-                                     HasSubstr("setcap cap_perfmon=ep"),
-                                     Not(HasSubstr("sysctl"))));
+                                     HasSubstr("setcap cap_perfmon=ep"), Not(HasSubstr("sysctl"))));
   }
 }
 
 // Debian's level 3 refuses CAP_PERFMON too: setcap alone would not help.
 TEST(ErrnoAdvice, LevelThreeHasToBeLoweredAsWell) {
-  EXPECT_THAT(Advice(EACCES, 3), AllOf(HasSubstr("is 3"),
-                                       HasSubstr("sysctl kernel.perf_event_paranoid=2"),
-                                       HasSubstr("setcap cap_perfmon=ep")));
+  EXPECT_THAT(Advice(EACCES, 3),
+              AllOf(HasSubstr("is 3"), HasSubstr("sysctl kernel.perf_event_paranoid=2"),
+                    HasSubstr("setcap cap_perfmon=ep")));
 }
 
 TEST(ErrnoAdvice, AnUnreadableLevelIsSaidSo) {

@@ -147,8 +147,7 @@ TEST_F(GroupOpener, AMediatedVpmuIsRefusedUnlessForced) {
   proc_.Write("sys/module/kvm_amd/parameters/enable_mediated_pmu", "Y\n");
   const auto refused = Open();
   EXPECT_EQ(refused.status().code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(refused.status().message()),
-              HasSubstr("kvm_amd.enable_mediated_pmu=Y"));
+  EXPECT_THAT(std::string(refused.status().message()), HasSubstr("kvm_amd.enable_mediated_pmu=Y"));
   EXPECT_THAT(perf_.opened, IsEmpty());
   EXPECT_TRUE(Open({.force_mediated_vpmu = true}).ok());
   proc_.Write("sys/module/kvm_amd/parameters/enable_mediated_pmu", "N\n");
@@ -167,8 +166,8 @@ TEST(EventSets, EachStepKeepsTheHeadOfTheSetAbove) {
 }
 
 TEST(EventSets, NamesRoundTrip) {
-  for (const EventSet set : {EventSet::kFull, EventSet::kCore, EventSet::kMin, EventSet::kCycles,
-                             EventSet::kDegraded}) {
+  for (const EventSet set :
+       {EventSet::kFull, EventSet::kCore, EventSet::kMin, EventSet::kCycles, EventSet::kDegraded}) {
     EXPECT_EQ(ParseEventSet(ToString(set)), set);
   }
   EXPECT_EQ(ParseEventSet("all"), std::nullopt);

@@ -70,8 +70,7 @@ TEST_F(OutputFileTest, AFullDeviceIsAnErrorThatNamesIt) {
   auto file = OutputFile::Create("/dev/full");
   ASSERT_TRUE(file.ok());
   const absl::Status status = (*file)->Append(Bytes("x"));
-  EXPECT_NE(status.message().find("cannot write /dev/full: No space left"),
-            absl::string_view::npos)
+  EXPECT_NE(status.message().find("cannot write /dev/full: No space left"), absl::string_view::npos)
       << status;
 }
 

@@ -10,9 +10,8 @@ constexpr EventSlots kWithRef{.cycles = 0, .instructions = 1, .ref_cycles = 2};
 
 // 100 ms, all of it on the CPU, at 1 GHz core and 2 GHz TSC.
 VcpuDelta Full() {
-  VcpuDelta delta{.interval_ns = 100'000'000,
-                  .time_enabled_ns = 100'000'000,
-                  .time_running_ns = 100'000'000};
+  VcpuDelta delta{
+      .interval_ns = 100'000'000, .time_enabled_ns = 100'000'000, .time_running_ns = 100'000'000};
   delta.counts[0] = 100'000'000;
   delta.counts[2] = 200'000'000;
   return delta;
@@ -51,14 +50,15 @@ TEST(Residency, OffTheCpuIsAMeasuredZero) {
 }
 
 TEST(Residency, IsAbsentWhereItCannotBeHad) {
-  EXPECT_EQ(Residency(Full(), kCyclesOnly, {}), std::nullopt);          // no frequency
+  EXPECT_EQ(Residency(Full(), kCyclesOnly, {}), std::nullopt);                // no frequency
   EXPECT_EQ(Residency(Full(), EventSlots{}, {.max_hz = 1e9}), std::nullopt);  // no event
   VcpuDelta never_ran = Full();
   never_ran.time_running_ns = 0;
   EXPECT_EQ(Residency(never_ran, kCyclesOnly, {.max_hz = 1e9}), std::nullopt);
 }
 
-// Per time running, not per time elapsed: a vCPU that has half of its CPU still shows its frequency.
+// Per time running, not per time elapsed: a vCPU that has half of its CPU still shows its
+// frequency.
 TEST(ResidencyEstimator, LearnsTheHighestRatePerTimeRunning) {
   ResidencyEstimator estimator({});
   VcpuDelta delta = Full();

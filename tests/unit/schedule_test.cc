@@ -25,9 +25,7 @@ TEST(Schedule, MissedTicksAreSkipped) {
   EXPECT_EQ(schedule.Next(3, 2050), 11u);
 }
 
-TEST(Schedule, BeforeTheStartNothingIsMissed) {
-  EXPECT_EQ(Schedule(1000, 100).Next(0, 900), 1u);
-}
+TEST(Schedule, BeforeTheStartNothingIsMissed) { EXPECT_EQ(Schedule(1000, 100).Next(0, 900), 1u); }
 
 }  // namespace
 }  // namespace vcpulse::core

@@ -70,8 +70,7 @@ TEST_F(TickThreadTest, WakesForCommandsBetweenTicks) {
 }
 
 TEST_F(TickThreadTest, RealtimeIsTakenOrRefusedInWords) {
-  auto ticker =
-      TickThread::Start(sampler_, {.interval = absl::Milliseconds(10), .realtime = true});
+  auto ticker = TickThread::Start(sampler_, {.interval = absl::Milliseconds(10), .realtime = true});
   if (ticker.ok()) {
     EXPECT_GE((*ticker)->ticks(), 0u);
   } else {

@@ -1,7 +1,8 @@
 #pragma once
 
 // The vcpulse command: one file per subcommand. Flags are parsed here and nowhere else, into plain
-// option structs; the work is done by monitor/ and kvm/. Results go to stdout, diagnostics to stderr.
+// option structs; the work is done by monitor/ and kvm/. Results go to stdout, diagnostics to
+// stderr.
 
 #include <string>
 #include <string_view>
@@ -17,7 +18,7 @@ namespace vcpulse::tools {
 
 // Exit codes of every subcommand (docs/architecture.md lists them for users).
 inline constexpr int kExitOk = 0;
-inline constexpr int kExitError = 2;           // usage or run-time error
+inline constexpr int kExitError = 2;                  // usage or run-time error
 inline constexpr int kExitFailedBesideCommand = 125;  // the same, for `record -- CMD`
 
 // Each adds its subcommand to `app`; when that subcommand is the one given, running it sets

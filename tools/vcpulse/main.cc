@@ -67,7 +67,8 @@ int main(int argc, char** argv) {
     return known->get_name() == arguments.front();
   };
   if (named && app.get_subcommands(is_first).empty()) {
-    return tools::Fail("'" + arguments.front() + "' is no command of vcpulse: list, record or report");
+    return tools::Fail("'" + arguments.front() +
+                       "' is no command of vcpulse: list, record or report");
   }
   try {
     std::ranges::reverse(arguments);  // as CLI11 wants them

@@ -53,8 +53,8 @@ absl::StatusOr<RecordOptions> ParseText(RecordOptions options, const RecordText&
   options.wait = *wait;
   const auto set = kvm::ParseEventSet(text.set);
   if (!set) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--event-set: '", text.set, "' is none of full, core, min, cycles, degraded"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("--event-set: '", text.set, "' is none of full, core, min, cycles, degraded"));
   }
   options.open.set = *set;
   if (text.format != "vpt" && text.format != "delimited") {

@@ -181,9 +181,8 @@ void RecordLoop::RescanOne(const kvm::Vm& vm) {
 }
 
 void RecordLoop::LookForMore() {
-  const std::vector<kvm::Vm> found = options_.command.empty()
-                                         ? discovery_.FindAll()
-                                         : discovery_.FindDescendants(getpid());
+  const std::vector<kvm::Vm> found =
+      options_.command.empty() ? discovery_.FindAll() : discovery_.FindDescendants(getpid());
   for (const kvm::Vm& vm : found) {
     if (watched_.contains(recorder::KeyOf(vm))) continue;
     static_cast<void>(Take(vm));  // said by PrintNotices; one without vCPUs yet is tried again
@@ -287,7 +286,8 @@ absl::Status RecordLoop::Finish() {
                                progress.vcpu_samples, progress.gaps, session_.output().bytes(),
                                session_.output().name())
                    .c_str());
-  if (progress.samples == 0) std::fputs("vcpulse: no KVM guest was seen: nothing is in it\n", stderr);
+  if (progress.samples == 0)
+    std::fputs("vcpulse: no KVM guest was seen: nothing is in it\n", stderr);
   return status;
 }
 
@@ -298,10 +298,9 @@ absl::StatusOr<std::vector<kvm::Vm>> FindWithPatience(const RecordOptions& optio
   while (true) {
     absl::StatusOr<std::vector<kvm::Vm>> found = FindTarget(discovery, options.target);
     const bool empty = found.ok() && found->empty() && !options.target.all;
-    const bool later = empty || absl::IsNotFound(found.status()) ||
-                       absl::IsUnavailable(found.status()) ||
-                       (found.ok() && !found->empty() && found->front().vcpus.empty() &&
-                        options.target.IsOne());
+    const bool later =
+        empty || absl::IsNotFound(found.status()) || absl::IsUnavailable(found.status()) ||
+        (found.ok() && !found->empty() && found->front().vcpus.empty() && options.target.IsOne());
     if (!later) return found;
     if (absl::Now() >= give_up) {
       if (!empty) return found;

@@ -27,17 +27,19 @@ void AddTargetOptions(CLI::App& command, TargetOptions& options) {
       ->type_name("TID[,TID...]")
       ->delimiter(',')
       ->check(kThreadId);
-  target->add_flag("--all", options.all, "all VMs, and those that start later; goes on without any");
+  target->add_flag("--all", options.all,
+                   "all VMs, and those that start later; goes on without any");
   target->require_option(0, 1);
 }
 
 absl::StatusOr<std::vector<kvm::Vm>> FindTarget(const kvm::Discovery& discovery,
                                                 const TargetOptions& options) {
   if (!options.IsOne()) return discovery.FindAll();
-  absl::StatusOr<kvm::Vm> vm = !options.vm.empty()    ? discovery.FindByName(options.vm)
-                               : options.pid != 0     ? discovery.FindByPid(options.pid)
-                               : !options.qmp.empty() ? discovery.FindByQmp(options.qmp, kQmpTimeout)
-                                                      : discovery.FindByTids(options.tids);
+  absl::StatusOr<kvm::Vm> vm = !options.vm.empty() ? discovery.FindByName(options.vm)
+                               : options.pid != 0  ? discovery.FindByPid(options.pid)
+                               : !options.qmp.empty()
+                                   ? discovery.FindByQmp(options.qmp, kQmpTimeout)
+                                   : discovery.FindByTids(options.tids);
   if (!vm.ok()) return vm.status();
   return std::vector<kvm::Vm>{*std::move(vm)};
 }

@@ -21,9 +21,9 @@ namespace vcpulse::tools {
 
 // The TARGET options. At most one of the five is given; none means every VM that is found.
 struct TargetOptions {
-  std::string vm;    // name or UUID
+  std::string vm;  // name or UUID
   pid_t pid = 0;
-  std::string qmp;   // unix:PATH or tcp:HOST:PORT
+  std::string qmp;  // unix:PATH or tcp:HOST:PORT
   std::vector<pid_t> tids;
   bool all = false;  // every VM, and wait for more when none is left
 
