@@ -268,6 +268,7 @@ void Recording::AddLifeCycle(uint32_t vm_number, v1::LifeCycle::Kind kind,
 
 std::vector<kvm::Vm> Recording::vms() const {
   std::vector<kvm::Vm> all;
+  all.reserve(vms_.size());
   for (const auto& [key, recorded] : vms_) all.push_back(recorded.vm);
   return all;
 }

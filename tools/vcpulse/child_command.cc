@@ -33,6 +33,7 @@ namespace {
 absl::StatusOr<ChildCommand> ChildCommand::Start(const std::vector<std::string>& arguments) {
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   std::vector<char*> argv;
+  argv.reserve(arguments.size() + 1);
   for (const std::string& argument : arguments) {
     argv.push_back(const_cast<char*>(argument.c_str()));  // execvp does not write to it
   }
