@@ -85,7 +85,10 @@ class Attempt {
       case ENOENT:
       case ENODEV:
       case EOPNOTSUPP:
-        result.absent.push_back({std::string(refused.event.name), refused.error, advice});
+        // The leader opened, so there is a PMU: it has other events than this one.
+        result.absent.push_back({std::string(refused.event.name), refused.error,
+                                 "the PMU has no such event; "
+                                 "/sys/bus/event_source/devices/*/events lists those it has"});
         return Outcome::kEventAbsent;
       case ESRCH:
         result.unopened.push_back({vcpu, refused.error, advice});

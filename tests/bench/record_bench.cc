@@ -12,6 +12,7 @@
 #include <fstream>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -32,15 +33,17 @@ namespace fs = std::filesystem;
 constexpr int kVcpus = 64;
 constexpr absl::Duration kRun = absl::Seconds(10);
 
-// Runs `body` in a process of its own; its processor time, s.
-double CpuSecondsOf(const std::function<void()>& body) {
+// Runs `body` in a process of its own; its processor time, s. Nothing where it failed.
+std::optional<double> CpuSecondsOf(const std::function<void()>& body) {
   const pid_t pid = fork();
   if (pid == 0) {
     body();
     _exit(0);
   }
   rusage used{};
-  wait4(pid, nullptr, 0, &used);
+  int status = 0;
+  wait4(pid, &status, 0, &used);
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) return std::nullopt;
   const auto seconds = [](const timeval& t) {
     return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6;
   };
@@ -92,8 +95,8 @@ void PerfStat(const kvm::Vm& vm, const std::string& path) {
     absl::StrAppend(&tids, tids.empty() ? "" : ",", vcpu.tid);
   }
   execlp("perf", "perf", "stat", "-e", "task-clock,context-switches,cpu-migrations,page-faults",
-         "-I", "10", "--per-thread", "-j", "-t", tids.c_str(), "-o", path.c_str(), "--timeout",
-         absl::StrCat(absl::ToInt64Milliseconds(kRun)).c_str(), nullptr);
+         "-I", "10", "--per-thread", "-j", "-t", tids.c_str(), "-o", path.c_str(), "--", "sleep",
+         absl::StrCat(absl::ToInt64Seconds(kRun)).c_str(), nullptr);
   _exit(127);
 }
 
@@ -116,15 +119,15 @@ void RecordAgainstPerfStat(benchmark::State& state) {
   for (auto _ : state) {
     const double ours_s =
         CpuSecondsOf([&] { RecordToDisk(vm, absl::Milliseconds(10), absl::Seconds(1), ours); });
-    const double theirs_s = CpuSecondsOf([&] { PerfStat(vm, theirs); });
-    if (FileBytes(theirs) == 0) {
-      state.SkipWithError("perf stat did not run: apt-get install linux-perf, as root");
+    const std::optional<double> theirs_s = CpuSecondsOf([&] { PerfStat(vm, theirs); });
+    if (!ours_s || !theirs_s) {
+      state.SkipWithError("recording or perf stat failed: as root, with package linux-perf");
       break;
     }
     const double samples = kVcpus * absl::FDivDuration(kRun, absl::Milliseconds(10));
-    state.counters["ours_cpu_s"] = ours_s;
-    state.counters["perf_cpu_s"] = theirs_s;
-    state.counters["ratio"] = ours_s / theirs_s;
+    state.counters["ours_cpu_s"] = *ours_s;
+    state.counters["perf_cpu_s"] = *theirs_s;
+    state.counters["ratio"] = *ours_s / *theirs_s;
     state.counters["ours_bytes"] = FileBytes(ours) / samples;
     state.counters["perf_bytes"] = FileBytes(theirs) / samples;
   }
@@ -140,7 +143,11 @@ void RecordedBytes(benchmark::State& state) {
   const std::string path = TemporaryFile("b.vpt");
   const absl::Duration interval = absl::Milliseconds(state.range(0));
   const absl::Duration flush = absl::Milliseconds(state.range(1));
-  for (auto _ : state) CpuSecondsOf([&] { RecordToDisk(vm, interval, flush, path); });
+  for (auto _ : state) {
+    if (!CpuSecondsOf([&] { RecordToDisk(vm, interval, flush, path); })) {
+      state.SkipWithError("the recording failed");
+    }
+  }
   state.counters["bytes_per_vcpu_sample"] =
       FileBytes(path) / (kVcpus * absl::FDivDuration(kRun, interval));
   fs::remove(path);

@@ -241,13 +241,12 @@ void RecordLoop::SetUpTimers() {
 
 absl::Status RecordLoop::Run(ChildCommand* command) {
   command_ = command;
-  if (!Flush()) return write_status_;
-  PrintNotices();
-  sampler::TickThread::Options tick_options{.interval = options_.interval,
-                                            .realtime = options_.realtime};
-  auto ticker = sampler::TickThread::Start(recording_.sampler(), tick_options);
+  auto ticker = sampler::TickThread::Start(
+      recording_.sampler(), {.interval = options_.interval, .realtime = options_.realtime});
   if (!ticker.ok()) return ticker.status();
   ticker_ = *std::move(ticker);
+  if (!Flush()) return write_status_;
+  PrintNotices();
 
   signals_.async_wait([this](const boost::system::error_code& error, int signal) {
     if (error) return;
