@@ -117,7 +117,7 @@ void RecordAgainstPerfStat(benchmark::State& state) {
   const std::string ours = TemporaryFile("a.vpt");
   const std::string theirs = TemporaryFile("perf.json");
   for (auto _ : state) {
-    const double ours_s =
+    const std::optional<double> ours_s =
         CpuSecondsOf([&] { RecordToDisk(vm, absl::Milliseconds(10), absl::Seconds(1), ours); });
     const std::optional<double> theirs_s = CpuSecondsOf([&] { PerfStat(vm, theirs); });
     if (!ours_s || !theirs_s) {
