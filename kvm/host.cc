@@ -121,6 +121,7 @@ std::optional<double> MeasureTscHz(absl::Duration span) {
 OrErrno<double> ProbeCycleHz(PerfEvents& perf) {
   perf_event_attr attr = AttrOf(EventsOf(EventSet::kCycles).front(), /*leader=*/true);
   attr.exclude_host = 0;
+  attr.exclude_guest = 1;
   attr.exclude_kernel = 1;  // an ordinary user may count that of himself
   attr.exclude_hv = 1;
   OrErrno<Fd> fd = perf.Open(attr, /*tid=*/0, /*group_fd=*/-1);

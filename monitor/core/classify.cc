@@ -131,6 +131,10 @@ Verdict ClassifyIpcBands(const VcpuDelta& delta, const EventSlots& slots,
   if (!residency) return {Band::kUnknown, Rule::kNoResidency, starved};
   if (*residency < floor) {
     if (waiting > kMostlyWaiting) return {Band::kUnknown, Rule::kStarved, true};
+    if (delta.state == ThreadState::kRunnable) {
+      return {Band::kUnknown, starved ? Rule::kStarved : Rule::kStateUnknown, starved};
+    }
+    if (delta.state == ThreadState::kStopped) return {Band::kUnknown, Rule::kPaused, starved};
     const bool polling = enabled > kPollingRatio * *residency;
     return {Band::kHalted, polling ? Rule::kPolling : Rule::kResidency, starved};
   }

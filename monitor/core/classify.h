@@ -66,7 +66,8 @@ std::optional<double> Ipc(const VcpuDelta& delta, const EventSlots& slots);
 //                    only when it gets one), UNKNOWN(paused) where it is stopped
 //   no counters      UNKNOWN(no-counters)
 //   q < 0.05         UNKNOWN(not-counted)
-//   R below floor    HALTED (polling where E is well above R); UNKNOWN(starved) where S > 0.5
+//   R below floor    HALTED (polling where E is well above R); but the same three as above where S,
+//                    or the state if it was read, says so
 //   R unknown        UNKNOWN(no-residency)
 //   no instructions  UNKNOWN(no-instructions)
 //   IPC              SPINNING, UNKNOWN(between-bands) or PRODUCTIVE

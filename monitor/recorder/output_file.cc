@@ -15,9 +15,8 @@ namespace vcpulse::recorder {
 namespace {
 
 absl::Status WriteError(const std::string& name, int error) {
-  return absl::ErrnoToStatus(
-      error, absl::StrCat("cannot write ", name, ": ", std::generic_category().message(error),
-                          error == ENOSPC ? "; free some space or choose another -o" : ""));
+  const std::string advice = error == ENOSPC ? " (free some space or choose another -o)" : "";
+  return absl::ErrnoToStatus(error, absl::StrCat("cannot write ", name, advice));
 }
 
 bool IsOtherThanRegular(const std::string& path) {
@@ -31,6 +30,7 @@ OutputFile::OutputFile(std::string path, std::string temporary, kvm::Fd fd)
     : name_(path == "-" ? "standard output" : path),
       path_(std::move(path)),
       temporary_(std::move(temporary)),
+      ours_(!temporary_.empty()),
       fd_(std::move(fd)) {}
 
 absl::StatusOr<std::unique_ptr<OutputFile>> OutputFile::Create(const std::string& path) {
@@ -59,8 +59,9 @@ absl::Status OutputFile::Append(std::span<const uint8_t> bytes) {
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) {
       const int error = got < 0 ? errno : ENOSPC;
-      // A torn chunk would only cost the reader a search. Fails harmlessly on a pipe.
-      if (ftruncate(fd_.get(), static_cast<off_t>(bytes_)) == 0) {
+      // A torn chunk would only cost the reader a search. What is not ours stays as it is: standard
+      // output may be a file with something in it already.
+      if (ours_ && ftruncate(fd_.get(), static_cast<off_t>(bytes_)) == 0) {
         lseek(fd_.get(), static_cast<off_t>(bytes_), SEEK_SET);
       }
       return WriteError(name_, error);
@@ -72,12 +73,23 @@ absl::Status OutputFile::Append(std::span<const uint8_t> bytes) {
 }
 
 absl::Status OutputFile::TakeItsPlace() {
+  const std::string old = path_ + ".old";
+  const auto exchange = [this] {
+    return ::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, path_.c_str(), RENAME_EXCHANGE);
+  };
   // Exchanged first, so that the name is never without a file.
-  if (::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, path_.c_str(), RENAME_EXCHANGE) == 0) {
-    const std::string old = path_ + ".old";
-    if (::rename(temporary_.c_str(), old.c_str()) != 0) return WriteError(old, errno);
-  } else if (::rename(temporary_.c_str(), path_.c_str()) != 0) {
-    return WriteError(path_, errno);
+  if (exchange() == 0) {
+    if (::rename(temporary_.c_str(), old.c_str()) != 0) {
+      const int error = errno;
+      exchange();  // the older file goes back to its name
+      return WriteError(old, error);
+    }
+  } else {
+    // No older file, or a file system that cannot exchange.
+    if (errno != ENOENT && ::rename(path_.c_str(), old.c_str()) != 0 && errno != ENOENT) {
+      return WriteError(old, errno);
+    }
+    if (::rename(temporary_.c_str(), path_.c_str()) != 0) return WriteError(path_, errno);
   }
   temporary_.clear();
   return absl::OkStatus();

@@ -41,6 +41,7 @@ class OutputFile {
   std::string name_;
   std::string path_;
   std::string temporary_;  // empty once in place, or where there is none
+  bool ours_;              // a regular file that we began
   kvm::Fd fd_;
   uint64_t bytes_ = 0;
 };

@@ -75,48 +75,50 @@ absl::Status Recording::Track(const kvm::Vm& vm) {
   if (known != vms_.end()) {
     RecordedVm& recorded = known->second;
     if (SameThreads(recorded.vm, vm)) return absl::OkStatus();
-    AddLifeCycle(recorded.number, v1::LifeCycle::KIND_VCPUS_CHANGED,
-                 DescribeChange(recorded.vm, vm), vm);
-    recorded.vm = vm;
-    RetireCurrent(recorded);
-    return BeginEpoch(key, recorded);
+    const kvm::Vm before = recorded.vm;
+    absl::Status status = BeginEpoch(key, recorded, vm);
+    if (status.ok()) {
+      AddLifeCycle(recorded.number, v1::LifeCycle::KIND_VCPUS_CHANGED, DescribeChange(before, vm),
+                   vm);
+    }
+    return status;
   }
   if (epochs_.size() >= sampler::kMaxEpochs) {
     return absl::ResourceExhaustedError(absl::StrCat("more than ", sampler::kMaxEpochs,
                                                      " VMs at once: ", Label(vm), " is left out"));
   }
-  RecordedVm recorded{.number = next_vm_, .vm = vm, .set = options_.open.set};
-  if (absl::Status status = BeginEpoch(key, recorded); !status.ok()) return status;
+  RecordedVm recorded{.number = next_vm_, .set = options_.open.set};
+  if (absl::Status status = BeginEpoch(key, recorded, vm); !status.ok()) return status;
   ++next_vm_;
   vms_.emplace(key, std::move(recorded));
   return absl::OkStatus();
 }
 
-absl::Status Recording::BeginEpoch(const InstanceKey& key, RecordedVm& recorded) {
+absl::Status Recording::BeginEpoch(const InstanceKey& key, RecordedVm& recorded,
+                                   const kvm::Vm& vm) {
   kvm::OpenOptions open = options_.open;
   open.set = recorded.set;
-  absl::StatusOr<kvm::OpenedGroups> opened =
-      kvm::OpenGroups(perf_, options_.root, recorded.vm, open);
+  absl::StatusOr<kvm::OpenedGroups> opened = kvm::OpenGroups(perf_, options_.root, vm, open);
   if (!opened.ok()) return opened.status();
   for (const kvm::AbsentEvent& event : recorded.given_up) opened->absent.push_back(event);
 
   const uint32_t number = recorded.epochs + 1;
   absl::StatusOr<std::unique_ptr<sampler::Epoch>> epoch = sampler::Epoch::Start(
-      recorded.number, number, options_.root, recorded.vm.pid, std::move(opened->groups),
-      opened->vcpus, BuffersFor(options_.interval));
+      recorded.number, number, options_.root, vm.pid, std::move(opened->groups), opened->vcpus,
+      BuffersFor(options_.interval));
   if (!epoch.ok()) return epoch.status();
 
   if (number == 1) {
     AddLifeCycle(recorded.number, v1::LifeCycle::KIND_VM_FOUND,
-                 absl::StrCat(opened->vcpus.size(), " vCPUs"), recorded.vm);
+                 absl::StrCat(opened->vcpus.size(), " vCPUs"), vm);
   }
   if (!opened->degraded_reason.empty() && number == 1) {
     notices_.push_back(absl::StrCat(
-        "VM ", Label(recorded.vm), ": no hardware counters (degraded): ", opened->degraded_reason));
+        "VM ", Label(vm), ": no hardware counters (degraded): ", opened->degraded_reason));
   }
   v1::TimelineRecord record;
   const int64_t now_ns = options_.now_ns();
-  *record.mutable_vcpu_set() = MakeVcpuSet(recorded.number, number, now_ns, recorded.vm, *opened);
+  *record.mutable_vcpu_set() = MakeVcpuSet(recorded.number, number, now_ns, vm, *opened);
   writer_.Add(std::move(record), now_ns);
 
   std::vector<std::string_view> names;
@@ -132,19 +134,20 @@ absl::Status Recording::BeginEpoch(const InstanceKey& key, RecordedVm& recorded)
   for (const kvm::Vcpu& vcpu : opened->vcpus) {
     live.vcpu_indexes.push_back(static_cast<uint32_t>(vcpu.index));
   }
+  RetireCurrent(recorded);
+  sampler_.Add(live.epoch.get());  // the queue holds two commands for every epoch there can be
+  sampler_news_ = true;
+  recorded.vm = vm;
   recorded.epochs = number;
   recorded.current = live.epoch.get();
-  if (!sampler_.Add(recorded.current)) {
-    recorded.current = nullptr;
-    return absl::ResourceExhaustedError("the sampler's command queue is full");
-  }
   epochs_.emplace(live.epoch.get(), std::move(live));
   return absl::OkStatus();
 }
 
 void Recording::RetireCurrent(RecordedVm& recorded) {
-  // The command queue holds two commands for every epoch there can be.
-  if (recorded.current != nullptr) sampler_.Retire(recorded.current);
+  if (recorded.current == nullptr) return;
+  sampler_.Retire(recorded.current);
+  sampler_news_ = true;
   recorded.current = nullptr;
 }
 
@@ -222,16 +225,19 @@ void Recording::StepDown(const InstanceKey& key, RecordedVm& recorded, kvm::Even
       " opened but never ran (too few free counters: NMI watchdog, a guest's own vPMU or another "
       "profiler); stepped down to ",
       std::string(kvm::ToString(*smaller)));
+  const size_t given_up_before = recorded.given_up.size();
   for (const kvm::Event& event : kvm::EventsOf(from).subspan(kvm::EventsOf(*smaller).size())) {
     recorded.given_up.push_back({std::string(event.name), 0, "the group with it never ran"});
   }
   recorded.set = *smaller;
+  if (absl::Status status = BeginEpoch(key, recorded, kvm::Vm(recorded.vm)); !status.ok()) {
+    recorded.set = from;
+    recorded.given_up.resize(given_up_before);
+    notices_.push_back(std::string(status.message()));
+    return;
+  }
   AddLifeCycle(recorded.number, v1::LifeCycle::KIND_SET_REDUCED, detail, recorded.vm);
   notices_.push_back(absl::StrCat("VM ", Label(recorded.vm), ": ", detail));
-  RetireCurrent(recorded);
-  if (absl::Status status = BeginEpoch(key, recorded); !status.ok()) {
-    notices_.push_back(std::string(status.message()));
-  }
 }
 
 void Recording::AddGap(const sampler::Handover& handover, v1::Gap::Reason reason) {

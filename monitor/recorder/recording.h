@@ -61,7 +61,8 @@ class Recording {
 
   // Opens the counters of a VM that is not being recorded and begins its first epoch; a VM that is,
   // but has other vCPU threads now, begins another one; else does nothing. Errors: those of
-  // kvm::OpenGroups (the VM is then not recorded), ResourceExhausted beyond kMaxEpochs VMs.
+  // kvm::OpenGroups, ResourceExhausted beyond kMaxEpochs VMs. After an error a new VM is not
+  // recorded, and a known one stays as it was: both may be tried again.
   absl::Status Track(const kvm::Vm& vm);
 
   // The VM has ended: closes its epoch. Does nothing where it is not recorded.
@@ -83,6 +84,8 @@ class Recording {
   std::vector<kvm::Vm> vms() const;
   // VMs in which a vCPU thread has exited since the last call: worth a rescan now.
   std::vector<InstanceKey> TakeSuspects() { return std::exchange(suspects_, {}); }
+  // Whether the sampler was given anything since the last call: its thread is to be woken.
+  bool TakeSamplerNews() { return std::exchange(sampler_news_, false); }
   // Lines for people that came up since the last call (a set reduced, a VM degraded).
   std::vector<std::string> TakeNotices() { return std::exchange(notices_, {}); }
 
@@ -110,7 +113,8 @@ class Recording {
     kvm::EventSet set = kvm::EventSet::kFull;
   };
 
-  absl::Status BeginEpoch(const InstanceKey& key, RecordedVm& recorded);
+  // Opens `vm` as the next epoch of `recorded` while the one before still ticks, then changes over.
+  absl::Status BeginEpoch(const InstanceKey& key, RecordedVm& recorded, const kvm::Vm& vm);
   void RetireCurrent(RecordedVm& recorded);
   void TakeSample(LiveEpoch& live, const sampler::Handover& handover);
   // Steps the set down where the counters of this epoch never run.
@@ -131,6 +135,7 @@ class Recording {
   uint32_t next_vm_ = 1;
   std::vector<InstanceKey> suspects_;
   std::vector<std::string> notices_;
+  bool sampler_news_ = false;
   Progress progress_;
 };
 

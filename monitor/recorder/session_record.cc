@@ -28,8 +28,11 @@ int64_t Now_ns(clockid_t clock) {
 
 }  // namespace
 
-ResidencyBasisFound FindResidencyBasis(kvm::PerfEvents& perf, const std::string& root) {
+ResidencyBasisFound FindResidencyBasis(kvm::PerfEvents& perf, const std::string& root,
+                                       bool force_mediated_vpmu) {
   ResidencyBasisFound found;
+  if (!force_mediated_vpmu) found.no_counters_reason = kvm::MediatedVpmuObstacle(root);
+  if (!found.no_counters_reason.empty()) return found;
   const kvm::OrErrno<double> probed = kvm::ProbeCycleHz(perf);
   if (!probed.ok()) {
     found.no_counters_reason =

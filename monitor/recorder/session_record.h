@@ -23,8 +23,10 @@ struct ResidencyBasisFound {
   std::string no_counters_reason;  // why the cycle counter cannot be used; empty where it can
 };
 
-// Counts on the calling thread for about 10 ms: see kvm::ProbeCycleHz.
-ResidencyBasisFound FindResidencyBasis(kvm::PerfEvents& perf, const std::string& root);
+// Counts on the calling thread for about 10 ms: see kvm::ProbeCycleHz. Opens nothing where KVM runs
+// with a mediated vPMU, unless forced.
+ResidencyBasisFound FindResidencyBasis(kvm::PerfEvents& perf, const std::string& root,
+                                       bool force_mediated_vpmu);
 
 // What the caller knows beside the host's facts.
 struct SessionFacts {

@@ -1,11 +1,20 @@
 #include "monitor/sampler/epoch.h"
 
+#include <unistd.h>
+
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 
 namespace vcpulse::sampler {
+namespace {
+
+bool ThreadExists(const std::string& root, pid_t pid, pid_t tid) {
+  return ::access(absl::StrCat(root, "/proc/", pid, "/task/", tid).c_str(), F_OK) == 0;
+}
+
+}  // namespace
 
 Epoch::Epoch(uint32_t vm_number, uint32_t epoch_number, size_t samples)
     : vm(vm_number), number(epoch_number), buffers(samples), free(samples) {}
@@ -22,7 +31,13 @@ absl::StatusOr<std::unique_ptr<Epoch>> Epoch::Start(uint32_t vm, uint32_t number
     source.group = std::move(groups[i]);
     auto scheduling = kvm::ThreadScheduling::Open(root, pid, threads.at(i).tid);
     source.has_scheduling = scheduling.ok();
-    if (scheduling.ok()) source.scheduling = std::move(*scheduling);
+    if (scheduling.ok()) {
+      source.scheduling = std::move(*scheduling);
+    } else if (absl::IsResourceExhausted(scheduling.status())) {
+      return scheduling.status();
+    } else {
+      source.gone = !ThreadExists(root, pid, threads.at(i).tid);
+    }
   }
   for (core::Sample& sample : epoch->buffers) {
     sample.vcpus.resize(epoch->vcpus.size());

@@ -29,7 +29,8 @@ struct TickRange {
 struct VcpuSource {
   kvm::CounterGroup group;
   kvm::ThreadScheduling scheduling;
-  bool has_scheduling = false;
+  bool has_scheduling = false;  // false: it could not be opened, or...
+  bool gone = false;            // ...the thread had exited by then
   // Of the last sample, to see whether anything ran since; 0 before the first.
   uint64_t previous_enabled_ns = 0;
   int64_t previous_read_ns = 0;
@@ -40,8 +41,9 @@ struct VcpuSource {
 // thread touches it, but for `vm`, `number` and Recycle.
 struct Epoch {
   // Opens the scheduler files of every vCPU in `groups` below `root`, enables the groups, and takes
-  // memory for `buffers` samples. A thread that is gone already has no scheduler times: it shows at
-  // the first tick. Errors: what enabling said.
+  // memory for `buffers` samples. A thread that is gone already shows at the first tick; scheduler
+  // times that this user or kernel does not give are left out. Errors: ResourceExhausted (no more
+  // descriptors), what enabling said.
   static absl::StatusOr<std::unique_ptr<Epoch>> Start(uint32_t vm, uint32_t number,
                                                       const std::string& root, pid_t pid,
                                                       std::vector<kvm::CounterGroup> groups,

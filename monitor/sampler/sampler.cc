@@ -32,7 +32,7 @@ core::ThreadState StateOf(char letter) {
 
 Sampler::Sampler(const Options& options)
     : options_(options), commands_(kCommandQueue), results_(kResultQueue) {
-  epochs_.reserve(kMaxEpochs);
+  epochs_.reserve(2 * kMaxEpochs);  // each VM's next epoch is added before its last one is let go
 }
 
 bool Sampler::Add(Epoch* epoch) { return commands_.push({Command::Kind::kAdd, epoch}); }
@@ -128,8 +128,9 @@ bool Sampler::ReadScheduling(Epoch& epoch, core::Sample& sample) {
     core::VcpuSample& out = sample.vcpus[i];
     out.state = core::ThreadState::kNotRead;
     const kvm::OrErrno<kvm::SchedulerTimes> times =
-        source.has_scheduling ? source.scheduling.Read()
-                              : kvm::OrErrno<kvm::SchedulerTimes>{.error = ESRCH};
+        source.has_scheduling
+            ? source.scheduling.Read()
+            : kvm::OrErrno<kvm::SchedulerTimes>{.error = source.gone ? ESRCH : ENOENT};
     out.has_scheduler_times = times.ok();
     out.run_ns = times.value.run_ns;
     out.run_delay_ns = times.value.run_delay_ns;
@@ -141,7 +142,7 @@ bool Sampler::ReadScheduling(Epoch& epoch, core::Sample& sample) {
     const bool first = source.previous_read_ns == 0;
     const int64_t interval_ns = out.read_end_ns - source.previous_read_ns;
     const auto ran_ns = static_cast<double>(out.time_enabled_ns - source.previous_enabled_ns);
-    if (!first && times.ok() && ran_ns < options_.state_below * static_cast<double>(interval_ns)) {
+    if (!first && times.ok() && ran_ns <= options_.state_below * static_cast<double>(interval_ns)) {
       const kvm::OrErrno<char> letter = source.scheduling.State();
       if (letter.ok()) out.state = StateOf(letter.value);
     }

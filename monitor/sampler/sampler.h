@@ -40,9 +40,9 @@ class Sampler {
  public:
   struct Options {
     int64_t (*now_ns)() = nullptr;  // CLOCK_MONOTONIC, injected
-    // The thread's state is read where less than this share of the interval was enabled: only then
-    // may a vCPU be called HALTED because its thread was off the CPU.
-    double state_below = 0.04;
+    // The thread's state is read where at most this share of the interval was enabled: where a
+    // vCPU may be called HALTED, its thread must not be waiting for a CPU. Negative: never.
+    double state_below = 0.10;
   };
 
   explicit Sampler(const Options& options);

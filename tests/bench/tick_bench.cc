@@ -111,8 +111,8 @@ void TickAgainstBareLoop(benchmark::State& state) {
   const kvm::Vm vm = threads.AsVm();
   SoftwarePerfEvents perf;
   auto epoch = sampler::Epoch::Start(1, 1, "/", vm.pid, OpenGroups(perf, vm), vm.vcpus, 4);
-  // state_below 0: the threads sleep here, but count as vCPUs that ran.
-  sampler::Sampler sampler({.now_ns = MonotonicNow_ns, .state_below = 0});
+  // Negative: the threads sleep here, but count as vCPUs that ran.
+  sampler::Sampler sampler({.now_ns = MonotonicNow_ns, .state_below = -1});
   sampler.Add(epoch->get());
   sampler.TakeCommands();
   std::vector<BareVcpu> bare = OpenBare(perf, vm, /*grouped=*/true);

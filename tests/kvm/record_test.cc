@@ -187,6 +187,28 @@ TEST_F(Record, BesideACommandItRecordsWhatThatStarts) {
   EXPECT_GT(timeline.samples.at(1), 5u);
 }
 
+// A verdict of 0 for a command that still runs would be a false pass.
+TEST_F(Record, WaitsForACommandThatOutlastsTheDuration) {
+  const Finished finished =
+      RunProgram(Command({"-d", "300ms", "--", "sh", "-c", "sleep 3; exit 7"}));
+  EXPECT_EQ(finished.exit_code, 7) << finished.err;
+}
+
+TEST_F(Record, ASignalReachesTheCommand) {
+  RunningProgram record(Command({"--", "sleep", "30"}));
+  absl::SleepFor(absl::Milliseconds(700));
+  record.Signal(SIGTERM);
+  EXPECT_EQ(record.Wait().exit_code, 128 + SIGTERM);
+}
+
+TEST_F(Record, TheCommandKeepsItsDescriptorLimit) {
+  const Finished finished =
+      RunProgram({"sh", "-c",
+                  absl::StrCat("ulimit -Sn 256; ", VCPULSE_BINARY, " record -o ", output_,
+                               " -- sh -c 'test $(ulimit -Sn) = 256'")});
+  EXPECT_EQ(finished.exit_code, 0) << finished.err;
+}
+
 TEST_F(Record, DelimitedGoesToAPipe) {
   const QemuGuest guest = StartGuest("web");
   const Finished finished = RunProgram(

@@ -97,6 +97,20 @@ TEST(IpcBands, LowResidencyUnderMuchWaitingIsStarved) {
   EXPECT_EQ(Judge(delta), (Verdict{Band::kUnknown, Rule::kStarved, true}));
 }
 
+// Preempted 2.5 ms into the tick on a core at 70 % of its highest frequency: on the CPU for more
+// than the floor, in the guest for less, and nothing booked yet.
+TEST(IpcBands, LowResidencyAndRunnableNowIsNeverHalted) {
+  VcpuDelta delta = Make(0.025, 0.0175, 3.0);
+  delta.state = ThreadState::kRunnable;
+  EXPECT_EQ(Judge(delta), (Verdict{Band::kUnknown, Rule::kStateUnknown, false}));
+  delta.run_delay_ns = 11'000'000;
+  EXPECT_EQ(Judge(delta), (Verdict{Band::kUnknown, Rule::kStarved, true}));
+  delta.state = ThreadState::kStopped;
+  EXPECT_EQ(Judge(delta), (Verdict{Band::kUnknown, Rule::kPaused, true}));
+  delta.state = ThreadState::kBlocked;
+  EXPECT_EQ(Judge(delta).band, Band::kHalted);
+}
+
 TEST(IpcBands, AGroupThatDidNotRunIsNotCounted) {
   VcpuDelta delta = Make(1.0, 0, 0);
   delta.time_running_ns = 0;

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "kvm/text.h"
 #include "tests/fakes/proc_dir.h"
 
 namespace vcpulse::recorder {
@@ -66,12 +67,26 @@ TEST_F(OutputFileTest, WithoutAChunkNothingChanges) {
   EXPECT_EQ(FilesInFolder(), 1u);
 }
 
+// Where the older file cannot be kept, it is not given up for the new one.
+TEST_F(OutputFileTest, AnOlderFileThatCannotBeKeptStays) {
+  std::ofstream(path_) << "older";
+  fs::create_directories(path_.string() + ".old/full");
+  {
+    auto file = OutputFile::Create(path_);
+    ASSERT_TRUE(file.ok());
+    EXPECT_FALSE((*file)->Append(Bytes("new")).ok());
+  }
+  EXPECT_EQ(Contents(path_), "older");
+  EXPECT_EQ(FilesInFolder(), 2u);
+}
+
 TEST_F(OutputFileTest, AFullDeviceIsAnErrorThatNamesIt) {
   auto file = OutputFile::Create("/dev/full");
   ASSERT_TRUE(file.ok());
   const absl::Status status = (*file)->Append(Bytes("x"));
-  EXPECT_NE(status.message().find("cannot write /dev/full: No space left"), absl::string_view::npos)
-      << status;
+  EXPECT_EQ(
+      ToStd(status.message()),
+      "cannot write /dev/full (free some space or choose another -o): No space left on device");
 }
 
 TEST_F(OutputFileTest, AMissingFolderIsAnErrorAtOnce) {

@@ -155,6 +155,25 @@ TEST_F(RecordingTest, AGroupThatNeverRunsStepsDown) {
   EXPECT_THAT(recording_.TakeNotices(), ElementsAre(HasSubstr("stepped down to cycles")));
 }
 
+// The set of threads changed, but the new ones cannot be opened: what was recorded goes on, and
+// another try may follow.
+TEST_F(RecordingTest, AnEpochThatCannotBeginLeavesTheOldOne) {
+  ASSERT_TRUE(recording_.Track(db_.vm()).ok());
+  Tick();
+  kvm::Vm changed = db_.vm();
+  changed.vcpus.push_back({.index = 1, .tid = 29, .start_time_ticks = 1000});
+  perf_.refused_threads[29] = EMFILE;
+  EXPECT_FALSE(recording_.Track(changed).ok());
+  Tick();
+  EXPECT_THAT(writer_.ticks, SizeIs(2));
+  perf_.refused_threads.clear();
+  proc_.AddThread(20, 29, "CPU 1/KVM", 1000);
+  EXPECT_TRUE(recording_.Track(changed).ok());
+  Tick();
+  EXPECT_EQ(writer_.ticks.back().epoch, 2u);
+  EXPECT_THAT(writer_.ended, ElementsAre(Pair(1, 1)));
+}
+
 TEST_F(RecordingTest, AnExitedThreadMakesItsVmSuspect) {
   proc_.RemoveThread(10, 12);
   ASSERT_TRUE(recording_.Track(web_.vm()).ok());

@@ -128,7 +128,7 @@ TEST_F(SamplerTest, ThreadStateIsReadOnlyWhereHardlyAnythingRan) {
   const char states[] = {'S', 'R', 'T', 'R'};
   for (int i = 0; i < 4; ++i) vm.SetState(i, states[i]);
   for (const Handover& handover : Tick(0)) epoch->Recycle(handover.sample);
-  vm.Ran(3, 5'000'000, 1, 1);  // 5 % of the tick
+  vm.Ran(3, 11'000'000, 1, 1);  // 11 % of the tick
   const auto all = Tick(1);
   ASSERT_EQ(all.size(), 1u);
   const auto& vcpus = all[0].sample->vcpus;
@@ -200,6 +200,22 @@ TEST_F(SamplerTest, AnExitedThreadGivesTheEpochsLastSample) {
   EXPECT_FALSE(all[0].sample->vcpus[1].has_scheduler_times);
   EXPECT_EQ(all[0].sample->vcpus[1].state, core::ThreadState::kExited);
   EXPECT_TRUE(Tick(1).empty());
+}
+
+// A kernel or user without schedstat: the thread lives, so its counters go on being sampled.
+TEST_F(SamplerTest, WithoutSchedulerTimesSamplingGoesOn) {
+  fakes::SampledVm vm(perf_, proc_, "web", 10, 11, 1);
+  std::filesystem::remove(proc_.Path("proc/10/task/11/schedstat"));
+  const auto epoch = vm.StartEpoch(1, 1, 4);
+  sampler_.Add(epoch.get());
+  for (uint64_t tick = 0; tick < 3; ++tick) {
+    const auto all = Tick(tick);
+    ASSERT_EQ(all.size(), 1u) << tick;
+    EXPECT_FALSE(all[0].last);
+    EXPECT_FALSE(all[0].sample->vcpus[0].has_scheduler_times);
+    EXPECT_EQ(all[0].sample->vcpus[0].state, core::ThreadState::kNotRead);
+    epoch->Recycle(all[0].sample);
+  }
 }
 
 TEST_F(SamplerTest, MissedTicksAreHandedOver) {

@@ -8,16 +8,18 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <cstring>
 
 #include "absl/strings/str_cat.h"
 #include "kvm/fd.h"
+#include "tools/vcpulse/commands.h"
 
 namespace vcpulse::tools {
 namespace {
 
 // After fork: becomes the command, or sends errno through `report_fd`.
-[[noreturn]] void BecomeCommand(const std::vector<char*>& argv, int report_fd) {
+[[noreturn]] void BecomeCommand(const std::vector<char*>& argv, const rlimit& descriptors,
+                                int report_fd) {
+  setrlimit(RLIMIT_NOFILE, &descriptors);
   std::signal(SIGPIPE, SIG_DFL);
   sigset_t none;
   sigemptyset(&none);
@@ -30,7 +32,8 @@ namespace {
 
 }  // namespace
 
-absl::StatusOr<ChildCommand> ChildCommand::Start(const std::vector<std::string>& arguments) {
+absl::StatusOr<ChildCommand> ChildCommand::Start(const std::vector<std::string>& arguments,
+                                                 const rlimit& descriptors) {
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   std::vector<char*> argv;
   argv.reserve(arguments.size() + 1);
@@ -40,19 +43,22 @@ absl::StatusOr<ChildCommand> ChildCommand::Start(const std::vector<std::string>&
   argv.push_back(nullptr);
 
   std::array<int, 2> ends;
-  if (pipe2(ends.data(), O_CLOEXEC) != 0) return absl::ErrnoToStatus(errno, "pipe2");
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) return absl::InternalError("no pipe can be made");
   kvm::Fd report(ends[0]);
   kvm::Fd child_end(ends[1]);
   const pid_t pid = fork();
-  if (pid < 0) return absl::ErrnoToStatus(errno, "fork");
-  if (pid == 0) BecomeCommand(argv, child_end.get());
+  if (pid < 0) return absl::InternalError("no process can be started");
+  if (pid == 0) BecomeCommand(argv, descriptors, child_end.get());
   child_end = kvm::Fd();
 
   int error = 0;
-  if (read(report.get(), &error, sizeof(error)) == sizeof(error)) {
+  ssize_t got = 0;
+  do {
+    got = read(report.get(), &error, sizeof(error));
+  } while (got < 0 && errno == EINTR);
+  if (got == sizeof(error)) {
     waitpid(pid, nullptr, 0);
-    return absl::ErrnoToStatus(
-        error, absl::StrCat("cannot run ", arguments.front(), ": ", std::strerror(error)));
+    return absl::ErrnoToStatus(error, absl::StrCat("cannot run ", arguments.front()));
   }
   return ChildCommand(pid);
 }
@@ -70,6 +76,9 @@ void ChildCommand::Signal(int signal) const {
   if (!exit_code_) kill(pid_, signal);
 }
 
-int ExitCodeOfFailure(const absl::Status& status) { return absl::IsNotFound(status) ? 127 : 126; }
+int ExitCodeOfFailure(const absl::Status& status) {
+  if (absl::IsInternal(status)) return kExitFailedBesideCommand;
+  return absl::IsNotFound(status) ? 127 : 126;
+}
 
 }  // namespace vcpulse::tools

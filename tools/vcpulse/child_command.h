@@ -1,5 +1,6 @@
 #pragma once
 
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include <optional>
@@ -14,8 +15,10 @@ namespace vcpulse::tools {
 // QEMU is a grandchild) become ours, so that their VMs are found. One thread.
 class ChildCommand {
  public:
-  // Starts it. Errors: NotFound or PermissionDenied where it cannot be executed.
-  static absl::StatusOr<ChildCommand> Start(const std::vector<std::string>& arguments);
+  // Starts it with this limit of descriptors. Errors: NotFound, PermissionDenied or another of
+  // execve(2) where it cannot be executed; Internal where no process could be made for it.
+  static absl::StatusOr<ChildCommand> Start(const std::vector<std::string>& arguments,
+                                            const rlimit& descriptors);
 
   // Reaps what has ended; the command's exit code (128 + n where signal n ended it) once it has.
   std::optional<int> Poll();
@@ -30,7 +33,7 @@ class ChildCommand {
   std::optional<int> exit_code_;
 };
 
-// 127 where the command was not found, 126 where it could not be run.
+// 127 where the command was not found, 126 where it could not be run, 125 for an error of ours.
 int ExitCodeOfFailure(const absl::Status& status);
 
 }  // namespace vcpulse::tools

@@ -128,7 +128,7 @@ void AddRecordCommand(CLI::App& app, std::vector<std::string> command, int& exit
       "record", "records what each vCPU does: [TARGET] [options] [-- CMD ARGS...]");
   record->footer(
       "With -- CMD, records the VMs that CMD starts (or the TARGET that is given and runs already) "
-      "while it runs, and returns CMD's exit status "
+      "while it runs, waits for its end, and returns CMD's exit status "
       "(125 vcpulse failed, 126 or 127 CMD could not be run, 128+n it died of signal n).\n"
       "Without it: exit 0 when stopped by -d, a signal or the last VM's end, 2 on an error.");
   AddOptions(*record, *options, *text);

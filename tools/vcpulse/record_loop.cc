@@ -1,6 +1,7 @@
 // The control thread of `vcpulse record`: which VMs there are, when to write, when to end. The
 // sampling is the tick thread's.
 
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -86,12 +87,16 @@ class RecordLoop {
   // Ticks until the end. Errors: an output that cannot be written any more, --realtime refused.
   absl::Status Run(ChildCommand* command);
 
+  // After Run: waits for the command's end, passing signals on to it. Its exit code.
+  int WaitFor(ChildCommand& command);
+
  private:
   // Records the VM, or notes why not.
   absl::Status Take(const kvm::Vm& vm);
   void Watch(const kvm::Vm& vm);
   void Rescan();
   void RescanOne(const kvm::Vm& vm);
+  void WakeForNews();
   void LookForMore();
   void VmEnded(const recorder::InstanceKey& key, const std::string& detail);
   void SetUpTimers();
@@ -111,6 +116,7 @@ class RecordLoop {
   std::vector<std::unique_ptr<Periodic>> timers_;
   // One pidfd per VM: readable when the VMM has ended.
   std::map<recorder::InstanceKey, std::unique_ptr<asio::posix::stream_descriptor>> watched_;
+  std::map<recorder::InstanceKey, std::string> rescan_errors_;  // said once
   std::unique_ptr<sampler::TickThread> ticker_;
   ChildCommand* command_ = nullptr;
   LiveLine live_line_;
@@ -163,20 +169,28 @@ void RecordLoop::Watch(const kvm::Vm& vm) {
 
 void RecordLoop::VmEnded(const recorder::InstanceKey& key, const std::string& detail) {
   recording_.Ended(key, detail);
-  ticker_->Wake();
+  WakeForNews();
   watched_.erase(key);
   if (watched_.empty() && !options_.target.all && options_.command.empty()) End("vm-end");
+}
+
+void RecordLoop::WakeForNews() {
+  if (recording_.TakeSamplerNews()) ticker_->Wake();
 }
 
 void RecordLoop::RescanOne(const kvm::Vm& vm) {
   const absl::StatusOr<kvm::Vm> now = discovery_.Rescan(vm);
   if (absl::IsNotFound(now.status())) {
-    VmEnded(recorder::KeyOf(vm), "the VMM process has ended");
+    VmEnded(recorder::KeyOf(vm), std::string(now.status().message()));
   } else if (now.ok() && !now->vcpus.empty()) {
-    if (const absl::Status status = recording_.Track(*now); !status.ok()) {
-      std::fprintf(stderr, "vcpulse: %s\n", std::string(status.message()).c_str());
+    const absl::Status status = recording_.Track(*now);
+    std::string& said = rescan_errors_[recorder::KeyOf(vm)];
+    if (!status.ok() && said != status.message()) {
+      live_line_.Clear();
+      Fail(status);
     }
-    ticker_->Wake();
+    said = std::string(status.message());
+    WakeForNews();
   }
 }
 
@@ -186,7 +200,7 @@ void RecordLoop::LookForMore() {
   for (const kvm::Vm& vm : found) {
     if (watched_.contains(recorder::KeyOf(vm))) continue;
     static_cast<void>(Take(vm));  // said by PrintNotices; one without vCPUs yet is tried again
-    ticker_->Wake();
+    WakeForNews();
   }
 }
 
@@ -290,6 +304,39 @@ absl::Status RecordLoop::Finish() {
   return status;
 }
 
+int RecordLoop::WaitFor(ChildCommand& command) {
+  if (const std::optional<int> code = command.Poll()) return *code;
+  std::fputs("vcpulse: the recording has ended; waiting for the command\n", stderr);
+  std::optional<int> code;
+  asio::io_context context;
+  asio::signal_set signals(context, SIGINT, SIGTERM, SIGHUP);
+  std::function<void(const boost::system::error_code&, int)> pass_on =
+      [&](const boost::system::error_code& error, int signal) {
+        if (error) return;
+        command.Signal(signal);
+        signals.async_wait(pass_on);
+      };
+  signals.async_wait(pass_on);
+  const Periodic poll(context, kDrainPeriod, [&] {
+    code = command.Poll();
+    if (code) context.stop();
+    return !code;
+  });
+  context.run();
+  return code.value_or(kExitFailedBesideCommand);
+}
+
+// Each vCPU takes up to 8 descriptors: takes all that this user may have (EMFILE says so where that
+// is not enough). The limit before.
+rlimit RaiseDescriptorLimit() {
+  rlimit before{};
+  getrlimit(RLIMIT_NOFILE, &before);
+  rlimit limit = before;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+  return before;
+}
+
 // The VMs to begin with: waits for as long as was asked.
 absl::StatusOr<std::vector<kvm::Vm>> FindWithPatience(const RecordOptions& options) {
   const kvm::Discovery discovery;
@@ -310,20 +357,10 @@ absl::StatusOr<std::vector<kvm::Vm>> FindWithPatience(const RecordOptions& optio
   }
 }
 
-// 128 + n where the command died of signal n, its own code else; what it still is when a signal or
-// the duration ended the recording first.
-int ExitCodeOfCommand(ChildCommand& command) {
-  for (int attempt = 0; attempt < 100; ++attempt) {
-    if (const std::optional<int> code = command.Poll()) return *code;
-    absl::SleepFor(absl::Milliseconds(20));
-  }
-  std::fprintf(stderr, "vcpulse: the recording has ended, the command still runs\n");
-  return kExitOk;
-}
-
 }  // namespace
 
 int RunRecord(const RecordOptions& options) {
+  const rlimit descriptors = RaiseDescriptorLimit();
   const bool beside_command = !options.command.empty();
   const auto fail = [&](const absl::Status& status) {
     Fail(status);
@@ -343,7 +380,7 @@ int RunRecord(const RecordOptions& options) {
 
   std::optional<ChildCommand> command;
   if (beside_command) {
-    auto started = ChildCommand::Start(options.command);
+    auto started = ChildCommand::Start(options.command, descriptors);
     if (!started.ok()) {
       Fail(started.status());
       return ExitCodeOfFailure(started.status());
@@ -354,7 +391,7 @@ int RunRecord(const RecordOptions& options) {
     if (command) command->Signal(SIGTERM);
     return fail(status);
   }
-  return command ? ExitCodeOfCommand(*command) : kExitOk;
+  return command ? loop.WaitFor(*command) : kExitOk;
 }
 
 }  // namespace vcpulse::tools

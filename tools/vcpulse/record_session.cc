@@ -1,7 +1,6 @@
 #include "tools/vcpulse/record_session.h"
 
 #include <sys/random.h>
-#include <sys/resource.h>
 #include <time.h>
 
 #include <span>
@@ -16,14 +15,6 @@ namespace vcpulse::tools {
 namespace {
 
 const char kRoot[] = "/";
-
-// Each vCPU takes up to 8 descriptors: take all that this user may have.
-void RaiseDescriptorLimit() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &limit);  // EMFILE says so where it was not enough
-}
 
 absl::StatusOr<timeline::StreamId> RandomStreamId() {
   timeline::StreamId id{};
@@ -42,7 +33,6 @@ uint64_t OwnCpuTime_ns() {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<RecordSession>> RecordSession::Open(const RecordOptions& options) {
-  RaiseDescriptorLimit();
   std::unique_ptr<RecordSession> session(new RecordSession());
   absl::StatusOr<timeline::StreamId> stream_id = RandomStreamId();
   if (!stream_id.ok()) return stream_id.status();
@@ -52,7 +42,8 @@ absl::StatusOr<std::unique_ptr<RecordSession>> RecordSession::Open(const RecordO
                                .interval_ns = absl::ToInt64Nanoseconds(options.interval),
                                .realtime = options.realtime,
                                .thresholds = options.thresholds,
-                               .residency = recorder::FindResidencyBasis(session->perf_, kRoot)};
+                               .residency = recorder::FindResidencyBasis(
+                                   session->perf_, kRoot, options.open.force_mediated_vpmu)};
   session->no_counters_reason_ = facts.residency.no_counters_reason;
   if (options.open.require_counters && !session->no_counters_reason_.empty()) {
     return absl::FailedPreconditionError(
