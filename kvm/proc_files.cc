@@ -52,6 +52,13 @@ std::optional<int> ParseIndex(std::string_view text) {
 
 }  // namespace
 
+std::optional<char> ParseTaskState(std::string_view text) noexcept {
+  const size_t end = text.rfind(')');  // of the name, which may hold any character
+  if (end == std::string_view::npos || text.size() < end + 4) return std::nullopt;
+  if (text[end + 1] != ' ' || text[end + 3] != ' ') return std::nullopt;
+  return text[end + 2];
+}
+
 std::optional<TaskStat> ParseTaskStat(std::string_view text) noexcept {
   constexpr uint64_t kKernelThreadFlag = 0x00200000;  // PF_KTHREAD of include/linux/sched.h
   const size_t name_end = text.rfind(')');

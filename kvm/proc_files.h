@@ -34,6 +34,9 @@ struct TaskStat {
 // fields are counted after the last ')'. Allocates nothing: the tick calls it.
 std::optional<TaskStat> ParseTaskStat(std::string_view text) noexcept;
 
+// Only the state letter of the same text. For the tick path: allocates nothing.
+std::optional<char> ParseTaskState(std::string_view text) noexcept;
+
 // The command name in a stat file: what lies between the first '(' and the last ')'.
 std::optional<std::string_view> ParseStatComm(std::string_view text) noexcept;
 

@@ -61,9 +61,9 @@ OrErrno<char> ThreadScheduling::State() const {
   std::array<char, 1024> buffer;
   const OrErrno<std::string_view> text = ReadStart(stat_, buffer);
   if (!text.ok()) return {.error = text.error};
-  const std::optional<TaskStat> parsed = ParseTaskStat(text.value);
-  if (!parsed) return {.error = EIO};
-  return {.value = parsed->state};
+  const std::optional<char> state = ParseTaskState(text.value);
+  if (!state) return {.error = EIO};
+  return {.value = *state};
 }
 
 }  // namespace vcpulse::kvm

@@ -16,6 +16,7 @@ void Check(bool condition) {
 
 void CheckStat(std::string_view text) {
   const auto stat = ParseTaskStat(text);
+  const auto state = ParseTaskState(text);
   if (!stat) return;
   std::string again = std::string("1 (a) ") + stat->state + " " + std::to_string(stat->parent);
   for (int field = 5; field <= 43; ++field) {
@@ -26,6 +27,7 @@ void CheckStat(std::string_view text) {
                                           : 0);
   }
   Check(ParseTaskStat(again) == stat);
+  Check(state == stat->state);
   // A name without a later ')' never moves the fields.
   Check(ParseTaskStat("2 (x) 1 2 (" + again) == stat);
 }

@@ -143,5 +143,14 @@ TEST(ReadSmallFile, TellsWhatIsMissingFromWhatIsEmpty) {
   EXPECT_EQ(ReadSmallFile("/proc"), std::nullopt);
 }
 
+// The name may hold parentheses and look like a state of its own.
+TEST(ParseTaskState, IsTheLetterAfterTheName) {
+  EXPECT_EQ(ParseTaskState("7 (a) R b) S 1 7 7 0\n"), 'S');
+  EXPECT_EQ(ParseTaskState("7 (CPU 0/KVM) R 1"), 'R');
+  for (const char* broken : {"", "7 (x", "7 (x)", "7 (x) ", "7 (x) S", "7 (x)SS 1", "7 (x) SS1"}) {
+    EXPECT_EQ(ParseTaskState(broken), std::nullopt) << broken;
+  }
+}
+
 }  // namespace
 }  // namespace vcpulse::kvm
