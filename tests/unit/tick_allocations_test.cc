@@ -13,13 +13,14 @@ namespace {
 std::atomic<uint64_t> allocations = 0;
 }
 
-void* operator new(std::size_t size) {
+// Not inlined: g++ takes an inlined pair for a mismatch of new and free.
+[[gnu::noinline]] void* operator new(std::size_t size) {
   ++allocations;
   if (void* memory = std::malloc(size)) return memory;
   throw std::bad_alloc();
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 namespace vcpulse::sampler {
 namespace {
