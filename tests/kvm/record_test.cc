@@ -187,6 +187,24 @@ TEST_F(Record, BesideACommandItRecordsWhatThatStarts) {
   EXPECT_GT(timeline.samples.at(1), 5u);
 }
 
+// A guest whose vCPU threads cannot be told is not left out silently, nor does it end the waiting.
+TEST_F(Record, AGuestWithoutNamedThreadsIsSaidToBeLeftOut) {
+  const auto nameless = QemuGuest::Start({});
+  ASSERT_TRUE(nameless.ok()) << nameless.status();
+  RunningProgram record(Command({"--wait", "20s", "-d", "500ms"}));
+  absl::SleepFor(absl::Milliseconds(500));
+  const QemuGuest guest = StartGuest("named");
+  const Finished finished = record.Wait();
+  EXPECT_EQ(finished.exit_code, 0) << finished.err;
+  const Timeline timeline = ReadBack(output_);
+  const std::string left_out = absl::StrCat("(PID ", nameless->pid(), ") was not recorded");
+  const bool recorded = std::ranges::any_of(timeline.sets, [&](const v1::VcpuSet& set) {
+    return set.instance().pid() == static_cast<uint32_t>(nameless->pid());
+  });
+  // Where debugfs or guest time tells its threads, it is recorded; else it is named.
+  EXPECT_NE(recorded, finished.err.find(left_out) != std::string::npos) << finished.err;
+}
+
 // A verdict of 0 for a command that still runs would be a false pass.
 TEST_F(Record, WaitsForACommandThatOutlastsTheDuration) {
   const Finished finished =

@@ -50,7 +50,9 @@ int main(int argc, char** argv) {
       "vcpulse"};
   app.set_version_flag("--version", "vcpulse " VCPULSE_VERSION);
   app.require_subcommand(1);
-  app.footer("Exit codes: 0 done, 2 usage or run-time error. `vcpulse COMMAND --help` says more.");
+  app.footer(
+      "Exit codes: 0 done, 2 usage or run-time error; `record -- CMD` returns those of CMD. "
+      "`vcpulse COMMAND --help` says more.");
   int exit_code = tools::kExitOk;
   tools::AddListCommand(app, exit_code);
   std::vector<std::string> arguments(argv + 1, argv + argc);

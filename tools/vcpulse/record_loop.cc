@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/signal_set.hpp>
@@ -48,6 +49,8 @@ constexpr Milliseconds kLivePeriod{250};
 constexpr absl::Duration kWaitRetry = absl::Milliseconds(200);
 
 bool IsTcg(const kvm::Vm& vm) { return vm.accelerator == kvm::Accelerator::kTcg; }
+
+bool IsUsable(const kvm::Vm& vm) { return !IsTcg(vm) && !vm.vcpus.empty(); }
 
 // Calls `action` each `period` until it returns false.
 class Periodic {
@@ -117,6 +120,9 @@ class RecordLoop {
   // One pidfd per VM: readable when the VMM has ended.
   std::map<recorder::InstanceKey, std::unique_ptr<asio::posix::stream_descriptor>> watched_;
   std::map<recorder::InstanceKey, std::string> rescan_errors_;  // said once
+  // Guests whose vCPU threads cannot be told so far, and why: said at the end, they may be
+  // starting.
+  std::map<recorder::InstanceKey, std::string> left_out_;
   std::unique_ptr<sampler::TickThread> ticker_;
   ChildCommand* command_ = nullptr;
   LiveLine live_line_;
@@ -145,6 +151,13 @@ absl::Status RecordLoop::Take(const kvm::Vm& vm) {
         absl::StrCat("VM ", vm.name, " (PID ", vm.pid, "): ", why));
   }
   absl::Status status = recording_.Track(vm);
+  if (vm.vcpus.empty()) {
+    left_out_[recorder::KeyOf(vm)] = absl::StrCat(
+        "VM ", vm.name, " (PID ", vm.pid,
+        ") was not recorded: ", vm.notes.empty() ? "no vCPU thread was found" : vm.notes.front());
+  } else {
+    left_out_.erase(recorder::KeyOf(vm));
+  }
   if (status.ok()) {
     Watch(vm);
   } else if (!vm.vcpus.empty() && !absl::IsNotFound(status)) {
@@ -299,8 +312,8 @@ absl::Status RecordLoop::Finish() {
                                progress.vcpu_samples, progress.gaps, session_.output().bytes(),
                                session_.output().name())
                    .c_str());
-  if (progress.samples == 0)
-    std::fputs("vcpulse: no KVM guest was seen: nothing is in it\n", stderr);
+  for (const auto& [key, why] : left_out_) std::fprintf(stderr, "vcpulse: %s\n", why.c_str());
+  if (progress.samples == 0) std::fputs("vcpulse: no KVM guest was recorded\n", stderr);
   return status;
 }
 
@@ -344,9 +357,10 @@ absl::StatusOr<std::vector<kvm::Vm>> FindWithPatience(const RecordOptions& optio
   while (true) {
     absl::StatusOr<std::vector<kvm::Vm>> found = FindTarget(discovery, options.target);
     const bool empty = found.ok() && found->empty() && !options.target.all;
+    const bool unusable =
+        found.ok() && !options.target.all && std::ranges::none_of(*found, IsUsable);
     const bool later =
-        empty || absl::IsNotFound(found.status()) || absl::IsUnavailable(found.status()) ||
-        (found.ok() && !found->empty() && found->front().vcpus.empty() && options.target.IsOne());
+        unusable || absl::IsNotFound(found.status()) || absl::IsUnavailable(found.status());
     if (!later) return found;
     if (absl::Now() >= give_up) {
       if (!empty) return found;
