@@ -55,7 +55,7 @@ std::optional<int> ParseIndex(std::string_view text) {
 std::optional<char> ParseTaskState(std::string_view text) noexcept {
   const size_t end = text.rfind(')');  // of the name, which may hold any character
   if (end == std::string_view::npos || text.size() < end + 4) return std::nullopt;
-  if (text[end + 1] != ' ' || text[end + 3] != ' ') return std::nullopt;
+  if (text[end + 1] != ' ' || text[end + 2] == ' ' || text[end + 3] != ' ') return std::nullopt;
   return text[end + 2];
 }
 

@@ -27,7 +27,7 @@ void CheckStat(std::string_view text) {
                                           : 0);
   }
   Check(ParseTaskStat(again) == stat);
-  Check(state == stat->state);
+  if (state) Check(*state == stat->state);
   // A name without a later ')' never moves the fields.
   Check(ParseTaskStat("2 (x) 1 2 (" + again) == stat);
 }

@@ -147,7 +147,8 @@ TEST(ReadSmallFile, TellsWhatIsMissingFromWhatIsEmpty) {
 TEST(ParseTaskState, IsTheLetterAfterTheName) {
   EXPECT_EQ(ParseTaskState("7 (a) R b) S 1 7 7 0\n"), 'S');
   EXPECT_EQ(ParseTaskState("7 (CPU 0/KVM) R 1"), 'R');
-  for (const char* broken : {"", "7 (x", "7 (x)", "7 (x) ", "7 (x) S", "7 (x)SS 1", "7 (x) SS1"}) {
+  for (const char* broken :
+       {"", "7 (x", "7 (x)", "7 (x) ", "7 (x) S", "7 (x)SS 1", "7 (x) SS1", "7 (x)   "}) {
     EXPECT_EQ(ParseTaskState(broken), std::nullopt) << broken;
   }
 }
