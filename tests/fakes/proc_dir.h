@@ -12,15 +12,13 @@
 #include <string>
 #include <vector>
 
+#include "tests/fakes/temporary_folder.h"
+
 namespace vcpulse::fakes {
 
 class ProcDir {
  public:
-  ProcDir() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "vcpulse-XXXXXX").string();
-    root_ = ::mkdtemp(pattern.data());
-    std::filesystem::create_directories(root_ / "proc");
-  }
+  ProcDir() { std::filesystem::create_directories(root_ / "proc"); }
   ProcDir(const ProcDir&) = delete;
   ProcDir& operator=(const ProcDir&) = delete;
   ~ProcDir() { std::filesystem::remove_all(root_); }
@@ -114,7 +112,7 @@ class ProcDir {
     return text + "\nNSpgid:\t1\n";
   }
 
-  std::filesystem::path root_;
+  std::filesystem::path root_ = MakeTemporaryFolder();
 };
 
 }  // namespace vcpulse::fakes

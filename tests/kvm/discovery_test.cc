@@ -20,6 +20,7 @@
 #include "kvm/fd.h"
 #include "kvm/proc_files.h"
 #include "kvm/qmp_client.h"
+#include "tests/fakes/temporary_folder.h"
 #include "tests/kvm/qemu_guest.h"
 
 namespace vcpulse::kvm {
@@ -41,8 +42,7 @@ constexpr absl::Duration kLong = absl::Seconds(20);
 class Root {
  public:
   Root() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "vcpulse-root-XXXXXX").string();
-    path_ = ::mkdtemp(pattern.data());
+    path_ = fakes::MakeTemporaryFolder();
     std::filesystem::create_symlink("/proc", path_ / "proc");
     std::filesystem::create_directories(path_ / "sys/kernel/debug");
   }

@@ -23,6 +23,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "kvm/fd.h"
+#include "tests/fakes/temporary_folder.h"
 
 namespace vcpulse::kvm_tests {
 namespace {
@@ -130,9 +131,8 @@ absl::StatusOr<QemuGuest> QemuGuest::Start(const GuestOptions& options) {
 }
 
 absl::Status QemuGuest::Prepare(const GuestOptions& options, std::vector<std::string>& arguments) {
-  std::string pattern = (std::filesystem::temp_directory_path() / "vcpulse-guest-XXXXXX").string();
-  if (::mkdtemp(pattern.data()) == nullptr) return absl::ErrnoToStatus(errno, "mkdtemp");
-  directory_ = pattern;
+  directory_ = fakes::MakeTemporaryFolder();
+  if (directory_.empty()) return absl::ErrnoToStatus(errno, "mkdtemp");
   const std::string firmware = (directory_ / "firmware").string();
   std::ofstream(firmware, std::ios::binary) << Firmware(options.program);
 

@@ -10,6 +10,8 @@
 #include <fstream>
 #include <iterator>
 
+#include "tests/fakes/temporary_folder.h"
+
 namespace vcpulse::kvm_tests {
 namespace {
 
@@ -26,8 +28,7 @@ void Redirect(int fd, const std::string& path) {
 }  // namespace
 
 RunningProgram::RunningProgram(const std::vector<std::string>& arguments) {
-  std::string pattern = (std::filesystem::temp_directory_path() / "vcpulse-run-XXXXXX").string();
-  folder_ = ::mkdtemp(pattern.data());
+  folder_ = fakes::MakeTemporaryFolder();
   std::vector<char*> argv;
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);

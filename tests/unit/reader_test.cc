@@ -14,6 +14,7 @@
 #include <fstream>
 #include <thread>
 
+#include "tests/fakes/temporary_folder.h"
 #include "tests/unit/timeline_fixture.h"
 
 namespace vcpulse::timeline {
@@ -141,10 +142,7 @@ TEST(Streams, SinkErrorStopsTheReading) {
 // A folder of its own for each test, gone afterwards.
 class TimelineFile : public testing::Test {
  protected:
-  TimelineFile() {
-    std::string pattern = testing::TempDir() + "timeline.XXXXXX";
-    folder_ = ::mkdtemp(pattern.data());
-  }
+  TimelineFile() { folder_ = fakes::MakeTemporaryFolder(); }
   ~TimelineFile() override { std::filesystem::remove_all(folder_); }
 
   std::string Write(std::span<const uint8_t> bytes) const {
