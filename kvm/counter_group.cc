@@ -11,6 +11,8 @@ perf_event_attr AttrOf(const Event& event, bool leader) {
   attr.size = sizeof(attr);
   attr.type = event.type;
   attr.config = event.config;
+  attr.config1 = event.config1;
+  attr.config2 = event.config2;
   attr.read_format = PERF_FORMAT_GROUP | PERF_FORMAT_ID | PERF_FORMAT_TOTAL_TIME_ENABLED |
                      PERF_FORMAT_TOTAL_TIME_RUNNING;
   attr.disabled = leader ? 1 : 0;  // members follow their leader

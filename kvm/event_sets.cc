@@ -8,18 +8,27 @@ namespace vcpulse::kvm {
 namespace {
 
 // Ordered so that each hardware set is the head of the one above it.
-constexpr std::array<Event, 6> kHardware = {{
-    {"cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES},
-    {"instructions", PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS},
-    {"branches", PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_INSTRUCTIONS},
-    {"branch-misses", PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_MISSES},
-    {"cache-misses", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES},
-    {"ref-cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_REF_CPU_CYCLES},
-}};
+std::span<const Event> HardwareEvents() {
+  static const std::array<Event, 6> events = {{
+      {"cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES},
+      {"instructions", PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS},
+      {"branches", PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_INSTRUCTIONS},
+      {"branch-misses", PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_MISSES},
+      {"cache-misses", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES},
+      {"ref-cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_REF_CPU_CYCLES},
+  }};
+  return events;
+}
 
-constexpr std::array<Event, 1> kSoftware = {{
-    {"task-clock", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK},
-}};
+std::span<const Event> SoftwareEvents() {
+  static const std::array<Event, 1> events = {{
+      {.name = "task-clock",
+       .type = PERF_TYPE_SOFTWARE,
+       .config = PERF_COUNT_SW_TASK_CLOCK,
+       .host_side = true},
+  }};
+  return events;
+}
 
 struct NamedSet {
   EventSet set;
@@ -53,15 +62,15 @@ std::optional<EventSet> ParseEventSet(std::string_view name) {
 std::span<const Event> EventsOf(EventSet set) {
   switch (set) {
     case EventSet::kFull:
-      return kHardware;
+      return HardwareEvents();
     case EventSet::kCore:
-      return std::span(kHardware).first(5);
+      return HardwareEvents().first(5);
     case EventSet::kMin:
-      return std::span(kHardware).first(2);
+      return HardwareEvents().first(2);
     case EventSet::kCycles:
-      return std::span(kHardware).first(1);
+      return HardwareEvents().first(1);
     case EventSet::kDegraded:
-      return kSoftware;
+      return SoftwareEvents();
   }
   return {};
 }

@@ -5,16 +5,9 @@
 #include <span>
 #include <string_view>
 
+#include "kvm/event.h"
+
 namespace vcpulse::kvm {
-
-// One event, by perf's name and as perf_event_attr wants it.
-struct Event {
-  std::string_view name;
-  uint32_t type = 0;  // PERF_TYPE_*
-  uint64_t config = 0;
-
-  bool operator==(const Event&) const = default;
-};
 
 // What is counted on each vCPU, from most to least. kDegraded is for hosts without a usable PMU: a
 // software clock whose times are exact and which counts host and guest time alike.

@@ -70,7 +70,7 @@ class Attempt {
     }
     if (MeansNoPmu(errno_value)) {
       leader_error = errno_value;
-      leader_advice = absl::StrCat(event.name.data(), ": ", advice);
+      leader_advice = absl::StrCat(event.name, ": ", advice);
       return Outcome::kNoPmu;
     }
     return Failed(errno_value, advice);
@@ -86,7 +86,7 @@ class Attempt {
       case ENODEV:
       case EOPNOTSUPP:
         // The leader opened, so there is a PMU: it has other events than this one.
-        result.absent.push_back({std::string(refused.event.name), refused.error,
+        result.absent.push_back({refused.event.name, refused.error,
                                  "the PMU has no such event; "
                                  "/sys/bus/event_source/devices/*/events lists those it has"});
         return Outcome::kEventAbsent;
@@ -108,7 +108,7 @@ class Attempt {
 
   std::string Advise(const Vcpu& vcpu, const Event& event, int errno_value) const {
     return AdviseOnOpenFailure({.error = errno_value,
-                                .event = std::string(event.name),
+                                .event = event.name,
                                 .tid = vcpu.tid,
                                 .paranoid = PerfEventParanoid(root_),
                                 .owner = OwnerOfProcess(root_, vm_.pid)});
@@ -136,7 +136,7 @@ void AddGivenUp(EventSet larger, EventSet smaller, const std::string& reason,
   for (const Event& event : EventsOf(larger).subspan(kept)) {
     bool known = false;
     for (const AbsentEvent& gone : absent) known = known || gone.name == event.name;
-    if (!known) absent.push_back({std::string(event.name), EINVAL, reason});
+    if (!known) absent.push_back({event.name, EINVAL, reason});
   }
 }
 
@@ -155,7 +155,7 @@ absl::StatusOr<OpenedGroups> OpenDegraded(Attempt& attempt, const Vm& vm,
   }
   attempt.result.absent.clear();
   for (const Event& event : EventsOf(options.set)) {
-    attempt.result.absent.push_back({std::string(event.name), attempt.leader_error, reason});
+    attempt.result.absent.push_back({event.name, attempt.leader_error, reason});
   }
   attempt.result.set = EventSet::kDegraded;
   attempt.result.degraded_reason = reason;

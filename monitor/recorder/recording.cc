@@ -227,7 +227,7 @@ void Recording::StepDown(const InstanceKey& key, RecordedVm& recorded, kvm::Even
       std::string(kvm::ToString(*smaller)));
   const size_t given_up_before = recorded.given_up.size();
   for (const kvm::Event& event : kvm::EventsOf(from).subspan(kvm::EventsOf(*smaller).size())) {
-    recorded.given_up.push_back({std::string(event.name), 0, "the group with it never ran"});
+    recorded.given_up.push_back({event.name, 0, "the group with it never ran"});
   }
   recorded.set = *smaller;
   if (absl::Status status = BeginEpoch(key, recorded, kvm::Vm(recorded.vm)); !status.ok()) {

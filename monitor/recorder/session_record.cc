@@ -108,7 +108,7 @@ v1::VcpuSet MakeVcpuSet(uint32_t vm_number, uint32_t epoch, int64_t mono_ns, con
     out.set_proof(std::string(kvm::ToString(vcpu.proof)));
   }
   set.set_event_set(std::string(kvm::ToString(opened.set)));
-  for (const kvm::Event& event : opened.events) set.add_events(std::string(event.name));
+  for (const kvm::Event& event : opened.events) set.add_events(event.name);
   for (const kvm::AbsentEvent& absent : opened.absent) {
     v1::AbsentEvent& out = *set.add_absent_events();
     out.set_event(absent.name);

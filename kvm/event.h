@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace vcpulse::kvm {
+
+// One event, by perf's name and as perf_event_attr wants it.
+struct Event {
+  std::string name;
+  uint32_t type = 0;  // PERF_TYPE_*, or a PMU's own type
+  uint64_t config = 0;
+  uint64_t config1 = 0;
+  uint64_t config2 = 0;
+  bool host_side =
+      false;  // counts the host too: software events and tracepoints ignore exclude_host
+
+  bool operator==(const Event&) const = default;
+};
+
+}  // namespace vcpulse::kvm
