@@ -18,4 +18,13 @@ struct Event {
   bool operator==(const Event&) const = default;
 };
 
+// An event of the asked-for set that is not counted, and why.
+struct AbsentEvent {
+  std::string name;
+  int error = 0;       // errno of perf_event_open; 0 where it was not tried
+  std::string reason;  // for people
+
+  bool operator==(const AbsentEvent&) const = default;
+};
+
 }  // namespace vcpulse::kvm

@@ -8,20 +8,12 @@
 
 #include "absl/status/statusor.h"
 #include "kvm/counter_group.h"
+#include "kvm/event.h"
 #include "kvm/event_sets.h"
 #include "kvm/perf_events.h"
 #include "kvm/vm.h"
 
 namespace vcpulse::kvm {
-
-// An event of the asked-for set that is not counted, and why.
-struct AbsentEvent {
-  std::string name;
-  int error = 0;       // errno of perf_event_open; 0 where it was not tried
-  std::string reason;  // for people
-
-  bool operator==(const AbsentEvent&) const = default;
-};
 
 // A vCPU whose group could not be opened.
 struct UnopenedVcpu {
