@@ -232,7 +232,8 @@ class Tracepoints : public ::testing::Test {
     root_.Write(mounted + "/events/kvm/kvm_entry/id", "1811\n");
     root_.Write(mounted + "/events/sched/sched_switch/id", "316\n");
     root_.Write(mounted + "/events/enable", "0\n");
-    root_.Write("secret/id", "7\n");
+    root_.Write(mounted + "/secret/id", "7\n");  // beside the events
+    root_.Write(mounted + "/events/id", "7\n");
     return EventCatalog(root_.root());
   }
   fakes::ProcDir root_;
