@@ -138,6 +138,17 @@ TEST(CorePmus, AreOnePerKindOfCore) {
   EXPECT_THAT(CorePmus(PmusOf("no-pmu")), IsEmpty());
 }
 
+// A PMU of a cluster may say both: which CPUs it serves, and on which of them it is counted.
+TEST(CorePmus, NoneCountsWholeCpusOnly) {
+  fakes::ProcDir root;
+  const std::string pmu = "sys/bus/event_source/devices/arm_dsu_0/";
+  root.Write(pmu + "type", "12\n");
+  root.Write(pmu + "cpus", "0-3\n");
+  root.Write(pmu + "cpumask", "0\n");
+  EXPECT_THAT(ReadPmus(root.root()), SizeIs(1));
+  EXPECT_THAT(CorePmus(ReadPmus(root.root())), IsEmpty());
+}
+
 TEST(CorePmus, KnowTheirCpus) {
   EXPECT_THAT(PmuOf("hybrid", "cpu_atom").cpus, ElementsAre(16, 17, 18, 19, 20, 21, 22, 23));
   EXPECT_THAT(PmuOf("arm64-big-little", "armv8_cortex_a72").cpus, ElementsAre(4, 5));

@@ -1,5 +1,4 @@
-// `vcpulse list`: the VMs and vCPUs of this host, as a table or as JSON.
-#include <algorithm>
+// `vcpulse list`: the VMs and vCPUs of this host, as a table or as JSON, and `list events`.
 #include <boost/json.hpp>
 #include <cerrno>
 #include <cstdio>
@@ -14,7 +13,9 @@
 #include "kvm/discovery.h"
 #include "kvm/text.h"
 #include "kvm/vm.h"
+#include "tools/vcpulse/aligned.h"
 #include "tools/vcpulse/commands.h"
+#include "tools/vcpulse/list_events.h"
 #include "tools/vcpulse/target.h"
 
 namespace vcpulse::tools {
@@ -28,25 +29,6 @@ struct ListOptions {
   TargetOptions target;
   bool json = false;
 };
-
-// Rows of cells as lines, each column as wide as its widest cell, indented.
-std::string Aligned(const std::vector<std::vector<std::string>>& rows, size_t indent) {
-  std::vector<size_t> widths;
-  for (const auto& row : rows) {
-    widths.resize(std::max(widths.size(), row.size()));
-    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-  }
-  std::string text;
-  for (const auto& row : rows) {
-    std::string line(indent, ' ');
-    for (size_t i = 0; i < row.size(); ++i) {
-      line += row[i];
-      if (i + 1 < row.size()) line.append(widths[i] - row[i].size() + 2, ' ');
-    }
-    text += line + '\n';
-  }
-  return text;
-}
 
 std::string TextOf(const kvm::Vm& vm) {
   std::string text = absl::StrCat(vm.name, "  PID ", vm.pid);
@@ -137,7 +119,25 @@ void AddListCommand(CLI::App& app, int& exit_code) {
       "list", "VMs and vCPUs found on this host, how, and which of them run without KVM");
   AddTargetOptions(*command, options->target);
   command->add_flag("--json", options->json, "an array of VMs; what is absent is null");
-  command->callback([options, &exit_code] { exit_code = RunList(*options); });
+
+  auto event_options = std::make_shared<ListEventsOptions>();
+  CLI::App* events = command->add_subcommand(
+      "events", "the events that --events takes, and which of them this host opens");
+  events->add_option("PATTERN", event_options->pattern,
+                     "a part of a name, a name with wildcards, or a kind; tracepoints are listed "
+                     "only where one is given");
+  events->add_flag("--json", event_options->json,
+                   "an array of events; opens is null where it could not be told");
+  command->callback([options, event_options, events, &exit_code] {
+    if (!events->parsed()) {
+      exit_code = RunList(*options);
+    } else if (options->target.IsOne() || options->target.all) {
+      exit_code = Fail("`list events` is about this host: it takes no VM");
+    } else {
+      event_options->json = event_options->json || options->json;
+      exit_code = RunListEvents(*event_options);
+    }
+  });
 }
 
 }  // namespace vcpulse::tools
