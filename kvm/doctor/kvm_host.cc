@@ -119,8 +119,8 @@ Finding CheckDebugfs(const std::string& root) {
     return finding;
   }
   finding.state = State::kNote;
-  finding.answered = absl::StrCat(error.message(),
-                                  "; on x86 it shows the vCPU threads of any VMM, without it they "
+  finding.answered = absl::StrCat("not to be read (", error.message(),
+                                  "): on x86 it shows the vCPU threads of any VMM, without it they "
                                   "are told by QMP or by their names");
   finding.remedy = "as root `mount -t debugfs none /sys/kernel/debug`";
   return finding;

@@ -88,7 +88,7 @@ Finding CheckOtherUsers(PerfEvents& perf, const std::string& root, const OwnRigh
                                         owner.empty() ? "" : absl::StrCat(" of ", owner))};
   const int error = OpenClock(perf, tid);
   if (error == 0) {
-    finding.answered = "opened";
+    finding.answered = absl::StrCat("opened ", finding.tried);
   } else if (error == ESRCH) {
     finding.state = State::kUnknown;
     finding.answered = "it ended meanwhile";
