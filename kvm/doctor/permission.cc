@@ -121,8 +121,8 @@ Finding CheckCapabilities(const OwnRights& own) {
       held.emplace_back(useful.name);
     } else {
       missing.push_back(absl::StrCat(useful.name, " (", useful.without, ")"));
-      names.emplace_back(useful.name);
     }
+    names.emplace_back(useful.name);
   }
   if (missing.empty()) {
     finding.answered = absl::StrCat("has ", absl::StrJoin(held, ", "));
@@ -130,6 +130,7 @@ Finding CheckCapabilities(const OwnRights& own) {
   }
   finding.state = State::kNote;
   finding.answered = absl::StrCat("lacks ", absl::StrJoin(missing, ", "));
+  // All of them: setcap replaces what the file had.
   std::string lower = absl::StrJoin(names, ",");
   for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   finding.remedy = absl::StrCat("run as root, or `setcap ", lower, "=ep $(which vcpulse)`");
