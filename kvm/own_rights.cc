@@ -1,5 +1,7 @@
 #include "kvm/own_rights.h"
 
+#include <sys/resource.h>
+
 #include <vector>
 
 #include "absl/strings/str_split.h"
@@ -28,19 +30,21 @@ std::optional<T> NumberAt(const std::vector<std::string>& words, size_t index, i
 
 }  // namespace
 
-OwnRights ParseOwnRights(std::string_view status, std::string_view limits) {
+OwnRights ParseOwnRights(std::string_view status) {
   OwnRights rights;
   rights.effective = NumberAt<uint64_t>(WordsAfter(status, "CapEff:"), 0, 16);
   rights.seccomp = NumberAt<int>(WordsAfter(status, "Seccomp:"), 0);
   rights.effective_uid = NumberAt<unsigned>(WordsAfter(status, "Uid:"), 1);
-  // Soft limit, hard limit, unit.
-  rights.open_files = NumberAt<uint64_t>(WordsAfter(limits, "Max open files"), 1);
   return rights;
 }
 
 OwnRights ReadOwnRights(const std::string& root) {
-  return ParseOwnRights(ReadSmallFile(root + "/proc/self/status").value_or(""),
-                        ReadSmallFile(root + "/proc/self/limits").value_or(""));
+  OwnRights rights = ParseOwnRights(ReadSmallFile(root + "/proc/self/status").value_or(""));
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_max != RLIM_INFINITY) {
+    rights.open_files = limit.rlim_max;
+  }
+  return rights;
 }
 
 }  // namespace vcpulse::kvm

@@ -1,6 +1,6 @@
 #pragma once
 
-// What this process may do: capabilities, seccomp, descriptor limits. Parsers are pure.
+// What this process may do: capabilities, seccomp, descriptor limits.
 
 #include <cstdint>
 #include <optional>
@@ -33,10 +33,11 @@ struct OwnRights {
   bool MayMonitor() const { return Has(Capability::kPerfmon) || Has(Capability::kSysAdmin); }
 };
 
-// The texts of /proc/self/status and /proc/self/limits (proc_pid_status(5), proc_pid_limits(5)).
-OwnRights ParseOwnRights(std::string_view status, std::string_view limits);
+// The text of /proc/self/status (proc_pid_status(5)); without `open_files`. Pure.
+OwnRights ParseOwnRights(std::string_view status);
 
-// Those of this process. `root` as in Discovery.
+// Those of this process. `root` as in Discovery. The limit is asked of the kernel, as a process
+// without a descriptor left can read no file.
 OwnRights ReadOwnRights(const std::string& root);
 
 }  // namespace vcpulse::kvm

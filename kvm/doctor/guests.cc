@@ -132,13 +132,13 @@ std::vector<Finding> CheckQmp(std::span<const SeenVm> vms, const QmpAsker& ask, 
 }
 
 Finding CheckDescriptors(const OwnRights& own, std::span<const Vm> vms, int per_vcpu) {
-  Finding finding{.id = "descriptors", .tried = "\"Max open files\" of /proc/self/limits"};
+  Finding finding{.id = "descriptors", .tried = "the hard limit of open files (RLIMIT_NOFILE)"};
   size_t vcpus = 0;
   for (const Vm& vm : vms) vcpus += vm.vcpus.size();
   const uint64_t wanted = vcpus * static_cast<uint64_t>(per_vcpu) + kOtherDescriptors;
   if (!own.open_files) {
     finding.state = State::kUnknown;
-    finding.answered = "no number";
+    finding.answered = "unlimited or unknown";
     return finding;
   }
   finding.answered = absl::StrCat("the hard limit is ", *own.open_files, "; ",

@@ -252,7 +252,6 @@ TEST_F(Doctor, ExaminesAWholeHost) {
   proc_.Write("dev/kvm", "");
   proc_.Write("sys/bus/event_source/devices/cpu/type", "4\n");
   proc_.Write("proc/self/status", "Uid:\t0\t0\t0\t0\nCapEff:\t000001ffffffffff\nSeccomp:\t0\n");
-  proc_.Write("proc/self/limits", "Max open files  1024  4096  files\n");
   AddQemu({"-name", "web,debug-threads=on"}, /*named=*/true);
   const auto good = Examine(perf_, proc_.root());
   EXPECT_EQ(VerdictOf(good), Verdict::kComplete);

@@ -114,15 +114,12 @@ TEST(ErrnoAdvice, TheShortFormIsThatOfThisProcess) {
   EXPECT_THAT(AdviseOnOpenFailure(failure), Not(HasSubstr("unknown")));
 }
 
-TEST(OwnRights, AreParsedFromStatusAndLimits) {
+TEST(OwnRights, AreParsedFromStatus) {
   const OwnRights rights = ParseOwnRights(
       "Name:\tx\nUid:\t1000\t1001\t1000\t1000\nCapPrm:\t0000000000000000\n"
-      "CapEff:\t0000004000080000\nNoNewPrivs:\t0\nSeccomp:\t2\nSeccomp_filters:\t1\n",
-      "Limit                     Soft Limit           Hard Limit           Units     \n"
-      "Max open files            1024                 524288               files     \n");
+      "CapEff:\t0000004000080000\nNoNewPrivs:\t0\nSeccomp:\t2\nSeccomp_filters:\t1\n");
   EXPECT_EQ(rights.effective, 0x4000080000u);
   EXPECT_EQ(rights.seccomp, 2);
-  EXPECT_EQ(rights.open_files, 524288u);
   EXPECT_EQ(rights.effective_uid, 1001u);
   EXPECT_TRUE(rights.Has(Capability::kPerfmon));
   EXPECT_TRUE(rights.Has(Capability::kSysPtrace));
@@ -132,11 +129,9 @@ TEST(OwnRights, AreParsedFromStatusAndLimits) {
 }
 
 TEST(OwnRights, WhatIsNotThereIsAbsent) {
-  const OwnRights rights =
-      ParseOwnRights("CapEff:\tzz\nSeccomp:\n", "Max open files  1 unlimited x");
+  const OwnRights rights = ParseOwnRights("CapEff:\tzz\nSeccomp:\nUid:\t0\n");
   EXPECT_EQ(rights.effective, std::nullopt);
   EXPECT_EQ(rights.seccomp, std::nullopt);
-  EXPECT_EQ(rights.open_files, std::nullopt);
   EXPECT_EQ(rights.effective_uid, std::nullopt);
   EXPECT_FALSE(rights.MayMonitor());
 }
