@@ -40,6 +40,39 @@ std::string FoundText(const Vm& vm) {
 
 bool IsTcg(const Vm& vm) { return vm.accelerator == Accelerator::kTcg; }
 
+// What a person has to do where no route tells the vCPU threads.
+std::string VcpuRemedy(const SeenVm& seen) {
+  if (!seen.qmp_addresses.empty()) {
+    return absl::StrCat("`vcpulse record --qmp ", CleanLabel(seen.qmp_addresses.front()),
+                        "`, or start QEMU with -name NAME,debug-threads=on");
+  }
+  return "start QEMU with -name NAME,debug-threads=on, or give them with --tid TID,..., or (x86, "
+         "as "
+         "root) `mount -t debugfs none /sys/kernel/debug`";
+}
+
+Finding CheckVm(const SeenVm& seen) {
+  const Vm& vm = seen.vm;
+  const std::string name = Describe(vm);
+  Finding finding{.id = "vcpus", .tried = absl::StrCat("the vCPU threads of ", name)};
+  if (IsTcg(vm)) {
+    finding.state = State::kNote;
+    finding.answered = absl::StrCat(name, " runs TCG, not KVM: recordings leave it out");
+    finding.remedy = "start QEMU with -accel kvm";
+  } else if (vm.vcpus.empty()) {
+    finding.state = State::kObstacle;
+    finding.answered = vm.accelerator == Accelerator::kUnknown
+                           ? "there is none yet: it may be starting"
+                           : "they cannot be told from its other threads";
+    finding.remedy = VcpuRemedy(seen);
+  } else {
+    finding.state = vm.notes.empty() ? State::kOk : State::kNote;
+    finding.answered = absl::StrCat(name, ": ", FoundText(vm), vm.notes.empty() ? "" : "; ",
+                                    absl::StrJoin(vm.notes, "; "));
+  }
+  return finding;
+}
+
 }  // namespace
 
 std::vector<SeenVm> LookAt(const std::string& root, std::span<const Vm> vms) {
@@ -66,32 +99,7 @@ std::vector<Finding> CheckVms(std::span<const SeenVm> vms) {
              .answered = "no VM runs now"}};
   }
   std::vector<Finding> findings;
-  for (const auto& [vm, qemu, debug_threads, qmp_addresses] : vms) {
-    Finding finding{.id = "vcpus", .tried = absl::StrCat("the vCPU threads of ", Describe(vm))};
-    if (IsTcg(vm)) {
-      finding.state = State::kNote;
-      finding.answered = "it runs TCG, not KVM: it is left out of recordings";
-      finding.remedy = "start QEMU with -accel kvm";
-    } else if (vm.vcpus.empty()) {
-      finding.state = State::kObstacle;
-      finding.answered = vm.accelerator == Accelerator::kUnknown
-                             ? "none yet, it may be starting"
-                             : "they cannot be told from its other threads";
-      finding.remedy =
-          qmp_addresses.empty()
-              ? "start QEMU with -name NAME,debug-threads=on, or give them with --tid TID,..., or "
-                "(x86, as root) `mount -t debugfs none /sys/kernel/debug`"
-              : absl::StrCat("`vcpulse record --qmp ", qmp_addresses.front(),
-                             "`, or start QEMU with -name NAME,debug-threads=on");
-    } else {
-      finding.answered = FoundText(vm);
-      if (!vm.notes.empty()) {
-        finding.state = State::kNote;
-        absl::StrAppend(&finding.answered, "; ", absl::StrJoin(vm.notes, "; "));
-      }
-    }
-    findings.push_back(std::move(finding));
-  }
+  for (const SeenVm& seen : vms) findings.push_back(CheckVm(seen));
   return findings;
 }
 
@@ -100,11 +108,12 @@ std::vector<Finding> CheckThreadNames(std::span<const SeenVm> vms) {
   for (const SeenVm& seen : vms) {
     if (!seen.qemu || seen.debug_threads || IsTcg(seen.vm)) continue;
     if (!seen.vm.vcpus.empty() && seen.vm.vcpus.front().found_by == FoundBy::kThreadName) continue;
-    findings.push_back({.id = "thread-names",
-                        .state = State::kNote,
-                        .tried = absl::StrCat("the names of the threads of ", Describe(seen.vm)),
-                        .answered = "QEMU does not name its vCPU threads",
-                        .remedy = "start QEMU with -name NAME,debug-threads=on"});
+    findings.push_back(
+        {.id = "thread-names",
+         .state = State::kNote,
+         .tried = absl::StrCat("the names of the threads of ", Describe(seen.vm)),
+         .answered = absl::StrCat(Describe(seen.vm), ": QEMU does not name its vCPU threads"),
+         .remedy = "start QEMU with -name NAME,debug-threads=on"});
   }
   return findings;
 }
@@ -118,12 +127,12 @@ std::vector<Finding> CheckQmp(std::span<const SeenVm> vms, const QmpAsker& ask, 
           .tried = absl::StrCat("QMP of ", Describe(seen.vm), " at ", CleanLabel(address))};
       if (findings.size() >= most) {
         finding.state = State::kUnknown;
-        finding.answered = "not tried, as there are many";
+        finding.answered = absl::StrCat(Describe(seen.vm), ": not tried, as there are many");
       } else if (const absl::Status status = ask(address); status.ok()) {
-        finding.answered = "it answers";
+        finding.answered = absl::StrCat(Describe(seen.vm), ": it answers");
       } else {
         finding.state = State::kNote;
-        finding.answered = std::string(status.message());
+        finding.answered = absl::StrCat(Describe(seen.vm), ": ", status.message());
       }
       findings.push_back(std::move(finding));
     }

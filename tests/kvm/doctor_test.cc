@@ -139,7 +139,7 @@ TEST_F(DoctorOfGuests, UnnamedThreadsAndAHeldQmpAreSeen) {
   const std::string about = "(PID " + std::to_string(guest->pid()) + ")";
   auto qmp = Findings(Doctor(), "qmp", about);
   ASSERT_EQ(qmp.size(), 1u);
-  EXPECT_EQ(Text(qmp[0].at("answered")), "it answers");
+  EXPECT_THAT(Text(qmp[0].at("answered")), HasSubstr("it answers"));
 
   const kvm::Fd held = Hold(guest->qmp_unix());
   const json::object all = Doctor();

@@ -1,15 +1,22 @@
 // The errno of refused counters, provoked for real: what the kernel answers, and that vcpulse then
 // says what docs/errors.md says, word by word. The rest of that page is checked at the seam
 // (tests/unit/errno_advice_test.cc).
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <filesystem>
-#include <fstream>
+#include <iterator>
+#include <map>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "kvm/counter_group.h"
@@ -29,7 +36,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
-using ::testing::StartsWith;
+using ::testing::Not;
 using Values = std::map<std::string, std::string>;
 
 std::string Page(const std::string& name, const Values& values) {
@@ -101,6 +108,42 @@ TEST(Errno, E2BIG_AttributesOfALaterKernel) {
   EXPECT_EQ(Advice(error, "task-clock"), Page("too-big", {{"EVENT", "task-clock"}}));
 }
 
+// Calling thread only: perf_event_open answers EPERM from now on, as in many containers.
+bool RefusePerfEventOpen() {
+  sock_filter filter[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_perf_event_open, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const sock_fprog program{.len = std::size(filter), .filter = filter};
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+TEST(Errno, EPERM_UnderASeccompFilter) {
+  int pipe[2];
+  ASSERT_EQ(pipe2(pipe, O_CLOEXEC), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    const bool filtered = RefusePerfEventOpen();
+    const int error = ErrnoOf(Clock(), 0);
+    const std::string answer =
+        !filtered        ? "no filter"
+        : error != EPERM ? absl::StrCat("errno ", error)
+                         : kvm::AdviseOnOpenFailure({.error = error, .tid = 5, .paranoid = 2});
+    _exit(write(pipe[1], answer.data(), answer.size()) < 0 ? 1 : 0);
+  }
+  close(pipe[1]);
+  char answer[1024] = {};
+  EXPECT_GT(read(pipe[0], answer, sizeof(answer) - 1), 0);
+  close(pipe[0]);
+  waitpid(child, nullptr, 0);
+  if (std::string(answer) == "no filter") GTEST_SKIP() << "this kernel has no seccomp filters";
+  EXPECT_EQ(std::string(answer),
+            Page("permission-seccomp", {{"THREAD", "5"}, {" of OWNER", ""}, {"LEVEL", "2"}}));
+}
+
 TEST(Errno, QmpThatStaysSilent) {
   const fakes::ProcDir folder;
   const fakes::QmpServer server(folder.Path("held.sock"), {.greeting = ""});
@@ -141,6 +184,11 @@ class ErrnoOfRecord : public ::testing::Test {
                                              "-o",
                                              folder_.Path("x.vpt")};
     wrapper.insert(wrapper.end(), record.begin(), record.end());
+    return RunProgram(wrapper);
+  }
+
+  Finished Doctor(std::vector<std::string> wrapper) {
+    wrapper.insert(wrapper.end(), {folder_.Path("vcpulse"), "doctor"});
     return RunProgram(wrapper);
   }
 
@@ -214,17 +262,23 @@ TEST_F(ErrnoOfRecord, EACCES_CapPerfmonAtLevel3) {
   ExpectRefusal(finished, "permission-above-2-with-perfmon", Denied(3));
 }
 
-// Before Linux 5.9 counting another user's process wanted CAP_SYS_PTRACE too; and one's own
-// process needs the level's permission alone.
-TEST_F(ErrnoOfRecord, EACCES_OnesOwnProcessAtLevel2) {
-  const ParanoidLevel level(2);
-  if (!level.set()) GTEST_SKIP() << "kernel.perf_event_paranoid cannot be set here";
-  std::vector<std::string> doctor = Nobody();
-  doctor.insert(doctor.end(), {folder_.Path("vcpulse"), "doctor"});
-  const Finished finished = RunProgram(doctor);
-  EXPECT_EQ(finished.exit_code, 1);
-  EXPECT_THAT(finished.out, HasSubstr("of uid 65534 (kernel.perf_event_paranoid is 2)\n"));
-  EXPECT_THAT(finished.out, HasSubstr("recording would fail\n"));
+// Kernel mode of one's own process is refused too: `doctor` tries it on itself.
+TEST_F(ErrnoOfRecord, EACCES_OnesOwnProcess) {
+  for (const int wanted : {2, 3}) {
+    const ParanoidLevel level(wanted);
+    if (!level.set()) GTEST_SKIP() << "kernel.perf_event_paranoid cannot be set here";
+    const Finished without = Doctor(Nobody());
+    EXPECT_EQ(without.exit_code, 1);
+    const std::string refused =
+        absl::StrCat("of uid 65534 (kernel.perf_event_paranoid is ", wanted, ")\n");
+    EXPECT_THAT(without.out, HasSubstr(refused));
+    EXPECT_THAT(without.out, HasSubstr("recording would fail\n"));
+    if (wanted > 2) continue;
+    const Finished with = Doctor(Nobody("perfmon"));
+    EXPECT_THAT(with.out, Not(HasSubstr(refused)));
+    EXPECT_THAT(with.out, HasSubstr("ok        other-users     opened a software clock on "));
+    EXPECT_THAT(with.out, Not(HasSubstr("recording would fail\n")));
+  }
 }
 
 TEST_F(ErrnoOfRecord, EMFILE_MoreVcpusThanDescriptors) {

@@ -171,7 +171,7 @@ TEST_F(Doctor, AVmWithNamedThreadsIsComplete) {
   ASSERT_THAT(findings, SizeIs(1));
   EXPECT_EQ(findings[0].id, "vcpus");
   EXPECT_EQ(findings[0].state, State::kOk);
-  EXPECT_EQ(findings[0].answered, "2 vCPUs, found by thread-name");
+  EXPECT_EQ(findings[0].answered, "VM 'web' (PID 10): 2 vCPUs, found by thread-name");
   EXPECT_THAT(findings[0].tried, HasSubstr("VM 'web' (PID 10)"));
   EXPECT_THAT(CheckThreadNames(Seen()), IsEmpty());
 }
@@ -189,7 +189,7 @@ TEST_F(Doctor, UnnamedThreadsAreAnObstacleWhereNoRouteTellsThem) {
 
   proc_.AddDebugfsVcpu(10, 0, 0, 11);
   proc_.AddDebugfsVcpu(10, 0, 1, 12);
-  EXPECT_EQ(CheckVms(Seen())[0].answered, "2 vCPUs, found by debugfs");
+  EXPECT_EQ(CheckVms(Seen())[0].answered, "VM 'web' (PID 10): 2 vCPUs, found by debugfs");
   EXPECT_THAT(CheckThreadNames(Seen()), SizeIs(1));
 }
 
@@ -223,7 +223,7 @@ TEST_F(Doctor, SilentQmpSocketsAreNotes) {
               ::testing::ElementsAre("unix:/run/a", "unix:" + proc_.root() + "/proc/10/cwd/b"));
   ASSERT_THAT(findings, SizeIs(3));
   EXPECT_EQ(findings[0].state, State::kNote);
-  EXPECT_EQ(findings[0].answered, "no greeting");
+  EXPECT_EQ(findings[0].answered, "VM 'pid-10' (PID 10): no greeting");
   EXPECT_EQ(findings[1].state, State::kOk);
   EXPECT_EQ(findings[2].state, State::kUnknown);
 }
