@@ -44,7 +44,8 @@ bool IsTcg(const Vm& vm) { return vm.accelerator == Accelerator::kTcg; }
 std::string VcpuRemedy(const SeenVm& seen) {
   if (!seen.qmp_addresses.empty()) {
     return absl::StrCat("`vcpulse record --qmp ", CleanLabel(seen.qmp_addresses.front()),
-                        "`, or start QEMU with -name NAME,debug-threads=on");
+                        "` while nobody else holds it, or start QEMU with -name "
+                        "NAME,debug-threads=on");
   }
   return "start QEMU with -name NAME,debug-threads=on, or give them with --tid TID,..., or (x86, "
          "as "
