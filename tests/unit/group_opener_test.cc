@@ -24,7 +24,7 @@ class GroupOpener : public ::testing::Test {
 
   static std::vector<std::string> Names(const OpenedGroups& opened) {
     std::vector<std::string> names;
-    for (const Event& event : opened.events) names.emplace_back(event.name);
+    for (const Event& event : opened.layout.front().events) names.emplace_back(event.name);
     return names;
   }
 
@@ -46,7 +46,7 @@ class GroupOpener : public ::testing::Test {
 TEST_F(GroupOpener, OpensTheFullSetOnEveryVcpu) {
   const auto opened = Open();
   ASSERT_TRUE(opened.ok());
-  EXPECT_EQ(opened->set, EventSet::kFull);
+  EXPECT_EQ(opened->set, "full");
   EXPECT_THAT(Names(*opened), ElementsAre("cycles", "instructions", "branches", "branch-misses",
                                           "cache-misses", "ref-cycles"));
   EXPECT_THAT(opened->groups, SizeIs(3));
@@ -59,14 +59,16 @@ TEST_F(GroupOpener, AnEventThatThePmuLacksIsAbsentWithItsErrno) {
   Refuse(PERF_COUNT_HW_CACHE_MISSES, EOPNOTSUPP);
   const auto opened = Open();
   ASSERT_TRUE(opened.ok());
-  EXPECT_EQ(opened->set, EventSet::kFull);
+  EXPECT_EQ(opened->set, "full");
   EXPECT_THAT(Names(*opened), ElementsAre("cycles", "branches", "branch-misses", "ref-cycles"));
   ASSERT_THAT(Absent(*opened), ElementsAre("instructions", "cache-misses"));
   EXPECT_EQ(opened->absent[0].error, ENOENT);
   EXPECT_EQ(opened->absent[1].error, EOPNOTSUPP);
   // The same events on every vCPU: slots mean the same everywhere.
-  for (const CounterGroup& group : opened->groups) {
-    EXPECT_EQ(std::vector<Event>(group.events().begin(), group.events().end()), opened->events);
+  for (const VcpuGroups& groups : opened->groups) {
+    ASSERT_THAT(groups, SizeIs(1));
+    EXPECT_EQ(std::vector<Event>(groups[0].events().begin(), groups[0].events().end()),
+              opened->layout.front().events);
   }
 }
 
@@ -74,13 +76,13 @@ TEST_F(GroupOpener, AGroupThatDoesNotFitStepsDown) {
   perf_.largest_group = 5;
   auto opened = Open();
   ASSERT_TRUE(opened.ok());
-  EXPECT_EQ(opened->set, EventSet::kCore);
+  EXPECT_EQ(opened->set, "core");
   EXPECT_THAT(Absent(*opened), ElementsAre("ref-cycles"));
 
   perf_.largest_group = 3;
   opened = Open();
   ASSERT_TRUE(opened.ok());
-  EXPECT_EQ(opened->set, EventSet::kMin);
+  EXPECT_EQ(opened->set, "min");
   EXPECT_THAT(Names(*opened), ElementsAre("cycles", "instructions"));
   EXPECT_THAT(Absent(*opened),
               ElementsAre("ref-cycles", "branches", "branch-misses", "cache-misses"));
@@ -88,14 +90,14 @@ TEST_F(GroupOpener, AGroupThatDoesNotFitStepsDown) {
   perf_.largest_group = 1;
   opened = Open();
   ASSERT_TRUE(opened.ok());
-  EXPECT_EQ(opened->set, EventSet::kCycles);
+  EXPECT_EQ(opened->set, "cycles");
 }
 
 TEST_F(GroupOpener, WithoutAPmuASoftwareClockLeads) {
   Refuse(PERF_COUNT_HW_CPU_CYCLES, ENOENT);
   const auto opened = Open();
   ASSERT_TRUE(opened.ok());
-  EXPECT_EQ(opened->set, EventSet::kDegraded);
+  EXPECT_EQ(opened->set, "degraded");
   EXPECT_THAT(Names(*opened), ElementsAre("task-clock"));
   EXPECT_THAT(opened->degraded_reason, HasSubstr("no PMU"));
   EXPECT_THAT(Absent(*opened), SizeIs(6));

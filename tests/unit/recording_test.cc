@@ -34,8 +34,8 @@ class RecordingTest : public ::testing::Test {
   fakes::SampledVm web_{perf_, proc_, "web", 10, 11, 2};
   fakes::SampledVm db_{perf_, proc_, "db", 20, 21, 1};
   Recording recording_{{.root = proc_.root(),
-                        .open = {.set = kvm::EventSet::kMin},
-                        .residency = {.max_hz = 1e9},
+                        .open = {.wanted = {.set = kvm::EventSet::kMin}},
+                        .residency = {{.max_hz = 1e9}},
                         .now_ns = FakeClock::Now},
                        perf_,
                        writer_};
