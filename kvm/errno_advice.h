@@ -1,11 +1,14 @@
 #pragma once
 
 // What to tell a person whose perf_event_open failed: one line with the cause and the remedy.
+// docs/errors.md has every line word by word, and tests hold the two together.
 
 #include <sys/types.h>
 
 #include <optional>
 #include <string>
+
+#include "kvm/own_rights.h"
 
 namespace vcpulse::kvm {
 
@@ -18,7 +21,15 @@ struct OpenFailure {
   std::string owner;            // of the target process, as OwnerOfProcess says it
 };
 
-// The cause and what to do, in one line without a final full stop.
+struct OpenAdvice {
+  std::string cause;
+  std::string remedy;  // empty where there is none
+};
+
+// For a process that has these rights. Both are one line without a final full stop.
+OpenAdvice ExplainOpenFailure(const OpenFailure& failure, const OwnRights& own);
+
+// "CAUSE: REMEDY" for this process: reads its rights in /proc/self.
 std::string AdviseOnOpenFailure(const OpenFailure& failure);
 
 }  // namespace vcpulse::kvm

@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
+#include "kvm/busy_loop.h"
 #include "kvm/counter_group.h"
 #include "kvm/proc_tree.h"
 #include "kvm/text.h"
@@ -65,14 +66,6 @@ int64_t RawClock_ns() {
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC_RAW, &now);
   return now.tv_sec * 1'000'000'000 + now.tv_nsec;
-}
-
-void BurnCpu(int64_t span_ns) {
-  const int64_t end_ns = RawClock_ns() + span_ns;
-  volatile uint64_t sink = 0;
-  while (RawClock_ns() < end_ns) {
-    for (int i = 0; i < 1000; ++i) sink = sink + 1;
-  }
 }
 
 }  // namespace
@@ -139,7 +132,7 @@ OrErrno<double> ProbeCycleHz(PerfEvents& perf, const Event& cycles) {
   const OrErrno<uint64_t> id = perf.Id(fd.value.get());
   if (!id.ok()) return {.error = id.error};
   if (const int error = perf.EnableGroup(fd.value.get()); error != 0) return {.error = error};
-  BurnCpu(5'000'000);
+  BurnCpu(absl::Milliseconds(5));
 
   std::array<uint64_t, kGroupWords> words;
   const OrErrno<size_t> got = perf.Read(fd.value.get(), words);

@@ -22,7 +22,8 @@ class FakePerfEvents final : public kvm::PerfEvents {
   struct Group {
     uint64_t time_enabled_ns = 0;
     uint64_t time_running_ns = 0;
-    std::map<uint64_t, uint64_t> counts;  // by config of a PERF_TYPE_HARDWARE event
+    std::map<uint64_t, uint64_t> counts;       // by config of a PERF_TYPE_HARDWARE event
+    std::map<uint64_t, uint64_t> host_counts;  // the same for events that count the host
     int read_error = 0;
     int reads = 0;
     bool enabled = false;
@@ -51,7 +52,9 @@ class FakePerfEvents final : public kvm::PerfEvents {
     kvm::Fd fd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
     const int key = leader >= 0 ? leader : fd.get();
     if (leader < 0) members_[key].clear();
-    members_[key].push_back({.id = ++last_id_, .config = attr.config});
+    members_[key].push_back({.id = ++last_id_,
+                             .config = attr.config,
+                             .host = attr.type == PERF_TYPE_HARDWARE && attr.exclude_host == 0});
     ids_[fd.get()] = last_id_;
     threads_[key] = tid;
     groups[tid];
@@ -76,8 +79,9 @@ class FakePerfEvents final : public kvm::PerfEvents {
     words[2] = group.time_running_ns;
     size_t at = 3;
     for (auto member = members.rbegin(); member != members.rend(); ++member) {
-      const auto count = group.counts.find(member->config);
-      words[at++] = count == group.counts.end() ? 0 : count->second;
+      const auto& counts = member->host ? group.host_counts : group.counts;
+      const auto count = counts.find(member->config);
+      words[at++] = count == counts.end() ? 0 : count->second;
       words[at++] = member->id;
     }
     return {.value = at};
@@ -87,6 +91,7 @@ class FakePerfEvents final : public kvm::PerfEvents {
   struct Member {
     uint64_t id = 0;
     uint64_t config = 0;
+    bool host = false;
   };
 
   Group& GroupOf(int leader_fd) {

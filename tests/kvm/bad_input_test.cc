@@ -12,6 +12,7 @@
 
 #include "tests/fakes/proc_dir.h"
 #include "tests/fakes/qmp_server.h"
+#include "tests/kvm/paranoid_level.h"
 #include "tests/kvm/qemu_guest.h"
 #include "tests/kvm/run_program.h"
 
@@ -176,26 +177,6 @@ TEST_F(BadInput, ATcgGuestIsRefusedWithTheReason) {
   ExpectRefused({"--pid", std::to_string(guest->pid())}, HasSubstr("TCG"));
 }
 
-// kernel.perf_event_paranoid as an ordinary user sees it; put back by the destructor.
-class ParanoidLevel {
- public:
-  explicit ParanoidLevel(int level) {
-    std::ifstream(kPath) >> before_;
-    std::ofstream(kPath) << level;
-  }
-  ~ParanoidLevel() { std::ofstream(kPath) << before_; }
-
-  static int Now() {
-    int level = 0;
-    std::ifstream(kPath) >> level;
-    return level;
-  }
-
- private:
-  static constexpr char kPath[] = "/proc/sys/kernel/perf_event_paranoid";
-  int before_ = 2;
-};
-
 TEST_F(BadInput, NoPermission) {
   if (const std::string why = WhyNoKvm(); !why.empty()) GTEST_SKIP() << why;
   if (geteuid() != 0) GTEST_SKIP() << "only root can become an ordinary user";
@@ -203,7 +184,7 @@ TEST_F(BadInput, NoPermission) {
   ASSERT_TRUE(guest.ok()) << guest.status();
   for (const int level : {2, 3}) {
     const ParanoidLevel paranoid(level);
-    if (ParanoidLevel::Now() != level) GTEST_SKIP() << "perf_event_paranoid cannot be set here";
+    if (!paranoid.set()) GTEST_SKIP() << "perf_event_paranoid cannot be set here";
     // A copy that the user can reach, and a folder that he can write to.
     fs::copy_file(VCPULSE_BINARY, folder_.Path("vcpulse"), fs::copy_options::overwrite_existing);
     fs::permissions(folder_.Path(""), fs::perms::all);

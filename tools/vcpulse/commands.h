@@ -18,12 +18,14 @@ namespace vcpulse::tools {
 
 // Exit codes of every subcommand (docs/architecture.md lists them for users).
 inline constexpr int kExitOk = 0;
-inline constexpr int kExitError = 2;                  // usage or run-time error
+inline constexpr int kExitObstacles = 1;  // of doctor: a recording would not be complete
+inline constexpr int kExitError = 2;      // usage or run-time error
 inline constexpr int kExitFailedBesideCommand = 125;  // the same, for `record -- CMD`
 
 // Each adds its subcommand to `app`; when that subcommand is the one given, running it sets
 // `exit_code`.
 void AddListCommand(CLI::App& app, int& exit_code);
+void AddDoctorCommand(CLI::App& app, int& exit_code);
 // `command` is what followed `--` on the command line.
 void AddRecordCommand(CLI::App& app, std::vector<std::string> command, int& exit_code);
 void AddReportCommand(CLI::App& app, int& exit_code);

@@ -51,10 +51,12 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", "vcpulse " VCPULSE_VERSION);
   app.require_subcommand(1);
   app.footer(
-      "Exit codes: 0 done, 2 usage or run-time error; `record -- CMD` returns those of CMD. "
+      "Exit codes: 0 done, 1 doctor found obstacles, 2 usage or run-time error; `record -- CMD` "
+      "returns those of CMD. "
       "`vcpulse COMMAND --help` says more.");
   int exit_code = tools::kExitOk;
   tools::AddListCommand(app, exit_code);
+  tools::AddDoctorCommand(app, exit_code);
   std::vector<std::string> arguments(argv + 1, argv + argc);
   const std::optional<std::vector<std::string>> command = TakeCommand(arguments);
   if (command && command->empty()) return tools::Fail("no command follows --");
@@ -70,7 +72,7 @@ int main(int argc, char** argv) {
   };
   if (named && app.get_subcommands(is_first).empty()) {
     return tools::Fail("'" + arguments.front() +
-                       "' is no command of vcpulse: list, record or report");
+                       "' is no command of vcpulse: list, doctor, record or report");
   }
   try {
     std::ranges::reverse(arguments);  // as CLI11 wants them

@@ -1,0 +1,263 @@
+#include "kvm/doctor/counters.h"
+
+#include <linux/perf_event.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "kvm/doctor/group_probe.h"
+#include "kvm/errno_advice.h"
+#include "kvm/event_sets.h"
+#include "kvm/proc_files.h"
+#include "kvm/text.h"
+
+namespace vcpulse::kvm::doctor {
+namespace {
+
+using State = Finding::State;
+
+constexpr char kVpmuRemedy[] =
+    "in a virtual machine: give it a vPMU (QEMU: -cpu host,pmu=on; clouds: metal instances); else "
+    "record degraded";
+constexpr char kWatchdogRemedy[] =
+    "end other profilers, and free the NMI watchdog's counter with `sysctl kernel.nmi_watchdog=0`";
+
+std::vector<Event> SetEvents(EventSet set) {
+  const std::span<const Event> events = EventsOf(set);
+  return {events.begin(), events.end()};
+}
+
+// On hybrid CPUs a generic event names its PMU in the upper half of config (kernel:
+// PERF_PMU_TYPE_SHIFT).
+std::vector<Event> OnPmu(std::vector<Event> events, const Pmu& pmu) {
+  for (Event& event : events) {
+    if (event.type == PERF_TYPE_HARDWARE) event.config |= uint64_t{pmu.type} << 32;
+  }
+  return events;
+}
+
+struct PmuProbe {
+  std::string pmu;  // "" where there is no choice
+  GroupProbe probe;
+};
+
+// The events on each kind of core, with the thread on CPUs of that kind.
+std::vector<PmuProbe> ProbeEach(const CounterContext& context, const std::vector<Event>& events,
+                                Mode mode) {
+  if (context.cores.size() < 2) return {{"", ProbeGroup(context.perf, events, mode)}};
+  std::vector<PmuProbe> probes;
+  for (const Pmu& pmu : context.cores) {
+    const OnCpus here(pmu.cpus);
+    probes.push_back({pmu.name, ProbeGroup(context.perf, OnPmu(events, pmu), mode)});
+  }
+  return probes;
+}
+
+std::string On(const PmuProbe& probe) {
+  return probe.pmu.empty() ? "" : absl::StrCat(probe.pmu, ": ");
+}
+
+void SetObstacle(std::string answered, std::string remedy, Finding& finding) {
+  finding.state = State::kObstacle;
+  finding.answered = std::move(answered);
+  finding.remedy = std::move(remedy);
+}
+
+void SetRefused(const CounterContext& context, const std::string& where, int error,
+                Finding& finding) {
+  if (error == EACCES || error == EPERM) {
+    finding.state = State::kUnknown;
+    finding.answered = absl::StrCat(where, "no permission: see paranoid");
+    return;
+  }
+  OpenAdvice advice = ExplainOpenFailure({.error = error, .event = "cycles"}, context.own);
+  SetObstacle(absl::StrCat(where, advice.cause), std::move(advice.remedy), finding);
+}
+
+// Whether the events of a recording exist at all; the other checks do not repeat what "pmu" says.
+bool NoPmu(const CounterContext& context) {
+  const int error = TryOpen(context.perf, EventsOf(EventSet::kCycles).front(), Mode::kHostUser);
+  return error == ENOENT || error == ENODEV || error == EOPNOTSUPP;
+}
+
+Finding NotTried(std::string id, std::string tried) {
+  return {.id = std::move(id),
+          .state = State::kUnknown,
+          .tried = std::move(tried),
+          .answered = "not tried, as there is no PMU"};
+}
+
+std::string NamesOf(std::span<const Pmu> pmus) {
+  return absl::StrJoin(pmus, ", ",
+                       [](std::string* out, const Pmu& pmu) { absl::StrAppend(out, pmu.name); });
+}
+
+// Answers for one set on one kind of core; true where nothing is missing.
+bool JudgeSet(const CounterContext& context, const PmuProbe& on, size_t wanted, Finding& finding) {
+  const GroupProbe& probe = on.probe;
+  if (probe.error != 0) {
+    SetRefused(context, On(on), probe.error, finding);
+    return false;
+  }
+  std::vector<std::string> lacking;
+  for (const RefusedEvent& refused : probe.refused) {
+    if (refused.event.name == "ref-cycles" && context.machine != "x86_64") continue;
+    lacking.push_back(absl::StrCat(refused.event.name, " (",
+                                   refused.error == EINVAL ? "does not fit" : "absent", ", errno ",
+                                   refused.error, ")"));
+  }
+  if (!lacking.empty()) {
+    SetObstacle(
+        absl::StrCat(On(on), "lacks ", absl::StrJoin(lacking, ", ")),
+        absl::StrCat("/sys/bus/event_source/devices/*/events lists what exists; ", kVpmuRemedy),
+        finding);
+    return false;
+  }
+  if (!probe.Ran()) {
+    SetObstacle(absl::StrCat(On(on), "opened, but the PMU never ran it: too few free counters"),
+                kWatchdogRemedy, finding);
+    return false;
+  }
+  const double share = 100.0 * static_cast<double>(probe.running_ns) /
+                       static_cast<double>(std::max(probe.enabled_ns, probe.running_ns));
+  absl::StrAppend(&finding.answered, finding.answered.empty() ? "" : "; ", On(on),
+                  wanted - probe.refused.size(), wanted == 1 ? " event" : " events",
+                  " as one group ran ", absl::StrFormat("%.0f %% of the time", share));
+  return true;
+}
+
+Finding CheckSet(const CounterContext& context, EventSet set) {
+  const std::vector<Event> events = SetEvents(set);
+  Finding finding{.id = absl::StrCat("events-", ToAbsl(ToString(set))),
+                  .tried = absl::StrCat("the set ", ToAbsl(ToString(set)),
+                                        " as one group on vcpulse "
+                                        "itself, counting the host")};
+  for (const PmuProbe& on : ProbeEach(context, events, Mode::kHostUser)) {
+    if (!JudgeSet(context, on, events.size(), finding)) break;
+  }
+  return finding;
+}
+
+}  // namespace
+
+std::vector<Finding> CheckPmus(const CounterContext& context) {
+  Finding finding{
+      .id = "pmu",
+      .tried = "core PMUs of /sys/bus/event_source/devices, and cycles on vcpulse itself"};
+  const bool none = NoPmu(context);
+  if (none) {
+    SetObstacle(context.cores.empty()
+                    ? "this host has no PMU: no device, and the kernel has no event cycles"
+                    : absl::StrCat(NamesOf(context.cores), ", which gives no event cycles"),
+                kVpmuRemedy, finding);
+    return {finding};
+  }
+  finding.answered = context.cores.empty() ? "cycles opens, though sysfs shows no PMU of the cores"
+                                           : NamesOf(context.cores);
+  if (context.cores.size() < 2) return {finding};
+  std::vector<std::string> kinds;
+  for (const Pmu& pmu : context.cores) {
+    kinds.push_back(absl::StrCat(pmu.name, " on ", pmu.cpus.size(), " CPUs"));
+  }
+  return {finding,
+          {.id = "hybrid",
+           .state = State::kNote,
+           .tried = "CPUs of each core PMU",
+           .answered = absl::StrCat(absl::StrJoin(kinds, ", "),
+                                    ": each counts on its own CPUs only, and each vCPU takes one "
+                                    "group per kind")}};
+}
+
+Finding CheckHostCycles(const CounterContext& context) {
+  Finding finding{.id = "host-cycles", .tried = "cycles of the host during a busy loop of vcpulse"};
+  if (NoPmu(context)) return NotTried(finding.id, finding.tried);
+  const std::vector<Event> events = SetEvents(EventSet::kCycles);
+  for (const PmuProbe& on : ProbeEach(context, events, Mode::kHostUser)) {
+    if (on.probe.error != 0) {
+      SetRefused(context, On(on), on.probe.error, finding);
+      return finding;
+    }
+    if (!on.probe.Ran() || on.probe.leader_count == 0) {
+      SetObstacle(absl::StrCat(On(on), "opened, but counted ", on.probe.leader_count, " in ",
+                               on.probe.running_ns, " ns on the PMU"),
+                  kWatchdogRemedy, finding);
+      return finding;
+    }
+    absl::StrAppend(&finding.answered, finding.answered.empty() ? "" : "; ", On(on),
+                    absl::StrFormat("%.2f GHz", static_cast<double>(on.probe.leader_count) /
+                                                    static_cast<double>(on.probe.running_ns)));
+  }
+  return finding;
+}
+
+Finding CheckGuestOnly(const CounterContext& context) {
+  Finding finding{
+      .id = "guest-only",
+      .tried = "cycles of guests only during a busy loop of vcpulse, which is no guest"};
+  if (!context.mediated.empty()) {
+    finding.state = State::kUnknown;
+    finding.answered = "not tried, as KVM runs with a mediated vPMU";
+    return finding;
+  }
+  if (NoPmu(context)) return NotTried(finding.id, finding.tried);
+  for (const PmuProbe& on : ProbeEach(context, SetEvents(EventSet::kCycles), Mode::kGuestOnly)) {
+    if (on.probe.error != 0) {
+      SetRefused(context, On(on), on.probe.error, finding);
+      return finding;
+    }
+    if (!on.probe.Ran()) {
+      SetObstacle(absl::StrCat(On(on), "opened, but the PMU never ran it"), kWatchdogRemedy,
+                  finding);
+      return finding;
+    }
+    if (on.probe.leader_count != 0) {
+      SetObstacle(absl::StrCat(On(on), "counted ", on.probe.leader_count,
+                               ", so this PMU counts the host as guest"),
+                  "none known: its counts would be wrong; record with --event-set degraded",
+                  finding);
+      return finding;
+    }
+  }
+  finding.answered = "opened, ran, counted 0";
+  return finding;
+}
+
+std::vector<Finding> CheckEventSets(const CounterContext& context) {
+  constexpr std::array kLadder = {EventSet::kFull, EventSet::kCore, EventSet::kMin,
+                                  EventSet::kCycles};
+  std::vector<Finding> findings;
+  const bool none = NoPmu(context);
+  for (const EventSet set : kLadder) {
+    if (none) {
+      findings.push_back(NotTried(absl::StrCat("events-", ToAbsl(ToString(set))),
+                                  absl::StrCat("the set ", ToAbsl(ToString(set)))));
+      continue;
+    }
+    Finding finding = CheckSet(context, set);
+    if (finding.state == State::kObstacle && set != EventSet::kFull) finding.state = State::kNote;
+    findings.push_back(std::move(finding));
+  }
+  return findings;
+}
+
+Finding CheckNmiWatchdog(const std::string& root) {
+  Finding finding{.id = "nmi-watchdog", .tried = "/proc/sys/kernel/nmi_watchdog"};
+  const std::optional<std::string> text = ReadSmallFile(root + "/proc/sys/kernel/nmi_watchdog");
+  if (!text) {
+    finding.answered = "this kernel has none";
+  } else if (text->starts_with('0')) {
+    finding.answered = "off";
+  } else {
+    finding.state = State::kNote;
+    finding.answered = "on: it takes one counter of each CPU";
+    finding.remedy = "`sysctl kernel.nmi_watchdog=0` frees it";
+  }
+  return finding;
+}
+
+}  // namespace vcpulse::kvm::doctor

@@ -1,0 +1,92 @@
+#include "kvm/doctor/doctor.h"
+
+#include <sys/utsname.h>
+
+#include <iterator>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "kvm/discovery.h"
+#include "kvm/doctor/counters.h"
+#include "kvm/doctor/guests.h"
+#include "kvm/doctor/kvm_host.h"
+#include "kvm/doctor/permission.h"
+#include "kvm/doctor/timing.h"
+#include "kvm/group_opener.h"
+#include "kvm/pmu.h"
+#include "kvm/qmp_client.h"
+#include "kvm/vm_probe.h"
+
+namespace vcpulse::kvm::doctor {
+namespace {
+
+constexpr int kSleeps = 60;
+constexpr size_t kMostQmp = 8;
+// A live server greets within milliseconds.
+constexpr absl::Duration kQmpTimeout = absl::Milliseconds(300);
+
+void Append(std::vector<Finding> more, std::vector<Finding>& findings) {
+  std::ranges::move(more, std::back_inserter(findings));
+}
+
+std::vector<Finding> CheckPermission(PerfEvents& perf, const std::string& root,
+                                     const OwnRights& own, const std::vector<Vm>& vms) {
+  std::vector<Finding> findings = {CheckParanoid(perf, root, own)};
+  bool any = false;
+  for (const Vm& vm : vms) {
+    if (vm.vcpus.empty()) continue;
+    any = true;
+    const Vcpu& vcpu = vm.vcpus.front();
+    findings.push_back(CheckOtherUsers(perf, root, own, vm.pid, vcpu.tid,
+                                       absl::StrCat("vCPU ", vcpu.index, " of ", Describe(vm))));
+  }
+  // Without a VM the first process, which is root's, stands for it.
+  if (!any) findings.push_back(CheckOtherUsers(perf, root, own, 1, 1, "PID 1"));
+  findings.push_back(CheckCapabilities(own));
+  findings.push_back(CheckSeccomp(own));
+  return findings;
+}
+
+std::vector<Finding> CheckCounters(PerfEvents& perf, const std::string& root, const OwnRights& own,
+                                   const std::vector<Pmu>& cores) {
+  utsname name{};
+  uname(&name);
+  const CounterContext context{.perf = perf,
+                               .own = own,
+                               .cores = cores,
+                               .mediated = MediatedVpmuObstacle(root),
+                               .machine = name.machine};
+  std::vector<Finding> findings = CheckPmus(context);
+  findings.push_back(CheckHostCycles(context));
+  findings.push_back(CheckGuestOnly(context));
+  Append(CheckEventSets(context), findings);
+  findings.push_back(CheckNmiWatchdog(root));
+  return findings;
+}
+
+}  // namespace
+
+std::vector<Finding> Examine(PerfEvents& perf, const std::string& root) {
+  const OwnRights own = ReadOwnRights(root);
+  const std::vector<Vm> vms = Discovery(root).FindAll();
+  const std::vector<Pmu> cores = CorePmus(ReadPmus(root));
+  const std::vector<SeenVm> seen = LookAt(root, vms);
+
+  std::vector<Finding> findings = {CheckKvm(root), CheckMediatedVpmu(root), CheckNested(root),
+                                   CheckVirtualHost(root)};
+  Append(CheckPermission(perf, root, own, vms), findings);
+  Append(CheckCounters(perf, root, own, cores), findings);
+  Append(CheckVms(seen), findings);
+  Append(CheckThreadNames(seen), findings);
+  Append(
+      CheckQmp(
+          seen, [](const std::string& address) { return QueryQmp(address, kQmpTimeout).status(); },
+          kMostQmp),
+      findings);
+  findings.push_back(CheckDebugfs(root));
+  findings.push_back(CheckDescriptors(own, vms, cores.size() > 1 ? 15 : 8));
+  findings.push_back(CheckLateness(MeasureLateness_ns(kSleeps, absl::Milliseconds(1))));
+  return findings;
+}
+
+}  // namespace vcpulse::kvm::doctor

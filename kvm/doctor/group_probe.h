@@ -1,0 +1,51 @@
+#pragma once
+
+// How one group of events fares on the calling thread: opened, enabled, a short busy loop, read.
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "kvm/counter_group.h"
+#include "kvm/event.h"
+#include "kvm/perf_events.h"
+
+namespace vcpulse::kvm::doctor {
+
+enum class Mode {
+  kGuestOnly,  // as vcpulse records: rightly 0 on a thread that runs no guest
+  kHostUser,   // user mode of the host: any user may count that of himself
+};
+
+struct GroupProbe {
+  int error = 0;                      // errno of the leader's open, of enabling or of reading
+  std::vector<RefusedEvent> refused;  // members left out
+  uint64_t enabled_ns = 0;
+  uint64_t running_ns = 0;  // 0: opened, but the PMU never took it
+  uint64_t leader_count = 0;
+
+  bool Ran() const { return error == 0 && running_ns > 0; }
+};
+
+// The errno of opening this event alone, 0 where it opens. At once.
+int TryOpen(PerfEvents& perf, const Event& event, Mode mode);
+
+// Takes about 3 ms. `events` are at most kMaxGroupEvents.
+GroupProbe ProbeGroup(PerfEvents& perf, std::span<const Event> events, Mode mode);
+
+// The calling thread on these CPUs only until the object goes; does nothing for an empty list or
+// where the kernel refuses.
+class OnCpus {
+ public:
+  explicit OnCpus(std::span<const int> cpus);
+  OnCpus(const OnCpus&) = delete;
+  OnCpus& operator=(const OnCpus&) = delete;
+  ~OnCpus();
+
+ private:
+  std::vector<unsigned char> before_;  // cpu_set_t; empty where nothing was changed
+};
+
+}  // namespace vcpulse::kvm::doctor

@@ -1,0 +1,129 @@
+#include "kvm/doctor/kvm_host.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "kvm/group_opener.h"
+#include "kvm/proc_files.h"
+#include "kvm/text.h"
+
+namespace vcpulse::kvm::doctor {
+namespace {
+
+using State = Finding::State;
+namespace fs = std::filesystem;
+
+// kvm, kvm_intel, kvm_amd, ... as far as they are loaded or built in with parameters.
+std::vector<std::string> KvmModules(const std::string& root) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(root + "/sys/module", error)) {
+    const std::string name = entry.path().filename();
+    if (name == "kvm" || name.starts_with("kvm_")) names.push_back(name);
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+// Whether one of the flags of the first CPU in /proc/cpuinfo is `wanted`; nothing without flags.
+std::optional<bool> HasCpuFlag(const std::string& root, std::string_view wanted) {
+  const std::string cpuinfo = ReadSmallFile(root + "/proc/cpuinfo").value_or("");
+  for (const absl::string_view line : absl::StrSplit(cpuinfo, '\n')) {
+    if (!ToStd(line).starts_with("flags")) continue;
+    const std::vector<absl::string_view> words = absl::StrSplit(line, ' ');
+    return std::ranges::find(words, ToAbsl(wanted)) != words.end();
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Finding CheckKvm(const std::string& root) {
+  Finding finding{.id = "kvm", .tried = "/sys/module/kvm* and /dev/kvm"};
+  std::error_code error;
+  const bool device = fs::exists(root + "/dev/kvm", error);
+  const std::vector<std::string> modules = KvmModules(root);
+  if (!device && modules.empty()) {
+    finding.state = State::kObstacle;
+    finding.prevents = true;
+    finding.answered = "neither is there: this host runs no KVM guests";
+    finding.remedy =
+        "`modprobe kvm_intel` or `modprobe kvm_amd`; where that fails, switch virtualization on in "
+        "the firmware, or nested virtualization in the hypervisor";
+    return finding;
+  }
+  const std::string names = modules.empty() ? "built in" : absl::StrJoin(modules, ", ");
+  finding.answered = absl::StrCat(names, device ? "; /dev/kvm is there"
+                                                : "; /dev/kvm is not (a container?), and vcpulse "
+                                                  "does not need it");
+  return finding;
+}
+
+Finding CheckMediatedVpmu(const std::string& root) {
+  Finding finding{.id = "mediated-vpmu", .tried = "enable_mediated_pmu of the KVM modules"};
+  const std::string obstacle = MediatedVpmuObstacle(root);
+  if (obstacle.empty()) {
+    finding.answered = "off";
+    return finding;
+  }
+  finding.state = State::kObstacle;
+  finding.prevents = true;
+  const size_t remedy = obstacle.find("; ");
+  finding.answered = obstacle.substr(0, remedy);
+  if (remedy != std::string::npos) finding.remedy = obstacle.substr(remedy + 2);
+  return finding;
+}
+
+Finding CheckNested(const std::string& root) {
+  Finding finding{.id = "nested", .tried = "nested of kvm_intel and kvm_amd"};
+  for (const char* module : {"kvm_intel", "kvm_amd"}) {
+    const auto value =
+        ReadSmallFile(absl::StrCat(root, "/sys/module/", module, "/parameters/nested"));
+    if (!value) continue;
+    const bool on = value->starts_with('Y') || value->starts_with('1');
+    finding.answered = absl::StrCat(
+        module, on ? ": on; what a guest's guest runs counts for the vCPU that runs it" : ": off");
+    return finding;
+  }
+  finding.answered = "no such parameter";
+  return finding;
+}
+
+Finding CheckVirtualHost(const std::string& root) {
+  Finding finding{.id = "virtual-host", .tried = "hypervisor among the flags of /proc/cpuinfo"};
+  const std::optional<bool> flag = HasCpuFlag(root, "hypervisor");
+  if (!flag) {
+    finding.state = State::kUnknown;
+    finding.answered = "this CPU shows no such flags";
+  } else if (*flag) {
+    finding.state = State::kNote;
+    finding.answered =
+        "this host is itself a virtual machine: it counts what its own hypervisor lets it count";
+  } else {
+    finding.answered = "not set: this host is no virtual machine";
+  }
+  return finding;
+}
+
+Finding CheckDebugfs(const std::string& root) {
+  Finding finding{.id = "debugfs", .tried = "/sys/kernel/debug/kvm"};
+  std::error_code error;
+  fs::directory_iterator(root + "/sys/kernel/debug/kvm", error);
+  if (!error) {
+    finding.answered = "mounted and readable";
+    return finding;
+  }
+  finding.state = State::kNote;
+  finding.answered = absl::StrCat("not to be read (", error.message(),
+                                  "): on x86 it shows the vCPU threads of any VMM, without it they "
+                                  "are told by QMP or by their names");
+  finding.remedy = "as root `mount -t debugfs none /sys/kernel/debug`";
+  return finding;
+}
+
+}  // namespace vcpulse::kvm::doctor

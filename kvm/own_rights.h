@@ -1,0 +1,43 @@
+#pragma once
+
+// What this process may do: capabilities, seccomp, descriptor limits.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace vcpulse::kvm {
+
+// Capability numbers of <linux/capability.h>, those that matter here.
+enum class Capability : int {
+  kDacReadSearch = 2,
+  kSysPtrace = 19,
+  kSysAdmin = 21,
+  kSysNice = 23,
+  kPerfmon = 38,  // from Linux 5.8
+};
+
+// What could not be read is absent.
+struct OwnRights {
+  std::optional<uint64_t> effective;      // CapEff of /proc/self/status
+  std::optional<int> seccomp;             // 0 none, 1 strict, 2 a filter
+  std::optional<uint64_t> open_files;     // the hard limit; absent too where it is "unlimited"
+  std::optional<unsigned> effective_uid;  // second number of the Uid line
+
+  // False where the capabilities are unknown.
+  bool Has(Capability capability) const {
+    return effective && (*effective >> static_cast<int>(capability) & 1) != 0;
+  }
+  // May count other users' processes at kernel.perf_event_paranoid 2 (kernel: perfmon_capable).
+  bool MayMonitor() const { return Has(Capability::kPerfmon) || Has(Capability::kSysAdmin); }
+};
+
+// The text of /proc/self/status (proc_pid_status(5)); without `open_files`. Pure.
+OwnRights ParseOwnRights(std::string_view status);
+
+// Those of this process. `root` as in Discovery. The limit is asked of the kernel, as a process
+// without a descriptor left can read no file.
+OwnRights ReadOwnRights(const std::string& root);
+
+}  // namespace vcpulse::kvm

@@ -1,0 +1,127 @@
+// `vcpulse doctor`: what stands in the way of a recording on this host, and what mends it.
+//
+// With --json one object:
+//   complete   bool: a recording here would be complete
+//   verdict    "complete", "degraded" (counters or VMs would be missing) or "fails"
+//   findings   array, in the order in which a person would mend them, of
+//     id         stable name of the check, such as "paranoid"; more than one where it is about VMs
+//     state      "ok", "obstacle", "note" (changes nothing about completeness), "unknown" (not
+//     tried) tried      what was tried answered   what that answered remedy     what mends it; null
+//     where nothing has to be done
+#include "kvm/doctor/doctor.h"
+
+#include <algorithm>
+#include <boost/json.hpp>
+#include <cerrno>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "kvm/perf_events.h"
+#include "kvm/text.h"
+#include "tools/vcpulse/commands.h"
+
+namespace vcpulse::tools {
+namespace {
+
+namespace json = boost::json;
+using kvm::doctor::Finding;
+using kvm::doctor::Verdict;
+
+struct DoctorOptions {
+  bool json = false;
+  std::string root;
+};
+
+json::string JsonText(std::string_view text) { return json::string(text.data(), text.size()); }
+
+std::string JsonOf(const std::vector<Finding>& findings) {
+  json::array array;
+  for (const Finding& finding : findings) {
+    json::object object;
+    object["id"] = JsonText(finding.id);
+    object["state"] = JsonText(kvm::doctor::ToString(finding.state));
+    object["tried"] = JsonText(finding.tried);
+    object["answered"] = JsonText(finding.answered);
+    object["remedy"] =
+        finding.remedy.empty() ? json::value(nullptr) : json::value(JsonText(finding.remedy));
+    array.push_back(std::move(object));
+  }
+  const Verdict verdict = kvm::doctor::VerdictOf(findings);
+  json::object all;
+  all["complete"] = verdict == Verdict::kComplete;
+  all["verdict"] = JsonText(kvm::doctor::ToString(verdict));
+  all["findings"] = std::move(array);
+  return json::serialize(all) + "\n";
+}
+
+std::string TextOf(const Finding& finding) {
+  const bool obstacle = finding.state == Finding::State::kObstacle;
+  const std::string state =
+      obstacle ? "OBSTACLE" : std::string(kvm::doctor::ToString(finding.state));
+  std::string text = absl::StrFormat("%-8s  %-14s  ", state, finding.id);
+  if (!obstacle) {
+    absl::StrAppend(&text, finding.answered);
+    if (!finding.remedy.empty()) absl::StrAppend(&text, " (", finding.remedy, ")");
+    return text + "\n";
+  }
+  absl::StrAppend(&text, "tried:    ", finding.tried, "\n");
+  const std::string indent(26, ' ');
+  absl::StrAppend(&text, indent, "answered: ", finding.answered, "\n");
+  absl::StrAppend(&text, indent, "mend:     ", finding.remedy, "\n");
+  return text;
+}
+
+std::string VerdictLine(const std::vector<Finding>& findings) {
+  const auto obstacles = std::ranges::count(findings, Finding::State::kObstacle, &Finding::state);
+  const std::string count = absl::StrCat(obstacles, obstacles == 1 ? " obstacle" : " obstacles");
+  switch (kvm::doctor::VerdictOf(findings)) {
+    case Verdict::kComplete:
+      return "recording here would be complete\n";
+    case Verdict::kDegraded:
+      return count + ": recording would be degraded\n";
+    case Verdict::kFails:
+      return count + ": recording would fail\n";
+  }
+  return "";
+}
+
+int RunDoctor(const DoctorOptions& options) {
+  kvm::KernelPerfEvents perf;
+  const std::vector<Finding> findings = kvm::doctor::Examine(perf, options.root);
+  std::string text;
+  if (options.json) {
+    text = JsonOf(findings);
+  } else {
+    for (const Finding& finding : findings) text += TextOf(finding);
+    text += VerdictLine(findings);
+  }
+  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+  if (std::fflush(stdout) != 0 || !written) {
+    return Fail(absl::ErrnoToStatus(errno, "cannot write to standard output"));
+  }
+  return kvm::doctor::VerdictOf(findings) == Verdict::kComplete ? kExitOk : kExitObstacles;
+}
+
+}  // namespace
+
+void AddDoctorCommand(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<DoctorOptions>();
+  CLI::App* command = app.add_subcommand(
+      "doctor", "what this host can count, and each obstacle with what mends it");
+  command->add_flag("--json", options->json, "one object: complete, verdict, findings");
+  command
+      ->add_option("--root", options->root,
+                   "the folder that holds the host's /proc and /sys, as in a container")
+      ->type_name("DIR")
+      ->check(CLI::ExistingDirectory);
+  command->footer("Exit codes: 0 a recording would be complete, 1 there are obstacles, 2 error.");
+  command->callback([options, &exit_code] { exit_code = RunDoctor(*options); });
+}
+
+}  // namespace vcpulse::tools
