@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "kvm/event_sets.h"
+#include "kvm/event.h"
 #include "kvm/fd.h"
 #include "kvm/perf_events.h"
 #include "kvm/read_format.h"
@@ -52,6 +52,9 @@ class CounterGroup {
   std::vector<Event> events_;
   std::array<uint64_t, kMaxGroupEvents> ids_{};
 };
+
+// All groups of one vCPU, the main one first.
+using VcpuGroups = std::vector<CounterGroup>;
 
 // The attributes of one member as rule 1 of docs/architecture.md wants them. Guest mode only, but
 // for software events, which ignore exclude_host.

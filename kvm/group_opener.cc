@@ -1,5 +1,6 @@
 #include "kvm/group_opener.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <optional>
 #include <utility>
@@ -7,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "kvm/errno_advice.h"
+#include "kvm/group_packer.h"
 #include "kvm/host.h"
 #include "kvm/proc_tree.h"
 
@@ -27,22 +29,50 @@ bool MeansNoPmu(int error) {
          error == EINVAL;
 }
 
+bool IsAbsent(const std::vector<AbsentEvent>& absent, const std::string& name) {
+  return std::ranges::find(absent, name, &AbsentEvent::name) != absent.end();
+}
+
+// The units that are left without the absent events.
+std::vector<std::vector<Event>> Without(std::vector<std::vector<Event>> units,
+                                        const std::vector<AbsentEvent>& absent) {
+  for (auto& unit : units) {
+    std::erase_if(unit, [&absent](const Event& event) { return IsAbsent(absent, event.name); });
+  }
+  std::erase_if(units, [](const auto& unit) { return unit.empty(); });
+  return units;
+}
+
 // One attempt to open the groups of a VM.
 class Attempt {
  public:
-  Attempt(PerfEvents& perf, const std::string& root, const Vm& vm)
-      : perf_(perf), root_(root), vm_(vm) {}
+  Attempt(PerfEvents& perf, const std::string& root, const Vm& vm, const OpenOptions& options)
+      : perf_(perf), root_(root), vm_(vm), options_(options) {
+    result.absent = options.given_up;
+  }
 
-  Outcome Run(std::span<const Event> events) {
-    result.vcpus.clear();
-    result.groups.clear();
-    result.unopened.clear();
-    result.events.assign(events.begin(), events.end());
-    for (const Vcpu& vcpu : vm_.vcpus) {
-      const Outcome outcome = OpenOne(vcpu, events);
-      if (outcome != Outcome::kOpened) return outcome;
+  Outcome Run(const Rung& rung) {
+    const auto units = Without(rung.units, result.absent);
+    result.set = rung.name;
+    result.multiplexed = rung.multiplexed;
+    std::vector<std::vector<Event>> sets;
+    if (rung.multiplexed) {
+      sets = PackGroups(perf_, vm_.vcpus, units, rung.largest_group, options_.core_pmus);
+    } else {
+      sets = {EventsOf({.name = "", .units = units})};
+      if (sets.front().size() > kMaxGroupEvents) {
+        fit_advice = absl::StrCat("a group holds at most ", kMaxGroupEvents,
+                                  " events: give fewer, or --multiplex, which takes turns");
+        return Outcome::kDoesNotFit;
+      }
     }
-    return Outcome::kOpened;
+    return OpenAll(sets);
+  }
+
+  Outcome RunDegraded() {
+    result.set = ToString(EventSet::kDegraded);
+    result.multiplexed = false;
+    return OpenAll({DegradedEvents(options_.wanted)});
   }
 
   OpenedGroups result;
@@ -52,22 +82,70 @@ class Attempt {
   std::string fit_advice;     // of kDoesNotFit
 
  private:
-  Outcome OpenOne(const Vcpu& vcpu, std::span<const Event> events) {
-    std::vector<RefusedEvent> refused;
-    OrErrno<CounterGroup> group = CounterGroup::Open(perf_, vcpu.tid, events, refused);
-    if (!group.ok()) return LeaderRefused(vcpu, events.front(), group.error);
-    if (!refused.empty()) return SiblingRefused(vcpu, refused.front());
+  Outcome OpenAll(const std::vector<std::vector<Event>>& sets) {
+    result.layout.clear();
+    for (const auto& set : sets) {
+      for (GroupLayout& group : LayoutOf(set, options_.core_pmus)) {
+        result.layout.push_back(std::move(group));
+      }
+    }
+    if (result.layout.size() > kMaxVcpuGroups) {
+      error = absl::InvalidArgumentError(absl::StrCat(
+          "the events take ", result.layout.size(), " groups on this PMU and a vCPU has ",
+          kMaxVcpuGroups, " at most: give fewer --events"));
+      return Outcome::kFailed;
+    }
+    for (const GroupLayout& group : result.layout) {
+      if (group.events.size() <= kMaxGroupEvents) continue;
+      error = absl::InvalidArgumentError(absl::StrCat("{", group.events.front().name, ",...}: a group holds at most ", kMaxGroupEvents, " events, and this one would have ", group.events.size()));
+      return Outcome::kFailed;
+    }
+    const bool hybrid = options_.core_pmus.size() > 1 && !result.layout.front().pmu.empty();
+    result.core_pmus = hybrid ? options_.core_pmus.size() : 1;
+    result.vcpus.clear();
+    result.groups.clear();
+    result.unopened.clear();
+    for (const Vcpu& vcpu : vm_.vcpus) {
+      const Outcome outcome = OpenOne(vcpu);
+      if (outcome != Outcome::kOpened) return outcome;
+    }
+    return Outcome::kOpened;
+  }
+
+  Outcome OpenOne(const Vcpu& vcpu) {
+    VcpuGroups groups;
+    for (const GroupLayout& layout : result.layout) {
+      std::vector<RefusedEvent> refused;
+      OrErrno<CounterGroup> group = CounterGroup::Open(perf_, vcpu.tid, layout.events, refused);
+      if (!group.ok() && groups.empty()) {
+        return LeaderRefused(vcpu, layout.events.front(), group.error);
+      }
+      if (!group.ok()) refused = {{layout.events.front(), group.error}};
+      if (!refused.empty()) return SiblingRefused(vcpu, layout, refused.front());
+      groups.push_back(std::move(group.value));
+    }
+    if (IsReused(vcpu)) return Gone(vcpu, ESRCH, "another thread has its TID now");
     result.vcpus.push_back(vcpu);
-    result.groups.push_back(std::move(group.value));
+    result.groups.push_back(std::move(groups));
+    return Outcome::kOpened;
+  }
+
+  // Whether the TID stood for another thread by the time it was opened. The open groups keep the
+  // thread that they found, so what is true after the opening stays true.
+  bool IsReused(const Vcpu& vcpu) const {
+    if (vcpu.start_time_ticks == 0) return false;  // never looked at
+    const auto stat = ProcTree(root_).ThreadStat(vm_.pid, vcpu.tid);
+    return stat && stat->start_time_ticks != vcpu.start_time_ticks;
+  }
+
+  Outcome Gone(const Vcpu& vcpu, int errno_value, const std::string& why) {
+    result.unopened.push_back({vcpu, errno_value, why});
     return Outcome::kOpened;
   }
 
   Outcome LeaderRefused(const Vcpu& vcpu, const Event& event, int errno_value) {
     const std::string advice = Advise(vcpu, event, errno_value);
-    if (errno_value == ESRCH) {
-      result.unopened.push_back({vcpu, errno_value, advice});
-      return Outcome::kOpened;
-    }
+    if (errno_value == ESRCH) return Gone(vcpu, errno_value, advice);
     if (MeansNoPmu(errno_value)) {
       leader_error = errno_value;
       leader_advice = absl::StrCat(event.name, ": ", advice);
@@ -76,7 +154,7 @@ class Attempt {
     return Failed(errno_value, advice);
   }
 
-  Outcome SiblingRefused(const Vcpu& vcpu, const RefusedEvent& refused) {
+  Outcome SiblingRefused(const Vcpu& vcpu, const GroupLayout& layout, const RefusedEvent& refused) {
     const std::string advice = Advise(vcpu, refused.event, refused.error);
     switch (refused.error) {
       case EINVAL:
@@ -86,13 +164,14 @@ class Attempt {
       case ENODEV:
       case EOPNOTSUPP:
         // The leader opened, so there is a PMU: it has other events than this one.
-        result.absent.push_back({refused.event.name, refused.error,
-                                 "the PMU has no such event; "
-                                 "/sys/bus/event_source/devices/*/events lists those it has"});
+        result.absent.push_back(
+            {refused.event.name, refused.error,
+             absl::StrCat("the PMU ", layout.pmu, layout.pmu.empty() ? "" : " ",
+                          "has no such event; `vcpulse list events` shows those "
+                          "it has")});
         return Outcome::kEventAbsent;
       case ESRCH:
-        result.unopened.push_back({vcpu, refused.error, advice});
-        return Outcome::kOpened;
+        return Gone(vcpu, refused.error, advice);
       default:
         return Failed(refused.error, advice);
     }
@@ -117,28 +196,8 @@ class Attempt {
   PerfEvents& perf_;
   const std::string& root_;
   const Vm& vm_;
+  const OpenOptions& options_;
 };
-
-std::vector<Event> Without(std::span<const Event> events, std::span<const AbsentEvent> absent) {
-  std::vector<Event> kept;
-  for (const Event& event : events) {
-    bool is_absent = false;
-    for (const AbsentEvent& gone : absent) is_absent = is_absent || gone.name == event.name;
-    if (!is_absent) kept.push_back(event);
-  }
-  return kept;
-}
-
-// Events of the larger set that the smaller one gives up.
-void AddGivenUp(EventSet larger, EventSet smaller, const std::string& reason,
-                std::vector<AbsentEvent>& absent) {
-  const size_t kept = EventsOf(smaller).size();
-  for (const Event& event : EventsOf(larger).subspan(kept)) {
-    bool known = false;
-    for (const AbsentEvent& gone : absent) known = known || gone.name == event.name;
-    if (!known) absent.push_back({event.name, EINVAL, reason});
-  }
-}
 
 absl::StatusOr<OpenedGroups> Finish(Attempt& attempt, const Vm& vm) {
   if (!attempt.result.groups.empty()) return std::move(attempt.result);
@@ -153,13 +212,14 @@ absl::StatusOr<OpenedGroups> OpenDegraded(Attempt& attempt, const Vm& vm,
         "VM ", vm.name,
         ": no hardware counter can be read, and --require-counters is given: ", reason));
   }
-  attempt.result.absent.clear();
-  for (const Event& event : EventsOf(options.set)) {
+  attempt.result.absent = options.wanted.events.absent;
+  const std::vector<Rung> ladder = LadderOf(options.wanted);
+  for (const Event& event : ladder.empty() ? std::vector<Event>() : EventsOf(ladder.front())) {
+    if (event.host_side) continue;
     attempt.result.absent.push_back({event.name, attempt.leader_error, reason});
   }
-  attempt.result.set = EventSet::kDegraded;
   attempt.result.degraded_reason = reason;
-  switch (attempt.Run(EventsOf(EventSet::kDegraded))) {
+  switch (attempt.RunDegraded()) {
     case Outcome::kOpened:
       return Finish(attempt, vm);
     case Outcome::kFailed:
@@ -171,6 +231,16 @@ absl::StatusOr<OpenedGroups> OpenDegraded(Attempt& attempt, const Vm& vm,
   }
   return absl::FailedPreconditionError(absl::StrCat(
       "VM ", vm.name, ": this kernel gives not even a software clock: ", attempt.leader_advice));
+}
+
+// The rung after one that did not fit: its events that are in no later rung are given up.
+void GiveUp(const Rung& rung, const Rung& next, const std::string& reason,
+            std::vector<AbsentEvent>& absent) {
+  const std::vector<Event> kept = EventsOf(next);
+  for (const Event& event : EventsOf(rung)) {
+    const bool is_kept = std::ranges::find(kept, event.name, &Event::name) != kept.end();
+    if (!is_kept && !IsAbsent(absent, event.name)) absent.push_back({event.name, EINVAL, reason});
+  }
 }
 
 }  // namespace
@@ -195,18 +265,20 @@ absl::StatusOr<OpenedGroups> OpenGroups(PerfEvents& perf, const std::string& roo
     return absl::NotFoundError(absl::StrCat(
         "VM ", vm.name, " (PID ", vm.pid, "): no vCPU thread was found; `vcpulse list` says why"));
   }
-  Attempt attempt(perf, root, vm);
-  if (options.set == EventSet::kDegraded) {
+  Attempt attempt(perf, root, vm, options);
+  const std::vector<Rung> ladder = LadderOf(options.wanted);
+  if (ladder.empty()) {
     return OpenDegraded(attempt, vm, options, "a degraded recording was asked for");
   }
   if (!options.force_mediated_vpmu) {
     const std::string obstacle = MediatedVpmuObstacle(root);
     if (!obstacle.empty()) return absl::FailedPreconditionError(obstacle);
   }
-  EventSet set = options.set;
+  if (options.first_rung == 0) attempt.result.absent = options.wanted.events.absent;
+  size_t rung = options.first_rung;
   while (true) {
-    attempt.result.set = set;
-    switch (attempt.Run(Without(EventsOf(set), attempt.result.absent))) {
+    attempt.result.rung = rung;
+    switch (attempt.Run(ladder[rung])) {
       case Outcome::kOpened:
         return Finish(attempt, vm);
       case Outcome::kEventAbsent:
@@ -215,13 +287,13 @@ absl::StatusOr<OpenedGroups> OpenGroups(PerfEvents& perf, const std::string& roo
         return attempt.error;
       case Outcome::kNoPmu:
         return OpenDegraded(attempt, vm, options, attempt.leader_advice);
-      case Outcome::kDoesNotFit: {
-        const std::optional<EventSet> smaller = NextSmaller(set);
-        if (!smaller) return OpenDegraded(attempt, vm, options, attempt.fit_advice);
-        AddGivenUp(set, *smaller, attempt.fit_advice, attempt.result.absent);
-        set = *smaller;
+      case Outcome::kDoesNotFit:
+        if (rung + 1 == ladder.size()) {
+          return OpenDegraded(attempt, vm, options, attempt.fit_advice);
+        }
+        GiveUp(ladder[rung], ladder[rung + 1], attempt.fit_advice, attempt.result.absent);
+        ++rung;
         continue;
-      }
     }
   }
 }

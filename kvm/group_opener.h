@@ -9,13 +9,15 @@
 #include "absl/status/statusor.h"
 #include "kvm/counter_group.h"
 #include "kvm/event.h"
-#include "kvm/event_sets.h"
+#include "kvm/event_ladder.h"
+#include "kvm/group_layout.h"
 #include "kvm/perf_events.h"
+#include "kvm/pmu.h"
 #include "kvm/vm.h"
 
 namespace vcpulse::kvm {
 
-// A vCPU whose group could not be opened.
+// A vCPU whose groups could not be opened.
 struct UnopenedVcpu {
   Vcpu vcpu;
   int error = 0;
@@ -24,26 +26,35 @@ struct UnopenedVcpu {
 
 // Groups that are open, not yet enabled.
 struct OpenedGroups {
-  EventSet set = EventSet::kFull;
-  std::vector<Event> events;  // slots of the counts
+  std::string set;  // name of the rung, or "degraded"
+  size_t rung = 0;  // of the ladder
+  bool multiplexed = false;
+  std::vector<GroupLayout> layout;  // of each vCPU; the first is the main group, led by cycles
+  size_t core_pmus = 1;  // the first so many groups count the same events, one per core PMU
   std::vector<AbsentEvent> absent;
-  std::vector<Vcpu> vcpus;  // that have a group, in the order of `groups`
-  std::vector<CounterGroup> groups;
+  std::vector<Vcpu> vcpus;         // that have groups, in the order of `groups`
+  std::vector<VcpuGroups> groups;  // each as `layout`
   std::vector<UnopenedVcpu> unopened;
   std::string degraded_reason;  // why no hardware counter is read; empty where they are
 };
 
 struct OpenOptions {
-  EventSet set = EventSet::kFull;    // the largest to try
-  bool require_counters = false;     // an error instead of kDegraded
+  Wanted wanted;
+  std::vector<Pmu> core_pmus;        // of this host; two or more: hybrid
+  bool require_counters = false;     // an error instead of a degraded recording
   bool force_mediated_vpmu = false;  // open although KVM runs with a mediated vPMU
+  // Where a ladder is gone down further: the rung to begin with, and the events given up before.
+  size_t first_rung = 0;
+  std::vector<AbsentEvent> given_up;
 };
 
-// Tries options.set and, where the group does not fit, the smaller ones. An event that the PMU does
-// not have is left out alone. Without a usable PMU the set is kDegraded.
+// Tries the rungs of LadderOf(options.wanted). An event that the PMU does not have is left out
+// alone, on every vCPU and PMU. Without a usable PMU the set is "degraded". After opening, each
+// thread's start time is looked at again: a TID that was reused meanwhile is listed as gone.
 // Errors: PermissionDenied, ResourceExhausted (descriptors), FailedPrecondition (mediated vPMU; no
-// counters where they are required), NotFound (no vCPU thread is left), each with what to do.
-// `perf` must outlive the groups. `root` as in Discovery.
+// counters where they are required), InvalidArgument (events in braces that no group holds),
+// NotFound (no vCPU thread is left), each with what to do. `perf` must outlive the groups. `root`
+// as in Discovery.
 absl::StatusOr<OpenedGroups> OpenGroups(PerfEvents& perf, const std::string& root, const Vm& vm,
                                         const OpenOptions& options);
 

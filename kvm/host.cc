@@ -52,6 +52,15 @@ std::string CpuModel(const std::string& root) {
   return absl::StrCat("implementer ", implementer, " part ", CpuinfoField(cpuinfo, "CPU part"));
 }
 
+// Whether one of `cpus` is in `list`, CPU numbers with blanks between them.
+bool AnyOf(std::span<const int> cpus, const std::string& list) {
+  for (const absl::string_view text : absl::StrSplit(list, ' ', absl::SkipEmpty())) {
+    const auto cpu = ParseNumber<int>(ToStd(text));
+    if (cpu && std::ranges::find(cpus, *cpu) != cpus.end()) return true;
+  }
+  return false;
+}
+
 int64_t RawClock_ns() {
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC_RAW, &now);
@@ -92,11 +101,12 @@ std::string OwnerOfProcess(const std::string& root, pid_t pid) {
   return absl::StrCat("uid ", info.st_uid);
 }
 
-std::optional<double> CpufreqMaxHz(const std::string& root) {
+std::optional<double> CpufreqMaxHz(const std::string& root, std::span<const int> cpus) {
   std::optional<double> highest;
   std::error_code error;
   const std::filesystem::path folder = root + "/sys/devices/system/cpu/cpufreq";
   for (const auto& policy : std::filesystem::directory_iterator(folder, error)) {
+    if (!cpus.empty() && !AnyOf(cpus, ReadLine(policy.path() / "related_cpus"))) continue;
     const auto khz = ParseNumber<uint64_t>(ReadLine(policy.path() / "cpuinfo_max_freq"));
     if (khz) highest = std::max(highest.value_or(0), static_cast<double>(*khz) * 1e3);
   }
@@ -118,8 +128,8 @@ std::optional<double> MeasureTscHz(absl::Duration span) {
 #endif
 }
 
-OrErrno<double> ProbeCycleHz(PerfEvents& perf) {
-  perf_event_attr attr = AttrOf(EventsOf(EventSet::kCycles).front(), /*leader=*/true);
+OrErrno<double> ProbeCycleHz(PerfEvents& perf, const Event& cycles) {
+  perf_event_attr attr = AttrOf(cycles, /*leader=*/true);
   attr.exclude_host = 0;
   attr.exclude_guest = 1;
   attr.exclude_kernel = 1;  // an ordinary user may count that of himself

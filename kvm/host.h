@@ -6,9 +6,11 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "absl/time/time.h"
+#include "kvm/event.h"
 #include "kvm/perf_events.h"
 
 namespace vcpulse::kvm {
@@ -31,15 +33,17 @@ std::optional<int> PerfEventParanoid(const std::string& root);
 // The user who owns process `pid`, as "uid 1000"; empty where unknown.
 std::string OwnerOfProcess(const std::string& root, pid_t pid);
 
-// The highest frequency that cpufreq knows for any CPU, Hz.
-std::optional<double> CpufreqMaxHz(const std::string& root);
+// The highest frequency that cpufreq knows for any of these CPUs, Hz; for any CPU at all where none
+// are given.
+std::optional<double> CpufreqMaxHz(const std::string& root, std::span<const int> cpus = {});
 
 // The rate of the TSC against CLOCK_MONOTONIC_RAW over `span`, Hz. Nothing but on x86.
 std::optional<double> MeasureTscHz(absl::Duration span);
 
-// Counts cycles of the calling thread through a short busy loop (about 5 ms): proves that the cycle
-// counter counts, and gives the frequency it saw, Hz. Errors: errno of the event; ENODATA where the
-// event opened but did not count.
-OrErrno<double> ProbeCycleHz(PerfEvents& perf);
+// Counts `cycles` (an event of some core PMU) of the calling thread through a short busy loop
+// (about 5 ms): proves that the cycle counter counts, and gives the frequency it saw, Hz. Errors:
+// errno of the event; ENODATA where the event opened but did not count (on a hybrid host perhaps
+// because another PMU's cores were run on).
+OrErrno<double> ProbeCycleHz(PerfEvents& perf, const Event& cycles);
 
 }  // namespace vcpulse::kvm

@@ -99,6 +99,11 @@ std::optional<TaskStat> ProcTree::ProcessStat(pid_t pid) const {
   return text ? ParseTaskStat(*text) : std::nullopt;
 }
 
+std::optional<TaskStat> ProcTree::ThreadStat(pid_t pid, pid_t tid) const {
+  const auto text = ReadSmallFile(absl::StrCat(proc_, pid, "/task/", tid, "/stat"));
+  return text ? ParseTaskStat(*text) : std::nullopt;
+}
+
 std::string ProcTree::ProcessName(pid_t pid) const {
   return WithoutNewline(ReadSmallFile(absl::StrCat(proc_, pid, "/comm")));
 }

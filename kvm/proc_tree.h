@@ -48,7 +48,8 @@ class ProcTree {
   std::vector<pid_t> ThreadIds(pid_t pid) const;         // ascending
   std::vector<Thread> Threads(pid_t pid) const;          // those that have not exited, by TID
   std::optional<TaskStat> ProcessStat(pid_t pid) const;  // of any thread's TID too
-  std::string ProcessName(pid_t pid) const;              // comm; "" where it cannot be read
+  std::optional<TaskStat> ThreadStat(pid_t pid, pid_t tid) const;
+  std::string ProcessName(pid_t pid) const;  // comm; "" where it cannot be read
   std::vector<std::string> CommandLine(pid_t pid) const;
   std::optional<pid_t> ThreadGroup(pid_t tid) const;              // the process of any thread
   std::optional<pid_t> InnermostTid(pid_t pid, pid_t tid) const;  // in the thread's own namespace

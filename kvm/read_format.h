@@ -11,6 +11,9 @@ namespace vcpulse::kvm {
 // Counters of one group at most.
 inline constexpr size_t kMaxGroupEvents = 8;
 
+// Groups of one vCPU at most.
+inline constexpr size_t kMaxVcpuGroups = 8;
+
 // Words of the largest group read: { nr, time_enabled, time_running, { value, id } * nr }, the
 // layout of PERF_FORMAT_GROUP | ID | TOTAL_TIME_ENABLED | TOTAL_TIME_RUNNING in perf_event_open(2).
 inline constexpr size_t kGroupWords = 3 + 2 * kMaxGroupEvents;

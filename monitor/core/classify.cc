@@ -111,7 +111,7 @@ std::optional<double> Ipc(const VcpuDelta& delta, const EventSlots& slots) {
 }
 
 Verdict ClassifyIpcBands(const VcpuDelta& delta, const EventSlots& slots,
-                         const ResidencyBasis& basis, const IpcBandsThresholds& thresholds,
+                         std::optional<double> residency, const IpcBandsThresholds& thresholds,
                          Band previous) {
   if (delta.interval_ns <= 0) return {};
   const double waiting = WaitingShare(delta);
@@ -127,7 +127,6 @@ Verdict ClassifyIpcBands(const VcpuDelta& delta, const EventSlots& slots,
   if (delta.time_running_ns == 0 || q < kThinnestMultiplex) {
     return {Band::kUnknown, Rule::kNotCounted, starved};
   }
-  const std::optional<double> residency = Residency(delta, slots, basis);
   if (!residency) return {Band::kUnknown, Rule::kNoResidency, starved};
   if (*residency < floor) {
     if (waiting > kMostlyWaiting) return {Band::kUnknown, Rule::kStarved, true};

@@ -56,7 +56,8 @@ struct IpcBandsThresholds {
 // instructions / cycles of one group, or nothing where either is absent or cycles is 0.
 std::optional<double> Ipc(const VcpuDelta& delta, const EventSlots& slots);
 
-// The ipc-bands classifier: residency first, then IPC. `previous` is the vCPU's band before it
+// The ipc-bands classifier: residency first (of the same window, nothing where unknown), then IPC.
+// `previous` is the vCPU's band before it
 // (hysteresis of HALTED). Rules, in order, with E = time enabled / interval, an upper bound of
 // residency R, S = run_delay / interval, q = time running / time enabled:
 //   E = 0            by thread state: blocked HALTED, runnable UNKNOWN(starved), stopped
@@ -74,7 +75,7 @@ std::optional<double> Ipc(const VcpuDelta& delta, const EventSlots& slots);
 // The floor is halted_enter, or halted_leave where `previous` is HALTED. Starved is an overlay:
 // S > 0.1, or a thread that waits for a CPU with nothing run. Thread-safe, allocates nothing.
 Verdict ClassifyIpcBands(const VcpuDelta& delta, const EventSlots& slots,
-                         const ResidencyBasis& basis, const IpcBandsThresholds& thresholds,
+                         std::optional<double> residency, const IpcBandsThresholds& thresholds,
                          Band previous);
 
 }  // namespace vcpulse::core

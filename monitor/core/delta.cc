@@ -40,6 +40,13 @@ VcpuDelta Subtract(const VcpuSample& earlier, const VcpuSample& later) {
   return delta;
 }
 
+VcpuDelta AddPmu(const VcpuDelta& delta, const VcpuDelta& other) {
+  VcpuDelta sum = delta;
+  sum.time_running_ns += other.time_running_ns;
+  for (size_t i = 0; i < kMaxEvents; ++i) sum.counts[i] += other.counts[i];
+  return sum;
+}
+
 std::optional<double> ScaledCount(const VcpuDelta& delta, size_t slot) {
   if (delta.time_running_ns == 0) return std::nullopt;
   const auto count = static_cast<double>(delta.counts.at(slot));

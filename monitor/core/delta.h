@@ -29,6 +29,11 @@ int64_t Interval(const VcpuSample& earlier, const VcpuSample& later);
 // went backwards (never seen from a sane kernel) is taken as no progress: 0.
 VcpuDelta Subtract(const VcpuSample& earlier, const VcpuSample& later);
 
+// Of one vCPU on a hybrid host: `delta` and what a group with the same events on another core PMU
+// did meanwhile. Raw counts and times running add up; the time enabled is that of the thread and
+// the same in both.
+VcpuDelta AddPmu(const VcpuDelta& delta, const VcpuDelta& other);
+
 // The count extrapolated to the whole time enabled: count * enabled / running. An estimate, to be
 // shown as one; nothing where the group never ran. Exact (the count itself) where running =
 // enabled.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -15,9 +16,15 @@ namespace vcpulse::core {
 // live and offline. Memory is taken by the constructor; one thread.
 class EpochClassifier {
  public:
+  // What is counted on each vCPU.
+  struct Layout {
+    size_t vcpus = 0;
+    EventSlots slots;      // of the first group
+    size_t core_pmus = 1;  // the first so many groups have the same slots, one per core PMU
+  };
+
   // `interval_ns` is the nominal tick of the session.
-  EpochClassifier(size_t vcpus, const EventSlots& slots, const IpcBandsThresholds& thresholds,
-                  int64_t interval_ns);
+  EpochClassifier(const Layout& layout, const IpcBandsThresholds& thresholds, int64_t interval_ns);
 
   // One verdict per vCPU into `verdicts` (as many as the sample has vCPUs). Band::kNone while a
   // vCPU's window is not full. `residency` belongs to the session and learns from every delta.
@@ -25,11 +32,13 @@ class EpochClassifier {
 
  private:
   struct VcpuHistory {
-    VerdictWindow window;
+    std::vector<VerdictWindow> windows;  // one per core PMU
     Band band = Band::kNone;
   };
 
-  EventSlots slots_;
+  Verdict ClassifyOne(const Sample& sample, size_t vcpu, ResidencyEstimator& residency);
+
+  Layout layout_;
   IpcBandsThresholds thresholds_;
   std::vector<VcpuHistory> vcpus_;
 };

@@ -1,6 +1,7 @@
 #include "monitor/core/residency.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace vcpulse::core {
 namespace {
@@ -30,11 +31,41 @@ std::optional<double> Residency(const VcpuDelta& delta, const EventSlots& slots,
   return std::min(1.0, share);
 }
 
-void ResidencyEstimator::Observe(const VcpuDelta& delta, const EventSlots& slots) {
+std::optional<double> Residency(std::span<const VcpuDelta> deltas, const EventSlots& slots,
+                                std::span<const ResidencyBasis> bases) {
+  if (deltas.size() == 1) return Residency(deltas.front(), slots, bases.front());
+  if (!slots.cycles && !slots.ref_cycles) return std::nullopt;
+  const uint64_t enabled_ns = deltas.front().time_enabled_ns;
+  if (enabled_ns == 0) return 0.0;
+  double share = 0;
+  uint64_t running_ns = 0;
+  for (size_t pmu = 0; pmu < deltas.size(); ++pmu) {
+    VcpuDelta part = deltas[pmu];
+    if (part.time_running_ns == 0) continue;
+    running_ns += part.time_running_ns;
+    part.time_enabled_ns = part.time_running_ns;  // its own cores' share, not extrapolated
+    if (pmu >= bases.size()) return std::nullopt;
+    const std::optional<double> on_pmu = Residency(part, slots, bases[pmu]);
+    if (!on_pmu) return std::nullopt;
+    share += *on_pmu;
+  }
+  if (running_ns == 0) return std::nullopt;
+  const double q = std::min(1.0, static_cast<double>(running_ns) / static_cast<double>(enabled_ns));
+  return std::min(1.0, share / q);
+}
+
+ResidencyEstimator::ResidencyEstimator(std::vector<ResidencyBasis> initial)
+    : bases_(std::move(initial)) {
+  if (bases_.empty()) bases_.emplace_back();
+}
+
+void ResidencyEstimator::Observe(const VcpuDelta& delta, const EventSlots& slots, size_t pmu) {
+  while (bases_.size() <= pmu) bases_.push_back({.tsc_hz = bases_.front().tsc_hz, .max_hz = {}});
   if (!slots.cycles || delta.time_running_ns < kShortestForRate_ns) return;
   const double hz = static_cast<double>(delta.counts.at(*slots.cycles)) * 1e9 /
                     static_cast<double>(delta.time_running_ns);
-  if (hz > basis_.max_hz.value_or(0)) basis_.max_hz = hz;
+  ResidencyBasis& basis = bases_[pmu];
+  if (hz > basis.max_hz.value_or(0)) basis.max_hz = hz;
 }
 
 }  // namespace vcpulse::core

@@ -2,7 +2,10 @@
 
 // Residency: the share of an interval in which a vCPU ran guest code.
 
+#include <cstddef>
 #include <optional>
+#include <span>
+#include <vector>
 
 #include "monitor/core/delta.h"
 #include "monitor/core/event_slots.h"
@@ -24,21 +27,32 @@ struct ResidencyBasis {
 std::optional<double> Residency(const VcpuDelta& delta, const EventSlots& slots,
                                 const ResidencyBasis& basis);
 
-// Keeps the highest rate of cycles per time *running* seen on this host. Per time elapsed would
-// make a vCPU that shares its CPU look full. The same deltas in the same order give the same basis,
-// live and offline.
+// On a hybrid host: `deltas` are one vCPU's groups with the same events, one per core PMU, `bases`
+// what each PMU's cycles are divided by. Each PMU runs only on its own cores, so the shares of all
+// of them add up, over the q of all together: sum(share on the PMU) / (sum(running) / enabled). One
+// of each is the plain case above. Nothing where a PMU that ran has no basis.
+std::optional<double> Residency(std::span<const VcpuDelta> deltas, const EventSlots& slots,
+                                std::span<const ResidencyBasis> bases);
+
+// Keeps the highest rate of cycles per time *running* seen on this host, for each core PMU. Per
+// time elapsed would make a vCPU that shares its CPU look full. The same deltas in the same order
+// give the same bases, live and offline.
 class ResidencyEstimator {
  public:
-  explicit ResidencyEstimator(ResidencyBasis initial) : basis_(initial) {}
+  // One basis per core PMU; none is one of which nothing is known.
+  explicit ResidencyEstimator(std::vector<ResidencyBasis> initial);
 
-  // Takes in one delta, before its own residency is asked for. Deltas that ran too shortly for a
-  // rate (below 1 ms) are passed over.
-  void Observe(const VcpuDelta& delta, const EventSlots& slots);
+  // Takes in one delta of the group on core PMU `pmu` (0 on most hosts; one that is not known yet
+  // is added), before its own residency is asked for. Deltas that ran too shortly for a rate (below
+  // 1 ms) are passed over.
+  void Observe(const VcpuDelta& delta, const EventSlots& slots, size_t pmu = 0);
 
-  const ResidencyBasis& basis() const { return basis_; }
+  // Of the first core PMU.
+  const ResidencyBasis& basis() const { return bases_.front(); }
+  std::span<const ResidencyBasis> bases() const { return bases_; }
 
  private:
-  ResidencyBasis basis_;
+  std::vector<ResidencyBasis> bases_;
 };
 
 }  // namespace vcpulse::core

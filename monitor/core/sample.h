@@ -14,6 +14,9 @@ namespace vcpulse::core {
 // Counters of one group at most: what `full` and a CPU's PAUSE event need, and one to spare.
 inline constexpr size_t kMaxEvents = 8;
 
+// Counter groups of one vCPU at most (--multiplex, hybrid CPUs; else one).
+inline constexpr size_t kMaxGroups = 8;
+
 // State of a vCPU thread (field 3 of /proc/PID/task/TID/stat), read only where it is needed.
 enum class ThreadState : uint8_t {
   kNotRead = 0,
@@ -39,14 +42,32 @@ struct VcpuSample {
   bool operator==(const VcpuSample&) const = default;
 };
 
+// The raw cumulative values of a further group of one vCPU.
+struct GroupSample {
+  uint64_t time_enabled_ns = 0;
+  uint64_t time_running_ns = 0;
+  std::array<uint64_t, kMaxEvents> counts{};
+
+  bool operator==(const GroupSample&) const = default;
+};
+
 // All vCPUs of one VM at one tick: all of them or no sample at all.
 struct Sample {
   uint64_t tick = 0;              // number of the tick in the stream
   int64_t deadline_ns = 0;        // CLOCK_MONOTONIC, when the tick was due
   int64_t wake_ns = 0;            // when the sampling thread woke for it
   std::vector<VcpuSample> vcpus;  // in the order of the epoch's vCPU set
+  // The groups of each vCPU beyond its first, where the epoch has such: entry
+  // v * FurtherGroups() + g.
+  std::vector<GroupSample> further;
+
+  size_t FurtherGroups() const { return vcpus.empty() ? 0 : further.size() / vcpus.size(); }
 
   bool operator==(const Sample&) const = default;
 };
+
+// One vCPU as another of its groups saw it: the same instants, scheduler times and state, the times
+// and counts of that group. So every function of a VcpuSample serves each group.
+VcpuSample WithGroup(const VcpuSample& vcpu, const GroupSample& group);
 
 }  // namespace vcpulse::core

@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <span>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "kvm/event_sets.h"
+#include "kvm/event_ladder.h"
 #include "monitor/core/event_slots.h"
 #include "monitor/recorder/session_record.h"
 
@@ -56,6 +57,35 @@ bool SameThreads(const kvm::Vm& a, const kvm::Vm& b) {
   });
 }
 
+size_t LargestGroup(const std::vector<kvm::GroupLayout>& layout) {
+  size_t largest = 0;
+  for (const kvm::GroupLayout& group : layout) largest = std::max(largest, group.events.size());
+  return largest;
+}
+
+bool NeverRan(uint64_t time_enabled_ns, uint64_t time_running_ns) {
+  return time_enabled_ns >= kNeverRanEnabled_ns && time_running_ns == 0;
+}
+
+// Of the groups of one vCPU, the first `core_pmus` count as one: each runs on its own cores only.
+bool AnyGroupNeverRan(const core::Sample& sample, size_t core_pmus) {
+  const size_t further = sample.FurtherGroups();
+  for (size_t v = 0; v < sample.vcpus.size(); ++v) {
+    const std::span<const core::GroupSample> groups =
+        std::span(sample.further).subspan(v * further, further);
+    uint64_t running_ns = sample.vcpus[v].time_running_ns;
+    for (size_t g = 0; g < further; ++g) {
+      if (g + 1 < core_pmus) {
+        running_ns += groups[g].time_running_ns;
+      } else if (core_pmus == 1 && NeverRan(groups[g].time_enabled_ns, groups[g].time_running_ns)) {
+        return true;
+      }
+    }
+    if (NeverRan(sample.vcpus[v].time_enabled_ns, running_ns)) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 InstanceKey KeyOf(const kvm::Vm& vm) {
@@ -87,7 +117,7 @@ absl::Status Recording::Track(const kvm::Vm& vm) {
     return absl::ResourceExhaustedError(absl::StrCat("more than ", sampler::kMaxEpochs,
                                                      " VMs at once: ", Label(vm), " is left out"));
   }
-  RecordedVm recorded{.number = next_vm_, .set = options_.open.set};
+  RecordedVm recorded{.number = next_vm_};
   if (absl::Status status = BeginEpoch(key, recorded, vm); !status.ok()) return status;
   ++next_vm_;
   vms_.emplace(key, std::move(recorded));
@@ -97,10 +127,10 @@ absl::Status Recording::Track(const kvm::Vm& vm) {
 absl::Status Recording::BeginEpoch(const InstanceKey& key, RecordedVm& recorded,
                                    const kvm::Vm& vm) {
   kvm::OpenOptions open = options_.open;
-  open.set = recorded.set;
+  open.first_rung = recorded.first_rung;
+  open.given_up = recorded.given_up;
   absl::StatusOr<kvm::OpenedGroups> opened = kvm::OpenGroups(perf_, options_.root, vm, open);
   if (!opened.ok()) return opened.status();
-  for (const kvm::AbsentEvent& event : recorded.given_up) opened->absent.push_back(event);
 
   const uint32_t number = recorded.epochs + 1;
   absl::StatusOr<std::unique_ptr<sampler::Epoch>> epoch = sampler::Epoch::Start(
@@ -122,15 +152,21 @@ absl::Status Recording::BeginEpoch(const InstanceKey& key, RecordedVm& recorded,
   writer_.Add(std::move(record), now_ns);
 
   std::vector<std::string_view> names;
-  for (const kvm::Event& event : opened->events) names.push_back(event.name);
+  for (const kvm::Event& event : opened->layout.front().events) names.push_back(event.name);
   LiveEpoch live{.epoch = std::move(*epoch),
                  .key = key,
                  .vcpu_indexes = {},
-                 .classifier = core::EpochClassifier(opened->vcpus.size(), core::FindSlots(names),
+                 .classifier = core::EpochClassifier({.vcpus = opened->vcpus.size(),
+                                                      .slots = core::FindSlots(names),
+                                                      .core_pmus = opened->core_pmus},
                                                      options_.thresholds,
                                                      absl::ToInt64Nanoseconds(options_.interval)),
                  .verdicts = std::vector<core::Verdict>(opened->vcpus.size()),
-                 .set = opened->set};
+                 .opened = {.set = opened->set,
+                            .rung = opened->rung,
+                            .largest_group = LargestGroup(opened->layout),
+                            .core_pmus = opened->core_pmus,
+                            .absent = opened->absent}};
   for (const kvm::Vcpu& vcpu : opened->vcpus) {
     live.vcpu_indexes.push_back(static_cast<uint32_t>(vcpu.index));
   }
@@ -207,32 +243,45 @@ void Recording::TakeSample(LiveEpoch& live, const sampler::Handover& handover) {
 }
 
 void Recording::WatchNeverRunning(LiveEpoch& live, const core::Sample& sample) {
-  const bool never_ran = std::ranges::any_of(sample.vcpus, [](const core::VcpuSample& vcpu) {
-    return vcpu.time_enabled_ns >= kNeverRanEnabled_ns && vcpu.time_running_ns == 0;
-  });
-  live.never_ran = never_ran ? live.never_ran + 1 : 0;
+  live.never_ran = AnyGroupNeverRan(sample, live.opened.core_pmus) ? live.never_ran + 1 : 0;
   if (live.never_ran != kNeverRanSamples) return;
   const auto known = vms_.find(live.key);
   if (known == vms_.end() || known->second.current != live.epoch.get()) return;
-  StepDown(live.key, known->second, live.set);
+  StepDown(live.key, known->second, live.opened);
 }
 
-void Recording::StepDown(const InstanceKey& key, RecordedVm& recorded, kvm::EventSet from) {
-  const std::optional<kvm::EventSet> smaller = kvm::NextSmaller(from);
-  if (!smaller) return;
+void Recording::StepDown(const InstanceKey& key, RecordedVm& recorded, const OpenedSummary& from) {
+  const std::vector<kvm::Rung> ladder = kvm::LadderOf(options_.open.wanted);
+  size_t next = from.rung + 1;
+  // Smaller groups only where the ones that were opened were as large.
+  while (next < ladder.size() && ladder[next].multiplexed &&
+         ladder[next].largest_group >= from.largest_group) {
+    ++next;
+  }
+  if (next >= ladder.size()) return;
+  const RecordedVm before = recorded;
+  recorded.first_rung = next;
+  recorded.given_up = from.absent;
+  const std::vector<kvm::Event> kept = kvm::EventsOf(ladder[next]);
+  std::string lost;
+  for (const kvm::Event& event : kvm::EventsOf(ladder[from.rung])) {
+    const bool is_kept = std::ranges::find(kept, event.name, &kvm::Event::name) != kept.end();
+    const bool is_absent =
+        std::ranges::find(from.absent, event.name, &kvm::AbsentEvent::name) != from.absent.end();
+    if (is_kept || is_absent) continue;
+    recorded.given_up.push_back({event.name, 0, "the group with it never ran"});
+    absl::StrAppend(&lost, lost.empty() ? "" : ", ", event.name);
+  }
   const std::string detail = absl::StrCat(
-      "event set ", std::string(kvm::ToString(from)),
+      "event set ", from.set,
       " opened but never ran (too few free counters: NMI watchdog, a guest's own vPMU or another "
       "profiler); stepped down to ",
-      std::string(kvm::ToString(*smaller)));
-  const size_t given_up_before = recorded.given_up.size();
-  for (const kvm::Event& event : kvm::EventsOf(from).subspan(kvm::EventsOf(*smaller).size())) {
-    recorded.given_up.push_back({event.name, 0, "the group with it never ran"});
-  }
-  recorded.set = *smaller;
+      ladder[next].multiplexed ? absl::StrCat("groups of at most ", ladder[next].largest_group)
+                               : ladder[next].name,
+      lost.empty() ? "" : ", without ", lost);
   if (absl::Status status = BeginEpoch(key, recorded, kvm::Vm(recorded.vm)); !status.ok()) {
-    recorded.set = from;
-    recorded.given_up.resize(given_up_before);
+    recorded.first_rung = before.first_rung;
+    recorded.given_up = before.given_up;
     notices_.push_back(std::string(status.message()));
     return;
   }

@@ -52,8 +52,8 @@ class Recording {
     absl::Duration interval = absl::Milliseconds(100);
     kvm::OpenOptions open;
     core::IpcBandsThresholds thresholds;
-    core::ResidencyBasis residency;
-    int64_t (*now_ns)() = nullptr;  // CLOCK_MONOTONIC, injected
+    std::vector<core::ResidencyBasis> residency;  // one per core PMU
+    int64_t (*now_ns)() = nullptr;                // CLOCK_MONOTONIC, injected
   };
 
   // `perf` and `writer` must outlive it.
@@ -97,9 +97,18 @@ class Recording {
     uint32_t number = 0;
     uint32_t epochs = 0;
     kvm::Vm vm;
-    kvm::EventSet set = kvm::EventSet::kFull;  // the largest still to be tried
-    std::vector<kvm::AbsentEvent> given_up;    // by steps down
+    size_t first_rung = 0;                   // of the ladder: the largest still to be tried
+    std::vector<kvm::AbsentEvent> given_up;  // by steps down
     sampler::Epoch* current = nullptr;
+  };
+
+  // What an epoch's groups were opened as.
+  struct OpenedSummary {
+    std::string set;
+    size_t rung = 0;
+    size_t largest_group = 0;
+    size_t core_pmus = 1;
+    std::vector<kvm::AbsentEvent> absent;
   };
 
   // An epoch that the sampler has not let go of yet.
@@ -110,7 +119,7 @@ class Recording {
     core::EpochClassifier classifier;
     std::vector<core::Verdict> verdicts;
     int never_ran = 0;  // samples so far in which a group had time enabled and none running
-    kvm::EventSet set = kvm::EventSet::kFull;
+    OpenedSummary opened;
   };
 
   // Opens `vm` as the next epoch of `recorded` while the one before still ticks, then changes over.
@@ -119,7 +128,7 @@ class Recording {
   void TakeSample(LiveEpoch& live, const sampler::Handover& handover);
   // Steps the set down where the counters of this epoch never run.
   void WatchNeverRunning(LiveEpoch& live, const core::Sample& sample);
-  void StepDown(const InstanceKey& key, RecordedVm& recorded, kvm::EventSet from);
+  void StepDown(const InstanceKey& key, RecordedVm& recorded, const OpenedSummary& from);
   void AddGap(const sampler::Handover& handover, v1::Gap::Reason reason);
   void AddLifeCycle(uint32_t vm_number, v1::LifeCycle::Kind kind, const std::string& detail,
                     const kvm::Vm& vm);

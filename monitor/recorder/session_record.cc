@@ -7,6 +7,8 @@
 #include "absl/time/time.h"
 #include "kvm/counter_group.h"
 #include "kvm/errno_advice.h"
+#include "kvm/event_sets.h"
+#include "kvm/group_layout.h"
 #include "monitor/core/verdict_window.h"
 
 namespace vcpulse::recorder {
@@ -26,30 +28,63 @@ int64_t Now_ns(clockid_t clock) {
   return now.tv_sec * 1'000'000'000 + now.tv_nsec;
 }
 
+void AddGroups(const kvm::OpenedGroups& opened, v1::VcpuSet& set) {
+  set.set_event_set(opened.set);
+  const kvm::GroupLayout& main = opened.layout.front();
+  set.set_pmu(main.pmu);
+  for (const kvm::Event& event : main.events) set.add_events(event.name);
+  for (const kvm::GroupLayout& group : std::span(opened.layout).subspan(1)) {
+    v1::EventGroup& out = *set.add_further_groups();
+    out.set_pmu(group.pmu);
+    for (const kvm::Event& event : group.events) out.add_events(event.name);
+  }
+  if (opened.core_pmus > 1) set.set_core_pmus(static_cast<uint32_t>(opened.core_pmus));
+  for (const kvm::GroupLayout& group : opened.layout) {
+    for (const kvm::Event& event : group.events) {
+      if (event.host_side) set.add_host_side_events(event.name);
+    }
+  }
+}
+
 }  // namespace
 
 ResidencyBasisFound FindResidencyBasis(kvm::PerfEvents& perf, const std::string& root,
+                                       std::span<const kvm::Pmu> core_pmus,
                                        bool force_mediated_vpmu) {
   ResidencyBasisFound found;
   if (!force_mediated_vpmu) found.no_counters_reason = kvm::MediatedVpmuObstacle(root);
   if (!found.no_counters_reason.empty()) return found;
-  const kvm::OrErrno<double> probed = kvm::ProbeCycleHz(perf);
-  if (!probed.ok()) {
+
+  // On a hybrid host this thread ran on one PMU's cores: the others' rates come from cpufreq alone.
+  const auto cycles = kvm::LayoutOf(kvm::EventsOf(kvm::EventSet::kCycles), core_pmus);
+  int error = 0;
+  bool counted = false;
+  found.bases.assign(cycles.size(), {});
+  for (size_t pmu = 0; pmu < cycles.size(); ++pmu) {
+    const kvm::OrErrno<double> probed = kvm::ProbeCycleHz(perf, cycles[pmu].events.front());
+    counted = counted || probed.ok();
+    if (!probed.ok() && (error == 0 || error == ENODATA)) error = probed.error;
+    const std::span<const int> cpus =
+        cycles.size() > 1 ? std::span<const int>(core_pmus[pmu].cpus) : std::span<const int>();
+    const double hz = std::max(probed.value, kvm::CpufreqMaxHz(root, cpus).value_or(0));
+    if (hz > 0) found.bases[pmu].max_hz = hz;
+  }
+  if (!counted) {
+    found.bases = {{}};
     found.no_counters_reason =
-        probed.error == ENODATA
-            ? "the cycle counter opens but does not count on this host"
-            : kvm::AdviseOnOpenFailure({.error = probed.error,
-                                        .event = "cycles",
-                                        .tid = 0,
-                                        .paranoid = kvm::PerfEventParanoid(root),
-                                        .owner = ""});
+        error == ENODATA ? "the cycle counter opens but does not count on this host"
+                         : kvm::AdviseOnOpenFailure({.error = error,
+                                                     .event = "cycles",
+                                                     .tid = 0,
+                                                     .paranoid = kvm::PerfEventParanoid(root),
+                                                     .owner = ""});
     return found;
   }
-  found.basis.max_hz = std::max(probed.value, kvm::CpufreqMaxHz(root).value_or(0));
   found.method = v1::RESIDENCY_METHOD_MAX_FREQUENCY;
   if (OpensForGuests(perf, kvm::EventsOf(kvm::EventSet::kFull).back())) {  // ref-cycles
-    found.basis.tsc_hz = kvm::MeasureTscHz(kTscSpan);
-    if (found.basis.tsc_hz) found.method = v1::RESIDENCY_METHOD_REF_CYCLES;
+    const std::optional<double> tsc_hz = kvm::MeasureTscHz(kTscSpan);
+    for (core::ResidencyBasis& basis : found.bases) basis.tsc_hz = tsc_hz;
+    if (tsc_hz) found.method = v1::RESIDENCY_METHOD_REF_CYCLES;
   }
   return found;
 }
@@ -68,8 +103,15 @@ v1::Session MakeSession(const kvm::HostFacts& host, const SessionFacts& facts) {
   session.set_verdict_window_ns(
       static_cast<uint64_t>(std::max(facts.interval_ns, core::kShortestVerdict_ns)));
   session.set_residency_method(facts.residency.method);
-  session.set_tsc_hz(facts.residency.basis.tsc_hz.value_or(0));
-  session.set_max_hz(facts.residency.basis.max_hz.value_or(0));
+  const core::ResidencyBasis& basis = facts.residency.bases.front();
+  session.set_tsc_hz(basis.tsc_hz.value_or(0));
+  session.set_max_hz(basis.max_hz.value_or(0));
+  if (facts.core_pmus.size() > 1) {
+    for (const kvm::Pmu& pmu : facts.core_pmus) session.add_core_pmus(pmu.name);
+    for (const core::ResidencyBasis& other : std::span(facts.residency.bases).subspan(1)) {
+      session.add_further_max_hz(other.max_hz.value_or(0));
+    }
+  }
   session.set_scheduling(facts.realtime ? v1::SCHEDULING_FIFO : v1::SCHEDULING_NORMAL);
   session.set_timer_slack_ns(1);
   session.set_degraded_reason(facts.residency.no_counters_reason);
@@ -107,8 +149,7 @@ v1::VcpuSet MakeVcpuSet(uint32_t vm_number, uint32_t epoch, int64_t mono_ns, con
     out.set_found_by(std::string(kvm::ToString(vcpu.found_by)));
     out.set_proof(std::string(kvm::ToString(vcpu.proof)));
   }
-  set.set_event_set(std::string(kvm::ToString(opened.set)));
-  for (const kvm::Event& event : opened.events) set.add_events(event.name);
+  AddGroups(opened, set);
   for (const kvm::AbsentEvent& absent : opened.absent) {
     v1::AbsentEvent& out = *set.add_absent_events();
     out.set_event(absent.name);

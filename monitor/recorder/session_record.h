@@ -3,11 +3,14 @@
 // Builds the records that describe a recording: Session, VcpuSet, VmInstance, ClockSnapshot.
 
 #include <cstdint>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "kvm/group_opener.h"
 #include "kvm/host.h"
 #include "kvm/perf_events.h"
+#include "kvm/pmu.h"
 #include "kvm/vm.h"
 #include "monitor/core/classify.h"
 #include "monitor/core/residency.h"
@@ -18,7 +21,7 @@ namespace vcpulse::recorder {
 
 // What residency can be divided by on this host, as found by trying.
 struct ResidencyBasisFound {
-  core::ResidencyBasis basis;
+  std::vector<core::ResidencyBasis> bases = {{}};  // one per core PMU
   v1::ResidencyMethod method = v1::RESIDENCY_METHOD_TIME_ENABLED;
   std::string no_counters_reason;  // why the cycle counter cannot be used; empty where it can
 };
@@ -26,6 +29,7 @@ struct ResidencyBasisFound {
 // Counts on the calling thread for about 10 ms: see kvm::ProbeCycleHz. Opens nothing where KVM runs
 // with a mediated vPMU, unless forced.
 ResidencyBasisFound FindResidencyBasis(kvm::PerfEvents& perf, const std::string& root,
+                                       std::span<const kvm::Pmu> core_pmus,
                                        bool force_mediated_vpmu);
 
 // What the caller knows beside the host's facts.
@@ -36,6 +40,7 @@ struct SessionFacts {
   bool realtime = false;
   core::IpcBandsThresholds thresholds;
   ResidencyBasisFound residency;
+  std::vector<kvm::Pmu> core_pmus;
 };
 
 v1::Session MakeSession(const kvm::HostFacts& host, const SessionFacts& facts);

@@ -1,5 +1,6 @@
 #include "monitor/report/json_report.h"
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <string_view>
@@ -70,6 +71,8 @@ json::value SessionJson(const Report& report) {
   const v1::Session& session = *report.summary.session();
   const v1::ClassifierSettings& classifier = session.classifier();
   const std::optional<v1::Summary>& end = report.summary.end();
+  json::array further_max_hz;
+  for (const double hz : session.further_max_hz()) further_max_hz.push_back(PositiveOrNull(hz));
   return json::object{
       {"stream_id", absl::BytesToHexString(session.stream_id())},
       {"tool_version", session.tool_version()},
@@ -90,6 +93,8 @@ json::value SessionJson(const Report& report) {
       {"tsc_hz", PositiveOrNull(session.tsc_hz())},
       {"max_hz", PositiveOrNull(session.max_hz())},
       {"max_hz_seen", OrNull(report.summary.residency_basis().max_hz)},
+      {"core_pmus", json::array(session.core_pmus().begin(), session.core_pmus().end())},
+      {"further_max_hz", std::move(further_max_hz)},
       {"scheduling", NameOrNull(SchedulingName(session.scheduling()))},
       {"timer_slack_ns", session.timer_slack_ns()},
       {"degraded_reason", TextOrNull(session.degraded_reason())},
@@ -135,15 +140,21 @@ void AddCounts(json::object& out, const VmSummary& vm, const VcpuSummary& vcpu) 
   json::object raw;
   json::object scaled;
   json::object counted_s;
+  json::object counted_share;
+  json::array estimated;
   for (const std::string& event : EventsAskedFor(vm)) {
     const EventTotal* total = vcpu.FindEvent(event);
     raw[event] = total != nullptr ? OrNull(total->Raw()) : json::value(nullptr);
     scaled[event] = total != nullptr ? OrNull(total->Scaled()) : json::value(nullptr);
+    counted_share[event] = total != nullptr ? OrNull(total->RunningShare()) : json::value(nullptr);
+    if (total != nullptr && total->Raw() && total->IsEstimate()) estimated.push_back(String(event));
     counted_s[event] = total != nullptr ? ToSeconds(total->interval_ns) : 0.0;
   }
   out["counts"] = std::move(raw);
   out["counts_scaled"] = std::move(scaled);
   out["estimated"] = vcpu.time_running_ns < vcpu.time_enabled_ns;
+  out["estimated_events"] = std::move(estimated);
+  out["counted_share"] = std::move(counted_share);
   out["counted_s"] = std::move(counted_s);
 }
 
@@ -199,6 +210,16 @@ json::array GapsJson(const Report& report, const GapTotals& gaps) {
   return out;
 }
 
+json::array GroupsJson(const v1::VcpuSet& set) {
+  json::array groups;
+  for (const v1::EventGroup& group : set.further_groups()) {
+    groups.push_back(
+        json::object{{"pmu", TextOrNull(group.pmu())},
+                     {"events", json::array(group.events().begin(), group.events().end())}});
+  }
+  return groups;
+}
+
 json::object EpochJson(const Report& report, const EpochSummary& epoch) {
   const v1::VcpuSet& set = epoch.set;
   json::array absent;
@@ -223,6 +244,11 @@ json::object EpochJson(const Report& report, const EpochSummary& epoch) {
       {"vcpus", set.vcpus_size()},
       {"event_set", set.event_set()},
       {"events", json::array(set.events().begin(), set.events().end())},
+      {"further_groups", GroupsJson(set)},
+      {"pmu", TextOrNull(set.pmu())},
+      {"core_pmus", std::max(1U, set.core_pmus())},
+      {"host_side_events",
+       json::array(set.host_side_events().begin(), set.host_side_events().end())},
       {"absent_events", std::move(absent)},
       {"unopened_vcpus", std::move(unopened)},
       {"notes", json::array(set.notes().begin(), set.notes().end())},

@@ -16,6 +16,8 @@
 //     "residency_method": "ref-cycles" | "max-frequency" | "time-enabled" | null,
 //     "tsc_hz": n or null, "max_hz": n or null,    // what residency divides by, known at the start
 //     "max_hz_seen": n or null,        // max_hz, or the highest rate of cycles in the ticks
+//     "core_pmus": [names],            // of a hybrid host; else empty
+//     "further_max_hz": [n or null],   // max_hz of the core PMUs beyond the first
 //     "scheduling": "normal" | "fifo" | null, "timer_slack_ns": n,
 //     "degraded_reason": text or null,
 //     "classifier": {"name", "halted_enter", "halted_leave", "spinning_below", "productive_from"},
@@ -29,6 +31,10 @@
 //     [names],
 //                 "absent_events": [{"event", "errno": n or null, "errno_name": "ENOENT" or null,
 //                                    "reason"}],
+//                 "further_groups": [{"pmu": name or null, "events": [names]}],
+//                              // rotating groups (--multiplex), or those of other core PMUs
+//                 "pmu": name or null, "core_pmus": n,   // the first so many groups add up
+//                 "host_side_events": [names],           // they count the host too
 //                 "unopened_vcpus": [{"index", "tid", "errno", "errno_name", "reason"}],
 //                 "notes": [texts]}],
 //     "epochs_omitted": n,             // older ones, beyond what a report keeps
@@ -48,12 +54,14 @@
 //       "residency": n or null,        // mean, weighted by time
 //       "run_share": n or null,        // schedstat: on a CPU / measured time
 //       "run_delay_share": n or null,  // schedstat: runnable but waiting / measured time
-//       "running_share": n or null,    // time running / time enabled of the group; < 1:
-//       multiplexed "counts": {"cycles": n or null, ...},         // as counted "counts_scaled":
-//       {"cycles": n or null, ...},  // x enabled / running: an estimate where "estimated": bool,
-//       //    this is true (multiplexed), else equal to counts "counted_s": {"cycles": n, ...},  //
-//       intervals whose event set had the event "ticks": {"halted": n, "spinning": n, "productive":
-//       n, "unknown": n, "none": n}
+//       "running_share": n or null,    // time running / time enabled of the main group
+//       "counts": {"cycles": n or null, ...},          // as counted
+//       "counts_scaled": {"cycles": n or null, ...},   // x enabled / running of the event's group
+//       "estimated": bool,             // the main group was on the PMU for part of the time only
+//       "estimated_events": [names],   // those whose counts_scaled is an estimate, not a count
+//       "counted_share": {"cycles": n or null, ...},   // running / enabled of the event's group
+//       "counted_s": {"cycles": n, ...},               // intervals whose event set had the event
+//       "ticks": {"halted": n, "spinning": n, "productive": n, "unknown": n, "none": n}
 //              // none: a delta without a verdict (the window was not yet full)
 //     }],
 //     "gaps": [GAP]

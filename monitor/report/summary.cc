@@ -1,47 +1,37 @@
 #include "monitor/report/summary.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace vcpulse::report {
 namespace {
 
 // What a report keeps of lists that a very long recording could make grow.
 constexpr size_t kKeptEpochs = 100;  // per VM
-constexpr size_t kKeptTids = 16;     // per vCPU
 constexpr size_t kKeptLifeCycles = 500;
 constexpr size_t kKeptGapKinds = 1000;
-
-// Which of the vCPU's totals an event belongs to, making one if it is new.
-size_t EventTotalOf(VcpuSummary& vcpu, const std::string& event) {
-  for (size_t i = 0; i < vcpu.events.size(); ++i) {
-    if (vcpu.events[i].event == event) return i;
-  }
-  vcpu.events.push_back({.event = event});
-  return vcpu.events.size() - 1;
-}
-
-EpochSummary::Column ColumnOf(VmSummary& vm, const v1::Vcpu& member, const v1::VcpuSet& set) {
-  VcpuSummary& vcpu = vm.vcpus[member.index()];
-  vcpu.index = member.index();
-  if (member.has_kvm_id()) vcpu.kvm_id = member.kvm_id();
-  const auto known = std::find(vcpu.tids.begin(), vcpu.tids.end(), member.tid());
-  if (known != vcpu.tids.end()) vcpu.tids.erase(known);
-  if (vcpu.tids.size() == kKeptTids) vcpu.tids.erase(vcpu.tids.begin());
-  vcpu.tids.push_back(member.tid());
-
-  EpochSummary::Column column{.vcpu = &vcpu, .event_totals = {}};
-  for (const std::string& event : set.events()) {
-    if (column.event_totals.size() == core::kMaxEvents) break;
-    column.event_totals.push_back(EventTotalOf(vcpu, event));
-  }
-  return column;
-}
 
 // A schema newer than this program may know more of them.
 core::Verdict WithinKnown(core::Verdict verdict) {
   if (static_cast<size_t>(verdict.band) >= kBands) verdict.band = core::Band::kNone;
   if (static_cast<size_t>(verdict.rule) >= kRules) verdict.rule = core::Rule::kNone;
   return verdict;
+}
+
+// The deltas of one vCPU's groups, the main one first; how many there are.
+size_t SubtractGroups(const core::Sample& earlier, const core::Sample& later, size_t vcpu,
+                      std::span<core::VcpuDelta, core::kMaxGroups> deltas) {
+  const core::VcpuSample& before = earlier.vcpus[vcpu];
+  const core::VcpuSample& now = later.vcpus[vcpu];
+  deltas[0] = core::Subtract(before, now);
+  const size_t further =
+      std::min({earlier.FurtherGroups(), later.FurtherGroups(), core::kMaxGroups - 1});
+  for (size_t g = 0; g < further; ++g) {
+    const size_t i = vcpu * further + g;
+    deltas[g + 1] = core::Subtract(core::WithGroup(before, earlier.further[i]),
+                                   core::WithGroup(now, later.further[i]));
+  }
+  return further + 1;
 }
 
 void AddIpc(IpcTotals& totals, uint64_t cycles, uint64_t instructions) {
@@ -79,10 +69,16 @@ absl::Status Summary::AddSession(const v1::Session& session) {
         "a second recording begins after the first: they can only be reported one at a time");
   }
   session_ = session;
-  core::ResidencyBasis basis;
-  if (session.tsc_hz() > 0) basis.tsc_hz = session.tsc_hz();
-  if (session.max_hz() > 0) basis.max_hz = session.max_hz();
-  residency_ = core::ResidencyEstimator(basis);
+  std::vector<double> max_hz = {session.max_hz()};
+  max_hz.insert(max_hz.end(), session.further_max_hz().begin(), session.further_max_hz().end());
+  if (max_hz.size() > core::kMaxGroups) max_hz.resize(core::kMaxGroups);
+  std::vector<core::ResidencyBasis> bases;
+  for (const double hz : max_hz) {
+    core::ResidencyBasis& basis = bases.emplace_back();
+    if (session.tsc_hz() > 0) basis.tsc_hz = session.tsc_hz();
+    if (hz > 0) basis.max_hz = hz;
+  }
+  residency_ = core::ResidencyEstimator(std::move(bases));
   return absl::OkStatus();
 }
 
@@ -95,6 +91,8 @@ void Summary::AddVcpuSet(const v1::VcpuSet& set) {
   const auto slots = std::min<size_t>(core::kMaxEvents, static_cast<size_t>(set.events_size()));
   epoch.slots = core::FindSlots(std::vector<std::string>(
       set.events().begin(), set.events().begin() + static_cast<int>(slots)));
+  const size_t groups = 1 + static_cast<size_t>(set.further_groups_size());
+  epoch.core_pmus = std::clamp<size_t>(set.core_pmus(), 1, std::min(groups, core::kMaxGroups));
   for (const v1::Vcpu& vcpu : set.vcpus()) epoch.columns.push_back(ColumnOf(vm, vcpu, set));
   if (vm.epochs.size() > kKeptEpochs) {
     vm.epochs.erase(vm.epochs.begin());
@@ -124,14 +122,18 @@ void Summary::AddTick(const timeline::TickEntry& tick) {
     ++epoch.columns[i].vcpu->samples;
     if (!has_previous) continue;
     const core::Verdict verdict = i < tick.verdicts.size() ? tick.verdicts[i] : core::Verdict{};
-    AddVcpuDelta(epoch, epoch.columns[i],
-                 core::Subtract(tick.previous->vcpus[i], tick.sample.vcpus[i]),
-                 WithinKnown(verdict));
+    std::array<core::VcpuDelta, core::kMaxGroups> deltas;
+    const size_t groups = SubtractGroups(*tick.previous, tick.sample, i, deltas);
+    AddVcpuDelta(epoch, epoch.columns[i], std::span(deltas).first(groups), WithinKnown(verdict));
   }
 }
 
 void Summary::AddVcpuDelta(const EpochSummary& epoch, const EpochSummary::Column& column,
-                           const core::VcpuDelta& delta, core::Verdict verdict) {
+                           std::span<const core::VcpuDelta> groups, core::Verdict verdict) {
+  const std::span<const core::VcpuDelta> pmus =
+      groups.first(std::min(epoch.core_pmus, groups.size()));
+  core::VcpuDelta delta = pmus.front();
+  for (const core::VcpuDelta& other : pmus.subspan(1)) delta = core::AddPmu(delta, other);
   if (delta.interval_ns <= 0) return;
   VcpuSummary& vcpu = *column.vcpu;
   vcpu.measured_ns += delta.interval_ns;
@@ -146,13 +148,7 @@ void Summary::AddVcpuDelta(const EpochSummary& epoch, const EpochSummary::Column
     if (verdict.starved) vcpu.starved_ns += delta.interval_ns;
   }
 
-  for (size_t slot = 0; slot < column.event_totals.size(); ++slot) {
-    EventTotal& total = vcpu.events[column.event_totals[slot]];
-    total.raw += delta.counts[slot];
-    total.time_enabled_ns += delta.time_enabled_ns;
-    total.time_running_ns += delta.time_running_ns;
-    total.interval_ns += delta.interval_ns;
-  }
+  AddEvents(column, groups);
   const bool judged_busy = verdict.band != core::Band::kNone && verdict.band != core::Band::kHalted;
   if (judged_busy && core::Ipc(delta, epoch.slots)) {
     const uint64_t cycles = delta.counts[*epoch.slots.cycles];
@@ -161,7 +157,7 @@ void Summary::AddVcpuDelta(const EpochSummary& epoch, const EpochSummary::Column
     AddIpc(vcpu.ipc_by_band[band], cycles, instructions);
   }
 
-  if (const auto residency = ResidencyOf(delta, epoch.slots)) {
+  if (const auto residency = ResidencyOf(pmus, epoch.slots)) {
     vcpu.resident_ns += *residency * static_cast<double>(delta.interval_ns);
     vcpu.residency_known_ns += delta.interval_ns;
   }
@@ -172,14 +168,14 @@ void Summary::AddVcpuDelta(const EpochSummary& epoch, const EpochSummary::Column
   }
 }
 
-std::optional<double> Summary::ResidencyOf(const core::VcpuDelta& delta,
+std::optional<double> Summary::ResidencyOf(std::span<const core::VcpuDelta> pmus,
                                            const core::EventSlots& slots) {
   if (session_ && session_->residency_method() == v1::RESIDENCY_METHOD_TIME_ENABLED) {
-    return std::min(
-        1.0, static_cast<double>(delta.time_enabled_ns) / static_cast<double>(delta.interval_ns));
+    return std::min(1.0, static_cast<double>(pmus.front().time_enabled_ns) /
+                             static_cast<double>(pmus.front().interval_ns));
   }
-  residency_.Observe(delta, slots);
-  return core::Residency(delta, slots, residency_.basis());
+  for (size_t pmu = 0; pmu < pmus.size(); ++pmu) residency_.Observe(pmus[pmu], slots, pmu);
+  return core::Residency(pmus, slots, residency_.bases());
 }
 
 void Summary::AddGap(const v1::Gap& gap) {

@@ -11,6 +11,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -50,6 +51,8 @@ struct EventTotal {
   // The same extrapolated to the time enabled, as perf does it; equal to Raw() where exact.
   std::optional<double> Scaled() const;
   bool IsEstimate() const { return time_running_ns < time_enabled_ns; }
+  // Time running / time enabled of the group that holds it; nothing where the thread never ran.
+  std::optional<double> RunningShare() const;
 };
 
 // One guest CPU over all epochs of its VM.
@@ -92,14 +95,21 @@ struct VcpuSummary {
 
 // One epoch of a VM and how the columns of its ticks are to be read.
 struct EpochSummary {
+  // Where the counts of one slot of one group go.
+  struct Slot {
+    size_t total = 0;  // which of vcpu->events
+    // false where the same event on another core PMU brings the time enabled already.
+    bool brings_time = true;
+  };
   struct Column {
-    VcpuSummary* vcpu = nullptr;       // in the VmSummary that holds this epoch
-    std::vector<size_t> event_totals;  // by slot: which of vcpu->events
+    VcpuSummary* vcpu = nullptr;            // in the VmSummary that holds this epoch
+    std::vector<std::vector<Slot>> groups;  // the main one first
   };
 
   v1::VcpuSet set;
   uint64_t samples = 0;
   core::EventSlots slots;
+  size_t core_pmus = 1;  // the first so many groups add up
   std::vector<Column> columns;
 };
 
@@ -123,6 +133,12 @@ struct VmSummary {
   std::map<uint32_t, VcpuSummary> vcpus;    // by index
   GapTotals gaps;
 };
+
+// Adds a vCPU of a set to `vm` and gives the places of its counts.
+EpochSummary::Column ColumnOf(VmSummary& vm, const v1::Vcpu& member, const v1::VcpuSet& set);
+
+// Adds what the groups of one vCPU counted in one interval to the totals of its events.
+void AddEvents(const EpochSummary::Column& column, std::span<const core::VcpuDelta> groups);
 
 // The events that any epoch asked for, counted or absent, each once.
 std::vector<std::string> EventsAskedFor(const VmSummary& vm);
@@ -166,16 +182,19 @@ class Summary {
   absl::Status AddSession(const v1::Session& session);
   void AddVcpuSet(const v1::VcpuSet& set);
   void AddTick(const timeline::TickEntry& tick);
+  // `groups` are the deltas of one vCPU's groups, the main one first.
   void AddVcpuDelta(const EpochSummary& epoch, const EpochSummary::Column& column,
-                    const core::VcpuDelta& delta, core::Verdict verdict);
+                    std::span<const core::VcpuDelta> groups, core::Verdict verdict);
   void AddGap(const v1::Gap& gap);
   void AddLifeCycle(const v1::LifeCycle& change);
   void AddCost(const core::Sample& sample);
-  std::optional<double> ResidencyOf(const core::VcpuDelta& delta, const core::EventSlots& slots);
+  // Of the groups on all core PMUs together.
+  std::optional<double> ResidencyOf(std::span<const core::VcpuDelta> pmus,
+                                    const core::EventSlots& slots);
   void SeeInstant(int64_t mono_ns);
 
   std::optional<v1::Session> session_;
-  core::ResidencyEstimator residency_{{}};
+  core::ResidencyEstimator residency_{std::vector<core::ResidencyBasis>()};
   std::map<uint32_t, VmSummary> vms_;
   GapTotals gaps_;
   std::deque<v1::LifeCycle> life_cycle_;

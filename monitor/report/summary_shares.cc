@@ -36,6 +36,10 @@ std::optional<double> EventTotal::Scaled() const {
   return core::ScaledCount(whole, 0);
 }
 
+std::optional<double> EventTotal::RunningShare() const {
+  return ShareOf(time_running_ns, time_enabled_ns);
+}
+
 int64_t VcpuSummary::JudgedNs() const {
   return measured_ns - band_ns[static_cast<size_t>(core::Band::kNone)];
 }
@@ -78,6 +82,9 @@ std::vector<std::string> EventsAskedFor(const VmSummary& vm) {
   };
   for (const auto& [number, epoch] : vm.epochs) {
     for (const std::string& event : epoch.set.events()) add(event);
+    for (const v1::EventGroup& group : epoch.set.further_groups()) {
+      for (const std::string& event : group.events()) add(event);
+    }
     for (const v1::AbsentEvent& absent : epoch.set.absent_events()) add(absent.event());
   }
   return events;

@@ -107,6 +107,53 @@ std::string CountNotes(const VmSummary& vm) {
   return out;
 }
 
+// Events by name, groups that took turns, host-side events: the table has no column for them.
+bool HasMoreEvents(const VmSummary& vm) {
+  return std::ranges::any_of(vm.epochs, [](const auto& entry) {
+    const v1::VcpuSet& set = entry.second.set;
+    return set.event_set() == "custom" || set.further_groups_size() > 0 ||
+           set.host_side_events_size() > 0;
+  });
+}
+
+bool IsHostSide(const VmSummary& vm, const std::string& event) {
+  return std::ranges::any_of(vm.epochs, [&event](const auto& entry) {
+    const auto& events = entry.second.set.host_side_events();
+    return std::find(events.begin(), events.end(), event) != events.end();
+  });
+}
+
+std::string EventText(const VmSummary& vm, const VcpuSummary& vcpu, const EventTotal& total) {
+  std::string text = Printable(total.event);
+  if (!total.Raw()) return text + " - (its group never ran)";
+  absl::StrAppend(&text, total.IsEstimate() ? " ~" : " ", Units(*total.Scaled()));
+  if (total.interval_ns < vcpu.measured_ns) text += '+';
+  if (IsHostSide(vm, total.event)) text += " (host-side)";
+  if (total.IsEstimate()) {
+    absl::StrAppend(&text, absl::StrFormat(" (estimate, counted %.3g%% of the time)",
+                                           100 * total.RunningShare().value_or(0)));
+  }
+  return text;
+}
+
+std::string EventNotes(const VmSummary& vm) {
+  if (!HasMoreEvents(vm)) return "";
+  std::string out;
+  size_t shown = 0;
+  for (const auto& [index, vcpu] : vm.vcpus) {
+    if (shown++ == kListed) break;
+    std::string events;
+    for (const EventTotal& total : vcpu.events) {
+      absl::StrAppend(&events, events.empty() ? "" : ", ", EventText(vm, vcpu, total));
+    }
+    out += Wrapped(absl::StrCat("  events, vCPU ", index, ": "), events);
+  }
+  if (vm.vcpus.size() > kListed) {
+    absl::StrAppend(&out, "  events: of ", vm.vcpus.size() - kListed, " more vCPUs in --json\n");
+  }
+  return out;
+}
+
 std::string UnknownNotes(const VmSummary& vm) {
   std::string out;
   for (size_t i = 0; i < kRules; ++i) {
@@ -210,8 +257,8 @@ std::string Cost(const Report& report) {
 }  // namespace
 
 std::string RenderVmNotes(const Report& report, const VmSummary& vm) {
-  return absl::StrCat(AbsentEvents(vm), UnopenedVcpus(vm), CountNotes(vm), UnknownNotes(vm),
-                      GapNotes(report, vm.gaps, "  gap: "), SetNotes(vm));
+  return absl::StrCat(EventNotes(vm), AbsentEvents(vm), UnopenedVcpus(vm), CountNotes(vm),
+                      UnknownNotes(vm), GapNotes(report, vm.gaps, "  gap: "), SetNotes(vm));
 }
 
 std::string DescribeLoss(const Report& report) {

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "monitor/report/labels.h"
 #include "monitor/report/text_format.h"
@@ -97,6 +98,12 @@ std::string Head(const Report& report) {
   std::string out = HostLine(session);
   out += TimeLine(report, session);
   out += ResidencyLine(report, session);
+  if (session.core_pmus_size() > 0) {
+    out += Wrapped("hybrid: ",
+                   absl::StrCat("core PMUs ", Printable(absl::StrJoin(session.core_pmus(), ", ")),
+                                "; counts add up, residency holds each PMU's cycles "
+                                "against its own frequency"));
+  }
   out += ClassifierLine(session.classifier());
   if (!session.degraded_reason().empty()) {
     out += Wrapped("DEGRADED: ", absl::StrCat("no hardware counter was read: ",

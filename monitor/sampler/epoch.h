@@ -27,7 +27,7 @@ struct TickRange {
 
 // One vCPU as the tick reads it.
 struct VcpuSource {
-  kvm::CounterGroup group;
+  kvm::VcpuGroups groups;  // the main one first
   kvm::ThreadScheduling scheduling;
   bool has_scheduling = false;  // false: it could not be opened, or...
   bool gone = false;            // ...the thread had exited by then
@@ -40,13 +40,14 @@ struct VcpuSource {
 // destroyed by the control thread; between Sampler::Add and the kRetired handover only the tick
 // thread touches it, but for `vm`, `number` and Recycle.
 struct Epoch {
-  // Opens the scheduler files of every vCPU in `groups` below `root`, enables the groups, and takes
+  // Opens the scheduler files of every vCPU in `groups` (each with as many groups) below `root`,
+  // enables the groups, and takes
   // memory for `buffers` samples. A thread that is gone already shows at the first tick; scheduler
   // times that this user or kernel does not give are left out. Errors: ResourceExhausted (no more
   // descriptors), what enabling said.
   static absl::StatusOr<std::unique_ptr<Epoch>> Start(uint32_t vm, uint32_t number,
                                                       const std::string& root, pid_t pid,
-                                                      std::vector<kvm::CounterGroup> groups,
+                                                      std::vector<kvm::VcpuGroups> groups,
                                                       const std::vector<kvm::Vcpu>& vcpus,
                                                       size_t buffers);
 

@@ -103,13 +103,24 @@ void Sampler::TickOne(Epoch& epoch, uint64_t tick, int64_t deadline_ns, int64_t 
 bool Sampler::ReadGroups(Epoch& epoch, core::Sample& sample, Handover& gap) {
   // The end of one read is the begin of the next: one clock read per vCPU.
   int64_t now_ns = options_.now_ns();
+  core::GroupSample* further = sample.further.data();
   for (size_t i = 0; i < epoch.vcpus.size(); ++i) {
     core::VcpuSample& out = sample.vcpus[i];
-    const kvm::OrErrno<kvm::GroupValues> values = epoch.vcpus[i].group.Read();
+    kvm::VcpuGroups& groups = epoch.vcpus[i].groups;
+    const kvm::OrErrno<kvm::GroupValues> values = groups.front().Read();
     if (!values.ok()) {
       gap.vcpu = i;
       gap.error = values.error;
       return false;
+    }
+    for (size_t g = 1; g < groups.size(); ++g) {
+      const kvm::OrErrno<kvm::GroupValues> more = groups[g].Read();
+      if (!more.ok()) {
+        gap.vcpu = i;
+        gap.error = more.error;
+        return false;
+      }
+      *further++ = {more.value.time_enabled_ns, more.value.time_running_ns, more.value.counts};
     }
     out.read_begin_ns = now_ns;
     now_ns = options_.now_ns();

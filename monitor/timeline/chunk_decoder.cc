@@ -77,9 +77,9 @@ absl::Status ChunkDecoder::OpenGroups() {
       return absl::DataLossError(absl::StrCat("ticks of VM ", ticks.vm(), " epoch ", ticks.epoch(),
                                               " without a vCPU set"));
     }
-    absl::StatusOr<ColumnReader> columns =
-        ColumnReader::Open(ticks, static_cast<size_t>(set->second->vcpus_size()),
-                           static_cast<size_t>(set->second->events_size()));
+    absl::StatusOr<ColumnReader> columns = ColumnReader::Open(
+        ticks, static_cast<size_t>(set->second->vcpus_size()),
+        static_cast<size_t>(set->second->events_size()), FurtherEvents(*set->second));
     if (!columns.ok()) return columns.status();
     groups_.push_back({.vm = ticks.vm(),
                        .epoch = ticks.epoch(),

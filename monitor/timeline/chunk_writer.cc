@@ -113,7 +113,10 @@ void ChunkWriter::AddTick(uint32_t vm, uint32_t epoch, const core::Sample& sampl
   TickRows& rows = found->second.rows;
   GOOGLE_CHECK(sample.vcpus.size() == rows.vcpus && verdicts.size() == rows.vcpus)
       << "a tick that does not fit its vCPU set";
-  const size_t bytes = sizeof(TickRows::Head) + sample.vcpus.size() * sizeof(core::VcpuSample);
+  GOOGLE_CHECK(sample.FurtherGroups() == rows.further_events.size() || sample.vcpus.empty())
+      << "a tick of other groups than its vCPU set";
+  const size_t bytes = sizeof(TickRows::Head) + sample.vcpus.size() * sizeof(core::VcpuSample) +
+                       sample.further.size() * sizeof(core::GroupSample);
   const uint64_t sequence = Admit(bytes, sample.wake_ns);
   rows.Append(sequence, sample, verdicts);
 }
@@ -127,12 +130,13 @@ void ChunkWriter::Add(v1::TimelineRecord record, int64_t mono_ns) {
     const v1::VcpuSet& set = record.vcpu_set();
     const auto events = static_cast<size_t>(set.events_size());
     GOOGLE_CHECK(events <= core::kMaxEvents) << "a vCPU set of too many events";
-    const bool is_new =
-        epochs_
-            .insert({{set.vm(), set.epoch()},
-                     {.set = set,
-                      .rows = {.vcpus = static_cast<size_t>(set.vcpus_size()), .events = events}}})
-            .second;
+    const bool is_new = epochs_
+                            .insert({{set.vm(), set.epoch()},
+                                     {.set = set,
+                                      .rows = {.vcpus = static_cast<size_t>(set.vcpus_size()),
+                                               .events = events,
+                                               .further_events = FurtherEvents(set)}}})
+                            .second;
     GOOGLE_CHECK(is_new) << "a second vCPU set for one epoch";
   }
   *payload_.add_records() = std::move(record);

@@ -7,6 +7,7 @@
 #include "google/protobuf/stubs/logging.h"
 #include "google/protobuf/util/delimited_message_util.h"
 #include "monitor/core/delta.h"
+#include "monitor/timeline/group_columns.h"
 #include "monitor/timeline/utf8_texts.h"
 #include "monitor/timeline/writer.h"
 
@@ -34,6 +35,21 @@ void FillDelta(const core::VcpuDelta& delta, size_t events, const core::Verdict&
   out->set_starved(verdict.starved);
 }
 
+// The further groups of vCPU `v`, each with its own times and counts.
+void FillGroups(const core::Sample& earlier, const core::Sample& later, size_t v,
+                std::span<const size_t> events, v1::VcpuTick* out) {
+  for (size_t g = 0; g < events.size(); ++g) {
+    const size_t i = v * events.size() + g;
+    const core::VcpuDelta delta =
+        core::Subtract(core::WithGroup(earlier.vcpus[v], earlier.further[i]),
+                       core::WithGroup(later.vcpus[v], later.further[i]));
+    v1::GroupTick* group = out->add_further_groups();
+    group->set_time_enabled_ns(delta.time_enabled_ns);
+    group->set_time_running_ns(delta.time_running_ns);
+    group->mutable_counts()->Add(delta.counts.begin(), delta.counts.begin() + events[g]);
+  }
+}
+
 class DelimitedWriter final : public RecordWriter {
  public:
   explicit DelimitedWriter(ByteSink sink) : sink_(std::move(sink)) {}
@@ -45,6 +61,8 @@ class DelimitedWriter final : public RecordWriter {
     Epoch& state = found->second;
     GOOGLE_CHECK(sample.vcpus.size() == state.vcpus && verdicts.size() == state.vcpus)
         << "a tick that does not fit its vCPU set";
+    GOOGLE_CHECK(sample.FurtherGroups() == state.further_events.size() || sample.vcpus.empty())
+        << "a tick of other groups than its vCPU set";
     tick_record_.Clear();
     v1::Tick* tick = tick_record_.mutable_tick();
     tick->set_vm(vm);
@@ -61,6 +79,7 @@ class DelimitedWriter final : public RecordWriter {
       out->set_state(static_cast<v1::ThreadState>(now.state));
       if (!state.has_last) continue;
       FillDelta(core::Subtract(state.last.vcpus[v], now), state.events, verdicts[v], out);
+      FillGroups(state.last, sample, v, state.further_events, out);
     }
     state.last = sample;
     state.has_last = true;
@@ -75,7 +94,8 @@ class DelimitedWriter final : public RecordWriter {
       const auto events = static_cast<size_t>(set.events_size());
       GOOGLE_CHECK(events <= core::kMaxEvents) << "a vCPU set of too many events";
       epochs_[{set.vm(), set.epoch()}] = {.vcpus = static_cast<size_t>(set.vcpus_size()),
-                                          .events = events};
+                                          .events = events,
+                                          .further_events = FurtherEvents(set)};
     }
     Append(&record);
   }
@@ -91,6 +111,7 @@ class DelimitedWriter final : public RecordWriter {
   struct Epoch {
     size_t vcpus = 0;
     size_t events = 0;
+    std::vector<size_t> further_events{};
     bool has_last = false;
     core::Sample last{};
   };

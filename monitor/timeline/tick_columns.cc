@@ -5,29 +5,12 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "monitor/timeline/column_codec.h"
 
 namespace vcpulse::timeline {
 namespace {
 
 using VcpuState = ColumnReader::VcpuState;
-
-uint64_t Bits(int64_t value) { return static_cast<uint64_t>(value); }
-int64_t Signed(uint64_t value) { return static_cast<int64_t>(value); }
-
-// The two directions of the codec. Each entry is a value minus what was to be expected, so that
-// the layout below is written once and both directions agree on it.
-struct Encode {
-  using Column = int64_t*;
-  static void Code(uint64_t expected, uint64_t& value, int64_t& entry) {
-    entry = Signed(value - expected);
-  }
-};
-struct Decode {
-  using Column = const int64_t*;
-  static void Code(uint64_t expected, uint64_t& value, const int64_t& entry) {
-    value = expected + Bits(entry);
-  }
-};
 
 // The per-vCPU columns of sint64.
 template <typename Column>
@@ -41,24 +24,6 @@ struct VcpuColumns {
 uint64_t Follow(uint64_t before, uint64_t whole_before, uint64_t whole) {
   return before >= whole_before / 2 ? before + (whole - whole_before) : before;
 }
-
-// What to expect of a count that was `before`, in proportion to one that went from `leader_before`
-// to `leader`. IEEE doubles, one division and one multiplication: the same on every machine.
-class Proportion {
- public:
-  Proportion(uint64_t leader_before, uint64_t leader)
-      : ratio_(leader_before == 0
-                   ? 1.0
-                   : static_cast<double>(leader) / static_cast<double>(leader_before)) {}
-
-  uint64_t Of(uint64_t before) const {
-    const double expected = static_cast<double>(before) * ratio_;
-    return expected < 0x1p63 ? static_cast<uint64_t>(expected) : before;
-  }
-
- private:
-  double ratio_;
-};
 
 // Codes one vCPU of one row at entry `i`; `first` is row 0, `after` is what read_begin counts from.
 // `now` is read (Encode) or filled (Decode). timeline.proto is the specification.
@@ -97,14 +62,9 @@ void CodeRow(const VcpuColumns<typename Direction::Column>& columns, size_t even
     now.run_delay_ns = last.run_delay_ns + run_delay;
   }
 
-  Proportion proportion(state.time_running_ns, running);
-  for (size_t e = 0; e < events; ++e) {
-    uint64_t count = now.counts[e] - last.counts[e];
-    Direction::Code(proportion.Of(state.counts[e]), count, columns.counts[e][i]);
-    if (e == 0) proportion = Proportion(state.counts[0], count);
-    now.counts[e] = last.counts[e] + count;
-    state.counts[e] = count;
-  }
+  CodeCounts<Direction>(std::span(columns.counts).first(events), i,
+                        Proportion(state.time_running_ns, running), last.counts, state.counts,
+                        now.counts);
 
   state.interval_ns = interval;
   state.off_cpu_ns = off_cpu;
@@ -118,14 +78,6 @@ void CodeRow(const VcpuColumns<typename Direction::Column>& columns, size_t even
   if (!now.has_scheduler_times) {
     std::tie(state.last.run_ns, state.last.run_delay_ns) = scheduler_times;
   }
-}
-
-// Sizes a column for `size` entries of 0 and gives its memory.
-template <typename T>
-T* Prepare(google::protobuf::RepeatedField<T>* column, size_t size) {
-  column->Clear();
-  column->Resize(static_cast<int>(size), 0);
-  return column->mutable_data();
 }
 
 VcpuColumns<int64_t*> PrepareColumns(size_t size, size_t events, v1::VmTicks* out) {
@@ -177,6 +129,7 @@ void TickRows::Append(uint64_t sequence, const core::Sample& sample,
                       std::span<const core::Verdict> row_verdicts) {
   heads.push_back({sequence, sample.tick, sample.deadline_ns, sample.wake_ns});
   samples.insert(samples.end(), sample.vcpus.begin(), sample.vcpus.end());
+  further.insert(further.end(), sample.further.begin(), sample.further.end());
   verdicts.insert(verdicts.end(), row_verdicts.begin(), row_verdicts.end());
 }
 
@@ -184,6 +137,8 @@ void TickRows::StartNextChunk() {
   if (heads.empty()) return;
   heads.erase(heads.begin(), heads.end() - 1);
   samples.erase(samples.begin(), samples.end() - static_cast<ptrdiff_t>(vcpus));
+  further.erase(further.begin(),
+                further.end() - static_cast<ptrdiff_t>(vcpus * further_events.size()));
   verdicts.erase(verdicts.begin(), verdicts.end() - static_cast<ptrdiff_t>(vcpus));
   has_base = true;
 }
@@ -219,10 +174,16 @@ void EncodeColumns(const TickRows& rows, v1::VmTicks* out) {
       starved[i] = rows.verdicts[row].starved;
     }
   }
+  if (rows.further_events.empty()) return;
+  std::vector<uint64_t> enabled_ns;
+  enabled_ns.reserve(rows.samples.size());
+  for (const core::VcpuSample& sample : rows.samples) enabled_ns.push_back(sample.time_enabled_ns);
+  EncodeGroups(rows.further, enabled_ns, rows.vcpus, rows.further_events, out);
 }
 
 absl::StatusOr<ColumnReader> ColumnReader::Open(const v1::VmTicks& columns, size_t vcpus,
-                                                size_t events) {
+                                                size_t events,
+                                                std::span<const size_t> further_events) {
   const auto rows = static_cast<size_t>(columns.sequence_size());
   const size_t size = vcpus * rows;  // both below 2^31
   const auto is = [](int actual, size_t wanted) { return static_cast<size_t>(actual) == wanted; };
@@ -247,7 +208,9 @@ absl::StatusOr<ColumnReader> ColumnReader::Open(const v1::VmTicks& columns, size
   if (!is(columns.rule_size(), size)) return BadColumn("rule");
   if (!is(columns.starved_size(), size)) return BadColumn("starved");
 
-  ColumnReader reader(columns, vcpus, events);
+  if (absl::Status status = CheckGroups(columns, size, further_events); !status.ok()) return status;
+
+  ColumnReader reader(columns, vcpus, events, further_events);
   size_t absent = 0;
   for (int k = 0; k < columns.scheduler_absent_size(); ++k) {
     const uint32_t distance = columns.scheduler_absent(k);
@@ -258,13 +221,16 @@ absl::StatusOr<ColumnReader> ColumnReader::Open(const v1::VmTicks& columns, size
   return reader;
 }
 
-ColumnReader::ColumnReader(const v1::VmTicks& columns, size_t vcpus, size_t events)
+ColumnReader::ColumnReader(const v1::VmTicks& columns, size_t vcpus, size_t events,
+                           std::span<const size_t> further_events)
     : columns_(&columns),
       vcpus_(vcpus),
       events_(events),
+      further_events_(further_events.begin(), further_events.end()),
       rows_(static_cast<size_t>(columns.sequence_size())),
       scheduler_absent_(vcpus * rows_),
-      states_(vcpus) {
+      states_(vcpus),
+      group_states_(vcpus * further_events.size()) {
   uint64_t sequence = 0;
   sequences_.reserve(rows_);
   for (const int64_t difference : columns.sequence()) {
@@ -283,6 +249,7 @@ void ColumnReader::Next(core::Sample* sample, std::vector<core::Verdict>* verdic
   sample->deadline_ns = head_.deadline_ns;
   sample->wake_ns = head_.wake_ns;
   sample->vcpus.resize(vcpus_);
+  sample->further.resize(vcpus_ * further_events_.size());
   verdicts->resize(vcpus_);
 
   VcpuColumns<const int64_t*> columns{
@@ -305,8 +272,15 @@ void ColumnReader::Next(core::Sample* sample, std::vector<core::Verdict>* verdic
     now = {};
     now.has_scheduler_times = !scheduler_absent_[i];
     now.state = Known(in.state(entry), core::ThreadState::kExited, core::ThreadState::kNotRead);
+    const uint64_t enabled_before = states_[v].last.time_enabled_ns;
     CodeRow<Decode>(columns, events_, i, next_ == 0, after, states_[v], now);
     after = now.read_end_ns;
+    for (size_t g = 0; g < further_events_.size(); ++g) {
+      const size_t entry_of_group = v * further_events_.size() + g;
+      sample->further[entry_of_group] =
+          DecodeGroup(in.further_groups(static_cast<int>(g)), further_events_[g], i, next_ == 0,
+                      now.time_enabled_ns - enabled_before, group_states_[entry_of_group]);
+    }
 
     core::Verdict& verdict = (*verdicts)[v];
     verdict.band = Known(in.band(entry), core::Band::kUnknown, core::Band::kUnknown);

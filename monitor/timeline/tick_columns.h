@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "monitor/core/classify.h"
 #include "monitor/core/sample.h"
+#include "monitor/timeline/group_columns.h"
 #include "vcpulse/v1/timeline.pb.h"
 
 namespace vcpulse::timeline {
@@ -25,11 +26,13 @@ struct TickRows {
     int64_t wake_ns = 0;
   };
   size_t vcpus = 0;
-  size_t events = 0;      // <= core::kMaxEvents; counts beyond are not kept
-  bool has_base = false;  // row 0 is the last sample of the chunk before
+  size_t events = 0;                     // <= core::kMaxEvents; counts beyond are not kept
+  std::vector<size_t> further_events{};  // of each further group
+  bool has_base = false;                 // row 0 is the last sample of the chunk before
   std::vector<Head> heads{};
-  std::vector<core::VcpuSample> samples{};  // entry t*vcpus+v
-  std::vector<core::Verdict> verdicts{};    // likewise
+  std::vector<core::VcpuSample> samples{};   // entry t*vcpus+v
+  std::vector<core::GroupSample> further{};  // entry (t*vcpus+v)*further_events.size()+g
+  std::vector<core::Verdict> verdicts{};     // likewise
 
   void Append(uint64_t sequence, const core::Sample& sample,
               std::span<const core::Verdict> row_verdicts);
@@ -47,8 +50,10 @@ void EncodeColumns(const TickRows& rows, v1::VmTicks* out);
 class ColumnReader {
  public:
   // `columns` must outlive the reader. DataLoss where the columns do not fit together or do not fit
-  // the set's numbers of vCPUs and events; afterwards nothing can fail.
-  static absl::StatusOr<ColumnReader> Open(const v1::VmTicks& columns, size_t vcpus, size_t events);
+  // the set's numbers of vCPUs and events (of the main group, of each further one); afterwards
+  // nothing can fail.
+  static absl::StatusOr<ColumnReader> Open(const v1::VmTicks& columns, size_t vcpus, size_t events,
+                                           std::span<const size_t> further_events = {});
 
   size_t rows() const { return rows_; }
   // The sequence numbers of all rows.
@@ -72,17 +77,20 @@ class ColumnReader {
   };
 
  private:
-  ColumnReader(const v1::VmTicks& columns, size_t vcpus, size_t events);
+  ColumnReader(const v1::VmTicks& columns, size_t vcpus, size_t events,
+               std::span<const size_t> further_events);
 
   const v1::VmTicks* columns_;
   size_t vcpus_;
   size_t events_;
+  std::vector<size_t> further_events_;
   size_t rows_;
   size_t next_ = 0;
   core::Sample head_;  // its tick, deadline and wake are those of the last row; it has no vCPUs
   std::vector<uint64_t> sequences_;
   std::vector<bool> scheduler_absent_;  // entry v*rows+t
   std::vector<VcpuState> states_;
+  std::vector<GroupState> group_states_;  // entry v*further_events_.size()+g
 };
 
 }  // namespace vcpulse::timeline

@@ -67,7 +67,7 @@ void RecordToDisk(const kvm::Vm& vm, absl::Duration interval, absl::Duration flu
   auto writer = NewFileWriter(**file);
   recorder::Recording recording({.root = "/",
                                  .interval = interval,
-                                 .residency = {.max_hz = 1e9},
+                                 .residency = {{.max_hz = 1e9}},
                                  .now_ns = sampler::MonotonicNow_ns},
                                 perf, *writer);
   if (!recording.Track(vm).ok()) _exit(1);
@@ -178,7 +178,7 @@ void MemoryOverAnHour(benchmark::State& state) {
     auto file = recorder::OutputFile::Create(path);
     auto writer = NewFileWriter(**file);
     recorder::Recording recording({.root = "/",
-                                   .residency = {.max_hz = 1e9},
+                                   .residency = {{.max_hz = 1e9}},
                                    .now_ns = [] { return injected_ns.fetch_add(100); }},
                                   perf, *writer);
     if (!recording.Track(threads.AsVm()).ok()) state.SkipWithError("the threads cannot be counted");

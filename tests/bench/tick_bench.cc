@@ -110,7 +110,11 @@ void TickAgainstBareLoop(benchmark::State& state) {
   const BusyThreads threads(kVcpus, std::chrono::microseconds(0), std::chrono::seconds(10));
   const kvm::Vm vm = threads.AsVm();
   SoftwarePerfEvents perf;
-  auto epoch = sampler::Epoch::Start(1, 1, "/", vm.pid, OpenGroups(perf, vm), vm.vcpus, 4);
+  std::vector<kvm::VcpuGroups> groups;
+  for (kvm::CounterGroup& group : OpenGroups(perf, vm)) {
+    groups.emplace_back().push_back(std::move(group));
+  }
+  auto epoch = sampler::Epoch::Start(1, 1, "/", vm.pid, std::move(groups), vm.vcpus, 4);
   // Negative: the threads sleep here, but count as vCPUs that ran.
   sampler::Sampler sampler({.now_ns = MonotonicNow_ns, .state_below = -1});
   sampler.Add(epoch->get());

@@ -30,6 +30,8 @@ class FakePerfEvents final : public kvm::PerfEvents {
 
   // By thread. Created at the first open, values may be set before.
   std::map<pid_t, Group> groups;
+  // Values of one group alone, by thread and config of its leader, instead of those in `groups`.
+  std::map<std::pair<pid_t, uint64_t>, Group> own_groups;
   // (type, config) -> errno, for every thread; and for the leader of one thread.
   std::map<std::pair<uint32_t, uint64_t>, int> refused;
   std::map<pid_t, int> refused_threads;
@@ -60,12 +62,12 @@ class FakePerfEvents final : public kvm::PerfEvents {
   kvm::OrErrno<uint64_t> Id(int fd) override { return {.value = ids_.at(fd)}; }
 
   int EnableGroup(int leader_fd) override {
-    groups.at(threads_.at(leader_fd)).enabled = true;
+    GroupOf(leader_fd).enabled = true;
     return 0;
   }
 
   kvm::OrErrno<size_t> Read(int leader_fd, std::span<uint64_t> words) override {
-    Group& group = groups.at(threads_.at(leader_fd));
+    Group& group = GroupOf(leader_fd);
     ++group.reads;
     if (group.read_error != 0) return {.error = group.read_error};
     const std::vector<Member>& members = members_.at(leader_fd);
@@ -86,6 +88,12 @@ class FakePerfEvents final : public kvm::PerfEvents {
     uint64_t id = 0;
     uint64_t config = 0;
   };
+
+  Group& GroupOf(int leader_fd) {
+    const pid_t tid = threads_.at(leader_fd);
+    const auto own = own_groups.find({tid, members_.at(leader_fd).front().config});
+    return own != own_groups.end() ? own->second : groups.at(tid);
+  }
 
   uint64_t last_id_ = 100;
   std::map<int, std::vector<Member>> members_;  // by leader descriptor

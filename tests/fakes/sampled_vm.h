@@ -71,10 +71,10 @@ class SampledVm {
 
   std::unique_ptr<sampler::Epoch> StartEpoch(uint32_t vm_number, uint32_t epoch, size_t buffers,
                                              kvm::EventSet set = kvm::EventSet::kMin) {
-    std::vector<kvm::CounterGroup> groups;
+    std::vector<kvm::VcpuGroups> groups;
     std::vector<kvm::RefusedEvent> refused;
     for (const kvm::Vcpu& vcpu : vm_.vcpus) {
-      groups.push_back(
+      groups.emplace_back().push_back(
           std::move(kvm::CounterGroup::Open(perf_, vcpu.tid, kvm::EventsOf(set), refused).value));
     }
     return *sampler::Epoch::Start(vm_number, epoch, proc_.root(), vm_.pid, std::move(groups),

@@ -25,7 +25,7 @@ VcpuDelta Make(double enabled, double residency, double ipc) {
 
 Verdict Judge(const VcpuDelta& delta, Band previous = Band::kNone,
               const EventSlots& slots = kSlots) {
-  return ClassifyIpcBands(delta, slots, kBasis, {}, previous);
+  return ClassifyIpcBands(delta, slots, Residency(delta, slots, kBasis), {}, previous);
 }
 
 VcpuDelta OffCpu(ThreadState state) {
@@ -130,7 +130,8 @@ TEST(IpcBands, ThresholdsAreOptions) {
   const IpcBandsThresholds thresholds{
       .halted_enter = 0.5, .halted_leave = 0.6, .spinning_below = 2.0, .productive_from = 3.0};
   const auto judge = [&](double residency, double ipc) {
-    return ClassifyIpcBands(Make(1, residency, ipc), kSlots, kBasis, thresholds, Band::kNone).band;
+    return ClassifyIpcBands(Make(1, residency, ipc), kSlots, residency, thresholds, Band::kNone)
+        .band;
   };
   EXPECT_EQ(judge(0.4, 5), Band::kHalted);
   EXPECT_EQ(judge(0.9, 1.9), Band::kSpinning);
@@ -153,7 +154,7 @@ TEST(IpcBands, DegradedTellsHaltedFromTheRest) {
 }
 
 TEST(IpcBands, WithoutAFrequencyThereIsNoBand) {
-  EXPECT_EQ(ClassifyIpcBands(Make(1, 1, 1), kSlots, {}, {}, Band::kNone),
+  EXPECT_EQ(ClassifyIpcBands(Make(1, 1, 1), kSlots, std::nullopt, {}, Band::kNone),
             (Verdict{Band::kUnknown, Rule::kNoResidency, false}));
 }
 
@@ -190,8 +191,8 @@ VcpuSample Busy(int64_t ms) {
 
 // The first sample of an epoch has nothing before it; the hysteresis is each vCPU's own.
 TEST(EpochClassifier, JudgesEachVcpuFromItsSecondSampleOn) {
-  EpochClassifier classifier(2, kSlots, {}, kInterval);
-  ResidencyEstimator residency(kBasis);
+  EpochClassifier classifier({.vcpus = 2, .slots = kSlots}, {}, kInterval);
+  ResidencyEstimator residency({kBasis});
   std::vector<Verdict> verdicts(2);
   VcpuSample idle{.state = ThreadState::kBlocked};
   Sample sample{.vcpus = {Busy(100), idle}};
@@ -217,6 +218,33 @@ TEST(EpochClassifier, JudgesEachVcpuFromItsSecondSampleOn) {
   classifier.Classify(sample, residency, verdicts);
   EXPECT_EQ(verdicts[0].band, Band::kProductive);
   EXPECT_EQ(verdicts[1].band, Band::kHalted);
+}
+
+// A hybrid host: 60 ms on the fast cores at IPC 2, 30 ms on the slow ones at IPC 0.5. Raw counts of
+// both PMUs add up: IPC (120 + 15) / (60 + 15); each PMU's cycles are held against its own rate.
+TEST(EpochClassifier, AddsUpTheCorePmusOfAHybridHost) {
+  const auto at = [](int64_t end_ns, uint64_t fast_ns, uint64_t slow_ns) {
+    VcpuSample vcpu{.read_begin_ns = end_ns,
+                    .read_end_ns = end_ns,
+                    .time_enabled_ns = fast_ns + slow_ns,
+                    .time_running_ns = fast_ns};
+    vcpu.counts[0] = fast_ns;
+    vcpu.counts[1] = 2 * fast_ns;
+    GroupSample slow{.time_enabled_ns = fast_ns + slow_ns, .time_running_ns = slow_ns};
+    slow.counts[0] = slow_ns / 2;
+    slow.counts[1] = slow_ns / 4;
+    return Sample{.vcpus = {vcpu}, .further = {slow}};
+  };
+  EpochClassifier classifier({.vcpus = 1, .slots = kSlots, .core_pmus = 2}, {}, kInterval);
+  ResidencyEstimator residency(std::vector<ResidencyBasis>{{.max_hz = 1e9}, {.max_hz = 0.5e9}});
+  std::vector<Verdict> verdicts(1);
+  classifier.Classify(at(kInterval, 0, 0), residency, verdicts);
+  EXPECT_EQ(verdicts[0], Verdict{});
+  classifier.Classify(at(2 * kInterval, 60'000'000, 30'000'000), residency, verdicts);
+  EXPECT_EQ(verdicts[0], (Verdict{Band::kProductive, Rule::kIpcHigh, false}));
+  // On the slow cores alone: IPC 0.5. Their PMU alone would have said "never ran" for the other.
+  classifier.Classify(at(3 * kInterval, 60'000'000, 130'000'000), residency, verdicts);
+  EXPECT_EQ(verdicts[0], (Verdict{Band::kSpinning, Rule::kIpcLow, false}));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cerrno>
 
+#include "kvm/event_sets.h"
 #include "tests/fakes/fake_perf_events.h"
 
 namespace vcpulse::kvm {

@@ -27,6 +27,31 @@ std::vector<v1::TimelineRecord> ParseDelimited(const std::vector<Bytes>& parts) 
   return records;
 }
 
+TEST(DelimitedWriter, WritesTheDeltasOfFurtherGroups) {
+  std::vector<Bytes> parts;
+  const auto writer = NewDelimitedWriter(CollectInto(&parts));
+  fakes::SyntheticVm vm({fakes::Load::kBusy, fakes::Load::kIdle}, 10'000'000, 4);
+  v1::VcpuSet set = vm.VcpuSet(3, 2);
+  set.add_further_groups()->add_events("page-faults");
+  writer->Add(SetRecord(set), 1);
+  for (const uint64_t so_far : {10u, 25u}) {
+    core::Sample sample = vm.Next();
+    sample.further.resize(2);
+    sample.further[1] = {.time_enabled_ns = 2 * so_far, .time_running_ns = so_far};
+    sample.further[1].counts[0] = 100 * so_far;
+    writer->AddTick(3, 2, sample, vm.Verdicts());
+  }
+  EXPECT_TRUE(writer->Flush(ClockAt(1)).ok());
+  const std::vector<v1::TimelineRecord> records = ParseDelimited(parts);
+  ASSERT_THAT(records, SizeIs(3));
+  EXPECT_THAT(records[1].tick().vcpus(0).further_groups(), IsEmpty());  // the first of the epoch
+  ASSERT_THAT(records[2].tick().vcpus(1).further_groups(), SizeIs(1));
+  const v1::GroupTick& group = records[2].tick().vcpus(1).further_groups(0);
+  EXPECT_EQ(group.time_enabled_ns(), 30u);
+  EXPECT_EQ(group.time_running_ns(), 15u);
+  EXPECT_THAT(group.counts(), ElementsAre(1500u));
+}
+
 // Plain rows for other languages: deltas as core makes them, none in an epoch's first.
 TEST(DelimitedWriter, WritesRowsOfDeltas) {
   std::vector<Bytes> parts;

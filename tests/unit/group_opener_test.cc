@@ -5,6 +5,7 @@
 
 #include <cerrno>
 
+#include "absl/strings/str_cat.h"
 #include "tests/fakes/fake_perf_events.h"
 #include "tests/fakes/proc_dir.h"
 
@@ -24,7 +25,7 @@ class GroupOpener : public ::testing::Test {
 
   static std::vector<std::string> Names(const OpenedGroups& opened) {
     std::vector<std::string> names;
-    for (const Event& event : opened.events) names.emplace_back(event.name);
+    for (const Event& event : opened.layout.front().events) names.emplace_back(event.name);
     return names;
   }
 
@@ -46,7 +47,7 @@ class GroupOpener : public ::testing::Test {
 TEST_F(GroupOpener, OpensTheFullSetOnEveryVcpu) {
   const auto opened = Open();
   ASSERT_TRUE(opened.ok());
-  EXPECT_EQ(opened->set, EventSet::kFull);
+  EXPECT_EQ(opened->set, "full");
   EXPECT_THAT(Names(*opened), ElementsAre("cycles", "instructions", "branches", "branch-misses",
                                           "cache-misses", "ref-cycles"));
   EXPECT_THAT(opened->groups, SizeIs(3));
@@ -59,14 +60,16 @@ TEST_F(GroupOpener, AnEventThatThePmuLacksIsAbsentWithItsErrno) {
   Refuse(PERF_COUNT_HW_CACHE_MISSES, EOPNOTSUPP);
   const auto opened = Open();
   ASSERT_TRUE(opened.ok());
-  EXPECT_EQ(opened->set, EventSet::kFull);
+  EXPECT_EQ(opened->set, "full");
   EXPECT_THAT(Names(*opened), ElementsAre("cycles", "branches", "branch-misses", "ref-cycles"));
   ASSERT_THAT(Absent(*opened), ElementsAre("instructions", "cache-misses"));
   EXPECT_EQ(opened->absent[0].error, ENOENT);
   EXPECT_EQ(opened->absent[1].error, EOPNOTSUPP);
   // The same events on every vCPU: slots mean the same everywhere.
-  for (const CounterGroup& group : opened->groups) {
-    EXPECT_EQ(std::vector<Event>(group.events().begin(), group.events().end()), opened->events);
+  for (const VcpuGroups& groups : opened->groups) {
+    ASSERT_THAT(groups, SizeIs(1));
+    EXPECT_EQ(std::vector<Event>(groups[0].events().begin(), groups[0].events().end()),
+              opened->layout.front().events);
   }
 }
 
@@ -74,13 +77,13 @@ TEST_F(GroupOpener, AGroupThatDoesNotFitStepsDown) {
   perf_.largest_group = 5;
   auto opened = Open();
   ASSERT_TRUE(opened.ok());
-  EXPECT_EQ(opened->set, EventSet::kCore);
+  EXPECT_EQ(opened->set, "core");
   EXPECT_THAT(Absent(*opened), ElementsAre("ref-cycles"));
 
   perf_.largest_group = 3;
   opened = Open();
   ASSERT_TRUE(opened.ok());
-  EXPECT_EQ(opened->set, EventSet::kMin);
+  EXPECT_EQ(opened->set, "min");
   EXPECT_THAT(Names(*opened), ElementsAre("cycles", "instructions"));
   EXPECT_THAT(Absent(*opened),
               ElementsAre("ref-cycles", "branches", "branch-misses", "cache-misses"));
@@ -88,14 +91,14 @@ TEST_F(GroupOpener, AGroupThatDoesNotFitStepsDown) {
   perf_.largest_group = 1;
   opened = Open();
   ASSERT_TRUE(opened.ok());
-  EXPECT_EQ(opened->set, EventSet::kCycles);
+  EXPECT_EQ(opened->set, "cycles");
 }
 
 TEST_F(GroupOpener, WithoutAPmuASoftwareClockLeads) {
   Refuse(PERF_COUNT_HW_CPU_CYCLES, ENOENT);
   const auto opened = Open();
   ASSERT_TRUE(opened.ok());
-  EXPECT_EQ(opened->set, EventSet::kDegraded);
+  EXPECT_EQ(opened->set, "degraded");
   EXPECT_THAT(Names(*opened), ElementsAre("task-clock"));
   EXPECT_THAT(opened->degraded_reason, HasSubstr("no PMU"));
   EXPECT_THAT(Absent(*opened), SizeIs(6));
@@ -152,6 +155,90 @@ TEST_F(GroupOpener, AMediatedVpmuIsRefusedUnlessForced) {
   EXPECT_TRUE(Open({.force_mediated_vpmu = true}).ok());
   proc_.Write("sys/module/kvm_amd/parameters/enable_mediated_pmu", "N\n");
   EXPECT_TRUE(Open().ok());
+}
+
+std::vector<Event> SomeEvents(std::initializer_list<uint64_t> configs) {
+  std::vector<Event> events;
+  for (const uint64_t config : configs) {
+    events.push_back(
+        {.name = absl::StrCat("hw", config), .type = PERF_TYPE_HARDWARE, .config = config});
+  }
+  return events;
+}
+
+TEST_F(GroupOpener, EventsByNameThatDoNotFitGoFromTheEnd) {
+  perf_.largest_group = 2;
+  const auto opened =
+      Open({.wanted = {.events = {.groups = {SomeEvents({4}), SomeEvents({5}), SomeEvents({3})},
+                                  .absent = {{"r1e", 0, "not listed"}}}}});
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  EXPECT_EQ(opened->set, "custom");
+  EXPECT_THAT(Names(*opened), ElementsAre("cycles", "hw4"));
+  EXPECT_THAT(Absent(*opened), ElementsAre("r1e", "hw3", "hw5"));
+}
+
+TEST_F(GroupOpener, MoreEventsThanAGroupHoldsAreSaidToNeedMultiplex) {
+  EventRequest request;
+  for (uint64_t config = 1; config <= 9; ++config) request.groups.push_back(SomeEvents({config}));
+  const auto opened = Open({.wanted = {.events = request}});
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  EXPECT_THAT(Names(*opened), SizeIs(8));
+  ASSERT_THAT(Absent(*opened), ElementsAre("hw9", "hw8"));
+  EXPECT_THAT(opened->absent[0].reason, HasSubstr("--multiplex"));
+}
+
+// What does not fit together takes turns; members of one unit stay together.
+TEST_F(GroupOpener, MultiplexSpreadsTheEventsOverGroups) {
+  perf_.largest_group = 3;
+  const auto opened =
+      Open({.wanted = {.events = {.groups = {SomeEvents({1}), SomeEvents({3, 4}), SomeEvents({5})}},
+                       .multiplex = true}});
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  EXPECT_TRUE(opened->multiplexed);
+  ASSERT_THAT(opened->layout, SizeIs(2));
+  EXPECT_THAT(Names(*opened), ElementsAre("cycles", "hw1"));
+  ASSERT_THAT(opened->layout[1].events, SizeIs(3));
+  EXPECT_EQ(opened->layout[1].events[0].name, "hw3");
+  EXPECT_EQ(opened->layout[1].events[2].name, "hw5");
+  ASSERT_THAT(opened->groups, SizeIs(3));
+  for (const VcpuGroups& groups : opened->groups) EXPECT_THAT(groups, SizeIs(2));
+  EXPECT_THAT(opened->absent, IsEmpty());
+}
+
+TEST_F(GroupOpener, AUnitThatNoGroupHoldsIsAnError) {
+  const auto opened =
+      Open({.wanted = {.events = {.groups = {SomeEvents({1, 2, 3, 4, 5, 6, 7, 8, 9})}},
+                       .multiplex = true}});
+  EXPECT_EQ(opened.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(opened.status().message()), HasSubstr("at most 8"));
+}
+
+// An event that one core PMU lacks is left out on both, or the slots would not agree.
+TEST_F(GroupOpener, AHybridHostHasTheSameEventsOnEveryCorePmu) {
+  perf_.refused[{PERF_TYPE_HARDWARE, (uint64_t{10} << 32) | PERF_COUNT_HW_REF_CPU_CYCLES}] = ENOENT;
+  const auto opened =
+      Open({.core_pmus = {{.name = "cpu_core", .type = 4}, {.name = "cpu_atom", .type = 10}}});
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  EXPECT_EQ(opened->core_pmus, 2u);
+  ASSERT_THAT(opened->layout, SizeIs(2));
+  EXPECT_THAT(opened->layout[0].events, SizeIs(5));
+  EXPECT_THAT(opened->layout[1].events, SizeIs(5));
+  ASSERT_THAT(Absent(*opened), ElementsAre("ref-cycles"));
+  EXPECT_THAT(opened->absent[0].reason, HasSubstr("cpu_atom"));
+}
+
+// Between discovery and opening the thread ended and its TID went to another one.
+TEST_F(GroupOpener, ATidThatWasReusedIsNotRead) {
+  vm_.vcpus[1].start_time_ticks = 500;
+  proc_.AddProcess(10, "qemu", {"qemu-system-x86_64"}, {});
+  proc_.AddThread(10, 12, "CPU 1/KVM", 900);
+  const auto opened = Open();
+  ASSERT_TRUE(opened.ok());
+  EXPECT_THAT(opened->vcpus, SizeIs(2));
+  ASSERT_THAT(opened->unopened, SizeIs(1));
+  EXPECT_EQ(opened->unopened[0].vcpu.tid, 12);
+  vm_.vcpus[1].start_time_ticks = 900;
+  EXPECT_THAT(Open()->unopened, IsEmpty());
 }
 
 TEST(EventSets, EachStepKeepsTheHeadOfTheSetAbove) {

@@ -22,6 +22,7 @@ struct Did {
   std::vector<uint64_t> counts{};  // in the order of the set's events
   uint64_t run_delay_ns = 0;
   core::Verdict verdict{};
+  std::vector<core::GroupSample> further{};  // what its further groups saw
 };
 
 inline constexpr int64_t kStart_ns = 5'000'000'000;  // of the recording
@@ -109,11 +110,12 @@ class HandMadeRecording {
   }
 
   // The first sample of an epoch: all zero, at tick `tick`.
-  void First(uint32_t vm, uint32_t epoch, uint64_t tick, size_t vcpus) {
+  void First(uint32_t vm, uint32_t epoch, uint64_t tick, size_t vcpus, size_t further_groups = 0) {
     timeline::TickEntry entry;
     entry.vm = vm;
     entry.epoch = epoch;
     entry.sample = Stamped(tick, vcpus);
+    entry.sample.further.resize(vcpus * further_groups);
     entry.verdicts.resize(vcpus);
     EXPECT_TRUE(Add(entry).ok());
     samples_[{vm, epoch}] = entry.sample;
@@ -138,6 +140,17 @@ class HandMadeRecording {
       now.run_ns = before.run_ns + did[i].enabled_ns;
       now.run_delay_ns = before.run_delay_ns + did[i].run_delay_ns;
       entry.verdicts.push_back(did[i].verdict);
+      for (size_t g = 0; g < did[i].further.size(); ++g) {
+        core::GroupSample group = previous.further.empty()
+                                      ? core::GroupSample()
+                                      : previous.further[i * did[i].further.size() + g];
+        group.time_enabled_ns += did[i].further[g].time_enabled_ns;
+        group.time_running_ns += did[i].further[g].time_running_ns;
+        for (size_t slot = 0; slot < core::kMaxEvents; ++slot) {
+          group.counts[slot] += did[i].further[g].counts[slot];
+        }
+        entry.sample.further.push_back(group);
+      }
     }
     EXPECT_TRUE(Add(entry).ok());
     previous = entry.sample;

@@ -34,8 +34,8 @@ class RecordingTest : public ::testing::Test {
   fakes::SampledVm web_{perf_, proc_, "web", 10, 11, 2};
   fakes::SampledVm db_{perf_, proc_, "db", 20, 21, 1};
   Recording recording_{{.root = proc_.root(),
-                        .open = {.set = kvm::EventSet::kMin},
-                        .residency = {.max_hz = 1e9},
+                        .open = {.wanted = {.set = kvm::EventSet::kMin}},
+                        .residency = {{.max_hz = 1e9}},
                         .now_ns = FakeClock::Now},
                        perf_,
                        writer_};
@@ -153,6 +153,42 @@ TEST_F(RecordingTest, AGroupThatNeverRunsStepsDown) {
   EXPECT_THAT(sets[1].absent_events(0).reason(), HasSubstr("never ran"));
   EXPECT_EQ(writer_.LifeCycleKinds().back(), v1::LifeCycle::KIND_SET_REDUCED);
   EXPECT_THAT(recording_.TakeNotices(), ElementsAre(HasSubstr("stepped down to cycles")));
+}
+
+// Groups that take turns: each is watched on its own, and smaller ones are tried next, which give
+// no event up.
+TEST_F(RecordingTest, ARotatingGroupThatNeverRunsMakesThemSmaller) {
+  kvm::OpenOptions open;
+  open.wanted = {.set = kvm::EventSet::kCore, .multiplex = true};
+  perf_.largest_group = 3;
+  const auto leader = std::pair(db_.tid(0), uint64_t{PERF_COUNT_HW_BRANCH_MISSES});
+  perf_.own_groups[leader] = {};
+  Recording recording({.root = proc_.root(),
+                       .open = open,
+                       .residency = {{.max_hz = 1e9}},
+                       .now_ns = FakeClock::Now},
+                      perf_, writer_);
+  ASSERT_TRUE(recording.Track(db_.vm()).ok());
+  ASSERT_THAT(writer_.VcpuSets(), SizeIs(1));
+  EXPECT_THAT(writer_.VcpuSets()[0].events(), ElementsAre("cycles", "instructions", "branches"));
+  ASSERT_THAT(writer_.VcpuSets()[0].further_groups(), SizeIs(1));
+  EXPECT_THAT(writer_.VcpuSets()[0].further_groups(0).events(),
+              ElementsAre("branch-misses", "cache-misses"));
+  for (uint64_t i = 0; i < 3; ++i) {
+    db_.Ran(0, 100'000'000, 100'000'000, 100'000'000);
+    perf_.own_groups[leader].time_enabled_ns += 100'000'000;  // running stays 0
+    EXPECT_THAT(writer_.VcpuSets(), SizeIs(1)) << i;
+    const int64_t now = FakeClock::Now() + 100'000'000;
+    FakeClock::now_ns = now;
+    recording.sampler().TakeCommands();
+    recording.sampler().Tick(i, now, now);
+    recording.Drain();
+  }
+  ASSERT_THAT(writer_.VcpuSets(), SizeIs(2));
+  EXPECT_THAT(writer_.VcpuSets()[1].events(), ElementsAre("cycles", "instructions"));
+  EXPECT_THAT(writer_.VcpuSets()[1].further_groups(), SizeIs(2));
+  EXPECT_THAT(writer_.VcpuSets()[1].absent_events(), IsEmpty());
+  EXPECT_THAT(recording.TakeNotices(), ElementsAre(HasSubstr("groups of at most 2")));
 }
 
 // The set of threads changed, but the new ones cannot be opened: what was recorded goes on, and

@@ -70,7 +70,7 @@ TEST(ResidencyEstimator, LearnsTheHighestRatePerTimeRunning) {
 }
 
 TEST(ResidencyEstimator, KeepsTheHighest) {
-  ResidencyEstimator estimator({.max_hz = 2e9});
+  ResidencyEstimator estimator(std::vector<ResidencyBasis>{{.max_hz = 2e9}});
   estimator.Observe(Full(), kCyclesOnly);
   EXPECT_DOUBLE_EQ(*estimator.basis().max_hz, 2e9);
 }
@@ -85,6 +85,45 @@ TEST(ResidencyEstimator, PassesOverWhatRanTooShortly) {
   delta.time_running_ns = 1'000'000;
   estimator.Observe(delta, kCyclesOnly);
   EXPECT_NE(estimator.basis().max_hz, std::nullopt);
+}
+
+VcpuDelta OnPmu(uint64_t enabled_ns, uint64_t running_ns, uint64_t cycles) {
+  VcpuDelta delta{
+      .interval_ns = 100'000'000, .time_enabled_ns = enabled_ns, .time_running_ns = running_ns};
+  delta.counts[0] = cycles;
+  return delta;
+}
+
+// 40 ms at 2 GHz and 20 ms at 1 GHz, of 100 ms, both at their PMU's full rate: 0.6.
+TEST(ResidencyOfHybrid, EachPmuIsHeldAgainstItsOwnRate) {
+  const VcpuDelta deltas[] = {OnPmu(60'000'000, 40'000'000, 80'000'000),
+                              OnPmu(60'000'000, 20'000'000, 20'000'000)};
+  const ResidencyBasis bases[] = {{.max_hz = 2e9}, {.max_hz = 1e9}};
+  EXPECT_DOUBLE_EQ(*Residency(deltas, kCyclesOnly, bases), 0.6);
+}
+
+// The groups of both PMUs shared theirs with others: only 30 of the 60 ms on a CPU were counted.
+TEST(ResidencyOfHybrid, ScalesByTheTimeOfAllPmus) {
+  const VcpuDelta deltas[] = {OnPmu(60'000'000, 20'000'000, 40'000'000),
+                              OnPmu(60'000'000, 10'000'000, 10'000'000)};
+  const ResidencyBasis bases[] = {{.max_hz = 2e9}, {.max_hz = 1e9}};
+  EXPECT_DOUBLE_EQ(*Residency(deltas, kCyclesOnly, bases), 0.6);
+}
+
+TEST(ResidencyOfHybrid, IsAbsentWhereAPmuThatRanHasNoRate) {
+  const VcpuDelta deltas[] = {OnPmu(60'000'000, 40'000'000, 80'000'000),
+                              OnPmu(60'000'000, 20'000'000, 20'000'000)};
+  const ResidencyBasis bases[] = {{.max_hz = 2e9}, {}};
+  EXPECT_EQ(Residency(deltas, kCyclesOnly, bases), std::nullopt);
+  const VcpuDelta fast_only[] = {deltas[0], OnPmu(60'000'000, 0, 0)};
+  EXPECT_TRUE(Residency(fast_only, kCyclesOnly, bases).has_value());
+}
+
+TEST(ResidencyOfHybrid, TheRateOfEachPmuIsLearntApart) {
+  ResidencyEstimator estimator(std::vector<ResidencyBasis>{{.max_hz = 3e9}});
+  estimator.Observe(OnPmu(60'000'000, 20'000'000, 20'000'000), kCyclesOnly, 1);
+  EXPECT_EQ(estimator.bases()[0].max_hz, 3e9);
+  EXPECT_EQ(estimator.bases()[1].max_hz, 1e9);
 }
 
 }  // namespace

@@ -62,6 +62,44 @@ TEST_F(SamplerTest, ATickIsOneSampleOfEveryVcpu) {
   EXPECT_EQ(vm.group(0).reads, 1);
 }
 
+// Groups that take turns are each read whole, in the order of the set, in the same tick.
+TEST_F(SamplerTest, FurtherGroupsAreReadWithTheirVcpu) {
+  fakes::SampledVm vm(perf_, proc_, "web", 10, 11, 2);
+  constexpr uint64_t kMisses = PERF_COUNT_HW_CACHE_MISSES;
+  std::vector<kvm::VcpuGroups> groups(2);
+  std::vector<kvm::RefusedEvent> refused;
+  const kvm::Event misses{.name = "cache-misses", .type = PERF_TYPE_HARDWARE, .config = kMisses};
+  for (size_t i = 0; i < 2; ++i) {
+    const pid_t tid = vm.tid(static_cast<int>(i));
+    perf_.own_groups[{tid, kMisses}] = {
+        .time_enabled_ns = 40 + i, .time_running_ns = 20 + i, .counts = {{kMisses, 1000 + i}}};
+    const auto cycles = kvm::EventsOf(kvm::EventSet::kMin);
+    groups[i].push_back(std::move(kvm::CounterGroup::Open(perf_, tid, cycles, refused).value));
+    groups[i].push_back(
+        std::move(kvm::CounterGroup::Open(perf_, tid, {&misses, 1}, refused).value));
+  }
+  const auto epoch =
+      Epoch::Start(1, 1, proc_.root(), vm.vm().pid, std::move(groups), vm.vm().vcpus, 4);
+  ASSERT_TRUE(epoch.ok());
+  EXPECT_TRUE((perf_.own_groups[{vm.tid(1), kMisses}].enabled));
+  sampler_.Add(epoch->get());
+  const auto all = Tick(0);
+  ASSERT_EQ(all.size(), 1u);
+  const core::Sample& sample = *all[0].sample;
+  ASSERT_EQ(sample.FurtherGroups(), 1u);
+  for (size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(sample.further[i].time_enabled_ns, 40 + i);
+    EXPECT_EQ(sample.further[i].time_running_ns, 20 + i);
+    EXPECT_EQ(sample.further[i].counts[0], 1000 + i);
+  }
+  epoch.value()->Recycle(all[0].sample);
+  perf_.own_groups[{vm.tid(1), kMisses}].read_error = EIO;
+  const auto failed = Tick(1);
+  ASSERT_EQ(failed.size(), 1u);
+  EXPECT_EQ(failed[0].kind, Handover::Kind::kReadFailed);
+  EXPECT_EQ(failed[0].vcpu, 1u);
+}
+
 // Issue point 6: one vCPU fails for one tick. That tick is one gap which names it; the next sample
 // is cumulative, so its delta spans both intervals; the other VM lost nothing.
 TEST_F(SamplerTest, OneFailedReadCostsThatVmThatTickOnly) {

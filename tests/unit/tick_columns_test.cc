@@ -27,8 +27,9 @@ TickRows Buffer(const std::vector<Row>& rows, size_t events) {
   return buffer;
 }
 
-std::vector<Row> Decode(const v1::VmTicks& columns, size_t vcpus, size_t events) {
-  absl::StatusOr<ColumnReader> reader = ColumnReader::Open(columns, vcpus, events);
+std::vector<Row> Decode(const v1::VmTicks& columns, size_t vcpus, size_t events,
+                        const std::vector<size_t>& further_events = {}) {
+  absl::StatusOr<ColumnReader> reader = ColumnReader::Open(columns, vcpus, events, further_events);
   EXPECT_TRUE(reader.ok()) << reader.status();
   std::vector<Row> rows;
   for (size_t t = 0; reader.ok() && t < reader->rows(); ++t) {
@@ -53,6 +54,34 @@ std::vector<Row> SyntheticRows(size_t count) {
   std::vector<Row> rows;
   for (size_t t = 0; t < count; ++t) rows.push_back({10 + t, vm.Next(), vm.Verdicts()});
   return rows;
+}
+
+// Two further groups of two and one events on each of the three vCPUs.
+const std::vector<size_t> kFurtherEvents = {2, 1};
+
+std::vector<Row> RowsWithGroups(size_t count) {
+  std::vector<Row> rows = SyntheticRows(count);
+  std::mt19937_64 random(5);
+  std::vector<core::GroupSample> groups(6);
+  for (Row& row : rows) {
+    for (size_t i = 0; i < groups.size(); ++i) {
+      groups[i].time_enabled_ns += random() % 100'000'000;
+      groups[i].time_running_ns += random() % 50'000'000;
+      groups[i].counts[0] += random() >> (random() % 64);
+      if (i % 2 == 0) groups[i].counts[1] += random() % 1000;
+    }
+    row.sample.further = groups;
+  }
+  return rows;
+}
+
+TickRows BufferWithGroups(const std::vector<Row>& rows) {
+  TickRows buffer = Buffer({rows[0]}, fakes::SyntheticVm::kEvents);
+  buffer.further_events = kFurtherEvents;
+  for (size_t t = 1; t < rows.size(); ++t) {
+    buffer.Append(rows[t].sequence, rows[t].sample, rows[t].verdicts);
+  }
+  return buffer;
 }
 
 v1::VmTicks SyntheticColumns(size_t count) {
@@ -231,11 +260,15 @@ TEST(TickColumns, UnknownEnumerationsReadAsUnknown) {
 // Any column that is too short or too long would be read past its end or shift what follows.
 TEST(TickColumns, ColumnsThatDoNotFitAreRefused) {
   const v1::VmTicks good = SyntheticColumns(4);
+  EXPECT_FALSE(ColumnReader::Open(good, 3, 4, kFurtherEvents).ok());
   const auto* descriptor = v1::VmTicks::descriptor();
   int changed = 0;
   for (int f = 0; f < descriptor->field_count(); ++f) {
     const auto* field = descriptor->field(f);
-    if (!field->is_repeated() || field->name() == "scheduler_absent") continue;
+    if (!field->is_repeated() || field->name() == "scheduler_absent" ||
+        field->name() == "further_groups") {
+      continue;
+    }
     v1::VmTicks shorter = good;
     shorter.GetReflection()->RemoveLast(&shorter, field);
     EXPECT_FALSE(ColumnReader::Open(shorter, 3, 4).ok()) << field->name();
@@ -249,6 +282,43 @@ TEST(TickColumns, ColumnsThatDoNotFitAreRefused) {
   EXPECT_FALSE(ColumnReader::Open(good, 3, 3).ok());
   EXPECT_FALSE(ColumnReader::Open(v1::VmTicks(), 3, 0).ok());
   EXPECT_TRUE(ColumnReader::Open(good, 3, 4).ok());
+}
+
+TEST(TickColumns, FurtherGroupsComeBackWholeAcrossChunks) {
+  const std::vector<Row> rows = RowsWithGroups(7);
+  TickRows buffer = BufferWithGroups({rows[0], rows[1], rows[2]});
+  v1::VmTicks columns;
+  EncodeColumns(buffer, &columns);
+  EXPECT_THAT(Decode(columns, 3, fakes::SyntheticVm::kEvents, kFurtherEvents),
+              ElementsAre(rows[0], rows[1], rows[2]));
+  buffer.StartNextChunk();
+  for (size_t t = 3; t < 7; ++t) {
+    buffer.Append(rows[t].sequence, rows[t].sample, rows[t].verdicts);
+  }
+  EncodeColumns(buffer, &columns);
+  EXPECT_THAT(Decode(columns, 3, fakes::SyntheticVm::kEvents, kFurtherEvents),
+              ElementsAre(rows[2], rows[3], rows[4], rows[5], rows[6]));
+}
+
+TEST(TickColumns, FurtherGroupsThatDoNotFitAreRefused) {
+  v1::VmTicks good;
+  EncodeColumns(BufferWithGroups(RowsWithGroups(4)), &good);
+  const auto refused = [](const v1::VmTicks& columns, const std::vector<size_t>& further) {
+    return !ColumnReader::Open(columns, 3, 4, further).ok();
+  };
+  EXPECT_FALSE(refused(good, kFurtherEvents));
+  EXPECT_TRUE(refused(good, {}));
+  EXPECT_TRUE(refused(good, {2, 2}));
+  EXPECT_TRUE(refused(good, {2, 1, 1}));
+  v1::VmTicks bad = good;
+  bad.mutable_further_groups(1)->mutable_time_enabled_ns()->RemoveLast();
+  EXPECT_TRUE(refused(bad, kFurtherEvents));
+  bad = good;
+  bad.mutable_further_groups(0)->mutable_not_running_ns()->Add(1);
+  EXPECT_TRUE(refused(bad, kFurtherEvents));
+  bad = good;
+  bad.mutable_further_groups(0)->mutable_counts(1)->mutable_count()->RemoveLast();
+  EXPECT_TRUE(refused(bad, kFurtherEvents));
 }
 
 TEST(TickColumns, AbsentEntriesOutsideAreRefused) {

@@ -7,6 +7,7 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
+#include "kvm/event_resolver.h"
 #include "kvm/event_sets.h"
 #include "tools/vcpulse/commands.h"
 #include "tools/vcpulse/duration_option.h"
@@ -24,6 +25,7 @@ struct RecordText {
   std::string interval = "100ms";
   std::string duration;
   std::string set = "full";
+  std::string events;
   std::string format = "vpt";
 };
 
@@ -56,7 +58,12 @@ absl::StatusOr<RecordOptions> ParseText(RecordOptions options, const RecordText&
     return absl::InvalidArgumentError(
         absl::StrCat("--event-set: '", text.set, "' is none of full, core, min, cycles, degraded"));
   }
-  options.open.set = *set;
+  options.open.wanted.set = *set;
+  if (!text.events.empty()) {
+    const auto events = kvm::ResolveEvents(text.events, kvm::EventCatalog("/"));
+    if (!events.ok()) return events.status();
+    options.open.wanted.events = *events;
+  }
   if (text.format != "vpt" && text.format != "delimited") {
     return absl::InvalidArgumentError(
         absl::StrCat("--format: '", text.format, "' is neither vpt nor delimited"));
@@ -82,6 +89,14 @@ void AddOptions(CLI::App& command, RecordOptions& options, RecordText& text) {
       .add_option("--event-set", text.set,
                   "the largest set to try: full, core, min, cycles or degraded [full]")
       ->type_name("SET");
+  command
+      .add_option("-e,--events", text.events,
+                  "these events instead of a set, in perf's syntax: names, rNNN, pmu/term=value/, "
+                  "sys:tracepoint, {a,b} read together; cycles leads (`vcpulse list events`)")
+      ->type_name("EVENTS");
+  command.add_flag("--multiplex", options.open.wanted.multiplex,
+                   "where the PMU has too few counters, let groups take turns: their counts become "
+                   "estimates");
   command.add_flag("--require-counters", options.open.require_counters,
                    "fail rather than record without hardware counters");
   command.add_flag("--realtime", options.realtime,

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kvm/host.h"
+#include "kvm/pmu.h"
 #include "monitor/recorder/session_record.h"
 #include "monitor/sampler/tick_thread.h"
 
@@ -37,13 +38,16 @@ absl::StatusOr<std::unique_ptr<RecordSession>> RecordSession::Open(const RecordO
   absl::StatusOr<timeline::StreamId> stream_id = RandomStreamId();
   if (!stream_id.ok()) return stream_id.status();
 
+  kvm::OpenOptions open = options.open;
+  open.core_pmus = kvm::CorePmus(kvm::ReadPmus(kRoot));
   recorder::SessionFacts facts{.stream_id = *stream_id,
                                .tool_version = VCPULSE_VERSION,
                                .interval_ns = absl::ToInt64Nanoseconds(options.interval),
                                .realtime = options.realtime,
                                .thresholds = options.thresholds,
                                .residency = recorder::FindResidencyBasis(
-                                   session->perf_, kRoot, options.open.force_mediated_vpmu)};
+                                   session->perf_, kRoot, open.core_pmus, open.force_mediated_vpmu),
+                               .core_pmus = open.core_pmus};
   session->no_counters_reason_ = facts.residency.no_counters_reason;
   if (options.open.require_counters && !session->no_counters_reason_.empty()) {
     return absl::FailedPreconditionError(
@@ -66,9 +70,9 @@ absl::StatusOr<std::unique_ptr<RecordSession>> RecordSession::Open(const RecordO
   session->recording_ = std::make_unique<recorder::Recording>(
       recorder::Recording::Options{.root = kRoot,
                                    .interval = options.interval,
-                                   .open = options.open,
+                                   .open = open,
                                    .thresholds = options.thresholds,
-                                   .residency = facts.residency.basis,
+                                   .residency = facts.residency.bases,
                                    .now_ns = sampler::MonotonicNow_ns},
       session->perf_, *session->writer_);
   return session;

@@ -1,0 +1,115 @@
+#include "kvm/event_ladder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <linux/perf_event.h>
+
+#include "kvm/group_layout.h"
+
+namespace vcpulse::kvm {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+Event Named(const std::string& name) {
+  for (const Event& event : EventsOf(EventSet::kFull)) {
+    if (event.name == name) return event;
+  }
+  return {.name = name, .type = PERF_TYPE_SOFTWARE, .host_side = true};
+}
+
+std::vector<std::string> NamesOf(const std::vector<Event>& events) {
+  std::vector<std::string> names;
+  for (const Event& event : events) names.push_back(event.name);
+  return names;
+}
+
+Wanted Request(std::vector<std::vector<std::string>> units, bool multiplex = false) {
+  Wanted wanted{.multiplex = multiplex};
+  for (const auto& unit : units) {
+    std::vector<Event>& events = wanted.events.groups.emplace_back();
+    for (const std::string& name : unit) events.push_back(Named(name));
+  }
+  return wanted;
+}
+
+TEST(EventLadder, ASetStepsDownTheSets) {
+  const auto ladder = LadderOf({.set = EventSet::kCore});
+  ASSERT_THAT(ladder, SizeIs(3));
+  EXPECT_EQ(ladder[0].name, "core");
+  EXPECT_THAT(NamesOf(EventsOf(ladder[1])), ElementsAre("cycles", "instructions"));
+  EXPECT_EQ(ladder[2].name, "cycles");
+  EXPECT_THAT(LadderOf({.set = EventSet::kDegraded}), IsEmpty());
+}
+
+TEST(EventLadder, EventsByNameLoseTheirLastUnitAtEachStep) {
+  const auto ladder =
+      LadderOf(Request({{"cycles"}, {"branches", "branch-misses"}, {"cache-misses"}}));
+  ASSERT_THAT(ladder, SizeIs(3));
+  EXPECT_THAT(NamesOf(EventsOf(ladder[0])),
+              ElementsAre("cycles", "branches", "branch-misses", "cache-misses"));
+  EXPECT_THAT(NamesOf(EventsOf(ladder[1])), ElementsAre("cycles", "branches", "branch-misses"));
+  EXPECT_THAT(NamesOf(EventsOf(ladder[2])), ElementsAre("cycles"));
+  EXPECT_EQ(ladder[2].name, "custom");
+}
+
+// Residency needs cycles, and an IPC comes from one group only.
+TEST(EventLadder, CyclesLeadAndInstructionsJoinThem) {
+  EXPECT_THAT(NamesOf(EventsOf(LadderOf(Request({{"branches"}})).front())),
+              ElementsAre("cycles", "branches"));
+  EXPECT_THAT(
+      NamesOf(EventsOf(LadderOf(Request({{"branches"}, {"instructions", "cycles"}})).front())),
+      ElementsAre("cycles", "instructions", "branches"));
+  const auto ladder = LadderOf(Request({{"branches"}, {"instructions"}, {"cycles"}}, true));
+  EXPECT_THAT(NamesOf(ladder.front().units.front()), ElementsAre("cycles", "instructions"));
+}
+
+TEST(EventLadder, RotatingGroupsShrinkToTheLargestUnit) {
+  const auto ladder = LadderOf(Request({{"branches", "branch-misses", "cache-misses"}}, true));
+  ASSERT_THAT(ladder, SizeIs(6));
+  EXPECT_EQ(ladder.front().largest_group, 8u);
+  EXPECT_EQ(ladder.back().largest_group, 3u);
+  EXPECT_TRUE(ladder.back().multiplexed);
+}
+
+TEST(EventLadder, DegradedKeepsTheHostSideEventsThatWereNamed) {
+  EXPECT_THAT(NamesOf(DegradedEvents(Request({{"cycles"}, {"page-faults"}, {"task-clock"}}))),
+              ElementsAre("task-clock", "page-faults"));
+}
+
+const std::vector<Pmu> kHybrid = {{.name = "cpu_core", .type = 4},
+                                  {.name = "cpu_atom", .type = 10}};
+
+TEST(GroupLayout, OneCorePmuIsOneGroupAsGiven) {
+  const std::vector<Event> events = {Named("cycles"), Named("page-faults")};
+  const std::vector<Pmu> one = {{.name = "cpu", .type = 4}};
+  for (const auto& pmus : {one, std::vector<Pmu>()}) {
+    ASSERT_THAT(LayoutOf(events, pmus), SizeIs(1));
+    EXPECT_EQ(LayoutOf(events, pmus)[0].events, events);
+  }
+}
+
+// The PMU's type goes into bits 63:32 of generic events, raw ones take it as their type, those of
+// one PMU stay on it, and host-side events get a group that counts on any core.
+TEST(GroupLayout, AHybridHostHasAGroupPerCorePmu) {
+  const Event raw{.name = "r1b2", .type = PERF_TYPE_RAW, .config = 0x1b2};
+  const Event core_only{.name = "cpu_core/slots/", .type = 4, .config = 0x400};
+  const std::vector<Event> events = {Named("cycles"), core_only, raw, Named("page-faults")};
+  const auto layout = LayoutOf(events, kHybrid);
+  ASSERT_THAT(layout, SizeIs(3));
+  EXPECT_EQ(layout[0].pmu, "cpu_core");
+  EXPECT_THAT(NamesOf(layout[0].events), ElementsAre("cycles", "r1b2", "cpu_core/slots/"));
+  EXPECT_EQ(layout[0].events[0].type, uint32_t{PERF_TYPE_HARDWARE});
+  EXPECT_EQ(layout[0].events[0].config, uint64_t{4} << 32);
+  EXPECT_EQ(layout[1].pmu, "cpu_atom");
+  EXPECT_THAT(NamesOf(layout[1].events), ElementsAre("cycles", "r1b2"));
+  EXPECT_EQ(layout[1].events[0].config, uint64_t{10} << 32);
+  EXPECT_EQ(layout[1].events[1].type, 10u);
+  EXPECT_EQ(layout[1].events[1].config, 0x1b2u);
+  EXPECT_THAT(NamesOf(layout[2].events), ElementsAre("page-faults"));
+}
+
+}  // namespace
+}  // namespace vcpulse::kvm

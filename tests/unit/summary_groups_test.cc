@@ -1,0 +1,121 @@
+// Reports of recordings with several groups per vCPU: rotating ones (--multiplex) and those of a
+// hybrid host's core PMUs.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "boost/json.hpp"
+#include "monitor/report/json_report.h"
+#include "monitor/report/text_report.h"
+#include "tests/unit/hand_made_recording.h"
+
+namespace vcpulse::report {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+core::GroupSample Saw(uint64_t enabled_ns, uint64_t running_ns, std::vector<uint64_t> counts) {
+  core::GroupSample group{.time_enabled_ns = enabled_ns, .time_running_ns = running_ns};
+  std::copy(counts.begin(), counts.end(), group.counts.begin());
+  return group;
+}
+
+// The main group ran all the time, the other one for a quarter of it.
+void RecordRotating(HandMadeRecording& recording) {
+  recording.Begin();
+  v1::VcpuSet set = HandMadeRecording::Set(1, 1, {2001});
+  set.set_event_set("custom");
+  v1::EventGroup& group = *set.add_further_groups();
+  group.add_events("branches");
+  group.add_events("page-faults");
+  set.add_host_side_events("page-faults");
+  ASSERT_TRUE(recording.Add(set).ok());
+  recording.First(1, 1, 0, 1, 1);
+  for (uint64_t tick = 1; tick <= 4; ++tick) {
+    Did did = Busy(50'000'000, kSpinningLow);
+    did.further = {Saw(100'000'000, 25'000'000, {1000, 3})};
+    recording.Tick(1, 1, tick, {did});
+  }
+}
+
+TEST(SummaryOfGroups, EachGroupIsScaledOnItsOwn) {
+  HandMadeRecording recording;
+  RecordRotating(recording);
+  const VcpuSummary& vcpu = recording.summary.vms().at(1).vcpus.at(0);
+  EXPECT_FALSE(vcpu.FindEvent("cycles")->IsEstimate());
+  EXPECT_EQ(vcpu.FindEvent("cycles")->Scaled(), 400e6);
+  const EventTotal* branches = vcpu.FindEvent("branches");
+  ASSERT_NE(branches, nullptr);
+  EXPECT_TRUE(branches->IsEstimate());
+  EXPECT_EQ(branches->Raw(), 4000u);
+  EXPECT_DOUBLE_EQ(*branches->Scaled(), 16000);
+  EXPECT_DOUBLE_EQ(*branches->RunningShare(), 0.25);
+}
+
+TEST(SummaryOfGroups, TheTextNamesEstimatesAndHostSideEvents) {
+  HandMadeRecording recording;
+  RecordRotating(recording);
+  const std::string text = RenderText(WholeReport(recording.summary), {});
+  EXPECT_THAT(
+      text, HasSubstr("cycles 400M, instructions 200M, branches ~16.0k (estimate, counted 25% of"));
+  EXPECT_THAT(text, HasSubstr("(host-side)"));
+  HandMadeRecording plain;
+  plain.Begin();
+  ASSERT_TRUE(plain.Add(HandMadeRecording::Set(1, 1, {2001})).ok());
+  EXPECT_THAT(RenderText(WholeReport(plain.summary), {}), Not(HasSubstr("events, vCPU")));
+}
+
+TEST(SummaryOfGroups, TheJsonNamesEstimates) {
+  HandMadeRecording recording;
+  RecordRotating(recording);
+  const auto json = boost::json::parse(RenderJson(WholeReport(recording.summary)));
+  const auto& vcpu = json.at_pointer("/vms/0/vcpus/0");
+  EXPECT_EQ(vcpu.at("estimated_events"), (boost::json::array{"branches", "page-faults"}));
+  EXPECT_EQ(vcpu.at("estimated"), false);
+  EXPECT_EQ(vcpu.at_pointer("/counted_share/branches"), 0.25);
+  EXPECT_EQ(vcpu.at_pointer("/counts/branches"), 4000);
+  const auto& epoch = json.at_pointer("/vms/0/epochs/0");
+  EXPECT_EQ(epoch.at_pointer("/further_groups/0/events"),
+            (boost::json::array{"branches", "page-faults"}));
+  EXPECT_EQ(epoch.at("host_side_events"), (boost::json::array{"page-faults"}));
+}
+
+// A thread that spent 60 ms of each 100 on fast cores and 40 on slow ones, busy all the time: raw
+// sums, no estimate, residency 1 as each PMU is held against its own rate.
+TEST(SummaryOfGroups, CorePmusOfAHybridHostAddUp) {
+  HandMadeRecording recording;
+  v1::Session session = HandMadeRecording::Session();
+  session.add_core_pmus("cpu_core");
+  session.add_core_pmus("cpu_atom");
+  session.set_max_hz(4e9);
+  session.add_further_max_hz(2e9);
+  ASSERT_TRUE(recording.Add(session).ok());
+  v1::VcpuSet set = HandMadeRecording::Set(1, 1, {2001});
+  set.set_core_pmus(2);
+  set.set_pmu("cpu_core");
+  v1::EventGroup& atom = *set.add_further_groups();
+  atom.set_pmu("cpu_atom");
+  for (const char* event : {"cycles", "instructions"}) atom.add_events(event);
+  ASSERT_TRUE(recording.Add(set).ok());
+  recording.First(1, 1, 0, 1, 1);
+  for (uint64_t tick = 1; tick <= 3; ++tick) {
+    recording.Tick(1, 1, tick,
+                   {{.enabled_ns = 100'000'000,
+                     .running_ns = 60'000'000,
+                     .counts = {240'000'000, 480'000'000},
+                     .verdict = kProductiveHigh,
+                     .further = {Saw(100'000'000, 40'000'000, {80'000'000, 80'000'000})}}});
+  }
+  const VcpuSummary& vcpu = recording.summary.vms().at(1).vcpus.at(0);
+  EXPECT_EQ(vcpu.FindEvent("cycles")->Raw(), 960'000'000u);
+  EXPECT_FALSE(vcpu.FindEvent("cycles")->IsEstimate());
+  EXPECT_EQ(vcpu.FindEvent("cycles")->interval_ns, vcpu.measured_ns);
+  EXPECT_DOUBLE_EQ(*vcpu.ipc.Mean(), 1.75);
+  EXPECT_DOUBLE_EQ(*vcpu.Residency(), 1.0);
+  EXPECT_DOUBLE_EQ(*vcpu.RunningShare(), 1.0);
+  EXPECT_THAT(RenderText(WholeReport(recording.summary), {}),
+              HasSubstr("hybrid: core PMUs cpu_core, cpu_atom"));
+}
+
+}  // namespace
+}  // namespace vcpulse::report
