@@ -62,11 +62,13 @@ bool AnyOf(std::span<const int> cpus, const std::string& list) {
   return false;
 }
 
+#if defined(__x86_64__)
 int64_t RawClock_ns() {
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC_RAW, &now);
   return now.tv_sec * 1'000'000'000 + now.tv_nsec;
 }
+#endif
 
 }  // namespace
 

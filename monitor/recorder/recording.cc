@@ -63,6 +63,32 @@ size_t LargestGroup(const std::vector<kvm::GroupLayout>& layout) {
   return largest;
 }
 
+// The events of a rung that are not absent.
+std::vector<std::string> NamesLeft(const kvm::Rung& rung,
+                                   const std::vector<kvm::AbsentEvent>& absent) {
+  std::vector<std::string> names;
+  for (const kvm::Event& event : kvm::EventsOf(rung)) {
+    if (std::ranges::find(absent, event.name, &kvm::AbsentEvent::name) == absent.end()) {
+      names.push_back(event.name);
+    }
+  }
+  return names;
+}
+
+// The next rung below `from` that would open something else than was opened: fewer events, or groups
+// smaller than `largest_group`. ladder.size() where there is none.
+size_t NextDifferentRung(const std::vector<kvm::Rung>& ladder, size_t from, size_t largest_group,
+                         const std::vector<kvm::AbsentEvent>& absent) {
+  const std::vector<std::string> names = NamesLeft(ladder[from], absent);
+  size_t next = from + 1;
+  while (next < ladder.size() &&
+         (ladder[next].multiplexed ? ladder[next].largest_group >= largest_group
+                                   : NamesLeft(ladder[next], absent) == names)) {
+    ++next;
+  }
+  return next;
+}
+
 bool NeverRan(uint64_t time_enabled_ns, uint64_t time_running_ns) {
   return time_enabled_ns >= kNeverRanEnabled_ns && time_running_ns == 0;
 }
@@ -252,13 +278,8 @@ void Recording::WatchNeverRunning(LiveEpoch& live, const core::Sample& sample) {
 
 void Recording::StepDown(const InstanceKey& key, RecordedVm& recorded, const OpenedSummary& from) {
   const std::vector<kvm::Rung> ladder = kvm::LadderOf(options_.open.wanted);
-  size_t next = from.rung + 1;
-  // Smaller groups only where the ones that were opened were as large.
-  while (next < ladder.size() && ladder[next].multiplexed &&
-         ladder[next].largest_group >= from.largest_group) {
-    ++next;
-  }
-  if (next >= ladder.size()) return;
+  const size_t next = NextDifferentRung(ladder, from.rung, from.largest_group, from.absent);
+  if (next == ladder.size()) return;
   const RecordedVm before = recorded;
   recorded.first_rung = next;
   recorded.given_up = from.absent;
