@@ -31,7 +31,7 @@ const RecordedVm& OnlyVm(const RecordedTimeline& recorded) {
 // Three ticks of a group that was enabled and never on the PMU, then one set that runs: cycles have a
 // counter of their own.
 TEST(Groups, AGroupThatNeverRunsStepsDownWithinThreeTicks) {
-  const RecordedTimeline recorded = Load(OutputPath("groups-0", "never.vpt"));
+  const RecordedTimeline recorded = Load(OutputPath("groups-1", "never.vpt"));
   const RecordedVm& vm = OnlyVm(recorded);
   ASSERT_THAT(vm.sets, SizeIs(2));
   EXPECT_EQ(vm.sets[0].event_set(), "full");
@@ -48,7 +48,7 @@ TEST(Groups, AGroupThatNeverRunsStepsDownWithinThreeTicks) {
     EXPECT_THAT(change.detail(), HasSubstr("stepped down to cycles, without instructions"));
   }
   EXPECT_TRUE(said);
-  EXPECT_THAT(ReadText(OutputPath("groups-0", "never.err")), HasSubstr("stepped down to cycles"));
+  EXPECT_THAT(ReadText(OutputPath("groups-1", "never.err")), HasSubstr("stepped down to cycles"));
 
   // What is counted now really runs, and says nothing of what it does not count.
   const double share = ShareOfTicks(vm, 0, [](const Interval& interval) {
@@ -59,7 +59,7 @@ TEST(Groups, AGroupThatNeverRunsStepsDownWithinThreeTicks) {
 }
 
 TEST(Groups, AnEventThatThePmuDoesNotListIsAbsentNotZero) {
-  const RecordedTimeline recorded = Load(OutputPath("groups-0", "unlisted.vpt"));
+  const RecordedTimeline recorded = Load(OutputPath("groups-1", "unlisted.vpt"));
   const RecordedVm& vm = OnlyVm(recorded);
   ASSERT_THAT(vm.sets, SizeIs(1));
   EXPECT_EQ(vm.sets[0].events_size(), 2);
@@ -69,7 +69,7 @@ TEST(Groups, AnEventThatThePmuDoesNotListIsAbsentNotZero) {
 
 // Both groups get the PMU in turn: less than all of the time, and still the exact IPC of the clock.
 TEST(Groups, CompetingGroupsShareTheTimeAndKeepTheirIpc) {
-  const RecordedTimeline recorded = Load(OutputPath("groups-0", "competing.vpt"));
+  const RecordedTimeline recorded = Load(OutputPath("groups-1", "competing.vpt"));
   const RecordedVm& vm = OnlyVm(recorded);
   ASSERT_THAT(vm.sets, SizeIs(1));
   EXPECT_EQ(vm.sets[0].events_size(), 4);
@@ -85,7 +85,7 @@ TEST(Groups, CompetingGroupsShareTheTimeAndKeepTheirIpc) {
   EXPECT_LT(q, 0.9);
   const double exact = ShareOfTicks(vm, 0, [](const Interval& interval) {
     const auto ipc = core::Ipc(interval.delta, interval.slots);
-    return interval.delta.time_running_ns > 0 && ipc && std::abs(*ipc - 1) <= 0.01;
+    return interval.delta.time_running_ns > 0 && ipc && std::abs(*ipc - 0.5) <= 0.005;
   });
   EXPECT_GE(exact, 0.95);
 }
@@ -93,7 +93,7 @@ TEST(Groups, CompetingGroupsShareTheTimeAndKeepTheirIpc) {
 // perf stat's estimates, by event name.
 std::map<std::string, double> OracleCounts() {
   std::map<std::string, double> counts;
-  std::istringstream lines(ReadText(OutputPath("groups-0", "oracle.json")));
+  std::istringstream lines(ReadText(OutputPath("groups-1", "oracle.json")));
   for (std::string line; std::getline(lines, line);) {
     if (!line.starts_with('{')) continue;
     const boost::json::object object = boost::json::parse(line).as_object();
@@ -110,7 +110,7 @@ TEST(Groups, MultiplexedEstimatesAreThoseOfPerf) {
   const std::map<std::string, double> oracle = OracleCounts();
   ASSERT_THAT(oracle, SizeIs(14));
   const boost::json::value report =
-      boost::json::parse(ReadText(OutputPath("groups-0", "multiplex_report.out")));
+      boost::json::parse(ReadText(OutputPath("groups-1", "multiplex_report.out")));
   const auto& vcpu = report.at_pointer("/vms/0/vcpus/0").as_object();
   const auto& scaled = vcpu.at("counts_scaled").as_object();
   ASSERT_THAT(scaled, SizeIs(14));
@@ -125,15 +125,15 @@ TEST(Groups, MultiplexedEstimatesAreThoseOfPerf) {
   }
   EXPECT_EQ(estimates, vcpu.at("estimated_events").as_array().size());
   EXPECT_GE(estimates, 12u);
-  EXPECT_THAT(ReadText(OutputPath("groups-0", "multiplex_text.out")), HasSubstr("(estimate, counted"));
+  EXPECT_THAT(ReadText(OutputPath("groups-1", "multiplex_text.out")), HasSubstr("(estimate, counted"));
 }
 
 // perf inside lists what this PMU has; each of those names means something here too.
 TEST(Groups, EveryNameThatPerfListsIsAccepted) {
   const std::vector<std::string> names =
-      NamesInPerfList(ReadText(OutputPath("groups-0", "names.out")));
+      NamesInPerfList(ReadText(OutputPath("groups-1", "names.out")));
   EXPECT_THAT(names, AllOf(Contains("cpu-cycles"), Contains("task-clock"), Contains("instructions")));
-  const kvm::EventCatalog nothing_but_generic(OutputPath("groups-0", ""));
+  const kvm::EventCatalog nothing_but_generic(OutputPath("groups-1", ""));
   for (const std::string& name : names) {
     const auto request = kvm::ResolveEvents(name, nothing_but_generic);
     EXPECT_TRUE(request.ok()) << request.status();
@@ -143,7 +143,7 @@ TEST(Groups, EveryNameThatPerfListsIsAccepted) {
 // What `list events` said of the emulated host, by name.
 TEST(Groups, ListEventsTellsWhatOpensThere) {
   std::map<std::string, bool> opens;
-  const auto events = boost::json::parse(ReadText(OutputPath("groups-0", "list.out"))).as_array();
+  const auto events = boost::json::parse(ReadText(OutputPath("groups-1", "list.out"))).as_array();
   for (const boost::json::value& event : events) {
     opens[event.at("name").as_string().c_str()] = event.at("opens").as_bool();
   }

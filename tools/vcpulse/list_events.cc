@@ -48,7 +48,8 @@ std::vector<Row> Probe(kvm::PerfEvents& perf, std::vector<kvm::ListedEvent> even
                        const std::string& mediated) {
   std::vector<Row> rows;
   for (kvm::ListedEvent& listed : events) {
-    Row row = {.answer = listed.obstacle};
+    Row row;
+    row.answer = listed.obstacle;
     if (row.answer.empty() && !mediated.empty() && !listed.event.host_side) {
       row.answer = "not tried: mediated vPMU";
     }
