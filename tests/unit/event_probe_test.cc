@@ -75,6 +75,7 @@ TEST(ListEvents, TracepointsOnlyByPattern) {
   EXPECT_TRUE(listed[0].event.host_side);
   EXPECT_NE(listed[1].obstacle, "") << "it has no id that could be opened";
   EXPECT_THAT(ListEvents(catalog, "tracepoint"), SizeIs(2));
+  EXPECT_THAT(Names(ListEvents(catalog, "cpu-clock")), ElementsAre("cpu-clock"));
 }
 
 // What `record` would be told: guest only, on a thread.
