@@ -183,6 +183,15 @@ TEST_F(DoctorCounters, HybridCpusAreProbedKindByKind) {
               AllOf(HasSubstr("cpu_atom: lacks branch-misses"), Not(HasSubstr("cpu_core: lacks"))));
 }
 
+// A cpuset may keep vcpulse off the CPUs of one kind: nothing can be told of it.
+TEST_F(DoctorCounters, AKindThatVcpulseMayNotRunOnIsUnknown) {
+  MakeHybrid();
+  perf_.groups[0].time_running_ns = 0;
+  EXPECT_EQ(CheckHostCycles(Context()).state, State::kUnknown);
+  EXPECT_EQ(CheckGuestOnly(Context()).state, State::kUnknown);
+  EXPECT_THAT(CheckEventSets(Context())[0].answered, HasSubstr("cpu_atom: vcpulse may not run"));
+}
+
 // The same from the sysfs of a hybrid laptop.
 TEST(DoctorPmus, KindsOfCoresAreNamedWithTheirCpus) {
   fakes::FakePerfEvents perf;
