@@ -1,7 +1,5 @@
 #include "kvm/doctor/counters.h"
 
-#include <linux/perf_event.h>
-
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -13,6 +11,7 @@
 #include "kvm/doctor/group_probe.h"
 #include "kvm/errno_advice.h"
 #include "kvm/event_sets.h"
+#include "kvm/group_layout.h"
 #include "kvm/proc_files.h"
 #include "kvm/text.h"
 
@@ -32,28 +31,27 @@ std::vector<Event> SetEvents(EventSet set) {
   return {events.begin(), events.end()};
 }
 
-// On hybrid CPUs a generic event names its PMU in the upper half of config (kernel:
-// PERF_PMU_TYPE_SHIFT).
-std::vector<Event> OnPmu(std::vector<Event> events, const Pmu& pmu) {
-  for (Event& event : events) {
-    if (event.type == PERF_TYPE_HARDWARE) event.config |= uint64_t{pmu.type} << 32;
-  }
-  return events;
-}
-
 struct PmuProbe {
-  std::string pmu;  // "" where there is no choice
+  std::string pmu;    // "" where there is no choice
+  bool there = true;  // the thread could be moved to CPUs of that PMU
   GroupProbe probe;
 };
+
+std::span<const int> CpusOf(std::span<const Pmu> pmus, const std::string& name) {
+  for (const Pmu& pmu : pmus) {
+    if (pmu.name == name) return pmu.cpus;
+  }
+  return {};
+}
 
 // The events on each kind of core, with the thread on CPUs of that kind.
 std::vector<PmuProbe> ProbeEach(const CounterContext& context, const std::vector<Event>& events,
                                 Mode mode) {
-  if (context.cores.size() < 2) return {{"", ProbeGroup(context.perf, events, mode)}};
   std::vector<PmuProbe> probes;
-  for (const Pmu& pmu : context.cores) {
-    const OnCpus here(pmu.cpus);
-    probes.push_back({pmu.name, ProbeGroup(context.perf, OnPmu(events, pmu), mode)});
+  for (const GroupLayout& layout : LayoutOf(events, context.cores)) {
+    const OnCpus here(CpusOf(context.cores, layout.pmu));
+    probes.push_back({layout.pmu, layout.pmu.empty() || here.moved(),
+                      ProbeGroup(context.perf, layout.events, mode)});
   }
   return probes;
 }
@@ -77,6 +75,14 @@ void SetRefused(const CounterContext& context, const std::string& where, int err
   }
   OpenAdvice advice = ExplainOpenFailure({.error = error, .event = "cycles"}, context.own);
   SetObstacle(absl::StrCat(where, advice.cause), std::move(advice.remedy), finding);
+}
+
+// A group that could not have run: the thread may not run on CPUs of its PMU (a cpuset).
+bool CouldNotRun(const PmuProbe& on, Finding& finding) {
+  if (on.there || on.probe.Ran()) return false;
+  finding.state = State::kUnknown;
+  finding.answered = absl::StrCat(On(on), "vcpulse may not run on its CPUs");
+  return true;
 }
 
 // Whether the events of a recording exist at all; the other checks do not repeat what "pmu" says.
@@ -118,6 +124,7 @@ bool JudgeSet(const CounterContext& context, const PmuProbe& on, size_t wanted, 
         finding);
     return false;
   }
+  if (CouldNotRun(on, finding)) return false;
   if (!probe.Ran()) {
     SetObstacle(absl::StrCat(On(on), "opened, but the PMU never ran it: too few free counters"),
                 kWatchdogRemedy, finding);
@@ -182,6 +189,7 @@ Finding CheckHostCycles(const CounterContext& context) {
       SetRefused(context, On(on), on.probe.error, finding);
       return finding;
     }
+    if (CouldNotRun(on, finding)) return finding;
     if (!on.probe.Ran() || on.probe.leader_count == 0) {
       SetObstacle(absl::StrCat(On(on), "opened, but counted ", on.probe.leader_count, " in ",
                                on.probe.running_ns, " ns on the PMU"),
@@ -210,6 +218,7 @@ Finding CheckGuestOnly(const CounterContext& context) {
       SetRefused(context, On(on), on.probe.error, finding);
       return finding;
     }
+    if (CouldNotRun(on, finding)) return finding;
     if (!on.probe.Ran()) {
       SetObstacle(absl::StrCat(On(on), "opened, but the PMU never ran it"), kWatchdogRemedy,
                   finding);

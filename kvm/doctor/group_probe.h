@@ -44,6 +44,8 @@ class OnCpus {
   OnCpus& operator=(const OnCpus&) = delete;
   ~OnCpus();
 
+  bool moved() const { return !before_.empty(); }
+
  private:
   std::vector<unsigned char> before_;  // cpu_set_t; empty where nothing was changed
 };

@@ -46,7 +46,7 @@ std::string Page(const std::string& name, const Values& values) {
 }
 
 // One event of the kernel on one thread: errno, 0 where it opens.
-int ErrnoOf(kvm::Event event, pid_t tid, int group_fd = -1) {
+int ErrnoOf(const kvm::Event& event, pid_t tid, int group_fd = -1) {
   kvm::KernelPerfEvents perf;
   perf_event_attr attr = kvm::AttrOf(event, /*leader=*/group_fd < 0);
   return perf.Open(attr, tid, group_fd).error;

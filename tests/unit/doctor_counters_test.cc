@@ -13,7 +13,6 @@ namespace vcpulse::kvm::doctor {
 namespace {
 
 using ::testing::AllOf;
-using ::testing::Contains;
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::Field;
@@ -182,6 +181,26 @@ TEST_F(DoctorCounters, HybridCpusAreProbedKindByKind) {
   EXPECT_EQ(sets[0].state, State::kObstacle);
   EXPECT_THAT(sets[0].answered,
               AllOf(HasSubstr("cpu_atom: lacks branch-misses"), Not(HasSubstr("cpu_core: lacks"))));
+}
+
+// A cpuset may keep vcpulse off the CPUs of one kind: nothing can be told of it.
+TEST_F(DoctorCounters, AKindThatVcpulseMayNotRunOnIsUnknown) {
+  MakeHybrid();
+  perf_.groups[0].time_running_ns = 0;
+  EXPECT_EQ(CheckHostCycles(Context()).state, State::kUnknown);
+  EXPECT_EQ(CheckGuestOnly(Context()).state, State::kUnknown);
+  EXPECT_THAT(CheckEventSets(Context())[0].answered, HasSubstr("cpu_atom: vcpulse may not run"));
+}
+
+// The same from the sysfs of a hybrid laptop.
+TEST(DoctorPmus, KindsOfCoresAreNamedWithTheirCpus) {
+  fakes::FakePerfEvents perf;
+  const OwnRights own;
+  const std::vector<Pmu> cores = CorePmus(ReadPmus(VCPULSE_TEST_DATA "/hosts/hybrid"));
+  const auto pmus = CheckPmus({.perf = perf, .own = own, .cores = cores, .machine = "x86_64"});
+  ASSERT_THAT(pmus, SizeIs(2));
+  EXPECT_THAT(pmus[1].answered, ::testing::MatchesRegex("cpu_atom on [0-9]+ CPUs, cpu_core on "
+                                                        "[0-9]+ CPUs: .*"));
 }
 
 // The cause is told once, by "paranoid".

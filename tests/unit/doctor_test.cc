@@ -18,8 +18,6 @@ namespace vcpulse::kvm::doctor {
 namespace {
 
 using ::testing::AllOf;
-using ::testing::Each;
-using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
