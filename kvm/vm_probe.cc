@@ -51,6 +51,7 @@ std::optional<Vm> IdentifyVm(const ProcTree& tree, pid_t pid) {
   vm.name = CleanLabel(command_line.name);
   if (vm.name.empty()) vm.name = absl::StrCat("pid-", pid);
   vm.uuid = CleanUuid(command_line.uuid);
+  vm.userspace_irqchip = command_line.userspace_irqchip;
   if (holds_vm == true) {
     vm.accelerator = Accelerator::kKvm;
   } else if (!holds_vm.has_value()) {

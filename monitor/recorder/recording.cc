@@ -6,6 +6,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "kvm/event_sets.h"
+#include "kvm/pause.h"
 #include "monitor/core/event_slots.h"
 #include "monitor/recorder/session_record.h"
 
@@ -110,7 +111,7 @@ absl::Status Recording::BeginEpoch(const InstanceKey& key, RecordedVm& recorded,
 
   if (number == 1) {
     AddLifeCycle(recorded.number, v1::LifeCycle::KIND_VM_FOUND,
-                 absl::StrCat(opened->vcpus.size(), " vCPUs"), vm);
+                 absl::StrCat(opened->vcpus.size(), " vCPUs", Again(vm)), vm);
   }
   if (!opened->degraded_reason.empty() && number == 1) {
     notices_.push_back(absl::StrCat(
@@ -119,6 +120,8 @@ absl::Status Recording::BeginEpoch(const InstanceKey& key, RecordedVm& recorded,
   v1::TimelineRecord record;
   const int64_t now_ns = options_.now_ns();
   *record.mutable_vcpu_set() = MakeVcpuSet(recorded.number, number, now_ns, vm, *opened);
+  const std::string cannot_tell = kvm::WhyPauseCannotBeTold(options_.root, vm);
+  if (!cannot_tell.empty()) record.mutable_vcpu_set()->add_notes(cannot_tell);
   writer_.Add(std::move(record), now_ns);
 
   std::vector<std::string_view> names;
@@ -130,7 +133,8 @@ absl::Status Recording::BeginEpoch(const InstanceKey& key, RecordedVm& recorded,
                                                      options_.thresholds,
                                                      absl::ToInt64Nanoseconds(options_.interval)),
                  .verdicts = std::vector<core::Verdict>(opened->vcpus.size()),
-                 .set = opened->set};
+                 .set = opened->set,
+                 .pause = WatchOf(vm, opened->vcpus)};
   for (const kvm::Vcpu& vcpu : opened->vcpus) {
     live.vcpu_indexes.push_back(static_cast<uint32_t>(vcpu.index));
   }
@@ -156,6 +160,7 @@ void Recording::Ended(const InstanceKey& key, const std::string& detail) {
   if (known == vms_.end()) return;
   RetireCurrent(known->second);
   AddLifeCycle(known->second.number, v1::LifeCycle::KIND_VM_ENDED, detail, known->second.vm);
+  Remember(known->second.vm);
   vms_.erase(known);
 }
 
@@ -196,6 +201,7 @@ void Recording::Drain() {
 }
 
 void Recording::TakeSample(LiveEpoch& live, const sampler::Handover& handover) {
+  WatchPause(live, *handover.sample);
   const core::Sample& sample = *handover.sample;
   live.classifier.Classify(sample, residency_, live.verdicts);
   writer_.AddTick(live.epoch->vm, live.epoch->number, sample, live.verdicts);
@@ -257,19 +263,6 @@ void Recording::AddGap(const sampler::Handover& handover, v1::Gap::Reason reason
   }
   writer_.Add(std::move(record), handover.mono_ns);
   ++progress_.gaps;
-}
-
-void Recording::AddLifeCycle(uint32_t vm_number, v1::LifeCycle::Kind kind,
-                             const std::string& detail, const kvm::Vm& vm) {
-  v1::TimelineRecord record;
-  v1::LifeCycle& life_cycle = *record.mutable_life_cycle();
-  life_cycle.set_vm(vm_number);
-  const int64_t now_ns = options_.now_ns();
-  life_cycle.set_mono_ns(now_ns);
-  life_cycle.set_kind(kind);
-  life_cycle.set_detail(detail);
-  *life_cycle.mutable_instance() = MakeVmInstance(vm);
-  writer_.Add(std::move(record), now_ns);
 }
 
 std::vector<kvm::Vm> Recording::vms() const {
