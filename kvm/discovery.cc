@@ -86,6 +86,31 @@ std::vector<Vm> Discovery::FindAll() const {
   return vms;
 }
 
+std::vector<Vm> Discovery::FindOthers(std::span<const Vm> known, KnownStrangers& strangers,
+                                      absl::Duration now) const {
+  const ProcTree tree(root_);
+  std::map<pid_t, uint64_t> known_starts;
+  for (const Vm& vm : known) known_starts.emplace(vm.pid, vm.start_time_ticks);
+  std::vector<Vm> vms;
+  strangers.BeginRound(now);
+  for (const pid_t pid : tree.Processes()) {
+    const auto process = tree.NamedProcess(pid);
+    if (!process) continue;
+    const auto start = known_starts.find(pid);
+    if (start != known_starts.end() && start->second == process->stat.start_time_ticks) continue;
+    if (strangers.MayBePassedOver(pid, process->stat, process->name)) continue;
+    auto vm = IdentifyVm(tree, pid);
+    if (vm) {
+      FillVcpus(tree, *vm);
+      vms.push_back(*std::move(vm));
+    } else {
+      strangers.Remember(pid, process->stat, process->name);
+    }
+  }
+  strangers.EndRound();
+  return vms;
+}
+
 absl::StatusOr<Vm> Discovery::FindByPid(pid_t pid) const {
   const ProcTree tree(root_);
   const auto stat = pid > 0 ? tree.ProcessStat(pid) : std::nullopt;

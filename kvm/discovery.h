@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "kvm/known_strangers.h"
 #include "kvm/vm.h"
 
 namespace vcpulse::kvm {
@@ -27,6 +28,11 @@ class Discovery {
   // Every VMM on this host, ascending by PID, those without KVM (TCG) included. Processes that
   // vanish meanwhile are left out.
   std::vector<Vm> FindAll() const;
+
+  // Those that are none of `known` (by PID and start time), for a search that is repeated: it looks
+  // into as few processes as `strangers` allows. `now` as KnownStrangers takes it.
+  std::vector<Vm> FindOthers(std::span<const Vm> known, KnownStrangers& strangers,
+                             absl::Duration now) const;
 
   // The VM of this VMM process; its vCPUs may be empty, with a note that says how to get them.
   // Errors: NotFound (no such process, or it has ended), FailedPrecondition (no VMM, or a QEMU that
@@ -55,7 +61,7 @@ class Discovery {
   // The same VM as it is now: cheap (reads the task list) where no thread came or went. Errors:
   // NotFound where the process has ended or its PID was reused. vCPU threads keep their index.
   // A VM found by TIDs is not searched for others (NotFound once all of them have ended); one found
-  // by QMP is asked again only where a vCPU may have been added.
+  // by QMP is asked again only where a vCPU may have been added; the result remembers when.
   absl::StatusOr<Vm> Rescan(const Vm& vm) const;
 
  private:

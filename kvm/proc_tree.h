@@ -48,6 +48,7 @@ class ProcTree {
   std::vector<pid_t> ThreadIds(pid_t pid) const;         // ascending
   std::vector<Thread> Threads(pid_t pid) const;          // those that have not exited, by TID
   std::optional<TaskStat> ProcessStat(pid_t pid) const;  // of any thread's TID too
+  std::optional<Thread> NamedProcess(pid_t pid) const;   // name and stat in one read
   std::string ProcessName(pid_t pid) const;              // comm; "" where it cannot be read
   std::vector<std::string> CommandLine(pid_t pid) const;
   std::optional<pid_t> ThreadGroup(pid_t tid) const;              // the process of any thread

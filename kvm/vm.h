@@ -49,6 +49,8 @@ struct Vm {
   std::vector<std::string> notes;  // for people: what discovery noticed
   std::string qmp_address;         // where QMP was the route: a rescan may have to ask again
   int vcpu_descriptors = 0;        // kvm-vcpu descriptors seen; 0 where they may not be looked at
+  // The newest thread (start time) when a rescan last asked QMP; 0 where none did.
+  uint64_t qmp_asked_ticks = 0;
   bool userspace_irqchip =
       false;  // QEMU's kernel_irqchip=off: halted vCPUs wait in QEMU, not in KVM
 

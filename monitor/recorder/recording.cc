@@ -48,6 +48,7 @@ std::string DescribeChange(const kvm::Vm& before, const kvm::Vm& after) {
   for (const kvm::Vcpu& vcpu : after.vcpus) {
     if (missing_from(before, vcpu)) add("found", vcpu);
   }
+  if (after.vcpus.empty()) text += "; none is left";
   return text;
 }
 
@@ -75,9 +76,12 @@ absl::Status Recording::Track(const kvm::Vm& vm) {
   const auto known = vms_.find(key);
   if (known != vms_.end()) {
     RecordedVm& recorded = known->second;
-    if (SameThreads(recorded.vm, vm)) return absl::OkStatus();
+    if (SameThreads(recorded.vm, vm)) {
+      recorded.vm = vm;  // a rescan remembers in it what it asked
+      return absl::OkStatus();
+    }
     const kvm::Vm before = recorded.vm;
-    absl::Status status = BeginEpoch(key, recorded, vm);
+    absl::Status status = vm.vcpus.empty() ? LoseAll(recorded, vm) : BeginEpoch(key, recorded, vm);
     if (status.ok()) {
       AddLifeCycle(recorded.number, v1::LifeCycle::KIND_VCPUS_CHANGED, DescribeChange(before, vm),
                    vm);

@@ -61,7 +61,8 @@ class Recording {
   Recording(const Options& options, kvm::PerfEvents& perf, timeline::RecordWriter& writer);
 
   // Opens the counters of a VM that is not being recorded and begins its first epoch; a VM that is,
-  // but has other vCPU threads now, begins another one; else does nothing. Errors: those of
+  // but has other vCPU threads now, begins another one, or none while it has no vCPU thread; else
+  // does nothing. Errors: those of
   // kvm::OpenGroups, ResourceExhausted beyond kMaxEpochs VMs. After an error a new VM is not
   // recorded, and a known one stays as it was: both may be tried again.
   absl::Status Track(const kvm::Vm& vm);
@@ -119,6 +120,8 @@ class Recording {
   // Opens `vm` as the next epoch of `recorded` while the one before still ticks, then changes over.
   absl::Status BeginEpoch(const InstanceKey& key, RecordedVm& recorded, const kvm::Vm& vm);
   void RetireCurrent(RecordedVm& recorded);
+  // The VMM lives, but every vCPU thread has exited: nothing is sampled until others come.
+  absl::Status LoseAll(RecordedVm& recorded, const kvm::Vm& vm);
   void TakeSample(LiveEpoch& live, const sampler::Handover& handover);
   PauseWatch WatchOf(const kvm::Vm& vm, const std::vector<kvm::Vcpu>& vcpus) const;
   // Says when the VM is paused and goes on; marks the paused vCPUs in the sample.

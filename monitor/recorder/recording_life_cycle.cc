@@ -16,6 +16,12 @@ constexpr size_t kMostEndedNames = 4096;
 
 }  // namespace
 
+absl::Status Recording::LoseAll(RecordedVm& recorded, const kvm::Vm& vm) {
+  RetireCurrent(recorded);
+  recorded.vm = vm;
+  return absl::OkStatus();
+}
+
 PauseWatch Recording::WatchOf(const kvm::Vm& vm, const std::vector<kvm::Vcpu>& vcpus) const {
   if (vm.userspace_irqchip) {
     return {vcpus.size(), [](size_t) { return kvm::WaitPlace::kUnknown; }};

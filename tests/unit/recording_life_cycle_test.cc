@@ -203,6 +203,27 @@ TEST_F(RecordingLifeCycle, APauseOutlastsAnEpoch) {
   EXPECT_EQ(Pauses().size(), 1u);
 }
 
+// The VMM lives on without any vCPU thread: nothing to sample until one comes.
+TEST_F(RecordingLifeCycle, AVmMayLoseAllItsVcpusAndGetOthers) {
+  ASSERT_TRUE(recording_.Track(web_.vm()).ok());
+  for (int i = 0; i < 2; ++i) Tick();
+  kvm::Vm none = web_.vm();
+  none.vcpus.clear();
+  ASSERT_TRUE(recording_.Track(none).ok());
+  for (int i = 0; i < 2; ++i) Tick();
+  EXPECT_EQ(writer_.ticks.size(), 2u);
+  EXPECT_TRUE(recording_.idle());
+  const v1::LifeCycle& lost = writer_.records.back().life_cycle();
+  EXPECT_EQ(lost.kind(), v1::LifeCycle::KIND_VCPUS_CHANGED);
+  EXPECT_THAT(lost.detail(), HasSubstr("lost vCPU 0 (TID 11), lost vCPU 1 (TID 12); none is left"));
+  ASSERT_EQ(recording_.vms().size(), 1u) << "still watched";
+
+  ASSERT_TRUE(recording_.Track(web_.vm()).ok());
+  Tick();
+  EXPECT_EQ(writer_.ticks.back().vm, 1u);
+  EXPECT_EQ(writer_.ticks.back().epoch, 2u);
+}
+
 TEST_F(RecordingLifeCycle, ARestartUnderTheSameNameSaysSo) {
   ASSERT_TRUE(recording_.Track(web_.vm()).ok());
   Tick();

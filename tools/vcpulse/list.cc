@@ -108,7 +108,9 @@ std::string JsonOf(const std::vector<kvm::Vm>& vms) {
 }
 
 int RunList(const ListOptions& options) {
-  const absl::StatusOr<std::vector<kvm::Vm>> vms = FindTarget(kvm::Discovery(), options.target);
+  if (absl::Status status = CheckRoot(options.target.root); !status.ok()) return Fail(status);
+  const absl::StatusOr<std::vector<kvm::Vm>> vms =
+      FindTarget(kvm::Discovery(options.target.root), options.target);
   if (!vms.ok()) return Fail(vms.status());
   if (vms->empty()) {
     std::fputs(

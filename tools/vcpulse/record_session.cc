@@ -14,8 +14,6 @@
 namespace vcpulse::tools {
 namespace {
 
-const char kRoot[] = "/";
-
 absl::StatusOr<timeline::StreamId> RandomStreamId() {
   timeline::StreamId id{};
   if (getrandom(id.data(), id.size(), 0) != static_cast<ssize_t>(id.size())) {
@@ -37,13 +35,14 @@ absl::StatusOr<std::unique_ptr<RecordSession>> RecordSession::Open(const RecordO
   absl::StatusOr<timeline::StreamId> stream_id = RandomStreamId();
   if (!stream_id.ok()) return stream_id.status();
 
-  recorder::SessionFacts facts{.stream_id = *stream_id,
-                               .tool_version = VCPULSE_VERSION,
-                               .interval_ns = absl::ToInt64Nanoseconds(options.interval),
-                               .realtime = options.realtime,
-                               .thresholds = options.thresholds,
-                               .residency = recorder::FindResidencyBasis(
-                                   session->perf_, kRoot, options.open.force_mediated_vpmu)};
+  recorder::SessionFacts facts{
+      .stream_id = *stream_id,
+      .tool_version = VCPULSE_VERSION,
+      .interval_ns = absl::ToInt64Nanoseconds(options.interval),
+      .realtime = options.realtime,
+      .thresholds = options.thresholds,
+      .residency = recorder::FindResidencyBasis(session->perf_, options.target.root,
+                                                options.open.force_mediated_vpmu)};
   session->no_counters_reason_ = facts.residency.no_counters_reason;
   if (options.open.require_counters && !session->no_counters_reason_.empty()) {
     return absl::FailedPreconditionError(
@@ -61,10 +60,10 @@ absl::StatusOr<std::unique_ptr<RecordSession>> RecordSession::Open(const RecordO
                                        : timeline::NewChunkWriter(*stream_id, std::move(sink));
 
   v1::TimelineRecord record;
-  *record.mutable_session() = recorder::MakeSession(kvm::ReadHostFacts(kRoot), facts);
+  *record.mutable_session() = recorder::MakeSession(kvm::ReadHostFacts(options.target.root), facts);
   session->writer_->Add(std::move(record), sampler::MonotonicNow_ns());
   session->recording_ = std::make_unique<recorder::Recording>(
-      recorder::Recording::Options{.root = kRoot,
+      recorder::Recording::Options{.root = options.target.root,
                                    .interval = options.interval,
                                    .open = options.open,
                                    .thresholds = options.thresholds,
