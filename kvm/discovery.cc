@@ -203,6 +203,9 @@ absl::StatusOr<Vm> Discovery::FindByTids(std::span<const pid_t> tids) const {
   absl::Status status = CheckGiven(vm, vcpus, view);
   if (vm.accelerator == Accelerator::kTcg) status = MayBeMeasured(vm);
   if (!status.ok()) return status;
+  if (const auto indexes = KnownIndexes(vcpus, view)) {
+    for (size_t i = 0; i < vcpus.size(); ++i) vcpus[i].index = (*indexes)[i];
+  }
   const size_t given = vcpus.size();
   SetVcpus(tree, view, std::move(vcpus), vm);
   if (!stat || vm.vcpus.size() != given) {

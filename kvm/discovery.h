@@ -1,8 +1,8 @@
 #pragma once
 
 // Finds VMs and the host threads that run their vCPUs. Routes, in order: given TIDs, QMP, KVM
-// debugfs, QEMU's thread names, threads with guest time; each vCPU says how it was found and what
-// proves it.
+// debugfs, thread names, libvirt's cgroups, threads with guest time; each vCPU says how it was
+// found and what proves it.
 
 #include <sys/types.h>
 
@@ -44,9 +44,10 @@ class Discovery {
   // FailedPrecondition (TCG), InvalidArgument (several match: names their PIDs).
   absl::StatusOr<Vm> FindByName(const std::string& name) const;
 
-  // A VM given by the TIDs of its vCPU threads, indexed in the order given. They must be threads of
-  // one process which holds kvm-vcpu descriptors. Errors: NotFound, InvalidArgument (threads of two
-  // processes, a TID twice), FailedPrecondition (no KVM, or a thread that is known to be no vCPU).
+  // A VM given by the TIDs of its vCPU threads, indexed as the VMM does where thread names or
+  // cgroups tell, else in the order given. They must be threads of one process which holds kvm-vcpu
+  // descriptors. Errors: NotFound, InvalidArgument (threads of two processes, a TID twice),
+  // FailedPrecondition (no KVM, or a thread that is known to be no vCPU).
   absl::StatusOr<Vm> FindByTids(std::span<const pid_t> tids) const;
 
   // The VM behind a QMP socket: `address` is `unix:PATH` or `tcp:HOST:PORT` (a bare path counts as

@@ -129,6 +129,13 @@ std::optional<pid_t> ProcTree::InnermostTid(pid_t pid, pid_t tid) const {
   return ids.empty() ? tid : ids.back();
 }
 
+LibvirtCgroup ProcTree::Cgroup(pid_t pid) const { return Cgroup(pid, pid); }
+
+LibvirtCgroup ProcTree::Cgroup(pid_t pid, pid_t tid) const {
+  const auto text = ReadSmallFile(absl::StrCat(proc_, pid, "/task/", tid, "/cgroup"));
+  return text ? ParseLibvirtCgroup(*text) : LibvirtCgroup();
+}
+
 KvmDescriptors ProcTree::Descriptors(pid_t pid) const {
   KvmDescriptors found;
   found.readable = ForEachKvmLink(absl::StrCat(proc_, pid, "/fd"), [&found](const KvmLink& link) {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "kvm/libvirt_cgroup.h"
 #include "kvm/proc_files.h"
 
 namespace vcpulse::kvm {
@@ -53,6 +54,8 @@ class ProcTree {
   std::vector<std::string> CommandLine(pid_t pid) const;
   std::optional<pid_t> ThreadGroup(pid_t tid) const;              // the process of any thread
   std::optional<pid_t> InnermostTid(pid_t pid, pid_t tid) const;  // in the thread's own namespace
+  LibvirtCgroup Cgroup(pid_t pid) const;                          // of the main thread
+  LibvirtCgroup Cgroup(pid_t pid, pid_t tid) const;               // of any thread
   KvmDescriptors Descriptors(pid_t pid) const;
 
   // Whether the process holds a kvm-vm descriptor; nothing where that may not be looked at. Stops

@@ -58,6 +58,11 @@ bool NewVcpuShows(const ProcTree& tree, const Vm& vm, const std::vector<Thread>&
     return std::ranges::any_of(
         others, [](const Thread& thread) { return thread.stat.guest_time_ticks > 0; });
   }
+  if (route == FoundBy::kCgroup) {
+    return std::ranges::any_of(others, [&](const Thread& thread) {
+      return tree.Cgroup(vm.pid, thread.tid).vcpu.has_value();
+    });
+  }
   // debugfs is read only where there is a thread it could name: in QEMU a few always are.
   if (route != FoundBy::kDebugfs || others.empty()) return false;
   const std::vector<DebugfsVcpu> listed = tree.DebugfsVcpus(vm.pid);

@@ -231,6 +231,15 @@ TEST_F(DiscoveryTest, GivenTidsKeepTheirOrder) {
                           Vcpu{1, std::nullopt, 110, 1002, FoundBy::kGiven, Proof::kFd}));
 }
 
+// The position says nothing where the VMM's own index is known.
+TEST_F(DiscoveryTest, GivenTidsBearTheVmmsIndexes) {
+  AddQemu(100, {"-name", "a"}, 3, true);
+  const auto vm = discovery_.FindByTids(std::vector<pid_t>{112, 110});
+  ASSERT_TRUE(vm.ok()) << vm.status();
+  EXPECT_THAT(IndexesOf(*vm), ElementsAre(0, 2));
+  EXPECT_THAT(TidsOf(*vm), ElementsAre(110, 112));
+}
+
 TEST_F(DiscoveryTest, GivenTidsAreChecked) {
   AddQemu(100, {}, 2, true);
   AddQemu(200, {}, 2, true);

@@ -78,7 +78,7 @@ TEST_F(DiscoveryTest, RescanLooksForNoOthersThanTheGivenTids) {
   tree_.RemoveThread(100, 111);
   const Vm rest = *discovery_.Rescan(vm);
   EXPECT_THAT(TidsOf(rest), ElementsAre(112));
-  EXPECT_THAT(IndexesOf(rest), ElementsAre(1));
+  EXPECT_THAT(IndexesOf(rest), ElementsAre(2));
   tree_.RemoveThread(100, 112);
   EXPECT_EQ(discovery_.Rescan(rest).status().code(), Code::kNotFound);
 }

@@ -115,7 +115,7 @@ int RunList(const ListOptions& options) {
   if (vms->empty()) {
     std::fputs(
         "vcpulse: no VM found; a VM is a process with a kvm-vm descriptor, and those of other "
-        "users are seen by root only\n",
+        "users are proven to root only\n",
         stderr);
   }
   std::string text;

@@ -120,6 +120,7 @@ absl::Status RecordOptions::Validate() const {
     return absl::InvalidArgumentError("--all and -- CMD exclude each other");
   }
   if (absl::Status status = CheckRoot(target.root); !status.ok()) return status;
+  if (absl::Status status = CheckPidsAreOurs(target.root); !status.ok()) return status;
   return CheckThresholds(thresholds);
 }
 

@@ -6,6 +6,7 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
+#include "kvm/proc_files.h"
 
 namespace vcpulse::tools {
 namespace {
@@ -51,6 +52,17 @@ absl::Status CheckRoot(const std::string& root) {
   return absl::InvalidArgumentError(
       absl::StrCat("--root: there is no ", root, root.ends_with('/') ? "" : "/",
                    "proc; give the directory below which the host's /proc and /sys are mounted"));
+}
+
+absl::Status CheckPidsAreOurs(const std::string& root) {
+  // The NSpid line shows this process in each namespace from that of the mount down to its own.
+  const auto status = kvm::ReadSmallFile(absl::StrCat(root, "/proc/self/status"));
+  if (status && kvm::ParseNsPids(*status).size() <= 1) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "--root: the PIDs in ", root,
+      "/proc are not those of this process's PID namespace, so their "
+      "counters cannot be opened: run it in the host's (docker --pid=host, Kubernetes hostPID: "
+      "true)"));
 }
 
 absl::StatusOr<std::vector<kvm::Vm>> FindTarget(const kvm::Discovery& discovery,
