@@ -94,6 +94,7 @@ std::vector<Vm> Discovery::FindOthers(std::span<const Vm> known, KnownStrangers&
   std::vector<Vm> vms;
   strangers.BeginRound(now);
   for (const pid_t pid : tree.Processes()) {
+    if (strangers.IsTrusted(pid)) continue;
     const auto process = tree.NamedProcess(pid);
     if (!process) continue;
     const auto start = known_starts.find(pid);

@@ -9,12 +9,23 @@ constexpr absl::Duration kNew = absl::Seconds(10);
 // Spread by PID, so that not all are due in the same round.
 constexpr int kSoonest_s = 15;
 constexpr int kSpread_s = 16;
+constexpr uint64_t kCheckedEach = 5;  // rounds
 
 }  // namespace
 
 void KnownStrangers::BeginRound(absl::Duration now) {
   now_ = now;
   ++round_;
+}
+
+bool KnownStrangers::IsTrusted(pid_t pid) {
+  const auto known = known_.find(pid);
+  if (known == known_.end()) return false;
+  Stranger& stranger = known->second;
+  const bool check = (round_ + static_cast<uint64_t>(pid)) % kCheckedEach == 0;
+  if (check || !stranger.settled || now_ >= stranger.look_again) return false;
+  stranger.round = round_;
+  return true;
 }
 
 bool KnownStrangers::MayBePassedOver(pid_t pid, const TaskStat& stat, std::string_view name) {
@@ -40,7 +51,8 @@ void KnownStrangers::Remember(pid_t pid, const TaskStat& stat, std::string_view 
                 .round = round_};
   }
   stranger.round = round_;
-  if (stat.kernel_thread || now_ - stranger.first_seen >= kNew) {
+  stranger.settled = stat.kernel_thread || now_ - stranger.first_seen >= kNew;
+  if (stranger.settled) {
     stranger.look_again = now_ + absl::Seconds(kSoonest_s + pid % kSpread_s);
   }
 }
