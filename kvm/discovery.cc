@@ -86,6 +86,32 @@ std::vector<Vm> Discovery::FindAll() const {
   return vms;
 }
 
+std::vector<Vm> Discovery::FindOthers(std::span<const Vm> known, KnownStrangers& strangers,
+                                      absl::Duration now) const {
+  const ProcTree tree(root_);
+  std::map<pid_t, uint64_t> known_starts;
+  for (const Vm& vm : known) known_starts.emplace(vm.pid, vm.start_time_ticks);
+  std::vector<Vm> vms;
+  strangers.BeginRound(now);
+  for (const pid_t pid : tree.Processes()) {
+    if (strangers.IsTrusted(pid)) continue;
+    const auto process = tree.NamedProcess(pid);
+    if (!process) continue;
+    const auto start = known_starts.find(pid);
+    if (start != known_starts.end() && start->second == process->stat.start_time_ticks) continue;
+    if (strangers.MayBePassedOver(pid, process->stat, process->name)) continue;
+    auto vm = IdentifyVm(tree, pid);
+    if (vm) {
+      FillVcpus(tree, *vm);
+      vms.push_back(*std::move(vm));
+    } else {
+      strangers.Remember(pid, process->stat, process->name);
+    }
+  }
+  strangers.EndRound();
+  return vms;
+}
+
 absl::StatusOr<Vm> Discovery::FindByPid(pid_t pid) const {
   const ProcTree tree(root_);
   const auto stat = pid > 0 ? tree.ProcessStat(pid) : std::nullopt;
@@ -178,6 +204,9 @@ absl::StatusOr<Vm> Discovery::FindByTids(std::span<const pid_t> tids) const {
   absl::Status status = CheckGiven(vm, vcpus, view);
   if (vm.accelerator == Accelerator::kTcg) status = MayBeMeasured(vm);
   if (!status.ok()) return status;
+  if (const auto indexes = KnownIndexes(vcpus, view)) {
+    for (size_t i = 0; i < vcpus.size(); ++i) vcpus[i].index = (*indexes)[i];
+  }
   const size_t given = vcpus.size();
   SetVcpus(tree, view, std::move(vcpus), vm);
   if (!stat || vm.vcpus.size() != given) {

@@ -1,8 +1,8 @@
 #pragma once
 
 // Finds VMs and the host threads that run their vCPUs. Routes, in order: given TIDs, QMP, KVM
-// debugfs, QEMU's thread names, threads with guest time; each vCPU says how it was found and what
-// proves it.
+// debugfs, thread names, libvirt's cgroups, threads with guest time; each vCPU says how it was
+// found and what proves it.
 
 #include <sys/types.h>
 
@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "kvm/known_strangers.h"
 #include "kvm/vm.h"
 
 namespace vcpulse::kvm {
@@ -28,6 +29,11 @@ class Discovery {
   // vanish meanwhile are left out.
   std::vector<Vm> FindAll() const;
 
+  // Those that are none of `known` (by PID and start time), for a search that is repeated: it looks
+  // into as few processes as `strangers` allows. `now` as KnownStrangers takes it.
+  std::vector<Vm> FindOthers(std::span<const Vm> known, KnownStrangers& strangers,
+                             absl::Duration now) const;
+
   // The VM of this VMM process; its vCPUs may be empty, with a note that says how to get them.
   // Errors: NotFound (no such process, or it has ended), FailedPrecondition (no VMM, or a QEMU that
   // runs TCG), InvalidArgument (a thread's TID), Unavailable (a QEMU that is still starting),
@@ -38,9 +44,10 @@ class Discovery {
   // FailedPrecondition (TCG), InvalidArgument (several match: names their PIDs).
   absl::StatusOr<Vm> FindByName(const std::string& name) const;
 
-  // A VM given by the TIDs of its vCPU threads, indexed in the order given. They must be threads of
-  // one process which holds kvm-vcpu descriptors. Errors: NotFound, InvalidArgument (threads of two
-  // processes, a TID twice), FailedPrecondition (no KVM, or a thread that is known to be no vCPU).
+  // A VM given by the TIDs of its vCPU threads, indexed as the VMM does where thread names or
+  // cgroups tell, else in the order given. They must be threads of one process which holds kvm-vcpu
+  // descriptors. Errors: NotFound, InvalidArgument (threads of two processes, a TID twice),
+  // FailedPrecondition (no KVM, or a thread that is known to be no vCPU).
   absl::StatusOr<Vm> FindByTids(std::span<const pid_t> tids) const;
 
   // The VM behind a QMP socket: `address` is `unix:PATH` or `tcp:HOST:PORT` (a bare path counts as
@@ -55,7 +62,7 @@ class Discovery {
   // The same VM as it is now: cheap (reads the task list) where no thread came or went. Errors:
   // NotFound where the process has ended or its PID was reused. vCPU threads keep their index.
   // A VM found by TIDs is not searched for others (NotFound once all of them have ended); one found
-  // by QMP is asked again only where a vCPU may have been added.
+  // by QMP is asked again only where a vCPU may have been added; the result remembers when.
   absl::StatusOr<Vm> Rescan(const Vm& vm) const;
 
  private:

@@ -69,6 +69,15 @@ std::string WithoutNewline(std::optional<std::string> text) {
   return *std::move(text);
 }
 
+std::optional<Thread> ReadThread(const std::string& stat_path, pid_t tid) {
+  const auto text = ReadSmallFile(stat_path);
+  if (!text) return std::nullopt;
+  const auto stat = ParseTaskStat(*text);
+  const auto name = ParseStatComm(*text);
+  if (!stat || !name) return std::nullopt;
+  return Thread{tid, std::string(*name), *stat};
+}
+
 }  // namespace
 
 ProcTree::ProcTree(const std::string& root)
@@ -84,14 +93,14 @@ std::vector<pid_t> ProcTree::ThreadIds(pid_t pid) const {
 std::vector<Thread> ProcTree::Threads(pid_t pid) const {
   std::vector<Thread> threads;
   for (const pid_t tid : ThreadIds(pid)) {
-    const auto text = ReadSmallFile(absl::StrCat(proc_, pid, "/task/", tid, "/stat"));
-    if (!text) continue;
-    const auto stat = ParseTaskStat(*text);
-    const auto name = ParseStatComm(*text);
-    if (!stat || !name || stat->Exited()) continue;
-    threads.push_back({tid, std::string(*name), *stat});
+    auto thread = ReadThread(absl::StrCat(proc_, pid, "/task/", tid, "/stat"), tid);
+    if (thread && !thread->stat.Exited()) threads.push_back(*std::move(thread));
   }
   return threads;
+}
+
+std::optional<Thread> ProcTree::NamedProcess(pid_t pid) const {
+  return ReadThread(absl::StrCat(proc_, pid, "/stat"), pid);
 }
 
 std::optional<TaskStat> ProcTree::ProcessStat(pid_t pid) const {
@@ -123,6 +132,13 @@ std::optional<pid_t> ProcTree::InnermostTid(pid_t pid, pid_t tid) const {
   if (!status) return std::nullopt;
   const std::vector<pid_t> ids = ParseNsPids(*status);
   return ids.empty() ? tid : ids.back();
+}
+
+LibvirtCgroup ProcTree::Cgroup(pid_t pid) const { return Cgroup(pid, pid); }
+
+LibvirtCgroup ProcTree::Cgroup(pid_t pid, pid_t tid) const {
+  const auto text = ReadSmallFile(absl::StrCat(proc_, pid, "/task/", tid, "/cgroup"));
+  return text ? ParseLibvirtCgroup(*text) : LibvirtCgroup();
 }
 
 KvmDescriptors ProcTree::Descriptors(pid_t pid) const {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "kvm/libvirt_cgroup.h"
 #include "kvm/proc_files.h"
 
 namespace vcpulse::kvm {
@@ -49,10 +50,13 @@ class ProcTree {
   std::vector<Thread> Threads(pid_t pid) const;          // those that have not exited, by TID
   std::optional<TaskStat> ProcessStat(pid_t pid) const;  // of any thread's TID too
   std::optional<TaskStat> ThreadStat(pid_t pid, pid_t tid) const;
-  std::string ProcessName(pid_t pid) const;  // comm; "" where it cannot be read
+  std::optional<Thread> NamedProcess(pid_t pid) const;  // name and stat in one read
+  std::string ProcessName(pid_t pid) const;             // comm; "" where it cannot be read
   std::vector<std::string> CommandLine(pid_t pid) const;
   std::optional<pid_t> ThreadGroup(pid_t tid) const;              // the process of any thread
   std::optional<pid_t> InnermostTid(pid_t pid, pid_t tid) const;  // in the thread's own namespace
+  LibvirtCgroup Cgroup(pid_t pid) const;                          // of the main thread
+  LibvirtCgroup Cgroup(pid_t pid, pid_t tid) const;               // of any thread
   KvmDescriptors Descriptors(pid_t pid) const;
 
   // Whether the process holds a kvm-vm descriptor; nothing where that may not be looked at. Stops

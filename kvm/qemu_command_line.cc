@@ -39,6 +39,16 @@ void AppendColonList(std::string_view text, std::vector<std::string>& out) {
   }
 }
 
+// kernel_irqchip (-machine) or kernel-irqchip (-accel): on, off or split; QEMU takes either
+// spelling. With split the local APIC, and so the halt, stays in the kernel.
+void SetIrqchip(const Options& options, QemuCommandLine& result) {
+  for (const auto& [key, value] : options) {
+    if (key == "kernel_irqchip" || key == "kernel-irqchip") {
+      result.userspace_irqchip = value == "off" || value == "no" || value == "false";
+    }
+  }
+}
+
 std::string TcpAddress(const std::string& host, const std::string& port) {
   const bool bare_ipv6 = host.find(':') != std::string::npos && host.front() != '[';
   const std::string shown = host.empty() ? "localhost" : bare_ipv6 ? "[" + host + "]" : host;
@@ -132,9 +142,13 @@ QemuCommandLine ParseQemuCommandLine(std::span<const std::string> arguments) {
     } else if (option == "uuid") {
       result.uuid = value;
     } else if (option == "accel") {
-      AppendColonList(Get(ParseQemuOptions(value, "accel"), "accel"), accelerators);
+      const Options options = ParseQemuOptions(value, "accel");
+      AppendColonList(Get(options, "accel"), accelerators);
+      SetIrqchip(options, result);
     } else if (option == "machine" || option == "M") {
-      AppendColonList(Get(ParseQemuOptions(value, "type"), "accel"), accelerators);
+      const Options options = ParseQemuOptions(value, "type");
+      AppendColonList(Get(options, "accel"), accelerators);
+      SetIrqchip(options, result);
     } else if (option == "qmp" || option == "qmp-pretty") {
       const std::string address = LegacyListenAddress(value);
       if (!address.empty()) result.qmp_addresses.push_back(address);

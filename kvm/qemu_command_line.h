@@ -18,6 +18,7 @@ struct QemuCommandLine {
   // nothing or a choice (`kvm:tcg`) was given.
   Accelerator accelerator = Accelerator::kUnknown;
   bool debug_threads = false;
+  bool userspace_irqchip = false;  // kernel_irqchip=off: halted vCPUs wait in QEMU, not in KVM
   // QMP servers that a client can reach, as `unix:PATH` and `tcp:HOST:PORT`.
   std::vector<std::string> qmp_addresses;
 

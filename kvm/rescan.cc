@@ -58,6 +58,11 @@ bool NewVcpuShows(const ProcTree& tree, const Vm& vm, const std::vector<Thread>&
     return std::ranges::any_of(
         others, [](const Thread& thread) { return thread.stat.guest_time_ticks > 0; });
   }
+  if (route == FoundBy::kCgroup) {
+    return std::ranges::any_of(others, [&](const Thread& thread) {
+      return tree.Cgroup(vm.pid, thread.tid).vcpu.has_value();
+    });
+  }
   // debugfs is read only where there is a thread it could name: in QEMU a few always are.
   if (route != FoundBy::kDebugfs || others.empty()) return false;
   const std::vector<DebugfsVcpu> listed = tree.DebugfsVcpus(vm.pid);
@@ -67,18 +72,31 @@ bool NewVcpuShows(const ProcTree& tree, const Vm& vm, const std::vector<Thread>&
 }
 
 // Whether QMP has to be asked again: its vCPUs bear no names, a thread without a name of its own
-// came after them, and there are more kvm-vcpu descriptors than there were. QEMU's worker threads
-// alone never lead there.
+// came after them, and there are more kvm-vcpu descriptors than there were, or a parked one and a
+// thread that has come since QMP was last asked. QEMU's worker threads alone lead there only while
+// a descriptor is parked.
 bool QmpMayKnowMore(const ProcTree& tree, const Vm& vm, const std::vector<Thread>& others) {
   if (vm.qmp_address.empty()) return false;
   uint64_t newest = 0;
   for (const Vcpu& vcpu : vm.vcpus) newest = std::max(newest, vcpu.start_time_ticks);
   const std::string process_name = tree.ProcessName(vm.pid);
-  const bool candidate = std::ranges::any_of(others, [&](const Thread& thread) {
-    return thread.tid != vm.pid && thread.name == process_name &&
-           thread.stat.start_time_ticks >= newest;
-  });
-  return candidate && tree.Descriptors(vm.pid).vcpus > vm.vcpu_descriptors;
+  const auto came_since = [&](uint64_t ticks) {
+    return std::ranges::any_of(others, [&](const Thread& thread) {
+      return thread.tid != vm.pid && thread.name == process_name &&
+             thread.stat.start_time_ticks >= ticks;
+    });
+  };
+  if (!came_since(newest)) return false;
+  if (tree.Descriptors(vm.pid).vcpus > vm.vcpu_descriptors) return true;
+  // A vCPU that is plugged again takes the descriptor that was parked for it.
+  const bool parked = vm.vcpu_descriptors > static_cast<int>(vm.vcpus.size());
+  return parked && came_since(vm.qmp_asked_ticks + 1);
+}
+
+uint64_t NewestThread(const std::vector<Thread>& threads) {
+  uint64_t newest = 0;
+  for (const Thread& thread : threads) newest = std::max(newest, thread.stat.start_time_ticks);
+  return newest;
 }
 
 // Those that QMP shows, or nothing where it does not answer: the known ones go on without it.
@@ -135,19 +153,20 @@ absl::StatusOr<Vm> Discovery::Rescan(const Vm& vm) const {
   const bool unproven = vm.vcpus.front().proof != Proof::kFd;
   bool changed = alive.size() != vm.vcpus.size() || (unproven && tree.HoldsVm(vm.pid) == true);
   std::vector<Vcpu> more;
+  Vm now = vm;
   if (!given) {
     const std::vector<Thread> others = Others(alive, threads);
     if (NewVcpuShows(tree, vm, others)) {
       more = FindVcpuThreads(ReadVmView(tree, vm.pid));
     } else if (QmpMayKnowMore(tree, vm, others)) {
       more = AskAgain(tree, vm);
+      now.qmp_asked_ticks = NewestThread(threads);
     }
     std::erase_if(more, [&alive](const Vcpu& vcpu) { return IsKnown(alive, vcpu.tid); });
     changed = changed || !more.empty();
   }
-  if (!changed) return vm;
+  if (!changed) return now;
 
-  Vm now = vm;
   SetVcpus(tree, ReadVmView(tree, vm.pid), Merge(std::move(alive), std::move(more)), now);
   return now;
 }

@@ -17,15 +17,27 @@ const Thread* FindThread(const VmView& view, pid_t tid) {
   return thread != view.threads.end() && thread->tid == tid ? &*thread : nullptr;
 }
 
-// The numbers in the names of all these threads; nothing where one has none or two have the same.
-std::optional<std::vector<int>> IndexesByName(const std::vector<Vcpu>& vcpus, const VmView& view) {
+// `index_of(vcpu)` of all these; nothing where one has none or two have the same.
+template <typename IndexOf>
+std::optional<std::vector<int>> Indexes(const std::vector<Vcpu>& vcpus, IndexOf index_of) {
   std::vector<int> indexes;
   for (const Vcpu& vcpu : vcpus) {
-    const auto name = ParseVcpuThreadName(FindThread(view, vcpu.tid)->name);
-    if (!name || std::ranges::find(indexes, name->index) != indexes.end()) return std::nullopt;
-    indexes.push_back(name->index);
+    const std::optional<int> index = index_of(vcpu);
+    if (!index || std::ranges::find(indexes, *index) != indexes.end()) return std::nullopt;
+    indexes.push_back(*index);
   }
   return indexes;
+}
+
+std::optional<int> IndexByName(const Vcpu& vcpu, const VmView& view) {
+  const Thread* thread = FindThread(view, vcpu.tid);
+  const auto name = thread != nullptr ? ParseVcpuThreadName(thread->name) : std::nullopt;
+  return name ? std::optional(name->index) : std::nullopt;
+}
+
+std::optional<int> IndexByCgroup(const Vcpu& vcpu, const VmView& view) {
+  const auto found = view.cgroup_vcpus.find(vcpu.tid);
+  return found != view.cgroup_vcpus.end() ? std::optional(found->second) : std::nullopt;
 }
 
 // debugfs keeps the TID of a vCPU whose thread is gone, and shows 0 before its first run.
@@ -41,9 +53,9 @@ std::vector<Vcpu> FromDebugfs(const VmView& view) {
     vcpu.found_by = FoundBy::kDebugfs;
     vcpus.push_back(vcpu);
   }
-  // Ranks are off where a slot between others was never plugged; names are not. The two are never
+  // Ranks are off where a slot between others was never plugged; names are not. They are never
   // mixed: they could collide.
-  if (const auto indexes = IndexesByName(vcpus, view)) {
+  if (const auto indexes = KnownIndexes(vcpus, view)) {
     for (size_t i = 0; i < vcpus.size(); ++i) vcpus[i].index = (*indexes)[i];
   }
   return vcpus;
@@ -59,6 +71,19 @@ std::vector<Vcpu> FromNames(const VmView& view) {
     vcpu.index = name->index;
     vcpu.tid = thread.tid;
     vcpu.found_by = FoundBy::kThreadName;
+    vcpus.push_back(vcpu);
+  }
+  return vcpus;
+}
+
+std::vector<Vcpu> FromCgroups(const VmView& view) {
+  std::vector<Vcpu> vcpus;
+  for (const auto& [tid, index] : view.cgroup_vcpus) {
+    if (FindThread(view, tid) == nullptr) continue;
+    Vcpu vcpu;
+    vcpu.index = index;
+    vcpu.tid = tid;
+    vcpu.found_by = FoundBy::kCgroup;
     vcpus.push_back(vcpu);
   }
   return vcpus;
@@ -117,12 +142,25 @@ bool DescriptorsInOrder(const std::vector<Vcpu>& vcpus, const KvmDescriptors& de
 }  // namespace
 
 VmView ReadVmView(const ProcTree& tree, pid_t pid) {
-  return {tree.Descriptors(pid), tree.DebugfsVcpus(pid), tree.Threads(pid)};
+  VmView view{tree.Descriptors(pid), tree.DebugfsVcpus(pid), tree.Threads(pid), {}};
+  if (tree.Cgroup(pid).machine.empty()) return view;
+  for (const Thread& thread : view.threads) {
+    const auto vcpu = tree.Cgroup(pid, thread.tid).vcpu;
+    if (vcpu) view.cgroup_vcpus.emplace(thread.tid, *vcpu);
+  }
+  return view;
+}
+
+std::optional<std::vector<int>> KnownIndexes(const std::vector<Vcpu>& vcpus, const VmView& view) {
+  auto indexes = Indexes(vcpus, [&view](const Vcpu& vcpu) { return IndexByName(vcpu, view); });
+  if (indexes) return indexes;
+  return Indexes(vcpus, [&view](const Vcpu& vcpu) { return IndexByCgroup(vcpu, view); });
 }
 
 std::vector<Vcpu> FindVcpuThreads(const VmView& view) {
   std::vector<Vcpu> vcpus = FromDebugfs(view);
   AddMissing(vcpus, FromNames(view));
+  AddMissing(vcpus, FromCgroups(view));
   return vcpus.empty() ? FromGuestTime(view) : vcpus;
 }
 
@@ -150,8 +188,8 @@ std::vector<std::string> DiscoveryNotes(const std::vector<Vcpu>& vcpus, const Vm
   const KvmDescriptors& descriptors = view.descriptors;
   if (!descriptors.readable) {
     notes.emplace_back(
-        "its descriptors may not be read, so KVM is not proven by them: run as root, or with "
-        "CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH");
+        "unproven: its descriptors may not be read, so KVM is not proven by them: run as root, or "
+        "with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH");
   }
   if (descriptors.vms > 1) {
     notes.push_back(

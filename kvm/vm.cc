@@ -12,6 +12,8 @@ std::string_view ToString(FoundBy found_by) {
       return "debugfs";
     case FoundBy::kThreadName:
       return "thread-name";
+    case FoundBy::kCgroup:
+      return "cgroup";
     case FoundBy::kGuestTime:
       return "guest-time";
   }

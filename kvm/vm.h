@@ -13,7 +13,7 @@
 namespace vcpulse::kvm {
 
 // How a vCPU's thread was found.
-enum class FoundBy { kGiven, kQmp, kDebugfs, kThreadName, kGuestTime };
+enum class FoundBy { kGiven, kQmp, kDebugfs, kThreadName, kCgroup, kGuestTime };
 
 // What proves that the thread runs a KVM vCPU. kNone where /proc/PID/fd may not be looked into:
 // unproven, not refused.
@@ -21,9 +21,9 @@ enum class Proof { kFd, kQmp, kDebugfs, kName, kNone };
 
 enum class Accelerator { kKvm, kTcg, kUnknown };
 
-std::string_view ToString(
-    FoundBy found_by);                   // "given", "qmp", "debugfs", "thread-name", "guest-time"
-std::string_view ToString(Proof proof);  // "fd", "qmp", "debugfs", "name", "none"
+std::string_view ToString(FoundBy found_by);  // "given", "qmp", "debugfs", "thread-name", "cgroup",
+                                              // "guest-time"
+std::string_view ToString(Proof proof);       // "fd", "qmp", "debugfs", "name", "none"
 std::string_view ToString(Accelerator accelerator);  // "kvm", "tcg", "unknown"
 
 // One guest CPU and the host thread that runs it. (tid, start_time_ticks) tells a reused TID.
@@ -42,13 +42,17 @@ struct Vcpu {
 struct Vm {
   pid_t pid = 0;
   uint64_t start_time_ticks = 0;  // field 22 of /proc/PID/stat
-  std::string name;               // `-name`, QMP's query-name, else "pid-PID"
+  std::string name;               // the VMM's own, QMP's, libvirt's, else "pid-PID"
   std::string uuid;               // empty where unknown
   Accelerator accelerator = Accelerator::kUnknown;
   std::vector<Vcpu> vcpus;         // ascending by index; empty for TCG
   std::vector<std::string> notes;  // for people: what discovery noticed
   std::string qmp_address;         // where QMP was the route: a rescan may have to ask again
   int vcpu_descriptors = 0;        // kvm-vcpu descriptors seen; 0 where they may not be looked at
+  // The newest thread (start time) when a rescan last asked QMP; 0 where none did.
+  uint64_t qmp_asked_ticks = 0;
+  bool userspace_irqchip =
+      false;  // QEMU's kernel_irqchip=off: halted vCPUs wait in QEMU, not in KVM
 
   bool operator==(const Vm&) const = default;
 };

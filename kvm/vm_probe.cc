@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "kvm/qemu_command_line.h"
 #include "kvm/text.h"
+#include "kvm/vmm_command_line.h"
 
 namespace vcpulse::kvm {
 namespace {
@@ -30,9 +31,25 @@ size_t Utf8Length(std::string_view text) {
   return length;
 }
 
-// A QEMU by its program, or by its name where the program was started under another one.
-bool LooksLikeQemu(const std::vector<std::string>& arguments, const std::string& name) {
-  return (!arguments.empty() && IsQemuProgram(arguments.front())) || IsQemuProgram(name);
+// What this VMM calls its VM, else libvirt, else "pid-PID".
+std::string NameOf(const ProcTree& tree, pid_t pid, VmmProgram program, const QemuCommandLine& qemu,
+                   const std::vector<std::string>& arguments) {
+  std::string name = CleanLabel(qemu.name);
+  if (name.empty()) name = CleanLabel(VmNameOnCommandLine(program, arguments));
+  if (name.empty()) name = CleanLabel(tree.Cgroup(pid).machine);
+  return name.empty() ? absl::StrCat("pid-", pid) : name;
+}
+
+// Where its descriptors may not be read, a VMM is known by its program; one that is no QEMU also
+// needs a vCPU thread to show, as its program does other things too.
+bool LooksLikeVmm(const ProcTree& tree, pid_t pid, VmmProgram program) {
+  if (program == VmmProgram::kQemu || program == VmmProgram::kOther) {
+    return program == VmmProgram::kQemu;
+  }
+  const VmView view = ReadVmView(tree, pid);
+  return !view.cgroup_vcpus.empty() || std::ranges::any_of(view.threads, [](const Thread& thread) {
+    return ParseVcpuThreadName(thread.name).has_value();
+  });
 }
 
 }  // namespace
@@ -42,15 +59,20 @@ std::optional<Vm> IdentifyVm(const ProcTree& tree, pid_t pid) {
   if (!stat || stat->kernel_thread || stat->Exited()) return std::nullopt;
   const std::optional<bool> holds_vm = tree.HoldsVm(pid);
   const std::vector<std::string> arguments = tree.CommandLine(pid);
-  if (holds_vm != true && !LooksLikeQemu(arguments, tree.ProcessName(pid))) return std::nullopt;
+  const VmmProgram program =
+      VmmProgramOf(arguments.empty() ? "" : arguments.front(), tree.ProcessName(pid));
+  if (holds_vm == false && program != VmmProgram::kQemu) return std::nullopt;
+  if (!holds_vm.has_value() && !LooksLikeVmm(tree, pid, program)) return std::nullopt;
 
-  const QemuCommandLine command_line = ParseQemuCommandLine(arguments);
+  const QemuCommandLine command_line = program == VmmProgram::kQemu || program == VmmProgram::kOther
+                                           ? ParseQemuCommandLine(arguments)
+                                           : QemuCommandLine();
   Vm vm;
   vm.pid = pid;
   vm.start_time_ticks = stat->start_time_ticks;
-  vm.name = CleanLabel(command_line.name);
-  if (vm.name.empty()) vm.name = absl::StrCat("pid-", pid);
+  vm.name = NameOf(tree, pid, program, command_line, arguments);
   vm.uuid = CleanUuid(command_line.uuid);
+  vm.userspace_irqchip = command_line.userspace_irqchip;
   if (holds_vm == true) {
     vm.accelerator = Accelerator::kKvm;
   } else if (!holds_vm.has_value()) {

@@ -18,7 +18,8 @@
 namespace vcpulse::kvm {
 
 // The VM of this process without its vCPUs, or nothing where it is no VMM (or has ended): it must
-// hold a kvm-vm descriptor or be a QEMU. A QEMU whose descriptors show none runs TCG; one that was
+// hold a kvm-vm descriptor or be a QEMU; where its descriptors may not be read, another known VMM
+// with a vCPU thread will do. A QEMU whose descriptors show none runs TCG; one that was
 // told to run KVM alone is still starting (kUnknown).
 std::optional<Vm> IdentifyVm(const ProcTree& tree, pid_t pid);
 

@@ -26,6 +26,11 @@ double WaitingShare(const VcpuDelta& delta) {
   return std::min(1.0, Share(delta.run_delay_ns.value_or(0), delta.interval_ns));
 }
 
+// Stopped by a signal or held by its VMM.
+bool IsPaused(ThreadState state) {
+  return state == ThreadState::kStopped || state == ThreadState::kPaused;
+}
+
 // The thread hardly ran: what its state says.
 Verdict ClassifyOffCpu(const VcpuDelta& delta, double waiting) {
   const bool starved = waiting > kStarvedAbove;
@@ -35,7 +40,7 @@ Verdict ClassifyOffCpu(const VcpuDelta& delta, double waiting) {
     const bool waits = delta.time_enabled_ns == 0 || starved;
     return {Band::kUnknown, waits ? Rule::kStarved : Rule::kStateUnknown, waits};
   }
-  if (delta.state == ThreadState::kStopped) return {Band::kUnknown, Rule::kPaused, starved};
+  if (IsPaused(delta.state)) return {Band::kUnknown, Rule::kPaused, starved};
   if (waiting > kMostlyWaiting) return {Band::kUnknown, Rule::kStarved, true};
   if (delta.time_enabled_ns > 0) return {Band::kHalted, Rule::kResidency, starved};
   if (delta.state == ThreadState::kBlocked) return {Band::kHalted, Rule::kBlocked, starved};
@@ -133,7 +138,7 @@ Verdict ClassifyIpcBands(const VcpuDelta& delta, const EventSlots& slots,
     if (delta.state == ThreadState::kRunnable) {
       return {Band::kUnknown, starved ? Rule::kStarved : Rule::kStateUnknown, starved};
     }
-    if (delta.state == ThreadState::kStopped) return {Band::kUnknown, Rule::kPaused, starved};
+    if (IsPaused(delta.state)) return {Band::kUnknown, Rule::kPaused, starved};
     const bool polling = enabled > kPollingRatio * *residency;
     return {Band::kHalted, polling ? Rule::kPolling : Rule::kResidency, starved};
   }

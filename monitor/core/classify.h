@@ -60,11 +60,11 @@ std::optional<double> Ipc(const VcpuDelta& delta, const EventSlots& slots);
 // `previous` is the vCPU's band before it
 // (hysteresis of HALTED). Rules, in order, with E = time enabled / interval, an upper bound of
 // residency R, S = run_delay / interval, q = time running / time enabled:
-//   E = 0            by thread state: blocked HALTED, runnable UNKNOWN(starved), stopped
-//                    UNKNOWN(paused), else UNKNOWN(state-unknown)
+//   E = 0            by thread state: blocked HALTED, runnable UNKNOWN(starved), stopped or held by
+//                    its VMM UNKNOWN(paused), else UNKNOWN(state-unknown)
 //   E below floor    HALTED; but UNKNOWN(starved) where S > 0.5, UNKNOWN(state-unknown) where the
 //                    thread is runnable right now (it may be waiting for a CPU, and delay is booked
-//                    only when it gets one), UNKNOWN(paused) where it is stopped
+//                    only when it gets one), UNKNOWN(paused) where it is stopped or held
 //   no counters      UNKNOWN(no-counters)
 //   q < 0.05         UNKNOWN(not-counted)
 //   R below floor    HALTED (polling where E is well above R); but the same three as above where S,

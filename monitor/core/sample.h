@@ -24,6 +24,7 @@ enum class ThreadState : uint8_t {
   kRunnable = 2,  // R
   kStopped = 3,   // T or t
   kExited = 4,    // Z, X, or the thread is gone
+  kPaused = 5,    // blocked outside KVM_RUN with all of its VM's vCPUs: the VMM holds them
 };
 
 // The raw cumulative values of one vCPU at one tick. Slots of `counts` follow the epoch's list of

@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "kvm/event_ladder.h"
+#include "kvm/pause.h"
 #include "monitor/core/event_slots.h"
 #include "monitor/recorder/session_record.h"
 
@@ -48,6 +49,7 @@ std::string DescribeChange(const kvm::Vm& before, const kvm::Vm& after) {
   for (const kvm::Vcpu& vcpu : after.vcpus) {
     if (missing_from(before, vcpu)) add("found", vcpu);
   }
+  if (after.vcpus.empty()) text += "; none is left";
   return text;
 }
 
@@ -75,8 +77,8 @@ std::vector<std::string> NamesLeft(const kvm::Rung& rung,
   return names;
 }
 
-// The next rung below `from` that would open something else than was opened: fewer events, or groups
-// smaller than `largest_group`. ladder.size() where there is none.
+// The next rung below `from` that would open something else than was opened: fewer events, or
+// groups smaller than `largest_group`. ladder.size() where there is none.
 size_t NextDifferentRung(const std::vector<kvm::Rung>& ladder, size_t from, size_t largest_group,
                          const std::vector<kvm::AbsentEvent>& absent) {
   const std::vector<std::string> names = NamesLeft(ladder[from], absent);
@@ -130,9 +132,12 @@ absl::Status Recording::Track(const kvm::Vm& vm) {
   const auto known = vms_.find(key);
   if (known != vms_.end()) {
     RecordedVm& recorded = known->second;
-    if (SameThreads(recorded.vm, vm)) return absl::OkStatus();
+    if (SameThreads(recorded.vm, vm)) {
+      recorded.vm = vm;  // a rescan remembers in it what it asked
+      return absl::OkStatus();
+    }
     const kvm::Vm before = recorded.vm;
-    absl::Status status = BeginEpoch(key, recorded, vm);
+    absl::Status status = vm.vcpus.empty() ? LoseAll(recorded, vm) : BeginEpoch(key, recorded, vm);
     if (status.ok()) {
       AddLifeCycle(recorded.number, v1::LifeCycle::KIND_VCPUS_CHANGED, DescribeChange(before, vm),
                    vm);
@@ -166,7 +171,7 @@ absl::Status Recording::BeginEpoch(const InstanceKey& key, RecordedVm& recorded,
 
   if (number == 1) {
     AddLifeCycle(recorded.number, v1::LifeCycle::KIND_VM_FOUND,
-                 absl::StrCat(opened->vcpus.size(), " vCPUs"), vm);
+                 absl::StrCat(opened->vcpus.size(), " vCPUs", Again(vm)), vm);
   }
   if (!opened->degraded_reason.empty() && number == 1) {
     notices_.push_back(absl::StrCat(
@@ -175,6 +180,8 @@ absl::Status Recording::BeginEpoch(const InstanceKey& key, RecordedVm& recorded,
   v1::TimelineRecord record;
   const int64_t now_ns = options_.now_ns();
   *record.mutable_vcpu_set() = MakeVcpuSet(recorded.number, number, now_ns, vm, *opened);
+  const std::string cannot_tell = kvm::WhyPauseCannotBeTold(options_.root, vm);
+  if (!cannot_tell.empty()) record.mutable_vcpu_set()->add_notes(cannot_tell);
   writer_.Add(std::move(record), now_ns);
 
   std::vector<std::string_view> names;
@@ -192,7 +199,8 @@ absl::Status Recording::BeginEpoch(const InstanceKey& key, RecordedVm& recorded,
                             .rung = opened->rung,
                             .largest_group = LargestGroup(opened->layout),
                             .core_pmus = opened->core_pmus,
-                            .absent = opened->absent}};
+                            .absent = opened->absent},
+                 .pause = WatchOf(vm, opened->vcpus)};
   for (const kvm::Vcpu& vcpu : opened->vcpus) {
     live.vcpu_indexes.push_back(static_cast<uint32_t>(vcpu.index));
   }
@@ -218,6 +226,7 @@ void Recording::Ended(const InstanceKey& key, const std::string& detail) {
   if (known == vms_.end()) return;
   RetireCurrent(known->second);
   AddLifeCycle(known->second.number, v1::LifeCycle::KIND_VM_ENDED, detail, known->second.vm);
+  Remember(known->second.vm);
   vms_.erase(known);
 }
 
@@ -258,6 +267,7 @@ void Recording::Drain() {
 }
 
 void Recording::TakeSample(LiveEpoch& live, const sampler::Handover& handover) {
+  WatchPause(live, *handover.sample);
   const core::Sample& sample = *handover.sample;
   live.classifier.Classify(sample, residency_, live.verdicts);
   writer_.AddTick(live.epoch->vm, live.epoch->number, sample, live.verdicts);
@@ -327,19 +337,6 @@ void Recording::AddGap(const sampler::Handover& handover, v1::Gap::Reason reason
   }
   writer_.Add(std::move(record), handover.mono_ns);
   ++progress_.gaps;
-}
-
-void Recording::AddLifeCycle(uint32_t vm_number, v1::LifeCycle::Kind kind,
-                             const std::string& detail, const kvm::Vm& vm) {
-  v1::TimelineRecord record;
-  v1::LifeCycle& life_cycle = *record.mutable_life_cycle();
-  life_cycle.set_vm(vm_number);
-  const int64_t now_ns = options_.now_ns();
-  life_cycle.set_mono_ns(now_ns);
-  life_cycle.set_kind(kind);
-  life_cycle.set_detail(detail);
-  *life_cycle.mutable_instance() = MakeVmInstance(vm);
-  writer_.Add(std::move(record), now_ns);
 }
 
 std::vector<kvm::Vm> Recording::vms() const {

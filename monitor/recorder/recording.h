@@ -21,6 +21,7 @@
 #include "monitor/core/classify.h"
 #include "monitor/core/epoch_classifier.h"
 #include "monitor/core/residency.h"
+#include "monitor/recorder/pause_watch.h"
 #include "monitor/sampler/sampler.h"
 #include "monitor/timeline/writer.h"
 
@@ -60,7 +61,8 @@ class Recording {
   Recording(const Options& options, kvm::PerfEvents& perf, timeline::RecordWriter& writer);
 
   // Opens the counters of a VM that is not being recorded and begins its first epoch; a VM that is,
-  // but has other vCPU threads now, begins another one; else does nothing. Errors: those of
+  // but has other vCPU threads now, begins another one, or none while it has no vCPU thread; else
+  // does nothing. Errors: those of
   // kvm::OpenGroups, ResourceExhausted beyond kMaxEpochs VMs. After an error a new VM is not
   // recorded, and a known one stays as it was: both may be tried again.
   absl::Status Track(const kvm::Vm& vm);
@@ -100,6 +102,7 @@ class Recording {
     size_t first_rung = 0;                   // of the ladder: the largest still to be tried
     std::vector<kvm::AbsentEvent> given_up;  // by steps down
     sampler::Epoch* current = nullptr;
+    bool paused = false;
   };
 
   // What an epoch's groups were opened as.
@@ -120,18 +123,28 @@ class Recording {
     std::vector<core::Verdict> verdicts;
     int never_ran = 0;  // samples so far in which a group had time enabled and none running
     OpenedSummary opened;
+    PauseWatch pause;
   };
 
   // Opens `vm` as the next epoch of `recorded` while the one before still ticks, then changes over.
   absl::Status BeginEpoch(const InstanceKey& key, RecordedVm& recorded, const kvm::Vm& vm);
   void RetireCurrent(RecordedVm& recorded);
+  // The VMM lives, but every vCPU thread has exited: nothing is sampled until others come.
+  absl::Status LoseAll(RecordedVm& recorded, const kvm::Vm& vm);
   void TakeSample(LiveEpoch& live, const sampler::Handover& handover);
+  PauseWatch WatchOf(const kvm::Vm& vm, const std::vector<kvm::Vcpu>& vcpus) const;
+  // Says when the VM is paused and goes on; marks the paused vCPUs in the sample.
+  void WatchPause(LiveEpoch& live, core::Sample& sample);
+  // ", again: ..." for a VM whose name was recorded before, else "".
+  std::string Again(const kvm::Vm& vm) const;
+  void Remember(const kvm::Vm& vm);
   // Steps the set down where the counters of this epoch never run.
   void WatchNeverRunning(LiveEpoch& live, const core::Sample& sample);
   void StepDown(const InstanceKey& key, RecordedVm& recorded, const OpenedSummary& from);
   void AddGap(const sampler::Handover& handover, v1::Gap::Reason reason);
+  // At this moment, or at `mono_ns`.
   void AddLifeCycle(uint32_t vm_number, v1::LifeCycle::Kind kind, const std::string& detail,
-                    const kvm::Vm& vm);
+                    const kvm::Vm& vm, std::optional<int64_t> mono_ns = std::nullopt);
 
   Options options_;
   kvm::PerfEvents& perf_;
@@ -141,6 +154,7 @@ class Recording {
   std::map<InstanceKey, RecordedVm> vms_;
   std::map<sampler::Epoch*, LiveEpoch> epochs_;
   std::map<InstanceKey, std::string> skipped_;
+  std::map<std::string, pid_t> ended_names_;  // the latest instance of each name that has ended
   uint32_t next_vm_ = 1;
   std::vector<InstanceKey> suspects_;
   std::vector<std::string> notices_;

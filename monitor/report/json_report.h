@@ -71,8 +71,8 @@
 //          //       "vcpu": n or null, "errno": n or null, "errno_name": text or null,
 //          //       "records": n, "ticks": n lost, "first_s": n, "last_s": n}
 //   "life_cycle": [{"t_s", "vm": n or null, "kind": "vm-found" | "vm-ended" | "vcpus-changed" |
-//                   "set-reduced" | "vm-skipped" | "unspecified", "detail", "pid": n or null,
-//                   "name": text or null}],
+//                   "set-reduced" | "vm-skipped" | "vm-paused" | "vm-resumed" | "unspecified",
+//                   "detail", "pid": n or null, "name": text or null}],
 //   "life_cycle_omitted": n,
 //   "own_cost": {
 //     "ticks": n, "ticks_missed": n,

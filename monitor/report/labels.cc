@@ -29,6 +29,10 @@ std::string_view LifeCycleName(v1::LifeCycle::Kind kind) {
       return "set-reduced";
     case v1::LifeCycle::KIND_VM_SKIPPED:
       return "vm-skipped";
+    case v1::LifeCycle::KIND_VM_PAUSED:
+      return "vm-paused";
+    case v1::LifeCycle::KIND_VM_RESUMED:
+      return "vm-resumed";
     default:
       return "unspecified";
   }
@@ -90,7 +94,7 @@ std::string_view Explain(core::Rule rule) {
     case core::Rule::kStarved:
       return "wanted to run and got no CPU";
     case core::Rule::kPaused:
-      return "the VMM was stopped";
+      return "the VM was paused";
     case core::Rule::kNotCounted:
       return "its counter group was not on the PMU, or too briefly";
     case core::Rule::kNoInstructions:

@@ -18,7 +18,7 @@ namespace {
 constexpr size_t kMaxBufferedBytes = 8u << 20;
 
 // The public schema names what core holds: the values must agree.
-static_assert(static_cast<int>(core::ThreadState::kExited) == v1::ThreadState_MAX);
+static_assert(static_cast<int>(core::ThreadState::kPaused) == v1::ThreadState_MAX);
 static_assert(static_cast<int>(core::Band::kUnknown) == v1::Band_MAX);
 static_assert(static_cast<int>(core::Rule::kNoResidency) == v1::Rule_MAX);
 

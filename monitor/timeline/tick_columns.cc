@@ -271,7 +271,7 @@ void ColumnReader::Next(core::Sample* sample, std::vector<core::Verdict>* verdic
     core::VcpuSample& now = sample->vcpus[v];
     now = {};
     now.has_scheduler_times = !scheduler_absent_[i];
-    now.state = Known(in.state(entry), core::ThreadState::kExited, core::ThreadState::kNotRead);
+    now.state = Known(in.state(entry), core::ThreadState::kPaused, core::ThreadState::kNotRead);
     const uint64_t enabled_before = states_[v].last.time_enabled_ns;
     CodeRow<Decode>(columns, events_, i, next_ == 0, after, states_[v], now);
     after = now.read_end_ns;

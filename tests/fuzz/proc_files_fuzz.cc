@@ -4,6 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include "kvm/libvirt_cgroup.h"
+#include "kvm/pause.h"
 #include "kvm/proc_files.h"
 
 namespace {
@@ -85,6 +87,25 @@ void CheckStatus(std::string_view text) {
   Check(!group || *group > 0);
 }
 
+void CheckCgroup(std::string_view text) {
+  const LibvirtCgroup found = ParseLibvirtCgroup(text);
+  Check(!found.vcpu || (*found.vcpu >= 0 && !found.machine.empty()));
+  // A name that looks like "DRIVER-ID-NAME" is cut again, one with a '/' becomes two groups.
+  if (found.machine.empty() || found.machine.starts_with("qemu") ||
+      found.machine.find_first_of(std::string_view("/\n\0", 3)) != std::string::npos) {
+    return;
+  }
+  std::string again = "0::/machine/" + found.machine + ".libvirt-qemu";
+  if (found.vcpu) again += "/vcpu" + std::to_string(*found.vcpu);
+  Check(ParseLibvirtCgroup(again) == found);
+}
+
+void CheckWchan(std::string_view text) {
+  const WaitPlace place = ParseWchan(text);
+  Check(place != WaitPlace::kUserspace || text.find("futex_") <= 2);
+  Check(place != WaitPlace::kKvm || text.starts_with("kvm_"));
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -95,5 +116,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   CheckNames(text);
   CheckCmdline(text);
   CheckStatus(text);
+  CheckCgroup(text);
+  CheckWchan(text);
   return 0;
 }

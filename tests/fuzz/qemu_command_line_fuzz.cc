@@ -8,6 +8,7 @@
 #include "kvm/proc_files.h"
 #include "kvm/qemu_command_line.h"
 #include "kvm/qmp_client.h"
+#include "kvm/vmm_command_line.h"
 
 namespace {
 
@@ -46,6 +47,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
                        : !address.status().message().empty());
   }
   if (!arguments.empty()) IsQemuProgram(arguments.front());
+  for (const auto program : {VmmProgram::kCloudHypervisor, VmmProgram::kFirecracker,
+                             VmmProgram::kCrosvm, VmmProgram::kKvmtool}) {
+    // A name is some part of an argument.
+    const std::string name = VmNameOnCommandLine(program, arguments);
+    Check(name.empty() || text.find(name) != std::string_view::npos);
+  }
 
   const QemuCommandLine line = ParseQemuCommandLine(arguments);
   for (const std::string& address : line.qmp_addresses) {

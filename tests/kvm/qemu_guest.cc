@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -31,19 +32,48 @@ namespace {
 constexpr char kQemu[] = "qemu-system-x86_64";
 constexpr absl::Duration kStartTimeout = absl::Seconds(20);
 
+// For each of 8 CPU slots in turn: select it, and where the host asks for its removal, eject it
+// (QEMU's docs/specs/acpi_cpu_hotplug: registers at 0xaf00 of the pc machine).
+std::string_view EjectLoop() {
+  using namespace std::string_view_literals;
+  // Leaves the legacy mode of the registers:  mov dx, 0xaf00; xor al, al; out dx, al
+  return "\xba\x00\xaf\x30\xc0\xee"
+         // a, about a millisecond:  mov ecx, 0x100000; b: dec ecx; jnz b
+         "\x66\xb9\x00\x00\x10\x00\x66\x49\x75\xfc"
+         // xor ecx, ecx
+         "\x66\x31\xc9"
+         // c, selects the slot:  mov dx, 0xaf00; mov eax, ecx; out dx, eax
+         "\xba\x00\xaf\x66\x89\xc8\x66\xef"
+         // mov dx, 0xaf04; in al, dx; test al, 4; jz d
+         "\xba\x04\xaf\xec\xa8\x04\x74\x06"
+         // Takes the request, then ejects:  mov al, 4; out dx, al; mov al, 8; out dx, al
+         "\xb0\x04\xee\xb0\x08\xee"
+         // d:  inc ecx; cmp ecx, 8; jb c; jmp a
+         "\x66\x41\x66\x83\xf9\x08\x72\xe2\xeb\xd3"sv;
+}
+
 // Firmware of our own: the CPU starts 16 bytes below its end, in real mode. A BIOS takes seconds
 // before it boots anything.
 std::string Firmware(GuestProgram program) {
   using namespace std::string_view_literals;
+  constexpr size_t kProgram = 0x200;  // bytes from the end
   std::string code(
       "\xfa"              // cli
       "\xb0\x2b\xe6\xe9"  // mov al, '+'; out 0xe9, al
       ""sv);
-  code += program == GuestProgram::kHalt ? "\xf4\xeb\xfd"sv   // hlt; jmp to the hlt
-                                         : "\x40\xeb\xfd"sv;  // inc ax; jmp to the inc
+  if (program == GuestProgram::kHalt) code += "\xf4\xeb\xfd"sv;  // hlt; jmp to the hlt
+  if (program == GuestProgram::kBusy) code += "\x40\xeb\xfd"sv;  // inc ax; jmp to the inc
+  if (program == GuestProgram::kEject) code += EjectLoop();
   std::string image(size_t{64} << 10, '\xf4');
-  image.replace(image.size() - 16, code.size(), code);
+  image.replace(image.size() - kProgram, code.size(), code);
+  image.replace(image.size() - 16, 3, "\xe9\x0d\xfe"sv);  // jmp there: 0x200 - 16 + 3 back
   return image;
+}
+
+std::string Smp(const GuestOptions& options) {
+  if (options.max_vcpus == 0) return absl::StrCat(options.vcpus);
+  return absl::StrCat(options.vcpus, ",maxcpus=", options.max_vcpus,
+                      ",sockets=1,cores=", options.max_vcpus, ",threads=1");
 }
 
 std::string ReadAll(const std::filesystem::path& path) {
@@ -142,7 +172,7 @@ absl::Status QemuGuest::Prepare(const GuestOptions& options, std::vector<std::st
                "-m",
                "16",
                "-smp",
-               absl::StrCat(options.vcpus),
+               Smp(options),
                "-nodefaults",
                "-no-user-config",
                "-display",
@@ -213,9 +243,13 @@ absl::Status QemuGuest::WaitUntilUp(const GuestOptions& options) {
 
 std::string QemuGuest::Output() const { return ReadAll(directory_ / "output"); }
 
+int QemuGuest::Starts() const {
+  const std::string debug = ReadAll(directory_ / "debug");
+  return static_cast<int>(std::ranges::count(debug, '+'));
+}
+
 bool QemuGuest::WaitForProgram(absl::Duration timeout) const {
-  return WaitFor(timeout,
-                 [this] { return ReadAll(directory_ / "debug").find('+') != std::string::npos; });
+  return WaitFor(timeout, [this] { return Starts() > 0; });
 }
 
 }  // namespace vcpulse::kvm_tests

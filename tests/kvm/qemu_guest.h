@@ -21,10 +21,14 @@ std::string WhyNoKvm();
 enum class GuestProgram {
   kHalt,  // interrupts off, HLT for ever
   kBusy,  // a tight loop for ever
+  // Ejects each vCPU that `device_del` asks it to give back (pc machine), for ever: x86 unplugs no
+  // CPU without the guest's help.
+  kEject,
 };
 
 struct GuestOptions {
   int vcpus = 1;
+  int max_vcpus = 0;           // slots for hotplug in one socket; 0: none
   std::string name = {};       // "": no -name
   bool debug_threads = false;  // needs a name
   bool qmp_unix = false;
@@ -52,6 +56,9 @@ class QemuGuest {
 
   // Whether the guest's program began within `timeout`.
   bool WaitForProgram(absl::Duration timeout) const;
+
+  // How often the guest's program has begun: once, and once more for each reset.
+  int Starts() const;
 
   // Ends it at once and reaps it.
   void Kill();

@@ -21,9 +21,9 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "monitor/sampler/tick_thread.h"
-#include "monitor/timeline/reader.h"
 #include "tests/fakes/proc_dir.h"
 #include "tests/kvm/qemu_guest.h"
+#include "tests/kvm/recorded_timeline.h"
 #include "tests/kvm/run_program.h"
 
 namespace vcpulse::kvm_tests {
@@ -31,41 +31,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
-
-// What a test wants to know of a timeline.
-struct Timeline {
-  timeline::ReadReport report;
-  std::vector<v1::VcpuSet> sets;
-  std::vector<v1::LifeCycle> life_cycles;
-  std::vector<v1::Gap> gaps;
-  std::map<uint32_t, uint64_t> samples;                 // by VM
-  std::map<uint32_t, std::multiset<core::Band>> bands;  // by VM, of vCPU 0
-  int64_t latest_mono_ns = 0;                           // of a tick
-  std::string end_reason;
-};
-
-Timeline ReadBack(const std::string& path) {
-  Timeline timeline;
-  const auto report = timeline::ReadTimeline(path, [&](const timeline::Entry& entry) {
-    if (const auto* tick = std::get_if<timeline::TickEntry>(&entry.record)) {
-      ++timeline.samples[tick->vm];
-      timeline.bands[tick->vm].insert(tick->verdicts.front().band);
-      timeline.latest_mono_ns = std::max(timeline.latest_mono_ns, tick->sample.wake_ns);
-    }
-    if (const auto* set = std::get_if<v1::VcpuSet>(&entry.record)) timeline.sets.push_back(*set);
-    if (const auto* gap = std::get_if<v1::Gap>(&entry.record)) timeline.gaps.push_back(*gap);
-    if (const auto* life = std::get_if<v1::LifeCycle>(&entry.record)) {
-      timeline.life_cycles.push_back(*life);
-    }
-    if (const auto* summary = std::get_if<v1::Summary>(&entry.record)) {
-      timeline.end_reason = summary->end_reason();
-    }
-    return absl::OkStatus();
-  });
-  EXPECT_TRUE(report.ok()) << report.status();
-  if (report.ok()) timeline.report = *report;
-  return timeline;
-}
 
 QemuGuest StartGuest(const std::string& name, GuestProgram program = GuestProgram::kHalt,
                      int vcpus = 1) {

@@ -38,6 +38,7 @@ TEST(IpcBands, OffTheCpuTheThreadStateDecides) {
   EXPECT_EQ(Judge(OffCpu(ThreadState::kBlocked)), (Verdict{Band::kHalted, Rule::kBlocked, false}));
   EXPECT_EQ(Judge(OffCpu(ThreadState::kRunnable)), (Verdict{Band::kUnknown, Rule::kStarved, true}));
   EXPECT_EQ(Judge(OffCpu(ThreadState::kStopped)), (Verdict{Band::kUnknown, Rule::kPaused, false}));
+  EXPECT_EQ(Judge(OffCpu(ThreadState::kPaused)), (Verdict{Band::kUnknown, Rule::kPaused, false}));
   EXPECT_EQ(Judge(OffCpu(ThreadState::kNotRead)),
             (Verdict{Band::kUnknown, Rule::kStateUnknown, false}));
   EXPECT_EQ(Judge(OffCpu(ThreadState::kExited)),

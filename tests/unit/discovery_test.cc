@@ -1,15 +1,6 @@
-#include "kvm/discovery.h"
-
-#include <unistd.h>
-
-#include <string>
-#include <vector>
-
-#include "gmock/gmock.h"
-#include "gtest/gtest.h"
+// Which VMs there are, their vCPUs and how they were found, and the ways to ask for one.
 #include "kvm/vm_probe.h"
-#include "tests/fakes/proc_dir.h"
-#include "tests/fakes/qmp_server.h"
+#include "tests/unit/discovery_fixture.h"
 
 namespace vcpulse::kvm {
 namespace {
@@ -19,58 +10,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
-using Code = absl::StatusCode;
-using Arguments = std::vector<std::string>;
-
-constexpr char kVmLink[] = "anon_inode:kvm-vm";
-constexpr char kVcpuLink[] = "anon_inode:kvm-vcpu:";
-const char* const kQemu = "qemu-system-x86_64";
-
-std::vector<pid_t> TidsOf(const Vm& vm) {
-  std::vector<pid_t> tids;
-  for (const Vcpu& vcpu : vm.vcpus) tids.push_back(vcpu.tid);
-  return tids;
-}
-
-std::vector<int> IndexesOf(const Vm& vm) {
-  std::vector<int> indexes;
-  for (const Vcpu& vcpu : vm.vcpus) indexes.push_back(vcpu.index);
-  return indexes;
-}
-
-std::vector<int> KvmIdsOf(const Vm& vm) {
-  std::vector<int> ids;
-  for (const Vcpu& vcpu : vm.vcpus) ids.push_back(vcpu.kvm_id.value_or(-1));
-  return ids;
-}
-
-std::string MessageOf(const absl::StatusOr<Vm>& vm) { return std::string(vm.status().message()); }
-
-class DiscoveryTest : public ::testing::Test {
- protected:
-  DiscoveryTest() : discovery_(tree_.root()) {
-    tree_.AddProcess(1, "init", {"init"}, {"/dev/null"}, 0);
-    tree_.AddProcess(50, "bash", {"bash"}, {"/dev/null", "/dev/kvm"});
-  }
-
-  // A QEMU with KVM: worker threads, `vcpus` vCPU threads from TID pid+10 on, as many descriptors.
-  void AddQemu(pid_t pid, const Arguments& more, int vcpus, bool named, pid_t parent = 1) {
-    Arguments arguments = {kQemu};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    std::vector<std::string> links = {"/dev/null", "/dev/kvm", kVmLink};
-    for (int i = 0; i < vcpus; ++i) links.push_back(kVcpuLink + std::to_string(i));
-    tree_.AddProcess(pid, "qemu-system-x86", arguments, links, parent);
-    tree_.AddThread(pid, pid + 1, "qemu-system-x86", 1001);
-    tree_.AddThread(pid, pid + 2, "kvm-nx-lpage-re", 1005);
-    for (int i = 0; i < vcpus; ++i) {
-      const std::string name = named ? "CPU " + std::to_string(i) + "/KVM" : "qemu-system-x86";
-      tree_.AddThread(pid, pid + 10 + i, name, 1002);
-    }
-  }
-
-  fakes::ProcDir tree_;
-  Discovery discovery_;
-};
 
 TEST_F(DiscoveryTest, FindsVmsAndNothingElse) {
   AddQemu(100, {"-name", "a", "-uuid", "5C7D0C7E-8b0a-4a35-9a3e-1f2d3c4b5a69"}, 2, true);
@@ -292,6 +231,15 @@ TEST_F(DiscoveryTest, GivenTidsKeepTheirOrder) {
                           Vcpu{1, std::nullopt, 110, 1002, FoundBy::kGiven, Proof::kFd}));
 }
 
+// The position says nothing where the VMM's own index is known.
+TEST_F(DiscoveryTest, GivenTidsBearTheVmmsIndexes) {
+  AddQemu(100, {"-name", "a"}, 3, true);
+  const auto vm = discovery_.FindByTids(std::vector<pid_t>{112, 110});
+  ASSERT_TRUE(vm.ok()) << vm.status();
+  EXPECT_THAT(IndexesOf(*vm), ElementsAre(0, 2));
+  EXPECT_THAT(TidsOf(*vm), ElementsAre(110, 112));
+}
+
 TEST_F(DiscoveryTest, GivenTidsAreChecked) {
   AddQemu(100, {}, 2, true);
   AddQemu(200, {}, 2, true);
@@ -321,196 +269,6 @@ TEST_F(DiscoveryTest, DescendantsAreFoundThroughAnyGeneration) {
   EXPECT_THAT(TidsOf(vms[0]), ElementsAre(310));
   EXPECT_EQ(discovery_.FindDescendants(300).size(), 1u) << "the command itself may be the VMM";
   EXPECT_THAT(discovery_.FindDescendants(777), IsEmpty());
-}
-
-// Worker threads come and go: that is no change.
-TEST_F(DiscoveryTest, RescanOfAnUnchangedVmGivesTheSame) {
-  AddQemu(100, {"-name", "a"}, 2, true);
-  const Vm vm = *discovery_.FindByPid(100);
-  EXPECT_EQ(*discovery_.Rescan(vm), vm);
-  tree_.RemoveThread(100, 101);
-  tree_.AddThread(100, 150, "worker", 5000);
-  tree_.AddThread(100, 151, "qemu-system-x86", 5000);
-  EXPECT_EQ(*discovery_.Rescan(vm), vm);
-}
-
-TEST_F(DiscoveryTest, RescanSeesPlugAndUnplug) {
-  AddQemu(100, {}, 2, true);
-  const Vm two = *discovery_.FindByPid(100);
-  tree_.AddThread(100, 140, "CPU 2/KVM", 4000);
-  tree_.AddLink(100, 40, "anon_inode:kvm-vcpu:2");
-  const Vm three = *discovery_.Rescan(two);
-  EXPECT_THAT(TidsOf(three), ElementsAre(110, 111, 140));
-  EXPECT_THAT(three.notes, IsEmpty());
-  tree_.RemoveThread(100, 111);
-  const Vm rest = *discovery_.Rescan(three);
-  EXPECT_THAT(TidsOf(rest), ElementsAre(110, 140));
-  EXPECT_THAT(IndexesOf(rest), ElementsAre(0, 2)) << "each keeps its index";
-}
-
-TEST_F(DiscoveryTest, RescanSeesAPlugThroughDebugfs) {
-  AddQemu(100, {}, 2, false);
-  tree_.AddDebugfsVcpu(100, 2, 0, 110);
-  tree_.AddDebugfsVcpu(100, 2, 4, 111);
-  const Vm two = *discovery_.FindByPid(100);
-  ASSERT_THAT(IndexesOf(two), ElementsAre(0, 1));
-  tree_.AddThread(100, 140, "qemu-system-x86", 4000);
-  tree_.AddDebugfsVcpu(100, 2, 2, 140);
-  const Vm three = *discovery_.Rescan(two);
-  // Its rank is 1, which another vCPU bears already.
-  EXPECT_THAT(TidsOf(three), ElementsAre(110, 111, 140));
-  EXPECT_THAT(IndexesOf(three), ElementsAre(0, 1, 2));
-  EXPECT_THAT(KvmIdsOf(three), ElementsAre(0, 4, 2));
-}
-
-// The kernel reuses TIDs: the same number with another start time is another thread.
-TEST_F(DiscoveryTest, RescanTellsAReusedTid) {
-  AddQemu(100, {}, 2, true);
-  const Vm vm = *discovery_.FindByPid(100);
-  tree_.AddThread(100, 111, "worker", 9000);
-  EXPECT_THAT(TidsOf(*discovery_.Rescan(vm)), ElementsAre(110));
-  tree_.AddThread(100, 111, "CPU 1/KVM", 9000);
-  const Vm other = *discovery_.Rescan(vm);
-  EXPECT_THAT(TidsOf(other), ElementsAre(110, 111));
-  EXPECT_EQ(other.vcpus[1].start_time_ticks, 9000u);
-}
-
-TEST_F(DiscoveryTest, RescanTellsEndAndReuseOfThePid) {
-  AddQemu(100, {"-name", "a"}, 1, true);
-  const Vm vm = *discovery_.FindByPid(100);
-  tree_.SetProcessState(100, "qemu-system-x86", 'S', 7777);
-  const auto reused = discovery_.Rescan(vm);
-  EXPECT_EQ(reused.status().code(), Code::kNotFound);
-  EXPECT_THAT(MessageOf(reused), HasSubstr("'a' (PID 100) has ended"));
-  tree_.RemoveProcess(100);
-  EXPECT_EQ(discovery_.Rescan(vm).status().code(), Code::kNotFound);
-}
-
-TEST_F(DiscoveryTest, RescanLooksForNoOthersThanTheGivenTids) {
-  AddQemu(100, {}, 3, true);
-  const Vm vm = *discovery_.FindByTids(std::vector<pid_t>{111, 112});
-  EXPECT_EQ(*discovery_.Rescan(vm), vm);
-  tree_.RemoveThread(100, 111);
-  const Vm rest = *discovery_.Rescan(vm);
-  EXPECT_THAT(TidsOf(rest), ElementsAre(112));
-  EXPECT_THAT(IndexesOf(rest), ElementsAre(1));
-  tree_.RemoveThread(100, 112);
-  EXPECT_EQ(discovery_.Rescan(rest).status().code(), Code::kNotFound);
-}
-
-// A VM seen in its first moments has no vCPU threads yet, or none with descriptors.
-TEST_F(DiscoveryTest, RescanCompletesAVmThatWasStarting) {
-  tree_.AddProcess(100, "qemu-system-x86", {kQemu, "-enable-kvm"}, {"/dev/null"});
-  const Vm starting = discovery_.FindAll()[0];
-  tree_.AddThread(100, 110, "CPU 0/KVM", 1002);
-  const Vm unproven = *discovery_.Rescan(starting);
-  EXPECT_THAT(TidsOf(unproven), ElementsAre(110));
-  EXPECT_EQ(unproven.vcpus[0].proof, Proof::kName);
-  tree_.AddLink(100, 5, kVmLink);
-  tree_.AddLink(100, 6, "anon_inode:kvm-vcpu:0");
-  const Vm proven = *discovery_.Rescan(unproven);
-  EXPECT_EQ(proven.accelerator, Accelerator::kKvm);
-  EXPECT_EQ(proven.vcpus[0].proof, Proof::kFd);
-  EXPECT_THAT(proven.notes, IsEmpty());
-}
-
-// --- QMP: the server runs in this process; its TIDs are 101 and 102.
-
-using Script = fakes::QmpServer::Script;
-constexpr absl::Duration kTimeout = absl::Seconds(20);
-
-TEST_F(DiscoveryTest, QmpThroughTheOwnerOfTheSocket) {
-  const pid_t self = ::getpid();
-  tree_.AddProcess(self, "qemu-system-x86", {kQemu, "-readconfig", "x"},
-                   {kVmLink, "anon_inode:kvm-vcpu:0", "anon_inode:kvm-vcpu:1"});
-  tree_.AddThread(self, 101, "qemu-system-x86", 1002);
-  tree_.AddThread(self, 102, "qemu-system-x86", 1003);
-  fakes::QmpServer server(tree_.Path("q"), Script{});
-  const auto vm = discovery_.FindByQmp(server.address(), kTimeout);
-  ASSERT_TRUE(vm.ok()) << vm.status();
-  EXPECT_EQ(vm->pid, self);
-  EXPECT_EQ(vm->name, "fake");
-  EXPECT_EQ(vm->uuid, "");
-  EXPECT_EQ(vm->qmp_address, server.address());
-  EXPECT_THAT(vm->vcpus, ElementsAre(Vcpu{0, 0, 101, 1002, FoundBy::kQmp, Proof::kFd},
-                                     Vcpu{1, 1, 102, 1003, FoundBy::kQmp, Proof::kFd}));
-}
-
-// A QEMU in a container: QMP tells 101, the host knows that thread as 5101.
-TEST_F(DiscoveryTest, QmpTidsAreMappedFromTheContainer) {
-  const pid_t self = ::getpid();
-  tree_.AddProcess(self, "qemu-system-x86", {kQemu}, {kVmLink, "anon_inode:kvm-vcpu:0"});
-  tree_.AddThread(self, 5101, "qemu-system-x86", 1002, 0, {5101, 101});
-  tree_.AddThread(self, 5102, "qemu-system-x86", 1002, 0, {5102, 102});
-  // A thread of the host's own that bears the container's number.
-  tree_.AddProcess(101, "bash", {"bash"}, {});
-  fakes::QmpServer server(tree_.Path("q"), Script{});
-  const auto vm = discovery_.FindByQmp(server.address(), kTimeout);
-  ASSERT_TRUE(vm.ok()) << vm.status();
-  EXPECT_THAT(TidsOf(*vm), ElementsAre(5101, 5102));
-}
-
-// tcp names no owner: the VMM is found by its threads, and among containers with the same TIDs by
-// its name.
-TEST_F(DiscoveryTest, QmpOverTcpFindsTheVmmByThreadsAndName) {
-  for (const pid_t pid : {1000, 2000, 3000}) {
-    const std::string name = pid == 2000 ? "fake" : "other" + std::to_string(pid);
-    // The first shows no name on its command line: it fits, but less well.
-    const Arguments arguments = pid == 1000 ? Arguments{kQemu} : Arguments{kQemu, "-name", name};
-    tree_.AddProcess(pid, "qemu-system-x86", arguments, {kVmLink});
-    tree_.AddThread(pid, pid + 1, "qemu-system-x86", 1002, 0, {pid + 1, 101});
-    tree_.AddThread(pid, pid + 2, "qemu-system-x86", 1002, 0, {pid + 2, 102});
-  }
-  fakes::QmpServer server(Script{});
-  auto vm = discovery_.FindByQmp(server.address(), kTimeout);
-  ASSERT_TRUE(vm.ok()) << vm.status();
-  EXPECT_EQ(vm->pid, 2000);
-
-  tree_.AddProcess(4000, "qemu-system-x86", {kQemu, "-name", "fake"}, {kVmLink});
-  tree_.AddThread(4000, 4001, "qemu-system-x86", 1002, 0, {4001, 101});
-  tree_.AddThread(4000, 4002, "qemu-system-x86", 1002, 0, {4002, 102});
-  vm = discovery_.FindByQmp(server.address(), kTimeout);
-  EXPECT_EQ(vm.status().code(), Code::kInvalidArgument);
-  EXPECT_THAT(MessageOf(vm), AllOf(HasSubstr("2000, 4000"), HasSubstr("--pid")));
-}
-
-TEST_F(DiscoveryTest, QmpOfAQemuThatIsNotHereIsNotFound) {
-  AddQemu(300, {"-name", "fake"}, 1, true);  // the name alone does not make it the one
-  fakes::QmpServer server(Script{});
-  const auto vm = discovery_.FindByQmp(server.address(), kTimeout);
-  EXPECT_EQ(vm.status().code(), Code::kNotFound);
-  EXPECT_THAT(MessageOf(vm), AllOf(HasSubstr(server.address()), HasSubstr("101")));
-}
-
-TEST_F(DiscoveryTest, QmpTellsTcg) {
-  Script tcg;
-  tcg.answers["query-kvm"] = "{\"return\": {\"enabled\": false, \"present\": true}}\n";
-  fakes::QmpServer server(tree_.Path("q"), tcg);
-  const auto vm = discovery_.FindByQmp(server.address(), kTimeout);
-  EXPECT_EQ(vm.status().code(), Code::kFailedPrecondition);
-  EXPECT_THAT(MessageOf(vm), AllOf(HasSubstr("TCG"), HasSubstr("'fake'")));
-}
-
-// One client at a time: a rescan leaves the socket alone until a vCPU may have been added.
-TEST_F(DiscoveryTest, RescanAsksQmpOnlyWhereAVcpuMayHaveCome) {
-  const pid_t self = ::getpid();
-  tree_.AddProcess(self, "qemu-system-x86", {kQemu},
-                   {kVmLink, "anon_inode:kvm-vcpu:0", "anon_inode:kvm-vcpu:1"});
-  tree_.AddThread(self, 101, "qemu-system-x86", 1002);
-  tree_.AddThread(self, 102, "qemu-system-x86", 1002);
-  fakes::QmpServer server(tree_.Path("q"), Script{});
-  Vm vm = *discovery_.FindByQmp(server.address(), kTimeout);
-  vm.vcpus.pop_back();  // as if 102 had come later
-  vm.vcpu_descriptors = 2;
-  tree_.AddThread(self, 103, "qemu-system-x86", 1500);  // a worker
-  const int asked = server.clients();
-  EXPECT_EQ(*discovery_.Rescan(vm), vm);
-  EXPECT_EQ(server.clients(), asked);
-  vm.vcpu_descriptors = 1;
-  const Vm now = *discovery_.Rescan(vm);
-  EXPECT_EQ(server.clients(), asked + 1);
-  EXPECT_THAT(TidsOf(now), ElementsAre(101, 102));
-  EXPECT_EQ(now.vcpu_descriptors, 2);
 }
 
 // Names are shown on terminals and stored in protobuf strings.

@@ -97,6 +97,15 @@ TEST(QemuCommandLine, LeavesOutWhatIsNoQmpServer) {
   EXPECT_THAT(line.qmp_addresses, IsEmpty());
 }
 
+// With the interrupt controller in QEMU a halted vCPU waits there, and looks like a paused one.
+TEST(QemuCommandLine, TellsAnIrqchipInUserspace) {
+  EXPECT_TRUE(Parse({"-machine", "pc,kernel_irqchip=off"}).userspace_irqchip);
+  EXPECT_TRUE(Parse({"-accel", "kvm,kernel-irqchip=off"}).userspace_irqchip);
+  EXPECT_FALSE(Parse({"-machine", "q35,kernel_irqchip=split"}).userspace_irqchip);
+  EXPECT_FALSE(Parse({"-M", "pc,kernel_irqchip=off,kernel_irqchip=on"}).userspace_irqchip);
+  EXPECT_FALSE(Parse({"-machine", "pc"}).userspace_irqchip);
+}
+
 TEST(IsQemuProgram, GoesByTheFileName) {
   for (const char* program : {"/usr/bin/qemu-system-x86_64", "qemu-system-aarch64", "/usr/bin/kvm",
                               "/usr/libexec/qemu-kvm", ".qemu-system-x86_64-wrapped"}) {

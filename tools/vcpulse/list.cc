@@ -90,12 +90,14 @@ std::string JsonOf(const std::vector<kvm::Vm>& vms) {
 }
 
 int RunList(const ListOptions& options) {
-  const absl::StatusOr<std::vector<kvm::Vm>> vms = FindTarget(kvm::Discovery(), options.target);
+  if (absl::Status status = CheckRoot(options.target.root); !status.ok()) return Fail(status);
+  const absl::StatusOr<std::vector<kvm::Vm>> vms =
+      FindTarget(kvm::Discovery(options.target.root), options.target);
   if (!vms.ok()) return Fail(vms.status());
   if (vms->empty()) {
     std::fputs(
         "vcpulse: no VM found; a VM is a process with a kvm-vm descriptor, and those of other "
-        "users are seen by root only\n",
+        "users are proven to root only\n",
         stderr);
   }
   std::string text;

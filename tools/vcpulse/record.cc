@@ -60,7 +60,7 @@ absl::StatusOr<RecordOptions> ParseText(RecordOptions options, const RecordText&
   }
   options.open.wanted.set = *set;
   if (!text.events.empty()) {
-    const auto events = kvm::ResolveEvents(text.events, kvm::EventCatalog("/"));
+    const auto events = kvm::ResolveEvents(text.events, kvm::EventCatalog(options.target.root));
     if (!events.ok()) return events.status();
     options.open.wanted.events = *events;
   }
@@ -74,7 +74,9 @@ absl::StatusOr<RecordOptions> ParseText(RecordOptions options, const RecordText&
 
 void AddOptions(CLI::App& command, RecordOptions& options, RecordText& text) {
   AddTargetOptions(command, options.target);
-  command.add_option("--wait", text.wait, "how long to wait for the target to appear")
+  command
+      .add_option("--wait", text.wait,
+                  "how long to wait for the target to appear, and for --vm to come again")
       ->type_name("DURATION");
   command.add_option("-i,--interval", text.interval, "time between ticks, 1ms to 1h [100ms]")
       ->type_name("DURATION");
@@ -132,6 +134,8 @@ absl::Status RecordOptions::Validate() const {
   if (!command.empty() && target.all) {
     return absl::InvalidArgumentError("--all and -- CMD exclude each other");
   }
+  if (absl::Status status = CheckRoot(target.root); !status.ok()) return status;
+  if (absl::Status status = CheckPidsAreOurs(target.root); !status.ok()) return status;
   return CheckThresholds(thresholds);
 }
 

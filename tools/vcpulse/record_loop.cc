@@ -1,37 +1,15 @@
-// The control thread of `vcpulse record`: which VMs there are, when to write, when to end. The
-// sampling is the tick thread's.
+#include "tools/vcpulse/record_loop.h"
 
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/posix/stream_descriptor.hpp>
-#include <boost/asio/signal_set.hpp>
-#include <boost/asio/steady_timer.hpp>
-#include <chrono>
-#include <csignal>
 #include <cstdio>
-#include <functional>
-#include <map>
-#include <memory>
 #include <optional>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/time/clock.h"
-#include "kvm/discovery.h"
-#include "kvm/fd.h"
-#include "monitor/sampler/tick_thread.h"
-#include "tools/vcpulse/child_command.h"
 #include "tools/vcpulse/commands.h"
-#include "tools/vcpulse/live_line.h"
-#include "tools/vcpulse/record_options.h"
-#include "tools/vcpulse/record_session.h"
 
 namespace vcpulse::tools {
 namespace {
@@ -46,90 +24,19 @@ constexpr Milliseconds kRescanPeriod{1000};
 // A guest that a command starts is to be seen from its beginning.
 constexpr Milliseconds kRescanPeriodForCommand{200};
 constexpr Milliseconds kLivePeriod{250};
-constexpr absl::Duration kWaitRetry = absl::Milliseconds(200);
 
-bool IsTcg(const kvm::Vm& vm) { return vm.accelerator == kvm::Accelerator::kTcg; }
+constexpr Milliseconds kReturnPeriod{200};
 
-bool IsUsable(const kvm::Vm& vm) { return !IsTcg(vm) && !vm.vcpus.empty(); }
+}  // namespace
 
-// Calls `action` each `period` until it returns false.
-class Periodic {
- public:
-  Periodic(asio::io_context& context, Milliseconds period, std::function<bool()> action)
-      : timer_(context), period_(period), action_(std::move(action)) {
-    timer_.expires_after(period_);
-    Wait();
-  }
-
- private:
-  void Wait() {
-    timer_.async_wait([this](const boost::system::error_code& error) {
-      if (error || !action_()) return;
-      timer_.expires_after(period_);
-      Wait();
-    });
-  }
-
-  asio::steady_timer timer_;
-  Milliseconds period_;
-  std::function<bool()> action_;
-};
-
-class RecordLoop {
- public:
-  RecordLoop(const RecordOptions& options, RecordSession& session)
-      : options_(options),
-        session_(session),
-        recording_(session.recording()),
-        signals_(context_, SIGINT, SIGTERM, SIGHUP),
-        deadline_(context_) {}
-
-  // Begins with these VMs. Errors: of the one that was asked for, or of all of them.
-  absl::Status Begin(const std::vector<kvm::Vm>& vms);
-
-  // Ticks until the end. Errors: an output that cannot be written any more, --realtime refused.
-  absl::Status Run(ChildCommand* command);
-
-  // After Run: waits for the command's end, passing signals on to it. Its exit code.
-  int WaitFor(ChildCommand& command);
-
- private:
-  // Records the VM, or notes why not.
-  absl::Status Take(const kvm::Vm& vm);
-  void Watch(const kvm::Vm& vm);
-  void Rescan();
-  void RescanOne(const kvm::Vm& vm);
-  void WakeForNews();
-  void LookForMore();
-  void VmEnded(const recorder::InstanceKey& key, const std::string& detail);
-  void SetUpTimers();
-  void Drain();
-  bool Flush();
-  void PrintNotices();
-  void End(const std::string& reason);
-  absl::Status Finish();
-
-  const RecordOptions& options_;
-  RecordSession& session_;
-  recorder::Recording& recording_;
-  kvm::Discovery discovery_;
-  asio::io_context context_;
-  asio::signal_set signals_;
-  asio::steady_timer deadline_;
-  std::vector<std::unique_ptr<Periodic>> timers_;
-  // One pidfd per VM: readable when the VMM has ended.
-  std::map<recorder::InstanceKey, std::unique_ptr<asio::posix::stream_descriptor>> watched_;
-  std::map<recorder::InstanceKey, std::string> rescan_errors_;  // said once
-  // Guests whose vCPU threads cannot be told so far, and why: said at the end, they may be
-  // starting.
-  std::map<recorder::InstanceKey, std::string> left_out_;
-  std::unique_ptr<sampler::TickThread> ticker_;
-  ChildCommand* command_ = nullptr;
-  LiveLine live_line_;
-  absl::Time start_ = absl::Now();
-  std::string end_reason_;
-  absl::Status write_status_;
-};
+RecordLoop::RecordLoop(const RecordOptions& options, RecordSession& session)
+    : options_(options),
+      session_(session),
+      recording_(session.recording()),
+      discovery_(options.target.root),
+      signals_(context_, SIGINT, SIGTERM, SIGHUP),
+      deadline_(context_),
+      return_timer_(context_) {}
 
 absl::Status RecordLoop::Begin(const std::vector<kvm::Vm>& vms) {
   absl::Status first_error;
@@ -184,7 +91,36 @@ void RecordLoop::VmEnded(const recorder::InstanceKey& key, const std::string& de
   recording_.Ended(key, detail);
   WakeForNews();
   watched_.erase(key);
-  if (watched_.empty() && !options_.target.all && options_.command.empty()) End("vm-end");
+  rescan_errors_.erase(key);
+  if (!watched_.empty() || options_.target.all) return;
+  if (!options_.target.vm.empty() && options_.wait > absl::ZeroDuration()) {
+    AwaitReturn();
+  } else if (options_.command.empty()) {
+    End("vm-end");
+  }
+}
+
+void RecordLoop::AwaitReturn() {
+  live_line_.Clear();
+  std::fprintf(stderr, "vcpulse: VM '%s' has ended; waiting %s for it to come again\n",
+               options_.target.vm.c_str(), absl::FormatDuration(options_.wait).c_str());
+  LookForReturn(absl::Now() + options_.wait);
+}
+
+void RecordLoop::LookForReturn(absl::Time give_up) {
+  const absl::StatusOr<kvm::Vm> vm = discovery_.FindByName(options_.target.vm);
+  if (vm.ok() && IsUsable(*vm) && Take(*vm).ok()) {
+    WakeForNews();
+    return;
+  }
+  if (absl::Now() >= give_up) {
+    if (options_.command.empty()) End("vm-end");
+    return;
+  }
+  return_timer_.expires_after(kReturnPeriod);
+  return_timer_.async_wait([this, give_up](const boost::system::error_code& error) {
+    if (!error) LookForReturn(give_up);
+  });
 }
 
 void RecordLoop::WakeForNews() {
@@ -193,9 +129,10 @@ void RecordLoop::WakeForNews() {
 
 void RecordLoop::RescanOne(const kvm::Vm& vm) {
   const absl::StatusOr<kvm::Vm> now = discovery_.Rescan(vm);
+  if (now.ok() && now->vcpus.empty() && vm.vcpus.empty()) return;  // none has come back yet
   if (absl::IsNotFound(now.status())) {
     VmEnded(recorder::KeyOf(vm), std::string(now.status().message()));
-  } else if (now.ok() && !now->vcpus.empty()) {
+  } else if (now.ok()) {
     const absl::Status status = recording_.Track(*now);
     std::string& said = rescan_errors_[recorder::KeyOf(vm)];
     if (!status.ok() && said != status.message()) {
@@ -209,7 +146,10 @@ void RecordLoop::RescanOne(const kvm::Vm& vm) {
 
 void RecordLoop::LookForMore() {
   const std::vector<kvm::Vm> found =
-      options_.command.empty() ? discovery_.FindAll() : discovery_.FindDescendants(getpid());
+      options_.command.empty()
+          ? discovery_.FindOthers(recording_.vms(), strangers_,
+                                  absl::Nanoseconds(sampler::MonotonicNow_ns()))
+          : discovery_.FindDescendants(getpid());
   for (const kvm::Vm& vm : found) {
     if (watched_.contains(recorder::KeyOf(vm))) continue;
     static_cast<void>(Take(vm));  // said by PrintNotices; one without vCPUs yet is tried again
@@ -337,75 +277,6 @@ int RecordLoop::WaitFor(ChildCommand& command) {
   });
   context.run();
   return code.value_or(kExitFailedBesideCommand);
-}
-
-// Each vCPU takes up to 8 descriptors: takes all that this user may have (EMFILE says so where that
-// is not enough). The limit before.
-rlimit RaiseDescriptorLimit() {
-  rlimit before{};
-  getrlimit(RLIMIT_NOFILE, &before);
-  rlimit limit = before;
-  limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &limit);
-  return before;
-}
-
-// The VMs to begin with: waits for as long as was asked.
-absl::StatusOr<std::vector<kvm::Vm>> FindWithPatience(const RecordOptions& options) {
-  const kvm::Discovery discovery;
-  const absl::Time give_up = absl::Now() + options.wait;
-  while (true) {
-    absl::StatusOr<std::vector<kvm::Vm>> found = FindTarget(discovery, options.target);
-    const bool empty = found.ok() && found->empty() && !options.target.all;
-    const bool unusable =
-        found.ok() && !options.target.all && std::ranges::none_of(*found, IsUsable);
-    const bool later =
-        unusable || absl::IsNotFound(found.status()) || absl::IsUnavailable(found.status());
-    if (!later) return found;
-    if (absl::Now() >= give_up) {
-      if (!empty) return found;
-      return absl::NotFoundError(
-          "no KVM guest runs here: start one, or give --wait 30s, --all or -- CMD");
-    }
-    absl::SleepFor(kWaitRetry);
-  }
-}
-
-}  // namespace
-
-int RunRecord(const RecordOptions& options) {
-  const rlimit descriptors = RaiseDescriptorLimit();
-  const bool beside_command = !options.command.empty();
-  const auto fail = [&](const absl::Status& status) {
-    Fail(status);
-    return beside_command ? kExitFailedBesideCommand : kExitError;
-  };
-  std::vector<kvm::Vm> vms;
-  // Beside a command, one VM that was named is there already; else the command starts them.
-  if (!beside_command || options.target.IsOne()) {
-    auto found = FindWithPatience(options);
-    if (!found.ok()) return fail(found.status());
-    vms = *std::move(found);
-  }
-  auto session = RecordSession::Open(options);
-  if (!session.ok()) return fail(session.status());
-  RecordLoop loop(options, **session);
-  if (absl::Status status = loop.Begin(vms); !status.ok()) return fail(status);
-
-  std::optional<ChildCommand> command;
-  if (beside_command) {
-    auto started = ChildCommand::Start(options.command, descriptors);
-    if (!started.ok()) {
-      Fail(started.status());
-      return ExitCodeOfFailure(started.status());
-    }
-    command = *std::move(started);
-  }
-  if (absl::Status status = loop.Run(command ? &*command : nullptr); !status.ok()) {
-    if (command) command->Signal(SIGTERM);
-    return fail(status);
-  }
-  return command ? loop.WaitFor(*command) : kExitOk;
 }
 
 }  // namespace vcpulse::tools

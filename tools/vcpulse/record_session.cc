@@ -15,8 +15,6 @@
 namespace vcpulse::tools {
 namespace {
 
-const char kRoot[] = "/";
-
 absl::StatusOr<timeline::StreamId> RandomStreamId() {
   timeline::StreamId id{};
   if (getrandom(id.data(), id.size(), 0) != static_cast<ssize_t>(id.size())) {
@@ -39,15 +37,16 @@ absl::StatusOr<std::unique_ptr<RecordSession>> RecordSession::Open(const RecordO
   if (!stream_id.ok()) return stream_id.status();
 
   kvm::OpenOptions open = options.open;
-  open.core_pmus = kvm::CorePmus(kvm::ReadPmus(kRoot));
-  recorder::SessionFacts facts{.stream_id = *stream_id,
-                               .tool_version = VCPULSE_VERSION,
-                               .interval_ns = absl::ToInt64Nanoseconds(options.interval),
-                               .realtime = options.realtime,
-                               .thresholds = options.thresholds,
-                               .residency = recorder::FindResidencyBasis(
-                                   session->perf_, kRoot, open.core_pmus, open.force_mediated_vpmu),
-                               .core_pmus = open.core_pmus};
+  open.core_pmus = kvm::CorePmus(kvm::ReadPmus(options.target.root));
+  recorder::SessionFacts facts{
+      .stream_id = *stream_id,
+      .tool_version = VCPULSE_VERSION,
+      .interval_ns = absl::ToInt64Nanoseconds(options.interval),
+      .realtime = options.realtime,
+      .thresholds = options.thresholds,
+      .residency = recorder::FindResidencyBasis(session->perf_, options.target.root, open.core_pmus,
+                                                open.force_mediated_vpmu),
+      .core_pmus = open.core_pmus};
   session->no_counters_reason_ = facts.residency.no_counters_reason;
   if (options.open.require_counters && !session->no_counters_reason_.empty()) {
     return absl::FailedPreconditionError(
@@ -65,10 +64,10 @@ absl::StatusOr<std::unique_ptr<RecordSession>> RecordSession::Open(const RecordO
                                        : timeline::NewChunkWriter(*stream_id, std::move(sink));
 
   v1::TimelineRecord record;
-  *record.mutable_session() = recorder::MakeSession(kvm::ReadHostFacts(kRoot), facts);
+  *record.mutable_session() = recorder::MakeSession(kvm::ReadHostFacts(options.target.root), facts);
   session->writer_->Add(std::move(record), sampler::MonotonicNow_ns());
   session->recording_ = std::make_unique<recorder::Recording>(
-      recorder::Recording::Options{.root = kRoot,
+      recorder::Recording::Options{.root = options.target.root,
                                    .interval = options.interval,
                                    .open = open,
                                    .thresholds = options.thresholds,

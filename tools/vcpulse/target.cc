@@ -1,8 +1,12 @@
 #include "tools/vcpulse/target.h"
 
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "kvm/proc_files.h"
 
 namespace vcpulse::tools {
 namespace {
@@ -30,6 +34,35 @@ void AddTargetOptions(CLI::App& command, TargetOptions& options) {
   target->add_flag("--all", options.all,
                    "all VMs, and those that start later; goes on without any");
   target->require_option(0, 1);
+  command
+      .add_option("--root", options.root,
+                  "read /proc and /sys below this directory, the host's mounted in a container [/]")
+      ->type_name("DIR");
+}
+
+bool IsTcg(const kvm::Vm& vm) { return vm.accelerator == kvm::Accelerator::kTcg; }
+
+bool IsUsable(const kvm::Vm& vm) { return !IsTcg(vm) && !vm.vcpus.empty(); }
+
+absl::Status CheckRoot(const std::string& root) {
+  std::error_code error;
+  if (std::filesystem::is_directory(std::filesystem::path(root) / "proc", error)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("--root: there is no ", root, root.ends_with('/') ? "" : "/",
+                   "proc; give the directory below which the host's /proc and /sys are mounted"));
+}
+
+absl::Status CheckPidsAreOurs(const std::string& root) {
+  // The NSpid line shows this process in each namespace from that of the mount down to its own.
+  const auto status = kvm::ReadSmallFile(absl::StrCat(root, "/proc/self/status"));
+  if (status && kvm::ParseNsPids(*status).size() <= 1) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "--root: the PIDs in ", root,
+      "/proc are not those of this process's PID namespace, so their "
+      "counters cannot be opened: run it in the host's (docker --pid=host, Kubernetes hostPID: "
+      "true)"));
 }
 
 absl::StatusOr<std::vector<kvm::Vm>> FindTarget(const kvm::Discovery& discovery,

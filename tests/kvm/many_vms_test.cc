@@ -1,0 +1,197 @@
+// Guests that come and go while `vcpulse record --all` watches: it never reads a wrong thread, and
+// keeps no descriptor.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iostream>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <random>
+#include <set>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "kvm/proc_tree.h"
+#include "tests/fakes/proc_dir.h"
+#include "tests/kvm/qemu_guest.h"
+#include "tests/kvm/recorded_timeline.h"
+#include "tests/kvm/run_program.h"
+
+namespace vcpulse::kvm_tests {
+namespace {
+
+constexpr int kGuests = 200;
+constexpr size_t kMostAlive = 8;
+constexpr unsigned kSeed = 20261121;
+constexpr absl::Duration kLong = absl::Seconds(30);
+
+bool Eventually(const std::function<bool()>& condition) {
+  const absl::Time deadline = absl::Now() + kLong;
+  while (!condition()) {
+    if (absl::Now() > deadline) return false;
+    absl::SleepFor(absl::Milliseconds(50));
+  }
+  return true;
+}
+
+// Open descriptors of a process, by what they are: "socket", "anon_inode", "file".
+std::multiset<std::string> Descriptors(pid_t pid) {
+  std::multiset<std::string> all;
+  std::error_code error;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(absl::StrCat("/proc/", pid, "/fd"), error)) {
+    const std::string link = std::filesystem::read_symlink(entry.path(), error).string();
+    all.insert(link.starts_with("/") ? link : link.substr(0, link.find(':')));
+  }
+  return all;
+}
+
+// Whether one of them is a file of a process that has ended, or its pidfd.
+bool AnyOfTheDead(pid_t pid) {
+  std::error_code error;
+  const std::string base = absl::StrCat("/proc/", pid);
+  for (const auto& entry : std::filesystem::directory_iterator(base + "/fd", error)) {
+    const std::string link = std::filesystem::read_symlink(entry.path(), error).string();
+    std::ifstream info(base + "/fdinfo/" + entry.path().filename().string());
+    const std::string text((std::istreambuf_iterator<char>(info)), {});
+    if (text.find("\nPid:\t-1\n") != std::string::npos) return true;
+    if (!link.starts_with("/proc/") || link == "/proc/") continue;
+    const std::string process = link.substr(0, link.find('/', 6));
+    if (!std::filesystem::exists(process)) return true;
+  }
+  return false;
+}
+
+// A VM instance by PID and start time; its vCPU threads as (TID, start time) with their names.
+using Identity = std::pair<pid_t, uint64_t>;
+struct Seen {
+  std::string name;
+  std::map<Identity, int> vcpus;  // thread to index
+};
+
+Seen LookAt(const std::string& name, pid_t pid) {
+  Seen seen{.name = name, .vcpus = {}};
+  for (const kvm::Thread& thread : kvm::ProcTree("/").Threads(pid)) {
+    const auto vcpu = kvm::ParseVcpuThreadName(thread.name);
+    if (vcpu) seen.vcpus[{thread.tid, thread.stat.start_time_ticks}] = vcpu->index;
+  }
+  return seen;
+}
+
+class ManyVms : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (const std::string why = WhyNoKvm(); !why.empty()) GTEST_SKIP() << why;
+    std::filesystem::create_directories(folder_.Path("out"));
+  }
+
+  void StartOne() {
+    // Few names, so that they come again.
+    const std::string name = absl::StrCat("many-", started_ % 20);
+    auto guest = QemuGuest::Start(
+        {.vcpus = 1 + static_cast<int>(random_() % 3), .name = name, .debug_threads = true});
+    ASSERT_TRUE(guest.ok()) << guest.status();
+    const auto stat = kvm::ProcTree("/").ProcessStat(guest->pid());
+    ASSERT_TRUE(stat.has_value());
+    seen_[{guest->pid(), stat->start_time_ticks}] = LookAt(name, guest->pid());
+    alive_.push_back(*std::move(guest));
+    ++started_;
+  }
+
+  void KillOne() {
+    const size_t victim = random_() % alive_.size();
+    std::swap(alive_[victim], alive_.back());
+    alive_.pop_back();
+  }
+
+  fakes::ProcDir folder_;
+  std::string output_ = folder_.Path("out/x.vpt");
+  std::mt19937 random_{kSeed};
+  std::vector<QemuGuest> alive_;
+  std::map<Identity, Seen> seen_;
+  int started_ = 0;
+};
+
+TEST_F(ManyVms, NoWrongThreadIsReadAndNoDescriptorIsKept) {
+  std::cout << "seed " << kSeed << "\n";
+  RunningProgram record(Vcpulse({"record", "--all", "-i", "20ms", "-o", output_}));
+  ASSERT_TRUE(Eventually([&] { return std::filesystem::exists(output_); }));
+  absl::SleepFor(absl::Milliseconds(1500));  // past its first rescan
+  const auto descriptors_before = Descriptors(record.pid());
+
+  const absl::Time begin = absl::Now();
+  while (started_ < kGuests) {
+    // Rather many than few alive, in any order.
+    if (alive_.size() < kMostAlive && (alive_.empty() || random_() % 8 < 5)) {
+      StartOne();
+      if (HasFatalFailure()) return;
+    } else {
+      KillOne();
+    }
+    absl::SleepFor(absl::Milliseconds(random_() % 60));
+  }
+  alive_.clear();
+  const absl::Duration took = absl::Now() - begin;
+  ASSERT_EQ(seen_.size(), static_cast<size_t>(kGuests));
+
+  EXPECT_TRUE(Eventually([&] { return !AnyOfTheDead(record.pid()); }));
+  absl::SleepFor(absl::Milliseconds(1500));  // one rescan more
+  const auto descriptors_after = Descriptors(record.pid());
+  record.Signal(SIGINT);
+  const Finished finished = record.Wait();
+  ASSERT_EQ(finished.exit_code, 0) << finished.err;
+
+  const Timeline timeline = ReadBack(output_);
+  EXPECT_TRUE(timeline.report.damages.empty());
+  std::set<Identity> recorded;
+  size_t vcpus = 0;
+  for (const v1::VcpuSet& set : timeline.sets) {
+    const v1::VmInstance& instance = set.instance();
+    if (!instance.name().starts_with("many-")) continue;
+    const Identity identity = {static_cast<pid_t>(instance.pid()), instance.start_time_ticks()};
+    const auto seen = seen_.find(identity);
+    ASSERT_NE(seen, seen_.end()) << "PID " << instance.pid() << " was not started here";
+    EXPECT_EQ(instance.name(), seen->second.name);
+    recorded.insert(identity);
+    for (const v1::Vcpu& vcpu : set.vcpus()) {
+      ++vcpus;
+      const Identity thread = {static_cast<pid_t>(vcpu.tid()), vcpu.start_time_ticks()};
+      const auto found = seen->second.vcpus.find(thread);
+      ASSERT_NE(found, seen->second.vcpus.end())
+          << instance.name() << ": TID " << vcpu.tid() << " was no vCPU of it";
+      EXPECT_EQ(found->second, static_cast<int>(vcpu.index()));
+    }
+  }
+  // Each VM that was found has ended too.
+  std::map<uint32_t, int> open;
+  for (const v1::LifeCycle& change : timeline.life_cycles) {
+    if (change.kind() == v1::LifeCycle::KIND_VM_FOUND) ++open[change.vm()];
+    if (change.kind() == v1::LifeCycle::KIND_VM_ENDED) --open[change.vm()];
+  }
+  for (const auto& [vm, balance] : open) EXPECT_EQ(balance, 0) << "VM " << vm;
+  std::cout << kGuests << " guests in " << absl::ToDoubleSeconds(took) << " s, " << recorded.size()
+            << " of them recorded, " << timeline.sets.size() << " epochs, " << vcpus << " vCPUs, "
+            << timeline.ticks.size() << " samples; " << descriptors_before.size()
+            << " descriptors before, " << descriptors_after.size() << " after\n";
+  // Guests of other tests that ran beside would change the count.
+  const bool alone = std::ranges::all_of(timeline.sets, [](const v1::VcpuSet& set) {
+    return set.instance().name().starts_with("many-");
+  });
+  if (alone) {
+    EXPECT_EQ(descriptors_after, descriptors_before);
+  } else {
+    std::cout << "other guests ran beside: descriptors are not counted\n";
+  }
+  EXPECT_GE(recorded.size(), static_cast<size_t>(kGuests) / 4);
+}
+
+}  // namespace
+}  // namespace vcpulse::kvm_tests

@@ -1,0 +1,131 @@
+#include "kvm/known_strangers.h"
+
+#include <filesystem>
+
+#include "tests/unit/discovery_fixture.h"
+
+namespace vcpulse::kvm {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+TaskStat StartedAt(uint64_t ticks) {
+  TaskStat stat;
+  stat.start_time_ticks = ticks;
+  return stat;
+}
+
+TEST(KnownStrangers, OfThePastTenSecondsAreLookedAtEachTime) {
+  KnownStrangers strangers;
+  const TaskStat stat = StartedAt(5);
+  int looks = 0;
+  for (int second = 0; second <= 60; ++second) {
+    strangers.BeginRound(absl::Seconds(1000 + second));
+    if (!strangers.MayBePassedOver(7, stat, "bash")) {
+      ++looks;
+      strangers.Remember(7, stat, "bash");
+    }
+    strangers.EndRound();
+    if (second == 10) {
+      EXPECT_EQ(looks, 11);
+    }
+  }
+  // Then every 22 s for this PID: at 32 and 54.
+  EXPECT_EQ(looks, 13);
+}
+
+TEST(KnownStrangers, AnotherStartTimeOrNameIsAnotherProcess) {
+  KnownStrangers strangers;
+  TaskStat kernel_thread = StartedAt(5);  // needs no time to prove itself
+  kernel_thread.kernel_thread = true;
+  strangers.BeginRound(absl::Seconds(1));
+  strangers.Remember(7, kernel_thread, "bash");
+  EXPECT_TRUE(strangers.MayBePassedOver(7, StartedAt(5), "bash"));
+  EXPECT_FALSE(strangers.MayBePassedOver(7, StartedAt(6), "bash")) << "a PID used anew";
+  strangers.Remember(7, kernel_thread, "bash");
+  EXPECT_FALSE(strangers.MayBePassedOver(7, StartedAt(5), "qemu-system-x86")) << "execve";
+  EXPECT_FALSE(strangers.MayBePassedOver(8, StartedAt(5), "bash"));
+}
+
+TEST(KnownStrangers, ForgetsThoseThatHaveEnded) {
+  KnownStrangers strangers;
+  for (int round = 0; round < 500; ++round) {
+    strangers.BeginRound(absl::Seconds(round));
+    strangers.Remember(1, StartedAt(1), "init");
+    strangers.Remember(1000 + round, StartedAt(5), "sh");
+    strangers.EndRound();
+  }
+  EXPECT_EQ(strangers.size(), 2u);
+}
+
+class FindOthersTest : public DiscoveryTest {
+ protected:
+  std::vector<pid_t> Find(int second, const std::vector<Vm>& known = {}) {
+    std::vector<pid_t> pids;
+    for (const Vm& vm : discovery_.FindOthers(known, strangers_, absl::Seconds(second))) {
+      pids.push_back(vm.pid);
+    }
+    return pids;
+  }
+
+  KnownStrangers strangers_;
+};
+
+TEST_F(FindOthersTest, LeavesOutTheKnownInstancesAlone) {
+  AddQemu(100, {}, 1, true);
+  AddQemu(200, {}, 1, true);
+  EXPECT_THAT(Find(0), ElementsAre(100, 200));
+  std::vector<Vm> known = discovery_.FindAll();
+  EXPECT_THAT(Find(1, known), IsEmpty());
+  known[0].start_time_ticks -= 1;  // that one has ended, its PID is used anew
+  EXPECT_THAT(Find(2, known), ElementsAre(100));
+}
+
+// A process that opens /dev/kvm late is found late, one that calls execve soon.
+TEST_F(FindOthersTest, AStrangerMayBecomeAVmm) {
+  EXPECT_THAT(Find(0), IsEmpty());
+  EXPECT_THAT(Find(11), IsEmpty());
+  tree_.AddLink(50, 7, kVmLink);
+  EXPECT_THAT(Find(12), IsEmpty()) << "PID 50 was looked at a second ago";
+  EXPECT_THAT(Find(12 + 30), ElementsAre(50));
+
+  EXPECT_THAT(Find(43), ElementsAre(50));
+  std::filesystem::remove(tree_.Path("proc/50/fd/7"));
+  EXPECT_THAT(Find(44), IsEmpty());
+  EXPECT_THAT(Find(50), IsEmpty());
+  tree_.AddLink(50, 7, kVmLink);
+  EXPECT_THAT(Find(51), IsEmpty());
+  tree_.SetProcessState(50, "qemu-system-x86", 'S', 1000);  // another name: execve
+  int rounds = 0;
+  while (Find(51).empty() && rounds < 10) ++rounds;
+  EXPECT_LT(rounds, 5) << "checked in every fifth round";
+}
+
+TEST(KnownStrangers, ASettledOneIsTrustedInFourOfFiveRounds) {
+  KnownStrangers strangers;
+  TaskStat kernel_thread = StartedAt(5);
+  kernel_thread.kernel_thread = true;
+  strangers.BeginRound(absl::ZeroDuration());
+  strangers.Remember(7, kernel_thread, "kworker");
+  strangers.Remember(8, StartedAt(6), "bash");  // new: always checked
+  strangers.EndRound();
+  int trusted = 0;
+  for (int round = 0; round < 10; ++round) {
+    strangers.BeginRound(absl::Seconds(1));
+    if (strangers.IsTrusted(7)) {
+      ++trusted;
+    } else {
+      EXPECT_TRUE(strangers.MayBePassedOver(7, kernel_thread, "kworker"));
+    }
+    EXPECT_FALSE(strangers.IsTrusted(8));
+    strangers.EndRound();
+  }
+  EXPECT_EQ(trusted, 8);
+  EXPECT_EQ(strangers.size(), 1u) << "8 was not asked for";
+  strangers.BeginRound(absl::Minutes(1));
+  EXPECT_FALSE(strangers.IsTrusted(7)) << "due to be looked at";
+}
+
+}  // namespace
+}  // namespace vcpulse::kvm

@@ -1,0 +1,87 @@
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "kvm/discovery.h"
+#include "kvm/known_strangers.h"
+#include "monitor/recorder/recording.h"
+#include "monitor/sampler/tick_thread.h"
+#include "tools/vcpulse/child_command.h"
+#include "tools/vcpulse/live_line.h"
+#include "tools/vcpulse/periodic.h"
+#include "tools/vcpulse/record_options.h"
+#include "tools/vcpulse/record_session.h"
+
+namespace vcpulse::tools {
+
+// The control thread of `vcpulse record`: which VMs there are, when to write, when to end. The
+// sampling is the tick thread's. `options` and `session` must outlive it.
+class RecordLoop {
+ public:
+  RecordLoop(const RecordOptions& options, RecordSession& session);
+
+  // Begins with these VMs. Errors: of the one that was asked for, or of all of them.
+  absl::Status Begin(const std::vector<kvm::Vm>& vms);
+
+  // Ticks until the end. Errors: an output that cannot be written any more, --realtime refused.
+  absl::Status Run(ChildCommand* command);
+
+  // After Run: waits for the command's end, passing signals on to it. Its exit code.
+  int WaitFor(ChildCommand& command);
+
+ private:
+  // Records the VM, or notes why not.
+  absl::Status Take(const kvm::Vm& vm);
+  void Watch(const kvm::Vm& vm);
+  void Rescan();
+  void RescanOne(const kvm::Vm& vm);
+  void WakeForNews();
+  void LookForMore();
+  void VmEnded(const recorder::InstanceKey& key, const std::string& detail);
+  // The VM that was asked for by name has ended: takes it in when it comes again within --wait.
+  void AwaitReturn();
+  void LookForReturn(absl::Time give_up);
+  void SetUpTimers();
+  void Drain();
+  bool Flush();
+  void PrintNotices();
+  void End(const std::string& reason);
+  absl::Status Finish();
+
+  const RecordOptions& options_;
+  RecordSession& session_;
+  recorder::Recording& recording_;
+  kvm::Discovery discovery_;
+  boost::asio::io_context context_;
+  boost::asio::signal_set signals_;
+  boost::asio::steady_timer deadline_;
+  boost::asio::steady_timer return_timer_;
+  kvm::KnownStrangers strangers_;
+  std::vector<std::unique_ptr<Periodic>> timers_;
+  // One pidfd per VM: readable when the VMM has ended.
+  std::map<recorder::InstanceKey, std::unique_ptr<boost::asio::posix::stream_descriptor>> watched_;
+  std::map<recorder::InstanceKey, std::string> rescan_errors_;  // said once
+  // Guests whose vCPU threads cannot be told so far, and why: said at the end, they may be
+  // starting.
+  std::map<recorder::InstanceKey, std::string> left_out_;
+  std::unique_ptr<sampler::TickThread> ticker_;
+  ChildCommand* command_ = nullptr;
+  LiveLine live_line_;
+  absl::Time start_ = absl::Now();
+  std::string end_reason_;
+  absl::Status write_status_;
+};
+
+}  // namespace vcpulse::tools
