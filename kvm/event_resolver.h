@@ -23,7 +23,7 @@ namespace vcpulse::kvm {
 // list: CPUID leaf 0xa covers seven architectural events and the kernel asks no more of a raw
 // number. Neither has any PMU for numbers from 0x40 up. `groups` can be empty where all is absent.
 //
-// Errors, one line each: InvalidArgument (syntax, modifiers, terms, the same event twice, a PMU
+// Errors, one line each: InvalidArgument (syntax, modifiers, terms, a name twice, a PMU
 // that counts no thread), NotFound (no such event, PMU or tracepoint, with what may have been
 // meant), FailedPrecondition (tracepoints cannot be read). Reads tracepoint ids; any thread.
 absl::StatusOr<EventRequest> ResolveEvents(std::string_view text, const EventCatalog& catalog);
