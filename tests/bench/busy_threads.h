@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "kvm/proc_files.h"
 #include "kvm/vm.h"
 
 namespace vcpulse::bench {
@@ -38,18 +39,29 @@ class BusyThreads {
   kvm::Vm AsVm() const {
     kvm::Vm vm;
     vm.pid = pid_;
-    vm.name = "bench";
+    vm.start_time_ticks = StartTime(pid_);
+    vm.name = "bench-" + std::to_string(pid_);
     for (const pid_t tid : Tids()) {
       if (tid == pid_) continue;
       kvm::Vcpu vcpu;
       vcpu.index = static_cast<int>(vm.vcpus.size());
       vcpu.tid = tid;
+      vcpu.found_by = kvm::FoundBy::kThreadName;
+      vcpu.proof = kvm::Proof::kFd;
+      vcpu.start_time_ticks = StartTime(tid);
       vm.vcpus.push_back(vcpu);
     }
     return vm;
   }
 
  private:
+  uint64_t StartTime(pid_t tid) const {
+    const auto text = kvm::ReadSmallFile("/proc/" + std::to_string(pid_) + "/task/" +
+                                         std::to_string(tid) + "/stat");
+    const auto stat = text ? kvm::ParseTaskStat(*text) : std::nullopt;
+    return stat ? stat->start_time_ticks : 0;
+  }
+
   std::vector<pid_t> Tids() const {
     std::vector<pid_t> tids;
     const std::string tasks = "/proc/" + std::to_string(pid_) + "/task";
@@ -65,6 +77,7 @@ class BusyThreads {
     std::vector<std::thread> threads;
     for (int i = 0; i < count; ++i) {
       threads.emplace_back([=] {
+        prctl(PR_SET_NAME, ("CPU " + std::to_string(i) + "/KVM").c_str());
         while (true) {
           const auto end = std::chrono::steady_clock::now() + work;
           while (std::chrono::steady_clock::now() < end) {

@@ -23,6 +23,7 @@
 #include "monitor/sampler/tick_thread.h"
 #include "monitor/timeline/writer.h"
 #include "tests/bench/busy_threads.h"
+#include "tests/bench/record_to_disk.h"
 #include "tests/bench/software_perf_events.h"
 
 namespace vcpulse::bench {
@@ -31,63 +32,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kVcpus = 64;
-constexpr absl::Duration kRun = absl::Seconds(10);
-
-// Runs `body` in a process of its own; its processor time, s. Nothing where it failed.
-std::optional<double> CpuSecondsOf(const std::function<void()>& body) {
-  const pid_t pid = fork();
-  if (pid == 0) {
-    body();
-    _exit(0);
-  }
-  rusage used{};
-  int status = 0;
-  wait4(pid, &status, 0, &used);
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) return std::nullopt;
-  const auto seconds = [](const timeval& t) {
-    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6;
-  };
-  return seconds(used.ru_utime) + seconds(used.ru_stime);
-}
-
-std::unique_ptr<timeline::RecordWriter> NewFileWriter(recorder::OutputFile& file) {
-  auto writer = timeline::NewChunkWriter(
-      {}, [&file](std::span<const uint8_t> bytes) { return file.Append(bytes); });
-  v1::TimelineRecord record;
-  *record.mutable_session() = recorder::MakeSession({}, {});
-  writer->Add(std::move(record), sampler::MonotonicNow_ns());
-  return writer;
-}
-
-// What `vcpulse record -i INTERVAL -d 10s` does from the first tick on.
-void RecordToDisk(const kvm::Vm& vm, absl::Duration interval, absl::Duration flush,
-                  const std::string& path) {
-  SoftwarePerfEvents perf;
-  auto file = recorder::OutputFile::Create(path);
-  auto writer = NewFileWriter(**file);
-  recorder::Recording recording({.root = "/",
-                                 .interval = interval,
-                                 .residency = {{.max_hz = 1e9}},
-                                 .now_ns = sampler::MonotonicNow_ns},
-                                perf, *writer);
-  if (!recording.Track(vm).ok()) _exit(1);
-  auto ticker = sampler::TickThread::Start(recording.sampler(), {.interval = interval});
-  const absl::Time end = absl::Now() + kRun;
-  absl::Time next_flush = absl::Now() + flush;
-  while (absl::Now() < end) {
-    absl::SleepFor(absl::Milliseconds(50));
-    recording.Drain();
-    if (absl::Now() < next_flush) continue;
-    next_flush += flush;
-    if (!writer->Flush(recorder::TakeClockSnapshot()).ok()) _exit(1);
-  }
-  recording.RetireAll();
-  while (!recording.idle()) {
-    (*ticker)->Wake();
-    recording.Drain();
-  }
-  static_cast<void>(writer->Flush(recorder::TakeClockSnapshot()));
-}
 
 void PerfStat(const kvm::Vm& vm, const std::string& path) {
   std::string tids;
@@ -100,16 +44,6 @@ void PerfStat(const kvm::Vm& vm, const std::string& path) {
   _exit(127);
 }
 
-std::string TemporaryFile(const std::string& name) {
-  return (fs::temp_directory_path() / absl::StrCat("vcpulse-bench-", getpid(), "-", name)).string();
-}
-
-double FileBytes(const std::string& path) {
-  std::error_code error;
-  const auto bytes = fs::file_size(path, error);
-  return error ? 0 : static_cast<double>(bytes);
-}
-
 // Every 10 ms, 64 threads, four events, to disk. Goal: ratio <= 0.25.
 void RecordAgainstPerfStat(benchmark::State& state) {
   const BusyThreads threads(kVcpus, std::chrono::microseconds(200), std::chrono::milliseconds(20));
@@ -118,7 +52,7 @@ void RecordAgainstPerfStat(benchmark::State& state) {
   const std::string theirs = TemporaryFile("perf.json");
   for (auto _ : state) {
     const std::optional<double> ours_s =
-        CpuSecondsOf([&] { RecordToDisk(vm, absl::Milliseconds(10), absl::Seconds(1), ours); });
+        CpuSecondsOf([&] { RecordToDisk({vm}, absl::Milliseconds(10), absl::Seconds(1), ours); });
     const std::optional<double> theirs_s = CpuSecondsOf([&] { PerfStat(vm, theirs); });
     if (!ours_s || !theirs_s) {
       state.SkipWithError("recording or perf stat failed: as root, with package linux-perf");
@@ -144,7 +78,7 @@ void RecordedBytes(benchmark::State& state) {
   const absl::Duration interval = absl::Milliseconds(state.range(0));
   const absl::Duration flush = absl::Milliseconds(state.range(1));
   for (auto _ : state) {
-    if (!CpuSecondsOf([&] { RecordToDisk(vm, interval, flush, path); })) {
+    if (!CpuSecondsOf([&] { RecordToDisk({vm}, interval, flush, path); })) {
       state.SkipWithError("the recording failed");
     }
   }

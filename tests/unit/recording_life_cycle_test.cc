@@ -84,8 +84,8 @@ class RecordingLifeCycle : public ::testing::Test {
   fakes::CollectingWriter writer_;
   fakes::SampledVm web_{perf_, proc_, "web", 10, 11, 2};
   Recording recording_{{.root = proc_.root(),
-                        .open = {.set = kvm::EventSet::kMin},
-                        .residency = {.max_hz = 1e9},
+                        .open = {.wanted = {.set = kvm::EventSet::kMin}},
+                        .residency = {{.max_hz = 1e9}},
                         .now_ns = FakeClock::Now},
                        perf_,
                        writer_};

@@ -1,0 +1,101 @@
+#pragma once
+
+// A recording as a benchmark runs it: in a process of its own, to a temporary file.
+
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "monitor/recorder/output_file.h"
+#include "monitor/recorder/recording.h"
+#include "monitor/recorder/session_record.h"
+#include "monitor/sampler/tick_thread.h"
+#include "monitor/timeline/writer.h"
+#include "tests/bench/software_perf_events.h"
+
+namespace vcpulse::bench {
+
+inline constexpr absl::Duration kRun = absl::Seconds(10);
+
+// Runs `body` in a process of its own; its processor time, s. Nothing where it failed.
+inline std::optional<double> CpuSecondsOf(const std::function<void()>& body) {
+  const pid_t pid = fork();
+  if (pid == 0) {
+    body();
+    _exit(0);
+  }
+  rusage used{};
+  int status = 0;
+  wait4(pid, &status, 0, &used);
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) return std::nullopt;
+  const auto seconds = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6;
+  };
+  return seconds(used.ru_utime) + seconds(used.ru_stime);
+}
+
+inline std::unique_ptr<timeline::RecordWriter> NewFileWriter(recorder::OutputFile& file) {
+  auto writer = timeline::NewChunkWriter(
+      {}, [&file](std::span<const uint8_t> bytes) { return file.Append(bytes); });
+  v1::TimelineRecord record;
+  *record.mutable_session() = recorder::MakeSession({}, {});
+  writer->Add(std::move(record), sampler::MonotonicNow_ns());
+  return writer;
+}
+
+// What `vcpulse record -i INTERVAL -d 10s` does from the first tick on. Gives what it came to.
+inline recorder::Progress RecordToDisk(const std::vector<kvm::Vm>& vms, absl::Duration interval,
+                                       absl::Duration flush, const std::string& path) {
+  SoftwarePerfEvents perf;
+  auto file = recorder::OutputFile::Create(path);
+  auto writer = NewFileWriter(**file);
+  recorder::Recording recording({.root = "/",
+                                 .interval = interval,
+                                 .residency = {{.max_hz = 1e9}},
+                                 .now_ns = sampler::MonotonicNow_ns},
+                                perf, *writer);
+  for (const kvm::Vm& vm : vms) {
+    if (!recording.Track(vm).ok()) _exit(1);
+  }
+  auto ticker = sampler::TickThread::Start(recording.sampler(), {.interval = interval});
+  const absl::Time end = absl::Now() + kRun;
+  absl::Time next_flush = absl::Now() + flush;
+  while (absl::Now() < end) {
+    absl::SleepFor(absl::Milliseconds(50));
+    recording.Drain();
+    if (absl::Now() < next_flush) continue;
+    next_flush += flush;
+    if (!writer->Flush(recorder::TakeClockSnapshot()).ok()) _exit(1);
+  }
+  recording.RetireAll();
+  while (!recording.idle()) {
+    (*ticker)->Wake();
+    recording.Drain();
+  }
+  static_cast<void>(writer->Flush(recorder::TakeClockSnapshot()));
+  return recording.progress();
+}
+
+inline std::string TemporaryFile(const std::string& name) {
+  return (std::filesystem::temp_directory_path() /
+          absl::StrCat("vcpulse-bench-", getpid(), "-", name))
+      .string();
+}
+
+inline double FileBytes(const std::string& path) {
+  std::error_code error;
+  const auto bytes = std::filesystem::file_size(path, error);
+  return error ? 0 : static_cast<double>(bytes);
+}
+
+}  // namespace vcpulse::bench
