@@ -7,23 +7,34 @@ namespace vcpulse::recorder {
 
 PauseWatch::PauseWatch(size_t vcpus, Look look) : look_(std::move(look)), vcpus_(vcpus) {}
 
-bool PauseWatch::IsHeld(size_t vcpu, const core::VcpuSample& sample) {
+bool PauseWatch::MayBeHeld(size_t vcpu, const core::VcpuSample& sample) {
   VcpuMemory& memory = vcpus_[vcpu];
   const bool ran =
       std::exchange(memory.enabled_ns, sample.time_enabled_ns) != sample.time_enabled_ns;
-  if (ran || sample.state != core::ThreadState::kBlocked) memory.place.reset();
-  if (sample.state != core::ThreadState::kBlocked || (ran && !paused_)) return false;
-  if (!memory.place) memory.place = look_(vcpu);
-  return memory.place == kvm::WaitPlace::kUserspace;
+  const bool blocked = sample.state == core::ThreadState::kBlocked;
+  if (ran || !blocked) memory.place.reset();
+  return blocked && (!ran || paused_);
+}
+
+bool PauseWatch::AllWaitInUserspace() {
+  for (size_t i = 0; i < vcpus_.size(); ++i) {
+    VcpuMemory& memory = vcpus_[i];
+    if (!memory.place) memory.place = look_(i);
+    if (memory.place != kvm::WaitPlace::kUserspace) return false;
+  }
+  return true;
 }
 
 std::optional<PauseCause> PauseWatch::Observe(core::Sample& sample) {
-  bool held = true;  // every thread is asked, so that each remembers this sample
-  for (size_t i = 0; i < vcpus_.size(); ++i) held = IsHeld(i, sample.vcpus[i]) && held;
+  bool may_be_held = true;  // every vCPU is asked, so that each remembers this sample
+  for (size_t i = 0; i < vcpus_.size(); ++i) {
+    may_be_held = MayBeHeld(i, sample.vcpus[i]) && may_be_held;
+  }
   if (std::exchange(first_, false)) return std::nullopt;
   const bool stopped = std::ranges::all_of(sample.vcpus, [](const core::VcpuSample& vcpu) {
     return vcpu.state == core::ThreadState::kStopped;
   });
+  const bool held = may_be_held && AllWaitInUserspace();
   paused_ = held || stopped;
   if (stopped) return PauseCause::kSigstop;
   if (!held) return PauseCause::kNone;

@@ -18,11 +18,12 @@ enum class PauseCause {
   kHeld,     // every vCPU thread waits outside KVM_RUN, as after a QMP stop
 };
 
-// Tells a paused VM from a halted one, sample by sample of one epoch. A thread is looked at once
-// when it falls quiet (blocked, nothing enabled since the previous sample), and the answer holds
-// while it stays quiet: whoever pauses a VM kicks its threads out of KVM_RUN, so the tick of the
-// pause is not quiet. While the VM is paused, a thread that ran a little and blocked again (a
-// monitor command runs on it) is looked at once more. One thread.
+// Tells a paused VM from a halted one, sample by sample of one epoch. Once all vCPUs are quiet
+// (blocked, nothing enabled since the previous sample) their threads are looked at, up to the first
+// that waits in KVM, and an answer holds while its thread stays quiet: whoever pauses a VM kicks
+// its threads out of KVM_RUN, so the tick of the pause is not quiet. While the VM is paused, a
+// thread that ran a little and blocked again (a monitor command runs on it) is looked at once more.
+// One thread.
 class PauseWatch {
  public:
   // Where a vCPU's thread waits now, by its position in the sample.
@@ -42,8 +43,9 @@ class PauseWatch {
     std::optional<kvm::WaitPlace> place;
   };
 
-  // Whether this vCPU is blocked outside KVM_RUN.
-  bool IsHeld(size_t vcpu, const core::VcpuSample& sample);
+  // Whether this vCPU is quiet; remembers the sample.
+  bool MayBeHeld(size_t vcpu, const core::VcpuSample& sample);
+  bool AllWaitInUserspace();
 
   Look look_;
   std::vector<VcpuMemory> vcpus_;
