@@ -97,7 +97,9 @@ class Attempt {
     }
     for (const GroupLayout& group : result.layout) {
       if (group.events.size() <= kMaxGroupEvents) continue;
-      error = absl::InvalidArgumentError(absl::StrCat("{", group.events.front().name, ",...}: a group holds at most ", kMaxGroupEvents, " events, and this one would have ", group.events.size()));
+      error = absl::InvalidArgumentError(
+          absl::StrCat("{", group.events.front().name, ",...}: a group holds at most ",
+                       kMaxGroupEvents, " events, and this one would have ", group.events.size()));
       return Outcome::kFailed;
     }
     const bool hybrid = options_.core_pmus.size() > 1 && !result.layout.front().pmu.empty();
