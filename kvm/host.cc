@@ -17,7 +17,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "kvm/busy_loop.h"
-#include "kvm/counter_group.h"
+#include "kvm/counters/counter_group.h"
 #include "kvm/proc_tree.h"
 #include "kvm/text.h"
 

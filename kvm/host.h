@@ -10,8 +10,8 @@
 #include <string>
 
 #include "absl/time/time.h"
-#include "kvm/event.h"
-#include "kvm/perf_events.h"
+#include "kvm/counters/perf_events.h"
+#include "kvm/events/event.h"
 
 namespace vcpulse::kvm {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "kvm/libvirt_cgroup.h"
+#include "kvm/discovery/libvirt_cgroup.h"
 #include "kvm/proc_files.h"
 
 namespace vcpulse::kvm {

@@ -8,10 +8,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "kvm/counters/errno_advice.h"
+#include "kvm/counters/group_layout.h"
 #include "kvm/doctor/group_probe.h"
-#include "kvm/errno_advice.h"
-#include "kvm/event_sets.h"
-#include "kvm/group_layout.h"
+#include "kvm/events/event_sets.h"
 #include "kvm/proc_files.h"
 #include "kvm/text.h"
 

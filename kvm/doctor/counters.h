@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "kvm/counters/perf_events.h"
 #include "kvm/doctor/finding.h"
+#include "kvm/events/pmu.h"
 #include "kvm/own_rights.h"
-#include "kvm/perf_events.h"
-#include "kvm/pmu.h"
 
 namespace vcpulse::kvm::doctor {
 

@@ -6,16 +6,16 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "kvm/discovery.h"
+#include "kvm/counters/group_opener.h"
+#include "kvm/discovery/discovery.h"
+#include "kvm/discovery/qmp_client.h"
+#include "kvm/discovery/vm_probe.h"
 #include "kvm/doctor/counters.h"
 #include "kvm/doctor/guests.h"
 #include "kvm/doctor/kvm_host.h"
 #include "kvm/doctor/permission.h"
 #include "kvm/doctor/timing.h"
-#include "kvm/group_opener.h"
-#include "kvm/pmu.h"
-#include "kvm/qmp_client.h"
-#include "kvm/vm_probe.h"
+#include "kvm/events/pmu.h"
 
 namespace vcpulse::kvm::doctor {
 namespace {

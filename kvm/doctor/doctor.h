@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "kvm/counters/perf_events.h"
 #include "kvm/doctor/finding.h"
-#include "kvm/perf_events.h"
 
 namespace vcpulse::kvm::doctor {
 

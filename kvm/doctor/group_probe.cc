@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "kvm/busy_loop.h"
-#include "kvm/read_format.h"
+#include "kvm/counters/read_format.h"
 
 namespace vcpulse::kvm::doctor {
 namespace {

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "kvm/counter_group.h"
-#include "kvm/event.h"
-#include "kvm/perf_events.h"
+#include "kvm/counters/counter_group.h"
+#include "kvm/counters/perf_events.h"
+#include "kvm/events/event.h"
 
 namespace vcpulse::kvm::doctor {
 

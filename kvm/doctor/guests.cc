@@ -4,10 +4,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "kvm/discovery/qemu_command_line.h"
+#include "kvm/discovery/vm_probe.h"
 #include "kvm/proc_tree.h"
-#include "kvm/qemu_command_line.h"
 #include "kvm/text.h"
-#include "kvm/vm_probe.h"
 
 namespace vcpulse::kvm::doctor {
 namespace {

@@ -9,9 +9,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "kvm/counter_group.h"
-#include "kvm/errno_advice.h"
-#include "kvm/event_sets.h"
+#include "kvm/counters/counter_group.h"
+#include "kvm/counters/errno_advice.h"
+#include "kvm/events/event_sets.h"
 #include "kvm/host.h"
 
 namespace vcpulse::kvm::doctor {

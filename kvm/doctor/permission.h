@@ -6,9 +6,9 @@
 
 #include <string>
 
+#include "kvm/counters/perf_events.h"
 #include "kvm/doctor/finding.h"
 #include "kvm/own_rights.h"
-#include "kvm/perf_events.h"
 
 namespace vcpulse::kvm::doctor {
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "kvm/pause.h"
+#include "kvm/discovery/pause.h"
 #include "monitor/core/sample.h"
 
 namespace vcpulse::recorder {

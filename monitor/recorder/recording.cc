@@ -6,8 +6,8 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "kvm/event_ladder.h"
-#include "kvm/pause.h"
+#include "kvm/discovery/pause.h"
+#include "kvm/events/event_ladder.h"
 #include "monitor/core/event_slots.h"
 #include "monitor/recorder/session_record.h"
 
@@ -22,6 +22,8 @@ constexpr int64_t kMostBuffers = 2048;
 // A group that was enabled for this long in so many samples and never ran will not run.
 constexpr int kNeverRanSamples = 3;
 constexpr uint64_t kNeverRanEnabled_ns = 20'000'000;
+// One of several that take turns may have to wait for its first turn.
+constexpr uint64_t kNeverRanRotating_ns = 1'000'000'000;
 
 size_t BuffersFor(absl::Duration interval) {
   return static_cast<size_t>(std::clamp(absl::FDivDuration(kBufferedTime, interval) + 1.0,
@@ -91,12 +93,11 @@ size_t NextDifferentRung(const std::vector<kvm::Rung>& ladder, size_t from, size
   return next;
 }
 
-bool NeverRan(uint64_t time_enabled_ns, uint64_t time_running_ns) {
-  return time_enabled_ns >= kNeverRanEnabled_ns && time_running_ns == 0;
-}
-
 // Of the groups of one vCPU, the first `core_pmus` count as one: each runs on its own cores only.
-bool AnyGroupNeverRan(const core::Sample& sample, size_t core_pmus) {
+bool AnyGroupNeverRan(const core::Sample& sample, size_t core_pmus, uint64_t patience_ns) {
+  const auto never_ran = [patience_ns](uint64_t time_enabled_ns, uint64_t time_running_ns) {
+    return time_enabled_ns >= patience_ns && time_running_ns == 0;
+  };
   const size_t further = sample.FurtherGroups();
   for (size_t v = 0; v < sample.vcpus.size(); ++v) {
     const std::span<const core::GroupSample> groups =
@@ -105,11 +106,12 @@ bool AnyGroupNeverRan(const core::Sample& sample, size_t core_pmus) {
     for (size_t g = 0; g < further; ++g) {
       if (g + 1 < core_pmus) {
         running_ns += groups[g].time_running_ns;
-      } else if (core_pmus == 1 && NeverRan(groups[g].time_enabled_ns, groups[g].time_running_ns)) {
+      } else if (core_pmus == 1 &&
+                 never_ran(groups[g].time_enabled_ns, groups[g].time_running_ns)) {
         return true;
       }
     }
-    if (NeverRan(sample.vcpus[v].time_enabled_ns, running_ns)) return true;
+    if (never_ran(sample.vcpus[v].time_enabled_ns, running_ns)) return true;
   }
   return false;
 }
@@ -197,6 +199,7 @@ absl::Status Recording::BeginEpoch(const InstanceKey& key, RecordedVm& recorded,
                  .verdicts = std::vector<core::Verdict>(opened->vcpus.size()),
                  .opened = {.set = opened->set,
                             .rung = opened->rung,
+                            .multiplexed = opened->multiplexed,
                             .largest_group = LargestGroup(opened->layout),
                             .core_pmus = opened->core_pmus,
                             .absent = opened->absent},
@@ -279,7 +282,9 @@ void Recording::TakeSample(LiveEpoch& live, const sampler::Handover& handover) {
 }
 
 void Recording::WatchNeverRunning(LiveEpoch& live, const core::Sample& sample) {
-  live.never_ran = AnyGroupNeverRan(sample, live.opened.core_pmus) ? live.never_ran + 1 : 0;
+  const uint64_t patience_ns = live.opened.multiplexed ? kNeverRanRotating_ns : kNeverRanEnabled_ns;
+  const bool never_ran = AnyGroupNeverRan(sample, live.opened.core_pmus, patience_ns);
+  live.never_ran = never_ran ? live.never_ran + 1 : 0;
   if (live.never_ran != kNeverRanSamples) return;
   const auto known = vms_.find(live.key);
   if (known == vms_.end() || known->second.current != live.epoch.get()) return;

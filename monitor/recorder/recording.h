@@ -15,8 +15,8 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "kvm/group_opener.h"
-#include "kvm/perf_events.h"
+#include "kvm/counters/group_opener.h"
+#include "kvm/counters/perf_events.h"
 #include "kvm/vm.h"
 #include "monitor/core/classify.h"
 #include "monitor/core/epoch_classifier.h"
@@ -109,6 +109,7 @@ class Recording {
   struct OpenedSummary {
     std::string set;
     size_t rung = 0;
+    bool multiplexed = false;
     size_t largest_group = 0;
     size_t core_pmus = 1;
     std::vector<kvm::AbsentEvent> absent;

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "kvm/pause.h"
+#include "kvm/discovery/pause.h"
 #include "monitor/recorder/recording.h"
 #include "monitor/recorder/session_record.h"
 

@@ -5,10 +5,10 @@
 #include <ctime>
 
 #include "absl/time/time.h"
-#include "kvm/counter_group.h"
-#include "kvm/errno_advice.h"
-#include "kvm/event_sets.h"
-#include "kvm/group_layout.h"
+#include "kvm/counters/counter_group.h"
+#include "kvm/counters/errno_advice.h"
+#include "kvm/counters/group_layout.h"
+#include "kvm/events/event_sets.h"
 #include "monitor/core/verdict_window.h"
 
 namespace vcpulse::recorder {

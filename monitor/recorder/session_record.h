@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "kvm/group_opener.h"
+#include "kvm/counters/group_opener.h"
+#include "kvm/counters/perf_events.h"
+#include "kvm/events/pmu.h"
 #include "kvm/host.h"
-#include "kvm/perf_events.h"
-#include "kvm/pmu.h"
 #include "kvm/vm.h"
 #include "monitor/core/classify.h"
 #include "monitor/core/residency.h"

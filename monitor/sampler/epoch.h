@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "kvm/counter_group.h"
-#include "kvm/group_opener.h"
-#include "kvm/scheduler_times.h"
+#include "kvm/counters/counter_group.h"
+#include "kvm/counters/group_opener.h"
+#include "kvm/counters/scheduler_times.h"
 #include "monitor/core/sample.h"
 
 namespace vcpulse::sampler {

@@ -6,8 +6,8 @@
 
 #include <deque>
 
-#include "kvm/discovery.h"
-#include "kvm/known_strangers.h"
+#include "kvm/discovery/discovery.h"
+#include "kvm/discovery/known_strangers.h"
 #include "tests/bench/busy_threads.h"
 #include "tests/bench/record_to_disk.h"
 

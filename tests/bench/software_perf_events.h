@@ -5,7 +5,7 @@
 
 #include <cerrno>
 
-#include "kvm/perf_events.h"
+#include "kvm/counters/perf_events.h"
 
 namespace vcpulse::bench {
 

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "kvm/counter_group.h"
-#include "kvm/event_sets.h"
+#include "kvm/counters/counter_group.h"
+#include "kvm/events/event_sets.h"
 #include "monitor/sampler/sampler.h"
 #include "monitor/sampler/tick_thread.h"
 #include "tests/bench/busy_threads.h"

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "kvm/perf_events.h"
+#include "kvm/counters/perf_events.h"
 
 namespace vcpulse::fakes {
 

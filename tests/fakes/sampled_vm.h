@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "kvm/counter_group.h"
-#include "kvm/event_sets.h"
+#include "kvm/counters/counter_group.h"
+#include "kvm/events/event_sets.h"
 #include "kvm/vm.h"
 #include "monitor/sampler/epoch.h"
 #include "tests/fakes/fake_perf_events.h"

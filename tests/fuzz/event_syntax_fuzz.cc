@@ -5,10 +5,10 @@
 #include <string>
 #include <string_view>
 
-#include "kvm/event_catalog.h"
-#include "kvm/event_modifiers.h"
-#include "kvm/event_resolver.h"
-#include "kvm/event_syntax.h"
+#include "kvm/events/event_catalog.h"
+#include "kvm/events/event_modifiers.h"
+#include "kvm/events/event_resolver.h"
+#include "kvm/events/event_syntax.h"
 
 namespace {
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
-#include "kvm/libvirt_cgroup.h"
-#include "kvm/pause.h"
+#include "kvm/discovery/libvirt_cgroup.h"
+#include "kvm/discovery/pause.h"
 #include "kvm/proc_files.h"
 
 namespace {

@@ -5,10 +5,10 @@
 #include <string_view>
 #include <vector>
 
+#include "kvm/discovery/qemu_command_line.h"
+#include "kvm/discovery/qmp_client.h"
+#include "kvm/discovery/vmm_command_line.h"
 #include "kvm/proc_files.h"
-#include "kvm/qemu_command_line.h"
-#include "kvm/qmp_client.h"
-#include "kvm/vmm_command_line.h"
 
 namespace {
 

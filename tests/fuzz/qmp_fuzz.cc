@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "kvm/qmp_protocol.h"
+#include "kvm/discovery/qmp_protocol.h"
 
 namespace {
 

@@ -1,5 +1,5 @@
 // Discovery against real QEMU guests under this machine's KVM.
-#include "kvm/discovery.h"
+#include "kvm/discovery/discovery.h"
 
 #include <sys/mount.h>
 #include <sys/socket.h>
@@ -17,9 +17,9 @@
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "kvm/discovery/qmp_client.h"
 #include "kvm/fd.h"
 #include "kvm/proc_files.h"
-#include "kvm/qmp_client.h"
 #include "tests/fakes/temporary_folder.h"
 #include "tests/kvm/qemu_guest.h"
 

@@ -19,11 +19,11 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "kvm/counter_group.h"
-#include "kvm/discovery.h"
-#include "kvm/errno_advice.h"
-#include "kvm/event_sets.h"
-#include "kvm/perf_events.h"
+#include "kvm/counters/counter_group.h"
+#include "kvm/counters/errno_advice.h"
+#include "kvm/counters/perf_events.h"
+#include "kvm/discovery/discovery.h"
+#include "kvm/events/event_sets.h"
 #include "tests/errors_doc.h"
 #include "tests/fakes/proc_dir.h"
 #include "tests/fakes/qmp_server.h"

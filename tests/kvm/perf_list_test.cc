@@ -11,8 +11,8 @@
 #include <set>
 #include <string>
 
-#include "kvm/event_catalog.h"
-#include "kvm/event_resolver.h"
+#include "kvm/events/event_catalog.h"
+#include "kvm/events/event_resolver.h"
 #include "tests/kvm/run_program.h"
 #include "tests/unit/perf_list_names.h"
 

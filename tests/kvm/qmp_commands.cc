@@ -8,8 +8,8 @@
 
 #include <cstring>
 
+#include "kvm/discovery/qmp_client.h"
 #include "kvm/fd.h"
-#include "kvm/qmp_client.h"
 
 namespace vcpulse::kvm_tests {
 namespace {

@@ -10,8 +10,8 @@
 #include <sstream>
 #include <string>
 
-#include "kvm/event_catalog.h"
-#include "kvm/event_resolver.h"
+#include "kvm/events/event_catalog.h"
+#include "kvm/events/event_resolver.h"
 #include "tests/lab/lab_timeline.h"
 #include "tests/unit/perf_list_names.h"
 
@@ -28,8 +28,8 @@ const RecordedVm& OnlyVm(const RecordedTimeline& recorded) {
   return recorded.vms.begin()->second;
 }
 
-// Three ticks of a group that was enabled and never on the PMU, then one set that runs: cycles have a
-// counter of their own.
+// Three ticks of a group that was enabled and never on the PMU, then one set that runs: cycles have
+// a counter of their own.
 TEST(Groups, AGroupThatNeverRunsStepsDownWithinThreeTicks) {
   const RecordedTimeline recorded = Load(OutputPath("groups-1", "never.vpt"));
   const RecordedVm& vm = OnlyVm(recorded);
@@ -104,8 +104,8 @@ std::map<std::string, double> OracleCounts() {
   return counts;
 }
 
-// Fourteen events on seven counters, over as long a time as perf had. perf names them by `name=`, we
-// by what was typed.
+// Fourteen events on seven counters, over as long a time as perf had. perf names them by `name=`,
+// we by what was typed.
 TEST(Groups, MultiplexedEstimatesAreThoseOfPerf) {
   const std::map<std::string, double> oracle = OracleCounts();
   ASSERT_THAT(oracle, SizeIs(14));
@@ -125,14 +125,16 @@ TEST(Groups, MultiplexedEstimatesAreThoseOfPerf) {
   }
   EXPECT_EQ(estimates, vcpu.at("estimated_events").as_array().size());
   EXPECT_GE(estimates, 12u);
-  EXPECT_THAT(ReadText(OutputPath("groups-1", "multiplex_text.out")), HasSubstr("(estimate, counted"));
+  EXPECT_THAT(ReadText(OutputPath("groups-1", "multiplex_text.out")),
+              HasSubstr("(estimate, counted"));
 }
 
 // perf inside lists what this PMU has; each of those names means something here too.
 TEST(Groups, EveryNameThatPerfListsIsAccepted) {
   const std::vector<std::string> names =
       NamesInPerfList(ReadText(OutputPath("groups-1", "names.out")));
-  EXPECT_THAT(names, AllOf(Contains("cpu-cycles"), Contains("task-clock"), Contains("instructions")));
+  EXPECT_THAT(names,
+              AllOf(Contains("cpu-cycles"), Contains("task-clock"), Contains("instructions")));
   const kvm::EventCatalog nothing_but_generic(OutputPath("groups-1", ""));
   for (const std::string& name : names) {
     const auto request = kvm::ResolveEvents(name, nothing_but_generic);

@@ -1,11 +1,11 @@
-#include "kvm/counter_group.h"
+#include "kvm/counters/counter_group.h"
 
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <cerrno>
 
-#include "kvm/event_sets.h"
+#include "kvm/events/event_sets.h"
 #include "tests/fakes/fake_perf_events.h"
 
 namespace vcpulse::kvm {

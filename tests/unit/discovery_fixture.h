@@ -10,7 +10,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "kvm/discovery.h"
+#include "kvm/discovery/discovery.h"
 #include "tests/fakes/proc_dir.h"
 
 namespace vcpulse::kvm {

@@ -1,5 +1,5 @@
 // Which VMs there are, their vCPUs and how they were found, and the ways to ask for one.
-#include "kvm/vm_probe.h"
+#include "kvm/discovery/vm_probe.h"
 #include "tests/unit/discovery_fixture.h"
 
 namespace vcpulse::kvm {

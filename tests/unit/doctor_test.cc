@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "kvm/discovery.h"
+#include "kvm/discovery/discovery.h"
 #include "kvm/doctor/guests.h"
 #include "kvm/doctor/kvm_host.h"
 #include "kvm/doctor/permission.h"

@@ -1,4 +1,4 @@
-#include "kvm/errno_advice.h"
+#include "kvm/counters/errno_advice.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,10 +1,10 @@
-#include "kvm/event_ladder.h"
+#include "kvm/events/event_ladder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <linux/perf_event.h>
 
-#include "kvm/group_layout.h"
+#include "kvm/counters/group_layout.h"
 
 namespace vcpulse::kvm {
 namespace {

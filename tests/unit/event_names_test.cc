@@ -1,4 +1,4 @@
-#include "kvm/event_names.h"
+#include "kvm/events/event_names.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

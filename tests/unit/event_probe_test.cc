@@ -1,4 +1,4 @@
-#include "kvm/event_probe.h"
+#include "kvm/events/event_probe.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 
 #include <cerrno>
 
-#include "kvm/event_names.h"
+#include "kvm/events/event_names.h"
 #include "tests/fakes/fake_perf_events.h"
 #include "tests/fakes/proc_dir.h"
 

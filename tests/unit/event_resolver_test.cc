@@ -1,4 +1,4 @@
-#include "kvm/event_resolver.h"
+#include "kvm/events/event_resolver.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,11 +1,11 @@
-#include "kvm/event_syntax.h"
+#include "kvm/events/event_syntax.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "kvm/event_modifiers.h"
+#include "kvm/events/event_modifiers.h"
 
 namespace vcpulse::kvm {
 namespace {

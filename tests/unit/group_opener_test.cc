@@ -1,4 +1,4 @@
-#include "kvm/group_opener.h"
+#include "kvm/counters/group_opener.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -5,7 +5,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "kvm/discovery.h"
+#include "kvm/discovery/discovery.h"
 #include "tests/fakes/qmp_server.h"
 
 namespace vcpulse::kvm {

@@ -1,4 +1,4 @@
-#include "kvm/known_strangers.h"
+#include "kvm/discovery/known_strangers.h"
 
 #include <filesystem>
 

@@ -1,4 +1,4 @@
-#include "kvm/libvirt_cgroup.h"
+#include "kvm/discovery/libvirt_cgroup.h"
 
 #include <gtest/gtest.h>
 

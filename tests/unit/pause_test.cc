@@ -1,4 +1,4 @@
-#include "kvm/pause.h"
+#include "kvm/discovery/pause.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

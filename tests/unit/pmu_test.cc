@@ -1,4 +1,4 @@
-#include "kvm/pmu.h"
+#include "kvm/events/pmu.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

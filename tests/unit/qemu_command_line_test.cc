@@ -1,4 +1,4 @@
-#include "kvm/qemu_command_line.h"
+#include "kvm/discovery/qemu_command_line.h"
 
 #include <string>
 #include <vector>

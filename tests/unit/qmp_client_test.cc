@@ -1,4 +1,4 @@
-#include "kvm/qmp_client.h"
+#include "kvm/discovery/qmp_client.h"
 
 #include <unistd.h>
 

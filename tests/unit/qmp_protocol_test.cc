@@ -1,4 +1,4 @@
-#include "kvm/qmp_protocol.h"
+#include "kvm/discovery/qmp_protocol.h"
 
 #include <string>
 #include <vector>

@@ -1,4 +1,4 @@
-#include "kvm/read_format.h"
+#include "kvm/counters/read_format.h"
 
 #include <gtest/gtest.h>
 

@@ -174,7 +174,8 @@ TEST_F(RecordingTest, ARotatingGroupThatNeverRunsMakesThemSmaller) {
   ASSERT_THAT(writer_.VcpuSets()[0].further_groups(), SizeIs(1));
   EXPECT_THAT(writer_.VcpuSets()[0].further_groups(0).events(),
               ElementsAre("branch-misses", "cache-misses"));
-  for (uint64_t i = 0; i < 3; ++i) {
+  // A second for its first turn, then three ticks.
+  for (uint64_t i = 0; i < 12; ++i) {
     db_.Ran(0, 100'000'000, 100'000'000, 100'000'000);
     perf_.own_groups[leader].time_enabled_ns += 100'000'000;  // running stays 0
     EXPECT_THAT(writer_.VcpuSets(), SizeIs(1)) << i;

@@ -1,4 +1,4 @@
-#include "kvm/vmm_command_line.h"
+#include "kvm/discovery/vmm_command_line.h"
 
 #include <gtest/gtest.h>
 

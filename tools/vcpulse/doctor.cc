@@ -22,7 +22,7 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "kvm/perf_events.h"
+#include "kvm/counters/perf_events.h"
 #include "kvm/text.h"
 #include "tools/vcpulse/commands.h"
 

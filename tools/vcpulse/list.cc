@@ -10,7 +10,7 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
-#include "kvm/discovery.h"
+#include "kvm/discovery/discovery.h"
 #include "kvm/text.h"
 #include "kvm/vm.h"
 #include "tools/vcpulse/aligned.h"

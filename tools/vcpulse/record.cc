@@ -7,8 +7,8 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
-#include "kvm/event_resolver.h"
-#include "kvm/event_sets.h"
+#include "kvm/events/event_resolver.h"
+#include "kvm/events/event_sets.h"
 #include "tools/vcpulse/commands.h"
 #include "tools/vcpulse/duration_option.h"
 #include "tools/vcpulse/record_options.h"

@@ -5,7 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "kvm/group_opener.h"
+#include "kvm/counters/group_opener.h"
 #include "monitor/core/classify.h"
 #include "tools/vcpulse/target.h"
 

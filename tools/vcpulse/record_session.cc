@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "kvm/events/pmu.h"
 #include "kvm/host.h"
-#include "kvm/pmu.h"
 #include "monitor/recorder/session_record.h"
 #include "monitor/sampler/tick_thread.h"
 

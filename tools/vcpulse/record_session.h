@@ -6,7 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "kvm/perf_events.h"
+#include "kvm/counters/perf_events.h"
 #include "monitor/recorder/output_file.h"
 #include "monitor/recorder/recording.h"
 #include "monitor/timeline/writer.h"

@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "kvm/discovery.h"
+#include "kvm/discovery/discovery.h"
 #include "tools/vcpulse/child_command.h"
 #include "tools/vcpulse/commands.h"
 #include "tools/vcpulse/record_loop.h"

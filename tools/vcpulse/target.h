@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "kvm/discovery.h"
+#include "kvm/discovery/discovery.h"
 #include "kvm/vm.h"
 
 namespace CLI {

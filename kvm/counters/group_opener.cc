@@ -1,0 +1,303 @@
+#include "kvm/counters/group_opener.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <optional>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "kvm/counters/errno_advice.h"
+#include "kvm/counters/group_packer.h"
+#include "kvm/host.h"
+#include "kvm/proc_tree.h"
+
+namespace vcpulse::kvm {
+namespace {
+
+// What one pass over the vCPUs came to.
+enum class Outcome {
+  kOpened,
+  kEventAbsent,  // `absent` grew: try again without that event
+  kDoesNotFit,   // the group is too large for this PMU
+  kNoPmu,        // the leader itself is not to be had
+  kFailed,       // `error`
+};
+
+bool MeansNoPmu(int error) {
+  return error == ENOENT || error == ENODEV || error == EOPNOTSUPP || error == EBUSY ||
+         error == EINVAL;
+}
+
+bool IsAbsent(const std::vector<AbsentEvent>& absent, const std::string& name) {
+  return std::ranges::find(absent, name, &AbsentEvent::name) != absent.end();
+}
+
+// The units that are left without the absent events.
+std::vector<std::vector<Event>> Without(std::vector<std::vector<Event>> units,
+                                        const std::vector<AbsentEvent>& absent) {
+  for (auto& unit : units) {
+    std::erase_if(unit, [&absent](const Event& event) { return IsAbsent(absent, event.name); });
+  }
+  std::erase_if(units, [](const auto& unit) { return unit.empty(); });
+  return units;
+}
+
+// One attempt to open the groups of a VM.
+class Attempt {
+ public:
+  Attempt(PerfEvents& perf, const std::string& root, const Vm& vm, const OpenOptions& options)
+      : perf_(perf), root_(root), vm_(vm), options_(options) {
+    result.absent = options.given_up;
+  }
+
+  Outcome Run(const Rung& rung) {
+    const auto units = Without(rung.units, result.absent);
+    result.set = rung.name;
+    result.multiplexed = rung.multiplexed;
+    std::vector<std::vector<Event>> sets;
+    if (rung.multiplexed) {
+      sets = PackGroups(perf_, vm_.vcpus, units, rung.largest_group, options_.core_pmus);
+    } else {
+      sets = {EventsOf({.name = "", .units = units})};
+      if (sets.front().size() > kMaxGroupEvents) {
+        fit_advice = absl::StrCat("a group holds at most ", kMaxGroupEvents,
+                                  " events: give fewer, or --multiplex, which takes turns");
+        return Outcome::kDoesNotFit;
+      }
+    }
+    return OpenAll(sets);
+  }
+
+  Outcome RunDegraded() {
+    result.set = ToString(EventSet::kDegraded);
+    result.multiplexed = false;
+    return OpenAll({DegradedEvents(options_.wanted)});
+  }
+
+  OpenedGroups result;
+  absl::Status error;
+  int leader_error = 0;       // of kNoPmu
+  std::string leader_advice;  // of kNoPmu
+  std::string fit_advice;     // of kDoesNotFit
+
+ private:
+  Outcome OpenAll(const std::vector<std::vector<Event>>& sets) {
+    result.layout.clear();
+    for (const auto& set : sets) {
+      for (GroupLayout& group : LayoutOf(set, options_.core_pmus)) {
+        result.layout.push_back(std::move(group));
+      }
+    }
+    if (result.layout.size() > kMaxVcpuGroups) {
+      error = absl::InvalidArgumentError(absl::StrCat(
+          "the events take ", result.layout.size(), " groups on this PMU and a vCPU has ",
+          kMaxVcpuGroups, " at most: give fewer --events"));
+      return Outcome::kFailed;
+    }
+    for (const GroupLayout& group : result.layout) {
+      if (group.events.size() <= kMaxGroupEvents) continue;
+      error = absl::InvalidArgumentError(
+          absl::StrCat("{", group.events.front().name, ",...}: a group holds at most ",
+                       kMaxGroupEvents, " events, and this one would have ", group.events.size()));
+      return Outcome::kFailed;
+    }
+    const bool hybrid = options_.core_pmus.size() > 1 && !result.layout.front().pmu.empty();
+    result.core_pmus = hybrid ? options_.core_pmus.size() : 1;
+    result.vcpus.clear();
+    result.groups.clear();
+    result.unopened.clear();
+    for (const Vcpu& vcpu : vm_.vcpus) {
+      const Outcome outcome = OpenOne(vcpu);
+      if (outcome != Outcome::kOpened) return outcome;
+    }
+    return Outcome::kOpened;
+  }
+
+  Outcome OpenOne(const Vcpu& vcpu) {
+    VcpuGroups groups;
+    for (const GroupLayout& layout : result.layout) {
+      std::vector<RefusedEvent> refused;
+      OrErrno<CounterGroup> group = CounterGroup::Open(perf_, vcpu.tid, layout.events, refused);
+      if (!group.ok() && groups.empty()) {
+        return LeaderRefused(vcpu, layout.events.front(), group.error);
+      }
+      if (!group.ok()) refused = {{layout.events.front(), group.error}};
+      if (!refused.empty()) return SiblingRefused(vcpu, layout, refused.front());
+      groups.push_back(std::move(group.value));
+    }
+    if (IsReused(vcpu)) return Gone(vcpu, ESRCH, "another thread has its TID now");
+    result.vcpus.push_back(vcpu);
+    result.groups.push_back(std::move(groups));
+    return Outcome::kOpened;
+  }
+
+  // Whether the TID stood for another thread by the time it was opened. The open groups keep the
+  // thread that they found, so what is true after the opening stays true.
+  bool IsReused(const Vcpu& vcpu) const {
+    if (vcpu.start_time_ticks == 0) return false;  // never looked at
+    const auto stat = ProcTree(root_).ThreadStat(vm_.pid, vcpu.tid);
+    return stat && stat->start_time_ticks != vcpu.start_time_ticks;
+  }
+
+  Outcome Gone(const Vcpu& vcpu, int errno_value, const std::string& why) {
+    result.unopened.push_back({vcpu, errno_value, why});
+    return Outcome::kOpened;
+  }
+
+  Outcome LeaderRefused(const Vcpu& vcpu, const Event& event, int errno_value) {
+    const std::string advice = Advise(vcpu, event, errno_value);
+    if (errno_value == ESRCH) return Gone(vcpu, errno_value, advice);
+    if (MeansNoPmu(errno_value)) {
+      leader_error = errno_value;
+      leader_advice = absl::StrCat(event.name, ": ", advice);
+      return Outcome::kNoPmu;
+    }
+    return Failed(errno_value, advice);
+  }
+
+  Outcome SiblingRefused(const Vcpu& vcpu, const GroupLayout& layout, const RefusedEvent& refused) {
+    const std::string advice = Advise(vcpu, refused.event, refused.error);
+    switch (refused.error) {
+      case EINVAL:
+        fit_advice = advice;
+        return Outcome::kDoesNotFit;
+      case ENOENT:
+      case ENODEV:
+      case EOPNOTSUPP:
+        // The leader opened, so there is a PMU: it has other events than this one.
+        result.absent.push_back(
+            {refused.event.name, refused.error,
+             absl::StrCat("the PMU ", layout.pmu, layout.pmu.empty() ? "" : " ",
+                          "has no such event; `vcpulse list events` shows those "
+                          "it has")});
+        return Outcome::kEventAbsent;
+      case ESRCH:
+        return Gone(vcpu, refused.error, advice);
+      default:
+        return Failed(refused.error, advice);
+    }
+  }
+
+  Outcome Failed(int errno_value, const std::string& advice) {
+    const std::string message = absl::StrCat("VM ", vm_.name, ": ", advice);
+    error = errno_value == EMFILE                           ? absl::ResourceExhaustedError(message)
+            : errno_value == EACCES || errno_value == EPERM ? absl::PermissionDeniedError(message)
+                                                            : absl::InternalError(message);
+    return Outcome::kFailed;
+  }
+
+  std::string Advise(const Vcpu& vcpu, const Event& event, int errno_value) const {
+    return AdviseOnOpenFailure({.error = errno_value,
+                                .event = event.name,
+                                .tid = vcpu.tid,
+                                .paranoid = PerfEventParanoid(root_),
+                                .owner = OwnerOfProcess(root_, vm_.pid)});
+  }
+
+  PerfEvents& perf_;
+  const std::string& root_;
+  const Vm& vm_;
+  const OpenOptions& options_;
+};
+
+absl::StatusOr<OpenedGroups> Finish(Attempt& attempt, const Vm& vm) {
+  if (!attempt.result.groups.empty()) return std::move(attempt.result);
+  return absl::NotFoundError(
+      absl::StrCat("VM ", vm.name, " (PID ", vm.pid, "): none of its vCPU threads is alive"));
+}
+
+absl::StatusOr<OpenedGroups> OpenDegraded(Attempt& attempt, const Vm& vm,
+                                          const OpenOptions& options, const std::string& reason) {
+  if (options.require_counters) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "VM ", vm.name,
+        ": no hardware counter can be read, and --require-counters is given: ", reason));
+  }
+  attempt.result.absent = options.wanted.events.absent;
+  const std::vector<Rung> ladder = LadderOf(options.wanted);
+  for (const Event& event : ladder.empty() ? std::vector<Event>() : EventsOf(ladder.front())) {
+    if (event.host_side) continue;
+    attempt.result.absent.push_back({event.name, attempt.leader_error, reason});
+  }
+  attempt.result.degraded_reason = reason;
+  switch (attempt.RunDegraded()) {
+    case Outcome::kOpened:
+      return Finish(attempt, vm);
+    case Outcome::kFailed:
+      return attempt.error;
+    case Outcome::kEventAbsent:
+    case Outcome::kDoesNotFit:
+    case Outcome::kNoPmu:
+      break;
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      "VM ", vm.name, ": this kernel gives not even a software clock: ", attempt.leader_advice));
+}
+
+// The rung after one that did not fit: its events that are in no later rung are given up.
+void GiveUp(const Rung& rung, const Rung& next, const std::string& reason,
+            std::vector<AbsentEvent>& absent) {
+  const std::vector<Event> kept = EventsOf(next);
+  for (const Event& event : EventsOf(rung)) {
+    const bool is_kept = std::ranges::find(kept, event.name, &Event::name) != kept.end();
+    if (!is_kept && !IsAbsent(absent, event.name)) absent.push_back({event.name, EINVAL, reason});
+  }
+}
+
+}  // namespace
+
+std::string MediatedVpmuObstacle(const std::string& root) {
+  for (const char* module : {"kvm_intel", "kvm_amd"}) {
+    const std::optional<std::string> value = ReadSmallFile(
+        absl::StrCat(root, "/sys/module/", module, "/parameters/enable_mediated_pmu"));
+    if (value && (value->starts_with('Y') || value->starts_with('1'))) {
+      return absl::StrCat("KVM of this host runs with ", module,
+                          ".enable_mediated_pmu=Y: while our events are open, VMs could fail to "
+                          "start; load ",
+                          module, " with enable_mediated_pmu=N, or give --force-mediated-vpmu");
+    }
+  }
+  return "";
+}
+
+absl::StatusOr<OpenedGroups> OpenGroups(PerfEvents& perf, const std::string& root, const Vm& vm,
+                                        const OpenOptions& options) {
+  if (vm.vcpus.empty()) {
+    return absl::NotFoundError(absl::StrCat(
+        "VM ", vm.name, " (PID ", vm.pid, "): no vCPU thread was found; `vcpulse list` says why"));
+  }
+  Attempt attempt(perf, root, vm, options);
+  const std::vector<Rung> ladder = LadderOf(options.wanted);
+  if (ladder.empty()) {
+    return OpenDegraded(attempt, vm, options, "a degraded recording was asked for");
+  }
+  if (!options.force_mediated_vpmu) {
+    const std::string obstacle = MediatedVpmuObstacle(root);
+    if (!obstacle.empty()) return absl::FailedPreconditionError(obstacle);
+  }
+  if (options.first_rung == 0) attempt.result.absent = options.wanted.events.absent;
+  size_t rung = options.first_rung;
+  while (true) {
+    attempt.result.rung = rung;
+    switch (attempt.Run(ladder[rung])) {
+      case Outcome::kOpened:
+        return Finish(attempt, vm);
+      case Outcome::kEventAbsent:
+        continue;
+      case Outcome::kFailed:
+        return attempt.error;
+      case Outcome::kNoPmu:
+        return OpenDegraded(attempt, vm, options, attempt.leader_advice);
+      case Outcome::kDoesNotFit:
+        if (rung + 1 == ladder.size()) {
+          return OpenDegraded(attempt, vm, options, attempt.fit_advice);
+        }
+        GiveUp(ladder[rung], ladder[rung + 1], attempt.fit_advice, attempt.result.absent);
+        ++rung;
+        continue;
+    }
+  }
+}
+
+}  // namespace vcpulse::kvm

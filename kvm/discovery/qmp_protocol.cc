@@ -1,0 +1,183 @@
+#include "kvm/discovery/qmp_protocol.h"
+
+#include <algorithm>
+#include <boost/json.hpp>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "kvm/text.h"
+
+namespace vcpulse::kvm {
+namespace {
+
+namespace json = boost::json;
+
+// Not QMP; shows the beginning of what came, on one line and harmless to a terminal.
+absl::Status NotQmp(std::string_view what, std::string_view text) {
+  constexpr size_t kShown = 60;
+  const std::string shown = absl::CHexEscape(ToAbsl(text.substr(0, kShown)));
+  return absl::DataLossError(
+      absl::StrCat(ToAbsl(what), " (got \"", shown, text.size() > kShown ? "...\")" : "\")"));
+}
+
+// The text member `key` of an object, or nothing.
+std::optional<std::string> TextMember(const json::value& value, std::string_view key) {
+  const json::object* object = value.if_object();
+  if (object == nullptr) return std::nullopt;
+  const json::value* member = object->if_contains(json::string_view(key.data(), key.size()));
+  if (member == nullptr || !member->is_string()) return std::nullopt;
+  const json::string& text = member->get_string();
+  return std::string(text.data(), text.size());
+}
+
+// An integer member from `lowest` up that fits an int, or nothing.
+std::optional<int> IntMember(const json::object& object, std::string_view key, int lowest) {
+  const json::value* member = object.if_contains(json::string_view(key.data(), key.size()));
+  if (member == nullptr) return std::nullopt;
+  const auto* number = member->if_int64();  // the parser gives int64 to all that fit
+  if (number == nullptr || *number < lowest || *number > std::numeric_limits<int>::max()) {
+    return std::nullopt;
+  }
+  return static_cast<int>(*number);
+}
+
+// The answer to query-cpus-fast, or nothing where it is not one: each index and each TID once.
+std::optional<std::vector<QmpCpu>> ParseCpus(const json::value& value) {
+  const json::array* array = value.if_array();
+  if (array == nullptr || array->empty()) return std::nullopt;
+  std::vector<QmpCpu> cpus;
+  std::vector<pid_t> tids;
+  for (const json::value& element : *array) {
+    const json::object* object = element.if_object();
+    if (object == nullptr) return std::nullopt;
+    const auto index = IntMember(*object, "cpu-index", 0);
+    const auto tid = IntMember(*object, "thread-id", 1);
+    if (!index || !tid) return std::nullopt;
+    cpus.push_back({*index, *tid});
+    tids.push_back(*tid);
+  }
+  std::ranges::sort(cpus, {}, &QmpCpu::index);
+  std::ranges::sort(tids);
+  const bool index_twice = std::ranges::adjacent_find(cpus, {}, &QmpCpu::index) != cpus.end();
+  const bool tid_twice = std::ranges::adjacent_find(tids) != tids.end();
+  if (index_twice || tid_twice) return std::nullopt;
+  return cpus;
+}
+
+}  // namespace
+
+absl::Status QmpProtocol::Receive(std::string_view bytes) {
+  while (failed_.ok() && !bytes.empty() && !done()) {
+    const size_t end = bytes.find('\n');
+    const std::string_view part = bytes.substr(0, end);
+    if (line_.size() + part.size() > kLongestLine) {
+      failed_ = NotQmp("a line of more than 1 MiB is no QMP answer", line_.empty() ? part : line_);
+      break;
+    }
+    line_ += part;
+    if (end == std::string_view::npos) {
+      // Something that ends no line would otherwise be waited for until the time-out.
+      const size_t first = line_.find_first_not_of(" \t\r");
+      if (first != std::string::npos && line_[first] != '{') failed_ = ReceiveLine(line_);
+      break;
+    }
+    bytes.remove_prefix(end + 1);
+    failed_ = ReceiveLine(line_);
+    line_.clear();
+  }
+  return failed_;
+}
+
+std::string QmpProtocol::TakeOutput() { return std::exchange(output_, {}); }
+
+absl::Status QmpProtocol::ReceiveLine(std::string_view line) {
+  if (line.find_first_not_of(" \t\r") == std::string_view::npos) return absl::OkStatus();
+  json::error_code error;
+  const json::value message = json::parse(json::string_view(line.data(), line.size()), error);
+  const json::object* object = error ? nullptr : message.if_object();
+  if (object == nullptr) {
+    const bool human = line.find("monitor - type 'help'") != std::string_view::npos;
+    return NotQmp(human ? "this is QEMU's human monitor, not QMP (-qmp, or -mon with mode=control)"
+                        : "this does not speak QMP",
+                  line);
+  }
+  if (step_ == Step::kGreeting) {
+    if (!object->contains("QMP")) return NotQmp("no QMP greeting", line);
+    Ask(Step::kCapabilities);
+    return absl::OkStatus();
+  }
+  if (object->contains("event")) return absl::OkStatus();
+
+  const json::value* answer = object->if_contains("return");
+  const json::value* refusal = object->if_contains("error");
+  if (answer == nullptr && refusal == nullptr) return NotQmp("neither answer nor event", line);
+  switch (step_) {
+    case Step::kCapabilities:
+      if (answer == nullptr) return NotQmp("qmp_capabilities was refused", line);
+      Ask(Step::kCpus);
+      break;
+    case Step::kCpus: {
+      if (answer == nullptr) {
+        if (TextMember(*refusal, "class") != "CommandNotFound") {
+          return NotQmp("query-cpus-fast was refused", line);
+        }
+        return absl::FailedPreconditionError(
+            "QEMU does not know query-cpus-fast (before 2.12): give the vCPU threads with --tid");
+      }
+      auto cpus = ParseCpus(*answer);
+      if (!cpus) return NotQmp("an answer to query-cpus-fast that makes no sense", line);
+      answers_.cpus = *std::move(cpus);
+      Ask(Step::kKvm);
+      break;
+    }
+    case Step::kKvm: {
+      const json::object* kvm = answer != nullptr ? answer->if_object() : nullptr;
+      const json::value* enabled = kvm != nullptr ? kvm->if_contains("enabled") : nullptr;
+      if (enabled != nullptr && enabled->is_bool()) answers_.kvm_enabled = enabled->get_bool();
+      Ask(Step::kName);
+      break;
+    }
+    case Step::kName:
+      if (answer != nullptr) answers_.name = TextMember(*answer, "name");
+      Ask(Step::kUuid);
+      break;
+    case Step::kUuid:
+      if (answer != nullptr) answers_.uuid = TextMember(*answer, "UUID");
+      Ask(Step::kDone);
+      break;
+    case Step::kGreeting:
+    case Step::kDone:
+      break;
+  }
+  return absl::OkStatus();
+}
+
+void QmpProtocol::Ask(Step step) {
+  step_ = step;
+  const char* command = "";
+  switch (step) {
+    case Step::kCapabilities:
+      command = "qmp_capabilities";
+      break;
+    case Step::kCpus:
+      command = "query-cpus-fast";
+      break;
+    case Step::kKvm:
+      command = "query-kvm";
+      break;
+    case Step::kName:
+      command = "query-name";
+      break;
+    case Step::kUuid:
+      command = "query-uuid";
+      break;
+    case Step::kGreeting:
+    case Step::kDone:
+      return;
+  }
+  output_ += absl::StrCat("{\"execute\": \"", command, "\"}\n");
+}
+
+}  // namespace vcpulse::kvm

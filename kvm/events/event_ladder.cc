@@ -1,0 +1,106 @@
+#include "kvm/events/event_ladder.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "kvm/counters/read_format.h"
+
+namespace vcpulse::kvm {
+namespace {
+
+using Units = std::vector<std::vector<Event>>;
+
+bool IsCycles(const Event& event) { return event.name == "cycles"; }
+
+// `cycles` to the front of all: its unit first, and first in it.
+void LetCyclesLead(Units& units) {
+  const auto unit = std::ranges::find_if(units, [](const std::vector<Event>& members) {
+    return std::ranges::any_of(members, IsCycles);
+  });
+  if (unit == units.end()) {
+    units.insert(units.begin(), {EventsOf(EventSet::kCycles).front()});
+    return;
+  }
+  std::ranges::stable_partition(*unit, IsCycles);
+  std::rotate(units.begin(), unit, unit + 1);
+}
+
+// The IPC comes from one group: instructions join cycles where both stand alone.
+void JoinInstructions(Units& units) {
+  if (units.front().size() != 1) return;
+  const auto instructions = std::ranges::find_if(units, [](const std::vector<Event>& members) {
+    return members.size() == 1 && members.front().name == "instructions";
+  });
+  if (instructions == units.end()) return;
+  units.front().push_back(instructions->front());
+  units.erase(instructions);
+}
+
+Units UnitsOf(const Wanted& wanted) {
+  Units units;
+  if (wanted.ByName()) {
+    units = wanted.events.groups;
+  } else {
+    for (const Event& event : EventsOf(wanted.set)) units.push_back({event});
+  }
+  LetCyclesLead(units);
+  JoinInstructions(units);
+  return units;
+}
+
+std::vector<Rung> SetLadder(EventSet largest) {
+  std::vector<Rung> ladder;
+  for (std::optional<EventSet> set = largest; set; set = NextSmaller(*set)) {
+    const std::span<const Event> events = EventsOf(*set);
+    ladder.push_back({.name = std::string(ToString(*set)),
+                      .units = {std::vector<Event>(events.begin(), events.end())}});
+  }
+  return ladder;
+}
+
+std::vector<Rung> MultiplexLadder(const std::string& name, const Units& units) {
+  size_t smallest = 1;
+  for (const auto& unit : units) smallest = std::max(smallest, unit.size());
+  std::vector<Rung> ladder;
+  for (size_t size = std::max(kMaxGroupEvents, smallest); size >= smallest; --size) {
+    ladder.push_back({.name = name, .units = units, .multiplexed = true, .largest_group = size});
+  }
+  return ladder;
+}
+
+std::vector<Rung> NamedLadder(Units units) {
+  std::vector<Rung> ladder;
+  for (; !units.empty(); units.pop_back()) ladder.push_back({.name = "custom", .units = units});
+  return ladder;
+}
+
+}  // namespace
+
+std::vector<Rung> LadderOf(const Wanted& wanted) {
+  if (!wanted.ByName() && wanted.set == EventSet::kDegraded) return {};
+  if (wanted.multiplex) {
+    return MultiplexLadder(wanted.ByName() ? "custom" : std::string(ToString(wanted.set)),
+                           UnitsOf(wanted));
+  }
+  return wanted.ByName() ? NamedLadder(UnitsOf(wanted)) : SetLadder(wanted.set);
+}
+
+std::vector<Event> EventsOf(const Rung& rung) {
+  std::vector<Event> events;
+  for (const auto& unit : rung.units) events.insert(events.end(), unit.begin(), unit.end());
+  return events;
+}
+
+std::vector<Event> DegradedEvents(const Wanted& wanted) {
+  std::vector<Event> events = {EventsOf(EventSet::kDegraded).front()};
+  for (const auto& unit : wanted.events.groups) {
+    for (const Event& event : unit) {
+      const bool known = std::ranges::any_of(
+          events, [&event](const Event& other) { return other.name == event.name; });
+      if (event.host_side && !known && events.size() < kMaxGroupEvents) events.push_back(event);
+    }
+  }
+  return events;
+}
+
+}  // namespace vcpulse::kvm

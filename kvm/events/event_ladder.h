@@ -1,0 +1,48 @@
+#pragma once
+
+// The ladder: what is tried on a VM's vCPUs, from most to least, until a rung opens and runs. Pure.
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "kvm/events/event.h"
+#include "kvm/events/event_request.h"
+#include "kvm/events/event_sets.h"
+
+namespace vcpulse::kvm {
+
+struct Rung {
+  std::string name;  // "full", "core", "min", "cycles", or "custom" for events by name
+  // Members of one unit are always read together. The first event of the first unit leads.
+  std::vector<std::vector<Event>> units;
+  // false: all units are one group. true: they are spread over as many groups as they need, each of
+  // at most `largest_group` events, which take turns on the PMU.
+  bool multiplexed = false;
+  size_t largest_group = 0;
+};
+
+// What is asked for: a set, or events by name instead.
+struct Wanted {
+  EventSet set = EventSet::kFull;  // the largest to try
+  EventRequest events;             // where not empty, in place of the set
+  bool multiplex = false;
+
+  bool ByName() const { return !events.groups.empty() || !events.absent.empty(); }
+};
+
+// The rungs, at least one, but for EventSet::kDegraded, which has none. A set steps down the sets.
+// Events by name lose their last unit at each step; `cycles` leads and is put in front where it was
+// not named, since residency and bands need it. Multiplexed groups become smaller by one event,
+// down to the largest unit.
+std::vector<Rung> LadderOf(const Wanted& wanted);
+
+// All events of a rung, in order.
+std::vector<Event> EventsOf(const Rung& rung);
+
+// The events of a degraded recording: the software clock leads, then the host-side events that were
+// named, as many as a group holds.
+std::vector<Event> DegradedEvents(const Wanted& wanted);
+
+}  // namespace vcpulse::kvm
