@@ -10,6 +10,7 @@
 #include "kvm/events/event_ladder.h"
 #include "monitor/core/event_slots.h"
 #include "monitor/recorder/session_record.h"
+#include "monitor/recorder/step_down.h"
 
 namespace vcpulse::recorder {
 namespace {
@@ -18,12 +19,6 @@ namespace {
 constexpr absl::Duration kBufferedTime = absl::Seconds(2);
 constexpr int64_t kFewestBuffers = 16;
 constexpr int64_t kMostBuffers = 2048;
-
-// A group that was enabled for this long in so many samples and never ran will not run.
-constexpr int kNeverRanSamples = 3;
-constexpr uint64_t kNeverRanEnabled_ns = 20'000'000;
-// One of several that take turns may have to wait for its first turn.
-constexpr uint64_t kNeverRanRotating_ns = 1'000'000'000;
 
 size_t BuffersFor(absl::Duration interval) {
   return static_cast<size_t>(std::clamp(absl::FDivDuration(kBufferedTime, interval) + 1.0,
@@ -59,61 +54,6 @@ bool SameThreads(const kvm::Vm& a, const kvm::Vm& b) {
   return std::ranges::equal(a.vcpus, b.vcpus, [](const kvm::Vcpu& x, const kvm::Vcpu& y) {
     return x.index == y.index && x.tid == y.tid && x.start_time_ticks == y.start_time_ticks;
   });
-}
-
-size_t LargestGroup(const std::vector<kvm::GroupLayout>& layout) {
-  size_t largest = 0;
-  for (const kvm::GroupLayout& group : layout) largest = std::max(largest, group.events.size());
-  return largest;
-}
-
-// The events of a rung that are not absent.
-std::vector<std::string> NamesLeft(const kvm::Rung& rung,
-                                   const std::vector<kvm::AbsentEvent>& absent) {
-  std::vector<std::string> names;
-  for (const kvm::Event& event : kvm::EventsOf(rung)) {
-    if (std::ranges::find(absent, event.name, &kvm::AbsentEvent::name) == absent.end()) {
-      names.push_back(event.name);
-    }
-  }
-  return names;
-}
-
-// The next rung below `from` that would open something else than was opened: fewer events, or
-// groups smaller than `largest_group`. ladder.size() where there is none.
-size_t NextDifferentRung(const std::vector<kvm::Rung>& ladder, size_t from, size_t largest_group,
-                         const std::vector<kvm::AbsentEvent>& absent) {
-  const std::vector<std::string> names = NamesLeft(ladder[from], absent);
-  size_t next = from + 1;
-  while (next < ladder.size() &&
-         (ladder[next].multiplexed ? ladder[next].largest_group >= largest_group
-                                   : NamesLeft(ladder[next], absent) == names)) {
-    ++next;
-  }
-  return next;
-}
-
-// Of the groups of one vCPU, the first `core_pmus` count as one: each runs on its own cores only.
-bool AnyGroupNeverRan(const core::Sample& sample, size_t core_pmus, uint64_t patience_ns) {
-  const auto never_ran = [patience_ns](uint64_t time_enabled_ns, uint64_t time_running_ns) {
-    return time_enabled_ns >= patience_ns && time_running_ns == 0;
-  };
-  const size_t further = sample.FurtherGroups();
-  for (size_t v = 0; v < sample.vcpus.size(); ++v) {
-    const std::span<const core::GroupSample> groups =
-        std::span(sample.further).subspan(v * further, further);
-    uint64_t running_ns = sample.vcpus[v].time_running_ns;
-    for (size_t g = 0; g < further; ++g) {
-      if (g + 1 < core_pmus) {
-        running_ns += groups[g].time_running_ns;
-      } else if (core_pmus == 1 &&
-                 never_ran(groups[g].time_enabled_ns, groups[g].time_running_ns)) {
-        return true;
-      }
-    }
-    if (never_ran(sample.vcpus[v].time_enabled_ns, running_ns)) return true;
-  }
-  return false;
 }
 
 }  // namespace
