@@ -222,8 +222,7 @@ void Recording::TakeSample(LiveEpoch& live, const sampler::Handover& handover) {
 }
 
 void Recording::WatchNeverRunning(LiveEpoch& live, const core::Sample& sample) {
-  const uint64_t patience_ns = live.opened.multiplexed ? kNeverRanRotating_ns : kNeverRanEnabled_ns;
-  const bool never_ran = AnyGroupNeverRan(sample, live.opened.core_pmus, patience_ns);
+  const bool never_ran = AnyGroupNeverRan(sample, live.opened.core_pmus, live.opened.multiplexed);
   live.never_ran = never_ran ? live.never_ran + 1 : 0;
   if (live.never_ran != kNeverRanSamples) return;
   const auto known = vms_.find(live.key);
