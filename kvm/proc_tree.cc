@@ -113,6 +113,10 @@ std::optional<TaskStat> ProcTree::ThreadStat(pid_t pid, pid_t tid) const {
   return text ? ParseTaskStat(*text) : std::nullopt;
 }
 
+bool ProcTree::HasThread(pid_t pid, pid_t tid) const {
+  return ::access(absl::StrCat(proc_, pid, "/task/", tid).c_str(), F_OK) == 0;
+}
+
 std::string ProcTree::ProcessName(pid_t pid) const {
   return WithoutNewline(ReadSmallFile(absl::StrCat(proc_, pid, "/comm")));
 }

@@ -50,6 +50,7 @@ class ProcTree {
   std::vector<Thread> Threads(pid_t pid) const;          // those that have not exited, by TID
   std::optional<TaskStat> ProcessStat(pid_t pid) const;  // of any thread's TID too
   std::optional<TaskStat> ThreadStat(pid_t pid, pid_t tid) const;
+  bool HasThread(pid_t pid, pid_t tid) const;           // takes no descriptor
   std::optional<Thread> NamedProcess(pid_t pid) const;  // name and stat in one read
   std::string ProcessName(pid_t pid) const;             // comm; "" where it cannot be read
   std::vector<std::string> CommandLine(pid_t pid) const;

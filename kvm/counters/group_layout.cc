@@ -3,19 +3,16 @@
 #include <linux/perf_event.h>
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 namespace vcpulse::kvm {
 namespace {
 
-bool IsGeneric(const Event& event) {
-  return event.type == PERF_TYPE_HARDWARE || event.type == PERF_TYPE_HW_CACHE ||
-         event.type == PERF_TYPE_RAW;
-}
-
-bool BelongsTo(const Event& event, std::span<const Pmu> core_pmus) {
-  return std::ranges::find(core_pmus, event.type, &Pmu::type) != core_pmus.end();
+// By name or number alone, so that each core PMU counts its own.
+bool IsOfEveryPmu(const Event& event) {
+  const bool generic = event.type == PERF_TYPE_HARDWARE || event.type == PERF_TYPE_HW_CACHE ||
+                       event.type == PERF_TYPE_RAW;
+  return generic && event.pmu.empty() && !event.host_side;
 }
 
 // The generic event as this PMU counts it.
@@ -38,12 +35,9 @@ std::vector<GroupLayout> LayoutOf(std::span<const Event> events, std::span<const
     GroupLayout group{.pmu = pmu.name, .events = {}};
     std::vector<Event> own;
     for (const Event& event : events) {
-      // PERF_TYPE_RAW is also the type of the first core PMU of x86: rNNN and cpu_core/.../ look
-      // alike, and the name tells them apart.
-      const bool named_pmu = event.name.find('/') != std::string::npos;
-      if (!event.host_side && IsGeneric(event) && !named_pmu) {
+      if (IsOfEveryPmu(event)) {
         group.events.push_back(BoundTo(event, pmu));
-      } else if (!event.host_side && event.type == pmu.type) {
+      } else if (!event.host_side && event.pmu == pmu.name) {
         own.push_back(event);
       }
     }
@@ -52,8 +46,9 @@ std::vector<GroupLayout> LayoutOf(std::span<const Event> events, std::span<const
   }
   GroupLayout rest;
   for (const Event& event : events) {
-    const bool counted = !event.host_side && (IsGeneric(event) || BelongsTo(event, core_pmus));
-    if (!counted) rest.events.push_back(event);
+    const bool of_one =
+        !event.host_side && std::ranges::find(core_pmus, event.pmu, &Pmu::name) != core_pmus.end();
+    if (!IsOfEveryPmu(event) && !of_one) rest.events.push_back(event);
   }
   if (!rest.events.empty()) layout.push_back(std::move(rest));
   return layout;

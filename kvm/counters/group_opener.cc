@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -47,7 +48,7 @@ std::vector<std::vector<Event>> Without(std::vector<std::vector<Event>> units,
 class Attempt {
  public:
   Attempt(PerfEvents& perf, const std::string& root, const Vm& vm, const OpenOptions& options)
-      : perf_(perf), root_(root), vm_(vm), options_(options) {
+      : perf_(perf), root_(root), vm_(vm), options_(options), core_pmus_(options.core_pmus) {
     result.absent = options.given_up;
   }
 
@@ -57,7 +58,7 @@ class Attempt {
     result.multiplexed = rung.multiplexed;
     std::vector<std::vector<Event>> sets;
     if (rung.multiplexed) {
-      sets = PackGroups(perf_, vm_.vcpus, units, rung.largest_group, options_.core_pmus);
+      sets = PackGroups(perf_, vm_.vcpus, units, rung.largest_group, core_pmus_);
     } else {
       sets = {EventsOf({.name = "", .units = units})};
       if (sets.front().size() > kMaxGroupEvents) {
@@ -72,7 +73,15 @@ class Attempt {
   Outcome RunDegraded() {
     result.set = ToString(EventSet::kDegraded);
     result.multiplexed = false;
-    return OpenAll({DegradedEvents(options_.wanted)});
+    std::vector<Event> events = DegradedEvents(options_.wanted);
+    std::erase_if(events, [this](const Event& e) { return IsAbsent(result.absent, e.name); });
+    for (const Event& event : std::span(events).subspan(std::min(events.size(), kMaxGroupEvents))) {
+      result.absent.push_back(
+          {event.name, 0, absl::StrCat("a group holds at most ", kMaxGroupEvents, " events")});
+    }
+    events.resize(std::min(events.size(), kMaxGroupEvents));
+    core_pmus_.clear();  // a software clock counts on any core
+    return OpenAll({events});
   }
 
   OpenedGroups result;
@@ -85,7 +94,7 @@ class Attempt {
   Outcome OpenAll(const std::vector<std::vector<Event>>& sets) {
     result.layout.clear();
     for (const auto& set : sets) {
-      for (GroupLayout& group : LayoutOf(set, options_.core_pmus)) {
+      for (GroupLayout& group : LayoutOf(set, core_pmus_)) {
         result.layout.push_back(std::move(group));
       }
     }
@@ -102,8 +111,12 @@ class Attempt {
                        kMaxGroupEvents, " events, and this one would have ", group.events.size()));
       return Outcome::kFailed;
     }
-    const bool hybrid = options_.core_pmus.size() > 1 && !result.layout.front().pmu.empty();
-    result.core_pmus = hybrid ? options_.core_pmus.size() : 1;
+    if (result.layout.empty()) {
+      error = absl::InternalError("no event is left to be opened");
+      return Outcome::kFailed;
+    }
+    const bool hybrid = core_pmus_.size() > 1 && !result.layout.front().pmu.empty();
+    result.core_pmus = hybrid ? core_pmus_.size() : 1;
     result.vcpus.clear();
     result.groups.clear();
     result.unopened.clear();
@@ -119,6 +132,10 @@ class Attempt {
     for (const GroupLayout& layout : result.layout) {
       std::vector<RefusedEvent> refused;
       OrErrno<CounterGroup> group = CounterGroup::Open(perf_, vcpu.tid, layout.events, refused);
+      if (!group.ok() && MeansNoPmu(group.error) && core_pmus_.size() > 1 &&
+          groups.size() < result.core_pmus) {
+        return DropPmu(vcpu, layout, group.error);
+      }
       if (!group.ok() && groups.empty()) {
         return LeaderRefused(vcpu, layout.events.front(), group.error);
       }
@@ -136,8 +153,18 @@ class Attempt {
   // thread that they found, so what is true after the opening stays true.
   bool IsReused(const Vcpu& vcpu) const {
     if (vcpu.start_time_ticks == 0) return false;  // never looked at
-    const auto stat = ProcTree(root_).ThreadStat(vm_.pid, vcpu.tid);
-    return stat && stat->start_time_ticks != vcpu.start_time_ticks;
+    const ProcTree tree(root_);
+    const auto stat = tree.ThreadStat(vm_.pid, vcpu.tid);
+    if (stat) return stat->start_time_ticks != vcpu.start_time_ticks;
+    return !tree.HasThread(vm_.pid, vcpu.tid);
+  }
+
+  // A core PMU of a hybrid host that refuses cycles: the others count without it.
+  Outcome DropPmu(const Vcpu& vcpu, const GroupLayout& layout, int errno_value) {
+    result.absent.push_back({absl::StrCat(layout.events.front().name, " on ", layout.pmu),
+                             errno_value, Advise(vcpu, layout.events.front(), errno_value)});
+    std::erase_if(core_pmus_, [&layout](const Pmu& pmu) { return pmu.name == layout.pmu; });
+    return Outcome::kEventAbsent;
   }
 
   Outcome Gone(const Vcpu& vcpu, int errno_value, const std::string& why) {
@@ -160,6 +187,12 @@ class Attempt {
     const std::string advice = Advise(vcpu, refused.event, refused.error);
     switch (refused.error) {
       case EINVAL:
+        if (!OpensAlone(vcpu.tid, refused.event)) {
+          result.absent.push_back({refused.event.name, EINVAL,
+                                   "the kernel refuses it as invalid even alone: this PMU does not "
+                                   "count guests apart, or has no such event"});
+          return Outcome::kEventAbsent;
+        }
         fit_advice = advice;
         return Outcome::kDoesNotFit;
       case ENOENT:
@@ -177,6 +210,11 @@ class Attempt {
       default:
         return Failed(refused.error, advice);
     }
+  }
+
+  bool OpensAlone(pid_t tid, const Event& event) {
+    perf_event_attr attr = AttrOf(event, /*leader=*/true);
+    return perf_.Open(attr, tid, /*group_fd=*/-1).ok();
   }
 
   Outcome Failed(int errno_value, const std::string& advice) {
@@ -199,6 +237,7 @@ class Attempt {
   const std::string& root_;
   const Vm& vm_;
   const OpenOptions& options_;
+  std::vector<Pmu> core_pmus_;  // those whose cycles open
 };
 
 absl::StatusOr<OpenedGroups> Finish(Attempt& attempt, const Vm& vm) {
@@ -221,16 +260,10 @@ absl::StatusOr<OpenedGroups> OpenDegraded(Attempt& attempt, const Vm& vm,
     attempt.result.absent.push_back({event.name, attempt.leader_error, reason});
   }
   attempt.result.degraded_reason = reason;
-  switch (attempt.RunDegraded()) {
-    case Outcome::kOpened:
-      return Finish(attempt, vm);
-    case Outcome::kFailed:
-      return attempt.error;
-    case Outcome::kEventAbsent:
-    case Outcome::kDoesNotFit:
-    case Outcome::kNoPmu:
-      break;
-  }
+  Outcome outcome = attempt.RunDegraded();
+  while (outcome == Outcome::kEventAbsent) outcome = attempt.RunDegraded();
+  if (outcome == Outcome::kOpened) return Finish(attempt, vm);
+  if (outcome == Outcome::kFailed) return attempt.error;
   return absl::FailedPreconditionError(absl::StrCat(
       "VM ", vm.name, ": this kernel gives not even a software clock: ", attempt.leader_advice));
 }
@@ -290,6 +323,11 @@ absl::StatusOr<OpenedGroups> OpenGroups(PerfEvents& perf, const std::string& roo
       case Outcome::kNoPmu:
         return OpenDegraded(attempt, vm, options, attempt.leader_advice);
       case Outcome::kDoesNotFit:
+        if (rung + 1 == ladder.size() && ladder[rung].multiplexed) {
+          return absl::InvalidArgumentError(absl::StrCat(
+              "VM ", vm.name,
+              ": events in braces that this PMU cannot count together: ", attempt.fit_advice));
+        }
         if (rung + 1 == ladder.size()) {
           return OpenDegraded(attempt, vm, options, attempt.fit_advice);
         }

@@ -12,8 +12,9 @@ struct Event {
   uint64_t config = 0;
   uint64_t config1 = 0;
   uint64_t config2 = 0;
-  bool host_side =
-      false;  // counts the host too: software events and tracepoints ignore exclude_host
+  std::string pmu;  // the one PMU that it was named for; empty: any that knows it
+  // Counts the host too: software events and tracepoints ignore exclude_host.
+  bool host_side = false;
 
   bool operator==(const Event&) const = default;
 };

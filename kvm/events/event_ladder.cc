@@ -97,7 +97,7 @@ std::vector<Event> DegradedEvents(const Wanted& wanted) {
     for (const Event& event : unit) {
       const bool known = std::ranges::any_of(
           events, [&event](const Event& other) { return other.name == event.name; });
-      if (event.host_side && !known && events.size() < kMaxGroupEvents) events.push_back(event);
+      if (event.host_side && !known) events.push_back(event);
     }
   }
   return events;

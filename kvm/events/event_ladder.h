@@ -42,7 +42,7 @@ std::vector<Rung> LadderOf(const Wanted& wanted);
 std::vector<Event> EventsOf(const Rung& rung);
 
 // The events of a degraded recording: the software clock leads, then the host-side events that were
-// named, as many as a group holds.
+// named.
 std::vector<Event> DegradedEvents(const Wanted& wanted);
 
 }  // namespace vcpulse::kvm

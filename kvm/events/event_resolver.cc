@@ -108,7 +108,10 @@ class Resolver {
     }
     absl::StatusOr<Event> event =
         EncodePmuEvent(*owners[0], std::array{EventTerm{.name = item.name}});
-    if (event.ok()) event->name = item.text;
+    if (event.ok()) {
+      event->name = item.text;
+      event->pmu = owners[0]->name;
+    }
     return event;
   }
 
@@ -129,6 +132,7 @@ class Resolver {
           "name=", event->name, " is the name of a generic event, by which vcpulse would know it"));
     }
     if (event->name.empty()) event->name = item.text;
+    event->pmu = pmu->name;
     event->host_side = IsHostSide(*pmu);
     return event;
   }

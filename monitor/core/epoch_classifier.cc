@@ -24,7 +24,6 @@ void EpochClassifier::Classify(const Sample& sample, ResidencyEstimator& residen
 Verdict EpochClassifier::ClassifyOne(const Sample& sample, size_t vcpu,
                                      ResidencyEstimator& residency) {
   VcpuHistory& history = vcpus_[vcpu];
-  std::array<VcpuDelta, kMaxGroups> deltas;
   bool full = true;
   for (size_t pmu = 0; pmu < history.windows.size(); ++pmu) {
     const VcpuSample& seen = sample.vcpus[vcpu];
@@ -32,12 +31,12 @@ Verdict EpochClassifier::ClassifyOne(const Sample& sample, size_t vcpu,
         pmu == 0 ? seen : WithGroup(seen, sample.further[vcpu * sample.FurtherGroups() + pmu - 1]));
     full = full && delta;
     if (!delta) continue;
-    deltas[pmu] = *delta;
+    deltas_[pmu] = *delta;
     residency.Observe(*delta, layout_.slots, pmu);
   }
   if (!full) return {};
 
-  const std::span<const VcpuDelta> pmus = std::span(deltas).first(history.windows.size());
+  const std::span<const VcpuDelta> pmus = std::span(deltas_).first(history.windows.size());
   VcpuDelta whole = pmus.front();
   for (const VcpuDelta& other : pmus.subspan(1)) whole = AddPmu(whole, other);
   return ClassifyIpcBands(whole, layout_.slots, Residency(pmus, layout_.slots, residency.bases()),

@@ -39,6 +39,7 @@ class EpochClassifier {
   Verdict ClassifyOne(const Sample& sample, size_t vcpu, ResidencyEstimator& residency);
 
   Layout layout_;
+  std::array<VcpuDelta, kMaxGroups> deltas_;  // of one vCPU, for its core PMUs
   IpcBandsThresholds thresholds_;
   std::vector<VcpuHistory> vcpus_;
 };

@@ -38,6 +38,10 @@ class PauseWatch {
   std::optional<PauseCause> Observe(core::Sample& sample);
 
  private:
+  // A VM is held only after it was quiet for so long: at ticks of 1 ms each lock of the VMM that
+  // its vCPUs wait for would look like a pause.
+  static constexpr int64_t kShortestPause_ns = 50'000'000;
+
   struct VcpuMemory {
     uint64_t enabled_ns = 0;  // of the sample before
     std::optional<kvm::WaitPlace> place;
@@ -50,6 +54,7 @@ class PauseWatch {
   Look look_;
   std::vector<VcpuMemory> vcpus_;
   bool first_ = true;
+  int64_t last_active_ns_ = 0;  // the last sample in which not all vCPUs could be held
   bool paused_ = false;
 };
 

@@ -20,6 +20,9 @@ constexpr absl::Duration kBufferedTime = absl::Seconds(2);
 constexpr int64_t kFewestBuffers = 16;
 constexpr int64_t kMostBuffers = 2048;
 
+// VMs that were left out, of which it is remembered that it was said.
+constexpr size_t kMostSkipped = 4096;
+
 size_t BuffersFor(absl::Duration interval) {
   return static_cast<size_t>(std::clamp(absl::FDivDuration(kBufferedTime, interval) + 1.0,
                                         static_cast<double>(kFewestBuffers),
@@ -174,6 +177,7 @@ void Recording::Ended(const InstanceKey& key, const std::string& detail) {
 }
 
 void Recording::Skipped(const kvm::Vm& vm, const std::string& why) {
+  if (skipped_.size() >= kMostSkipped) skipped_.clear();  // said again at worst
   if (!skipped_.emplace(KeyOf(vm), why).second) return;
   AddLifeCycle(0, v1::LifeCycle::KIND_VM_SKIPPED, why, vm);
   notices_.push_back(absl::StrCat("VM ", Label(vm), " is not recorded: ", why));
@@ -233,7 +237,15 @@ void Recording::WatchNeverRunning(LiveEpoch& live, const core::Sample& sample) {
 void Recording::StepDown(const InstanceKey& key, RecordedVm& recorded, const OpenedSummary& from) {
   const std::vector<kvm::Rung> ladder = kvm::LadderOf(options_.open.wanted);
   const size_t next = NextDifferentRung(ladder, from.rung, from.largest_group, from.absent);
-  if (next == ladder.size()) return;
+  if (next == ladder.size()) {
+    const std::string detail = absl::StrCat(
+        "event set ", from.set,
+        " opened but never ran, and there is no smaller one: somebody else "
+        "holds all counters of the PMU; what the vCPUs do beside HALTED stays UNKNOWN");
+    AddLifeCycle(recorded.number, v1::LifeCycle::KIND_SET_REDUCED, detail, recorded.vm);
+    notices_.push_back(absl::StrCat("VM ", Label(recorded.vm), ": ", detail));
+    return;
+  }
   const RecordedVm before = recorded;
   recorded.first_rung = next;
   recorded.given_up = from.absent;

@@ -53,7 +53,9 @@ void Recording::WatchPause(LiveEpoch& live, core::Sample& sample) {
 }
 
 void Recording::Remember(const kvm::Vm& vm) {
-  if (ended_names_.size() >= kMostEndedNames) ended_names_.erase(ended_names_.begin());
+  if (vm.name == absl::StrCat("pid-", vm.pid)) return;  // no name, see Again
+  const bool full = ended_names_.size() >= kMostEndedNames && !ended_names_.contains(vm.name);
+  if (full) ended_names_.erase(ended_names_.begin());
   ended_names_.insert_or_assign(vm.name, vm.pid);
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <span>
 #include <string>
 
 namespace vcpulse::recorder {
@@ -28,24 +27,23 @@ std::vector<std::string> NamesLeft(const kvm::Rung& rung,
 }  // namespace
 
 bool AnyGroupNeverRan(const core::Sample& sample, size_t core_pmus, bool multiplexed) {
-  const uint64_t patience_ns = multiplexed ? kNeverRanRotating_ns : kNeverRanEnabled_ns;
-  const auto never_ran = [patience_ns](uint64_t time_enabled_ns, uint64_t time_running_ns) {
-    return time_enabled_ns >= patience_ns && time_running_ns == 0;
-  };
-  const size_t further = sample.FurtherGroups();
+  const size_t groups = 1 + sample.FurtherGroups();
+  const size_t pmus = std::clamp<size_t>(core_pmus, 1, groups);
+  const bool take_turns = multiplexed && groups > pmus;
+  const uint64_t patience_ns = take_turns ? kNeverRanRotating_ns : kNeverRanEnabled_ns;
   for (size_t v = 0; v < sample.vcpus.size(); ++v) {
-    const std::span<const core::GroupSample> groups =
-        std::span(sample.further).subspan(v * further, further);
-    uint64_t running_ns = sample.vcpus[v].time_running_ns;
-    for (size_t g = 0; g < further; ++g) {
-      if (g + 1 < core_pmus) {
-        running_ns += groups[g].time_running_ns;
-      } else if (core_pmus == 1 &&
-                 never_ran(groups[g].time_enabled_ns, groups[g].time_running_ns)) {
-        return true;
+    const core::VcpuSample& main = sample.vcpus[v];
+    const auto group = [&](size_t g) {
+      return g == 0 ? core::GroupSample{main.time_enabled_ns, main.time_running_ns, {}}
+                    : sample.further[v * (groups - 1) + g - 1];
+    };
+    for (size_t first = 0; first < groups; first += pmus) {
+      uint64_t running_ns = 0;
+      for (size_t g = first; g < std::min(first + pmus, groups); ++g) {
+        running_ns += group(g).time_running_ns;
       }
+      if (group(first).time_enabled_ns >= patience_ns && running_ns == 0) return true;
     }
-    if (never_ran(sample.vcpus[v].time_enabled_ns, running_ns)) return true;
   }
   return false;
 }

@@ -15,8 +15,8 @@ namespace vcpulse::recorder {
 // So many samples in a row that AnyGroupNeverRan, and the groups will not run.
 inline constexpr int kNeverRanSamples = 3;
 
-// Whether a group of some vCPU was enabled for a while and was never on the PMU. The first
-// `core_pmus` groups of a vCPU count as one, each running on its own cores only. Groups that take
+// Whether a group of some vCPU was enabled for a while and was never on the PMU. Each
+// `core_pmus` groups in a row count as one, each running on its own cores only. Groups that take
 // turns are given a second for their first one.
 bool AnyGroupNeverRan(const core::Sample& sample, size_t core_pmus, bool multiplexed);
 

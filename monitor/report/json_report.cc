@@ -73,6 +73,10 @@ json::value SessionJson(const Report& report) {
   const std::optional<v1::Summary>& end = report.summary.end();
   json::array further_max_hz;
   for (const double hz : session.further_max_hz()) further_max_hz.push_back(PositiveOrNull(hz));
+  json::array further_max_hz_seen;
+  for (const core::ResidencyBasis& basis : report.summary.residency_bases().subspan(1)) {
+    further_max_hz_seen.push_back(OrNull(basis.max_hz));
+  }
   return json::object{
       {"stream_id", absl::BytesToHexString(session.stream_id())},
       {"tool_version", session.tool_version()},
@@ -95,6 +99,7 @@ json::value SessionJson(const Report& report) {
       {"max_hz_seen", OrNull(report.summary.residency_basis().max_hz)},
       {"core_pmus", json::array(session.core_pmus().begin(), session.core_pmus().end())},
       {"further_max_hz", std::move(further_max_hz)},
+      {"further_max_hz_seen", std::move(further_max_hz_seen)},
       {"scheduling", NameOrNull(SchedulingName(session.scheduling()))},
       {"timer_slack_ns", session.timer_slack_ns()},
       {"degraded_reason", TextOrNull(session.degraded_reason())},

@@ -18,6 +18,7 @@
 //     "max_hz_seen": n or null,        // max_hz, or the highest rate of cycles in the ticks
 //     "core_pmus": [names],            // of a hybrid host; else empty
 //     "further_max_hz": [n or null],   // max_hz of the core PMUs beyond the first
+//     "further_max_hz_seen": [n or null],
 //     "scheduling": "normal" | "fifo" | null, "timer_slack_ns": n,
 //     "degraded_reason": text or null,
 //     "classifier": {"name", "halted_enter", "halted_leave", "spinning_below", "productive_from"},

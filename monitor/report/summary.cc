@@ -94,6 +94,8 @@ void Summary::AddVcpuSet(const v1::VcpuSet& set) {
   const size_t groups = 1 + static_cast<size_t>(set.further_groups_size());
   epoch.core_pmus = std::clamp<size_t>(set.core_pmus(), 1, std::min(groups, core::kMaxGroups));
   for (const v1::Vcpu& vcpu : set.vcpus()) epoch.columns.push_back(ColumnOf(vm, vcpu, set));
+  residency_without_ref_cycles_ =
+      residency_without_ref_cycles_ || (epoch.slots.cycles && !epoch.slots.ref_cycles);
   if (vm.epochs.size() > kKeptEpochs) {
     vm.epochs.erase(vm.epochs.begin());
     ++vm.epochs_omitted;
@@ -120,7 +122,10 @@ void Summary::AddTick(const timeline::TickEntry& tick) {
       tick.previous != nullptr && tick.previous->vcpus.size() == tick.sample.vcpus.size();
   for (size_t i = 0; i < epoch.columns.size(); ++i) {
     ++epoch.columns[i].vcpu->samples;
-    if (!has_previous) continue;
+    if (!has_previous) {
+      for (EventTotal& total : epoch.columns[i].vcpu->events) total.Settle();
+      continue;
+    }
     const core::Verdict verdict = i < tick.verdicts.size() ? tick.verdicts[i] : core::Verdict{};
     std::array<core::VcpuDelta, core::kMaxGroups> deltas;
     const size_t groups = SubtractGroups(*tick.previous, tick.sample, i, deltas);

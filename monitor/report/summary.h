@@ -43,14 +43,24 @@ struct EventTotal {
   uint64_t raw = 0;
   uint64_t time_enabled_ns = 0;
   uint64_t time_running_ns = 0;
-  int64_t interval_ns = 0;  // the intervals whose event set had it
+  int64_t interval_ns = 0;    // the intervals whose event set had it
+  bool on_many_pmus = false;  // summed over the core PMUs of a hybrid host
+  // Of the epochs before the one that is being added: each epoch is scaled on its own, since its
+  // groups had their own share of the PMU.
+  double settled_scaled = 0;
+  uint64_t settled_raw = 0;
+  uint64_t settled_enabled_ns = 0;
+  uint64_t settled_running_ns = 0;
 
+  // An epoch begins: what came before it is scaled for good.
+  void Settle();
   // What was counted, or nothing where nothing ever was: the event was in no event set, or its
   // group never ran on the PMU. (A thread off its CPU throughout is a valid 0.)
   std::optional<uint64_t> Raw() const;
   // The same extrapolated to the time enabled, as perf does it; equal to Raw() where exact.
   std::optional<double> Scaled() const;
-  bool IsEstimate() const { return time_running_ns < time_enabled_ns; }
+  bool IsEstimate() const;
+  double ScaledSinceSettled() const;
   // Time running / time enabled of the group that holds it; nothing where the thread never ran.
   std::optional<double> RunningShare() const;
 };
@@ -169,6 +179,9 @@ class Summary {
   uint64_t life_cycle_omitted() const { return life_cycle_omitted_; }
   // What residency was divided by in the end: the highest rate seen may exceed the session's.
   const core::ResidencyBasis& residency_basis() const { return residency_.basis(); }
+  std::span<const core::ResidencyBasis> residency_bases() const { return residency_.bases(); }
+  // An epoch counted cycles and no ref-cycles: its residency is by frequency in any case.
+  bool residency_without_ref_cycles() const { return residency_without_ref_cycles_; }
   const OwnCost& own_cost() const { return own_cost_; }
   const std::optional<v1::Summary>& end() const { return end_; }
   const std::optional<v1::ClockSnapshot>& clock() const { return clock_; }  // the first
@@ -195,6 +208,7 @@ class Summary {
 
   std::optional<v1::Session> session_;
   core::ResidencyEstimator residency_{std::vector<core::ResidencyBasis>()};
+  bool residency_without_ref_cycles_ = false;
   std::map<uint32_t, VmSummary> vms_;
   GapTotals gaps_;
   std::deque<v1::LifeCycle> life_cycle_;

@@ -29,6 +29,7 @@ std::vector<EpochSummary::Slot> SlotsOf(
     const bool known = std::ranges::any_of(before, [total](const auto& group) {
       return std::ranges::find(group, total, &EpochSummary::Slot::total) != group.end();
     });
+    vcpu.events[total].on_many_pmus = vcpu.events[total].on_many_pmus || known;
     slots.push_back({.total = total, .brings_time = !known});
   }
   return slots;

@@ -24,16 +24,34 @@ std::optional<uint64_t> EventTotal::Raw() const {
   return raw;
 }
 
+double EventTotal::ScaledSinceSettled() const {
+  // The sum of all intervals of an epoch is itself the delta of one long interval. Scaling the
+  // short ones each on its own would extrapolate from slivers.
+  core::VcpuDelta whole;
+  whole.time_enabled_ns = time_enabled_ns - settled_enabled_ns;
+  whole.time_running_ns = time_running_ns - settled_running_ns;
+  whole.counts[0] = raw - settled_raw;
+  return core::ScaledCount(whole, 0).value_or(0);  // never on the PMU: nothing is known of it
+}
+
+void EventTotal::Settle() {
+  settled_scaled += ScaledSinceSettled();
+  settled_raw = raw;
+  settled_enabled_ns = time_enabled_ns;
+  settled_running_ns = time_running_ns;
+}
+
 std::optional<double> EventTotal::Scaled() const {
   if (!Raw()) return std::nullopt;
-  if (time_enabled_ns == 0) return static_cast<double>(raw);
-  // The sum of all intervals is itself the delta of one long interval. Scaling the short ones each
-  // on its own would extrapolate from slivers.
-  core::VcpuDelta whole;
-  whole.time_enabled_ns = time_enabled_ns;
-  whole.time_running_ns = time_running_ns;
-  whole.counts[0] = raw;
-  return core::ScaledCount(whole, 0);
+  return settled_scaled + ScaledSinceSettled();
+}
+
+bool EventTotal::IsEstimate() const {
+  // The groups of two PMUs are read one after the other: their times never add up to the last
+  // digit.
+  constexpr double kReadsApart = 0.999;
+  const auto whole = static_cast<double>(time_enabled_ns) * (on_many_pmus ? kReadsApart : 1.0);
+  return static_cast<double>(time_running_ns) < whole;
 }
 
 std::optional<double> EventTotal::RunningShare() const {

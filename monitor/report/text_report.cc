@@ -67,9 +67,14 @@ std::string ResidencyLine(const Report& report, const v1::Session& session) {
   const std::optional<double> max_hz = report.summary.residency_basis().max_hz;
   switch (session.residency_method()) {
     case v1::RESIDENCY_METHOD_REF_CYCLES:
-      return Wrapped("residency: ",
-                     absl::StrCat("guest ref-cycles over the TSC frequency (",
-                                  GigaHertz(session.tsc_hz()), "): exact at any core frequency"));
+      return Wrapped(
+          "residency: ",
+          absl::StrCat("guest ref-cycles over the TSC frequency (", GigaHertz(session.tsc_hz()),
+                       "): exact at any core frequency",
+                       report.summary.residency_without_ref_cycles()
+                           ? "; where ref-cycles were not counted, guest cycles over the "
+                             "highest core frequency: a lower bound"
+                           : ""));
     case v1::RESIDENCY_METHOD_MAX_FREQUENCY:
       return Wrapped("residency: ",
                      absl::StrCat("guest cycles over the highest core frequency known or seen (",

@@ -34,7 +34,10 @@ struct ChunkHeader {
 };
 
 inline constexpr uint32_t kFeatureZstd = 1u << 0;  // the payload is one zstd frame
-inline constexpr uint32_t kKnownFeatures = kFeatureZstd;
+// A set inside has groups on several core PMUs, whose counts add up: read without them, the first
+// one's would pass for all.
+inline constexpr uint32_t kFeatureCorePmus = 1u << 1;
+inline constexpr uint32_t kKnownFeatures = kFeatureZstd | kFeatureCorePmus;
 
 // A stored payload or its content larger than this is damage, not data (checked before any memory
 // is taken). The writer cuts its chunks far below it.

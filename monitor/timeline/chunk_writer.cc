@@ -72,6 +72,7 @@ class ChunkWriter final : public RecordWriter {
   // Writes what is buffered as one chunk, if anything; it is forgotten either way.
   absl::Status Cut();
   absl::Status WriteChunk();
+  bool AnyOnCorePmus() const;
   void FillPayload();
   void Forget();
 
@@ -180,6 +181,11 @@ void ChunkWriter::FillPayload() {
   }
 }
 
+bool ChunkWriter::AnyOnCorePmus() const {
+  return std::ranges::any_of(payload_.vcpu_sets(),
+                             [](const v1::VcpuSet& set) { return set.core_pmus() > 1; });
+}
+
 absl::Status ChunkWriter::WriteChunk() {
   const size_t content_bytes = payload_.ByteSizeLong();
   if (content_bytes > kMaxPayloadBytes) {
@@ -194,7 +200,7 @@ absl::Status ChunkWriter::WriteChunk() {
   if (!length.ok()) return length.status();
 
   const ChunkHeader header{
-      .required_features = kFeatureZstd,
+      .required_features = kFeatureZstd | (AnyOnCorePmus() ? kFeatureCorePmus : 0),
       .payload_bytes = static_cast<uint32_t>(*length),
       .content_bytes = static_cast<uint32_t>(content_bytes),
       .stream_id = stream_id_,

@@ -1,5 +1,6 @@
 #include "monitor/timeline/group_columns.h"
 
+#include "kvm/counters/read_format.h"
 #include "monitor/timeline/column_codec.h"
 
 namespace vcpulse::timeline {
@@ -32,6 +33,8 @@ void CodeGroup(const Columns<typename Direction::Column>& columns, size_t events
   state.time_running_ns = running;
   state.last = now;
 }
+
+static_assert(core::kMaxGroups >= kvm::kMaxVcpuGroups, "what is opened can be written");
 
 }  // namespace
 

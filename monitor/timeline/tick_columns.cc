@@ -188,6 +188,7 @@ absl::StatusOr<ColumnReader> ColumnReader::Open(const v1::VmTicks& columns, size
   const size_t size = vcpus * rows;  // both below 2^31
   const auto is = [](int actual, size_t wanted) { return static_cast<size_t>(actual) == wanted; };
 
+  if (vcpus > kMaxVcpus) return absl::DataLossError("a vCPU set of too many vCPUs");
   if (events > core::kMaxEvents) return absl::DataLossError("a vCPU set of too many events");
   if (rows == 0) return absl::DataLossError("columns without a row");
   if (!is(columns.tick_size(), rows)) return BadColumn("tick");

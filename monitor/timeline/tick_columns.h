@@ -17,6 +17,10 @@
 
 namespace vcpulse::timeline {
 
+// vCPUs of one set at most: sixteen times what KVM allows (KVM_MAX_VCPUS). What is read is not
+// believed beyond it, since each takes memory.
+inline constexpr size_t kMaxVcpus = size_t{1} << 16;
+
 // Consecutive samples of one (vm, epoch), as they are buffered until a chunk is cut.
 struct TickRows {
   struct Head {

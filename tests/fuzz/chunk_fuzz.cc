@@ -29,6 +29,12 @@ void Read(std::span<const uint8_t> bytes) {
       for (const core::VcpuSample& vcpu : tick->sample.vcpus) {
         sum += vcpu.time_enabled_ns + vcpu.counts[0] + vcpu.counts[core::kMaxEvents - 1];
       }
+      if (tick->sample.further.size() != tick->sample.FurtherGroups() * tick->sample.vcpus.size()) {
+        std::abort();
+      }
+      for (const core::GroupSample& group : tick->sample.further) {
+        sum += group.time_running_ns + group.counts[0] + group.counts[core::kMaxEvents - 1];
+      }
       if (tick->previous) sum += tick->previous->tick;
     }
     return absl::OkStatus();

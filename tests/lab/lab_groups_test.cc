@@ -37,8 +37,10 @@ TEST(Groups, AGroupThatNeverRunsStepsDownWithinThreeTicks) {
   EXPECT_EQ(vm.sets[0].event_set(), "full");
   EXPECT_EQ(vm.sets[1].event_set(), "cycles");
   ASSERT_EQ(vm.sets[1].absent_events_size(), 5);
-  const int64_t after_ns = vm.sets[1].mono_ns() - vm.sets[0].mono_ns();
-  EXPECT_LE(after_ns, 450'000'000);  // three ticks of 100 ms, and half of one to notice
+  // Three samples of the group that never ran, and one that was taken while the next was opened.
+  size_t before = 0;
+  for (const Interval& interval : vm.intervals.at(0)) before += interval.slots.instructions ? 1 : 0;
+  EXPECT_LE(before, 3u);  // intervals, so one less than samples
 
   bool said = false;
   for (const v1::LifeCycle& change : recorded.life_cycle) {
@@ -55,7 +57,7 @@ TEST(Groups, AGroupThatNeverRunsStepsDownWithinThreeTicks) {
     return interval.delta.time_running_ns > 0 && !interval.slots.instructions &&
            interval.verdict.rule == core::Rule::kNoInstructions;
   });
-  EXPECT_GE(share, 0.8);  // of all ticks, those before the step down included
+  EXPECT_GE(share, 0.7);  // of all ticks, those before the step down included
 }
 
 TEST(Groups, AnEventThatThePmuDoesNotListIsAbsentNotZero) {

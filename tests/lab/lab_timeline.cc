@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <sstream>
 #include <variant>
@@ -38,8 +39,10 @@ class Collector {
   void Add(const timeline::TickEntry& entry) {
     RecordedVm& vm = into_.vms[entry.vm];
     ASSERT_FALSE(vm.sets.empty()) << "a tick before its vCPU set";
-    const v1::VcpuSet& set = vm.sets.back();
-    ASSERT_EQ(entry.epoch, set.epoch());
+    // The last tick of an epoch may come after the set of the next one.
+    const auto of_epoch = std::ranges::find(vm.sets, entry.epoch, &v1::VcpuSet::epoch);
+    ASSERT_NE(of_epoch, vm.sets.end());
+    const v1::VcpuSet& set = *of_epoch;
     ASSERT_EQ(entry.sample.vcpus.size(), static_cast<size_t>(set.vcpus_size()));
     ASSERT_FALSE(entry.sample.vcpus.empty());
 

@@ -95,16 +95,21 @@ TEST(GroupLayout, OneCorePmuIsOneGroupAsGiven) {
 // one PMU stay on it, and host-side events get a group that counts on any core.
 TEST(GroupLayout, AHybridHostHasAGroupPerCorePmu) {
   const Event raw{.name = "r1b2", .type = PERF_TYPE_RAW, .config = 0x1b2};
-  const Event core_only{.name = "cpu_core/slots/", .type = 4, .config = 0x400};
-  const std::vector<Event> events = {Named("cycles"), core_only, raw, Named("page-faults")};
+  // Its name does not tell, nor does its type, which is that of rNNN: the PMU is kept beside them.
+  const Event core_only{.name = "slots", .type = 4, .config = 0x400, .pmu = "cpu_core"};
+  const Event cache{.name = "cpu_atom/LLC-loads/",
+                    .type = PERF_TYPE_HW_CACHE,
+                    .config = (uint64_t{10} << 32) | 2,
+                    .pmu = "cpu_atom"};
+  const std::vector<Event> events = {Named("cycles"), core_only, raw, cache, Named("page-faults")};
   const auto layout = LayoutOf(events, kHybrid);
   ASSERT_THAT(layout, SizeIs(3));
   EXPECT_EQ(layout[0].pmu, "cpu_core");
-  EXPECT_THAT(NamesOf(layout[0].events), ElementsAre("cycles", "r1b2", "cpu_core/slots/"));
+  EXPECT_THAT(NamesOf(layout[0].events), ElementsAre("cycles", "r1b2", "slots"));
   EXPECT_EQ(layout[0].events[0].type, uint32_t{PERF_TYPE_HARDWARE});
   EXPECT_EQ(layout[0].events[0].config, uint64_t{4} << 32);
   EXPECT_EQ(layout[1].pmu, "cpu_atom");
-  EXPECT_THAT(NamesOf(layout[1].events), ElementsAre("cycles", "r1b2"));
+  EXPECT_THAT(NamesOf(layout[1].events), ElementsAre("cycles", "r1b2", "cpu_atom/LLC-loads/"));
   EXPECT_EQ(layout[1].events[0].config, uint64_t{10} << 32);
   EXPECT_EQ(layout[1].events[1].type, 10u);
   EXPECT_EQ(layout[1].events[1].config, 0x1b2u);

@@ -241,7 +241,7 @@ TEST_F(Tracepoints, HaveTheirNumberAndAreHostSide) {
   const auto request = ResolveEvents("kvm:kvm_exit:G", Catalog());
   ASSERT_TRUE(request.ok()) << request.status();
   EXPECT_EQ(request->groups[0][0],
-            (Event{"kvm:kvm_exit", PERF_TYPE_TRACEPOINT, 1812, 0, 0, /*host_side=*/true}));
+            (Event{"kvm:kvm_exit", PERF_TYPE_TRACEPOINT, 1812, 0, 0, "", /*host_side=*/true}));
 }
 
 TEST_F(Tracepoints, AreFoundBelowDebugfsToo) {

@@ -227,6 +227,67 @@ TEST_F(GroupOpener, AHybridHostHasTheSameEventsOnEveryCorePmu) {
   EXPECT_THAT(opened->absent[0].reason, HasSubstr("cpu_atom"));
 }
 
+// A core PMU without cycles costs its own cores, not the other PMU.
+TEST_F(GroupOpener, ACorePmuWithoutCyclesIsLeftOut) {
+  perf_.refused[{PERF_TYPE_HARDWARE, (uint64_t{10} << 32) | PERF_COUNT_HW_CPU_CYCLES}] = ENOENT;
+  const auto opened =
+      Open({.core_pmus = {{.name = "cpu_core", .type = 4}, {.name = "cpu_atom", .type = 10}}});
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  EXPECT_EQ(opened->core_pmus, 1u);
+  ASSERT_THAT(opened->layout, SizeIs(1));
+  EXPECT_THAT(Names(*opened), SizeIs(6));
+  EXPECT_THAT(Absent(*opened), ElementsAre("cycles on cpu_atom"));
+}
+
+// As Arm's big.LITTLE before Linux 6.6 does: no PMU takes a bound event, each kernel still counts
+// an unbound one.
+TEST_F(GroupOpener, WhereNoCorePmuTakesBoundEventsTheyAreOpenedUnbound) {
+  for (const uint64_t type : {uint64_t{4}, uint64_t{10}}) {
+    perf_.refused[{PERF_TYPE_HARDWARE, (type << 32) | PERF_COUNT_HW_CPU_CYCLES}] = ENOENT;
+  }
+  const auto opened = Open({.core_pmus = {{.name = "armv8_cortex_a53", .type = 4},
+                                          {.name = "armv8_cortex_a72", .type = 10}}});
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  EXPECT_EQ(opened->set, "full");
+  EXPECT_THAT(opened->layout, SizeIs(1));
+}
+
+// EINVAL of an event that is invalid by itself says nothing about the size of the group.
+TEST_F(GroupOpener, AnEventThatIsInvalidAloneCostsNoOther) {
+  Refuse(PERF_COUNT_HW_BRANCH_MISSES, EINVAL);
+  const auto opened = Open();
+  ASSERT_TRUE(opened.ok());
+  EXPECT_EQ(opened->set, "full");
+  EXPECT_THAT(Absent(*opened), ElementsAre("branch-misses"));
+  EXPECT_THAT(opened->absent[0].reason, HasSubstr("even alone"));
+}
+
+TEST_F(GroupOpener, BracesThatThePmuCannotCountTogetherAreAnError) {
+  perf_.largest_group = 2;
+  const auto opened =
+      Open({.wanted = {.events = {.groups = {SomeEvents({3, 4, 5})}}, .multiplex = true}});
+  EXPECT_EQ(opened.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(opened.status().message()), HasSubstr("cannot count together"));
+}
+
+// Without a PMU the host-side events that were named are counted still, as many as open.
+TEST_F(GroupOpener, DegradedLeavesOutWhatIsRefusedAndWhatIsTooMuch) {
+  Refuse(PERF_COUNT_HW_CPU_CYCLES, ENOENT);
+  EventRequest request;
+  for (uint64_t config = 2; config <= 10; ++config) {
+    request.groups.push_back({{.name = absl::StrCat("sw", config),
+                               .type = PERF_TYPE_SOFTWARE,
+                               .config = config,
+                               .host_side = true}});
+  }
+  perf_.refused[{PERF_TYPE_SOFTWARE, 3}] = ENOENT;
+  const auto opened = Open({.wanted = {.events = request}});
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  EXPECT_EQ(opened->set, "degraded");
+  EXPECT_THAT(Names(*opened), SizeIs(8));
+  EXPECT_THAT(Absent(*opened), ::testing::IsSupersetOf({"cycles", "sw3", "sw10"}));
+}
+
 // Between discovery and opening the thread ended and its TID went to another one.
 TEST_F(GroupOpener, ATidThatWasReusedIsNotRead) {
   vm_.vcpus[1].start_time_ticks = 500;
@@ -239,6 +300,8 @@ TEST_F(GroupOpener, ATidThatWasReusedIsNotRead) {
   EXPECT_EQ(opened->unopened[0].vcpu.tid, 12);
   vm_.vcpus[1].start_time_ticks = 900;
   EXPECT_THAT(Open()->unopened, IsEmpty());
+  proc_.RemoveThread(10, 12);  // it is a thread of another process now
+  EXPECT_THAT(Open()->unopened, SizeIs(1));
 }
 
 TEST(EventSets, EachStepKeepsTheHeadOfTheSetAbove) {

@@ -117,5 +117,38 @@ TEST(SummaryOfGroups, CorePmusOfAHybridHostAddUp) {
               HasSubstr("hybrid: core PMUs cpu_core, cpu_atom"));
 }
 
+// An idle epoch with half of the PMU, then a busy one with all of it: each is scaled by its own
+// share.
+TEST(SummaryOfGroups, EachEpochIsScaledOnItsOwn) {
+  HandMadeRecording recording;
+  recording.Begin();
+  for (const uint32_t epoch : {1u, 2u}) {
+    ASSERT_TRUE(recording.Add(HandMadeRecording::Set(1, epoch, {2001})).ok());
+    recording.First(1, epoch, 10 * epoch, 1);
+    recording.Tick(1, epoch, 10 * epoch + 1,
+                   {{.enabled_ns = 100'000'000,
+                     .running_ns = epoch == 1 ? 50'000'000u : 100'000'000u,
+                     .counts = {epoch == 1 ? 1000u : 100'000'000u, 10},
+                     .verdict = kSpinningLow}});
+  }
+  const EventTotal* cycles = recording.summary.vms().at(1).vcpus.at(0).FindEvent("cycles");
+  EXPECT_DOUBLE_EQ(*cycles->Scaled(), 2000 + 100'000'000);
+  EXPECT_TRUE(cycles->IsEstimate());
+}
+
+// The groups of two PMUs are read a moment apart, so their times do not add up to the last digit.
+TEST(SummaryOfGroups, ReadsThatLieApartMakeNoEstimate) {
+  EventTotal total{.raw = 5,
+                   .time_enabled_ns = 1'000'000'000,
+                   .time_running_ns = 999'990'000,
+                   .interval_ns = 1,
+                   .on_many_pmus = true};
+  EXPECT_FALSE(total.IsEstimate());
+  total.time_running_ns = 990'000'000;
+  EXPECT_TRUE(total.IsEstimate());
+  total = {.raw = 5, .time_enabled_ns = 1000, .time_running_ns = 999, .interval_ns = 1};
+  EXPECT_TRUE(total.IsEstimate());
+}
+
 }  // namespace
 }  // namespace vcpulse::report

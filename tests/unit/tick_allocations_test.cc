@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <new>
 
+#include "monitor/core/epoch_classifier.h"
 #include "monitor/sampler/sampler.h"
 #include "tests/fakes/sampled_vm.h"
 
@@ -64,6 +65,48 @@ TEST(TickAllocations, NoneInSamplesGapsStatesAndCommands) {
   EXPECT_EQ(allocations - before, 0u);
   EXPECT_GT(samples, 900u);
   EXPECT_GT(gaps, 90u);
+}
+
+// Groups that take turns, or those of several core PMUs.
+TEST(TickAllocations, NoneWithThreeGroupsPerVcpu) {
+  fakes::ProcDir proc;
+  fakes::FakePerfEvents perf;
+  fakes::SampledVm vm(perf, proc, "web", 10, 11, 2);
+  std::vector<kvm::VcpuGroups> groups(2);
+  std::vector<kvm::RefusedEvent> refused;
+  for (size_t v = 0; v < 2; ++v) {
+    for (int g = 0; g < 3; ++g) {
+      groups[v].push_back(
+          std::move(kvm::CounterGroup::Open(perf, vm.tid(static_cast<int>(v)),
+                                            kvm::EventsOf(kvm::EventSet::kMin), refused)
+                        .value));
+    }
+  }
+  const auto epoch = Epoch::Start(1, 1, proc.root(), 10, std::move(groups), vm.vm().vcpus, 4);
+  ASSERT_TRUE(epoch.ok());
+  Sampler sampler({.now_ns = fakes::FakeClock::Now});
+  sampler.Add(epoch->get());
+  core::EpochClassifier classifier(
+      {.vcpus = 2, .slots = {.cycles = 0, .instructions = 1}, .core_pmus = 3}, {}, 100'000'000);
+  core::ResidencyEstimator residency(std::vector<core::ResidencyBasis>(3));
+  std::vector<core::Verdict> verdicts(2);
+  Handover handover;
+  uint64_t samples = 0;
+  uint64_t before = 0;
+  for (uint64_t number = 0; number <= 1000; ++number) {
+    if (number == 1) before = allocations;
+    const int64_t now = fakes::FakeClock::Now();
+    sampler.TakeCommands();
+    sampler.Tick(number, now, now);
+    while (sampler.Take(handover)) {
+      ASSERT_EQ(handover.sample->further.size(), 4u);
+      classifier.Classify(*handover.sample, residency, verdicts);
+      handover.epoch->Recycle(handover.sample);
+      ++samples;
+    }
+  }
+  EXPECT_EQ(allocations - before, 0u);
+  EXPECT_EQ(samples, 1001u);
 }
 
 }  // namespace

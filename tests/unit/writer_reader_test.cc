@@ -99,6 +99,49 @@ TEST(WriterReader, VmsAndRecordsComeBackInOrder) {
   EXPECT_THAT(seen.others, testing::Contains(HasSubstr("ClockSnapshot realtime_ns: 77")));
 }
 
+// Groups that take turns, and those of a hybrid host, which a reader that cannot add up must
+// refuse.
+TEST(WriterReader, FurtherGroupsComeBackAcrossChunks) {
+  for (const uint32_t core_pmus : {1u, 2u}) {
+    std::vector<Bytes> chunks;
+    const auto writer = NewChunkWriter(kStream, CollectInto(&chunks));
+    fakes::SyntheticVm vm({fakes::Load::kBusy, fakes::Load::kIdle}, 10'000'000, 4);
+    v1::VcpuSet set = vm.VcpuSet(1, 1);
+    set.set_core_pmus(core_pmus);
+    v1::EventGroup& group = *set.add_further_groups();
+    for (int e = 0; e < set.events_size(); ++e) group.add_events(set.events(e));
+    writer->Add(SessionRecord("h"), 1);
+    writer->Add(SetRecord(set), 1);
+    std::vector<core::Sample> samples;
+    for (uint64_t t = 1; t <= 6; ++t) {
+      core::Sample& sample = samples.emplace_back(vm.Next());
+      for (uint64_t v = 1; v <= 2; ++v) {
+        core::GroupSample& seen = sample.further.emplace_back();
+        seen.time_enabled_ns = t * v * 1'000'000;
+        seen.time_running_ns = t * v * 400'000;
+        seen.counts[0] = t * t * v;
+      }
+      writer->AddTick(1, 1, sample, vm.Verdicts());
+      if (t == 3) {
+        ASSERT_TRUE(writer->Flush(ClockAt(8)).ok());
+      }
+    }
+    ASSERT_TRUE(writer->Flush(ClockAt(9)).ok());
+    ASSERT_THAT(chunks, SizeIs(2));
+    const Seen seen = ReadBytes(Concatenate(chunks));
+    ASSERT_THAT(seen.ticks, SizeIs(6));
+    for (size_t t = 0; t < 6; ++t) {
+      EXPECT_EQ(seen.ticks[t].sample, samples[t]);
+      if (t > 0) {
+        EXPECT_EQ(seen.ticks[t].previous, samples[t - 1]);
+      }
+    }
+    const auto header = DecodeChunkHeader(chunks[0]);
+    ASSERT_TRUE(header.ok());
+    EXPECT_EQ((header->required_features & kFeatureCorePmus) != 0, core_pmus > 1);
+  }
+}
+
 // Each chunk must be readable alone: a rotated, dropped or damaged one never orphans the next.
 TEST(WriterReader, EachChunkIsReadableAlone) {
   const SmallTimeline timeline(4);

@@ -92,7 +92,7 @@ void RecordLoop::VmEnded(const recorder::InstanceKey& key, const std::string& de
   WakeForNews();
   watched_.erase(key);
   rescan_errors_.erase(key);
-  if (!watched_.empty() || options_.target.all) return;
+  if (!recording_.vms().empty() || options_.target.all) return;
   if (!options_.target.vm.empty() && options_.wait > absl::ZeroDuration()) {
     AwaitReturn();
   } else if (options_.command.empty()) {
