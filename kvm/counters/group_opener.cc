@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <optional>
-#include <span>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -75,13 +74,17 @@ class Attempt {
     result.multiplexed = false;
     std::vector<Event> events = DegradedEvents(options_.wanted);
     std::erase_if(events, [this](const Event& e) { return IsAbsent(result.absent, e.name); });
-    for (const Event& event : std::span(events).subspan(std::min(events.size(), kMaxGroupEvents))) {
+    const size_t kept = std::min(events.size(), kMaxGroupEvents);
+    const std::vector<Event> beyond(events.begin() + static_cast<ptrdiff_t>(kept), events.end());
+    events.resize(kept);
+    core_pmus_.clear();  // a software clock counts on any core
+    const Outcome outcome = OpenAll({events});
+    if (outcome != Outcome::kOpened) return outcome;
+    for (const Event& event : beyond) {
       result.absent.push_back(
           {event.name, 0, absl::StrCat("a group holds at most ", kMaxGroupEvents, " events")});
     }
-    events.resize(std::min(events.size(), kMaxGroupEvents));
-    core_pmus_.clear();  // a software clock counts on any core
-    return OpenAll({events});
+    return outcome;
   }
 
   OpenedGroups result;

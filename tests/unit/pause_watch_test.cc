@@ -16,10 +16,12 @@ class PauseWatchTest : public ::testing::Test {
   std::optional<PauseCause> Observe(const std::vector<size_t>& ran = {}) {
     for (const size_t vcpu : ran) sample_.vcpus[vcpu].time_enabled_ns += 1000;
     for (core::VcpuSample& vcpu : sample_.vcpus) vcpu.state = ThreadState::kBlocked;
+    sample_.wake_ns += interval_ns_;
     return watch_.Observe(sample_);
   }
 
   std::vector<WaitPlace> places_ = std::vector<WaitPlace>(kVcpus, WaitPlace::kUserspace);
+  int64_t interval_ns_ = 100'000'000;
   int looks_ = 0;
   PauseWatch watch_{kVcpus, [this](size_t vcpu) {
                       ++looks_;
@@ -43,6 +45,16 @@ TEST_F(PauseWatchTest, LooksOnlyOnceAllAreQuiet) {
   EXPECT_EQ(looks_, 3);
   for (int i = 0; i < 10; ++i) EXPECT_EQ(Observe(), PauseCause::kHeld);
   EXPECT_EQ(looks_, 3) << "the answers hold";
+}
+
+// At 1 ms a lock of the VMM that all vCPUs wait for is no pause; 50 ms of it are.
+TEST_F(PauseWatchTest, ShortTicksTakeLongerToTell) {
+  interval_ns_ = 1'000'000;
+  Observe();
+  EXPECT_EQ(Observe({0}), PauseCause::kNone);
+  for (int i = 1; i < 50; ++i) EXPECT_EQ(Observe(), PauseCause::kNone) << i;
+  EXPECT_EQ(Observe(), PauseCause::kHeld);
+  EXPECT_EQ(Observe(), PauseCause::kHeld);
 }
 
 TEST_F(PauseWatchTest, OneThatWaitsInKvmEndsTheLooking) {
