@@ -47,4 +47,10 @@ OwnRights ReadOwnRights(const std::string& root) {
   return rights;
 }
 
+bool PidsAreOurs(const std::string& root) {
+  // The NSpid line shows this process in each namespace from that of the mount down to its own.
+  const auto status = ReadSmallFile(root + "/proc/self/status");
+  return status && ParseNsPids(*status).size() <= 1;
+}
+
 }  // namespace vcpulse::kvm

@@ -40,4 +40,8 @@ OwnRights ParseOwnRights(std::string_view status);
 // without a descriptor left can read no file.
 OwnRights ReadOwnRights(const std::string& root);
 
+// Whether the PIDs below `root` are those that this process may use in system calls; false where
+// its /proc is another PID namespace's (the host's, seen from a container that has its own).
+bool PidsAreOurs(const std::string& root);
+
 }  // namespace vcpulse::kvm

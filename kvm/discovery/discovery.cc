@@ -105,7 +105,7 @@ std::vector<Vm> Discovery::FindOthers(std::span<const Vm> known, KnownStrangers&
       FillVcpus(tree, *vm);
       vms.push_back(*std::move(vm));
     } else {
-      strangers.Remember(pid, process->stat, process->name);
+      strangers.Remember(pid, process->stat, process->name, RunsKnownVmm(tree, pid));
     }
   }
   strangers.EndRound();

@@ -40,7 +40,7 @@ bool KnownStrangers::MayBePassedOver(pid_t pid, const TaskStat& stat, std::strin
   return now_ < stranger.look_again;
 }
 
-void KnownStrangers::Remember(pid_t pid, const TaskStat& stat, std::string_view name) {
+void KnownStrangers::Remember(pid_t pid, const TaskStat& stat, std::string_view name, bool vmm) {
   const auto [known, is_new] = known_.try_emplace(pid);
   Stranger& stranger = known->second;
   if (is_new) {
@@ -51,10 +51,9 @@ void KnownStrangers::Remember(pid_t pid, const TaskStat& stat, std::string_view 
                 .round = round_};
   }
   stranger.round = round_;
-  stranger.settled = stat.kernel_thread || now_ - stranger.first_seen >= kNew;
-  if (stranger.settled) {
-    stranger.look_again = now_ + absl::Seconds(kSoonest_s + pid % kSpread_s);
-  }
+  stranger.settled = !vmm && (stat.kernel_thread || now_ - stranger.first_seen >= kNew);
+  const int settled_s = kSoonest_s + pid % kSpread_s;
+  stranger.look_again = stranger.settled ? now_ + absl::Seconds(settled_s) : now_;
 }
 
 void KnownStrangers::EndRound() {

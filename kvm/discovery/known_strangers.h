@@ -16,7 +16,8 @@ namespace vcpulse::kvm {
 // descriptors of every process of the host. A process is looked at again while it is new to us
 // (its first 10 s: it may open /dev/kvm yet), then every 15 to 30 s, and when its PID was used anew
 // or it has called execve (its name changes): that is checked in every fifth round, unless the PID
-// was gone in between. Time is the caller's: any clock that only goes forward. One thread.
+// was gone in between. A known VMM without a VM (a Firecracker that waits on its API socket) stays
+// new. Time is the caller's: any clock that only goes forward. One thread.
 class KnownStrangers {
  public:
   // Begins a round of the search.
@@ -28,8 +29,9 @@ class KnownStrangers {
   // Whether this process need not be looked at in this round.
   bool MayBePassedOver(pid_t pid, const TaskStat& stat, std::string_view name);
 
-  // It was looked at in this round and is no VMM.
-  void Remember(pid_t pid, const TaskStat& stat, std::string_view name);
+  // It was looked at in this round and has no VM. `vmm`: its program is a known VMM, which may
+  // create one at any time.
+  void Remember(pid_t pid, const TaskStat& stat, std::string_view name, bool vmm);
 
   // Forgets those that were not asked for in this round: they have ended.
   void EndRound();

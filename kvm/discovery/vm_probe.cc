@@ -31,6 +31,10 @@ size_t Utf8Length(std::string_view text) {
   return length;
 }
 
+VmmProgram ProgramOf(const ProcTree& tree, pid_t pid, const std::vector<std::string>& arguments) {
+  return VmmProgramOf(arguments.empty() ? "" : arguments.front(), tree.ProcessName(pid));
+}
+
 // What this VMM calls its VM, else libvirt, else "pid-PID".
 std::string NameOf(const ProcTree& tree, pid_t pid, VmmProgram program, const QemuCommandLine& qemu,
                    const std::vector<std::string>& arguments) {
@@ -59,8 +63,7 @@ std::optional<Vm> IdentifyVm(const ProcTree& tree, pid_t pid) {
   if (!stat || stat->kernel_thread || stat->Exited()) return std::nullopt;
   const std::optional<bool> holds_vm = tree.HoldsVm(pid);
   const std::vector<std::string> arguments = tree.CommandLine(pid);
-  const VmmProgram program =
-      VmmProgramOf(arguments.empty() ? "" : arguments.front(), tree.ProcessName(pid));
+  const VmmProgram program = ProgramOf(tree, pid, arguments);
   if (holds_vm == false && program != VmmProgram::kQemu) return std::nullopt;
   if (!holds_vm.has_value() && !LooksLikeVmm(tree, pid, program)) return std::nullopt;
 
@@ -85,6 +88,10 @@ std::optional<Vm> IdentifyVm(const ProcTree& tree, pid_t pid) {
     vm.accelerator = Accelerator::kTcg;
   }
   return vm;
+}
+
+bool RunsKnownVmm(const ProcTree& tree, pid_t pid) {
+  return ProgramOf(tree, pid, tree.CommandLine(pid)) != VmmProgram::kOther;
 }
 
 Accelerator AcceleratorByNames(const VmView& view) {

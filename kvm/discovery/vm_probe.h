@@ -23,6 +23,9 @@ namespace vcpulse::kvm {
 // told to run KVM alone is still starting (kUnknown).
 std::optional<Vm> IdentifyVm(const ProcTree& tree, pid_t pid);
 
+// Whether the program of this process is a known VMM, with a VM or not yet.
+bool RunsKnownVmm(const ProcTree& tree, pid_t pid);
+
 // The accelerator that QEMU's thread names tell, if they do.
 Accelerator AcceleratorByNames(const VmView& view);
 

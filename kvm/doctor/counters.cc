@@ -26,6 +26,12 @@ constexpr char kVpmuRemedy[] =
 constexpr char kWatchdogRemedy[] =
     "end other profilers, and free the NMI watchdog's counter with `sysctl kernel.nmi_watchdog=0`";
 
+constexpr char kHostAsGuestRemedy[] =
+    "none known: its counts would be wrong; record with --event-set degraded";
+
+// A group that ran less than this share of its time gave way to others, %.
+constexpr double kWholeShare = 95.0;
+
 std::vector<Event> SetEvents(EventSet set) {
   const std::span<const Event> events = EventsOf(set);
   return {events.begin(), events.end()};
@@ -103,13 +109,13 @@ std::string NamesOf(std::span<const Pmu> pmus) {
                        [](std::string* out, const Pmu& pmu) { absl::StrAppend(out, pmu.name); });
 }
 
-// Answers for one set on one kind of core; true where nothing is missing.
-bool JudgeSet(const CounterContext& context, const PmuProbe& on, size_t wanted, Finding& finding) {
-  const GroupProbe& probe = on.probe;
-  if (probe.error != 0) {
-    SetRefused(context, On(on), probe.error, finding);
-    return false;
-  }
+// What an answer begins with.
+std::string In(Mode mode, const PmuProbe& on) {
+  return absl::StrCat(On(on), mode == Mode::kGuestOnly ? "guest-only: " : "");
+}
+
+// "NAME (absent, errno 2)" for each event that a whole set has not.
+std::vector<std::string> Lacking(const CounterContext& context, const GroupProbe& probe) {
   std::vector<std::string> lacking;
   for (const RefusedEvent& refused : probe.refused) {
     if (refused.event.name == "ref-cycles" && context.machine != "x86_64") continue;
@@ -117,36 +123,76 @@ bool JudgeSet(const CounterContext& context, const PmuProbe& on, size_t wanted, 
                                    refused.error == EINVAL ? "does not fit" : "absent", ", errno ",
                                    refused.error, ")"));
   }
-  if (!lacking.empty()) {
+  return lacking;
+}
+
+// Says how much of its time the group ran; a note where others used the PMU meanwhile.
+void SayShare(Mode mode, const PmuProbe& on, size_t wanted, Finding& finding) {
+  const GroupProbe& probe = on.probe;
+  const double share = 100.0 * static_cast<double>(probe.running_ns) /
+                       static_cast<double>(std::max(probe.enabled_ns, probe.running_ns));
+  const bool shared = on.there && share < kWholeShare;
+  if (mode == Mode::kHostUser || shared) {
+    absl::StrAppend(&finding.answered, finding.answered.empty() ? "" : "; ", In(mode, on),
+                    wanted - probe.refused.size(), wanted == 1 ? " event" : " events",
+                    " as one group ran ", absl::StrFormat("%.0f %% of the time", share),
+                    shared ? ": others use the PMU" : "");
+  }
+  if (!shared) return;
+  finding.state = State::kNote;
+  finding.remedy = kWatchdogRemedy;
+}
+
+// Answers for one set on one kind of core; true where nothing is missing.
+bool JudgeSet(const CounterContext& context, Mode mode, const PmuProbe& on, size_t wanted,
+              Finding& finding) {
+  const GroupProbe& probe = on.probe;
+  if (probe.error != 0) {
+    SetRefused(context, In(mode, on), probe.error, finding);
+    return false;
+  }
+  if (const std::vector<std::string> lacking = Lacking(context, probe); !lacking.empty()) {
     SetObstacle(
-        absl::StrCat(On(on), "lacks ", absl::StrJoin(lacking, ", ")),
+        absl::StrCat(In(mode, on), "lacks ", absl::StrJoin(lacking, ", ")),
         absl::StrCat("/sys/bus/event_source/devices/*/events lists what exists; ", kVpmuRemedy),
         finding);
     return false;
   }
   if (CouldNotRun(on, finding)) return false;
   if (!probe.Ran()) {
-    SetObstacle(absl::StrCat(On(on), "opened, but the PMU never ran it: too few free counters"),
-                kWatchdogRemedy, finding);
+    SetObstacle(
+        absl::StrCat(In(mode, on), "opened, but the PMU never ran it: too few free counters"),
+        kWatchdogRemedy, finding);
     return false;
   }
-  const double share = 100.0 * static_cast<double>(probe.running_ns) /
-                       static_cast<double>(std::max(probe.enabled_ns, probe.running_ns));
-  absl::StrAppend(&finding.answered, finding.answered.empty() ? "" : "; ", On(on),
-                  wanted - probe.refused.size(), wanted == 1 ? " event" : " events",
-                  " as one group ran ", absl::StrFormat("%.0f %% of the time", share));
+  if (mode == Mode::kGuestOnly) {
+    for (const auto& [event, count] : probe.counts) {
+      if (count == 0) continue;
+      SetObstacle(absl::StrCat(In(mode, on), event.name, " counted ", count,
+                               ", so this PMU counts the host as guest"),
+                  kHostAsGuestRemedy, finding);
+      return false;
+    }
+  }
+  SayShare(mode, on, wanted, finding);
   return true;
 }
 
+// First as any user may count himself, then as a recording counts.
 Finding CheckSet(const CounterContext& context, EventSet set) {
   const std::vector<Event> events = SetEvents(set);
+  const bool guest_too = context.mediated.empty();
   Finding finding{.id = absl::StrCat("events-", ToAbsl(ToString(set))),
                   .tried = absl::StrCat("the set ", ToAbsl(ToString(set)),
-                                        " as one group on vcpulse "
-                                        "itself, counting the host")};
-  for (const PmuProbe& on : ProbeEach(context, events, Mode::kHostUser)) {
-    if (!JudgeSet(context, on, events.size(), finding)) break;
+                                        " as one group on vcpulse itself, counting the host",
+                                        guest_too ? ", then guests only" : "")};
+  for (const Mode mode : {Mode::kHostUser, Mode::kGuestOnly}) {
+    if (mode == Mode::kGuestOnly && !guest_too) break;
+    for (const PmuProbe& on : ProbeEach(context, events, mode)) {
+      if (!JudgeSet(context, mode, on, events.size(), finding)) return finding;
+    }
   }
+  if (guest_too) absl::StrAppend(&finding.answered, "; guest-only it counted 0");
   return finding;
 }
 
@@ -190,14 +236,14 @@ Finding CheckHostCycles(const CounterContext& context) {
       return finding;
     }
     if (CouldNotRun(on, finding)) return finding;
-    if (!on.probe.Ran() || on.probe.leader_count == 0) {
-      SetObstacle(absl::StrCat(On(on), "opened, but counted ", on.probe.leader_count, " in ",
+    if (!on.probe.Ran() || on.probe.LeaderCount() == 0) {
+      SetObstacle(absl::StrCat(On(on), "opened, but counted ", on.probe.LeaderCount(), " in ",
                                on.probe.running_ns, " ns on the PMU"),
                   kWatchdogRemedy, finding);
       return finding;
     }
     absl::StrAppend(&finding.answered, finding.answered.empty() ? "" : "; ", On(on),
-                    absl::StrFormat("%.2f GHz", static_cast<double>(on.probe.leader_count) /
+                    absl::StrFormat("%.2f GHz", static_cast<double>(on.probe.LeaderCount()) /
                                                     static_cast<double>(on.probe.running_ns)));
   }
   return finding;
@@ -224,11 +270,10 @@ Finding CheckGuestOnly(const CounterContext& context) {
                   finding);
       return finding;
     }
-    if (on.probe.leader_count != 0) {
-      SetObstacle(absl::StrCat(On(on), "counted ", on.probe.leader_count,
+    if (on.probe.LeaderCount() != 0) {
+      SetObstacle(absl::StrCat(On(on), "counted ", on.probe.LeaderCount(),
                                ", so this PMU counts the host as guest"),
-                  "none known: its counts would be wrong; record with --event-set degraded",
-                  finding);
+                  kHostAsGuestRemedy, finding);
       return finding;
     }
   }

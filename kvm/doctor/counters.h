@@ -34,7 +34,9 @@ Finding CheckHostCycles(const CounterContext& context);
 // and count 0.
 Finding CheckGuestOnly(const CounterContext& context);
 
-// "events-full", "events-core", "events-min", "events-cycles": each opens as one group and runs.
+// "events-full", "events-core", "events-min", "events-cycles": each opens as one group and runs,
+// counting the host and then, unless KVM runs with a mediated vPMU, as vcpulse records it, where
+// all of its counts must be 0. One that gave way to others for more than 5 % of its time is a note.
 // Only what `full` lacks is an obstacle: the smaller sets say where the recording would step down
 // to. ref-cycles is not expected but on x86.
 std::vector<Finding> CheckEventSets(const CounterContext& context);

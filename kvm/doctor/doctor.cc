@@ -5,11 +5,9 @@
 #include <iterator>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "kvm/counters/group_opener.h"
 #include "kvm/discovery/discovery.h"
 #include "kvm/discovery/qmp_client.h"
-#include "kvm/discovery/vm_probe.h"
 #include "kvm/doctor/counters.h"
 #include "kvm/doctor/guests.h"
 #include "kvm/doctor/kvm_host.h"
@@ -27,24 +25,6 @@ constexpr absl::Duration kQmpTimeout = absl::Milliseconds(300);
 
 void Append(std::vector<Finding> more, std::vector<Finding>& findings) {
   std::ranges::move(more, std::back_inserter(findings));
-}
-
-std::vector<Finding> CheckPermission(PerfEvents& perf, const std::string& root,
-                                     const OwnRights& own, const std::vector<Vm>& vms) {
-  std::vector<Finding> findings = {CheckParanoid(perf, root, own)};
-  bool any = false;
-  for (const Vm& vm : vms) {
-    if (vm.vcpus.empty()) continue;
-    any = true;
-    const Vcpu& vcpu = vm.vcpus.front();
-    findings.push_back(CheckOtherUsers(perf, root, own, vm.pid, vcpu.tid,
-                                       absl::StrCat("vCPU ", vcpu.index, " of ", Describe(vm))));
-  }
-  // Without a VM the first process, which is root's, stands for it.
-  if (!any) findings.push_back(CheckOtherUsers(perf, root, own, 1, 1, "PID 1"));
-  findings.push_back(CheckCapabilities(own));
-  findings.push_back(CheckSeccomp(own));
-  return findings;
 }
 
 std::vector<Finding> CheckCounters(PerfEvents& perf, const std::string& root, const OwnRights& own,

@@ -1,5 +1,7 @@
 #include "kvm/doctor/finding.h"
 
+#include <algorithm>
+
 namespace vcpulse::kvm::doctor {
 
 std::string_view ToString(Finding::State state) {
@@ -20,6 +22,8 @@ std::string_view ToString(Verdict verdict) {
   switch (verdict) {
     case Verdict::kComplete:
       return "complete";
+    case Verdict::kUnknown:
+      return "unknown";
     case Verdict::kDegraded:
       return "degraded";
     case Verdict::kFails:
@@ -28,8 +32,13 @@ std::string_view ToString(Verdict verdict) {
   return "";
 }
 
+bool LeavesAVmUnknown(const Finding& finding) {
+  return finding.of_vm && finding.state == Finding::State::kUnknown;
+}
+
 Verdict VerdictOf(std::span<const Finding> findings) {
-  Verdict verdict = Verdict::kComplete;
+  const bool unknown = std::ranges::any_of(findings, LeavesAVmUnknown);
+  Verdict verdict = unknown ? Verdict::kUnknown : Verdict::kComplete;
   for (const Finding& finding : findings) {
     if (finding.state != Finding::State::kObstacle) continue;
     if (finding.prevents) return Verdict::kFails;

@@ -12,7 +12,7 @@ struct Finding {
     kOk,
     kObstacle,  // a recording would not be complete
     kNote,      // good to know, changes nothing about completeness
-    kUnknown,   // could not be tried; `answered` says why
+    kUnknown,   // cannot be told, or could not be tried; `answered` says why
   };
 
   std::string id;  // stable, kebab-case, such as "paranoid"; one per VM for those about VMs
@@ -21,6 +21,7 @@ struct Finding {
   std::string answered;
   std::string remedy;     // empty where nothing has to be done
   bool prevents = false;  // an obstacle with which nothing is recorded, not even degraded
+  bool of_vm = false;     // about a VM that runs now
 
   bool operator==(const Finding&) const = default;
 };
@@ -28,11 +29,15 @@ struct Finding {
 std::string_view ToString(Finding::State state);  // "ok", "obstacle", "note", "unknown"
 
 // What a recording on this host would be.
-enum class Verdict { kComplete, kDegraded, kFails };
+enum class Verdict { kComplete, kUnknown, kDegraded, kFails };
 
-std::string_view ToString(Verdict verdict);  // "complete", "degraded", "fails"
+std::string_view ToString(Verdict verdict);  // "complete", "unknown", "degraded", "fails"
 
-// kComplete without obstacles, kFails where one of them prevents.
+// Whether a VM that runs now may be recorded with less than it has.
+bool LeavesAVmUnknown(const Finding& finding);
+
+// kFails where an obstacle prevents, kDegraded with any other; without obstacles kUnknown where
+// something about a VM that runs now is unknown, else kComplete.
 Verdict VerdictOf(std::span<const Finding> findings);
 
 }  // namespace vcpulse::kvm::doctor

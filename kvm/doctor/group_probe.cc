@@ -49,6 +49,7 @@ GroupProbe ProbeGroup(PerfEvents& perf, std::span<const Event> events, Mode mode
     if (!id.ok()) return {.error = id.error};
     ids.push_back(id.value);
     fds.push_back(std::move(fd.value));
+    probe.counts.push_back({.event = event});
   }
   if (fds.empty()) return {.error = EINVAL};
 
@@ -66,7 +67,7 @@ GroupProbe ProbeGroup(PerfEvents& perf, std::span<const Event> events, Mode mode
   }
   probe.enabled_ns = values->time_enabled_ns;
   probe.running_ns = values->time_running_ns;
-  probe.leader_count = values->counts[0];
+  for (size_t i = 0; i < probe.counts.size(); ++i) probe.counts[i].count = values->counts[i];
   return probe;
 }
 

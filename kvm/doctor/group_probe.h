@@ -19,14 +19,20 @@ enum class Mode {
   kHostUser,   // user mode of the host: any user may count that of himself
 };
 
+struct EventCount {
+  Event event;
+  uint64_t count = 0;
+};
+
 struct GroupProbe {
   int error = 0;                      // errno of the leader's open, of enabling or of reading
   std::vector<RefusedEvent> refused;  // members left out
   uint64_t enabled_ns = 0;
-  uint64_t running_ns = 0;  // 0: opened, but the PMU never took it
-  uint64_t leader_count = 0;
+  uint64_t running_ns = 0;         // 0: opened, but the PMU never took it
+  std::vector<EventCount> counts;  // of those that opened, the leader first
 
   bool Ran() const { return error == 0 && running_ns > 0; }
+  uint64_t LeaderCount() const { return counts.empty() ? 0 : counts.front().count; }
 };
 
 // The errno of opening this event alone, 0 where it opens. At once.

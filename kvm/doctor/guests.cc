@@ -1,6 +1,9 @@
 #include "kvm/doctor/guests.h"
 
+#include <algorithm>
+#include <filesystem>
 #include <map>
+#include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -17,11 +20,33 @@ using State = Finding::State;
 // What a recording opens beside the counters of its vCPUs.
 constexpr uint64_t kOtherDescriptors = 64;
 
-// "unix:PATH" with a relative path is relative to its QEMU's folder.
+// How a unix socket of this process is reached from here: a path is one of its own mount namespace
+// (a container's, or the host's below `root`), a relative one begins in its folder. Where its root
+// may not be followed (another user's process), an absolute path is taken as it is.
 std::string FromHere(const std::string& root, pid_t pid, const std::string& address) {
   constexpr std::string_view kUnix = "unix:";
-  if (!address.starts_with(kUnix) || address.substr(kUnix.size()).starts_with('/')) return address;
-  return absl::StrCat("unix:", root, "/proc/", pid, "/cwd/", address.substr(kUnix.size()));
+  if (!address.starts_with(kUnix)) return address;
+  const std::string path = address.substr(kUnix.size());
+  const std::string process = absl::StrCat(root, root.ends_with('/') ? "" : "/", "proc/", pid);
+  if (!path.starts_with('/')) return absl::StrCat("unix:", process, "/cwd/", path);
+  std::error_code error;
+  if (!std::filesystem::is_directory(process + "/root", error)) return address;
+  return absl::StrCat("unix:", process, "/root", path);
+}
+
+// How many vCPUs may have no thread in `vm`: kvm-vcpu descriptors beyond its threads, but for those
+// that are known to be unplugged. QEMU names a vCPU's thread before it makes the descriptor, so
+// with names there is no other reason; debugfs keeps the TID of a thread that is gone, and has 0
+// for one that has not run.
+int UnexplainedDescriptors(const ProcTree& tree, const Vm& vm, bool names_threads) {
+  const int beyond = vm.vcpu_descriptors - static_cast<int>(vm.vcpus.size());
+  if (beyond <= 0 || names_threads) return 0;
+  const std::vector<pid_t> tids = tree.ThreadIds(vm.pid);
+  const std::vector<DebugfsVcpu> vcpus = tree.DebugfsVcpus(vm.pid);
+  const auto unplugged = std::ranges::count_if(vcpus, [&tids](const DebugfsVcpu& vcpu) {
+    return vcpu.tid > 0 && !std::ranges::binary_search(tids, vcpu.tid);
+  });
+  return std::max(0, beyond - static_cast<int>(unplugged));
 }
 
 std::string CountOf(size_t count, const std::string& noun) {
@@ -55,7 +80,8 @@ std::string VcpuRemedy(const SeenVm& seen) {
 Finding CheckVm(const SeenVm& seen) {
   const Vm& vm = seen.vm;
   const std::string name = Describe(vm);
-  Finding finding{.id = "vcpus", .tried = absl::StrCat("the vCPU threads of ", name)};
+  Finding finding{
+      .id = "vcpus", .tried = absl::StrCat("the vCPU threads of ", name), .of_vm = true};
   if (IsTcg(vm)) {
     finding.state = State::kNote;
     finding.answered = absl::StrCat(name, " runs TCG, not KVM: recordings leave it out");
@@ -67,9 +93,15 @@ Finding CheckVm(const SeenVm& seen) {
                            : "they cannot be told from its other threads";
     finding.remedy = VcpuRemedy(seen);
   } else {
-    finding.state = vm.notes.empty() ? State::kOk : State::kNote;
+    const bool may_lack =
+        seen.unexplained_descriptors > 0 || vm.vcpus.front().found_by == FoundBy::kGuestTime;
+    finding.state = may_lack ? State::kUnknown : vm.notes.empty() ? State::kOk : State::kNote;
     finding.answered = absl::StrCat(name, ": ", FoundText(vm), vm.notes.empty() ? "" : "; ",
                                     absl::StrJoin(vm.notes, "; "));
+    if (may_lack) {
+      absl::StrAppend(&finding.answered, "; whether any is missing cannot be told");
+      finding.remedy = VcpuRemedy(seen);
+    }
   }
   return finding;
 }
@@ -84,6 +116,7 @@ std::vector<SeenVm> LookAt(const std::string& root, std::span<const Vm> vms) {
     const QemuCommandLine line = ParseQemuCommandLine(arguments);
     SeenVm one{.vm = vm, .debug_threads = line.debug_threads};
     one.qemu = !arguments.empty() && IsQemuProgram(arguments.front());
+    one.unexplained_descriptors = UnexplainedDescriptors(tree, vm, one.qemu && one.debug_threads);
     for (const std::string& address : line.qmp_addresses) {
       one.qmp_addresses.push_back(FromHere(root, vm.pid, address));
     }
@@ -127,7 +160,8 @@ std::vector<Finding> CheckQmp(std::span<const SeenVm> vms, const QmpAsker& ask, 
           .id = "qmp",
           .tried = absl::StrCat("QMP of ", Describe(seen.vm), " at ", CleanLabel(address))};
       if (findings.size() >= most) {
-        finding.state = State::kUnknown;
+        // Its vCPUs are judged by "vcpus".
+        finding.state = State::kNote;
         finding.answered = absl::StrCat(Describe(seen.vm), ": not tried, as there are many");
       } else if (const absl::Status status = ask(address); status.ok()) {
         finding.answered = absl::StrCat(Describe(seen.vm), ": it answers");

@@ -23,14 +23,17 @@ struct SeenVm {
   bool qemu = false;
   bool debug_threads = false;
   std::vector<std::string> qmp_addresses;  // as they may be connected to from here
+  // kvm-vcpu descriptors for which no thread was found, and which nothing shows to be unplugged.
+  int unexplained_descriptors = 0;
 };
 
-// Reads the command lines of these VMs; a socket path that is relative to its QEMU's folder is
-// looked for there.
+// Reads the command lines of these VMs. A socket's path is looked for in its QEMU's own root and
+// folder, ROOT/proc/PID/root and cwd; an absolute one as it is where that root may not be followed.
 std::vector<SeenVm> LookAt(const std::string& root, std::span<const Vm> vms);
 
 // "guests" where no VM runs; else one "vcpus" per VM: an obstacle where KVM runs and no vCPU thread
-// can be told.
+// can be told, unknown where some may be missing: found by guest time, or descriptors without
+// threads that nothing explains.
 std::vector<Finding> CheckVms(std::span<const SeenVm> vms);
 
 // "thread-names" for each QEMU that does not name its vCPU threads.

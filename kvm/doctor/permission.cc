@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "kvm/counters/counter_group.h"
 #include "kvm/counters/errno_advice.h"
+#include "kvm/discovery/vm_probe.h"
 #include "kvm/events/event_sets.h"
 #include "kvm/host.h"
 
@@ -36,9 +38,32 @@ std::string LevelOf(const std::string& root) {
 void SetObstacle(const OpenFailure& failure, const OwnRights& own, Finding& finding) {
   OpenAdvice advice = ExplainOpenFailure(failure, own);
   finding.state = State::kObstacle;
-  finding.prevents = true;
   finding.answered = std::move(advice.cause);
   finding.remedy = std::move(advice.remedy);
+}
+
+// "other-users" for one thread; an obstacle where it is refused.
+Finding CheckThread(PerfEvents& perf, const std::string& root, const OwnRights& own, pid_t pid,
+                    pid_t tid, const std::string& what) {
+  const std::string owner = OwnerOfProcess(root, pid);
+  Finding finding{.id = "other-users",
+                  .tried = absl::StrCat("a software clock on ", what,
+                                        owner.empty() ? "" : absl::StrCat(" of ", owner))};
+  const int error = OpenClock(perf, tid);
+  if (error == 0) {
+    finding.answered = absl::StrCat("opened ", finding.tried);
+  } else if (error == ESRCH) {
+    finding.state = State::kUnknown;
+    finding.answered = "it ended meanwhile";
+  } else {
+    SetObstacle({.error = error,
+                 .event = "task-clock",
+                 .tid = tid,
+                 .paranoid = PerfEventParanoid(root),
+                 .owner = owner},
+                own, finding);
+  }
+  return finding;
 }
 
 struct UsefulCapability {
@@ -77,30 +102,65 @@ Finding CheckParanoid(PerfEvents& perf, const std::string& root, const OwnRights
                .paranoid = PerfEventParanoid(root),
                .owner = own.effective_uid ? absl::StrCat("uid ", *own.effective_uid) : ""},
               own, finding);
+  finding.prevents = true;
   return finding;
 }
 
-Finding CheckOtherUsers(PerfEvents& perf, const std::string& root, const OwnRights& own, pid_t pid,
-                        pid_t tid, const std::string& what) {
-  const std::string owner = OwnerOfProcess(root, pid);
-  Finding finding{.id = "other-users",
-                  .tried = absl::StrCat("a software clock on ", what,
-                                        owner.empty() ? "" : absl::StrCat(" of ", owner))};
-  const int error = OpenClock(perf, tid);
-  if (error == 0) {
-    finding.answered = absl::StrCat("opened ", finding.tried);
-  } else if (error == ESRCH) {
-    finding.state = State::kUnknown;
-    finding.answered = "it ended meanwhile";
-  } else {
-    SetObstacle({.error = error,
-                 .event = "task-clock",
-                 .tid = tid,
-                 .paranoid = PerfEventParanoid(root),
-                 .owner = owner},
-                own, finding);
+Finding CheckPidNamespace(const std::string& root) {
+  Finding finding{.id = "pid-namespace", .tried = "NSpid of /proc/self/status"};
+  if (PidsAreOurs(root)) {
+    finding.answered = "the PIDs in /proc are those of this PID namespace";
+    return finding;
   }
+  finding.state = State::kObstacle;
+  finding.prevents = true;
+  finding.answered = absl::StrCat("the PIDs in ", root, root.ends_with('/') ? "" : "/",
+                                  "proc are not those of this process's PID namespace, so their "
+                                  "counters cannot be opened");
+  finding.remedy = "run vcpulse in the host's (docker --pid=host, Kubernetes hostPID: true)";
   return finding;
+}
+
+std::vector<Finding> CheckOtherUsers(PerfEvents& perf, const std::string& root,
+                                     const OwnRights& own, std::span<const Vm> vms,
+                                     bool pids_are_ours) {
+  if (!pids_are_ours) {
+    return {{.id = "other-users",
+             .state = State::kUnknown,
+             .tried = "a software clock on other users' threads",
+             .answered = "not tried: see pid-namespace"}};
+  }
+  std::vector<Finding> findings;
+  for (const Vm& vm : vms) {
+    if (vm.vcpus.empty()) continue;
+    const Vcpu& vcpu = vm.vcpus.front();
+    const std::string what = absl::StrCat("vCPU ", vcpu.index, " of ", Describe(vm));
+    findings.push_back(CheckThread(perf, root, own, vm.pid, vcpu.tid, what));
+    // One that has ended meanwhile runs no longer.
+    findings.back().of_vm = findings.back().state != State::kUnknown;
+  }
+  if (findings.empty()) {
+    // Without a VM the first process, which is root's, stands for it.
+    Finding finding = CheckThread(perf, root, own, 1, 1, "PID 1");
+    if (finding.state == State::kObstacle) finding.state = State::kNote;
+    return {std::move(finding)};
+  }
+  const bool any = std::ranges::find(findings, State::kOk, &Finding::state) != findings.end();
+  for (Finding& finding : findings) finding.prevents = !any && finding.state == State::kObstacle;
+  return findings;
+}
+
+std::vector<Finding> CheckPermission(PerfEvents& perf, const std::string& root,
+                                     const OwnRights& own, std::span<const Vm> vms) {
+  std::vector<Finding> findings = {CheckPidNamespace(root), CheckParanoid(perf, root, own)};
+  const bool pids_are_ours = findings.front().state == State::kOk;
+  for (Finding& finding : CheckOtherUsers(perf, root, own, vms, pids_are_ours)) {
+    if (finding.of_vm && finding.state == State::kOk) findings[1].prevents = false;
+    findings.push_back(std::move(finding));
+  }
+  findings.push_back(CheckCapabilities(own));
+  findings.push_back(CheckSeccomp(own));
+  return findings;
 }
 
 Finding CheckCapabilities(const OwnRights& own) {

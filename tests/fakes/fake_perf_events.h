@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -24,6 +25,7 @@ class FakePerfEvents final : public kvm::PerfEvents {
     uint64_t time_running_ns = 0;
     std::map<uint64_t, uint64_t> counts;       // by config of a PERF_TYPE_HARDWARE event
     std::map<uint64_t, uint64_t> host_counts;  // the same for events that count the host
+    std::optional<uint64_t> guest_running_ns;  // time_running_ns of groups that count guests
     int read_error = 0;
     int reads = 0;
     bool enabled = false;
@@ -36,6 +38,7 @@ class FakePerfEvents final : public kvm::PerfEvents {
   // (type, config) -> errno, for every thread; and for the leader of one thread.
   std::map<std::pair<uint32_t, uint64_t>, int> refused;
   std::map<pid_t, int> refused_threads;
+  int guest_only_error = 0;  // errno of hardware events with exclude_host
   // A group with more members than this is refused with EINVAL.
   size_t largest_group = 8;
   std::vector<perf_event_attr> opened;  // attributes of every successful open
@@ -46,6 +49,9 @@ class FakePerfEvents final : public kvm::PerfEvents {
     }
     if (const auto it = refused.find({attr.type, attr.config}); it != refused.end()) {
       return {.error = it->second};
+    }
+    if (guest_only_error != 0 && attr.type == PERF_TYPE_HARDWARE && attr.exclude_host != 0) {
+      return {.error = guest_only_error};
     }
     const int leader = group_fd;
     if (leader >= 0 && members_.at(leader).size() >= largest_group) return {.error = EINVAL};
@@ -76,7 +82,8 @@ class FakePerfEvents final : public kvm::PerfEvents {
     const std::vector<Member>& members = members_.at(leader_fd);
     words[0] = members.size();
     words[1] = group.time_enabled_ns;
-    words[2] = group.time_running_ns;
+    words[2] = members.front().host ? group.time_running_ns
+                                    : group.guest_running_ns.value_or(group.time_running_ns);
     size_t at = 3;
     for (auto member = members.rbegin(); member != members.rend(); ++member) {
       const auto& counts = member->host ? group.host_counts : group.counts;

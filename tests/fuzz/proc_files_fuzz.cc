@@ -1,11 +1,13 @@
 // The parsers of /proc texts: what they accept must survive being written again.
 #include <cstdint>
 #include <cstdlib>
+#include <sstream>
 #include <string>
 #include <string_view>
 
 #include "kvm/discovery/libvirt_cgroup.h"
 #include "kvm/discovery/pause.h"
+#include "kvm/own_rights.h"
 #include "kvm/proc_files.h"
 
 namespace {
@@ -87,6 +89,19 @@ void CheckStatus(std::string_view text) {
   Check(!group || *group > 0);
 }
 
+void CheckOwnRights(std::string_view text) {
+  const OwnRights rights = ParseOwnRights(text);
+  Check(!rights.open_files);
+  Check(rights.effective || !rights.MayMonitor());
+  std::ostringstream again;
+  if (rights.effective) again << "CapEff:\t" << std::hex << *rights.effective << std::dec << '\n';
+  if (rights.seccomp) again << "Seccomp:\t" << *rights.seccomp << '\n';
+  if (rights.effective_uid) again << "Uid:\t0\t" << *rights.effective_uid << "\t0\t0\n";
+  const OwnRights reread = ParseOwnRights(again.str());
+  Check(reread.effective == rights.effective && reread.seccomp == rights.seccomp &&
+        reread.effective_uid == rights.effective_uid);
+}
+
 void CheckCgroup(std::string_view text) {
   const LibvirtCgroup found = ParseLibvirtCgroup(text);
   Check(!found.vcpu || (*found.vcpu >= 0 && !found.machine.empty()));
@@ -116,6 +131,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   CheckNames(text);
   CheckCmdline(text);
   CheckStatus(text);
+  CheckOwnRights(text);
   CheckCgroup(text);
   CheckWchan(text);
   return 0;

@@ -68,7 +68,7 @@ kvm::Fd Hold(const std::string& address) {
 TEST(Doctor, EveryFindingHasItsFields) {
   const json::object all = Doctor();
   ASSERT_TRUE(all.contains("findings"));
-  EXPECT_THAT(Text(all.at("verdict")), AnyOf("complete", "degraded", "fails"));
+  EXPECT_THAT(Text(all.at("verdict")), AnyOf("complete", "unknown", "degraded", "fails"));
   const json::array& findings = all.at("findings").as_array();
   EXPECT_GE(findings.size(), 20u);
   for (const json::value& value : findings) {
@@ -110,6 +110,23 @@ TEST(Doctor, ARootThatIsNotThereIsAUsageError) {
   const Finished finished = RunProgram(Vcpulse({"doctor", "--root", "/no/such/folder"}));
   EXPECT_EQ(finished.exit_code, 2);
   EXPECT_THAT(finished.err, HasSubstr("/no/such/folder"));
+}
+
+TEST(Doctor, ARootWithoutProcIsOneError) {
+  const fakes::ProcDir host;
+  const std::string nothing = host.root() + "/proc";
+  const Finished finished = RunProgram(Vcpulse({"doctor", "--root", nothing}));
+  EXPECT_EQ(finished.exit_code, 2);
+  EXPECT_EQ(finished.out, "");
+  EXPECT_THAT(finished.err, HasSubstr("there is no " + nothing + "/proc"));
+}
+
+TEST(Doctor, AnotherPidNamespaceIsAnObstacle) {
+  const fakes::ProcDir host;
+  const json::object all = Doctor({"--root", host.root()});
+  EXPECT_EQ(Text(Findings(all, "pid-namespace").at(0).at("state")), "obstacle");
+  EXPECT_EQ(Text(Findings(all, "other-users").at(0).at("state")), "unknown");
+  EXPECT_EQ(Text(Findings(Doctor(), "pid-namespace").at(0).at("state")), "ok");
 }
 
 class DoctorOfGuests : public ::testing::Test {

@@ -13,6 +13,7 @@
 
 #include "kvm/events/event_catalog.h"
 #include "kvm/events/event_resolver.h"
+#include "tests/fakes/proc_dir.h"
 #include "tests/kvm/run_program.h"
 #include "tests/unit/perf_list_names.h"
 
@@ -103,6 +104,24 @@ TEST(ListEvents, WithoutPermissionTheRemedyIsSaidOnce) {
   const size_t remedy = finished.err.find("setcap cap_perfmon=ep");
   ASSERT_NE(remedy, std::string::npos) << finished.err;
   EXPECT_EQ(finished.err.find("setcap", remedy + 1), std::string::npos) << "said twice";
+}
+
+TEST(ListEvents, AreThoseBelowTheRoot) {
+  fakes::ProcDir host;
+  Finished finished = RunProgram(Vcpulse({"list", "--root", host.root(), "events", "--json"}));
+  EXPECT_EQ(finished.exit_code, 0) << finished.err;
+  EXPECT_THAT(finished.err, HasSubstr("shows no PMU"));
+  host.Write("sys/bus/event_source/devices/cpu/type", "4\n");
+  host.Write("sys/bus/event_source/devices/cpu/format/event", "config:0-7\n");
+  host.Write("sys/bus/event_source/devices/cpu/events/of-this-root", "event=0x3c\n");
+  finished = RunProgram(Vcpulse({"list", "--root", host.root(), "events", "of-this-root"}));
+  EXPECT_EQ(finished.exit_code, 0) << finished.err;
+  EXPECT_THAT(finished.out, HasSubstr("of-this-root"));
+
+  const std::string nothing = host.root() + "/sys";
+  finished = RunProgram(Vcpulse({"list", "--root", nothing, "events"}));
+  EXPECT_EQ(finished.exit_code, 2);
+  EXPECT_THAT(finished.err, HasSubstr(nothing + "/proc"));
 }
 
 TEST(ListEvents, TakesNoVm) {

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "kvm/doctor/counters.h"
@@ -141,6 +142,45 @@ TEST_F(DoctorCounters, OnlyWhatFullLacksIsAnObstacle) {
   EXPECT_EQ(sets[2].state, State::kOk);
   EXPECT_EQ(sets[3].state, State::kOk);
   EXPECT_THAT(sets[2].answered, HasSubstr("2 events as one group ran 100 %"));
+}
+
+// The whole group as a recording opens it, not only its leader.
+TEST_F(DoctorCounters, SetsAreProbedAsARecordingOpensThem) {
+  CheckEventSets(Context());
+  const auto guest = [](const perf_event_attr& attr) { return attr.exclude_host != 0; };
+  EXPECT_EQ(std::ranges::count_if(perf_.opened, guest), 6 + 5 + 2 + 1);
+
+  perf_.groups[0].counts[PERF_COUNT_HW_BRANCH_MISSES] = 5;
+  auto sets = CheckEventSets(Context());
+  EXPECT_EQ(sets[0].state, State::kObstacle);
+  EXPECT_THAT(sets[0].answered, HasSubstr("branch-misses counted 5"));
+  EXPECT_EQ(sets[2].state, State::kOk) << "branch-misses is none of min";
+  perf_.groups[0].counts.clear();
+
+  perf_.groups[0].guest_running_ns = 0;
+  sets = CheckEventSets(Context());
+  EXPECT_EQ(sets[0].state, State::kObstacle);
+  EXPECT_THAT(sets[0].answered, HasSubstr("guest-only: opened, but the PMU never ran it"));
+
+  perf_.guest_only_error = EINVAL;
+  EXPECT_EQ(CheckEventSets(Context())[0].state, State::kObstacle);
+  perf_.guest_only_error = EACCES;
+  EXPECT_EQ(CheckEventSets(Context())[0].state, State::kUnknown);
+}
+
+TEST_F(DoctorCounters, ASetThatSharesThePmuIsANote) {
+  perf_.groups[0].time_running_ns = 2'880'000;
+  EXPECT_EQ(CheckEventSets(Context())[0].state, State::kOk);
+  perf_.groups[0].time_running_ns = 1'500'000;
+  auto sets = CheckEventSets(Context());
+  EXPECT_EQ(sets[0].state, State::kNote);
+  EXPECT_THAT(sets[0].answered, HasSubstr("ran 50 % of the time: others use the PMU"));
+  EXPECT_NE(sets[0].remedy, "");
+  perf_.groups[0].time_running_ns = 3'000'000;
+  perf_.groups[0].guest_running_ns = 750'000;
+  sets = CheckEventSets(Context());
+  EXPECT_EQ(sets[0].state, State::kNote);
+  EXPECT_THAT(sets[0].answered, HasSubstr("guest-only: 6 events as one group ran 25 %"));
 }
 
 TEST_F(DoctorCounters, AGroupThatDoesNotFitSaysSo) {

@@ -38,6 +38,11 @@ class Doctor : public ::testing::Test {
     proc_.AddThread(10, 12, named ? "CPU 1/KVM" : "qemu-system-x86", 1002);
   }
 
+  std::vector<Finding> OtherUsers() {
+    const std::vector<Vm> vms = Discovery(proc_.root()).FindAll();
+    return CheckOtherUsers(perf_, proc_.root(), root_rights_, vms, /*pids_are_ours=*/true);
+  }
+
   std::vector<SeenVm> Seen() { return LookAt(proc_.root(), Discovery(proc_.root()).FindAll()); }
 
   fakes::ProcDir proc_;
@@ -54,6 +59,15 @@ TEST(DoctorVerdict, NotesNeverCount) {
   findings.push_back({.state = State::kObstacle, .prevents = true});
   findings.push_back({.state = State::kObstacle});
   EXPECT_EQ(VerdictOf(findings), Verdict::kFails);
+}
+
+TEST(DoctorVerdict, WhatIsUnknownOfARunningVmIsNotComplete) {
+  std::vector<Finding> findings = {{.state = State::kNote, .of_vm = true}};
+  EXPECT_EQ(VerdictOf(findings), Verdict::kComplete);
+  findings.push_back({.state = State::kUnknown, .of_vm = true});
+  EXPECT_EQ(VerdictOf(findings), Verdict::kUnknown);
+  findings.push_back({.state = State::kObstacle});
+  EXPECT_EQ(VerdictOf(findings), Verdict::kDegraded);
 }
 
 // It probes: the level is told beside what the kernel answered, not judged by its number.
@@ -78,17 +92,77 @@ TEST_F(Doctor, TheLevelIsTried) {
   EXPECT_THAT(CheckParanoid(perf_, proc_.root(), {}).remedy, HasSubstr("CONFIG_PERF_EVENTS"));
 }
 
-TEST_F(Doctor, OtherUsersProcessesAreTried) {
-  Finding finding = CheckOtherUsers(perf_, proc_.root(), root_rights_, 10, 11, "vCPU 0");
-  EXPECT_EQ(finding.state, State::kOk);
-  EXPECT_THAT(finding.answered, HasSubstr("vCPU 0"));
+TEST_F(Doctor, OtherUsersVcpusAreTried) {
+  AddQemu({"-name", "web,debug-threads=on"}, /*named=*/true);
+  auto findings = OtherUsers();
+  ASSERT_THAT(findings, SizeIs(1));
+  EXPECT_EQ(findings[0].state, State::kOk);
+  EXPECT_THAT(findings[0].answered, HasSubstr("vCPU 0 of VM 'web' (PID 10)"));
   perf_.refused_threads[11] = EACCES;
-  finding = CheckOtherUsers(perf_, proc_.root(), {}, 10, 11, "vCPU 0");
-  EXPECT_EQ(finding.state, State::kObstacle);
-  EXPECT_TRUE(finding.prevents);
-  EXPECT_THAT(finding.answered, HasSubstr("thread 11"));
+  findings = OtherUsers();
+  EXPECT_EQ(findings[0].state, State::kObstacle);
+  EXPECT_TRUE(findings[0].prevents) << "there is no other VM";
+  EXPECT_THAT(findings[0].answered, HasSubstr("thread 11"));
   perf_.refused_threads[11] = ESRCH;
-  EXPECT_EQ(CheckOtherUsers(perf_, proc_.root(), {}, 10, 11, "vCPU 0").state, State::kUnknown);
+  findings = OtherUsers();
+  EXPECT_EQ(findings[0].state, State::kUnknown);
+  EXPECT_EQ(VerdictOf(findings), Verdict::kComplete) << "it runs no longer";
+}
+
+TEST_F(Doctor, ARefusedVmPreventsNothingBesideOneThatOpens) {
+  AddQemu({}, /*named=*/true);
+  proc_.AddProcess(30, "firecracker", {"firecracker"},
+                   {"anon_inode:kvm-vm", "anon_inode:kvm-vcpu"});
+  proc_.AddThread(30, 31, "fc_vcpu 0", 1001);
+  perf_.refused_threads[31] = EACCES;
+  auto findings = OtherUsers();
+  ASSERT_THAT(findings, SizeIs(2));
+  EXPECT_EQ(findings[0].state, State::kOk);
+  EXPECT_EQ(findings[1].state, State::kObstacle);
+  EXPECT_EQ(VerdictOf(findings), Verdict::kDegraded);
+
+  // Nor does a refusal of one's own thread.
+  perf_.refused_threads[0] = EACCES;
+  proc_.Write("proc/self/status", "NSpid:\t77\n");
+  const std::vector<Vm> vms = Discovery(proc_.root()).FindAll();
+  findings = CheckPermission(perf_, proc_.root(), root_rights_, vms);
+  EXPECT_EQ(VerdictOf(findings), Verdict::kDegraded);
+  perf_.refused_threads[11] = EPERM;
+  EXPECT_EQ(VerdictOf(OtherUsers()), Verdict::kFails);
+  EXPECT_EQ(VerdictOf(CheckPermission(perf_, proc_.root(), root_rights_, {})), Verdict::kFails);
+}
+
+TEST_F(Doctor, ARefusedFirstProcessIsANote) {
+  perf_.refused_threads[1] = EACCES;
+  const auto findings = OtherUsers();
+  ASSERT_THAT(findings, SizeIs(1));
+  EXPECT_EQ(findings[0].state, State::kNote);
+  EXPECT_FALSE(findings[0].prevents);
+  EXPECT_THAT(findings[0].answered, HasSubstr("thread 1"));
+}
+
+// The TIDs that such a /proc shows are other threads to perf_event_open.
+TEST_F(Doctor, AnotherPidNamespacePreventsAndItsThreadsAreNotOpened) {
+  AddQemu({"-name", "web,debug-threads=on"}, /*named=*/true);
+  const std::vector<Vm> vms = Discovery(proc_.root()).FindAll();
+  for (const char* status : {"NSpid:\t4711\t7\n", ""}) {
+    if (*status)
+      proc_.Write("proc/self/status", status);
+    else
+      std::filesystem::remove(proc_.Path("proc/self/status"));
+    const auto findings = CheckPermission(perf_, proc_.root(), root_rights_, vms);
+    EXPECT_EQ(findings[0].id, "pid-namespace");
+    EXPECT_EQ(findings[0].state, State::kObstacle);
+    EXPECT_THAT(findings[0].remedy, HasSubstr("--pid=host"));
+    EXPECT_EQ(VerdictOf(findings), Verdict::kFails);
+    EXPECT_EQ(findings[2].id, "other-users");
+    EXPECT_EQ(findings[2].state, State::kUnknown);
+    EXPECT_FALSE(perf_.groups.contains(11));
+    EXPECT_FALSE(perf_.groups.contains(1));
+  }
+  proc_.Write("proc/self/status", "NSpid:\t4711\n");
+  EXPECT_EQ(VerdictOf(CheckPermission(perf_, proc_.root(), root_rights_, vms)), Verdict::kComplete);
+  EXPECT_TRUE(perf_.groups.contains(11));
 }
 
 TEST_F(Doctor, CapabilitiesAreNamed) {
@@ -191,6 +265,45 @@ TEST_F(Doctor, UnnamedThreadsAreAnObstacleWhereNoRouteTellsThem) {
   EXPECT_THAT(CheckThreadNames(Seen()), SizeIs(1));
 }
 
+// A thread counts as a vCPU once it has run guest code: one that has not is not seen.
+TEST_F(Doctor, VcpusFoundByGuestTimeMayBeTooFew) {
+  AddQemu({"-name", "web"}, /*named=*/false);
+  proc_.AddThread(10, 11, "qemu-system-x86", 1001, /*guest_ticks=*/9);
+  const auto findings = CheckVms(Seen());
+  ASSERT_THAT(findings, SizeIs(1));
+  EXPECT_EQ(findings[0].state, State::kUnknown);
+  EXPECT_THAT(findings[0].answered, AllOf(HasSubstr("1 vCPU, found by guest-time"),
+                                          HasSubstr("whether any is missing cannot be told")));
+  EXPECT_THAT(findings[0].remedy, HasSubstr("debug-threads=on"));
+  EXPECT_EQ(VerdictOf(findings), Verdict::kUnknown);
+  proc_.HideDescriptors(10);  // another user's: how many there should be is not known
+  EXPECT_EQ(CheckVms(Seen())[0].state, State::kUnknown);
+}
+
+TEST_F(Doctor, DescriptorsWithoutThreadsMustBeExplained) {
+  AddQemu({"-name", "web"}, /*named=*/false);
+  proc_.AddDebugfsVcpu(10, 0, 0, 11);
+  proc_.AddDebugfsVcpu(10, 0, 1, 0);  // has not run
+  EXPECT_EQ(CheckVms(Seen())[0].state, State::kUnknown);
+  proc_.AddDebugfsVcpu(10, 0, 1, 999);  // its thread is gone: unplugged
+  EXPECT_EQ(CheckVms(Seen())[0].state, State::kNote);
+  EXPECT_EQ(VerdictOf(CheckVms(Seen())), Verdict::kComplete);
+}
+
+TEST_F(Doctor, AQemuThatNamesItsThreadsHasUnpluggedTheOthers) {
+  AddQemu({"-name", "web,debug-threads=on"}, /*named=*/true);
+  proc_.RemoveThread(10, 12);
+  EXPECT_EQ(CheckVms(Seen())[0].state, State::kNote);
+
+  // Another VMM makes all descriptors before the threads.
+  proc_.AddProcess(30, "firecracker", {"firecracker"},
+                   {"anon_inode:kvm-vm", "anon_inode:kvm-vcpu:0", "anon_inode:kvm-vcpu:1"});
+  proc_.AddThread(30, 31, "fc_vcpu 0", 1001);
+  const auto findings = CheckVms(Seen());
+  ASSERT_THAT(findings, SizeIs(2));
+  EXPECT_EQ(findings[1].state, State::kUnknown);
+}
+
 TEST_F(Doctor, AQmpSocketIsTheFirstRemedy) {
   AddQemu({"-qmp", "unix:/run/q.sock,server=on,wait=off"}, /*named=*/false);
   EXPECT_THAT(CheckVms(Seen())[0].remedy, HasSubstr("--qmp unix:/run/q.sock"));
@@ -223,7 +336,18 @@ TEST_F(Doctor, SilentQmpSocketsAreNotes) {
   EXPECT_EQ(findings[0].state, State::kNote);
   EXPECT_EQ(findings[0].answered, "VM 'pid-10' (PID 10): no greeting");
   EXPECT_EQ(findings[1].state, State::kOk);
-  EXPECT_EQ(findings[2].state, State::kUnknown);
+  EXPECT_EQ(findings[2].state, State::kNote);
+  EXPECT_THAT(findings[2].answered, HasSubstr("not tried"));
+}
+
+// Its path is one of its own mount namespace: a container's, or the host's below --root.
+TEST_F(Doctor, AQmpSocketIsLookedForInItsQemusRoot) {
+  AddQemu({"-qmp", "unix:/run/a,server=on"}, /*named=*/true);
+  EXPECT_THAT(Seen().at(0).qmp_addresses, ::testing::ElementsAre("unix:/run/a"))
+      << "its root may not be followed";
+  std::filesystem::create_directory_symlink("/", proc_.Path("proc/10/root"));
+  EXPECT_THAT(Seen().at(0).qmp_addresses,
+              ::testing::ElementsAre("unix:" + proc_.root() + "/proc/10/root/run/a"));
 }
 
 TEST_F(Doctor, DescriptorsAreCountedForAllVcpus) {
@@ -255,12 +379,13 @@ TEST_F(Doctor, ExaminesAWholeHost) {
   EXPECT_EQ(VerdictOf(good), Verdict::kComplete);
   std::vector<std::string> ids;
   for (const Finding& finding : good) ids.push_back(finding.id);
-  EXPECT_THAT(
-      ids, ::testing::IsSupersetOf({"kvm",         "mediated-vpmu", "nested",        "virtual-host",
-                                    "paranoid",    "other-users",   "capabilities",  "seccomp",
-                                    "pmu",         "host-cycles",   "guest-only",    "events-full",
-                                    "events-core", "events-min",    "events-cycles", "nmi-watchdog",
-                                    "vcpus",       "debugfs",       "descriptors",   "wake-ups"}));
+  EXPECT_THAT(ids,
+              ::testing::IsSupersetOf(
+                  {"kvm",           "mediated-vpmu", "nested",      "virtual-host",  "paranoid",
+                   "other-users",   "capabilities",  "seccomp",     "pid-namespace", "pmu",
+                   "host-cycles",   "guest-only",    "events-full", "events-core",   "events-min",
+                   "events-cycles", "nmi-watchdog",  "vcpus",       "debugfs",       "descriptors",
+                   "wake-ups"}));
   EXPECT_TRUE(perf_.groups.contains(11)) << "the vCPU's own thread is tried";
 
   fakes::ProcDir nothing;

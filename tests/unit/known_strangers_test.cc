@@ -24,7 +24,7 @@ TEST(KnownStrangers, OfThePastTenSecondsAreLookedAtEachTime) {
     strangers.BeginRound(absl::Seconds(1000 + second));
     if (!strangers.MayBePassedOver(7, stat, "bash")) {
       ++looks;
-      strangers.Remember(7, stat, "bash");
+      strangers.Remember(7, stat, "bash", /*vmm=*/false);
     }
     strangers.EndRound();
     if (second == 10) {
@@ -40,10 +40,10 @@ TEST(KnownStrangers, AnotherStartTimeOrNameIsAnotherProcess) {
   TaskStat kernel_thread = StartedAt(5);  // needs no time to prove itself
   kernel_thread.kernel_thread = true;
   strangers.BeginRound(absl::Seconds(1));
-  strangers.Remember(7, kernel_thread, "bash");
+  strangers.Remember(7, kernel_thread, "bash", /*vmm=*/false);
   EXPECT_TRUE(strangers.MayBePassedOver(7, StartedAt(5), "bash"));
   EXPECT_FALSE(strangers.MayBePassedOver(7, StartedAt(6), "bash")) << "a PID used anew";
-  strangers.Remember(7, kernel_thread, "bash");
+  strangers.Remember(7, kernel_thread, "bash", /*vmm=*/false);
   EXPECT_FALSE(strangers.MayBePassedOver(7, StartedAt(5), "qemu-system-x86")) << "execve";
   EXPECT_FALSE(strangers.MayBePassedOver(8, StartedAt(5), "bash"));
 }
@@ -52,8 +52,8 @@ TEST(KnownStrangers, ForgetsThoseThatHaveEnded) {
   KnownStrangers strangers;
   for (int round = 0; round < 500; ++round) {
     strangers.BeginRound(absl::Seconds(round));
-    strangers.Remember(1, StartedAt(1), "init");
-    strangers.Remember(1000 + round, StartedAt(5), "sh");
+    strangers.Remember(1, StartedAt(1), "init", /*vmm=*/false);
+    strangers.Remember(1000 + round, StartedAt(5), "sh", /*vmm=*/false);
     strangers.EndRound();
   }
   EXPECT_EQ(strangers.size(), 2u);
@@ -102,13 +102,22 @@ TEST_F(FindOthersTest, AStrangerMayBecomeAVmm) {
   EXPECT_LT(rounds, 5) << "checked in every fifth round";
 }
 
+// A Firecracker waits on its API socket, for hours where nobody asks, before it creates its VM.
+TEST_F(FindOthersTest, AVmmWithoutAVmIsLookedAtInEachRound) {
+  tree_.AddProcess(60, "firecracker", {"/usr/bin/firecracker", "--api-sock", "/run/fc.sock"},
+                   {"/dev/null"});
+  for (int second = 0; second < 100; second += 7) EXPECT_THAT(Find(second), IsEmpty());
+  tree_.AddLink(60, 7, kVmLink);
+  EXPECT_THAT(Find(100), ElementsAre(60));
+}
+
 TEST(KnownStrangers, ASettledOneIsTrustedInFourOfFiveRounds) {
   KnownStrangers strangers;
   TaskStat kernel_thread = StartedAt(5);
   kernel_thread.kernel_thread = true;
   strangers.BeginRound(absl::ZeroDuration());
-  strangers.Remember(7, kernel_thread, "kworker");
-  strangers.Remember(8, StartedAt(6), "bash");  // new: always checked
+  strangers.Remember(7, kernel_thread, "kworker", /*vmm=*/false);
+  strangers.Remember(8, StartedAt(6), "bash", /*vmm=*/false);  // new: always checked
   strangers.EndRound();
   int trusted = 0;
   for (int round = 0; round < 10; ++round) {

@@ -1,13 +1,16 @@
 // `vcpulse doctor`: what stands in the way of a recording on this host, and what mends it.
 //
 // With --json one object:
-//   complete   bool: a recording here would be complete
-//   verdict    "complete", "degraded" (counters or VMs would be missing) or "fails"
+//   complete   bool: a recording here would be complete, for all that could be told
+//   verdict    "complete", "unknown" (no obstacle, but vCPUs of a VM that runs may be missing),
+//              "degraded" (counters or VMs would be missing) or "fails"
 //   findings   array, in the order in which a person would mend them, of
-//     id         stable name of the check, such as "paranoid"; more than one where it is about VMs
-//     state      "ok", "obstacle", "note" (changes nothing about completeness), "unknown" (not
-//     tried) tried      what was tried answered   what that answered remedy     what mends it; null
-//     where nothing has to be done
+//     id       stable name of the check, such as "paranoid"; more than one where it is about VMs
+//     state    "ok", "obstacle", "note" (changes nothing about completeness), "unknown" (cannot be
+//              told, or was not tried)
+//     tried    what was tried
+//     answered what that answered
+//     remedy   what mends it; null where nothing has to be done
 #include "kvm/doctor/doctor.h"
 
 #include <algorithm>
@@ -25,6 +28,8 @@
 #include "kvm/counters/perf_events.h"
 #include "kvm/text.h"
 #include "tools/vcpulse/commands.h"
+#include "tools/vcpulse/json_text.h"
+#include "tools/vcpulse/target.h"
 
 namespace vcpulse::tools {
 namespace {
@@ -35,10 +40,8 @@ using kvm::doctor::Verdict;
 
 struct DoctorOptions {
   bool json = false;
-  std::string root;
+  std::string root = "/";
 };
-
-json::string JsonText(std::string_view text) { return json::string(text.data(), text.size()); }
 
 std::string JsonOf(const std::vector<Finding>& findings) {
   json::array array;
@@ -77,12 +80,21 @@ std::string TextOf(const Finding& finding) {
   return text;
 }
 
+std::string UnknownLine(const std::vector<Finding>& findings) {
+  const auto vms = std::ranges::count_if(findings, kvm::doctor::LeavesAVmUnknown);
+  return absl::StrCat(
+      "no obstacle, but it cannot be told whether recording here would be complete: ", vms,
+      vms == 1 ? " VM" : " VMs", " may have more vCPUs than were found\n");
+}
+
 std::string VerdictLine(const std::vector<Finding>& findings) {
   const auto obstacles = std::ranges::count(findings, Finding::State::kObstacle, &Finding::state);
   const std::string count = absl::StrCat(obstacles, obstacles == 1 ? " obstacle" : " obstacles");
   switch (kvm::doctor::VerdictOf(findings)) {
     case Verdict::kComplete:
       return "recording here would be complete\n";
+    case Verdict::kUnknown:
+      return UnknownLine(findings);
     case Verdict::kDegraded:
       return count + ": recording would be degraded\n";
     case Verdict::kFails:
@@ -92,6 +104,7 @@ std::string VerdictLine(const std::vector<Finding>& findings) {
 }
 
 int RunDoctor(const DoctorOptions& options) {
+  if (absl::Status status = CheckRoot(options.root); !status.ok()) return Fail(status);
   kvm::KernelPerfEvents perf;
   const std::vector<Finding> findings = kvm::doctor::Examine(perf, options.root);
   std::string text;
@@ -117,10 +130,12 @@ void AddDoctorCommand(CLI::App& app, int& exit_code) {
   command->add_flag("--json", options->json, "one object: complete, verdict, findings");
   command
       ->add_option("--root", options->root,
-                   "the folder that holds the host's /proc and /sys, as in a container")
-      ->type_name("DIR")
-      ->check(CLI::ExistingDirectory);
-  command->footer("Exit codes: 0 a recording would be complete, 1 there are obstacles, 2 error.");
+                   "read /proc and /sys below this directory, the host's mounted in a container "
+                   "[/]")
+      ->type_name("DIR");
+  command->footer(
+      "Exit codes: 0 a recording would be complete, 1 there are obstacles or it cannot be told, 2 "
+      "error.");
   command->callback([options, &exit_code] { exit_code = RunDoctor(*options); });
 }
 

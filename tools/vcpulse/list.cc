@@ -15,6 +15,7 @@
 #include "kvm/vm.h"
 #include "tools/vcpulse/aligned.h"
 #include "tools/vcpulse/commands.h"
+#include "tools/vcpulse/json_text.h"
 #include "tools/vcpulse/list_events.h"
 #include "tools/vcpulse/target.h"
 
@@ -49,8 +50,6 @@ std::string TextOf(const kvm::Vm& vm) {
   for (const std::string& note : vm.notes) absl::StrAppend(&text, "  note: ", note, "\n");
   return text;
 }
-
-json::string JsonText(std::string_view text) { return json::string(text.data(), text.size()); }
 
 json::value JsonOf(const kvm::Vm& vm) {
   json::array vcpus;
@@ -137,6 +136,7 @@ void AddListCommand(CLI::App& app, int& exit_code) {
       exit_code = Fail("`list events` is about this host: it takes no VM");
     } else {
       event_options->json = event_options->json || options->json;
+      event_options->root = options->target.root;
       exit_code = RunListEvents(*event_options);
     }
   });

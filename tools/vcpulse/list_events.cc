@@ -22,6 +22,8 @@
 #include "kvm/text.h"
 #include "tools/vcpulse/aligned.h"
 #include "tools/vcpulse/commands.h"
+#include "tools/vcpulse/json_text.h"
+#include "tools/vcpulse/target.h"
 
 namespace vcpulse::tools {
 namespace {
@@ -75,8 +77,6 @@ std::string TableOf(const std::vector<Row>& rows) {
   return Aligned(cells, 0);
 }
 
-json::string JsonText(std::string_view text) { return json::string(text.data(), text.size()); }
-
 json::object JsonOf(const Row& row) {
   json::array aliases;
   for (const std::string& alias : row.listed.aliases) aliases.push_back(JsonText(alias));
@@ -104,7 +104,7 @@ void Note(const std::string& message) { std::fprintf(stderr, "vcpulse: %s\n", me
 
 // What the whole list suffers from, once.
 void SayObstacles(const std::vector<Row>& rows, const kvm::EventCatalog& catalog,
-                  const std::string& mediated) {
+                  const std::string& mediated, const std::string& root) {
   if (catalog.core_pmus().empty()) {
     Note(
         "this host shows no PMU of its CPUs (is it a virtual machine without vPMU?): it has no "
@@ -116,18 +116,19 @@ void SayObstacles(const std::vector<Row>& rows, const kvm::EventCatalog& catalog
   Note(kvm::AdviseOnOpenFailure({.error = *refused->error,
                                  .event = refused->listed.name,
                                  .tid = ::getpid(),
-                                 .paranoid = kvm::PerfEventParanoid("/")}) +
+                                 .paranoid = kvm::PerfEventParanoid(root)}) +
        "; whether the events exist cannot be told before");
 }
 
 }  // namespace
 
 int RunListEvents(const ListEventsOptions& options) {
-  const kvm::EventCatalog catalog("/");
+  if (absl::Status status = CheckRoot(options.root); !status.ok()) return Fail(status);
+  const kvm::EventCatalog catalog(options.root);
   kvm::KernelPerfEvents perf;
-  const std::string mediated = kvm::MediatedVpmuObstacle("/");
+  const std::string mediated = kvm::MediatedVpmuObstacle(options.root);
   const std::vector<Row> rows = Probe(perf, kvm::ListEvents(catalog, options.pattern), mediated);
-  SayObstacles(rows, catalog, mediated);
+  SayObstacles(rows, catalog, mediated, options.root);
   if (rows.empty()) Note("no event matches '" + options.pattern + "'");
   std::string text = options.json ? JsonOf(rows) : rows.empty() ? "" : TableOf(rows);
   if (!options.json && options.pattern.empty()) {

@@ -7,6 +7,7 @@ namespace vcpulse::tools {
 struct ListEventsOptions {
   std::string pattern;  // a part of a name, or a name with wildcards; empty: all but tracepoints
   bool json = false;
+  std::string root = "/";  // where /proc and /sys are read from
 };
 
 // Lists the events of this host and whether each opens. Returns the exit code; what the kernel

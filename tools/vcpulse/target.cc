@@ -6,7 +6,7 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
-#include "kvm/proc_files.h"
+#include "kvm/own_rights.h"
 
 namespace vcpulse::tools {
 namespace {
@@ -55,9 +55,7 @@ absl::Status CheckRoot(const std::string& root) {
 }
 
 absl::Status CheckPidsAreOurs(const std::string& root) {
-  // The NSpid line shows this process in each namespace from that of the mount down to its own.
-  const auto status = kvm::ReadSmallFile(absl::StrCat(root, "/proc/self/status"));
-  if (status && kvm::ParseNsPids(*status).size() <= 1) return absl::OkStatus();
+  if (kvm::PidsAreOurs(root)) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
       "--root: the PIDs in ", root,
       "/proc are not those of this process's PID namespace, so their "
