@@ -101,9 +101,10 @@ TEST(ResolveEvents, TermsGoWhereSysfsSays) {
 // there are two (perf_event_open(2), PERF_TYPE_HW_CACHE on hybrid hosts).
 TEST(ResolveEvents, GenericEventsOfOneCorePmu) {
   EXPECT_EQ(One("intel", "cpu/L1-dcache-loads/"),
-            (Event{"cpu/L1-dcache-loads/", PERF_TYPE_HW_CACHE, 0}));
-  EXPECT_EQ(One("hybrid", "cpu_atom/LLC-load-misses/"),
-            (Event{"cpu_atom/LLC-load-misses/", PERF_TYPE_HW_CACHE, 0xa00010002}));
+            (Event{"cpu/L1-dcache-loads/", PERF_TYPE_HW_CACHE, 0, 0, 0, "cpu"}));
+  EXPECT_EQ(
+      One("hybrid", "cpu_atom/LLC-load-misses/"),
+      (Event{"cpu_atom/LLC-load-misses/", PERF_TYPE_HW_CACHE, 0xa00010002, 0, 0, "cpu_atom"}));
   EXPECT_EQ(One("hybrid", "cycles"), (Event{"cycles", PERF_TYPE_HARDWARE, 0}));
   EXPECT_THAT(ErrorOf("intel", "cpu/task-clock/"), HasSubstr("no term 'task-clock'"));
   EXPECT_THAT(ErrorOf("intel", "msr/cycles/"), HasSubstr("no term 'cycles'"));
