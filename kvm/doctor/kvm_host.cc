@@ -113,7 +113,7 @@ Finding CheckVirtualHost(const std::string& root) {
 Finding CheckDebugfs(const std::string& root) {
   Finding finding{.id = "debugfs", .tried = "/sys/kernel/debug/kvm"};
   std::error_code error;
-  fs::directory_iterator(root + "/sys/kernel/debug/kvm", error);
+  const fs::directory_iterator entries(root + "/sys/kernel/debug/kvm", error);
   if (!error) {
     finding.answered = "mounted and readable";
     return finding;

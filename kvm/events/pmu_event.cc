@@ -46,6 +46,7 @@ std::optional<PmuField> FieldOf(const Pmu& pmu, const std::string& term) {
 
 absl::Status UnknownTerm(const Pmu& pmu, const EventTerm& term) {
   std::vector<std::string> known;
+  known.reserve(pmu.format.size() + pmu.events.size() + 4);
   for (const auto& [name, field] : pmu.format) known.push_back(name);
   known.insert(known.end(), {"config", "config1", "config2", "name"});
   std::string message = absl::StrCat(pmu.name, " has no term '", absl::CHexEscape(term.name),

@@ -27,6 +27,7 @@ PauseWatch Recording::WatchOf(const kvm::Vm& vm, const std::vector<kvm::Vcpu>& v
     return {vcpus.size(), [](size_t) { return kvm::WaitPlace::kUnknown; }};
   }
   std::vector<pid_t> tids;
+  tids.reserve(vcpus.size());
   for (const kvm::Vcpu& vcpu : vcpus) tids.push_back(vcpu.tid);
   return {vcpus.size(), [root = options_.root, pid = vm.pid, tids = std::move(tids)](size_t vcpu) {
             return kvm::ReadWaitPlace(root, pid, tids.at(vcpu));

@@ -34,6 +34,10 @@ void CodeGroup(const Columns<typename Direction::Column>& columns, size_t events
   state.last = now;
 }
 
+absl::Status DoNotFit() {
+  return absl::DataLossError("the columns of further groups do not fit their vCPU set");
+}
+
 static_assert(core::kMaxGroups >= kvm::kMaxVcpuGroups, "what is opened can be written");
 
 }  // namespace
@@ -73,20 +77,18 @@ void EncodeGroups(std::span<const core::GroupSample> further, std::span<const ui
 }
 
 absl::Status CheckGroups(const v1::VmTicks& columns, size_t size, std::span<const size_t> events) {
-  const absl::Status bad =
-      absl::DataLossError("the columns of further groups do not fit their vCPU set");
   const auto is = [](int actual, size_t wanted) { return static_cast<size_t>(actual) == wanted; };
-  if (!is(columns.further_groups_size(), events.size())) return bad;
+  if (!is(columns.further_groups_size(), events.size())) return DoNotFit();
   if (events.size() >= core::kMaxGroups)
     return absl::DataLossError("a vCPU set of too many groups");
   for (size_t g = 0; g < events.size(); ++g) {
     const v1::GroupColumns& group = columns.further_groups(static_cast<int>(g));
     if (events[g] > core::kMaxEvents || !is(group.counts_size(), events[g]) ||
         !is(group.time_enabled_ns_size(), size) || !is(group.not_running_ns_size(), size)) {
-      return bad;
+      return DoNotFit();
     }
     for (const v1::EventColumn& column : group.counts()) {
-      if (!is(column.count_size(), size)) return bad;
+      if (!is(column.count_size(), size)) return DoNotFit();
     }
   }
   return absl::OkStatus();
