@@ -72,17 +72,25 @@ class Attempt {
   Outcome RunDegraded() {
     result.set = ToString(EventSet::kDegraded);
     result.multiplexed = false;
-    std::vector<Event> events = DegradedEvents(options_.wanted);
-    std::erase_if(events, [this](const Event& e) { return IsAbsent(result.absent, e.name); });
-    const size_t kept = std::min(events.size(), kMaxGroupEvents);
-    const std::vector<Event> beyond(events.begin() + static_cast<ptrdiff_t>(kept), events.end());
-    events.resize(kept);
-    core_pmus_.clear();  // a software clock counts on any core
-    const Outcome outcome = OpenAll({events});
+    core_pmus_.clear();  // software counts on any core
+    std::vector<std::vector<Event>> sets = {{}};
+    std::vector<Event> beyond;
+    for (const auto& unit : Without(DegradedUnits(options_.wanted), result.absent)) {
+      if (sets.back().size() + unit.size() > kMaxGroupEvents) {
+        if (!options_.wanted.multiplex) {
+          beyond.insert(beyond.end(), unit.begin(), unit.end());
+          continue;
+        }
+        sets.emplace_back();
+      }
+      sets.back().insert(sets.back().end(), unit.begin(), unit.end());
+    }
+    const Outcome outcome = OpenAll(sets);
     if (outcome != Outcome::kOpened) return outcome;
     for (const Event& event : beyond) {
-      result.absent.push_back(
-          {event.name, 0, absl::StrCat("a group holds at most ", kMaxGroupEvents, " events")});
+      result.absent.push_back({event.name, 0,
+                               absl::StrCat("a group holds at most ", kMaxGroupEvents,
+                                            " events: give fewer, or --multiplex")});
     }
     return outcome;
   }
@@ -301,7 +309,8 @@ absl::StatusOr<OpenedGroups> OpenGroups(PerfEvents& perf, const std::string& roo
                                         const OpenOptions& options) {
   if (vm.vcpus.empty()) {
     return absl::NotFoundError(absl::StrCat(
-        "VM ", vm.name, " (PID ", vm.pid, "): no vCPU thread was found; `vcpulse list` says why"));
+        "VM ", vm.name, " (PID ", vm.pid, "): ",
+        vm.notes.empty() ? "no vCPU thread was found; `vcpulse list` says why" : vm.notes.front()));
   }
   Attempt attempt(perf, root, vm, options);
   const std::vector<Rung> ladder = LadderOf(options.wanted);

@@ -91,16 +91,17 @@ std::vector<Event> EventsOf(const Rung& rung) {
   return events;
 }
 
-std::vector<Event> DegradedEvents(const Wanted& wanted) {
-  std::vector<Event> events = {EventsOf(EventSet::kDegraded).front()};
+std::vector<std::vector<Event>> DegradedUnits(const Wanted& wanted) {
+  const Event& clock = EventsOf(EventSet::kDegraded).front();
+  Units units = {{clock}};
   for (const auto& unit : wanted.events.groups) {
+    std::vector<Event> host_side;
     for (const Event& event : unit) {
-      const bool known = std::ranges::any_of(
-          events, [&event](const Event& other) { return other.name == event.name; });
-      if (event.host_side && !known) events.push_back(event);
+      if (event.host_side && event.name != clock.name) host_side.push_back(event);
     }
+    if (!host_side.empty()) units.push_back(std::move(host_side));
   }
-  return events;
+  return units;
 }
 
 }  // namespace vcpulse::kvm

@@ -41,8 +41,8 @@ std::vector<Rung> LadderOf(const Wanted& wanted);
 // All events of a rung, in order.
 std::vector<Event> EventsOf(const Rung& rung);
 
-// The events of a degraded recording: the software clock leads, then the host-side events that were
+// The units of a degraded recording: the software clock leads, then the host-side events that were
 // named.
-std::vector<Event> DegradedEvents(const Wanted& wanted);
+std::vector<std::vector<Event>> DegradedUnits(const Wanted& wanted);
 
 }  // namespace vcpulse::kvm

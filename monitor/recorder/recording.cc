@@ -122,6 +122,7 @@ absl::Status Recording::BeginEpoch(const InstanceKey& key, RecordedVm& recorded,
     notices_.push_back(absl::StrCat(
         "VM ", Label(vm), ": no hardware counters (degraded): ", opened->degraded_reason));
   }
+  if (number == 1 && options_.open.wanted.ByName()) SayAbsent(*opened, vm);
   v1::TimelineRecord record;
   const int64_t now_ns = options_.now_ns();
   *record.mutable_vcpu_set() = MakeVcpuSet(recorded.number, number, now_ns, vm, *opened);
@@ -158,6 +159,16 @@ absl::Status Recording::BeginEpoch(const InstanceKey& key, RecordedVm& recorded,
   recorded.current = live.epoch.get();
   epochs_.emplace(live.epoch.get(), std::move(live));
   return absl::OkStatus();
+}
+
+void Recording::SayAbsent(const kvm::OpenedGroups& opened, const kvm::Vm& vm) {
+  std::string names;
+  for (const kvm::AbsentEvent& event : opened.absent) {
+    absl::StrAppend(&names, names.empty() ? "" : ", ", event.name);
+  }
+  if (names.empty()) return;
+  notices_.push_back(absl::StrCat("VM ", Label(vm), ": not counted of --events: ", names,
+                                  " (`vcpulse report` has the reasons)"));
 }
 
 void Recording::RetireCurrent(RecordedVm& recorded) {
@@ -226,6 +237,7 @@ void Recording::TakeSample(LiveEpoch& live, const sampler::Handover& handover) {
 }
 
 void Recording::WatchNeverRunning(LiveEpoch& live, const core::Sample& sample) {
+  if (live.opened.set == kvm::ToString(kvm::EventSet::kDegraded)) return;  // software always runs
   const bool never_ran = AnyGroupNeverRan(sample, live.opened.core_pmus, live.opened.multiplexed);
   live.never_ran = never_ran ? live.never_ran + 1 : 0;
   if (live.never_ran != kNeverRanSamples) return;

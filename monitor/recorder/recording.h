@@ -130,6 +130,8 @@ class Recording {
   // Opens `vm` as the next epoch of `recorded` while the one before still ticks, then changes over.
   absl::Status BeginEpoch(const InstanceKey& key, RecordedVm& recorded, const kvm::Vm& vm);
   void RetireCurrent(RecordedVm& recorded);
+  // Which of the events by name are not counted, for people.
+  void SayAbsent(const kvm::OpenedGroups& opened, const kvm::Vm& vm);
   // The VMM lives, but every vCPU thread has exited: nothing is sampled until others come.
   absl::Status LoseAll(RecordedVm& recorded, const kvm::Vm& vm);
   void TakeSample(LiveEpoch& live, const sampler::Handover& handover);

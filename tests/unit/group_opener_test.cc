@@ -288,6 +288,31 @@ TEST_F(GroupOpener, DegradedLeavesOutWhatIsRefusedAndWhatIsTooMuch) {
   EXPECT_THAT(Absent(*opened), ::testing::IsSupersetOf({"cycles", "sw3", "sw10"}));
 }
 
+// Software events need no counters: with --multiplex what is beyond one group gets another one, and
+// braces are never torn apart.
+TEST_F(GroupOpener, DegradedKeepsBracesWhole) {
+  Refuse(PERF_COUNT_HW_CPU_CYCLES, ENOENT);
+  EventRequest request;
+  for (uint64_t group = 0; group < 3; ++group) {
+    std::vector<Event>& unit = request.groups.emplace_back();
+    for (uint64_t i = 0; i < 4; ++i) {
+      unit.push_back({.name = absl::StrCat("sw", 4 * group + i),
+                      .type = PERF_TYPE_SOFTWARE,
+                      .config = 2 + 4 * group + i,
+                      .host_side = true});
+    }
+  }
+  auto opened = Open({.wanted = {.events = request}});
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  EXPECT_THAT(Names(*opened), SizeIs(5));
+  EXPECT_THAT(Absent(*opened), SizeIs(9));  // cycles and two groups
+  opened = Open({.wanted = {.events = request, .multiplex = true}});
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  ASSERT_THAT(opened->layout, SizeIs(2));
+  EXPECT_THAT(opened->layout[0].events, SizeIs(5));
+  EXPECT_THAT(opened->layout[1].events, SizeIs(8));
+}
+
 // Between discovery and opening the thread ended and its TID went to another one.
 TEST_F(GroupOpener, ATidThatWasReusedIsNotRead) {
   vm_.vcpus[1].start_time_ticks = 500;

@@ -122,6 +122,15 @@ void SayObstacles(const std::vector<Row>& rows, const kvm::EventCatalog& catalog
 
 }  // namespace
 
+// Where tracepoints may have been meant and this host shows none.
+std::string WhyNoTracepoint(const ListEventsOptions& options, const kvm::EventCatalog& catalog) {
+  const bool meant =
+      options.pattern == "tracepoint" || options.pattern.find(':') != std::string::npos;
+  if (!meant) return "";
+  const absl::Status status = catalog.TracepointId("any", "any").status();
+  return absl::IsFailedPrecondition(status) ? absl::StrCat(": ", status.message()) : "";
+}
+
 int RunListEvents(const ListEventsOptions& options) {
   if (absl::Status status = CheckRoot(options.root); !status.ok()) return Fail(status);
   const kvm::EventCatalog catalog(options.root);
@@ -129,7 +138,8 @@ int RunListEvents(const ListEventsOptions& options) {
   const std::string mediated = kvm::MediatedVpmuObstacle(options.root);
   const std::vector<Row> rows = Probe(perf, kvm::ListEvents(catalog, options.pattern), mediated);
   SayObstacles(rows, catalog, mediated, options.root);
-  if (rows.empty()) Note("no event matches '" + options.pattern + "'");
+  if (rows.empty())
+    Note("no event matches '" + options.pattern + "'" + WhyNoTracepoint(options, catalog));
   std::string text = options.json ? JsonOf(rows) : rows.empty() ? "" : TableOf(rows);
   if (!options.json && options.pattern.empty()) {
     const size_t tracepoints = catalog.Tracepoints().size();

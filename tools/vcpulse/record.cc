@@ -1,12 +1,14 @@
 #include <unistd.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
+#include "kvm/counters/read_format.h"
 #include "kvm/events/event_resolver.h"
 #include "kvm/events/event_sets.h"
 #include "tools/vcpulse/commands.h"
@@ -25,7 +27,7 @@ struct RecordText {
   std::string interval = "100ms";
   std::string duration;
   std::string set = "full";
-  std::string events;
+  std::optional<std::string> events;
   std::string format = "vpt";
 };
 
@@ -59,9 +61,15 @@ absl::StatusOr<RecordOptions> ParseText(RecordOptions options, const RecordText&
         absl::StrCat("--event-set: '", text.set, "' is none of full, core, min, cycles, degraded"));
   }
   options.open.wanted.set = *set;
-  if (!text.events.empty()) {
-    const auto events = kvm::ResolveEvents(text.events, kvm::EventCatalog(options.target.root));
+  if (text.events) {
+    const auto events = kvm::ResolveEvents(*text.events, kvm::EventCatalog(options.target.root));
     if (!events.ok()) return events.status();
+    for (const auto& group : events->groups) {
+      if (group.size() <= kvm::kMaxGroupEvents) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat("--events: {", group.front().name, ",...}: braces hold at most ",
+                       kvm::kMaxGroupEvents, " events, which are read together"));
+    }
     options.open.wanted.events = *events;
   }
   if (text.format != "vpt" && text.format != "delimited") {
@@ -87,15 +95,17 @@ void AddOptions(CLI::App& command, RecordOptions& options, RecordText& text) {
       ->type_name("FILE");
   command.add_option("--format", text.format, "vpt (chunks) or delimited (plain protobuf) [vpt]")
       ->type_name("FORMAT");
-  command
-      .add_option("--event-set", text.set,
-                  "the largest set to try: full, core, min, cycles or degraded [full]")
-      ->type_name("SET");
+  CLI::Option* set =
+      command
+          .add_option("--event-set", text.set,
+                      "the largest set to try: full, core, min, cycles or degraded [full]")
+          ->type_name("SET");
   command
       .add_option("-e,--events", text.events,
                   "these events instead of a set, in perf's syntax: names, rNNN, pmu/term=value/, "
                   "sys:tracepoint, {a,b} read together; cycles leads (`vcpulse list events`)")
-      ->type_name("EVENTS");
+      ->type_name("EVENTS")
+      ->excludes(set);
   command.add_flag("--multiplex", options.open.wanted.multiplex,
                    "where the PMU has too few counters, let groups take turns: their counts become "
                    "estimates");
@@ -119,6 +129,10 @@ void AddOptions(CLI::App& command, RecordOptions& options, RecordText& text) {
 }  // namespace
 
 absl::Status RecordOptions::Validate() const {
+  if (open.require_counters && open.wanted.set == kvm::EventSet::kDegraded) {
+    return absl::InvalidArgumentError(
+        "--require-counters and --event-set degraded exclude each other");
+  }
   if (interval < kShortestInterval || interval > kLongestInterval) {
     return absl::InvalidArgumentError(
         absl::StrCat("--interval: ", absl::FormatDuration(interval), " is outside 1ms to 1h"));

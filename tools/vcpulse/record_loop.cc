@@ -27,6 +27,10 @@ constexpr Milliseconds kLivePeriod{250};
 
 constexpr Milliseconds kReturnPeriod{200};
 
+std::string WhyLeftOut(const kvm::Vm& vm) {
+  return vm.notes.empty() ? "no vCPU thread was found" : vm.notes.front();
+}
+
 }  // namespace
 
 RecordLoop::RecordLoop(const RecordOptions& options, RecordSession& session)
@@ -46,7 +50,13 @@ absl::Status RecordLoop::Begin(const std::vector<kvm::Vm>& vms) {
     any = any || status.ok();
     if (first_error.ok()) first_error = status;
   }
-  return any || vms.empty() || options_.target.all ? absl::OkStatus() : first_error;
+  const bool goes_on = any || vms.empty() || options_.target.all;
+  if (!goes_on) return first_error;
+  for (const auto& [key, vm] : left_out_) {
+    std::fprintf(stderr, "vcpulse: VM %s (PID %d) is not recorded so far: %s\n", vm.name.c_str(),
+                 vm.pid, WhyLeftOut(vm).c_str());
+  }
+  return absl::OkStatus();
 }
 
 absl::Status RecordLoop::Take(const kvm::Vm& vm) {
@@ -59,9 +69,7 @@ absl::Status RecordLoop::Take(const kvm::Vm& vm) {
   }
   absl::Status status = recording_.Track(vm);
   if (vm.vcpus.empty()) {
-    left_out_[recorder::KeyOf(vm)] = absl::StrCat(
-        "VM ", vm.name, " (PID ", vm.pid,
-        ") was not recorded: ", vm.notes.empty() ? "no vCPU thread was found" : vm.notes.front());
+    left_out_[recorder::KeyOf(vm)] = vm;
   } else {
     left_out_.erase(recorder::KeyOf(vm));
   }
@@ -242,6 +250,8 @@ absl::Status RecordLoop::Finish() {
   }
   ticker_.reset();
   recording_.Drain();
+  // Those whose vCPU threads never showed: they might have been starting.
+  for (const auto& [key, vm] : left_out_) recording_.Skipped(vm, WhyLeftOut(vm));
   PrintNotices();
   if (!write_status_.ok()) return write_status_;
   session_.Summarize(ticks, end_reason_);
@@ -252,7 +262,6 @@ absl::Status RecordLoop::Finish() {
                                progress.vcpu_samples, progress.gaps, session_.output().bytes(),
                                session_.output().name())
                    .c_str());
-  for (const auto& [key, why] : left_out_) std::fprintf(stderr, "vcpulse: %s\n", why.c_str());
   if (progress.samples == 0) std::fputs("vcpulse: no KVM guest was recorded\n", stderr);
   return status;
 }

@@ -75,7 +75,7 @@ class RecordLoop {
   std::map<recorder::InstanceKey, std::string> rescan_errors_;  // said once
   // Guests whose vCPU threads cannot be told so far, and why: said at the end, they may be
   // starting.
-  std::map<recorder::InstanceKey, std::string> left_out_;
+  std::map<recorder::InstanceKey, kvm::Vm> left_out_;
   std::unique_ptr<sampler::TickThread> ticker_;
   ChildCommand* command_ = nullptr;
   LiveLine live_line_;

@@ -45,6 +45,7 @@ bool IsTcg(const kvm::Vm& vm) { return vm.accelerator == kvm::Accelerator::kTcg;
 bool IsUsable(const kvm::Vm& vm) { return !IsTcg(vm) && !vm.vcpus.empty(); }
 
 absl::Status CheckRoot(const std::string& root) {
+  if (root.empty()) return absl::InvalidArgumentError("--root: DIR is empty");
   std::error_code error;
   if (std::filesystem::is_directory(std::filesystem::path(root) / "proc", error)) {
     return absl::OkStatus();
