@@ -162,7 +162,7 @@ TEST_F(Record, AGuestWithoutNamedThreadsIsSaidToBeLeftOut) {
   const Finished finished = record.Wait();
   EXPECT_EQ(finished.exit_code, 0) << finished.err;
   const Timeline timeline = ReadBack(output_);
-  const std::string left_out = absl::StrCat("(PID ", nameless->pid(), ") was not recorded");
+  const std::string left_out = absl::StrCat("(PID ", nameless->pid(), ") is not recorded");
   const bool recorded = std::ranges::any_of(timeline.sets, [&](const v1::VcpuSet& set) {
     return set.instance().pid() == static_cast<uint32_t>(nameless->pid());
   });
