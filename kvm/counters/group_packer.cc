@@ -10,13 +10,19 @@
 namespace vcpulse::kvm {
 namespace {
 
-bool IsTooMany(const RefusedEvent& refused) { return refused.error == EINVAL; }
-
-// False where the PMU refuses so many at once. Other refusals are for the opening to find.
+// False where the PMU refuses so many at once. Other refusals are for the opening to find. The
+// events are opened enabled: Arm's check of a group passes over members that are off
+// (validate_event in drivers/perf/arm_pmu.c), so that one too many would open, and never run.
 bool FitsOnThread(PerfEvents& perf, pid_t tid, const GroupLayout& group) {
-  std::vector<RefusedEvent> refused;
-  const OrErrno<CounterGroup> opened = CounterGroup::Open(perf, tid, group.events, refused);
-  return std::ranges::none_of(refused, IsTooMany);
+  std::vector<Fd> open;
+  for (const Event& event : group.events) {
+    perf_event_attr attr = AttrOf(event, /*leader=*/open.empty());
+    attr.disabled = 0;
+    OrErrno<Fd> fd = perf.Open(attr, tid, open.empty() ? -1 : open.front().get());
+    if (fd.error == EINVAL && !open.empty()) return false;
+    if (fd.ok()) open.push_back(std::move(fd.value));
+  }
+  return true;
 }
 
 bool Fits(PerfEvents& perf, pid_t tid, std::span<const Event> events,

@@ -153,7 +153,7 @@ void AddCounts(json::object& out, const VmSummary& vm, const VcpuSummary& vcpu) 
     scaled[event] = total != nullptr ? OrNull(total->Scaled()) : json::value(nullptr);
     counted_share[event] = total != nullptr ? OrNull(total->RunningShare()) : json::value(nullptr);
     if (total != nullptr && total->Raw() && total->IsEstimate()) estimated.push_back(String(event));
-    counted_s[event] = total != nullptr ? ToSeconds(total->interval_ns) : 0.0;
+    counted_s[event] = total != nullptr ? ToSeconds(total->CountedNs()) : 0.0;
   }
   out["counts"] = std::move(raw);
   out["counts_scaled"] = std::move(scaled);

@@ -51,6 +51,7 @@ struct EventTotal {
   uint64_t settled_raw = 0;
   uint64_t settled_enabled_ns = 0;
   uint64_t settled_running_ns = 0;
+  int64_t settled_interval_ns = 0;
 
   // An epoch begins: what came before it is scaled for good.
   void Settle();
@@ -61,6 +62,10 @@ struct EventTotal {
   std::optional<double> Scaled() const;
   bool IsEstimate() const;
   double ScaledSinceSettled() const;
+  // Whether its group was never on the PMU since the epoch began, though the thread ran.
+  bool NeverRanSinceSettled() const;
+  // interval_ns without what NeverRanSinceSettled.
+  int64_t CountedNs() const;
   // Time running / time enabled of the group that holds it; nothing where the thread never ran.
   std::optional<double> RunningShare() const;
 };

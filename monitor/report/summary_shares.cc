@@ -34,7 +34,20 @@ double EventTotal::ScaledSinceSettled() const {
   return core::ScaledCount(whole, 0).value_or(0);  // never on the PMU: nothing is known of it
 }
 
+bool EventTotal::NeverRanSinceSettled() const {
+  return time_enabled_ns > settled_enabled_ns && time_running_ns == settled_running_ns;
+}
+
+int64_t EventTotal::CountedNs() const {
+  return NeverRanSinceSettled() ? settled_interval_ns : interval_ns;
+}
+
 void EventTotal::Settle() {
+  if (NeverRanSinceSettled()) {  // nothing is known of it, so it was not counted
+    time_enabled_ns = settled_enabled_ns;
+    interval_ns = settled_interval_ns;
+  }
+  settled_interval_ns = interval_ns;
   settled_scaled += ScaledSinceSettled();
   settled_raw = raw;
   settled_enabled_ns = time_enabled_ns;

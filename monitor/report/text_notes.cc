@@ -78,9 +78,9 @@ std::string CountNotes(const VmSummary& vm) {
     }
     for (const char* event : {"cycles", "instructions"}) {
       const EventTotal* total = vcpu.FindEvent(event);
-      if (total == nullptr || !total->Raw() || total->interval_ns >= vcpu.measured_ns) continue;
+      if (total == nullptr || !total->Raw() || total->CountedNs() >= vcpu.measured_ns) continue;
       partial.push_back(absl::StrFormat("%d: %s in %s of %s", index, event,
-                                        DurationText(static_cast<double>(total->interval_ns)),
+                                        DurationText(static_cast<double>(total->CountedNs())),
                                         DurationText(static_cast<double>(vcpu.measured_ns))));
     }
   }
@@ -127,7 +127,7 @@ std::string EventText(const VmSummary& vm, const VcpuSummary& vcpu, const EventT
   std::string text = Printable(total.event);
   if (!total.Raw()) return text + " - (its group never ran)";
   absl::StrAppend(&text, total.IsEstimate() ? " ~" : " ", Units(*total.Scaled()));
-  if (total.interval_ns < vcpu.measured_ns) text += '+';
+  if (total.CountedNs() < vcpu.measured_ns) text += '+';
   if (IsHostSide(vm, total.event)) text += " (host-side)";
   if (total.IsEstimate()) {
     absl::StrAppend(&text, absl::StrFormat(" (estimate, counted %.3g%% of the time)",

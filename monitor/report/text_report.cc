@@ -146,7 +146,7 @@ std::string CountText(const VcpuSummary& vcpu, const std::string& event) {
   if (total == nullptr || !total->Raw()) return "-";
   std::string text = Units(*total->Scaled());
   if (total->IsEstimate()) text = "~" + text;
-  if (total->interval_ns < vcpu.measured_ns) text += '+';
+  if (total->CountedNs() < vcpu.measured_ns) text += '+';
   return text;
 }
 

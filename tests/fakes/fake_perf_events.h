@@ -41,7 +41,8 @@ class FakePerfEvents final : public kvm::PerfEvents {
   int guest_only_error = 0;  // errno of hardware events with exclude_host
   // A group with more members than this is refused with EINVAL.
   size_t largest_group = 8;
-  std::vector<perf_event_attr> opened;  // attributes of every successful open
+  bool disabled_leader_is_free = false;  // ...not counting a leader that is off, as Arm does
+  std::vector<perf_event_attr> opened;   // attributes of every successful open
 
   kvm::OrErrno<kvm::Fd> Open(perf_event_attr& attr, pid_t tid, int group_fd) override {
     if (const auto it = refused_threads.find(tid); it != refused_threads.end()) {
@@ -54,13 +55,18 @@ class FakePerfEvents final : public kvm::PerfEvents {
       return {.error = guest_only_error};
     }
     const int leader = group_fd;
-    if (leader >= 0 && members_.at(leader).size() >= largest_group) return {.error = EINVAL};
+    if (leader >= 0) {
+      const std::vector<Member>& members = members_.at(leader);
+      const size_t free = disabled_leader_is_free && members.front().disabled ? 1 : 0;
+      if (members.size() - free >= largest_group) return {.error = EINVAL};
+    }
     kvm::Fd fd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
     const int key = leader >= 0 ? leader : fd.get();
     if (leader < 0) members_[key].clear();
     members_[key].push_back({.id = ++last_id_,
                              .config = attr.config,
-                             .host = attr.type == PERF_TYPE_HARDWARE && attr.exclude_host == 0});
+                             .host = attr.type == PERF_TYPE_HARDWARE && attr.exclude_host == 0,
+                             .disabled = attr.disabled != 0});
     ids_[fd.get()] = last_id_;
     threads_[key] = tid;
     groups[tid];
@@ -99,6 +105,7 @@ class FakePerfEvents final : public kvm::PerfEvents {
     uint64_t id = 0;
     uint64_t config = 0;
     bool host = false;
+    bool disabled = false;
   };
 
   Group& GroupOf(int leader_fd) {

@@ -205,6 +205,16 @@ TEST_F(GroupOpener, MultiplexSpreadsTheEventsOverGroups) {
   EXPECT_THAT(opened->absent, IsEmpty());
 }
 
+// Arm's check of a group does not count members that are off, and ours are while they are opened.
+TEST_F(GroupOpener, WhatFitsIsTriedWithEnabledEvents) {
+  perf_.largest_group = 3;
+  perf_.disabled_leader_is_free = true;
+  const auto opened = Open({.wanted = {.set = EventSet::kCore, .multiplex = true}});
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  ASSERT_THAT(opened->layout, SizeIs(2));
+  EXPECT_THAT(opened->layout[0].events, SizeIs(3));
+}
+
 TEST_F(GroupOpener, AUnitThatNoGroupHoldsIsAnError) {
   const auto opened =
       Open({.wanted = {.events = {.groups = {SomeEvents({1, 2, 3, 4, 5, 6, 7, 8, 9})}},

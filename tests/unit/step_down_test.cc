@@ -24,7 +24,7 @@ TEST(AnyGroupNeverRan, NeedsSomeTimeAndAnyVcpuWillDo) {
 }
 
 // --multiplex of events that fit into one group: nobody takes turns with it.
-TEST(AnyGroupNeverRan, OnlyGroupsThatTakeTurnsAreGivenASecond) {
+TEST(AnyGroupNeverRan, OnlyGroupsThatTakeTurnsAreGivenTime) {
   EXPECT_TRUE(AnyGroupNeverRan({.vcpus = {Vcpu(20, 0)}}, 1, true));
   EXPECT_FALSE(AnyGroupNeverRan({.vcpus = {Vcpu(999, 0)}, .further = {Group(999, 500)}}, 1, true));
   EXPECT_TRUE(AnyGroupNeverRan({.vcpus = {Vcpu(1000, 0)}, .further = {Group(1000, 500)}}, 1, true));

@@ -136,6 +136,28 @@ TEST(SummaryOfGroups, EachEpochIsScaledOnItsOwn) {
   EXPECT_TRUE(cycles->IsEstimate());
 }
 
+// The first epoch's group never got the PMU: what was counted is that of the second alone, and says
+// so.
+TEST(SummaryOfGroups, AnEpochThatNeverRanIsNotCountedAsZero) {
+  HandMadeRecording recording;
+  recording.Begin();
+  for (const uint32_t epoch : {1u, 2u}) {
+    ASSERT_TRUE(recording.Add(HandMadeRecording::Set(1, epoch, {2001})).ok());
+    recording.First(1, epoch, 10 * epoch, 1);
+    recording.Tick(1, epoch, 10 * epoch + 1,
+                   {{.enabled_ns = 100'000'000,
+                     .running_ns = epoch == 1 ? 0u : 100'000'000u,
+                     .counts = {epoch == 1 ? 0u : 70'000'000u, 10},
+                     .verdict = kSpinningLow}});
+  }
+  const VcpuSummary& vcpu = recording.summary.vms().at(1).vcpus.at(0);
+  const EventTotal* cycles = vcpu.FindEvent("cycles");
+  EXPECT_DOUBLE_EQ(*cycles->Scaled(), 70'000'000);
+  EXPECT_FALSE(cycles->IsEstimate());
+  EXPECT_LT(cycles->CountedNs(), vcpu.measured_ns);
+  EXPECT_THAT(RenderText(WholeReport(recording.summary), {}), HasSubstr("70.0M+"));
+}
+
 // The groups of two PMUs are read a moment apart, so their times do not add up to the last digit.
 TEST(SummaryOfGroups, ReadsThatLieApartMakeNoEstimate) {
   EventTotal total{.raw = 5,
