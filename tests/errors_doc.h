@@ -8,7 +8,7 @@
 
 namespace vcpulse::tests {
 
-// The messages by name, with their placeholders.
+// The messages by name, with their blanks.
 inline std::map<std::string, std::string> ReadErrorsDoc(const std::string& path) {
   std::map<std::string, std::string> messages;
   std::ifstream in(path);
@@ -29,14 +29,14 @@ inline std::map<std::string, std::string> ReadErrorsDoc(const std::string& path)
   return messages;
 }
 
-// The message `name` of the page with its placeholders replaced; "" where the page has none.
+// The message `name` of the page with its blanks replaced; "" where the page has none.
 inline std::string Documented(const std::string& path, const std::string& name,
                               const std::map<std::string, std::string>& values) {
   std::string text = ReadErrorsDoc(path)[name];
-  for (const auto& [placeholder, value] : values) {
-    for (size_t at = text.find(placeholder); at != std::string::npos;
-         at = text.find(placeholder, at + value.size())) {
-      text.replace(at, placeholder.size(), value);
+  for (const auto& [blank, value] : values) {
+    for (size_t at = text.find(blank); at != std::string::npos;
+         at = text.find(blank, at + value.size())) {
+      text.replace(at, blank.size(), value);
     }
   }
   return text;
