@@ -14,6 +14,7 @@
 #include "absl/time/clock.h"
 #include "kvm/proc_tree.h"
 #include "tests/fakes/proc_dir.h"
+#include "tests/kvm/eventually.h"
 #include "tests/kvm/qemu_guest.h"
 #include "tests/kvm/qmp_commands.h"
 #include "tests/kvm/recorded_timeline.h"
@@ -30,17 +31,7 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using v1::LifeCycle;
 
-constexpr absl::Duration kLong = absl::Seconds(30);
 constexpr core::Verdict kPaused{core::Band::kUnknown, core::Rule::kPaused, false};
-
-bool Eventually(const std::function<bool()>& condition) {
-  const absl::Time deadline = absl::Now() + kLong;
-  while (!condition()) {
-    if (absl::Now() > deadline) return false;
-    absl::SleepFor(absl::Milliseconds(50));
-  }
-  return true;
-}
 
 // (TID, start time) of a thread as the kernel tells it now.
 std::pair<pid_t, uint64_t> Thread(pid_t pid, pid_t tid) {

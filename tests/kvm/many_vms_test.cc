@@ -21,6 +21,7 @@
 #include "absl/time/clock.h"
 #include "kvm/proc_tree.h"
 #include "tests/fakes/proc_dir.h"
+#include "tests/kvm/eventually.h"
 #include "tests/kvm/qemu_guest.h"
 #include "tests/kvm/recorded_timeline.h"
 #include "tests/kvm/run_program.h"
@@ -31,16 +32,6 @@ namespace {
 constexpr int kGuests = 200;
 constexpr size_t kMostAlive = 8;
 constexpr unsigned kSeed = 20261121;
-constexpr absl::Duration kLong = absl::Seconds(30);
-
-bool Eventually(const std::function<bool()>& condition) {
-  const absl::Time deadline = absl::Now() + kLong;
-  while (!condition()) {
-    if (absl::Now() > deadline) return false;
-    absl::SleepFor(absl::Milliseconds(50));
-  }
-  return true;
-}
 
 // Open descriptors of a process, by what they are: "socket", "anon_inode", "file".
 std::multiset<std::string> Descriptors(pid_t pid) {
