@@ -1,16 +1,23 @@
 #include "monitor/core/epoch_classifier.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 namespace vcpulse::core {
 
-EpochClassifier::EpochClassifier(const Layout& layout, const IpcBandsThresholds& thresholds,
-                                 int64_t interval_ns)
-    : layout_(layout), thresholds_(thresholds) {
+EpochClassifier::EpochClassifier(const Layout& layout, Classifier classifier,
+                                 const Profile& profile, int64_t interval_ns)
+    : layout_(layout),
+      classifier_(classifier),
+      presence_(profile.presence),
+      ipc_bands_(profile.ipc_bands),
+      evidence_(profile.evidence) {
   layout_.core_pmus = std::clamp<size_t>(layout.core_pmus, 1, kMaxGroups);
   const std::vector<VerdictWindow> windows(layout_.core_pmus, VerdictWindow(interval_ns));
-  vcpus_.assign(layout.vcpus, VcpuHistory{.windows = windows});
+  VcpuHistory history;
+  history.windows = windows;
+  vcpus_.assign(layout.vcpus, history);
 }
 
 void EpochClassifier::Classify(const Sample& sample, ResidencyEstimator& residency,
@@ -39,8 +46,50 @@ Verdict EpochClassifier::ClassifyOne(const Sample& sample, size_t vcpu,
   const std::span<const VcpuDelta> pmus = std::span(deltas_).first(history.windows.size());
   VcpuDelta whole = pmus.front();
   for (const VcpuDelta& other : pmus.subspan(1)) whole = AddPmu(whole, other);
-  return ClassifyIpcBands(whole, layout_.slots, Residency(pmus, layout_.slots, residency.bases()),
-                          thresholds_, history.band);
+  if (whole.interval_ns <= 0) return {};
+  history.features =
+      Measure(whole, layout_.slots, Residency(pmus, layout_.slots, residency.bases()),
+              evidence_.thresholds().pause_cycles_each);
+  return Judge(history);
+}
+
+Verdict EpochClassifier::Judge(VcpuHistory& history) const {
+  Features& features = history.features;
+  const std::optional<Judgement> presence = JudgePresence(features, presence_, history.band);
+  Judgement raw;
+  if (presence) {
+    history.ipcs.Clear();
+    raw = *presence;
+  } else if (classifier_ == Classifier::kIpcBands) {
+    raw = JudgeIpcBands(features, ipc_bands_);
+  } else {
+    if (features.Value(Feature::kIpc)) history.ipcs.Push(*features.Value(Feature::kIpc));
+    features.Value(Feature::kIpcSpread) = history.ipcs.Spread();
+    raw = evidence_.Judge(features);
+  }
+  const Judgement& shown =
+      classifier_ == Classifier::kEvidence ? history.hysteresis.Push(raw) : raw;
+  return {.band = shown.band,
+          .rule = shown.rule,
+          .starved = IsStarved(features, presence_),
+          .confidence_pct = static_cast<uint8_t>(std::lround(100 * shown.confidence)),
+          .raw_band = raw.band,
+          .raw_rule = raw.rule};
+}
+
+void EpochClassifier::RecentIpcs::Push(double ipc) {
+  ring_[next_] = ipc;
+  next_ = (next_ + 1) % ring_.size();
+  size_ = std::min(size_ + 1, ring_.size());
+}
+
+std::optional<double> EpochClassifier::RecentIpcs::Spread() const {
+  if (size_ < ring_.size()) return std::nullopt;
+  double sum = 0;
+  for (const double ipc : ring_) sum += ipc;
+  if (sum <= 0) return std::nullopt;
+  const auto [lowest, highest] = std::ranges::minmax(ring_);
+  return (highest - lowest) * static_cast<double>(ring_.size()) / sum;
 }
 
 }  // namespace vcpulse::core

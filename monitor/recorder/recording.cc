@@ -69,7 +69,7 @@ Recording::Recording(const Options& options, kvm::PerfEvents& perf, timeline::Re
     : options_(options),
       perf_(perf),
       writer_(writer),
-      sampler_({.now_ns = options.now_ns, .state_below = options.thresholds.halted_leave}),
+      sampler_({.now_ns = options.now_ns, .state_below = options.profile.presence.halted_leave}),
       residency_(options.residency) {}
 
 absl::Status Recording::Track(const kvm::Vm& vm) {
@@ -123,31 +123,33 @@ absl::Status Recording::BeginEpoch(const InstanceKey& key, RecordedVm& recorded,
         "VM ", Label(vm), ": no hardware counters (degraded): ", opened->degraded_reason));
   }
   if (number == 1 && options_.open.wanted.ByName()) SayAbsent(*opened, vm);
+  std::vector<std::string_view> names;
+  for (const kvm::Event& event : opened->layout.front().events) names.push_back(event.name);
+  const core::EventSlots slots = core::FindSlots(names);
+  const core::Classifier classifier = core::Choose(options_.classifier, slots);
   v1::TimelineRecord record;
   const int64_t now_ns = options_.now_ns();
   *record.mutable_vcpu_set() = MakeVcpuSet(recorded.number, number, now_ns, vm, *opened);
+  record.mutable_vcpu_set()->set_classifier(std::string(core::ToString(classifier)));
   const std::string cannot_tell = kvm::WhyPauseCannotBeTold(options_.root, vm);
   if (!cannot_tell.empty()) record.mutable_vcpu_set()->add_notes(cannot_tell);
   writer_.Add(std::move(record), now_ns);
 
-  std::vector<std::string_view> names;
-  for (const kvm::Event& event : opened->layout.front().events) names.push_back(event.name);
-  LiveEpoch live{.epoch = std::move(*epoch),
-                 .key = key,
-                 .vcpu_indexes = {},
-                 .classifier = core::EpochClassifier({.vcpus = opened->vcpus.size(),
-                                                      .slots = core::FindSlots(names),
-                                                      .core_pmus = opened->core_pmus},
-                                                     options_.thresholds,
-                                                     absl::ToInt64Nanoseconds(options_.interval)),
-                 .verdicts = std::vector<core::Verdict>(opened->vcpus.size()),
-                 .opened = {.set = opened->set,
-                            .rung = opened->rung,
-                            .multiplexed = opened->multiplexed,
-                            .largest_group = LargestGroup(opened->layout),
-                            .core_pmus = opened->core_pmus,
-                            .absent = opened->absent},
-                 .pause = WatchOf(vm, opened->vcpus)};
+  LiveEpoch live{
+      .epoch = std::move(*epoch),
+      .key = key,
+      .vcpu_indexes = {},
+      .classifier = core::EpochClassifier(
+          {.vcpus = opened->vcpus.size(), .slots = slots, .core_pmus = opened->core_pmus},
+          classifier, options_.profile, absl::ToInt64Nanoseconds(options_.interval)),
+      .verdicts = std::vector<core::Verdict>(opened->vcpus.size()),
+      .opened = {.set = opened->set,
+                 .rung = opened->rung,
+                 .multiplexed = opened->multiplexed,
+                 .largest_group = LargestGroup(opened->layout),
+                 .core_pmus = opened->core_pmus,
+                 .absent = opened->absent},
+      .pause = WatchOf(vm, opened->vcpus)};
   for (const kvm::Vcpu& vcpu : opened->vcpus) {
     live.vcpu_indexes.push_back(static_cast<uint32_t>(vcpu.index));
   }

@@ -52,7 +52,8 @@ class Recording {
     std::string root = "/";  // as in kvm::Discovery
     absl::Duration interval = absl::Milliseconds(100);
     kvm::OpenOptions open;
-    core::IpcBandsThresholds thresholds;
+    core::ClassifierChoice classifier = core::ClassifierChoice::kAuto;
+    core::Profile profile;
     std::vector<core::ResidencyBasis> residency;  // one per core PMU
     int64_t (*now_ns)() = nullptr;                // CLOCK_MONOTONIC, injected
   };

@@ -116,11 +116,12 @@ v1::Session MakeSession(const kvm::HostFacts& host, const SessionFacts& facts) {
   session.set_timer_slack_ns(1);
   session.set_degraded_reason(facts.residency.no_counters_reason);
   v1::ClassifierSettings& classifier = *session.mutable_classifier();
-  classifier.set_name("ipc-bands");
-  classifier.set_halted_enter(facts.thresholds.halted_enter);
-  classifier.set_halted_leave(facts.thresholds.halted_leave);
-  classifier.set_spinning_below(facts.thresholds.spinning_below);
-  classifier.set_productive_from(facts.thresholds.productive_from);
+  classifier.set_name(std::string(core::ToString(facts.classifier)));
+  classifier.set_halted_enter(facts.profile.presence.halted_enter);
+  classifier.set_halted_leave(facts.profile.presence.halted_leave);
+  classifier.set_spinning_below(facts.profile.ipc_bands.spinning_below);
+  classifier.set_productive_from(facts.profile.ipc_bands.productive_from);
+  classifier.set_profile(facts.profile_name);
   return session;
 }
 

@@ -13,6 +13,7 @@
 #include "kvm/host.h"
 #include "kvm/vm.h"
 #include "monitor/core/classify.h"
+#include "monitor/core/profile.h"
 #include "monitor/core/residency.h"
 #include "monitor/timeline/chunk_header.h"
 #include "vcpulse/v1/timeline.pb.h"
@@ -38,7 +39,9 @@ struct SessionFacts {
   std::string tool_version;
   int64_t interval_ns = 0;
   bool realtime = false;
-  core::IpcBandsThresholds thresholds;
+  core::ClassifierChoice classifier = core::ClassifierChoice::kAuto;
+  core::Profile profile;
+  std::string profile_name;
   ResidencyBasisFound residency;
   std::vector<kvm::Pmu> core_pmus;
 };

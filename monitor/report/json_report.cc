@@ -131,7 +131,7 @@ json::value QuantilesJson(const Distribution& distribution) {
 // {"between-bands": share, ...}: the rules that were seen, of UNKNOWN alone where asked for.
 json::object RulesJson(const VcpuSummary& vcpu, bool unknown_only) {
   json::object rules;
-  for (size_t i = 0; i < kRules; ++i) {
+  for (size_t i = 0; i < core::kRules; ++i) {
     const auto rule = static_cast<core::Rule>(i);
     if (vcpu.rule_ns[i] == 0 || (unknown_only && !IsUnknownReason(rule))) continue;
     const std::string_view name = rule == core::Rule::kNone ? "unspecified" : core::ToString(rule);

@@ -81,6 +81,13 @@ bool IsUnknownReason(core::Rule rule) {
     case core::Rule::kPolling:
     case core::Rule::kIpcLow:
     case core::Rule::kIpcHigh:
+    case core::Rule::kPause:
+    case core::Rule::kSpinIpc:
+    case core::Rule::kTightLoop:
+    case core::Rule::kPollLike:
+    case core::Rule::kSlowLoop:
+    case core::Rule::kMemoryBound:
+    case core::Rule::kBranchMisses:
       return false;
     default:
       return true;
@@ -105,6 +112,14 @@ std::string_view Explain(core::Rule rule) {
       return "off its CPU, and why could not be told";
     case core::Rule::kNoResidency:
       return "no frequency was known to compare its cycles with";
+    case core::Rule::kMixed:
+      return "some PAUSE, too little for a spin: part spin, part work";
+    case core::Rule::kShort:
+      return "ran too briefly to be judged";
+    case core::Rule::kUnclear:
+      return "no rule speaks for its counts";
+    case core::Rule::kWeak:
+      return "a rule speaks, but not surely enough";
     default:
       return "no reason recorded";
   }

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "monitor/core/classify.h"
+#include "monitor/core/verdict.h"
 #include "vcpulse/v1/timeline.pb.h"
 
 namespace vcpulse::report {

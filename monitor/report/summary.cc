@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "monitor/core/features.h"
+
 namespace vcpulse::report {
 namespace {
 
@@ -13,8 +15,8 @@ constexpr size_t kKeptGapKinds = 1000;
 
 // A schema newer than this program may know more of them.
 core::Verdict WithinKnown(core::Verdict verdict) {
-  if (static_cast<size_t>(verdict.band) >= kBands) verdict.band = core::Band::kNone;
-  if (static_cast<size_t>(verdict.rule) >= kRules) verdict.rule = core::Rule::kNone;
+  if (static_cast<size_t>(verdict.band) >= core::kBands) verdict.band = core::Band::kNone;
+  if (static_cast<size_t>(verdict.rule) >= core::kRules) verdict.rule = core::Rule::kNone;
   return verdict;
 }
 

@@ -17,15 +17,12 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "monitor/core/classify.h"
 #include "monitor/core/residency.h"
+#include "monitor/core/verdict.h"
 #include "monitor/report/distribution.h"
 #include "monitor/timeline/entry.h"
 
 namespace vcpulse::report {
-
-inline constexpr size_t kBands = 5;   // indexed by core::Band
-inline constexpr size_t kRules = 14;  // indexed by core::Rule
 
 // IPC over some intervals.
 struct IpcTotals {
@@ -77,12 +74,12 @@ struct VcpuSummary {
   std::vector<uint32_t> tids;  // that it had, in order; the oldest are forgotten beyond 16
   uint64_t samples = 0;
   int64_t measured_ns = 0;  // sum of the intervals between samples
-  std::array<int64_t, kBands> band_ns{};
-  std::array<uint64_t, kBands> band_ticks{};
-  std::array<int64_t, kRules> rule_ns{};
+  std::array<int64_t, core::kBands> band_ns{};
+  std::array<uint64_t, core::kBands> band_ticks{};
+  std::array<int64_t, core::kRules> rule_ns{};
   int64_t starved_ns = 0;
   IpcTotals ipc;  // of every interval counted and judged other than HALTED
-  std::array<IpcTotals, kBands> ipc_by_band;
+  std::array<IpcTotals, core::kBands> ipc_by_band;
   double resident_ns = 0;          // sum of residency x interval
   int64_t residency_known_ns = 0;  // over these intervals
   uint64_t run_ns = 0;

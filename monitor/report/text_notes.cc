@@ -156,7 +156,7 @@ std::string EventNotes(const VmSummary& vm) {
 
 std::string UnknownNotes(const VmSummary& vm) {
   std::string out;
-  for (size_t i = 0; i < kRules; ++i) {
+  for (size_t i = 0; i < core::kRules; ++i) {
     const auto rule = static_cast<core::Rule>(i);
     if (!IsUnknownReason(rule)) continue;
     std::vector<std::string> shares;

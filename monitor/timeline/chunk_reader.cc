@@ -27,7 +27,8 @@ std::optional<int64_t> InstantOf(const Entry& entry) {
           return record.sample.wake_ns;
         } else if constexpr (std::is_same_v<Record, v1::Session> ||
                              std::is_same_v<Record, v1::VcpuSet> ||
-                             std::is_same_v<Record, v1::Summary>) {
+                             std::is_same_v<Record, v1::Summary> ||
+                             std::is_same_v<Record, v1::Profile>) {
           return std::nullopt;
         } else {
           return record.mono_ns();

@@ -20,7 +20,8 @@ constexpr size_t kMaxBufferedBytes = 8u << 20;
 // The public schema names what core holds: the values must agree.
 static_assert(static_cast<int>(core::ThreadState::kPaused) == v1::ThreadState_MAX);
 static_assert(static_cast<int>(core::Band::kUnknown) == v1::Band_MAX);
-static_assert(static_cast<int>(core::Rule::kNoResidency) == v1::Rule_MAX);
+static_assert(static_cast<int>(core::Rule::kWeak) == v1::Rule_MAX);
+static_assert(core::kRules == v1::Rule_ARRAYSIZE && core::kBands == v1::Band_ARRAYSIZE);
 
 void FillDelta(const core::VcpuDelta& delta, size_t events, const core::Verdict& verdict,
                v1::VcpuTick* out) {
@@ -33,6 +34,10 @@ void FillDelta(const core::VcpuDelta& delta, size_t events, const core::Verdict&
   out->set_band(static_cast<v1::Band>(verdict.band));
   out->set_rule(static_cast<v1::Rule>(verdict.rule));
   out->set_starved(verdict.starved);
+  if (verdict.band == core::Band::kNone) return;
+  if (verdict.confidence_pct != 0) out->set_confidence_pct(verdict.confidence_pct);
+  out->set_raw_band(static_cast<v1::Band>(verdict.raw_band));
+  out->set_raw_rule(static_cast<v1::Rule>(verdict.raw_rule));
 }
 
 // The further groups of vCPU `v`, each with its own times and counts.

@@ -4,8 +4,8 @@
 #include <variant>
 #include <vector>
 
-#include "monitor/core/classify.h"
 #include "monitor/core/sample.h"
+#include "monitor/core/verdict.h"
 #include "vcpulse/v1/timeline.pb.h"
 
 namespace vcpulse::timeline {
@@ -26,7 +26,7 @@ struct TickEntry {
 struct Entry {
   uint64_t sequence = 0;  // from 1; 0: context of a chunk (see EntrySink), not a record of its own
   std::variant<v1::Session, v1::VcpuSet, TickEntry, v1::Marker, v1::Gap, v1::LifeCycle,
-               v1::ClockSnapshot, v1::Summary>
+               v1::ClockSnapshot, v1::Summary, v1::Profile>
       record;
 };
 

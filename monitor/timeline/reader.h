@@ -34,7 +34,7 @@ struct ReadReport {
 
 // Part of a stream, CLOCK_MONOTONIC ns, inclusive. Chunks outside of it are not read (only their
 // headers are); records of chunks that overlap are filtered by their instant (a tick's: when the
-// sampling thread woke), except Session, VcpuSet and Summary records.
+// sampling thread woke), except Session, VcpuSet, Profile and Summary records.
 struct TimeRange {
   std::optional<int64_t> from_mono_ns;
   std::optional<int64_t> to_mono_ns;

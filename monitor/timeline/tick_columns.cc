@@ -1,5 +1,6 @@
 #include "monitor/timeline/tick_columns.h"
 
+#include <algorithm>
 #include <array>
 #include <tuple>
 #include <utility>
@@ -119,6 +120,37 @@ Enum Known(uint32_t value, Enum highest, Enum unknown) {
   return value <= static_cast<uint32_t>(highest) ? static_cast<Enum>(value) : unknown;
 }
 
+// The columns that are left empty where they say nothing more.
+void EncodeJudgements(const TickRows& rows, v1::VmTicks* out) {
+  out->clear_confidence_pct();
+  out->clear_raw_band();
+  out->clear_raw_rule();
+  const auto any = [&rows](auto says_more) {
+    return std::ranges::any_of(rows.verdicts, says_more);
+  };
+  const size_t count = rows.heads.size();
+  const size_t size = rows.vcpus * count;
+  const auto fill = [&](uint32_t* column, auto value) {
+    for (size_t v = 0; v < rows.vcpus; ++v) {
+      for (size_t t = 0; t < count; ++t) {
+        column[v * count + t] = static_cast<uint32_t>(value(rows.verdicts[t * rows.vcpus + v]));
+      }
+    }
+  };
+  if (any([](const core::Verdict& verdict) { return verdict.confidence_pct != 0; })) {
+    fill(Prepare(out->mutable_confidence_pct(), size),
+         [](const core::Verdict& verdict) { return verdict.confidence_pct; });
+  }
+  if (any([](const core::Verdict& verdict) { return verdict.raw_band != verdict.band; })) {
+    fill(Prepare(out->mutable_raw_band(), size),
+         [](const core::Verdict& verdict) { return verdict.raw_band; });
+  }
+  if (any([](const core::Verdict& verdict) { return verdict.raw_rule != verdict.rule; })) {
+    fill(Prepare(out->mutable_raw_rule(), size),
+         [](const core::Verdict& verdict) { return verdict.raw_rule; });
+  }
+}
+
 absl::Status BadColumn(const char* name) {
   return absl::DataLossError(absl::StrCat("column ", name, " does not fit its vCPU set"));
 }
@@ -174,6 +206,7 @@ void EncodeColumns(const TickRows& rows, v1::VmTicks* out) {
       starved[i] = rows.verdicts[row].starved;
     }
   }
+  EncodeJudgements(rows, out);
   if (rows.further_events.empty()) return;
   std::vector<uint64_t> enabled_ns;
   enabled_ns.reserve(rows.samples.size());
@@ -208,6 +241,10 @@ absl::StatusOr<ColumnReader> ColumnReader::Open(const v1::VmTicks& columns, size
   if (!is(columns.band_size(), size)) return BadColumn("band");
   if (!is(columns.rule_size(), size)) return BadColumn("rule");
   if (!is(columns.starved_size(), size)) return BadColumn("starved");
+  const auto is_or_empty = [&](int actual) { return actual == 0 || is(actual, size); };
+  if (!is_or_empty(columns.confidence_pct_size())) return BadColumn("confidence_pct");
+  if (!is_or_empty(columns.raw_band_size())) return BadColumn("raw_band");
+  if (!is_or_empty(columns.raw_rule_size())) return BadColumn("raw_rule");
 
   if (absl::Status status = CheckGroups(columns, size, further_events); !status.ok()) return status;
 
@@ -239,6 +276,28 @@ ColumnReader::ColumnReader(const v1::VmTicks& columns, size_t vcpus, size_t even
     sequences_.push_back(sequence);
   }
 }
+
+namespace {
+
+core::Verdict VerdictAt(const v1::VmTicks& in, int entry) {
+  constexpr auto kLastRule = core::Rule::kWeak;
+  const auto band = [](uint32_t value) {
+    return Known(value, core::Band::kUnknown, core::Band::kUnknown);
+  };
+  core::Verdict verdict{.band = band(in.band(entry)),
+                        .rule = Known(in.rule(entry), kLastRule, core::Rule::kNone),
+                        .starved = in.starved(entry)};
+  if (in.confidence_pct_size() > 0) {
+    verdict.confidence_pct = static_cast<uint8_t>(std::min(in.confidence_pct(entry), 100u));
+  }
+  verdict.raw_band = in.raw_band_size() > 0 ? band(in.raw_band(entry)) : verdict.band;
+  verdict.raw_rule = in.raw_rule_size() > 0
+                         ? Known(in.raw_rule(entry), kLastRule, core::Rule::kNone)
+                         : verdict.rule;
+  return verdict;
+}
+
+}  // namespace
 
 void ColumnReader::Next(core::Sample* sample, std::vector<core::Verdict>* verdicts) {
   const v1::VmTicks& in = *columns_;
@@ -283,10 +342,7 @@ void ColumnReader::Next(core::Sample* sample, std::vector<core::Verdict>* verdic
                       now.time_enabled_ns - enabled_before, group_states_[entry_of_group]);
     }
 
-    core::Verdict& verdict = (*verdicts)[v];
-    verdict.band = Known(in.band(entry), core::Band::kUnknown, core::Band::kUnknown);
-    verdict.rule = Known(in.rule(entry), core::Rule::kNoResidency, core::Rule::kNone);
-    verdict.starved = in.starved(entry);
+    (*verdicts)[v] = VerdictAt(in, entry);
   }
   ++next_;
 }

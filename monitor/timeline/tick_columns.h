@@ -10,8 +10,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "monitor/core/classify.h"
 #include "monitor/core/sample.h"
+#include "monitor/core/verdict.h"
 #include "monitor/timeline/group_columns.h"
 #include "vcpulse/v1/timeline.pb.h"
 

@@ -7,8 +7,8 @@
 #include <span>
 
 #include "absl/status/status.h"
-#include "monitor/core/classify.h"
 #include "monitor/core/sample.h"
+#include "monitor/core/verdict.h"
 #include "monitor/timeline/chunk_header.h"
 #include "vcpulse/v1/timeline.pb.h"
 

@@ -57,10 +57,13 @@ class SyntheticVm {
   std::vector<core::Verdict> Verdicts() const {
     std::vector<core::Verdict> verdicts;
     for (const Load load : loads_) {
-      verdicts.push_back(load == Load::kIdle
-                             ? core::Verdict{core::Band::kHalted, core::Rule::kResidency, false}
-                             : core::Verdict{core::Band::kProductive, core::Rule::kIpcHigh,
-                                             load == Load::kShared});
+      const bool idle = load == Load::kIdle;
+      verdicts.push_back({.band = idle ? core::Band::kHalted : core::Band::kProductive,
+                          .rule = idle ? core::Rule::kResidency : core::Rule::kIpcHigh,
+                          .starved = load == Load::kShared,
+                          .confidence_pct = static_cast<uint8_t>(idle ? 99 : 95),
+                          .raw_band = idle ? core::Band::kHalted : core::Band::kSpinning,
+                          .raw_rule = idle ? core::Rule::kResidency : core::Rule::kTightLoop});
     }
     return verdicts;
   }

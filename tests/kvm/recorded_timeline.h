@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "monitor/core/classify.h"
 #include "monitor/core/sample.h"
+#include "monitor/core/verdict.h"
 #include "monitor/timeline/reader.h"
 
 namespace vcpulse::kvm_tests {

@@ -29,6 +29,7 @@ class Collector {
   void Add(const v1::Summary& summary) { into_.summary = summary; }
   void Add(const v1::Marker&) {}
   void Add(const v1::ClockSnapshot&) {}
+  void Add(const v1::Profile&) {}
 
   void Add(const v1::VcpuSet& set) {
     RecordedVm& vm = into_.vms[set.vm()];

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "monitor/core/epoch_classifier.h"
+#include "monitor/core/verdict.h"
 
 namespace vcpulse::core {
 namespace {
@@ -23,9 +24,26 @@ VcpuDelta Make(double enabled, double residency, double ipc) {
   return delta;
 }
 
-Verdict Judge(const VcpuDelta& delta, Band previous = Band::kNone,
-              const EventSlots& slots = kSlots) {
-  return ClassifyIpcBands(delta, slots, Residency(delta, slots, kBasis), {}, previous);
+// What the presence rules and then ipc-bands say.
+struct Judged {
+  Band band;
+  Rule rule;
+  bool starved = false;
+
+  bool operator==(const Judged&) const = default;
+};
+
+Judged JudgeWith(const VcpuDelta& delta, const EventSlots& slots, std::optional<double> residency,
+                 const Profile& profile, Band previous) {
+  const Features features = Measure(delta, slots, residency, std::nullopt);
+  const Judgement judgement = JudgePresence(features, profile.presence, previous)
+                                  .value_or(JudgeIpcBands(features, profile.ipc_bands));
+  return {judgement.band, judgement.rule, IsStarved(features, profile.presence)};
+}
+
+Judged Judge(const VcpuDelta& delta, Band previous = Band::kNone,
+             const EventSlots& slots = kSlots) {
+  return JudgeWith(delta, slots, Residency(delta, slots, kBasis), {}, previous);
 }
 
 VcpuDelta OffCpu(ThreadState state) {
@@ -35,48 +53,48 @@ VcpuDelta OffCpu(ThreadState state) {
 }
 
 TEST(IpcBands, OffTheCpuTheThreadStateDecides) {
-  EXPECT_EQ(Judge(OffCpu(ThreadState::kBlocked)), (Verdict{Band::kHalted, Rule::kBlocked, false}));
-  EXPECT_EQ(Judge(OffCpu(ThreadState::kRunnable)), (Verdict{Band::kUnknown, Rule::kStarved, true}));
-  EXPECT_EQ(Judge(OffCpu(ThreadState::kStopped)), (Verdict{Band::kUnknown, Rule::kPaused, false}));
-  EXPECT_EQ(Judge(OffCpu(ThreadState::kPaused)), (Verdict{Band::kUnknown, Rule::kPaused, false}));
+  EXPECT_EQ(Judge(OffCpu(ThreadState::kBlocked)), (Judged{Band::kHalted, Rule::kBlocked, false}));
+  EXPECT_EQ(Judge(OffCpu(ThreadState::kRunnable)), (Judged{Band::kUnknown, Rule::kStarved, true}));
+  EXPECT_EQ(Judge(OffCpu(ThreadState::kStopped)), (Judged{Band::kUnknown, Rule::kPaused, false}));
+  EXPECT_EQ(Judge(OffCpu(ThreadState::kPaused)), (Judged{Band::kUnknown, Rule::kPaused, false}));
   EXPECT_EQ(Judge(OffCpu(ThreadState::kNotRead)),
-            (Verdict{Band::kUnknown, Rule::kStateUnknown, false}));
+            (Judged{Band::kUnknown, Rule::kStateUnknown, false}));
   EXPECT_EQ(Judge(OffCpu(ThreadState::kExited)),
-            (Verdict{Band::kUnknown, Rule::kStateUnknown, false}));
+            (Judged{Band::kUnknown, Rule::kStateUnknown, false}));
 }
 
 TEST(IpcBands, LittleTimeOnACpuIsHalted) {
-  EXPECT_EQ(Judge(Make(0.0199, 0.01, 3.0)), (Verdict{Band::kHalted, Rule::kResidency, false}));
+  EXPECT_EQ(Judge(Make(0.0199, 0.01, 3.0)), (Judged{Band::kHalted, Rule::kResidency, false}));
 }
 
 // Delay is booked only when the thread gets its CPU back, and then all at once.
 TEST(IpcBands, LittleTimeAfterMuchWaitingIsStarvedNotHalted) {
   VcpuDelta delta = Make(0.01, 0.01, 1.0);
   delta.run_delay_ns = 51'000'000;
-  EXPECT_EQ(Judge(delta), (Verdict{Band::kUnknown, Rule::kStarved, true}));
+  EXPECT_EQ(Judge(delta), (Judged{Band::kUnknown, Rule::kStarved, true}));
   delta.run_delay_ns = 49'000'000;
-  EXPECT_EQ(Judge(delta), (Verdict{Band::kHalted, Rule::kResidency, true}));
+  EXPECT_EQ(Judge(delta), (Judged{Band::kHalted, Rule::kResidency, true}));
 }
 
 // Preempted 1 ms into the tick: nothing is booked yet, only the state shows that it wants to run.
 TEST(IpcBands, LittleTimeAndRunnableNowIsNeverHalted) {
   VcpuDelta delta = Make(0.01, 0.01, 1.0);
   delta.state = ThreadState::kRunnable;
-  EXPECT_EQ(Judge(delta), (Verdict{Band::kUnknown, Rule::kStateUnknown, false}));
+  EXPECT_EQ(Judge(delta), (Judged{Band::kUnknown, Rule::kStateUnknown, false}));
   delta.run_delay_ns = 11'000'000;
-  EXPECT_EQ(Judge(delta), (Verdict{Band::kUnknown, Rule::kStarved, true}));
+  EXPECT_EQ(Judge(delta), (Judged{Band::kUnknown, Rule::kStarved, true}));
 }
 
 TEST(IpcBands, LittleTimeAndStoppedIsPaused) {
   VcpuDelta delta = Make(0.01, 0.01, 1.0);
   delta.state = ThreadState::kStopped;
-  EXPECT_EQ(Judge(delta), (Verdict{Band::kUnknown, Rule::kPaused, false}));
+  EXPECT_EQ(Judge(delta), (Judged{Band::kUnknown, Rule::kPaused, false}));
 }
 
 // The edge on both sides of halted_enter, in residency.
 TEST(IpcBands, ResidencyBelowTheFloorIsHalted) {
   EXPECT_EQ(Judge(Make(0.05, 0.0199, 3.0)).band, Band::kHalted);
-  EXPECT_EQ(Judge(Make(0.05, 0.0201, 3.0)), (Verdict{Band::kProductive, Rule::kIpcHigh, false}));
+  EXPECT_EQ(Judge(Make(0.05, 0.0201, 3.0)), (Judged{Band::kProductive, Rule::kIpcHigh, false}));
 }
 
 TEST(IpcBands, HaltedIsLeftAboveTheHigherFloorOnly) {
@@ -88,14 +106,14 @@ TEST(IpcBands, HaltedIsLeftAboveTheHigherFloorOnly) {
 
 // A wfi guest with a 4 kHz timer, seen in the lab: on the CPU 84 % of the time, in the guest 1.5 %.
 TEST(IpcBands, HostPollingOnBehalfOfAHaltedGuestIsNamed) {
-  EXPECT_EQ(Judge(Make(0.84, 0.015, 1.0)), (Verdict{Band::kHalted, Rule::kPolling, false}));
+  EXPECT_EQ(Judge(Make(0.84, 0.015, 1.0)), (Judged{Band::kHalted, Rule::kPolling, false}));
   EXPECT_EQ(Judge(Make(0.05, 0.0199, 1.0)).rule, Rule::kResidency);
 }
 
 TEST(IpcBands, LowResidencyUnderMuchWaitingIsStarved) {
   VcpuDelta delta = Make(0.3, 0.01, 1.0);
   delta.run_delay_ns = 60'000'000;
-  EXPECT_EQ(Judge(delta), (Verdict{Band::kUnknown, Rule::kStarved, true}));
+  EXPECT_EQ(Judge(delta), (Judged{Band::kUnknown, Rule::kStarved, true}));
 }
 
 // Preempted 2.5 ms into the tick on a core at 70 % of its highest frequency: on the CPU for more
@@ -103,11 +121,11 @@ TEST(IpcBands, LowResidencyUnderMuchWaitingIsStarved) {
 TEST(IpcBands, LowResidencyAndRunnableNowIsNeverHalted) {
   VcpuDelta delta = Make(0.025, 0.0175, 3.0);
   delta.state = ThreadState::kRunnable;
-  EXPECT_EQ(Judge(delta), (Verdict{Band::kUnknown, Rule::kStateUnknown, false}));
+  EXPECT_EQ(Judge(delta), (Judged{Band::kUnknown, Rule::kStateUnknown, false}));
   delta.run_delay_ns = 11'000'000;
-  EXPECT_EQ(Judge(delta), (Verdict{Band::kUnknown, Rule::kStarved, true}));
+  EXPECT_EQ(Judge(delta), (Judged{Band::kUnknown, Rule::kStarved, true}));
   delta.state = ThreadState::kStopped;
-  EXPECT_EQ(Judge(delta), (Verdict{Band::kUnknown, Rule::kPaused, true}));
+  EXPECT_EQ(Judge(delta), (Judged{Band::kUnknown, Rule::kPaused, true}));
   delta.state = ThreadState::kBlocked;
   EXPECT_EQ(Judge(delta).band, Band::kHalted);
 }
@@ -115,24 +133,24 @@ TEST(IpcBands, LowResidencyAndRunnableNowIsNeverHalted) {
 TEST(IpcBands, AGroupThatDidNotRunIsNotCounted) {
   VcpuDelta delta = Make(1.0, 0, 0);
   delta.time_running_ns = 0;
-  EXPECT_EQ(Judge(delta), (Verdict{Band::kUnknown, Rule::kNotCounted, false}));
+  EXPECT_EQ(Judge(delta), (Judged{Band::kUnknown, Rule::kNotCounted, false}));
   delta.time_running_ns = static_cast<uint64_t>(0.049 * kInterval);
   EXPECT_EQ(Judge(delta).rule, Rule::kNotCounted);
 }
 
 TEST(IpcBands, IpcThresholdsAreHalfOpen) {
-  EXPECT_EQ(Judge(Make(1, 1, 0.74)), (Verdict{Band::kSpinning, Rule::kIpcLow, false}));
-  EXPECT_EQ(Judge(Make(1, 1, 0.75)), (Verdict{Band::kUnknown, Rule::kBetweenBands, false}));
-  EXPECT_EQ(Judge(Make(1, 1, 0.99)), (Verdict{Band::kUnknown, Rule::kBetweenBands, false}));
-  EXPECT_EQ(Judge(Make(1, 1, 1.0)), (Verdict{Band::kProductive, Rule::kIpcHigh, false}));
+  EXPECT_EQ(Judge(Make(1, 1, 0.74)), (Judged{Band::kSpinning, Rule::kIpcLow, false}));
+  EXPECT_EQ(Judge(Make(1, 1, 0.75)), (Judged{Band::kUnknown, Rule::kBetweenBands, false}));
+  EXPECT_EQ(Judge(Make(1, 1, 0.99)), (Judged{Band::kUnknown, Rule::kBetweenBands, false}));
+  EXPECT_EQ(Judge(Make(1, 1, 1.0)), (Judged{Band::kProductive, Rule::kIpcHigh, false}));
 }
 
 TEST(IpcBands, ThresholdsAreOptions) {
-  const IpcBandsThresholds thresholds{
-      .halted_enter = 0.5, .halted_leave = 0.6, .spinning_below = 2.0, .productive_from = 3.0};
+  const Profile thresholds{.presence = {.halted_enter = 0.5, .halted_leave = 0.6},
+                           .ipc_bands = {.spinning_below = 2.0, .productive_from = 3.0},
+                           .evidence = {}};
   const auto judge = [&](double residency, double ipc) {
-    return ClassifyIpcBands(Make(1, residency, ipc), kSlots, residency, thresholds, Band::kNone)
-        .band;
+    return JudgeWith(Make(1, residency, ipc), kSlots, residency, thresholds, Band::kNone).band;
   };
   EXPECT_EQ(judge(0.4, 5), Band::kHalted);
   EXPECT_EQ(judge(0.9, 1.9), Band::kSpinning);
@@ -144,33 +162,27 @@ TEST(IpcBands, ThresholdsAreOptions) {
 TEST(IpcBands, WithoutInstructionsOnlyHaltedCanBeTold) {
   const EventSlots cycles_only{.cycles = 0};
   EXPECT_EQ(Judge(Make(1, 1, 0), Band::kNone, cycles_only),
-            (Verdict{Band::kUnknown, Rule::kNoInstructions, false}));
+            (Judged{Band::kUnknown, Rule::kNoInstructions, false}));
   EXPECT_EQ(Judge(Make(0.05, 0.01, 0), Band::kNone, cycles_only).band, Band::kHalted);
 }
 
 TEST(IpcBands, DegradedTellsHaltedFromTheRest) {
   EXPECT_EQ(Judge(Make(1, 0, 0), Band::kNone, EventSlots{}),
-            (Verdict{Band::kUnknown, Rule::kNoCounters, false}));
+            (Judged{Band::kUnknown, Rule::kNoCounters, false}));
   EXPECT_EQ(Judge(Make(0.01, 0, 0), Band::kNone, EventSlots{}).band, Band::kHalted);
 }
 
 TEST(IpcBands, WithoutAFrequencyThereIsNoBand) {
-  EXPECT_EQ(ClassifyIpcBands(Make(1, 1, 1), kSlots, std::nullopt, {}, Band::kNone),
-            (Verdict{Band::kUnknown, Rule::kNoResidency, false}));
+  EXPECT_EQ(JudgeWith(Make(1, 1, 1), kSlots, std::nullopt, {}, Band::kNone),
+            (Judged{Band::kUnknown, Rule::kNoResidency, false}));
 }
 
 TEST(IpcBands, StarvedIsAnOverlay) {
   VcpuDelta delta = Make(0.5, 0.5, 1.0);
   delta.run_delay_ns = 10'000'000;
-  EXPECT_EQ(Judge(delta), (Verdict{Band::kProductive, Rule::kIpcHigh, false}));
+  EXPECT_EQ(Judge(delta), (Judged{Band::kProductive, Rule::kIpcHigh, false}));
   delta.run_delay_ns = 10'100'000;
-  EXPECT_EQ(Judge(delta), (Verdict{Band::kProductive, Rule::kIpcHigh, true}));
-}
-
-TEST(IpcBands, AnImpossibleIntervalHasNoVerdict) {
-  VcpuDelta delta = Make(1, 1, 1);
-  delta.interval_ns = 0;
-  EXPECT_EQ(Judge(delta), Verdict{});
+  EXPECT_EQ(Judge(delta), (Judged{Band::kProductive, Rule::kIpcHigh, true}));
 }
 
 TEST(Ipc, IsAbsentWithoutCycles) {
@@ -192,7 +204,7 @@ VcpuSample Busy(int64_t ms) {
 
 // The first sample of an epoch has nothing before it; the hysteresis is each vCPU's own.
 TEST(EpochClassifier, JudgesEachVcpuFromItsSecondSampleOn) {
-  EpochClassifier classifier({.vcpus = 2, .slots = kSlots}, {}, kInterval);
+  EpochClassifier classifier({.vcpus = 2, .slots = kSlots}, Classifier::kIpcBands, {}, kInterval);
   ResidencyEstimator residency({kBasis});
   std::vector<Verdict> verdicts(2);
   VcpuSample idle{.state = ThreadState::kBlocked};
@@ -236,16 +248,19 @@ TEST(EpochClassifier, AddsUpTheCorePmusOfAHybridHost) {
     slow.counts[1] = slow_ns / 4;
     return Sample{.vcpus = {vcpu}, .further = {slow}};
   };
-  EpochClassifier classifier({.vcpus = 1, .slots = kSlots, .core_pmus = 2}, {}, kInterval);
+  EpochClassifier classifier({.vcpus = 1, .slots = kSlots, .core_pmus = 2}, Classifier::kIpcBands,
+                             {}, kInterval);
   ResidencyEstimator residency(std::vector<ResidencyBasis>{{.max_hz = 1e9}, {.max_hz = 0.5e9}});
   std::vector<Verdict> verdicts(1);
   classifier.Classify(at(kInterval, 0, 0), residency, verdicts);
   EXPECT_EQ(verdicts[0], Verdict{});
   classifier.Classify(at(2 * kInterval, 60'000'000, 30'000'000), residency, verdicts);
-  EXPECT_EQ(verdicts[0], (Verdict{Band::kProductive, Rule::kIpcHigh, false}));
+  EXPECT_EQ(verdicts[0].band, Band::kProductive);
+  EXPECT_EQ(verdicts[0].rule, Rule::kIpcHigh);
   // On the slow cores alone: IPC 0.5. Their PMU alone would have said "never ran" for the other.
   classifier.Classify(at(3 * kInterval, 60'000'000, 130'000'000), residency, verdicts);
-  EXPECT_EQ(verdicts[0], (Verdict{Band::kSpinning, Rule::kIpcLow, false}));
+  EXPECT_EQ(verdicts[0].band, Band::kSpinning);
+  EXPECT_EQ(verdicts[0].rule, Rule::kIpcLow);
 }
 
 }  // namespace

@@ -46,9 +46,11 @@ inline core::Sample GoldenSample(uint32_t vm, uint64_t t, size_t vcpus, size_t e
 inline std::vector<core::Verdict> GoldenVerdicts(uint64_t t, size_t vcpus) {
   std::vector<core::Verdict> verdicts;
   for (size_t v = 0; v < vcpus; ++v) {
-    verdicts.push_back(t == 0 ? core::Verdict{}
-                              : core::Verdict{static_cast<core::Band>(1 + (t + v) % 4),
-                                              static_cast<core::Rule>(1 + (t + v) % 13), t == 5});
+    core::Verdict& verdict = verdicts.emplace_back();
+    if (t == 0) continue;
+    verdict.band = verdict.raw_band = static_cast<core::Band>(1 + (t + v) % 4);
+    verdict.rule = verdict.raw_rule = static_cast<core::Rule>(1 + (t + v) % 13);
+    verdict.starved = t == 5;
   }
   return verdicts;
 }

@@ -87,7 +87,8 @@ TEST(TickAllocations, NoneWithThreeGroupsPerVcpu) {
   Sampler sampler({.now_ns = fakes::FakeClock::Now});
   sampler.Add(epoch->get());
   core::EpochClassifier classifier(
-      {.vcpus = 2, .slots = {.cycles = 0, .instructions = 1}, .core_pmus = 3}, {}, 100'000'000);
+      {.vcpus = 2, .slots = {.cycles = 0, .instructions = 1}, .core_pmus = 3},
+      core::Classifier::kEvidence, {}, 100'000'000);
   core::ResidencyEstimator residency(std::vector<core::ResidencyBasis>(3));
   std::vector<core::Verdict> verdicts(2);
   Handover handover;

@@ -274,7 +274,7 @@ TEST(TickColumns, ColumnsThatDoNotFitAreRefused) {
     EXPECT_FALSE(ColumnReader::Open(shorter, 3, 4).ok()) << field->name();
     ++changed;
   }
-  EXPECT_EQ(changed, 15);
+  EXPECT_EQ(changed, 18);
   v1::VmTicks uneven = good;
   uneven.mutable_counts(3)->add_count(1);
   EXPECT_FALSE(ColumnReader::Open(uneven, 3, 4).ok());

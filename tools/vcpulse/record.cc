@@ -31,11 +31,14 @@ struct RecordText {
   std::string format = "vpt";
 };
 
-absl::Status CheckThresholds(const core::IpcBandsThresholds& t) {
-  if (!(t.halted_enter >= 0 && t.halted_enter <= t.halted_leave && t.halted_leave < 1)) {
+absl::Status CheckThresholds(const core::Profile& profile) {
+  const core::PresenceThresholds& presence = profile.presence;
+  if (!(presence.halted_enter >= 0 && presence.halted_enter <= presence.halted_leave &&
+        presence.halted_leave < 1)) {
     return absl::InvalidArgumentError(
         "--halted-enter and --halted-leave are shares: 0 <= enter <= leave < 1");
   }
+  const core::IpcBandsThresholds& t = profile.ipc_bands;
   if (!(t.spinning_below >= 0 && t.spinning_below <= t.productive_from)) {
     return absl::InvalidArgumentError(
         "--spinning-below and --productive-from are IPCs: 0 <= spinning-below <= productive-from");
@@ -116,13 +119,13 @@ void AddOptions(CLI::App& command, RecordOptions& options, RecordText& text) {
   command.add_flag("--force-mediated-vpmu", options.open.force_mediated_vpmu,
                    "open events although KVM runs with a mediated vPMU (VMs may fail to start)");
   auto* bands = command.add_option_group("BANDS", "thresholds of the ipc-bands classifier");
-  bands->add_option("--halted-enter", options.thresholds.halted_enter,
+  bands->add_option("--halted-enter", options.profile.presence.halted_enter,
                     "residency below it is HALTED [0.02]");
-  bands->add_option("--halted-leave", options.thresholds.halted_leave,
+  bands->add_option("--halted-leave", options.profile.presence.halted_leave,
                     "residency up to which HALTED stays [0.04]");
-  bands->add_option("--spinning-below", options.thresholds.spinning_below,
+  bands->add_option("--spinning-below", options.profile.ipc_bands.spinning_below,
                     "IPC below it is SPINNING [0.75]");
-  bands->add_option("--productive-from", options.thresholds.productive_from,
+  bands->add_option("--productive-from", options.profile.ipc_bands.productive_from,
                     "IPC from which on a vCPU is PRODUCTIVE [1.0]");
 }
 
@@ -150,7 +153,7 @@ absl::Status RecordOptions::Validate() const {
   }
   if (absl::Status status = CheckRoot(target.root); !status.ok()) return status;
   if (absl::Status status = CheckPidsAreOurs(target.root); !status.ok()) return status;
-  return CheckThresholds(thresholds);
+  return CheckThresholds(profile);
 }
 
 void AddRecordCommand(CLI::App& app, std::vector<std::string> command, int& exit_code) {

@@ -21,7 +21,8 @@ struct RecordOptions {
   bool delimited = false;  // length-delimited TimelineRecords instead of chunks
   bool realtime = false;
   kvm::OpenOptions open;
-  core::IpcBandsThresholds thresholds;
+  core::ClassifierChoice classifier = core::ClassifierChoice::kAuto;
+  core::Profile profile;
   std::vector<std::string> command;
 
   // InvalidArgument with one line that names the flag, or OK.

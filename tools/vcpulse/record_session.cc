@@ -43,7 +43,8 @@ absl::StatusOr<std::unique_ptr<RecordSession>> RecordSession::Open(const RecordO
       .tool_version = VCPULSE_VERSION,
       .interval_ns = absl::ToInt64Nanoseconds(options.interval),
       .realtime = options.realtime,
-      .thresholds = options.thresholds,
+      .classifier = options.classifier,
+      .profile = options.profile,
       .residency = recorder::FindResidencyBasis(session->perf_, options.target.root, open.core_pmus,
                                                 open.force_mediated_vpmu),
       .core_pmus = open.core_pmus};
@@ -70,7 +71,8 @@ absl::StatusOr<std::unique_ptr<RecordSession>> RecordSession::Open(const RecordO
       recorder::Recording::Options{.root = options.target.root,
                                    .interval = options.interval,
                                    .open = open,
-                                   .thresholds = options.thresholds,
+                                   .classifier = options.classifier,
+                                   .profile = options.profile,
                                    .residency = facts.residency.bases,
                                    .now_ns = sampler::MonotonicNow_ns},
       session->perf_, *session->writer_);

@@ -1,0 +1,154 @@
+#include "monitor/core/evidence.h"
+
+#include <algorithm>
+#include <cmath>
+#include <initializer_list>
+
+namespace vcpulse::core {
+namespace {
+
+// Before what lowers them. A count of PAUSE names a spin; a tight loop is one by its looks alone.
+constexpr double kByPause = 0.95;
+constexpr double kBySpinIpc = 0.85;
+constexpr double kBySteadyLoop = 0.75;
+constexpr double kByLoop = 0.60;
+constexpr double kByMisses = 0.90;
+constexpr double kByProgress = 0.95;
+constexpr double kNone = 0;
+
+// At a threshold a feature leaves this much of the confidence.
+constexpr double kMarginAtThreshold = 0.6;
+
+using Is = Condition::Is;
+
+EvidenceRule MakeRule(Rule rule, Band band, double confidence,
+                      std::initializer_list<Condition> conditions) {
+  EvidenceRule made{.rule = rule, .band = band, .confidence = confidence};
+  for (const Condition& condition : conditions) made.conditions.at(made.count++) = condition;
+  return made;
+}
+
+EvidenceRule With(EvidenceRule rule, std::initializer_list<Condition> more) {
+  for (const Condition& condition : more) rule.conditions.at(rule.count++) = condition;
+  return rule;
+}
+
+// A feature at or beyond its threshold is the surer the farther it lies from it.
+double Margin(const Condition& condition, const Features& features) {
+  if (condition.is == Is::kNotMeasured) return 1;
+  const double distance =
+      std::abs(std::log(*features.Value(condition.feature) / condition.threshold));
+  return std::min(1.0, kMarginAtThreshold + distance);
+}
+
+}  // namespace
+
+std::optional<bool> Condition::Holds(const Features& features) const {
+  const std::optional<double>& value = features.Value(feature);
+  if (is == Is::kNotMeasured) return !value.has_value();
+  if (!value) return std::nullopt;
+  if (is == Is::kBelow) return *value < threshold;
+  return is == Is::kAtLeast ? *value >= threshold : *value <= threshold;
+}
+
+Outcome Try(const EvidenceRule& rule, const Features& features) {
+  Outcome outcome = Outcome::kHolds;
+  for (const Condition& condition : rule.Conditions()) {
+    const std::optional<bool> holds = condition.Holds(features);
+    if (!holds) return Outcome::kSkipped;
+    if (!*holds) outcome = Outcome::kFails;
+  }
+  return outcome;
+}
+
+EvidenceRules::EvidenceRules(const EvidenceThresholds& t) : thresholds_(t) {
+  const EvidenceRule tight =
+      MakeRule(Rule::kTightLoop, Band::kSpinning, kByLoop,
+               {{Feature::kBranchMisses, Is::kBelow, t.loop_branch_misses_below},
+                {Feature::kBranchShare, Is::kAtLeast, t.loop_branch_share_from},
+                {Feature::kCacheMisses, Is::kBelow, t.loop_cache_misses_below}});
+  const Condition no_pause_event{Feature::kPauseShare, Is::kNotMeasured};
+  const Condition poll{Feature::kIpc, Is::kAtLeast, t.poll_ipc_from};
+
+  rules_.push_back(MakeRule(Rule::kShort, Band::kUnknown, kNone,
+                            {{Feature::kCycles, Is::kBelow, t.fewest_cycles}}));
+  rules_.push_back(MakeRule(Rule::kPause, Band::kSpinning, kByPause,
+                            {{Feature::kPauseShare, Is::kAtLeast, t.pause_spin_from}}));
+  rules_.push_back(MakeRule(Rule::kMixed, Band::kUnknown, kNone,
+                            {{Feature::kPauseShare, Is::kAtLeast, t.pause_mixed_from}}));
+  for (const IpcRange& range : t.SpinIpcs()) {
+    EvidenceRule rule = With(tight, {{Feature::kIpc, Is::kAtLeast, range.from},
+                                     {Feature::kIpc, Is::kAtMost, range.to},
+                                     no_pause_event});
+    rule.rule = Rule::kSpinIpc;
+    rule.confidence = kBySpinIpc;
+    rules_.push_back(rule);
+  }
+  rules_.push_back(With(tight, {{Feature::kIpc, Is::kAtLeast, t.loop_ipc_from},
+                                {Feature::kIpc, Is::kBelow, t.poll_ipc_from}}));
+  if (t.spin_ipcs == 0) {
+    rules_.push_back(With(tight, {{Feature::kIpc, Is::kBelow, t.loop_ipc_from}, no_pause_event}));
+  }
+  for (const bool steady : {true, false}) {
+    EvidenceRule rule = With(tight, {poll});
+    rule.rule = Rule::kPollLike;
+    if (steady) {
+      rule.confidence = kBySteadyLoop;
+      rule = With(rule, {{Feature::kIpcSpread, Is::kBelow, t.steady_ipc_spread_below}});
+    }
+    rules_.push_back(rule);
+  }
+
+  const EvidenceRule slow =
+      MakeRule(Rule::kSlowLoop, Band::kSpinning, kByLoop,
+               {{Feature::kBranchShare, Is::kNotMeasured},
+                no_pause_event,
+                {Feature::kBranchMisses, Is::kBelow, t.slow_loop_branch_misses_below},
+                {Feature::kCacheMisses, Is::kBelow, t.loop_cache_misses_below}});
+  for (const IpcRange& range : t.SpinIpcs()) {
+    rules_.push_back(With(
+        slow, {{Feature::kIpc, Is::kAtLeast, range.from}, {Feature::kIpc, Is::kAtMost, range.to}}));
+  }
+  if (t.spin_ipcs == 0) {
+    rules_.push_back(With(slow, {{Feature::kIpc, Is::kBelow, t.slow_loop_ipc_below}}));
+  }
+
+  if (t.memory_bound_cache_misses_from) {
+    rules_.push_back(
+        MakeRule(Rule::kMemoryBound, Band::kProductive, kByMisses,
+                 {{Feature::kIpc, Is::kBelow, t.memory_bound_ipc_below},
+                  {Feature::kCacheMisses, Is::kAtLeast, *t.memory_bound_cache_misses_from}}));
+  }
+  rules_.push_back(MakeRule(Rule::kIpcHigh, Band::kProductive, kByProgress,
+                            {{Feature::kIpc, Is::kAtLeast, t.productive_ipc_from}}));
+  rules_.push_back(
+      MakeRule(Rule::kBranchMisses, Band::kProductive, kByProgress,
+               {{Feature::kBranchMisses, Is::kAtLeast, t.productive_branch_misses_from}}));
+}
+
+Judgement EvidenceRules::Judge(const Features& features, size_t* fired) const {
+  const auto rule = std::ranges::find_if(rules_, [&](const EvidenceRule& candidate) {
+    return Try(candidate, features) == Outcome::kHolds;
+  });
+  if (fired != nullptr) *fired = static_cast<size_t>(rule - rules_.begin());
+  if (rule == rules_.end()) {
+    return {Band::kUnknown, features.instructions_counted ? Rule::kUnclear : Rule::kNoInstructions,
+            0};
+  }
+  if (rule->band == Band::kUnknown) return {rule->band, rule->rule, 0};
+  const double confidence = Confidence(*rule, features);
+  if (confidence < thresholds_.weak_below) return {Band::kUnknown, Rule::kWeak, confidence};
+  return {rule->band, rule->rule, confidence};
+}
+
+double EvidenceRules::Confidence(const EvidenceRule& rule, const Features& features) const {
+  double margin = 1;
+  for (const Condition& condition : rule.Conditions()) {
+    margin = std::min(margin, Margin(condition, features));
+  }
+  const double cycles = features.Value(Feature::kCycles).value_or(0);
+  return rule.confidence * std::sqrt(features.running_share) * margin *
+         std::min(1.0, cycles / thresholds_.full_confidence_cycles);
+}
+
+}  // namespace vcpulse::core

@@ -1,0 +1,59 @@
+#pragma once
+
+// What one window shows of a vCPU, as the rules of the classifiers see it.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "monitor/core/delta.h"
+#include "monitor/core/event_slots.h"
+#include "monitor/core/profile.h"
+
+namespace vcpulse::core {
+
+// What the evidence rules compare.
+enum class Feature : uint8_t {
+  kCycles = 0,
+  kIpc = 1,           // instructions / cycles
+  kIpcSpread = 2,     // (highest - lowest) / mean of the last ten IPCs
+  kBranchShare = 3,   // branches / instructions
+  kBranchMisses = 4,  // per kilo-cycle: guest timer ticks add misses per time, not per instruction
+  kCacheMisses = 5,   // per kilo-cycle
+  kPauseShare = 6,    // cycles in PAUSE / cycles
+};
+inline constexpr size_t kFeatures = 7;
+
+std::string_view ToString(Feature feature);  // "IPC", "branch misses per kilo-cycle", ...
+
+struct Features {
+  int64_t interval_ns = 0;
+  double enabled_share = 0;  // time enabled / interval: an upper bound of residency
+  bool enabled = false;      // the thread was on a CPU at all
+  // run_delay / interval, at most 1: delay is booked when the thread gets its CPU back and then
+  // covers earlier windows too, which were judged by the thread's state. 0 where it is not known.
+  double waiting_share = 0;
+  double running_share = 0;  // time running / time enabled of the group; 0 where not enabled
+  std::optional<double> residency;
+  bool cycles_counted = false;  // cycles are in the event set
+  bool instructions_counted = false;
+  ThreadState state = ThreadState::kNotRead;
+  std::array<std::optional<double>, kFeatures> values{};  // by Feature; absent: not measured
+
+  const std::optional<double>& Value(Feature feature) const {
+    return values[static_cast<size_t>(feature)];
+  }
+  std::optional<double>& Value(Feature feature) { return values[static_cast<size_t>(feature)]; }
+};
+
+// instructions / cycles of one group, or nothing where either is absent or cycles is 0.
+std::optional<double> Ipc(const VcpuDelta& delta, const EventSlots& slots);
+
+// Features of one window, all but kIpcSpread. `residency` is that of the same window, nothing where
+// it is unknown; `pause_cycles_each` as in EvidenceThresholds. Thread-safe, allocates nothing.
+Features Measure(const VcpuDelta& delta, const EventSlots& slots, std::optional<double> residency,
+                 std::optional<double> pause_cycles_each);
+
+}  // namespace vcpulse::core

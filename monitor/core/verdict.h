@@ -1,0 +1,64 @@
+#pragma once
+
+// What is said of a vCPU in one window: its band, and why.
+
+#include <cstdint>
+#include <string_view>
+
+namespace vcpulse::core {
+
+// Values are those of the timeline schema.
+enum class Band : uint8_t { kNone = 0, kHalted = 1, kSpinning = 2, kProductive = 3, kUnknown = 4 };
+
+// The rule that gave the band; for Band::kUnknown it is the reason. Values are those of the schema.
+enum class Rule : uint8_t {
+  kNone = 0,
+  kBlocked = 1,
+  kResidency = 2,
+  kPolling = 3,
+  kIpcLow = 4,
+  kIpcHigh = 5,
+  kBetweenBands = 6,
+  kStarved = 7,
+  kPaused = 8,
+  kNotCounted = 9,
+  kNoInstructions = 10,
+  kNoCounters = 11,
+  kStateUnknown = 12,
+  kNoResidency = 13,
+  // Of the evidence classifier; evidence.h has their conditions.
+  kPause = 14,
+  kMixed = 15,
+  kSpinIpc = 16,
+  kTightLoop = 17,
+  kPollLike = 18,
+  kSlowLoop = 19,
+  kMemoryBound = 20,
+  kBranchMisses = 21,
+  kShort = 22,
+  kUnclear = 23,
+  kWeak = 24,
+};
+
+inline constexpr size_t kBands = 5;   // values of Band
+inline constexpr size_t kRules = 25;  // values of Rule
+
+std::string_view ToString(Band band);  // "-", "HALTED", "SPINNING", "PRODUCTIVE", "UNKNOWN"
+std::string_view ToString(Rule rule);  // "blocked", "ipc-low", "between-bands", ...
+
+struct Verdict {
+  Band band = Band::kNone;
+  Rule rule =
+      Rule::kNone;  // that gave `band`; while a change is not believed yet, in an earlier window
+  bool starved = false;  // runnable but not running for more than starved_above of the window
+  // Of band and rule, percent, rounded; 0 where none is given (most UNKNOWN, all of ipc-bands but
+  // HALTED).
+  uint8_t confidence_pct = 0;
+  // Of this window alone, before hysteresis.
+  Band raw_band = Band::kNone;
+  Rule raw_rule = Rule::kNone;
+
+  bool operator==(const Verdict&) const = default;
+};
+
+}  // namespace vcpulse::core

@@ -1,0 +1,58 @@
+#pragma once
+
+// monitor/profile is where the classifiers' numbers come from: JSON texts, built in (data/, also
+// installed for people to read and copy) or from a file, each number with its origin. It chooses
+// the one for this CPU. docs/bands.md has the fields.
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "kvm/cpu_identity.h"
+#include "monitor/core/profile.h"
+
+namespace vcpulse::profile {
+
+// The event of one CPU model that counts PAUSE.
+struct PauseEvent {
+  std::string name;     // perf's, one of those that core::FindSlots knows
+  uint64_t config = 0;  // of a raw event: umask << 8 | event
+
+  bool operator==(const PauseEvent&) const = default;
+};
+
+struct Profile {
+  std::string name;
+  std::string description;
+  std::string source;  // "built-in", or the name of the file
+  core::Profile values;
+  std::optional<PauseEvent> pause;  // nothing where the CPU has none, or none is known
+  // Where each number comes from, by its field ("loop_ipc_from", "spin_ipc[0]", "pause").
+  std::map<std::string, std::string> origins;
+};
+
+// A whole profile from JSON text. What it leaves out comes from the profile it is based on (field
+// "base", a built-in one), or from "generic". `source` goes into the result and begins every error
+// message. InvalidArgument: one line that names the field, what it holds and what it should; for
+// text that is no JSON the line and column.
+absl::StatusOr<Profile> Parse(std::string_view json, const std::string& source);
+
+// The resolved profile as JSON that Parse takes again: every number with its origin.
+std::string ToJson(const Profile& profile);
+
+// The profiles that are built in, the generic ones first.
+std::span<const Profile> BuiltIn();
+
+// The built-in profile of that name, or the file of that name. Errors: NotFound where it is
+// neither, naming both meanings and the nearest built-in name; those of Parse.
+absl::StatusOr<Profile> Load(const std::string& name_or_file);
+
+// The built-in profile for a CPU: that of its model, else the generic one of its vendor, else
+// "generic".
+const Profile& ChooseFor(const kvm::CpuIdentity& cpu);
+
+}  // namespace vcpulse::profile
