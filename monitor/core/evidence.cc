@@ -33,9 +33,10 @@ EvidenceRule With(EvidenceRule rule, std::initializer_list<Condition> more) {
   return rule;
 }
 
-// A feature at or beyond its threshold is the surer the farther it lies from it.
+// A feature at or beyond its threshold is the surer the farther it lies from it. Steadiness only
+// adds to what a rule says without it.
 double Margin(const Condition& condition, const Features& features) {
-  if (condition.is == Is::kNotMeasured) return 1;
+  if (condition.is == Is::kNotMeasured || condition.feature == Feature::kIpcSpread) return 1;
   const double distance =
       std::abs(std::log(*features.Value(condition.feature) / condition.threshold));
   return std::min(1.0, kMarginAtThreshold + distance);

@@ -75,7 +75,7 @@ class EvidenceRules {
 
   // The confidence of a verdict by this rule: its own x sqrt(q) x the smallest margin of its
   // conditions x min(1, cycles / full_confidence_cycles), where the margin of a feature is
-  // min(1, 0.6 + |ln(feature / threshold)|).
+  // min(1, 0.6 + |ln(feature / threshold)|), and 1 for the spread of IPCs.
   double Confidence(const EvidenceRule& rule, const Features& features) const;
 
  private:

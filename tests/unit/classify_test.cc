@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "monitor/core/epoch_classifier.h"
+#include "monitor/core/residency.h"
 #include "monitor/core/verdict.h"
 
 namespace vcpulse::core {
@@ -191,76 +191,27 @@ TEST(Ipc, IsAbsentWithoutCycles) {
   EXPECT_DOUBLE_EQ(*Ipc(Make(1, 1, 0.5), kSlots), 0.5);
 }
 
-VcpuSample Busy(int64_t ms) {
-  const auto ns = static_cast<uint64_t>(ms) * 1'000'000;
-  VcpuSample sample{.read_begin_ns = static_cast<int64_t>(ns),
-                    .read_end_ns = static_cast<int64_t>(ns),
-                    .time_enabled_ns = ns,
-                    .time_running_ns = ns};
-  sample.counts[0] = ns;
-  sample.counts[1] = ns * 2;
-  return sample;
-}
-
-// The first sample of an epoch has nothing before it; the hysteresis is each vCPU's own.
-TEST(EpochClassifier, JudgesEachVcpuFromItsSecondSampleOn) {
-  EpochClassifier classifier({.vcpus = 2, .slots = kSlots}, Classifier::kIpcBands, {}, kInterval);
-  ResidencyEstimator residency({kBasis});
-  std::vector<Verdict> verdicts(2);
-  VcpuSample idle{.state = ThreadState::kBlocked};
-  Sample sample{.vcpus = {Busy(100), idle}};
-  sample.vcpus[1].read_begin_ns = sample.vcpus[1].read_end_ns = 100'000'000;
-  classifier.Classify(sample, residency, verdicts);
-  EXPECT_EQ(verdicts[0], Verdict{});
-  EXPECT_EQ(verdicts[1], Verdict{});
-
-  sample.vcpus[0] = Busy(200);
-  sample.vcpus[1].read_begin_ns = sample.vcpus[1].read_end_ns = 200'000'000;
-  classifier.Classify(sample, residency, verdicts);
-  EXPECT_EQ(verdicts[0].band, Band::kProductive);
-  EXPECT_EQ(verdicts[1].band, Band::kHalted);
-
-  // Residency 0.03: HALTED for the one that was, PRODUCTIVE for the other.
-  for (VcpuSample& vcpu : sample.vcpus) {
-    vcpu.read_begin_ns = vcpu.read_end_ns = 300'000'000;
-    vcpu.time_enabled_ns += 5'000'000;
-    vcpu.time_running_ns += 5'000'000;
-    vcpu.counts[0] += 3'000'000;
-    vcpu.counts[1] += 6'000'000;
+TEST(Classifier, IsChosenByWhatIsCounted) {
+  const EventSlots all{.cycles = 0, .instructions = 1, .branches = 2, .branch_misses = 3};
+  EXPECT_EQ(Choose(ClassifierChoice::kAuto, all), Classifier::kEvidence);
+  for (const auto slot : {&EventSlots::cycles, &EventSlots::instructions, &EventSlots::branches,
+                          &EventSlots::branch_misses}) {
+    EventSlots fewer = all;
+    (fewer.*slot).reset();
+    EXPECT_EQ(Choose(ClassifierChoice::kAuto, fewer), Classifier::kIpcBands);
+    EXPECT_EQ(Choose(ClassifierChoice::kEvidence, fewer), Classifier::kEvidence);
   }
-  classifier.Classify(sample, residency, verdicts);
-  EXPECT_EQ(verdicts[0].band, Band::kProductive);
-  EXPECT_EQ(verdicts[1].band, Band::kHalted);
+  EXPECT_EQ(Choose(ClassifierChoice::kIpcBands, all), Classifier::kIpcBands);
 }
 
-// A hybrid host: 60 ms on the fast cores at IPC 2, 30 ms on the slow ones at IPC 0.5. Raw counts of
-// both PMUs add up: IPC (120 + 15) / (60 + 15); each PMU's cycles are held against its own rate.
-TEST(EpochClassifier, AddsUpTheCorePmusOfAHybridHost) {
-  const auto at = [](int64_t end_ns, uint64_t fast_ns, uint64_t slow_ns) {
-    VcpuSample vcpu{.read_begin_ns = end_ns,
-                    .read_end_ns = end_ns,
-                    .time_enabled_ns = fast_ns + slow_ns,
-                    .time_running_ns = fast_ns};
-    vcpu.counts[0] = fast_ns;
-    vcpu.counts[1] = 2 * fast_ns;
-    GroupSample slow{.time_enabled_ns = fast_ns + slow_ns, .time_running_ns = slow_ns};
-    slow.counts[0] = slow_ns / 2;
-    slow.counts[1] = slow_ns / 4;
-    return Sample{.vcpus = {vcpu}, .further = {slow}};
-  };
-  EpochClassifier classifier({.vcpus = 1, .slots = kSlots, .core_pmus = 2}, Classifier::kIpcBands,
-                             {}, kInterval);
-  ResidencyEstimator residency(std::vector<ResidencyBasis>{{.max_hz = 1e9}, {.max_hz = 0.5e9}});
-  std::vector<Verdict> verdicts(1);
-  classifier.Classify(at(kInterval, 0, 0), residency, verdicts);
-  EXPECT_EQ(verdicts[0], Verdict{});
-  classifier.Classify(at(2 * kInterval, 60'000'000, 30'000'000), residency, verdicts);
-  EXPECT_EQ(verdicts[0].band, Band::kProductive);
-  EXPECT_EQ(verdicts[0].rule, Rule::kIpcHigh);
-  // On the slow cores alone: IPC 0.5. Their PMU alone would have said "never ran" for the other.
-  classifier.Classify(at(3 * kInterval, 60'000'000, 130'000'000), residency, verdicts);
-  EXPECT_EQ(verdicts[0].band, Band::kSpinning);
-  EXPECT_EQ(verdicts[0].rule, Rule::kIpcLow);
+TEST(Classifier, NamesAreReadBack) {
+  for (const auto choice :
+       {ClassifierChoice::kAuto, ClassifierChoice::kIpcBands, ClassifierChoice::kEvidence}) {
+    EXPECT_EQ(ParseClassifierChoice(ToString(choice)), choice);
+  }
+  EXPECT_EQ(ParseClassifierChoice("Evidence"), std::nullopt);
+  EXPECT_EQ(ToString(Classifier::kIpcBands), ToString(ClassifierChoice::kIpcBands));
+  EXPECT_EQ(ToString(Classifier::kEvidence), ToString(ClassifierChoice::kEvidence));
 }
 
 }  // namespace

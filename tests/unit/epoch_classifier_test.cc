@@ -1,0 +1,228 @@
+#include "monitor/core/epoch_classifier.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace vcpulse::core {
+namespace {
+
+constexpr EventSlots kSlots{.cycles = 0, .instructions = 1};
+constexpr EventSlots kAllSlots{
+    .cycles = 0, .instructions = 1, .branches = 2, .branch_misses = 3, .cache_misses = 4};
+constexpr ResidencyBasis kBasis{.max_hz = 1e9};
+constexpr int64_t kInterval = 100'000'000;
+
+VcpuSample Busy(int64_t ms) {
+  const auto ns = static_cast<uint64_t>(ms) * 1'000'000;
+  VcpuSample sample{.read_begin_ns = static_cast<int64_t>(ns),
+                    .read_end_ns = static_cast<int64_t>(ns),
+                    .time_enabled_ns = ns,
+                    .time_running_ns = ns};
+  sample.counts[0] = ns;
+  sample.counts[1] = ns * 2;
+  return sample;
+}
+
+// The first sample of an epoch has nothing before it; the hysteresis is each vCPU's own.
+TEST(EpochClassifier, JudgesEachVcpuFromItsSecondSampleOn) {
+  EpochClassifier classifier({.vcpus = 2, .slots = kSlots}, Classifier::kIpcBands, {}, kInterval);
+  ResidencyEstimator residency({kBasis});
+  std::vector<Verdict> verdicts(2);
+  VcpuSample idle{.state = ThreadState::kBlocked};
+  Sample sample{.vcpus = {Busy(100), idle}};
+  sample.vcpus[1].read_begin_ns = sample.vcpus[1].read_end_ns = 100'000'000;
+  classifier.Classify(sample, residency, verdicts);
+  EXPECT_EQ(verdicts[0], Verdict{});
+  EXPECT_EQ(verdicts[1], Verdict{});
+
+  sample.vcpus[0] = Busy(200);
+  sample.vcpus[1].read_begin_ns = sample.vcpus[1].read_end_ns = 200'000'000;
+  classifier.Classify(sample, residency, verdicts);
+  EXPECT_EQ(verdicts[0].band, Band::kProductive);
+  EXPECT_EQ(verdicts[1].band, Band::kHalted);
+
+  // Residency 0.03: HALTED for the one that was, PRODUCTIVE for the other.
+  for (VcpuSample& vcpu : sample.vcpus) {
+    vcpu.read_begin_ns = vcpu.read_end_ns = 300'000'000;
+    vcpu.time_enabled_ns += 5'000'000;
+    vcpu.time_running_ns += 5'000'000;
+    vcpu.counts[0] += 3'000'000;
+    vcpu.counts[1] += 6'000'000;
+  }
+  classifier.Classify(sample, residency, verdicts);
+  EXPECT_EQ(verdicts[0].band, Band::kProductive);
+  EXPECT_EQ(verdicts[1].band, Band::kHalted);
+}
+
+// A hybrid host: 60 ms on the fast cores at IPC 2, 30 ms on the slow ones at IPC 0.5. Raw counts of
+// both PMUs add up: IPC (120 + 15) / (60 + 15); each PMU's cycles are held against its own rate.
+TEST(EpochClassifier, AddsUpTheCorePmusOfAHybridHost) {
+  const auto at = [](int64_t end_ns, uint64_t fast_ns, uint64_t slow_ns) {
+    VcpuSample vcpu{.read_begin_ns = end_ns,
+                    .read_end_ns = end_ns,
+                    .time_enabled_ns = fast_ns + slow_ns,
+                    .time_running_ns = fast_ns};
+    vcpu.counts[0] = fast_ns;
+    vcpu.counts[1] = 2 * fast_ns;
+    GroupSample slow{.time_enabled_ns = fast_ns + slow_ns, .time_running_ns = slow_ns};
+    slow.counts[0] = slow_ns / 2;
+    slow.counts[1] = slow_ns / 4;
+    return Sample{.vcpus = {vcpu}, .further = {slow}};
+  };
+  EpochClassifier classifier({.vcpus = 1, .slots = kSlots, .core_pmus = 2}, Classifier::kIpcBands,
+                             {}, kInterval);
+  ResidencyEstimator residency(std::vector<ResidencyBasis>{{.max_hz = 1e9}, {.max_hz = 0.5e9}});
+  std::vector<Verdict> verdicts(1);
+  classifier.Classify(at(kInterval, 0, 0), residency, verdicts);
+  EXPECT_EQ(verdicts[0], Verdict{});
+  classifier.Classify(at(2 * kInterval, 60'000'000, 30'000'000), residency, verdicts);
+  EXPECT_EQ(verdicts[0].band, Band::kProductive);
+  EXPECT_EQ(verdicts[0].rule, Rule::kIpcHigh);
+  // On the slow cores alone: IPC 0.5. Their PMU alone would have said "never ran" for the other.
+  classifier.Classify(at(3 * kInterval, 60'000'000, 130'000'000), residency, verdicts);
+  EXPECT_EQ(verdicts[0].band, Band::kSpinning);
+  EXPECT_EQ(verdicts[0].rule, Rule::kIpcLow);
+}
+
+// One vCPU at 1 GHz under the evidence classifier, tick by tick.
+class EvidenceOfOneVcpu : public testing::Test {
+ protected:
+  // One more tick: `residency` of it ran, at this IPC and these branch misses per kilo-cycle.
+  Verdict Tick(double residency, double ipc, double branch_misses) {
+    const double cycles = residency * kInterval;
+    now_.read_begin_ns = now_.read_end_ns += kInterval;
+    now_.time_enabled_ns += static_cast<uint64_t>(cycles);
+    now_.time_running_ns += static_cast<uint64_t>(cycles);
+    now_.counts[0] += static_cast<uint64_t>(cycles);
+    now_.counts[1] += static_cast<uint64_t>(ipc * cycles);
+    now_.counts[2] += static_cast<uint64_t>(0.25 * ipc * cycles);
+    now_.counts[3] += static_cast<uint64_t>(branch_misses * cycles / 1000);
+    return Judge();
+  }
+  Verdict Work() { return Tick(1, 1.5, 4); }
+  Verdict Spin() { return Tick(1, 0.8, 0); }
+  Verdict Halt() {
+    now_.read_begin_ns = now_.read_end_ns += kInterval;
+    now_.state = ThreadState::kBlocked;
+    const Verdict verdict = Judge();
+    now_.state = ThreadState::kNotRead;
+    return verdict;
+  }
+  Verdict Judge() {
+    std::vector<Verdict> verdicts(1);
+    classifier_.Classify(Sample{.vcpus = {now_}}, residency_, verdicts);
+    return verdicts.front();
+  }
+
+  VcpuSample now_;
+  EpochClassifier classifier_{
+      {.vcpus = 1, .slots = kAllSlots}, Classifier::kEvidence, Profile{}, kInterval};
+  ResidencyEstimator residency_{{kBasis}};
+};
+
+TEST_F(EvidenceOfOneVcpu, VerdictsCarryRuleConfidenceAndRawBand) {
+  EXPECT_EQ(Work(), Verdict{});  // nothing to subtract from
+  EXPECT_EQ(Work(), (Verdict{.band = Band::kProductive,
+                             .rule = Rule::kIpcHigh,
+                             .confidence_pct = 95,
+                             .raw_band = Band::kProductive,
+                             .raw_rule = Rule::kIpcHigh}));
+  // Not believed yet; ln(0.8) lowers the confidence: 0.6 * (0.6 + 0.223).
+  EXPECT_EQ(Spin(), (Verdict{.band = Band::kProductive,
+                             .rule = Rule::kIpcHigh,
+                             .confidence_pct = 95,
+                             .raw_band = Band::kSpinning,
+                             .raw_rule = Rule::kTightLoop}));
+  EXPECT_EQ(Spin(), (Verdict{.band = Band::kSpinning,
+                             .rule = Rule::kTightLoop,
+                             .confidence_pct = 49,
+                             .raw_band = Band::kSpinning,
+                             .raw_rule = Rule::kTightLoop}));
+  EXPECT_EQ(Halt(), (Verdict{.band = Band::kHalted,
+                             .rule = Rule::kBlocked,
+                             .confidence_pct = 99,
+                             .raw_band = Band::kHalted,
+                             .raw_rule = Rule::kBlocked}));
+}
+
+TEST_F(EvidenceOfOneVcpu, HaltedIsEnteredAndLeftAtOnce) {
+  Work();
+  EXPECT_EQ(Work().band, Band::kProductive);
+  EXPECT_EQ(Halt().band, Band::kHalted);
+  EXPECT_EQ(Spin().band, Band::kSpinning);
+}
+
+// Residency between the two floors: HALTED stays what it is, and so does the other.
+TEST_F(EvidenceOfOneVcpu, TheFloorOfHaltedDependsOnTheBandBefore) {
+  Work();
+  Work();
+  EXPECT_EQ(Tick(0.03, 1.5, 4).band, Band::kProductive);
+  EXPECT_EQ(Tick(0.015, 1.5, 4).band, Band::kHalted);
+  EXPECT_EQ(Tick(0.03, 1.5, 4).band, Band::kHalted);
+  EXPECT_EQ(Tick(0.041, 1.5, 4).band, Band::kProductive);
+}
+
+TEST_F(EvidenceOfOneVcpu, WaitingForACpuIsAnOverlay) {
+  now_.has_scheduler_times = true;
+  Work();
+  now_.run_delay_ns += 11'000'000;
+  EXPECT_TRUE(Work().starved);
+  now_.run_delay_ns += 10'000'000;
+  EXPECT_FALSE(Work().starved);
+}
+
+// Ten IPCs in a row within 2 %: the eleventh sample has ten deltas before it.
+TEST_F(EvidenceOfOneVcpu, ASteadyLoopIsSurer) {
+  Tick(1, 3, 0);
+  for (int i = 0; i < 9; ++i) EXPECT_EQ(Tick(1, 3, 0).confidence_pct, 60) << i;
+  EXPECT_EQ(Tick(1, 3, 0).confidence_pct, 75);
+  EXPECT_EQ(classifier_.features(0).Value(Feature::kIpcSpread), 0.0);
+  EXPECT_EQ(Tick(1, 3.03, 0).confidence_pct, 75);
+  // (3.1 - 3) / 3.013
+  EXPECT_EQ(Tick(1, 3.1, 0).confidence_pct, 60);
+  EXPECT_NEAR(*classifier_.features(0).Value(Feature::kIpcSpread), 0.1 / 3.013, 1e-9);
+  for (int i = 0; i < 9; ++i) EXPECT_EQ(Tick(1, 3.1, 0).confidence_pct, i < 8 ? 60 : 75) << i;
+}
+
+TEST_F(EvidenceOfOneVcpu, AHaltForgetsTheIpcsBeforeIt) {
+  Tick(1, 3, 0);
+  for (int i = 0; i < 10; ++i) Tick(1, 3, 0);
+  Halt();
+  EXPECT_EQ(Tick(1, 3, 0).confidence_pct, 60);
+  EXPECT_EQ(classifier_.features(0).Value(Feature::kIpcSpread), std::nullopt);
+}
+
+TEST_F(EvidenceOfOneVcpu, NoInstructionAtAllHasNoSpread) {
+  for (int i = 0; i < 11; ++i) Tick(1, 0, 4);
+  EXPECT_EQ(classifier_.features(0).Value(Feature::kIpcSpread), std::nullopt);
+}
+
+TEST_F(EvidenceOfOneVcpu, AnImpossibleIntervalHasNoVerdict) {
+  Work();
+  EXPECT_EQ(Judge(), Verdict{});
+}
+
+TEST(EpochClassifier, IpcBandsAreNotSmoothed) {
+  EpochClassifier classifier({.vcpus = 1, .slots = kSlots}, Classifier::kIpcBands, {}, kInterval);
+  ResidencyEstimator residency({kBasis});
+  std::vector<Verdict> verdicts(1);
+  VcpuSample now;
+  std::vector<Band> bands;
+  for (const double ipc : {2.0, 2.0, 0.5, 2.0}) {
+    now.read_begin_ns = now.read_end_ns += kInterval;
+    now.time_enabled_ns = now.time_running_ns += kInterval;
+    now.counts[0] += kInterval;
+    now.counts[1] += static_cast<uint64_t>(ipc * kInterval);
+    classifier.Classify(Sample{.vcpus = {now}}, residency, verdicts);
+    bands.push_back(verdicts[0].band);
+    EXPECT_EQ(verdicts[0].band, verdicts[0].raw_band);
+    EXPECT_EQ(verdicts[0].confidence_pct, 0);
+  }
+  EXPECT_EQ(bands,
+            (std::vector{Band::kNone, Band::kProductive, Band::kSpinning, Band::kProductive}));
+}
+
+}  // namespace
+}  // namespace vcpulse::core

@@ -1,0 +1,124 @@
+#include "monitor/core/features.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace vcpulse::core {
+namespace {
+
+constexpr EventSlots kSlots{.cycles = 0,
+                            .instructions = 1,
+                            .branches = 2,
+                            .branch_misses = 3,
+                            .cache_misses = 4,
+                            .ref_cycles = 5,
+                            .pause = 6};
+
+// 100 ms, of which 80 on a CPU and 40 on the PMU; 20 ms of waiting.
+VcpuDelta Delta() {
+  VcpuDelta delta{.interval_ns = 100'000'000,
+                  .time_enabled_ns = 80'000'000,
+                  .time_running_ns = 40'000'000,
+                  .run_delay_ns = 20'000'000,
+                  .state = ThreadState::kRunnable};
+  delta.counts = {10'000'000, 5'000'000, 1'000'000, 2'000, 3'000, 0, 50'000};
+  return delta;
+}
+
+TEST(Features, AreSharesAndRates) {
+  const Features features = Measure(Delta(), kSlots, 0.7, 140);
+  EXPECT_EQ(features.interval_ns, 100'000'000);
+  EXPECT_TRUE(features.enabled);
+  EXPECT_DOUBLE_EQ(features.enabled_share, 0.8);
+  EXPECT_DOUBLE_EQ(features.running_share, 0.5);
+  EXPECT_DOUBLE_EQ(features.waiting_share, 0.2);
+  EXPECT_EQ(features.residency, 0.7);
+  EXPECT_EQ(features.state, ThreadState::kRunnable);
+  EXPECT_TRUE(features.cycles_counted);
+  EXPECT_TRUE(features.instructions_counted);
+  EXPECT_EQ(features.Value(Feature::kCycles), 1e7);
+  EXPECT_EQ(features.Value(Feature::kIpc), 0.5);
+  EXPECT_EQ(features.Value(Feature::kBranchShare), 0.2);
+  EXPECT_EQ(features.Value(Feature::kBranchMisses), 0.2);
+  EXPECT_EQ(features.Value(Feature::kCacheMisses), 0.3);
+  EXPECT_DOUBLE_EQ(*features.Value(Feature::kPauseShare), 0.7);
+  EXPECT_EQ(features.Value(Feature::kIpcSpread), std::nullopt);
+}
+
+TEST(Features, AbsentEventsHaveNone) {
+  const auto without = [](auto EventSlots::*slot) {
+    EventSlots slots = kSlots;
+    slots.*slot = {};
+    return Measure(Delta(), slots, 0.7, 140);
+  };
+  EXPECT_EQ(without(&EventSlots::branches).Value(Feature::kBranchShare), std::nullopt);
+  EXPECT_EQ(without(&EventSlots::branch_misses).Value(Feature::kBranchMisses), std::nullopt);
+  EXPECT_EQ(without(&EventSlots::cache_misses).Value(Feature::kCacheMisses), std::nullopt);
+  EXPECT_EQ(without(&EventSlots::pause).Value(Feature::kPauseShare), std::nullopt);
+  const Features no_instructions = without(&EventSlots::instructions);
+  EXPECT_FALSE(no_instructions.instructions_counted);
+  EXPECT_EQ(no_instructions.Value(Feature::kIpc), std::nullopt);
+  EXPECT_EQ(no_instructions.Value(Feature::kBranchShare), std::nullopt);
+  EXPECT_EQ(no_instructions.Value(Feature::kBranchMisses), 0.2);
+  const Features no_cycles = without(&EventSlots::cycles);
+  EXPECT_FALSE(no_cycles.cycles_counted);
+  for (const auto& value : no_cycles.values) EXPECT_EQ(value, std::nullopt);
+}
+
+// Instructions say nothing of cycles where nobody knows how long one PAUSE takes.
+TEST(Features, PauseInstructionsNeedTheirCost) {
+  EXPECT_EQ(Measure(Delta(), kSlots, 0.7, std::nullopt).Value(Feature::kPauseShare), std::nullopt);
+  EXPECT_EQ(Measure(Delta(), kSlots, 0.7, 1000).Value(Feature::kPauseShare), 1.0);
+  EventSlots in_cycles = kSlots;
+  in_cycles.pause_in_cycles = true;
+  EXPECT_EQ(Measure(Delta(), in_cycles, 0.7, std::nullopt).Value(Feature::kPauseShare), 0.005);
+  EXPECT_EQ(Measure(Delta(), in_cycles, 0.7, 140).Value(Feature::kPauseShare), 0.005);
+}
+
+TEST(Features, NothingRunHasNoRates) {
+  VcpuDelta off = Delta();
+  off.time_running_ns = 0;
+  for (const auto& value : Measure(off, kSlots, 0.7, 140).values) EXPECT_EQ(value, std::nullopt);
+  off.time_enabled_ns = 0;
+  EXPECT_FALSE(Measure(off, kSlots, 0.0, 140).enabled);
+  EXPECT_EQ(Measure(off, kSlots, 0.0, 140).running_share, 0);
+}
+
+TEST(Features, NoCycleAndNoInstructionDivideNothing) {
+  VcpuDelta delta = Delta();
+  delta.counts[1] = 0;
+  EXPECT_EQ(Measure(delta, kSlots, 0.7, 140).Value(Feature::kBranchShare), std::nullopt);
+  EXPECT_EQ(Measure(delta, kSlots, 0.7, 140).Value(Feature::kIpc), 0.0);
+  delta.counts[0] = 0;
+  const Features features = Measure(delta, kSlots, 0.7, 140);
+  EXPECT_EQ(features.Value(Feature::kCycles), 0.0);
+  EXPECT_EQ(features.Value(Feature::kBranchMisses), std::nullopt);
+}
+
+TEST(Features, SharesEndAtOne) {
+  VcpuDelta delta = Delta();
+  delta.run_delay_ns = 500'000'000;  // booked now, waited for over five windows
+  delta.time_running_ns = 90'000'000;
+  const Features features = Measure(delta, kSlots, 0.7, 140);
+  EXPECT_EQ(features.waiting_share, 1.0);
+  EXPECT_EQ(features.running_share, 1.0);
+  delta.run_delay_ns.reset();
+  EXPECT_EQ(Measure(delta, kSlots, 0.7, 140).waiting_share, 0.0);
+}
+
+TEST(EventSlots, AreFoundByPerfsNames) {
+  const std::vector<std::string> names = {
+      "cycles",     "instructions",           "branches", "branch-misses", "cache-misses",
+      "ref-cycles", "misc_retired.pause_inst"};
+  EXPECT_EQ(FindSlots(names), kSlots);
+  const std::vector<std::string> others = {"cpu_clk_unhalted.pause", "branch-instructions"};
+  EXPECT_EQ(FindSlots(others), (EventSlots{.branches = 1, .pause = 0, .pause_in_cycles = true}));
+  EXPECT_EQ(FindSlots(std::vector<std::string>{"rob_misc_events.pause_inst"}).pause, 0u);
+  EXPECT_EQ(FindSlots(std::vector<std::string>{"pause"}), (EventSlots{.pause = 0}));
+  EXPECT_EQ(FindSlots(std::vector<std::string>{"r40cc"}), EventSlots{});
+}
+
+}  // namespace
+}  // namespace vcpulse::core
