@@ -34,22 +34,22 @@ Verdict EpochClassifier::ClassifyOne(const Sample& sample, size_t vcpu,
   bool full = true;
   for (size_t pmu = 0; pmu < history.windows.size(); ++pmu) {
     const VcpuSample& seen = sample.vcpus[vcpu];
-    const std::optional<VcpuDelta> delta = history.windows[pmu].Push(
-        pmu == 0 ? seen : WithGroup(seen, sample.further[vcpu * sample.FurtherGroups() + pmu - 1]));
-    full = full && delta;
-    if (!delta) continue;
-    deltas_[pmu] = *delta;
-    residency.Observe(*delta, layout_.slots, pmu);
+    VcpuDelta& delta = deltas_[pmu];
+    const bool has_delta =
+        pmu == 0
+            ? history.windows[pmu].Push(seen, delta)
+            : history.windows[pmu].Push(
+                  WithGroup(seen, sample.further[vcpu * sample.FurtherGroups() + pmu - 1]), delta);
+    full = full && has_delta;
+    if (has_delta) residency.Observe(delta, layout_.slots, pmu);
   }
-  if (!full) return {};
+  if (!full || deltas_.front().interval_ns <= 0) return {};
 
   const std::span<const VcpuDelta> pmus = std::span(deltas_).first(history.windows.size());
-  VcpuDelta whole = pmus.front();
-  for (const VcpuDelta& other : pmus.subspan(1)) whole = AddPmu(whole, other);
-  if (whole.interval_ns <= 0) return {};
-  history.features =
-      Measure(whole, layout_.slots, Residency(pmus, layout_.slots, residency.bases()),
-              evidence_.thresholds().pause_cycles_each);
+  const std::optional<double> share = Residency(pmus, layout_.slots, residency.bases());
+  for (const VcpuDelta& other : pmus.subspan(1)) deltas_.front() = AddPmu(deltas_.front(), other);
+  Measure(deltas_.front(), layout_.slots, share, evidence_.thresholds().pause_cycles_each,
+          history.features);
   return Judge(history);
 }
 
@@ -63,8 +63,8 @@ Verdict EpochClassifier::Judge(VcpuHistory& history) const {
   } else if (classifier_ == Classifier::kIpcBands) {
     raw = JudgeIpcBands(features, ipc_bands_);
   } else {
-    if (features.Value(Feature::kIpc)) history.ipcs.Push(*features.Value(Feature::kIpc));
-    features.Value(Feature::kIpcSpread) = history.ipcs.Spread();
+    if (const auto ipc = features.Value(Feature::kIpc)) history.ipcs.Push(*ipc);
+    if (const auto spread = history.ipcs.Spread()) features.Set(Feature::kIpcSpread, *spread);
     raw = evidence_.Judge(features);
   }
   const Judgement& shown =

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <initializer_list>
+#include <limits>
 
 namespace vcpulse::core {
 namespace {
@@ -33,19 +34,21 @@ EvidenceRule With(EvidenceRule rule, std::initializer_list<Condition> more) {
   return rule;
 }
 
-// A feature at or beyond its threshold is the surer the farther it lies from it. Steadiness only
-// adds to what a rule says without it.
-double Margin(const Condition& condition, const Features& features) {
-  if (condition.is == Is::kNotMeasured || condition.feature == Feature::kIpcSpread) return 1;
-  const double distance =
-      std::abs(std::log(*features.Value(condition.feature) / condition.threshold));
-  return std::min(1.0, kMarginAtThreshold + distance);
+// Steadiness only adds to what a rule says without it.
+bool LowersConfidence(const Condition& condition) {
+  return condition.is != Is::kNotMeasured && condition.feature != Feature::kIpcSpread;
+}
+
+// How many times a feature is its threshold, or the threshold the feature: 1 or more.
+double Distance(const Condition& condition, const Features& features) {
+  const double ratio = *features.Value(condition.feature) / condition.threshold;
+  return std::max(ratio, 1 / ratio);
 }
 
 }  // namespace
 
 std::optional<bool> Condition::Holds(const Features& features) const {
-  const std::optional<double>& value = features.Value(feature);
+  const std::optional<double> value = features.Value(feature);
   if (is == Is::kNotMeasured) return !value.has_value();
   if (!value) return std::nullopt;
   if (is == Is::kBelow) return *value < threshold;
@@ -128,8 +131,11 @@ EvidenceRules::EvidenceRules(const EvidenceThresholds& t) : thresholds_(t) {
 }
 
 Judgement EvidenceRules::Judge(const Features& features, size_t* fired) const {
+  const auto holds = [&features](const Condition& condition) {
+    return condition.Holds(features).value_or(false);
+  };
   const auto rule = std::ranges::find_if(rules_, [&](const EvidenceRule& candidate) {
-    return Try(candidate, features) == Outcome::kHolds;
+    return std::ranges::all_of(candidate.Conditions(), holds);
   });
   if (fired != nullptr) *fired = static_cast<size_t>(rule - rules_.begin());
   if (rule == rules_.end()) {
@@ -143,10 +149,12 @@ Judgement EvidenceRules::Judge(const Features& features, size_t* fired) const {
 }
 
 double EvidenceRules::Confidence(const EvidenceRule& rule, const Features& features) const {
-  double margin = 1;
+  double nearest = std::numeric_limits<double>::infinity();
   for (const Condition& condition : rule.Conditions()) {
-    margin = std::min(margin, Margin(condition, features));
+    if (LowersConfidence(condition)) nearest = std::min(nearest, Distance(condition, features));
   }
+  // The margin grows with the distance, so one logarithm gives the smallest one.
+  const double margin = std::min(1.0, kMarginAtThreshold + std::log(nearest));
   const double cycles = features.Value(Feature::kCycles).value_or(0);
   return rule.confidence * std::sqrt(features.running_share) * margin *
          std::min(1.0, cycles / thresholds_.full_confidence_cycles);

@@ -13,34 +13,27 @@ double ShareOfInterval(uint64_t part_ns, int64_t interval_ns) {
   return static_cast<double>(part_ns) / static_cast<double>(interval_ns);
 }
 
-std::optional<uint64_t> CountAt(const VcpuDelta& delta, std::optional<size_t> slot) {
-  if (!slot) return std::nullopt;
-  return delta.counts[*slot];
-}
-
 void MeasureCounts(const VcpuDelta& delta, const EventSlots& slots,
                    std::optional<double> pause_cycles_each, Features& features) {
-  const std::optional<uint64_t> cycles = CountAt(delta, slots.cycles);
-  if (!cycles || delta.time_running_ns == 0) return;
-  features.Value(Feature::kCycles) = static_cast<double>(*cycles);
-  if (*cycles == 0) return;
-  features.Value(Feature::kIpc) = Ipc(delta, slots);
-  const auto per_kilo_cycle = [cycles](std::optional<uint64_t> count) -> std::optional<double> {
-    if (!count) return std::nullopt;
-    return 1000 * Ratio(*count, *cycles);
-  };
-  features.Value(Feature::kBranchMisses) = per_kilo_cycle(CountAt(delta, slots.branch_misses));
-  features.Value(Feature::kCacheMisses) = per_kilo_cycle(CountAt(delta, slots.cache_misses));
-
-  const std::optional<uint64_t> instructions = CountAt(delta, slots.instructions);
-  const std::optional<uint64_t> branches = CountAt(delta, slots.branches);
-  if (instructions && *instructions > 0 && branches) {
-    features.Value(Feature::kBranchShare) = Ratio(*branches, *instructions);
+  if (!slots.cycles || delta.time_running_ns == 0) return;
+  const uint64_t cycles = delta.counts[*slots.cycles];
+  features.Set(Feature::kCycles, static_cast<double>(cycles));
+  if (cycles == 0) return;
+  const auto per_cycle = [&](size_t slot) { return Ratio(delta.counts[slot], cycles); };
+  if (slots.instructions) features.Set(Feature::kIpc, per_cycle(*slots.instructions));
+  if (slots.branch_misses) {
+    features.Set(Feature::kBranchMisses, 1000 * per_cycle(*slots.branch_misses));
   }
-  const std::optional<uint64_t> pause = CountAt(delta, slots.pause);
+  if (slots.cache_misses) {
+    features.Set(Feature::kCacheMisses, 1000 * per_cycle(*slots.cache_misses));
+  }
+  if (slots.branches && slots.instructions && delta.counts[*slots.instructions] > 0) {
+    features.Set(Feature::kBranchShare,
+                 Ratio(delta.counts[*slots.branches], delta.counts[*slots.instructions]));
+  }
   const std::optional<double> each = slots.pause_in_cycles ? 1.0 : pause_cycles_each;
-  if (pause && each) {
-    features.Value(Feature::kPauseShare) = std::min(1.0, *each * Ratio(*pause, *cycles));
+  if (slots.pause && each) {
+    features.Set(Feature::kPauseShare, std::min(1.0, *each * per_cycle(*slots.pause)));
   }
 }
 
@@ -73,23 +66,21 @@ std::optional<double> Ipc(const VcpuDelta& delta, const EventSlots& slots) {
   return Ratio(delta.counts.at(*slots.instructions), cycles);
 }
 
-Features Measure(const VcpuDelta& delta, const EventSlots& slots, std::optional<double> residency,
-                 std::optional<double> pause_cycles_each) {
-  Features features{.interval_ns = delta.interval_ns,
-                    .enabled = delta.time_enabled_ns > 0,
-                    .residency = residency,
-                    .cycles_counted = slots.cycles.has_value(),
-                    .instructions_counted = slots.instructions.has_value(),
-                    .state = delta.state};
-  if (delta.interval_ns <= 0) return features;
+void Measure(const VcpuDelta& delta, const EventSlots& slots, std::optional<double> residency,
+             std::optional<double> pause_cycles_each, Features& features) {
+  features.interval_ns = delta.interval_ns;
   features.enabled_share = ShareOfInterval(delta.time_enabled_ns, delta.interval_ns);
+  features.enabled = delta.time_enabled_ns > 0;
   features.waiting_share =
       std::min(1.0, ShareOfInterval(delta.run_delay_ns.value_or(0), delta.interval_ns));
-  if (features.enabled) {
-    features.running_share = std::min(1.0, Ratio(delta.time_running_ns, delta.time_enabled_ns));
-  }
+  features.running_share =
+      features.enabled ? std::min(1.0, Ratio(delta.time_running_ns, delta.time_enabled_ns)) : 0;
+  features.residency = residency;
+  features.cycles_counted = slots.cycles.has_value();
+  features.instructions_counted = slots.instructions.has_value();
+  features.state = delta.state;
+  features.measured = 0;
   MeasureCounts(delta, slots, pause_cycles_each, features);
-  return features;
 }
 
 }  // namespace vcpulse::core

@@ -40,20 +40,30 @@ struct Features {
   bool cycles_counted = false;  // cycles are in the event set
   bool instructions_counted = false;
   ThreadState state = ThreadState::kNotRead;
-  std::array<std::optional<double>, kFeatures> values{};  // by Feature; absent: not measured
 
-  const std::optional<double>& Value(Feature feature) const {
-    return values[static_cast<size_t>(feature)];
+  // Nothing where it was not measured.
+  std::optional<double> Value(Feature feature) const {
+    const auto i = static_cast<size_t>(feature);
+    if ((measured & (1u << i)) == 0) return std::nullopt;
+    return values[i];
   }
-  std::optional<double>& Value(Feature feature) { return values[static_cast<size_t>(feature)]; }
+  void Set(Feature feature, double value) {
+    const auto i = static_cast<size_t>(feature);
+    values[i] = value;
+    measured |= 1u << i;
+  }
+
+  std::array<double, kFeatures> values{};  // by Feature; see Value
+  uint32_t measured = 0;                   // a bit per Feature
 };
 
 // instructions / cycles of one group, or nothing where either is absent or cycles is 0.
 std::optional<double> Ipc(const VcpuDelta& delta, const EventSlots& slots);
 
-// Features of one window, all but kIpcSpread. `residency` is that of the same window, nothing where
-// it is unknown; `pause_cycles_each` as in EvidenceThresholds. Thread-safe, allocates nothing.
-Features Measure(const VcpuDelta& delta, const EventSlots& slots, std::optional<double> residency,
-                 std::optional<double> pause_cycles_each);
+// Features of one window, all but kIpcSpread, into `features`. `residency` is that of the same
+// window, nothing where it is unknown; `pause_cycles_each` as in EvidenceThresholds. The interval
+// is more than 0. Thread-safe, allocates nothing.
+void Measure(const VcpuDelta& delta, const EventSlots& slots, std::optional<double> residency,
+             std::optional<double> pause_cycles_each, Features& features);
 
 }  // namespace vcpulse::core

@@ -23,7 +23,7 @@ const VcpuSample& VerdictWindow::FromNewest(size_t age) const {
   return ring_[(next_ + 2 * ring_.size() - 1 - age) % ring_.size()];
 }
 
-std::optional<VcpuDelta> VerdictWindow::Push(const VcpuSample& sample) {
+bool VerdictWindow::Push(const VcpuSample& sample, VcpuDelta& delta) {
   ring_[next_] = sample;
   next_ = (next_ + 1) % ring_.size();
   size_ = std::min(size_ + 1, ring_.size());
@@ -32,9 +32,11 @@ std::optional<VcpuDelta> VerdictWindow::Push(const VcpuSample& sample) {
       static_cast<int64_t>(static_cast<double>(shortest_ns_) * (1.0 - kTolerance));
   for (size_t age = 1; age < size_; ++age) {
     const VcpuSample& earlier = FromNewest(age);
-    if (Interval(earlier, sample) >= enough_ns) return Subtract(earlier, sample);
+    if (Interval(earlier, sample) < enough_ns) continue;
+    delta = Subtract(earlier, sample);
+    return true;
   }
-  return std::nullopt;
+  return false;
 }
 
 }  // namespace vcpulse::core

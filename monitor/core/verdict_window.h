@@ -21,10 +21,10 @@ class VerdictWindow {
   // `interval_ns` is the nominal tick; windows cover at least `shortest_ns`.
   explicit VerdictWindow(int64_t interval_ns, int64_t shortest_ns = kShortestVerdict_ns);
 
-  // Takes the next sample, in order, and gives the delta over the window that ends at it: the
+  // Takes the next sample, in order, and makes `delta` that over the window that ends at it: the
   // shortest span of samples that covers shortest_ns, within 5 % for ticks that come a little
-  // early. Nothing while the window is not yet full.
-  std::optional<VcpuDelta> Push(const VcpuSample& sample);
+  // early. False, and `delta` is left alone, while the window is not yet full.
+  bool Push(const VcpuSample& sample, VcpuDelta& delta);
 
  private:
   const VcpuSample& FromNewest(size_t age) const;

@@ -36,13 +36,13 @@ Features Of(const Row& row) {
                     .residency = 1,
                     .cycles_counted = true,
                     .instructions_counted = true};
-  features.Value(Feature::kCycles) = row.cycles;
-  features.Value(Feature::kIpc) = row.ipc;
-  features.Value(Feature::kBranchShare) = row.b;
-  features.Value(Feature::kBranchMisses) = row.u_b;
-  features.Value(Feature::kCacheMisses) = row.u_m;
-  features.Value(Feature::kPauseShare) = row.p;
-  features.Value(Feature::kIpcSpread) = row.spread;
+  features.Set(Feature::kCycles, row.cycles);
+  if (row.ipc) features.Set(Feature::kIpc, *row.ipc);
+  if (row.b) features.Set(Feature::kBranchShare, *row.b);
+  if (row.u_b) features.Set(Feature::kBranchMisses, *row.u_b);
+  if (row.u_m) features.Set(Feature::kCacheMisses, *row.u_m);
+  if (row.p) features.Set(Feature::kPauseShare, *row.p);
+  if (row.spread) features.Set(Feature::kIpcSpread, *row.spread);
   return features;
 }
 
