@@ -31,5 +31,22 @@ TEST(Shared, BothVcpusAreStarvedAndWaitHalfOfTheTime) {
   }
 }
 
+// Neither by the live classifier nor by the other one afterwards.
+TEST(Shared, AStarvedVcpuIsNeverHalted) {
+  for (const char* file : {"shared.vpt", "evidence.vpt"}) {
+    const RecordedTimeline recorded = Load(OutputPath("shared-0", file));
+    const uint32_t number = recorded.NumberOf("shared");
+    ASSERT_NE(number, 0u);
+    ASSERT_EQ(recorded.vms.at(number).intervals.size(), 2u);
+    for (const auto& [vcpu, intervals] : recorded.vms.at(number).intervals) {
+      ASSERT_GE(intervals.size(), 90u);
+      for (const Interval& interval : intervals) {
+        EXPECT_NE(interval.verdict.band, core::Band::kHalted) << file << ", vCPU " << vcpu;
+        EXPECT_NE(interval.verdict.raw_band, core::Band::kHalted) << file << ", vCPU " << vcpu;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace vcpulse::lab

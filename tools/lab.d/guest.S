@@ -6,6 +6,8 @@
 //   h  halted in wfi, with no timer
 //   s  spins: a load and a branch
 //   y  spins with yield (each one leaves the emulator's loop: slow)
+//   p  works for a second and is halted for a second, in turn
+//   t  halted, woken 4,000 times a second by its timer: soon enough for the host to poll for it
 //
 // QEMU loads a flat image at 0x40080000 and starts vCPU 0 there; memory behind the roles is zero.
 
@@ -35,6 +37,10 @@ play:   adr     x20, roles              // x0: the number of this vCPU
         b.eq    spin
         cmp     w1, #'y'
         b.eq    yielding
+        cmp     w1, #'p'
+        b.eq    phases
+        cmp     w1, #'t'
+        b.eq    ticking
 halt:   wfi
         b       halt
 
@@ -54,6 +60,43 @@ yielding:
         yield
         ldrb    w1, [x20, x0]
         cbnz    w1, yielding
+
+// The timer's interrupt is never taken: pending, it ends a wfi. x5 is the length of a phase or
+// period and x6 the end of the present one, both in ticks of the virtual counter.
+phases: mrs     x5, cntfrq_el0          // one second
+        mrs     x6, cntvct_el0
+phase:  add     x6, x6, x5
+1:      .rept   32
+        add     x2, x2, #1
+        eor     x3, x3, x2
+        add     x3, x3, x2, lsl #3
+        add     x4, x4, x3
+        .endr
+        mrs     x7, cntvct_el0
+        cmp     x7, x6
+        b.lt    1b
+        add     x6, x6, x5
+        bl      sleep
+        b       phase
+
+ticking:
+        mrs     x5, cntfrq_el0
+        mov     x6, #4000
+        udiv    x5, x5, x6
+        mrs     x6, cntvct_el0
+tick:   add     x6, x6, x5
+        bl      sleep
+        b       tick
+
+sleep:  msr     cntv_cval_el0, x6
+        mov     x7, #1
+        msr     cntv_ctl_el0, x7
+1:      wfi
+        mrs     x7, cntvct_el0
+        cmp     x7, x6
+        b.lt    1b
+        msr     cntv_ctl_el0, xzr
+        ret
 
         .ltorg
 roles:                                  // last in the image: the letters are appended here
