@@ -51,7 +51,9 @@ TEST(Phases, EachChangeIsSeenWithinTwoTicks) {
       const core::Band wanted = now ? core::Band::kProductive : core::Band::kHalted;
       size_t delay = 0;
       while (i + delay < ticks.size() && ticks[i + delay].verdict.band != wanted) ++delay;
-      if (i + 2 < ticks.size()) EXPECT_LE(delay, 2u) << "tick " << i;
+      if (i + 2 < ticks.size()) {
+        EXPECT_LE(delay, 2u) << "tick " << i;
+      }
     }
     phase_ns += ticks[i].delta.interval_ns;
   }
