@@ -80,7 +80,7 @@ Verdict EpochClassifier::Judge(VcpuHistory& history) const {
 void EpochClassifier::RecentIpcs::Push(double ipc) {
   ring_[next_] = ipc;
   next_ = (next_ + 1) % ring_.size();
-  size_ = std::min(size_ + 1, ring_.size());
+  if (size_ < ring_.size()) ++size_;
 }
 
 std::optional<double> EpochClassifier::RecentIpcs::Spread() const {

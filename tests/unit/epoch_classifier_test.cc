@@ -86,6 +86,30 @@ TEST(EpochClassifier, AddsUpTheCorePmusOfAHybridHost) {
   EXPECT_EQ(verdicts[0].rule, Rule::kIpcLow);
 }
 
+// Two vCPUs with two core PMUs each: the further groups are vCPU-major.
+TEST(EpochClassifier, TakesEachVcpusOwnFurtherGroup) {
+  const auto at = [](int64_t n) {
+    VcpuSample vcpu{.read_begin_ns = n * kInterval, .read_end_ns = n * kInterval};
+    Sample sample{.vcpus = {vcpu, vcpu}, .further = {{}, {}}};
+    for (size_t v = 0; v < 2; ++v) {
+      sample.vcpus[v].time_enabled_ns = static_cast<uint64_t>(n * kInterval);
+      GroupSample& group = sample.further[v];
+      group.time_enabled_ns = group.time_running_ns = static_cast<uint64_t>(n * kInterval);
+      group.counts[0] = static_cast<uint64_t>(n * kInterval);
+      group.counts[1] = static_cast<uint64_t>(n * kInterval) * (v == 0 ? 2 : 0);
+    }
+    return sample;
+  };
+  EpochClassifier classifier({.vcpus = 2, .slots = kSlots, .core_pmus = 2}, Classifier::kIpcBands,
+                             {}, kInterval);
+  ResidencyEstimator residency(std::vector<ResidencyBasis>{{.max_hz = 1e9}, {.max_hz = 1e9}});
+  std::vector<Verdict> verdicts(2);
+  classifier.Classify(at(1), residency, verdicts);
+  classifier.Classify(at(2), residency, verdicts);
+  EXPECT_EQ(verdicts[0].band, Band::kProductive);
+  EXPECT_EQ(verdicts[1].band, Band::kSpinning);
+}
+
 // One vCPU at 1 GHz under the evidence classifier, tick by tick.
 class EvidenceOfOneVcpu : public testing::Test {
  protected:
@@ -192,6 +216,11 @@ TEST_F(EvidenceOfOneVcpu, AHaltForgetsTheIpcsBeforeIt) {
   Halt();
   EXPECT_EQ(Tick(1, 3, 0).confidence_pct, 60);
   EXPECT_EQ(classifier_.features(0).Value(Feature::kIpcSpread), std::nullopt);
+}
+
+TEST_F(EvidenceOfOneVcpu, LowIpcsHaveASpreadToo) {
+  for (int i = 0; i < 11; ++i) Tick(1, 0.03, 4);
+  EXPECT_EQ(classifier_.features(0).Value(Feature::kIpcSpread), 0.0);
 }
 
 TEST_F(EvidenceOfOneVcpu, NoInstructionAtAllHasNoSpread) {

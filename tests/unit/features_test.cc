@@ -105,6 +105,15 @@ TEST(Features, NoCycleAndNoInstructionDivideNothing) {
   EXPECT_EQ(features.Value(Feature::kBranchMisses), std::nullopt);
 }
 
+TEST(Features, ASingleInstructionAndNanosecondCount) {
+  VcpuDelta delta = Delta();
+  delta.counts[1] = delta.counts[2] = 1;
+  EXPECT_EQ(Measure(delta, kSlots, 0.7, 140).Value(Feature::kBranchShare), 1.0);
+  delta.time_enabled_ns = delta.time_running_ns = 1;
+  EXPECT_TRUE(Measure(delta, kSlots, 0.7, 140).enabled);
+  EXPECT_EQ(Measure(delta, kSlots, 0.7, 140).running_share, 1.0);
+}
+
 TEST(Features, SharesEndAtOne) {
   VcpuDelta delta = Delta();
   delta.run_delay_ns = 500'000'000;  // booked now, waited for over five windows

@@ -57,6 +57,36 @@ TEST(Residency, IsAbsentWhereItCannotBeHad) {
   EXPECT_EQ(Residency(never_ran, kCyclesOnly, {.max_hz = 1e9}), std::nullopt);
 }
 
+// A kernel that counts a little more running than enabled gives no share beyond the whole.
+TEST(Residency, TheShareOnThePmuIsAtMostOne) {
+  VcpuDelta delta = Full();
+  delta.time_running_ns = 101'000'000;
+  delta.counts[0] = 50'000'000;
+  EXPECT_EQ(Residency(delta, kCyclesOnly, {.max_hz = 1e9}), 0.5);
+}
+
+TEST(Residency, RefCyclesAloneAreEnough) {
+  VcpuDelta delta = Full();
+  EXPECT_EQ(Residency(delta, {.ref_cycles = 2}, {.tsc_hz = 4e9}), 0.5);
+}
+
+TEST(Residency, NoIntervalHasNoShare) {
+  VcpuDelta delta = Full();
+  delta.interval_ns = 0;
+  EXPECT_EQ(Residency(delta, kCyclesOnly, {.max_hz = 1e9}), std::nullopt);
+}
+
+// Ran 40 of 100 ms on a shared CPU, of which the host polled 20; the group had half of the PMU, so
+// it saw half of the guest's 20 ms.
+TEST(Residency, IsRightForASharedPolledAndMultiplexedVcpu) {
+  VcpuDelta delta{
+      .interval_ns = 100'000'000, .time_enabled_ns = 40'000'000, .time_running_ns = 20'000'000};
+  delta.counts[0] = 10'000'000;
+  delta.counts[2] = 20'000'000;
+  EXPECT_DOUBLE_EQ(*Residency(delta, kCyclesOnly, {.max_hz = 1e9}), 0.2);
+  EXPECT_DOUBLE_EQ(*Residency(delta, kWithRef, {.tsc_hz = 2e9}), 0.2);
+}
+
 // Per time running, not per time elapsed: a vCPU that has half of its CPU still shows its
 // frequency.
 TEST(ResidencyEstimator, LearnsTheHighestRatePerTimeRunning) {
@@ -117,6 +147,44 @@ TEST(ResidencyOfHybrid, IsAbsentWhereAPmuThatRanHasNoRate) {
   EXPECT_EQ(Residency(deltas, kCyclesOnly, bases), std::nullopt);
   const VcpuDelta fast_only[] = {deltas[0], OnPmu(60'000'000, 0, 0)};
   EXPECT_TRUE(Residency(fast_only, kCyclesOnly, bases).has_value());
+}
+
+TEST(ResidencyOfHybrid, RefCyclesAloneAreEnough) {
+  VcpuDelta fast = OnPmu(60'000'000, 40'000'000, 0);
+  VcpuDelta slow = OnPmu(60'000'000, 20'000'000, 0);
+  fast.counts[2] = 40'000'000;
+  slow.counts[2] = 20'000'000;
+  const VcpuDelta deltas[] = {fast, slow};
+  const ResidencyBasis bases[] = {{.tsc_hz = 1e9}, {.tsc_hz = 1e9}};
+  EXPECT_DOUBLE_EQ(*Residency(deltas, {.ref_cycles = 2}, bases), 0.6);
+  EXPECT_EQ(Residency(deltas, EventSlots{}, bases), std::nullopt);
+}
+
+TEST(ResidencyOfHybrid, OffTheCpuIsAMeasuredZeroAndNotCountedIsNone) {
+  const ResidencyBasis bases[] = {{.max_hz = 2e9}, {.max_hz = 1e9}};
+  const VcpuDelta off[] = {OnPmu(0, 0, 0), OnPmu(0, 0, 0)};
+  EXPECT_EQ(Residency(off, kCyclesOnly, bases), 0.0);
+  const VcpuDelta not_counted[] = {OnPmu(60'000'000, 0, 0), OnPmu(60'000'000, 0, 0)};
+  EXPECT_EQ(Residency(not_counted, kCyclesOnly, bases), std::nullopt);
+}
+
+TEST(ResidencyOfHybrid, SharesEndAtOne) {
+  const ResidencyBasis bases[] = {{.max_hz = 2e9}, {.max_hz = 1e9}};
+  // Both counted a little more running than enabled.
+  const VcpuDelta more[] = {OnPmu(50'000'000, 30'000'000, 20'000'000),
+                            OnPmu(50'000'000, 30'000'000, 10'000'000)};
+  EXPECT_DOUBLE_EQ(*Residency(more, kCyclesOnly, bases), 0.2);
+  const VcpuDelta faster[] = {OnPmu(100'000'000, 50'000'000, 120'000'000),
+                              OnPmu(100'000'000, 50'000'000, 60'000'000)};
+  EXPECT_EQ(Residency(faster, kCyclesOnly, bases), 1.0);
+}
+
+// More groups than rates: the PMU beyond them has none.
+TEST(ResidencyOfHybrid, APmuWithoutABasisHasNoRate) {
+  const VcpuDelta deltas[] = {OnPmu(60'000'000, 40'000'000, 80'000'000),
+                              OnPmu(60'000'000, 20'000'000, 20'000'000)};
+  const ResidencyBasis bases[] = {{.max_hz = 2e9}};
+  EXPECT_EQ(Residency(deltas, kCyclesOnly, bases), std::nullopt);
 }
 
 TEST(ResidencyOfHybrid, TheRateOfEachPmuIsLearntApart) {

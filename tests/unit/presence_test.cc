@@ -1,0 +1,155 @@
+// The presence rules at their exact thresholds, as features. classify_test.cc has them as deltas.
+
+#include "monitor/core/presence.h"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+
+#include "monitor/core/classify.h"
+
+namespace vcpulse::core {
+namespace {
+
+constexpr double kBelow = 1 - 1e-9;
+
+// Ran all the time, counted all the time.
+Features Busy() {
+  return {.interval_ns = 100'000'000,
+          .enabled_share = 1,
+          .enabled = true,
+          .running_share = 1,
+          .residency = 1,
+          .cycles_counted = true,
+          .instructions_counted = true};
+}
+
+std::optional<Judgement> Judge(const Features& features, Band previous = Band::kNone) {
+  return JudgePresence(features, PresenceThresholds{}, previous);
+}
+
+constexpr Judgement kHalted{Band::kHalted, Rule::kResidency, 0.99};
+
+constexpr Judgement UnknownBy(Rule rule) { return {Band::kUnknown, rule, 0}; }
+
+TEST(Presence, LeavesOpenWhatRanAndWasCounted) { EXPECT_EQ(Judge(Busy()), std::nullopt); }
+
+TEST(Presence, TheFloorItselfIsNotHalted) {
+  Features features = Busy();
+  features.enabled_share = 0.02;
+  EXPECT_EQ(Judge(features), std::nullopt);
+  features.enabled_share = 0.02 * kBelow;
+  EXPECT_EQ(Judge(features), kHalted);
+  features = Busy();
+  features.enabled_share = 0.05;
+  features.residency = 0.02;
+  EXPECT_EQ(Judge(features), std::nullopt);
+  features.residency = 0.02 * kBelow;
+  EXPECT_EQ(Judge(features), kHalted);
+}
+
+TEST(Presence, AHaltedVcpuLeavesAtTheHigherFloor) {
+  Features features = Busy();
+  features.enabled_share = 0.1;
+  features.residency = 0.04;
+  EXPECT_EQ(Judge(features, Band::kHalted), std::nullopt);
+  features.residency = 0.04 * kBelow;
+  EXPECT_EQ(Judge(features, Band::kHalted), kHalted);
+  EXPECT_EQ(Judge(features, Band::kSpinning), std::nullopt);
+  features.enabled_share = 0.04;
+  features.residency = 0.04;
+  EXPECT_EQ(Judge(features, Band::kHalted), std::nullopt);
+}
+
+TEST(Presence, MoreThanFiveTimesTheResidencyIsPolling) {
+  Features features = Busy();
+  features.residency = 0.01;
+  features.enabled_share = 0.05;
+  EXPECT_EQ(Judge(features), kHalted);
+  features.enabled_share = 0.0501;
+  EXPECT_EQ(Judge(features), (Judgement{Band::kHalted, Rule::kPolling, 0.99}));
+}
+
+// Half of the window itself is not "mostly".
+TEST(Presence, MostlyWaitingIsMoreThanHalf) {
+  Features features = Busy();
+  features.residency = 0.01;
+  features.enabled_share = 0.05;
+  features.waiting_share = 0.5;
+  EXPECT_EQ(Judge(features), kHalted);
+  features.waiting_share = 0.5 / kBelow;
+  EXPECT_EQ(Judge(features), UnknownBy(Rule::kStarved));
+
+  Features off = Busy();
+  off.enabled = false;
+  off.enabled_share = 0;
+  off.state = ThreadState::kBlocked;
+  off.waiting_share = 0.5;
+  EXPECT_EQ(Judge(off), (Judgement{Band::kHalted, Rule::kBlocked, 0.99}));
+  off.waiting_share = 0.5 / kBelow;
+  EXPECT_EQ(Judge(off), UnknownBy(Rule::kStarved));
+}
+
+TEST(Presence, AThreadStateIsSure) {
+  Features off = Busy();
+  off.enabled = false;
+  off.enabled_share = 0;
+  off.state = ThreadState::kRunnable;
+  EXPECT_EQ(Judge(off), (Judgement{Band::kUnknown, Rule::kStarved, 0.99}));
+  off.state = ThreadState::kStopped;
+  EXPECT_EQ(Judge(off), (Judgement{Band::kUnknown, Rule::kPaused, 0.99}));
+  off.state = ThreadState::kNotRead;
+  EXPECT_EQ(Judge(off), UnknownBy(Rule::kStateUnknown));
+}
+
+TEST(Presence, ATwentiethOfTheTimeIsCounted) {
+  Features features = Busy();
+  features.running_share = 0.05;
+  EXPECT_EQ(Judge(features), std::nullopt);
+  features.running_share = 0.05 * kBelow;
+  EXPECT_EQ(Judge(features), UnknownBy(Rule::kNotCounted));
+  // With the limit off, nothing counted is nothing all the same.
+  features.running_share = 0;
+  EXPECT_EQ(JudgePresence(features, {.counted_from = 0}, Band::kNone),
+            UnknownBy(Rule::kNotCounted));
+}
+
+TEST(Presence, TheReasonsOfUnknown) {
+  Features features = Busy();
+  features.residency.reset();
+  EXPECT_EQ(Judge(features), UnknownBy(Rule::kNoResidency));
+  features.cycles_counted = false;
+  EXPECT_EQ(Judge(features), UnknownBy(Rule::kNoCounters));
+}
+
+TEST(Presence, StarvedIsMoreThanATenth) {
+  Features features = Busy();
+  features.waiting_share = 0.10;
+  EXPECT_FALSE(IsStarved(features, PresenceThresholds{}));
+  features.waiting_share = 0.10 / kBelow;
+  EXPECT_TRUE(IsStarved(features, PresenceThresholds{}));
+}
+
+TEST(Presence, WithoutAnythingRunARunnableThreadIsStarved) {
+  Features features = Busy();
+  features.state = ThreadState::kRunnable;
+  EXPECT_FALSE(IsStarved(features, PresenceThresholds{}));
+  features.enabled = false;
+  EXPECT_TRUE(IsStarved(features, PresenceThresholds{}));
+  features.state = ThreadState::kBlocked;
+  EXPECT_FALSE(IsStarved(features, PresenceThresholds{}));
+}
+
+TEST(IpcBandsRule, GivesNoConfidence) {
+  Features features = Busy();
+  EXPECT_EQ(JudgeIpcBands(features, {}), UnknownBy(Rule::kNoInstructions));
+  features.Set(Feature::kIpc, 0.8);
+  EXPECT_EQ(JudgeIpcBands(features, {}), UnknownBy(Rule::kBetweenBands));
+  features.Set(Feature::kIpc, 0.5);
+  EXPECT_EQ(JudgeIpcBands(features, {}), (Judgement{Band::kSpinning, Rule::kIpcLow, 0}));
+  features.Set(Feature::kIpc, 1.5);
+  EXPECT_EQ(JudgeIpcBands(features, {}), (Judgement{Band::kProductive, Rule::kIpcHigh, 0}));
+}
+
+}  // namespace
+}  // namespace vcpulse::core
