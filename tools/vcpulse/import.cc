@@ -11,6 +11,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "CLI/CLI.hpp"
@@ -24,6 +25,7 @@
 #include "monitor/import/csv_reader.h"
 #include "monitor/import/csv_table.h"
 #include "monitor/recorder/output_file.h"
+#include "tools/vcpulse/classifier_options.h"
 #include "tools/vcpulse/commands.h"
 
 namespace vcpulse::tools {
@@ -37,7 +39,8 @@ constexpr char kColumns[] =
     "PAUSE), time_enabled_ns (the vCPU's thread was on a CPU), time_running_ns (thereof counted), "
     "run_ns and run_delay_ns (schedstat), state (S D I R T t Z X, or blocked runnable stopped "
     "paused exited). Counts are those of the interval. A missing column or an empty cell is an "
-    "absent value, never 0. t_ns or dt_ns is needed. Rows are held in memory: at most 4,000,000.";
+    "absent value, never 0. t_ns or dt_ns is needed. Rows are held in memory: at most 4,000,000. "
+    "Without --profile the profile is generic.";
 
 // More is no table of so many rows.
 constexpr size_t kMaxFileBytes = size_t{2} << 30;
@@ -47,8 +50,7 @@ struct ImportOptions {
   std::string output;
   std::optional<double> tsc_hz;
   std::optional<double> max_hz;
-  std::string classifier = "auto";
-  std::string profile = "generic";
+  ClassifierOptions classifier;
 };
 
 std::string NameOf(const std::string& file) { return file == "-" ? "standard input" : file; }
@@ -79,20 +81,6 @@ absl::Status CheckHz(const char* flag, const std::optional<double>& hz) {
   if (!hz || (std::isfinite(*hz) && *hz >= 1e6 && *hz <= 1e11)) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat(flag, ": ", *hz, " is no frequency of a CPU in Hz (2.5e9 is 2.5 GHz)"));
-}
-
-// The classifier and profile that were asked for.
-absl::Status Resolve(const ImportOptions& options, csv::ImportOptions& out) {
-  const auto choice = core::ParseClassifierChoice(options.classifier);
-  if (!choice) {
-    return absl::InvalidArgumentError(absl::StrCat("--classifier: '", options.classifier,
-                                                   "' is none of auto, evidence, ipc-bands"));
-  }
-  out.classifier = *choice;
-  absl::StatusOr<profile::Profile> profile = profile::Load(options.profile);
-  if (!profile.ok()) return profile.status();
-  out.profile = *std::move(profile);
-  return absl::OkStatus();
 }
 
 std::string Plural(uint64_t count, const std::string& what) {
@@ -127,8 +115,12 @@ absl::Status Import(const ImportOptions& options) {
   csv::ImportOptions import{.tsc_hz = options.tsc_hz, .max_hz = options.max_hz};
   absl::Status status = CheckHz("--tsc-hz", options.tsc_hz);
   status.Update(CheckHz("--max-hz", options.max_hz));
-  if (status.ok()) status = Resolve(options, import);
   if (!status.ok()) return status;
+  // Whose CPU it was, the file does not say: a profile is "generic" unless it is named.
+  absl::StatusOr<ResolvedClassifier> resolved = Resolve(options.classifier, /*cpu=*/nullptr);
+  if (!resolved.ok()) return resolved.status();
+  import.classifier = resolved->choice;
+  import.profile = std::move(resolved->profile);
   import.tool_version = VCPULSE_VERSION;
   const auto wanted = static_cast<ssize_t>(import.stream_id.size());
   if (getrandom(import.stream_id.data(), import.stream_id.size(), 0) != wanted) {
@@ -185,12 +177,7 @@ void AddImportCommand(CLI::App& app, int& exit_code) {
       ->add_option("--max-hz", options->max_hz,
                    "highest core frequency: what cycles are a share of [the highest rate seen]")
       ->type_name("HZ");
-  command->add_option("--classifier", options->classifier, "auto, evidence or ipc-bands [auto]")
-      ->type_name("NAME");
-  command
-      ->add_option("--profile", options->profile,
-                   "numbers of the classifiers: a built-in profile or a file [generic]")
-      ->type_name("NAME|FILE");
+  AddClassifierOptions(*command, options->classifier);
   command->callback([options, &exit_code] { exit_code = RunImport(*options); });
 }
 
