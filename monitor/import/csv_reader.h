@@ -1,0 +1,51 @@
+#pragma once
+
+// monitor/import makes timelines of counters that came from elsewhere. Bytes in, records out: no
+// file, no clock, no terminal. csv_reader splits text into cells, csv_table gives them meaning,
+// intervals finds what each row covers, csv_import makes the records. The namespace is `csv`, since
+// `import` is a word of C++20.
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace vcpulse::csv {
+
+// A longer cell is no number and no name.
+inline constexpr size_t kMaxCellBytes = 4096;
+inline constexpr size_t kMaxCells = 1024;  // of one row
+
+// Cells of CSV text as RFC 4180 has it, row by row: comma, CR LF or LF, cells in double quotes may
+// hold all of these and doubled quotes. A byte order mark is passed over. Written for this, since
+// libcsv does not tell which row it is at: it passes over empty lines unseen, or reports a CR LF as
+// two. `text` must outlive it.
+class CsvReader {
+ public:
+  explicit CsvReader(std::string_view text);
+
+  // The next row that is not an empty line into `cells`; false at the end. Errors: InvalidArgument
+  // with row and what is wrong ("row 7: ..."); nothing can be read after one.
+  absl::StatusOr<bool> Next(std::vector<std::string>& cells);
+
+  // Number of the row that Next gave or tripped over: from 1, empty lines count.
+  uint64_t row() const { return row_; }
+
+ private:
+  absl::Status ReadQuoted(std::string& cell);
+  absl::Status ReadPlain(std::string& cell);
+  // Whether the row goes on after a cell; takes the comma or the line's end.
+  absl::StatusOr<bool> TakeSeparator();
+  absl::Status Error(std::string_view what) const;
+
+  std::string_view rest_;
+  uint64_t row_ = 0;
+};
+
+// `text` for an error message: in quotes, on one line, cut where it is long.
+std::string Quoted(std::string_view text);
+
+}  // namespace vcpulse::csv

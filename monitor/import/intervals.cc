@@ -1,0 +1,154 @@
+#include "monitor/import/intervals.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "kvm/text.h"
+
+namespace vcpulse::csv {
+namespace {
+
+using VcpuKey = std::pair<uint32_t, uint32_t>;  // (vm, vcpu)
+
+// As csv_table has it for one cell, here for a sum of them.
+constexpr uint64_t kMaxTime_ns = uint64_t{1} << 62;
+
+// Whether the time enabled is computed from cycles.
+bool FromCycles(const FieldSet& present, bool max_hz_known) {
+  return max_hz_known && present[static_cast<size_t>(Field::kCycles)];
+}
+
+absl::Status RowError(const CsvTable& table, const CsvRow& row, std::string_view what) {
+  return absl::InvalidArgumentError(absl::StrCat(table.name, ": row ", row.number, ToAbsl(what)));
+}
+
+absl::Status SetTimes(const CsvTable& table, std::optional<double> max_hz, Interval& interval) {
+  const CsvRow& row = table.rows[interval.row];
+  const auto length_ns = static_cast<uint64_t>(interval.Length_ns());
+  const std::optional<uint64_t> enabled = row.Value(Field::kTimeEnabled);
+  const std::optional<uint64_t> running = row.Value(Field::kTimeRunning);
+  if (enabled) {
+    interval.time_enabled_ns = *enabled;
+  } else if (row.Value(Field::kRun)) {
+    interval.time_enabled_ns = *row.Value(Field::kRun);
+  } else if (FromCycles(row.present, max_hz.has_value())) {
+    const double at_least_ns = static_cast<double>(*row.Value(Field::kCycles)) / *max_hz * 1e9;
+    interval.time_enabled_ns = at_least_ns < static_cast<double>(length_ns)
+                                   ? static_cast<uint64_t>(at_least_ns)
+                                   : length_ns;
+  } else {
+    interval.time_enabled_ns = length_ns;
+  }
+  if (enabled && running && *running > *enabled) {
+    return RowError(table, row,
+                    absl::StrCat(", column time_running_ns: ", *running,
+                                 " is more than time_enabled_ns, which is ", *enabled));
+  }
+  interval.time_running_ns = running.value_or(interval.time_enabled_ns);
+  interval.time_enabled_ns = std::max(interval.time_enabled_ns, interval.time_running_ns);
+  return absl::OkStatus();
+}
+
+// When each row's interval ended, in the order of the text.
+absl::StatusOr<std::vector<Interval>> FindEnds(const CsvTable& table) {
+  std::vector<Interval> intervals;
+  intervals.reserve(table.rows.size());
+  std::map<VcpuKey, uint64_t> last_end;
+  for (size_t i = 0; i < table.rows.size(); ++i) {
+    const CsvRow& row = table.rows[i];
+    const auto vcpu = static_cast<uint32_t>(row.Value(Field::kVcpu).value_or(0));
+    uint64_t& end = last_end[{row.vm, vcpu}];
+    if (const std::optional<uint64_t> t = row.Value(Field::kT)) {
+      end = *t;
+    } else if (const std::optional<uint64_t> dt = row.Value(Field::kDt)) {
+      end += *dt;
+      if (end >= kMaxTime_ns) {
+        return RowError(table, row, ", column dt_ns: the sum so far is beyond 2^62 ns");
+      }
+    } else {
+      return RowError(table, row,
+                      ": neither t_ns (when the interval ended) nor dt_ns (how long it was) is "
+                      "given: one of them is needed");
+    }
+    intervals.push_back(
+        {.row = i, .vm = row.vm, .vcpu = vcpu, .end_ns = static_cast<int64_t>(end)});
+  }
+  return intervals;
+}
+
+auto OrderOf(const Interval& interval) {
+  return std::tuple(interval.end_ns, interval.vm, interval.vcpu);
+}
+
+absl::Status CheckRepeated(const CsvTable& table, const std::vector<Interval>& sorted) {
+  const auto again = std::ranges::adjacent_find(
+      sorted, [](const Interval& a, const Interval& b) { return OrderOf(a) == OrderOf(b); });
+  if (again == sorted.end()) return absl::OkStatus();
+  const CsvRow& first = table.rows[again->row];
+  const CsvRow& second = table.rows[(again + 1)->row];
+  return RowError(table, second,
+                  absl::StrCat(", column t_ns: ", again->end_ns, " repeats row ", first.number,
+                               " of the same VM and vCPU"));
+}
+
+}  // namespace
+
+int64_t Intervals::Median_ns() const {
+  if (all.empty()) return 0;
+  std::vector<int64_t> lengths;
+  lengths.reserve(all.size());
+  for (const Interval& interval : all) lengths.push_back(interval.Length_ns());
+  const auto middle = lengths.begin() + static_cast<ptrdiff_t>(lengths.size() / 2);
+  std::nth_element(lengths.begin(), middle, lengths.end());
+  return *middle;
+}
+
+absl::StatusOr<Intervals> FindIntervals(const CsvTable& table, std::optional<double> max_hz) {
+  absl::StatusOr<std::vector<Interval>> ends = FindEnds(table);
+  if (!ends.ok()) return ends.status();
+  std::ranges::stable_sort(*ends, {}, OrderOf);
+  if (absl::Status status = CheckRepeated(table, *ends); !status.ok()) return status;
+
+  Intervals intervals;
+  std::map<VcpuKey, int64_t> last_end;
+  for (Interval& interval : *ends) {
+    const std::optional<uint64_t> dt = table.rows[interval.row].Value(Field::kDt);
+    const auto [before, is_first] =
+        last_end.try_emplace({interval.vm, interval.vcpu}, interval.end_ns);
+    interval.begin_ns = dt ? interval.end_ns - static_cast<int64_t>(*dt) : before->second;
+    before->second = interval.end_ns;
+    if (is_first && !dt) {
+      ++intervals.only_begin;
+      continue;
+    }
+    if (absl::Status status = SetTimes(table, max_hz, interval); !status.ok()) return status;
+    intervals.all.push_back(interval);
+  }
+  return intervals;
+}
+
+std::vector<std::string> Substitutions(const FieldSet& present, bool max_hz_known) {
+  std::vector<std::string> notes;
+  if (!present[static_cast<size_t>(Field::kTimeEnabled)]) {
+    std::string stands =
+        "the whole interval stands for it: nothing shows that a vCPU was off its "
+        "CPU";
+    if (present[static_cast<size_t>(Field::kRun)]) {
+      stands = "run_ns stands for it";
+    } else if (FromCycles(present, max_hz_known)) {
+      stands = "the time that its cycles take at --max-hz stands for it, a lower bound";
+    }
+    notes.push_back("time_enabled_ns is absent; " + stands);
+  }
+  if (!present[static_cast<size_t>(Field::kTimeRunning)]) {
+    notes.emplace_back(
+        "time_running_ns is absent; time_enabled_ns stands for it: counters that were always on "
+        "the PMU");
+  }
+  return notes;
+}
+
+}  // namespace vcpulse::csv

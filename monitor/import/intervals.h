@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "monitor/import/csv_table.h"
+
+namespace vcpulse::csv {
+
+// What one row covers.
+struct Interval {
+  size_t row = 0;  // in CsvTable::rows
+  uint32_t vm = 0;
+  uint32_t vcpu = 0;
+  int64_t begin_ns = 0;
+  int64_t end_ns = 0;  // t_ns
+  uint64_t time_enabled_ns = 0;
+  uint64_t time_running_ns = 0;
+
+  int64_t Length_ns() const { return end_ns - begin_ns; }
+};
+
+struct Intervals {
+  std::vector<Interval> all;  // by (end_ns, vm, vcpu)
+  // Rows without dt_ns that are their vCPU's first: they only say when the next one's began, and
+  // what they counted belongs to no interval.
+  uint64_t only_begin = 0;
+
+  int64_t Median_ns() const;  // of the lengths; 0 where there is none
+};
+
+// The rows of `table` in order of time. Without dt_ns an interval goes back to its vCPU's row
+// before; without t_ns it ends where the sum of the vCPU's dt_ns so far says. Times of the counters
+// that are absent are substituted as Substitutions() tells. Errors: InvalidArgument with row and
+// column for a row with neither, for a repeated (vm, vcpu, t_ns), and for time_running_ns beyond
+// time_enabled_ns.
+absl::StatusOr<Intervals> FindIntervals(const CsvTable& table, std::optional<double> max_hz);
+
+// What stands for the times that rows with these cells lack, for people.
+std::vector<std::string> Substitutions(const FieldSet& present, bool max_hz_known);
+
+}  // namespace vcpulse::csv

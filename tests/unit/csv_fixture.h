@@ -1,0 +1,59 @@
+#pragma once
+
+// CSV text as the timeline that it becomes, in memory.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "monitor/import/csv_import.h"
+#include "monitor/import/csv_table.h"
+#include "tests/fakes/collecting_writer.h"
+
+namespace vcpulse::csv {
+
+struct Imported {
+  CsvTable table;
+  ImportReport report;
+  fakes::CollectingWriter writer;
+
+  // The ticks of one epoch that have a delta, and what it is.
+  std::vector<core::VcpuDelta> Deltas(uint32_t vm, uint32_t epoch, size_t vcpu = 0) const {
+    std::vector<core::VcpuDelta> deltas;
+    const fakes::CollectingWriter::Tick* before = nullptr;
+    for (const auto& tick : writer.ticks) {
+      if (tick.vm != vm || tick.epoch != epoch) continue;
+      if (before != nullptr) {
+        deltas.push_back(core::Subtract(before->sample.vcpus.at(vcpu), tick.sample.vcpus.at(vcpu)));
+      }
+      before = &tick;
+    }
+    return deltas;
+  }
+};
+
+inline void ImportText(std::string_view text, Imported& imported, ImportOptions options = {}) {
+  auto table = ParseCsv(text, "x.csv");
+  ASSERT_TRUE(table.ok()) << table.status();
+  imported.table = *std::move(table);
+  const auto generic = profile::Load("generic");
+  ASSERT_TRUE(generic.ok());
+  options.profile = *generic;
+  const auto report = ImportCsv(imported.table, options, imported.writer);
+  ASSERT_TRUE(report.ok()) << report.status();
+  imported.report = *report;
+}
+
+// The message of the refusal; empty where there is none.
+inline std::string Refusal(std::string_view text) {
+  const auto table = ParseCsv(text, "x.csv");
+  if (!table.ok()) return std::string(table.status().message());
+  fakes::CollectingWriter writer;
+  const auto report = ImportCsv(*table, {}, writer);
+  return report.ok() ? "" : std::string(report.status().message());
+}
+
+}  // namespace vcpulse::csv

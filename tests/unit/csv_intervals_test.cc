@@ -1,0 +1,114 @@
+#include "monitor/import/intervals.h"
+#include "tests/unit/csv_fixture.h"
+
+namespace vcpulse::csv {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+Intervals Find(std::string_view text, std::optional<double> max_hz = {}) {
+  const auto table = ParseCsv(text, "x.csv");
+  EXPECT_TRUE(table.ok()) << table.status();
+  const auto intervals = FindIntervals(*table, max_hz);
+  EXPECT_TRUE(intervals.ok()) << intervals.status();
+  return intervals.ok() ? *intervals : Intervals();
+}
+
+std::vector<std::pair<int64_t, int64_t>> Spans(const Intervals& intervals) {
+  std::vector<std::pair<int64_t, int64_t>> spans;
+  for (const Interval& interval : intervals.all) {
+    spans.emplace_back(interval.begin_ns, interval.end_ns);
+  }
+  return spans;
+}
+
+using P = std::pair<int64_t, int64_t>;
+
+TEST(CsvIntervals, InTheOrderOfTime) {
+  EXPECT_THAT(Spans(Find("t_ns,dt_ns\n30,10\n10,10\n20,10\n")),
+              ElementsAre(P(0, 10), P(10, 20), P(20, 30)));
+}
+
+TEST(CsvIntervals, WithoutLengthTheyGoBackToTheRowBefore) {
+  const Intervals intervals = Find("t_ns,vcpu\n10,0\n11,1\n20,0\n31,1\n");
+  EXPECT_THAT(Spans(intervals), ElementsAre(P(10, 20), P(11, 31)));
+  EXPECT_EQ(intervals.only_begin, 2u);
+}
+
+TEST(CsvIntervals, ALengthThatIsMissingInOneRow) {
+  const Intervals intervals = Find("t_ns,dt_ns\n10,5\n30,\n");
+  EXPECT_THAT(Spans(intervals), ElementsAre(P(5, 10), P(10, 30)));
+  EXPECT_EQ(intervals.only_begin, 0u);
+}
+
+TEST(CsvIntervals, WithoutInstantsLengthsAddUpPerVcpu) {
+  EXPECT_THAT(Spans(Find("dt_ns,vcpu\n10,0\n7,1\n20,0\n7,1\n")),
+              ElementsAre(P(0, 7), P(0, 10), P(7, 14), P(10, 30)));
+  EXPECT_THAT(Spans(Find("t_ns,dt_ns\n100,10\n,10\n")), ElementsAre(P(90, 100), P(100, 110)));
+}
+
+TEST(CsvIntervals, NeitherIsRefused) {
+  EXPECT_THAT(Refusal("t_ns,dt_ns\n1,1\n,\n"),
+              HasSubstr("x.csv: row 3: neither t_ns (when the interval ended) nor dt_ns"));
+}
+
+TEST(CsvIntervals, ARepetitionNamesBothRows) {
+  EXPECT_EQ(Refusal("t_ns,dt_ns,vm\n10,5,a\n10,5,b\n10,5,a\n"),
+            "x.csv: row 4, column t_ns: 10 repeats row 2 of the same VM and vCPU");
+}
+
+TEST(CsvIntervals, ASumThatIsTooLong) {
+  EXPECT_EQ(Refusal("dt_ns\n4611686018427387903\n1\n"),
+            "x.csv: row 3, column dt_ns: the sum so far is beyond 2^62 ns");
+}
+
+TEST(CsvIntervals, RunningForLongerThanEnabled) {
+  EXPECT_EQ(Refusal("t_ns,dt_ns,time_enabled_ns,time_running_ns\n100,10,5,6\n"),
+            "x.csv: row 2, column time_running_ns: 6 is more than time_enabled_ns, which is 5");
+}
+
+// Each column that can stand for the time enabled, the best that is there.
+TEST(CsvIntervals, TimeEnabled) {
+  const std::string head = "dt_ns,time_enabled_ns,run_ns,cycles\n";
+  const auto enabled = [&](const std::string& row, std::optional<double> max_hz) {
+    return Find(head + row, max_hz).all.at(0).time_enabled_ns;
+  };
+  EXPECT_EQ(enabled("1000,7,8,900", 1e9), 7u);
+  EXPECT_EQ(enabled("1000,,8,900", 1e9), 8u);
+  EXPECT_EQ(enabled("1000,,,900", 1e9), 900u);
+  EXPECT_EQ(enabled("1000,,,2000", 1e9), 1000u);  // faster than --max-hz: no more than there was
+  EXPECT_EQ(enabled("1000,,,900", std::nullopt), 1000u);
+  EXPECT_EQ(enabled("1000,,,", 1e9), 1000u);
+}
+
+TEST(CsvIntervals, TimeRunning) {
+  const Intervals intervals =
+      Find("dt_ns,time_enabled_ns,time_running_ns,run_ns\n9,8,4,\n9,8,,\n9,,6,5\n");
+  EXPECT_EQ(intervals.all.at(0).time_running_ns, 4u);
+  EXPECT_EQ(intervals.all.at(1).time_running_ns, 8u);
+  EXPECT_EQ(intervals.all.at(2).time_running_ns, 6u);
+  EXPECT_EQ(intervals.all.at(2).time_enabled_ns, 6u);  // what was counted was enabled
+}
+
+TEST(CsvIntervals, TheMedianLength) {
+  EXPECT_EQ(Find("dt_ns\n10\n10\n500\n").Median_ns(), 10);
+  EXPECT_EQ(Intervals().Median_ns(), 0);
+}
+
+TEST(CsvIntervals, SaysWhatStandsForWhat) {
+  FieldSet present;
+  EXPECT_THAT(Substitutions(present, true),
+              ElementsAre(HasSubstr("the whole interval"), HasSubstr("time_running_ns is absent")));
+  present.set(static_cast<size_t>(Field::kCycles));
+  EXPECT_THAT(Substitutions(present, true).at(0), HasSubstr("--max-hz"));
+  EXPECT_THAT(Substitutions(present, false).at(0), HasSubstr("the whole interval"));
+  present.set(static_cast<size_t>(Field::kRun));
+  EXPECT_THAT(Substitutions(present, true).at(0), HasSubstr("run_ns stands"));
+  present.set(static_cast<size_t>(Field::kTimeEnabled));
+  present.set(static_cast<size_t>(Field::kTimeRunning));
+  EXPECT_TRUE(Substitutions(present, true).empty());
+}
+
+}  // namespace
+}  // namespace vcpulse::csv

@@ -1,0 +1,184 @@
+// `vcpulse import csv`: counter deltas from elsewhere as a timeline.
+#include <fcntl.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "kvm/fd.h"
+#include "kvm/text.h"
+#include "monitor/import/csv_import.h"
+#include "monitor/import/csv_reader.h"
+#include "monitor/import/csv_table.h"
+#include "monitor/recorder/output_file.h"
+#include "tools/vcpulse/classifier_options.h"
+#include "tools/vcpulse/commands.h"
+
+namespace vcpulse::tools {
+namespace {
+
+constexpr char kColumns[] =
+    "Columns, found by their names in the first row: t_ns (when the interval ended, "
+    "CLOCK_MONOTONIC "
+    "or any other count of ns), dt_ns (how long it was), vm, vcpu, cycles, instructions, branches, "
+    "branch_misses, cache_misses, ref_cycles, pause (PAUSE instructions), pause_cycles (cycles in "
+    "PAUSE), time_enabled_ns (the vCPU's thread was on a CPU), time_running_ns (thereof counted), "
+    "run_ns and run_delay_ns (schedstat), state (S D I R T t Z X, or blocked runnable stopped "
+    "paused exited). Counts are those of the interval. A missing column or an empty cell is an "
+    "absent value, never 0. t_ns or dt_ns is needed. Rows are held in memory: at most 4,000,000. "
+    "Without --profile the profile is generic.";
+
+// More is no table of so many rows.
+constexpr size_t kMaxFileBytes = size_t{2} << 30;
+
+struct ImportOptions {
+  std::string file;
+  std::string output;
+  std::optional<double> tsc_hz;
+  std::optional<double> max_hz;
+  ClassifierOptions classifier;
+};
+
+std::string NameOf(const std::string& file) { return file == "-" ? "standard input" : file; }
+
+absl::StatusOr<std::string> ReadWhole(const std::string& file) {
+  const auto failure = [&](int error) {
+    return absl::ErrnoToStatus(error, absl::StrCat("cannot read ", NameOf(file)));
+  };
+  const kvm::Fd fd(file == "-" ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
+                               : ::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.valid()) return failure(errno);
+  std::string text;
+  std::array<char, size_t{1} << 16> buffer;
+  while (true) {
+    const ssize_t got = ::read(fd.get(), buffer.data(), buffer.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return failure(errno);
+    if (got == 0) return text;
+    if (text.size() + static_cast<size_t>(got) > kMaxFileBytes) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat(NameOf(file), ": more than ", kMaxFileBytes >> 30, " GiB: split it"));
+    }
+    text.append(buffer.data(), static_cast<size_t>(got));
+  }
+}
+
+absl::Status CheckHz(const char* flag, const std::optional<double>& hz) {
+  if (!hz || (std::isfinite(*hz) && *hz >= 1e6 && *hz <= 1e11)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(flag, ": ", *hz, " is no frequency of a CPU in Hz (2.5e9 is 2.5 GHz)"));
+}
+
+std::string Plural(uint64_t count, const std::string& what) {
+  return absl::StrCat(count, " ", what, count == 1 ? "" : "s");
+}
+
+void Say(const csv::CsvTable& table, const csv::ImportReport& report) {
+  const auto note = [&](const std::string& text) {
+    std::fprintf(stderr, "vcpulse: %s: %s\n", table.name.c_str(), text.c_str());
+  };
+  for (const std::string& substitution : report.substitutions) note(substitution);
+  if (report.only_begin > 0) {
+    note(absl::StrCat(Plural(report.only_begin, "row"),
+                      " without dt_ns came first of their vCPU: they only say when the next "
+                      "interval began"));
+  }
+  std::vector<std::string> ignored;
+  for (const std::string& column : table.ignored) ignored.push_back(csv::Quoted(column));
+  if (!ignored.empty()) note(absl::StrCat("ignored columns: ", absl::StrJoin(ignored, ", ")));
+  note(absl::StrCat("imported ", Plural(report.intervals, "row"), ": ", Plural(report.vms, "VM"),
+                    ", ", Plural(report.vcpus, "vCPU"), ", ", Plural(report.ticks, "tick")));
+}
+
+absl::Status Import(const ImportOptions& options) {
+  if (options.output.empty()) {
+    return absl::InvalidArgumentError("--output: the file name is empty");
+  }
+  if (options.output == "-" && isatty(STDOUT_FILENO) == 1) {
+    return absl::InvalidArgumentError(
+        "--output: - is a terminal, and a timeline is binary: redirect it or name a file");
+  }
+  csv::ImportOptions import{.tsc_hz = options.tsc_hz, .max_hz = options.max_hz};
+  absl::Status status = CheckHz("--tsc-hz", options.tsc_hz);
+  status.Update(CheckHz("--max-hz", options.max_hz));
+  if (!status.ok()) return status;
+  // Whose CPU it was, the file does not say: a profile is "generic" unless it is named.
+  absl::StatusOr<ResolvedClassifier> resolved = Resolve(options.classifier, /*cpu=*/nullptr);
+  if (!resolved.ok()) return resolved.status();
+  import.classifier = resolved->choice;
+  import.profile = std::move(resolved->profile);
+  import.tool_version = VCPULSE_VERSION;
+  const auto wanted = static_cast<ssize_t>(import.stream_id.size());
+  if (getrandom(import.stream_id.data(), import.stream_id.size(), 0) != wanted) {
+    return absl::InternalError("getrandom(2) gave no stream id");
+  }
+
+  absl::StatusOr<csv::CsvTable> table = [&]() -> absl::StatusOr<csv::CsvTable> {
+    const absl::StatusOr<std::string> text = ReadWhole(options.file);
+    if (!text.ok()) return text.status();
+    return csv::ParseCsv(*text, NameOf(options.file));
+  }();
+  if (!table.ok()) return table.status();
+  auto output = recorder::OutputFile::Create(options.output);
+  if (!output.ok()) return output.status();
+  // Nothing is written before all of it is known to be good.
+  std::vector<uint8_t> bytes;
+  const auto writer =
+      timeline::NewChunkWriter(import.stream_id, [&](std::span<const uint8_t> chunk) {
+        bytes.insert(bytes.end(), chunk.begin(), chunk.end());
+        return absl::OkStatus();
+      });
+  const absl::StatusOr<csv::ImportReport> report = csv::ImportCsv(*table, import, *writer);
+  if (!report.ok()) return report.status();
+  if (status = (*output)->Append(bytes); !status.ok()) return status;
+  Say(*table, *report);
+  return absl::OkStatus();
+}
+
+int RunImport(const ImportOptions& options) {
+  const absl::Status status = Import(options);
+  return status.ok() ? kExitOk : Fail(status);
+}
+
+}  // namespace
+
+void AddImportCommand(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<ImportOptions>();
+  CLI::App* import =
+      app.add_subcommand("import", "A timeline of counters that came from elsewhere");
+  import->require_subcommand(1);
+  CLI::App* command = import->add_subcommand("csv",
+                                             "Counter deltas in a CSV file, one row per "
+                                             "vCPU and interval");
+  command->footer(kColumns);
+  command->add_option("FILE", options->file, "CSV file to read; - is standard input")->required();
+  command
+      ->add_option("-o,--output", options->output,
+                   "timeline to write, - for stdout; an older one is kept as OUT.old")
+      ->type_name("OUT")
+      ->required();
+  command->add_option("--tsc-hz", options->tsc_hz, "TSC frequency: what ref_cycles are a share of")
+      ->type_name("HZ");
+  command
+      ->add_option("--max-hz", options->max_hz,
+                   "highest core frequency: what cycles are a share of [the highest rate seen]")
+      ->type_name("HZ");
+  AddClassifierOptions(*command, options->classifier);
+  command->callback([options, &exit_code] { exit_code = RunImport(*options); });
+}
+
+}  // namespace vcpulse::tools
