@@ -33,10 +33,10 @@ absl::Status CheckThresholds(const core::Profile& profile) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<profile::Profile> ChosenProfile(const std::string& name,
+absl::StatusOr<profile::Profile> ChosenProfile(const std::optional<std::string>& name,
                                                const kvm::CpuIdentity* cpu) {
-  if (name.empty() && cpu != nullptr) return profile::ChooseFor(*cpu);
-  absl::StatusOr<profile::Profile> loaded = profile::Load(name.empty() ? "generic" : name);
+  if (!name && cpu != nullptr) return profile::ChooseFor(*cpu);
+  absl::StatusOr<profile::Profile> loaded = profile::Load(name.value_or("generic"));
   if (!loaded.ok()) {
     return absl::Status(loaded.status().code(),
                         absl::StrCat("--profile: ", loaded.status().message()));
