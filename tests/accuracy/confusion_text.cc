@@ -132,7 +132,7 @@ std::string SweepText(std::span<const std::pair<double, Figures>> sweep) {
     text += Row(
         {Fixed(cut, 2), Percent(figures.Recall(Label::kHalted)), Percent(figures.SpinRecall(true)),
          Percent(figures.SpinRecall(false)), Percent(figures.Recall(Label::kProductive)),
-         Percent(figures.ProductiveCalledSpinning()), Percent(figures.Precision(Label::kSpinning)),
+         Percent(figures.ProductiveCalledSpinning()), Percent(figures.MixedCalledSpinning()),
          Percent(figures.UnknownOutsideMixtures())});
   }
   return text;
