@@ -92,11 +92,16 @@ class Importer {
   timeline::RecordWriter& writer_;
   replay::Rejudge rejudge_;
   ImportReport report_;
-  std::map<uint32_t, Vm> vms_;  // by name
+  std::map<uint32_t, Vm> vms_;  // by their names' places in texts
   std::set<std::pair<uint32_t, uint32_t>> vcpus_;
 };
 
 void Importer::Begin(const Intervals& intervals) {
+  // Numbered as they first appear in the text.
+  for (const Interval& interval : intervals.all) vms_.try_emplace(interval.vm);
+  uint32_t number = 0;
+  for (auto& [name, vm] : vms_) vm.number = ++number;
+
   const int64_t begin_ns = intervals.all.front().begin_ns;
   v1::TimelineRecord session;
   *session.mutable_session() = MakeSession(table_, options_, intervals.Median_ns());
@@ -167,8 +172,7 @@ absl::Status Importer::AddInstant(std::span<const Interval> at) {
 }
 
 absl::Status Importer::AddGroup(std::span<const Interval> group) {
-  Vm& vm = vms_.try_emplace(group.front().vm, Vm{.number = static_cast<uint32_t>(vms_.size()) + 1})
-               .first->second;
+  Vm& vm = vms_.at(group.front().vm);
   report_.intervals += group.size();
   core::Sample sample;
   std::shared_ptr<Epoch> epoch = vm.current[group.front().vcpu];

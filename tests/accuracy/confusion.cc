@@ -2,7 +2,11 @@
 //   confusion [--profile NAME|FILE] [FILE.csv...]
 // Without files: the set in tests/data/labelled, then its blind spots.
 #include <cstdio>
+#include <map>
+#include <optional>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -37,6 +41,18 @@ absl::StatusOr<std::vector<JudgedRow>> JudgeAll(const std::vector<LabelledFile>&
     all.insert(all.end(), judged->begin(), judged->end());
   }
   return all;
+}
+
+// Rows of one CPU follow each other.
+std::vector<std::pair<std::string, Figures>> ByCpu(std::span<const JudgedRow> rows) {
+  std::vector<std::pair<std::string, Figures>> cpus;
+  for (size_t begin = 0; begin < rows.size();) {
+    size_t end = begin;
+    while (end < rows.size() && rows[end].cpu == rows[begin].cpu) ++end;
+    cpus.emplace_back(rows[begin].cpu, Summarize(rows.subspan(begin, end - begin)));
+    begin = end;
+  }
+  return cpus;
 }
 
 absl::StatusOr<std::vector<LabelledFile>> ReadAll(const std::vector<std::string>& paths,
@@ -76,6 +92,7 @@ absl::Status PrintSet(const std::string& title, const std::vector<std::string>& 
   const std::vector<NamedFigures> both = {{"ipc-bands", Summarize(*by_ipc)},
                                           {"evidence", Summarize(*evidence)}};
   Print("# " + title + "\n\n" + MatrixText(both) + "\n" + FiguresText(both));
+  Print("\n## evidence, by CPU\n\n" + ByCpuText(ByCpu(*evidence)));
   Print("\n## evidence, by loop\n\n" + GroupsText("loop", ByLoop(*evidence)));
   if (const auto wrong = MostlyWrong(*evidence); !wrong.empty()) {
     Print("\n## evidence, mostly not right\n\n" + GroupsText("CPU loop/condition", wrong));

@@ -124,15 +124,27 @@ std::string GroupsText(const std::string& title, const std::map<std::string, Gro
   return text;
 }
 
+std::string ByCpuText(std::span<const std::pair<std::string, Figures>> cpus) {
+  std::string text = Header({"CPU", "halted", "spinning", "productive",
+                             "productive called spinning", "unknown outside mixtures"});
+  for (const auto& [name, figures] : cpus) {
+    text += Row(
+        {name, Percent(figures.Recall(Label::kHalted)), Percent(figures.Recall(Label::kSpinning)),
+         Percent(figures.Recall(Label::kProductive)), Percent(figures.ProductiveCalledSpinning()),
+         Percent(figures.UnknownOutsideMixtures())});
+  }
+  return text;
+}
+
 std::string SweepText(std::span<const std::pair<double, Figures>> sweep) {
   std::string text =
       Header({"weak_below", "halted", "spinning, PAUSE counted", "spinning, others", "productive",
-              "productive called spinning", "precision, spinning", "unknown outside mixtures"});
+              "productive called spinning", "mixed called spinning", "unknown outside mixtures"});
   for (const auto& [cut, figures] : sweep) {
     text += Row(
         {Fixed(cut, 2), Percent(figures.Recall(Label::kHalted)), Percent(figures.SpinRecall(true)),
          Percent(figures.SpinRecall(false)), Percent(figures.Recall(Label::kProductive)),
-         Percent(figures.ProductiveCalledSpinning()), Percent(figures.Precision(Label::kSpinning)),
+         Percent(figures.ProductiveCalledSpinning()), Percent(figures.MixedCalledSpinning()),
          Percent(figures.UnknownOutsideMixtures())});
   }
   return text;

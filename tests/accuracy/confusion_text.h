@@ -1,6 +1,6 @@
 #pragma once
 
-#include <optional>
+#include <map>
 #include <span>
 #include <string>
 #include <utility>
@@ -20,6 +20,8 @@ struct NamedFigures {
 std::string MatrixText(std::span<const NamedFigures> classifiers);
 std::string FiguresText(std::span<const NamedFigures> classifiers);
 std::string GroupsText(const std::string& title, const std::map<std::string, Group>& groups);
+// One line per CPU model.
+std::string ByCpuText(std::span<const std::pair<std::string, Figures>> cpus);
 // One line per cut.
 std::string SweepText(std::span<const std::pair<double, Figures>> sweep);
 

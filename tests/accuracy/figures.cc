@@ -76,6 +76,10 @@ Share Figures::ProductiveCalledSpinning() const {
   return ShareOf(Of(Label::kProductive), core::Band::kSpinning);
 }
 
+Share Figures::MixedCalledSpinning() const {
+  return ShareOf(Of(Label::kMixed), core::Band::kSpinning);
+}
+
 Share Figures::UnknownOutsideMixtures() const {
   Share share;
   for (const Label label : kOutsideMixtures) {

@@ -35,6 +35,7 @@ struct Figures {
   Share Precision(Label label) const;
   Share SpinRecall(bool pause_counted) const;
   Share ProductiveCalledSpinning() const;
+  Share MixedCalledSpinning() const;
   Share UnknownOutsideMixtures() const;
 };
 

@@ -80,7 +80,10 @@ TEST_F(Import, OptionsThatCannotBe) {
   ExpectRefused(File(kGood), {"--max-hz", "nan"}, HasSubstr("--max-hz"));
   ExpectRefused(File(kGood), {"--classifier", "best"}, HasSubstr("--classifier"));
   ExpectRefused(File(kGood), {"--profile", "no-such"}, HasSubstr("no-such"));
-  EXPECT_EQ(RunProgram(Vcpulse({"import"})).exit_code, 2);
+  const Finished nothing = RunProgram(Vcpulse({"import"}));
+  EXPECT_EQ(nothing.exit_code, 2);
+  EXPECT_THAT(nothing.err, HasSubstr("vcpulse import csv FILE"));
+  EXPECT_EQ(RunProgram(Vcpulse({"import", "xml"})).exit_code, 2);
   EXPECT_EQ(RunProgram(Vcpulse({"import", "csv", File(kGood)})).exit_code, 2);
 }
 

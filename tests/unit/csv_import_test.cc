@@ -76,6 +76,13 @@ TEST(CsvImport, RowsOfOneInstantAreOneTick) {
   EXPECT_EQ(in.Deltas(2, 1).at(0).counts[0], 3u);
 }
 
+TEST(CsvImport, VmsAreNumberedAsTheyAppear) {
+  Imported in;
+  ImportText("t_ns,dt_ns,vm,cycles\n200,100,b,2\n100,100,a,1\n", in);
+  EXPECT_EQ(in.Deltas(1, 1).at(0).counts[0], 2u);
+  EXPECT_EQ(in.Deltas(2, 1).at(0).counts[0], 1u);
+}
+
 TEST(CsvImport, OtherCellsAreAnotherEpoch) {
   Imported in;
   ImportText("t_ns,dt_ns,cycles,instructions\n100,100,1,1\n200,100,2,\n300,100,3,3\n", in);
