@@ -22,4 +22,17 @@ void BurnCpu(absl::Duration span) {
   }
 }
 
+void PauseCpu(absl::Duration span) {
+  const int64_t end_ns = RawClock_ns() + absl::ToInt64Nanoseconds(span);
+  while (RawClock_ns() < end_ns) {
+    for (int i = 0; i < 100; ++i) {
+#if defined(__x86_64__)
+      __builtin_ia32_pause();
+#elif defined(__aarch64__)
+      asm volatile("yield");
+#endif
+    }
+  }
+}
+
 }  // namespace vcpulse::kvm

@@ -123,8 +123,13 @@ std::optional<double> MeasureTscHz(absl::Duration span) {
 #endif
 }
 
-OrErrno<double> ProbeCycleHz(PerfEvents& perf, const Event& cycles) {
-  perf_event_attr attr = AttrOf(cycles, /*leader=*/true);
+namespace {
+
+// What `event` counts of the calling thread in user mode while it does `work`. Errors: errno;
+// ENODATA where the event was never on the PMU.
+OrErrno<GroupValues> CountOnSelf(PerfEvents& perf, const Event& event,
+                                 void (*work)(absl::Duration)) {
+  perf_event_attr attr = AttrOf(event, /*leader=*/true);
   attr.exclude_host = 0;
   attr.exclude_guest = 1;
   attr.exclude_kernel = 1;  // an ordinary user may count that of himself
@@ -134,18 +139,31 @@ OrErrno<double> ProbeCycleHz(PerfEvents& perf, const Event& cycles) {
   const OrErrno<uint64_t> id = perf.Id(fd.value.get());
   if (!id.ok()) return {.error = id.error};
   if (const int error = perf.EnableGroup(fd.value.get()); error != 0) return {.error = error};
-  BurnCpu(absl::Milliseconds(5));
+  work(absl::Milliseconds(5));
 
   std::array<uint64_t, kGroupWords> words;
   const OrErrno<size_t> got = perf.Read(fd.value.get(), words);
   if (!got.ok()) return {.error = got.error};
   const std::optional<GroupValues> values =
       ParseGroupRead(std::span(words).first(got.value), std::span(&id.value, 1));
-  if (!values || values->time_running_ns == 0 || values->counts[0] == 0) {
-    return {.error = ENODATA};
-  }
-  return {.value = static_cast<double>(values->counts[0]) * 1e9 /
-                   static_cast<double>(values->time_running_ns)};
+  if (!values || values->time_running_ns == 0) return {.error = ENODATA};
+  return {.value = *values};
+}
+
+}  // namespace
+
+OrErrno<double> ProbeCycleHz(PerfEvents& perf, const Event& cycles) {
+  const OrErrno<GroupValues> seen = CountOnSelf(perf, cycles, BurnCpu);
+  if (!seen.ok()) return {.error = seen.error};
+  if (seen.value.counts[0] == 0) return {.error = ENODATA};
+  return {.value = static_cast<double>(seen.value.counts[0]) * 1e9 /
+                   static_cast<double>(seen.value.time_running_ns)};
+}
+
+std::string WhyPauseIsNotBelieved(PerfEvents& perf, const Event& pause) {
+  const OrErrno<GroupValues> seen = CountOnSelf(perf, pause, PauseCpu);
+  if (!seen.ok() || seen.value.counts[0] > 0) return "";
+  return "it opens here, but stays 0 through a loop of PAUSEs";
 }
 
 }  // namespace vcpulse::kvm

@@ -46,4 +46,9 @@ std::optional<double> MeasureTscHz(absl::Duration span);
 // because another PMU's cores were run on).
 OrErrno<double> ProbeCycleHz(PerfEvents& perf, const Event& cycles);
 
+// Why a zero of this event would be no sign of a thread without PAUSE: it counted none on the
+// calling thread, which executed them for about 5 ms (some virtual PMUs open any raw event). Empty
+// where it counted, or where it cannot be opened and so reads no zero.
+std::string WhyPauseIsNotBelieved(PerfEvents& perf, const Event& pause);
+
 }  // namespace vcpulse::kvm

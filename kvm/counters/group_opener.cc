@@ -323,10 +323,11 @@ absl::StatusOr<OpenedGroups> OpenGroups(PerfEvents& perf, const std::string& roo
     if (!obstacle.empty()) return absl::FailedPreconditionError(obstacle);
   }
   if (options.first_rung == 0) attempt.result.absent = options.wanted.events.absent;
-  if (options.first_rung == 0 && hybrid && options.wanted.HasPause()) {
-    attempt.result.absent.push_back(
-        {options.wanted.pause->name, 0,
-         "an event of one kind of core only: on a hybrid CPU every core PMU counts the same"});
+  const std::string no_pause =
+      hybrid ? "an event of one kind of core only: on a hybrid CPU every core PMU counts the same"
+             : options.wanted.pause_distrust;
+  if (options.first_rung == 0 && options.wanted.HasPause() && !no_pause.empty()) {
+    attempt.result.absent.push_back({options.wanted.pause->name, 0, no_pause});
   }
   size_t rung = options.first_rung;
   while (true) {

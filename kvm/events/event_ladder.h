@@ -30,6 +30,7 @@ struct Wanted {
   EventRequest events;             // where not empty, in place of the set
   // What this CPU counts PAUSE by: goes with EventSet::kFull, and is the first to be left out.
   std::optional<Event> pause;
+  std::string pause_distrust;  // why it is not opened all the same; empty: it is
   bool multiplex = false;
 
   bool ByName() const { return !events.groups.empty() || !events.absent.empty(); }

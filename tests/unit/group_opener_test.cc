@@ -159,6 +159,15 @@ TEST_F(GroupOpener, PauseIsAbsentOnAHybridHost) {
   }
 }
 
+TEST_F(GroupOpener, PauseIsAbsentWhereItIsNotBelieved) {
+  const auto opened = Open({.wanted = {.pause = kPause, .pause_distrust = "it stays 0"}});
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  EXPECT_THAT(opened->layout.front().events, SizeIs(6));
+  ASSERT_THAT(Absent(*opened), ElementsAre("misc_retired.pause_inst"));
+  EXPECT_EQ(opened->absent[0].reason, "it stays 0");
+  for (const perf_event_attr& attr : perf_.opened) EXPECT_NE(attr.config, kPause.config);
+}
+
 TEST_F(GroupOpener, WithoutAPmuASoftwareClockLeads) {
   Refuse(PERF_COUNT_HW_CPU_CYCLES, ENOENT);
   const auto opened = Open();

@@ -65,6 +65,9 @@ absl::StatusOr<std::unique_ptr<RecordSession>> RecordSession::Open(const RecordO
                                                 open.force_mediated_vpmu),
       .core_pmus = open.core_pmus};
   session->no_counters_reason_ = facts.residency.no_counters_reason;
+  if (open.wanted.HasPause() && session->no_counters_reason_.empty()) {
+    open.wanted.pause_distrust = kvm::WhyPauseIsNotBelieved(session->perf_, *open.wanted.pause);
+  }
   if (options.open.require_counters && !session->no_counters_reason_.empty()) {
     return absl::FailedPreconditionError(
         absl::StrCat("no hardware counter can be read, and --require-counters is given: ",
