@@ -59,7 +59,7 @@ struct EvidenceThresholds {
   double loop_branch_misses_below = 0.10;
   double loop_branch_share_from = 0.10;
   double loop_cache_misses_below = 0.10;
-  // IPC below which a loop without PAUSE is no wait but a chain of slow instructions.
+  // IPC below which a loop that executes no PAUSE is no wait but a chain of slow instructions.
   double loop_ipc_from = 0.50;
   double poll_ipc_from = 1.0;             // a tight loop is poll-like from here on
   double steady_ipc_spread_below = 0.02;  // (highest - lowest) / mean of the last ten IPCs
@@ -75,7 +75,7 @@ struct EvidenceThresholds {
   double productive_ipc_from = 1.0;
   double productive_branch_misses_from = 0.20;
 
-  double weak_below = 0.30;  // confidence below which a verdict is not given
+  double weak_below = 0.20;  // confidence below which a verdict is not given
 
   // IPCs at which spins of this CPU were measured; none known: an empty list.
   std::array<IpcRange, kMostSpinIpcs> spin_ipc{};

@@ -70,6 +70,8 @@ std::string_view ToString(Rule rule) {
       return "unclear";
     case Rule::kWeak:
       return "weak";
+    case Rule::kSlowChain:
+      return "slow-chain";
   }
   return "-";
 }

@@ -38,10 +38,11 @@ enum class Rule : uint8_t {
   kShort = 22,
   kUnclear = 23,
   kWeak = 24,
+  kSlowChain = 25,
 };
 
 inline constexpr size_t kBands = 5;   // values of Band
-inline constexpr size_t kRules = 25;  // values of Rule
+inline constexpr size_t kRules = 26;  // values of Rule
 
 std::string_view ToString(Band band);  // "-", "HALTED", "SPINNING", "PRODUCTIVE", "UNKNOWN"
 std::string_view ToString(Rule rule);  // "blocked", "ipc-low", "between-bands", ...

@@ -85,11 +85,10 @@ absl::StatusOr<Profile> Load(const std::string& name_or_file) {
 }
 
 const Profile& ChooseFor(const kvm::CpuIdentity& cpu) {
+  // The generic ones come first: the last that matches is the closest.
   const Profile* chosen = &BuiltIn().front();
   for (const Profile& profile : BuiltIn()) {
-    if (!profile.cpu || !profile.cpu->Matches(cpu)) continue;
-    chosen = &profile;
-    if (!profile.cpu->IsGeneric()) break;
+    if (profile.cpu && profile.cpu->Matches(cpu)) chosen = &profile;
   }
   return *chosen;
 }

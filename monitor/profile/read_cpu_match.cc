@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "monitor/profile/json_fields.h"
+#include "monitor/profile/quoted.h"
 
 namespace vcpulse::profile {
 namespace {
@@ -71,8 +72,9 @@ absl::StatusOr<CpuMatch> ReadCpuMatch(const json::value& value) {
   for (const char* key : {"family", "models", "steppings", "parts"}) {
     const bool is_of_arm = key == std::string_view("parts");
     if (is_of_arm != families || Find(**object, key) == nullptr) continue;
-    return WrongField(Join("cpu", key), absl::StrCat("is not what CPUs of ", cpu.vendors.front(),
-                                                     " are told apart by"));
+    return WrongField(
+        Join("cpu", key),
+        absl::StrCat("is not what CPUs of ", Quoted(cpu.vendors.front()), " are told apart by"));
   }
   const char* const models = families ? "models" : "parts";
   if (const json::value* codes = Find(**object, models)) {

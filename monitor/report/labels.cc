@@ -88,6 +88,7 @@ bool IsUnknownReason(core::Rule rule) {
     case core::Rule::kSlowLoop:
     case core::Rule::kMemoryBound:
     case core::Rule::kBranchMisses:
+    case core::Rule::kSlowChain:
       return false;
     default:
       return true;

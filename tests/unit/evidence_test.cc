@@ -109,11 +109,11 @@ TEST(Evidence, Rule4BelowHalfAnInstructionPerCycle) {
 
   Row counted = Loop(0.23);  // a dependent divide where PAUSE is counted: 0
   counted.p = 0.0;
-  EXPECT_EQ(RuleOf(counted), Rule::kUnclear);
+  EXPECT_EQ(Judge(counted), (Judgement{Band::kProductive, Rule::kSlowChain, 0.60}));
   counted.ipc = 0.50;
   EXPECT_EQ(RuleOf(counted), Rule::kTightLoop);
   counted.ipc = 0.50 * kBelow;
-  EXPECT_EQ(RuleOf(counted), Rule::kUnclear);
+  EXPECT_EQ(RuleOf(counted), Rule::kSlowChain);
 
   EXPECT_EQ(RuleOf(Loop(0.23), Calibrated(0.045, 0.075)), Rule::kUnclear);
   EXPECT_EQ(RuleOf(Loop(0.87), Calibrated(0.045, 0.075)), Rule::kTightLoop);
@@ -140,7 +140,28 @@ TEST(Evidence, Rule4AtTheSpinIpcOfThisCpu) {
   // Where PAUSE is counted, and there is none, that IPC is a coincidence.
   row = Loop(0.35);
   row.p = 0.0;
-  EXPECT_EQ(RuleOf(row, calibrated), Rule::kUnclear);
+  EXPECT_EQ(RuleOf(row, calibrated), Rule::kSlowChain);
+}
+
+// A slow loop without PAUSE that misses is for other rules to judge.
+TEST(Evidence, ASlowChainIsTight) {
+  const auto chain = [] {
+    Row row = Loop(0.23);
+    row.p = 0.0;
+    return row;
+  };
+  Row row = chain();
+  row.u_b = 0.10;
+  EXPECT_EQ(RuleOf(row), Rule::kUnclear);
+  row = chain();
+  row.u_m = 0.10;
+  EXPECT_EQ(RuleOf(row), Rule::kUnclear);
+  row = chain();
+  row.b = 0.10 * kBelow;
+  EXPECT_EQ(RuleOf(row), Rule::kUnclear);
+  row = chain();
+  row.p = 0.10 * kBelow;
+  EXPECT_EQ(RuleOf(row), Rule::kSlowChain);
 }
 
 TEST(Evidence, EachSpinIpcOfACpuCounts) {
@@ -330,10 +351,10 @@ TEST(Evidence, TheGenericCut) {
   EXPECT_EQ(RuleOf(Loop(4.6), generic), Rule::kPollLike);
   EXPECT_EQ(RuleOf({.ipc = 0.1, .u_b = 0.01, .u_m = 0.01}, generic), Rule::kSlowLoop);
   Row multiplexed = Loop(4.6);
-  multiplexed.q = 0.25;
-  EXPECT_EQ(RuleOf(multiplexed, generic), Rule::kPollLike);  // 0.30
-  multiplexed.q = 0.24;
-  EXPECT_EQ(RuleOf(multiplexed, generic), Rule::kWeak);
+  multiplexed.q = 0.12;
+  EXPECT_EQ(RuleOf(multiplexed, generic), Rule::kPollLike);  // 0.208
+  multiplexed.q = 0.11;
+  EXPECT_EQ(RuleOf(multiplexed, generic), Rule::kWeak);  // 0.199
 }
 
 TEST(Evidence, TheRuleThatFiredIsNamed) {
