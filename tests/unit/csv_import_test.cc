@@ -59,6 +59,14 @@ TEST(CsvImport, RowsThatJoinAreOneEpoch) {
   for (size_t i = 0; i < 3; ++i) EXPECT_EQ(deltas[i].counts[0], i + 1);
 }
 
+// Whether an interval's length was given or found is no matter of its counts.
+TEST(CsvImport, ALengthThatIsMissingIsNoOtherEpoch) {
+  Imported in;
+  ImportText("t_ns,dt_ns,vcpu,cycles\n100,100,0,1\n200,,0,2\n,100,,3\n", in);
+  EXPECT_EQ(in.report.epochs, 1u);
+  EXPECT_EQ(in.Deltas(1, 1).size(), 3u);
+}
+
 TEST(CsvImport, RowsOfOneInstantAreOneTick) {
   Imported in;
   ImportText(
@@ -184,6 +192,7 @@ TEST(CsvImport, SchedulerTimesNeedBoth) {
   Imported in;
   ImportText("dt_ns,cycles,run_ns\n100,1,7\n", in);
   EXPECT_EQ(in.Deltas(1, 1).at(0).run_ns, std::nullopt);
+  EXPECT_FALSE(in.writer.ticks.back().sample.vcpus[0].has_scheduler_times);
   Imported both;
   ImportText("dt_ns,cycles,run_ns,run_delay_ns\n100,1,7,0\n", both);
   EXPECT_EQ(both.Deltas(1, 1).at(0).run_ns, 7u);
