@@ -67,8 +67,9 @@
 //     }],
 //     "gaps": [GAP]
 //   }],
-//   "gaps": [GAP],                     // those of every VM at once (tick missed, queue full)
-//          // GAP: {"reason": "read-failed" | "tick-missed" | "queue-full" | "unspecified",
+//   "gaps": [GAP],                     // those of every VM at once (tick missed, source lost)
+//          // GAP: {"reason": "read-failed" | "tick-missed" | "queue-full" | "source-lost" |
+//          //                 "unspecified",
 //          //       "vcpu": n or null, "errno": n or null, "errno_name": text or null,
 //          //       "records": n, "ticks": n lost, "first_s": n, "last_s": n}
 //   "life_cycle": [{"t_s", "vm": n or null, "kind": "vm-found" | "vm-ended" | "vcpus-changed" |

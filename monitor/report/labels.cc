@@ -12,6 +12,8 @@ std::string_view GapReasonName(v1::Gap::Reason reason) {
       return "tick-missed";
     case v1::Gap::REASON_QUEUE_FULL:
       return "queue-full";
+    case v1::Gap::REASON_SOURCE_LOST:
+      return "source-lost";
     default:
       return "unspecified";
   }
