@@ -90,7 +90,7 @@ absl::Status Reclassify::TakeSession(const v1::Session& session) {
 absl::Status Reclassify::Start() {
   if (rejudge_) return absl::OkStatus();
   if (!session_) return absl::InvalidArgumentError("its session record is lost");
-  const absl::StatusOr<JudgeWith> with = decide_(*session_, kept_ ? &*kept_ : nullptr);
+  const absl::StatusOr<Settings> with = decide_(*session_, kept_ ? &*kept_ : nullptr);
   if (!with.ok()) return with.status();
   rejudge_.emplace(with->choice, with->profile.values);
   rejudge_->Take(*session_);

@@ -9,8 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "monitor/core/classify.h"
-#include "monitor/profile/profile.h"
+#include "monitor/replay/recorded_settings.h"
 #include "monitor/replay/rejudge.h"
 #include "monitor/timeline/entry.h"
 #include "monitor/timeline/writer.h"
@@ -18,14 +17,8 @@
 
 namespace vcpulse::replay {
 
-// What a timeline is judged with.
-struct JudgeWith {
-  core::ClassifierChoice choice = core::ClassifierChoice::kAuto;
-  profile::Profile profile;
-};
-
 // Says what to judge a stream with, from its session and the profile it keeps (or null).
-using Decide = std::function<absl::StatusOr<JudgeWith>(const v1::Session&, const v1::Profile*)>;
+using Decide = std::function<absl::StatusOr<Settings>(const v1::Session&, const v1::Profile*)>;
 
 // Takes the entries of one stream, in order, and writes them as another stream: every tick judged
 // anew, everything else as it is. It holds one chunk in memory. Where the source lost ticks, a Gap

@@ -25,9 +25,9 @@ absl::StatusOr<profile::Profile> ParseKept(const v1::Profile& kept) {
 
 }  // namespace
 
-absl::StatusOr<RecordedSettings> SettingsOf(const v1::Session& session, const v1::Profile* kept) {
+absl::StatusOr<Settings> SettingsOf(const v1::Session& session, const v1::Profile* kept) {
   const v1::ClassifierSettings& recorded = session.classifier();
-  RecordedSettings settings;
+  Settings settings;
   const std::string& name = recorded.name();
   const auto choice = core::ParseClassifierChoice(name.empty() ? kFirstClassifier : name);
   if (!choice) {

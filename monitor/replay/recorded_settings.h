@@ -9,8 +9,8 @@
 
 namespace vcpulse::replay {
 
-// How a timeline was judged.
-struct RecordedSettings {
+// What ticks are judged with.
+struct Settings {
   core::ClassifierChoice choice = core::ClassifierChoice::kAuto;
   profile::Profile profile;
   std::string remark{};  // for people, where the timeline does not say all of it
@@ -20,7 +20,7 @@ struct RecordedSettings {
 // (timelines before profiles, a damaged beginning): then it is the built-in profile of that name,
 // or "generic". The four numbers that a session holds count in any case. Errors: InvalidArgument
 // where the classifier is of a later release, or the kept profile cannot be read.
-absl::StatusOr<RecordedSettings> SettingsOf(const v1::Session& session, const v1::Profile* kept);
+absl::StatusOr<Settings> SettingsOf(const v1::Session& session, const v1::Profile* kept);
 
 // Writes settings into a session: the opposite of the above.
 void SetClassifier(core::ClassifierChoice choice, const profile::Profile& profile,
