@@ -42,18 +42,23 @@ Units UnitsOf(const Wanted& wanted) {
     units = wanted.events.groups;
   } else {
     for (const Event& event : EventsOf(wanted.set)) units.push_back({event});
+    if (wanted.HasPause()) units.push_back({*wanted.pause});
   }
   LetCyclesLead(units);
   JoinInstructions(units);
   return units;
 }
 
-std::vector<Rung> SetLadder(EventSet largest) {
+std::vector<Rung> SetLadder(const Wanted& wanted) {
   std::vector<Rung> ladder;
-  for (std::optional<EventSet> set = largest; set; set = NextSmaller(*set)) {
+  for (std::optional<EventSet> set = wanted.set; set; set = NextSmaller(*set)) {
     const std::span<const Event> events = EventsOf(*set);
     ladder.push_back({.name = std::string(ToString(*set)),
                       .units = {std::vector<Event>(events.begin(), events.end())}});
+  }
+  if (wanted.HasPause()) {
+    ladder.insert(ladder.begin(), ladder.front());
+    ladder.front().units.front().push_back(*wanted.pause);
   }
   return ladder;
 }
@@ -82,7 +87,7 @@ std::vector<Rung> LadderOf(const Wanted& wanted) {
     return MultiplexLadder(wanted.ByName() ? "custom" : std::string(ToString(wanted.set)),
                            UnitsOf(wanted));
   }
-  return wanted.ByName() ? NamedLadder(UnitsOf(wanted)) : SetLadder(wanted.set);
+  return wanted.ByName() ? NamedLadder(UnitsOf(wanted)) : SetLadder(wanted);
 }
 
 std::vector<Event> EventsOf(const Rung& rung) {

@@ -3,6 +3,7 @@
 // The ladder: what is tried on a VM's vCPUs, from most to least, until a rung opens and runs. Pure.
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -27,12 +28,16 @@ struct Rung {
 struct Wanted {
   EventSet set = EventSet::kFull;  // the largest to try
   EventRequest events;             // where not empty, in place of the set
+  // What this CPU counts PAUSE by: goes with EventSet::kFull, and is the first to be left out.
+  std::optional<Event> pause;
   bool multiplex = false;
 
   bool ByName() const { return !events.groups.empty() || !events.absent.empty(); }
+  bool HasPause() const { return pause.has_value() && set == EventSet::kFull && !ByName(); }
 };
 
-// The rungs, at least one, but for EventSet::kDegraded, which has none. A set steps down the sets.
+// The rungs, at least one, but for EventSet::kDegraded, which has none. A set steps down the sets,
+// "full" first with `pause` and then without it.
 // Events by name lose their last unit at each step; `cycles` leads and is put in front where it was
 // not named, since residency and bands need it. Multiplexed groups become smaller by one event,
 // down to the largest unit.

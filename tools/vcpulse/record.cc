@@ -9,8 +9,10 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "kvm/counters/read_format.h"
+#include "kvm/cpu_identity.h"
 #include "kvm/events/event_resolver.h"
 #include "kvm/events/event_sets.h"
+#include "tools/vcpulse/classifier_options.h"
 #include "tools/vcpulse/commands.h"
 #include "tools/vcpulse/duration_option.h"
 #include "tools/vcpulse/record_options.h"
@@ -29,22 +31,8 @@ struct RecordText {
   std::string set = "full";
   std::optional<std::string> events;
   std::string format = "vpt";
+  ClassifierOptions classifier;
 };
-
-absl::Status CheckThresholds(const core::Profile& profile) {
-  const core::PresenceThresholds& presence = profile.presence;
-  if (!(presence.halted_enter >= 0 && presence.halted_enter <= presence.halted_leave &&
-        presence.halted_leave < 1)) {
-    return absl::InvalidArgumentError(
-        "--halted-enter and --halted-leave are shares: 0 <= enter <= leave < 1");
-  }
-  const core::IpcBandsThresholds& t = profile.ipc_bands;
-  if (!(t.spinning_below >= 0 && t.spinning_below <= t.productive_from)) {
-    return absl::InvalidArgumentError(
-        "--spinning-below and --productive-from are IPCs: 0 <= spinning-below <= productive-from");
-  }
-  return absl::OkStatus();
-}
 
 absl::StatusOr<RecordOptions> ParseText(RecordOptions options, const RecordText& text) {
   const auto interval = ParseDurationOption("--interval", text.interval);
@@ -80,6 +68,11 @@ absl::StatusOr<RecordOptions> ParseText(RecordOptions options, const RecordText&
         absl::StrCat("--format: '", text.format, "' is neither vpt nor delimited"));
   }
   options.delimited = text.format == "delimited";
+  const kvm::CpuIdentity cpu = kvm::ReadCpuIdentity(options.target.root);
+  auto classifier = Resolve(text.classifier, &cpu);
+  if (!classifier.ok()) return classifier.status();
+  options.classifier = classifier->choice;
+  options.profile = std::move(classifier->profile);
   return options;
 }
 
@@ -118,15 +111,7 @@ void AddOptions(CLI::App& command, RecordOptions& options, RecordText& text) {
                    "run the sampling thread under SCHED_FIFO: punctual, but it perturbs");
   command.add_flag("--force-mediated-vpmu", options.open.force_mediated_vpmu,
                    "open events although KVM runs with a mediated vPMU (VMs may fail to start)");
-  auto* bands = command.add_option_group("BANDS", "thresholds of the ipc-bands classifier");
-  bands->add_option("--halted-enter", options.profile.presence.halted_enter,
-                    "residency below it is HALTED [0.02]");
-  bands->add_option("--halted-leave", options.profile.presence.halted_leave,
-                    "residency up to which HALTED stays [0.04]");
-  bands->add_option("--spinning-below", options.profile.ipc_bands.spinning_below,
-                    "IPC below it is SPINNING [0.75]");
-  bands->add_option("--productive-from", options.profile.ipc_bands.productive_from,
-                    "IPC from which on a vCPU is PRODUCTIVE [1.0]");
+  AddClassifierOptions(command, text.classifier);
 }
 
 }  // namespace
@@ -152,8 +137,7 @@ absl::Status RecordOptions::Validate() const {
     return absl::InvalidArgumentError("--all and -- CMD exclude each other");
   }
   if (absl::Status status = CheckRoot(target.root); !status.ok()) return status;
-  if (absl::Status status = CheckPidsAreOurs(target.root); !status.ok()) return status;
-  return CheckThresholds(profile);
+  return CheckPidsAreOurs(target.root);
 }
 
 void AddRecordCommand(CLI::App& app, std::vector<std::string> command, int& exit_code) {

@@ -7,6 +7,7 @@
 #include "absl/time/time.h"
 #include "kvm/counters/group_opener.h"
 #include "monitor/core/classify.h"
+#include "monitor/profile/profile.h"
 #include "tools/vcpulse/target.h"
 
 namespace vcpulse::tools {
@@ -22,7 +23,7 @@ struct RecordOptions {
   bool realtime = false;
   kvm::OpenOptions open;
   core::ClassifierChoice classifier = core::ClassifierChoice::kAuto;
-  core::Profile profile;
+  profile::Profile profile;
   std::vector<std::string> command;
 
   // InvalidArgument with one line that names the flag, or OK.

@@ -1,5 +1,6 @@
 #include "tools/vcpulse/record_session.h"
 
+#include <linux/perf_event.h>
 #include <sys/random.h>
 #include <time.h>
 
@@ -29,6 +30,16 @@ uint64_t OwnCpuTime_ns() {
   return static_cast<uint64_t>(used.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(used.tv_nsec);
 }
 
+// So that the timeline explains itself.
+v1::TimelineRecord ProfileRecord(const profile::Profile& profile) {
+  v1::TimelineRecord record;
+  v1::Profile& out = *record.mutable_profile();
+  out.set_name(profile.name);
+  out.set_source(profile.source);
+  out.set_json(profile::ToJson(profile));
+  return record;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<RecordSession>> RecordSession::Open(const RecordOptions& options) {
@@ -38,13 +49,18 @@ absl::StatusOr<std::unique_ptr<RecordSession>> RecordSession::Open(const RecordO
 
   kvm::OpenOptions open = options.open;
   open.core_pmus = kvm::CorePmus(kvm::ReadPmus(options.target.root));
+  if (const auto& pause = options.profile.pause) {
+    open.wanted.pause =
+        kvm::Event{.name = pause->name, .type = PERF_TYPE_RAW, .config = pause->config};
+  }
   recorder::SessionFacts facts{
       .stream_id = *stream_id,
       .tool_version = VCPULSE_VERSION,
       .interval_ns = absl::ToInt64Nanoseconds(options.interval),
       .realtime = options.realtime,
       .classifier = options.classifier,
-      .profile = options.profile,
+      .profile = options.profile.values,
+      .profile_name = options.profile.name,
       .residency = recorder::FindResidencyBasis(session->perf_, options.target.root, open.core_pmus,
                                                 open.force_mediated_vpmu),
       .core_pmus = open.core_pmus};
@@ -67,12 +83,13 @@ absl::StatusOr<std::unique_ptr<RecordSession>> RecordSession::Open(const RecordO
   v1::TimelineRecord record;
   *record.mutable_session() = recorder::MakeSession(kvm::ReadHostFacts(options.target.root), facts);
   session->writer_->Add(std::move(record), sampler::MonotonicNow_ns());
+  session->writer_->Add(ProfileRecord(options.profile), sampler::MonotonicNow_ns());
   session->recording_ = std::make_unique<recorder::Recording>(
       recorder::Recording::Options{.root = options.target.root,
                                    .interval = options.interval,
                                    .open = open,
                                    .classifier = options.classifier,
-                                   .profile = options.profile,
+                                   .profile = options.profile.values,
                                    .residency = facts.residency.bases,
                                    .now_ns = sampler::MonotonicNow_ns},
       session->perf_, *session->writer_);

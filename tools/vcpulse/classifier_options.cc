@@ -1,0 +1,95 @@
+#include "tools/vcpulse/classifier_options.h"
+
+#include <cmath>
+#include <utility>
+
+#include "CLI/CLI.hpp"
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+
+namespace vcpulse::tools {
+namespace {
+
+void Override(const std::optional<double>& given, const std::string& field, double& value,
+              profile::Profile& profile) {
+  if (!given) return;
+  value = *given;
+  profile.origins[field] = "command line";
+}
+
+// After numbers of the command line came in: a file's own are checked when it is read.
+absl::Status CheckThresholds(const core::Profile& profile) {
+  const core::PresenceThresholds& presence = profile.presence;
+  if (!(presence.halted_enter >= 0 && presence.halted_enter <= presence.halted_leave &&
+        presence.halted_leave < 1)) {
+    return absl::InvalidArgumentError(
+        "--halted-enter and --halted-leave are shares: 0 <= enter <= leave < 1");
+  }
+  const core::IpcBandsThresholds& t = profile.ipc_bands;
+  if (!(t.spinning_below >= 0 && t.spinning_below <= t.productive_from &&
+        std::isfinite(t.productive_from))) {
+    return absl::InvalidArgumentError(
+        "--spinning-below and --productive-from are IPCs: 0 <= spinning-below <= productive-from");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<profile::Profile> ChosenProfile(const std::string& name,
+                                               const kvm::CpuIdentity* cpu) {
+  if (name.empty() && cpu != nullptr) return profile::ChooseFor(*cpu);
+  absl::StatusOr<profile::Profile> loaded = profile::Load(name.empty() ? "generic" : name);
+  if (!loaded.ok()) {
+    return absl::Status(loaded.status().code(),
+                        absl::StrCat("--profile: ", loaded.status().message()));
+  }
+  return loaded;
+}
+
+}  // namespace
+
+void AddClassifierOptions(CLI::App& command, ClassifierOptions& options) {
+  CLI::App* bands = command.add_option_group("BANDS", "how vCPUs are judged (docs/bands.md)");
+  bands
+      ->add_option(
+          "--classifier", options.choice,
+          "evidence (rules over several features), ipc-bands (a hint by IPC alone), or auto: "
+          "evidence where its events are counted [auto]")
+      ->type_name("NAME");
+  bands
+      ->add_option("--profile", options.profile,
+                   "the numbers to compare with: a name of `vcpulse list profiles` or a file [the "
+                   "one for this CPU]")
+      ->type_name("NAME|FILE");
+  bands->add_option("--halted-enter", options.halted_enter,
+                    "residency below it is HALTED [as in the profile: 0.02]");
+  bands->add_option("--halted-leave", options.halted_leave,
+                    "residency up to which HALTED stays [0.04]");
+  bands->add_option("--spinning-below", options.spinning_below,
+                    "ipc-bands: IPC below it is SPINNING [0.75]");
+  bands->add_option("--productive-from", options.productive_from,
+                    "ipc-bands: IPC from which on a vCPU is PRODUCTIVE [1.0]");
+}
+
+absl::StatusOr<ResolvedClassifier> Resolve(const ClassifierOptions& options,
+                                           const kvm::CpuIdentity* cpu) {
+  ResolvedClassifier resolved;
+  const auto choice = core::ParseClassifierChoice(options.choice);
+  if (!choice) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--classifier: '", options.choice, "' is none of auto, evidence, ipc-bands"));
+  }
+  resolved.choice = *choice;
+  absl::StatusOr<profile::Profile> chosen = ChosenProfile(options.profile, cpu);
+  if (!chosen.ok()) return chosen.status();
+  profile::Profile& profile = resolved.profile = *std::move(chosen);
+  Override(options.halted_enter, "halted_enter", profile.values.presence.halted_enter, profile);
+  Override(options.halted_leave, "halted_leave", profile.values.presence.halted_leave, profile);
+  Override(options.spinning_below, "spinning_below", profile.values.ipc_bands.spinning_below,
+           profile);
+  Override(options.productive_from, "productive_from", profile.values.ipc_bands.productive_from,
+           profile);
+  if (absl::Status status = CheckThresholds(profile.values); !status.ok()) return status;
+  return resolved;
+}
+
+}  // namespace vcpulse::tools

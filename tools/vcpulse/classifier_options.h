@@ -1,0 +1,42 @@
+#pragma once
+
+// Which classifier judges, and with which numbers: the same options for every command that judges.
+
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "kvm/cpu_identity.h"
+#include "monitor/core/classify.h"
+#include "monitor/profile/profile.h"
+
+namespace CLI {
+class App;
+}
+
+namespace vcpulse::tools {
+
+struct ClassifierOptions {
+  std::string choice = "auto";
+  std::string profile;  // a name or a file; empty: the one for the CPU
+  // In place of the profile's numbers.
+  std::optional<double> halted_enter;
+  std::optional<double> halted_leave;
+  std::optional<double> spinning_below;
+  std::optional<double> productive_from;
+};
+
+// Adds --classifier, --profile and one option for each of the four numbers.
+void AddClassifierOptions(CLI::App& command, ClassifierOptions& options);
+
+struct ResolvedClassifier {
+  core::ClassifierChoice choice = core::ClassifierChoice::kAuto;
+  profile::Profile profile;  // the numbers from the command line have that as their origin
+};
+
+// Where no profile is named, the one for `cpu`, or "generic" where that is null. Errors: one line
+// that names the option.
+absl::StatusOr<ResolvedClassifier> Resolve(const ClassifierOptions& options,
+                                           const kvm::CpuIdentity* cpu);
+
+}  // namespace vcpulse::tools
