@@ -5,6 +5,7 @@
 #include <string>
 #include <variant>
 
+#include "absl/strings/str_cat.h"
 #include "monitor/replay/recorded_settings.h"
 
 namespace vcpulse::replay {
@@ -38,8 +39,9 @@ v1::TimelineRecord RecordOf(const timeline::Entry& entry) {
 
 }  // namespace
 
-Reclassify::Reclassify(timeline::StreamId id, Decide decide, timeline::RecordWriter& writer)
-    : id_(id), decide_(std::move(decide)), writer_(writer) {}
+Reclassify::Reclassify(std::string source, timeline::StreamId id, Decide decide,
+                       timeline::RecordWriter& writer)
+    : source_(std::move(source)), id_(id), decide_(std::move(decide)), writer_(writer) {}
 
 absl::Status Reclassify::Take(const timeline::Entry& entry) {
   if (entry.sequence != 0) FollowSequence(entry.sequence);
@@ -80,8 +82,9 @@ absl::Status Reclassify::TakeSession(const v1::Session& session) {
   if (!session_) {
     session_ = session;
   } else if (session_->stream_id() != session.stream_id()) {
-    return absl::InvalidArgumentError(
-        "a second recording begins after the first: they can only be judged one at a time");
+    return absl::InvalidArgumentError(absl::StrCat(
+        source_,
+        ": a second recording begins after the first: they can only be judged one at a time"));
   }
   return absl::OkStatus();
 }
@@ -89,7 +92,9 @@ absl::Status Reclassify::TakeSession(const v1::Session& session) {
 // All that decides how to judge has come, as other records follow.
 absl::Status Reclassify::Start() {
   if (rejudge_) return absl::OkStatus();
-  if (!session_) return absl::InvalidArgumentError("its session record is lost");
+  if (!session_) {
+    return absl::InvalidArgumentError(absl::StrCat(source_, ": its session record is lost"));
+  }
   const absl::StatusOr<Settings> with = decide_(*session_, kept_ ? &*kept_ : nullptr);
   if (!with.ok()) return with.status();
   rejudge_.emplace(with->choice, with->profile.values);
@@ -100,15 +105,10 @@ absl::Status Reclassify::Start() {
   session = *session_;
   session.set_derived_from(session_->stream_id());
   session.set_stream_id(id_.data(), id_.size());
-  SetClassifier(with->choice, with->profile, session);
+  SetClassifier(with->choice, with->profile.values, with->profile.name, session);
   Add(std::move(record), std::nullopt);
 
-  v1::TimelineRecord profile_record;
-  v1::Profile& profile = *profile_record.mutable_profile();
-  profile.set_name(with->profile.name);
-  profile.set_source(with->profile.source);
-  profile.set_json(profile::ToJson(with->profile));
-  Add(std::move(profile_record), std::nullopt);
+  Add(KeepProfile(with->profile), std::nullopt);
   return absl::OkStatus();
 }
 

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -26,8 +27,9 @@ using Decide = std::function<absl::StatusOr<Settings>(const v1::Session&, const 
 // its chunk), which is then written too, without a verdict. One thread.
 class Reclassify {
  public:
-  // `writer` is of the stream `id` and must outlive this.
-  Reclassify(timeline::StreamId id, Decide decide, timeline::RecordWriter& writer);
+  // `source` is for error messages. `writer` is of the stream `id` and must outlive this.
+  Reclassify(std::string source, timeline::StreamId id, Decide decide,
+             timeline::RecordWriter& writer);
 
   // Errors: those of `decide` and of the writer; InvalidArgument where a second stream begins, or
   // the stream has no session.
@@ -64,6 +66,7 @@ class Reclassify {
   void Add(v1::TimelineRecord record, std::optional<int64_t> mono_ns);
   void AddWaiting(int64_t mono_ns);
 
+  std::string source_;
   timeline::StreamId id_;
   Decide decide_;
   timeline::RecordWriter& writer_;

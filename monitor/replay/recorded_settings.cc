@@ -56,15 +56,24 @@ absl::StatusOr<Settings> SettingsOf(const v1::Session& session, const v1::Profil
   return settings;
 }
 
-void SetClassifier(core::ClassifierChoice choice, const profile::Profile& profile,
-                   v1::Session& session) {
+void SetClassifier(core::ClassifierChoice choice, const core::Profile& values,
+                   const std::string& profile_name, v1::Session& session) {
   v1::ClassifierSettings& classifier = *session.mutable_classifier();
   classifier.set_name(std::string(core::ToString(choice)));
-  classifier.set_halted_enter(profile.values.presence.halted_enter);
-  classifier.set_halted_leave(profile.values.presence.halted_leave);
-  classifier.set_spinning_below(profile.values.ipc_bands.spinning_below);
-  classifier.set_productive_from(profile.values.ipc_bands.productive_from);
-  classifier.set_profile(profile.name);
+  classifier.set_halted_enter(values.presence.halted_enter);
+  classifier.set_halted_leave(values.presence.halted_leave);
+  classifier.set_spinning_below(values.ipc_bands.spinning_below);
+  classifier.set_productive_from(values.ipc_bands.productive_from);
+  classifier.set_profile(profile_name);
+}
+
+v1::TimelineRecord KeepProfile(const profile::Profile& profile) {
+  v1::TimelineRecord record;
+  v1::Profile& kept = *record.mutable_profile();
+  kept.set_name(profile.name);
+  kept.set_source(profile.source);
+  kept.set_json(profile::ToJson(profile));
+  return record;
 }
 
 }  // namespace vcpulse::replay

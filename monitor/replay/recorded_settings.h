@@ -22,8 +22,9 @@ struct Settings {
 // where the classifier is of a later release, or the kept profile cannot be read.
 absl::StatusOr<Settings> SettingsOf(const v1::Session& session, const v1::Profile* kept);
 
-// Writes settings into a session: the opposite of the above.
-void SetClassifier(core::ClassifierChoice choice, const profile::Profile& profile,
-                   v1::Session& session);
+// The opposite of the above: what a session says of them, and the record that keeps the profile.
+void SetClassifier(core::ClassifierChoice choice, const core::Profile& values,
+                   const std::string& profile_name, v1::Session& session);
+v1::TimelineRecord KeepProfile(const profile::Profile& profile);
 
 }  // namespace vcpulse::replay

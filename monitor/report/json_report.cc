@@ -17,13 +17,9 @@ namespace {
 
 namespace json = boost::json;
 
-// Their names in JSON, in the order shown.
-constexpr std::array<std::pair<core::Band, const char*>, 4> kBandNames = {{
-    {core::Band::kHalted, "halted"},
-    {core::Band::kSpinning, "spinning"},
-    {core::Band::kProductive, "productive"},
-    {core::Band::kUnknown, "unknown"},
-}};
+// In the order shown.
+constexpr std::array<core::Band, 4> kBands = {core::Band::kHalted, core::Band::kSpinning,
+                                              core::Band::kProductive, core::Band::kUnknown};
 
 double ToSeconds(int64_t ns) { return static_cast<double>(ns) / 1e9; }
 
@@ -167,8 +163,9 @@ json::object VcpuJson(const VmSummary& vm, const VcpuSummary& vcpu) {
   json::object share;
   json::object ticks;
   json::object ipc_by_band;
-  for (const auto& [band, name] : kBandNames) {
+  for (const core::Band band : kBands) {
     const auto i = static_cast<size_t>(band);
+    const std::string name(*BandName(band));
     share[name] = OrNull(vcpu.BandShare(band));
     ticks[name] = vcpu.band_ticks[i];
     if (band != core::Band::kHalted) ipc_by_band[name] = IpcJson(vcpu.ipc_by_band[i]);

@@ -40,6 +40,40 @@ std::string_view LifeCycleName(v1::LifeCycle::Kind kind) {
   }
 }
 
+std::optional<std::string_view> BandName(core::Band band) {
+  switch (band) {
+    case core::Band::kNone:
+      return std::nullopt;
+    case core::Band::kHalted:
+      return "halted";
+    case core::Band::kSpinning:
+      return "spinning";
+    case core::Band::kProductive:
+      return "productive";
+    case core::Band::kUnknown:
+      return "unknown";
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string_view> StateName(core::ThreadState state) {
+  switch (state) {
+    case core::ThreadState::kNotRead:
+      return std::nullopt;
+    case core::ThreadState::kBlocked:
+      return "blocked";
+    case core::ThreadState::kRunnable:
+      return "runnable";
+    case core::ThreadState::kStopped:
+      return "stopped";
+    case core::ThreadState::kExited:
+      return "exited";
+    case core::ThreadState::kPaused:
+      return "paused";
+  }
+  return std::nullopt;
+}
+
 std::optional<std::string_view> ResidencyMethodName(v1::ResidencyMethod method) {
   switch (method) {
     case v1::RESIDENCY_METHOD_REF_CYCLES:

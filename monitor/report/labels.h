@@ -7,13 +7,17 @@
 #include <string>
 #include <string_view>
 
+#include "monitor/core/sample.h"
 #include "monitor/core/verdict.h"
 #include "vcpulse/v1/timeline.pb.h"
 
 namespace vcpulse::report {
 
-std::string_view GapReasonName(v1::Gap::Reason reason);    // "read-failed", ...
-std::string_view LifeCycleName(v1::LifeCycle::Kind kind);  // "vm-found", ...
+std::string_view GapReasonName(v1::Gap::Reason reason);     // "read-failed", ...
+std::string_view LifeCycleName(v1::LifeCycle::Kind kind);   // "vm-found", ...
+std::optional<std::string_view> BandName(core::Band band);  // "halted"; nothing for kNone
+std::optional<std::string_view> StateName(
+    core::ThreadState state);  // "blocked"; nothing if not read
 std::optional<std::string_view> ResidencyMethodName(v1::ResidencyMethod method);
 std::optional<std::string_view> SchedulingName(v1::Scheduling scheduling);
 

@@ -261,26 +261,6 @@ std::string RenderVmNotes(const Report& report, const VmSummary& vm) {
                       UnknownNotes(vm), GapNotes(report, vm.gaps, "  gap: "), SetNotes(vm));
 }
 
-std::string DescribeLoss(const Report& report) {
-  std::vector<std::string> parts;
-  const timeline::ReadReport& read = report.read;
-  if (!read.damages.empty() || read.lost_records > 0) {
-    parts.push_back(absl::StrCat(Plural(read.damages.size(), "chunk"), " damaged (",
-                                 Plural(report.DamagedBytes(), "byte"), "), ",
-                                 Plural(read.lost_records, "record"), " lost"));
-  }
-  if (report.summary.unattributed_ticks() > 0) {
-    parts.push_back(absl::StrCat(Plural(report.summary.unattributed_ticks(), "sample"),
-                                 " unusable (the vCPU set is lost)"));
-  }
-  if (report.EndedInOrder() == false) {
-    parts.push_back("the recording did not end in order (killed, or still running)");
-  }
-  std::string out;
-  for (const std::string& part : parts) absl::StrAppend(&out, out.empty() ? "" : "; ", part);
-  return out;
-}
-
 std::string RenderClosing(const Report& report) {
   std::string out = GapNotes(report, report.summary.gaps(), "gap of all VMs: ");
   absl::StrAppend(&out, LifeCycle(report), Cost(report));

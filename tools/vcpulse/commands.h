@@ -29,6 +29,8 @@ void AddDoctorCommand(CLI::App& app, int& exit_code);
 // `command` is what followed `--` on the command line.
 void AddRecordCommand(CLI::App& app, std::vector<std::string> command, int& exit_code);
 void AddReportCommand(CLI::App& app, int& exit_code);
+void AddClassifyCommand(CLI::App& app, int& exit_code);
+void AddExportCommand(CLI::App& app, int& exit_code);
 
 // Prints "vcpulse: MESSAGE" as one line on stderr and returns kExitError.
 int Fail(std::string_view message);

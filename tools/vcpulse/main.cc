@@ -65,14 +65,17 @@ int main(int argc, char** argv) {
   }
   tools::AddRecordCommand(app, command.value_or(std::vector<std::string>{}), exit_code);
   tools::AddReportCommand(app, exit_code);
+  tools::AddClassifyCommand(app, exit_code);
+  tools::AddExportCommand(app, exit_code);
 
   const bool named = !arguments.empty() && !arguments.front().starts_with('-');
   const auto is_first = [&](const CLI::App* known) {
     return known->get_name() == arguments.front();
   };
   if (named && app.get_subcommands(is_first).empty()) {
-    return tools::Fail("'" + arguments.front() +
-                       "' is no command of vcpulse: list, doctor, record or report");
+    return tools::Fail(
+        "'" + arguments.front() +
+        "' is no command of vcpulse: list, doctor, record, report, classify or export");
   }
   try {
     std::ranges::reverse(arguments);  // as CLI11 wants them

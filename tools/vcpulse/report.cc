@@ -2,10 +2,7 @@
 
 #include <unistd.h>
 
-#include <cerrno>
-#include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,6 +20,8 @@
 #include "monitor/report/text_report.h"
 #include "tools/vcpulse/commands.h"
 #include "tools/vcpulse/duration_option.h"
+#include "tools/vcpulse/standard_output.h"
+#include "tools/vcpulse/timeline_input.h"
 
 namespace vcpulse::tools {
 namespace {
@@ -74,17 +73,6 @@ absl::StatusOr<report::Part> ParsePart(const ReportOptions& options) {
   return report::Part{*from, *to};
 }
 
-std::string NameOf(const std::string& file) { return file == "-" ? "standard input" : file; }
-
-int WriteStdout(const std::string& text) {
-  errno = 0;
-  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() &&
-                       std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
-  if (written) return kExitOk;
-  if (errno == EPIPE) return kExitOk;  // `| head` has seen enough
-  return Fail(absl::StrCat("standard output: ", std::strerror(errno)));
-}
-
 bool WantsColour() {
   const char* no_color = std::getenv("NO_COLOR");
   if (no_color != nullptr && *no_color != '\0') return false;
@@ -110,30 +98,17 @@ std::optional<std::string> NothingToReport(const report::Report& report,
   return std::nullopt;
 }
 
-absl::Status ReadFailure(const absl::Status& status, const ReportOptions& options) {
-  if (absl::IsNotFound(status)) {
-    return absl::NotFoundError(
-        absl::StrCat(options.file,
-                     ": no such file (`vcpulse record` writes one; `vcpulse report FILE` reads "
-                     "another)"));
-  }
-  return status;
-}
-
 int RunReport(const ReportOptions& options) {
   const absl::StatusOr<report::Part> part = ParsePart(options);
   if (!part.ok()) return Fail(part.status());
 
   report::Summary summary;
   const absl::StatusOr<report::Report> read = report::ReadPart(options.file, *part, summary);
-  if (!read.ok()) return Fail(ReadFailure(read.status(), options));
+  if (!read.ok()) return Fail(ReadFailure(read.status(), options.file));
   const report::Report& report = *read;
   if (const auto nothing = NothingToReport(report, options)) return Fail(*nothing);
 
-  const std::string loss = report::DescribeLoss(report);
-  if (!loss.empty()) {
-    std::fprintf(stderr, "vcpulse: warning: %s: %s\n", NameOf(options.file).c_str(), loss.c_str());
-  }
+  Warn(options.file, report::DescribeLoss(report));
   return WriteStdout(options.json ? report::RenderJson(report)
                                   : report::RenderText(report, {.colour = WantsColour()}));
 }
