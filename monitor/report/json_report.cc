@@ -103,7 +103,10 @@ json::value SessionJson(const Report& report) {
                                   {"halted_enter", classifier.halted_enter()},
                                   {"halted_leave", classifier.halted_leave()},
                                   {"spinning_below", classifier.spinning_below()},
-                                  {"productive_from", classifier.productive_from()}}},
+                                  {"productive_from", classifier.productive_from()},
+                                  {"profile", TextOrNull(classifier.profile())}}},
+      {"residency_blind_spot", TextOrNull(session.residency_blind_spot())},
+      {"derived_from", TextOrNull(absl::BytesToHexString(session.derived_from()))},
       {"end_reason", end ? TextOrNull(end->end_reason()) : json::value(nullptr)},
   };
 }
@@ -184,6 +187,8 @@ json::object VcpuJson(const VmSummary& vm, const VcpuSummary& vcpu) {
       {"unknown_reasons", RulesJson(vcpu, true)},
       {"rules", RulesJson(vcpu, false)},
       {"starved_share", OrNull(vcpu.StarvedShare())},
+      {"confidence", OrNull(vcpu.MeanConfidence())},
+      {"held_share", OrNull(vcpu.HeldShare())},
       {"ipc", IpcJson(vcpu.ipc)},
       {"ipc_by_band", std::move(ipc_by_band)},
       {"residency", OrNull(vcpu.Residency())},
@@ -245,6 +250,7 @@ json::object EpochJson(const Report& report, const EpochSummary& epoch) {
       {"samples", epoch.samples},
       {"vcpus", set.vcpus_size()},
       {"event_set", set.event_set()},
+      {"classifier", String(ClassifierOf(set))},
       {"events", json::array(set.events().begin(), set.events().end())},
       {"further_groups", GroupsJson(set)},
       {"pmu", TextOrNull(set.pmu())},

@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "monitor/core/classify.h"
+
 namespace vcpulse::report {
 
 std::string_view GapReasonName(v1::Gap::Reason reason) {
@@ -17,6 +19,11 @@ std::string_view GapReasonName(v1::Gap::Reason reason) {
     default:
       return "unspecified";
   }
+}
+
+std::string_view ClassifierOf(const v1::VcpuSet& set) {
+  if (set.classifier().empty()) return core::ToString(core::Classifier::kIpcBands);
+  return set.classifier();
 }
 
 std::string_view LifeCycleName(v1::LifeCycle::Kind kind) {
@@ -127,6 +134,19 @@ bool IsUnknownReason(core::Rule rule) {
       return false;
     default:
       return true;
+  }
+}
+
+std::string WhyByPresence(core::Rule rule) {
+  switch (rule) {
+    case core::Rule::kBlocked:
+      return "nothing ran, and its thread sleeps";
+    case core::Rule::kResidency:
+      return "it ran guest code for next to none of the window";
+    case core::Rule::kPolling:
+      return "hardly any guest code ran; the host polled in its stead before putting it to sleep";
+    default:
+      return std::string(Explain(rule));
   }
 }
 

@@ -14,6 +14,7 @@
 namespace vcpulse::report {
 
 std::string_view GapReasonName(v1::Gap::Reason reason);     // "read-failed", ...
+std::string_view ClassifierOf(const v1::VcpuSet& set);      // that judged it: "ipc-bands", ...
 std::string_view LifeCycleName(v1::LifeCycle::Kind kind);   // "vm-found", ...
 std::optional<std::string_view> BandName(core::Band band);  // "halted"; nothing for kNone
 std::optional<std::string_view> StateName(
@@ -30,5 +31,7 @@ std::string ErrnoText(int32_t error);
 bool IsUnknownReason(core::Rule rule);
 // What an UNKNOWN of this rule means, for people: "IPC between the two bands".
 std::string_view Explain(core::Rule rule);
+// Why a rule that asks whether a vCPU ran gave its band, for people.
+std::string WhyByPresence(core::Rule rule);
 
 }  // namespace vcpulse::report

@@ -119,6 +119,12 @@ void Summary::AddVcpuDelta(const EpochSummary& epoch, const EpochSummary::Column
   if (verdict.band != core::Band::kNone) {
     vcpu.rule_ns[static_cast<size_t>(verdict.rule)] += delta.interval_ns;
     if (verdict.starved) vcpu.starved_ns += delta.interval_ns;
+    if (verdict.raw_band != verdict.band) vcpu.held_ns += delta.interval_ns;
+    if (verdict.confidence_pct > 0) {
+      vcpu.confident_ns += delta.interval_ns;
+      vcpu.confidence_x_ns +=
+          verdict.confidence_pct / 100.0 * static_cast<double>(delta.interval_ns);
+    }
   }
 
   AddEvents(column, groups);

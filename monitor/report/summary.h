@@ -79,6 +79,11 @@ struct VcpuSummary {
   std::array<uint64_t, core::kBands> band_ticks{};
   std::array<int64_t, core::kRules> rule_ns{};
   int64_t starved_ns = 0;
+  // Of the time with a verdict: how sure it was, where it says so, and where the band shown was not
+  // that of the window alone (a change is believed after two of three windows).
+  double confidence_x_ns = 0;
+  int64_t confident_ns = 0;
+  int64_t held_ns = 0;
   IpcTotals ipc;  // of every interval counted and judged other than HALTED
   std::array<IpcTotals, core::kBands> ipc_by_band;
   double resident_ns = 0;          // sum of residency x interval
@@ -94,6 +99,8 @@ struct VcpuSummary {
   std::optional<double> BandShare(core::Band band) const;  // of the judged time
   std::optional<double> RuleShare(core::Rule rule) const;  // of the judged time
   std::optional<double> StarvedShare() const;              // of the judged time
+  std::optional<double> HeldShare() const;                 // of the judged time
+  std::optional<double> MeanConfidence() const;            // of verdicts that give one
   std::optional<double> Residency() const;
   std::optional<double> RunShare() const;
   std::optional<double> RunDelayShare() const;

@@ -37,7 +37,7 @@ class LiveRecording {
     size_t vcpus = 0;
   };
 
-  LiveRecording(int64_t interval_ns, Groups groups)
+  LiveRecording(int64_t interval_ns, Groups groups, bool keeps_profile = false)
       : interval_ns_(interval_ns),
         groups_(groups),
         chunks_(std::make_unique<std::vector<timeline::Bytes>>()),
@@ -53,7 +53,7 @@ class LiveRecording {
     SetClassifier(core::ClassifierChoice::kAuto, {}, "generic", session);
     residency_ = core::ResidencyEstimator(BasesOf(session));
     writer_->Add(std::move(record), now_ns_);
-    writer_->Add(KeepProfile(profile::BuiltIn().front()), now_ns_);
+    if (keeps_profile) writer_->Add(KeepProfile(profile::BuiltIn().front()), now_ns_);
   }
 
   static std::string StreamIdBytes() { return {kId.begin(), kId.end()}; }

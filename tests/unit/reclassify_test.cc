@@ -94,7 +94,7 @@ INSTANTIATE_TEST_SUITE_P(
                       std::pair(100 * kMillisecond_ns, LiveRecording::Groups::kCorePmus)));
 
 LiveRecording SmallRecording() {
-  LiveRecording live(100 * kMillisecond_ns, LiveRecording::Groups::kOne);
+  LiveRecording live(100 * kMillisecond_ns, LiveRecording::Groups::kOne, /*keeps_profile=*/true);
   live.Begin({.vm = 1, .epoch = 1, .vcpus = 2});
   live.Run(95);
   live.End("duration");
