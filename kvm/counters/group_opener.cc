@@ -313,6 +313,7 @@ absl::StatusOr<OpenedGroups> OpenGroups(PerfEvents& perf, const std::string& roo
         vm.notes.empty() ? "no vCPU thread was found; `vcpulse list` says why" : vm.notes.front()));
   }
   Attempt attempt(perf, root, vm, options);
+  const bool hybrid = options.core_pmus.size() > 1;
   const std::vector<Rung> ladder = LadderOf(options.wanted);
   if (ladder.empty()) {
     return OpenDegraded(attempt, vm, options, "a degraded recording was asked for");
@@ -322,6 +323,11 @@ absl::StatusOr<OpenedGroups> OpenGroups(PerfEvents& perf, const std::string& roo
     if (!obstacle.empty()) return absl::FailedPreconditionError(obstacle);
   }
   if (options.first_rung == 0) attempt.result.absent = options.wanted.events.absent;
+  if (options.first_rung == 0 && hybrid && options.wanted.HasPause()) {
+    attempt.result.absent.push_back(
+        {options.wanted.pause->name, 0,
+         "an event of one kind of core only: on a hybrid CPU every core PMU counts the same"});
+  }
   size_t rung = options.first_rung;
   while (true) {
     attempt.result.rung = rung;

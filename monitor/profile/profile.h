@@ -4,6 +4,7 @@
 // installed for people to read and copy) or from a file, each number with its origin. It chooses
 // the one for this CPU. docs/bands.md has the fields.
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -11,9 +12,11 @@
 #include <string>
 #include <string_view>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "kvm/cpu_identity.h"
 #include "monitor/core/profile.h"
+#include "monitor/profile/cpu_match.h"
 
 namespace vcpulse::profile {
 
@@ -31,15 +34,22 @@ struct Profile {
   std::string source;  // "built-in", or the name of the file
   core::Profile values;
   std::optional<PauseEvent> pause;  // nothing where the CPU has none, or none is known
+  std::optional<CpuMatch> cpu;      // the CPUs it is chosen for; nothing: for none by itself
   // Where each number comes from, by its field ("loop_ipc_from", "spin_ipc[0]", "pause").
   std::map<std::string, std::string> origins;
 };
+
+// Of JSON text: larger ones are refused.
+inline constexpr size_t kMostBytes = size_t{1} << 20;
 
 // A whole profile from JSON text. What it leaves out comes from the profile it is based on (field
 // "base", a built-in one), or from "generic". `source` goes into the result and begins every error
 // message. InvalidArgument: one line that names the field, what it holds and what it should; for
 // text that is no JSON the line and column.
 absl::StatusOr<Profile> Parse(std::string_view json, const std::string& source);
+
+// OK, or InvalidArgument as Parse gives it for a number out of its limits, without the source.
+absl::Status Check(const core::Profile& values);
 
 // The resolved profile as JSON that Parse takes again: every number with its origin.
 std::string ToJson(const Profile& profile);

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "kvm/cpu_identity.h"
 #include "kvm/discovery/libvirt_cgroup.h"
 #include "kvm/discovery/pause.h"
 #include "kvm/own_rights.h"
@@ -121,6 +122,17 @@ void CheckWchan(std::string_view text) {
   Check(place != WaitPlace::kKvm || text.starts_with("kvm_"));
 }
 
+void CheckCpuIdentity(std::string_view text) {
+  const CpuIdentity cpu = ParseCpuIdentity(text);
+  Check(cpu.vendor.size() <= 12);
+  std::ostringstream again;
+  if (cpu.family != 0 || !cpu.vendor.starts_with("0x")) {
+    again << "vendor_id\t: " << cpu.vendor << "\ncpu family\t: " << cpu.family
+          << "\nmodel\t\t: " << cpu.model << "\nstepping\t: " << cpu.stepping << '\n';
+    Check(ParseCpuIdentity(again.str()) == cpu);
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -133,6 +145,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   CheckStatus(text);
   CheckOwnRights(text);
   CheckCgroup(text);
+  CheckCpuIdentity(text);
   CheckWchan(text);
   return 0;
 }

@@ -115,7 +115,18 @@ TEST_F(BadInput, ThresholdsThatContradict) {
   ExpectRefused({"--productive-from", "nan"}, HasSubstr("--spinning-below"));
 }
 
+TEST_F(BadInput, WrongProfilesAreOneLineWithTheField) {
+  ExpectRefused({"--profile", "gneric"}, HasSubstr("is 'generic' meant?"));
+  ExpectRefused({"--profile", ""}, HasSubstr("--profile"));
+  folder_.Write("wrong.json", R"({"name": "a", "thresholds": {"weak_below": {"value": 2,
+                                                                  "origin": "me"}}})");
+  ExpectRefused({"--profile", folder_.Path("wrong.json").string()},
+                HasSubstr("wrong.json: thresholds.weak_below.value: 2 is not a share, 0 to 1"));
+  ExpectRefusedCommand({"list", "profiles", "zen4"}, HasSubstr("neither a built-in profile"));
+}
+
 TEST_F(BadInput, UnknownWords) {
+  ExpectRefused({"--classifier", "ipc"}, HasSubstr("evidence, ipc-bands"));
   ExpectRefused({"--event-set", "everything"}, HasSubstr("--event-set"));
   ExpectRefused({"--format", "xml"}, HasSubstr("--format"));
   ExpectRefused({"--frequency", "3"}, HasSubstr("--frequency"));

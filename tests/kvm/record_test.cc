@@ -20,6 +20,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
+#include "monitor/profile/profile.h"
 #include "monitor/sampler/tick_thread.h"
 #include "tests/fakes/proc_dir.h"
 #include "tests/kvm/qemu_guest.h"
@@ -76,6 +77,32 @@ TEST_F(Record, ForADurationInOrder) {
   const Finished report = RunProgram(Vcpulse({"report", output_}));
   EXPECT_EQ(report.exit_code, 0) << report.err;
   EXPECT_THAT(report.out, HasSubstr("web"));
+}
+
+// The numbers that the vCPUs were judged by are in the timeline, those of the command line too.
+TEST_F(Record, TheTimelineKeepsTheProfile) {
+  const QemuGuest guest = StartGuest("web");
+  folder_.Write("mine.json", R"({"name": "mine", "base": "amd-zen4",
+      "thresholds": {"weak_below": {"value": 0.25, "origin": "my own"}}})");
+  const std::string file = folder_.Path("mine.json").string();
+  const Finished finished =
+      RunProgram(Command({"--vm", "web", "-d", "300ms", "--classifier", "ipc-bands", "--profile",
+                          file, "--spinning-below", "0.5"}));
+  ASSERT_EQ(finished.exit_code, 0) << finished.err;
+  const Timeline timeline = ReadBack(output_);
+  EXPECT_EQ(timeline.session.classifier().name(), "ipc-bands");
+  EXPECT_EQ(timeline.session.classifier().profile(), "mine");
+  EXPECT_EQ(timeline.session.classifier().spinning_below(), 0.5);
+  EXPECT_NE(timeline.session.residency_blind_spot(), "");
+  ASSERT_FALSE(timeline.profiles.empty());
+  EXPECT_EQ(timeline.profiles.front().name(), "mine");
+  EXPECT_EQ(timeline.profiles.front().source(), file);
+  const auto kept = profile::Parse(timeline.profiles.front().json(), "timeline");
+  ASSERT_TRUE(kept.ok()) << kept.status();
+  EXPECT_EQ(kept->origins.at("weak_below"), "my own");
+  EXPECT_EQ(kept->origins.at("spinning_below"), "command line");
+  EXPECT_EQ(kept->values.ipc_bands.spinning_below, 0.5);
+  EXPECT_EQ(kept->values.evidence.weak_below, 0.25);
 }
 
 TEST_F(Record, ASignalEndsItInOrder) {

@@ -15,6 +15,10 @@ void Add(const timeline::Entry& entry, Timeline& timeline) {
     timeline.latest_mono_ns = std::max(timeline.latest_mono_ns, tick->sample.wake_ns);
     timeline.ticks.push_back({tick->vm, tick->epoch, tick->sample, tick->verdicts});
   }
+  if (const auto* session = std::get_if<v1::Session>(&entry.record)) timeline.session = *session;
+  if (const auto* profile = std::get_if<v1::Profile>(&entry.record)) {
+    timeline.profiles.push_back(*profile);
+  }
   if (const auto* set = std::get_if<v1::VcpuSet>(&entry.record)) timeline.sets.push_back(*set);
   if (const auto* gap = std::get_if<v1::Gap>(&entry.record)) timeline.gaps.push_back(*gap);
   if (const auto* life = std::get_if<v1::LifeCycle>(&entry.record)) {

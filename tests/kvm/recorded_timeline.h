@@ -24,6 +24,8 @@ struct Timeline {
   };
 
   timeline::ReadReport report;
+  v1::Session session;
+  std::vector<v1::Profile> profiles;
   std::vector<v1::VcpuSet> sets;
   std::vector<v1::LifeCycle> life_cycles;
   std::vector<v1::Gap> gaps;

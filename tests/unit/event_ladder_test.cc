@@ -44,6 +44,40 @@ TEST(EventLadder, ASetStepsDownTheSets) {
   EXPECT_THAT(LadderOf({.set = EventSet::kDegraded}), IsEmpty());
 }
 
+const Event kPause = {.name = "cpu_clk_unhalted.pause", .type = PERF_TYPE_RAW, .config = 0x40ec};
+
+TEST(EventLadder, PauseIsTheFirstToBeLeftOut) {
+  const auto ladder = LadderOf({.pause = kPause});
+  ASSERT_THAT(ladder, SizeIs(5));
+  EXPECT_EQ(ladder[0].name, "full");
+  EXPECT_THAT(ladder[0].units, SizeIs(1));
+  EXPECT_THAT(NamesOf(EventsOf(ladder[0])),
+              ElementsAre("cycles", "instructions", "branches", "branch-misses", "cache-misses",
+                          "ref-cycles", "cpu_clk_unhalted.pause"));
+  EXPECT_EQ(ladder[1].name, "full");
+  EXPECT_THAT(EventsOf(ladder[1]), SizeIs(6));
+  EXPECT_EQ(ladder[2].name, "core");
+}
+
+TEST(EventLadder, PauseGoesWithTheFullSetOnly) {
+  const auto core = LadderOf({.set = EventSet::kCore, .pause = kPause});
+  ASSERT_THAT(core, SizeIs(3));
+  EXPECT_THAT(EventsOf(core[0]), SizeIs(5));
+  Wanted by_name = Request({{"branches"}});
+  by_name.pause = kPause;
+  EXPECT_THAT(NamesOf(EventsOf(LadderOf(by_name).front())), ElementsAre("cycles", "branches"));
+  EXPECT_THAT(LadderOf({.set = EventSet::kDegraded, .pause = kPause}), IsEmpty());
+}
+
+TEST(EventLadder, PauseIsOneMoreUnitOfRotatingGroups) {
+  const auto ladder = LadderOf({.pause = kPause, .multiplex = true});
+  const auto without = LadderOf({.multiplex = true});
+  ASSERT_EQ(ladder.size(), without.size());
+  auto units = without.front().units;
+  units.push_back({kPause});
+  EXPECT_EQ(ladder.front().units, units);
+}
+
 TEST(EventLadder, EventsByNameLoseTheirLastUnitAtEachStep) {
   const auto ladder =
       LadderOf(Request({{"cycles"}, {"branches", "branch-misses"}, {"cache-misses"}}));

@@ -94,6 +94,71 @@ TEST_F(GroupOpener, AGroupThatDoesNotFitStepsDown) {
   EXPECT_EQ(opened->set, "cycles");
 }
 
+const Event kPause = {.name = "misc_retired.pause_inst", .type = PERF_TYPE_RAW, .config = 0x40cc};
+
+TEST_F(GroupOpener, PauseIsCountedBesideTheFullSet) {
+  const auto opened = Open({.wanted = {.pause = kPause}});
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  EXPECT_EQ(opened->set, "full");
+  ASSERT_THAT(Names(*opened), SizeIs(7));
+  EXPECT_EQ(opened->layout.front().events.back(), kPause);
+  EXPECT_THAT(opened->absent, IsEmpty());
+}
+
+// Refused alone it costs nothing else.
+TEST_F(GroupOpener, APauseEventThatThePmuLacksIsAbsentWithItsErrno) {
+  for (const int error : {ENOENT, EINVAL}) {
+    perf_.refused[{PERF_TYPE_RAW, kPause.config}] = error;
+    const auto opened = Open({.wanted = {.pause = kPause}});
+    ASSERT_TRUE(opened.ok()) << opened.status();
+    EXPECT_EQ(opened->set, "full");
+    EXPECT_THAT(Names(*opened), SizeIs(6));
+    ASSERT_THAT(Absent(*opened), ElementsAre("misc_retired.pause_inst"));
+    EXPECT_EQ(opened->absent[0].error, error);
+  }
+}
+
+TEST_F(GroupOpener, PauseGoesFirstWhereTheGroupDoesNotFitThenRefCycles) {
+  perf_.largest_group = 6;
+  auto opened = Open({.wanted = {.pause = kPause}});
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  EXPECT_EQ(opened->set, "full");
+  EXPECT_EQ(opened->rung, 1u);
+  EXPECT_EQ(Names(*opened).back(), "ref-cycles");
+  EXPECT_THAT(Absent(*opened), ElementsAre("misc_retired.pause_inst"));
+
+  perf_.largest_group = 5;
+  opened = Open({.wanted = {.pause = kPause}});
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  EXPECT_EQ(opened->set, "core");
+  EXPECT_THAT(Absent(*opened), ElementsAre("misc_retired.pause_inst", "ref-cycles"));
+}
+
+TEST_F(GroupOpener, PauseMayTakeTurnsInAnotherGroup) {
+  perf_.largest_group = 6;
+  const auto opened = Open({.wanted = {.pause = kPause, .multiplex = true}});
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  ASSERT_THAT(opened->layout, SizeIs(2));
+  EXPECT_THAT(opened->layout[1].events, ElementsAre(kPause));
+  EXPECT_THAT(opened->absent, IsEmpty());
+}
+
+// Only the P-cores have it, and every core PMU counts the same.
+TEST_F(GroupOpener, PauseIsAbsentOnAHybridHost) {
+  for (const bool multiplex : {false, true}) {
+    const auto opened =
+        Open({.wanted = {.pause = kPause, .multiplex = multiplex},
+              .core_pmus = {{.name = "cpu_core", .type = 4}, {.name = "cpu_atom", .type = 10}}});
+    ASSERT_TRUE(opened.ok()) << opened.status();
+    EXPECT_EQ(opened->set, "full");
+    for (const GroupLayout& group : opened->layout) EXPECT_THAT(group.events, SizeIs(6));
+    ASSERT_THAT(Absent(*opened), ElementsAre("misc_retired.pause_inst"));
+    EXPECT_EQ(opened->absent[0].error, 0);
+    EXPECT_THAT(opened->absent[0].reason, HasSubstr("hybrid"));
+    for (const perf_event_attr& attr : perf_.opened) EXPECT_NE(attr.config, kPause.config);
+  }
+}
+
 TEST_F(GroupOpener, WithoutAPmuASoftwareClockLeads) {
   Refuse(PERF_COUNT_HW_CPU_CYCLES, ENOENT);
   const auto opened = Open();

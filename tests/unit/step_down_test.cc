@@ -57,6 +57,15 @@ TEST(NextDifferentRung, PassesOverRungsThatWouldOpenTheSame) {
   EXPECT_EQ(NextDifferentRung(ladder, 3, 1, absent), ladder.size());
 }
 
+// The group with PAUSE never ran: the same set without it is another one, unless it was absent.
+TEST(NextDifferentRung, PauseIsGivenUpBeforeTheRest) {
+  const auto ladder = kvm::LadderOf({.pause = kvm::Event{.name = "cpu_clk_unhalted.pause"}});
+  EXPECT_EQ(NextDifferentRung(ladder, 0, 7, {}), 1u);
+  EXPECT_EQ(NextDifferentRung(ladder, 1, 6, {}), 2u);
+  const std::vector<kvm::AbsentEvent> absent = {{"cpu_clk_unhalted.pause", 2, ""}};
+  EXPECT_EQ(NextDifferentRung(ladder, 0, 6, absent), 2u);
+}
+
 TEST(NextDifferentRung, RotatingGroupsMustBecomeSmaller) {
   const auto ladder = kvm::LadderOf({.set = kvm::EventSet::kCore, .multiplex = true});
   const size_t next = NextDifferentRung(ladder, 0, 3, {});

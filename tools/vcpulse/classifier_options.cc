@@ -1,6 +1,5 @@
 #include "tools/vcpulse/classifier_options.h"
 
-#include <cmath>
 #include <utility>
 
 #include "CLI/CLI.hpp"
@@ -17,7 +16,8 @@ void Override(const std::optional<double>& given, const std::string& field, doub
   profile.origins[field] = "command line";
 }
 
-// After numbers of the command line came in: a file's own are checked when it is read.
+// After numbers of the command line came in: a file's own were checked when it was read, so what is
+// wrong now is one of the four.
 absl::Status CheckThresholds(const core::Profile& profile) {
   const core::PresenceThresholds& presence = profile.presence;
   if (!(presence.halted_enter >= 0 && presence.halted_enter <= presence.halted_leave &&
@@ -25,19 +25,18 @@ absl::Status CheckThresholds(const core::Profile& profile) {
     return absl::InvalidArgumentError(
         "--halted-enter and --halted-leave are shares: 0 <= enter <= leave < 1");
   }
-  const core::IpcBandsThresholds& t = profile.ipc_bands;
-  if (!(t.spinning_below >= 0 && t.spinning_below <= t.productive_from &&
-        std::isfinite(t.productive_from))) {
+  if (!profile::Check(profile).ok()) {
     return absl::InvalidArgumentError(
-        "--spinning-below and --productive-from are IPCs: 0 <= spinning-below <= productive-from");
+        "--spinning-below and --productive-from are IPCs: 0 <= spinning-below <= productive-from "
+        "<= 100");
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<profile::Profile> ChosenProfile(const std::string& name,
+absl::StatusOr<profile::Profile> ChosenProfile(const std::optional<std::string>& name,
                                                const kvm::CpuIdentity* cpu) {
-  if (name.empty() && cpu != nullptr) return profile::ChooseFor(*cpu);
-  absl::StatusOr<profile::Profile> loaded = profile::Load(name.empty() ? "generic" : name);
+  if (!name && cpu != nullptr) return profile::ChooseFor(*cpu);
+  absl::StatusOr<profile::Profile> loaded = profile::Load(name.value_or("generic"));
   if (!loaded.ok()) {
     return absl::Status(loaded.status().code(),
                         absl::StrCat("--profile: ", loaded.status().message()));

@@ -18,7 +18,7 @@ namespace vcpulse::tools {
 
 struct ClassifierOptions {
   std::string choice = "auto";
-  std::string profile;  // a name or a file; empty: the one for the CPU
+  std::optional<std::string> profile;  // a name or a file; nothing: the one for the CPU
   // In place of the profile's numbers.
   std::optional<double> halted_enter;
   std::optional<double> halted_leave;

@@ -1,4 +1,5 @@
-// `vcpulse list`: the VMs and vCPUs of this host, as a table or as JSON, and `list events`.
+// `vcpulse list`: the VMs and vCPUs of this host, as a table or as JSON; `list events` and `list
+// profiles`.
 #include <boost/json.hpp>
 #include <cerrno>
 #include <cstdio>
@@ -17,6 +18,7 @@
 #include "tools/vcpulse/commands.h"
 #include "tools/vcpulse/json_text.h"
 #include "tools/vcpulse/list_events.h"
+#include "tools/vcpulse/list_profiles.h"
 #include "tools/vcpulse/target.h"
 
 namespace vcpulse::tools {
@@ -129,15 +131,31 @@ void AddListCommand(CLI::App& app, int& exit_code) {
                      "only where one is given");
   events->add_flag("--json", event_options->json,
                    "an array of events; opens is null where it could not be told");
-  command->callback([options, event_options, events, &exit_code] {
-    if (!events->parsed()) {
+  auto profile_options = std::make_shared<ListProfilesOptions>();
+  CLI::App* profiles = command->add_subcommand(
+      "profiles",
+      "the numbers that vCPUs are judged by, for which CPUs, and which are this host's");
+  profiles->add_option(
+      "NAME", profile_options->name,
+      "print this one, or a file's, as JSON with each number's origin: to copy and "
+      "edit for --profile");
+  profiles->add_flag("--json", profile_options->json, "an array of profiles");
+  command->callback([=, &exit_code] {
+    const char* const about_host = events->parsed()     ? "events"
+                                   : profiles->parsed() ? "profiles"
+                                                        : nullptr;
+    if (about_host == nullptr) {
       exit_code = RunList(*options);
     } else if (options->target.IsOne() || options->target.all) {
-      exit_code = Fail("`list events` is about this host: it takes no VM");
-    } else {
+      exit_code = Fail(absl::StrCat("`list ", about_host, "` is about this host: it takes no VM"));
+    } else if (events->parsed()) {
       event_options->json = event_options->json || options->json;
       event_options->root = options->target.root;
       exit_code = RunListEvents(*event_options);
+    } else {
+      profile_options->json = profile_options->json || options->json;
+      profile_options->root = options->target.root;
+      exit_code = RunListProfiles(*profile_options);
     }
   });
 }
