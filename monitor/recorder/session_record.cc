@@ -12,6 +12,7 @@
 #include "kvm/counters/group_layout.h"
 #include "kvm/events/event_sets.h"
 #include "monitor/core/verdict_window.h"
+#include "monitor/replay/recorded_settings.h"
 
 namespace vcpulse::recorder {
 namespace {
@@ -137,13 +138,7 @@ v1::Session MakeSession(const kvm::HostFacts& host, const SessionFacts& facts) {
   session.set_scheduling(facts.realtime ? v1::SCHEDULING_FIFO : v1::SCHEDULING_NORMAL);
   session.set_timer_slack_ns(1);
   session.set_degraded_reason(facts.residency.no_counters_reason);
-  v1::ClassifierSettings& classifier = *session.mutable_classifier();
-  classifier.set_name(std::string(core::ToString(facts.classifier)));
-  classifier.set_halted_enter(facts.profile.presence.halted_enter);
-  classifier.set_halted_leave(facts.profile.presence.halted_leave);
-  classifier.set_spinning_below(facts.profile.ipc_bands.spinning_below);
-  classifier.set_productive_from(facts.profile.ipc_bands.productive_from);
-  classifier.set_profile(facts.profile_name);
+  replay::SetClassifier(facts.classifier, facts.profile, facts.profile_name, session);
   return session;
 }
 

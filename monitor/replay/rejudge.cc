@@ -38,6 +38,13 @@ std::vector<core::ResidencyBasis> BasesOf(const v1::Session& session) {
   return bases;
 }
 
+core::EpochClassifier::Layout LayoutOf(const v1::VcpuSet& set) {
+  const size_t groups = 1 + static_cast<size_t>(set.further_groups_size());
+  return {.vcpus = static_cast<size_t>(set.vcpus_size()),
+          .slots = SlotsOf(set),
+          .core_pmus = std::clamp<size_t>(set.core_pmus(), 1, std::min(groups, core::kMaxGroups))};
+}
+
 Rejudge::Rejudge(core::ClassifierChoice choice, const core::Profile& profile)
     : choice_(choice), profile_(profile) {}
 
@@ -52,17 +59,12 @@ void Rejudge::Take(const v1::Session& session) {
 void Rejudge::Take(const v1::VcpuSet& set) {
   const std::pair key(set.vm(), set.epoch());
   if (epochs_.contains(key)) return;
-  const auto vcpus = static_cast<size_t>(set.vcpus_size());
-  const auto further = static_cast<size_t>(set.further_groups_size());
-  const core::EpochClassifier::Layout layout{
-      .vcpus = vcpus,
-      .slots = SlotsOf(set),
-      .core_pmus = std::clamp<size_t>(set.core_pmus(), 1, 1 + further)};
+  const core::EpochClassifier::Layout layout = LayoutOf(set);
   epochs_.emplace(
       key, Epoch{.classifier = core::EpochClassifier(layout, core::Choose(choice_, layout.slots),
                                                      profile_, interval_ns_),
-                 .vcpus = vcpus,
-                 .further_groups = further});
+                 .vcpus = layout.vcpus,
+                 .further_groups = static_cast<size_t>(set.further_groups_size())});
 }
 
 core::Classifier Rejudge::ClassifierOf(const v1::VcpuSet& set) const {

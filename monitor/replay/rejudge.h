@@ -20,6 +20,10 @@ namespace vcpulse::replay {
 // What residency is divided by at the start of a session, one per core PMU.
 std::vector<core::ResidencyBasis> BasesOf(const v1::Session& session);
 
+// What the ticks of a set hold: of its vCPUs, the slots of the first group and how many groups add
+// up.
+core::EpochClassifier::Layout LayoutOf(const v1::VcpuSet& set);
+
 // Judges the ticks of one stream anew: with the classifier and profile of the recording it gives
 // the verdicts of the recording. One thread.
 class Rejudge {
@@ -29,6 +33,10 @@ class Rejudge {
   // The records of the stream, in order; sets and sessions that are known already are passed over.
   void Take(const v1::Session& session);
   void Take(const v1::VcpuSet& set);
+
+  // No later tick is of this (vm, epoch): its memory is freed. Its set, if taken again, begins
+  // anew.
+  void EndEpoch(uint32_t vm, uint32_t epoch) { epochs_.erase({vm, epoch}); }
 
   // The classifier that judges the ticks of this set.
   core::Classifier ClassifierOf(const v1::VcpuSet& set) const;

@@ -17,13 +17,9 @@ namespace {
 
 namespace json = boost::json;
 
-// Their names in JSON, in the order shown.
-constexpr std::array<std::pair<core::Band, const char*>, 4> kBandNames = {{
-    {core::Band::kHalted, "halted"},
-    {core::Band::kSpinning, "spinning"},
-    {core::Band::kProductive, "productive"},
-    {core::Band::kUnknown, "unknown"},
-}};
+// In the order shown.
+constexpr std::array<core::Band, 4> kBands = {core::Band::kHalted, core::Band::kSpinning,
+                                              core::Band::kProductive, core::Band::kUnknown};
 
 double ToSeconds(int64_t ns) { return static_cast<double>(ns) / 1e9; }
 
@@ -107,7 +103,10 @@ json::value SessionJson(const Report& report) {
                                   {"halted_enter", classifier.halted_enter()},
                                   {"halted_leave", classifier.halted_leave()},
                                   {"spinning_below", classifier.spinning_below()},
-                                  {"productive_from", classifier.productive_from()}}},
+                                  {"productive_from", classifier.productive_from()},
+                                  {"profile", TextOrNull(classifier.profile())}}},
+      {"residency_blind_spot", TextOrNull(session.residency_blind_spot())},
+      {"derived_from", TextOrNull(absl::BytesToHexString(session.derived_from()))},
       {"end_reason", end ? TextOrNull(end->end_reason()) : json::value(nullptr)},
   };
 }
@@ -167,8 +166,9 @@ json::object VcpuJson(const VmSummary& vm, const VcpuSummary& vcpu) {
   json::object share;
   json::object ticks;
   json::object ipc_by_band;
-  for (const auto& [band, name] : kBandNames) {
+  for (const core::Band band : kBands) {
     const auto i = static_cast<size_t>(band);
+    const std::string name(*BandName(band));
     share[name] = OrNull(vcpu.BandShare(band));
     ticks[name] = vcpu.band_ticks[i];
     if (band != core::Band::kHalted) ipc_by_band[name] = IpcJson(vcpu.ipc_by_band[i]);
@@ -187,6 +187,8 @@ json::object VcpuJson(const VmSummary& vm, const VcpuSummary& vcpu) {
       {"unknown_reasons", RulesJson(vcpu, true)},
       {"rules", RulesJson(vcpu, false)},
       {"starved_share", OrNull(vcpu.StarvedShare())},
+      {"confidence", OrNull(vcpu.MeanConfidence())},
+      {"held_share", OrNull(vcpu.HeldShare())},
       {"ipc", IpcJson(vcpu.ipc)},
       {"ipc_by_band", std::move(ipc_by_band)},
       {"residency", OrNull(vcpu.Residency())},
@@ -248,6 +250,7 @@ json::object EpochJson(const Report& report, const EpochSummary& epoch) {
       {"samples", epoch.samples},
       {"vcpus", set.vcpus_size()},
       {"event_set", set.event_set()},
+      {"classifier", String(ClassifierOf(set))},
       {"events", json::array(set.events().begin(), set.events().end())},
       {"further_groups", GroupsJson(set)},
       {"pmu", TextOrNull(set.pmu())},

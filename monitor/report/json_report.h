@@ -21,7 +21,11 @@
 //     "further_max_hz_seen": [n or null],
 //     "scheduling": "normal" | "fifo" | null, "timer_slack_ns": n,
 //     "degraded_reason": text or null,
-//     "classifier": {"name", "halted_enter", "halted_leave", "spinning_below", "productive_from"},
+//     "classifier": {"name",           // asked for: "auto", "evidence" or "ipc-bands"
+//                    "halted_enter", "halted_leave", "spinning_below", "productive_from",
+//                    "profile": name or null},
+//     "residency_blind_spot": text or null,        // what residency cannot see on this host
+//     "derived_from": hex or null,     // stream_id of the timeline that `classify` made it of
 //     "end_reason": "duration" | "signal" | "command" | "vm-end" | null
 //   },
 //   "vms": [{
@@ -30,6 +34,7 @@
 //     "ended_s": n or null,            // when the VM ended, where it did
 //     "epochs": [{"epoch": n, "start_s": n, "samples": n, "vcpus": n, "event_set", "events":
 //     [names],
+//                 "classifier": "evidence" | "ipc-bands",   // that judged it
 //                 "absent_events": [{"event", "errno": n or null, "errno_name": "ENOENT" or null,
 //                                    "reason"}],
 //                 "further_groups": [{"pmu": name or null, "events": [names]}],
@@ -48,6 +53,9 @@
 //       "unknown_reasons": {"between-bands": share of the judged time, ...},
 //       "rules": {"blocked": share of the judged time, "ipc-low": ..., ...},
 //       "starved_share": n or null,    // of the judged time
+//       "confidence": n or null,       // mean, 0..1, over the time whose verdicts give one
+//       "held_share": n or null,       // of the judged time: the band was held against that of the
+//                                      // window alone, see docs/bands.md
 //       "ipc": IPC or null,            // of all intervals counted and not HALTED
 //       "ipc_by_band": {"spinning": IPC or null, "productive": ..., "unknown": ...},
 //              // IPC: {"mean": sum of instructions / sum of cycles,
@@ -67,8 +75,9 @@
 //     }],
 //     "gaps": [GAP]
 //   }],
-//   "gaps": [GAP],                     // those of every VM at once (tick missed, queue full)
-//          // GAP: {"reason": "read-failed" | "tick-missed" | "queue-full" | "unspecified",
+//   "gaps": [GAP],                     // those of every VM at once (tick missed, source lost)
+//          // GAP: {"reason": "read-failed" | "tick-missed" | "queue-full" | "source-lost" |
+//          //                 "unspecified",
 //          //       "vcpu": n or null, "errno": n or null, "errno_name": text or null,
 //          //       "records": n, "ticks": n lost, "first_s": n, "last_s": n}
 //   "life_cycle": [{"t_s", "vm": n or null, "kind": "vm-found" | "vm-ended" | "vcpus-changed" |

@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "monitor/core/classify.h"
+
 namespace vcpulse::report {
 
 std::string_view GapReasonName(v1::Gap::Reason reason) {
@@ -12,9 +14,16 @@ std::string_view GapReasonName(v1::Gap::Reason reason) {
       return "tick-missed";
     case v1::Gap::REASON_QUEUE_FULL:
       return "queue-full";
+    case v1::Gap::REASON_SOURCE_LOST:
+      return "source-lost";
     default:
       return "unspecified";
   }
+}
+
+std::string_view ClassifierOf(const v1::VcpuSet& set) {
+  if (set.classifier().empty()) return core::ToString(core::Classifier::kIpcBands);
+  return set.classifier();
 }
 
 std::string_view LifeCycleName(v1::LifeCycle::Kind kind) {
@@ -36,6 +45,40 @@ std::string_view LifeCycleName(v1::LifeCycle::Kind kind) {
     default:
       return "unspecified";
   }
+}
+
+std::optional<std::string_view> BandName(core::Band band) {
+  switch (band) {
+    case core::Band::kNone:
+      return std::nullopt;
+    case core::Band::kHalted:
+      return "halted";
+    case core::Band::kSpinning:
+      return "spinning";
+    case core::Band::kProductive:
+      return "productive";
+    case core::Band::kUnknown:
+      return "unknown";
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string_view> StateName(core::ThreadState state) {
+  switch (state) {
+    case core::ThreadState::kNotRead:
+      return std::nullopt;
+    case core::ThreadState::kBlocked:
+      return "blocked";
+    case core::ThreadState::kRunnable:
+      return "runnable";
+    case core::ThreadState::kStopped:
+      return "stopped";
+    case core::ThreadState::kExited:
+      return "exited";
+    case core::ThreadState::kPaused:
+      return "paused";
+  }
+  return std::nullopt;
 }
 
 std::optional<std::string_view> ResidencyMethodName(v1::ResidencyMethod method) {
@@ -92,6 +135,19 @@ bool IsUnknownReason(core::Rule rule) {
       return false;
     default:
       return true;
+  }
+}
+
+std::string WhyByPresence(core::Rule rule) {
+  switch (rule) {
+    case core::Rule::kBlocked:
+      return "nothing ran, and its thread sleeps";
+    case core::Rule::kResidency:
+      return "it ran guest code for next to none of the window";
+    case core::Rule::kPolling:
+      return "hardly any guest code ran; the host polled in its stead before putting it to sleep";
+    default:
+      return std::string(Explain(rule));
   }
 }
 

@@ -7,13 +7,18 @@
 #include <string>
 #include <string_view>
 
+#include "monitor/core/sample.h"
 #include "monitor/core/verdict.h"
 #include "vcpulse/v1/timeline.pb.h"
 
 namespace vcpulse::report {
 
-std::string_view GapReasonName(v1::Gap::Reason reason);    // "read-failed", ...
-std::string_view LifeCycleName(v1::LifeCycle::Kind kind);  // "vm-found", ...
+std::string_view GapReasonName(v1::Gap::Reason reason);     // "read-failed", ...
+std::string_view ClassifierOf(const v1::VcpuSet& set);      // that judged it: "ipc-bands", ...
+std::string_view LifeCycleName(v1::LifeCycle::Kind kind);   // "vm-found", ...
+std::optional<std::string_view> BandName(core::Band band);  // "halted"; nothing for kNone
+std::optional<std::string_view> StateName(
+    core::ThreadState state);  // "blocked"; nothing if not read
 std::optional<std::string_view> ResidencyMethodName(v1::ResidencyMethod method);
 std::optional<std::string_view> SchedulingName(v1::Scheduling scheduling);
 
@@ -26,5 +31,7 @@ std::string ErrnoText(int32_t error);
 bool IsUnknownReason(core::Rule rule);
 // What an UNKNOWN of this rule means, for people: "IPC between the two bands".
 std::string_view Explain(core::Rule rule);
+// Why a rule that asks whether a vCPU ran gave its band, for people.
+std::string WhyByPresence(core::Rule rule);
 
 }  // namespace vcpulse::report

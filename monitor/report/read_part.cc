@@ -12,7 +12,7 @@ namespace {
 
 // The instant of a record of the stream's own; nothing for context (sequence 0), which is repeated.
 std::optional<int64_t> OwnInstantOf(const timeline::Entry& entry) {
-  return entry.sequence == 0 ? std::nullopt : InstantOf(entry);
+  return entry.sequence == 0 ? std::nullopt : timeline::InstantOf(entry);
 }
 
 // The instant of the first record that has one. Reads no further than that record's chunk.

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "monitor/core/features.h"
+#include "monitor/replay/rejudge.h"
 
 namespace vcpulse::report {
 namespace {
@@ -12,29 +13,6 @@ namespace {
 constexpr size_t kKeptEpochs = 100;  // per VM
 constexpr size_t kKeptLifeCycles = 500;
 constexpr size_t kKeptGapKinds = 1000;
-
-// A schema newer than this program may know more of them.
-core::Verdict WithinKnown(core::Verdict verdict) {
-  if (static_cast<size_t>(verdict.band) >= core::kBands) verdict.band = core::Band::kNone;
-  if (static_cast<size_t>(verdict.rule) >= core::kRules) verdict.rule = core::Rule::kNone;
-  return verdict;
-}
-
-// The deltas of one vCPU's groups, the main one first; how many there are.
-size_t SubtractGroups(const core::Sample& earlier, const core::Sample& later, size_t vcpu,
-                      std::span<core::VcpuDelta, core::kMaxGroups> deltas) {
-  const core::VcpuSample& before = earlier.vcpus[vcpu];
-  const core::VcpuSample& now = later.vcpus[vcpu];
-  deltas[0] = core::Subtract(before, now);
-  const size_t further =
-      std::min({earlier.FurtherGroups(), later.FurtherGroups(), core::kMaxGroups - 1});
-  for (size_t g = 0; g < further; ++g) {
-    const size_t i = vcpu * further + g;
-    deltas[g + 1] = core::Subtract(core::WithGroup(before, earlier.further[i]),
-                                   core::WithGroup(now, later.further[i]));
-  }
-  return further + 1;
-}
 
 void AddIpc(IpcTotals& totals, uint64_t cycles, uint64_t instructions) {
   totals.cycles += cycles;
@@ -46,7 +24,8 @@ void AddIpc(IpcTotals& totals, uint64_t cycles, uint64_t instructions) {
 
 absl::Status Summary::Add(const timeline::Entry& entry) {
   // Context (sequence 0) repeats what lies elsewhere: a chunk's clock is read when it is closed.
-  if (const auto instant = InstantOf(entry); instant && entry.sequence != 0) SeeInstant(*instant);
+  if (const auto instant = timeline::InstantOf(entry); instant && entry.sequence != 0)
+    SeeInstant(*instant);
   if (const auto* session = std::get_if<v1::Session>(&entry.record)) return AddSession(*session);
   if (const auto* set = std::get_if<v1::VcpuSet>(&entry.record)) {
     AddVcpuSet(*set);
@@ -71,16 +50,7 @@ absl::Status Summary::AddSession(const v1::Session& session) {
         "a second recording begins after the first: they can only be reported one at a time");
   }
   session_ = session;
-  std::vector<double> max_hz = {session.max_hz()};
-  max_hz.insert(max_hz.end(), session.further_max_hz().begin(), session.further_max_hz().end());
-  if (max_hz.size() > core::kMaxGroups) max_hz.resize(core::kMaxGroups);
-  std::vector<core::ResidencyBasis> bases;
-  for (const double hz : max_hz) {
-    core::ResidencyBasis& basis = bases.emplace_back();
-    if (session.tsc_hz() > 0) basis.tsc_hz = session.tsc_hz();
-    if (hz > 0) basis.max_hz = hz;
-  }
-  residency_ = core::ResidencyEstimator(std::move(bases));
+  residency_.Begin(session);
   return absl::OkStatus();
 }
 
@@ -90,11 +60,9 @@ void Summary::AddVcpuSet(const v1::VcpuSet& set) {
   if (set.has_instance()) vm.instance = set.instance();
   EpochSummary& epoch = vm.epochs[set.epoch()];
   epoch.set = set;
-  const auto slots = std::min<size_t>(core::kMaxEvents, static_cast<size_t>(set.events_size()));
-  epoch.slots = core::FindSlots(std::vector<std::string>(
-      set.events().begin(), set.events().begin() + static_cast<int>(slots)));
-  const size_t groups = 1 + static_cast<size_t>(set.further_groups_size());
-  epoch.core_pmus = std::clamp<size_t>(set.core_pmus(), 1, std::min(groups, core::kMaxGroups));
+  const core::EpochClassifier::Layout layout = replay::LayoutOf(set);
+  epoch.slots = layout.slots;
+  epoch.core_pmus = layout.core_pmus;
   for (const v1::Vcpu& vcpu : set.vcpus()) epoch.columns.push_back(ColumnOf(vm, vcpu, set));
   residency_without_ref_cycles_ =
       residency_without_ref_cycles_ || (epoch.slots.cycles && !epoch.slots.ref_cycles);
@@ -129,9 +97,8 @@ void Summary::AddTick(const timeline::TickEntry& tick) {
       continue;
     }
     const core::Verdict verdict = i < tick.verdicts.size() ? tick.verdicts[i] : core::Verdict{};
-    std::array<core::VcpuDelta, core::kMaxGroups> deltas;
-    const size_t groups = SubtractGroups(*tick.previous, tick.sample, i, deltas);
-    AddVcpuDelta(epoch, epoch.columns[i], std::span(deltas).first(groups), WithinKnown(verdict));
+    const GroupDeltas deltas(*tick.previous, tick.sample, i);
+    AddVcpuDelta(epoch, epoch.columns[i], deltas.all(), WithinKnown(verdict));
   }
 }
 
@@ -139,8 +106,7 @@ void Summary::AddVcpuDelta(const EpochSummary& epoch, const EpochSummary::Column
                            std::span<const core::VcpuDelta> groups, core::Verdict verdict) {
   const std::span<const core::VcpuDelta> pmus =
       groups.first(std::min(epoch.core_pmus, groups.size()));
-  core::VcpuDelta delta = pmus.front();
-  for (const core::VcpuDelta& other : pmus.subspan(1)) delta = core::AddPmu(delta, other);
+  const core::VcpuDelta delta = AddPmus(pmus);
   if (delta.interval_ns <= 0) return;
   VcpuSummary& vcpu = *column.vcpu;
   vcpu.measured_ns += delta.interval_ns;
@@ -153,6 +119,12 @@ void Summary::AddVcpuDelta(const EpochSummary& epoch, const EpochSummary::Column
   if (verdict.band != core::Band::kNone) {
     vcpu.rule_ns[static_cast<size_t>(verdict.rule)] += delta.interval_ns;
     if (verdict.starved) vcpu.starved_ns += delta.interval_ns;
+    if (verdict.raw_band != verdict.band) vcpu.held_ns += delta.interval_ns;
+    if (verdict.confidence_pct > 0) {
+      vcpu.confident_ns += delta.interval_ns;
+      vcpu.confidence_x_ns +=
+          verdict.confidence_pct / 100.0 * static_cast<double>(delta.interval_ns);
+    }
   }
 
   AddEvents(column, groups);
@@ -164,7 +136,7 @@ void Summary::AddVcpuDelta(const EpochSummary& epoch, const EpochSummary::Column
     AddIpc(vcpu.ipc_by_band[band], cycles, instructions);
   }
 
-  if (const auto residency = ResidencyOf(pmus, epoch.slots)) {
+  if (const auto residency = residency_.Of(pmus, epoch.slots)) {
     vcpu.resident_ns += *residency * static_cast<double>(delta.interval_ns);
     vcpu.residency_known_ns += delta.interval_ns;
   }
@@ -173,16 +145,6 @@ void Summary::AddVcpuDelta(const EpochSummary& epoch, const EpochSummary::Column
     vcpu.run_delay_ns += *delta.run_delay_ns;
     vcpu.scheduler_known_ns += delta.interval_ns;
   }
-}
-
-std::optional<double> Summary::ResidencyOf(std::span<const core::VcpuDelta> pmus,
-                                           const core::EventSlots& slots) {
-  if (session_ && session_->residency_method() == v1::RESIDENCY_METHOD_TIME_ENABLED) {
-    return std::min(1.0, static_cast<double>(pmus.front().time_enabled_ns) /
-                             static_cast<double>(pmus.front().interval_ns));
-  }
-  for (size_t pmu = 0; pmu < pmus.size(); ++pmu) residency_.Observe(pmus[pmu], slots, pmu);
-  return core::Residency(pmus, slots, residency_.bases());
 }
 
 void Summary::AddGap(const v1::Gap& gap) {
@@ -234,17 +196,6 @@ void Summary::AddCost(const core::Sample& sample) {
 void Summary::SeeInstant(int64_t mono_ns) {
   first_mono_ns_ = std::min(first_mono_ns_.value_or(mono_ns), mono_ns);
   last_mono_ns_ = std::max(last_mono_ns_.value_or(mono_ns), mono_ns);
-}
-
-std::optional<int64_t> InstantOf(const timeline::Entry& entry) {
-  if (const auto* tick = std::get_if<timeline::TickEntry>(&entry.record))
-    return tick->sample.wake_ns;
-  if (const auto* set = std::get_if<v1::VcpuSet>(&entry.record)) return set->mono_ns();
-  if (const auto* marker = std::get_if<v1::Marker>(&entry.record)) return marker->mono_ns();
-  if (const auto* gap = std::get_if<v1::Gap>(&entry.record)) return gap->mono_ns();
-  if (const auto* change = std::get_if<v1::LifeCycle>(&entry.record)) return change->mono_ns();
-  if (const auto* clock = std::get_if<v1::ClockSnapshot>(&entry.record)) return clock->mono_ns();
-  return std::nullopt;
 }
 
 }  // namespace vcpulse::report

@@ -20,6 +20,7 @@
 #include "monitor/core/residency.h"
 #include "monitor/core/verdict.h"
 #include "monitor/report/distribution.h"
+#include "monitor/report/interval.h"
 #include "monitor/timeline/entry.h"
 
 namespace vcpulse::report {
@@ -78,6 +79,11 @@ struct VcpuSummary {
   std::array<uint64_t, core::kBands> band_ticks{};
   std::array<int64_t, core::kRules> rule_ns{};
   int64_t starved_ns = 0;
+  // Of the time with a verdict: how sure it was, where it says so, and where the band shown was not
+  // that of the window alone (a change is believed after two of three windows).
+  double confidence_x_ns = 0;
+  int64_t confident_ns = 0;
+  int64_t held_ns = 0;
   IpcTotals ipc;  // of every interval counted and judged other than HALTED
   std::array<IpcTotals, core::kBands> ipc_by_band;
   double resident_ns = 0;          // sum of residency x interval
@@ -93,6 +99,8 @@ struct VcpuSummary {
   std::optional<double> BandShare(core::Band band) const;  // of the judged time
   std::optional<double> RuleShare(core::Rule rule) const;  // of the judged time
   std::optional<double> StarvedShare() const;              // of the judged time
+  std::optional<double> HeldShare() const;                 // of the judged time
+  std::optional<double> MeanConfidence() const;            // of verdicts that give one
   std::optional<double> Residency() const;
   std::optional<double> RunShare() const;
   std::optional<double> RunDelayShare() const;
@@ -180,7 +188,7 @@ class Summary {
   const std::deque<v1::LifeCycle>& life_cycle() const { return life_cycle_; }
   uint64_t life_cycle_omitted() const { return life_cycle_omitted_; }
   // What residency was divided by in the end: the highest rate seen may exceed the session's.
-  const core::ResidencyBasis& residency_basis() const { return residency_.basis(); }
+  const core::ResidencyBasis& residency_basis() const { return residency_.bases().front(); }
   std::span<const core::ResidencyBasis> residency_bases() const { return residency_.bases(); }
   // An epoch counted cycles and no ref-cycles: its residency is by frequency in any case.
   bool residency_without_ref_cycles() const { return residency_without_ref_cycles_; }
@@ -203,13 +211,10 @@ class Summary {
   void AddGap(const v1::Gap& gap);
   void AddLifeCycle(const v1::LifeCycle& change);
   void AddCost(const core::Sample& sample);
-  // Of the groups on all core PMUs together.
-  std::optional<double> ResidencyOf(std::span<const core::VcpuDelta> pmus,
-                                    const core::EventSlots& slots);
   void SeeInstant(int64_t mono_ns);
 
   std::optional<v1::Session> session_;
-  core::ResidencyEstimator residency_{std::vector<core::ResidencyBasis>()};
+  ResidencyMeter residency_;
   bool residency_without_ref_cycles_ = false;
   std::map<uint32_t, VmSummary> vms_;
   GapTotals gaps_;
@@ -223,8 +228,5 @@ class Summary {
   std::optional<int64_t> last_mono_ns_;
   uint64_t unattributed_ticks_ = 0;
 };
-
-// The instant of a record, CLOCK_MONOTONIC; nothing for those that have none (session, summary).
-std::optional<int64_t> InstantOf(const timeline::Entry& entry);
 
 }  // namespace vcpulse::report

@@ -85,6 +85,12 @@ std::optional<double> VcpuSummary::RuleShare(core::Rule rule) const {
 
 std::optional<double> VcpuSummary::StarvedShare() const { return ShareOf(starved_ns, JudgedNs()); }
 
+std::optional<double> VcpuSummary::HeldShare() const { return ShareOf(held_ns, JudgedNs()); }
+
+std::optional<double> VcpuSummary::MeanConfidence() const {
+  return ShareOf(confidence_x_ns, confident_ns);
+}
+
 std::optional<double> VcpuSummary::Residency() const {
   return ShareOf(resident_ns, residency_known_ns);
 }

@@ -171,6 +171,28 @@ std::string UnknownNotes(const VmSummary& vm) {
   return out;
 }
 
+// How sure the verdicts were that say so, and how long a band was held before a change was
+// believed.
+std::string ConfidenceNotes(const VmSummary& vm) {
+  std::vector<std::string> shares;
+  for (const auto& [index, vcpu] : vm.vcpus) {
+    if (!vcpu.MeanConfidence() ||
+        vcpu.band_ns[static_cast<size_t>(core::Band::kSpinning)] +
+                vcpu.band_ns[static_cast<size_t>(core::Band::kProductive)] ==
+            0) {
+      continue;
+    }
+    std::string text = absl::StrFormat("vCPU %d %.2f", index, *vcpu.MeanConfidence());
+    if (vcpu.held_ns > 0) absl::StrAppend(&text, " (held ", Percent(vcpu.HeldShare()), ")");
+    shares.push_back(std::move(text));
+  }
+  if (shares.empty()) return "";
+  return Wrapped("  confidence: ",
+                 absl::StrCat("mean of the verdicts that give one (held: the share in which a band "
+                              "was kept against a single window): ",
+                              Listed(shares, kListed)));
+}
+
 std::string GapNotes(const Report& report, const GapTotals& gaps, const char* first) {
   std::string out;
   for (const auto& [key, total] : gaps) {
@@ -258,27 +280,8 @@ std::string Cost(const Report& report) {
 
 std::string RenderVmNotes(const Report& report, const VmSummary& vm) {
   return absl::StrCat(EventNotes(vm), AbsentEvents(vm), UnopenedVcpus(vm), CountNotes(vm),
-                      UnknownNotes(vm), GapNotes(report, vm.gaps, "  gap: "), SetNotes(vm));
-}
-
-std::string DescribeLoss(const Report& report) {
-  std::vector<std::string> parts;
-  const timeline::ReadReport& read = report.read;
-  if (!read.damages.empty() || read.lost_records > 0) {
-    parts.push_back(absl::StrCat(Plural(read.damages.size(), "chunk"), " damaged (",
-                                 Plural(report.DamagedBytes(), "byte"), "), ",
-                                 Plural(read.lost_records, "record"), " lost"));
-  }
-  if (report.summary.unattributed_ticks() > 0) {
-    parts.push_back(absl::StrCat(Plural(report.summary.unattributed_ticks(), "sample"),
-                                 " unusable (the vCPU set is lost)"));
-  }
-  if (report.EndedInOrder() == false) {
-    parts.push_back("the recording did not end in order (killed, or still running)");
-  }
-  std::string out;
-  for (const std::string& part : parts) absl::StrAppend(&out, out.empty() ? "" : "; ", part);
-  return out;
+                      UnknownNotes(vm), ConfidenceNotes(vm), GapNotes(report, vm.gaps, "  gap: "),
+                      SetNotes(vm));
 }
 
 std::string RenderClosing(const Report& report) {

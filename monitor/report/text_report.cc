@@ -1,6 +1,7 @@
 #include "monitor/report/text_report.h"
 
 #include <algorithm>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -88,13 +89,38 @@ std::string ResidencyLine(const Report& report, const v1::Session& session) {
   }
 }
 
-std::string ClassifierLine(const v1::ClassifierSettings& classifier) {
-  return Wrapped("bands: ",
-                 absl::StrFormat("%s: HALTED below residency %g (left above %g), then SPINNING "
-                                 "below IPC %g, PRODUCTIVE from IPC %g",
-                                 Printable(classifier.name()), classifier.halted_enter(),
-                                 classifier.halted_leave(), classifier.spinning_below(),
-                                 classifier.productive_from()));
+// The classifiers that judged the epochs; where no epoch is known, what was asked for.
+std::set<std::string> ClassifiersOf(const Report& report, const v1::Session& session) {
+  std::set<std::string> names;
+  for (const auto& [number, vm] : report.summary.vms()) {
+    for (const auto& [epoch_number, epoch] : vm.epochs) {
+      names.emplace(ClassifierOf(epoch.set));
+    }
+  }
+  if (names.empty()) names.insert(session.classifier().name());
+  return names;
+}
+
+std::string ClassifierLine(const Report& report, const v1::Session& session) {
+  const v1::ClassifierSettings& classifier = session.classifier();
+  const std::set<std::string> names = ClassifiersOf(report, session);
+  std::string line = Printable(absl::StrJoin(names, ", "));
+  if (names.size() > 1) absl::StrAppend(&line, " (by what each epoch counts)");
+  if (!classifier.profile().empty()) {
+    absl::StrAppend(&line, ", profile ", Printable(classifier.profile()));
+  }
+  absl::StrAppend(&line, absl::StrFormat(": HALTED below residency %g (left above %g)",
+                                         classifier.halted_enter(), classifier.halted_leave()));
+  if (names.contains("ipc-bands")) {
+    absl::StrAppend(&line,
+                    absl::StrFormat("; ipc-bands: SPINNING below IPC %g, PRODUCTIVE from "
+                                    "IPC %g",
+                                    classifier.spinning_below(), classifier.productive_from()));
+  }
+  if (names.contains("evidence")) {
+    absl::StrAppend(&line, "; evidence: rules over several features, see `rules` of --json");
+  }
+  return Wrapped("bands: ", line);
 }
 
 std::string Head(const Report& report) {
@@ -103,13 +129,19 @@ std::string Head(const Report& report) {
   std::string out = HostLine(session);
   out += TimeLine(report, session);
   out += ResidencyLine(report, session);
+  if (!session.residency_blind_spot().empty()) {
+    out += Wrapped("residency: ", Printable(session.residency_blind_spot()));
+  }
   if (session.core_pmus_size() > 0) {
     out += Wrapped("hybrid: ",
                    absl::StrCat("core PMUs ", Printable(absl::StrJoin(session.core_pmus(), ", ")),
                                 "; counts add up, residency holds each PMU's cycles "
                                 "against its own frequency"));
   }
-  out += ClassifierLine(session.classifier());
+  out += ClassifierLine(report, session);
+  if (!session.derived_from().empty()) {
+    out += Wrapped("judged anew: ", "by `vcpulse classify`, from the counts of another timeline");
+  }
   if (!session.degraded_reason().empty()) {
     out += Wrapped("DEGRADED: ", absl::StrCat("no hardware counter was read: ",
                                               Printable(session.degraded_reason())));
@@ -187,10 +219,10 @@ std::string VmTable(const VmSummary& vm, bool colour) {
   return table.Render(colour);
 }
 
-bool AnySpinning(const Summary& summary) {
+bool AnyIpcSpinning(const Summary& summary) {
   for (const auto& [number, vm] : summary.vms()) {
     for (const auto& [index, vcpu] : vm.vcpus) {
-      if (vcpu.band_ticks[static_cast<size_t>(core::Band::kSpinning)] > 0) return true;
+      if (vcpu.rule_ns[static_cast<size_t>(core::Rule::kIpcLow)] > 0) return true;
     }
   }
   return false;
@@ -206,14 +238,14 @@ std::string RenderText(const Report& report, const TextOptions& options) {
     absl::StrAppend(&out, "\n", VmLine(number, vm), VmTable(vm, options.colour),
                     RenderVmNotes(report, vm));
   }
-  if (summary.session() && summary.session()->classifier().name() == "ipc-bands" &&
-      AnySpinning(summary)) {
+  if (summary.session() && AnyIpcSpinning(summary)) {
     absl::StrAppend(
         &out, "\n",
-        Wrapped("", absl::StrFormat("SPINNING here is the IPC rule (IPC < %g), not proof of a spin "
-                                    "loop: slow work, such as divisions or cache misses, looks "
-                                    "the same.",
-                                    summary.session()->classifier().spinning_below())));
+        Wrapped("", absl::StrFormat(
+                        "SPINNING by ipc-bands is the IPC rule (IPC < %g), not proof of a spin "
+                        "loop: slow work, such as divisions or cache misses, looks "
+                        "the same.",
+                        summary.session()->classifier().spinning_below())));
   }
   absl::StrAppend(&out, "\n", RenderClosing(report));
   return out;

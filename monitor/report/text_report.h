@@ -22,8 +22,7 @@ std::string RenderVmNotes(const Report& report, const VmSummary& vm);
 // What closes a report: gaps of all VMs, life cycle, vcpulse's own cost, damage.
 std::string RenderClosing(const Report& report);
 
-// What was lost, one line of words; empty where the timeline is whole. A recording that did not end
-// in order is told here too.
+// What was lost, as in loss_text.h.
 std::string DescribeLoss(const Report& report);
 
 }  // namespace vcpulse::report

@@ -18,23 +18,11 @@ namespace {
 using Found = ChunkScanner::Found;
 using VmEpoch = std::pair<uint32_t, uint32_t>;
 
-// The instant of a record; nothing for those that are handed over whatever the range.
-std::optional<int64_t> InstantOf(const Entry& entry) {
-  return std::visit(
-      [](const auto& record) -> std::optional<int64_t> {
-        using Record = std::decay_t<decltype(record)>;
-        if constexpr (std::is_same_v<Record, TickEntry>) {
-          return record.sample.wake_ns;
-        } else if constexpr (std::is_same_v<Record, v1::Session> ||
-                             std::is_same_v<Record, v1::VcpuSet> ||
-                             std::is_same_v<Record, v1::Summary> ||
-                             std::is_same_v<Record, v1::Profile>) {
-          return std::nullopt;
-        } else {
-          return record.mono_ns();
-        }
-      },
-      entry.record);
+// The instant by which a record is chosen; nothing for those that are handed over whatever the
+// range.
+std::optional<int64_t> ChosenBy(const Entry& entry) {
+  if (std::holds_alternative<v1::VcpuSet>(entry.record)) return std::nullopt;
+  return InstantOf(entry);
 }
 
 class Reading {
@@ -155,7 +143,7 @@ absl::Status Reading::GiveContext() {
 
 absl::Status Reading::GiveRecords() {
   while (const Entry* entry = decoder_.Next()) {
-    const std::optional<int64_t> instant = InstantOf(*entry);
+    const std::optional<int64_t> instant = ChosenBy(*entry);
     if (instant && (*instant < from_ || *instant > to_)) continue;
     ++report_.records;
     report_.ended_in_order = std::holds_alternative<v1::Summary>(entry->record);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <variant>
 #include <vector>
 
@@ -29,5 +30,9 @@ struct Entry {
                v1::ClockSnapshot, v1::Summary, v1::Profile>
       record;
 };
+
+// The instant of a record, CLOCK_MONOTONIC (a tick's: when the sampling thread woke); nothing for
+// those that have none (session, profile, summary).
+std::optional<int64_t> InstantOf(const Entry& entry);
 
 }  // namespace vcpulse::timeline

@@ -84,7 +84,7 @@ const std::vector<ModelNumbers>& Models() {
   static const std::string intel = "generic-intel";
   static const std::vector<ModelNumbers> models = {
       {"intel-haswell-broadwell", intel, {{0.24, 0.5}}, true, "", 0, {}},
-      {"intel-skylake-client", intel, {{0.03, 0.03}}, false, "", 0, {}},
+      {"intel-skylake-client", intel, {{0.0225, 0.043}}, true, "", 0, {}},  // up to 6 per PAUSE
       {"intel-skylake-sp", intel, {{0.03, 0.03}}, false, rob, 0x40cc, 140},
       {"intel-cascade-lake-sp", intel, {{0.09, 0.13}}, false, rob, 0x40cc, 40},
       {"intel-ice-lake-client", intel, {{0.03, 0.03}}, false, misc, 0x40cc, 140},
@@ -93,7 +93,7 @@ const std::vector<ModelNumbers>& Models() {
       {"intel-alder-raptor-lake-p", intel, {{0.02, 0.02}}, false, clk, 0x40ec, {}},
       {"intel-sapphire-emerald-rapids", intel, {}, false, clk, 0x40ec, {}},
       {"intel-granite-rapids", intel, {{0.09, 0.13}}, false, clk, 0x40ec, {}},
-      {"amd-zen4", "generic-amd", {{0.06, 0.06}}, false, "", 0, {}},
+      {"amd-zen4", "generic-amd", {{0.045, 0.094}}, true, "", 0, {}},
       {"arm-neoverse-n1", "generic-arm", {{0.11, 0.11}}, false, "", 0, {}},
   };
   return models;

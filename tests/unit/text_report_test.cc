@@ -39,7 +39,7 @@ TEST(TextReport, ShowsAWholeRecording) {
 recorded 2026-01-02 03:04:05 UTC, 1.0 s, a tick each 100ms
 residency: guest cycles over the highest core frequency known or seen (1.000 GHz): a lower bound
            where the core ran slower
-bands: ipc-bands: HALTED below residency 0.02 (left above 0.04), then SPINNING below IPC 0.75,
+bands: ipc-bands: HALTED below residency 0.02 (left above 0.04); ipc-bands: SPINNING below IPC 0.75,
        PRODUCTIVE from IPC 1
 
 VM 1 "guest1", pid 1001: 11 samples, 0 gaps, event set min
@@ -48,8 +48,8 @@ vCPU  TID HALTED SPINNING PRODUCTIVE UNKNOWN starved  IPC residency run-delay cy
    1 2002   0.0%   100.0%       0.0%    0.0%    0.0% 0.50    100.0%      0.0%  1.00G  500M
    2 2003 100.0%     0.0%       0.0%    0.0%    0.0%    -      0.0%      0.0%      0     0
 
-SPINNING here is the IPC rule (IPC < 0.75), not proof of a spin loop: slow work, such as divisions
-or cache misses, looks the same.
+SPINNING by ipc-bands is the IPC rule (IPC < 0.75), not proof of a spin loop: slow work, such as
+divisions or cache misses, looks the same.
 
 own cost: 11 ticks, 0 missed; late by p50 20.0 us, p99 20.0 us, max 20.0 us; reading one vCPU took
           p50 500 ns, p99 500 ns; all of a VM lay within p50 2.5 us, p99 2.5 us, max 2.5 us

@@ -44,20 +44,22 @@ absl::StatusOr<profile::Profile> ChosenProfile(const std::optional<std::string>&
   return loaded;
 }
 
-}  // namespace
-
-void AddClassifierOptions(CLI::App& command, ClassifierOptions& options) {
+// Adds the options; `choice` and `profile` say for --help what is so where they are not given.
+void AddOptions(CLI::App& command, ClassifierOptions& options, const char* choice,
+                const char* profile) {
   CLI::App* bands = command.add_option_group("BANDS", "how vCPUs are judged (docs/bands.md)");
   bands
       ->add_option(
           "--classifier", options.choice,
-          "evidence (rules over several features), ipc-bands (a hint by IPC alone), or auto: "
-          "evidence where its events are counted [auto]")
+          absl::StrCat("evidence (rules over several features), ipc-bands (a hint by IPC alone), "
+                       "or auto: evidence where its events are counted ",
+                       choice))
       ->type_name("NAME");
   bands
       ->add_option("--profile", options.profile,
-                   "the numbers to compare with: a name of `vcpulse list profiles` or a file [the "
-                   "one for this CPU]")
+                   absl::StrCat("the numbers to compare with: a name of `vcpulse list profiles` or "
+                                "a file ",
+                                profile))
       ->type_name("NAME|FILE");
   bands->add_option("--halted-enter", options.halted_enter,
                     "residency below it is HALTED [as in the profile: 0.02]");
@@ -69,26 +71,54 @@ void AddClassifierOptions(CLI::App& command, ClassifierOptions& options) {
                     "ipc-bands: IPC from which on a vCPU is PRODUCTIVE [1.0]");
 }
 
+absl::Status TakeNumbers(const ClassifierOptions& options, profile::Profile& profile) {
+  core::PresenceThresholds& presence = profile.values.presence;
+  core::IpcBandsThresholds& ipc_bands = profile.values.ipc_bands;
+  Override(options.halted_enter, "halted_enter", presence.halted_enter, profile);
+  Override(options.halted_leave, "halted_leave", presence.halted_leave, profile);
+  Override(options.spinning_below, "spinning_below", ipc_bands.spinning_below, profile);
+  Override(options.productive_from, "productive_from", ipc_bands.productive_from, profile);
+  return CheckThresholds(profile.values);
+}
+
+}  // namespace
+
+void AddClassifierOptions(CLI::App& command, ClassifierOptions& options) {
+  AddOptions(command, options, "[auto]", "[the one for this CPU]");
+}
+
+void AddReclassifierOptions(CLI::App& command, ClassifierOptions& options) {
+  options.choice.clear();
+  AddOptions(command, options, "[as recorded]", "[the one that the timeline keeps]");
+}
+
 absl::StatusOr<ResolvedClassifier> Resolve(const ClassifierOptions& options,
                                            const kvm::CpuIdentity* cpu) {
-  ResolvedClassifier resolved;
-  const auto choice = core::ParseClassifierChoice(options.choice);
-  if (!choice) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--classifier: '", options.choice, "' is none of auto, evidence, ipc-bands"));
-  }
-  resolved.choice = *choice;
+  ClassifierOptions others = options;
+  if (others.choice.empty()) others.choice = "auto";
   absl::StatusOr<profile::Profile> chosen = ChosenProfile(options.profile, cpu);
   if (!chosen.ok()) return chosen.status();
-  profile::Profile& profile = resolved.profile = *std::move(chosen);
-  Override(options.halted_enter, "halted_enter", profile.values.presence.halted_enter, profile);
-  Override(options.halted_leave, "halted_leave", profile.values.presence.halted_leave, profile);
-  Override(options.spinning_below, "spinning_below", profile.values.ipc_bands.spinning_below,
-           profile);
-  Override(options.productive_from, "productive_from", profile.values.ipc_bands.productive_from,
-           profile);
-  if (absl::Status status = CheckThresholds(profile.values); !status.ok()) return status;
-  return resolved;
+  others.profile.clear();  // is chosen
+  return ResolveOver(others, {.profile = *std::move(chosen)});
+}
+
+absl::StatusOr<ResolvedClassifier> ResolveOver(const ClassifierOptions& options,
+                                               ResolvedClassifier recorded) {
+  if (!options.choice.empty()) {
+    const auto choice = core::ParseClassifierChoice(options.choice);
+    if (!choice) {
+      return absl::InvalidArgumentError(absl::StrCat("--classifier: '", options.choice,
+                                                     "' is none of auto, evidence, ipc-bands"));
+    }
+    recorded.choice = *choice;
+  }
+  if (!options.profile.empty()) {
+    absl::StatusOr<profile::Profile> chosen = ChosenProfile(options.profile, nullptr);
+    if (!chosen.ok()) return chosen.status();
+    recorded.profile = *std::move(chosen);
+  }
+  if (absl::Status status = TakeNumbers(options, recorded.profile); !status.ok()) return status;
+  return recorded;
 }
 
 }  // namespace vcpulse::tools

@@ -29,6 +29,9 @@ struct ClassifierOptions {
 // Adds --classifier, --profile and one option for each of the four numbers.
 void AddClassifierOptions(CLI::App& command, ClassifierOptions& options);
 
+// The same for a command that reads a timeline: what is not given is as the timeline was judged.
+void AddReclassifierOptions(CLI::App& command, ClassifierOptions& options);
+
 struct ResolvedClassifier {
   core::ClassifierChoice choice = core::ClassifierChoice::kAuto;
   profile::Profile profile;  // the numbers from the command line have that as their origin
@@ -38,5 +41,9 @@ struct ResolvedClassifier {
 // that names the option.
 absl::StatusOr<ResolvedClassifier> Resolve(const ClassifierOptions& options,
                                            const kvm::CpuIdentity* cpu);
+
+// The same, where what is not given is as in `recorded` (an empty `choice` is not given).
+absl::StatusOr<ResolvedClassifier> ResolveOver(const ClassifierOptions& options,
+                                               ResolvedClassifier recorded);
 
 }  // namespace vcpulse::tools

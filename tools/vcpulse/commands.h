@@ -30,6 +30,8 @@ void AddDoctorCommand(CLI::App& app, int& exit_code);
 void AddRecordCommand(CLI::App& app, std::vector<std::string> command, int& exit_code);
 void AddReportCommand(CLI::App& app, int& exit_code);
 void AddImportCommand(CLI::App& app, int& exit_code);
+void AddClassifyCommand(CLI::App& app, int& exit_code);
+void AddExportCommand(CLI::App& app, int& exit_code);
 
 // Prints "vcpulse: MESSAGE" as one line on stderr and returns kExitError.
 int Fail(std::string_view message);

@@ -66,6 +66,8 @@ int main(int argc, char** argv) {
   tools::AddRecordCommand(app, command.value_or(std::vector<std::string>{}), exit_code);
   tools::AddReportCommand(app, exit_code);
   tools::AddImportCommand(app, exit_code);
+  tools::AddClassifyCommand(app, exit_code);
+  tools::AddExportCommand(app, exit_code);
 
   const bool named = !arguments.empty() && !arguments.front().starts_with('-');
   const auto is_first = [&](const CLI::App* known) {
@@ -73,7 +75,8 @@ int main(int argc, char** argv) {
   };
   if (named && app.get_subcommands(is_first).empty()) {
     return tools::Fail("'" + arguments.front() +
-                       "' is no command of vcpulse: list, doctor, record, report or import");
+                       "' is no command of vcpulse: list, doctor, record, report, classify, "
+                       "export or import");
   }
   try {
     std::ranges::reverse(arguments);  // as CLI11 wants them

@@ -1,7 +1,6 @@
 #include "tools/vcpulse/record_session.h"
 
 #include <linux/perf_event.h>
-#include <sys/random.h>
 #include <time.h>
 
 #include <span>
@@ -11,18 +10,12 @@
 #include "kvm/events/pmu.h"
 #include "kvm/host.h"
 #include "monitor/recorder/session_record.h"
+#include "monitor/replay/recorded_settings.h"
 #include "monitor/sampler/tick_thread.h"
+#include "tools/vcpulse/stream_id.h"
 
 namespace vcpulse::tools {
 namespace {
-
-absl::StatusOr<timeline::StreamId> RandomStreamId() {
-  timeline::StreamId id{};
-  if (getrandom(id.data(), id.size(), 0) != static_cast<ssize_t>(id.size())) {
-    return absl::InternalError("getrandom(2) gave no stream id");
-  }
-  return id;
-}
 
 uint64_t OwnCpuTime_ns() {
   timespec used{};
@@ -31,15 +24,6 @@ uint64_t OwnCpuTime_ns() {
 }
 
 // So that the timeline explains itself.
-v1::TimelineRecord ProfileRecord(const profile::Profile& profile) {
-  v1::TimelineRecord record;
-  v1::Profile& out = *record.mutable_profile();
-  out.set_name(profile.name);
-  out.set_source(profile.source);
-  out.set_json(profile::ToJson(profile));
-  return record;
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<RecordSession>> RecordSession::Open(const RecordOptions& options) {
@@ -86,7 +70,7 @@ absl::StatusOr<std::unique_ptr<RecordSession>> RecordSession::Open(const RecordO
   v1::TimelineRecord record;
   *record.mutable_session() = recorder::MakeSession(kvm::ReadHostFacts(options.target.root), facts);
   session->writer_->Add(std::move(record), sampler::MonotonicNow_ns());
-  session->writer_->Add(ProfileRecord(options.profile), sampler::MonotonicNow_ns());
+  session->writer_->Add(replay::KeepProfile(options.profile), sampler::MonotonicNow_ns());
   session->recording_ = std::make_unique<recorder::Recording>(
       recorder::Recording::Options{.root = options.target.root,
                                    .interval = options.interval,

@@ -2,10 +2,7 @@
 
 #include <unistd.h>
 
-#include <cerrno>
-#include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,21 +13,29 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "monitor/report/explain.h"
+#include "monitor/report/explain_text.h"
 #include "monitor/report/json_report.h"
+#include "monitor/report/loss_text.h"
 #include "monitor/report/read_part.h"
 #include "monitor/report/summary.h"
 #include "monitor/report/text_format.h"
 #include "monitor/report/text_report.h"
 #include "tools/vcpulse/commands.h"
 #include "tools/vcpulse/duration_option.h"
+#include "tools/vcpulse/explain_target.h"
+#include "tools/vcpulse/standard_output.h"
+#include "tools/vcpulse/timeline_input.h"
 
 namespace vcpulse::tools {
 namespace {
 
 constexpr const char* kHowToRead = R"(How to read the table: one row per vCPU.
   HALTED, SPINNING, PRODUCTIVE, UNKNOWN  shares of the time that has a verdict; they sum to 100 %.
-             Residency decides HALTED; only above it does IPC say SPINNING or PRODUCTIVE.
-             SPINNING by the IPC rule is a hint, not a proof: slow work looks the same.
+             Residency decides HALTED; only above it do the rules of the classifier speak (`bands:`
+             above the tables). By ipc-bands SPINNING is a hint, no proof: slow work looks the same.
+             By evidence it says how sure it is: a count of PAUSE names a spin, a tight loop looks
+             like one (docs/bands.md). --explain shows every comparison of one verdict.
   starved    share in which the thread was runnable but got no CPU for over 10 % of a tick
   IPC        instructions / cycles in guest mode, over all time that was not HALTED
   residency  share of the time spent in guest code
@@ -51,6 +56,7 @@ struct ReportOptions {
   bool json = false;
   std::string from;  // durations after the recording's start; empty: not given
   std::string to;
+  std::optional<std::string> explain;
 };
 
 absl::StatusOr<std::optional<int64_t>> ParseOffset(const std::string& flag,
@@ -72,17 +78,6 @@ absl::StatusOr<report::Part> ParsePart(const ReportOptions& options) {
                      options.from.empty() ? "0s (the start)" : options.from));
   }
   return report::Part{*from, *to};
-}
-
-std::string NameOf(const std::string& file) { return file == "-" ? "standard input" : file; }
-
-int WriteStdout(const std::string& text) {
-  errno = 0;
-  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() &&
-                       std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
-  if (written) return kExitOk;
-  if (errno == EPIPE) return kExitOk;  // `| head` has seen enough
-  return Fail(absl::StrCat("standard output: ", std::strerror(errno)));
 }
 
 bool WantsColour() {
@@ -110,30 +105,35 @@ std::optional<std::string> NothingToReport(const report::Report& report,
   return std::nullopt;
 }
 
-absl::Status ReadFailure(const absl::Status& status, const ReportOptions& options) {
-  if (absl::IsNotFound(status)) {
-    return absl::NotFoundError(
-        absl::StrCat(options.file,
-                     ": no such file (`vcpulse record` writes one; `vcpulse report FILE` reads "
-                     "another)"));
-  }
-  return status;
+int RunExplain(const ReportOptions& options) {
+  const absl::StatusOr<report::ExplainTarget> target = ParseExplainTarget(*options.explain);
+  if (!target.ok()) return Fail(target.status());
+  report::Explainer explainer(*target);
+  const auto read = timeline::ReadTimeline(options.file, [&](const timeline::Entry& entry) {
+    const absl::Status status = explainer.Add(entry);
+    if (status.ok()) return status;
+    return absl::Status(status.code(), absl::StrCat(NameOf(options.file), ": ", status.message()));
+  });
+  if (!read.ok()) return Fail(ReadFailure(read.status(), options.file));
+  Warn(options.file, report::DescribeLoss(*read, 0, read->ended_in_order));
+  const absl::StatusOr<report::Explanation> explanation = explainer.Finish();
+  if (!explanation.ok()) return Fail(explanation.status());
+  return WriteStdout(options.json ? report::RenderExplanationJson(*explanation)
+                                  : report::RenderExplanation(*explanation));
 }
 
 int RunReport(const ReportOptions& options) {
+  if (options.explain) return RunExplain(options);
   const absl::StatusOr<report::Part> part = ParsePart(options);
   if (!part.ok()) return Fail(part.status());
 
   report::Summary summary;
   const absl::StatusOr<report::Report> read = report::ReadPart(options.file, *part, summary);
-  if (!read.ok()) return Fail(ReadFailure(read.status(), options));
+  if (!read.ok()) return Fail(ReadFailure(read.status(), options.file));
   const report::Report& report = *read;
   if (const auto nothing = NothingToReport(report, options)) return Fail(*nothing);
 
-  const std::string loss = report::DescribeLoss(report);
-  if (!loss.empty()) {
-    std::fprintf(stderr, "vcpulse: warning: %s: %s\n", NameOf(options.file).c_str(), loss.c_str());
-  }
+  Warn(options.file, report::DescribeLoss(report));
   return WriteStdout(options.json ? report::RenderJson(report)
                                   : report::RenderText(report, {.colour = WantsColour()}));
 }
@@ -152,6 +152,14 @@ void AddReportCommand(CLI::App& app, int& exit_code) {
       "--from", options->from,
       "Leave out what came before this time after the recording's start (2s, 300ms)");
   command->add_option("--to", options->to, "Leave out what came after this time");
+  command
+      ->add_option(
+          "--explain", options->explain,
+          "Why a vCPU was judged as it was: what was measured, each rule, the runner-up. "
+          "vm= where there are several; at=, a time after the start, else the last verdict")
+      ->type_name("vcpu=N[,vm=NAME][,at=T]")
+      ->excludes("--from")
+      ->excludes("--to");
   command->callback([options, &exit_code] { exit_code = RunReport(*options); });
 }
 

@@ -1,0 +1,173 @@
+#include "monitor/report/explain.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <variant>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "monitor/report/interval.h"
+#include "monitor/report/labels.h"
+#include "monitor/report/text_format.h"
+
+namespace vcpulse::report {
+namespace {
+
+constexpr size_t kListed = 20;
+
+std::string NamesOf(const std::set<std::string>& names) {
+  std::vector<std::string> printable;
+  for (const std::string& name : names) printable.push_back(Printable(name));
+  return Listed(printable, kListed);
+}
+
+}  // namespace
+
+absl::Status Explainer::Add(const timeline::Entry& entry) {
+  if (const auto instant = timeline::InstantOf(entry); instant && entry.sequence != 0) {
+    start_ns_ = std::min(start_ns_.value_or(*instant), *instant);
+    end_ns_ = std::max(end_ns_.value_or(*instant), *instant);
+  }
+  if (const auto* session = std::get_if<v1::Session>(&entry.record)) {
+    if (session_ && session_->stream_id() != session->stream_id()) {
+      return absl::InvalidArgumentError(
+          "a second recording begins after the first: they can only be explained one at a time");
+    }
+    if (!session_) session_ = *session;
+  } else if (const auto* kept = std::get_if<v1::Profile>(&entry.record)) {
+    if (!rejudge_) kept_ = *kept;
+  } else if (const auto* set = std::get_if<v1::VcpuSet>(&entry.record)) {
+    if (absl::Status status = Start(); !status.ok()) return status;
+    AddSet(*set);
+  } else if (const auto* tick = std::get_if<timeline::TickEntry>(&entry.record)) {
+    if (absl::Status status = Start(); !status.ok()) return status;
+    AddTick(*tick);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Explainer::Start() {
+  if (rejudge_) return absl::OkStatus();
+  if (!session_) return absl::InvalidArgumentError("its session record is lost");
+  auto settings = replay::SettingsOf(*session_, kept_ ? &*kept_ : nullptr);
+  if (!settings.ok()) return settings.status();
+  settings_ = *std::move(settings);
+  rejudge_.emplace(settings_.choice, settings_.profile.values);
+  rejudge_->Take(*session_);
+  return absl::OkStatus();
+}
+
+bool Explainer::IsAsked(const v1::VmInstance& vm) const {
+  return !target_.vm || *target_.vm == vm.name() || *target_.vm == vm.uuid();
+}
+
+void Explainer::AddSet(const v1::VcpuSet& set) {
+  rejudge_->Take(set);
+  const std::string& name = set.instance().name();
+  vm_names_.insert(name);
+  if (!IsAsked(set.instance())) return;
+  asked_vms_.insert(name);
+  for (int i = 0; i < set.vcpus_size(); ++i) {
+    vcpus_.insert(set.vcpus(i).index());
+    if (set.vcpus(i).index() != target_.vcpu) continue;
+    columns_.try_emplace(
+        {set.vm(), set.epoch()},
+        Column{.vm_name = name,
+               .index = static_cast<size_t>(i),
+               .classifier = rejudge_->ClassifierOf(set),
+               .by_ref_cycles = replay::LayoutOf(set).slots.ref_cycles && session_->tsc_hz() > 0});
+  }
+}
+
+void Explainer::AddTick(const timeline::TickEntry& tick) {
+  const std::span<const core::Verdict> verdicts = rejudge_->Judge(tick);
+  const auto found = columns_.find({tick.vm, tick.epoch});
+  if (found == columns_.end() || found->second.index >= verdicts.size()) return;
+  Column& column = found->second;
+  const core::EpochClassifier* classifier = rejudge_->Find(tick.vm, tick.epoch);
+  Moment moment{.key = found->first,
+                .tick = tick.sample.tick,
+                .wake_ns = tick.sample.wake_ns,
+                .features = classifier->features(column.index),
+                .verdict = verdicts[column.index],
+                .recorded = {},
+                .previous = column.previous};
+  if (column.index < tick.verdicts.size()) moment.recorded = tick.verdicts[column.index];
+  column.previous = moment.verdict.band;
+  if (IsBetter(moment, best_)) best_ = moment;
+}
+
+bool Explainer::IsBetter(const Moment& moment, const std::optional<Moment>& than) const {
+  if (!target_.at_ns) return moment.verdict.band != core::Band::kNone;  // the last one
+  if (!than) return true;
+  const int64_t wanted_ns = start_ns_.value_or(0) + *target_.at_ns;
+  return std::abs(moment.wake_ns - wanted_ns) < std::abs(than->wake_ns - wanted_ns);
+}
+
+absl::Status Explainer::CheckTarget() const {
+  if (vm_names_.empty()) return absl::InvalidArgumentError("no VM was recorded");
+  if (asked_vms_.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--explain: no VM '", Printable(*target_.vm), "' here: ", NamesOf(vm_names_)));
+  }
+  if (!target_.vm && vm_names_.size() > 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--explain: several VMs, so vm=NAME is needed: ", NamesOf(vm_names_)));
+  }
+  if (columns_.empty()) {
+    std::vector<std::string> known;
+    for (const uint32_t index : vcpus_) known.push_back(absl::StrCat(index));
+    return absl::InvalidArgumentError(
+        absl::StrCat("--explain: no vCPU ", target_.vcpu, " was recorded; there are ",
+                     known.empty() ? "none" : Listed(known, kListed)));
+  }
+  const int64_t length_ns = end_ns_.value_or(0) - start_ns_.value_or(0);
+  const auto interval_ns = static_cast<int64_t>(session_->interval_ns());
+  if (target_.at_ns && *target_.at_ns > length_ns + interval_ns) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--explain: at=", DurationText(static_cast<double>(*target_.at_ns)),
+        " is after the end: there are ", DurationText(static_cast<double>(length_ns))));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Explanation> Explainer::Finish() const {
+  if (absl::Status status = CheckTarget(); !status.ok()) return status;
+  if (!best_) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--explain: vCPU ", target_.vcpu, " has no verdict to explain"));
+  }
+  const Moment& moment = *best_;
+  const Column& column = columns_.at(moment.key);
+  Explanation out{.vm = moment.key.first,
+                  .vm_name = column.vm_name,
+                  .epoch = moment.key.second,
+                  .vcpu = target_.vcpu,
+                  .tick = moment.tick,
+                  .at_ns = moment.wake_ns - start_ns_.value_or(moment.wake_ns),
+                  .classifier = column.classifier,
+                  .profile = settings_.profile.name,
+                  .remark = settings_.remark,
+                  .features = moment.features,
+                  .verdict = moment.verdict,
+                  .recorded = WithinKnown(moment.recorded)};
+  if (moment.features.residency) {
+    out.residency_method = std::string(
+        *ResidencyMethodName(column.by_ref_cycles ? v1::RESIDENCY_METHOD_REF_CYCLES
+                                                  : v1::RESIDENCY_METHOD_MAX_FREQUENCY));
+  }
+  if (moment.verdict.band == core::Band::kNone) return out;
+  const auto reasons_after = [&](core::Band previous) {
+    return FindReasons(moment.features, settings_.profile.values, column.classifier, previous);
+  };
+  out.reasons = reasons_after(moment.previous);
+  // After a hole the band before was of the sample that its chunk brought along, and is not known.
+  if (out.reasons.raw.rule != moment.verdict.raw_rule) {
+    out.reasons = reasons_after(moment.previous == core::Band::kHalted ? core::Band::kNone
+                                                                       : core::Band::kHalted);
+  }
+  return out;
+}
+
+}  // namespace vcpulse::report

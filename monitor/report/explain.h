@@ -1,0 +1,103 @@
+#pragma once
+
+// Finds the window of one vCPU that a person asks about, judges the timeline anew up to it, and
+// says why it was judged as it was.
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "monitor/core/verdict.h"
+#include "monitor/replay/recorded_settings.h"
+#include "monitor/replay/rejudge.h"
+#include "monitor/report/reasons.h"
+#include "monitor/timeline/entry.h"
+
+namespace vcpulse::report {
+
+struct ExplainTarget {
+  uint32_t vcpu = 0;                // its index
+  std::optional<std::string> vm{};  // name or UUID; not needed where there is one VM
+  std::optional<int64_t> at_ns{};   // after the start: the tick nearest to it; else the last judged
+};
+
+struct Explanation {
+  uint32_t vm = 0;
+  std::string vm_name{};
+  uint32_t epoch = 0;
+  uint32_t vcpu = 0;
+  uint64_t tick = 0;
+  int64_t at_ns = 0;  // after the start
+  core::Classifier classifier = core::Classifier::kIpcBands;
+  std::string profile{};
+  std::string remark{};  // where the timeline does not say all of how it was judged
+  std::optional<std::string> residency_method{};
+  core::Features features{};
+  core::Verdict verdict{};   // as judged now; Band::kNone: its window was not yet full
+  core::Verdict recorded{};  // as the timeline says
+  Reasons reasons{};         // empty without a verdict
+};
+
+// Takes the entries of one stream in order. Memory grows with the number of VMs and epochs. One
+// thread.
+class Explainer {
+ public:
+  explicit Explainer(ExplainTarget target) : target_(std::move(target)) {}
+
+  // Errors: InvalidArgument where a second stream begins, the stream has no session, or says that
+  // it was judged in a way that is not known.
+  absl::Status Add(const timeline::Entry& entry);
+
+  // After the last entry. InvalidArgument, one line that says what is allowed: several VMs and none
+  // named, an unknown VM or vCPU, a time after the end, or nothing to explain.
+  absl::StatusOr<Explanation> Finish() const;
+
+ private:
+  using VmEpoch = std::pair<uint32_t, uint32_t>;
+
+  // Of one epoch that has the vCPU.
+  struct Column {
+    std::string vm_name;
+    size_t index = 0;
+    core::Classifier classifier = core::Classifier::kIpcBands;
+    bool by_ref_cycles = false;
+    core::Band previous = core::Band::kNone;  // band before the tick that comes
+  };
+  // What is kept of a tick.
+  struct Moment {
+    VmEpoch key;
+    uint64_t tick = 0;
+    int64_t wake_ns = 0;
+    core::Features features;
+    core::Verdict verdict;
+    core::Verdict recorded;
+    core::Band previous = core::Band::kNone;
+  };
+
+  absl::Status Start();
+  void AddSet(const v1::VcpuSet& set);
+  void AddTick(const timeline::TickEntry& tick);
+  bool IsBetter(const Moment& moment, const std::optional<Moment>& than) const;
+  bool IsAsked(const v1::VmInstance& vm) const;
+  absl::Status CheckTarget() const;
+
+  ExplainTarget target_;
+  std::optional<v1::Session> session_;
+  std::optional<v1::Profile> kept_;
+  replay::Settings settings_;
+  std::optional<replay::Rejudge> rejudge_;
+  std::set<std::string> vm_names_;   // all
+  std::set<std::string> asked_vms_;  // those that are meant
+  std::set<uint32_t> vcpus_;         // of those
+  std::map<VmEpoch, Column> columns_;
+  std::optional<Moment> best_;
+  std::optional<int64_t> start_ns_;
+  std::optional<int64_t> end_ns_;
+};
+
+}  // namespace vcpulse::report

@@ -1,0 +1,189 @@
+#include "monitor/report/explain_text.h"
+
+#include <cmath>
+#include <string_view>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "monitor/report/labels.h"
+#include "monitor/report/text_format.h"
+
+namespace vcpulse::report {
+namespace {
+
+using Is = Comparison::Is;
+
+std::string Text(core::Band band) { return std::string(core::ToString(band)); }
+std::string Text(core::Rule rule) { return std::string(core::ToString(rule)); }
+
+std::string Number(double value) {
+  if (std::isinf(value)) return "infinite";
+  if (value >= 1000) return Units(value);
+  return value >= 0.095 || value == 0 ? absl::StrFormat("%.2f", value)
+                                      : absl::StrFormat("%.2g", value);
+}
+
+std::string Text(const Comparison& comparison) {
+  if (comparison.is == Is::kFact) return comparison.what;
+  if (!comparison.value) return comparison.what + " is not measured";
+  const auto number = [&](double value) {
+    return comparison.is_share ? Percent(value) : Number(value);
+  };
+  return absl::StrCat(comparison.what, " ", number(*comparison.value), " ",
+                      std::string(*Sign(comparison.is)), " ", number(comparison.threshold));
+}
+
+std::string WithOutcome(const Comparison& comparison) {
+  if (!comparison.holds) return Text(comparison);
+  return absl::StrCat(Text(comparison), *comparison.holds ? ": holds" : ": fails");
+}
+
+std::string VerdictText(core::Band band, core::Rule rule) {
+  return absl::StrCat(Text(band), " by rule ", Text(rule));
+}
+
+std::string Head(const Explanation& e) {
+  std::string line =
+      absl::StrFormat("vCPU %d of VM %s (epoch %d) at %.3f s", e.vcpu, Printable(e.vm_name),
+                      e.epoch, static_cast<double>(e.at_ns) / 1e9);
+  if (e.verdict.band == core::Band::kNone) {
+    absl::StrAppend(&line, ": no verdict: the epoch had just begun and the window was not full");
+    return Wrapped("", line);
+  }
+  absl::StrAppend(&line, ", window ", DurationText(static_cast<double>(e.features.interval_ns)),
+                  ": ", VerdictText(e.verdict.band, e.verdict.rule));
+  if (e.verdict.confidence_pct > 0) {
+    absl::StrAppend(&line, absl::StrFormat(", confidence %.2f", e.verdict.confidence_pct / 100.0));
+  }
+  if (e.verdict.starved) absl::StrAppend(&line, ", starved");
+  return Wrapped("", line);
+}
+
+std::string Judges(const Explanation& e) {
+  return Wrapped("judged by: ", absl::StrCat(std::string(core::ToString(e.classifier)),
+                                             ", profile ", Printable(e.profile),
+                                             e.remark.empty() ? "" : "; ", Printable(e.remark)));
+}
+
+std::string MeasuredText(const Explanation& e) {
+  const core::Features& f = e.features;
+  std::string presence = f.residency ? absl::StrCat("residency ", Percent(f.residency), " (by ",
+                                                    e.residency_method.value_or("?"), ")")
+                                     : "residency unknown";
+  absl::StrAppend(&presence, ", on a CPU ", Percent(f.enabled_share), ", waiting ",
+                  Percent(f.waiting_share), ", counted ",
+                  f.enabled ? Percent(f.running_share) : std::string("-"), " of the time on a CPU");
+  std::vector<std::string> measured;
+  std::vector<std::string> missing;
+  for (size_t i = 0; i < core::kFeatures; ++i) {
+    const auto feature = static_cast<core::Feature>(i);
+    const std::string name(core::ToString(feature));
+    const std::optional<double>& value = f.Value(feature);
+    if (value) {
+      measured.push_back(absl::StrCat(name, " ", Number(*value)));
+    } else {
+      missing.push_back(name);
+    }
+  }
+  std::string out = Wrapped("measured: ", presence);
+  if (!measured.empty()) out += Wrapped("measured: ", absl::StrJoin(measured, ", "));
+  if (!missing.empty()) out += Wrapped("not measured: ", absl::StrJoin(missing, ", "));
+  return out;
+}
+
+std::string PresenceText(const Explanation& e) {
+  const Reasons& reasons = e.reasons;
+  std::string out = "Did it run, and was that counted?\n";
+  for (const Comparison& comparison : reasons.presence) {
+    out += Wrapped("  ", WithOutcome(comparison));
+  }
+  if (!reasons.decided_by_presence) return out + "  so it ran: the rules say what\n";
+  std::string decided = absl::StrCat(VerdictText(reasons.raw.band, reasons.raw.rule), ": ",
+                                     WhyByPresence(reasons.raw.rule));
+  return out + Wrapped("> ", decided);
+}
+
+// "skipped: branches per instruction is not measured", or all conditions and what came of them.
+std::string TrialText(const RuleTrial& trial) {
+  std::vector<std::string> parts;
+  for (const Comparison& condition : trial.conditions) {
+    const bool missing = !condition.holds;
+    if (missing != (trial.outcome == core::Outcome::kSkipped)) continue;
+    const bool fails_among_others =
+        trial.outcome == core::Outcome::kFails && trial.conditions.size() > 1 && !*condition.holds;
+    parts.push_back(absl::StrCat(Text(condition), fails_among_others ? " (fails)" : ""));
+  }
+  const std::string all = absl::StrJoin(parts, ", ");
+  if (trial.outcome == core::Outcome::kSkipped) return absl::StrCat("skipped: ", all);
+  return absl::StrCat(all, ": ", std::string(OutcomeName(trial.outcome)));
+}
+
+std::string RulesText(const Reasons& reasons) {
+  if (reasons.decided_by_presence) return "";
+  std::string out = "Rules, in order; the first that holds speaks (>):\n";
+  for (size_t i = 0; i < reasons.rules.size(); ++i) {
+    const RuleTrial& trial = reasons.rules[i];
+    const char* mark = reasons.fired == i ? "> " : "  ";
+    out += Wrapped(absl::StrCat(mark, Text(trial.rule), " (", Text(trial.band), "): "),
+                   TrialText(trial));
+  }
+  if (!reasons.fired) {
+    out += Wrapped("> ", absl::StrCat(VerdictText(reasons.raw.band, reasons.raw.rule), ": ",
+                                      std::string(Explain(reasons.raw.rule))));
+  }
+  if (reasons.weak_below) {
+    out += Wrapped("> ", absl::StrFormat("but only with confidence %.2f, and below %.2f a verdict "
+                                         "is not given: UNKNOWN(weak)",
+                                         reasons.raw.confidence, *reasons.weak_below));
+  }
+  return out;
+}
+
+std::string RunnerUpText(const Reasons& reasons) {
+  if (!reasons.runner_up) return "";
+  const RuleTrial& trial = reasons.rules[*reasons.runner_up];
+  std::string text = absl::StrCat(Text(trial.rule), " (", Text(trial.band), ")");
+  if (trial.outcome == core::Outcome::kHolds) {
+    return Wrapped("runner-up: ", absl::StrCat(text, " holds too, but comes later"));
+  }
+  std::vector<std::string> failing;
+  for (const Comparison& condition : trial.conditions) {
+    if (!condition.holds.value_or(true)) failing.push_back(Text(condition));
+  }
+  return Wrapped(
+      "runner-up: ",
+      absl::StrCat(text, " came nearest; what it lacks: ", absl::StrJoin(failing, ", ")));
+}
+
+std::string SmoothingText(const Explanation& e) {
+  if (e.verdict.band == e.verdict.raw_band) return "";
+  return Wrapped(
+      "smoothed: ",
+      absl::StrCat("this window alone is ", VerdictText(e.verdict.raw_band, e.verdict.raw_rule),
+                   "; shown is ", VerdictText(e.verdict.band, e.verdict.rule),
+                   " of an earlier window, as a change of band needs two of the last "
+                   "three windows"));
+}
+
+std::string DifferenceText(const Explanation& e) {
+  if (e.verdict == e.recorded) return "";
+  const std::string recorded = e.recorded.band == core::Band::kNone
+                                   ? "no verdict"
+                                   : VerdictText(e.recorded.band, e.recorded.rule);
+  return Wrapped("differs: ",
+                 absl::StrCat("the timeline says ", recorded,
+                              ": it was judged by another version, or its beginning is lost"));
+}
+
+}  // namespace
+
+std::string RenderExplanation(const Explanation& e) {
+  if (e.verdict.band == core::Band::kNone) return Head(e) + DifferenceText(e);
+  return absl::StrCat(Head(e), Judges(e), MeasuredText(e), "\n", PresenceText(e),
+                      RulesText(e.reasons), RunnerUpText(e.reasons), SmoothingText(e),
+                      DifferenceText(e));
+}
+
+}  // namespace vcpulse::report

@@ -1,0 +1,81 @@
+#pragma once
+
+// A timeline as JSON lines, for dataframes: one object per vCPU and tick. Stable: keys are added,
+// never renamed. What was not measured is null, never 0.
+//
+// {"t_mono_ns": n,       // CLOCK_MONOTONIC: the middle of the read of this vCPU
+//  "tick": n, "vm": n, "vm_name": text, "vcpu": n (index),
+//  "interval_s": n,      // since its read before; everything below is of this interval
+//  EVENT: n or null,     // each event asked for, by perf's name: how often it was counted. null:
+//                        // not counted, or its group was never on the PMU. Core PMUs add up.
+//  "counted_share": {EVENT: n or null},   // only where groups take turns (record --multiplex):
+//  time
+//                        // running / enabled of those beyond the first, whose counts are of so
+//                        // much of the time
+//  "time_enabled_ns": n, "time_running_ns": n,          // of the first group
+//  "run_ns": n or null, "run_delay_ns": n or null,      // schedstat
+//  "state": "blocked" | "runnable" | "stopped" | "exited" | "paused" | null (not read),
+//  "residency": 0..1 or null, "ipc": n or null,         // of this interval alone
+//  "band": "halted" | "spinning" | "productive" | "unknown" | null (no verdict yet),
+//  "raw_band": likewise, before smoothing,
+//  "rule": text or null, "confidence": 0..1 or null, "starved": bool or null}
+// The first sample of an epoch has nothing to be subtracted from and gives no row.
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "monitor/core/event_slots.h"
+#include "monitor/report/interval.h"
+#include "monitor/timeline/entry.h"
+
+namespace vcpulse::report {
+
+// Takes the entries of one stream in order; memory grows with the number of epochs alone.
+class JsonlExport {
+ public:
+  using TextSink = std::function<absl::Status(const std::string&)>;
+
+  // `sink` takes a line at a time, its line end included.
+  explicit JsonlExport(TextSink sink) : sink_(std::move(sink)) {}
+
+  // Errors: those of the sink; InvalidArgument where a second stream begins.
+  absl::Status Add(const timeline::Entry& entry);
+
+  // Samples that could not be used, as no vCPU set fits them.
+  uint64_t unusable_ticks() const { return unusable_ticks_; }
+
+ private:
+  // Where the count of an event is.
+  struct EventPlace {
+    std::string name;
+    bool counted = false;
+    size_t group = 0;
+    size_t slot = 0;
+  };
+  struct Epoch {
+    std::string vm_name;
+    std::vector<uint32_t> vcpus;  // indexes
+    core::EventSlots slots;
+    size_t core_pmus = 1;
+    size_t groups = 1;
+    std::vector<EventPlace> events;
+  };
+
+  static Epoch MakeEpoch(const v1::VcpuSet& set);
+  absl::Status AddTick(const timeline::TickEntry& tick);
+  absl::Status AddRow(const timeline::TickEntry& tick, const Epoch& epoch, size_t vcpu);
+
+  TextSink sink_;
+  std::optional<std::string> stream_id_;
+  ResidencyMeter residency_;
+  std::map<std::pair<uint32_t, uint32_t>, Epoch> epochs_;  // by (vm, epoch)
+  uint64_t unusable_ticks_ = 0;
+};
+
+}  // namespace vcpulse::report

@@ -1,0 +1,44 @@
+#include "monitor/report/loss_text.h"
+
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "monitor/report/text_format.h"
+#include "monitor/report/text_report.h"
+
+namespace vcpulse::report {
+namespace {
+
+uint64_t DamagedBytes(const timeline::ReadReport& read) {
+  uint64_t bytes = 0;
+  for (const timeline::Damage& damage : read.damages) bytes += damage.bytes;
+  return bytes;
+}
+
+}  // namespace
+
+std::string DescribeLoss(const timeline::ReadReport& read, uint64_t unusable_ticks,
+                         bool ended_in_order) {
+  std::vector<std::string> parts;
+  if (!read.damages.empty() || read.lost_records > 0) {
+    parts.push_back(absl::StrCat(Plural(read.damages.size(), "chunk"), " damaged (",
+                                 Plural(DamagedBytes(read), "byte"), "), ",
+                                 Plural(read.lost_records, "record"), " lost"));
+  }
+  if (unusable_ticks > 0) {
+    parts.push_back(
+        absl::StrCat(Plural(unusable_ticks, "sample"), " unusable (the vCPU set is lost)"));
+  }
+  if (!ended_in_order) {
+    parts.push_back("the recording did not end in order (killed, or still running)");
+  }
+  return absl::StrJoin(parts, "; ");
+}
+
+std::string DescribeLoss(const Report& report) {
+  return DescribeLoss(report.read, report.summary.unattributed_ticks(),
+                      report.EndedInOrder().value_or(true));
+}
+
+}  // namespace vcpulse::report

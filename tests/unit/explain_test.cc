@@ -1,0 +1,177 @@
+#include "monitor/report/explain.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "boost/json.hpp"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "monitor/report/explain_text.h"
+#include "monitor/report/jsonl_export.h"
+#include "tests/unit/hand_made_recording.h"
+#include "tests/unit/live_recording.h"
+
+namespace vcpulse::report {
+namespace {
+
+using replay::LiveRecording;
+using replay::LiveTick;
+using ::testing::HasSubstr;
+
+class ExplainTest : public ::testing::Test {
+ protected:
+  ExplainTest() : live_(100'000'000, LiveRecording::Groups::kOne) {
+    live_.Begin({.vm = 1, .epoch = 1, .vcpus = 2});
+    live_.Run(60);
+    live_.Begin({.vm = 1, .epoch = 2, .vcpus = 2});
+    live_.Run(60);
+  }
+
+  absl::StatusOr<Explanation> Explain(const ExplainTarget& target) const {
+    Explainer explainer(target);
+    const auto read = timeline::ReadTimelineBytes(
+        timeline::Concatenate(live_.chunks()),
+        [&](const timeline::Entry& entry) { return explainer.Add(entry); });
+    if (!read.ok()) return read.status();
+    return explainer.Finish();
+  }
+
+  std::string ErrorOf(const ExplainTarget& target) const {
+    return std::string(Explain(target).status().message());
+  }
+
+  LiveRecording live_;
+};
+
+// Whatever the tick: what is explained is the verdict that was recorded, and its reasons end in it.
+TEST_F(ExplainTest, EveryTick) {
+  live_.End("duration");
+  size_t smoothed = 0;
+  for (const LiveTick& tick : live_.ticks()) {
+    const int64_t start_ns = 5'000'000'000;
+    const auto found = Explain({.vcpu = 1, .at_ns = tick.sample.wake_ns - start_ns});
+    ASSERT_TRUE(found.ok()) << found.status();
+    ASSERT_EQ(found->tick, tick.sample.tick);
+    EXPECT_EQ(found->epoch, tick.epoch);
+    EXPECT_EQ(found->verdict, tick.verdicts[1]);
+    EXPECT_EQ(found->recorded, tick.verdicts[1]);
+    const std::string text = RenderExplanation(*found);
+    EXPECT_THAT(text, ::testing::Not(HasSubstr("differs")));
+    if (found->verdict.band == core::Band::kNone) continue;
+    EXPECT_EQ(found->reasons.raw.rule, found->verdict.raw_rule) << text;
+    const bool differ = found->verdict.band != found->verdict.raw_band;
+    EXPECT_EQ(text.find("two of the last three windows") != std::string::npos, differ);
+    smoothed += differ ? 1 : 0;
+  }
+  EXPECT_GT(smoothed, 0U);
+}
+
+TEST_F(ExplainTest, TheLastVerdictWhereNoTimeIsGiven) {
+  live_.End("duration");
+  const auto found = Explain({.vcpu = 0});
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ(found->tick, live_.ticks().back().sample.tick);
+  EXPECT_EQ(found->epoch, 2U);
+}
+
+TEST_F(ExplainTest, SaysWhatMayBeAskedFor) {
+  live_.End("duration");
+  EXPECT_EQ(ErrorOf({.vcpu = 7}), "--explain: no vCPU 7 was recorded; there are 0, 1");
+  EXPECT_EQ(ErrorOf({.vcpu = 0, .vm = "web"}), "--explain: no VM 'web' here: guest1");
+  EXPECT_THAT(ErrorOf({.vcpu = 0, .at_ns = 60'000'000'000}),
+              HasSubstr("at=60.0 s is after the end: there are 12.0 s"));
+}
+
+TEST_F(ExplainTest, SeveralVmsNeedAName) {
+  live_.Begin({.vm = 2, .epoch = 1, .vcpus = 1});
+  live_.Run(20);
+  live_.End("duration");
+  EXPECT_EQ(ErrorOf({.vcpu = 0}), "--explain: several VMs, so vm=NAME is needed: guest1, guest2");
+  const auto found = Explain({.vcpu = 0, .vm = "guest2"});
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ(found->vm, 2U);
+}
+
+// The page as a person sees it.
+TEST(ExplainText, OfATightLoop) {
+  Explanation e{.vm = 1,
+                .vm_name = "web",
+                .epoch = 2,
+                .vcpu = 1,
+                .at_ns = 12'300'000'000,
+                .classifier = core::Classifier::kEvidence,
+                .profile = "generic",
+                .residency_method = "ref-cycles"};
+  core::Features& f = e.features;
+  f = {.interval_ns = 100'100'000,
+       .enabled_share = 0.99,
+       .enabled = true,
+       .running_share = 1,
+       .residency = 0.982,
+       .cycles_counted = true,
+       .instructions_counted = true};
+  f.Value(core::Feature::kCycles) = 2.9e8;
+  f.Value(core::Feature::kIpc) = 0.85;
+  f.Value(core::Feature::kBranchShare) = 0.3;
+  f.Value(core::Feature::kBranchMisses) = 0.01;
+  f.Value(core::Feature::kCacheMisses) = 0.004;
+  e.verdict = {.band = core::Band::kSpinning,
+               .rule = core::Rule::kTightLoop,
+               .confidence_pct = 46,
+               .raw_band = core::Band::kSpinning,
+               .raw_rule = core::Rule::kTightLoop};
+  e.recorded = {.band = core::Band::kProductive, .rule = core::Rule::kIpcHigh};
+  e.reasons = FindReasons(f, {}, e.classifier, core::Band::kProductive);
+  EXPECT_EQ(
+      RenderExplanation(e),
+      R"(vCPU 1 of VM web (epoch 2) at 12.300 s, window 100.1 ms: SPINNING by rule tight-loop, confidence
+0.46
+judged by: evidence, profile generic
+measured: residency 98.2% (by ref-cycles), on a CPU 99.0%, waiting 0.0%, counted 100.0% of the time
+          on a CPU
+measured: cycles 290M, IPC 0.85, branches per instruction 0.30, branch misses per kilo-cycle 0.01,
+          cache misses per kilo-cycle 0.004
+not measured: spread of the last ten IPCs, share of cycles in PAUSE
+
+Did it run, and was that counted?
+  time on a CPU 99.0% < 2.0%: fails
+  counted share of the time on a CPU 100.0% < 5.0%: fails
+  residency 98.2% < 2.0%: fails
+  so it ran: the rules say what
+Rules, in order; the first that holds speaks (>):
+  short (UNKNOWN): cycles 290M < 1.00M: fails
+  pause (SPINNING): skipped: share of cycles in PAUSE is not measured
+  mixed (UNKNOWN): skipped: share of cycles in PAUSE is not measured
+> tight-loop (SPINNING): branch misses per kilo-cycle 0.01 < 0.10, branches per instruction 0.30 >=
+                         0.10, cache misses per kilo-cycle 0.004 < 0.10, IPC 0.85 >= 0.50, IPC 0.85
+                         < 1.00: holds
+  tight-loop (SPINNING): branch misses per kilo-cycle 0.01 < 0.10, branches per instruction 0.30 >=
+                         0.10, cache misses per kilo-cycle 0.004 < 0.10, IPC 0.85 < 0.50 (fails),
+                         share of cycles in PAUSE is not measured: fails
+  poll-like (SPINNING): skipped: spread of the last ten IPCs is not measured
+  poll-like (SPINNING): branch misses per kilo-cycle 0.01 < 0.10, branches per instruction 0.30 >=
+                        0.10, cache misses per kilo-cycle 0.004 < 0.10, IPC 0.85 >= 1.00 (fails):
+                        fails
+  slow-loop (SPINNING): branches per instruction is measured (fails), share of cycles in PAUSE is
+                        not measured, branch misses per kilo-cycle 0.01 < 0.05, cache misses per
+                        kilo-cycle 0.004 < 0.10, IPC 0.85 < 0.35 (fails): fails
+  memory-bound (PRODUCTIVE): IPC 0.85 < 0.75 (fails), cache misses per kilo-cycle 0.004 >= 0.50
+                             (fails): fails
+  ipc-high (PRODUCTIVE): IPC 0.85 >= 1.00: fails
+  branch-misses (PRODUCTIVE): branch misses per kilo-cycle 0.01 >= 0.20: fails
+runner-up: poll-like (SPINNING) came nearest; what it lacks: IPC 0.85 >= 1.00
+differs: the timeline says PRODUCTIVE by rule ipc-high: it was judged by another version, or its
+         beginning is lost
+)");
+  const auto json = boost::json::parse(RenderExplanationJson(e));
+  EXPECT_EQ(json.at_pointer("/verdict/rule"), "tight-loop");
+  EXPECT_EQ(json.at_pointer("/same_as_recorded"), false);
+  EXPECT_EQ(json.at_pointer("/rules/3/outcome"), "holds");
+  EXPECT_EQ(json.at_pointer("/fired"), 3);
+  EXPECT_TRUE(json.at_pointer("/features/share of cycles in PAUSE").is_null());
+  EXPECT_EQ(json.at_pointer("/rules/1/outcome"), "skipped");
+}
+
+}  // namespace
+}  // namespace vcpulse::report

@@ -1,0 +1,115 @@
+#include <unistd.h>
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "monitor/recorder/output_file.h"
+#include "monitor/replay/reclassify.h"
+#include "monitor/replay/recorded_settings.h"
+#include "monitor/report/loss_text.h"
+#include "monitor/timeline/reader.h"
+#include "tools/vcpulse/classifier_options.h"
+#include "tools/vcpulse/commands.h"
+#include "tools/vcpulse/same_file.h"
+#include "tools/vcpulse/stream_id.h"
+#include "tools/vcpulse/timeline_input.h"
+
+namespace vcpulse::tools {
+namespace {
+
+constexpr const char* kFooter =
+    "Every tick is judged anew from its counts; all else that was recorded stays. What is not "
+    "given "
+    "is as the timeline was judged: then the verdicts are the same. The new timeline names the one "
+    "it was made of (Session.derived_from) and keeps the profile that was used. What FILE lost is "
+    "warned of on stderr, and a gap (source-lost) stands for its ticks.\n"
+    "Exit codes: 0 written, 2 usage error, or nothing could be read or written.";
+
+struct ClassifyOptions {
+  std::string file;
+  std::string output;
+  ClassifierOptions classifier;
+
+  absl::Status Validate() const;
+};
+
+absl::Status ClassifyOptions::Validate() const {
+  if (output.empty()) return absl::InvalidArgumentError("--output: the file name is empty");
+  if (output == "-" && isatty(STDOUT_FILENO) == 1) {
+    return absl::InvalidArgumentError(
+        "--output: - is a terminal, and a timeline is binary: redirect it or name a file");
+  }
+  return CheckNotSameFile(file, output);
+}
+
+// Errors of what was read begin with its name; those of options do not.
+absl::StatusOr<replay::Settings> Decide(const ClassifyOptions& options, const v1::Session& session,
+                                        const v1::Profile* kept) {
+  replay::Settings settings;
+  const bool replaced = !options.classifier.profile.empty() && !options.classifier.choice.empty();
+  if (!replaced) {
+    absl::StatusOr<replay::Settings> recorded = replay::SettingsOf(session, kept);
+    if (!recorded.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat(NameOf(options.file), ": ",
+                                                     recorded.status().message(),
+                                                     " (--classifier and --profile name others)"));
+    }
+    settings = *std::move(recorded);
+  }
+  auto resolved = ResolveOver(options.classifier,
+                              {.choice = settings.choice, .profile = std::move(settings.profile)});
+  if (!resolved.ok()) return resolved.status();
+  if (options.classifier.profile.empty()) Warn(options.file, settings.remark);
+  return replay::Settings{.choice = resolved->choice, .profile = std::move(resolved->profile)};
+}
+
+int RunClassify(const ClassifyOptions& options) {
+  if (absl::Status status = options.Validate(); !status.ok()) return Fail(status);
+  const absl::StatusOr<timeline::StreamId> id = RandomStreamId();
+  if (!id.ok()) return Fail(id.status());
+  const auto output = recorder::OutputFile::Create(options.output);
+  if (!output.ok()) return Fail(output.status());
+  const auto writer = timeline::NewChunkWriter(
+      *id, [&output](std::span<const uint8_t> bytes) { return (*output)->Append(bytes); });
+  replay::Reclassify reclassify(
+      NameOf(options.file), *id,
+      [&options](const v1::Session& session, const v1::Profile* kept) {
+        return Decide(options, session, kept);
+      },
+      *writer);
+  const absl::StatusOr<timeline::ReadReport> read = timeline::ReadTimeline(
+      options.file, [&](const timeline::Entry& entry) { return reclassify.Take(entry); });
+  if (!read.ok()) return Fail(ReadFailure(read.status(), options.file));
+  const std::string loss =
+      report::DescribeLoss(*read, reclassify.unusable_ticks(), read->ended_in_order);
+  if (read->records == 0) {
+    return Fail(absl::StrCat(NameOf(options.file), ": holds no record that can be read",
+                             loss.empty() ? "" : ": ", loss));
+  }
+  if (absl::Status status = reclassify.Finish(); !status.ok()) return Fail(status);
+  Warn(options.file, loss);
+  return kExitOk;
+}
+
+}  // namespace
+
+void AddClassifyCommand(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<ClassifyOptions>();
+  CLI::App* command = app.add_subcommand(
+      "classify", "Judge a timeline anew, with another classifier or profile: FILE -o OUT");
+  command->footer(kFooter);
+  command->add_option("FILE", options->file, "Timeline to read; - is standard input")->required();
+  command
+      ->add_option("-o,--output", options->output,
+                   "file to write, - for stdout; an older one is kept as OUT.old")
+      ->type_name("OUT")
+      ->required();
+  AddReclassifierOptions(*command, options->classifier);
+  command->callback([options, &exit_code] { exit_code = RunClassify(*options); });
+}
+
+}  // namespace vcpulse::tools

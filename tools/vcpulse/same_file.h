@@ -1,0 +1,13 @@
+#pragma once
+
+#include <string>
+
+#include "absl/status/status.h"
+
+namespace vcpulse::tools {
+
+// InvalidArgument where writing `output` would overwrite, or put aside as OUTPUT.old, the regular
+// file that `input` is read from. `-` are standard input and output.
+absl::Status CheckNotSameFile(const std::string& input, const std::string& output);
+
+}  // namespace vcpulse::tools

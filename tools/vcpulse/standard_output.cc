@@ -1,0 +1,25 @@
+#include "tools/vcpulse/standard_output.h"
+
+#include <cerrno>
+#include <cstdio>
+
+#include "tools/vcpulse/commands.h"
+
+namespace vcpulse::tools {
+
+absl::Status WriteToStdout(const std::string& text) {
+  errno = 0;
+  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() &&
+                       std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+  if (written) return absl::OkStatus();
+  const int error = errno;
+  if (error == EPIPE) return absl::CancelledError("standard output: its reader went away");
+  return absl::ErrnoToStatus(error, "cannot write standard output");
+}
+
+int WriteStdout(const std::string& text) {
+  const absl::Status status = WriteToStdout(text);
+  return status.ok() || absl::IsCancelled(status) ? kExitOk : Fail(status);
+}
+
+}  // namespace vcpulse::tools

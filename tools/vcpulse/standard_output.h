@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+
+#include "absl/status/status.h"
+
+namespace vcpulse::tools {
+
+// Writes text to standard output and flushes it. Cancelled where its reader went away (`| head` has
+// seen enough); else what write(2) said.
+absl::Status WriteToStdout(const std::string& text);
+
+// The same for all of a command's output: prints what failed and gives the exit code, success where
+// the reader went away.
+int WriteStdout(const std::string& text);
+
+}  // namespace vcpulse::tools
