@@ -21,7 +21,7 @@ using ::testing::HasSubstr;
 
 class ExplainTest : public ::testing::Test {
  protected:
-  ExplainTest() : live_(100'000'000, LiveRecording::Groups::kOne) {
+  ExplainTest() : live_(100'000'000, LiveRecording::Groups::kOne, /*keeps_profile=*/true) {
     live_.Begin({.vm = 1, .epoch = 1, .vcpus = 2});
     live_.Run(60);
     live_.Begin({.vm = 1, .epoch = 2, .vcpus = 2});

@@ -88,31 +88,29 @@ void AddClassifierOptions(CLI::App& command, ClassifierOptions& options) {
 }
 
 void AddReclassifierOptions(CLI::App& command, ClassifierOptions& options) {
-  options.choice.clear();
   AddOptions(command, options, "[as recorded]", "[the one that the timeline keeps]");
 }
 
 absl::StatusOr<ResolvedClassifier> Resolve(const ClassifierOptions& options,
                                            const kvm::CpuIdentity* cpu) {
-  ClassifierOptions others = options;
-  if (others.choice.empty()) others.choice = "auto";
   absl::StatusOr<profile::Profile> chosen = ChosenProfile(options.profile, cpu);
   if (!chosen.ok()) return chosen.status();
-  others.profile.clear();  // is chosen
+  ClassifierOptions others = options;
+  others.profile.reset();  // is chosen
   return ResolveOver(others, {.profile = *std::move(chosen)});
 }
 
 absl::StatusOr<ResolvedClassifier> ResolveOver(const ClassifierOptions& options,
                                                ResolvedClassifier recorded) {
-  if (!options.choice.empty()) {
-    const auto choice = core::ParseClassifierChoice(options.choice);
+  if (options.choice) {
+    const auto choice = core::ParseClassifierChoice(*options.choice);
     if (!choice) {
-      return absl::InvalidArgumentError(absl::StrCat("--classifier: '", options.choice,
+      return absl::InvalidArgumentError(absl::StrCat("--classifier: '", *options.choice,
                                                      "' is none of auto, evidence, ipc-bands"));
     }
     recorded.choice = *choice;
   }
-  if (!options.profile.empty()) {
+  if (options.profile) {
     absl::StatusOr<profile::Profile> chosen = ChosenProfile(options.profile, nullptr);
     if (!chosen.ok()) return chosen.status();
     recorded.profile = *std::move(chosen);

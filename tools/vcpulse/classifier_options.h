@@ -17,7 +17,7 @@ class App;
 namespace vcpulse::tools {
 
 struct ClassifierOptions {
-  std::string choice = "auto";
+  std::optional<std::string> choice;   // nothing: auto
   std::optional<std::string> profile;  // a name or a file; nothing: the one for the CPU
   // In place of the profile's numbers.
   std::optional<double> halted_enter;
@@ -42,7 +42,7 @@ struct ResolvedClassifier {
 absl::StatusOr<ResolvedClassifier> Resolve(const ClassifierOptions& options,
                                            const kvm::CpuIdentity* cpu);
 
-// The same, where what is not given is as in `recorded` (an empty `choice` is not given).
+// The same, where what is not given is as in `recorded`.
 absl::StatusOr<ResolvedClassifier> ResolveOver(const ClassifierOptions& options,
                                                ResolvedClassifier recorded);
 

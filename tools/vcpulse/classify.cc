@@ -50,7 +50,7 @@ absl::Status ClassifyOptions::Validate() const {
 absl::StatusOr<replay::Settings> Decide(const ClassifyOptions& options, const v1::Session& session,
                                         const v1::Profile* kept) {
   replay::Settings settings;
-  const bool replaced = !options.classifier.profile.empty() && !options.classifier.choice.empty();
+  const bool replaced = options.classifier.profile && options.classifier.choice;
   if (!replaced) {
     absl::StatusOr<replay::Settings> recorded = replay::SettingsOf(session, kept);
     if (!recorded.ok()) {
@@ -63,7 +63,7 @@ absl::StatusOr<replay::Settings> Decide(const ClassifyOptions& options, const v1
   auto resolved = ResolveOver(options.classifier,
                               {.choice = settings.choice, .profile = std::move(settings.profile)});
   if (!resolved.ok()) return resolved.status();
-  if (options.classifier.profile.empty()) Warn(options.file, settings.remark);
+  if (!options.classifier.profile) Warn(options.file, settings.remark);
   return replay::Settings{.choice = resolved->choice, .profile = std::move(resolved->profile)};
 }
 
