@@ -111,11 +111,11 @@ TEST(ExplainText, OfATightLoop) {
        .residency = 0.982,
        .cycles_counted = true,
        .instructions_counted = true};
-  f.Value(core::Feature::kCycles) = 2.9e8;
-  f.Value(core::Feature::kIpc) = 0.85;
-  f.Value(core::Feature::kBranchShare) = 0.3;
-  f.Value(core::Feature::kBranchMisses) = 0.01;
-  f.Value(core::Feature::kCacheMisses) = 0.004;
+  f.Set(core::Feature::kCycles, 2.9e8);
+  f.Set(core::Feature::kIpc, 0.85);
+  f.Set(core::Feature::kBranchShare, 0.3);
+  f.Set(core::Feature::kBranchMisses, 0.01);
+  f.Set(core::Feature::kCacheMisses, 0.004);
   e.verdict = {.band = core::Band::kSpinning,
                .rule = core::Rule::kTightLoop,
                .confidence_pct = 46,

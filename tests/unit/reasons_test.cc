@@ -24,25 +24,26 @@ core::Features Busy() {
                           .residency = 1.0,
                           .cycles_counted = true,
                           .instructions_counted = true};
-  features.Value(Feature::kCycles) = 3e8;
-  features.Value(Feature::kIpc) = 0.9;
-  features.Value(Feature::kBranchShare) = 0.05;
-  features.Value(Feature::kBranchMisses) = 0.15;
-  features.Value(Feature::kCacheMisses) = 0.2;
+  features.Set(Feature::kCycles, 3e8);
+  features.Set(Feature::kIpc, 0.9);
+  features.Set(Feature::kBranchShare, 0.05);
+  features.Set(Feature::kBranchMisses, 0.15);
+  features.Set(Feature::kCacheMisses, 0.2);
   return features;
 }
 
 core::Features Loop(double ipc) {
   core::Features features = Busy();
-  features.Value(Feature::kIpc) = ipc;
-  features.Value(Feature::kBranchShare) = 0.3;
-  features.Value(Feature::kBranchMisses) = 0.01;
-  features.Value(Feature::kCacheMisses) = 0.01;
+  features.Set(Feature::kIpc, ipc);
+  features.Set(Feature::kBranchShare, 0.3);
+  features.Set(Feature::kBranchMisses, 0.01);
+  features.Set(Feature::kCacheMisses, 0.01);
   return features;
 }
 
 core::Features With(core::Features features, Feature feature, std::optional<double> value) {
-  features.Value(feature) = value;
+  features.measured &= ~(1u << static_cast<unsigned>(feature));
+  if (value) features.Set(feature, *value);
   return features;
 }
 
