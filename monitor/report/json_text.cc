@@ -59,11 +59,35 @@ void Append(std::string& out, const json::value& value, size_t depth) {
   }
 }
 
+void AppendOnOneLine(std::string& out, const json::object& object) {
+  out += '{';
+  for (const json::key_value_pair& member : object) {
+    if (&member != object.begin()) out += ',';
+    out += json::serialize(member.key());
+    out += ':';
+    if (member.value().is_double()) {
+      AppendDouble(out, member.value().get_double());
+    } else if (member.value().is_object()) {
+      AppendOnOneLine(out, member.value().get_object());
+    } else {
+      out += json::serialize(member.value());
+    }
+  }
+  out += '}';
+}
+
 }  // namespace
 
 std::string ToJsonText(const boost::json::value& value) {
   std::string out;
   Append(out, value, 0);
+  out += '\n';
+  return out;
+}
+
+std::string ToJsonLine(const boost::json::object& object) {
+  std::string out;
+  AppendOnOneLine(out, object);
   out += '\n';
   return out;
 }

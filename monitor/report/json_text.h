@@ -11,4 +11,7 @@ namespace vcpulse::report {
 // A double that is no number (NaN, infinite) becomes null: JSON knows none.
 std::string ToJsonText(const boost::json::value& value);
 
+// The members of `object` on one line with a final newline, numbers likewise.
+std::string ToJsonLine(const boost::json::object& object);
+
 }  // namespace vcpulse::report

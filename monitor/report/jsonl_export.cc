@@ -8,6 +8,7 @@
 #include "boost/json.hpp"
 #include "monitor/core/features.h"
 #include "monitor/replay/rejudge.h"
+#include "monitor/report/json_text.h"
 #include "monitor/report/labels.h"
 
 namespace vcpulse::report {
@@ -150,7 +151,7 @@ absl::Status JsonlExport::AddRow(const timeline::TickEntry& tick, const Epoch& e
   row["residency"] = OrNull(residency_.Of(pmus, epoch.slots));
   row["ipc"] = OrNull(core::Ipc(delta, epoch.slots));
   AddVerdict(WithinKnown(vcpu < tick.verdicts.size() ? tick.verdicts[vcpu] : core::Verdict()), row);
-  return sink_(json::serialize(row) + '\n');
+  return sink_(ToJsonLine(row));
 }
 
 }  // namespace vcpulse::report

@@ -18,7 +18,8 @@ int64_t Report::DurationNs() const {
 }
 
 std::optional<int64_t> Report::StartRealtimeNs() const {
-  if (!Start() || !summary.clock()) return std::nullopt;
+  // What was imported has no wall clock.
+  if (!Start() || !summary.clock() || summary.clock()->realtime_ns() == 0) return std::nullopt;
   return summary.clock()->realtime_ns() + (*Start() - summary.clock()->mono_ns());
 }
 

@@ -23,6 +23,9 @@ std::string FormatInterval(uint64_t ns) {
 }
 
 std::string HostLine(const v1::Session& session) {
+  const bool imported = session.host_name().empty() && session.kernel_release().empty();
+  if (imported)
+    return absl::StrCat("counters from elsewhere; vcpulse ", session.tool_version(), "\n");
   std::string line = Printable(session.host_name());
   absl::StrAppend(&line, ": Linux ", Printable(session.kernel_release()), " ",
                   Printable(session.machine()));

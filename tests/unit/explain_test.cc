@@ -149,6 +149,7 @@ Rules, in order; the first that holds speaks (>):
   tight-loop (SPINNING): branch misses per kilo-cycle 0.01 < 0.10, branches per instruction 0.30 >=
                          0.10, cache misses per kilo-cycle 0.004 < 0.10, IPC 0.85 < 0.50 (fails),
                          share of cycles in PAUSE is not measured: fails
+  slow-chain (PRODUCTIVE): skipped: share of cycles in PAUSE is not measured
   poll-like (SPINNING): skipped: spread of the last ten IPCs is not measured
   poll-like (SPINNING): branch misses per kilo-cycle 0.01 < 0.10, branches per instruction 0.30 >=
                         0.10, cache misses per kilo-cycle 0.004 < 0.10, IPC 0.85 >= 1.00 (fails):

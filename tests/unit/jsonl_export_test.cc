@@ -131,7 +131,7 @@ TEST(JsonlExport, HasTheDocumentedKeys) {
   EXPECT_EQ(rows[0], json::parse(R"({"t_mono_ns": 100001500, "tick": 7, "vm": 1,
     "vm_name": "guest1", "vcpu": 4, "interval_s": 0.1, "cycles": 20000000,
     "instructions": 30000000, "branches": null, "cache-misses": null,
-    "counted_share": {"branches": 0.0}, "time_enabled_ns": 50000000, "time_running_ns": 25000000,
+    "counted_share": {"branches": 0}, "time_enabled_ns": 50000000, "time_running_ns": 25000000,
     "run_ns": null, "run_delay_ns": null, "state": "blocked", "residency": 0.4, "ipc": 1.5,
     "band": null, "raw_band": null, "rule": null, "confidence": null, "starved": null})"))
       << rows[0];
