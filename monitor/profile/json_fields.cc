@@ -80,7 +80,7 @@ absl::StatusOr<std::string> ReadText(const json::object& object, const std::stri
   if (text->size() > longest) {
     return WrongField(here, absl::StrCat("is longer than ", longest, " bytes"));
   }
-  const auto is_control = [](char c) { return (c >= 0 && c < ' ') || c == 0x7f; };
+  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
   if (std::ranges::any_of(*text, is_control)) {
     return WrongField(here, absl::StrCat(Described(*value), " is not one line of plain text"));
   }
