@@ -93,9 +93,8 @@ EvidenceRules::EvidenceRules(const EvidenceThresholds& t) : thresholds_(t) {
   if (t.spin_ipcs == 0) {
     rules_.push_back(With(tight, {{Feature::kIpc, Is::kBelow, t.loop_ipc_from}, no_pause_event}));
   }
-  // By now p is below pause_mixed_from.
   EvidenceRule chain = With(tight, {{Feature::kIpc, Is::kBelow, t.loop_ipc_from},
-                                    {Feature::kPauseShare, Is::kBelow, t.pause_mixed_from}});
+                                    {Feature::kPauseShare, Is::kBelow, t.no_pause_below}});
   chain.rule = Rule::kSlowChain;
   chain.band = Band::kProductive;
   rules_.push_back(chain);

@@ -54,7 +54,7 @@ Outcome Try(const EvidenceRule& rule, const Features& features);
 //   spin-ipc       SPINNING    p not measured, tight loop, IPC in a range of SpinIpcs()
 //   tight-loop     SPINNING    tight loop, 0.50 <= IPC < 1
 //   tight-loop     SPINNING    tight loop, IPC < 0.50: where neither p nor any spin IPC is known
-//   slow-chain     PRODUCTIVE  tight loop, IPC < 0.50, p measured
+//   slow-chain     PRODUCTIVE  tight loop, IPC < 0.50, p < 0.01
 //   poll-like      SPINNING    tight loop, IPC >= 1 (steady ones are surer)
 //   slow-loop      SPINNING    b and p not measured, u_b < 0.05, u_m < 0.10, IPC in a range of
 //                              SpinIpcs(), or below 0.35 where none is known

@@ -31,8 +31,11 @@ void MeasureCounts(const VcpuDelta& delta, const EventSlots& slots,
     features.Set(Feature::kBranchShare,
                  Ratio(delta.counts[*slots.branches], delta.counts[*slots.instructions]));
   }
+  if (!slots.pause) return;
   const std::optional<double> each = slots.pause_in_cycles ? 1.0 : pause_cycles_each;
-  if (slots.pause && each) {
+  if (delta.counts[*slots.pause] == 0) {
+    features.Set(Feature::kPauseShare, 0);  // whatever one would take
+  } else if (each) {
     features.Set(Feature::kPauseShare, std::min(1.0, *each * per_cycle(*slots.pause)));
   }
 }
@@ -71,8 +74,10 @@ void Measure(const VcpuDelta& delta, const EventSlots& slots, std::optional<doub
   features.interval_ns = delta.interval_ns;
   features.enabled_share = ShareOfInterval(delta.time_enabled_ns, delta.interval_ns);
   features.enabled = delta.time_enabled_ns > 0;
-  features.waiting_share =
-      std::min(1.0, ShareOfInterval(delta.run_delay_ns.value_or(0), delta.interval_ns));
+  features.waiting_share.reset();
+  if (delta.run_delay_ns) {
+    features.waiting_share = std::min(1.0, ShareOfInterval(*delta.run_delay_ns, delta.interval_ns));
+  }
   features.running_share =
       features.enabled ? std::min(1.0, Ratio(delta.time_running_ns, delta.time_enabled_ns)) : 0;
   features.residency = residency;

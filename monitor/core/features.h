@@ -33,8 +33,8 @@ struct Features {
   double enabled_share = 0;  // time enabled / interval: an upper bound of residency
   bool enabled = false;      // the thread was on a CPU at all
   // run_delay / interval, at most 1: delay is booked when the thread gets its CPU back and then
-  // covers earlier windows too, which were judged by the thread's state. 0 where it is not known.
-  double waiting_share = 0;
+  // covers earlier windows too, which were judged by the thread's state. Absent: not measured.
+  std::optional<double> waiting_share;
   double running_share = 0;  // time running / time enabled of the group; 0 where not enabled
   std::optional<double> residency;
   bool cycles_counted = false;  // cycles are in the event set

@@ -5,9 +5,19 @@ namespace {
 
 // A time of zero and a thread state are facts; so is a residency near zero.
 constexpr double kMeasured = 0.99;
+// The same where nothing was measured that would tell a halted vCPU from one that waits for a CPU.
+constexpr double kUnproven = 0.60;
 
 Judgement Unknown(Rule reason) { return {Band::kUnknown, reason, 0}; }
-Judgement Halted(Rule rule) { return {Band::kHalted, rule, kMeasured}; }
+
+Judgement Halted(Rule rule, const Features& features) {
+  const bool proven = features.waiting_share || features.state != ThreadState::kNotRead;
+  return {Band::kHalted, rule, proven ? kMeasured : kUnproven};
+}
+
+bool MostlyWaiting(const Features& features, const PresenceThresholds& thresholds) {
+  return features.waiting_share.value_or(0) > thresholds.mostly_waiting_above;
+}
 
 // Stopped by a signal or held by its VMM.
 bool IsPaused(ThreadState state) {
@@ -19,8 +29,8 @@ Judgement JudgeNothingRun(const Features& features, const PresenceThresholds& th
     return {Band::kUnknown, Rule::kStarved, kMeasured};
   }
   if (IsPaused(features.state)) return {Band::kUnknown, Rule::kPaused, kMeasured};
-  if (features.waiting_share > thresholds.mostly_waiting_above) return Unknown(Rule::kStarved);
-  if (features.state == ThreadState::kBlocked) return Halted(Rule::kBlocked);
+  if (MostlyWaiting(features, thresholds)) return Unknown(Rule::kStarved);
+  if (features.state == ThreadState::kBlocked) return Halted(Rule::kBlocked, features);
   return Unknown(Rule::kStateUnknown);
 }
 
@@ -32,8 +42,8 @@ Judgement JudgeHardlyRun(const Features& features, const PresenceThresholds& thr
     return Unknown(IsStarved(features, thresholds) ? Rule::kStarved : Rule::kStateUnknown);
   }
   if (IsPaused(features.state)) return Unknown(Rule::kPaused);
-  if (features.waiting_share > thresholds.mostly_waiting_above) return Unknown(Rule::kStarved);
-  return Halted(rule);
+  if (MostlyWaiting(features, thresholds)) return Unknown(Rule::kStarved);
+  return Halted(rule, features);
 }
 
 }  // namespace
@@ -46,7 +56,7 @@ std::optional<Judgement> JudgePresence(const Features& features,
   if (features.enabled_share < floor) {
     return JudgeHardlyRun(features, thresholds, Rule::kResidency);
   }
-  if (!features.cycles_counted) return Unknown(Rule::kNoCounters);
+  if (!features.cycles_counted && !features.residency) return Unknown(Rule::kNoCounters);
   if (features.running_share == 0 || features.running_share < thresholds.counted_from) {
     return Unknown(Rule::kNotCounted);
   }
@@ -61,7 +71,7 @@ std::optional<Judgement> JudgePresence(const Features& features,
 
 bool IsStarved(const Features& features, const PresenceThresholds& thresholds) {
   const bool waits_since_before = !features.enabled && features.state == ThreadState::kRunnable;
-  return waits_since_before || features.waiting_share > thresholds.starved_above;
+  return waits_since_before || features.waiting_share.value_or(0) > thresholds.starved_above;
 }
 
 }  // namespace vcpulse::core

@@ -51,6 +51,7 @@ struct EvidenceThresholds {
   // Share of cycles in PAUSE.
   double pause_spin_from = 0.30;
   double pause_mixed_from = 0.10;  // between the two: half a spin
+  double no_pause_below = 0.01;    // a loop that executes none
   // Cycles that one PAUSE takes, for events that count instructions. Absent: such counts say
   // nothing.
   std::optional<double> pause_cycles_each;

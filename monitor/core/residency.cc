@@ -8,6 +8,9 @@ namespace {
 
 // A rate over less than this is noise: one interrupt in it changes it by percents.
 constexpr uint64_t kShortestForRate_ns = 1'000'000;
+// No core that runs guests is clocked below this: such a rate is of a thread that was mostly in
+// host mode.
+constexpr double kLowestRate_hz = 1e8;
 
 }  // namespace
 
@@ -65,7 +68,7 @@ void ResidencyEstimator::Observe(const VcpuDelta& delta, const EventSlots& slots
   const double hz = static_cast<double>(delta.counts.at(*slots.cycles)) * 1e9 /
                     static_cast<double>(delta.time_running_ns);
   ResidencyBasis& basis = bases_[pmu];
-  if (hz > basis.max_hz.value_or(0)) basis.max_hz = hz;
+  if (hz > basis.max_hz.value_or(kLowestRate_hz)) basis.max_hz = hz;
 }
 
 }  // namespace vcpulse::core

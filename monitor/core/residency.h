@@ -44,7 +44,7 @@ class ResidencyEstimator {
 
   // Takes in one delta of the group on core PMU `pmu` (0 on most hosts; one that is not known yet
   // is added), before its own residency is asked for. Deltas that ran too shortly for a rate (below
-  // 1 ms) are passed over.
+  // 1 ms), and rates that no CPU has (up to 100 MHz), are passed over.
   void Observe(const VcpuDelta& delta, const EventSlots& slots, size_t pmu = 0);
 
   // Of the first core PMU.

@@ -32,6 +32,13 @@ FieldSet EpochCells(const FieldSet& present) {
   return cells;
 }
 
+// Nothing in the row was measured over its interval: a state is that of an instant, and a wait says
+// nothing of what ran.
+bool SaysNothing(const CsvRow& row) {
+  return !row.Value(Field::kTimeEnabled) && !row.Value(Field::kTimeRunning) &&
+         !row.Value(Field::kRun) && CountedFields(row.present).empty();
+}
+
 bool Joins(int64_t last_end_ns, const Interval& next) {
   const int64_t slack = std::max(kSlack_ns, next.Length_ns() / kSlackShare);
   const int64_t off = next.begin_ns - last_end_ns;
@@ -104,7 +111,7 @@ void Importer::Begin(const Intervals& intervals) {
 
   const int64_t begin_ns = intervals.all.front().begin_ns;
   v1::TimelineRecord session;
-  *session.mutable_session() = MakeSession(table_, options_, intervals.Median_ns());
+  *session.mutable_session() = MakeSession(table_, options_, intervals.Shortest_ns());
   rejudge_.Take(session.session());
   writer_.Add(std::move(session), begin_ns);
   v1::TimelineRecord profile;
@@ -216,11 +223,11 @@ bool Importer::AddRow(const Interval& interval, core::VcpuSample& sample) const 
   for (const Field field : CountedFields(row.present)) {
     fits = AddTo(sample.counts[slot++], *row.Value(field)) && fits;
   }
-  const std::optional<uint64_t> run = row.Value(Field::kRun);
   const std::optional<uint64_t> run_delay = row.Value(Field::kRunDelay);
-  sample.has_scheduler_times = run && run_delay;
-  if (sample.has_scheduler_times) {
-    fits = AddTo(sample.run_ns, *run) && AddTo(sample.run_delay_ns, *run_delay) && fits;
+  sample.has_scheduler_times = run_delay.has_value();
+  if (run_delay) {
+    const uint64_t run = row.Value(Field::kRun).value_or(interval.time_enabled_ns);
+    fits = AddTo(sample.run_ns, run) && AddTo(sample.run_delay_ns, *run_delay) && fits;
   }
   return fits;
 }
@@ -235,12 +242,12 @@ std::shared_ptr<Epoch> Importer::Open(Vm& vm, std::span<const Interval> group) {
     begin_ns = std::min(begin_ns, interval.begin_ns);
     epoch->vcpus.push_back(interval.vcpu);
     core::VcpuSample& vcpu = base.vcpus.emplace_back(AtInstant(interval.begin_ns));
-    vcpu.has_scheduler_times = epoch->cells[static_cast<size_t>(Field::kRun)] &&
-                               epoch->cells[static_cast<size_t>(Field::kRunDelay)];
+    vcpu.has_scheduler_times = epoch->cells[static_cast<size_t>(Field::kRunDelay)];
     vcpus_.emplace(interval.vm, interval.vcpu);
     // Its old epoch ends, for all of its vCPUs.
     if (const std::shared_ptr<Epoch> old = vm.current[interval.vcpu]) {
       writer_.EndEpoch(vm.number, old->number);
+      rejudge_.EndEpoch(vm.number, old->number);
       for (const uint32_t member : old->vcpus) {
         if (vm.current[member] == old) vm.current[member] = nullptr;
       }
@@ -282,9 +289,19 @@ void Importer::AddSample(const Vm& vm, Epoch& epoch, core::Sample sample) {
 
 absl::StatusOr<ImportReport> ImportCsv(const CsvTable& table, const ImportOptions& options,
                                        timeline::RecordWriter& writer) {
-  const absl::StatusOr<Intervals> intervals = FindIntervals(table, options.max_hz);
+  absl::StatusOr<Intervals> intervals = FindIntervals(table, options.max_hz);
   if (!intervals.ok()) return intervals.status();
-  return Importer(table, options, writer).Run(*intervals);
+  const bool any_interval = !intervals->all.empty();
+  const uint64_t says_nothing = std::erase_if(intervals->all, [&table](const Interval& interval) {
+    return SaysNothing(table.rows[interval.row]);
+  });
+  if (any_interval && intervals->all.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(table.name, ": no row has a count or a time of its vCPU"));
+  }
+  absl::StatusOr<ImportReport> report = Importer(table, options, writer).Run(*intervals);
+  if (report.ok()) report->says_nothing = says_nothing;
+  return report;
 }
 
 }  // namespace vcpulse::csv

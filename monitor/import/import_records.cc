@@ -13,8 +13,12 @@ namespace {
 bool Has(const FieldSet& fields, Field field) { return fields[static_cast<size_t>(field)]; }
 
 v1::ResidencyMethod MethodOf(const FieldSet& columns, const ImportOptions& options) {
-  if (!Has(columns, Field::kCycles)) return v1::RESIDENCY_METHOD_TIME_ENABLED;
   if (options.tsc_hz && Has(columns, Field::kRefCycles)) return v1::RESIDENCY_METHOD_REF_CYCLES;
+  if (!Has(columns, Field::kCycles)) {
+    const bool timed = Has(columns, Field::kTimeEnabled) || Has(columns, Field::kTimeRunning) ||
+                       Has(columns, Field::kRun);
+    return timed ? v1::RESIDENCY_METHOD_TIME_ENABLED : v1::RESIDENCY_METHOD_UNSPECIFIED;
+  }
   return options.max_hz ? v1::RESIDENCY_METHOD_MAX_FREQUENCY : v1::RESIDENCY_METHOD_HIGHEST_RATE;
 }
 

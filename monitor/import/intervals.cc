@@ -16,6 +16,9 @@ using VcpuKey = std::pair<uint32_t, uint32_t>;  // (vm, vcpu)
 // As csv_table has it for one cell, here for a sum of them.
 constexpr uint64_t kMaxTime_ns = uint64_t{1} << 62;
 
+// Intervals of one vCPU may overlap by so much: stamps are taken beside the counters.
+constexpr int64_t kStampBlur_ns = 100'000;
+
 // Whether the time enabled is computed from cycles.
 bool FromCycles(const FieldSet& present, bool max_hz_known) {
   return max_hz_known && present[static_cast<size_t>(Field::kCycles)];
@@ -25,9 +28,33 @@ absl::Status RowError(const CsvTable& table, const CsvRow& row, std::string_view
   return absl::InvalidArgumentError(absl::StrCat(table.name, ": row ", row.number, ToAbsl(what)));
 }
 
+// Beyond what stamps and the scheduler's bookings blur: a hundredth or `blur_ns`.
+bool IsLonger(uint64_t time_ns, uint64_t length_ns, uint64_t blur_ns) {
+  return time_ns > length_ns + std::max(length_ns / 100, blur_ns);
+}
+
+// A time on a CPU cannot exceed the interval. (A wait may: it is booked when it ends.)
+absl::Status CheckTimes(const CsvTable& table, const CsvRow& row, uint64_t length_ns) {
+  struct Time {
+    Field field;
+    std::string_view column;
+    uint64_t blur_ns;
+  };
+  for (const Time& time : {Time{Field::kTimeEnabled, "time_enabled_ns", 100'000},
+                           Time{Field::kRun, "run_ns", 20'000'000}}) {
+    const uint64_t value = row.Value(time.field).value_or(0);
+    if (!IsLonger(value, length_ns, time.blur_ns)) continue;
+    return RowError(table, row,
+                    absl::StrCat(", column ", ToAbsl(time.column), ": ", value,
+                                 " is more than the interval, which is ", length_ns));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status SetTimes(const CsvTable& table, std::optional<double> max_hz, Interval& interval) {
   const CsvRow& row = table.rows[interval.row];
   const auto length_ns = static_cast<uint64_t>(interval.Length_ns());
+  if (absl::Status status = CheckTimes(table, row, length_ns); !status.ok()) return status;
   const std::optional<uint64_t> enabled = row.Value(Field::kTimeEnabled);
   const std::optional<uint64_t> running = row.Value(Field::kTimeRunning);
   if (enabled) {
@@ -96,14 +123,9 @@ absl::Status CheckRepeated(const CsvTable& table, const std::vector<Interval>& s
 
 }  // namespace
 
-int64_t Intervals::Median_ns() const {
-  if (all.empty()) return 0;
-  std::vector<int64_t> lengths;
-  lengths.reserve(all.size());
-  for (const Interval& interval : all) lengths.push_back(interval.Length_ns());
-  const auto middle = lengths.begin() + static_cast<ptrdiff_t>(lengths.size() / 2);
-  std::nth_element(lengths.begin(), middle, lengths.end());
-  return *middle;
+int64_t Intervals::Shortest_ns() const {
+  const auto shortest = std::ranges::min_element(all, {}, &Interval::Length_ns);
+  return shortest == all.end() ? 0 : shortest->Length_ns();
 }
 
 absl::StatusOr<Intervals> FindIntervals(const CsvTable& table, std::optional<double> max_hz) {
@@ -119,6 +141,13 @@ absl::StatusOr<Intervals> FindIntervals(const CsvTable& table, std::optional<dou
     const auto [before, is_first] =
         last_end.try_emplace({interval.vm, interval.vcpu}, interval.end_ns);
     interval.begin_ns = dt ? interval.end_ns - static_cast<int64_t>(*dt) : before->second;
+    const int64_t overlap_ns = is_first ? 0 : before->second - interval.begin_ns;
+    const int64_t blur_ns = std::max<int64_t>(interval.Length_ns() / 100, kStampBlur_ns);
+    if (overlap_ns > blur_ns) {
+      return RowError(table, table.rows[interval.row],
+                      absl::StrCat(", column dt_ns: the interval begins ", overlap_ns,
+                                   " ns before its vCPU's one before it ended"));
+    }
     before->second = interval.end_ns;
     if (is_first && !dt) {
       ++intervals.only_begin;
@@ -147,6 +176,12 @@ std::vector<std::string> Substitutions(const FieldSet& present, bool max_hz_know
     notes.emplace_back(
         "time_running_ns is absent; time_enabled_ns stands for it: counters that were always on "
         "the PMU");
+  }
+  const bool run = present[static_cast<size_t>(Field::kRun)];
+  const bool run_delay = present[static_cast<size_t>(Field::kRunDelay)];
+  if (run_delay && !run) notes.emplace_back("run_ns is absent; the time enabled stands for it");
+  if (run && !run_delay) {
+    notes.emplace_back("run_ns is not kept without run_delay_ns: they come from one place");
   }
   return notes;
 }

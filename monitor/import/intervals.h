@@ -30,14 +30,14 @@ struct Intervals {
   // what they counted belongs to no interval.
   uint64_t only_begin = 0;
 
-  int64_t Median_ns() const;  // of the lengths; 0 where there is none
+  int64_t Shortest_ns() const;  // of the lengths; 0 where there is none
 };
 
 // The rows of `table` in order of time. Without dt_ns an interval goes back to its vCPU's row
 // before; without t_ns it ends where the sum of the vCPU's dt_ns so far says. Times of the counters
 // that are absent are substituted as Substitutions() tells. Errors: InvalidArgument with row and
-// column for a row with neither, for a repeated (vm, vcpu, t_ns), and for time_running_ns beyond
-// time_enabled_ns.
+// column for a row with neither, for a repeated (vm, vcpu, t_ns), for intervals that overlap, and
+// for times beyond the interval or time_running_ns beyond time_enabled_ns.
 absl::StatusOr<Intervals> FindIntervals(const CsvTable& table, std::optional<double> max_hz);
 
 // What stands for the times that rows with these cells lack, for people.

@@ -61,6 +61,7 @@ constexpr std::array kFields = {
     Field{"full_confidence_cycles", kEvidence<&E::full_confidence_cycles>, &kCycles},
     Field{"pause_spin_from", kEvidence<&E::pause_spin_from>, &kPositiveShare},
     Field{"pause_mixed_from", kEvidence<&E::pause_mixed_from>, &kPositiveShare},
+    Field{"no_pause_below", kEvidence<&E::no_pause_below>, &kPositiveShare},
     Field{"pause_cycles_each", kEvidence<&E::pause_cycles_each>, &kRate},
     Field{"loop_branch_misses_below", kEvidence<&E::loop_branch_misses_below>, &kRate},
     Field{"loop_branch_share_from", kEvidence<&E::loop_branch_share_from>, &kPositiveShare},
@@ -82,10 +83,14 @@ static_assert(sizeof(P) + sizeof(B) + sizeof(E) - sizeof(E::spin_ipc) - sizeof(E
                   2 * (sizeof(std::optional<double>) - sizeof(double)));
 
 // Fields of which the first is at most the second.
-constexpr std::array<std::array<std::string_view, 2>, 3> kOrdered = {{
+constexpr std::array<std::array<std::string_view, 2>, 7> kOrdered = {{
     {"halted_enter", "halted_leave"},
+    {"starved_above", "mostly_waiting_above"},
     {"spinning_below", "productive_from"},
+    {"fewest_cycles", "full_confidence_cycles"},
+    {"no_pause_below", "pause_mixed_from"},
     {"pause_mixed_from", "pause_spin_from"},
+    {"loop_ipc_from", "poll_ipc_from"},
 }};
 
 double Value(const core::Profile& profile, std::string_view name) {

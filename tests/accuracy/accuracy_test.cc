@@ -58,9 +58,14 @@ TEST_F(Accuracy, EverySampleHasAVerdict) {
 
 TEST_F(Accuracy, Halted) { ExpectAtLeast(figures_->Recall(Label::kHalted), 0.995); }
 
-TEST_F(Accuracy, SpinsWhosePauseIsCounted) { ExpectAtLeast(figures_->SpinRecall(true), 0.95); }
+TEST_F(Accuracy, SpinsWherePauseIsCounted) { ExpectAtLeast(figures_->SpinRecall(true), 0.95); }
 
 TEST_F(Accuracy, OtherSpins) { ExpectAtLeast(figures_->SpinRecall(false), 0.85); }
+
+TEST_F(Accuracy, ChangesAreSeenWithinTwoTicks) {
+  EXPECT_EQ(figures_->delays.missed, 0u);
+  EXPECT_LE(figures_->delays.longest, 2u);
+}
 
 TEST_F(Accuracy, WorkIsHardlyEverCalledSpinning) {
   ExpectAtMost(figures_->ProductiveCalledSpinning(), 0.005);

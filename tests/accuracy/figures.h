@@ -27,7 +27,7 @@ uint64_t Judged(const BandCounts& counts);  // with a verdict
 // What the judged rows come to. Precision is over the samples of one label: a mixture is neither.
 struct Figures {
   std::array<BandCounts, kLabels> matrix{};
-  std::array<BandCounts, 2> spins{};  // [1]: those whose PAUSE is counted
+  std::array<BandCounts, 2> spins{};  // [1]: on CPUs that count PAUSE
   Delays delays;
 
   const BandCounts& Of(Label label) const { return matrix[static_cast<size_t>(label)]; }

@@ -61,9 +61,9 @@ class VerdictCollector final : public timeline::RecordWriter {
   std::map<SampleKey, core::Verdict> verdicts_;
 };
 
+// Whether the CPU has a PAUSE event, whatever the loop executes.
 bool CountsPause(const csv::CsvRow& row) {
-  return row.Value(csv::Field::kPause).value_or(0) > 0 ||
-         row.Value(csv::Field::kPauseCycles).value_or(0) > 0;
+  return row.Value(csv::Field::kPause) || row.Value(csv::Field::kPauseCycles);
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ void CheckImport(const csv::CsvTable& table, const csv::ImportOptions& options) 
   });
   const auto report = csv::ImportCsv(table, options, *writer);
   if (!report.ok()) return CheckRefusal(report.status());
-  Check(report->intervals + report->only_begin == table.rows.size());
+  Check(report->intervals + report->only_begin + report->says_nothing == table.rows.size());
   // Each epoch has one sample more than it has intervals.
   uint64_t samples = 0;
   const auto read = timeline::ReadTimelineBytes(bytes, [&](const timeline::Entry& entry) {

@@ -25,6 +25,12 @@ std::vector<std::pair<int64_t, int64_t>> Spans(const Intervals& intervals) {
 
 using P = std::pair<int64_t, int64_t>;
 
+std::string FindError(std::string_view text) {
+  const auto table = ParseCsv(text, "x.csv");
+  if (!table.ok()) return table.status().ToString();
+  return FindIntervals(*table, std::nullopt).status().ToString();
+}
+
 TEST(CsvIntervals, InTheOrderOfTime) {
   EXPECT_THAT(Spans(Find("t_ns,dt_ns\n30,10\n10,10\n20,10\n")),
               ElementsAre(P(0, 10), P(10, 20), P(20, 30)));
@@ -91,9 +97,29 @@ TEST(CsvIntervals, TimeRunning) {
   EXPECT_EQ(intervals.all.at(2).time_enabled_ns, 6u);  // what was counted was enabled
 }
 
-TEST(CsvIntervals, TheMedianLength) {
-  EXPECT_EQ(Find("dt_ns\n10\n10\n500\n").Median_ns(), 10);
-  EXPECT_EQ(Intervals().Median_ns(), 0);
+// Windows are sized by it: a VM with short intervals must not go without verdicts.
+TEST(CsvIntervals, OneThatBeginsBeforeTheLastEndedIsRefused) {
+  EXPECT_EQ(Find("t_ns,dt_ns\n50000000,50000000\n99500000,50000000\n").all.size(), 2u);
+  EXPECT_THAT(FindError("t_ns,dt_ns\n50000000,50000000\n99499999,50000000\n"),
+              testing::HasSubstr("row 3, column dt_ns: the interval begins 500001 ns before"));
+}
+
+TEST(CsvIntervals, NoTimeOnACpuIsBeyondTheInterval) {
+  EXPECT_THAT(FindError("dt_ns,time_enabled_ns\n100000000,101000001\n"),
+              testing::HasSubstr("row 2, column time_enabled_ns: 101000001 is more than the "
+                                 "interval, which is 100000000"));
+  EXPECT_EQ(Find("dt_ns,time_enabled_ns\n100000000,101000000\n").all.size(), 1u);
+  // Booked at scheduler ticks, so it may run ahead.
+  EXPECT_EQ(Find("dt_ns,run_ns\n100000000,120000000\n").all.size(), 1u);
+  EXPECT_THAT(FindError("dt_ns,run_ns\n100000000,120000001\n"),
+              testing::HasSubstr("column run_ns"));
+  // A wait is booked when it ends, however long it was.
+  EXPECT_EQ(Find("dt_ns,run_delay_ns\n100000000,900000000\n").all.size(), 1u);
+}
+
+TEST(CsvIntervals, TheShortestLength) {
+  EXPECT_EQ(Find("dt_ns,cycles\n500,1\n10,1\n500,1\n").Shortest_ns(), 10);
+  EXPECT_EQ(Intervals().Shortest_ns(), 0);
 }
 
 TEST(CsvIntervals, SaysWhatStandsForWhat) {

@@ -160,8 +160,10 @@ TEST(Evidence, ASlowChainIsTight) {
   row.b = 0.10 * kBelow;
   EXPECT_EQ(RuleOf(row), Rule::kUnclear);
   row = chain();
-  row.p = 0.10 * kBelow;
+  row.p = 0.01 * kBelow;
   EXPECT_EQ(RuleOf(row), Rule::kSlowChain);
+  row.p = 0.01;  // a wait that backs off
+  EXPECT_EQ(RuleOf(row), Rule::kUnclear);
 }
 
 TEST(Evidence, EachSpinIpcOfACpuCounts) {

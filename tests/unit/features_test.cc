@@ -41,7 +41,7 @@ TEST(Features, AreSharesAndRates) {
   EXPECT_TRUE(features.enabled);
   EXPECT_DOUBLE_EQ(features.enabled_share, 0.8);
   EXPECT_DOUBLE_EQ(features.running_share, 0.5);
-  EXPECT_DOUBLE_EQ(features.waiting_share, 0.2);
+  EXPECT_EQ(features.waiting_share, 0.2);
   EXPECT_EQ(features.residency, 0.7);
   EXPECT_EQ(features.state, ThreadState::kRunnable);
   EXPECT_TRUE(features.cycles_counted);
@@ -79,6 +79,9 @@ TEST(Features, AbsentEventsHaveNone) {
 TEST(Features, PauseInstructionsNeedTheirCost) {
   EXPECT_EQ(Measure(Delta(), kSlots, 0.7, std::nullopt).Value(Feature::kPauseShare), std::nullopt);
   EXPECT_EQ(Measure(Delta(), kSlots, 0.7, 1000).Value(Feature::kPauseShare), 1.0);
+  VcpuDelta none = Delta();
+  none.counts[6] = 0;  // no PAUSE at all takes no cycle
+  EXPECT_EQ(Measure(none, kSlots, 0.7, std::nullopt).Value(Feature::kPauseShare), 0.0);
   EventSlots in_cycles = kSlots;
   in_cycles.pause_in_cycles = true;
   EXPECT_EQ(Measure(Delta(), in_cycles, 0.7, std::nullopt).Value(Feature::kPauseShare), 0.005);
@@ -122,7 +125,7 @@ TEST(Features, SharesEndAtOne) {
   EXPECT_EQ(features.waiting_share, 1.0);
   EXPECT_EQ(features.running_share, 1.0);
   delta.run_delay_ns.reset();
-  EXPECT_EQ(Measure(delta, kSlots, 0.7, 140).waiting_share, 0.0);
+  EXPECT_EQ(Measure(delta, kSlots, 0.7, 140).waiting_share, std::nullopt);
 }
 
 TEST(EventSlots, AreFoundByPerfsNames) {

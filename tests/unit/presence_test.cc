@@ -18,6 +18,7 @@ Features Busy() {
   return {.interval_ns = 100'000'000,
           .enabled_share = 1,
           .enabled = true,
+          .waiting_share = 0,
           .running_share = 1,
           .residency = 1,
           .cycles_counted = true,
@@ -112,6 +113,28 @@ TEST(Presence, ATwentiethOfTheTimeIsCounted) {
   features.running_share = 0;
   EXPECT_EQ(JudgePresence(features, {.counted_from = 0}, Band::kNone),
             UnknownBy(Rule::kNotCounted));
+}
+
+// A CSV of counters alone: the vCPU may have waited for a CPU, which nothing shows.
+TEST(Presence, HaltedIsLessSureWhereWaitingIsNotKnown) {
+  Features features = Busy();
+  features.residency = 0.01;
+  features.enabled_share = 0.01;
+  features.waiting_share.reset();
+  EXPECT_EQ(Judge(features), (Judgement{Band::kHalted, Rule::kResidency, 0.60}));
+  EXPECT_FALSE(IsStarved(features, PresenceThresholds{}));
+  features.state = ThreadState::kBlocked;
+  EXPECT_EQ(Judge(features), kHalted);
+}
+
+// Ref-cycles alone give the residency.
+TEST(Presence, RefCyclesAloneTellHalted) {
+  Features features = Busy();
+  features.cycles_counted = false;
+  EXPECT_EQ(Judge(features), std::nullopt);
+  features.residency = 0.001;
+  features.enabled_share = 0.05;
+  EXPECT_EQ(Judge(features), (Judgement{Band::kHalted, Rule::kPolling, 0.99}));
 }
 
 TEST(Presence, TheReasonsOfUnknown) {

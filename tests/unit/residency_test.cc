@@ -105,6 +105,17 @@ TEST(ResidencyEstimator, KeepsTheHighest) {
   EXPECT_DOUBLE_EQ(*estimator.basis().max_hz, 2e9);
 }
 
+TEST(ResidencyEstimator, PassesOverRatesThatNoCpuHas) {
+  ResidencyEstimator estimator({});
+  VcpuDelta idle = Full();
+  idle.counts[0] = 10'000'000;  // 100 MHz
+  estimator.Observe(idle, kCyclesOnly);
+  EXPECT_EQ(estimator.basis().max_hz, std::nullopt);
+  idle.counts[0] = 10'000'001;
+  estimator.Observe(idle, kCyclesOnly);
+  EXPECT_TRUE(estimator.basis().max_hz.has_value());
+}
+
 // 10 us on the CPU with one interrupt in it gives any rate.
 TEST(ResidencyEstimator, PassesOverWhatRanTooShortly) {
   ResidencyEstimator estimator({});
