@@ -22,6 +22,13 @@ std::string NamesOf(const std::set<std::string>& names) {
   return Listed(printable, kListed);
 }
 
+// What an epoch's residency was computed by, where it was not by ref-cycles.
+v1::ResidencyMethod WithoutRefCycles(const v1::Session& session) {
+  const bool known =
+      session.max_hz() > 0 || session.residency_method() == v1::RESIDENCY_METHOD_MAX_FREQUENCY;
+  return known ? v1::RESIDENCY_METHOD_MAX_FREQUENCY : v1::RESIDENCY_METHOD_HIGHEST_RATE;
+}
+
 }  // namespace
 
 absl::Status Explainer::Add(const timeline::Entry& entry) {
@@ -153,9 +160,8 @@ absl::StatusOr<Explanation> Explainer::Finish() const {
                   .verdict = moment.verdict,
                   .recorded = WithinKnown(moment.recorded)};
   if (moment.features.residency) {
-    out.residency_method = std::string(
-        *ResidencyMethodName(column.by_ref_cycles ? v1::RESIDENCY_METHOD_REF_CYCLES
-                                                  : v1::RESIDENCY_METHOD_MAX_FREQUENCY));
+    out.residency_method = std::string(*ResidencyMethodName(
+        column.by_ref_cycles ? v1::RESIDENCY_METHOD_REF_CYCLES : WithoutRefCycles(*session_)));
   }
   if (moment.verdict.band == core::Band::kNone) return out;
   const auto reasons_after = [&](core::Band previous) {

@@ -13,7 +13,8 @@
 //     "duration_s": n,                 // from the start (or --from) to the last record read
 //     "from_s": n or null, "to_s": n or null,      // the range asked for
 //     "interval_ms": n, "verdict_window_ms": n,
-//     "residency_method": "ref-cycles" | "max-frequency" | "time-enabled" | null,
+//     "residency_method": "ref-cycles" | "max-frequency" | "time-enabled" |
+//                         "highest-rate" | null,
 //     "tsc_hz": n or null, "max_hz": n or null,    // what residency divides by, known at the start
 //     "max_hz_seen": n or null,        // max_hz, or the highest rate of cycles in the ticks
 //     "core_pmus": [names],            // of a hybrid host; else empty

@@ -89,6 +89,8 @@ std::optional<std::string_view> ResidencyMethodName(v1::ResidencyMethod method) 
       return "max-frequency";
     case v1::RESIDENCY_METHOD_TIME_ENABLED:
       return "time-enabled";
+    case v1::RESIDENCY_METHOD_HIGHEST_RATE:
+      return "highest-rate";
     default:
       return std::nullopt;
   }

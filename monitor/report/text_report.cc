@@ -87,6 +87,9 @@ std::string ResidencyLine(const Report& report, const v1::Session& session) {
     case v1::RESIDENCY_METHOD_TIME_ENABLED:
       return Wrapped("residency: ",
                      "time on a CPU, guest or host mode (no counter): an upper bound");
+    case v1::RESIDENCY_METHOD_HIGHEST_RATE:
+      return Wrapped("residency: ",
+                     "guest cycles over the highest rate seen: too high until a busy tick came");
     default:
       return Wrapped("residency: ", "the recording does not say how");
   }
