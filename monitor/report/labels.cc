@@ -96,6 +96,26 @@ std::optional<std::string_view> ResidencyMethodName(v1::ResidencyMethod method) 
   }
 }
 
+std::string_view FeatureName(core::Feature feature) {
+  switch (feature) {
+    case core::Feature::kCycles:
+      return "cycles";
+    case core::Feature::kIpc:
+      return "ipc";
+    case core::Feature::kIpcSpread:
+      return "ipc_spread";
+    case core::Feature::kBranchShare:
+      return "branch_share";
+    case core::Feature::kBranchMisses:
+      return "branch_misses_per_kcycle";
+    case core::Feature::kCacheMisses:
+      return "cache_misses_per_kcycle";
+    case core::Feature::kPauseShare:
+      return "pause_share";
+  }
+  return "unspecified";
+}
+
 std::optional<std::string_view> SchedulingName(v1::Scheduling scheduling) {
   switch (scheduling) {
     case v1::SCHEDULING_NORMAL:

@@ -31,5 +31,15 @@ TEST(Labels, EveryResidencyMethodHasANameOfItsOwn) {
   EXPECT_FALSE(ResidencyMethodName(v1::RESIDENCY_METHOD_UNSPECIFIED).has_value());
 }
 
+TEST(Labels, EveryFeatureHasAKeyOfItsOwn) {
+  std::set<std::string_view> names;
+  for (size_t i = 0; i < core::kFeatures; ++i) {
+    const std::string_view name = FeatureName(static_cast<core::Feature>(i));
+    EXPECT_NE(name, "unspecified") << i;
+    EXPECT_EQ(name.find_first_not_of("abcdefghijklmnopqrstuvwxyz_"), std::string_view::npos);
+    EXPECT_TRUE(names.insert(name).second) << name;
+  }
+}
+
 }  // namespace
 }  // namespace vcpulse::report
