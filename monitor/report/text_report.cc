@@ -68,6 +68,14 @@ std::string TimeLine(const Report& report, const v1::Session& session) {
 
 std::string GigaHertz(double hz) { return absl::StrFormat("%.3f GHz", hz / 1e9); }
 
+// What residency was where an epoch had no ref-cycles; empty where all had them.
+std::string WithoutRefCycles(const Report& report, const v1::Session& session) {
+  if (!report.summary.residency_without_ref_cycles()) return "";
+  return absl::StrCat("; where ref-cycles were not counted, guest cycles over the highest ",
+                      session.max_hz() > 0 ? "core frequency: a lower bound"
+                                           : "rate seen: too high until a busy tick came");
+}
+
 std::string ResidencyLine(const Report& report, const v1::Session& session) {
   const std::optional<double> max_hz = report.summary.residency_basis().max_hz;
   switch (session.residency_method()) {
@@ -75,11 +83,7 @@ std::string ResidencyLine(const Report& report, const v1::Session& session) {
       return Wrapped(
           "residency: ",
           absl::StrCat("guest ref-cycles over the TSC frequency (", GigaHertz(session.tsc_hz()),
-                       "): exact at any core frequency",
-                       report.summary.residency_without_ref_cycles()
-                           ? "; where ref-cycles were not counted, guest cycles over the "
-                             "highest core frequency: a lower bound"
-                           : ""));
+                       "): exact at any core frequency", WithoutRefCycles(report, session)));
     case v1::RESIDENCY_METHOD_MAX_FREQUENCY:
       return Wrapped("residency: ",
                      absl::StrCat("guest cycles over the highest core frequency known or seen (",

@@ -167,6 +167,21 @@ TEST_F(ExplainNamesTest, NameUuidPidAndNumber) {
   EXPECT_EQ(RenderExplanation(*Of("3")).substr(0, 38), "vCPU 0 of VM 3 (pid 1003, epoch 1) at ");
 }
 
+TEST_F(ExplainNamesTest, CountsTheSamplesThatNoSetFits) {
+  Explainer explainer({.vcpu = 0});
+  AddTo(explainer, session_);
+  AddTo(explainer, sets_[0]);
+  timeline::TickEntry tick;
+  tick.vm = 1;
+  tick.epoch = 1;
+  tick.sample.vcpus.resize(1);
+  AddTo(explainer, tick);
+  EXPECT_EQ(explainer.unusable_ticks(), 0U);
+  tick.epoch = 2;  // its set is lost
+  AddTo(explainer, tick);
+  EXPECT_EQ(explainer.unusable_ticks(), 1U);
+}
+
 // The page as a person sees it.
 TEST(ExplainText, OfATightLoop) {
   Explanation e{.vm = 1,
