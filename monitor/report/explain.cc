@@ -1,12 +1,12 @@
 #include "monitor/report/explain.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <variant>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "monitor/report/interval.h"
 #include "monitor/report/labels.h"
 #include "monitor/report/text_format.h"
@@ -16,10 +16,19 @@ namespace {
 
 constexpr size_t kListed = 20;
 
-std::string NamesOf(const std::set<std::string>& names) {
-  std::vector<std::string> printable;
-  for (const std::string& name : names) printable.push_back(Printable(name));
-  return Listed(printable, kListed);
+// "VM 2 "web" (pid 4711)"
+std::string Describe(uint32_t number, const v1::VmInstance& vm) {
+  std::string text = absl::StrCat("VM ", number);
+  if (!vm.name().empty()) absl::StrAppend(&text, " \"", Printable(vm.name()), "\"");
+  if (vm.pid() != 0) absl::StrAppend(&text, " (pid ", vm.pid(), ")");
+  return text;
+}
+
+// What an epoch's residency was computed by, where it was not by ref-cycles.
+v1::ResidencyMethod WithoutRefCycles(const v1::Session& session) {
+  const bool known =
+      session.max_hz() > 0 || session.residency_method() == v1::RESIDENCY_METHOD_MAX_FREQUENCY;
+  return known ? v1::RESIDENCY_METHOD_MAX_FREQUENCY : v1::RESIDENCY_METHOD_HIGHEST_RATE;
 }
 
 }  // namespace
@@ -58,23 +67,16 @@ absl::Status Explainer::Start() {
   return absl::OkStatus();
 }
 
-bool Explainer::IsAsked(const v1::VmInstance& vm) const {
-  return !target_.vm || *target_.vm == vm.name() || *target_.vm == vm.uuid();
-}
-
 void Explainer::AddSet(const v1::VcpuSet& set) {
   rejudge_->Take(set);
-  const std::string& name = set.instance().name();
-  vm_names_.insert(name);
-  if (!IsAsked(set.instance())) return;
-  asked_vms_.insert(name);
+  Vm& vm = vms_[set.vm()];
+  vm.instance = set.instance();
   for (int i = 0; i < set.vcpus_size(); ++i) {
-    vcpus_.insert(set.vcpus(i).index());
+    vm.vcpus.insert(set.vcpus(i).index());
     if (set.vcpus(i).index() != target_.vcpu) continue;
     columns_.try_emplace(
         {set.vm(), set.epoch()},
-        Column{.vm_name = name,
-               .index = static_cast<size_t>(i),
+        Column{.index = static_cast<size_t>(i),
                .classifier = rejudge_->ClassifierOf(set),
                .by_ref_cycles = replay::LayoutOf(set).slots.ref_cycles && session_->tsc_hz() > 0});
   }
@@ -82,6 +84,7 @@ void Explainer::AddSet(const v1::VcpuSet& set) {
 
 void Explainer::AddTick(const timeline::TickEntry& tick) {
   const std::span<const core::Verdict> verdicts = rejudge_->Judge(tick);
+  if (verdicts.empty()) ++unusable_ticks_;
   const auto found = columns_.find({tick.vm, tick.epoch});
   if (found == columns_.end() || found->second.index >= verdicts.size()) return;
   Column& column = found->second;
@@ -95,7 +98,8 @@ void Explainer::AddTick(const timeline::TickEntry& tick) {
                 .previous = column.previous};
   if (column.index < tick.verdicts.size()) moment.recorded = tick.verdicts[column.index];
   column.previous = moment.verdict.band;
-  if (IsBetter(moment, best_)) best_ = moment;
+  std::optional<Moment>& best = vms_[tick.vm].best;
+  if (IsBetter(moment, best)) best = moment;
 }
 
 bool Explainer::IsBetter(const Moment& moment, const std::optional<Moment>& than) const {
@@ -105,22 +109,58 @@ bool Explainer::IsBetter(const Moment& moment, const std::optional<Moment>& than
   return std::abs(moment.wake_ns - wanted_ns) < std::abs(than->wake_ns - wanted_ns);
 }
 
-absl::Status Explainer::CheckTarget() const {
-  if (vm_names_.empty()) return absl::InvalidArgumentError("no VM was recorded");
-  if (asked_vms_.empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--explain: no VM '", Printable(*target_.vm), "' here: ", NamesOf(vm_names_)));
+absl::StatusOr<uint32_t> Explainer::FindVm() const {
+  if (vms_.empty()) return absl::InvalidArgumentError("no VM was recorded");
+  // The numbers of those whose name or UUID it is; else PID; else number. A name may be a number.
+  using Meets = bool (*)(const std::string& text, const Vms::value_type& vm);
+  constexpr std::array<Meets, 3> kWays = {
+      [](const std::string& text, const Vms::value_type& vm) {
+        return text == vm.second.instance.name() || text == vm.second.instance.uuid();
+      },
+      [](const std::string& text, const Vms::value_type& vm) {
+        return vm.second.instance.pid() != 0 && text == absl::StrCat(vm.second.instance.pid());
+      },
+      [](const std::string& text, const Vms::value_type& vm) {
+        return text == absl::StrCat(vm.first);
+      }};
+  std::vector<uint32_t> meant;
+  for (const Meets meets : kWays) {
+    if (!meant.empty()) break;
+    for (const auto& vm : vms_) {
+      if (!target_.vm || meets(*target_.vm, vm)) meant.push_back(vm.first);
+    }
   }
-  if (!target_.vm && vm_names_.size() > 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--explain: several VMs, so vm=NAME is needed: ", NamesOf(vm_names_)));
+  if (meant.size() == 1) return meant.front();
+
+  std::vector<std::string> choice;
+  for (const auto& [number, vm] : vms_) {
+    const bool listed = meant.empty() || std::ranges::find(meant, number) != meant.end();
+    if (listed) choice.push_back(Describe(number, vm.instance));
   }
-  if (columns_.empty()) {
+  const std::string listed = Listed(choice, kListed);
+  if (meant.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--explain: no VM '", Printable(*target_.vm), "' here: ", listed));
+  }
+  if (!target_.vm) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--explain: several VMs, so vm= is needed, with a name, UUID, PID or number: ", listed));
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("--explain: several VMs are '", Printable(*target_.vm),
+                   "', so vm= is needed with a PID or number: ", listed));
+}
+
+absl::Status Explainer::CheckTarget(uint32_t number, const Vm& vm) const {
+  if (!vm.vcpus.contains(target_.vcpu)) {
     std::vector<std::string> known;
-    for (const uint32_t index : vcpus_) known.push_back(absl::StrCat(index));
-    return absl::InvalidArgumentError(
-        absl::StrCat("--explain: no vCPU ", target_.vcpu, " was recorded; there are ",
-                     known.empty() ? "none" : Listed(known, kListed)));
+    for (const uint32_t index : vm.vcpus) known.push_back(absl::StrCat(index));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--explain: no vCPU ", target_.vcpu, " was recorded: ", Describe(number, vm.instance),
+        " has ",
+        known.empty()
+            ? "none"
+            : absl::StrCat(known.size() == 1 ? "vCPU " : "vCPUs ", Listed(known, kListed))));
   }
   const int64_t length_ns = end_ns_.value_or(0) - start_ns_.value_or(0);
   const auto interval_ns = static_cast<int64_t>(session_->interval_ns());
@@ -133,15 +173,20 @@ absl::Status Explainer::CheckTarget() const {
 }
 
 absl::StatusOr<Explanation> Explainer::Finish() const {
-  if (absl::Status status = CheckTarget(); !status.ok()) return status;
-  if (!best_) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--explain: vCPU ", target_.vcpu, " has no verdict to explain"));
+  const absl::StatusOr<uint32_t> number = FindVm();
+  if (!number.ok()) return number.status();
+  const Vm& vm = vms_.at(*number);
+  if (absl::Status status = CheckTarget(*number, vm); !status.ok()) return status;
+  if (!vm.best) {
+    return absl::InvalidArgumentError(absl::StrCat("--explain: vCPU ", target_.vcpu, " of ",
+                                                   Describe(*number, vm.instance),
+                                                   " has no verdict to explain"));
   }
-  const Moment& moment = *best_;
+  const Moment& moment = *vm.best;
   const Column& column = columns_.at(moment.key);
   Explanation out{.vm = moment.key.first,
-                  .vm_name = column.vm_name,
+                  .vm_name = vm.instance.name(),
+                  .vm_pid = vm.instance.pid(),
                   .epoch = moment.key.second,
                   .vcpu = target_.vcpu,
                   .tick = moment.tick,
@@ -153,9 +198,8 @@ absl::StatusOr<Explanation> Explainer::Finish() const {
                   .verdict = moment.verdict,
                   .recorded = WithinKnown(moment.recorded)};
   if (moment.features.residency) {
-    out.residency_method = std::string(
-        *ResidencyMethodName(column.by_ref_cycles ? v1::RESIDENCY_METHOD_REF_CYCLES
-                                                  : v1::RESIDENCY_METHOD_MAX_FREQUENCY));
+    out.residency_method = std::string(*ResidencyMethodName(
+        column.by_ref_cycles ? v1::RESIDENCY_METHOD_REF_CYCLES : WithoutRefCycles(*session_)));
   }
   if (moment.verdict.band == core::Band::kNone) return out;
   const auto reasons_after = [&](core::Band previous) {

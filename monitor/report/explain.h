@@ -22,13 +22,14 @@ namespace vcpulse::report {
 
 struct ExplainTarget {
   uint32_t vcpu = 0;                // its index
-  std::optional<std::string> vm{};  // name or UUID; not needed where there is one VM
+  std::optional<std::string> vm{};  // name, UUID, PID or number; not needed where there is one VM
   std::optional<int64_t> at_ns{};   // after the start: the tick nearest to it; else the last judged
 };
 
 struct Explanation {
   uint32_t vm = 0;
   std::string vm_name{};
+  uint32_t vm_pid = 0;  // 0: not known
   uint32_t epoch = 0;
   uint32_t vcpu = 0;
   uint64_t tick = 0;
@@ -53,16 +54,18 @@ class Explainer {
   // it was judged in a way that is not known.
   absl::Status Add(const timeline::Entry& entry);
 
-  // After the last entry. InvalidArgument, one line that says what is allowed: several VMs and none
-  // named, an unknown VM or vCPU, a time after the end, or nothing to explain.
+  // After the last entry. InvalidArgument, one line that says what is allowed: several VMs that
+  // might be meant, an unknown VM or vCPU, a time after the end, or nothing to explain.
   absl::StatusOr<Explanation> Finish() const;
+
+  // Samples that could not be used, as no vCPU set fits them.
+  uint64_t unusable_ticks() const { return unusable_ticks_; }
 
  private:
   using VmEpoch = std::pair<uint32_t, uint32_t>;
 
   // Of one epoch that has the vCPU.
   struct Column {
-    std::string vm_name;
     size_t index = 0;
     core::Classifier classifier = core::Classifier::kIpcBands;
     bool by_ref_cycles = false;
@@ -79,25 +82,31 @@ class Explainer {
     core::Band previous = core::Band::kNone;
   };
 
+  // One VM instance: a VM that restarted is another one of the same name.
+  struct Vm {
+    v1::VmInstance instance;
+    std::set<uint32_t> vcpus;  // their indexes
+    std::optional<Moment> best;
+  };
+  using Vms = std::map<uint32_t, Vm>;  // by number
+
   absl::Status Start();
   void AddSet(const v1::VcpuSet& set);
   void AddTick(const timeline::TickEntry& tick);
   bool IsBetter(const Moment& moment, const std::optional<Moment>& than) const;
-  bool IsAsked(const v1::VmInstance& vm) const;
-  absl::Status CheckTarget() const;
+  absl::StatusOr<uint32_t> FindVm() const;
+  absl::Status CheckTarget(uint32_t number, const Vm& vm) const;
 
   ExplainTarget target_;
   std::optional<v1::Session> session_;
   std::optional<v1::Profile> kept_;
   replay::Settings settings_;
   std::optional<replay::Rejudge> rejudge_;
-  std::set<std::string> vm_names_;   // all
-  std::set<std::string> asked_vms_;  // those that are meant
-  std::set<uint32_t> vcpus_;         // of those
+  Vms vms_;
   std::map<VmEpoch, Column> columns_;
-  std::optional<Moment> best_;
   std::optional<int64_t> start_ns_;
   std::optional<int64_t> end_ns_;
+  uint64_t unusable_ticks_ = 0;
 };
 
 }  // namespace vcpulse::report

@@ -13,17 +13,6 @@ namespace {
 
 namespace json = boost::json;
 
-json::value NameOrNull(std::optional<std::string_view> name) {
-  if (!name) return nullptr;
-  return json::string(name->data(), name->size());
-}
-
-template <typename T>
-json::value OrNull(const std::optional<T>& value) {
-  if (!value) return nullptr;
-  return json::value_from(*value);
-}
-
 json::object VerdictJson(const core::Verdict& verdict) {
   const auto rule = [](core::Band band, core::Rule name) {
     return band == core::Band::kNone ? json::value(nullptr) : NameOrNull(core::ToString(name));
@@ -34,14 +23,16 @@ json::object VerdictJson(const core::Verdict& verdict) {
           {"raw_rule", rule(verdict.raw_band, verdict.raw_rule)},
           {"confidence",
            verdict.confidence_pct > 0 ? json::value(verdict.confidence_pct / 100.0) : nullptr},
-          {"starved", verdict.starved}};
+          {"starved", verdict.band == core::Band::kNone ? json::value(nullptr)
+                                                        : json::value(verdict.starved)}};
 }
 
 json::array ConditionsJson(const std::vector<Comparison>& comparisons) {
   json::array out;
   for (const Comparison& comparison : comparisons) {
     const auto is = Sign(comparison.is);
-    out.push_back(json::object{{"what", comparison.what},
+    out.push_back(json::object{{"feature", NameOrNull(comparison.feature)},
+                               {"what", comparison.what},
                                {"value", OrNull(comparison.value)},
                                {"is", NameOrNull(is)},
                                {"threshold", is ? json::value(comparison.threshold) : nullptr},
@@ -50,18 +41,24 @@ json::array ConditionsJson(const std::vector<Comparison>& comparisons) {
   return out;
 }
 
+// Without a verdict no window was full, and nothing was measured of it.
+bool HasWindow(const Explanation& e) { return e.verdict.band != core::Band::kNone; }
+
 json::object FeaturesJson(const Explanation& e) {
-  const core::Features& f = e.features;
+  const core::Features f = HasWindow(e) ? e.features : core::Features();
+  const auto share = [&](std::optional<double> value) {
+    return HasWindow(e) ? OrNull(value) : json::value(nullptr);
+  };
   json::object out{
       {"residency", OrNull(f.residency)},
-      {"residency_method", OrNull(e.residency_method)},
-      {"enabled_share", f.enabled_share},
-      {"waiting_share", f.waiting_share},
+      {"residency_method", f.residency ? OrNull(e.residency_method) : json::value(nullptr)},
+      {"enabled_share", share(f.enabled_share)},
+      {"waiting_share", share(f.waiting_share)},
       {"counted_share", f.enabled ? json::value(f.running_share) : json::value(nullptr)},
       {"state", NameOrNull(StateName(f.state))}};
   for (size_t i = 0; i < core::kFeatures; ++i) {
     const auto feature = static_cast<core::Feature>(i);
-    const std::string name(core::ToString(feature));
+    const std::string name(FeatureName(feature));
     out[name] = OrNull(f.Value(feature));
   }
   return out;
@@ -85,22 +82,27 @@ std::string RenderExplanationJson(const Explanation& e) {
   return ToJsonText(json::object{
       {"vm", e.vm},
       {"vm_name", e.vm_name},
+      {"pid", e.vm_pid == 0 ? json::value(nullptr) : json::value(e.vm_pid)},
       {"epoch", e.epoch},
       {"vcpu", e.vcpu},
       {"tick", e.tick},
       {"at_s", static_cast<double>(e.at_ns) / 1e9},
       {"classifier", NameOrNull(core::ToString(e.classifier))},
       {"profile", e.profile},
-      {"window_ms", static_cast<double>(e.features.interval_ns) / 1e6},
+      {"remark", TextOrNull(e.remark)},
+      {"window_ms", HasWindow(e) ? json::value(static_cast<double>(e.features.interval_ns) / 1e6)
+                                 : json::value(nullptr)},
       {"verdict", VerdictJson(e.verdict)},
       {"recorded", VerdictJson(e.recorded)},
       {"same_as_recorded", e.verdict == e.recorded},
       {"features", FeaturesJson(e)},
       {"presence", ConditionsJson(e.reasons.presence)},
-      {"decided_by_presence", e.reasons.decided_by_presence},
+      {"decided_by_presence",
+       HasWindow(e) ? json::value(e.reasons.decided_by_presence) : json::value(nullptr)},
       {"rules", RulesJson(e.reasons)},
       {"fired", OrNull(e.reasons.fired)},
       {"runner_up", OrNull(e.reasons.runner_up)},
+      {"weak_below", OrNull(e.reasons.weak_below)},
   });
 }
 

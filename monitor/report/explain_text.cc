@@ -15,24 +15,47 @@ namespace {
 
 using Is = Comparison::Is;
 
+constexpr int kMostFurtherDigits = 17;  // any two doubles from about 0.01 on differ in these
+
 std::string Text(core::Band band) { return std::string(core::ToString(band)); }
 std::string Text(core::Rule rule) { return std::string(core::ToString(rule)); }
 
-std::string Number(double value) {
+// With `more` digits than usual.
+std::string Number(double value, int more = 0) {
   if (std::isinf(value)) return "infinite";
-  if (value >= 1000) return Units(value);
-  return value >= 0.095 || value == 0 ? absl::StrFormat("%.2f", value)
-                                      : absl::StrFormat("%.2g", value);
+  if (value >= 999.995) {
+    return more == 0 ? Units(value) : absl::StrFormat("%.*f", more - 1, value);
+  }
+  return value >= 0.095 || value == 0 ? absl::StrFormat("%.*f", 2 + more, value)
+                                      : absl::StrFormat("%.*g", 2 + more, value);
+}
+
+std::string Share(double value, int more) {
+  return absl::StrFormat("%.*f%%", 1 + more, value * 100);
+}
+
+struct Sides {
+  std::string value;
+  std::string threshold;
+};
+
+// Both with as few digits as tell them apart: "0.10 < 0.10" would be untrue.
+Sides ToldApart(double value, double threshold, bool is_share) {
+  const auto text = is_share ? Share : Number;
+  Sides sides;
+  for (int more = 0; more <= kMostFurtherDigits; ++more) {
+    sides = {.value = text(value, more), .threshold = text(threshold, more)};
+    if (value == threshold || sides.value != sides.threshold) break;
+  }
+  return sides;
 }
 
 std::string Text(const Comparison& comparison) {
   if (comparison.is == Is::kFact) return comparison.what;
   if (!comparison.value) return comparison.what + " is not measured";
-  const auto number = [&](double value) {
-    return comparison.is_share ? Percent(value) : Number(value);
-  };
-  return absl::StrCat(comparison.what, " ", number(*comparison.value), " ",
-                      std::string(*Sign(comparison.is)), " ", number(comparison.threshold));
+  const Sides sides = ToldApart(*comparison.value, comparison.threshold, comparison.is_share);
+  return absl::StrCat(comparison.what, " ", sides.value, " ", std::string(*Sign(comparison.is)),
+                      " ", sides.threshold);
 }
 
 std::string WithOutcome(const Comparison& comparison) {
@@ -45,9 +68,10 @@ std::string VerdictText(core::Band band, core::Rule rule) {
 }
 
 std::string Head(const Explanation& e) {
-  std::string line =
-      absl::StrFormat("vCPU %d of VM %s (epoch %d) at %.3f s", e.vcpu, Printable(e.vm_name),
-                      e.epoch, static_cast<double>(e.at_ns) / 1e9);
+  std::string line = absl::StrFormat("vCPU %d of VM %s (%sepoch %d) at %.3f s", e.vcpu,
+                                     e.vm_name.empty() ? absl::StrCat(e.vm) : Printable(e.vm_name),
+                                     e.vm_pid == 0 ? "" : absl::StrCat("pid ", e.vm_pid, ", "),
+                                     e.epoch, static_cast<double>(e.at_ns) / 1e9);
   if (e.verdict.band == core::Band::kNone) {
     absl::StrAppend(&line, ": no verdict: the epoch had just begun and the window was not full");
     return Wrapped("", line);
@@ -134,9 +158,9 @@ std::string RulesText(const Reasons& reasons) {
                                       std::string(Explain(reasons.raw.rule))));
   }
   if (reasons.weak_below) {
-    out += Wrapped("> ", absl::StrFormat("but only with confidence %.2f, and below %.2f a verdict "
-                                         "is not given: UNKNOWN(weak)",
-                                         reasons.raw.confidence, *reasons.weak_below));
+    const Sides sides = ToldApart(reasons.raw.confidence, *reasons.weak_below, false);
+    out += Wrapped("> ", absl::StrCat("but only with confidence ", sides.value, ", and below ",
+                                      sides.threshold, " a verdict is not given: UNKNOWN(weak)"));
   }
   return out;
 }

@@ -23,22 +23,6 @@ constexpr std::array<core::Band, 4> kBands = {core::Band::kHalted, core::Band::k
 
 double ToSeconds(int64_t ns) { return static_cast<double>(ns) / 1e9; }
 
-template <typename T>
-json::value OrNull(const std::optional<T>& value) {
-  if (!value) return nullptr;
-  return json::value_from(*value);
-}
-
-json::value NameOrNull(std::optional<std::string_view> name) {
-  if (!name) return nullptr;
-  return json::string(name->data(), name->size());
-}
-
-json::value TextOrNull(const std::string& text) {
-  if (text.empty()) return nullptr;
-  return json::string(text);
-}
-
 json::value String(std::string_view text) { return json::string(text.data(), text.size()); }
 
 json::value SecondsOrNull(std::optional<int64_t> ns) {
@@ -49,11 +33,6 @@ json::value SecondsOrNull(std::optional<int64_t> ns) {
 json::value PositiveOrNull(double value) {
   if (!(value > 0)) return nullptr;
   return value;
-}
-
-json::value ErrnoOrNull(int32_t error) {
-  if (error == 0) return nullptr;
-  return error;
 }
 
 json::value WallClock(std::optional<int64_t> realtime_ns) {
@@ -76,12 +55,12 @@ json::value SessionJson(const Report& report) {
   return json::object{
       {"stream_id", absl::BytesToHexString(session.stream_id())},
       {"tool_version", session.tool_version()},
-      {"host_name", session.host_name()},
-      {"boot_id", session.boot_id()},
-      {"kernel_release", session.kernel_release()},
-      {"machine", session.machine()},
-      {"cpu_model", session.cpu_model()},
-      {"online_cpus", session.online_cpus()},
+      {"host_name", TextOrNull(session.host_name())},
+      {"boot_id", TextOrNull(session.boot_id())},
+      {"kernel_release", TextOrNull(session.kernel_release())},
+      {"machine", TextOrNull(session.machine())},
+      {"cpu_model", TextOrNull(session.cpu_model())},
+      {"online_cpus", NumberOrNull(session.online_cpus())},
       {"start", WallClock(report.StartRealtimeNs())},
       {"start_mono_ns", OrNull(report.Start())},
       {"duration_s", ToSeconds(report.DurationNs())},
@@ -97,7 +76,7 @@ json::value SessionJson(const Report& report) {
       {"further_max_hz", std::move(further_max_hz)},
       {"further_max_hz_seen", std::move(further_max_hz_seen)},
       {"scheduling", NameOrNull(SchedulingName(session.scheduling()))},
-      {"timer_slack_ns", session.timer_slack_ns()},
+      {"timer_slack_ns", NumberOrNull(static_cast<int64_t>(session.timer_slack_ns()))},
       {"degraded_reason", TextOrNull(session.degraded_reason())},
       {"classifier", json::object{{"name", classifier.name()},
                                   {"halted_enter", classifier.halted_enter()},
@@ -162,6 +141,14 @@ void AddCounts(json::object& out, const VmSummary& vm, const VcpuSummary& vcpu) 
   out["counted_s"] = std::move(counted_s);
 }
 
+json::array TidsJson(const VcpuSummary& vcpu) {
+  json::array tids;
+  for (const uint32_t tid : vcpu.tids) {
+    if (tid != 0) tids.push_back(tid);
+  }
+  return tids;
+}
+
 json::object VcpuJson(const VmSummary& vm, const VcpuSummary& vcpu) {
   json::object share;
   json::object ticks;
@@ -178,8 +165,8 @@ json::object VcpuJson(const VmSummary& vm, const VcpuSummary& vcpu) {
   json::object out{
       {"index", vcpu.index},
       {"kvm_id", OrNull(vcpu.kvm_id)},
-      {"tid", vcpu.tids.empty() ? json::value(nullptr) : json::value(vcpu.tids.back())},
-      {"tids", json::value_from(vcpu.tids)},
+      {"tid", NumberOrNull(vcpu.tids.empty() ? 0 : vcpu.tids.back())},
+      {"tids", TidsJson(vcpu)},
       {"samples", vcpu.samples},
       {"measured_s", ToSeconds(vcpu.measured_ns)},
       {"judged_s", ToSeconds(vcpu.JudgedNs())},
@@ -207,7 +194,7 @@ json::array GapsJson(const Report& report, const GapTotals& gaps) {
     const auto& [reason, vcpu, error] = key;
     out.push_back(json::object{{"reason", String(GapReasonName(reason))},
                                {"vcpu", OrNull(vcpu)},
-                               {"errno", ErrnoOrNull(error)},
+                               {"errno", NumberOrNull(error)},
                                {"errno_name", OrNull(ErrnoName(error))},
                                {"records", total.records},
                                {"ticks", total.ticks},
@@ -232,15 +219,15 @@ json::object EpochJson(const Report& report, const EpochSummary& epoch) {
   json::array absent;
   for (const v1::AbsentEvent& event : set.absent_events()) {
     absent.push_back(json::object{{"event", event.event()},
-                                  {"errno", ErrnoOrNull(event.error())},
+                                  {"errno", NumberOrNull(event.error())},
                                   {"errno_name", OrNull(ErrnoName(event.error()))},
                                   {"reason", event.reason()}});
   }
   json::array unopened;
   for (const v1::UnopenedVcpu& vcpu : set.unopened_vcpus()) {
     unopened.push_back(json::object{{"index", vcpu.index()},
-                                    {"tid", vcpu.tid()},
-                                    {"errno", ErrnoOrNull(vcpu.error())},
+                                    {"tid", NumberOrNull(vcpu.tid())},
+                                    {"errno", NumberOrNull(vcpu.error())},
                                     {"errno_name", OrNull(ErrnoName(vcpu.error()))},
                                     {"reason", vcpu.reason()}});
   }
@@ -272,8 +259,8 @@ json::object VmJson(const Report& report, uint32_t number, const VmSummary& vm) 
       {"vm", number},
       {"name", vm.instance.name()},
       {"uuid", TextOrNull(vm.instance.uuid())},
-      {"pid", vm.instance.pid()},
-      {"start_time_ticks", vm.instance.start_time_ticks()},
+      {"pid", NumberOrNull(vm.instance.pid())},
+      {"start_time_ticks", NumberOrNull(static_cast<int64_t>(vm.instance.start_time_ticks()))},
       {"samples", vm.samples},
       {"ended_s",
        vm.ended_mono_ns ? json::value(report.SecondsAt(*vm.ended_mono_ns)) : json::value(nullptr)},
@@ -293,7 +280,7 @@ json::array LifeCycleJson(const Report& report) {
         {"vm", change.vm() == 0 ? json::value(nullptr) : json::value(change.vm())},
         {"kind", String(LifeCycleName(change.kind()))},
         {"detail", change.detail()},
-        {"pid", has_instance ? json::value(change.instance().pid()) : json::value(nullptr)},
+        {"pid", has_instance ? NumberOrNull(change.instance().pid()) : json::value(nullptr)},
         {"name", has_instance ? TextOrNull(change.instance().name()) : json::value(nullptr)}});
   }
   return out;
@@ -302,14 +289,18 @@ json::array LifeCycleJson(const Report& report) {
 json::object OwnCostJson(const Report& report) {
   const OwnCost& cost = report.summary.own_cost();
   const std::optional<v1::Summary>& end = report.summary.end();
+  const bool known = report.HasOwnCost();
+  const auto quantiles = [known](const Distribution& distribution) {
+    return known ? QuantilesJson(distribution) : json::value(nullptr);
+  };
   return {
       {"ticks", cost.ticks},
       {"ticks_missed", cost.ticks_missed},
-      {"tick_lateness_ns", QuantilesJson(cost.lateness_ns)},
-      {"read_ns", QuantilesJson(cost.read_ns)},
-      {"skew_ns", QuantilesJson(cost.skew_ns)},
-      {"cpu_s",
-       end ? json::value(ToSeconds(static_cast<int64_t>(end->cpu_ns()))) : json::value(nullptr)},
+      {"tick_lateness_ns", quantiles(cost.lateness_ns)},
+      {"read_ns", quantiles(cost.read_ns)},
+      {"skew_ns", quantiles(cost.skew_ns)},
+      {"cpu_s", known && end ? json::value(ToSeconds(static_cast<int64_t>(end->cpu_ns())))
+                             : json::value(nullptr)},
       {"cpu_share", OrNull(report.CpuShare())},
       {"quantile_error", Distribution::kRelativeError},
   };

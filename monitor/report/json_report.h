@@ -5,47 +5,51 @@
 // `t_s`, `first_s`, `start_s` are seconds after the recording's start. Every list is present, empty
 // or not.
 //
+// clang-format off
 // {
 //   "session": {                       // null where the session record was lost
-//     "stream_id": hex, "tool_version", "host_name", "boot_id", "kernel_release", "machine",
-//     "cpu_model": strings, "online_cpus": n,
+//     "stream_id": hex, "tool_version": text,
+//     "host_name", "boot_id", "kernel_release", "machine", "cpu_model": text or null,
+//     "online_cpus": n or null,        // null, these six: of an imported timeline
 //     "start": "2026-01-31T12:00:00.250Z" or null, "start_mono_ns": n or null,
 //     "duration_s": n,                 // from the start (or --from) to the last record read
 //     "from_s": n or null, "to_s": n or null,      // the range asked for
 //     "interval_ms": n, "verdict_window_ms": n,
-//     "residency_method": "ref-cycles" | "max-frequency" | "time-enabled" | null,
+//     "residency_method": "ref-cycles" | "max-frequency" | "highest-rate" | "time-enabled" | null,
 //     "tsc_hz": n or null, "max_hz": n or null,    // what residency divides by, known at the start
 //     "max_hz_seen": n or null,        // max_hz, or the highest rate of cycles in the ticks
 //     "core_pmus": [names],            // of a hybrid host; else empty
 //     "further_max_hz": [n or null],   // max_hz of the core PMUs beyond the first
 //     "further_max_hz_seen": [n or null],
-//     "scheduling": "normal" | "fifo" | null, "timer_slack_ns": n,
+//     "scheduling": "normal" | "fifo" | null, "timer_slack_ns": n or null,
 //     "degraded_reason": text or null,
 //     "classifier": {"name",           // asked for: "auto", "evidence" or "ipc-bands"
 //                    "halted_enter", "halted_leave", "spinning_below", "productive_from",
 //                    "profile": name or null},
 //     "residency_blind_spot": text or null,        // what residency cannot see on this host
 //     "derived_from": hex or null,     // stream_id of the timeline that `classify` made it of
-//     "end_reason": "duration" | "signal" | "command" | "vm-end" | null
+//     "end_reason": "duration" | "signal" | "command" | "vm-end" | "import" | null
 //   },
 //   "vms": [{
-//     "vm": n, "name", "uuid": text or null, "pid": n, "start_time_ticks": n,
+//     "vm": n, "name", "uuid": text or null, "pid": n or null,
+//     "start_time_ticks": n or null,
 //     "samples": n,                    // ticks at which all its vCPUs were read
 //     "ended_s": n or null,            // when the VM ended, where it did
-//     "epochs": [{"epoch": n, "start_s": n, "samples": n, "vcpus": n, "event_set", "events":
-//     [names],
+//     "epochs": [{"epoch": n, "start_s": n, "samples": n, "vcpus": n, "event_set": text,
 //                 "classifier": "evidence" | "ipc-bands",   // that judged it
-//                 "absent_events": [{"event", "errno": n or null, "errno_name": "ENOENT" or null,
-//                                    "reason"}],
+//                 "events": [names],
 //                 "further_groups": [{"pmu": name or null, "events": [names]}],
-//                              // rotating groups (--multiplex), or those of other core PMUs
+//                                    // rotating groups (--multiplex), or those of other core PMUs
 //                 "pmu": name or null, "core_pmus": n,   // the first so many groups add up
 //                 "host_side_events": [names],           // they count the host too
-//                 "unopened_vcpus": [{"index", "tid", "errno", "errno_name", "reason"}],
+//                 "absent_events": [{"event": name, "errno": n or null,
+//                                    "errno_name": "ENOENT" or null, "reason": text}],
+//                 "unopened_vcpus": [{"index": n, "tid": n or null, "errno": n or null,
+//                                     "errno_name": text or null, "reason": text}],
 //                 "notes": [texts]}],
 //     "epochs_omitted": n,             // older ones, beyond what a report keeps
 //     "vcpus": [{
-//       "index": n, "kvm_id": n or null, "tid": n, "tids": [all it had],
+//       "index": n, "kvm_id": n or null, "tid": n or null, "tids": [all it had],
 //       "samples": n,                  // reads, the first of each epoch included
 //       "measured_s": n,               // sum of the intervals between them
 //       "judged_s": n,                 // thereof with a verdict: what the shares are shares of
@@ -86,11 +90,12 @@
 //   "life_cycle_omitted": n,
 //   "own_cost": {
 //     "ticks": n, "ticks_missed": n,
+//          // null from here: no sample, or imported, as none of it is vcpulse's work
 //     "tick_lateness_ns": {"p50", "p99", "max"} or null,
 //     "read_ns": {"p50", "p99", "max"} or null,    // one vCPU's group
-//     "skew_ns": {"p50", "p99", "max"} or null,    // first read begun to last read ended, per
-//     sample "cpu_s": n or null, "cpu_share": n or null,  // vcpulse's own processor time; of one
-//     CPU "quantile_error": n                          // relative error of every p01, p50, p99
+//     "skew_ns": {"p50", "p99", "max"} or null,    // of a sample: first read begun to last ended
+//     "cpu_s": n or null, "cpu_share": n or null,  // vcpulse's own processor time; of one CPU
+//     "quantile_error": n              // relative error of every p01, p50, p99; never null
 //   },
 //   "damage": {
 //     "chunks": n, "records": n,       // read
@@ -100,6 +105,7 @@
 //     "ended_in_order": bool or null   // false: killed, or still running; null: --to left it out
 //   }
 // }
+// clang-format on
 
 #include <string>
 

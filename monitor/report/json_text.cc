@@ -5,8 +5,6 @@
 #include <charconv>
 #include <cmath>
 
-#include "boost/json.hpp"
-
 namespace vcpulse::report {
 namespace {
 
@@ -90,6 +88,21 @@ std::string ToJsonLine(const boost::json::object& object) {
   AppendOnOneLine(out, object);
   out += '\n';
   return out;
+}
+
+json::value NameOrNull(std::optional<std::string_view> name) {
+  if (!name) return nullptr;
+  return json::string(name->data(), name->size());
+}
+
+json::value TextOrNull(std::string_view text) {
+  if (text.empty()) return nullptr;
+  return json::string(text.data(), text.size());
+}
+
+json::value NumberOrNull(int64_t number) {
+  if (number == 0) return nullptr;
+  return number;
 }
 
 }  // namespace vcpulse::report

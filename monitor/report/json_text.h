@@ -1,8 +1,11 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 
-#include "boost/json/fwd.hpp"
+#include "boost/json.hpp"
 
 namespace vcpulse::report {
 
@@ -13,5 +16,19 @@ std::string ToJsonText(const boost::json::value& value);
 
 // The members of `object` on one line with a final newline, numbers likewise.
 std::string ToJsonLine(const boost::json::object& object);
+
+template <typename T>
+boost::json::value OrNull(const std::optional<T>& value) {
+  if (!value) return nullptr;
+  return boost::json::value_from(*value);
+}
+
+boost::json::value NameOrNull(std::optional<std::string_view> name);
+
+// Null for an empty text.
+boost::json::value TextOrNull(std::string_view text);
+
+// Null for 0, where that is no number: of a process, an errno.
+boost::json::value NumberOrNull(int64_t number);
 
 }  // namespace vcpulse::report

@@ -16,17 +16,6 @@ namespace {
 
 namespace json = boost::json;
 
-template <typename T>
-json::value OrNull(const std::optional<T>& value) {
-  if (!value) return nullptr;
-  return json::value_from(*value);
-}
-
-json::value NameOrNull(std::optional<std::string_view> name) {
-  if (!name) return nullptr;
-  return json::string(name->data(), name->size());
-}
-
 void AddVerdict(const core::Verdict& verdict, json::object& row) {
   const bool given = verdict.band != core::Band::kNone;
   row["band"] = NameOrNull(BandName(verdict.band));

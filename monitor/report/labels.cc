@@ -89,9 +89,31 @@ std::optional<std::string_view> ResidencyMethodName(v1::ResidencyMethod method) 
       return "max-frequency";
     case v1::RESIDENCY_METHOD_TIME_ENABLED:
       return "time-enabled";
+    case v1::RESIDENCY_METHOD_HIGHEST_RATE:
+      return "highest-rate";
     default:
       return std::nullopt;
   }
+}
+
+std::string_view FeatureName(core::Feature feature) {
+  switch (feature) {
+    case core::Feature::kCycles:
+      return "cycles";
+    case core::Feature::kIpc:
+      return "ipc";
+    case core::Feature::kIpcSpread:
+      return "ipc_spread";
+    case core::Feature::kBranchShare:
+      return "branch_share";
+    case core::Feature::kBranchMisses:
+      return "branch_misses_per_kcycle";
+    case core::Feature::kCacheMisses:
+      return "cache_misses_per_kcycle";
+    case core::Feature::kPauseShare:
+      return "pause_share";
+  }
+  return "unspecified";
 }
 
 std::optional<std::string_view> SchedulingName(v1::Scheduling scheduling) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "monitor/core/features.h"
 #include "monitor/core/sample.h"
 #include "monitor/core/verdict.h"
 #include "vcpulse/v1/timeline.pb.h"
@@ -20,6 +21,8 @@ std::optional<std::string_view> BandName(core::Band band);  // "halted"; nothing
 std::optional<std::string_view> StateName(
     core::ThreadState state);  // "blocked"; nothing if not read
 std::optional<std::string_view> ResidencyMethodName(v1::ResidencyMethod method);
+// The key of a feature in JSON: "ipc", "branch_misses_per_kcycle", ...
+std::string_view FeatureName(core::Feature feature);
 std::optional<std::string_view> SchedulingName(v1::Scheduling scheduling);
 
 // "ENOENT"; nothing for 0 and for numbers that are no errno.

@@ -30,9 +30,10 @@ std::optional<bool> Holds(std::optional<double> value, Is is, double threshold) 
   return std::nullopt;
 }
 
-Comparison Compare(std::string what, std::optional<double> value, Is is, double threshold,
-                   bool is_share) {
-  return {.what = std::move(what),
+Comparison Compare(std::string_view feature, std::string what, std::optional<double> value, Is is,
+                   double threshold, bool is_share) {
+  return {.feature = feature,
+          .what = std::move(what),
           .value = value,
           .is = is,
           .threshold = threshold,
@@ -40,8 +41,9 @@ Comparison Compare(std::string what, std::optional<double> value, Is is, double 
           .holds = Holds(value, is, threshold)};
 }
 
-Comparison Share(std::string what, std::optional<double> value, Is is, double threshold) {
-  return Compare(std::move(what), value, is, threshold, true);
+Comparison Share(std::string_view feature, std::string what, std::optional<double> value, Is is,
+                 double threshold) {
+  return Compare(feature, std::move(what), value, is, threshold, true);
 }
 
 // The comparisons of core::JudgePresence, in its order and as far as they decide.
@@ -56,26 +58,26 @@ class PresenceQuestions {
 
   std::vector<Comparison> Ask() {
     if (!features_.enabled) {
-      AskFact("time on a CPU: none");
+      AskFact("enabled_share", "time on a CPU: none");
       AskWhetherItWanted();
       return std::move(asked_);
     }
-    if (AskShare("time on a CPU", features_.enabled_share, Is::kBelow, floor_)) {
+    if (AskShare("enabled_share", "time on a CPU", features_.enabled_share, Is::kBelow, floor_)) {
       AskWhetherItWanted();
       return std::move(asked_);
     }
     if (!features_.cycles_counted) {
-      AskFact("cycles: not counted");
+      AskFact("cycles", "cycles: not counted");
       return std::move(asked_);
     }
-    if (AskShare("counted share of the time on a CPU", features_.running_share, Is::kBelow,
-                 thresholds_.counted_from) ||
+    if (AskShare("counted_share", "counted share of the time on a CPU", features_.running_share,
+                 Is::kBelow, thresholds_.counted_from) ||
         features_.running_share == 0) {
       return std::move(asked_);
     }
-    if (AskShare("residency", features_.residency, Is::kBelow, floor_)) {
+    if (AskShare("residency", "residency", features_.residency, Is::kBelow, floor_)) {
       const double residency = *features_.residency;
-      asked_.push_back(Compare("time on a CPU over residency",
+      asked_.push_back(Compare("enabled_over_residency", "time on a CPU over residency",
                                residency > 0 ? features_.enabled_share / residency
                                              : std::numeric_limits<double>::infinity(),
                                Is::kAbove, thresholds_.polling_ratio_above, false));
@@ -85,28 +87,31 @@ class PresenceQuestions {
   }
 
  private:
-  bool AskShare(const char* what, std::optional<double> value, Is is, double threshold) {
-    asked_.push_back(Share(what, value, is, threshold));
+  bool AskShare(std::string_view feature, const char* what, std::optional<double> value, Is is,
+                double threshold) {
+    asked_.push_back(Share(feature, what, value, is, threshold));
     return asked_.back().holds.value_or(false);
   }
-  void AskFact(const std::string& what) { asked_.push_back({.what = what}); }
+  void AskFact(std::string_view feature, const std::string& what) {
+    asked_.push_back({.feature = feature, .what = what});
+  }
 
   // It hardly ran: because it had nothing to do, or because it could not?
   void AskWhetherItWanted() {
     const auto state = StateName(features_.state);
-    AskFact(absl::StrCat("thread state: ", state ? std::string(*state) : "not read"));
+    AskFact("state", absl::StrCat("thread state: ", state ? std::string(*state) : "not read"));
     switch (features_.state) {
       case core::ThreadState::kStopped:
       case core::ThreadState::kPaused:
         return;
       case core::ThreadState::kRunnable:
         if (features_.enabled) {
-          AskShare("waiting for a CPU", features_.waiting_share, Is::kAbove,
+          AskShare("waiting_share", "waiting for a CPU", features_.waiting_share, Is::kAbove,
                    thresholds_.starved_above);
         }
         return;
       default:
-        AskShare("waiting for a CPU", features_.waiting_share, Is::kAbove,
+        AskShare("waiting_share", "waiting for a CPU", features_.waiting_share, Is::kAbove,
                  thresholds_.mostly_waiting_above);
     }
   }
@@ -119,18 +124,20 @@ class PresenceQuestions {
 
 Comparison CompareCondition(const core::Condition& condition, const core::Features& features) {
   const std::optional<double>& value = features.Value(condition.feature);
+  const std::string_view name = FeatureName(condition.feature);
   const std::string what(core::ToString(condition.feature));
   switch (condition.is) {
     case core::Condition::Is::kBelow:
-      return Compare(what, value, Is::kBelow, condition.threshold, false);
+      return Compare(name, what, value, Is::kBelow, condition.threshold, false);
     case core::Condition::Is::kAtLeast:
-      return Compare(what, value, Is::kAtLeast, condition.threshold, false);
+      return Compare(name, what, value, Is::kAtLeast, condition.threshold, false);
     case core::Condition::Is::kAtMost:
-      return Compare(what, value, Is::kAtMost, condition.threshold, false);
+      return Compare(name, what, value, Is::kAtMost, condition.threshold, false);
     case core::Condition::Is::kNotMeasured:
       break;
   }
-  return {.what = absl::StrCat(what, value ? " is measured" : " is not measured"),
+  return {.feature = name,
+          .what = absl::StrCat(what, value ? " is measured" : " is not measured"),
           .holds = !value.has_value()};
 }
 
@@ -186,7 +193,7 @@ void TryIpcBands(const core::Features& features, const core::IpcBandsThresholds&
                  Reasons& reasons) {
   const auto try_rule = [&](core::Rule rule, core::Band band, Is is, double threshold) {
     Comparison condition =
-        Compare("IPC", features.Value(core::Feature::kIpc), is, threshold, false);
+        Compare("ipc", "IPC", features.Value(core::Feature::kIpc), is, threshold, false);
     core::Outcome outcome = core::Outcome::kSkipped;
     if (condition.holds) outcome = *condition.holds ? core::Outcome::kHolds : core::Outcome::kFails;
     if (outcome == core::Outcome::kHolds && !reasons.fired) reasons.fired = reasons.rules.size();

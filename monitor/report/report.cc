@@ -23,6 +23,15 @@ std::optional<int64_t> Report::StartRealtimeNs() const {
   return summary.clock()->realtime_ns() + (*Start() - summary.clock()->mono_ns());
 }
 
+bool Report::IsImported() const {
+  const std::optional<v1::Session>& session = summary.session();
+  return session && session->host_name().empty() && session->kernel_release().empty();
+}
+
+bool Report::HasOwnCost() const {
+  return !IsImported() && summary.own_cost().read_ns.Max().value_or(1) > 0;
+}
+
 std::optional<bool> Report::EndedInOrder() const {
   if (read.ended_in_order) return true;
   if (to_ns) return std::nullopt;
@@ -36,7 +45,7 @@ uint64_t Report::DamagedBytes() const {
 }
 
 std::optional<double> Report::CpuShare() const {
-  if (IsPart() || !summary.end() || DurationNs() == 0) return std::nullopt;
+  if (IsPart() || !HasOwnCost() || !summary.end() || DurationNs() == 0) return std::nullopt;
   return static_cast<double>(summary.end()->cpu_ns()) / static_cast<double>(DurationNs());
 }
 

@@ -27,10 +27,16 @@ struct Report {
   int64_t DurationNs() const;
   // Wall clock at the recording's start, ns since 1970. Nothing without a clock snapshot.
   std::optional<int64_t> StartRealtimeNs() const;
+  // Whether the counts were not taken by vcpulse, so that it knows nothing of the host.
+  bool IsImported() const;
+  // Whether the times of the ticks are those of vcpulse's own work: reads that all have no length
+  // were never made.
+  bool HasOwnCost() const;
   // Whether the recording was ended and not killed. Nothing where `to` leaves that out.
   std::optional<bool> EndedInOrder() const;
   uint64_t DamagedBytes() const;
-  // vcpulse's processor time as a share of one CPU. Nothing for a part, or without a summary.
+  // vcpulse's processor time as a share of one CPU. Nothing for a part, without a summary, or
+  // where it took no sample.
   std::optional<double> CpuShare() const;
 };
 

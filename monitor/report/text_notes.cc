@@ -254,6 +254,7 @@ std::string Quantiles(const Distribution& values, bool with_max) {
 }
 
 std::string Cost(const Report& report) {
+  if (!report.HasOwnCost()) return "";
   const OwnCost& cost = report.summary.own_cost();
   const std::optional<v1::Summary>& end = report.summary.end();
   std::string out;

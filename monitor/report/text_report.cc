@@ -22,10 +22,11 @@ std::string FormatInterval(uint64_t ns) {
   return absl::FormatDuration(absl::Nanoseconds(static_cast<int64_t>(ns)));
 }
 
-std::string HostLine(const v1::Session& session) {
-  const bool imported = session.host_name().empty() && session.kernel_release().empty();
-  if (imported)
-    return absl::StrCat("counters from elsewhere; vcpulse ", session.tool_version(), "\n");
+std::string HostLine(const Report& report, const v1::Session& session) {
+  if (report.IsImported()) {
+    return Wrapped(
+        "", absl::StrCat("counters from elsewhere; vcpulse ", Printable(session.tool_version())));
+  }
   std::string line = Printable(session.host_name());
   absl::StrAppend(&line, ": Linux ", Printable(session.kernel_release()), " ",
                   Printable(session.machine()));
@@ -67,6 +68,14 @@ std::string TimeLine(const Report& report, const v1::Session& session) {
 
 std::string GigaHertz(double hz) { return absl::StrFormat("%.3f GHz", hz / 1e9); }
 
+// What residency was where an epoch had no ref-cycles; empty where all had them.
+std::string WithoutRefCycles(const Report& report, const v1::Session& session) {
+  if (!report.summary.residency_without_ref_cycles()) return "";
+  return absl::StrCat("; where ref-cycles were not counted, guest cycles over the highest ",
+                      session.max_hz() > 0 ? "core frequency: a lower bound"
+                                           : "rate seen: too high until a busy tick came");
+}
+
 std::string ResidencyLine(const Report& report, const v1::Session& session) {
   const std::optional<double> max_hz = report.summary.residency_basis().max_hz;
   switch (session.residency_method()) {
@@ -74,11 +83,7 @@ std::string ResidencyLine(const Report& report, const v1::Session& session) {
       return Wrapped(
           "residency: ",
           absl::StrCat("guest ref-cycles over the TSC frequency (", GigaHertz(session.tsc_hz()),
-                       "): exact at any core frequency",
-                       report.summary.residency_without_ref_cycles()
-                           ? "; where ref-cycles were not counted, guest cycles over the "
-                             "highest core frequency: a lower bound"
-                           : ""));
+                       "): exact at any core frequency", WithoutRefCycles(report, session)));
     case v1::RESIDENCY_METHOD_MAX_FREQUENCY:
       return Wrapped("residency: ",
                      absl::StrCat("guest cycles over the highest core frequency known or seen (",
@@ -87,6 +92,9 @@ std::string ResidencyLine(const Report& report, const v1::Session& session) {
     case v1::RESIDENCY_METHOD_TIME_ENABLED:
       return Wrapped("residency: ",
                      "time on a CPU, guest or host mode (no counter): an upper bound");
+    case v1::RESIDENCY_METHOD_HIGHEST_RATE:
+      return Wrapped("residency: ",
+                     "guest cycles over the highest rate seen: too high until a busy tick came");
     default:
       return Wrapped("residency: ", "the recording does not say how");
   }
@@ -121,7 +129,8 @@ std::string ClassifierLine(const Report& report, const v1::Session& session) {
                                     classifier.spinning_below(), classifier.productive_from()));
   }
   if (names.contains("evidence")) {
-    absl::StrAppend(&line, "; evidence: rules over several features, see `rules` of --json");
+    absl::StrAppend(&line,
+                    "; evidence: rules over several features, see --explain and docs/bands.md");
   }
   return Wrapped("bands: ", line);
 }
@@ -129,7 +138,7 @@ std::string ClassifierLine(const Report& report, const v1::Session& session) {
 std::string Head(const Report& report) {
   if (!report.summary.session()) return "The session record was lost: host and method unknown.\n";
   const v1::Session& session = *report.summary.session();
-  std::string out = HostLine(session);
+  std::string out = HostLine(report, session);
   out += TimeLine(report, session);
   out += ResidencyLine(report, session);
   if (!session.residency_blind_spot().empty()) {
@@ -185,11 +194,13 @@ std::string CountText(const VcpuSummary& vcpu, const std::string& event) {
   return text;
 }
 
+std::string TidText(uint32_t tid) { return tid == 0 ? "-" : absl::StrCat(tid); }
+
 std::vector<Table::Cell> Row(const VcpuSummary& vcpu) {
   const std::optional<double> starved = vcpu.StarvedShare();
   return {
       {absl::StrCat(vcpu.index)},
-      {vcpu.tids.empty() ? "-" : absl::StrCat(vcpu.tids.back())},
+      {TidText(vcpu.tids.empty() ? 0 : vcpu.tids.back())},
       BandCell(vcpu, core::Band::kHalted, Colour::kDim),
       BandCell(vcpu, core::Band::kSpinning, Colour::kYellow),
       BandCell(vcpu, core::Band::kProductive, Colour::kGreen),
@@ -212,7 +223,7 @@ std::string VmTable(const VmSummary& vm, bool colour) {
     for (const v1::UnopenedVcpu& vcpu : epoch.set.unopened_vcpus()) {
       std::vector<Table::Cell> row(12, Table::Cell{"-"});
       row[0].text = absl::StrCat(vcpu.index());
-      row[1].text = absl::StrCat(vcpu.tid());
+      row[1].text = TidText(vcpu.tid());
       rows[vcpu.index()] = std::move(row);
     }
   }

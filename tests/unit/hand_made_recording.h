@@ -50,6 +50,7 @@ inline Did Busy(uint64_t instructions, core::Verdict verdict) {
 class HandMadeRecording {
  public:
   Summary summary;
+  bool reads_take_time = true;  // false: as of an import
 
   static v1::Session Session() {
     v1::Session session;
@@ -157,7 +158,7 @@ class HandMadeRecording {
   }
 
  private:
-  static core::Sample Stamped(uint64_t tick, size_t vcpus) {
+  core::Sample Stamped(uint64_t tick, size_t vcpus) const {
     core::Sample sample;
     sample.tick = tick;
     sample.deadline_ns = kStart_ns + static_cast<int64_t>(tick) * kTick_ns;
@@ -165,7 +166,7 @@ class HandMadeRecording {
     for (size_t i = 0; i < vcpus; ++i) {
       core::VcpuSample vcpu;
       vcpu.read_begin_ns = sample.wake_ns + 1000 * static_cast<int64_t>(i);
-      vcpu.read_end_ns = vcpu.read_begin_ns + kRead_ns;
+      vcpu.read_end_ns = vcpu.read_begin_ns + (reads_take_time ? kRead_ns : 0);
       vcpu.has_scheduler_times = true;
       sample.vcpus.push_back(vcpu);
     }
@@ -174,6 +175,29 @@ class HandMadeRecording {
 
   uint64_t sequence_ = 0;
   std::map<std::pair<uint32_t, uint32_t>, core::Sample> samples_;
+};
+
+// As `vcpulse import` makes it: counts of one vCPU, and nothing of a host.
+struct ImportedRecording : HandMadeRecording {
+  ImportedRecording() {
+    reads_take_time = false;
+    v1::Session session = Session();
+    for (std::string* text : {session.mutable_host_name(), session.mutable_kernel_release(),
+                              session.mutable_machine(), session.mutable_cpu_model()}) {
+      text->clear();
+    }
+    session.set_online_cpus(0);
+    session.set_scheduling(v1::SCHEDULING_UNSPECIFIED);
+    session.set_residency_method(v1::RESIDENCY_METHOD_HIGHEST_RATE);
+    session.set_max_hz(0);
+    EXPECT_TRUE(Add(session).ok());
+    v1::VcpuSet set = Set(1, 1, {0});
+    set.mutable_instance()->set_pid(0);
+    EXPECT_TRUE(Add(set).ok());
+    First(1, 1, 0, 1);
+    Tick(1, 1, 1, {Busy(200'000'000, kProductiveHigh)});
+    EXPECT_TRUE(Add(v1::Summary()).ok());
+  }
 };
 
 // A report of a file that was whole.

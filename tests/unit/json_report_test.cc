@@ -177,6 +177,34 @@ TEST(JsonReport, ListsGapsLifeCycleAndDamage) {
   EXPECT_FALSE(out.at_pointer("/damage/ended_in_order").as_bool());
 }
 
+// An import knows nothing of a host, and no read of it was vcpulse's own work.
+TEST(JsonReport, OfAnImportHasNullForWhatWasNeverMeasured) {
+  const ImportedRecording imported;
+  const json::value out = Parse(WholeReport(imported.summary));
+  for (const char* pointer :
+       {"/session/host_name", "/session/boot_id", "/session/kernel_release", "/session/machine",
+        "/session/cpu_model", "/session/online_cpus", "/session/timer_slack_ns",
+        "/session/scheduling", "/vms/0/pid", "/vms/0/start_time_ticks", "/vms/0/vcpus/0/tid",
+        "/own_cost/tick_lateness_ns", "/own_cost/read_ns", "/own_cost/skew_ns", "/own_cost/cpu_s",
+        "/own_cost/cpu_share"}) {
+    EXPECT_TRUE(out.at_pointer(pointer).is_null()) << pointer;
+  }
+  EXPECT_TRUE(out.at_pointer("/vms/0/vcpus/0/tids").as_array().empty());
+  EXPECT_EQ(out.at_pointer("/session/residency_method"), "highest-rate");
+  EXPECT_EQ(Number(out, "/own_cost/ticks"), 2);
+}
+
+// Reads without a length tell it too, where the session is lost.
+TEST(JsonReport, ReadsWithoutALengthAreNoOwnCost) {
+  HandMadeRecording recording;
+  recording.reads_take_time = false;
+  ASSERT_TRUE(recording.Add(recording.Set(1, 1, {2001})).ok());
+  recording.First(1, 1, 0, 1);
+  const json::value out = Parse(WholeReport(recording.summary));
+  EXPECT_TRUE(out.at_pointer("/own_cost/read_ns").is_null());
+  EXPECT_TRUE(out.at_pointer("/own_cost/tick_lateness_ns").is_null());
+}
+
 // A file whose session is lost still gives valid JSON, and a part says which part it is.
 TEST(JsonReport, StandsOnItsOwnWithoutASession) {
   const Summary empty;

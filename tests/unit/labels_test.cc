@@ -20,5 +20,26 @@ TEST(Labels, EveryLifeCycleKindHasANameOfItsOwn) {
   EXPECT_EQ(LifeCycleName(v1::LifeCycle::KIND_VM_RESUMED), "vm-resumed");
 }
 
+TEST(Labels, EveryResidencyMethodHasANameOfItsOwn) {
+  std::set<std::string_view> names;
+  for (int method = 1; method < v1::ResidencyMethod_ARRAYSIZE; ++method) {
+    const auto name = ResidencyMethodName(static_cast<v1::ResidencyMethod>(method));
+    ASSERT_TRUE(name.has_value()) << method;
+    EXPECT_TRUE(names.insert(*name).second) << *name;
+  }
+  EXPECT_EQ(ResidencyMethodName(v1::RESIDENCY_METHOD_HIGHEST_RATE), "highest-rate");
+  EXPECT_FALSE(ResidencyMethodName(v1::RESIDENCY_METHOD_UNSPECIFIED).has_value());
+}
+
+TEST(Labels, EveryFeatureHasAKeyOfItsOwn) {
+  std::set<std::string_view> names;
+  for (size_t i = 0; i < core::kFeatures; ++i) {
+    const std::string_view name = FeatureName(static_cast<core::Feature>(i));
+    EXPECT_NE(name, "unspecified") << i;
+    EXPECT_EQ(name.find_first_not_of("abcdefghijklmnopqrstuvwxyz_"), std::string_view::npos);
+    EXPECT_TRUE(names.insert(name).second) << name;
+  }
+}
+
 }  // namespace
 }  // namespace vcpulse::report

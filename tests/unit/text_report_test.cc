@@ -281,5 +281,17 @@ TEST(TextReport, IsCleanText) {
   }
 }
 
+TEST(TextReport, OfAnImportHasNoOwnCostAndNoTid) {
+  const ImportedRecording imported;
+  const std::string text = RenderText(WholeReport(imported.summary));
+  EXPECT_THAT(text, Not(HasSubstr("own cost")));
+  EXPECT_THAT(text, Not(HasSubstr("pid")));
+  EXPECT_THAT(text, HasSubstr("counters from elsewhere"));
+  EXPECT_THAT(text, HasSubstr("   0   -   0.0%"));
+  EXPECT_THAT(text,
+              HasSubstr("residency: guest cycles over the highest rate seen: too high until a busy "
+                        "tick came\n"));
+}
+
 }  // namespace
 }  // namespace vcpulse::report

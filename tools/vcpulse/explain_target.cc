@@ -16,8 +16,10 @@ namespace {
 using Part = std::pair<std::string, std::string>;  // key, value
 
 absl::Status Malformed(const std::string& text) {
-  return absl::InvalidArgumentError(absl::StrCat(
-      "--explain: '", text, "' is not vcpu=N[,vm=NAME][,at=T], T as 12.3s after the start"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("--explain: '", text,
+                   "' is not vcpu=N[,vm=VM][,at=T], VM as name, UUID, PID or number, T as 12.3s "
+                   "after the start"));
 }
 
 // The parts, or nothing for text of another form.

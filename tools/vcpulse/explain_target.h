@@ -7,7 +7,7 @@
 
 namespace vcpulse::tools {
 
-// "vcpu=N[,vm=NAME][,at=T]" in any order; a comma within NAME belongs to it. Errors:
+// "vcpu=N[,vm=VM][,at=T]" in any order; a comma within VM belongs to it. Errors:
 // InvalidArgument in one line that says what is allowed.
 absl::StatusOr<report::ExplainTarget> ParseExplainTarget(const std::string& text);
 

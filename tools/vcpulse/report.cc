@@ -115,9 +115,17 @@ int RunExplain(const ReportOptions& options) {
     return absl::Status(status.code(), absl::StrCat(NameOf(options.file), ": ", status.message()));
   });
   if (!read.ok()) return Fail(ReadFailure(read.status(), options.file));
-  Warn(options.file, report::DescribeLoss(*read, 0, read->ended_in_order));
+  const std::string loss =
+      report::DescribeLoss(*read, explainer.unusable_ticks(), read->ended_in_order);
+  if (read->records == 0) {
+    return Fail(absl::StrCat(NameOf(options.file), ": holds no record that can be read",
+                             loss.empty() ? "" : ": ", loss));
+  }
+  Warn(options.file, loss);
   const absl::StatusOr<report::Explanation> explanation = explainer.Finish();
-  if (!explanation.ok()) return Fail(explanation.status());
+  if (!explanation.ok()) {
+    return Fail(absl::StrCat(NameOf(options.file), ": ", explanation.status().message()));
+  }
   return WriteStdout(options.json ? report::RenderExplanationJson(*explanation)
                                   : report::RenderExplanation(*explanation));
 }
@@ -153,11 +161,11 @@ void AddReportCommand(CLI::App& app, int& exit_code) {
       "Leave out what came before this time after the recording's start (2s, 300ms)");
   command->add_option("--to", options->to, "Leave out what came after this time");
   command
-      ->add_option(
-          "--explain", options->explain,
-          "Why a vCPU was judged as it was: what was measured, each rule, the runner-up. "
-          "vm= where there are several; at=, a time after the start, else the last verdict")
-      ->type_name("vcpu=N[,vm=NAME][,at=T]")
+      ->add_option("--explain", options->explain,
+                   "Why a vCPU was judged as it was: what was measured, each rule, the runner-up. "
+                   "vm= (name, UUID, PID or number) where there are several; at=, a time after the "
+                   "start, else the last verdict")
+      ->type_name("vcpu=N[,vm=VM][,at=T]")
       ->excludes("--from")
       ->excludes("--to");
   command->callback([options, &exit_code] { exit_code = RunReport(*options); });
