@@ -66,7 +66,7 @@ class PresenceQuestions {
       AskWhetherItWanted();
       return std::move(asked_);
     }
-    if (!features_.cycles_counted) {
+    if (!features_.cycles_counted && !features_.residency) {
       AskFact("cycles", "cycles: not counted");
       return std::move(asked_);
     }

@@ -133,6 +133,8 @@ TEST(CsvIntervals, SaysWhatStandsForWhat) {
   EXPECT_THAT(Substitutions(present, true).at(0), HasSubstr("run_ns stands"));
   present.set(static_cast<size_t>(Field::kTimeEnabled));
   present.set(static_cast<size_t>(Field::kTimeRunning));
+  EXPECT_THAT(Substitutions(present, true), ElementsAre(HasSubstr("run_ns is not kept")));
+  present.set(static_cast<size_t>(Field::kRunDelay));
   EXPECT_TRUE(Substitutions(present, true).empty());
 }
 
