@@ -99,7 +99,7 @@ TEST(Phases, ClassifyingTheTimelineAgainGivesTheSameVerdicts) {
 TEST(Phases, AHaltPolledVcpuIsHaltedWithTheNote) {
   const RecordedVm vm = VmOf("polling.vpt", "polling");
   ASSERT_EQ(vm.intervals.size(), 1u);
-  EXPECT_GE(vm.IntervalsDue(), 35u);  // of 4 s
+  EXPECT_GE(vm.IntervalsDue(), 25u);  // of 3 s
   EXPECT_GE(ShareOfTicks(vm, 0,
                          [](const Interval& interval) {
                            const auto& delta = interval.delta;

@@ -7,7 +7,7 @@
 //   s  spins: a load and a branch
 //   y  spins with yield (each one leaves the emulator's loop: slow)
 //   p  works for a second and is halted for a second, in turn
-//   t  halted, woken 4,000 times a second by its timer: soon enough for the host to poll for it
+//   t  halted, woken 2,500 times a second by its timer: soon enough for the host to poll for it
 //
 // QEMU loads a flat image at 0x40080000 and starts vCPU 0 there; memory behind the roles is zero.
 
@@ -83,7 +83,7 @@ phase:  add     x6, x6, x5
 ticking:
         bl      let_timer_through
         mrs     x5, cntfrq_el0
-        mov     x6, #4000
+        mov     x6, #2500
         udiv    x5, x5, x6
         mrs     x6, cntvct_el0
 tick:   add     x6, x6, x5
