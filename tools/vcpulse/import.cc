@@ -158,32 +158,31 @@ int RunImport(const ImportOptions& options) {
 
 void AddImportCommand(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<ImportOptions>();
-  CLI::App* import =
+  // No variable here is called `import`: clang-format takes it for the module keyword.
+  CLI::App* parent =
       app.add_subcommand("import", "A timeline of counters that came from elsewhere");
-  import->callback([import, &exit_code] {
-    if (import->get_subcommands().empty()) {
+  parent->callback([parent, &exit_code] {
+    if (parent->get_subcommands().empty()) {
       exit_code = Fail("import: csv is what can be imported: vcpulse import csv FILE -o OUT");
-}
-}  // namespace vcpulse::tools
-);
-CLI::App* command = import->add_subcommand("csv",
-                                           "Counter deltas in a CSV file, one row per "
-                                           "vCPU and interval");
-command->footer(kColumns);
-command->add_option("FILE", options->file, "CSV file to read; - is standard input")->required();
-command
-    ->add_option("-o,--output", options->output,
-                 "timeline to write, - for stdout; an older one is kept as OUT.old")
-    ->type_name("OUT")
-    ->required();
-command->add_option("--tsc-hz", options->tsc_hz, "TSC frequency: what ref_cycles are a share of")
-    ->type_name("HZ");
-command
-    ->add_option("--max-hz", options->max_hz,
-                 "highest core frequency: what cycles are a share of [the highest rate seen]")
-    ->type_name("HZ");
-AddClassifierOptions(*command, options->classifier);
-command->callback([options, &exit_code] { exit_code = RunImport(*options); });
+    }
+  });
+  CLI::App* command =
+      parent->add_subcommand("csv", "Counter deltas in a CSV file, one row per vCPU and interval");
+  command->footer(kColumns);
+  command->add_option("FILE", options->file, "CSV file to read; - is standard input")->required();
+  command
+      ->add_option("-o,--output", options->output,
+                   "timeline to write, - for stdout; an older one is kept as OUT.old")
+      ->type_name("OUT")
+      ->required();
+  command->add_option("--tsc-hz", options->tsc_hz, "TSC frequency: what ref_cycles are a share of")
+      ->type_name("HZ");
+  command
+      ->add_option("--max-hz", options->max_hz,
+                   "highest core frequency: what cycles are a share of [the highest rate seen]")
+      ->type_name("HZ");
+  AddClassifierOptions(*command, options->classifier);
+  command->callback([options, &exit_code] { exit_code = RunImport(*options); });
 }
 
 }  // namespace vcpulse::tools
