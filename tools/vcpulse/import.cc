@@ -27,6 +27,7 @@
 #include "monitor/recorder/output_file.h"
 #include "tools/vcpulse/classifier_options.h"
 #include "tools/vcpulse/commands.h"
+#include "tools/vcpulse/same_file.h"
 
 namespace vcpulse::tools {
 namespace {
@@ -112,10 +113,11 @@ absl::Status Import(const ImportOptions& options) {
     return absl::InvalidArgumentError(
         "--output: - is a terminal, and a timeline is binary: redirect it or name a file");
   }
-  csv::ImportOptions import{.tsc_hz = options.tsc_hz, .max_hz = options.max_hz};
-  absl::Status status = CheckHz("--tsc-hz", options.tsc_hz);
+  absl::Status status = CheckNotSameFile(options.file, options.output);
+  status.Update(CheckHz("--tsc-hz", options.tsc_hz));
   status.Update(CheckHz("--max-hz", options.max_hz));
   if (!status.ok()) return status;
+  csv::ImportOptions import{.tsc_hz = options.tsc_hz, .max_hz = options.max_hz};
   // Whose CPU it was, the file does not say: a profile is "generic" unless it is named.
   absl::StatusOr<ResolvedClassifier> resolved = Resolve(options.classifier, /*cpu=*/nullptr);
   if (!resolved.ok()) return resolved.status();
