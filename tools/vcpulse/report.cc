@@ -109,15 +109,17 @@ int RunExplain(const ReportOptions& options) {
   const absl::StatusOr<report::ExplainTarget> target = ParseExplainTarget(*options.explain);
   if (!target.ok()) return Fail(target.status());
   report::Explainer explainer(*target);
-  const auto read = timeline::ReadTimeline(options.file, [&](const timeline::Entry& entry) {
+  const auto read = ReadInput(options.file, [&](const timeline::Entry& entry) {
     const absl::Status status = explainer.Add(entry);
     if (status.ok()) return status;
     return absl::Status(status.code(), absl::StrCat(NameOf(options.file), ": ", status.message()));
   });
-  if (!read.ok()) return Fail(ReadFailure(read.status(), options.file));
+  if (!read.ok()) return Fail(read.status());
   Warn(options.file, report::DescribeLoss(*read, 0, read->ended_in_order));
   const absl::StatusOr<report::Explanation> explanation = explainer.Finish();
-  if (!explanation.ok()) return Fail(explanation.status());
+  if (!explanation.ok()) {
+    return Fail(absl::StrCat(NameOf(options.file), ": ", explanation.status().message()));
+  }
   return WriteStdout(options.json ? report::RenderExplanationJson(*explanation)
                                   : report::RenderExplanation(*explanation));
 }
