@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "monitor/import/import_records.h"
 #include "monitor/import/intervals.h"
+#include "monitor/replay/recorded_settings.h"
 #include "monitor/replay/rejudge.h"
 #include "monitor/timeline/entry.h"
 
@@ -114,9 +115,7 @@ void Importer::Begin(const Intervals& intervals) {
   *session.mutable_session() = MakeSession(table_, options_, intervals.Shortest_ns());
   rejudge_.Take(session.session());
   writer_.Add(std::move(session), begin_ns);
-  v1::TimelineRecord profile;
-  *profile.mutable_profile() = MakeProfile(options_.profile);
-  writer_.Add(std::move(profile), begin_ns);
+  writer_.Add(replay::KeepProfile(options_.profile), begin_ns);
 }
 
 void Importer::End(const Intervals& intervals) {

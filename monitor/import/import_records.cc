@@ -6,6 +6,7 @@
 #include "kvm/text.h"
 #include "monitor/core/verdict_window.h"
 #include "monitor/import/intervals.h"
+#include "monitor/replay/recorded_settings.h"
 
 namespace vcpulse::csv {
 namespace {
@@ -45,23 +46,8 @@ v1::Session MakeSession(const CsvTable& table, const ImportOptions& options, int
   if (CountedFields(table.columns).empty()) {
     session.set_degraded_reason("the imported file counts nothing");
   }
-  const core::Profile& values = options.profile.values;
-  v1::ClassifierSettings& classifier = *session.mutable_classifier();
-  classifier.set_name(std::string(core::ToString(options.classifier)));
-  classifier.set_halted_enter(values.presence.halted_enter);
-  classifier.set_halted_leave(values.presence.halted_leave);
-  classifier.set_spinning_below(values.ipc_bands.spinning_below);
-  classifier.set_productive_from(values.ipc_bands.productive_from);
-  classifier.set_profile(options.profile.name);
+  replay::SetClassifier(options.classifier, options.profile.values, options.profile.name, session);
   return session;
-}
-
-v1::Profile MakeProfile(const profile::Profile& profile) {
-  v1::Profile record;
-  record.set_name(profile.name);
-  record.set_source(profile.source);
-  record.set_json(profile::ToJson(profile));
-  return record;
 }
 
 v1::VcpuSet MakeVcpuSet(const CsvTable& table, const std::string& vm, const FieldSet& present,

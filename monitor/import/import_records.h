@@ -14,8 +14,6 @@ namespace vcpulse::csv {
 
 v1::Session MakeSession(const CsvTable& table, const ImportOptions& options, int64_t interval_ns);
 
-v1::Profile MakeProfile(const profile::Profile& profile);
-
 // The fields that are counted in rows with these cells, in the order of the events.
 std::vector<Field> CountedFields(const FieldSet& present);
 

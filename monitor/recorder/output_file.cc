@@ -16,7 +16,9 @@ namespace {
 
 absl::Status WriteError(const std::string& name, int error) {
   const std::string advice = error == ENOSPC ? " (free some space or choose another -o)" : "";
-  return absl::ErrnoToStatus(error, absl::StrCat("cannot write ", name, advice));
+  const absl::Status status =
+      absl::ErrnoToStatus(error, absl::StrCat("cannot write ", name, advice));
+  return error == EPIPE ? absl::CancelledError(status.message()) : status;
 }
 
 bool IsOtherThanRegular(const std::string& path) {
@@ -26,14 +28,16 @@ bool IsOtherThanRegular(const std::string& path) {
 
 }  // namespace
 
-OutputFile::OutputFile(std::string path, std::string temporary, kvm::Fd fd)
+OutputFile::OutputFile(std::string path, std::string temporary, Appears appears, kvm::Fd fd)
     : name_(path == "-" ? "standard output" : path),
       path_(std::move(path)),
       temporary_(std::move(temporary)),
       ours_(!temporary_.empty()),
+      appears_(appears),
       fd_(std::move(fd)) {}
 
-absl::StatusOr<std::unique_ptr<OutputFile>> OutputFile::Create(const std::string& path) {
+absl::StatusOr<std::unique_ptr<OutputFile>> OutputFile::Create(const std::string& path,
+                                                               Appears appears) {
   std::string temporary;
   kvm::Fd fd;
   if (path == "-") {
@@ -45,7 +49,7 @@ absl::StatusOr<std::unique_ptr<OutputFile>> OutputFile::Create(const std::string
     fd = kvm::Fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
   }
   if (!fd.valid()) return WriteError(path, errno);
-  return std::unique_ptr<OutputFile>(new OutputFile(path, temporary, std::move(fd)));
+  return std::unique_ptr<OutputFile>(new OutputFile(path, temporary, appears, std::move(fd)));
 }
 
 OutputFile::~OutputFile() {
@@ -69,8 +73,10 @@ absl::Status OutputFile::Append(std::span<const uint8_t> bytes) {
     written += static_cast<size_t>(got);
   }
   bytes_ += bytes.size();
-  return temporary_.empty() ? absl::OkStatus() : TakeItsPlace();
+  return appears_ == Appears::kWithFirstAppend ? Finish() : absl::OkStatus();
 }
+
+absl::Status OutputFile::Finish() { return temporary_.empty() ? absl::OkStatus() : TakeItsPlace(); }
 
 absl::Status OutputFile::TakeItsPlace() {
   const std::string old = path_ + ".old";

@@ -11,30 +11,42 @@
 
 namespace vcpulse::recorder {
 
-// The file of a recording. A name never stands for less than one whole chunk: the first one is
-// written under a temporary name beside it, then an older file of that name is kept as NAME.old and
-// the new one takes its place. What is not a regular file (a device, a pipe, `-` for standard
-// output) is written to directly. One thread.
+// The file of a recording or of a command that writes one. It is begun under a temporary name
+// beside its own; when it takes its name, an older file of that name is kept as NAME.old. What is
+// not a regular file (a device, a pipe, `-` for standard output) is written to directly. One
+// thread.
 class OutputFile {
  public:
-  // Checks that `path` can be written to. Errors: what the system said, naming the path.
-  static absl::StatusOr<std::unique_ptr<OutputFile>> Create(const std::string& path);
+  // When it takes its name.
+  enum class Appears {
+    kWithFirstAppend,  // a recording, which may be killed: its name stands for whole chunks
+    kWhenFinished,     // a file that is of use as a whole only
+  };
 
-  // Removes the temporary file where nothing was ever appended.
+  // Checks that `path` can be written to. Errors: what the system said, naming the path.
+  static absl::StatusOr<std::unique_ptr<OutputFile>> Create(
+      const std::string& path, Appears appears = Appears::kWithFirstAppend);
+
+  // Removes what did not take its name.
   ~OutputFile();
 
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
 
-  // Adds all of `bytes` or, in a regular file, nothing. Errors: what write(2) or rename(2) said.
+  // Adds all of `bytes` or, in a regular file, nothing. Errors: what write(2) or rename(2) said;
+  // Cancelled where the reader of a pipe went away.
   absl::Status Append(std::span<const uint8_t> bytes);
+
+  // All was appended that belongs to it: it takes its name unless it has it. Errors: what rename(2)
+  // said; then an older file has its name still.
+  absl::Status Finish();
 
   uint64_t bytes() const { return bytes_; }
   // As given, "standard output" for `-`.
   const std::string& name() const { return name_; }
 
  private:
-  OutputFile(std::string path, std::string temporary, kvm::Fd fd);
+  OutputFile(std::string path, std::string temporary, Appears appears, kvm::Fd fd);
 
   absl::Status TakeItsPlace();
 
@@ -42,6 +54,7 @@ class OutputFile {
   std::string path_;
   std::string temporary_;  // empty once in place, or where there is none
   bool ours_;              // a regular file that we began
+  Appears appears_;
   kvm::Fd fd_;
   uint64_t bytes_ = 0;
 };

@@ -16,14 +16,15 @@ namespace {
 
 namespace json = boost::json;
 
-void AddVerdict(const core::Verdict& verdict, json::object& row) {
+// `waited`: whether waiting for a CPU was measured.
+void AddVerdict(const core::Verdict& verdict, bool waited, json::object& row) {
   const bool given = verdict.band != core::Band::kNone;
   row["band"] = NameOrNull(BandName(verdict.band));
   row["raw_band"] = NameOrNull(BandName(verdict.raw_band));
   row["rule"] = given ? NameOrNull(core::ToString(verdict.rule)) : json::value(nullptr);
   row["confidence"] =
       verdict.confidence_pct > 0 ? json::value(verdict.confidence_pct / 100.0) : nullptr;
-  row["starved"] = given ? json::value(verdict.starved) : nullptr;
+  row["starved"] = given && (waited || verdict.starved) ? json::value(verdict.starved) : nullptr;
 }
 
 // How often an event was counted, and in which share of the time.
@@ -139,7 +140,8 @@ absl::Status JsonlExport::AddRow(const timeline::TickEntry& tick, const Epoch& e
   row["state"] = NameOrNull(StateName(delta.state));
   row["residency"] = OrNull(residency_.Of(pmus, epoch.slots));
   row["ipc"] = OrNull(core::Ipc(delta, epoch.slots));
-  AddVerdict(WithinKnown(vcpu < tick.verdicts.size() ? tick.verdicts[vcpu] : core::Verdict()), row);
+  AddVerdict(WithinKnown(vcpu < tick.verdicts.size() ? tick.verdicts[vcpu] : core::Verdict()),
+             delta.run_delay_ns.has_value(), row);
   return sink_(ToJsonLine(row));
 }
 

@@ -28,7 +28,8 @@ TEST(ClassifierOptions, TheProfileIsTheOneForTheCpu) {
 TEST(ClassifierOptions, NumbersOfTheCommandLineComeFirst) {
   CLI::App app;
   ClassifierOptions options;
-  AddClassifierOptions(app, options);
+  AddClassifierOptions(app, options, "[generic]");
+  EXPECT_NE(app.help().find("a file [generic]"), std::string::npos) << app.help();
   app.parse(
       "--classifier ipc-bands --profile generic --halted-enter 0.03 --halted-leave 0.06 "
       "--spinning-below 0.5 --productive-from 0.9");

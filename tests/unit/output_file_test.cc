@@ -1,7 +1,11 @@
 #include "monitor/recorder/output_file.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -78,6 +82,61 @@ TEST_F(OutputFileTest, AnOlderFileThatCannotBeKeptStays) {
   }
   EXPECT_EQ(Contents(path_), "older");
   EXPECT_EQ(FilesInFolder(), 2u);
+}
+
+// A command that fails halfway must not put its half in the place of a good file.
+TEST_F(OutputFileTest, AWholeFileAppearsWhenItIsFinished) {
+  std::ofstream(path_) << "older";
+  {
+    auto file = OutputFile::Create(path_, OutputFile::Appears::kWhenFinished);
+    ASSERT_TRUE(file.ok());
+    ASSERT_TRUE((*file)->Append(Bytes("one")).ok());
+    ASSERT_TRUE((*file)->Append(Bytes("two")).ok());
+    EXPECT_EQ(Contents(path_), "older");
+    ASSERT_TRUE((*file)->Finish().ok());
+    EXPECT_EQ(Contents(path_), "onetwo");
+    ASSERT_TRUE((*file)->Finish().ok()) << "it has its name";
+  }
+  EXPECT_EQ(Contents(path_), "onetwo");
+  EXPECT_EQ(Contents(path_.string() + ".old"), "older");
+  EXPECT_EQ(FilesInFolder(), 2u);
+}
+
+TEST_F(OutputFileTest, AWholeFileThatIsNotFinishedChangesNothing) {
+  std::ofstream(path_) << "older";
+  {
+    auto file = OutputFile::Create(path_, OutputFile::Appears::kWhenFinished);
+    ASSERT_TRUE(file.ok());
+    ASSERT_TRUE((*file)->Append(Bytes("half")).ok());
+  }
+  EXPECT_EQ(Contents(path_), "older");
+  EXPECT_EQ(FilesInFolder(), 1u);
+}
+
+TEST_F(OutputFileTest, AWholeFileThatCannotTakeItsNameLeavesTheOlderOne) {
+  std::ofstream(path_) << "older";
+  fs::create_directories(path_.string() + ".old/full");
+  {
+    auto file = OutputFile::Create(path_, OutputFile::Appears::kWhenFinished);
+    ASSERT_TRUE(file.ok());
+    ASSERT_TRUE((*file)->Append(Bytes("new")).ok());
+    EXPECT_FALSE((*file)->Finish().ok());
+  }
+  EXPECT_EQ(Contents(path_), "older");
+  EXPECT_EQ(FilesInFolder(), 2u);
+}
+
+// So that a command can end without a complaint where `| head` has seen enough.
+TEST_F(OutputFileTest, AReaderThatWentAwayIsCancelled) {
+  std::signal(SIGPIPE, SIG_IGN);
+  ASSERT_EQ(mkfifo(path_.c_str(), 0600), 0);
+  const int reader = open(path_.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  auto file = OutputFile::Create(path_, OutputFile::Appears::kWhenFinished);
+  close(reader);
+  ASSERT_TRUE(file.ok());
+  const absl::Status status = (*file)->Append(Bytes("x"));
+  EXPECT_EQ(status.code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(ToStd(status.message()), "cannot write " + path_.string() + ": Broken pipe");
 }
 
 TEST_F(OutputFileTest, AFullDeviceIsAnErrorThatNamesIt) {

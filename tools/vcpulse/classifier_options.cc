@@ -45,8 +45,8 @@ absl::StatusOr<profile::Profile> ChosenProfile(const std::optional<std::string>&
 }
 
 // Adds the options; `choice` and `profile` say for --help what is so where they are not given.
-void AddOptions(CLI::App& command, ClassifierOptions& options, const char* choice,
-                const char* profile) {
+void AddOptions(CLI::App& command, ClassifierOptions& options, const std::string& choice,
+                const std::string& profile) {
   CLI::App* bands = command.add_option_group("BANDS", "how vCPUs are judged (docs/bands.md)");
   bands
       ->add_option(
@@ -83,8 +83,9 @@ absl::Status TakeNumbers(const ClassifierOptions& options, profile::Profile& pro
 
 }  // namespace
 
-void AddClassifierOptions(CLI::App& command, ClassifierOptions& options) {
-  AddOptions(command, options, "[auto]", "[the one for this CPU]");
+void AddClassifierOptions(CLI::App& command, ClassifierOptions& options,
+                          const std::string& default_profile) {
+  AddOptions(command, options, "[auto]", default_profile);
 }
 
 void AddReclassifierOptions(CLI::App& command, ClassifierOptions& options) {

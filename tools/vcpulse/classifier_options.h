@@ -18,7 +18,7 @@ namespace vcpulse::tools {
 
 struct ClassifierOptions {
   std::optional<std::string> choice;   // nothing: auto
-  std::optional<std::string> profile;  // a name or a file; nothing: the one for the CPU
+  std::optional<std::string> profile;  // a name or a file
   // In place of the profile's numbers.
   std::optional<double> halted_enter;
   std::optional<double> halted_leave;
@@ -26,8 +26,10 @@ struct ClassifierOptions {
   std::optional<double> productive_from;
 };
 
-// Adds --classifier, --profile and one option for each of the four numbers.
-void AddClassifierOptions(CLI::App& command, ClassifierOptions& options);
+// Adds --classifier, --profile and one option for each of the four numbers. `default_profile` says
+// for --help which profile it is where none is named, as "[generic]".
+void AddClassifierOptions(CLI::App& command, ClassifierOptions& options,
+                          const std::string& default_profile);
 
 // The same for a command that reads a timeline: what is not given is as the timeline was judged.
 void AddReclassifierOptions(CLI::App& command, ClassifierOptions& options);

@@ -71,7 +71,8 @@ int RunClassify(const ClassifyOptions& options) {
   if (absl::Status status = options.Validate(); !status.ok()) return Fail(status);
   const absl::StatusOr<timeline::StreamId> id = RandomStreamId();
   if (!id.ok()) return Fail(id.status());
-  const auto output = recorder::OutputFile::Create(options.output);
+  const auto output =
+      recorder::OutputFile::Create(options.output, recorder::OutputFile::Appears::kWhenFinished);
   if (!output.ok()) return Fail(output.status());
   const auto writer = timeline::NewChunkWriter(
       *id, [&output](std::span<const uint8_t> bytes) { return (*output)->Append(bytes); });
@@ -81,16 +82,20 @@ int RunClassify(const ClassifyOptions& options) {
         return Decide(options, session, kept);
       },
       *writer);
-  const absl::StatusOr<timeline::ReadReport> read = timeline::ReadTimeline(
-      options.file, [&](const timeline::Entry& entry) { return reclassify.Take(entry); });
-  if (!read.ok()) return Fail(ReadFailure(read.status(), options.file));
+  const absl::StatusOr<timeline::ReadReport> read =
+      ReadInput(options.file, [&](const timeline::Entry& entry) { return reclassify.Take(entry); });
+  if (absl::IsCancelled(read.status())) return kExitOk;  // the reader of OUT has seen enough
+  if (!read.ok()) return Fail(read.status());
   const std::string loss =
       report::DescribeLoss(*read, reclassify.unusable_ticks(), read->ended_in_order);
   if (read->records == 0) {
     return Fail(absl::StrCat(NameOf(options.file), ": holds no record that can be read",
                              loss.empty() ? "" : ": ", loss));
   }
-  if (absl::Status status = reclassify.Finish(); !status.ok()) return Fail(status);
+  absl::Status status = reclassify.Finish();
+  if (absl::IsCancelled(status)) return kExitOk;
+  if (status.ok()) status = (*output)->Finish();
+  if (!status.ok()) return Fail(status);
   Warn(options.file, loss);
   return kExitOk;
 }

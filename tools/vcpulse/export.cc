@@ -48,7 +48,7 @@ class LineOutput {
   static absl::StatusOr<LineOutput> Open(const std::string& path) {
     LineOutput output;
     if (path == "-") return output;
-    auto file = recorder::OutputFile::Create(path);
+    auto file = recorder::OutputFile::Create(path, recorder::OutputFile::Appears::kWhenFinished);
     if (!file.ok()) return file.status();
     output.file_ = *std::move(file);
     return output;
@@ -59,7 +59,16 @@ class LineOutput {
     return gathered_.size() < kWrittenAtOnce ? absl::OkStatus() : Write();
   }
 
-  // Also makes the file where there was no line.
+  // After the last line: the file takes its name, also where there was no line.
+  absl::Status Finish() {
+    absl::Status status = Write();
+    if (status.ok() && file_ != nullptr) status = file_->Finish();
+    return status;
+  }
+
+ private:
+  LineOutput() = default;
+
   absl::Status Write() {
     absl::Status status;
     if (file_ == nullptr) {
@@ -71,9 +80,6 @@ class LineOutput {
     gathered_.clear();
     return status;
   }
-
- private:
-  LineOutput() = default;
 
   std::unique_ptr<recorder::OutputFile> file_;  // null: standard output
   std::string gathered_;
@@ -88,19 +94,19 @@ int RunExport(const ExportOptions& options) {
     written = output->Append(line);
     return written;
   });
-  const auto read = timeline::ReadTimeline(options.file, [&](const timeline::Entry& entry) {
+  const auto read = ReadInput(options.file, [&](const timeline::Entry& entry) {
     absl::Status status = rows.Add(entry);
     if (status.ok() || !written.ok()) return status;
     return absl::Status(status.code(), absl::StrCat(NameOf(options.file), ": ", status.message()));
   });
   if (absl::IsCancelled(written)) return kExitOk;  // `| head` has seen enough
-  if (!read.ok()) return Fail(ReadFailure(read.status(), options.file));
+  if (!read.ok()) return Fail(read.status());
   const std::string loss = report::DescribeLoss(*read, rows.unusable_ticks(), read->ended_in_order);
   if (read->records == 0) {
     return Fail(absl::StrCat(NameOf(options.file), ": holds no record that can be read",
                              loss.empty() ? "" : ": ", loss));
   }
-  written = output->Write();
+  written = output->Finish();
   if (!written.ok() && !absl::IsCancelled(written)) return Fail(written);
   Warn(options.file, loss);
   return kExitOk;

@@ -1,6 +1,5 @@
 // `vcpulse import csv`: counter deltas from elsewhere as a timeline.
 #include <fcntl.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include <array>
@@ -27,6 +26,9 @@
 #include "monitor/recorder/output_file.h"
 #include "tools/vcpulse/classifier_options.h"
 #include "tools/vcpulse/commands.h"
+#include "tools/vcpulse/same_file.h"
+#include "tools/vcpulse/stream_id.h"
+#include "tools/vcpulse/timeline_input.h"
 
 namespace vcpulse::tools {
 namespace {
@@ -39,8 +41,7 @@ constexpr char kColumns[] =
     "PAUSE), time_enabled_ns (the vCPU's thread was on a CPU), time_running_ns (thereof counted), "
     "run_ns and run_delay_ns (schedstat), state (S D I R T t Z X, or blocked runnable stopped "
     "paused exited). Counts are those of the interval. A missing column or an empty cell is an "
-    "absent value, never 0. t_ns or dt_ns is needed. Rows are held in memory: at most 4,000,000. "
-    "Without --profile the profile is generic.";
+    "absent value, never 0. t_ns or dt_ns is needed. Rows are held in memory: at most 4,000,000.";
 
 // More is no table of so many rows.
 constexpr size_t kMaxFileBytes = size_t{2} << 30;
@@ -52,8 +53,6 @@ struct ImportOptions {
   std::optional<double> max_hz;
   ClassifierOptions classifier;
 };
-
-std::string NameOf(const std::string& file) { return file == "-" ? "standard input" : file; }
 
 absl::StatusOr<std::string> ReadWhole(const std::string& file) {
   const auto failure = [&](int error) {
@@ -112,20 +111,20 @@ absl::Status Import(const ImportOptions& options) {
     return absl::InvalidArgumentError(
         "--output: - is a terminal, and a timeline is binary: redirect it or name a file");
   }
-  csv::ImportOptions import{.tsc_hz = options.tsc_hz, .max_hz = options.max_hz};
-  absl::Status status = CheckHz("--tsc-hz", options.tsc_hz);
+  absl::Status status = CheckNotSameFile(options.file, options.output);
+  status.Update(CheckHz("--tsc-hz", options.tsc_hz));
   status.Update(CheckHz("--max-hz", options.max_hz));
   if (!status.ok()) return status;
+  csv::ImportOptions import{.tsc_hz = options.tsc_hz, .max_hz = options.max_hz};
   // Whose CPU it was, the file does not say: a profile is "generic" unless it is named.
   absl::StatusOr<ResolvedClassifier> resolved = Resolve(options.classifier, /*cpu=*/nullptr);
   if (!resolved.ok()) return resolved.status();
   import.classifier = resolved->choice;
   import.profile = std::move(resolved->profile);
   import.tool_version = VCPULSE_VERSION;
-  const auto wanted = static_cast<ssize_t>(import.stream_id.size());
-  if (getrandom(import.stream_id.data(), import.stream_id.size(), 0) != wanted) {
-    return absl::InternalError("getrandom(2) gave no stream id");
-  }
+  const absl::StatusOr<timeline::StreamId> id = RandomStreamId();
+  if (!id.ok()) return id.status();
+  import.stream_id = *id;
 
   absl::StatusOr<csv::CsvTable> table = [&]() -> absl::StatusOr<csv::CsvTable> {
     const absl::StatusOr<std::string> text = ReadWhole(options.file);
@@ -133,7 +132,8 @@ absl::Status Import(const ImportOptions& options) {
     return csv::ParseCsv(*text, NameOf(options.file));
   }();
   if (!table.ok()) return table.status();
-  auto output = recorder::OutputFile::Create(options.output);
+  auto output =
+      recorder::OutputFile::Create(options.output, recorder::OutputFile::Appears::kWhenFinished);
   if (!output.ok()) return output.status();
   // Nothing is written before all of it is known to be good.
   std::vector<uint8_t> bytes;
@@ -144,46 +144,48 @@ absl::Status Import(const ImportOptions& options) {
       });
   const absl::StatusOr<csv::ImportReport> report = csv::ImportCsv(*table, import, *writer);
   if (!report.ok()) return report.status();
-  if (status = (*output)->Append(bytes); !status.ok()) return status;
+  status = (*output)->Append(bytes);
+  if (status.ok()) status = (*output)->Finish();
+  if (!status.ok()) return status;
   Say(*table, *report);
   return absl::OkStatus();
 }
 
 int RunImport(const ImportOptions& options) {
   const absl::Status status = Import(options);
-  return status.ok() ? kExitOk : Fail(status);
+  // Cancelled: the reader of OUT has seen enough.
+  return status.ok() || absl::IsCancelled(status) ? kExitOk : Fail(status);
 }
 
 }  // namespace
 
 void AddImportCommand(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<ImportOptions>();
-  CLI::App* import =
+  // No variable here is called `import`: clang-format takes it for the module keyword.
+  CLI::App* parent =
       app.add_subcommand("import", "A timeline of counters that came from elsewhere");
-  import->callback([import, &exit_code] {
-    if (import->get_subcommands().empty()) {
+  parent->callback([parent, &exit_code] {
+    if (parent->get_subcommands().empty()) {
       exit_code = Fail("import: csv is what can be imported: vcpulse import csv FILE -o OUT");
-}
-}  // namespace vcpulse::tools
-);
-CLI::App* command = import->add_subcommand("csv",
-                                           "Counter deltas in a CSV file, one row per "
-                                           "vCPU and interval");
-command->footer(kColumns);
-command->add_option("FILE", options->file, "CSV file to read; - is standard input")->required();
-command
-    ->add_option("-o,--output", options->output,
-                 "timeline to write, - for stdout; an older one is kept as OUT.old")
-    ->type_name("OUT")
-    ->required();
-command->add_option("--tsc-hz", options->tsc_hz, "TSC frequency: what ref_cycles are a share of")
-    ->type_name("HZ");
-command
-    ->add_option("--max-hz", options->max_hz,
-                 "highest core frequency: what cycles are a share of [the highest rate seen]")
-    ->type_name("HZ");
-AddClassifierOptions(*command, options->classifier);
-command->callback([options, &exit_code] { exit_code = RunImport(*options); });
+    }
+  });
+  CLI::App* command =
+      parent->add_subcommand("csv", "Counter deltas in a CSV file, one row per vCPU and interval");
+  command->footer(kColumns);
+  command->add_option("FILE", options->file, "CSV file to read; - is standard input")->required();
+  command
+      ->add_option("-o,--output", options->output,
+                   "timeline to write, - for stdout; an older one is kept as OUT.old")
+      ->type_name("OUT")
+      ->required();
+  command->add_option("--tsc-hz", options->tsc_hz, "TSC frequency: what ref_cycles are a share of")
+      ->type_name("HZ");
+  command
+      ->add_option("--max-hz", options->max_hz,
+                   "highest core frequency: what cycles are a share of [the highest rate seen]")
+      ->type_name("HZ");
+  AddClassifierOptions(*command, options->classifier, "[generic]");
+  command->callback([options, &exit_code] { exit_code = RunImport(*options); });
 }
 
 }  // namespace vcpulse::tools

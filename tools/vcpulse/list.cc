@@ -1,7 +1,6 @@
 // `vcpulse list`: the VMs and vCPUs of this host, as a table or as JSON; `list events` and `list
 // profiles`.
 #include <boost/json.hpp>
-#include <cerrno>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -19,6 +18,7 @@
 #include "tools/vcpulse/json_text.h"
 #include "tools/vcpulse/list_events.h"
 #include "tools/vcpulse/list_profiles.h"
+#include "tools/vcpulse/standard_output.h"
 #include "tools/vcpulse/target.h"
 
 namespace vcpulse::tools {
@@ -107,11 +107,7 @@ int RunList(const ListOptions& options) {
   } else {
     for (const kvm::Vm& vm : *vms) absl::StrAppend(&text, text.empty() ? "" : "\n", TextOf(vm));
   }
-  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
-  if (std::fflush(stdout) != 0 || !written) {
-    return Fail(absl::ErrnoToStatus(errno, "cannot write to standard output"));
-  }
-  return kExitOk;
+  return WriteStdout(text);
 }
 
 }  // namespace
@@ -139,7 +135,8 @@ void AddListCommand(CLI::App& app, int& exit_code) {
       "NAME", profile_options->name,
       "print this one, or a file's, as JSON with each number's origin: to copy and "
       "edit for --profile");
-  profiles->add_flag("--json", profile_options->json, "an array of profiles");
+  profiles->add_flag("--json", profile_options->json,
+                     "an array of profiles; NAME is printed as JSON in any case");
   command->callback([=, &exit_code] {
     const char* const about_host = events->parsed()     ? "events"
                                    : profiles->parsed() ? "profiles"

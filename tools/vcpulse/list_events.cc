@@ -23,6 +23,7 @@
 #include "tools/vcpulse/aligned.h"
 #include "tools/vcpulse/commands.h"
 #include "tools/vcpulse/json_text.h"
+#include "tools/vcpulse/standard_output.h"
 #include "tools/vcpulse/target.h"
 
 namespace vcpulse::tools {
@@ -149,11 +150,7 @@ int RunListEvents(const ListEventsOptions& options) {
                         : " tracepoints can be read (they need root and a mounted tracefs)",
                     "\n");
   }
-  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
-  if (std::fflush(stdout) != 0 || !written) {
-    return Fail(absl::ErrnoToStatus(errno, "cannot write to standard output"));
-  }
-  return kExitOk;
+  return WriteStdout(text);
 }
 
 }  // namespace vcpulse::tools

@@ -2,8 +2,6 @@
 #include "tools/vcpulse/list_profiles.h"
 
 #include <boost/json.hpp>
-#include <cerrno>
-#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -13,6 +11,7 @@
 #include "tools/vcpulse/aligned.h"
 #include "tools/vcpulse/commands.h"
 #include "tools/vcpulse/json_text.h"
+#include "tools/vcpulse/standard_output.h"
 #include "tools/vcpulse/target.h"
 
 namespace vcpulse::tools {
@@ -52,19 +51,15 @@ std::string JsonOf(const profile::Profile& chosen) {
 int RunListProfiles(const ListProfilesOptions& options) {
   if (absl::Status status = CheckRoot(options.root); !status.ok()) return Fail(status);
   std::string text;
-  if (!options.name.empty()) {
-    const absl::StatusOr<profile::Profile> profile = profile::Load(options.name);
+  if (options.name) {
+    const absl::StatusOr<profile::Profile> profile = profile::Load(*options.name);
     if (!profile.ok()) return Fail(profile.status());
     text = profile::ToJson(*profile);
   } else {
     const profile::Profile& chosen = profile::ChooseFor(kvm::ReadCpuIdentity(options.root));
     text = options.json ? JsonOf(chosen) : TableOf(chosen);
   }
-  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
-  if (std::fflush(stdout) != 0 || !written) {
-    return Fail(absl::ErrnoToStatus(errno, "cannot write to standard output"));
-  }
-  return kExitOk;
+  return WriteStdout(text);
 }
 
 }  // namespace vcpulse::tools

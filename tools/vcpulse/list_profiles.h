@@ -1,12 +1,13 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
 namespace vcpulse::tools {
 
 struct ListProfilesOptions {
   std::string root = "/";
-  std::string name;  // empty: all of them, else the JSON of this one
+  std::optional<std::string> name;  // nothing: all of them, else the JSON of this one
   bool json = false;
 };
 

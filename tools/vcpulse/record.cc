@@ -111,7 +111,7 @@ void AddOptions(CLI::App& command, RecordOptions& options, RecordText& text) {
                    "run the sampling thread under SCHED_FIFO: punctual, but it perturbs");
   command.add_flag("--force-mediated-vpmu", options.open.force_mediated_vpmu,
                    "open events although KVM runs with a mediated vPMU (VMs may fail to start)");
-  AddClassifierOptions(command, text.classifier);
+  AddClassifierOptions(command, text.classifier, "[the one for this CPU]");
 }
 
 }  // namespace

@@ -23,7 +23,6 @@ uint64_t OwnCpuTime_ns() {
   return static_cast<uint64_t>(used.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(used.tv_nsec);
 }
 
-// So that the timeline explains itself.
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<RecordSession>> RecordSession::Open(const RecordOptions& options) {

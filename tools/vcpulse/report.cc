@@ -109,12 +109,12 @@ int RunExplain(const ReportOptions& options) {
   const absl::StatusOr<report::ExplainTarget> target = ParseExplainTarget(*options.explain);
   if (!target.ok()) return Fail(target.status());
   report::Explainer explainer(*target);
-  const auto read = timeline::ReadTimeline(options.file, [&](const timeline::Entry& entry) {
+  const auto read = ReadInput(options.file, [&](const timeline::Entry& entry) {
     const absl::Status status = explainer.Add(entry);
     if (status.ok()) return status;
     return absl::Status(status.code(), absl::StrCat(NameOf(options.file), ": ", status.message()));
   });
-  if (!read.ok()) return Fail(ReadFailure(read.status(), options.file));
+  if (!read.ok()) return Fail(read.status());
   const std::string loss =
       report::DescribeLoss(*read, explainer.unusable_ticks(), read->ended_in_order);
   if (read->records == 0) {

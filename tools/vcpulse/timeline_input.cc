@@ -14,6 +14,18 @@ absl::Status ReadFailure(const absl::Status& status, const std::string& file) {
       file, ": no such file (`vcpulse record` writes one; `vcpulse report FILE` reads another)"));
 }
 
+absl::StatusOr<timeline::ReadReport> ReadInput(const std::string& file,
+                                               const timeline::EntrySink& sink) {
+  absl::Status taken;
+  absl::StatusOr<timeline::ReadReport> read =
+      timeline::ReadTimeline(file, [&](const timeline::Entry& entry) {
+        taken = sink(entry);
+        return taken;
+      });
+  if (read.ok() || !taken.ok()) return read;
+  return ReadFailure(read.status(), file);
+}
+
 void Warn(const std::string& file, const std::string& text) {
   if (text.empty()) return;
   std::fprintf(stderr, "vcpulse: warning: %s: %s\n", NameOf(file).c_str(), text.c_str());
