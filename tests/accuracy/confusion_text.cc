@@ -99,9 +99,9 @@ std::string FiguresText(std::span<const NamedFigures> classifiers) {
     add("recall, " + name, [=](const Figures& f) { return ToText(f.Recall(label)); });
     add("precision, " + name, [=](const Figures& f) { return ToText(f.Precision(label)); });
   }
-  add("recall, spins whose PAUSE is counted",
+  add("recall, spins on CPUs that count PAUSE",
       [](const Figures& f) { return ToText(f.SpinRecall(true)); });
-  add("recall, other spins", [](const Figures& f) { return ToText(f.SpinRecall(false)); });
+  add("recall, spins on other CPUs", [](const Figures& f) { return ToText(f.SpinRecall(false)); });
   add("productive called spinning",
       [](const Figures& f) { return ToText(f.ProductiveCalledSpinning()); });
   add("unknown outside mixtures",

@@ -217,7 +217,11 @@ std::vector<Loop> BlindSpotsOf(const CpuModel& cpu) {
   Loop contended = Spin("contended-cas", 0.05, 0.33);
   contended.branch_misses = 2;
   contended.cache_misses = {.last_level = 30, .l2 = 160, .l1d = 160};
-  std::vector<Loop> loops = {slow, fast, contended};
+  // Waits without PAUSE on a line that stays in the own cache: an exchange takes about 20 cycles, a
+  // read of the TSC about 25.
+  const Loop exchange = Spin("test-and-set-spin", 0.2, 0.25);
+  const Loop until_tsc = Spin("rdtsc-spin", 0.2, 0.2);
+  std::vector<Loop> loops = {slow, fast, contended, exchange, until_tsc};
   if (cpu.name == "intel-haswell-broadwell") {
     Loop divide = Named(ProductiveLoops(), "divide");
     divide.name = "divide-0.30";

@@ -196,6 +196,7 @@ TEST(ExplainText, OfATightLoop) {
   f = {.interval_ns = 100'100'000,
        .enabled_share = 0.99,
        .enabled = true,
+       .waiting_share = 0,
        .running_share = 1,
        .residency = 0.982,
        .cycles_counted = true,

@@ -193,6 +193,7 @@ core::Features Little(double enabled_share, double residency,
 TEST(Reasons, OfPresenceEndWithWhatDecided) {
   core::Features no_counters = Busy();
   no_counters.cycles_counted = false;
+  no_counters.residency.reset();
   core::Features hardly_counted = Busy();
   hardly_counted.running_share = 0.01;
   core::Features no_residency = Busy();
