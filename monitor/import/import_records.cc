@@ -41,6 +41,7 @@ v1::Session MakeSession(const CsvTable& table, const ImportOptions& options, int
   session.set_verdict_window_ns(
       static_cast<uint64_t>(std::max(interval_ns, core::kShortestVerdict_ns)));
   session.set_residency_method(MethodOf(table.columns, options));
+  session.set_residency_blind_spot(std::string(replay::BlindSpotOf(session.residency_method())));
   session.set_tsc_hz(options.tsc_hz.value_or(0));
   session.set_max_hz(options.max_hz.value_or(0));
   if (CountedFields(table.columns).empty()) {

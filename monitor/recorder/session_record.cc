@@ -31,25 +31,6 @@ int64_t Now_ns(clockid_t clock) {
   return now.tv_sec * 1'000'000'000 + now.tv_nsec;
 }
 
-std::string_view BlindSpotOf(v1::ResidencyMethod method) {
-  switch (method) {
-    case v1::RESIDENCY_METHOD_REF_CYCLES:
-      return "sees only the time in guest mode: what the host did for the guest (exits, polling "
-             "for "
-             "a halted vCPU) is no residency";
-    case v1::RESIDENCY_METHOD_MAX_FREQUENCY:
-      return "a core below its highest frequency shows less than it ran: residency is a lower "
-             "bound";
-    case v1::RESIDENCY_METHOD_TIME_ENABLED:
-      return "counts the host's work on the guest's behalf (exits, polling) too: residency is an "
-             "upper bound";
-    case v1::RESIDENCY_METHOD_HIGHEST_RATE:
-      return "no frequency is known: until a busy tick came, residency is too high";
-    default:
-      return "";
-  }
-}
-
 void AddGroups(const kvm::OpenedGroups& opened, v1::VcpuSet& set) {
   set.set_event_set(opened.set);
   const kvm::GroupLayout& main = opened.layout.front();
@@ -125,7 +106,7 @@ v1::Session MakeSession(const kvm::HostFacts& host, const SessionFacts& facts) {
   session.set_verdict_window_ns(
       static_cast<uint64_t>(std::max(facts.interval_ns, core::kShortestVerdict_ns)));
   session.set_residency_method(facts.residency.method);
-  session.set_residency_blind_spot(std::string(BlindSpotOf(facts.residency.method)));
+  session.set_residency_blind_spot(std::string(replay::BlindSpotOf(facts.residency.method)));
   const core::ResidencyBasis& basis = facts.residency.bases.front();
   session.set_tsc_hz(basis.tsc_hz.value_or(0));
   session.set_max_hz(basis.max_hz.value_or(0));

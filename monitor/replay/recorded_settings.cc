@@ -47,13 +47,37 @@ absl::StatusOr<Settings> SettingsOf(const v1::Session& session, const v1::Profil
                                                     : "profile ",
         settings.profile.name, " is used, with the thresholds of its session");
   }
-  if (!session.has_classifier()) return settings;
+  // A kept profile has these numbers as they were.
+  if (kept != nullptr || !session.has_classifier()) return settings;
   core::Profile& values = settings.profile.values;
   values.presence.halted_enter = recorded.halted_enter();
   values.presence.halted_leave = recorded.halted_leave();
   values.ipc_bands.spinning_below = recorded.spinning_below();
   values.ipc_bands.productive_from = recorded.productive_from();
+  if (absl::Status status = profile::Check(values); !status.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the thresholds of its session: ", status.message()));
+  }
   return settings;
+}
+
+std::string_view BlindSpotOf(v1::ResidencyMethod method) {
+  switch (method) {
+    case v1::RESIDENCY_METHOD_REF_CYCLES:
+      return "sees only the time in guest mode: what the host did for the guest (exits, polling "
+             "for "
+             "a halted vCPU) is no residency";
+    case v1::RESIDENCY_METHOD_MAX_FREQUENCY:
+      return "a core below its highest frequency shows less than it ran: residency is a lower "
+             "bound";
+    case v1::RESIDENCY_METHOD_TIME_ENABLED:
+      return "counts the host's work on the guest's behalf (exits, polling) too: residency is an "
+             "upper bound";
+    case v1::RESIDENCY_METHOD_HIGHEST_RATE:
+      return "no frequency is known: until a busy tick came, residency is too high";
+    default:
+      return "";
+  }
 }
 
 void SetClassifier(core::ClassifierChoice choice, const core::Profile& values,

@@ -27,4 +27,7 @@ void SetClassifier(core::ClassifierChoice choice, const core::Profile& values,
                    const std::string& profile_name, v1::Session& session);
 v1::TimelineRecord KeepProfile(const profile::Profile& profile);
 
+// What a method of residency cannot see, for the session record; empty where there is no method.
+std::string_view BlindSpotOf(v1::ResidencyMethod method);
+
 }  // namespace vcpulse::replay

@@ -59,12 +59,8 @@ void Rejudge::Take(const v1::Session& session) {
 void Rejudge::Take(const v1::VcpuSet& set) {
   const std::pair key(set.vm(), set.epoch());
   if (epochs_.contains(key)) return;
-  const core::EpochClassifier::Layout layout = LayoutOf(set);
-  epochs_.emplace(
-      key, Epoch{.classifier = core::EpochClassifier(layout, core::Choose(choice_, layout.slots),
-                                                     profile_, interval_ns_),
-                 .vcpus = layout.vcpus,
-                 .further_groups = static_cast<size_t>(set.further_groups_size())});
+  epochs_.emplace(key, Epoch{.layout = LayoutOf(set),
+                             .further_groups = static_cast<size_t>(set.further_groups_size())});
 }
 
 core::Classifier Rejudge::ClassifierOf(const v1::VcpuSet& set) const {
@@ -75,22 +71,27 @@ std::span<const core::Verdict> Rejudge::Judge(const timeline::TickEntry& tick) {
   const auto found = epochs_.find({tick.vm, tick.epoch});
   if (found == epochs_.end()) return {};
   Epoch& epoch = found->second;
-  if (!Fits(tick.sample, epoch.vcpus, epoch.further_groups)) return {};
-  verdicts_.assign(epoch.vcpus, {});
-  const core::Sample* before = tick.previous;
-  const bool unseen = before != nullptr && (!epoch.any_tick || before->tick != epoch.last_tick);
-  if (unseen && Fits(*before, epoch.vcpus, epoch.further_groups)) {
-    epoch.classifier.Classify(*before, residency_, verdicts_);
+  const core::EpochClassifier::Layout& layout = epoch.layout;
+  if (!Fits(tick.sample, layout.vcpus, epoch.further_groups)) return {};
+  verdicts_.assign(layout.vcpus, {});
+  const bool is_first = !epoch.classifier;
+  if (is_first) {
+    epoch.classifier.emplace(layout, core::Choose(choice_, layout.slots), profile_, interval_ns_);
   }
-  epoch.classifier.Classify(tick.sample, residency_, verdicts_);
-  epoch.any_tick = true;
+  const core::Sample* before = tick.previous;
+  const bool unseen = before != nullptr && (is_first || before->tick != epoch.last_tick);
+  if (unseen && Fits(*before, layout.vcpus, epoch.further_groups)) {
+    epoch.classifier->Classify(*before, residency_, verdicts_);
+  }
+  epoch.classifier->Classify(tick.sample, residency_, verdicts_);
   epoch.last_tick = tick.sample.tick;
   return verdicts_;
 }
 
 const core::EpochClassifier* Rejudge::Find(uint32_t vm, uint32_t epoch) const {
   const auto found = epochs_.find({vm, epoch});
-  return found == epochs_.end() ? nullptr : &found->second.classifier;
+  if (found == epochs_.end() || !found->second.classifier) return nullptr;
+  return &*found->second.classifier;
 }
 
 }  // namespace vcpulse::replay

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -45,16 +46,17 @@ class Rejudge {
   // it was taken. Where ticks before it were lost, it is judged from the sample before it.
   std::span<const core::Verdict> Judge(const timeline::TickEntry& tick);
 
-  // Who judges a set's ticks, with what the latest window showed; null where it is not known.
+  // Who judges a set's ticks, with what the latest window showed; null where it is not
+  // known, or has no tick yet.
   const core::EpochClassifier* Find(uint32_t vm, uint32_t epoch) const;
   const core::ResidencyEstimator& residency() const { return residency_; }
 
  private:
   struct Epoch {
-    core::EpochClassifier classifier;
-    size_t vcpus = 0;
+    core::EpochClassifier::Layout layout;
     size_t further_groups = 0;
-    bool any_tick = false;
+    // Made with the first tick: a set may claim any number of vCPUs, a sample has them.
+    std::optional<core::EpochClassifier> classifier{};
     uint64_t last_tick = 0;
   };
 

@@ -105,8 +105,14 @@ void Explainer::AddTick(const timeline::TickEntry& tick) {
 bool Explainer::IsBetter(const Moment& moment, const std::optional<Moment>& than) const {
   if (!target_.at_ns) return moment.verdict.band != core::Band::kNone;  // the last one
   if (!than) return true;
-  const int64_t wanted_ns = start_ns_.value_or(0) + *target_.at_ns;
-  return std::abs(moment.wake_ns - wanted_ns) < std::abs(than->wake_ns - wanted_ns);
+  // A damaged timeline may hold any stamps: sums and differences wrap.
+  const auto from_wanted = [this](int64_t at_ns) {
+    const uint64_t since = static_cast<uint64_t>(at_ns) -
+                           static_cast<uint64_t>(start_ns_.value_or(0)) -
+                           static_cast<uint64_t>(*target_.at_ns);
+    return std::min(since, 0 - since);
+  };
+  return from_wanted(moment.wake_ns) < from_wanted(than->wake_ns);
 }
 
 absl::StatusOr<uint32_t> Explainer::FindVm() const {
@@ -162,9 +168,10 @@ absl::Status Explainer::CheckTarget(uint32_t number, const Vm& vm) const {
             ? "none"
             : absl::StrCat(known.size() == 1 ? "vCPU " : "vCPUs ", Listed(known, kListed))));
   }
-  const int64_t length_ns = end_ns_.value_or(0) - start_ns_.value_or(0);
-  const auto interval_ns = static_cast<int64_t>(session_->interval_ns());
-  if (target_.at_ns && *target_.at_ns > length_ns + interval_ns) {
+  const uint64_t length_ns =
+      static_cast<uint64_t>(end_ns_.value_or(0)) - static_cast<uint64_t>(start_ns_.value_or(0));
+  const auto at_ns = static_cast<uint64_t>(target_.at_ns.value_or(0));
+  if (at_ns > length_ns && at_ns - length_ns > session_->interval_ns()) {
     return absl::InvalidArgumentError(absl::StrCat(
         "--explain: at=", DurationText(static_cast<double>(*target_.at_ns)),
         " is after the end: there are ", DurationText(static_cast<double>(length_ns))));
