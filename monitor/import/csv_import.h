@@ -26,8 +26,8 @@ struct ImportOptions {
 
 // What was imported.
 struct ImportReport {
-  uint64_t intervals = 0;   // rows that became part of the timeline
-  uint64_t only_begin = 0;  // rows that only say when the next one's interval began
+  uint64_t intervals = 0;     // rows that became part of the timeline
+  uint64_t only_begin = 0;    // rows that only say when the next one's interval began
   uint64_t says_nothing = 0;  // rows left out: neither a count nor a time
   uint64_t vms = 0;
   uint64_t vcpus = 0;

@@ -86,7 +86,7 @@ absl::StatusOr<double> ReadSpinIpc(const json::object& object, const std::string
   const std::string here = Join(path, key);
   const json::value* value = Find(object, key);
   if (value == nullptr) return WrongField(here, "is missing");
-  const auto ipc = ReadNumber(*value, here);
+  auto ipc = ReadNumber(*value, here);
   if (ipc.ok() && !SpinIpcLimits().Allow(*ipc)) {
     return WrongField(here,
                       absl::StrCat(NumberText(*ipc), " is not ", ToAbsl(SpinIpcLimits().text)));

@@ -160,6 +160,7 @@ absl::StatusOr<uint32_t> Explainer::FindVm() const {
 absl::Status Explainer::CheckTarget(uint32_t number, const Vm& vm) const {
   if (!vm.vcpus.contains(target_.vcpu)) {
     std::vector<std::string> known;
+    known.reserve(vm.vcpus.size());
     for (const uint32_t index : vm.vcpus) known.push_back(absl::StrCat(index));
     return absl::InvalidArgumentError(absl::StrCat(
         "--explain: no vCPU ", target_.vcpu, " was recorded: ", Describe(number, vm.instance),

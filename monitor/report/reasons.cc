@@ -148,9 +148,11 @@ std::pair<size_t, double> DistanceOf(const RuleTrial& trial) {
   for (const Comparison& condition : trial.conditions) {
     if (condition.holds.value_or(true)) continue;
     ++failing;
-    distance += condition.value && *condition.value > 0 && condition.threshold > 0
-                    ? std::abs(std::log(*condition.value / condition.threshold))
-                    : std::numeric_limits<double>::infinity();
+    if (condition.value && *condition.value > 0 && condition.threshold > 0) {
+      distance += std::abs(std::log(*condition.value / condition.threshold));
+    } else {
+      distance = std::numeric_limits<double>::infinity();
+    }
   }
   return {failing, distance};
 }

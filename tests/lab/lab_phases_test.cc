@@ -14,11 +14,9 @@ namespace {
 constexpr double kHz = 1e9;  // of the emulated PMU clock
 constexpr int64_t kPhase_ns = 1'000'000'000;
 
-const std::string kRun = "phases-0";
-
-RecordedVm VmOf(const std::string& file, const std::string& name) {
-  const RecordedTimeline recorded = Load(OutputPath(kRun, file));
-  const uint32_t number = recorded.NumberOf(name);
+RecordedVm VmOf(const std::string& file) {
+  const RecordedTimeline recorded = Load(OutputPath("phases-0", file));
+  const uint32_t number = recorded.NumberOf("phases");
   return number == 0 ? RecordedVm{} : recorded.vms.at(number);
 }
 
@@ -31,7 +29,7 @@ double Ran(const Interval& interval) {
 // At each change of what the vCPU did, the ticks until the band says so; and the length of each
 // phase, which the guest keeps to a second.
 TEST(Phases, EachChangeIsSeenWithinTwoTicks) {
-  const RecordedVm vm = VmOf("phases.vpt", "phases");
+  const RecordedVm vm = VmOf("phases.vpt");
   ASSERT_EQ(vm.intervals.size(), 1u);
   const std::vector<Interval>& ticks = vm.intervals.at(0);
   ASSERT_GE(ticks.size(), 85u);  // of 9 s
@@ -61,7 +59,7 @@ TEST(Phases, EachChangeIsSeenWithinTwoTicks) {
 }
 
 TEST(Phases, InsideAPhaseTheBandIsRightAndOnlyRulesWithoutBranchesSpeak) {
-  const RecordedVm vm = VmOf("phases.vpt", "phases");
+  const RecordedVm vm = VmOf("phases.vpt");
   ASSERT_EQ(vm.intervals.size(), 1u);
   ASSERT_EQ(vm.sets.front().classifier(), "evidence");
   int worked = 0;
@@ -84,8 +82,8 @@ TEST(Phases, InsideAPhaseTheBandIsRightAndOnlyRulesWithoutBranchesSpeak) {
 }
 
 TEST(Phases, ClassifyingTheTimelineAgainGivesTheSameVerdicts) {
-  const RecordedVm live = VmOf("phases.vpt", "phases");
-  const RecordedVm again = VmOf("again.vpt", "phases");
+  const RecordedVm live = VmOf("phases.vpt");
+  const RecordedVm again = VmOf("again.vpt");
   ASSERT_EQ(live.intervals.size(), 1u);
   ASSERT_EQ(again.intervals.size(), 1u);
   ASSERT_EQ(live.intervals.at(0).size(), again.intervals.at(0).size());
@@ -93,22 +91,6 @@ TEST(Phases, ClassifyingTheTimelineAgainGivesTheSameVerdicts) {
     EXPECT_EQ(live.intervals.at(0)[i].verdict, again.intervals.at(0)[i].verdict) << i;
     EXPECT_EQ(live.intervals.at(0)[i].delta, again.intervals.at(0)[i].delta) << i;
   }
-}
-
-// Its thread is on a CPU for most of the time, since the host polls on its behalf.
-TEST(Phases, AHaltPolledVcpuIsHaltedWithTheNote) {
-  const RecordedVm vm = VmOf("polling.vpt", "polling");
-  ASSERT_EQ(vm.intervals.size(), 1u);
-  EXPECT_GE(vm.IntervalsDue(), 25u);  // of 3 s
-  EXPECT_GE(ShareOfTicks(vm, 0,
-                         [](const Interval& interval) {
-                           const auto& delta = interval.delta;
-                           return static_cast<double>(delta.time_enabled_ns) >
-                                      0.3 * static_cast<double>(delta.interval_ns) &&
-                                  interval.verdict.band == core::Band::kHalted &&
-                                  interval.verdict.rule == core::Rule::kPolling;
-                         }),
-            0.95);
 }
 
 }  // namespace

@@ -96,7 +96,12 @@ void Say(const csv::CsvTable& table, const csv::ImportReport& report) {
                       " without dt_ns came first of their vCPU: they only say when the next "
                       "interval began"));
   }
+  if (report.says_nothing > 0) {
+    note(absl::StrCat("left out ", Plural(report.says_nothing, "row"),
+                      " with neither a count nor a time: nothing says what their vCPU did"));
+  }
   std::vector<std::string> ignored;
+  ignored.reserve(table.ignored.size());
   for (const std::string& column : table.ignored) ignored.push_back(csv::Quoted(column));
   if (!ignored.empty()) note(absl::StrCat("ignored columns: ", absl::StrJoin(ignored, ", ")));
   note(absl::StrCat("imported ", Plural(report.intervals, "row"), ": ", Plural(report.vms, "VM"),

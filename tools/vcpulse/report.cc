@@ -110,7 +110,7 @@ int RunExplain(const ReportOptions& options) {
   if (!target.ok()) return Fail(target.status());
   report::Explainer explainer(*target);
   const auto read = ReadInput(options.file, [&](const timeline::Entry& entry) {
-    const absl::Status status = explainer.Add(entry);
+    absl::Status status = explainer.Add(entry);
     if (status.ok()) return status;
     return absl::Status(status.code(), absl::StrCat(NameOf(options.file), ": ", status.message()));
   });
