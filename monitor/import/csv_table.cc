@@ -61,6 +61,15 @@ std::string ParseCell(Field field, const std::string& cell, uint64_t& value) {
   return "";
 }
 
+// As it is compared: perf writes "branch-misses", some tools a blank behind each comma.
+std::string AsCompared(std::string_view written) {
+  const size_t first = written.find_first_not_of(" \t");
+  if (first == std::string_view::npos) return "";
+  std::string name(written.substr(first, written.find_last_not_of(" \t") - first + 1));
+  std::ranges::replace(name, '-', '_');
+  return name;
+}
+
 // Reads one table.
 class Parser {
  public:
@@ -122,7 +131,7 @@ class Parser {
 absl::Status Parser::TakeHeader() {
   width_ = cells_.size();
   for (size_t i = 0; i < width_; ++i) {
-    const std::string& name = cells_[i];
+    const std::string& name = cells_[i] = AsCompared(cells_[i]);
     if (std::find(cells_.begin(), cells_.begin() + static_cast<ptrdiff_t>(i), name) !=
         cells_.begin() + static_cast<ptrdiff_t>(i)) {
       return Error(absl::StrCat("row ", reader_.row(), ": two columns are named ", Quoted(name)));

@@ -20,8 +20,19 @@ constexpr uint64_t kMaxTime_ns = uint64_t{1} << 62;
 constexpr int64_t kStampBlur_ns = 100'000;
 
 // Whether the time enabled is computed from cycles.
-bool FromCycles(const FieldSet& present, bool max_hz_known) {
-  return max_hz_known && present[static_cast<size_t>(Field::kCycles)];
+bool FromCycles(const FieldSet& present) { return present[static_cast<size_t>(Field::kCycles)]; }
+
+// The highest rate of cycles of any row, Hz.
+std::optional<double> HighestRate(const CsvTable& table, const std::vector<Interval>& intervals) {
+  std::optional<double> highest;
+  for (const Interval& interval : intervals) {
+    const std::optional<uint64_t> cycles = table.rows[interval.row].Value(Field::kCycles);
+    if (!cycles || *cycles == 0 || interval.Length_ns() <= 0) continue;
+    const double hz =
+        static_cast<double>(*cycles) * 1e9 / static_cast<double>(interval.Length_ns());
+    highest = std::max(highest.value_or(0), hz);
+  }
+  return highest;
 }
 
 absl::Status RowError(const CsvTable& table, const CsvRow& row, std::string_view what) {
@@ -61,7 +72,7 @@ absl::Status SetTimes(const CsvTable& table, std::optional<double> max_hz, Inter
     interval.time_enabled_ns = *enabled;
   } else if (row.Value(Field::kRun)) {
     interval.time_enabled_ns = *row.Value(Field::kRun);
-  } else if (FromCycles(row.present, max_hz.has_value())) {
+  } else if (FromCycles(row.present) && max_hz) {
     const double at_least_ns = static_cast<double>(*row.Value(Field::kCycles)) / *max_hz * 1e9;
     interval.time_enabled_ns = at_least_ns < static_cast<double>(length_ns)
                                    ? static_cast<uint64_t>(at_least_ns)
@@ -153,8 +164,11 @@ absl::StatusOr<Intervals> FindIntervals(const CsvTable& table, std::optional<dou
       ++intervals.only_begin;
       continue;
     }
-    if (absl::Status status = SetTimes(table, max_hz, interval); !status.ok()) return status;
     intervals.all.push_back(interval);
+  }
+  const std::optional<double> rate = max_hz ? max_hz : HighestRate(table, intervals.all);
+  for (Interval& interval : intervals.all) {
+    if (absl::Status status = SetTimes(table, rate, interval); !status.ok()) return status;
   }
   return intervals;
 }
@@ -167,8 +181,10 @@ std::vector<std::string> Substitutions(const FieldSet& present, bool max_hz_know
         "CPU";
     if (present[static_cast<size_t>(Field::kRun)]) {
       stands = "run_ns stands for it";
-    } else if (FromCycles(present, max_hz_known)) {
-      stands = "the time that its cycles take at --max-hz stands for it, a lower bound";
+    } else if (FromCycles(present)) {
+      stands = absl::StrCat("the time that its cycles take at ",
+                            max_hz_known ? "--max-hz" : "the highest rate of any row",
+                            " stands for it, a lower bound");
     }
     notes.push_back("time_enabled_ns is absent; " + stands);
   }

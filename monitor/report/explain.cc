@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <limits>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -105,12 +107,15 @@ void Explainer::AddTick(const timeline::TickEntry& tick) {
 bool Explainer::IsBetter(const Moment& moment, const std::optional<Moment>& than) const {
   if (!target_.at_ns) return moment.verdict.band != core::Band::kNone;  // the last one
   if (!than) return true;
-  // A damaged timeline may hold any stamps: sums and differences wrap.
+  // The first window that ends at that time or after it, else the last one before it. A millisecond
+  // is what people read off a report. A damaged timeline may hold any stamps: differences wrap.
+  constexpr uint64_t kRead_ns = 1'000'000;
   const auto from_wanted = [this](int64_t at_ns) {
-    const uint64_t since = static_cast<uint64_t>(at_ns) -
+    const uint64_t since = static_cast<uint64_t>(at_ns) + kRead_ns -
                            static_cast<uint64_t>(start_ns_.value_or(0)) -
                            static_cast<uint64_t>(*target_.at_ns);
-    return std::min(since, 0 - since);
+    const bool before = since > std::numeric_limits<uint64_t>::max() / 2;
+    return std::pair(before, before ? 0 - since : since);
   };
   return from_wanted(moment.wake_ns) < from_wanted(than->wake_ns);
 }

@@ -56,7 +56,7 @@
 //       "share": {"halted", "spinning", "productive", "unknown": n or null},   // sum 1
 //       "unknown_reasons": {"between-bands": share of the judged time, ...},
 //       "rules": {"blocked": share of the judged time, "ipc-low": ..., ...},
-//       "starved_share": n or null,    // of the judged time
+//       "starved_share": n or null,    // of the judged time in which waiting was measured
 //       "confidence": n or null,       // mean, 0..1, over the time whose verdicts give one
 //       "held_share": n or null,       // of the judged time: the band was held against that of the
 //                                      // window alone, see docs/bands.md

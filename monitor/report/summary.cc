@@ -119,6 +119,7 @@ void Summary::AddVcpuDelta(const EpochSummary& epoch, const EpochSummary::Column
   if (verdict.band != core::Band::kNone) {
     vcpu.rule_ns[static_cast<size_t>(verdict.rule)] += delta.interval_ns;
     if (verdict.starved) vcpu.starved_ns += delta.interval_ns;
+    if (verdict.starved || delta.run_delay_ns) vcpu.starved_known_ns += delta.interval_ns;
     if (verdict.raw_band != verdict.band) vcpu.held_ns += delta.interval_ns;
     if (verdict.confidence_pct > 0) {
       vcpu.confident_ns += delta.interval_ns;

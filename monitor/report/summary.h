@@ -79,6 +79,7 @@ struct VcpuSummary {
   std::array<uint64_t, core::kBands> band_ticks{};
   std::array<int64_t, core::kRules> rule_ns{};
   int64_t starved_ns = 0;
+  int64_t starved_known_ns = 0;  // judged time in which waiting was measured, or shown by the state
   // Of the time with a verdict: how sure it was, where it says so, and where the band shown was not
   // that of the window alone (a change is believed after two of three windows).
   double confidence_x_ns = 0;
@@ -98,7 +99,7 @@ struct VcpuSummary {
   // Shares are 0..1, and nothing where the time they are a share of is 0.
   std::optional<double> BandShare(core::Band band) const;  // of the judged time
   std::optional<double> RuleShare(core::Rule rule) const;  // of the judged time
-  std::optional<double> StarvedShare() const;              // of the judged time
+  std::optional<double> StarvedShare() const;              // of starved_known_ns
   std::optional<double> HeldShare() const;                 // of the judged time
   std::optional<double> MeanConfidence() const;            // of verdicts that give one
   std::optional<double> Residency() const;

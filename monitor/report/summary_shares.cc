@@ -83,7 +83,9 @@ std::optional<double> VcpuSummary::RuleShare(core::Rule rule) const {
   return ShareOf(rule_ns[static_cast<size_t>(rule)], JudgedNs());
 }
 
-std::optional<double> VcpuSummary::StarvedShare() const { return ShareOf(starved_ns, JudgedNs()); }
+std::optional<double> VcpuSummary::StarvedShare() const {
+  return ShareOf(starved_ns, starved_known_ns);
+}
 
 std::optional<double> VcpuSummary::HeldShare() const { return ShareOf(held_ns, JudgedNs()); }
 

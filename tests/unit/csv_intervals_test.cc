@@ -117,6 +117,14 @@ TEST(CsvIntervals, NoTimeOnACpuIsBeyondTheInterval) {
   EXPECT_EQ(Find("dt_ns,run_delay_ns\n100000000,900000000\n").all.size(), 1u);
 }
 
+// Taken as enabled throughout, an idle vCPU would look as if the host had polled for it.
+TEST(CsvIntervals, WithoutTimesTheBusiestRowSetsTheRate) {
+  const Intervals intervals = Find("dt_ns,cycles\n1000,3000\n1000,30\n1000,0\n");
+  EXPECT_EQ(intervals.all.at(0).time_enabled_ns, 1000u);
+  EXPECT_EQ(intervals.all.at(1).time_enabled_ns, 10u);
+  EXPECT_EQ(intervals.all.at(2).time_enabled_ns, 0u);
+}
+
 TEST(CsvIntervals, TheShortestLength) {
   EXPECT_EQ(Find("dt_ns,cycles\n500,1\n10,1\n500,1\n").Shortest_ns(), 10);
   EXPECT_EQ(Intervals().Shortest_ns(), 0);
@@ -128,7 +136,7 @@ TEST(CsvIntervals, SaysWhatStandsForWhat) {
               ElementsAre(HasSubstr("the whole interval"), HasSubstr("time_running_ns is absent")));
   present.set(static_cast<size_t>(Field::kCycles));
   EXPECT_THAT(Substitutions(present, true).at(0), HasSubstr("--max-hz"));
-  EXPECT_THAT(Substitutions(present, false).at(0), HasSubstr("the whole interval"));
+  EXPECT_THAT(Substitutions(present, false).at(0), HasSubstr("the highest rate of any row"));
   present.set(static_cast<size_t>(Field::kRun));
   EXPECT_THAT(Substitutions(present, true).at(0), HasSubstr("run_ns stands"));
   present.set(static_cast<size_t>(Field::kTimeEnabled));

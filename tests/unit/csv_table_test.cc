@@ -21,6 +21,13 @@ std::vector<std::vector<std::string>> Cells(std::string_view text) {
   }
 }
 
+TEST(CsvTable, NamesOfColumnsMayHaveBlanksAndPerfsHyphens) {
+  const auto table = ParseCsv("t_ns, branch-misses ,other name\n1,2,3\n", "x.csv");
+  ASSERT_TRUE(table.ok()) << table.status();
+  EXPECT_EQ(table->rows.at(0).Value(Field::kBranchMisses), 2u);
+  EXPECT_THAT(table->ignored, testing::ElementsAre("other name"));
+}
+
 TEST(CsvReader, TakesRfc4180) {
   EXPECT_THAT(Cells("a,b\r\n\"1,\"\"x\"\"\r\n\",2\n"),
               ElementsAre(ElementsAre("a", "b"), ElementsAre("1,\"x\"\r\n", "2")));

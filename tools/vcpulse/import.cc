@@ -86,11 +86,31 @@ std::string Plural(uint64_t count, const std::string& what) {
   return absl::StrCat(count, " ", what, count == 1 ? "" : "s");
 }
 
-void Say(const csv::CsvTable& table, const csv::ImportReport& report) {
+// What the columns could have told, and did not for want of an option.
+std::vector<std::string> Unused(const csv::FieldSet& columns, const csv::ImportOptions& options) {
+  const auto has = [&columns](csv::Field field) { return columns[static_cast<size_t>(field)]; };
+  std::vector<std::string> unused;
+  if (has(csv::Field::kRefCycles) && !options.tsc_hz) {
+    unused.emplace_back("ref_cycles are not used: --tsc-hz says what they are a share of");
+  }
+  if (!has(csv::Field::kRefCycles) && options.tsc_hz) {
+    unused.emplace_back("--tsc-hz is not used: there is no column ref_cycles");
+  }
+  if (has(csv::Field::kPause) && !options.profile.values.evidence.pause_cycles_each) {
+    unused.push_back(absl::StrCat("pause counts instructions, and profile '", options.profile.name,
+                                  "' does not say how long one takes: --profile names the CPU's "
+                                  "(`vcpulse list profiles`)"));
+  }
+  return unused;
+}
+
+void Say(const csv::CsvTable& table, const csv::ImportOptions& options,
+         const csv::ImportReport& report) {
   const auto note = [&](const std::string& text) {
     std::fprintf(stderr, "vcpulse: %s: %s\n", table.name.c_str(), text.c_str());
   };
   for (const std::string& substitution : report.substitutions) note(substitution);
+  for (const std::string& unused : Unused(table.columns, options)) note(unused);
   if (report.only_begin > 0) {
     note(absl::StrCat(Plural(report.only_begin, "row"),
                       " without dt_ns came first of their vCPU: they only say when the next "
@@ -152,7 +172,7 @@ absl::Status Import(const ImportOptions& options) {
   status = (*output)->Append(bytes);
   if (status.ok()) status = (*output)->Finish();
   if (!status.ok()) return status;
-  Say(*table, *report);
+  Say(*table, import, *report);
   return absl::OkStatus();
 }
 

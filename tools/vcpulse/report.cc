@@ -164,7 +164,7 @@ void AddReportCommand(CLI::App& app, int& exit_code) {
       ->add_option("--explain", options->explain,
                    "Why a vCPU was judged as it was: what was measured, each rule, the runner-up. "
                    "vm= (name, UUID, PID or number) where there are several; at=, a time after the "
-                   "start, else the last verdict")
+                   "start: the first window that ends then or later; else the last verdict")
       ->type_name("vcpu=N[,vm=VM][,at=T]")
       ->excludes("--from")
       ->excludes("--to");
