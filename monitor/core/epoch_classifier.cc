@@ -1,7 +1,6 @@
 #include "monitor/core/epoch_classifier.h"
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
 
 namespace vcpulse::core {
@@ -72,7 +71,7 @@ Verdict EpochClassifier::Judge(VcpuHistory& history) const {
   return {.band = shown.band,
           .rule = shown.rule,
           .starved = IsStarved(features, presence_),
-          .confidence_pct = static_cast<uint8_t>(std::lround(100 * shown.confidence)),
+          .confidence_pct = static_cast<uint8_t>(100 * shown.confidence + 0.5),
           .raw_band = raw.band,
           .raw_rule = raw.rule};
 }
@@ -86,9 +85,14 @@ void EpochClassifier::RecentIpcs::Push(double ipc) {
 std::optional<double> EpochClassifier::RecentIpcs::Spread() const {
   if (size_ < ring_.size()) return std::nullopt;
   double sum = 0;
-  for (const double ipc : ring_) sum += ipc;
+  double lowest = ring_.front();
+  double highest = ring_.front();
+  for (const double ipc : ring_) {
+    sum += ipc;
+    lowest = ipc < lowest ? ipc : lowest;
+    highest = ipc > highest ? ipc : highest;
+  }
   if (sum <= 0) return std::nullopt;
-  const auto [lowest, highest] = std::ranges::minmax(ring_);
   return (highest - lowest) * static_cast<double>(ring_.size()) / sum;
 }
 

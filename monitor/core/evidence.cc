@@ -19,6 +19,7 @@ constexpr double kNone = 0;
 
 // At a threshold a feature leaves this much of the confidence.
 constexpr double kMarginAtThreshold = 0.6;
+const double kFullMarginFrom = std::exp(1 - kMarginAtThreshold);
 
 using Is = Condition::Is;
 
@@ -41,8 +42,9 @@ bool LowersConfidence(const Condition& condition) {
 
 // How many times a feature is its threshold, or the threshold the feature: 1 or more.
 double Distance(const Condition& condition, const Features& features) {
-  const double ratio = *features.Value(condition.feature) / condition.threshold;
-  return std::max(ratio, 1 / ratio);
+  const double feature = *features.Value(condition.feature);
+  return feature < condition.threshold ? condition.threshold / feature
+                                       : feature / condition.threshold;
 }
 
 }  // namespace
@@ -158,8 +160,8 @@ double EvidenceRules::Confidence(const EvidenceRule& rule, const Features& featu
   for (const Condition& condition : rule.Conditions()) {
     if (LowersConfidence(condition)) nearest = std::min(nearest, Distance(condition, features));
   }
-  // The margin grows with the distance, so one logarithm gives the smallest one.
-  const double margin = std::min(1.0, kMarginAtThreshold + std::log(nearest));
+  // The margin grows with the distance: the nearest threshold gives the smallest one.
+  const double margin = nearest < kFullMarginFrom ? kMarginAtThreshold + std::log(nearest) : 1;
   const double cycles = features.Value(Feature::kCycles).value_or(0);
   return rule.confidence * std::sqrt(features.running_share) * margin *
          std::min(1.0, cycles / thresholds_.full_confidence_cycles);

@@ -65,10 +65,12 @@ ResidencyEstimator::ResidencyEstimator(std::vector<ResidencyBasis> initial)
 void ResidencyEstimator::Observe(const VcpuDelta& delta, const EventSlots& slots, size_t pmu) {
   while (bases_.size() <= pmu) bases_.push_back({.tsc_hz = bases_.front().tsc_hz, .max_hz = {}});
   if (!slots.cycles || delta.time_running_ns < kShortestForRate_ns) return;
-  const double hz = static_cast<double>(delta.counts.at(*slots.cycles)) * 1e9 /
-                    static_cast<double>(delta.time_running_ns);
+  const double cycles_e9 = static_cast<double>(delta.counts.at(*slots.cycles)) * 1e9;
+  const auto running_ns = static_cast<double>(delta.time_running_ns);
   ResidencyBasis& basis = bases_[pmu];
-  if (hz > basis.max_hz.value_or(kLowestRate_hz)) basis.max_hz = hz;
+  if (cycles_e9 > basis.max_hz.value_or(kLowestRate_hz) * running_ns) {
+    basis.max_hz = cycles_e9 / running_ns;
+  }
 }
 
 }  // namespace vcpulse::core

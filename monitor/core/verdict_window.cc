@@ -20,12 +20,14 @@ VerdictWindow::VerdictWindow(int64_t interval_ns, int64_t shortest_ns)
     : shortest_ns_(shortest_ns), ring_(SamplesNeeded(interval_ns, shortest_ns)) {}
 
 const VcpuSample& VerdictWindow::FromNewest(size_t age) const {
-  return ring_[(next_ + 2 * ring_.size() - 1 - age) % ring_.size()];
+  // A division would cost more than the subtraction it prepares.
+  const size_t at = next_ + ring_.size() - 1 - age;
+  return ring_[at < ring_.size() ? at : at - ring_.size()];
 }
 
 bool VerdictWindow::Push(const VcpuSample& sample, VcpuDelta& delta) {
   ring_[next_] = sample;
-  next_ = (next_ + 1) % ring_.size();
+  next_ = next_ + 1 == ring_.size() ? 0 : next_ + 1;
   size_ = std::min(size_ + 1, ring_.size());
 
   const auto enough_ns =
