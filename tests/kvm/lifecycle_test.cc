@@ -31,7 +31,10 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using v1::LifeCycle;
 
-constexpr core::Verdict kPaused{core::Band::kUnknown, core::Rule::kPaused, false};
+// UNKNOWN, since it is paused, and not starved.
+MATCHER(IsPaused, "") {
+  return arg.band == core::Band::kUnknown && arg.rule == core::Rule::kPaused && !arg.starved;
+}
 
 // (TID, start time) of a thread as the kernel tells it now.
 std::pair<pid_t, uint64_t> Thread(pid_t pid, pid_t tid) {
@@ -101,7 +104,7 @@ class LifeCycleTest : public ::testing::Test {
       const int64_t at_ns = tick.sample.wake_ns;
       if (at_ns >= paused[0].mono_ns() && at_ns < resumed[0].mono_ns()) {
         ++during;
-        EXPECT_THAT(tick.verdicts, Each(kPaused)) << "tick " << tick.sample.tick;
+        EXPECT_THAT(tick.verdicts, Each(IsPaused())) << "tick " << tick.sample.tick;
         continue;
       }
       after += at_ns > resumed[0].mono_ns() ? 1 : 0;
