@@ -26,6 +26,11 @@ int64_t Interval(const VcpuSample& earlier, const VcpuSample& later) {
 
 VcpuDelta Subtract(const VcpuSample& earlier, const VcpuSample& later) {
   VcpuDelta delta;
+  Subtract(earlier, later, delta);
+  return delta;
+}
+
+void Subtract(const VcpuSample& earlier, const VcpuSample& later, VcpuDelta& delta) {
   delta.interval_ns = Interval(earlier, later);
   delta.time_enabled_ns = Progress(earlier.time_enabled_ns, later.time_enabled_ns);
   delta.time_running_ns = Progress(earlier.time_running_ns, later.time_running_ns);
@@ -35,9 +40,11 @@ VcpuDelta Subtract(const VcpuSample& earlier, const VcpuSample& later) {
   if (earlier.has_scheduler_times && later.has_scheduler_times) {
     delta.run_ns = Progress(earlier.run_ns, later.run_ns);
     delta.run_delay_ns = Progress(earlier.run_delay_ns, later.run_delay_ns);
+  } else {
+    delta.run_ns.reset();
+    delta.run_delay_ns.reset();
   }
   delta.state = later.state;
-  return delta;
 }
 
 VcpuDelta AddPmu(const VcpuDelta& delta, const VcpuDelta& other) {

@@ -28,6 +28,8 @@ int64_t Interval(const VcpuSample& earlier, const VcpuSample& later);
 // later - earlier. Both must be samples of the same vCPU in the same epoch, in order. A value that
 // went backwards (never seen from a sane kernel) is taken as no progress: 0.
 VcpuDelta Subtract(const VcpuSample& earlier, const VcpuSample& later);
+// The same over what `delta` held: the tick's way, which copies nothing.
+void Subtract(const VcpuSample& earlier, const VcpuSample& later, VcpuDelta& delta);
 
 // Of one vCPU on a hybrid host: `delta` and what a group with the same events on another core PMU
 // did meanwhile. Raw counts and times running add up; the time enabled is that of the thread and

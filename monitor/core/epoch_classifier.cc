@@ -42,7 +42,7 @@ Verdict EpochClassifier::ClassifyOne(const Sample& sample, size_t vcpu,
     full = full && has_delta;
     if (has_delta) residency.Observe(delta, layout_.slots, pmu);
   }
-  if (!full || deltas_.front().interval_ns <= 0) return {};
+  if (!full) return {};
 
   const std::span<const VcpuDelta> pmus = std::span(deltas_).first(history.windows.size());
   const std::optional<double> share = Residency(pmus, layout_.slots, residency.bases());

@@ -23,15 +23,12 @@ std::optional<double> Residency(const VcpuDelta& delta, const EventSlots& slots,
   const double q = std::min(
       1.0, static_cast<double>(delta.time_running_ns) / static_cast<double>(delta.time_enabled_ns));
   const double seconds = static_cast<double>(delta.interval_ns) * 1e-9 * q;
-  double share = 0;
-  if (slots.ref_cycles && basis.tsc_hz) {
-    share = static_cast<double>(delta.counts.at(*slots.ref_cycles)) / (*basis.tsc_hz * seconds);
-  } else if (slots.cycles && basis.max_hz) {
-    share = static_cast<double>(delta.counts.at(*slots.cycles)) / (*basis.max_hz * seconds);
-  } else {
-    return std::nullopt;
-  }
-  return std::min(1.0, share);
+  const auto share = [&](size_t slot, double highest_hz) {
+    return std::min(1.0, static_cast<double>(delta.counts.at(slot)) / (highest_hz * seconds));
+  };
+  if (slots.ref_cycles && basis.tsc_hz) return share(*slots.ref_cycles, *basis.tsc_hz);
+  if (slots.cycles && basis.max_hz) return share(*slots.cycles, *basis.max_hz);
+  return std::nullopt;
 }
 
 std::optional<double> Residency(std::span<const VcpuDelta> deltas, const EventSlots& slots,

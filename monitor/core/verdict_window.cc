@@ -35,7 +35,7 @@ bool VerdictWindow::Push(const VcpuSample& sample, VcpuDelta& delta) {
   for (size_t age = 1; age < size_; ++age) {
     const VcpuSample& earlier = FromNewest(age);
     if (Interval(earlier, sample) < enough_ns) continue;
-    delta = Subtract(earlier, sample);
+    Subtract(earlier, sample, delta);
     return true;
   }
   return false;

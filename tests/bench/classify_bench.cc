@@ -93,19 +93,20 @@ void Classify(benchmark::State& state, core::Classifier classifier) {
   sample.vcpus.resize(kVcpus);
   epoch.Classify(sample, residency, verdicts);
   uint64_t allocated = 0;
+  std::chrono::duration<double, std::nano> total{};
   for (auto _ : state) {
     Advance(sample);
     const uint64_t before = allocations;
     const auto begin = std::chrono::steady_clock::now();
     epoch.Classify(sample, residency, verdicts);
     benchmark::DoNotOptimize(verdicts.data());
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-    state.SetIterationTime(took.count());
+    const auto took = std::chrono::steady_clock::now() - begin;
+    state.SetIterationTime(std::chrono::duration<double>(took).count());
+    total += took;
     allocated += allocations - before;
   }
   const auto judged = static_cast<double>(state.iterations()) * kVcpus;
-  state.counters["ns/vCPU-sample"] =
-      benchmark::Counter(judged / 1e9, benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+  state.counters["ns/vCPU-sample"] = total.count() / judged;
   state.counters["allocations"] = static_cast<double>(allocated);
   if (allocated != 0) state.SkipWithError("the classifier allocates");
 }

@@ -86,28 +86,42 @@ TEST(EpochClassifier, AddsUpTheCorePmusOfAHybridHost) {
   EXPECT_EQ(verdicts[0].rule, Rule::kIpcLow);
 }
 
-// Two vCPUs with two core PMUs each: the further groups are vCPU-major.
+// Two vCPUs with three core PMUs each, of which one ran: the further groups are vCPU-major.
 TEST(EpochClassifier, TakesEachVcpusOwnFurtherGroup) {
   const auto at = [](int64_t n) {
     VcpuSample vcpu{.read_begin_ns = n * kInterval, .read_end_ns = n * kInterval};
-    Sample sample{.vcpus = {vcpu, vcpu}, .further = {{}, {}}};
+    Sample sample{.vcpus = {vcpu, vcpu}, .further = {{}, {}, {}, {}}};
     for (size_t v = 0; v < 2; ++v) {
       sample.vcpus[v].time_enabled_ns = static_cast<uint64_t>(n * kInterval);
-      GroupSample& group = sample.further[v];
+      sample.further[2 * v + 1].time_enabled_ns = static_cast<uint64_t>(n * kInterval);
+      GroupSample& group = sample.further[2 * v];
       group.time_enabled_ns = group.time_running_ns = static_cast<uint64_t>(n * kInterval);
       group.counts[0] = static_cast<uint64_t>(n * kInterval);
       group.counts[1] = static_cast<uint64_t>(n * kInterval) * (v == 0 ? 2 : 0);
     }
     return sample;
   };
-  EpochClassifier classifier({.vcpus = 2, .slots = kSlots, .core_pmus = 2}, Classifier::kIpcBands,
+  EpochClassifier classifier({.vcpus = 2, .slots = kSlots, .core_pmus = 3}, Classifier::kIpcBands,
                              {}, kInterval);
-  ResidencyEstimator residency(std::vector<ResidencyBasis>{{.max_hz = 1e9}, {.max_hz = 1e9}});
+  ResidencyEstimator residency(std::vector<ResidencyBasis>(3, {.max_hz = 1e9}));
   std::vector<Verdict> verdicts(2);
   classifier.Classify(at(1), residency, verdicts);
   classifier.Classify(at(2), residency, verdicts);
   EXPECT_EQ(verdicts[0].band, Band::kProductive);
   EXPECT_EQ(verdicts[1].band, Band::kSpinning);
+}
+
+// At ticks as long as the window, one vCPU's may be full and another's, read a little early, not.
+TEST(EpochClassifier, WindowsFillVcpuByVcpu) {
+  EpochClassifier classifier({.vcpus = 2, .slots = kSlots}, Classifier::kIpcBands, {}, 10'000'000);
+  ResidencyEstimator residency({kBasis});
+  std::vector<Verdict> verdicts(2);
+  Sample sample{.vcpus = {Busy(100), Busy(100)}};
+  classifier.Classify(sample, residency, verdicts);
+  sample.vcpus = {Busy(110), Busy(109)};
+  classifier.Classify(sample, residency, verdicts);
+  EXPECT_EQ(verdicts[0].band, Band::kProductive);
+  EXPECT_EQ(verdicts[1], Verdict{});
 }
 
 // One vCPU at 1 GHz under the evidence classifier, tick by tick.
@@ -169,6 +183,22 @@ TEST_F(EvidenceOfOneVcpu, VerdictsCarryRuleConfidenceAndRawBand) {
                              .confidence_pct = 99,
                              .raw_band = Band::kHalted,
                              .raw_rule = Rule::kBlocked}));
+}
+
+// 0.95 * sqrt(q) of 0.5947 and of 0.5953.
+TEST_F(EvidenceOfOneVcpu, ThePercentOfConfidenceIsRounded) {
+  const auto on_pmu = [this](uint64_t running_ns) {
+    now_.read_begin_ns = now_.read_end_ns += kInterval;
+    now_.time_enabled_ns += kInterval;
+    now_.time_running_ns += running_ns;
+    now_.counts[0] += running_ns;
+    now_.counts[1] += 3 * running_ns;
+    now_.counts[3] += running_ns / 100;
+    return Judge().confidence_pct;
+  };
+  on_pmu(kInterval);
+  EXPECT_EQ(on_pmu(39'187'600), 59);
+  EXPECT_EQ(on_pmu(39'267'000), 60);
 }
 
 TEST_F(EvidenceOfOneVcpu, HaltedIsEnteredAndLeftAtOnce) {

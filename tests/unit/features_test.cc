@@ -108,6 +108,17 @@ TEST(Features, NoCycleAndNoInstructionDivideNothing) {
   EXPECT_EQ(features.Value(Feature::kBranchMisses), std::nullopt);
 }
 
+TEST(Ipc, NeedsBothEventsAndACycle) {
+  VcpuDelta delta = Delta();
+  EXPECT_EQ(Ipc(delta, kSlots), 0.5);
+  EXPECT_EQ(Ipc(delta, {.cycles = 0}), std::nullopt);
+  EXPECT_EQ(Ipc(delta, {.instructions = 1}), std::nullopt);
+  delta.counts[0] = 1;
+  EXPECT_EQ(Ipc(delta, kSlots), 5e6);
+  delta.counts[0] = 0;
+  EXPECT_EQ(Ipc(delta, kSlots), std::nullopt);
+}
+
 TEST(Features, ASingleInstructionAndNanosecondCount) {
   VcpuDelta delta = Delta();
   delta.counts[1] = delta.counts[2] = 1;

@@ -74,6 +74,8 @@ TEST(Residency, NoIntervalHasNoShare) {
   VcpuDelta delta = Full();
   delta.interval_ns = 0;
   EXPECT_EQ(Residency(delta, kCyclesOnly, {.max_hz = 1e9}), std::nullopt);
+  delta.interval_ns = 1;
+  EXPECT_EQ(Residency(delta, kCyclesOnly, {.max_hz = 1e9}), 1.0);
 }
 
 // Ran 40 of 100 ms on a shared CPU, of which the host polled 20; the group had half of the PMU, so
