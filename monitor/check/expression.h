@@ -17,14 +17,14 @@ namespace vcpulse::check {
 
 // What is observed of a vCPU (kGaps: of a VM).
 enum class Metric : uint8_t {
-  kHalted,      // share of the time in this band, 0..1
+  kHalted,  // share of the time in this band, 0..1
   kSpinning,
   kProductive,
   kUnknown,
-  kStarved,     // share of the time in ticks with the overlay, 0..1
-  kResidency,   // share of the time in guest code, 0..1
-  kIpc,         // percentile of the IPC of its ticks that are not HALTED, weighted by their time
-  kGaps,        // share of the time in which samples are missing, 0..1
+  kStarved,    // share of the time in ticks with the overlay, 0..1
+  kResidency,  // share of the time in guest code, 0..1
+  kIpc,        // percentile of the IPC of its ticks that are not HALTED, weighted by their time
+  kGaps,       // share of the time in which samples are missing, 0..1
 };
 
 std::string_view ToString(Metric metric);  // "halted", "ipc", ...

@@ -40,9 +40,9 @@ struct WorstSpan {
 
 // One expectation on one of those it is about.
 struct Finding {
-  std::string subject;            // "VM web vCPU 2", "VM web"; "vm=web" where nothing fits
-  std::string vm;                 // name of the VM; empty where nothing fits
-  std::optional<uint32_t> vcpu;   // nothing for gaps, and where nothing fits
+  std::string subject;           // "VM web vCPU 2", "VM web"; "vm=web" where nothing fits
+  std::string vm;                // name of the VM; empty where nothing fits
+  std::optional<uint32_t> vcpu;  // nothing for gaps, and where nothing fits
   Outcome outcome = Outcome::kSkip;
   std::optional<Bounds> observed;  // nothing where nothing was measured
   uint64_t ticks = 0;              // measured in the time that was judged
