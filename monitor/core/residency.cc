@@ -34,6 +34,7 @@ std::optional<double> Residency(const VcpuDelta& delta, const EventSlots& slots,
 std::optional<double> Residency(std::span<const VcpuDelta> deltas, const EventSlots& slots,
                                 std::span<const ResidencyBasis> bases) {
   if (deltas.size() == 1) return Residency(deltas.front(), slots, bases.front());
+  if (bases.size() < deltas.size()) return std::nullopt;
   if (!slots.cycles && !slots.ref_cycles) return std::nullopt;
   const uint64_t enabled_ns = deltas.front().time_enabled_ns;
   if (enabled_ns == 0) return 0.0;
@@ -41,10 +42,8 @@ std::optional<double> Residency(std::span<const VcpuDelta> deltas, const EventSl
   uint64_t running_ns = 0;
   for (size_t pmu = 0; pmu < deltas.size(); ++pmu) {
     VcpuDelta part = deltas[pmu];
-    if (part.time_running_ns == 0) continue;
     running_ns += part.time_running_ns;
     part.time_enabled_ns = part.time_running_ns;  // its own cores' share, not extrapolated
-    if (pmu >= bases.size()) return std::nullopt;
     const std::optional<double> on_pmu = Residency(part, slots, bases[pmu]);
     if (!on_pmu) return std::nullopt;
     share += *on_pmu;

@@ -196,6 +196,13 @@ void Recording::Skipped(const kvm::Vm& vm, const std::string& why) {
   notices_.push_back(absl::StrCat("VM ", Label(vm), " is not recorded: ", why));
 }
 
+void Recording::Mark(const std::string& name, int64_t mono_ns) {
+  v1::TimelineRecord record;
+  record.mutable_marker()->set_name(name);
+  record.mutable_marker()->set_mono_ns(mono_ns);
+  writer_.Add(std::move(record), mono_ns);
+}
+
 void Recording::RetireAll() {
   for (auto& [key, recorded] : vms_) RetireCurrent(recorded);
 }

@@ -74,6 +74,9 @@ class Recording {
   // A VM was found but is not recorded; said once per instance.
   void Skipped(const kvm::Vm& vm, const std::string& why);
 
+  // A marker at this instant.
+  void Mark(const std::string& name, int64_t mono_ns);
+
   // Makes records of what the sampler handed over. Called often enough that its memory for samples
   // (2 s) does not run out.
   void Drain();

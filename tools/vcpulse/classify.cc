@@ -8,6 +8,7 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "monitor/recorder/output_file.h"
+#include "monitor/recorder/stream_id.h"
 #include "monitor/replay/reclassify.h"
 #include "monitor/replay/recorded_settings.h"
 #include "monitor/report/loss_text.h"
@@ -15,7 +16,6 @@
 #include "tools/vcpulse/classifier_options.h"
 #include "tools/vcpulse/commands.h"
 #include "tools/vcpulse/same_file.h"
-#include "tools/vcpulse/stream_id.h"
 #include "tools/vcpulse/timeline_input.h"
 
 namespace vcpulse::tools {
@@ -69,7 +69,7 @@ absl::StatusOr<replay::Settings> Decide(const ClassifyOptions& options, const v1
 
 int RunClassify(const ClassifyOptions& options) {
   if (absl::Status status = options.Validate(); !status.ok()) return Fail(status);
-  const absl::StatusOr<timeline::StreamId> id = RandomStreamId();
+  const absl::StatusOr<timeline::StreamId> id = recorder::RandomStreamId();
   if (!id.ok()) return Fail(id.status());
   const auto output =
       recorder::OutputFile::Create(options.output, recorder::OutputFile::Appears::kWhenFinished);

@@ -29,7 +29,7 @@
 #include "kvm/text.h"
 #include "tools/vcpulse/commands.h"
 #include "tools/vcpulse/json_text.h"
-#include "tools/vcpulse/target.h"
+#include "tools/vcpulse/target_options.h"
 
 namespace vcpulse::tools {
 namespace {

@@ -24,10 +24,10 @@
 #include "monitor/import/csv_reader.h"
 #include "monitor/import/csv_table.h"
 #include "monitor/recorder/output_file.h"
+#include "monitor/recorder/stream_id.h"
 #include "tools/vcpulse/classifier_options.h"
 #include "tools/vcpulse/commands.h"
 #include "tools/vcpulse/same_file.h"
-#include "tools/vcpulse/stream_id.h"
 #include "tools/vcpulse/timeline_input.h"
 
 namespace vcpulse::tools {
@@ -147,7 +147,7 @@ absl::Status Import(const ImportOptions& options) {
   import.classifier = resolved->choice;
   import.profile = std::move(resolved->profile);
   import.tool_version = VCPULSE_VERSION;
-  const absl::StatusOr<timeline::StreamId> id = RandomStreamId();
+  const absl::StatusOr<timeline::StreamId> id = recorder::RandomStreamId();
   if (!id.ok()) return id.status();
   import.stream_id = *id;
 

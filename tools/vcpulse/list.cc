@@ -19,7 +19,7 @@
 #include "tools/vcpulse/list_events.h"
 #include "tools/vcpulse/list_profiles.h"
 #include "tools/vcpulse/standard_output.h"
-#include "tools/vcpulse/target.h"
+#include "tools/vcpulse/target_options.h"
 
 namespace vcpulse::tools {
 namespace {
@@ -29,7 +29,7 @@ namespace json = boost::json;
 constexpr std::string_view kTcgRefusal = "TCG: refused, its counters would read zero";
 
 struct ListOptions {
-  TargetOptions target;
+  live::Target target;
   bool json = false;
 };
 
@@ -93,7 +93,7 @@ std::string JsonOf(const std::vector<kvm::Vm>& vms) {
 int RunList(const ListOptions& options) {
   if (absl::Status status = CheckRoot(options.target.root); !status.ok()) return Fail(status);
   const absl::StatusOr<std::vector<kvm::Vm>> vms =
-      FindTarget(kvm::Discovery(options.target.root), options.target);
+      live::Find(kvm::Discovery(options.target.root), options.target);
   if (!vms.ok()) return Fail(vms.status());
   if (vms->empty()) {
     std::fputs(

@@ -12,7 +12,7 @@
 #include "tools/vcpulse/commands.h"
 #include "tools/vcpulse/json_text.h"
 #include "tools/vcpulse/standard_output.h"
-#include "tools/vcpulse/target.h"
+#include "tools/vcpulse/target_options.h"
 
 namespace vcpulse::tools {
 namespace {

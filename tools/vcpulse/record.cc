@@ -16,6 +16,7 @@
 #include "tools/vcpulse/commands.h"
 #include "tools/vcpulse/duration_option.h"
 #include "tools/vcpulse/record_options.h"
+#include "tools/vcpulse/target_options.h"
 
 namespace vcpulse::tools {
 namespace {
@@ -144,6 +145,8 @@ void AddRecordCommand(CLI::App& app, std::vector<std::string> command, int& exit
   auto options = std::make_shared<RecordOptions>();
   auto text = std::make_shared<RecordText>();
   options->command = std::move(command);
+  options->beside_command = !options->command.empty();
+  options->tool_version = VCPULSE_VERSION;
   CLI::App* record = app.add_subcommand(
       "record", "records what each vCPU does: [TARGET] [options] [-- CMD ARGS...]");
   record->footer(

@@ -1,25 +1,31 @@
 // One run of `vcpulse record`, from finding the VMs to the exit code.
 #include <sys/resource.h>
 
-#include <algorithm>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <chrono>
 #include <csignal>
+#include <cstdio>
+#include <functional>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
-#include "kvm/discovery/discovery.h"
-#include "tools/vcpulse/child_command.h"
+#include "monitor/live/child_command.h"
+#include "monitor/live/loop.h"
+#include "monitor/live/periodic.h"
+#include "monitor/live/session.h"
 #include "tools/vcpulse/commands.h"
-#include "tools/vcpulse/record_loop.h"
+#include "tools/vcpulse/live_line.h"
 #include "tools/vcpulse/record_options.h"
-#include "tools/vcpulse/record_session.h"
 
 namespace vcpulse::tools {
 namespace {
 
-constexpr absl::Duration kWaitRetry = absl::Milliseconds(200);
+namespace asio = boost::asio;
+
+constexpr std::chrono::milliseconds kPollPeriod{50};
 
 // Each vCPU takes up to 8 descriptors: takes all that this user may have (EMFILE says so where that
 // is not enough). The limit before.
@@ -32,25 +38,33 @@ rlimit RaiseDescriptorLimit() {
   return before;
 }
 
-// The VMs to begin with: waits for as long as was asked.
-absl::StatusOr<std::vector<kvm::Vm>> FindWithPatience(const RecordOptions& options) {
-  const kvm::Discovery discovery(options.target.root);
-  const absl::Time give_up = absl::Now() + options.wait;
-  while (true) {
-    absl::StatusOr<std::vector<kvm::Vm>> found = FindTarget(discovery, options.target);
-    const bool empty = found.ok() && found->empty() && !options.target.all;
-    const bool unusable =
-        found.ok() && !options.target.all && std::ranges::none_of(*found, IsUsable);
-    const bool later =
-        unusable || absl::IsNotFound(found.status()) || absl::IsUnavailable(found.status());
-    if (!later) return found;
-    if (absl::Now() >= give_up) {
-      if (!empty) return found;
-      return absl::NotFoundError(
-          "no KVM guest runs here: start one, or give --wait 30s, --all or -- CMD");
-    }
-    absl::SleepFor(kWaitRetry);
-  }
+// After the recording: waits for the command's end, passing signals on to it. Its exit code.
+int WaitFor(live::ChildCommand& command) {
+  if (const std::optional<int> code = command.Poll()) return *code;
+  std::fputs("vcpulse: the recording has ended; waiting for the command\n", stderr);
+  std::optional<int> code;
+  asio::io_context context;
+  asio::signal_set signals(context, SIGINT, SIGTERM, SIGHUP);
+  std::function<void(const boost::system::error_code&, int)> pass_on =
+      [&](const boost::system::error_code& error, int signal) {
+        if (error) return;
+        command.Signal(signal);
+        signals.async_wait(pass_on);
+      };
+  signals.async_wait(pass_on);
+  const live::Periodic poll(context, kPollPeriod, [&] {
+    code = command.Poll();
+    if (code) context.stop();
+    return !code;
+  });
+  context.run();
+  return code.value_or(kExitFailedBesideCommand);
+}
+
+// 127 where the command was not found, 126 where it could not be run, 125 for an error of ours.
+int ExitCodeOfFailure(const absl::Status& status) {
+  if (absl::IsInternal(status)) return kExitFailedBesideCommand;
+  return absl::IsNotFound(status) ? 127 : 126;
 }
 
 }  // namespace
@@ -65,29 +79,38 @@ int RunRecord(const RecordOptions& options) {
   std::vector<kvm::Vm> vms;
   // Beside a command, one VM that was named is there already; else the command starts them.
   if (!beside_command || options.target.IsOne()) {
-    auto found = FindWithPatience(options);
+    auto found = live::FindWithPatience(options.target, options.wait);
     if (!found.ok()) return fail(found.status());
     vms = *std::move(found);
   }
-  auto session = RecordSession::Open(options);
+  auto session = live::Session::Open(options);
   if (!session.ok()) return fail(session.status());
-  RecordLoop loop(options, **session);
+  LiveLine live_line;
+  live::Loop loop(options, **session,
+                  {.say =
+                       [&live_line](const std::string& line) {
+                         live_line.Clear();
+                         Fail(line);
+                       },
+                   .show = std::bind_front(&LiveLine::Show, &live_line)});
   if (absl::Status status = loop.Begin(vms); !status.ok()) return fail(status);
 
-  std::optional<ChildCommand> command;
+  std::optional<live::ChildCommand> command;
   if (beside_command) {
-    auto started = ChildCommand::Start(options.command, descriptors);
+    auto started = live::ChildCommand::Start(options.command, descriptors);
     if (!started.ok()) {
       Fail(started.status());
       return ExitCodeOfFailure(started.status());
     }
     command = *std::move(started);
   }
-  if (absl::Status status = loop.Run(command ? &*command : nullptr); !status.ok()) {
+  const absl::Status status = loop.Run(command ? &*command : nullptr);
+  live_line.Clear();
+  if (!status.ok()) {
     if (command) command->Signal(SIGTERM);
     return fail(status);
   }
-  return command ? loop.WaitFor(*command) : kExitOk;
+  return command ? WaitFor(*command) : kExitOk;
 }
 
 }  // namespace vcpulse::tools

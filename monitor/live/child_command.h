@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace vcpulse::tools {
+namespace vcpulse::live {
 
 // The command after `--`: runs while the recording runs. Its orphaned descendants (a launcher's
 // QEMU is a grandchild) become ours, so that their VMs are found. One thread.
@@ -33,7 +33,4 @@ class ChildCommand {
   std::optional<int> exit_code_;
 };
 
-// 127 where the command was not found, 126 where it could not be run, 125 for an error of ours.
-int ExitCodeOfFailure(const absl::Status& status);
-
-}  // namespace vcpulse::tools
+}  // namespace vcpulse::live

@@ -1,4 +1,4 @@
-#include "tools/vcpulse/record_session.h"
+#include "monitor/live/session.h"
 
 #include <linux/perf_event.h>
 #include <time.h>
@@ -10,11 +10,11 @@
 #include "kvm/events/pmu.h"
 #include "kvm/host.h"
 #include "monitor/recorder/session_record.h"
+#include "monitor/recorder/stream_id.h"
 #include "monitor/replay/recorded_settings.h"
 #include "monitor/sampler/tick_thread.h"
-#include "tools/vcpulse/stream_id.h"
 
-namespace vcpulse::tools {
+namespace vcpulse::live {
 namespace {
 
 uint64_t OwnCpuTime_ns() {
@@ -25,9 +25,9 @@ uint64_t OwnCpuTime_ns() {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<RecordSession>> RecordSession::Open(const RecordOptions& options) {
-  std::unique_ptr<RecordSession> session(new RecordSession());
-  absl::StatusOr<timeline::StreamId> stream_id = RandomStreamId();
+absl::StatusOr<std::unique_ptr<Session>> Session::Open(const Options& options) {
+  std::unique_ptr<Session> session(new Session());
+  absl::StatusOr<timeline::StreamId> stream_id = recorder::RandomStreamId();
   if (!stream_id.ok()) return stream_id.status();
 
   kvm::OpenOptions open = options.open;
@@ -38,7 +38,7 @@ absl::StatusOr<std::unique_ptr<RecordSession>> RecordSession::Open(const RecordO
   }
   recorder::SessionFacts facts{
       .stream_id = *stream_id,
-      .tool_version = VCPULSE_VERSION,
+      .tool_version = options.tool_version,
       .interval_ns = absl::ToInt64Nanoseconds(options.interval),
       .realtime = options.realtime,
       .classifier = options.classifier,
@@ -82,9 +82,9 @@ absl::StatusOr<std::unique_ptr<RecordSession>> RecordSession::Open(const RecordO
   return session;
 }
 
-absl::Status RecordSession::Flush() { return writer_->Flush(recorder::TakeClockSnapshot()); }
+absl::Status Session::Flush() { return writer_->Flush(recorder::TakeClockSnapshot()); }
 
-void RecordSession::Summarize(uint64_t ticks, const std::string& end_reason) {
+void Session::Summarize(uint64_t ticks, const std::string& end_reason) {
   const recorder::Progress progress = recording_->progress();
   v1::TimelineRecord record;
   v1::Summary& summary = *record.mutable_summary();
@@ -96,4 +96,4 @@ void RecordSession::Summarize(uint64_t ticks, const std::string& end_reason) {
   writer_->Add(std::move(record), sampler::MonotonicNow_ns());
 }
 
-}  // namespace vcpulse::tools
+}  // namespace vcpulse::live

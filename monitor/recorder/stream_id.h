@@ -3,9 +3,9 @@
 #include "absl/status/statusor.h"
 #include "monitor/timeline/chunk_header.h"
 
-namespace vcpulse::tools {
+namespace vcpulse::recorder {
 
 // The id of a new stream.
 absl::StatusOr<timeline::StreamId> RandomStreamId();
 
-}  // namespace vcpulse::tools
+}  // namespace vcpulse::recorder

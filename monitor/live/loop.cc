@@ -1,17 +1,16 @@
-#include "tools/vcpulse/record_loop.h"
+#include "monitor/live/loop.h"
 
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <cstdio>
-#include <optional>
+#include <boost/asio/post.hpp>
+#include <csignal>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "tools/vcpulse/commands.h"
 
-namespace vcpulse::tools {
+namespace vcpulse::live {
 namespace {
 
 namespace asio = boost::asio;
@@ -33,16 +32,17 @@ std::string WhyLeftOut(const kvm::Vm& vm) {
 
 }  // namespace
 
-RecordLoop::RecordLoop(const RecordOptions& options, RecordSession& session)
+Loop::Loop(const Options& options, Session& session, View view)
     : options_(options),
       session_(session),
       recording_(session.recording()),
       discovery_(options.target.root),
-      signals_(context_, SIGINT, SIGTERM, SIGHUP),
+      signals_(context_),
       deadline_(context_),
-      return_timer_(context_) {}
+      return_timer_(context_),
+      view_(std::move(view)) {}
 
-absl::Status RecordLoop::Begin(const std::vector<kvm::Vm>& vms) {
+absl::Status Loop::Begin(const std::vector<kvm::Vm>& vms) {
   absl::Status first_error;
   bool any = false;
   for (const kvm::Vm& vm : vms) {
@@ -53,13 +53,13 @@ absl::Status RecordLoop::Begin(const std::vector<kvm::Vm>& vms) {
   const bool goes_on = any || vms.empty() || options_.target.all;
   if (!goes_on) return first_error;
   for (const auto& [key, vm] : left_out_) {
-    std::fprintf(stderr, "vcpulse: VM %s (PID %d) is not recorded so far: %s\n", vm.name.c_str(),
-                 vm.pid, WhyLeftOut(vm).c_str());
+    view_.say(absl::StrCat("VM ", vm.name, " (PID ", vm.pid,
+                           ") is not recorded so far: ", WhyLeftOut(vm)));
   }
   return absl::OkStatus();
 }
 
-absl::Status RecordLoop::Take(const kvm::Vm& vm) {
+absl::Status Loop::Take(const kvm::Vm& vm) {
   if (IsTcg(vm)) {
     const std::string why =
         "it runs without KVM (TCG), its guest counters would read zero; start it with -accel kvm";
@@ -81,7 +81,7 @@ absl::Status RecordLoop::Take(const kvm::Vm& vm) {
   return status;
 }
 
-void RecordLoop::Watch(const kvm::Vm& vm) {
+void Loop::Watch(const kvm::Vm& vm) {
   const recorder::InstanceKey key = recorder::KeyOf(vm);
   if (watched_.contains(key)) return;
   // glibc 2.36 declares pidfd_open(2) without C linkage.
@@ -95,7 +95,7 @@ void RecordLoop::Watch(const kvm::Vm& vm) {
                          });
 }
 
-void RecordLoop::VmEnded(const recorder::InstanceKey& key, const std::string& detail) {
+void Loop::VmEnded(const recorder::InstanceKey& key, const std::string& detail) {
   recording_.Ended(key, detail);
   WakeForNews();
   watched_.erase(key);
@@ -103,26 +103,25 @@ void RecordLoop::VmEnded(const recorder::InstanceKey& key, const std::string& de
   if (!recording_.vms().empty() || options_.target.all) return;
   if (!options_.target.vm.empty() && options_.wait > absl::ZeroDuration()) {
     AwaitReturn();
-  } else if (options_.command.empty()) {
+  } else if (!options_.beside_command) {
     End("vm-end");
   }
 }
 
-void RecordLoop::AwaitReturn() {
-  live_line_.Clear();
-  std::fprintf(stderr, "vcpulse: VM '%s' has ended; waiting %s for it to come again\n",
-               options_.target.vm.c_str(), absl::FormatDuration(options_.wait).c_str());
+void Loop::AwaitReturn() {
+  view_.say(absl::StrCat("VM '", options_.target.vm, "' has ended; waiting ",
+                         absl::FormatDuration(options_.wait), " for it to come again"));
   LookForReturn(absl::Now() + options_.wait);
 }
 
-void RecordLoop::LookForReturn(absl::Time give_up) {
+void Loop::LookForReturn(absl::Time give_up) {
   const absl::StatusOr<kvm::Vm> vm = discovery_.FindByName(options_.target.vm);
   if (vm.ok() && IsUsable(*vm) && Take(*vm).ok()) {
     WakeForNews();
     return;
   }
   if (absl::Now() >= give_up) {
-    if (options_.command.empty()) End("vm-end");
+    if (!options_.beside_command) End("vm-end");
     return;
   }
   return_timer_.expires_after(kReturnPeriod);
@@ -131,11 +130,11 @@ void RecordLoop::LookForReturn(absl::Time give_up) {
   });
 }
 
-void RecordLoop::WakeForNews() {
+void Loop::WakeForNews() {
   if (recording_.TakeSamplerNews()) ticker_->Wake();
 }
 
-void RecordLoop::RescanOne(const kvm::Vm& vm) {
+void Loop::RescanOne(const kvm::Vm& vm) {
   const absl::StatusOr<kvm::Vm> now = discovery_.Rescan(vm);
   if (now.ok() && now->vcpus.empty() && vm.vcpus.empty()) return;  // none has come back yet
   if (absl::IsNotFound(now.status())) {
@@ -144,17 +143,16 @@ void RecordLoop::RescanOne(const kvm::Vm& vm) {
     const absl::Status status = recording_.Track(*now);
     std::string& said = rescan_errors_[recorder::KeyOf(vm)];
     if (!status.ok() && said != status.message()) {
-      live_line_.Clear();
-      Fail(status);
+      view_.say(std::string(status.message()));
     }
     said = std::string(status.message());
     WakeForNews();
   }
 }
 
-void RecordLoop::LookForMore() {
+void Loop::LookForMore() {
   const std::vector<kvm::Vm> found =
-      options_.command.empty()
+      !options_.beside_command
           ? discovery_.FindOthers(recording_.vms(), strangers_,
                                   absl::Nanoseconds(sampler::MonotonicNow_ns()))
           : discovery_.FindDescendants(getpid());
@@ -165,12 +163,12 @@ void RecordLoop::LookForMore() {
   }
 }
 
-void RecordLoop::Rescan() {
+void Loop::Rescan() {
   for (const kvm::Vm& vm : recording_.vms()) RescanOne(vm);
   if (!options_.target.IsOne()) LookForMore();
 }
 
-void RecordLoop::Drain() {
+void Loop::Drain() {
   recording_.Drain();
   for (const recorder::InstanceKey& key : recording_.TakeSuspects()) {
     for (const kvm::Vm& vm : recording_.vms()) {
@@ -181,40 +179,53 @@ void RecordLoop::Drain() {
   if (command_ != nullptr && command_->Poll()) End("command");
 }
 
-bool RecordLoop::Flush() {
+bool Loop::Flush() {
   recording_.Drain();
   write_status_ = session_.Flush();
   if (!write_status_.ok()) End("write-error");
   return write_status_.ok();
 }
 
-void RecordLoop::PrintNotices() {
-  for (const std::string& notice : recording_.TakeNotices()) {
-    live_line_.Clear();
-    std::fprintf(stderr, "vcpulse: %s\n", notice.c_str());
-  }
+void Loop::PrintNotices() {
+  for (const std::string& notice : recording_.TakeNotices()) view_.say(notice);
 }
 
-void RecordLoop::End(const std::string& reason) {
+void Loop::End(const std::string& reason) {
   if (end_reason_.empty()) end_reason_ = reason;
   context_.stop();
 }
 
-void RecordLoop::SetUpTimers() {
+void Loop::Post(std::function<void()> action) { asio::post(context_, std::move(action)); }
+
+void Loop::Mark(const std::string& name, int64_t mono_ns) {
+  recording_.Drain();  // ticks before it come before it
+  recording_.Mark(name, mono_ns);
+}
+
+void Loop::TakeSignals() {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) signals_.add(signal);
+  signals_.async_wait([this](const boost::system::error_code& error, int signal) {
+    if (error) return;
+    if (command_ != nullptr) command_->Signal(signal);
+    End("signal");
+  });
+}
+
+void Loop::SetUpTimers() {
   const auto add = [this](Milliseconds period, std::function<bool()> action) {
     timers_.push_back(std::make_unique<Periodic>(context_, period, std::move(action)));
   };
   add(kDrainPeriod, [this] { return Drain(), true; });
   add(kFlushPeriod, [this] { return Flush(); });
-  add(options_.command.empty() ? kRescanPeriod : kRescanPeriodForCommand,
+  add(!options_.beside_command ? kRescanPeriod : kRescanPeriodForCommand,
       [this] { return Rescan(), true; });
   add(kLivePeriod, [this] {
-    live_line_.Show(absl::Now() - start_, ticker_->ticks(), recording_.progress());
+    view_.show(absl::Now() - start_, ticker_->ticks(), recording_.progress());
     return true;
   });
 }
 
-absl::Status RecordLoop::Run(ChildCommand* command) {
+absl::Status Loop::Run(ChildCommand* command) {
   command_ = command;
   auto ticker = sampler::TickThread::Start(
       recording_.sampler(), {.interval = options_.interval, .realtime = options_.realtime});
@@ -223,11 +234,7 @@ absl::Status RecordLoop::Run(ChildCommand* command) {
   if (!Flush()) return write_status_;
   PrintNotices();
 
-  signals_.async_wait([this](const boost::system::error_code& error, int signal) {
-    if (error) return;
-    if (command_ != nullptr) command_->Signal(signal);
-    End("signal");
-  });
+  if (options_.take_signals) TakeSignals();
   if (options_.duration != absl::InfiniteDuration()) {
     deadline_.expires_after(absl::ToChronoNanoseconds(options_.duration));
     deadline_.async_wait([this](const boost::system::error_code& error) {
@@ -239,8 +246,7 @@ absl::Status RecordLoop::Run(ChildCommand* command) {
   return Finish();
 }
 
-absl::Status RecordLoop::Finish() {
-  live_line_.Clear();
+absl::Status Loop::Finish() {
   recording_.RetireAll();
   const uint64_t ticks = ticker_->ticks();
   while (!recording_.idle()) {
@@ -257,35 +263,11 @@ absl::Status RecordLoop::Finish() {
   session_.Summarize(ticks, end_reason_);
   absl::Status status = session_.Flush();
   const recorder::Progress progress = recording_.progress();
-  std::fprintf(stderr, "vcpulse: %s\n",
-               absl::StrFormat("%d ticks, %d samples of vCPUs, %d gaps; %d bytes in %s", ticks,
-                               progress.vcpu_samples, progress.gaps, session_.output().bytes(),
-                               session_.output().name())
-                   .c_str());
-  if (progress.samples == 0) std::fputs("vcpulse: no KVM guest was recorded\n", stderr);
+  view_.say(absl::StrFormat("%d ticks, %d samples of vCPUs, %d gaps; %d bytes in %s", ticks,
+                            progress.vcpu_samples, progress.gaps, session_.output().bytes(),
+                            session_.output().name()));
+  if (progress.samples == 0) view_.say("no KVM guest was recorded");
   return status;
 }
 
-int RecordLoop::WaitFor(ChildCommand& command) {
-  if (const std::optional<int> code = command.Poll()) return *code;
-  std::fputs("vcpulse: the recording has ended; waiting for the command\n", stderr);
-  std::optional<int> code;
-  asio::io_context context;
-  asio::signal_set signals(context, SIGINT, SIGTERM, SIGHUP);
-  std::function<void(const boost::system::error_code&, int)> pass_on =
-      [&](const boost::system::error_code& error, int signal) {
-        if (error) return;
-        command.Signal(signal);
-        signals.async_wait(pass_on);
-      };
-  signals.async_wait(pass_on);
-  const Periodic poll(context, kDrainPeriod, [&] {
-    code = command.Poll();
-    if (code) context.stop();
-    return !code;
-  });
-  context.run();
-  return code.value_or(kExitFailedBesideCommand);
-}
-
-}  // namespace vcpulse::tools
+}  // namespace vcpulse::live

@@ -16,21 +16,26 @@
 #include "absl/time/time.h"
 #include "kvm/discovery/discovery.h"
 #include "kvm/discovery/known_strangers.h"
+#include "monitor/live/child_command.h"
+#include "monitor/live/options.h"
+#include "monitor/live/periodic.h"
+#include "monitor/live/session.h"
 #include "monitor/recorder/recording.h"
 #include "monitor/sampler/tick_thread.h"
-#include "tools/vcpulse/child_command.h"
-#include "tools/vcpulse/live_line.h"
-#include "tools/vcpulse/periodic.h"
-#include "tools/vcpulse/record_options.h"
-#include "tools/vcpulse/record_session.h"
 
-namespace vcpulse::tools {
+namespace vcpulse::live {
 
-// The control thread of `vcpulse record`: which VMs there are, when to write, when to end. The
-// sampling is the tick thread's. `options` and `session` must outlive it.
-class RecordLoop {
+// What a person sees of a recording while it runs; called on the control thread.
+struct View {
+  std::function<void(const std::string& line)> say;
+  std::function<void(absl::Duration elapsed, uint64_t ticks, const recorder::Progress&)> show;
+};
+
+// The control thread: which VMs there are, when to write, when to end. The sampling is the tick
+// thread's. `options` and `session` must outlive it. One thread, but for Post().
+class Loop {
  public:
-  RecordLoop(const RecordOptions& options, RecordSession& session);
+  Loop(const Options& options, Session& session, View view);
 
   // Begins with these VMs. Errors: of the one that was asked for, or of all of them.
   absl::Status Begin(const std::vector<kvm::Vm>& vms);
@@ -38,8 +43,13 @@ class RecordLoop {
   // Ticks until the end. Errors: an output that cannot be written any more, --realtime refused.
   absl::Status Run(ChildCommand* command);
 
-  // After Run: waits for the command's end, passing signals on to it. Its exit code.
-  int WaitFor(ChildCommand& command);
+  // Has `action` called on the control thread while Run() goes on. Any thread.
+  void Post(std::function<void()> action);
+
+  // Adds a marker at this instant of CLOCK_MONOTONIC.
+  void Mark(const std::string& name, int64_t mono_ns);
+  // Ends the recording in order; the first reason is the one that is kept.
+  void End(const std::string& reason);
 
  private:
   // Records the VM, or notes why not.
@@ -53,15 +63,15 @@ class RecordLoop {
   // The VM that was asked for by name has ended: takes it in when it comes again within --wait.
   void AwaitReturn();
   void LookForReturn(absl::Time give_up);
+  void TakeSignals();
   void SetUpTimers();
   void Drain();
   bool Flush();
   void PrintNotices();
-  void End(const std::string& reason);
   absl::Status Finish();
 
-  const RecordOptions& options_;
-  RecordSession& session_;
+  const Options& options_;
+  Session& session_;
   recorder::Recording& recording_;
   kvm::Discovery discovery_;
   boost::asio::io_context context_;
@@ -78,10 +88,10 @@ class RecordLoop {
   std::map<recorder::InstanceKey, kvm::Vm> left_out_;
   std::unique_ptr<sampler::TickThread> ticker_;
   ChildCommand* command_ = nullptr;
-  LiveLine live_line_;
+  View view_;
   absl::Time start_ = absl::Now();
   std::string end_reason_;
   absl::Status write_status_;
 };
 
-}  // namespace vcpulse::tools
+}  // namespace vcpulse::live

@@ -1,4 +1,4 @@
-#include "tools/vcpulse/child_command.h"
+#include "monitor/live/child_command.h"
 
 #include <fcntl.h>
 #include <sys/prctl.h>
@@ -11,9 +11,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "kvm/fd.h"
-#include "tools/vcpulse/commands.h"
 
-namespace vcpulse::tools {
+namespace vcpulse::live {
 namespace {
 
 // After fork: becomes the command, or sends errno through `report_fd`.
@@ -76,9 +75,4 @@ void ChildCommand::Signal(int signal) const {
   if (!exit_code_) kill(pid_, signal);
 }
 
-int ExitCodeOfFailure(const absl::Status& status) {
-  if (absl::IsInternal(status)) return kExitFailedBesideCommand;
-  return absl::IsNotFound(status) ? 127 : 126;
-}
-
-}  // namespace vcpulse::tools
+}  // namespace vcpulse::live

@@ -6,7 +6,7 @@
 #include <functional>
 #include <utility>
 
-namespace vcpulse::tools {
+namespace vcpulse::live {
 
 // Calls `action` each `period` until it returns false.
 class Periodic {
@@ -32,4 +32,4 @@ class Periodic {
   std::function<bool()> action_;
 };
 
-}  // namespace vcpulse::tools
+}  // namespace vcpulse::live

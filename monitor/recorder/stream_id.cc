@@ -1,10 +1,10 @@
-#include "tools/vcpulse/stream_id.h"
+#include "monitor/recorder/stream_id.h"
 
 #include <sys/random.h>
 
 #include "absl/status/status.h"
 
-namespace vcpulse::tools {
+namespace vcpulse::recorder {
 
 absl::StatusOr<timeline::StreamId> RandomStreamId() {
   timeline::StreamId id{};
@@ -14,4 +14,4 @@ absl::StatusOr<timeline::StreamId> RandomStreamId() {
   return id;
 }
 
-}  // namespace vcpulse::tools
+}  // namespace vcpulse::recorder

@@ -7,19 +7,19 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "kvm/counters/perf_events.h"
+#include "monitor/live/options.h"
 #include "monitor/recorder/output_file.h"
 #include "monitor/recorder/recording.h"
 #include "monitor/timeline/writer.h"
-#include "tools/vcpulse/record_options.h"
 
-namespace vcpulse::tools {
+namespace vcpulse::live {
 
 // The parts of one recording put together: output, writer, recording. Not yet ticking.
-class RecordSession {
+class Session {
  public:
   // Looks at the host, checks the output and writes the Session record (into memory). Errors: an
   // output that cannot be written, counters that are required and not to be had.
-  static absl::StatusOr<std::unique_ptr<RecordSession>> Open(const RecordOptions& options);
+  static absl::StatusOr<std::unique_ptr<Session>> Open(const Options& options);
 
   recorder::Recording& recording() { return *recording_; }
   const recorder::OutputFile& output() const { return *output_; }
@@ -32,7 +32,7 @@ class RecordSession {
   void Summarize(uint64_t ticks, const std::string& end_reason);
 
  private:
-  RecordSession() = default;
+  Session() = default;
 
   kvm::KernelPerfEvents perf_;
   std::string no_counters_reason_;
@@ -41,4 +41,4 @@ class RecordSession {
   std::unique_ptr<recorder::Recording> recording_;
 };
 
-}  // namespace vcpulse::tools
+}  // namespace vcpulse::live

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <string>
+
+#include "absl/time/time.h"
+#include "kvm/counters/group_opener.h"
+#include "monitor/core/classify.h"
+#include "monitor/live/target.h"
+#include "monitor/profile/profile.h"
+
+namespace vcpulse::live {
+
+// What is to be recorded, how and whereto.
+struct Options {
+  Target target;
+  absl::Duration wait = absl::ZeroDuration();  // for a VM of target.vm that has ended to come again
+  absl::Duration interval = absl::Milliseconds(100);
+  absl::Duration duration = absl::InfiniteDuration();
+  std::string output = "vcpulse.vpt";  // - is stdout
+  bool delimited = false;              // length-delimited TimelineRecords instead of chunks
+  bool realtime = false;
+  kvm::OpenOptions open;
+  core::ClassifierChoice classifier = core::ClassifierChoice::kAuto;
+  profile::Profile profile;
+  std::string tool_version;
+  // The VMs are those of this process's descendants, and it goes on without any.
+  bool beside_command = false;
+  // SIGINT, SIGTERM and SIGHUP end the recording. Off in a library: signals are its user's.
+  bool take_signals = true;
+};
+
+}  // namespace vcpulse::live
