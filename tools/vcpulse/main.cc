@@ -51,8 +51,8 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", "vcpulse " VCPULSE_VERSION);
   app.require_subcommand(1);
   app.footer(
-      "Exit codes: 0 done, 1 doctor found obstacles, 2 usage or run-time error; `record -- CMD` "
-      "returns those of CMD. "
+      "Exit codes: 0 done, 1 doctor found obstacles or a check failed, 2 usage or run-time error, "
+      "3 check inconclusive, 4 check skipped; `record -- CMD` returns those of CMD. "
       "`vcpulse COMMAND --help` says more.");
   int exit_code = tools::kExitOk;
   tools::AddListCommand(app, exit_code);
@@ -65,6 +65,7 @@ int main(int argc, char** argv) {
   }
   tools::AddRecordCommand(app, command.value_or(std::vector<std::string>{}), exit_code);
   tools::AddReportCommand(app, exit_code);
+  tools::AddCheckCommand(app, exit_code);
   tools::AddImportCommand(app, exit_code);
   tools::AddClassifyCommand(app, exit_code);
   tools::AddExportCommand(app, exit_code);
@@ -75,8 +76,8 @@ int main(int argc, char** argv) {
   };
   if (named && app.get_subcommands(is_first).empty()) {
     return tools::Fail("'" + arguments.front() +
-                       "' is no command of vcpulse: list, doctor, record, report, classify, "
-                       "export or import");
+                       "' is no command of vcpulse: list, doctor, record, report, check, "
+                       "classify, export or import");
   }
   try {
     std::ranges::reverse(arguments);  // as CLI11 wants them
