@@ -57,7 +57,7 @@ class Exchange {
 
   absl::Status ConnectFailed(int error) const {
     const std::string start =
-        absl::StrCat("; start it with `vcpulse record --control ", path_, "`");
+        absl::StrCat("; start it with `vcpulse record --control ", Quoted(path_), "`");
     switch (error) {
       case ENOENT:
       case ENOTDIR:
@@ -101,7 +101,7 @@ class Exchange {
         bytes.remove_prefix(static_cast<size_t>(sent));
       } else if (errno == EAGAIN) {
         if (absl::Status status = WaitFor(POLLOUT); !status.ok()) return status;
-      } else if (errno == EPIPE) {
+      } else if (errno == EPIPE || errno == ECONNRESET) {
         return absl::OkStatus();  // it was turned away: the answer says why
       } else if (errno != EINTR) {
         return Ended();
@@ -155,9 +155,9 @@ absl::StatusOr<Answer> Ask(const std::string& path, const Request& request,
   if (!line.ok()) return line.status();
   absl::StatusOr<Response> response = ParseResponse(*line);
   if (!response.ok()) {
-    return absl::DataLossError(absl::StrCat("control socket ", Quoted(path),
-                                            ": the answer makes no sense: ",
-                                            response.status().message()));
+    return absl::DataLossError(
+        absl::StrCat("control socket ", Quoted(path),
+                     ": the answer makes no sense: ", response.status().message()));
   }
   return Answer{*std::move(line), *std::move(response)};
 }

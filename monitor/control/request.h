@@ -1,10 +1,10 @@
 #pragma once
 
 // monitor/control is how a running recording is steered and asked: one request per line over a unix
-// stream socket, answered with one JSON object per line (response.h). request, response, marker_name
-// and line_splitter are pure; server and client are the two ends of the socket, phase_input reads
-// markers from standard input. What a request does is not known here: the server hands it to its
-// owner. Asio stays in the .cc files.
+// stream socket, answered with one JSON object per line (response.h). request, response,
+// marker_name and line_splitter are pure; server and client are the two ends of the socket,
+// phase_input reads markers from standard input. What a request does is not known here: the server
+// hands it to its owner. Asio stays in the .cc files.
 
 #include <string>
 #include <string_view>

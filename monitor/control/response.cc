@@ -27,7 +27,7 @@ json::string Text(std::string_view text) {
     if (length == 0) valid[i] = '?';
     i += length == 0 ? 1 : length;
   }
-  return {valid.data(), valid.size()};
+  return json::string(valid.data(), valid.size());
 }
 
 void AddStatus(const RecordingStatus& status, json::object& object) {
@@ -89,8 +89,8 @@ class Members {
   template <typename T>
   T Wrong(std::string_view name) {
     if (status_.ok()) {
-      status_ = absl::InvalidArgumentError(absl::StrCat("its '", ToAbsl(name),
-                                                        "' is missing or not of the kind known"));
+      status_ = absl::InvalidArgumentError(
+          absl::StrCat("its '", ToAbsl(name), "' is missing or not of the kind known"));
     }
     return T{};
   }

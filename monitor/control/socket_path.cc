@@ -21,10 +21,10 @@ absl::StatusOr<sockaddr_un> AddressOf(const std::string& path) {
         absl::StrCat("control socket ", Quoted(path), ": a path has no NUL"));
   }
   if (path.size() >= sizeof(address.sun_path)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "control socket ", Quoted(path), ": the path has ", path.size(), " bytes, more than the ",
-        sizeof(address.sun_path) - 1,
-        " that a unix socket may have (a shorter symbolic link to its folder helps)"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("control socket ", Quoted(path), ": the path has ", path.size(),
+                     " bytes, more than the ", sizeof(address.sun_path) - 1,
+                     " that a unix socket may have (a shorter symbolic link to its folder helps)"));
   }
   address.sun_family = AF_UNIX;
   std::ranges::copy(path, address.sun_path);
