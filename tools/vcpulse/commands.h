@@ -31,6 +31,8 @@ void AddListCommand(CLI::App& app, int& exit_code);
 void AddDoctorCommand(CLI::App& app, int& exit_code);
 // `command` is what followed `--` on the command line.
 void AddRecordCommand(CLI::App& app, std::vector<std::string> command, int& exit_code);
+// mark, pause, resume, stop and status: requests to a recording that runs.
+void AddControlCommands(CLI::App& app, int& exit_code);
 void AddReportCommand(CLI::App& app, int& exit_code);
 void AddCheckCommand(CLI::App& app, int& exit_code);
 void AddImportCommand(CLI::App& app, int& exit_code);

@@ -64,6 +64,7 @@ int main(int argc, char** argv) {
     return tools::Fail("-- CMD belongs to `vcpulse record`");
   }
   tools::AddRecordCommand(app, command.value_or(std::vector<std::string>{}), exit_code);
+  tools::AddControlCommands(app, exit_code);
   tools::AddReportCommand(app, exit_code);
   tools::AddCheckCommand(app, exit_code);
   tools::AddImportCommand(app, exit_code);
@@ -76,8 +77,8 @@ int main(int argc, char** argv) {
   };
   if (named && app.get_subcommands(is_first).empty()) {
     return tools::Fail("'" + arguments.front() +
-                       "' is no command of vcpulse: list, doctor, record, report, check, "
-                       "classify, export or import");
+                       "' is no command of vcpulse: list, doctor, record, mark, pause, resume, "
+                       "stop, status, report, check, classify, export or import");
   }
   try {
     std::ranges::reverse(arguments);  // as CLI11 wants them
