@@ -170,7 +170,9 @@ void AddImportCommand(CLI::App& app, int& exit_code) {
   CLI::App* command =
       parent->add_subcommand("csv", "Counter deltas in a CSV file, one row per vCPU and interval");
   command->footer(kColumns);
-  command->add_option("FILE", options->file, "CSV file to read; - is standard input")->required();
+  command->add_option("FILE", options->file, "CSV file to read; - is standard input")
+      ->type_name("CSV")
+      ->required();
   command
       ->add_option("-o,--output", options->output,
                    "timeline to write, - for stdout; an older one is kept as OUT.old")
