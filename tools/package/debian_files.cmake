@@ -9,8 +9,13 @@ file(REMOVE ${doc}/LICENSE)
 file(RENAME ${doc}/CHANGELOG.md ${doc}/changelog)
 file(COPY ${CPACK_VCPULSE_DEBIAN_FILES}/copyright ${CPACK_VCPULSE_DEBIAN_FILES}/README.Debian
   DESTINATION ${doc})
+string(TIMESTAMP date "%a, %d %b %Y %H:%M:%S +0000" UTC)
+file(WRITE ${doc}/changelog.Debian
+  "vcpulse (${CPACK_PACKAGE_VERSION}-${CPACK_DEBIAN_PACKAGE_RELEASE}) unstable; urgency=medium\n\n"
+  "  * changelog.gz has what changed.\n\n -- ${CPACK_PACKAGE_CONTACT}  ${date}\n")
 file(GLOB pages ${root}/man/man1/*.1)
-execute_process(COMMAND gzip -9nf ${pages} ${doc}/changelog COMMAND_ERROR_IS_FATAL ANY)
+execute_process(COMMAND gzip -9nf ${pages} ${doc}/changelog ${doc}/changelog.Debian
+  COMMAND_ERROR_IS_FATAL ANY)
 set(development ${CPACK_TEMPORARY_DIRECTORY}/development/usr/share)
 if(EXISTS ${CPACK_TEMPORARY_DIRECTORY}/development)
   file(COPY ${CPACK_VCPULSE_DEBIAN_FILES}/copyright
