@@ -277,6 +277,19 @@ TEST(CheckTimeline, ATimelineFullOfGapsIsInconclusiveButForGaps) {
   EXPECT_THAT(ReasonOf(drawn, "gaps <= 1%"), HasSubstr("gaps 93.4 %, wanted <= 1 %; worst"));
 }
 
+TEST(CheckTimeline, NothingMeasuredAtAllIsToldAsSuch) {
+  const std::string drawn = "S[a]..........[b]S";
+  EXPECT_EQ(ReasonOf(drawn, "gaps <= 1%", InPhase("a")),
+            "gaps 100.0 %, wanted <= 1 %; worst 100.0 % from 0.1 s to 1.1 s");
+  EXPECT_EQ(ReasonOf(drawn, "spinning <= 1%", InPhase("a")),
+            "0 ticks measured in 1.0 s, at least 1 are needed");
+  CheckOptions nothing_needed = InPhase("a");
+  nothing_needed.min_ticks = 0;
+  nothing_needed.min_measured = 0;
+  EXPECT_EQ(ReasonOf(drawn, "spinning <= 1%", nothing_needed),
+            "spinning 0.0 % to 100.0 %, wanted <= 1 %: 100.0 % of 1.0 s is not known");
+}
+
 TEST(CheckTimeline, AFailSaysWhatWasObservedWantedAndWhenItWasWorst) {
   DrawnRecording recording;
   recording.Draw("PPPPPPPPPPPPPPPPPPPPPPPPPPPPPPPP SSSSSSSSPP PPUPPPPPPP");
