@@ -255,26 +255,38 @@ TEST(CheckTimeline, ToldToSkipEverythingSaysSo) {
   CheckOptions options = InPhase("a");
   options.skip_first_ns = 2 * kSecond_ns;
   EXPECT_EQ(ReasonOf("[a]PPPPP[b]P[a]PPPPPP[b]", "halted < 1%", options),
-            "phase 'a' lasted 600.0 ms at most, and the first 2.0 s are skipped");
+            "phase 'a' lasted 600.0 ms at most, and its first 2.0 s are skipped");
   EXPECT_EQ(ReasonOf("PPPPP", "halted < 1%", {.skip_first_ns = kSecond_ns}),
-            "the recording lasted 500.0 ms at most, and the first 1.0 s are skipped");
+            "the recording lasted 500.0 ms at most, and its first 1.0 s are skipped");
+  EXPECT_EQ(ReasonOf("PP[a][b]PP", "halted < 1%", InPhase("a")), "phase 'a' lasted 0 ns");
 }
 
 TEST(CheckTimeline, TooFewTicksAreInconclusive) {
   EXPECT_EQ(ReasonOf("PP[a]SS[b]PPPPPPPPPPP", "spinning <= 5%", {.phase = "a"}),
-            "2 ticks measured in 200.0 ms, at least 10 are needed");
-  EXPECT_EQ(ReasonOf("SSSSSSSSS", "spinning > 5%"),
-            "9 ticks measured in 900.0 ms, at least 10 are needed");
+            "2 ticks measured in 200.0 ms, wanted >= 10");
+  EXPECT_EQ(ReasonOf("SSSSSSSSS", "spinning > 5%"), "9 ticks measured in 900.0 ms, wanted >= 10");
   EXPECT_EQ(ReasonOf("SSSSSSSSSS", "spinning > 5%"), "");
 }
 
 TEST(CheckTimeline, ATimelineFullOfGapsIsInconclusiveButForGaps) {
   std::string drawn;
   for (int i = 0; i < 20; ++i) drawn += "S...............";
-  EXPECT_EQ(ReasonOf(drawn, "spinning > 5%"),
-            "6.2 % of 32.0 s was measured, at least 10 % is needed");
+  EXPECT_EQ(ReasonOf(drawn, "spinning > 5%"), "6.2 % of 32.0 s measured, wanted >= 10 %");
   EXPECT_EQ(ReasonOf(drawn, "spinning > 5%", {.min_measured = 0.05}), "");
   EXPECT_THAT(ReasonOf(drawn, "gaps <= 1%"), HasSubstr("gaps 93.4 %, wanted <= 1 %; worst"));
+}
+
+TEST(CheckTimeline, NothingMeasuredAtAllIsToldAsSuch) {
+  const std::string drawn = "S[a]..........[b]S";
+  EXPECT_EQ(ReasonOf(drawn, "gaps <= 1%", InPhase("a")),
+            "gaps 100.0 %, wanted <= 1 %; worst 100.0 % from 0.1 s to 1.1 s");
+  EXPECT_EQ(ReasonOf(drawn, "spinning <= 1%", InPhase("a")),
+            "0 ticks measured in 1.0 s, wanted >= 1");
+  CheckOptions nothing_needed = InPhase("a");
+  nothing_needed.min_ticks = 0;
+  nothing_needed.min_measured = 0;
+  EXPECT_EQ(ReasonOf(drawn, "spinning <= 1%", nothing_needed),
+            "spinning 0.0 % to 100.0 %, wanted <= 1 %: 100.0 % of 1.0 s is not known");
 }
 
 TEST(CheckTimeline, AFailSaysWhatWasObservedWantedAndWhenItWasWorst) {
