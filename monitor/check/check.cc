@@ -85,10 +85,14 @@ std::optional<std::string> WhyNothingToJudge(const Survey& survey, const CheckOp
   for (const Stretch& span : survey.timetable.Spans(options.phase, 0)) {
     longest_ns = std::max(longest_ns, span.Length());
   }
-  return absl::StrCat(
-      options.phase ? absl::StrCat("phase '", phase, "'") : "the recording", " lasted ",
-      report::DurationText(static_cast<double>(longest_ns)), " at most, and the first ",
-      report::DurationText(static_cast<double>(options.skip_first_ns)), " are skipped");
+  const auto text = [](int64_t ns) { return report::DurationText(static_cast<double>(ns)); };
+  std::string why =
+      absl::StrCat(options.phase ? absl::StrCat("phase '", phase, "'") : "the recording",
+                   " lasted ", text(longest_ns));
+  if (options.skip_first_ns > 0) {
+    absl::StrAppend(&why, " at most, and its first ", text(options.skip_first_ns), " are skipped");
+  }
+  return why;
 }
 
 absl::StatusOr<std::unique_ptr<Survey>> SurveyOf(const Input& input, const CheckOptions& options) {

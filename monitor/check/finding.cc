@@ -17,9 +17,9 @@ std::string ShareText(int64_t part_ns, int64_t whole_ns) {
 }
 
 // What was observed and wanted.
-std::string Comparing(const Question& question, const Finding& finding) {
+std::string Comparing(const Question& question, const Bounds& observed, const Finding& finding) {
   std::string text = absl::StrCat(ToString(question.quantity), " ",
-                                  BoundsText(question.quantity, *finding.observed, question.limit),
+                                  BoundsText(question.quantity, observed, question.limit),
                                   ", wanted ", ToAbsl(ToString(question.comparison)), " ",
                                   LimitText(question.quantity, question.limit));
   if (finding.outcome == Outcome::kInconclusive) {
@@ -39,7 +39,9 @@ std::string ReasonOf(const Question& question, const Subject& subject, const Wat
   }
   switch (why) {
     case Why::kBounds:
-      return finding.outcome == Outcome::kPass ? "" : Comparing(question, finding);
+      return finding.outcome == Outcome::kPass
+                 ? ""
+                 : Comparing(question, *watched.tallied.observed, finding);
     case Why::kNoCounters:
       return absl::StrCat(ToString(question.quantity),
                           " needs hardware counters, and none was read",
@@ -48,13 +50,11 @@ std::string ReasonOf(const Question& question, const Subject& subject, const Wat
       return "there is no time to judge";
     case Why::kTooFewTicks:
       return absl::StrCat(report::Plural(finding.ticks, "tick"), " measured in ",
-                          Duration(finding.judged_ns), ", at least ", question.min_ticks,
-                          " are needed");
+                          Duration(finding.judged_ns), ", wanted >= ", question.min_ticks);
     case Why::kTooLittleMeasured:
       return absl::StrCat(ShareText(watched.support.measured_ns, finding.judged_ns), " of ",
-                          Duration(finding.judged_ns), " was measured, at least ",
-                          LimitText({.metric = Metric::kGaps}, question.min_measured),
-                          " is needed");
+                          Duration(finding.judged_ns), " measured, wanted >= ",
+                          LimitText({.metric = Metric::kGaps}, question.min_measured));
     case Why::kNothingObserved:
       return finding.unknown_ns == 0 ? "HALTED all the time, so there is no IPC to judge"
                                      : "its IPC was never counted while it was not HALTED";
@@ -75,7 +75,9 @@ Finding MakeFinding(const Question& question, const Subject& subject, const Watc
                   .ticks = watched.support.ticks,
                   .judged_ns = watched.support.judged_ns,
                   .unknown_ns = watched.tallied.unknown_ns};
-  if (decision.why != Why::kNoCounters && finding.ticks > 0) {
+  // Gaps are measured by what is not.
+  const bool measured = finding.ticks > 0 || question.quantity.metric == Metric::kGaps;
+  if (decision.why != Why::kNoCounters && measured) {
     finding.observed = watched.tallied.observed;
   }
   const std::optional<ObservedStretch>& worst = watched.tallied.worst;
