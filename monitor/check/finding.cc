@@ -1,76 +1,33 @@
 #include "monitor/check/finding.h"
 
-#include <cmath>
-
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/time/time.h"
 #include "kvm/text.h"
+#include "monitor/check/value_text.h"
 #include "monitor/report/text_format.h"
 
 namespace vcpulse::check {
 namespace {
 
-enum class Unit { kPercent, kPlain, kDuration };
-
-Unit UnitOf(const Quantity& quantity) {
-  if (quantity.longest) return Unit::kDuration;
-  return quantity.metric == Metric::kIpc ? Unit::kPlain : Unit::kPercent;
-}
-
-std::string WithDigits(double value, int digits, Unit unit) {
-  if (unit == Unit::kPercent) return absl::StrFormat("%.*f %%", digits, value * 100);
-  if (unit == Unit::kPlain) return absl::StrFormat("%.*f", digits + 1, value);
-  const bool in_seconds = std::abs(value) >= 1e9;
-  return absl::StrFormat("%.*f %s", digits, value / (in_seconds ? 1e9 : 1e6),
-                         in_seconds ? "s" : "ms");
-}
-
-// `value` with a digit behind the point, or with as many as tell it from `limit`: a reason that
-// says "5.0 %, wanted <= 5 %" would puzzle.
-std::string ValueText(double value, double limit, Unit unit) {
-  constexpr int kMostDigits = 6;
-  int digits = 1;
-  while (digits < kMostDigits && value != limit &&
-         WithDigits(value, digits, unit) == WithDigits(limit, digits, unit)) {
-    ++digits;
-  }
-  return WithDigits(value, digits, unit);
-}
-
-std::string BoundsText(const Bounds& bounds, double limit, Unit unit) {
-  const std::string low = ValueText(bounds.low, limit, unit);
-  if (std::isinf(bounds.high)) return absl::StrCat(low, " or more");
-  const std::string high = ValueText(bounds.high, limit, unit);
-  return low == high ? low : absl::StrCat(low, " to ", high);
-}
-
-std::string SpanText(const WorstSpan& span) {
-  constexpr int64_t kSecond_ns = 1'000'000'000;
-  const int digits = span.to_ns - span.from_ns >= kSecond_ns ? 1 : 3;
-  return absl::StrFormat("from %.*f s to %.*f s", digits, static_cast<double>(span.from_ns) / 1e9,
-                         digits, static_cast<double>(span.to_ns) / 1e9);
-}
-
 std::string Duration(int64_t ns) { return report::DurationText(static_cast<double>(ns)); }
 
 std::string ShareText(int64_t part_ns, int64_t whole_ns) {
-  return WithDigits(static_cast<double>(part_ns) / static_cast<double>(whole_ns), 1,
-                    Unit::kPercent);
+  return absl::StrFormat("%.1f %%",
+                         100 * static_cast<double>(part_ns) / static_cast<double>(whole_ns));
 }
 
 // What was observed and wanted.
 std::string Comparing(const Question& question, const Bounds& observed, const Finding& finding) {
-  const Unit unit = UnitOf(question.quantity);
-  std::string text = absl::StrCat(
-      ToString(question.quantity), " ", BoundsText(observed, question.limit, unit), ", wanted ",
-      ToAbsl(ToString(question.comparison)), " ", LimitText(question.quantity, question.limit));
+  std::string text = absl::StrCat(ToString(question.quantity), " ",
+                                  BoundsText(question.quantity, observed, question.limit),
+                                  ", wanted ", ToAbsl(ToString(question.comparison)), " ",
+                                  LimitText(question.quantity, question.limit));
   if (finding.outcome == Outcome::kInconclusive) {
     absl::StrAppend(&text, ": ", ShareText(finding.unknown_ns, finding.judged_ns), " of ",
                     Duration(finding.judged_ns), " is not known");
   } else if (finding.worst) {
-    absl::StrAppend(&text, "; worst ", ValueText(finding.worst->observed, question.limit, unit),
-                    " ", SpanText(*finding.worst));
+    absl::StrAppend(&text, "; worst ",
+                    WorstText(question.quantity, *finding.worst, question.limit));
   }
   return text;
 }
@@ -135,18 +92,6 @@ Finding MakeFinding(const Question& question, const Subject& subject, const Watc
 
 Finding MissingSubject(const std::string& whom, const std::string& reason) {
   return {.subject = whom, .outcome = Outcome::kInconclusive, .reason = reason};
-}
-
-std::string LimitText(const Quantity& quantity, double limit) {
-  switch (UnitOf(quantity)) {
-    case Unit::kPercent:
-      return absl::StrFormat("%g %%", limit * 100);
-    case Unit::kPlain:
-      return absl::StrFormat("%g", limit);
-    case Unit::kDuration:
-      return absl::FormatDuration(absl::Nanoseconds(limit));
-  }
-  return "";
 }
 
 }  // namespace vcpulse::check

@@ -21,7 +21,4 @@ Finding MakeFinding(const Question& question, const Subject& subject, const Watc
 // Where nothing fits: INCONCLUSIVE.
 Finding MissingSubject(const std::string& whom, const std::string& reason);
 
-// A limit as people write it: "5 %", "0.9", "200ms".
-std::string LimitText(const Quantity& quantity, double limit);
-
 }  // namespace vcpulse::check

@@ -1,6 +1,7 @@
 #include "monitor/check/render_markdown.h"
 
 #include "absl/strings/str_cat.h"
+#include "monitor/check/value_text.h"
 #include "monitor/check/words.h"
 
 namespace vcpulse::check {
@@ -20,11 +21,16 @@ std::string OutcomeText(Outcome outcome) {
 std::string Cell(std::string_view text) { return text.empty() ? "-" : MarkdownText(text); }
 
 std::string Row(const Expectation& expectation, const Finding& finding) {
-  const std::string observed =
-      finding.observed ? BoundsText(expectation, *finding.observed) : std::string();
+  const Quantity& quantity = expectation.quantity;
+  std::string observed;
+  if (finding.observed) observed = BoundsText(quantity, *finding.observed, expectation.limit);
+  std::string worst;
+  if (finding.worst) worst = WorstText(quantity, *finding.worst, expectation.limit);
+  // Of a FAIL that was observed the other cells say all of the reason.
+  const bool is_told = finding.outcome == Outcome::kFail && finding.observed;
   return absl::StrCat("| ", OutcomeText(finding.outcome), " | ", Cell(finding.subject), " | ",
-                      Cell(observed), " | ", Cell(WantedText(expectation)), " | ",
-                      Cell(WorstText(expectation, finding)), " | ", Cell(finding.reason), " |\n");
+                      Cell(observed), " | ", Cell(WantedText(expectation)), " | ", Cell(worst),
+                      " | ", Cell(is_told ? "" : finding.reason), " |\n");
 }
 
 std::string Section(const Judged& judged) {

@@ -49,7 +49,9 @@ inline Finding Found(std::string subject, Outcome outcome, std::optional<Bounds>
 
 // One expectation of each outcome, of the first also a finding of each.
 inline Result EveryOutcome() {
-  Finding failed = Found("VM web vCPU 2", Outcome::kFail, Bounds{0.12, 0.14}, "all of it is more");
+  Finding failed =
+      Found("VM web vCPU 2", Outcome::kFail, Bounds{0.12, 0.14},
+            "spinning 12.0 % to 14.0 %, wanted <= 5 %; worst 100.0 % from 12.3 s to 13.4 s");
   failed.vcpu = 2;
   failed.unknown_ns = 360'000'000;
   failed.worst = WorstSpan{12'300'000'000, 13'400'000'000, 1.0};
@@ -59,18 +61,23 @@ inline Result EveryOutcome() {
       {SpinningAtMost5Percent(),
        Outcome::kFail,
        {Found("VM web vCPU 0", Outcome::kPass, Bounds{0, 0.012}),
-        Found("VM web vCPU 1", Outcome::kSkip, std::nullopt, "no counters"), failed,
-        Found("VM web vCPU 3", Outcome::kInconclusive, Bounds{0.03, 0.08}, "the rest is unknown")}},
+        Found("VM web vCPU 1", Outcome::kSkip, std::nullopt,
+              "it needs hardware counters, and none was read"),
+        failed,
+        Found("VM web vCPU 3", Outcome::kInconclusive, Bounds{0.03, 0.08},
+              "spinning 3.0 % to 8.0 %, wanted <= 5 %: 5.0 % of 18.0 s is not known")}},
       {MedianIpc(),
        Outcome::kInconclusive,
        {Found("VM web vCPU 1", Outcome::kInconclusive,
-              Bounds{0.5, std::numeric_limits<double>::infinity()}, "4 ticks are too few")}},
+              Bounds{0.5, std::numeric_limits<double>::infinity()},
+              "4 ticks measured in 400.0 ms, at least 10 are needed")}},
       {LongestSpin(),
        Outcome::kPass,
        {Found("VM web vCPU 0", Outcome::kPass, Bounds{1.2e8, 1.2e8})}},
       {Expect("productive >= 80%", {.metric = Metric::kProductive}, Comparison::kAtLeast, 0.8),
        Outcome::kSkip,
-       {Found("VM web vCPU 0", Outcome::kSkip, std::nullopt, "no counters")}},
+       {Found("VM web vCPU 0", Outcome::kSkip, std::nullopt,
+              "it needs hardware counters, and none was read")}},
   };
   result.host_name = "host1";
   result.start_realtime_ns = 1'767'323'045'250'000'000;  // 2026-01-02 03:04:05.250 UTC

@@ -51,7 +51,8 @@ TEST(RenderCheckJson, HasTheDocumentedFields) {
   EXPECT_EQ(Number(failed, "/worst/from_s"), 12.3);
   EXPECT_EQ(Number(failed, "/worst/to_s"), 13.4);
   EXPECT_EQ(Number(failed, "/worst/observed"), 1);
-  EXPECT_EQ(failed.at_pointer("/reason"), "all of it is more");
+  EXPECT_EQ(failed.at_pointer("/reason"),
+            "spinning 12.0 % to 14.0 %, wanted <= 5 %; worst 100.0 % from 12.3 s to 13.4 s");
   EXPECT_EQ(out.at_pointer("/expectations/1/unit"), "ipc");
   EXPECT_EQ(out.at_pointer("/expectations/2/unit"), "ns");
   EXPECT_EQ(out.at_pointer("/expectations/2/quantity"), "longest(spinning)");

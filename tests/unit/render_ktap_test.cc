@@ -22,14 +22,14 @@ TEST(RenderKtap, ShowsEveryOutcome) {
 # judged: phase spin, 2 spans, 18.0 s
   KTAP version 1
   1..4
-  ok 1 - VM web vCPU 0 # spinning 0.0% to 1.2%
-  ok 2 - VM web vCPU 1 # SKIP no counters
-  not ok 3 - VM web vCPU 2 # spinning 12.0% to 14.0%, wanted <= 5%; worst 100.0% from 12.300 s to 13.400 s; all of it is more
-  not ok 4 - VM web vCPU 3 # ERROR inconclusive: spinning 3.0% to 8.0%, wanted <= 5%; the rest is unknown
+  ok 1 - VM web vCPU 0 # spinning 0.0 % to 1.2 %
+  ok 2 - VM web vCPU 1 # SKIP it needs hardware counters, and none was read
+  not ok 3 - VM web vCPU 2 # spinning 12.0 % to 14.0 %, wanted <= 5 %; worst 100.0 % from 12.3 s to 13.4 s
+  not ok 4 - VM web vCPU 3 # ERROR inconclusive: spinning 3.0 % to 8.0 %, wanted <= 5 %: 5.0 % of 18.0 s is not known
 not ok 1 - vcpu=*: spinning <= 5%
   KTAP version 1
   1..1
-  not ok 1 - VM web vCPU 1 # ERROR inconclusive: ipc.p50 0.50 or more, wanted >= 0.9; 4 ticks are too few
+  not ok 1 - VM web vCPU 1 # ERROR inconclusive: 4 ticks measured in 400.0 ms, at least 10 are needed
 not ok 2 - vcpu=1: ipc.p50 >= 0.9 # ERROR inconclusive
   KTAP version 1
   1..1
@@ -37,8 +37,8 @@ not ok 2 - vcpu=1: ipc.p50 >= 0.9 # ERROR inconclusive
 ok 3 - longest(spinning) <= 200ms
   KTAP version 1
   1..1
-  ok 1 - VM web vCPU 0 # SKIP no counters
-ok 4 - productive >= 80% # SKIP no counters
+  ok 1 - VM web vCPU 0 # SKIP it needs hardware counters, and none was read
+ok 4 - productive >= 80% # SKIP it needs hardware counters, and none was read
 # note: 2 chunks were damaged
 # FAIL: 1 of 4 expectations failed, 1 inconclusive, 1 skipped
 )");
@@ -48,16 +48,16 @@ TEST(RenderKtap, AParserReadsTheSameOutcomes) {
   const tests::Judgement judgement = Parse(RenderKtap(EveryOutcome(), "run.vpt"));
   EXPECT_EQ(judgement.exit_code, 0);
   EXPECT_EQ(judgement.said, R"(fail: vcpu=*: spinning <= 5%
-  pass: VM web vCPU 0 | spinning 0.0% to 1.2%
-  skip: VM web vCPU 1 | SKIP no counters
-  fail: VM web vCPU 2 | spinning 12.0% to 14.0%, wanted <= 5%; worst 100.0% from 12.300 s to 13.400 s; all of it is more
-  error: VM web vCPU 3 | ERROR inconclusive: spinning 3.0% to 8.0%, wanted <= 5%; the rest is unknown
+  pass: VM web vCPU 0 | spinning 0.0 % to 1.2 %
+  skip: VM web vCPU 1 | SKIP it needs hardware counters, and none was read
+  fail: VM web vCPU 2 | spinning 12.0 % to 14.0 %, wanted <= 5 %; worst 100.0 % from 12.3 s to 13.4 s
+  error: VM web vCPU 3 | ERROR inconclusive: spinning 3.0 % to 8.0 %, wanted <= 5 %: 5.0 % of 18.0 s is not known
 error: vcpu=1: ipc.p50 >= 0.9 | ERROR inconclusive
-  error: VM web vCPU 1 | ERROR inconclusive: ipc.p50 0.50 or more, wanted >= 0.9; 4 ticks are too few
+  error: VM web vCPU 1 | ERROR inconclusive: 4 ticks measured in 400.0 ms, at least 10 are needed
 pass: longest(spinning) <= 200ms
   pass: VM web vCPU 0 | longest(spinning) 120.0 ms
-skip: productive >= 80% | SKIP no counters
-  skip: VM web vCPU 0 | SKIP no counters
+skip: productive >= 80% | SKIP it needs hardware counters, and none was read
+  skip: VM web vCPU 0 | SKIP it needs hardware counters, and none was read
 )");
 }
 

@@ -1,6 +1,7 @@
 // `vcpulse check`: a timeline held against expectations.
 #include "monitor/check/check.h"
 
+#include <charconv>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -134,13 +135,15 @@ absl::StatusOr<std::vector<check::Expectation>> ParseExpectations(const CheckTex
 
 // "10%" as 0.1.
 absl::StatusOr<double> ParsePercentage(const std::string& flag, const std::string& text) {
-  std::optional<double> percent;
-  if (text.ends_with('%')) percent = ParseNumber<double>(text.substr(0, text.size() - 1));
-  if (!percent || !(*percent >= 0 && *percent <= 100)) {
+  double percent = -1;
+  const char* end = text.data() + text.size() - (text.ends_with('%') ? 1 : 0);
+  const auto read = std::from_chars(text.data(), end, percent);
+  const bool whole = text.ends_with('%') && read.ec == std::errc() && read.ptr == end;
+  if (!whole || !(percent >= 0 && percent <= 100)) {
     return absl::InvalidArgumentError(
         absl::StrCat(flag, ": '", text, "' is no percentage: write for example 10%"));
   }
-  return *percent / 100;
+  return percent / 100;
 }
 
 absl::StatusOr<check::CheckOptions> ParseOptions(const CheckText& text) {

@@ -1,0 +1,72 @@
+#include "monitor/check/value_text.h"
+
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/time.h"
+
+namespace vcpulse::check {
+namespace {
+
+enum class Unit { kPercent, kPlain, kDuration };
+
+Unit UnitOf(const Quantity& quantity) {
+  if (quantity.longest) return Unit::kDuration;
+  return quantity.metric == Metric::kIpc ? Unit::kPlain : Unit::kPercent;
+}
+
+std::string WithDigits(double value, int digits, Unit unit) {
+  if (unit == Unit::kPercent) return absl::StrFormat("%.*f %%", digits, value * 100);
+  if (unit == Unit::kPlain) return absl::StrFormat("%.*f", digits + 1, value);
+  const bool in_seconds = std::abs(value) >= 1e9;
+  return absl::StrFormat("%.*f %s", digits, value / (in_seconds ? 1e9 : 1e6),
+                         in_seconds ? "s" : "ms");
+}
+
+std::string SpanText(const WorstSpan& span) {
+  constexpr int64_t kSecond_ns = 1'000'000'000;
+  const int digits = span.to_ns - span.from_ns >= kSecond_ns ? 1 : 3;
+  return absl::StrFormat("from %.*f s to %.*f s", digits, static_cast<double>(span.from_ns) / 1e9,
+                         digits, static_cast<double>(span.to_ns) / 1e9);
+}
+
+}  // namespace
+
+std::string ValueText(const Quantity& quantity, double value, double limit) {
+  const Unit unit = UnitOf(quantity);
+  constexpr int kMostDigits = 6;
+  std::string text = WithDigits(value, 1, unit);
+  if (value == limit) return text;
+  // A reason that says "5.0 %, wanted <= 5 %" would puzzle.
+  for (int digits = 1; digits <= kMostDigits; ++digits) {
+    std::string longer = WithDigits(value, digits, unit);
+    if (longer != WithDigits(limit, digits, unit)) return longer;
+  }
+  return text;  // what is between them is of the arithmetic
+}
+
+std::string BoundsText(const Quantity& quantity, const Bounds& bounds, double limit) {
+  const std::string low = ValueText(quantity, bounds.low, limit);
+  if (std::isinf(bounds.high)) return absl::StrCat(low, " or more");
+  const std::string high = ValueText(quantity, bounds.high, limit);
+  return low == high ? low : absl::StrCat(low, " to ", high);
+}
+
+std::string LimitText(const Quantity& quantity, double limit) {
+  switch (UnitOf(quantity)) {
+    case Unit::kPercent:
+      return absl::StrFormat("%.10g %%", limit * 100);
+    case Unit::kPlain:
+      return absl::StrFormat("%.10g", limit);
+    case Unit::kDuration:
+      return absl::FormatDuration(absl::Nanoseconds(limit));
+  }
+  return "";
+}
+
+std::string WorstText(const Quantity& quantity, const WorstSpan& worst, double limit) {
+  return absl::StrCat(ValueText(quantity, worst.observed, limit), " ", SpanText(worst));
+}
+
+}  // namespace vcpulse::check
