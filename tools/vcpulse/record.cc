@@ -92,12 +92,9 @@ void AddOptions(CLI::App& command, RecordOptions& options, RecordText& text) {
                   "file to write, - for stdout; an older one is kept as FILE.old [vcpulse.vpt]")
       ->type_name("FILE");
   command.add_option("--format", text.format, "vpt (chunks) or delimited (plain protobuf) [vpt]")
-      ->type_name("FORMAT");
-  CLI::Option* set =
-      command
-          .add_option("--event-set", text.set,
-                      "the largest set to try: full, core, min, cycles or degraded [full]")
-          ->type_name("SET");
+      ->type_name("vpt|delimited");
+  CLI::Option* set = command.add_option("--event-set", text.set, "the largest set to try [full]")
+                         ->type_name("full|core|min|cycles|degraded");
   command
       .add_option("-e,--events", text.events,
                   "these events instead of a set, in perf's syntax: names, rNNN, pmu/term=value/, "
