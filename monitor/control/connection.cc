@@ -3,6 +3,7 @@
 #include <sys/socket.h>
 
 #include <boost/asio/buffer.hpp>
+#include <boost/asio/post.hpp>
 #include <cerrno>
 #include <optional>
 #include <string_view>
@@ -126,7 +127,11 @@ void Connection::WriteOn() {
   if (Send()) {
     if (ends_after_answer_) return End();
     state_ = State::kReading;
-    if (!taking_lines_) TakeLines();
+    if (taking_lines_) return;
+    // Not from within its owner's call of the answer, which may be its last.
+    asio::post(socket_.get_executor(), [self = shared_from_this()] {
+      if (self->state_ == State::kReading) self->TakeLines();
+    });
   } else if (state_ == State::kWriting) {
     socket_.async_wait(Socket::wait_write, [self = shared_from_this()](const error_code& error) {
       if (self->state_ != State::kWriting) return;

@@ -113,11 +113,6 @@ absl::Status Recording::TrackKnown(const InstanceKey& key, RecordedVm& recorded,
     if (recorded.number != 0) SayChange(recorded, before);
     return absl::OkStatus();
   }
-  // As often as it is paused and resumed: epochs that the sampler has not let go of yet.
-  if (epochs_.size() >= sampler::kMaxEpochs) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("VM ", Label(vm), ": more than ", sampler::kMaxEpochs, " epochs at once"));
-  }
   const bool is_new = recorded.number == 0;
   if (is_new) recorded.number = next_vm_;
   if (absl::Status status = BeginEpoch(key, recorded, vm); !status.ok()) {

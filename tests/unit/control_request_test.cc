@@ -53,7 +53,7 @@ TEST(ControlRequest, AMistakeIsSaidWithItsPlace) {
   EXPECT_EQ(ErrorOf("mark   "), "column 8: a marker needs a name");
   EXPECT_EQ(ErrorOf("mark a\tb"), "column 7: the name of a marker has no control characters");
   EXPECT_EQ(ErrorOf("mark ä\xff"), "column 7: byte 0xff is not UTF-8");
-  EXPECT_EQ(ErrorOf("mark\tx").substr(0, 17), "column 1: 'mark\\x");
+  EXPECT_THAT(ErrorOf("mark\tx"), StartsWith("column 1: 'mark\\tx' is no request"));
   EXPECT_THAT(ErrorOf(std::string(300, 'x')), HasSubstr(std::string(32, 'x') + "...'"));
 }
 

@@ -175,6 +175,39 @@ TEST_F(RecordingPause, AVmThatCannotBeOpenedAfterItIsTriedAgain) {
   EXPECT_EQ(writer_.ticks[0].epoch, 2u);
 }
 
+// One that was found in the pause too; what was not opened has taken no number.
+TEST_F(RecordingPause, AVmThatAppearsInItIsTriedAgainToo) {
+  Pause();
+  ASSERT_TRUE(recording_.Track(db_.vm()).ok());
+  recording_.Resume();
+  kvm::Vm gone = db_.vm();
+  for (kvm::Vcpu& vcpu : gone.vcpus) vcpu.tid += 1000;
+  EXPECT_FALSE(recording_.Track(gone).ok());
+  ASSERT_TRUE(recording_.Track(web_.vm()).ok());
+  ASSERT_TRUE(recording_.Track(db_.vm()).ok());
+  EXPECT_THAT(LifeCycles(), ElementsAre(std::pair(kPaused, 0u), std::pair(kResumed, 0u),
+                                        std::pair(kFound, 1u), std::pair(kFound, 2u)));
+  EXPECT_EQ(writer_.VcpuSets()[0].instance().name(), "web");
+}
+
+TEST_F(RecordingPause, NoMoreVmsAreRememberedThanCanBeRecorded) {
+  Pause();
+  kvm::Vm vm = web_.vm();
+  for (size_t i = 0; i < sampler::kMaxEpochs; ++i) {
+    ASSERT_TRUE(recording_.Track(vm).ok());
+    ++vm.start_time_ticks;
+  }
+  EXPECT_EQ(recording_.Track(vm).code(), absl::StatusCode::kResourceExhausted);
+}
+
+TEST_F(RecordingPause, AVmWithoutVcpusIsLeftToTheNextLook) {
+  Pause();
+  kvm::Vm none = web_.vm();
+  none.vcpus.clear();
+  EXPECT_EQ(recording_.Track(none).code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(recording_.vms(), IsEmpty());
+}
+
 TEST_F(RecordingPause, MarkersKeepTheOrderOfTheirReceipt) {
   ASSERT_TRUE(recording_.Track(web_.vm()).ok());
   recording_.Mark("a", 5);
