@@ -79,4 +79,9 @@ struct Expectation {
 // (from 1, in bytes) and says what was found there and what is allowed.
 absl::StatusOr<Expectation> ParseExpectation(std::string_view text);
 
+// Parses the text of an expect file: one expectation per line; empty lines and what follows a '#'
+// at the start of a word are passed over. Pure. Errors: InvalidArgument, one line: "line N, column
+// M: ..." as above, or that there is no expectation at all.
+absl::StatusOr<std::vector<Expectation>> ExpectationsFromText(std::string_view text);
+
 }  // namespace vcpulse::check

@@ -1,0 +1,265 @@
+#include "monitor/check/check.h"
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "monitor/check/finding.h"
+#include "monitor/check/judging.h"
+#include "monitor/check/outcome.h"
+#include "monitor/check/subjects.h"
+#include "monitor/check/timetable.h"
+#include "monitor/report/loss_text.h"
+#include "monitor/report/text_format.h"
+#include "monitor/timeline/byte_source.h"
+#include "monitor/timeline/reader.h"
+
+namespace vcpulse::check {
+namespace {
+
+constexpr double kContention = 0.10;  // waiting for a CPU beyond this share of the time is told
+constexpr size_t kListed = 8;
+
+// A timeline that can be read twice.
+class Input {
+ public:
+  static absl::StatusOr<Input> Open(const std::string& path);
+
+  absl::StatusOr<timeline::ReadReport> Read(const timeline::EntrySink& sink) const {
+    return path_ == "-" ? timeline::ReadTimelineBytes(bytes_, sink)
+                        : timeline::ReadTimeline(path_, sink);
+  }
+  std::string Name() const { return path_ == "-" ? "standard input" : path_; }
+
+ private:
+  explicit Input(std::string path) : path_(std::move(path)) {}
+
+  std::string path_;
+  std::vector<uint8_t> bytes_;  // of standard input
+};
+
+absl::StatusOr<Input> Input::Open(const std::string& path) {
+  Input input(path);
+  if (path != "-") return input;
+  auto source = timeline::OpenByteSource(path);
+  if (!source.ok()) return source.status();
+  constexpr size_t kAtOnce = 1u << 20;
+  while (true) {
+    const size_t before = input.bytes_.size();
+    input.bytes_.resize(before + kAtOnce);
+    const auto got = (*source)->ReadAt(before, std::span(input.bytes_).subspan(before));
+    if (!got.ok()) return got.status();
+    input.bytes_.resize(before + *got);
+    (*source)->Forget(before + *got);
+    if (*got < kAtOnce) return input;
+  }
+}
+
+// The first reading, and what it says of the time to be judged.
+struct Survey {
+  Timetable timetable;
+  timeline::ReadReport read;
+  std::vector<Stretch> spans;
+  std::optional<std::string> nothing_to_judge;  // why
+};
+
+std::string PhasesText(const Timetable& timetable) {
+  std::vector<std::string> names = timetable.Phases();
+  for (std::string& name : names) name = report::Printable(name);
+  if (names.empty()) return "no phase was marked";
+  return absl::StrCat("there are: ", report::Listed(names, kListed));
+}
+
+std::optional<std::string> WhyNothingToJudge(const Survey& survey, const CheckOptions& options) {
+  const std::string phase = report::Printable(options.phase.value_or(""));
+  if (survey.spans.empty()) {
+    return absl::StrCat("phase '", phase, "' never came; ", PhasesText(survey.timetable));
+  }
+  if (TotalLength(survey.spans) > 0) return std::nullopt;
+  int64_t longest_ns = 0;
+  for (const Stretch& span : survey.timetable.Spans(options.phase, 0)) {
+    longest_ns = std::max(longest_ns, span.Length());
+  }
+  return absl::StrCat(
+      options.phase ? absl::StrCat("phase '", phase, "'") : "the recording", " lasted ",
+      report::DurationText(static_cast<double>(longest_ns)), " at most, and the first ",
+      report::DurationText(static_cast<double>(options.skip_first_ns)), " are skipped");
+}
+
+absl::StatusOr<std::unique_ptr<Survey>> SurveyOf(const Input& input, const CheckOptions& options) {
+  auto survey = std::make_unique<Survey>();
+  auto read = input.Read([&](const timeline::Entry& entry) {
+    absl::Status added = survey->timetable.Add(entry);
+    if (added.ok()) return added;
+    return absl::Status(added.code(), absl::StrCat(input.Name(), ": ", added.message()));
+  });
+  if (!read.ok()) return read.status();
+  survey->read = *std::move(read);
+  survey->spans = survey->timetable.Spans(options.phase, options.skip_first_ns);
+  survey->nothing_to_judge = WhyNothingToJudge(*survey, options);
+  return survey;
+}
+
+absl::Status ReadTicks(const Input& input, Judging& judging) {
+  return input
+      .Read([&judging](const timeline::Entry& entry) {
+        if (const auto* tick = std::get_if<timeline::TickEntry>(&entry.record)) judging.Add(*tick);
+        return absl::OkStatus();
+      })
+      .status();
+}
+
+// An expectation and the places of the answers for those it is about.
+struct Asked {
+  Selection selection;
+  std::vector<size_t> places;
+};
+
+bool IsOfVms(const Quantity& quantity) { return quantity.metric == Metric::kGaps; }
+
+Result Describe(const Survey& survey, const CheckOptions& options) {
+  const Timetable& timetable = survey.timetable;
+  Result result;
+  if (timetable.session()) result.host_name = timetable.session()->host_name();
+  result.start_realtime_ns = timetable.StartRealtimeNs();
+  result.duration_ns = timetable.Recording().Length();
+  result.phase = options.phase;
+  result.spans = survey.spans.size();
+  result.judged_ns = TotalLength(survey.spans);
+  result.phases = timetable.Phases();
+  return result;
+}
+
+std::vector<std::string> NotesOf(const Survey& survey, const Judging& judging) {
+  std::vector<std::string> notes;
+  const std::string loss =
+      report::DescribeLoss(survey.read, judging.unattributed_ticks(), survey.read.ended_in_order);
+  if (!loss.empty()) notes.push_back(loss);
+  std::vector<std::string> waited;
+  for (const Waited& vcpu : judging.WaitedMoreThan(kContention)) {
+    waited.push_back(absl::StrFormat("VM %s vCPU %d %.1f %%", LabelOf(survey.timetable, vcpu.vm),
+                                     vcpu.vcpu, vcpu.share * 100));
+  }
+  if (!waited.empty()) {
+    notes.push_back(absl::StrCat("the host was short of CPUs; of the judged time waited for one: ",
+                                 report::Listed(waited, kListed)));
+  }
+  return notes;
+}
+
+Judged Judge(const Expectation& expectation, const Asked& asked,
+             const std::vector<Watched>& answers, const Survey& survey,
+             const CheckOptions& options) {
+  const Question question{.quantity = expectation.quantity,
+                          .comparison = expectation.comparison,
+                          .limit = expectation.limit,
+                          .min_ticks = options.min_ticks,
+                          .min_measured = options.min_measured};
+  const auto& session = survey.timetable.session();
+  const std::string degraded_reason = session ? session->degraded_reason() : "";
+  Judged judged{.expectation = expectation};
+  for (size_t i = 0; i < asked.places.size(); ++i) {
+    judged.findings.push_back(MakeFinding(question, asked.selection.subjects[i],
+                                          answers[asked.places[i]],
+                                          survey.timetable.Recording().from_ns, degraded_reason));
+  }
+  const std::string whom = ToString(expectation.selector, IsOfVms(expectation.quantity));
+  for (const std::string& reason : asked.selection.missing) {
+    judged.findings.push_back(MissingSubject(whom, reason));
+  }
+  for (const Finding& finding : judged.findings) {
+    judged.outcome = Worst(judged.outcome, finding.outcome);
+  }
+  return judged;
+}
+
+bool IsQuantity(const Quantity& quantity) {
+  if (quantity.longest) return quantity.metric <= Metric::kStarved;
+  return quantity.metric != Metric::kIpc || (quantity.percentile >= 1 && quantity.percentile <= 99);
+}
+
+}  // namespace
+
+absl::StatusOr<Result> CheckTimeline(const std::string& path,
+                                     std::span<const Expectation> expectations,
+                                     const CheckOptions& options) {
+  const auto input = Input::Open(path);
+  if (!input.ok()) return input.status();
+  const auto survey = SurveyOf(*input, options);
+  if (!survey.ok()) return survey.status();
+  const Timetable& timetable = (*survey)->timetable;
+
+  Judging judging(timetable, (*survey)->spans);
+  std::vector<Asked> asked(expectations.size());
+  for (size_t i = 0; i < expectations.size(); ++i) {
+    const Expectation& expectation = expectations[i];
+    Selection& selection = asked[i].selection;
+    if ((*survey)->nothing_to_judge) {
+      selection.missing.push_back(*(*survey)->nothing_to_judge);
+      continue;
+    }
+    selection =
+        Select(timetable, (*survey)->spans, expectation.selector, IsOfVms(expectation.quantity));
+    for (const Subject& subject : selection.subjects) {
+      asked[i].places.push_back(
+          judging.Watch(subject, expectation.quantity,
+                        Limit{.comparison = expectation.comparison, .value = expectation.limit}));
+    }
+  }
+  if (auto status = ReadTicks(*input, judging); !status.ok()) return status;
+  const std::vector<Watched> answers = judging.Finish();
+
+  Result result = Describe(**survey, options);
+  result.notes = NotesOf(**survey, judging);
+  for (size_t i = 0; i < expectations.size(); ++i) {
+    result.judged.push_back(Judge(expectations[i], asked[i], answers, **survey, options));
+    result.outcome = Worst(result.outcome, result.judged.back().outcome);
+  }
+  return result;
+}
+
+absl::StatusOr<Measurement> Measure(const std::string& path, const Selector& selector,
+                                    const Quantity& quantity, const CheckOptions& options) {
+  if (!IsQuantity(quantity)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("there is no ", ToString(quantity), " to measure"));
+  }
+  const auto input = Input::Open(path);
+  if (!input.ok()) return input.status();
+  const auto survey = SurveyOf(*input, options);
+  if (!survey.ok()) return survey.status();
+  if ((*survey)->nothing_to_judge) return absl::NotFoundError(*(*survey)->nothing_to_judge);
+  const Timetable& timetable = (*survey)->timetable;
+  const Selection selection = Select(timetable, (*survey)->spans, selector, IsOfVms(quantity));
+  if (!selection.missing.empty()) return absl::NotFoundError(selection.missing.front());
+  if (selection.subjects.size() > 1) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        ToString(selector, IsOfVms(quantity)), " fits ", selection.subjects.size(),
+        " of them: ", selection.subjects[0].label, ", ", selection.subjects[1].label, "..."));
+  }
+  const Subject& subject = selection.subjects.front();
+  if (subject.degraded && NeedsCounters(quantity)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(ToString(quantity), " needs hardware counters, and none was read"));
+  }
+  Judging judging(timetable, (*survey)->spans);
+  judging.Watch(subject, quantity, std::nullopt);
+  if (auto status = ReadTicks(*input, judging); !status.ok()) return status;
+  const Watched watched = judging.Finish().front();
+  if (watched.support.ticks == 0 && subject.unopened) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(subject.label, " could not be opened: ", *subject.unopened));
+  }
+  return Measurement{.subject = subject.label,
+                     .observed = watched.tallied.observed,
+                     .ticks = watched.support.ticks,
+                     .judged_ns = watched.support.judged_ns,
+                     .unknown_ns = watched.tallied.unknown_ns};
+}
+
+}  // namespace vcpulse::check

@@ -1,0 +1,55 @@
+#pragma once
+
+// Which part of the time to be judged each sample tells of, and which part none does. Pure.
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "monitor/check/spans.h"
+#include "monitor/core/verdict.h"
+
+namespace vcpulse::check {
+
+// What is known of a vCPU in one interval; of a VM only that it was sampled.
+struct Observation {
+  core::Verdict verdict;
+  std::optional<double> waiting;    // share of the interval it waited for a CPU
+  std::optional<double> ipc;        // nothing where it was not counted
+  std::optional<double> residency;  // share of the interval in guest code
+  bool degraded = false;            // no hardware counter was read
+};
+
+// One piece of the judged time, or part of one.
+struct Part {
+  Stretch when;
+  const Observation* observation = nullptr;  // nothing: no sample covers it
+  bool begins = false;                       // a piece of the judged time, so nothing runs on
+};
+
+// Lays intervals over the pieces of time to be judged: what it gives back, in order and together,
+// is exactly those pieces.
+class Coverage {
+ public:
+  // In order and without overlap; pieces that touch are still two.
+  explicit Coverage(std::vector<Stretch> pieces) : pieces_(std::move(pieces)) {}
+
+  // The next interval that a sample covers: what of the pieces lies before it and was not given
+  // yet, without an observation, then what lies in it. Whatever was given before is not given
+  // again. Valid until the next call, the observation as long as that of the caller.
+  std::span<const Part> Take(const Stretch& covered, const Observation& observation);
+  // The rest of the pieces, without an observation.
+  std::span<const Part> Finish();
+
+ private:
+  void PassTo(int64_t until_ns, const Observation* observation);
+
+  std::vector<Stretch> pieces_;
+  size_t next_ = 0;                   // the first piece that was not given whole
+  std::optional<int64_t> passed_ns_;  // all before it was given
+  std::vector<Part> parts_;
+};
+
+}  // namespace vcpulse::check

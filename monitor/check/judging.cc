@@ -1,0 +1,182 @@
+#include "monitor/check/judging.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "monitor/core/features.h"
+
+namespace vcpulse::check {
+namespace {
+
+// The interval a sample tells of. Where ticks between were missed, only its last part is this
+// tick's: the rest may have been anything.
+Stretch CoveredBy(const core::Sample& previous, const core::Sample& sample, size_t column) {
+  const uint64_t moved = sample.tick > previous.tick ? sample.tick - previous.tick : 1;
+  const auto ticks =
+      static_cast<int64_t>(std::min<uint64_t>(moved, std::numeric_limits<int64_t>::max()));
+  const int64_t from_ns = MiddleOf(previous.vcpus[column]);
+  const int64_t to_ns = MiddleOf(sample.vcpus[column]);
+  return {.from_ns = to_ns - (to_ns - from_ns) / ticks, .to_ns = to_ns};
+}
+
+bool HasPrevious(const timeline::TickEntry& tick) {
+  return tick.previous != nullptr && tick.previous->vcpus.size() == tick.sample.vcpus.size();
+}
+
+}  // namespace
+
+Judging::Judging(const Timetable& timetable, const std::vector<Stretch>& spans)
+    : timetable_(timetable) {
+  if (const std::optional<v1::Session>& session = timetable.session()) {
+    residency_.Begin(*session);
+    interval_ns_ = WithinReason(static_cast<int64_t>(session->interval_ns()));
+  }
+  for (const auto& [number, vm] : timetable.vms()) {
+    const Key of_vm(number, std::nullopt);
+    watchees_.emplace(of_vm, Watchee{Coverage(Common(spans, timetable.SampledWindows(number)))});
+    for (const auto& [unused, epoch] : vm.epochs) {
+      for (const uint32_t index : epoch.vcpus) {
+        const Key key(number, index);
+        if (watchees_.contains(key)) continue;
+        watchees_.emplace(key,
+                          Watchee{Coverage(Common(spans, timetable.VcpuWindows(number, index)))});
+      }
+      for (const Epoch::Unopened& vcpu : epoch.unopened) {
+        const Key key(number, vcpu.index);
+        if (watchees_.contains(key)) continue;
+        watchees_.emplace(
+            key, Watchee{Coverage(Common(spans, timetable.VcpuWindows(number, vcpu.index)))});
+      }
+    }
+  }
+}
+
+size_t Judging::Watch(const Subject& subject, const Quantity& quantity,
+                      const std::optional<Limit>& limit) {
+  watchees_.at({subject.vm, subject.vcpu})
+      .asked.push_back({.place = watched_, .tally = NewTally(quantity, limit)});
+  return watched_++;
+}
+
+void Judging::Add(const timeline::TickEntry& tick) {
+  const Epoch* const epoch = timetable_.FindEpoch(tick.vm, tick.epoch);
+  if (epoch == nullptr || epoch->vcpus.size() != tick.sample.vcpus.size()) {
+    ++unattributed_ticks_;
+    return;
+  }
+  if (tick.sample.vcpus.empty()) return;
+  FollowVm(tick, *epoch);
+  if (!HasPrevious(tick)) return;
+  for (size_t i = 0; i < epoch->vcpus.size(); ++i) TakeVcpu(tick, *epoch, i);
+}
+
+void Judging::TakeVcpu(const timeline::TickEntry& tick, const Epoch& epoch, size_t column) {
+  const report::GroupDeltas deltas(*tick.previous, tick.sample, column);
+  const auto pmus = deltas.all().first(std::min(epoch.core_pmus, deltas.all().size()));
+  const core::VcpuDelta delta = report::AddPmus(pmus);
+  if (delta.interval_ns <= 0) return;
+  Observation seen{.degraded = epoch.degraded};
+  if (column < tick.verdicts.size()) seen.verdict = report::WithinKnown(tick.verdicts[column]);
+  if (delta.run_delay_ns) {
+    seen.waiting = std::min(
+        1.0, static_cast<double>(*delta.run_delay_ns) / static_cast<double>(delta.interval_ns));
+  }
+  const std::optional<double> residency = residency_.Of(pmus, epoch.slots);
+  if (!epoch.degraded) {
+    seen.residency = residency;
+    seen.ipc = core::Ipc(delta, epoch.slots);
+  }
+  Watchee& watchee = watchees_.at({tick.vm, epoch.vcpus[column]});
+  const Stretch covered = CoveredBy(*tick.previous, tick.sample, column);
+  Give(watchee, watchee.coverage.Take(covered, seen), true);
+}
+
+// A VM's samples tell of its gaps.
+void Judging::FollowVm(const timeline::TickEntry& tick, const Epoch& epoch) {
+  Watchee& watchee = watchees_.at({tick.vm, std::nullopt});
+  BeginEpoch(tick.vm, watchee, tick.epoch);
+  Followed& followed = followed_[tick.vm];
+  const int64_t sample_ns = MiddleOf(tick.sample.vcpus.front());
+  if (HasPrevious(tick)) {
+    const Observation sampled;
+    const Stretch covered = CoveredBy(*tick.previous, tick.sample, 0);
+    Give(watchee, watchee.coverage.Take(covered, sampled), true);
+  } else {
+    NoSampleDue(watchee, {.from_ns = epoch.from_ns, .to_ns = sample_ns});
+  }
+  if (followed.epoch != tick.epoch) return;  // the last ones of an epoch that another follows
+  followed.has_sample = true;
+  followed.last_sample_ns = sample_ns;
+}
+
+// Before the first tick of an epoch: what lies between it and the last tick of the one before.
+void Judging::BeginEpoch(uint32_t vm, Watchee& watchee, uint32_t epoch) {
+  Followed& followed = followed_[vm];
+  const auto& epochs = timetable_.vms().at(vm).epochs;
+  while (followed.epoch < epoch) {
+    EndEpoch(vm, watchee);
+    const auto next = epochs.upper_bound(followed.epoch);
+    followed = {.epoch = next == epochs.end() ? epoch : std::min(epoch, next->first)};
+  }
+}
+
+// No sample is due for one interval after the last one, or after the start of an epoch.
+void Judging::EndEpoch(uint32_t vm, Watchee& watchee) {
+  const Followed& followed = followed_[vm];
+  const Epoch* const epoch = timetable_.FindEpoch(vm, followed.epoch);
+  if (epoch == nullptr || epoch->vcpus.empty()) return;
+  const Stretch window = timetable_.WindowOf(*epoch);
+  const int64_t last_ns = followed.has_sample ? followed.last_sample_ns : window.from_ns;
+  NoSampleDue(watchee,
+              {.from_ns = last_ns, .to_ns = std::min(window.to_ns, last_ns + interval_ns_)});
+}
+
+void Judging::NoSampleDue(Watchee& watchee, const Stretch& when) {
+  const Observation none_due;
+  Give(watchee, watchee.coverage.Take(when, none_due), false);
+}
+
+void Judging::Give(Watchee& watchee, std::span<const Part> parts, bool is_sample) {
+  bool counted = false;
+  for (const Part& part : parts) {
+    const int64_t length_ns = part.when.Length();
+    watchee.support.judged_ns += length_ns;
+    if (part.observation != nullptr && is_sample) {
+      counted = true;
+      watchee.support.measured_ns += length_ns;
+      if (part.observation->waiting) {
+        watchee.waited_ns += *part.observation->waiting * static_cast<double>(length_ns);
+        watchee.waiting_known_ns += static_cast<double>(length_ns);
+      }
+    }
+    for (const Asked& question : watchee.asked) question.tally->Add(part);
+  }
+  if (counted) ++watchee.support.ticks;
+}
+
+std::vector<Watched> Judging::Finish() {
+  std::vector<Watched> answers(watched_);
+  for (auto& [key, watchee] : watchees_) {
+    if (!key.second) {
+      BeginEpoch(key.first, watchee, std::numeric_limits<uint32_t>::max());
+      EndEpoch(key.first, watchee);
+    }
+    Give(watchee, watchee.coverage.Finish(), false);
+    for (const Asked& question : watchee.asked) {
+      answers[question.place] = {.tallied = question.tally->Finish(), .support = watchee.support};
+    }
+  }
+  return answers;
+}
+
+std::vector<Waited> Judging::WaitedMoreThan(double share) const {
+  std::vector<Waited> found;
+  for (const auto& [key, watchee] : watchees_) {
+    if (!key.second || watchee.waiting_known_ns <= 0) continue;
+    const double waited = watchee.waited_ns / watchee.waiting_known_ns;
+    if (waited > share) found.push_back({.vm = key.first, .vcpu = *key.second, .share = waited});
+  }
+  return found;
+}
+
+}  // namespace vcpulse::check

@@ -1,0 +1,90 @@
+#pragma once
+
+// The second reading of a timeline: each tick to the tallies of those it tells of.
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "monitor/check/coverage.h"
+#include "monitor/check/outcome.h"
+#include "monitor/check/subjects.h"
+#include "monitor/check/tally.h"
+#include "monitor/check/timetable.h"
+#include "monitor/report/interval.h"
+#include "monitor/timeline/entry.h"
+
+namespace vcpulse::check {
+
+// What was found of one subject.
+struct Watched {
+  Tallied tallied;
+  Support support;
+};
+
+// A vCPU that waited for a CPU.
+struct Waited {
+  uint32_t vm = 0;
+  uint32_t vcpu = 0;
+  double share = 0;  // of the judged time in which waiting was measured
+};
+
+// Takes the ticks of one stream in order. One thread.
+class Judging {
+ public:
+  // `timetable` was made of the same stream and must outlive this.
+  Judging(const Timetable& timetable, const std::vector<Stretch>& spans);
+
+  // Asks for a quantity of a subject, before the first tick. Gives the place of its answer.
+  size_t Watch(const Subject& subject, const Quantity& quantity, const std::optional<Limit>& limit);
+  void Add(const timeline::TickEntry& tick);
+  // After the last tick, once: the answers, in the order in which they were asked for.
+  std::vector<Watched> Finish();
+
+  // The rest after Finish.
+  std::vector<Waited> WaitedMoreThan(double share) const;
+  // Samples that could not be used, as no vCPU set fits them.
+  uint64_t unattributed_ticks() const { return unattributed_ticks_; }
+
+ private:
+  struct Asked {
+    size_t place = 0;
+    std::unique_ptr<Tally> tally;
+  };
+  // One vCPU or, without an index, one VM.
+  struct Watchee {
+    Coverage coverage;
+    Support support{};
+    std::vector<Asked> asked{};
+    double waited_ns = 0;
+    double waiting_known_ns = 0;
+  };
+  // How far a VM's samples were followed.
+  struct Followed {
+    uint32_t epoch = 0;
+    int64_t last_sample_ns = 0;
+    bool has_sample = false;
+  };
+  using Key = std::pair<uint32_t, std::optional<uint32_t>>;
+
+  void TakeVcpu(const timeline::TickEntry& tick, const Epoch& epoch, size_t column);
+  void FollowVm(const timeline::TickEntry& tick, const Epoch& epoch);
+  void BeginEpoch(uint32_t vm, Watchee& watchee, uint32_t epoch);
+  void EndEpoch(uint32_t vm, Watchee& watchee);
+  void NoSampleDue(Watchee& watchee, const Stretch& when);
+  void Give(Watchee& watchee, std::span<const Part> parts, bool is_sample);
+
+  const Timetable& timetable_;
+  int64_t interval_ns_ = 0;  // between ticks, as was asked for; 0: not known
+  report::ResidencyMeter residency_;
+  std::map<Key, Watchee> watchees_;
+  std::map<uint32_t, Followed> followed_;  // by VM
+  size_t watched_ = 0;
+  uint64_t unattributed_ticks_ = 0;
+};
+
+}  // namespace vcpulse::check

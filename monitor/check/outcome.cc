@@ -1,0 +1,83 @@
+#include "monitor/check/outcome.h"
+
+#include <algorithm>
+
+namespace vcpulse::check {
+
+std::string_view ToString(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::kSkip:
+      return "SKIP";
+    case Outcome::kPass:
+      return "PASS";
+    case Outcome::kInconclusive:
+      return "INCONCLUSIVE";
+    case Outcome::kFail:
+      return "FAIL";
+  }
+  return "-";
+}
+
+Outcome Worst(Outcome a, Outcome b) { return std::max(a, b); }
+
+bool Satisfies(double value, Comparison comparison, double limit) {
+  switch (comparison) {
+    case Comparison::kBelow:
+      return value < limit;
+    case Comparison::kAtMost:
+      return value <= limit;
+    case Comparison::kAtLeast:
+      return value >= limit;
+    case Comparison::kAbove:
+      return value > limit;
+  }
+  return false;
+}
+
+bool IsUpperLimit(Comparison comparison) {
+  return comparison == Comparison::kBelow || comparison == Comparison::kAtMost;
+}
+
+Outcome JudgeBounds(const Bounds& bounds, Comparison comparison, double limit) {
+  // Each comparison holds on one side of its limit, so the ends speak for all between them.
+  const bool low = Satisfies(bounds.low, comparison, limit);
+  const bool high = Satisfies(bounds.high, comparison, limit);
+  if (low && high) return Outcome::kPass;
+  return low || high ? Outcome::kInconclusive : Outcome::kFail;
+}
+
+bool NeedsCounters(const Quantity& quantity) {
+  switch (quantity.metric) {
+    case Metric::kSpinning:
+    case Metric::kProductive:
+    case Metric::kUnknown:
+    case Metric::kResidency:
+    case Metric::kIpc:
+      return true;
+    case Metric::kHalted:
+    case Metric::kStarved:
+    case Metric::kGaps:
+      return false;
+  }
+  return true;
+}
+
+Decision Decide(const Question& question, const std::optional<Bounds>& observed,
+                const Support& support, bool degraded) {
+  if (degraded && NeedsCounters(question.quantity)) return {Outcome::kSkip, Why::kNoCounters};
+  if (support.judged_ns <= 0) return {Outcome::kInconclusive, Why::kNothingToJudge};
+  const Outcome by_bounds = observed ? JudgeBounds(*observed, question.comparison, question.limit)
+                                     : Outcome::kInconclusive;
+  const bool about_gaps = question.quantity.metric == Metric::kGaps;
+  if (about_gaps && by_bounds == Outcome::kFail) return {by_bounds, Why::kBounds};
+  if (support.ticks < question.min_ticks) return {Outcome::kInconclusive, Why::kTooFewTicks};
+  const double measured =
+      static_cast<double>(support.measured_ns) / static_cast<double>(support.judged_ns);
+  if (!about_gaps && measured < question.min_measured) {
+    return {Outcome::kInconclusive, Why::kTooLittleMeasured};
+  }
+  if (!observed) return {Outcome::kInconclusive, Why::kNothingObserved};
+  return {by_bounds, Why::kBounds};
+}
+
+}  // namespace vcpulse::check

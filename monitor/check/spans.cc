@@ -1,0 +1,45 @@
+#include "monitor/check/spans.h"
+
+#include <algorithm>
+
+namespace vcpulse::check {
+
+int64_t WithinReason(int64_t instant_ns) {
+  constexpr int64_t kFurthest_ns = int64_t{1} << 60;
+  return std::clamp(instant_ns, -kFurthest_ns, kFurthest_ns);
+}
+
+std::vector<Stretch> Joined(std::vector<Stretch> stretches) {
+  std::ranges::sort(stretches, {}, &Stretch::from_ns);
+  std::vector<Stretch> joined;
+  for (const Stretch& stretch : stretches) {
+    if (stretch.Length() <= 0) continue;
+    if (!joined.empty() && stretch.from_ns <= joined.back().to_ns) {
+      joined.back().to_ns = std::max(joined.back().to_ns, stretch.to_ns);
+    } else {
+      joined.push_back(stretch);
+    }
+  }
+  return joined;
+}
+
+std::vector<Stretch> Common(std::span<const Stretch> spans, std::span<const Stretch> windows) {
+  std::vector<Stretch> common;
+  size_t first = 0;  // windows before it end before the span begins
+  for (const Stretch& span : spans) {
+    while (first < windows.size() && windows[first].to_ns <= span.from_ns) ++first;
+    for (size_t i = first; i < windows.size() && windows[i].from_ns < span.to_ns; ++i) {
+      common.push_back({.from_ns = std::max(span.from_ns, windows[i].from_ns),
+                        .to_ns = std::min(span.to_ns, windows[i].to_ns)});
+    }
+  }
+  return common;
+}
+
+int64_t TotalLength(std::span<const Stretch> stretches) {
+  int64_t total_ns = 0;
+  for (const Stretch& stretch : stretches) total_ns += stretch.Length();
+  return total_ns;
+}
+
+}  // namespace vcpulse::check

@@ -1,0 +1,43 @@
+#pragma once
+
+// Whom an expectation is about. Pure.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "monitor/check/expression.h"
+#include "monitor/check/spans.h"
+#include "monitor/check/timetable.h"
+
+namespace vcpulse::check {
+
+// One vCPU, or one VM, that was there in the judged time.
+struct Subject {
+  uint32_t vm = 0;               // number in the stream
+  std::optional<uint32_t> vcpu;  // nothing: the VM
+  std::string vm_name;           // as the timeline has it
+  std::string label;             // "VM web vCPU 2", for people
+  bool degraded = false;         // in all of the time no hardware counter was read
+  // Where it could not be opened for all or part of the time: why.
+  std::optional<std::string> unopened;
+};
+
+struct Selection {
+  std::vector<Subject> subjects;     // by VM and vCPU
+  std::vector<std::string> missing;  // whom the selector names and who was not there, for people
+};
+
+// Those of `timetable` that were there in `spans`, or complaints that say who was. Whole VMs where
+// `of_vms` (gaps). Where there is no subject there is a complaint.
+Selection Select(const Timetable& timetable, const std::vector<Stretch>& spans,
+                 const Selector& selector, bool of_vms);
+
+// "vm=web vcpu=0-3"; "vm=*" or "vcpu=*" where nothing is named.
+std::string ToString(const Selector& selector, bool of_vms);
+
+// What a VM is called, for people: its name, or "pid-7"; with its PID where several have that name.
+std::string LabelOf(const Timetable& timetable, uint32_t vm);
+
+}  // namespace vcpulse::check

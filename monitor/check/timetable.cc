@@ -1,0 +1,171 @@
+#include "monitor/check/timetable.h"
+
+#include <algorithm>
+#include <set>
+#include <variant>
+
+#include "absl/strings/str_cat.h"
+#include "monitor/report/labels.h"
+
+namespace vcpulse::check {
+namespace {
+
+std::string ReasonOf(const v1::UnopenedVcpu& vcpu) {
+  if (vcpu.error() == 0) return vcpu.reason();
+  return absl::StrCat(report::ErrnoText(vcpu.error()), vcpu.reason().empty() ? "" : "; ",
+                      vcpu.reason());
+}
+
+Epoch MakeEpoch(const v1::VcpuSet& set) {
+  Epoch epoch;
+  epoch.from_ns = WithinReason(set.mono_ns());
+  for (const v1::Vcpu& vcpu : set.vcpus()) epoch.vcpus.push_back(vcpu.index());
+  for (const v1::UnopenedVcpu& vcpu : set.unopened_vcpus()) {
+    epoch.unopened.push_back({.index = vcpu.index(), .reason = ReasonOf(vcpu)});
+  }
+  epoch.slots = core::FindSlots(set.events());
+  epoch.core_pmus = std::max<size_t>(1, set.core_pmus());
+  epoch.degraded = set.event_set() == "degraded";
+  return epoch;
+}
+
+bool HasVcpu(const Epoch& epoch, uint32_t vcpu) {
+  return std::ranges::find(epoch.vcpus, vcpu) != epoch.vcpus.end() ||
+         std::ranges::find(epoch.unopened, vcpu, &Epoch::Unopened::index) != epoch.unopened.end();
+}
+
+}  // namespace
+
+int64_t MiddleOf(const core::VcpuSample& sample) {
+  const int64_t begin_ns = WithinReason(sample.read_begin_ns);
+  return begin_ns + (WithinReason(sample.read_end_ns) - begin_ns) / 2;
+}
+
+absl::Status Timetable::Add(const timeline::Entry& entry) {
+  // Context (sequence 0) repeats what lies elsewhere: a chunk's clock is read when it is closed.
+  if (const auto instant = timeline::InstantOf(entry); instant && entry.sequence != 0) {
+    SeeInstant(*instant);
+  }
+  if (const auto* tick = std::get_if<timeline::TickEntry>(&entry.record)) {
+    // It woke before it read: the last reads are what the recording ends with.
+    for (const core::VcpuSample& vcpu : tick->sample.vcpus) {
+      end_ns_ = std::max(end_ns_.value_or(MiddleOf(vcpu)), MiddleOf(vcpu));
+    }
+  } else if (const auto* session = std::get_if<v1::Session>(&entry.record)) {
+    return AddSession(*session);
+  } else if (const auto* set = std::get_if<v1::VcpuSet>(&entry.record)) {
+    AddVcpuSet(*set);
+  } else if (const auto* marker = std::get_if<v1::Marker>(&entry.record)) {
+    AddMarker(*marker);
+  } else if (const auto* change = std::get_if<v1::LifeCycle>(&entry.record)) {
+    AddLifeCycle(*change);
+  } else if (const auto* clock = std::get_if<v1::ClockSnapshot>(&entry.record)) {
+    if (!clock_) clock_ = *clock;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Timetable::AddSession(const v1::Session& session) {
+  if (session_ && session_->stream_id() != session.stream_id()) {
+    return absl::InvalidArgumentError(
+        "a second recording begins after the first: they can only be checked one at a time");
+  }
+  session_ = session;
+  return absl::OkStatus();
+}
+
+void Timetable::AddVcpuSet(const v1::VcpuSet& set) {
+  Vm& vm = vms_[set.vm()];
+  vm.instance = set.instance();
+  if (vm.epochs.contains(set.epoch())) return;
+  Epoch epoch = MakeEpoch(set);
+  EndCurrent(set.vm(), epoch.from_ns);
+  vm.epochs.emplace(set.epoch(), std::move(epoch));
+  current_[set.vm()] = set.epoch();
+}
+
+void Timetable::AddMarker(const v1::Marker& marker) {
+  int64_t mono_ns = WithinReason(marker.mono_ns());
+  if (!marks_.empty()) mono_ns = std::max(mono_ns, marks_.back().mono_ns);
+  marks_.push_back({.name = marker.name(), .mono_ns = mono_ns});
+}
+
+void Timetable::AddLifeCycle(const v1::LifeCycle& change) {
+  const int64_t mono_ns = WithinReason(change.mono_ns());
+  if (change.kind() == v1::LifeCycle::KIND_VM_ENDED) EndCurrent(change.vm(), mono_ns);
+  if (change.kind() != v1::LifeCycle::KIND_RECORDING_PAUSED) return;
+  while (!current_.empty()) EndCurrent(current_.begin()->first, mono_ns);
+}
+
+void Timetable::EndCurrent(uint32_t vm, int64_t mono_ns) {
+  const auto current = current_.find(vm);
+  if (current == current_.end()) return;
+  vms_.at(vm).epochs.at(current->second).to_ns = mono_ns;
+  current_.erase(current);
+}
+
+void Timetable::SeeInstant(int64_t mono_ns) {
+  mono_ns = WithinReason(mono_ns);
+  start_ns_ = std::min(start_ns_.value_or(mono_ns), mono_ns);
+  end_ns_ = std::max(end_ns_.value_or(mono_ns), mono_ns);
+}
+
+const Epoch* Timetable::FindEpoch(uint32_t vm, uint32_t epoch) const {
+  const auto known = vms_.find(vm);
+  if (known == vms_.end()) return nullptr;
+  const auto found = known->second.epochs.find(epoch);
+  return found == known->second.epochs.end() ? nullptr : &found->second;
+}
+
+std::optional<int64_t> Timetable::StartRealtimeNs() const {
+  // What was imported has no wall clock.
+  if (!start_ns_ || !clock_ || clock_->realtime_ns() == 0) return std::nullopt;
+  return WithinReason(clock_->realtime_ns()) + (*start_ns_ - WithinReason(clock_->mono_ns()));
+}
+
+std::vector<std::string> Timetable::Phases() const {
+  std::vector<std::string> names;
+  std::set<std::string_view> known;
+  for (const Mark& mark : marks_) {
+    if (known.insert(mark.name).second) names.push_back(mark.name);
+  }
+  return names;
+}
+
+std::vector<Stretch> Timetable::Spans(const std::optional<std::string>& phase,
+                                      int64_t skip_ns) const {
+  std::vector<Stretch> spans;
+  const Stretch recording = Recording();
+  for (size_t i = 0; phase && i < marks_.size(); ++i) {
+    if (marks_[i].name != *phase) continue;
+    const bool is_last = i + 1 == marks_.size();
+    spans.push_back({marks_[i].mono_ns, is_last ? recording.to_ns : marks_[i + 1].mono_ns});
+  }
+  if (!phase) spans.push_back(recording);
+  for (Stretch& span : spans) {
+    span.from_ns = std::min(span.to_ns, span.from_ns + WithinReason(skip_ns));
+  }
+  return spans;
+}
+
+std::vector<Stretch> Timetable::VcpuWindows(uint32_t vm, uint32_t vcpu) const {
+  std::vector<Stretch> windows;
+  for (const auto& [number, epoch] : vms_.at(vm).epochs) {
+    if (HasVcpu(epoch, vcpu)) windows.push_back(WindowOf(epoch));
+  }
+  return Joined(std::move(windows));
+}
+
+std::vector<Stretch> Timetable::SampledWindows(uint32_t vm) const {
+  std::vector<Stretch> windows;
+  for (const auto& [number, epoch] : vms_.at(vm).epochs) {
+    if (!epoch.vcpus.empty()) windows.push_back(WindowOf(epoch));
+  }
+  return Joined(std::move(windows));
+}
+
+Stretch Timetable::WindowOf(const Epoch& epoch) const {
+  return {.from_ns = epoch.from_ns, .to_ns = epoch.to_ns.value_or(Recording().to_ns)};
+}
+
+}  // namespace vcpulse::check

@@ -1,0 +1,98 @@
+#pragma once
+
+// When what was there: the phases of a recording, its VMs and the windows in which each vCPU
+// existed. Made of all records, of ticks only their instants, before any tick is judged.
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "monitor/check/spans.h"
+#include "monitor/core/event_slots.h"
+#include "monitor/timeline/entry.h"
+#include "vcpulse/v1/timeline.pb.h"
+
+namespace vcpulse::check {
+
+// One epoch of a VM and how the columns of its ticks are to be read.
+struct Epoch {
+  struct Unopened {
+    uint32_t index = 0;
+    std::string reason;  // for people
+  };
+
+  int64_t from_ns = 0;             // CLOCK_MONOTONIC
+  std::optional<int64_t> to_ns;    // nothing: until the recording's end
+  std::vector<uint32_t> vcpus;     // their indexes, in the order of the columns
+  std::vector<Unopened> unopened;  // they exist too, and are not measured
+  core::EventSlots slots;
+  size_t core_pmus = 1;   // the first so many groups add up
+  bool degraded = false;  // no hardware counter is read
+};
+
+struct Vm {
+  v1::VmInstance instance;
+  std::map<uint32_t, Epoch> epochs;  // by number
+};
+
+// Takes the records of one stream in order. Memory grows with markers and epochs, not with ticks.
+// One thread.
+class Timetable {
+ public:
+  // Errors: InvalidArgument where a second stream begins.
+  absl::Status Add(const timeline::Entry& entry);
+
+  const std::optional<v1::Session>& session() const { return session_; }
+  const std::map<uint32_t, Vm>& vms() const { return vms_; }  // by number
+  // Nothing where there is none.
+  const Epoch* FindEpoch(uint32_t vm, uint32_t epoch) const;
+
+  // From the earliest record to the latest, or to the last read of a tick; empty without either.
+  Stretch Recording() const { return {start_ns_.value_or(0), end_ns_.value_or(0)}; }
+  // Wall clock at the recording's start, ns since 1970; nothing where that is not known.
+  std::optional<int64_t> StartRealtimeNs() const;
+
+  // Names of the phases, in the order of their first marker.
+  std::vector<std::string> Phases() const;
+  // The spans of a phase in order, each without its first `skip_ns`: empty ones are still there.
+  // Without a name: the recording.
+  std::vector<Stretch> Spans(const std::optional<std::string>& phase, int64_t skip_ns) const;
+
+  // When this vCPU existed, opened or not.
+  std::vector<Stretch> VcpuWindows(uint32_t vm, uint32_t vcpu) const;
+  // When samples of this VM were to be had: it had a vCPU that could be opened.
+  std::vector<Stretch> SampledWindows(uint32_t vm) const;
+  // Of an epoch, ended by the recording's end at the latest.
+  Stretch WindowOf(const Epoch& epoch) const;
+
+ private:
+  absl::Status AddSession(const v1::Session& session);
+  void AddVcpuSet(const v1::VcpuSet& set);
+  void AddMarker(const v1::Marker& marker);
+  void AddLifeCycle(const v1::LifeCycle& change);
+  void SeeInstant(int64_t mono_ns);
+  void EndCurrent(uint32_t vm, int64_t mono_ns);
+
+  struct Mark {
+    std::string name;
+    int64_t mono_ns = 0;  // never before the mark before it
+  };
+
+  std::optional<v1::Session> session_;
+  std::optional<v1::ClockSnapshot> clock_;  // the first
+  std::map<uint32_t, Vm> vms_;
+  std::map<uint32_t, uint32_t> current_;  // epoch of each VM that has one
+  std::vector<Mark> marks_;
+  std::optional<int64_t> start_ns_;
+  std::optional<int64_t> end_ns_;
+};
+
+// Where the read of a vCPU's counters was at its middle.
+int64_t MiddleOf(const core::VcpuSample& sample);
+
+}  // namespace vcpulse::check
