@@ -1,15 +1,10 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
-#include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "monitor/timeline/entry.h"
 
 namespace vcpulse::library {
 
@@ -25,7 +20,7 @@ struct Contents {
   std::string no_counters_reason;  // empty: counters were read
   std::string damage;              // empty: whole
   int64_t duration_ns = 0;
-  std::vector<VmContents> vms;      // in the order they came
+  std::vector<VmContents> vms;      // by number: in the order they came
   std::vector<std::string> phases;  // in the order of their first marker
 };
 

@@ -2,8 +2,8 @@
 
 // monitor/library is libvcpulse.so: the C API of include/vcpulse.h over monitor/live,
 // monitor/timeline and monitor/check. It records and reads with what `vcpulse record` and `vcpulse
-// check` use, and adds threads, handles and errors for C; the C++ headers beside vcpulse.h know that
-// header alone. Here is what every entry does with failures.
+// check` use, and adds threads, handles and errors for C; the C++ headers beside vcpulse.h know
+// that header alone. Here is what every entry does with failures.
 
 #include <cxxabi.h>
 

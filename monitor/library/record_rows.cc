@@ -187,10 +187,9 @@ void RecordRows::Count(const Epoch& epoch, std::span<const core::VcpuDelta> grou
     if (group.time_enabled_ns > 0 && group.time_running_ns == 0) continue;  // never ran
     counts_[i] = group.counts[event.slot];
     count_pointers_[i] = &counts_[i];
-    shares_[i] = group.time_enabled_ns == 0
-                     ? 1.0  // off the CPU throughout: a 0 that is exact
-                     : static_cast<double>(group.time_running_ns) /
-                           static_cast<double>(group.time_enabled_ns);
+    shares_[i] = group.time_enabled_ns == 0 ? 1.0  // off the CPU throughout: a 0 that is exact
+                                            : static_cast<double>(group.time_running_ns) /
+                                                  static_cast<double>(group.time_enabled_ns);
   }
 }
 

@@ -57,9 +57,9 @@ absl::StatusOr<std::unique_ptr<vcpulse_recording>> vcpulse_recording::Start(
   if (live.open.require_counters && live.open.wanted.set == vcpulse::kvm::EventSet::kDegraded) {
     return absl::InvalidArgumentError("require_counters and event set degraded exclude each other");
   }
-  live.profile = options.profile ? *options.profile
-                                 : vcpulse::profile::ChooseFor(
-                                       vcpulse::kvm::ReadCpuIdentity(live.target.root));
+  live.profile = options.profile
+                     ? *options.profile
+                     : vcpulse::profile::ChooseFor(vcpulse::kvm::ReadCpuIdentity(live.target.root));
   if (!options.has_output) {
     auto folder = vcpulse::library::TemporaryFolder::Make();
     if (!folder.ok()) return folder.status();

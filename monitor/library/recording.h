@@ -58,8 +58,8 @@ struct vcpulse_recording {
   std::mutex marks_;  // marks are taken in the order of their instants
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  State state_ = State::kStarting;        // guarded by mutex_
-  vcpulse::live::Loop* loop_ = nullptr;   // guarded by mutex_; null where it does not run
-  absl::Status result_;                   // guarded by mutex_; of the whole recording, once ended
+  State state_ = State::kStarting;       // guarded by mutex_
+  vcpulse::live::Loop* loop_ = nullptr;  // guarded by mutex_; null where it does not run
+  absl::Status result_;                  // guarded by mutex_; of the whole recording, once ended
   std::thread thread_;
 };
