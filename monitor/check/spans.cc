@@ -27,6 +27,7 @@ std::vector<Stretch> Common(std::span<const Stretch> spans, std::span<const Stre
   std::vector<Stretch> common;
   size_t first = 0;  // windows before it end before the span begins
   for (const Stretch& span : spans) {
+    if (span.Length() <= 0) continue;
     while (first < windows.size() && windows[first].to_ns <= span.from_ns) ++first;
     for (size_t i = first; i < windows.size() && windows[i].from_ns < span.to_ns; ++i) {
       common.push_back({.from_ns = std::max(span.from_ns, windows[i].from_ns),

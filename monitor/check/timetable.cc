@@ -120,7 +120,10 @@ const Epoch* Timetable::FindEpoch(uint32_t vm, uint32_t epoch) const {
 std::optional<int64_t> Timetable::StartRealtimeNs() const {
   // What was imported has no wall clock.
   if (!start_ns_ || !clock_ || clock_->realtime_ns() == 0) return std::nullopt;
-  return WithinReason(clock_->realtime_ns()) + (*start_ns_ - WithinReason(clock_->mono_ns()));
+  const int64_t offset_ns = *start_ns_ - WithinReason(clock_->mono_ns());
+  // A damaged one wraps rather than overflows.
+  return static_cast<int64_t>(static_cast<uint64_t>(clock_->realtime_ns()) +
+                              static_cast<uint64_t>(offset_ns));
 }
 
 std::vector<std::string> Timetable::Phases() const {

@@ -1,0 +1,67 @@
+// Expectations: one, and a file of them.
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "absl/strings/str_cat.h"
+#include "monitor/check/expression.h"
+
+namespace {
+
+using namespace vcpulse::check;
+
+void Check(bool condition) {
+  if (!condition) std::abort();
+}
+
+// What people read is one short line without what a terminal obeys.
+void CheckMessage(std::string_view message, std::string_view begin) {
+  Check(message.starts_with(begin) && message.size() < 300);
+  for (const char c : message) Check(static_cast<unsigned char>(c) >= ' ' && c != '\x7f');
+}
+
+// Written from what was understood.
+std::string Written(const Expectation& expectation) {
+  std::string text;
+  const Selector& selector = expectation.selector;
+  if (selector.vm) absl::StrAppend(&text, "vm=\"", *selector.vm, "\" ");
+  for (size_t i = 0; i < selector.vcpus.size(); ++i) {
+    absl::StrAppend(&text, i == 0 ? "vcpu=" : ",", selector.vcpus[i].first, "-",
+                    selector.vcpus[i].last);
+  }
+  if (!text.empty()) text += ": ";
+  const std::string_view comparison = ToString(expectation.comparison);
+  absl::StrAppend(&text, ToString(expectation.quantity), " ", std::string(comparison));
+  const bool is_share =
+      !expectation.quantity.longest && expectation.quantity.metric != Metric::kIpc;
+  return text + (is_share ? " 5%" : expectation.quantity.longest ? " 5ms" : " 5");
+}
+
+void CheckOne(std::string_view text) {
+  const auto one = ParseExpectation(text);
+  if (!one.ok()) {
+    return CheckMessage({one.status().message().data(), one.status().message().size()}, "column ");
+  }
+  Check(one->limit >= 0 && text.find(one->text) != std::string_view::npos);
+  const auto again = ParseExpectation(one->text);
+  Check(again.ok() && *again == *one);
+  // A name with a quote in it cannot be written within quotes.
+  if (one->selector.vm && one->selector.vm->find('"') != std::string::npos) return;
+  const auto rewritten = ParseExpectation(Written(*one));
+  Check(rewritten.ok() && rewritten->selector == one->selector &&
+        rewritten->quantity == one->quantity && rewritten->comparison == one->comparison);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  CheckOne(text);
+  if (const auto all = ExpectationsFromText(text); !all.ok()) {
+    CheckMessage({all.status().message().data(), all.status().message().size()}, "");
+  } else {
+    Check(!all->empty());
+  }
+  return 0;
+}

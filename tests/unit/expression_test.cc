@@ -1,0 +1,243 @@
+#include "monitor/check/expression.h"
+
+#include <ostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace vcpulse::check {
+namespace {
+
+Expectation Parsed(const std::string& text) {
+  const auto expectation = ParseExpectation(text);
+  EXPECT_TRUE(expectation.ok()) << text << ": " << expectation.status();
+  return expectation.ok() ? *expectation : Expectation();
+}
+
+std::string ErrorOf(const std::string& text) {
+  const auto expectation = ParseExpectation(text);
+  EXPECT_FALSE(expectation.ok()) << text;
+  EXPECT_EQ(expectation.status().code(), absl::StatusCode::kInvalidArgument);
+  return std::string(expectation.status().message());
+}
+
+TEST(ParseExpectation, ReadsTheExamplesOfTheManual) {
+  EXPECT_EQ(Parsed("vcpu=*: productive >= 80%"),
+            (Expectation{.text = "vcpu=*: productive >= 80%",
+                         .quantity = {.metric = Metric::kProductive},
+                         .comparison = Comparison::kAtLeast,
+                         .limit = 0.8}));
+  EXPECT_EQ(Parsed("vm=web vcpu=0-3: spinning <= 5%"),
+            (Expectation{.text = "vm=web vcpu=0-3: spinning <= 5%",
+                         .selector = {.vm = "web", .vcpus = {{0, 3}}},
+                         .quantity = {.metric = Metric::kSpinning},
+                         .comparison = Comparison::kAtMost,
+                         .limit = 0.05}));
+  EXPECT_EQ(Parsed("vcpu=1: ipc.p50 >= 0.9"),
+            (Expectation{.text = "vcpu=1: ipc.p50 >= 0.9",
+                         .selector = {.vcpus = {{1, 1}}},
+                         .quantity = {.metric = Metric::kIpc, .percentile = 50},
+                         .comparison = Comparison::kAtLeast,
+                         .limit = 0.9}));
+  EXPECT_EQ(Parsed("gaps <= 1%"), (Expectation{.text = "gaps <= 1%",
+                                               .quantity = {.metric = Metric::kGaps},
+                                               .comparison = Comparison::kAtMost,
+                                               .limit = 0.01}));
+  EXPECT_EQ(Parsed("vcpu=2: longest(spinning) <= 200ms"),
+            (Expectation{.text = "vcpu=2: longest(spinning) <= 200ms",
+                         .selector = {.vcpus = {{2, 2}}},
+                         .quantity = {.metric = Metric::kSpinning, .longest = true},
+                         .comparison = Comparison::kAtMost,
+                         .limit = 200e6}));
+}
+
+TEST(ParseExpectation, TakesSpacesAnywhereBetweenWordsAndNone) {
+  Expectation spaced = Parsed("  vm = \"my vm\"\tvcpu = 0-1,4  :  longest ( starved )  <  1.5s  ");
+  EXPECT_EQ(spaced.text, "vm = \"my vm\"\tvcpu = 0-1,4  :  longest ( starved )  <  1.5s");
+  Expectation dense = Parsed("vm=\"my vm\"vcpu=0-1,4:longest(starved)<1.5s");
+  spaced.text = dense.text;
+  EXPECT_EQ(spaced, dense);
+  EXPECT_EQ(dense.selector, (Selector{.vm = "my vm", .vcpus = {{0, 1}, {4, 4}}}));
+  EXPECT_EQ(dense.limit, 1.5e9);
+  EXPECT_EQ(Parsed("spinning > 5 %").limit, 0.05);
+}
+
+TEST(ParseExpectation, KnowsEveryQuantity) {
+  for (const std::string name :
+       {"halted", "spinning", "productive", "unknown", "starved", "residency", "gaps",
+        "longest(halted)", "longest(spinning)", "longest(productive)", "longest(unknown)",
+        "longest(starved)", "ipc.p1", "ipc.p99"}) {
+    const bool longest = name.starts_with("longest");
+    const std::string limit = longest ? "1s" : name.starts_with("ipc") ? "1" : "1%";
+    EXPECT_EQ(ToString(Parsed(name + " < " + limit).quantity), name);
+  }
+}
+
+TEST(ParseExpectation, KnowsEveryComparison) {
+  for (const std::string sign : {"<", "<=", ">=", ">"}) {
+    EXPECT_EQ(ToString(Parsed("gaps" + sign + "1%").comparison), sign);
+  }
+}
+
+TEST(ParseExpectation, KnowsEveryLimit) {
+  EXPECT_EQ(Parsed("gaps < 0%").limit, 0);
+  EXPECT_EQ(Parsed("gaps < 100%").limit, 1);
+  EXPECT_EQ(Parsed("gaps < 12.5%").limit, 0.125);
+  // The very numbers that shares of whole nanoseconds come to: 0.1 / 100 is not 1 / 1000.
+  EXPECT_EQ(Parsed("gaps < 0.1%").limit, 0.001);
+  EXPECT_EQ(Parsed("gaps < 0.7%").limit, 0.007);
+  EXPECT_EQ(Parsed("ipc.p5 < 12").limit, 12);
+  for (const auto& [text, ns] : std::vector<std::pair<std::string, double>>{{"0", 0},
+                                                                            {"5ns", 5},
+                                                                            {"5us", 5e3},
+                                                                            {"5ms", 5e6},
+                                                                            {"5s", 5e9},
+                                                                            {"5m", 300e9},
+                                                                            {"1m30s", 90e9}}) {
+    EXPECT_EQ(Parsed("longest(halted) < " + text).limit, ns);
+  }
+}
+
+TEST(ParseExpectation, StarIsEveryOne) {
+  EXPECT_EQ(Parsed("vm=* vcpu=*: halted < 1%").selector, Selector());
+  EXPECT_EQ(Parsed("vm=\"*\": halted < 1%").selector, (Selector{.vm = "*"}));
+}
+
+struct Wrong {
+  std::string text;
+  std::string error;
+};
+
+void PrintTo(const Wrong& wrong, std::ostream* out) { *out << wrong.text; }
+
+class ParseExpectationErrors : public ::testing::TestWithParam<Wrong> {};
+
+TEST_P(ParseExpectationErrors, PointAtTheColumn) {
+  EXPECT_EQ(ErrorOf(GetParam().text), GetParam().error);
+}
+
+const char* const kAllQuantities =
+    "halted, spinning, productive, unknown, starved, residency, gaps, ipc.pNN, longest(...)";
+
+const Wrong kWrong[] = {
+    {"", "column 1: there is no expectation, as in 'vcpu=*: spinning <= 5%'"},
+    {"   ", "column 1: there is no expectation, as in 'vcpu=*: spinning <= 5%'"},
+    // The selector.
+    {"cpu=1: halted < 1%", "column 1: 'cpu=' is none of vm=, vcpu="},
+    {"vm=a cpu=1: halted < 1%", "column 6: 'cpu=' is none of vm=, vcpu="},
+    {"vm=a halted < 1%", "column 6: 'halted' is none of vm=, vcpu=, ':'"},
+    {"vm=a", "column 5: ':' is missing behind whom this is about"},
+    {"vm=a vm=b: halted < 1%", "column 6: vm= was given before"},
+    {"vm=* vm=*: halted < 1%", "column 6: vm= was given before"},
+    {"vcpu=1 vcpu=2: halted < 1%", "column 8: vcpu= was given before"},
+    {": halted < 1%", "column 1: there is no vm= or vcpu= before this ':'"},
+    {"vm=: halted < 1%", "column 4: vm= needs a name, a UUID, a PID or *"},
+    {"vm=\"\": halted < 1%", "column 4: the VM's name is empty"},
+    {"vm=\"web: halted < 1%", "column 4: this '\"' is never closed"},
+    {"vcpu=: halted < 1%", "column 6: vcpu= needs *, N or N-M, or several with commas between"},
+    {"vcpu=0,x: halted < 1%", "column 8: 'x' is none of *, N, N-M"},
+    {"vcpu=0,*: halted < 1%", "column 8: '*' is none of *, N, N-M"},
+    {"vcpu=0,,2: halted < 1%", "column 8: the number of a vCPU is missing here"},
+    {"vcpu=0,: halted < 1%", "column 8: the number of a vCPU is missing here"},
+    {"vcpu=-1: halted < 1%", "column 6: '-1' is none of *, N, N-M"},
+    {"vcpu=1-: halted < 1%", "column 6: '1-' is none of *, N, N-M"},
+    {"vcpu=1-2-3: halted < 1%", "column 6: '1-2-3' is none of *, N, N-M"},
+    {"vcpu=4294967296: halted < 1%", "column 6: '4294967296' is none of *, N, N-M"},
+    {"vcpu=0,3-1: halted < 1%", "column 8: '3-1' is upside down"},
+    // The quantity.
+    {"idle < 1%", "column 1: 'idle' is none of " + std::string(kAllQuantities)},
+    {"Halted < 1%", "column 1: 'Halted' is none of " + std::string(kAllQuantities)},
+    {"vm=a: < 1%", "column 7: '<' is none of " + std::string(kAllQuantities)},
+    {"vm=a:", "column 6: something is missing here, one of " + std::string(kAllQuantities)},
+    {"ipc >= 1", "column 1: 'ipc' needs a percentile from ipc.p1 to ipc.p99"},
+    {"ipc.p0 >= 1", "column 1: 'ipc.p0' needs a percentile from ipc.p1 to ipc.p99"},
+    {"ipc.p100 >= 1", "column 1: 'ipc.p100' needs a percentile from ipc.p1 to ipc.p99"},
+    {"ipc.50 >= 1", "column 1: 'ipc.50' needs a percentile from ipc.p1 to ipc.p99"},
+    {"ipc.p9.5 >= 1", "column 1: 'ipc.p9.5' needs a percentile from ipc.p1 to ipc.p99"},
+    {"ipcs >= 1", "column 1: 'ipcs' is none of " + std::string(kAllQuantities)},
+    {"longest <= 1s", "column 9: longest needs a band, as in longest(spinning)"},
+    {"longest() <= 1s", "column 9: ')' is none of halted, spinning, productive, unknown, starved"},
+    {"longest(gaps) <= 1s",
+     "column 9: 'gaps' is none of halted, spinning, productive, unknown, starved"},
+    {"longest(residency) <= 1s",
+     "column 9: 'residency' is none of halted, spinning, productive, unknown, starved"},
+    {"longest(ipc) <= 1s",
+     "column 9: 'ipc' is none of halted, spinning, productive, unknown, starved"},
+    {"longest(halted <= 1s", "column 16: ')' is missing here"},
+    {"vm=a vcpu=0: gaps <= 1%", "column 6: gaps are those of a whole VM: they take no vcpu="},
+    {"vcpu=*: gaps <= 1%", "column 1: gaps are those of a whole VM: they take no vcpu="},
+    // The comparison.
+    {"halted 1%", "column 8: '1%' is none of <, <=, >=, >"},
+    {"halted = 1%", "column 8: '=' is none of <, <=, >=, >"},
+    {"halted == 1%", "column 8: '==' is none of <, <=, >=, >"},
+    {"ipc.p50=1", "column 8: '=' is none of <, <=, >=, >"},
+    {"halted", "column 7: something is missing here, one of <, <=, >=, >"},
+    // The limit.
+    {"halted <", "column 9: something is missing here, one of the percentages, as 80%"},
+    {"halted < x%", "column 10: 'x%' is none of the percentages, as 80%"},
+    {"halted < %", "column 10: '%' is none of the percentages, as 80%"},
+    {"halted < -1%", "column 10: '-1%' is none of the percentages, as 80%"},
+    {"halted < 1.2.3%", "column 10: '1.2.3%' is none of the percentages, as 80%"},
+    {"halted < 1e1%", "column 10: '1e1%' is none of the percentages, as 80%"},
+    {"halted < nan%", "column 10: 'nan%' is none of the percentages, as 80%"},
+    {"halted < 80", "column 10: '80' needs a %: halted is a share of the time, as 80%"},
+    {"halted < 80 x", "column 10: '80' needs a %: halted is a share of the time, as 80%"},
+    {"halted < 101%", "column 10: '101%' is beyond 0% to 100%"},
+    {"ipc.p50 >= 80%", "column 12: '80%' is none of the numbers of instructions per cycle, as 0.9"},
+    {"ipc.p50 >=",
+     "column 11: something is missing here, one of the numbers of instructions per cycle, as 0.9"},
+    {"longest(halted) < 5",
+     "column 19: '5' is none of the durations, as 200ms or 1.5s (units ns us ms s m)"},
+    {"longest(halted) < -5s",
+     "column 19: '-5s' is none of the durations, as 200ms or 1.5s (units ns us ms s m)"},
+    {"longest(halted) < inf",
+     "column 19: 'inf' is none of the durations, as 200ms or 1.5s (units ns us ms s m)"},
+    {"longest(halted) < 5%",
+     "column 19: '5%' is none of the durations, as 200ms or 1.5s (units ns us ms s m)"},
+    {"halted < 1% and", "column 13: 'and' is more than one expectation"},
+    {"halted < 1% %", "column 13: '%' is more than one expectation"},
+    {"ipc.p50 >= 1 %", "column 14: '%' is more than one expectation"},
+    // What is shown of the text is short, and safe for a terminal.
+    {"\x1b[31m < 1%", "column 1: '?[31m' is none of " + std::string(kAllQuantities)},
+    {std::string(50, 'x') + " < 1%",
+     "column 1: '" + std::string(40, 'x') + "...' is none of " + std::string(kAllQuantities)},
+    {"x" + std::string(39, '.') + "\xc3\xa4 < 1%",
+     "column 1: 'x" + std::string(39, '.') + "' is none of " + std::string(kAllQuantities)},
+    {"halted < " + std::string(39, '\'') + "\xc3\xa4",
+     "column 10: '" + std::string(39, '\'') + "...' is none of the percentages, as 80%"},
+};
+
+INSTANTIATE_TEST_SUITE_P(All, ParseExpectationErrors, ::testing::ValuesIn(kWrong));
+
+TEST(ExpectationsFromText, TakesALineEach) {
+  const auto all = ExpectationsFromText(
+      "# what this guest must do\n"
+      "\n"
+      "vcpu=*: productive >= 80%\r\n"
+      "  gaps <= 1%   # of the whole VM\n"
+      "vm=\"a # b\": halted < 1%\n"
+      "vm=c#d: halted < 1%");
+  ASSERT_TRUE(all.ok()) << all.status();
+  ASSERT_EQ(all->size(), 4u);
+  EXPECT_EQ((*all)[0].text, "vcpu=*: productive >= 80%");
+  EXPECT_EQ((*all)[1].text, "gaps <= 1%");
+  EXPECT_EQ((*all)[2].selector.vm, "a # b");
+  EXPECT_EQ((*all)[3].selector.vm, "c#d");
+}
+
+TEST(ExpectationsFromText, SaysWhichLineIsWrong) {
+  const auto wrong = ExpectationsFromText("# one\n\n  halted < 80\n");
+  EXPECT_EQ(wrong.status().message(),
+            "line 3, column 12: '80' needs a %: halted is a share of the time, as 80%");
+}
+
+TEST(ExpectationsFromText, NoneIsAnError) {
+  for (const char* text : {"", "\n\n", "# nothing\n", " \t\r\n#"}) {
+    EXPECT_EQ(ExpectationsFromText(text).status().message(), "there is no expectation in it");
+  }
+}
+
+}  // namespace
+}  // namespace vcpulse::check
