@@ -167,9 +167,9 @@ TEST_F(LibraryErrors, AMissingFileIsNotFoundByName) {
 
 TEST(LibraryGuard, NoExceptionLeavesAnEntry) {
   CallError error;
-  EXPECT_EQ(vcpulse::library::Guard(error,
-                                    []() -> absl::Status { throw std::runtime_error("oops"); }),
-            VCPULSE_INTERNAL);
+  EXPECT_EQ(
+      vcpulse::library::Guard(error, []() -> absl::Status { throw std::runtime_error("oops"); }),
+      VCPULSE_INTERNAL);
   EXPECT_EQ(error.message(), "oops");
 }
 

@@ -1,7 +1,8 @@
 /* vcpulse from a program of yours: record what each vCPU of a KVM guest really does while your test
  * runs, mark its phases, stop, and ask.
  *
- *   options -> vcpulse_attach -> recording -> vcpulse_mark ... -> vcpulse_stop -> timeline -> queries
+ *   options -> vcpulse_attach -> recording -> vcpulse_mark ... -> vcpulse_stop -> timeline ->
+ * queries
  *
  * C99 and C++. This is the only ABI of libvcpulse.so; vcpulse.hpp wraps it for C++ in a header.
  *
@@ -13,15 +14,13 @@
  *          functions do nothing, the others fail with VCPULSE_INVALID_ARGUMENT or give NULL or 0.
  * Errors   What can fail takes `vcpulse_error** error` last. It may be NULL; else it is set to NULL
  *          on success and to a new error on failure, which the caller frees. Messages are one line
- *          for people and say what to do; where they name an option of the vcpulse command (--wait),
- *          vcpulse_options_set_* has it under the same name.
- * Threads  vcpulse_options: one thread at a time. vcpulse_recording: mark, pause and resume from any
- *          thread, stop and free from one, as its last call. vcpulse_timeline: any number of threads
- *          at once, until it is freed. A recording runs on two threads of the library, which take no
- *          signals.
- * Manners  The library keeps no global state, installs no signal handler, changes no limit of the
- *          process, writes nothing to standard output or error, and never exits. A child after fork
- *          must not use a recording of its parent.
+ *          for people and say what to do; where they name an option of the vcpulse command
+ * (--wait), vcpulse_options_set_* has it under the same name. Threads  vcpulse_options: one thread
+ * at a time. vcpulse_recording: mark, pause and resume from any thread, stop and free from one, as
+ * its last call. vcpulse_timeline: any number of threads at once, until it is freed. A recording
+ * runs on two threads of the library, which take no signals. Manners  The library keeps no global
+ * state, installs no signal handler, changes no limit of the process, writes nothing to standard
+ * output or error, and never exits. A child after fork must not use a recording of its parent.
  * Versions Symbols carry the version they came with (VCPULSE_0.1). Structs begin with their size:
  *          fields are added at the end, so one that lies beyond `size` is not there.
  */
@@ -105,16 +104,16 @@ typedef struct vcpulse_record {
   const char* detail; /* life cycle: more, for people; NULL where there is no more */
 
   /* Of a tick. */
-  int64_t interval_ns;              /* since the read before; all below is of this interval */
-  const char* rule;                 /* that gave the band, "blocked", "ipc-low", ...; NULL: none */
-  const int32_t* starved;           /* 1: waited for a CPU for more than 10 % of the window, or 0 */
-  const uint32_t* confidence_pct;   /* of the band */
-  const double* residency;          /* share of the interval in guest code */
-  const double* ipc;                /* of this interval alone */
-  const uint64_t* run_ns;           /* the thread ran, as schedstat books it */
-  const uint64_t* run_delay_ns;     /* it was runnable and waited, likewise */
-  size_t event_count;               /* entries of the three arrays below */
-  const char* const* event_names;   /* perf's names */
+  int64_t interval_ns;            /* since the read before; all below is of this interval */
+  const char* rule;               /* that gave the band, "blocked", "ipc-low", ...; NULL: none */
+  const int32_t* starved;         /* 1: waited for a CPU for more than 10 % of the window, or 0 */
+  const uint32_t* confidence_pct; /* of the band */
+  const double* residency;        /* share of the interval in guest code */
+  const double* ipc;              /* of this interval alone */
+  const uint64_t* run_ns;         /* the thread ran, as schedstat books it */
+  const uint64_t* run_delay_ns;   /* it was runnable and waited, likewise */
+  size_t event_count;             /* entries of the three arrays below */
+  const char* const* event_names; /* perf's names */
   const uint64_t* const* event_counts; /* an entry is NULL where the event was not counted */
   /* Share of the thread's time on the CPU in which the event was counted: below 1, the count is of
    * that part of the time only. 0 where it was not counted. */
@@ -129,8 +128,8 @@ typedef void (*vcpulse_notice_callback)(const char* line, void* user);
 /* ---- Options ------------------------------------------------------------------------------ */
 
 /* Options for every KVM guest of this host, a tick each 100 ms, the events of `full`, a temporary
- * file. NULL only without memory. Freed by vcpulse_options_free; a recording needs them no more once
- * vcpulse_attach has returned. */
+ * file. NULL only without memory. Freed by vcpulse_options_free; a recording needs them no more
+ * once vcpulse_attach has returned. */
 VCPULSE_API vcpulse_options* vcpulse_options_new(void);
 VCPULSE_API void vcpulse_options_free(vcpulse_options* options);
 
@@ -151,8 +150,8 @@ VCPULSE_API vcpulse_status vcpulse_options_set_wait(vcpulse_options* options, in
 /* Time between ticks: 1 ms to 1 h. */
 VCPULSE_API vcpulse_status vcpulse_options_set_interval(vcpulse_options* options,
                                                         int64_t interval_ns, vcpulse_error** error);
-/* A regular file to write; an older one is kept as PATH.old. Without it the recording is a temporary
- * file that goes with the timeline. */
+/* A regular file to write; an older one is kept as PATH.old. Without it the recording is a
+ * temporary file that goes with the timeline. */
 VCPULSE_API vcpulse_status vcpulse_options_set_output(vcpulse_options* options, const char* path,
                                                       vcpulse_error** error);
 /* The largest set to try: "full", "core", "min", "cycles" or "degraded". */
@@ -175,8 +174,8 @@ VCPULSE_API vcpulse_status vcpulse_options_set_realtime(vcpulse_options* options
                                                         vcpulse_error** error);
 /* Calls while recording, on a thread of the library: they delay the writing, not the ticks, as long
  * as they return within a second. They must not call mark, pause, resume, stop or free of their
- * recording (VCPULSE_NOT_POSSIBLE). NULL: none. After a record callback gave another value than 0 it
- * is not called again; the recording goes on. */
+ * recording (VCPULSE_NOT_POSSIBLE). NULL: none. After a record callback gave another value than 0
+ * it is not called again; the recording goes on. */
 VCPULSE_API vcpulse_status vcpulse_options_on_notice(vcpulse_options* options,
                                                      vcpulse_notice_callback callback, void* user,
                                                      vcpulse_error** error);
@@ -190,11 +189,12 @@ VCPULSE_API vcpulse_status vcpulse_options_on_record(vcpulse_options* options,
  * (NOT_FOUND), a guest without KVM or counters that are required and not to be had (NOT_POSSIBLE),
  * counters that are refused (NOT_PERMITTED), an output that cannot be written, ... To be given to
  * vcpulse_stop or vcpulse_recording_free. */
-VCPULSE_API vcpulse_recording* vcpulse_attach(const vcpulse_options* options, vcpulse_error** error);
+VCPULSE_API vcpulse_recording* vcpulse_attach(const vcpulse_options* options,
+                                              vcpulse_error** error);
 
 /* A phase of this name begins at the instant of the call and ends with the next mark; a name that
- * comes again is another span of the same phase. The name is 1 to 256 bytes of UTF-8 without control
- * characters. Returns once the recording has taken it. ENDED where it has ended. */
+ * comes again is another span of the same phase. The name is 1 to 256 bytes of UTF-8 without
+ * control characters. Returns once the recording has taken it. ENDED where it has ended. */
 VCPULSE_API vcpulse_status vcpulse_mark(vcpulse_recording* recording, const char* name,
                                         vcpulse_error** error);
 
@@ -209,8 +209,8 @@ VCPULSE_API void vcpulse_recording_free(vcpulse_recording* recording);
 
 /* ---- Timeline ----------------------------------------------------------------------------- */
 
-/* Opens a timeline file (.vpt) of one recording, also one that is still being written: what it holds
- * by then. It is read once here and again by each query, so it must stay. */
+/* Opens a timeline file (.vpt) of one recording, also one that is still being written: what it
+ * holds by then. It is read once here and again by each query, so it must stay. */
 VCPULSE_API vcpulse_timeline* vcpulse_open(const char* path, vcpulse_error** error);
 /* Also removes the temporary file of a recording without an output. */
 VCPULSE_API void vcpulse_timeline_free(vcpulse_timeline* timeline);
@@ -239,7 +239,8 @@ VCPULSE_API size_t vcpulse_timeline_phase_count(const vcpulse_timeline* timeline
 VCPULSE_API const char* vcpulse_timeline_phase(const vcpulse_timeline* timeline, size_t phase);
 
 /* Calls for each record in order, on this thread, until the callback gives another value than 0
- * (which is no error). A vCPU's first sample has nothing to be subtracted from and gives no tick. */
+ * (which is no error). A vCPU's first sample has nothing to be subtracted from and gives no tick.
+ */
 VCPULSE_API vcpulse_status vcpulse_for_each_record(const vcpulse_timeline* timeline,
                                                    vcpulse_record_callback callback, void* user,
                                                    vcpulse_error** error);
@@ -256,11 +257,13 @@ typedef struct vcpulse_bounds {
   int64_t judged_ns;  /* time asked for */
   int64_t unknown_ns; /* thereof not known to count or not */
 } vcpulse_bounds;
-#define VCPULSE_BOUNDS_INIT {sizeof(vcpulse_bounds), 0, 0, 0, 0, 0}
+#define VCPULSE_BOUNDS_INIT \
+  { sizeof(vcpulse_bounds), 0, 0, 0, 0, 0 }
 
 /* Of one vCPU. `vm` is a name, UUID or PID; NULL is the only one (INVALID_ARGUMENT where there are
- * several). `phase` is all spans of that name; NULL is the whole recording. NOT_FOUND where VM, vCPU
- * or phase never came; NOT_POSSIBLE where it needs counters and none was read, or nothing tells. */
+ * several). `phase` is all spans of that name; NULL is the whole recording. NOT_FOUND where VM,
+ * vCPU or phase never came; NOT_POSSIBLE where it needs counters and none was read, or nothing
+ * tells. */
 
 /* Share of the time in this vcpulse_band. */
 VCPULSE_API vcpulse_status vcpulse_share(const vcpulse_timeline* timeline, const char* vm,
@@ -303,13 +306,14 @@ typedef struct vcpulse_limits {
   uint64_t min_ticks;    /* fewer measured ticks of a vCPU: INCONCLUSIVE */
   double min_measured;   /* a smaller share of the time measured: INCONCLUSIVE */
 } vcpulse_limits;
-#define VCPULSE_LIMITS_INIT {sizeof(vcpulse_limits), 0, 10, 0.1}
+#define VCPULSE_LIMITS_INIT \
+  { sizeof(vcpulse_limits), 0, 10, 0.1 }
 
-/* Judges one expectation of `vcpulse check`, as "vcpu=*: productive >= 80%" (docs/harness.md), over a
- * phase (NULL: the whole recording), with those limits (NULL: VCPULSE_LIMITS_INIT). `text`, where it
- * is not NULL, becomes what was found, lines for people, freed by vcpulse_text_free; a FAIL says
- * observed, wanted and when it was worst. A phase that never came, and a selector that nothing fits,
- * are INCONCLUSIVE. INVALID_ARGUMENT for a mistake in the expression, with its column. */
+/* Judges one expectation of `vcpulse check`, as "vcpu=*: productive >= 80%" (docs/harness.md), over
+ * a phase (NULL: the whole recording), with those limits (NULL: VCPULSE_LIMITS_INIT). `text`, where
+ * it is not NULL, becomes what was found, lines for people, freed by vcpulse_text_free; a FAIL says
+ * observed, wanted and when it was worst. A phase that never came, and a selector that nothing
+ * fits, are INCONCLUSIVE. INVALID_ARGUMENT for a mistake in the expression, with its column. */
 VCPULSE_API vcpulse_status vcpulse_check(const vcpulse_timeline* timeline, const char* expression,
                                          const char* phase, const vcpulse_limits* limits,
                                          vcpulse_outcome* outcome, char** text,
