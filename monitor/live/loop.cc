@@ -56,7 +56,7 @@ absl::Status Loop::Begin(const std::vector<kvm::Vm>& vms) {
     view_.say(absl::StrCat("VM ", vm.name, " (PID ", vm.pid,
                            ") is not recorded so far: ", WhyLeftOut(vm)));
   }
-  return absl::OkStatus();
+  return Listen();
 }
 
 absl::Status Loop::Take(const kvm::Vm& vm) {
@@ -197,11 +197,6 @@ void Loop::End(const std::string& reason) {
 
 void Loop::Post(std::function<void()> action) { asio::post(context_, std::move(action)); }
 
-void Loop::Mark(const std::string& name, int64_t mono_ns) {
-  recording_.Drain();  // ticks before it come before it
-  recording_.Mark(name, mono_ns);
-}
-
 void Loop::TakeSignals() {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) signals_.add(signal);
   signals_.async_wait([this](const boost::system::error_code& error, int signal) {
@@ -243,17 +238,23 @@ absl::Status Loop::Run(ChildCommand* command) {
   }
   SetUpTimers();
   context_.run();
-  return Finish();
+  absl::Status status = Finish();
+  AnswerStop(status);
+  return status;
 }
 
-absl::Status Loop::Finish() {
+void Loop::RetireAll() {
   recording_.RetireAll();
-  const uint64_t ticks = ticker_->ticks();
   while (!recording_.idle()) {
     ticker_->Wake();
     absl::SleepFor(absl::Milliseconds(1));
     recording_.Drain();
   }
+}
+
+absl::Status Loop::Finish() {
+  const uint64_t ticks = ticker_->ticks();
+  RetireAll();
   ticker_.reset();
   recording_.Drain();
   // Those whose vCPU threads never showed: they might have been starting.

@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,10 @@
 #include "absl/time/time.h"
 #include "kvm/discovery/discovery.h"
 #include "kvm/discovery/known_strangers.h"
+#include "monitor/control/phase_input.h"
+#include "monitor/control/request.h"
+#include "monitor/control/response.h"
+#include "monitor/control/server.h"
 #include "monitor/live/child_command.h"
 #include "monitor/live/options.h"
 #include "monitor/live/periodic.h"
@@ -37,7 +42,8 @@ class Loop {
  public:
   Loop(const Options& options, Session& session, View view);
 
-  // Begins with these VMs. Errors: of the one that was asked for, or of all of them.
+  // Begins with these VMs, and listens for requests. Errors: of the one VM that was asked for, or
+  // of all of them; of the control socket.
   absl::Status Begin(const std::vector<kvm::Vm>& vms);
 
   // Ticks until the end. Errors: an output that cannot be written any more, --realtime refused.
@@ -48,6 +54,12 @@ class Loop {
 
   // Adds a marker at this instant of CLOCK_MONOTONIC.
   void Mark(const std::string& name, int64_t mono_ns);
+  // Closes all counters; no sample is taken until Resume. While Run() goes on. Errors:
+  // FailedPrecondition where it is paused already.
+  absl::Status Pause();
+  // Looks for the VMs anew; each is sampled in an epoch of its own. Errors: FailedPrecondition
+  // where it is not paused.
+  absl::Status Resume();
   // Ends the recording in order; the first reason is the one that is kept.
   void End(const std::string& reason);
 
@@ -63,12 +75,20 @@ class Loop {
   // The VM that was asked for by name has ended: takes it in when it comes again within --wait.
   void AwaitReturn();
   void LookForReturn(absl::Time give_up);
+  absl::Status Listen();
+  void Handle(const control::Request& request, int64_t received_mono_ns,
+              const control::Server::Answer& answer);
+  control::RecordingStatus Status() const;
+  // Lets the tick thread let go of every epoch.
+  void RetireAll();
   void TakeSignals();
   void SetUpTimers();
   void Drain();
   bool Flush();
   void PrintNotices();
   absl::Status Finish();
+  // Tells those who asked it to stop how that ended; takes no more requests.
+  void AnswerStop(const absl::Status& status);
 
   const Options& options_;
   Session& session_;
@@ -90,6 +110,11 @@ class Loop {
   ChildCommand* command_ = nullptr;
   View view_;
   absl::Time start_ = absl::Now();
+  std::optional<std::string> phase_;  // the name of the latest marker
+  uint64_t markers_ = 0;
+  std::unique_ptr<control::PhaseInput> phase_input_;
+  std::unique_ptr<control::Server> server_;
+  std::vector<control::Server::Answer> stop_answers_;
   std::string end_reason_;
   absl::Status write_status_;
 };

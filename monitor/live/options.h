@@ -28,6 +28,8 @@ struct Options {
   std::string tool_version;
   // The VMs are those of this process's descendants, and it goes on without any.
   bool beside_command = false;
+  std::string control;            // path of the control socket; empty: none
+  bool phase_from_stdin = false;  // each line of standard input is a marker
   // SIGINT, SIGTERM and SIGHUP end the recording. Off in a library: signals are its user's.
   bool take_signals = true;
   // Puts a writer that sees every record before the one of the output. Empty: none.

@@ -75,29 +75,66 @@ Recording::Recording(const Options& options, kvm::PerfEvents& perf, timeline::Re
 absl::Status Recording::Track(const kvm::Vm& vm) {
   const InstanceKey key = KeyOf(vm);
   const auto known = vms_.find(key);
-  if (known != vms_.end()) {
-    RecordedVm& recorded = known->second;
-    if (SameThreads(recorded.vm, vm)) {
-      recorded.vm = vm;  // a rescan remembers in it what it asked
-      return absl::OkStatus();
-    }
-    const kvm::Vm before = recorded.vm;
-    absl::Status status = vm.vcpus.empty() ? LoseAll(recorded, vm) : BeginEpoch(key, recorded, vm);
-    if (status.ok()) {
-      AddLifeCycle(recorded.number, v1::LifeCycle::KIND_VCPUS_CHANGED, DescribeChange(before, vm),
-                   vm);
-    }
-    return status;
-  }
-  if (epochs_.size() >= sampler::kMaxEpochs) {
+  return known == vms_.end() ? TrackNew(key, vm) : TrackKnown(key, known->second, vm);
+}
+
+absl::Status Recording::TrackNew(const InstanceKey& key, const kvm::Vm& vm) {
+  if (std::max(epochs_.size(), vms_.size()) >= sampler::kMaxEpochs) {
     return absl::ResourceExhaustedError(absl::StrCat("more than ", sampler::kMaxEpochs,
                                                      " VMs at once: ", Label(vm), " is left out"));
   }
-  RecordedVm recorded{.number = next_vm_};
-  if (absl::Status status = BeginEpoch(key, recorded, vm); !status.ok()) return status;
-  ++next_vm_;
+  RecordedVm recorded;
+  if (paused_) {
+    if (vm.vcpus.empty()) return absl::NotFoundError(absl::StrCat(Label(vm), ": no vCPU thread"));
+    recorded.vm = vm;
+  } else {
+    recorded.number = next_vm_;
+    if (absl::Status status = BeginEpoch(key, recorded, vm); !status.ok()) return status;
+    ++next_vm_;
+  }
   vms_.emplace(key, std::move(recorded));
   return absl::OkStatus();
+}
+
+absl::Status Recording::TrackKnown(const InstanceKey& key, RecordedVm& recorded,
+                                   const kvm::Vm& vm) {
+  const bool same = SameThreads(recorded.vm, vm);
+  const bool begins = !paused_ && !vm.vcpus.empty() && (!same || recorded.current == nullptr);
+  if (same && !begins) {
+    recorded.vm = vm;  // a rescan remembers in it what it asked
+    return absl::OkStatus();
+  }
+  const kvm::Vm before = recorded.vm;
+  if (!begins) {
+    // The VMM lives, but every vCPU thread has exited: nothing is sampled until others come. Or it
+    // is a pause, and nothing is sampled anyway.
+    RetireCurrent(recorded);
+    recorded.vm = vm;
+    if (recorded.number != 0) SayChange(recorded, before);
+    return absl::OkStatus();
+  }
+  // As often as it is paused and resumed: epochs that the sampler has not let go of yet.
+  if (epochs_.size() >= sampler::kMaxEpochs) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("VM ", Label(vm), ": more than ", sampler::kMaxEpochs, " epochs at once"));
+  }
+  const bool is_new = recorded.number == 0;
+  if (is_new) recorded.number = next_vm_;
+  if (absl::Status status = BeginEpoch(key, recorded, vm); !status.ok()) {
+    if (is_new) recorded.number = 0;
+    return status;
+  }
+  if (is_new) {
+    ++next_vm_;
+  } else if (!same) {
+    SayChange(recorded, before);
+  }
+  return absl::OkStatus();
+}
+
+void Recording::SayChange(const RecordedVm& recorded, const kvm::Vm& before) {
+  AddLifeCycle(recorded.number, v1::LifeCycle::KIND_VCPUS_CHANGED,
+               DescribeChange(before, recorded.vm), recorded.vm);
 }
 
 absl::Status Recording::BeginEpoch(const InstanceKey& key, RecordedVm& recorded,
@@ -184,7 +221,10 @@ void Recording::Ended(const InstanceKey& key, const std::string& detail) {
   const auto known = vms_.find(key);
   if (known == vms_.end()) return;
   RetireCurrent(known->second);
-  AddLifeCycle(known->second.number, v1::LifeCycle::KIND_VM_ENDED, detail, known->second.vm);
+  // One that came and went during a pause is not known to the timeline.
+  if (known->second.number != 0) {
+    AddLifeCycle(known->second.number, v1::LifeCycle::KIND_VM_ENDED, detail, known->second.vm);
+  }
   Remember(known->second.vm);
   vms_.erase(known);
 }
@@ -223,6 +263,7 @@ void Recording::Drain() {
         AddGap(handover, v1::Gap::REASON_QUEUE_FULL);
         break;
       case sampler::Handover::Kind::kTickMissed:
+        if (paused_) break;  // no VM was to be sampled
         AddGap(handover, v1::Gap::REASON_TICK_MISSED);
         break;
       case sampler::Handover::Kind::kRetired:

@@ -65,7 +65,8 @@ class Recording {
   // but has other vCPU threads now, begins another one, or none while it has no vCPU thread; else
   // does nothing. Errors: those of
   // kvm::OpenGroups, ResourceExhausted beyond kMaxEpochs VMs. After an error a new VM is not
-  // recorded, and a known one stays as it was: both may be tried again.
+  // recorded, and a known one stays as it was: both may be tried again. Between Pause and Resume it
+  // opens nothing, and remembers the VM.
   absl::Status Track(const kvm::Vm& vm);
 
   // The VM has ended: closes its epoch. Does nothing where it is not recorded.
@@ -86,6 +87,13 @@ class Recording {
   void RetireAll();
   bool idle() const { return epochs_.empty(); }
 
+  // No epoch is open, and none begins until Resume: VMs are known, found and ended, and nothing is
+  // counted. Says so. Called when RetireAll has made it idle().
+  void Pause();
+  // Says so. The VMs are sampled anew, in epochs of their own, when they are next given to Track.
+  void Resume();
+  bool paused() const { return paused_; }
+
   // The VMs being recorded.
   std::vector<kvm::Vm> vms() const;
   // VMs in which a vCPU thread has exited since the last call: worth a rescan now.
@@ -100,7 +108,7 @@ class Recording {
 
  private:
   struct RecordedVm {
-    uint32_t number = 0;
+    uint32_t number = 0;  // 0: found during a pause, no epoch so far
     uint32_t epochs = 0;
     kvm::Vm vm;
     size_t first_rung = 0;                   // of the ladder: the largest still to be tried
@@ -131,13 +139,16 @@ class Recording {
     PauseWatch pause;
   };
 
+  absl::Status TrackNew(const InstanceKey& key, const kvm::Vm& vm);
+  // Of Track, for a VM that is recorded, or was found during a pause.
+  absl::Status TrackKnown(const InstanceKey& key, RecordedVm& recorded, const kvm::Vm& vm);
   // Opens `vm` as the next epoch of `recorded` while the one before still ticks, then changes over.
   absl::Status BeginEpoch(const InstanceKey& key, RecordedVm& recorded, const kvm::Vm& vm);
   void RetireCurrent(RecordedVm& recorded);
   // Which of the events by name are not counted, for people.
   void SayAbsent(const kvm::OpenedGroups& opened, const kvm::Vm& vm);
-  // The VMM lives, but every vCPU thread has exited: nothing is sampled until others come.
-  absl::Status LoseAll(RecordedVm& recorded, const kvm::Vm& vm);
+  // Its vCPU threads are others than `before`.
+  void SayChange(const RecordedVm& recorded, const kvm::Vm& before);
   void TakeSample(LiveEpoch& live, const sampler::Handover& handover);
   PauseWatch WatchOf(const kvm::Vm& vm, const std::vector<kvm::Vcpu>& vcpus) const;
   // Says when the VM is paused and goes on; marks the paused vCPUs in the sample.
@@ -149,9 +160,10 @@ class Recording {
   void WatchNeverRunning(LiveEpoch& live, const core::Sample& sample);
   void StepDown(const InstanceKey& key, RecordedVm& recorded, const OpenedSummary& from);
   void AddGap(const sampler::Handover& handover, v1::Gap::Reason reason);
-  // At this moment, or at `mono_ns`.
+  // At this moment, or at `mono_ns`; of the recording itself without a VM.
   void AddLifeCycle(uint32_t vm_number, v1::LifeCycle::Kind kind, const std::string& detail,
-                    const kvm::Vm& vm, std::optional<int64_t> mono_ns = std::nullopt);
+                    const std::optional<kvm::Vm>& vm,
+                    std::optional<int64_t> mono_ns = std::nullopt);
 
   Options options_;
   kvm::PerfEvents& perf_;
@@ -166,6 +178,7 @@ class Recording {
   std::vector<InstanceKey> suspects_;
   std::vector<std::string> notices_;
   bool sampler_news_ = false;
+  bool paused_ = false;
   Progress progress_;
 };
 

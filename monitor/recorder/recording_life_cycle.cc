@@ -16,10 +16,14 @@ constexpr size_t kMostEndedNames = 4096;
 
 }  // namespace
 
-absl::Status Recording::LoseAll(RecordedVm& recorded, const kvm::Vm& vm) {
-  RetireCurrent(recorded);
-  recorded.vm = vm;
-  return absl::OkStatus();
+void Recording::Pause() {
+  paused_ = true;
+  AddLifeCycle(0, v1::LifeCycle::KIND_RECORDING_PAUSED, "", std::nullopt);
+}
+
+void Recording::Resume() {
+  paused_ = false;
+  AddLifeCycle(0, v1::LifeCycle::KIND_RECORDING_RESUMED, "", std::nullopt);
 }
 
 PauseWatch Recording::WatchOf(const kvm::Vm& vm, const std::vector<kvm::Vcpu>& vcpus) const {
@@ -68,7 +72,7 @@ std::string Recording::Again(const kvm::Vm& vm) const {
 }
 
 void Recording::AddLifeCycle(uint32_t vm_number, v1::LifeCycle::Kind kind,
-                             const std::string& detail, const kvm::Vm& vm,
+                             const std::string& detail, const std::optional<kvm::Vm>& vm,
                              std::optional<int64_t> mono_ns) {
   v1::TimelineRecord record;
   v1::LifeCycle& life_cycle = *record.mutable_life_cycle();
@@ -77,7 +81,7 @@ void Recording::AddLifeCycle(uint32_t vm_number, v1::LifeCycle::Kind kind,
   life_cycle.set_mono_ns(mono_ns.value_or(now_ns));
   life_cycle.set_kind(kind);
   life_cycle.set_detail(detail);
-  *life_cycle.mutable_instance() = MakeVmInstance(vm);
+  if (vm) *life_cycle.mutable_instance() = MakeVmInstance(*vm);
   writer_.Add(std::move(record), now_ns);
 }
 

@@ -286,6 +286,15 @@ json::array LifeCycleJson(const Report& report) {
   return out;
 }
 
+json::array MarkersJson(const Report& report) {
+  json::array out;
+  for (const v1::Marker& marker : report.summary.markers()) {
+    out.push_back(json::object{{"name", marker.name()},
+                               {"t_ns", marker.mono_ns() - report.Start().value_or(0)}});
+  }
+  return out;
+}
+
 json::object OwnCostJson(const Report& report) {
   const OwnCost& cost = report.summary.own_cost();
   const std::optional<v1::Summary>& end = report.summary.end();
@@ -337,6 +346,8 @@ std::string RenderJson(const Report& report) {
       {"gaps", GapsJson(report, report.summary.gaps())},
       {"life_cycle", LifeCycleJson(report)},
       {"life_cycle_omitted", report.summary.life_cycle_omitted()},
+      {"markers", MarkersJson(report)},
+      {"markers_omitted", report.summary.markers_omitted()},
       {"own_cost", OwnCostJson(report)},
       {"damage", DamageJson(report)},
   });

@@ -88,6 +88,8 @@
 //                   "set-reduced" | "vm-skipped" | "vm-paused" | "vm-resumed" | "unspecified",
 //                   "detail", "pid": n or null, "name": text or null}],
 //   "life_cycle_omitted": n,
+//   "markers": [{"name", "t_ns": n}],  // in order, ns after the recording's start
+//   "markers_omitted": n,              // older ones, beyond what a report keeps
 //   "own_cost": {
 //     "ticks": n, "ticks_missed": n,
 //          // null from here: no sample, or imported, as none of it is vcpulse's work

@@ -42,6 +42,10 @@ std::string_view LifeCycleName(v1::LifeCycle::Kind kind) {
       return "vm-paused";
     case v1::LifeCycle::KIND_VM_RESUMED:
       return "vm-resumed";
+    case v1::LifeCycle::KIND_RECORDING_PAUSED:
+      return "recording-paused";
+    case v1::LifeCycle::KIND_RECORDING_RESUMED:
+      return "recording-resumed";
     default:
       return "unspecified";
   }

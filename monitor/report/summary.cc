@@ -13,6 +13,7 @@ namespace {
 constexpr size_t kKeptEpochs = 100;  // per VM
 constexpr size_t kKeptLifeCycles = 500;
 constexpr size_t kKeptGapKinds = 1000;
+constexpr size_t kKeptMarkers = 1000;
 
 void AddIpc(IpcTotals& totals, uint64_t cycles, uint64_t instructions) {
   totals.cycles += cycles;
@@ -35,6 +36,8 @@ absl::Status Summary::Add(const timeline::Entry& entry) {
     AddGap(*gap);
   } else if (const auto* change = std::get_if<v1::LifeCycle>(&entry.record)) {
     AddLifeCycle(*change);
+  } else if (const auto* marker = std::get_if<v1::Marker>(&entry.record)) {
+    AddMarker(*marker);
   } else if (const auto* clock = std::get_if<v1::ClockSnapshot>(&entry.record)) {
     if (!clock_) clock_ = *clock;
   } else if (const auto* end = std::get_if<v1::Summary>(&entry.record)) {
@@ -166,6 +169,14 @@ void Summary::AddGap(const v1::Gap& gap) {
   // A missed tick concerns every VM; were it told once per VM, it would still be one tick.
   if (gap.reason() == v1::Gap::REASON_TICK_MISSED && gap.vm() == 0) {
     own_cost_.ticks_missed += ticks;
+  }
+}
+
+void Summary::AddMarker(const v1::Marker& marker) {
+  markers_.push_back(marker);
+  if (markers_.size() > kKeptMarkers) {
+    markers_.pop_front();
+    ++markers_omitted_;
   }
 }
 

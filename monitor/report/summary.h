@@ -188,6 +188,9 @@ class Summary {
   const GapTotals& gaps() const { return gaps_; }                    // those of every VM at once
   const std::deque<v1::LifeCycle>& life_cycle() const { return life_cycle_; }
   uint64_t life_cycle_omitted() const { return life_cycle_omitted_; }
+  // The latest ones, in order; a phase runs from its marker to the next.
+  const std::deque<v1::Marker>& markers() const { return markers_; }
+  uint64_t markers_omitted() const { return markers_omitted_; }
   // What residency was divided by in the end: the highest rate seen may exceed the session's.
   const core::ResidencyBasis& residency_basis() const { return residency_.bases().front(); }
   std::span<const core::ResidencyBasis> residency_bases() const { return residency_.bases(); }
@@ -211,6 +214,7 @@ class Summary {
                     std::span<const core::VcpuDelta> groups, core::Verdict verdict);
   void AddGap(const v1::Gap& gap);
   void AddLifeCycle(const v1::LifeCycle& change);
+  void AddMarker(const v1::Marker& marker);
   void AddCost(const core::Sample& sample);
   void SeeInstant(int64_t mono_ns);
 
@@ -221,6 +225,8 @@ class Summary {
   GapTotals gaps_;
   std::deque<v1::LifeCycle> life_cycle_;
   uint64_t life_cycle_omitted_ = 0;
+  std::deque<v1::Marker> markers_;
+  uint64_t markers_omitted_ = 0;
   OwnCost own_cost_;
   std::optional<uint64_t> last_tick_;
   std::optional<v1::Summary> end_;

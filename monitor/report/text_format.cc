@@ -116,6 +116,13 @@ std::string Listed(const std::vector<std::string>& items, size_t at_most) {
   return out;
 }
 
+std::string Painted(std::string_view text, Colour colour) {
+  std::string out(Sequence(colour));
+  out += text;
+  if (colour != Colour::kNone) out += "\x1b[0m";
+  return out;
+}
+
 Table::Table(const std::vector<std::string>& header) {
   std::vector<Cell> cells;
   cells.reserve(header.size());
@@ -135,10 +142,7 @@ std::string Table::Render(bool colour) const {
     for (size_t i = 0; i < row.size(); ++i) {
       if (i > 0) out += ' ';
       out.append(widths[i] - row[i].text.size(), ' ');
-      const bool painted = colour && row[i].colour != Colour::kNone;
-      if (painted) out += Sequence(row[i].colour);
-      out += row[i].text;
-      if (painted) out += "\x1b[0m";
+      out += colour ? Painted(row[i].text, row[i].colour) : row[i].text;
     }
     out += '\n';
   }

@@ -30,6 +30,9 @@ std::string Listed(const std::vector<std::string>& items, size_t at_most);
 
 enum class Colour { kNone, kDim, kGreen, kYellow, kRed };
 
+// `text` between the ANSI sequences of a colour.
+std::string Painted(std::string_view text, Colour colour);
+
 // Right-aligned columns, one space apart, as wide as their widest cell; no trailing blanks.
 class Table {
  public:

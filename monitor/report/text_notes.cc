@@ -13,6 +13,7 @@ namespace {
 
 constexpr size_t kListed = 8;  // vCPUs named in one note; --json has all of them
 constexpr size_t kLifeCyclesShown = 20;
+constexpr size_t kMarkersShown = 20;
 
 std::string At(const Report& report, int64_t mono_ns) {
   return absl::StrFormat("%+.1f s", report.SecondsAt(mono_ns));
@@ -245,6 +246,22 @@ std::string LifeCycle(const Report& report) {
   return out;
 }
 
+std::string Markers(const Report& report) {
+  const Summary& summary = report.summary;
+  std::string out;
+  size_t shown = 0;
+  for (const v1::Marker& marker : summary.markers()) {
+    if (shown++ == kMarkersShown) break;
+    out += Wrapped(absl::StrCat("marker: ", At(report, marker.mono_ns()), " "),
+                   Printable(marker.name()));
+  }
+  const size_t total = summary.markers().size() + summary.markers_omitted();
+  if (total > kMarkersShown) {
+    absl::StrAppend(&out, "marker: ", total - kMarkersShown, " more (--json)\n");
+  }
+  return out;
+}
+
 std::string Quantiles(const Distribution& values, bool with_max) {
   if (values.count() == 0) return "-";
   std::string text = absl::StrCat("p50 ", DurationText(*values.Quantile(0.5)), ", p99 ",
@@ -287,7 +304,7 @@ std::string RenderVmNotes(const Report& report, const VmSummary& vm) {
 
 std::string RenderClosing(const Report& report) {
   std::string out = GapNotes(report, report.summary.gaps(), "gap of all VMs: ");
-  absl::StrAppend(&out, LifeCycle(report), Cost(report));
+  absl::StrAppend(&out, Markers(report), LifeCycle(report), Cost(report));
   const std::string loss = DescribeLoss(report);
   if (!loss.empty()) out += Wrapped("LOSS: ", loss);
   return out;

@@ -19,7 +19,7 @@ std::string RenderText(const Report& report, const TextOptions& options = {});
 // gaps. Empty where there is nothing to say.
 std::string RenderVmNotes(const Report& report, const VmSummary& vm);
 
-// What closes a report: gaps of all VMs, life cycle, vcpulse's own cost, damage.
+// What closes a report: gaps of all VMs, markers, life cycle, vcpulse's own cost, damage.
 std::string RenderClosing(const Report& report);
 
 // What was lost, as in loss_text.h.

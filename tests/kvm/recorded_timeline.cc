@@ -20,6 +20,9 @@ void Add(const timeline::Entry& entry, Timeline& timeline) {
     timeline.profiles.push_back(*profile);
   }
   if (const auto* set = std::get_if<v1::VcpuSet>(&entry.record)) timeline.sets.push_back(*set);
+  if (const auto* marker = std::get_if<v1::Marker>(&entry.record)) {
+    timeline.markers.push_back(*marker);
+  }
   if (const auto* gap = std::get_if<v1::Gap>(&entry.record)) timeline.gaps.push_back(*gap);
   if (const auto* life = std::get_if<v1::LifeCycle>(&entry.record)) {
     timeline.life_cycles.push_back(*life);

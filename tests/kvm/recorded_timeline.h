@@ -28,6 +28,7 @@ struct Timeline {
   std::vector<v1::Profile> profiles;
   std::vector<v1::VcpuSet> sets;
   std::vector<v1::LifeCycle> life_cycles;
+  std::vector<v1::Marker> markers;
   std::vector<v1::Gap> gaps;
   std::vector<Tick> ticks;
   std::map<uint32_t, uint64_t> samples;                 // by VM

@@ -177,6 +177,23 @@ TEST(JsonReport, ListsGapsLifeCycleAndDamage) {
   EXPECT_FALSE(out.at_pointer("/damage/ended_in_order").as_bool());
 }
 
+TEST(JsonReport, ListsMarkers) {
+  HandMadeRecording recording;
+  recording.Begin();
+  ASSERT_TRUE(recording.Add(recording.Set(1, 1, {2001})).ok());
+  v1::Marker marker;
+  marker.set_name("load");
+  marker.set_mono_ns(kStart_ns + 400'000'001);
+  ASSERT_TRUE(recording.Add(marker).ok());
+  marker.set_name("idle");
+  ASSERT_TRUE(recording.Add(marker).ok());
+  const json::value out = Parse(WholeReport(recording.summary));
+  EXPECT_EQ(out.at_pointer("/markers/0/name"), "load");
+  EXPECT_EQ(out.at_pointer("/markers/0/t_ns").as_int64(), 400'000'001);
+  EXPECT_EQ(out.at_pointer("/markers/1/name"), "idle");
+  EXPECT_EQ(Number(out, "/markers_omitted"), 0);
+}
+
 // An import knows nothing of a host, and no read of it was vcpulse's own work.
 TEST(JsonReport, OfAnImportHasNullForWhatWasNeverMeasured) {
   const ImportedRecording imported;

@@ -18,6 +18,8 @@ TEST(Labels, EveryLifeCycleKindHasANameOfItsOwn) {
   }
   EXPECT_EQ(LifeCycleName(v1::LifeCycle::KIND_VM_PAUSED), "vm-paused");
   EXPECT_EQ(LifeCycleName(v1::LifeCycle::KIND_VM_RESUMED), "vm-resumed");
+  EXPECT_EQ(LifeCycleName(v1::LifeCycle::KIND_RECORDING_PAUSED), "recording-paused");
+  EXPECT_EQ(LifeCycleName(v1::LifeCycle::KIND_RECORDING_RESUMED), "recording-resumed");
 }
 
 TEST(Labels, EveryResidencyMethodHasANameOfItsOwn) {

@@ -50,6 +50,7 @@ TEST(Summary, CutsListsOfAVeryLongRecording) {
   for (uint32_t epoch = 1; epoch <= 300; ++epoch) {
     ASSERT_TRUE(recording.Add(recording.Set(1, epoch, {2000 + epoch})).ok());
     for (int i = 0; i < 5; ++i) ASSERT_TRUE(recording.Add(v1::LifeCycle()).ok());
+    for (int i = 0; i < 5; ++i) ASSERT_TRUE(recording.Add(v1::Marker()).ok());
     v1::Gap gap;
     for (int error = 1; error <= 10; ++error) {
       gap.set_error(static_cast<int32_t>(epoch) * 10 + error);
@@ -63,6 +64,8 @@ TEST(Summary, CutsListsOfAVeryLongRecording) {
   EXPECT_EQ(VcpuOf(recording, 1, 0).tids.size(), 16u);
   EXPECT_EQ(recording.summary.life_cycle().size() + recording.summary.life_cycle_omitted(), 1500u);
   EXPECT_EQ(recording.summary.life_cycle().size(), 500u);
+  EXPECT_EQ(recording.summary.markers().size(), 1000u);
+  EXPECT_EQ(recording.summary.markers_omitted(), 500u);
   EXPECT_LE(recording.summary.gaps().size(), 1001u);
   uint64_t records = 0;
   for (const auto& [key, total] : recording.summary.gaps()) records += total.records;

@@ -262,6 +262,21 @@ TEST(TextReport, TellsARecordingThatDidNotEnd) {
   EXPECT_EQ(DescribeLoss(report), "");
 }
 
+// Phases are what a harness looks for; a run of thousands must not bury the rest.
+TEST(TextReport, ListsMarkers) {
+  HandMadeRecording recording;
+  RecordBands(recording);
+  v1::Marker marker;
+  marker.set_name("load\x1b[2J");
+  marker.set_mono_ns(kStart_ns + 400'000'000);
+  ASSERT_TRUE(recording.Add(marker).ok());
+  EXPECT_THAT(RenderText(WholeReport(recording.summary)),
+              HasSubstr("\nmarker: +0.4 s load?[2J\nown cost: "));
+  for (int i = 0; i < 22; ++i) ASSERT_TRUE(recording.Add(marker).ok());
+  EXPECT_THAT(RenderText(WholeReport(recording.summary)),
+              HasSubstr("load?[2J\nmarker: 3 more (--json)\nown cost: "));
+}
+
 // Text of outside origin cannot write to the terminal, and no line ends in blanks.
 TEST(TextReport, IsCleanText) {
   HandMadeRecording recording;

@@ -54,13 +54,13 @@ void AddOptions(CLI::App& command, ClassifierOptions& options, const std::string
           absl::StrCat("evidence (rules over several features), ipc-bands (a hint by IPC alone), "
                        "or auto: evidence where its events are counted ",
                        choice))
-      ->type_name("NAME");
+      ->type_name("auto|evidence|ipc-bands");
   bands
       ->add_option("--profile", options.profile,
                    absl::StrCat("the numbers to compare with: a name of `vcpulse list profiles` or "
                                 "a file ",
                                 profile))
-      ->type_name("NAME|FILE");
+      ->type_name("PROFILE|FILE");
   bands->add_option("--halted-enter", options.halted_enter,
                     "residency below it is HALTED [as in the profile: 0.02]");
   bands->add_option("--halted-leave", options.halted_leave,

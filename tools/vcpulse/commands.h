@@ -18,8 +18,11 @@ namespace vcpulse::tools {
 
 // Exit codes of every subcommand (docs/architecture.md lists them for users).
 inline constexpr int kExitOk = 0;
-inline constexpr int kExitObstacles = 1;  // of doctor: a recording would not be complete
-inline constexpr int kExitError = 2;      // usage or run-time error
+inline constexpr int kExitObstacles = 1;     // of doctor: a recording would not be complete
+inline constexpr int kExitFailed = 1;        // of check: an expectation failed
+inline constexpr int kExitError = 2;         // usage or run-time error
+inline constexpr int kExitInconclusive = 3;  // of check: none failed, and one could not be told
+inline constexpr int kExitSkipped = 4;       // of check: none could be judged at all
 inline constexpr int kExitFailedBesideCommand = 125;  // the same, for `record -- CMD`
 
 // Each adds its subcommand to `app`; when that subcommand is the one given, running it sets
@@ -28,7 +31,10 @@ void AddListCommand(CLI::App& app, int& exit_code);
 void AddDoctorCommand(CLI::App& app, int& exit_code);
 // `command` is what followed `--` on the command line.
 void AddRecordCommand(CLI::App& app, std::vector<std::string> command, int& exit_code);
+// mark, pause, resume, stop and status: requests to a recording that runs.
+void AddControlCommands(CLI::App& app, int& exit_code);
 void AddReportCommand(CLI::App& app, int& exit_code);
+void AddCheckCommand(CLI::App& app, int& exit_code);
 void AddImportCommand(CLI::App& app, int& exit_code);
 void AddClassifyCommand(CLI::App& app, int& exit_code);
 void AddExportCommand(CLI::App& app, int& exit_code);

@@ -120,7 +120,9 @@ void AddExportCommand(CLI::App& app, int& exit_code) {
       app.add_subcommand("export", "A timeline as rows for other programs: FILE --format jsonl");
   command->footer(kFooter);
   command->add_option("FILE", options->file, "Timeline to read; - is standard input")->required();
-  command->add_option("--format", options->format, "jsonl")->type_name("FORMAT")->required();
+  command->add_option("--format", options->format, "one JSON object per line")
+      ->type_name("jsonl")
+      ->required();
   command
       ->add_option("-o,--output", options->output,
                    "file to write; an older one is kept as OUT.old [- : stdout]")

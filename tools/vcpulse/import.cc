@@ -1,9 +1,4 @@
 // `vcpulse import csv`: counter deltas from elsewhere as a timeline.
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <array>
-#include <cerrno>
 #include <cmath>
 #include <cstdio>
 #include <memory>
@@ -18,7 +13,6 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "kvm/fd.h"
 #include "kvm/text.h"
 #include "monitor/import/csv_import.h"
 #include "monitor/import/csv_reader.h"
@@ -27,6 +21,7 @@
 #include "monitor/recorder/stream_id.h"
 #include "tools/vcpulse/classifier_options.h"
 #include "tools/vcpulse/commands.h"
+#include "tools/vcpulse/read_whole.h"
 #include "tools/vcpulse/same_file.h"
 #include "tools/vcpulse/timeline_input.h"
 
@@ -53,28 +48,6 @@ struct ImportOptions {
   std::optional<double> max_hz;
   ClassifierOptions classifier;
 };
-
-absl::StatusOr<std::string> ReadWhole(const std::string& file) {
-  const auto failure = [&](int error) {
-    return absl::ErrnoToStatus(error, absl::StrCat("cannot read ", NameOf(file)));
-  };
-  const kvm::Fd fd(file == "-" ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
-                               : ::open(file.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd.valid()) return failure(errno);
-  std::string text;
-  std::array<char, size_t{1} << 16> buffer;
-  while (true) {
-    const ssize_t got = ::read(fd.get(), buffer.data(), buffer.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return failure(errno);
-    if (got == 0) return text;
-    if (text.size() + static_cast<size_t>(got) > kMaxFileBytes) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat(NameOf(file), ": more than ", kMaxFileBytes >> 30, " GiB: split it"));
-    }
-    text.append(buffer.data(), static_cast<size_t>(got));
-  }
-}
 
 absl::Status CheckHz(const char* flag, const std::optional<double>& hz) {
   if (!hz || (std::isfinite(*hz) && *hz >= 1e6 && *hz <= 1e11)) return absl::OkStatus();
@@ -152,7 +125,7 @@ absl::Status Import(const ImportOptions& options) {
   import.stream_id = *id;
 
   absl::StatusOr<csv::CsvTable> table = [&]() -> absl::StatusOr<csv::CsvTable> {
-    const absl::StatusOr<std::string> text = ReadWhole(options.file);
+    const absl::StatusOr<std::string> text = ReadWhole(options.file, kMaxFileBytes);
     if (!text.ok()) return text.status();
     return csv::ParseCsv(*text, NameOf(options.file));
   }();
@@ -197,7 +170,9 @@ void AddImportCommand(CLI::App& app, int& exit_code) {
   CLI::App* command =
       parent->add_subcommand("csv", "Counter deltas in a CSV file, one row per vCPU and interval");
   command->footer(kColumns);
-  command->add_option("FILE", options->file, "CSV file to read; - is standard input")->required();
+  command->add_option("FILE", options->file, "CSV file to read; - is standard input")
+      ->type_name("CSV")
+      ->required();
   command
       ->add_option("-o,--output", options->output,
                    "timeline to write, - for stdout; an older one is kept as OUT.old")

@@ -131,10 +131,11 @@ void AddListCommand(CLI::App& app, int& exit_code) {
   CLI::App* profiles = command->add_subcommand(
       "profiles",
       "the numbers that vCPUs are judged by, for which CPUs, and which are this host's");
-  profiles->add_option(
-      "NAME", profile_options->name,
-      "print this one, or a file's, as JSON with each number's origin: to copy and "
-      "edit for --profile");
+  profiles
+      ->add_option("NAME", profile_options->name,
+                   "print this one, or a file's, as JSON with each number's origin: to copy and "
+                   "edit for --profile")
+      ->type_name("PROFILE|FILE");
   profiles->add_flag("--json", profile_options->json,
                      "an array of profiles; NAME is printed as JSON in any case");
   command->callback([=, &exit_code] {

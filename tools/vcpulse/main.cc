@@ -1,30 +1,15 @@
 #include <algorithm>
 #include <csignal>
-#include <cstdio>
 #include <exception>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "CLI/CLI.hpp"
-#include "kvm/text.h"
+#include "tools/vcpulse/app.h"
 #include "tools/vcpulse/commands.h"
-
-namespace vcpulse::tools {
-
-int Fail(std::string_view message) {
-  std::string line(message);
-  for (char& c : line) {
-    if (c == '\n' || c == '\r') c = ' ';
-  }
-  std::fprintf(stderr, "vcpulse: %s\n", line.c_str());
-  return kExitError;
-}
-
-int Fail(const absl::Status& status) { return Fail(ToStd(status.message())); }
-
-}  // namespace vcpulse::tools
 
 namespace {
 
@@ -37,6 +22,16 @@ std::optional<std::vector<std::string>> TakeCommand(std::vector<std::string>& ar
   return command;
 }
 
+// "list, doctor or record"
+std::string NamesOf(const std::vector<const CLI::App*>& commands) {
+  std::string names;
+  for (size_t i = 0; i < commands.size(); ++i) {
+    if (i > 0) names += i + 1 < commands.size() ? ", " : " or ";
+    names += commands[i]->get_name();
+  }
+  return names;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -44,45 +39,30 @@ int main(int argc, char** argv) {
   // A reader that goes away (`vcpulse report | head`) is an error of write(2), not our end.
   std::signal(SIGPIPE, SIG_IGN);
 
-  CLI::App app{
-      "What each vCPU of each KVM guest really did, seen from the host: halted, spinning or "
-      "productive.",
-      "vcpulse"};
-  app.set_version_flag("--version", "vcpulse " VCPULSE_VERSION);
-  app.require_subcommand(1);
-  app.footer(
-      "Exit codes: 0 done, 1 doctor found obstacles, 2 usage or run-time error; `record -- CMD` "
-      "returns those of CMD. "
-      "`vcpulse COMMAND --help` says more.");
-  int exit_code = tools::kExitOk;
-  tools::AddListCommand(app, exit_code);
-  tools::AddDoctorCommand(app, exit_code);
   std::vector<std::string> arguments(argv + 1, argv + argc);
   const std::optional<std::vector<std::string>> command = TakeCommand(arguments);
   if (command && command->empty()) return tools::Fail("no command follows --");
   if (command && (arguments.empty() || arguments.front() != "record")) {
     return tools::Fail("-- CMD belongs to `vcpulse record`");
   }
-  tools::AddRecordCommand(app, command.value_or(std::vector<std::string>{}), exit_code);
-  tools::AddReportCommand(app, exit_code);
-  tools::AddImportCommand(app, exit_code);
-  tools::AddClassifyCommand(app, exit_code);
-  tools::AddExportCommand(app, exit_code);
+  int exit_code = tools::kExitOk;
+  const std::unique_ptr<CLI::App> app =
+      tools::BuildApp(command.value_or(std::vector<std::string>{}), exit_code);
 
   const bool named = !arguments.empty() && !arguments.front().starts_with('-');
   const auto is_first = [&](const CLI::App* known) {
     return known->get_name() == arguments.front();
   };
-  if (named && app.get_subcommands(is_first).empty()) {
-    return tools::Fail("'" + arguments.front() +
-                       "' is no command of vcpulse: list, doctor, record, report, classify, "
-                       "export or import");
+  if (named && std::as_const(*app).get_subcommands(is_first).empty()) {
+    const auto every = [](const CLI::App*) { return true; };
+    return tools::Fail("'" + arguments.front() + "' is no command of vcpulse: " +
+                       NamesOf(std::as_const(*app).get_subcommands(every)));
   }
   try {
     std::ranges::reverse(arguments);  // as CLI11 wants them
-    app.parse(std::move(arguments));
+    app->parse(std::move(arguments));
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    if (error.get_exit_code() == 0) return app->exit(error);  // --help, --version
     return tools::Fail(std::string(error.what()) + " (vcpulse --help says what is known)");
   } catch (const std::exception& error) {
     return tools::Fail(error.what());

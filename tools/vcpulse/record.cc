@@ -12,6 +12,7 @@
 #include "kvm/cpu_identity.h"
 #include "kvm/events/event_resolver.h"
 #include "kvm/events/event_sets.h"
+#include "monitor/control/socket_path.h"
 #include "tools/vcpulse/classifier_options.h"
 #include "tools/vcpulse/commands.h"
 #include "tools/vcpulse/duration_option.h"
@@ -91,12 +92,9 @@ void AddOptions(CLI::App& command, RecordOptions& options, RecordText& text) {
                   "file to write, - for stdout; an older one is kept as FILE.old [vcpulse.vpt]")
       ->type_name("FILE");
   command.add_option("--format", text.format, "vpt (chunks) or delimited (plain protobuf) [vpt]")
-      ->type_name("FORMAT");
-  CLI::Option* set =
-      command
-          .add_option("--event-set", text.set,
-                      "the largest set to try: full, core, min, cycles or degraded [full]")
-          ->type_name("SET");
+      ->type_name("vpt|delimited");
+  CLI::Option* set = command.add_option("--event-set", text.set, "the largest set to try [full]")
+                         ->type_name("full|core|min|cycles|degraded");
   command
       .add_option("-e,--events", text.events,
                   "these events instead of a set, in perf's syntax: names, rNNN, pmu/term=value/, "
@@ -108,6 +106,15 @@ void AddOptions(CLI::App& command, RecordOptions& options, RecordText& text) {
                    "estimates");
   command.add_flag("--require-counters", options.open.require_counters,
                    "fail rather than record without hardware counters");
+  command
+      .add_option(
+          "--control", options.control,
+          "listen here for `vcpulse mark`, pause, resume, stop and status: a unix socket for "
+          "this user alone")
+      ->type_name("PATH");
+  command.add_flag(
+      "--phase-from-stdin", options.phase_from_stdin,
+      "each line of standard input is a marker; not with -- CMD, which reads it itself");
   command.add_flag("--realtime", options.realtime,
                    "run the sampling thread under SCHED_FIFO: punctual, but it perturbs");
   command.add_flag("--force-mediated-vpmu", options.open.force_mediated_vpmu,
@@ -134,6 +141,18 @@ absl::Status RecordOptions::Validate() const {
     return absl::InvalidArgumentError(
         "--output: - is a terminal, and a timeline is binary: redirect it or name a file");
   }
+  if (!control.empty()) {
+    const auto address = vcpulse::control::AddressOf(control);
+    if (!address.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat("--control: ", address.status().message()));
+    }
+  }
+  if (phase_from_stdin && !command.empty()) {
+    return absl::InvalidArgumentError(
+        "--phase-from-stdin and -- CMD exclude each other: CMD reads standard input; give "
+        "--control "
+        "PATH and let CMD run `vcpulse mark NAME`");
+  }
   if (!command.empty() && target.all) {
     return absl::InvalidArgumentError("--all and -- CMD exclude each other");
   }
@@ -153,6 +172,8 @@ void AddRecordCommand(CLI::App& app, std::vector<std::string> command, int& exit
       "With -- CMD, records the VMs that CMD starts (or the TARGET that is given and runs already) "
       "while it runs, waits for its end, and returns CMD's exit status "
       "(125 vcpulse failed, 126 or 127 CMD could not be run, 128+n it died of signal n).\n"
+      "With --control, CMD finds the socket's path in VCPULSE_CONTROL, and the control commands "
+      "too.\n"
       "Without it: exit 0 when stopped by -d, a signal or the last VM's end, 2 on an error.");
   AddOptions(*record, *options, *text);
   record->callback([options, text, &exit_code] {

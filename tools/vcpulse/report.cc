@@ -1,8 +1,5 @@
 #include "monitor/report/report.h"
 
-#include <unistd.h>
-
-#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <string>
@@ -78,12 +75,6 @@ absl::StatusOr<report::Part> ParsePart(const ReportOptions& options) {
                      options.from.empty() ? "0s (the start)" : options.from));
   }
   return report::Part{*from, *to};
-}
-
-bool WantsColour() {
-  const char* no_color = std::getenv("NO_COLOR");
-  if (no_color != nullptr && *no_color != '\0') return false;
-  return isatty(STDOUT_FILENO) == 1;
 }
 
 // Why there is nothing to report, where that is so.

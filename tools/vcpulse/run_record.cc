@@ -6,6 +6,8 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
+#include <filesystem>
 #include <functional>
 #include <optional>
 #include <string>
@@ -97,6 +99,10 @@ int RunRecord(const RecordOptions& options) {
 
   std::optional<live::ChildCommand> command;
   if (beside_command) {
+    // For `vcpulse mark` in it, wherever it goes.
+    if (!options.control.empty()) {
+      setenv("VCPULSE_CONTROL", std::filesystem::absolute(options.control).c_str(), 1);
+    }
     auto started = live::ChildCommand::Start(options.command, descriptors);
     if (!started.ok()) {
       Fail(started.status());

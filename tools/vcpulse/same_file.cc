@@ -24,16 +24,17 @@ bool IsSame(const std::optional<struct stat>& a, const std::optional<struct stat
 
 }  // namespace
 
-absl::Status CheckNotSameFile(const std::string& input, const std::string& output) {
+absl::Status CheckNotSameFile(const std::string& input, const std::string& output,
+                              const std::string& flag) {
   const auto in = Identify(input, STDIN_FILENO);
   const auto out = Identify(output, STDOUT_FILENO);
   if (IsSame(in, out)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--output: ", output, " is the file that is read: name another one"));
+        absl::StrCat(flag, ": ", output, " is the file that is read: name another one"));
   }
   if (output != "-" && out && IsSame(in, Identify(output + ".old", -1))) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--output: what ", output, " holds now would be kept as ", output,
+        absl::StrCat(flag, ": what ", output, " holds now would be kept as ", output,
                      ".old, and that is the file that is read: name another one"));
   }
   return absl::OkStatus();

@@ -1,7 +1,10 @@
 #include "tools/vcpulse/standard_output.h"
 
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 
 #include "tools/vcpulse/commands.h"
 
@@ -20,6 +23,12 @@ absl::Status WriteToStdout(const std::string& text) {
 int WriteStdout(const std::string& text) {
   const absl::Status status = WriteToStdout(text);
   return status.ok() || absl::IsCancelled(status) ? kExitOk : Fail(status);
+}
+
+bool WantsColour() {
+  const char* no_color = std::getenv("NO_COLOR");
+  if (no_color != nullptr && *no_color != '\0') return false;
+  return isatty(STDOUT_FILENO) == 1;
 }
 
 }  // namespace vcpulse::tools

@@ -14,4 +14,7 @@ absl::Status WriteToStdout(const std::string& text);
 // the reader went away.
 int WriteStdout(const std::string& text);
 
+// Whether colours are wanted there: a terminal, and NO_COLOR is not set.
+bool WantsColour();
+
 }  // namespace vcpulse::tools

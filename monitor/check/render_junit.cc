@@ -1,0 +1,147 @@
+#include "monitor/check/render_junit.h"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/time.h"
+#include "monitor/check/words.h"
+#include "monitor/timeline/utf8_texts.h"
+
+namespace vcpulse::check {
+namespace {
+
+// U+FFFE and U+FFFF are UTF-8, and still no characters of XML 1.0.
+constexpr std::string_view kNoCharacterPrefix = "\xef\xbf";
+
+std::string Attribute(const char* name, std::string_view value) {
+  return absl::StrCat(" ", name, "=\"", XmlText(value), "\"");
+}
+
+std::string Seconds(int64_t ns) { return absl::StrFormat("%.3f", static_cast<double>(ns) / 1e9); }
+
+Counts CountFindings(const Result& result) {
+  Counts counts;
+  for (const Judged& judged : result.judged) {
+    for (const Finding& finding : judged.findings) counts.Add(finding.outcome);
+  }
+  return counts;
+}
+
+// "vcpulse.check", and the phase as a class: dots would make packages of it.
+std::string ClassName(const Result& result) {
+  if (!result.phase) return "vcpulse.check";
+  std::string phase = *result.phase;
+  std::ranges::replace(phase, '.', '_');
+  return "vcpulse.check." + phase;
+}
+
+std::string Because(const char* element, const Expectation& expectation, const Finding& finding) {
+  const std::string text = FindingText(expectation, finding);
+  return absl::StrCat("      <", element, Attribute("message", text),
+                      Attribute("type", ToString(finding.outcome)), ">",
+                      XmlText(finding.subject + ": " + text), "</", element, ">\n");
+}
+
+std::string TestCase(const Result& result, const Expectation& expectation, const Finding& finding) {
+  const std::string head =
+      absl::StrCat("    <testcase",
+                   Attribute("name", absl::StrCat(expectation.text, " [", finding.subject, "]")),
+                   Attribute("classname", ClassName(result)),
+                   Attribute("time", Seconds(finding.judged_ns)), ">\n");
+  const std::string tail = "    </testcase>\n";
+  switch (finding.outcome) {
+    case Outcome::kFail:
+      return head + Because("failure", expectation, finding) + tail;
+    case Outcome::kInconclusive:
+      return head + Because("error", expectation, finding) + tail;
+    case Outcome::kSkip:
+      // Its oldest schema knows no attribute of <skipped>; readers take the text where there is
+      // none.
+      return head + "      <skipped>" + XmlText(finding.reason) + "</skipped>\n" + tail;
+    case Outcome::kPass:
+      break;
+  }
+  return absl::StrCat(head, "      <system-out>", XmlText(FindingText(expectation, finding)),
+                      "</system-out>\n", tail);
+}
+
+std::string Property(const char* name, std::string_view value) {
+  return absl::StrCat("      <property", Attribute("name", name), Attribute("value", value),
+                      "/>\n");
+}
+
+std::string Suite(const Result& result, std::string_view file, const Counts& counts) {
+  std::string out = absl::StrCat(
+      "  <testsuite",
+      Attribute("name", result.phase ? "vcpulse check: phase " + *result.phase : "vcpulse check"),
+      Attribute("tests", absl::StrCat(counts.all)),
+      Attribute("failures", absl::StrCat(counts.failed)),
+      Attribute("errors", absl::StrCat(counts.inconclusive)),
+      Attribute("skipped", absl::StrCat(counts.skipped)),
+      Attribute("time", Seconds(result.judged_ns)));
+  if (result.start_realtime_ns) {
+    absl::StrAppend(&out, Attribute("timestamp",
+                                    absl::FormatTime("%Y-%m-%dT%H:%M:%S",
+                                                     absl::FromUnixNanos(*result.start_realtime_ns),
+                                                     absl::UTCTimeZone())));
+  }
+  if (!result.host_name.empty()) absl::StrAppend(&out, Attribute("hostname", result.host_name));
+  absl::StrAppend(&out, ">\n    <properties>\n", Property("timeline", file),
+                  Property("judged", PartText(result)), "    </properties>\n");
+  for (const Judged& judged : result.judged) {
+    for (const Finding& finding : judged.findings) {
+      out += TestCase(result, judged.expectation, finding);
+    }
+  }
+  std::string notes;
+  for (const std::string& note : result.notes) absl::StrAppend(&notes, XmlText(note), "\n");
+  absl::StrAppend(&out, "    <system-out>", notes, XmlText(VerdictText(result)),
+                  "</system-out>\n  </testsuite>\n");
+  return out;
+}
+
+}  // namespace
+
+std::string XmlText(std::string_view text) {
+  std::string utf8(text);
+  timeline::MakeUtf8(&utf8);
+  std::string out;
+  for (size_t i = 0; i < utf8.size(); ++i) {
+    const char c = utf8[i];
+    if (utf8.compare(i, 2, kNoCharacterPrefix) == 0 && utf8[i + 2] >= '\xbe') {
+      out += '?';
+      i += 2;
+    } else if (c == '&') {
+      out += "&amp;";
+    } else if (c == '<') {
+      out += "&lt;";
+    } else if (c == '>') {
+      out += "&gt;";
+    } else if (c == '"') {
+      out += "&quot;";
+    } else if (c == '\'') {
+      out += "&apos;";
+    } else if (c == '\t' || c == '\n' || c == '\r') {
+      out += ' ';
+    } else {
+      const auto byte = static_cast<unsigned char>(c);
+      out += byte < 0x20 ? '?' : c;
+    }
+  }
+  return out;
+}
+
+std::string RenderJunit(const Result& result, std::string_view file) {
+  const Counts counts = CountFindings(result);
+  return absl::StrCat("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites",
+                      Attribute("name", "vcpulse check"),
+                      Attribute("tests", absl::StrCat(counts.all)),
+                      Attribute("failures", absl::StrCat(counts.failed)),
+                      Attribute("errors", absl::StrCat(counts.inconclusive)),
+                      Attribute("time", Seconds(result.judged_ns)), ">\n",
+                      Suite(result, file, counts), "</testsuites>\n");
+}
+
+}  // namespace vcpulse::check

@@ -1,0 +1,63 @@
+#include "monitor/check/render_markdown.h"
+
+#include "absl/strings/str_cat.h"
+#include "monitor/check/words.h"
+
+namespace vcpulse::check {
+namespace {
+
+constexpr std::string_view kMeaningful = "\\`*_[]<>|~&#$@!";
+
+std::string Bold(Outcome outcome) {
+  return absl::StrCat("**", std::string(ToString(outcome)), "**");
+}
+
+std::string OutcomeText(Outcome outcome) {
+  return outcome == Outcome::kPass ? "PASS" : Bold(outcome);
+}
+
+// Absent is "-".
+std::string Cell(std::string_view text) { return text.empty() ? "-" : MarkdownText(text); }
+
+std::string Row(const Expectation& expectation, const Finding& finding) {
+  const std::string observed =
+      finding.observed ? BoundsText(expectation, *finding.observed) : std::string();
+  return absl::StrCat("| ", OutcomeText(finding.outcome), " | ", Cell(finding.subject), " | ",
+                      Cell(observed), " | ", Cell(WantedText(expectation)), " | ",
+                      Cell(WorstText(expectation, finding)), " | ", Cell(finding.reason), " |\n");
+}
+
+std::string Section(const Judged& judged) {
+  const Expectation& expectation = judged.expectation;
+  std::string out =
+      absl::StrCat("\n", OutcomeText(judged.outcome), " ", MarkdownText(expectation.text),
+                   "\n\n| outcome | subject | ", MarkdownText(ToString(expectation.quantity)),
+                   " | wanted | worst | why |\n| --- | --- | --- | --- | --- | --- |\n");
+  for (const Finding& finding : judged.findings) out += Row(expectation, finding);
+  return out;
+}
+
+}  // namespace
+
+std::string MarkdownText(std::string_view text) {
+  std::string out;
+  for (const char c : Clean(text)) {
+    if (kMeaningful.find(c) != std::string_view::npos) out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+std::string RenderMarkdown(const Result& result, std::string_view file) {
+  std::string out = absl::StrCat("### ", MarkdownText(VerdictText(result)), "\n\n",
+                                 "recording: ", MarkdownText(RecordingText(result, file)),
+                                 "  \njudged: ", MarkdownText(PartText(result)), "\n");
+  for (const Judged& judged : result.judged) out += Section(judged);
+  if (!result.notes.empty()) out += "\n";
+  for (const std::string& note : result.notes) {
+    absl::StrAppend(&out, "* ", MarkdownText(note), "\n");
+  }
+  return out;
+}
+
+}  // namespace vcpulse::check

@@ -1,0 +1,60 @@
+#pragma once
+
+// How a result is said in words: the texts that every renderer for people shares. Pure. Texts of
+// outside origin (names, expressions, reasons) come out as one line without control characters, in
+// valid UTF-8.
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "monitor/check/result.h"
+
+namespace vcpulse::check {
+
+// `text` on one line, without control characters, in valid UTF-8.
+std::string Clean(std::string_view text);
+
+// A value in the unit of the expectation's quantity: "12.3%", "0.90", "200.0 ms". With as many more
+// digits as it takes to tell it from the limit: 5.04 % is not shown as the 5.0% that was allowed.
+std::string ValueText(const Expectation& expectation, double value);
+
+// "0.0% to 1.2%", one value where both are shown alike, "0.90 or more" where there is no end.
+std::string BoundsText(const Expectation& expectation, const Bounds& bounds);
+
+// "spinning 0.0% to 1.2%", or "nothing measured".
+std::string ObservedText(const Expectation& expectation, const Finding& finding);
+
+// "<= 5%", ">= 0.9", "<= 200ms".
+std::string WantedText(const Expectation& expectation);
+
+// "100.0% from 12.300 s to 13.400 s", times after the recording's start; empty where there is none.
+std::string WorstText(const Expectation& expectation, const Finding& finding);
+
+// All of a finding in one line: observed, of what did not pass also what was wanted, when it was
+// worst, and why.
+std::string FindingText(const Expectation& expectation, const Finding& finding);
+
+struct Counts {
+  size_t all = 0;
+  size_t failed = 0;
+  size_t inconclusive = 0;
+  size_t passed = 0;
+  size_t skipped = 0;
+
+  void Add(Outcome outcome);
+};
+
+// Of the expectations.
+Counts CountExpectations(const Result& result);
+
+// "FAIL: 2 of 5 expectations failed, 1 inconclusive".
+std::string VerdictText(const Result& result);
+
+// "run.vpt: host1, recorded 2026-01-02 03:04:05 UTC, 60.0 s". `file` is what a person calls it.
+std::string RecordingText(const Result& result, std::string_view file);
+
+// "phase spin, 2 spans, 18.0 s", or that it never came and which did.
+std::string PartText(const Result& result);
+
+}  // namespace vcpulse::check

@@ -1,0 +1,102 @@
+#include "monitor/control/listening_socket.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "monitor/control/socket_path.h"
+
+namespace vcpulse::control {
+namespace {
+
+constexpr int kBacklog = 16;
+constexpr absl::Duration kLockPatience = absl::Seconds(1);
+
+absl::Status At(const std::string& path, absl::StatusCode code, const std::string& what) {
+  return absl::Status(code, absl::StrCat("control socket ", Quoted(path), ": ", what));
+}
+
+absl::Status FromErrno(const std::string& path, int error, const char* what) {
+  return absl::ErrnoToStatus(error, absl::StrCat("control socket ", Quoted(path), ": ", what));
+}
+
+int Bind(int fd, const sockaddr_un& address) {
+  return bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0 ? 0 : errno;
+}
+
+// Holds the folder of the path while a left-over socket is judged and replaced: two recordings that
+// begin at once must not each take the other's new socket, which does not listen yet, for a
+// left-over. None where the folder cannot be opened or somebody else holds it for long.
+kvm::Fd LockFolder(const std::string& path) {
+  const std::filesystem::path parent = std::filesystem::path(path).parent_path();
+  kvm::Fd folder(open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const absl::Time give_up = absl::Now() + kLockPatience;
+  while (folder.valid() && flock(folder.get(), LOCK_EX | LOCK_NB) != 0 && absl::Now() < give_up) {
+    absl::SleepFor(absl::Milliseconds(5));
+  }
+  return folder;
+}
+
+// OK where a socket lies there that nobody listens on.
+absl::Status CheckLeftOver(const std::string& path, const sockaddr_un& address) {
+  struct stat info {};
+  if (lstat(path.c_str(), &info) != 0) return FromErrno(path, errno, "cannot be looked at");
+  if (!S_ISSOCK(info.st_mode)) {
+    return At(path, absl::StatusCode::kAlreadyExists,
+              "something else lies there; name another path or remove it");
+  }
+  const kvm::Fd probe(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!probe.valid()) return FromErrno(path, errno, "no socket can be made");
+  const int result =
+      connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address));
+  const int error = result == 0 ? 0 : errno;
+  if (error == ECONNREFUSED) return absl::OkStatus();
+  if (error == 0 || error == EAGAIN || error == EPROTOTYPE) {
+    return At(path, absl::StatusCode::kAlreadyExists,
+              "somebody listens there already; name another path, or stop that recording");
+  }
+  return FromErrno(path, error, "a socket lies there, and cannot be asked whether it is in use");
+}
+
+}  // namespace
+
+absl::StatusOr<ListeningSocket> ListeningSocket::Open(const std::string& path) {
+  const absl::StatusOr<sockaddr_un> address = AddressOf(path);
+  if (!address.ok()) return address.status();
+  kvm::Fd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!fd.valid()) return FromErrno(path, errno, "no socket can be made");
+  if (fchmod(fd.get(), 0600) != 0) return FromErrno(path, errno, "its mode cannot be set");
+
+  const kvm::Fd lock = LockFolder(path);
+  int error = Bind(fd.get(), *address);
+  if (error == EADDRINUSE) {
+    if (absl::Status status = CheckLeftOver(path, *address); !status.ok()) return status;
+    if (unlink(path.c_str()) != 0 && errno != ENOENT) {
+      return FromErrno(path, errno, "a left-over socket cannot be removed");
+    }
+    error = Bind(fd.get(), *address);
+  }
+  if (error != 0) return FromErrno(path, error, "cannot be made");
+  struct stat info {};
+  if (lstat(path.c_str(), &info) != 0) return FromErrno(path, errno, "cannot be looked at");
+  ListeningSocket made(path, info.st_dev, info.st_ino, std::move(fd));
+  if (listen(made.fd_.get(), kBacklog) != 0) return FromErrno(path, errno, "cannot listen");
+  return made;
+}
+
+ListeningSocket::~ListeningSocket() {
+  struct stat info {};
+  if (path_.empty() || lstat(path_.c_str(), &info) != 0) return;
+  if (info.st_dev == device_ && info.st_ino == inode_) unlink(path_.c_str());
+}
+
+}  // namespace vcpulse::control

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "kvm/fd.h"
+
+namespace vcpulse::control {
+
+// A unix stream socket that listens under a path of its own, which goes with it. Move-only, one
+// thread.
+class ListeningSocket {
+ public:
+  // The socket has mode 0600 from its first instant: bind(2) takes the mode from the socket itself,
+  // set by fchmod(2) before, so no umask is changed, which every thread of the process would see. A
+  // socket that nobody listens on, left over by a process that was killed, is replaced. Errors:
+  // InvalidArgument for a path that cannot be, AlreadyExists where somebody listens there or
+  // something else lies there, else what the system said; one line that names the path.
+  static absl::StatusOr<ListeningSocket> Open(const std::string& path);
+
+  ListeningSocket(ListeningSocket&& other) noexcept
+      : path_(std::exchange(other.path_, {})),
+        device_(other.device_),
+        inode_(other.inode_),
+        fd_(std::move(other.fd_)) {}
+  ListeningSocket& operator=(ListeningSocket&&) = delete;
+  // Removes the path if it still is this socket's.
+  ~ListeningSocket();
+
+  // Gives up the descriptor: whoever takes it closes it before the path goes.
+  int ReleaseFd() { return fd_.Release(); }
+
+ private:
+  ListeningSocket(std::string path, dev_t device, ino_t inode, kvm::Fd fd)
+      : path_(std::move(path)), device_(device), inode_(inode), fd_(std::move(fd)) {}
+
+  std::string path_;  // empty after a move
+  dev_t device_;
+  ino_t inode_;
+  kvm::Fd fd_;
+};
+
+}  // namespace vcpulse::control

@@ -1,0 +1,71 @@
+// A harness marks the phases of a guest that works a second and is halted a second, in turn. Exit
+// codes were checked inside; here: what the outputs say, read by other programs than ours.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "monitor/timeline/reader.h"
+#include "tests/lab/lab_timeline.h"
+
+namespace vcpulse::lab {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::string Path(const std::string& file) { return OutputPath("harness-0", file); }
+std::string Text(const std::string& file) { return ReadText(Path(file)); }
+
+TEST(Harness, MarkersAreInTheTimelineInTheirOrder) {
+  std::vector<std::string> names;
+  std::vector<int64_t> instants;
+  const auto read = timeline::ReadTimeline(Path("harness.vpt"), [&](const timeline::Entry& entry) {
+    if (const auto* marker = std::get_if<v1::Marker>(&entry.record)) {
+      names.push_back(marker->name());
+      instants.push_back(marker->mono_ns());
+    }
+    return absl::OkStatus();
+  });
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_TRUE(read->ended_in_order);
+  EXPECT_THAT(names, ElementsAre("work", "idle", "work", "idle", "short", "rest"));
+  EXPECT_TRUE(std::ranges::is_sorted(instants));
+}
+
+TEST(Harness, AFailSaysObservedWantedAndWhenItWasWorst) {
+  EXPECT_THAT(Text("wrong.out"), AllOf(HasSubstr("FAIL"), HasSubstr("wanted >= 80"),
+                                       HasSubstr("worst"), HasSubstr("vCPU 0")));
+}
+
+TEST(Harness, AnInconclusiveSaysWhatIsMissing) {
+  EXPECT_THAT(Text("short.out"), AllOf(HasSubstr("INCONCLUSIVE"), HasSubstr("ticks")));
+  EXPECT_THAT(Text("no-such-phase.out"), AllOf(HasSubstr("wrok"), HasSubstr("work")));
+  EXPECT_THAT(Text("no-such-vcpu.out"), HasSubstr("INCONCLUSIVE"));
+  EXPECT_THAT(Text("gaps.out"), HasSubstr("INCONCLUSIVE"));
+  EXPECT_THAT(Text("no-counters.out"), AllOf(HasSubstr("SKIP"), Not(HasSubstr("PASS"))));
+}
+
+TEST(Harness, JUnitIsValidByTheSchemaOfJenkins) {
+  const std::string command = std::string("xmllint --noout --schema ") + VCPULSE_JUNIT_SCHEMA +
+                              " " + Path("all-kinds.xml") + " 2>&1";
+  EXPECT_EQ(std::system(command.c_str()), 0) << command;
+  EXPECT_THAT(Text("all-kinds.xml"), AllOf(HasSubstr("<failure"), HasSubstr("<error")));
+}
+
+TEST(Harness, KtapIsReadByAParserOfItsOwn) {
+  const std::string command =
+      std::string("python3 ") + VCPULSE_KTAP_PARSER + " " + Path("all-kinds.out") + " 2>&1";
+  EXPECT_EQ(std::system(command.c_str()), 0) << command;
+}
+
+}  // namespace
+}  // namespace vcpulse::lab

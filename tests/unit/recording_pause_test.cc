@@ -1,0 +1,196 @@
+// A recording that is paused and goes on: nothing is counted between.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "monitor/recorder/recording.h"
+#include "tests/fakes/collecting_writer.h"
+#include "tests/fakes/sampled_vm.h"
+
+namespace vcpulse::recorder {
+namespace {
+
+using fakes::FakeClock;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+class RecordingPause : public ::testing::Test {
+ protected:
+  void Tick() {
+    FakeClock::now_ns = static_cast<int64_t>(10'000'000'000 + tick_ * 100'000'000);
+    const int64_t now = FakeClock::now_ns;
+    recording_.sampler().TakeCommands();
+    recording_.sampler().Tick(tick_++, now, now);
+    recording_.Drain();
+  }
+
+  // As the loop does it: the sampler lets go of everything, then the pause is said.
+  void Pause() {
+    recording_.RetireAll();
+    while (!recording_.idle()) {
+      recording_.sampler().TakeCommands();
+      recording_.Drain();
+    }
+    recording_.Pause();
+  }
+
+  // Kind and VM of each life-cycle record, in order.
+  std::vector<std::pair<v1::LifeCycle::Kind, uint32_t>> LifeCycles() const {
+    std::vector<std::pair<v1::LifeCycle::Kind, uint32_t>> all;
+    for (const auto& record : writer_.records) {
+      if (!record.has_life_cycle()) continue;
+      all.emplace_back(record.life_cycle().kind(), record.life_cycle().vm());
+    }
+    return all;
+  }
+
+  static constexpr auto kFound = v1::LifeCycle::KIND_VM_FOUND;
+  static constexpr auto kEnded = v1::LifeCycle::KIND_VM_ENDED;
+  static constexpr auto kChanged = v1::LifeCycle::KIND_VCPUS_CHANGED;
+  static constexpr auto kPaused = v1::LifeCycle::KIND_RECORDING_PAUSED;
+  static constexpr auto kResumed = v1::LifeCycle::KIND_RECORDING_RESUMED;
+
+  fakes::FakePerfEvents perf_;
+  fakes::ProcDir proc_;
+  fakes::CollectingWriter writer_;
+  fakes::SampledVm web_{perf_, proc_, "web", 10, 11, 2};
+  fakes::SampledVm db_{perf_, proc_, "db", 20, 21, 1};
+  Recording recording_{{.root = proc_.root(),
+                        .open = {.wanted = {.set = kvm::EventSet::kMin}},
+                        .residency = {{.max_hz = 1e9}},
+                        .now_ns = FakeClock::Now},
+                       perf_,
+                       writer_};
+  uint64_t tick_ = 0;
+};
+
+TEST_F(RecordingPause, NoSampleBetweenAndAnotherEpochAfter) {
+  ASSERT_TRUE(recording_.Track(web_.vm()).ok());
+  ASSERT_TRUE(recording_.Track(db_.vm()).ok());
+  for (int i = 0; i < 2; ++i) Tick();
+  Pause();
+  EXPECT_TRUE(recording_.paused());
+  // A rescan finds what it knew.
+  ASSERT_TRUE(recording_.Track(web_.vm()).ok());
+  for (int i = 0; i < 3; ++i) Tick();
+  EXPECT_THAT(writer_.ticks, SizeIs(4));
+  EXPECT_TRUE(recording_.idle()) << "no counter is open";
+
+  recording_.Resume();
+  EXPECT_FALSE(recording_.paused());
+  ASSERT_TRUE(recording_.Track(web_.vm()).ok());
+  ASSERT_TRUE(recording_.Track(db_.vm()).ok());
+  ASSERT_TRUE(recording_.Track(web_.vm()).ok()) << "and no third epoch";
+  Tick();
+  ASSERT_THAT(writer_.ticks, SizeIs(6));
+  EXPECT_EQ(writer_.ticks[4].epoch, 2u);
+  EXPECT_EQ(writer_.ticks[5].epoch, 2u);
+  EXPECT_EQ(writer_.ticks[4].verdicts[0].band, core::Band::kNone) << "the first of its epoch";
+  EXPECT_THAT(writer_.VcpuSets(), SizeIs(4));
+  EXPECT_THAT(LifeCycles(), ElementsAre(std::pair(kFound, 1u), std::pair(kFound, 2u),
+                                        std::pair(kPaused, 0u), std::pair(kResumed, 0u)));
+  EXPECT_FALSE(writer_.records.back().has_life_cycle() &&
+               writer_.records.back().life_cycle().has_instance());
+}
+
+TEST_F(RecordingPause, AMissedTickOfAPauseIsNoGap) {
+  ASSERT_TRUE(recording_.Track(web_.vm()).ok());
+  Tick();
+  Pause();
+  recording_.sampler().Missed({.first = 1, .last = 3}, FakeClock::Now());
+  recording_.Drain();
+  EXPECT_THAT(writer_.Gaps(), IsEmpty());
+  recording_.Resume();
+  recording_.sampler().Missed({.first = 4, .last = 5}, FakeClock::Now());
+  recording_.Drain();
+  EXPECT_THAT(writer_.Gaps(), SizeIs(1));
+}
+
+TEST_F(RecordingPause, AVmThatEndsInItIsSaidToEnd) {
+  ASSERT_TRUE(recording_.Track(web_.vm()).ok());
+  Pause();
+  recording_.Ended(KeyOf(web_.vm()), "the VMM process has ended");
+  recording_.Resume();
+  EXPECT_THAT(recording_.vms(), IsEmpty());
+  EXPECT_THAT(LifeCycles(), ElementsAre(std::pair(kFound, 1u), std::pair(kPaused, 0u),
+                                        std::pair(kEnded, 1u), std::pair(kResumed, 0u)));
+}
+
+TEST_F(RecordingPause, AVmThatAppearsInItIsFoundAfterIt) {
+  ASSERT_TRUE(recording_.Track(web_.vm()).ok());
+  Pause();
+  ASSERT_TRUE(recording_.Track(db_.vm()).ok());
+  EXPECT_THAT(recording_.vms(), SizeIs(2)) << "it is watched for its end";
+  Tick();
+  EXPECT_THAT(writer_.ticks, IsEmpty());
+  recording_.Resume();
+  ASSERT_TRUE(recording_.Track(db_.vm()).ok());
+  Tick();
+  ASSERT_THAT(writer_.ticks, SizeIs(1));
+  EXPECT_EQ(writer_.ticks[0].vm, 2u);
+  EXPECT_EQ(writer_.ticks[0].epoch, 1u);
+  EXPECT_THAT(LifeCycles(), ElementsAre(std::pair(kFound, 1u), std::pair(kPaused, 0u),
+                                        std::pair(kResumed, 0u), std::pair(kFound, 2u)));
+}
+
+// Nothing was sampled of it, so the timeline does not name it; its number is the next one's.
+TEST_F(RecordingPause, AVmThatCameAndWentInItIsNotMentioned) {
+  Pause();
+  ASSERT_TRUE(recording_.Track(web_.vm()).ok());
+  recording_.Ended(KeyOf(web_.vm()), "the VMM process has ended");
+  recording_.Resume();
+  ASSERT_TRUE(recording_.Track(db_.vm()).ok());
+  EXPECT_THAT(LifeCycles(),
+              ElementsAre(std::pair(kPaused, 0u), std::pair(kResumed, 0u), std::pair(kFound, 1u)));
+}
+
+TEST_F(RecordingPause, OtherThreadsInItAreSaidAndSampledAfterIt) {
+  ASSERT_TRUE(recording_.Track(web_.vm()).ok());
+  Tick();
+  Pause();
+  kvm::Vm changed = web_.vm();
+  changed.vcpus.pop_back();
+  ASSERT_TRUE(recording_.Track(changed).ok());
+  ASSERT_TRUE(recording_.Track(changed).ok());
+  recording_.Resume();
+  ASSERT_TRUE(recording_.Track(changed).ok());
+  Tick();
+  EXPECT_EQ(writer_.ticks.back().epoch, 2u);
+  EXPECT_THAT(writer_.VcpuSets().back().vcpus(), SizeIs(1));
+  EXPECT_THAT(LifeCycles(), ElementsAre(std::pair(kFound, 1u), std::pair(kPaused, 0u),
+                                        std::pair(kChanged, 1u), std::pair(kResumed, 0u)));
+}
+
+// Counters that cannot be opened at the end of a pause are tried again by the next rescan.
+TEST_F(RecordingPause, AVmThatCannotBeOpenedAfterItIsTriedAgain) {
+  ASSERT_TRUE(recording_.Track(web_.vm()).ok());
+  Pause();
+  recording_.Resume();
+  kvm::Vm gone = web_.vm();
+  for (kvm::Vcpu& vcpu : gone.vcpus) vcpu.tid += 1000;
+  EXPECT_FALSE(recording_.Track(gone).ok());
+  ASSERT_TRUE(recording_.Track(web_.vm()).ok());
+  Tick();
+  EXPECT_THAT(writer_.ticks, SizeIs(1));
+  EXPECT_EQ(writer_.ticks[0].epoch, 2u);
+}
+
+TEST_F(RecordingPause, MarkersKeepTheOrderOfTheirReceipt) {
+  ASSERT_TRUE(recording_.Track(web_.vm()).ok());
+  recording_.Mark("a", 5);
+  Pause();
+  recording_.Mark("b", 6);
+  recording_.Mark("a", 6);
+  recording_.Resume();
+  recording_.Mark("c", 7);
+  std::vector<std::pair<std::string, int64_t>> markers;
+  for (const auto& record : writer_.records) {
+    if (record.has_marker())
+      markers.emplace_back(record.marker().name(), record.marker().mono_ns());
+  }
+  EXPECT_THAT(markers, ElementsAre(std::pair("a", 5), std::pair("b", 6), std::pair("a", 6),
+                                   std::pair("c", 7)));
+}
+
+}  // namespace
+}  // namespace vcpulse::recorder

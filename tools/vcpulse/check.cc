@@ -1,0 +1,301 @@
+// `vcpulse check`: a timeline held against expectations.
+#include "monitor/check/check.h"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "kvm/text.h"
+#include "monitor/check/expression.h"
+#include "monitor/check/render_json.h"
+#include "monitor/check/render_junit.h"
+#include "monitor/check/render_ktap.h"
+#include "monitor/check/render_markdown.h"
+#include "monitor/check/render_text.h"
+#include "monitor/recorder/output_file.h"
+#include "monitor/report/text_format.h"
+#include "tools/vcpulse/commands.h"
+#include "tools/vcpulse/duration_option.h"
+#include "tools/vcpulse/read_whole.h"
+#include "tools/vcpulse/same_file.h"
+#include "tools/vcpulse/standard_output.h"
+#include "tools/vcpulse/timeline_input.h"
+
+namespace vcpulse::tools {
+namespace {
+
+// More is no list of expectations that a person wrote.
+constexpr size_t kMaxExpectFileBytes = size_t{1} << 20;
+
+constexpr const char* kFooter =
+    R"(EXPR is [vm=NAME|*] [vcpu=*|N|N-M[,...]] : QUANTITY <|<=|>=|> LIMIT. Each vCPU is judged on its
+own, never their sum; what is left out means each one.
+  halted, spinning, productive, unknown  share of the time in that band (LIMIT 80%)
+  starved    share of the time in ticks in which the thread waited for a CPU for over 10 %
+  residency  share of the time in guest code
+  ipc.pNN    percentile of the IPC of all ticks that are not HALTED (LIMIT 0.9)
+  longest(BAND), longest(starved)        the longest such time without a break (LIMIT 200ms)
+  gaps       share of the time without samples, of a VM
+Examples:
+  vcpulse check --expect 'vcpu=*: productive >= 80%' --expect 'gaps <= 1%'
+  vcpulse check run.vpt --phase load --skip-first 2s --expect 'vm=web vcpu=0-3: spinning <= 5%'
+  vcpulse check run.vpt --expect-file ci.expect --junit result.xml --markdown >>summary.md
+How to read it: time that is UNKNOWN or has no sample may have been anything, so what is observed
+is a range. PASS: all of it is as wanted. FAIL: none of it is. INCONCLUSIVE: some of it is, or too
+little was measured. SKIP: it cannot be judged without counters. The outcome of all is the worst of
+them, in the order FAIL, INCONCLUSIVE, PASS, SKIP. A phase runs from its marker to the next; all
+its spans count. An expect file has one EXPR per line; # begins a comment.
+Exit codes: 0 PASS, 1 FAIL, 2 usage error or nothing could be read or written, 3 INCONCLUSIVE,
+4 SKIP. kselftest agrees on 0, 1 and 4, but takes 2 for an expected failure and 3 for an unexpected
+pass: a wrapper there maps both to 1.
+Field list of the JSON: monitor/check/render_json.h.)";
+
+enum class Format { kText, kJson, kKtap, kMarkdown };
+
+// As given, until it is parsed.
+struct CheckText {
+  std::string file = "vcpulse.vpt";  // "-": stdin
+  std::vector<std::string> expect;
+  std::optional<std::string> expect_file;
+  std::optional<std::string> phase;
+  std::string skip_first = "0s";
+  std::optional<std::string> min_ticks;
+  std::optional<std::string> min_measured;
+  bool json = false;
+  bool ktap = false;
+  bool markdown = false;
+  std::optional<std::string> junit;
+};
+
+struct CheckCommand {
+  std::string file;
+  std::vector<check::Expectation> expectations;
+  check::CheckOptions options;
+  Format format = Format::kText;
+  std::optional<std::string> junit;
+
+  absl::Status Validate() const;
+};
+
+absl::Status CheckCommand::Validate() const {
+  if (expectations.empty()) {
+    return absl::InvalidArgumentError(
+        "check: nothing is expected: give --expect EXPR or --expect-file FILE");
+  }
+  if (options.phase && options.phase->empty()) {
+    return absl::InvalidArgumentError("--phase: the name is empty");
+  }
+  if (!junit) return absl::OkStatus();
+  if (junit->empty()) return absl::InvalidArgumentError("--junit: the file name is empty");
+  if (*junit == "-") {
+    return absl::InvalidArgumentError(
+        "--junit: - is standard output, where the result is shown: name a file");
+  }
+  return CheckNotSameFile(file, *junit, "--junit");
+}
+
+absl::Status Error(const std::string& where, const absl::Status& status) {
+  return absl::InvalidArgumentError(absl::StrCat(where, ": ", status.message()));
+}
+
+// Those of --expect first, then those of the file.
+absl::StatusOr<std::vector<check::Expectation>> ParseExpectations(const CheckText& text) {
+  std::vector<check::Expectation> expectations;
+  for (const std::string& expression : text.expect) {
+    auto expectation = check::ParseExpectation(expression);
+    if (!expectation.ok()) {
+      return Error(absl::StrCat("--expect '", report::Printable(expression), "'"),
+                   expectation.status());
+    }
+    expectations.push_back(*std::move(expectation));
+  }
+  if (!text.expect_file) return expectations;
+  if (*text.expect_file == "-" && text.file == "-") {
+    return absl::InvalidArgumentError("--expect-file: - is where the timeline is read from");
+  }
+  const auto lines = ReadWhole(*text.expect_file, kMaxExpectFileBytes);
+  if (!lines.ok()) return Error("--expect-file", lines.status());
+  auto of_file = check::ExpectationsFromText(*lines);
+  if (!of_file.ok()) {
+    return Error(absl::StrCat("--expect-file ", *text.expect_file), of_file.status());
+  }
+  for (check::Expectation& expectation : *of_file) expectations.push_back(std::move(expectation));
+  return expectations;
+}
+
+// "10%" as 0.1.
+absl::StatusOr<double> ParsePercentage(const std::string& flag, const std::string& text) {
+  std::optional<double> percent;
+  if (text.ends_with('%')) percent = ParseNumber<double>(text.substr(0, text.size() - 1));
+  if (!percent || !(*percent >= 0 && *percent <= 100)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(flag, ": '", text, "' is no percentage: write for example 10%"));
+  }
+  return *percent / 100;
+}
+
+absl::StatusOr<check::CheckOptions> ParseOptions(const CheckText& text) {
+  check::CheckOptions options;
+  options.phase = text.phase;
+  const auto skip_first = ParseDurationOption("--skip-first", text.skip_first);
+  if (!skip_first.ok()) return skip_first.status();
+  options.skip_first_ns = absl::ToInt64Nanoseconds(*skip_first);
+  if (text.min_ticks) {
+    const auto ticks = ParseNumber<uint64_t>(*text.min_ticks);
+    if (!ticks) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--min-ticks: '", *text.min_ticks, "' is no number of ticks"));
+    }
+    options.min_ticks = *ticks;
+  }
+  if (text.min_measured) {
+    const auto share = ParsePercentage("--min-measured", *text.min_measured);
+    if (!share.ok()) return share.status();
+    options.min_measured = *share;
+  }
+  return options;
+}
+
+absl::StatusOr<CheckCommand> Parse(const CheckText& text) {
+  auto expectations = ParseExpectations(text);
+  if (!expectations.ok()) return expectations.status();
+  auto options = ParseOptions(text);
+  if (!options.ok()) return options.status();
+  CheckCommand command{.file = text.file,
+                       .expectations = *std::move(expectations),
+                       .options = *std::move(options),
+                       .junit = text.junit};
+  if (text.json) command.format = Format::kJson;
+  if (text.ktap) command.format = Format::kKtap;
+  if (text.markdown) command.format = Format::kMarkdown;
+  if (absl::Status status = command.Validate(); !status.ok()) return status;
+  return command;
+}
+
+std::string Render(const check::Result& result, const CheckCommand& command) {
+  const std::string name = NameOf(command.file);
+  switch (command.format) {
+    case Format::kJson:
+      return check::RenderJson(result, name);
+    case Format::kKtap:
+      return check::RenderKtap(result, name);
+    case Format::kMarkdown:
+      return check::RenderMarkdown(result, name);
+    case Format::kText:
+      break;
+  }
+  return check::RenderText(result, name, {.colour = WantsColour()});
+}
+
+int ExitCodeOf(check::Outcome outcome) {
+  switch (outcome) {
+    case check::Outcome::kPass:
+      return kExitOk;
+    case check::Outcome::kFail:
+      return kExitFailed;
+    case check::Outcome::kInconclusive:
+      return kExitInconclusive;
+    case check::Outcome::kSkip:
+      break;
+  }
+  return kExitSkipped;
+}
+
+absl::Status WriteFile(recorder::OutputFile& file, const std::string& text) {
+  const auto* bytes = reinterpret_cast<const uint8_t*>(text.data());
+  absl::Status status = file.Append(std::span(bytes, text.size()));
+  return status.ok() ? file.Finish() : status;
+}
+
+int RunCheck(const CheckText& text) {
+  const absl::StatusOr<CheckCommand> command = Parse(text);
+  if (!command.ok()) return Fail(command.status());
+  std::unique_ptr<recorder::OutputFile> junit;
+  if (command->junit) {  // what cannot be written is told before a long file is read
+    auto file =
+        recorder::OutputFile::Create(*command->junit, recorder::OutputFile::Appears::kWhenFinished);
+    if (!file.ok()) return Fail(Error("--junit", file.status()));
+    junit = *std::move(file);
+  }
+  const absl::StatusOr<check::Result> result =
+      check::CheckTimeline(command->file, command->expectations, command->options);
+  if (!result.ok()) return Fail(ReadFailure(result.status(), command->file));
+  if (junit != nullptr) {
+    const absl::Status written =
+        WriteFile(*junit, check::RenderJunit(*result, NameOf(command->file)));
+    if (!written.ok()) return Fail(Error("--junit", written));
+  }
+  const int written = WriteStdout(Render(*result, *command));
+  return written == kExitOk ? ExitCodeOf(result->outcome) : written;
+}
+
+void AddExpectations(CLI::App& command, CheckText& text) {
+  // By a callback: an option that is a vector takes "[a,b]" apart, and the words after its value.
+  command
+      .add_option(
+          "--expect",
+          [&text](const std::vector<std::string>& values) {
+            text.expect = values;
+            return true;
+          },
+          "What must hold, for example 'vcpu=*: spinning <= 5%'; give it once for each")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->type_name("EXPR");
+  command.add_option("--expect-file", text.expect_file, "More of them, one per line; - is stdin")
+      ->type_name("FILE");
+  command
+      .add_option("--phase", text.phase,
+                  "Judge only the spans of this phase, from its marker to the next")
+      ->type_name("NAME");
+  command
+      .add_option("--skip-first", text.skip_first,
+                  "Leave out the beginning of each span, or of the recording [0s]")
+      ->type_name("DURATION");
+  command
+      .add_option("--min-ticks", text.min_ticks,
+                  "With fewer measured ticks a vCPU is inconclusive [10]")
+      ->type_name("N");
+  command
+      .add_option("--min-measured", text.min_measured,
+                  "So it is where a smaller share of the time was measured [10%]")
+      ->type_name("P%");
+}
+
+void AddFormats(CLI::App& command, CheckText& text) {
+  CLI::Option* json = command.add_flag("--json", text.json, "JSON instead of text");
+  CLI::Option* ktap = command.add_flag("--ktap", text.ktap, "KTAP, version 1, instead of text");
+  CLI::Option* markdown = command.add_flag("--markdown", text.markdown,
+                                           "Markdown instead of text, for the summary of a CI job");
+  ktap->excludes(json);
+  markdown->excludes(json)->excludes(ktap);
+  command
+      .add_option("--junit", text.junit,
+                  "Also write JUnit XML to this file; an older one is kept as FILE.old. "
+                  "INCONCLUSIVE is an <error>")
+      ->type_name("FILE");
+}
+
+}  // namespace
+
+void AddCheckCommand(CLI::App& app, int& exit_code) {
+  auto text = std::make_shared<CheckText>();
+  CLI::App* command = app.add_subcommand(
+      "check", "Hold a timeline against expectations: [FILE] --expect EXPR..., for CI");
+  command->footer(kFooter);
+  command->add_option("FILE", text->file, "Timeline to read; - is standard input")
+      ->capture_default_str();
+  AddExpectations(*command, *text);
+  AddFormats(*command, *text);
+  command->callback([text, &exit_code] { exit_code = RunCheck(*text); });
+}
+
+}  // namespace vcpulse::tools

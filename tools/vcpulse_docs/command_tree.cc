@@ -1,0 +1,155 @@
+#include "tools/vcpulse_docs/command_tree.h"
+
+#include <algorithm>
+#include <sstream>
+#include <string_view>
+#include <utility>
+
+namespace vcpulse::docs {
+namespace {
+
+std::vector<std::string> Split(const std::string& text, char separator) {
+  std::vector<std::string> parts;
+  std::istringstream stream(text);
+  for (std::string part; std::getline(stream, part, separator);) parts.push_back(part);
+  return parts;
+}
+
+std::string Trimmed(const std::string& text) {
+  constexpr std::string_view kBlanks = " \t\n";
+  const size_t first = text.find_first_not_of(kBlanks);
+  if (first == std::string::npos) return "";
+  return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
+}
+
+bool IsWord(const std::string& text) {
+  constexpr std::string_view kOfWords = "abcdefghijklmnopqrstuvwxyz0123456789-_";
+  return !text.empty() && text.front() != '-' &&
+         text.find_first_not_of(kOfWords) == std::string::npos;
+}
+
+void Offer(const std::string& name, const std::vector<std::string>& profiles,
+           Completion& completion) {
+  if (name == "PROFILE") {
+    completion.words.insert(completion.words.end(), profiles.begin(), profiles.end());
+  } else if (name == "FILE" || name == "OUT" || name == "PATH") {
+    completion.files = "*";
+  } else if (name == "TIMELINE") {
+    completion.files = "*.vpt";
+  } else if (name == "CSV") {
+    completion.files = "*.csv";
+  } else if (name == "DIR") {
+    completion.files = "/";
+  } else if (IsWord(name)) {
+    completion.words.push_back(name);
+  }
+}
+
+Option ReadOption(const CLI::Option& option, bool is_positional,
+                  const std::vector<std::string>& profiles) {
+  const CLI::Formatter formatter;
+  Option read;
+  read.names = Split(formatter.make_option_name(&option, is_positional), ',');
+  read.after_names = Trimmed(formatter.make_option_opts(&option));
+  read.description = formatter.make_option_desc(&option);
+  read.takes_value = option.get_items_expected_max() != 0;
+  read.repeats = option.get_expected_max() >= CLI::detail::expected_max_vector_size;
+  if (!read.takes_value) return read;
+  const std::string type = option.get_type_name();
+  read.value_name = is_positional ? read.names.front() : type;
+  read.completion = CompletionOf(type, profiles);
+  // A positional FILE of which its type says no more is a timeline: that is what commands read.
+  const bool says_more = !read.completion.words.empty() || !read.completion.files.empty();
+  if (is_positional && !says_more) {
+    read.completion = CompletionOf(read.value_name == "FILE" ? "TIMELINE" : "", profiles);
+  }
+  return read;
+}
+
+// The options of `app` itself by their groups; nameless subcommands are CLI11's option groups.
+void ReadGroups(const CLI::App& app, const std::vector<std::string>& profiles,
+                std::vector<Group>& groups) {
+  for (const std::string& title : app.get_groups()) {
+    const bool is_group = app.get_name().empty();
+    Group group{.title = is_group ? app.get_group() : title};
+    if (is_group) group.description = Trimmed(CLI::Formatter().make_description(&app));
+    for (const CLI::Option* option : app.get_options()) {
+      if (title.empty() || option->get_group() != title || !option->nonpositional()) continue;
+      if (is_group && option == app.get_help_ptr()) continue;  // each group has the command's
+      group.options.push_back(ReadOption(*option, false, profiles));
+    }
+    if (!group.options.empty()) groups.push_back(std::move(group));
+  }
+  for (const CLI::App* below : app.get_subcommands({})) {
+    if (below->get_name().empty() && !below->get_group().empty()) {
+      ReadGroups(*below, profiles, groups);
+    }
+  }
+}
+
+std::string UsageOf(const CLI::App& app, const std::string& path) {
+  const std::string usage = Trimmed(CLI::Formatter().make_usage(&app, path));
+  return usage.substr(usage.find(path));
+}
+
+Command Read(const CLI::App& app, std::vector<std::string> path,
+             const std::vector<std::string>& profiles) {
+  Command command;
+  path.push_back(app.get_name());
+  command.path = std::move(path);
+  command.description = app.get_description();
+  command.usage = UsageOf(app, JoinPath(command, ' '));
+  constexpr std::string_view kRuns = "[-- CMD ARGS...]";
+  command.runs_command = command.description.find(kRuns) != std::string::npos;
+  if (command.runs_command) command.usage.append(" ").append(kRuns);
+  for (const CLI::Option* option : app.get_options()) {
+    if (!option->get_positional() || option->get_group().empty()) continue;
+    command.positionals.push_back(ReadOption(*option, true, profiles));
+  }
+  ReadGroups(app, profiles, command.groups);
+  command.footer = app.get_footer();
+  for (const CLI::App* below : app.get_subcommands({})) {
+    if (below->get_name().empty() || below->get_group().empty()) continue;
+    command.subcommands.push_back(Read(*below, command.path, profiles));
+  }
+  return command;
+}
+
+}  // namespace
+
+Completion CompletionOf(const std::string& value_name, const std::vector<std::string>& profiles) {
+  Completion completion;
+  const size_t open = value_name.find('{');
+  const size_t close = value_name.find('}', open);
+  if (open != std::string::npos && close != std::string::npos) {
+    completion.words = Split(value_name.substr(open + 1, close - open - 1), ',');
+    std::erase_if(completion.words, [](const std::string& word) { return !IsWord(word); });
+    return completion;
+  }
+  for (const std::string& name : Split(value_name, '|')) Offer(name, profiles, completion);
+  return completion;
+}
+
+Command ReadCommandTree(const CLI::App& app, const std::vector<std::string>& profiles) {
+  return Read(app, {}, profiles);
+}
+
+std::string JoinPath(const Command& command, char separator) {
+  std::string joined;
+  for (const std::string& name : command.path) {
+    if (!joined.empty()) joined += separator;
+    joined += name;
+  }
+  return joined;
+}
+
+std::vector<const Command*> Flatten(const Command& command) {
+  std::vector<const Command*> all = {&command};
+  for (const Command& below : command.subcommands) {
+    const std::vector<const Command*> some = Flatten(below);
+    all.insert(all.end(), some.begin(), some.end());
+  }
+  return all;
+}
+
+}  // namespace vcpulse::docs

@@ -1,0 +1,162 @@
+#include "tools/vcpulse_docs/man_page.h"
+
+#include <algorithm>
+#include <cctype>
+#include <sstream>
+#include <vector>
+
+namespace vcpulse::docs {
+namespace {
+
+std::string Upper(std::string text) {
+  std::ranges::transform(text, text.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  return text;
+}
+
+std::string Bold(std::string_view text) { return "\\fB" + EscapeRoff(text) + "\\fR"; }
+
+std::string Italic(std::string_view text) { return "\\fI" + EscapeRoff(text) + "\\fR"; }
+
+std::string OptionItem(const Option& option, bool is_positional) {
+  std::string names;
+  for (const std::string& name : option.names) {
+    if (!names.empty()) names += ", ";
+    names += is_positional ? Italic(name) : Bold(name);
+  }
+  std::string item = ".TP\n" + names;
+  if (!option.after_names.empty()) item += " " + EscapeRoff(option.after_names);
+  return item + "\n" + EscapeRoff(option.description) + "\n";
+}
+
+std::string OptionSection(const Command& command) {
+  std::string text = ".SH OPTIONS\n";
+  for (const Option& positional : command.positionals) text += OptionItem(positional, true);
+  for (const Group& group : command.groups) {
+    if (group.title != "Options") text += ".SS " + EscapeRoff(group.title) + "\n";
+    std::istringstream lines(group.description);
+    for (std::string line; std::getline(lines, line);) {
+      line.erase(line.find_last_not_of(' ') + 1);
+      text += EscapeRoff(line) + "\n.br\n";
+    }
+    for (const Option& option : group.options) text += OptionItem(option, false);
+  }
+  return text;
+}
+
+std::string CommandSection(const Command& command) {
+  std::string text = ".SH COMMANDS\n";
+  for (const Command& below : command.subcommands) {
+    text += ".TP\n" + Bold(JoinPath(below, '-')) + "(1)\n" + EscapeRoff(below.description) + "\n";
+  }
+  return text;
+}
+
+// A line of a table in help: two blanks, a term, two blanks or more, its text. Empty where `line`
+// is none.
+std::string TermOf(const std::string& line) {
+  if (!line.starts_with("  ") || line.starts_with("   ")) return "";
+  const size_t end = line.find("  ", 2);
+  return end == std::string::npos ? "" : line.substr(2, end - 2);
+}
+
+// Help is written in lines of about 100 columns; a line that is much shorter ends on purpose, and
+// one that is longer was never broken by hand.
+bool EndsOnPurpose(const std::string& line) { return line.size() < 80 || line.size() > 110; }
+
+std::string FooterSection(const std::string& footer) {
+  std::string text = ".SH NOTES\n";
+  std::istringstream lines(footer);
+  bool in_table = false;
+  bool begins = true;
+  std::string before;
+  for (std::string line; std::getline(lines, line); before = line) {
+    const size_t first = line.find_first_not_of(' ');
+    if (first == std::string::npos) {
+      text += ".PP\n";
+      in_table = false;
+      begins = true;
+      continue;
+    }
+    const std::string term = TermOf(line);
+    if (!term.empty()) {
+      text += ".TP\n" + Bold(term) + "\n";
+      text += EscapeRoff(line.substr(line.find_first_not_of(' ', 2 + term.size()))) + "\n";
+      in_table = true;
+    } else if (first > 0) {
+      text += EscapeRoff(line.substr(first)) + "\n";
+    } else {
+      if (in_table) text += ".PP\n";
+      if (!in_table && !begins && EndsOnPurpose(before)) text += ".br\n";
+      text += EscapeRoff(line) + "\n";
+      in_table = false;
+    }
+    begins = false;
+  }
+  return text;
+}
+
+std::string SeeAlso(const Command& root, const Command& command) {
+  std::string text = ".SH SEE ALSO\n";
+  std::string names;
+  for (const Command* other : Flatten(root)) {
+    if (other == &command) continue;
+    if (!names.empty()) names += ",\n";
+    names += Bold(JoinPath(*other, '-')) + "(1)";
+  }
+  return text + names + "\n";
+}
+
+}  // namespace
+
+std::string EscapeRoff(std::string_view text) {
+  std::string escaped;
+  bool line_begins = true;
+  for (const char c : text) {
+    if (line_begins && (c == '.' || c == '\'')) escaped += "\\&";
+    switch (c) {
+      case '\\':
+        escaped += "\\e";
+        break;
+      case '-':
+        escaped += "\\-";
+        break;
+      case '\'':
+        escaped += "\\(aq";
+        break;
+      case '"':
+        escaped += "\\(dq";
+        break;
+      case '`':
+        escaped += "\\(ga";
+        break;
+      case '^':
+        escaped += "\\(ha";
+        break;
+      case '~':
+        escaped += "\\(ti";
+        break;
+      default:
+        escaped += c;
+    }
+    line_begins = c == '\n';
+  }
+  return escaped;
+}
+
+std::string ManPage(const Command& root, const Command& command, const ManPageHead& head) {
+  const std::string name = JoinPath(command, '-');
+  std::string page = ".\\\" Made from the options of the program: change those.\n";
+  page += ".TH " + EscapeRoff(Upper(name)) + " 1 " + head.date + " \"" +
+          EscapeRoff(root.path.front() + " " + head.version) + "\" \"" +
+          EscapeRoff(root.path.front() + " manual") + "\"\n";
+  page += ".SH NAME\n" + EscapeRoff(name) + " \\- " + EscapeRoff(command.description) + "\n";
+  page += ".SH SYNOPSIS\n" + Bold(JoinPath(command, ' ')) +
+          EscapeRoff(command.usage.substr(JoinPath(command, ' ').size())) + "\n";
+  if (!command.subcommands.empty()) page += CommandSection(command);
+  page += OptionSection(command);
+  if (!command.footer.empty()) page += FooterSection(command.footer);
+  return page + SeeAlso(root, command);
+}
+
+}  // namespace vcpulse::docs
