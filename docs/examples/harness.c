@@ -1,6 +1,7 @@
 /* A test harness in C: records the guest of the VMM with this PID, which should be idle, while the
- * test goes through two phases, then asks. `harness PID`; exit code 0 for a pass, 1 for a fail or an inconclusive check,
- * 2 for an error, 4 where this host has not the counters that the check needs. */
+ * test goes through two phases, then asks. `harness PID`; exit code 0 for a pass, 1 for a fail or
+ * an inconclusive check, 2 for an error, 4 where this host has not the counters that the check
+ * needs. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>

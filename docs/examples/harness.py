@@ -2,8 +2,9 @@
 """A test harness in Python, over libvcpulse.so by ctypes and nothing else.
 
 harness.py PID records the guest of the VMM with this PID, which should be idle, while two phases go
-by, then asks. Exit code 0 for a pass, 1 for a fail or an inconclusive check, 2 for an error, 4 where this host has not the
-counters that the check needs. VCPULSE_LIBRARY names the library where it is not installed.
+by, then asks. Exit code 0 for a pass, 1 for a fail or an inconclusive check, 2 for an error, 4 where
+this host has not the counters that the check needs. VCPULSE_LIBRARY names the library where it is
+not installed.
 """
 
 import ctypes
@@ -106,9 +107,13 @@ def main():
         print("usage: harness.py PID", file=sys.stderr)
         return 2
     recording = attach(int(sys.argv[1]))
-    for phase in ("warm-up", "settled"):
-        call(library.vcpulse_mark, recording, phase.encode())
-        time.sleep(2)  # stands for the work of the test
+    try:
+        for phase in ("warm-up", "settled"):
+            call(library.vcpulse_mark, recording, phase.encode())
+            time.sleep(2)  # stands for the work of the test
+    except BaseException:
+        library.vcpulse_recording_free(recording)  # it must not outlive the process's own end
+        raise
     timeline = ctypes.c_void_p(call(library.vcpulse_stop, recording))
     try:
         for phase in ("warm-up", "settled"):

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "monitor/check/check.h"
+#include "monitor/check/words.h"
 #include "monitor/library/error.h"
 #include "monitor/library/include/vcpulse.h"
 #include "monitor/library/timeline.h"
@@ -108,16 +109,19 @@ vcpulse_status AskBand(const vcpulse_timeline* timeline, const Whom& whom, int b
   });
 }
 
-// What was found, lines for people, as `vcpulse check` words it.
+// What was found, lines for people, in the words of `vcpulse check`.
 std::string TextOf(const check::Result& result) {
   std::string text;
   for (const check::Judged& judged : result.judged) {
     for (const check::Finding& finding : judged.findings) {
-      absl::StrAppend(&text, std::string(check::ToString(finding.outcome)), " ", finding.subject,
-                      finding.reason.empty() ? "" : ": ", finding.reason, "\n");
+      absl::StrAppend(&text, std::string(check::ToString(finding.outcome)), " ",
+                      check::Clean(finding.subject), ": ",
+                      check::FindingText(judged.expectation, finding), "\n");
     }
   }
-  for (const std::string& note : result.notes) absl::StrAppend(&text, "note: ", note, "\n");
+  for (const std::string& note : result.notes) {
+    absl::StrAppend(&text, "note: ", check::Clean(note), "\n");
+  }
   return text;
 }
 

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "kvm/cpu_identity.h"
 #include "kvm/own_rights.h"
+#include "monitor/control/marker_name.h"
 #include "monitor/library/error.h"
 #include "monitor/library/observing_writer.h"
 #include "monitor/live/session.h"
@@ -165,33 +166,42 @@ absl::Status vcpulse_recording::WhyEnded() const {
                    : absl::StrCat("the recording has ended: ", std::string(result_.message())));
 }
 
-absl::Status vcpulse_recording::OnControlThread(const std::function<void(Loop&)>& action) {
+absl::Status vcpulse_recording::OnControlThread(const std::function<absl::Status(Loop&)>& action) {
   if (absl::Status status = NotFromCallback(); !status.ok()) return status;
-  std::future<void> taken;
+  std::future<absl::Status> taken;
   {
     // A loop that ends first destroys the action, and with it the promise.
-    const auto done = std::make_shared<std::promise<void>>();
+    const auto done = std::make_shared<std::promise<absl::Status>>();
     taken = done->get_future();
     const std::lock_guard lock(mutex_);
     if (loop_ != nullptr) {
-      loop_->Post([loop = loop_, action, done] {
-        action(*loop);
-        done->set_value();
-      });
+      loop_->Post([loop = loop_, action, done] { done->set_value(action(*loop)); });
     }
   }
   try {
-    taken.get();
+    return taken.get();
   } catch (const std::future_error&) {
     return WhyEnded();
   }
-  return absl::OkStatus();
 }
 
 absl::Status vcpulse_recording::Mark(const std::string& name) {
+  const absl::StatusOr<std::string> checked = vcpulse::control::CheckMarkerName(name);
+  if (!checked.ok()) return checked.status();
   const std::lock_guard lock(marks_);
   const int64_t now_ns = vcpulse::sampler::MonotonicNow_ns();
-  return OnControlThread([&name, now_ns](Loop& loop) { loop.Mark(name, now_ns); });
+  return OnControlThread([&checked, now_ns](Loop& loop) {
+    loop.Mark(*checked, now_ns);
+    return absl::OkStatus();
+  });
+}
+
+absl::Status vcpulse_recording::Pause() {
+  return OnControlThread([](Loop& loop) { return loop.Pause(); });
+}
+
+absl::Status vcpulse_recording::Resume() {
+  return OnControlThread([](Loop& loop) { return loop.Resume(); });
 }
 
 absl::Status vcpulse_recording::End() {

@@ -26,8 +26,13 @@ struct vcpulse_recording {
   vcpulse_recording& operator=(const vcpulse_recording&) = delete;
 
   // A marker at this instant; returns once it was taken. Any thread but the control thread. Errors:
-  // ended by itself (EndedError).
+  // InvalidArgument for a name that cannot be, EndedError where the recording has ended by itself.
   absl::Status Mark(const std::string& name);
+
+  // Closes the counters, opens them again. As Mark; FailedPrecondition where it is paused already,
+  // or not paused.
+  absl::Status Pause();
+  absl::Status Resume();
 
   // Ends in order and joins; what came of the recording. Once.
   absl::Status End();
@@ -49,8 +54,8 @@ struct vcpulse_recording {
   absl::Status Run();
   absl::Status RunLoop(vcpulse::live::Loop& loop);
   void Ticking();
-  // Has `action` run on the control thread and waits for it. Errors: as Mark.
-  absl::Status OnControlThread(const std::function<void(vcpulse::live::Loop&)>& action);
+  // Has `action` run on the control thread and waits for it. Errors: of the action, EndedError.
+  absl::Status OnControlThread(const std::function<absl::Status(vcpulse::live::Loop&)>& action);
   absl::Status WhyEnded() const;
 
   vcpulse_options options_;

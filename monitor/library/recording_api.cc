@@ -22,6 +22,20 @@ vcpulse_status vcpulse_mark(vcpulse_recording* recording, const char* name, vcpu
   });
 }
 
+vcpulse_status vcpulse_pause(vcpulse_recording* recording, vcpulse_error** error) {
+  return vcpulse::library::Guard(error, [&]() -> absl::Status {
+    if (absl::Status status = Given(recording, "recording"); !status.ok()) return status;
+    return recording->Pause();
+  });
+}
+
+vcpulse_status vcpulse_resume(vcpulse_recording* recording, vcpulse_error** error) {
+  return vcpulse::library::Guard(error, [&]() -> absl::Status {
+    if (absl::Status status = Given(recording, "recording"); !status.ok()) return status;
+    return recording->Resume();
+  });
+}
+
 vcpulse_timeline* vcpulse_stop(vcpulse_recording* recording, vcpulse_error** error) {
   using Made = absl::StatusOr<std::unique_ptr<vcpulse_timeline>>;
   return vcpulse::library::GuardMake(error, [&]() -> Made {

@@ -1,6 +1,6 @@
 // libvcpulse.so with real guests, through its C++ header and where needed the C API; and the
-// examples of docs/examples. Without a PMU recordings are degraded: what is expected here is HALTED,
-// markers and records, which need none.
+// examples of docs/examples. Without a PMU recordings are degraded: what is expected here is
+// HALTED, markers and records, which need none.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -154,19 +154,60 @@ TEST_F(Library, MarksOfManyThreadsAreAllThereInTheOrderOfTheirInstants) {
   });
 }
 
+// What a call fails with.
+template <typename Call>
+vcpulse_status CodeOf(Call&& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.code();
+  }
+  return VCPULSE_OK;
+}
+
+TEST_F(Library, WhileItIsPausedNothingIsSampledAndNothingIsMissing) {
+  auto recording = Recording::Attach(OfGuest());
+  EXPECT_EQ(CodeOf([&] { recording.Resume(); }), VCPULSE_NOT_POSSIBLE);
+  recording.Pause();
+  recording.Mark("paused");
+  std::this_thread::sleep_for(300ms);
+  EXPECT_EQ(CodeOf([&] { recording.Pause(); }), VCPULSE_NOT_POSSIBLE);
+  recording.Mark("goes on");
+  recording.Resume();
+  std::this_thread::sleep_for(300ms);
+  const Timeline timeline = std::move(recording).Stop();
+  bool paused = false;
+  int ticks_while_paused = 0;
+  int ticks_after = 0;
+  timeline.ForEachRecord([&](const vcpulse_record& record) {
+    const std::string text = record.text == nullptr ? "" : record.text;
+    if (text == "recording-paused") paused = true;
+    if (text == "recording-resumed") paused = false;
+    if (record.kind == VCPULSE_TICK) ++(paused ? ticks_while_paused : ticks_after);
+    return true;
+  });
+  EXPECT_EQ(ticks_while_paused, 0);
+  EXPECT_GT(ticks_after, 0);
+  EXPECT_GT(timeline.Share(0, Band::kHalted, "goes on").ticks, 0U);
+}
+
+TEST_F(Library, AMarkNeedsANameThatCanBeRead) {
+  auto recording = Recording::Attach(OfGuest());
+  EXPECT_EQ(CodeOf([&] { recording.Mark(""); }), VCPULSE_INVALID_ARGUMENT);
+  EXPECT_EQ(CodeOf([&] { recording.Mark("two\nlines"); }), VCPULSE_INVALID_ARGUMENT);
+  EXPECT_EQ(CodeOf([&] { recording.Mark("fine"); }), VCPULSE_OK);
+  EXPECT_THAT(std::move(recording).Stop().phases(), ElementsAre("fine"));
+}
+
 TEST_F(Library, AfterTheVmHasEndedMarksAreRefusedAndStopGivesWhatThereIs) {
   auto recording = Recording::Attach(OfGuest());
   recording.Mark("before");
   std::this_thread::sleep_for(100ms);
   guest_->Kill();
-  std::optional<vcpulse_status> refused;
+  vcpulse_status refused = VCPULSE_OK;
   EXPECT_TRUE(Eventually([&] {
-    try {
-      recording.Mark("after");
-    } catch (const Error& error) {
-      refused = error.code();
-    }
-    return refused.has_value();
+    refused = CodeOf([&] { recording.Mark("after"); });
+    return refused != VCPULSE_OK;
   }));
   EXPECT_EQ(refused, VCPULSE_ENDED);
   const Timeline timeline = std::move(recording).Stop();
@@ -281,8 +322,8 @@ Finished RunExample(const std::string& kind, pid_t pid) {
   const std::string number = std::to_string(pid);
   if (kind == "C") return RunProgram({VCPULSE_EXAMPLE_C, number});
   if (kind == "C++") return RunProgram({VCPULSE_EXAMPLE_CPP, number});
-  return RunProgram({"env", "VCPULSE_LIBRARY=" VCPULSE_LIBRARY_FILE, "python3",
-                     VCPULSE_EXAMPLE_PYTHON, number});
+  return RunProgram(
+      {"env", "VCPULSE_LIBRARY=" VCPULSE_LIBRARY_FILE, "python3", VCPULSE_EXAMPLE_PYTHON, number});
 }
 
 class Examples : public Library, public ::testing::WithParamInterface<std::string> {};
@@ -290,8 +331,8 @@ class Examples : public Library, public ::testing::WithParamInterface<std::strin
 TEST_P(Examples, PassOnAnIdleGuest) {
   const Finished finished = RunExample(GetParam(), guest_->pid());
   EXPECT_EQ(finished.exit_code, 0) << finished.out << finished.err;
-  EXPECT_THAT(finished.out, AllOf(HasSubstr("warm-up: vCPU 0 halted"),
-                                  HasSubstr("settled: vCPU 1 halted")));
+  EXPECT_THAT(finished.out,
+              AllOf(HasSubstr("warm-up: vCPU 0 halted"), HasSubstr("settled: vCPU 1 halted")));
 }
 
 TEST_P(Examples, SayWhichProcessIsNoGuest) {
@@ -301,9 +342,7 @@ TEST_P(Examples, SayWhichProcessIsNoGuest) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Languages, Examples, ::testing::Values("C", "C++", "Python"),
-                         [](const auto& info) {
-                           return info.param == "C++" ? "Cpp" : info.param;
-                         });
+                         [](const auto& info) { return info.param == "C++" ? "Cpp" : info.param; });
 
 class ExamplesOnABusyGuest : public BusyLibrary,
                              public ::testing::WithParamInterface<std::string> {};
@@ -315,9 +354,7 @@ TEST_P(ExamplesOnABusyGuest, DoNotPass) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Languages, ExamplesOnABusyGuest, ::testing::Values("C", "C++", "Python"),
-                         [](const auto& info) {
-                           return info.param == "C++" ? "Cpp" : info.param;
-                         });
+                         [](const auto& info) { return info.param == "C++" ? "Cpp" : info.param; });
 
 }  // namespace
 }  // namespace vcpulse::kvm_tests

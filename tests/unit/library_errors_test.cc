@@ -58,6 +58,8 @@ TEST_F(LibraryErrors, NullHandlesAreInvalidArgumentsThatNameThem) {
   EXPECT_EQ(vcpulse_attach(nullptr, error_), nullptr);
   EXPECT_EQ(error_.message(), "options is NULL");
   EXPECT_EQ(vcpulse_mark(nullptr, "a", nullptr), VCPULSE_INVALID_ARGUMENT);
+  EXPECT_EQ(vcpulse_pause(nullptr, nullptr), VCPULSE_INVALID_ARGUMENT);
+  EXPECT_EQ(vcpulse_resume(nullptr, nullptr), VCPULSE_INVALID_ARGUMENT);
   EXPECT_EQ(vcpulse_stop(nullptr, nullptr), nullptr);
   EXPECT_EQ(vcpulse_open(nullptr, nullptr), nullptr);
   EXPECT_EQ(vcpulse_for_each_record(nullptr, Ignore, nullptr, nullptr), VCPULSE_INVALID_ARGUMENT);

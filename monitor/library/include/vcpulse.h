@@ -1,28 +1,33 @@
-/* vcpulse from a program of yours: record what each vCPU of a KVM guest really does while your test
- * runs, mark its phases, stop, and ask.
+/* vcpulse from a program of yours: record what each vCPU of a KVM guest really does while your
+ * test runs, mark its phases, stop, and ask.
  *
- *   options -> vcpulse_attach -> recording -> vcpulse_mark ... -> vcpulse_stop -> timeline ->
- * queries
+ *   options -> vcpulse_attach -> recording (vcpulse_mark ...) -> vcpulse_stop -> timeline: queries
  *
  * C99 and C++. This is the only ABI of libvcpulse.so; vcpulse.hpp wraps it for C++ in a header.
  *
- * Units    Times are nanoseconds: `*_ns` alone is a duration, `mono_ns` an instant of
- *          CLOCK_MONOTONIC. Shares are 0..1, IPC is instructions per cycle.
- * Absent   What was not measured is a NULL pointer, never a zero.
- * Texts    UTF-8, NUL-terminated. A text that a handle gives belongs to it and lives as long.
- * Handles  Each is freed by the function that its maker names. Every function takes NULL: the free
- *          functions do nothing, the others fail with VCPULSE_INVALID_ARGUMENT or give NULL or 0.
- * Errors   What can fail takes `vcpulse_error** error` last. It may be NULL; else it is set to NULL
- *          on success and to a new error on failure, which the caller frees. Messages are one line
- *          for people and say what to do; where they name an option of the vcpulse command
- * (--wait), vcpulse_options_set_* has it under the same name. Threads  vcpulse_options: one thread
- * at a time. vcpulse_recording: mark, pause and resume from any thread, stop and free from one, as
- * its last call. vcpulse_timeline: any number of threads at once, until it is freed. A recording
- * runs on two threads of the library, which take no signals. Manners  The library keeps no global
- * state, installs no signal handler, changes no limit of the process, writes nothing to standard
- * output or error, and never exits. A child after fork must not use a recording of its parent.
- * Versions Symbols carry the version they came with (VCPULSE_0.1). Structs begin with their size:
- *          fields are added at the end, so one that lies beyond `size` is not there.
+ * Units: times are nanoseconds, `*_ns` alone is a duration, `mono_ns` an instant of
+ * CLOCK_MONOTONIC. Shares are 0..1, IPC is instructions per cycle. What was not measured is a NULL
+ * pointer, never a zero. Texts are UTF-8 and end with NUL; one that a handle gives belongs to it
+ * and lives as long.
+ *
+ * Handles: each is freed by the function that its maker names. Every function takes NULL: the free
+ * functions do nothing, the others fail with VCPULSE_INVALID_ARGUMENT or give NULL or 0.
+ *
+ * Errors: what can fail takes `vcpulse_error** error` last. It may be NULL; else it is set to NULL
+ * on success and to a new error on failure, which the caller frees. Messages are one line for
+ * people and say what to do; where one names an option of the vcpulse command, like --wait, the
+ * setter of that name is meant.
+ *
+ * Threads: options are for one thread at a time. A recording takes mark, pause and resume from any
+ * thread, stop or free from one, as its last call. A timeline serves any number of threads at once
+ * until it is freed. A recording runs on two threads of the library, which take no signals.
+ *
+ * Manners: the library keeps no global state, installs no signal handler, changes no limit of the
+ * process, writes nothing to standard output or error, and never exits. A recording must be stopped
+ * or freed before the process exits, and a child after fork must not use one of its parent's.
+ *
+ * Versions: symbols carry the version they came with (VCPULSE_0.1). Structs begin with their size:
+ * fields are added at the end, so one that lies beyond `size` is not there.
  */
 #ifndef VCPULSE_H_
 #define VCPULSE_H_
@@ -63,15 +68,11 @@ typedef enum vcpulse_status {
 /* The version of the library, "0.1.0". Static. */
 VCPULSE_API const char* vcpulse_version(void);
 
-/* ---- Errors ------------------------------------------------------------------------------- */
-
 /* VCPULSE_OK for NULL. */
 VCPULSE_API vcpulse_status vcpulse_error_code(const vcpulse_error* error);
 /* "" for NULL. */
 VCPULSE_API const char* vcpulse_error_message(const vcpulse_error* error);
 VCPULSE_API void vcpulse_error_free(vcpulse_error* error);
-
-/* ---- Records ------------------------------------------------------------------------------ */
 
 typedef enum vcpulse_band {
   VCPULSE_BAND_NONE = 0, /* no verdict yet: the window of the first ticks is not full */
@@ -124,8 +125,6 @@ typedef struct vcpulse_record {
 typedef int (*vcpulse_record_callback)(const vcpulse_record* record, void* user);
 /* Takes one line for people, without a line end, which lives during the call only. */
 typedef void (*vcpulse_notice_callback)(const char* line, void* user);
-
-/* ---- Options ------------------------------------------------------------------------------ */
 
 /* Options for every KVM guest of this host, a tick each 100 ms, the events of `full`, a temporary
  * file. NULL only without memory. Freed by vcpulse_options_free; a recording needs them no more
@@ -183,8 +182,6 @@ VCPULSE_API vcpulse_status vcpulse_options_on_record(vcpulse_options* options,
                                                      vcpulse_record_callback callback, void* user,
                                                      vcpulse_error** error);
 
-/* ---- Recording ---------------------------------------------------------------------------- */
-
 /* Begins to record and returns once the first tick was taken. NULL where that failed: no such VM
  * (NOT_FOUND), a guest without KVM or counters that are required and not to be had (NOT_POSSIBLE),
  * counters that are refused (NOT_PERMITTED), an output that cannot be written, ... To be given to
@@ -198,6 +195,11 @@ VCPULSE_API vcpulse_recording* vcpulse_attach(const vcpulse_options* options,
 VCPULSE_API vcpulse_status vcpulse_mark(vcpulse_recording* recording, const char* name,
                                         vcpulse_error** error);
 
+/* Closes all counters: nothing is sampled until vcpulse_resume, and that time is no gap.
+ * NOT_POSSIBLE where it is paused already, or not paused; ENDED where it has ended. */
+VCPULSE_API vcpulse_status vcpulse_pause(vcpulse_recording* recording, vcpulse_error** error);
+VCPULSE_API vcpulse_status vcpulse_resume(vcpulse_recording* recording, vcpulse_error** error);
+
 /* Ends the recording in order and opens what was recorded, also where it had ended by itself. Frees
  * the recording in any case but for a call from a callback. NULL where the recording could not be
  * written or cannot be read. The timeline is freed by vcpulse_timeline_free. */
@@ -206,8 +208,6 @@ VCPULSE_API vcpulse_timeline* vcpulse_stop(vcpulse_recording* recording, vcpulse
 /* Ends the recording in order without opening it. An output that was named stays. Does nothing in a
  * callback. */
 VCPULSE_API void vcpulse_recording_free(vcpulse_recording* recording);
-
-/* ---- Timeline ----------------------------------------------------------------------------- */
 
 /* Opens a timeline file (.vpt) of one recording, also one that is still being written: what it
  * holds by then. It is read once here and again by each query, so it must stay. */
@@ -244,8 +244,6 @@ VCPULSE_API const char* vcpulse_timeline_phase(const vcpulse_timeline* timeline,
 VCPULSE_API vcpulse_status vcpulse_for_each_record(const vcpulse_timeline* timeline,
                                                    vcpulse_record_callback callback, void* user,
                                                    vcpulse_error** error);
-
-/* ---- Queries ------------------------------------------------------------------------------ */
 
 /* Where some of the time is UNKNOWN or missing, the truth lies between low (none of that time
  * counts) and high (all of it does). The caller sets size (VCPULSE_BOUNDS_INIT). */

@@ -1,5 +1,6 @@
-// vcpulse.h for C++17 and later: handles that free themselves, exceptions, chrono. A header over the
-// C API and nothing else: no ABI of its own, so any compiler's code may use any release's library.
+// vcpulse.h for C++17 and later: handles that free themselves, exceptions, chrono. It is a header
+// over the C API and nothing else: it has no ABI of its own, so any compiler's code may use any
+// release's library.
 //
 //   auto recording = vcpulse::Recording::Attach(vcpulse::Options().Pid(pid));
 //   recording.Mark("work");
@@ -9,8 +10,8 @@
 //
 // vcpulse.h says what each call means, which threads may make it and how it fails. A failure is a
 // vcpulse::Error. All of it lies in an inline namespace with the header's version: two versions of
-// this header in one program are two sets of types, and neither meets a name of the library's own
-// sources, whose namespaces lie in `vcpulse` too.
+// this header in one program are two sets of types, and none of them meets a name of the library's
+// own sources, whose namespaces lie in `vcpulse` too.
 #ifndef VCPULSE_HPP_
 #define VCPULSE_HPP_
 
@@ -178,9 +179,7 @@ class Options {
 
   Options& Vm(const std::string& name) { return Set(vcpulse_options_set_vm, name.c_str()); }
   Options& Pid(std::int64_t pid) { return Set(vcpulse_options_set_pid, pid); }
-  Options& Qmp(const std::string& address) {
-    return Set(vcpulse_options_set_qmp, address.c_str());
-  }
+  Options& Qmp(const std::string& address) { return Set(vcpulse_options_set_qmp, address.c_str()); }
   Options& Tids(const std::vector<std::int64_t>& tids) {
     detail::Call call;
     call.Check(vcpulse_options_set_tids(handle_.get(), tids.data(), tids.size(), call.error()));
@@ -192,9 +191,7 @@ class Options {
   Options& Interval(Nanoseconds interval) {
     return Set(vcpulse_options_set_interval, static_cast<std::int64_t>(interval.count()));
   }
-  Options& Output(const std::string& path) {
-    return Set(vcpulse_options_set_output, path.c_str());
-  }
+  Options& Output(const std::string& path) { return Set(vcpulse_options_set_output, path.c_str()); }
   Options& EventSet(const std::string& name) {
     return Set(vcpulse_options_set_event_set, name.c_str());
   }
@@ -371,18 +368,28 @@ class Recording {
     callbacks->on_record = options.on_record_;
     vcpulse_options* handle = options.handle_.get();
     detail::Call call;
-    call.Check(vcpulse_options_on_notice(
-        handle, callbacks->on_notice ? detail::Callbacks::Notice : nullptr, callbacks.get(),
-        call.error()));
-    call.Check(vcpulse_options_on_record(
-        handle, callbacks->on_record ? detail::Callbacks::Record : nullptr, callbacks.get(),
-        call.error()));
+    call.Check(vcpulse_options_on_notice(handle,
+                                         callbacks->on_notice ? detail::Callbacks::Notice : nullptr,
+                                         callbacks.get(), call.error()));
+    call.Check(vcpulse_options_on_record(handle,
+                                         callbacks->on_record ? detail::Callbacks::Record : nullptr,
+                                         callbacks.get(), call.error()));
     return Recording(call.Check(vcpulse_attach(handle, call.error())), std::move(callbacks));
   }
 
   void Mark(const std::string& phase) {
     detail::Call call;
     call.Check(vcpulse_mark(handle_.get(), phase.c_str(), call.error()));
+  }
+
+  // Between the two nothing is sampled.
+  void Pause() {
+    detail::Call call;
+    call.Check(vcpulse_pause(handle_.get(), call.error()));
+  }
+  void Resume() {
+    detail::Call call;
+    call.Check(vcpulse_resume(handle_.get(), call.error()));
   }
 
   // Ends it and opens what was recorded; also throws what a callback threw.

@@ -85,9 +85,9 @@ class SurelyOnSide {
     if (out == nullptr) return all;
     if (none) *out << "which surely is not";
     if (!all && !none) {
-      *out << "which is INCONCLUSIVE: "
-           << std::chrono::duration<double>(bounds.unknown).count() << " s of "
-           << std::chrono::duration<double>(bounds.judged).count() << " s are not known";
+      *out << "which is INCONCLUSIVE: " << std::chrono::duration<double>(bounds.unknown).count()
+           << " s of " << std::chrono::duration<double>(bounds.judged).count()
+           << " s are not known";
     }
     return all;
   }
