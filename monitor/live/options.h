@@ -1,5 +1,7 @@
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <string>
 
 #include "absl/time/time.h"
@@ -7,6 +9,7 @@
 #include "monitor/core/classify.h"
 #include "monitor/live/target.h"
 #include "monitor/profile/profile.h"
+#include "monitor/timeline/writer.h"
 
 namespace vcpulse::live {
 
@@ -29,6 +32,9 @@ struct Options {
   bool phase_from_stdin = false;  // each line of standard input is a marker
   // SIGINT, SIGTERM and SIGHUP end the recording. Off in a library: signals are its user's.
   bool take_signals = true;
+  // Puts a writer that sees every record before the one of the output. Empty: none.
+  std::function<std::unique_ptr<timeline::RecordWriter>(std::unique_ptr<timeline::RecordWriter>)>
+      wrap_writer;
 };
 
 }  // namespace vcpulse::live

@@ -65,6 +65,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(const Options& options) {
   };
   session->writer_ = options.delimited ? timeline::NewDelimitedWriter(std::move(sink))
                                        : timeline::NewChunkWriter(*stream_id, std::move(sink));
+  if (options.wrap_writer) session->writer_ = options.wrap_writer(std::move(session->writer_));
 
   v1::TimelineRecord record;
   *record.mutable_session() = recorder::MakeSession(kvm::ReadHostFacts(options.target.root), facts);

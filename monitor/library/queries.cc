@@ -1,0 +1,228 @@
+// The entries of the C API that ask a timeline.
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "monitor/check/check.h"
+#include "monitor/check/words.h"
+#include "monitor/library/error.h"
+#include "monitor/library/include/vcpulse.h"
+#include "monitor/library/timeline.h"
+
+namespace vcpulse::library {
+namespace {
+
+static_assert(static_cast<int>(check::Outcome::kSkip) == VCPULSE_SKIP);
+static_assert(static_cast<int>(check::Outcome::kPass) == VCPULSE_PASS);
+static_assert(static_cast<int>(check::Outcome::kInconclusive) == VCPULSE_INCONCLUSIVE);
+static_assert(static_cast<int>(check::Outcome::kFail) == VCPULSE_FAIL);
+
+// What the library knows of a struct of the caller's, which may be of another release: the fields
+// that both know.
+template <typename T>
+void WriteSized(const T& values, T* out) {
+  const size_t size = out->size;
+  std::memcpy(out, &values, std::min(size, sizeof(T)));
+  out->size = size;
+}
+
+template <typename T>
+T ReadSized(const T& defaults, const T* in) {
+  T values = defaults;
+  std::memcpy(&values, in, std::min(in->size, sizeof(T)));
+  return values;
+}
+
+absl::StatusOr<check::Metric> MetricOf(int band) {
+  switch (band) {
+    case VCPULSE_BAND_HALTED:
+      return check::Metric::kHalted;
+    case VCPULSE_BAND_SPINNING:
+      return check::Metric::kSpinning;
+    case VCPULSE_BAND_PRODUCTIVE:
+      return check::Metric::kProductive;
+    case VCPULSE_BAND_UNKNOWN:
+      return check::Metric::kUnknown;
+    default:
+      return absl::InvalidArgumentError(absl::StrCat("band ", band, " is none to ask for"));
+  }
+}
+
+// Whom a query is about.
+struct Whom {
+  const char* vm = nullptr;  // null: the only one
+  std::optional<uint32_t> vcpu;
+};
+
+absl::StatusOr<check::Selector> SelectorOf(const vcpulse_timeline& timeline, const Whom& whom) {
+  check::Selector selector;
+  if (whom.vcpu) selector.vcpus.push_back({.first = *whom.vcpu, .last = *whom.vcpu});
+  if (whom.vm != nullptr) {
+    selector.vm = whom.vm;
+    return selector;
+  }
+  const std::vector<VmContents>& vms = timeline.contents.vms;
+  if (vms.size() <= 1) return selector;
+  return absl::InvalidArgumentError(absl::StrCat(
+      "there are ", vms.size(), " VMs: say which by its name, UUID or PID (", vms[0].name, " is ",
+      vms[0].pid, ", ", vms[1].name, " is ", vms[1].pid, vms.size() > 2 ? ", ...)" : ")"));
+}
+
+absl::Status Ask(const vcpulse_timeline* timeline, const Whom& whom,
+                 const check::Quantity& quantity, const char* phase, vcpulse_bounds* bounds) {
+  if (absl::Status status = Given(timeline, "timeline"); !status.ok()) return status;
+  if (absl::Status status = Given(bounds, "bounds"); !status.ok()) return status;
+  if (bounds->size < sizeof(bounds->size)) {
+    return absl::InvalidArgumentError("bounds has no size: begin with VCPULSE_BOUNDS_INIT");
+  }
+  const absl::StatusOr<check::Selector> selector = SelectorOf(*timeline, whom);
+  if (!selector.ok()) return selector.status();
+  check::CheckOptions options;
+  if (phase != nullptr) options.phase = phase;
+  const absl::StatusOr<check::Measurement> measured =
+      check::Measure(timeline->path, *selector, quantity, options);
+  if (!measured.ok()) return measured.status();
+  if (!measured->observed) {
+    return absl::FailedPreconditionError(absl::StrCat(measured->subject, ": nothing tells its ",
+                                                      check::ToString(quantity), " there (",
+                                                      measured->ticks, " ticks)"));
+  }
+  WriteSized({.size = 0,
+              .low = measured->observed->low,
+              .high = measured->observed->high,
+              .ticks = measured->ticks,
+              .judged_ns = measured->judged_ns,
+              .unknown_ns = measured->unknown_ns},
+             bounds);
+  return absl::OkStatus();
+}
+
+vcpulse_status AskBand(const vcpulse_timeline* timeline, const Whom& whom, int band, bool longest,
+                       const char* phase, vcpulse_bounds* bounds, vcpulse_error** error) {
+  return Guard(error, [&]() -> absl::Status {
+    const absl::StatusOr<check::Metric> metric = MetricOf(band);
+    if (!metric.ok()) return metric.status();
+    return Ask(timeline, whom, {.metric = *metric, .longest = longest}, phase, bounds);
+  });
+}
+
+// What was found, lines for people, in the words of `vcpulse check`.
+std::string TextOf(const check::Result& result) {
+  std::string text;
+  for (const check::Judged& judged : result.judged) {
+    for (const check::Finding& finding : judged.findings) {
+      absl::StrAppend(&text, std::string(check::ToString(finding.outcome)), " ",
+                      check::Clean(finding.subject), ": ",
+                      check::FindingText(judged.expectation, finding), "\n");
+    }
+  }
+  for (const std::string& note : result.notes) {
+    absl::StrAppend(&text, "note: ", check::Clean(note), "\n");
+  }
+  return text;
+}
+
+char* NewText(const std::string& text) {
+  char* copy = static_cast<char*>(std::malloc(text.size() + 1));
+  if (copy == nullptr) throw std::bad_alloc();
+  std::memcpy(copy, text.c_str(), text.size() + 1);
+  return copy;
+}
+
+absl::StatusOr<check::CheckOptions> OptionsOf(const char* phase, const vcpulse_limits* limits) {
+  const vcpulse_limits defaults = VCPULSE_LIMITS_INIT;
+  if (limits != nullptr && limits->size < sizeof(limits->size)) {
+    return absl::InvalidArgumentError("limits has no size: begin with VCPULSE_LIMITS_INIT");
+  }
+  const vcpulse_limits given = limits == nullptr ? defaults : ReadSized(defaults, limits);
+  if (given.skip_first_ns < 0) return absl::InvalidArgumentError("skip_first_ns is negative");
+  if (!(given.min_measured >= 0 && given.min_measured <= 1)) {
+    return absl::InvalidArgumentError("min_measured is a share: 0 to 1");
+  }
+  check::CheckOptions options{.skip_first_ns = given.skip_first_ns,
+                              .min_ticks = given.min_ticks,
+                              .min_measured = given.min_measured};
+  if (phase != nullptr) options.phase = phase;
+  return options;
+}
+
+absl::Status Check(const vcpulse_timeline* timeline, const char* expression, const char* phase,
+                   const vcpulse_limits* limits, vcpulse_outcome* outcome, char** text) {
+  if (absl::Status status = Given(timeline, "timeline"); !status.ok()) return status;
+  if (absl::Status status = Given(expression, "expression"); !status.ok()) return status;
+  if (absl::Status status = Given(outcome, "outcome"); !status.ok()) return status;
+  const auto options = OptionsOf(phase, limits);
+  if (!options.ok()) return options.status();
+  const auto expectation = check::ParseExpectation(expression);
+  if (!expectation.ok()) return expectation.status();
+  const auto result = check::CheckTimeline(timeline->path, std::span(&*expectation, 1), *options);
+  if (!result.ok()) return result.status();
+  if (text != nullptr) *text = NewText(TextOf(*result));
+  *outcome = static_cast<vcpulse_outcome>(result->outcome);
+  return absl::OkStatus();
+}
+
+}  // namespace
+}  // namespace vcpulse::library
+
+using vcpulse::check::Metric;
+using vcpulse::library::Ask;
+using vcpulse::library::AskBand;
+using vcpulse::library::Guard;
+
+vcpulse_status vcpulse_share(const vcpulse_timeline* timeline, const char* vm, uint32_t vcpu,
+                             int band, const char* phase, vcpulse_bounds* bounds,
+                             vcpulse_error** error) {
+  return AskBand(timeline, {.vm = vm, .vcpu = vcpu}, band, false, phase, bounds, error);
+}
+
+vcpulse_status vcpulse_longest(const vcpulse_timeline* timeline, const char* vm, uint32_t vcpu,
+                               int band, const char* phase, vcpulse_bounds* bounds,
+                               vcpulse_error** error) {
+  return AskBand(timeline, {.vm = vm, .vcpu = vcpu}, band, true, phase, bounds, error);
+}
+
+vcpulse_status vcpulse_ipc_percentile(const vcpulse_timeline* timeline, const char* vm,
+                                      uint32_t vcpu, double percentile, const char* phase,
+                                      vcpulse_bounds* bounds, vcpulse_error** error) {
+  return Guard(error, [&] {
+    return Ask(timeline, {.vm = vm, .vcpu = vcpu},
+               {.metric = Metric::kIpc, .percentile = percentile}, phase, bounds);
+  });
+}
+
+vcpulse_status vcpulse_residency(const vcpulse_timeline* timeline, const char* vm, uint32_t vcpu,
+                                 const char* phase, vcpulse_bounds* bounds, vcpulse_error** error) {
+  return Guard(error, [&] {
+    return Ask(timeline, {.vm = vm, .vcpu = vcpu}, {.metric = Metric::kResidency}, phase, bounds);
+  });
+}
+
+vcpulse_status vcpulse_starved(const vcpulse_timeline* timeline, const char* vm, uint32_t vcpu,
+                               const char* phase, vcpulse_bounds* bounds, vcpulse_error** error) {
+  return Guard(error, [&] {
+    return Ask(timeline, {.vm = vm, .vcpu = vcpu}, {.metric = Metric::kStarved}, phase, bounds);
+  });
+}
+
+vcpulse_status vcpulse_gaps(const vcpulse_timeline* timeline, const char* vm, const char* phase,
+                            vcpulse_bounds* bounds, vcpulse_error** error) {
+  return Guard(error, [&] {
+    return Ask(timeline, {.vm = vm, .vcpu = std::nullopt}, {.metric = Metric::kGaps}, phase,
+               bounds);
+  });
+}
+
+vcpulse_status vcpulse_check(const vcpulse_timeline* timeline, const char* expression,
+                             const char* phase, const vcpulse_limits* limits,
+                             vcpulse_outcome* outcome, char** text, vcpulse_error** error) {
+  return Guard(error, [&] {
+    if (text != nullptr) *text = nullptr;
+    return vcpulse::library::Check(timeline, expression, phase, limits, outcome, text);
+  });
+}
+
+void vcpulse_text_free(char* text) { std::free(text); }

@@ -1,0 +1,86 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "monitor/core/event_slots.h"
+#include "monitor/core/sample.h"
+#include "monitor/core/verdict.h"
+#include "monitor/library/include/vcpulse.h"
+#include "monitor/report/interval.h"
+#include "vcpulse/v1/timeline.pb.h"
+
+namespace vcpulse::library {
+
+// Makes the flat records of the C API of a stream's records, which come in order. Memory grows with
+// the number of epochs alone. One thread.
+class RecordRows {
+ public:
+  // Takes a record, which lives during the call; false: no more of them.
+  using Sink = std::function<bool(const vcpulse_record&)>;
+
+  explicit RecordRows(Sink sink) : sink_(std::move(sink)) {}
+
+  // Each is false once the sink wants no more. Context that comes again is passed over.
+  bool Add(const v1::Session& session);
+  bool Add(const v1::VcpuSet& set);
+  bool Add(const v1::Marker& marker);
+  bool Add(const v1::Gap& gap);
+  bool Add(const v1::LifeCycle& life_cycle);
+  // All vCPUs of one sample; `previous` is the one before it in its epoch, or null. What does not
+  // fit its vCPU set is passed over.
+  bool AddTick(uint32_t vm, uint32_t epoch, const core::Sample& sample,
+               const core::Sample* previous, std::span<const core::Verdict> verdicts);
+  // No tick of this epoch comes any more.
+  void EndEpoch(uint32_t vm, uint32_t epoch) { epochs_.erase({vm, epoch}); }
+
+ private:
+  // Where the count of an event is.
+  struct EventPlace {
+    std::string name;
+    bool counted = false;
+    size_t group = 0;
+    size_t slot = 0;
+  };
+  struct Vm {
+    std::string name;
+    uint32_t pid = 0;
+  };
+  struct Epoch {
+    std::vector<uint32_t> vcpus;  // indexes
+    core::EventSlots slots;
+    size_t core_pmus = 1;
+    size_t groups = 1;
+    std::vector<EventPlace> events;
+    std::vector<const char*> names;  // of `events`
+  };
+
+  static Epoch MakeEpoch(const v1::VcpuSet& set);
+  bool AddRow(const core::Sample& sample, const core::Sample& previous, const Epoch& epoch,
+              size_t vcpu, const core::Verdict& verdict, vcpulse_record& record);
+  // Fills counts_, count_pointers_ and shares_.
+  void Count(const Epoch& epoch, std::span<const core::VcpuDelta> groups,
+             const core::VcpuDelta& main);
+  // The VM's name and PID into `record`.
+  void Name(uint32_t vm, vcpulse_record& record) const;
+  void Learn(uint32_t vm, const v1::VmInstance& instance);
+
+  Sink sink_;
+  bool has_session_ = false;
+  report::ResidencyMeter residency_;
+  std::map<uint32_t, Vm> vms_;
+  std::map<std::pair<uint32_t, uint32_t>, Epoch> epochs_;
+  std::vector<uint64_t> counts_;
+  std::vector<const uint64_t*> count_pointers_;
+  std::vector<double> shares_;
+};
+
+}  // namespace vcpulse::library
