@@ -261,6 +261,19 @@ TEST_F(CheckCommand, AFullStandardOutputIsAnError) {
   EXPECT_THAT(finished.err, HasSubstr("No space left"));
 }
 
+// What a check judged can be looked at.
+TEST_F(CheckCommand, ReportShowsTheSamePhase) {
+  const Finished spin = RunProgram(Vcpulse({"report", file_, "--phase", "spin", "--json"}));
+  EXPECT_EQ(spin.exit_code, 0) << spin.err;
+  const json::value out = json::parse(spin.out);
+  EXPECT_EQ(out.at_pointer("/session/duration_s").to_number<double>(), 2);
+  EXPECT_EQ(out.at_pointer("/vms/0/vcpus/0/share/spinning").to_number<double>(), 1);
+  EXPECT_EQ(out.at_pointer("/markers").as_array().size(), 1u);
+  ExpectRefused({"report", file_, "--phase", "never"},
+                HasSubstr("phase 'never' never came; there are: work, spin, short"));
+  ExpectRefused({"report", file_, "--phase", "spin", "--from", "1s"}, HasSubstr("--from"));
+}
+
 // A killed recording is judged as far as it goes, and says so.
 TEST_F(CheckCommand, DamageIsNoted) {
   check::DrawnRecording killed;
