@@ -60,7 +60,8 @@ size_t Judging::Watch(const Subject& subject, const Quantity& quantity,
 
 void Judging::Add(const timeline::TickEntry& tick) {
   const Epoch* const epoch = timetable_.FindEpoch(tick.vm, tick.epoch);
-  if (epoch == nullptr || epoch->vcpus.size() != tick.sample.vcpus.size()) {
+  if (epoch == nullptr || epoch->vcpus.size() != tick.sample.vcpus.size() ||
+      tick.verdicts.size() != tick.sample.vcpus.size()) {
     ++unattributed_ticks_;
     return;
   }
@@ -75,8 +76,8 @@ void Judging::TakeVcpu(const timeline::TickEntry& tick, const Epoch& epoch, size
   const auto pmus = deltas.all().first(std::min(epoch.core_pmus, deltas.all().size()));
   const core::VcpuDelta delta = report::AddPmus(pmus);
   if (delta.interval_ns <= 0) return;
-  Observation seen{.degraded = epoch.degraded};
-  if (column < tick.verdicts.size()) seen.verdict = report::WithinKnown(tick.verdicts[column]);
+  Observation seen{.verdict = report::WithinKnown(tick.verdicts[column]),
+                   .degraded = epoch.degraded};
   if (delta.run_delay_ns) {
     seen.waiting = std::min(
         1.0, static_cast<double>(*delta.run_delay_ns) / static_cast<double>(delta.interval_ns));
@@ -172,9 +173,12 @@ std::vector<Watched> Judging::Finish() {
 std::vector<Waited> Judging::WaitedMoreThan(double share) const {
   std::vector<Waited> found;
   for (const auto& [key, watchee] : watchees_) {
-    if (!key.second || watchee.waiting_known_ns <= 0) continue;
-    const double waited = watchee.waited_ns / watchee.waiting_known_ns;
-    if (waited > share) found.push_back({.vm = key.first, .vcpu = *key.second, .share = waited});
+    // False for a VM, and where waiting was never measured: 0 is not above 0.
+    if (watchee.waited_ns > share * watchee.waiting_known_ns) {
+      found.push_back({.vm = key.first,
+                       .vcpu = *key.second,
+                       .share = watchee.waited_ns / watchee.waiting_known_ns});
+    }
   }
   return found;
 }

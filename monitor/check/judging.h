@@ -45,7 +45,7 @@ class Judging {
   // After the last tick, once: the answers, in the order in which they were asked for.
   std::vector<Watched> Finish();
 
-  // The rest after Finish.
+  // The rest after Finish. `share` is not negative.
   std::vector<Waited> WaitedMoreThan(double share) const;
   // Samples that could not be used, as no vCPU set fits them.
   uint64_t unattributed_ticks() const { return unattributed_ticks_; }

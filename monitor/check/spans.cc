@@ -25,13 +25,13 @@ std::vector<Stretch> Joined(std::vector<Stretch> stretches) {
 
 std::vector<Stretch> Common(std::span<const Stretch> spans, std::span<const Stretch> windows) {
   std::vector<Stretch> common;
-  size_t first = 0;  // windows before it end before the span begins
   for (const Stretch& span : spans) {
     if (span.Length() <= 0) continue;
-    while (first < windows.size() && windows[first].to_ns <= span.from_ns) ++first;
-    for (size_t i = first; i < windows.size() && windows[i].from_ns < span.to_ns; ++i) {
-      common.push_back({.from_ns = std::max(span.from_ns, windows[i].from_ns),
-                        .to_ns = std::min(span.to_ns, windows[i].to_ns)});
+    // The first window that does not end before the span begins.
+    auto window = std::ranges::upper_bound(windows, span.from_ns, {}, &Stretch::to_ns);
+    for (; window != windows.end() && window->from_ns < span.to_ns; ++window) {
+      common.push_back({.from_ns = std::max(span.from_ns, window->from_ns),
+                        .to_ns = std::min(span.to_ns, window->to_ns)});
     }
   }
   return common;

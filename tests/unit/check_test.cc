@@ -442,6 +442,14 @@ TEST(CheckTimeline, NotesVcpusThatWaitedForACpu) {
   }
 }
 
+TEST(CheckTimeline, NoVcpuWaitsLongerThanTheTime) {
+  DrawnRecording recording;
+  recording.waited_percent = 200;  // what it waited for before a tick is booked in it
+  recording.Draw("SSSSSSSSSS");
+  EXPECT_THAT(Check(recording.Finish(), {"gaps <= 90%"}).notes,
+              ElementsAre(HasSubstr("VM guest1 vCPU 0 100.0 %")));
+}
+
 TEST(CheckTimeline, TwoRecordingsInOneFileAreAnError) {
   DrawnRecording recording;
   recording.Draw("SSSSSSSSSS");

@@ -66,6 +66,7 @@ TEST(Coverage, PassesOverWhatGoesBackwards) {
   EXPECT_EQ(Text(coverage.Take({70, 20}, kSeen)), "");
   EXPECT_EQ(Text(coverage.Take({30, 30}, kSeen)), "");
   EXPECT_EQ(Text(coverage.Take({10, 20}, kSeen)), "|10-20");
+  EXPECT_EQ(Text(coverage.Take({20, 21}, kSeen)), "20-21");
 }
 
 TEST(Coverage, TellsWhoseObservationItIs) {
@@ -92,6 +93,7 @@ TEST(Spans, CommonIsWhatLiesInBoth) {
   EXPECT_EQ(Common(Stretches{{30, 50}, {70, 90}}, windows), Stretches());
   EXPECT_EQ(Common(Stretches{{0, 10}, {12, 14}}, windows), (Stretches{{12, 14}}));
   EXPECT_EQ(Common(Stretches{{20, 20}}, windows), Stretches());
+  EXPECT_EQ(Common(Stretches{{20, 21}, {22, 24}}, windows), (Stretches{{20, 21}, {22, 24}}));
   EXPECT_EQ(Common(Stretches(), windows), Stretches());
   EXPECT_EQ(TotalLength(windows), 40);
 }
@@ -144,8 +146,9 @@ TEST(WorstWindow, TakesShortTicksTogether) {
 
 TEST(WorstWindow, TakesTicksThatComeALittleEarly) {
   WorstWindow worst(true);
-  AddParts(worst, 0, 95, std::vector<double>(10, 1));
-  AddParts(worst, 2000, 94, std::vector<double>(11, 0));
+  std::vector<double> means(20, 0);
+  for (size_t i = 0; i < 10; ++i) means[i] = 1;
+  AddParts(worst, 0, 95, means);
   EXPECT_EQ(worst.Finish(), Window(0, 950, 1));
 }
 
@@ -161,6 +164,12 @@ TEST(WorstWindow, OfAShortPieceIsAllOfIt) {
   AddParts(worst, 0, 100, std::vector<double>(10, 0.4));
   AddParts(worst, 1000, 70, {1, 0});
   EXPECT_EQ(worst.Finish(), Window(1000, 1140, 0.5));
+}
+
+TEST(WorstWindow, HasAMeanFromTheFirstNanosecondOn) {
+  WorstWindow worst(false);
+  worst.Add({0, 1}, true, 3, 1);
+  EXPECT_EQ(worst.Finish(), (ObservedStretch{.when = {0, 1}, .observed = 3}));
 }
 
 TEST(WorstWindow, IsNothingWhereNothingHasAWeight) {
