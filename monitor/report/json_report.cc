@@ -66,6 +66,8 @@ json::value SessionJson(const Report& report) {
       {"duration_s", ToSeconds(report.DurationNs())},
       {"from_s", SecondsOrNull(report.from_ns)},
       {"to_s", SecondsOrNull(report.to_ns)},
+      {"phase", report.phase ? String(report.phase->name) : json::value(nullptr)},
+      {"phase_spans", report.phase ? json::value(report.phase->spans) : json::value(nullptr)},
       {"interval_ms", static_cast<double>(session.interval_ns()) / 1e6},
       {"verdict_window_ms", static_cast<double>(session.verdict_window_ns()) / 1e6},
       {"residency_method", NameOrNull(ResidencyMethodName(session.residency_method()))},

@@ -14,6 +14,8 @@
 //     "start": "2026-01-31T12:00:00.250Z" or null, "start_mono_ns": n or null,
 //     "duration_s": n,                 // from the start (or --from) to the last record read
 //     "from_s": n or null, "to_s": n or null,      // the range asked for
+//     "phase": name or null,           // the phase asked for; duration_s is that of its spans
+//     "phase_spans": n or null,        // how often it came
 //     "interval_ms": n, "verdict_window_ms": n,
 //     "residency_method": "ref-cycles" | "max-frequency" | "highest-rate" | "time-enabled" | null,
 //     "tsc_hz": n or null, "max_hz": n or null,    // what residency divides by, known at the start

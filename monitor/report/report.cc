@@ -13,6 +13,7 @@ double Report::SecondsAt(int64_t mono_ns) const {
 }
 
 int64_t Report::DurationNs() const {
+  if (phase) return phase->length_ns;
   if (!Start() || !summary.last_mono_ns()) return 0;
   return std::max<int64_t>(0, *summary.last_mono_ns() - *Start() - from_ns.value_or(0));
 }

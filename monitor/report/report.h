@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "monitor/report/summary.h"
 #include "monitor/timeline/reader.h"
@@ -17,13 +18,20 @@ struct Report {
   // The part that was asked for, after the start.
   std::optional<int64_t> from_ns{};
   std::optional<int64_t> to_ns{};
+  // Or the phase, and how long its spans are together.
+  struct Phase {
+    std::string name;
+    uint64_t spans = 0;
+    int64_t length_ns = 0;
+  };
+  std::optional<Phase> phase{};
 
-  bool IsPart() const { return from_ns.has_value() || to_ns.has_value(); }
+  bool IsPart() const { return from_ns || to_ns || phase; }
   // The recording's start, CLOCK_MONOTONIC. Nothing where no record had an instant.
   std::optional<int64_t> Start() const;
   // Seconds after the start. 0 where there is no start.
   double SecondsAt(int64_t mono_ns) const;
-  // From the start, or from_ns, to the latest record.
+  // From the start, or from_ns, to the latest record; of a phase, its length.
   int64_t DurationNs() const;
   // Wall clock at the recording's start, ns since 1970. Nothing without a clock snapshot.
   std::optional<int64_t> StartRealtimeNs() const;

@@ -48,7 +48,10 @@ std::string TimeLine(const Report& report, const v1::Session& session) {
   }
   absl::StrAppend(&line, report.Start() ? DurationText(static_cast<double>(report.DurationNs()))
                                         : "nothing happened");
-  if (report.IsPart()) {
+  if (report.phase) {
+    absl::StrAppend(&line, " of it (phase ", Printable(report.phase->name), ", ",
+                    Plural(report.phase->spans, "span"), ")");
+  } else if (report.IsPart()) {
     absl::StrAppend(&line, " of it (after ",
                     DurationText(static_cast<double>(report.from_ns.value_or(0))));
     if (report.to_ns) {

@@ -105,7 +105,7 @@ TEST_F(CheckCommand, AFailureSaysWhatWhenAndWanted) {
       AllOf(StartsWith(file_ + ": host1, recorded 2026-01-02 03:04:05 UTC, 6.2 s\n"),
             HasSubstr("\nFAIL          vcpu=0 : longest(spinning) <= 200ms\n"),
             HasSubstr("longest(spinning) 2.0 s, wanted <= 200ms; worst"),
-            HasSubstr("from 2.0 s to 4.0 s"), EndsWith("\nFAIL: 1 of 1 expectation failed\n")));
+            HasSubstr("worst 2.0 s from 2.0 s"), EndsWith("\nFAIL: 1 of 1 expectation failed\n")));
 }
 
 TEST_F(CheckCommand, OptionsReachTheJudgement) {
@@ -259,6 +259,19 @@ TEST_F(CheckCommand, AFullStandardOutputIsAnError) {
                   "--expect", "gaps <= 1%"});
   EXPECT_EQ(finished.exit_code, 2);
   EXPECT_THAT(finished.err, HasSubstr("No space left"));
+}
+
+// What a check judged can be looked at.
+TEST_F(CheckCommand, ReportShowsTheSamePhase) {
+  const Finished spin = RunProgram(Vcpulse({"report", file_, "--phase", "spin", "--json"}));
+  EXPECT_EQ(spin.exit_code, 0) << spin.err;
+  const json::value out = json::parse(spin.out);
+  EXPECT_EQ(out.at_pointer("/session/duration_s").to_number<double>(), 2);
+  EXPECT_EQ(out.at_pointer("/vms/0/vcpus/0/share/spinning").to_number<double>(), 1);
+  EXPECT_EQ(out.at_pointer("/markers").as_array().size(), 1u);
+  ExpectRefused({"report", file_, "--phase", "never"},
+                HasSubstr("phase 'never' never came; there are: work, spin, short"));
+  ExpectRefused({"report", file_, "--phase", "spin", "--from", "1s"}, HasSubstr("--from"));
 }
 
 // A killed recording is judged as far as it goes, and says so.

@@ -5,12 +5,15 @@
 
 #include <cstdio>
 #include <fstream>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "monitor/report/json_report.h"
+#include "monitor/report/text_report.h"
 #include "monitor/timeline/writer.h"
 #include "tests/unit/hand_made_recording.h"
 
@@ -27,7 +30,9 @@ class ReadPartTest : public ::testing::Test {
   ReadPartTest() { Write(path_, {1}); }
   ~ReadPartTest() override { std::remove(path_.c_str()); }
 
-  static void Write(const std::string& path, timeline::StreamId id) {
+  // The names of markers by the tick before which they come.
+  static void Write(const std::string& path, timeline::StreamId id,
+                    const std::map<uint64_t, std::string>& markers = {}) {
     std::ofstream file(path, std::ios::binary | std::ios::app);
     const auto writer = timeline::NewChunkWriter(id, [&file](std::span<const uint8_t> bytes) {
       for (const uint8_t byte : bytes) file.put(static_cast<char>(byte));
@@ -44,6 +49,12 @@ class ReadPartTest : public ::testing::Test {
     core::Sample sample;
     sample.vcpus.resize(1);
     for (uint64_t tick = 0; tick <= 50; ++tick) {
+      if (const auto marker = markers.find(tick); marker != markers.end()) {
+        record.mutable_marker()->set_name(marker->second);
+        record.mutable_marker()->set_mono_ns(kStart_ns + static_cast<int64_t>(tick) * kTick_ns -
+                                             kTick_ns);
+        writer->Add(record, sample.wake_ns);
+      }
       sample.tick = tick;
       sample.deadline_ns = kStart_ns + static_cast<int64_t>(tick) * kTick_ns;
       sample.wake_ns = sample.deadline_ns;
@@ -108,6 +119,36 @@ TEST_F(ReadPartTest, FiltersAPartOfStandardInput) {
   EXPECT_EQ(report->DurationNs(), kSecond_ns);
   EXPECT_EQ(summary.vms().at(1).samples, 11u);
   EXPECT_EQ(summary.vms().at(1).vcpus.at(0).measured_ns, 11 * kTick_ns);
+}
+
+// The spans of "load" are 0.9 s to 1.9 s, the ticks 10 to 19, and 3.9 s to the end, 40 to 50.
+TEST_F(ReadPartTest, ReadsAllSpansOfAPhase) {
+  std::remove(path_.c_str());
+  Write(path_, {1}, {{10, "load"}, {20, "idle"}, {40, "load"}});
+  Summary summary;
+  const auto report = ReadPart(path_, {.phase = "load"}, summary);
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_TRUE(report->IsPart());
+  EXPECT_EQ(report->Start(), kStart_ns);
+  EXPECT_EQ(report->DurationNs(), 21 * kTick_ns);
+  EXPECT_EQ(report->phase->spans, 2u);
+  EXPECT_EQ(summary.vms().at(1).samples, 21u);
+  EXPECT_EQ(summary.vms().at(1).vcpus.at(0).measured_ns, 21 * kTick_ns);
+  EXPECT_EQ(summary.markers().size(), 2u);
+  EXPECT_THAT(RenderText(*report), HasSubstr("2.1 s of it (phase load, 2 spans), a tick each"));
+  EXPECT_THAT(RenderJson(*report), HasSubstr("\"phase\": \"load\",\n    \"phase_spans\": 2,\n"));
+}
+
+TEST_F(ReadPartTest, SaysWhichPhasesThereAre) {
+  Summary summary;
+  const auto none = ReadPart(path_, {.phase = "load"}, summary);
+  EXPECT_EQ(none.status().message(), path_ + ": phase 'load' never came; no phase was marked");
+  std::remove(path_.c_str());
+  Write(path_, {1}, {{10, "idle"}, {20, "boot"}, {30, "idle"}});
+  const auto other = ReadPart(path_, {.phase = "load"}, summary);
+  EXPECT_EQ(other.status().message(), path_ + ": phase 'load' never came; there are: idle, boot");
+  EXPECT_THAT(std::string(ReadPart("-", {.phase = "load"}, summary).status().message()),
+              HasSubstr("standard input can be read once"));
 }
 
 // Two recordings in one file would mix two VMs that are both number 1.

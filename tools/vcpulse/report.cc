@@ -53,6 +53,7 @@ struct ReportOptions {
   bool json = false;
   std::string from;  // durations after the recording's start; empty: not given
   std::string to;
+  std::optional<std::string> phase;
   std::optional<std::string> explain;
 };
 
@@ -74,7 +75,7 @@ absl::StatusOr<report::Part> ParsePart(const ReportOptions& options) {
         absl::StrCat("--to ", options.to, " is not after --from ",
                      options.from.empty() ? "0s (the start)" : options.from));
   }
-  return report::Part{*from, *to};
+  return report::Part{.from_ns = *from, .to_ns = *to, .phase = options.phase};
 }
 
 // Why there is nothing to report, where that is so.
@@ -86,6 +87,9 @@ std::optional<std::string> NothingToReport(const report::Report& report,
     return absl::StrCat(
         name, ": nothing could be read: ", report::Plural(damages.size(), "damaged region"),
         ", the first: ", damages.front().reason);
+  }
+  if (report.phase && report.summary.own_cost().ticks == 0) {
+    return absl::StrCat(name, ": no tick in phase '", report::Printable(report.phase->name), "'");
   }
   if (report.IsPart() && report.summary.own_cost().ticks == 0) {
     return absl::StrCat(name, ": no tick in the part asked for (from ",
@@ -152,13 +156,20 @@ void AddReportCommand(CLI::App& app, int& exit_code) {
       "Leave out what came before this time after the recording's start (2s, 300ms)");
   command->add_option("--to", options->to, "Leave out what came after this time");
   command
+      ->add_option("--phase", options->phase,
+                   "Only the spans of this phase, each from its marker to the next")
+      ->type_name("NAME")
+      ->excludes("--from")
+      ->excludes("--to");
+  command
       ->add_option("--explain", options->explain,
                    "Why a vCPU was judged as it was: what was measured, each rule, the runner-up. "
                    "vm= (name, UUID, PID or number) where there are several; at=, a time after the "
                    "start: the first window that ends then or later; else the last verdict")
       ->type_name("vcpu=N[,vm=VM][,at=T]")
       ->excludes("--from")
-      ->excludes("--to");
+      ->excludes("--to")
+      ->excludes("--phase");
   command->callback([options, &exit_code] { exit_code = RunReport(*options); });
 }
 
