@@ -35,6 +35,7 @@ struct TestApp {
 
 std::vector<std::string> NamesOf(const Group& group) {
   std::vector<std::string> names;
+  names.reserve(group.options.size());
   for (const Option& option : group.options) names.push_back(option.names.back());
   return names;
 }

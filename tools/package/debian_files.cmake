@@ -16,8 +16,7 @@ file(WRITE ${doc}/changelog.Debian
 file(GLOB pages ${root}/man/man1/*.1)
 execute_process(COMMAND gzip -9nf ${pages} ${doc}/changelog ${doc}/changelog.Debian
   COMMAND_ERROR_IS_FATAL ANY)
-set(development ${CPACK_TEMPORARY_DIRECTORY}/development/usr/share)
 if(EXISTS ${CPACK_TEMPORARY_DIRECTORY}/development)
-  file(COPY ${CPACK_VCPULSE_DEBIAN_FILES}/copyright
-    DESTINATION ${development}/doc/libvcpulse-dev)
+  file(COPY ${CPACK_VCPULSE_DEBIAN_FILES}/copyright ${doc}/changelog.Debian.gz
+    DESTINATION ${CPACK_TEMPORARY_DIRECTORY}/development/usr/share/doc/libvcpulse-dev)
 endif()

@@ -90,6 +90,7 @@ std::string Joined(const std::vector<std::string>& words) {
 // One case of _vcpulse_of: what the command knows.
 std::string CaseOf(const Command& command) {
   std::vector<std::string> commands;
+  commands.reserve(command.subcommands.size());
   for (const Command& below : command.subcommands) commands.push_back(below.path.back());
   std::vector<std::string> options;
   for (const Group& group : command.groups) {
@@ -117,7 +118,8 @@ std::string ValueCases(const Command& command) {
       if (!option.takes_value) continue;
       std::string pattern;
       for (const std::string& name : option.names) {
-        pattern += (pattern.empty() ? "'" : " | '") + path + " " + name + "'";
+        pattern += pattern.empty() ? "'" : " | '";
+        pattern.append(path).append(" ").append(name).append("'");
       }
       cases += ValueCase(pattern, option.completion);
     }
@@ -125,7 +127,9 @@ std::string ValueCases(const Command& command) {
   for (size_t i = 0; i < command.positionals.size(); ++i) {
     const Option& positional = command.positionals[i];
     const std::string place = positional.repeats ? "[0-9]*" : std::to_string(i + 1);
-    cases += ValueCase("'" + path + " '" + place, positional.completion);
+    std::string pattern = "'";
+    pattern.append(path).append(" '").append(place);
+    cases += ValueCase(pattern, positional.completion);
   }
   return cases;
 }
