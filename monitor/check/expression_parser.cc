@@ -193,7 +193,7 @@ absl::Status Parser::ParseVcpus(Selector& selector) {
   while (item_begin <= list.size()) {
     const size_t item_end = std::min(list.find(',', item_begin), list.size());
     IndexRange range;
-    const auto status =
+    absl::Status status =
         ParseRange(list.substr(item_begin, item_end - item_begin), begin + item_begin, range);
     if (!status.ok()) return status;
     selector.vcpus.push_back(range);

@@ -23,6 +23,7 @@ std::string RangeText(const IndexRange& range) {
 
 std::string RangesText(const std::vector<IndexRange>& ranges) {
   std::vector<std::string> texts;
+  texts.reserve(ranges.size());
   for (const IndexRange& range : ranges) texts.push_back(RangeText(range));
   return report::Listed(texts, kListed);
 }
@@ -182,6 +183,7 @@ void Selecting::ComplainOfVcpus(const std::vector<uint32_t>& vms) {
 
 void Selecting::ComplainOfVms(const std::vector<uint32_t>& vms) {
   std::vector<std::string> names;
+  names.reserve(vms.size());
   for (const uint32_t vm : vms) names.push_back(LabelOf(timetable_, vm));
   selection_.missing.push_back(
       absl::StrCat("no vCPU of VM ", report::Listed(names, kListed),
@@ -208,6 +210,7 @@ std::string ToString(const Selector& selector, bool of_vms) {
   if (selector.vm) parts.push_back(absl::StrCat("vm=", report::Printable(*selector.vm)));
   if (!selector.vcpus.empty()) {
     std::vector<std::string> ranges;
+    ranges.reserve(selector.vcpus.size());
     for (const IndexRange& range : selector.vcpus) ranges.push_back(RangeText(range));
     parts.push_back(absl::StrCat("vcpu=", absl::StrJoin(ranges, ",")));
   }

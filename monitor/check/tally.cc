@@ -30,9 +30,9 @@ std::optional<double> Starved(const Observation& observation) {
 // The mean of a share over the time.
 class ShareTally final : public Tally {
  public:
-  ShareTally(Metric metric, const std::optional<Limit>& limit) : metric_(metric) {
-    if (limit) worst_.emplace(IsUpperLimit(limit->comparison));
-    upper_ = limit && IsUpperLimit(limit->comparison);
+  ShareTally(Metric metric, const std::optional<Limit>& limit)
+      : metric_(metric), upper_(limit && IsUpperLimit(limit->comparison)) {
+    if (limit) worst_.emplace(upper_);
   }
 
   void Add(const Part& part) override {
@@ -59,7 +59,7 @@ class ShareTally final : public Tally {
 
  private:
   const Metric metric_;
-  bool upper_ = false;
+  const bool upper_;
   int64_t judged_ns_ = 0;
   int64_t unknown_ns_ = 0;
   double sure_ = 0;  // ns: whole numbers but for residency

@@ -45,6 +45,7 @@ std::pair<std::optional<Observation>, int64_t> Ipc(double ipc, int64_t ns = 1) {
 TEST(IpcTally, CountsToTheNanosecond) {
   EXPECT_EQ(MedianOf({Ipc(1), Ipc(2)}), (Bounds{1, 1}));
   EXPECT_EQ(MedianOf({Ipc(1), Ipc(2, 2)}), (Bounds{2, 2}));
+  EXPECT_EQ(MedianOf({Ipc(1, 499), Ipc(2, 501)}), (Bounds{2, 2}));
   EXPECT_EQ(MedianOf({Ipc(1), Ipc(2), {std::nullopt, 1}}), (Bounds{1, 2}));
   EXPECT_EQ(MedianOf({Ipc(1), {Seen(Band::kHalted), 5}}), (Bounds{1, 1}));
 }
@@ -82,6 +83,7 @@ TEST(IpcTally, ZeroIsTheLowestThereIs) {
   EXPECT_EQ(MedianOf({Ipc(0), Ipc(1e-7, 2)}), (Bounds{1e-7, 1e-7}));
   const Limit zero{.comparison = Comparison::kAtLeast, .value = 0};
   EXPECT_EQ(MedianOf({{std::nullopt, 2}, Ipc(1)}, zero).low, 0);
+  EXPECT_EQ(MedianOf({Ipc(1), Ipc(3)}, zero), (Bounds{1, 1}));
   EXPECT_EQ(MedianOf({Ipc(1e300), Ipc(1e300)}), (Bounds{1e300, 1e300}));
 }
 
