@@ -208,7 +208,7 @@ absl::Status vcpulse_recording::Resume() {
 absl::Status vcpulse_recording::End() {
   {
     const std::lock_guard lock(mutex_);
-    if (loop_ != nullptr) loop_->Post([loop = loop_] { loop->End("stop"); });
+    if (loop_ != nullptr) loop_->Post([loop = loop_] { loop->End("control"); });
   }
   thread_.join();
   return result_;
