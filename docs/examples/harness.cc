@@ -22,8 +22,9 @@ long g_pid = 0;  // of the VMM, from the command line
 void RunPhase() { std::this_thread::sleep_for(2s); }
 
 TEST(Guest, IsIdle) {
-  auto options = vcpulse::Options().Pid(g_pid).Interval(50ms);
-  options.OnNotice([](const std::string& line) { std::cerr << "vcpulse: " << line << "\n"; });
+  vcpulse::Options options;
+  options.Pid(g_pid).Interval(50ms).OnNotice(
+      [](const std::string& line) { std::cerr << "vcpulse: " << line << "\n"; });
   auto recording = vcpulse::Recording::Attach(options);
   recording.Mark("warm-up");
   RunPhase();
@@ -34,8 +35,7 @@ TEST(Guest, IsIdle) {
   for (const std::string& phase : timeline.phases()) {
     for (const std::uint32_t vcpu : timeline.vms().front().vcpus) {
       std::cout << phase << ": vCPU " << vcpu << " halted "
-                << testing::PrintToString(
-                       timeline.Share(vcpu, vcpulse::Band::kHalted, phase))
+                << testing::PrintToString(timeline.Share(vcpu, vcpulse::Band::kHalted, phase))
                 << "\n";
     }
   }

@@ -59,8 +59,9 @@ auto GuardMake(vcpulse_error** error, Body&& body) {
   typename decltype(body())::value_type made;
   Guard(error, [&]() -> absl::Status {
     auto result = std::forward<Body>(body)();
-    if (result.ok()) made = *std::move(result);
-    return result.status();
+    if (!result.ok()) return result.status();
+    made = *std::move(result);
+    return absl::OkStatus();
   });
   return made.release();
 }

@@ -129,7 +129,7 @@ absl::Status vcpulse_recording::Run() {
                  },
              .show = [](absl::Duration, uint64_t, const vcpulse::recorder::Progress&) {}});
   if (absl::Status status = loop.Begin(*vms); !status.ok()) return status;
-  const absl::Status status = RunLoop(loop);
+  absl::Status status = RunLoop(loop);
   const std::lock_guard lock(mutex_);
   if (status.ok() && state_ == State::kStarting) {
     return absl::NotFoundError("the VM has ended before it was sampled");
@@ -159,8 +159,9 @@ absl::Status vcpulse_recording::NotFromCallback() const {
   return absl::FailedPreconditionError("a callback of a recording must not steer it");
 }
 
-absl::Status vcpulse_recording::WhyEnded() const {
-  const std::lock_guard lock(mutex_);
+absl::Status vcpulse_recording::WhyEnded() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return state_ == State::kEnded; });  // it is about to
   return vcpulse::library::EndedError(
       result_.ok() ? "the recording has ended by itself, as its VM has"
                    : absl::StrCat("the recording has ended: ", std::string(result_.message())));
@@ -207,7 +208,7 @@ absl::Status vcpulse_recording::Resume() {
 absl::Status vcpulse_recording::End() {
   {
     const std::lock_guard lock(mutex_);
-    if (loop_ != nullptr) loop_->Post([loop = loop_] { loop->End("stop"); });
+    if (loop_ != nullptr) loop_->Post([loop = loop_] { loop->End("control"); });
   }
   thread_.join();
   return result_;

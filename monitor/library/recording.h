@@ -56,12 +56,12 @@ struct vcpulse_recording {
   void Ticking();
   // Has `action` run on the control thread and waits for it. Errors: of the action, EndedError.
   absl::Status OnControlThread(const std::function<absl::Status(vcpulse::live::Loop&)>& action);
-  absl::Status WhyEnded() const;
+  absl::Status WhyEnded();
 
   vcpulse_options options_;
   std::unique_ptr<vcpulse::library::TemporaryFolder> folder_;
   std::mutex marks_;  // marks are taken in the order of their instants
-  mutable std::mutex mutex_;
+  std::mutex mutex_;
   std::condition_variable changed_;
   State state_ = State::kStarting;       // guarded by mutex_
   vcpulse::live::Loop* loop_ = nullptr;  // guarded by mutex_; null where it does not run

@@ -21,6 +21,7 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <new>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -256,23 +257,9 @@ class Timeline {
   // Nothing where the file is whole.
   std::optional<std::string> damage() const { return TextOf(vcpulse_timeline_damage(get())); }
 
-  std::vector<Vm> vms() const {
-    std::vector<Vm> all(vcpulse_timeline_vm_count(get()));
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      all[i].name = vcpulse_timeline_vm_name(get(), i);
-      all[i].pid = vcpulse_timeline_vm_pid(get(), i);
-      all[i].vcpus.resize(vcpulse_timeline_vcpu_count(get(), i));
-      for (std::size_t v = 0; v < all[i].vcpus.size(); ++v) {
-        all[i].vcpus[v] = vcpulse_timeline_vcpu_index(get(), i, v);
-      }
-    }
-    return all;
-  }
-  std::vector<std::string> phases() const {
-    std::vector<std::string> all(vcpulse_timeline_phase_count(get()));
-    for (std::size_t i = 0; i < all.size(); ++i) all[i] = vcpulse_timeline_phase(get(), i);
-    return all;
-  }
+  // References live as long as the timeline.
+  const std::vector<Vm>& vms() const { return vms_; }
+  const std::vector<std::string>& phases() const { return phases_; }
 
   // Calls `callback(const vcpulse_record&)` for each record until it returns false, on this thread.
   // What it throws is thrown on.
@@ -335,7 +322,22 @@ class Timeline {
     void operator()(char* text) const { vcpulse_text_free(text); }
   };
 
-  explicit Timeline(vcpulse_timeline* handle) : handle_(handle) {}
+  explicit Timeline(vcpulse_timeline* handle)
+      : handle_(handle),
+        vms_(vcpulse_timeline_vm_count(handle)),
+        phases_(vcpulse_timeline_phase_count(handle)) {
+    for (std::size_t i = 0; i < vms_.size(); ++i) {
+      vms_[i].name = vcpulse_timeline_vm_name(handle, i);
+      vms_[i].pid = vcpulse_timeline_vm_pid(handle, i);
+      vms_[i].vcpus.resize(vcpulse_timeline_vcpu_count(handle, i));
+      for (std::size_t v = 0; v < vms_[i].vcpus.size(); ++v) {
+        vms_[i].vcpus[v] = vcpulse_timeline_vcpu_index(handle, i, v);
+      }
+    }
+    for (std::size_t i = 0; i < phases_.size(); ++i) {
+      phases_[i] = vcpulse_timeline_phase(handle, i);
+    }
+  }
 
   const vcpulse_timeline* get() const { return handle_.get(); }
 
@@ -356,6 +358,8 @@ class Timeline {
   }
 
   std::unique_ptr<vcpulse_timeline, Free> handle_;
+  std::vector<Vm> vms_;
+  std::vector<std::string> phases_;
 };
 
 // A recording that runs. Destroyed without Stop() it ends in order, and a named output stays.
