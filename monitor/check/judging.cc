@@ -8,15 +8,17 @@
 namespace vcpulse::check {
 namespace {
 
-// The interval a sample tells of. Where ticks between were missed, only its last part is this
-// tick's: the rest may have been anything.
-Stretch CoveredBy(const core::Sample& previous, const core::Sample& sample, size_t column) {
-  const uint64_t moved = sample.tick > previous.tick ? sample.tick - previous.tick : 1;
-  const auto ticks =
-      static_cast<int64_t>(std::min<uint64_t>(moved, std::numeric_limits<int64_t>::max()));
-  const int64_t from_ns = MiddleOf(previous.vcpus[column]);
-  const int64_t to_ns = MiddleOf(sample.vcpus[column]);
-  return {.from_ns = to_ns - (to_ns - from_ns) / ticks, .to_ns = to_ns};
+// The interval a sample tells of. One that is much longer than a tick is that of a late tick, or of
+// one after others that were missed: only its last part, as long as a tick, is this tick's; the
+// rest may have been anything. (Which of them has the long interval, and which number was passed
+// over, depends on when in its sleep the sampling thread was held up.)
+Stretch CoveredBy(const core::Sample& previous, const core::Sample& sample, size_t column,
+                  int64_t tick_ns) {
+  Stretch covered{.from_ns = MiddleOf(previous.vcpus[column]),
+                  .to_ns = MiddleOf(sample.vcpus[column])};
+  if (tick_ns > 0 && covered.Length() - tick_ns > tick_ns / 2)
+    covered.from_ns = covered.to_ns - tick_ns;
+  return covered;
 }
 
 bool HasPrevious(const timeline::TickEntry& tick) {
@@ -88,7 +90,7 @@ void Judging::TakeVcpu(const timeline::TickEntry& tick, const Epoch& epoch, size
     seen.ipc = core::Ipc(delta, epoch.slots);
   }
   Watchee& watchee = watchees_.at({tick.vm, epoch.vcpus[column]});
-  const Stretch covered = CoveredBy(*tick.previous, tick.sample, column);
+  const Stretch covered = CoveredBy(*tick.previous, tick.sample, column, interval_ns_);
   Give(watchee, watchee.coverage.Take(covered, seen), true);
 }
 
@@ -100,7 +102,7 @@ void Judging::FollowVm(const timeline::TickEntry& tick, const Epoch& epoch) {
   const int64_t sample_ns = MiddleOf(tick.sample.vcpus.front());
   if (HasPrevious(tick)) {
     const Observation sampled;
-    const Stretch covered = CoveredBy(*tick.previous, tick.sample, 0);
+    const Stretch covered = CoveredBy(*tick.previous, tick.sample, 0, interval_ns_);
     Give(watchee, watchee.coverage.Take(covered, sampled), true);
   } else {
     NoSampleDue(watchee, {.from_ns = epoch.from_ns, .to_ns = sample_ns});

@@ -63,8 +63,22 @@ TEST(Harness, JUnitIsValidByTheSchemaOfJenkins) {
 
 TEST(Harness, KtapIsReadByAParserOfItsOwn) {
   const std::string command =
-      std::string("python3 ") + VCPULSE_KTAP_PARSER + " " + Path("all-kinds.out") + " 2>&1";
+      std::string("python3 ") + VCPULSE_KTAP_PARSER + " <" + Path("all-kinds.out") + " 2>&1";
   EXPECT_EQ(std::system(command.c_str()), 0) << command;
+}
+
+TEST(Harness, EachFormatHasTheOutcomes) {
+  EXPECT_THAT(Text("all-kinds.out"), AllOf(HasSubstr("ok 1 - vcpu=*: productive >= 75%"),
+                                           HasSubstr("not ok 2 - vcpu=0: halted >= 90%"),
+                                           HasSubstr("not ok 3 - vcpu=7: halted >= 1%")));
+  EXPECT_THAT(Text("markdown.out"),
+              AllOf(HasSubstr("### FAIL: 1 of 2 expectations failed"), HasSubstr("| **FAIL** |")));
+  EXPECT_THAT(Text("json.out"), HasSubstr("\"outcome\""));
+  EXPECT_THAT(Text("json.out"), HasSubstr("\"FAIL\""));
+  EXPECT_THAT(Text("scheduler-times.out"), AllOf(HasSubstr("SKIP"), HasSubstr("PASS")));
+  EXPECT_THAT(Text("gaps-counted.out"), HasSubstr("wanted <= 10 %"));
+  EXPECT_THAT(Text("status.out"), AllOf(HasSubstr("\"recording\""), HasSubstr("\"rest\"")));
+  EXPECT_THAT(Text("report.out"), AllOf(HasSubstr("work"), HasSubstr("idle"), HasSubstr("short")));
 }
 
 }  // namespace

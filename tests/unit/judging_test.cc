@@ -94,16 +94,29 @@ Watched WatchOne(const Timetable& timetable, const std::vector<timeline::TickEnt
   return judging.Finish().front();
 }
 
-TEST(Judging, ATickWhoseNumberDidNotMoveIsWhole) {
+// The thread that samples was held up: whichever tick then has the long interval, and whatever its
+// number, only as much of it as a tick is long is known to be of one kind.
+TEST(Judging, OfALongIntervalTheLastTickIsJudged) {
+  v1::Session session;
+  session.set_interval_ns(100);
+  Timetable timetable;
+  Add(timetable, session);
+  Add(timetable, Clock(0));
+  Add(timetable, OneVcpu(1, 0));
+  Add(timetable, Clock(1000));
+  const core::Sample a = SampleAt(0, 5);
+  EXPECT_EQ(WatchOne(timetable, {TickOf(a, SampleAt(150, 6))}).tallied.observed, (Bounds{0.15, 1}));
+  EXPECT_EQ(WatchOne(timetable, {TickOf(a, SampleAt(151, 6))}).tallied.observed, (Bounds{0.1, 1}));
+  EXPECT_EQ(WatchOne(timetable, {TickOf(a, SampleAt(400, 6))}).tallied.observed, (Bounds{0.1, 1}));
+  EXPECT_EQ(WatchOne(timetable, {TickOf(a, SampleAt(400, 9))}).tallied.observed, (Bounds{0.1, 1}));
+}
+
+TEST(Judging, WhereTheLengthOfATickIsNotKnownIntervalsAreWhole) {
   const Timetable timetable = OneVm();
   const core::Sample a = SampleAt(0, 5);
-  const Watched same = WatchOne(timetable, {TickOf(a, SampleAt(400, 5))});
-  EXPECT_EQ(same.tallied.observed, (Bounds{0.4, 1}));
-  EXPECT_EQ(same.support.measured_ns, 400);
-  EXPECT_EQ(WatchOne(timetable, {TickOf(a, SampleAt(400, 4))}).tallied.observed, (Bounds{0.4, 1}));
-  EXPECT_EQ(WatchOne(timetable, {TickOf(a, SampleAt(400, 9))}).tallied.observed, (Bounds{0.1, 1}));
-  EXPECT_EQ(WatchOne(timetable, {TickOf(a, SampleAt(400, UINT64_MAX))}).tallied.observed,
-            (Bounds{0, 1}));
+  const Watched whole = WatchOne(timetable, {TickOf(a, SampleAt(400, 6))});
+  EXPECT_EQ(whole.tallied.observed, (Bounds{0.4, 1}));
+  EXPECT_EQ(whole.support.measured_ns, 400);
 }
 
 TEST(Judging, WhatFitsNoVcpuSetIsCounted) {
