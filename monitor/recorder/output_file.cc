@@ -1,6 +1,7 @@
 #include "monitor/recorder/output_file.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,10 +16,29 @@ namespace vcpulse::recorder {
 namespace {
 
 absl::Status WriteError(const std::string& name, int error) {
-  const std::string advice = error == ENOSPC ? " (free some space or choose another -o)" : "";
+  const std::string advice = error == ENOSPC ? " (free some space or choose another file)" : "";
   const absl::Status status =
       absl::ErrnoToStatus(error, absl::StrCat("cannot write ", name, advice));
   return error == EPIPE ? absl::CancelledError(status.message()) : status;
+}
+
+// Whoever writes a file holds its lock, whatever name it has by now.
+bool IsBeingWritten(const std::string& path) {
+  const kvm::Fd other(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  return other.valid() && ::flock(other.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+}
+
+// A new file beside `path`, whose name becomes `temporary`. errno where there is none.
+kvm::Fd NewFileBeside(const std::string& path, std::string& temporary) {
+  constexpr int kMostNames = 1000;  // of this process, or left by one that was killed
+  kvm::Fd fd;
+  for (int i = 0; i < kMostNames && !fd.valid(); ++i) {
+    temporary = absl::StrCat(path, ".", getpid(), ".", i, ".new");
+    fd = kvm::Fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+    if (!fd.valid() && errno != EEXIST) return fd;
+  }
+  if (fd.valid()) static_cast<void>(::flock(fd.get(), LOCK_EX | LOCK_NB));  // nobody else has it
+  return fd;
 }
 
 bool IsOtherThanRegular(const std::string& path) {
@@ -45,8 +65,13 @@ absl::StatusOr<std::unique_ptr<OutputFile>> OutputFile::Create(const std::string
   } else if (IsOtherThanRegular(path)) {
     fd = kvm::Fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
   } else {
-    temporary = absl::StrCat(path, ".", getpid(), ".new");
-    fd = kvm::Fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+    if (IsBeingWritten(path)) {
+      return absl::FailedPreconditionError(
+          absl::StrCat(path,
+                       " is being written by another recording: choose another file, or end "
+                       "that one first"));
+    }
+    fd = NewFileBeside(path, temporary);
   }
   if (!fd.valid()) return WriteError(path, errno);
   return std::unique_ptr<OutputFile>(new OutputFile(path, temporary, appears, std::move(fd)));

@@ -23,7 +23,8 @@ class OutputFile {
     kWhenFinished,     // a file that is of use as a whole only
   };
 
-  // Checks that `path` can be written to. Errors: what the system said, naming the path.
+  // Checks that `path` can be written to. Errors: what the system said, naming the path;
+  // FailedPrecondition where another OutputFile, of this process or another, is writing it.
   static absl::StatusOr<std::unique_ptr<OutputFile>> Create(
       const std::string& path, Appears appears = Appears::kWithFirstAppend);
 

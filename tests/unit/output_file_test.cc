@@ -39,6 +39,31 @@ class OutputFileTest : public ::testing::Test {
   void SetUp() override { fs::create_directories(path_.parent_path()); }
 };
 
+// Two recordings to one name: the second would push the first one's file away while it is written.
+TEST_F(OutputFileTest, AFileThatIsBeingWrittenIsNotReplaced) {
+  auto first = OutputFile::Create(path_);
+  ASSERT_TRUE((*first)->Append(Bytes("one")).ok());
+  const auto second = OutputFile::Create(path_);
+  EXPECT_EQ(
+      second.status().message(),
+      path_.string() +
+          " is being written by another recording: choose another file, or end that one first");
+  first->reset();
+  EXPECT_TRUE(OutputFile::Create(path_).ok());
+  EXPECT_EQ(Contents(path_), "one");
+}
+
+// Neither has its name yet: each writes to a file of its own.
+TEST_F(OutputFileTest, TwoThatBeginAtOnceDoNotMix) {
+  auto first = OutputFile::Create(path_);
+  auto second = OutputFile::Create(path_);
+  ASSERT_TRUE(first.ok() && second.ok());
+  ASSERT_TRUE((*first)->Append(Bytes("one")).ok());
+  ASSERT_TRUE((*second)->Append(Bytes("two")).ok());
+  EXPECT_EQ(Contents(path_), "two");
+  EXPECT_EQ(Contents(path_.string() + ".old"), "one");
+}
+
 // A name never stands for less than a whole chunk.
 TEST_F(OutputFileTest, AppearsWithItsFirstChunk) {
   auto file = OutputFile::Create(path_);
@@ -145,7 +170,7 @@ TEST_F(OutputFileTest, AFullDeviceIsAnErrorThatNamesIt) {
   const absl::Status status = (*file)->Append(Bytes("x"));
   EXPECT_EQ(
       ToStd(status.message()),
-      "cannot write /dev/full (free some space or choose another -o): No space left on device");
+      "cannot write /dev/full (free some space or choose another file): No space left on device");
 }
 
 TEST_F(OutputFileTest, AMissingFolderIsAnErrorAtOnce) {
