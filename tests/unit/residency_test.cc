@@ -200,6 +200,13 @@ TEST(ResidencyOfHybrid, APmuWithoutABasisHasNoRate) {
   EXPECT_EQ(Residency(deltas, kCyclesOnly, bases), std::nullopt);
 }
 
+TEST(ResidencyOfHybrid, ABasisThatNoGroupNeedsIsLeftAlone) {
+  const VcpuDelta deltas[] = {OnPmu(60'000'000, 40'000'000, 80'000'000),
+                              OnPmu(60'000'000, 20'000'000, 20'000'000)};
+  const ResidencyBasis bases[] = {{.max_hz = 2e9}, {.max_hz = 1e9}, {.max_hz = 5e9}};
+  EXPECT_DOUBLE_EQ(*Residency(deltas, kCyclesOnly, bases), 0.6);
+}
+
 TEST(ResidencyOfHybrid, TheRateOfEachPmuIsLearntApart) {
   ResidencyEstimator estimator(std::vector<ResidencyBasis>{{.max_hz = 3e9}});
   estimator.Observe(OnPmu(60'000'000, 20'000'000, 20'000'000), kCyclesOnly, 1);
