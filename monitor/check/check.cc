@@ -1,8 +1,11 @@
 #include "monitor/check/check.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <set>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -31,8 +34,8 @@ class Input {
   static absl::StatusOr<Input> Open(const std::string& path);
 
   absl::StatusOr<timeline::ReadReport> Read(const timeline::EntrySink& sink) const {
-    return path_ == "-" ? timeline::ReadTimelineBytes(bytes_, sink)
-                        : timeline::ReadTimeline(path_, sink);
+    return in_memory_ ? timeline::ReadTimelineBytes(bytes_, sink)
+                      : timeline::ReadTimeline(path_, sink);
   }
   std::string Name() const { return path_ == "-" ? "standard input" : path_; }
 
@@ -40,12 +43,17 @@ class Input {
   explicit Input(std::string path) : path_(std::move(path)) {}
 
   std::string path_;
-  std::vector<uint8_t> bytes_;  // of standard input
+  bool in_memory_ = false;
+  std::vector<uint8_t> bytes_;  // of what can be read once only
 };
 
 absl::StatusOr<Input> Input::Open(const std::string& path) {
   Input input(path);
-  if (path != "-") return input;
+  struct stat info {};
+  const bool can_be_read_again =
+      path != "-" && (stat(path.c_str(), &info) != 0 || S_ISREG(info.st_mode));
+  if (can_be_read_again) return input;
+  input.in_memory_ = true;
   auto source = timeline::OpenByteSource(path);
   if (!source.ok()) return source.status();
   constexpr size_t kAtOnce = 1u << 20;
@@ -65,7 +73,10 @@ struct Survey {
   Timetable timetable;
   timeline::ReadReport read;
   std::vector<Stretch> spans;
+  uint64_t next_sequence = 1;
+  bool has_hole = false;                        // records before others are lost
   std::optional<std::string> nothing_to_judge;  // why
+  std::optional<std::string> no_pass;           // why what is left of it proves nothing
 };
 
 std::string PhasesText(const Timetable& timetable) {
@@ -80,7 +91,13 @@ std::optional<std::string> WhyNothingToJudge(const Survey& survey, const CheckOp
   if (survey.spans.empty()) {
     return absl::StrCat("phase '", phase, "' never came; ", PhasesText(survey.timetable));
   }
-  if (TotalLength(survey.spans) > 0) return std::nullopt;
+  const int64_t judged_ns = TotalLength(survey.spans);
+  if (judged_ns > 0) {
+    const std::vector<Stretch> pauses = survey.timetable.Pauses();
+    if (TotalLength(Common(survey.spans, pauses)) < judged_ns) return std::nullopt;
+    return "the recording was paused for all of it";
+  }
+  if (survey.timetable.vms().empty()) return "no VM was recorded";
   int64_t longest_ns = 0;
   for (const Stretch& span : survey.timetable.Spans(options.phase, 0)) {
     longest_ns = std::max(longest_ns, span.Length());
@@ -95,17 +112,42 @@ std::optional<std::string> WhyNothingToJudge(const Survey& survey, const CheckOp
   return why;
 }
 
+// A marker that was lost may have ended the phase, or begun another span of it.
+std::optional<std::string> WhyNoPass(const Survey& survey, const CheckOptions& options) {
+  if (!options.phase) return std::nullopt;
+  if (survey.has_hole) return "records of the timeline are lost, a marker may be among them";
+  if (!survey.read.ended_in_order && survey.timetable.LastsToTheEnd(*options.phase)) {
+    return "the recording was cut off within the phase";
+  }
+  return std::nullopt;
+}
+
+// A timeline of which no chunk was whole.
+absl::Status NothingRead(const Input& input, const timeline::ReadReport& read) {
+  if (read.damages.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(input.Name(), ": holds no record"));
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      input.Name(),
+      ": nothing could be read: ", report::Plural(read.damages.size(), "damaged region"),
+      ", the first: ", read.damages.front().reason));
+}
+
 absl::StatusOr<std::unique_ptr<Survey>> SurveyOf(const Input& input, const CheckOptions& options) {
   auto survey = std::make_unique<Survey>();
   auto read = input.Read([&](const timeline::Entry& entry) {
+    if (entry.sequence > survey->next_sequence) survey->has_hole = true;
+    survey->next_sequence = std::max(survey->next_sequence, entry.sequence + 1);
     absl::Status added = survey->timetable.Add(entry);
     if (added.ok()) return added;
     return absl::Status(added.code(), absl::StrCat(input.Name(), ": ", added.message()));
   });
   if (!read.ok()) return read.status();
+  if (read->chunks == 0) return NothingRead(input, *read);
   survey->read = *std::move(read);
   survey->spans = survey->timetable.Spans(options.phase, options.skip_first_ns);
   survey->nothing_to_judge = WhyNothingToJudge(*survey, options);
+  survey->no_pass = WhyNoPass(*survey, options);
   return survey;
 }
 
@@ -139,11 +181,41 @@ Result Describe(const Survey& survey, const CheckOptions& options) {
   return result;
 }
 
-std::vector<std::string> NotesOf(const Survey& survey, const Judging& judging) {
+// Of a VM that ended before the judged time did, nothing where it did not.
+std::optional<std::string> EndNote(const Survey& survey, uint32_t vm) {
+  const std::optional<int64_t> ended_ns = survey.timetable.vms().at(vm).ended_ns;
+  if (!ended_ns || survey.spans.empty() || *ended_ns >= survey.spans.back().to_ns) {
+    return std::nullopt;
+  }
+  const std::string whose = "VM " + LabelOf(survey.timetable, vm);
+  if (*ended_ns <= survey.spans.front().from_ns) {
+    return whose + " had ended before the judged time, it is not judged";
+  }
+  const bool within = survey.timetable.GoneWithin(vm, survey.spans).has_value();
+  const int64_t after_ns = *ended_ns - survey.timetable.Recording().from_ns;
+  return absl::StrCat(whose, " ended ", report::DurationText(static_cast<double>(after_ns)),
+                      " after the recording's start, ",
+                      within ? "within the judged time" : "before the last span");
+}
+
+std::vector<std::string> NotesOf(const Survey& survey, const Judging& judging,
+                                 const std::vector<Asked>& asked) {
   std::vector<std::string> notes;
   const std::string loss =
       report::DescribeLoss(survey.read, judging.unattributed_ticks(), survey.read.ended_in_order);
   if (!loss.empty()) notes.push_back(loss);
+  const int64_t paused_ns = TotalLength(Common(survey.spans, survey.timetable.Pauses()));
+  if (paused_ns > 0) {
+    notes.push_back(absl::StrCat("the recording was paused for ",
+                                 report::DurationText(static_cast<double>(paused_ns)), " of it"));
+  }
+  std::set<uint32_t> selected;
+  for (const Asked& one : asked) {
+    selected.insert(one.selection.vms.begin(), one.selection.vms.end());
+  }
+  for (const uint32_t vm : selected) {
+    if (auto note = EndNote(survey, vm)) notes.push_back(*std::move(note));
+  }
   std::vector<std::string> waited;
   for (const Waited& vcpu : judging.WaitedMoreThan(kContention)) {
     waited.push_back(absl::StrFormat("VM %s vCPU %d %.1f %%", LabelOf(survey.timetable, vcpu.vm),
@@ -171,6 +243,11 @@ Judged Judge(const Expectation& expectation, const Asked& asked,
     judged.findings.push_back(MakeFinding(question, asked.selection.subjects[i],
                                           answers[asked.places[i]],
                                           survey.timetable.Recording().from_ns, degraded_reason));
+    Finding& finding = judged.findings.back();
+    if (finding.outcome == Outcome::kPass && survey.no_pass) {
+      finding.outcome = Outcome::kInconclusive;
+      finding.reason = *survey.no_pass;
+    }
   }
   const std::string whom = ToString(expectation.selector, IsOfVms(expectation.quantity));
   for (const std::string& reason : asked.selection.missing) {
@@ -198,7 +275,7 @@ absl::StatusOr<Result> CheckTimeline(const std::string& path,
   if (!survey.ok()) return survey.status();
   const Timetable& timetable = (*survey)->timetable;
 
-  Judging judging(timetable, (*survey)->spans);
+  Judging judging(timetable, (*survey)->spans, options.phase.has_value());
   std::vector<Asked> asked(expectations.size());
   for (size_t i = 0; i < expectations.size(); ++i) {
     const Expectation& expectation = expectations[i];
@@ -219,7 +296,7 @@ absl::StatusOr<Result> CheckTimeline(const std::string& path,
   const std::vector<Watched> answers = judging.Finish();
 
   Result result = Describe(**survey, options);
-  result.notes = NotesOf(**survey, judging);
+  result.notes = NotesOf(**survey, judging, asked);
   for (size_t i = 0; i < expectations.size(); ++i) {
     result.judged.push_back(Judge(expectations[i], asked[i], answers, **survey, options));
     result.outcome = Worst(result.outcome, result.judged.back().outcome);
@@ -251,7 +328,7 @@ absl::StatusOr<Measurement> Measure(const std::string& path, const Selector& sel
     return absl::FailedPreconditionError(
         absl::StrCat(ToString(quantity), " needs hardware counters, and none was read"));
   }
-  Judging judging(timetable, (*survey)->spans);
+  Judging judging(timetable, (*survey)->spans, options.phase.has_value());
   judging.Watch(subject, quantity, std::nullopt);
   if (auto status = ReadTicks(*input, judging); !status.ok()) return status;
   const Watched watched = judging.Finish().front();

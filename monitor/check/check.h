@@ -18,10 +18,11 @@ struct CheckOptions {
   double min_measured = 0.1;         // a smaller share of the judged time measured: INCONCLUSIVE
 };
 
-// Reads the timeline (twice: markers come before what they mark is known; `-` is kept in memory)
-// and judges each expectation. A phase that never came, and a selector that nothing fits, are
-// INCONCLUSIVE. Errors: of timeline::ReadTimeline; InvalidArgument where the file holds two
-// streams.
+// Reads the timeline (twice: markers come before what they mark is known; what is no regular file
+// is kept in memory) and judges each expectation. A phase that never came, and a selector that
+// nothing fits, are INCONCLUSIVE; so is a PASS on a phase where records are lost, or that the end
+// of a recording cut off. Errors: of timeline::ReadTimeline; InvalidArgument where the file holds
+// two streams or nothing that can be read.
 absl::StatusOr<Result> CheckTimeline(const std::string& path,
                                      std::span<const Expectation> expectations,
                                      const CheckOptions& options);

@@ -23,10 +23,11 @@ void Coverage::PassTo(int64_t until_ns, const Observation* observation) {
     const Stretch& piece = pieces_[next_];
     const int64_t from_ns = std::max(piece.from_ns, passed_ns_.value_or(piece.from_ns));
     const int64_t to_ns = std::min(piece.to_ns, until_ns);
+    const bool touches = next_ > 0 && pieces_[next_ - 1].to_ns == piece.from_ns;
     if (from_ns < to_ns) {
       parts_.push_back({.when = {.from_ns = from_ns, .to_ns = to_ns},
                         .observation = observation,
-                        .begins = from_ns == piece.from_ns});
+                        .begins = from_ns == piece.from_ns && !touches});
     }
     if (until_ns < piece.to_ns) break;
     ++next_;

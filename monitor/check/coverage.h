@@ -20,20 +20,21 @@ struct Observation {
   std::optional<double> ipc;        // nothing where it was not counted
   std::optional<double> residency;  // share of the interval in guest code
   bool degraded = false;            // no hardware counter was read
+  bool gone = false;                // its VM had ended: no sample was due, nor is any known
 };
 
 // One piece of the judged time, or part of one.
 struct Part {
   Stretch when;
   const Observation* observation = nullptr;  // nothing: no sample covers it
-  bool begins = false;                       // a piece of the judged time, so nothing runs on
+  bool begins = false;                       // after time that is not judged, so nothing runs on
 };
 
 // Lays intervals over the pieces of time to be judged: what it gives back, in order and together,
 // is exactly those pieces.
 class Coverage {
  public:
-  // In order and without overlap; pieces that touch are still two.
+  // In order and without overlap; time runs on over pieces that touch.
   explicit Coverage(std::vector<Stretch> pieces) : pieces_(std::move(pieces)) {}
 
   // The next interval that a sample covers: what of the pieces lies before it and was not given

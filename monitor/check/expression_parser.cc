@@ -278,7 +278,7 @@ absl::Status Parser::ParseLimit(const Quantity& quantity, double& limit) {
     absl::Duration duration;
     if (!absl::ParseDuration(ToAbsl(word), &duration) || duration < absl::ZeroDuration() ||
         duration == absl::InfiniteDuration()) {
-      return NoneOf(begin, word, "the durations, as 200ms or 1.5s (units ns us ms s m)");
+      return NoneOf(begin, word, "the durations, as 200ms or 1.5s (units ns us ms s m h)");
     }
     limit = absl::ToDoubleNanoseconds(duration);
     return absl::OkStatus();

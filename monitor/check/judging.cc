@@ -27,30 +27,38 @@ bool HasPrevious(const timeline::TickEntry& tick) {
 
 }  // namespace
 
-Judging::Judging(const Timetable& timetable, const std::vector<Stretch>& spans)
+Judging::Judging(const Timetable& timetable, const std::vector<Stretch>& spans, bool ends_count)
     : timetable_(timetable) {
   if (const std::optional<v1::Session>& session = timetable.session()) {
     residency_.Begin(*session);
     interval_ns_ = WithinReason(static_cast<int64_t>(session->interval_ns()));
   }
   for (const auto& [number, vm] : timetable.vms()) {
-    const Key of_vm(number, std::nullopt);
-    watchees_.emplace(of_vm, Watchee{Coverage(Common(spans, timetable.SampledWindows(number)))});
+    const auto gone = ends_count ? timetable.GoneWithin(number, spans) : std::nullopt;
+    if (gone) gone_.emplace(number, *gone);
+    Begin(Key(number, std::nullopt), spans, timetable.SampledWindows(number));
     for (const auto& [unused, epoch] : vm.epochs) {
       for (const uint32_t index : epoch.vcpus) {
-        const Key key(number, index);
-        if (watchees_.contains(key)) continue;
-        watchees_.emplace(key,
-                          Watchee{Coverage(Common(spans, timetable.VcpuWindows(number, index)))});
+        Begin(Key(number, index), spans, timetable.VcpuWindows(number, index));
       }
       for (const Epoch::Unopened& vcpu : epoch.unopened) {
-        const Key key(number, vcpu.index);
-        if (watchees_.contains(key)) continue;
-        watchees_.emplace(
-            key, Watchee{Coverage(Common(spans, timetable.VcpuWindows(number, vcpu.index)))});
+        Begin(Key(number, vcpu.index), spans, timetable.VcpuWindows(number, vcpu.index));
       }
     }
   }
+}
+
+void Judging::Begin(const Key& key, const std::vector<Stretch>& spans,
+                    std::vector<Stretch> windows) {
+  if (watchees_.contains(key)) return;
+  // One that was unplugged before is not waited for.
+  const auto gone = gone_.find(key.first);
+  if (gone != gone_.end() && !windows.empty() &&
+      windows.back().to_ns == timetable_.LastVcpuUntil(key.first)) {
+    windows.push_back(gone->second);
+    windows = Joined(std::move(windows));
+  }
+  watchees_.emplace(key, Watchee{Coverage(Common(spans, windows))});
 }
 
 size_t Judging::Watch(const Subject& subject, const Quantity& quantity,
@@ -91,7 +99,7 @@ void Judging::TakeVcpu(const timeline::TickEntry& tick, const Epoch& epoch, size
   }
   Watchee& watchee = watchees_.at({tick.vm, epoch.vcpus[column]});
   const Stretch covered = CoveredBy(*tick.previous, tick.sample, column, interval_ns_);
-  Give(watchee, watchee.coverage.Take(covered, seen), true);
+  Give(watchee, watchee.coverage.Take(covered, seen), covered);
 }
 
 // A VM's samples tell of its gaps.
@@ -103,9 +111,11 @@ void Judging::FollowVm(const timeline::TickEntry& tick, const Epoch& epoch) {
   if (HasPrevious(tick)) {
     const Observation sampled;
     const Stretch covered = CoveredBy(*tick.previous, tick.sample, 0, interval_ns_);
-    Give(watchee, watchee.coverage.Take(covered, sampled), true);
+    Give(watchee, watchee.coverage.Take(covered, sampled), covered);
   } else {
-    NoSampleDue(watchee, {.from_ns = epoch.from_ns, .to_ns = sample_ns});
+    // Opening takes a while, and the first tick may lie up to an interval away.
+    const int64_t due_ns = interval_ns_ > 0 ? epoch.from_ns + 2 * interval_ns_ : sample_ns;
+    NoSampleDue(watchee, {.from_ns = epoch.from_ns, .to_ns = std::min(sample_ns, due_ns)});
   }
   if (followed.epoch != tick.epoch) return;  // the last ones of an epoch that another follows
   followed.has_sample = true;
@@ -136,17 +146,16 @@ void Judging::EndEpoch(uint32_t vm, Watchee& watchee) {
 
 void Judging::NoSampleDue(Watchee& watchee, const Stretch& when) {
   const Observation none_due;
-  Give(watchee, watchee.coverage.Take(when, none_due), false);
+  Give(watchee, watchee.coverage.Take(when, none_due));
 }
 
-void Judging::Give(Watchee& watchee, std::span<const Part> parts, bool is_sample) {
-  bool counted = false;
+void Judging::Give(Watchee& watchee, std::span<const Part> parts, const Stretch& sampled) {
+  int64_t measured_ns = 0;
   for (const Part& part : parts) {
     const int64_t length_ns = part.when.Length();
     watchee.support.judged_ns += length_ns;
-    if (part.observation != nullptr && is_sample) {
-      counted = true;
-      watchee.support.measured_ns += length_ns;
+    if (part.observation != nullptr && sampled.Length() > 0) {
+      measured_ns += length_ns;
       if (part.observation->waiting) {
         watchee.waited_ns += *part.observation->waiting * static_cast<double>(length_ns);
         watchee.waiting_known_ns += static_cast<double>(length_ns);
@@ -154,7 +163,9 @@ void Judging::Give(Watchee& watchee, std::span<const Part> parts, bool is_sample
     }
     for (const Asked& question : watchee.asked) question.tally->Add(part);
   }
-  if (counted) ++watchee.support.ticks;
+  watchee.support.measured_ns += measured_ns;
+  // A tick that mostly tells of other time is none of this.
+  if (measured_ns > 0 && measured_ns >= sampled.Length() - measured_ns) ++watchee.support.ticks;
 }
 
 std::vector<Watched> Judging::Finish() {
@@ -163,8 +174,12 @@ std::vector<Watched> Judging::Finish() {
     if (!key.second) {
       BeginEpoch(key.first, watchee, std::numeric_limits<uint32_t>::max());
       EndEpoch(key.first, watchee);
+      if (const auto gone = gone_.find(key.first); gone != gone_.end()) {
+        const Observation ended{.gone = true};
+        Give(watchee, watchee.coverage.Take(gone->second, ended));
+      }
     }
-    Give(watchee, watchee.coverage.Finish(), false);
+    Give(watchee, watchee.coverage.Finish());
     for (const Asked& question : watchee.asked) {
       answers[question.place] = {.tallied = question.tally->Finish(), .support = watchee.support};
     }

@@ -36,8 +36,9 @@ struct Waited {
 // Takes the ticks of one stream in order. One thread.
 class Judging {
  public:
-  // `timetable` was made of the same stream and must outlive this.
-  Judging(const Timetable& timetable, const std::vector<Stretch>& spans);
+  // `timetable` was made of the same stream and must outlive this. `ends_count`: where a VM ended
+  // within a span, the rest of the span is judged too, and unknown.
+  Judging(const Timetable& timetable, const std::vector<Stretch>& spans, bool ends_count = false);
 
   // Asks for a quantity of a subject, before the first tick. Gives the place of its answer.
   size_t Watch(const Subject& subject, const Quantity& quantity, const std::optional<Limit>& limit);
@@ -71,18 +72,21 @@ class Judging {
   };
   using Key = std::pair<uint32_t, std::optional<uint32_t>>;
 
+  void Begin(const Key& key, const std::vector<Stretch>& spans, std::vector<Stretch> windows);
   void TakeVcpu(const timeline::TickEntry& tick, const Epoch& epoch, size_t column);
   void FollowVm(const timeline::TickEntry& tick, const Epoch& epoch);
   void BeginEpoch(uint32_t vm, Watchee& watchee, uint32_t epoch);
   void EndEpoch(uint32_t vm, Watchee& watchee);
   void NoSampleDue(Watchee& watchee, const Stretch& when);
-  void Give(Watchee& watchee, std::span<const Part> parts, bool is_sample);
+  // What `sampled` (empty: no sample) gave.
+  void Give(Watchee& watchee, std::span<const Part> parts, const Stretch& sampled = {});
 
   const Timetable& timetable_;
   int64_t interval_ns_ = 0;  // between ticks, as was asked for; 0: not known
   report::ResidencyMeter residency_;
   std::map<Key, Watchee> watchees_;
   std::map<uint32_t, Followed> followed_;  // by VM
+  std::map<uint32_t, Stretch> gone_;       // by VM: judged though it had ended
   size_t watched_ = 0;
   uint64_t unattributed_ticks_ = 0;
 };

@@ -144,4 +144,16 @@ std::string RenderJunit(const Result& result, std::string_view file) {
                       Suite(result, file, counts), "</testsuites>\n");
 }
 
+std::string RenderJunitError(std::string_view why) {
+  const std::string counts =
+      absl::StrCat(Attribute("name", "vcpulse check"), Attribute("tests", "1"),
+                   Attribute("failures", "0"), Attribute("errors", "1"));
+  return absl::StrCat(
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites", counts, ">\n  <testsuite", counts,
+      Attribute("skipped", "0"), ">\n    <testcase", Attribute("name", "the timeline can be read"),
+      Attribute("classname", "vcpulse.check"), Attribute("time", "0.000"), ">\n      <error",
+      Attribute("message", why), Attribute("type", "INCONCLUSIVE"), ">", XmlText(why),
+      "</error>\n    </testcase>\n  </testsuite>\n</testsuites>\n");
+}
+
 }  // namespace vcpulse::check

@@ -18,4 +18,7 @@ std::string XmlText(std::string_view text);
 // Jenkins' schema (tests/data/junit). `file` is what a person calls the timeline. Pure.
 std::string RenderJunit(const Result& result, std::string_view file);
 
+// JUnit XML with one test case that is an <error>: nothing was judged, for this reason. Pure.
+std::string RenderJunitError(std::string_view why);
+
 }  // namespace vcpulse::check

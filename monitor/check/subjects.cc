@@ -114,6 +114,7 @@ Selection Selecting::Run(bool of_vms) {
     selection_.missing.push_back(NoSuchVm());
     return std::move(selection_);
   }
+  selection_.vms = vms;
   for (const uint32_t vm : vms) of_vms ? TakeVm(vm) : TakeVcpus(vm);
   if (!of_vms && !selector_.vcpus.empty()) {
     ComplainOfVcpus(vms);

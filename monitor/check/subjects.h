@@ -26,6 +26,7 @@ struct Subject {
 
 struct Selection {
   std::vector<Subject> subjects;     // by VM and vCPU
+  std::vector<uint32_t> vms;         // numbers of those that the selector fits, there or not
   std::vector<std::string> missing;  // whom the selector names and who was not there, for people
 };
 

@@ -66,7 +66,7 @@ class ShareTally final : public Tally {
   std::optional<WorstWindow> worst_;
 };
 
-// The longest run of one state within a piece of the judged time.
+// The longest run of one state in the judged time, over pieces of it that touch.
 class LongestTally final : public Tally {
  public:
   LongestTally(Metric metric, const std::optional<Limit>& limit) : metric_(metric), limit_(limit) {}
@@ -88,7 +88,9 @@ class LongestTally final : public Tally {
                               .high = static_cast<double>(possible.Length())};
     if (limit_) {
       const Stretch& run = IsUpperLimit(limit_->comparison) ? sure : possible;
-      tallied.worst = ObservedStretch{.when = run, .observed = static_cast<double>(run.Length())};
+      if (run.Length() > 0) {
+        tallied.worst = ObservedStretch{.when = run, .observed = static_cast<double>(run.Length())};
+      }
     }
     return tallied;
   }
@@ -118,7 +120,10 @@ class LongestTally final : public Tally {
 }  // namespace
 
 std::optional<double> ShareOf(Metric metric, const Part& part) {
-  if (metric == Metric::kGaps) return YesOrNo(part.observation == nullptr);
+  if (metric == Metric::kGaps) {
+    if (part.observation != nullptr && part.observation->gone) return std::nullopt;
+    return YesOrNo(part.observation == nullptr);
+  }
   if (part.observation == nullptr) return std::nullopt;
   switch (metric) {
     case Metric::kHalted:

@@ -42,7 +42,8 @@ class Tally {
 //  * bands: 1 for its own, 0 for another; UNKNOWN, no verdict and no sample tell nothing. Without
 //    counters UNKNOWN(no-counters) says that the vCPU was on a CPU, so surely not HALTED.
 //  * unknown: 1 for UNKNOWN, 0 for a band; starved: where the verdict says so, or waiting was
-//    measured; residency: as measured; gaps: 1 without a sample, always known.
+//    measured; residency: as measured; gaps: 1 without a sample, known but for the time after its
+//    VM ended.
 std::optional<double> ShareOf(Metric metric, const Part& part);
 
 // A tally of any quantity. Where bounds are estimates (IPC), they lie on the true side of `limit`.

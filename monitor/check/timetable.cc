@@ -81,6 +81,7 @@ void Timetable::AddVcpuSet(const v1::VcpuSet& set) {
   Epoch epoch = MakeEpoch(set);
   EndCurrent(set.vm(), epoch.from_ns);
   vm.epochs.emplace(set.epoch(), std::move(epoch));
+  vm.ended_ns.reset();
   current_[set.vm()] = set.epoch();
 }
 
@@ -92,8 +93,16 @@ void Timetable::AddMarker(const v1::Marker& marker) {
 
 void Timetable::AddLifeCycle(const v1::LifeCycle& change) {
   const int64_t mono_ns = WithinReason(change.mono_ns());
-  if (change.kind() == v1::LifeCycle::KIND_VM_ENDED) EndCurrent(change.vm(), mono_ns);
+  if (change.kind() == v1::LifeCycle::KIND_VM_ENDED) {
+    EndCurrent(change.vm(), mono_ns);
+    if (const auto vm = vms_.find(change.vm()); vm != vms_.end()) vm->second.ended_ns = mono_ns;
+  }
+  if (change.kind() == v1::LifeCycle::KIND_RECORDING_RESUMED && paused_ns_) {
+    pauses_.push_back({.from_ns = *paused_ns_, .to_ns = mono_ns});
+    paused_ns_.reset();
+  }
   if (change.kind() != v1::LifeCycle::KIND_RECORDING_PAUSED) return;
+  if (!paused_ns_) paused_ns_ = mono_ns;
   while (!current_.empty()) EndCurrent(current_.begin()->first, mono_ns);
 }
 
@@ -165,6 +174,35 @@ std::vector<Stretch> Timetable::SampledWindows(uint32_t vm) const {
     if (!epoch.vcpus.empty()) windows.push_back(WindowOf(epoch));
   }
   return Joined(std::move(windows));
+}
+
+std::optional<Stretch> Timetable::GoneWithin(uint32_t vm, const std::vector<Stretch>& spans) const {
+  const std::optional<int64_t> ended_ns = vms_.at(vm).ended_ns;
+  if (!ended_ns) return std::nullopt;
+  const auto span = std::ranges::find_if(spans, [&ended_ns](const Stretch& s) {
+    return s.from_ns < *ended_ns && *ended_ns < s.to_ns;
+  });
+  if (span == spans.end()) return std::nullopt;
+  return Stretch{.from_ns = *ended_ns, .to_ns = span->to_ns};
+}
+
+int64_t Timetable::LastVcpuUntil(uint32_t vm) const {
+  int64_t until_ns = Recording().from_ns;
+  for (const auto& [number, epoch] : vms_.at(vm).epochs) {
+    if (epoch.vcpus.empty() && epoch.unopened.empty()) continue;
+    until_ns = std::max(until_ns, WindowOf(epoch).to_ns);
+  }
+  return until_ns;
+}
+
+std::vector<Stretch> Timetable::Pauses() const {
+  std::vector<Stretch> pauses = pauses_;
+  if (paused_ns_) pauses.push_back({.from_ns = *paused_ns_, .to_ns = Recording().to_ns});
+  return Joined(std::move(pauses));
+}
+
+bool Timetable::LastsToTheEnd(const std::string& phase) const {
+  return !marks_.empty() && marks_.back().name == phase;
 }
 
 Stretch Timetable::WindowOf(const Epoch& epoch) const {

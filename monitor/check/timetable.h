@@ -38,6 +38,7 @@ struct Epoch {
 struct Vm {
   v1::VmInstance instance;
   std::map<uint32_t, Epoch> epochs;  // by number
+  std::optional<int64_t> ended_ns;   // nothing: it was there until the recording's end
 };
 
 // Takes the records of one stream in order. Memory grows with markers and epochs, not with ticks.
@@ -67,6 +68,15 @@ class Timetable {
   std::vector<Stretch> VcpuWindows(uint32_t vm, uint32_t vcpu) const;
   // When samples of this VM were to be had: it had a vCPU that could be opened.
   std::vector<Stretch> SampledWindows(uint32_t vm) const;
+  // From the end of a VM to the end of the one of `spans` in which it ended; nothing where it ended
+  // in none of them. `spans` are in order.
+  std::optional<Stretch> GoneWithin(uint32_t vm, const std::vector<Stretch>& spans) const;
+  // Until when the VM had a vCPU, at most; an epoch without one may come before its end is seen.
+  int64_t LastVcpuUntil(uint32_t vm) const;
+  // When the recording was paused.
+  std::vector<Stretch> Pauses() const;
+  // Whether the last span of `phase` is ended by the recording's end.
+  bool LastsToTheEnd(const std::string& phase) const;
   // Of an epoch, ended by the recording's end at the latest.
   Stretch WindowOf(const Epoch& epoch) const;
 
@@ -88,6 +98,8 @@ class Timetable {
   std::map<uint32_t, Vm> vms_;
   std::map<uint32_t, uint32_t> current_;  // epoch of each VM that has one
   std::vector<Mark> marks_;
+  std::vector<Stretch> pauses_;
+  std::optional<int64_t> paused_ns_;  // since when
   std::optional<int64_t> start_ns_;
   std::optional<int64_t> end_ns_;
 };

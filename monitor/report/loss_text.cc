@@ -22,9 +22,11 @@ std::string DescribeLoss(const timeline::ReadReport& read, uint64_t unusable_tic
                          bool ended_in_order) {
   std::vector<std::string> parts;
   if (!read.damages.empty() || read.lost_records > 0) {
-    parts.push_back(absl::StrCat(Plural(read.damages.size(), "chunk"), " damaged (",
-                                 Plural(DamagedBytes(read), "byte"), "), ",
-                                 Plural(read.lost_records, "record"), " lost"));
+    const std::string lost = Plural(read.lost_records, "record") + " lost";
+    parts.push_back(read.damages.empty()
+                        ? lost
+                        : absl::StrCat(Plural(read.damages.size(), "chunk"), " damaged (",
+                                       Plural(DamagedBytes(read), "byte"), "), ", lost));
   }
   if (unusable_ticks > 0) {
     parts.push_back(

@@ -224,7 +224,7 @@ TEST_F(CheckCommand, WrongFlagsAreOneLine) {
 }
 
 TEST_F(CheckCommand, FilesThatCannotBeRead) {
-  const std::vector<std::string> expect = {"--expect", "gaps <= 1%", "--junit", junit_};
+  const std::vector<std::string> expect = {"--expect", "gaps <= 1%"};
   const auto of = [&expect](const std::string& file) {
     std::vector<std::string> arguments = {"check", file};
     arguments.insert(arguments.end(), expect.begin(), expect.end());
@@ -238,16 +238,31 @@ TEST_F(CheckCommand, FilesThatCannotBeRead) {
   ExpectRefused(of(folder_.Path("empty")), HasSubstr("/empty"));
 }
 
+TEST_F(CheckCommand, AnOlderJunitIsNoResultOfATimelineThatCannotBeRead) {
+  std::ofstream(junit_) << "older";
+  const Finished finished = RunProgram(
+      Vcpulse({"check", folder_.Path("none"), "--expect", "gaps <= 1%", "--junit", junit_}));
+  EXPECT_EQ(finished.exit_code, 2);
+  EXPECT_THAT(finished.err, AllOf(HasSubstr("no such file"), Not(HasSubstr("report"))));
+  EXPECT_THAT(Contents(junit_), AllOf(HasSubstr("errors=\"1\""), HasSubstr("no such file")));
+}
+
 // The result is never shown as a success where the file that CI waits for is not there.
 TEST_F(CheckCommand, JunitThatCannotBeWritten) {
   const auto into = [this](const std::string& junit) {
     return std::vector<std::string>{"check", file_, "--expect", "gaps <= 1%", "--junit", junit};
   };
-  ExpectRefused(into("/dev/full"), AllOf(HasSubstr("/dev/full"), HasSubstr("No space left")));
+  ExpectRefused(into("/dev/full"),
+                AllOf(HasSubstr("/dev/full"), HasSubstr("No space left"), Not(HasSubstr("-o)"))));
   ExpectRefused(into(folder_.Path("nowhere/x")), HasSubstr("nowhere/x"));
   ExpectRefused(into(folder_.Path("out")), HasSubstr("/out"));
   ExpectRefused(into(""), HasSubstr("--junit"));
   ExpectRefused(into("-"), HasSubstr("--junit: - is standard output"));
+  folder_.Write("x.expect", "gaps <= 1%\n");
+  const std::string expect_file = folder_.Path("x.expect");
+  ExpectRefused({"check", file_, "--expect-file", expect_file, "--junit", expect_file},
+                HasSubstr("x.expect is the file that is read"));
+  ExpectRefused(into("/dev/stdout"), HasSubstr("/dev/stdout is standard output"));
   const std::string before = Contents(file_);
   ExpectRefused(into(file_), HasSubstr("--junit: " + file_ + " is the file that is read"));
   EXPECT_EQ(Contents(file_), before);

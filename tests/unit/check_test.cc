@@ -3,9 +3,13 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <fstream>
+#include <iterator>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/unit/drawn_recording.h"
@@ -171,6 +175,12 @@ TEST(CheckTimeline, WithoutAnyVmNothingIsConclusive) {
   EXPECT_THAT(LinesOf(path, "halted < 1%"),
               ElementsAre("vcpu=*: INCONCLUSIVE, no VM was recorded"));
   EXPECT_THAT(LinesOf(path, "gaps < 1%"), ElementsAre("vm=*: INCONCLUSIVE, no VM was recorded"));
+}
+
+TEST(CheckTimeline, WithoutAnyVmOrTimeTheVmIsWhatIsMissing) {
+  DrawnRecording recording;
+  EXPECT_THAT(LinesOf(recording.Finish(), "halted < 1%"),
+              ElementsAre("vcpu=*: INCONCLUSIVE, no VM was recorded"));
 }
 
 TEST(CheckTimeline, TwoVmsOfOneNameAreToldApart) {
@@ -422,6 +432,103 @@ TEST(CheckTimeline, NotesARecordingThatDidNotEndInOrder) {
   recording.Draw("SSSSSSSSSS");
   EXPECT_THAT(Check(recording.Finish(true), {"spinning >= 90%"}).notes,
               ElementsAre(HasSubstr("did not end in order")));
+}
+
+TEST(CheckTimeline, NoPassOfAPhaseWhereRecordsAreLost) {
+  DrawnRecording recording;
+  recording.Draw("[a]SSSSSSSSSS");
+  recording.Flush();
+  recording.Draw("SSSSS");
+  recording.Flush(true);
+  recording.Draw("[b]SSSSSSSSSS");
+  const std::string path = recording.Finish();
+  EXPECT_THAT(LinesOf(path, "spinning >= 50%", InPhase("a")),
+              ElementsAre("VM guest1 vCPU 0: INCONCLUSIVE, records of the timeline are lost, a "
+                          "marker may be among them"));
+  EXPECT_EQ(Check(path, {"spinning <= 20%"}, InPhase("a")).outcome, Outcome::kFail);
+  EXPECT_EQ(Check(path, {"spinning >= 50%"}).outcome, Outcome::kPass);
+}
+
+TEST(CheckTimeline, NoPassOfAPhaseThatWasCutOff) {
+  DrawnRecording recording;
+  recording.Draw("[a]SSSSSSSSSS[b]SSSSSSSSSS");
+  const std::string path = recording.Finish(true);
+  EXPECT_THAT(LinesOf(path, "spinning >= 50%", InPhase("b")),
+              ElementsAre("VM guest1 vCPU 0: INCONCLUSIVE, the recording was cut off within the "
+                          "phase"));
+  EXPECT_EQ(Check(path, {"spinning <= 20%"}, InPhase("b")).outcome, Outcome::kFail);
+  EXPECT_EQ(Check(path, {"spinning >= 50%"}, InPhase("a")).outcome, Outcome::kPass);
+}
+
+TEST(CheckTimeline, NotesVmsThatEnded) {
+  DrawnRecording recording;
+  recording.Begin(1, {});
+  recording.Begin(2, {});
+  recording.Draw({{1, {"PPPPP"}}, {2, {"PPPPP"}}});
+  recording.LifeCycle(2, v1::LifeCycle::KIND_VM_ENDED);
+  recording.Draw("[a]PPPPP![b].....");
+  const std::string path = recording.Finish();
+  const std::vector<std::string> all = {"gaps <= 90%"};
+  EXPECT_THAT(Check(path, all).notes,
+              ElementsAre("VM guest1 ended 1.0 s after the recording's start, within the judged "
+                          "time",
+                          "VM guest2 ended 500.0 ms after the recording's start, within the judged "
+                          "time"));
+  EXPECT_THAT(Check(path, all, InPhase("a")).notes,
+              ElementsAre("VM guest2 had ended before the judged time, it is not judged"));
+  EXPECT_THAT(Check(path, {"vm=guest1: gaps <= 90%"}, InPhase("a")).notes, IsEmpty());
+}
+
+TEST(CheckTimeline, NotesThatTheRecordingWasPaused) {
+  DrawnRecording recording;
+  recording.Draw("PP[a]PPP(....)PPP[b]PP(..)[c]PP");
+  const std::string path = recording.Finish();
+  EXPECT_THAT(Check(path, {"gaps <= 90%"}, InPhase("a")).notes,
+              ElementsAre("the recording was paused for 400.0 ms of it"));
+  EXPECT_THAT(Check(path, {"gaps <= 90%"}, InPhase("c")).notes, IsEmpty());
+  EXPECT_EQ(ReasonOf("PP([a]..[b]..)PP", "gaps <= 90%", InPhase("a")),
+            "the recording was paused for all of it");
+}
+
+TEST(CheckTimeline, ATickThatIsMostlyOfAnotherPhaseDoesNotCount) {
+  for (const auto& [part, ticks] : std::vector<std::pair<int64_t, uint64_t>>{{40, 4}, {60, 3}}) {
+    DrawnRecording recording;
+    recording.Draw("PP");
+    recording.Mark("a", recording.now_ns() + part * kDrawnTick_ns / 100);
+    recording.Draw("PPPP[b]PP");
+    const Result result = Check(recording.Finish(), {"productive >= 100%"}, InPhase("a"));
+    EXPECT_EQ(result.judged.at(0).findings.at(0).ticks, ticks);
+  }
+}
+
+TEST(CheckTimeline, WithoutARunThereIsNoWorst) {
+  EXPECT_EQ(ReasonOf("PPPPPPPPPP", "longest(spinning) >= 1s"),
+            "longest(spinning) 0.0 ms, wanted >= 1s");
+}
+
+TEST(CheckTimeline, ReadsAPipeThatHasAName) {
+  DrawnRecording recording;
+  recording.Draw("SSSSSPPPPP");
+  std::ifstream in(recording.Finish(), std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(in), {}};
+  const std::string fifo = ::testing::TempDir() + "/vcpulse_fifo_" + std::to_string(getpid());
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  std::thread writer([&] { std::ofstream(fifo, std::ios::binary) << bytes; });
+  EXPECT_EQ(Check(fifo, {"spinning <= 50%"}).outcome, Outcome::kPass);
+  writer.join();
+  std::remove(fifo.c_str());
+}
+
+TEST(CheckTimeline, NothingThatCanBeReadIsAnError) {
+  DrawnRecording recording;
+  recording.Draw("SSSSSPPPPP");
+  const std::string path = recording.Finish();
+  std::fstream(path, std::ios::binary | std::ios::in | std::ios::out).seekp(-1, std::ios::end)
+      << '~';
+  const auto result = CheckTimeline(path, {}, {});
+  EXPECT_EQ(result.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(result.status().message()),
+              HasSubstr(": nothing could be read: 1 damaged region, the first: "));
 }
 
 TEST(CheckTimeline, NotesVcpusThatWaitedForACpu) {

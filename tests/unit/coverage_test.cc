@@ -36,13 +36,13 @@ TEST(Coverage, GivesBackThePiecesPartByPart) {
 
 TEST(Coverage, IsUnknownWithoutASample) {
   Coverage coverage({{10, 40}, {40, 80}});
-  EXPECT_EQ(Text(coverage.Finish()), "|?10-40 |?40-80");
+  EXPECT_EQ(Text(coverage.Finish()), "|?10-40 ?40-80");
   EXPECT_EQ(Text(Coverage({}).Finish()), "");
 }
 
-TEST(Coverage, KeepsTouchingPiecesApart) {
+TEST(Coverage, RunsOnOverPiecesThatTouch) {
   Coverage coverage({{10, 40}, {40, 80}});
-  EXPECT_EQ(Text(coverage.Take({20, 60}, kSeen)), "|?10-20 20-40 |40-60");
+  EXPECT_EQ(Text(coverage.Take({20, 60}, kSeen)), "|?10-20 20-40 40-60");
 }
 
 TEST(Coverage, EndsAtTheEndOfAPiece) {

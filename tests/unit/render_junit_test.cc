@@ -53,6 +53,12 @@ TEST(RenderJunit, IsValidForJenkins) {
   }
 }
 
+TEST(RenderJunit, AnErrorIsValidAndSaysWhy) {
+  const std::string xml = RenderJunitError("run.vpt: <gone>");
+  EXPECT_EQ(Validate(xml).exit_code, 0) << xml;
+  EXPECT_THAT(xml, HasSubstr("<error message=\"run.vpt: &lt;gone&gt;\" type=\"INCONCLUSIVE\">"));
+}
+
 // That the validation refuses something at all.
 TEST(RenderJunit, TheSchemaRefusesWhatItDoesNotKnow) {
   std::string xml = RenderJunit(EveryOutcome(), "run.vpt");

@@ -1,6 +1,9 @@
 // `vcpulse check`: a timeline held against expectations.
 #include "monitor/check/check.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <charconv>
 #include <cstdint>
 #include <memory>
@@ -14,6 +17,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/time/time.h"
 #include "kvm/text.h"
 #include "monitor/check/expression.h"
@@ -38,8 +42,9 @@ namespace {
 constexpr size_t kMaxExpectFileBytes = size_t{1} << 20;
 
 constexpr const char* kFooter =
-    R"(EXPR is [vm=NAME|*] [vcpu=*|N|N-M[,...]] : QUANTITY <|<=|>=|> LIMIT. Each vCPU is judged on its
-own, never their sum; what is left out means each one.
+    R"(EXPR is [vm=NAME|"NAME"|*] [vcpu=*|N|N-M[,...]] : QUANTITY <|<=|>=|> LIMIT. Each vCPU is judged on its
+own, never their sum; what is left out means each one. NAME is a VM's name (vm="WITH SPACES"), its
+UUID or its PID.
   halted, spinning, productive, unknown  share of the time in that band (LIMIT 80%)
   starved    share of the time in ticks in which the thread waited for a CPU for over 10 %
   residency  share of the time in guest code
@@ -82,10 +87,19 @@ struct CheckCommand {
   std::vector<check::Expectation> expectations;
   check::CheckOptions options;
   Format format = Format::kText;
+  std::optional<std::string> expect_file{};
   std::optional<std::string> junit;
 
   absl::Status Validate() const;
 };
+
+bool IsStandardOutput(const std::string& path) {
+  struct stat file {};
+  struct stat out {};
+  if (stat(path.c_str(), &file) != 0 || fstat(STDOUT_FILENO, &out) != 0) return false;
+  // What is thrown away into one device is no harm.
+  return !S_ISCHR(file.st_mode) && file.st_dev == out.st_dev && file.st_ino == out.st_ino;
+}
 
 absl::Status CheckCommand::Validate() const {
   if (expectations.empty()) {
@@ -100,6 +114,14 @@ absl::Status CheckCommand::Validate() const {
   if (*junit == "-") {
     return absl::InvalidArgumentError(
         "--junit: - is standard output, where the result is shown: name a file");
+  }
+  if (IsStandardOutput(*junit)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--junit: ", *junit, " is standard output, where the result is shown: name another file"));
+  }
+  if (expect_file) {
+    absl::Status status = CheckNotSameFile(*expect_file, *junit, "--junit");
+    if (!status.ok()) return status;
   }
   return CheckNotSameFile(file, *junit, "--junit");
 }
@@ -176,6 +198,7 @@ absl::StatusOr<CheckCommand> Parse(const CheckText& text) {
   CheckCommand command{.file = text.file,
                        .expectations = *std::move(expectations),
                        .options = *std::move(options),
+                       .expect_file = text.expect_file,
                        .junit = text.junit};
   if (text.json) command.format = Format::kJson;
   if (text.ktap) command.format = Format::kKtap;
@@ -219,6 +242,28 @@ absl::Status WriteFile(recorder::OutputFile& file, const std::string& text) {
   return status.ok() ? file.Finish() : status;
 }
 
+absl::Status JunitError(const absl::Status& status) {
+  // The advice of a recording names its own flag.
+  return absl::Status(
+      status.code(),
+      absl::StrCat("--junit: ", absl::StrReplaceAll(status.message(),
+                                                    {{"choose another -o", "name another file"}})));
+}
+
+// In the JUnit file too, so that no older success stays there.
+int CouldNotRead(const absl::Status& status, const CheckCommand& command,
+                 recorder::OutputFile* junit) {
+  const std::string why =
+      absl::IsNotFound(status)
+          ? absl::StrCat(command.file, ": no such file (`vcpulse record` writes one)")
+          : std::string(status.message());
+  if (junit != nullptr) {
+    const absl::Status written = WriteFile(*junit, check::RenderJunitError(why));
+    if (!written.ok()) return Fail(absl::StrCat(why, "; ", JunitError(written).message()));
+  }
+  return Fail(why);
+}
+
 int RunCheck(const CheckText& text) {
   const absl::StatusOr<CheckCommand> command = Parse(text);
   if (!command.ok()) return Fail(command.status());
@@ -226,16 +271,16 @@ int RunCheck(const CheckText& text) {
   if (command->junit) {  // what cannot be written is told before a long file is read
     auto file =
         recorder::OutputFile::Create(*command->junit, recorder::OutputFile::Appears::kWhenFinished);
-    if (!file.ok()) return Fail(Error("--junit", file.status()));
+    if (!file.ok()) return Fail(JunitError(file.status()));
     junit = *std::move(file);
   }
   const absl::StatusOr<check::Result> result =
       check::CheckTimeline(command->file, command->expectations, command->options);
-  if (!result.ok()) return Fail(ReadFailure(result.status(), command->file));
+  if (!result.ok()) return CouldNotRead(result.status(), *command, junit.get());
   if (junit != nullptr) {
     const absl::Status written =
         WriteFile(*junit, check::RenderJunit(*result, NameOf(command->file)));
-    if (!written.ok()) return Fail(Error("--junit", written));
+    if (!written.ok()) return Fail(JunitError(written));
   }
   const int written = WriteStdout(Render(*result, *command));
   return written == kExitOk ? ExitCodeOf(result->outcome) : written;
