@@ -181,19 +181,24 @@ std::optional<DebugfsVmDir> ParseDebugfsVmDir(std::string_view name) {
   return DebugfsVmDir{*pid, *vm_fd};
 }
 
-std::optional<std::string> ReadSmallFile(const std::string& path) {
+std::optional<std::string> ReadSmallFile(const std::string& path, int* error) {
+  int ignored = 0;
+  int& why = error == nullptr ? ignored : *error;
   constexpr size_t kMost = size_t{256} << 10;
   const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  why = errno;
   if (!fd.valid()) return std::nullopt;
   std::string text;
   char buffer[4096];
   while (text.size() < kMost) {
     const ssize_t size = ::read(fd.get(), buffer, sizeof(buffer));
     if (size < 0 && errno == EINTR) continue;
+    why = errno;
     if (size < 0) return std::nullopt;
     if (size == 0) break;
     text.append(buffer, static_cast<size_t>(size));
   }
+  why = 0;
   return text;
 }
 

@@ -98,7 +98,8 @@ struct DebugfsVmDir {
 // "PID-FD", or nothing.
 std::optional<DebugfsVmDir> ParseDebugfsVmDir(std::string_view name);
 
-// The text of a file of /proc or /sys, at most 256 KiB of it, or nothing where it cannot be read.
-std::optional<std::string> ReadSmallFile(const std::string& path);
+// The text of a file of /proc or /sys, at most 256 KiB of it, or nothing where it cannot be read:
+// then `error`, where it is given, is why.
+std::optional<std::string> ReadSmallFile(const std::string& path, int* error = nullptr);
 
 }  // namespace vcpulse::kvm

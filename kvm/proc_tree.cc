@@ -31,9 +31,14 @@ bool ForEachEntry(DIR* dir, Visit visit) {
   return true;
 }
 
-std::vector<pid_t> NumericEntries(const std::string& path) {
+// 0 for what says that the process is no more.
+int UnlessGone(int error) { return error == ENOENT || error == ESRCH ? 0 : error; }
+
+// `error` becomes the errno by which the folder could not be opened, or 0.
+std::vector<pid_t> NumericEntries(const std::string& path, int& error) {
   std::vector<pid_t> numbers;
   const Dir dir(::opendir(path.c_str()));
+  error = dir == nullptr ? errno : 0;
   ForEachEntry(dir.get(), [&numbers](const char* name) {
     const auto number = ParseNumber<pid_t>(name);
     if (number && *number > 0) numbers.push_back(*number);
@@ -69,8 +74,8 @@ std::string WithoutNewline(std::optional<std::string> text) {
   return *std::move(text);
 }
 
-std::optional<Thread> ReadThread(const std::string& stat_path, pid_t tid) {
-  const auto text = ReadSmallFile(stat_path);
+std::optional<Thread> ReadThread(const std::string& stat_path, pid_t tid, int* error = nullptr) {
+  const auto text = ReadSmallFile(stat_path, error);
   if (!text) return std::nullopt;
   const auto stat = ParseTaskStat(*text);
   const auto name = ParseStatComm(*text);
@@ -84,18 +89,28 @@ ProcTree::ProcTree(const std::string& root)
     : proc_(absl::StrCat(root, root.ends_with('/') ? "" : "/", "proc/")),
       debugfs_(absl::StrCat(root, root.ends_with('/') ? "" : "/", "sys/kernel/debug/kvm/")) {}
 
-std::vector<pid_t> ProcTree::Processes() const { return NumericEntries(proc_); }
-
-std::vector<pid_t> ProcTree::ThreadIds(pid_t pid) const {
-  return NumericEntries(absl::StrCat(proc_, pid, "/task"));
+std::vector<pid_t> ProcTree::Processes() const {
+  int ignored = 0;
+  return NumericEntries(proc_, ignored);
 }
 
-std::vector<Thread> ProcTree::Threads(pid_t pid) const {
+std::vector<pid_t> ProcTree::ThreadIds(pid_t pid) const {
+  int ignored = 0;
+  return NumericEntries(absl::StrCat(proc_, pid, "/task"), ignored);
+}
+
+std::vector<Thread> ProcTree::Threads(pid_t pid, int* error) const {
   std::vector<Thread> threads;
-  for (const pid_t tid : ThreadIds(pid)) {
-    auto thread = ReadThread(absl::StrCat(proc_, pid, "/task/", tid, "/stat"), tid);
+  int failed = 0;
+  const std::vector<pid_t> tids = NumericEntries(absl::StrCat(proc_, pid, "/task"), failed);
+  failed = UnlessGone(failed);
+  for (const pid_t tid : tids) {
+    int why = 0;
+    auto thread = ReadThread(absl::StrCat(proc_, pid, "/task/", tid, "/stat"), tid, &why);
+    if (!thread && failed == 0) failed = UnlessGone(why);
     if (thread && !thread->stat.Exited()) threads.push_back(*std::move(thread));
   }
+  if (error != nullptr) *error = failed;
   return threads;
 }
 
@@ -103,8 +118,10 @@ std::optional<Thread> ProcTree::NamedProcess(pid_t pid) const {
   return ReadThread(absl::StrCat(proc_, pid, "/stat"), pid);
 }
 
-std::optional<TaskStat> ProcTree::ProcessStat(pid_t pid) const {
-  const auto text = ReadSmallFile(absl::StrCat(proc_, pid, "/stat"));
+std::optional<TaskStat> ProcTree::ProcessStat(pid_t pid, int* error) const {
+  int why = 0;
+  const auto text = ReadSmallFile(absl::StrCat(proc_, pid, "/stat"), &why);
+  if (error != nullptr) *error = text ? 0 : UnlessGone(why);
   return text ? ParseTaskStat(*text) : std::nullopt;
 }
 

@@ -45,10 +45,14 @@ class ProcTree {
  public:
   explicit ProcTree(const std::string& root);
 
-  std::vector<pid_t> Processes() const;                  // ascending
-  std::vector<pid_t> ThreadIds(pid_t pid) const;         // ascending
-  std::vector<Thread> Threads(pid_t pid) const;          // those that have not exited, by TID
-  std::optional<TaskStat> ProcessStat(pid_t pid) const;  // of any thread's TID too
+  std::vector<pid_t> Processes() const;           // ascending
+  std::vector<pid_t> ThreadIds(pid_t pid) const;  // ascending
+  // Those that have not exited, by TID. `error`, where it is given, becomes the errno by which some
+  // that are there could not be read, or 0.
+  std::vector<Thread> Threads(pid_t pid, int* error = nullptr) const;
+  // Of any thread's TID too. `error`, where it is given, is why there is nothing: 0 where it is no
+  // such process, else an errno: it may be there.
+  std::optional<TaskStat> ProcessStat(pid_t pid, int* error = nullptr) const;
   std::optional<TaskStat> ThreadStat(pid_t pid, pid_t tid) const;
   bool HasThread(pid_t pid, pid_t tid) const;           // takes no descriptor
   std::optional<Thread> NamedProcess(pid_t pid) const;  // name and stat in one read

@@ -60,7 +60,8 @@ class Discovery {
   std::vector<Vm> FindDescendants(pid_t ancestor) const;
 
   // The same VM as it is now: cheap (reads the task list) where no thread came or went. Errors:
-  // NotFound where the process has ended or its PID was reused. vCPU threads keep their index.
+  // NotFound where the process has ended or its PID was reused; what the system said where it could
+  // not be looked at, which says nothing of the VM. vCPU threads keep their index.
   // A VM found by TIDs is not searched for others (NotFound once all of them have ended); one found
   // by QMP is asked again only where a vCPU may have been added; the result remembers when.
   absl::StatusOr<Vm> Rescan(const Vm& vm) const;

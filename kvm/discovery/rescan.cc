@@ -132,17 +132,28 @@ Vm Afresh(const ProcTree& tree, const Vm& vm) {
   return *std::move(fresh);
 }
 
+// Without descriptors, for example: that says nothing of the VM.
+absl::Status CannotLook(const Vm& vm, int error) {
+  const absl::Status status =
+      absl::ErrnoToStatus(error, absl::StrCat("cannot see whether ", Describe(vm), " has changed"));
+  // What says that a VM is gone is NotFound alone, which no errno but those of the end is.
+  return absl::IsNotFound(status) ? absl::UnavailableError(status.message()) : status;
+}
+
 }  // namespace
 
 absl::StatusOr<Vm> Discovery::Rescan(const Vm& vm) const {
   const ProcTree tree(root_);
-  const auto stat = tree.ProcessStat(vm.pid);
+  int error = 0;
+  const auto stat = tree.ProcessStat(vm.pid, &error);
+  if (error != 0) return CannotLook(vm, error);
   if (!stat || stat->Exited() || stat->start_time_ticks != vm.start_time_ticks) {
     return absl::NotFoundError(absl::StrCat(Describe(vm), " has ended"));
   }
   if (vm.vcpus.empty()) return Afresh(tree, vm);
 
-  const std::vector<Thread> threads = tree.Threads(vm.pid);
+  const std::vector<Thread> threads = tree.Threads(vm.pid, &error);
+  if (error != 0) return CannotLook(vm, error);
   std::vector<Vcpu> alive = Alive(vm.vcpus, threads);
   const bool given = vm.vcpus.front().found_by == FoundBy::kGiven;
   if (given && alive.empty()) {

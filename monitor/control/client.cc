@@ -12,6 +12,7 @@
 #include <string_view>
 #include <utility>
 
+#include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "kvm/fd.h"
@@ -24,6 +25,9 @@ constexpr absl::Duration kShortestTimeout = absl::Milliseconds(1);
 constexpr absl::Duration kLongestTimeout = absl::Hours(24);
 constexpr absl::Duration kConnectRetry = absl::Milliseconds(10);
 
+// Marks what failed before anything was sent.
+constexpr char kNotAskedUrl[] = "vcpulse/not-asked";
+
 // One exchange with one recording.
 class Exchange {
  public:
@@ -31,7 +35,10 @@ class Exchange {
       : path_(path), timeout_(timeout), deadline_(absl::Now() + timeout) {}
 
   absl::StatusOr<std::string> Run(const sockaddr_un& address, std::string_view request) {
-    if (absl::Status status = Connect(address); !status.ok()) return status;
+    if (absl::Status status = Connect(address); !status.ok()) {
+      status.SetPayload(kNotAskedUrl, absl::Cord());
+      return status;
+    }
     if (absl::Status status = Send(request); !status.ok()) return status;
     return ReadLine();
   }
@@ -145,6 +152,10 @@ class Exchange {
 };
 
 }  // namespace
+
+bool NobodyWasAsked(const absl::Status& status) {
+  return status.GetPayload(kNotAskedUrl).has_value();
+}
 
 absl::StatusOr<Answer> Ask(const std::string& path, const Request& request,
                            absl::Duration timeout) {

@@ -14,6 +14,10 @@ struct Answer {
   Response response;
 };
 
+// Whether the failure of Ask() came before anything was sent, so that it can be asked again without
+// being done twice.
+bool NobodyWasAsked(const absl::Status& status);
+
 // Sends one request to the recording that listens at `path` and waits for its answer, for `timeout`
 // in all. Blocks the calling thread; any thread. An answer of {"ok":false} is no error of Ask's.
 // Errors, in one line that names the path: InvalidArgument for a path that cannot be; NotFound

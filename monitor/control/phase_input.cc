@@ -1,5 +1,6 @@
 #include "monitor/control/phase_input.h"
 
+#include <poll.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
@@ -8,6 +9,7 @@
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/post.hpp>
 #include <cerrno>
+#include <cstring>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -25,6 +27,7 @@ namespace asio = boost::asio;
 using boost::system::error_code;
 
 constexpr size_t kMostReasons = 64;  // that are remembered as said
+constexpr int kMostWaitingReads = 16;
 
 }  // namespace
 
@@ -53,16 +56,36 @@ class PhaseInput::Impl : public std::enable_shared_from_this<Impl> {
                       });
   }
 
+  void TakeWaiting() {
+    for (int i = 0; i < kMostWaitingReads; ++i) {
+      pollfd wanted{fd_, POLLIN, 0};
+      if (ended_ || poll(&wanted, 1, 0) <= 0 || (wanted.revents & (POLLIN | POLLHUP)) == 0) return;
+      ReadOnce();
+    }
+  }
+
  private:
   void Read() {
+    if (ReadOnce()) Wait();
+  }
+
+  // False at the end.
+  bool ReadOnce() {
     std::array<char, 4096> buffer{};
     const ssize_t size = read(fd_, buffer.data(), buffer.size());
-    if (size < 0 && (errno == EINTR || errno == EAGAIN)) return Wait();
+    const int error = errno;
+    if (size < 0 && (error == EINTR || error == EAGAIN)) return true;
     const int64_t now_ns = now_ns_();
     if (size > 0) lines_.Receive({buffer.data(), static_cast<size_t>(size)});
     while (const auto line = lines_.Next()) Take(*line, now_ns);
-    if (size > 0) return Wait();
+    if (size > 0) return true;
+    ended_ = true;
     if (const auto line = lines_.Rest()) Take(*line, now_ns);
+    if (size < 0) {
+      callbacks_.say(absl::StrCat("standard input cannot be read: ", std::strerror(error),
+                                  "; no more markers come from it"));
+    }
+    return false;
   }
 
   void Take(const LineSplitter::Line& line, int64_t now_ns) {
@@ -87,12 +110,15 @@ class PhaseInput::Impl : public std::enable_shared_from_this<Impl> {
   Clock now_ns_;
   Callbacks callbacks_;
   LineSplitter lines_;
+  bool ended_ = false;
   std::set<std::string> said_;
 };
 
 PhaseInput::PhaseInput(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 PhaseInput::~PhaseInput() = default;
+
+void PhaseInput::TakeWaiting() { impl_->TakeWaiting(); }
 
 absl::StatusOr<std::unique_ptr<PhaseInput>> PhaseInput::Open(asio::io_context& context, int fd,
                                                              Clock now_ns, Callbacks callbacks) {

@@ -22,7 +22,8 @@ class PhaseInput {
   struct Callbacks {
     // `received_mono_ns`: CLOCK_MONOTONIC when the line was read.
     std::function<void(const std::string& name, int64_t received_mono_ns)> mark;
-    // Why a line is no marker, in one line. Said once for each different reason.
+    // Why a line is no marker, in one line, said once for each different reason; or why the
+    // descriptor cannot be read any more, which ends the reading.
     std::function<void(const std::string& line)> say;
   };
 
@@ -33,6 +34,9 @@ class PhaseInput {
   PhaseInput(const PhaseInput&) = delete;
   PhaseInput& operator=(const PhaseInput&) = delete;
   ~PhaseInput();
+
+  // Takes what can be read at once, 64 KiB of it at most: for the end of the recording.
+  void TakeWaiting();
 
  private:
   class Impl;

@@ -130,7 +130,7 @@ vcpulse_status vcpulse_options_set_output(vcpulse_options* options, const char* 
       return absl::InvalidArgumentError(
           absl::StrCat("output ", text, ": a recording of the library is a regular file"));
     }
-    options->live.output = std::move(text);
+    options->live.output = std::filesystem::absolute(text).string();  // whatever chdir(2) follows
     options->has_output = true;
     return absl::OkStatus();
   });

@@ -189,6 +189,8 @@ absl::Status vcpulse_recording::OnControlThread(const std::function<absl::Status
 absl::Status vcpulse_recording::Mark(const std::string& name) {
   const absl::StatusOr<std::string> checked = vcpulse::control::CheckMarkerName(name);
   if (!checked.ok()) return checked.status();
+  // Before the lock: whoever holds it waits for the control thread, which may be this one.
+  if (absl::Status status = NotFromCallback(); !status.ok()) return status;
   const std::lock_guard lock(marks_);
   const int64_t now_ns = vcpulse::sampler::MonotonicNow_ns();
   return OnControlThread([&checked, now_ns](Loop& loop) {

@@ -1,5 +1,6 @@
 #include "monitor/library/timeline.h"
 
+#include <filesystem>
 #include <variant>
 
 #include "monitor/library/error.h"
@@ -60,7 +61,8 @@ vcpulse_timeline* vcpulse_open(const char* path, vcpulse_error** error) {
     if (std::string(path).empty() || std::string(path) == "-") {
       return absl::InvalidArgumentError("path must name a file");
     }
-    return vcpulse::library::OpenTimeline(path, nullptr);
+    // Whatever chdir(2) follows.
+    return vcpulse::library::OpenTimeline(std::filesystem::absolute(path).string(), nullptr);
   });
 }
 

@@ -5,6 +5,8 @@
 
 #include <boost/asio/post.hpp>
 #include <csignal>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -26,6 +28,14 @@ constexpr Milliseconds kLivePeriod{250};
 
 constexpr Milliseconds kReturnPeriod{200};
 
+// `name` where it is no path.
+std::string AbsoluteOutput(const std::string& path, const std::string& name) {
+  if (path == "-") return name;
+  std::error_code error;  // a folder that is no more
+  const std::filesystem::path absolute = std::filesystem::absolute(path, error);
+  return error ? name : absolute.string();
+}
+
 std::string WhyLeftOut(const kvm::Vm& vm) {
   return vm.notes.empty() ? "no vCPU thread was found" : vm.notes.front();
 }
@@ -40,7 +50,8 @@ Loop::Loop(const Options& options, Session& session, View view)
       signals_(context_),
       deadline_(context_),
       return_timer_(context_),
-      view_(std::move(view)) {}
+      view_(std::move(view)),
+      output_(AbsoluteOutput(options.output, session.output().name())) {}
 
 absl::Status Loop::Begin(const std::vector<kvm::Vm>& vms) {
   absl::Status first_error;
@@ -134,20 +145,23 @@ void Loop::WakeForNews() {
   if (recording_.TakeSamplerNews()) ticker_->Wake();
 }
 
-void Loop::RescanOne(const kvm::Vm& vm) {
+absl::Status Loop::RescanOne(const kvm::Vm& vm) {
   const absl::StatusOr<kvm::Vm> now = discovery_.Rescan(vm);
-  if (now.ok() && now->vcpus.empty() && vm.vcpus.empty()) return;  // none has come back yet
+  if (now.ok() && now->vcpus.empty() && vm.vcpus.empty()) {
+    return absl::OkStatus();  // none has come back yet
+  }
   if (absl::IsNotFound(now.status())) {
     VmEnded(recorder::KeyOf(vm), std::string(now.status().message()));
-  } else if (now.ok()) {
-    const absl::Status status = recording_.Track(*now);
-    std::string& said = rescan_errors_[recorder::KeyOf(vm)];
-    if (!status.ok() && said != status.message()) {
-      view_.say(std::string(status.message()));
-    }
-    said = std::string(status.message());
-    WakeForNews();
+    return absl::OkStatus();
   }
+  const absl::Status status = now.ok() ? recording_.Track(*now) : now.status();
+  std::string& said = rescan_errors_[recorder::KeyOf(vm)];
+  if (!status.ok() && said != status.message()) {
+    view_.say(std::string(status.message()));
+  }
+  said = std::string(status.message());
+  WakeForNews();
+  return status;
 }
 
 void Loop::LookForMore() {
@@ -163,16 +177,21 @@ void Loop::LookForMore() {
   }
 }
 
-void Loop::Rescan() {
-  for (const kvm::Vm& vm : recording_.vms()) RescanOne(vm);
+absl::Status Loop::Rescan() {
+  absl::Status first_error;
+  for (const kvm::Vm& vm : recording_.vms()) {
+    const absl::Status status = RescanOne(vm);
+    if (first_error.ok() || absl::IsNotFound(first_error)) first_error = status;
+  }
   if (!options_.target.IsOne()) LookForMore();
+  return first_error;
 }
 
 void Loop::Drain() {
   recording_.Drain();
   for (const recorder::InstanceKey& key : recording_.TakeSuspects()) {
     for (const kvm::Vm& vm : recording_.vms()) {
-      if (recorder::KeyOf(vm) == key) RescanOne(vm);
+      if (recorder::KeyOf(vm) == key) static_cast<void>(RescanOne(vm));
     }
   }
   PrintNotices();
@@ -212,10 +231,13 @@ void Loop::SetUpTimers() {
   };
   add(kDrainPeriod, [this] { return Drain(), true; });
   add(kFlushPeriod, [this] { return Flush(); });
-  add(!options_.beside_command ? kRescanPeriod : kRescanPeriodForCommand,
-      [this] { return Rescan(), true; });
+  add(!options_.beside_command ? kRescanPeriod : kRescanPeriodForCommand, [this] {
+    static_cast<void>(Rescan());  // said
+    return true;
+  });
   add(kLivePeriod, [this] {
-    view_.show(absl::Now() - start_, ticker_->ticks(), recording_.progress());
+    view_.show(absl::Nanoseconds(sampler::MonotonicNow_ns() - start_ns_), ticker_->ticks(),
+               recording_.progress());
     return true;
   });
 }
@@ -253,6 +275,7 @@ void Loop::RetireAll() {
 }
 
 absl::Status Loop::Finish() {
+  if (phase_input_ != nullptr) phase_input_->TakeWaiting();
   const uint64_t ticks = ticker_->ticks();
   RetireAll();
   ticker_.reset();

@@ -58,7 +58,8 @@ class Loop {
   // FailedPrecondition where it is paused already.
   absl::Status Pause();
   // Looks for the VMs anew; each is sampled in an epoch of its own. Errors: FailedPrecondition
-  // where it is not paused.
+  // where it is not paused; else it goes on, and the first VM that could not be opened again so
+  // far.
   absl::Status Resume();
   // Ends the recording in order; the first reason is the one that is kept.
   void End(const std::string& reason);
@@ -67,8 +68,10 @@ class Loop {
   // Records the VM, or notes why not.
   absl::Status Take(const kvm::Vm& vm);
   void Watch(const kvm::Vm& vm);
-  void Rescan();
-  void RescanOne(const kvm::Vm& vm);
+  // What could not be looked at or opened is said once and tried again by the next rescan. The
+  // first such error.
+  absl::Status Rescan();
+  absl::Status RescanOne(const kvm::Vm& vm);
   void WakeForNews();
   void LookForMore();
   void VmEnded(const recorder::InstanceKey& key, const std::string& detail);
@@ -109,7 +112,8 @@ class Loop {
   std::unique_ptr<sampler::TickThread> ticker_;
   ChildCommand* command_ = nullptr;
   View view_;
-  absl::Time start_ = absl::Now();
+  int64_t start_ns_ = sampler::MonotonicNow_ns();
+  std::string output_;                // as status names it: absolute, wherever its reader is
   std::optional<std::string> phase_;  // the name of the latest marker
   uint64_t markers_ = 0;
   std::unique_ptr<control::PhaseInput> phase_input_;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "monitor/live/loop.h"
 
 namespace vcpulse::live {
@@ -46,8 +47,11 @@ absl::Status Loop::Pause() {
 absl::Status Loop::Resume() {
   if (!recording_.paused()) return absl::FailedPreconditionError("the recording is not paused");
   recording_.Resume();
-  Rescan();  // VMs may have come, gone or changed
-  return absl::OkStatus();
+  const absl::Status status = Rescan();  // VMs may have come, gone or changed
+  if (status.ok() || absl::IsNotFound(status)) return absl::OkStatus();  // one that is gone
+  return absl::Status(status.code(),
+                      absl::StrCat("the recording goes on, but not of every VM so far: ",
+                                   std::string(status.message())));
 }
 
 control::RecordingStatus Loop::Status() const {
@@ -56,11 +60,11 @@ control::RecordingStatus Loop::Status() const {
                                            : recording_.paused()
                                                ? control::RecordingState::kPaused
                                                : control::RecordingState::kRecording,
-                                  .elapsed_ns = absl::ToInt64Nanoseconds(absl::Now() - start_),
+                                  .elapsed_ns = sampler::MonotonicNow_ns() - start_ns_,
                                   .ticks = ticker_->ticks(),
                                   .vcpu_samples = progress.vcpu_samples,
                                   .gaps = progress.gaps,
-                                  .output = session_.output().name(),
+                                  .output = output_,
                                   .phase = phase_,
                                   .markers = markers_};
   for (const kvm::Vm& vm : recording_.vms()) {

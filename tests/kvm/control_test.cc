@@ -249,6 +249,18 @@ TEST_F(ControlCommands, ARecordingWithoutItsSocketDoesNotBegin) {
   socket_ = folder_.Path(std::string(120, 'x'));
   ExpectRefused(RunProgram(Record({"--all", "-d", "1s"})), "--control: control socket");
   socket_ = folder_.Path("other");
+  for (const std::string& output : {socket_, folder_.Path("out/../other")}) {
+    const Finished same =
+        RunProgram(Vcpulse({"record", "--all", "-d", "1s", "-o", output, "--control", socket_}));
+    ExpectRefused(same, "is a path that --output writes to");
+  }
+  ExpectRefused(RunProgram(Vcpulse({"record", "--all", "-d", "1s", "-o", folder_.Path("x"),
+                                    "--control", folder_.Path("x.old")})),
+                "is a path that --output writes to");
+  ExpectRefused(RunProgram({"sh", "-c",
+                            absl::StrCat("exec ", Vcpulse({}).front(), " record --all -d 1s -o ",
+                                         output_, " --phase-from-stdin <&-")}),
+                "--phase-from-stdin: standard input is closed");
   const Finished both = RunProgram(Record({"--phase-from-stdin", "--", "true"}));
   EXPECT_EQ(both.exit_code, 2);
   EXPECT_THAT(both.err, HasSubstr("--phase-from-stdin and -- CMD exclude each other"));

@@ -9,9 +9,12 @@
 #include <atomic>
 #include <chrono>
 #include <csignal>
+#include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <future>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -169,11 +172,17 @@ TEST_F(Library, WhileItIsPausedNothingIsSampledAndNothingIsMissing) {
   bool paused = false;
   int ticks_while_paused = 0;
   int ticks_after = 0;
+  bool resumed = false;
   timeline.ForEachRecord([&](const vcpulse_record& record) {
     const std::string text = record.text == nullptr ? "" : record.text;
     if (text == "recording-paused") paused = true;
-    if (text == "recording-resumed") paused = false;
-    if (record.kind == VCPULSE_TICK) ++(paused ? ticks_while_paused : ticks_after);
+    if (text == "recording-resumed") {
+      paused = false;
+      resumed = true;
+    }
+    if (record.kind != VCPULSE_TICK) return true;
+    if (paused) ++ticks_while_paused;
+    if (resumed) ++ticks_after;
     return true;
   });
   EXPECT_EQ(ticks_while_paused, 0);
@@ -256,6 +265,71 @@ TEST_F(Library, AnExceptionOfACallbackComesOutOfStop) {
   EXPECT_THROW(std::move(recording).Stop(), std::out_of_range);
 }
 
+// One that waits for the control thread must not keep what a callback there asks for first.
+TEST_F(Library, ACallbackThatMarksBesideAnotherThreadIsRefusedAtOnce) {
+  std::atomic<Recording*> steered = nullptr;
+  std::atomic<int> refused = 0;
+  auto recording = Recording::Attach(OfGuest().Interval(1ms).OnRecord([&](const vcpulse_record&) {
+    Recording* const one = steered;
+    if (one != nullptr && CodeOf([&] { one->Mark("callback"); }) == VCPULSE_NOT_POSSIBLE) ++refused;
+    return true;
+  }));
+  steered = &recording;
+  auto marks = std::async(std::launch::async, [&] {
+    for (int i = 0; i < 300; ++i) recording.Mark("thread");
+  });
+  if (marks.wait_for(20s) != std::future_status::ready) {
+    std::fputs("a mark and a callback wait for each other\n", stderr);
+    std::_Exit(1);
+  }
+  EXPECT_TRUE(Eventually([&] { return refused > 0; }));
+  steered = nullptr;
+  EXPECT_THAT(std::move(recording).Stop().phases(), ElementsAre("thread"));
+}
+
+TEST_F(Library, StopInACallbackIsRefusedAndTheRecordingGoesOn) {
+  std::atomic<Recording*> steered = nullptr;
+  std::atomic<int> code = -1;
+  auto recording = Recording::Attach(OfGuest().OnRecord([&](const vcpulse_record&) {
+    Recording* const one = steered.exchange(nullptr);
+    if (one != nullptr) code = CodeOf([&] { std::move(*one).Stop(); });
+    return true;
+  }));
+  steered = &recording;
+  EXPECT_TRUE(Eventually([&] { return code != -1; }));
+  EXPECT_EQ(code, VCPULSE_NOT_POSSIBLE);
+  recording.Mark("goes on");
+  EXPECT_THAT(std::move(recording).Stop().phases(), ElementsAre("goes on"));
+}
+
+TEST_F(Library, WhatWasMovedFromOrStoppedRefusesEverything) {
+  auto recording = Recording::Attach(OfGuest());
+  auto moved = std::move(recording);
+  EXPECT_EQ(CodeOf([&] { std::move(recording).Stop(); }), VCPULSE_INVALID_ARGUMENT);  // NOLINT
+  EXPECT_EQ(CodeOf([&] { recording.Mark("x"); }), VCPULSE_INVALID_ARGUMENT);          // NOLINT
+  EXPECT_EQ(CodeOf([&] { std::move(moved).Stop(); }), VCPULSE_OK);
+  EXPECT_EQ(CodeOf([&] { std::move(moved).Stop(); }), VCPULSE_INVALID_ARGUMENT);  // NOLINT
+}
+
+TEST_F(Library, AnotherFolderOfTheProcessLosesNoFile) {
+  const fs::path before = fs::current_path();
+  const fs::path folder = fakes::MakeTemporaryFolder();
+  fs::create_directory(folder / "other");
+  fs::current_path(folder);
+  Options options = OfGuest();
+  options.Output("here.vpt");
+  fs::current_path(folder / "other");
+  auto recording = Recording::Attach(options);
+  const Timeline stopped = std::move(recording).Stop();
+  EXPECT_TRUE(fs::exists(folder / "here.vpt"));
+  fs::current_path(folder);
+  const Timeline opened = Timeline::Open("here.vpt");
+  fs::current_path(before);
+  EXPECT_EQ(CodeOf([&] { stopped.Gaps(); }), VCPULSE_OK);
+  EXPECT_EQ(CodeOf([&] { opened.Gaps(); }), VCPULSE_OK);
+  fs::remove_all(folder);
+}
+
 TEST_F(Library, CountersThatAreRequiredAreReadOrTheirAbsenceIsSaid) {
   try {
     const Timeline timeline = Recording::Attach(OfGuest().RequireCounters()).Stop();
@@ -278,6 +352,28 @@ std::vector<uint64_t> BlockedSignalsOfLibraryThreads() {
     all.push_back(std::stoull(line.substr(line.find_first_of('\t') + 1), nullptr, 16));
   }
   return all;
+}
+
+// Says how many threads of the library there were when it was destroyed.
+struct AtDestruction {
+  size_t* threads;
+  ~AtDestruction() { *threads = BlockedSignalsOfLibraryThreads().size(); }
+};
+
+TEST_F(Library, WhatIsAssignedToEndsBeforeItsCallbacksGo) {
+  size_t threads = 0;
+  std::optional<Recording> recording;
+  {
+    auto witness = std::make_shared<AtDestruction>(AtDestruction{&threads});
+    recording = Recording::Attach(
+        OfGuest().OnRecord([witness](const vcpulse_record&) { return witness != nullptr; }));
+  }
+  auto other = Recording::Attach(OfGuest());
+  threads = 0;
+  *recording = std::move(other);
+  EXPECT_EQ(threads, 2U) << "those of the other one";
+  recording->Mark("goes on");
+  EXPECT_THAT(std::move(*recording).Stop().phases(), ElementsAre("goes on"));
 }
 
 TEST_F(Library, LeavesSignalsLimitsAndOutputsToItsUser) {

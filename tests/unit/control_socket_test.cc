@@ -394,6 +394,14 @@ TEST_F(ControlSocket, ARecordingThatEndsBeforeItAnswersIsAnError) {
   const auto answer = AskSomebodyWhoSays(path_, "{\"ok\":true}");
   EXPECT_EQ(answer.status().code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(ErrorOf(answer), HasSubstr("ended before it answered"));
+  EXPECT_FALSE(NobodyWasAsked(answer.status())) << "it may have been done";
+}
+
+TEST_F(ControlSocket, WithoutAnybodyThereNobodyWasAsked) {
+  const Request request{.verb = Verb::kStatus};
+  EXPECT_TRUE(NobodyWasAsked(Ask(path_, request, kLong).status()));
+  { const kvm::Fd left_over = Bound(path_, 0); }
+  EXPECT_TRUE(NobodyWasAsked(Ask(path_, request, kLong).status()));
 }
 
 }  // namespace

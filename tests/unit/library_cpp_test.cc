@@ -1,5 +1,6 @@
 // vcpulse.hpp and the matchers of vcpulse_gtest.hpp, as a user's test includes them.
 #include <gmock/gmock.h>
+#include <gtest/gtest-spi.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -104,9 +105,22 @@ TEST(LibraryMatchers, MeetsMatchesAPassAlone) {
   EXPECT_THAT(Explain(meets.During("b"), timeline),
               HasSubstr("which is FAIL:\nFAIL VM guest1 vCPU 0: "));
   EXPECT_THAT(Explain(meets.During("c"), timeline), HasSubstr("which is INCONCLUSIVE:\n"));
-  EXPECT_THAT(Explain(Meets("productive"), timeline), HasSubstr("which cannot be judged: column"));
+  EXPECT_NONFATAL_FAILURE(EXPECT_THAT(timeline, Not(Meets("productive"))),
+                          "\"productive\" cannot be judged: column");
   EXPECT_EQ(testing::DescribeMatcher<const Timeline&>(meets.During("a")),
             "meets \"vcpu=*: productive >= 80%\" in phase \"a\"");
+}
+
+TEST(LibraryMatchers, SurelyFailsMatchesAFailAlone) {
+  DrawnRecording drawn;
+  drawn.Draw("[a]PPPPPPPPPPPP[b]SSSSSSSSSSSS[c]PPPPPPUUUUUU");
+  const Timeline timeline = Timeline::Open(drawn.Finish());
+  const Meets fails = vcpulse::SurelyFails("vcpu=*: productive >= 80%");
+  EXPECT_THAT(timeline, Not(fails.During("a")));
+  EXPECT_THAT(timeline, fails.During("b"));
+  EXPECT_THAT(timeline, Not(fails.During("c")));
+  EXPECT_EQ(testing::DescribeMatcher<const Timeline&>(fails),
+            "surely fails \"vcpu=*: productive >= 80%\"");
 }
 
 TEST(LibraryMatchers, WithoutCountersMeetsDoesNotMatch) {

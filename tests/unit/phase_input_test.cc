@@ -102,6 +102,26 @@ TEST_F(PhaseInputTest, AFileIsReadToItsEnd) {
   std::filesystem::remove_all(folder);
 }
 
+TEST_F(PhaseInputTest, WhatCannotBeReadIsSaidAndIsTheEnd) {
+  const kvm::Fd folder(open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const auto input = Open(folder.get());
+  context_.run();
+  EXPECT_THAT(said_, ElementsAre("standard input cannot be read: Is a directory; no more markers "
+                                 "come from it"));
+}
+
+TEST_F(PhaseInputTest, WhatWaitsIsTakenInTheEndWithoutWaitingForMore) {
+  const auto input = Open(read_end_.get());
+  input->TakeWaiting();
+  Write("one\ntwo\nhalf");
+  input->TakeWaiting();
+  EXPECT_THAT(names_, ElementsAre("one", "two"));
+  write_end_ = kvm::Fd();
+  input->TakeWaiting();
+  input->TakeWaiting();
+  EXPECT_THAT(names_, ElementsAre("one", "two", "half"));
+}
+
 TEST_F(PhaseInputTest, NothingIsReadAfterItsEnd) {
   auto input = Open(read_end_.get());
   input.reset();

@@ -1,4 +1,6 @@
 // The same VM again, later.
+#include <sys/resource.h>
+
 #include "tests/unit/discovery_fixture.h"
 
 namespace vcpulse::kvm {
@@ -69,6 +71,20 @@ TEST_F(DiscoveryTest, RescanTellsEndAndReuseOfThePid) {
   EXPECT_THAT(MessageOf(reused), HasSubstr("'a' (PID 100) has ended"));
   tree_.RemoveProcess(100);
   EXPECT_EQ(discovery_.Rescan(vm).status().code(), Code::kNotFound);
+}
+
+TEST_F(DiscoveryTest, RescanWithoutDescriptorsDoesNotSayThatTheVmHasEnded) {
+  AddQemu(100, {"-name", "a"}, 1, true);
+  const Vm vm = *discovery_.FindByPid(100);
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none{0, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  const auto now = discovery_.Rescan(vm);
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_EQ(now.status().code(), Code::kResourceExhausted);
+  EXPECT_THAT(MessageOf(now), HasSubstr("cannot see whether VM 'a' (PID 100) has changed: "));
+  EXPECT_EQ(*discovery_.Rescan(vm), vm);
 }
 
 TEST_F(DiscoveryTest, RescanLooksForNoOthersThanTheGivenTids) {

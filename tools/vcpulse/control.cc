@@ -67,7 +67,9 @@ absl::StatusOr<control::Answer> AskWithPatience(const Parsed& options,
   const absl::Time give_up = absl::Now() + options.wait;
   while (true) {
     auto answer = control::Ask(options.path, request, options.timeout);
-    const bool later = absl::IsNotFound(answer.status()) || absl::IsUnavailable(answer.status());
+    const bool absent = absl::IsNotFound(answer.status()) || absl::IsUnavailable(answer.status());
+    // What was sent may have been done: it is not sent again.
+    const bool later = absent && control::NobodyWasAsked(answer.status());
     if (!later || absl::Now() >= give_up) return answer;
     absl::SleepFor(kWaitRetry);
   }
@@ -103,6 +105,10 @@ int Run(const ControlOptions& options, control::Request request) {
     request.name = *std::move(name);
   }
   const auto answer = AskWithPatience(*parsed, request);
+  // It ended, as it was to, for another reason than this request: a second `stop`, for example.
+  const bool ended =
+      absl::IsUnavailable(answer.status()) && !control::NobodyWasAsked(answer.status());
+  if (request.verb == control::Verb::kStop && ended) return kExitOk;
   if (!answer.ok()) return Fail(answer.status());
   if (!answer->response.error.ok()) return Fail(answer->response.error);
   if (request.verb != control::Verb::kStatus) return kExitOk;

@@ -1,8 +1,11 @@
+#include <fcntl.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -122,6 +125,23 @@ void AddOptions(CLI::App& command, RecordOptions& options, RecordText& text) {
   AddClassifierOptions(command, text.classifier, "[the one for this CPU]");
 }
 
+// The path with its links followed, as far as it is there.
+std::filesystem::path Resolved(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path resolved = std::filesystem::weakly_canonical(path, error);
+  return error ? std::filesystem::path(path) : resolved;
+}
+
+// The output takes its name after the socket has, and an older one is put aside as OUTPUT.old.
+absl::Status CheckApart(const std::string& control, const std::string& output) {
+  if (output == "-") return absl::OkStatus();
+  const std::filesystem::path socket = Resolved(control);
+  if (socket != Resolved(output) && socket != Resolved(output + ".old")) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("--control: ", vcpulse::control::Quoted(control),
+                   " is a path that --output writes to: name another one"));
+}
+
 }  // namespace
 
 absl::Status RecordOptions::Validate() const {
@@ -146,6 +166,10 @@ absl::Status RecordOptions::Validate() const {
     if (!address.ok()) {
       return absl::InvalidArgumentError(absl::StrCat("--control: ", address.status().message()));
     }
+    if (absl::Status status = CheckApart(control, output); !status.ok()) return status;
+  }
+  if (phase_from_stdin && fcntl(STDIN_FILENO, F_GETFL) < 0) {
+    return absl::InvalidArgumentError("--phase-from-stdin: standard input is closed");
   }
   if (phase_from_stdin && !command.empty()) {
     return absl::InvalidArgumentError(

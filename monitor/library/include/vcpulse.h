@@ -149,7 +149,8 @@ VCPULSE_API vcpulse_status vcpulse_options_set_wait(vcpulse_options* options, in
 /* Time between ticks: 1 ms to 1 h. */
 VCPULSE_API vcpulse_status vcpulse_options_set_interval(vcpulse_options* options,
                                                         int64_t interval_ns, vcpulse_error** error);
-/* A regular file to write; an older one is kept as PATH.old. Without it the recording is a
+/* A regular file to write; an older one is kept as PATH.old. A relative path is of the folder that
+ * is the current one at this call. Without it the recording is a
  * temporary file that goes with the timeline. */
 VCPULSE_API vcpulse_status vcpulse_options_set_output(vcpulse_options* options, const char* path,
                                                       vcpulse_error** error);
@@ -196,7 +197,8 @@ VCPULSE_API vcpulse_status vcpulse_mark(vcpulse_recording* recording, const char
                                         vcpulse_error** error);
 
 /* Closes all counters: nothing is sampled until vcpulse_resume, and that time is no gap.
- * NOT_POSSIBLE where it is paused already, or not paused; ENDED where it has ended. */
+ * NOT_POSSIBLE where it is paused already, or not paused; ENDED where it has ended. Another error
+ * of resume: it goes on, but counters of a VM could not be opened again so far. */
 VCPULSE_API vcpulse_status vcpulse_pause(vcpulse_recording* recording, vcpulse_error** error);
 VCPULSE_API vcpulse_status vcpulse_resume(vcpulse_recording* recording, vcpulse_error** error);
 

@@ -15,6 +15,7 @@
 #ifndef VCPULSE_HPP_
 #define VCPULSE_HPP_
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -25,6 +26,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -144,10 +146,28 @@ struct Callbacks {
   std::function<void(const std::string&)> on_notice;
   std::function<bool(const vcpulse_record&)> on_record;
   std::exception_ptr thrown;
+  std::atomic<std::thread::id> within{};  // the thread that is in a callback; no thread: none is
+
+  // Whether the caller is one of these callbacks.
+  bool RunHere() const { return within == std::this_thread::get_id(); }
+
+  class Entered {
+   public:
+    explicit Entered(Callbacks& callbacks) : callbacks_(callbacks) {
+      callbacks_.within = std::this_thread::get_id();
+    }
+    ~Entered() { callbacks_.within = std::thread::id(); }
+    Entered(const Entered&) = delete;
+    Entered& operator=(const Entered&) = delete;
+
+   private:
+    Callbacks& callbacks_;
+  };
 
   static void Notice(const char* line, void* user) noexcept {
     auto& self = *static_cast<Callbacks*>(user);
     if (!self.on_notice || self.thrown) return;
+    const Entered entered(self);
     try {
       self.on_notice(line);
     } catch (...) {
@@ -157,6 +177,7 @@ struct Callbacks {
   static int Record(const vcpulse_record* record, void* user) noexcept {
     auto& self = *static_cast<Callbacks*>(user);
     if (self.thrown) return 1;
+    const Entered entered(self);
     try {
       return self.on_record(*record) ? 0 : 1;
     } catch (...) {
@@ -264,7 +285,8 @@ class Timeline {
   // Calls `callback(const vcpulse_record&)` for each record until it returns false, on this thread.
   // What it throws is thrown on.
   void ForEachRecord(std::function<bool(const vcpulse_record&)> callback) const {
-    detail::Callbacks callbacks{{}, std::move(callback), {}};
+    detail::Callbacks callbacks;
+    callbacks.on_record = std::move(callback);
     detail::Call call;
     const vcpulse_status status =
         vcpulse_for_each_record(get(), detail::Callbacks::Record, &callbacks, call.error());
@@ -362,9 +384,22 @@ class Timeline {
   std::vector<std::string> phases_;
 };
 
-// A recording that runs. Destroyed without Stop() it ends in order, and a named output stays.
+// A recording that runs. Destroyed or assigned to without Stop() it ends in order, and a named
+// output stays. From one of its own callbacks it cannot be ended: destroyed there, it and its
+// callbacks are left to run for ever. One that was moved from or stopped has nothing: what is asked
+// of it is an Error.
 class Recording {
  public:
+  Recording(Recording&&) noexcept = default;
+  Recording& operator=(Recording&& other) noexcept {
+    if (this == &other) return *this;
+    End();
+    callbacks_ = std::move(other.callbacks_);
+    handle_ = std::move(other.handle_);
+    return *this;
+  }
+  ~Recording() { End(); }
+
   // Returns once the first tick was taken. The options may be used again.
   static Recording Attach(const Options& options) {
     auto callbacks = std::make_unique<detail::Callbacks>();
@@ -396,10 +431,16 @@ class Recording {
     call.Check(vcpulse_resume(handle_.get(), call.error()));
   }
 
-  // Ends it and opens what was recorded; also throws what a callback threw.
+  // Ends it and opens what was recorded; also throws what a callback threw. In a callback it is an
+  // Error, and the recording goes on.
   Timeline Stop() && {
+    if (!handle_) {
+      throw Error(VCPULSE_INVALID_ARGUMENT, "the recording was moved from or stopped before");
+    }
     detail::Call call;
-    vcpulse_timeline* stopped = vcpulse_stop(handle_.release(), call.error());
+    const bool taken = !callbacks_->RunHere();
+    vcpulse_timeline* stopped =
+        vcpulse_stop(taken ? handle_.release() : handle_.get(), call.error());
     Timeline timeline(stopped);
     callbacks_->Rethrow();
     call.Check(stopped);
@@ -413,6 +454,17 @@ class Recording {
 
   Recording(vcpulse_recording* handle, std::unique_ptr<detail::Callbacks> callbacks)
       : callbacks_(std::move(callbacks)), handle_(handle) {}
+
+  // The recording first: its threads call the callbacks until it has ended.
+  void End() noexcept {
+    if (handle_ && callbacks_->RunHere()) {
+      static_cast<void>(handle_.release());
+      static_cast<void>(callbacks_.release());
+      return;
+    }
+    handle_.reset();
+    callbacks_.reset();
+  }
 
   std::unique_ptr<detail::Callbacks> callbacks_;  // outlives the recording's threads
   std::unique_ptr<vcpulse_recording, Free> handle_;

@@ -3,12 +3,15 @@
 //   EXPECT_THAT(timeline, vcpulse::Meets("vcpu=*: productive >= 80%").During("work"));
 //   EXPECT_THAT(timeline.Share(0, vcpulse::Band::kHalted, "idle"), vcpulse::SurelyAtLeast(0.9));
 //
-// What is not sure does not match: INCONCLUSIVE and SKIP fail and say so. Where a test needs
-// counters, let it ask timeline.no_counters_reason() and GTEST_SKIP() first.
+// What is not sure does not match: INCONCLUSIVE and SKIP fail and say so. So they let
+// Not(Meets(...)) pass: what has to be a FAIL is SurelyFails(...). An expectation that cannot be
+// judged, as a misspelt one, is a failure of the test by itself, whatever is around the matcher.
+// Where a test needs counters, let it ask timeline.no_counters_reason() and GTEST_SKIP() first.
 #ifndef VCPULSE_GTEST_HPP_
 #define VCPULSE_GTEST_HPP_
 
 #include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include <ostream>
 #include <string>
@@ -51,16 +54,22 @@ class Meets {
     try {
       const CheckResult result = timeline.Check(expression_, phase_, limits_);
       if (out != nullptr) *out << "which is " << ToString(result.outcome) << ":\n" << result.text;
-      return result.outcome == Outcome::kPass;
+      return result.outcome == wanted_;
     } catch (const Error& error) {
+      ADD_FAILURE() << Quoted() << " cannot be judged: " << error.what();
       if (out != nullptr) *out << "which cannot be judged: " << error.what();
       return false;
     }
   }
-  void DescribeTo(std::ostream* out) const { *out << "meets " << Quoted(); }
-  void DescribeNegationTo(std::ostream* out) const { *out << "does not meet " << Quoted(); }
+  void DescribeTo(std::ostream* out) const { *out << Verb() << Quoted(); }
+  void DescribeNegationTo(std::ostream* out) const {
+    *out << (wanted_ == Outcome::kPass ? "does not meet " : "does not surely fail ") << Quoted();
+  }
 
  private:
+  friend Meets SurelyFails(std::string expression);
+
+  const char* Verb() const { return wanted_ == Outcome::kPass ? "meets " : "surely fails "; }
   std::string Quoted() const {
     return "\"" + expression_ + "\"" + (phase_ ? " in phase \"" + *phase_ + "\"" : "");
   }
@@ -68,7 +77,15 @@ class Meets {
   std::string expression_;
   Timeline::Phase phase_;
   Limits limits_;
+  Outcome wanted_ = Outcome::kPass;
 };
+
+// Matches a Timeline on which the expectation is a FAIL; During() and Within() as above.
+inline Meets SurelyFails(std::string expression) {
+  Meets fails(std::move(expression));
+  fails.wanted_ = Outcome::kFail;
+  return fails;
+}
 
 namespace detail {
 
