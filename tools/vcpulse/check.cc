@@ -17,7 +17,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 #include "absl/time/time.h"
 #include "kvm/text.h"
 #include "monitor/check/expression.h"
@@ -243,11 +242,7 @@ absl::Status WriteFile(recorder::OutputFile& file, const std::string& text) {
 }
 
 absl::Status JunitError(const absl::Status& status) {
-  // The advice of a recording names its own flag.
-  return absl::Status(
-      status.code(),
-      absl::StrCat("--junit: ", absl::StrReplaceAll(status.message(),
-                                                    {{"choose another -o", "name another file"}})));
+  return absl::Status(status.code(), absl::StrCat("--junit: ", status.message()));
 }
 
 // In the JUnit file too, so that no older success stays there.
