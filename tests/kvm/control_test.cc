@@ -249,7 +249,7 @@ TEST_F(ControlCommands, ARecordingWithoutItsSocketDoesNotBegin) {
   socket_ = folder_.Path(std::string(120, 'x'));
   ExpectRefused(RunProgram(Record({"--all", "-d", "1s"})), "--control: control socket");
   socket_ = folder_.Path("other");
-  for (const std::string& output : {socket_, folder_.Path("out/../other")}) {
+  for (const std::string& output : {socket_, folder_.Path("out/../other").string()}) {
     const Finished same =
         RunProgram(Vcpulse({"record", "--all", "-d", "1s", "-o", output, "--control", socket_}));
     ExpectRefused(same, "is a path that --output writes to");
