@@ -108,6 +108,7 @@ absl::StatusOr<Phases> FindPhase(const std::string& path, const std::string& pha
   if (!read.ok()) return read.status();
   if (!phases.spans.empty()) return phases;
   std::vector<std::string> names;
+  names.reserve(phases.names.size());
   for (const std::string& name : phases.names) names.push_back(Printable(name));
   return absl::InvalidArgumentError(
       absl::StrCat(path, ": phase '", Printable(phase), "' never came; ",
