@@ -122,7 +122,7 @@ vcpulse_status vcpulse_options_set_interval(vcpulse_options* options, int64_t in
 
 vcpulse_status vcpulse_options_set_output(vcpulse_options* options, const char* path,
                                           vcpulse_error** error) {
-  return SetText(options, path, "path", error, [&](std::string text) -> absl::Status {
+  return SetText(options, path, "path", error, [&](const std::string& text) -> absl::Status {
     std::error_code missing;
     const std::filesystem::file_status file = std::filesystem::status(text, missing);
     // It is read again in the end. "-" is standard output to the recorder.
