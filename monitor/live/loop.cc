@@ -154,7 +154,7 @@ absl::Status Loop::RescanOne(const kvm::Vm& vm) {
     VmEnded(recorder::KeyOf(vm), std::string(now.status().message()));
     return absl::OkStatus();
   }
-  const absl::Status status = now.ok() ? recording_.Track(*now) : now.status();
+  absl::Status status = now.ok() ? recording_.Track(*now) : now.status();
   std::string& said = rescan_errors_[recorder::KeyOf(vm)];
   if (!status.ok() && said != status.message()) {
     view_.say(std::string(status.message()));
