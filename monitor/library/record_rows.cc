@@ -95,26 +95,10 @@ RecordRows::Epoch RecordRows::MakeEpoch(const v1::VcpuSet& set) {
               .slots = layout.slots,
               .core_pmus = layout.core_pmus,
               .groups = 1 + static_cast<size_t>(set.further_groups_size()),
-              .events = {},
+              .events = report::EventPlacesOf(set),
               .names = {}};
   for (const v1::Vcpu& vcpu : set.vcpus()) epoch.vcpus.push_back(vcpu.index());
-  const auto add = [&epoch](const std::string& name, bool counted, size_t group, size_t slot) {
-    if (std::ranges::find(epoch.events, name, &EventPlace::name) != epoch.events.end()) return;
-    epoch.events.push_back({.name = name, .counted = counted, .group = group, .slot = slot});
-  };
-  const auto add_group = [&](const auto& events, size_t group) {
-    const auto most = static_cast<int>(core::kMaxEvents);
-    for (int i = 0; i < std::min(events.size(), most); ++i) {
-      add(events[i], true, group, static_cast<size_t>(i));
-    }
-  };
-  add_group(set.events(), 0);
-  for (int g = 0; g < set.further_groups_size(); ++g) {
-    if (static_cast<size_t>(g) + 1 >= core::kMaxGroups) break;
-    add_group(set.further_groups(g).events(), static_cast<size_t>(g) + 1);
-  }
-  for (const v1::AbsentEvent& absent : set.absent_events()) add(absent.event(), false, 0, 0);
-  for (const EventPlace& event : epoch.events) epoch.names.push_back(event.name.c_str());
+  for (const report::EventPlace& event : epoch.events) epoch.names.push_back(event.name.c_str());
   return epoch;
 }
 
@@ -180,7 +164,7 @@ void RecordRows::Count(const Epoch& epoch, std::span<const core::VcpuDelta> grou
   count_pointers_.assign(epoch.events.size(), nullptr);
   shares_.assign(epoch.events.size(), 0.0);
   for (size_t i = 0; i < epoch.events.size(); ++i) {
-    const EventPlace& event = epoch.events[i];
+    const report::EventPlace& event = epoch.events[i];
     if (!event.counted || event.group >= groups.size()) continue;
     // Groups beyond the core PMUs take turns: each has times of its own.
     const core::VcpuDelta& group = event.group >= epoch.core_pmus ? groups[event.group] : main;

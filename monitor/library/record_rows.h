@@ -15,6 +15,7 @@
 #include "monitor/core/sample.h"
 #include "monitor/core/verdict.h"
 #include "monitor/library/include/vcpulse.h"
+#include "monitor/report/event_places.h"
 #include "monitor/report/interval.h"
 #include "vcpulse/v1/timeline.pb.h"
 
@@ -43,13 +44,6 @@ class RecordRows {
   void EndEpoch(uint32_t vm, uint32_t epoch) { epochs_.erase({vm, epoch}); }
 
  private:
-  // Where the count of an event is.
-  struct EventPlace {
-    std::string name;
-    bool counted = false;
-    size_t group = 0;
-    size_t slot = 0;
-  };
   struct Vm {
     std::string name;
     uint32_t pid = 0;
@@ -59,7 +53,7 @@ class RecordRows {
     core::EventSlots slots;
     size_t core_pmus = 1;
     size_t groups = 1;
-    std::vector<EventPlace> events;
+    std::vector<report::EventPlace> events;
     std::vector<const char*> names;  // of `events`
   };
 

@@ -32,6 +32,7 @@
 
 #include "absl/status/status.h"
 #include "monitor/core/event_slots.h"
+#include "monitor/report/event_places.h"
 #include "monitor/report/interval.h"
 #include "monitor/timeline/entry.h"
 
@@ -52,13 +53,6 @@ class JsonlExport {
   uint64_t unusable_ticks() const { return unusable_ticks_; }
 
  private:
-  // Where the count of an event is.
-  struct EventPlace {
-    std::string name;
-    bool counted = false;
-    size_t group = 0;
-    size_t slot = 0;
-  };
   struct Epoch {
     std::string vm_name;
     std::vector<uint32_t> vcpus;  // indexes
