@@ -17,6 +17,7 @@
 #include "monitor/check/outcome.h"
 #include "monitor/check/subjects.h"
 #include "monitor/check/timetable.h"
+#include "monitor/reading/phrases.h"
 #include "monitor/report/loss_text.h"
 #include "monitor/report/text_format.h"
 #include "monitor/timeline/byte_source.h"
@@ -81,13 +82,13 @@ struct Survey {
 
 std::string PhasesText(const Timetable& timetable) {
   std::vector<std::string> names = timetable.Phases();
-  for (std::string& name : names) name = report::Printable(name);
+  for (std::string& name : names) name = reading::Printable(name);
   if (names.empty()) return "no phase was marked";
-  return absl::StrCat("there are: ", report::Listed(names, kListed));
+  return absl::StrCat("there are: ", reading::Listed(names, kListed));
 }
 
 std::optional<std::string> WhyNothingToJudge(const Survey& survey, const CheckOptions& options) {
-  const std::string phase = report::Printable(options.phase.value_or(""));
+  const std::string phase = reading::Printable(options.phase.value_or(""));
   if (survey.spans.empty()) {
     return absl::StrCat("phase '", phase, "' never came; ", PhasesText(survey.timetable));
   }
@@ -129,7 +130,7 @@ absl::Status NothingRead(const Input& input, const timeline::ReadReport& read) {
   }
   return absl::InvalidArgumentError(absl::StrCat(
       input.Name(),
-      ": nothing could be read: ", report::Plural(read.damages.size(), "damaged region"),
+      ": nothing could be read: ", reading::Plural(read.damages.size(), "damaged region"),
       ", the first: ", read.damages.front().reason));
 }
 
@@ -223,7 +224,7 @@ std::vector<std::string> NotesOf(const Survey& survey, const Judging& judging,
   }
   if (!waited.empty()) {
     notes.push_back(absl::StrCat("the host was short of CPUs; of the judged time waited for one: ",
-                                 report::Listed(waited, kListed)));
+                                 reading::Listed(waited, kListed)));
   }
   return notes;
 }

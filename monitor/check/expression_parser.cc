@@ -10,7 +10,7 @@
 #include "absl/time/time.h"
 #include "kvm/text.h"
 #include "monitor/check/expression.h"
-#include "monitor/report/text_format.h"
+#include "monitor/reading/phrases.h"
 
 namespace vcpulse::check {
 namespace {
@@ -36,7 +36,7 @@ bool IsWordByte(char c) {
 std::string Quoted(std::string_view found) {
   size_t length = std::min(found.size(), kMostQuoted);
   while (length > 0 && length < found.size() && (found[length] & 0xc0) == 0x80) --length;
-  return absl::StrCat("'", report::Printable(found.substr(0, length)),
+  return absl::StrCat("'", reading::Printable(found.substr(0, length)),
                       length < found.size() ? "..." : "", "'");
 }
 

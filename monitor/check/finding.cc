@@ -4,6 +4,7 @@
 #include "absl/strings/str_format.h"
 #include "kvm/text.h"
 #include "monitor/check/value_text.h"
+#include "monitor/reading/phrases.h"
 #include "monitor/report/text_format.h"
 
 namespace vcpulse::check {
@@ -35,7 +36,7 @@ std::string Comparing(const Question& question, const Bounds& observed, const Fi
 std::string ReasonOf(const Question& question, const Subject& subject, const Watched& watched,
                      const Finding& finding, Why why, const std::string& degraded_reason) {
   if (subject.unopened && finding.ticks == 0 && why != Why::kNoCounters) {
-    return absl::StrCat("it could not be opened: ", report::Printable(*subject.unopened));
+    return absl::StrCat("it could not be opened: ", reading::Printable(*subject.unopened));
   }
   switch (why) {
     case Why::kBounds:
@@ -45,11 +46,11 @@ std::string ReasonOf(const Question& question, const Subject& subject, const Wat
     case Why::kNoCounters:
       return absl::StrCat(ToString(question.quantity),
                           " needs hardware counters, and none was read",
-                          degraded_reason.empty() ? "" : ": ", report::Printable(degraded_reason));
+                          degraded_reason.empty() ? "" : ": ", reading::Printable(degraded_reason));
     case Why::kNothingToJudge:
       return "there is no time to judge";
     case Why::kTooFewTicks:
-      return absl::StrCat(report::Plural(finding.ticks, "tick"), " measured in ",
+      return absl::StrCat(reading::Plural(finding.ticks, "tick"), " measured in ",
                           Duration(finding.judged_ns), ", wanted >= ", question.min_ticks);
     case Why::kTooLittleMeasured:
       return absl::StrCat(ShareText(watched.support.measured_ns, finding.judged_ns), " of ",

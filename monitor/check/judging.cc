@@ -14,8 +14,8 @@ namespace {
 // over, depends on when in its sleep the sampling thread was held up.)
 Stretch CoveredBy(const core::Sample& previous, const core::Sample& sample, size_t column,
                   int64_t tick_ns) {
-  Stretch covered{.from_ns = MiddleOf(previous.vcpus[column]),
-                  .to_ns = MiddleOf(sample.vcpus[column])};
+  Stretch covered{.from_ns = reading::MiddleOf(previous.vcpus[column]),
+                  .to_ns = reading::MiddleOf(sample.vcpus[column])};
   if (tick_ns > 0 && covered.Length() - tick_ns > tick_ns / 2)
     covered.from_ns = covered.to_ns - tick_ns;
   return covered;
@@ -82,11 +82,11 @@ void Judging::Add(const timeline::TickEntry& tick) {
 }
 
 void Judging::TakeVcpu(const timeline::TickEntry& tick, const Epoch& epoch, size_t column) {
-  const report::GroupDeltas deltas(*tick.previous, tick.sample, column);
-  const auto pmus = deltas.all().first(std::min(epoch.core_pmus, deltas.all().size()));
-  const core::VcpuDelta delta = report::AddPmus(pmus);
+  const std::span<const core::VcpuDelta> groups = deltas_.Of(*tick.previous, tick.sample, column);
+  const auto pmus = groups.first(std::min(epoch.core_pmus, groups.size()));
+  const core::VcpuDelta delta = reading::AddPmus(pmus);
   if (delta.interval_ns <= 0) return;
-  Observation seen{.verdict = report::WithinKnown(tick.verdicts[column]),
+  Observation seen{.verdict = reading::WithinKnown(tick.verdicts[column]),
                    .degraded = epoch.degraded};
   if (delta.run_delay_ns) {
     seen.waiting = std::min(
@@ -107,7 +107,7 @@ void Judging::FollowVm(const timeline::TickEntry& tick, const Epoch& epoch) {
   Watchee& watchee = watchees_.at({tick.vm, std::nullopt});
   BeginEpoch(tick.vm, watchee, tick.epoch);
   Followed& followed = followed_[tick.vm];
-  const int64_t sample_ns = MiddleOf(tick.sample.vcpus.front());
+  const int64_t sample_ns = reading::MiddleOf(tick.sample.vcpus.front());
   if (HasPrevious(tick)) {
     const Observation sampled;
     const Stretch covered = CoveredBy(*tick.previous, tick.sample, 0, interval_ns_);

@@ -15,7 +15,7 @@
 #include "monitor/check/subjects.h"
 #include "monitor/check/tally.h"
 #include "monitor/check/timetable.h"
-#include "monitor/report/interval.h"
+#include "monitor/reading/interval.h"
 #include "monitor/timeline/entry.h"
 
 namespace vcpulse::check {
@@ -83,7 +83,8 @@ class Judging {
 
   const Timetable& timetable_;
   int64_t interval_ns_ = 0;  // between ticks, as was asked for; 0: not known
-  report::ResidencyMeter residency_;
+  reading::ResidencyMeter residency_;
+  reading::GroupDeltas deltas_;
   std::map<Key, Watchee> watchees_;
   std::map<uint32_t, Followed> followed_;  // by VM
   std::map<uint32_t, Stretch> gone_;       // by VM: judged though it had ended

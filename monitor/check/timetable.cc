@@ -5,14 +5,15 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
-#include "monitor/report/labels.h"
+#include "monitor/reading/interval.h"
+#include "monitor/reading/labels.h"
 
 namespace vcpulse::check {
 namespace {
 
 std::string ReasonOf(const v1::UnopenedVcpu& vcpu) {
   if (vcpu.error() == 0) return vcpu.reason();
-  return absl::StrCat(report::ErrnoText(vcpu.error()), vcpu.reason().empty() ? "" : "; ",
+  return absl::StrCat(reading::ErrnoText(vcpu.error()), vcpu.reason().empty() ? "" : "; ",
                       vcpu.reason());
 }
 
@@ -36,11 +37,6 @@ bool HasVcpu(const Epoch& epoch, uint32_t vcpu) {
 
 }  // namespace
 
-int64_t MiddleOf(const core::VcpuSample& sample) {
-  const int64_t begin_ns = WithinReason(sample.read_begin_ns);
-  return begin_ns + (WithinReason(sample.read_end_ns) - begin_ns) / 2;
-}
-
 absl::Status Timetable::Add(const timeline::Entry& entry) {
   // Context (sequence 0) repeats what lies elsewhere: a chunk's clock is read when it is closed.
   if (const auto instant = timeline::InstantOf(entry); instant && entry.sequence != 0) {
@@ -49,7 +45,7 @@ absl::Status Timetable::Add(const timeline::Entry& entry) {
   if (const auto* tick = std::get_if<timeline::TickEntry>(&entry.record)) {
     // It woke before it read: the last reads are what the recording ends with.
     for (const core::VcpuSample& vcpu : tick->sample.vcpus) {
-      end_ns_ = std::max(end_ns_.value_or(MiddleOf(vcpu)), MiddleOf(vcpu));
+      end_ns_ = std::max(end_ns_.value_or(reading::MiddleOf(vcpu)), reading::MiddleOf(vcpu));
     }
   } else if (const auto* session = std::get_if<v1::Session>(&entry.record)) {
     return AddSession(*session);

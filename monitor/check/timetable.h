@@ -104,7 +104,4 @@ class Timetable {
   std::optional<int64_t> end_ns_;
 };
 
-// Where the read of a vCPU's counters was at its middle.
-int64_t MiddleOf(const core::VcpuSample& sample);
-
 }  // namespace vcpulse::check

@@ -6,6 +6,7 @@
 #include "absl/time/time.h"
 #include "kvm/text.h"
 #include "monitor/check/value_text.h"
+#include "monitor/reading/phrases.h"
 #include "monitor/report/text_format.h"
 #include "monitor/timeline/utf8_texts.h"
 
@@ -17,7 +18,7 @@ std::string Seconds(int64_t ns) { return report::DurationText(static_cast<double
 }  // namespace
 
 std::string Clean(std::string_view text) {
-  std::string out = report::Printable(text);
+  std::string out = reading::Printable(text);
   timeline::MakeUtf8(&out);
   return out;
 }
@@ -73,8 +74,8 @@ std::string VerdictText(const Result& result) {
     parts.push_back(absl::StrCat(counts.skipped, " skipped"));
   }
   const size_t number = parts.front().find(' ');
-  parts.front().insert(number, absl::StrCat(" of ", report::Plural(counts.all, "expectation")));
-  return absl::StrCat(ToAbsl(ToString(result.outcome)), ": ", report::Listed(parts, parts.size()));
+  parts.front().insert(number, absl::StrCat(" of ", reading::Plural(counts.all, "expectation")));
+  return absl::StrCat(ToAbsl(ToString(result.outcome)), ": ", reading::Listed(parts, parts.size()));
 }
 
 std::string RecordingText(const Result& result, std::string_view file) {
@@ -95,7 +96,7 @@ std::string PartText(const Result& result) {
   }
   const std::string phase = absl::StrCat("phase ", Clean(*result.phase));
   if (result.spans == 0) return phase + ", which never came";
-  return absl::StrCat(phase, ", ", report::Plural(result.spans, "span"), ", ",
+  return absl::StrCat(phase, ", ", reading::Plural(result.spans, "span"), ", ",
                       Seconds(result.judged_ns));
 }
 

@@ -4,8 +4,8 @@
 
 #include "monitor/core/delta.h"
 #include "monitor/core/features.h"
+#include "monitor/reading/labels.h"
 #include "monitor/replay/rejudge.h"
-#include "monitor/report/labels.h"
 #include "monitor/timeline/utf8_texts.h"
 
 namespace vcpulse::library {
@@ -58,7 +58,7 @@ bool RecordRows::Add(const v1::Gap& gap) {
   Name(gap.vm(), record);
   record.tick = gap.first_tick();
   record.last_tick = gap.last_tick();
-  const std::string reason(report::GapReasonName(gap.reason()));
+  const std::string reason(reading::GapReasonName(gap.reason()));
   record.text = reason.c_str();
   return sink_(record);
 }
@@ -74,7 +74,7 @@ bool RecordRows::Add(const v1::LifeCycle& life_cycle) {
     record.vm = name.c_str();
     record.vm_pid = life_cycle.instance().pid();
   }
-  const std::string kind(report::LifeCycleName(life_cycle.kind()));
+  const std::string kind(reading::LifeCycleName(life_cycle.kind()));
   record.text = kind.c_str();
   std::string detail = life_cycle.detail();
   timeline::MakeUtf8(&detail);
@@ -95,10 +95,10 @@ RecordRows::Epoch RecordRows::MakeEpoch(const v1::VcpuSet& set) {
               .slots = layout.slots,
               .core_pmus = layout.core_pmus,
               .groups = 1 + static_cast<size_t>(set.further_groups_size()),
-              .events = report::EventPlacesOf(set),
+              .events = reading::EventPlacesOf(set),
               .names = {}};
   for (const v1::Vcpu& vcpu : set.vcpus()) epoch.vcpus.push_back(vcpu.index());
-  for (const report::EventPlace& event : epoch.events) epoch.names.push_back(event.name.c_str());
+  for (const reading::EventPlace& event : epoch.events) epoch.names.push_back(event.name.c_str());
   return epoch;
 }
 
@@ -119,7 +119,7 @@ bool RecordRows::AddTick(uint32_t vm, uint32_t epoch, const core::Sample& sample
     record.vcpu = known->second.vcpus[i];
     record.tick = sample.tick;
     const core::Verdict verdict =
-        report::WithinKnown(i < verdicts.size() ? verdicts[i] : core::Verdict());
+        reading::WithinKnown(i < verdicts.size() ? verdicts[i] : core::Verdict());
     if (!AddRow(sample, *previous, known->second, i, verdict, record)) return false;
   }
   return true;
@@ -128,10 +128,10 @@ bool RecordRows::AddTick(uint32_t vm, uint32_t epoch, const core::Sample& sample
 bool RecordRows::AddRow(const core::Sample& sample, const core::Sample& previous,
                         const Epoch& epoch, size_t vcpu, const core::Verdict& verdict,
                         vcpulse_record& record) {
-  const report::GroupDeltas deltas(previous, sample, vcpu);
+  const std::span<const core::VcpuDelta> groups = deltas_.Of(previous, sample, vcpu);
   const std::span<const core::VcpuDelta> pmus =
-      deltas.all().first(std::min(epoch.core_pmus, deltas.all().size()));
-  const core::VcpuDelta delta = report::AddPmus(pmus);
+      groups.first(std::min(epoch.core_pmus, groups.size()));
+  const core::VcpuDelta delta = reading::AddPmus(pmus);
   if (delta.interval_ns <= 0) return true;
   record.interval_ns = delta.interval_ns;
 
@@ -150,7 +150,7 @@ bool RecordRows::AddRow(const core::Sample& sample, const core::Sample& previous
   record.ipc = OrNull(ipc);
   record.run_ns = OrNull(delta.run_ns);
   record.run_delay_ns = OrNull(delta.run_delay_ns);
-  Count(epoch, deltas.all(), delta);
+  Count(epoch, groups, delta);
   record.event_count = epoch.events.size();
   record.event_names = epoch.names.data();
   record.event_counts = count_pointers_.data();
@@ -164,7 +164,7 @@ void RecordRows::Count(const Epoch& epoch, std::span<const core::VcpuDelta> grou
   count_pointers_.assign(epoch.events.size(), nullptr);
   shares_.assign(epoch.events.size(), 0.0);
   for (size_t i = 0; i < epoch.events.size(); ++i) {
-    const report::EventPlace& event = epoch.events[i];
+    const reading::EventPlace& event = epoch.events[i];
     if (!event.counted || event.group >= groups.size()) continue;
     // Groups beyond the core PMUs take turns: each has times of its own.
     const core::VcpuDelta& group = event.group >= epoch.core_pmus ? groups[event.group] : main;

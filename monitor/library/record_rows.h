@@ -15,8 +15,8 @@
 #include "monitor/core/sample.h"
 #include "monitor/core/verdict.h"
 #include "monitor/library/include/vcpulse.h"
-#include "monitor/report/event_places.h"
-#include "monitor/report/interval.h"
+#include "monitor/reading/event_places.h"
+#include "monitor/reading/interval.h"
 #include "vcpulse/v1/timeline.pb.h"
 
 namespace vcpulse::library {
@@ -53,7 +53,7 @@ class RecordRows {
     core::EventSlots slots;
     size_t core_pmus = 1;
     size_t groups = 1;
-    std::vector<report::EventPlace> events;
+    std::vector<reading::EventPlace> events;
     std::vector<const char*> names;  // of `events`
   };
 
@@ -69,7 +69,8 @@ class RecordRows {
 
   Sink sink_;
   bool has_session_ = false;
-  report::ResidencyMeter residency_;
+  reading::ResidencyMeter residency_;
+  reading::GroupDeltas deltas_;
   std::map<uint32_t, Vm> vms_;
   std::map<std::pair<uint32_t, uint32_t>, Epoch> epochs_;
   std::vector<uint64_t> counts_;

@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "boost/json.hpp"
+#include "monitor/reading/labels.h"
 #include "monitor/report/explain_text.h"
 #include "monitor/report/json_text.h"
-#include "monitor/report/labels.h"
 
 namespace vcpulse::report {
 namespace {
@@ -17,9 +17,9 @@ json::object VerdictJson(const core::Verdict& verdict) {
   const auto rule = [](core::Band band, core::Rule name) {
     return band == core::Band::kNone ? json::value(nullptr) : NameOrNull(core::ToString(name));
   };
-  return {{"band", NameOrNull(BandName(verdict.band))},
+  return {{"band", NameOrNull(reading::BandName(verdict.band))},
           {"rule", rule(verdict.band, verdict.rule)},
-          {"raw_band", NameOrNull(BandName(verdict.raw_band))},
+          {"raw_band", NameOrNull(reading::BandName(verdict.raw_band))},
           {"raw_rule", rule(verdict.raw_band, verdict.raw_rule)},
           {"confidence",
            verdict.confidence_pct > 0 ? json::value(verdict.confidence_pct / 100.0) : nullptr},
@@ -55,10 +55,10 @@ json::object FeaturesJson(const Explanation& e) {
       {"enabled_share", share(f.enabled_share)},
       {"waiting_share", share(f.waiting_share)},
       {"counted_share", f.enabled ? json::value(f.running_share) : json::value(nullptr)},
-      {"state", NameOrNull(StateName(f.state))}};
+      {"state", NameOrNull(reading::StateName(f.state))}};
   for (size_t i = 0; i < core::kFeatures; ++i) {
     const auto feature = static_cast<core::Feature>(i);
-    const std::string name(FeatureName(feature));
+    const std::string name(reading::FeatureName(feature));
     out[name] = OrNull(f.Value(feature));
   }
   return out;
@@ -68,7 +68,7 @@ json::array RulesJson(const Reasons& reasons) {
   json::array out;
   for (const RuleTrial& trial : reasons.rules) {
     out.push_back(json::object{{"rule", NameOrNull(core::ToString(trial.rule))},
-                               {"band", NameOrNull(BandName(trial.band))},
+                               {"band", NameOrNull(reading::BandName(trial.band))},
                                {"outcome", NameOrNull(OutcomeName(trial.outcome))},
                                {"confidence", OrNull(trial.confidence)},
                                {"conditions", ConditionsJson(trial.conditions)}});

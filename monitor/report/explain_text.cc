@@ -7,7 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "monitor/report/labels.h"
+#include "monitor/reading/labels.h"
+#include "monitor/reading/phrases.h"
 #include "monitor/report/text_format.h"
 
 namespace vcpulse::report {
@@ -68,10 +69,11 @@ std::string VerdictText(core::Band band, core::Rule rule) {
 }
 
 std::string Head(const Explanation& e) {
-  std::string line = absl::StrFormat("vCPU %d of VM %s (%sepoch %d) at %.3f s", e.vcpu,
-                                     e.vm_name.empty() ? absl::StrCat(e.vm) : Printable(e.vm_name),
-                                     e.vm_pid == 0 ? "" : absl::StrCat("pid ", e.vm_pid, ", "),
-                                     e.epoch, static_cast<double>(e.at_ns) / 1e9);
+  std::string line =
+      absl::StrFormat("vCPU %d of VM %s (%sepoch %d) at %.3f s", e.vcpu,
+                      e.vm_name.empty() ? absl::StrCat(e.vm) : reading::Printable(e.vm_name),
+                      e.vm_pid == 0 ? "" : absl::StrCat("pid ", e.vm_pid, ", "), e.epoch,
+                      static_cast<double>(e.at_ns) / 1e9);
   if (e.verdict.band == core::Band::kNone) {
     absl::StrAppend(&line, ": no verdict: the epoch had just begun and the window was not full");
     return Wrapped("", line);
@@ -86,9 +88,10 @@ std::string Head(const Explanation& e) {
 }
 
 std::string Judges(const Explanation& e) {
-  return Wrapped("judged by: ", absl::StrCat(std::string(core::ToString(e.classifier)),
-                                             ", profile ", Printable(e.profile),
-                                             e.remark.empty() ? "" : "; ", Printable(e.remark)));
+  return Wrapped("judged by: ",
+                 absl::StrCat(std::string(core::ToString(e.classifier)), ", profile ",
+                              reading::Printable(e.profile), e.remark.empty() ? "" : "; ",
+                              reading::Printable(e.remark)));
 }
 
 std::string MeasuredText(const Explanation& e) {
@@ -125,7 +128,7 @@ std::string PresenceText(const Explanation& e) {
   }
   if (!reasons.decided_by_presence) return out + "  so it ran: the rules say what\n";
   std::string decided = absl::StrCat(VerdictText(reasons.raw.band, reasons.raw.rule), ": ",
-                                     WhyByPresence(reasons.raw.rule));
+                                     reading::WhyByPresence(reasons.raw.rule));
   return out + Wrapped("> ", decided);
 }
 
@@ -155,7 +158,7 @@ std::string RulesText(const Reasons& reasons) {
   }
   if (!reasons.fired) {
     out += Wrapped("> ", absl::StrCat(VerdictText(reasons.raw.band, reasons.raw.rule), ": ",
-                                      std::string(Explain(reasons.raw.rule))));
+                                      std::string(reading::Explain(reasons.raw.rule))));
   }
   if (reasons.weak_below) {
     const Sides sides = ToldApart(reasons.raw.confidence, *reasons.weak_below, false);

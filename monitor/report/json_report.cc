@@ -9,8 +9,8 @@
 #include "absl/strings/escaping.h"
 #include "absl/time/time.h"
 #include "boost/json.hpp"
+#include "monitor/reading/labels.h"
 #include "monitor/report/json_text.h"
-#include "monitor/report/labels.h"
 
 namespace vcpulse::report {
 namespace {
@@ -70,14 +70,14 @@ json::value SessionJson(const Report& report) {
       {"phase_spans", report.phase ? json::value(report.phase->spans) : json::value(nullptr)},
       {"interval_ms", static_cast<double>(session.interval_ns()) / 1e6},
       {"verdict_window_ms", static_cast<double>(session.verdict_window_ns()) / 1e6},
-      {"residency_method", NameOrNull(ResidencyMethodName(session.residency_method()))},
+      {"residency_method", NameOrNull(reading::ResidencyMethodName(session.residency_method()))},
       {"tsc_hz", PositiveOrNull(session.tsc_hz())},
       {"max_hz", PositiveOrNull(session.max_hz())},
       {"max_hz_seen", OrNull(report.summary.residency_basis().max_hz)},
       {"core_pmus", json::array(session.core_pmus().begin(), session.core_pmus().end())},
       {"further_max_hz", std::move(further_max_hz)},
       {"further_max_hz_seen", std::move(further_max_hz_seen)},
-      {"scheduling", NameOrNull(SchedulingName(session.scheduling()))},
+      {"scheduling", NameOrNull(reading::SchedulingName(session.scheduling()))},
       {"timer_slack_ns", NumberOrNull(static_cast<int64_t>(session.timer_slack_ns()))},
       {"degraded_reason", TextOrNull(session.degraded_reason())},
       {"classifier", json::object{{"name", classifier.name()},
@@ -113,7 +113,7 @@ json::object RulesJson(const VcpuSummary& vcpu, bool unknown_only) {
   json::object rules;
   for (size_t i = 0; i < core::kRules; ++i) {
     const auto rule = static_cast<core::Rule>(i);
-    if (vcpu.rule_ns[i] == 0 || (unknown_only && !IsUnknownReason(rule))) continue;
+    if (vcpu.rule_ns[i] == 0 || (unknown_only && !reading::IsUnknownReason(rule))) continue;
     const std::string_view name = rule == core::Rule::kNone ? "unspecified" : core::ToString(rule);
     rules.emplace(json::string_view(name.data(), name.size()), OrNull(vcpu.RuleShare(rule)));
   }
@@ -157,7 +157,7 @@ json::object VcpuJson(const VmSummary& vm, const VcpuSummary& vcpu) {
   json::object ipc_by_band;
   for (const core::Band band : kBands) {
     const auto i = static_cast<size_t>(band);
-    const std::string name(*BandName(band));
+    const std::string name(*reading::BandName(band));
     share[name] = OrNull(vcpu.BandShare(band));
     ticks[name] = vcpu.band_ticks[i];
     if (band != core::Band::kHalted) ipc_by_band[name] = IpcJson(vcpu.ipc_by_band[i]);
@@ -194,10 +194,10 @@ json::array GapsJson(const Report& report, const GapTotals& gaps) {
   json::array out;
   for (const auto& [key, total] : gaps) {
     const auto& [reason, vcpu, error] = key;
-    out.push_back(json::object{{"reason", String(GapReasonName(reason))},
+    out.push_back(json::object{{"reason", String(reading::GapReasonName(reason))},
                                {"vcpu", OrNull(vcpu)},
                                {"errno", NumberOrNull(error)},
-                               {"errno_name", OrNull(ErrnoName(error))},
+                               {"errno_name", OrNull(reading::ErrnoName(error))},
                                {"records", total.records},
                                {"ticks", total.ticks},
                                {"first_s", report.SecondsAt(total.first_mono_ns)},
@@ -222,7 +222,7 @@ json::object EpochJson(const Report& report, const EpochSummary& epoch) {
   for (const v1::AbsentEvent& event : set.absent_events()) {
     absent.push_back(json::object{{"event", event.event()},
                                   {"errno", NumberOrNull(event.error())},
-                                  {"errno_name", OrNull(ErrnoName(event.error()))},
+                                  {"errno_name", OrNull(reading::ErrnoName(event.error()))},
                                   {"reason", event.reason()}});
   }
   json::array unopened;
@@ -230,7 +230,7 @@ json::object EpochJson(const Report& report, const EpochSummary& epoch) {
     unopened.push_back(json::object{{"index", vcpu.index()},
                                     {"tid", NumberOrNull(vcpu.tid())},
                                     {"errno", NumberOrNull(vcpu.error())},
-                                    {"errno_name", OrNull(ErrnoName(vcpu.error()))},
+                                    {"errno_name", OrNull(reading::ErrnoName(vcpu.error()))},
                                     {"reason", vcpu.reason()}});
   }
   return {
@@ -239,7 +239,7 @@ json::object EpochJson(const Report& report, const EpochSummary& epoch) {
       {"samples", epoch.samples},
       {"vcpus", set.vcpus_size()},
       {"event_set", set.event_set()},
-      {"classifier", String(ClassifierOf(set))},
+      {"classifier", String(reading::ClassifierOf(set))},
       {"events", json::array(set.events().begin(), set.events().end())},
       {"further_groups", GroupsJson(set)},
       {"pmu", TextOrNull(set.pmu())},
@@ -280,7 +280,7 @@ json::array LifeCycleJson(const Report& report) {
     out.push_back(json::object{
         {"t_s", report.SecondsAt(change.mono_ns())},
         {"vm", change.vm() == 0 ? json::value(nullptr) : json::value(change.vm())},
-        {"kind", String(LifeCycleName(change.kind()))},
+        {"kind", String(reading::LifeCycleName(change.kind()))},
         {"detail", change.detail()},
         {"pid", has_instance ? NumberOrNull(change.instance().pid()) : json::value(nullptr)},
         {"name", has_instance ? TextOrNull(change.instance().name()) : json::value(nullptr)}});

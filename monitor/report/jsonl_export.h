@@ -24,16 +24,11 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
-#include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "absl/status/status.h"
-#include "monitor/core/event_slots.h"
-#include "monitor/report/event_places.h"
-#include "monitor/report/interval.h"
+#include "monitor/reading/interval.h"
 #include "monitor/timeline/entry.h"
 
 namespace vcpulse::report {
@@ -50,27 +45,13 @@ class JsonlExport {
   absl::Status Add(const timeline::Entry& entry);
 
   // Samples that could not be used, as no vCPU set fits them.
-  uint64_t unusable_ticks() const { return unusable_ticks_; }
+  uint64_t unusable_ticks() const { return intervals_.unusable_ticks(); }
 
  private:
-  struct Epoch {
-    std::string vm_name;
-    std::vector<uint32_t> vcpus;  // indexes
-    core::EventSlots slots;
-    size_t core_pmus = 1;
-    size_t groups = 1;
-    std::vector<EventPlace> events;
-  };
-
-  static Epoch MakeEpoch(const v1::VcpuSet& set);
-  absl::Status AddTick(const timeline::TickEntry& tick);
-  absl::Status AddRow(const timeline::TickEntry& tick, const Epoch& epoch, size_t vcpu);
+  absl::Status AddRow(const reading::Interval& interval);
 
   TextSink sink_;
-  std::optional<std::string> stream_id_;
-  ResidencyMeter residency_;
-  std::map<std::pair<uint32_t, uint32_t>, Epoch> epochs_;  // by (vm, epoch)
-  uint64_t unusable_ticks_ = 0;
+  reading::IntervalReader intervals_;
 };
 
 }  // namespace vcpulse::report

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "monitor/report/text_format.h"
+#include "monitor/reading/phrases.h"
 #include "monitor/report/text_report.h"
 
 namespace vcpulse::report {
@@ -22,15 +22,15 @@ std::string DescribeLoss(const timeline::ReadReport& read, uint64_t unusable_tic
                          bool ended_in_order) {
   std::vector<std::string> parts;
   if (!read.damages.empty() || read.lost_records > 0) {
-    const std::string lost = Plural(read.lost_records, "record") + " lost";
+    const std::string lost = reading::Plural(read.lost_records, "record") + " lost";
     parts.push_back(read.damages.empty()
                         ? lost
-                        : absl::StrCat(Plural(read.damages.size(), "chunk"), " damaged (",
-                                       Plural(DamagedBytes(read), "byte"), "), ", lost));
+                        : absl::StrCat(reading::Plural(read.damages.size(), "chunk"), " damaged (",
+                                       reading::Plural(DamagedBytes(read), "byte"), "), ", lost));
   }
   if (unusable_ticks > 0) {
-    parts.push_back(
-        absl::StrCat(Plural(unusable_ticks, "sample"), " unusable (the vCPU set is lost)"));
+    parts.push_back(absl::StrCat(reading::Plural(unusable_ticks, "sample"),
+                                 " unusable (the vCPU set is lost)"));
   }
   if (!ended_in_order) {
     parts.push_back("the recording did not end in order (killed, or still running)");

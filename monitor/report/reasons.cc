@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "monitor/report/labels.h"
+#include "monitor/reading/labels.h"
 
 namespace vcpulse::report {
 namespace {
@@ -98,7 +98,7 @@ class PresenceQuestions {
 
   // It hardly ran: because it had nothing to do, or because it could not?
   void AskWhetherItWanted() {
-    const auto state = StateName(features_.state);
+    const auto state = reading::StateName(features_.state);
     AskFact("state", absl::StrCat("thread state: ", state ? std::string(*state) : "not read"));
     switch (features_.state) {
       case core::ThreadState::kStopped:
@@ -124,7 +124,7 @@ class PresenceQuestions {
 
 Comparison CompareCondition(const core::Condition& condition, const core::Features& features) {
   const std::optional<double>& value = features.Value(condition.feature);
-  const std::string_view name = FeatureName(condition.feature);
+  const std::string_view name = reading::FeatureName(condition.feature);
   const std::string what(core::ToString(condition.feature));
   switch (condition.is) {
     case core::Condition::Is::kBelow:

@@ -22,7 +22,7 @@ namespace vcpulse::report {
 struct Comparison {
   enum class Is : uint8_t { kBelow, kAtLeast, kAtMost, kAbove, kFact };
 
-  // For programs: FeatureName(), or "enabled_share", "counted_share", "residency",
+  // For programs: reading::FeatureName(), or "enabled_share", "counted_share", "residency",
   // "enabled_over_residency", "waiting_share", "state".
   std::string_view feature{};
   std::string what;               // "IPC"; of a fact all of it: "thread state: blocked"

@@ -100,8 +100,8 @@ void Summary::AddTick(const timeline::TickEntry& tick) {
       continue;
     }
     const core::Verdict verdict = i < tick.verdicts.size() ? tick.verdicts[i] : core::Verdict{};
-    const GroupDeltas deltas(*tick.previous, tick.sample, i);
-    AddVcpuDelta(epoch, epoch.columns[i], deltas.all(), WithinKnown(verdict));
+    const std::span<const core::VcpuDelta> groups = deltas_.Of(*tick.previous, tick.sample, i);
+    AddVcpuDelta(epoch, epoch.columns[i], groups, reading::WithinKnown(verdict));
   }
 }
 
@@ -109,7 +109,7 @@ void Summary::AddVcpuDelta(const EpochSummary& epoch, const EpochSummary::Column
                            std::span<const core::VcpuDelta> groups, core::Verdict verdict) {
   const std::span<const core::VcpuDelta> pmus =
       groups.first(std::min(epoch.core_pmus, groups.size()));
-  const core::VcpuDelta delta = AddPmus(pmus);
+  const core::VcpuDelta delta = reading::AddPmus(pmus);
   if (delta.interval_ns <= 0) return;
   VcpuSummary& vcpu = *column.vcpu;
   vcpu.measured_ns += delta.interval_ns;

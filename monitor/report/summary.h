@@ -19,8 +19,8 @@
 #include "absl/status/status.h"
 #include "monitor/core/residency.h"
 #include "monitor/core/verdict.h"
+#include "monitor/reading/interval.h"
 #include "monitor/report/distribution.h"
-#include "monitor/report/interval.h"
 #include "monitor/timeline/entry.h"
 
 namespace vcpulse::report {
@@ -219,7 +219,8 @@ class Summary {
   void SeeInstant(int64_t mono_ns);
 
   std::optional<v1::Session> session_;
-  ResidencyMeter residency_;
+  reading::ResidencyMeter residency_;
+  reading::GroupDeltas deltas_;
   bool residency_without_ref_cycles_ = false;
   std::map<uint32_t, VmSummary> vms_;
   GapTotals gaps_;

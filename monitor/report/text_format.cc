@@ -67,23 +67,6 @@ std::string DurationText(double ns) {
   return absl::FormatDuration(absl::Seconds(std::round(ns / 1e9)));
 }
 
-std::string Plural(uint64_t n, std::string_view word) {
-  return absl::StrFormat("%d %s%s", n, std::string(word), n == 1 ? "" : "s");
-}
-
-std::string Printable(std::string_view text) {
-  std::string out(text);
-  for (size_t i = 0; i < out.size(); ++i) {
-    const auto byte = static_cast<unsigned char>(out[i]);
-    if (byte < 0x20 || byte == 0x7f) out[i] = '?';
-    // U+0080 to U+009F, two bytes of UTF-8, are control characters too.
-    if (byte == 0xc2 && i + 1 < out.size() && static_cast<unsigned char>(out[i + 1]) < 0xa0) {
-      out.replace(i, 2, "?");
-    }
-  }
-  return out;
-}
-
 std::string Wrapped(std::string_view first, std::string_view text) {
   std::string out(first);
   size_t column = first.size();
@@ -103,16 +86,6 @@ std::string Wrapped(std::string_view first, std::string_view text) {
     at_start = false;
   }
   out += '\n';
-  return out;
-}
-
-std::string Listed(const std::vector<std::string>& items, size_t at_most) {
-  std::string out;
-  for (size_t i = 0; i < std::min(items.size(), at_most); ++i) {
-    if (i > 0) out += ", ";
-    out += items[i];
-  }
-  if (items.size() > at_most) out += absl::StrFormat(" and %d more", items.size() - at_most);
   return out;
 }
 

@@ -11,22 +11,14 @@
 
 namespace vcpulse::report {
 
-std::string Percent(std::optional<double> share);       // 0.1234 -> "12.3%"
-std::string IpcText(std::optional<double> ipc);         // "1.00", below 0.1 "0.034"
-std::string Units(double count);                        // 999, "1.50k", "12.3M", "123G", "1.23T"
-std::string DurationText(double ns);                    // "250 ns", "1.2 ms", "10.0 s", "58m20s"
-std::string Plural(uint64_t n, std::string_view word);  // "1 gap", "2 gaps"
-
-// `text` from a file, safe for a terminal: control characters (an escape sequence in a VM's name)
-// become '?'.
-std::string Printable(std::string_view text);
+std::string Percent(std::optional<double> share);  // 0.1234 -> "12.3%"
+std::string IpcText(std::optional<double> ipc);    // "1.00", below 0.1 "0.034"
+std::string Units(double count);                   // 999, "1.50k", "12.3M", "123G", "1.23T"
+std::string DurationText(double ns);               // "250 ns", "1.2 ms", "10.0 s", "58m20s"
 
 // Breaks `text` at spaces into lines of at most 100 columns: the first starts with `first`, the
 // others with as many spaces. A longer word stands alone on its line.
 std::string Wrapped(std::string_view first, std::string_view text);
-
-// "a, b, c and 5 more" of a list that would be too long.
-std::string Listed(const std::vector<std::string>& items, size_t at_most);
 
 enum class Colour { kNone, kDim, kGreen, kYellow, kRed };
 

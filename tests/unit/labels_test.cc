@@ -1,11 +1,11 @@
-#include "monitor/report/labels.h"
+#include "monitor/reading/labels.h"
 
 #include <gtest/gtest.h>
 
 #include <set>
 #include <string>
 
-namespace vcpulse::report {
+namespace vcpulse::reading {
 namespace {
 
 // A kind that is added to the schema needs a name in the reports.
@@ -44,4 +44,4 @@ TEST(Labels, EveryFeatureHasAKeyOfItsOwn) {
 }
 
 }  // namespace
-}  // namespace vcpulse::report
+}  // namespace vcpulse::reading

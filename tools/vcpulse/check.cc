@@ -25,6 +25,7 @@
 #include "monitor/check/render_ktap.h"
 #include "monitor/check/render_markdown.h"
 #include "monitor/check/render_text.h"
+#include "monitor/reading/phrases.h"
 #include "monitor/recorder/output_file.h"
 #include "monitor/report/text_format.h"
 #include "tools/vcpulse/commands.h"
@@ -135,7 +136,7 @@ absl::StatusOr<std::vector<check::Expectation>> ParseExpectations(const CheckTex
   for (const std::string& expression : text.expect) {
     auto expectation = check::ParseExpectation(expression);
     if (!expectation.ok()) {
-      return Error(absl::StrCat("--expect '", report::Printable(expression), "'"),
+      return Error(absl::StrCat("--expect '", reading::Printable(expression), "'"),
                    expectation.status());
     }
     expectations.push_back(*std::move(expectation));

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "monitor/reading/phrases.h"
 #include "monitor/report/explain.h"
 #include "monitor/report/explain_text.h"
 #include "monitor/report/json_report.h"
@@ -65,7 +66,7 @@ absl::StatusOr<std::optional<int64_t>> ParseOffset(const std::string& flag,
   return absl::ToInt64Nanoseconds(*duration);
 }
 
-absl::StatusOr<report::Part> ParsePart(const ReportOptions& options) {
+absl::StatusOr<reading::Part> ParsePart(const ReportOptions& options) {
   const auto from = ParseOffset("--from", options.from);
   if (!from.ok()) return from.status();
   const auto to = ParseOffset("--to", options.to);
@@ -75,7 +76,7 @@ absl::StatusOr<report::Part> ParsePart(const ReportOptions& options) {
         absl::StrCat("--to ", options.to, " is not after --from ",
                      options.from.empty() ? "0s (the start)" : options.from));
   }
-  return report::Part{.from_ns = *from, .to_ns = *to, .phase = options.phase};
+  return reading::Part{.from_ns = *from, .to_ns = *to, .phase = options.phase};
 }
 
 // Why there is nothing to report, where that is so.
@@ -85,11 +86,11 @@ std::optional<std::string> NothingToReport(const report::Report& report,
   const std::vector<timeline::Damage>& damages = report.read.damages;
   if (report.read.records == 0 && !damages.empty()) {
     return absl::StrCat(
-        name, ": nothing could be read: ", report::Plural(damages.size(), "damaged region"),
+        name, ": nothing could be read: ", reading::Plural(damages.size(), "damaged region"),
         ", the first: ", damages.front().reason);
   }
   if (report.phase && report.summary.own_cost().ticks == 0) {
-    return absl::StrCat(name, ": no tick in phase '", report::Printable(report.phase->name), "'");
+    return absl::StrCat(name, ": no tick in phase '", reading::Printable(report.phase->name), "'");
   }
   if (report.IsPart() && report.summary.own_cost().ticks == 0) {
     return absl::StrCat(name, ": no tick in the part asked for (from ",
@@ -127,7 +128,7 @@ int RunExplain(const ReportOptions& options) {
 
 int RunReport(const ReportOptions& options) {
   if (options.explain) return RunExplain(options);
-  const absl::StatusOr<report::Part> part = ParsePart(options);
+  const absl::StatusOr<reading::Part> part = ParsePart(options);
   if (!part.ok()) return Fail(part.status());
 
   report::Summary summary;

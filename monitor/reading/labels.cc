@@ -1,10 +1,10 @@
-#include "monitor/report/labels.h"
+#include "monitor/reading/labels.h"
 
 #include <cstring>
 
 #include "monitor/core/classify.h"
 
-namespace vcpulse::report {
+namespace vcpulse::reading {
 
 std::string_view GapReasonName(v1::Gap::Reason reason) {
   switch (reason) {
@@ -208,4 +208,4 @@ std::string_view Explain(core::Rule rule) {
   }
 }
 
-}  // namespace vcpulse::report
+}  // namespace vcpulse::reading

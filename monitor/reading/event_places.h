@@ -6,7 +6,7 @@
 
 #include "vcpulse/v1/timeline.pb.h"
 
-namespace vcpulse::report {
+namespace vcpulse::reading {
 
 // Where the count of an event is in the samples of an epoch.
 struct EventPlace {
@@ -19,4 +19,4 @@ struct EventPlace {
 // The events that an epoch asked for, each once: by groups and slots, then those that are absent.
 std::vector<EventPlace> EventPlacesOf(const v1::VcpuSet& set);
 
-}  // namespace vcpulse::report
+}  // namespace vcpulse::reading

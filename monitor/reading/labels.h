@@ -12,7 +12,7 @@
 #include "monitor/core/verdict.h"
 #include "vcpulse/v1/timeline.pb.h"
 
-namespace vcpulse::report {
+namespace vcpulse::reading {
 
 std::string_view GapReasonName(v1::Gap::Reason reason);     // "read-failed", ...
 std::string_view ClassifierOf(const v1::VcpuSet& set);      // that judged it: "ipc-bands", ...
@@ -37,4 +37,4 @@ std::string_view Explain(core::Rule rule);
 // Why a rule that asks whether a vCPU ran gave its band, for people.
 std::string WhyByPresence(core::Rule rule);
 
-}  // namespace vcpulse::report
+}  // namespace vcpulse::reading

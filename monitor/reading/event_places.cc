@@ -1,10 +1,10 @@
-#include "monitor/report/event_places.h"
+#include "monitor/reading/event_places.h"
 
 #include <algorithm>
 
 #include "monitor/core/sample.h"
 
-namespace vcpulse::report {
+namespace vcpulse::reading {
 
 std::vector<EventPlace> EventPlacesOf(const v1::VcpuSet& set) {
   std::vector<EventPlace> places;
@@ -27,4 +27,4 @@ std::vector<EventPlace> EventPlacesOf(const v1::VcpuSet& set) {
   return places;
 }
 
-}  // namespace vcpulse::report
+}  // namespace vcpulse::reading

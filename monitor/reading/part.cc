@@ -1,0 +1,171 @@
+#include "monitor/reading/part.h"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "monitor/reading/phrases.h"
+
+namespace vcpulse::reading {
+namespace {
+
+constexpr size_t kPhasesNamed = 8;
+
+// The instant of a record of the stream's own; nothing for context (sequence 0), which is repeated.
+std::optional<int64_t> OwnInstantOf(const timeline::Entry& entry) {
+  return entry.sequence == 0 ? std::nullopt : timeline::InstantOf(entry);
+}
+
+// The instant of the first record that has one. Reads no further than that record's chunk.
+absl::StatusOr<std::optional<int64_t>> FindStart(const std::string& path) {
+  std::optional<int64_t> start;
+  const auto read = timeline::ReadTimeline(path, [&start](const timeline::Entry& entry) {
+    start = OwnInstantOf(entry);
+    return start ? absl::CancelledError("found") : absl::OkStatus();
+  });
+  if (!read.ok() && !start) return read.status();
+  return start;
+}
+
+// Passes on what lies in a part of a stream that cannot be sought in, and the records that explain
+// it.
+class PartFilter {
+ public:
+  explicit PartFilter(Part part) : part_(std::move(part)) {}
+
+  bool Passes(const timeline::Entry& entry) {
+    const std::optional<int64_t> instant = OwnInstantOf(entry);
+    if (!instant) return true;
+    if (!start_) start_ = instant;
+    if (std::holds_alternative<v1::VcpuSet>(entry.record)) return true;
+    const int64_t offset = *instant - *start_;
+    return offset >= part_.from_ns.value_or(0) && (!part_.to_ns || offset <= *part_.to_ns);
+  }
+
+  std::optional<int64_t> start() const { return start_; }
+
+ private:
+  Part part_;
+  std::optional<int64_t> start_;
+};
+
+// CLOCK_MONOTONIC; without an end up to that of the recording.
+struct Span {
+  int64_t from_ns = 0;
+  int64_t to_ns = std::numeric_limits<int64_t>::max();
+
+  bool IsOpen() const { return to_ns == std::numeric_limits<int64_t>::max(); }
+};
+
+// A tick tells of the time before it, so one at a span's beginning is not of that span.
+bool LiesIn(const Span& span, const timeline::Entry& entry, int64_t instant_ns) {
+  if (std::holds_alternative<timeline::TickEntry>(entry.record)) {
+    return instant_ns > span.from_ns && instant_ns <= span.to_ns;
+  }
+  return instant_ns >= span.from_ns && instant_ns < span.to_ns;
+}
+
+// What one reading tells of the phases.
+struct Phases {
+  std::vector<Span> spans;  // of the phase asked for
+  std::vector<std::string> names;
+  std::optional<int64_t> start_ns;
+  int64_t end_ns = 0;
+
+  int64_t LengthNs() const {
+    int64_t length_ns = 0;
+    for (const Span& span : spans) length_ns += std::min(span.to_ns, end_ns) - span.from_ns;
+    return length_ns;
+  }
+};
+
+absl::StatusOr<Phases> FindPhase(const std::string& path, const std::string& phase) {
+  Phases phases;
+  int64_t marked_ns = std::numeric_limits<int64_t>::min();
+  const auto read = timeline::ReadTimeline(path, [&](const timeline::Entry& entry) {
+    const std::optional<int64_t> instant = OwnInstantOf(entry);
+    if (!instant) return absl::OkStatus();
+    if (!phases.start_ns) phases.start_ns = instant;
+    phases.end_ns = std::max(phases.end_ns, *instant);
+    const auto* marker = std::get_if<v1::Marker>(&entry.record);
+    if (marker == nullptr) return absl::OkStatus();
+    // In the order of the file: none begins before the one that came before it.
+    marked_ns = std::max(marked_ns, *instant);
+    if (!phases.spans.empty() && phases.spans.back().IsOpen()) {
+      phases.spans.back().to_ns = marked_ns;
+    }
+    if (marker->name() == phase) phases.spans.push_back({.from_ns = marked_ns});
+    if (std::ranges::find(phases.names, marker->name()) == phases.names.end()) {
+      phases.names.push_back(marker->name());
+    }
+    return absl::OkStatus();
+  });
+  if (!read.ok()) return read.status();
+  if (!phases.spans.empty()) return phases;
+  std::vector<std::string> names;
+  names.reserve(phases.names.size());
+  for (const std::string& name : phases.names) names.push_back(Printable(name));
+  return absl::InvalidArgumentError(
+      absl::StrCat(path, ": phase '", Printable(phase), "' never came; ",
+                   names.empty() ? "no phase was marked"
+                                 : absl::StrCat("there are: ", Listed(names, kPhasesNamed))));
+}
+
+absl::StatusOr<PartRead> ReadPhase(const std::string& path, const std::string& phase,
+                                   const timeline::EntrySink& sink) {
+  if (path == "-") {
+    return absl::InvalidArgumentError(
+        "standard input can be read once, and a phase takes two readings: name a file");
+  }
+  const auto phases = FindPhase(path, phase);
+  if (!phases.ok()) return phases.status();
+  auto read = timeline::ReadTimeline(path, [&](const timeline::Entry& entry) {
+    const std::optional<int64_t> instant = OwnInstantOf(entry);
+    const bool passes = !instant || std::holds_alternative<v1::VcpuSet>(entry.record) ||
+                        std::ranges::any_of(phases->spans, [&](const Span& span) {
+                          return LiesIn(span, entry, *instant);
+                        });
+    return passes ? sink(entry) : absl::OkStatus();
+  });
+  if (!read.ok()) return read.status();
+  return PartRead{.read = *std::move(read),
+                  .start_mono_ns = phases->start_ns,
+                  .phase_spans = phases->spans.size(),
+                  .phase_length_ns = phases->LengthNs()};
+}
+
+}  // namespace
+
+absl::StatusOr<PartRead> ReadPart(const std::string& path, const Part& part,
+                                  const timeline::EntrySink& sink) {
+  if (part.phase) return ReadPhase(path, *part.phase, sink);
+  const bool is_part = part.from_ns || part.to_ns;
+  const bool seeks = path != "-";
+  std::optional<int64_t> start;
+  timeline::TimeRange range;
+  if (is_part && seeks) {
+    const auto found = FindStart(path);
+    if (!found.ok()) return found.status();
+    start = *found;
+    if (start && part.from_ns) range.from_mono_ns = *start + *part.from_ns;
+    if (start && part.to_ns) range.to_mono_ns = *start + *part.to_ns;
+  }
+  PartFilter filter(part);
+  auto read = timeline::ReadTimeline(
+      path,
+      [&](const timeline::Entry& entry) {
+        if (is_part && !seeks && !filter.Passes(entry)) return absl::OkStatus();
+        return sink(entry);
+      },
+      range);
+  if (!read.ok()) return read.status();
+  if (is_part && !seeks) start = filter.start();
+  return PartRead{.read = *std::move(read), .start_mono_ns = start};
+}
+
+}  // namespace vcpulse::reading

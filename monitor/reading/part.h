@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "monitor/timeline/reader.h"
+
+namespace vcpulse::reading {
+
+// Part of a recording, ns after its start, both ends inclusive; or all spans of a phase, each from
+// a marker of that name to the next marker, whose instant is no longer part of it.
+struct Part {
+  std::optional<int64_t> from_ns{};
+  std::optional<int64_t> to_ns{};
+  std::optional<std::string> phase{};
+};
+
+struct PartRead {
+  timeline::ReadReport read{};
+  // The instant of the recording's first record that has one, CLOCK_MONOTONIC; looked for only
+  // where a part was asked for.
+  std::optional<int64_t> start_mono_ns{};
+  // Of a phase: how often it came, and how long its spans are together.
+  uint64_t phase_spans = 0;
+  int64_t phase_length_ns = 0;
+};
+
+// Hands that part of a timeline to `sink`, with the records that explain it. A file is sought in:
+// chunks outside the part are not read. `path` "-" is standard input, read to its end. A tick
+// belongs to the part that it was taken in; its delta reaches back to the tick before. A phase
+// takes two readings. Errors: those of timeline::ReadTimeline; InvalidArgument for a phase that
+// never came, and for one of standard input, which can be read once; what the sink returned, as it
+// is.
+absl::StatusOr<PartRead> ReadPart(const std::string& path, const Part& part,
+                                  const timeline::EntrySink& sink);
+
+}  // namespace vcpulse::reading
