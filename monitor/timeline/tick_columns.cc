@@ -13,6 +13,10 @@ namespace {
 
 using VcpuState = ColumnReader::VcpuState;
 
+// Columns are vCPU-major and rows are handed out: so many samples are decoded at a time, which
+// fits a second-level cache.
+constexpr size_t kBlockSamples = 1024;
+
 // The per-vCPU columns of sint64.
 template <typename Column>
 struct VcpuColumns {
@@ -300,18 +304,19 @@ core::Verdict VerdictAt(const v1::VmTicks& in, int entry) {
 }  // namespace
 
 void ColumnReader::Next(core::Sample* sample, std::vector<core::Verdict>* verdicts) {
-  const v1::VmTicks& in = *columns_;
-  const auto t = static_cast<int>(next_);
-  head_.tick += Bits(in.tick(t));
-  head_.deadline_ns = Signed(Bits(head_.deadline_ns) + Bits(in.deadline_mono_ns(t)));
-  head_.wake_ns = Signed(Bits(head_.deadline_ns) + Bits(in.lateness_ns(t)));
-  sample->tick = head_.tick;
-  sample->deadline_ns = head_.deadline_ns;
-  sample->wake_ns = head_.wake_ns;
-  sample->vcpus.resize(vcpus_);
-  sample->further.resize(vcpus_ * further_events_.size());
-  verdicts->resize(vcpus_);
+  if (block_next_ == block_rows_) DecodeBlock();
+  Row& row = block_[block_next_++];
+  std::swap(*sample, row.sample);
+  std::swap(*verdicts, row.verdicts);
+}
 
+void ColumnReader::DecodeBlock() {
+  block_rows_ = std::min(rows_ - next_, std::clamp<size_t>(kBlockSamples / (vcpus_ + 1), 1, 32));
+  block_next_ = 0;
+  if (block_.size() < block_rows_) block_.resize(block_rows_);
+  for (size_t k = 0; k < block_rows_; ++k) DecodeHead(next_ + k, block_[k]);
+
+  const v1::VmTicks& in = *columns_;
   VcpuColumns<const int64_t*> columns{
       .read_begin = in.read_begin_ns().data(),
       .read = in.read_ns().data(),
@@ -323,28 +328,43 @@ void ColumnReader::Next(core::Sample* sample, std::vector<core::Verdict>* verdic
   for (size_t e = 0; e < events_; ++e) {
     columns.counts[e] = in.counts(static_cast<int>(e)).count().data();
   }
-
-  int64_t after = head_.wake_ns;
   for (size_t v = 0; v < vcpus_; ++v) {
-    const size_t i = v * rows_ + next_;
-    const auto entry = static_cast<int>(i);
-    core::VcpuSample& now = sample->vcpus[v];
-    now = {};
-    now.has_scheduler_times = !scheduler_absent_[i];
-    now.state = Known(in.state(entry), core::ThreadState::kPaused, core::ThreadState::kNotRead);
-    const uint64_t enabled_before = states_[v].last.time_enabled_ns;
-    CodeRow<Decode>(columns, events_, i, next_ == 0, after, states_[v], now);
-    after = now.read_end_ns;
-    for (size_t g = 0; g < further_events_.size(); ++g) {
-      const size_t entry_of_group = v * further_events_.size() + g;
-      sample->further[entry_of_group] =
-          DecodeGroup(in.further_groups(static_cast<int>(g)), further_events_[g], i, next_ == 0,
-                      now.time_enabled_ns - enabled_before, group_states_[entry_of_group]);
+    for (size_t k = 0; k < block_rows_; ++k) {
+      const size_t t = next_ + k;
+      const size_t i = v * rows_ + t;
+      const auto entry = static_cast<int>(i);
+      core::Sample& sample = block_[k].sample;
+      core::VcpuSample& now = sample.vcpus[v];
+      now = {};
+      now.has_scheduler_times = !scheduler_absent_[i];
+      now.state = Known(in.state(entry), core::ThreadState::kPaused, core::ThreadState::kNotRead);
+      const uint64_t enabled_before = states_[v].last.time_enabled_ns;
+      const int64_t after = v == 0 ? sample.wake_ns : sample.vcpus[v - 1].read_end_ns;
+      CodeRow<Decode>(columns, events_, i, t == 0, after, states_[v], now);
+      for (size_t g = 0; g < further_events_.size(); ++g) {
+        const size_t entry_of_group = v * further_events_.size() + g;
+        sample.further[entry_of_group] =
+            DecodeGroup(in.further_groups(static_cast<int>(g)), further_events_[g], i, t == 0,
+                        now.time_enabled_ns - enabled_before, group_states_[entry_of_group]);
+      }
+      block_[k].verdicts[v] = VerdictAt(in, entry);
     }
-
-    (*verdicts)[v] = VerdictAt(in, entry);
   }
-  ++next_;
+  next_ += block_rows_;
+}
+
+void ColumnReader::DecodeHead(size_t t, Row& row) {
+  const v1::VmTicks& in = *columns_;
+  const auto entry = static_cast<int>(t);
+  head_.tick += Bits(in.tick(entry));
+  head_.deadline_ns = Signed(Bits(head_.deadline_ns) + Bits(in.deadline_mono_ns(entry)));
+  head_.wake_ns = Signed(Bits(head_.deadline_ns) + Bits(in.lateness_ns(entry)));
+  row.sample.tick = head_.tick;
+  row.sample.deadline_ns = head_.deadline_ns;
+  row.sample.wake_ns = head_.wake_ns;
+  row.sample.vcpus.resize(vcpus_);
+  row.sample.further.resize(vcpus_ * further_events_.size());
+  row.verdicts.resize(vcpus_);
 }
 
 }  // namespace vcpulse::timeline

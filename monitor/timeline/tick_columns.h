@@ -63,7 +63,8 @@ class ColumnReader {
   // The sequence numbers of all rows.
   const std::vector<uint64_t>& sequences() const { return sequences_; }
 
-  // The next row into `sample` and `verdicts` (resized as needed). At most rows() times.
+  // The next row into `sample` and `verdicts`, whose memory is taken for a later one. At most
+  // rows() times.
   void Next(core::Sample* sample, std::vector<core::Verdict>* verdicts);
 
   // What decoding a vCPU's next row needs from those before it.
@@ -84,12 +85,23 @@ class ColumnReader {
   ColumnReader(const v1::VmTicks& columns, size_t vcpus, size_t events,
                std::span<const size_t> further_events);
 
+  struct Row {
+    core::Sample sample;
+    std::vector<core::Verdict> verdicts;
+  };
+
+  void DecodeBlock();
+  void DecodeHead(size_t t, Row& row);
+
   const v1::VmTicks* columns_;
   size_t vcpus_;
   size_t events_;
   std::vector<size_t> further_events_;
   size_t rows_;
-  size_t next_ = 0;
+  size_t next_ = 0;         // row that was not decoded yet
+  std::vector<Row> block_;  // decoded rows, of which block_next_ is handed out next
+  size_t block_rows_ = 0;
+  size_t block_next_ = 0;
   core::Sample head_;  // its tick, deadline and wake are those of the last row; it has no vCPUs
   std::vector<uint64_t> sequences_;
   std::vector<bool> scheduler_absent_;  // entry v*rows+t
