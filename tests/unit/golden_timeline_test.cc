@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "tests/unit/golden_timeline_v1.h"
+#include "tests/unit/golden_timeline_v2.h"
 
 namespace vcpulse::timeline {
 namespace {
@@ -68,6 +69,36 @@ TEST(GoldenTimeline, TodaysWriterStillWritesVersion1) {
   ASSERT_TRUE(new_header.ok()) << new_header.status();
   EXPECT_EQ(new_header->version, old_header->version);
   EXPECT_EQ(new_header->required_features, old_header->required_features);
+}
+
+TEST(GoldenTimeline, Version2IsReadAsItWasWritten) {
+  Seen seen;
+  std::string profile;
+  seen.report = ReadTimeline(VCPULSE_TEST_DATA "/timeline-v2.vpt", [&](const Entry& entry) {
+    const auto* kept = std::get_if<v1::Profile>(&entry.record);
+    if (kept != nullptr) profile = kept->json();
+    return SinkInto(&seen)(entry);
+  });
+  ASSERT_TRUE(seen.report.ok()) << seen.report.status();
+  EXPECT_EQ(seen.report->chunks, 4u);
+  EXPECT_EQ(seen.report->lost_records, 0u);
+  EXPECT_TRUE(seen.report->damages.empty());
+  EXPECT_TRUE(seen.report->ended_in_order);
+  EXPECT_THAT(profile, testing::HasSubstr("loop_ipc_from"));
+
+  std::vector<Bytes> chunks;
+  const auto writer = NewChunkWriter(golden_v2::kStream, CollectInto(&chunks));
+  EXPECT_EQ(seen.ticks, golden_v2::Write(*writer, profile));
+  const Seen rewritten = ReadBytes(Concatenate(chunks));
+  EXPECT_EQ(seen.others, rewritten.others);
+  EXPECT_EQ(seen.sequences, rewritten.sequences);
+  // A few values as numbers, so that a change of the formulas cannot pass unseen.
+  ASSERT_EQ(seen.ticks.size(), 73u);
+  EXPECT_EQ(seen.ticks[1].sample.vcpus[0].time_running_ns, 74'925'000u);
+  EXPECT_EQ(seen.ticks[1].sample.further[0].counts[0], 49'950'000u);
+  EXPECT_EQ(seen.ticks.back().sample.vcpus[1].counts[0], 4'495'500'000u);
+  EXPECT_EQ(seen.ticks.back().verdicts[1].raw_rule, core::Rule::kWeak);
+  EXPECT_EQ(seen.ticks.back().verdicts[1].confidence_pct, 83);
 }
 
 }  // namespace
