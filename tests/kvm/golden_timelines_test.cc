@@ -1,0 +1,136 @@
+// Every command that reads timelines reads those of every schema release; and so does a reader that
+// shares no code with vcpulse (docs/examples/read_timeline.py). Needs no guest.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "boost/json.hpp"
+#include "tests/fakes/temporary_folder.h"
+#include "tests/kvm/run_program.h"
+
+namespace vcpulse::kvm_tests {
+namespace {
+
+namespace json = boost::json;
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+struct Golden {
+  const char* name;
+  const char* vm;    // a VM in it
+  size_t intervals;  // of all its vCPUs
+  int check;         // exit code: the first one is too short to be judged
+};
+constexpr Golden kGolden[] = {{"timeline-v1.vpt", "g\xc3\xa4st", 25, 3},
+                              {"timeline-v2.vpt", "turns", 142, 0}};
+
+std::string PathOf(const Golden& golden) {
+  return std::string(VCPULSE_TEST_DATA) + "/" + golden.name;
+}
+
+std::vector<json::object> Lines(const std::string& text) {
+  std::vector<json::object> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(json::parse(line).as_object());
+  return lines;
+}
+
+class GoldenTimelines : public ::testing::TestWithParam<Golden> {};
+
+TEST_P(GoldenTimelines, AreAsManyAsThereAreReleases) {
+  size_t there = 0;
+  for (const auto& file : std::filesystem::directory_iterator(VCPULSE_TEST_DATA)) {
+    there += file.path().extension() == ".vpt" ? 1 : 0;
+  }
+  EXPECT_EQ(there, std::size(kGolden)) << "a release without a row above";
+}
+
+// A reader written from docs/timeline.md and the published schema alone sees the same values.
+TEST_P(GoldenTimelines, AreReadByAReaderOfItsOwn) {
+  const std::filesystem::path folder = fakes::MakeTemporaryFolder();
+  ASSERT_FALSE(folder.empty());
+  const Finished made = RunProgram({"protoc", "--python_out=" + folder.string(), "-I",
+                                    VCPULSE_PROTO_FOLDER, "vcpulse/v1/timeline.proto"});
+  ASSERT_EQ(made.exit_code, 0) << made.err;
+  const Finished own =
+      RunProgram({"env", "PYTHONPATH=" + folder.string(), VCPULSE_OWN_READER, PathOf(GetParam())});
+  std::filesystem::remove_all(folder);
+  ASSERT_EQ(own.exit_code, 0) << own.err;
+  const Finished exported =
+      RunProgram(Vcpulse({"export", PathOf(GetParam()), "--format", "jsonl"}));
+  ASSERT_EQ(exported.exit_code, 0) << exported.err;
+
+  const std::vector<json::object> seen = Lines(own.out);
+  const std::vector<json::object> ours = Lines(exported.out);
+  ASSERT_EQ(ours.size(), GetParam().intervals);
+  ASSERT_EQ(seen.size(), ours.size());
+  for (size_t i = 0; i < seen.size(); ++i) {
+    for (const auto& [key, value] : seen[i]) {
+      ASSERT_TRUE(ours[i].contains(key)) << key << ": " << json::serialize(ours[i]);
+      EXPECT_EQ(json::serialize(ours[i].at(key)), json::serialize(value))
+          << key << " of line " << i;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Releases, GoldenTimelines, ::testing::ValuesIn(kGolden),
+                         [](const auto& release) {
+                           return "v" + std::to_string(release.index + 1);
+                         });
+
+struct Reader {
+  const char* name;
+  std::vector<std::string> before;  // FILE
+  std::vector<std::string> after;
+  bool names_vms = true;  // its output has the names of VMs
+};
+
+const std::vector<Reader>& Readers() {
+  static const auto* const readers = new std::vector<Reader>{
+      {.name = "report", .before = {"report"}, .after = {}},
+      {.name = "reportJson", .before = {"report", "--json"}, .after = {}},
+      {.name = "explain", .before = {"report", "--explain", "vm=1,vcpu=0"}, .after = {}},
+      {.name = "check", .before = {"check", "--expect", "gaps <= 60%"}, .after = {}},
+      {.name = "classify", .before = {"classify"}, .after = {"-o", "-"}, .names_vms = false},
+      {.name = "jsonl", .before = {"export", "--format", "jsonl"}, .after = {}},
+  };
+  return *readers;
+}
+
+class GoldenReaders : public ::testing::TestWithParam<std::tuple<Golden, Reader>> {};
+
+TEST_P(GoldenReaders, ReadThem) {
+  const auto& [golden, reader] = GetParam();
+  std::vector<std::string> arguments = reader.before;
+  arguments.push_back(PathOf(golden));
+  arguments.insert(arguments.end(), reader.after.begin(), reader.after.end());
+  const Finished finished = RunProgram(Vcpulse(arguments));
+  EXPECT_EQ(finished.exit_code, reader.before[0] == "check" ? golden.check : 0) << finished.err;
+  EXPECT_THAT(finished.err, Not(AnyOf(HasSubstr("damaged"), HasSubstr("lost"))));
+  EXPECT_FALSE(finished.out.empty());
+  if (reader.names_vms) {
+    EXPECT_THAT(finished.out, HasSubstr(golden.vm));
+  }
+}
+
+std::string NameOfPair(const ::testing::TestParamInfo<std::tuple<Golden, Reader>>& info) {
+  const Golden& golden = std::get<0>(info.param);
+  return std::string(std::get<1>(info.param).name) + "_" + std::string(golden.name).substr(9, 2);
+}
+
+INSTANTIATE_TEST_SUITE_P(Releases, GoldenReaders,
+                         ::testing::Combine(::testing::ValuesIn(kGolden),
+                                            ::testing::ValuesIn(Readers())),
+                         NameOfPair);
+
+}  // namespace
+}  // namespace vcpulse::kvm_tests
