@@ -5,6 +5,17 @@
 #include "tools/vcpulse/commands.h"
 
 namespace vcpulse::tools {
+namespace {
+
+// So that an option of `app` may follow its subcommands' names too.
+void LetFallThrough(CLI::App& app) {
+  for (CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    command->fallthrough();
+    LetFallThrough(*command);
+  }
+}
+
+}  // namespace
 
 std::unique_ptr<CLI::App> BuildApp(std::vector<std::string> command, int& exit_code) {
   auto app = std::make_unique<CLI::App>(
@@ -26,6 +37,13 @@ std::unique_ptr<CLI::App> BuildApp(std::vector<std::string> command, int& exit_c
   AddImportCommand(*app, exit_code);
   AddClassifyCommand(*app, exit_code);
   AddExportCommand(*app, exit_code);
+  app->set_config(
+         "--config", "",
+         "options from this file: a [COMMAND] section with a line OPTION=VALUE each; those "
+         "given here count more")
+      ->type_name("FILE");
+  app->allow_config_extras(CLI::config_extras_mode::error);
+  LetFallThrough(*app);
   return app;
 }
 

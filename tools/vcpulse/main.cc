@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "CLI/CLI.hpp"
+#include "monitor/reading/phrases.h"
 #include "tools/vcpulse/app.h"
 #include "tools/vcpulse/commands.h"
 
@@ -30,6 +31,15 @@ std::string NamesOf(const std::vector<const CLI::App*>& commands) {
     names += commands[i]->get_name();
   }
   return names;
+}
+
+// What is wrong with the file of --config, where that is what `error` says.
+std::optional<std::string> ConfigFileError(const CLI::ParseError& error) {
+  constexpr size_t kShown = 120;  // the file may be anything
+  const std::string text = vcpulse::reading::Printable(error.what()).substr(0, kShown);
+  if (dynamic_cast<const CLI::FileError*>(&error) != nullptr) return "--config: " + text;
+  if (dynamic_cast<const CLI::ConfigError*>(&error) == nullptr) return std::nullopt;
+  return "--config: a line is no OPTION=VALUE of its [COMMAND]: " + text;
 }
 
 }  // namespace
@@ -63,6 +73,7 @@ int main(int argc, char** argv) {
     app->parse(std::move(arguments));
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app->exit(error);  // --help, --version
+    if (const auto text = ConfigFileError(error)) return tools::Fail(*text);
     return tools::Fail(std::string(error.what()) + " (vcpulse --help says what is known)");
   } catch (const std::exception& error) {
     return tools::Fail(error.what());
