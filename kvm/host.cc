@@ -28,7 +28,7 @@
 namespace vcpulse::kvm {
 namespace {
 
-std::string ReadLine(const std::string& path) {
+std::string FirstLineOf(const std::string& path) {
   const std::optional<std::string> text = ReadSmallFile(path);
   return text ? std::string(absl::StripAsciiWhitespace(*text)) : "";
 }
@@ -80,14 +80,14 @@ HostFacts ReadHostFacts(const std::string& root) {
     facts.kernel_release = name.release;
     facts.machine = name.machine;
   }
-  facts.boot_id = ReadLine(root + "/proc/sys/kernel/random/boot_id");
+  facts.boot_id = FirstLineOf(root + "/proc/sys/kernel/random/boot_id");
   facts.cpu_model = CpuModel(root);
   facts.online_cpus = static_cast<uint32_t>(std::max(0L, sysconf(_SC_NPROCESSORS_ONLN)));
   return facts;
 }
 
 std::optional<int> PerfEventParanoid(const std::string& root) {
-  return ParseNumber<int>(ReadLine(root + "/proc/sys/kernel/perf_event_paranoid"));
+  return ParseNumber<int>(FirstLineOf(root + "/proc/sys/kernel/perf_event_paranoid"));
 }
 
 std::string OwnerOfProcess(const std::string& root, pid_t pid) {
@@ -101,8 +101,8 @@ std::optional<double> CpufreqMaxHz(const std::string& root, std::span<const int>
   std::error_code error;
   const std::filesystem::path folder = root + "/sys/devices/system/cpu/cpufreq";
   for (const auto& policy : std::filesystem::directory_iterator(folder, error)) {
-    if (!cpus.empty() && !AnyOf(cpus, ReadLine(policy.path() / "related_cpus"))) continue;
-    const auto khz = ParseNumber<uint64_t>(ReadLine(policy.path() / "cpuinfo_max_freq"));
+    if (!cpus.empty() && !AnyOf(cpus, FirstLineOf(policy.path() / "related_cpus"))) continue;
+    const auto khz = ParseNumber<uint64_t>(FirstLineOf(policy.path() / "cpuinfo_max_freq"));
     if (khz) highest = std::max(highest.value_or(0), static_cast<double>(*khz) * 1e3);
   }
   return highest;

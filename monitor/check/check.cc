@@ -27,7 +27,7 @@ namespace vcpulse::check {
 namespace {
 
 constexpr double kContention = 0.10;  // waiting for a CPU beyond this share of the time is told
-constexpr size_t kListed = 8;
+constexpr size_t kPhasesListed = 8;
 
 // A timeline that can be read twice.
 class Input {
@@ -84,7 +84,7 @@ std::string PhasesText(const Timetable& timetable) {
   std::vector<std::string> names = timetable.Phases();
   for (std::string& name : names) name = reading::Printable(name);
   if (names.empty()) return "no phase was marked";
-  return absl::StrCat("there are: ", reading::Listed(names, kListed));
+  return absl::StrCat("there are: ", reading::Listed(names, kPhasesListed));
 }
 
 std::optional<std::string> WhyNothingToJudge(const Survey& survey, const CheckOptions& options) {
@@ -224,7 +224,7 @@ std::vector<std::string> NotesOf(const Survey& survey, const Judging& judging,
   }
   if (!waited.empty()) {
     notes.push_back(absl::StrCat("the host was short of CPUs; of the judged time waited for one: ",
-                                 reading::Listed(waited, kListed)));
+                                 reading::Listed(waited, kPhasesListed)));
   }
   return notes;
 }

@@ -19,7 +19,7 @@ std::string Attribute(const char* name, std::string_view value) {
   return absl::StrCat(" ", name, "=\"", XmlText(value), "\"");
 }
 
-std::string Seconds(int64_t ns) { return absl::StrFormat("%.3f", static_cast<double>(ns) / 1e9); }
+std::string InSeconds(int64_t ns) { return absl::StrFormat("%.3f", static_cast<double>(ns) / 1e9); }
 
 Counts CountFindings(const Result& result) {
   Counts counts;
@@ -49,7 +49,7 @@ std::string TestCase(const Result& result, const Expectation& expectation, const
       absl::StrCat("    <testcase",
                    Attribute("name", absl::StrCat(expectation.text, " [", finding.subject, "]")),
                    Attribute("classname", ClassName(result)),
-                   Attribute("time", Seconds(finding.judged_ns)), ">\n");
+                   Attribute("time", InSeconds(finding.judged_ns)), ">\n");
   const std::string tail = "    </testcase>\n";
   switch (finding.outcome) {
     case Outcome::kFail:
@@ -80,7 +80,7 @@ std::string Suite(const Result& result, std::string_view file, const Counts& cou
       Attribute("failures", absl::StrCat(counts.failed)),
       Attribute("errors", absl::StrCat(counts.inconclusive)),
       Attribute("skipped", absl::StrCat(counts.skipped)),
-      Attribute("time", Seconds(result.judged_ns)));
+      Attribute("time", InSeconds(result.judged_ns)));
   if (result.start_realtime_ns) {
     absl::StrAppend(&out, Attribute("timestamp",
                                     absl::FormatTime("%Y-%m-%dT%H:%M:%S",
@@ -140,7 +140,7 @@ std::string RenderJunit(const Result& result, std::string_view file) {
                       Attribute("tests", absl::StrCat(counts.all)),
                       Attribute("failures", absl::StrCat(counts.failed)),
                       Attribute("errors", absl::StrCat(counts.inconclusive)),
-                      Attribute("time", Seconds(result.judged_ns)), ">\n",
+                      Attribute("time", InSeconds(result.judged_ns)), ">\n",
                       Suite(result, file, counts), "</testsuites>\n");
 }
 

@@ -24,7 +24,7 @@ constexpr std::array kVerbs = {
 // Of a word that is no request: as much as says what it was.
 constexpr size_t kShown = 32;
 
-absl::Status At(size_t position, const std::string& what) {
+absl::Status AtPosition(size_t position, const std::string& what) {
   return absl::InvalidArgumentError(absl::StrCat("column ", position + 1, ": ", what));
 }
 
@@ -37,16 +37,17 @@ std::string_view ToString(Verb verb) {
 absl::StatusOr<Request> ParseRequest(std::string_view line) {
   const size_t begin = line.find_first_not_of(' ');
   if (begin == std::string_view::npos) {
-    return At(0, "no request; known are mark NAME, pause, resume, stop and status");
+    return AtPosition(0, "no request; known are mark NAME, pause, resume, stop and status");
   }
   const size_t end = std::min(line.find(' ', begin), line.size());
   const std::string_view word = line.substr(begin, end - begin);
   const auto known = std::ranges::find(kVerbs, word, &std::pair<Verb, std::string_view>::second);
   if (known == kVerbs.end()) {
-    return At(begin, absl::StrCat("'", absl::CHexEscape(ToAbsl(word.substr(0, kShown))),
-                                  word.size() > kShown ? "..." : "",
-                                  "' is no request; known are mark NAME, pause, resume, stop and "
-                                  "status"));
+    return AtPosition(begin,
+                      absl::StrCat("'", absl::CHexEscape(ToAbsl(word.substr(0, kShown))),
+                                   word.size() > kShown ? "..." : "",
+                                   "' is no request; known are mark NAME, pause, resume, stop and "
+                                   "status"));
   }
   Request request{.verb = known->first};
   if (request.verb == Verb::kMark) {
@@ -57,7 +58,7 @@ absl::StatusOr<Request> ParseRequest(std::string_view line) {
   }
   const size_t more = line.find_first_not_of(' ', end);
   if (more != std::string_view::npos) {
-    return At(more, absl::StrCat("nothing follows ", ToAbsl(word)));
+    return AtPosition(more, absl::StrCat("nothing follows ", ToAbsl(word)));
   }
   return request;
 }

@@ -12,7 +12,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr size_t kLongestName = 64;
+constexpr size_t kLongestVendor = 64;
 constexpr size_t kMostCodes = 32;
 constexpr size_t kMostVendors = 8;
 
@@ -41,7 +41,7 @@ absl::StatusOr<std::vector<CodeRange>> ReadCodes(const json::value& value,
 absl::StatusOr<std::vector<std::string>> ReadVendors(const json::object& object) {
   const json::value* value = Find(object, "vendor");
   if (value == nullptr || !value->is_array()) {
-    const auto one = ReadText(object, "cpu", "vendor", kLongestName);
+    const auto one = ReadText(object, "cpu", "vendor", kLongestVendor);
     if (!one.ok()) return one.status();
     return std::vector<std::string>{*one};
   }
@@ -51,7 +51,7 @@ absl::StatusOr<std::vector<std::string>> ReadVendors(const json::object& object)
   }
   std::vector<std::string> vendors;
   for (const json::value& vendor : list) {
-    const auto name = ReadText({{"vendor", vendor}}, "cpu", "vendor", kLongestName);
+    const auto name = ReadText({{"vendor", vendor}}, "cpu", "vendor", kLongestVendor);
     if (!name.ok()) return name.status();
     vendors.push_back(*name);
   }

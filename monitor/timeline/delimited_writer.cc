@@ -15,7 +15,7 @@ namespace vcpulse::timeline {
 namespace {
 
 // Bytes that are handed over without waiting for Flush.
-constexpr size_t kMaxBufferedBytes = 8u << 20;
+constexpr size_t kHandedOverAt = 8u << 20;
 
 // The public schema names what core holds: the values must agree.
 static_assert(static_cast<int>(core::ThreadState::kPaused) == v1::ThreadState_MAX);
@@ -125,7 +125,7 @@ class DelimitedWriter final : public RecordWriter {
     record->set_sequence(next_sequence_++);
     google::protobuf::io::StringOutputStream out(&buffer_);
     GOOGLE_CHECK(google::protobuf::util::SerializeDelimitedToZeroCopyStream(*record, &out));
-    if (buffer_.size() >= kMaxBufferedBytes) HandOver();
+    if (buffer_.size() >= kHandedOverAt) HandOver();
   }
 
   void HandOver() {

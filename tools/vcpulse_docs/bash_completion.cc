@@ -81,12 +81,6 @@ _vcpulse() {
 complete -F _vcpulse vcpulse
 )bash";
 
-std::string Joined(const std::vector<std::string>& words) {
-  std::string joined;
-  for (const std::string& word : words) joined += (joined.empty() ? "" : " ") + word;
-  return joined;
-}
-
 // One case of _vcpulse_of: what the command knows.
 std::string CaseOf(const Command& command) {
   std::vector<std::string> commands;

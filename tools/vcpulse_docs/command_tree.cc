@@ -134,6 +134,12 @@ Command ReadCommandTree(const CLI::App& app, const std::vector<std::string>& pro
   return Read(app, {}, profiles);
 }
 
+std::string Joined(const std::vector<std::string>& words) {
+  std::string joined;
+  for (const std::string& word : words) joined += (joined.empty() ? "" : " ") + word;
+  return joined;
+}
+
 std::string JoinPath(const Command& command, char separator) {
   std::string joined;
   for (const std::string& name : command.path) {

@@ -54,6 +54,9 @@ Command ReadCommandTree(const CLI::App& app, const std::vector<std::string>& pro
 // "vcpulse-list-events" with '-', "vcpulse list events" with ' '.
 std::string JoinPath(const Command& command, char separator);
 
+// "one two three".
+std::string Joined(const std::vector<std::string>& words);
+
 // The command and all below it.
 std::vector<const Command*> Flatten(const Command& command);
 

@@ -29,12 +29,6 @@ std::string Escaped(std::string_view text, std::string_view special) {
   return escaped;
 }
 
-std::string Joined(const std::vector<std::string>& words) {
-  std::string joined;
-  for (const std::string& word : words) joined += (joined.empty() ? "" : " ") + word;
-  return joined;
-}
-
 // What _arguments is to do for a value; one blank only shows the value's name.
 std::string ActionOf(const Completion& completion) {
   const std::string words = Joined(completion.words);
