@@ -133,12 +133,14 @@ int RunExport(const ExportOptions& options) {
   if (!read.ok()) return Fail(ReadFailure(read.status(), options.file));
   const std::string loss = report::DescribeLoss(read->read, (*exporter)->unusable_ticks(),
                                                 part->to_ns || read->read.ended_in_order);
+  const bool is_part = part->from_ns || part->to_ns || part->phase;
+  if (is_part && !any_tick && read->read.damages.empty()) {
+    return Fail(absl::StrCat(name, ": ", NothingInPart(options.part)));
+  }
   if (read->read.records == 0) {
     return Fail(
         absl::StrCat(name, ": holds no record that can be read", loss.empty() ? "" : ": ", loss));
   }
-  const bool is_part = part->from_ns || part->to_ns || part->phase;
-  if (is_part && !any_tick) return Fail(absl::StrCat(name, ": ", NothingInPart(options.part)));
   if ((*exporter)->Finish().ok()) written = output->Finish();
   if (!written.ok() && !absl::IsCancelled(written)) return Fail(written);
   Warn(options.file, loss);
