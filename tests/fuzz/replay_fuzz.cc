@@ -1,16 +1,18 @@
-// What reads whole timelines: classify, the JSON lines, explanations. Arbitrary bytes are the
+// What reads whole timelines: classify, exports, explanations. Arbitrary bytes are the
 // content of a chunk, stored plainly behind a header with good checksums.
 
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <string>
+#include <string_view>
 #include <vector>
 
+#include "monitor/export/csv.h"
+#include "monitor/export/jsonl.h"
+#include "monitor/export/perfetto.h"
 #include "monitor/replay/reclassify.h"
 #include "monitor/replay/recorded_settings.h"
 #include "monitor/report/explain.h"
-#include "monitor/report/jsonl_export.h"
 #include "monitor/timeline/chunk_header.h"
 #include "monitor/timeline/reader.h"
 
@@ -45,14 +47,16 @@ void Classify(std::span<const uint8_t> bytes) {
   if (!again.ok() || !again->damages.empty() || again->lost_records != 0) std::abort();
 }
 
+template <typename Format>
 void Export(std::span<const uint8_t> bytes) {
   uint64_t characters = 0;
-  report::JsonlExport out([&characters](const std::string& line) {
-    characters += line.size();
+  Format out([&characters](std::string_view text) {
+    characters += text.size();
     return absl::OkStatus();
   });
   static_cast<void>(timeline::ReadTimelineBytes(
       bytes, [&](const timeline::Entry& entry) { return out.Add(entry); }));
+  static_cast<void>(out.Finish());
 }
 
 void Explain(std::span<const uint8_t> bytes, int64_t at_ns) {
@@ -70,7 +74,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::vector<uint8_t> chunk =
       vcpulse::AsChunk(std::span(data, size).subspan(2), data[0], data[1]);
   vcpulse::Classify(chunk);
-  vcpulse::Export(chunk);
+  vcpulse::Export<vcpulse::exporting::JsonlExport>(chunk);
+  vcpulse::Export<vcpulse::exporting::CsvExport>(chunk);
+  vcpulse::Export<vcpulse::exporting::PerfettoExport>(chunk);
   vcpulse::Explain(chunk, data[0] * int64_t{100'000'000});
   return 0;
 }

@@ -42,13 +42,19 @@ Finished RunIntoClosedPipe(std::vector<std::string> arguments) {
 }
 
 struct Command {
+  const char* name;
   std::vector<std::string> before;  // FILE
   std::vector<std::string> after;
 };
 
-const Command kImport = {.before = {"import", "csv"}, .after = {}};
-const Command kClassify = {.before = {"classify"}, .after = {}};
-const Command kExport = {.before = {"export"}, .after = {"--format", "jsonl"}};
+const Command kImport = {.name = "import", .before = {"import", "csv"}, .after = {}};
+const Command kClassify = {.name = "classify", .before = {"classify"}, .after = {}};
+const Command kExport = {
+    .name = "exportJsonl", .before = {"export"}, .after = {"--format", "jsonl"}};
+const Command kExportCsv = {
+    .name = "exportCsv", .before = {"export"}, .after = {"--format", "csv"}};
+const Command kExportPerfetto = {
+    .name = "exportPerfetto", .before = {"export"}, .after = {"--format", "perfetto"}};
 
 class BatchCommands : public ::testing::TestWithParam<const Command*> {
  protected:
@@ -101,15 +107,23 @@ class BatchCommands : public ::testing::TestWithParam<const Command*> {
 };
 
 std::string NameOf(const ::testing::TestParamInfo<const Command*>& info) {
-  return info.param->before.front();
+  return info.param->name;
 }
 
-INSTANTIATE_TEST_SUITE_P(Each, BatchCommands, ::testing::Values(&kImport, &kClassify, &kExport),
+INSTANTIATE_TEST_SUITE_P(Each, BatchCommands,
+                         ::testing::Values(&kImport, &kClassify, &kExport, &kExportCsv,
+                                           &kExportPerfetto),
                          NameOf);
 
 // Those that read timelines.
 class TimelineCommands : public BatchCommands {};
-INSTANTIATE_TEST_SUITE_P(Each, TimelineCommands, ::testing::Values(&kClassify, &kExport), NameOf);
+INSTANTIATE_TEST_SUITE_P(Each, TimelineCommands,
+                         ::testing::Values(&kClassify, &kExport, &kExportCsv, &kExportPerfetto),
+                         NameOf);
+
+class Exports : public BatchCommands {};
+INSTANTIATE_TEST_SUITE_P(Each, Exports, ::testing::Values(&kExport, &kExportCsv, &kExportPerfetto),
+                         NameOf);
 
 TEST_P(BatchCommands, FilesThatCannotBeRead) {
   const std::string none = folder_.Path("none");
@@ -164,7 +178,7 @@ TEST_P(TimelineCommands, TwoRecordingsInOneFile) {
 }
 
 TEST_P(BatchCommands, UnknownWords) {
-  if (GetParam() == &kExport) {
+  if (GetParam()->before.front() == "export") {
     ExpectRefused(Vcpulse({"export", timeline_, "--format", "xml", "-o", output_}),
                   HasSubstr("--format: 'xml' is not known"));
     return;
@@ -175,6 +189,27 @@ TEST_P(BatchCommands, UnknownWords) {
                 AllOf(HasSubstr("--profile: 'nope' is neither"), Not(HasSubstr(Good()))));
   arguments[arguments.size() - 2] = "--classifier";
   ExpectRefused(arguments, HasSubstr("--classifier: 'nope' is none of"));
+}
+
+// A part of it, by time; what is not there is an error and no empty file.
+TEST_P(Exports, APart) {
+  const Finished all = RunProgram(Arguments(timeline_, "-"));
+  std::vector<std::string> arguments = Arguments(timeline_, "-");
+  arguments.insert(arguments.end(), {"--from", "10s", "--to", "20s"});
+  const Finished part = RunProgram(arguments);
+  EXPECT_EQ(part.exit_code, 0) << part.err;
+  EXPECT_EQ(part.err, "");
+  EXPECT_GT(part.out.size(), all.out.size() / 10);
+  EXPECT_LT(part.out.size(), all.out.size() / 3);
+  arguments = Arguments(timeline_, output_);
+  arguments.insert(arguments.end(), {"--from", "1h"});
+  ExpectRefused(arguments, HasSubstr("no tick in the part asked for (from 1h to the end)"));
+  arguments = Arguments(timeline_, output_);
+  arguments.insert(arguments.end(), {"--phase", "boot"});
+  ExpectRefused(arguments, HasSubstr("phase 'boot' never came"));
+  arguments = Arguments(timeline_, output_);
+  arguments.insert(arguments.end(), {"--from", "7"});
+  ExpectRefused(arguments, HasSubstr("--from: '7' has no unit"));
 }
 
 TEST(ListCommands, AClosedPipeIsNoFailure) {

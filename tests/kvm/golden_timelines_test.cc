@@ -102,6 +102,8 @@ const std::vector<Reader>& Readers() {
       {.name = "check", .before = {"check", "--expect", "gaps <= 60%"}, .after = {}},
       {.name = "classify", .before = {"classify"}, .after = {"-o", "-"}, .names_vms = false},
       {.name = "jsonl", .before = {"export", "--format", "jsonl"}, .after = {}},
+      {.name = "csv", .before = {"export", "--format", "csv"}, .after = {}},
+      {.name = "perfetto", .before = {"export", "--format", "perfetto"}, .after = {}},
   };
   return *readers;
 }

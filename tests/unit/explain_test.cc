@@ -9,7 +9,6 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "monitor/report/explain_text.h"
-#include "monitor/report/jsonl_export.h"
 #include "tests/unit/hand_made_recording.h"
 #include "tests/unit/live_recording.h"
 

@@ -1,14 +1,25 @@
+// `vcpulse export`: a timeline for other programs.
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
+#include <variant>
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
+#include "monitor/export/csv.h"
+#include "monitor/export/jsonl.h"
+#include "monitor/export/perfetto.h"
+#include "monitor/export/sets_of_file.h"
+#include "monitor/reading/part.h"
 #include "monitor/recorder/output_file.h"
-#include "monitor/report/jsonl_export.h"
 #include "monitor/report/loss_text.h"
-#include "monitor/timeline/reader.h"
 #include "tools/vcpulse/commands.h"
+#include "tools/vcpulse/part_options.h"
 #include "tools/vcpulse/same_file.h"
 #include "tools/vcpulse/standard_output.h"
 #include "tools/vcpulse/timeline_input.h"
@@ -16,37 +27,49 @@
 namespace vcpulse::tools {
 namespace {
 
-constexpr size_t kWrittenAtOnce = 1 << 16;
-
 constexpr const char* kFooter =
-    R"(jsonl: one JSON object per line, one per vCPU and tick: time, VM, vCPU, the count of each event in
-the interval, times on the CPU and on the PMU, state, residency, IPC, and the verdict. What was not
-counted is null, never 0. The first sample of an epoch has nothing to be subtracted from: no line.
-Field list: monitor/report/jsonl_export.h. What FILE lost is warned of on stderr.
+    R"(jsonl: one JSON object per line, one per vCPU and tick: t_mono_ns, t_wall_ns, interval_s, tick, vm,
+vm_name, vm_pid, vm_start_time, vm_uuid, epoch, vcpu, tid, kvm_id, the count of each event by perf's
+name, time_enabled_ns, time_running_ns, run_ns, run_delay_ns, state, residency, ipc, cache_miss_rate,
+band, raw_band, rule, confidence, starved. What was not counted is null, never 0.
+csv: the same with a header: t_ns, t_wall_ns, dt_ns, tick, vm, vm_number, vm_pid, vm_uuid, epoch, vcpu,
+tid, kvm_id, a column per event, and the rest as above; what was not counted is an empty cell.
+`vcpulse import csv` reads it back.
+perfetto: a trace for ui.perfetto.dev: host, VMs, vCPUs; slices of one band, counters IPC and residency,
+starved, markers, gaps.
+The first sample of an epoch has nothing to be subtracted from: no row. Markers and gaps are no rows of
+jsonl and csv. docs/export.md says more. What FILE lost is warned of on stderr.
 Exit codes: 0 exported, 2 usage error, or nothing could be read or written.)";
+
+constexpr std::array<std::string_view, 3> kFormats = {"jsonl", "csv", "perfetto"};
 
 struct ExportOptions {
   std::string file;
   std::string format;
   std::string output = "-";
+  PartOptions part;
 
   absl::Status Validate() const;
 };
 
 absl::Status ExportOptions::Validate() const {
-  if (format != "jsonl") {
+  if (std::ranges::find(kFormats, format) == kFormats.end()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--format: '", format, "' is not known; jsonl is"));
+        absl::StrCat("--format: '", format, "' is not known; jsonl, csv and perfetto are"));
   }
   if (output.empty()) return absl::InvalidArgumentError("--output: the file name is empty");
+  if (format == "perfetto" && output == "-" && isatty(STDOUT_FILENO) == 1) {
+    return absl::InvalidArgumentError(
+        "--output: - is a terminal, and a Perfetto trace is binary: redirect it or name a file");
+  }
   return CheckNotSameFile(file, output);
 }
 
-// Gathers lines, so that each is no system call of its own.
-class LineOutput {
+// Where the text goes.
+class Output {
  public:
-  static absl::StatusOr<LineOutput> Open(const std::string& path) {
-    LineOutput output;
+  static absl::StatusOr<Output> Open(const std::string& path) {
+    Output output;
     if (path == "-") return output;
     auto file = recorder::OutputFile::Create(path, recorder::OutputFile::Appears::kWhenFinished);
     if (!file.ok()) return file.status();
@@ -54,59 +77,71 @@ class LineOutput {
     return output;
   }
 
-  absl::Status Append(const std::string& line) {
-    gathered_ += line;
-    return gathered_.size() < kWrittenAtOnce ? absl::OkStatus() : Write();
+  absl::Status Append(std::string_view text) {
+    if (file_ == nullptr) return WriteToStdout(text);
+    const auto* bytes = reinterpret_cast<const uint8_t*>(text.data());
+    return file_->Append(std::span(bytes, text.size()));
   }
 
-  // After the last line: the file takes its name, also where there was no line.
-  absl::Status Finish() {
-    absl::Status status = Write();
-    if (status.ok() && file_ != nullptr) status = file_->Finish();
-    return status;
-  }
+  // The file takes its name, also where nothing was written to it.
+  absl::Status Finish() { return file_ == nullptr ? absl::OkStatus() : file_->Finish(); }
 
  private:
-  LineOutput() = default;
-
-  absl::Status Write() {
-    absl::Status status;
-    if (file_ == nullptr) {
-      status = WriteToStdout(gathered_);
-    } else {
-      const auto* bytes = reinterpret_cast<const uint8_t*>(gathered_.data());
-      status = file_->Append(std::span(bytes, gathered_.size()));
-    }
-    gathered_.clear();
-    return status;
-  }
+  Output() = default;
 
   std::unique_ptr<recorder::OutputFile> file_;  // null: standard output
-  std::string gathered_;
 };
+
+absl::StatusOr<std::unique_ptr<exporting::Exporter>> NewExporter(const ExportOptions& options,
+                                                                 exporting::Sink sink) {
+  if (options.format == "jsonl") return std::make_unique<exporting::JsonlExport>(std::move(sink));
+  if (options.format == "perfetto") {
+    return std::make_unique<exporting::PerfettoExport>(std::move(sink));
+  }
+  auto csv = std::make_unique<exporting::CsvExport>(std::move(sink));
+  if (options.file != "-") {
+    const absl::Status status =
+        exporting::FindSets(options.file, [&csv](const v1::VcpuSet& set) { csv->Expect(set); });
+    if (!status.ok()) return ReadFailure(status, options.file);
+  }
+  return csv;
+}
 
 int RunExport(const ExportOptions& options) {
   if (absl::Status status = options.Validate(); !status.ok()) return Fail(status);
-  auto output = LineOutput::Open(options.output);
+  const auto part = ParsePart(options.part);
+  if (!part.ok()) return Fail(part.status());
+  auto output = Output::Open(options.output);
   if (!output.ok()) return Fail(output.status());
   absl::Status written;
-  report::JsonlExport rows([&](const std::string& line) {
-    written = output->Append(line);
+  const auto exporter = NewExporter(options, [&](std::string_view text) {
+    written = output->Append(text);
     return written;
   });
-  const auto read = ReadInput(options.file, [&](const timeline::Entry& entry) {
-    absl::Status status = rows.Add(entry);
-    if (status.ok() || !written.ok()) return status;
-    return absl::Status(status.code(), absl::StrCat(NameOf(options.file), ": ", status.message()));
+  if (!exporter.ok()) return Fail(exporter.status());
+  const std::string name = NameOf(options.file);
+  bool any_tick = false;
+  absl::Status taken;
+  const auto read = reading::ReadPart(options.file, *part, [&](const timeline::Entry& entry) {
+    any_tick = any_tick || std::holds_alternative<timeline::TickEntry>(entry.record);
+    taken = (*exporter)->Add(entry);
+    return taken;
   });
   if (absl::IsCancelled(written)) return kExitOk;  // `| head` has seen enough
-  if (!read.ok()) return Fail(read.status());
-  const std::string loss = report::DescribeLoss(*read, rows.unusable_ticks(), read->ended_in_order);
-  if (read->records == 0) {
-    return Fail(absl::StrCat(NameOf(options.file), ": holds no record that can be read",
-                             loss.empty() ? "" : ": ", loss));
+  if (!written.ok()) return Fail(written);
+  if (!taken.ok()) return Fail(absl::StrCat(name, ": ", taken.message()));
+  if (!read.ok()) return Fail(ReadFailure(read.status(), options.file));
+  const std::string loss = report::DescribeLoss(read->read, (*exporter)->unusable_ticks(),
+                                                part->to_ns || read->read.ended_in_order);
+  const bool is_part = part->from_ns || part->to_ns || part->phase;
+  if (is_part && !any_tick && read->read.damages.empty()) {
+    return Fail(absl::StrCat(name, ": ", NothingInPart(options.part)));
   }
-  written = output->Finish();
+  if (read->read.records == 0) {
+    return Fail(
+        absl::StrCat(name, ": holds no record that can be read", loss.empty() ? "" : ": ", loss));
+  }
+  if ((*exporter)->Finish().ok()) written = output->Finish();
   if (!written.ok() && !absl::IsCancelled(written)) return Fail(written);
   Warn(options.file, loss);
   return kExitOk;
@@ -117,16 +152,19 @@ int RunExport(const ExportOptions& options) {
 void AddExportCommand(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<ExportOptions>();
   CLI::App* command =
-      app.add_subcommand("export", "A timeline as rows for other programs: FILE --format jsonl");
+      app.add_subcommand("export", "A timeline for other programs: JSON lines, CSV, Perfetto");
   command->footer(kFooter);
   command->add_option("FILE", options->file, "Timeline to read; - is standard input")->required();
-  command->add_option("--format", options->format, "one JSON object per line")
-      ->type_name("jsonl")
+  command
+      ->add_option("--format", options->format,
+                   "JSON objects, a table, or a trace for ui.perfetto.dev")
+      ->type_name("jsonl|csv|perfetto")
       ->required();
   command
       ->add_option("-o,--output", options->output,
                    "file to write; an older one is kept as OUT.old [- : stdout]")
       ->type_name("OUT");
+  AddPartOptions(*command, options->part);
   command->callback([options, &exit_code] { exit_code = RunExport(*options); });
 }
 

@@ -9,7 +9,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/time.h"
 #include "monitor/reading/phrases.h"
 #include "monitor/report/explain.h"
 #include "monitor/report/explain_text.h"
@@ -20,8 +19,8 @@
 #include "monitor/report/text_format.h"
 #include "monitor/report/text_report.h"
 #include "tools/vcpulse/commands.h"
-#include "tools/vcpulse/duration_option.h"
 #include "tools/vcpulse/explain_target.h"
+#include "tools/vcpulse/part_options.h"
 #include "tools/vcpulse/standard_output.h"
 #include "tools/vcpulse/timeline_input.h"
 
@@ -52,32 +51,9 @@ Field list of the JSON: monitor/report/json_report.h.)";
 struct ReportOptions {
   std::string file = "vcpulse.vpt";  // "-": stdin
   bool json = false;
-  std::string from;  // durations after the recording's start; empty: not given
-  std::string to;
-  std::optional<std::string> phase;
+  PartOptions part;
   std::optional<std::string> explain;
 };
-
-absl::StatusOr<std::optional<int64_t>> ParseOffset(const std::string& flag,
-                                                   const std::string& text) {
-  if (text.empty()) return std::nullopt;
-  const absl::StatusOr<absl::Duration> duration = ParseDurationOption(flag, text);
-  if (!duration.ok()) return duration.status();
-  return absl::ToInt64Nanoseconds(*duration);
-}
-
-absl::StatusOr<reading::Part> ParsePart(const ReportOptions& options) {
-  const auto from = ParseOffset("--from", options.from);
-  if (!from.ok()) return from.status();
-  const auto to = ParseOffset("--to", options.to);
-  if (!to.ok()) return to.status();
-  if (*to && from->value_or(0) >= **to) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--to ", options.to, " is not after --from ",
-                     options.from.empty() ? "0s (the start)" : options.from));
-  }
-  return reading::Part{.from_ns = *from, .to_ns = *to, .phase = options.phase};
-}
 
 // Why there is nothing to report, where that is so.
 std::optional<std::string> NothingToReport(const report::Report& report,
@@ -89,13 +65,8 @@ std::optional<std::string> NothingToReport(const report::Report& report,
         name, ": nothing could be read: ", reading::Plural(damages.size(), "damaged region"),
         ", the first: ", damages.front().reason);
   }
-  if (report.phase && report.summary.own_cost().ticks == 0) {
-    return absl::StrCat(name, ": no tick in phase '", reading::Printable(report.phase->name), "'");
-  }
-  if (report.IsPart() && report.summary.own_cost().ticks == 0) {
-    return absl::StrCat(name, ": no tick in the part asked for (from ",
-                        options.from.empty() ? "the start" : options.from, " to ",
-                        options.to.empty() ? "the end" : options.to, ")");
+  if ((report.phase || report.IsPart()) && report.summary.own_cost().ticks == 0) {
+    return absl::StrCat(name, ": ", NothingInPart(options.part));
   }
   if (report.read.records == 0) return absl::StrCat(name, ": holds no record");
   return std::nullopt;
@@ -128,7 +99,7 @@ int RunExplain(const ReportOptions& options) {
 
 int RunReport(const ReportOptions& options) {
   if (options.explain) return RunExplain(options);
-  const absl::StatusOr<reading::Part> part = ParsePart(options);
+  const absl::StatusOr<reading::Part> part = ParsePart(options.part);
   if (!part.ok()) return Fail(part.status());
 
   report::Summary summary;
@@ -152,16 +123,7 @@ void AddReportCommand(CLI::App& app, int& exit_code) {
   command->add_option("FILE", options->file, "Timeline to read; - is standard input")
       ->capture_default_str();
   command->add_flag("--json", options->json, "JSON instead of text");
-  command->add_option(
-      "--from", options->from,
-      "Leave out what came before this time after the recording's start (2s, 300ms)");
-  command->add_option("--to", options->to, "Leave out what came after this time");
-  command
-      ->add_option("--phase", options->phase,
-                   "Only the spans of this phase, each from its marker to the next")
-      ->type_name("NAME")
-      ->excludes("--from")
-      ->excludes("--to");
+  AddPartOptions(*command, options->part);
   command
       ->add_option("--explain", options->explain,
                    "Why a vCPU was judged as it was: what was measured, each rule, the runner-up. "

@@ -10,7 +10,7 @@
 
 namespace vcpulse::tools {
 
-absl::Status WriteToStdout(const std::string& text) {
+absl::Status WriteToStdout(std::string_view text) {
   errno = 0;
   const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() &&
                        std::fflush(stdout) == 0 && std::ferror(stdout) == 0;

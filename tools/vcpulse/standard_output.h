@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "absl/status/status.h"
 
@@ -8,7 +9,7 @@ namespace vcpulse::tools {
 
 // Writes text to standard output and flushes it. Cancelled where its reader went away (`| head` has
 // seen enough); else what write(2) said.
-absl::Status WriteToStdout(const std::string& text);
+absl::Status WriteToStdout(std::string_view text);
 
 // The same for all of a command's output: prints what failed and gives the exit code, success where
 // the reader went away.

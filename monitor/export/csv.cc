@@ -1,0 +1,170 @@
+#include "monitor/export/csv.h"
+
+#include <algorithm>
+#include <optional>
+#include <variant>
+
+#include "absl/strings/str_cat.h"
+#include "monitor/export/row_values.h"
+#include "monitor/reading/labels.h"
+#include "monitor/reading/phrases.h"
+
+namespace vcpulse::exporting {
+namespace {
+
+template <typename T>
+void AddCell(TextOutput& out, const std::optional<T>& number) {
+  out.Add(",");
+  if (number) out.AddNumber(*number);
+}
+
+void AddCell(TextOutput& out, const std::optional<double>& number, int decimals) {
+  out.Add(",");
+  if (number) out.AddDecimal(*number, decimals);
+}
+
+void AddCell(TextOutput& out, const std::optional<std::string_view>& name) {
+  out.Add(",");
+  if (name) out.Add(*name);
+}
+
+std::string NumberOrEmpty(uint64_t number, bool known) {
+  return known ? std::to_string(number) : "";
+}
+
+}  // namespace
+
+absl::Status CsvExport::Add(const timeline::Entry& entry) {
+  if (const auto* snapshot = std::get_if<v1::ClockSnapshot>(&entry.record)) {
+    clocks_.Take(*snapshot);
+  } else if (const auto* set = std::get_if<v1::VcpuSet>(&entry.record)) {
+    if (absl::Status status = TakeSet(*set); !status.ok()) return status;
+  }
+  return intervals_.Add(entry,
+                        [this](const reading::Interval& interval) { return AddRow(interval); });
+}
+
+absl::Status CsvExport::TakeSet(const v1::VcpuSet& set) {
+  if (!has_header_) {
+    columns_.Add(set);
+    return absl::OkStatus();
+  }
+  if (columns_.Covers(set)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "VM ", set.vm(), " counts other events from ", set.mono_ns() / 1'000'000'000,
+      " s of uptime on, and the header of the CSV is written: export from a file, whose events are "
+      "looked for before"));
+}
+
+void CsvExport::WriteHeader() {
+  has_header_ = true;
+  event_columns_ = columns_.Columns();
+  const char* comma = "";
+  const auto add = [&](std::string_view name) {
+    out_.Add(comma);
+    out_.Add(CsvCell(name));
+    comma = ",";
+  };
+  for (const std::string_view name : kCsvColumnsBefore) add(name);
+  for (const CsvColumns::Column& column : event_columns_) add(column.header);
+  for (const std::string_view name : kCsvColumnsAfter) add(name);
+  out_.Add("\n");
+}
+
+absl::Status CsvExport::Finish() {
+  if (!has_header_) WriteHeader();
+  return out_.Flush();
+}
+
+const std::string& CsvExport::LabelOf(const v1::VcpuSet& set) {
+  const auto known = labels_.find(set.vm());
+  if (known != labels_.end()) return known->second;
+  const std::string number = absl::StrCat("VM ", set.vm());
+  std::string label = set.instance().name().empty() ? number : set.instance().name();
+  while (!used_labels_.insert(label).second) label += absl::StrCat(" (", number, ")");
+  return labels_.emplace(set.vm(), std::move(label)).first->second;
+}
+
+CsvExport::Prepared CsvExport::Prepare(const reading::Epoch& epoch) {
+  Prepared prepared;
+  const v1::VmInstance& instance = epoch.set.instance();
+  const std::string vm = absl::StrCat(",", CsvCell(LabelOf(epoch.set)), ",", epoch.set.vm(), ",",
+                                      NumberOrEmpty(instance.pid(), instance.pid() != 0), ",",
+                                      CsvCell(instance.uuid()), ",", epoch.set.epoch(), ",");
+  for (const v1::Vcpu& vcpu : epoch.set.vcpus()) {
+    prepared.vcpus.push_back(absl::StrCat(vm, vcpu.index(), ",",
+                                          NumberOrEmpty(vcpu.tid(), vcpu.tid() != 0), ",",
+                                          NumberOrEmpty(vcpu.kvm_id(), vcpu.has_kvm_id())));
+  }
+  for (const CsvColumns::Column& column : event_columns_) {
+    const auto place = std::ranges::find(epoch.events, column.event, &reading::EventPlace::name);
+    prepared.events.push_back(place == epoch.events.end() ? nullptr : &*place);
+  }
+  return prepared;
+}
+
+const CsvExport::Prepared& CsvExport::PreparedFor(const reading::Epoch& epoch) {
+  if (latest_ == &epoch) return *latest_prepared_;
+  auto found = prepared_.find(&epoch);
+  if (found == prepared_.end()) found = prepared_.emplace(&epoch, Prepare(epoch)).first;
+  latest_ = &epoch;
+  latest_prepared_ = &found->second;
+  return found->second;
+}
+
+absl::Status CsvExport::AddRow(const reading::Interval& interval) {
+  if (!has_header_) WriteHeader();
+  const Prepared& prepared = PreparedFor(interval.epoch);
+  const core::VcpuDelta& delta = interval.delta;
+  const int64_t end_ns = interval.EndNs();
+  out_.AddNumber(end_ns);
+  AddCell(out_, clocks_.Realtime(end_ns));
+  out_.Add(",");
+  out_.AddNumber(delta.interval_ns);
+  out_.Add(",");
+  out_.AddNumber(interval.tick);
+  out_.Add(prepared.vcpus[interval.column]);
+  AddEvents(interval, prepared);
+  out_.Add(",");
+  out_.AddNumber(delta.time_enabled_ns);
+  out_.Add(",");
+  out_.AddNumber(delta.time_running_ns);
+  AddCell(out_, delta.run_ns);
+  AddCell(out_, delta.run_delay_ns);
+  AddCell(out_, reading::StateName(delta.state));
+  AddCell(out_, Finite(interval.residency), kDecimals);
+  AddCell(out_, interval.Ipc(), kDecimals);
+  AddCell(out_, CacheMissRate(interval), kRateDecimals);
+  AddVerdict(interval);
+  out_.Add("\n");
+  return out_.EndRow();
+}
+
+void CsvExport::AddEvents(const reading::Interval& interval, const Prepared& prepared) {
+  for (size_t i = 0; i < prepared.events.size(); ++i) {
+    const reading::EventPlace* place = prepared.events[i];
+    if (place == nullptr) {
+      out_.Add(",");
+    } else if (!event_columns_[i].is_share) {
+      AddCell(out_, interval.CountOf(*place).count);
+    } else if (interval.InTurns(*place)) {
+      AddCell(out_, interval.CountOf(*place).share, kDecimals);
+    } else {
+      out_.Add(",");
+    }
+  }
+}
+
+void CsvExport::AddVerdict(const reading::Interval& interval) {
+  const core::Verdict& verdict = interval.verdict;
+  AddCell(out_, reading::BandName(verdict.band));
+  AddCell(out_, reading::BandName(verdict.raw_band));
+  out_.Add(",");
+  if (verdict.band != core::Band::kNone) out_.Add(core::ToString(verdict.rule));
+  out_.Add(",");
+  if (verdict.confidence_pct > 0) out_.AddDecimal(verdict.confidence_pct / 100.0, 2);
+  const std::optional<bool> starved = Starved(interval);
+  out_.Add(!starved ? "," : *starved ? ",true" : ",false");
+}
+
+}  // namespace vcpulse::exporting

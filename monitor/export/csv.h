@@ -1,0 +1,90 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "monitor/export/clocks.h"
+#include "monitor/export/csv_columns.h"
+#include "monitor/export/exporter.h"
+#include "monitor/export/text_output.h"
+#include "monitor/reading/interval.h"
+
+namespace vcpulse::exporting {
+
+// The columns around those of the events.
+inline constexpr std::array<std::string_view, 12> kCsvColumnsBefore = {
+    "t_ns",   "t_wall_ns", "dt_ns", "tick", "vm",  "vm_number",
+    "vm_pid", "vm_uuid",   "epoch", "vcpu", "tid", "kvm_id"};
+inline constexpr std::array<std::string_view, 13> kCsvColumnsAfter = {"time_enabled_ns",
+                                                                      "time_running_ns",
+                                                                      "run_ns",
+                                                                      "run_delay_ns",
+                                                                      "state",
+                                                                      "residency",
+                                                                      "ipc",
+                                                                      "cache_miss_rate",
+                                                                      "band",
+                                                                      "raw_band",
+                                                                      "rule",
+                                                                      "confidence",
+                                                                      "starved"};
+
+// A timeline as CSV (RFC 4180, lines end in "\n"): a header, then a row per vCPU and tick with what
+// jsonl says of it. What was not measured is an empty cell. `vm` is the VM's name, with its number
+// behind it where another VM of the timeline had that name before; `vcpulse import csv` reads all
+// that it knows of it.
+class CsvExport final : public Exporter {
+ public:
+  explicit CsvExport(Sink sink) : out_(std::move(sink)) {}
+
+  // Sets that will come: their events have a column. Before the first row; the sets that Add is
+  // given before that are taken in by themselves.
+  void Expect(const v1::VcpuSet& set) { columns_.Add(set); }
+
+  // Errors: as Exporter::Add; InvalidArgument also for a set with an event that has no column, as
+  // the header was written before.
+  absl::Status Add(const timeline::Entry& entry) override;
+  absl::Status Flush() override { return out_.Flush(); }
+  // Writes the header where there was no row.
+  absl::Status Finish() override;
+  uint64_t unusable_ticks() const override { return intervals_.unusable_ticks(); }
+
+ private:
+  struct Prepared {
+    std::vector<std::string> vcpus;  // the cells of each vCPU, by column of the set
+    // The place of each event column in Epoch::events; none: it has no such event.
+    std::vector<const reading::EventPlace*> events;
+  };
+
+  void WriteHeader();
+  absl::Status TakeSet(const v1::VcpuSet& set);
+  // What the VM is called in column `vm`.
+  const std::string& LabelOf(const v1::VcpuSet& set);
+  Prepared Prepare(const reading::Epoch& epoch);
+  const Prepared& PreparedFor(const reading::Epoch& epoch);
+  absl::Status AddRow(const reading::Interval& interval);
+  void AddEvents(const reading::Interval& interval, const Prepared& prepared);
+  void AddVerdict(const reading::Interval& interval);
+
+  TextOutput out_;
+  Clocks clocks_;
+  reading::IntervalReader intervals_;
+  CsvColumns columns_;
+  std::vector<CsvColumns::Column> event_columns_;  // once the header is written
+  bool has_header_ = false;
+  std::map<uint32_t, std::string> labels_;  // by number of the VM
+  std::set<std::string> used_labels_;
+  std::unordered_map<const reading::Epoch*, Prepared> prepared_;
+  const reading::Epoch* latest_ = nullptr;
+  const Prepared* latest_prepared_ = nullptr;
+};
+
+}  // namespace vcpulse::exporting

@@ -1,0 +1,259 @@
+#include "monitor/export/perfetto.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+#include <variant>
+
+#include "absl/strings/str_cat.h"
+#include "kvm/text.h"
+#include "monitor/reading/labels.h"
+
+namespace vcpulse::exporting {
+namespace {
+
+// How far BOOTTIME may move against MONOTONIC before readers are told: they only part in a suspend.
+constexpr uint64_t kClockTolerance_ns = 1'000'000;
+
+bool AreClose(int64_t a, int64_t b) {
+  // Modulo 2^64: a damaged file may say anything.
+  const uint64_t apart = static_cast<uint64_t>(a) - static_cast<uint64_t>(b);
+  return apart + kClockTolerance_ns <= 2 * kClockTolerance_ns;
+}
+
+}  // namespace
+
+absl::Status PerfettoExport::Add(const timeline::Entry& entry) {
+  if (const auto* snapshot = std::get_if<v1::ClockSnapshot>(&entry.record)) {
+    clocks_.Take(*snapshot);
+  }
+  // Intervals first: a second stream is found there.
+  absl::Status status = intervals_.Add(
+      entry, [this](const reading::Interval& interval) { return AddInterval(interval); });
+  if (!status.ok()) return status;
+  if (entry.sequence == 0) return absl::OkStatus();  // context, and no event of its own
+  if (const auto* tick = std::get_if<timeline::TickEntry>(&entry.record)) {
+    Take(*tick);
+  } else if (const auto* marker = std::get_if<v1::Marker>(&entry.record)) {
+    Take(*marker);
+  } else if (const auto* gap = std::get_if<v1::Gap>(&entry.record)) {
+    Take(*gap);
+  } else if (const auto* change = std::get_if<v1::LifeCycle>(&entry.record)) {
+    Take(*change);
+  } else if (const auto instant = timeline::InstantOf(entry)) {
+    Reach(*instant);
+  }
+  return packets_.EndRow();
+}
+
+absl::Status PerfettoExport::Finish() {
+  for (auto& [number, vm] : vms_) {
+    for (auto& [index, vcpu] : vm.vcpus) {
+      End(vcpu->bands);
+      End(vcpu->starved);
+    }
+    EndGap(vm, reached_mono_ns_);
+  }
+  WriteMarkers(/*all=*/true);
+  return packets_.Flush();
+}
+
+void PerfettoExport::Reach(int64_t mono_ns) {
+  if (!start_mono_ns_) {
+    start_mono_ns_ = mono_ns;
+    reached_mono_ns_ = mono_ns;
+  }
+  reached_mono_ns_ = std::max(reached_mono_ns_, mono_ns);
+  if (!early_markers_.empty()) WriteMarkers(/*all=*/false);
+}
+
+void PerfettoExport::TellClocks(int64_t mono_ns) {
+  const std::optional<int64_t> ahead = clocks_.boottime_ahead();
+  if (!ahead || (told_ahead_ns_ && AreClose(*ahead, *told_ahead_ns_))) return;
+  told_ahead_ns_ = ahead;
+  packets_.AddSnapshot(TimeOf(mono_ns), mono_ns, clocks_.Realtime(mono_ns));
+}
+
+uint64_t PerfettoExport::HostTrack() {
+  if (host_ == 0) {
+    host_ = next_track_++;
+    const auto& session = intervals_.session();
+    const bool named = session && !session->host_name().empty();
+    packets_.AddTrack(host_, 0, named ? session->host_name() : "host");
+  }
+  return host_;
+}
+
+PerfettoExport::VmTracks& PerfettoExport::VmOf(uint32_t vm, const v1::VmInstance* instance) {
+  const auto [place, is_new] = vms_.try_emplace(vm);
+  VmTracks& tracks = place->second;
+  if (!is_new) return tracks;
+  if (vm == 0) {
+    tracks.track = HostTrack();
+    return tracks;
+  }
+  std::string name = absl::StrCat("VM ", vm);
+  if (instance != nullptr && !instance->name().empty()) {
+    name = absl::StrCat(name, " ", instance->name());
+  }
+  if (instance != nullptr && instance->pid() != 0) {
+    absl::StrAppend(&name, " (PID ", instance->pid(), ")");
+  }
+  const uint64_t host = HostTrack();
+  tracks.track = next_track_++;
+  packets_.AddTrack(tracks.track, host, name);
+  return tracks;
+}
+
+PerfettoExport::VcpuTracks& PerfettoExport::VcpuOf(VmTracks& vm, uint32_t index) {
+  std::unique_ptr<VcpuTracks>& tracks = vm.vcpus[index];
+  if (tracks != nullptr) return *tracks;
+  tracks = std::make_unique<VcpuTracks>();
+  const uint64_t vcpu = next_track_++;
+  tracks->bands.track = vcpu;
+  tracks->starved.track = next_track_++;
+  tracks->ipc = next_track_++;
+  tracks->residency = next_track_++;
+  packets_.AddTrack(vcpu, vm.track, absl::StrCat("vCPU ", index));
+  packets_.AddTrack(tracks->starved.track, vcpu, "starved");
+  packets_.AddCounterTrack(tracks->ipc, vcpu, "IPC", "instructions/cycle");
+  packets_.AddCounterTrack(tracks->residency, vcpu, "residency", "");
+  return *tracks;
+}
+
+const std::vector<PerfettoExport::VcpuTracks*>& PerfettoExport::TracksFor(
+    const reading::Epoch& epoch) {
+  if (latest_ == &epoch) return *latest_tracks_;
+  const auto [place, is_new] = by_epoch_.try_emplace(&epoch);
+  if (is_new) {
+    VmTracks& vm = VmOf(epoch.set.vm(), &epoch.set.instance());
+    for (const v1::Vcpu& vcpu : epoch.set.vcpus()) {
+      place->second.push_back(&VcpuOf(vm, vcpu.index()));
+    }
+  }
+  latest_ = &epoch;
+  latest_tracks_ = &place->second;
+  return place->second;
+}
+
+absl::Status PerfettoExport::AddInterval(const reading::Interval& interval) {
+  const int64_t begin_ns = interval.BeginNs();
+  const int64_t end_ns = interval.EndNs();
+  TellClocks(begin_ns);
+  VcpuTracks& tracks = *TracksFor(interval.epoch)[interval.column];
+  const core::Verdict& verdict = interval.verdict;
+  std::optional<Kind> kind;
+  if (verdict.band != core::Band::kNone) {
+    kind = Kind{.band = verdict.band};
+    if (verdict.band == core::Band::kUnknown) kind->rule = verdict.rule;
+  }
+  Extend(tracks.bands, kind, begin_ns, end_ns);
+  Extend(tracks.starved, verdict.starved ? std::optional(Kind{}) : std::nullopt, begin_ns, end_ns);
+  const int64_t time_ns = TimeOf(end_ns);
+  if (const std::optional<double> ipc = interval.Ipc()) {
+    packets_.AddCounter(tracks.ipc, time_ns, *ipc);
+  }
+  if (interval.residency && std::isfinite(*interval.residency)) {
+    packets_.AddCounter(tracks.residency, time_ns, *interval.residency);
+  }
+  reached_mono_ns_ = std::max(reached_mono_ns_, end_ns);
+  return packets_.EndRow();
+}
+
+void PerfettoExport::Extend(Run& run, const std::optional<Kind>& kind, int64_t begin_mono_ns,
+                            int64_t end_mono_ns) {
+  // An interval that does not begin where the slice ends leaves a hole: samples were lost there.
+  const bool goes_on = kind && run.kind == kind && run.end_mono_ns == begin_mono_ns;
+  if (!goes_on) {
+    End(run);
+    if (!kind) return;
+    const std::string_view band = core::ToString(kind->band);
+    const std::string name =
+        kind->band == core::Band::kNone ? "starved"
+        : kind->band == core::Band::kUnknown
+            ? absl::StrCat(ToAbsl(band), "(", ToAbsl(core::ToString(kind->rule)), ")")
+            : std::string(band);
+    packets_.BeginSlice(run.track, TimeOf(begin_mono_ns), name);
+    run.kind = kind;
+  }
+  run.end_mono_ns = end_mono_ns;
+  run.end_ns = TimeOf(end_mono_ns);
+}
+
+void PerfettoExport::End(Run& run) {
+  if (!run.kind) return;
+  packets_.EndSlice(run.track, run.end_ns);
+  run.kind.reset();
+}
+
+void PerfettoExport::Take(const timeline::TickEntry& tick) {
+  const int64_t wake_ns = tick.sample.wake_ns;
+  const reading::Epoch* epoch = intervals_.Find(tick.vm, tick.epoch);
+  VmTracks& vm = VmOf(tick.vm, epoch == nullptr ? nullptr : &epoch->set.instance());
+  EndGap(vm, wake_ns);
+  vm.latest_mono_ns = std::max(vm.latest_mono_ns, wake_ns);
+  VmTracks& all = VmOf(0, nullptr);
+  EndGap(all, wake_ns);
+  all.latest_mono_ns = std::max(all.latest_mono_ns, wake_ns);
+  Reach(wake_ns);
+}
+
+// A stamp of the harness may lie before the recording, or after what was read of it.
+void PerfettoExport::Take(const v1::Marker& marker) {
+  early_markers_.push_back(marker);
+  if (start_mono_ns_) WriteMarkers(/*all=*/false);
+}
+
+void PerfettoExport::WriteMarkers(bool all) {
+  const auto write = [this](const v1::Marker& marker) {
+    if (markers_track_ == 0) {
+      const uint64_t host = HostTrack();
+      markers_track_ = next_track_++;
+      packets_.AddTrack(markers_track_, host, "markers");
+    }
+    const int64_t start_ns = start_mono_ns_.value_or(marker.mono_ns());
+    const int64_t end_ns = std::max(start_ns, reached_mono_ns_);
+    const int64_t mono_ns = std::clamp(marker.mono_ns(), start_ns, end_ns);
+    packets_.AddInstant(markers_track_, TimeOf(mono_ns), marker.name());
+  };
+  const auto later = std::stable_partition(
+      early_markers_.begin(), early_markers_.end(),
+      [&](const v1::Marker& marker) { return all || marker.mono_ns() <= reached_mono_ns_; });
+  std::for_each(early_markers_.begin(), later, write);
+  early_markers_.erase(early_markers_.begin(), later);
+}
+
+void PerfettoExport::Take(const v1::Gap& gap) {
+  Reach(gap.mono_ns());
+  VmTracks& vm = VmOf(gap.vm(), nullptr);
+  // More of the same before the next sample is the same gap.
+  if (vm.open_gap == gap.reason()) return;
+  const bool follows_another = vm.open_gap.has_value();
+  const int64_t from_ns =
+      follows_another || vm.latest_mono_ns == 0 ? gap.mono_ns() : vm.latest_mono_ns;
+  EndGap(vm, from_ns);
+  if (vm.gaps == 0) {
+    vm.gaps = next_track_++;
+    packets_.AddTrack(vm.gaps, vm.track, gap.vm() == 0 ? "gaps of all VMs" : "gaps");
+  }
+  packets_.BeginSlice(vm.gaps, TimeOf(from_ns),
+                      absl::StrCat("gap: ", ToAbsl(reading::GapReasonName(gap.reason()))));
+  vm.open_gap = gap.reason();
+}
+
+void PerfettoExport::EndGap(VmTracks& vm, int64_t mono_ns) {
+  if (!vm.open_gap) return;
+  packets_.EndSlice(vm.gaps, TimeOf(mono_ns));
+  vm.open_gap.reset();
+}
+
+void PerfettoExport::Take(const v1::LifeCycle& change) {
+  Reach(change.mono_ns());
+  const int64_t mono_ns = std::max(change.mono_ns(), *start_mono_ns_);
+  const VmTracks& vm = VmOf(change.vm(), change.has_instance() ? &change.instance() : nullptr);
+  std::string name(reading::LifeCycleName(change.kind()));
+  if (!change.detail().empty()) absl::StrAppend(&name, ": ", change.detail());
+  packets_.AddInstant(vm.track, TimeOf(mono_ns), name);
+}
+
+}  // namespace vcpulse::exporting

@@ -1,0 +1,105 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "monitor/export/clocks.h"
+#include "monitor/export/exporter.h"
+#include "monitor/export/perfetto_packets.h"
+#include "monitor/reading/interval.h"
+
+namespace vcpulse::exporting {
+
+// A timeline as a Perfetto trace (ui.perfetto.dev, trace_processor). Tracks: the host, its VMs,
+// their vCPUs. A vCPU's track has a slice per run of one band, from the beginning of its first
+// interval to the end of its last ("HALTED", "UNKNOWN(between-bands)"); below it are "starved", and
+// the counters "IPC" and "residency", a value at the end of each interval where it is known.
+// Markers are instants of the host's track "markers"; gaps are slices of the VM's track, or of the
+// host's where they are of all VMs, from the sample before to the sample after; what happened to a
+// VM (paused, ended) is an instant of its track. Times are CLOCK_BOOTTIME by the latest snapshot,
+// CLOCK_MONOTONIC where none came, and never outside of the recording.
+class PerfettoExport final : public Exporter {
+ public:
+  explicit PerfettoExport(Sink sink) : packets_(std::move(sink)) {}
+
+  absl::Status Add(const timeline::Entry& entry) override;
+  absl::Status Flush() override { return packets_.Flush(); }
+  absl::Status Finish() override;
+  uint64_t unusable_ticks() const override { return intervals_.unusable_ticks(); }
+
+ private:
+  // What a slice of a vCPU's track is named by.
+  struct Kind {
+    core::Band band = core::Band::kNone;
+    core::Rule rule = core::Rule::kNone;  // of UNKNOWN alone
+
+    bool operator==(const Kind&) const = default;
+  };
+  // The slice that is open on a track, as far as it is known. Its end is written when it is over.
+  struct Run {
+    uint64_t track = 0;
+    std::optional<Kind> kind{};  // nothing: none is open
+    int64_t end_mono_ns = 0;
+    int64_t end_ns = 0;  // the same, as it is written
+  };
+  struct VcpuTracks {
+    Run bands;
+    Run starved;
+    uint64_t ipc = 0;
+    uint64_t residency = 0;
+  };
+  // A VM, or the host (number 0): gaps of all VMs.
+  struct VmTracks {
+    uint64_t track = 0;
+    uint64_t gaps = 0;  // made with the first gap; 0 before
+    std::optional<v1::Gap::Reason> open_gap{};
+    int64_t latest_mono_ns = 0;                               // of its samples; 0: none came
+    std::map<uint32_t, std::unique_ptr<VcpuTracks>> vcpus{};  // by index
+  };
+
+  int64_t TimeOf(int64_t mono_ns) const { return clocks_.Boottime(mono_ns).value_or(mono_ns); }
+  // Takes note of how far the recording has come, and writes the markers that lie behind that.
+  void Reach(int64_t mono_ns);
+  void WriteMarkers(bool all);
+  // A snapshot for readers, where they know none of these clocks yet.
+  void TellClocks(int64_t mono_ns);
+
+  uint64_t HostTrack();
+  VmTracks& VmOf(uint32_t vm, const v1::VmInstance* instance);
+  VcpuTracks& VcpuOf(VmTracks& vm, uint32_t index);
+  const std::vector<VcpuTracks*>& TracksFor(const reading::Epoch& epoch);
+
+  absl::Status AddInterval(const reading::Interval& interval);
+  void Extend(Run& run, const std::optional<Kind>& kind, int64_t begin_mono_ns,
+              int64_t end_mono_ns);
+  void End(Run& run);
+  void Take(const timeline::TickEntry& tick);
+  void Take(const v1::Marker& marker);
+  void Take(const v1::Gap& gap);
+  void Take(const v1::LifeCycle& change);
+  void EndGap(VmTracks& vm, int64_t mono_ns);
+
+  PerfettoPackets packets_;
+  Clocks clocks_;
+  reading::IntervalReader intervals_;
+  uint64_t next_track_ = 1;
+  uint64_t host_ = 0;
+  uint64_t markers_track_ = 0;
+  std::map<uint32_t, VmTracks> vms_;
+  std::unordered_map<const reading::Epoch*, std::vector<VcpuTracks*>> by_epoch_;
+  const reading::Epoch* latest_ = nullptr;
+  const std::vector<VcpuTracks*>* latest_tracks_ = nullptr;
+  std::optional<int64_t> start_mono_ns_;   // of the recording, as far as it was read
+  int64_t reached_mono_ns_ = 0;            // the latest instant
+  std::vector<v1::Marker> early_markers_;  // stamped later than that
+  std::optional<int64_t> told_ahead_ns_;   // BOOTTIME - MONOTONIC of the snapshot written last
+};
+
+}  // namespace vcpulse::exporting

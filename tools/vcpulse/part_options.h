@@ -1,0 +1,34 @@
+#pragma once
+
+// Which part of a timeline a command reads: --from, --to and --phase.
+
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "monitor/reading/part.h"
+
+namespace CLI {
+class App;
+}
+
+namespace vcpulse::tools {
+
+struct PartOptions {
+  std::string from{};  // durations after the recording's start, as written; empty: not given
+  std::string to{};
+  std::optional<std::string> phase{};
+};
+
+// Adds the three options to `command`; a phase excludes the other two.
+void AddPartOptions(CLI::App& command, PartOptions& options);
+
+// Errors: InvalidArgument in one line for what is no duration, and for an end that is not after the
+// beginning.
+absl::StatusOr<reading::Part> ParsePart(const PartOptions& options);
+
+// "no tick in phase 'boot'", "no tick in the part asked for (from 2s to the end)": for a part in
+// which there is nothing.
+std::string NothingInPart(const PartOptions& options);
+
+}  // namespace vcpulse::tools
