@@ -8,9 +8,10 @@
 namespace vcpulse::report {
 
 absl::StatusOr<Report> ReadPart(const std::string& path, const reading::Part& part,
-                                Summary& summary) {
+                                Summary& summary, const timeline::EntrySink& also) {
   auto read = reading::ReadPart(path, part, [&](const timeline::Entry& entry) {
     absl::Status added = summary.Add(entry);
+    if (added.ok() && also) added = also(entry);
     if (added.ok()) return added;
     return absl::Status(added.code(),
                         absl::StrCat(path == "-" ? "standard input" : path, ": ", added.message()));

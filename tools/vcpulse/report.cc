@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "monitor/page/contents.h"
 #include "monitor/reading/phrases.h"
 #include "monitor/report/explain.h"
 #include "monitor/report/explain_text.h"
@@ -21,6 +22,7 @@
 #include "tools/vcpulse/commands.h"
 #include "tools/vcpulse/explain_target.h"
 #include "tools/vcpulse/part_options.h"
+#include "tools/vcpulse/report_page.h"
 #include "tools/vcpulse/standard_output.h"
 #include "tools/vcpulse/timeline_input.h"
 
@@ -46,13 +48,20 @@ The lines below the table name what UNKNOWN was, gaps, the life cycle of the VMs
 A timeline whose recording was killed, or that is damaged, is reported as far as it can be read; the
 loss is told below the tables, in the JSON and on stderr. Exit codes: 0 reported, 2 usage error, or
 nothing could be read.
-Field list of the JSON: monitor/report/json_report.h.)";
+Field list of the JSON: monitor/report/json_report.h.
+
+The page (--html, --serve) opens in any recent browser, also from a file, and asks nothing of any
+network. A timeline of any length fits: the page holds at most 20 MiB of numbers, in bins of time whose
+width it states; --serve brings what is finer, down to single ticks, from FILE, which may be growing.
+Press ? in it for its keys.)";
 
 struct ReportOptions {
   std::string file = "vcpulse.vpt";  // "-": stdin
   bool json = false;
   PartOptions part;
   std::optional<std::string> explain;
+  std::optional<std::string> html;
+  std::optional<std::string> serve;
 };
 
 // Why there is nothing to report, where that is so.
@@ -97,8 +106,25 @@ int RunExplain(const ReportOptions& options) {
                                   : report::RenderExplanation(*explanation));
 }
 
+int RunHtml(const ReportOptions& options) {
+  const absl::StatusOr<reading::Part> part = ParsePart(options.part);
+  if (!part.ok()) return Fail(part.status());
+  const auto contents = page::Contents::Read(options.file, *part);
+  if (!contents.ok()) return Fail(ReadFailure(contents.status(), options.file));
+  const report::Report& report = (*contents)->report();
+  if (const auto nothing = NothingToReport(report, options)) return Fail(*nothing);
+  Warn(options.file, report::DescribeLoss(report));
+  return WritePage(**contents, *options.html);
+}
+
 int RunReport(const ReportOptions& options) {
   if (options.explain) return RunExplain(options);
+  if (options.html || options.serve) {
+    const absl::Status status =
+        CheckPageOptions(options.file, options.html.value_or(""), options.serve.value_or(""));
+    if (!status.ok()) return Fail(status);
+    return options.html ? RunHtml(options) : ServePage(options.file, *options.serve);
+  }
   const absl::StatusOr<reading::Part> part = ParsePart(options.part);
   if (!part.ok()) return Fail(part.status());
 
@@ -130,6 +156,24 @@ void AddReportCommand(CLI::App& app, int& exit_code) {
                    "vm= (name, UUID, PID or number) where there are several; at=, a time after the "
                    "start: the first window that ends then or later; else the last verdict")
       ->type_name("vcpu=N[,vm=VM][,at=T]")
+      ->excludes("--from")
+      ->excludes("--to")
+      ->excludes("--phase");
+  command
+      ->add_option("--html", options->html,
+                   "Write one self-contained page: heat map, charts, tables; - is standard output; "
+                   "an older one is kept as OUT.old")
+      ->type_name("OUT")
+      ->excludes("--json")
+      ->excludes("--explain");
+  command
+      ->add_option("--serve", options->serve,
+                   "Serve that page, and every detail of FILE to it, to browsers on this machine "
+                   "(tcp:127.0.0.1:PORT; port 0 is any) until Ctrl-C; prints its URL")
+      ->type_name("ADDR")
+      ->excludes("--html")
+      ->excludes("--json")
+      ->excludes("--explain")
       ->excludes("--from")
       ->excludes("--to")
       ->excludes("--phase");

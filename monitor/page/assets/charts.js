@@ -1,0 +1,74 @@
+// Lines over the visible time: IPC, residency, starved, each counter per second.
+
+// What can be drawn of a vCPU: [{title, unit, valueOf(sum), most}]; `most`: the axis ends there.
+function chartsOf(columns) {
+  const charts = [
+    {title: 'IPC', format: (value) => formatNumber(value, 2), of: (figures) => figures.ipc},
+    {title: 'residency', format: formatShare, of: (figures) => figures.residency, most: 1},
+    {title: 'starved', format: formatShare, of: (figures) => figures.starved, most: 1},
+  ];
+  columns.events.forEach((event, i) => charts.push({
+    title: event.name + ' per second' + (event.estimated ? ' (estimated)' : ''),
+    format: formatCount, of: (figures) => figures.events[i].perSecond,
+  }));
+  return charts;
+}
+
+// Figures per pixel column (or per bin, where those are wider) of the visible time.
+function seriesOf(bins, columns, width) {
+  const nsPerPixel = (view.to - view.from) / width;
+  const group = Math.max(1, Math.ceil(nsPerPixel / bins.width));
+  const [begin, end] = placesIn(bins, columns, view.from, view.to);
+  // Groups begin at multiples, so that panning changes no value.
+  const first = Math.floor((begin + columns.first) / group) * group - columns.first;
+  const series = [];
+  for (let at = first; at < end; at += group) {
+    const sum = sumOver(bins, columns, Math.max(0, at), Math.min(columns.bins, at + group));
+    const from = bins.origin + (columns.first + at) * bins.width;
+    series.push({from, to: from + group * bins.width, figures: sum.measured > 0 ? figuresOf(sum) : null});
+  }
+  return series;
+}
+
+function drawChart(canvas, value, chart, series) {
+  const width = canvas.clientWidth;
+  const {context} = fitCanvas(canvas, width, 84);
+  context.fillStyle = palette.paper;
+  context.fillRect(0, 0, width, 84);
+  const values = series.map((point) => (point.figures ? chart.of(point.figures) : null));
+  const most = chart.most || Math.max(1e-12, ...values.filter((one) => one !== null)) * 1.05;
+  const x = (ns) => (ns - view.from) / (view.to - view.from) * width;
+  const y = (one) => 80 - Math.min(1, one / most) * 74;
+  if (view.span) {
+    context.fillStyle = palette.span;
+    context.fillRect(x(view.span.from), 0, x(view.span.to) - x(view.span.from), 84);
+  }
+  context.strokeStyle = palette.marker;
+  for (const marker of page.events.markers) drawVertical(context, x(marker.at), 84, [4, 3]);
+  context.strokeStyle = palette.starved;
+  context.lineWidth = 1.5;
+  context.beginPath();
+  let open = false;
+  series.forEach((point, i) => {
+    if (values[i] === null) {
+      open = false;
+      return;
+    }
+    if (open) context.lineTo(x(point.from), y(values[i]));
+    else context.moveTo(x(point.from), y(values[i]));
+    context.lineTo(x(point.to), y(values[i]));
+    open = true;
+  });
+  context.stroke();
+  context.fillStyle = palette.faint;
+  context.font = '11px system-ui, sans-serif';
+  context.textBaseline = 'top';
+  context.fillText(chart.format(most), 4, 3);
+  const at = view.cursor === null ? -1 : series.findIndex((point) => view.cursor >= point.from && view.cursor < point.to);
+  value.textContent = at < 0 ? '' : chart.format(values[at]) + ' at ' + formatInstant(series[at].from, series[at].to - series[at].from);
+  if (view.cursor !== null) {
+    context.strokeStyle = palette.ink;
+    context.lineWidth = 1;
+    drawVertical(context, x(view.cursor), 84, [1, 2]);
+  }
+}

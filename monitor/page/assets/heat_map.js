@@ -1,0 +1,126 @@
+// The heat map. Within a row each column of pixels is split by the shares of the bands in its bin,
+// from the bottom: SPINNING, PRODUCTIVE, UNKNOWN, no verdict, HALTED, nothing known. So every pixel
+// has the colour of one band, and no mixture has to be read.
+
+const GUTTER = 96;  // CSS pixels for the labels
+const STACK = [2, 3, 4, 0, 1, MISSING];
+// Rounded sums may leave this much of a bin; it is not missing.
+const ROUNDING = WHOLE / 200;
+
+function fitCanvas(canvas, width, height) {
+  const scale = window.devicePixelRatio || 1;
+  const pixels = [Math.max(1, Math.round(width * scale)), Math.max(1, Math.round(height * scale))];
+  if (canvas.width !== pixels[0]) canvas.width = pixels[0];
+  if (canvas.height !== pixels[1]) canvas.height = pixels[1];
+  canvas.style.height = height + 'px';
+  const context = canvas.getContext('2d');
+  context.setTransform(scale, 0, 0, scale, 0, 0);
+  return {context, scale};
+}
+
+// Heights in pixels of the shares, together `height`; what is there at all has a pixel.
+function splitHeight(shares, height, heights) {
+  let used = 0;
+  let largest = 0;
+  for (let i = 0; i < shares.length; ++i) {
+    heights[i] = shares[i] > 0 ? Math.max(1, Math.round(shares[i] / WHOLE * height)) : 0;
+    used += heights[i];
+    if (shares[i] > shares[largest]) largest = i;
+  }
+  heights[largest] = Math.max(0, heights[largest] + height - used);
+}
+
+// The pixels of one row: `width` x `height`, device pixels.
+function paintRow(pixels, width, height, row, bins, nsPerPixel) {
+  const level = levelFor(bins, nsPerPixel);
+  const columns = row ? levelOf(row, level) : null;
+  const binWidth = bins ? bins.width * 2 ** level : 1;
+  const shares = new Array(STACK.length);
+  const heights = new Array(STACK.length);
+  const line = Math.max(1, Math.round(height / 9));
+  let painted = null;
+  for (let x = 0; x < width; ++x) {
+    const bin = columns ? Math.floor((view.from + (x + 0.5) * nsPerPixel - bins.origin) / binWidth) - columns.first : -1;
+    const inside = columns && bin >= 0 && bin < columns.bins;
+    if (bin !== painted || x === 0) {
+      let measured = 0;
+      for (let i = 0; i < STACK.length - 1; ++i) {
+        shares[i] = inside ? columns.bands[STACK[i]][bin] : 0;
+        measured += shares[i];
+      }
+      shares[STACK.length - 1] = WHOLE - measured > ROUNDING ? WHOLE - measured : 0;
+      splitHeight(shares, height, heights);
+      painted = bin;
+    }
+    let y = height;
+    for (let i = 0; i < STACK.length; ++i) {
+      for (let top = Math.max(0, y - heights[i]); y > top;) {
+        --y;
+        pixels[y * width + x] = pixelOf(STACK[i], x, y);
+      }
+    }
+    if (inside && columns.starved[bin] > 0) {
+      for (y = height - line; y < height; ++y) pixels[y * width + x] = palette.pixel.starved;
+    }
+  }
+}
+
+function plotArea() {
+  return {left: GUTTER, width: Math.max(50, document.getElementById('scroll').clientWidth - GUTTER)};
+}
+
+const toX = (ns) => GUTTER + (ns - view.from) / (view.to - view.from) * plotArea().width;
+const toNs = (x) => view.from + (x - GUTTER) / plotArea().width * (view.to - view.from);
+
+function drawMap() {
+  const scroll = document.getElementById('scroll');
+  const canvas = document.getElementById('map');
+  const last = page.rows[page.rows.length - 1];
+  const total = last ? last.y + last.height : HEADING_HEIGHT;
+  document.getElementById('spacer').style.height = total + 'px';
+  const visible = Math.min(total, Math.max(120, Math.round(window.innerHeight * 0.62)));
+  const {context, scale} = fitCanvas(canvas, scroll.clientWidth, visible);
+  const top = Math.min(scroll.scrollTop, Math.max(0, total - visible));
+  const plot = plotArea();
+  context.fillStyle = palette.paper;
+  context.fillRect(0, 0, scroll.clientWidth, visible);
+  const bins = binsFor(view.from, view.to);
+  const shown = page.rows.filter((row) => row.y + row.height > top && row.y < top + visible);
+  for (const row of shown) drawRow(context, scale, row, row.y - top, plot, bins);
+  drawOverlays(context, shown, top, visible, plot);
+  // Where things are, for those who look at the drawing from outside.
+  canvas.dataset.from = view.from;
+  canvas.dataset.to = view.to;
+  canvas.dataset.plotLeft = plot.left;
+  canvas.dataset.plotWidth = plot.width;
+  canvas.dataset.rows = JSON.stringify(shown.filter((row) => row.kind === 'vcpu')
+      .map((row) => ({key: row.key, y: row.y - top, height: row.height})));
+}
+
+function drawRow(context, scale, row, y, plot, bins) {
+  context.fillStyle = palette.ink;
+  context.textBaseline = 'middle';
+  context.font = (row.kind === 'vm' ? '600 ' : '') + '12px system-ui, sans-serif';
+  if (row.kind === 'vm') {
+    context.fillText(row.label, 8, y + row.height / 2 + 1);
+    return;
+  }
+  if (row === view.chosen) {
+    context.fillStyle = palette.focus;
+    context.fillRect(0, y, 5, row.height);
+    context.fillStyle = palette.ink;
+    context.font = '600 12px system-ui, sans-serif';
+  }
+  context.fillText(row.label, 16, y + row.height / 2 + 1);
+  if (row.kind === 'unopened') {
+    context.fillStyle = palette.faint;
+    context.fillText(row.why, plot.left + 6, y + row.height / 2 + 1);
+    return;
+  }
+  const width = Math.round(plot.width * scale);
+  const height = Math.max(1, Math.round((row.height - 3) * scale));
+  const image = context.createImageData(width, height);
+  const columns = bins ? bins.rows.get(row.key) : null;
+  paintRow(new Uint32Array(image.data.buffer), width, height, columns, bins, (view.to - view.from) / width);
+  context.putImageData(image, Math.round(plot.left * scale), Math.round((y + 1) * scale));
+}

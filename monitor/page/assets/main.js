@@ -1,0 +1,125 @@
+// Brings the page up.
+
+const page = {served: false, bins: null, rows: [], events: {markers: [], phases: [], pauses: [], gaps: []}, report: null};
+
+function wholeTime(report, bins) {
+  let begin = Infinity;
+  let end = -Infinity;
+  if (bins) {
+    for (const row of bins.rows.values()) {
+      begin = Math.min(begin, bins.origin + row.first * bins.width);
+      end = Math.max(end, bins.origin + (row.first + row.bins) * bins.width);
+    }
+  }
+  for (const marker of page.events.markers) {
+    begin = Math.min(begin, marker.at);
+    end = Math.max(end, marker.at);
+  }
+  if (!(end > begin)) {
+    begin = 0;
+    end = Math.max(1, report.session ? report.session.duration_s * NS_PER_S : 1);
+  }
+  return [begin, end];
+}
+
+function writeHead(report) {
+  const session = report.session;
+  const names = report.vms.map((vm) => vm.name || 'VM ' + vm.vm);
+  const title = 'vcpulse: ' + (names.length > 3 ? names.length + ' VMs' : names.join(', ') || 'no VM');
+  document.getElementById('title').textContent = title;
+  document.title = title;
+  const parts = [];
+  if (session) {
+    if (session.host_name) parts.push('on ' + session.host_name);
+    if (session.start) parts.push('from ' + session.start);
+    parts.push(formatLength(Math.round(session.duration_s * 1e3) * 1e6));
+    if (session.phase) parts.push('phase ' + session.phase + ' only');
+    else if (session.from_s !== null || session.to_s !== null) parts.push('a part of it');
+  }
+  document.getElementById('subtitle').textContent = parts.join(', ');
+}
+
+function writeBinsNote() {
+  const note = document.getElementById('bins-note');
+  if (!page.bins) {
+    note.textContent = 'No vCPU was measured between two samples: there is nothing to draw.';
+    return;
+  }
+  const bins = binsFor(view.from, view.to);
+  const interval = page.report.session ? ', of ticks every ' + formatLength(page.report.session.interval_ms * 1e6) : '';
+  const parts = ['The finest bin in this page is ' + formatLength(page.bins.width) + interval + '.'];
+  if (page.served) {
+    parts.push('Drawn in bins of ' + formatLength(bins.width) + '; the server has them down to ' + formatLength(page.bins.smallest) + '.');
+    if (finer.failed) parts.push('Finer bins could not be had: ' + finer.failed);
+  } else if (page.bins.width > page.bins.smallest) {
+    parts.push('The timeline has finer detail: vcpulse report FILE --serve tcp:127.0.0.1:0 shows all of it.');
+  }
+  if (page.gapsOmitted > 0) parts.push(page.gapsOmitted + ' later gaps are not drawn.');
+  note.textContent = parts.join(' ');
+}
+
+function redraw() {
+  drawAxis();
+  drawMap();
+  drawDetails();
+  writeBinsNote();
+  askForFiner(view, plotArea().width * (window.devicePixelRatio || 1), changed);
+}
+
+function applyTheme() {
+  readPalette();
+  drawLegend();
+  changed();
+}
+
+function listenToButtons() {
+  const on = (id, act) => document.getElementById(id).addEventListener('click', act);
+  on('zoom-in', EVERYWHERE['+']);
+  on('zoom-out', EVERYWHERE['-']);
+  on('whole', showAll);
+  on('keys', toggleHelp);
+  on('details-close', closeDetails);
+  const dark = matchMedia('(prefers-color-scheme: dark)');
+  on('theme', () => {
+    const root = document.documentElement;
+    const isDark = root.dataset.theme ? root.dataset.theme === 'dark' : dark.matches;
+    root.dataset.theme = isDark ? 'light' : 'dark';
+    applyTheme();
+  });
+  dark.addEventListener('change', applyTheme);
+  new ResizeObserver(changed).observe(document.getElementById('chart'));
+}
+
+async function start() {
+  const data = document.getElementById('data');
+  const unpacked = unpack(await inflate(fromBase64(data.textContent)));
+  data.remove();
+  const report = unpacked.head.report;
+  page.served = unpacked.head.served;
+  page.bins = unpacked.bins;
+  page.report = report;
+  page.gapsOmitted = unpacked.head.gaps_omitted;
+  page.events = collectEvents(unpacked.head);
+  page.rows = layRows(report);
+  [view.begin, view.end] = wholeTime(report, page.bins);
+  view.from = view.begin;
+  view.to = view.end;
+  view.redraw = redraw;
+  if (page.bins) prepareLevels(page.bins);
+  writeHead(report);
+  readPalette();
+  drawLegend();
+  redraw();
+  drawTables(report);
+  listenToButtons();
+  listenToKeys();
+  listenToMouse();
+  document.documentElement.dataset.ready = String(performance.now());
+}
+
+start().catch((error) => {
+  const trouble = document.getElementById('trouble');
+  trouble.hidden = false;
+  trouble.textContent = 'The page could not be drawn: ' + (error && error.message ? error.message : error) +
+      (typeof DecompressionStream === 'undefined' ? ' (this browser is too old)' : '');
+});

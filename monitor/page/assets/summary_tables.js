@@ -1,0 +1,124 @@
+// The tables below: the report's own numbers, as `vcpulse report --json` has them.
+
+const seconds = (value, step) => (value === null ? DASH : formatInstant(value * NS_PER_S, step || 1e6));
+
+function vcpuRow(vm, vcpu) {
+  const button = element('button', String(vcpu.index));
+  button.title = 'Show it';
+  button.setAttribute('aria-label', 'vCPU ' + vcpu.index + ' of VM ' + vm.vm + ': show it');
+  button.addEventListener('click', () => {
+    choose(page.rows.find((row) => row.key === rowKey(vm.vm, vcpu.index)), false);
+    openChosen();
+  });
+  const estimate = (event) => (vcpu.estimated_events.includes(event) ? '~' : '');
+  return [button, vcpu.tid === null ? DASH : String(vcpu.tid), formatShare(vcpu.share.halted), formatShare(vcpu.share.spinning),
+    formatShare(vcpu.share.productive), formatShare(vcpu.share.unknown), formatShare(vcpu.starved_share),
+    formatNumber(vcpu.ipc ? vcpu.ipc.mean : null, 2), formatShare(vcpu.residency), formatShare(vcpu.run_delay_share),
+    ...Object.keys(vcpu.counts_scaled).map((event) => estimate(event) + formatCount(vcpu.counts_scaled[event])),
+    Object.entries(vcpu.unknown_reasons).map(([reason, share]) => reason + ' ' + formatShare(share)).join(', ')];
+}
+
+function vmSection(vm) {
+  const events = vm.vcpus.length > 0 ? Object.keys(vm.vcpus[0].counts_scaled) : [];
+  const heads = ['vCPU', 'TID', 'HALTED', 'SPINNING', 'PRODUCTIVE', 'UNKNOWN', 'starved', 'IPC', 'residency', 'run-delay',
+    ...events, '<UNKNOWN was'];
+  const made = section(vmTitle(vm), table('vCPUs of ' + vmTitle(vm), heads, vm.vcpus.map((vcpu) => vcpuRow(vm, vcpu))));
+  const notes = new Set();
+  for (const epoch of vm.epochs) {
+    for (const note of epoch.notes) notes.add(note);
+    for (const event of epoch.absent_events) notes.add(event.event + ' is not counted: ' + event.reason);
+    for (const vcpu of epoch.unopened_vcpus) notes.add('vCPU ' + vcpu.index + ' was not opened: ' + vcpu.reason);
+    if (epoch.host_side_events.length > 0) notes.add('counted in the host too: ' + epoch.host_side_events.join(', '));
+  }
+  const list = element('ul');
+  for (const note of notes) list.append(element('li', note));
+  if (notes.size > 0) made.append(list);
+  return made;
+}
+
+function gapsSection(report) {
+  const rows = [];
+  const add = (gap, where) => rows.push([where, gap.reason, gap.vcpu === null ? '' : String(gap.vcpu), gap.errno_name || '',
+    String(gap.ticks), seconds(gap.first_s), seconds(gap.last_s)]);
+  for (const gap of report.gaps) add(gap, 'every VM');
+  for (const vm of report.vms) for (const gap of vm.gaps) add(gap, 'VM ' + vm.vm);
+  if (rows.length === 0) return section('Gaps', element('p', 'None: no sample is missing.'));
+  return section('Gaps', table('Gaps', ['<of', '<reason', 'vCPU', 'errno', 'ticks', 'first', 'last'], rows));
+}
+
+function markersSection(report) {
+  if (report.markers.length === 0) return null;
+  const rows = page.events.phases.map((phase) => {
+    const button = element('button', phase.name);
+    button.title = 'Show this phase';
+    button.addEventListener('click', () => show(phase.from, Math.min(phase.to, view.end)));
+    const to = Math.min(phase.to, view.end);
+    return [button, formatInstant(phase.from, 1e6), formatLength(Math.max(0, Math.round((to - phase.from) / 1e6) * 1e6))];
+  });
+  const made = section('Phases', table('Phases', ['<marker', 'at', 'until the next'], rows));
+  if (report.markers_omitted > 0) made.append(element('p', report.markers_omitted + ' earlier ones are left out.', 'note'));
+  return made;
+}
+
+function lifeCycleSection(report) {
+  if (report.life_cycle.length === 0) return null;
+  const rows = report.life_cycle.map((change) => [seconds(change.t_s), change.vm === null ? '' : 'VM ' + change.vm, change.kind, change.detail]);
+  const made = section('Life cycle', table('Life cycle', ['at', '<of', '<what', '<detail'], rows));
+  if (report.life_cycle_omitted > 0) made.append(element('p', report.life_cycle_omitted + ' earlier ones are left out.', 'note'));
+  return made;
+}
+
+function pairs(title, rows) {
+  const known = rows.filter(([, value]) => value !== null && value !== undefined && value !== '');
+  return section(title, table(title, ['<', '<'], known.map(([name, value]) => [name, String(value)])));
+}
+
+function hostSection(report) {
+  const session = report.session;
+  if (!session) return section('Host', element('p', 'The session record was lost.'));
+  const classifiers = new Set();
+  for (const vm of report.vms) for (const epoch of vm.epochs) classifiers.add(epoch.classifier);
+  const hz = (value) => (value === null ? null : (value / 1e6).toFixed(0) + ' MHz');
+  const asked = session.classifier;
+  return pairs('Host and classifier', [
+    ['host', session.host_name], ['CPU', session.cpu_model], ['machine', session.machine], ['kernel', session.kernel_release],
+    ['CPUs online', session.online_cpus], ['core PMUs', session.core_pmus.join(', ')],
+    ['begun', session.start], ['ended by', session.end_reason], ['vcpulse', session.tool_version],
+    ['interval', session.interval_ms + ' ms, verdicts over ' + session.verdict_window_ms + ' ms'],
+    ['classifier', [...classifiers].join(', ') + ' (asked for: ' + asked.name + ')'], ['profile', asked.profile],
+    ['HALTED', 'residency below ' + asked.halted_enter + ', until above ' + asked.halted_leave],
+    ['ipc-bands', 'SPINNING below ' + asked.spinning_below + ', PRODUCTIVE from ' + asked.productive_from],
+    ['residency by', session.residency_method], ['highest frequency', hz(session.max_hz_seen)], ['TSC', hz(session.tsc_hz)],
+    ['blind spot', session.residency_blind_spot], ['degraded', session.degraded_reason], ['derived from', session.derived_from],
+    ['stream', session.stream_id],
+  ]);
+}
+
+function costSection(report) {
+  const cost = report.own_cost;
+  const spread = (value) => (value === null ? DASH : 'p50 ' + formatLength(value.p50) + ', p99 ' + formatLength(value.p99) + ', max ' + formatLength(value.max));
+  return pairs('Own cost', [
+    ['ticks', cost.ticks + ', ' + cost.ticks_missed + ' missed'], ['late by', spread(cost.tick_lateness_ns)],
+    ['reading one vCPU', spread(cost.read_ns)], ['all of a VM within', spread(cost.skew_ns)],
+    ['processor time', cost.cpu_s === null ? DASH : formatLength(cost.cpu_s * NS_PER_S) + (cost.cpu_share === null ? '' : ', ' + (cost.cpu_share * 100).toFixed(2) + ' % of one CPU')],
+    ['scheduling', report.session && report.session.scheduling],
+  ]);
+}
+
+function damageSection(report) {
+  const damage = report.damage;
+  if (damage.damaged_chunks === 0 && damage.lost_records === 0 && damage.unattributed_ticks === 0 && damage.ended_in_order !== false) return null;
+  const rows = [
+    ['records lost', damage.lost_records], ['damaged regions', damage.damaged_chunks + ' (' + damage.damaged_bytes + ' bytes)'],
+    ['ticks without their vCPU set', damage.unattributed_ticks],
+    ['end', damage.ended_in_order === false ? 'the recording was killed, or still runs' : 'in order'],
+  ];
+  for (const region of damage.regions.slice(0, 20)) rows.push(['at byte ' + region.offset, region.bytes + ' bytes: ' + region.reason]);
+  return pairs('Damage and loss', rows);
+}
+
+function drawTables(report) {
+  const sections = [damageSection(report), ...report.vms.map(vmSection), markersSection(report), gapsSection(report),
+    lifeCycleSection(report), hostSection(report), costSection(report)];
+  document.getElementById('tables').replaceChildren(...sections.filter((one) => one !== null));
+}

@@ -1,0 +1,113 @@
+#pragma once
+
+// What each vCPU did, in bins of time: the data of the page's heat map and charts.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "monitor/core/verdict.h"
+#include "monitor/reading/interval.h"
+
+namespace vcpulse::page {
+
+// One vCPU in one bin. Sums; of an interval that reaches over several bins each has its share by
+// time. A bin in which nothing was measured has no band_ns at all: it is missing, not zero.
+struct Bin {
+  std::array<int64_t, core::kBands> band_ns{};  // by core::Band; kNone: measured, no verdict
+  int64_t starved_ns = 0;
+  int64_t starved_known_ns = 0;  // of the judged time, where waiting was measured
+  double resident_ns = 0;        // residency x time
+  int64_t residency_known_ns = 0;
+  // Of the time that was counted and judged other than HALTED: what IPC is made of.
+  double cycles = 0;
+  double instructions = 0;
+
+  int64_t MeasuredNs() const;
+  void Add(const Bin& other);
+};
+
+// One event of one vCPU, an entry per bin.
+struct EventBins {
+  std::string name;
+  bool estimated = false;  // its group shared the PMU somewhere: counts are scaled up
+  struct Count {
+    double count = 0;
+    double known_ns = 0;  // the time in which it was counted
+  };
+  std::vector<Count> counts;
+};
+
+struct VcpuBins {
+  int64_t first = 0;  // number of the first bin
+  std::vector<Bin> bins;
+  std::vector<EventBins> events;
+};
+
+// Folds intervals into bins whose packed form (packing.h) stays within a number of bytes: where the
+// next interval would go beyond it, all bins become twice as wide. So the length of the timeline
+// need not be known, and memory is bounded, but for a bin per vCPU. Bin n is from
+// origin + n x width to the next; n may be negative. One thread.
+class Binner {
+ public:
+  struct Options {
+    int64_t origin_ns = 0;  // CLOCK_MONOTONIC
+    int64_t width_ns = 1;   // the smallest
+    size_t most_bytes = size_t{20} << 20;
+    // What lies outside is left out, CLOCK_MONOTONIC.
+    std::optional<int64_t> from_ns{};
+    std::optional<int64_t> to_ns{};
+  };
+
+  explicit Binner(const Options& options);
+
+  void Add(const reading::Interval& interval);
+
+  // By (vm, index of the vCPU).
+  using Rows = std::map<std::pair<uint32_t, uint32_t>, VcpuBins>;
+  const Rows& rows() const { return rows_; }
+  int64_t origin_ns() const { return options_.origin_ns; }
+  int64_t width_ns() const { return width_ns_; }
+  int64_t smallest_width_ns() const { return options_.width_ns; }
+  // Intervals whose instants cannot be: over 100 years from the origin.
+  uint64_t unusable() const { return unusable_; }
+
+ private:
+  // Where the columns of an epoch's ticks go.
+  struct Column {
+    VcpuBins* row = nullptr;
+    struct Event {
+      const reading::EventPlace* place = nullptr;
+      size_t bins = 0;  // which of row->events
+    };
+    std::vector<Event> events;  // those that are counted
+  };
+
+  Column& ColumnOf(const reading::Interval& interval);
+  // Makes room in `row` for the bins of that time, ns after the origin.
+  void Reach(VcpuBins& row, int64_t from_ns, int64_t to_ns);
+  void Fold();
+  int64_t BinAt(int64_t after_origin_ns) const;
+
+  Options options_;
+  int64_t width_ns_;
+  Rows rows_;
+  std::map<const reading::Epoch*, std::vector<Column>> columns_;
+  std::pair<const reading::Epoch*, std::vector<Column>*> latest_{};
+  size_t bytes_ = 0;  // packed
+  uint64_t unusable_ = 0;
+};
+
+// Packed bytes of one bin of a vCPU with so many events (packing.h).
+constexpr size_t PackedBytesPerBin(size_t events) {
+  constexpr size_t kShares = 9;  // of 16 bits
+  constexpr size_t kSums = 2;    // of 32
+  return kShares * 2 + kSums * 4 + events * (4 + 2);
+}
+
+}  // namespace vcpulse::page

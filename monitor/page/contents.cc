@@ -1,0 +1,55 @@
+#include "monitor/page/contents.h"
+
+#include <algorithm>
+
+#include "monitor/report/read_part.h"
+
+namespace vcpulse::page {
+namespace {
+
+constexpr int64_t kUnknownInterval_ns = 4'000'000;  // bins of 1 ms
+constexpr int64_t kBinsPerTick = 4;
+
+}  // namespace
+
+absl::Status Collector::Add(const timeline::Entry& entry) {
+  if (const auto instant = timeline::InstantOf(entry);
+      instant && entry.sequence != 0 && !first_ns_) {
+    first_ns_ = instant;
+  }
+  gaps_.Add(entry);
+  return intervals_.Add(entry, [this](const reading::Interval& interval) {
+    if (!bins_) {
+      bins_.emplace(Binner::Options{
+          .origin_ns = options_.origin_ns.value_or(first_ns_.value_or(interval.BeginNs())),
+          .width_ns = options_.width_ns.value_or(SmallestWidth()),
+          .most_bytes = options_.most_bytes,
+          .from_ns = options_.from_ns,
+          .to_ns = options_.to_ns});
+    }
+    bins_->Add(interval);
+    return absl::OkStatus();
+  });
+}
+
+int64_t Collector::SmallestWidth() const {
+  const auto& session = intervals_.session();
+  const int64_t interval_ns = session && session->interval_ns() > 0
+                                  ? static_cast<int64_t>(session->interval_ns())
+                                  : kUnknownInterval_ns;
+  return std::max<int64_t>(1, interval_ns / kBinsPerTick);
+}
+
+absl::StatusOr<std::unique_ptr<Contents>> Contents::Read(const std::string& path,
+                                                         const reading::Part& part,
+                                                         size_t most_bytes) {
+  std::unique_ptr<Contents> contents(new Contents(most_bytes));
+  auto report = report::ReadPart(path, part, contents->summary_, [&](const timeline::Entry& entry) {
+    return contents->collector_.Add(entry);
+  });
+  if (!report.ok()) return report.status();
+  contents->report_.emplace(*std::move(report));
+  return contents;
+}
+
+}  // namespace vcpulse::page

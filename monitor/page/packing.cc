@@ -1,0 +1,135 @@
+#include "monitor/page/packing.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include "boost/json.hpp"
+#include "monitor/reading/labels.h"
+#include "monitor/report/json_text.h"
+
+namespace vcpulse::page {
+namespace {
+
+namespace json = boost::json;
+
+static_assert(std::endian::native == std::endian::little, "columns are little-endian");
+
+constexpr double kWhole = 65535;
+
+// A share of a bin. What happened at all is never shown as nothing.
+uint16_t Share(double ns, int64_t width_ns) {
+  if (!(ns > 0)) return 0;
+  const double share = std::round(ns / static_cast<double>(width_ns) * kWhole);
+  return static_cast<uint16_t>(std::clamp(share, 1.0, kWhole));
+}
+
+class Columns {
+ public:
+  explicit Columns(std::string& out) : out_(out) {}
+
+  template <typename T, typename Of>
+  void Add(size_t bins, Of of) {
+    const size_t begin = out_.size();
+    out_.resize(begin + (bins * sizeof(T) + 3) / 4 * 4);
+    for (size_t i = 0; i < bins; ++i) {
+      const T value = of(i);
+      std::memcpy(out_.data() + begin + i * sizeof(T), &value, sizeof(T));
+    }
+  }
+
+ private:
+  std::string& out_;
+};
+
+void AddRow(Columns& columns, const VcpuBins& row, int64_t width_ns) {
+  const size_t bins = row.bins.size();
+  const auto add_share = [&](auto of) {
+    columns.Add<uint16_t>(
+        bins, [&](size_t i) { return Share(static_cast<double>(of(row.bins[i])), width_ns); });
+  };
+  for (size_t band = 0; band < core::kBands; ++band) {
+    add_share([band](const Bin& bin) { return bin.band_ns[band]; });
+  }
+  add_share([](const Bin& bin) { return bin.starved_ns; });
+  add_share([](const Bin& bin) { return bin.starved_known_ns; });
+  add_share([](const Bin& bin) { return bin.resident_ns; });
+  add_share([](const Bin& bin) { return bin.residency_known_ns; });
+  columns.Add<float>(bins, [&](size_t i) { return static_cast<float>(row.bins[i].cycles); });
+  columns.Add<float>(bins, [&](size_t i) { return static_cast<float>(row.bins[i].instructions); });
+  for (const EventBins& event : row.events) {
+    columns.Add<float>(bins, [&](size_t i) { return static_cast<float>(event.counts[i].count); });
+    columns.Add<uint16_t>(bins,
+                          [&](size_t i) { return Share(event.counts[i].known_ns, width_ns); });
+  }
+}
+
+// Instants of a damaged file may be anything.
+double After(int64_t start_mono_ns, int64_t instant_ns) {
+  return static_cast<double>(instant_ns) - static_cast<double>(start_mono_ns);
+}
+
+json::value BinsHead(const std::optional<Binner>& bins, int64_t start_mono_ns) {
+  if (!bins) return nullptr;
+  json::array rows;
+  for (const auto& [vcpu, row] : bins->rows()) {
+    json::array events;
+    for (const EventBins& event : row.events) {
+      events.push_back(json::object{{"name", event.name}, {"estimated", event.estimated}});
+    }
+    rows.push_back(json::object{{"vm", vcpu.first},
+                                {"vcpu", vcpu.second},
+                                {"first", row.first},
+                                {"bins", row.bins.size()},
+                                {"events", std::move(events)}});
+  }
+  return json::object{{"origin_ns", After(start_mono_ns, bins->origin_ns())},
+                      {"width_ns", bins->width_ns()},
+                      {"smallest_width_ns", bins->smallest_width_ns()},
+                      {"rows", std::move(rows)}};
+}
+
+json::array GapsHead(const GapSpans& gaps, int64_t start_mono_ns) {
+  json::array out;
+  for (const GapSpan& gap : gaps.spans()) {
+    const std::string_view reason = reading::GapReasonName(gap.reason);
+    out.push_back(json::object{{"vm", gap.vm},
+                               {"from_ns", After(start_mono_ns, gap.from_ns)},
+                               {"to_ns", After(start_mono_ns, gap.to_ns)},
+                               {"reason", json::string_view(reason.data(), reason.size())},
+                               {"vcpu", report::OrNull(gap.vcpu)},
+                               {"errno", report::OrNull(reading::ErrnoName(gap.error))},
+                               {"ticks", gap.ticks}});
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string Pack(const Collector& collected, int64_t start_mono_ns, const std::string& report_json,
+                 bool served) {
+  const std::optional<Binner>& bins = collected.bins();
+  std::string head = report::ToJsonLine(json::object{
+      {"bins", BinsHead(bins, start_mono_ns)},
+      {"gaps", GapsHead(collected.gaps(), start_mono_ns)},
+      {"gaps_omitted", collected.gaps().omitted()},
+      {"served", served},
+  });
+  head.erase(head.find_last_of('}'));
+  head += ", \"report\": " + (report_json.empty() ? "null" : report_json) + "}";
+  head.resize((head.size() + 3) / 4 * 4, ' ');
+
+  std::string packed;
+  const auto length = static_cast<uint32_t>(head.size());
+  packed.resize(sizeof(length));
+  std::memcpy(packed.data(), &length, sizeof(length));
+  packed += head;
+  Columns columns(packed);
+  if (bins) {
+    for (const auto& [vcpu, row] : bins->rows()) AddRow(columns, row, bins->width_ns());
+  }
+  return packed;
+}
+
+}  // namespace vcpulse::page

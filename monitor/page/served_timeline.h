@@ -1,0 +1,49 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "monitor/page/answer.h"
+
+namespace vcpulse::page {
+
+// A timeline file as `report --serve` shows it. The page is kept until the file has grown; finer
+// bins are read from the file when they are asked for. One thread.
+class ServedTimeline {
+ public:
+  explicit ServedTimeline(std::string path) : path_(std::move(path)) {}
+
+  // Errors of all three: those of report::ReadPart.
+  absl::StatusOr<std::string> Page();
+  absl::StatusOr<std::string> Summary();
+  // The stretch asked for, in bins of which the page's are multiples; read that far and no further.
+  absl::StatusOr<std::string> Bins(const BinsWanted& wanted);
+
+  // Valid as long as this.
+  Source AsSource();
+
+ private:
+  // What tells one state of the file from another.
+  struct FileState {
+    dev_t device = 0;
+    ino_t inode = 0;
+    off_t size = -1;
+    int64_t modified_ns = 0;
+    bool operator==(const FileState&) const = default;
+  };
+  absl::Status Refresh();
+
+  std::string path_;
+  FileState seen_;
+  std::string page_;
+  std::string summary_;
+  int64_t start_mono_ns_ = 0;
+  int64_t origin_mono_ns_ = 0;
+  int64_t smallest_width_ns_ = 1;
+  int64_t interval_ns_ = 0;
+};
+
+}  // namespace vcpulse::page
