@@ -156,6 +156,18 @@ class DrawnRecording {
     record.mutable_life_cycle()->set_mono_ns(now_ns_);
     writer_->Add(record, now_ns_);
   }
+  // The ticks `first` to `last` of a VM are missing, and that is noticed now.
+  void Gap(uint32_t vm, uint64_t first, uint64_t last, v1::Gap::Reason reason) {
+    v1::TimelineRecord record;
+    v1::Gap& gap = *record.mutable_gap();
+    gap.set_vm(vm);
+    gap.set_epoch(states_[vm].number);
+    gap.set_first_tick(first);
+    gap.set_last_tick(last);
+    gap.set_mono_ns(now_ns_);
+    gap.set_reason(reason);
+    writer_->Add(record, now_ns_);
+  }
   void Pass(int64_t ns) { now_ns_ += ns; }
   // A chunk of its own for what comes next; a lost one is never written.
   void Flush(bool lost = false) {

@@ -4,8 +4,9 @@
 
 const GUTTER = 96;  // CSS pixels for the labels
 const STACK = [2, 3, 4, 0, 1, MISSING];
-// Rounded sums may leave this much of a bin; it is not missing.
-const ROUNDING = WHOLE / 200;
+// A band lasts a tick at least, so less of one than this part of a tick is the edge of a tick in the
+// next bin, whose read came a little late; it is in the numbers, and not drawn.
+const EDGE = 1 / 20;
 
 function fitCanvas(canvas, width, height) {
   const scale = window.devicePixelRatio || 1;
@@ -38,6 +39,7 @@ function paintRow(pixels, width, height, row, bins, nsPerPixel) {
   const shares = new Array(STACK.length);
   const heights = new Array(STACK.length);
   const line = Math.max(1, Math.round(height / 9));
+  const edge = Math.min(WHOLE / 4, Math.max(2, page.tick * EDGE / binWidth * WHOLE));
   let painted = null;
   for (let x = 0; x < width; ++x) {
     const bin = columns ? Math.floor((view.from + (x + 0.5) * nsPerPixel - bins.origin) / binWidth) - columns.first : -1;
@@ -45,10 +47,12 @@ function paintRow(pixels, width, height, row, bins, nsPerPixel) {
     if (bin !== painted || x === 0) {
       let measured = 0;
       for (let i = 0; i < STACK.length - 1; ++i) {
-        shares[i] = inside ? columns.bands[STACK[i]][bin] : 0;
-        measured += shares[i];
+        const share = inside ? columns.bands[STACK[i]][bin] : 0;
+        measured += share;
+        shares[i] = share > edge ? share : 0;
       }
-      shares[STACK.length - 1] = WHOLE - measured > ROUNDING ? WHOLE - measured : 0;
+      const missing = WHOLE - measured;
+      shares[STACK.length - 1] = missing > edge || measured <= edge ? Math.max(1, missing) : 0;
       splitHeight(shares, height, heights);
       painted = bin;
     }
@@ -59,7 +63,7 @@ function paintRow(pixels, width, height, row, bins, nsPerPixel) {
         pixels[y * width + x] = pixelOf(STACK[i], x, y);
       }
     }
-    if (inside && columns.starved[bin] > 0) {
+    if (inside && columns.starved[bin] > edge) {
       for (y = height - line; y < height; ++y) pixels[y * width + x] = palette.pixel.starved;
     }
   }
@@ -88,6 +92,7 @@ function drawMap() {
   const shown = page.rows.filter((row) => row.y + row.height > top && row.y < top + visible);
   for (const row of shown) drawRow(context, scale, row, row.y - top, plot, bins);
   drawOverlays(context, shown, top, visible, plot);
+  for (const row of shown) if (row.kind === 'vm') drawHeading(context, row, row.y - top);
   // Where things are, for those who look at the drawing from outside.
   canvas.dataset.from = view.from;
   canvas.dataset.to = view.to;
@@ -97,14 +102,21 @@ function drawMap() {
       .map((row) => ({key: row.key, y: row.y - top, height: row.height})));
 }
 
+// Over the markers' lines, which would strike it through.
+function drawHeading(context, row, y) {
+  context.font = '600 12px system-ui, sans-serif';
+  context.textBaseline = 'middle';
+  context.fillStyle = palette.paper;
+  context.fillRect(6, y + 2, context.measureText(row.label).width + 4, row.height - 3);
+  context.fillStyle = palette.ink;
+  context.fillText(row.label, 8, y + row.height / 2 + 1);
+}
+
 function drawRow(context, scale, row, y, plot, bins) {
+  if (row.kind === 'vm') return;
   context.fillStyle = palette.ink;
   context.textBaseline = 'middle';
-  context.font = (row.kind === 'vm' ? '600 ' : '') + '12px system-ui, sans-serif';
-  if (row.kind === 'vm') {
-    context.fillText(row.label, 8, y + row.height / 2 + 1);
-    return;
-  }
+  context.font = '12px system-ui, sans-serif';
   if (row === view.chosen) {
     context.fillStyle = palette.focus;
     context.fillRect(0, y, 5, row.height);

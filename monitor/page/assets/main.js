@@ -1,6 +1,6 @@
 // Brings the page up.
 
-const page = {served: false, bins: null, rows: [], events: {markers: [], phases: [], pauses: [], gaps: []}, report: null};
+const page = {served: false, tick: 0, bins: null, rows: [], events: {markers: [], phases: [], pauses: [], gaps: []}, report: null};
 
 function wholeTime(report, bins) {
   let begin = Infinity;
@@ -11,13 +11,16 @@ function wholeTime(report, bins) {
       end = Math.max(end, bins.origin + (row.first + row.bins) * bins.width);
     }
   }
+  // The last bin may reach beyond the last record.
+  const session = report.session;
+  if (session && !session.phase) end = Math.min(end, Math.ceil(((session.from_s || 0) + session.duration_s) * NS_PER_S));
   for (const marker of page.events.markers) {
     begin = Math.min(begin, marker.at);
     end = Math.max(end, marker.at);
   }
   if (!(end > begin)) {
     begin = 0;
-    end = Math.max(1, report.session ? report.session.duration_s * NS_PER_S : 1);
+    end = Math.max(1, session ? session.duration_s * NS_PER_S : 1);
   }
   return [begin, end];
 }
@@ -98,6 +101,7 @@ async function start() {
   page.served = unpacked.head.served;
   page.bins = unpacked.bins;
   page.report = report;
+  page.tick = report.session ? report.session.interval_ms * 1e6 : 0;
   page.gapsOmitted = unpacked.head.gaps_omitted;
   page.events = collectEvents(unpacked.head);
   page.rows = layRows(report);

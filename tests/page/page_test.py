@@ -1,0 +1,255 @@
+#!/usr/bin/python3
+"""The report page in headless Chromium, against a timeline whose every tick is known.
+
+usage: page_test.py VCPULSE DRAW_TIMELINE [unittest arguments]
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from browser import Page, artefacts, open_browser
+from selenium.webdriver.common.keys import Keys
+
+VCPULSE, DRAW = sys.argv[1:3]
+
+# A letter per tick of 100 ms, as tests/page/draw_timeline.cc draws them; ~: the gap, .: no sample.
+KNOWN = {
+    "1/0": "HHHHHPPPPPSSSSSHHHHHPPPPPPPPPP~~~~PPPPPP",
+    "1/1": "PPPPPSSSSSHHHHHUUUUUSPSPSPSPSP~~~~HHHHHH",
+    "2/0": "UUUUUsssssPPPPPPPPPPHHHHHHHHHH~~~~......",
+}
+COLOURS = {"H": {"halted"}, "P": {"productive"}, "S": {"spinning"}, "s": {"spinning"},
+           "U": {"unknown", "unknown-hatch"}, ".": {"paper", "missing-hatch"}}
+
+
+def make_page(folder, name, *arguments):
+    timeline = os.path.join(folder, name + ".vpt")
+    html = os.path.join(folder, name + ".html")
+    subprocess.run([DRAW, timeline, *arguments], check=True)
+    subprocess.run([VCPULSE, "report", timeline, "--html", html], check=True)
+    return "file://" + html
+
+
+class PageTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.known = make_page(cls.folder.name, "known")
+        cls.browser = open_browser()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.browser.quit()
+        cls.folder.cleanup()
+
+    def setUp(self):
+        self.page = Page(self.browser, self.known)
+
+    def tearDown(self):
+        self.assertEqual(self.page.console(), [], "the console is not clean")
+
+    def check_bands(self, times):
+        """Each tick within `times` has its band's colours, from edge to edge but a pixel."""
+        page = self.page
+        shown = page.map()
+        per_tick = 1e8 / (shown["to"] - shown["from"]) * shown["width"]
+        seen = 0
+        for key, letters in KNOWN.items():
+            y, height = shown["rows"][key]
+            for tick, letter in enumerate(letters):
+                if letter == "~" or not times[0] <= tick / 10 < tick / 10 + 0.1 <= times[1] + 1e-9:
+                    continue
+                x = page.place(key, tick / 10)[0]
+                # Two pixels of each edge are left to rounding, and the lowest to the starved line.
+                colours = set(page.pixels(x + 2, y + 2, max(1, int(per_tick) - 4), height - 8))
+                # Dashes of a marker stand in the first column of its tick.
+                wanted = {page.colour(name) for name in COLOURS[letter]}
+                self.assertLessEqual(colours, wanted, f"vCPU {key}, tick {tick} ({letter})")
+                self.assertGreaterEqual(colours, wanted if per_tick > 12 else set())
+                seen += 1
+        return seen
+
+    def test_pixels_are_the_bands(self):
+        self.assertEqual(self.check_bands((0, 4)), 3 * 36)
+
+    def test_starved_gaps_and_markers_are_drawn(self):
+        page = self.page
+        shown = page.map()
+        y, height = shown["rows"]["2/0"]
+        line = page.colour("starved")
+        below = round(y + height - 3)
+        self.assertEqual(page.pixels(page.place("2/0", 0.75)[0], below), [line])
+        self.assertNotEqual(page.pixels(page.place("2/0", 0.25)[0], below), [line])
+        gap = set(page.pixels(page.place("1/0", 3.05)[0], y + 3, 60, 8))
+        self.assertGreater(len(gap), 3, "the hatch of a gap has lines on what is below")
+        marker = page.place("1/0", 1.0)[0]
+        self.assertIn(page.colour("marker"), page.pixels(marker, 40, 1, 60))
+        # Those that were not opened say so, in the row and in the tables.
+        self.assertIn("perf_event_paranoid is 3", page.text("tables"))
+
+    def test_hover_tells_the_numbers(self):
+        page = self.page
+        for seconds, key, words in [
+            (1.25, "1/0", ["vCPU 0 of VM 1 “web”", "1.25", "SPINNING 100.0 %", "IPC 0.50", "residency 100.0 %",
+                           "starved 0.0 %", "phase load"]),
+            (0.25, "1/0", ["HALTED 100.0 %", "IPC –", "residency 0.0 %", "phase boot"]),
+            (0.65, "2/0", ["VM 2 “db”", "SPINNING 100.0 %", "starved 100.0 %"]),
+            (2.55, "2/0", ["the VM was paused"]),
+            (3.2, "1/1", ["no sample", "gap: tick-missed, 4 ticks"]),
+            (3.8, "2/0", ["no sample: the VM had ended"]),
+        ]:
+            page.mouse(*page.place(key, seconds)).perform()
+            page.settle()
+            for text in (page.text("status"), page.text("tooltip")):
+                for word in words:
+                    self.assertIn(word, text, f"{key} at {seconds} s")
+
+    def numbers(self):
+        cells = self.page.script(
+            "return [...document.querySelectorAll('#numbers tbody tr')].map("
+            "(row) => [...row.cells].map((cell) => cell.textContent))")
+        return {row[0]: row[1:] for row in cells}
+
+    def test_click_opens_the_numbers_of_the_report(self):
+        page = self.page
+        page.mouse(*page.place("1/1", 2.5)).click().perform()
+        page.settle()
+        self.assertIn("vCPU 1 of VM 1 “web”", page.text("details-title"))
+        numbers = self.numbers()
+        # As `vcpulse report` has them: 36 ticks, of which 11 H, 10 P, 10 S, 5 U.
+        self.assertEqual([numbers[band][0] for band in ("HALTED", "SPINNING", "PRODUCTIVE", "UNKNOWN")],
+                         ["30.6 %", "27.8 %", "27.8 %", "13.9 %"])
+        self.assertEqual(numbers["cycles"][0], "2.50 G")
+        self.assertEqual(numbers["instructions"][0], "2.95 G")
+        self.assertEqual(numbers["IPC"][0], "1.180")
+        self.assertEqual(numbers["residency"][0], "69.4 %")
+        self.assertEqual(numbers["measured"], ["3.6 s", "90.0 %"])
+        titles = page.script("return [...document.querySelectorAll('#charts strong')].map((one) => one.textContent)")
+        self.assertEqual(titles, ["IPC", "residency", "starved", "cycles per second", "instructions per second"])
+
+    def test_a_dragged_span_has_its_own_numbers(self):
+        page = self.page
+        x, y = page.place("1/0", 1.0)
+        end = page.place("1/0", 1.7)[0]
+        page.mouse(x + 3, y).click_and_hold().move_by_offset(round(end - x - 6), 0).release().perform()
+        page.keys(Keys.ENTER)
+        self.assertIn("Numbers of the chosen span, 1.00 s to 1.70 s", page.text("details-span"))
+        numbers = self.numbers()
+        self.assertEqual(numbers["SPINNING"][0], "71.4 %")  # 5 of 7 ticks
+        self.assertEqual(numbers["cycles"][0], "500 M")
+        self.assertEqual(numbers["IPC"][0], "0.500")
+        page.keys(Keys.ESCAPE)
+        self.assertIn("Numbers of the visible time", page.text("details-span"))
+        page.keys(Keys.ESCAPE)
+        self.assertFalse(page.element("details").is_displayed())
+
+    def test_the_wheel_zooms_where_the_pointer_is(self):
+        page = self.page
+        x, y = page.place("1/1", 2.25)
+        page.wheel(x, y, -300)
+        shown = page.map()
+        self.assertAlmostEqual((shown["to"] - shown["from"]) / 1e9, 2.0, places=3)
+        self.assertAlmostEqual(page.place("1/1", 2.25)[0], x, delta=1)
+        self.assertGreaterEqual(self.check_bands((shown["from"] / 1e9, shown["to"] / 1e9)), 3 * 14)
+        page.wheel(x, y, 600)
+        shown = page.map()
+        self.assertEqual((shown["from"], shown["to"]), (0, 4e9))
+
+    def test_the_keyboard_does_it_all(self):
+        page = self.page
+        page.script("document.getElementById('map').focus()")
+        page.keys("+")
+        shown = page.map()
+        self.assertEqual((shown["from"], shown["to"]), (1e9, 3e9))
+        self.check_bands((1, 3))
+        page.keys(Keys.ARROW_RIGHT)
+        self.assertEqual(page.map()["from"], 1.25e9)
+        page.keys(Keys.END)
+        self.assertEqual(page.map()["to"], 4e9)
+        page.keys(Keys.HOME)
+        self.assertEqual(page.map()["from"], 0)
+        page.keys("-")
+        self.assertEqual(page.map()["to"], 4e9)
+        page.keys(Keys.ARROW_DOWN, Keys.ARROW_DOWN)
+        self.assertIn("vCPU 1 of VM 1", page.text("status"))
+        self.assertIn("SPINNING 27.8 %", page.text("status"))
+        page.keys(".")
+        self.assertIn("0.000 s to 0.025 s", page.text("status"))
+        self.assertIn("PRODUCTIVE 100.0 %", page.text("status"))
+        page.keys(">", ">")
+        self.assertIn("0.500 s to 0.525 s", page.text("status"))
+        self.assertIn("SPINNING 100.0 %", page.text("status"))
+        page.keys(Keys.ENTER)
+        self.assertIn("vCPU 1 of VM 1", page.text("details-title"))
+        self.assertEqual(page.script("return document.activeElement.id"), "details-title")
+        page.keys(Keys.ESCAPE)
+        self.assertEqual(page.script("return document.activeElement.id"), "map")
+        page.keys("?")
+        self.assertTrue(page.element("help").is_displayed())
+        page.keys(Keys.ESCAPE)
+        self.assertFalse(page.element("help").is_displayed())
+
+    def test_light_and_dark(self):
+        page = self.page
+        page.script("document.getElementById('theme').click()")
+        page.settle()
+        self.assertEqual(page.colour("paper"), "#14181d")
+        self.check_bands((0, 4))
+        self.browser.save_screenshot(os.path.join(artefacts(), "dark.png"))
+        page.script("document.getElementById('theme').click()")
+        page.settle()
+        self.assertEqual(page.colour("paper"), "#ffffff")
+        self.check_bands((0, 4))
+        self.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {
+            "features": [{"name": "prefers-color-scheme", "value": "dark"}]})
+        try:
+            self.page = Page(self.browser, self.known)
+            self.assertEqual(self.page.colour("paper"), "#14181d")
+            self.check_bands((0, 4))
+        finally:
+            self.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+    def test_it_states_what_it_is_made_of(self):
+        page = self.page
+        self.assertIn("The finest bin in this page is 25 ms, of ticks every 100 ms.", page.text("bins-note"))
+        tables = page.text("tables")
+        for words in ["Host and classifier", "host1", "ipc-bands", "Own cost", "Gaps", "tick-missed", "vm-paused",
+                      "Phases", "boot", "IPC"]:
+            self.assertIn(words, tables)
+        page.mouse(*page.place("1/0", 1.25)).click().perform()
+        page.settle()
+        self.browser.save_screenshot(os.path.join(artefacts(), "known.png"))
+
+    def test_names_are_text_whatever_they_say(self):
+        self.page = Page(self.browser, make_page(self.folder.name, "hostile", "hostile"))
+        self.assertEqual(self.page.script("return document.images.length"), 0)
+        self.assertEqual(self.page.script("return document.scripts.length"), 1)
+        self.assertIn("</script><img src=x", self.page.text("tables"))
+        self.assertIn("</script><img", self.page.text("title"))
+        # Nothing that it could be made to do would be allowed either.
+        self.page.script("const made = document.createElement('script'); made.textContent = 'window.ran = 1';"
+                         "document.body.append(made)")
+        self.assertIsNone(self.page.script("return window.ran || null"))
+        refused = self.page.console()
+        self.assertEqual(len(refused), 1)
+        self.assertIn("Content Security Policy", refused[0])
+
+    def test_a_hidpi_screen_and_a_narrow_one(self):
+        for metrics in ({"width": 1400, "height": 900, "deviceScaleFactor": 2, "mobile": False},
+                        {"width": 480, "height": 800, "deviceScaleFactor": 1, "mobile": False}):
+            self.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+            try:
+                self.page = Page(self.browser, self.known)
+                x, y = self.page.place("1/0", 1.25)
+                scale = metrics["deviceScaleFactor"]
+                self.assertEqual(self.page.pixels(x * scale, y * scale), [self.page.colour("spinning")])
+                self.assertEqual(self.page.console(), [])
+            finally:
+                self.browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[3:]])
