@@ -88,9 +88,12 @@ class Page:
 
     def pixels(self, x, y, width=1, height=1):
         """Colours "#rrggbb" of the heat map, row by row."""
+        # Of a copy: what a canvas is read for often, the browser remarks upon in the console.
         values = self.script(
-            "const map = document.getElementById('map');"
-            "return [...map.getContext('2d').getImageData(...arguments).data]",
+            "const [x, y, width, height] = arguments;"
+            "const copy = new OffscreenCanvas(width, height).getContext('2d', {willReadFrequently: true});"
+            "copy.drawImage(document.getElementById('map'), -x, -y);"
+            "return [...copy.getImageData(0, 0, width, height).data]",
             round(x), round(y), width, height)
         return ["#%02x%02x%02x" % tuple(values[i:i + 3]) for i in range(0, len(values), 4)]
 

@@ -136,7 +136,7 @@ class PageTest(unittest.TestCase):
         end = page.place("1/0", 1.7)[0]
         page.mouse(x + 3, y).click_and_hold().move_by_offset(round(end - x - 6), 0).release().perform()
         page.keys(Keys.ENTER)
-        self.assertIn("Numbers of the chosen span, 1.00 s to 1.70 s", page.text("details-span"))
+        self.assertIn("Numbers of the chosen span, 1.000 s to 1.700 s", page.text("details-span"))
         numbers = self.numbers()
         self.assertEqual(numbers["SPINNING"][0], "71.4 %")  # 5 of 7 ticks
         self.assertEqual(numbers["cycles"][0], "500 M")

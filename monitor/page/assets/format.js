@@ -41,9 +41,18 @@ function formatLength(ns) {
   return (hours ? hours + ' h ' : '') + minutes + ' min' + (rest !== '0' ? ' ' + rest + ' s' : '');
 }
 
+// Decimals that tell seconds apart in such steps: 3 for 25 ms.
+function digitsOf(stepNs) {
+  const step = Math.max(1, Math.round(stepNs));
+  const least = Math.max(0, Math.ceil(-Math.log10(step / NS_PER_S) - 1e-9));
+  let digits = 0;
+  for (let unit = NS_PER_S; digits < least + 2 && digits < 9 && step % unit !== 0; unit /= 10) ++digits;
+  return digits;
+}
+
 // An instant after the start, told as finely as `stepNs`: "1:02:03.250", "12.5 s" below a minute.
 function formatInstant(ns, stepNs) {
-  const digits = Math.max(0, Math.min(9, Math.ceil(-Math.log10(Math.max(1, stepNs) / NS_PER_S) - 1e-9)));
+  const digits = digitsOf(stepNs);
   const sign = ns < 0 ? '\u2212' : '';
   const seconds = Math.abs(ns) / NS_PER_S;
   if (seconds < 60) return sign + seconds.toFixed(digits) + ' s';
