@@ -120,8 +120,7 @@ int RunHtml(const ReportOptions& options) {
 int RunReport(const ReportOptions& options) {
   if (options.explain) return RunExplain(options);
   if (options.html || options.serve) {
-    const absl::Status status =
-        CheckPageOptions(options.file, options.html.value_or(""), options.serve.value_or(""));
+    const absl::Status status = CheckPageOptions(options.file, options.html, options.serve);
     if (!status.ok()) return Fail(status);
     return options.html ? RunHtml(options) : ServePage(options.file, *options.serve);
   }

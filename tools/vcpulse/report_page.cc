@@ -15,17 +15,20 @@
 
 namespace vcpulse::tools {
 
-absl::Status CheckPageOptions(const std::string& file, const std::string& html,
-                              const std::string& serve) {
-  if (!serve.empty()) {
+absl::Status CheckPageOptions(const std::string& file, const std::optional<std::string>& html,
+                              const std::optional<std::string>& serve) {
+  if (serve) {
     if (file == "-") {
       return absl::InvalidArgumentError(
           "--serve reads again and again, and standard input can be read once: name a file");
     }
-    return page::ParseLoopbackAddress(serve).status();
+    const absl::Status status = page::ParseLoopbackAddress(*serve).status();
+    if (status.ok()) return status;
+    return absl::Status(status.code(), absl::StrCat("--serve: ", status.message()));
   }
-  if (html.empty()) return absl::InvalidArgumentError("--html: the file name is empty");
-  return CheckNotSameFile(file, html, "--html");
+  if (!html) return absl::OkStatus();
+  if (html->empty()) return absl::InvalidArgumentError("--html: the file name is empty");
+  return CheckNotSameFile(file, *html, "--html");
 }
 
 int WritePage(const page::Contents& contents, const std::string& output) {

@@ -2,6 +2,7 @@
 
 // `report --html` and `report --serve`.
 
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -9,9 +10,9 @@
 
 namespace vcpulse::tools {
 
-// What can be said of the two options before anything is read. Empty: not given.
-absl::Status CheckPageOptions(const std::string& file, const std::string& html,
-                              const std::string& serve);
+// What can be said of the two options, where given, before anything is read.
+absl::Status CheckPageOptions(const std::string& file, const std::optional<std::string>& html,
+                              const std::optional<std::string>& serve);
 
 // Writes the page to `output`, `-` being standard output. Returns the exit code.
 int WritePage(const page::Contents& contents, const std::string& output);

@@ -31,6 +31,10 @@ function splitHeight(shares, height, heights) {
   heights[largest] = Math.max(0, heights[largest] + height - used);
 }
 
+// The line of a starved bin is whole; where only a part of it was, as many of eight columns have it.
+const SIEVE = [0, 4, 2, 6, 1, 5, 3, 7];
+const hasStarvedLine = (share, x) => SIEVE[x % 8] < Math.max(1, Math.round(share / WHOLE * 8));
+
 // The pixels of one row: `width` x `height`, device pixels.
 function paintRow(pixels, width, height, row, bins, nsPerPixel) {
   const level = levelFor(bins, nsPerPixel);
@@ -63,7 +67,7 @@ function paintRow(pixels, width, height, row, bins, nsPerPixel) {
         pixels[y * width + x] = pixelOf(STACK[i], x, y);
       }
     }
-    if (inside && columns.starved[bin] > edge) {
+    if (inside && columns.starved[bin] > edge && hasStarvedLine(columns.starved[bin], x)) {
       for (y = height - line; y < height; ++y) pixels[y * width + x] = palette.pixel.starved;
     }
   }
