@@ -64,7 +64,7 @@ Response Answer(const Request& request, const std::vector<std::string>& hosts,
       return Refusal(400,
                      "write /bins?from=NS&to=NS&bins=N: from < to, after the start, N 1..8192");
     }
-    return Of(source.bins(*wanted), "application/octet-stream");
+    return Of(source.bins(*wanted, request.has_gone), "application/octet-stream");
   }
   return Refusal(404, "there are /, /summary and /bins");
 }

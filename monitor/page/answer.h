@@ -16,6 +16,8 @@ struct Request {
   std::string_view method;
   std::string_view target;  // "/bins?from=0&to=1000000000&bins=500"
   std::string_view host;    // the Host header
+  // Whether nobody waits for the answer any more, so that it need not be made. May be empty.
+  std::function<bool()> has_gone{};
 };
 
 struct Response {
@@ -37,9 +39,12 @@ struct BinsWanted {
 
 // Where the answers come from. Errors go to the client as text: they are of its own machine.
 struct Source {
-  std::function<absl::StatusOr<std::string>()> page;                   // HTML
-  std::function<absl::StatusOr<std::string>()> summary;                // JSON
-  std::function<absl::StatusOr<std::string>(const BinsWanted&)> bins;  // as packing.h
+  std::function<absl::StatusOr<std::string>()> page;     // HTML
+  std::function<absl::StatusOr<std::string>()> summary;  // JSON
+  // As packing.h. May give up where the client has gone.
+  std::function<absl::StatusOr<std::string>(const BinsWanted&,
+                                            const std::function<bool()>& has_gone)>
+      bins;
 };
 
 // GET (and HEAD, whose body the caller leaves out) of /, /summary and

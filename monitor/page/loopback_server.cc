@@ -1,5 +1,7 @@
 #include "monitor/page/loopback_server.h"
 
+#include <sys/socket.h>
+
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/signal_set.hpp>
@@ -66,7 +68,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
     const auto& request = parser_->get();
     const Response answer = Answer({.method = View(request.method_string()),
                                     .target = View(request.target()),
-                                    .host = View(request[http::field::host])},
+                                    .host = View(request[http::field::host]),
+                                    .has_gone = [this] { return HasGone(); }},
                                    serving_.hosts, serving_.source);
     response_ = {};
     response_.version(request.version());
@@ -89,6 +92,12 @@ class Connection : public std::enable_shared_from_this<Connection> {
     };
     if (head_alone) return http::async_write_header(stream_, *serializer_, written);
     http::async_write(stream_, *serializer_, written);
+  }
+
+  // Whether the client has closed the connection: it does not wait for what it asked for.
+  bool HasGone() {
+    char byte = 0;
+    return recv(stream_.socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
   }
 
   void Close() {

@@ -18,6 +18,8 @@ constexpr size_t kMostBytes = size_t{20} << 20;
 // A sample tells of the time before it: so much later it may have been taken.
 constexpr int64_t kLateSamples_ns = 2'000'000'000;
 constexpr int64_t kLateIntervals = 10;
+// Between two looks at whether the client has gone.
+constexpr uint64_t kEntriesPerLook = 256;
 constexpr int64_t kLongestInterval_ns = 3'600'000'000'000;
 
 }  // namespace
@@ -59,7 +61,8 @@ absl::StatusOr<std::string> ServedTimeline::Summary() {
   return summary_;
 }
 
-absl::StatusOr<std::string> ServedTimeline::Bins(const BinsWanted& wanted) {
+absl::StatusOr<std::string> ServedTimeline::Bins(const BinsWanted& wanted,
+                                                 const std::function<bool()>& has_gone) {
   if (seen_.size < 0) {
     if (absl::Status status = Refresh(); !status.ok()) return status;
   }
@@ -81,8 +84,16 @@ absl::StatusOr<std::string> ServedTimeline::Bins(const BinsWanted& wanted) {
   int64_t until_ns = 0;
   timeline::TimeRange range{.from_mono_ns = from_ns};
   if (!__builtin_add_overflow(to_ns, late_ns, &until_ns)) range.to_mono_ns = until_ns;
+  uint64_t entries = 0;
   const auto read = timeline::ReadTimeline(
-      path_, [&](const timeline::Entry& entry) { return collector.Add(entry); }, range);
+      path_,
+      [&](const timeline::Entry& entry) {
+        if (has_gone && ++entries % kEntriesPerLook == 0 && has_gone()) {
+          return absl::CancelledError("nobody waits for it any more");
+        }
+        return collector.Add(entry);
+      },
+      range);
   if (!read.ok()) return read.status();
   return Pack(collector, start_mono_ns_, "", true);
 }
@@ -90,7 +101,8 @@ absl::StatusOr<std::string> ServedTimeline::Bins(const BinsWanted& wanted) {
 Source ServedTimeline::AsSource() {
   return {.page = [this] { return Page(); },
           .summary = [this] { return Summary(); },
-          .bins = [this](const BinsWanted& wanted) { return Bins(wanted); }};
+          .bins = [this](const BinsWanted& wanted,
+                         const std::function<bool()>& has_gone) { return Bins(wanted, has_gone); }};
 }
 
 }  // namespace vcpulse::page

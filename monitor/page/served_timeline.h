@@ -3,6 +3,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -20,7 +21,9 @@ class ServedTimeline {
   absl::StatusOr<std::string> Page();
   absl::StatusOr<std::string> Summary();
   // The stretch asked for, in bins of which the page's are multiples; read that far and no further.
-  absl::StatusOr<std::string> Bins(const BinsWanted& wanted);
+  // Cancelled where `has_gone`, if given, says so meanwhile.
+  absl::StatusOr<std::string> Bins(const BinsWanted& wanted,
+                                   const std::function<bool()>& has_gone = nullptr);
 
   // Valid as long as this.
   Source AsSource();

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import sys
+import tempfile
 import time
 
 SKIP = 77  # ctest's SKIP_RETURN_CODE here
@@ -127,6 +128,6 @@ class Page:
 
 
 def artefacts():
-    folder = os.environ.get("VCPULSE_PAGE_ARTEFACTS", "page-artefacts")
+    folder = os.environ.get("VCPULSE_PAGE_ARTEFACTS") or os.path.join(tempfile.gettempdir(), "vcpulse-page-artefacts")
     os.makedirs(folder, exist_ok=True)
     return folder

@@ -1,5 +1,6 @@
 // draw_timeline OUT: the timeline that the tests of the page know every tick of (page_test.py has
-// the same letters), and one of a hostile harness: draw_timeline OUT hostile.
+// the same letters). `draw_timeline OUT hostile`: one of a hostile harness. `draw_timeline OUT
+// scene`: the one of the README's picture, made up from beginning to end.
 
 #include <cstdio>
 #include <filesystem>
@@ -39,17 +40,101 @@ void DrawHostile(DrawnRecording& drawn) {
   drawn.Draw("PPSSHH");
 }
 
+// What a vCPU of the scene does, in letters: `usual` of a hundred ticks are `letter`, the others
+// `other`.
+struct Habit {
+  char letter;
+  int usual;
+  char other;
+};
+
+class Scene {
+ public:
+  explicit Scene(DrawnRecording& drawn) : drawn_(drawn) {}
+
+  void Play(const std::string& phase, size_t ticks,
+            const std::map<uint32_t, std::vector<Habit>>& vms) {
+    if (!phase.empty()) drawn_.Mark(phase, drawn_.now_ns());
+    std::map<uint32_t, std::vector<std::string>> letters;
+    for (const auto& [vm, habits] : vms) {
+      for (const Habit& habit : habits) {
+        std::string& row = letters[vm].emplace_back();
+        for (size_t t = 0; t < ticks; ++t) {
+          row += Draw(habit.usual) ? habit.letter : habit.other;
+        }
+      }
+    }
+    drawn_.Draw(letters);
+  }
+
+ private:
+  // xorshift64: the same everywhere.
+  bool Draw(int percent) {
+    random_ ^= random_ << 13;
+    random_ ^= random_ >> 7;
+    random_ ^= random_ << 17;
+    return static_cast<int>(random_ % 100) < percent;
+  }
+
+  DrawnRecording& drawn_;
+  uint64_t random_ = 42;
+};
+
+void DrawScene(DrawnRecording& drawn) {
+  drawn.waited_percent = 3;
+  drawn.Name(1, "build-farm");
+  drawn.Name(2, "database");
+  drawn.Name(3, "cache");
+  drawn.Begin(1, {.vcpus = {0, 1, 2, 3, 4, 5}});
+  drawn.Begin(2, {.vcpus = {0, 1, 2, 3}});
+  drawn.Begin(3, {.vcpus = {0, 1}});
+  const Habit idle{'H', 97, '1'};
+  const Habit works{'2', 93, 'H'};
+  const Habit waits{'S', 90, '1'};
+  const Habit squeezed{'p', 60, 's'};
+  const Habit mixed{'3', 45, 'U'};
+  Scene scene(drawn);
+  scene.Play("boot", 35,
+             {{1, {works, idle, idle, idle, idle, idle}},
+              {2, {works, idle, idle, idle}},
+              {3, {mixed, idle}}});
+  scene.Play("warm-up", 45,
+             {{1, {works, works, works, {'2', 60, 'H'}, {'2', 40, 'H'}, idle}},
+              {2, {works, {'3', 70, 'H'}, {'3', 50, 'H'}, idle}},
+              {3, {mixed, mixed}}});
+  scene.Play("locked", 50,
+             {{1, {works, waits, waits, waits, waits, waits}},
+              {2, {squeezed, squeezed, {'2', 50, 'H'}, idle}},
+              {3, {mixed, works}}});
+  drawn.Gap(0, 131, 133, v1::Gap::REASON_TICK_MISSED);
+  drawn.Pass(3 * kDrawnTick_ns);
+  drawn.LifeCycle(3, v1::LifeCycle::KIND_VM_ENDED);
+  scene.Play("", 20,
+             {{1, {works, waits, waits, waits, waits, {'S', 50, '2'}}},
+              {2, {squeezed, squeezed, works, idle}}});
+  scene.Play("fixed", 60,
+             {{1, {works, works, works, works, works, {'3', 85, 'H'}}},
+              {2, {works, works, {'2', 55, 'H'}, idle}}});
+  drawn.LifeCycle(2, v1::LifeCycle::KIND_VM_PAUSED);
+  scene.Play("idle", 40,
+             {{1, {{'H', 80, '2'}, idle, idle, idle, idle, idle}},
+              {2, {{'H', 100, 'H'}, {'H', 100, 'H'}, {'H', 100, 'H'}, {'H', 100, 'H'}}}});
+}
+
 }  // namespace
 }  // namespace vcpulse::check
 
 int main(int argc, char** argv) {
   if (argc < 2) {
-    std::fputs("usage: draw_timeline OUT [hostile]\n", stderr);
+    std::fputs("usage: draw_timeline OUT [hostile|scene]\n", stderr);
     return 2;
   }
   vcpulse::check::DrawnRecording drawn;
-  if (argc > 2 && std::string_view(argv[2]) == "hostile") {
+  const std::string_view which = argc > 2 ? argv[2] : "";
+  if (which == "hostile") {
     vcpulse::check::DrawHostile(drawn);
+  } else if (which == "scene") {
+    vcpulse::check::DrawScene(drawn);
   } else {
     vcpulse::check::DrawKnown(drawn);
   }

@@ -81,6 +81,12 @@ class ServeTest(unittest.TestCase):
         words = page.text("status").split(" · ")[0].split(", ")[-1].split(" to ")
         length = [float(one.split(":")[-1]) + 60 * float(one.split(":")[0]) for one in words]
         self.assertLess(length[1] - length[0], 0.003, page.text("status"))
+        # The last rows are below the first screen.
+        page.script("document.getElementById('scroll').scrollTop = 1e6")
+        page.settle()
+        page.mouse(*page.place("1/63", middle)).perform()
+        page.settle()
+        self.assertIn("vCPU 63 of VM 1", page.text("status"))
         self.assertEqual(page.console(), [])
 
     def test_it_answers_as_it_should(self):

@@ -28,7 +28,8 @@ class Answers : public ::testing::Test {
   std::vector<BinsWanted> wanted_;
   Source source_{.page = [] { return std::string("<html>"); },
                  .summary = [] { return std::string("{}"); },
-                 .bins = [this](const BinsWanted& wanted) -> absl::StatusOr<std::string> {
+                 .bins = [this](const BinsWanted& wanted,
+                                const std::function<bool()>&) -> absl::StatusOr<std::string> {
                    wanted_.push_back(wanted);
                    if (wanted.bins == 13) return absl::NotFoundError("x.vpt: gone");
                    return std::string("bins");
@@ -113,6 +114,15 @@ TEST(ServedTimeline, FinerBinsComeFromTheFile) {
   EXPECT_EQ(head({.from_ns = 0, .to_ns = 100'000'000, .bins = 8000}).at("width_ns").as_int64(),
             25'000'000);
   EXPECT_TRUE(head({.from_ns = 50'000'000'000, .to_ns = 60'000'000'000, .bins = 5}).is_null());
+}
+
+TEST(ServedTimeline, NothingIsReadForAClientThatHasGone) {
+  check::DrawnRecording drawn;
+  drawn.Draw(std::string(1000, 'S'));
+  ServedTimeline served(drawn.Finish());
+  const BinsWanted all{.from_ns = 0, .to_ns = 100'000'000'000, .bins = 1000};
+  EXPECT_TRUE(served.Bins(all, [] { return false; }).ok());
+  EXPECT_TRUE(absl::IsCancelled(served.Bins(all, [] { return true; }).status()));
 }
 
 TEST(ServedTimeline, AFileThatGrowsIsReadAnew) {

@@ -1,6 +1,9 @@
 #include "tools/vcpulse/report_page.h"
 
+#include <unistd.h>
+
 #include <cstdint>
+#include <cstdio>
 #include <span>
 
 #include "absl/strings/str_cat.h"
@@ -47,6 +50,8 @@ int ServePage(const std::string& file, const std::string& address) {
   const auto where = page::ParseLoopbackAddress(address);
   if (!where.ok()) return Fail(where.status());
   page::ServedTimeline timeline(file);
+  // A large file takes a while, and nothing is on the screen yet.
+  if (isatty(STDERR_FILENO) != 0) std::fprintf(stderr, "vcpulse: reading %s\n", file.c_str());
   // What cannot be read is said here, not in a browser.
   if (const auto page = timeline.Page(); !page.ok()) {
     return Fail(ReadFailure(page.status(), file));

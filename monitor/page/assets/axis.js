@@ -28,6 +28,10 @@ function drawAxis() {
   context.rect(plot.left, 0, plot.width, 46);
   context.clip();
   page.events.phases.forEach((phase, i) => drawPhase(context, phase, i, plot));
+  if (view.span) {
+    context.fillStyle = palette.span;
+    context.fillRect(toX(view.span.from), 22, toX(view.span.to) - toX(view.span.from), 24);
+  }
   drawTicks(context, plot);
   context.restore();
 }

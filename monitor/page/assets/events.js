@@ -88,11 +88,12 @@ function drawOverlays(context, shown, top, visible, plot) {
     drawVertical(context, toX(marker.at), visible, [4, 3]);
   }
   if (view.span) {
-    context.fillStyle = palette.span;
-    context.fillRect(toX(view.span.from), 0, toX(view.span.to) - toX(view.span.from), visible);
+    // Its edges alone: a tint would change the colours of the bands. The axis has the tint.
     context.strokeStyle = palette.focus;
+    context.lineWidth = 2;
     drawVertical(context, toX(view.span.from), visible, []);
     drawVertical(context, toX(view.span.to), visible, []);
+    context.lineWidth = 1;
   }
   if (view.cursor !== null) {
     context.strokeStyle = palette.ink;

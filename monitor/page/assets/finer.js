@@ -12,16 +12,18 @@ function binsFor(from, to) {
 function askForFiner(view, pixels, done) {
   if (!page.served || !page.bins) return;
   clearTimeout(finer.timer);
+  // Not before a bin of the page's is some pixels wide: the wider the view, the longer the server
+  // reads.
   const wanted = (view.to - view.from) / pixels;
-  if (wanted >= page.bins.width || page.bins.width <= page.bins.smallest) return;
+  if (wanted * 4 > page.bins.width || page.bins.width <= page.bins.smallest) return;
   finer.timer = setTimeout(() => fetchFiner(view.from, view.to, pixels, done), 120);
 }
 
 async function fetchFiner(from, to, pixels, done) {
-  const margin = (to - from) / 2;
+  const margin = (to - from) / 4;
   const begin = Math.floor(from - margin);
   const end = Math.ceil(to + margin);
-  const count = Math.max(1, Math.min(8192, Math.round(pixels * 2)));
+  const count = Math.max(1, Math.min(8192, Math.round(pixels * 1.5)));
   const address = 'bins?from=' + begin + '&to=' + end + '&bins=' + count;
   const width = (end - begin) / count;
   const have = finer.bins && finer.from <= from && finer.to >= to &&
