@@ -7,7 +7,7 @@ namespace {
 
 // Farther than any recording: the numbers of a damaged file.
 constexpr int64_t kFarthestTicks = 10'000'000'000;
-constexpr uint64_t kLongestInterval_ns = 3'600'000'000'000;  // of `record`
+constexpr uint64_t kLongestRecorded_ns = 3'600'000'000'000;  // of `record`
 
 bool SameKind(const GapSpan& a, const GapSpan& b) {
   return a.vm == b.vm && a.reason == b.reason && a.vcpu == b.vcpu && a.error == b.error;
@@ -17,7 +17,7 @@ bool SameKind(const GapSpan& a, const GapSpan& b) {
 
 void GapSpans::Add(const timeline::Entry& entry) {
   if (const auto* session = std::get_if<v1::Session>(&entry.record)) {
-    const bool known = session->interval_ns() <= kLongestInterval_ns;
+    const bool known = session->interval_ns() <= kLongestRecorded_ns;
     interval_ns_ = known ? static_cast<int64_t>(session->interval_ns()) : 0;
     return;
   }

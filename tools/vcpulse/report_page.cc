@@ -25,7 +25,7 @@ absl::Status CheckPageOptions(const std::string& file, const std::optional<std::
       return absl::InvalidArgumentError(
           "--serve reads again and again, and standard input can be read once: name a file");
     }
-    const absl::Status status = page::ParseLoopbackAddress(*serve).status();
+    absl::Status status = page::ParseLoopbackAddress(*serve).status();
     if (status.ok()) return status;
     return absl::Status(status.code(), absl::StrCat("--serve: ", status.message()));
   }
