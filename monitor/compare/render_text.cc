@@ -72,7 +72,7 @@ std::string RowsTable(const Comparison& comparison, bool colour) {
   std::vector<std::string> header;
   if (with_vm) header.emplace_back("VM");
   if (with_phase) header.emplace_back("phase");
-  for (const char* name : {"vCPU", "quantity", "A", "B", "B - A", "95 % interval", ""}) {
+  for (const char* name : {"vCPU", "quantity", "A", "B", "B - A", "95 % interval", "verdict"}) {
     header.emplace_back(name);
   }
   Table table(header);

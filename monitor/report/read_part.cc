@@ -8,14 +8,16 @@
 namespace vcpulse::report {
 
 absl::StatusOr<Report> ReadPart(const std::string& path, const reading::Part& part,
-                                Summary& summary) {
+                                Summary& summary, Strips* strips) {
   auto read = reading::ReadPart(path, part, [&](const timeline::Entry& entry) {
+    if (strips != nullptr) strips->Add(entry);
     absl::Status added = summary.Add(entry);
     if (added.ok()) return added;
     return absl::Status(added.code(),
                         absl::StrCat(path == "-" ? "standard input" : path, ": ", added.message()));
   });
   if (!read.ok()) return read.status();
+  if (strips != nullptr) strips->Finish();
   Report report{.summary = summary,
                 .read = std::move(read->read),
                 .start_mono_ns = read->start_mono_ns,
