@@ -14,10 +14,15 @@ std::vector<double> Autocovariances(std::span<const double> values, std::span<co
   std::vector<double> covariances(most + 1, 0.0);
   for (size_t lag = 0; lag <= most; ++lag) {
     double sum = 0;
+    size_t pairs = 0;
     for (size_t i = lag; i < n; ++i) {
-      if (run[i] == run[i - lag]) sum += values[i] * values[i - lag];
+      if (run[i] != run[i - lag]) continue;
+      sum += values[i] * values[i - lag];
+      ++pairs;
     }
-    covariances[lag] = sum / static_cast<double>(n);
+    // Short runs have few pairs far apart; weighed as if there were no break, they are not lost.
+    const double share = static_cast<double>(n - lag) / static_cast<double>(n);
+    covariances[lag] = pairs == 0 ? 0 : sum / static_cast<double>(pairs) * share;
   }
   return covariances;
 }

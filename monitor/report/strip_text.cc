@@ -124,11 +124,10 @@ std::string MarkerLine(const Report& report, const Grid& grid, size_t indent) {
   std::ranges::stable_sort(marks, {}, [](const auto& mark) { return mark.first; });
   for (size_t i = 0; i < marks.size(); ++i) {
     const auto& [column, name] = marks[i];
-    if (line[column] == '^' || line[column] == '*') {
-      line[column] = '*';
-      continue;
-    }
-    line[column] = '^';
+    if (line[column] == '*') continue;
+    const bool several = i + 1 < marks.size() && marks[i + 1].first == column;
+    line[column] = several ? '*' : '^';
+    if (several) continue;
     const auto next =
         std::ranges::find_if(marks, [at = column](const auto& mark) { return mark.first > at; });
     const size_t room = (next == marks.end() ? grid.columns : next->first) - column - 1;
@@ -175,7 +174,8 @@ std::string AxisLine(const Report& report, const Grid& grid, size_t indent) {
   const double first = std::ceil(start_s / step_s - 1e-9);
   if ((first * step_s - start_s) / column_s >= static_cast<double>(kLabelColumns) / 2) {
     const double fine_s = step_s / 100;
-    const std::string label = "|" + TimeText(std::round(start_s / fine_s) * fine_s);
+    const double shown_s = start_s < column_s ? 0 : std::round(start_s / fine_s) * fine_s;
+    const std::string label = "|" + TimeText(shown_s);
     line.replace(0, std::min(label.size(), line.size()), label.substr(0, line.size()));
     free = label.size() + 1;
   }

@@ -63,7 +63,7 @@ TEST_F(Compare, ATextAndAJsonOfAShift) {
   const std::string b = Timeline("b", 4);
   const Finished text = Run({"compare", a, b});
   EXPECT_EQ(text.exit_code, 0) << text.err;
-  EXPECT_THAT(text.out, AllOf(HasSubstr("spinning 20.0% 40.0%"), HasSubstr("differs"),
+  EXPECT_THAT(text.out, AllOf(HasSubstr("spinning  20.0%  40.0%"), HasSubstr("differs"),
                               Not(HasSubstr("\x1b["))));
   const Finished finished = Run({"compare", a, b, "--json"});
   EXPECT_EQ(finished.exit_code, 0) << finished.err;

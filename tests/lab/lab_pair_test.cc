@@ -31,7 +31,7 @@ json::value CompareJson(const std::string& b) {
 
 json::value RowOf(const json::value& comparison, const std::string& quantity) {
   for (const json::value& row : comparison.at("rows").as_array()) {
-    if (row.at("quantity") == quantity) return row;
+    if (row.at("quantity").as_string() == quantity) return row;
   }
   ADD_FAILURE() << quantity << " is missing";
   return {};

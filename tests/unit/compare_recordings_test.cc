@@ -29,7 +29,7 @@ std::string Times(const std::string& letters, size_t times) {
 
 absl::StatusOr<Comparison> Compare(DrawnRecording& a, DrawnRecording& b,
                                    const CompareOptions& options = {}) {
-  return CompareTimelines(a.Finish(), b.Written(), options);
+  return CompareTimelines(a.Finish(), b.Finish(), options);
 }
 
 const Row* Find(const Comparison& comparison, Metric metric, uint32_t vcpu = 0,
