@@ -1,7 +1,5 @@
 #include "monitor/check/check.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -18,9 +16,9 @@
 #include "monitor/check/subjects.h"
 #include "monitor/check/timetable.h"
 #include "monitor/reading/phrases.h"
+#include "monitor/reading/repeatable_input.h"
 #include "monitor/report/loss_text.h"
 #include "monitor/report/text_format.h"
-#include "monitor/timeline/byte_source.h"
 #include "monitor/timeline/reader.h"
 
 namespace vcpulse::check {
@@ -28,46 +26,6 @@ namespace {
 
 constexpr double kContention = 0.10;  // waiting for a CPU beyond this share of the time is told
 constexpr size_t kPhasesListed = 8;
-
-// A timeline that can be read twice.
-class Input {
- public:
-  static absl::StatusOr<Input> Open(const std::string& path);
-
-  absl::StatusOr<timeline::ReadReport> Read(const timeline::EntrySink& sink) const {
-    return in_memory_ ? timeline::ReadTimelineBytes(bytes_, sink)
-                      : timeline::ReadTimeline(path_, sink);
-  }
-  std::string Name() const { return path_ == "-" ? "standard input" : path_; }
-
- private:
-  explicit Input(std::string path) : path_(std::move(path)) {}
-
-  std::string path_;
-  bool in_memory_ = false;
-  std::vector<uint8_t> bytes_;  // of what can be read once only
-};
-
-absl::StatusOr<Input> Input::Open(const std::string& path) {
-  Input input(path);
-  struct stat info {};
-  const bool can_be_read_again =
-      path != "-" && (stat(path.c_str(), &info) != 0 || S_ISREG(info.st_mode));
-  if (can_be_read_again) return input;
-  input.in_memory_ = true;
-  auto source = timeline::OpenByteSource(path);
-  if (!source.ok()) return source.status();
-  constexpr size_t kAtOnce = 1u << 20;
-  while (true) {
-    const size_t before = input.bytes_.size();
-    input.bytes_.resize(before + kAtOnce);
-    const auto got = (*source)->ReadAt(before, std::span(input.bytes_).subspan(before));
-    if (!got.ok()) return got.status();
-    input.bytes_.resize(before + *got);
-    (*source)->Forget(before + *got);
-    if (*got < kAtOnce) return input;
-  }
-}
 
 // The first reading, and what it says of the time to be judged.
 struct Survey {
@@ -124,7 +82,7 @@ std::optional<std::string> WhyNoPass(const Survey& survey, const CheckOptions& o
 }
 
 // A timeline of which no chunk was whole.
-absl::Status NothingRead(const Input& input, const timeline::ReadReport& read) {
+absl::Status NothingRead(const reading::RepeatableInput& input, const timeline::ReadReport& read) {
   if (read.damages.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(input.Name(), ": holds no record"));
   }
@@ -134,7 +92,8 @@ absl::Status NothingRead(const Input& input, const timeline::ReadReport& read) {
       ", the first: ", read.damages.front().reason));
 }
 
-absl::StatusOr<std::unique_ptr<Survey>> SurveyOf(const Input& input, const CheckOptions& options) {
+absl::StatusOr<std::unique_ptr<Survey>> SurveyOf(const reading::RepeatableInput& input,
+                                                 const CheckOptions& options) {
   auto survey = std::make_unique<Survey>();
   auto read = input.Read([&](const timeline::Entry& entry) {
     if (entry.sequence > survey->next_sequence) survey->has_hole = true;
@@ -152,7 +111,7 @@ absl::StatusOr<std::unique_ptr<Survey>> SurveyOf(const Input& input, const Check
   return survey;
 }
 
-absl::Status ReadTicks(const Input& input, Judging& judging) {
+absl::Status ReadTicks(const reading::RepeatableInput& input, Judging& judging) {
   return input
       .Read([&judging](const timeline::Entry& entry) {
         if (const auto* tick = std::get_if<timeline::TickEntry>(&entry.record)) judging.Add(*tick);
@@ -270,7 +229,7 @@ bool IsQuantity(const Quantity& quantity) {
 absl::StatusOr<Result> CheckTimeline(const std::string& path,
                                      std::span<const Expectation> expectations,
                                      const CheckOptions& options) {
-  const auto input = Input::Open(path);
+  const auto input = reading::RepeatableInput::Open(path);
   if (!input.ok()) return input.status();
   const auto survey = SurveyOf(*input, options);
   if (!survey.ok()) return survey.status();
@@ -311,7 +270,7 @@ absl::StatusOr<Measurement> Measure(const std::string& path, const Selector& sel
     return absl::InvalidArgumentError(
         absl::StrCat("there is no ", ToString(quantity), " to measure"));
   }
-  const auto input = Input::Open(path);
+  const auto input = reading::RepeatableInput::Open(path);
   if (!input.ok()) return input.status();
   const auto survey = SurveyOf(*input, options);
   if (!survey.ok()) return survey.status();

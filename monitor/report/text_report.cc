@@ -9,6 +9,7 @@
 #include "absl/time/time.h"
 #include "monitor/reading/labels.h"
 #include "monitor/reading/phrases.h"
+#include "monitor/report/strip_text.h"
 #include "monitor/report/text_format.h"
 
 namespace vcpulse::report {
@@ -254,12 +255,15 @@ bool AnyIpcSpinning(const Summary& summary) {
 
 std::string RenderText(const Report& report, const TextOptions& options) {
   const Summary& summary = report.summary;
+  const StripOptions strips{.width = options.width, .colour = options.colour};
   std::string out = Head(report);
   if (summary.vms().empty()) out += "\nNo VM was recorded.\n";
   for (const auto& [number, vm] : summary.vms()) {
     absl::StrAppend(&out, "\n", VmLine(number, vm), VmTable(vm, options.colour),
+                    options.strips ? RenderStrips(report, *options.strips, number, strips) : "",
                     RenderVmNotes(report, vm));
   }
+  if (options.strips) absl::StrAppend(&out, "\n", StripLegend(*options.strips, strips));
   if (summary.session() && AnyIpcSpinning(summary)) {
     absl::StrAppend(
         &out, "\n",

@@ -1,13 +1,17 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 #include "monitor/report/report.h"
+#include "monitor/report/strip.h"
 
 namespace vcpulse::report {
 
 struct TextOptions {
-  bool colour = false;  // ANSI sequences, for a terminal
+  bool colour = false;             // ANSI sequences, for a terminal
+  const Strips* strips = nullptr;  // to show below each table; null: none
+  size_t width = 100;              // columns, of the strips
 };
 
 // The report for people: the host and how it was measured, one table per VM, and below the tables

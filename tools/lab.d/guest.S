@@ -7,6 +7,8 @@
 //   s  spins: a load and a branch
 //   y  spins with yield (each one leaves the emulator's loop: slow)
 //   p  works for a second and is halted for a second, in turn
+//   3  spins for 3 tenths of uneven periods of 0.2 to 0.4 s, and is halted for the rest
+//   4  the same for 4 tenths
 //   t  halted, woken by its timer 0.4 ms later each time: soon enough for the host to poll for it
 //
 // QEMU loads a flat image at 0x40080000 and starts vCPU 0 there; memory behind the roles is zero.
@@ -41,6 +43,10 @@ play:   adr     x20, roles              // x0: the number of this vCPU
         b.eq    phases
         cmp     w1, #'t'
         b.eq    ticking
+        cmp     w1, #'3'
+        b.eq    duty
+        cmp     w1, #'4'
+        b.eq    duty
 halt:   wfi
         b       halt
 
@@ -79,6 +85,36 @@ phase:  add     x6, x6, x5
         add     x6, x6, x5
         bl      sleep
         b       phase
+
+// x5 is a tenth of a second, x6 the end of the present period, x10 how many tenths of it are spun,
+// x12 the state of a random number generator (Knuth's MMIX), x13 the length of the period.
+duty:   sub     w10, w1, #'0'
+        bl      let_timer_through
+        mov     x11, #10
+        mrs     x5, cntfrq_el0
+        udiv    x5, x5, x11
+        mrs     x6, cntvct_el0
+        orr     x12, x6, #1
+        ldr     x16, =6364136223846793005
+        lsl     x17, x5, #1
+period: mul     x12, x12, x16
+        add     x12, x12, #1
+        lsr     x13, x12, #40
+        udiv    x14, x13, x17
+        msub    x13, x14, x17, x13      // the rest of dividing by 0.2 s
+        add     x13, x13, x17
+        mul     x14, x13, x10
+        udiv    x14, x14, x11
+        add     x14, x14, x6
+1:      .rept   64
+        ldrb    w7, [x20]
+        .endr
+        mrs     x7, cntvct_el0
+        cmp     x7, x14
+        b.lt    1b
+        add     x6, x6, x13
+        bl      sleep
+        b       period
 
 ticking:
         bl      let_timer_through

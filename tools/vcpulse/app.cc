@@ -25,8 +25,9 @@ std::unique_ptr<CLI::App> BuildApp(std::vector<std::string> command, int& exit_c
   app->set_version_flag("--version", "vcpulse " VCPULSE_VERSION);
   app->require_subcommand(1);
   app->footer(
-      "Exit codes: 0 done, 1 doctor found obstacles or a check failed, 2 usage or run-time error, "
-      "3 check inconclusive, 4 check skipped; `record -- CMD` returns those of CMD. "
+      "Exit codes: 0 done, 1 doctor found obstacles or a check or compare failed, 2 usage or "
+      "run-time error, 3 check or compare inconclusive, 4 skipped; `record -- CMD` returns those "
+      "of CMD. "
       "`vcpulse COMMAND --help` says more.");
   AddListCommand(*app, exit_code);
   AddDoctorCommand(*app, exit_code);
@@ -34,6 +35,7 @@ std::unique_ptr<CLI::App> BuildApp(std::vector<std::string> command, int& exit_c
   AddControlCommands(*app, exit_code);
   AddReportCommand(*app, exit_code);
   AddCheckCommand(*app, exit_code);
+  AddCompareCommand(*app, exit_code);
   AddImportCommand(*app, exit_code);
   AddClassifyCommand(*app, exit_code);
   AddExportCommand(*app, exit_code);

@@ -18,11 +18,12 @@ namespace vcpulse::tools {
 
 // Exit codes of every subcommand (docs/architecture.md lists them for users).
 inline constexpr int kExitOk = 0;
-inline constexpr int kExitObstacles = 1;     // of doctor: a recording would not be complete
-inline constexpr int kExitFailed = 1;        // of check: an expectation failed
-inline constexpr int kExitError = 2;         // usage or run-time error
-inline constexpr int kExitInconclusive = 3;  // of check: none failed, and one could not be told
-inline constexpr int kExitSkipped = 4;       // of check: none could be judged at all
+inline constexpr int kExitObstacles = 1;  // of doctor: a recording would not be complete
+inline constexpr int kExitFailed =
+    1;                                // of check: an expectation failed; of compare: beyond a limit
+inline constexpr int kExitError = 2;  // usage or run-time error
+inline constexpr int kExitInconclusive = 3;           // of both: none failed, one could not be told
+inline constexpr int kExitSkipped = 4;                // of both: none could be judged at all
 inline constexpr int kExitFailedBesideCommand = 125;  // the same, for `record -- CMD`
 
 // Each adds its subcommand to `app`; when that subcommand is the one given, running it sets
@@ -35,6 +36,7 @@ void AddRecordCommand(CLI::App& app, std::vector<std::string> command, int& exit
 void AddControlCommands(CLI::App& app, int& exit_code);
 void AddReportCommand(CLI::App& app, int& exit_code);
 void AddCheckCommand(CLI::App& app, int& exit_code);
+void AddCompareCommand(CLI::App& app, int& exit_code);
 void AddImportCommand(CLI::App& app, int& exit_code);
 void AddClassifyCommand(CLI::App& app, int& exit_code);
 void AddExportCommand(CLI::App& app, int& exit_code);

@@ -43,6 +43,10 @@ constexpr const char* kHowToRead = R"(How to read the table: one row per vCPU.
   -          not counted: it has no number, and the lines below say why. It is never a zero.
   ~N         an estimate: the counters shared the PMU with others and were scaled up
   N+         at least: counted in a part of the time only
+Below a table a strip per vCPU shows what it did over time: a character is a slot of time, its letter
+the band that had most of it (. HALTED, S SPINNING, # PRODUCTIVE, ? UNKNOWN), s where another had most
+but 5 % or more were SPINNING, ! where the thread was starved for half of it, _ where there is no
+sample; then markers (^name) and the time after the start. Strips are as wide as the terminal, or COLUMNS.
 The lines below the table name what UNKNOWN was, gaps, the life cycle of the VMs and vcpulse's own cost.
 
 A timeline whose recording was killed, or that is damaged, is reported as far as it can be read; the
@@ -58,6 +62,7 @@ Press ? in it for its keys.)";
 struct ReportOptions {
   std::string file = "vcpulse.vpt";  // "-": stdin
   bool json = false;
+  std::string color = "auto";
   PartOptions part;
   std::optional<std::string> explain;
   std::optional<std::string> html;
@@ -128,14 +133,22 @@ int RunReport(const ReportOptions& options) {
   if (!part.ok()) return Fail(part.status());
 
   report::Summary summary;
-  const absl::StatusOr<report::Report> read = report::ReadPart(options.file, *part, summary);
+  report::Strips strips;
+  const absl::StatusOr<report::Report> read =
+      report::ReadPart(options.file, *part, summary, [&](const timeline::Entry& entry) {
+        if (!options.json) strips.Add(entry);
+        return absl::OkStatus();
+      });
   if (!read.ok()) return Fail(ReadFailure(read.status(), options.file));
   const report::Report& report = *read;
   if (const auto nothing = NothingToReport(report, options)) return Fail(*nothing);
 
   Warn(options.file, report::DescribeLoss(report));
-  return WriteStdout(options.json ? report::RenderJson(report)
-                                  : report::RenderText(report, {.colour = WantsColour()}));
+  return WriteStdout(options.json
+                         ? report::RenderJson(report)
+                         : report::RenderText(report, {.colour = WantsColour(options.color),
+                                                       .strips = &strips,
+                                                       .width = WidthOfStdout()}));
 }
 
 }  // namespace
@@ -148,6 +161,13 @@ void AddReportCommand(CLI::App& app, int& exit_code) {
   command->add_option("FILE", options->file, "Timeline to read; - is standard input")
       ->capture_default_str();
   command->add_flag("--json", options->json, "JSON instead of text");
+  command
+      ->add_option(
+          "--color", options->color,
+          "Colours: on a terminal unless NO_COLOR is set, always (for `| less -R`), or never")
+      ->check(CLI::IsMember({"auto", "always", "never"}))
+      ->type_name("auto|always|never")
+      ->capture_default_str();
   AddPartOptions(*command, options->part);
   command
       ->add_option("--explain", options->explain,

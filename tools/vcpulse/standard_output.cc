@@ -1,11 +1,14 @@
 #include "tools/vcpulse/standard_output.h"
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 
+#include "kvm/text.h"
 #include "tools/vcpulse/commands.h"
 
 namespace vcpulse::tools {
@@ -29,6 +32,23 @@ bool WantsColour() {
   const char* no_color = std::getenv("NO_COLOR");
   if (no_color != nullptr && *no_color != '\0') return false;
   return isatty(STDOUT_FILENO) == 1;
+}
+
+bool WantsColour(std::string_view choice) {
+  return choice == "always" || (choice == "auto" && WantsColour());
+}
+
+size_t WidthOfStdout() {
+  constexpr size_t kNarrowest = 40;
+  constexpr size_t kWidest = 1000;
+  constexpr size_t kOfNoTerminal = 100;
+  size_t width = 0;
+  if (const char* columns = std::getenv("COLUMNS"); columns != nullptr) {
+    width = ParseNumber<size_t>(columns).value_or(0);
+  }
+  winsize window{};
+  if (width == 0 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0) width = window.ws_col;
+  return width == 0 ? kOfNoTerminal : std::clamp(width, kNarrowest, kWidest);
 }
 
 }  // namespace vcpulse::tools

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -17,5 +18,10 @@ int WriteStdout(const std::string& text);
 
 // Whether colours are wanted there: a terminal, and NO_COLOR is not set.
 bool WantsColour();
+// The same for `choice`: "always" and "never" are what they say, "auto" is as above.
+bool WantsColour(std::string_view choice);
+
+// How many columns it shows: COLUMNS, else the terminal's width, else 100; at least 40.
+size_t WidthOfStdout();
 
 }  // namespace vcpulse::tools

@@ -1,0 +1,52 @@
+#pragma once
+
+// The circular block bootstrap of a ratio, and of the difference of two. Pure: the same pieces give
+// the same numbers. docs/compare.md has the method in words.
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "monitor/compare/block_length.h"
+
+namespace vcpulse::compare {
+
+// A ratio and what it might have been.
+struct Resampled {
+  double ratio = 0;
+  std::vector<double> ratios;  // of the resamples
+  double block_pieces = 0;     // length of a block
+  double blocks = 0;           // how many of them the ratio rests on, weighted by their wholes
+};
+
+// Draws blocks of pieces with replacement, as many as make up the series; a block that reaches the
+// end of an unbroken run goes on at that run's beginning, so each piece is drawn as often as
+// another (Politis and Romano, "A circular block-resampling procedure for stationary data", 1992).
+// Blocks are at least `least_block` pieces long, and at most an eighth of the series. Nothing where
+// there is too little to judge by: fewer than 20 pieces with a whole, or less than 4 blocks' worth.
+std::optional<Resampled> Resample(std::span<const Piece> pieces, double least_block, uint64_t seed);
+
+// b - factor x a, for a factor of 1 their difference.
+struct Contrast {
+  double estimate = 0;
+  double low = 0;  // ends of the 95 % interval
+  double high = 0;
+  double standard_error = 0;
+  double degrees_of_freedom = 0;
+
+  // How probable an estimate as far above (below) `limit` is, were the truth `limit`.
+  double ChanceAbove(double limit) const;
+  double ChanceBelow(double limit) const;
+  // As far from `limit` on either side.
+  double ChanceBeyond(double limit) const;
+};
+
+// The interval is that of the resamples' 2.5 % and 97.5 % quantiles, widened for few blocks: around
+// each ratio by sqrt(k / (k - 1)) for its k blocks, and as Student's t of Welch's degrees of
+// freedom is wider than the normal distribution (after Hesterberg, "What teachers should know about
+// the bootstrap", The American Statistician 69 (2015), expanded percentile interval).
+Contrast ContrastOf(const Resampled& a, const Resampled& b, double factor);
+
+}  // namespace vcpulse::compare

@@ -1,0 +1,160 @@
+#include "monitor/compare/judging.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "monitor/check/expression.h"
+#include "monitor/reading/phrases.h"
+
+namespace vcpulse::compare {
+namespace {
+
+constexpr double kError = 0.05;           // of all verdicts "differs" together
+constexpr double kOneSidedError = 0.025;  // of all FAILs of one limit together
+
+bool IsSlight(const Row& row) {
+  const double size = std::abs(*row.difference);
+  if (row.metric != Metric::kIpc) return size < kLeastShare;
+  return size < kLeastIpc * std::abs(row.a.value.value_or(0));
+}
+
+Verdict VerdictOf(const Row& row) {
+  if (!row.contrast) return Verdict::kUntold;
+  if (*row.adjusted < kError) return IsSlight(row) ? Verdict::kSlight : Verdict::kDiffers;
+  const bool excludes_zero = row.contrast->low > 0 || row.contrast->high < 0;
+  return excludes_zero && !IsSlight(row) ? Verdict::kMaybe : Verdict::kNotToldApart;
+}
+
+// How large a difference is, on one scale: points of a share, or the relative change of an IPC.
+double EffectOf(const Row& row) {
+  const double size = std::abs(row.difference.value_or(0));
+  if (row.metric != Metric::kIpc) return size;
+  const double base = row.a.value.value_or(0);
+  return base > 0 ? size / base : size;
+}
+
+std::string Subject(const Row& row) {
+  std::string text = absl::StrCat("VM ", reading::Printable(row.vm), " vCPU ", row.vcpu);
+  if (row.phase) absl::StrAppend(&text, " phase ", reading::Printable(*row.phase));
+  return text;
+}
+
+std::string ReasonText(const Limit& limit, const Row& row, bool no_counters) {
+  const std::string name(check::ToString(limit.metric));
+  if (no_counters) return absl::StrCat(name, " needs hardware counters, and a recording has none");
+  const std::string values = absl::StrCat(name, " ", ValueText(row.metric, row.a.value), " in A, ",
+                                          ValueText(row.metric, row.b.value), " in B");
+  if (!row.difference) return values + ": not measured in both";
+  if (!row.contrast) {
+    return absl::StrCat(values, ": ", ChangeText(row, *row.difference), ", too short to judge by");
+  }
+  return absl::StrCat(values, ": ", ChangeText(row, *row.difference),
+                      " (95 %: ", ChangeText(row, row.contrast->low), " to ",
+                      ChangeText(row, row.contrast->high), ")");
+}
+
+}  // namespace
+
+std::string_view ToString(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kDiffers:
+      return "differs";
+    case Verdict::kSlight:
+      return "slight";
+    case Verdict::kMaybe:
+      return "maybe";
+    case Verdict::kNotToldApart:
+      return "not-told-apart";
+    case Verdict::kUntold:
+      return "untold";
+  }
+  return "-";
+}
+
+std::vector<double> HolmAdjusted(std::span<const double> chances) {
+  std::vector<size_t> order(chances.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::stable_sort(order, {}, [chances](size_t i) { return chances[i]; });
+  std::vector<double> adjusted(chances.size());
+  double highest = 0;
+  for (size_t rank = 0; rank < order.size(); ++rank) {
+    const double scaled = chances[order[rank]] * static_cast<double>(order.size() - rank);
+    highest = std::min(1.0, std::max(highest, scaled));
+    adjusted[order[rank]] = highest;
+  }
+  return adjusted;
+}
+
+void JudgeRows(Comparison& comparison) {
+  std::vector<double> chances;
+  for (const Row& row : comparison.rows) {
+    if (row.chance) chances.push_back(*row.chance);
+  }
+  comparison.tests = chances.size();
+  const std::vector<double> adjusted = HolmAdjusted(chances);
+  auto next = adjusted.begin();
+  for (Row& row : comparison.rows) {
+    if (row.chance) row.adjusted = *next++;
+    row.verdict = VerdictOf(row);
+  }
+  std::ranges::stable_sort(comparison.rows, [](const Row& x, const Row& y) {
+    if (x.verdict != y.verdict) return x.verdict < y.verdict;
+    return EffectOf(x) > EffectOf(y);
+  });
+}
+
+Held HoldAgainst(const Limit& limit, const Row& row, const std::optional<Contrast>& beyond,
+                 bool no_counters) {
+  Held held;
+  held.finding = {.subject = Subject(row),
+                  .outcome = no_counters ? check::Outcome::kSkip : check::Outcome::kInconclusive,
+                  .reason = ReasonText(limit, row, no_counters)};
+  if (no_counters || !beyond) return held;
+  // What is relative is in `beyond` already.
+  const double value = limit.relative ? 0 : limit.value;
+  held.chance = limit.above ? beyond->ChanceAbove(value) : beyond->ChanceBelow(value);
+  held.surely_within = limit.above ? beyond->high <= value : beyond->low >= value;
+  return held;
+}
+
+JudgedLimit Judge(const Limit& limit, std::vector<Held> held) {
+  JudgedLimit judged{.limit = limit};
+  std::vector<double> chances;
+  for (const Held& one : held) {
+    if (one.chance) chances.push_back(*one.chance);
+  }
+  const std::vector<double> adjusted = HolmAdjusted(chances);
+  auto next = adjusted.begin();
+  for (Held& one : held) {
+    if (one.chance && *next++ < kOneSidedError) {
+      one.finding.outcome = check::Outcome::kFail;
+    } else if (one.surely_within) {
+      one.finding.outcome = check::Outcome::kPass;
+    }
+    judged.outcome = check::Worst(judged.outcome, one.finding.outcome);
+    judged.findings.push_back(std::move(one.finding));
+  }
+  if (judged.findings.empty()) {
+    judged.outcome = check::Outcome::kInconclusive;
+    judged.findings.push_back({.subject = "-", .reason = "no vCPU that was compared fits it"});
+  }
+  return judged;
+}
+
+std::string ChangeText(const Row& row, double difference) {
+  if (row.metric != Metric::kIpc) return absl::StrFormat("%+.1f pt", difference * 100);
+  return absl::StrFormat("%+.3f", difference);
+}
+
+std::string ValueText(Metric metric, const std::optional<double>& value) {
+  if (!value) return "-";
+  return metric == Metric::kIpc ? absl::StrFormat("%.3f", *value)
+                                : absl::StrFormat("%.1f%%", *value * 100);
+}
+
+}  // namespace vcpulse::compare

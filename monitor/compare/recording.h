@@ -1,0 +1,72 @@
+#pragma once
+
+// One of the two timelines: what is in it, and its series.
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "monitor/check/timetable.h"
+#include "monitor/compare/series.h"
+#include "monitor/reading/repeatable_input.h"
+#include "monitor/timeline/reader.h"
+
+namespace vcpulse::compare {
+
+// Instances of one VM: it may have been restarted under its name.
+struct VmGroup {
+  std::string label;  // for people: its name, or "pid-7"
+  std::string name;
+  std::string uuid;
+  std::vector<uint32_t> numbers;  // in the stream
+};
+
+struct SeriesKey {
+  size_t group = 0;
+  uint32_t vcpu = 0;
+  size_t phase = 0;  // place among those asked for
+
+  auto operator<=>(const SeriesKey&) const = default;
+};
+
+// What the second reading brings.
+struct Measured {
+  std::map<SeriesKey, Series> series;
+  std::set<std::string> classifiers;
+  std::set<std::string> event_sets;
+  bool degraded = false;  // in some of the time no hardware counter was read
+  uint64_t unusable_ticks = 0;
+};
+
+class Recording {
+ public:
+  // The first reading. Errors, naming the file: of timeline::ReadTimeline; InvalidArgument where it
+  // holds two recordings, or nothing.
+  static absl::StatusOr<Recording> Open(const std::string& path);
+
+  const check::Timetable& timetable() const { return timetable_; }
+  const timeline::ReadReport& read() const { return read_; }
+  std::string Name() const { return input_.Name(); }
+  // Each VM that had a vCPU: instances of one name, one after the other, are one.
+  std::vector<VmGroup> Groups() const;
+
+  // The second reading: the series of `groups` in the spans of `phases`; nothing for a phase is the
+  // whole recording. As in reading::ReadPart, a tick belongs to the span that it was taken in. At
+  // most 2^21 cells in all, but 64 of each vCPU and phase. Errors: of reading.
+  absl::StatusOr<Measured> Measure(const std::vector<VmGroup>& groups,
+                                   const std::vector<std::optional<std::string>>& phases) const;
+
+ private:
+  explicit Recording(reading::RepeatableInput input) : input_(std::move(input)) {}
+
+  reading::RepeatableInput input_;
+  check::Timetable timetable_;
+  timeline::ReadReport read_;
+};
+
+}  // namespace vcpulse::compare
