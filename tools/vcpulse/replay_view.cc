@@ -87,34 +87,44 @@ void ReplayView::TakeTick(const timeline::TickEntry& tick) {
   }
 }
 
+std::optional<double> ReplayView::IpcOf(const timeline::TickEntry& tick, const Epoch& epoch) {
+  const core::Sample& now = tick.sample;
+  const core::Sample* const before = tick.previous;
+  if (!epoch.slots.cycles || !epoch.slots.instructions || before == nullptr ||
+      before->vcpus.size() != now.vcpus.size() || before->further.size() != now.further.size()) {
+    return std::nullopt;
+  }
+  uint64_t cycles = 0;
+  uint64_t instructions = 0;
+  const auto add = [&](const auto& earlier, const auto& later) {
+    const auto grown = [&](size_t slot) {
+      return later[slot] - std::min(later[slot], earlier[slot]);
+    };
+    cycles += grown(*epoch.slots.cycles);
+    instructions += grown(*epoch.slots.instructions);
+  };
+  const size_t further = now.FurtherGroups();
+  for (size_t v = 0; v < now.vcpus.size(); ++v) {
+    add(before->vcpus[v].counts, now.vcpus[v].counts);
+    // The groups of the other core PMUs; those that take turns count other events.
+    for (size_t g = v * further; g < v * further + std::min(further, epoch.core_pmus - 1); ++g) {
+      add(before->further[g].counts, now.further[g].counts);
+    }
+  }
+  if (cycles == 0) return std::nullopt;
+  return static_cast<double>(instructions) / static_cast<double>(cycles);
+}
+
 std::string ReplayView::TickLine(const timeline::TickEntry& tick) {
   const auto epoch = epochs_.find({tick.vm, tick.epoch});
   std::string letters;
   letters.reserve(tick.verdicts.size());
   for (const core::Verdict& verdict : tick.verdicts) letters += LetterOf(verdict);
-  std::string ipc = "-";
-  const core::Sample* previous = tick.previous;
-  // On a hybrid host the groups of each core PMU would have to be added up.
-  if (epoch != epochs_.end() && previous != nullptr && epoch->second.core_pmus == 1 &&
-      epoch->second.slots.cycles && epoch->second.slots.instructions &&
-      previous->vcpus.size() == tick.sample.vcpus.size()) {
-    const size_t cycles = *epoch->second.slots.cycles;
-    const size_t instructions = *epoch->second.slots.instructions;
-    uint64_t all_cycles = 0;
-    uint64_t all_instructions = 0;
-    for (size_t v = 0; v < tick.sample.vcpus.size(); ++v) {
-      const auto& now = tick.sample.vcpus[v].counts;
-      const auto& before = previous->vcpus[v].counts;
-      all_cycles += now[cycles] - std::min(now[cycles], before[cycles]);
-      all_instructions += now[instructions] - std::min(now[instructions], before[instructions]);
-    }
-    if (all_cycles > 0) {
-      ipc = absl::StrFormat(
-          "%.2f", static_cast<double>(all_instructions) / static_cast<double>(all_cycles));
-    }
-  }
+  const std::optional<double> ipc =
+      epoch == epochs_.end() ? std::nullopt : IpcOf(tick, epoch->second);
   const std::string vm = epoch == epochs_.end() ? LabelOf(tick.vm) : epoch->second.vm;
-  return Stamped(tick.sample.wake_ns, absl::StrCat(vm, "  ", letters, "  IPC ", ipc));
+  return Stamped(tick.sample.wake_ns, absl::StrCat(vm, "  ", letters, "  IPC ",
+                                                   ipc ? absl::StrFormat("%.2f", *ipc) : "-"));
 }
 
 absl::Duration ReplayView::elapsed() const {

@@ -45,6 +45,8 @@ class ReplayView {
   using Bands = std::array<uint64_t, core::kBands>;
 
   void TakeTick(const timeline::TickEntry& tick);
+  // Of all vCPUs and core PMUs together; nothing where no cycle was counted.
+  static std::optional<double> IpcOf(const timeline::TickEntry& tick, const Epoch& epoch);
   void TakeSet(const v1::VcpuSet& set);
   std::string LabelOf(uint32_t vm) const;
   void Name(uint32_t vm, const v1::VmInstance& instance);
