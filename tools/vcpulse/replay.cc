@@ -32,7 +32,7 @@
 namespace vcpulse::tools {
 namespace {
 
-constexpr const char* kFooter =
+constexpr const char* kReplayFooter =
     R"(The records of FILE at the pace at which they were recorded, or as many times as fast as --speed says;
 max waits for nothing. Pauses last as long as they did, but between two spans of a phase it waits 1 s.
 text: on a terminal the line that `record` shows, with markers, gaps and what happened to VMs above it;
@@ -44,10 +44,10 @@ delimited: plain length-delimited TimelineRecord messages, as `record --format d
 Ctrl-C ends it. What FILE lost is warned of on stderr.
 Exit codes: 0 played, or ended by a signal, 2 usage error, or nothing could be read or written.)";
 
-constexpr std::array<std::string_view, 3> kFormats = {"text", "jsonl", "delimited"};
+constexpr std::array<std::string_view, 3> kReplayFormats = {"text", "jsonl", "delimited"};
 constexpr int64_t kPauseBetweenSpans_ns = 1'000'000'000;
 constexpr int64_t kLiveLinePeriod_ns = 100'000'000;
-constexpr size_t kWrittenAtOnce = 1 << 16;
+constexpr size_t kTextWrittenAtOnce = 1 << 16;
 constexpr uint64_t kRecordsAtOnce = 256;
 
 struct ReplayOptions {
@@ -60,7 +60,7 @@ struct ReplayOptions {
 };
 
 absl::Status ReplayOptions::Validate() const {
-  if (std::ranges::find(kFormats, format) == kFormats.end()) {
+  if (std::ranges::find(kReplayFormats, format) == kReplayFormats.end()) {
     return absl::InvalidArgumentError(
         absl::StrCat("--format: '", format, "' is not known; text, jsonl and delimited are"));
   }
@@ -73,9 +73,9 @@ absl::Status ReplayOptions::Validate() const {
 }
 
 // Where played records go, in one of the formats.
-class Target {
+class PlayTarget {
  public:
-  virtual ~Target() = default;
+  virtual ~PlayTarget() = default;
 
   virtual absl::Status Play(const timeline::Entry& entry) = 0;
   // Hands over what was gathered. Where records are paced, after each of them.
@@ -84,7 +84,7 @@ class Target {
 };
 
 // A line per tick and event.
-class TextTarget : public Target {
+class TextTarget : public PlayTarget {
  public:
   explicit TextTarget(std::optional<int64_t> start_ns) : view_(start_ns) {}
 
@@ -93,7 +93,7 @@ class TextTarget : public Target {
     if (const auto* tick = std::get_if<timeline::TickEntry>(&entry.record)) {
       text_ += view_.TickLine(*tick);
     }
-    return text_.size() < kWrittenAtOnce ? absl::OkStatus() : Flush();
+    return text_.size() < kTextWrittenAtOnce ? absl::OkStatus() : Flush();
   }
   absl::Status Flush() override {
     if (text_.empty()) return absl::OkStatus();
@@ -108,7 +108,7 @@ class TextTarget : public Target {
 };
 
 // What a recording shows while it runs.
-class TerminalTarget : public Target {
+class TerminalTarget : public PlayTarget {
  public:
   explicit TerminalTarget(std::optional<int64_t> start_ns) : view_(start_ns) {}
   ~TerminalTarget() override {
@@ -140,7 +140,7 @@ class TerminalTarget : public Target {
   int64_t shown_ns_ = 0;
 };
 
-class JsonlTarget : public Target {
+class JsonlTarget : public PlayTarget {
  public:
   absl::Status Play(const timeline::Entry& entry) override { return rows_.Add(entry); }
   absl::Status Flush() override { return rows_.Flush(); }
@@ -150,7 +150,7 @@ class JsonlTarget : public Target {
   exporting::JsonlExport rows_{WriteToStdout};
 };
 
-class DelimitedTarget : public Target {
+class DelimitedTarget : public PlayTarget {
  public:
   absl::Status Play(const timeline::Entry& entry) override {
     copy_.Take(entry);
@@ -183,7 +183,7 @@ std::optional<int64_t> StartOf(const std::string& file) {
   return start;
 }
 
-std::unique_ptr<Target> NewTarget(const ReplayOptions& options, bool is_part) {
+std::unique_ptr<PlayTarget> NewTarget(const ReplayOptions& options, bool is_part) {
   if (options.format == "jsonl") return std::make_unique<JsonlTarget>();
   if (options.format == "delimited") return std::make_unique<DelimitedTarget>();
   const std::optional<int64_t> start = is_part ? StartOf(options.file) : std::nullopt;
@@ -196,7 +196,7 @@ std::unique_ptr<Target> NewTarget(const ReplayOptions& options, bool is_part) {
 // Plays one stream into a target.
 class Player {
  public:
-  Player(Target& target, const std::optional<replay::Pace::Options>& pace) : target_(target) {
+  Player(PlayTarget& target, const std::optional<replay::Pace::Options>& pace) : target_(target) {
     if (pace) pace_.emplace(*pace);
   }
 
@@ -226,7 +226,7 @@ class Player {
         "a second recording begins after the first: they can only be played one at a time");
   }
 
-  Target& target_;
+  PlayTarget& target_;
   std::optional<replay::Pace> pace_;
   std::optional<std::string> stream_;
   bool any_tick_ = false;
@@ -245,7 +245,7 @@ int RunReplay(const ReplayOptions& options) {
   }
   StopWaitsOnSignals();
   const bool is_part = part->from_ns || part->to_ns || part->phase;
-  const std::unique_ptr<Target> target = NewTarget(options, is_part);
+  const std::unique_ptr<PlayTarget> target = NewTarget(options, is_part);
   Player player(*target, pace);
   absl::Status played;
   const auto read = reading::ReadPart(options.file, *part, [&](const timeline::Entry& entry) {
@@ -277,7 +277,7 @@ int RunReplay(const ReplayOptions& options) {
 void AddReplayCommand(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<ReplayOptions>();
   CLI::App* command = app.add_subcommand("replay", "Plays a timeline again, at its own pace");
-  command->footer(kFooter);
+  command->footer(kReplayFooter);
   command->add_option("FILE", options->file, "Timeline to read; - is standard input")
       ->capture_default_str();
   command
