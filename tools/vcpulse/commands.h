@@ -40,6 +40,7 @@ void AddCompareCommand(CLI::App& app, int& exit_code);
 void AddImportCommand(CLI::App& app, int& exit_code);
 void AddClassifyCommand(CLI::App& app, int& exit_code);
 void AddExportCommand(CLI::App& app, int& exit_code);
+void AddReplayCommand(CLI::App& app, int& exit_code);
 
 // Prints "vcpulse: MESSAGE" as one line on stderr and returns kExitError.
 int Fail(std::string_view message);

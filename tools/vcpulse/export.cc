@@ -27,7 +27,7 @@
 namespace vcpulse::tools {
 namespace {
 
-constexpr const char* kFooter =
+constexpr const char* kExportFooter =
     R"(jsonl: one JSON object per line, one per vCPU and tick: t_mono_ns, t_wall_ns, interval_s, tick, vm,
 vm_name, vm_pid, vm_start_time, vm_uuid, epoch, vcpu, tid, kvm_id, the count of each event by perf's
 name, time_enabled_ns, time_running_ns, run_ns, run_delay_ns, state, residency, ipc, cache_miss_rate,
@@ -41,7 +41,7 @@ The first sample of an epoch has nothing to be subtracted from: no row. Markers 
 jsonl and csv. docs/export.md says more. What FILE lost is warned of on stderr.
 Exit codes: 0 exported, 2 usage error, or nothing could be read or written.)";
 
-constexpr std::array<std::string_view, 3> kFormats = {"jsonl", "csv", "perfetto"};
+constexpr std::array<std::string_view, 3> kExportFormats = {"jsonl", "csv", "perfetto"};
 
 struct ExportOptions {
   std::string file;
@@ -53,7 +53,7 @@ struct ExportOptions {
 };
 
 absl::Status ExportOptions::Validate() const {
-  if (std::ranges::find(kFormats, format) == kFormats.end()) {
+  if (std::ranges::find(kExportFormats, format) == kExportFormats.end()) {
     return absl::InvalidArgumentError(
         absl::StrCat("--format: '", format, "' is not known; jsonl, csv and perfetto are"));
   }
@@ -66,10 +66,10 @@ absl::Status ExportOptions::Validate() const {
 }
 
 // Where the text goes.
-class Output {
+class ExportOutput {
  public:
-  static absl::StatusOr<Output> Open(const std::string& path) {
-    Output output;
+  static absl::StatusOr<ExportOutput> Open(const std::string& path) {
+    ExportOutput output;
     if (path == "-") return output;
     auto file = recorder::OutputFile::Create(path, recorder::OutputFile::Appears::kWhenFinished);
     if (!file.ok()) return file.status();
@@ -87,7 +87,7 @@ class Output {
   absl::Status Finish() { return file_ == nullptr ? absl::OkStatus() : file_->Finish(); }
 
  private:
-  Output() = default;
+  ExportOutput() = default;
 
   std::unique_ptr<recorder::OutputFile> file_;  // null: standard output
 };
@@ -111,7 +111,7 @@ int RunExport(const ExportOptions& options) {
   if (absl::Status status = options.Validate(); !status.ok()) return Fail(status);
   const auto part = ParsePart(options.part);
   if (!part.ok()) return Fail(part.status());
-  auto output = Output::Open(options.output);
+  auto output = ExportOutput::Open(options.output);
   if (!output.ok()) return Fail(output.status());
   absl::Status written;
   const auto exporter = NewExporter(options, [&](std::string_view text) {
@@ -153,7 +153,7 @@ void AddExportCommand(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<ExportOptions>();
   CLI::App* command =
       app.add_subcommand("export", "A timeline for other programs: JSON lines, CSV, Perfetto");
-  command->footer(kFooter);
+  command->footer(kExportFooter);
   command->add_option("FILE", options->file, "Timeline to read; - is standard input")->required();
   command
       ->add_option("--format", options->format,

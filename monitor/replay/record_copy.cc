@@ -1,0 +1,83 @@
+#include "monitor/replay/record_copy.h"
+
+#include <type_traits>
+#include <variant>
+#include <vector>
+
+namespace vcpulse::replay {
+namespace {
+
+// Puts a message of the schema into a record. Ticks are no messages.
+struct IntoRecord {
+  v1::TimelineRecord& record;
+
+  void operator()(const v1::Session& it) const { *record.mutable_session() = it; }
+  void operator()(const v1::VcpuSet& it) const { *record.mutable_vcpu_set() = it; }
+  void operator()(const v1::Marker& it) const { *record.mutable_marker() = it; }
+  void operator()(const v1::Gap& it) const { *record.mutable_gap() = it; }
+  void operator()(const v1::LifeCycle& it) const { *record.mutable_life_cycle() = it; }
+  void operator()(const v1::ClockSnapshot& it) const { *record.mutable_clock_snapshot() = it; }
+  void operator()(const v1::Summary& it) const { *record.mutable_summary() = it; }
+  void operator()(const v1::Profile& it) const { *record.mutable_profile() = it; }
+  void operator()(const timeline::TickEntry& /*it*/) const {}
+};
+
+bool Fits(const core::Sample& sample, const v1::VcpuSet& set) {
+  const auto vcpus = static_cast<size_t>(set.vcpus_size());
+  return sample.vcpus.size() == vcpus &&
+         sample.further.size() == vcpus * static_cast<size_t>(set.further_groups_size());
+}
+
+}  // namespace
+
+void RecordCopy::Take(const timeline::Entry& entry) {
+  if (const auto* tick = std::get_if<timeline::TickEntry>(&entry.record)) {
+    TakeTick(*tick);
+    return;
+  }
+  if (const auto* set = std::get_if<v1::VcpuSet>(&entry.record)) {
+    // Each chunk brings those that it needs.
+    if (!epochs_.contains({set->vm(), set->epoch()})) WriteSet(*set);
+    return;
+  }
+  const bool is_session = std::holds_alternative<v1::Session>(entry.record);
+  if (is_session ? has_session_ : entry.sequence == 0) return;
+  has_session_ = has_session_ || is_session;
+  v1::TimelineRecord record;
+  std::visit(IntoRecord{record}, entry.record);
+  writer_.Add(std::move(record), timeline::InstantOf(entry).value_or(0));
+}
+
+void RecordCopy::WriteSet(const v1::VcpuSet& set) {
+  // More events than a sample has room for cannot be written, and no release writes them.
+  if (set.events_size() > static_cast<int>(core::kMaxEvents)) return;
+  Epoch& epoch = epochs_[{set.vm(), set.epoch()}];
+  epoch = {.set = set};
+  v1::TimelineRecord record;
+  *record.mutable_vcpu_set() = set;
+  writer_.Add(std::move(record), set.mono_ns());
+}
+
+void RecordCopy::TakeTick(const timeline::TickEntry& tick) {
+  const auto found = epochs_.find({tick.vm, tick.epoch});
+  if (found == epochs_.end() || !Fits(tick.sample, found->second.set)) {
+    ++unusable_ticks_;
+    return;
+  }
+  Epoch& epoch = found->second;
+  const core::Sample* previous = tick.previous;
+  const bool follows =
+      epoch.has_sample && previous != nullptr && previous->tick == epoch.latest_tick;
+  if (epoch.has_sample && !follows) WriteSet(v1::VcpuSet(epoch.set));
+  if (previous != nullptr && !follows && Fits(*previous, epoch.set)) {
+    writer_.AddTick(tick.vm, tick.epoch, *previous,
+                    std::vector<core::Verdict>(previous->vcpus.size()));
+  }
+  std::vector<core::Verdict> verdicts = tick.verdicts;
+  verdicts.resize(tick.sample.vcpus.size());
+  writer_.AddTick(tick.vm, tick.epoch, tick.sample, verdicts);
+  epoch.has_sample = true;
+  epoch.latest_tick = tick.sample.tick;
+}
+
+}  // namespace vcpulse::replay

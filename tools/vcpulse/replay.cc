@@ -1,0 +1,295 @@
+// `vcpulse replay`: a recording once more, at its own pace.
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "monitor/export/jsonl.h"
+#include "monitor/reading/part.h"
+#include "monitor/replay/pace.h"
+#include "monitor/replay/record_copy.h"
+#include "monitor/report/loss_text.h"
+#include "tools/vcpulse/commands.h"
+#include "tools/vcpulse/live_line.h"
+#include "tools/vcpulse/part_options.h"
+#include "tools/vcpulse/replay_view.h"
+#include "tools/vcpulse/speed_option.h"
+#include "tools/vcpulse/standard_output.h"
+#include "tools/vcpulse/timeline_input.h"
+#include "tools/vcpulse/wait_until.h"
+
+namespace vcpulse::tools {
+namespace {
+
+constexpr const char* kReplayFooter =
+    R"(The records of FILE at the pace at which they were recorded, or as many times as fast as --speed says;
+max waits for nothing. Pauses last as long as they did, but between two spans of a phase it waits 1 s.
+text: on a terminal the line that `record` shows, with markers, gaps and what happened to VMs above it;
+  else a line per tick and VM:  12.300s  web  HHsP  IPC 1.30
+  one letter per vCPU: H halted, S spinning, P productive, U unknown, small where it was starved,
+  - without a verdict; IPC of all vCPUs together.
+jsonl: the rows of `vcpulse export --format jsonl`, each when it is due.
+delimited: plain length-delimited TimelineRecord messages, as `record --format delimited` writes them.
+Ctrl-C ends it. What FILE lost is warned of on stderr.
+Exit codes: 0 played, or ended by a signal, 2 usage error, or nothing could be read or written.)";
+
+constexpr std::array<std::string_view, 3> kReplayFormats = {"text", "jsonl", "delimited"};
+constexpr int64_t kPauseBetweenSpans_ns = 1'000'000'000;
+constexpr int64_t kLiveLinePeriod_ns = 100'000'000;
+constexpr size_t kTextWrittenAtOnce = 1 << 16;
+constexpr uint64_t kRecordsAtOnce = 256;
+
+struct ReplayOptions {
+  std::string file = "vcpulse.vpt";
+  std::string format = "text";
+  std::string speed = "1";
+  PartOptions part;
+
+  absl::Status Validate() const;
+};
+
+absl::Status ReplayOptions::Validate() const {
+  if (std::ranges::find(kReplayFormats, format) == kReplayFormats.end()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--format: '", format, "' is not known; text, jsonl and delimited are"));
+  }
+  if (format == "delimited" && isatty(STDOUT_FILENO) == 1) {
+    return absl::InvalidArgumentError(
+        "--format delimited: standard output is a terminal, and these records are binary: redirect "
+        "it");
+  }
+  return absl::OkStatus();
+}
+
+// Where played records go, in one of the formats.
+class PlayTarget {
+ public:
+  virtual ~PlayTarget() = default;
+
+  virtual absl::Status Play(const timeline::Entry& entry) = 0;
+  // Hands over what was gathered. Where records are paced, after each of them.
+  virtual absl::Status Flush() = 0;
+  virtual uint64_t unusable_ticks() const { return 0; }
+};
+
+// A line per tick and event.
+class TextTarget : public PlayTarget {
+ public:
+  explicit TextTarget(std::optional<int64_t> start_ns) : view_(start_ns) {}
+
+  absl::Status Play(const timeline::Entry& entry) override {
+    if (const auto line = view_.Take(entry)) text_ += *line;
+    if (const auto* tick = std::get_if<timeline::TickEntry>(&entry.record)) {
+      text_ += view_.TickLine(*tick);
+    }
+    return text_.size() < kTextWrittenAtOnce ? absl::OkStatus() : Flush();
+  }
+  absl::Status Flush() override {
+    if (text_.empty()) return absl::OkStatus();
+    absl::Status status = WriteToStdout(text_);
+    text_.clear();
+    return status;
+  }
+
+ private:
+  ReplayView view_;
+  std::string text_;
+};
+
+// What a recording shows while it runs.
+class TerminalTarget : public PlayTarget {
+ public:
+  explicit TerminalTarget(std::optional<int64_t> start_ns) : view_(start_ns) {}
+  ~TerminalTarget() override {
+    live_line_.Clear();
+    if (view_.ticks() == 0) return;
+    const recorder::Progress progress = view_.progress();
+    std::fprintf(stderr, "%llu ticks, %llu samples of vCPUs, %llu gaps\n",
+                 static_cast<unsigned long long>(view_.ticks()),
+                 static_cast<unsigned long long>(progress.vcpu_samples),
+                 static_cast<unsigned long long>(progress.gaps));
+  }
+
+  absl::Status Play(const timeline::Entry& entry) override {
+    if (const auto line = view_.Take(entry)) {
+      live_line_.Clear();
+      return WriteToStdout(*line);
+    }
+    const int64_t now_ns = MonotonicNowNs();
+    if (now_ns - shown_ns_ < kLiveLinePeriod_ns) return absl::OkStatus();
+    shown_ns_ = now_ns;
+    live_line_.Show(view_.elapsed(), view_.ticks(), view_.progress());
+    return absl::OkStatus();
+  }
+  absl::Status Flush() override { return absl::OkStatus(); }
+
+ private:
+  ReplayView view_;
+  LiveLine live_line_;
+  int64_t shown_ns_ = 0;
+};
+
+class JsonlTarget : public PlayTarget {
+ public:
+  absl::Status Play(const timeline::Entry& entry) override { return rows_.Add(entry); }
+  absl::Status Flush() override { return rows_.Flush(); }
+  uint64_t unusable_ticks() const override { return rows_.unusable_ticks(); }
+
+ private:
+  exporting::JsonlExport rows_{WriteToStdout};
+};
+
+class DelimitedTarget : public PlayTarget {
+ public:
+  absl::Status Play(const timeline::Entry& entry) override {
+    copy_.Take(entry);
+    return ++waiting_ < kRecordsAtOnce ? absl::OkStatus() : Flush();
+  }
+  absl::Status Flush() override {
+    waiting_ = 0;
+    return writer_->Flush({});
+  }
+  uint64_t unusable_ticks() const override { return copy_.unusable_ticks(); }
+
+ private:
+  std::unique_ptr<timeline::RecordWriter> writer_ =
+      timeline::NewDelimitedWriter([](std::span<const uint8_t> bytes) {
+        return WriteToStdout({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+      });
+  replay::RecordCopy copy_{*writer_};
+  uint64_t waiting_ = 0;
+};
+
+// The instant of the first record of a file, which times are told from. A part is read from its
+// own beginning on.
+std::optional<int64_t> StartOf(const std::string& file) {
+  std::optional<int64_t> start;
+  if (file == "-") return start;
+  static_cast<void>(timeline::ReadTimeline(file, [&start](const timeline::Entry& entry) {
+    if (entry.sequence != 0) start = timeline::InstantOf(entry);
+    return start ? absl::CancelledError("found") : absl::OkStatus();
+  }));
+  return start;
+}
+
+std::unique_ptr<PlayTarget> NewTarget(const ReplayOptions& options, bool is_part) {
+  if (options.format == "jsonl") return std::make_unique<JsonlTarget>();
+  if (options.format == "delimited") return std::make_unique<DelimitedTarget>();
+  const std::optional<int64_t> start = is_part ? StartOf(options.file) : std::nullopt;
+  if (isatty(STDOUT_FILENO) == 1 && isatty(STDERR_FILENO) == 1) {
+    return std::make_unique<TerminalTarget>(start);
+  }
+  return std::make_unique<TextTarget>(start);
+}
+
+// Plays one stream into a target.
+class Player {
+ public:
+  Player(PlayTarget& target, const std::optional<replay::Pace::Options>& pace) : target_(target) {
+    if (pace) pace_.emplace(*pace);
+  }
+
+  absl::Status Take(const timeline::Entry& entry) {
+    if (WasStopped()) return absl::CancelledError("stopped by a signal");
+    if (absl::Status status = CheckStream(entry); !status.ok()) return status;
+    any_tick_ = any_tick_ || std::holds_alternative<timeline::TickEntry>(entry.record);
+    if (!pace_) return target_.Play(entry);
+    if (const auto due_ns = pace_->DueNs(entry, MonotonicNowNs())) {
+      if (absl::Status status = WaitUntil(*due_ns); !status.ok()) return status;
+    }
+    absl::Status status = target_.Play(entry);
+    if (status.ok()) status = target_.Flush();
+    return status;
+  }
+
+  bool any_tick() const { return any_tick_; }
+
+ private:
+  // The clock of another recording is another one.
+  absl::Status CheckStream(const timeline::Entry& entry) {
+    const auto* session = std::get_if<v1::Session>(&entry.record);
+    if (session == nullptr) return absl::OkStatus();
+    if (!stream_) stream_ = session->stream_id();
+    if (*stream_ == session->stream_id()) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        "a second recording begins after the first: they can only be played one at a time");
+  }
+
+  PlayTarget& target_;
+  std::optional<replay::Pace> pace_;
+  std::optional<std::string> stream_;
+  bool any_tick_ = false;
+};
+
+int RunReplay(const ReplayOptions& options) {
+  if (absl::Status status = options.Validate(); !status.ok()) return Fail(status);
+  const auto speed = ParseSpeed(options.speed);
+  if (!speed.ok()) return Fail(speed.status());
+  const auto part = ParsePart(options.part);
+  if (!part.ok()) return Fail(part.status());
+  std::optional<replay::Pace::Options> pace;
+  if (*speed) {
+    pace = {.speed = **speed};
+    if (part->phase) pace->longest_pause_ns = kPauseBetweenSpans_ns;
+  }
+  StopWaitsOnSignals();
+  const bool is_part = part->from_ns || part->to_ns || part->phase;
+  const std::unique_ptr<PlayTarget> target = NewTarget(options, is_part);
+  Player player(*target, pace);
+  absl::Status played;
+  const auto read = reading::ReadPart(options.file, *part, [&](const timeline::Entry& entry) {
+    played = player.Take(entry);
+    return played;
+  });
+  if (played.ok()) played = target->Flush();
+  // Ctrl-C, or `| head` has seen enough. A write that a signal broke off is no failure either.
+  if (absl::IsCancelled(played) || WasStopped()) return kExitOk;
+  const std::string name = NameOf(options.file);
+  if (absl::IsInvalidArgument(played)) return Fail(absl::StrCat(name, ": ", played.message()));
+  if (!played.ok()) return Fail(played);
+  if (!read.ok()) return Fail(ReadFailure(read.status(), options.file));
+  const std::string loss = report::DescribeLoss(read->read, target->unusable_ticks(),
+                                                part->to_ns || read->read.ended_in_order);
+  if (is_part && !player.any_tick() && read->read.damages.empty()) {
+    return Fail(absl::StrCat(name, ": ", NothingInPart(options.part)));
+  }
+  if (read->read.records == 0) {
+    return Fail(
+        absl::StrCat(name, ": holds no record that can be read", loss.empty() ? "" : ": ", loss));
+  }
+  Warn(options.file, loss);
+  return kExitOk;
+}
+
+}  // namespace
+
+void AddReplayCommand(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<ReplayOptions>();
+  CLI::App* command = app.add_subcommand("replay", "Plays a timeline again, at its own pace");
+  command->footer(kReplayFooter);
+  command->add_option("FILE", options->file, "Timeline to read; - is standard input")
+      ->capture_default_str();
+  command
+      ->add_option("--speed", options->speed,
+                   "how many times as fast as it was recorded (10, 0.5); max waits for nothing")
+      ->type_name("N|max")
+      ->capture_default_str();
+  command->add_option("--format", options->format, "what is written to standard output")
+      ->type_name("text|jsonl|delimited")
+      ->capture_default_str();
+  AddPartOptions(*command, options->part);
+  command->callback([options, &exit_code] { exit_code = RunReplay(*options); });
+}
+
+}  // namespace vcpulse::tools

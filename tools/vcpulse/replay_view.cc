@@ -1,0 +1,159 @@
+#include "tools/vcpulse/replay_view.h"
+
+#include <algorithm>
+#include <cctype>
+#include <variant>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "kvm/text.h"
+#include "monitor/reading/labels.h"
+#include "monitor/reading/phrases.h"
+
+namespace vcpulse::tools {
+namespace {
+
+char LetterOf(const core::Verdict& verdict) {
+  constexpr std::string_view kLetters = "-HSPU";
+  const auto band = static_cast<size_t>(verdict.band);
+  const char letter = band < kLetters.size() ? kLetters[band] : '-';
+  return verdict.starved ? static_cast<char>(std::tolower(static_cast<unsigned char>(letter)))
+                         : letter;
+}
+
+std::string GapText(const v1::Gap& gap, const std::string& vm) {
+  std::string text =
+      absl::StrCat("gap: ", vm, ", ",
+                   gap.first_tick() == gap.last_tick()
+                       ? absl::StrCat("tick ", gap.first_tick())
+                       : absl::StrCat("ticks ", gap.first_tick(), " to ", gap.last_tick()),
+                   ": ", ToAbsl(reading::GapReasonName(gap.reason())));
+  if (gap.has_vcpu_index()) absl::StrAppend(&text, ", vCPU ", gap.vcpu_index());
+  if (gap.error() != 0) absl::StrAppend(&text, ", ", reading::ErrnoText(gap.error()));
+  return text;
+}
+
+}  // namespace
+
+std::optional<std::string> ReplayView::Take(const timeline::Entry& entry) {
+  if (const auto* set = std::get_if<v1::VcpuSet>(&entry.record)) {
+    TakeSet(*set);
+    return std::nullopt;
+  }
+  if (entry.sequence == 0) return std::nullopt;
+  if (const auto* marker = std::get_if<v1::Marker>(&entry.record)) {
+    return Stamped(marker->mono_ns(),
+                   absl::StrCat("marker '", reading::Printable(marker->name()), "'"));
+  }
+  const std::optional<int64_t> instant = timeline::InstantOf(entry);
+  if (!instant) return std::nullopt;
+  if (!start_ns_) start_ns_ = *instant;
+  latest_ns_ = std::max(latest_ns_, *instant);
+  if (const auto* tick = std::get_if<timeline::TickEntry>(&entry.record)) {
+    TakeTick(*tick);
+  } else if (const auto* gap = std::get_if<v1::Gap>(&entry.record)) {
+    ++progress_.gaps;
+    return Stamped(*instant, GapText(*gap, gap->vm() == 0 ? "all VMs" : LabelOf(gap->vm())));
+  } else if (const auto* change = std::get_if<v1::LifeCycle>(&entry.record)) {
+    if (change->has_instance()) Name(change->vm(), change->instance());
+    if (change->kind() == v1::LifeCycle::KIND_VM_ENDED) bands_.erase(change->vm());
+    std::string text(reading::LifeCycleName(change->kind()));
+    if (change->vm() != 0) text = absl::StrCat(LabelOf(change->vm()), ": ", text);
+    if (!change->detail().empty()) {
+      absl::StrAppend(&text, ": ", reading::Printable(change->detail()));
+    }
+    return Stamped(*instant, text);
+  }
+  return std::nullopt;
+}
+
+void ReplayView::TakeSet(const v1::VcpuSet& set) {
+  Name(set.vm(), set.instance());
+  epochs_[{set.vm(), set.epoch()}] = {.vm = LabelOf(set.vm()),
+                                      .slots = core::FindSlots(set.events()),
+                                      .core_pmus = std::max<size_t>(1, set.core_pmus())};
+}
+
+void ReplayView::TakeTick(const timeline::TickEntry& tick) {
+  if (latest_tick_ != tick.sample.tick) ++ticks_;
+  latest_tick_ = tick.sample.tick;
+  ++progress_.samples;
+  progress_.vcpu_samples += tick.sample.vcpus.size();
+  Bands& bands = bands_[tick.vm];
+  bands = {};
+  for (const core::Verdict& verdict : tick.verdicts) {
+    const auto band = static_cast<size_t>(verdict.band);
+    ++bands[band < bands.size() ? band : 0];
+  }
+}
+
+std::optional<double> ReplayView::IpcOf(const timeline::TickEntry& tick, const Epoch& epoch) {
+  const core::Sample& now = tick.sample;
+  const core::Sample* const before = tick.previous;
+  if (!epoch.slots.cycles || !epoch.slots.instructions || before == nullptr ||
+      before->vcpus.size() != now.vcpus.size() || before->further.size() != now.further.size()) {
+    return std::nullopt;
+  }
+  uint64_t cycles = 0;
+  uint64_t instructions = 0;
+  const auto add = [&](const auto& earlier, const auto& later) {
+    const auto grown = [&](size_t slot) {
+      return later[slot] - std::min(later[slot], earlier[slot]);
+    };
+    cycles += grown(*epoch.slots.cycles);
+    instructions += grown(*epoch.slots.instructions);
+  };
+  const size_t further = now.FurtherGroups();
+  for (size_t v = 0; v < now.vcpus.size(); ++v) {
+    add(before->vcpus[v].counts, now.vcpus[v].counts);
+    // The groups of the other core PMUs; those that take turns count other events.
+    for (size_t g = v * further; g < v * further + std::min(further, epoch.core_pmus - 1); ++g) {
+      add(before->further[g].counts, now.further[g].counts);
+    }
+  }
+  if (cycles == 0) return std::nullopt;
+  return static_cast<double>(instructions) / static_cast<double>(cycles);
+}
+
+std::string ReplayView::TickLine(const timeline::TickEntry& tick) {
+  const auto epoch = epochs_.find({tick.vm, tick.epoch});
+  std::string letters;
+  letters.reserve(tick.verdicts.size());
+  for (const core::Verdict& verdict : tick.verdicts) letters += LetterOf(verdict);
+  const std::optional<double> ipc =
+      epoch == epochs_.end() ? std::nullopt : IpcOf(tick, epoch->second);
+  const std::string vm = epoch == epochs_.end() ? LabelOf(tick.vm) : epoch->second.vm;
+  return Stamped(tick.sample.wake_ns, absl::StrCat(vm, "  ", letters, "  IPC ",
+                                                   ipc ? absl::StrFormat("%.2f", *ipc) : "-"));
+}
+
+absl::Duration ReplayView::elapsed() const {
+  return absl::Nanoseconds(start_ns_ ? std::max<int64_t>(0, latest_ns_ - *start_ns_) : 0);
+}
+
+recorder::Progress ReplayView::progress() const {
+  recorder::Progress progress = progress_;
+  for (const auto& [vm, bands] : bands_) {
+    for (size_t band = 0; band < bands.size(); ++band) progress.bands[band] += bands[band];
+  }
+  return progress;
+}
+
+std::string ReplayView::LabelOf(uint32_t vm) const {
+  const auto found = labels_.find(vm);
+  return found == labels_.end() ? absl::StrCat("VM ", vm) : found->second;
+}
+
+void ReplayView::Name(uint32_t vm, const v1::VmInstance& instance) {
+  if (vm == 0 || labels_.contains(vm) || instance.name().empty()) return;
+  std::string label = reading::Printable(instance.name());
+  while (!used_labels_.insert(label).second) absl::StrAppend(&label, " (VM ", vm, ")");
+  labels_.emplace(vm, std::move(label));
+}
+
+std::string ReplayView::Stamped(int64_t mono_ns, const std::string& text) const {
+  const double seconds = static_cast<double>(mono_ns - start_ns_.value_or(mono_ns)) / 1e9;
+  return absl::StrFormat("%9.3fs  %s\n", seconds, text);
+}
+
+}  // namespace vcpulse::tools

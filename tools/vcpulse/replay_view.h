@@ -1,0 +1,66 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "absl/time/time.h"
+#include "monitor/core/event_slots.h"
+#include "monitor/recorder/recording.h"
+#include "monitor/timeline/entry.h"
+
+namespace vcpulse::tools {
+
+// What a person sees of a recording that is played again: lines of text, and what `record` shows
+// while it runs. Takes the entries of one stream in order. One thread.
+class ReplayView {
+ public:
+  // Times are told from `start_mono_ns` on; nothing: from the first record that has an instant.
+  explicit ReplayView(std::optional<int64_t> start_mono_ns) : start_ns_(start_mono_ns) {}
+
+  // The line for this record, with its line end: a marker, a gap, what happened to a VM; nothing
+  // for others. Ticks have a line of their own.
+  std::optional<std::string> Take(const timeline::Entry& entry);
+
+  // "  12.300s  web  HHSP  IPC 1.30\n" of the tick that was taken last: a letter per vCPU, H S P U
+  // by its band, small where it was starved, - without a verdict; instructions per cycle of all of
+  // them together, or - where none was counted.
+  std::string TickLine(const timeline::TickEntry& tick);
+
+  // As a recording that runs says it.
+  absl::Duration elapsed() const;
+  uint64_t ticks() const { return ticks_; }
+  recorder::Progress progress() const;
+
+ private:
+  struct Epoch {
+    std::string vm;  // what the VM is called
+    core::EventSlots slots;
+    size_t core_pmus = 1;
+  };
+  using Bands = std::array<uint64_t, core::kBands>;
+
+  void TakeTick(const timeline::TickEntry& tick);
+  // Of all vCPUs and core PMUs together; nothing where no cycle was counted.
+  static std::optional<double> IpcOf(const timeline::TickEntry& tick, const Epoch& epoch);
+  void TakeSet(const v1::VcpuSet& set);
+  std::string LabelOf(uint32_t vm) const;
+  void Name(uint32_t vm, const v1::VmInstance& instance);
+  std::string Stamped(int64_t mono_ns, const std::string& text) const;
+
+  std::optional<int64_t> start_ns_;
+  int64_t latest_ns_ = 0;
+  uint64_t ticks_ = 0;
+  std::optional<uint64_t> latest_tick_;
+  recorder::Progress progress_;      // but for the bands
+  std::map<uint32_t, Bands> bands_;  // by VM, of its latest tick
+  std::map<uint32_t, std::string> labels_;
+  std::set<std::string> used_labels_;
+  std::map<std::pair<uint32_t, uint32_t>, Epoch> epochs_;
+};
+
+}  // namespace vcpulse::tools
