@@ -6,7 +6,7 @@
 #include <variant>
 #include <vector>
 
-#include "monitor/import/csv_import.h"
+#include "monitor/import/importer.h"
 #include "monitor/import/csv_reader.h"
 #include "monitor/import/csv_table.h"
 #include "monitor/timeline/reader.h"
@@ -27,7 +27,7 @@ void CheckRefusal(const absl::Status& status) {
 
 // Rows that are numbered from 1 upwards, within the lines of the text.
 void CheckReader(std::string_view text) {
-  csv::CsvReader reader(text);
+  importing::CsvReader reader(text);
   std::vector<std::string> cells;
   uint64_t before = 0;
   while (true) {
@@ -35,18 +35,18 @@ void CheckReader(std::string_view text) {
     if (!more.ok()) return CheckRefusal(more.status());
     if (!*more) return;
     Check(reader.row() > before && reader.row() <= text.size());
-    Check(!cells.empty() && cells.size() <= csv::kMaxCells);
+    Check(!cells.empty() && cells.size() <= importing::kMaxCells);
     before = reader.row();
   }
 }
 
-void CheckImport(const csv::CsvTable& table, const csv::ImportOptions& options) {
+void CheckImport(const importing::Table& table, const importing::ImportOptions& options) {
   std::vector<uint8_t> bytes;
   const auto writer = timeline::NewChunkWriter({}, [&](std::span<const uint8_t> chunk) {
     bytes.insert(bytes.end(), chunk.begin(), chunk.end());
     return absl::OkStatus();
   });
-  const auto report = csv::ImportCsv(table, options, *writer);
+  const auto report = importing::ImportTable(table, options, *writer);
   if (!report.ok()) return CheckRefusal(report.status());
   Check(report->intervals + report->only_begin + report->says_nothing == table.rows.size());
   // Each epoch has one sample more than it has intervals.
@@ -66,7 +66,7 @@ void CheckImport(const csv::CsvTable& table, const csv::ImportOptions& options) 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   CheckReader(text);
-  const auto table = csv::ParseCsv(text, "x.csv");
+  const auto table = importing::ParseCsv(text, "x.csv");
   if (!table.ok()) {
     CheckRefusal(table.status());
     return 0;

@@ -9,14 +9,14 @@
 #include <string_view>
 #include <vector>
 
-#include "monitor/import/csv_import.h"
 #include "monitor/import/csv_table.h"
+#include "monitor/import/importer.h"
 #include "tests/fakes/collecting_writer.h"
 
-namespace vcpulse::csv {
+namespace vcpulse::importing {
 
 struct Imported {
-  CsvTable table;
+  Table table;
   ImportReport report;
   fakes::CollectingWriter writer;
 
@@ -42,7 +42,7 @@ inline void ImportText(std::string_view text, Imported& imported, ImportOptions 
   const auto generic = profile::Load("generic");
   ASSERT_TRUE(generic.ok());
   options.profile = *generic;
-  const auto report = ImportCsv(imported.table, options, imported.writer);
+  const auto report = ImportTable(imported.table, options, imported.writer);
   ASSERT_TRUE(report.ok()) << report.status();
   imported.report = *report;
 }
@@ -52,8 +52,8 @@ inline std::string Refusal(std::string_view text) {
   const auto table = ParseCsv(text, "x.csv");
   if (!table.ok()) return std::string(table.status().message());
   fakes::CollectingWriter writer;
-  const auto report = ImportCsv(*table, {}, writer);
+  const auto report = ImportTable(*table, {}, writer);
   return report.ok() ? "" : std::string(report.status().message());
 }
 
-}  // namespace vcpulse::csv
+}  // namespace vcpulse::importing
