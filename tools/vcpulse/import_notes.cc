@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "monitor/import/csv_reader.h"
-#include "monitor/reading/labels.h"
+#include "monitor/reading/phrases.h"
 
 namespace vcpulse::tools {
 namespace {
