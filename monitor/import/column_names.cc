@@ -96,7 +96,8 @@ bool IsEventName(std::string_view name, bool of_an_export) {
     case kvm::EventItem::Kind::kTracepoint:
       return true;
     case kvm::EventItem::Kind::kName:
-      return item.name.find('.') != std::string::npos;
+      return item.name.find('.') != std::string::npos ||
+             (!item.modifiers.empty() && IsEventName(item.name, false));
   }
   return false;
 }

@@ -20,6 +20,13 @@ struct Imported {
   ImportReport report;
   fakes::CollectingWriter writer;
 
+  // What every row counted of `event`, in the order of the table.
+  std::vector<std::optional<uint64_t>> CountsOf(std::string_view event) const {
+    std::vector<std::optional<uint64_t>> counts;
+    for (const Row& row : table.rows) counts.push_back(table.CountOf(row, table.FindEvent(event)));
+    return counts;
+  }
+
   // The ticks of one epoch that have a delta, and what it is.
   std::vector<core::VcpuDelta> Deltas(uint32_t vm, uint32_t epoch, size_t vcpu = 0) const {
     std::vector<core::VcpuDelta> deltas;
@@ -35,8 +42,8 @@ struct Imported {
   }
 };
 
-inline void ImportText(std::string_view text, Imported& imported, ImportOptions options = {}) {
-  auto table = ParseCsv(text, "x.csv");
+inline void ImportTableInto(absl::StatusOr<Table> table, Imported& imported,
+                            ImportOptions options = {}) {
   ASSERT_TRUE(table.ok()) << table.status();
   imported.table = *std::move(table);
   const auto generic = profile::Load("generic");
@@ -45,6 +52,10 @@ inline void ImportText(std::string_view text, Imported& imported, ImportOptions 
   const auto report = ImportTable(imported.table, options, imported.writer);
   ASSERT_TRUE(report.ok()) << report.status();
   imported.report = *report;
+}
+
+inline void ImportText(std::string_view text, Imported& imported, ImportOptions options = {}) {
+  ImportTableInto(ParseCsv(text, "x.csv"), imported, std::move(options));
 }
 
 // The message of the refusal; empty where there is none.
