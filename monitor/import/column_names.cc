@@ -31,17 +31,6 @@ constexpr std::array<FieldNames, kFields> kFieldNames = {{{"t_ns", "t_mono_ns"},
                                                           {"run_ns", "run_ns"},
                                                           {"run_delay_ns", "run_delay_ns"}}};
 
-// "pause" is a count of PAUSE instructions from elsewhere, as core::FindSlots knows it.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kEvents = {
-    {{"cycles", "cycles"},
-     {"instructions", "instructions"},
-     {"branches", "branches"},
-     {"branch_misses", "branch-misses"},
-     {"cache_misses", "cache-misses"},
-     {"ref_cycles", "ref-cycles"},
-     {"pause", "pause"},
-     {"pause_cycles", "cpu_clk_unhalted.pause"}}};
-
 constexpr std::array<std::string_view, 8> kDerived = {
     "residency", "ipc", "cache_miss_rate", "band", "raw_band", "rule", "confidence", "starved"};
 
@@ -64,10 +53,17 @@ std::optional<Field> FieldOfColumn(std::string_view column) {
 std::optional<Field> FieldOfKey(std::string_view key) { return FindField(key, &FieldNames::key); }
 
 std::optional<std::string_view> EventOfColumn(std::string_view column) {
-  const auto* const found =
-      std::ranges::find(kEvents, column, &decltype(kEvents)::value_type::first);
-  if (found == kEvents.end()) return std::nullopt;
-  return found->second;
+  const auto* const found = std::ranges::find(kEventColumns, column, &EventColumn::column);
+  if (found == kEventColumns.end()) return std::nullopt;
+  return found->event;
+}
+
+std::string_view WithoutEventPrefix(std::string_view name) {
+  constexpr std::string_view kPrefix = "event:";
+  while (name.starts_with(kPrefix) && name.size() > kPrefix.size()) {
+    name.remove_prefix(kPrefix.size());
+  }
+  return name;
 }
 
 bool IsDerived(std::string_view name) {

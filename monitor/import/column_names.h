@@ -2,6 +2,7 @@
 
 // What the columns of CSV and the keys of JSON lines are called.
 
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,6 +16,30 @@ std::string_view ColumnName(Field field);  // of CSV: "t_ns", ...
 // The field of a column of CSV, or of a key of JSON lines, as `vcpulse export` writes them.
 std::optional<Field> FieldOfColumn(std::string_view column);
 std::optional<Field> FieldOfKey(std::string_view key);
+
+// The columns of CSV whose names are not perf's, and the events that they count, in the order in
+// which they come first in any table.
+struct EventColumn {
+  std::string_view column;
+  std::string_view event;
+};
+inline constexpr std::array<EventColumn, 8> kEventColumns = {
+    {{"cycles", "cycles"},
+     {"instructions", "instructions"},
+     {"branches", "branches"},
+     {"branch_misses", "branch-misses"},
+     {"cache_misses", "cache-misses"},
+     {"ref_cycles", "ref-cycles"},
+     // A count of PAUSE instructions from elsewhere, as core::FindSlots knows it.
+     {"pause", "pause"},
+     {"pause_cycles", "cpu_clk_unhalted.pause"}}};
+
+// Behind the name of an event's column: in which share of the time it was counted.
+inline constexpr std::string_view kShareSuffix = "_counted_share";
+
+// `name` without the "event:" that `vcpulse export` writes in front of an event's name where that
+// is another column's.
+std::string_view WithoutEventPrefix(std::string_view name);
 
 // perf's name for what a column of CSV counts where that is spelt otherwise: "branch_misses" is
 // "branch-misses", "pause_cycles" cpu_clk_unhalted.pause. Nothing for any other name.

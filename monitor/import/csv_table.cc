@@ -11,11 +11,12 @@
 #include "monitor/import/column_names.h"
 #include "monitor/import/csv_reader.h"
 #include "monitor/import/field_value.h"
+#include "monitor/import/turns.h"
 
 namespace vcpulse::importing {
 namespace {
 
-constexpr std::string_view kNoVm = "csv";
+constexpr std::string_view kNoCsvVm = "csv";
 
 // As it is compared: perf writes "branch-misses", some tools a blank behind each comma.
 std::string Trimmed(std::string_view written) {
@@ -41,7 +42,8 @@ struct Column {
     kVmNumber,
     kVmPid,
     kVmStart,
-    kKept
+    kKept,
+    kShare  // of an event
   };
   Kind kind = Kind::kIgnored;
   size_t number = 0;  // of the field, the event or the one that is kept
@@ -49,9 +51,9 @@ struct Column {
 };
 
 // Reads one table.
-class Parser {
+class CsvParser {
  public:
-  Parser(std::string_view text, const std::string& name, std::span<const std::string_view> keep)
+  CsvParser(std::string_view text, const std::string& name, std::span<const std::string_view> keep)
       : reader_(text), keep_(keep), builder_(name) {
     builder_.table().kept_columns = keep.size();
   }
@@ -68,6 +70,7 @@ class Parser {
       if (absl::Status status = TakeRow(); !status.ok()) return status;
     }
     if (builder_.table().rows.empty()) return Error("holds no row but the header");
+    turns_.Number(builder_.table().turns);
     return builder_.Finish();
   }
 
@@ -93,8 +96,13 @@ class Parser {
 
   absl::Status TakeHeader();
   // What the column of this name is for; its event gets a number.
-  absl::StatusOr<Column> ColumnOf(const std::string& name, bool of_an_export);
+  absl::StatusOr<Column> ColumnOf(const std::string& name);
   absl::Status TakeRow();
+  // Columns with the share of another one's event.
+  void FindShares();
+  // What the VM is called, without what export put behind a name that came twice.
+  void CleanVmName();
+  absl::Status AddRow(const Row& row);
   // Why a cell is not what its column holds; empty where it is.
   std::string TakeCell(const Column& column, const std::string& cell, Row& row);
 
@@ -105,16 +113,19 @@ class Parser {
   std::vector<Column> columns_;
   std::unordered_map<std::string, uint32_t> kept_;
   std::set<uint32_t> counted_;  // events that have a column
+  bool of_an_export_ = false;
+  Turns turns_;
   // Of the row that is being read.
   VmIdentity vm_;
   std::vector<std::pair<uint32_t, uint64_t>> counts_;
+  std::vector<std::pair<uint32_t, double>> shares_;
   std::vector<std::string_view> kept_cells_;
   // Of the row before.
   VmIdentity last_vm_;
   uint32_t last_vm_number_ = 0;
 };
 
-absl::StatusOr<Column> Parser::ColumnOf(const std::string& name, bool of_an_export) {
+absl::StatusOr<Column> CsvParser::ColumnOf(const std::string& name) {
   using Kind = Column::Kind;
   const std::string compared = AsCompared(name);
   Column column{.name = name};
@@ -125,6 +136,7 @@ absl::StatusOr<Column> Parser::ColumnOf(const std::string& name, bool of_an_expo
        {"vm_number", Kind::kVmNumber},
        {"vm_pid", Kind::kVmPid},
        {"vm_start_time", Kind::kVmStart}}};
+  const std::string plain(of_an_export_ ? WithoutEventPrefix(name) : name);
   std::optional<std::string> event;
   if (const auto known = EventOfColumn(compared)) event = *known;
   if (const auto* other =
@@ -138,9 +150,11 @@ absl::StatusOr<Column> Parser::ColumnOf(const std::string& name, bool of_an_expo
   } else if (const auto kept = std::ranges::find(keep_, compared); kept != keep_.end()) {
     column.kind = Kind::kKept;
     column.number = static_cast<size_t>(kept - keep_.begin());
-  } else if (event || (!IsDerived(name) && IsEventName(name, of_an_export))) {
+  } else if (of_an_export_ && name.ends_with(kShareSuffix)) {
+    column.kind = Kind::kShare;  // of which event, FindShares knows
+  } else if (event || (!IsDerived(name) && IsEventName(plain, of_an_export_))) {
     column.kind = Kind::kEvent;
-    const absl::StatusOr<uint32_t> number = builder_.Event(event.value_or(name));
+    const absl::StatusOr<uint32_t> number = builder_.Event(event.value_or(plain));
     if (!number.ok()) return number.status();
     column.number = *number;
     if (!counted_.insert(*number).second) {
@@ -153,7 +167,7 @@ absl::StatusOr<Column> Parser::ColumnOf(const std::string& name, bool of_an_expo
   return column;
 }
 
-absl::Status Parser::TakeHeader() {
+absl::Status CsvParser::TakeHeader() {
   std::vector<std::string> compared;
   for (std::string& cell : cells_) {
     cell = Trimmed(cell);
@@ -165,7 +179,7 @@ absl::Status Parser::TakeHeader() {
   const auto has = [&](std::string_view name) {
     return std::ranges::find(compared, name) != compared.end();
   };
-  const bool of_an_export = has("vm_number") && has("raw_band");
+  of_an_export_ = has("vm_number") && has("raw_band");
   // The events that every timeline may have come first, whatever the order of the columns.
   for (const std::string_view first : {"cycles", "instructions", "branches", "branch_misses",
                                        "cache_misses", "ref_cycles", "pause", "pause_cycles"}) {
@@ -174,10 +188,11 @@ absl::Status Parser::TakeHeader() {
     if (!number.ok()) return number.status();
   }
   for (const std::string& cell : cells_) {
-    absl::StatusOr<Column> column = ColumnOf(cell, of_an_export);
+    absl::StatusOr<Column> column = ColumnOf(cell);
     if (!column.ok()) return column.status();
     columns_.push_back(*std::move(column));
   }
+  FindShares();
   const Table& table = builder_.table();
   if (table.columns.none() && table.events.empty()) {
     return Error(absl::StrCat("row ", reader_.row(),
@@ -192,7 +207,24 @@ absl::Status Parser::TakeHeader() {
   return absl::OkStatus();
 }
 
-std::string Parser::TakeCell(const Column& column, const std::string& cell, Row& row) {
+void CsvParser::FindShares() {
+  for (Column& column : columns_) {
+    if (column.kind != Column::Kind::kShare) continue;
+    const std::string_view name(column.name);
+    const std::string_view event = name.substr(0, name.size() - kShareSuffix.size());
+    const auto of = std::ranges::find_if(columns_, [&](const Column& other) {
+      return other.kind == Column::Kind::kEvent && other.name == event;
+    });
+    if (of == columns_.end()) {
+      column.kind = Column::Kind::kIgnored;
+      builder_.table().ignored.push_back(column.name);
+    } else {
+      column.number = of->number;
+    }
+  }
+}
+
+std::string CsvParser::TakeCell(const Column& column, const std::string& cell, Row& row) {
   using Kind = Column::Kind;
   if (column.kind == Kind::kVmName) vm_.name = cell;
   if (column.kind == Kind::kVmUuid) vm_.uuid = cell;
@@ -205,6 +237,13 @@ std::string Parser::TakeCell(const Column& column, const std::string& cell, Row&
                           "exited");
     }
     row.state = *state;
+  }
+  if (column.kind == Kind::kShare && !cell.empty()) {
+    const std::optional<double> share = ParseShare(cell);
+    if (!share) {
+      return absl::StrCat(Quoted(cell), " is no share from 0 to 1");
+    }
+    shares_.emplace_back(static_cast<uint32_t>(column.number), *share);
   }
   const bool is_number = column.kind == Kind::kField || column.kind == Kind::kEvent ||
                          column.kind == Kind::kVmNumber || column.kind == Kind::kVmPid ||
@@ -229,7 +268,44 @@ std::string Parser::TakeCell(const Column& column, const std::string& cell, Row&
   return "";
 }
 
-absl::Status Parser::TakeRow() {
+void CsvParser::CleanVmName() {
+  const std::string number = absl::StrCat("VM ", vm_.number);
+  if (of_an_export_) {
+    const std::string suffix = absl::StrCat(" (", number, ")");
+    while (vm_.name.ends_with(suffix)) vm_.name.resize(vm_.name.size() - suffix.size());
+    if (vm_.name == number) vm_.name.clear();
+  } else if (vm_.name.empty()) {
+    vm_.name = kNoCsvVm;
+  }
+}
+
+absl::Status CsvParser::AddRow(const Row& row) {
+  turns_.Add(shares_);
+  std::ranges::sort(counts_);
+  std::ranges::sort(shares_);
+  Layout layout;
+  std::vector<uint64_t> counts;
+  std::vector<double> shares;
+  auto next = counts_.begin();
+  auto next_share = shares_.begin();
+  for (uint32_t event = 0; event < builder_.table().events.size(); ++event) {
+    const bool has = next != counts_.end() && next->first == event;
+    const bool has_share = next_share != shares_.end() && next_share->first == event;
+    if (has || has_share) {
+      layout.events.push_back(event);
+      counts.push_back(has ? next->second : 0);  // no count with a share: it had no turn
+      shares.push_back(has_share ? next_share->second : 1);
+    } else {
+      layout.absent.push_back(event);
+    }
+    if (has) ++next;
+    if (has_share) ++next_share;
+  }
+  if (shares_.empty()) shares.clear();
+  return builder_.Add(row, layout, counts, shares);
+}
+
+absl::Status CsvParser::TakeRow() {
   if (cells_.size() != columns_.size()) {
     return Error(absl::StrCat("row ", reader_.row(), ": ", cells_.size(),
                               cells_.size() == 1 ? " cell" : " cells", " where the header names ",
@@ -238,30 +314,19 @@ absl::Status Parser::TakeRow() {
   Row row{.number = reader_.row()};
   vm_ = VmIdentity();
   counts_.clear();
+  shares_.clear();
   kept_cells_.assign(keep_.size(), "");
   for (size_t i = 0; i < columns_.size(); ++i) {
     const std::string why = TakeCell(columns_[i], cells_[i], row);
     if (!why.empty()) return RowError(columns_[i], why);
   }
-  if (vm_.name.empty()) vm_.name = kNoVm;
+  CleanVmName();
   if (builder_.table().rows.empty() || vm_ != last_vm_) {
     last_vm_number_ = builder_.Vm(vm_);
     last_vm_ = vm_;
   }
   row.vm = last_vm_number_;
-  std::ranges::sort(counts_);
-  Layout layout;
-  std::vector<uint64_t> counts;
-  size_t next = 0;
-  for (uint32_t event = 0; event < builder_.table().events.size(); ++event) {
-    if (next < counts_.size() && counts_[next].first == event) {
-      layout.events.push_back(event);
-      counts.push_back(counts_[next++].second);
-    } else {
-      layout.absent.push_back(event);
-    }
-  }
-  if (absl::Status status = builder_.Add(row, layout, counts); !status.ok()) return status;
+  if (absl::Status status = AddRow(row); !status.ok()) return status;
   for (const std::string_view cell : kept_cells_) builder_.table().kept.push_back(Keep(cell));
   return absl::OkStatus();
 }
@@ -270,7 +335,7 @@ absl::Status Parser::TakeRow() {
 
 absl::StatusOr<Table> ParseCsv(std::string_view text, const std::string& name,
                                std::span<const std::string_view> keep) {
-  return Parser(text, name, keep).Parse();
+  return CsvParser(text, name, keep).Parse();
 }
 
 }  // namespace vcpulse::importing

@@ -14,16 +14,14 @@ EventGroups GroupEvents(const Table& table, const Layout& layout) {
     if (known == turns.end()) known = turns.insert(turns.end(), {turn, {}});
     known->second.push_back(i);
   }
-  // Without an event of turn 0 the main group is that of another turn.
-  if (turns.front().second.empty() && turns.size() > 1) turns.erase(turns.begin());
-
   EventGroups made;
+  made.groups.emplace_back();
   made.places.resize(layout.events.size());
   size_t waiting = layout.events.size();  // places that are still to be given
   for (const auto& [turn, members] : turns) {
     const size_t room = (core::kMaxGroups - made.groups.size()) * core::kMaxEvents;
     // A group begun now leaves slots unused in the one before: what follows must fit all the same.
-    bool begin = made.groups.empty() || room >= waiting;
+    bool begin = turn != 0 && room >= waiting;
     for (const size_t member : members) {
       if (begin || made.groups.back().events.size() == core::kMaxEvents) {
         made.groups.emplace_back();
@@ -36,7 +34,6 @@ EventGroups GroupEvents(const Table& table, const Layout& layout) {
       --waiting;
     }
   }
-  if (made.groups.empty()) made.groups.emplace_back();
   return made;
 }
 

@@ -1,6 +1,8 @@
 #include "monitor/import/field_value.h"
 
+#include <charconv>
 #include <limits>
+#include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "monitor/import/csv_reader.h"
@@ -20,6 +22,16 @@ std::string WhyNoValue(Field field, uint64_t value) {
     return absl::StrCat(quoted, " is beyond 2^32");
   }
   return "";
+}
+
+std::optional<double> ParseShare(std::string_view text) {
+  double share = 0;
+  const char* const end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, share);
+  if (read.ec != std::errc() || read.ptr != end || !(share >= 0 && share <= 1)) {
+    return std::nullopt;
+  }
+  return share;
 }
 
 }  // namespace vcpulse::importing

@@ -75,7 +75,7 @@ v1::VcpuSet MakeVcpuSet(const Table& table, const EventGroups& groups,
     v1::EventGroup& group = *set.add_further_groups();
     for (const uint32_t event : groups.groups[g].events) group.add_events(table.events[event]);
   }
-  set.set_event_set(set.events().empty() ? "degraded" : "custom");
+  set.set_event_set(layout.events.empty() ? "degraded" : "custom");
   for (const uint32_t event : layout.absent) {
     v1::AbsentEvent& absent = *set.add_absent_events();
     absent.set_event(table.events[event]);

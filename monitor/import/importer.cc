@@ -278,7 +278,8 @@ bool Importer::AddRow(const Epoch& epoch, const Interval& interval, core::VcpuSa
         timed_by && !table_.shares.empty()) {
       const double share = table_.shares[row.first_count + *timed_by];
       if (share < 0) enabled_ns = 0;
-      running_ns = share < 0 ? 0 : static_cast<uint64_t>(share * static_cast<double>(enabled_ns));
+      running_ns =
+          share < 0 ? 0 : static_cast<uint64_t>(share * static_cast<double>(enabled_ns) + 0.5);
       running_ns = std::min(running_ns, enabled_ns);
     }
     fits = AddTo(g == 0 ? sample.time_enabled_ns : further[g - 1].time_enabled_ns, enabled_ns) &&

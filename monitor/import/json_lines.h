@@ -49,6 +49,10 @@ class JsonLines {
   std::optional<boost::json::value> value_;
 };
 
+inline std::string_view ViewOf(const boost::json::string& text) {
+  return {text.data(), text.size()};
+}
+
 // A whole number from 0 to 2^64-1, also where it is written as 5.0; nothing for anything else.
 std::optional<uint64_t> WholeNumber(const boost::json::value& value);
 

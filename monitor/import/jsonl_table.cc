@@ -11,13 +11,14 @@
 #include "monitor/import/csv_reader.h"
 #include "monitor/import/field_value.h"
 #include "monitor/import/json_lines.h"
+#include "monitor/import/turns.h"
 
 namespace vcpulse::importing {
 namespace {
 
 namespace json = boost::json;
 
-constexpr std::string_view kNoVm = "jsonl";
+constexpr std::string_view kNoJsonlVm = "jsonl";
 constexpr size_t kMostIgnored = 64;  // names that are told
 
 // What a key is for.
@@ -43,12 +44,10 @@ struct Count {
   std::optional<uint64_t> count;
 };
 
-std::string_view ViewOf(const json::string& text) { return {text.data(), text.size()}; }
-
 // Reads one table.
-class Parser {
+class JsonlParser {
  public:
-  Parser(std::string_view text, const std::string& name) : lines_(text), builder_(name) {
+  JsonlParser(std::string_view text, const std::string& name) : lines_(text), builder_(name) {
     builder_.table().unit = "line";
     builder_.table().absent_reason = "is null in the imported file";
   }
@@ -68,7 +67,6 @@ class Parser {
   std::string TakeNumber(const Use& use, const json::value& value);
   absl::Status TakeShares(const json::object& shares);
   absl::Status AddRow();
-  void FindTurns();
 
   JsonLines lines_;
   TableBuilder builder_;
@@ -81,17 +79,10 @@ class Parser {
   VmIdentity vm_;
   std::vector<Count> counts_;
   std::vector<std::pair<uint32_t, double>> shares_;
-  // Of each event: whether its group takes turns with others, the event before it there, and
-  // whether they were on the PMU for different shares in some row.
-  struct Turn {
-    bool takes_turns = false;
-    std::optional<uint32_t> before;
-    bool alone = false;
-  };
-  std::unordered_map<uint32_t, Turn> turns_;
+  Turns turns_;
 };
 
-absl::StatusOr<Table> Parser::Parse() {
+absl::StatusOr<Table> JsonlParser::Parse() {
   using Line = JsonLines::Line;
   while (true) {
     switch (lines_.Next()) {
@@ -100,7 +91,7 @@ absl::StatusOr<Table> Parser::Parse() {
           return absl::InvalidArgumentError(
               absl::StrCat(name_, ": holds no line with an interval of a vCPU"));
         }
-        FindTurns();
+        turns_.Number(builder_.table().turns);
         return builder_.Finish();
       case Line::kBlank:
         break;
@@ -118,7 +109,7 @@ absl::StatusOr<Table> Parser::Parse() {
   }
 }
 
-absl::StatusOr<Use> Parser::FindUse(std::string_view key) {
+absl::StatusOr<Use> JsonlParser::FindUse(std::string_view key) {
   using Kind = Use::Kind;
   constexpr std::array<std::pair<std::string_view, Kind>, 7> kOthers = {
       {{"state", Kind::kState},
@@ -137,8 +128,9 @@ absl::StatusOr<Use> Parser::FindUse(std::string_view key) {
     return Use{.kind = Kind::kField, .number = static_cast<uint32_t>(*field)};
   }
   if (IsDerived(key)) return Use{};
-  if (IsEventName(key, of_an_export_)) {
-    const absl::StatusOr<uint32_t> event = builder_.Event(key);
+  const std::string_view name = of_an_export_ ? WithoutEventPrefix(key) : key;
+  if (IsEventName(name, of_an_export_)) {
+    const absl::StatusOr<uint32_t> event = builder_.Event(name);
     if (!event.ok()) return event.status();
     return Use{.kind = Kind::kEvent, .number = *event};
   }
@@ -149,7 +141,7 @@ absl::StatusOr<Use> Parser::FindUse(std::string_view key) {
   return Use{};
 }
 
-absl::StatusOr<Use> Parser::UseOf(std::string_view key, size_t place) {
+absl::StatusOr<Use> JsonlParser::UseOf(std::string_view key, size_t place) {
   constexpr size_t kMostKnown = 4096;
   if (place < in_order_.size() && in_order_[place].first == key) return in_order_[place].second;
   std::string name(key);
@@ -165,7 +157,7 @@ absl::StatusOr<Use> Parser::UseOf(std::string_view key, size_t place) {
   return known->second;
 }
 
-std::string Parser::TakeNumber(const Use& use, const json::value& value) {
+std::string JsonlParser::TakeNumber(const Use& use, const json::value& value) {
   using Kind = Use::Kind;
   std::optional<uint64_t> number;
   if (use.kind == Kind::kField && use.number == static_cast<uint32_t>(Field::kDt)) {
@@ -189,7 +181,7 @@ std::string Parser::TakeNumber(const Use& use, const json::value& value) {
   return "";
 }
 
-std::string Parser::TakeValue(const Use& use, const json::value& value) {
+std::string JsonlParser::TakeValue(const Use& use, const json::value& value) {
   using Kind = Use::Kind;
   const bool is_text =
       use.kind == Kind::kState || use.kind == Kind::kVmName || use.kind == Kind::kVmUuid;
@@ -212,7 +204,7 @@ std::string Parser::TakeValue(const Use& use, const json::value& value) {
   return "";
 }
 
-absl::Status Parser::TakeObject() {
+absl::Status JsonlParser::TakeObject() {
   const json::object& object = lines_.object();
   if (builder_.table().rows.empty()) of_an_export_ = object.contains("raw_band");
   row_ = Row{.number = lines_.line()};
@@ -244,12 +236,11 @@ absl::Status Parser::TakeObject() {
   return AddRow();
 }
 
-absl::Status Parser::TakeShares(const json::object& shares) {
-  std::optional<uint32_t> before;
-  double share_before = 0;
+absl::Status JsonlParser::TakeShares(const json::object& shares) {
   for (const json::key_value_pair& member : shares) {
-    const std::string key(member.key().data(), member.key().size());
-    const std::optional<uint32_t> event = builder_.table().FindEvent(key);
+    const std::string_view key(member.key().data(), member.key().size());
+    const std::optional<uint32_t> event =
+        builder_.table().FindEvent(of_an_export_ ? WithoutEventPrefix(key) : key);
     if (!event) continue;
     double share = -1;  // the thread never ran
     if (!member.value().is_null()) {
@@ -262,24 +253,23 @@ absl::Status Parser::TakeShares(const json::object& shares) {
       share = static_cast<double>(number);
     }
     shares_.emplace_back(*event, share);
-    Turn& turn = turns_[*event];
-    if (!turn.takes_turns) turn = {.takes_turns = true, .before = before, .alone = !before};
-    if (turn.before != before || share != share_before) turn.alone = true;
-    before = *event;
-    share_before = share;
   }
+  turns_.Add(shares_);
   return absl::OkStatus();
 }
 
-absl::Status Parser::AddRow() {
-  if (vm_.name.empty() && vm_.number == 0) vm_.name = kNoVm;
+absl::Status JsonlParser::AddRow() {
+  if (vm_.name.empty() && vm_.number == 0) vm_.name = kNoJsonlVm;
   row_.vm = builder_.Vm(vm_);
   std::ranges::stable_sort(counts_, {}, &Count::event);
   std::ranges::sort(shares_);
   Layout layout;
   std::vector<uint64_t> counts;
   std::vector<double> shares;
+  std::optional<uint32_t> before;
   for (const Count& count : counts_) {
+    if (before == count.event) continue;  // two keys of one event: the first counts
+    before = count.event;
     const auto share =
         std::ranges::lower_bound(shares_, count.event, {}, &std::pair<uint32_t, double>::first);
     const bool has_share = share != shares_.end() && share->first == count.event;
@@ -296,22 +286,10 @@ absl::Status Parser::AddRow() {
   return builder_.Add(row_, layout, counts, shares);
 }
 
-void Parser::FindTurns() {
-  uint32_t number = 0;
-  std::vector<uint32_t>& turns = builder_.table().turns;
-  for (uint32_t event = 0; event < turns.size(); ++event) {
-    const auto found = turns_.find(event);
-    if (found == turns_.end()) continue;
-    const Turn& turn = found->second;
-    const bool joins = !turn.alone && turn.before && *turn.before < event;
-    turns[event] = joins ? turns[*turn.before] : ++number;
-  }
-}
-
 }  // namespace
 
 absl::StatusOr<Table> ParseJsonl(std::string_view text, const std::string& name) {
-  return Parser(text, name).Parse();
+  return JsonlParser(text, name).Parse();
 }
 
 }  // namespace vcpulse::importing

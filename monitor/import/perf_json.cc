@@ -36,8 +36,6 @@ constexpr char kNoName[] = "an event or thread without a name";
 constexpr char kRepeated[] = "a count of the same event, interval and thread once more";
 constexpr char kOtherRun[] = "of a later run in the same file: import each run alone";
 
-std::string_view ViewOf(const json::string& text) { return {text.data(), text.size()}; }
-
 // Where the decimal sign of a number is. A sign that comes twice stands between thousands, and so
 // does a lone comma before three digits (perf writes six decimals).
 std::optional<size_t> DecimalSign(std::string_view written) {
@@ -101,9 +99,9 @@ void ReadTimes(const json::object& object, PerfCount& count) {
   count.percent = percent;
 }
 
-class Reader {
+class PerfReader {
  public:
-  Reader(std::string_view text, const std::string& name) : lines_(text) { stat_.name = name; }
+  PerfReader(std::string_view text, const std::string& name) : lines_(text) { stat_.name = name; }
 
   absl::StatusOr<PerfStat> Read();
 
@@ -133,7 +131,7 @@ class Reader {
   std::vector<std::pair<uint32_t, PerfCount>> open_;  // its counts, by target
 };
 
-std::optional<PerfTarget> Reader::ReadTarget(const json::object& object) {
+std::optional<PerfTarget> PerfReader::ReadTarget(const json::object& object) {
   PerfTarget target;
   if (const auto* cgroup = object.if_contains("cgroup"); cgroup != nullptr && cgroup->is_string()) {
     target.cgroup = ViewOf(cgroup->get_string());
@@ -175,7 +173,7 @@ std::optional<PerfTarget> Reader::ReadTarget(const json::object& object) {
   return target;
 }
 
-absl::Status Reader::TakeObject(const json::object& object) {
+absl::Status PerfReader::TakeObject(const json::object& object) {
   const json::value* const value = object.if_contains("counter-value");
   const json::value* const event = object.if_contains("event");
   const auto skip = [this](std::string_view what) {
@@ -230,7 +228,7 @@ absl::Status Reader::TakeObject(const json::object& object) {
   return absl::OkStatus();
 }
 
-absl::Status Reader::EndInterval() {
+absl::Status PerfReader::EndInterval() {
   if (open_.empty()) return absl::OkStatus();
   std::ranges::stable_sort(open_, {}, [](const std::pair<uint32_t, PerfCount>& count) {
     return std::pair(count.first, count.second.event);
@@ -262,7 +260,7 @@ absl::Status Reader::EndInterval() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<PerfStat> Reader::Read() {
+absl::StatusOr<PerfStat> PerfReader::Read() {
   using Line = JsonLines::Line;
   for (Line line = lines_.Next(); line != Line::kEnd; line = lines_.Next()) {
     switch (line) {
@@ -306,7 +304,7 @@ absl::StatusOr<PerfStat> Reader::Read() {
 }  // namespace
 
 absl::StatusOr<PerfStat> ReadPerfJson(std::string_view text, const std::string& name) {
-  return Reader(text, name).Read();
+  return PerfReader(text, name).Read();
 }
 
 }  // namespace vcpulse::importing

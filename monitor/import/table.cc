@@ -42,15 +42,15 @@ bool MainGroupNeverRan(const Table& table, const Row& row) {
                               [&](uint32_t event) { return table.turns[event] == 0; });
 }
 
-// Of `rows` in one direction: each takes after the one of its vCPU that came before it.
+// Of `rows` in one direction: each takes after the one of its epoch (where the file tells none: of
+// its vCPU) that came before it.
 template <typename Rows>
 void FillAfterNeighbours(Rows&& rows, std::vector<bool>& open, Table& table) {
   std::map<std::tuple<uint32_t, uint64_t, uint64_t>, uint32_t> last;  // layouts, by vCPU and epoch
   for (Row& row : rows) {
-    uint32_t& layout = last.try_emplace({row.vm, row.Value(Field::kVcpu).value_or(0),
-                                         row.Value(Field::kEpoch).value_or(0)},
-                                        row.layout)
-                           .first->second;
+    const uint64_t epoch = row.Value(Field::kEpoch).value_or(0);
+    const uint64_t vcpu = epoch > 0 ? 0 : row.Value(Field::kVcpu).value_or(0);
+    uint32_t& layout = last.try_emplace({row.vm, vcpu, epoch}, row.layout).first->second;
     const auto i = static_cast<size_t>(&row - table.rows.data());
     if (open[i] && FillWithZeros(table.layouts[layout], row, table)) {
       row.layout = layout;

@@ -158,8 +158,8 @@ class TableBuilder {
                    std::span<const double> shares = {});
 
   // The table, once all rows are in it. Rows with time_running_ns 0, time_enabled_ns and no count
-  // of the main group get the events of their vCPU's row before, or after, as counts of 0: their
-  // group was not on the PMU, and no event came or went.
+  // of the main group get the events of the row before, or after, of their epoch (or vCPU) as
+  // counts of 0: their group was not on the PMU, and no event came or went.
   Table Finish();
 
  private:

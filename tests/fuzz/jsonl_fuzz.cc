@@ -1,4 +1,5 @@
-// The import of JSON lines: any text becomes a timeline that reads back whole, or one line of refusal.
+// The import of JSON lines: any text becomes a timeline that reads back whole, or one line of
+// refusal.
 #include <cstdint>
 #include <string_view>
 

@@ -1,4 +1,5 @@
-// The import of perf stat's JSON: any text becomes a timeline that reads back whole, or one line of refusal.
+// The import of perf stat's JSON: any text becomes a timeline that reads back whole, or one line of
+// refusal.
 #include <cstdint>
 #include <string_view>
 

@@ -126,9 +126,8 @@ TEST_F(Import, PerfJson) {
   const std::string real = VCPULSE_TEST_DATA "/perf-json/total.json";
   const Finished imported = Run(real);
   EXPECT_EQ(imported.exit_code, 0) << imported.err;
-  EXPECT_THAT(imported.err,
-              AllOf(HasSubstr("counts the host too"),
-                    HasSubstr("passed over 5 lines, first line 1: no JSON object")));
+  EXPECT_THAT(imported.err, AllOf(HasSubstr("counts the host too"),
+                                  HasSubstr("passed over 5 lines, first line 1: no JSON object")));
   const Finished report = RunProgram(Vcpulse({"report", output_}));
   EXPECT_THAT(report.out, AllOf(HasSubstr("\"perf-total\""), HasSubstr("(host-side)")));
   // Standard input and output are files like any other.
@@ -140,10 +139,10 @@ TEST_F(Import, PerfJson) {
 // What names events and threads comes from the file, and is shown on a terminal.
 TEST_F(Import, NothingThatATerminalObeys) {
   format_ = "perf-json";
-  const Finished imported = Run(File(
-      "{\"interval\" : 0.1, \"counter-value\" : \"1\", \"event\" : \"a\\u001b[2J:u\", "
-      "\"event-runtime\" : 5, \"pcnt-running\" : 100.00}\n"
-      "{\"interval\" : 0.1, \"counter-value\" : \"1\", \"event\" : \"cycles\"}\n"));
+  const Finished imported =
+      Run(File("{\"interval\" : 0.1, \"counter-value\" : \"1\", \"event\" : \"a\\u001b[2J:u\", "
+               "\"event-runtime\" : 5, \"pcnt-running\" : 100.00}\n"
+               "{\"interval\" : 0.1, \"counter-value\" : \"1\", \"event\" : \"cycles\"}\n"));
   EXPECT_EQ(imported.exit_code, 0) << imported.err;
   EXPECT_THAT(imported.err, Not(HasSubstr("\x1b")));
   EXPECT_THAT(RunProgram(Vcpulse({"report", output_})).out, Not(HasSubstr("\x1b")));

@@ -7,10 +7,9 @@ namespace {
 
 // The rule that README and --help tell: what perf knows, and what is written as only events are.
 TEST(ColumnNames, EventsInAnyFile) {
-  for (const char* name :
-       {"cycles", "L1-dcache-load-misses", "task-clock", "r01a8", "r0x1a8", "kvm:kvm_exit",
-        "armv8_pmuv3/inst_retired/", "cpu/event=0x3c,umask=0x1/", "misc_retired.pause_inst",
-        "cycles:u"}) {
+  for (const char* name : {"cycles", "L1-dcache-load-misses", "task-clock", "r01a8", "r0x1a8",
+                           "kvm:kvm_exit", "armv8_pmuv3/inst_retired/", "cpu/event=0x3c,umask=0x1/",
+                           "misc_retired.pause_inst", "cycles:u"}) {
     EXPECT_TRUE(IsEventName(name, false)) << name;
   }
 }

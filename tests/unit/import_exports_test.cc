@@ -61,8 +61,8 @@ TEST(ImportExports, VmsOfOneNameStayTwo) {
   }
 }
 
-// A vCPU was unplugged and another plugged in its place, a recording was resumed: the rows join, and
-// the epochs do not.
+// A vCPU was unplugged and another plugged in its place, a recording was resumed: the rows join,
+// and the epochs do not.
 TEST(ImportExports, EpochsAndThreadsOfTheRows) {
   Imported in;
   ImportText(std::string(kHead) +
@@ -79,8 +79,9 @@ TEST(ImportExports, EpochsAndThreadsOfTheRows) {
 
 TEST(ImportExports, TheWallClock) {
   Imported in;
-  ImportText(std::string(kHead) + "1000,,1000,1,a,1,5,u,1,0,50,0,1,9,9,\n"
-                                  "2000,1700000000000002000,1000,2,a,1,5,u,1,0,50,0,2,9,9,\n",
+  ImportText(std::string(kHead) +
+                 "1000,,1000,1,a,1,5,u,1,0,50,0,1,9,9,\n"
+                 "2000,1700000000000002000,1000,2,a,1,5,u,1,0,50,0,2,9,9,\n",
              in);
   const auto clock = std::ranges::find_if(
       in.writer.records, [](const auto& record) { return record.has_clock_snapshot(); });
@@ -122,13 +123,15 @@ TEST(ImportExports, NineEvents) {
     head += ",r" + std::to_string(i) + "f";
     row += ",1";
   }
-  EXPECT_THAT(Refusal(head + "\n" + row + "\n"), testing::HasSubstr("row 2: 65 events: at most 64"));
+  EXPECT_THAT(Refusal(head + "\n" + row + "\n"),
+              testing::HasSubstr("row 2: 65 events: at most 64"));
 }
 
 TEST(ImportExports, ImpossibleCountsAreTold) {
   Imported in;
   ImportText(
-      "dt_ns,cycles,instructions\n1000000,5000000,9000000\n1000000,50000000,1\n1000000,1000,900000\n",
+      "dt_ns,cycles,instructions\n1000000,5000000,9000000\n1000000,50000000,1\n1000000,1000,"
+      "900000\n",
       in);
   EXPECT_EQ(in.report.impossible, 2u);
   EXPECT_EQ(in.report.first_impossible, 3u);

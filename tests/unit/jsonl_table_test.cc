@@ -23,13 +23,13 @@ std::string Error(const std::string& text) {
 }
 
 TEST(JsonlTable, EveryKey) {
-  const Imported in = In(
-      R"({"t_mono_ns":500,"t_wall_ns":1700,"interval_s":1e-7,"tick":3,"vm":2,"vm_name":"a",)"
-      R"("vm_pid":11,"vm_start_time":12,"vm_uuid":"u","epoch":4,"vcpu":5,"tid":6,"kvm_id":7,)"
-      R"("cycles":18446744073709551615,"i1":9,"kvm:kvm_exit":null,"time_enabled_ns":90,)"
-      R"("time_running_ns":80,"run_ns":70,"run_delay_ns":60,"state":"blocked","residency":0.5,)"
-      R"("ipc":1,"cache_miss_rate":null,"band":"halted","raw_band":"halted","rule":"x",)"
-      R"("confidence":1,"starved":false})");
+  const Imported in =
+      In(R"({"t_mono_ns":500,"t_wall_ns":1700,"interval_s":1e-7,"tick":3,"vm":2,"vm_name":"a",)"
+         R"("vm_pid":11,"vm_start_time":12,"vm_uuid":"u","epoch":4,"vcpu":5,"tid":6,"kvm_id":7,)"
+         R"("cycles":18446744073709551615,"i1":9,"kvm:kvm_exit":null,"time_enabled_ns":90,)"
+         R"("time_running_ns":80,"run_ns":70,"run_delay_ns":60,"state":"blocked","residency":0.5,)"
+         R"("ipc":1,"cache_miss_rate":null,"band":"halted","raw_band":"halted","rule":"x",)"
+         R"("confidence":1,"starved":false})");
   ASSERT_EQ(in.table.rows.size(), 1u);
   const Row& row = in.table.rows[0];
   EXPECT_EQ(row.Value(Field::kT), 500u);
@@ -55,13 +55,13 @@ TEST(JsonlTable, EveryKey) {
 
 // Every length of an interval is exact: export writes the shortest text of ns / 1e9.
 TEST(JsonlTable, LengthsAreExact) {
-  for (const auto& [text, ns] : std::vector<std::pair<std::string, uint64_t>>{
-           {"0.1", 100'000'000},
-           {"0.100000001", 100'000'001},
-           {"0.099999999", 99'999'999},
-           {"86400.123456789", 86'400'123'456'789},
-           {"1E-9", 1},
-           {"2", 2'000'000'000}}) {
+  for (const auto& [text, ns] :
+       std::vector<std::pair<std::string, uint64_t>>{{"0.1", 100'000'000},
+                                                     {"0.100000001", 100'000'001},
+                                                     {"0.099999999", 99'999'999},
+                                                     {"86400.123456789", 86'400'123'456'789},
+                                                     {"1E-9", 1},
+                                                     {"2", 2'000'000'000}}) {
     const Imported in = In(R"({"interval_s":)" + text + R"(,"cycles":1})");
     EXPECT_EQ(in.table.rows.at(0).Value(Field::kDt), ns) << text;
   }
@@ -100,8 +100,9 @@ TEST(JsonlTable, ALastLineThatWasCutOff) {
 }
 
 TEST(JsonlTable, OtherKeysAreTold) {
-  const Imported in = In("{\"interval_s\":1,\"cycles\":1,\"foo\":{\"a\":[1]}}\n"
-                         "{\"cycles\":2,\"foo\":1,\"interval_s\":1,\"r1a8\":4}\n");
+  const Imported in =
+      In("{\"interval_s\":1,\"cycles\":1,\"foo\":{\"a\":[1]}}\n"
+         "{\"cycles\":2,\"foo\":1,\"interval_s\":1,\"r1a8\":4}\n");
   EXPECT_THAT(in.table.ignored, ElementsAre("foo"));
   EXPECT_THAT(in.CountsOf("cycles"), ElementsAre(Optional(1u), Optional(2u)));
   EXPECT_THAT(in.CountsOf("r1a8"), ElementsAre(std::nullopt, Optional(4u)));

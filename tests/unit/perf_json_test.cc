@@ -55,10 +55,13 @@ TEST(PerfJson, OneLine) {
 
 // Every way in which some perf or locale writes the same number.
 TEST(PerfJson, Numbers) {
-  for (const char* written :
-       {R"("1234567.000000")", R"("1234567")", "1234567", "1234567.000000", R"("1,234,567")",
-        R"("1.234.567")", R"("1,234,567.000000")", R"("1.234.567,000000")", R"("1234567,000000")",
-        R"("1 234 567")", "\"1\xE2\x80\xAF" "234\xE2\x80\xAF" "567,000000\"", R"("1'234'567")"}) {
+  for (const char* written : {R"("1234567.000000")", R"("1234567")", "1234567", "1234567.000000",
+                              R"("1,234,567")", R"("1.234.567")", R"("1,234,567.000000")",
+                              R"("1.234.567,000000")", R"("1234567,000000")", R"("1 234 567")",
+                              "\"1\xE2\x80\xAF"
+                              "234\xE2\x80\xAF"
+                              "567,000000\"",
+                              R"("1'234'567")"}) {
     const PerfStat stat = Read(Line(written));
     ASSERT_EQ(stat.counts.size(), 1u) << written;
     EXPECT_EQ(stat.counts[0].value, 1234567u) << written;
@@ -89,35 +92,39 @@ TEST(PerfJson, NotCountedAndNotSupported) {
 
 // C writes these, JSON has none of them.
 TEST(PerfJson, NumbersOfALocaleOutsideTexts) {
-  for (const char* more : {R"(, "metric-value" : 1,500000)", R"(, "metric-value" : nan)",
-                           R"(, "metric-value" : -nan)", R"(, "metric-value" : inf)",
-                           R"(, "metric-value" : -inf, "x" : "a\"1,5nan")"}) {
+  for (const char* more :
+       {R"(, "metric-value" : 1,500000)", R"(, "metric-value" : nan)", R"(, "metric-value" : -nan)",
+        R"(, "metric-value" : inf)", R"(, "metric-value" : -inf, "x" : "a\"1,5nan")"}) {
     EXPECT_EQ(Read(Line(R"("7")", more)).counts.at(0).value, 7u) << more;
   }
-  const PerfStat stat = Read(
-      R"({"interval" : 0,200000000, "counter-value" : "7,000000", "event" : "r1,2", )"
-      R"("event-runtime" : 3, "pcnt-running" : 50,00})");
+  const PerfStat stat =
+      Read(R"({"interval" : 0,200000000, "counter-value" : "7,000000", "event" : "r1,2", )"
+           R"("event-runtime" : 3, "pcnt-running" : 50,00})");
   EXPECT_EQ(stat.rows.at(0).t_ns, 200'000'000u);
   EXPECT_EQ(stat.counts.at(0).percent, 50);
   EXPECT_THAT(stat.events, ElementsAre("r1,2"));
 }
 
 TEST(PerfJson, LinesOfOthersArePassedOverAndTold) {
-  const PerfStat stat = Read(
-      "# started on Sun Nov 22\n\nhello\n" + Line("\"1\"") + "world\n" +
-      R"({"interval" : 0.1, "metric-value" : "1.0", "metric-unit" : "insn per cycle"})" "\n" +
-      R"({"core" : "S0-D0-C0", "interval" : 0.1, "counter-value" : "1", "event" : "cycles:G"})" "\n" +
-      R"({"counter-value" : "1", "event" : "cycles:G"})" "\n" + "{nothing}\n" + Line("\"2\"") +
-      R"({"interval" : 0.1, "thread" : "x", "counter-value" : "1", "event" : "cycles:G"})" "\n" +
-      R"({"interval" : 0.2, "thread" : "CPU 0/KVM-12", "counter-va)");
+  const PerfStat stat =
+      Read("# started on Sun Nov 22\n\nhello\n" + Line("\"1\"") + "world\n" +
+           R"({"interval" : 0.1, "metric-value" : "1.0", "metric-unit" : "insn per cycle"})"
+           "\n" +
+           R"({"core" : "S0-D0-C0", "interval" : 0.1, "counter-value" : "1", "event" : "cycles:G"})"
+           "\n" +
+           R"({"counter-value" : "1", "event" : "cycles:G"})"
+           "\n" +
+           "{nothing}\n" + Line("\"2\"") +
+           R"({"interval" : 0.1, "thread" : "x", "counter-value" : "1", "event" : "cycles:G"})"
+           "\n" +
+           R"({"interval" : 0.2, "thread" : "CPU 0/KVM-12", "counter-va)");
   EXPECT_EQ(stat.counts.size(), 1u);
   EXPECT_EQ(stat.counts[0].value, 1u);
-  EXPECT_THAT(Kinds(stat),
-              ElementsAre(Kind("comments", 1, 1), Kind("no JSON obje", 2, 3),
-                          Kind("a metric, no", 1, 6), Kind("counts of a ", 1, 7),
-                          Kind("no \"interval", 1, 8), Kind("broken JSON", 1, 9),
-                          Kind("an event or ", 1, 11), Kind("cut off in t", 1, 12),
-                          Kind("a count of t", 1, 10)));
+  EXPECT_THAT(Kinds(stat), ElementsAre(Kind("comments", 1, 1), Kind("no JSON obje", 2, 3),
+                                       Kind("a metric, no", 1, 6), Kind("counts of a ", 1, 7),
+                                       Kind("no \"interval", 1, 8), Kind("broken JSON", 1, 9),
+                                       Kind("an event or ", 1, 11), Kind("cut off in t", 1, 12),
+                                       Kind("a count of t", 1, 10)));
 }
 
 // A workload writes to the same terminal, and does not always end its line.
@@ -151,7 +158,9 @@ TEST(PerfJson, RowsByThread) {
 
 TEST(PerfJson, ALaterRunInTheSameFile) {
   const auto line = [](const char* t) {
-    return R"({"interval" : )" + std::string(t) + R"(, "counter-value" : "1", "event" : "a"})" "\n";
+    return R"({"interval" : )" + std::string(t) +
+           R"(, "counter-value" : "1", "event" : "a"})"
+           "\n";
   };
   const PerfStat stat = Read(line("0.1") + line("0.2") + line("0.1") + line("0.15"));
   EXPECT_EQ(stat.rows.size(), 2u);
@@ -171,9 +180,9 @@ TEST(PerfJson, CpusOldAndNew) {
 }
 
 TEST(PerfJson, ShareThatIsNone) {
-  const PerfStat stat = Read(
-      R"({"interval" : 0.1, "counter-value" : "1", "event" : "a", "event-runtime" : 5, )"
-      R"("pcnt-running" : 101.00})");
+  const PerfStat stat =
+      Read(R"({"interval" : 0.1, "counter-value" : "1", "event" : "a", "event-runtime" : 5, )"
+           R"("pcnt-running" : 101.00})");
   EXPECT_FALSE(stat.counts.at(0).timed);
 }
 

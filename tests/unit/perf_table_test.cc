@@ -1,5 +1,5 @@
-// What perf stat wrote, as a table and as the timeline made of it. The files in tests/data/perf-json
-// are the real perf's, from the lab's emulated host (tools/lab run perfjson).
+// What perf stat wrote, as a table and as the timeline made of it. The files in
+// tests/data/perf-json are the real perf's, from the lab's emulated host (tools/lab run perfjson).
 #include <fstream>
 #include <iterator>
 
@@ -33,8 +33,8 @@ std::string Line(double t, const std::string& thread, const std::string& event,
   const std::string who = thread.empty() ? "" : "\"thread\" : \"" + thread + "\", ";
   return "{\"interval\" : " + std::to_string(t) + ", " + who + "\"counter-value\" : \"" + value +
          "\", \"unit\" : \"\", \"event\" : \"" + event +
-         "\", \"event-runtime\" : " + std::to_string(running) +
-         ", \"pcnt-running\" : " + percent + "}\n";
+         "\", \"event-runtime\" : " + std::to_string(running) + ", \"pcnt-running\" : " + percent +
+         "}\n";
 }
 
 std::vector<std::string> EventsOf(const v1::VcpuSet& set) {
@@ -179,9 +179,9 @@ TEST(PerfTable, WhoIsAVcpu) {
 
 TEST(PerfTable, ThreadsWithoutNamesOfVcpus) {
   Imported in;
-  ImportPerf(Line(0.1, "qemu-kvm-12", "cycles:G", "2", 1) +
-                 Line(0.1, "qemu-kvm-11", "cycles:G", "1", 1),
-             in);
+  ImportPerf(
+      Line(0.1, "qemu-kvm-12", "cycles:G", "2", 1) + Line(0.1, "qemu-kvm-11", "cycles:G", "1", 1),
+      in);
   EXPECT_EQ(in.Deltas(1, 1, 0).at(0).counts[0], 1u);
   EXPECT_EQ(in.Deltas(1, 1, 1).at(0).counts[0], 2u);
   EXPECT_THAT(in.table.notes, Contains(HasSubstr("each thread is a vCPU")));
