@@ -1,6 +1,7 @@
 #include "monitor/import/importer.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <memory>
 #include <set>
@@ -138,10 +139,17 @@ class Importer {
 
 void Importer::Begin(const Intervals& intervals) {
   by_tick_ = intervals.by_tick;
-  // Numbered as they first appear in the text.
+  // With the numbers that the rows say, else as they first appear in the text.
   for (const Interval& interval : intervals.all) vms_.try_emplace(interval.vm);
+  std::set<uint64_t> numbers;
+  for (const VmIdentity& vm : table_.vms) numbers.insert(vm.number);
+  const bool numbered = numbers.size() == table_.vms.size() && !numbers.contains(0) &&
+                        *numbers.rbegin() <= std::numeric_limits<uint32_t>::max();
   uint32_t number = 0;
-  for (auto& [name, vm] : vms_) vm.number = ++number;
+  for (auto& [place, vm] : vms_) {
+    ++number;
+    vm.number = numbered ? static_cast<uint32_t>(table_.vms[place].number) : number;
+  }
 
   const int64_t begin_ns =
       std::ranges::min_element(intervals.all, {}, &Interval::begin_ns)->begin_ns;
