@@ -147,7 +147,7 @@ absl::StatusOr<Use> JsonlParser::UseOf(std::string_view key, size_t place) {
   std::string name(key);
   const auto known = uses_.find(name);
   if (known == uses_.end()) {
-    const absl::StatusOr<Use> use = FindUse(key);
+    absl::StatusOr<Use> use = FindUse(key);
     if (use.ok() && uses_.size() < kMostKnown) uses_.emplace(name, *use);
     if (!use.ok() || place != in_order_.size() || place >= kMostKnown) return use;
     in_order_.emplace_back(std::move(name), *use);

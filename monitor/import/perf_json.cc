@@ -290,6 +290,7 @@ absl::StatusOr<PerfStat> PerfReader::Read() {
   stat_.skipped = std::move(skipped_.skipped);
   if (stat_.rows.empty()) {
     std::vector<std::string> kinds;
+    kinds.reserve(stat_.skipped.size());
     for (const Skipped& kind : stat_.skipped) {
       kinds.push_back(
           absl::StrCat(kind.what, " (", kind.lines, ", first in line ", kind.first, ")"));
