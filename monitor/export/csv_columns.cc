@@ -5,9 +5,11 @@
 #include <optional>
 #include <set>
 
+#include "absl/strings/str_cat.h"
+#include "kvm/text.h"
 #include "monitor/core/event_slots.h"
 #include "monitor/export/csv.h"
-#include "monitor/import/csv_table.h"
+#include "monitor/import/column_names.h"
 #include "monitor/reading/event_places.h"
 
 namespace vcpulse::exporting {
@@ -17,17 +19,21 @@ bool TakesTurns(const v1::VcpuSet& set, const reading::EventPlace& place) {
   return place.counted && place.group >= std::max<size_t>(1, set.core_pmus());
 }
 
-// What `import csv` calls it, in the order of its fields.
-std::optional<csv::Field> KnownField(const std::string& event) {
+// What `import csv` calls it: its place in importing::kEventColumns.
+std::optional<size_t> KnownColumn(const std::string& event) {
   const core::EventSlots slots = core::FindSlots(std::array<std::string_view, 1>{event});
-  if (slots.cycles) return csv::Field::kCycles;
-  if (slots.instructions) return csv::Field::kInstructions;
-  if (slots.branches) return csv::Field::kBranches;
-  if (slots.branch_misses) return csv::Field::kBranchMisses;
-  if (slots.cache_misses) return csv::Field::kCacheMisses;
-  if (slots.ref_cycles) return csv::Field::kRefCycles;
-  if (slots.pause) return slots.pause_in_cycles ? csv::Field::kPauseCycles : csv::Field::kPause;
-  return std::nullopt;
+  const std::array<bool, importing::kEventColumns.size()> is = {
+      slots.cycles.has_value(),
+      slots.instructions.has_value(),
+      slots.branches.has_value(),
+      slots.branch_misses.has_value(),
+      slots.cache_misses.has_value(),
+      slots.ref_cycles.has_value(),
+      slots.pause.has_value() && !slots.pause_in_cycles,
+      slots.pause.has_value() && slots.pause_in_cycles};
+  const auto* const found = std::ranges::find(is, true);
+  if (found == is.end()) return std::nullopt;
+  return static_cast<size_t>(found - is.begin());
 }
 
 // As `import csv` compares the names of columns.
@@ -57,19 +63,17 @@ std::vector<CsvColumns::Column> CsvColumns::Columns() const {
   std::set<std::string> taken;
   for (const std::string_view name : kCsvColumnsBefore) taken.emplace(name);
   for (const std::string_view name : kCsvColumnsAfter) taken.emplace(name);
-  for (size_t i = 0; i < csv::kCounts; ++i) {
-    taken.emplace(csv::ColumnName(static_cast<csv::Field>(csv::kFirstCount + i)));
-  }
+  for (const importing::EventColumn& known : importing::kEventColumns) taken.emplace(known.column);
   const auto own_name = [&taken](std::string name) {
     while (!taken.insert(AsCompared(name)).second) name.insert(0, "event:");
     return name;
   };
-  std::array<const std::string*, csv::kCounts> known{};  // by field: the first event that is it
+  // By place in kEventColumns: the first event that is it.
+  std::array<const std::string*, importing::kEventColumns.size()> known{};
   std::vector<const std::string*> others;
   for (const std::string& event : events_) {
-    const std::optional<csv::Field> field = KnownField(event);
-    const std::string** const place =
-        field ? &known[static_cast<size_t>(*field) - csv::kFirstCount] : nullptr;
+    const std::optional<size_t> column = KnownColumn(event);
+    const std::string** const place = column ? &known[*column] : nullptr;
     if (place != nullptr && *place == nullptr) {
       *place = &event;
     } else {
@@ -79,8 +83,8 @@ std::vector<CsvColumns::Column> CsvColumns::Columns() const {
   std::vector<Column> columns;
   for (size_t i = 0; i < known.size(); ++i) {
     if (known[i] == nullptr) continue;
-    const auto field = static_cast<csv::Field>(csv::kFirstCount + i);
-    columns.push_back({.event = *known[i], .header = std::string(csv::ColumnName(field))});
+    columns.push_back(
+        {.event = *known[i], .header = std::string(importing::kEventColumns[i].column)});
   }
   for (const std::string* event : others) {
     columns.push_back({.event = *event, .header = own_name(*event)});
@@ -88,9 +92,10 @@ std::vector<CsvColumns::Column> CsvColumns::Columns() const {
   const size_t counts = columns.size();
   for (size_t i = 0; i < counts; ++i) {
     if (!in_turns_.at(columns[i].event)) continue;
-    columns.push_back({.event = columns[i].event,
-                       .header = own_name(columns[i].header + "_counted_share"),
-                       .is_share = true});
+    columns.push_back(
+        {.event = columns[i].event,
+         .header = own_name(absl::StrCat(columns[i].header, ToAbsl(importing::kShareSuffix))),
+         .is_share = true});
   }
   return columns;
 }

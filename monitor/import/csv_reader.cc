@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "kvm/text.h"
 
-namespace vcpulse::csv {
+namespace vcpulse::importing {
 namespace {
 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
@@ -95,4 +95,4 @@ absl::StatusOr<bool> CsvReader::TakeSeparator() {
   return Error(absl::StrCat(Quoted(rest_.substr(0, 1)), " after a closing quote"));
 }
 
-}  // namespace vcpulse::csv
+}  // namespace vcpulse::importing

@@ -1,10 +1,5 @@
 #pragma once
 
-// monitor/import makes timelines of counters that came from elsewhere. Bytes in, records out: no
-// file, no clock, no terminal. csv_reader splits text into cells, csv_table gives them meaning,
-// intervals finds what each row covers, csv_import makes the records. The namespace is `csv`, since
-// `import` is a word of C++20.
-
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -13,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace vcpulse::csv {
+namespace vcpulse::importing {
 
 // A longer cell is no number and no name.
 inline constexpr size_t kMaxCellBytes = 4096;
@@ -48,4 +43,4 @@ class CsvReader {
 // `text` for an error message: in quotes, on one line, cut where it is long.
 std::string Quoted(std::string_view text);
 
-}  // namespace vcpulse::csv
+}  // namespace vcpulse::importing

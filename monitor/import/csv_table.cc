@@ -1,85 +1,64 @@
 #include "monitor/import/csv_table.h"
 
 #include <algorithm>
+#include <array>
+#include <set>
 #include <unordered_map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "kvm/text.h"
+#include "monitor/import/column_names.h"
 #include "monitor/import/csv_reader.h"
+#include "monitor/import/field_value.h"
+#include "monitor/import/turns.h"
 
-namespace vcpulse::csv {
+namespace vcpulse::importing {
 namespace {
 
-constexpr std::array<std::string_view, kFields> kColumnNames = {"t_ns",
-                                                                "dt_ns",
-                                                                "vcpu",
-                                                                "cycles",
-                                                                "instructions",
-                                                                "branches",
-                                                                "branch_misses",
-                                                                "cache_misses",
-                                                                "ref_cycles",
-                                                                "pause",
-                                                                "pause_cycles",
-                                                                "time_enabled_ns",
-                                                                "time_running_ns",
-                                                                "run_ns",
-                                                                "run_delay_ns"};
-
-// 146 years: sums of two stay within int64_t.
-constexpr uint64_t kMaxTime_ns = uint64_t{1} << 62;
-constexpr uint64_t kMaxVcpu = 65535;  // what a timeline's set may hold
-
-constexpr std::string_view kNoVm = "csv";
-
-std::optional<core::ThreadState> ParseState(std::string_view text) {
-  using core::ThreadState;
-  if (text.empty()) return ThreadState::kNotRead;
-  if (text == "S" || text == "D" || text == "I" || text == "blocked") return ThreadState::kBlocked;
-  if (text == "R" || text == "runnable") return ThreadState::kRunnable;
-  if (text == "T" || text == "t" || text == "stopped") return ThreadState::kStopped;
-  if (text == "Z" || text == "X" || text == "exited") return ThreadState::kExited;
-  if (text == "paused") return ThreadState::kPaused;
-  return std::nullopt;
-}
-
-// Why a cell cannot be a value of this field; empty where it is one.
-std::string ParseCell(Field field, const std::string& cell, uint64_t& value) {
-  const std::optional<uint64_t> number = ParseNumber<uint64_t>(cell);
-  if (!number) {
-    const bool digits = std::ranges::all_of(cell, [](char c) { return c >= '0' && c <= '9'; });
-    return absl::StrCat(Quoted(cell), digits ? " is beyond 2^64" : " is no whole number");
-  }
-  value = *number;
-  const bool is_time = field == Field::kT || field == Field::kDt;
-  if (is_time && value >= kMaxTime_ns) return absl::StrCat(Quoted(cell), " is beyond 2^62 ns");
-  if (field == Field::kDt && value == 0) return "0 is no length of an interval";
-  if (field == Field::kVcpu && value > kMaxVcpu) {
-    return absl::StrCat(Quoted(cell), " is beyond ", kMaxVcpu);
-  }
-  return "";
-}
+constexpr std::string_view kNoCsvVm = "csv";
 
 // As it is compared: perf writes "branch-misses", some tools a blank behind each comma.
-std::string AsCompared(std::string_view written) {
+std::string Trimmed(std::string_view written) {
   const size_t first = written.find_first_not_of(" \t");
   if (first == std::string_view::npos) return "";
-  std::string name(written.substr(first, written.find_last_not_of(" \t") - first + 1));
+  return std::string(written.substr(first, written.find_last_not_of(" \t") - first + 1));
+}
+
+std::string AsCompared(std::string name) {
   std::ranges::replace(name, '-', '_');
   return name;
 }
 
+// What a column is for.
+struct Column {
+  enum class Kind {
+    kIgnored,
+    kField,
+    kEvent,
+    kState,
+    kVmName,
+    kVmUuid,
+    kVmNumber,
+    kVmPid,
+    kVmStart,
+    kKept,
+    kShare  // of an event
+  };
+  Kind kind = Kind::kIgnored;
+  size_t number = 0;  // of the field, the event or the one that is kept
+  std::string name;   // for messages
+};
+
 // Reads one table.
-class Parser {
+class CsvParser {
  public:
-  Parser(std::string_view text, const std::string& name, std::span<const std::string_view> keep)
-      : reader_(text), keep_(keep), kept_at_(keep.size()) {
-    table_.name = name;
-    table_.kept_columns = keep.size();
+  CsvParser(std::string_view text, const std::string& name, std::span<const std::string_view> keep)
+      : reader_(text), keep_(keep), builder_(name) {
+    builder_.table().kept_columns = keep.size();
   }
 
-  absl::StatusOr<CsvTable> Parse() {
+  absl::StatusOr<Table> Parse() {
     absl::StatusOr<bool> row = reader_.Next(cells_);
     if (!row.ok()) return Named(row.status());
     if (!*row) return Error("empty: a header with the names of its columns is needed");
@@ -90,73 +69,137 @@ class Parser {
       if (!*row) break;
       if (absl::Status status = TakeRow(); !status.ok()) return status;
     }
-    if (table_.rows.empty()) return Error("holds no row but the header");
-    return std::move(table_);
+    if (builder_.table().rows.empty()) return Error("holds no row but the header");
+    turns_.Number(builder_.table().turns);
+    return builder_.Finish();
   }
 
  private:
   absl::Status Named(const absl::Status& status) const {
-    return absl::InvalidArgumentError(absl::StrCat(table_.name, ": ", status.message()));
+    return absl::InvalidArgumentError(absl::StrCat(name(), ": ", status.message()));
   }
   absl::Status Error(std::string_view what) const {
-    return absl::InvalidArgumentError(absl::StrCat(table_.name, ": ", ToAbsl(what)));
+    return absl::InvalidArgumentError(absl::StrCat(name(), ": ", ToAbsl(what)));
   }
-  absl::Status RowError(std::string_view column, std::string_view what) const {
-    return Error(
-        absl::StrCat("row ", reader_.row(), ", column ", ToAbsl(column), ": ", ToAbsl(what)));
+  absl::Status RowError(const Column& column, std::string_view what) const {
+    return Error(absl::StrCat("row ", reader_.row(), ", column ", column.name, ": ", ToAbsl(what)));
   }
+  const std::string& name() const { return builder_.table().name; }
 
-  uint32_t Intern(std::string_view text) {
+  uint32_t Keep(std::string_view text) {
+    std::vector<std::string>& texts = builder_.table().texts;
     const auto [found, is_new] =
-        numbers_.try_emplace(std::string(text), static_cast<uint32_t>(table_.texts.size()));
-    if (is_new) table_.texts.emplace_back(text);
+        kept_.try_emplace(std::string(text), static_cast<uint32_t>(texts.size()));
+    if (is_new) texts.emplace_back(text);
     return found->second;
   }
 
   absl::Status TakeHeader();
+  // What the column of this name is for; its event gets a number.
+  absl::StatusOr<Column> ColumnOf(const std::string& name);
   absl::Status TakeRow();
+  // Columns with the share of another one's event.
+  void FindShares();
+  // What the VM is called, without what export put behind a name that came twice.
+  void CleanVmName();
+  absl::Status AddRow(const Row& row);
+  // Why a cell is not what its column holds; empty where it is.
+  std::string TakeCell(const Column& column, const std::string& cell, Row& row);
 
   CsvReader reader_;
   std::span<const std::string_view> keep_;
-  CsvTable table_;
+  TableBuilder builder_;
   std::vector<std::string> cells_;
-  size_t width_ = 0;
-  std::array<std::optional<size_t>, kFields> field_at_{};  // which cell holds it
-  std::optional<size_t> vm_at_;
-  std::optional<size_t> state_at_;
-  std::vector<std::optional<size_t>> kept_at_;
-  std::unordered_map<std::string, uint32_t> numbers_;
+  std::vector<Column> columns_;
+  std::unordered_map<std::string, uint32_t> kept_;
+  std::set<uint32_t> counted_;  // events that have a column
+  bool of_an_export_ = false;
+  Turns turns_;
+  // Of the row that is being read.
+  VmIdentity vm_;
+  std::vector<std::pair<uint32_t, uint64_t>> counts_;
+  std::vector<std::pair<uint32_t, double>> shares_;
+  std::vector<std::string_view> kept_cells_;
+  // Of the row before.
+  VmIdentity last_vm_;
+  uint32_t last_vm_number_ = 0;
 };
 
-absl::Status Parser::TakeHeader() {
-  width_ = cells_.size();
-  for (size_t i = 0; i < width_; ++i) {
-    const std::string& name = cells_[i] = AsCompared(cells_[i]);
-    if (std::find(cells_.begin(), cells_.begin() + static_cast<ptrdiff_t>(i), name) !=
-        cells_.begin() + static_cast<ptrdiff_t>(i)) {
-      return Error(absl::StrCat("row ", reader_.row(), ": two columns are named ", Quoted(name)));
+absl::StatusOr<Column> CsvParser::ColumnOf(const std::string& name) {
+  using Kind = Column::Kind;
+  const std::string compared = AsCompared(name);
+  Column column{.name = name};
+  constexpr std::array<std::pair<std::string_view, Kind>, 6> kOthers = {
+      {{"state", Kind::kState},
+       {"vm", Kind::kVmName},
+       {"vm_uuid", Kind::kVmUuid},
+       {"vm_number", Kind::kVmNumber},
+       {"vm_pid", Kind::kVmPid},
+       {"vm_start_time", Kind::kVmStart}}};
+  const std::string plain(of_an_export_ ? WithoutEventPrefix(name) : name);
+  std::optional<std::string> event;
+  if (const auto known = EventOfColumn(compared)) event = *known;
+  if (const auto* other =
+          std::ranges::find(kOthers, compared, &decltype(kOthers)::value_type::first);
+      other != kOthers.end()) {
+    column.kind = other->second;
+  } else if (const auto field = FieldOfColumn(compared)) {
+    column.kind = Kind::kField;
+    column.number = static_cast<size_t>(*field);
+    builder_.table().columns.set(column.number);
+  } else if (const auto kept = std::ranges::find(keep_, compared); kept != keep_.end()) {
+    column.kind = Kind::kKept;
+    column.number = static_cast<size_t>(kept - keep_.begin());
+  } else if (of_an_export_ && name.ends_with(kShareSuffix)) {
+    column.kind = Kind::kShare;  // of which event, FindShares knows
+  } else if (event || (!IsDerived(name) && IsEventName(plain, of_an_export_))) {
+    column.kind = Kind::kEvent;
+    const absl::StatusOr<uint32_t> number = builder_.Event(event.value_or(plain));
+    if (!number.ok()) return number.status();
+    column.number = *number;
+    if (!counted_.insert(*number).second) {
+      return Error(absl::StrCat("row ", reader_.row(), ": two columns count ",
+                                builder_.table().events[*number]));
     }
-    if (name == "vm") {
-      vm_at_ = i;
-    } else if (name == "state") {
-      state_at_ = i;
-    } else if (const auto* field = std::ranges::find(kColumnNames, name);
-               field != kColumnNames.end()) {
-      const auto f = static_cast<size_t>(field - kColumnNames.begin());
-      field_at_[f] = i;
-      table_.columns.set(f);
-    } else if (const auto kept = std::ranges::find(keep_, name); kept != keep_.end()) {
-      kept_at_[static_cast<size_t>(kept - keep_.begin())] = i;
-    } else {
-      table_.ignored.push_back(name);
+  } else if (!IsDerived(name)) {
+    builder_.table().ignored.push_back(name);
+  }
+  return column;
+}
+
+absl::Status CsvParser::TakeHeader() {
+  std::vector<std::string> compared;
+  for (std::string& cell : cells_) {
+    cell = Trimmed(cell);
+    compared.push_back(AsCompared(cell));
+    if (std::find(compared.begin(), compared.end() - 1, compared.back()) != compared.end() - 1) {
+      return Error(absl::StrCat("row ", reader_.row(), ": two columns are named ", Quoted(cell)));
     }
   }
-  if (table_.columns.none()) {
+  const auto has = [&](std::string_view name) {
+    return std::ranges::find(compared, name) != compared.end();
+  };
+  of_an_export_ = has("vm_number") && has("raw_band");
+  // The events that every timeline may have come first, whatever the order of the columns.
+  for (const std::string_view first : {"cycles", "instructions", "branches", "branch_misses",
+                                       "cache_misses", "ref_cycles", "pause", "pause_cycles"}) {
+    if (!has(first)) continue;
+    const absl::StatusOr<uint32_t> number = builder_.Event(*EventOfColumn(first));
+    if (!number.ok()) return number.status();
+  }
+  for (const std::string& cell : cells_) {
+    absl::StatusOr<Column> column = ColumnOf(cell);
+    if (!column.ok()) return column.status();
+    columns_.push_back(*std::move(column));
+  }
+  FindShares();
+  const Table& table = builder_.table();
+  if (table.columns.none() && table.events.empty()) {
     return Error(absl::StrCat("row ", reader_.row(),
                               ": names none of the columns that are known (t_ns, dt_ns, cycles, "
                               "instructions, ...): is it a header?"));
   }
-  if (!field_at_[static_cast<size_t>(Field::kT)] && !field_at_[static_cast<size_t>(Field::kDt)]) {
+  if (!Has(table.columns, Field::kT) && !Has(table.columns, Field::kDt)) {
     return Error(absl::StrCat("row ", reader_.row(),
                               ": has neither t_ns (when an interval ended) nor dt_ns (how long it "
                               "was): one of them is needed"));
@@ -164,65 +207,135 @@ absl::Status Parser::TakeHeader() {
   return absl::OkStatus();
 }
 
-absl::Status Parser::TakeRow() {
-  if (cells_.size() != width_) {
-    return Error(absl::StrCat("row ", reader_.row(), ": ", cells_.size(),
-                              cells_.size() == 1 ? " cell" : " cells", " where the header names ",
-                              width_));
+void CsvParser::FindShares() {
+  for (Column& column : columns_) {
+    if (column.kind != Column::Kind::kShare) continue;
+    const std::string_view name(column.name);
+    const std::string_view event = name.substr(0, name.size() - kShareSuffix.size());
+    const auto of = std::ranges::find_if(columns_, [&](const Column& other) {
+      return other.kind == Column::Kind::kEvent && other.name == event;
+    });
+    if (of == columns_.end()) {
+      column.kind = Column::Kind::kIgnored;
+      builder_.table().ignored.push_back(column.name);
+    } else {
+      column.number = of->number;
+    }
   }
-  if (table_.rows.size() == kMaxRows) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat(table_.name, ": more than ", kMaxRows, " rows: split it"));
-  }
-  CsvRow row{.number = reader_.row()};
-  for (size_t f = 0; f < kFields; ++f) {
-    if (!field_at_[f] || cells_[*field_at_[f]].empty()) continue;
-    const auto field = static_cast<Field>(f);
-    const std::string why = ParseCell(field, cells_[*field_at_[f]], row.values[f]);
-    if (!why.empty()) return RowError(ColumnName(field), why);
-    row.present.set(f);
-  }
-  if (state_at_) {
-    const std::string& cell = cells_[*state_at_];
+}
+
+std::string CsvParser::TakeCell(const Column& column, const std::string& cell, Row& row) {
+  using Kind = Column::Kind;
+  if (column.kind == Kind::kVmName) vm_.name = cell;
+  if (column.kind == Kind::kVmUuid) vm_.uuid = cell;
+  if (column.kind == Kind::kKept) kept_cells_[column.number] = cell;
+  if (column.kind == Kind::kState) {
     const std::optional<core::ThreadState> state = ParseState(cell);
     if (!state) {
-      return RowError("state", absl::StrCat(Quoted(cell),
-                                            " is none of S D I R T t Z X, blocked, runnable, "
-                                            "stopped, paused, exited"));
+      return absl::StrCat(Quoted(cell),
+                          " is none of S D I R T t Z X, blocked, runnable, stopped, paused, "
+                          "exited");
     }
     row.state = *state;
   }
-  const bool named = vm_at_ && !cells_[*vm_at_].empty();
-  row.vm = Intern(named ? std::string_view(cells_[*vm_at_]) : kNoVm);
-  for (const std::optional<size_t>& at : kept_at_) {
-    table_.kept.push_back(Intern(at ? std::string_view(cells_[*at]) : ""));
+  if (column.kind == Kind::kShare && !cell.empty()) {
+    const std::optional<double> share = ParseShare(cell);
+    if (!share) {
+      return absl::StrCat(Quoted(cell), " is no share from 0 to 1");
+    }
+    shares_.emplace_back(static_cast<uint32_t>(column.number), *share);
   }
-  table_.rows.push_back(row);
+  const bool is_number = column.kind == Kind::kField || column.kind == Kind::kEvent ||
+                         column.kind == Kind::kVmNumber || column.kind == Kind::kVmPid ||
+                         column.kind == Kind::kVmStart;
+  if (!is_number || cell.empty()) return "";
+  const std::optional<uint64_t> number = ParseNumber<uint64_t>(cell);
+  if (!number) {
+    const bool digits = std::ranges::all_of(cell, [](char c) { return c >= '0' && c <= '9'; });
+    return absl::StrCat(Quoted(cell), digits ? " is beyond 2^64" : " is no whole number");
+  }
+  if (column.kind == Kind::kField) {
+    std::string why = WhyNoValue(static_cast<Field>(column.number), *number);
+    if (!why.empty()) return why;
+    row.Set(static_cast<Field>(column.number), *number);
+  }
+  if (column.kind == Kind::kEvent) {
+    counts_.emplace_back(static_cast<uint32_t>(column.number), *number);
+  }
+  if (column.kind == Kind::kVmNumber) vm_.number = *number;
+  if (column.kind == Kind::kVmPid) vm_.pid = *number;
+  if (column.kind == Kind::kVmStart) vm_.start_time = *number;
+  return "";
+}
+
+void CsvParser::CleanVmName() {
+  const std::string number = absl::StrCat("VM ", vm_.number);
+  if (of_an_export_) {
+    const std::string suffix = absl::StrCat(" (", number, ")");
+    while (vm_.name.ends_with(suffix)) vm_.name.resize(vm_.name.size() - suffix.size());
+    if (vm_.name == number) vm_.name.clear();
+  } else if (vm_.name.empty()) {
+    vm_.name = kNoCsvVm;
+  }
+}
+
+absl::Status CsvParser::AddRow(const Row& row) {
+  turns_.Add(shares_);
+  std::ranges::sort(counts_);
+  std::ranges::sort(shares_);
+  Layout layout;
+  std::vector<uint64_t> counts;
+  std::vector<double> shares;
+  auto next = counts_.begin();
+  auto next_share = shares_.begin();
+  for (uint32_t event = 0; event < builder_.table().events.size(); ++event) {
+    const bool has = next != counts_.end() && next->first == event;
+    const bool has_share = next_share != shares_.end() && next_share->first == event;
+    if (has || has_share) {
+      layout.events.push_back(event);
+      counts.push_back(has ? next->second : 0);  // no count with a share: it had no turn
+      shares.push_back(has_share ? next_share->second : 1);
+    } else {
+      layout.absent.push_back(event);
+    }
+    if (has) ++next;
+    if (has_share) ++next_share;
+  }
+  if (shares_.empty()) shares.clear();
+  return builder_.Add(row, layout, counts, shares);
+}
+
+absl::Status CsvParser::TakeRow() {
+  if (cells_.size() != columns_.size()) {
+    return Error(absl::StrCat("row ", reader_.row(), ": ", cells_.size(),
+                              cells_.size() == 1 ? " cell" : " cells", " where the header names ",
+                              columns_.size()));
+  }
+  Row row{.number = reader_.row()};
+  vm_ = VmIdentity();
+  counts_.clear();
+  shares_.clear();
+  kept_cells_.assign(keep_.size(), "");
+  for (size_t i = 0; i < columns_.size(); ++i) {
+    const std::string why = TakeCell(columns_[i], cells_[i], row);
+    if (!why.empty()) return RowError(columns_[i], why);
+  }
+  CleanVmName();
+  if (builder_.table().rows.empty() || vm_ != last_vm_) {
+    last_vm_number_ = builder_.Vm(vm_);
+    last_vm_ = vm_;
+  }
+  row.vm = last_vm_number_;
+  if (absl::Status status = AddRow(row); !status.ok()) return status;
+  for (const std::string_view cell : kept_cells_) builder_.table().kept.push_back(Keep(cell));
   return absl::OkStatus();
 }
 
 }  // namespace
 
-std::string_view ColumnName(Field field) { return kColumnNames[static_cast<size_t>(field)]; }
-
-std::string_view EventName(Field field) {
-  switch (field) {
-    case Field::kBranchMisses:
-      return "branch-misses";
-    case Field::kCacheMisses:
-      return "cache-misses";
-    case Field::kRefCycles:
-      return "ref-cycles";
-    case Field::kPauseCycles:
-      return "cpu_clk_unhalted.pause";  // as core::FindSlots knows it
-    default:
-      return ColumnName(field);
-  }
+absl::StatusOr<Table> ParseCsv(std::string_view text, const std::string& name,
+                               std::span<const std::string_view> keep) {
+  return CsvParser(text, name, keep).Parse();
 }
 
-absl::StatusOr<CsvTable> ParseCsv(std::string_view text, const std::string& name,
-                                  std::span<const std::string_view> keep) {
-  return Parser(text, name, keep).Parse();
-}
-
-}  // namespace vcpulse::csv
+}  // namespace vcpulse::importing

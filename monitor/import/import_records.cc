@@ -8,68 +8,93 @@
 #include "monitor/import/intervals.h"
 #include "monitor/replay/recorded_settings.h"
 
-namespace vcpulse::csv {
+namespace vcpulse::importing {
 namespace {
 
-bool Has(const FieldSet& fields, Field field) { return fields[static_cast<size_t>(field)]; }
+// Whether an event of this name is in the list of some rows.
+bool IsCounted(const Table& table, std::string_view name) {
+  const std::optional<uint32_t> event = table.FindEvent(name);
+  return event && std::ranges::any_of(table.layouts, [&](const Layout& layout) {
+           return std::ranges::binary_search(layout.events, *event);
+         });
+}
 
-v1::ResidencyMethod MethodOf(const FieldSet& columns, const ImportOptions& options) {
-  if (options.tsc_hz && Has(columns, Field::kRefCycles)) return v1::RESIDENCY_METHOD_REF_CYCLES;
-  if (!Has(columns, Field::kCycles)) {
-    const bool timed = Has(columns, Field::kTimeEnabled) || Has(columns, Field::kTimeRunning) ||
-                       Has(columns, Field::kRun);
+v1::ResidencyMethod MethodOf(const Table& table, const ImportOptions& options) {
+  if (options.tsc_hz && IsCounted(table, "ref-cycles")) return v1::RESIDENCY_METHOD_REF_CYCLES;
+  if (!IsCounted(table, "cycles")) {
+    const bool timed = (table.columns >> kFirstTime).any() &&
+                       (Has(table.columns, Field::kTimeEnabled) ||
+                        Has(table.columns, Field::kTimeRunning) || Has(table.columns, Field::kRun));
     return timed ? v1::RESIDENCY_METHOD_TIME_ENABLED : v1::RESIDENCY_METHOD_UNSPECIFIED;
   }
   return options.max_hz ? v1::RESIDENCY_METHOD_MAX_FREQUENCY : v1::RESIDENCY_METHOD_HIGHEST_RATE;
 }
 
-}  // namespace
-
-std::vector<Field> CountedFields(const FieldSet& present) {
-  std::vector<Field> counted;
-  for (size_t f = kFirstCount; f < kFirstCount + kCounts; ++f) {
-    if (present[f]) counted.push_back(static_cast<Field>(f));
-  }
-  return counted;
+void SetInstance(const VmIdentity& vm, v1::VmInstance& instance) {
+  instance.set_name(vm.name);
+  instance.set_uuid(vm.uuid);
+  instance.set_pid(static_cast<uint32_t>(vm.pid));
+  instance.set_start_time_ticks(vm.start_time);
 }
 
-v1::Session MakeSession(const CsvTable& table, const ImportOptions& options, int64_t interval_ns) {
+}  // namespace
+
+v1::Session MakeSession(const Table& table, const ImportOptions& options, int64_t interval_ns) {
   v1::Session session;
   session.set_stream_id(options.stream_id.data(), options.stream_id.size());
   session.set_tool_version(options.tool_version);
   session.set_interval_ns(static_cast<uint64_t>(interval_ns));
   session.set_verdict_window_ns(
       static_cast<uint64_t>(std::max(interval_ns, core::kShortestVerdict_ns)));
-  session.set_residency_method(MethodOf(table.columns, options));
+  session.set_residency_method(MethodOf(table, options));
   session.set_residency_blind_spot(std::string(replay::BlindSpotOf(session.residency_method())));
   session.set_tsc_hz(options.tsc_hz.value_or(0));
   session.set_max_hz(options.max_hz.value_or(0));
-  if (CountedFields(table.columns).empty()) {
+  if (table.events.empty()) {
     session.set_degraded_reason("the imported file counts nothing");
   }
   replay::SetClassifier(options.classifier, options.profile.values, options.profile.name, session);
   return session;
 }
 
-v1::VcpuSet MakeVcpuSet(const CsvTable& table, const std::string& vm, const FieldSet& present,
-                        std::span<const uint32_t> vcpus, bool max_hz_known) {
+v1::VcpuSet MakeVcpuSet(const Table& table, const EventGroups& groups,
+                        std::span<const Row* const> first, bool max_hz_known) {
   v1::VcpuSet set;
-  set.mutable_instance()->set_name(vm);
-  for (const uint32_t index : vcpus) {
+  SetInstance(table.vms[first.front()->vm], *set.mutable_instance());
+  for (const Row* const row : first) {
     v1::Vcpu& vcpu = *set.add_vcpus();
-    vcpu.set_index(index);
+    vcpu.set_index(static_cast<uint32_t>(row->Value(Field::kVcpu).value_or(0)));
+    vcpu.set_tid(static_cast<uint32_t>(row->Value(Field::kTid).value_or(0)));
+    if (const auto id = row->Value(Field::kKvmId)) vcpu.set_kvm_id(static_cast<uint32_t>(*id));
     vcpu.set_found_by("given");
     vcpu.set_proof("none");
   }
-  for (const Field field : CountedFields(present)) set.add_events(std::string(EventName(field)));
-  set.set_event_set(set.events().empty() ? "degraded" : "custom");
-  for (const Field field : CountedFields(table.columns & ~present)) {
-    v1::AbsentEvent& absent = *set.add_absent_events();
-    absent.set_event(std::string(EventName(field)));
-    absent.set_reason("its cells are empty in the imported file");
+  const Layout& layout = table.LayoutOf(*first.front());
+  for (const uint32_t event : groups.groups.front().events) set.add_events(table.events[event]);
+  for (size_t g = 1; g < groups.groups.size(); ++g) {
+    v1::EventGroup& group = *set.add_further_groups();
+    for (const uint32_t event : groups.groups[g].events) group.add_events(table.events[event]);
   }
-  for (const std::string& note : Substitutions(present, max_hz_known)) set.add_notes(note);
+  set.set_event_set(layout.events.empty() ? "degraded" : "custom");
+  for (const uint32_t event : layout.absent) {
+    v1::AbsentEvent& absent = *set.add_absent_events();
+    absent.set_event(table.events[event]);
+    absent.set_reason(table.absent_reason);
+  }
+  for (const uint32_t event : layout.events) {
+    if (std::ranges::find(table.host_side_events, table.events[event]) !=
+        table.host_side_events.end()) {
+      set.add_host_side_events(table.events[event]);
+    }
+  }
+  const std::optional<uint32_t> cycles = table.FindEvent("cycles");
+  const bool counts_cycles = cycles && std::ranges::binary_search(layout.events, *cycles);
+  for (const std::string& note :
+       Substitutions(first.front()->present, counts_cycles, max_hz_known)) {
+    set.add_notes(note);
+  }
+  for (const std::string& note : table.notes) set.add_notes(note);
   return set;
 }
 
-}  // namespace vcpulse::csv
+}  // namespace vcpulse::importing

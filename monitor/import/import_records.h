@@ -6,19 +6,18 @@
 #include <span>
 #include <string>
 
-#include "monitor/import/csv_import.h"
-#include "monitor/import/csv_table.h"
+#include "monitor/import/event_groups.h"
+#include "monitor/import/importer.h"
+#include "monitor/import/table.h"
 #include "vcpulse/v1/timeline.pb.h"
 
-namespace vcpulse::csv {
+namespace vcpulse::importing {
 
-v1::Session MakeSession(const CsvTable& table, const ImportOptions& options, int64_t interval_ns);
+v1::Session MakeSession(const Table& table, const ImportOptions& options, int64_t interval_ns);
 
-// The fields that are counted in rows with these cells, in the order of the events.
-std::vector<Field> CountedFields(const FieldSet& present);
+// The set of an epoch whose first rows are `first`, all of one VM and with the same cells, without
+// the classifier.
+v1::VcpuSet MakeVcpuSet(const Table& table, const EventGroups& groups,
+                        std::span<const Row* const> first, bool max_hz_known);
 
-// The set of an epoch of `vm`, without the classifier.
-v1::VcpuSet MakeVcpuSet(const CsvTable& table, const std::string& vm, const FieldSet& present,
-                        std::span<const uint32_t> vcpus, bool max_hz_known);
-
-}  // namespace vcpulse::csv
+}  // namespace vcpulse::importing

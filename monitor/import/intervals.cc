@@ -2,31 +2,27 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "kvm/text.h"
 
-namespace vcpulse::csv {
+namespace vcpulse::importing {
 namespace {
 
 using VcpuKey = std::pair<uint32_t, uint32_t>;  // (vm, vcpu)
 
-// As csv_table has it for one cell, here for a sum of them.
-constexpr uint64_t kMaxTime_ns = uint64_t{1} << 62;
-
 // Intervals of one vCPU may overlap by so much: stamps are taken beside the counters.
 constexpr int64_t kStampBlur_ns = 100'000;
 
-// Whether the time enabled is computed from cycles.
-bool FromCycles(const FieldSet& present) { return present[static_cast<size_t>(Field::kCycles)]; }
-
 // The highest rate of cycles of any row, Hz.
-std::optional<double> HighestRate(const CsvTable& table, const std::vector<Interval>& intervals) {
+std::optional<double> HighestRate(const Table& table, const std::vector<Interval>& intervals) {
+  const std::optional<uint32_t> event = table.FindEvent("cycles");
   std::optional<double> highest;
   for (const Interval& interval : intervals) {
-    const std::optional<uint64_t> cycles = table.rows[interval.row].Value(Field::kCycles);
+    const std::optional<uint64_t> cycles = table.CountOf(table.rows[interval.row], event);
     if (!cycles || *cycles == 0 || interval.Length_ns() <= 0) continue;
     const double hz =
         static_cast<double>(*cycles) * 1e9 / static_cast<double>(interval.Length_ns());
@@ -35,8 +31,9 @@ std::optional<double> HighestRate(const CsvTable& table, const std::vector<Inter
   return highest;
 }
 
-absl::Status RowError(const CsvTable& table, const CsvRow& row, std::string_view what) {
-  return absl::InvalidArgumentError(absl::StrCat(table.name, ": row ", row.number, ToAbsl(what)));
+absl::Status RowError(const Table& table, const Row& row, std::string_view what) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(table.name, ": ", table.unit, " ", row.number, ToAbsl(what)));
 }
 
 // Beyond what stamps and the scheduler's bookings blur: a hundredth or `blur_ns`.
@@ -45,7 +42,7 @@ bool IsLonger(uint64_t time_ns, uint64_t length_ns, uint64_t blur_ns) {
 }
 
 // A time on a CPU cannot exceed the interval. (A wait may: it is booked when it ends.)
-absl::Status CheckTimes(const CsvTable& table, const CsvRow& row, uint64_t length_ns) {
+absl::Status CheckTimes(const Table& table, const Row& row, uint64_t length_ns) {
   struct Time {
     Field field;
     std::string_view column;
@@ -62,8 +59,10 @@ absl::Status CheckTimes(const CsvTable& table, const CsvRow& row, uint64_t lengt
   return absl::OkStatus();
 }
 
-absl::Status SetTimes(const CsvTable& table, std::optional<double> max_hz, Interval& interval) {
-  const CsvRow& row = table.rows[interval.row];
+absl::Status SetTimes(const Table& table, std::optional<uint32_t> cycles_event,
+                      std::optional<double> max_hz, Interval& interval) {
+  const Row& row = table.rows[interval.row];
+  const std::optional<uint64_t> cycles = table.CountOf(row, cycles_event);
   const auto length_ns = static_cast<uint64_t>(interval.Length_ns());
   if (absl::Status status = CheckTimes(table, row, length_ns); !status.ok()) return status;
   const std::optional<uint64_t> enabled = row.Value(Field::kTimeEnabled);
@@ -72,8 +71,8 @@ absl::Status SetTimes(const CsvTable& table, std::optional<double> max_hz, Inter
     interval.time_enabled_ns = *enabled;
   } else if (row.Value(Field::kRun)) {
     interval.time_enabled_ns = *row.Value(Field::kRun);
-  } else if (FromCycles(row.present) && max_hz) {
-    const double at_least_ns = static_cast<double>(*row.Value(Field::kCycles)) / *max_hz * 1e9;
+  } else if (cycles && max_hz) {
+    const double at_least_ns = static_cast<double>(*cycles) / *max_hz * 1e9;
     interval.time_enabled_ns = at_least_ns < static_cast<double>(length_ns)
                                    ? static_cast<uint64_t>(at_least_ns)
                                    : length_ns;
@@ -91,12 +90,12 @@ absl::Status SetTimes(const CsvTable& table, std::optional<double> max_hz, Inter
 }
 
 // When each row's interval ended, in the order of the text.
-absl::StatusOr<std::vector<Interval>> FindEnds(const CsvTable& table) {
+absl::StatusOr<std::vector<Interval>> FindEnds(const Table& table) {
   std::vector<Interval> intervals;
   intervals.reserve(table.rows.size());
   std::map<VcpuKey, uint64_t> last_end;
   for (size_t i = 0; i < table.rows.size(); ++i) {
-    const CsvRow& row = table.rows[i];
+    const Row& row = table.rows[i];
     const auto vcpu = static_cast<uint32_t>(row.Value(Field::kVcpu).value_or(0));
     uint64_t& end = last_end[{row.vm, vcpu}];
     if (const std::optional<uint64_t> t = row.Value(Field::kT)) {
@@ -121,15 +120,41 @@ auto OrderOf(const Interval& interval) {
   return std::tuple(interval.end_ns, interval.vm, interval.vcpu);
 }
 
-absl::Status CheckRepeated(const CsvTable& table, const std::vector<Interval>& sorted) {
+absl::Status CheckRepeated(const Table& table, const std::vector<Interval>& sorted) {
   const auto again = std::ranges::adjacent_find(
       sorted, [](const Interval& a, const Interval& b) { return OrderOf(a) == OrderOf(b); });
   if (again == sorted.end()) return absl::OkStatus();
-  const CsvRow& first = table.rows[again->row];
-  const CsvRow& second = table.rows[(again + 1)->row];
-  return RowError(table, second,
-                  absl::StrCat(", column t_ns: ", again->end_ns, " repeats row ", first.number,
-                               " of the same VM and vCPU"));
+  const Row& first = table.rows[again->row];
+  const Row& second = table.rows[(again + 1)->row];
+  return RowError(
+      table, second,
+      absl::StrCat(", column t_ns: ", again->end_ns, " repeats ", table.unit, " ", first.number,
+                   " of the same VM and vCPU: where two VMs have one name, vm_number, vm_pid "
+                   "or vm_uuid tells them apart"));
+}
+
+// Makes a tick's number the instant of its intervals, where that changes the order of time by
+// nothing: each tick's last row ends before the first of the next.
+void JoinByTick(const Table& table, Intervals& intervals) {
+  uint64_t tick = 0;
+  bool first = true;
+  std::set<VcpuKey> seen;  // in this tick
+  for (const Interval& interval : intervals.all) {
+    const std::optional<uint64_t> own = table.rows[interval.row].Value(Field::kTick);
+    if (!own || *own == 0 || (!first && *own < tick)) return;
+    if (*own != tick || first) seen.clear();
+    if (!seen.emplace(interval.vm, interval.vcpu).second) return;
+    tick = *own;
+    first = false;
+  }
+  intervals.by_tick = !first;
+  if (!intervals.by_tick) return;
+  for (Interval& interval : intervals.all) {
+    interval.instant = *table.rows[interval.row].Value(Field::kTick);
+  }
+  std::ranges::stable_sort(intervals.all, {}, [](const Interval& interval) {
+    return std::tuple(interval.instant, interval.vm, interval.vcpu);
+  });
 }
 
 }  // namespace
@@ -139,7 +164,7 @@ int64_t Intervals::Shortest_ns() const {
   return shortest == all.end() ? 0 : shortest->Length_ns();
 }
 
-absl::StatusOr<Intervals> FindIntervals(const CsvTable& table, std::optional<double> max_hz) {
+absl::StatusOr<Intervals> FindIntervals(const Table& table, std::optional<double> max_hz) {
   absl::StatusOr<std::vector<Interval>> ends = FindEnds(table);
   if (!ends.ok()) return ends.status();
   std::ranges::stable_sort(*ends, {}, OrderOf);
@@ -151,6 +176,7 @@ absl::StatusOr<Intervals> FindIntervals(const CsvTable& table, std::optional<dou
     const std::optional<uint64_t> dt = table.rows[interval.row].Value(Field::kDt);
     const auto [before, is_first] =
         last_end.try_emplace({interval.vm, interval.vcpu}, interval.end_ns);
+    interval.instant = static_cast<uint64_t>(interval.end_ns);
     interval.begin_ns = dt ? interval.end_ns - static_cast<int64_t>(*dt) : before->second;
     const int64_t overlap_ns = is_first ? 0 : before->second - interval.begin_ns;
     const int64_t blur_ns = std::max<int64_t>(interval.Length_ns() / 100, kStampBlur_ns);
@@ -167,34 +193,37 @@ absl::StatusOr<Intervals> FindIntervals(const CsvTable& table, std::optional<dou
     intervals.all.push_back(interval);
   }
   const std::optional<double> rate = max_hz ? max_hz : HighestRate(table, intervals.all);
+  const std::optional<uint32_t> cycles = table.FindEvent("cycles");
   for (Interval& interval : intervals.all) {
-    if (absl::Status status = SetTimes(table, rate, interval); !status.ok()) return status;
+    if (absl::Status status = SetTimes(table, cycles, rate, interval); !status.ok()) return status;
   }
+  JoinByTick(table, intervals);
   return intervals;
 }
 
-std::vector<std::string> Substitutions(const FieldSet& present, bool max_hz_known) {
+std::vector<std::string> Substitutions(const FieldSet& present, bool cycles_counted,
+                                       bool max_hz_known) {
   std::vector<std::string> notes;
-  if (!present[static_cast<size_t>(Field::kTimeEnabled)]) {
+  if (!Has(present, Field::kTimeEnabled)) {
     std::string stands =
         "the whole interval stands for it: nothing shows that a vCPU was off its "
         "CPU";
-    if (present[static_cast<size_t>(Field::kRun)]) {
+    if (Has(present, Field::kRun)) {
       stands = "run_ns stands for it";
-    } else if (FromCycles(present)) {
+    } else if (cycles_counted) {
       stands = absl::StrCat("the time that its cycles take at ",
                             max_hz_known ? "--max-hz" : "the highest rate of any row",
                             " stands for it, a lower bound");
     }
     notes.push_back("time_enabled_ns is absent; " + stands);
   }
-  if (!present[static_cast<size_t>(Field::kTimeRunning)]) {
+  if (!Has(present, Field::kTimeRunning)) {
     notes.emplace_back(
         "time_running_ns is absent; time_enabled_ns stands for it: counters that were always on "
         "the PMU");
   }
-  const bool run = present[static_cast<size_t>(Field::kRun)];
-  const bool run_delay = present[static_cast<size_t>(Field::kRunDelay)];
+  const bool run = Has(present, Field::kRun);
+  const bool run_delay = Has(present, Field::kRunDelay);
   if (run_delay && !run) notes.emplace_back("run_ns is absent; the time enabled stands for it");
   if (run && !run_delay) {
     notes.emplace_back("run_ns is not kept without run_delay_ns: they come from one place");
@@ -202,4 +231,4 @@ std::vector<std::string> Substitutions(const FieldSet& present, bool max_hz_know
   return notes;
 }
 
-}  // namespace vcpulse::csv
+}  // namespace vcpulse::importing

@@ -11,7 +11,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "kvm/text.h"
-#include "monitor/import/csv_import.h"
+#include "monitor/import/csv_table.h"
+#include "monitor/import/importer.h"
 #include "monitor/timeline/writer.h"
 #include "tests/accuracy/cpu_models.h"
 
@@ -62,8 +63,9 @@ class VerdictCollector final : public timeline::RecordWriter {
 };
 
 // Whether the CPU has a PAUSE event, whatever the loop executes.
-bool CountsPause(const csv::CsvRow& row) {
-  return row.Value(csv::Field::kPause) || row.Value(csv::Field::kPauseCycles);
+bool CountsPause(const importing::Table& table, const importing::Row& row) {
+  return table.CountOf(row, table.FindEvent("pause")) ||
+         table.CountOf(row, table.FindEvent("cpu_clk_unhalted.pause"));
 }
 
 }  // namespace
@@ -77,7 +79,7 @@ absl::StatusOr<LabelledFile> ReadLabelledFile(const std::string& path, const std
   std::ifstream in(path, std::ios::binary);
   if (!in) return absl::NotFoundError(absl::StrCat(path, ": cannot be opened"));
   const std::string text((std::istreambuf_iterator<char>(in)), {});
-  absl::StatusOr<csv::CsvTable> table = csv::ParseCsv(text, path, kKept);
+  absl::StatusOr<importing::Table> table = importing::ParseCsv(text, path, kKept);
   if (!table.ok()) return table.status();
   file.table = *std::move(table);
   for (size_t i = 0; i < file.table.rows.size(); ++i) {
@@ -102,25 +104,25 @@ absl::StatusOr<LabelledFile> ReadLabelledFile(const std::string& path, const std
 absl::StatusOr<std::vector<JudgedRow>> JudgeFile(const LabelledFile& file,
                                                  core::ClassifierChoice choice,
                                                  std::optional<double> weak_below) {
-  csv::ImportOptions options{
+  importing::ImportOptions options{
       .tsc_hz = file.tsc_hz, .max_hz = file.max_hz, .classifier = choice, .profile = file.profile};
   if (weak_below) options.profile.values.evidence.weak_below = *weak_below;
   VerdictCollector verdicts;
-  const auto report = csv::ImportCsv(file.table, options, verdicts);
+  const auto report = importing::ImportTable(file.table, options, verdicts);
   if (!report.ok()) return report.status();
 
   std::vector<JudgedRow> judged;
   for (size_t i = 0; i < file.table.rows.size(); ++i) {
-    const csv::CsvRow& row = file.table.rows[i];
-    const std::string& vm = file.table.texts[row.vm];
-    const auto vcpu = static_cast<uint32_t>(row.Value(csv::Field::kVcpu).value_or(0));
-    const auto end_ns = static_cast<int64_t>(row.Value(csv::Field::kT).value_or(0));
+    const importing::Row& row = file.table.rows[i];
+    const std::string& vm = file.table.vms[row.vm].name;
+    const auto vcpu = static_cast<uint32_t>(row.Value(importing::Field::kVcpu).value_or(0));
+    const auto end_ns = static_cast<int64_t>(row.Value(importing::Field::kT).value_or(0));
     judged.push_back({.cpu = file.name,
                       .vm = vm,
                       .loop = file.table.Kept(i, kLoop),
                       .condition = file.table.Kept(i, kCondition),
                       .label = file.labels[i],
-                      .pause_counted = CountsPause(row),
+                      .pause_counted = CountsPause(file.table, row),
                       .verdict = verdicts.Find({vm, vcpu, end_ns})});
   }
   return judged;

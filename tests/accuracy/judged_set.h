@@ -12,7 +12,7 @@
 #include "monitor/core/classify.h"
 #include "monitor/core/profile.h"
 #include "monitor/core/verdict.h"
-#include "monitor/import/csv_table.h"
+#include "monitor/import/table.h"
 #include "monitor/profile/profile.h"
 #include "tests/accuracy/loops.h"
 
@@ -25,7 +25,7 @@ struct LabelledFile {
   std::optional<double> max_hz;
   profile::Profile profile;
   bool profile_missing = false;  // the generic one stands for that of its name
-  csv::CsvTable table;
+  importing::Table table;
   std::vector<Label> labels;  // by row
 };
 

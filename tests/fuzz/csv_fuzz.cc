@@ -1,33 +1,23 @@
 // The import of CSV: any text becomes a timeline that reads back whole, or one line of refusal.
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
-#include "monitor/import/csv_import.h"
 #include "monitor/import/csv_reader.h"
 #include "monitor/import/csv_table.h"
-#include "monitor/timeline/reader.h"
+#include "tests/fuzz/import_checks.h"
 
 namespace {
 
 using namespace vcpulse;
 
-void Check(bool condition) {
-  if (!condition) std::abort();
-}
-
-// What people read is one line without what a terminal obeys.
-void CheckRefusal(const absl::Status& status) {
-  Check(!status.message().empty());
-  for (const char c : status.message()) Check(c >= ' ' && c <= '~');
-}
+using fuzz::Check;
+using fuzz::CheckRefusal;
 
 // Rows that are numbered from 1 upwards, within the lines of the text.
 void CheckReader(std::string_view text) {
-  csv::CsvReader reader(text);
+  importing::CsvReader reader(text);
   std::vector<std::string> cells;
   uint64_t before = 0;
   while (true) {
@@ -35,30 +25,9 @@ void CheckReader(std::string_view text) {
     if (!more.ok()) return CheckRefusal(more.status());
     if (!*more) return;
     Check(reader.row() > before && reader.row() <= text.size());
-    Check(!cells.empty() && cells.size() <= csv::kMaxCells);
+    Check(!cells.empty() && cells.size() <= importing::kMaxCells);
     before = reader.row();
   }
-}
-
-void CheckImport(const csv::CsvTable& table, const csv::ImportOptions& options) {
-  std::vector<uint8_t> bytes;
-  const auto writer = timeline::NewChunkWriter({}, [&](std::span<const uint8_t> chunk) {
-    bytes.insert(bytes.end(), chunk.begin(), chunk.end());
-    return absl::OkStatus();
-  });
-  const auto report = csv::ImportCsv(table, options, *writer);
-  if (!report.ok()) return CheckRefusal(report.status());
-  Check(report->intervals + report->only_begin + report->says_nothing == table.rows.size());
-  // Each epoch has one sample more than it has intervals.
-  uint64_t samples = 0;
-  const auto read = timeline::ReadTimelineBytes(bytes, [&](const timeline::Entry& entry) {
-    if (const auto* tick = std::get_if<timeline::TickEntry>(&entry.record)) {
-      if (tick->previous != nullptr) samples += tick->sample.vcpus.size();
-    }
-    return absl::OkStatus();
-  });
-  Check(read.ok() && read->damages.empty() && read->lost_records == 0 && read->ended_in_order);
-  Check(samples == report->intervals);
 }
 
 }  // namespace
@@ -66,14 +35,6 @@ void CheckImport(const csv::CsvTable& table, const csv::ImportOptions& options) 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   CheckReader(text);
-  const auto table = csv::ParseCsv(text, "x.csv");
-  if (!table.ok()) {
-    CheckRefusal(table.status());
-    return 0;
-  }
-  const auto profile = profile::Load("generic");
-  Check(profile.ok());
-  CheckImport(*table, {.profile = *profile});
-  CheckImport(*table, {.tsc_hz = 2e9, .max_hz = 3e9, .profile = *profile});
+  fuzz::CheckImports(importing::ParseCsv(text, "x.csv"));
   return 0;
 }

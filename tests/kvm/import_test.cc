@@ -1,4 +1,4 @@
-// `vcpulse import csv`: what a bad file or output leaves behind, and that a good one can be read.
+// `vcpulse import`: what a bad file or output leaves behind, and that a good one can be read.
 // Needs no guest.
 
 #include <gmock/gmock.h>
@@ -32,7 +32,7 @@ class Import : public ::testing::Test {
   }
 
   Finished Run(const std::string& file, const std::vector<std::string>& more = {}) {
-    std::vector<std::string> arguments = {"import", "csv", file};
+    std::vector<std::string> arguments = {"import", format_, file};
     arguments.insert(arguments.end(), more.begin(), more.end());
     if (std::ranges::find(more, "-o") == more.end()) {
       arguments.insert(arguments.end(), {"-o", output_});
@@ -50,6 +50,7 @@ class Import : public ::testing::Test {
     EXPECT_TRUE(fs::is_empty(folder_.Path("out"))) << "something was left";
   }
 
+  std::string format_ = "csv";
   fakes::ProcDir folder_;
   std::string output_ = folder_.Path("out/x.vpt");
 };
@@ -83,6 +84,7 @@ TEST_F(Import, OptionsThatCannotBe) {
   const Finished nothing = RunProgram(Vcpulse({"import"}));
   EXPECT_EQ(nothing.exit_code, 2);
   EXPECT_THAT(nothing.err, HasSubstr("vcpulse import csv FILE"));
+  EXPECT_THAT(nothing.err, AllOf(HasSubstr("jsonl"), HasSubstr("perf-json")));
   EXPECT_EQ(RunProgram(Vcpulse({"import", "xml"})).exit_code, 2);
   EXPECT_EQ(RunProgram(Vcpulse({"import", "csv", File(kGood)})).exit_code, 2);
 }
@@ -105,6 +107,45 @@ TEST_F(Import, ATimelineThatCanBeReported) {
   EXPECT_EQ(report.exit_code, 0) << report.err;
   EXPECT_THAT(report.out, AllOf(HasSubstr("\"csv\""), HasSubstr("time_enabled_ns is absent"),
                                 Not(HasSubstr("nan"))));
+}
+
+TEST_F(Import, JsonLines) {
+  format_ = "jsonl";
+  ExpectRefused(File("1,2\n"), {}, HasSubstr("line 1: no JSON object"));
+  const Finished imported =
+      Run(File("{\"interval_s\":0.1,\"cycles\":5,\"foo\":1}\n{\"interval_s\":0.1,\"cyc"));
+  EXPECT_EQ(imported.exit_code, 0) << imported.err;
+  EXPECT_THAT(imported.err, AllOf(HasSubstr("ignored keys: 'foo'"),
+                                  HasSubstr("passed over 1 line, first line 2: cut off"),
+                                  HasSubstr("imported 1 interval: 1 VM, 1 vCPU, 1 tick")));
+}
+
+TEST_F(Import, PerfJson) {
+  format_ = "perf-json";
+  ExpectRefused(File("hello\n"), {}, HasSubstr("no line holds a count of an interval"));
+  const std::string real = VCPULSE_TEST_DATA "/perf-json/total.json";
+  const Finished imported = Run(real);
+  EXPECT_EQ(imported.exit_code, 0) << imported.err;
+  EXPECT_THAT(imported.err, AllOf(HasSubstr("counts the host too"),
+                                  HasSubstr("passed over 5 lines, first line 1: no JSON object")));
+  const Finished report = RunProgram(Vcpulse({"report", output_}));
+  EXPECT_THAT(report.out, AllOf(HasSubstr("\"perf-total\""), HasSubstr("(host-side)")));
+  // Standard input and output are files like any other.
+  const Finished piped = RunProgram(Vcpulse({"import", "perf-json", real, "-o", "-"}));
+  EXPECT_EQ(piped.exit_code, 0);
+  EXPECT_GT(piped.out.size(), 100u);
+}
+
+// What names events and threads comes from the file, and is shown on a terminal.
+TEST_F(Import, NothingThatATerminalObeys) {
+  format_ = "perf-json";
+  const Finished imported =
+      Run(File("{\"interval\" : 0.1, \"counter-value\" : \"1\", \"event\" : \"a\\u001b[2J:u\", "
+               "\"event-runtime\" : 5, \"pcnt-running\" : 100.00}\n"
+               "{\"interval\" : 0.1, \"counter-value\" : \"1\", \"event\" : \"cycles\"}\n"));
+  EXPECT_EQ(imported.exit_code, 0) << imported.err;
+  EXPECT_THAT(imported.err, Not(HasSubstr("\x1b")));
+  EXPECT_THAT(RunProgram(Vcpulse({"report", output_})).out, Not(HasSubstr("\x1b")));
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 #include "monitor/import/intervals.h"
 #include "tests/unit/csv_fixture.h"
 
-namespace vcpulse::csv {
+namespace vcpulse::importing {
 namespace {
 
 using ::testing::ElementsAre;
@@ -60,8 +60,10 @@ TEST(CsvIntervals, NeitherIsRefused) {
 }
 
 TEST(CsvIntervals, ARepetitionNamesBothRows) {
-  EXPECT_EQ(Refusal("t_ns,dt_ns,vm\n10,5,a\n10,5,b\n10,5,a\n"),
-            "x.csv: row 4, column t_ns: 10 repeats row 2 of the same VM and vCPU");
+  EXPECT_EQ(
+      Refusal("t_ns,dt_ns,vm\n10,5,a\n10,5,b\n10,5,a\n"),
+      "x.csv: row 4, column t_ns: 10 repeats row 2 of the same VM and vCPU: where two VMs have "
+      "one name, vm_number, vm_pid or vm_uuid tells them apart");
 }
 
 TEST(CsvIntervals, ASumThatIsTooLong) {
@@ -132,19 +134,21 @@ TEST(CsvIntervals, TheShortestLength) {
 
 TEST(CsvIntervals, SaysWhatStandsForWhat) {
   FieldSet present;
-  EXPECT_THAT(Substitutions(present, true),
+  bool cycles = false;
+  EXPECT_THAT(Substitutions(present, cycles, true),
               ElementsAre(HasSubstr("the whole interval"), HasSubstr("time_running_ns is absent")));
-  present.set(static_cast<size_t>(Field::kCycles));
-  EXPECT_THAT(Substitutions(present, true).at(0), HasSubstr("--max-hz"));
-  EXPECT_THAT(Substitutions(present, false).at(0), HasSubstr("the highest rate of any row"));
+  cycles = true;
+  EXPECT_THAT(Substitutions(present, cycles, true).at(0), HasSubstr("--max-hz"));
+  EXPECT_THAT(Substitutions(present, cycles, false).at(0),
+              HasSubstr("the highest rate of any row"));
   present.set(static_cast<size_t>(Field::kRun));
-  EXPECT_THAT(Substitutions(present, true).at(0), HasSubstr("run_ns stands"));
+  EXPECT_THAT(Substitutions(present, cycles, true).at(0), HasSubstr("run_ns stands"));
   present.set(static_cast<size_t>(Field::kTimeEnabled));
   present.set(static_cast<size_t>(Field::kTimeRunning));
-  EXPECT_THAT(Substitutions(present, true), ElementsAre(HasSubstr("run_ns is not kept")));
+  EXPECT_THAT(Substitutions(present, cycles, true), ElementsAre(HasSubstr("run_ns is not kept")));
   present.set(static_cast<size_t>(Field::kRunDelay));
-  EXPECT_TRUE(Substitutions(present, true).empty());
+  EXPECT_TRUE(Substitutions(present, cycles, true).empty());
 }
 
 }  // namespace
-}  // namespace vcpulse::csv
+}  // namespace vcpulse::importing

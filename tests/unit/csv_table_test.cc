@@ -3,7 +3,7 @@
 #include "monitor/import/csv_reader.h"
 #include "tests/unit/csv_fixture.h"
 
-namespace vcpulse::csv {
+namespace vcpulse::importing {
 namespace {
 
 using ::testing::ElementsAre;
@@ -24,7 +24,7 @@ std::vector<std::vector<std::string>> Cells(std::string_view text) {
 TEST(CsvTable, NamesOfColumnsMayHaveBlanksAndPerfsHyphens) {
   const auto table = ParseCsv("t_ns, branch-misses ,other name\n1,2,3\n", "x.csv");
   ASSERT_TRUE(table.ok()) << table.status();
-  EXPECT_EQ(table->rows.at(0).Value(Field::kBranchMisses), 2u);
+  EXPECT_EQ(table->CountOf(table->rows.at(0), table->FindEvent("branch-misses")), 2u);
   EXPECT_THAT(table->ignored, testing::ElementsAre("other name"));
 }
 
@@ -76,12 +76,12 @@ TEST(CsvTable, ReadsColumnsByName) {
   const auto table = ParseCsv("state,cycles,vm,t_ns,vcpu\nS,12,a,5,3\n", "x.csv");
   ASSERT_TRUE(table.ok()) << table.status();
   ASSERT_EQ(table->rows.size(), 1u);
-  const CsvRow& row = table->rows.front();
+  const Row& row = table->rows.front();
   EXPECT_EQ(row.number, 2u);
-  EXPECT_EQ(table->texts.at(row.vm), "a");
+  EXPECT_EQ(table->vms.at(row.vm).name, "a");
   EXPECT_EQ(row.Value(Field::kVcpu), 3u);
   EXPECT_EQ(row.Value(Field::kT), 5u);
-  EXPECT_EQ(row.Value(Field::kCycles), 12u);
+  EXPECT_EQ(table->CountOf(row, table->FindEvent("cycles")), 12u);
   EXPECT_EQ(row.state, core::ThreadState::kBlocked);
   EXPECT_EQ(row.Value(Field::kDt), std::nullopt);
 }
@@ -89,10 +89,10 @@ TEST(CsvTable, ReadsColumnsByName) {
 TEST(CsvTable, AnEmptyCellIsAbsentAndAZeroIsNot) {
   const auto table = ParseCsv("t_ns,cycles,instructions,vm\n5,0,,\n", "x.csv");
   ASSERT_TRUE(table.ok()) << table.status();
-  const CsvRow& row = table->rows.front();
-  EXPECT_EQ(row.Value(Field::kCycles), 0u);
-  EXPECT_EQ(row.Value(Field::kInstructions), std::nullopt);
-  EXPECT_EQ(table->texts.at(row.vm), "csv");
+  const Row& row = table->rows.front();
+  EXPECT_EQ(table->CountOf(row, table->FindEvent("cycles")), 0u);
+  EXPECT_EQ(table->CountOf(row, table->FindEvent("instructions")), std::nullopt);
+  EXPECT_EQ(table->vms.at(row.vm).name, "csv");
 }
 
 TEST(CsvTable, EveryState) {
@@ -164,4 +164,4 @@ TEST(CsvTable, QuotesForPeople) {
 }
 
 }  // namespace
-}  // namespace vcpulse::csv
+}  // namespace vcpulse::importing

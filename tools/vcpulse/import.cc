@@ -1,10 +1,12 @@
-// `vcpulse import csv`: counter deltas from elsewhere as a timeline.
+// `vcpulse import`: counters from elsewhere as a timeline.
 #include <cmath>
 #include <cstdio>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -12,15 +14,16 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "kvm/text.h"
-#include "monitor/import/csv_import.h"
-#include "monitor/import/csv_reader.h"
 #include "monitor/import/csv_table.h"
+#include "monitor/import/importer.h"
+#include "monitor/import/jsonl_table.h"
+#include "monitor/import/perf_json.h"
 #include "monitor/recorder/output_file.h"
 #include "monitor/recorder/stream_id.h"
 #include "tools/vcpulse/classifier_options.h"
 #include "tools/vcpulse/commands.h"
+#include "tools/vcpulse/import_notes.h"
 #include "tools/vcpulse/read_whole.h"
 #include "tools/vcpulse/same_file.h"
 #include "tools/vcpulse/timeline_input.h"
@@ -35,13 +38,45 @@ constexpr char kColumns[] =
     "branch_misses, cache_misses, ref_cycles, pause (PAUSE instructions), pause_cycles (cycles in "
     "PAUSE), time_enabled_ns (the vCPU's thread was on a CPU), time_running_ns (thereof counted), "
     "run_ns and run_delay_ns (schedstat), state (S D I R T t Z X, or blocked runnable stopped "
-    "paused exited). Counts are those of the interval. A missing column or an empty cell is an "
-    "absent value, never 0. t_ns or dt_ns is needed. Rows are held in memory: at most 4,000,000.";
+    "paused exited); vm_number, vm_pid, vm_start_time and vm_uuid tell VMs of one name apart; tid, "
+    "kvm_id, epoch, tick and t_wall_ns are kept. Columns named as perf names events "
+    "(L1-dcache-load-misses, r01a8, kvm:kvm_exit, cpu/event=0x3c/, a.name) are counts too, in a "
+    "file of `vcpulse export` any other column as well. Counts are those of the interval. A "
+    "missing column or an empty cell is an absent value, never 0. t_ns or dt_ns is needed. What "
+    "export computes (bands, residency, ...) is made anew. Rows are held in memory: at most "
+    "4,000,000.";
+
+constexpr char kKeys[] =
+    "One JSON object per vCPU and interval, as `vcpulse export --format jsonl` writes them. Keys: "
+    "t_mono_ns (when the interval ended), interval_s (how long it was, seconds), vm (its number), "
+    "vm_name, vm_pid, vm_start_time, vm_uuid, vcpu, tid, kvm_id, epoch, tick, t_wall_ns, "
+    "time_enabled_ns, time_running_ns, run_ns, run_delay_ns, state, counted_share, and events by "
+    "perf's names. A missing key or null is an absent value, never 0. t_mono_ns or interval_s is "
+    "needed. What export computes (bands, residency, ...) is made anew. A last line that was cut "
+    "off is passed over. At most 4,000,000 lines.";
+
+constexpr char kPerf[] =
+    "Made for `perf stat -I 100 -j --per-thread -e cycles:G,instructions:G -t TIDS -o FILE`. "
+    "Threads named as vCPUs are (CPU 0/KVM) are the vCPUs; of several VMs, a number that comes "
+    "again with rising TIDs is the next VM's. With -A each CPU of the host stands for a vCPU, "
+    "without --per-thread the total is vCPU 0; totals of cores, dies, sockets and nodes are passed "
+    "over. Counts are perf's: where events took turns it has extrapolated them. <not counted> and "
+    "<not supported> are absent, never 0, unless the thread was off its CPU throughout. Events "
+    "that count the host too (without :G) keep their modifier in their name (cycles:H) and give no "
+    "verdict. Lines that are no counts are passed over and told by kind. At most 4,000,000 "
+    "intervals of threads.";
 
 // More is no table of so many rows.
 constexpr size_t kMaxFileBytes = size_t{2} << 30;
 
+using Parse = absl::StatusOr<importing::Table> (*)(std::string_view text, const std::string& name);
+
+absl::StatusOr<importing::Table> ParseCsvFile(std::string_view text, const std::string& name) {
+  return importing::ParseCsv(text, name);
+}
+
 struct ImportOptions {
+  Parse parse = nullptr;
   std::string file;
   std::string output;
   std::optional<double> tsc_hz;
@@ -55,50 +90,18 @@ absl::Status CheckHz(const char* flag, const std::optional<double>& hz) {
       absl::StrCat(flag, ": ", *hz, " is no frequency of a CPU in Hz (2.5e9 is 2.5 GHz)"));
 }
 
-std::string Plural(uint64_t count, const std::string& what) {
-  return absl::StrCat(count, " ", what, count == 1 ? "" : "s");
-}
-
-// What the columns could have told, and did not for want of an option.
-std::vector<std::string> Unused(const csv::FieldSet& columns, const csv::ImportOptions& options) {
-  const auto has = [&columns](csv::Field field) { return columns[static_cast<size_t>(field)]; };
-  std::vector<std::string> unused;
-  if (has(csv::Field::kRefCycles) && !options.tsc_hz) {
-    unused.emplace_back("ref_cycles are not used: --tsc-hz says what they are a share of");
-  }
-  if (!has(csv::Field::kRefCycles) && options.tsc_hz) {
-    unused.emplace_back("--tsc-hz is not used: there is no column ref_cycles");
-  }
-  if (has(csv::Field::kPause) && !options.profile.values.evidence.pause_cycles_each) {
-    unused.push_back(absl::StrCat("pause counts instructions, and profile '", options.profile.name,
-                                  "' does not say how long one takes: --profile names the CPU's "
-                                  "(`vcpulse list profiles`)"));
-  }
-  return unused;
-}
-
-void Say(const csv::CsvTable& table, const csv::ImportOptions& options,
-         const csv::ImportReport& report) {
-  const auto note = [&](const std::string& text) {
-    std::fprintf(stderr, "vcpulse: %s: %s\n", table.name.c_str(), text.c_str());
-  };
-  for (const std::string& substitution : report.substitutions) note(substitution);
-  for (const std::string& unused : Unused(table.columns, options)) note(unused);
-  if (report.only_begin > 0) {
-    note(absl::StrCat(Plural(report.only_begin, "row"),
-                      " without dt_ns came first of their vCPU: they only say when the next "
-                      "interval began"));
-  }
-  if (report.says_nothing > 0) {
-    note(absl::StrCat("left out ", Plural(report.says_nothing, "row"),
-                      " with neither a count nor a time: nothing says what their vCPU did"));
-  }
-  std::vector<std::string> ignored;
-  ignored.reserve(table.ignored.size());
-  for (const std::string& column : table.ignored) ignored.push_back(csv::Quoted(column));
-  if (!ignored.empty()) note(absl::StrCat("ignored columns: ", absl::StrJoin(ignored, ", ")));
-  note(absl::StrCat("imported ", Plural(report.intervals, "row"), ": ", Plural(report.vms, "VM"),
-                    ", ", Plural(report.vcpus, "vCPU"), ", ", Plural(report.ticks, "tick")));
+absl::StatusOr<importing::ImportOptions> Settings(const ImportOptions& options) {
+  importing::ImportOptions settings{.tsc_hz = options.tsc_hz, .max_hz = options.max_hz};
+  // Whose CPU it was, the file does not say: a profile is "generic" unless it is named.
+  absl::StatusOr<ResolvedClassifier> resolved = Resolve(options.classifier, /*cpu=*/nullptr);
+  if (!resolved.ok()) return resolved.status();
+  settings.classifier = resolved->choice;
+  settings.profile = std::move(resolved->profile);
+  settings.tool_version = VCPULSE_VERSION;
+  const absl::StatusOr<timeline::StreamId> id = recorder::RandomStreamId();
+  if (!id.ok()) return id.status();
+  settings.stream_id = *id;
+  return settings;
 }
 
 absl::Status Import(const ImportOptions& options) {
@@ -113,21 +116,13 @@ absl::Status Import(const ImportOptions& options) {
   status.Update(CheckHz("--tsc-hz", options.tsc_hz));
   status.Update(CheckHz("--max-hz", options.max_hz));
   if (!status.ok()) return status;
-  csv::ImportOptions import{.tsc_hz = options.tsc_hz, .max_hz = options.max_hz};
-  // Whose CPU it was, the file does not say: a profile is "generic" unless it is named.
-  absl::StatusOr<ResolvedClassifier> resolved = Resolve(options.classifier, /*cpu=*/nullptr);
-  if (!resolved.ok()) return resolved.status();
-  import.classifier = resolved->choice;
-  import.profile = std::move(resolved->profile);
-  import.tool_version = VCPULSE_VERSION;
-  const absl::StatusOr<timeline::StreamId> id = recorder::RandomStreamId();
-  if (!id.ok()) return id.status();
-  import.stream_id = *id;
+  const absl::StatusOr<importing::ImportOptions> settings = Settings(options);
+  if (!settings.ok()) return settings.status();
 
-  absl::StatusOr<csv::CsvTable> table = [&]() -> absl::StatusOr<csv::CsvTable> {
+  absl::StatusOr<importing::Table> table = [&]() -> absl::StatusOr<importing::Table> {
     const absl::StatusOr<std::string> text = ReadWhole(options.file, kMaxFileBytes);
     if (!text.ok()) return text.status();
-    return csv::ParseCsv(*text, NameOf(options.file));
+    return options.parse(*text, NameOf(options.file));
   }();
   if (!table.ok()) return table.status();
   auto output =
@@ -136,16 +131,19 @@ absl::Status Import(const ImportOptions& options) {
   // Nothing is written before all of it is known to be good.
   std::vector<uint8_t> bytes;
   const auto writer =
-      timeline::NewChunkWriter(import.stream_id, [&](std::span<const uint8_t> chunk) {
+      timeline::NewChunkWriter(settings->stream_id, [&](std::span<const uint8_t> chunk) {
         bytes.insert(bytes.end(), chunk.begin(), chunk.end());
         return absl::OkStatus();
       });
-  const absl::StatusOr<csv::ImportReport> report = csv::ImportCsv(*table, import, *writer);
+  const absl::StatusOr<importing::ImportReport> report =
+      importing::ImportTable(*table, *settings, *writer);
   if (!report.ok()) return report.status();
   status = (*output)->Append(bytes);
   if (status.ok()) status = (*output)->Finish();
   if (!status.ok()) return status;
-  Say(*table, import, *report);
+  for (const std::string& note : ImportNotes(*table, *settings, *report)) {
+    std::fprintf(stderr, "vcpulse: %s: %s\n", table->name.c_str(), note.c_str());
+  }
   return absl::OkStatus();
 }
 
@@ -155,23 +153,14 @@ int RunImport(const ImportOptions& options) {
   return status.ok() || absl::IsCancelled(status) ? kExitOk : Fail(status);
 }
 
-}  // namespace
-
-void AddImportCommand(CLI::App& app, int& exit_code) {
+void AddFormat(CLI::App& parent, const char* name, const char* what, const char* footer,
+               const char* file_type, Parse parse, int& exit_code) {
   auto options = std::make_shared<ImportOptions>();
-  // No variable here is called `import`: clang-format takes it for the module keyword.
-  CLI::App* parent =
-      app.add_subcommand("import", "A timeline of counters that came from elsewhere");
-  parent->callback([parent, &exit_code] {
-    if (parent->get_subcommands().empty()) {
-      exit_code = Fail("import: csv is what can be imported: vcpulse import csv FILE -o OUT");
-    }
-  });
-  CLI::App* command =
-      parent->add_subcommand("csv", "Counter deltas in a CSV file, one row per vCPU and interval");
-  command->footer(kColumns);
-  command->add_option("FILE", options->file, "CSV file to read; - is standard input")
-      ->type_name("CSV")
+  options->parse = parse;
+  CLI::App* command = parent.add_subcommand(name, what);
+  command->footer(footer);
+  command->add_option("FILE", options->file, "file to read; - is standard input")
+      ->type_name(file_type)
       ->required();
   command
       ->add_option("-o,--output", options->output,
@@ -186,6 +175,27 @@ void AddImportCommand(CLI::App& app, int& exit_code) {
       ->type_name("HZ");
   AddClassifierOptions(*command, options->classifier, "[generic]");
   command->callback([options, &exit_code] { exit_code = RunImport(*options); });
+}
+
+}  // namespace
+
+void AddImportCommand(CLI::App& app, int& exit_code) {
+  // No variable here is called `import`: clang-format takes it for the module keyword.
+  CLI::App* parent =
+      app.add_subcommand("import", "A timeline of counters that came from elsewhere");
+  parent->callback([parent, &exit_code] {
+    if (parent->get_subcommands().empty()) {
+      exit_code = Fail(
+          "import: csv, jsonl and perf-json are what can be imported: vcpulse import csv FILE -o "
+          "OUT");
+    }
+  });
+  AddFormat(*parent, "csv", "Counter deltas in a CSV file, one row per vCPU and interval", kColumns,
+            "CSV", &ParseCsvFile, exit_code);
+  AddFormat(*parent, "jsonl", "JSON lines as `vcpulse export --format jsonl` writes them", kKeys,
+            "JSONL", &importing::ParseJsonl, exit_code);
+  AddFormat(*parent, "perf-json", "Output of `perf stat -I N -j`", kPerf, "JSON",
+            &importing::ParsePerfJson, exit_code);
 }
 
 }  // namespace vcpulse::tools

@@ -1,8 +1,8 @@
-#include "monitor/import/csv_import.h"
+#include "monitor/import/importer.h"
 
 #include "tests/unit/csv_fixture.h"
 
-namespace vcpulse::csv {
+namespace vcpulse::importing {
 namespace {
 
 using ::testing::ElementsAre;
@@ -281,4 +281,4 @@ TEST(CsvImport, RowsThatOnlyBegin) {
 }
 
 }  // namespace
-}  // namespace vcpulse::csv
+}  // namespace vcpulse::importing

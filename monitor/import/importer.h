@@ -7,12 +7,12 @@
 
 #include "absl/status/statusor.h"
 #include "monitor/core/classify.h"
-#include "monitor/import/csv_table.h"
+#include "monitor/import/table.h"
 #include "monitor/profile/profile.h"
 #include "monitor/timeline/chunk_header.h"
 #include "monitor/timeline/writer.h"
 
-namespace vcpulse::csv {
+namespace vcpulse::importing {
 
 struct ImportOptions {
   // What residency is divided by: of ref_cycles, and of cycles.
@@ -34,20 +34,25 @@ struct ImportReport {
   uint64_t ticks = 0;                      // instants
   uint64_t epochs = 0;                     // of all VMs
   std::vector<std::string> substitutions;  // what stands for absent times, each once
+  // Rows with counts that no CPU makes: more cycles than at 10 GHz, more than 20 instructions each.
+  uint64_t impossible = 0;
+  uint64_t first_impossible = 0;  // its Row::number
 };
 
-// Writes the table as a timeline and flushes: a Session, the Profile, then sets and ticks in order
-// of time, with verdicts by replay::Rejudge, at last a Summary. A timeline keeps cumulative values,
-// so each epoch begins with a sample of zeros where its first intervals began.
+// Writes the table as a timeline and flushes: a Session, the Profile, a ClockSnapshot where the
+// rows know the wall clock, then sets and ticks in order of time, with verdicts by replay::Rejudge,
+// at last a Summary. A timeline keeps cumulative values, so each epoch begins with a sample of
+// zeros where its first intervals began.
 //
 // An epoch holds the vCPUs of one VM whose rows at one instant have the same cells. A new one
-// begins where those cells or vCPUs change, where an interval does not begin where the vCPU's last
-// one ended (by more than 1 % of it and more than 100 us), and where a sum would pass 2^64. So rows
-// of different cells become epochs side by side, and what is absent never becomes 0.
+// begins where those cells, the vCPUs or their threads change, where the rows say so (kEpoch),
+// where an interval does not begin where the vCPU's last one ended (by more than 1 % of it and more
+// than 100 us), and where a sum would pass 2^64. So rows of different cells become epochs side by
+// side, and what is absent never becomes 0.
 //
 // Errors: those of FindIntervals; InvalidArgument where no row covers an interval;
 // ResourceExhausted for more than 250,000 epochs; what the writer said.
-absl::StatusOr<ImportReport> ImportCsv(const CsvTable& table, const ImportOptions& options,
-                                       timeline::RecordWriter& writer);
+absl::StatusOr<ImportReport> ImportTable(const Table& table, const ImportOptions& options,
+                                         timeline::RecordWriter& writer);
 
-}  // namespace vcpulse::csv
+}  // namespace vcpulse::importing

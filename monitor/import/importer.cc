@@ -1,0 +1,417 @@
+#include "monitor/import/importer.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <memory>
+#include <set>
+#include <span>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "monitor/import/event_groups.h"
+#include "monitor/import/import_records.h"
+#include "monitor/import/intervals.h"
+#include "monitor/replay/recorded_settings.h"
+#include "monitor/replay/rejudge.h"
+#include "monitor/timeline/entry.h"
+
+namespace vcpulse::importing {
+namespace {
+
+// Each is a set in the file and in memory.
+constexpr uint64_t kMaxEpochs = 250'000;
+
+// How far an interval may begin from the end of the one before.
+constexpr int64_t kSlack_ns = 100'000;
+constexpr int64_t kSlackShare = 100;  // one of so many parts of the interval
+
+int64_t LastEnd_ns(const Intervals& intervals) {
+  return std::ranges::max_element(intervals.all, {}, &Interval::end_ns)->end_ns;
+}
+
+// What must be the same within an epoch: what is measured, and of which epoch of a recording.
+struct Cells {
+  uint32_t layout = 0;
+  unsigned long times = 0;  // which of them there are
+  uint64_t epoch = 0;
+
+  auto operator<=>(const Cells&) const = default;
+};
+
+Cells CellsOf(const Row& row) {
+  return {.layout = row.layout,
+          .times = (row.present >> kFirstTime).to_ulong(),
+          .epoch = row.Value(Field::kEpoch).value_or(0)};
+}
+
+// Nothing in the row was measured over its interval: a state is that of an instant, and a wait says
+// nothing of what ran.
+bool SaysNothing(const Table& table, const Row& row) {
+  return !row.Value(Field::kTimeEnabled) && !row.Value(Field::kTimeRunning) &&
+         !row.Value(Field::kRun) && table.LayoutOf(row).events.empty();
+}
+
+bool Joins(int64_t last_end_ns, const Interval& next) {
+  const int64_t slack = std::max(kSlack_ns, next.Length_ns() / kSlackShare);
+  const int64_t off = next.begin_ns - last_end_ns;
+  return off <= slack && off >= -slack;
+}
+
+// Adds to a sum; false where it would pass 2^64.
+bool AddTo(uint64_t& sum, uint64_t value) { return !__builtin_add_overflow(sum, value, &sum); }
+
+core::VcpuSample AtInstant(int64_t instant_ns) {
+  return {.read_begin_ns = instant_ns, .read_end_ns = instant_ns};
+}
+
+// The thread of a vCPU, as far as the rows know it.
+struct VcpuThread {
+  uint32_t vcpu = 0;
+  std::optional<uint64_t> tid;
+  std::optional<uint64_t> kvm_id;
+
+  bool operator==(const VcpuThread&) const = default;
+};
+
+VcpuThread ThreadOf(const Row& row, uint32_t vcpu) {
+  return {.vcpu = vcpu, .tid = row.Value(Field::kTid), .kvm_id = row.Value(Field::kKvmId)};
+}
+
+// One epoch while it goes on.
+struct Epoch {
+  uint32_t number = 0;
+  Cells cells;
+  const EventGroups* groups = nullptr;
+  std::vector<VcpuThread> vcpus;
+  core::Sample last;
+};
+
+struct Vm {
+  uint32_t number = 0;
+  uint32_t epochs = 0;
+  std::map<uint32_t, std::shared_ptr<Epoch>> current;  // by vCPU
+};
+
+// Turns intervals into records.
+class Importer {
+ public:
+  Importer(const Table& table, const ImportOptions& options, timeline::RecordWriter& writer)
+      : table_(table),
+        options_(options),
+        writer_(writer),
+        rejudge_(options.classifier, options.profile.values) {}
+
+  absl::StatusOr<ImportReport> Run(const Intervals& intervals);
+
+ private:
+  void Begin(const Intervals& intervals);
+  absl::Status AddInstant(std::span<const Interval> at);
+  // The rows of one VM at one instant that have the same cells.
+  absl::Status AddGroup(std::span<const Interval> group);
+  // `epoch` as it is after these rows; false where they do not continue it.
+  bool Continue(const Epoch& epoch, std::span<const Interval> group, core::Sample& sample) const;
+  // Adds one row to the sums of its vCPU; false where one would pass 2^64.
+  bool AddRow(const Epoch& epoch, const Interval& interval, core::VcpuSample& sample,
+              std::span<core::GroupSample> further) const;
+  std::shared_ptr<Epoch> Open(Vm& vm, std::span<const Interval> group);
+  void AddSample(const Vm& vm, Epoch& epoch, core::Sample sample);
+  void End(const Intervals& intervals);
+
+  const Row& RowOf(const Interval& interval) const { return table_.rows[interval.row]; }
+  uint64_t TickOf(const Interval& interval) const {
+    return by_tick_ ? interval.instant : report_.ticks;
+  }
+  const EventGroups& GroupsOf(const Row& row);
+  void AddClock(int64_t begin_ns);
+
+  const Table& table_;
+  const ImportOptions& options_;
+  timeline::RecordWriter& writer_;
+  replay::Rejudge rejudge_;
+  ImportReport report_;
+  bool by_tick_ = false;
+  v1::ClockSnapshot clock_;                 // what the rows know of the wall clock
+  std::map<uint32_t, Vm> vms_;              // by their places in the table
+  std::map<uint32_t, EventGroups> groups_;  // by layout
+  std::set<std::pair<uint32_t, uint32_t>> vcpus_;
+};
+
+void Importer::Begin(const Intervals& intervals) {
+  by_tick_ = intervals.by_tick;
+  // With the numbers that the rows say, else as they first appear in the text.
+  for (const Interval& interval : intervals.all) vms_.try_emplace(interval.vm);
+  std::set<uint64_t> numbers;
+  for (const VmIdentity& vm : table_.vms) numbers.insert(vm.number);
+  const bool numbered = numbers.size() == table_.vms.size() && !numbers.contains(0) &&
+                        *numbers.rbegin() <= std::numeric_limits<uint32_t>::max();
+  uint32_t number = 0;
+  for (auto& [place, vm] : vms_) {
+    ++number;
+    vm.number = numbered ? static_cast<uint32_t>(table_.vms[place].number) : number;
+  }
+
+  const int64_t begin_ns =
+      std::ranges::min_element(intervals.all, {}, &Interval::begin_ns)->begin_ns;
+  v1::TimelineRecord session;
+  *session.mutable_session() = MakeSession(table_, options_, intervals.Shortest_ns());
+  rejudge_.Take(session.session());
+  writer_.Add(std::move(session), begin_ns);
+  writer_.Add(replay::KeepProfile(options_.profile), begin_ns);
+  AddClock(begin_ns);
+}
+
+void Importer::AddClock(int64_t begin_ns) {
+  const auto knows = [](const Row& row) { return row.Value(Field::kT) && row.Value(Field::kWall); };
+  const auto row = std::ranges::find_if(table_.rows, knows);
+  if (row == table_.rows.end()) return;
+  const auto mono_ns = static_cast<int64_t>(*row->Value(Field::kT));
+  clock_.set_mono_ns(mono_ns);
+  clock_.set_realtime_ns(static_cast<int64_t>(*row->Value(Field::kWall)));
+  v1::TimelineRecord record;
+  *record.mutable_clock_snapshot() = clock_;
+  writer_.Add(std::move(record), begin_ns);
+}
+
+const EventGroups& Importer::GroupsOf(const Row& row) {
+  const auto [found, is_new] = groups_.try_emplace(row.layout);
+  if (is_new) found->second = GroupEvents(table_, table_.LayoutOf(row));
+  return found->second;
+}
+
+void Importer::End(const Intervals& intervals) {
+  report_.only_begin = intervals.only_begin;
+  report_.vms = vms_.size();
+  report_.vcpus = vcpus_.size();
+  v1::TimelineRecord record;
+  v1::Summary& summary = *record.mutable_summary();
+  summary.set_ticks(report_.ticks);
+  summary.set_vcpu_samples(report_.intervals);
+  summary.set_end_reason("import");
+  writer_.Add(std::move(record), LastEnd_ns(intervals));
+}
+
+absl::StatusOr<ImportReport> Importer::Run(const Intervals& intervals) {
+  if (intervals.all.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(table_.name, ": each vCPU has one row and none has dt_ns: no interval"));
+  }
+  Begin(intervals);
+  const std::span<const Interval> all = intervals.all;
+  for (size_t begin = 0; begin < all.size();) {
+    size_t end = begin + 1;
+    while (end < all.size() && all[end].instant == all[begin].instant) ++end;
+    ++report_.ticks;
+    if (absl::Status status = AddInstant(all.subspan(begin, end - begin)); !status.ok()) {
+      return status;
+    }
+    begin = end;
+  }
+  End(intervals);
+  const int64_t end_ns = LastEnd_ns(intervals);
+  if (clock_.realtime_ns() != 0) {
+    clock_.set_realtime_ns(clock_.realtime_ns() + end_ns - clock_.mono_ns());
+  }
+  clock_.set_mono_ns(end_ns);
+  if (absl::Status status = writer_.Flush(clock_); !status.ok()) return status;
+  return std::move(report_);
+}
+
+absl::Status Importer::AddInstant(std::span<const Interval> at) {
+  // In the order of their VMs and vCPUs; groups by their cells, in the order of their first vCPU.
+  std::map<std::pair<uint32_t, Cells>, size_t> known;
+  std::vector<std::vector<Interval>> groups;
+  for (const Interval& interval : at) {
+    const auto [group, is_new] =
+        known.try_emplace({interval.vm, CellsOf(RowOf(interval))}, groups.size());
+    if (is_new) groups.emplace_back();
+    groups[group->second].push_back(interval);
+  }
+  for (const std::vector<Interval>& group : groups) {
+    if (absl::Status status = AddGroup(group); !status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Importer::AddGroup(std::span<const Interval> group) {
+  Vm& vm = vms_.at(group.front().vm);
+  report_.intervals += group.size();
+  core::Sample sample;
+  std::shared_ptr<Epoch> epoch = vm.current[group.front().vcpu];
+  if (!epoch || !Continue(*epoch, group, sample)) {
+    if (++report_.epochs > kMaxEpochs) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat(table_.name, ": ", table_.unit, " ", RowOf(group.front()).number,
+                       ": the intervals do not join, or the cells that are filled change too "
+                       "often: more than ",
+                       kMaxEpochs, " epochs; split it"));
+    }
+    epoch = Open(vm, group);
+    Continue(*epoch, group, sample);
+  }
+  AddSample(vm, *epoch, std::move(sample));
+  return absl::OkStatus();
+}
+
+bool Importer::Continue(const Epoch& epoch, std::span<const Interval> group,
+                        core::Sample& sample) const {
+  if (epoch.cells != CellsOf(RowOf(group.front()))) return false;
+  if (epoch.vcpus.size() != group.size()) return false;
+  sample = epoch.last;
+  sample.tick = TickOf(group.front());
+  sample.wake_ns = std::ranges::min_element(group, {}, &Interval::end_ns)->end_ns;
+  sample.deadline_ns = sample.wake_ns;
+  const size_t further = epoch.groups->groups.size() - 1;
+  for (size_t i = 0; i < group.size(); ++i) {
+    if (epoch.vcpus[i] != ThreadOf(RowOf(group[i]), group[i].vcpu)) return false;
+    core::VcpuSample& vcpu = sample.vcpus[i];
+    if (!Joins(vcpu.read_end_ns, group[i]) ||
+        !AddRow(epoch, group[i], vcpu, std::span(sample.further).subspan(i * further, further))) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool Importer::AddRow(const Epoch& epoch, const Interval& interval, core::VcpuSample& sample,
+                      std::span<core::GroupSample> further) const {
+  const Row& row = RowOf(interval);
+  sample.read_begin_ns = sample.read_end_ns = interval.end_ns;
+  sample.state = row.state;
+  bool fits = true;
+  for (size_t g = 0; g <= further.size(); ++g) {
+    uint64_t enabled_ns = interval.time_enabled_ns;
+    uint64_t running_ns = interval.time_running_ns;
+    if (const auto timed_by = epoch.groups->groups[g].timed_by;
+        timed_by && !table_.shares.empty()) {
+      const double share = table_.shares[row.first_count + *timed_by];
+      if (share < 0) enabled_ns = 0;
+      running_ns =
+          share < 0 ? 0 : static_cast<uint64_t>(share * static_cast<double>(enabled_ns) + 0.5);
+      running_ns = std::min(running_ns, enabled_ns);
+    }
+    fits = AddTo(g == 0 ? sample.time_enabled_ns : further[g - 1].time_enabled_ns, enabled_ns) &&
+           AddTo(g == 0 ? sample.time_running_ns : further[g - 1].time_running_ns, running_ns) &&
+           fits;
+  }
+  const std::span<const uint64_t> counts = table_.CountsOf(row);
+  for (size_t i = 0; i < counts.size(); ++i) {
+    const EventGroups::Place& place = epoch.groups->places[i];
+    auto& sums = place.group == 0 ? sample.counts : further[place.group - 1].counts;
+    fits = AddTo(sums[place.slot], counts[i]) && fits;
+  }
+  const std::optional<uint64_t> run_delay = row.Value(Field::kRunDelay);
+  sample.has_scheduler_times = run_delay.has_value();
+  if (run_delay) {
+    const uint64_t run = row.Value(Field::kRun).value_or(interval.time_enabled_ns);
+    fits = AddTo(sample.run_ns, run) && AddTo(sample.run_delay_ns, *run_delay) && fits;
+  }
+  return fits;
+}
+
+std::shared_ptr<Epoch> Importer::Open(Vm& vm, std::span<const Interval> group) {
+  auto epoch = std::make_shared<Epoch>(Epoch{.number = ++vm.epochs,
+                                             .cells = CellsOf(RowOf(group.front())),
+                                             .groups = &GroupsOf(RowOf(group.front())),
+                                             .vcpus = {},
+                                             .last = {}});
+  int64_t begin_ns = group.front().begin_ns;
+  core::Sample base;
+  const uint64_t tick = TickOf(group.front());
+  base.tick = tick > 0 ? tick - 1 : 0;
+  base.further.resize(group.size() * (epoch->groups->groups.size() - 1));
+  std::vector<const Row*> rows;
+  for (const Interval& interval : group) {
+    begin_ns = std::min(begin_ns, interval.begin_ns);
+    const Row& row = RowOf(interval);
+    rows.push_back(&row);
+    epoch->vcpus.push_back(ThreadOf(row, interval.vcpu));
+    core::VcpuSample& vcpu = base.vcpus.emplace_back(AtInstant(interval.begin_ns));
+    vcpu.has_scheduler_times = Has(row.present, Field::kRunDelay);
+    vcpus_.emplace(interval.vm, interval.vcpu);
+    // Its old epoch ends, for all of its vCPUs.
+    if (const std::shared_ptr<Epoch> old = vm.current[interval.vcpu]) {
+      writer_.EndEpoch(vm.number, old->number);
+      rejudge_.EndEpoch(vm.number, old->number);
+      for (const VcpuThread& member : old->vcpus) {
+        if (vm.current[member.vcpu] == old) vm.current[member.vcpu] = nullptr;
+      }
+    }
+    vm.current[interval.vcpu] = epoch;
+  }
+  base.wake_ns = base.deadline_ns = begin_ns;
+
+  v1::TimelineRecord record;
+  v1::VcpuSet& set = *record.mutable_vcpu_set();
+  set = MakeVcpuSet(table_, *epoch->groups, rows, options_.max_hz.has_value());
+  set.set_vm(vm.number);
+  set.set_epoch(epoch->number);
+  set.set_mono_ns(begin_ns);
+  set.set_classifier(std::string(core::ToString(rejudge_.ClassifierOf(set))));
+  for (const std::string& note : set.notes()) {
+    if (std::ranges::find(report_.substitutions, note) == report_.substitutions.end()) {
+      report_.substitutions.push_back(note);
+    }
+  }
+  rejudge_.Take(set);
+  writer_.Add(std::move(record), begin_ns);
+  AddSample(vm, *epoch, std::move(base));
+  return epoch;
+}
+
+void Importer::AddSample(const Vm& vm, Epoch& epoch, core::Sample sample) {
+  const core::Sample previous = std::exchange(epoch.last, std::move(sample));
+  const timeline::TickEntry tick{.vm = vm.number,
+                                 .epoch = epoch.number,
+                                 .sample = epoch.last,
+                                 .verdicts = {},
+                                 .previous = previous.vcpus.empty() ? nullptr : &previous};
+  writer_.AddTick(vm.number, epoch.number, epoch.last, rejudge_.Judge(tick));
+}
+
+// Counts that no CPU makes are imported as they are, and told.
+void NoteImpossible(const Table& table, std::span<const Interval> intervals, ImportReport& report) {
+  constexpr double kMostCycles_hz = 10e9;
+  constexpr double kMostInstructionsPerCycle = 20;
+  constexpr double kTooFewToTell = 100'000;
+  const std::optional<uint32_t> cycles_event = table.FindEvent("cycles");
+  const std::optional<uint32_t> instructions_event = table.FindEvent("instructions");
+  for (const Interval& interval : intervals) {
+    const Row& row = table.rows[interval.row];
+    const std::optional<uint64_t> cycles = table.CountOf(row, cycles_event);
+    const std::optional<uint64_t> instructions = table.CountOf(row, instructions_event);
+    const double most_cycles = static_cast<double>(interval.Length_ns()) * kMostCycles_hz / 1e9;
+    const double most_instructions =
+        kMostInstructionsPerCycle *
+        (cycles ? std::min(most_cycles, static_cast<double>(*cycles)) : most_cycles);
+    if (static_cast<double>(cycles.value_or(0)) <= most_cycles + kTooFewToTell &&
+        static_cast<double>(instructions.value_or(0)) <= most_instructions + kTooFewToTell) {
+      continue;
+    }
+    if (report.impossible++ == 0) report.first_impossible = row.number;
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<ImportReport> ImportTable(const Table& table, const ImportOptions& options,
+                                         timeline::RecordWriter& writer) {
+  absl::StatusOr<Intervals> intervals = FindIntervals(table, options.max_hz);
+  if (!intervals.ok()) return intervals.status();
+  const bool any_interval = !intervals->all.empty();
+  const uint64_t says_nothing = std::erase_if(intervals->all, [&table](const Interval& interval) {
+    return SaysNothing(table, table.rows[interval.row]);
+  });
+  if (any_interval && intervals->all.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(table.name, ": no row has a count or a time of its vCPU"));
+  }
+  absl::StatusOr<ImportReport> report = Importer(table, options, writer).Run(*intervals);
+  if (report.ok()) {
+    report->says_nothing = says_nothing;
+    NoteImpossible(table, intervals->all, *report);
+  }
+  return report;
+}
+
+}  // namespace vcpulse::importing

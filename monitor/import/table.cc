@@ -1,0 +1,167 @@
+#include "monitor/import/table.h"
+
+#include <algorithm>
+#include <map>
+#include <ranges>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "kvm/text.h"
+
+namespace vcpulse::importing {
+namespace {
+
+// The events that a row with the main group off the PMU would have counted, as those of `known`;
+// whether it fits: what the row counted is in it, and all else belongs to the main group.
+bool FillWithZeros(const Layout& known, Row& row, Table& table) {
+  const Layout& own = table.LayoutOf(row);
+  const bool fits =
+      std::ranges::includes(known.events, own.events) &&
+      std::ranges::all_of(known.events, [&](uint32_t event) {
+        return table.turns[event] == 0 || std::ranges::binary_search(own.events, event);
+      });
+  if (!fits || known.events.empty()) return false;
+  const size_t first = table.counts.size();
+  for (const uint32_t event : known.events) {
+    const auto place = std::ranges::lower_bound(own.events, event) - own.events.begin();
+    const bool has = std::ranges::binary_search(own.events, event);
+    const size_t from = row.first_count + static_cast<size_t>(place);
+    table.counts.push_back(has ? table.counts[from] : 0);
+    if (!table.shares.empty()) table.shares.push_back(has ? table.shares[from] : 0);
+  }
+  row.first_count = first;
+  return true;
+}
+
+bool MainGroupNeverRan(const Table& table, const Row& row) {
+  if (row.Value(Field::kTimeRunning) != 0u || row.Value(Field::kTimeEnabled).value_or(0) == 0) {
+    return false;
+  }
+  return std::ranges::none_of(table.LayoutOf(row).events,
+                              [&](uint32_t event) { return table.turns[event] == 0; });
+}
+
+// Of `rows` in one direction: each takes after the one of its epoch (where the file tells none: of
+// its vCPU) that came before it.
+template <typename Rows>
+void FillAfterNeighbours(Rows&& rows, std::vector<bool>& open, Table& table) {
+  std::map<std::tuple<uint32_t, uint64_t, uint64_t>, uint32_t> last;  // layouts, by vCPU and epoch
+  for (Row& row : rows) {
+    const uint64_t epoch = row.Value(Field::kEpoch).value_or(0);
+    const uint64_t vcpu = epoch > 0 ? 0 : row.Value(Field::kVcpu).value_or(0);
+    uint32_t& layout = last.try_emplace({row.vm, vcpu, epoch}, row.layout).first->second;
+    const auto i = static_cast<size_t>(&row - table.rows.data());
+    if (open[i] && FillWithZeros(table.layouts[layout], row, table)) {
+      row.layout = layout;
+      open[i] = false;
+    }
+    if (!open[i]) layout = row.layout;
+  }
+}
+
+}  // namespace
+
+void Table::Skip(std::string_view what, uint64_t line) {
+  const auto known = std::ranges::find(skipped, what, &Skipped::what);
+  if (known == skipped.end()) {
+    skipped.push_back({.what = std::string(what), .lines = 1, .first = line});
+  } else {
+    ++known->lines;
+  }
+}
+
+std::optional<uint32_t> Table::FindEvent(std::string_view event) const {
+  const auto found = std::ranges::find(events, event);
+  if (found == events.end()) return std::nullopt;
+  return static_cast<uint32_t>(found - events.begin());
+}
+
+std::optional<uint64_t> Table::CountOf(const Row& row, std::optional<uint32_t> event) const {
+  if (!event) return std::nullopt;
+  const Layout& layout = LayoutOf(row);
+  const auto found = std::ranges::find(layout.events, *event);
+  if (found == layout.events.end()) return std::nullopt;
+  return counts[row.first_count + static_cast<size_t>(found - layout.events.begin())];
+}
+
+absl::StatusOr<uint32_t> TableBuilder::Event(std::string_view name) {
+  if (const auto known = table_.FindEvent(name)) return *known;
+  if (table_.events.size() == kMaxTableEvents) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(table_.name, ": more than ", kMaxTableEvents, " different events"));
+  }
+  table_.events.emplace_back(name);
+  table_.turns.push_back(0);
+  return static_cast<uint32_t>(table_.events.size() - 1);
+}
+
+uint32_t TableBuilder::Vm(const VmIdentity& vm) {
+  const auto found =
+      std::ranges::lower_bound(vms_, vm, {}, &std::pair<VmIdentity, uint32_t>::first);
+  if (found != vms_.end() && found->first == vm) return found->second;
+  const auto number = static_cast<uint32_t>(table_.vms.size());
+  vms_.emplace(found, vm, number);
+  table_.vms.push_back(vm);
+  return number;
+}
+
+absl::Status TableBuilder::Error(const Row& row, std::string_view what) const {
+  return absl::ResourceExhaustedError(
+      absl::StrCat(table_.name, ": ", table_.unit, " ", row.number, ": ", ToAbsl(what)));
+}
+
+absl::StatusOr<uint32_t> TableBuilder::Intern(const Row& row, const Layout& layout) {
+  if (!table_.rows.empty() && table_.LayoutOf(table_.rows.back()) == layout) {
+    return table_.rows.back().layout;
+  }
+  const auto known = layouts_.find(layout);
+  if (known != layouts_.end()) return known->second;
+  if (table_.layouts.size() == kMaxLayouts) {
+    return Error(row, absl::StrCat("the events that are counted change too often: more than ",
+                                   kMaxLayouts, " different lists of them; split the file"));
+  }
+  const auto number = static_cast<uint32_t>(table_.layouts.size());
+  table_.layouts.push_back(layout);
+  layouts_.emplace(layout, number);
+  return number;
+}
+
+absl::Status TableBuilder::Add(Row row, const Layout& layout, std::span<const uint64_t> counts,
+                               std::span<const double> shares) {
+  if (table_.rows.size() == kMaxRows) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(table_.name, ": more than ", kMaxRows, " rows: split it"));
+  }
+  if (table_.counts.size() + counts.size() > kMaxCounts) {
+    return Error(row, absl::StrCat("more than ", kMaxCounts, " counts: split the file"));
+  }
+  if (layout.events.size() > kMaxRowEvents) {
+    return Error(row, absl::StrCat(layout.events.size(), " events: at most ", kMaxRowEvents,
+                                   " fit into a timeline"));
+  }
+  const absl::StatusOr<uint32_t> number = Intern(row, layout);
+  if (!number.ok()) return number.status();
+  row.layout = *number;
+  row.first_count = table_.counts.size();
+  table_.counts.insert(table_.counts.end(), counts.begin(), counts.end());
+  if (!shares.empty() || !table_.shares.empty()) {
+    table_.shares.resize(row.first_count, 1);
+    table_.shares.insert(table_.shares.end(), shares.begin(), shares.end());
+    table_.shares.resize(table_.counts.size(), 1);
+  }
+  table_.rows.push_back(row);
+  return absl::OkStatus();
+}
+
+Table TableBuilder::Finish() {
+  std::vector<bool> open(table_.rows.size());
+  for (size_t i = 0; i < open.size(); ++i) open[i] = MainGroupNeverRan(table_, table_.rows[i]);
+  if (std::ranges::find(open, true) != open.end()) {
+    FillAfterNeighbours(table_.rows, open, table_);
+    FillAfterNeighbours(std::views::reverse(table_.rows), open, table_);
+  }
+  return std::move(table_);
+}
+
+}  // namespace vcpulse::importing
