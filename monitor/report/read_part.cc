@@ -17,7 +17,6 @@ absl::StatusOr<Report> ReadPart(const std::string& path, const reading::Part& pa
                         absl::StrCat(path == "-" ? "standard input" : path, ": ", added.message()));
   });
   if (!read.ok()) return read.status();
-  if (strips != nullptr) strips->Finish();
   Report report{.summary = summary,
                 .read = std::move(read->read),
                 .start_mono_ns = read->start_mono_ns,

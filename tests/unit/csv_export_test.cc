@@ -34,7 +34,7 @@ Sink Into(std::string& text) {
 
 // By the names of the columns.
 std::vector<Row> Parse(const std::string& text) {
-  csv::CsvReader reader(text);
+  importing::CsvReader reader(text);
   std::vector<std::string> header;
   std::vector<std::string> cells;
   std::vector<Row> rows;
@@ -242,16 +242,16 @@ TEST(CsvExport, IsATableOfTheImport) {
     EXPECT_TRUE(exporter.Finish().ok());
     return text;
   }();
-  const auto table = csv::ParseCsv(rows, "x.csv");
+  const auto table = importing::ParseCsv(rows, "x.csv");
   ASSERT_TRUE(table.ok()) << table.status();
   const std::vector<Row> cells = Parse(rows);
   ASSERT_THAT(table->rows, SizeIs(19 * 2));
   for (size_t i = 0; i < cells.size(); ++i) {
-    for (const csv::Field field : {csv::Field::kT, csv::Field::kDt, csv::Field::kVcpu,
-                                   csv::Field::kCycles, csv::Field::kCacheMisses}) {
+    for (const importing::Field field : {csv::Field::kT, csv::Field::kDt, csv::Field::kVcpu,
+                                         importing::Field::kCycles, csv::Field::kCacheMisses}) {
       const auto value = table->rows[i].Value(field);
       EXPECT_EQ(value ? std::to_string(*value) : "",
-                cells[i].at(std::string(csv::ColumnName(field))));
+                cells[i].at(std::string(importing::ColumnName(field))));
     }
   }
 }

@@ -39,6 +39,7 @@ std::vector<std::string> StripsOf(DrawnRecording& recording, size_t width = 100,
       });
   EXPECT_TRUE(report.ok()) << report.status();
   if (!report.ok()) return {};
+  strips.Finish();
   return Lines(RenderStrips(*report, strips, 1, {.width = width, .colour = colour}));
 }
 

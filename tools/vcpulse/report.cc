@@ -140,6 +140,7 @@ int RunReport(const ReportOptions& options) {
         return absl::OkStatus();
       });
   if (!read.ok()) return Fail(ReadFailure(read.status(), options.file));
+  strips.Finish();
   const report::Report& report = *read;
   if (const auto nothing = NothingToReport(report, options)) return Fail(*nothing);
 
