@@ -17,7 +17,7 @@
 namespace vcpulse::compare {
 namespace {
 
-constexpr size_t kListed = 8;  // names in one message
+constexpr size_t kNamesListed = 8;  // names in one message
 constexpr double kLeastBlock_ns = 1e9;
 constexpr double kLeastBlockShare = 1.0 / 20;  // of a series that is shorter than 20 s
 
@@ -26,7 +26,7 @@ using Phases = std::vector<std::optional<std::string>>;
 std::string NamesText(std::vector<std::string> names) {
   for (std::string& name : names) name = reading::Printable(name);
   return names.empty() ? "no phase was marked"
-                       : absl::StrCat("there are: ", reading::Listed(names, kListed));
+                       : absl::StrCat("there are: ", reading::Listed(names, kNamesListed));
 }
 
 std::vector<std::string> Without(const std::vector<std::string>& names,
@@ -61,7 +61,7 @@ absl::StatusOr<Phases> ChoosePhases(const Recording& a, const Recording& b,
     for (std::string& name : names) name = reading::Printable(name);
     if (!names.empty()) {
       notes.push_back(
-          absl::StrCat("phases of ", side, " alone: ", reading::Listed(names, kListed)));
+          absl::StrCat("phases of ", side, " alone: ", reading::Listed(names, kNamesListed)));
     }
   };
   tell("A", only_a);
@@ -181,9 +181,9 @@ void TellUnmatched(const Phases& phases, const Measured& measured, const Measure
     alone.insert(std::move(text));
   }
   if (alone.empty()) return;
-  notes.push_back(
-      absl::StrCat("in ", side, " and not in ", missing_in, ": ",
-                   reading::Listed(std::vector<std::string>(alone.begin(), alone.end()), kListed)));
+  notes.push_back(absl::StrCat(
+      "in ", side, " and not in ", missing_in, ": ",
+      reading::Listed(std::vector<std::string>(alone.begin(), alone.end()), kNamesListed)));
 }
 
 }  // namespace

@@ -12,13 +12,13 @@
 namespace vcpulse::compare {
 namespace {
 
-constexpr size_t kListed = 8;  // names in one message
+constexpr size_t kVmsListed = 8;  // names in one message
 
 std::string LabelsOf(const std::vector<VmGroup>& groups) {
   std::vector<std::string> labels;
   labels.reserve(groups.size());
   for (const VmGroup& group : groups) labels.push_back(group.label);
-  return labels.empty() ? "none" : reading::Listed(labels, kListed);
+  return labels.empty() ? "none" : reading::Listed(labels, kVmsListed);
 }
 
 bool HasPid(const Recording& recording, const VmGroup& group, const std::string& pid) {

@@ -22,7 +22,7 @@
 namespace vcpulse::tools {
 namespace {
 
-constexpr const char* kFooter =
+constexpr const char* kCompareFooter =
     R"(Per vCPU and phase, B - A of the shares HALTED, SPINNING, PRODUCTIVE, UNKNOWN (of the time that has a
 verdict), starved, residency and IPC, as `report` counts them, sorted by effect. The interval holds the
 true difference in 95 of 100 comparisons; it comes from a block bootstrap, as ticks hang together.
@@ -106,7 +106,7 @@ void AddCompareCommand(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand(
       "compare",
       "Two timelines side by side: what differs per vCPU and phase, and how sure that is");
-  command->footer(kFooter);
+  command->footer(kCompareFooter);
   command->add_option("A", text->a, "Timeline to compare with; - is standard input")
       ->required()
       ->type_name("TIMELINE");
