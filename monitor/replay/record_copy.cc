@@ -1,6 +1,7 @@
 #include "monitor/replay/record_copy.h"
 
-#include <type_traits>
+#include <algorithm>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -21,6 +22,16 @@ struct IntoRecord {
   void operator()(const v1::Profile& it) const { *record.mutable_profile() = it; }
   void operator()(const timeline::TickEntry& /*it*/) const {}
 };
+
+// Whether its samples can be written. No release makes another one.
+bool IsWritable(const v1::VcpuSet& set) {
+  constexpr auto kMost = static_cast<int>(core::kMaxEvents);
+  return set.events_size() <= kMost &&
+         set.further_groups_size() < static_cast<int>(core::kMaxGroups) &&
+         std::ranges::all_of(set.further_groups(), [](const v1::EventGroup& group) {
+           return group.events_size() <= kMost;
+         });
+}
 
 bool Fits(const core::Sample& sample, const v1::VcpuSet& set) {
   const auto vcpus = static_cast<size_t>(set.vcpus_size());
@@ -49,8 +60,7 @@ void RecordCopy::Take(const timeline::Entry& entry) {
 }
 
 void RecordCopy::WriteSet(const v1::VcpuSet& set) {
-  // More events than a sample has room for cannot be written, and no release writes them.
-  if (set.events_size() > static_cast<int>(core::kMaxEvents)) return;
+  if (!IsWritable(set)) return;
   Epoch& epoch = epochs_[{set.vm(), set.epoch()}];
   epoch = {.set = set};
   v1::TimelineRecord record;

@@ -1,4 +1,4 @@
-// What reads whole timelines: classify, exports, explanations. Arbitrary bytes are the
+// What reads whole timelines: classify, exports, replay, explanations. Arbitrary bytes are the
 // content of a chunk, stored plainly behind a header with good checksums.
 
 #include <cstddef>
@@ -10,7 +10,9 @@
 #include "monitor/export/csv.h"
 #include "monitor/export/jsonl.h"
 #include "monitor/export/perfetto.h"
+#include "monitor/replay/pace.h"
 #include "monitor/replay/reclassify.h"
+#include "monitor/replay/record_copy.h"
 #include "monitor/replay/recorded_settings.h"
 #include "monitor/report/explain.h"
 #include "monitor/timeline/chunk_header.h"
@@ -59,6 +61,23 @@ void Export(std::span<const uint8_t> bytes) {
   static_cast<void>(out.Finish());
 }
 
+// What `replay` makes of it.
+void Play(std::span<const uint8_t> bytes) {
+  uint64_t length = 0;
+  const auto writer = timeline::NewDelimitedWriter([&length](std::span<const uint8_t> more) {
+    length += more.size();
+    return absl::OkStatus();
+  });
+  replay::RecordCopy copy(*writer);
+  replay::Pace pace({.speed = 1});
+  static_cast<void>(timeline::ReadTimelineBytes(bytes, [&](const timeline::Entry& entry) {
+    static_cast<void>(pace.DueNs(entry, 0));
+    copy.Take(entry);
+    return absl::OkStatus();
+  }));
+  static_cast<void>(writer->Flush({}));
+}
+
 void Explain(std::span<const uint8_t> bytes, int64_t at_ns) {
   report::Explainer explainer({.vcpu = 0, .at_ns = at_ns});
   static_cast<void>(timeline::ReadTimelineBytes(
@@ -77,6 +96,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   vcpulse::Export<vcpulse::exporting::JsonlExport>(chunk);
   vcpulse::Export<vcpulse::exporting::CsvExport>(chunk);
   vcpulse::Export<vcpulse::exporting::PerfettoExport>(chunk);
+  vcpulse::Play(chunk);
   vcpulse::Explain(chunk, data[0] * int64_t{100'000'000});
   return 0;
 }

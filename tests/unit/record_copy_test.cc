@@ -147,7 +147,13 @@ TEST(RecordCopy, SamplesWithoutASetAreLeftOut) {
   set.add_vcpus();
   copy.Take({.sequence = 2, .record = set});
   copy.Take({.sequence = 3, .record = tick});
-  EXPECT_EQ(copy.unusable_ticks(), 2U);
+  set.set_epoch(2);
+  for (size_t i = 0; i <= core::kMaxEvents; ++i) set.add_events("e" + std::to_string(i));
+  copy.Take({.sequence = 4, .record = set});
+  tick.epoch = 2;
+  tick.sample.vcpus.resize(1);
+  copy.Take({.sequence = 5, .record = tick});
+  EXPECT_EQ(copy.unusable_ticks(), 3U);
   ASSERT_TRUE(writer->Flush({}).ok());
   EXPECT_THAT(Ticks(Parse(bytes)), ElementsAre("set"));
 }

@@ -90,8 +90,12 @@ void ReplayView::TakeTick(const timeline::TickEntry& tick) {
 std::optional<double> ReplayView::IpcOf(const timeline::TickEntry& tick, const Epoch& epoch) {
   const core::Sample& now = tick.sample;
   const core::Sample* const before = tick.previous;
-  if (!epoch.slots.cycles || !epoch.slots.instructions || before == nullptr ||
-      before->vcpus.size() != now.vcpus.size() || before->further.size() != now.further.size()) {
+  const auto is_counted = [](const std::optional<size_t>& slot) {
+    return slot && *slot < core::kMaxEvents;
+  };
+  if (!is_counted(epoch.slots.cycles) || !is_counted(epoch.slots.instructions) ||
+      before == nullptr || before->vcpus.size() != now.vcpus.size() ||
+      before->further.size() != now.further.size()) {
     return std::nullopt;
   }
   uint64_t cycles = 0;
