@@ -1,6 +1,7 @@
 // draw_timeline OUT: the timeline that the tests of the page know every tick of (page_test.py has
-// the same letters). `draw_timeline OUT hostile`: one of a hostile harness. `draw_timeline OUT
-// scene`: the one of the README's picture, made up from beginning to end.
+// the same letters). `draw_timeline OUT hostile`: one of a hostile harness. `long`: one that
+// is drawn in wider bins. `draw_timeline OUT scene`: the one of the README's picture, made up from
+// beginning to end.
 
 #include <cstdio>
 #include <filesystem>
@@ -38,6 +39,18 @@ void DrawHostile(DrawnRecording& drawn) {
   drawn.Begin(1, {.vcpus = {0}, .unopened = {1}});
   drawn.Mark(name, drawn.now_ns());
   drawn.Draw("PPSSHH");
+}
+
+// So many ticks that a pixel stands for some: pairs of ticks with the same band, from an odd tick
+// on, so that two pairs are one bin only where levels of detail were folded at the wrong place.
+void DrawLong(DrawnRecording& drawn) {
+  drawn.Begin(1, {});
+  drawn.Draw("H");
+  drawn.Begin(2, {});
+  std::string pairs = "P";
+  while (pairs.size() < 1999) pairs += pairs.size() % 4 == 1 ? "SS" : "PP";
+  drawn.Draw(
+      std::map<uint32_t, std::vector<std::string>>{{1, {std::string(1999, 'H')}}, {2, {pairs}}});
 }
 
 // What a vCPU of the scene does, in letters: `usual` of a hundred ticks are `letter`, the others
@@ -126,13 +139,15 @@ void DrawScene(DrawnRecording& drawn) {
 
 int main(int argc, char** argv) {
   if (argc < 2) {
-    std::fputs("usage: draw_timeline OUT [hostile|scene]\n", stderr);
+    std::fputs("usage: draw_timeline OUT [hostile|long|scene]\n", stderr);
     return 2;
   }
   vcpulse::check::DrawnRecording drawn;
   const std::string_view which = argc > 2 ? argv[2] : "";
   if (which == "hostile") {
     vcpulse::check::DrawHostile(drawn);
+  } else if (which == "long") {
+    vcpulse::check::DrawLong(drawn);
   } else if (which == "scene") {
     vcpulse::check::DrawScene(drawn);
   } else {

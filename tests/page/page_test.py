@@ -223,6 +223,16 @@ class PageTest(unittest.TestCase):
         page.settle()
         self.browser.save_screenshot(os.path.join(artefacts(), "known.png"))
 
+    def test_levels_of_detail_keep_bands_apart(self):
+        self.page = Page(self.browser, make_page(self.folder.name, "long", "long"))
+        page = self.page
+        shown = page.map()
+        y, height = shown["rows"]["2/0"]
+        left, width = round(shown["left"]) + 3, round(shown["width"]) - 6
+        top = page.pixels(left, y + 2, width)
+        self.assertEqual(set(top), {page.colour("spinning"), page.colour("productive")})
+        self.assertEqual(page.pixels(left, y + height - 6, width), top, "a bin has one band from top to bottom")
+
     def test_the_picture_of_the_readme(self):
         """docs/report-page.png is this artefact, `scene.png`, as it was when the page last changed its looks."""
         self.page = Page(self.browser, make_page(self.folder.name, "scene", "scene"))
