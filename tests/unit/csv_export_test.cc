@@ -6,6 +6,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "monitor/export/csv.h"
+#include "monitor/import/column_names.h"
 #include "monitor/import/csv_reader.h"
 #include "monitor/import/csv_table.h"
 #include "monitor/timeline/reader.h"
@@ -247,8 +248,8 @@ TEST(CsvExport, IsATableOfTheImport) {
   const std::vector<Row> cells = Parse(rows);
   ASSERT_THAT(table->rows, SizeIs(19 * 2));
   for (size_t i = 0; i < cells.size(); ++i) {
-    for (const importing::Field field : {csv::Field::kT, csv::Field::kDt, csv::Field::kVcpu,
-                                         importing::Field::kCycles, csv::Field::kCacheMisses}) {
+    for (const importing::Field field : {importing::Field::kT, importing::Field::kDt,
+                                         importing::Field::kVcpu, importing::Field::kTimeEnabled}) {
       const auto value = table->rows[i].Value(field);
       EXPECT_EQ(value ? std::to_string(*value) : "",
                 cells[i].at(std::string(importing::ColumnName(field))));
