@@ -37,7 +37,8 @@ std::optional<BinsWanted> ParseBins(std::string_view query) {
   const auto bins = NumberIn(query, "bins");
   if (!from_ns || !to_ns || !bins) return std::nullopt;
   constexpr int64_t kMostDistant_ns = int64_t{1} << 61;
-  const bool within = *from_ns >= -kMostDistant_ns && *from_ns < *to_ns && *to_ns <= kMostDistant_ns;
+  const bool within =
+      *from_ns >= -kMostDistant_ns && *from_ns < *to_ns && *to_ns <= kMostDistant_ns;
   if (!within || *bins < 1 || *bins > BinsWanted::kMostBins) return std::nullopt;
   return BinsWanted{.from_ns = *from_ns, .to_ns = *to_ns, .bins = *bins};
 }

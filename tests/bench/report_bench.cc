@@ -72,10 +72,8 @@ void Report(benchmark::State& state) {
   const std::vector<uint8_t>& chunks = Chunks();
   for (auto _ : state) {
     report::Summary summary;
-    const auto read =
-        timeline::ReadTimelineBytes(chunks, [&summary](const timeline::Entry& entry) {
-          return summary.Add(entry);
-        });
+    const auto read = timeline::ReadTimelineBytes(
+        chunks, [&summary](const timeline::Entry& entry) { return summary.Add(entry); });
     if (!read.ok() || summary.own_cost().ticks != kTicks) {
       state.SkipWithError("the chunks do not read");
     }
