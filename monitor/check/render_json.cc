@@ -7,7 +7,6 @@
 #include "boost/json.hpp"
 #include "monitor/check/words.h"
 #include "monitor/report/json_text.h"
-#include "monitor/timeline/utf8_texts.h"
 
 namespace vcpulse::check {
 namespace {
@@ -15,24 +14,6 @@ namespace {
 namespace json = boost::json;
 
 double ToSeconds(int64_t ns) { return static_cast<double>(ns) / 1e9; }
-
-// JSON escapes control characters, but is UTF-8.
-json::value Text(std::string_view text) {
-  std::string utf8(text);
-  timeline::MakeUtf8(&utf8);
-  return json::string(utf8);
-}
-
-json::value TextOrNull(std::string_view text) {
-  if (text.empty()) return nullptr;
-  return Text(text);
-}
-
-json::array Texts(const std::vector<std::string>& texts) {
-  json::array out;
-  for (const std::string& text : texts) out.push_back(Text(text));
-  return out;
-}
 
 const char* UnitOf(const Quantity& quantity) {
   if (quantity.longest) return "ns";
@@ -55,22 +36,27 @@ json::value WorstJson(const std::optional<WorstSpan>& worst) {
 }
 
 json::object FindingJson(const Finding& finding) {
-  return {{"subject", Text(finding.subject)},         {"vm", TextOrNull(finding.vm)},
-          {"vcpu", report::OrNull(finding.vcpu)},     {"outcome", Text(ToString(finding.outcome))},
-          {"observed", BoundsJson(finding.observed)}, {"ticks", finding.ticks},
-          {"judged_s", ToSeconds(finding.judged_ns)}, {"unknown_s", ToSeconds(finding.unknown_ns)},
-          {"worst", WorstJson(finding.worst)},        {"reason", TextOrNull(finding.reason)}};
+  return {{"subject", report::Utf8Text(finding.subject)},
+          {"vm", report::TextOrNull(finding.vm)},
+          {"vcpu", report::OrNull(finding.vcpu)},
+          {"outcome", report::Utf8Text(ToString(finding.outcome))},
+          {"observed", BoundsJson(finding.observed)},
+          {"ticks", finding.ticks},
+          {"judged_s", ToSeconds(finding.judged_ns)},
+          {"unknown_s", ToSeconds(finding.unknown_ns)},
+          {"worst", WorstJson(finding.worst)},
+          {"reason", report::TextOrNull(finding.reason)}};
 }
 
 json::object JudgedJson(const Judged& judged) {
   const Expectation& expectation = judged.expectation;
   json::array findings;
   for (const Finding& finding : judged.findings) findings.push_back(FindingJson(finding));
-  return {{"expectation", Text(expectation.text)},
-          {"outcome", Text(ToString(judged.outcome))},
-          {"quantity", Text(ToString(expectation.quantity))},
+  return {{"expectation", report::Utf8Text(expectation.text)},
+          {"outcome", report::Utf8Text(ToString(judged.outcome))},
+          {"quantity", report::Utf8Text(ToString(expectation.quantity))},
           {"unit", UnitOf(expectation.quantity)},
-          {"comparison", Text(ToString(expectation.comparison))},
+          {"comparison", report::Utf8Text(ToString(expectation.comparison))},
           {"limit", expectation.limit},
           {"findings", std::move(findings)}};
 }
@@ -95,18 +81,18 @@ std::string RenderJson(const Result& result, std::string_view file) {
   json::array expectations;
   for (const Judged& judged : result.judged) expectations.push_back(JudgedJson(judged));
   return report::ToJsonText(json::object{
-      {"outcome", Text(ToString(result.outcome))},
+      {"outcome", report::Utf8Text(ToString(result.outcome))},
       {"counts", CountsJson(CountExpectations(result))},
-      {"file", Text(file)},
-      {"host_name", TextOrNull(result.host_name)},
+      {"file", report::Utf8Text(file)},
+      {"host_name", report::TextOrNull(result.host_name)},
       {"start", StartJson(result.start_realtime_ns)},
       {"duration_s", ToSeconds(result.duration_ns)},
-      {"phase", result.phase ? Text(*result.phase) : json::value(nullptr)},
+      {"phase", result.phase ? report::Utf8Text(*result.phase) : json::value(nullptr)},
       {"spans", result.spans},
       {"judged_s", ToSeconds(result.judged_ns)},
-      {"phases", Texts(result.phases)},
+      {"phases", report::Utf8Texts(result.phases)},
       {"expectations", std::move(expectations)},
-      {"notes", Texts(result.notes)},
+      {"notes", report::Utf8Texts(result.notes)},
   });
 }
 

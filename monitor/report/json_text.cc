@@ -5,6 +5,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "monitor/timeline/utf8_texts.h"
+
 namespace vcpulse::report {
 namespace {
 
@@ -95,9 +97,21 @@ json::value NameOrNull(std::optional<std::string_view> name) {
   return json::string(name->data(), name->size());
 }
 
+json::value Utf8Text(std::string_view text) {
+  std::string utf8(text);
+  timeline::MakeUtf8(&utf8);
+  return json::string(utf8);
+}
+
+json::array Utf8Texts(const std::vector<std::string>& texts) {
+  json::array out;
+  for (const std::string& text : texts) out.push_back(Utf8Text(text));
+  return out;
+}
+
 json::value TextOrNull(std::string_view text) {
   if (text.empty()) return nullptr;
-  return json::string(text.data(), text.size());
+  return Utf8Text(text);
 }
 
 json::value NumberOrNull(int64_t number) {

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "boost/json.hpp"
 
@@ -24,6 +25,10 @@ boost::json::value OrNull(const std::optional<T>& value) {
 }
 
 boost::json::value NameOrNull(std::optional<std::string_view> name);
+
+// A text that may be any bytes: JSON escapes control characters, but is UTF-8.
+boost::json::value Utf8Text(std::string_view text);
+boost::json::array Utf8Texts(const std::vector<std::string>& texts);
 
 // Null for an empty text.
 boost::json::value TextOrNull(std::string_view text);

@@ -30,6 +30,7 @@
 #include "monitor/report/text_format.h"
 #include "tools/vcpulse/commands.h"
 #include "tools/vcpulse/duration_option.h"
+#include "tools/vcpulse/exit_code.h"
 #include "tools/vcpulse/read_whole.h"
 #include "tools/vcpulse/same_file.h"
 #include "tools/vcpulse/standard_output.h"
@@ -220,20 +221,6 @@ std::string Render(const check::Result& result, const CheckCommand& command) {
       break;
   }
   return check::RenderText(result, name, {.colour = WantsColour()});
-}
-
-int ExitCodeOf(check::Outcome outcome) {
-  switch (outcome) {
-    case check::Outcome::kPass:
-      return kExitOk;
-    case check::Outcome::kFail:
-      return kExitFailed;
-    case check::Outcome::kInconclusive:
-      return kExitInconclusive;
-    case check::Outcome::kSkip:
-      break;
-  }
-  return kExitSkipped;
 }
 
 absl::Status WriteFile(recorder::OutputFile& file, const std::string& text) {

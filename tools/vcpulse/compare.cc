@@ -16,6 +16,7 @@
 #include "monitor/compare/render_text.h"
 #include "monitor/reading/phrases.h"
 #include "tools/vcpulse/commands.h"
+#include "tools/vcpulse/exit_code.h"
 #include "tools/vcpulse/standard_output.h"
 #include "tools/vcpulse/timeline_input.h"
 
@@ -71,21 +72,6 @@ absl::StatusOr<compare::CompareOptions> Parse(const CompareText& text) {
   return options;
 }
 
-int ExitCodeOf(const compare::Comparison& comparison) {
-  if (comparison.limits.empty()) return kExitOk;
-  switch (comparison.outcome) {
-    case check::Outcome::kPass:
-      return kExitOk;
-    case check::Outcome::kFail:
-      return kExitFailed;
-    case check::Outcome::kInconclusive:
-      return kExitInconclusive;
-    case check::Outcome::kSkip:
-      break;
-  }
-  return kExitSkipped;
-}
-
 int RunCompare(const CompareText& text) {
   const auto options = Parse(text);
   if (!options.ok()) return Fail(options.status());
@@ -96,7 +82,8 @@ int RunCompare(const CompareText& text) {
   const int written =
       WriteStdout(text.json ? compare::RenderJson(*comparison)
                             : compare::RenderText(*comparison, {.colour = WantsColour()}));
-  return written == kExitOk ? ExitCodeOf(*comparison) : written;
+  if (written != kExitOk || comparison->limits.empty()) return written;
+  return ExitCodeOf(comparison->outcome);
 }
 
 }  // namespace
