@@ -64,7 +64,7 @@ absl::Status Timetable::Add(const timeline::Entry& entry) {
 absl::Status Timetable::AddSession(const v1::Session& session) {
   if (session_ && session_->stream_id() != session.stream_id()) {
     return absl::InvalidArgumentError(
-        "a second recording begins after the first: they can only be checked one at a time");
+        "a second recording begins after the first: they can only be read one at a time");
   }
   session_ = session;
   return absl::OkStatus();

@@ -137,7 +137,11 @@ class RowMaker {
         if (!fits) continue;
         std::optional<Contrast> beyond = row.contrast;
         if (beyond && limit.relative) beyond = ContrastOf(*drawn_a, *drawn_b, 1 + limit.value);
-        held_[i].push_back(HoldAgainst(limit, row, beyond, degraded_ && !row.difference));
+        if (NeverBusy(row, a, b)) continue;
+        const bool needs_counters =
+            !row.difference || metric == Metric::kSpinning || metric == Metric::kProductive;
+        held_[i].push_back(
+            HoldAgainst(limit, row, beyond, DoubtOf(metric, a, b), degraded_ && needs_counters));
       }
       rows_.push_back(std::move(row));
     }
@@ -153,6 +157,23 @@ class RowMaker {
   }
 
  private:
+  // An IPC that a vCPU could not have, as it was HALTED throughout in both: no limit is about it.
+  static bool NeverBusy(const Row& row, const Series& a, const Series& b) {
+    const auto halted = [](const Series& series) {
+      return RatioOf(series.total(), Metric::kHalted).Value() == 1.0;
+    };
+    return row.metric == Metric::kIpc && !row.a.value && !row.b.value && halted(a) && halted(b);
+  }
+
+  // Without counters UNKNOWN says at least that the vCPU was on a CPU, so not HALTED.
+  Doubt DoubtOf(Metric metric, const Series& a, const Series& b) const {
+    const bool in_doubt = metric == Metric::kSpinning || metric == Metric::kProductive ||
+                          (metric == Metric::kHalted && !degraded_);
+    if (!in_doubt) return {};
+    return {.a = RatioOf(a.total(), Metric::kUnknown).Value().value_or(0),
+            .b = RatioOf(b.total(), Metric::kUnknown).Value().value_or(0)};
+  }
+
   // No share differs by more than all.
   static Contrast Clipped(Metric metric, Contrast contrast) {
     if (metric == Metric::kIpc) return contrast;

@@ -15,6 +15,7 @@ namespace vcpulse::compare {
 namespace {
 
 constexpr double kError = 0.05;           // of all verdicts "differs" together
+constexpr double kShownDoubt = 0.0005;    // what is less would be shown as 0.0 %
 constexpr double kOneSidedError = 0.025;  // of all FAILs of one limit together
 
 bool IsSlight(const Row& row) {
@@ -44,7 +45,7 @@ std::string Subject(const Row& row) {
   return text;
 }
 
-std::string ReasonText(const Limit& limit, const Row& row, bool no_counters) {
+std::string ReasonText(const Limit& limit, const Row& row, const Doubt& doubt, bool no_counters) {
   const std::string name(check::ToString(limit.metric));
   if (no_counters) return absl::StrCat(name, " needs hardware counters, and a recording has none");
   const std::string values = absl::StrCat(name, " ", ValueText(row.metric, row.a.value), " in A, ",
@@ -55,7 +56,11 @@ std::string ReasonText(const Limit& limit, const Row& row, bool no_counters) {
   }
   return absl::StrCat(values, ": ", ChangeText(row, *row.difference),
                       " (95 %: ", ChangeText(row, row.contrast->low), " to ",
-                      ChangeText(row, row.contrast->high), ")");
+                      ChangeText(row, row.contrast->high), ")",
+                      doubt.a + doubt.b < kShownDoubt
+                          ? ""
+                          : absl::StrFormat("; UNKNOWN %.1f%% and %.1f%% may have been it too",
+                                            doubt.a * 100, doubt.b * 100));
 }
 
 }  // namespace
@@ -109,16 +114,22 @@ void JudgeRows(Comparison& comparison) {
 }
 
 Held HoldAgainst(const Limit& limit, const Row& row, const std::optional<Contrast>& beyond,
-                 bool no_counters) {
+                 const Doubt& doubt, bool no_counters) {
   Held held;
   held.finding = {.subject = Subject(row),
                   .outcome = no_counters ? check::Outcome::kSkip : check::Outcome::kInconclusive,
-                  .reason = ReasonText(limit, row, no_counters)};
+                  .reason = ReasonText(limit, row, doubt, no_counters)};
   if (no_counters || !beyond) return held;
   // What is relative is in `beyond` already.
   const double value = limit.relative ? 0 : limit.value;
-  held.chance = limit.above ? beyond->ChanceAbove(value) : beyond->ChanceBelow(value);
-  held.surely_within = limit.above ? beyond->high <= value : beyond->low >= value;
+  const double doubt_of_a = doubt.a * (limit.relative ? std::max(0.0, 1 + limit.value) : 1);
+  if (limit.above) {
+    held.chance = beyond->ChanceAbove(value + doubt_of_a);
+    held.surely_within = beyond->high + doubt.b <= value;
+  } else {
+    held.chance = beyond->ChanceBelow(value - doubt.b);
+    held.surely_within = beyond->low - doubt_of_a >= value;
+  }
   return held;
 }
 
@@ -141,7 +152,8 @@ JudgedLimit Judge(const Limit& limit, std::vector<Held> held) {
   }
   if (judged.findings.empty()) {
     judged.outcome = check::Outcome::kInconclusive;
-    judged.findings.push_back({.subject = "-", .reason = "no vCPU that was compared fits it"});
+    judged.findings.push_back(
+        {.subject = "-", .reason = "no vCPU that was compared, and was measured, fits it"});
   }
   return judged;
 }

@@ -30,10 +30,18 @@ struct Held {
   bool surely_within = false;    // all of the 95 % interval is
 };
 
+// Shares of UNKNOWN time that may have been the band that a limit is about: 0 for what is no band.
+struct Doubt {
+  double a = 0;
+  double b = 0;
+};
+
 // `beyond` is b - (1 + value) x a for a relative limit, else row.contrast; nothing where there is
-// too little to judge by. `no_counters`: the quantity was not counted, as a recording was degraded.
+// too little to judge by. What is in doubt speaks for neither side: a limit is exceeded, or kept,
+// only where that holds whatever it was. `no_counters`: the quantity was not counted, as a
+// recording was degraded.
 Held HoldAgainst(const Limit& limit, const Row& row, const std::optional<Contrast>& beyond,
-                 bool no_counters);
+                 const Doubt& doubt, bool no_counters);
 
 // Outcomes of one limit from all it was held against.
 JudgedLimit Judge(const Limit& limit, std::vector<Held> held);

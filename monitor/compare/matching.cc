@@ -51,6 +51,7 @@ class Matching {
   Matched Run() {
     const bool one_of_each = a_.size() == 1 && b_.size() == 1;
     TakePairs([](const VmGroup& g) { return g.name; });
+    TakePairs([](const VmGroup& g) { return g.label; });  // with the PID where names are not enough
     TakePairs([](const VmGroup& g) { return absl::AsciiStrToLower(g.uuid); });
     if (one_of_each && !a_.empty()) {
       matched_.notes.push_back(absl::StrCat("VM ", a_[0].label, " of A is compared with ",

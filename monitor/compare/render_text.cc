@@ -141,8 +141,8 @@ std::string RenderText(const Comparison& comparison, const TextOptions& options)
   }
   for (const std::string& note : comparison.notes) out += report::Wrapped("note: ", note);
   absl::StrAppend(&out, "\n", RowsTable(comparison, options.colour), "\n");
-  out += report::Wrapped("", absl::StrCat(reading::Plural(comparison.tests, "comparison"), ": ",
-                                          CountsText(comparison)));
+  out += report::Wrapped("", absl::StrCat(reading::Plural(comparison.rows.size(), "comparison"),
+                                          ": ", CountsText(comparison)));
   if (!comparison.limits.empty()) out += '\n';
   for (const JudgedLimit& judged : comparison.limits) out += LimitLines(judged, options.colour);
   return out;

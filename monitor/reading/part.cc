@@ -15,44 +15,33 @@ namespace vcpulse::reading {
 namespace {
 
 constexpr size_t kPhasesNamed = 8;
+constexpr int64_t kLongestInterval_ns = int64_t{3600} * 1'000'000'000;
+constexpr int64_t kLeastSlack_ns = 2'000'000'000;  // ticks come late, too
 
 // The instant of a record of the stream's own; nothing for context (sequence 0), which is repeated.
 std::optional<int64_t> OwnInstantOf(const timeline::Entry& entry) {
   return entry.sequence == 0 ? std::nullopt : timeline::InstantOf(entry);
 }
 
-// The instant of the first record that has one. Reads no further than that record's chunk.
-absl::StatusOr<std::optional<int64_t>> FindStart(const std::string& path) {
-  std::optional<int64_t> start;
+struct Start {
+  std::optional<int64_t> mono_ns;  // of the first record that has one
+  int64_t interval_ns = 0;         // as the session says
+};
+
+// Reads no further than the chunk of the first record that has an instant.
+absl::StatusOr<Start> FindStart(const std::string& path) {
+  Start start;
   const auto read = timeline::ReadTimeline(path, [&start](const timeline::Entry& entry) {
-    start = OwnInstantOf(entry);
-    return start ? absl::CancelledError("found") : absl::OkStatus();
+    if (const auto* session = std::get_if<v1::Session>(&entry.record)) {
+      start.interval_ns =
+          static_cast<int64_t>(std::min<uint64_t>(session->interval_ns(), kLongestInterval_ns));
+    }
+    start.mono_ns = OwnInstantOf(entry);
+    return start.mono_ns ? absl::CancelledError("found") : absl::OkStatus();
   });
-  if (!read.ok() && !start) return read.status();
+  if (!read.ok() && !start.mono_ns) return read.status();
   return start;
 }
-
-// Passes on what lies in a part of a stream that cannot be sought in, and the records that explain
-// it.
-class PartFilter {
- public:
-  explicit PartFilter(Part part) : part_(std::move(part)) {}
-
-  bool Passes(const timeline::Entry& entry) {
-    const std::optional<int64_t> instant = OwnInstantOf(entry);
-    if (!instant) return true;
-    if (!start_) start_ = instant;
-    if (std::holds_alternative<v1::VcpuSet>(entry.record)) return true;
-    const int64_t offset = *instant - *start_;
-    return offset >= part_.from_ns.value_or(0) && (!part_.to_ns || offset <= *part_.to_ns);
-  }
-
-  std::optional<int64_t> start() const { return start_; }
-
- private:
-  Part part_;
-  std::optional<int64_t> start_;
-};
 
 // CLOCK_MONOTONIC; without an end up to that of the recording.
 struct Span {
@@ -62,13 +51,38 @@ struct Span {
   bool IsOpen() const { return to_ns == std::numeric_limits<int64_t>::max(); }
 };
 
-// A tick tells of the time before it, so one at a span's beginning is not of that span.
+// A tick tells of the time since the one before it, and is of the span that has the middle of that:
+// so no tick is of two spans that touch, and none is lost between them.
 bool LiesIn(const Span& span, const timeline::Entry& entry, int64_t instant_ns) {
-  if (std::holds_alternative<timeline::TickEntry>(entry.record)) {
-    return instant_ns > span.from_ns && instant_ns <= span.to_ns;
+  const auto* tick = std::get_if<timeline::TickEntry>(&entry.record);
+  if (tick != nullptr && tick->previous != nullptr) {
+    instant_ns -= (tick->sample.wake_ns - tick->previous->wake_ns) / 2;
   }
   return instant_ns >= span.from_ns && instant_ns < span.to_ns;
 }
+
+// Passes on what lies in a part, and the records that explain it. The part begins with the first
+// instant that is seen, unless the start is given.
+class PartFilter {
+ public:
+  PartFilter(Part part, std::optional<int64_t> start) : part_(std::move(part)), start_(start) {}
+
+  bool Passes(const timeline::Entry& entry) {
+    const std::optional<int64_t> instant = OwnInstantOf(entry);
+    if (!instant) return true;
+    if (!start_) start_ = instant;
+    if (std::holds_alternative<v1::VcpuSet>(entry.record)) return true;
+    Span span{.from_ns = *start_ + part_.from_ns.value_or(0)};
+    if (part_.to_ns) span.to_ns = *start_ + *part_.to_ns;
+    return LiesIn(span, entry, *instant);
+  }
+
+  std::optional<int64_t> start() const { return start_; }
+
+ private:
+  Part part_;
+  std::optional<int64_t> start_;
+};
 
 // What one reading tells of the phases.
 struct Phases {
@@ -151,21 +165,23 @@ absl::StatusOr<PartRead> ReadPart(const std::string& path, const Part& part,
   if (is_part && seeks) {
     const auto found = FindStart(path);
     if (!found.ok()) return found.status();
-    start = *found;
+    start = found->mono_ns;
     if (start && part.from_ns) range.from_mono_ns = *start + *part.from_ns;
-    if (start && part.to_ns) range.to_mono_ns = *start + *part.to_ns;
+    // The tick whose middle lies just before the end is taken after it.
+    const int64_t slack_ns = std::max(kLeastSlack_ns, 2 * found->interval_ns);
+    if (start && part.to_ns) range.to_mono_ns = *start + *part.to_ns + slack_ns;
   }
-  PartFilter filter(part);
+  PartFilter filter(part, start);
   auto read = timeline::ReadTimeline(
       path,
       [&](const timeline::Entry& entry) {
-        if (is_part && !seeks && !filter.Passes(entry)) return absl::OkStatus();
+        if (is_part && !filter.Passes(entry)) return absl::OkStatus();
         return sink(entry);
       },
       range);
   if (!read.ok()) return read.status();
-  if (is_part && !seeks) start = filter.start();
-  return PartRead{.read = *std::move(read), .start_mono_ns = start};
+  return PartRead{.read = *std::move(read),
+                  .start_mono_ns = is_part ? filter.start() : std::nullopt};
 }
 
 }  // namespace vcpulse::reading

@@ -9,8 +9,8 @@
 
 namespace vcpulse::reading {
 
-// Part of a recording, ns after its start, both ends inclusive; or all spans of a phase, each from
-// a marker of that name to the next marker, whose instant is no longer part of it.
+// Part of a recording, ns after its start; or all spans of a phase, each from a marker of that name
+// to the next marker. What lies at the end is no longer part of it.
 struct Part {
   std::optional<int64_t> from_ns{};
   std::optional<int64_t> to_ns{};
@@ -29,8 +29,8 @@ struct PartRead {
 
 // Hands that part of a timeline to `sink`, with the records that explain it. A file is sought in:
 // chunks outside the part are not read. `path` "-" is standard input, read to its end. A tick
-// belongs to the part that it was taken in; its delta reaches back to the tick before. A phase
-// takes two readings. Errors: those of timeline::ReadTimeline; InvalidArgument for a phase that
+// belongs to the part that has the middle of the time since the tick before it. A phase takes two
+// readings. Errors: those of timeline::ReadTimeline; InvalidArgument for a phase that
 // never came, and for one of standard input, which can be read once; what the sink returned, as it
 // is.
 absl::StatusOr<PartRead> ReadPart(const std::string& path, const Part& part,

@@ -13,14 +13,6 @@ namespace {
 
 constexpr uint32_t kAllEpochs = std::numeric_limits<uint32_t>::max();
 
-// What the writer holds of a set; a file may say anything.
-bool IsWritable(const v1::VcpuSet& set) {
-  const auto fits = [](const auto& group) {
-    return static_cast<size_t>(group.events_size()) <= core::kMaxEvents;
-  };
-  return fits(set) && std::ranges::all_of(set.further_groups(), fits);
-}
-
 v1::TimelineRecord RecordOf(const timeline::Entry& entry) {
   v1::TimelineRecord record;
   if (const auto* marker = std::get_if<v1::Marker>(&entry.record)) {
@@ -147,7 +139,7 @@ void Reclassify::MarkEnding(uint32_t vm, uint32_t before_epoch) {
 void Reclassify::TakeSet(const timeline::Entry& entry) {
   const auto& set = std::get<v1::VcpuSet>(entry.record);
   const VmEpoch key(set.vm(), set.epoch());
-  if (epochs_.contains(key) || !IsWritable(set)) return;
+  if (epochs_.contains(key) || !timeline::IsWritable(set)) return;
   epochs_.emplace(key, Epoch{.vcpus = static_cast<size_t>(set.vcpus_size()),
                              .further_groups = static_cast<size_t>(set.further_groups_size())});
   rejudge_->Take(set);

@@ -23,16 +23,6 @@ struct IntoRecord {
   void operator()(const timeline::TickEntry& /*it*/) const {}
 };
 
-// Whether its samples can be written. No release makes another one.
-bool IsWritable(const v1::VcpuSet& set) {
-  constexpr auto kMost = static_cast<int>(core::kMaxEvents);
-  return set.events_size() <= kMost &&
-         set.further_groups_size() < static_cast<int>(core::kMaxGroups) &&
-         std::ranges::all_of(set.further_groups(), [](const v1::EventGroup& group) {
-           return group.events_size() <= kMost;
-         });
-}
-
 bool Fits(const core::Sample& sample, const v1::VcpuSet& set) {
   const auto vcpus = static_cast<size_t>(set.vcpus_size());
   return sample.vcpus.size() == vcpus &&
@@ -60,7 +50,7 @@ void RecordCopy::Take(const timeline::Entry& entry) {
 }
 
 void RecordCopy::WriteSet(const v1::VcpuSet& set) {
-  if (!IsWritable(set)) return;
+  if (!timeline::IsWritable(set)) return;
   Epoch& epoch = epochs_[{set.vm(), set.epoch()}];
   epoch = {.set = set};
   v1::TimelineRecord record;

@@ -17,6 +17,10 @@ namespace vcpulse::timeline {
 // Takes the bytes of one whole chunk (or of delimited records): all of them or an error.
 using ByteSink = std::function<absl::Status(std::span<const uint8_t>)>;
 
+// Whether samples of this set can be written: no release makes another one, but a file may say
+// anything.
+bool IsWritable(const v1::VcpuSet& set);
+
 // Where the records of a recording go. One thread.
 class RecordWriter {
  public:

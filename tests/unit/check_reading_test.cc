@@ -220,7 +220,7 @@ TEST(CheckTimeline, TwoRecordingsInOneFileAreAnError) {
   EXPECT_EQ(result.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(result.status().message(),
             path +
-                ": a second recording begins after the first: they can only be checked one at a "
+                ": a second recording begins after the first: they can only be read one at a "
                 "time");
 }
 

@@ -110,11 +110,11 @@ TEST(Judging, VerdictsAndTheirOrder) {
 Outcome OutcomeOf(const std::string& text, const Row& row, size_t beside = 0) {
   const Limit limit = *ParseLimit(text);
   std::vector<Held> held;
-  held.push_back(HoldAgainst(limit, row, row.contrast, false));
+  held.push_back(HoldAgainst(limit, row, row.contrast, {}, false));
   // Others of which nothing can be told.
   for (size_t i = 0; i < beside; ++i) {
     const Row other = RowWith(row.metric, 0.3, 0.35, 0.1);
-    held.push_back(HoldAgainst(limit, other, other.contrast, false));
+    held.push_back(HoldAgainst(limit, other, other.contrast, {}, false));
   }
   return Judge(limit, std::move(held)).findings.front().outcome;
 }
@@ -130,12 +130,29 @@ TEST(Judging, ALimitFailsOnlyWhereThatIsSure) {
   EXPECT_EQ(OutcomeOf("spinning > +5pt", row, 100), Outcome::kInconclusive);
 }
 
+TEST(Judging, UnknownTimeMayHaveBeenTheBand) {
+  const Row row = RowWith(Metric::kSpinning, 0.30, 0.40, 0.02);  // +6 to +14 points
+  const auto outcome = [&row](const char* text, const Doubt& doubt) {
+    const Limit limit = *ParseLimit(text);
+    return Judge(limit, {HoldAgainst(limit, row, row.contrast, doubt, false)}).outcome;
+  };
+  EXPECT_EQ(outcome("spinning > +15pt", {.a = 0.5, .b = 0.0}), Outcome::kPass);
+  EXPECT_EQ(outcome("spinning > +15pt", {.a = 0.0, .b = 0.02}), Outcome::kInconclusive);
+  EXPECT_EQ(outcome("spinning > +5pt", {.a = 0.0, .b = 0.5}), Outcome::kFail);
+  EXPECT_EQ(outcome("spinning > +5pt", {.a = 0.02, .b = 0.0}), Outcome::kInconclusive);
+  EXPECT_EQ(outcome("spinning < +5pt", {.a = 0.0, .b = 0.5}), Outcome::kPass);
+  EXPECT_EQ(outcome("spinning < +5pt", {.a = 0.02, .b = 0.0}), Outcome::kInconclusive);
+  EXPECT_EQ(outcome("spinning < +15pt", {.a = 0.5, .b = 0.0}), Outcome::kFail);
+  EXPECT_EQ(outcome("spinning < +15pt", {.a = 0.0, .b = 0.02}), Outcome::kInconclusive);
+}
+
 TEST(Judging, WhatCannotBeToldNeverPasses) {
   const Limit limit = *ParseLimit("ipc < -10%");
   Row row{.vm = "web", .metric = Metric::kIpc};
-  EXPECT_EQ(Judge(limit, {HoldAgainst(limit, row, std::nullopt, false)}).outcome,
+  EXPECT_EQ(Judge(limit, {HoldAgainst(limit, row, std::nullopt, {}, false)}).outcome,
             Outcome::kInconclusive);
-  EXPECT_EQ(Judge(limit, {HoldAgainst(limit, row, std::nullopt, true)}).outcome, Outcome::kSkip);
+  EXPECT_EQ(Judge(limit, {HoldAgainst(limit, row, std::nullopt, {}, true)}).outcome,
+            Outcome::kSkip);
   const JudgedLimit nobody = Judge(limit, {});
   EXPECT_EQ(nobody.outcome, Outcome::kInconclusive);
   EXPECT_THAT(nobody.findings.front().reason, HasSubstr("no vCPU"));
