@@ -16,6 +16,14 @@
 namespace vcpulse::importing {
 namespace {
 
+// "298626903.0", as a dataframe writes a whole number of a column with empty cells, without ".0".
+std::string_view WithoutZeros(std::string_view cell) {
+  const size_t point = cell.find('.');
+  if (point == 0 || point == std::string_view::npos || point + 1 == cell.size()) return cell;
+  const bool zeros = cell.find_first_not_of('0', point + 1) == std::string_view::npos;
+  return zeros ? cell.substr(0, point) : cell;
+}
+
 constexpr std::string_view kNoCsvVm = "csv";
 
 // As it is compared: perf writes "branch-misses", some tools a blank behind each comma.
@@ -249,7 +257,7 @@ std::string CsvParser::TakeCell(const Column& column, const std::string& cell, R
                          column.kind == Kind::kVmNumber || column.kind == Kind::kVmPid ||
                          column.kind == Kind::kVmStart;
   if (!is_number || cell.empty()) return "";
-  const std::optional<uint64_t> number = ParseNumber<uint64_t>(cell);
+  const std::optional<uint64_t> number = ParseNumber<uint64_t>(WithoutZeros(cell));
   if (!number) {
     const bool digits = std::ranges::all_of(cell, [](char c) { return c >= '0' && c <= '9'; });
     return absl::StrCat(Quoted(cell), digits ? " is beyond 2^64" : " is no whole number");

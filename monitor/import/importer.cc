@@ -22,6 +22,9 @@ namespace {
 // Each is a set in the file and in memory.
 constexpr uint64_t kMaxEpochs = 250'000;
 
+// A damaged chunk costs so many ticks.
+constexpr uint64_t kTicksPerChunk = 100;
+
 // How far an interval may begin from the end of the one before.
 constexpr int64_t kSlack_ns = 100'000;
 constexpr int64_t kSlackShare = 100;  // one of so many parts of the interval
@@ -107,8 +110,15 @@ class Importer {
  private:
   void Begin(const Intervals& intervals);
   absl::Status AddInstant(std::span<const Interval> at);
-  // The rows of one VM at one instant that have the same cells.
-  absl::Status AddGroup(std::span<const Interval> group);
+  // A sample that is ready to be written.
+  struct Sampled {
+    const Vm* vm = nullptr;
+    std::shared_ptr<Epoch> epoch{};
+    core::Sample sample{};
+  };
+  // The rows of one VM at one instant that have the same cells; opens their epoch where it is new.
+  absl::StatusOr<Sampled> Take(std::span<const Interval> group);
+  absl::Status Flush(int64_t mono_ns);
   // `epoch` as it is after these rows; false where they do not continue it.
   bool Continue(const Epoch& epoch, std::span<const Interval> group, core::Sample& sample) const;
   // Adds one row to the sums of its vCPU; false where one would pass 2^64.
@@ -154,7 +164,7 @@ void Importer::Begin(const Intervals& intervals) {
   const int64_t begin_ns =
       std::ranges::min_element(intervals.all, {}, &Interval::begin_ns)->begin_ns;
   v1::TimelineRecord session;
-  *session.mutable_session() = MakeSession(table_, options_, intervals.Shortest_ns());
+  *session.mutable_session() = MakeSession(table_, options_, intervals.Median_ns());
   rejudge_.Take(session.session());
   writer_.Add(std::move(session), begin_ns);
   writer_.Add(replay::KeepProfile(options_.profile), begin_ns);
@@ -205,16 +215,23 @@ absl::StatusOr<ImportReport> Importer::Run(const Intervals& intervals) {
     if (absl::Status status = AddInstant(all.subspan(begin, end - begin)); !status.ok()) {
       return status;
     }
+    if (report_.ticks % kTicksPerChunk == 0) {
+      if (absl::Status status = Flush(all[begin].end_ns); !status.ok()) return status;
+    }
     begin = end;
   }
   End(intervals);
-  const int64_t end_ns = LastEnd_ns(intervals);
-  if (clock_.realtime_ns() != 0) {
-    clock_.set_realtime_ns(clock_.realtime_ns() + end_ns - clock_.mono_ns());
-  }
-  clock_.set_mono_ns(end_ns);
-  if (absl::Status status = writer_.Flush(clock_); !status.ok()) return status;
+  if (absl::Status status = Flush(LastEnd_ns(intervals)); !status.ok()) return status;
   return std::move(report_);
+}
+
+absl::Status Importer::Flush(int64_t mono_ns) {
+  v1::ClockSnapshot clock;
+  clock.set_mono_ns(mono_ns);
+  if (clock_.realtime_ns() != 0) {
+    clock.set_realtime_ns(clock_.realtime_ns() + mono_ns - clock_.mono_ns());
+  }
+  return writer_.Flush(clock);
 }
 
 absl::Status Importer::AddInstant(std::span<const Interval> at) {
@@ -227,13 +244,20 @@ absl::Status Importer::AddInstant(std::span<const Interval> at) {
     if (is_new) groups.emplace_back();
     groups[group->second].push_back(interval);
   }
+  // Epochs that begin have a sample where their first interval began: before those of this instant.
+  std::vector<Sampled> samples;
   for (const std::vector<Interval>& group : groups) {
-    if (absl::Status status = AddGroup(group); !status.ok()) return status;
+    absl::StatusOr<Sampled> sampled = Take(group);
+    if (!sampled.ok()) return sampled.status();
+    samples.push_back(*std::move(sampled));
+  }
+  for (Sampled& sampled : samples) {
+    AddSample(*sampled.vm, *sampled.epoch, std::move(sampled.sample));
   }
   return absl::OkStatus();
 }
 
-absl::Status Importer::AddGroup(std::span<const Interval> group) {
+absl::StatusOr<Importer::Sampled> Importer::Take(std::span<const Interval> group) {
   Vm& vm = vms_.at(group.front().vm);
   report_.intervals += group.size();
   core::Sample sample;
@@ -249,8 +273,7 @@ absl::Status Importer::AddGroup(std::span<const Interval> group) {
     epoch = Open(vm, group);
     Continue(*epoch, group, sample);
   }
-  AddSample(vm, *epoch, std::move(sample));
-  return absl::OkStatus();
+  return Sampled{.vm = &vm, .epoch = std::move(epoch), .sample = std::move(sample)};
 }
 
 bool Importer::Continue(const Epoch& epoch, std::span<const Interval> group,

@@ -159,9 +159,14 @@ void JoinByTick(const Table& table, Intervals& intervals) {
 
 }  // namespace
 
-int64_t Intervals::Shortest_ns() const {
-  const auto shortest = std::ranges::min_element(all, {}, &Interval::Length_ns);
-  return shortest == all.end() ? 0 : shortest->Length_ns();
+int64_t Intervals::Median_ns() const {
+  std::vector<int64_t> lengths;
+  lengths.reserve(all.size());
+  for (const Interval& interval : all) lengths.push_back(interval.Length_ns());
+  if (lengths.empty()) return 0;
+  const auto middle = lengths.begin() + static_cast<std::ptrdiff_t>(lengths.size() / 2);
+  std::ranges::nth_element(lengths, middle);
+  return *middle;
 }
 
 absl::StatusOr<Intervals> FindIntervals(const Table& table, std::optional<double> max_hz) {

@@ -34,7 +34,7 @@ struct Intervals {
   uint64_t only_begin = 0;
   bool by_tick = false;  // Interval::instant is a tick's number
 
-  int64_t Shortest_ns() const;  // of the lengths; 0 where there is none
+  int64_t Median_ns() const;  // of the lengths; 0 where there is none
 };
 
 // The rows of `table` in order of time. Without dt_ns an interval goes back to its vCPU's row

@@ -50,6 +50,36 @@ TEST(CsvImport, OneRowOfEverything) {
   EXPECT_THAT(in.Deltas(1, 1), ElementsAre(expected));
 }
 
+TEST(CsvImport, SamplesOfAllVmsAreInOrderOfTime) {
+  Imported in;
+  ImportText("t_ns,dt_ns,vm,cycles\n200,100,a,1\n200,100,b,1\n300,100,a,1\n300,100,b,1\n", in);
+  std::vector<int64_t> instants;
+  for (const auto& tick : in.writer.ticks) instants.push_back(tick.sample.wake_ns);
+  EXPECT_THAT(instants, ElementsAre(100, 100, 200, 200, 300, 300));
+}
+
+// A damaged chunk costs at most a hundred ticks.
+TEST(CsvImport, ALongFileIsManyChunks) {
+  std::string rows = "dt_ns,cycles\n";
+  for (int row = 0; row < 1050; ++row) rows += "100000000,8\n";
+  const auto table = ParseCsv(rows, "x.csv");
+  ASSERT_TRUE(table.ok()) << table.status();
+  size_t chunks = 0;
+  const auto writer = timeline::NewChunkWriter({}, [&chunks](std::span<const uint8_t>) {
+    ++chunks;
+    return absl::OkStatus();
+  });
+  ASSERT_TRUE(ImportTable(*table, {}, *writer).ok());
+  EXPECT_EQ(chunks, 11u);
+}
+
+// As a dataframe writes whole numbers of a column with empty cells.
+TEST(CsvImport, AWholeNumberMayHaveZerosBehindItsPoint) {
+  Imported in;
+  ImportText("t_ns,dt_ns,cycles\n300,100.0,30000.0\n400,100,\n", in);
+  EXPECT_EQ(in.Deltas(1, 1).at(0).counts[0], 30000u);
+}
+
 TEST(CsvImport, RowsThatJoinAreOneEpoch) {
   Imported in;
   ImportText("t_ns,dt_ns,cycles\n300,100,3\n100,100,1\n200,100,2\n", in);
