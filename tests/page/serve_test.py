@@ -66,7 +66,7 @@ class ServeTest(unittest.TestCase):
         browser = open_browser()
         self.addCleanup(browser.quit)
         page = Page(browser, self.served.url)
-        self.assertIn("Drawn in bins of 40 ms; the server has them down to 2.5 ms.", page.text("bins-note"))
+        self.assertIn("Drawn now in bins of 40 ms; zoom in for finer ones, down to 2.5 ms.", page.text("bins-note"))
         page.script("document.getElementById('map').focus()")
         # A band lasts about 200 ticks, 2 s: where one ends is told to 40 ms, then to a tick.
         for _ in range(7):

@@ -33,6 +33,13 @@ std::string NamesOf(const std::vector<const CLI::App*>& commands) {
   return names;
 }
 
+// "vcpulse list events": the command whose arguments were read.
+std::string NameOfParsed(const CLI::App& app) {
+  std::string name = app.get_name();
+  const std::vector<CLI::App*> parsed = app.get_subcommands();
+  return parsed.empty() ? name : name + " " + NameOfParsed(*parsed.front());
+}
+
 // What is wrong with the file of --config, where that is what `error` says.
 std::optional<std::string> ConfigFileError(const CLI::ParseError& error) {
   constexpr size_t kShown = 120;  // the file may be anything
@@ -74,7 +81,8 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app->exit(error);  // --help, --version
     if (const auto text = ConfigFileError(error)) return tools::Fail(*text);
-    return tools::Fail(std::string(error.what()) + " (vcpulse --help says what is known)");
+    return tools::Fail(std::string(error.what()) + " (" + NameOfParsed(*app) +
+                       " --help says what is known)");
   } catch (const std::exception& error) {
     return tools::Fail(error.what());
   }

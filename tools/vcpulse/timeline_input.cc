@@ -11,7 +11,7 @@ std::string NameOf(const std::string& file) { return file == "-" ? "standard inp
 absl::Status ReadFailure(const absl::Status& status, const std::string& file) {
   if (!absl::IsNotFound(status)) return status;
   return absl::NotFoundError(absl::StrCat(
-      file, ": no such file (`vcpulse record` writes one; `vcpulse report FILE` reads another)"));
+      file, ": no such file (`vcpulse record -o FILE` writes one)"));
 }
 
 absl::StatusOr<timeline::ReadReport> ReadInput(const std::string& file,

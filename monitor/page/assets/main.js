@@ -49,10 +49,12 @@ function writeBinsNote() {
     return;
   }
   const bins = binsFor(view.from, view.to);
-  const interval = page.report.session ? ', of ticks every ' + formatLength(page.report.session.interval_ms * 1e6) : '';
-  const parts = ['The finest bin in this page is ' + formatLength(page.bins.width) + interval + '.'];
+  const interval = page.report.session ? page.report.session.interval_ms * 1e6 : 0;
+  const parts = ['The finest bin in this page is ' + formatLength(page.bins.width) + (page.bins.width <= interval
+    ? ', so each tick (' + formatLength(interval) + ') can be told apart.'
+    : interval > 0 ? ', ticks come every ' + formatLength(interval) + '.' : '.')];
   if (page.served) {
-    parts.push('Drawn in bins of ' + formatLength(bins.width) + '; the server has them down to ' + formatLength(page.bins.smallest) + '.');
+    parts.push('Drawn now in bins of ' + formatLength(bins.width) + '; zoom in for finer ones, down to ' + formatLength(page.bins.smallest) + '.');
     if (finer.failed) parts.push('Finer bins could not be had: ' + finer.failed);
   } else if (page.bins.width > page.bins.smallest) {
     parts.push('The timeline has finer detail: vcpulse report FILE --serve tcp:127.0.0.1:0 shows all of it.');
