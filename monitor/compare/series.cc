@@ -3,6 +3,12 @@
 #include <algorithm>
 
 namespace vcpulse::compare {
+namespace {
+
+// Cells are never as long: 36 years, so that nothing made of it overflows.
+constexpr int64_t kWidest_ns = int64_t{1} << 60;
+
+}  // namespace
 
 void Series::Add(const Sums& sums, int64_t length_ns, bool begins) {
   total_ += sums;
@@ -26,7 +32,7 @@ void Series::Limit(size_t most_cells) {
 void Series::Fold() {
   // A little more than two ticks, as no tick is as long as another.
   const int64_t mean_ns = length_ns_ / static_cast<int64_t>(cells_.size());
-  width_ns_ = std::max(2 * width_ns_, mean_ns * 9 / 4);
+  width_ns_ = std::min(kWidest_ns, std::max(2 * width_ns_, mean_ns / 4 * 9));
   const auto join = [this](bool over_breaks) {
     size_t kept = 0;
     for (size_t i = 0; i < cells_.size(); ++i) {

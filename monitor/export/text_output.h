@@ -20,6 +20,7 @@ class TextOutput {
   explicit TextOutput(Sink sink) : sink_(std::move(sink)) {}
 
   void Add(std::string_view text) {
+    if (text.empty()) return;  // may have no address
     std::memcpy(Room(text.size()), text.data(), text.size());
     size_ += text.size();
   }
