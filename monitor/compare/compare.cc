@@ -112,8 +112,7 @@ bool Fits(const check::Selector& selector, const VmGroup& a, const VmGroup& b, u
 // Compares what both measured of one vCPU in one phase.
 class RowMaker {
  public:
-  RowMaker(const std::vector<Limit>& limits, bool degraded)
-      : limits_(limits), degraded_(degraded), held_(limits.size()) {}
+  explicit RowMaker(const std::vector<Limit>& limits) : limits_(limits), held_(limits.size()) {}
 
   void Add(const VmGroup& vm_a, const VmGroup& vm_b, uint32_t vcpu,
            const std::optional<std::string>& phase, const Series& a, const Series& b) {
@@ -141,7 +140,8 @@ class RowMaker {
         const bool needs_counters =
             !row.difference || metric == Metric::kSpinning || metric == Metric::kProductive;
         held_[i].push_back(
-            HoldAgainst(limit, row, beyond, DoubtOf(metric, a, b), degraded_ && needs_counters));
+            HoldAgainst(limit, row, beyond, DoubtOf(metric, a, b),
+                        needs_counters && (IsDegraded(a.total()) || IsDegraded(b.total()))));
       }
       rows_.push_back(std::move(row));
     }
@@ -165,13 +165,17 @@ class RowMaker {
     return row.metric == Metric::kIpc && !row.a.value && !row.b.value && halted(a) && halted(b);
   }
 
-  // Without counters UNKNOWN says at least that the vCPU was on a CPU, so not HALTED.
-  Doubt DoubtOf(Metric metric, const Series& a, const Series& b) const {
-    const bool in_doubt = metric == Metric::kSpinning || metric == Metric::kProductive ||
-                          (metric == Metric::kHalted && !degraded_);
-    if (!in_doubt) return {};
-    return {.a = RatioOf(a.total(), Metric::kUnknown).Value().value_or(0),
-            .b = RatioOf(b.total(), Metric::kUnknown).Value().value_or(0)};
+  static Doubt DoubtOf(Metric metric, const Series& a, const Series& b) {
+    if (metric != Metric::kHalted && metric != Metric::kSpinning && metric != Metric::kProductive) {
+      return {};
+    }
+    const auto doubt = [metric](const Series& series) {
+      Ratio unknown = RatioOf(series.total(), Metric::kUnknown);
+      // Without counters it says at least that the vCPU was on a CPU, so not HALTED.
+      if (metric == Metric::kHalted) unknown.part -= series.total().no_counters_ns;
+      return std::max(0.0, unknown.Value().value_or(0));
+    };
+    return {.a = doubt(a), .b = doubt(b)};
   }
 
   // No share differs by more than all.
@@ -183,7 +187,6 @@ class RowMaker {
   }
 
   const std::vector<Limit>& limits_;
-  bool degraded_;
   std::vector<std::vector<Held>> held_;  // by limit
   std::vector<Row> rows_;
 };
@@ -236,7 +239,7 @@ absl::StatusOr<Comparison> CompareTimelines(const std::string& path_a, const std
 
   TellUnmatched(*phases, *of_a, *of_b, matched->a, "A", "B", comparison.notes);
   TellUnmatched(*phases, *of_b, *of_a, matched->b, "B", "A", comparison.notes);
-  RowMaker rows(options.limits, of_a->degraded || of_b->degraded);
+  RowMaker rows(options.limits);
   for (const auto& [key, series] : of_a->series) {
     const auto other = of_b->series.find(key);
     if (other == of_b->series.end()) continue;

@@ -11,6 +11,7 @@
 #include "monitor/check/subjects.h"
 #include "monitor/reading/interval.h"
 #include "monitor/reading/labels.h"
+#include "monitor/reading/part.h"
 #include "monitor/reading/phrases.h"
 
 namespace vcpulse::compare {
@@ -19,7 +20,7 @@ namespace {
 constexpr size_t kMostCellsInAll = size_t{1} << 21;
 
 struct PhaseSpan {
-  check::Stretch when;  // a tick at its beginning tells of the time before
+  check::Stretch when;
   size_t phase = 0;
 };
 
@@ -30,6 +31,7 @@ Sums SumsOf(const reading::Interval& interval) {
   const core::Verdict& verdict = interval.verdict;
   if (verdict.band != core::Band::kNone) {
     sums.band_ns[static_cast<size_t>(verdict.band) - 1] = length_ns;
+    if (verdict.rule == core::Rule::kNoCounters) sums.no_counters_ns = length_ns;
     if (verdict.starved) sums.starved_ns = length_ns;
     if (verdict.starved || interval.delta.run_delay_ns) sums.starved_known_ns = length_ns;
     if (verdict.band != core::Band::kHalted && interval.Ipc()) {
@@ -55,12 +57,12 @@ class Measuring {
     }
   }
 
-  // The ticks that come now were taken at `instant_ns`.
+  // The middle of what the ticks that come now tell of.
   void At(int64_t instant_ns) {
-    const auto after = std::ranges::lower_bound(spans_, instant_ns, {},
+    const auto after = std::ranges::upper_bound(spans_, instant_ns, {},
                                                 [](const PhaseSpan& s) { return s.when.from_ns; });
     span_ = nullptr;
-    if (after != spans_.begin() && instant_ns <= std::prev(after)->when.to_ns) {
+    if (after != spans_.begin() && instant_ns < std::prev(after)->when.to_ns) {
       span_ = &*std::prev(after);
     }
   }
@@ -206,7 +208,7 @@ absl::StatusOr<Measured> Recording::Measure(
   reading::IntervalReader intervals;
   const auto read = input_.Read([&](const timeline::Entry& entry) {
     if (const auto* tick = std::get_if<timeline::TickEntry>(&entry.record)) {
-      measuring.At(tick->sample.wake_ns);
+      measuring.At(reading::PlaceOf(*tick));
     }
     return intervals.Add(entry, [&measuring](const reading::Interval& interval) {
       measuring.Add(interval);

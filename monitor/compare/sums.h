@@ -21,6 +21,7 @@ inline constexpr std::array kMetrics = {Metric::kHalted,  Metric::kSpinning, Met
 struct Sums {
   // HALTED, SPINNING, PRODUCTIVE, UNKNOWN: in the order of kMetrics.
   std::array<double, 4> band_ns{};
+  double no_counters_ns = 0;  // thereof UNKNOWN as no hardware counter was read
   double starved_ns = 0;
   double starved_known_ns = 0;  // judged time in which waiting was measured, or seen
   double resident_ns = 0;       // sum of residency x interval
@@ -41,6 +42,9 @@ struct Ratio {
     return part / whole;
   }
 };
+
+// Whether no hardware counter was read in all of the judged time.
+bool IsDegraded(const Sums& sums);
 
 // Of one of kMetrics.
 Ratio RatioOf(const Sums& sums, Metric metric);

@@ -13,8 +13,13 @@ class Clocks {
   void Take(const v1::ClockSnapshot& snapshot) {
     if (snapshot.realtime_ns() > 0)
       realtime_ahead_ = Minus(snapshot.realtime_ns(), snapshot.mono_ns());
-    if (snapshot.boottime_ns() > 0)
-      boottime_ahead_ = Minus(snapshot.boottime_ns(), snapshot.mono_ns());
+    if (snapshot.boottime_ns() <= 0) return;
+    // BOOTTIME runs away from MONOTONIC while the host is suspended and at no other time: a smaller
+    // step is of the two readings, and would make time go backwards.
+    const int64_t ahead = Minus(snapshot.boottime_ns(), snapshot.mono_ns());
+    const int64_t step = boottime_ahead_ ? Minus(ahead, *boottime_ahead_) : 0;
+    const bool jitter = -kJitter_ns < step && step < kJitter_ns;
+    if (!boottime_ahead_ || !jitter) boottime_ahead_ = ahead;
   }
 
   // ns since 1970; nothing where no snapshot told.
@@ -26,6 +31,8 @@ class Clocks {
   std::optional<int64_t> boottime_ahead() const { return boottime_ahead_; }
 
  private:
+  static constexpr int64_t kJitter_ns = 1'000'000;
+
   // Both modulo 2^64: a damaged file may say anything.
   static int64_t Minus(int64_t a, int64_t b) {
     return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));

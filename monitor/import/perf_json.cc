@@ -127,6 +127,7 @@ class PerfReader {
   std::map<std::string, uint32_t> events_;
   std::map<PerfTarget, uint32_t> targets_;
   std::optional<uint64_t> t_ns_;  // of the interval that is being read
+  bool other_run_ = false;
   uint64_t last_t_ns_ = 0;
   std::vector<std::pair<uint32_t, PerfCount>> open_;  // its counts, by target
 };
@@ -207,7 +208,9 @@ absl::Status PerfReader::TakeObject(const json::object& object) {
   }
   ReadTimes(object, count);
 
-  if (t_ns_ && *t_ns < *t_ns_) return skip(kOtherRun);
+  // Where time goes back another run was appended: none of it belongs to this one.
+  other_run_ = other_run_ || (t_ns_ && *t_ns < *t_ns_);
+  if (other_run_) return skip(kOtherRun);
   if (t_ns_ != t_ns) {
     if (absl::Status status = EndInterval(); !status.ok()) return status;
     t_ns_ = t_ns;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <variant>
@@ -55,9 +56,7 @@ struct Span {
 // so no tick is of two spans that touch, and none is lost between them.
 bool LiesIn(const Span& span, const timeline::Entry& entry, int64_t instant_ns) {
   const auto* tick = std::get_if<timeline::TickEntry>(&entry.record);
-  if (tick != nullptr && tick->previous != nullptr) {
-    instant_ns -= (tick->sample.wake_ns - tick->previous->wake_ns) / 2;
-  }
+  if (tick != nullptr) instant_ns = PlaceOf(*tick);
   return instant_ns >= span.from_ns && instant_ns < span.to_ns;
 }
 
@@ -154,6 +153,11 @@ absl::StatusOr<PartRead> ReadPhase(const std::string& path, const std::string& p
 }
 
 }  // namespace
+
+int64_t PlaceOf(const timeline::TickEntry& tick) {
+  if (tick.previous == nullptr) return tick.sample.wake_ns;
+  return std::midpoint(tick.sample.wake_ns, tick.previous->wake_ns);
+}
 
 absl::StatusOr<PartRead> ReadPart(const std::string& path, const Part& part,
                                   const timeline::EntrySink& sink) {

@@ -27,6 +27,9 @@ struct PartRead {
   int64_t phase_length_ns = 0;
 };
 
+// The middle of the time that a tick tells of: since the one before it. CLOCK_MONOTONIC.
+int64_t PlaceOf(const timeline::TickEntry& tick);
+
 // Hands that part of a timeline to `sink`, with the records that explain it. A file is sought in:
 // chunks outside the part are not read. `path` "-" is standard input, read to its end. A tick
 // belongs to the part that has the middle of the time since the tick before it. A phase takes two

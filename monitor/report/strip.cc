@@ -12,7 +12,14 @@ namespace {
 // What lies further from the first sample is of a damaged file; sums of two never overflow.
 constexpr int64_t kFurthest_ns = int64_t{1} << 60;
 
-int64_t Within(int64_t instant_ns) { return std::clamp(instant_ns, -kFurthest_ns, kFurthest_ns); }
+// How long after the start, which may be any count of ns.
+int64_t AfterStart(int64_t instant_ns, int64_t start_ns) {
+  int64_t after_ns = 0;
+  if (__builtin_sub_overflow(instant_ns, start_ns, &after_ns)) {
+    after_ns = instant_ns > start_ns ? kFurthest_ns : -kFurthest_ns;
+  }
+  return std::clamp(after_ns, -kFurthest_ns, kFurthest_ns);
+}
 
 }  // namespace
 
@@ -77,13 +84,13 @@ void Strips::AddTick(const timeline::TickEntry& tick) {
   if (columns == nullptr || columns->size() != now.size() || now.empty()) return;
   const bool has_previous = tick.previous != nullptr && tick.previous->vcpus.size() == now.size();
   if (!start_ns_) {
-    start_ns_ = Within(reading::MiddleOf((has_previous ? tick.previous->vcpus : now).front()));
+    start_ns_ = reading::MiddleOf((has_previous ? tick.previous->vcpus : now).front());
   }
   if (!has_previous) return;
   for (size_t i = 0; i < now.size(); ++i) {
     const int64_t begin_ns =
-        std::max<int64_t>(0, Within(reading::MiddleOf(tick.previous->vcpus[i])) - *start_ns_);
-    const int64_t end_ns = Within(reading::MiddleOf(now[i])) - *start_ns_;
+        std::max<int64_t>(0, AfterStart(reading::MiddleOf(tick.previous->vcpus[i]), *start_ns_));
+    const int64_t end_ns = AfterStart(reading::MiddleOf(now[i]), *start_ns_);
     if (end_ns <= begin_ns) continue;
     // A tick that ends a little late needs no slot of its own.
     while (end_ns - slot_ns() / 2 > slot_ns() * static_cast<int64_t>(Strip::kSlots)) ++level_;

@@ -100,7 +100,7 @@ TEST_F(ReadPartTest, SeeksToAPart) {
   EXPECT_EQ(summary.vms().at(1).samples, 10u);
   EXPECT_EQ(summary.vms().at(1).vcpus.at(0).measured_ns, 10 * kTick_ns);
   EXPECT_EQ(report->EndedInOrder(), std::nullopt);  // not looked at
-  EXPECT_EQ(report->read.chunks, 4u);  // of 6: a tick may come late
+  EXPECT_EQ(report->read.chunks, 4u);               // of 6: a tick may come late
 }
 
 // Parts that touch share no tick and lose none.

@@ -10,8 +10,8 @@ std::string NameOf(const std::string& file) { return file == "-" ? "standard inp
 
 absl::Status ReadFailure(const absl::Status& status, const std::string& file) {
   if (!absl::IsNotFound(status)) return status;
-  return absl::NotFoundError(absl::StrCat(
-      file, ": no such file (`vcpulse record -o FILE` writes one)"));
+  return absl::NotFoundError(
+      absl::StrCat(file, ": no such file (`vcpulse record -o FILE` writes one)"));
 }
 
 absl::StatusOr<timeline::ReadReport> ReadInput(const std::string& file,
