@@ -87,6 +87,8 @@ INSTANTIATE_TEST_SUITE_P(Releases, GoldenTimelines, ::testing::ValuesIn(kGolden)
                            return "v" + std::to_string(release.index + 1);
                          });
 
+constexpr const char* kAgain = "FILE";  // the same timeline once more
+
 struct Reader {
   const char* name;
   std::vector<std::string> before;  // FILE
@@ -104,6 +106,12 @@ const std::vector<Reader>& Readers() {
       {.name = "jsonl", .before = {"export", "--format", "jsonl"}, .after = {}},
       {.name = "csv", .before = {"export", "--format", "csv"}, .after = {}},
       {.name = "perfetto", .before = {"export", "--format", "perfetto"}, .after = {}},
+      {.name = "replay", .before = {"replay", "--speed", "max"}, .after = {}},
+      {.name = "replayDelimited",
+       .before = {"replay", "--speed", "max", "--format", "delimited"},
+       .after = {}},
+      {.name = "page", .before = {"report", "--html", "-"}, .after = {}, .names_vms = false},
+      {.name = "compare", .before = {"compare"}, .after = {kAgain}},
   };
   return *readers;
 }
@@ -114,7 +122,9 @@ TEST_P(GoldenReaders, ReadThem) {
   const auto& [golden, reader] = GetParam();
   std::vector<std::string> arguments = reader.before;
   arguments.push_back(PathOf(golden));
-  arguments.insert(arguments.end(), reader.after.begin(), reader.after.end());
+  for (const std::string& argument : reader.after) {
+    arguments.push_back(argument == kAgain ? PathOf(golden) : argument);
+  }
   const Finished finished = RunProgram(Vcpulse(arguments));
   EXPECT_EQ(finished.exit_code, reader.before[0] == "check" ? golden.check : 0) << finished.err;
   EXPECT_THAT(finished.err, Not(AnyOf(HasSubstr("damaged"), HasSubstr("lost"))));
