@@ -35,7 +35,7 @@ std::string NamesOf(const std::vector<const CLI::App*>& commands) {
 
 // "vcpulse list events": the command whose arguments were read.
 std::string NameOfParsed(const CLI::App& app) {
-  std::string name = app.get_name();
+  const std::string& name = app.get_name();
   const std::vector<CLI::App*> parsed = app.get_subcommands();
   return parsed.empty() ? name : name + " " + NameOfParsed(*parsed.front());
 }
