@@ -36,12 +36,6 @@ std::optional<size_t> KnownColumn(const std::string& event) {
   return static_cast<size_t>(found - is.begin());
 }
 
-// As `import csv` compares the names of columns.
-std::string AsCompared(std::string name) {
-  std::ranges::replace(name, '-', '_');
-  return name;
-}
-
 }  // namespace
 
 void CsvColumns::Add(const v1::VcpuSet& set) {
@@ -65,7 +59,7 @@ std::vector<CsvColumns::Column> CsvColumns::Columns() const {
   for (const std::string_view name : kCsvColumnsAfter) taken.emplace(name);
   for (const importing::EventColumn& known : importing::kEventColumns) taken.emplace(known.column);
   const auto own_name = [&taken](std::string name) {
-    while (!taken.insert(AsCompared(name)).second) name.insert(0, "event:");
+    while (!taken.insert(importing::AsCompared(name)).second) name.insert(0, "event:");
     return name;
   };
   // By place in kEventColumns: the first event that is it.

@@ -98,6 +98,11 @@ bool IsEventName(std::string_view name, bool of_an_export) {
   return false;
 }
 
+std::string AsCompared(std::string name) {
+  std::ranges::replace(name, '-', '_');
+  return name;
+}
+
 std::optional<core::ThreadState> ParseState(std::string_view text) {
   using core::ThreadState;
   if (text.empty()) return ThreadState::kNotRead;

@@ -17,6 +17,9 @@ std::string_view ColumnName(Field field);  // of CSV: "t_ns", ...
 std::optional<Field> FieldOfColumn(std::string_view column);
 std::optional<Field> FieldOfKey(std::string_view key);
 
+// As names of columns are compared: perf's hyphens may be underscores.
+std::string AsCompared(std::string name);
+
 // The columns of CSV whose names are not perf's, and the events that they count, in the order in
 // which they come first in any table.
 struct EventColumn {

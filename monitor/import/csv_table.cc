@@ -33,11 +33,6 @@ std::string Trimmed(std::string_view written) {
   return std::string(written.substr(first, written.find_last_not_of(" \t") - first + 1));
 }
 
-std::string AsCompared(std::string name) {
-  std::ranges::replace(name, '-', '_');
-  return name;
-}
-
 // What a column is for.
 struct Column {
   enum class Kind {

@@ -233,5 +233,16 @@ TEST(Series, BreaksAloneDoNotMakeItGrow) {
   EXPECT_EQ(series.length_ns(), 1'000'000);
 }
 
+TEST(SumsTest, DegradedIsWhatHadNoCounterInAllOfItsBusyTime) {
+  Sums sums;
+  EXPECT_FALSE(IsDegraded(sums));
+  sums.band_ns = {50, 0, 0, 50};
+  EXPECT_FALSE(IsDegraded(sums));
+  sums.no_counters_ns = 50;
+  EXPECT_TRUE(IsDegraded(sums));
+  sums.band_ns[1] = 1;  // something was counted
+  EXPECT_FALSE(IsDegraded(sums));
+}
+
 }  // namespace
 }  // namespace vcpulse::compare

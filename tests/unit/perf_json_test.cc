@@ -167,6 +167,19 @@ TEST(PerfJson, ALaterRunInTheSameFile) {
   EXPECT_THAT(Kinds(stat), ElementsAre(Kind("of a later r", 2, 3)));
 }
 
+// It is passed over to its end, also where it lasts longer than the first.
+TEST(PerfJson, ALaterRunIsNeverAContinuation) {
+  const auto at = [](const char* interval) {
+    return std::string(R"({"interval" : )") + interval +
+           R"(, "thread" : "CPU 0/KVM-12", "counter-value" : "7.000000", "event" : "cycles:G"})" +
+           "\n";
+  };
+  const PerfStat stat = Read(at("0.1") + at("0.2") + at("0.1") + at("0.2") + at("0.3"));
+  EXPECT_EQ(stat.counts.size(), 2u);
+  ASSERT_EQ(stat.skipped.size(), 1u);
+  EXPECT_EQ(stat.skipped[0].lines, 3u);
+}
+
 TEST(PerfJson, CpusOldAndNew) {
   const auto cpu = [](const char* written) {
     return Read(R"({"interval" : 0.1, "cpu" : )" + std::string(written) +
