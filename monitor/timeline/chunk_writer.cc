@@ -17,9 +17,6 @@
 namespace vcpulse::timeline {
 namespace {
 
-// What is buffered before a chunk is cut without waiting for Flush. About 1,000 ticks of 64 vCPUs;
-// their content stays below kMaxPayloadBytes whatever the values are.
-constexpr size_t kMaxBufferedBytes = 8u << 20;
 constexpr size_t kMaxBufferedRecords = 1u << 16;
 constexpr int kZstdLevel = 3;
 
@@ -52,7 +49,12 @@ class Compressor {
 
 class ChunkWriter final : public RecordWriter {
  public:
-  ChunkWriter(StreamId stream_id, ByteSink sink) : stream_id_(stream_id), sink_(std::move(sink)) {}
+  ChunkWriter(StreamId stream_id, ByteSink sink, const ChunkWriterOptions& options)
+      : stream_id_(stream_id),
+        sink_(std::move(sink)),
+        max_buffered_bytes_(options.max_buffered_bytes),
+        next_sequence_(options.first_sequence),
+        first_sequence_(options.first_sequence) {}
 
   void AddTick(uint32_t vm, uint32_t epoch, const core::Sample& sample,
                std::span<const core::Verdict> verdicts) override;
@@ -79,12 +81,13 @@ class ChunkWriter final : public RecordWriter {
   const StreamId stream_id_;
   const ByteSink sink_;
   Compressor compressor_;
-  uint64_t next_sequence_ = 1;
+  const size_t max_buffered_bytes_;
+  uint64_t next_sequence_;
   std::map<std::pair<uint32_t, uint32_t>, Epoch> epochs_;  // by (vm, epoch)
 
   // Of the chunk that is being filled.
   v1::ChunkPayload payload_;  // its records as they come; the rest when it is cut
-  uint64_t first_sequence_ = 1;
+  uint64_t first_sequence_;
   int64_t first_mono_ns_ = std::numeric_limits<int64_t>::max();
   int64_t last_mono_ns_ = std::numeric_limits<int64_t>::min();
   size_t buffered_bytes_ = 0;
@@ -97,7 +100,7 @@ class ChunkWriter final : public RecordWriter {
 };
 
 uint64_t ChunkWriter::Admit(size_t bytes, int64_t mono_ns) {
-  if (buffered_bytes_ + bytes > kMaxBufferedBytes ||
+  if (buffered_bytes_ + bytes > max_buffered_bytes_ ||
       next_sequence_ - first_sequence_ >= kMaxBufferedRecords) {
     early_cut_.Update(Cut());
   }
@@ -227,8 +230,9 @@ void ChunkWriter::Forget() {
 
 }  // namespace
 
-std::unique_ptr<RecordWriter> NewChunkWriter(StreamId stream_id, ByteSink sink) {
-  return std::make_unique<ChunkWriter>(stream_id, std::move(sink));
+std::unique_ptr<RecordWriter> NewChunkWriter(StreamId stream_id, ByteSink sink,
+                                             const ChunkWriterOptions& options) {
+  return std::make_unique<ChunkWriter>(stream_id, std::move(sink), options);
 }
 
 }  // namespace vcpulse::timeline

@@ -41,8 +41,19 @@ class RecordWriter {
   virtual absl::Status Flush(const v1::ClockSnapshot& clock) = 0;
 };
 
+struct ChunkWriterOptions {
+  uint64_t first_sequence = 1;  // of the first record
+  // Bytes of samples after which a chunk is cut without waiting for Flush. The default is about
+  // 1,000 ticks of 64 vCPUs; their content stays below kMaxPayloadBytes whatever the values are.
+  size_t max_buffered_bytes = 8u << 20;
+};
+// What a chunk that goes over the wire is cut at: it fits into a frame (1 MiB) whatever the values
+// are, for VMs of up to about 1,000 vCPUs.
+inline constexpr size_t kBufferedBytesForWire = 384u << 10;
+
 // Writes chunks (.vpt).
-std::unique_ptr<RecordWriter> NewChunkWriter(StreamId stream_id, ByteSink sink);
+std::unique_ptr<RecordWriter> NewChunkWriter(StreamId stream_id, ByteSink sink,
+                                             const ChunkWriterOptions& options = {});
 
 // Writes plain length-delimited TimelineRecord messages.
 std::unique_ptr<RecordWriter> NewDelimitedWriter(ByteSink sink);

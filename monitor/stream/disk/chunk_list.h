@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "monitor/stream/disk/files.h"
+#include "monitor/timeline/chunk_header.h"
+
+namespace vcpulse::stream {
+
+// Where the whole chunks of a file lie, found by hopping from header to header and checking each
+// payload's CRC.
+struct ChunkPlace {
+  uint64_t offset = 0;
+  timeline::ChunkHeader header;
+  // Last sequence that the chunk settles: header.last_sequence, or that of its LostRecords.
+  uint64_t settles_to = 0;
+
+  uint64_t bytes() const { return header.header_bytes + header.payload_bytes; }
+};
+
+struct ChunkList {
+  std::vector<ChunkPlace> chunks;  // up to the first byte that is not a whole chunk
+  uint64_t good_bytes = 0;         // that they take
+  uint64_t file_bytes = 0;
+  bool more_behind = false;  // behind the first damage is at least one whole chunk more
+};
+
+// Errors: those of `files`.
+absl::StatusOr<ChunkList> ListChunks(Files& files, const std::string& path);
+
+}  // namespace vcpulse::stream

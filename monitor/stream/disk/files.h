@@ -1,0 +1,63 @@
+#pragma once
+
+// monitor/stream/disk keeps chunks on disk: the agent's spool and the collector's timelines. It
+// knows no socket and no protocol; files come in through `Files`, so that tests can let the machine
+// crash.
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace vcpulse::stream {
+
+// A file that grows at its end. One thread.
+class AppendFile {
+ public:
+  virtual ~AppendFile() = default;
+
+  // All of `bytes`, or an error, after which the file's length is what it was before, or, where
+  // even that cannot be had, unknown (then is_torn()). ResourceExhausted for a full disk or quota.
+  virtual absl::Status Append(std::span<const uint8_t> bytes) = 0;
+  // fdatasync(2): what was appended so far survives a crash of the machine. After an error nothing
+  // is known of what was not synced before, whatever a later call says.
+  virtual absl::Status Sync() = 0;
+  // Cuts the file to `bytes`, at most its size.
+  virtual absl::Status Truncate(uint64_t bytes) = 0;
+  virtual uint64_t size() const = 0;
+  virtual bool is_torn() const = 0;
+};
+
+// The part of a file system that is needed. Paths are given whole. Errors name the path.
+class Files {
+ public:
+  virtual ~Files() = default;
+
+  // Creates it (mode 0640), or opens it to append where `must_be_new` is false. Its name survives a
+  // crash only after SyncDirectory of its folder.
+  virtual absl::StatusOr<std::unique_ptr<AppendFile>> OpenToAppend(const std::string& path,
+                                                                   bool must_be_new) = 0;
+  // The bytes from `offset` on into `out`; how many there were.
+  virtual absl::StatusOr<size_t> ReadAt(const std::string& path, uint64_t offset,
+                                        std::span<uint8_t> out) = 0;
+  virtual absl::StatusOr<uint64_t> SizeOf(const std::string& path) = 0;
+  // Names in a folder, sorted, without . and ..; NotFound where there is none.
+  virtual absl::StatusOr<std::vector<std::string>> List(const std::string& directory) = 0;
+  // With all its parents, mode 0750, each synced into its own parent.
+  virtual absl::Status MakeDirectories(const std::string& directory) = 0;
+  virtual absl::Status SyncDirectory(const std::string& directory) = 0;
+  virtual absl::Status Rename(const std::string& from, const std::string& to) = 0;
+  virtual absl::Status Remove(const std::string& path) = 0;           // a file
+  virtual absl::Status RemoveDirectory(const std::string& path) = 0;  // an empty one
+  // Of the last change of the content, ns since 1970.
+  virtual absl::StatusOr<int64_t> ModifiedAt_ns(const std::string& path) = 0;
+};
+
+// Those of the kernel. Any thread; each AppendFile is one thread's.
+Files& KernelFiles();
+
+}  // namespace vcpulse::stream

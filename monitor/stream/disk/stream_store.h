@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "monitor/stream/disk/files.h"
+#include "monitor/timeline/chunk_header.h"
+#include "vcpulse/v1/timeline.pb.h"
+
+namespace vcpulse::stream {
+
+// The timeline of one stream on the collector's disk: DIR/AGENT/START-STREAMID/FIRST-SEQUENCE.vpt,
+// where START is the collector's UTC time when the stream first came (20261122T061047Z) and
+// FIRST-SEQUENCE has 20 digits, so that names sort by time and by sequence. Each file is a timeline
+// of its own, whole at any instant but for a torn end. One thread at a time.
+class StreamStore {
+ public:
+  struct Options {
+    uint64_t rotate_bytes = 64u << 20;
+    int64_t rotate_ns = 3'600'000'000'000;
+  };
+
+  // Opens the folder of `stream` in `agent_directory`, or notes its name for the first Append. The
+  // last file is checked: a torn end is cut off; where whole chunks lie behind damage, all from the
+  // damage on is first kept beside it as FILE.damaged. What is left is synced, as whoever wrote it
+  // may have died before he could. Errors: what the system said.
+  static absl::StatusOr<std::unique_ptr<StreamStore>> Open(Files& files,
+                                                           const std::string& agent_directory,
+                                                           const timeline::StreamId& stream,
+                                                           const Options& options,
+                                                           int64_t realtime_ns);
+
+  // Adds a chunk that begins behind written() (else CHECK). It is not durable yet. After an error
+  // the store is as before, less what was not synced where it had to be given up: go on from
+  // written(), which may have gone back to durable().
+  absl::Status Append(const timeline::ChunkHeader& header, std::span<const uint8_t> chunk,
+                      int64_t realtime_ns);
+  // The same for records that are lost: a chunk without records that says so.
+  absl::Status AppendLost(const v1::LostRecords& lost, int64_t realtime_ns);
+  // Makes all that was written durable, new folders and files too. After an error what was not
+  // durable is given up: it is cut off, later chunks go to a new file.
+  absl::Status Sync();
+
+  uint64_t written() const { return written_; }  // last sequence that was appended
+  uint64_t durable() const { return durable_; }  // last sequence that was synced
+  // Of this stream since Open.
+  uint64_t bytes_written() const { return bytes_written_; }
+  const std::string& directory() const { return directory_; }
+  // What Open mended, for people; empty: nothing.
+  const std::string& notice() const { return notice_; }
+
+ private:
+  StreamStore(Files& files, std::string directory, const timeline::StreamId& stream,
+              const Options& options);
+
+  Files& files_;
+  std::string directory_;
+  timeline::StreamId stream_;
+  Options options_;
+  std::unique_ptr<AppendFile> file_;  // the one that is appended to; none before the first Append
+  std::string path_;
+  uint64_t written_ = 0;
+  uint64_t durable_ = 0;
+  uint64_t bytes_written_ = 0;
+  std::string notice_;
+};
+
+// The bytes of a chunk that holds no record and says what is lost.
+std::vector<uint8_t> EncodeLostChunk(const timeline::StreamId& stream, const v1::LostRecords& lost);
+
+}  // namespace vcpulse::stream

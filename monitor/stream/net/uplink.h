@@ -1,0 +1,84 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "monitor/stream/disk/spool.h"
+#include "monitor/stream/net/credentials.h"
+#include "monitor/stream/protocol/address.h"
+#include "monitor/stream/protocol/agent_session.h"
+
+namespace vcpulse::stream {
+
+// Streams chunks to a collector from a thread of its own: into the spool, out of the spool onto the
+// socket, out of the spool for good once acknowledged. Connects again for ever, with jittered
+// exponential backoff, to its addresses in turn.
+class Uplink {
+ public:
+  struct Options {
+    std::vector<Address> addresses;  // tried in order; the next one where one does not answer
+    AgentIdentity identity;
+    Spool::Options spool;
+    CredentialFiles credentials;  // needed where an address is tls
+    bool allow_insecure = false;  // plain tcp to other hosts
+    // Bytes that wait for the thread; what does not fit is lost and counted.
+    size_t max_queue_bytes = 16u << 20;
+    std::chrono::milliseconds first_backoff{200};
+    std::chrono::milliseconds longest_backoff{30'000};
+    // One line for people when something changes: connected, lost, refused, spool full. Called on
+    // the uplink's thread.
+    std::function<void(const std::string&)> say;
+  };
+
+  struct Stats {
+    bool connected = false;
+    uint64_t connects = 0;  // handshakes that were answered with Welcome
+    uint64_t sent_chunks = 0;
+    uint64_t acknowledged_chunks = 0;
+    uint64_t lost_chunks = 0;  // dropped in queue or spool, or unreadable
+    uint64_t lost_records = 0;
+    uint64_t waiting_chunks = 0;  // held, not acknowledged
+    uint64_t spool_bytes = 0;     // on disk
+    uint64_t spool_memory_bytes = 0;
+    uint64_t queue_bytes = 0;
+    std::string last_error;  // of the connection; empty: none since the last Welcome
+  };
+
+  // Opens the spool and starts the thread. Errors: of the options (InvalidArgument: plain tcp to
+  // another host without allow_insecure, tls without credentials), of Spool::Open, of
+  // CheckCredentials.
+  static absl::StatusOr<std::unique_ptr<Uplink>> Start(Options options);
+
+  // Stops at once; what is not acknowledged stays in the spool on disk.
+  virtual ~Uplink() = default;
+
+  // Hands over one whole chunk (bytes of one call of a timeline::ByteSink). Copies and returns: it
+  // waits for neither disk nor socket. False where the queue is full: the chunk counts as lost and
+  // will be told as a gap. One thread.
+  virtual bool Offer(std::span<const uint8_t> chunk) = 0;
+  // Records that the owner knows are lost, before the next chunk. The same thread.
+  virtual void OfferLost(const std::string& stream_id, const v1::LostRecords& lost) = 0;
+
+  // Waits until the first Welcome. DeadlineExceeded with the last error's words.
+  virtual absl::Status AwaitConnected(std::chrono::milliseconds patience) = 0;
+  // Waits until fewer than `bytes` are held in queue and spool; for senders that can wait (replay).
+  virtual absl::Status AwaitRoom(uint64_t bytes, std::chrono::milliseconds patience) = 0;
+  // Waits until all that was offered is acknowledged. DeadlineExceeded, in words with how much is
+  // left and where, otherwise.
+  virtual absl::Status Finish(std::chrono::milliseconds patience) = 0;
+  // TLS: connects anew with the files as they are now. Any thread.
+  virtual void ReloadCredentials() = 0;
+  virtual Stats stats() const = 0;  // any thread
+
+ protected:
+  Uplink() = default;
+};
+
+}  // namespace vcpulse::stream
