@@ -28,6 +28,7 @@ class Collector {
   struct Options {
     std::vector<Address> listen;
     std::string directory;
+    Files* files = nullptr;                      // null: KernelFiles()
     CredentialFiles credentials;                 // needed where an address is tls
     bool allow_insecure = false;                 // plain tcp that other machines can reach
     std::vector<uid_t> allowed_uids;             // unix: beside root and the own user

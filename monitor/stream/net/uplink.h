@@ -61,10 +61,10 @@ class Uplink {
 
   // Hands over one whole chunk (bytes of one call of a timeline::ByteSink). Copies and returns: it
   // waits for neither disk nor socket. False where the queue is full: the chunk counts as lost and
-  // will be told as a gap. One thread.
+  // will be told as a gap. What is no chunk is a bug (CHECK). One thread.
   virtual bool Offer(std::span<const uint8_t> chunk) = 0;
   // Records that the owner knows are lost, before the next chunk. The same thread.
-  virtual void OfferLost(const std::string& stream_id, const v1::LostRecords& lost) = 0;
+  virtual void OfferLost(const timeline::StreamId& stream, const v1::LostRecords& lost) = 0;
 
   // Waits until the first Welcome. DeadlineExceeded with the last error's words.
   virtual absl::Status AwaitConnected(std::chrono::milliseconds patience) = 0;
