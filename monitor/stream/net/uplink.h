@@ -26,6 +26,7 @@ class Uplink {
     std::vector<Address> addresses;  // tried in order; the next one where one does not answer
     AgentIdentity identity;
     Spool::Options spool;
+    Files* files = nullptr;       // of the spool; null: KernelFiles()
     CredentialFiles credentials;  // needed where an address is tls
     bool allow_insecure = false;  // plain tcp to other hosts
     // Bytes that wait for the thread; what does not fit is lost and counted.

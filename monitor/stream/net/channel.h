@@ -1,0 +1,56 @@
+#pragma once
+
+// Of the .cc files of this room: a connected byte stream, plain or TLS, behind one interface, so
+// that the protocol's shells are written once. Includes Asio.
+
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/generic/stream_protocol.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ssl/context.hpp>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace vcpulse::stream {
+
+using ErrorCode = boost::system::error_code;
+
+// One thread. A handler keeps the channel alive until it was called; after Close it is called with
+// an error.
+class Channel : public std::enable_shared_from_this<Channel> {
+ public:
+  using Done = std::function<void(const ErrorCode& error, size_t bytes)>;
+
+  virtual ~Channel() = default;
+
+  // Before anything is read or written. Plain: done at once.
+  virtual void Handshake(std::function<void(const ErrorCode& error)> done) = 0;
+  virtual void ReadSome(boost::asio::mutable_buffer buffer, Done done) = 0;
+  virtual void WriteAll(boost::asio::const_buffer bytes, Done done) = 0;
+  // No more will be written; what was written still arrives.
+  virtual void EndWriting() = 0;
+  virtual void Close() = 0;
+
+  // TLS: the names of the peer's certificate that may be agent ids (dNSName and URI). Nothing where
+  // the channel has no certificates.
+  virtual std::optional<std::vector<std::string>> PeerNames() const = 0;
+  // Why it failed, for people: what the error says, and what was wrong with the peer's certificate.
+  virtual std::string Describe(const ErrorCode& error) const = 0;
+  virtual int descriptor() = 0;
+};
+
+using PlainSocket = boost::asio::generic::stream_protocol::socket;
+using TlsContext = boost::asio::ssl::context;
+
+std::shared_ptr<Channel> NewPlainChannel(PlainSocket socket);
+
+// Who a TLS channel is.
+enum class TlsRole { kServer, kClient };
+// `host` is what a client verifies the server's certificate against.
+std::shared_ptr<Channel> NewTlsChannel(boost::asio::ip::tcp::socket socket,
+                                       std::shared_ptr<TlsContext> context, TlsRole role,
+                                       const std::string& host);
+
+}  // namespace vcpulse::stream

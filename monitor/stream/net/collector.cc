@@ -1,0 +1,158 @@
+#include "monitor/stream/net/collector.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/file.h>
+
+#include <atomic>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <cerrno>
+#include <future>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "kvm/fd.h"
+#include "monitor/stream/net/collector_loop.h"
+#include "monitor/stream/net/committer.h"
+#include "monitor/stream/net/tls_context.h"
+
+namespace vcpulse::stream {
+namespace {
+
+namespace asio = boost::asio;
+
+absl::Status CheckOptions(const Collector::Options& options) {
+  if (options.listen.empty()) return absl::InvalidArgumentError("no address to listen on");
+  for (const Address& address : options.listen) {
+    absl::Status status = CheckSecure(address, options.allow_insecure);
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+bool AnyTls(const std::vector<Address>& addresses) {
+  return std::ranges::any_of(
+      addresses, [](const Address& address) { return address.kind == Address::Kind::kTls; });
+}
+
+// One collector per directory: whoever holds this lock.
+absl::StatusOr<kvm::Fd> LockDirectory(const std::string& directory) {
+  const std::string path = directory + "/.lock";
+  kvm::Fd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0640));
+  if (!fd.valid()) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("cannot write to ", directory));
+  }
+  if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        directory, " is in use by another collector: end that one, or choose another --dir"));
+  }
+  return fd;
+}
+
+class RunningCollector final : public Collector {
+ public:
+  explicit RunningCollector(Options options)
+      : options_(std::move(options)), work_(context_.get_executor()), loop_(context_, options_) {}
+
+  absl::Status Begin() {
+    if (options_.files == nullptr) options_.files = &KernelFiles();
+    absl::Status status = options_.files->MakeDirectories(options_.directory);
+    if (!status.ok()) return status;
+    auto lock = LockDirectory(options_.directory);
+    if (!lock.ok()) return lock.status();
+    lock_ = *std::move(lock);
+    if (AnyTls(options_.listen)) {
+      if (status = ReloadCredentials(); !status.ok()) return status;
+    }
+    if (status = loop_.Listen(); !status.ok()) return status;
+    addresses_ = loop_.addresses();
+    committer_ = std::make_unique<Committer>(
+        Committer::Options{.files = options_.files,
+                           .directory = options_.directory,
+                           .store = options_.store,
+                           .retention = options_.retention,
+                           .sync = options_.sync,
+                           .report = [this](auto report) { loop_.TakeReport(std::move(report)); },
+                           .say = options_.say});
+    loop_.set_committer(committer_.get());
+    loop_.StartTicking();
+    thread_ = std::thread([this] { context_.run(); });
+    pthread_setname_np(thread_.native_handle(), "vcpulse-net");
+    return absl::OkStatus();
+  }
+
+  ~RunningCollector() override { Stop(std::chrono::seconds(5)); }
+  RunningCollector(const RunningCollector&) = delete;
+  RunningCollector& operator=(const RunningCollector&) = delete;
+
+  std::vector<Address> addresses() const override { return addresses_; }
+
+  bool Stop(std::chrono::milliseconds patience) override {
+    if (!thread_.joinable()) return true;
+    const auto end = std::chrono::steady_clock::now() + patience;
+    Do([this] { loop_.StopReading(); });
+    const bool drained = committer_->Drain(patience);
+    // The committer's last report was posted before: its acknowledgements go out first.
+    Do([this] { loop_.Farewell(); });
+    while (std::chrono::steady_clock::now() < end) {
+      bool any_left = false;
+      Do([&] { any_left = loop_.AnyAlive(); });
+      if (!any_left) break;
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    Do([this] { loop_.CloseAll(); });
+    work_.reset();
+    context_.stop();
+    thread_.join();
+    committer_.reset();
+    return drained;
+  }
+
+  absl::Status ReloadCredentials() override {
+    auto tls = NewTlsContext(options_.credentials, TlsRole::kServer);
+    if (!tls.ok()) return tls.status();
+    loop_.SetTls(*std::move(tls));
+    return absl::OkStatus();
+  }
+
+  Stats stats() const override {
+    Stats stats;
+    loop_.FillStats(stats);
+    return stats;
+  }
+
+ private:
+  // On the network thread; waits for it.
+  void Do(const std::function<void()>& action) {
+    std::promise<void> done;
+    asio::post(context_, [&] {
+      action();
+      done.set_value();
+    });
+    done.get_future().wait();
+  }
+
+  Options options_;
+  kvm::Fd lock_;
+  asio::io_context context_{1};
+  asio::executor_work_guard<asio::io_context::executor_type> work_;
+  CollectorLoop loop_;
+  std::unique_ptr<Committer> committer_;
+  std::vector<Address> addresses_;
+  std::thread thread_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(Options options) {
+  if (absl::Status status = CheckOptions(options); !status.ok()) return status;
+  if (!options.say) options.say = [](const std::string&) {};
+  auto collector = std::make_unique<RunningCollector>(std::move(options));
+  if (absl::Status status = collector->Begin(); !status.ok()) return status;
+  return collector;
+}
+
+}  // namespace vcpulse::stream

@@ -1,0 +1,387 @@
+#include "monitor/stream/net/collector_loop.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+#include <cctype>
+#include <chrono>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "monitor/stream/net/clocks.h"
+#include "monitor/stream/protocol/agent_id.h"
+
+namespace vcpulse::stream {
+namespace {
+
+namespace asio = boost::asio;
+
+constexpr std::chrono::milliseconds kTick{250};
+// Of all connections, received and not on disk: beyond it nobody is read from.
+constexpr uint64_t kMaxPendingBytes = 64u << 20;
+// The same line about the same peer is said so often at most.
+constexpr int64_t kSayAgain_ns = 60'000'000'000;
+constexpr size_t kMostSaid = 4096;
+
+timeline::StreamId StreamIdOf(const v1::Hello& hello) {
+  timeline::StreamId id{};
+  std::copy_n(hello.stream_id().begin(), std::min(id.size(), hello.stream_id().size()), id.begin());
+  return id;
+}
+
+// DNS names do not tell upper from lower case; URIs do, and hold a colon.
+bool IsSameName(const std::string& certified, const std::string& claimed) {
+  return certified == claimed ||
+         (claimed.find(':') == std::string::npos && absl::EqualsIgnoreCase(certified, claimed));
+}
+
+}  // namespace
+
+CollectorLoop::CollectorLoop(asio::io_context& context, const Collector::Options& options)
+    : context_(context), options_(options), host_name_(OwnHostName()), ticks_(context) {}
+
+CollectorLoop::~CollectorLoop() = default;
+
+absl::Status CollectorLoop::Listen() {
+  for (const Address& address : options_.listen) {
+    auto listener = Listener::Listen(
+        context_, {.address = address,
+                   .others_may_connect = !options_.allowed_uids.empty(),
+                   .tls =
+                       [this] {
+                         const std::lock_guard lock(mutex_);
+                         return tls_;
+                       },
+                   .arrived = [this](Arrival arrival) { Take(std::move(arrival)); }});
+    if (!listener.ok()) return listener.status();
+    listeners_.push_back(*std::move(listener));
+  }
+  return absl::OkStatus();
+}
+
+std::vector<Address> CollectorLoop::addresses() const {
+  std::vector<Address> addresses;
+  for (const auto& listener : listeners_) addresses.push_back(listener->address());
+  return addresses;
+}
+
+void CollectorLoop::StartTicking() {
+  ticks_.expires_after(kTick);
+  ticks_.async_wait([this](const ErrorCode& error) {
+    if (error) return;
+    Tick();
+    StartTicking();
+  });
+}
+
+void CollectorLoop::Tick() {
+  const v1::ClockSnapshot clock = ClocksNow();
+  const int64_t now_ns = MonotonicNow_ns();
+  std::vector<std::shared_ptr<Peer>> peers;  // one that fails leaves the map
+  peers.reserve(peers_.size());
+  for (const auto& [id, peer] : peers_) peers.push_back(peer);
+  for (const auto& peer : peers) peer->Tick(clock, now_ns);
+  std::erase_if(lingering_, [](const auto& peer) { return peer.expired(); });
+  if (said_ns_.size() > kMostSaid) said_ns_.clear();
+  ReadOn();
+}
+
+void CollectorLoop::Take(Arrival arrival) {
+  {
+    const std::lock_guard lock(mutex_);
+    ++totals_.accepted;
+  }
+  const bool has_room = peers_.size() < options_.max_connections || MakeRoom();
+  const std::optional<uid_t> uid = arrival.uid;
+  auto peer =
+      std::make_shared<Peer>(context_, next_id_++, std::move(arrival), options_.limits, *this);
+  peers_[peer->id()] = peer;
+  connections_ = peers_.size();
+  peer->Start();
+  if (peer->ended()) return;
+  if (!has_room) {
+    static_cast<void>(RefuseTo(*peer, v1::Error::CODE_BUSY,
+                               absl::StrCat("the collector has ", options_.max_connections,
+                                            " connections, and takes no more")));
+  } else if (uid && *uid != 0 && *uid != geteuid() &&
+             std::ranges::find(options_.allowed_uids, *uid) == options_.allowed_uids.end()) {
+    static_cast<void>(RefuseTo(
+        *peer, v1::Error::CODE_NOT_PERMITTED,
+        absl::StrCat("user ", *uid, " may not send here (collect --allow-uid ", *uid, ")")));
+  }
+}
+
+bool CollectorLoop::MakeRoom() {
+  const auto found = std::ranges::find_if(
+      peers_, [](const auto& entry) { return !entry.second->hello.has_value(); });
+  if (found == peers_.end()) return false;
+  const std::shared_ptr<Peer> oldest = found->second;
+  static_cast<void>(
+      RefuseTo(*oldest, v1::Error::CODE_BUSY,
+               "another connection needs the room, and this one has not said who it is"));
+  return true;
+}
+
+absl::Status CollectorLoop::RefuseTo(Peer& peer, v1::Error::Code code, const std::string& reason) {
+  {
+    const std::lock_guard lock(mutex_);
+    ++totals_.refused;
+  }
+  SayOnce(absl::StrCat("refused ", static_cast<int>(code)),
+          absl::StrCat("refused ", peer.from(), ": ", reason));
+  peer.Refuse(code, reason);
+  Remove(peer, true);
+  return absl::FailedPreconditionError(reason);
+}
+
+absl::Status CollectorLoop::CheckName(const Peer& peer, const std::string& agent_id) const {
+  const auto names = peer.arrival().channel->PeerNames();
+  if (!names) return absl::OkStatus();  // who may connect at all may take any name
+  if (std::ranges::any_of(*names, [&](const auto& name) { return IsSameName(name, agent_id); })) {
+    return absl::OkStatus();
+  }
+  std::string shown = names->empty() ? "none" : names->front();
+  if (names->size() > 1) absl::StrAppend(&shown, " and ", names->size() - 1, " more");
+  return absl::PermissionDeniedError(
+      absl::StrCat("the certificate is not that of agent '", agent_id,
+                   "': its names (subjectAltName, DNS or URI) are: ", shown));
+}
+
+absl::Status CollectorLoop::Hello(Peer& peer, const v1::Hello& hello) {
+  if (absl::Status status = CheckName(peer, hello.agent_id()); !status.ok()) {
+    return RefuseTo(peer, v1::Error::CODE_NOT_PERMITTED, std::string(status.message()));
+  }
+  return hello.role() == v1::Hello::ROLE_FOLLOWER ? HelloOfFollower(peer, hello)
+                                                  : HelloOfAgent(peer, hello);
+}
+
+absl::Status CollectorLoop::HelloOfAgent(Peer& peer, const v1::Hello& hello) {
+  const timeline::StreamId stream = StreamIdOf(hello);
+  // The same agent anew, before its old connection was seen to be dead.
+  if (const auto sender = senders_.find(stream); sender != senders_.end()) {
+    const std::shared_ptr<Peer> old = peers_.at(sender->second);
+    if (old->hello->agent_id() != hello.agent_id()) {
+      return RefuseTo(peer, v1::Error::CODE_NOT_PERMITTED,
+                      absl::StrCat("agent '", old->hello->agent_id(),
+                                   "' sends this very stream: was its spool copied?"));
+    }
+    if (old->hello->boot_id() == hello.boot_id()) {
+      old->Refuse(v1::Error::CODE_TAKEN_OVER, "this stream has connected anew");
+      Remove(*old, false);
+    }
+  }
+  if (const auto other = agents_.Arrived(hello)) {
+    return RefuseTo(peer, v1::Error::CODE_AGENT_ID_IN_USE,
+                    absl::StrCat("agent id '", hello.agent_id(), "' is in use by host '", *other,
+                                 "': give each agent its own --agent-id"));
+  }
+  peer.is_agent = true;
+  senders_[stream] = peer.id();
+  committer_->Open(peer.id(), FolderOf(hello.agent_id()), stream);
+  return absl::OkStatus();
+}
+
+absl::Status CollectorLoop::HelloOfFollower(Peer& peer, const v1::Hello& hello) {
+  const bool has_certificate = peer.arrival().channel->PeerNames().has_value();
+  const bool may_all =
+      !has_certificate || std::ranges::find(options_.allowed_followers, hello.agent_id()) !=
+                              options_.allowed_followers.end();
+  if (!may_all && hello.follow_agent_id() != hello.agent_id()) {
+    return RefuseTo(
+        peer, v1::Error::CODE_NOT_PERMITTED,
+        absl::StrCat("'", hello.agent_id(), "' may follow itself alone (collect --allow-follower ",
+                     hello.agent_id(), ")"));
+  }
+  followers_[peer.id()];
+  follower_count_ = followers_.size();
+  peer.session().Welcome(0, options_.tool_version, host_name_);
+  return absl::OkStatus();
+}
+
+absl::Status CollectorLoop::Chunk(Peer& peer, const timeline::ChunkHeader& header,
+                                  std::span<const uint8_t> bytes) {
+  peer.pending_bytes += bytes.size();
+  pending_bytes_ += bytes.size();
+  committer_->Write(peer.id(), header.stream_id, header,
+                    std::make_shared<const std::vector<uint8_t>>(bytes.begin(), bytes.end()));
+  return absl::OkStatus();
+}
+
+absl::Status CollectorLoop::Gap(Peer& peer, const v1::LostRecords& lost) {
+  agents_.Lost(peer.hello->agent_id(), lost);
+  committer_->WriteLost(peer.id(), StreamIdOf(*peer.hello), lost);
+  return absl::OkStatus();
+}
+
+void CollectorLoop::Ended(Peer& peer, const absl::Status& why) {
+  if (!why.ok()) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (absl::IsDataLoss(why)) ++totals_.malformed;
+      if (!peer.hello) ++totals_.refused;
+    }
+    const std::string who =
+        peer.hello ? absl::StrCat("agent '", peer.hello->agent_id(), "' (", peer.from(), ")")
+                   : peer.from();
+    SayOnce(absl::StrCat(peer.hello ? peer.hello->agent_id() : "unknown", " ", why.message()),
+            absl::StrCat(who, ": connection closed: ", why.message()));
+  }
+  Remove(peer, !why.ok());
+}
+
+void CollectorLoop::Remove(Peer& peer, bool in_error) {
+  const auto found = peers_.find(peer.id());
+  if (found == peers_.end()) return;
+  lingering_.push_back(found->second);
+  pending_bytes_ -= peer.pending_bytes;
+  peer.pending_bytes = 0;
+  followers_.erase(peer.id());
+  follower_count_ = followers_.size();
+  if (peer.is_agent) {
+    const timeline::StreamId stream = StreamIdOf(*peer.hello);
+    agents_.Duplicates(peer.hello->agent_id(), peer.session().duplicates());
+    agents_.Left(peer.hello->agent_id(), in_error);
+    const auto sender = senders_.find(stream);
+    if (sender != senders_.end() && sender->second == peer.id()) {
+      senders_.erase(sender);
+      committer_->Close(peer.id(), stream);
+    }
+  }
+  peers_.erase(found);
+  connections_ = peers_.size();
+}
+
+bool CollectorLoop::MayRead() const { return reads_ && pending_bytes_ <= kMaxPendingBytes; }
+
+void CollectorLoop::ReadOn() {
+  if (!MayRead()) return;
+  std::vector<std::shared_ptr<Peer>> peers;
+  for (const auto& [id, peer] : peers_) peers.push_back(peer);
+  for (const auto& peer : peers) peer->ReadOn();
+}
+
+void CollectorLoop::TakeReport(std::vector<Committer::Progress> report) {
+  asio::post(context_, [this, report = std::move(report)] {
+    {
+      const std::lock_guard lock(mutex_);
+      ++totals_.commits;
+    }
+    const bool was_full = !MayRead();
+    for (const Committer::Progress& progress : report) TakeProgress(progress);
+    if (was_full) ReadOn();
+  });
+}
+
+void CollectorLoop::TakeProgress(const Committer::Progress& progress) {
+  NoteStorage(progress.error);
+  if (!progress.notice.empty()) options_.say(progress.notice);
+  const auto found = peers_.find(progress.connection);
+  if (found == peers_.end())
+    return;  // it has gone; what was durable is found again by its next one
+  const std::shared_ptr<Peer> peer = found->second;
+  agents_.Durable(peer->hello->agent_id(), progress, peer->peer_clock_offset_ns);
+  Forward(*peer, progress.chunks);
+  peer->pending_bytes -= progress.settled_bytes;
+  pending_bytes_ -= progress.settled_bytes;
+  if (progress.opened && progress.error.ok()) {
+    peer->session().Welcome(progress.durable, options_.tool_version, host_name_);
+  } else if (!progress.opened && progress.durable > 0) {
+    peer->session().Ack(progress.durable);
+  }
+  if (!progress.error.ok()) {
+    peer->Refuse(v1::Error::CODE_STORAGE,
+                 absl::StrCat("the collector cannot store: ", progress.error.message()));
+    return Remove(*peer, true);
+  }
+  peer->Flush();
+  peer->ReadOn();
+}
+
+void CollectorLoop::NoteStorage(const absl::Status& status) {
+  std::string line;
+  {
+    const std::lock_guard lock(mutex_);
+    const std::string error(status.message());
+    if (totals_.storage_error == error) return;
+    line = status.ok() ? "writing works again"
+                       : absl::StrCat("nothing is acknowledged now: ", error,
+                                      "; agents keep what they have, and send it again");
+    totals_.storage_error = error;
+  }
+  options_.say(line);
+}
+
+void CollectorLoop::Forward(const Peer& from, const std::vector<Committer::Bytes>& chunks) {
+  if (chunks.empty()) return;
+  const timeline::StreamId stream = StreamIdOf(*from.hello);
+  for (auto& [id, told] : followers_) {
+    const std::shared_ptr<Peer>& follower = peers_.at(id);
+    const std::string& wanted = follower->hello->follow_agent_id();
+    if (!wanted.empty() && wanted != from.hello->agent_id()) continue;
+    if (told.insert(stream).second) {
+      v1::StreamInfo info;
+      info.set_stream_id(from.hello->stream_id());
+      info.set_agent_id(from.hello->agent_id());
+      info.set_host_name(from.hello->host_name());
+      follower->session().SendStreamInfo(info);
+    }
+    for (const Committer::Bytes& chunk : chunks) follower->session().SendChunk(*chunk);
+    // Flushed later: one that has fallen behind leaves the map.
+    asio::post(context_, [follower] { follower->Flush(); });
+  }
+}
+
+void CollectorLoop::StopReading() {
+  listeners_.clear();
+  reads_ = false;
+}
+
+void CollectorLoop::Farewell() {
+  ticks_.cancel();
+  while (!peers_.empty()) {
+    const std::shared_ptr<Peer> peer = peers_.begin()->second;
+    peer->Refuse(v1::Error::CODE_SHUTDOWN, "the collector ends; it may come back");
+    Remove(*peer, false);
+  }
+}
+
+bool CollectorLoop::AnyAlive() const {
+  return std::ranges::any_of(lingering_, [](const auto& peer) { return !peer.expired(); });
+}
+
+void CollectorLoop::CloseAll() {
+  ticks_.cancel();
+  for (const auto& weak : lingering_) {
+    if (const auto peer = weak.lock()) peer->Close();
+  }
+  for (const auto& [id, peer] : peers_) peer->Close();
+  peers_.clear();
+}
+
+void CollectorLoop::SayOnce(const std::string& what, const std::string& line) {
+  const int64_t now_ns = MonotonicNow_ns();
+  const auto [entry, is_new] = said_ns_.try_emplace(what, now_ns);
+  if (!is_new && now_ns - entry->second < kSayAgain_ns) return;
+  entry->second = now_ns;
+  options_.say(line);
+}
+
+void CollectorLoop::SetTls(std::shared_ptr<TlsContext> tls) {
+  const std::lock_guard lock(mutex_);
+  tls_ = std::move(tls);
+}
+
+void CollectorLoop::FillStats(Collector::Stats& stats) const {
+  {
+    const std::lock_guard lock(mutex_);
+    stats = totals_;
+  }
+  stats.connections = connections_;
+  stats.followers = follower_count_;
+  stats.pending_bytes = pending_bytes_;
+  stats.agents = agents_.Stats();
+}
+
+}  // namespace vcpulse::stream

@@ -1,0 +1,107 @@
+#pragma once
+
+// Of the collector: all its connections. Only .cc files of this room include this.
+
+#include <atomic>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "monitor/stream/net/agent_table.h"
+#include "monitor/stream/net/collector.h"
+#include "monitor/stream/net/committer.h"
+#include "monitor/stream/net/peer.h"
+#include "monitor/stream/net/sockets.h"
+
+namespace vcpulse::stream {
+
+// The network side: takes connections, decides who may send what, hands chunks to the committer and
+// acknowledges what it made durable. All of it on the thread that runs the io_context, but for
+// FillStats, SetTls and TakeReport.
+class CollectorLoop final : public Peer::Owner {
+ public:
+  CollectorLoop(boost::asio::io_context& context, const Collector::Options& options);
+  ~CollectorLoop() override;
+  CollectorLoop(const CollectorLoop&) = delete;
+  CollectorLoop& operator=(const CollectorLoop&) = delete;
+
+  // Listens at all addresses. Errors: of Listener::Listen.
+  absl::Status Listen();
+  void StartTicking();
+  std::vector<Address> addresses() const;
+  // The committer of the chunks; outlives all that runs on the context.
+  void set_committer(Committer* committer) { committer_ = committer; }
+
+  // Takes no more connections and reads nothing more.
+  void StopReading();
+  // Tells the peers that the collector ends, and closes.
+  void Farewell();
+  // Peers whose last words have not gone out.
+  bool AnyAlive() const;
+  void CloseAll();
+
+  // What the committer has done. Any thread.
+  void TakeReport(std::vector<Committer::Progress> report);
+  void SetTls(std::shared_ptr<TlsContext> tls);
+  void FillStats(Collector::Stats& stats) const;
+
+  absl::Status Hello(Peer& peer, const v1::Hello& hello) override;
+  absl::Status Chunk(Peer& peer, const timeline::ChunkHeader& header,
+                     std::span<const uint8_t> bytes) override;
+  absl::Status Gap(Peer& peer, const v1::LostRecords& lost) override;
+  void Ended(Peer& peer, const absl::Status& why) override;
+  bool MayRead() const override;
+
+ private:
+  using Id = Committer::ConnectionId;
+
+  void Take(Arrival arrival);
+  // Makes room for one more connection, at the cost of one that has not said who it is.
+  bool MakeRoom();
+  void Tick();
+  absl::Status RefuseTo(Peer& peer, v1::Error::Code code, const std::string& reason);
+  // Whether the peer may call itself that; else why not.
+  absl::Status CheckName(const Peer& peer, const std::string& agent_id) const;
+  absl::Status HelloOfAgent(Peer& peer, const v1::Hello& hello);
+  absl::Status HelloOfFollower(Peer& peer, const v1::Hello& hello);
+  void TakeProgress(const Committer::Progress& progress);
+  void NoteStorage(const absl::Status& status);
+  // Sends chunks that have become durable to those who follow this agent.
+  void Forward(const Peer& from, const std::vector<Committer::Bytes>& chunks);
+  // It is no peer any more; its last words may still be on their way.
+  void Remove(Peer& peer, bool in_error);
+  void ReadOn();
+  void SayOnce(const std::string& what, const std::string& line);
+
+  boost::asio::io_context& context_;
+  const Collector::Options& options_;
+  const std::string host_name_;
+  Committer* committer_ = nullptr;
+  std::vector<std::unique_ptr<Listener>> listeners_;
+  boost::asio::steady_timer ticks_;
+  std::map<Id, std::shared_ptr<Peer>> peers_;
+  std::vector<std::weak_ptr<Peer>> lingering_;
+  std::map<timeline::StreamId, Id> senders_;
+  std::map<Id, std::set<timeline::StreamId>> followers_;  // and the streams they were told of
+  std::map<std::string, int64_t> said_ns_;
+  Id next_id_ = 1;
+  // Read by FillStats, changed by the network thread alone.
+  std::atomic<uint64_t> pending_bytes_ = 0;
+  std::atomic<uint64_t> connections_ = 0;
+  std::atomic<uint64_t> follower_count_ = 0;
+  bool reads_ = true;
+  AgentTable agents_;
+
+  mutable std::mutex mutex_;  // of what follows
+  std::shared_ptr<TlsContext> tls_;
+  Collector::Stats totals_;
+};
+
+}  // namespace vcpulse::stream

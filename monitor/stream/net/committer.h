@@ -1,0 +1,120 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "monitor/stream/disk/retention.h"
+#include "monitor/stream/disk/stream_store.h"
+#include "monitor/timeline/chunk_header.h"
+#include "vcpulse/v1/timeline.pb.h"
+
+namespace vcpulse::stream {
+
+// The collector's writing thread: it takes what was received in order, writes all that waits, syncs
+// each file that was touched once (group commit), and reports. A stream is written for one
+// connection at a time: the one that opened it last. Any thread, but for the constructor and
+// destructor.
+class Committer {
+ public:
+  using ConnectionId = uint64_t;
+  using Bytes = std::shared_ptr<const std::vector<uint8_t>>;
+
+  // What has become of a connection's stream.
+  struct Progress {
+    ConnectionId connection = 0;
+    timeline::StreamId stream{};
+    bool opened = false;        // the answer to Open
+    uint64_t durable = 0;       // records up to it are synced
+    absl::Status error;         // else: nothing more is written for this connection
+    std::vector<Bytes> chunks;  // that have become durable
+    uint64_t chunk_count = 0;
+    uint64_t chunk_bytes = 0;
+    uint64_t settled_bytes = 0;  // of jobs that are done, however they ended
+    int64_t last_mono_ns = 0;    // of the last chunk
+    std::string notice;          // what opening mended
+  };
+
+  struct Options {
+    Files* files = nullptr;
+    std::string directory;
+    StreamStore::Options store;
+    Retention retention;
+    bool sync = true;
+    // After each round; on the committer's thread.
+    std::function<void(std::vector<Progress>)> report;
+    std::function<void(const std::string&)> say;
+  };
+
+  explicit Committer(Options options);
+  // Writes what waits, then ends.
+  ~Committer();
+  Committer(const Committer&) = delete;
+  Committer& operator=(const Committer&) = delete;
+
+  // The connection is the stream's from now on; `agent_folder` is its agent's (FolderOf).
+  void Open(ConnectionId connection, const std::string& agent_folder,
+            const timeline::StreamId& stream);
+  void Write(ConnectionId connection, const timeline::StreamId& stream,
+             const timeline::ChunkHeader& header, Bytes chunk);
+  void WriteLost(ConnectionId connection, const timeline::StreamId& stream,
+                 const v1::LostRecords& lost);
+  // The connection is gone; where it still is the stream's, the files are closed.
+  void Close(ConnectionId connection, const timeline::StreamId& stream);
+
+  // Waits until nothing waits, at most so long. True where that came about.
+  bool Drain(std::chrono::milliseconds patience);
+
+ private:
+  struct Job {
+    enum class Kind { kOpen, kWrite, kWriteLost, kClose };
+    Kind kind = Kind::kOpen;
+    ConnectionId connection = 0;
+    timeline::StreamId stream{};
+    std::string agent_folder{};
+    timeline::ChunkHeader header{};
+    Bytes chunk{};
+    v1::LostRecords lost{};
+  };
+  struct Stream {
+    std::unique_ptr<StreamStore> store;
+    ConnectionId connection = 0;
+    absl::Status error;  // since the connection opened it
+    std::string agent_folder;
+  };
+  // Of one round, by connection.
+  using Round = std::map<ConnectionId, Progress>;
+
+  void Put(Job job);
+  void Run();
+  void Commit(std::deque<Job>& jobs);
+  void Do(const Job& job, Round& round);
+  void DoOpen(const Job& job, Round& round);
+  void DoWrite(const Job& job, Round& round);
+  // Makes all that the round wrote durable.
+  void Sync(Round& round);
+  void Retain();
+  bool IsLive(const std::string& stream_directory) const;
+
+  Options options_;
+  std::map<timeline::StreamId, Stream> streams_;  // of the committer's thread alone
+  int64_t retained_ns_ = 0;
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::condition_variable idle_;
+  std::deque<Job> jobs_;
+  bool busy_ = false;
+  bool ends_ = false;
+  std::thread thread_;
+};
+
+}  // namespace vcpulse::stream

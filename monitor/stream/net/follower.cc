@@ -1,0 +1,205 @@
+#include "monitor/stream/net/follower.h"
+
+#include <array>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "monitor/stream/net/clocks.h"
+#include "monitor/stream/net/sockets.h"
+#include "monitor/stream/net/tls_context.h"
+#include "monitor/stream/protocol/frame.h"
+#include "monitor/stream/protocol/version.h"
+#include "monitor/timeline/chunk_header.h"
+
+namespace vcpulse::stream {
+namespace {
+
+namespace asio = boost::asio;
+
+constexpr std::chrono::milliseconds kTick{100};
+constexpr int64_t kConnectDeadline_ns = 10'000'000'000;
+constexpr int64_t kSilence_ns = 60'000'000'000;
+
+// One connection of a follower. One thread.
+class Following {
+ public:
+  Following(const FollowOptions& options, const std::function<bool()>& stopped)
+      : options_(options), stopped_(stopped), ticks_(context_) {}
+
+  absl::Status Run() {
+    std::shared_ptr<TlsContext> tls;
+    if (options_.address.kind == Address::Kind::kTls) {
+      auto context = NewTlsContext(options_.credentials, TlsRole::kClient);
+      if (!context.ok()) return context.status();
+      tls = *std::move(context);
+    }
+    heard_ns_ = MonotonicNow_ns();
+    Tick();
+    const auto connecting =
+        Connect(context_, options_.address, std::move(tls), [this](auto channel) {
+          if (!channel.ok()) return End(channel.status());
+          channel_ = *std::move(channel);
+          channel_->Handshake([this](const ErrorCode& error) {
+            if (error) return End(absl::UnavailableError(channel_->Describe(error)));
+            SayHello();
+            Read();
+          });
+        });
+    context_.run();
+    connecting->Cancel();
+    if (channel_ != nullptr) channel_->Close();
+    if (result_.ok() || !is_connections_) return result_;
+    return {result_.code(), absl::StrCat(ToText(options_.address), ": ", result_.message())};
+  }
+
+ private:
+  void Tick() {
+    if (stopped_()) return End(absl::OkStatus());
+    const int64_t silence_ns = MonotonicNow_ns() - heard_ns_;
+    if (silence_ns > (welcomed_ ? kSilence_ns : kConnectDeadline_ns)) {
+      return End(absl::DeadlineExceededError("no answer"));
+    }
+    ticks_.expires_after(kTick);
+    ticks_.async_wait([this](const ErrorCode& error) {
+      if (!error) Tick();
+    });
+  }
+
+  void SayHello() {
+    v1::Hello hello;
+    hello.set_major(kMajor);
+    hello.set_minor(kMinor);
+    hello.set_min_major(kMinMajor);
+    hello.set_role(v1::Hello::ROLE_FOLLOWER);
+    hello.set_agent_id(options_.identity.agent_id);
+    hello.set_host_name(options_.identity.host_name);
+    hello.set_boot_id(options_.identity.boot_id);
+    hello.set_tool_version(options_.identity.tool_version);
+    *hello.mutable_clock() = ClocksNow();
+    hello.set_follow_agent_id(options_.agent_id);
+    Send(FrameType::kHello, hello);
+  }
+
+  void Send(FrameType type, const google::protobuf::MessageLite& message) {
+    AppendFrame(type, message, output_);
+    if (write_pending_) return;
+    writing_.swap(output_);
+    output_.clear();
+    write_pending_ = true;
+    channel_->WriteAll(asio::buffer(writing_), [this](const ErrorCode&, size_t) {
+      write_pending_ = false;  // an error is seen by the reading side
+    });
+  }
+
+  void Read() {
+    channel_->ReadSome(asio::buffer(buffer_), [this](const ErrorCode& error, size_t bytes) {
+      if (error) return End(absl::UnavailableError(channel_->Describe(error)));
+      if (absl::Status status = Take(bytes); !status.ok()) return End(status);
+      Read();
+    });
+  }
+
+  absl::Status Take(size_t bytes) {
+    frames_.Feed(std::span(buffer_).first(bytes));
+    heard_ns_ = MonotonicNow_ns();
+    while (true) {
+      auto frame = frames_.Next();
+      if (!frame.ok()) return frame.status();
+      if (!*frame) return absl::OkStatus();
+      if (absl::Status status = TakeFrame(**frame); !status.ok()) return status;
+    }
+  }
+
+  absl::Status TakeFrame(const Frame& frame) {
+    switch (static_cast<FrameType>(frame.type)) {
+      case FrameType::kWelcome:
+        welcomed_ = true;
+        frames_.set_max_bytes(kMaxFrameBytes);
+        return absl::OkStatus();
+      case FrameType::kStreamInfo:
+        return TakeInfo(frame);
+      case FrameType::kChunk:
+        return TakeChunk(frame);
+      case FrameType::kPing:
+        return TakePing(frame);
+      case FrameType::kError: {
+        v1::Error error;
+        if (!Parse(frame, error)) break;
+        return absl::UnavailableError(absl::StrCat("the collector says: ", error.reason()));
+      }
+      default:
+        return absl::OkStatus();
+    }
+    return absl::DataLossError("the collector sent what cannot be read");
+  }
+
+  static bool Parse(const Frame& frame, google::protobuf::MessageLite& message) {
+    return message.ParseFromArray(frame.payload.data(), static_cast<int>(frame.payload.size()));
+  }
+
+  absl::Status TakeInfo(const Frame& frame) {
+    v1::StreamInfo info;
+    if (!Parse(frame, info)) return absl::DataLossError("the collector sent what cannot be read");
+    streams_[info.stream_id()] = info;
+    return absl::OkStatus();
+  }
+
+  absl::Status TakeChunk(const Frame& frame) {
+    const auto header = timeline::DecodeChunkHeader(frame.payload);
+    if (!header.ok()) return header.status();
+    const auto info =
+        streams_.find(std::string(header->stream_id.begin(), header->stream_id.end()));
+    if (info == streams_.end()) return absl::DataLossError("a chunk of a stream that was not told");
+    absl::Status status = options_.chunk(info->second, frame.payload);
+    if (!status.ok()) is_connections_ = false;
+    return status;
+  }
+
+  absl::Status TakePing(const Frame& frame) {
+    v1::Ping ping;
+    if (!Parse(frame, ping)) return absl::DataLossError("the collector sent what cannot be read");
+    if (ping.is_answer()) return absl::OkStatus();
+    ping.set_is_answer(true);
+    *ping.mutable_clock() = ClocksNow();
+    Send(FrameType::kPing, ping);
+    return absl::OkStatus();
+  }
+
+  void End(absl::Status result) {
+    result_ = std::move(result);
+    context_.stop();
+  }
+
+  const FollowOptions& options_;
+  const std::function<bool()>& stopped_;
+  asio::io_context context_{1};
+  asio::steady_timer ticks_;
+  std::shared_ptr<Channel> channel_;
+  FrameReader frames_{kMaxHandshakeFrameBytes};
+  std::map<std::string, v1::StreamInfo> streams_;
+  std::array<uint8_t, 32768> buffer_{};
+  std::vector<uint8_t> output_;
+  std::vector<uint8_t> writing_;
+  bool write_pending_ = false;
+  bool welcomed_ = false;
+  bool is_connections_ = true;  // whose error the result is: the connection's, not the owner's
+  int64_t heard_ns_ = 0;
+  absl::Status result_;
+};
+
+}  // namespace
+
+absl::Status Follow(const FollowOptions& options, const std::function<bool()>& stopped) {
+  if (absl::Status status = CheckSecure(options.address, options.allow_insecure); !status.ok()) {
+    return status;
+  }
+  return Following(options, stopped).Run();
+}
+
+}  // namespace vcpulse::stream

@@ -1,0 +1,188 @@
+#include "monitor/stream/net/peer.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "monitor/stream/net/clocks.h"
+
+namespace vcpulse::stream {
+namespace {
+
+namespace asio = boost::asio;
+
+constexpr size_t kReadBytes = 32 << 10;
+// A peer that does not take what is sent to it.
+constexpr size_t kMaxOutputBytes = 8 << 20;
+constexpr int64_t kWriteDeadline_ns = 30'000'000'000;
+// For a peer to read the last words, before the connection goes.
+constexpr std::chrono::seconds kLinger{2};
+
+}  // namespace
+
+Peer::Peer(asio::io_context& context, uint64_t id, Arrival arrival, const SessionLimits& limits,
+           Owner& owner)
+    : id_(id),
+      arrival_(std::move(arrival)),
+      limits_(limits),
+      owner_(owner),
+      session_(limits,
+               {.hello =
+                    [this](const v1::Hello& from_peer) {
+                      hello = from_peer;
+                      return owner_.Hello(*this, from_peer);
+                    },
+                .chunk =
+                    [this](const timeline::ChunkHeader& header, std::span<const uint8_t> bytes) {
+                      return owner_.Chunk(*this, header, bytes);
+                    },
+                .gap = [this](const v1::LostRecords& lost) { return owner_.Gap(*this, lost); },
+                .clock =
+                    [this](const v1::ClockSnapshot& clock) {
+                      peer_clock_offset_ns = clock.mono_ns() - MonotonicNow_ns();
+                    }},
+               MonotonicNow_ns()),
+      timer_(context),
+      rate_credit_(static_cast<double>(limits.max_bytes_per_second)),
+      rate_ns_(MonotonicNow_ns()) {}
+
+void Peer::Start() {
+  arrival_.channel->Handshake([self = shared_from_this()](const ErrorCode& error) {
+    if (self->ended_) return;
+    if (error)
+      return self->Fail(absl::UnauthenticatedError(self->arrival_.channel->Describe(error)));
+    self->secured_ = true;
+    self->Read();
+    self->Flush();
+  });
+}
+
+void Peer::ReadOn() {
+  if (!ended_ && secured_ && !reading_) Read();
+}
+
+void Peer::Read() {
+  // What is not read stays in the socket, and slows the peer down.
+  if (ended_ || reading_ || !owner_.MayRead() || pending_bytes > 2 * limits_.credit_bytes) return;
+  const int64_t now_ns = MonotonicNow_ns();
+  if (limits_.max_bytes_per_second > 0) {
+    const auto rate = static_cast<double>(limits_.max_bytes_per_second);
+    const double passed_s = static_cast<double>(now_ns - rate_ns_) * 1e-9;
+    rate_credit_ = std::min(rate, rate_credit_ + passed_s * rate);
+    rate_ns_ = now_ns;
+    if (rate_credit_ < 0) {
+      reading_ = true;
+      timer_.expires_after(
+          std::chrono::nanoseconds(static_cast<int64_t>(-rate_credit_ / rate * 1e9)) +
+          std::chrono::milliseconds(1));
+      timer_.async_wait([self = shared_from_this()](const ErrorCode&) {
+        self->reading_ = false;
+        self->Read();
+      });
+      return;
+    }
+  }
+  if (buffer_.empty()) buffer_.resize(kReadBytes);
+  reading_ = true;
+  arrival_.channel->ReadSome(asio::buffer(buffer_),
+                             [self = shared_from_this()](const ErrorCode& error, size_t bytes) {
+                               self->reading_ = false;
+                               if (self->lingering_)
+                                 return error ? self->Close() : self->LingerRead();
+                               if (self->ended_) return;
+                               if (error)
+                                 return self->Fail(absl::CancelledError("closed by the peer"));
+                               self->TakeBytes(bytes);
+                             });
+}
+
+void Peer::TakeBytes(size_t bytes) {
+  rate_credit_ -= static_cast<double>(bytes);
+  const absl::Status status = session_.Receive(std::span(buffer_).first(bytes), MonotonicNow_ns());
+  if (ended_) return;
+  if (!status.ok()) return Fail(status);
+  Flush();
+  Read();
+}
+
+void Peer::Tick(const v1::ClockSnapshot& clock, int64_t now_ns) {
+  if (ended_) return;
+  if (write_pending_ && now_ns - write_begun_ns_ > kWriteDeadline_ns) {
+    return Fail(absl::DeadlineExceededError("takes nothing of what is sent to it"));
+  }
+  if (absl::Status status = session_.Tick(clock, now_ns); !status.ok()) return Fail(status);
+  Flush();
+}
+
+void Peer::Flush() {
+  if (!secured_ || write_pending_ || session_.output().empty()) return;
+  if (session_.output().size() > kMaxOutputBytes && !ended_) {
+    session_.output().clear();
+    return Fail(absl::DeadlineExceededError("takes too little of what is sent to it"));
+  }
+  writing_.clear();
+  writing_.swap(session_.output());
+  write_pending_ = true;
+  write_begun_ns_ = MonotonicNow_ns();
+  arrival_.channel->WriteAll(
+      asio::buffer(writing_), [self = shared_from_this()](const ErrorCode& error, size_t) {
+        self->write_pending_ = false;
+        if (self->writing_.capacity() > kReadBytes) std::vector<uint8_t>().swap(self->writing_);
+        if (error)
+          return self->lingering_ ? self->Close() : self->Fail(absl::CancelledError("closed"));
+        self->Flush();
+        if (self->lingering_ && !self->write_pending_) self->Linger();
+      });
+}
+
+void Peer::Refuse(v1::Error::Code code, const std::string& reason) {
+  if (ended_) return;
+  session_.Refuse(code, reason);
+  ended_ = true;
+  Linger();
+}
+
+void Peer::Fail(const absl::Status& why) {
+  if (ended_) return;
+  ended_ = true;
+  owner_.Ended(*this, absl::IsCancelled(why) ? absl::OkStatus() : why);
+  Linger();
+}
+
+void Peer::Linger() {
+  if (!secured_) return Close();
+  const bool begins = !lingering_;
+  lingering_ = true;
+  if (begins) {
+    timer_.expires_after(kLinger);
+    timer_.async_wait([self = shared_from_this()](const ErrorCode& error) {
+      if (!error) self->Close();
+    });
+  }
+  Flush();
+  if (write_pending_) return;
+  // Were it closed with bytes unread, the peer might lose our last words.
+  arrival_.channel->EndWriting();
+  LingerRead();
+}
+
+void Peer::LingerRead() {
+  if (reading_) return;  // its end closes, below the timer
+  if (buffer_.empty()) buffer_.resize(kReadBytes);
+  reading_ = true;
+  arrival_.channel->ReadSome(asio::buffer(buffer_),
+                             [self = shared_from_this()](const ErrorCode& error, size_t) {
+                               self->reading_ = false;
+                               if (error) return self->Close();
+                               self->LingerRead();
+                             });
+}
+
+void Peer::Close() {
+  ended_ = true;
+  timer_.cancel();
+  arrival_.channel->Close();
+}
+
+}  // namespace vcpulse::stream

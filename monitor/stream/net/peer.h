@@ -1,0 +1,92 @@
+#pragma once
+
+// Of the collector: one connection. Only .cc files of this room include this.
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "monitor/stream/net/sockets.h"
+#include "monitor/stream/protocol/collector_session.h"
+
+namespace vcpulse::stream {
+
+// Moves bytes between a channel and a CollectorSession. One thread, that of the io_context.
+class Peer : public std::enable_shared_from_this<Peer> {
+ public:
+  // Whoever has the peers. Called on the thread of the io_context.
+  class Owner {
+   public:
+    virtual ~Owner() = default;
+    virtual absl::Status Hello(Peer& peer, const v1::Hello& hello) = 0;
+    virtual absl::Status Chunk(Peer& peer, const timeline::ChunkHeader& header,
+                               std::span<const uint8_t> bytes) = 0;
+    virtual absl::Status Gap(Peer& peer, const v1::LostRecords& lost) = 0;
+    // Once, when the connection is of no more use: why, OK where the peer has closed it. Its last
+    // words may still be on their way.
+    virtual void Ended(Peer& peer, const absl::Status& why) = 0;
+    // Whether peers are to be read from now.
+    virtual bool MayRead() const = 0;
+  };
+
+  Peer(boost::asio::io_context& context, uint64_t id, Arrival arrival, const SessionLimits& limits,
+       Owner& owner);
+
+  // The handshake of the channel, then frames.
+  void Start();
+  // Puts an Error in words into the peer's way and closes; does not tell the owner.
+  void Refuse(v1::Error::Code code, const std::string& reason);
+  // Time passes.
+  void Tick(const v1::ClockSnapshot& clock, int64_t now_ns);
+  // Goes on reading where the owner had said no.
+  void ReadOn();
+  // Sends what the session has put out.
+  void Flush();
+  // At once; without telling the owner.
+  void Close();
+
+  uint64_t id() const { return id_; }
+  const std::string& from() const { return arrival_.from; }
+  const Arrival& arrival() const { return arrival_; }
+  CollectorSession& session() { return session_; }
+  bool ended() const { return ended_; }
+
+  // What the owner knows of it.
+  std::optional<v1::Hello> hello{};
+  bool is_agent = false;             // was let in as one
+  uint64_t pending_bytes = 0;        // received, not yet settled on disk
+  int64_t peer_clock_offset_ns = 0;  // the peer's CLOCK_MONOTONIC minus ours
+
+ private:
+  void Read();
+  void TakeBytes(size_t bytes);
+  void Fail(const absl::Status& why);
+  // Sends what is left, then ends writing and waits for the peer to close, a little while.
+  void Linger();
+  void LingerRead();
+
+  uint64_t id_;
+  Arrival arrival_;
+  SessionLimits limits_;
+  Owner& owner_;
+  CollectorSession session_;
+  boost::asio::steady_timer timer_;
+  std::vector<uint8_t> buffer_;
+  std::vector<uint8_t> writing_;
+  bool secured_ = false;  // the channel's handshake is done
+  bool reading_ = false;
+  bool write_pending_ = false;
+  bool lingering_ = false;
+  bool ended_ = false;
+  int64_t write_begun_ns_ = 0;
+  double rate_credit_ = 0;  // bytes that may be read at once
+  int64_t rate_ns_ = 0;
+};
+
+}  // namespace vcpulse::stream

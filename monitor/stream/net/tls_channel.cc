@@ -1,0 +1,108 @@
+#include <openssl/x509v3.h>
+
+#include <boost/asio/ssl/host_name_verification.hpp>
+#include <boost/asio/ssl/stream.hpp>
+#include <boost/asio/write.hpp>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "monitor/stream/net/channel.h"
+
+namespace vcpulse::stream {
+namespace {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+
+std::string TextOf(const ASN1_IA5STRING* text) {
+  return {reinterpret_cast<const char*>(ASN1_STRING_get0_data(text)),
+          static_cast<size_t>(ASN1_STRING_length(text))};
+}
+
+std::vector<std::string> NamesOf(X509* certificate) {
+  std::vector<std::string> names;
+  auto* alternatives = static_cast<GENERAL_NAMES*>(
+      X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr));
+  for (int i = 0; i < sk_GENERAL_NAME_num(alternatives); ++i) {
+    const GENERAL_NAME* name = sk_GENERAL_NAME_value(alternatives, i);
+    if (name->type == GEN_DNS) names.push_back(TextOf(name->d.dNSName));
+    if (name->type == GEN_URI) names.push_back(TextOf(name->d.uniformResourceIdentifier));
+  }
+  GENERAL_NAMES_free(alternatives);
+  return names;
+}
+
+class TlsChannel final : public Channel {
+ public:
+  TlsChannel(tcp::socket socket, std::shared_ptr<TlsContext> context, TlsRole role,
+             const std::string& host)
+      : context_(std::move(context)), stream_(std::move(socket), *context_), role_(role) {
+    if (role_ == TlsRole::kServer) return;
+    stream_.set_verify_callback(asio::ssl::host_name_verification(host));
+    // A server of several names shows the right certificate; an address is no name.
+    ErrorCode is_no_address;
+    asio::ip::make_address(host, is_no_address);
+    if (is_no_address) SSL_set_tlsext_host_name(stream_.native_handle(), host.c_str());
+  }
+
+  void Handshake(std::function<void(const ErrorCode&)> done) override {
+    stream_.async_handshake(
+        role_ == TlsRole::kServer ? asio::ssl::stream_base::server : asio::ssl::stream_base::client,
+        [self = shared_from_this(), done = std::move(done)](const ErrorCode& error) {
+          done(error);
+        });
+  }
+  void ReadSome(asio::mutable_buffer buffer, Done done) override {
+    stream_.async_read_some(buffer, KeepAlive(std::move(done)));
+  }
+  void WriteAll(asio::const_buffer bytes, Done done) override {
+    asio::async_write(stream_, bytes, KeepAlive(std::move(done)));
+  }
+  // The end of the protocol is told by its own frames, so TLS needs no word of farewell.
+  void EndWriting() override {
+    ErrorCode ignored;
+    stream_.lowest_layer().shutdown(tcp::socket::shutdown_send, ignored);
+  }
+  void Close() override {
+    ErrorCode ignored;
+    stream_.lowest_layer().close(ignored);
+  }
+
+  std::optional<std::vector<std::string>> PeerNames() const override {
+    auto* ssl = const_cast<TlsChannel*>(this)->stream_.native_handle();
+    X509* certificate = SSL_get1_peer_certificate(ssl);
+    if (certificate == nullptr) return std::vector<std::string>{};
+    std::vector<std::string> names = NamesOf(certificate);
+    X509_free(certificate);
+    return names;
+  }
+
+  std::string Describe(const ErrorCode& error) const override {
+    auto* ssl = const_cast<TlsChannel*>(this)->stream_.native_handle();
+    const long verified = SSL_get_verify_result(ssl);
+    if (verified == X509_V_OK) return absl::StrCat("TLS: ", error.message());
+    return absl::StrCat("TLS: the peer's certificate is refused: ",
+                        X509_verify_cert_error_string(verified));
+  }
+
+  int descriptor() override { return stream_.lowest_layer().native_handle(); }
+
+ private:
+  Done KeepAlive(Done done) {
+    return [self = shared_from_this(), done = std::move(done)](
+               const ErrorCode& error, size_t bytes) { done(error, bytes); };
+  }
+
+  std::shared_ptr<TlsContext> context_;  // outlives the stream
+  asio::ssl::stream<tcp::socket> stream_;
+  TlsRole role_;
+};
+
+}  // namespace
+
+std::shared_ptr<Channel> NewTlsChannel(tcp::socket socket, std::shared_ptr<TlsContext> context,
+                                       TlsRole role, const std::string& host) {
+  return std::make_shared<TlsChannel>(std::move(socket), std::move(context), role, host);
+}
+
+}  // namespace vcpulse::stream

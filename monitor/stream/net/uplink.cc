@@ -1,0 +1,224 @@
+#include "monitor/stream/net/uplink.h"
+
+#include <pthread.h>
+
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "google/protobuf/stubs/logging.h"
+#include "monitor/stream/net/uplink_loop.h"
+
+namespace vcpulse::stream {
+namespace {
+
+namespace asio = boost::asio;
+using Offered = UplinkLoop::Offered;
+
+absl::Status CheckOptions(const Uplink::Options& options) {
+  if (options.addresses.empty()) return absl::InvalidArgumentError("no collector is named");
+  bool any_tls = false;
+  for (const Address& address : options.addresses) {
+    absl::Status status = CheckSecure(address, options.allow_insecure);
+    if (!status.ok()) return status;
+    any_tls = any_tls || address.kind == Address::Kind::kTls;
+  }
+  return any_tls ? CheckCredentials(options.credentials) : absl::OkStatus();
+}
+
+class RunningUplink final : public Uplink {
+ public:
+  RunningUplink(Options options, std::unique_ptr<Spool> spool)
+      : options_(std::move(options)),
+        work_(context_.get_executor()),
+        loop_(std::make_shared<UplinkLoop>(context_, options_, std::move(spool),
+                                           [this] { TakeStats(); })) {
+    loop_->Fill(stats_);
+    asio::post(context_, [this] { loop_->Begin(); });
+    thread_ = std::thread([this] { context_.run(); });
+    pthread_setname_np(thread_.native_handle(), "vcpulse-uplink");
+  }
+
+  ~RunningUplink() override {
+    asio::post(context_, [this] {
+      loop_->End();
+      context_.stop();
+    });
+    thread_.join();
+  }
+  RunningUplink(const RunningUplink&) = delete;
+  RunningUplink& operator=(const RunningUplink&) = delete;
+
+  bool Offer(std::span<const uint8_t> chunk) override {
+    const auto header = timeline::DecodeChunkHeader(chunk);
+    GOOGLE_CHECK(header.ok()) << "no chunk";
+    if (header->first_sequence > header->last_sequence) return true;  // context alone
+    Offered offered{.stream = header->stream_id, .header = *header};
+    {
+      const std::lock_guard lock(mutex_);
+      if (queue_bytes_ + chunk.size() > options_.max_queue_bytes) {
+        ++dropped_chunks_;
+        dropped_records_ += header->last_sequence - header->first_sequence + 1;
+        v1::LostRecords lost;
+        lost.set_first_sequence(header->first_sequence);
+        lost.set_last_sequence(header->last_sequence);
+        lost.set_first_mono_ns(header->first_mono_ns);
+        lost.set_last_mono_ns(header->last_mono_ns);
+        lost.set_reason(v1::LostRecords::REASON_AGENT_BUSY);
+        PutLost(header->stream_id, lost);
+        return false;
+      }
+      queue_bytes_ += chunk.size();
+    }
+    offered.chunk.assign(chunk.begin(), chunk.end());
+    Put(std::move(offered));
+    return true;
+  }
+
+  void OfferLost(const timeline::StreamId& stream, const v1::LostRecords& lost) override {
+    {
+      const std::lock_guard lock(mutex_);
+      PutLost(stream, lost);
+    }
+    Wake();
+  }
+
+  absl::Status AwaitConnected(std::chrono::milliseconds patience) override {
+    asio::post(context_, [this] { loop_->WantConnection(); });
+    std::unique_lock lock(mutex_);
+    if (changed_.wait_for(lock, patience, [this] { return stats_.connects > 0; })) {
+      return absl::OkStatus();
+    }
+    return absl::DeadlineExceededError(absl::StrCat(
+        "no collector answered: ", stats_.last_error.empty() ? "no answer" : stats_.last_error));
+  }
+
+  absl::Status AwaitRoom(uint64_t bytes, std::chrono::milliseconds patience) override {
+    std::unique_lock lock(mutex_);
+    const auto has_room = [&] {
+      return queue_bytes_ + stats_.spool_bytes + stats_.spool_memory_bytes < bytes;
+    };
+    if (changed_.wait_for(lock, patience, has_room)) return absl::OkStatus();
+    return Unfinished();
+  }
+
+  absl::Status Finish(std::chrono::milliseconds patience) override {
+    std::unique_lock lock(mutex_);
+    const auto is_done = [this] {
+      return queue_bytes_ == 0 && queue_.empty() && taking_ == 0 && stats_.waiting_chunks == 0;
+    };
+    if (changed_.wait_for(lock, patience, is_done)) return absl::OkStatus();
+    return Unfinished();
+  }
+
+  void ReloadCredentials() override {
+    asio::post(context_, [this] { loop_->Reconnect(); });
+  }
+
+  Stats stats() const override {
+    const std::lock_guard lock(mutex_);
+    Stats stats = stats_;
+    stats.queue_bytes = queue_bytes_;
+    stats.lost_chunks += dropped_chunks_;
+    stats.lost_records += dropped_records_;
+    return stats;
+  }
+
+ private:
+  // With the mutex held. What goes on where the last one ended is made one with it, so that these
+  // take no more room however long the thread is busy.
+  void PutLost(const timeline::StreamId& stream, const v1::LostRecords& lost) {
+    if (!queue_.empty() && !queue_.back().header && queue_.back().stream == stream &&
+        queue_.back().lost.reason() == lost.reason() &&
+        queue_.back().lost.last_sequence() + 1 == lost.first_sequence()) {
+      queue_.back().lost.set_last_sequence(lost.last_sequence());
+      queue_.back().lost.set_last_mono_ns(lost.last_mono_ns());
+      return;
+    }
+    Offered offered{.stream = stream};
+    offered.lost = lost;
+    queue_.push_back(std::move(offered));
+  }
+
+  void Put(Offered offered) {
+    {
+      const std::lock_guard lock(mutex_);
+      queue_.push_back(std::move(offered));
+    }
+    Wake();
+  }
+
+  void Wake() {
+    if (wakes_.exchange(true)) return;  // it has not looked yet
+    asio::post(context_, [this] { TakeQueue(); });
+  }
+
+  void TakeQueue() {
+    wakes_ = false;
+    std::deque<Offered> offered;
+    {
+      const std::lock_guard lock(mutex_);
+      offered.swap(queue_);
+      ++taking_;
+    }
+    size_t bytes = 0;
+    for (const Offered& one : offered) bytes += one.chunk.size();
+    loop_->Take(std::move(offered));
+    const std::lock_guard lock(mutex_);
+    queue_bytes_ -= bytes;
+    --taking_;
+    changed_.notify_all();
+  }
+
+  void TakeStats() {
+    Stats stats;
+    loop_->Fill(stats);
+    const std::lock_guard lock(mutex_);
+    stats_ = stats;
+    changed_.notify_all();
+  }
+
+  // With the mutex held.
+  absl::Status Unfinished() const {
+    return absl::DeadlineExceededError(absl::StrCat(
+        stats_.waiting_chunks, " chunks (",
+        stats_.spool_bytes + stats_.spool_memory_bytes + queue_bytes_,
+        " bytes) are not acknowledged",
+        stats_.last_error.empty() ? std::string() : absl::StrCat("; ", stats_.last_error)));
+  }
+
+  Options options_;
+  asio::io_context context_{1};
+  asio::executor_work_guard<asio::io_context::executor_type> work_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Offered> queue_;
+  size_t queue_bytes_ = 0;
+  int taking_ = 0;
+  uint64_t dropped_chunks_ = 0;
+  uint64_t dropped_records_ = 0;
+  Stats stats_;
+  std::atomic<bool> wakes_ = false;
+
+  std::shared_ptr<UplinkLoop> loop_;
+  std::thread thread_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Uplink>> Uplink::Start(Options options) {
+  if (absl::Status status = CheckOptions(options); !status.ok()) return status;
+  if (options.files == nullptr) options.files = &KernelFiles();
+  if (!options.say) options.say = [](const std::string&) {};
+  auto spool = Spool::Open(*options.files, options.spool);
+  if (!spool.ok()) return spool.status();
+  return std::make_unique<RunningUplink>(std::move(options), *std::move(spool));
+}
+
+}  // namespace vcpulse::stream

@@ -1,0 +1,324 @@
+#include "monitor/stream/net/uplink_loop.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "monitor/stream/net/clocks.h"
+#include "monitor/stream/net/tls_context.h"
+
+namespace vcpulse::stream {
+namespace {
+
+namespace asio = boost::asio;
+
+constexpr std::chrono::milliseconds kTick{250};
+constexpr int64_t kConnectDeadline_ns = 10'000'000'000;
+constexpr int64_t kSyncPeriod_ns = 5'000'000'000;
+// Read from the spool ahead of the socket.
+constexpr size_t kMaxOutputBytes = 1 << 20;
+
+// For a connection that shows nothing but that one can be had.
+timeline::StreamId RandomStreamId() {
+  std::random_device random;
+  timeline::StreamId id{};
+  std::ranges::generate(id, [&] { return static_cast<uint8_t>(random() | 1); });
+  return id;
+}
+
+}  // namespace
+
+UplinkLoop::UplinkLoop(asio::io_context& context, const Uplink::Options& options,
+                       std::unique_ptr<Spool> spool, std::function<void()> changed)
+    : context_(context),
+      options_(options),
+      spool_(std::move(spool)),
+      changed_(std::move(changed)),
+      ticks_(context),
+      retry_(context),
+      random_(std::random_device{}()),
+      backoff_(options.first_backoff) {}
+
+void UplinkLoop::Begin() {
+  StartTicking();
+  ConnectIfNeeded();
+}
+
+void UplinkLoop::StartTicking() {
+  ticks_.expires_after(kTick);
+  ticks_.async_wait([self = shared_from_this()](const ErrorCode& error) {
+    if (error || self->ended_) return;
+    self->Tick();
+    self->StartTicking();
+  });
+}
+
+void UplinkLoop::Tick() {
+  const int64_t now_ns = MonotonicNow_ns();
+  if (now_ns - synced_ns_ > kSyncPeriod_ns) {
+    synced_ns_ = now_ns;
+    spool_->Sync();
+  }
+  SayDiskStatus();
+  const bool handshaking = connecting_ != nullptr || (channel_ != nullptr && !secured_);
+  if (handshaking && now_ns - begun_ns_ > kConnectDeadline_ns) return Fail("no answer");
+  if (session_) {
+    if (absl::Status status = session_->Tick(ClocksNow(), now_ns); !status.ok()) {
+      return Fail(std::string(status.message()));
+    }
+    Pump();
+  }
+  changed_();
+}
+
+void UplinkLoop::Take(std::deque<Offered> offered) {
+  for (const Offered& one : offered) {
+    if (one.header) {
+      spool_->Add(*one.header, one.chunk);
+    } else {
+      spool_->AddLost(one.stream, one.lost);
+    }
+  }
+  SayDiskStatus();
+  Pump();
+  ConnectIfNeeded();
+  changed_();
+}
+
+void UplinkLoop::WantConnection() {
+  wanted_ = true;
+  ConnectIfNeeded();
+}
+
+void UplinkLoop::Reconnect() {
+  Disconnect();
+  retry_.cancel();
+  retry_pending_ = false;
+  ConnectIfNeeded();
+}
+
+void UplinkLoop::End() {
+  ended_ = true;
+  ticks_.cancel();
+  retry_.cancel();
+  Disconnect();
+  spool_->Sync();
+}
+
+void UplinkLoop::ConnectIfNeeded() {
+  if (ended_) return;
+  const std::vector<timeline::StreamId> streams = spool_->streams();
+  if (channel_ != nullptr || connecting_ != nullptr || retry_pending_) {
+    // An old stream that is done, or a probe, makes way.
+    const bool is_done = session_ && session_->welcomed() && !streams.empty() &&
+                         streams.front() != stream_ && session_->output().empty() &&
+                         !write_pending_;
+    if (!is_done) return;
+    Disconnect();
+  }
+  if (streams.empty() && !wanted_) return;
+  is_probe_ = streams.empty();
+  stream_ = is_probe_ ? RandomStreamId() : streams.front();
+  begun_ns_ = MonotonicNow_ns();
+  const Address& address = options_.addresses[address_];
+  std::shared_ptr<TlsContext> tls;
+  if (address.kind == Address::Kind::kTls) {
+    auto context = NewTlsContext(options_.credentials, TlsRole::kClient);
+    if (!context.ok()) return Fail(std::string(context.status().message()));
+    tls = *std::move(context);
+  }
+  connecting_ =
+      Connect(context_, address, std::move(tls), [self = shared_from_this()](auto channel) {
+        self->connecting_ = nullptr;
+        if (!self->ended_) self->Connected(std::move(channel));
+      });
+}
+
+void UplinkLoop::Connected(absl::StatusOr<std::shared_ptr<Channel>> channel) {
+  if (!channel.ok()) return Fail(std::string(channel.status().message()));
+  channel_ = *std::move(channel);
+  secured_ = false;
+  write_pending_ = false;
+  const uint64_t connection = ++connection_;
+  channel_->Handshake([self = shared_from_this(), connection](const ErrorCode& error) {
+    if (connection != self->connection_ || self->channel_ == nullptr) return;
+    if (error) return self->Fail(self->channel_->Describe(error));
+    self->BeginSession();
+  });
+}
+
+void UplinkLoop::BeginSession() {
+  secured_ = true;
+  const Spool::Range range = is_probe_ ? Spool::Range{} : spool_->range(stream_);
+  session_.emplace(options_.identity,
+                   AgentSession::Held{.stream_id = stream_,
+                                      .first_sequence = range.first_sequence,
+                                      .next_sequence = range.next_sequence},
+                   ClocksNow(), MonotonicNow_ns());
+  Flush();
+  Read();
+}
+
+void UplinkLoop::Read() {
+  const uint64_t connection = connection_;
+  channel_->ReadSome(asio::buffer(buffer_),
+                     [self = shared_from_this(), connection](const ErrorCode& error, size_t bytes) {
+                       if (connection != self->connection_ || self->channel_ == nullptr) return;
+                       if (error) return self->Fail(self->channel_->Describe(error));
+                       self->TakeBytes(bytes);
+                     });
+}
+
+void UplinkLoop::TakeBytes(size_t bytes) {
+  const bool was_welcomed = session_->welcomed();
+  const absl::Status status = session_->Receive(std::span(buffer_).first(bytes), MonotonicNow_ns());
+  if (session_->welcomed() && !was_welcomed) TakeWelcome();
+  TakeProgress();
+  if (!status.ok()) return Fail(std::string(status.message()));
+  const uint64_t connection = connection_;
+  Pump();
+  if (connection != connection_ || channel_ == nullptr) return;
+  Read();
+  ConnectIfNeeded();
+  changed_();
+}
+
+void UplinkLoop::TakeWelcome() {
+  ++stats_.connects;
+  stats_.last_error.clear();
+  stats_.connected = true;
+  wanted_ = false;
+  if (!said_connected_ || !said_error_.empty()) {
+    options_.say(absl::StrCat("streaming to ", ToText(options_.addresses[address_])));
+  }
+  said_connected_ = true;
+  said_error_.clear();
+}
+
+void UplinkLoop::TakeProgress() {
+  if (!session_->welcomed() || is_probe_) return;
+  if (session_->durable() == 0) return;
+  const uint64_t before = spool_->stats().chunks;
+  spool_->Acknowledge(stream_, session_->durable());
+  const uint64_t after = spool_->stats().chunks;
+  if (after == before) return;
+  stats_.acknowledged_chunks += before - after;
+  backoff_ = options_.first_backoff;  // this collector does its work
+}
+
+void UplinkLoop::Pump() {
+  if (!session_ || !session_->welcomed() || is_probe_) return;
+  while (session_->output().size() < kMaxOutputBytes && SendNext()) {
+  }
+  Flush();
+}
+
+bool UplinkLoop::SendNext() {
+  const auto item = spool_->At(stream_, session_->next_to_send());
+  if (!item) return false;
+  const int64_t now_ns = MonotonicNow_ns();
+  if (item->is_lost) {
+    session_->SendGap(item->lost, now_ns);
+    return true;
+  }
+  if (item->bytes.size() > session_->welcome().max_frame_bytes()) {
+    v1::LostRecords lost;
+    lost.set_first_sequence(item->header.first_sequence);
+    lost.set_last_sequence(item->header.last_sequence);
+    lost.set_first_mono_ns(item->header.first_mono_ns);
+    lost.set_last_mono_ns(item->header.last_mono_ns);
+    lost.set_reason(v1::LostRecords::REASON_TOO_LARGE);
+    session_->SendGap(lost, now_ns);
+    ++stats_.lost_chunks;
+    stats_.lost_records += lost.last_sequence() - lost.first_sequence() + 1;
+    return true;
+  }
+  if (!session_->MaySend(item->bytes.size())) return false;
+  session_->SendChunk(item->header, item->bytes, now_ns);
+  ++stats_.sent_chunks;
+  return true;
+}
+
+void UplinkLoop::Flush() {
+  if (!session_ || !secured_ || write_pending_ || session_->output().empty()) return;
+  writing_.clear();
+  writing_.swap(session_->output());
+  write_pending_ = true;
+  const uint64_t connection = connection_;
+  channel_->WriteAll(asio::buffer(writing_),
+                     [self = shared_from_this(), connection](const ErrorCode& error, size_t) {
+                       if (connection != self->connection_ || self->channel_ == nullptr) return;
+                       self->write_pending_ = false;
+                       // What the collector said last is worth more than that writing failed:
+                       // reading tells.
+                       if (error) return;
+                       self->Pump();
+                       self->ConnectIfNeeded();
+                     });
+}
+
+void UplinkLoop::Fail(const std::string& why) {
+  const bool had_welcome = session_ && session_->welcomed();
+  const std::string text = absl::StrCat(ToText(options_.addresses[address_]), ": ", why);
+  Disconnect();
+  stats_.last_error = text;
+  if (said_error_ != text) {
+    options_.say(absl::StrCat(had_welcome ? "the collector was lost: " : "cannot stream to ", text,
+                              "; trying again"));
+    said_error_ = text;
+  }
+  ScheduleRetry(!had_welcome);
+  changed_();
+}
+
+void UplinkLoop::Disconnect() {
+  if (connecting_ != nullptr) std::exchange(connecting_, nullptr)->Cancel();
+  ++connection_;
+  if (channel_ != nullptr) std::exchange(channel_, nullptr)->Close();
+  session_.reset();
+  stats_.connected = false;
+}
+
+void UplinkLoop::ScheduleRetry(bool next_address) {
+  if (ended_) return;
+  auto delay = std::chrono::milliseconds(0);
+  if (next_address) address_ = (address_ + 1) % options_.addresses.size();
+  if (!next_address || address_ == 0) delay = NextBackoff();
+  retry_pending_ = true;
+  retry_.expires_after(delay);
+  retry_.async_wait([self = shared_from_this()](const ErrorCode& error) {
+    if (error || self->ended_) return;
+    self->retry_pending_ = false;
+    self->ConnectIfNeeded();
+  });
+}
+
+std::chrono::milliseconds UplinkLoop::NextBackoff() {
+  // Half of it at least, so that many agents of one collector do not come back all at once.
+  const auto delay = std::chrono::milliseconds(
+      std::uniform_int_distribution<int64_t>(backoff_.count() / 2, backoff_.count())(random_));
+  backoff_ = std::min(options_.longest_backoff, backoff_ * 2);
+  return delay;
+}
+
+void UplinkLoop::SayDiskStatus() {
+  const std::string now(spool_->disk_status().message());
+  if (now == said_disk_) return;
+  options_.say(now.empty()
+                   ? std::string("the spool is written again")
+                   : absl::StrCat("the spool cannot be written, chunks stay in memory: ", now));
+  said_disk_ = now;
+}
+
+void UplinkLoop::Fill(Uplink::Stats& stats) const {
+  stats = stats_;
+  const Spool::Stats spool = spool_->stats();
+  stats.lost_chunks += spool.lost_chunks;
+  stats.lost_records += spool.lost_records;
+  stats.waiting_chunks = spool.chunks;
+  stats.spool_bytes = spool.disk_bytes;
+  stats.spool_memory_bytes = spool.memory_bytes;
+}
+
+}  // namespace vcpulse::stream
