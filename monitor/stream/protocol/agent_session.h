@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <span>
 #include <string>
@@ -34,6 +35,10 @@ class AgentSession {
     timeline::StreamId stream_id{};
     uint64_t first_sequence = 1;
     uint64_t next_sequence = 1;
+    // Records from next_sequence on may have been made and sent in an earlier life: the stream is
+    // replayed, or what is left of it was found in a spool after a crash. Otherwise a collector
+    // that has some is not gone on with: somebody else sends under this stream's id.
+    bool may_have_been_more = false;
   };
 
   static constexpr int64_t kWelcomeDeadline_ns = 10'000'000'000;
@@ -44,7 +49,9 @@ class AgentSession {
                int64_t now_ns);
 
   // Bytes from the collector. Errors: DataLoss for what is no frame or may not come here;
-  // Unavailable with the collector's own words where it refused (refusal() has the code).
+  // Unavailable with the collector's own words where it refused (refusal() has the code);
+  // Unimplemented for a Welcome of another major version; AlreadyExists for one that has more of
+  // the stream than was made (Held). Each later call says so again.
   absl::Status Receive(std::span<const uint8_t> bytes, int64_t now_ns);
   // Time passes: pings, and DeadlineExceeded in words where the collector is silent.
   absl::Status Tick(const v1::ClockSnapshot& clock, int64_t now_ns);
@@ -75,11 +82,14 @@ class AgentSession {
     size_t bytes = 0;
   };
 
-  absl::Status Take(const Frame& frame, int64_t now_ns);
+  absl::Status Take(const Frame& frame);
   absl::Status TakeWelcome(const Frame& frame);
   absl::Status TakeAck(const Frame& frame);
   absl::Status TakePing(const Frame& frame);
   absl::Status TakeError(const Frame& frame);
+  void AnswerPing(int64_t now_ns);
+  // Notes why for the collector, and gives `status` back.
+  absl::Status Fail(absl::Status status);
   void Send(FrameType type, const google::protobuf::MessageLite& message, int64_t now_ns);
 
   Held held_;
@@ -90,12 +100,15 @@ class AgentSession {
   v1::ClockSnapshot clock_;
   uint64_t durable_ = 0;
   uint64_t next_ = 0;
-  std::vector<UnderWay> under_way_;  // by rising sequence
+  std::deque<UnderWay> under_way_;  // by rising sequence
   size_t bytes_under_way_ = 0;
   uint64_t nonce_ = 0;
   int64_t begun_ns_ = 0;
   int64_t heard_ns_ = 0;
   int64_t sent_ns_ = 0;
+  int64_t pinged_ns_ = 0;
+  std::optional<uint64_t> asked_;  // a ping that is not answered yet
+  absl::Status ended_;             // the error that was returned
 };
 
 }  // namespace vcpulse::stream

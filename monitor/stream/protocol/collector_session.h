@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "monitor/stream/protocol/frame.h"
 #include "monitor/timeline/chunk_header.h"
 #include "vcpulse/v1/stream.pb.h"
@@ -52,37 +53,51 @@ class CollectorSession {
 
   // Bytes of the peer. Errors, for the log, in one line: DataLoss for what is no frame or may not
   // come here, Unimplemented for another major version, OutOfRange for a wrong sequence; those of
-  // the events. An Error frame with the reason is in output().
+  // the events, under the code that refusal.h has for them unless Refuse was called. An Error frame
+  // with the reason is in output(). Unavailable, without one, for a peer that said why it closes.
+  // Each later call says so again; after Refuse all bytes are passed over.
   absl::Status Receive(std::span<const uint8_t> bytes, int64_t now_ns);
   // Time passes: pings, and DeadlineExceeded for a peer that is too slow or silent. Called at least
   // each second.
   absl::Status Tick(const v1::ClockSnapshot& clock, int64_t now_ns);
+  // The owner itself did not read for so long (to slow a fast sender down): that is not the peer's
+  // slowness.
+  void Excuse(int64_t duration_ns);
 
   // Answers Hello: records up to `durable` need not be sent again.
   void Welcome(uint64_t durable, const std::string& tool_version, const std::string& host_name);
   // Records up to `durable` are synced. Does nothing unless it is more than was acknowledged.
   void Ack(uint64_t durable);
-  // Puts an Error frame into output(); the owner closes once it is sent.
+  // Puts an Error frame into output(); the owner closes once it is sent. Only the first one counts.
   void Refuse(v1::Error::Code code, const std::string& reason);
-  // To a follower.
+  // To a follower, once welcomed. A chunk is at most kMaxFrameBytes (CHECK).
   void SendStreamInfo(const v1::StreamInfo& info);
   void SendChunk(std::span<const uint8_t> chunk);
 
   bool welcomed() const { return welcomed_; }
-  // Chunks that were received before and were passed over.
+  // Chunks and gaps that were received before and were passed over.
   uint64_t duplicates() const { return duplicates_; }
   // The last sequence that was received: a chunk's or a gap's.
   uint64_t received() const { return next_ - 1; }
   std::vector<uint8_t>& output() { return output_; }
 
  private:
-  absl::Status Take(const Frame& frame, int64_t now_ns);
+  absl::Status Take(const Frame& frame);
   absl::Status TakeHello(const Frame& frame);
   absl::Status TakeChunk(const Frame& frame);
   absl::Status TakeGap(const Frame& frame);
   absl::Status TakePing(const Frame& frame);
+  absl::Status TakeError(const Frame& frame);
+  absl::Status TakeFrames(int64_t now_ns);
+  // Where a chunk or gap of first to last belongs: true where it is the next, false where it was
+  // received already.
+  absl::StatusOr<bool> IsNext(uint64_t first, uint64_t last);
+  void AnswerPing();
+  void SendAck();
+  absl::Status CheckFrameRate(int64_t now_ns) const;
+  bool MayReceiveChunks() const;
   // Notes why for the peer, and gives `status` back.
-  absl::Status Fail(v1::Error::Code code, absl::Status status);
+  absl::Status Fail(absl::Status status);
 
   SessionLimits limits_;
   Events events_;
@@ -100,7 +115,9 @@ class CollectorSession {
   int64_t heard_ns_ = 0;  // the last whole frame
   int64_t pinged_ns_ = 0;
   std::optional<int64_t> frame_begun_ns_;
-  uint64_t frame_bytes_ = 0;  // of the frame that has begun
+  std::optional<uint64_t> asked_;  // a ping that is not answered yet
+  bool repeat_ack_ = false;        // a duplicate came
+  absl::Status ended_;             // the error that was returned
 };
 
 }  // namespace vcpulse::stream

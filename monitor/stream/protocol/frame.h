@@ -13,7 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "google/protobuf/message_lite.h"
+#include "google/protobuf/message.h"
 
 namespace vcpulse::stream {
 
@@ -49,6 +49,10 @@ struct Frame {
   std::span<const uint8_t> payload;  // valid until the next call of the reader
 };
 
+// The message of a frame; what this release does not know of it is dropped, so that it takes no
+// memory later. False where it is none, or longer than kMaxHandshakeFrameBytes.
+bool ParseMessage(const Frame& frame, google::protobuf::Message* message);
+
 // Cuts bytes into frames as they come. Memory: at most one frame of max_bytes, taken as its bytes
 // arrive, so a peer that announces much and sends little costs little.
 class FrameReader {
@@ -69,6 +73,9 @@ class FrameReader {
   size_t buffered() const { return buffer_.size() - taken_; }
 
  private:
+  void DropTaken();
+  absl::Status CheckHead(std::span<const uint8_t> bytes) const;
+
   uint32_t max_bytes_;
   std::vector<uint8_t> buffer_;
   size_t taken_ = 0;  // of buffer_, by frames that were handed out

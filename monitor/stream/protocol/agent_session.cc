@@ -1,0 +1,220 @@
+#include "monitor/stream/protocol/agent_session.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "google/protobuf/stubs/logging.h"
+#include "monitor/stream/protocol/hello_check.h"
+#include "monitor/stream/protocol/peer_text.h"
+#include "monitor/stream/protocol/refusal.h"
+#include "monitor/stream/protocol/version.h"
+#include "monitor/timeline/utf8_texts.h"
+
+namespace vcpulse::stream {
+namespace {
+
+constexpr int64_t kSecond_ns = 1'000'000'000;
+
+v1::Hello HelloOf(const AgentIdentity& identity, const AgentSession::Held& held,
+                  const v1::ClockSnapshot& clock) {
+  v1::Hello hello;
+  hello.set_major(kMajor);
+  hello.set_minor(kMinor);
+  hello.set_min_major(kMinMajor);
+  hello.set_role(v1::Hello::ROLE_AGENT);
+  hello.set_agent_id(identity.agent_id);
+  hello.set_host_name(OneLine(identity.host_name, kMaxNameBytes));
+  hello.set_boot_id(OneLine(identity.boot_id, kMaxNameBytes));
+  hello.set_tool_version(OneLine(identity.tool_version, kMaxNameBytes));
+  *hello.mutable_clock() = clock;
+  hello.set_stream_id(held.stream_id.data(), held.stream_id.size());
+  hello.set_first_sequence(held.first_sequence);
+  hello.set_next_sequence(held.next_sequence);
+  return hello;
+}
+
+absl::Status NotHere(const Frame& frame) {
+  return absl::DataLossError(
+      absl::StrCat("the collector sent a frame of type ", frame.type, " that may not come here"));
+}
+
+}  // namespace
+
+AgentSession::AgentSession(const AgentIdentity& identity, const Held& held,
+                           const v1::ClockSnapshot& clock, int64_t now_ns)
+    : held_(held),
+      clock_(clock),
+      begun_ns_(now_ns),
+      heard_ns_(now_ns),
+      sent_ns_(now_ns),
+      pinged_ns_(now_ns) {
+  GOOGLE_CHECK(held.first_sequence >= 1 && held.next_sequence >= held.first_sequence)
+      << "records " << held.first_sequence << " up to before " << held.next_sequence;
+  Send(FrameType::kHello, HelloOf(identity, held, clock), now_ns);
+}
+
+absl::Status AgentSession::Receive(std::span<const uint8_t> bytes, int64_t now_ns) {
+  if (!ended_.ok()) return ended_;
+  frames_.Feed(bytes);
+  while (true) {
+    const absl::StatusOr<std::optional<Frame>> frame = frames_.Next();
+    if (!frame.ok()) return Fail(frame.status());
+    if (!frame->has_value()) break;
+    heard_ns_ = now_ns;
+    if (absl::Status status = Take(**frame); !status.ok()) return Fail(std::move(status));
+  }
+  if (asked_) AnswerPing(now_ns);
+  return absl::OkStatus();
+}
+
+absl::Status AgentSession::Take(const Frame& frame) {
+  switch (static_cast<FrameType>(frame.type)) {
+    case FrameType::kError:
+      return TakeError(frame);
+    case FrameType::kWelcome:
+      return welcomed() ? NotHere(frame) : TakeWelcome(frame);
+    case FrameType::kAck:
+      return welcomed() ? TakeAck(frame) : NotHere(frame);
+    case FrameType::kPing:
+      return welcomed() ? TakePing(frame) : NotHere(frame);
+    case FrameType::kHello:
+    case FrameType::kChunk:
+    case FrameType::kGap:
+    case FrameType::kStreamInfo:
+      return NotHere(frame);
+  }
+  if ((frame.flags & kFlagCritical) == 0) return absl::OkStatus();
+  return absl::UnimplementedError(
+      absl::StrCat("the collector sent a frame of type ", frame.type,
+                   " that this agent does not know and may not pass over: update vcpulse on the "
+                   "agent"));
+}
+
+absl::Status AgentSession::TakeWelcome(const Frame& frame) {
+  v1::Welcome welcome;
+  if (!ParseMessage(frame, &welcome)) return absl::DataLossError("the collector's Welcome is none");
+  if (absl::Status status =
+          CheckWelcome(welcome, held_.next_sequence - 1, held_.may_have_been_more);
+      !status.ok()) {
+    return status;
+  }
+  // No frame of ours is longer, whatever the collector would take.
+  welcome.set_max_frame_bytes(std::min(welcome.max_frame_bytes(), kMaxFrameBytes));
+  durable_ = welcome.durable_sequence();
+  next_ = durable_ + 1;
+  welcome_ = std::move(welcome);
+  frames_.set_max_bytes(kMaxFrameBytes);
+  return absl::OkStatus();
+}
+
+absl::Status AgentSession::TakeAck(const Frame& frame) {
+  v1::Ack ack;
+  if (!ParseMessage(frame, &ack)) return absl::DataLossError("the collector's Ack is none");
+  if (ack.durable_sequence() >= next_) {
+    return absl::DataLossError(absl::StrCat("the collector acknowledges record ",
+                                            ack.durable_sequence(), ", sent were those up to ",
+                                            next_ - 1));
+  }
+  if (ack.durable_sequence() < durable_) {
+    return absl::DataLossError(absl::StrCat("the collector acknowledges record ",
+                                            ack.durable_sequence(), " after record ", durable_));
+  }
+  durable_ = ack.durable_sequence();
+  while (!under_way_.empty() && under_way_.front().last_sequence <= durable_) {
+    bytes_under_way_ -= under_way_.front().bytes;
+    under_way_.pop_front();
+  }
+  return absl::OkStatus();
+}
+
+absl::Status AgentSession::TakePing(const Frame& frame) {
+  v1::Ping ping;
+  if (!ParseMessage(frame, &ping)) return absl::DataLossError("the collector's Ping is none");
+  if (!ping.is_answer()) asked_ = ping.nonce();
+  return absl::OkStatus();
+}
+
+absl::Status AgentSession::TakeError(const Frame& frame) {
+  v1::Error error;
+  if (!ParseMessage(frame, &error)) return absl::DataLossError("the collector's Error is none");
+  refusal_ = std::move(error);
+  return absl::UnavailableError(absl::StrCat("the collector says: ", WordsOf(*refusal_)));
+}
+
+// One answer for all that asked in one go: whoever asks a thousand times fills no memory.
+void AgentSession::AnswerPing(int64_t now_ns) {
+  v1::Ping answer;
+  answer.set_nonce(*std::exchange(asked_, std::nullopt));
+  answer.set_is_answer(true);
+  *answer.mutable_clock() = clock_;
+  Send(FrameType::kPing, answer, now_ns);
+}
+
+absl::Status AgentSession::Tick(const v1::ClockSnapshot& clock, int64_t now_ns) {
+  if (!ended_.ok()) return ended_;
+  clock_ = clock;
+  if (!welcomed()) {
+    if (now_ns - begun_ns_ < kWelcomeDeadline_ns) return absl::OkStatus();
+    return Fail(absl::DeadlineExceededError(absl::StrCat("the collector has not answered for ",
+                                                         kWelcomeDeadline_ns / kSecond_ns, " s")));
+  }
+  if (now_ns - heard_ns_ >= kGiveUpAfter_ns) {
+    return Fail(absl::DeadlineExceededError(
+        absl::StrCat("the collector has been silent for ", kGiveUpAfter_ns / kSecond_ns, " s")));
+  }
+  const int64_t silent_since_ns = std::min(heard_ns_, sent_ns_);
+  if (now_ns - std::max(silent_since_ns, pinged_ns_) < kPingAfter_ns) return absl::OkStatus();
+  v1::Ping ping;
+  ping.set_nonce(++nonce_);
+  *ping.mutable_clock() = clock;
+  Send(FrameType::kPing, ping, now_ns);
+  pinged_ns_ = now_ns;
+  return absl::OkStatus();
+}
+
+bool AgentSession::MaySend(size_t chunk_bytes) const {
+  if (!welcomed() || !ended_.ok()) return false;
+  // In this order it cannot overflow.
+  return under_way_.empty() || (bytes_under_way_ <= welcome_->credit_bytes() &&
+                                chunk_bytes <= welcome_->credit_bytes() - bytes_under_way_);
+}
+
+void AgentSession::SendChunk(const timeline::ChunkHeader& header, std::span<const uint8_t> chunk,
+                             int64_t now_ns) {
+  GOOGLE_CHECK(welcomed() && header.first_sequence == next_) << "not the next chunk";
+  GOOGLE_CHECK(header.last_sequence >= header.first_sequence &&
+               header.last_sequence < std::numeric_limits<uint64_t>::max())
+      << "a chunk without records";
+  GOOGLE_CHECK(chunk.size() <= welcome_->max_frame_bytes()) << "a chunk larger than a frame may be";
+  AppendFrame(FrameType::kChunk, chunk, output_);
+  next_ = header.last_sequence + 1;
+  under_way_.push_back({.last_sequence = header.last_sequence, .bytes = chunk.size()});
+  bytes_under_way_ += chunk.size();
+  sent_ns_ = now_ns;
+}
+
+void AgentSession::SendGap(const v1::LostRecords& lost, int64_t now_ns) {
+  GOOGLE_CHECK(welcomed() && lost.first_sequence() == next_) << "not the next gap";
+  GOOGLE_CHECK(lost.last_sequence() >= lost.first_sequence() &&
+               lost.last_sequence() < std::numeric_limits<uint64_t>::max())
+      << "a gap of nothing";
+  Send(FrameType::kGap, lost, now_ns);
+  next_ = lost.last_sequence() + 1;
+}
+
+void AgentSession::Send(FrameType type, const google::protobuf::MessageLite& message,
+                        int64_t now_ns) {
+  AppendFrame(type, message, output_);
+  sent_ns_ = now_ns;
+}
+
+absl::Status AgentSession::Fail(absl::Status status) {
+  // Nobody argues with a refusal.
+  if (!refusal_) AppendError(CodeFor(status), std::string(status.message()), output_);
+  ended_ = status;
+  return status;
+}
+
+}  // namespace vcpulse::stream

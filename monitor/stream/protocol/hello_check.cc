@@ -1,0 +1,120 @@
+#include "monitor/stream/protocol/hello_check.h"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "monitor/stream/protocol/agent_id.h"
+#include "monitor/stream/protocol/peer_text.h"
+#include "monitor/stream/protocol/version.h"
+#include "monitor/timeline/chunk_header.h"
+
+namespace vcpulse::stream {
+namespace {
+
+// A collector that takes smaller frames only cannot take chunks.
+constexpr uint32_t kLeastMaxFrameBytes = 4096;
+
+std::string Versions(uint32_t least, uint32_t most) {
+  return least == most ? absl::StrCat("version ", most)
+                       : absl::StrCat("versions ", least, " to ", most);
+}
+
+absl::Status CheckVersions(const v1::Hello& hello) {
+  if (hello.min_major() == 0 || hello.min_major() > hello.major()) {
+    return absl::DataLossError(absl::StrCat(
+        "a Hello with ", Versions(hello.min_major(), hello.major()), " of the protocol"));
+  }
+  if (hello.min_major() > kMajor) {
+    return absl::UnimplementedError(
+        absl::StrCat("the agent speaks ", Versions(hello.min_major(), hello.major()),
+                     " of the protocol, the collector only ", Versions(kMinMajor, kMajor),
+                     ": update vcpulse on the collector"));
+  }
+  if (hello.major() < kMinMajor) {
+    return absl::UnimplementedError(absl::StrCat("the agent speaks ",
+                                                 Versions(hello.min_major(), hello.major()),
+                                                 " of the protocol, the collector no less than ",
+                                                 kMinMajor, ": update vcpulse on the agent"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckText(const char* name, const std::string& text) {
+  if (text.size() <= kMaxNameBytes) return absl::OkStatus();
+  return absl::DataLossError(
+      absl::StrCat("a Hello whose ", name, " has more than ", kMaxNameBytes, " bytes"));
+}
+
+absl::Status CheckIdOfHello(const std::string& id) {
+  absl::Status status = CheckAgentId(id);
+  return status.ok() ? status : absl::DataLossError(status.message());
+}
+
+absl::Status CheckStream(const v1::Hello& hello) {
+  const std::string& id = hello.stream_id();
+  if (id.size() != timeline::StreamId().size() ||
+      std::ranges::all_of(id, [](char byte) { return byte == 0; })) {
+    return absl::DataLossError("a Hello without a stream id");
+  }
+  if (hello.first_sequence() == 0 || hello.next_sequence() < hello.first_sequence()) {
+    return absl::DataLossError(absl::StrCat("a Hello that holds records ", hello.first_sequence(),
+                                            " up to before ", hello.next_sequence()));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status CheckHello(const v1::Hello& hello) {
+  absl::Status status = CheckVersions(hello);
+  if (!status.ok()) return status;
+  status.Update(CheckText("host name", hello.host_name()));
+  status.Update(CheckText("boot id", hello.boot_id()));
+  status.Update(CheckText("tool version", hello.tool_version()));
+  switch (hello.role()) {
+    case v1::Hello::ROLE_AGENT:
+      status.Update(CheckIdOfHello(hello.agent_id()));
+      status.Update(CheckStream(hello));
+      return status;
+    case v1::Hello::ROLE_FOLLOWER:
+      // Where it needs no name it has none.
+      if (!hello.agent_id().empty()) status.Update(CheckIdOfHello(hello.agent_id()));
+      if (!hello.follow_agent_id().empty()) status.Update(CheckIdOfHello(hello.follow_agent_id()));
+      return status;
+    default:
+      return absl::UnimplementedError(
+          absl::StrCat("whoever connects wants to be something that this collector does not know "
+                       "(role ",
+                       static_cast<int>(hello.role()), "): update vcpulse on the collector"));
+  }
+}
+
+absl::Status CheckWelcome(const v1::Welcome& welcome, uint64_t last_made, bool may_be_behind) {
+  if (welcome.major() < kMinMajor || welcome.major() > kMajor) {
+    return absl::UnimplementedError(
+        absl::StrCat("the collector speaks version ", welcome.major(),
+                     " of the protocol, this agent ", Versions(kMinMajor, kMajor),
+                     ": update vcpulse on the ", welcome.major() > kMajor ? "agent" : "collector"));
+  }
+  if (welcome.credit_bytes() == 0) {
+    return absl::DataLossError("the collector gives no credit: nothing could be sent");
+  }
+  if (welcome.max_frame_bytes() < kLeastMaxFrameBytes) {
+    return absl::DataLossError(absl::StrCat(
+        "the collector takes frames of ", welcome.max_frame_bytes(), " bytes: no chunk would fit"));
+  }
+  if (welcome.durable_sequence() == std::numeric_limits<uint64_t>::max()) {
+    return absl::DataLossError("the collector claims a record that cannot be");
+  }
+  if (welcome.durable_sequence() > last_made && !may_be_behind) {
+    return absl::AlreadyExistsError(absl::StrCat(
+        "the collector has records up to ", welcome.durable_sequence(),
+        " of this stream, which has only ", last_made,
+        ": another agent sends under the same stream id (was a machine or a spool copied?)"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace vcpulse::stream
