@@ -63,15 +63,17 @@ void Peer::ReadOn() {
 }
 
 void Peer::Read() {
-  // What is not read stays in the socket, and slows the peer down.
-  if (ended_ || reading_ || !owner_.MayRead() || pending_bytes > 2 * limits_.credit_bytes) return;
+  if (ended_ || reading_) return;
   const int64_t now_ns = MonotonicNow_ns();
+  // What is not read stays in the socket, and slows the peer down.
+  if (!owner_.MayRead() || pending_bytes > 2 * limits_.credit_bytes) return Pause(now_ns);
   if (limits_.max_bytes_per_second > 0) {
     const auto rate = static_cast<double>(limits_.max_bytes_per_second);
     const double passed_s = static_cast<double>(now_ns - rate_ns_) * 1e-9;
     rate_credit_ = std::min(rate, rate_credit_ + passed_s * rate);
     rate_ns_ = now_ns;
     if (rate_credit_ < 0) {
+      Pause(now_ns);
       reading_ = true;
       timer_.expires_after(
           std::chrono::nanoseconds(static_cast<int64_t>(-rate_credit_ / rate * 1e9)) +
@@ -83,6 +85,8 @@ void Peer::Read() {
       return;
     }
   }
+  ExcusePause(now_ns);
+  paused_ns_.reset();
   if (buffer_.empty()) buffer_.resize(kReadBytes);
   reading_ = true;
   arrival_.channel->ReadSome(asio::buffer(buffer_),
@@ -97,6 +101,16 @@ void Peer::Read() {
                              });
 }
 
+void Peer::Pause(int64_t now_ns) {
+  if (!paused_ns_) paused_ns_ = now_ns;
+}
+
+void Peer::ExcusePause(int64_t now_ns) {
+  if (!paused_ns_) return;
+  session_.Excuse(now_ns - *paused_ns_);
+  paused_ns_ = now_ns;
+}
+
 void Peer::TakeBytes(size_t bytes) {
   rate_credit_ -= static_cast<double>(bytes);
   const absl::Status status = session_.Receive(std::span(buffer_).first(bytes), MonotonicNow_ns());
@@ -108,6 +122,7 @@ void Peer::TakeBytes(size_t bytes) {
 
 void Peer::Tick(const v1::ClockSnapshot& clock, int64_t now_ns) {
   if (ended_) return;
+  ExcusePause(now_ns);
   if (write_pending_ && now_ns - write_begun_ns_ > kWriteDeadline_ns) {
     return Fail(absl::DeadlineExceededError("takes nothing of what is sent to it"));
   }

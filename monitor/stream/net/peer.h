@@ -65,6 +65,10 @@ class Peer : public std::enable_shared_from_this<Peer> {
 
  private:
   void Read();
+  // Is not being read from now on, for reasons of ours.
+  void Pause(int64_t now_ns);
+  // The time of a pause so far does not count against the peer.
+  void ExcusePause(int64_t now_ns);
   void TakeBytes(size_t bytes);
   void Fail(const absl::Status& why);
   // Sends what is left, then ends writing and waits for the peer to close, a little while.
@@ -85,6 +89,7 @@ class Peer : public std::enable_shared_from_this<Peer> {
   bool lingering_ = false;
   bool ended_ = false;
   int64_t write_begun_ns_ = 0;
+  std::optional<int64_t> paused_ns_;
   double rate_credit_ = 0;  // bytes that may be read at once
   int64_t rate_ns_ = 0;
 };

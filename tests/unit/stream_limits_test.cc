@@ -1,0 +1,364 @@
+// What a collector does with peers that are broken, hostile or too many, and both sides with a disk
+// that is full. docs/streaming.md has a sentence for each.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include <zstd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kvm/fd.h"
+#include "monitor/stream/protocol/frame.h"
+#include "monitor/stream/protocol/version.h"
+#include "tests/fakes/filling_files.h"
+#include "tests/unit/stream_fixture.h"
+
+namespace vcpulse::stream {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using ::testing::HasSubstr;
+
+// A peer made by hand, on a unix socket.
+class RawPeer {
+ public:
+  explicit RawPeer(const std::string& path) : fd_(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::strncpy(address.sun_path, path.c_str(), sizeof(address.sun_path) - 1);
+    connected_ = connect(fd_.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0;
+  }
+
+  bool connected() const { return connected_; }
+
+  void Send(std::span<const uint8_t> bytes) const {
+    static_cast<void>(send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL));
+  }
+  void SendHello(const timeline::StreamId& stream, const std::string& agent_id = "raw",
+                 uint32_t major = kMajor, uint32_t min_major = kMinMajor) const {
+    v1::Hello hello;
+    hello.set_major(major);
+    hello.set_min_major(min_major);
+    hello.set_agent_id(agent_id);
+    hello.set_stream_id(std::string(stream.begin(), stream.end()));
+    hello.set_first_sequence(1);
+    hello.set_next_sequence(1000);
+    std::vector<uint8_t> bytes;
+    AppendFrame(FrameType::kHello, hello, bytes);
+    Send(bytes);
+  }
+
+  // The next frame, or the end: its type, 0 at the end. `error` gets what an Error says.
+  FrameType Next() {
+    while (true) {
+      const auto frame = frames_.Next();
+      if (frame.ok() && frame->has_value()) {
+        if ((*frame)->type == static_cast<uint8_t>(FrameType::kError)) {
+          error.ParseFromArray((*frame)->payload.data(),
+                               static_cast<int>((*frame)->payload.size()));
+        }
+        return static_cast<FrameType>((*frame)->type);
+      }
+      std::vector<uint8_t> buffer(4096);
+      pollfd waits{.fd = fd_.get(), .events = POLLIN, .revents = 0};
+      if (poll(&waits, 1, 20'000) != 1) return kNothing;
+      const ssize_t got = recv(fd_.get(), buffer.data(), buffer.size(), 0);
+      if (got <= 0) return kNothing;
+      frames_.Feed(std::span(buffer).first(static_cast<size_t>(got)));
+    }
+  }
+  // Reads to the end; whether it came, and not silence.
+  bool Ends() {
+    while (Next() != kNothing) {
+    }
+    char byte = 0;
+    return recv(fd_.get(), &byte, 1, MSG_DONTWAIT) == 0 || errno == ECONNRESET;
+  }
+
+  static constexpr auto kNothing = static_cast<FrameType>(0);
+  v1::Error error;
+
+ private:
+  kvm::Fd fd_;
+  bool connected_ = false;
+  FrameReader frames_{kMaxFrameBytes};
+};
+
+// An agent that did no wrong is served beside whatever the test does.
+class StreamLimits : public StreamTest {
+ protected:
+  void ExpectOthersAreServed() {
+    static uint8_t number = 100;
+    const auto agent = StartAgent(AgentOptions(Unix("collector"), "good"));
+    OfferAll(*agent, fakes::StreamedChunks(StreamNumber(number++), 5, 1));
+    EXPECT_TRUE(agent->Finish(seconds(20)).ok()) << agent_said.text();
+  }
+  Collector::Options Impatient() {
+    auto options = CollectorOptions();
+    options.limits.handshake_ns = 300'000'000;
+    options.limits.frame_ns = 600'000'000;
+    options.limits.idle_ns = 1'000'000'000;
+    options.limits.ping_after_ns = 300'000'000;
+    return options;
+  }
+};
+
+TEST_F(StreamLimits, WhatIsNoFrameCostsItsOwnConnection) {
+  StartCollector(CollectorOptions());
+  RawPeer peer(Path("collector"));
+  const std::string http = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  peer.Send({reinterpret_cast<const uint8_t*>(http.data()), http.size()});
+  EXPECT_TRUE(peer.Ends());
+  EXPECT_EQ(peer.error.code(), v1::Error::CODE_MALFORMED);
+  EXPECT_TRUE(Eventually([&] { return collector->stats().malformed == 1; }));
+  ExpectOthersAreServed();
+}
+
+TEST_F(StreamLimits, ALengthOfFourGigabytesIsRefusedBeforeMemoryIsTaken) {
+  StartCollector(CollectorOptions());
+  RawPeer peer(Path("collector"));
+  std::vector<uint8_t> frame;
+  AppendFrame(FrameType::kHello, std::span<const uint8_t>{}, frame);
+  std::fill_n(frame.begin() + 8, 4, 0xff);
+  const uint32_t crc = timeline::Crc32c(std::span(frame).first(16));
+  std::memcpy(frame.data() + 16, &crc, sizeof(crc));
+  peer.Send(frame);
+  EXPECT_TRUE(peer.Ends());
+  EXPECT_EQ(peer.error.code(), v1::Error::CODE_MALFORMED);
+  EXPECT_THAT(peer.error.reason(), HasSubstr("4294967295"));
+  ExpectOthersAreServed();
+}
+
+TEST_F(StreamLimits, AZipBombIsRefusedUnopened) {
+  StartCollector(CollectorOptions());
+  RawPeer peer(Path("collector"));
+  peer.SendHello(StreamNumber(1));
+  ASSERT_EQ(peer.Next(), FrameType::kWelcome);
+  // 1 GiB of zeros in a payload of some KiB whose header says 1 MiB.
+  const std::vector<uint8_t> zeros(1 << 30);
+  std::vector<uint8_t> payload(ZSTD_compressBound(zeros.size()));
+  payload.resize(ZSTD_compress(payload.data(), payload.size(), zeros.data(), zeros.size(), 1));
+  timeline::ChunkHeader header{.required_features = timeline::kFeatureZstd,
+                               .payload_bytes = static_cast<uint32_t>(payload.size()),
+                               .content_bytes = 1 << 20,
+                               .stream_id = StreamNumber(1),
+                               .first_sequence = 1,
+                               .last_sequence = 1,
+                               .payload_crc = timeline::Crc32c(payload)};
+  const auto head = timeline::EncodeChunkHeader(header);
+  std::vector<uint8_t> chunk(head.begin(), head.end());
+  chunk.insert(chunk.end(), payload.begin(), payload.end());
+  std::vector<uint8_t> frame;
+  AppendFrame(FrameType::kChunk, chunk, frame);
+  peer.Send(frame);
+  EXPECT_TRUE(peer.Ends());
+  EXPECT_EQ(peer.error.code(), v1::Error::CODE_MALFORMED);
+  EXPECT_THAT(CollectedChunks("raw"), testing::IsEmpty());
+  ExpectOthersAreServed();
+}
+
+TEST_F(StreamLimits, AnotherMajorVersionIsRefusedInWords) {
+  StartCollector(CollectorOptions());
+  RawPeer peer(Path("collector"));
+  peer.SendHello(StreamNumber(1), "raw", kMajor + 4, kMajor + 3);
+  EXPECT_TRUE(peer.Ends());
+  EXPECT_EQ(peer.error.code(), v1::Error::CODE_VERSION);
+  EXPECT_THAT(peer.error.reason(), HasSubstr("update"));
+  // One that speaks ours too is welcome.
+  RawPeer newer(Path("collector"));
+  newer.SendHello(StreamNumber(1), "raw", kMajor + 4, kMajor);
+  EXPECT_EQ(newer.Next(), FrameType::kWelcome);
+}
+
+TEST_F(StreamLimits, WhoSaysNothingIsClosed) {
+  StartCollector(Impatient());
+  RawPeer peer(Path("collector"));
+  EXPECT_TRUE(peer.Ends());
+  EXPECT_EQ(peer.error.code(), v1::Error::CODE_TIMEOUT);
+  ExpectOthersAreServed();
+}
+
+TEST_F(StreamLimits, WhoSendsAHelloByteByByteIsClosed) {
+  StartCollector(Impatient());
+  RawPeer peer(Path("collector"));
+  std::vector<uint8_t> hello;
+  AppendFrame(FrameType::kHello, std::vector<uint8_t>(60'000), hello);
+  bool ended = false;
+  for (size_t i = 0; i < hello.size() && !ended; ++i) {
+    peer.Send(std::span(hello).subspan(i, 1));
+    std::this_thread::sleep_for(milliseconds(1));
+    ended = collector->stats().connections == 0 && i > 2;
+  }
+  EXPECT_TRUE(ended);
+  EXPECT_TRUE(peer.Ends());
+  ExpectOthersAreServed();
+}
+
+TEST_F(StreamLimits, AFrameThatNeverEndsIsClosed) {
+  StartCollector(Impatient());
+  RawPeer peer(Path("collector"));
+  peer.SendHello(StreamNumber(1));
+  ASSERT_EQ(peer.Next(), FrameType::kWelcome);
+  std::vector<uint8_t> frame;
+  AppendFrame(FrameType::kChunk, std::vector<uint8_t>(10'000), frame);
+  peer.Send(std::span(frame).first(5'000));
+  EXPECT_TRUE(peer.Ends());
+  EXPECT_EQ(peer.error.code(), v1::Error::CODE_TIMEOUT);
+  EXPECT_THAT(CollectedChunks("raw"), testing::IsEmpty());
+}
+
+TEST_F(StreamLimits, AnIdlePeerIsAskedAndThenClosed) {
+  StartCollector(Impatient());
+  RawPeer peer(Path("collector"));
+  peer.SendHello(StreamNumber(1));
+  ASSERT_EQ(peer.Next(), FrameType::kWelcome);
+  EXPECT_EQ(peer.Next(), FrameType::kPing);
+  EXPECT_TRUE(peer.Ends());
+  EXPECT_EQ(peer.error.code(), v1::Error::CODE_TIMEOUT);
+}
+
+TEST_F(StreamLimits, TooManyConnectionsCostThoseWhoSayNothing) {
+  auto options = CollectorOptions();
+  options.max_connections = 20;
+  StartCollector(options);
+  const auto agent = StartAgent(AgentOptions(Unix("collector"), "early"));
+  OfferAll(*agent, fakes::StreamedChunks(StreamNumber(1), 3, 1));
+  ASSERT_TRUE(agent->Finish(seconds(20)).ok());
+  std::vector<std::unique_ptr<RawPeer>> crowd;
+  for (int i = 0; i < 200; ++i) {
+    crowd.push_back(std::make_unique<RawPeer>(Path("collector")));
+    ASSERT_TRUE(crowd.back()->connected());
+  }
+  EXPECT_TRUE(Eventually([&] { return collector->stats().accepted >= 201; }));
+  EXPECT_LE(collector->stats().connections, 20U);
+  // Who has said who it is stays, and another one that does is let in.
+  ExpectOthersAreServed();
+  EXPECT_TRUE(agent->stats().connected);
+  EXPECT_EQ(agent->stats().connects, 1U);
+}
+
+TEST_F(StreamLimits, WhereAllHaveSaidWhoTheyAreTheNextIsTurnedAway) {
+  auto options = CollectorOptions();
+  options.max_connections = 2;
+  StartCollector(options);
+  std::vector<std::unique_ptr<Uplink>> agents;
+  for (uint8_t i = 1; i <= 2; ++i) {
+    agents.push_back(StartAgent(AgentOptions(Unix("collector"), "agent" + std::to_string(i))));
+    OfferAll(*agents.back(), fakes::StreamedChunks(StreamNumber(i), 2, 1));
+    ASSERT_TRUE(agents.back()->Finish(seconds(20)).ok());
+  }
+  RawPeer third(Path("collector"));
+  EXPECT_TRUE(third.Ends());
+  EXPECT_EQ(third.error.code(), v1::Error::CODE_BUSY);
+  EXPECT_EQ(collector->stats().connections, 2U);
+}
+
+TEST_F(StreamLimits, ASenderIsSlowedDownToTheRateOfAPeer) {
+  auto options = CollectorOptions();
+  options.limits.max_bytes_per_second = 50'000;
+  options.limits.frame_ns = 100'000'000;  // what it waits for its turn is no fault of its own
+  StartCollector(options);
+  const auto agent = StartAgent(AgentOptions(Unix("collector")));
+  const auto chunks = fakes::StreamedChunks(StreamNumber(1), 100, 1, 2000);
+  const auto begin = std::chrono::steady_clock::now();
+  OfferAll(*agent, chunks);
+  ASSERT_TRUE(agent->Finish(seconds(30)).ok()) << agent_said.text();
+  size_t bytes = 0;
+  for (const Chunk& chunk : chunks) bytes += chunk.size();
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  // One second's worth may come at once, and 32 KiB with the last read.
+  EXPECT_GT(took.count(), (static_cast<double>(bytes) - 50'000 - 32'768) / 50'000);
+  EXPECT_EQ(CollectedChunks(), chunks);
+}
+
+TEST_F(StreamLimits, AFullDiskIsSaidAndNothingIsAcknowledgedUntilThereIsRoom) {
+  fakes::FillingFiles files;
+  auto options = CollectorOptions();
+  options.files = &files;
+  StartCollector(options);
+  const auto agent = StartAgent(AgentOptions(Unix("collector")));
+  const auto chunks = fakes::StreamedChunks(StreamNumber(1), 20, 1);
+  const auto half = static_cast<long>(chunks.size() / 2);
+  OfferAll(*agent, {chunks.begin(), chunks.begin() + half});
+  ASSERT_TRUE(agent->Finish(seconds(20)).ok());
+  files.is_full = true;
+  OfferAll(*agent, {chunks.begin() + half, chunks.end()});
+  EXPECT_TRUE(Eventually([&] { return agent_said.Has("the collector cannot store"); }));
+  EXPECT_TRUE(Eventually([&] { return !collector->stats().storage_error.empty(); }));
+  EXPECT_TRUE(said.Has("nothing is acknowledged now")) << said.text();
+  EXPECT_EQ(agent->stats().acknowledged_chunks, static_cast<uint64_t>(half));
+  EXPECT_FALSE(agent->Finish(milliseconds(50)).ok());
+  files.is_full = false;
+  ASSERT_TRUE(agent->Finish(seconds(20)).ok());
+  EXPECT_EQ(CollectedChunks(), chunks);
+  EXPECT_TRUE(Eventually([&] { return collector->stats().storage_error.empty(); }));
+  EXPECT_TRUE(said.Has("writing works again"));
+}
+
+TEST_F(StreamLimits, WhatCannotBeSyncedIsNotAcknowledged) {
+  fakes::FillingFiles files;
+  auto options = CollectorOptions();
+  options.files = &files;
+  StartCollector(options);
+  const auto agent = StartAgent(AgentOptions(Unix("collector")));
+  const auto chunks = fakes::StreamedChunks(StreamNumber(1), 10, 1);
+  files.fails_to_sync = true;
+  OfferAll(*agent, chunks);
+  EXPECT_TRUE(Eventually([&] { return !collector->stats().storage_error.empty(); }));
+  EXPECT_EQ(agent->stats().acknowledged_chunks, 0U);
+  files.fails_to_sync = false;
+  ASSERT_TRUE(agent->Finish(seconds(20)).ok());
+  EXPECT_EQ(CollectedChunks(), chunks);
+}
+
+TEST_F(StreamLimits, AFullSpoolDiskLeavesChunksInMemoryAndLosesNothingThatFits) {
+  fakes::FillingFiles files;
+  StartCollector(CollectorOptions());
+  auto options = AgentOptions(Unix("collector"));
+  options.files = &files;
+  options.spool.directory = Path("spool");
+  const auto agent = StartAgent(options);
+  files.is_full = true;
+  const auto chunks = fakes::StreamedChunks(StreamNumber(1), 20, 1);
+  OfferAll(*agent, chunks);
+  ASSERT_TRUE(agent->Finish(seconds(20)).ok());
+  EXPECT_TRUE(agent_said.Has("chunks stay in memory")) << agent_said.text();
+  EXPECT_EQ(CollectedChunks(), chunks);
+}
+
+TEST_F(StreamLimits, WhereTheCollectorIsDownForLongerThanTheSpoolHoldsTheOldestGoAndAreTold) {
+  auto options = AgentOptions(Unix("collector"));
+  options.spool.directory = Path("spool");
+  options.spool.max_disk_bytes = 64 << 10;
+  options.spool.segment_bytes = 8 << 10;
+  options.spool.max_memory_bytes = 16 << 10;
+  const auto agent = StartAgent(options);
+  const auto chunks = fakes::StreamedChunks(StreamNumber(1), 300, 1, 2000);
+  OfferAll(*agent, chunks);
+  ASSERT_TRUE(Eventually([&] { return agent->stats().queue_bytes == 0; }));
+  EXPECT_GT(agent->stats().lost_chunks, 0U);
+  EXPECT_LE(agent->stats().spool_bytes, 64U << 10);
+  StartCollector(CollectorOptions());
+  ASSERT_TRUE(agent->Finish(seconds(20)).ok());
+  const fakes::Collected collected = fakes::ReadCollected(Path("collected"));
+  ASSERT_EQ(collected.lost.size(), 1U);
+  EXPECT_EQ(collected.lost[0].first, 1U);
+  // The rest is there, without a hole, to the last.
+  ASSERT_FALSE(collected.chunks.empty());
+  EXPECT_EQ(fakes::HeaderOf(collected.chunks.front()).first_sequence, collected.lost[0].last + 1);
+  EXPECT_TRUE(std::equal(collected.chunks.rbegin(), collected.chunks.rend(), chunks.rbegin()));
+  EXPECT_EQ(collector->stats().agents.at(0).gaps, 1U);
+  EXPECT_EQ(collector->stats().agents.at(0).lost_records, collected.lost[0].last);
+}
+
+}  // namespace
+}  // namespace vcpulse::stream

@@ -1,0 +1,387 @@
+// Agents and a collector over real sockets: what arrives, and who is let in.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <chrono>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "monitor/stream/net/follower.h"
+#include "tests/fakes/certificates.h"
+#include "tests/unit/stream_fixture.h"
+
+namespace vcpulse::stream {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using ::testing::HasSubstr;
+
+Address Loopback(Address::Kind kind, uint16_t port = 0, const std::string& host = "127.0.0.1") {
+  return {.kind = kind, .host = host, .port = port};
+}
+
+class StreamNet : public StreamTest {
+ protected:
+  // Certificates of a collector on this machine and of agents; one authority.
+  void MakeCertificates() {
+    ASSERT_TRUE(fakes::MakeAuthority(folder.string(), "ca"));
+    ASSERT_TRUE(fakes::MakeCertificate(folder.string(), "ca", "server",
+                                       "DNS:localhost,IP:127.0.0.1,IP:::1"));
+    ASSERT_TRUE(fakes::MakeCertificate(folder.string(), "ca", "agent", "DNS:agent"));
+  }
+  CredentialFiles Credentials(const std::string& name, const std::string& authority = "ca") {
+    return {.certificate = Path(name + ".pem"),
+            .key = Path(name + ".key"),
+            .authorities = Path(authority + ".pem")};
+  }
+  void StartTlsCollector(const std::vector<std::string>& followers = {}) {
+    auto options = CollectorOptions();
+    options.listen = {Loopback(Address::Kind::kTls)};
+    options.credentials = Credentials("server");
+    options.allowed_followers = followers;
+    StartCollector(std::move(options));
+  }
+  Uplink::Options TlsAgent(const std::string& certificate, const std::string& id) {
+    auto options = AgentOptions(collector->addresses().front(), id);
+    options.credentials = Credentials(certificate);
+    return options;
+  }
+  // An agent of this id and certificate is refused with these words, and nothing is kept of it.
+  void ExpectRefused(Uplink::Options options, const std::string& words) {
+    const std::string id = options.identity.agent_id;
+    const auto agent = StartAgent(std::move(options));
+    ASSERT_NE(agent, nullptr);
+    OfferAll(*agent, fakes::StreamedChunks(StreamNumber(9), 2, 1));
+    EXPECT_TRUE(Eventually([&] { return agent_said.Has(words); })) << agent_said.text();
+    EXPECT_EQ(agent->stats().connects, 0U);
+    EXPECT_THAT(CollectedChunks(id), testing::IsEmpty());
+  }
+};
+
+TEST_F(StreamNet, WhatIsSentArrivesOverUnixSockets) {
+  StartCollector(CollectorOptions());
+  const auto agent = StartAgent(AgentOptions(Unix("collector")));
+  const auto chunks = fakes::StreamedChunks(StreamNumber(1), 20, 1);
+  OfferAll(*agent, chunks);
+  ASSERT_TRUE(agent->Finish(seconds(20)).ok());
+  EXPECT_EQ(CollectedChunks(), chunks);
+  EXPECT_EQ(agent->stats().acknowledged_chunks, chunks.size());
+  const Collector::Stats stats = collector->stats();
+  ASSERT_EQ(stats.agents.size(), 1U);
+  EXPECT_EQ(stats.agents[0].agent_id, "agent");
+  EXPECT_EQ(stats.agents[0].host_name, "agent-host");
+  EXPECT_EQ(stats.agents[0].chunks, chunks.size());
+  EXPECT_EQ(stats.agents[0].streams, 1U);
+  EXPECT_EQ(stats.pending_bytes, 0U);
+}
+
+TEST_F(StreamNet, TwoAgentsOverTcpKeepApart) {
+  auto options = CollectorOptions();
+  options.listen = {Loopback(Address::Kind::kTcp), Loopback(Address::Kind::kTcp, 0, "::1")};
+  StartCollector(options);
+  const auto one = StartAgent(AgentOptions(collector->addresses()[0], "one"));
+  const auto two = StartAgent(AgentOptions(collector->addresses()[1], "two"));
+  const auto ones = fakes::StreamedChunks(StreamNumber(1), 20, 1);
+  const auto twos = fakes::StreamedChunks(StreamNumber(2), 30, 2);
+  OfferAll(*one, ones);
+  OfferAll(*two, twos);
+  ASSERT_TRUE(one->Finish(seconds(20)).ok());
+  ASSERT_TRUE(two->Finish(seconds(20)).ok());
+  EXPECT_EQ(CollectedChunks("one"), ones);
+  EXPECT_EQ(CollectedChunks("two"), twos);
+}
+
+TEST_F(StreamNet, PlainTcpStaysOnThisMachineUnlessWanted) {
+  auto options = CollectorOptions();
+  options.listen = {Loopback(Address::Kind::kTcp, 0, "0.0.0.0")};
+  const auto refused = Collector::Start(options);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_THAT(std::string(refused.status().message()), HasSubstr("--insecure"));
+  options.allow_insecure = true;
+  StartCollector(options);
+  auto agent = AgentOptions(Loopback(Address::Kind::kTcp, 1, "192.0.2.1"));
+  EXPECT_THAT(std::string(Uplink::Start(agent).status().message()), HasSubstr("--insecure"));
+}
+
+TEST_F(StreamNet, WhatIsSentArrivesOverTls) {
+  MakeCertificates();
+  StartTlsCollector();
+  const auto agent = StartAgent(TlsAgent("agent", "agent"));
+  ASSERT_NE(agent, nullptr);
+  const auto chunks = fakes::StreamedChunks(StreamNumber(1), 40, 1);
+  OfferAll(*agent, chunks);
+  ASSERT_TRUE(agent->Finish(seconds(20)).ok()) << agent_said.text() << said.text();
+  EXPECT_EQ(CollectedChunks(), chunks);
+}
+
+TEST_F(StreamNet, AUriOfTheCertificateMayBeTheAgentsId) {
+  MakeCertificates();
+  ASSERT_TRUE(fakes::MakeCertificate(folder.string(), "ca", "uri", "URI:spiffe://lab/web"));
+  StartTlsCollector();
+  const auto agent = StartAgent(TlsAgent("uri", "spiffe://lab/web"));
+  OfferAll(*agent, fakes::StreamedChunks(StreamNumber(1), 2, 1));
+  EXPECT_TRUE(agent->Finish(seconds(20)).ok()) << agent_said.text();
+}
+
+TEST_F(StreamNet, AnotherAgentsCertificateIsRefused) {
+  MakeCertificates();
+  ASSERT_TRUE(fakes::MakeCertificate(folder.string(), "ca", "other", "DNS:other"));
+  StartTlsCollector();
+  ExpectRefused(TlsAgent("other", "agent"), "is not that of agent 'agent'");
+}
+
+TEST_F(StreamNet, ACertificateWithoutNamesIsNobodys) {
+  MakeCertificates();
+  ASSERT_TRUE(fakes::MakeCertificate(folder.string(), "ca", "nameless", ""));
+  StartTlsCollector();
+  ExpectRefused(TlsAgent("nameless", "nameless"), "is not that of agent 'nameless'");
+}
+
+TEST_F(StreamNet, ACertificateOfAnotherAuthorityIsRefused) {
+  MakeCertificates();
+  ASSERT_TRUE(fakes::MakeAuthority(folder.string(), "strangers"));
+  ASSERT_TRUE(fakes::MakeCertificate(folder.string(), "strangers", "strange", "DNS:agent"));
+  StartTlsCollector();
+  ExpectRefused(TlsAgent("strange", "agent"), "unknown ca");
+}
+
+TEST_F(StreamNet, AnExpiredCertificateIsRefusedByItsOwnAgentFirst) {
+  MakeCertificates();
+  ASSERT_TRUE(fakes::MakeCertificate(folder.string(), "ca", "old", "DNS:agent", -1));
+  StartTlsCollector();
+  const auto agent = Uplink::Start(TlsAgent("old", "agent"));
+  ASSERT_FALSE(agent.ok());
+  EXPECT_THAT(std::string(agent.status().message()), HasSubstr("has expired"));
+}
+
+TEST_F(StreamNet, ACertificateThatExpiresWhileTheAgentRunsIsRefused) {
+  MakeCertificates();
+  StartTlsCollector();
+  auto options = TlsAgent("agent", "agent");
+  const auto agent = StartAgent(options);
+  OfferAll(*agent, fakes::StreamedChunks(StreamNumber(1), 2, 1));
+  ASSERT_TRUE(agent->Finish(seconds(20)).ok());
+  ASSERT_TRUE(fakes::MakeCertificate(folder.string(), "ca", "agent", "DNS:agent", -1));
+  agent->ReloadCredentials();
+  EXPECT_TRUE(Eventually([&] { return agent_said.Has("has expired"); })) << agent_said.text();
+  EXPECT_FALSE(agent->stats().connected);
+  // And goes on once there is a new one.
+  ASSERT_TRUE(fakes::MakeCertificate(folder.string(), "ca", "agent", "DNS:agent"));
+  OfferAll(*agent, fakes::StreamedChunks(StreamNumber(2), 2, 1));
+  EXPECT_TRUE(agent->Finish(seconds(20)).ok()) << agent_said.text();
+}
+
+TEST_F(StreamNet, TheCollectorsCertificateMustBeOfItsHost) {
+  MakeCertificates();
+  ASSERT_TRUE(fakes::MakeCertificate(folder.string(), "ca", "server", "DNS:elsewhere"));
+  StartTlsCollector();
+  ExpectRefused(TlsAgent("agent", "agent"), "certificate is refused");
+}
+
+TEST_F(StreamNet, TheCollectorTakesNewCertificatesWhenTold) {
+  MakeCertificates();
+  StartTlsCollector();
+  ASSERT_TRUE(fakes::MakeAuthority(folder.string(), "ca"));  // all is issued anew
+  ASSERT_TRUE(fakes::MakeCertificate(folder.string(), "ca", "server", "IP:127.0.0.1"));
+  ASSERT_TRUE(fakes::MakeCertificate(folder.string(), "ca", "agent", "DNS:agent"));
+  const auto agent = StartAgent(TlsAgent("agent", "agent"));
+  OfferAll(*agent, fakes::StreamedChunks(StreamNumber(1), 2, 1));
+  ASSERT_TRUE(Eventually([&] { return !agent->stats().last_error.empty(); }));
+  ASSERT_TRUE(collector->ReloadCredentials().ok());
+  EXPECT_TRUE(agent->Finish(seconds(20)).ok()) << agent_said.text();
+  std::filesystem::remove(Path("server.key"));
+  EXPECT_THAT(std::string(collector->ReloadCredentials().message()), HasSubstr("server.key"));
+}
+
+TEST_F(StreamNet, APeerWithoutTlsCostsItsOwnConnection) {
+  MakeCertificates();
+  StartTlsCollector();
+  auto plain = AgentOptions(collector->addresses().front(), "agent");
+  plain.addresses.front().kind = Address::Kind::kTcp;
+  const auto wrong = StartAgent(plain);
+  OfferAll(*wrong, fakes::StreamedChunks(StreamNumber(3), 2, 1));
+  const auto agent = StartAgent(TlsAgent("agent", "agent"));
+  OfferAll(*agent, fakes::StreamedChunks(StreamNumber(1), 2, 1));
+  EXPECT_TRUE(agent->Finish(seconds(20)).ok()) << agent_said.text();
+  EXPECT_EQ(wrong->stats().connects, 0U);
+}
+
+TEST_F(StreamNet, OneAgentIdIsOneHostAtATime) {
+  StartCollector(CollectorOptions());
+  auto first = StartAgent(AgentOptions(Unix("collector")));
+  OfferAll(*first, fakes::StreamedChunks(StreamNumber(1), 2, 1));
+  ASSERT_TRUE(first->Finish(seconds(20)).ok());
+  auto options = AgentOptions(Unix("collector"));
+  options.identity.boot_id = "another machine";
+  options.identity.host_name = "impostor";
+  const auto second = StartAgent(options);
+  const auto chunks = fakes::StreamedChunks(StreamNumber(2), 3, 2);
+  OfferAll(*second, chunks);
+  EXPECT_TRUE(Eventually([&] { return agent_said.Has("in use by host 'agent-host'"); }))
+      << agent_said.text();
+  EXPECT_EQ(second->stats().acknowledged_chunks, 0U);
+  // Once the first is gone the second one may.
+  first.reset();
+  EXPECT_TRUE(second->Finish(seconds(20)).ok()) << agent_said.text();
+}
+
+TEST_F(StreamNet, TheSameHostMaySendTwoStreamsAtOnce) {
+  StartCollector(CollectorOptions());
+  const auto one = StartAgent(AgentOptions(Unix("collector")));
+  const auto two = StartAgent(AgentOptions(Unix("collector")));
+  OfferAll(*one, fakes::StreamedChunks(StreamNumber(1), 3, 1));
+  OfferAll(*two, fakes::StreamedChunks(StreamNumber(2), 4, 1));
+  EXPECT_TRUE(one->Finish(seconds(20)).ok());
+  EXPECT_TRUE(two->Finish(seconds(20)).ok());
+  EXPECT_EQ(collector->stats().agents.at(0).connections, 2U);
+  EXPECT_EQ(CollectedChunks().size(), 7U);
+}
+
+TEST_F(StreamNet, ACopiedSpoolIsNotStoredUnderASecondName) {
+  StartCollector(CollectorOptions());
+  const auto one = StartAgent(AgentOptions(Unix("collector"), "one"));
+  const auto chunks = fakes::StreamedChunks(StreamNumber(1), 3, 1);
+  OfferAll(*one, chunks);
+  ASSERT_TRUE(one->Finish(seconds(20)).ok());
+  const auto two = StartAgent(AgentOptions(Unix("collector"), "two"));
+  OfferAll(*two, chunks);
+  EXPECT_TRUE(Eventually([&] { return agent_said.Has("was its spool copied?"); }));
+  EXPECT_THAT(CollectedChunks("two"), testing::IsEmpty());
+}
+
+TEST_F(StreamNet, AStreamThatIsSentAgainIsStoredOnce) {
+  StartCollector(CollectorOptions());
+  const auto chunks = fakes::StreamedChunks(StreamNumber(1), 6, 1);
+  for (int i = 0; i < 3; ++i) {
+    const auto agent = StartAgent(AgentOptions(Unix("collector")));
+    OfferAll(*agent, chunks);
+    ASSERT_TRUE(agent->Finish(seconds(20)).ok());
+  }
+  EXPECT_EQ(CollectedChunks(), chunks);
+}
+
+TEST_F(StreamNet, TheNextCollectorIsTriedWhereOneIsDown) {
+  StartCollector(CollectorOptions());
+  auto options = AgentOptions(Unix("nobody"));
+  options.addresses.push_back(Unix("collector"));
+  const auto agent = StartAgent(options);
+  const auto chunks = fakes::StreamedChunks(StreamNumber(1), 3, 1);
+  OfferAll(*agent, chunks);
+  ASSERT_TRUE(agent->Finish(seconds(20)).ok());
+  EXPECT_EQ(CollectedChunks(), chunks);
+}
+
+TEST_F(StreamNet, WithoutACollectorNothingIsLostWhileTheSpoolHoldsIt) {
+  auto options = AgentOptions(Unix("collector"));
+  options.spool.directory = Path("spool");
+  auto agent = StartAgent(options);
+  EXPECT_FALSE(agent->AwaitConnected(milliseconds(20)).ok());
+  const auto chunks = fakes::StreamedChunks(StreamNumber(1), 10, 1);
+  OfferAll(*agent, chunks);
+  EXPECT_FALSE(agent->Finish(milliseconds(50)).ok());
+  // The agent too is started anew: an older stream comes before its new one.
+  agent.reset();
+  StartCollector(CollectorOptions());
+  agent = StartAgent(options);
+  const auto later = fakes::StreamedChunks(StreamNumber(2), 5, 2);
+  OfferAll(*agent, later);
+  ASSERT_TRUE(agent->Finish(seconds(20)).ok());
+  EXPECT_EQ(CollectedChunks().size(), chunks.size() + later.size());
+  EXPECT_THAT(fakes::TimelineFiles(Path("spool")), testing::IsEmpty());
+}
+
+TEST_F(StreamNet, AConnectionCanBeHadBeforeThereIsAnythingToSend) {
+  StartCollector(CollectorOptions());
+  const auto agent = StartAgent(AgentOptions(Unix("collector")));
+  EXPECT_TRUE(agent->AwaitConnected(seconds(20)).ok());
+  const auto chunks = fakes::StreamedChunks(StreamNumber(1), 3, 1);
+  OfferAll(*agent, chunks);
+  ASSERT_TRUE(agent->Finish(seconds(20)).ok());
+  EXPECT_EQ(CollectedChunks(), chunks);
+  EXPECT_EQ(fakes::TimelineFiles(Path("collected")).size(), 1U);
+}
+
+TEST_F(StreamNet, TheUnixSocketIsForItsUserUnlessOthersAreAllowed) {
+  StartCollector(CollectorOptions());
+  struct stat info {};
+  ASSERT_EQ(stat(Path("collector").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0600U);
+  collector.reset();
+  auto options = CollectorOptions();
+  options.allowed_uids = {12345};
+  StartCollector(options);
+  ASSERT_EQ(stat(Path("collector").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0666U);
+}
+
+TEST_F(StreamNet, ADirectoryIsOneCollectors) {
+  StartCollector(CollectorOptions());
+  auto options = CollectorOptions();
+  options.listen = {Unix("second")};
+  const auto second = Collector::Start(options);
+  EXPECT_THAT(std::string(second.status().message()), HasSubstr("in use by another collector"));
+}
+
+TEST_F(StreamNet, AFollowerGetsWhatBecomesDurable) {
+  StartCollector(CollectorOptions());
+  const auto agent = StartAgent(AgentOptions(Unix("collector")));
+  const auto other = StartAgent(AgentOptions(Unix("collector"), "other"));
+  const auto chunks = fakes::StreamedChunks(StreamNumber(1), 8, 1);
+  std::vector<Chunk> followed;
+  bool sent = false;
+  FollowOptions options{.address = Unix("collector"),
+                        .identity = {.agent_id = "follower"},
+                        .agent_id = "agent",
+                        .chunk = [&](const v1::StreamInfo& info, std::span<const uint8_t> chunk) {
+                          EXPECT_EQ(info.agent_id(), "agent");
+                          followed.emplace_back(chunk.begin(), chunk.end());
+                          return absl::OkStatus();
+                        }};
+  const absl::Status status = Follow(options, [&] {
+    if (!sent && collector->stats().followers == 1) {
+      sent = true;
+      OfferAll(*other, fakes::StreamedChunks(StreamNumber(2), 3, 2));
+      OfferAll(*agent, chunks);
+    }
+    return followed.size() == chunks.size();
+  });
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_EQ(followed, chunks);
+}
+
+TEST_F(StreamNet, OverTlsAFollowerSeesItsOwnAloneUnlessAllowed) {
+  MakeCertificates();
+  StartTlsCollector();
+  FollowOptions options{.address = collector->addresses().front(),
+                        .identity = {.agent_id = "agent"},
+                        .credentials = Credentials("agent"),
+                        .chunk = [](const auto&, auto) { return absl::OkStatus(); }};
+  EXPECT_THAT(std::string(Follow(options, [] { return false; }).message()),
+              HasSubstr("may follow itself alone"));
+  options.agent_id = "agent";
+  EXPECT_TRUE(Follow(options, [&] { return collector->stats().followers == 1; }).ok());
+  collector.reset();
+  StartTlsCollector({"agent"});
+  options.address = collector->addresses().front();
+  options.agent_id.clear();
+  EXPECT_TRUE(Follow(options, [&] { return collector->stats().followers == 1; }).ok());
+}
+
+TEST_F(StreamNet, StoppingAcknowledgesWhatCame) {
+  StartCollector(CollectorOptions());
+  const auto agent = StartAgent(AgentOptions(Unix("collector")));
+  const auto chunks = fakes::StreamedChunks(StreamNumber(1), 200, 1);
+  OfferAll(*agent, chunks);
+  ASSERT_TRUE(Eventually([&] { return agent->stats().acknowledged_chunks > 0; }));
+  EXPECT_TRUE(collector->Stop(seconds(10)));
+  EXPECT_TRUE(Eventually([&] { return agent_said.Has("the collector ends"); }))
+      << agent_said.text();
+  // What the agent knows as acknowledged is what lies there.
+  EXPECT_EQ(agent->stats().acknowledged_chunks, CollectedChunks().size());
+}
+
+}  // namespace
+}  // namespace vcpulse::stream
