@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/stubs/logging.h"
 #include "kvm/fd.h"
+#include "monitor/timeline/folder_source.h"
 
 namespace vcpulse::timeline {
 namespace {
@@ -115,9 +116,7 @@ absl::StatusOr<std::unique_ptr<ByteSource>> OpenByteSource(const std::string& pa
   if (::fstat(fd.get(), &info) != 0) {
     return absl::ErrnoToStatus(errno, absl::StrCat("cannot read ", name));
   }
-  if (S_ISDIR(info.st_mode)) {
-    return absl::InvalidArgumentError(absl::StrCat(name, " is a directory, not a timeline"));
-  }
+  if (S_ISDIR(info.st_mode)) return OpenFolderSource(path);
   // A shell may have moved the position of its standard input: that one is read as it comes.
   if (S_ISREG(info.st_mode) && !standard_input) {
     return std::make_unique<FileSource>(std::move(fd), name);

@@ -23,7 +23,9 @@ class ByteSource {
 };
 
 // A file for reading; "-" is standard input. What cannot be read at an offset is read as it comes.
-// Errors: of open(2), InvalidArgument for a directory; all name the file.
+// Of a directory, the files NAME.vpt in it, one behind the other in the order of their names: what
+// a collector keeps of a stream. It may go on growing while it is read. Errors: of open(2),
+// InvalidArgument for a directory without such files; all name the file.
 absl::StatusOr<std::unique_ptr<ByteSource>> OpenByteSource(const std::string& path);
 
 // Bytes in memory, which must outlive the source.

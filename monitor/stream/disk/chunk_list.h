@@ -29,7 +29,10 @@ struct ChunkList {
   bool more_behind = false;  // behind the first damage is at least one whole chunk more
 };
 
-// Errors: those of `files`.
+// Errors: those of `files`, and Unimplemented for a chunk of a later release.
 absl::StatusOr<ChunkList> ListChunks(Files& files, const std::string& path);
+
+// The same, with the whole chunks behind damage too.
+absl::StatusOr<ChunkList> ListAllChunks(Files& files, const std::string& path);
 
 }  // namespace vcpulse::stream

@@ -21,7 +21,8 @@ class AppendFile {
   virtual ~AppendFile() = default;
 
   // All of `bytes`, or an error, after which the file's length is what it was before, or, where
-  // even that cannot be had, unknown (then is_torn()). ResourceExhausted for a full disk or quota.
+  // even that cannot be had, unknown (then is_torn(), and the next Append cuts it first).
+  // ResourceExhausted for a full disk or quota.
   virtual absl::Status Append(std::span<const uint8_t> bytes) = 0;
   // fdatasync(2): what was appended so far survives a crash of the machine. After an error nothing
   // is known of what was not synced before, whatever a later call says.
@@ -32,10 +33,19 @@ class AppendFile {
   virtual bool is_torn() const = 0;
 };
 
-// The part of a file system that is needed. Paths are given whole. Errors name the path.
+// A directory that one process alone uses, until it is destroyed.
+class DirectoryLock {
+ public:
+  virtual ~DirectoryLock() = default;
+};
+
+// The part of a file system that is needed. Paths are given whole. Errors name the path. A symbolic
+// link as the last part of a path is not followed, unless a function says so.
 class Files {
  public:
   virtual ~Files() = default;
+
+  enum class Kind { kFile, kDirectory, kOther };  // kOther: a symbolic link, a socket, ...
 
   // Creates it (mode 0640), or opens it to append where `must_be_new` is false. Its name survives a
   // crash only after SyncDirectory of its folder.
@@ -45,9 +55,10 @@ class Files {
   virtual absl::StatusOr<size_t> ReadAt(const std::string& path, uint64_t offset,
                                         std::span<uint8_t> out) = 0;
   virtual absl::StatusOr<uint64_t> SizeOf(const std::string& path) = 0;
-  // Names in a folder, sorted, without . and ..; NotFound where there is none.
+  virtual absl::StatusOr<Kind> KindOf(const std::string& path) = 0;
+  // Names in a folder, sorted, without . and ..; NotFound where there is none. Follows links.
   virtual absl::StatusOr<std::vector<std::string>> List(const std::string& directory) = 0;
-  // With all its parents, mode 0750, each synced into its own parent.
+  // With all its parents, mode 0750, each synced into its own parent. Follows links.
   virtual absl::Status MakeDirectories(const std::string& directory) = 0;
   virtual absl::Status SyncDirectory(const std::string& directory) = 0;
   virtual absl::Status Rename(const std::string& from, const std::string& to) = 0;
@@ -55,6 +66,9 @@ class Files {
   virtual absl::Status RemoveDirectory(const std::string& path) = 0;  // an empty one
   // Of the last change of the content, ns since 1970.
   virtual absl::StatusOr<int64_t> ModifiedAt_ns(const std::string& path) = 0;
+  // Locks DIRECTORY/lock, which stays. FailedPrecondition where it is locked, by this process or
+  // another one.
+  virtual absl::StatusOr<std::unique_ptr<DirectoryLock>> Lock(const std::string& directory) = 0;
 };
 
 // Those of the kernel. Any thread; each AppendFile is one thread's.

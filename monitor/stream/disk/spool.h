@@ -23,8 +23,10 @@ namespace vcpulse::stream {
 // told as lost records. A chunk that the disk does not take (full, read-only) stays in memory
 // alone.
 //
-// On disk: DIR/STREAM-ID/FIRST-SEQUENCE.vpt, segments of whole chunks in rising sequence, each a
-// timeline that can be read by itself. A segment goes when all of it is acknowledged. One thread.
+// On disk: DIR/NUMBER-STREAMID/FIRST-SEQUENCE.vpt, segments of whole chunks in rising sequence,
+// each a timeline that can be read by itself. NUMBER (10 digits) rises from stream to stream, so
+// that the order of streams does not hang on a clock. A segment goes when all of it is
+// acknowledged. Files of other names are left alone. One thread.
 class Spool {
  public:
   struct Options {
@@ -39,14 +41,16 @@ class Spool {
   // where another process uses the directory, else what the system said, naming it and what to do.
   static absl::StatusOr<std::unique_ptr<Spool>> Open(Files& files, const Options& options);
 
+  ~Spool();
+
   // Adds the next chunk of its stream; a stream that was not known begins with it. Never fails:
   // what has no room pushes out the oldest.
   void Add(const timeline::ChunkHeader& header, std::span<const uint8_t> chunk);
   // Records that never came as far as the spool, before the next chunk that is added.
   void AddLost(const timeline::StreamId& stream, const v1::LostRecords& lost);
 
-  // The streams of which something is held, oldest first; the one that is still being added to
-  // last.
+  // The streams of which something is held (chunks, or losses to tell), oldest first; the one that
+  // was added to last is there in any case, as the last one.
   std::vector<timeline::StreamId> streams() const;
   struct Range {
     uint64_t first_sequence = 1;  // held from here on: a chunk's first, or next where none is held
@@ -84,15 +88,69 @@ class Spool {
   const absl::Status& disk_status() const { return disk_status_; }
 
  private:
-  struct Chunk;
-  struct Stream;
+  struct Entry;
+  struct Segment;
+  class Stream;
+  struct CachedChunk {
+    timeline::StreamId stream{};
+    uint64_t first_sequence = 0;
+  };
+  // Of all streams together.
+  struct Held {
+    uint64_t chunks = 0;
+    uint64_t memory_bytes = 0;   // of chunks that are in memory, on disk or not
+    uint64_t waiting_bytes = 0;  // of those that are not on disk
+    uint64_t lost_chunks = 0;    // since Open
+    uint64_t lost_records = 0;
+  };
 
   Spool(Files& files, Options options);
-  // Private parts are the implementation's own affair.
+
+  // spool.cc
+  Stream* Find(const timeline::StreamId& stream);
+  const Stream* Find(const timeline::StreamId& stream) const;
+  Stream& AddTo(const timeline::StreamId& stream, uint64_t first_sequence);
+  std::optional<Item> ReadChunk(Stream& stream, Entry& entry);
+  void KeepMemoryWithinBound();
+  void ForgetIfEmpty(const timeline::StreamId& stream);
+  bool IsCached(const CachedChunk& chunk);
+
+  // spool_segments.cc
+  void WriteWaiting();
+  absl::Status Write(Stream& stream, uint64_t first_sequence);
+  absl::Status MakeRoomOnDisk(uint64_t bytes);
+  absl::Status BeginSegment(Stream& stream, uint64_t first_sequence);
+  void LeaveSegment();
+  absl::Status RemoveOldestSegment(Stream& stream);
+  void RemoveAcknowledged(Stream& stream, uint64_t durable);
+  void RemoveLeftOver();
+  absl::Status SyncWritten();
+
+  // spool_recovery.cc
+  absl::Status Recover();
+  absl::Status RecoverFolder(const std::string& name, const timeline::StreamId& stream);
+  absl::Status RecoverSegment(const std::string& folder, uint64_t name_sequence, Stream** stream,
+                              const timeline::StreamId& stream_id, bool* is_damaged);
 
   Files& files_;
   Options options_;
   absl::Status disk_status_;
+  std::unique_ptr<DirectoryLock> lock_;
+  std::deque<std::unique_ptr<Stream>> streams_;  // oldest first
+  std::optional<timeline::StreamId> adding_to_;
+  Held held_;
+  std::deque<CachedChunk> cached_;  // on disk and in memory, oldest first; some may have gone
+  std::vector<uint8_t> read_;       // the chunk that At gave last
+
+  uint64_t disk_bytes_ = 0;
+  uint64_t next_folder_ = 1;
+  uint64_t next_segment_ = 1;
+  Stream* writing_to_ = nullptr;         // its last segment is the one that is written to
+  std::unique_ptr<AppendFile> segment_;  // none: the next chunk begins one
+  bool segment_unsynced_ = false;
+  std::vector<std::unique_ptr<AppendFile>> left_unsynced_;  // segments that were full
+  std::vector<std::string> folders_unsynced_;
+  std::vector<Segment> left_over_;  // that could not be removed
 };
 
 }  // namespace vcpulse::stream

@@ -55,15 +55,33 @@ class StreamStore {
   const std::string& notice() const { return notice_; }
 
  private:
-  StreamStore(Files& files, std::string directory, const timeline::StreamId& stream,
+  StreamStore(Files& files, std::string agent_directory, const timeline::StreamId& stream,
               const Options& options);
 
+  // Of Open (store_recovery.cc).
+  absl::Status Recover(int64_t realtime_ns);
+  absl::StatusOr<bool> RecoverFile(const std::string& name, bool is_newest, int64_t realtime_ns);
+  absl::Status KeepDamaged(const std::string& path, uint64_t from, uint64_t to);
+
+  absl::Status Write(uint64_t first_sequence, uint64_t settles_to, std::span<const uint8_t> chunk,
+                     int64_t realtime_ns);
+  absl::Status LeaveFileWhereDue(int64_t realtime_ns);
+  absl::Status BeginFile(uint64_t first_sequence);
+  absl::Status GiveUpUnsynced();
+  absl::Status SyncFileAndFolders();
+
   Files& files_;
+  const std::string agent_directory_;
   std::string directory_;
   timeline::StreamId stream_;
   Options options_;
   std::unique_ptr<AppendFile> file_;  // the one that is appended to; none before the first Append
   std::string path_;
+  uint64_t durable_bytes_ = 0;            // of file_
+  std::optional<int64_t> file_begun_ns_;  // its first chunk came; none where it has none yet
+  bool names_unsynced_ = true;            // of the file and the folders above it
+  bool must_be_cut_ = false;              // file_ to durable_bytes_, before anything else
+  bool must_be_left_ = false;             // file_ for a new one
   uint64_t written_ = 0;
   uint64_t durable_ = 0;
   uint64_t bytes_written_ = 0;

@@ -1,0 +1,137 @@
+#include "monitor/stream/disk/retention.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "monitor/stream/disk/names.h"
+
+namespace vcpulse::stream {
+namespace {
+
+constexpr char kDamaged[] = ".damaged";
+constexpr size_t kStreamIdDigits = 32;
+
+struct OldFile {
+  std::string path;
+  std::string folder;  // of the stream
+  uint64_t bytes = 0;
+  int64_t modified_ns = 0;
+  bool must_stay = false;
+};
+
+bool IsStreamFolder(const std::string& name) {
+  if (name.size() <= kStreamIdDigits) return false;
+  const size_t begin = name.size() - kStreamIdDigits;
+  return name[begin - 1] == '-' && StreamOfHex(name.substr(begin)).has_value();
+}
+
+bool IsOurs(const std::string& name) {
+  if (!name.ends_with(kDamaged)) return SequenceOfFileName(name).has_value();
+  return SequenceOfFileName(name.substr(0, name.size() + 1 - sizeof(kDamaged))).has_value();
+}
+
+class Sweep {
+ public:
+  Sweep(Files& files, Removed* removed) : files_(files), removed_(removed) {}
+
+  // Folders in `directory`; one that cannot be read is told and passed over.
+  std::vector<std::string> Folders(const std::string& directory) {
+    std::vector<std::string> folders;
+    const auto names = files_.List(directory);
+    if (Told(names.status())) return folders;
+    for (const std::string& name : *names) {
+      const auto kind = files_.KindOf(absl::StrCat(directory, "/", name));
+      if (kind.ok() && *kind == Files::Kind::kDirectory) folders.push_back(name);
+    }
+    return folders;
+  }
+
+  void Find(const std::string& folder, bool is_live) {
+    const auto names = files_.List(folder);
+    if (Told(names.status())) return;
+    std::optional<size_t> newest;
+    for (const std::string& name : *names) {
+      const std::string path = absl::StrCat(folder, "/", name);
+      const auto kind = IsOurs(name) ? files_.KindOf(path) : Files::Kind::kOther;
+      if (!kind.ok() || *kind != Files::Kind::kFile) continue;
+      const auto bytes = files_.SizeOf(path);
+      const auto modified_ns = files_.ModifiedAt_ns(path);
+      if (Told(bytes.status()) || Told(modified_ns.status())) continue;
+      if (SequenceOfFileName(name)) newest = found_.size();
+      found_.push_back(
+          {.path = path, .folder = folder, .bytes = *bytes, .modified_ns = *modified_ns});
+    }
+    if (newest) found_[*newest].must_stay = is_live;
+  }
+
+  void Apply(const Retention& retention, int64_t realtime_ns) {
+    std::ranges::sort(found_, [](const OldFile& a, const OldFile& b) {
+      return std::tie(a.modified_ns, a.path) < std::tie(b.modified_ns, b.path);
+    });
+    uint64_t left = 0;
+    for (const OldFile& file : found_) left += file.bytes;
+    for (const OldFile& file : found_) {
+      const bool too_old =
+          retention.max_age_ns && file.modified_ns < realtime_ns - *retention.max_age_ns;
+      const bool too_much = retention.max_bytes && left > *retention.max_bytes;
+      if (file.must_stay || (!too_old && !too_much) || Told(files_.Remove(file.path))) continue;
+      left -= file.bytes;
+      ++removed_->files;
+      removed_->bytes += file.bytes;
+      if (emptied_.empty() || emptied_.back() != file.folder) emptied_.push_back(file.folder);
+    }
+  }
+
+  // Those that a file was removed from, and their agents'.
+  void RemoveEmptyFolders(const std::function<bool(const std::string&)>& is_live) {
+    std::ranges::sort(emptied_);
+    const auto repeated = std::ranges::unique(emptied_);
+    emptied_.erase(repeated.begin(), repeated.end());
+    for (const std::string& folder : emptied_) {
+      if (is_live(folder) || !RemoveIfEmpty(folder)) continue;
+      RemoveIfEmpty(ParentOf(folder));
+    }
+  }
+
+ private:
+  bool RemoveIfEmpty(const std::string& folder) {
+    const auto names = files_.List(folder);
+    return names.ok() && names->empty() && !Told(files_.RemoveDirectory(folder));
+  }
+
+  // Whether it is an error. What has gone in the meantime is none.
+  bool Told(const absl::Status& status) {
+    if (status.ok()) return false;
+    if (!absl::IsNotFound(status)) removed_->errors.emplace_back(status.message());
+    return true;
+  }
+
+  Files& files_;
+  Removed* removed_;
+  std::vector<OldFile> found_;
+  std::vector<std::string> emptied_;
+};
+
+}  // namespace
+
+absl::StatusOr<Removed> ApplyRetention(
+    Files& files, const std::string& directory, const Retention& retention, int64_t realtime_ns,
+    const std::function<bool(const std::string& stream_directory)>& is_live) {
+  if (const auto names = files.List(directory); !names.ok()) return names.status();
+  Removed removed;
+  Sweep sweep(files, &removed);
+  for (const std::string& agent : sweep.Folders(directory)) {
+    const std::string agent_folder = absl::StrCat(directory, "/", agent);
+    for (const std::string& stream : sweep.Folders(agent_folder)) {
+      if (!IsStreamFolder(stream)) continue;
+      const std::string folder = absl::StrCat(agent_folder, "/", stream);
+      sweep.Find(folder, is_live(folder));
+    }
+  }
+  sweep.Apply(retention, realtime_ns);
+  sweep.RemoveEmptyFolders(is_live);
+  return removed;
+}
+
+}  // namespace vcpulse::stream

@@ -1,0 +1,138 @@
+#include <algorithm>
+#include <limits>
+#include <string_view>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "kvm/text.h"
+#include "monitor/stream/disk/chunk_list.h"
+#include "monitor/stream/disk/names.h"
+#include "monitor/stream/disk/spool_stream.h"
+
+// What the spool takes in of the directory that it finds.
+namespace vcpulse::stream {
+namespace {
+
+constexpr size_t kNumberDigits = 10;
+
+struct FolderName {
+  uint64_t number = 0;
+  timeline::StreamId stream{};
+};
+
+// "NUMBER-STREAMID"; nothing for folders of others.
+std::optional<FolderName> ParseFolderName(const std::string& name) {
+  if (name.size() <= kNumberDigits || name[kNumberDigits] != '-') return std::nullopt;
+  const auto number = ParseNumber<uint64_t>(std::string_view(name).substr(0, kNumberDigits));
+  const auto stream = StreamOfHex(name.substr(kNumberDigits + 1));
+  if (!number || !stream) return std::nullopt;
+  return FolderName{*number, *stream};
+}
+
+// Errors that are not the file's own fault; any other one costs the file.
+bool ConcernsAll(const absl::Status& status) {
+  return absl::IsPermissionDenied(status) || absl::IsResourceExhausted(status) ||
+         absl::IsUnimplemented(status);
+}
+
+}  // namespace
+
+absl::Status Spool::Recover() {
+  const auto names = files_.List(options_.directory);
+  if (!names.ok()) return names.status();
+  for (const std::string& name : *names) {
+    const auto folder = ParseFolderName(name);
+    if (!folder) continue;
+    const auto kind = files_.KindOf(absl::StrCat(options_.directory, "/", name));
+    if (!kind.ok()) return kind.status();
+    next_folder_ = std::max(next_folder_, folder->number + 1);
+    if (*kind != Files::Kind::kDirectory) continue;
+    if (absl::Status status = RecoverFolder(name, folder->stream); !status.ok()) return status;
+  }
+  return MakeRoomOnDisk(0);
+}
+
+absl::Status Spool::RecoverFolder(const std::string& name, const timeline::StreamId& stream_id) {
+  const std::string folder = absl::StrCat(options_.directory, "/", name);
+  const auto names = files_.List(folder);
+  if (!names.ok()) return names.status();
+  // Two folders of one stream: the later one may go on where the earlier one ends.
+  Stream* stream = Find(stream_id);
+  bool is_damaged = false;
+  for (const std::string& file : *names) {
+    const auto sequence = SequenceOfFileName(file);
+    if (!sequence) continue;
+    if (absl::Status status = RecoverSegment(folder, *sequence, &stream, stream_id, &is_damaged);
+        !status.ok()) {
+      return status;
+    }
+  }
+  if (stream != nullptr && !stream->segments.empty()) {
+    stream->folder = folder;
+    return absl::OkStatus();
+  }
+  static_cast<void>(files_.RemoveDirectory(folder));  // it may hold files of others
+  return absl::OkStatus();
+}
+
+// Makes `stream` with its first chunk.
+absl::Status Spool::RecoverSegment(const std::string& folder, uint64_t name_sequence,
+                                   Stream** stream, const timeline::StreamId& stream_id,
+                                   bool* is_damaged) {
+  Segment segment{.id = next_segment_++,
+                  .path = absl::StrCat(folder, "/", FileNameOf(name_sequence))};
+  const auto kind = files_.KindOf(segment.path);
+  if (!kind.ok()) return kind.status();
+  if (*kind != Files::Kind::kFile) return absl::OkStatus();
+  absl::StatusOr<ChunkList> list = ListAllChunks(files_, segment.path);
+  if (ConcernsAll(list.status())) return list.status();
+  if (!list.ok()) list = ChunkList{};
+  uint64_t end = 0;
+  bool is_any = false;
+  for (const ChunkPlace& chunk : list->chunks) {
+    if (chunk.offset != end) *is_damaged = true;
+    end = chunk.offset + chunk.bytes();
+    const timeline::ChunkHeader& header = chunk.header;
+    const uint64_t next = *stream == nullptr ? name_sequence : (*stream)->next_sequence;
+    if (header.stream_id != stream_id || header.first_sequence > header.last_sequence ||
+        header.first_sequence < std::max(next, name_sequence) ||
+        header.last_sequence == std::numeric_limits<uint64_t>::max()) {
+      *is_damaged = true;
+      continue;
+    }
+    if (*stream == nullptr) {
+      streams_.push_back(std::make_unique<Stream>(stream_id, name_sequence, &held_));
+      *stream = streams_.back().get();
+    }
+    (*stream)->Push(
+        {.first_sequence = header.first_sequence,
+         .last_sequence = header.last_sequence,
+         .first_mono_ns = header.first_mono_ns,
+         .last_mono_ns = header.last_mono_ns,
+         .bytes = static_cast<uint32_t>(chunk.bytes()),
+         .segment = segment.id,
+         .offset = chunk.offset},
+        *is_damaged ? v1::LostRecords::REASON_SPOOL_DAMAGED : v1::LostRecords::REASON_NOT_HELD);
+    *is_damaged = false;
+    segment.last_sequence = header.last_sequence;
+    is_any = true;
+  }
+  if (!is_any) {
+    *is_damaged = true;
+    const absl::Status status = files_.Remove(segment.path);
+    return absl::IsNotFound(status) ? absl::OkStatus() : status;
+  }
+  segment.bytes = list->file_bytes;
+  if (end < list->file_bytes) {
+    *is_damaged = true;
+    auto file = files_.OpenToAppend(segment.path, false);
+    if (!file.ok()) return file.status();
+    if (absl::Status status = (*file)->Truncate(end); !status.ok()) return status;
+    segment.bytes = end;
+  }
+  disk_bytes_ += segment.bytes;
+  (*stream)->segments.push_back(std::move(segment));
+  return absl::OkStatus();
+}
+
+}  // namespace vcpulse::stream

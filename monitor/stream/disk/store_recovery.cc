@@ -1,0 +1,97 @@
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "monitor/stream/disk/chunk_list.h"
+#include "monitor/stream/disk/names.h"
+#include "monitor/stream/disk/stream_store.h"
+
+// What a StreamStore does with the files that it finds.
+namespace vcpulse::stream {
+namespace {
+
+// The names of the timelines of a stream, newest first.
+absl::StatusOr<std::vector<std::string>> FilesOfStream(Files& files, const std::string& directory) {
+  absl::StatusOr<std::vector<std::string>> names = files.List(directory);
+  if (absl::IsNotFound(names.status())) return std::vector<std::string>();
+  if (!names.ok()) return names.status();
+  std::erase_if(*names, [](const std::string& name) { return !SequenceOfFileName(name); });
+  std::ranges::reverse(*names);
+  return names;
+}
+
+}  // namespace
+
+absl::Status StreamStore::Recover(int64_t realtime_ns) {
+  const auto names = FilesOfStream(files_, directory_);
+  if (!names.ok()) return names.status();
+  if (names->empty()) return absl::OkStatus();
+  // Where nothing at all is left, the newest name still tells how far the stream had come.
+  written_ = std::max<uint64_t>(*SequenceOfFileName(names->front()), 1) - 1;
+  for (const std::string& name : *names) {
+    const absl::StatusOr<bool> has_chunks = RecoverFile(name, name == names->front(), realtime_ns);
+    if (!has_chunks.ok()) return has_chunks.status();
+    if (*has_chunks) break;
+  }
+  if (absl::Status status = SyncFileAndFolders(); !status.ok()) return status;
+  names_unsynced_ = false;
+  durable_bytes_ = file_->size();
+  durable_ = written_;
+  return absl::OkStatus();
+}
+
+// Mends a file and syncs it. Whether it holds a chunk, which then says how far the stream has come.
+absl::StatusOr<bool> StreamStore::RecoverFile(const std::string& name, bool is_newest,
+                                              int64_t realtime_ns) {
+  const std::string path = absl::StrCat(directory_, "/", name);
+  const absl::StatusOr<ChunkList> list = ListChunks(files_, path);
+  if (!list.ok()) return list.status();
+  absl::StatusOr<std::unique_ptr<AppendFile>> file = files_.OpenToAppend(path, false);
+  if (!file.ok()) return file.status();
+  if (list->good_bytes < list->file_bytes) {
+    const uint64_t cut = list->file_bytes - list->good_bytes;
+    std::string kept;
+    if (list->more_behind) {
+      if (absl::Status status = KeepDamaged(path, list->good_bytes, list->file_bytes);
+          !status.ok()) {
+        return status;
+      }
+      kept = absl::StrCat(", kept as ", name, ".damaged");
+    }
+    if (absl::Status status = (*file)->Truncate(list->good_bytes); !status.ok()) return status;
+    absl::StrAppend(&notice_, notice_.empty() ? "" : "; ", path, ": cut off ", cut,
+                    " bytes that were not whole", kept);
+  }
+  if (absl::Status status = (*file)->Sync(); !status.ok()) return status;
+  for (const ChunkPlace& chunk : list->chunks) {
+    if (&chunk == &list->chunks.front()) written_ = 0;
+    written_ = std::max(written_, chunk.settles_to);
+  }
+  if (is_newest) {
+    file_ = *std::move(file);
+    path_ = path;
+    if (!list->chunks.empty()) file_begun_ns_ = realtime_ns;
+  }
+  return !list->chunks.empty();
+}
+
+absl::Status StreamStore::KeepDamaged(const std::string& path, uint64_t from, uint64_t to) {
+  auto copy = files_.OpenToAppend(path + ".damaged", false);
+  if (!copy.ok()) return copy.status();
+  std::vector<uint8_t> bytes;
+  while (from < to) {
+    constexpr uint64_t kAtOnce = 1u << 20;
+    bytes.resize(std::min(kAtOnce, to - from));
+    const auto got = files_.ReadAt(path, from, bytes);
+    if (!got.ok()) return got.status();
+    if (*got == 0) break;
+    if (absl::Status status = (*copy)->Append(std::span(bytes).first(*got)); !status.ok()) {
+      return status;
+    }
+    from += *got;
+  }
+  if (absl::Status status = (*copy)->Sync(); !status.ok()) return status;
+  return files_.SyncDirectory(directory_);
+}
+
+}  // namespace vcpulse::stream

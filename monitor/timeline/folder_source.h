@@ -1,0 +1,20 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "monitor/timeline/byte_source.h"
+
+namespace vcpulse::timeline {
+
+// The regular files in a directory whose names end in .vpt, as paths in the order of their names;
+// links to such files too. Errors: of opendir(3).
+absl::StatusOr<std::vector<std::string>> TimelinesIn(const std::string& directory);
+
+// What OpenByteSource gives for a directory.
+absl::StatusOr<std::unique_ptr<ByteSource>> OpenFolderSource(const std::string& directory);
+
+}  // namespace vcpulse::timeline
