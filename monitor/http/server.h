@@ -3,11 +3,14 @@
 // monitor/http is a small HTTP server: whole answers to GET and HEAD. Asio and Beast are in its .cc
 // files alone. What is answered is its users' affair (monitor/page, monitor/metrics).
 
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "absl/status/statusor.h"
 
@@ -19,9 +22,12 @@ struct Endpoint {
 };
 
 struct Request {
-  std::string_view method;
+  std::string_view method;  // GET or HEAD
   std::string_view target;
   std::string_view host;  // the Host header
+  uint16_t port = 0;      // that the server listens on
+  // Whether nobody waits for the answer any more, so that it need not be made. May be empty.
+  std::function<bool()> has_gone{};
 };
 
 struct Answer {
@@ -32,13 +38,24 @@ struct Answer {
 
 using Handler = std::function<Answer(const Request&)>;
 
-// Serves from a thread of its own until it is destroyed. At most 32 connections, heads of at most
-// 8 KiB, no bodies; a client that leaves it waiting for 30 s is dropped.
+// Serves from a thread of its own until it is destroyed. Heads of at most 8 KiB (431), no bodies
+// (413), GET and HEAD alone (405): none of these reaches the handler.
 class Server {
  public:
-  // `handler` is called on the server's thread, one request at a time. Errors: what bind(2) said,
-  // naming the address and what to do.
-  static absl::StatusOr<std::unique_ptr<Server>> Start(const Endpoint& endpoint, Handler handler);
+  struct Options {
+    size_t most_connections = 32;  // one too many is closed at once
+    // For a client to send its whole request, or to take its whole answer; else it is dropped.
+    std::chrono::milliseconds patience{30'000};
+  };
+
+  // `handler` is called on the server's thread, one request at a time. Errors: InvalidArgument for
+  // a host that is no address; what bind(2) said, naming the address and what to do.
+  static absl::StatusOr<std::unique_ptr<Server>> Start(const Endpoint& endpoint, Handler handler,
+                                                       const Options& options);
+  static absl::StatusOr<std::unique_ptr<Server>> Start(const Endpoint& endpoint, Handler handler) {
+    return Start(endpoint, std::move(handler), Options());
+  }
+  // Ends at once; waits for a handler that is at work, whose has_gone says yes from then on.
   virtual ~Server() = default;
 
   virtual uint16_t port() const = 0;

@@ -2,19 +2,19 @@
 
 #include <algorithm>
 #include <optional>
+#include <string_view>
 
 #include "kvm/text.h"
+#include "monitor/http/loopback_address.h"
 
 namespace vcpulse::page {
 namespace {
 
-Response Refusal(int status, std::string_view text) {
-  return {.status = status,
-          .content_type = "text/plain; charset=utf-8",
-          .body = std::string(text) + "\n"};
+http::Answer Refusal(int status, std::string_view text) {
+  return {.status = status, .body = std::string(text) + "\n"};
 }
 
-Response Of(const absl::StatusOr<std::string>& body, std::string_view content_type) {
+http::Answer Of(const absl::StatusOr<std::string>& body, std::string_view content_type) {
   if (!body.ok()) return Refusal(500, ToStd(body.status().message()));
   return {.content_type = std::string(content_type), .body = *body};
 }
@@ -45,13 +45,9 @@ std::optional<BinsWanted> ParseBins(std::string_view query) {
 
 }  // namespace
 
-Response Answer(const Request& request, const std::vector<std::string>& hosts,
-                const Source& source) {
-  if (std::ranges::find(hosts, request.host) == hosts.end()) {
+http::Answer Answer(const http::Request& request, const Source& source) {
+  if (!http::IsOwnName(request.host, request.port)) {
     return Refusal(421, "this server answers to its own name alone: use the address it printed");
-  }
-  if (request.method != "GET" && request.method != "HEAD") {
-    return Refusal(405, "only GET: nothing here can be changed");
   }
   const size_t mark = request.target.find('?');
   const std::string_view path = request.target.substr(0, mark);

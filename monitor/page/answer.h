@@ -5,26 +5,11 @@
 #include <cstdint>
 #include <functional>
 #include <string>
-#include <string_view>
-#include <vector>
 
 #include "absl/status/statusor.h"
+#include "monitor/http/server.h"
 
 namespace vcpulse::page {
-
-struct Request {
-  std::string_view method;
-  std::string_view target;  // "/bins?from=0&to=1000000000&bins=500"
-  std::string_view host;    // the Host header
-  // Whether nobody waits for the answer any more, so that it need not be made. May be empty.
-  std::function<bool()> has_gone{};
-};
-
-struct Response {
-  int status = 200;
-  std::string content_type;
-  std::string body;
-};
 
 // A stretch of time, ns after the recording's start, in at most so many bins.
 struct BinsWanted {
@@ -47,10 +32,8 @@ struct Source {
       bins;
 };
 
-// GET (and HEAD, whose body the caller leaves out) of /, /summary and
-// /bins?from=NS&to=NS&bins=N. `hosts` are the names this server goes by, with their port: a request
-// for any other is a page of somebody else's that has its name point here, and is refused (421).
-Response Answer(const Request& request, const std::vector<std::string>& hosts,
-                const Source& source);
+// Of /, /summary and /bins?from=NS&to=NS&bins=N. A request for a host that is not this server's
+// name is refused (421).
+http::Answer Answer(const http::Request& request, const Source& source);
 
 }  // namespace vcpulse::page

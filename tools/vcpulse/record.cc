@@ -16,6 +16,7 @@
 #include "kvm/events/event_resolver.h"
 #include "kvm/events/event_sets.h"
 #include "monitor/control/socket_path.h"
+#include "monitor/http/loopback_address.h"
 #include "tools/vcpulse/classifier_options.h"
 #include "tools/vcpulse/commands.h"
 #include "tools/vcpulse/duration_option.h"
@@ -115,6 +116,11 @@ void AddOptions(CLI::App& command, RecordOptions& options, RecordText& text) {
           "listen here for `vcpulse mark`, pause, resume, stop and status: a unix socket for "
           "this user alone")
       ->type_name("PATH");
+  command
+      .add_option("--metrics", options.metrics,
+                  "serve metrics for Prometheus here, on this machine alone; port 0 is any that is "
+                  "free, and stderr says which (docs/metrics.md)")
+      ->type_name("tcp:localhost:PORT");
   command.add_flag(
       "--phase-from-stdin", options.phase_from_stdin,
       "each line of standard input is a marker; not with -- CMD, which reads it itself");
@@ -167,6 +173,11 @@ absl::Status RecordOptions::Validate() const {
       return absl::InvalidArgumentError(absl::StrCat("--control: ", address.status().message()));
     }
     if (absl::Status status = CheckApart(control, output); !status.ok()) return status;
+  }
+  if (!metrics.empty()) {
+    if (const auto address = http::ParseLoopbackAddress(metrics); !address.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat("--metrics: ", address.status().message()));
+    }
   }
   if (phase_from_stdin && fcntl(STDIN_FILENO, F_GETFL) < 0) {
     return absl::InvalidArgumentError("--phase-from-stdin: standard input is closed");

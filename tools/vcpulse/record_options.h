@@ -11,6 +11,7 @@ namespace vcpulse::tools {
 // What `vcpulse record` was asked for.
 struct RecordOptions : live::Options {
   std::vector<std::string> command;
+  std::string metrics;  // address to serve metrics at; empty: none
 
   // InvalidArgument with one line that names the flag, or OK.
   absl::Status Validate() const;

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "absl/strings/str_cat.h"
+#include "monitor/http/loopback_address.h"
 #include "monitor/page/loopback_server.h"
 #include "monitor/page/page.h"
 #include "monitor/page/served_timeline.h"
@@ -25,7 +26,7 @@ absl::Status CheckPageOptions(const std::string& file, const std::optional<std::
       return absl::InvalidArgumentError(
           "--serve reads again and again, and standard input can be read once: name a file");
     }
-    absl::Status status = page::ParseLoopbackAddress(*serve).status();
+    absl::Status status = http::ParseLoopbackAddress(*serve).status();
     if (status.ok()) return status;
     return absl::Status(status.code(), absl::StrCat("--serve: ", status.message()));
   }
@@ -47,7 +48,7 @@ int WritePage(const page::Contents& contents, const std::string& output) {
 }
 
 int ServePage(const std::string& file, const std::string& address) {
-  const auto where = page::ParseLoopbackAddress(address);
+  const auto where = http::ParseLoopbackAddress(address);
   if (!where.ok()) return Fail(where.status());
   page::ServedTimeline timeline(file);
   // A large file takes a while, and nothing is on the screen yet.

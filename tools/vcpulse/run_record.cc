@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -18,9 +19,12 @@
 #include "monitor/live/loop.h"
 #include "monitor/live/periodic.h"
 #include "monitor/live/session.h"
+#include "monitor/metrics/vcpu_metrics.h"
 #include "tools/vcpulse/commands.h"
 #include "tools/vcpulse/live_line.h"
+#include "tools/vcpulse/metrics_endpoint.h"
 #include "tools/vcpulse/record_options.h"
+#include "tools/vcpulse/service_notify.h"
 
 namespace vcpulse::tools {
 namespace {
@@ -28,6 +32,7 @@ namespace {
 namespace asio = boost::asio;
 
 constexpr std::chrono::milliseconds kPollPeriod{50};
+constexpr size_t kStatusColumns = 200;
 
 // Each vCPU takes up to 8 descriptors: takes all that this user may have (EMFILE says so where that
 // is not enough). The limit before.
@@ -71,7 +76,8 @@ int ExitCodeOfFailure(const absl::Status& status) {
 
 }  // namespace
 
-int RunRecord(const RecordOptions& options) {
+int RunRecord(const RecordOptions& given) {
+  RecordOptions options = given;
   const rlimit descriptors = RaiseDescriptorLimit();
   const bool beside_command = !options.command.empty();
   const auto fail = [&](const absl::Status& status) {
@@ -85,16 +91,31 @@ int RunRecord(const RecordOptions& options) {
     if (!found.ok()) return fail(found.status());
     vms = *std::move(found);
   }
+  std::unique_ptr<metrics::VcpuMetrics> counted;
+  std::unique_ptr<http::Server> metrics_server;
+  if (!options.metrics.empty()) {
+    counted = metrics::VcpuMetrics::Create();
+    options.wrap_writer = std::bind_front(&metrics::VcpuMetrics::Count, counted.get());
+    auto server = ServeMetrics(options.metrics, {[&counted] { return counted->Text(); }});
+    if (!server.ok()) return fail(server.status());
+    metrics_server = *std::move(server);
+  }
   auto session = live::Session::Open(options);
   if (!session.ok()) return fail(session.status());
   LiveLine live_line;
-  live::Loop loop(options, **session,
-                  {.say =
-                       [&live_line](const std::string& line) {
-                         live_line.Clear();
-                         Fail(line);
-                       },
-                   .show = std::bind_front(&LiveLine::Show, &live_line)});
+  live::Loop loop(
+      options, **session,
+      {.say =
+           [&live_line](const std::string& line) {
+             live_line.Clear();
+             Fail(line);
+           },
+       .show =
+           [&live_line](absl::Duration elapsed, uint64_t ticks,
+                        const recorder::Progress& progress) {
+             live_line.Show(elapsed, ticks, progress);
+             NotifyService("STATUS=" + FormatLiveLine(elapsed, ticks, progress, kStatusColumns));
+           }});
   if (absl::Status status = loop.Begin(vms); !status.ok()) return fail(status);
 
   std::optional<live::ChildCommand> command;
@@ -110,7 +131,9 @@ int RunRecord(const RecordOptions& options) {
     }
     command = *std::move(started);
   }
+  NotifyService("READY=1");
   const absl::Status status = loop.Run(command ? &*command : nullptr);
+  NotifyService("STOPPING=1");
   live_line.Clear();
   if (!status.ok()) {
     if (command) command->Signal(SIGTERM);

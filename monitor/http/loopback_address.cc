@@ -1,12 +1,11 @@
-#include <string_view>
+#include "monitor/http/loopback_address.h"
 
 #include "absl/strings/str_cat.h"
 #include "kvm/text.h"
-#include "monitor/page/loopback_server.h"
 
-namespace vcpulse::page {
+namespace vcpulse::http {
 
-absl::StatusOr<LoopbackAddress> ParseLoopbackAddress(const std::string& text) {
+absl::StatusOr<Endpoint> ParseLoopbackAddress(const std::string& text) {
   std::string_view rest = text;
   const size_t colon = rest.rfind(':');
   if (!rest.starts_with("tcp:") || colon < 4) {
@@ -27,16 +26,24 @@ absl::StatusOr<LoopbackAddress> ParseLoopbackAddress(const std::string& text) {
                      "': only this machine is served (127.0.0.1, [::1] or localhost); "
                      "from another one use ssh -L"));
   }
-  return LoopbackAddress{.host = host, .port = *port};
+  return Endpoint{.host = host, .port = *port};
 }
 
-std::vector<std::string> HostsOf(uint16_t port) {
-  std::vector<std::string> hosts;
-  for (const char* name : {"127.0.0.1", "[::1]", "localhost"}) {
-    hosts.push_back(absl::StrCat(name, ":", port));
-    if (port == 80) hosts.emplace_back(name);
+std::string UrlOf(const std::string& host, uint16_t port) {
+  const bool is_v6 = host.find(':') != std::string::npos;
+  return is_v6 ? absl::StrCat("http://[", host, "]:", port, "/")
+               : absl::StrCat("http://", host, ":", port, "/");
+}
+
+bool IsOwnName(std::string_view host, uint16_t port) {
+  for (const std::string_view name : {"127.0.0.1", "[::1]", "localhost"}) {
+    if (!host.starts_with(name)) continue;
+    const std::string_view rest = host.substr(name.size());
+    // Browsers leave 80 out.
+    if (rest.empty()) return port == 80;
+    return rest == absl::StrCat(":", port);
   }
-  return hosts;
+  return false;
 }
 
-}  // namespace vcpulse::page
+}  // namespace vcpulse::http

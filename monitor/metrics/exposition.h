@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace vcpulse::metrics {
+
+// Writes Prometheus's text exposition format, version 0.0.4. A family is begun once, and all of its
+// series follow it. Pure.
+class Exposition {
+ public:
+  enum class Type { kCounter, kGauge, kHistogram };
+  // Name and value each. Names are letters, digits and _; a value may be any bytes: what is no
+  // UTF-8 is replaced by U+FFFD. A label without a value is left out, which means the same.
+  using Labels = std::initializer_list<std::pair<std::string_view, std::string_view>>;
+
+  // `help` is one line.
+  void Begin(std::string_view name, Type type, std::string_view help);
+  // One series of the family that was begun last. `suffix` is that of a histogram's series.
+  void Add(const Labels& labels, uint64_t value, std::string_view suffix = "");
+  void Add(const Labels& labels, double value, std::string_view suffix = "");
+
+  const std::string& text() const { return text_; }
+
+ private:
+  void AddLine(const Labels& labels, std::string_view value, std::string_view suffix);
+
+  std::string text_;
+  std::string family_;
+};
+
+// The shortest decimal without an exponent that is read as `value` again; `value` is finite.
+std::string NumberText(double value);
+
+}  // namespace vcpulse::metrics

@@ -1,0 +1,209 @@
+#include "monitor/metrics/vcpu_metrics.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "monitor/core/delta.h"
+#include "monitor/core/event_slots.h"
+#include "monitor/metrics/vcpu_totals.h"
+#include "monitor/reading/interval.h"
+#include "monitor/replay/rejudge.h"
+
+namespace vcpulse::metrics {
+namespace {
+
+constexpr int64_t kKept_ns = std::chrono::nanoseconds(std::chrono::minutes(5)).count();
+
+// An epoch, as its ticks are added up.
+struct Epoch {
+  std::vector<uint32_t> vcpus;  // index of each column
+  core::EventSlots slots;
+  size_t core_pmus = 1;
+  std::optional<core::Sample> previous;
+};
+
+Epoch EpochOf(const v1::VcpuSet& set) {
+  const core::EpochClassifier::Layout layout = replay::LayoutOf(set);
+  Epoch epoch{.slots = layout.slots, .core_pmus = layout.core_pmus};
+  for (const v1::Vcpu& vcpu : set.vcpus()) epoch.vcpus.push_back(vcpu.index());
+  return epoch;
+}
+
+// Adds what a group counted, scaled to all of its time. Where it was never on the PMU nothing is
+// known, and where its thread never ran there is nothing to count.
+void AddCount(std::optional<uint64_t>& total, const core::VcpuDelta& delta,
+              std::optional<size_t> slot) {
+  if (!slot) return;
+  const auto count = core::ScaledCount(delta, *slot);
+  if (!count && delta.time_enabled_ns > 0) return;
+  total = total.value_or(0) + static_cast<uint64_t>(std::llround(count.value_or(0)));
+}
+
+// Adds up the records of one recording. One thread at a time.
+class Tally {
+ public:
+  Tally() {
+    // Those that a recording makes: there from the beginning, so that the first one is an increase.
+    for (const auto reason :
+         {v1::Gap::REASON_READ_FAILED, v1::Gap::REASON_TICK_MISSED, v1::Gap::REASON_QUEUE_FULL}) {
+      totals_.gaps[reason] = {};
+    }
+  }
+
+  const RecordingTotals& totals() const { return totals_; }
+
+  void AddTick(uint32_t vm, uint32_t number, const core::Sample& sample,
+               std::span<const core::Verdict> verdicts) {
+    AddLateness(sample);
+    const auto found = epochs_.find({vm, number});
+    if (found == epochs_.end() || found->second.vcpus.size() != sample.vcpus.size()) return;
+    Epoch& epoch = found->second;
+    // What lies across a gap is of no single tick: it counts nowhere.
+    const bool follows = epoch.previous && epoch.previous->tick + 1 == sample.tick;
+    for (size_t i = 0; follows && i < epoch.vcpus.size(); ++i) {
+      AddInterval(totals_.vms[vm].vcpus[epoch.vcpus[i]], epoch, sample, i,
+                  i < verdicts.size() ? reading::WithinKnown(verdicts[i]) : core::Verdict());
+    }
+    epoch.previous = sample;
+  }
+
+  void Add(const v1::TimelineRecord& record, int64_t mono_ns) {
+    if (record.has_session()) {
+      totals_.version = record.session().tool_version();
+    } else if (record.has_vcpu_set()) {
+      AddSet(record.vcpu_set());
+    } else if (record.has_gap()) {
+      const v1::Gap& gap = record.gap();
+      GapTotals& gaps = totals_.gaps[gap.reason()];
+      ++gaps.records;
+      gaps.ticks +=
+          gap.last_tick() >= gap.first_tick() ? gap.last_tick() - gap.first_tick() + 1 : 1;
+    } else if (record.life_cycle().kind() == v1::LifeCycle::KIND_VM_ENDED) {
+      const auto vm = totals_.vms.find(record.life_cycle().vm());
+      if (vm != totals_.vms.end()) vm->second.ended_mono_ns = mono_ns;
+    }
+  }
+
+  void EndEpoch(uint32_t vm, uint32_t epoch) { epochs_.erase({vm, epoch}); }
+
+  // Forgets the VMs that ended long ago.
+  void Forget(int64_t now_mono_ns) {
+    std::erase_if(totals_.vms, [&](const auto& vm) {
+      return vm.second.ended_mono_ns && now_mono_ns - *vm.second.ended_mono_ns > kKept_ns;
+    });
+  }
+
+ private:
+  void AddLateness(const core::Sample& sample) {
+    if (last_tick_ && sample.tick <= *last_tick_) return;  // of another VM
+    last_tick_ = sample.tick;
+    ++totals_.ticks;
+    const int64_t late_ns = std::max<int64_t>(0, sample.wake_ns - sample.deadline_ns);
+    totals_.lateness_ns += static_cast<uint64_t>(late_ns);
+    const auto bound =
+        std::ranges::lower_bound(kLatenessBounds, static_cast<double>(late_ns) / 1e9);
+    ++totals_.lateness[static_cast<size_t>(bound - kLatenessBounds.begin())];
+  }
+
+  void AddSet(const v1::VcpuSet& set) {
+    epochs_.insert_or_assign({set.vm(), set.epoch()}, EpochOf(set));
+    // Its PID was free again: series of the same labels must not be there twice.
+    std::erase_if(totals_.vms, [&](const auto& vm) {
+      return vm.first != set.vm() && vm.second.instance.pid() == set.instance().pid();
+    });
+    VmTotals& vm = totals_.vms[set.vm()];
+    vm.instance = set.instance();
+    vm.ended_mono_ns.reset();
+    for (const v1::Vcpu& vcpu : set.vcpus()) vm.vcpus.try_emplace(vcpu.index());
+  }
+
+  void AddInterval(VcpuTotals& vcpu, const Epoch& epoch, const core::Sample& sample, size_t column,
+                   const core::Verdict& verdict) {
+    const auto groups = deltas_.Of(*epoch.previous, sample, column);
+    const core::VcpuDelta delta =
+        reading::AddPmus(groups.first(std::clamp<size_t>(epoch.core_pmus, 1, groups.size())));
+    if (delta.interval_ns <= 0) return;
+    const auto interval_ns = static_cast<uint64_t>(delta.interval_ns);
+    vcpu.band_ns[static_cast<size_t>(verdict.band)] += interval_ns;
+    if (verdict.starved) vcpu.starved_ns += interval_ns;
+    if (delta.run_delay_ns) vcpu.run_delay_ns = vcpu.run_delay_ns.value_or(0) + *delta.run_delay_ns;
+    AddCount(vcpu.cycles, delta, epoch.slots.cycles);
+    AddCount(vcpu.instructions, delta, epoch.slots.instructions);
+  }
+
+  RecordingTotals totals_;
+  std::map<std::pair<uint32_t, uint32_t>, Epoch> epochs_;  // by (vm, epoch)
+  std::optional<uint64_t> last_tick_;
+  reading::GroupDeltas deltas_;
+};
+
+class Metrics final : public VcpuMetrics {
+ public:
+  std::unique_ptr<timeline::RecordWriter> Count(
+      std::unique_ptr<timeline::RecordWriter> next) override;
+
+  std::string Text() const override {
+    const RecordingTotals totals = [&] {
+      const std::lock_guard lock(mutex_);
+      return tally_.totals();
+    }();
+    return TextOf(totals);
+  }
+
+  // Calls `change` with the tally, which nobody else sees meanwhile.
+  template <typename Change>
+  void With(const Change& change) {
+    const std::lock_guard lock(mutex_);
+    change(tally_);
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  Tally tally_;
+};
+
+class CountingWriter final : public timeline::RecordWriter {
+ public:
+  CountingWriter(Metrics& metrics, std::unique_ptr<timeline::RecordWriter> next)
+      : metrics_(metrics), next_(std::move(next)) {}
+
+  void AddTick(uint32_t vm, uint32_t epoch, const core::Sample& sample,
+               std::span<const core::Verdict> verdicts) override {
+    metrics_.With([&](Tally& tally) { tally.AddTick(vm, epoch, sample, verdicts); });
+    next_->AddTick(vm, epoch, sample, verdicts);
+  }
+  void Add(v1::TimelineRecord record, int64_t mono_ns) override {
+    metrics_.With([&](Tally& tally) { tally.Add(record, mono_ns); });
+    next_->Add(std::move(record), mono_ns);
+  }
+  void EndEpoch(uint32_t vm, uint32_t epoch) override {
+    metrics_.With([&](Tally& tally) { tally.EndEpoch(vm, epoch); });
+    next_->EndEpoch(vm, epoch);
+  }
+  absl::Status Flush(const v1::ClockSnapshot& clock) override {
+    metrics_.With([&](Tally& tally) { tally.Forget(clock.mono_ns()); });
+    return next_->Flush(clock);
+  }
+
+ private:
+  Metrics& metrics_;
+  std::unique_ptr<timeline::RecordWriter> next_;
+};
+
+std::unique_ptr<timeline::RecordWriter> Metrics::Count(
+    std::unique_ptr<timeline::RecordWriter> next) {
+  return std::make_unique<CountingWriter>(*this, std::move(next));
+}
+
+}  // namespace
+
+std::unique_ptr<VcpuMetrics> VcpuMetrics::Create() { return std::make_unique<Metrics>(); }
+
+}  // namespace vcpulse::metrics

@@ -1,0 +1,52 @@
+#pragma once
+
+// What a recording did so far, added up: values alone, for VcpuMetrics.
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "monitor/core/verdict.h"
+#include "vcpulse/v1/timeline.pb.h"
+
+namespace vcpulse::metrics {
+
+struct VcpuTotals {
+  std::array<uint64_t, core::kBands> band_ns{};  // indexed by core::Band
+  uint64_t starved_ns = 0;
+  // Absent until they are first measured.
+  std::optional<uint64_t> run_delay_ns;
+  std::optional<uint64_t> cycles;
+  std::optional<uint64_t> instructions;
+};
+
+struct VmTotals {
+  v1::VmInstance instance;
+  std::optional<int64_t> ended_mono_ns;
+  std::map<uint32_t, VcpuTotals> vcpus;  // by index
+};
+
+struct GapTotals {
+  uint64_t records = 0;
+  uint64_t ticks = 0;
+};
+
+// Upper bounds of the buckets of the lateness of ticks, seconds; above the last there is one more.
+inline constexpr std::array<double, 13> kLatenessBounds = {
+    5e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 0.01, 0.025, 0.05, 0.1, 0.25, 1};
+
+struct RecordingTotals {
+  std::string version;  // of the tool
+  uint64_t ticks = 0;
+  std::array<uint64_t, kLatenessBounds.size() + 1> lateness{};  // ticks per bucket
+  uint64_t lateness_ns = 0;
+  std::map<v1::Gap::Reason, GapTotals> gaps;
+  std::map<uint32_t, VmTotals> vms;  // by number
+};
+
+// Of all of them, in Prometheus's exposition format. Pure.
+std::string TextOf(const RecordingTotals& totals);
+
+}  // namespace vcpulse::metrics
