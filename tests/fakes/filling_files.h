@@ -47,6 +47,11 @@ class FillingFiles final : public stream::Files {
   absl::Status RemoveDirectory(const std::string& path) override {
     return below_.RemoveDirectory(path);
   }
+  absl::StatusOr<Kind> KindOf(const std::string& path) override { return below_.KindOf(path); }
+  absl::StatusOr<std::unique_ptr<stream::DirectoryLock>> Lock(
+      const std::string& directory) override {
+    return below_.Lock(directory);
+  }
   absl::StatusOr<int64_t> ModifiedAt_ns(const std::string& path) override {
     return below_.ModifiedAt_ns(path);
   }

@@ -1,20 +1,17 @@
 #include "monitor/stream/net/collector.h"
 
-#include <fcntl.h>
 #include <pthread.h>
-#include <sys/file.h>
 
+#include <algorithm>
 #include <atomic>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
-#include <cerrno>
 #include <future>
 #include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "kvm/fd.h"
 #include "monitor/stream/net/collector_loop.h"
 #include "monitor/stream/net/committer.h"
 #include "monitor/stream/net/tls_context.h"
@@ -38,20 +35,6 @@ bool AnyTls(const std::vector<Address>& addresses) {
       addresses, [](const Address& address) { return address.kind == Address::Kind::kTls; });
 }
 
-// One collector per directory: whoever holds this lock.
-absl::StatusOr<kvm::Fd> LockDirectory(const std::string& directory) {
-  const std::string path = directory + "/.lock";
-  kvm::Fd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0640));
-  if (!fd.valid()) {
-    return absl::ErrnoToStatus(errno, absl::StrCat("cannot write to ", directory));
-  }
-  if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        directory, " is in use by another collector: end that one, or choose another --dir"));
-  }
-  return fd;
-}
-
 class RunningCollector final : public Collector {
  public:
   explicit RunningCollector(Options options)
@@ -61,7 +44,12 @@ class RunningCollector final : public Collector {
     if (options_.files == nullptr) options_.files = &KernelFiles();
     absl::Status status = options_.files->MakeDirectories(options_.directory);
     if (!status.ok()) return status;
-    auto lock = LockDirectory(options_.directory);
+    auto lock = options_.files->Lock(options_.directory);
+    if (absl::IsFailedPrecondition(lock.status())) {
+      return absl::FailedPreconditionError(
+          absl::StrCat(options_.directory,
+                       " is in use by another collector: end that one, or choose another --dir"));
+    }
     if (!lock.ok()) return lock.status();
     lock_ = *std::move(lock);
     if (AnyTls(options_.listen)) {
@@ -136,7 +124,7 @@ class RunningCollector final : public Collector {
   }
 
   Options options_;
-  kvm::Fd lock_;
+  std::unique_ptr<DirectoryLock> lock_;
   asio::io_context context_{1};
   asio::executor_work_guard<asio::io_context::executor_type> work_;
   CollectorLoop loop_;
