@@ -293,6 +293,17 @@ TEST_F(StreamNet, WithoutACollectorNothingIsLostWhileTheSpoolHoldsIt) {
   EXPECT_THAT(fakes::TimelineFiles(Path("spool")), testing::IsEmpty());
 }
 
+TEST_F(StreamNet, AStreamThatIsRefusedDoesNotKeepTheOthersBack) {
+  StartCollector(CollectorOptions());
+  auto options = AgentOptions(Unix("collector"));
+  const auto agent = StartAgent(options);
+  OfferAll(*agent, fakes::StreamedChunks(StreamNumber(0), 2, 1));  // no id at all: refused
+  const auto chunks = fakes::StreamedChunks(StreamNumber(1), 3, 1);
+  OfferAll(*agent, chunks);
+  EXPECT_TRUE(Eventually([&] { return CollectedChunks() == chunks; })) << agent_said.text();
+  EXPECT_TRUE(agent_said.Has("without a stream id"));
+}
+
 TEST_F(StreamNet, AConnectionCanBeHadBeforeThereIsAnythingToSend) {
   StartCollector(CollectorOptions());
   const auto agent = StartAgent(AgentOptions(Unix("collector")));

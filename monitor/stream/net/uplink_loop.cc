@@ -112,14 +112,14 @@ void UplinkLoop::ConnectIfNeeded() {
   if (channel_ != nullptr || connecting_ != nullptr || retry_pending_) {
     // An old stream that is done, or a probe, makes way.
     const bool is_done = session_ && session_->welcomed() && !streams.empty() &&
-                         streams.front() != stream_ && session_->output().empty() &&
-                         !write_pending_;
+                         std::ranges::find(streams, stream_) == streams.end() &&
+                         session_->output().empty() && !write_pending_;
     if (!is_done) return;
     Disconnect();
   }
   if (streams.empty() && !wanted_) return;
   is_probe_ = streams.empty();
-  stream_ = is_probe_ ? RandomStreamId() : streams.front();
+  stream_ = is_probe_ ? RandomStreamId() : streams[turn_ % streams.size()];
   begun_ns_ = MonotonicNow_ns();
   const Address& address = options_.addresses[address_];
   std::shared_ptr<TlsContext> tls;
@@ -260,6 +260,8 @@ void UplinkLoop::Flush() {
 
 void UplinkLoop::Fail(const std::string& why) {
   const bool had_welcome = session_ && session_->welcomed();
+  // A stream that the collector does not take must not keep the others back.
+  if (session_ && session_->refusal()) ++turn_;
   const std::string text = absl::StrCat(ToText(options_.addresses[address_]), ": ", why);
   Disconnect();
   stats_.last_error = text;

@@ -52,7 +52,8 @@ class UplinkLoop : public std::enable_shared_from_this<UplinkLoop> {
  private:
   void StartTicking();
   void Tick();
-  // Connects for the oldest stream of which something is held, unless it is connected for it.
+  // Connects for the oldest stream of which something is held (after a refusal for the next one),
+  // unless it is connected for one.
   void ConnectIfNeeded();
   void Connected(absl::StatusOr<std::shared_ptr<Channel>> channel);
   void BeginSession();
@@ -94,6 +95,7 @@ class UplinkLoop : public std::enable_shared_from_this<UplinkLoop> {
   int64_t begun_ns_ = 0;     // connecting
   int64_t synced_ns_ = 0;
   size_t address_ = 0;
+  size_t turn_ = 0;  // of the streams that are held
   std::chrono::milliseconds backoff_{};
   std::array<uint8_t, 16384> buffer_{};
   std::vector<uint8_t> writing_;
