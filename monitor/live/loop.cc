@@ -28,9 +28,9 @@ constexpr Milliseconds kLivePeriod{250};
 
 constexpr Milliseconds kReturnPeriod{200};
 
-// `name` where it is no path.
+// As status names it: `name` where it is no path.
 std::string AbsoluteOutput(const std::string& path, const std::string& name) {
-  if (path == "-") return name;
+  if (path.empty() || path == "-") return name;
   std::error_code error;  // a folder that is no more
   const std::filesystem::path absolute = std::filesystem::absolute(path, error);
   return error ? name : absolute.string();
@@ -51,7 +51,7 @@ Loop::Loop(const Options& options, Session& session, View view)
       deadline_(context_),
       return_timer_(context_),
       view_(std::move(view)),
-      output_(AbsoluteOutput(options.output, session.output().name())) {}
+      output_(AbsoluteOutput(options.output, session.Whereto())) {}
 
 absl::Status Loop::Begin(const std::vector<kvm::Vm>& vms) {
   absl::Status first_error;
@@ -218,8 +218,16 @@ void Loop::Post(std::function<void()> action) { asio::post(context_, std::move(a
 
 void Loop::TakeSignals() {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) signals_.add(signal);
+  AwaitSignal();
+}
+
+void Loop::AwaitSignal() {
   signals_.async_wait([this](const boost::system::error_code& error, int signal) {
     if (error) return;
+    if (signal == SIGHUP && options_.hang_up) {
+      options_.hang_up();
+      return AwaitSignal();
+    }
     if (command_ != nullptr) command_->Signal(signal);
     End("signal");
   });
@@ -287,9 +295,9 @@ absl::Status Loop::Finish() {
   session_.Summarize(ticks, end_reason_);
   absl::Status status = session_.Flush();
   const recorder::Progress progress = recording_.progress();
-  view_.say(absl::StrFormat("%d ticks, %d samples of vCPUs, %d gaps; %d bytes in %s", ticks,
-                            progress.vcpu_samples, progress.gaps, session_.output().bytes(),
-                            session_.output().name()));
+  view_.say(absl::StrFormat("%d ticks, %d samples of vCPUs, %d gaps; %d bytes %s %s", ticks,
+                            progress.vcpu_samples, progress.gaps, session_.bytes(),
+                            options_.output.empty() ? "to" : "in", session_.Whereto()));
   if (progress.samples == 0) view_.say("no KVM guest was recorded");
   return status;
 }

@@ -85,6 +85,7 @@ class Loop {
   // Lets the tick thread let go of every epoch.
   void RetireAll();
   void TakeSignals();
+  void AwaitSignal();
   void SetUpTimers();
   void Drain();
   bool Flush();

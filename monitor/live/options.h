@@ -1,7 +1,9 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "absl/time/time.h"
@@ -19,7 +21,7 @@ struct Options {
   absl::Duration wait = absl::ZeroDuration();  // for a VM of target.vm that has ended to come again
   absl::Duration interval = absl::Milliseconds(100);
   absl::Duration duration = absl::InfiniteDuration();
-  std::string output = "vcpulse.vpt";  // - is stdout
+  std::string output = "vcpulse.vpt";  // - is stdout; empty: no file, chunk_sink has it all
   bool delimited = false;              // length-delimited TimelineRecords instead of chunks
   bool realtime = false;
   kvm::OpenOptions open;
@@ -32,6 +34,13 @@ struct Options {
   bool phase_from_stdin = false;  // each line of standard input is a marker
   // SIGINT, SIGTERM and SIGHUP end the recording. Off in a library: signals are its user's.
   bool take_signals = true;
+  // Where it is not empty, SIGHUP calls it, on the control thread, and ends nothing.
+  std::function<void()> hang_up;
+  // Gets each chunk of the timeline, byte for byte as the file has it; chunks are then cut small
+  // enough for the wire. Called on the control thread, which it must not keep waiting. Not with
+  // `delimited`. Empty: none.
+  std::function<void(std::span<const uint8_t> chunk)> chunk_sink;
+  std::string sink_name;  // where chunk_sink sends them, for people
   // Puts a writer that sees every record before the one of the output. Empty: none.
   std::function<std::unique_ptr<timeline::RecordWriter>(std::unique_ptr<timeline::RecordWriter>)>
       wrap_writer;

@@ -57,14 +57,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(const Options& options) {
                      session->no_counters_reason_));
   }
 
-  auto output = recorder::OutputFile::Create(options.output);
-  if (!output.ok()) return output.status();
-  session->output_ = *std::move(output);
-  timeline::ByteSink sink = [file = session->output_.get()](std::span<const uint8_t> bytes) {
-    return file->Append(bytes);
-  };
-  session->writer_ = options.delimited ? timeline::NewDelimitedWriter(std::move(sink))
-                                       : timeline::NewChunkWriter(*stream_id, std::move(sink));
+  if (absl::Status status = session->OpenOutput(options, *stream_id); !status.ok()) return status;
   if (options.wrap_writer) session->writer_ = options.wrap_writer(std::move(session->writer_));
 
   v1::TimelineRecord record;
@@ -81,6 +74,45 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(const Options& options) {
                                    .now_ns = sampler::MonotonicNow_ns},
       session->perf_, *session->writer_);
   return session;
+}
+
+absl::Status Session::OpenOutput(const Options& options, const timeline::StreamId& stream_id) {
+  if (options.output.empty() && !options.chunk_sink) {
+    return absl::InvalidArgumentError("a recording needs an output file, or a collector");
+  }
+  if (options.delimited && options.chunk_sink) {
+    return absl::InvalidArgumentError("delimited records are no chunks: they cannot be streamed");
+  }
+  if (!options.output.empty()) {
+    auto output = recorder::OutputFile::Create(options.output);
+    if (!output.ok()) return output.status();
+    output_ = *std::move(output);
+  }
+  chunk_sink_ = options.chunk_sink;
+  sink_name_ = options.sink_name;
+  timeline::ByteSink sink = [this](std::span<const uint8_t> bytes) { return HandOver(bytes); };
+  if (options.delimited) {
+    writer_ = timeline::NewDelimitedWriter(std::move(sink));
+    return absl::OkStatus();
+  }
+  timeline::ChunkWriterOptions chunks;
+  if (chunk_sink_) chunks.max_buffered_bytes = timeline::kBufferedBytesForWire;
+  writer_ = timeline::NewChunkWriter(stream_id, std::move(sink), chunks);
+  return absl::OkStatus();
+}
+
+absl::Status Session::HandOver(std::span<const uint8_t> bytes) {
+  if (chunk_sink_) chunk_sink_(bytes);
+  if (output_ != nullptr) {
+    if (absl::Status status = output_->Append(bytes); !status.ok()) return status;
+  }
+  bytes_ += bytes.size();
+  return absl::OkStatus();
+}
+
+std::string Session::Whereto() const {
+  if (output_ == nullptr) return sink_name_;
+  return sink_name_.empty() ? output_->name() : absl::StrCat(output_->name(), " and ", sink_name_);
 }
 
 absl::Status Session::Flush() { return writer_->Flush(recorder::TakeClockSnapshot()); }

@@ -1,7 +1,9 @@
 #pragma once
 
-#include <array>
+#include <cstdint>
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "absl/status/status.h"
@@ -18,11 +20,14 @@ namespace vcpulse::live {
 class Session {
  public:
   // Looks at the host, checks the output and writes the Session record (into memory). Errors: an
-  // output that cannot be written, counters that are required and not to be had.
+  // output that cannot be written or none at all, counters that are required and not to be had.
   static absl::StatusOr<std::unique_ptr<Session>> Open(const Options& options);
 
   recorder::Recording& recording() { return *recording_; }
-  const recorder::OutputFile& output() const { return *output_; }
+  // Where the records go, for people: "x.vpt", "tcp:collector:4711", or both with "and" between.
+  std::string Whereto() const;
+  // Of the timeline, handed over so far.
+  uint64_t bytes() const { return bytes_; }
   // Why no hardware counter can be read on this host; empty where they can.
   const std::string& no_counters_reason() const { return no_counters_reason_; }
 
@@ -34,9 +39,15 @@ class Session {
  private:
   Session() = default;
 
+  absl::Status OpenOutput(const Options& options, const timeline::StreamId& stream_id);
+  absl::Status HandOver(std::span<const uint8_t> bytes);
+
   kvm::KernelPerfEvents perf_;
   std::string no_counters_reason_;
-  std::unique_ptr<recorder::OutputFile> output_;
+  std::unique_ptr<recorder::OutputFile> output_;  // null: none was asked for
+  std::function<void(std::span<const uint8_t>)> chunk_sink_;
+  std::string sink_name_;
+  uint64_t bytes_ = 0;
   std::unique_ptr<timeline::RecordWriter> writer_;
   std::unique_ptr<recorder::Recording> recording_;
 };

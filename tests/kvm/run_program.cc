@@ -51,6 +51,10 @@ RunningProgram::~RunningProgram() {
 
 void RunningProgram::Signal(int signal) const { kill(pid_, signal); }
 
+Finished RunningProgram::SoFar() const {
+  return {.out = Contents(folder_ + "/out"), .err = Contents(folder_ + "/err")};
+}
+
 Finished RunningProgram::Wait() {
   int status = 0;
   waitpid(pid_, &status, 0);

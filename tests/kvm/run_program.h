@@ -25,6 +25,8 @@ class RunningProgram {
 
   pid_t pid() const { return pid_; }
   void Signal(int signal) const;
+  // What it wrote so far; the exit code says nothing.
+  Finished SoFar() const;
   // Waits for its end.
   Finished Wait();
 

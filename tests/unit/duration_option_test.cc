@@ -56,5 +56,17 @@ TEST(DurationOption, RefusesEverythingElseInOneLineThatNamesTheFlag) {
   }
 }
 
+TEST(DurationOption, DaysWhereItMayTakeLong) {
+  EXPECT_EQ(*ParseLongDurationOption("--keep-for", "30d"), absl::Hours(720));
+  EXPECT_EQ(*ParseLongDurationOption("--keep-for", "1.5d"), absl::Hours(36));
+  EXPECT_EQ(*ParseLongDurationOption("--keep-for", "12h"), absl::Hours(12));
+  EXPECT_EQ(ParseLongDurationOption("--keep-for", "30").status().message(),
+            "--keep-for: '30' has no unit: write 30h or 30d");
+  for (const std::string text : {"d", "-1d", "infd", "1dd", "x", "36501d", "1e9d"}) {
+    EXPECT_FALSE(ParseLongDurationOption("--keep-for", text).ok()) << text;
+  }
+  EXPECT_FALSE(ParseDurationOption("--duration", "30d").ok());
+}
+
 }  // namespace
 }  // namespace vcpulse::tools

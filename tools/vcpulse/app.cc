@@ -40,6 +40,8 @@ std::unique_ptr<CLI::App> BuildApp(std::vector<std::string> command, int& exit_c
   AddClassifyCommand(*app, exit_code);
   AddExportCommand(*app, exit_code);
   AddReplayCommand(*app, exit_code);
+  AddCollectCommand(*app, exit_code);
+  AddTailCommand(*app, exit_code);
   app->set_config(
          "--config", "",
          "options from this file: a [COMMAND] section with a line OPTION=VALUE each; those "

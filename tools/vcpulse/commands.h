@@ -41,6 +41,8 @@ void AddImportCommand(CLI::App& app, int& exit_code);
 void AddClassifyCommand(CLI::App& app, int& exit_code);
 void AddExportCommand(CLI::App& app, int& exit_code);
 void AddReplayCommand(CLI::App& app, int& exit_code);
+void AddCollectCommand(CLI::App& app, int& exit_code);
+void AddTailCommand(CLI::App& app, int& exit_code);
 
 // Prints "vcpulse: MESSAGE" as one line on stderr and returns kExitError.
 int Fail(std::string_view message);

@@ -1,6 +1,7 @@
 #include "tools/vcpulse/duration_option.h"
 
 #include <cctype>
+#include <charconv>
 
 #include "absl/strings/str_cat.h"
 
@@ -53,6 +54,24 @@ absl::StatusOr<absl::Duration> ParseDurationOption(const std::string& flag,
     return absl::InvalidArgumentError(absl::StrCat(what, "is too long"));
   }
   return duration;
+}
+
+absl::StatusOr<absl::Duration> ParseLongDurationOption(const std::string& flag,
+                                                       const std::string& text) {
+  const bool is_days = text.ends_with('d') && IsPlainNumber(text.substr(0, text.size() - 1));
+  if (!is_days) {
+    auto duration = ParseDurationOption(flag, text);
+    if (duration.ok() || !IsPlainNumber(text)) return duration;
+    return absl::InvalidArgumentError(
+        absl::StrCat(flag, ": '", text, "' has no unit: write ", text, "h or ", text, "d"));
+  }
+  const std::string days = text.substr(0, text.size() - 1);
+  double number = 0;
+  std::from_chars(days.data(), days.data() + days.size(), number, std::chars_format::fixed);
+  if (number > absl::ToDoubleHours(kLongest) / 24) {
+    return absl::InvalidArgumentError(absl::StrCat(flag, ": '", text, "' is too long"));
+  }
+  return number * absl::Hours(24);
 }
 
 }  // namespace vcpulse::tools

@@ -13,4 +13,8 @@ namespace vcpulse::tools {
 absl::StatusOr<absl::Duration> ParseDurationOption(const std::string& flag,
                                                    const std::string& text);
 
+// The same for what may take long: "30d", "1.5d" are days.
+absl::StatusOr<absl::Duration> ParseLongDurationOption(const std::string& flag,
+                                                       const std::string& text);
+
 }  // namespace vcpulse::tools

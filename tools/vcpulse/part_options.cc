@@ -20,16 +20,20 @@ absl::StatusOr<std::optional<int64_t>> ParseOffset(const std::string& flag,
 }  // namespace
 
 void AddPartOptions(CLI::App& command, PartOptions& options) {
+  CLI::Option* to = command.add_option("--to", options.to, "Leave out what came after this time");
+  AddPartOptionsButTo(command, options);
+  command.get_option("--phase")->excludes(to);
+}
+
+void AddPartOptionsButTo(CLI::App& command, PartOptions& options) {
   command.add_option(
       "--from", options.from,
       "Leave out what came before this time after the recording's start (2s, 300ms)");
-  command.add_option("--to", options.to, "Leave out what came after this time");
   command
       .add_option("--phase", options.phase,
                   "Only the spans of this phase, each from its marker to the next")
       ->type_name("NAME")
-      ->excludes("--from")
-      ->excludes("--to");
+      ->excludes("--from");
 }
 
 absl::StatusOr<reading::Part> ParsePart(const PartOptions& options) {

@@ -22,6 +22,8 @@ struct PartOptions {
 
 // Adds the three options to `command`; a phase excludes the other two.
 void AddPartOptions(CLI::App& command, PartOptions& options);
+// Adds --from and --phase alone: --to has another meaning beside that one there.
+void AddPartOptionsButTo(CLI::App& command, PartOptions& options);
 
 // Errors: InvalidArgument in one line for what is no duration, and for an end that is not after the
 // beginning.

@@ -37,8 +37,34 @@ struct RecordText {
   std::string set = "full";
   std::optional<std::string> events;
   std::string format = "vpt";
+  std::optional<std::string> output;
+  UplinkOptions uplink;
   ClassifierOptions classifier;
 };
+
+// Whereto: a file, a collector, or both.
+absl::Status ParseOutput(const RecordText& text, RecordOptions& options) {
+  if (text.format != "vpt" && text.format != "delimited") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--format: '", text.format, "' is neither vpt nor delimited"));
+  }
+  options.delimited = text.format == "delimited";
+  if (text.output && text.output->empty()) {
+    return absl::InvalidArgumentError("--output: the file name is empty");
+  }
+  if (text.output) options.output = *text.output;
+  auto uplink = ParseUplink(text.uplink, options.target.root);
+  if (!uplink.ok()) return uplink.status();
+  options.uplink = *std::move(uplink);
+  if (!options.uplink) return absl::OkStatus();
+  if (options.delimited) {
+    return absl::InvalidArgumentError(
+        "--format delimited and --to exclude each other: a collector takes chunks (vpt)");
+  }
+  if (!text.output) options.output.clear();
+  options.sink_name = NamesOf(options.uplink->uplink.addresses);
+  return absl::OkStatus();
+}
 
 absl::StatusOr<RecordOptions> ParseText(RecordOptions options, const RecordText& text) {
   const auto interval = ParseDurationOption("--interval", text.interval);
@@ -69,11 +95,7 @@ absl::StatusOr<RecordOptions> ParseText(RecordOptions options, const RecordText&
     }
     options.open.wanted.events = *events;
   }
-  if (text.format != "vpt" && text.format != "delimited") {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--format: '", text.format, "' is neither vpt nor delimited"));
-  }
-  options.delimited = text.format == "delimited";
+  if (absl::Status status = ParseOutput(text, options); !status.ok()) return status;
   const kvm::CpuIdentity cpu = kvm::ReadCpuIdentity(options.target.root);
   auto classifier = Resolve(text.classifier, &cpu);
   if (!classifier.ok()) return classifier.status();
@@ -92,9 +114,11 @@ void AddOptions(CLI::App& command, RecordOptions& options, RecordText& text) {
       ->type_name("DURATION");
   command.add_option("-d,--duration", text.duration, "stop after this time")->type_name("DURATION");
   command
-      .add_option("-o,--output", options.output,
-                  "file to write, - for stdout; an older one is kept as FILE.old [vcpulse.vpt]")
+      .add_option("-o,--output", text.output,
+                  "file to write, - for stdout; an older one is kept as FILE.old [vcpulse.vpt, "
+                  "with --to none]")
       ->type_name("FILE");
+  AddUplinkOptions(command, text.uplink);
   command.add_option("--format", text.format, "vpt (chunks) or delimited (plain protobuf) [vpt]")
       ->type_name("vpt|delimited");
   CLI::Option* set = command.add_option("--event-set", text.set, "the largest set to try [full]")
@@ -140,7 +164,7 @@ std::filesystem::path Resolved(const std::string& path) {
 
 // The output takes its name after the socket has, and an older one is put aside as OUTPUT.old.
 absl::Status CheckApart(const std::string& control, const std::string& output) {
-  if (output == "-") return absl::OkStatus();
+  if (output.empty() || output == "-") return absl::OkStatus();
   const std::filesystem::path socket = Resolved(control);
   if (socket != Resolved(output) && socket != Resolved(output + ".old")) return absl::OkStatus();
   return absl::InvalidArgumentError(
@@ -162,7 +186,6 @@ absl::Status RecordOptions::Validate() const {
   if (duration <= absl::ZeroDuration()) {
     return absl::InvalidArgumentError("--duration: must be more than 0");
   }
-  if (output.empty()) return absl::InvalidArgumentError("--output: the file name is empty");
   if (output == "-" && isatty(STDOUT_FILENO) == 1) {
     return absl::InvalidArgumentError(
         "--output: - is a terminal, and a timeline is binary: redirect it or name a file");
@@ -209,7 +232,12 @@ void AddRecordCommand(CLI::App& app, std::vector<std::string> command, int& exit
       "(125 vcpulse failed, 126 or 127 CMD could not be run, 128+n it died of signal n).\n"
       "With --control, CMD finds the socket's path in VCPULSE_CONTROL, and the control commands "
       "too.\n"
-      "Without it: exit 0 when stopped by -d, a signal or the last VM's end, 2 on an error.");
+      "With --to, chunks that the collector has not acknowledged are kept in the spool, also "
+      "beyond "
+      "the end of the recording: the next one with --to sends them. It goes on without a collector "
+      "and connects again for ever. SIGHUP then reads the certificate files anew and ends "
+      "nothing.\n"
+      "Without -- CMD: exit 0 when stopped by -d, a signal or the last VM's end, 2 on an error.");
   AddOptions(*record, *options, *text);
   record->callback([options, text, &exit_code] {
     absl::StatusOr<RecordOptions> parsed = ParseText(*options, *text);

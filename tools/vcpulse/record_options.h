@@ -1,10 +1,12 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "monitor/live/options.h"
+#include "tools/vcpulse/uplink_options.h"
 
 namespace vcpulse::tools {
 
@@ -12,6 +14,7 @@ namespace vcpulse::tools {
 struct RecordOptions : live::Options {
   std::vector<std::string> command;
   std::string metrics;  // address to serve metrics at; empty: none
+  std::optional<UplinkRequest> uplink;  // nothing: to a file alone
 
   // InvalidArgument with one line that names the flag, or OK.
   absl::Status Validate() const;

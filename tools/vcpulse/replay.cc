@@ -12,6 +12,7 @@
 #include <string_view>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
@@ -23,10 +24,13 @@
 #include "tools/vcpulse/commands.h"
 #include "tools/vcpulse/live_line.h"
 #include "tools/vcpulse/part_options.h"
+#include "tools/vcpulse/repeatable_option.h"
+#include "tools/vcpulse/replay_uplink.h"
 #include "tools/vcpulse/replay_view.h"
 #include "tools/vcpulse/speed_option.h"
 #include "tools/vcpulse/standard_output.h"
 #include "tools/vcpulse/timeline_input.h"
+#include "tools/vcpulse/uplink_options.h"
 #include "tools/vcpulse/wait_until.h"
 
 namespace vcpulse::tools {
@@ -41,8 +45,12 @@ text: on a terminal the line that `record` shows, with markers, gaps and what ha
   - without a verdict; IPC of all vCPUs together.
 jsonl: the rows of `vcpulse export --format jsonl`, each when it is due.
 delimited: plain length-delimited TimelineRecord messages, as `record --format delimited` writes them.
+With --to ADDR its chunks go to a collector as they are, at that pace: what it has already it does not
+keep twice, what FILE lost it is told of. --agent-id says under whose name; the rest is as of `vcpulse
+record --to`, but nothing is kept beyond the end: without a collector for 10 s, or where it takes nothing
+for 30 s, the exit code is 2.
 Ctrl-C ends it. What FILE lost is warned of on stderr.
-Exit codes: 0 played, or ended by a signal, 2 usage error, or nothing could be read or written.)";
+Exit codes: 0 played or sent, or ended by a signal, 2 usage error, or nothing could be read or written.)";
 
 constexpr std::array<std::string_view, 3> kReplayFormats = {"text", "jsonl", "delimited"};
 constexpr int64_t kPauseBetweenSpans_ns = 1'000'000'000;
@@ -53,11 +61,43 @@ constexpr uint64_t kRecordsAtOnce = 256;
 struct ReplayOptions {
   std::string file = "vcpulse.vpt";
   std::string format = "text";
+  bool has_format = false;
   std::string speed = "1";
   PartOptions part;
+  std::vector<std::string> to;  // addresses of collectors, and the end of the part
+  UplinkOptions uplink{.in_memory = true};
 
+  // Moves the values of --to to the one or the other. Errors: InvalidArgument in one line.
+  absl::Status SplitTo();
   absl::Status Validate() const;
 };
+
+absl::Status ReplayOptions::SplitTo() {
+  bool has_end = false;
+  for (const std::string& text : to) {
+    if (LooksLikeAddress(text)) {
+      uplink.to.push_back(text);
+      continue;
+    }
+    if (has_end) return absl::InvalidArgumentError("--to: the end of a part is given twice");
+    part.to = text;
+    has_end = true;
+  }
+  if (has_end && part.phase) {
+    return absl::InvalidArgumentError("--phase and --to TIME exclude each other");
+  }
+  if (uplink.to.empty()) return absl::OkStatus();
+  if (has_end || part.phase || !part.from.empty()) {
+    return absl::InvalidArgumentError(
+        "--to ADDR sends the whole timeline, under its own id: --from, --to TIME and --phase are "
+        "for playing it here");
+  }
+  if (has_format) {
+    return absl::InvalidArgumentError(
+        "--format and --to ADDR exclude each other: a collector takes the chunks as they are");
+  }
+  return absl::OkStatus();
+}
 
 absl::Status ReplayOptions::Validate() const {
   if (std::ranges::find(kReplayFormats, format) == kReplayFormats.end()) {
@@ -232,15 +272,12 @@ class Player {
   bool any_tick_ = false;
 };
 
-int RunReplay(const ReplayOptions& options) {
-  if (absl::Status status = options.Validate(); !status.ok()) return Fail(status);
-  const auto speed = ParseSpeed(options.speed);
-  if (!speed.ok()) return Fail(speed.status());
+int Play(const ReplayOptions& options, const std::optional<double>& speed) {
   const auto part = ParsePart(options.part);
   if (!part.ok()) return Fail(part.status());
   std::optional<replay::Pace::Options> pace;
-  if (*speed) {
-    pace = {.speed = **speed};
+  if (speed) {
+    pace = {.speed = *speed};
     if (part->phase) pace->longest_pause_ns = kPauseBetweenSpans_ns;
   }
   StopWaitsOnSignals();
@@ -272,6 +309,17 @@ int RunReplay(const ReplayOptions& options) {
   return kExitOk;
 }
 
+int RunReplay(ReplayOptions options) {
+  if (absl::Status status = options.SplitTo(); !status.ok()) return Fail(status);
+  if (absl::Status status = options.Validate(); !status.ok()) return Fail(status);
+  const auto speed = ParseSpeed(options.speed);
+  if (!speed.ok()) return Fail(speed.status());
+  const auto uplink = ParseUplink(options.uplink, "/");
+  if (!uplink.ok()) return Fail(uplink.status());
+  if (*uplink) return ReplayToCollector(options.file, *speed, **uplink);
+  return Play(options, *speed);
+}
+
 }  // namespace
 
 void AddReplayCommand(CLI::App& app, int& exit_code) {
@@ -285,11 +333,20 @@ void AddReplayCommand(CLI::App& app, int& exit_code) {
                    "how many times as fast as it was recorded (10, 0.5); max waits for nothing")
       ->type_name("N|max")
       ->capture_default_str();
-  command->add_option("--format", options->format, "what is written to standard output")
-      ->type_name("text|jsonl|delimited")
-      ->capture_default_str();
-  AddPartOptions(*command, options->part);
-  command->callback([options, &exit_code] { exit_code = RunReplay(*options); });
+  const CLI::Option* format =
+      command->add_option("--format", options->format, "what is written to standard output")
+          ->type_name("text|jsonl|delimited")
+          ->capture_default_str();
+  AddPartOptionsButTo(*command, options->part);
+  AddRepeatable(*command, "--to", options->to,
+                "Leave out what came after this time; or stream it all to the collector that "
+                "listens there (given again: where the one before does not answer)")
+      ->type_name("TIME|unix:PATH|tcp:HOST:PORT|tls:HOST:PORT");
+  AddPeerOptions(*command, options->uplink.peer);
+  command->callback([options, format, &exit_code] {
+    options->has_format = format->count() > 0;
+    exit_code = RunReplay(*options);
+  });
 }
 
 }  // namespace vcpulse::tools

@@ -156,6 +156,7 @@ void ReplayView::Name(uint32_t vm, const v1::VmInstance& instance) {
 }
 
 std::string ReplayView::Stamped(int64_t mono_ns, const std::string& text) const {
+  if (stamp_) return absl::StrCat(stamp_(mono_ns), "  ", text, "\n");
   const double seconds = static_cast<double>(mono_ns - start_ns_.value_or(mono_ns)) / 1e9;
   return absl::StrFormat("%9.3fs  %s\n", seconds, text);
 }

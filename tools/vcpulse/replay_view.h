@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -21,6 +22,9 @@ class ReplayView {
  public:
   // Times are told from `start_mono_ns` on; nothing: from the first record that has an instant.
   explicit ReplayView(std::optional<int64_t> start_mono_ns) : start_ns_(start_mono_ns) {}
+  // Instants are written by `stamp`.
+  explicit ReplayView(std::function<std::string(int64_t mono_ns)> stamp)
+      : stamp_(std::move(stamp)) {}
 
   // The line for this record, with its line end: a marker, a gap, what happened to a VM; nothing
   // for others. Ticks have a line of their own.
@@ -52,6 +56,7 @@ class ReplayView {
   void Name(uint32_t vm, const v1::VmInstance& instance);
   std::string Stamped(int64_t mono_ns, const std::string& text) const;
 
+  std::function<std::string(int64_t)> stamp_;  // empty: seconds since start_ns_
   std::optional<int64_t> start_ns_;
   int64_t latest_ns_ = 0;
   uint64_t ticks_ = 0;

@@ -11,6 +11,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,11 +20,14 @@
 #include "monitor/live/loop.h"
 #include "monitor/live/periodic.h"
 #include "monitor/live/session.h"
+#include "monitor/metrics/stream_metrics.h"
 #include "monitor/metrics/vcpu_metrics.h"
 #include "tools/vcpulse/commands.h"
+#include "tools/vcpulse/descriptor_limit.h"
 #include "tools/vcpulse/live_line.h"
 #include "tools/vcpulse/metrics_endpoint.h"
 #include "tools/vcpulse/record_options.h"
+#include "tools/vcpulse/record_uplink.h"
 #include "tools/vcpulse/service_notify.h"
 
 namespace vcpulse::tools {
@@ -33,17 +37,6 @@ namespace asio = boost::asio;
 
 constexpr std::chrono::milliseconds kPollPeriod{50};
 constexpr size_t kStatusColumns = 200;
-
-// Each vCPU takes up to 8 descriptors: takes all that this user may have (EMFILE says so where that
-// is not enough). The limit before.
-rlimit RaiseDescriptorLimit() {
-  rlimit before{};
-  getrlimit(RLIMIT_NOFILE, &before);
-  rlimit limit = before;
-  limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &limit);
-  return before;
-}
 
 // After the recording: waits for the command's end, passing signals on to it. Its exit code.
 int WaitFor(live::ChildCommand& command) {
@@ -74,72 +67,121 @@ int ExitCodeOfFailure(const absl::Status& status) {
   return absl::IsNotFound(status) ? 127 : 126;
 }
 
+// Has the chunks of the recording to come go to the collector too. Null without --to.
+absl::StatusOr<std::unique_ptr<RecordUplink>> StartUplink(RecordOptions& options) {
+  if (!options.uplink) return nullptr;
+  auto uplink = RecordUplink::Start(*options.uplink);
+  if (!uplink.ok()) return uplink.status();
+  options.chunk_sink = std::bind_front(&RecordUplink::Take, uplink->get());
+  options.hang_up = std::bind_front(&RecordUplink::ReloadCredentials, uplink->get());
+  return uplink;
+}
+
+// What is scraped while the recording runs.
+struct Scraped {
+  std::unique_ptr<metrics::VcpuMetrics> vcpus;
+  std::unique_ptr<http::Server> server;
+};
+
+// Counts the records of the recording to come, and serves that. Nothing without --metrics. The
+// uplink, which may be null, must outlive it.
+absl::StatusOr<Scraped> StartMetrics(RecordOptions& options, const RecordUplink* uplink) {
+  Scraped scraped;
+  if (options.metrics.empty()) return scraped;
+  scraped.vcpus = metrics::VcpuMetrics::Create();
+  options.wrap_writer = std::bind_front(&metrics::VcpuMetrics::Count, scraped.vcpus.get());
+  std::vector<std::function<std::string()>> sources;
+  sources.push_back([vcpus = scraped.vcpus.get()] { return vcpus->Text(); });
+  if (uplink != nullptr) {
+    sources.push_back([uplink] { return metrics::TextOf(uplink->stats()); });
+  }
+  auto server = ServeMetrics(options.metrics, std::move(sources));
+  if (!server.ok()) return server.status();
+  scraped.server = *std::move(server);
+  return scraped;
+}
+
+// The VMs to begin with. Beside a command, one VM that was named is there already; else the command
+// starts them.
+absl::StatusOr<std::vector<kvm::Vm>> FindVms(const RecordOptions& options) {
+  if (!options.command.empty() && !options.target.IsOne()) return std::vector<kvm::Vm>();
+  return live::FindWithPatience(options.target, options.wait);
+}
+
+// Starts the command after `--`, with this limit of descriptors.
+absl::StatusOr<live::ChildCommand> StartCommand(const RecordOptions& options,
+                                                const rlimit& descriptors) {
+  // For `vcpulse mark` in it, wherever it goes.
+  if (!options.control.empty()) {
+    setenv("VCPULSE_CONTROL", std::filesystem::absolute(options.control).c_str(), 1);
+  }
+  return live::ChildCommand::Start(options.command, descriptors);
+}
+
+// What a person and the service manager see of it.
+live::View ViewOn(LiveLine& live_line) {
+  return {
+      .say =
+          [&live_line](const std::string& line) {
+            live_line.Clear();
+            Fail(line);
+          },
+      .show =
+          [&live_line](absl::Duration elapsed, uint64_t ticks, const recorder::Progress& progress) {
+            live_line.Show(elapsed, ticks, progress);
+            NotifyService("STATUS=" + FormatLiveLine(elapsed, ticks, progress, kStatusColumns));
+          }};
+}
+
 }  // namespace
 
 int RunRecord(const RecordOptions& given) {
   RecordOptions options = given;
+  // Each vCPU takes up to 8; EMFILE says so where all that this user may have is not enough.
   const rlimit descriptors = RaiseDescriptorLimit();
   const bool beside_command = !options.command.empty();
   const auto fail = [&](const absl::Status& status) {
     Fail(status);
     return beside_command ? kExitFailedBesideCommand : kExitError;
   };
-  std::vector<kvm::Vm> vms;
-  // Beside a command, one VM that was named is there already; else the command starts them.
-  if (!beside_command || options.target.IsOne()) {
-    auto found = live::FindWithPatience(options.target, options.wait);
-    if (!found.ok()) return fail(found.status());
-    vms = *std::move(found);
-  }
-  std::unique_ptr<metrics::VcpuMetrics> counted;
-  std::unique_ptr<http::Server> metrics_server;
-  if (!options.metrics.empty()) {
-    counted = metrics::VcpuMetrics::Create();
-    options.wrap_writer = std::bind_front(&metrics::VcpuMetrics::Count, counted.get());
-    auto server = ServeMetrics(options.metrics, {[&counted] { return counted->Text(); }});
-    if (!server.ok()) return fail(server.status());
-    metrics_server = *std::move(server);
-  }
+  // What an earlier recording left in the spool goes out while a VM is waited for.
+  const auto uplink = StartUplink(options);
+  if (!uplink.ok()) return fail(uplink.status());
+  const auto vms = FindVms(options);
+  if (!vms.ok()) return fail(vms.status());
+  const auto scraped = StartMetrics(options, uplink->get());
+  if (!scraped.ok()) return fail(scraped.status());
   auto session = live::Session::Open(options);
   if (!session.ok()) return fail(session.status());
   LiveLine live_line;
-  live::Loop loop(
-      options, **session,
-      {.say =
-           [&live_line](const std::string& line) {
-             live_line.Clear();
-             Fail(line);
-           },
-       .show =
-           [&live_line](absl::Duration elapsed, uint64_t ticks,
-                        const recorder::Progress& progress) {
-             live_line.Show(elapsed, ticks, progress);
-             NotifyService("STATUS=" + FormatLiveLine(elapsed, ticks, progress, kStatusColumns));
-           }});
-  if (absl::Status status = loop.Begin(vms); !status.ok()) return fail(status);
+  const live::View view = ViewOn(live_line);
+  live::Loop loop(options, **session, view);
+  if (absl::Status status = loop.Begin(*vms); !status.ok()) return fail(status);
 
   std::optional<live::ChildCommand> command;
   if (beside_command) {
-    // For `vcpulse mark` in it, wherever it goes.
-    if (!options.control.empty()) {
-      setenv("VCPULSE_CONTROL", std::filesystem::absolute(options.control).c_str(), 1);
-    }
-    auto started = live::ChildCommand::Start(options.command, descriptors);
+    auto started = StartCommand(options, descriptors);
     if (!started.ok()) {
       Fail(started.status());
       return ExitCodeOfFailure(started.status());
     }
     command = *std::move(started);
   }
+  if (*uplink) (*uplink)->lines().GoThrough(std::bind_front(&live::Loop::Post, &loop), view.say);
   NotifyService("READY=1");
   const absl::Status status = loop.Run(command ? &*command : nullptr);
   NotifyService("STOPPING=1");
   live_line.Clear();
+  if (*uplink) (*uplink)->lines().GoDirectly();
+  int exit_code = kExitOk;
   if (!status.ok()) {
     if (command) command->Signal(SIGTERM);
-    return fail(status);
+    exit_code = fail(status);
+  } else if (command) {
+    exit_code = WaitFor(*command);  // chunks go out meanwhile
   }
-  return command ? WaitFor(*command) : kExitOk;
+  if (*uplink) (*uplink)->Drain();
+  return exit_code;
 }
 
 }  // namespace vcpulse::tools

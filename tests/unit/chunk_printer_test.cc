@@ -1,0 +1,166 @@
+#include "tools/vcpulse/chunk_printer.h"
+
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "monitor/timeline/byte_source.h"
+#include "monitor/timeline/chunk_scanner.h"
+#include "tests/unit/drawn_recording.h"
+#include "tests/unit/timeline_fixture.h"
+
+namespace vcpulse::tools {
+namespace {
+
+using check::DrawnRecording;
+using ::testing::HasSubstr;
+using timeline::Bytes;
+
+std::vector<Bytes> ChunksOf(const std::string& file) {
+  std::ifstream in(file, std::ios::binary);
+  const std::vector<char> text{std::istreambuf_iterator<char>(in), {}};
+  const Bytes bytes(text.begin(), text.end());
+  const auto source = timeline::NewMemorySource(bytes);
+  std::vector<timeline::Damage> damages;
+  timeline::ChunkScanner scanner(source.get(), &damages);
+  std::vector<Bytes> chunks;
+  while (true) {
+    const auto found = scanner.Next();
+    if (!found.ok() || !found->has_value()) return chunks;
+    EXPECT_TRUE(scanner.ReadPayload(**found)->has_value());
+    chunks.emplace_back(bytes.begin() + static_cast<ptrdiff_t>((*found)->offset),
+                        bytes.begin() + static_cast<ptrdiff_t>((*found)->end()));
+  }
+}
+
+class ChunkPrinting : public ::testing::Test {
+ protected:
+  void SetUp() override { setenv("TZ", "UTC", 1); }
+
+  ChunkPrinter Printer(ChunkPrinter::Format format = ChunkPrinter::Format::kText) {
+    return ChunkPrinter(format, [this](std::string_view text) {
+      printed_ += text;
+      return status_;
+    });
+  }
+
+  std::string printed_;
+  absl::Status status_;
+};
+
+// Three chunks of one tick each, and the one with the summary.
+std::string DrawThree(DrawnRecording& drawn) {
+  drawn.Begin(1, {.vcpus = {0, 1}});
+  drawn.Draw(std::vector<std::string>{"P", "s"});
+  drawn.Flush();
+  drawn.Draw(std::vector<std::string>{"H", "P"});
+  drawn.Flush();
+  drawn.Draw("[boot]");
+  drawn.Draw(std::vector<std::string>{"u", "3"});
+  drawn.Flush();
+  return drawn.Finish();
+}
+
+TEST_F(ChunkPrinting, TextHasTheTimeOfDayAndTheAgent) {
+  DrawnRecording drawn;
+  ChunkPrinter printer = Printer();
+  for (const Bytes& chunk : ChunksOf(DrawThree(drawn))) {
+    ASSERT_TRUE(printer.Take({.agent = "host-a", .say_agent = true}, chunk).ok());
+  }
+  EXPECT_EQ(printed_,
+            "host-a  03:04:05.000  guest1  --  IPC -\n"
+            "host-a  03:04:05.100  guest1  Ps  IPC 1.25\n"
+            "host-a  03:04:05.200  guest1  HP  IPC 2.00\n"
+            "host-a  03:04:05.200  marker 'boot'\n"
+            "host-a  03:04:05.300  guest1  uP  IPC 1.95\n");
+}
+
+// Each chunk can be the first, whatever came before it.
+TEST_F(ChunkPrinting, BeginsAnywhere) {
+  DrawnRecording drawn;
+  const std::vector<Bytes> chunks = ChunksOf(DrawThree(drawn));
+  ChunkPrinter printer = Printer();
+  ASSERT_TRUE(printer.Take({.agent = "host-a"}, chunks[1]).ok());
+  EXPECT_EQ(printed_, "03:04:05.200  guest1  HP  IPC 2.00\n");
+}
+
+TEST_F(ChunkPrinting, WhatIsBeforeOrWasPrintedIsNot) {
+  DrawnRecording drawn;
+  const std::vector<Bytes> chunks = ChunksOf(DrawThree(drawn));
+  ChunkPrinter printer = Printer();
+  // Session, clock, set, first sample, a tick, a tick.
+  ASSERT_TRUE(printer.Take({}, chunks[0], 6).ok());
+  ASSERT_TRUE(printer.Take({}, chunks[1], 6).ok());
+  EXPECT_EQ(printed_, "03:04:05.200  guest1  HP  IPC 2.00\n");
+  printed_.clear();
+  ASSERT_TRUE(printer.Take({}, chunks[1], 6).ok());
+  EXPECT_EQ(printed_, "");
+}
+
+TEST_F(ChunkPrinting, JsonRowsNameTheAgentFirst) {
+  DrawnRecording drawn;
+  ChunkPrinter printer = Printer(ChunkPrinter::Format::kJsonl);
+  const std::vector<Bytes> chunks = ChunksOf(DrawThree(drawn));
+  ASSERT_TRUE(printer.Take({.agent = "host-a"}, chunks[1]).ok());
+  ASSERT_TRUE(printer.Take({}, chunks[2]).ok());
+  EXPECT_THAT(printed_, HasSubstr("{\"agent\":\"host-a\",\"t_mono_ns\":"));
+  EXPECT_THAT(printed_, HasSubstr("{\"agent\":null,\"t_mono_ns\":"));
+  EXPECT_EQ(std::ranges::count(printed_, '\n'), 4);  // two vCPUs
+  EXPECT_EQ(std::ranges::count(printed_, '{'), 4);
+}
+
+// Streams are told apart, and what an agent's name may be is safe for a terminal.
+TEST_F(ChunkPrinting, StreamsOfSeveralAgents) {
+  DrawnRecording drawn;
+  const std::vector<Bytes> chunks = ChunksOf(DrawThree(drawn));
+  ChunkPrinter printer = Printer();
+  ASSERT_TRUE(printer.Take({.agent = "a", .say_agent = true}, chunks[1]).ok());
+  ASSERT_TRUE(printer.Take({.agent = "b\x1b", .say_agent = true}, chunks[1]).ok());
+  EXPECT_EQ(printed_,
+            "a  03:04:05.200  guest1  HP  IPC 2.00\n"
+            "b?  03:04:05.200  guest1  HP  IPC 2.00\n");
+}
+
+TEST_F(ChunkPrinting, LostRecordsAreALine) {
+  v1::ChunkPayload payload;
+  payload.mutable_lost()->set_first_sequence(12);
+  payload.mutable_lost()->set_last_sequence(40);
+  payload.mutable_lost()->set_reason(v1::LostRecords::REASON_SPOOL_FULL);
+  const std::string content = payload.SerializeAsString();
+  Bytes chunk(timeline::kChunkHeaderBytes);
+  chunk.insert(chunk.end(), content.begin(), content.end());
+  const auto size = static_cast<uint32_t>(content.size());
+  const auto header = timeline::EncodeChunkHeader(
+      {.payload_bytes = size,
+       .content_bytes = size,
+       .first_sequence = 41,
+       .last_sequence = 40,
+       .payload_crc = timeline::Crc32c(std::span(chunk).subspan(timeline::kChunkHeaderBytes))});
+  std::ranges::copy(header, chunk.begin());
+  ChunkPrinter printer = Printer();
+  ASSERT_TRUE(printer.Take({.agent = "a", .say_agent = true}, chunk).ok());
+  EXPECT_EQ(printed_, "a  lost: records 12 to 40: the agent's spool was full\n");
+}
+
+TEST_F(ChunkPrinting, DamageIsRefusedAndPrintsNothing) {
+  DrawnRecording drawn;
+  Bytes chunk = ChunksOf(DrawThree(drawn))[0];
+  ChunkPrinter printer = Printer();
+  EXPECT_TRUE(absl::IsDataLoss(printer.Take({}, std::span(chunk).first(chunk.size() - 1))));
+  EXPECT_TRUE(absl::IsDataLoss(printer.Take({}, std::span(chunk).first(20))));
+  chunk.back() ^= 1;
+  EXPECT_TRUE(absl::IsDataLoss(printer.Take({}, chunk)));
+  EXPECT_EQ(printed_, "");
+}
+
+TEST_F(ChunkPrinting, AnErrorOfTheOutputIsGivenBack) {
+  DrawnRecording drawn;
+  status_ = absl::CancelledError("enough");
+  ChunkPrinter printer = Printer();
+  EXPECT_TRUE(absl::IsCancelled(printer.Take({}, ChunksOf(DrawThree(drawn))[0])));
+}
+
+}  // namespace
+}  // namespace vcpulse::tools

@@ -1,0 +1,154 @@
+#include "tools/vcpulse/chunk_printer.h"
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/time.h"
+#include "boost/json.hpp"
+#include "kvm/text.h"
+#include "monitor/reading/phrases.h"
+#include "tools/vcpulse/json_text.h"
+
+namespace vcpulse::tools {
+namespace {
+
+const char* WhyLost(v1::LostRecords::Reason reason) {
+  switch (reason) {
+    case v1::LostRecords::REASON_SPOOL_FULL:
+      return "the agent's spool was full";
+    case v1::LostRecords::REASON_SPOOL_DAMAGED:
+      return "the agent's spool was damaged";
+    case v1::LostRecords::REASON_TOO_LARGE:
+      return "they did not fit into a frame";
+    case v1::LostRecords::REASON_AGENT_BUSY:
+      return "the agent was too slow to send them";
+    case v1::LostRecords::REASON_NOT_HELD:
+      return "the agent does not have them";
+    default:
+      return "on their way to the collector";
+  }
+}
+
+}  // namespace
+
+ChunkPrinter::Stream::Stream(ChunkPrinter& printer)
+    : view([&printer, this](int64_t mono_ns) { return printer.Stamp(*this, mono_ns); }),
+      rows([&printer](std::string_view text) {
+        printer.AddRows(text);
+        return absl::OkStatus();
+      }) {}
+
+absl::Status ChunkPrinter::Take(const ChunkOwner& owner, std::span<const uint8_t> chunk,
+                                uint64_t from) {
+  const auto header = timeline::DecodeChunkHeader(chunk);
+  if (absl::IsOutOfRange(header.status())) return absl::DataLossError("the chunk is cut off");
+  if (!header.ok()) return header.status();
+  const std::span<const uint8_t> payload = chunk.subspan(header->header_bytes);
+  if (payload.size() != header->payload_bytes || timeline::Crc32c(payload) != header->payload_crc) {
+    return absl::DataLossError("the chunk does not match its checksum");
+  }
+  if (absl::Status status = decoder_.Open(*header, payload); !status.ok()) return status;
+
+  const std::string agent = reading::Printable(owner.agent.value_or(""));
+  const std::pair key(agent, header->stream_id);
+  std::unique_ptr<Stream>& stream = streams_[key];
+  if (stream == nullptr) stream = std::make_unique<Stream>(*this);
+  if (format_ == Format::kJsonl) {
+    prefix_ = absl::StrCat(
+        "{\"agent\":", owner.agent ? boost::json::serialize(JsonText(agent)) : "null", ",");
+  } else {
+    prefix_ = owner.say_agent ? agent + "  " : "";
+  }
+  text_.clear();
+  const uint64_t unusable_before = stream->rows.unusable_ticks();
+  absl::Status status = TakeContext(decoder_.context(), *stream);
+  while (status.ok()) {
+    const timeline::Entry* entry = decoder_.Next();
+    if (entry == nullptr) break;
+    const bool is_new = entry->sequence >= stream->next_sequence;
+    stream->next_sequence = std::max(stream->next_sequence, entry->sequence + 1);
+    status = TakeEntry(*entry, is_new && entry->sequence >= from, *stream);
+  }
+  if (status.ok()) status = stream->rows.Flush();
+  unusable_ticks_ += stream->rows.unusable_ticks() - unusable_before;
+  if (stream->has_ended) streams_.erase(key);  // a summary is the last that comes of it
+  if (!status.ok() || text_.empty()) return status;
+  return print_(text_);
+}
+
+absl::Status ChunkPrinter::TakeContext(const v1::ChunkPayload& context, Stream& stream) {
+  absl::Status status;
+  const auto take = [&](auto record) {
+    if (status.ok()) status = TakeEntry({.record = std::move(record)}, false, stream);
+  };
+  if (context.has_clock()) take(context.clock());
+  if (context.has_lost()) TakeLost(context.lost(), stream);
+  if (context.has_session() && !stream.has_session) take(context.session());
+  for (const v1::VcpuSet& set : context.vcpu_sets()) {
+    if (!stream.sets.contains({set.vm(), set.epoch()})) take(set);
+  }
+  return status;
+}
+
+absl::Status ChunkPrinter::TakeEntry(const timeline::Entry& entry, bool print, Stream& stream) {
+  // Each chunk repeats what its ticks need.
+  if (std::holds_alternative<v1::Session>(entry.record) &&
+      std::exchange(stream.has_session, true)) {
+    return absl::OkStatus();
+  }
+  if (const auto* set = std::get_if<v1::VcpuSet>(&entry.record)) {
+    if (!stream.sets.emplace(set->vm(), set->epoch()).second) return absl::OkStatus();
+  }
+  if (const auto* clock = std::get_if<v1::ClockSnapshot>(&entry.record)) stream.clocks.Take(*clock);
+  if (std::holds_alternative<v1::Summary>(entry.record)) stream.has_ended = true;
+  if (format_ == Format::kText) return TakeText(entry, print, stream);
+  const bool is_tick = std::holds_alternative<timeline::TickEntry>(entry.record);
+  return is_tick && !print ? absl::OkStatus() : stream.rows.Add(entry);
+}
+
+absl::Status ChunkPrinter::TakeText(const timeline::Entry& entry, bool print, Stream& stream) {
+  const std::optional<std::string> line = stream.view.Take(entry);
+  if (!print) return absl::OkStatus();
+  if (line) AddLine(*line);
+  if (const auto* tick = std::get_if<timeline::TickEntry>(&entry.record)) {
+    AddLine(stream.view.TickLine(*tick));
+  }
+  return absl::OkStatus();
+}
+
+void ChunkPrinter::TakeLost(const v1::LostRecords& lost, Stream& stream) {
+  if (format_ != Format::kText) return;
+  const std::string what = absl::StrCat("lost: records ", lost.first_sequence(), " to ",
+                                        lost.last_sequence(), ": ", WhyLost(lost.reason()), "\n");
+  AddLine(lost.first_mono_ns() == 0
+              ? what
+              : absl::StrCat(Stamp(stream, lost.first_mono_ns()), "  ", what));
+}
+
+std::string ChunkPrinter::Stamp(Stream& stream, int64_t mono_ns) const {
+  if (const auto realtime_ns = stream.clocks.Realtime(mono_ns)) {
+    return absl::FormatTime("%H:%M:%E3S", absl::FromUnixNanos(*realtime_ns), absl::LocalTimeZone());
+  }
+  if (!stream.start_ns) stream.start_ns = mono_ns;
+  return absl::StrFormat("%11.3fs", static_cast<double>(mono_ns - *stream.start_ns) / 1e9);
+}
+
+void ChunkPrinter::AddLine(std::string_view line) {
+  text_ += prefix_;
+  text_ += line;
+}
+
+// Whole rows come, each an object on a line of its own.
+void ChunkPrinter::AddRows(std::string_view rows) {
+  while (!rows.empty()) {
+    const size_t end = rows.find('\n') + 1;
+    text_ += prefix_;
+    text_ += rows.substr(1, end - 1);
+    rows.remove_prefix(end);
+  }
+}
+
+}  // namespace vcpulse::tools

@@ -1,0 +1,82 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "monitor/export/clocks.h"
+#include "monitor/export/jsonl.h"
+#include "monitor/timeline/chunk_decoder.h"
+#include "monitor/timeline/chunk_header.h"
+#include "tools/vcpulse/replay_view.h"
+
+namespace vcpulse::tools {
+
+// Whose chunk it is, as the printer says it.
+struct ChunkOwner {
+  std::optional<std::string> agent;  // nothing: of a file, which does not say
+  bool say_agent = false;            // there may be others: text lines begin with it
+};
+
+// Prints the records of chunks, of any number of streams, as lines of text or JSON. Takes the
+// chunks of each stream in order. One thread.
+class ChunkPrinter {
+ public:
+  enum class Format {
+    kText,   // as `vcpulse replay` does, with the time of day
+    kJsonl,  // the rows of `vcpulse export --format jsonl`, with "agent" as the first key
+  };
+  // Takes whole lines. An error ends the printing.
+  using Print = std::function<absl::Status(std::string_view)>;
+
+  ChunkPrinter(Format format, Print print) : format_(format), print_(std::move(print)) {}
+
+  // Prints the records of a whole chunk, header and payload, but for those before the sequence
+  // number `from`: they are what is known already. Errors: DataLoss where it is no good chunk, and
+  // nothing was printed; Unimplemented for one of a later release; those of `print`.
+  absl::Status Take(const ChunkOwner& owner, std::span<const uint8_t> chunk, uint64_t from = 0);
+
+  // Samples that could not be used, as no vCPU set fits them.
+  uint64_t unusable_ticks() const { return unusable_ticks_; }
+
+ private:
+  // What is known of one stream.
+  struct Stream {
+    explicit Stream(ChunkPrinter& printer);
+
+    exporting::Clocks clocks;
+    std::optional<int64_t> start_ns;  // where no clock tells the time of day
+    ReplayView view;
+    exporting::JsonlExport rows;
+    uint64_t next_sequence = 0;  // what comes before it was printed already
+    bool has_session = false;
+    bool has_ended = false;
+    std::set<std::pair<uint32_t, uint32_t>> sets{};
+  };
+
+  std::string Stamp(Stream& stream, int64_t mono_ns) const;
+  absl::Status TakeContext(const v1::ChunkPayload& context, Stream& stream);
+  absl::Status TakeEntry(const timeline::Entry& entry, bool print, Stream& stream);
+  absl::Status TakeText(const timeline::Entry& entry, bool print, Stream& stream);
+  void TakeLost(const v1::LostRecords& lost, Stream& stream);
+  void AddLine(std::string_view line);
+  void AddRows(std::string_view rows);
+
+  const Format format_;
+  const Print print_;
+  timeline::ChunkDecoder decoder_;
+  std::map<std::pair<std::string, timeline::StreamId>, std::unique_ptr<Stream>> streams_;
+  std::string prefix_;  // of the lines of the chunk that is being taken
+  std::string text_;    // its lines
+  uint64_t unusable_ticks_ = 0;
+};
+
+}  // namespace vcpulse::tools

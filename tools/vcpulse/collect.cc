@@ -1,0 +1,145 @@
+// `vcpulse collect`: receives the timelines of many hosts.
+#include <pthread.h>
+
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "monitor/http/server.h"
+#include "monitor/metrics/stream_metrics.h"
+#include "monitor/reading/phrases.h"
+#include "monitor/stream/net/collector.h"
+#include "tools/vcpulse/collect_options.h"
+#include "tools/vcpulse/commands.h"
+#include "tools/vcpulse/descriptor_limit.h"
+#include "tools/vcpulse/service_notify.h"
+
+namespace vcpulse::tools {
+namespace {
+
+constexpr const char* kCollectFooter =
+    R"(Each stream that `vcpulse record --to` or `vcpulse replay --to` sends becomes a folder
+DIR/AGENT/START-STREAMID of timelines that every command reads, also while they are written. What it has
+acknowledged is on disk. Where the disk is full it acknowledges nothing, says so, and goes on by itself
+when there is room; agents keep what they have meanwhile.
+unix sockets take root, the own user and --allow-uid; tcp: beyond this machine needs --insecure; over
+tls an agent's certificate must name its agent id (as DNS name or URI).
+--status: /healthz is 200, or 503 with the reason where nothing can be written; /metrics is for
+Prometheus.
+SIGTERM and Ctrl-C: what was received is written and acknowledged, then it ends; a second one ends it at
+once. SIGHUP reads the certificate files anew.
+Exit codes: 0 ended by a signal, 2 usage error, or it cannot listen or write.)";
+
+constexpr std::chrono::seconds kDrainPatience{30};
+
+// Signals come to the main thread alone, by WaitForSignal. Before any thread begins.
+sigset_t BlockSignals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&signals, signal);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  return signals;
+}
+
+int WaitForSignal(const sigset_t& signals) {
+  int signal = 0;
+  while (sigwait(&signals, &signal) == EINTR) {
+  }
+  return signal;
+}
+
+// From here on SIGINT and SIGTERM end the process.
+void LetSignalsEndUs() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int signal : {SIGINT, SIGTERM}) {
+    std::signal(signal, SIG_DFL);
+    sigaddset(&signals, signal);
+  }
+  pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
+}
+
+http::Answer AnswerStatus(const http::Request& request, const stream::Collector& collector) {
+  if (request.target == "/metrics") {
+    return {.content_type = "text/plain; version=0.0.4; charset=utf-8",
+            .body = metrics::TextOf(collector.stats())};
+  }
+  if (request.target == "/healthz") {
+    const std::string error = collector.stats().storage_error;
+    if (error.empty()) return {.body = "ok\n"};
+    return {.status = 503, .body = reading::Printable(error) + "\n"};
+  }
+  return {.status = 404, .body = "/healthz and /metrics are here\n"};
+}
+
+absl::StatusOr<std::unique_ptr<http::Server>> ServeStatus(const http::Endpoint& endpoint,
+                                                          const stream::Collector& collector) {
+  auto server = http::Server::Start(endpoint, [&collector](const http::Request& request) {
+    return AnswerStatus(request, collector);
+  });
+  if (!server.ok()) {
+    return absl::Status(server.status().code(),
+                        absl::StrCat("--status: ", server.status().message()));
+  }
+  Fail(absl::StrCat("status at ", stream::ToText({.kind = stream::Address::Kind::kTcp,
+                                                  .host = endpoint.host,
+                                                  .port = (*server)->port()})));
+  return server;
+}
+
+void Reload(stream::Collector& collector, bool has_files) {
+  if (!has_files) {
+    Fail("SIGHUP: there are no certificate files to read anew");
+    return;
+  }
+  const absl::Status status = collector.ReloadCredentials();
+  Fail(status.ok()
+           ? "SIGHUP: the certificate files were read anew, for connections to come"
+           : absl::StrCat("SIGHUP: the certificates stay as they were: ", status.message()));
+}
+
+int RunCollect(const CollectOptions& options) {
+  auto request = ParseCollect(options);
+  if (!request.ok()) return Fail(request.status());
+  RaiseDescriptorLimit();  // each connection takes one, and each stream another
+  const sigset_t signals = BlockSignals();
+  const bool has_files = request->collector.credentials.any();
+  request->collector.say = [](const std::string& line) { Fail(line); };
+  const auto collector = stream::Collector::Start(std::move(request->collector));
+  if (!collector.ok()) return Fail(collector.status());
+  std::unique_ptr<http::Server> status_server;
+  if (request->status) {
+    auto server = ServeStatus(*request->status, **collector);
+    if (!server.ok()) return Fail(server.status());
+    status_server = *std::move(server);
+  }
+  for (const stream::Address& address : (*collector)->addresses()) {
+    Fail(absl::StrCat("listening on ", stream::ToText(address)));
+  }
+  NotifyService("READY=1");
+  while (WaitForSignal(signals) == SIGHUP) Reload(**collector, has_files);
+  NotifyService("STOPPING=1");
+  LetSignalsEndUs();
+  if (!(*collector)->Stop(kDrainPatience)) {
+    Fail("not all that was received could be written: the agents keep it and send it again");
+  }
+  return kExitOk;
+}
+
+}  // namespace
+
+void AddCollectCommand(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<CollectOptions>();
+  CLI::App* command =
+      app.add_subcommand("collect", "Receives the timelines of many hosts, and keeps them");
+  command->footer(kCollectFooter);
+  AddCollectOptions(*command, *options);
+  command->callback([options, &exit_code] { exit_code = RunCollect(*options); });
+}
+
+}  // namespace vcpulse::tools

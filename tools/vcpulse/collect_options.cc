@@ -1,0 +1,204 @@
+#include "tools/vcpulse/collect_options.h"
+
+#include <pwd.h>
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "kvm/text.h"
+#include "monitor/reading/phrases.h"
+#include "monitor/stream/protocol/agent_id.h"
+#include "tools/vcpulse/duration_option.h"
+#include "tools/vcpulse/repeatable_option.h"
+#include "tools/vcpulse/size_option.h"
+
+namespace vcpulse::tools {
+namespace {
+
+using Text = std::optional<std::string>;
+
+constexpr uint64_t kSmallestFile = 1u << 20;  // a chunk may be that large
+constexpr uint64_t kSmallestKept = 1u << 20;
+constexpr uint64_t kSlowestRate = 16u << 10;
+constexpr absl::Duration kShortestRotation = absl::Seconds(1);
+constexpr uint64_t kMostConnections = 1'000'000;
+
+absl::Status ReadSize(const std::string& flag, const Text& text, uint64_t least, uint64_t& size) {
+  if (!text) return absl::OkStatus();
+  const auto parsed = ParseSizeOption(flag, *text);
+  if (!parsed.ok()) return parsed.status();
+  if (*parsed < least) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(flag, ": ", *text, " is less than ", SizeText(least)));
+  }
+  size = *parsed;
+  return absl::OkStatus();
+}
+
+absl::Status ReadDuration(const std::string& flag, const Text& text, int64_t& ns) {
+  if (!text) return absl::OkStatus();
+  const auto parsed = ParseLongDurationOption(flag, *text);
+  if (!parsed.ok()) return parsed.status();
+  if (*parsed < kShortestRotation) {
+    return absl::InvalidArgumentError(absl::StrCat(flag, ": ", *text, " is less than 1s"));
+  }
+  ns = absl::ToInt64Nanoseconds(*parsed);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<uid_t> UserOf(const std::string& text) {
+  constexpr uint64_t kNoUser = std::numeric_limits<uid_t>::max();
+  if (const auto uid = ParseNumber<uint64_t>(text); uid && *uid < kNoUser) {
+    return static_cast<uid_t>(*uid);
+  }
+  const passwd* user = text.empty() ? nullptr : getpwnam(text.c_str());
+  if (user != nullptr) return user->pw_uid;
+  return absl::NotFoundError(absl::StrCat("--allow-uid: '", reading::Printable(text),
+                                          "' is no user here, by number or name"));
+}
+
+absl::Status ReadWhoMay(const CollectOptions& options, stream::Collector::Options& collector) {
+  for (const std::string& text : options.allowed_users) {
+    const auto uid = UserOf(text);
+    if (!uid.ok()) return uid.status();
+    collector.allowed_uids.push_back(*uid);
+  }
+  const auto any = [&](stream::Address::Kind kind) {
+    return std::ranges::any_of(
+        collector.listen, [kind](const stream::Address& address) { return address.kind == kind; });
+  };
+  if (!options.allowed_users.empty() && !any(stream::Address::Kind::kUnix)) {
+    return absl::InvalidArgumentError(
+        "--allow-uid: it is for unix: sockets, and --listen names none");
+  }
+  for (const std::string& name : options.allowed_followers) {
+    if (const absl::Status status = stream::CheckAgentId(name); !status.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat("--allow-follower: ", status.message()));
+    }
+  }
+  if (!options.allowed_followers.empty() && !any(stream::Address::Kind::kTls)) {
+    return absl::InvalidArgumentError(
+        "--allow-follower: it is for names of certificates, and --listen names no tls: address");
+  }
+  collector.allowed_followers = options.allowed_followers;
+  return absl::OkStatus();
+}
+
+absl::Status ReadLimits(const CollectOptions& options, stream::Collector::Options& collector) {
+  if (options.max_connections) {
+    const auto number = ParseNumber<uint64_t>(*options.max_connections);
+    if (!number || *number == 0 || *number > kMostConnections) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--max-connections: '", reading::Printable(*options.max_connections),
+                       "' is no number from 1 to ", kMostConnections));
+    }
+    collector.max_connections = *number;
+  }
+  return ReadSize("--peer-rate", options.peer_rate, kSlowestRate,
+                  collector.limits.max_bytes_per_second);
+}
+
+absl::Status ReadStorage(const CollectOptions& options, stream::Collector::Options& collector) {
+  if (options.directory.empty()) return absl::InvalidArgumentError("--dir: the name is empty");
+  collector.directory = options.directory;
+  absl::Status status =
+      ReadSize("--rotate-size", options.rotate_size, kSmallestFile, collector.store.rotate_bytes);
+  status.Update(ReadDuration("--rotate-every", options.rotate_every, collector.store.rotate_ns));
+  int64_t keep_ns = 0;
+  status.Update(ReadDuration("--keep-for", options.keep_for, keep_ns));
+  if (options.keep_for) collector.retention.max_age_ns = keep_ns;
+  uint64_t keep_bytes = 0;
+  status.Update(ReadSize("--keep-size", options.keep_size, kSmallestKept, keep_bytes));
+  if (options.keep_size) collector.retention.max_bytes = keep_bytes;
+  return status;
+}
+
+absl::StatusOr<http::Endpoint> ParseStatusAddress(const std::string& text, bool insecure) {
+  const auto address = stream::ParseAddress(text);
+  if (!address.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat("--status: ", address.status().message()));
+  }
+  if (address->kind != stream::Address::Kind::kTcp) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--status: ", reading::Printable(text),
+                     ": it answers HTTP: write tcp:HOST:PORT, for example tcp:127.0.0.1:9464"));
+  }
+  if (!stream::IsLoopback(*address) && !insecure) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--status: other machines can reach ", reading::Printable(text),
+                     ": name 127.0.0.1 or [::1], or give --insecure"));
+  }
+  return http::Endpoint{.host = address->host, .port = address->port};
+}
+
+}  // namespace
+
+void AddCollectOptions(CLI::App& command, CollectOptions& options) {
+  AddRepeatable(command, "--listen", options.listen,
+                "receive here; port 0 is any that is free; give it once for each")
+      ->type_name("unix:PATH|tcp:HOST:PORT|tls:HOST:PORT")
+      ->required();
+  command
+      .add_option("--dir", options.directory, "keep the timelines below it: DIR/AGENT/STREAM/*.vpt")
+      ->type_name("DIR")
+      ->required();
+  command
+      .add_option("--status", options.status,
+                  "answer /healthz and Prometheus's /metrics over HTTP here")
+      ->type_name("tcp:HOST:PORT");
+  AddCredentialOptions(command, options.peer);
+  AddRepeatable(command, "--allow-uid", options.allowed_users,
+                "unix: this user may connect too, beside root and the own one; repeatable")
+      ->type_name("UID|NAME");
+  AddRepeatable(command, "--allow-follower", options.allowed_followers,
+                "tls: this name of a certificate may follow every agent (`vcpulse tail`); "
+                "repeatable")
+      ->type_name("NAME");
+  command.add_option("--max-connections", options.max_connections, "at once [4096]")
+      ->type_name("N");
+  command
+      .add_option("--peer-rate", options.peer_rate,
+                  "slow a connection down that sends more in a second [no limit]")
+      ->type_name("SIZE");
+  command.add_option("--rotate-size", options.rotate_size, "begin another file then [64MiB]")
+      ->type_name("SIZE");
+  command.add_option("--rotate-every", options.rotate_every, "begin another file then [1h]")
+      ->type_name("DURATION");
+  command
+      .add_option("--keep-for", options.keep_for,
+                  "remove files that have not changed for so long (30d) [for ever]")
+      ->type_name("DURATION");
+  command
+      .add_option("--keep-size", options.keep_size,
+                  "remove the oldest files where all are more than that together [no limit]")
+      ->type_name("SIZE");
+}
+
+absl::StatusOr<CollectRequest> ParseCollect(const CollectOptions& options) {
+  CollectRequest request;
+  stream::Collector::Options& collector = request.collector;
+  auto listen = ParseAddresses("--listen", options.listen);
+  if (!listen.ok()) return listen.status();
+  collector.listen = *std::move(listen);
+  auto credentials = CredentialsFor(collector.listen, options.peer);
+  if (!credentials.ok()) return credentials.status();
+  collector.credentials = *std::move(credentials);
+  collector.allow_insecure = options.peer.insecure;
+  collector.tool_version = VCPULSE_VERSION;
+  absl::Status status = ReadWhoMay(options, collector);
+  if (status.ok()) status = ReadLimits(options, collector);
+  if (status.ok()) status = ReadStorage(options, collector);
+  if (!status.ok()) return status;
+  if (options.status) {
+    auto endpoint = ParseStatusAddress(*options.status, options.peer.insecure);
+    if (!endpoint.ok()) return endpoint.status();
+    request.status = *std::move(endpoint);
+  }
+  return request;
+}
+
+}  // namespace vcpulse::tools

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "monitor/http/server.h"
+#include "monitor/stream/net/collector.h"
+#include "tools/vcpulse/uplink_options.h"
+
+namespace CLI {
+class App;
+}
+
+namespace vcpulse::tools {
+
+// `vcpulse collect`, as written. Not given: nothing.
+struct CollectOptions {
+  std::vector<std::string> listen;
+  std::string directory;
+  std::optional<std::string> status;
+  PeerOptions peer;  // without an agent id
+  std::vector<std::string> allowed_users;
+  std::vector<std::string> allowed_followers;
+  std::optional<std::string> max_connections;
+  std::optional<std::string> peer_rate;
+  std::optional<std::string> rotate_size;
+  std::optional<std::string> rotate_every;
+  std::optional<std::string> keep_for;
+  std::optional<std::string> keep_size;
+};
+
+void AddCollectOptions(CLI::App& command, CollectOptions& options);
+
+// What was asked for.
+struct CollectRequest {
+  stream::Collector::Options collector;  // but for `say`
+  std::optional<http::Endpoint> status;
+};
+
+// Errors: InvalidArgument in one line that begins with the flag; NotFound for a user that is none.
+absl::StatusOr<CollectRequest> ParseCollect(const CollectOptions& options);
+
+}  // namespace vcpulse::tools

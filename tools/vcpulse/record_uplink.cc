@@ -1,0 +1,107 @@
+#include "tools/vcpulse/record_uplink.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "monitor/reading/phrases.h"
+#include "tools/vcpulse/commands.h"
+#include "tools/vcpulse/size_option.h"
+#include "tools/vcpulse/wait_until.h"
+
+namespace vcpulse::tools {
+namespace {
+
+using Milliseconds = std::chrono::milliseconds;
+
+constexpr Milliseconds kCollectorPatience{10'000};
+constexpr absl::Duration kDrainStep = absl::Milliseconds(100);  // then it looks for a signal
+
+}  // namespace
+
+void PostedLines::Say(const std::string& line) {
+  const std::lock_guard lock(mutex_);
+  if (!post_) {
+    Fail(line);
+    return;
+  }
+  waiting_.push_back(line);
+  post_([this] { PrintWaiting(); });
+}
+
+void PostedLines::GoThrough(Post post, Print print) {
+  const std::lock_guard lock(mutex_);
+  post_ = std::move(post);
+  print_ = std::move(print);
+}
+
+void PostedLines::PrintWaiting() {
+  const std::lock_guard lock(mutex_);
+  if (!print_) return;
+  for (const std::string& line : std::exchange(waiting_, {})) print_(line);
+}
+
+void PostedLines::GoDirectly() {
+  const std::lock_guard lock(mutex_);
+  for (const std::string& line : std::exchange(waiting_, {})) Fail(line);
+  post_ = nullptr;
+  print_ = nullptr;
+}
+
+absl::StatusOr<std::unique_ptr<RecordUplink>> RecordUplink::Start(const UplinkRequest& request) {
+  std::unique_ptr<RecordUplink> record(new RecordUplink(request));
+  stream::Uplink::Options options = request.uplink;
+  options.say = [lines = &record->lines_](const std::string& line) { lines->Say(line); };
+  auto uplink = stream::Uplink::Start(std::move(options));
+  if (!uplink.ok()) return uplink.status();
+  record->uplink_ = *std::move(uplink);
+  if (!request.require_collector) return record;
+  const absl::Status connected = record->uplink_->AwaitConnected(kCollectorPatience);
+  if (connected.ok()) return record;
+  return absl::Status(connected.code(),
+                      absl::StrCat("--require-collector: ", NamesOf(request.uplink.addresses), ": ",
+                                   connected.message()));
+}
+
+void RecordUplink::Take(std::span<const uint8_t> chunk) {
+  uplink_->Offer(chunk);  // one that it cannot take it counts, and tells the collector of
+}
+
+void RecordUplink::ReloadCredentials() {
+  uplink_->ReloadCredentials();
+  if (request_.uplink.credentials.any()) {
+    lines_.Say("SIGHUP: connecting anew with the certificate files as they are now");
+  }
+}
+
+void RecordUplink::Drain() {
+  StopWaitsOnSignals();
+  const absl::Time deadline = absl::Now() + request_.drain;
+  absl::Status finished;
+  do {
+    const absl::Duration step =
+        std::clamp(deadline - absl::Now(), absl::ZeroDuration(), kDrainStep);
+    finished = uplink_->Finish(absl::ToChronoMilliseconds(step));
+  } while (absl::IsDeadlineExceeded(finished) && absl::Now() < deadline && !WasStopped());
+  Fail(Summary());
+}
+
+std::string RecordUplink::Summary() const {
+  const stream::Uplink::Stats stats = uplink_->stats();
+  std::string text = absl::StrCat(
+      NamesOf(request_.uplink.addresses), ": ", reading::Plural(stats.sent_chunks, "chunk"),
+      " sent, ", stats.acknowledged_chunks, " acknowledged, ", stats.lost_chunks, " lost");
+  if (stats.waiting_chunks == 0) return text;
+  absl::StrAppend(&text, "; ", reading::Plural(stats.waiting_chunks, "chunk"), " (",
+                  SizeText(stats.spool_bytes), ") left in ", request_.uplink.spool.directory,
+                  ": the next `vcpulse record --to` with this spool sends them");
+  if (stats.spool_memory_bytes > 0) {
+    absl::StrAppend(&text, ", but for ", SizeText(stats.spool_memory_bytes),
+                    " that were in memory alone");
+  }
+  return text;
+}
+
+}  // namespace vcpulse::tools

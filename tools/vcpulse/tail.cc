@@ -1,0 +1,200 @@
+// `vcpulse tail`: what is recorded elsewhere, as it comes.
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "kvm/text.h"
+#include "monitor/reading/phrases.h"
+#include "monitor/stream/net/follower.h"
+#include "monitor/stream/protocol/address.h"
+#include "tools/vcpulse/chunk_printer.h"
+#include "tools/vcpulse/commands.h"
+#include "tools/vcpulse/duration_option.h"
+#include "tools/vcpulse/followed_folders.h"
+#include "tools/vcpulse/standard_output.h"
+#include "tools/vcpulse/uplink_options.h"
+#include "tools/vcpulse/wait_until.h"
+
+namespace vcpulse::tools {
+namespace {
+
+constexpr const char* kTailFooter =
+    R"(SOURCE is where a collector listens (unix:PATH, tcp:HOST:PORT, tls:HOST:PORT), the folder that it
+fills, one agent's or one stream's folder in there, or a timeline that is being written. New agents,
+streams and files are taken in as they come. Of a folder or file the last 10 ticks come first (of each
+agent's newest stream); of a collector what comes from now on.
+text: a line per tick and VM, with markers, gaps, lost records and what happened to VMs in between:
+  host1  06:12:01.300  web  HHsP  IPC 1.30
+  the agent where there may be several; the time of day by the agent's clock; the rest as
+  `vcpulse replay` says it.
+jsonl: the rows of `vcpulse export --format jsonl`, with "agent" as the first key.
+Ctrl-C ends it. Over tls it needs --cert, --key and --ca, and sees the agents of its certificate's names,
+or all where the collector was told so (`vcpulse collect --allow-follower`).
+Exit codes: 0 ended by -d, a signal or the reader of standard output, 2 usage error, or nothing could be
+read or written.)";
+
+constexpr std::array<std::string_view, 2> kTailFormats = {"text", "jsonl"};
+constexpr int64_t kPollPeriod_ns = 200'000'000;
+constexpr const char* kDefaultTicks = "10";
+
+struct TailOptions {
+  std::string source;
+  std::string format = "text";
+  std::optional<std::string> ticks;
+  bool from_start = false;
+  std::optional<std::string> duration;
+  std::optional<std::string> agent;
+  PeerOptions peer;
+};
+
+// What was asked for.
+struct Tail {
+  ChunkPrinter::Format format = ChunkPrinter::Format::kText;
+  FollowedFolders::Options folders;
+  std::optional<stream::Address> address;  // nothing: folders
+  std::optional<int64_t> end_mono_ns;
+};
+
+absl::Status CheckApart(const TailOptions& options, bool is_address) {
+  if (is_address && (options.from_start || options.ticks)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        options.from_start ? "--from-start" : "-n",
+        ": a collector sends what comes from now on; what came before is in its folder"));
+  }
+  const PeerOptions& peer = options.peer;
+  const bool is_peer =
+      peer.agent_id || peer.certificate || peer.key || peer.authorities || peer.insecure;
+  if (!is_address && is_peer) {
+    return absl::InvalidArgumentError(
+        "--agent-id, --cert, --key, --ca and --insecure are for the address of a collector; a "
+        "folder needs none");
+  }
+  if (options.from_start && options.ticks) {
+    return absl::InvalidArgumentError("--from-start and -n exclude each other");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Tail> ParseTail(const TailOptions& options) {
+  Tail tail;
+  const auto format = std::ranges::find(kTailFormats, options.format);
+  if (format == kTailFormats.end()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--format: '", reading::Printable(options.format), "' is not known; text and jsonl are"));
+  }
+  if (options.format == "jsonl") tail.format = ChunkPrinter::Format::kJsonl;
+  if (LooksLikeAddress(options.source)) {
+    auto address = stream::ParseAddress(options.source);
+    if (!address.ok()) return address.status();
+    tail.address = *std::move(address);
+  }
+  if (absl::Status status = CheckApart(options, tail.address.has_value()); !status.ok()) {
+    return status;
+  }
+  const std::string ticks = options.ticks.value_or(kDefaultTicks);
+  const auto number = ParseNumber<uint64_t>(ticks);
+  if (!number) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("-n: '", reading::Printable(ticks), "' is no number of ticks"));
+  }
+  tail.folders = {.path = options.source,
+                  .agent = options.agent,
+                  .from_start = options.from_start,
+                  .last_ticks = *number};
+  if (options.duration) {
+    const auto duration = ParseDurationOption("--duration", *options.duration);
+    if (!duration.ok()) return duration.status();
+    tail.end_mono_ns = MonotonicNowNs() + absl::ToInt64Nanoseconds(*duration);
+  }
+  return tail;
+}
+
+bool IsOver(const Tail& tail) {
+  return WasStopped() || (tail.end_mono_ns && MonotonicNowNs() >= *tail.end_mono_ns);
+}
+
+absl::Status TailFolders(const Tail& tail, ChunkPrinter& printer) {
+  auto followed = FollowedFolders::Open(tail.folders);
+  if (!followed.ok()) return followed.status();
+  absl::Status status;
+  uint64_t damaged_said = 0;
+  while (status.ok()) {
+    status =
+        followed->Poll([&](const ChunkOwner& owner, std::span<const uint8_t> chunk, uint64_t from) {
+          if (WasStopped()) return absl::CancelledError("stopped by a signal");
+          return printer.Take(owner, chunk, from);
+        });
+    if (const uint64_t damaged = followed->damaged_bytes(); damaged > damaged_said) {
+      Fail(absl::StrCat("warning: ", damaged - damaged_said,
+                        " bytes that are no chunk were passed over"));
+      damaged_said = damaged;
+    }
+    if (!status.ok() || IsOver(tail)) break;
+    const int64_t next_ns = MonotonicNowNs() + kPollPeriod_ns;
+    status = WaitUntil(tail.end_mono_ns ? std::min(next_ns, *tail.end_mono_ns) : next_ns);
+  }
+  return status;
+}
+
+absl::Status TailCollector(const Tail& tail, const TailOptions& options, ChunkPrinter& printer) {
+  auto credentials = CredentialsFor({*tail.address}, options.peer);
+  if (!credentials.ok()) return credentials.status();
+  auto identity = IdentityOf(options.peer, "/");
+  if (!identity.ok()) return identity.status();
+  const stream::FollowOptions follow{
+      .address = *tail.address,
+      .identity = *std::move(identity),
+      .credentials = *std::move(credentials),
+      .allow_insecure = options.peer.insecure,
+      .agent_id = options.agent.value_or(""),
+      .chunk = [&](const v1::StreamInfo& info, std::span<const uint8_t> chunk) {
+        return printer.Take({.agent = info.agent_id(), .say_agent = !options.agent}, chunk);
+      }};
+  return stream::Follow(follow, [&tail] { return IsOver(tail); });
+}
+
+int RunTail(const TailOptions& options) {
+  const auto tail = ParseTail(options);
+  if (!tail.ok()) return Fail(tail.status());
+  StopWaitsOnSignals();
+  ChunkPrinter printer(tail->format, WriteToStdout);
+  const absl::Status status =
+      tail->address ? TailCollector(*tail, options, printer) : TailFolders(*tail, printer);
+  if (printer.unusable_ticks() > 0) {
+    Fail(absl::StrCat("warning: ", reading::Plural(printer.unusable_ticks(), "sample"),
+                      " could not be used: no vCPU set fits"));
+  }
+  // Ctrl-C, or `| head` has seen enough.
+  if (status.ok() || absl::IsCancelled(status) || WasStopped()) return kExitOk;
+  return Fail(status);
+}
+
+}  // namespace
+
+void AddTailCommand(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<TailOptions>();
+  CLI::App* command = app.add_subcommand(
+      "tail", "What a collector receives, or a timeline that grows, as it comes");
+  command->footer(kTailFooter);
+  command->add_option("SOURCE", options->source, "a collector's address or folder, or a timeline")
+      ->type_name("TIMELINE|DIR|ADDR")
+      ->required();
+  command->add_option("--format", options->format, "what is written to standard output [text]")
+      ->type_name("text|jsonl");
+  command->add_option("-n,--ticks", options->ticks, "begin with the last so many ticks [10]")
+      ->type_name("N");
+  command->add_flag("--from-start", options->from_start, "begin with all that is there");
+  command->add_option("-d,--duration", options->duration, "stop after this time")
+      ->type_name("DURATION");
+  command->add_option("--agent", options->agent, "only what this one sends")->type_name("ID");
+  AddPeerOptions(*command, options->peer);
+  command->callback([options, &exit_code] { exit_code = RunTail(*options); });
+}
+
+}  // namespace vcpulse::tools

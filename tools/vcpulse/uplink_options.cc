@@ -1,0 +1,222 @@
+#include "tools/vcpulse/uplink_options.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <string_view>
+#include <utility>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "kvm/host.h"
+#include "monitor/stream/protocol/agent_id.h"
+#include "tools/vcpulse/duration_option.h"
+#include "tools/vcpulse/repeatable_option.h"
+#include "tools/vcpulse/size_option.h"
+
+namespace vcpulse::tools {
+namespace {
+
+constexpr uint64_t kSmallestSpool = 1u << 20;
+
+// The value of a variable of the environment that says something.
+std::optional<std::string> Variable(const char* name) {
+  const char* value = std::getenv(name);
+  if (value == nullptr || *value == '\0') return std::nullopt;
+  return value;
+}
+
+bool AnyTls(const std::vector<stream::Address>& addresses) {
+  return std::ranges::any_of(addresses, [](const stream::Address& address) {
+    return address.kind == stream::Address::Kind::kTls;
+  });
+}
+
+// The first option that was given although it means nothing without --to.
+std::string_view GivenWithoutTo(const UplinkOptions& options) {
+  if (options.peer.agent_id) return "--agent-id";
+  if (options.peer.certificate) return "--cert";
+  if (options.peer.key) return "--key";
+  if (options.peer.authorities) return "--ca";
+  if (options.peer.insecure) return "--insecure";
+  if (options.spool_dir) return "--spool-dir";
+  if (options.spool_size) return "--spool-size";
+  if (options.drain) return "--drain";
+  if (options.require_collector) return "--require-collector";
+  return "";
+}
+
+absl::StatusOr<stream::Spool::Options> ParseSpool(const UplinkOptions& options) {
+  stream::Spool::Options spool;
+  if (options.in_memory) return spool;
+  if (options.spool_size) {
+    const auto size = ParseSizeOption("--spool-size", *options.spool_size);
+    if (!size.ok()) return size.status();
+    if (*size < kSmallestSpool) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--spool-size: ", *options.spool_size, " is less than 1MiB"));
+    }
+    spool.max_disk_bytes = *size;
+  }
+  if (options.spool_dir && options.spool_dir->empty()) {
+    return absl::InvalidArgumentError("--spool-dir: the name is empty");
+  }
+  absl::StatusOr<std::string> directory =
+      options.spool_dir ? *options.spool_dir : DefaultSpoolDirectory();
+  if (!directory.ok()) return directory.status();
+  spool.directory = *std::move(directory);
+  return spool;
+}
+
+}  // namespace
+
+void AddCredentialOptions(CLI::App& command, PeerOptions& options) {
+  command.add_option("--cert", options.certificate, "tls: own certificate, PEM")->type_name("FILE");
+  command.add_option("--key", options.key, "tls: its key, PEM")->type_name("FILE");
+  command.add_option("--ca", options.authorities, "tls: who vouches for the other end, PEM")
+      ->type_name("FILE");
+  command.add_flag("--insecure", options.insecure,
+                   "allow tcp: beyond this machine, where everybody on the way can read along");
+}
+
+void AddPeerOptions(CLI::App& command, PeerOptions& options) {
+  command
+      .add_option("--agent-id", options.agent_id,
+                  "name of this host at the collector; over tls one of the certificate's [this "
+                  "host's full name]")
+      ->type_name("ID");
+  AddCredentialOptions(command, options);
+}
+
+void AddUplinkOptions(CLI::App& command, UplinkOptions& options) {
+  AddRepeatable(command, "--to", options.to,
+                "stream to the collector that listens there; given again: where the one before "
+                "does not answer")
+      ->type_name("unix:PATH|tcp:HOST:PORT|tls:HOST:PORT");
+  AddPeerOptions(command, options.peer);
+  command
+      .add_option("--spool-dir", options.spool_dir,
+                  "keep here what the collector does not have yet [$STATE_DIRECTORY/spool, "
+                  "/var/lib/vcpulse/spool, ~/.local/state/vcpulse/spool]")
+      ->type_name("DIR");
+  command
+      .add_option("--spool-size", options.spool_size,
+                  "at most so much; then the oldest goes, and is told as lost [256MiB]")
+      ->type_name("SIZE");
+  command.add_flag("--require-collector", options.require_collector,
+                   "fail rather than begin without a collector (waits 10 s for it)");
+  command
+      .add_option("--drain", options.drain,
+                  "at the end wait so long until the collector has everything [5s]")
+      ->type_name("DURATION");
+}
+
+bool LooksLikeAddress(const std::string& text) {
+  return text.starts_with("unix:") || text.starts_with("tcp:") || text.starts_with("tls:");
+}
+
+absl::StatusOr<std::vector<stream::Address>> ParseAddresses(const std::string& flag,
+                                                            const std::vector<std::string>& texts) {
+  std::vector<stream::Address> addresses;
+  for (const std::string& text : texts) {
+    auto address = stream::ParseAddress(text);
+    if (!address.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat(flag, ": ", address.status().message()));
+    }
+    addresses.push_back(*std::move(address));
+  }
+  return addresses;
+}
+
+std::string NamesOf(const std::vector<stream::Address>& addresses) {
+  std::string names;
+  for (const stream::Address& address : addresses) {
+    absl::StrAppend(&names, names.empty() ? "" : " or ", stream::ToText(address));
+  }
+  return names;
+}
+
+absl::StatusOr<stream::CredentialFiles> CredentialsFor(
+    const std::vector<stream::Address>& addresses, const PeerOptions& options) {
+  const bool any = options.certificate || options.key || options.authorities;
+  const bool all = options.certificate && options.key && options.authorities;
+  if (any && !AnyTls(addresses)) {
+    return absl::InvalidArgumentError(
+        "--cert, --key and --ca: they are for tls: addresses, and none is given");
+  }
+  if (!all && AnyTls(addresses)) {
+    const char* missing = !options.certificate ? "--cert" : !options.key ? "--key" : "--ca";
+    return absl::InvalidArgumentError(
+        absl::StrCat("a tls: address needs --cert, --key and --ca, one PEM file each: ", missing,
+                     " is not given"));
+  }
+  stream::CredentialFiles files;
+  if (all) {
+    files = {.certificate = *options.certificate,
+             .key = *options.key,
+             .authorities = *options.authorities};
+  }
+  return files;
+}
+
+absl::StatusOr<stream::AgentIdentity> IdentityOf(const PeerOptions& options,
+                                                 const std::string& root) {
+  const kvm::HostFacts host = kvm::ReadHostFacts(root);
+  stream::AgentIdentity identity{
+      .agent_id = options.agent_id ? *options.agent_id : stream::OwnHostName(),
+      .host_name = host.host_name,
+      .boot_id = host.boot_id,
+      .tool_version = VCPULSE_VERSION};
+  if (const absl::Status status = stream::CheckAgentId(identity.agent_id); !status.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--agent-id: ", status.message(),
+                     options.agent_id ? "" : " (this host's name; give --agent-id another one)"));
+  }
+  return identity;
+}
+
+absl::StatusOr<std::string> DefaultSpoolDirectory() {
+  // systemd separates several by colons.
+  if (const auto state = Variable("STATE_DIRECTORY")) {
+    return state->substr(0, state->find(':')) + "/spool";
+  }
+  if (geteuid() == 0) return std::string("/var/lib/vcpulse/spool");
+  if (const auto state = Variable("XDG_STATE_HOME")) return *state + "/vcpulse/spool";
+  if (const auto home = Variable("HOME")) return *home + "/.local/state/vcpulse/spool";
+  return absl::FailedPreconditionError(
+      "--spool-dir: there is no home directory to keep a spool in: name a directory");
+}
+
+absl::StatusOr<std::optional<UplinkRequest>> ParseUplink(const UplinkOptions& options,
+                                                         const std::string& root) {
+  if (options.to.empty()) {
+    const std::string flag(GivenWithoutTo(options));
+    if (flag.empty()) return std::nullopt;
+    return absl::InvalidArgumentError(
+        absl::StrCat(flag, ": it means nothing without --to ADDR, a collector to stream to"));
+  }
+  UplinkRequest request;
+  auto addresses = ParseAddresses("--to", options.to);
+  if (!addresses.ok()) return addresses.status();
+  request.uplink.addresses = *std::move(addresses);
+  auto credentials = CredentialsFor(request.uplink.addresses, options.peer);
+  if (!credentials.ok()) return credentials.status();
+  request.uplink.credentials = *std::move(credentials);
+  request.uplink.allow_insecure = options.peer.insecure;
+  auto identity = IdentityOf(options.peer, root);
+  if (!identity.ok()) return identity.status();
+  request.uplink.identity = *std::move(identity);
+  auto spool = ParseSpool(options);
+  if (!spool.ok()) return spool.status();
+  request.uplink.spool = *std::move(spool);
+  if (options.drain) {
+    const auto drain = ParseDurationOption("--drain", *options.drain);
+    if (!drain.ok()) return drain.status();
+    request.drain = *drain;
+  }
+  request.require_collector = options.require_collector;
+  return request;
+}
+
+}  // namespace vcpulse::tools

@@ -1,0 +1,88 @@
+#pragma once
+
+// What `vcpulse record --to`, `vcpulse replay --to` and `vcpulse tail ADDR` say of a collector:
+// flags, and what they mean.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "monitor/stream/net/credentials.h"
+#include "monitor/stream/net/uplink.h"
+#include "monitor/stream/protocol/address.h"
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace vcpulse::tools {
+
+// How this end shows itself to the other. Not given: nothing.
+struct PeerOptions {
+  std::optional<std::string> agent_id;
+  std::optional<std::string> certificate;
+  std::optional<std::string> key;
+  std::optional<std::string> authorities;
+  bool insecure = false;
+};
+
+// Adds --agent-id, --cert, --key, --ca and --insecure.
+void AddPeerOptions(CLI::App& command, PeerOptions& options);
+// Adds --cert, --key, --ca and --insecure alone.
+void AddCredentialOptions(CLI::App& command, PeerOptions& options);
+
+// Of `record`.
+struct UplinkOptions {
+  std::vector<std::string> to;
+  PeerOptions peer;
+  std::optional<std::string> spool_dir;
+  std::optional<std::string> spool_size;
+  std::optional<std::string> drain;
+  bool require_collector = false;
+  bool in_memory = false;  // there is no spool on disk
+};
+
+// Adds --to, those of AddPeerOptions, --spool-dir, --spool-size, --require-collector and --drain.
+void AddUplinkOptions(CLI::App& command, UplinkOptions& options);
+
+// Where `record` streams to.
+struct UplinkRequest {
+  stream::Uplink::Options uplink;
+  bool require_collector = false;
+  absl::Duration drain = absl::Seconds(5);
+};
+
+// Whether a value of --to is an address ("unix:...", "tcp:...", "tls:...") and not a time.
+bool LooksLikeAddress(const std::string& text);
+
+// `flag` names what the addresses were given with. Errors: InvalidArgument in one line.
+absl::StatusOr<std::vector<stream::Address>> ParseAddresses(const std::string& flag,
+                                                            const std::vector<std::string>& texts);
+
+// "tcp:a:4711 or tls:b:4711", for people.
+std::string NamesOf(const std::vector<stream::Address>& addresses);
+
+// The files of --cert, --key and --ca: all three where an address is tls, else none. Errors:
+// InvalidArgument in one line.
+absl::StatusOr<stream::CredentialFiles> CredentialsFor(
+    const std::vector<stream::Address>& addresses, const PeerOptions& options);
+
+// Who this is, by --agent-id or this host's name. `root` is where /proc is. Errors: InvalidArgument
+// where that may not name an agent.
+absl::StatusOr<stream::AgentIdentity> IdentityOf(const PeerOptions& options,
+                                                 const std::string& root);
+
+// Nothing without --to. Errors: InvalidArgument in one line, for values that cannot be and for
+// options that mean nothing without --to.
+absl::StatusOr<std::optional<UplinkRequest>> ParseUplink(const UplinkOptions& options,
+                                                         const std::string& root);
+
+// Where the spool is by default: $STATE_DIRECTORY/spool under systemd, /var/lib/vcpulse/spool for
+// root, else $XDG_STATE_HOME/vcpulse/spool or ~/.local/state/vcpulse/spool. Errors:
+// FailedPrecondition where none of them is known.
+absl::StatusOr<std::string> DefaultSpoolDirectory();
+
+}  // namespace vcpulse::tools
