@@ -15,7 +15,7 @@
 namespace vcpulse::stream {
 namespace {
 
-constexpr int kSpoolSeeds = 1500;
+constexpr int kSpoolSeeds = 1000;
 constexpr char kSpoolFolder[] = "/var/spool";
 
 // Uses a spool and remembers what it was given.

@@ -15,7 +15,7 @@
 namespace vcpulse::stream {
 namespace {
 
-constexpr int kSeeds = 1500;
+constexpr int kSeeds = 1000;
 constexpr int kLives = 5;
 constexpr char kAgentFolder[] = "/c/host1";
 
