@@ -8,6 +8,7 @@
 #include "monitor/page/packing.h"
 #include "monitor/page/page.h"
 #include "monitor/report/json_report.h"
+#include "monitor/timeline/folder_source.h"
 #include "monitor/timeline/reader.h"
 
 namespace vcpulse::page {
@@ -22,19 +23,35 @@ constexpr int64_t kLateIntervals = 10;
 constexpr uint64_t kEntriesPerLook = 256;
 constexpr int64_t kLongestInterval_ns = 3'600'000'000'000;
 
+int64_t NanosecondsOf(const struct timespec& time) {
+  return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
 }  // namespace
 
-absl::Status ServedTimeline::Refresh() {
+ServedTimeline::FileState ServedTimeline::Look() const {
   struct stat status {};
-  FileState state;
-  if (stat(path_.c_str(), &status) == 0) {
-    state = {
-        .device = status.st_dev,
-        .inode = status.st_ino,
-        .size = status.st_size,
-        .modified_ns = int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec};
-    if (state == seen_) return absl::OkStatus();
+  if (stat(path_.c_str(), &status) != 0) return {};
+  FileState state{.device = status.st_dev,
+                  .inode = status.st_ino,
+                  .size = status.st_size,
+                  .modified_ns = NanosecondsOf(status.st_mtim)};
+  if (!S_ISDIR(status.st_mode)) return state;
+  // A folder's own time does not change where a file in it grows.
+  const auto files = timeline::TimelinesIn(path_);
+  if (!files.ok()) return {};
+  state.size = 0;
+  for (const std::string& file : *files) {
+    if (stat(file.c_str(), &status) != 0) continue;
+    state.size += status.st_size;
+    state.modified_ns = std::max(state.modified_ns, NanosecondsOf(status.st_mtim));
   }
+  return state;
+}
+
+absl::Status ServedTimeline::Refresh() {
+  const FileState state = Look();
+  if (state != FileState{} && state == seen_) return absl::OkStatus();
   const auto contents = Contents::Read(path_, {});
   if (!contents.ok()) return contents.status();
   const report::Report& report = (*contents)->report();

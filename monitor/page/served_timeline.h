@@ -11,8 +11,8 @@
 
 namespace vcpulse::page {
 
-// A timeline file as `report --serve` shows it. The page is kept until the file has grown; finer
-// bins are read from the file when they are asked for. One thread.
+// A timeline file, or a folder of them, as `report --serve` shows it. The page is kept until the
+// file has grown; finer bins are read from the file when they are asked for. One thread.
 class ServedTimeline {
  public:
   explicit ServedTimeline(std::string path) : path_(std::move(path)) {}
@@ -29,7 +29,7 @@ class ServedTimeline {
   Source AsSource();
 
  private:
-  // What tells one state of the file from another.
+  // What tells one state of the file, or of the timelines in a folder, from another.
   struct FileState {
     dev_t device = 0;
     ino_t inode = 0;
@@ -38,6 +38,8 @@ class ServedTimeline {
     bool operator==(const FileState&) const = default;
   };
   absl::Status Refresh();
+  // As it is now; the default where it cannot be looked at.
+  FileState Look() const;
 
   std::string path_;
   FileState seen_;

@@ -3,9 +3,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "monitor/timeline/folder_source.h"
 
 namespace vcpulse::tools {
 namespace {
@@ -22,10 +24,34 @@ bool IsSame(const std::optional<struct stat>& a, const std::optional<struct stat
   return a && b && a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
+bool IsFolder(const std::string& path) {
+  struct stat info {};
+  return path != "-" && stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+// The output must not become a part of the folder that is read, nor take the place of one.
+absl::Status CheckNotInFolder(const std::string& input, const std::string& output,
+                              const std::string& flag) {
+  const auto out = Identify(output, STDOUT_FILENO);
+  const auto files = timeline::TimelinesIn(input);
+  if (!files.ok()) return absl::OkStatus();  // the reading says why
+  bool is_part = false;
+  for (const std::string& file : *files) is_part = is_part || IsSame(Identify(file, -1), out);
+  if (output != "-" && output.ends_with(".vpt")) {
+    const std::string folder = std::filesystem::path(output).parent_path();
+    std::error_code unknown;
+    is_part = is_part || std::filesystem::equivalent(folder.empty() ? "." : folder, input, unknown);
+  }
+  if (!is_part) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(flag, ": ", output, " lies in the folder that is read: name a file elsewhere"));
+}
+
 }  // namespace
 
 absl::Status CheckNotSameFile(const std::string& input, const std::string& output,
                               const std::string& flag) {
+  if (IsFolder(input)) return CheckNotInFolder(input, output, flag);
   const auto in = Identify(input, STDIN_FILENO);
   const auto out = Identify(output, STDOUT_FILENO);
   if (IsSame(in, out)) {

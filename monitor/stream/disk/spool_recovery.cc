@@ -49,6 +49,7 @@ absl::Status Spool::Recover() {
     if (*kind != Files::Kind::kDirectory) continue;
     if (absl::Status status = RecoverFolder(name, folder->stream); !status.ok()) return status;
   }
+  static_cast<void>(files_.SyncDirectory(options_.directory));
   return MakeRoomOnDisk(0);
 }
 
@@ -69,6 +70,7 @@ absl::Status Spool::RecoverFolder(const std::string& name, const timeline::Strea
   }
   if (stream != nullptr && !stream->segments.empty()) {
     stream->folder = folder;
+    static_cast<void>(files_.SyncDirectory(folder));
     return absl::OkStatus();
   }
   static_cast<void>(files_.RemoveDirectory(folder));  // it may hold files of others
@@ -123,13 +125,15 @@ absl::Status Spool::RecoverSegment(const std::string& folder, uint64_t name_sequ
     return absl::IsNotFound(status) ? absl::OkStatus() : status;
   }
   segment.bytes = list->file_bytes;
+  auto file = files_.OpenToAppend(segment.path, false);
+  if (!file.ok()) return file.status();
   if (end < list->file_bytes) {
     *is_damaged = true;
-    auto file = files_.OpenToAppend(segment.path, false);
-    if (!file.ok()) return file.status();
     if (absl::Status status = (*file)->Truncate(end); !status.ok()) return status;
     segment.bytes = end;
   }
+  // Whoever wrote it may have died before he could. What this cannot save is found out later.
+  static_cast<void>((*file)->Sync());
   disk_bytes_ += segment.bytes;
   (*stream)->segments.push_back(std::move(segment));
   return absl::OkStatus();

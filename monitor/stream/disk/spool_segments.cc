@@ -45,7 +45,7 @@ absl::Status Spool::Write(Stream& stream, uint64_t first_sequence) {
   Entry& entry = *stream.Find(first_sequence);
   Segment& segment = stream.segments.back();
   const uint64_t offset = segment_->size();
-  const absl::Status status = segment_->Append(entry.memory);
+  absl::Status status = segment_->Append(entry.memory);
   // Where part of it could be neither written nor cut off, it counts as if it were there.
   const uint64_t now = segment_->size() + (segment_->is_torn() ? bytes : 0);
   disk_bytes_ += now - segment.bytes;
@@ -100,7 +100,7 @@ void Spool::LeaveSegment() {
 
 absl::Status Spool::RemoveOldestSegment(Stream& stream) {
   const Segment& segment = stream.segments.front();
-  const absl::Status status = files_.Remove(segment.path);
+  absl::Status status = files_.Remove(segment.path);
   if (!status.ok() && !absl::IsNotFound(status)) return status;
   if (writing_to_ == &stream && stream.segments.size() == 1) {
     segment_unsynced_ = false;
@@ -148,7 +148,7 @@ absl::Status Spool::SyncWritten() {
     segment_unsynced_ = false;
   }
   for (const std::string& folder : folders_unsynced_) {
-    const absl::Status status = files_.SyncDirectory(folder);
+    absl::Status status = files_.SyncDirectory(folder);
     if (!status.ok() && !absl::IsNotFound(status)) return status;
   }
   folders_unsynced_.clear();

@@ -20,6 +20,23 @@ absl::StatusOr<std::vector<std::string>> FilesOfStream(Files& files, const std::
   return names;
 }
 
+absl::Status CopyBytes(Files& files, const std::string& path, uint64_t from, uint64_t to,
+                       AppendFile& copy) {
+  std::vector<uint8_t> bytes;
+  while (from < to) {
+    constexpr uint64_t kAtOnce = 1u << 20;
+    bytes.resize(std::min(kAtOnce, to - from));
+    const auto got = files.ReadAt(path, from, bytes);
+    if (!got.ok()) return got.status();
+    if (*got == 0) return absl::DataLossError(absl::StrCat(path, " has become shorter"));
+    if (absl::Status status = copy.Append(std::span(bytes).first(*got)); !status.ok()) {
+      return status;
+    }
+    from += *got;
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status StreamStore::Recover(int64_t realtime_ns) {
@@ -62,7 +79,10 @@ absl::StatusOr<bool> StreamStore::RecoverFile(const std::string& name, bool is_n
     absl::StrAppend(&notice_, notice_.empty() ? "" : "; ", path, ": cut off ", cut,
                     " bytes that were not whole", kept);
   }
-  if (absl::Status status = (*file)->Sync(); !status.ok()) return status;
+  if (!(*file)->Sync().ok()) {
+    file = WriteAnew(path, list->good_bytes);
+    if (!file.ok()) return file.status();
+  }
   for (const ChunkPlace& chunk : list->chunks) {
     if (&chunk == &list->chunks.front()) written_ = 0;
     written_ = std::max(written_, chunk.settles_to);
@@ -78,20 +98,25 @@ absl::StatusOr<bool> StreamStore::RecoverFile(const std::string& name, bool is_n
 absl::Status StreamStore::KeepDamaged(const std::string& path, uint64_t from, uint64_t to) {
   auto copy = files_.OpenToAppend(path + ".damaged", false);
   if (!copy.ok()) return copy.status();
-  std::vector<uint8_t> bytes;
-  while (from < to) {
-    constexpr uint64_t kAtOnce = 1u << 20;
-    bytes.resize(std::min(kAtOnce, to - from));
-    const auto got = files_.ReadAt(path, from, bytes);
-    if (!got.ok()) return got.status();
-    if (*got == 0) break;
-    if (absl::Status status = (*copy)->Append(std::span(bytes).first(*got)); !status.ok()) {
-      return status;
-    }
-    from += *got;
-  }
+  if (absl::Status status = CopyBytes(files_, path, from, to, **copy); !status.ok()) return status;
   if (absl::Status status = (*copy)->Sync(); !status.ok()) return status;
   return files_.SyncDirectory(directory_);
+}
+
+// Replaces a file that could not be synced by a copy. The kernel may have dropped what it could not
+// write and still show it, and a second sync would say nothing of it.
+absl::StatusOr<std::unique_ptr<AppendFile>> StreamStore::WriteAnew(const std::string& path,
+                                                                   uint64_t bytes) {
+  const std::string copy_path = path + ".new";
+  auto copy = files_.OpenToAppend(copy_path, false);
+  if (!copy.ok()) return copy.status();
+  absl::Status status = (*copy)->Truncate(0);  // one may be left of an earlier time
+  if (status.ok()) status = CopyBytes(files_, path, 0, bytes, **copy);
+  if (status.ok()) status = (*copy)->Sync();
+  if (status.ok()) status = files_.Rename(copy_path, path);
+  if (status.ok()) status = files_.SyncDirectory(directory_);
+  if (!status.ok()) return status;
+  return copy;
 }
 
 }  // namespace vcpulse::stream

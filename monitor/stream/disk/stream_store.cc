@@ -113,7 +113,7 @@ absl::Status StreamStore::Sync() {
   if (file_ == nullptr || (file_->size() == durable_bytes_ && !names_unsynced_)) {
     return absl::OkStatus();
   }
-  const absl::Status status = SyncFileAndFolders();
+  absl::Status status = SyncFileAndFolders();
   if (status.ok()) {
     durable_bytes_ = file_->size();
     durable_ = written_;

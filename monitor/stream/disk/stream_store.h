@@ -62,6 +62,7 @@ class StreamStore {
   absl::Status Recover(int64_t realtime_ns);
   absl::StatusOr<bool> RecoverFile(const std::string& name, bool is_newest, int64_t realtime_ns);
   absl::Status KeepDamaged(const std::string& path, uint64_t from, uint64_t to);
+  absl::StatusOr<std::unique_ptr<AppendFile>> WriteAnew(const std::string& path, uint64_t bytes);
 
   absl::Status Write(uint64_t first_sequence, uint64_t settles_to, std::span<const uint8_t> chunk,
                      int64_t realtime_ns);
