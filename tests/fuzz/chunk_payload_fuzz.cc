@@ -44,7 +44,7 @@ std::vector<uint8_t> NextChunk(Input& input, uint64_t next) {
   header.last_sequence = header.first_sequence + input.Byte() - (how >> 1 & 1);
   header.first_mono_ns = static_cast<int64_t>(input.Byte());
   header.last_mono_ns = static_cast<int64_t>(input.Byte());
-  const auto raw = input.Take(size_t{input.Byte()} << 8 | input.Byte());
+  const auto raw = input.Take(input.Length());
   std::vector<uint8_t> payload(raw.begin(), raw.end());
   header.content_bytes = static_cast<uint32_t>(payload.size());
   if ((how & 4) != 0) header.required_features |= timeline::kFeatureZstd;

@@ -175,7 +175,7 @@ void Play(Input input) {
       }
       case 1: {
         const auto type = static_cast<FrameType>(input.Byte());
-        AppendFrame(type, input.Take(size_t{input.Byte()} << 8 | input.Byte()), bytes);
+        AppendFrame(type, input.Take(input.Length()), bytes);
         break;
       }
       case 2: {

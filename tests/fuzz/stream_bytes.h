@@ -46,6 +46,11 @@ class Input {
     bytes_ = bytes_.subspan(1);
     return byte;
   }
+  // A length of two bytes, the higher one first.
+  size_t Length() {
+    const size_t high = Byte();
+    return high << 8 | Byte();
+  }
   // A number of one to eight bytes; the first says how many.
   uint64_t Number() {
     uint64_t number = 0;
