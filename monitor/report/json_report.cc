@@ -317,6 +317,33 @@ json::object OwnCostJson(const Report& report) {
   };
 }
 
+const char* ReasonName(v1::LostRecords::Reason reason) {
+  switch (reason) {
+    case v1::LostRecords::REASON_SPOOL_FULL:
+      return "spool-full";
+    case v1::LostRecords::REASON_SPOOL_DAMAGED:
+      return "spool-damaged";
+    case v1::LostRecords::REASON_TOO_LARGE:
+      return "too-large";
+    case v1::LostRecords::REASON_AGENT_BUSY:
+      return "agent-busy";
+    case v1::LostRecords::REASON_NOT_HELD:
+      return "not-held";
+    default:
+      return "unknown";
+  }
+}
+
+json::array ToldLossesJson(const timeline::ReadReport& read) {
+  json::array losses;
+  for (const timeline::ToldLoss& loss : read.told_losses) {
+    losses.push_back(json::object{{"first_sequence", loss.first_sequence},
+                                  {"last_sequence", loss.last_sequence},
+                                  {"reason", ReasonName(loss.reason)}});
+  }
+  return losses;
+}
+
 json::object DamageJson(const Report& report) {
   json::array regions;
   for (const timeline::Damage& damage : report.read.damages) {
@@ -327,6 +354,7 @@ json::object DamageJson(const Report& report) {
       {"chunks", report.read.chunks},
       {"records", report.read.records},
       {"lost_records", report.read.lost_records},
+      {"told_losses", ToldLossesJson(report.read)},
       {"damaged_chunks", report.read.damages.size()},
       {"damaged_bytes", report.DamagedBytes()},
       {"regions", std::move(regions)},

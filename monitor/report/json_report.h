@@ -104,6 +104,9 @@
 //   "damage": {
 //     "chunks": n, "records": n,       // read
 //     "lost_records": n, "damaged_chunks": n, "damaged_bytes": n,
+//     "told_losses": [{"first_sequence", "last_sequence", "reason"}],
+//          // of lost_records, those that were lost on their way to a collector; reason is
+//          // "spool-full", "spool-damaged", "too-large", "agent-busy", "not-held" or "unknown"
 //     "regions": [{"offset", "bytes", "reason"}],
 //     "unattributed_ticks": n,         // samples whose vCPU set is lost
 //     "ended_in_order": bool or null   // false: killed, or still running; null: --to left it out

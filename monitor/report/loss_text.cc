@@ -1,5 +1,6 @@
 #include "monitor/report/loss_text.h"
 
+#include <map>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -16,13 +17,51 @@ uint64_t DamagedBytes(const timeline::ReadReport& read) {
   return bytes;
 }
 
+// Why, in the words of the person whose agent it is.
+const char* ReasonText(v1::LostRecords::Reason reason) {
+  switch (reason) {
+    case v1::LostRecords::REASON_SPOOL_FULL:
+      return "the agent's spool was full";
+    case v1::LostRecords::REASON_SPOOL_DAMAGED:
+      return "the agent's spool was damaged";
+    case v1::LostRecords::REASON_TOO_LARGE:
+      return "a chunk was too large to be sent";
+    case v1::LostRecords::REASON_AGENT_BUSY:
+      return "the agent was too slow to send them";
+    case v1::LostRecords::REASON_NOT_HELD:
+      return "the agent had them no more";
+    default:
+      return "the agent did not say why";
+  }
+}
+
+// "7 records lost", and of those that were lost on the way to a collector why.
+std::string LostText(const timeline::ReadReport& read) {
+  std::string text = reading::Plural(read.lost_records, "record") + " lost";
+  std::map<v1::LostRecords::Reason, uint64_t> reasons;
+  uint64_t told = 0;
+  for (const timeline::ToldLoss& loss : read.told_losses) {
+    const uint64_t records = loss.last_sequence - loss.first_sequence + 1;
+    reasons[loss.reason] += records;
+    told += records;
+  }
+  if (told == 0) return text;
+  absl::StrAppend(&text, told < read.lost_records ? absl::StrCat(", ", told, " of them") : "",
+                  " on the way: ");
+  if (reasons.size() == 1) return text + ReasonText(reasons.begin()->first);
+  const auto with_count = [](std::string* out, const auto& reason) {
+    absl::StrAppend(out, reason.second, " as ", ReasonText(reason.first));
+  };
+  return text + absl::StrJoin(reasons, ", ", with_count);
+}
+
 }  // namespace
 
 std::string DescribeLoss(const timeline::ReadReport& read, uint64_t unusable_ticks,
                          bool ended_in_order) {
   std::vector<std::string> parts;
   if (!read.damages.empty() || read.lost_records > 0) {
-    const std::string lost = reading::Plural(read.lost_records, "record") + " lost";
+    const std::string lost = LostText(read);
     parts.push_back(read.damages.empty()
                         ? lost
                         : absl::StrCat(reading::Plural(read.damages.size(), "chunk"), " damaged (",

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <limits>
 #include <optional>
 #include <set>
@@ -56,6 +57,7 @@ class Reading {
   absl::Status Give(const Entry& entry);
   void NoteDamage(const Found& chunk, std::string reason);
   void NoteLost(const Found& chunk);
+  void NoteTold(const v1::LostRecords& lost);
 
   const EntrySink& sink_;
   const int64_t from_;
@@ -112,6 +114,9 @@ absl::Status Reading::ReadChunk(const Found& chunk) {
     return absl::OkStatus();
   }
   ++report_.chunks;
+  if (chunk.header.first_sequence > chunk.header.last_sequence && decoder_.context().has_lost()) {
+    NoteTold(decoder_.context().lost());
+  }
   if (absl::Status status = GiveContext(); !status.ok()) return status;
   return GiveRecords();
 }
@@ -172,6 +177,22 @@ void Reading::NoteLost(const Found& chunk) {
   report_.ended_in_order = false;
   if (chunk.header.first_sequence > chunk.header.last_sequence) return;
   report_.lost_records += chunk.header.last_sequence - chunk.header.first_sequence + 1;
+}
+
+// A hole whose reason is known is counted here, so that the next chunk finds none.
+void Reading::NoteTold(const v1::LostRecords& lost) {
+  const uint64_t next = stream_->next_sequence;
+  const uint64_t last = lost.last_sequence();
+  if (lost.first_sequence() == 0 || lost.first_sequence() > last || last < next ||
+      last == std::numeric_limits<uint64_t>::max()) {
+    return;
+  }
+  report_.ended_in_order = false;
+  report_.lost_records += last - next + 1;
+  report_.told_losses.push_back({.first_sequence = std::max(lost.first_sequence(), next),
+                                 .last_sequence = last,
+                                 .reason = lost.reason()});
+  stream_->next_sequence = last + 1;
 }
 
 absl::StatusOr<ReadReport> ReadAll(ByteSource* source, const std::string& name,

@@ -1,5 +1,3 @@
-#include <zstd.h>
-
 #include <algorithm>
 #include <limits>
 #include <map>
@@ -10,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/stubs/logging.h"
+#include "monitor/timeline/chunk_encoder.h"
 #include "monitor/timeline/tick_columns.h"
 #include "monitor/timeline/utf8_texts.h"
 #include "monitor/timeline/writer.h"
@@ -18,34 +17,6 @@ namespace vcpulse::timeline {
 namespace {
 
 constexpr size_t kMaxBufferedRecords = 1u << 16;
-constexpr int kZstdLevel = 3;
-
-// One zstd context, used again for each chunk.
-class Compressor {
- public:
-  Compressor() : context_(ZSTD_createCCtx()) {
-    GOOGLE_CHECK(context_ != nullptr);
-    ZSTD_CCtx_setParameter(context_.get(), ZSTD_c_compressionLevel, kZstdLevel);
-  }
-
-  static size_t Bound(size_t content_bytes) { return ZSTD_compressBound(content_bytes); }
-
-  // Compresses into `out` (at least Bound() bytes); gives the length.
-  absl::StatusOr<size_t> Compress(std::span<const uint8_t> content, std::span<uint8_t> out) {
-    const size_t length =
-        ZSTD_compress2(context_.get(), out.data(), out.size(), content.data(), content.size());
-    if (ZSTD_isError(length) != 0) {
-      return absl::InternalError(absl::StrCat("zstd: ", ZSTD_getErrorName(length)));
-    }
-    return length;
-  }
-
- private:
-  struct Free {
-    void operator()(ZSTD_CCtx* context) const { ZSTD_freeCCtx(context); }
-  };
-  std::unique_ptr<ZSTD_CCtx, Free> context_;
-};
 
 class ChunkWriter final : public RecordWriter {
  public:
@@ -74,13 +45,12 @@ class ChunkWriter final : public RecordWriter {
   // Writes what is buffered as one chunk, if anything; it is forgotten either way.
   absl::Status Cut();
   absl::Status WriteChunk();
-  bool AnyOnCorePmus() const;
   void FillPayload();
   void Forget();
 
   const StreamId stream_id_;
   const ByteSink sink_;
-  Compressor compressor_;
+  ChunkEncoder encoder_;
   const size_t max_buffered_bytes_;
   uint64_t next_sequence_;
   std::map<std::pair<uint32_t, uint32_t>, Epoch> epochs_;  // by (vm, epoch)
@@ -94,9 +64,7 @@ class ChunkWriter final : public RecordWriter {
 
   v1::Session session_;
   v1::ClockSnapshot clock_;
-  absl::Status early_cut_;        // the first error of a cut between two flushes
-  std::vector<uint8_t> content_;  // kept for their memory
-  std::vector<uint8_t> chunk_;
+  absl::Status early_cut_;  // the first error of a cut between two flushes
 };
 
 uint64_t ChunkWriter::Admit(size_t bytes, int64_t mono_ns) {
@@ -184,38 +152,15 @@ void ChunkWriter::FillPayload() {
   }
 }
 
-bool ChunkWriter::AnyOnCorePmus() const {
-  return std::ranges::any_of(payload_.vcpu_sets(),
-                             [](const v1::VcpuSet& set) { return set.core_pmus() > 1; });
-}
-
 absl::Status ChunkWriter::WriteChunk() {
-  const size_t content_bytes = payload_.ByteSizeLong();
-  if (content_bytes > kMaxPayloadBytes) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("records of ", content_bytes, " bytes do not fit into a chunk"));
-  }
-  content_.resize(std::max(content_.size(), content_bytes));
-  payload_.SerializeWithCachedSizesToArray(content_.data());
-  chunk_.resize(std::max(chunk_.size(), kChunkHeaderBytes + Compressor::Bound(content_bytes)));
-  const absl::StatusOr<size_t> length = compressor_.Compress(
-      std::span(content_).first(content_bytes), std::span(chunk_).subspan(kChunkHeaderBytes));
-  if (!length.ok()) return length.status();
-
-  const ChunkHeader header{
-      .required_features = kFeatureZstd | (AnyOnCorePmus() ? kFeatureCorePmus : 0),
-      .payload_bytes = static_cast<uint32_t>(*length),
-      .content_bytes = static_cast<uint32_t>(content_bytes),
-      .stream_id = stream_id_,
-      .first_sequence = first_sequence_,
-      .last_sequence = next_sequence_ - 1,
-      .first_mono_ns = first_mono_ns_,
-      .last_mono_ns = last_mono_ns_,
-      .payload_crc = Crc32c(std::span(chunk_).subspan(kChunkHeaderBytes, *length)),
-  };
-  const auto head = EncodeChunkHeader(header);
-  std::copy(head.begin(), head.end(), chunk_.begin());
-  return sink_(std::span(chunk_).first(kChunkHeaderBytes + *length));
+  const absl::StatusOr<std::span<const uint8_t>> chunk =
+      encoder_.Encode({.stream_id = stream_id_,
+                       .first_sequence = first_sequence_,
+                       .last_sequence = next_sequence_ - 1,
+                       .first_mono_ns = first_mono_ns_,
+                       .last_mono_ns = last_mono_ns_},
+                      payload_);
+  return chunk.ok() ? sink_(*chunk) : chunk.status();
 }
 
 void ChunkWriter::Forget() {

@@ -21,6 +21,16 @@ struct Damage {
   std::string reason;  // for people
 };
 
+// Records that were lost before the timeline was written, as it says itself: on their way to a
+// collector. The numbers are of one stream, inclusive.
+struct ToldLoss {
+  uint64_t first_sequence = 0;
+  uint64_t last_sequence = 0;
+  v1::LostRecords::Reason reason = v1::LostRecords::REASON_UNSPECIFIED;
+
+  bool operator==(const ToldLoss&) const = default;
+};
+
 // What reading found, beside the records.
 struct ReadReport {
   uint64_t chunks = 0;   // decoded
@@ -28,6 +38,7 @@ struct ReadReport {
   // Holes in the sequence numbers between the first and the last chunk whose header was read, and
   // records of chunks with a good header and a damaged payload. Each stream counts for itself.
   uint64_t lost_records = 0;
+  std::vector<ToldLoss> told_losses;  // why some of lost_records are
   std::vector<Damage> damages;  // torn or damaged regions, skipped by looking for the next magic
   bool ended_in_order = false;  // the last record that was read is a Summary
 };

@@ -158,6 +158,7 @@ TEST(JsonReport, ListsGapsLifeCycleAndDamage) {
   Report report = WholeReport(recording.summary);
   report.read.ended_in_order = false;
   report.read.lost_records = 3;
+  report.read.told_losses = {{4, 5, v1::LostRecords::REASON_TOO_LARGE}};
   report.read.damages = {{.offset = 64, .bytes = 10, .reason = "torn"}};
   const json::value out = Parse(report);
 
@@ -171,6 +172,9 @@ TEST(JsonReport, ListsGapsLifeCycleAndDamage) {
   EXPECT_EQ(out.at_pointer("/life_cycle/0/kind"), "vm-skipped");
   EXPECT_TRUE(out.at_pointer("/life_cycle/0/vm").is_null());
   EXPECT_EQ(Number(out, "/life_cycle/0/t_s"), 0.1);
+  EXPECT_EQ(Number(out, "/damage/told_losses/0/first_sequence"), 4);
+  EXPECT_EQ(Number(out, "/damage/told_losses/0/last_sequence"), 5);
+  EXPECT_EQ(out.at_pointer("/damage/told_losses/0/reason"), "too-large");
   EXPECT_EQ(Number(out, "/damage/damaged_chunks"), 1);
   EXPECT_EQ(Number(out, "/damage/damaged_bytes"), 10);
   EXPECT_EQ(Number(out, "/damage/regions/0/offset"), 64);

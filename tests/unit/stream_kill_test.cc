@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "tests/unit/stream_fixture.h"
+#include "tests/unit/stream_sockets_fixture.h"
 
 namespace vcpulse::stream {
 namespace {

@@ -19,7 +19,7 @@
 #include "monitor/stream/protocol/frame.h"
 #include "monitor/stream/protocol/version.h"
 #include "tests/fakes/filling_files.h"
-#include "tests/unit/stream_fixture.h"
+#include "tests/unit/stream_sockets_fixture.h"
 
 namespace vcpulse::stream {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "monitor/stream/net/follower.h"
 #include "tests/fakes/certificates.h"
-#include "tests/unit/stream_fixture.h"
+#include "tests/unit/stream_sockets_fixture.h"
 
 namespace vcpulse::stream {
 namespace {

@@ -7,6 +7,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "monitor/report/loss_text.h"
 #include "tests/unit/hand_made_recording.h"
 
 namespace vcpulse::report {
@@ -246,6 +247,26 @@ TEST(TextReport, TellsDamage) {
   EXPECT_EQ(DescribeLoss(report), "2 chunks damaged (123 bytes), 7 records lost");
   EXPECT_THAT(RenderText(report),
               HasSubstr("LOSS: 2 chunks damaged (123 bytes), 7 records lost\n"));
+}
+
+// Records that a collector was told of as lost: why stands behind their number.
+TEST(TextReport, TellsWhyRecordsWereLostOnTheWay) {
+  timeline::ReadReport read;
+  read.lost_records = 1200;
+  read.told_losses = {{1, 1000, v1::LostRecords::REASON_SPOOL_FULL},
+                      {2001, 2200, v1::LostRecords::REASON_SPOOL_FULL}};
+  EXPECT_EQ(DescribeLoss(read, 0, true),
+            "1200 records lost on the way: the agent's spool was full");
+  read.lost_records = 1300;
+  EXPECT_EQ(DescribeLoss(read, 0, true),
+            "1300 records lost, 1200 of them on the way: the agent's spool was full");
+  read.told_losses[1].reason = v1::LostRecords::REASON_AGENT_BUSY;
+  read.damages = {{.offset = 10, .bytes = 100, .reason = "CRC"}};
+  EXPECT_EQ(DescribeLoss(read, 0, true),
+            "1 chunk damaged (100 bytes), 1300 records lost, 1200 of them on the way: 1000 as the "
+            "agent's spool was full, 200 as the agent was too slow to send them");
+  read.told_losses = {{1, 1300, static_cast<v1::LostRecords::Reason>(99)}};
+  EXPECT_THAT(DescribeLoss(read, 0, true), HasSubstr("lost on the way: the agent did not say why"));
 }
 
 // kill -9 leaves no Summary record. With --to the end was not looked at, so nothing is claimed.

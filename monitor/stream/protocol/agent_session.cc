@@ -104,7 +104,7 @@ absl::Status AgentSession::TakeWelcome(const Frame& frame) {
   welcome.set_max_frame_bytes(std::min(welcome.max_frame_bytes(), kMaxFrameBytes));
   durable_ = welcome.durable_sequence();
   next_ = durable_ + 1;
-  welcome_ = std::move(welcome);
+  welcome_ = welcome;  // a copy, without the memory that unknown fields have taken
   frames_.set_max_bytes(kMaxFrameBytes);
   return absl::OkStatus();
 }
@@ -139,7 +139,7 @@ absl::Status AgentSession::TakePing(const Frame& frame) {
 absl::Status AgentSession::TakeError(const Frame& frame) {
   v1::Error error;
   if (!ParseMessage(frame, &error)) return absl::DataLossError("the collector's Error is none");
-  refusal_ = std::move(error);
+  refusal_ = error;
   return absl::UnavailableError(absl::StrCat("the collector says: ", WordsOf(*refusal_)));
 }
 

@@ -109,7 +109,8 @@ absl::Status CollectorSession::TakeHello(const Frame& frame) {
   if (hello.role() == v1::Hello::ROLE_AGENT) {
     std::ranges::copy(hello.stream_id(), stream_id_.begin());
   }
-  hello_ = std::move(hello);
+  // A copy, without the memory that longer or unknown fields have taken.
+  hello_ = hello;
   if (events_.hello) {
     if (absl::Status status = events_.hello(*hello_); !status.ok()) return status;
   }

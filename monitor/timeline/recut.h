@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "absl/status/status.h"
+#include "monitor/timeline/writer.h"
+
+namespace vcpulse::timeline {
+
+// Gives the records of one whole chunk again as several chunks of the same stream and sequence
+// numbers, in order, each at most `max_chunk_bytes` long, so that a chunk of an old file can go
+// over the wire. One that is short enough is given as it is. Each of the
+// new chunks has the context that its records need, and the clock snapshot; together they say what
+// the chunk said. Errors: DataLoss for what is no whole chunk, Unimplemented for one of a later
+// release, ResourceExhausted naming the sequence number where a single record is too long (nothing
+// or a part has been given then), those of `sink`.
+absl::Status RecutChunk(std::span<const uint8_t> chunk, size_t max_chunk_bytes,
+                        const ByteSink& sink);
+
+}  // namespace vcpulse::timeline
