@@ -46,11 +46,12 @@ TEST(VcpuMetrics, AnIntervalIsOfTheBandOfItsVerdict) {
   recording.AddTick(1, 1, InBand(core::Band::kSpinning));
   recording.AddTick(1, 1, InBand(core::Band::kSpinning));
   recording.AddTick(1, 1, InBand(core::Band::kUnknown));
-  recording.AddTick(1, 1, InBand(static_cast<core::Band>(77)));  // not known here
+  recording.AddTick(1, 1, InBand(static_cast<core::Band>(core::kBands)));  // not known here
   EXPECT_EQ(recording.ValueOf(Band("halted")), "0.1");
   EXPECT_EQ(recording.ValueOf(Band("spinning")), "0.2");
   EXPECT_EQ(recording.ValueOf(Band("productive", "1")), "0");
   EXPECT_EQ(recording.ValueOf(Band("unknown", "1")), "0.1");
+  EXPECT_EQ(recording.ValueOf("vcpulse_vcpu_starved_seconds_total" + kOne), "0");
 }
 
 TEST(VcpuMetrics, CountsAddUpOverEpochs) {
