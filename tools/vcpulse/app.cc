@@ -1,7 +1,10 @@
 #include "tools/vcpulse/app.h"
 
+#include <set>
+#include <string>
 #include <utility>
 
+#include "kvm/drop_rights.h"
 #include "tools/vcpulse/commands.h"
 
 namespace vcpulse::tools {
@@ -12,6 +15,18 @@ void LetFallThrough(CLI::App& app) {
   for (CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
     command->fallthrough();
     LetFallThrough(*command);
+  }
+}
+
+// Commands that only read and write files and sockets do so with what that takes. What cannot be
+// dropped is kept: a sandbox may forbid even that.
+void DropRightsOf(CLI::App& app) {
+  const std::set<std::string> count_or_look = {"list", "doctor", "record"};
+  for (CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    const std::string name = command->get_name();
+    if (count_or_look.contains(name)) continue;
+    const kvm::KeptRights kept{.low_ports = name == "collect" || name == "report"};
+    command->preparse_callback([kept](size_t) { static_cast<void>(kvm::DropRights(kept)); });
   }
 }
 
@@ -49,6 +64,7 @@ std::unique_ptr<CLI::App> BuildApp(std::vector<std::string> command, int& exit_c
       ->type_name("FILE");
   app->allow_config_extras(CLI::config_extras_mode::error);
   LetFallThrough(*app);
+  DropRightsOf(*app);
   return app;
 }
 

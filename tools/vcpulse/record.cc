@@ -141,10 +141,11 @@ void AddOptions(CLI::App& command, RecordOptions& options, RecordText& text) {
           "this user alone")
       ->type_name("PATH");
   command
-      .add_option("--metrics", options.metrics,
-                  "serve metrics for Prometheus here, on this machine alone; port 0 is any that is "
-                  "free, and stderr says which (docs/metrics.md)")
-      ->type_name("tcp:localhost:PORT");
+      .add_option(
+          "--metrics", options.metrics,
+          "serve metrics for Prometheus on this machine (tcp:127.0.0.1:PORT; port 0 is any, "
+          "and stderr says which)")
+      ->type_name("ADDR");
   command.add_flag(
       "--phase-from-stdin", options.phase_from_stdin,
       "each line of standard input is a marker; not with -- CMD, which reads it itself");
