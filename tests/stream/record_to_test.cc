@@ -1,7 +1,11 @@
-// `vcpulse record --to`, with a collector as a program of its own. Needs no guest: what is recorded
-// is a thread of the test.
+// `vcpulse record --to`, with a collector as a program of its own. What is recorded is a VMM of the
+// test, without a guest.
+
+#include <chrono>
+#include <thread>
 
 #include "tests/fakes/certificates.h"
+#include "tests/kvm/tiny_vmm.h"
 #include "tests/stream/stream_commands.h"
 
 namespace vcpulse::stream_tests {
@@ -15,10 +19,14 @@ using ::testing::SizeIs;
 
 class RecordTo : public StreamCommands {
  protected:
+  void SetUp() override {
+    if (vmm_.pid() < 0) GTEST_SKIP() << "KVM cannot be had here (/dev/kvm)";
+  }
+
   std::vector<std::string> Record(std::vector<std::string> more) const {
-    std::vector<std::string> arguments{"record",     "--tid", thread_.tid(), "--event-set",
-                                       "degraded",   "-i",    "10ms",        "--agent-id",
-                                       "host-a",     "--spool-dir",          Path("spool")};
+    std::vector<std::string> arguments{"record",   "--pid",       pid_,         "--event-set",
+                                       "degraded", "-i",          "10ms",       "--agent-id",
+                                       "host-a",   "--spool-dir", Path("spool")};
     arguments.insert(arguments.end(), more.begin(), more.end());
     return Vcpulse(arguments);
   }
@@ -46,7 +54,8 @@ class RecordTo : public StreamCommands {
     ExpectEqual(StreamsOf("host-a")[0], Path("x.vpt"));
   }
 
-  RecordedThread thread_;
+  kvm_tests::TinyVmm vmm_;
+  std::string pid_ = std::to_string(vmm_.pid());
 };
 
 TEST_F(RecordTo, OverAUnixSocket) { ExpectCollected("unix:" + Path("c.sock"), {}, {}); }
@@ -75,9 +84,9 @@ TEST_F(RecordTo, OneFileOfThisNameIsWrittenOnlyWhereItIsAskedFor) {
 // The second address is used where the first does not answer.
 TEST_F(RecordTo, FailsOver) {
   RunningCollector collector("tcp:127.0.0.1:0", Path("collected"));
-  const Finished finished = RunProgram(Record({"--to", "unix:" + Path("none.sock"), "--to",
-                                               collector.address(), "-o", Path("x.vpt"), "-d",
-                                               "300ms", "--drain", "30s"}));
+  const Finished finished =
+      RunProgram(Record({"--to", "unix:" + Path("none.sock"), "--to", collector.address(), "-o",
+                         Path("x.vpt"), "-d", "300ms", "--drain", "30s"}));
   EXPECT_EQ(finished.exit_code, 0) << finished.err;
   EXPECT_THAT(finished.err, HasSubstr("streaming to " + collector.address()));
   ASSERT_THAT(StreamsOf("host-a"), SizeIs(1));
@@ -87,14 +96,14 @@ TEST_F(RecordTo, FailsOver) {
 // What nobody took stays in the spool, and the next recording brings it.
 TEST_F(RecordTo, WithoutACollectorTheSpoolKeepsIt) {
   const std::string address = "unix:" + Path("c.sock");
-  const Finished alone = RunProgram(
-      Record({"--to", address, "-o", Path("1.vpt"), "-d", "300ms", "--drain", "100ms"}));
+  const Finished alone =
+      RunProgram(Record({"--to", address, "-o", Path("1.vpt"), "-d", "300ms", "--drain", "100ms"}));
   EXPECT_EQ(alone.exit_code, 0) << alone.err;
   EXPECT_THAT(alone.err, AllOf(HasSubstr("cannot stream to " + address),
                                HasSubstr("left in " + Path("spool") + ": the next")));
   RunningCollector collector(address, Path("collected"));
-  const Finished next = RunProgram(
-      Record({"--to", address, "-o", Path("2.vpt"), "-d", "300ms", "--drain", "30s"}));
+  const Finished next =
+      RunProgram(Record({"--to", address, "-o", Path("2.vpt"), "-d", "300ms", "--drain", "30s"}));
   EXPECT_EQ(next.exit_code, 0) << next.err;
   ASSERT_THAT(StreamsOf("host-a"), SizeIs(2));
   // Both came within a second, perhaps.
@@ -108,17 +117,18 @@ TEST_F(RecordTo, KilledTheSpoolIsSentByTheNext) {
   RunningProgram killed(Record({"--to", address, "-o", Path("1.vpt")}));
   // Two chunks: the session's, and one of samples.
   ASSERT_TRUE(Eventually([&] {
-    const auto files = fs::recursive_directory_iterator(Path("spool"));
     uintmax_t bytes = 0;
-    for (const auto& entry : files) bytes += entry.is_regular_file() ? entry.file_size() : 0;
     std::error_code none;
+    for (const auto& entry : fs::recursive_directory_iterator(Path("spool"), none)) {
+      bytes += entry.is_regular_file() ? entry.file_size() : 0;
+    }
     return bytes > 3000 && fs::file_size(Path("1.vpt"), none) > 3000;
   })) << killed.SoFar().err;
   killed.Signal(SIGKILL);
   EXPECT_EQ(killed.Wait().exit_code, 128 + SIGKILL);
   RunningCollector collector(address, Path("collected"));
-  const Finished next = RunProgram(
-      Record({"--to", address, "-o", Path("2.vpt"), "-d", "300ms", "--drain", "30s"}));
+  const Finished next =
+      RunProgram(Record({"--to", address, "-o", Path("2.vpt"), "-d", "300ms", "--drain", "30s"}));
   EXPECT_EQ(next.exit_code, 0) << next.err;
   ASSERT_THAT(StreamsOf("host-a"), SizeIs(2));
   const bool in_order = Joined(StreamsOf("host-a")[1]) == Contents(Path("2.vpt"));
@@ -131,8 +141,8 @@ TEST_F(RecordTo, KilledTheSpoolIsSentByTheNext) {
 }
 
 TEST_F(RecordTo, RequireCollectorFailsWithoutOneAndLeavesNothing) {
-  const Finished finished = RunProgram(Record({"--to", "unix:" + Path("none.sock"), "-o",
-                                               Path("x.vpt"), "--require-collector"}));
+  const Finished finished = RunProgram(
+      Record({"--to", "unix:" + Path("none.sock"), "-o", Path("x.vpt"), "--require-collector"}));
   EXPECT_EQ(finished.exit_code, 2);
   EXPECT_THAT(finished.err, HasSubstr("--require-collector: unix:" + Path("none.sock")));
   EXPECT_FALSE(fs::exists(Path("x.vpt")));
@@ -153,9 +163,9 @@ TEST_F(RecordTo, SighupReadsTheCertificatesAnew) {
   std::vector<std::string> more = Tls("agent");
   more.insert(more.end(), {"--to", collector.address(), "-o", Path("x.vpt")});
   RunningProgram recording(Record(more));
-  ASSERT_TRUE(Eventually(
-      [&] { return recording.SoFar().err.find("streaming to ") != std::string::npos; }))
-      << recording.SoFar().err;
+  ASSERT_TRUE(Eventually([&] {
+    return recording.SoFar().err.find("streaming to ") != std::string::npos;
+  })) << recording.SoFar().err;
   ASSERT_TRUE(fakes::MakeCertificate(folder_.root(), "ca", "agent", "DNS:host-a,DNS:other"));
   recording.Signal(SIGHUP);
   ASSERT_TRUE(Eventually([&] {
@@ -169,8 +179,8 @@ TEST_F(RecordTo, SighupReadsTheCertificatesAnew) {
 }
 
 TEST_F(RecordTo, WithoutACollectorSighupEndsItAsEver) {
-  RunningProgram recording(Vcpulse({"record", "--tid", thread_.tid(), "--event-set", "degraded",
-                                    "-o", Path("x.vpt")}));
+  RunningProgram recording(
+      Vcpulse({"record", "--pid", pid_, "--event-set", "degraded", "-o", Path("x.vpt")}));
   ASSERT_TRUE(Eventually([&] { return fs::exists(Path("x.vpt")); }));
   recording.Signal(SIGHUP);
   EXPECT_EQ(recording.Wait().exit_code, 0);
@@ -182,9 +192,8 @@ TEST_F(RecordTo, TheDrainCanBeInterrupted) {
       Record({"--to", "unix:" + Path("none.sock"), "-o", Path("x.vpt"), "--drain", "1h"}));
   ASSERT_TRUE(Eventually([&] { return fs::exists(Path("x.vpt")); }));
   recording.Signal(SIGINT);
-  ASSERT_TRUE(Eventually([&] {
-    return recording.SoFar().err.find(" samples of vCPUs, ") != std::string::npos;
-  }));
+  ASSERT_TRUE(Eventually(
+      [&] { return recording.SoFar().err.find(" samples of vCPUs, ") != std::string::npos; }));
   // The signal may come before the drain begins, where it ends nothing.
   std::optional<Finished> finished;
   std::jthread again([&recording](const std::stop_token& stop) {
@@ -202,7 +211,7 @@ TEST_F(RecordTo, TheDrainCanBeInterrupted) {
 TEST_F(RecordTo, BadInput) {
   const auto refused = [this](std::vector<std::string> more,
                               const ::testing::Matcher<std::string>& line) {
-    more.insert(more.begin(), {"record", "--tid", thread_.tid(), "-d", "100ms"});
+    more.insert(more.begin(), {"record", "--pid", pid_, "-d", "100ms"});
     ExpectRefused(more, line);
   };
   const std::string to = "unix:" + Path("c.sock");

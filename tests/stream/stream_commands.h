@@ -5,19 +5,14 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
-#include <future>
 #include <iterator>
 #include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -38,25 +33,6 @@ inline std::string Contents(const fs::path& path) {
   std::ifstream in(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
 }
-
-// A thread of this process that uses its CPU a little, to be recorded.
-class RecordedThread {
- public:
-  RecordedThread() {
-    std::promise<pid_t> tid;
-    thread_ = std::jthread([&tid](const std::stop_token& stop) {
-      tid.set_value(static_cast<pid_t>(syscall(SYS_gettid)));
-      while (!stop.stop_requested()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    });
-    tid_ = tid.get_future().get();
-  }
-
-  std::string tid() const { return std::to_string(tid_); }
-
- private:
-  pid_t tid_ = 0;
-  std::jthread thread_;
-};
 
 // `vcpulse collect` into a folder of its own.
 class RunningCollector {

@@ -1,0 +1,184 @@
+// `vcpulse collect` as a program of its own. Needs no guest.
+
+#include <sys/stat.h>
+
+#include "tests/fakes/certificates.h"
+#include "tests/fakes/http_client.h"
+#include "tests/stream/stream_commands.h"
+#include "tests/unit/drawn_recording.h"
+
+namespace vcpulse::stream_tests {
+namespace {
+
+using check::DrawnRecording;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+using ::testing::StartsWith;
+
+class Collect : public StreamCommands {
+ protected:
+  // A timeline under the name of `agent`.
+  static Finished Send(const std::string& address, const std::string& agent,
+                       std::vector<std::string> more = {}) {
+    DrawnRecording drawn;
+    drawn.Draw("PPP");
+    std::vector<std::string> arguments{"replay",  drawn.Finish(), "--to",       address,
+                                       "--speed", "max",          "--agent-id", agent};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return RunProgram(Vcpulse(arguments));
+  }
+
+  std::vector<std::string> Tls(const std::string& name) const {
+    return {"--cert", Path(name + ".pem"), "--key", Path(name + ".key"), "--ca", Path("ca.pem")};
+  }
+  // The port behind the last colon.
+  static uint16_t PortOf(const std::string& address) {
+    return static_cast<uint16_t>(std::stoi(address.substr(address.rfind(':') + 1)));
+  }
+};
+
+TEST_F(Collect, BadInput) {
+  const auto refused = [this](std::vector<std::string> more,
+                              const ::testing::Matcher<std::string>& line) {
+    more.insert(more.begin(), "collect");
+    if (std::ranges::find(more, "--listen") == more.end()) {
+      more.insert(more.end(), {"--listen", "unix:" + Path("c.sock")});
+    }
+    more.insert(more.end(), {"--dir", Path("collected")});
+    ExpectRefused(more, line);
+    EXPECT_FALSE(fs::exists(Path("c.sock")));
+  };
+  ExpectRefused({"collect", "--dir", Path("x")}, HasSubstr("--listen"));
+  ExpectRefused({"collect", "--listen", "unix:x"}, HasSubstr("--dir"));
+  refused({"--listen", "4711"}, AllOf(HasSubstr("--listen: "), HasSubstr("tcp:HOST:PORT")));
+  refused({"--listen", "tcp:0.0.0.0:0"}, HasSubstr("--insecure"));
+  refused({"--listen", "tls:127.0.0.1:0"}, HasSubstr("--cert is not given"));
+  refused({"--cert", "a", "--key", "b", "--ca", "c"}, HasSubstr("for tls: addresses"));
+  refused({"--listen", "tls:127.0.0.1:0", "--cert", Path("none.pem"), "--key", Path("none.key"),
+           "--ca", Path("none.ca")},
+          HasSubstr("none.pem"));
+  refused({"--allow-uid", "no-such-user"}, HasSubstr("--allow-uid: 'no-such-user' is no user"));
+  refused({"--allow-uid", "4294967295"}, HasSubstr("is no user"));
+  refused({"--listen", "tcp:127.0.0.1:0", "--allow-uid", "0"}, HasSubstr("for unix: sockets"));
+  refused({"--allow-follower", "a"}, HasSubstr("for names of certificates"));
+  refused({"--max-connections", "0"}, HasSubstr("--max-connections: '0' is no number"));
+  refused({"--peer-rate", "1K"}, HasSubstr("--peer-rate: 1K is less than 16 KiB"));
+  refused({"--rotate-size", "100"}, HasSubstr("--rotate-size: '100' has no unit"));
+  refused({"--rotate-size", "1K"}, HasSubstr("less than 1 MiB"));
+  refused({"--rotate-every", "1ms"}, HasSubstr("--rotate-every: 1ms is less than 1s"));
+  refused({"--keep-for", "30"}, HasSubstr("write 30h or 30d"));
+  refused({"--keep-size", "1"}, HasSubstr("--keep-size: "));
+  refused({"--status", "unix:/x"}, HasSubstr("--status: unix:/x: it answers HTTP"));
+  refused({"--status", "tcp:0.0.0.0:0"}, HasSubstr("--status: other machines can reach"));
+}
+
+TEST_F(Collect, PlacesThatCannotBeUsed) {
+  std::ofstream(Path("file")) << "x";
+  ExpectRefused({"collect", "--listen", "unix:" + Path("c.sock"), "--dir", Path("file/below")},
+                HasSubstr(Path("file")));
+  const RunningCollector first("tcp:127.0.0.1:0", Path("collected"));
+  ExpectRefused({"collect", "--listen", "unix:" + Path("c.sock"), "--dir", Path("collected")},
+                AllOf(HasSubstr(Path("collected")), HasSubstr("another collector")));
+  ExpectRefused({"collect", "--listen", first.address(), "--dir", Path("other")},
+                AllOf(HasSubstr(first.address()), HasSubstr("in use")));
+}
+
+TEST_F(Collect, SeveralAddressesAndTheModeOfTheSocket) {
+  RunningCollector collector("unix:" + Path("c.sock"), Path("collected"),
+                             {"--listen", "tcp:127.0.0.1:0"});
+  const std::string tcp = collector.After("listening on tcp:127.0.0.1:");
+  ASSERT_NE(tcp, "") << collector.Err();
+  EXPECT_EQ(Send("unix:" + Path("c.sock"), "host-a").exit_code, 0);
+  EXPECT_EQ(Send("tcp:127.0.0.1:" + tcp, "host-b").exit_code, 0);
+  EXPECT_THAT(StreamsOf("host-a"), SizeIs(1));
+  EXPECT_THAT(StreamsOf("host-b"), SizeIs(1));
+  struct stat info {};
+  ASSERT_EQ(stat(Path("c.sock").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0600u);
+  const Finished finished = collector.End();
+  EXPECT_EQ(finished.exit_code, 0) << finished.err;
+  EXPECT_FALSE(fs::exists(Path("c.sock")));
+}
+
+TEST_F(Collect, InterruptedItEndsInOrder) {
+  RunningCollector collector("tcp:127.0.0.1:0", Path("collected"));
+  EXPECT_EQ(collector.End(SIGINT).exit_code, 0);
+}
+
+TEST_F(Collect, StatusOverHttp) {
+  RunningCollector collector("tcp:127.0.0.1:0", Path("collected"), {"--status", "tcp:127.0.0.1:0"});
+  const uint16_t port = PortOf(collector.After("status at "));
+  EXPECT_EQ(Send(collector.address(), "host-a").exit_code, 0);
+  const std::string health = fakes::HttpGet(port, "/healthz");
+  EXPECT_THAT(health, AllOf(StartsWith("HTTP/1.1 200"), HasSubstr("\r\n\r\nok")));
+  const std::string metrics = fakes::HttpGet(port, "/metrics");
+  EXPECT_THAT(metrics, AllOf(StartsWith("HTTP/1.1 200"), HasSubstr("# TYPE"),
+                             HasSubstr("agent=\"host-a\"")));
+  EXPECT_THAT(fakes::HttpGet(port, "/"), StartsWith("HTTP/1.1 404"));
+}
+
+TEST_F(Collect, ThePortOfTheStatusIsTaken) {
+  RunningCollector first("tcp:127.0.0.1:0", Path("collected"), {"--status", "tcp:127.0.0.1:0"});
+  const std::string status = first.After("status at ");
+  const Finished second = RunProgram(Vcpulse(
+      {"collect", "--listen", "tcp:127.0.0.1:0", "--dir", Path("other"), "--status", status}));
+  EXPECT_EQ(second.exit_code, 2);
+  EXPECT_THAT(second.err, HasSubstr("--status: "));
+}
+
+TEST_F(Collect, SighupReadsTheCertificatesAnew) {
+  ASSERT_TRUE(fakes::MakeAuthority(folder_.root(), "ca"));
+  ASSERT_TRUE(fakes::MakeCertificate(folder_.root(), "ca", "collector", "IP:127.0.0.1"));
+  ASSERT_TRUE(fakes::MakeCertificate(folder_.root(), "ca", "agent", "DNS:host-a"));
+  RunningCollector collector("tls:127.0.0.1:0", Path("collected"), Tls("collector"));
+  EXPECT_EQ(Send(collector.address(), "host-a", Tls("agent")).exit_code, 0) << collector.Err();
+  // Another agent's name is not in that certificate.
+  EXPECT_EQ(Send(collector.address(), "host-b", Tls("agent")).exit_code, 2);
+  EXPECT_THAT(StreamsOf("host-b"), SizeIs(0));
+
+  std::ofstream(Path("collector.pem")) << "no certificate";
+  collector.program().Signal(SIGHUP);
+  EXPECT_TRUE(
+      Eventually([&] { return !collector.After("certificates stay as they were").empty(); }));
+  EXPECT_EQ(Send(collector.address(), "host-a", Tls("agent")).exit_code, 0);
+  ASSERT_TRUE(fakes::MakeCertificate(folder_.root(), "ca", "collector", "IP:127.0.0.1"));
+  collector.program().Signal(SIGHUP);
+  EXPECT_TRUE(Eventually([&] { return !collector.After("files were read anew").empty(); }))
+      << collector.Err();
+  EXPECT_EQ(Send(collector.address(), "host-a", Tls("agent")).exit_code, 0);
+}
+
+TEST_F(Collect, SighupWithoutCertificatesSaysSoAndGoesOn) {
+  RunningCollector collector("tcp:127.0.0.1:0", Path("collected"));
+  collector.program().Signal(SIGHUP);
+  EXPECT_TRUE(Eventually([&] { return !collector.After("SIGHUP: there are no").empty(); }));
+  EXPECT_EQ(Send(collector.address(), "host-a").exit_code, 0);
+}
+
+// What was acknowledged outlives a kill, and the next collector goes on from there.
+TEST_F(Collect, KilledAndStartedAgain) {
+  DrawnRecording drawn;
+  for (int i = 0; i < 10; ++i) {
+    drawn.Draw("PSH");
+    drawn.Flush();
+  }
+  const std::string file = drawn.Finish();
+  const std::string address = "unix:" + Path("c.sock");
+  const std::vector<std::string> replay =
+      Vcpulse({"replay", file, "--to", address, "--speed", "max", "--agent-id", "host-a"});
+  {
+    RunningCollector collector(address, Path("collected"));
+    EXPECT_EQ(RunProgram(replay).exit_code, 0);
+    EXPECT_EQ(collector.End(SIGKILL).exit_code, 128 + SIGKILL);
+  }
+  RunningCollector collector(address, Path("collected"));
+  const Finished again = RunProgram(replay);
+  EXPECT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_THAT(again.err, HasSubstr("0 sent, 11 acknowledged"));
+  ASSERT_THAT(StreamsOf("host-a"), SizeIs(1));
+  ExpectEqual(StreamsOf("host-a")[0], file);
+}
+
+}  // namespace
+}  // namespace vcpulse::stream_tests

@@ -1,0 +1,199 @@
+// `vcpulse replay FILE --to`: old timelines to a collector. Needs no guest.
+
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "tests/stream/stream_commands.h"
+#include "tests/unit/drawn_recording.h"
+
+namespace vcpulse::stream_tests {
+namespace {
+
+using check::DrawnRecording;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::SizeIs;
+using ::testing::StartsWith;
+
+class ReplayTo : public StreamCommands {
+ protected:
+  Finished Replay(const std::string& file, const std::string& agent = "host-a",
+                  const std::string& speed = "max") const {
+    return RunProgram(Vcpulse({"replay", file, "--to", collector_.address(), "--speed", speed,
+                               "--agent-id", agent}));
+  }
+
+  RunningCollector collector_{"tcp:127.0.0.1:0", Path("collected")};
+};
+
+TEST_F(ReplayTo, EqualsWhatWasRecordedWhateverTheRelease) {
+  for (const std::string name : {"timeline-v1.vpt", "timeline-v2.vpt"}) {
+    const std::string file = std::string(VCPULSE_TEST_DATA) + "/" + name;
+    const size_t before = StreamsOf("host-a").size();
+    const Finished finished = Replay(file);
+    EXPECT_EQ(finished.exit_code, 0) << finished.err;
+    EXPECT_EQ(finished.out, "");
+    ASSERT_THAT(StreamsOf("host-a"), SizeIs(before + 1)) << collector_.Err();
+    bool found = false;
+    for (const std::string& stream : StreamsOf("host-a")) {
+      found = found || Joined(stream) == Contents(file);
+    }
+    EXPECT_TRUE(found) << name;
+  }
+}
+
+// Sending it again adds nothing.
+TEST_F(ReplayTo, TwiceIsStoredOnce) {
+  DrawnRecording drawn;
+  for (int i = 0; i < 20; ++i) {
+    drawn.Draw("PSH");
+    drawn.Flush();
+  }
+  const std::string file = drawn.Finish();
+  const Finished first = Replay(file);
+  EXPECT_EQ(first.exit_code, 0) << first.err;
+  EXPECT_THAT(first.err,
+              AllOf(HasSubstr(": 21 chunks ("), HasSubstr("21 sent, 21 acknowledged\n")));
+  const Finished second = Replay(file);
+  EXPECT_EQ(second.exit_code, 0) << second.err;
+  EXPECT_THAT(second.err, HasSubstr("0 sent, 21 acknowledged (21 were there already)"));
+  ASSERT_THAT(StreamsOf("host-a"), SizeIs(1));
+  ExpectEqual(StreamsOf("host-a")[0], file);
+}
+
+// A hole is told, and the collected timeline says what the file says of it.
+TEST_F(ReplayTo, WhatTheFileLostIsLost) {
+  DrawnRecording drawn;
+  drawn.Draw("PPP");
+  drawn.Flush();
+  drawn.Draw("SSS");
+  drawn.Flush(/*lost=*/true);
+  drawn.Draw("HHH");
+  const std::string file = drawn.Finish();
+  const Finished finished = Replay(file);
+  EXPECT_EQ(finished.exit_code, 0) << finished.err;
+  EXPECT_THAT(finished.err, HasSubstr("3 records"));
+  ASSERT_THAT(StreamsOf("host-a"), SizeIs(1));
+  const Finished local = RunProgram(Vcpulse({"export", file, "--format", "jsonl"}));
+  const Finished collected =
+      RunProgram(Vcpulse({"export", StreamsOf("host-a")[0], "--format", "jsonl"}));
+  EXPECT_EQ(collected.out, local.out);
+  EXPECT_THAT(collected.err, HasSubstr("3 records"));
+}
+
+// Also one of a torn end, and one whose beginning is gone.
+TEST_F(ReplayTo, FilesThatAreNotWhole) {
+  DrawnRecording longer;
+  longer.Draw("PPP");
+  longer.Flush();
+  longer.Draw("SSS");
+  longer.Flush();
+  longer.Draw("HHH");
+  const std::string all = Contents(longer.Finish());
+  std::ofstream(Path("torn.vpt"), std::ios::binary) << all.substr(0, all.size() - 5);
+  const Finished torn = Replay(Path("torn.vpt"));
+  EXPECT_EQ(torn.exit_code, 0) << torn.err;
+  EXPECT_THAT(torn.err, HasSubstr("warning: " + Path("torn.vpt")));
+  const size_t second_chunk = all.find("\x89VPT", 1);
+  std::ofstream(Path("rest.vpt"), std::ios::binary) << all.substr(second_chunk);
+  const Finished rest = Replay(Path("rest.vpt"), "host-b");
+  EXPECT_EQ(rest.exit_code, 0) << rest.err;
+  ASSERT_THAT(StreamsOf("host-b"), SizeIs(1));
+  EXPECT_THAT(Joined(StreamsOf("host-b")[0]), HasSubstr(all.substr(second_chunk)));
+}
+
+// Two recordings in one file are two streams.
+TEST_F(ReplayTo, AFileOfTwoStreams) {
+  DrawnRecording drawn;
+  drawn.Draw("PPP");
+  drawn.BeginStream();
+  const std::string file = drawn.Finish();
+  const Finished finished = Replay(file);
+  EXPECT_EQ(finished.exit_code, 0) << finished.err;
+  ASSERT_THAT(StreamsOf("host-a"), SizeIs(2));
+}
+
+TEST_F(ReplayTo, FromStandardInput) {
+  DrawnRecording drawn;
+  drawn.Draw("PPP");
+  const std::string file = drawn.Finish();
+  const Finished finished = RunProgram(
+      {"sh", "-c", "exec \"$0\" replay - --to \"$1\" --speed max --agent-id host-a < \"$2\"",
+       Vcpulse({}).front(), collector_.address(), file});
+  EXPECT_EQ(finished.exit_code, 0) << finished.err;
+  ASSERT_THAT(StreamsOf("host-a"), SizeIs(1));
+  ExpectEqual(StreamsOf("host-a")[0], file);
+}
+
+// Not before it is due; a signal ends it, and that is no failure.
+TEST_F(ReplayTo, AtItsOwnPace) {
+  DrawnRecording drawn;
+  drawn.Draw("P");
+  drawn.Flush();
+  drawn.Pass(3'600'000'000'000);
+  drawn.Draw("P");
+  const std::string file = drawn.Finish();
+  RunningProgram replay(
+      Vcpulse({"replay", file, "--to", collector_.address(), "--agent-id", "host-a"}));
+  ASSERT_TRUE(Eventually([this] {
+    return StreamsOf("host-a").size() == 1 && !Joined(StreamsOf("host-a")[0]).empty();
+  }));
+  replay.Signal(SIGINT);
+  const Finished finished = replay.Wait();
+  EXPECT_EQ(finished.exit_code, 0) << finished.err;
+  const std::string first = Joined(StreamsOf("host-a")[0]);
+  EXPECT_LT(first.size(), fs::file_size(file));
+  EXPECT_THAT(Contents(file), StartsWith(first));
+  // A thousand times as fast it takes 3.6 s.
+  const absl::Time begin = absl::Now();
+  EXPECT_EQ(Replay(file, "host-a", "1000").exit_code, 0);
+  EXPECT_GT(absl::Now() - begin, absl::Seconds(3));
+  ExpectEqual(StreamsOf("host-a")[0], file);
+}
+
+TEST_F(ReplayTo, BadInput) {
+  DrawnRecording drawn;
+  drawn.Draw("PPP");
+  const std::string file = drawn.Finish();
+  const std::string& to = collector_.address();
+  ExpectRefused({"replay", file, "--to", to, "--from", "1s"},
+                HasSubstr("--to ADDR sends the whole"));
+  ExpectRefused({"replay", file, "--to", to, "--to", "1s"}, HasSubstr("--to ADDR sends the whole"));
+  ExpectRefused({"replay", file, "--to", to, "--phase", "a"},
+                HasSubstr("--to ADDR sends the whole"));
+  ExpectRefused({"replay", file, "--to", to, "--format", "text"},
+                HasSubstr("--format and --to ADDR exclude"));
+  ExpectRefused({"replay", file, "--to", "1s", "--to", "2s"}, HasSubstr("given twice"));
+  ExpectRefused({"replay", file, "--phase", "a", "--to", "2s"},
+                HasSubstr("--phase and --to TIME exclude"));
+  ExpectRefused({"replay", file, "--agent-id", "a"}, HasSubstr("--agent-id: it means nothing"));
+  ExpectRefused({"replay", file, "--to", "tcp:1:2:3"}, HasSubstr("--to: "));
+  ExpectRefused({"replay", Path("none.vpt"), "--to", to}, HasSubstr("none.vpt: no such file"));
+  std::ofstream(Path("text.vpt")) << "no timeline";
+  const Finished text = Replay(Path("text.vpt"));
+  EXPECT_EQ(text.exit_code, 2);
+  EXPECT_THAT(text.err, HasSubstr("text.vpt is no vcpulse timeline"));
+  EXPECT_THAT(StreamsOf("host-a"), SizeIs(0));
+}
+
+// The end of a part is what it ever was.
+TEST_F(ReplayTo, ATimeIsStillTheEndOfAPart) {
+  DrawnRecording drawn;
+  drawn.Draw("PPPPPPPPPP");
+  const Finished finished =
+      RunProgram(Vcpulse({"replay", drawn.Finish(), "--speed", "max", "--to", "300ms"}));
+  EXPECT_EQ(finished.exit_code, 0) << finished.err;
+  EXPECT_EQ(std::ranges::count(finished.out, '\n'), 4) << finished.out;
+}
+
+TEST(ReplayToNobody, IsAnErrorAfterAWhile) {
+  DrawnRecording drawn;
+  drawn.Draw("PPP");
+  const Finished finished = RunProgram(
+      Vcpulse({"replay", drawn.Finish(), "--to", "unix:/nowhere/c.sock", "--speed", "max"}));
+  EXPECT_EQ(finished.exit_code, 2);
+  EXPECT_THAT(finished.err, HasSubstr("unix:/nowhere/c.sock"));
+}
+
+}  // namespace
+}  // namespace vcpulse::stream_tests

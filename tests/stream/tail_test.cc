@@ -1,0 +1,151 @@
+// `vcpulse tail`, of folders and of a collector. Needs no guest.
+
+#include "tests/stream/stream_commands.h"
+#include "tests/unit/drawn_recording.h"
+
+namespace vcpulse::stream_tests {
+namespace {
+
+using check::DrawnRecording;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+class Tail : public StreamCommands {
+ protected:
+  static std::string Drawn(DrawnRecording& drawn, const std::string& letters) {
+    for (const char letter : letters) {
+      drawn.Draw(std::string(1, letter));
+      drawn.Flush();
+    }
+    return drawn.Finish();
+  }
+  // Sends a timeline under the name of `agent`.
+  static void Send(const std::string& address, const std::string& agent,
+                   const std::string& letters) {
+    DrawnRecording drawn;
+    const Finished sent = RunProgram(Vcpulse(
+        {"replay", Drawn(drawn, letters), "--to", address, "--speed", "max", "--agent-id", agent}));
+    EXPECT_EQ(sent.exit_code, 0) << sent.err;
+  }
+  static ::testing::AssertionResult Prints(const RunningProgram& tail, const std::string& text) {
+    if (Eventually([&] { return tail.SoFar().out.find(text) != std::string::npos; })) {
+      return ::testing::AssertionSuccess();
+    }
+    return ::testing::AssertionFailure() << tail.SoFar().out << tail.SoFar().err;
+  }
+};
+
+TEST_F(Tail, OfACollectorsFolder) {
+  RunningCollector collector("tcp:127.0.0.1:0", Path("collected"));
+  Send(collector.address(), "host-a", "HSP");
+  RunningProgram tail(Vcpulse({"tail", Path("collected"), "-n", "1"}));
+  EXPECT_TRUE(Prints(tail, "host-a  "));
+  Send(collector.address(), "host-b", "PP");
+  EXPECT_TRUE(Prints(tail, "host-b  "));
+  tail.Signal(SIGINT);
+  const Finished finished = tail.Wait();
+  EXPECT_EQ(finished.exit_code, 0) << finished.err;
+  EXPECT_EQ(finished.err, "");
+  // Of what was there one tick, of what came all.
+  EXPECT_EQ(std::ranges::count(finished.out, '\n'), 1 + 3) << finished.out;
+  EXPECT_THAT(finished.out, AllOf(StartsWith("host-a  "), HasSubstr("  guest1  P  IPC 2.00\n")));
+}
+
+TEST_F(Tail, OfACollector) {
+  RunningCollector collector("unix:" + Path("c.sock"), Path("collected"));
+  Send(collector.address(), "host-a", "HSP");
+  RunningProgram all(Vcpulse({"tail", collector.address(), "--format", "jsonl"}));
+  RunningProgram one(Vcpulse({"tail", collector.address(), "--agent", "host-c"}));
+  // Each is there from its first row on: until then one more is sent.
+  int sent = 0;
+  EXPECT_TRUE(Eventually([&] {
+    DrawnRecording drawn;
+    Send(collector.address(), "host-" + std::to_string(++sent), "SP");
+    Send(collector.address(), "host-c", sent % 2 == 0 ? "SP" : "HP");
+    fs::remove_all(Path("collected/host-c"));
+    return !all.SoFar().out.empty();
+  }));
+  EXPECT_THAT(all.SoFar().out, StartsWith("{\"agent\":\"host-"));
+  all.Signal(SIGTERM);
+  one.Signal(SIGTERM);
+  const Finished finished = all.Wait();
+  EXPECT_EQ(finished.exit_code, 0) << finished.err;
+  EXPECT_THAT(one.Wait().out, Not(HasSubstr("host-1")));
+}
+
+TEST_F(Tail, OfAFileThatGrows) {
+  DrawnRecording drawn;
+  const std::string whole = Contents(Drawn(drawn, "HSPP"));
+  const size_t half = whole.size() / 2;
+  std::ofstream(Path("x.vpt"), std::ios::binary) << whole.substr(0, half);
+  RunningProgram tail(Vcpulse({"tail", Path("x.vpt"), "--from-start"}));
+  EXPECT_TRUE(Prints(tail, "guest1"));
+  std::ofstream(Path("x.vpt"), std::ios::binary | std::ios::app) << whole.substr(half);
+  ASSERT_TRUE(Eventually([&] { return std::ranges::count(tail.SoFar().out, '\n') == 5; }))
+      << tail.SoFar().out;
+  tail.Signal(SIGINT);
+  EXPECT_EQ(tail.Wait().exit_code, 0);
+}
+
+// The same rows as those of `export`, but for whose they are.
+TEST_F(Tail, JsonRowsAreThoseOfExport) {
+  DrawnRecording drawn;
+  const std::string file = Drawn(drawn, "HSPPUsp");
+  const Finished rows = RunProgram(Vcpulse({"export", file, "--format", "jsonl"}));
+  const Finished tailed =
+      RunProgram(Vcpulse({"tail", file, "--from-start", "--format", "jsonl", "--duration", "1ms"}));
+  EXPECT_EQ(tailed.exit_code, 0) << tailed.err;
+  std::string without = tailed.out;
+  const std::string agent = "\"agent\":null,";
+  for (size_t at = without.find(agent); at != std::string::npos; at = without.find(agent, at)) {
+    without.erase(at, agent.size());
+  }
+  EXPECT_EQ(without, rows.out);
+}
+
+TEST_F(Tail, TenTicksUnlessAskedOtherwise) {
+  DrawnRecording drawn;
+  const std::string file = Drawn(drawn, std::string(30, 'P'));
+  const auto lines = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"tail", file, "--duration", "1ms"});
+    const Finished finished = RunProgram(Vcpulse(more));
+    EXPECT_EQ(finished.exit_code, 0) << finished.err;
+    return std::ranges::count(finished.out, '\n');
+  };
+  EXPECT_EQ(lines({}), 10);
+  EXPECT_EQ(lines({"-n", "3"}), 3);
+  EXPECT_EQ(lines({"-n", "0"}), 0);
+  EXPECT_EQ(lines({"--from-start"}), 31);  // an epoch's first sample is one
+}
+
+TEST_F(Tail, AReaderThatHasSeenEnoughEndsIt) {
+  DrawnRecording drawn;
+  const std::string file = Drawn(drawn, "HSPP");
+  const Finished finished =
+      RunProgram({"sh", "-c", "\"$0\" tail \"$1\" --from-start | head -n 1; exit 0",
+                  Vcpulse({}).front(), file});
+  EXPECT_EQ(finished.err, "");
+}
+
+TEST_F(Tail, BadInput) {
+  ExpectRefused({"tail"}, HasSubstr("SOURCE"));
+  ExpectRefused({"tail", Path("none")}, HasSubstr(Path("none")));
+  ExpectRefused({"tail", "/dev/null"}, HasSubstr("neither a folder nor a file"));
+  const std::string folder = folder_.root();
+  ExpectRefused({"tail", folder, "--format", "csv"}, HasSubstr("--format: 'csv' is not known"));
+  ExpectRefused({"tail", folder, "-n", "x"}, HasSubstr("-n: 'x' is no number"));
+  ExpectRefused({"tail", folder, "-n", "1", "--from-start"}, HasSubstr("exclude each other"));
+  ExpectRefused({"tail", folder, "--duration", "1"}, HasSubstr("has no unit"));
+  ExpectRefused({"tail", folder, "--cert", "x"}, HasSubstr("a folder needs none"));
+  const std::string address = "unix:" + Path("none.sock");
+  ExpectRefused({"tail", address, "-n", "1"}, HasSubstr("-n: a collector sends what comes"));
+  ExpectRefused({"tail", address, "--from-start"}, HasSubstr("--from-start: a collector sends"));
+  ExpectRefused({"tail", address}, HasSubstr(Path("none.sock")));
+  ExpectRefused({"tail", "tcp:nope"}, HasSubstr("tcp:nope"));
+  ExpectRefused({"tail", "tls:127.0.0.1:1"}, HasSubstr("--cert is not given"));
+}
+
+}  // namespace
+}  // namespace vcpulse::stream_tests
