@@ -39,14 +39,14 @@ void AgentTable::Duplicates(const std::string& agent_id, uint64_t count) {
 
 void AgentTable::Durable(const std::string& agent_id, const Committer::Progress& progress,
                          int64_t offset_ns) {
-  if (progress.chunk_count == 0) return;
+  if (progress.chunks.empty()) return;
   const std::lock_guard lock(mutex_);
   Collector::AgentStats& stats = agents_[agent_id].stats;
-  stats.chunks += progress.chunk_count;
-  stats.bytes += progress.chunk_bytes;
+  stats.chunks += progress.chunks.size();
+  for (const auto& chunk : progress.chunks) stats.bytes += chunk.bytes->size();
   stats.last_chunk_realtime_ns = RealtimeNow_ns();
   // An old timeline that is played has another clock: then this says nothing.
-  const int64_t lag_ns = MonotonicNow_ns() + offset_ns - progress.last_mono_ns;
+  const int64_t lag_ns = MonotonicNow_ns() + offset_ns - progress.chunks.back().last_mono_ns;
   if (lag_ns >= 0) stats.lag_ns = lag_ns;
 }
 

@@ -313,7 +313,8 @@ void CollectorLoop::NoteStorage(const absl::Status& status) {
   options_.say(line);
 }
 
-void CollectorLoop::Forward(const Peer& from, const std::vector<Committer::Bytes>& chunks) {
+void CollectorLoop::Forward(const Peer& from,
+                            const std::vector<Committer::Progress::Chunk>& chunks) {
   if (chunks.empty()) return;
   const timeline::StreamId stream = StreamIdOf(*from.hello);
   for (auto& [id, told] : followers_) {
@@ -327,7 +328,7 @@ void CollectorLoop::Forward(const Peer& from, const std::vector<Committer::Bytes
       info.set_host_name(from.hello->host_name());
       follower->session().SendStreamInfo(info);
     }
-    for (const Committer::Bytes& chunk : chunks) follower->session().SendChunk(*chunk);
+    for (const auto& chunk : chunks) follower->session().SendChunk(*chunk.bytes);
     // Flushed later: one that has fallen behind leaves the map.
     asio::post(context_, [follower] { follower->Flush(); });
   }

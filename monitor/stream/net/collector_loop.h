@@ -74,7 +74,7 @@ class CollectorLoop final : public Peer::Owner {
   void TakeProgress(const Committer::Progress& progress);
   void NoteStorage(const absl::Status& status);
   // Sends chunks that have become durable to those who follow this agent.
-  void Forward(const Peer& from, const std::vector<Committer::Bytes>& chunks);
+  void Forward(const Peer& from, const std::vector<Committer::Progress::Chunk>& chunks);
   // It is no peer any more; its last words may still be on their way.
   void Remove(Peer& peer, bool in_error);
   void ReadOn();

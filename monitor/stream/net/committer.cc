@@ -163,10 +163,9 @@ void Committer::DoWrite(const Job& job, Round& round) {
     return;
   }
   if (job.chunk == nullptr) return;
-  progress.chunks.push_back(job.chunk);
-  ++progress.chunk_count;
-  progress.chunk_bytes += bytes;
-  progress.last_mono_ns = job.header.last_mono_ns;
+  progress.chunks.push_back({.last_sequence = job.header.last_sequence,
+                             .last_mono_ns = job.header.last_mono_ns,
+                             .bytes = job.chunk});
 }
 
 void Committer::Sync(Round& round) {
@@ -179,12 +178,12 @@ void Committer::Sync(Round& round) {
       if (!synced.ok()) {
         stream.error = synced;
         progress.error = synced;
-        progress.chunks.clear();
-        progress.chunk_count = 0;
-        progress.chunk_bytes = 0;
       }
     }
     progress.durable = options_.sync ? stream.store->durable() : stream.store->written();
+    std::erase_if(progress.chunks, [&](const Progress::Chunk& chunk) {
+      return chunk.last_sequence > progress.durable;
+    });
   }
 }
 

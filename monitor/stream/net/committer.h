@@ -32,14 +32,16 @@ class Committer {
   struct Progress {
     ConnectionId connection = 0;
     timeline::StreamId stream{};
-    bool opened = false;        // the answer to Open
-    uint64_t durable = 0;       // records up to it are synced
-    absl::Status error;         // else: nothing more is written for this connection
-    std::vector<Bytes> chunks;  // that have become durable
-    uint64_t chunk_count = 0;
-    uint64_t chunk_bytes = 0;
+    bool opened = false;   // the answer to Open
+    uint64_t durable = 0;  // records up to it are synced
+    absl::Status error;    // else: nothing more is written for this connection
+    struct Chunk {
+      uint64_t last_sequence = 0;
+      int64_t last_mono_ns = 0;
+      Bytes bytes;
+    };
+    std::vector<Chunk> chunks;   // that have become durable, in order
     uint64_t settled_bytes = 0;  // of jobs that are done, however they ended
-    int64_t last_mono_ns = 0;    // of the last chunk
     std::string notice;          // what opening mended
   };
 
