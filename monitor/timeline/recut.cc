@@ -83,7 +83,7 @@ class Recutting {
   // Fills `payload` with the records `first` to `last`; gives their instants.
   Range Fill(uint64_t first, uint64_t last, v1::ChunkPayload& payload) const;
   void AddTicks(const Group& group, size_t from, size_t to, v1::ChunkPayload& payload) const;
-  void AddSets(std::set<VmEpoch> wanted, bool is_first, v1::ChunkPayload& payload) const;
+  void AddSets(const std::set<VmEpoch>& wanted, bool is_first, v1::ChunkPayload& payload) const;
 
   const ChunkHeader& header_;
   const v1::ChunkPayload& content_;
@@ -169,7 +169,7 @@ Recutting::Range Recutting::Fill(uint64_t first, uint64_t last, v1::ChunkPayload
              static_cast<size_t>(to - heads.begin()), payload);
     sets.emplace(group.set->vm(), group.set->epoch());
   }
-  AddSets(std::move(sets), first == header_.first_sequence, payload);
+  AddSets(sets, first == header_.first_sequence, payload);
   for (const v1::TimelineRecord& record : content_.records()) {
     if (record.sequence() < first || record.sequence() > last) continue;
     if (const std::optional<int64_t> instant = InstantOfRecord(record)) range.Take(*instant);
@@ -189,7 +189,8 @@ void Recutting::AddTicks(const Group& group, size_t from, size_t to,
 
 // The sets of the ticks inside. The first chunk has all those that stood before the chunk, so that
 // who begins with it is told of them as early as before.
-void Recutting::AddSets(std::set<VmEpoch> wanted, bool is_first, v1::ChunkPayload& payload) const {
+void Recutting::AddSets(const std::set<VmEpoch>& wanted, bool is_first,
+                        v1::ChunkPayload& payload) const {
   std::set<VmEpoch> told_inside;
   for (const v1::TimelineRecord& record : content_.records()) {
     if (!record.has_vcpu_set()) continue;

@@ -1,7 +1,7 @@
 // Chunk frames behind a good handshake. The input is a list of chunks: for each its first sequence
 // (relative to the next one), how many records it claims, its content length or a lie about it, and
 // its payload, raw or compressed here. All checksums are made right. Whatever the collector takes
-// must be harmless for whoever reads the timeline that it makes.
+// must be harmless for whoever reads the timeline that it makes, or cuts it up.
 
 #include <zstd.h>
 
@@ -12,6 +12,7 @@
 
 #include "monitor/stream/protocol/collector_session.h"
 #include "monitor/timeline/reader.h"
+#include "monitor/timeline/recut.h"
 #include "tests/fuzz/stream_bytes.h"
 
 namespace vcpulse::stream {
@@ -59,6 +60,29 @@ std::vector<uint8_t> NextChunk(Input& input, uint64_t next) {
   return chunk;
 }
 
+// A chunk that is taken may be cut up for another wire: what comes out is whole, or nothing does.
+void CutUp(std::span<const uint8_t> chunk) {
+  std::vector<uint8_t> pieces;
+  const absl::Status status =
+      timeline::RecutChunk(chunk, chunk.size() - 1, [&](std::span<const uint8_t> piece) {
+        if (piece.size() >= chunk.size()) std::abort();
+        pieces.insert(pieces.end(), piece.begin(), piece.end());
+        return absl::OkStatus();
+      });
+  if (!status.ok()) return;
+  const auto count = [](uint64_t* records) {
+    return [records](const timeline::Entry& entry) {
+      *records += entry.sequence;
+      return absl::OkStatus();
+    };
+  };
+  uint64_t before = 0;
+  uint64_t after = 0;
+  const auto whole = timeline::ReadTimelineBytes(chunk, count(&before));
+  const auto cut = timeline::ReadTimelineBytes(pieces, count(&after));
+  if (!whole.ok() || !cut.ok() || before != after || !cut->damages.empty()) std::abort();
+}
+
 // The timeline that a collector would have made.
 void ReadBack(std::span<const uint8_t> stored) {
   if (stored.empty()) return;
@@ -87,6 +111,7 @@ void Play(Input input) {
              if (header.first_sequence != last + 1) std::abort();
              last = header.last_sequence;
              stored.insert(stored.end(), bytes.begin(), bytes.end());
+             CutUp(bytes);
              return absl::OkStatus();
            }},
       0);

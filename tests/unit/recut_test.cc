@@ -154,7 +154,13 @@ TEST(Recut, InstantsAreThoseOfTheRecords) {
                           .to_mono_ns = ticks[i].sample.wake_ns + 25'000'000};
     EXPECT_EQ(ReadBytes(again, range).ticks, ReadBytes(Concatenate(original), range).ticks);
   }
-  for (const Bytes& chunk : ChunksOf(again)) {
+  // Records without an instant of their own keep the whole range that they were written with.
+  const std::vector<Bytes> pieces = ChunksOf(again);
+  EXPECT_EQ(DecodeChunkHeader(pieces.front())->first_mono_ns, 1);
+  EXPECT_EQ(DecodeChunkHeader(original.front())->first_mono_ns, 1);
+  EXPECT_EQ(DecodeChunkHeader(pieces.back())->last_mono_ns,
+            DecodeChunkHeader(original.back())->last_mono_ns);
+  for (const Bytes& chunk : pieces) {
     const auto header = DecodeChunkHeader(chunk);
     ASSERT_TRUE(header.ok());
     EXPECT_LE(header->first_mono_ns, header->last_mono_ns);

@@ -258,6 +258,43 @@ TEST(CollectorFrames, FollowersMayOnlyPing) {
   TakeFrame(collector.session.output(), FrameType::kPing);
 }
 
+TEST(CollectorFrames, FollowersHaveNothingLongToSay) {
+  NotingCollector collector;
+  collector.BeWelcomed(FollowerHello());
+  EXPECT_TRUE(
+      collector.Receive(FrameOf(uint8_t{77}, uint8_t{0}, Bytes(kMaxHandshakeFrameBytes))).ok());
+  EXPECT_TRUE(absl::IsDataLoss(
+      collector.Receive(FrameOf(uint8_t{77}, uint8_t{0}, Bytes(kMaxHandshakeFrameBytes + 1)))));
+}
+
+// Refused in the middle of what came together: nothing is answered behind the Error frame.
+TEST(CollectorFrames, RefusalIsTheLastWord) {
+  CollectorSession* self = nullptr;
+  int chunks = 0;
+  CollectorSession session({},
+                           {.hello =
+                                [&](const v1::Hello&) {
+                                  self->Welcome(3, "1", "c");
+                                  return absl::OkStatus();
+                                },
+                            .chunk =
+                                [&](const timeline::ChunkHeader&, std::span<const uint8_t>) {
+                                  ++chunks;
+                                  self->Refuse(v1::Error::CODE_TAKEN_OVER, "");
+                                  return absl::OkStatus();
+                                }},
+                           0);
+  self = &session;
+  ASSERT_TRUE(session.Receive(FrameOf(FrameType::kHello, SomeHello()), 0).ok());
+  session.output().clear();
+  Bytes all = FrameOf(FrameType::kPing, v1::Ping());
+  for (const uint64_t first : {1, 4, 6})
+    AppendFrame(FrameType::kChunk, ChunkOf(first, first + 1), all);
+  EXPECT_TRUE(session.Receive(all, 0).ok());
+  EXPECT_EQ(chunks, 1);
+  TakeFrame(session.output(), FrameType::kError);
+}
+
 TEST(CollectorFrames, FollowersAreSentStreams) {
   NotingCollector collector;
   collector.BeWelcomed(FollowerHello());

@@ -15,7 +15,7 @@
 namespace vcpulse::stream {
 namespace {
 
-constexpr int64_t kSecond_ns = 1'000'000'000;
+constexpr int64_t kNsPerSecond = 1'000'000'000;
 
 v1::Hello HelloOf(const AgentIdentity& identity, const AgentSession::Held& held,
                   const v1::ClockSnapshot& clock) {
@@ -157,12 +157,12 @@ absl::Status AgentSession::Tick(const v1::ClockSnapshot& clock, int64_t now_ns) 
   clock_ = clock;
   if (!welcomed()) {
     if (now_ns - begun_ns_ < kWelcomeDeadline_ns) return absl::OkStatus();
-    return Fail(absl::DeadlineExceededError(absl::StrCat("the collector has not answered for ",
-                                                         kWelcomeDeadline_ns / kSecond_ns, " s")));
+    return Fail(absl::DeadlineExceededError(absl::StrCat(
+        "the collector has not answered for ", kWelcomeDeadline_ns / kNsPerSecond, " s")));
   }
   if (now_ns - heard_ns_ >= kGiveUpAfter_ns) {
     return Fail(absl::DeadlineExceededError(
-        absl::StrCat("the collector has been silent for ", kGiveUpAfter_ns / kSecond_ns, " s")));
+        absl::StrCat("the collector has been silent for ", kGiveUpAfter_ns / kNsPerSecond, " s")));
   }
   const int64_t silent_since_ns = std::min(heard_ns_, sent_ns_);
   if (now_ns - std::max(silent_since_ns, pinged_ns_) < kPingAfter_ns) return absl::OkStatus();
