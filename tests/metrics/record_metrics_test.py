@@ -84,7 +84,7 @@ class RecordMetricsTest(unittest.TestCase):
         rates = prometheus.wait_for("count(sum by (vcpu) (rate(vcpulse_vcpu_band_seconds_total[5s])) > 0) == 2")
         self.assertEqual(rates, [({}, 2.0)])
         self.assertEqual(prometheus.wait_for("vcpulse_vms")[0][1], 1)
-        self.assertEqual(prometheus.wait_for('up{job="agent"}')[0][1], 1)
+        prometheus.wait_for('up{job="agent"} == 1')
         self.assertEqual(prometheus.ask("metadata", metric="vcpulse_tick_lateness_seconds")
                          ["vcpulse_tick_lateness_seconds"][0]["type"], "histogram")
         self.assertEqual(endpoint.end(), 0)
@@ -101,7 +101,7 @@ class RecordMetricsTest(unittest.TestCase):
         chunks = prometheus.wait_for("vcpulse_collector_agent_chunks_total > 0")
         self.assertEqual([(labels["agent"], labels["job"]) for labels, _ in chunks], [("host-a", "collector")])
         prometheus.wait_for("vcpulse_collector_agent_lag_seconds")
-        self.assertEqual(prometheus.wait_for("count(up == 1)"), [({}, 2.0)])
+        self.assertEqual(prometheus.wait_for("count(up == 1) == 2"), [({}, 2.0)])
         self.assertNotIn("_vcpu_", collector.text())
         for endpoint in (agent, collector):
             self.assertEqual(promtool(endpoint.text()), (0, ""))
