@@ -7,14 +7,17 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "kvm/fd.h"
 #include "kvm/own_rights.h"
+#include "tests/fakes/temporary_folder.h"
 #include "tests/kvm/eventually.h"
 #include "tests/kvm/run_program.h"
 
@@ -73,9 +76,16 @@ TEST_F(DroppedRights, ReadingATimelineTakesAccessToFilesAlone) {
 }
 
 TEST_F(DroppedRights, WhatServesMayHaveALowPort) {
-  std::map<std::string, std::string> status = RightsOf(
-      Vcpulse({"report", VCPULSE_TEST_DATA "/timeline-v1.vpt", "--serve", "tcp:127.0.0.1:0"}));
-  EXPECT_EQ(std::stoull(status["CapEff:"], nullptr, 16), own_ & (kFiles | kLowPorts));
+  const std::filesystem::path folder = fakes::MakeTemporaryFolder();
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"report", VCPULSE_TEST_DATA "/timeline-v1.vpt", "--serve",
+                                 "tcp:127.0.0.1:0"},
+        std::vector<std::string>{"collect", "--listen", "tcp:127.0.0.1:0", "--dir", folder}}) {
+    std::map<std::string, std::string> status = RightsOf(Vcpulse(arguments));
+    EXPECT_EQ(std::stoull(status["CapEff:"], nullptr, 16), own_ & (kFiles | kLowPorts))
+        << arguments.front();
+  }
+  std::filesystem::remove_all(folder);
 }
 
 TEST(RightsToKeep, AreNoneOfAnOrdinaryUser) {

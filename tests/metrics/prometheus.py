@@ -26,13 +26,13 @@ def promtool(text):
 
 
 class Prometheus:
-    """Scrapes these targets, {job: "HOST:PORT"}, four times a second."""
+    """Scrapes these targets, {job: "HOST:PORT"}, twice a second."""
 
     def __init__(self, targets):
         self.folder = tempfile.mkdtemp(prefix="vcpulse-prometheus-")
         self.url = f"http://127.0.0.1:{free_port()}"
         config = {
-            "global": {"scrape_interval": "250ms", "scrape_timeout": "250ms"},
+            "global": {"scrape_interval": "500ms", "scrape_timeout": "500ms"},
             "scrape_configs": [
                 {"job_name": job, "static_configs": [{"targets": [target]}]} for job, target in targets.items()
             ],

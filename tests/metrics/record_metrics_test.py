@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""`vcpulse record --metrics`, as promtool and a real Prometheus server see it.
+"""`vcpulse record --metrics` and `vcpulse collect --status`, as promtool and a real Prometheus server
+see them.
 
 usage: record_metrics_test.py VCPULSE [unittest arguments]
 """
@@ -26,12 +27,13 @@ class Endpoint:
 
     def __init__(self, arguments, **more):
         self.process = subprocess.Popen(arguments, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, **more)
-        self.said = ""
-        while not self.said.startswith("vcpulse: metrics at "):
-            self.said = self.process.stderr.readline()
-            if not self.said:
+        said = ""
+        while not said.startswith(("vcpulse: metrics at http://", "vcpulse: status at tcp:")):
+            said = self.process.stderr.readline()
+            if not said:
                 raise RuntimeError(f"{arguments} ended without an endpoint: {self.process.wait()}")
-        self.url = self.said.split()[-1]
+        place = said.split()[-1].removeprefix("tcp:")
+        self.url = place if place.startswith("http:") else f"http://{place}/metrics"
         self.place = urllib.parse.urlsplit(self.url).netloc
 
     def text(self):
@@ -63,9 +65,9 @@ class RecordMetricsTest(unittest.TestCase):
     def output(self):
         return os.path.join(self.folder.name, self.id() + ".vpt")
 
-    def record(self):
+    def record(self, *more):
         endpoint = Endpoint([VCPULSE, "record", "--pid", str(self.guest.pid), "--wait", "30s", "-i", "20ms",
-                             "-o", self.output(), "--metrics", "tcp:127.0.0.1:0"])
+                             "-o", self.output(), "--metrics", "tcp:127.0.0.1:0", *more])
         self.addCleanup(endpoint.end, signal.SIGKILL)
         return endpoint
 
@@ -82,10 +84,28 @@ class RecordMetricsTest(unittest.TestCase):
         rates = prometheus.wait_for("count(sum by (vcpu) (rate(vcpulse_vcpu_band_seconds_total[5s])) > 0) == 2")
         self.assertEqual(rates, [({}, 2.0)])
         self.assertEqual(prometheus.wait_for("vcpulse_vms")[0][1], 1)
-        self.assertEqual(prometheus.wait_for('up{job="agent"}')[0][1], 1)
+        prometheus.wait_for('up{job="agent"} == 1')
         self.assertEqual(prometheus.ask("metadata", metric="vcpulse_tick_lateness_seconds")
                          ["vcpulse_tick_lateness_seconds"][0]["type"], "histogram")
         self.assertEqual(endpoint.end(), 0)
+
+    def test_prometheus_scrapes_an_agent_and_its_collector(self):
+        listen = "unix:" + os.path.join(self.folder.name, "socket")
+        collector = Endpoint([VCPULSE, "collect", "--listen", listen, "--dir", self.output() + ".d",
+                              "--status", "tcp:127.0.0.1:0"])
+        self.addCleanup(collector.end, signal.SIGKILL)
+        agent = self.record("--to", listen, "--spool-dir", self.output() + ".spool", "--agent-id", "host-a")
+        prometheus = Prometheus({"agent": agent.place, "collector": collector.place})
+        self.addCleanup(prometheus.stop)
+        prometheus.wait_for("vcpulse_stream_acknowledged_chunks_total > 0")
+        chunks = prometheus.wait_for("vcpulse_collector_agent_chunks_total > 0")
+        self.assertEqual([(labels["agent"], labels["job"]) for labels, _ in chunks], [("host-a", "collector")])
+        prometheus.wait_for("vcpulse_collector_agent_lag_seconds")
+        self.assertEqual(prometheus.wait_for("count(up == 1) == 2"), [({}, 2.0)])
+        self.assertNotIn("_vcpu_", collector.text())
+        for endpoint in (agent, collector):
+            self.assertEqual(promtool(endpoint.text()), (0, ""))
+        self.assertEqual((agent.end(signal.SIGTERM), collector.end(signal.SIGTERM)), (0, 0))
 
     def test_promtool_has_nothing_to_say(self):
         endpoint = self.record()

@@ -10,11 +10,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 VCPULSE, UNITS = sys.argv[1:3]
 NAMES = ("vcpulse-agent.service", "vcpulse-collector.service")
 MOST_EXPOSED = 2.0
+PATIENCE_S = 60  # never reached
 # Refused where they are not allowed, and gone on without: dropping capabilities that are none.
 MAY_FAIL = {"capset"}
 
@@ -50,6 +52,30 @@ def allowed_calls(unit):
     return allowed
 
 
+class Traced:
+    """A vcpulse that runs, as strace sees it."""
+
+    def __init__(self, trace, arguments):
+        self.trace = trace
+        # -D: the process is ours, not strace's.
+        self.process = subprocess.Popen(["strace", "-D", "-f", "-qq", "-c", "-o", trace, VCPULSE, *arguments],
+                                        stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+
+    def calls(self):
+        """The system calls that it made, once it has ended well."""
+        _, said = self.process.communicate(timeout=PATIENCE_S)
+        if self.process.returncode != 0:
+            raise RuntimeError(said)
+        give_up = time.monotonic() + PATIENCE_S  # strace writes after that
+        while time.monotonic() < give_up:
+            with open(self.trace, encoding="utf-8") as file:
+                rows = [line.split() for line in file]
+            if rows and rows[-1][-1] == "total":
+                return {row[-1] for row in rows[2:-2]}
+            time.sleep(0.05)
+        raise TimeoutError("strace has not written its table")
+
+
 class SystemdUnitsTest(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.mkdtemp(prefix="vcpulse-units-")
@@ -79,24 +105,34 @@ class SystemdUnitsTest(unittest.TestCase):
             self.assertEqual(settings("vcpulse-agent.service", name), ["CAP_PERFMON"])
             self.assertEqual(settings("vcpulse-collector.service", name), [""])
 
-    def traced(self, *arguments):
-        """The system calls that vcpulse makes."""
-        trace = os.path.join(self.folder, "trace")
-        done = run("strace", "-f", "-qq", "-c", "-o", trace, VCPULSE, *arguments, stdin=subprocess.DEVNULL)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        with open(trace, encoding="utf-8") as file:
-            rows = [line.split() for line in file]
-        return {row[-1] for row in rows if len(row) >= 5 and row[-1] not in ("syscall", "total")
-                and not row[-1].startswith("---")}
+    def test_the_examples_are_options_of_their_commands(self):
+        os.environ["STATE_DIRECTORY"] = self.folder
+        for command, certificate in ((["record", "--all"], "/etc/vcpulse/agent.pem"),
+                                     (["collect", "--dir", self.folder], "/etc/vcpulse/collector.pem")):
+            example = os.path.basename(certificate).replace(".pem", ".conf")
+            done = run(VCPULSE, *command, "--config", os.path.join(UNITS, example))
+            # All of it was understood: the files that it names are missing.
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn(certificate, done.stderr)
+            self.assertNotIn("--config", done.stderr)
 
-    def test_the_agent_makes_no_call_that_is_forbidden(self):
+    def test_they_make_no_call_that_is_forbidden(self):
         if shutil.which("strace") is None:
             self.skipTest("strace is not there")
-        calls = self.traced("record", "--all", "-d", "1s", "--metrics", "tcp:127.0.0.1:0",
-                            "-o", os.path.join(self.folder, "x.vpt"))
-        self.assertIn("epoll_wait", calls)
-        self.assertIn("perf_event_open", calls)
-        self.assertEqual(calls - allowed_calls("vcpulse-agent.service") - MAY_FAIL, set())
+        listen = "unix:" + os.path.join(self.folder, "socket")
+        collector = Traced(os.path.join(self.folder, "collector"),
+                           ["collect", "--listen", listen, "--dir", os.path.join(self.folder, "d"),
+                            "--status", "tcp:127.0.0.1:0"])
+        agent = Traced(os.path.join(self.folder, "agent"),
+                       ["record", "--all", "-d", "1s", "--metrics", "tcp:127.0.0.1:0", "--to", listen,
+                        "--spool-dir", os.path.join(self.folder, "spool"), "--require-collector"])
+        agent_calls = agent.calls()
+        collector.process.terminate()
+        collector_calls = collector.calls()
+        self.assertIn("perf_event_open", agent_calls)
+        self.assertIn("fdatasync", collector_calls)
+        self.assertEqual(agent_calls - allowed_calls("vcpulse-agent.service") - MAY_FAIL, set())
+        self.assertEqual(collector_calls - allowed_calls("vcpulse-collector.service") - MAY_FAIL, set())
 
 
 if __name__ == "__main__":
