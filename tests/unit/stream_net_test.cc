@@ -255,11 +255,32 @@ TEST_F(StreamNet, ACopiedSpoolIsNotStoredUnderASecondName) {
 TEST_F(StreamNet, AStreamThatIsSentAgainIsStoredOnce) {
   StartCollector(CollectorOptions());
   const auto chunks = fakes::StreamedChunks(StreamNumber(1), 6, 1);
+  auto options = AgentOptions(Unix("collector"));
+  options.sends_old_streams = true;
   for (int i = 0; i < 3; ++i) {
-    const auto agent = StartAgent(AgentOptions(Unix("collector")));
-    OfferAll(*agent, chunks);
-    ASSERT_TRUE(agent->Finish(seconds(20)).ok());
+    const auto agent = StartAgent(options);
+    // At the second time the collector is known to have more than was offered so far.
+    ASSERT_TRUE(agent->AwaitConnected(seconds(20)).ok());
+    for (const Chunk& chunk : chunks) {
+      ASSERT_TRUE(agent->Offer(chunk));
+      if (i == 1) ASSERT_TRUE(agent->Finish(seconds(20)).ok()) << agent_said.text();
+    }
+    ASSERT_TRUE(agent->Finish(seconds(20)).ok()) << agent_said.text();
   }
+  EXPECT_EQ(CollectedChunks(), chunks);
+}
+
+TEST_F(StreamNet, WhoeverSendsUnderAnothersStreamIdIsTold) {
+  StartCollector(CollectorOptions());
+  auto first = StartAgent(AgentOptions(Unix("collector")));
+  const auto chunks = fakes::StreamedChunks(StreamNumber(1), 6, 1);
+  OfferAll(*first, chunks);
+  ASSERT_TRUE(first->Finish(seconds(20)).ok());
+  first.reset();
+  const auto second = StartAgent(AgentOptions(Unix("collector")));
+  OfferAll(*second, {chunks.begin(), chunks.begin() + 2});
+  EXPECT_TRUE(Eventually([&] { return agent_said.Has("stream"); })) << agent_said.text();
+  EXPECT_EQ(second->stats().acknowledged_chunks, 0U);
   EXPECT_EQ(CollectedChunks(), chunks);
 }
 

@@ -237,6 +237,7 @@ int ReplayToCollector(const std::string& file, const std::optional<double>& spee
   auto source = timeline::OpenByteSource(file);
   if (!source.ok()) return Fail(ReadFailure(source.status(), file));
   stream::Uplink::Options options = request.uplink;
+  options.sends_old_streams = true;
   options.spool = {.max_memory_bytes = kMemory};
   options.say = [](const std::string& line) { Fail(line); };
   const auto uplink = stream::Uplink::Start(std::move(options));

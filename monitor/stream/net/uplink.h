@@ -29,6 +29,9 @@ class Uplink {
     Files* files = nullptr;       // of the spool; null: KernelFiles()
     CredentialFiles credentials;  // needed where an address is tls
     bool allow_insecure = false;  // plain tcp to other hosts
+    // The streams that are offered were made before, and a collector may have more of them than is
+    // held here (replay). Those that are found in the spool are taken so in any case.
+    bool sends_old_streams = false;
     // Bytes that wait for the thread; what does not fit is lost and counted.
     size_t max_queue_bytes = 16u << 20;
     std::chrono::milliseconds first_backoff{200};

@@ -38,7 +38,9 @@ UplinkLoop::UplinkLoop(asio::io_context& context, const Uplink::Options& options
       ticks_(context),
       retry_(context),
       random_(std::random_device{}()),
-      backoff_(options.first_backoff) {}
+      backoff_(options.first_backoff) {
+  for (const timeline::StreamId& stream : spool_->streams()) found_.insert(stream);
+}
 
 void UplinkLoop::Begin() {
   StartTicking();
@@ -81,6 +83,7 @@ void UplinkLoop::Take(std::deque<Offered> offered) {
     }
   }
   SayDiskStatus();
+  TakeProgress();  // the collector may have had these before
   Pump();
   ConnectIfNeeded();
   changed_();
@@ -154,7 +157,9 @@ void UplinkLoop::BeginSession() {
   session_.emplace(options_.identity,
                    AgentSession::Held{.stream_id = stream_,
                                       .first_sequence = range.first_sequence,
-                                      .next_sequence = range.next_sequence},
+                                      .next_sequence = range.next_sequence,
+                                      .may_have_been_more =
+                                          options_.sends_old_streams || found_.contains(stream_)},
                    ClocksNow(), MonotonicNow_ns());
   Flush();
   Read();
@@ -197,7 +202,7 @@ void UplinkLoop::TakeWelcome() {
 }
 
 void UplinkLoop::TakeProgress() {
-  if (!session_->welcomed() || is_probe_) return;
+  if (!session_ || !session_->welcomed() || is_probe_) return;
   if (session_->durable() == 0) return;
   const uint64_t before = spool_->stats().chunks;
   spool_->Acknowledge(stream_, session_->durable());

@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -85,6 +86,7 @@ class UplinkLoop : public std::enable_shared_from_this<UplinkLoop> {
   std::shared_ptr<Channel> channel_;
   std::optional<AgentSession> session_;
   timeline::StreamId stream_{};
+  std::set<timeline::StreamId> found_;  // in the spool, when it was opened
   bool is_probe_ = false;  // connected with nothing to send, to see whether one can
   bool secured_ = false;
   bool write_pending_ = false;
