@@ -23,10 +23,10 @@ constexpr int64_t kKept_ns = std::chrono::nanoseconds(std::chrono::minutes(5)).c
 
 // An epoch, as its ticks are added up.
 struct Epoch {
-  std::vector<uint32_t> vcpus;  // index of each column
+  std::vector<uint32_t> vcpus{};  // index of each column
   core::EventSlots slots;
   size_t core_pmus = 1;
-  std::optional<core::Sample> previous;
+  std::optional<core::Sample> previous{};
 };
 
 Epoch EpochOf(const v1::VcpuSet& set) {
