@@ -225,6 +225,10 @@ class CrashingFiles final : public stream::Files {
     absl::Status Truncate(uint64_t bytes) override {
       if (life_ != files_.life_) return Error(EIO, path_);
       if (absl::Status status = files_.MayChange(path_); !status.ok()) return status;
+      if (files_.Coin()) {  // the kernel wrote it back before, unasked
+        node_->synced = node_->data;
+        node_->untouched = node_->data.size();
+      }
       node_->data.resize(bytes);
       node_->untouched = std::min<size_t>(node_->untouched, bytes);
       for (auto& [from, to] : node_->doubtful) to = std::min<size_t>(to, bytes);

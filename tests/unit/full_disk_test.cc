@@ -140,6 +140,22 @@ TEST_F(FullDisk, SpoolDropsTheOldestThatIsInMemoryAlone) {
   EXPECT_FALSE(spool->disk_status().ok());
 }
 
+TEST_F(FullDisk, ChunkThatIsLargerThanTheSpoolStaysInMemory) {
+  const StreamChunk large = MakeChunk(kFullStream, 1, 1, 500);
+  auto spool = Spool::Open(
+      files_,
+      {.directory = "/d/s", .max_disk_bytes = 400, .max_memory_bytes = large.bytes.size() + 50});
+  ASSERT_TRUE(spool.ok()) << spool.status();
+  (*spool)->Add(large.header, large.bytes);
+  Add(**spool, 2);
+  EXPECT_EQ(All(**spool), "cc");
+  EXPECT_TRUE((*spool)->disk_status().ok());
+  EXPECT_EQ((*spool)->stats().memory_bytes, large.bytes.size());
+  const StreamChunk next = MakeChunk(kFullStream, 3, 3, 500);
+  (*spool)->Add(next.header, next.bytes);
+  EXPECT_EQ(All(**spool), "lcc") << "the older one had to go";
+}
+
 TEST_F(FullDisk, SpoolTriesAgainToRemoveWhatWasAcknowledged) {
   const auto spool = OpenSpool(1000);
   Add(*spool, 1);

@@ -186,6 +186,47 @@ TEST_F(SpoolTest, DamagedChunkIsLostAndNeverGiven) {
   EXPECT_EQ(spool->stats().lost_records, 10);
 }
 
+// As after a crash that brought back a segment that had been removed.
+TEST_F(SpoolTest, RecordsThatLieThereTwiceComeOnce) {
+  {
+    const auto spool = Open(1u << 20, 1u << 20, 300);
+    Add(*spool, 1, 40);
+  }
+  ASSERT_THAT(Segments(), testing::SizeIs(4));
+  const StreamChunk twice = MakeChunk(kFirst, 15, 24);
+  std::ofstream(Segments()[1], std::ios::binary | std::ios::app)
+      .write(reinterpret_cast<const char*>(twice.bytes.data()),
+             static_cast<std::streamsize>(twice.bytes.size()));
+  const StreamChunk first = MakeChunk(kFirst, 11, 20);
+  std::ofstream(Segments()[2], std::ios::binary | std::ios::app)
+      .write(reinterpret_cast<const char*>(first.bytes.data()),
+             static_cast<std::streamsize>(first.bytes.size()));
+  EXPECT_EQ(All(*Open()), "1-10 11-20 21-30 31-40");
+}
+
+TEST_F(SpoolTest, FilesOfOthersStay) {
+  { Add(*Open(), 1, 10); }
+  const std::string folder = std::filesystem::path(Segments().front()).parent_path();
+  const auto touch = [](const std::string& path) { std::ofstream(path) << "mine"; };
+  touch(directory() + "/notes");
+  touch(folder + "/notes");
+  std::filesystem::create_directory(directory() + "/0000000002-mine");
+  const auto spool = Open();
+  spool->Acknowledge(kFirst, 10);
+  EXPECT_THAT(spool->streams(), IsEmpty());
+  EXPECT_THAT(Segments(), testing::UnorderedElementsAre(directory() + "/notes", folder + "/notes"));
+  EXPECT_TRUE(std::filesystem::exists(directory() + "/0000000002-mine"));
+}
+
+TEST_F(SpoolTest, RecordingThatIsSentOnceMoreIsNotHeldTwice) {
+  const auto spool = Open();
+  Add(*spool, 1, 20);
+  spool->Acknowledge(kFirst, 10);
+  Add(*spool, 1, 30);
+  EXPECT_EQ(All(*spool, 11), "11-20 21-30");
+  EXPECT_EQ(spool->stats().chunks, 2);
+}
+
 TEST_F(SpoolTest, RecoversAroundDamage) {
   { Add(*Open(), 1, 40); }
   const uint64_t chunk_bytes = MakeChunk(kFirst, 1, 10).bytes.size();
