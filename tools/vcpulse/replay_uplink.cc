@@ -153,7 +153,7 @@ absl::Status FileSender::SendWhatIsThere(const timeline::ChunkHeader& header,
   if (header.first_sequence > header.last_sequence) return SendContext(header, payload);
   if (header.first_sequence < next_sequence_) return absl::OkStatus();  // repeats what was sent
   if (pace_) {
-    const absl::Status due = WaitUntil(pace_->DueNs(header.last_mono_ns, MonotonicNowNs()));
+    absl::Status due = WaitUntil(pace_->DueNs(header.last_mono_ns, MonotonicNowNs()));
     if (!due.ok()) return due;
   }
   TellMissing(header.first_sequence);
