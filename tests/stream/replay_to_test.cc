@@ -1,9 +1,12 @@
 // `vcpulse replay FILE --to`: old timelines to a collector. Needs no guest.
 
+#include <random>
+
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "tests/stream/stream_commands.h"
 #include "tests/unit/drawn_recording.h"
+#include "tests/unit/timeline_fixture.h"
 
 namespace vcpulse::stream_tests {
 namespace {
@@ -19,8 +22,8 @@ class ReplayTo : public StreamCommands {
  protected:
   Finished Replay(const std::string& file, const std::string& agent = "host-a",
                   const std::string& speed = "max") const {
-    return RunProgram(Vcpulse({"replay", file, "--to", collector_.address(), "--speed", speed,
-                               "--agent-id", agent}));
+    return RunProgram(Vcpulse(
+        {"replay", file, "--to", collector_.address(), "--speed", speed, "--agent-id", agent}));
   }
 
   RunningCollector collector_{"tcp:127.0.0.1:0", Path("collected")};
@@ -100,6 +103,40 @@ TEST_F(ReplayTo, FilesThatAreNotWhole) {
   EXPECT_EQ(rest.exit_code, 0) << rest.err;
   ASSERT_THAT(StreamsOf("host-b"), SizeIs(1));
   EXPECT_THAT(Joined(StreamsOf("host-b")[0]), HasSubstr(all.substr(second_chunk)));
+}
+
+// A chunk that is longer than a frame goes in pieces, and the records are the same.
+TEST_F(ReplayTo, AChunkThatIsLongerThanAFrame) {
+  std::vector<timeline::Bytes> chunks;
+  const auto writer = timeline::NewChunkWriter({9}, timeline::CollectInto(&chunks));
+  v1::TimelineRecord session = timeline::SessionRecord("host1");
+  session.mutable_session()->set_stream_id(std::string(1, 9) + std::string(15, 0));
+  writer->Add(session, 1);
+  fakes::SyntheticVm vm(std::vector<fakes::Load>(32, fakes::Load::kBusy), 100'000'000, 1);
+  writer->Add(timeline::SetRecord(vm.VcpuSet(1, 1)), 1);
+  std::minstd_rand random(1);
+  for (int tick = 0; tick < 1000; ++tick) {
+    core::Sample sample = vm.Next();
+    for (core::VcpuSample& vcpu : sample.vcpus) {
+      for (uint64_t& count : vcpu.counts) count = random() * uint64_t{1'000'003};
+    }
+    writer->AddTick(1, 1, sample, vm.Verdicts());
+  }
+  ASSERT_TRUE(writer->Flush(timeline::ClockAt(2)).ok());
+  const timeline::Bytes bytes = timeline::Concatenate(chunks);
+  ASSERT_THAT(chunks, SizeIs(1));
+  ASSERT_GT(bytes.size(), 1u << 20);
+  std::ofstream(Path("long.vpt"), std::ios::binary)
+      .write(reinterpret_cast<const char*>(bytes.data()),
+             static_cast<std::streamsize>(bytes.size()));
+  const Finished finished = Replay(Path("long.vpt"));
+  EXPECT_EQ(finished.exit_code, 0) << finished.err;
+  ASSERT_THAT(StreamsOf("host-a"), SizeIs(1));
+  const Finished local = RunProgram(Vcpulse({"export", Path("long.vpt"), "--format", "jsonl"}));
+  const Finished collected =
+      RunProgram(Vcpulse({"export", StreamsOf("host-a")[0], "--format", "jsonl"}));
+  EXPECT_EQ(std::ranges::count(local.out, '\n'), 999 * 32);
+  EXPECT_TRUE(collected.out == local.out);
 }
 
 // Two recordings in one file are two streams.

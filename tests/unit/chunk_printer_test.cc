@@ -142,6 +142,9 @@ TEST_F(ChunkPrinting, LostRecordsAreALine) {
   ChunkPrinter printer = Printer();
   ASSERT_TRUE(printer.Take({.agent = "a", .say_agent = true}, chunk).ok());
   EXPECT_EQ(printed_, "a  lost: records 12 to 40: the agent's spool was full\n");
+  // It is not compressed, so nothing but its checksum tells.
+  chunk.back() ^= 1;
+  EXPECT_TRUE(absl::IsDataLoss(printer.Take({.agent = "a"}, chunk)));
 }
 
 TEST_F(ChunkPrinting, DamageIsRefusedAndPrintsNothing) {

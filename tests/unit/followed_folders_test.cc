@@ -132,6 +132,19 @@ TEST_F(FollowingFolders, ATornEndThatIsCutOff) {
   EXPECT_THAT(Poll(), ElementsAre("- 6-8"));
 }
 
+// So it does with a chunk that it could not sync; another one may come in its place.
+TEST_F(FollowingFolders, AWholeChunkThatIsCutOff) {
+  path_ += ".vpt";
+  AppendTo(path_, timeline_.chunks[0]);
+  AppendTo(path_, timeline_.chunks[1]);
+  Open({.from_start = true});
+  EXPECT_THAT(Poll(), ElementsAre("- 1-5", "- 6-8"));
+  fs::resize_file(path_, timeline_.chunks[0].size());
+  EXPECT_THAT(Poll(), IsEmpty());
+  AppendTo(path_, timeline_.chunks[3]);
+  EXPECT_THAT(Poll(), ElementsAre("- 12-15"));
+}
+
 TEST_F(FollowingFolders, DamageIsPassedOverAndCounted) {
   path_ += ".vpt";
   Bytes damaged = timeline_.chunks[1];

@@ -173,7 +173,7 @@ absl::Status FollowedFolders::PollStream(const std::string& folder,
     if (file == stream.files.end()) {
       file = stream.files.emplace(name, GrowingFile(JoinPath(folder, name))).first;
     }
-    const absl::Status status = file->second.ReadNew(
+    absl::Status status = file->second.ReadNew(
         [&](std::span<const uint8_t> chunk) { return sink(stream.owner, chunk, stream.from); });
     if (!status.ok() && !absl::IsNotFound(status)) return status;
   }

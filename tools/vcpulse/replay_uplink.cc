@@ -16,6 +16,7 @@
 #include "monitor/timeline/byte_source.h"
 #include "monitor/timeline/chunk_decoder.h"
 #include "monitor/timeline/chunk_scanner.h"
+#include "monitor/timeline/recut.h"
 #include "tools/vcpulse/commands.h"
 #include "tools/vcpulse/size_option.h"
 #include "tools/vcpulse/timeline_input.h"
@@ -95,9 +96,9 @@ class FileSender {
   absl::Status SendWhatIsThere(const timeline::ChunkHeader& header,
                                std::span<const uint8_t> payload);
   absl::Status SendContext(const timeline::ChunkHeader& header, std::span<const uint8_t> payload);
+  absl::Status SendInPieces(const timeline::ChunkHeader& header);
   absl::Status SendChunk(std::span<const uint8_t> chunk);
   void TellMissing(uint64_t next);
-  void TellTooLarge(const timeline::ChunkHeader& header);
   void TellLost(const v1::LostRecords& lost);
 
   stream::Uplink& uplink_;
@@ -152,7 +153,7 @@ absl::Status FileSender::SendWhatIsThere(const timeline::ChunkHeader& header,
   if (header.first_sequence > header.last_sequence) return SendContext(header, payload);
   if (header.first_sequence < next_sequence_) return absl::OkStatus();  // repeats what was sent
   if (pace_) {
-    const absl::Status due = WaitUntil(pace_->DueNs(header.last_mono_ns, MonotonicNowNs()));
+    absl::Status due = WaitUntil(pace_->DueNs(header.last_mono_ns, MonotonicNowNs()));
     if (!due.ok()) return due;
   }
   TellMissing(header.first_sequence);
@@ -161,18 +162,31 @@ absl::Status FileSender::SendWhatIsThere(const timeline::ChunkHeader& header,
   chunk_.insert(chunk_.end(), payload.begin(), payload.end());
   next_sequence_ = header.last_sequence + 1;
   if (chunk_.size() <= stream::kMaxFrameBytes) return SendChunk(chunk_);
-  TellTooLarge(header);
-  return absl::OkStatus();
+  return SendInPieces(header);
 }
 
-void FileSender::TellTooLarge(const timeline::ChunkHeader& header) {
+// chunk_ is longer than a frame may be.
+absl::Status FileSender::SendInPieces(const timeline::ChunkHeader& header) {
+  uint64_t next = header.first_sequence;
+  absl::Status sent;
+  const absl::Status recut =
+      timeline::RecutChunk(chunk_, stream::kMaxFrameBytes, [&](std::span<const uint8_t> piece) {
+        sent = SendChunk(piece);
+        const auto of_piece = timeline::DecodeChunkHeader(piece);
+        if (sent.ok() && of_piece.ok()) next = of_piece->last_sequence + 1;
+        return sent;
+      });
+  if (recut.ok() || !sent.ok()) return sent;
+  Fail(absl::StrCat("warning: records ", next, " to ", header.last_sequence,
+                    " cannot be sent: ", recut.message()));
   v1::LostRecords lost;
-  lost.set_first_sequence(header.first_sequence);
+  lost.set_first_sequence(next);
   lost.set_last_sequence(header.last_sequence);
   lost.set_first_mono_ns(header.first_mono_ns);
   lost.set_last_mono_ns(header.last_mono_ns);
   lost.set_reason(v1::LostRecords::REASON_TOO_LARGE);
   TellLost(lost);
+  return absl::OkStatus();
 }
 
 // A chunk without records: it may say what was lost before it, on the way to a collector.
