@@ -263,7 +263,8 @@ TEST_F(StreamNet, AStreamThatIsSentAgainIsStoredOnce) {
     ASSERT_TRUE(agent->AwaitConnected(seconds(20)).ok());
     for (const Chunk& chunk : chunks) {
       ASSERT_TRUE(agent->Offer(chunk));
-      if (i == 1) ASSERT_TRUE(agent->Finish(seconds(20)).ok()) << agent_said.text();
+      const bool one_by_one = i == 1;
+      ASSERT_TRUE(!one_by_one || agent->Finish(seconds(20)).ok()) << agent_said.text();
     }
     ASSERT_TRUE(agent->Finish(seconds(20)).ok()) << agent_said.text();
   }
