@@ -100,8 +100,8 @@ class StreamKill : public StreamTest {
     uint64_t offered = 0;
     for (const Chunk& chunk : chunks) {
       if (shared->stops) break;
+      shared->offered[number] = ++offered;  // before it is: this process may be killed between
       agent.Offer(chunk);
-      shared->offered[number] = ++offered;
       const Uplink::Stats stats = agent.stats();
       if (stats.queue_bytes == 0) shared->spooled[number] = offered;
       shared->acknowledged = before + stats.acknowledged_chunks;
