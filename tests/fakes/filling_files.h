@@ -1,10 +1,12 @@
 #pragma once
 
-// The kernel's files, on a disk that is full when a test says so.
+// The kernel's files, on a disk that is full, fails or hangs when a test says so.
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -18,10 +20,11 @@ class FillingFiles final : public stream::Files {
  public:
   std::atomic<bool> is_full = false;
   std::atomic<bool> fails_to_sync = false;
+  std::atomic<bool> hangs = false;           // nothing is written until it does no more
+  std::atomic<int> appends_until_full = -1;  // so many are taken, then one is not
 
   absl::StatusOr<std::unique_ptr<stream::AppendFile>> OpenToAppend(const std::string& path,
                                                                    bool must_be_new) override {
-    if (is_full) return Full();
     auto file = below_.OpenToAppend(path, must_be_new);
     if (!file.ok()) return file.status();
     return std::make_unique<File>(*this, *std::move(file));
@@ -35,7 +38,7 @@ class FillingFiles final : public stream::Files {
     return below_.List(directory);
   }
   absl::Status MakeDirectories(const std::string& directory) override {
-    return is_full ? Full() : below_.MakeDirectories(directory);
+    return below_.MakeDirectories(directory);
   }
   absl::Status SyncDirectory(const std::string& directory) override {
     return below_.SyncDirectory(directory);
@@ -63,6 +66,8 @@ class FillingFiles final : public stream::Files {
         : files_(files), below_(std::move(below)) {}
 
     absl::Status Append(std::span<const uint8_t> bytes) override {
+      while (files_.hangs) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      if (files_.appends_until_full >= 0 && files_.appends_until_full-- == 0) return Full();
       return files_.is_full ? Full() : below_->Append(bytes);
     }
     absl::Status Sync() override {

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <zstd.h>
 
@@ -52,9 +53,36 @@ class RawPeer {
     hello.set_stream_id(std::string(stream.begin(), stream.end()));
     hello.set_first_sequence(1);
     hello.set_next_sequence(1000);
+    SendHello(hello);
+  }
+  void SendHelloOfFollower() const {
+    v1::Hello hello;
+    hello.set_major(kMajor);
+    hello.set_min_major(kMinMajor);
+    hello.set_agent_id("follower");
+    hello.set_role(v1::Hello::ROLE_FOLLOWER);
+    SendHello(hello);
+  }
+  void SendHello(const v1::Hello& hello) const {
     std::vector<uint8_t> bytes;
     AppendFrame(FrameType::kHello, hello, bytes);
     Send(bytes);
+  }
+
+  // Sends for as long as the other side takes it; how many bytes.
+  size_t SendUntilFull(std::span<const uint8_t> bytes, size_t most) const {
+    size_t sent = 0;
+    size_t at = 0;
+    while (sent < most) {
+      pollfd waits{.fd = fd_.get(), .events = POLLOUT, .revents = 0};
+      if (poll(&waits, 1, 500) != 1) break;
+      const ssize_t got =
+          send(fd_.get(), bytes.data() + at, bytes.size() - at, MSG_NOSIGNAL | MSG_DONTWAIT);
+      if (got <= 0) break;
+      sent += static_cast<size_t>(got);
+      at = (at + static_cast<size_t>(got)) % bytes.size();
+    }
+    return sent;
   }
 
   // The next frame, or the end: its type, 0 at the end. `error` gets what an Error says.
@@ -295,6 +323,11 @@ TEST_F(StreamLimits, AFullDiskIsSaidAndNothingIsAcknowledgedUntilThereIsRoom) {
   EXPECT_TRUE(Eventually([&] { return agent_said.Has("the collector cannot store"); }));
   EXPECT_TRUE(Eventually([&] { return !collector->stats().storage_error.empty(); }));
   EXPECT_TRUE(said.Has("nothing is acknowledged now")) << said.text();
+  // It stays so, however often the agent comes back.
+  const uint64_t connects = agent->stats().connects;
+  ASSERT_TRUE(Eventually([&] { return agent->stats().connects > connects + 3; }));
+  EXPECT_FALSE(collector->stats().storage_error.empty());
+  EXPECT_FALSE(said.Has("writing works again")) << said.text();
   EXPECT_EQ(agent->stats().acknowledged_chunks, static_cast<uint64_t>(half));
   EXPECT_FALSE(agent->Finish(milliseconds(50)).ok());
   files.is_full = false;
@@ -302,6 +335,102 @@ TEST_F(StreamLimits, AFullDiskIsSaidAndNothingIsAcknowledgedUntilThereIsRoom) {
   EXPECT_EQ(CollectedChunks(), chunks);
   EXPECT_TRUE(Eventually([&] { return collector->stats().storage_error.empty(); }));
   EXPECT_TRUE(said.Has("writing works again"));
+}
+
+// One write fails and the next one would work: it must not be made, or a hole would be left.
+TEST_F(StreamLimits, BehindAChunkThatCouldNotBeWrittenNothingIsUntilItIs) {
+  fakes::FillingFiles files;
+  auto options = CollectorOptions();
+  options.files = &files;
+  StartCollector(options);
+  const auto agent = StartAgent(AgentOptions(Unix("collector")));
+  const auto chunks = fakes::StreamedChunks(StreamNumber(1), 60, 1);
+  files.hangs = true;  // so that many are waiting when it fails
+  files.appends_until_full = 7;
+  OfferAll(*agent, chunks);
+  ASSERT_TRUE(Eventually([&] { return agent->stats().sent_chunks > 40; }));
+  files.hangs = false;
+  ASSERT_TRUE(agent->Finish(seconds(20)).ok());
+  const fakes::Collected collected = fakes::ReadCollected(Path("collected"));
+  EXPECT_EQ(collected.chunks, chunks);
+  EXPECT_TRUE(collected.lost.empty());
+}
+
+TEST_F(StreamLimits, GapsThatWaitForTheDiskTakeTheirShareOfTheRoom) {
+  fakes::FillingFiles files;
+  auto options = CollectorOptions();
+  options.files = &files;
+  options.limits.credit_bytes = 64 << 10;
+  StartCollector(options);
+  RawPeer peer(Path("collector"));
+  peer.SendHello(StreamNumber(1));
+  ASSERT_EQ(peer.Next(), FrameType::kWelcome);
+  files.hangs = true;
+  std::vector<uint8_t> gaps;
+  for (uint64_t i = 1; i <= 100'000; ++i) {
+    v1::LostRecords lost;
+    lost.set_first_sequence(i);
+    lost.set_last_sequence(i);
+    AppendFrame(FrameType::kGap, lost, gaps);
+  }
+  const size_t sent = peer.SendUntilFull(gaps, gaps.size());
+  // What a socket holds, and what was read before the brake: not all of it.
+  EXPECT_LT(sent, gaps.size() / 2);
+  EXPECT_GT(collector->stats().pending_bytes, 64U << 10);
+  EXPECT_LT(collector->stats().pending_bytes, 2U << 20);
+  files.hangs = false;
+  EXPECT_TRUE(Eventually([&] { return collector->stats().pending_bytes == 0; }));
+  EXPECT_EQ(collector->stats().agents.at(0).gaps, collector->stats().agents.at(0).lost_records);
+}
+
+TEST_F(StreamLimits, AFollowerThatTakesNothingIsClosedAndOneThatDoesIsNot) {
+  StartCollector(CollectorOptions());
+  RawPeer stalled(Path("collector"));
+  stalled.SendHelloOfFollower();
+  ASSERT_EQ(stalled.Next(), FrameType::kWelcome);
+  RawPeer eager(Path("collector"));
+  eager.SendHelloOfFollower();
+  ASSERT_EQ(eager.Next(), FrameType::kWelcome);
+  const auto agent = StartAgent(AgentOptions(Unix("collector")));
+  // Texts that do not compress: some 40 MB in all.
+  const auto chunks = fakes::StreamedChunks(StreamNumber(1), 100, 1, 700'000);
+  size_t followed = 0;
+  for (const Chunk& chunk : chunks) {
+    ASSERT_TRUE(agent->Offer(chunk));
+    while (eager.Next() != FrameType::kChunk) ASSERT_EQ(eager.error.reason(), "");
+    ++followed;
+  }
+  ASSERT_TRUE(agent->Finish(seconds(20)).ok());
+  EXPECT_EQ(followed, chunks.size());
+  EXPECT_TRUE(Eventually([&] { return collector->stats().followers == 1; }));
+  EXPECT_TRUE(said.Has("takes too little")) << said.text();
+}
+
+// As root: who else connects is told by the kernel.
+TEST_F(StreamLimits, AnotherUserIsRefusedUnlessAllowed) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can become another user";
+  constexpr uid_t kNobody = 65534;
+  std::filesystem::permissions(folder, std::filesystem::perms(0755));
+  for (const bool is_allowed : {false, true}) {
+    auto options = CollectorOptions();
+    options.allowed_uids = {is_allowed ? kNobody : 12345};
+    StartCollector(options);
+    const std::string path = Path("collector");
+    const pid_t child = fork();
+    if (child == 0) {
+      if (setuid(kNobody) != 0) _exit(9);
+      RawPeer peer(path);
+      peer.SendHello(StreamNumber(1));
+      const FrameType first = peer.Next();
+      _exit(first == FrameType::kWelcome                         ? 1
+            : peer.error.code() == v1::Error::CODE_NOT_PERMITTED ? 2
+                                                                 : 3);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    EXPECT_EQ(WEXITSTATUS(status), is_allowed ? 1 : 2);
+    collector.reset();
+  }
 }
 
 TEST_F(StreamLimits, WhatCannotBeSyncedIsNotAcknowledged) {

@@ -10,6 +10,7 @@
 
 #include "monitor/stream/net/follower.h"
 #include "tests/fakes/certificates.h"
+#include "tests/fakes/filling_files.h"
 #include "tests/unit/stream_sockets_fixture.h"
 
 namespace vcpulse::stream {
@@ -294,6 +295,49 @@ TEST_F(StreamNet, TheNextCollectorIsTriedWhereOneIsDown) {
   OfferAll(*agent, chunks);
   ASSERT_TRUE(agent->Finish(seconds(20)).ok());
   EXPECT_EQ(CollectedChunks(), chunks);
+}
+
+TEST_F(StreamNet, TheNextCollectorIsTriedWhereOneCannotStore) {
+  fakes::FillingFiles files;
+  auto full = CollectorOptions();
+  full.files = &files;
+  files.is_full = true;
+  StartCollector(full);
+  const auto first = std::move(collector);
+  auto second = CollectorOptions();
+  second.listen = {Unix("second")};
+  second.directory = Path("elsewhere");
+  StartCollector(second);
+  auto options = AgentOptions(Unix("collector"));
+  options.addresses.push_back(Unix("second"));
+  const auto agent = StartAgent(options);
+  const auto chunks = fakes::StreamedChunks(StreamNumber(1), 3, 1);
+  OfferAll(*agent, chunks);
+  ASSERT_TRUE(agent->Finish(seconds(20)).ok()) << agent_said.text();
+  EXPECT_EQ(fakes::ReadCollected(folder / "elsewhere").chunks, chunks);
+}
+
+// A refusal that was the collector's own affair does not change the order of streams.
+TEST_F(StreamNet, OlderStreamsComeFirstAlsoAfterAFullDisk) {
+  fakes::FillingFiles files;
+  auto options = AgentOptions(Unix("collector"));
+  options.spool.directory = Path("spool");
+  const auto chunks = fakes::StreamedChunks(StreamNumber(1), 5, 1);
+  {
+    const auto agent = StartAgent(options);
+    OfferAll(*agent, chunks);
+    ASSERT_TRUE(Eventually([&] { return agent->stats().queue_bytes == 0; }));
+  }
+  auto full = CollectorOptions();
+  full.files = &files;
+  files.is_full = true;
+  StartCollector(full);
+  const auto agent = StartAgent(options);
+  OfferAll(*agent, fakes::StreamedChunks(StreamNumber(2), 5, 2));
+  ASSERT_TRUE(Eventually([&] { return agent->stats().connects > 2; }));
+  files.is_full = false;
+  ASSERT_TRUE(agent->Finish(seconds(20)).ok()) << agent_said.text();
+  EXPECT_EQ(CollectedChunks().size(), 10U);
 }
 
 TEST_F(StreamNet, WithoutACollectorNothingIsLostWhileTheSpoolHoldsIt) {

@@ -4,6 +4,7 @@
 // belongs to one host at a time.
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -24,9 +25,9 @@ class AgentTable {
   std::optional<std::string> Arrived(const v1::Hello& hello);
   // A connection of the agent has ended.
   void Left(const std::string& agent_id, bool in_error);
-  void Lost(const std::string& agent_id, const v1::LostRecords& lost);
   void Duplicates(const std::string& agent_id, uint64_t count);
-  // Chunks became durable. `offset_ns`: the agent's CLOCK_MONOTONIC minus ours.
+  // Chunks, or what tells of lost records, became durable. `offset_ns`: the agent's CLOCK_MONOTONIC
+  // minus ours.
   void Durable(const std::string& agent_id, const Committer::Progress& progress, int64_t offset_ns);
 
   std::vector<Collector::AgentStats> Stats() const;
@@ -34,8 +35,8 @@ class AgentTable {
  private:
   struct Agent {
     Collector::AgentStats stats;
-    std::string boot_id;  // of those connected now
-    std::string latest_stream;
+    std::string boot_id;              // of those connected now
+    std::deque<std::string> streams;  // the latest that were seen
   };
 
   mutable std::mutex mutex_;

@@ -41,6 +41,9 @@ class Channel : public std::enable_shared_from_this<Channel> {
   virtual int descriptor() = 0;
 };
 
+// Sockets of Asio pass to the programs that are started, unless told otherwise.
+void KeepFromChildren(int descriptor);
+
 using PlainSocket = boost::asio::generic::stream_protocol::socket;
 using TlsContext = boost::asio::ssl::context;
 

@@ -21,7 +21,7 @@ namespace {
 
 namespace asio = boost::asio;
 
-absl::Status CheckOptions(const Collector::Options& options) {
+absl::Status CheckCollectorOptions(const Collector::Options& options) {
   if (options.listen.empty()) return absl::InvalidArgumentError("no address to listen on");
   for (const Address& address : options.listen) {
     absl::Status status = CheckSecure(address, options.allow_insecure);
@@ -83,6 +83,7 @@ class RunningCollector final : public Collector {
     const auto end = std::chrono::steady_clock::now() + patience;
     Do([this] { loop_.StopReading(); });
     const bool drained = committer_->Drain(patience);
+    if (!drained) committer_->Abandon();
     // The committer's last report was posted before: its acknowledgements go out first.
     Do([this] { loop_.Farewell(); });
     while (std::chrono::steady_clock::now() < end) {
@@ -136,7 +137,7 @@ class RunningCollector final : public Collector {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Collector>> Collector::Start(Options options) {
-  if (absl::Status status = CheckOptions(options); !status.ok()) return status;
+  if (absl::Status status = CheckCollectorOptions(options); !status.ok()) return status;
   if (!options.say) options.say = [](const std::string&) {};
   auto collector = std::make_unique<RunningCollector>(std::move(options));
   if (absl::Status status = collector->Begin(); !status.ok()) return status;

@@ -8,8 +8,10 @@
 #include <chrono>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "monitor/reading/phrases.h"
 #include "monitor/stream/net/clocks.h"
 #include "monitor/stream/protocol/agent_id.h"
 
@@ -18,12 +20,16 @@ namespace {
 
 namespace asio = boost::asio;
 
-constexpr std::chrono::milliseconds kTick{250};
+constexpr std::chrono::milliseconds kCollectorTick{250};
 // Of all connections, received and not on disk: beyond it nobody is read from.
 constexpr uint64_t kMaxPendingBytes = 64u << 20;
 // The same line about the same peer is said so often at most.
 constexpr int64_t kSayAgain_ns = 60'000'000'000;
 constexpr size_t kMostSaid = 4096;
+// What a follower may leave untaken, beside what becomes durable in one round.
+constexpr size_t kMostBehind = 16 << 20;
+// Connections whose last words may still be on their way: beyond it the oldest are closed.
+constexpr size_t kMostLingering = 256;
 
 timeline::StreamId StreamIdOf(const v1::Hello& hello) {
   timeline::StreamId id{};
@@ -31,10 +37,13 @@ timeline::StreamId StreamIdOf(const v1::Hello& hello) {
   return id;
 }
 
-// DNS names do not tell upper from lower case; URIs do, and hold a colon.
+// DNS names do not tell upper from lower case; URIs do, and hold a colon. A name that is not
+// written as in the certificate is taken in lower case alone, so that nobody has many.
 bool IsSameName(const std::string& certified, const std::string& claimed) {
-  return certified == claimed ||
-         (claimed.find(':') == std::string::npos && absl::EqualsIgnoreCase(certified, claimed));
+  if (certified == claimed) return true;
+  const bool is_lower = std::ranges::none_of(claimed, absl::ascii_isupper);
+  return is_lower && claimed.find(':') == std::string::npos &&
+         absl::EqualsIgnoreCase(certified, claimed);
 }
 
 }  // namespace
@@ -68,7 +77,7 @@ std::vector<Address> CollectorLoop::addresses() const {
 }
 
 void CollectorLoop::StartTicking() {
-  ticks_.expires_after(kTick);
+  ticks_.expires_after(kCollectorTick);
   ticks_.async_wait([this](const ErrorCode& error) {
     if (error) return;
     Tick();
@@ -194,6 +203,7 @@ absl::Status CollectorLoop::HelloOfFollower(Peer& peer, const v1::Hello& hello) 
         absl::StrCat("'", hello.agent_id(), "' may follow itself alone (collect --allow-follower ",
                      hello.agent_id(), ")"));
   }
+  peer.is_follower = true;
   followers_[peer.id()];
   follower_count_ = followers_.size();
   peer.session().Welcome(0, options_.tool_version, host_name_);
@@ -210,7 +220,8 @@ absl::Status CollectorLoop::Chunk(Peer& peer, const timeline::ChunkHeader& heade
 }
 
 absl::Status CollectorLoop::Gap(Peer& peer, const v1::LostRecords& lost) {
-  agents_.Lost(peer.hello->agent_id(), lost);
+  peer.pending_bytes += Committer::kLostBytes;
+  pending_bytes_ += Committer::kLostBytes;
   committer_->WriteLost(peer.id(), StreamIdOf(*peer.hello), lost);
   return absl::OkStatus();
 }
@@ -225,7 +236,7 @@ void CollectorLoop::Ended(Peer& peer, const absl::Status& why) {
     const std::string who =
         peer.hello ? absl::StrCat("agent '", peer.hello->agent_id(), "' (", peer.from(), ")")
                    : peer.from();
-    SayOnce(absl::StrCat(peer.hello ? peer.hello->agent_id() : "unknown", " ", why.message()),
+    SayOnce(absl::StrCat(peer.hello ? peer.hello->agent_id() : "unknown", " ", why.raw_code()),
             absl::StrCat(who, ": connection closed: ", why.message()));
   }
   Remove(peer, !why.ok());
@@ -235,8 +246,10 @@ void CollectorLoop::Remove(Peer& peer, bool in_error) {
   const auto found = peers_.find(peer.id());
   if (found == peers_.end()) return;
   lingering_.push_back(found->second);
-  pending_bytes_ -= peer.pending_bytes;
-  peer.pending_bytes = 0;
+  if (lingering_.size() > kMostLingering) {
+    if (const auto oldest = lingering_.front().lock()) oldest->Close();
+    lingering_.pop_front();
+  }
   followers_.erase(peer.id());
   follower_count_ = followers_.size();
   if (peer.is_agent) {
@@ -275,8 +288,10 @@ void CollectorLoop::TakeReport(std::vector<Committer::Progress> report) {
 }
 
 void CollectorLoop::TakeProgress(const Committer::Progress& progress) {
-  NoteStorage(progress.error);
-  if (!progress.notice.empty()) options_.say(progress.notice);
+  if (!progress.opened && !progress.error.ok()) NoteStorage(progress.error);
+  if (progress.error.ok() && !progress.chunks.empty()) NoteStorage(absl::OkStatus());
+  if (!progress.notice.empty()) Say(progress.notice);
+  pending_bytes_ -= progress.settled_bytes;
   const auto found = peers_.find(progress.connection);
   if (found == peers_.end())
     return;  // it has gone; what was durable is found again by its next one
@@ -284,13 +299,15 @@ void CollectorLoop::TakeProgress(const Committer::Progress& progress) {
   agents_.Durable(peer->hello->agent_id(), progress, peer->peer_clock_offset_ns);
   Forward(*peer, progress.chunks);
   peer->pending_bytes -= progress.settled_bytes;
-  pending_bytes_ -= progress.settled_bytes;
   if (progress.opened && progress.error.ok()) {
     peer->session().Welcome(progress.durable, options_.tool_version, host_name_);
   } else if (!progress.opened && progress.durable > 0) {
     peer->session().Ack(progress.durable);
   }
   if (!progress.error.ok()) {
+    SayOnce(absl::StrCat(peer->hello->agent_id(), " storage"),
+            absl::StrCat("agent '", peer->hello->agent_id(),
+                         "': cannot store its stream: ", progress.error.message()));
     peer->Refuse(v1::Error::CODE_STORAGE,
                  absl::StrCat("the collector cannot store: ", progress.error.message()));
     return Remove(*peer, true);
@@ -310,12 +327,13 @@ void CollectorLoop::NoteStorage(const absl::Status& status) {
                                       "; agents keep what they have, and send it again");
     totals_.storage_error = error;
   }
-  options_.say(line);
+  Say(line);
 }
 
 void CollectorLoop::Forward(const Peer& from,
                             const std::vector<Committer::Progress::Chunk>& chunks) {
-  if (chunks.empty()) return;
+  if (chunks.empty() || followers_.empty()) return;
+  CloseSlowFollowers();
   const timeline::StreamId stream = StreamIdOf(*from.hello);
   for (auto& [id, told] : followers_) {
     const std::shared_ptr<Peer>& follower = peers_.at(id);
@@ -331,6 +349,19 @@ void CollectorLoop::Forward(const Peer& from,
     for (const auto& chunk : chunks) follower->session().SendChunk(*chunk.bytes);
     // Flushed later: one that has fallen behind leaves the map.
     asio::post(context_, [follower] { follower->Flush(); });
+  }
+}
+
+void CollectorLoop::CloseSlowFollowers() {
+  std::vector<std::shared_ptr<Peer>> slow;
+  for (const auto& [id, told] : followers_) {
+    const std::shared_ptr<Peer>& follower = peers_.at(id);
+    if (follower->session().output().size() > kMostBehind) slow.push_back(follower);
+  }
+  for (const auto& follower : slow) {
+    follower->session().output().clear();
+    static_cast<void>(RefuseTo(*follower, v1::Error::CODE_TIMEOUT,
+                               "this follower takes too little of what is sent to it"));
   }
 }
 
@@ -361,12 +392,14 @@ void CollectorLoop::CloseAll() {
   peers_.clear();
 }
 
+void CollectorLoop::Say(const std::string& line) const { options_.say(reading::Printable(line)); }
+
 void CollectorLoop::SayOnce(const std::string& what, const std::string& line) {
   const int64_t now_ns = MonotonicNow_ns();
   const auto [entry, is_new] = said_ns_.try_emplace(what, now_ns);
   if (!is_new && now_ns - entry->second < kSayAgain_ns) return;
   entry->second = now_ns;
-  options_.say(line);
+  Say(line);
 }
 
 void CollectorLoop::SetTls(std::shared_ptr<TlsContext> tls) {

@@ -6,6 +6,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -72,9 +73,14 @@ class CollectorLoop final : public Peer::Owner {
   absl::Status HelloOfAgent(Peer& peer, const v1::Hello& hello);
   absl::Status HelloOfFollower(Peer& peer, const v1::Hello& hello);
   void TakeProgress(const Committer::Progress& progress);
+  // What came of writing: an error, or that it works.
   void NoteStorage(const absl::Status& status);
+  // A line for the log. Names and reasons in it may be a peer's: shown as they can be shown.
+  void Say(const std::string& line) const;
   // Sends chunks that have become durable to those who follow this agent.
   void Forward(const Peer& from, const std::vector<Committer::Progress::Chunk>& chunks);
+  // Followers that have not taken what was sent to them so far.
+  void CloseSlowFollowers();
   // It is no peer any more; its last words may still be on their way.
   void Remove(Peer& peer, bool in_error);
   void ReadOn();
@@ -87,7 +93,7 @@ class CollectorLoop final : public Peer::Owner {
   std::vector<std::unique_ptr<Listener>> listeners_;
   boost::asio::steady_timer ticks_;
   std::map<Id, std::shared_ptr<Peer>> peers_;
-  std::vector<std::weak_ptr<Peer>> lingering_;
+  std::deque<std::weak_ptr<Peer>> lingering_;
   std::map<timeline::StreamId, Id> senders_;
   std::map<Id, std::set<timeline::StreamId>> followers_;  // and the streams they were told of
   std::map<std::string, int64_t> said_ns_;

@@ -12,6 +12,10 @@ namespace vcpulse::stream {
 namespace {
 
 constexpr std::chrono::seconds kRetainPeriod{60};
+// A stream whose agent connects again within that time, or is one of so many, is not looked at
+// anew.
+constexpr int64_t kKeepIdle_ns = 60'000'000'000;
+constexpr size_t kMostIdle = 512;
 
 }  // namespace
 
@@ -60,7 +64,22 @@ void Committer::WriteLost(ConnectionId connection, const timeline::StreamId& str
 }
 
 void Committer::Close(ConnectionId connection, const timeline::StreamId& stream) {
+  {
+    const std::lock_guard lock(mutex_);
+    gone_.insert(connection);
+  }
   Put({.kind = Job::Kind::kClose, .connection = connection, .stream = stream});
+}
+
+void Committer::Abandon() {
+  abandoned_ = true;
+  const std::lock_guard lock(mutex_);
+  jobs_.clear();
+}
+
+bool Committer::IsGone(ConnectionId connection) {
+  const std::lock_guard lock(mutex_);
+  return gone_.contains(connection);
 }
 
 bool Committer::Drain(std::chrono::milliseconds patience) {
@@ -88,40 +107,46 @@ void Committer::Run() {
 
 void Committer::Commit(std::deque<Job>& jobs) {
   Round round;
-  for (const Job& job : jobs) Do(job, round);
+  for (const Job& job : jobs) {
+    if (abandoned_) return;
+    Do(job, round);
+  }
   Sync(round);
   std::vector<Progress> report;
   report.reserve(round.size());
   for (auto& [connection, progress] : round) report.push_back(std::move(progress));
   if (!report.empty()) options_.report(std::move(report));
+  CloseIdle();
   if (MonotonicNow_ns() - retained_ns_ > std::chrono::nanoseconds(kRetainPeriod).count()) Retain();
 }
 
 void Committer::Do(const Job& job, Round& round) {
   switch (job.kind) {
     case Job::Kind::kOpen:
-      return DoOpen(job, round);
+      return DoOpen(job);
     case Job::Kind::kWrite:
     case Job::Kind::kWriteLost:
       return DoWrite(job, round);
     case Job::Kind::kClose: {
+      {
+        const std::lock_guard lock(mutex_);
+        gone_.erase(job.connection);
+      }
       const auto found = streams_.find(job.stream);
       if (found == streams_.end() || found->second.connection != job.connection) return;
-      // Its last chunks may belong to this round.
-      if (found->second.store != nullptr && options_.sync) {
-        static_cast<void>(found->second.store->Sync());
-      }
-      streams_.erase(found);
+      found->second.idle_since_ns = MonotonicNow_ns();
     }
   }
 }
 
-void Committer::DoOpen(const Job& job, Round& round) {
-  Progress& progress = round[job.connection];
+void Committer::DoOpen(const Job& job) {
+  if (IsGone(job.connection)) return;
+  Progress progress;
   progress.connection = job.connection;
   progress.stream = job.stream;
   progress.opened = true;
   Stream& stream = streams_[job.stream];
+  stream.idle_since_ns.reset();
   stream.connection = job.connection;
   stream.error = absl::OkStatus();
   if (stream.store == nullptr || stream.agent_folder != job.agent_folder) {
@@ -132,7 +157,7 @@ void Committer::DoOpen(const Job& job, Round& round) {
     if (!store.ok()) {
       progress.error = store.status();
       streams_.erase(job.stream);
-      return;
+      return Report(std::move(progress));
     }
     stream.store = *std::move(store);
     progress.notice = stream.store->notice();
@@ -140,20 +165,28 @@ void Committer::DoOpen(const Job& job, Round& round) {
   // What another connection had written, and what a failed round left, counts only once synced.
   progress.error = stream.store->Sync();
   progress.durable = stream.store->durable();
+  // Now, not at the end of the round: others may wait for long in it.
+  Report(std::move(progress));
+}
+
+void Committer::Report(Progress progress) {
+  std::vector<Progress> report;
+  report.push_back(std::move(progress));
+  options_.report(std::move(report));
 }
 
 void Committer::DoWrite(const Job& job, Round& round) {
   Progress& progress = round[job.connection];
   progress.connection = job.connection;
   progress.stream = job.stream;
-  const size_t bytes = job.chunk == nullptr ? 0 : job.chunk->size();
-  progress.settled_bytes += bytes;
+  const bool is_lost = job.kind == Job::Kind::kWriteLost;
+  progress.settled_bytes += is_lost ? kLostBytes : job.chunk->size();
   const auto found = streams_.find(job.stream);
   // A connection that lost the stream to a later one, or in which a chunk failed already.
   if (found == streams_.end() || found->second.connection != job.connection) return;
   Stream& stream = found->second;
   if (!stream.error.ok()) return;
-  if (job.kind == Job::Kind::kWriteLost) {
+  if (is_lost) {
     stream.error = stream.store->AppendLost(job.lost, RealtimeNow_ns());
   } else {
     stream.error = stream.store->Append(job.header, *job.chunk, RealtimeNow_ns());
@@ -162,10 +195,17 @@ void Committer::DoWrite(const Job& job, Round& round) {
     progress.error = stream.error;
     return;
   }
-  if (job.chunk == nullptr) return;
-  progress.chunks.push_back({.last_sequence = job.header.last_sequence,
-                             .last_mono_ns = job.header.last_mono_ns,
-                             .bytes = job.chunk});
+  if (!is_lost) {
+    progress.chunks.push_back({.last_sequence = job.header.last_sequence,
+                               .last_mono_ns = job.header.last_mono_ns,
+                               .bytes = job.chunk});
+    return;
+  }
+  progress.chunks.push_back(
+      {.last_sequence = job.lost.last_sequence(),
+       .lost_records = job.lost.last_sequence() - job.lost.first_sequence() + 1,
+       .bytes =
+           std::make_shared<const std::vector<uint8_t>>(EncodeLostChunk(job.stream, job.lost))});
 }
 
 void Committer::Sync(Round& round) {
@@ -187,25 +227,29 @@ void Committer::Sync(Round& round) {
   }
 }
 
+void Committer::CloseIdle() {
+  const int64_t now_ns = MonotonicNow_ns();
+  size_t idle = 0;
+  std::erase_if(streams_, [&](const auto& entry) {
+    const std::optional<int64_t>& since_ns = entry.second.idle_since_ns;
+    return since_ns && (now_ns - *since_ns > kKeepIdle_ns || ++idle > kMostIdle);
+  });
+}
+
 void Committer::Retain() {
   retained_ns_ = MonotonicNow_ns();
   if (!options_.retention.max_age_ns && !options_.retention.max_bytes) return;
+  std::set<std::string> live;
+  for (const auto& [id, stream] : streams_) live.insert(stream.store->directory());
   const auto removed =
       ApplyRetention(*options_.files, options_.directory, options_.retention, RealtimeNow_ns(),
-                     [this](const std::string& directory) { return IsLive(directory); });
+                     [&](const std::string& directory) { return live.contains(directory); });
   if (!removed.ok()) return options_.say(std::string(removed.status().message()));
   for (const std::string& error : removed->errors) options_.say(error);
   if (removed->files > 0) {
     options_.say(absl::StrCat("removed ", removed->files, " files (", removed->bytes,
                               " bytes) that are too old or too many"));
   }
-}
-
-bool Committer::IsLive(const std::string& stream_directory) const {
-  for (const auto& [id, stream] : streams_) {
-    if (stream.store != nullptr && stream.store->directory() == stream_directory) return true;
-  }
-  return false;
 }
 
 }  // namespace vcpulse::stream

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -7,6 +8,8 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -38,6 +41,7 @@ class Committer {
     struct Chunk {
       uint64_t last_sequence = 0;
       int64_t last_mono_ns = 0;
+      uint64_t lost_records = 0;  // more than 0: it holds none, and tells of so many that are lost
       Bytes bytes;
     };
     std::vector<Chunk> chunks;   // that have become durable, in order
@@ -56,6 +60,9 @@ class Committer {
     std::function<void(const std::string&)> say;
   };
 
+  // What a job without a chunk counts in settled_bytes: about the memory that it takes.
+  static constexpr uint64_t kLostBytes = 512;
+
   explicit Committer(Options options);
   // Writes what waits, then ends.
   ~Committer();
@@ -72,6 +79,8 @@ class Committer {
   // The connection is gone; where it still is the stream's, the files are closed.
   void Close(ConnectionId connection, const timeline::StreamId& stream);
 
+  // What waits is not written any more.
+  void Abandon();
   // Waits until nothing waits, at most so long. True where that came about.
   bool Drain(std::chrono::milliseconds patience);
 
@@ -91,6 +100,7 @@ class Committer {
     ConnectionId connection = 0;
     absl::Status error;  // since the connection opened it
     std::string agent_folder;
+    std::optional<int64_t> idle_since_ns;  // no connection has it
   };
   // Of one round, by connection.
   using Round = std::map<ConnectionId, Progress>;
@@ -99,21 +109,26 @@ class Committer {
   void Run();
   void Commit(std::deque<Job>& jobs);
   void Do(const Job& job, Round& round);
-  void DoOpen(const Job& job, Round& round);
+  void DoOpen(const Job& job);
+  void Report(Progress progress);
   void DoWrite(const Job& job, Round& round);
   // Makes all that the round wrote durable.
   void Sync(Round& round);
+  // Closes the files of streams that nobody has sent for a while, or that are too many.
+  void CloseIdle();
   void Retain();
-  bool IsLive(const std::string& stream_directory) const;
+  bool IsGone(ConnectionId connection);
 
   Options options_;
   std::map<timeline::StreamId, Stream> streams_;  // of the committer's thread alone
   int64_t retained_ns_ = 0;
+  std::atomic<bool> abandoned_ = false;
 
   std::mutex mutex_;
   std::condition_variable wake_;
   std::condition_variable idle_;
   std::deque<Job> jobs_;
+  std::set<ConnectionId> gone_;  // whose Close waits
   bool busy_ = false;
   bool ends_ = false;
   std::thread thread_;

@@ -14,6 +14,7 @@
 #include "monitor/stream/net/sockets.h"
 #include "monitor/stream/net/tls_context.h"
 #include "monitor/stream/protocol/frame.h"
+#include "monitor/stream/protocol/refusal.h"
 #include "monitor/stream/protocol/version.h"
 #include "monitor/timeline/chunk_header.h"
 
@@ -22,8 +23,8 @@ namespace {
 
 namespace asio = boost::asio;
 
-constexpr std::chrono::milliseconds kTick{100};
-constexpr int64_t kConnectDeadline_ns = 10'000'000'000;
+constexpr std::chrono::milliseconds kAskPeriod{100};
+constexpr int64_t kWelcomePatience_ns = 10'000'000'000;
 constexpr int64_t kSilence_ns = 60'000'000'000;
 
 // One connection of a follower. One thread.
@@ -62,10 +63,10 @@ class Following {
   void Tick() {
     if (stopped_()) return End(absl::OkStatus());
     const int64_t silence_ns = MonotonicNow_ns() - heard_ns_;
-    if (silence_ns > (welcomed_ ? kSilence_ns : kConnectDeadline_ns)) {
+    if (silence_ns > (welcomed_ ? kSilence_ns : kWelcomePatience_ns)) {
       return End(absl::DeadlineExceededError("no answer"));
     }
-    ticks_.expires_after(kTick);
+    ticks_.expires_after(kAskPeriod);
     ticks_.async_wait([this](const ErrorCode& error) {
       if (!error) Tick();
     });
@@ -88,12 +89,17 @@ class Following {
 
   void Send(FrameType type, const google::protobuf::MessageLite& message) {
     AppendFrame(type, message, output_);
-    if (write_pending_) return;
+    Flush();
+  }
+
+  void Flush() {
+    if (write_pending_ || output_.empty()) return;
+    writing_.clear();
     writing_.swap(output_);
-    output_.clear();
     write_pending_ = true;
-    channel_->WriteAll(asio::buffer(writing_), [this](const ErrorCode&, size_t) {
-      write_pending_ = false;  // an error is seen by the reading side
+    channel_->WriteAll(asio::buffer(writing_), [this](const ErrorCode& error, size_t) {
+      write_pending_ = false;
+      if (!error) Flush();  // an error is seen by the reading side
     });
   }
 
@@ -131,7 +137,7 @@ class Following {
       case FrameType::kError: {
         v1::Error error;
         if (!Parse(frame, error)) break;
-        return absl::UnavailableError(absl::StrCat("the collector says: ", error.reason()));
+        return absl::UnavailableError(absl::StrCat("the collector says: ", WordsOf(error)));
       }
       default:
         return absl::OkStatus();

@@ -84,12 +84,9 @@ class LocalListener final : public Listener {
     ucred who{};
     socklen_t size = sizeof(who);
     Arrival arrival;
-    if (getsockopt(peer.native_handle(), SOL_SOCKET, SO_PEERCRED, &who, &size) == 0) {
-      arrival.uid = who.uid;
-      arrival.from = absl::StrCat("unix, user ", who.uid, ", PID ", who.pid);
-    } else {
-      arrival.from = "unix";
-    }
+    if (getsockopt(peer.native_handle(), SOL_SOCKET, SO_PEERCRED, &who, &size) != 0) return;
+    arrival.uid = who.uid;
+    arrival.from = absl::StrCat("unix, user ", who.uid, ", PID ", who.pid);
     arrival.channel = NewPlainChannel(PlainSocket(std::move(peer)));
     options_.arrived(std::move(arrival));
   }
@@ -113,6 +110,7 @@ class TcpListener final : public Listener {
     tcp::acceptor& acceptor = accepting_->acceptor();
     ErrorCode error;
     acceptor.open(endpoint.protocol(), error);
+    if (!error) KeepFromChildren(acceptor.native_handle());
     if (!error) acceptor.set_option(tcp::acceptor::reuse_address(true), error);
     if (!error) acceptor.bind(endpoint, error);
     if (!error) acceptor.listen(tcp::acceptor::max_listen_connections, error);

@@ -13,8 +13,8 @@ namespace {
 namespace asio = boost::asio;
 
 constexpr size_t kReadBytes = 32 << 10;
-// A peer that does not take what is sent to it.
-constexpr size_t kMaxOutputBytes = 8 << 20;
+// Acknowledgements and pings for an agent that does not take them.
+constexpr size_t kMaxOutputBytes = 256 << 10;
 constexpr int64_t kWriteDeadline_ns = 30'000'000'000;
 // For a peer to read the last words, before the connection goes.
 constexpr std::chrono::seconds kLinger{2};
@@ -40,7 +40,10 @@ Peer::Peer(asio::io_context& context, uint64_t id, Arrival arrival, const Sessio
                 .gap = [this](const v1::LostRecords& lost) { return owner_.Gap(*this, lost); },
                 .clock =
                     [this](const v1::ClockSnapshot& clock) {
-                      peer_clock_offset_ns = clock.mono_ns() - MonotonicNow_ns();
+                      int64_t offset_ns = 0;
+                      if (!__builtin_sub_overflow(clock.mono_ns(), MonotonicNow_ns(), &offset_ns)) {
+                        peer_clock_offset_ns = offset_ns;
+                      }
                     }},
                MonotonicNow_ns()),
       timer_(context),
@@ -131,11 +134,11 @@ void Peer::Tick(const v1::ClockSnapshot& clock, int64_t now_ns) {
 }
 
 void Peer::Flush() {
-  if (!secured_ || write_pending_ || session_.output().empty()) return;
-  if (session_.output().size() > kMaxOutputBytes && !ended_) {
+  if (session_.output().size() > kMaxOutputBytes && !is_follower && !ended_) {
     session_.output().clear();
     return Fail(absl::DeadlineExceededError("takes too little of what is sent to it"));
   }
+  if (!secured_ || write_pending_ || session_.output().empty()) return;
   writing_.clear();
   writing_.swap(session_.output());
   write_pending_ = true;

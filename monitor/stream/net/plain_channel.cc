@@ -1,3 +1,5 @@
+#include <fcntl.h>
+
 #include <boost/asio/write.hpp>
 #include <utility>
 
@@ -10,7 +12,9 @@ namespace asio = boost::asio;
 
 class PlainChannel final : public Channel {
  public:
-  explicit PlainChannel(PlainSocket socket) : socket_(std::move(socket)) {}
+  explicit PlainChannel(PlainSocket socket) : socket_(std::move(socket)) {
+    KeepFromChildren(socket_.native_handle());
+  }
 
   void Handshake(std::function<void(const ErrorCode&)> done) override { done({}); }
   void ReadSome(asio::mutable_buffer buffer, Done done) override {
@@ -41,6 +45,8 @@ class PlainChannel final : public Channel {
 };
 
 }  // namespace
+
+void KeepFromChildren(int descriptor) { ::fcntl(descriptor, F_SETFD, FD_CLOEXEC); }
 
 std::shared_ptr<Channel> NewPlainChannel(PlainSocket socket) {
   return std::make_shared<PlainChannel>(std::move(socket));

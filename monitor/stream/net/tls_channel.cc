@@ -37,6 +37,7 @@ class TlsChannel final : public Channel {
   TlsChannel(tcp::socket socket, std::shared_ptr<TlsContext> context, TlsRole role,
              const std::string& host)
       : context_(std::move(context)), stream_(std::move(socket), *context_), role_(role) {
+    KeepFromChildren(descriptor());
     if (role_ == TlsRole::kServer) return;
     stream_.set_verify_callback(asio::ssl::host_name_verification(host));
     // A server of several names shows the right certificate; an address is no name.

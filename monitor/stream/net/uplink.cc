@@ -20,7 +20,7 @@ namespace {
 namespace asio = boost::asio;
 using Offered = UplinkLoop::Offered;
 
-absl::Status CheckOptions(const Uplink::Options& options) {
+absl::Status CheckUplinkOptions(const Uplink::Options& options) {
   if (options.addresses.empty()) return absl::InvalidArgumentError("no collector is named");
   bool any_tls = false;
   for (const Address& address : options.addresses) {
@@ -213,7 +213,7 @@ class RunningUplink final : public Uplink {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Uplink>> Uplink::Start(Options options) {
-  if (absl::Status status = CheckOptions(options); !status.ok()) return status;
+  if (absl::Status status = CheckUplinkOptions(options); !status.ok()) return status;
   if (options.files == nullptr) options.files = &KernelFiles();
   if (!options.say) options.say = [](const std::string&) {};
   auto spool = Spool::Open(*options.files, options.spool);

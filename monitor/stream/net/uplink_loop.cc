@@ -13,11 +13,28 @@ namespace {
 
 namespace asio = boost::asio;
 
-constexpr std::chrono::milliseconds kTick{250};
+constexpr std::chrono::milliseconds kUplinkTick{250};
 constexpr int64_t kConnectDeadline_ns = 10'000'000'000;
 constexpr int64_t kSyncPeriod_ns = 5'000'000'000;
 // Read from the spool ahead of the socket.
-constexpr size_t kMaxOutputBytes = 1 << 20;
+constexpr size_t kMostReadAhead = 1 << 20;
+
+// A stream that was refused is not tried again for so long, while there are others.
+constexpr int64_t kRefusedFor_ns = 60'000'000'000;
+
+// Whether a refusal is not about the stream or its agent: another collector may take it.
+bool IsOfTheCollector(const v1::Error& refusal) {
+  switch (refusal.code()) {
+    case v1::Error::CODE_STORAGE:
+    case v1::Error::CODE_BUSY:
+    case v1::Error::CODE_TIMEOUT:
+    case v1::Error::CODE_SHUTDOWN:
+    case v1::Error::CODE_TAKEN_OVER:
+      return true;
+    default:
+      return false;
+  }
+}
 
 // For a connection that shows nothing but that one can be had.
 timeline::StreamId RandomStreamId() {
@@ -48,7 +65,7 @@ void UplinkLoop::Begin() {
 }
 
 void UplinkLoop::StartTicking() {
-  ticks_.expires_after(kTick);
+  ticks_.expires_after(kUplinkTick);
   ticks_.async_wait([self = shared_from_this()](const ErrorCode& error) {
     if (error || self->ended_) return;
     self->Tick();
@@ -71,6 +88,7 @@ void UplinkLoop::Tick() {
     }
     Pump();
   }
+  ConnectIfNeeded();  // a stream that was refused may have its turn again
   changed_();
 }
 
@@ -109,20 +127,32 @@ void UplinkLoop::End() {
   spool_->Sync();
 }
 
+std::optional<timeline::StreamId> UplinkLoop::Turn() const {
+  const std::vector<timeline::StreamId> streams = spool_->streams();
+  for (const timeline::StreamId& stream : streams) {
+    const auto refused = refused_ns_.find(stream);
+    if (refused == refused_ns_.end() || MonotonicNow_ns() - refused->second > kRefusedFor_ns) {
+      return stream;
+    }
+  }
+  return streams.empty() ? std::nullopt : std::optional(streams.front());
+}
+
+bool UplinkLoop::IsFree(const std::optional<timeline::StreamId>& turn) {
+  return session_ && session_->welcomed() && turn && *turn != stream_ &&
+         session_->output().empty() && !write_pending_;
+}
+
 void UplinkLoop::ConnectIfNeeded() {
   if (ended_) return;
-  const std::vector<timeline::StreamId> streams = spool_->streams();
+  const std::optional<timeline::StreamId> turn = Turn();
   if (channel_ != nullptr || connecting_ != nullptr || retry_pending_) {
-    // An old stream that is done, or a probe, makes way.
-    const bool is_done = session_ && session_->welcomed() && !streams.empty() &&
-                         std::ranges::find(streams, stream_) == streams.end() &&
-                         session_->output().empty() && !write_pending_;
-    if (!is_done) return;
+    if (!IsFree(turn)) return;
     Disconnect();
   }
-  if (streams.empty() && !wanted_) return;
-  is_probe_ = streams.empty();
-  stream_ = is_probe_ ? RandomStreamId() : streams[turn_ % streams.size()];
+  if (!turn && !wanted_) return;
+  is_probe_ = !turn;
+  stream_ = turn.value_or(RandomStreamId());
   begun_ns_ = MonotonicNow_ns();
   const Address& address = options_.addresses[address_];
   std::shared_ptr<TlsContext> tls;
@@ -210,11 +240,12 @@ void UplinkLoop::TakeProgress() {
   if (after == before) return;
   stats_.acknowledged_chunks += before - after;
   backoff_ = options_.first_backoff;  // this collector does its work
+  refused_ns_.erase(stream_);
 }
 
 void UplinkLoop::Pump() {
   if (!session_ || !session_->welcomed() || is_probe_) return;
-  while (session_->output().size() < kMaxOutputBytes && SendNext()) {
+  while (session_->output().size() < kMostReadAhead && SendNext()) {
   }
   Flush();
 }
@@ -265,8 +296,10 @@ void UplinkLoop::Flush() {
 
 void UplinkLoop::Fail(const std::string& why) {
   const bool had_welcome = session_ && session_->welcomed();
+  const bool is_elsewhere =
+      session_ && session_->refusal() && IsOfTheCollector(*session_->refusal());
   // A stream that the collector does not take must not keep the others back.
-  if (session_ && session_->refusal()) ++turn_;
+  if (session_ && session_->refusal() && !is_elsewhere) refused_ns_[stream_] = MonotonicNow_ns();
   const std::string text = absl::StrCat(ToText(options_.addresses[address_]), ": ", why);
   Disconnect();
   stats_.last_error = text;
@@ -275,7 +308,7 @@ void UplinkLoop::Fail(const std::string& why) {
                               "; trying again"));
     said_error_ = text;
   }
-  ScheduleRetry(!had_welcome);
+  ScheduleRetry(!had_welcome || is_elsewhere);
   changed_();
 }
 

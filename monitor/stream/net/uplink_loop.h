@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <random>
@@ -53,9 +54,12 @@ class UplinkLoop : public std::enable_shared_from_this<UplinkLoop> {
  private:
   void StartTicking();
   void Tick();
-  // Connects for the oldest stream of which something is held (after a refusal for the next one),
-  // unless it is connected for one.
+  // Connects for the stream whose turn it is, unless it is connected for it.
   void ConnectIfNeeded();
+  // The oldest stream of which something is held, but for those that were refused a moment ago.
+  std::optional<timeline::StreamId> Turn() const;
+  // Whether the connection may make way for another stream: its own is done, or of less urgency.
+  bool IsFree(const std::optional<timeline::StreamId>& turn);
   void Connected(absl::StatusOr<std::shared_ptr<Channel>> channel);
   void BeginSession();
   void Read();
@@ -87,7 +91,7 @@ class UplinkLoop : public std::enable_shared_from_this<UplinkLoop> {
   std::optional<AgentSession> session_;
   timeline::StreamId stream_{};
   std::set<timeline::StreamId> found_;  // in the spool, when it was opened
-  bool is_probe_ = false;  // connected with nothing to send, to see whether one can
+  bool is_probe_ = false;               // connected with nothing to send, to see whether one can
   bool secured_ = false;
   bool write_pending_ = false;
   bool retry_pending_ = false;
@@ -97,7 +101,7 @@ class UplinkLoop : public std::enable_shared_from_this<UplinkLoop> {
   int64_t begun_ns_ = 0;     // connecting
   int64_t synced_ns_ = 0;
   size_t address_ = 0;
-  size_t turn_ = 0;  // of the streams that are held
+  std::map<timeline::StreamId, int64_t> refused_ns_;  // streams that a collector did not take, when
   std::chrono::milliseconds backoff_{};
   std::array<uint8_t, 16384> buffer_{};
   std::vector<uint8_t> writing_;
