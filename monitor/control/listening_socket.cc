@@ -22,11 +22,11 @@ constexpr int kBacklog = 16;
 constexpr absl::Duration kLockPatience = absl::Seconds(1);
 
 absl::Status At(const std::string& path, absl::StatusCode code, const std::string& what) {
-  return absl::Status(code, absl::StrCat("control socket ", Quoted(path), ": ", what));
+  return absl::Status(code, absl::StrCat("socket ", Quoted(path), ": ", what));
 }
 
 absl::Status FromErrno(const std::string& path, int error, const char* what) {
-  return absl::ErrnoToStatus(error, absl::StrCat("control socket ", Quoted(path), ": ", what));
+  return absl::ErrnoToStatus(error, absl::StrCat("socket ", Quoted(path), ": ", what));
 }
 
 int Bind(int fd, const sockaddr_un& address) {
@@ -62,7 +62,7 @@ absl::Status CheckLeftOver(const std::string& path, const sockaddr_un& address) 
   if (error == ECONNREFUSED) return absl::OkStatus();
   if (error == 0 || error == EAGAIN || error == EPROTOTYPE) {
     return At(path, absl::StatusCode::kAlreadyExists,
-              "somebody listens there already; name another path, or stop that recording");
+              "somebody listens there already; name another path, or end that one");
   }
   return FromErrno(path, error, "a socket lies there, and cannot be asked whether it is in use");
 }

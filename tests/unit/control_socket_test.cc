@@ -159,8 +159,8 @@ TEST_F(ControlSocket, ALiveSocketIsNotTakenOver) {
                      [](const Request&, int64_t, const Server::Answer&) { FAIL(); });
   EXPECT_EQ(second.status().code(), absl::StatusCode::kAlreadyExists);
   EXPECT_EQ(second.status().message(),
-            "control socket '" + path_ +
-                "': somebody listens there already; name another path, or stop that recording");
+            "socket '" + path_ +
+                "': somebody listens there already; name another path, or end that one");
   EXPECT_TRUE(AskIt().ok()) << "and the first goes on";
 }
 

@@ -19,7 +19,6 @@
 #include "kvm/fd.h"
 #include "monitor/stream/protocol/frame.h"
 #include "monitor/stream/protocol/version.h"
-#include "tests/fakes/filling_files.h"
 #include "tests/unit/stream_sockets_fixture.h"
 
 namespace vcpulse::stream {
@@ -309,7 +308,6 @@ TEST_F(StreamLimits, ASenderIsSlowedDownToTheRateOfAPeer) {
 }
 
 TEST_F(StreamLimits, AFullDiskIsSaidAndNothingIsAcknowledgedUntilThereIsRoom) {
-  fakes::FillingFiles files;
   auto options = CollectorOptions();
   options.files = &files;
   StartCollector(options);
@@ -339,7 +337,6 @@ TEST_F(StreamLimits, AFullDiskIsSaidAndNothingIsAcknowledgedUntilThereIsRoom) {
 
 // One write fails and the next one would work: it must not be made, or a hole would be left.
 TEST_F(StreamLimits, BehindAChunkThatCouldNotBeWrittenNothingIsUntilItIs) {
-  fakes::FillingFiles files;
   auto options = CollectorOptions();
   options.files = &files;
   StartCollector(options);
@@ -357,7 +354,6 @@ TEST_F(StreamLimits, BehindAChunkThatCouldNotBeWrittenNothingIsUntilItIs) {
 }
 
 TEST_F(StreamLimits, GapsThatWaitForTheDiskTakeTheirShareOfTheRoom) {
-  fakes::FillingFiles files;
   auto options = CollectorOptions();
   options.files = &files;
   options.limits.credit_bytes = 64 << 10;
@@ -434,7 +430,6 @@ TEST_F(StreamLimits, AnotherUserIsRefusedUnlessAllowed) {
 }
 
 TEST_F(StreamLimits, WhatCannotBeSyncedIsNotAcknowledged) {
-  fakes::FillingFiles files;
   auto options = CollectorOptions();
   options.files = &files;
   StartCollector(options);
@@ -450,7 +445,6 @@ TEST_F(StreamLimits, WhatCannotBeSyncedIsNotAcknowledged) {
 }
 
 TEST_F(StreamLimits, AFullSpoolDiskLeavesChunksInMemoryAndLosesNothingThatFits) {
-  fakes::FillingFiles files;
   StartCollector(CollectorOptions());
   auto options = AgentOptions(Unix("collector"));
   options.files = &files;

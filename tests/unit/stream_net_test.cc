@@ -10,7 +10,6 @@
 
 #include "monitor/stream/net/follower.h"
 #include "tests/fakes/certificates.h"
-#include "tests/fakes/filling_files.h"
 #include "tests/unit/stream_sockets_fixture.h"
 
 namespace vcpulse::stream {
@@ -179,7 +178,7 @@ TEST_F(StreamNet, TheCollectorsCertificateMustBeOfItsHost) {
   MakeCertificates();
   ASSERT_TRUE(fakes::MakeCertificate(folder.string(), "ca", "server", "DNS:elsewhere"));
   StartTlsCollector();
-  ExpectRefused(TlsAgent("agent", "agent"), "certificate is refused");
+  ExpectRefused(TlsAgent("agent", "agent"), "it does not name 127.0.0.1");
 }
 
 TEST_F(StreamNet, TheCollectorTakesNewCertificatesWhenTold) {
@@ -298,7 +297,6 @@ TEST_F(StreamNet, TheNextCollectorIsTriedWhereOneIsDown) {
 }
 
 TEST_F(StreamNet, TheNextCollectorIsTriedWhereOneCannotStore) {
-  fakes::FillingFiles files;
   auto full = CollectorOptions();
   full.files = &files;
   files.is_full = true;
@@ -319,7 +317,6 @@ TEST_F(StreamNet, TheNextCollectorIsTriedWhereOneCannotStore) {
 
 // A refusal that was the collector's own affair does not change the order of streams.
 TEST_F(StreamNet, OlderStreamsComeFirstAlsoAfterAFullDisk) {
-  fakes::FillingFiles files;
   auto options = AgentOptions(Unix("collector"));
   options.spool.directory = Path("spool");
   const auto chunks = fakes::StreamedChunks(StreamNumber(1), 5, 1);
@@ -338,6 +335,20 @@ TEST_F(StreamNet, OlderStreamsComeFirstAlsoAfterAFullDisk) {
   files.is_full = false;
   ASSERT_TRUE(agent->Finish(seconds(20)).ok()) << agent_said.text();
   EXPECT_EQ(CollectedChunks().size(), 10U);
+}
+
+// Who makes room by hand may take a folder that is being written.
+TEST_F(StreamNet, ARemovedFolderIsNoticedAndBegunAnew) {
+  StartCollector(CollectorOptions());
+  const auto agent = StartAgent(AgentOptions(Unix("collector")));
+  const auto chunks = fakes::StreamedChunks(StreamNumber(1), 10, 1);
+  OfferAll(*agent, {chunks.begin(), chunks.begin() + 5});
+  ASSERT_TRUE(agent->Finish(seconds(20)).ok());
+  std::filesystem::remove_all(Path("collected/agent"));
+  OfferAll(*agent, {chunks.begin() + 5, chunks.end()});
+  ASSERT_TRUE(agent->Finish(seconds(20)).ok()) << agent_said.text();
+  EXPECT_TRUE(said.Has("was removed while it was written")) << said.text();
+  EXPECT_EQ(CollectedChunks(), std::vector<Chunk>(chunks.begin() + 5, chunks.end()));
 }
 
 TEST_F(StreamNet, WithoutACollectorNothingIsLostWhileTheSpoolHoldsIt) {
@@ -436,9 +447,10 @@ TEST_F(StreamNet, OverTlsAFollowerSeesItsOwnAloneUnlessAllowed) {
                         .identity = {.agent_id = "agent"},
                         .credentials = Credentials("agent"),
                         .chunk = [](const auto&, auto) { return absl::OkStatus(); }};
+  options.agent_id = "other";
   EXPECT_THAT(std::string(Follow(options, [] { return false; }).message()),
-              HasSubstr("may follow itself alone"));
-  options.agent_id = "agent";
+              HasSubstr("may follow the names of its certificate alone"));
+  options.agent_id.clear();  // itself
   EXPECT_TRUE(Follow(options, [&] { return collector->stats().followers == 1; }).ok());
   collector.reset();
   StartTlsCollector({"agent"});

@@ -16,6 +16,7 @@
 
 #include "monitor/stream/net/collector.h"
 #include "monitor/stream/net/uplink.h"
+#include "tests/fakes/filling_files.h"
 #include "tests/fakes/streamed_chunks.h"
 #include "tests/fakes/temporary_folder.h"
 
@@ -106,6 +107,7 @@ class StreamTest : public ::testing::Test {
   }
 
   std::filesystem::path folder = fakes::MakeTemporaryFolder();
+  fakes::FillingFiles files;  // of those who are given it; outlives them
   Said said;
   Said agent_said;
   std::unique_ptr<Collector> collector;

@@ -125,7 +125,7 @@ absl::StatusOr<http::Endpoint> ParseStatusAddress(const std::string& text, bool 
   if (address->kind != stream::Address::Kind::kTcp) {
     return absl::InvalidArgumentError(
         absl::StrCat("--status: ", reading::Printable(text),
-                     ": it answers HTTP: write tcp:HOST:PORT, for example tcp:127.0.0.1:9464"));
+                     ": it answers HTTP: write tcp:HOST:PORT, for example tcp:127.0.0.1:9465"));
   }
   if (!stream::IsLoopback(*address) && !insecure) {
     return absl::InvalidArgumentError(

@@ -26,6 +26,7 @@ class AppendFile {
   virtual absl::Status Append(std::span<const uint8_t> bytes) = 0;
   // fdatasync(2): what was appended so far survives a crash of the machine. After an error nothing
   // is known of what was not synced before, whatever a later call says.
+  // NotFound where the file has no name any more: somebody removed it.
   virtual absl::Status Sync() = 0;
   // Cuts the file to `bytes`, at most its size.
   virtual absl::Status Truncate(uint64_t bytes) = 0;

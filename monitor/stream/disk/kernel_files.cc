@@ -51,6 +51,10 @@ class KernelAppendFile final : public AppendFile {
 
   absl::Status Sync() override {
     if (::fdatasync(fd_.get()) != 0) return Failed(errno, "sync", path_);
+    struct stat info {};
+    if (::fstat(fd_.get(), &info) == 0 && info.st_nlink == 0) {
+      return absl::NotFoundError(absl::StrCat(path_, " was removed while it was written"));
+    }
     return absl::OkStatus();
   }
 

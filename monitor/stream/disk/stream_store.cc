@@ -121,6 +121,10 @@ absl::Status StreamStore::Sync() {
     return absl::OkStatus();
   }
   written_ = durable_;
+  if (absl::IsNotFound(status)) {  // somebody removed the file: there is nothing to cut
+    file_.reset();
+    return status;
+  }
   must_be_cut_ = true;
   static_cast<void>(GiveUpUnsynced());  // else before the next chunk
   return status;

@@ -26,7 +26,9 @@ std::optional<std::string> AgentTable::Arrived(const v1::Hello& hello) {
   agent.stats.agent_id = hello.agent_id();
   agent.stats.host_name = hello.host_name();
   ++agent.stats.connections;
-  if (std::ranges::find(agent.streams, hello.stream_id()) == agent.streams.end()) {
+  // A connection that only shows whether one can be had brings no stream.
+  if (hello.next_sequence() > hello.first_sequence() &&
+      std::ranges::find(agent.streams, hello.stream_id()) == agent.streams.end()) {
     ++agent.stats.streams;
     agent.streams.push_back(hello.stream_id());
     if (agent.streams.size() > kMostStreams) agent.streams.pop_front();
@@ -48,7 +50,7 @@ void AgentTable::Duplicates(const std::string& agent_id, uint64_t count) {
 }
 
 void AgentTable::Durable(const std::string& agent_id, const Committer::Progress& progress,
-                         int64_t offset_ns) {
+                         std::optional<int64_t> offset_ns) {
   if (progress.chunks.empty()) return;
   const std::lock_guard lock(mutex_);
   Collector::AgentStats& stats = agents_[agent_id].stats;
@@ -64,12 +66,11 @@ void AgentTable::Durable(const std::string& agent_id, const Committer::Progress&
     last_mono_ns = chunk.last_mono_ns;
   }
   stats.last_chunk_realtime_ns = RealtimeNow_ns();
-  if (!last_mono_ns) return;
-  // An old timeline that is played has another clock, and a peer may say anything: then this says
-  // nothing.
+  // An old timeline that is played has another clock.
+  if (!last_mono_ns || !offset_ns) return;
   int64_t agents_now_ns = 0;
   int64_t lag_ns = 0;
-  if (!__builtin_add_overflow(MonotonicNow_ns(), offset_ns, &agents_now_ns) &&
+  if (!__builtin_add_overflow(MonotonicNow_ns(), *offset_ns, &agents_now_ns) &&
       !__builtin_sub_overflow(agents_now_ns, *last_mono_ns, &lag_ns) && lag_ns >= 0) {
     stats.lag_ns = lag_ns;
   }

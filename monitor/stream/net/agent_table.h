@@ -28,7 +28,8 @@ class AgentTable {
   void Duplicates(const std::string& agent_id, uint64_t count);
   // Chunks, or what tells of lost records, became durable. `offset_ns`: the agent's CLOCK_MONOTONIC
   // minus ours.
-  void Durable(const std::string& agent_id, const Committer::Progress& progress, int64_t offset_ns);
+  void Durable(const std::string& agent_id, const Committer::Progress& progress,
+               std::optional<int64_t> offset_ns);
 
   std::vector<Collector::AgentStats> Stats() const;
 

@@ -138,7 +138,8 @@ absl::Status CollectorLoop::RefuseTo(Peer& peer, v1::Error::Code code, const std
     const std::lock_guard lock(mutex_);
     ++totals_.refused;
   }
-  SayOnce(absl::StrCat("refused ", static_cast<int>(code)),
+  SayOnce(absl::StrCat("refused ", static_cast<int>(code), " ",
+                       peer.hello ? peer.hello->agent_id() : ""),
           absl::StrCat("refused ", peer.from(), ": ", reason));
   peer.Refuse(code, reason);
   Remove(peer, true);
@@ -197,11 +198,16 @@ absl::Status CollectorLoop::HelloOfFollower(Peer& peer, const v1::Hello& hello) 
   const bool may_all =
       !has_certificate || std::ranges::find(options_.allowed_followers, hello.agent_id()) !=
                               options_.allowed_followers.end();
-  if (!may_all && hello.follow_agent_id() != hello.agent_id()) {
-    return RefuseTo(
-        peer, v1::Error::CODE_NOT_PERMITTED,
-        absl::StrCat("'", hello.agent_id(), "' may follow itself alone (collect --allow-follower ",
-                     hello.agent_id(), ")"));
+  // All that it may see is then itself.
+  if (!may_all && hello.follow_agent_id().empty()) {
+    peer.hello->set_follow_agent_id(hello.agent_id());
+  }
+  if (!may_all && !CheckName(peer, peer.hello->follow_agent_id()).ok()) {
+    return RefuseTo(peer, v1::Error::CODE_NOT_PERMITTED,
+                    absl::StrCat("'", hello.agent_id(),
+                                 "' may follow the names of its certificate alone (collect "
+                                 "--allow-follower ",
+                                 hello.agent_id(), " lets it follow all)"));
   }
   peer.is_follower = true;
   followers_[peer.id()];

@@ -41,7 +41,8 @@ Peer::Peer(asio::io_context& context, uint64_t id, Arrival arrival, const Sessio
                 .clock =
                     [this](const v1::ClockSnapshot& clock) {
                       int64_t offset_ns = 0;
-                      if (!__builtin_sub_overflow(clock.mono_ns(), MonotonicNow_ns(), &offset_ns)) {
+                      if (clock.mono_ns() > 0 &&
+                          !__builtin_sub_overflow(clock.mono_ns(), MonotonicNow_ns(), &offset_ns)) {
                         peer_clock_offset_ns = offset_ns;
                       }
                     }},

@@ -59,10 +59,11 @@ class Peer : public std::enable_shared_from_this<Peer> {
 
   // What the owner knows of it.
   std::optional<v1::Hello> hello{};
-  bool is_agent = false;             // was let in as one
-  bool is_follower = false;          // likewise; its owner bounds what it is sent
-  uint64_t pending_bytes = 0;        // received, not yet settled on disk
-  int64_t peer_clock_offset_ns = 0;  // the peer's CLOCK_MONOTONIC minus ours
+  bool is_agent = false;       // was let in as one
+  bool is_follower = false;    // likewise; its owner bounds what it is sent
+  uint64_t pending_bytes = 0;  // received, not yet settled on disk
+  // The peer's CLOCK_MONOTONIC minus ours; nothing where it does not tell.
+  std::optional<int64_t> peer_clock_offset_ns{};
 
  private:
   void Read();

@@ -1,6 +1,6 @@
+#include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
-#include <boost/asio/ssl/host_name_verification.hpp>
 #include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/write.hpp>
 #include <utility>
@@ -36,14 +36,21 @@ class TlsChannel final : public Channel {
  public:
   TlsChannel(tcp::socket socket, std::shared_ptr<TlsContext> context, TlsRole role,
              const std::string& host)
-      : context_(std::move(context)), stream_(std::move(socket), *context_), role_(role) {
+      : context_(std::move(context)),
+        stream_(std::move(socket), *context_),
+        role_(role),
+        host_(host) {
     KeepFromChildren(descriptor());
     if (role_ == TlsRole::kServer) return;
-    stream_.set_verify_callback(asio::ssl::host_name_verification(host));
-    // A server of several names shows the right certificate; an address is no name.
+    SSL* ssl = stream_.native_handle();
     ErrorCode is_no_address;
     asio::ip::make_address(host, is_no_address);
-    if (is_no_address) SSL_set_tlsext_host_name(stream_.native_handle(), host.c_str());
+    if (!is_no_address) {
+      X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), host.c_str());
+      return;
+    }
+    SSL_set1_host(ssl, host.c_str());
+    SSL_set_tlsext_host_name(ssl, host.c_str());  // a server of several names shows the right one
   }
 
   void Handshake(std::function<void(const ErrorCode&)> done) override {
@@ -82,8 +89,11 @@ class TlsChannel final : public Channel {
     auto* ssl = const_cast<TlsChannel*>(this)->stream_.native_handle();
     const long verified = SSL_get_verify_result(ssl);
     if (verified == X509_V_OK) return absl::StrCat("TLS: ", error.message());
-    return absl::StrCat("TLS: the peer's certificate is refused: ",
-                        X509_verify_cert_error_string(verified));
+    const bool is_others =
+        verified == X509_V_ERR_HOSTNAME_MISMATCH || verified == X509_V_ERR_IP_ADDRESS_MISMATCH;
+    return absl::StrCat(
+        "TLS: the peer's certificate is refused: ", X509_verify_cert_error_string(verified),
+        is_others ? absl::StrCat(" (it does not name ", host_, ")") : "");
   }
 
   int descriptor() override { return stream_.lowest_layer().native_handle(); }
@@ -97,6 +107,7 @@ class TlsChannel final : public Channel {
   std::shared_ptr<TlsContext> context_;  // outlives the stream
   asio::ssl::stream<tcp::socket> stream_;
   TlsRole role_;
+  std::string host_;  // that a client connects to
 };
 
 }  // namespace

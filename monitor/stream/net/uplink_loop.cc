@@ -16,6 +16,7 @@ namespace asio = boost::asio;
 constexpr std::chrono::milliseconds kUplinkTick{250};
 constexpr int64_t kConnectDeadline_ns = 10'000'000'000;
 constexpr int64_t kSyncPeriod_ns = 5'000'000'000;
+constexpr int64_t kSayDiskAgain_ns = 10'000'000'000;
 // Read from the spool ahead of the socket.
 constexpr size_t kMostReadAhead = 1 << 20;
 
@@ -83,7 +84,7 @@ void UplinkLoop::Tick() {
   const bool handshaking = connecting_ != nullptr || (channel_ != nullptr && !secured_);
   if (handshaking && now_ns - begun_ns_ > kConnectDeadline_ns) return Fail("no answer");
   if (session_) {
-    if (absl::Status status = session_->Tick(ClocksNow(), now_ns); !status.ok()) {
+    if (absl::Status status = session_->Tick(Clocks(), now_ns); !status.ok()) {
       return Fail(std::string(status.message()));
     }
     Pump();
@@ -190,9 +191,14 @@ void UplinkLoop::BeginSession() {
                                       .next_sequence = range.next_sequence,
                                       .may_have_been_more =
                                           options_.sends_old_streams || found_.contains(stream_)},
-                   ClocksNow(), MonotonicNow_ns());
+                   Clocks(), MonotonicNow_ns());
   Flush();
   Read();
+}
+
+// Those of an old stream were another machine's, or another boot's.
+v1::ClockSnapshot UplinkLoop::Clocks() const {
+  return options_.sends_old_streams ? v1::ClockSnapshot() : ClocksNow();
 }
 
 void UplinkLoop::Read() {
@@ -224,10 +230,15 @@ void UplinkLoop::TakeWelcome() {
   stats_.last_error.clear();
   stats_.connected = true;
   wanted_ = false;
-  if (!said_connected_ || !said_error_.empty()) {
-    options_.say(absl::StrCat("streaming to ", ToText(options_.addresses[address_])));
-  }
-  said_connected_ = true;
+  // One that welcomes may still refuse what it is sent: after an error this is said once it has
+  // not.
+  if (said_error_.empty() || spool_->stats().chunks == 0) SayStreaming();
+}
+
+void UplinkLoop::SayStreaming() {
+  const std::string text = absl::StrCat("streaming to ", ToText(options_.addresses[address_]));
+  if (said_streaming_ != text) options_.say(text);
+  said_streaming_ = text;
   said_error_.clear();
 }
 
@@ -241,6 +252,7 @@ void UplinkLoop::TakeProgress() {
   stats_.acknowledged_chunks += before - after;
   backoff_ = options_.first_backoff;  // this collector does its work
   refused_ns_.erase(stream_);
+  SayStreaming();
 }
 
 void UplinkLoop::Pump() {
@@ -307,6 +319,7 @@ void UplinkLoop::Fail(const std::string& why) {
     options_.say(absl::StrCat(had_welcome ? "the collector was lost: " : "cannot stream to ", text,
                               "; trying again"));
     said_error_ = text;
+    said_streaming_.clear();
   }
   ScheduleRetry(!had_welcome || is_elsewhere);
   changed_();
@@ -344,7 +357,9 @@ std::chrono::milliseconds UplinkLoop::NextBackoff() {
 
 void UplinkLoop::SayDiskStatus() {
   const std::string now(spool_->disk_status().message());
-  if (now == said_disk_) return;
+  // A disk that is nearly full takes this and refuses that.
+  if (now == said_disk_ || MonotonicNow_ns() - said_disk_ns_ < kSayDiskAgain_ns) return;
+  said_disk_ns_ = MonotonicNow_ns();
   options_.say(now.empty()
                    ? std::string("the spool is written again")
                    : absl::StrCat("the spool cannot be written, chunks stay in memory: ", now));

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -62,6 +63,7 @@ class UplinkLoop : public std::enable_shared_from_this<UplinkLoop> {
   bool IsFree(const std::optional<timeline::StreamId>& turn);
   void Connected(absl::StatusOr<std::shared_ptr<Channel>> channel);
   void BeginSession();
+  v1::ClockSnapshot Clocks() const;
   void Read();
   void TakeBytes(size_t bytes);
   // Sends what credit and spool allow.
@@ -70,6 +72,7 @@ class UplinkLoop : public std::enable_shared_from_this<UplinkLoop> {
   bool SendNext();
   void Flush();
   void TakeWelcome();
+  void SayStreaming();
   void TakeProgress();
   // The connection has failed, or could not be made: tries again later.
   void Fail(const std::string& why);
@@ -109,7 +112,8 @@ class UplinkLoop : public std::enable_shared_from_this<UplinkLoop> {
   Uplink::Stats stats_;
   std::string said_error_;
   std::string said_disk_;
-  bool said_connected_ = false;
+  int64_t said_disk_ns_ = std::numeric_limits<int64_t>::min() / 2;
+  std::string said_streaming_;
 };
 
 }  // namespace vcpulse::stream

@@ -67,7 +67,7 @@ absl::StatusOr<Address> ParseHostAndPort(const std::string& text, Address::Kind 
     host = host.substr(1, host.size() - 2);
     if (!IsIpv6WithZone(host)) return NoAddress(text, "what is in brackets is no IPv6 address");
   } else if (host.find(':') != std::string::npos) {
-    return NoAddress(text, "an IPv6 address needs brackets, as in tcp:[::1]:7370");
+    return NoAddress(text, "an IPv6 address needs brackets, as in tcp:[::1]:4711");
   } else if (!IsHostName(host)) {
     return NoAddress(text, "the host is missing or no name");
   }

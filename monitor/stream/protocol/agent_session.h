@@ -41,7 +41,7 @@ class AgentSession {
     bool may_have_been_more = false;
   };
 
-  static constexpr int64_t kWelcomeDeadline_ns = 30'000'000'000;
+  static constexpr int64_t kWelcomeDeadline_ns = 25'000'000'000;
   static constexpr int64_t kPingAfter_ns = 10'000'000'000;    // of silence of either side
   static constexpr int64_t kGiveUpAfter_ns = 30'000'000'000;  // of silence of the collector
 
