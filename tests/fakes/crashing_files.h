@@ -52,6 +52,11 @@ class CrashingFiles final : public stream::Files {
   void FailNothing() { fail_in_.reset(); }
   // Every change fails until it is cleared: a disk that is read-only or gone.
   void FailAll(std::optional<int> error) { always_ = error; }
+  // Reading that file fails until it is cleared.
+  void FailReadsOf(const std::string& path, std::optional<int> error) {
+    unreadable_.erase(path);
+    if (error) unreadable_[path] = *error;
+  }
   // Of all files together; more is ENOSPC.
   void SetCapacity(uint64_t bytes) { capacity_ = bytes; }
   // The time of what is written from now on.
@@ -104,6 +109,7 @@ class CrashingFiles final : public stream::Files {
     const auto node = names_.find(path);
     if (node == names_.end()) return Error(ENOENT, path);
     if (node->second->kind != Kind::kFile) return Error(EISDIR, path);
+    if (unreadable_.contains(path)) return Error(unreadable_[path], path);
     const std::vector<uint8_t>& data = node->second->data;
     if (offset >= data.size()) return 0;
     const size_t length = std::min<uint64_t>(out.size(), data.size() - offset);
@@ -326,6 +332,7 @@ class CrashingFiles final : public stream::Files {
   std::optional<int> fail_in_;
   int error_ = EIO;
   std::optional<int> always_;
+  std::map<std::string, int> unreadable_;
   uint64_t capacity_ = uint64_t{1} << 40;
   int64_t now_ns_ = 0;
 };

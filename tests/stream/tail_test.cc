@@ -1,5 +1,6 @@
 // `vcpulse tail`, of folders and of a collector. Needs no guest.
 
+#include "monitor/timeline/chunk_header.h"
 #include "tests/stream/stream_commands.h"
 #include "tests/unit/drawn_recording.h"
 
@@ -73,6 +74,43 @@ TEST_F(Tail, OfACollector) {
   const Finished finished = all.Wait();
   EXPECT_EQ(finished.exit_code, 0) << finished.err;
   EXPECT_THAT(one.Wait().out, Not(HasSubstr("host-1")));
+}
+
+// A chunk with good checksums that holds no records. It comes as far as the collector's disk; who
+// looks on is told of it, once, and sees the other agents.
+TEST_F(Tail, RubbishOfOneAgent) {
+  const std::string content = "\xff\xff rubbish";
+  const std::vector<uint8_t> payload(content.begin(), content.end());
+  const auto header =
+      timeline::EncodeChunkHeader({.payload_bytes = static_cast<uint32_t>(payload.size()),
+                                   .content_bytes = static_cast<uint32_t>(payload.size()),
+                                   .stream_id = {7, 7},
+                                   .first_sequence = 1,
+                                   .last_sequence = 1,
+                                   .payload_crc = timeline::Crc32c(payload)});
+  std::ofstream(Path("rubbish.vpt"), std::ios::binary)
+      << std::string(header.begin(), header.end()) << content;
+  RunningCollector collector("unix:" + Path("c.sock"), Path("collected"));
+  const std::string warning =
+      "vcpulse: warning: host-x: a chunk cannot be read and is passed over: the content is no";
+  RunningProgram live(Vcpulse({"tail", collector.address()}));
+  EXPECT_TRUE(Eventually([&] {  // it is there when it says so
+    fs::remove_all(Path("collected/host-x"));
+    const Finished sent = RunProgram(Vcpulse(
+        {"replay", Path("rubbish.vpt"), "--to", collector.address(), "--agent-id", "host-x"}));
+    EXPECT_EQ(sent.exit_code, 0) << sent.err;
+    return live.SoFar().err.find(warning) != std::string::npos;
+  })) << live.SoFar().err;
+  Send(collector.address(), "host-a", "HSP");
+  EXPECT_TRUE(Prints(live, "host-a  "));
+  live.Signal(SIGTERM);
+  EXPECT_EQ(live.Wait().exit_code, 0);
+
+  const Finished folder =
+      RunProgram(Vcpulse({"tail", Path("collected"), "--from-start", "--duration", "1ms"}));
+  EXPECT_EQ(folder.exit_code, 0);
+  EXPECT_THAT(folder.err, AllOf(StartsWith(warning), HasSubstr("1 chunk could not be read\n")));
+  EXPECT_EQ(std::ranges::count(folder.out, '\n'), 4) << folder.out;
 }
 
 TEST_F(Tail, OfAFileThatGrows) {

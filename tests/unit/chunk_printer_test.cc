@@ -15,6 +15,7 @@ namespace vcpulse::tools {
 namespace {
 
 using check::DrawnRecording;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using timeline::Bytes;
 
@@ -35,18 +36,37 @@ std::vector<Bytes> ChunksOf(const std::string& file) {
   }
 }
 
+// A chunk without records, whatever its content is; its checksums are good.
+Bytes ChunkWith(const std::string& content) {
+  Bytes chunk(timeline::kChunkHeaderBytes);
+  chunk.insert(chunk.end(), content.begin(), content.end());
+  const auto size = static_cast<uint32_t>(content.size());
+  const auto header = timeline::EncodeChunkHeader(
+      {.payload_bytes = size,
+       .content_bytes = size,
+       .first_sequence = 41,
+       .last_sequence = 40,
+       .payload_crc = timeline::Crc32c(std::span(chunk).subspan(timeline::kChunkHeaderBytes))});
+  std::ranges::copy(header, chunk.begin());
+  return chunk;
+}
+
 class ChunkPrinting : public ::testing::Test {
  protected:
   void SetUp() override { setenv("TZ", "UTC", 1); }
 
   ChunkPrinter Printer(ChunkPrinter::Format format = ChunkPrinter::Format::kText) {
-    return ChunkPrinter(format, [this](std::string_view text) {
-      printed_ += text;
-      return status_;
-    });
+    return ChunkPrinter(
+        format,
+        [this](std::string_view text) {
+          printed_ += text;
+          return status_;
+        },
+        [this](const std::string& line) { said_.push_back(line); });
   }
 
   std::string printed_;
+  std::vector<std::string> said_;
   absl::Status status_;
 };
 
@@ -128,34 +148,44 @@ TEST_F(ChunkPrinting, LostRecordsAreALine) {
   payload.mutable_lost()->set_first_sequence(12);
   payload.mutable_lost()->set_last_sequence(40);
   payload.mutable_lost()->set_reason(v1::LostRecords::REASON_SPOOL_FULL);
-  const std::string content = payload.SerializeAsString();
-  Bytes chunk(timeline::kChunkHeaderBytes);
-  chunk.insert(chunk.end(), content.begin(), content.end());
-  const auto size = static_cast<uint32_t>(content.size());
-  const auto header = timeline::EncodeChunkHeader(
-      {.payload_bytes = size,
-       .content_bytes = size,
-       .first_sequence = 41,
-       .last_sequence = 40,
-       .payload_crc = timeline::Crc32c(std::span(chunk).subspan(timeline::kChunkHeaderBytes))});
-  std::ranges::copy(header, chunk.begin());
+  Bytes chunk = ChunkWith(payload.SerializeAsString());
   ChunkPrinter printer = Printer();
   ASSERT_TRUE(printer.Take({.agent = "a", .say_agent = true}, chunk).ok());
   EXPECT_EQ(printed_, "a  lost: records 12 to 40: the agent's spool was full\n");
   // It is not compressed, so nothing but its checksum tells.
   chunk.back() ^= 1;
-  EXPECT_TRUE(absl::IsDataLoss(printer.Take({.agent = "a"}, chunk)));
+  EXPECT_TRUE(printer.Take({.agent = "a"}, chunk).ok());
+  EXPECT_THAT(said_, ElementsAre(HasSubstr("checksum")));
 }
 
-TEST_F(ChunkPrinting, DamageIsRefusedAndPrintsNothing) {
+TEST_F(ChunkPrinting, DamageIsPassedOver) {
   DrawnRecording drawn;
   Bytes chunk = ChunksOf(DrawThree(drawn))[0];
   ChunkPrinter printer = Printer();
-  EXPECT_TRUE(absl::IsDataLoss(printer.Take({}, std::span(chunk).first(chunk.size() - 1))));
-  EXPECT_TRUE(absl::IsDataLoss(printer.Take({}, std::span(chunk).first(20))));
+  EXPECT_TRUE(printer.Take({}, std::span(chunk).first(chunk.size() - 1)).ok());
+  EXPECT_TRUE(printer.Take({}, std::span(chunk).first(20)).ok());
   chunk.back() ^= 1;
-  EXPECT_TRUE(absl::IsDataLoss(printer.Take({}, chunk)));
+  EXPECT_TRUE(printer.Take({}, chunk).ok());
   EXPECT_EQ(printed_, "");
+  EXPECT_EQ(printer.unreadable_chunks(), 3u);
+}
+
+// What one agent sends with good checksums and no sense in it, is told of once and keeps nobody
+// else back, nor that agent.
+TEST_F(ChunkPrinting, RubbishOfOneAgent) {
+  DrawnRecording drawn;
+  const std::vector<Bytes> chunks = ChunksOf(DrawThree(drawn));
+  const Bytes rubbish = ChunkWith("\xff\xff rubbish");
+  ChunkPrinter printer = Printer();
+  for (const char* agent : {"a", "a", "b\x1b", "a"}) {
+    EXPECT_TRUE(printer.Take({.agent = agent, .say_agent = true}, rubbish).ok());
+  }
+  EXPECT_TRUE(printer.Take({.agent = "a", .say_agent = true}, chunks[1]).ok());
+  EXPECT_EQ(printed_, "a  03:04:05.200  guest1  HP  IPC 2.00\n");
+  EXPECT_EQ(printer.unreadable_chunks(), 4u);
+  const std::string why =
+      ": a chunk cannot be read and is passed over: the content is no ChunkPayload message";
+  EXPECT_THAT(said_, ElementsAre("warning: a" + why, "warning: b?" + why));
 }
 
 TEST_F(ChunkPrinting, AnErrorOfTheOutputIsGivenBack) {

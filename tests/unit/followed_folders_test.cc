@@ -180,6 +180,20 @@ TEST_F(FollowingFolders, FoldersThatGo) {
   EXPECT_THAT(Poll(), ElementsAre("host-a! 1-5"));
 }
 
+// It keeps nobody else back.
+TEST_F(FollowingFolders, AnAgentOfALaterRelease) {
+  timeline::ChunkHeader later = *timeline::DecodeChunkHeader(timeline_.chunks[0]);
+  later.required_features = 1u << 30;
+  AppendTo(fs::path(path_) / "host-a" / kNew / "1.vpt", timeline::EncodeChunkHeader(later));
+  AppendTo(fs::path(path_) / "host-b" / kNew / "1.vpt", timeline_.chunks[0]);
+  std::vector<std::string> said;
+  Open({.from_start = true, .say = [&](const std::string& line) { said.push_back(line); }});
+  EXPECT_THAT(Poll(), ElementsAre("host-b! 1-5"));
+  AppendTo(fs::path(path_) / "host-b" / kNew / "1.vpt", timeline_.chunks[1]);
+  EXPECT_THAT(Poll(), ElementsAre("host-b! 6-8"));
+  EXPECT_THAT(said, ElementsAre(HasSubstr("host-a/" + kNew + "/1.vpt: ")));
+}
+
 TEST_F(FollowingFolders, WhatCannotBeOpened) {
   const auto none = FollowedFolders::Open({.path = path_ + "/none"});
   EXPECT_TRUE(absl::IsNotFound(none.status()));

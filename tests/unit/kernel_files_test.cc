@@ -116,6 +116,19 @@ TEST_F(KernelFilesTest, AFolderIsLockedOnce) {
   EXPECT_TRUE(files_.Lock(folder_).ok());
 }
 
+// An agent may have any name.
+TEST_F(KernelFilesTest, TheLockIsInNoAgentsWay) {
+  const auto lock = files_.Lock(folder_);
+  ASSERT_TRUE(lock.ok()) << lock.status();
+  const auto names = files_.List(folder_);
+  ASSERT_TRUE(names.ok());
+  for (const std::string& name : *names) {
+    EXPECT_TRUE(name.starts_with('.')) << name << ": an agent's folder may be named so";
+  }
+  const absl::Status made = files_.MakeDirectories(folder_ + "/lock");
+  EXPECT_TRUE(made.ok()) << made;
+}
+
 TEST(Names, ComeBack) {
   EXPECT_EQ(FileNameOf(42), "00000000000000000042.vpt");
   EXPECT_EQ(SequenceOfFileName("18446744073709551615.vpt"), UINT64_MAX);

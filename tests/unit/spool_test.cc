@@ -69,7 +69,7 @@ class SpoolTest : public testing::Test {
   std::vector<std::string> Segments() const {
     std::vector<std::string> names;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(directory())) {
-      if (entry.is_regular_file() && entry.path().filename() != "lock") {
+      if (entry.is_regular_file() && entry.path().filename() != ".lock") {
         names.push_back(entry.path());
       }
     }

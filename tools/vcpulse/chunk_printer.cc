@@ -41,8 +41,8 @@ ChunkPrinter::Stream::Stream(ChunkPrinter& printer)
         return absl::OkStatus();
       }) {}
 
-absl::Status ChunkPrinter::Take(const ChunkOwner& owner, std::span<const uint8_t> chunk,
-                                uint64_t from) {
+// Its records are then in decoder_.
+absl::StatusOr<timeline::ChunkHeader> ChunkPrinter::OpenChunk(std::span<const uint8_t> chunk) {
   const auto header = timeline::DecodeChunkHeader(chunk);
   if (absl::IsOutOfRange(header.status())) return absl::DataLossError("the chunk is cut off");
   if (!header.ok()) return header.status();
@@ -51,9 +51,26 @@ absl::Status ChunkPrinter::Take(const ChunkOwner& owner, std::span<const uint8_t
     return absl::DataLossError("the chunk does not match its checksum");
   }
   if (absl::Status status = decoder_.Open(*header, payload); !status.ok()) return status;
+  return header;
+}
 
+void ChunkPrinter::PassOver(const StreamKey& key, const absl::Status& why) {
+  ++unreadable_chunks_;
+  if (!said_.insert(key).second) return;
+  say_(absl::StrCat("warning: ", key.first, key.first.empty() ? "" : ": ",
+                    "a chunk cannot be read and is passed over: ", why.message()));
+}
+
+absl::Status ChunkPrinter::Take(const ChunkOwner& owner, std::span<const uint8_t> chunk,
+                                uint64_t from) {
   const std::string agent = reading::Printable(owner.agent.value_or(""));
-  const std::pair key(agent, header->stream_id);
+  const auto header = OpenChunk(chunk);
+  if (!header.ok()) {
+    const auto whose = timeline::DecodeChunkHeader(chunk);
+    PassOver({agent, whose.ok() ? whose->stream_id : timeline::StreamId{}}, header.status());
+    return absl::OkStatus();
+  }
+  const StreamKey key(agent, header->stream_id);
   std::unique_ptr<Stream>& stream = streams_[key];
   if (stream == nullptr) stream = std::make_unique<Stream>(*this);
   if (format_ == Format::kJsonl) {

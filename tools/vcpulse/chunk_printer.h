@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "monitor/export/clocks.h"
 #include "monitor/export/jsonl.h"
 #include "monitor/timeline/chunk_decoder.h"
@@ -37,15 +38,22 @@ class ChunkPrinter {
   // Takes whole lines. An error ends the printing.
   using Print = std::function<absl::Status(std::string_view)>;
 
-  ChunkPrinter(Format format, Print print) : format_(format), print_(std::move(print)) {}
+  // Takes a line for people.
+  using Say = std::function<void(const std::string&)>;
+
+  ChunkPrinter(Format format, Print print, Say say)
+      : format_(format), print_(std::move(print)), say_(std::move(say)) {}
 
   // Prints the records of a whole chunk, header and payload, but for those before the sequence
-  // number `from`: they are what is known already. Errors: DataLoss where it is no good chunk, and
-  // nothing was printed; Unimplemented for one of a later release; those of `print`.
+  // number `from`: they are what is known already. What is no good chunk, or one of a later
+  // release, is passed over and counted, and the first of each stream is said: one agent's rubbish
+  // must not end what is printed of the others. Errors: those of `print`.
   absl::Status Take(const ChunkOwner& owner, std::span<const uint8_t> chunk, uint64_t from = 0);
 
   // Samples that could not be used, as no vCPU set fits them.
   uint64_t unusable_ticks() const { return unusable_ticks_; }
+  // Chunks that were passed over.
+  uint64_t unreadable_chunks() const { return unreadable_chunks_; }
 
  private:
   // What is known of one stream.
@@ -62,6 +70,10 @@ class ChunkPrinter {
     std::set<std::pair<uint32_t, uint32_t>> sets{};
   };
 
+  using StreamKey = std::pair<std::string, timeline::StreamId>;  // agent, stream
+
+  absl::StatusOr<timeline::ChunkHeader> OpenChunk(std::span<const uint8_t> chunk);
+  void PassOver(const StreamKey& key, const absl::Status& why);
   std::string Stamp(Stream& stream, int64_t mono_ns) const;
   absl::Status TakeContext(const v1::ChunkPayload& context, Stream& stream);
   absl::Status TakeEntry(const timeline::Entry& entry, bool print, Stream& stream);
@@ -72,11 +84,14 @@ class ChunkPrinter {
 
   const Format format_;
   const Print print_;
+  const Say say_;
   timeline::ChunkDecoder decoder_;
-  std::map<std::pair<std::string, timeline::StreamId>, std::unique_ptr<Stream>> streams_;
-  std::string prefix_;  // of the lines of the chunk that is being taken
-  std::string text_;    // its lines
+  std::map<StreamKey, std::unique_ptr<Stream>> streams_;
+  std::set<StreamKey> said_;  // of which an unreadable chunk was said
+  std::string prefix_;        // of the lines of the chunk that is being taken
+  std::string text_;          // its lines
   uint64_t unusable_ticks_ = 0;
+  uint64_t unreadable_chunks_ = 0;
 };
 
 }  // namespace vcpulse::tools

@@ -166,16 +166,23 @@ absl::Status FollowedFolders::Poll(const Sink& sink) {
 
 absl::Status FollowedFolders::PollStream(const std::string& folder,
                                          const std::vector<std::string>& names,
-                                         StreamFolder& stream, const Sink& sink) {
+                                         StreamFolder& stream, const Sink& sink) const {
   for (const std::string& name : names) {
     if (name < stream.first_name) continue;
     auto file = stream.files.find(name);
     if (file == stream.files.end()) {
       file = stream.files.emplace(name, GrowingFile(JoinPath(folder, name))).first;
     }
-    absl::Status status = file->second.ReadNew(
-        [&](std::span<const uint8_t> chunk) { return sink(stream.owner, chunk, stream.from); });
-    if (!status.ok() && !absl::IsNotFound(status)) return status;
+    absl::Status of_sink;
+    const absl::Status status = file->second.ReadNew([&](std::span<const uint8_t> chunk) {
+      return of_sink = sink(stream.owner, chunk, stream.from);
+    });
+    if (!of_sink.ok()) return of_sink;
+    if (status.ok() || absl::IsNotFound(status)) continue;
+    if (folder.empty()) return status;
+    if (!std::exchange(stream.was_said, true) && options_.say) {
+      options_.say(absl::StrCat("warning: ", status.message()));
+    }
   }
   return absl::OkStatus();
 }

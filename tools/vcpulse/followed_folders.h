@@ -26,6 +26,7 @@ class FollowedFolders {
     std::optional<std::string> agent{};  // nothing: all
     bool from_start = false;
     uint64_t last_ticks = 10;  // of the newest stream of each agent to begin with
+    std::function<void(const std::string&)> say{};  // takes a line for people
   };
   // One chunk; the records before the sequence number `from` are older than what was asked for.
   using Sink =
@@ -35,8 +36,9 @@ class FollowedFolders {
   // naming it; InvalidArgument for what is neither folder nor file.
   static absl::StatusOr<FollowedFolders> Open(const Options& options);
 
-  // Hands over what is new. A file or folder that is gone is no error. Errors: of reading, and of
-  // `sink`.
+  // Hands over what is new. A file or folder that is gone is no error. A file of a folder that
+  // cannot be read (a chunk of a later release, rights) is said once per stream, and the others go
+  // on. Errors: of reading the file that is followed alone, and of `sink`.
   absl::Status Poll(const Sink& sink);
 
   // Bytes that were passed over, as they are no chunk.
@@ -56,6 +58,7 @@ class FollowedFolders {
     uint64_t from = 0;
     std::string first_name;  // those before it are read to their end
     std::map<std::string, GrowingFile> files;
+    bool was_said = false;  // that one of them cannot be read
   };
 
   explicit FollowedFolders(const Options& options) : options_(options) {}
@@ -64,8 +67,8 @@ class FollowedFolders {
   void FindIn(const std::string& folder, int depth, bool is_newest);
   void Take(const std::string& folder, int depth, bool is_newest);
   std::optional<std::string> AgentOf(const std::string& folder) const;
-  static absl::Status PollStream(const std::string& folder, const std::vector<std::string>& names,
-                                 StreamFolder& stream, const Sink& sink);
+  absl::Status PollStream(const std::string& folder, const std::vector<std::string>& names,
+                          StreamFolder& stream, const Sink& sink) const;
 
   Options options_;
   bool is_first_look_ = true;

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "monitor/reading/phrases.h"
 #include "tools/vcpulse/commands.h"
 #include "tools/vcpulse/size_option.h"
@@ -78,13 +78,15 @@ void RecordUplink::ReloadCredentials() {
 
 void RecordUplink::Drain() {
   StopWaitsOnSignals();
-  const absl::Time deadline = absl::Now() + request_.drain;
+  // Not by the time of day, which may be set meanwhile.
+  const auto left = [begin_ns = MonotonicNowNs(), this] {
+    return request_.drain - absl::Nanoseconds(MonotonicNowNs() - begin_ns);
+  };
   absl::Status finished;
   do {
-    const absl::Duration step =
-        std::clamp(deadline - absl::Now(), absl::ZeroDuration(), kDrainStep);
+    const absl::Duration step = std::clamp(left(), absl::ZeroDuration(), kDrainStep);
     finished = uplink_->Finish(absl::ToChronoMilliseconds(step));
-  } while (absl::IsDeadlineExceeded(finished) && absl::Now() < deadline && !WasStopped());
+  } while (absl::IsDeadlineExceeded(finished) && left() > absl::ZeroDuration() && !WasStopped());
   Fail(Summary());
 }
 

@@ -31,6 +31,7 @@ constexpr Milliseconds kCollectorPatience{10'000};
 constexpr int64_t kProgressPatience_ns = 30'000'000'000;
 constexpr Milliseconds kStep{100};            // then it looks for progress and for a signal
 constexpr uint64_t kMostAhead = 16u << 20;    // bytes that wait for acknowledgement
+constexpr uint64_t kLongestChunk = 2u << 20;  // of a frame, and some
 constexpr uint64_t kMemory = 2 * kMostAhead;  // so that nothing is ever pushed out
 
 // When the chunks of one stream are due.
@@ -210,7 +211,12 @@ absl::Status FileSender::SendChunk(std::span<const uint8_t> chunk) {
   absl::Status room = WaitWhileItMoves(
       uplink_, [this](Milliseconds patience) { return uplink_.AwaitRoom(kMostAhead, patience); });
   if (!room.ok()) return room;
-  uplink_.Offer(chunk);
+  // The queue has room for all that AwaitRoom lets through, and a chunk more.
+  if (!uplink_.Offer(chunk)) {
+    return absl::InternalError(absl::StrCat(
+        "a chunk of ", SizeText(chunk.size()), " found no room on its way to the collector, and ",
+        "what follows is not sent; start again: the collector goes on where it is"));
+  }
   ++chunks_;
   bytes_ += chunk.size();
   return absl::OkStatus();
@@ -252,6 +258,7 @@ int ReplayToCollector(const std::string& file, const std::optional<double>& spee
   if (!source.ok()) return Fail(ReadFailure(source.status(), file));
   stream::Uplink::Options options = request.uplink;
   options.sends_old_streams = true;
+  options.max_queue_bytes = kMostAhead + kLongestChunk;
   options.spool = {.max_memory_bytes = kMemory};
   options.say = [](const std::string& line) { Fail(line); };
   const auto uplink = stream::Uplink::Start(std::move(options));

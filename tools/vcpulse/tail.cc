@@ -106,7 +106,8 @@ absl::StatusOr<Tail> ParseTail(const TailOptions& options) {
   tail.folders = {.path = options.source,
                   .agent = options.agent,
                   .from_start = options.from_start,
-                  .last_ticks = *number};
+                  .last_ticks = *number,
+                  .say = [](const std::string& line) { Fail(line); }};
   if (options.duration) {
     const auto duration = ParseDurationOption("--duration", *options.duration);
     if (!duration.ok()) return duration.status();
@@ -163,12 +164,16 @@ int RunTail(const TailOptions& options) {
   const auto tail = ParseTail(options);
   if (!tail.ok()) return Fail(tail.status());
   StopWaitsOnSignals();
-  ChunkPrinter printer(tail->format, WriteToStdout);
+  ChunkPrinter printer(tail->format, WriteToStdout, [](const std::string& line) { Fail(line); });
   const absl::Status status =
       tail->address ? TailCollector(*tail, options, printer) : TailFolders(*tail, printer);
   if (printer.unusable_ticks() > 0) {
     Fail(absl::StrCat("warning: ", reading::Plural(printer.unusable_ticks(), "sample"),
                       " could not be used: no vCPU set fits"));
+  }
+  if (printer.unreadable_chunks() > 0) {
+    Fail(absl::StrCat("warning: ", reading::Plural(printer.unreadable_chunks(), "chunk"),
+                      " could not be read"));
   }
   // Ctrl-C, or `| head` has seen enough.
   if (status.ok() || absl::IsCancelled(status) || WasStopped()) return kExitOk;

@@ -67,8 +67,8 @@ class Files {
   virtual absl::Status RemoveDirectory(const std::string& path) = 0;  // an empty one
   // Of the last change of the content, ns since 1970.
   virtual absl::StatusOr<int64_t> ModifiedAt_ns(const std::string& path) = 0;
-  // Locks DIRECTORY/lock, which stays. FailedPrecondition where it is locked, by this process or
-  // another one.
+  // Locks DIRECTORY/.lock, which stays; no agent's folder is named so. FailedPrecondition where it
+  // is locked, by this process or another one.
   virtual absl::StatusOr<std::unique_ptr<DirectoryLock>> Lock(const std::string& directory) = 0;
 };
 

@@ -203,7 +203,7 @@ class Kernel final : public Files {
   }
 
   absl::StatusOr<std::unique_ptr<DirectoryLock>> Lock(const std::string& directory) override {
-    const std::string path = directory + "/lock";
+    const std::string path = directory + "/.lock";
     kvm::Fd fd(
         ::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, kFileMode));
     if (!fd.valid()) return Failed(errno, "open", path);

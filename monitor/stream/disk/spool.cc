@@ -42,9 +42,12 @@ absl::StatusOr<std::unique_ptr<Spool>> Spool::Open(Files& files, const Options& 
   std::unique_ptr<Spool> spool(new Spool(files, options));
   if (options.directory.empty()) return spool;
   const auto in_words = [&](const absl::Status& status) {
-    return absl::Status(status.code(),
-                        absl::StrCat("the spool in ", options.directory, ": ", status.message(),
-                                     " (it needs a directory of its own to write to)"));
+    // DataLoss: of one file there, and it says what to do.
+    return absl::Status(
+        status.code(),
+        absl::StrCat(
+            "the spool in ", options.directory, ": ", status.message(),
+            absl::IsDataLoss(status) ? "" : " (it needs a directory of its own to write to)"));
   };
   if (absl::Status status = files.MakeDirectories(options.directory); !status.ok()) {
     return in_words(status);

@@ -38,7 +38,8 @@ class Spool {
 
   // Takes in what lies in the directory, which is made where it is not there: whole chunks in order
   // are kept, a torn end is cut off, what is damaged counts as lost. Errors: FailedPrecondition
-  // where another process uses the directory, else what the system said, naming it and what to do.
+  // where another process uses the directory; DataLoss where a file there cannot be read (it is not
+  // touched); else what the system said. Each names what it is about and what to do.
   static absl::StatusOr<std::unique_ptr<Spool>> Open(Files& files, const Options& options);
 
   ~Spool();

@@ -29,10 +29,15 @@ std::optional<FolderName> ParseFolderName(const std::string& name) {
   return FolderName{*number, *stream};
 }
 
-// Errors that are not the file's own fault; any other one costs the file.
-bool ConcernsAll(const absl::Status& status) {
-  return absl::IsPermissionDenied(status) || absl::IsResourceExhausted(status) ||
-         absl::IsUnimplemented(status);
+// A disk that fails now may be mended, and a file of a later release be sent by that one: to go on
+// without it would tell the collector that its records are lost.
+absl::Status Unreadable(const absl::Status& status, const std::string& path) {
+  std::string what(status.message());
+  if (what.find(path) == std::string::npos) what = absl::StrCat(path, ": ", what);
+  return absl::DataLossError(
+      absl::StrCat(what,
+                   " (start again when it can be read; or move that file away, and its records "
+                   "count as lost)"));
 }
 
 }  // namespace
@@ -86,9 +91,8 @@ absl::Status Spool::RecoverSegment(const std::string& folder, uint64_t name_sequ
   const auto kind = files_.KindOf(segment.path);
   if (!kind.ok()) return kind.status();
   if (*kind != Files::Kind::kFile) return absl::OkStatus();
-  absl::StatusOr<ChunkList> list = ListAllChunks(files_, segment.path);
-  if (ConcernsAll(list.status())) return list.status();
-  if (!list.ok()) list = ChunkList{};
+  const absl::StatusOr<ChunkList> list = ListAllChunks(files_, segment.path);
+  if (!list.ok()) return Unreadable(list.status(), segment.path);
   uint64_t end = 0;
   bool is_any = false;
   for (const ChunkPlace& chunk : list->chunks) {
