@@ -84,24 +84,27 @@ void RecordUplink::Drain() {
   };
   absl::Status finished;
   do {
-    const absl::Duration step = std::clamp(left(), absl::ZeroDuration(), kDrainStep);
-    finished = uplink_->Finish(absl::ToChronoMilliseconds(step));
+    // At least until the uplink has looked, so that what is left is known.
+    finished = uplink_->Finish(absl::ToChronoMilliseconds(kDrainStep));
   } while (absl::IsDeadlineExceeded(finished) && left() > absl::ZeroDuration() && !WasStopped());
   Fail(Summary());
 }
 
 std::string RecordUplink::Summary() const {
   const stream::Uplink::Stats stats = uplink_->stats();
-  std::string text = absl::StrCat(
-      NamesOf(request_.uplink.addresses), ": ", reading::Plural(stats.sent_chunks, "chunk"),
-      " sent, ", stats.acknowledged_chunks, " acknowledged, ", stats.lost_chunks, " lost");
+  std::string text = absl::StrCat(NamesOf(request_.uplink.addresses), ": ",
+                                  reading::Plural(stats.acknowledged_chunks, "chunk"),
+                                  " acknowledged, ", stats.lost_chunks, " lost");
   if (stats.waiting_chunks == 0) return text;
-  absl::StrAppend(&text, "; ", reading::Plural(stats.waiting_chunks, "chunk"), " (",
-                  SizeText(stats.spool_bytes), ") left in ", request_.uplink.spool.directory,
-                  ": the next `vcpulse record --to` with this spool sends them");
+  absl::StrAppend(&text, "; ", reading::Plural(stats.waiting_chunks, "chunk"), " not: ");
+  if (stats.spool_bytes > 0) {
+    absl::StrAppend(&text, SizeText(stats.spool_bytes), " stay in ",
+                    request_.uplink.spool.directory,
+                    " for the next `vcpulse record --to` with this spool");
+  }
   if (stats.spool_memory_bytes > 0) {
-    absl::StrAppend(&text, ", but for ", SizeText(stats.spool_memory_bytes),
-                    " that were in memory alone");
+    absl::StrAppend(&text, stats.spool_bytes > 0 ? ", " : "", SizeText(stats.spool_memory_bytes),
+                    " that the spool's disk did not take are lost");
   }
   return text;
 }

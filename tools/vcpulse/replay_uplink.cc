@@ -244,7 +244,7 @@ std::string Summary(const std::string& name, const FileSender& sender,
                    stats.sent_chunks, " sent, ", stats.acknowledged_chunks, " acknowledged");
   const uint64_t known =
       stats.acknowledged_chunks - std::min(stats.acknowledged_chunks, stats.sent_chunks);
-  if (known > 0) absl::StrAppend(&text, " (", known, " were there already)");
+  if (known > 0) absl::StrAppend(&text, " (", known, " were there already, or told as lost)");
   if (stats.waiting_chunks > 0) absl::StrAppend(&text, ", ", stats.waiting_chunks, " not");
   return text;
 }
