@@ -181,6 +181,11 @@ class CrashingFiles final : public stream::Files {
     if (node == names_.end()) return Error(ENOENT, path);
     return node->second->modified_ns;
   }
+  absl::StatusOr<int64_t> BegunAt_ns(const std::string& path) override {
+    const auto node = names_.find(path);
+    if (node == names_.end()) return Error(ENOENT, path);
+    return node->second->begun_ns;
+  }
   absl::StatusOr<std::unique_ptr<stream::DirectoryLock>> Lock(
       const std::string& directory) override {
     if (!locked_.insert(directory).second) {
@@ -197,6 +202,7 @@ class CrashingFiles final : public stream::Files {
     size_t untouched = 0;           // bytes at the beginning that are the same in both
     // What a failed sync may have lost; nothing but cutting it off mends that.
     std::vector<std::pair<size_t, size_t>> doubtful{};
+    int64_t begun_ns = 0;
     int64_t modified_ns = 0;
   };
   using Names = std::map<std::string, std::shared_ptr<Node>>;
@@ -275,6 +281,7 @@ class CrashingFiles final : public stream::Files {
   std::shared_ptr<Node> NewNode(Kind kind) const {
     auto node = std::make_shared<Node>();
     node->kind = kind;
+    node->begun_ns = now_ns_;
     node->modified_ns = now_ns_;
     return node;
   }

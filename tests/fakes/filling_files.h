@@ -58,6 +58,9 @@ class FillingFiles final : public stream::Files {
   absl::StatusOr<int64_t> ModifiedAt_ns(const std::string& path) override {
     return below_.ModifiedAt_ns(path);
   }
+  absl::StatusOr<int64_t> BegunAt_ns(const std::string& path) override {
+    return below_.BegunAt_ns(path);
+  }
 
  private:
   class File final : public stream::AppendFile {

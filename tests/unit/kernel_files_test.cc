@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -114,6 +115,22 @@ TEST_F(KernelFilesTest, AFolderIsLockedOnce) {
   EXPECT_TRUE(absl::IsFailedPrecondition(files_.Lock(folder_).status()));
   lock->reset();
   EXPECT_TRUE(files_.Lock(folder_).ok());
+}
+
+// Later changes do not make it younger.
+TEST_F(KernelFilesTest, AFileWasBegunBeforeItWasChanged) {
+  const std::string path = folder_ + "/x";
+  const auto file = files_.OpenToAppend(path, true);
+  ASSERT_TRUE(file.ok());
+  const auto begun_ns = files_.BegunAt_ns(path);
+  ASSERT_TRUE(begun_ns.ok()) << begun_ns.status();
+  EXPECT_GT(*begun_ns, int64_t{1'600'000'000'000'000'000});
+  // An hour on; where the file system does not keep when a file was made, that tells nothing.
+  const auto later = std::filesystem::file_time_type::clock::now() + std::chrono::hours(1);
+  std::filesystem::last_write_time(path, later);
+  if (*files_.BegunAt_ns(path) == *files_.ModifiedAt_ns(path)) GTEST_SKIP() << "no birth times";
+  EXPECT_EQ(*files_.BegunAt_ns(path), *begun_ns);
+  EXPECT_TRUE(absl::IsNotFound(files_.BegunAt_ns(folder_ + "/none").status()));
 }
 
 // An agent may have any name.

@@ -8,6 +8,7 @@
 #include <iterator>
 
 #include "monitor/stream/disk/chunk_list.h"
+#include "tests/fakes/crashing_files.h"
 #include "tests/fakes/temporary_folder.h"
 #include "tests/unit/stream_chunk.h"
 
@@ -177,6 +178,30 @@ TEST_F(StreamStoreTest, RotatesByTimeWhateverTheClockDoes) {
   Append(*store, 6, 6, back_ns + 100 * kSecond_ns);
   EXPECT_EQ(files(), 3) << "a clock that was set back must not keep a file open";
   EXPECT_EQ(ReadSequences(store->directory()).sequences, Sequences(1, 6));
+}
+
+// However often the agent comes again in the meantime.
+TEST(StreamStoreAges, RotatesByTheAgeOfTheFileNotOfTheConnection) {
+  fakes::CrashingFiles files;
+  const StreamStore::Options options{.rotate_ns = 100 * kSecond_ns};
+  std::string directory;
+  const auto append_at = [&](uint64_t sequence, int64_t now_ns) {
+    files.SetTime(now_ns);
+    const auto store = StreamStore::Open(files, "/collected/host1", kStream, options, now_ns);
+    ASSERT_TRUE(store.ok()) << store.status();
+    const StreamChunk chunk = MakeChunk(kStream, sequence, sequence);
+    EXPECT_TRUE((*store)->Append(chunk.header, chunk.bytes, now_ns).ok());
+    EXPECT_TRUE((*store)->Sync().ok());
+    directory = (*store)->directory();
+  };
+  append_at(1, kNow_ns);
+  append_at(2, kNow_ns + 40 * kSecond_ns);
+  append_at(3, kNow_ns + 80 * kSecond_ns);
+  EXPECT_THAT(*files.List(directory), testing::SizeIs(1));
+  append_at(4, kNow_ns + 120 * kSecond_ns);
+  EXPECT_THAT(*files.List(directory), testing::SizeIs(2));
+  append_at(5, kNow_ns + 160 * kSecond_ns);
+  EXPECT_THAT(*files.List(directory), testing::SizeIs(2));
 }
 
 }  // namespace

@@ -67,6 +67,8 @@ class Files {
   virtual absl::Status RemoveDirectory(const std::string& path) = 0;  // an empty one
   // Of the last change of the content, ns since 1970.
   virtual absl::StatusOr<int64_t> ModifiedAt_ns(const std::string& path) = 0;
+  // When the file was made, ns since 1970; where the file system does not keep that, ModifiedAt_ns.
+  virtual absl::StatusOr<int64_t> BegunAt_ns(const std::string& path) = 0;
   // Locks DIRECTORY/.lock, which stays; no agent's folder is named so. FailedPrecondition where it
   // is locked, by this process or another one.
   virtual absl::StatusOr<std::unique_ptr<DirectoryLock>> Lock(const std::string& directory) = 0;

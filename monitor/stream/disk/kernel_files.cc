@@ -202,6 +202,17 @@ class Kernel final : public Files {
     return int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec;
   }
 
+  absl::StatusOr<int64_t> BegunAt_ns(const std::string& path) override {
+    struct statx info {};
+    if (::statx(AT_FDCWD, path.c_str(), AT_SYMLINK_NOFOLLOW, STATX_BTIME, &info) != 0) {
+      // ENOSYS, or a sandbox of older days: a kernel without the call.
+      if (errno == ENOSYS || errno == EPERM) return ModifiedAt_ns(path);
+      return Failed(errno, "look at", path);
+    }
+    if ((info.stx_mask & STATX_BTIME) == 0) return ModifiedAt_ns(path);
+    return int64_t{info.stx_btime.tv_sec} * 1'000'000'000 + info.stx_btime.tv_nsec;
+  }
+
   absl::StatusOr<std::unique_ptr<DirectoryLock>> Lock(const std::string& directory) override {
     const std::string path = directory + "/.lock";
     kvm::Fd fd(

@@ -90,7 +90,12 @@ absl::StatusOr<bool> StreamStore::RecoverFile(const std::string& name, bool is_n
   if (is_newest) {
     file_ = *std::move(file);
     path_ = path;
-    if (!list->chunks.empty()) file_begun_ns_ = realtime_ns;
+    if (!list->chunks.empty()) {
+      // Not now: an agent that comes again and again would keep the file open for ever.
+      const auto begun_ns = files_.BegunAt_ns(path);
+      if (!begun_ns.ok()) return begun_ns.status();
+      file_begun_ns_ = std::min(*begun_ns, realtime_ns);
+    }
   }
   return !list->chunks.empty();
 }
