@@ -2,6 +2,9 @@
 
 #include <sys/stat.h>
 
+#include <chrono>
+#include <random>
+
 #include "tests/fakes/certificates.h"
 #include "tests/fakes/http_client.h"
 #include "tests/stream/stream_commands.h"
@@ -27,6 +30,19 @@ class Collect : public StreamCommands {
                                        "--speed", "max",          "--agent-id", agent};
     arguments.insert(arguments.end(), more.begin(), more.end());
     return RunProgram(Vcpulse(arguments));
+  }
+
+  // A file of 1 MiB that an earlier collector left, changed so long ago.
+  fs::path LaidOut(const std::string& agent, const std::string& start,
+                   std::chrono::hours age) const {
+    const fs::path folder =
+        Path("collected/" + agent + "/" + start + "-000000000000000000000000000000aa");
+    fs::create_directories(folder);
+    fs::path file = folder / "00000000000000000001.vpt";
+    std::ofstream(file) << "x";
+    fs::resize_file(file, 1u << 20);
+    fs::last_write_time(file, fs::file_time_type::clock::now() - age);
+    return file;
   }
 
   std::vector<std::string> Tls(const std::string& name) const {
@@ -154,6 +170,79 @@ TEST_F(Collect, SighupWithoutCertificatesSaysSoAndGoesOn) {
   collector.program().Signal(SIGHUP);
   EXPECT_TRUE(Eventually([&] { return !collector.After("SIGHUP: there are no").empty(); }));
   EXPECT_EQ(Send(collector.address(), "host-a").exit_code, 0);
+}
+
+// What lies there when it starts, by age.
+TEST_F(Collect, OldFilesGo) {
+  const fs::path old = LaidOut("host-a", "20260101T000000Z", std::chrono::hours(48));
+  const fs::path young = LaidOut("host-b", "20260102T000000Z", std::chrono::hours(1));
+  std::ofstream(old.parent_path().parent_path() / "notes") << "mine";
+  RunningCollector collector("tcp:127.0.0.1:0", Path("collected"), {"--keep-for", "24h"});
+  // With the first that comes, or within a minute.
+  EXPECT_EQ(Send(collector.address(), "host-a").exit_code, 0);
+  EXPECT_TRUE(Eventually([&] { return !fs::exists(old.parent_path()); })) << collector.Err();
+  EXPECT_TRUE(fs::exists(young));
+  EXPECT_TRUE(fs::exists(Path("collected/host-a/notes")));
+  EXPECT_EQ(collector.End().exit_code, 0);
+  EXPECT_TRUE(fs::exists(young));
+}
+
+// The oldest first, until the rest is small enough.
+TEST_F(Collect, FilesBeyondTheSizeGo) {
+  const fs::path oldest = LaidOut("host-a", "20260101T000000Z", std::chrono::hours(3));
+  const fs::path older = LaidOut("host-b", "20260102T000000Z", std::chrono::hours(2));
+  const fs::path young = LaidOut("host-c", "20260103T000000Z", std::chrono::hours(1));
+  RunningCollector collector("tcp:127.0.0.1:0", Path("collected"), {"--keep-size", "2500K"});
+  EXPECT_EQ(Send(collector.address(), "host-d").exit_code, 0);
+  EXPECT_TRUE(Eventually([&] { return !fs::exists(oldest); })) << collector.Err();
+  EXPECT_EQ(collector.End().exit_code, 0);
+  EXPECT_TRUE(fs::exists(older));
+  EXPECT_TRUE(fs::exists(young));
+}
+
+// Without being asked it removes nothing.
+TEST_F(Collect, AllIsKeptUnlessAskedOtherwise) {
+  const fs::path old = LaidOut("host-a", "20200101T000000Z", std::chrono::hours(50'000));
+  RunningCollector collector("tcp:127.0.0.1:0", Path("collected"));
+  EXPECT_EQ(Send(collector.address(), "host-b").exit_code, 0);
+  EXPECT_EQ(collector.End().exit_code, 0);
+  EXPECT_TRUE(fs::exists(old));
+}
+
+TEST_F(Collect, FilesRotateBySize) {
+  DrawnRecording drawn;
+  std::string file;
+  {
+    // Longer than a file may be, in chunks that do not shrink.
+    std::minstd_rand random(1);
+    for (int i = 0; i < 18; ++i) {
+      std::string noise;
+      for (int n = 0; n < 100'000; ++n) noise += static_cast<char>('0' + random() % 64);
+      drawn.Draw("[" + noise + "]");
+      drawn.Draw("P");
+      drawn.Flush();
+    }
+    file = drawn.Finish();
+  }
+  ASSERT_GT(fs::file_size(file), 5u << 18);
+  RunningCollector collector("tcp:127.0.0.1:0", Path("collected"), {"--rotate-size", "1M"});
+  const Finished sent = RunProgram(Vcpulse(
+      {"replay", file, "--to", collector.address(), "--speed", "max", "--agent-id", "host-a"}));
+  EXPECT_EQ(sent.exit_code, 0) << sent.err;
+  ASSERT_THAT(StreamsOf("host-a"), SizeIs(1));
+  size_t files = 0;
+  for (const auto& entry : fs::directory_iterator(StreamsOf("host-a")[0])) {
+    ++files;
+    EXPECT_LT(entry.file_size(), (1u << 20) + 200'000) << entry.path();
+  }
+  EXPECT_EQ(files, (fs::file_size(file) >> 20) + 1);
+  ExpectEqual(StreamsOf("host-a")[0], file);
+}
+
+TEST_F(Collect, AnAgentMayBeCalledLock) {
+  RunningCollector collector("tcp:127.0.0.1:0", Path("collected"));
+  EXPECT_EQ(Send(collector.address(), "lock").exit_code, 0) << collector.Err();
+  EXPECT_THAT(StreamsOf("lock"), SizeIs(1));
 }
 
 // What was acknowledged outlives a kill, and the next collector goes on from there.
