@@ -43,7 +43,7 @@ ChunkPrinter::Stream::Stream(ChunkPrinter& printer)
 
 // Its records are then in decoder_.
 absl::StatusOr<timeline::ChunkHeader> ChunkPrinter::OpenChunk(std::span<const uint8_t> chunk) {
-  const auto header = timeline::DecodeChunkHeader(chunk);
+  auto header = timeline::DecodeChunkHeader(chunk);
   if (absl::IsOutOfRange(header.status())) return absl::DataLossError("the chunk is cut off");
   if (!header.ok()) return header.status();
   const std::span<const uint8_t> payload = chunk.subspan(header->header_bytes);

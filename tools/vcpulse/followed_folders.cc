@@ -174,7 +174,7 @@ absl::Status FollowedFolders::PollStream(const std::string& folder,
       file = stream.files.emplace(name, GrowingFile(JoinPath(folder, name))).first;
     }
     absl::Status of_sink;
-    const absl::Status status = file->second.ReadNew([&](std::span<const uint8_t> chunk) {
+    absl::Status status = file->second.ReadNew([&](std::span<const uint8_t> chunk) {
       return of_sink = sink(stream.owner, chunk, stream.from);
     });
     if (!of_sink.ok()) return of_sink;
