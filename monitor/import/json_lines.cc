@@ -51,8 +51,8 @@ std::string Repaired(std::string_view text) {
 
 JsonLines::JsonLines(std::string_view text)
     : rest_(text), memory_(buffer_.data(), buffer_.size()), parser_({}, Options()) {
-  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
-  if (rest_.starts_with(kByteOrderMark)) rest_.remove_prefix(kByteOrderMark.size());
+  constexpr std::string_view kMark = "\xEF\xBB\xBF";
+  if (rest_.starts_with(kMark)) rest_.remove_prefix(kMark.size());
 }
 
 bool JsonLines::Parse(std::string_view text) {

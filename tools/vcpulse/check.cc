@@ -42,7 +42,7 @@ namespace {
 // More is no list of expectations that a person wrote.
 constexpr size_t kMaxExpectFileBytes = size_t{1} << 20;
 
-constexpr const char* kFooter =
+constexpr const char* kCheckFooter =
     R"(EXPR is [vm=NAME|"NAME"|*] [vcpu=*|N|N-M[,...]] : QUANTITY <|<=|>=|> LIMIT. Each vCPU is judged on its
 own, never their sum; what is left out means each one. NAME is a VM's name (vm="WITH SPACES"), its
 UUID or its PID.
@@ -321,7 +321,7 @@ void AddCheckCommand(CLI::App& app, int& exit_code) {
   auto text = std::make_shared<CheckText>();
   CLI::App* command = app.add_subcommand(
       "check", "Hold a timeline against expectations: [FILE] --expect EXPR..., for CI");
-  command->footer(kFooter);
+  command->footer(kCheckFooter);
   command->add_option("FILE", text->file, "Timeline to read; - is standard input")
       ->capture_default_str();
   AddExpectations(*command, *text);

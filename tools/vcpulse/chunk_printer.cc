@@ -51,7 +51,7 @@ absl::StatusOr<timeline::ChunkHeader> ChunkPrinter::OpenChunk(std::span<const ui
     return absl::DataLossError("the chunk does not match its checksum");
   }
   if (absl::Status status = decoder_.Open(*header, payload); !status.ok()) return status;
-  return header;
+  return *header;
 }
 
 void ChunkPrinter::PassOver(const StreamKey& key, const absl::Status& why) {

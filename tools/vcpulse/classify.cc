@@ -21,7 +21,7 @@
 namespace vcpulse::tools {
 namespace {
 
-constexpr const char* kFooter =
+constexpr const char* kClassifyFooter =
     "Every tick is judged anew from its counts; all else that was recorded stays. What is not "
     "given "
     "is as the timeline was judged: then the verdicts are the same. The new timeline names the one "
@@ -106,7 +106,7 @@ void AddClassifyCommand(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<ClassifyOptions>();
   CLI::App* command = app.add_subcommand(
       "classify", "Judge a timeline anew, with another classifier or profile: FILE -o OUT");
-  command->footer(kFooter);
+  command->footer(kClassifyFooter);
   command->add_option("FILE", options->file, "Timeline to read; - is standard input")->required();
   command
       ->add_option("-o,--output", options->output,

@@ -27,7 +27,7 @@ namespace {
 
 using Milliseconds = std::chrono::milliseconds;
 
-constexpr Milliseconds kCollectorPatience{10'000};
+constexpr Milliseconds kAnswerPatience{10'000};
 constexpr int64_t kProgressPatience_ns = 30'000'000'000;
 constexpr Milliseconds kStep{100};            // then it looks for progress and for a signal
 constexpr uint64_t kMostAhead = 16u << 20;    // bytes that wait for acknowledgement
@@ -264,7 +264,7 @@ int ReplayToCollector(const std::string& file, const std::optional<double>& spee
   const auto uplink = stream::Uplink::Start(std::move(options));
   if (!uplink.ok()) return Fail(uplink.status());
   StopWaitsOnSignals();
-  if (absl::Status status = (*uplink)->AwaitConnected(kCollectorPatience); !status.ok()) {
+  if (absl::Status status = (*uplink)->AwaitConnected(kAnswerPatience); !status.ok()) {
     return Fail(status);
   }
   FileSender sender(**uplink, speed);

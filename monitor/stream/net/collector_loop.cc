@@ -72,6 +72,7 @@ absl::Status CollectorLoop::Listen() {
 
 std::vector<Address> CollectorLoop::addresses() const {
   std::vector<Address> addresses;
+  addresses.reserve(listeners_.size());
   for (const auto& listener : listeners_) addresses.push_back(listener->address());
   return addresses;
 }
@@ -88,10 +89,8 @@ void CollectorLoop::StartTicking() {
 void CollectorLoop::Tick() {
   const v1::ClockSnapshot clock = ClocksNow();
   const int64_t now_ns = MonotonicNow_ns();
-  std::vector<std::shared_ptr<Peer>> peers;  // one that fails leaves the map
-  peers.reserve(peers_.size());
-  for (const auto& [id, peer] : peers_) peers.push_back(peer);
-  for (const auto& peer : peers) peer->Tick(clock, now_ns);
+  const auto peers = peers_;  // one that fails leaves the map
+  for (const auto& [id, peer] : peers) peer->Tick(clock, now_ns);
   std::erase_if(lingering_, [](const auto& peer) { return peer.expired(); });
   if (said_ns_.size() > kMostSaid) said_ns_.clear();
   ReadOn();
@@ -276,9 +275,8 @@ bool CollectorLoop::MayRead() const { return reads_ && pending_bytes_ <= kMaxPen
 
 void CollectorLoop::ReadOn() {
   if (!MayRead()) return;
-  std::vector<std::shared_ptr<Peer>> peers;
-  for (const auto& [id, peer] : peers_) peers.push_back(peer);
-  for (const auto& peer : peers) peer->ReadOn();
+  const auto peers = peers_;  // one that fails leaves the map
+  for (const auto& [id, peer] : peers) peer->ReadOn();
 }
 
 void CollectorLoop::TakeReport(std::vector<Committer::Progress> report) {

@@ -168,7 +168,7 @@ class RunningUplink final : public Uplink {
     }
     size_t bytes = 0;
     for (const Offered& one : offered) bytes += one.chunk.size();
-    loop_->Take(std::move(offered));
+    loop_->Take(offered);
     const std::lock_guard lock(mutex_);
     queue_bytes_ -= bytes;
     --taking_;

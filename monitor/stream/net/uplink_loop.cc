@@ -93,7 +93,7 @@ void UplinkLoop::Tick() {
   changed_();
 }
 
-void UplinkLoop::Take(std::deque<Offered> offered) {
+void UplinkLoop::Take(const std::deque<Offered>& offered) {
   for (const Offered& one : offered) {
     if (one.header) {
       spool_->Add(*one.header, one.chunk);

@@ -42,7 +42,7 @@ class UplinkLoop : public std::enable_shared_from_this<UplinkLoop> {
              std::unique_ptr<Spool> spool, std::function<void()> changed);
 
   void Begin();
-  void Take(std::deque<Offered> offered);
+  void Take(const std::deque<Offered>& offered);
   // Somebody waits for a connection, though there may be nothing to send.
   void WantConnection();
   // Connects anew, with the credentials as they are now.
