@@ -62,9 +62,9 @@ using EntrySink = std::function<absl::Status(const Entry&)>;
 // several streams in one file (each chunk of another stream id than the one before starts afresh);
 // chunks that repeat records of their stream are passed over and noted as damage.
 // Errors, all naming the file: NotFound, PermissionDenied, ... for a file that cannot be opened or
-// read; InvalidArgument for a directory without *.vpt, an empty file, or where no chunk at all could be
-// recognised; Unimplemented for a version or feature of a later release; whatever the sink returned
-// (as it is). `path` "-" is standard input, read whole chunks as they come.
+// read; InvalidArgument for a directory without *.vpt, an empty file, or where no chunk at all
+// could be recognised; Unimplemented for a version or feature of a later release; whatever the sink
+// returned (as it is). `path` "-" is standard input, read whole chunks as they come.
 absl::StatusOr<ReadReport> ReadTimeline(const std::string& path, const EntrySink& sink,
                                         const TimeRange& range = {});
 

@@ -158,9 +158,9 @@ TEST_F(ControlSocket, ALiveSocketIsNotTakenOver) {
       Server::Listen(context, {.path = path_, .now_ns = FakeNow_ns},
                      [](const Request&, int64_t, const Server::Answer&) { FAIL(); });
   EXPECT_EQ(second.status().code(), absl::StatusCode::kAlreadyExists);
-  EXPECT_EQ(second.status().message(),
-            "socket '" + path_ +
-                "': somebody listens there already; name another path, or end that one");
+  EXPECT_EQ(
+      second.status().message(),
+      "socket '" + path_ + "': somebody listens there already; name another path, or end that one");
   EXPECT_TRUE(AskIt().ok()) << "and the first goes on";
 }
 

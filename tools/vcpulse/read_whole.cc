@@ -8,19 +8,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "kvm/fd.h"
+#include "tools/vcpulse/size_option.h"
 #include "tools/vcpulse/timeline_input.h"
 
 namespace vcpulse::tools {
-namespace {
-
-// In the largest unit that it is a whole number of.
-std::string SizeText(size_t bytes) {
-  if (bytes % (size_t{1} << 30) == 0) return absl::StrCat(bytes >> 30, " GiB");
-  if (bytes % (size_t{1} << 20) == 0) return absl::StrCat(bytes >> 20, " MiB");
-  return absl::StrCat(bytes, " bytes");
-}
-
-}  // namespace
 
 absl::StatusOr<std::string> ReadWhole(const std::string& file, size_t at_most) {
   const auto failure = [&](int error) {

@@ -13,7 +13,7 @@ namespace vcpulse::tools {
 // What `vcpulse record` was asked for.
 struct RecordOptions : live::Options {
   std::vector<std::string> command;
-  std::string metrics;  // address to serve metrics at; empty: none
+  std::string metrics;                  // address to serve metrics at; empty: none
   std::optional<UplinkRequest> uplink;  // nothing: to a file alone
 
   // InvalidArgument with one line that names the flag, or OK.

@@ -343,7 +343,9 @@ void CollectorLoop::Forward(const Peer& from,
     const std::shared_ptr<Peer>& follower = peers_.at(id);
     const std::string& wanted = follower->hello->follow_agent_id();
     if (!wanted.empty() && wanted != from.hello->agent_id()) continue;
-    if (told.insert(stream).second) {
+    std::string& owner = told[stream];
+    if (owner != from.hello->agent_id()) {
+      owner = from.hello->agent_id();
       v1::StreamInfo info;
       info.set_stream_id(from.hello->stream_id());
       info.set_agent_id(from.hello->agent_id());

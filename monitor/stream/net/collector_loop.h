@@ -95,7 +95,8 @@ class CollectorLoop final : public Peer::Owner {
   std::map<Id, std::shared_ptr<Peer>> peers_;
   std::deque<std::weak_ptr<Peer>> lingering_;
   std::map<timeline::StreamId, Id> senders_;
-  std::map<Id, std::set<timeline::StreamId>> followers_;  // and the streams they were told of
+  // And the streams that they were told of, with whose they are.
+  std::map<Id, std::map<timeline::StreamId, std::string>> followers_;
   std::map<std::string, int64_t> said_ns_;
   Id next_id_ = 1;
   // Read by FillStats, changed by the network thread alone.
