@@ -472,6 +472,7 @@ TEST_F(StreamNet, StoppingAcknowledgesWhatCame) {
   EXPECT_LE(agent->stats().acknowledged_chunks, CollectedChunks().size());
   // All that was on disk when it ended is known to have been: the next one goes on behind it.
   const size_t before = CollectedChunks().size();
+  collector.reset();
   StartCollector(CollectorOptions());
   ASSERT_TRUE(agent->Finish(seconds(20)).ok());
   EXPECT_GE(before, 1U);

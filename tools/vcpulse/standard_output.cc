@@ -1,5 +1,6 @@
 #include "tools/vcpulse/standard_output.h"
 
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -26,6 +27,11 @@ absl::Status WriteToStdout(std::string_view text) {
 int WriteStdout(const std::string& text) {
   const absl::Status status = WriteToStdout(text);
   return status.ok() || absl::IsCancelled(status) ? kExitOk : Fail(status);
+}
+
+bool StdoutReaderHasGone() {
+  pollfd stdout_end{.fd = STDOUT_FILENO, .events = 0, .revents = 0};
+  return poll(&stdout_end, 1, 0) == 1 && (stdout_end.revents & POLLERR) != 0;
 }
 
 bool WantsColour() {

@@ -16,6 +16,9 @@ absl::Status WriteToStdout(std::string_view text);
 // the reader went away.
 int WriteStdout(const std::string& text);
 
+// Whether the reader of standard output, a pipe or a socket, went away.
+bool StdoutReaderHasGone();
+
 // Whether colours are wanted there: a terminal, and NO_COLOR is not set.
 bool WantsColour();
 // The same for `choice`: "always" and "never" are what they say, "auto" is as above.

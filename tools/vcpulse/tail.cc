@@ -117,7 +117,9 @@ absl::StatusOr<Tail> ParseTail(const TailOptions& options) {
 }
 
 bool IsOver(const Tail& tail) {
-  return WasStopped() || (tail.end_mono_ns && MonotonicNowNs() >= *tail.end_mono_ns);
+  // A quiet source writes nothing that would tell.
+  return WasStopped() || StdoutReaderHasGone() ||
+         (tail.end_mono_ns && MonotonicNowNs() >= *tail.end_mono_ns);
 }
 
 absl::Status TailFolders(const Tail& tail, ChunkPrinter& printer) {
