@@ -60,6 +60,11 @@ inline timeline::StreamId StreamNumber(uint8_t number) {
   return id;
 }
 
+inline Address Loopback(Address::Kind kind, uint16_t port = 0,
+                        const std::string& host = "127.0.0.1") {
+  return {.kind = kind, .host = host, .port = port};
+}
+
 class StreamTest : public ::testing::Test {
  protected:
   ~StreamTest() override {
