@@ -97,5 +97,17 @@ TEST_F(Crowd, TenThousandConnectionsKeepNobodyOut) {
   EXPECT_EQ(collector.End().exit_code, 0);
 }
 
+// Whoever has the agent's socket could send in its name.
+TEST_F(Crowd, ACommandBesideARecordingDoesNotGetItsSocket) {
+  const RunningCollector collector("unix:" + Path("c.sock"), Path("collected"));
+  const Finished finished = RunProgram(Vcpulse(
+      {"record", "--to", collector.address(), "--agent-id", "host-a", "--spool-dir", Path("spool"),
+       "--require-collector", "--event-set", "degraded", "--", "sh", "-c", "ls -l /proc/self/fd"}));
+  EXPECT_EQ(finished.exit_code, 0) << finished.err;
+  EXPECT_THAT(finished.err, HasSubstr("streaming to"));
+  EXPECT_THAT(finished.out, HasSubstr("-> "));
+  EXPECT_THAT(finished.out, ::testing::Not(HasSubstr("socket:")));
+}
+
 }  // namespace
 }  // namespace vcpulse::stream_tests
