@@ -11,11 +11,11 @@
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http.hpp>
-#include <csignal>
 #include <optional>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "kvm/blocked_signals.h"
 
 namespace vcpulse::http {
 namespace {
@@ -193,16 +193,11 @@ class ThreadedServer final : public Server {
 
   void Run() {
     Accept();
-    // Signals are for other threads.
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const kvm::BlockedSignals blocked;  // they are for other threads
     thread_ = std::thread([this] {
       pthread_setname_np(pthread_self(), "vcpulse-http");
       context_.run();
     });
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
 
   uint16_t port() const override { return serving_.port; }

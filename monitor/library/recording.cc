@@ -2,12 +2,12 @@
 
 #include <pthread.h>
 
-#include <csignal>
 #include <future>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "kvm/blocked_signals.h"
 #include "kvm/cpu_identity.h"
 #include "kvm/own_rights.h"
 #include "monitor/control/marker_name.h"
@@ -20,27 +20,6 @@
 namespace {
 
 using vcpulse::live::Loop;
-
-// Threads that are made meanwhile inherit it: signals are for the threads of the library's user. A
-// SIGPIPE of our own writing stays with our thread, and write(2) says EPIPE.
-class NoSignals {
- public:
-  NoSignals() {
-    sigset_t all;
-    sigfillset(&all);
-    // A crash stays one.
-    for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS}) {
-      sigdelset(&all, fault);
-    }
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~NoSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  NoSignals(const NoSignals&) = delete;
-  NoSignals& operator=(const NoSignals&) = delete;
-
- private:
-  sigset_t before_;
-};
 
 vcpulse::library::RecordRows::Sink SinkOf(const vcpulse_options& options) {
   if (options.on_record == nullptr) return {};
@@ -84,7 +63,9 @@ void vcpulse_recording::Launch() {
     return std::make_unique<vcpulse::library::ObservingWriter>(
         std::move(next), [this] { Ticking(); }, SinkOf(options_));
   };
-  const NoSignals no_signals;
+  // Signals are for the threads of the library's user. A SIGPIPE of our own writing stays with our
+  // thread, and write(2) says EPIPE.
+  const vcpulse::kvm::BlockedSignals blocked;
   thread_ = std::thread([this] {
     pthread_setname_np(pthread_self(), "vcpulse-control");
     absl::Status result;

@@ -13,6 +13,7 @@
 #include "monitor/recorder/stream_id.h"
 #include "monitor/replay/recorded_settings.h"
 #include "monitor/sampler/tick_thread.h"
+#include "monitor/timeline/clock_snapshot.h"
 
 namespace vcpulse::live {
 namespace {
@@ -115,7 +116,7 @@ std::string Session::Whereto() const {
   return sink_name_.empty() ? output_->name() : absl::StrCat(output_->name(), " and ", sink_name_);
 }
 
-absl::Status Session::Flush() { return writer_->Flush(recorder::TakeClockSnapshot()); }
+absl::Status Session::Flush() { return writer_->Flush(timeline::TakeClockSnapshot()); }
 
 void Session::Summarize(uint64_t ticks, const std::string& end_reason) {
   const recorder::Progress progress = recording_->progress();

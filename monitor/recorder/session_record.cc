@@ -25,12 +25,6 @@ bool OpensForGuests(kvm::PerfEvents& perf, const kvm::Event& event) {
   return perf.Open(attr, /*tid=*/0, /*group_fd=*/-1).ok();
 }
 
-int64_t Now_ns(clockid_t clock) {
-  timespec now{};
-  clock_gettime(clock, &now);
-  return now.tv_sec * 1'000'000'000 + now.tv_nsec;
-}
-
 void AddGroups(const kvm::OpenedGroups& opened, v1::VcpuSet& set) {
   set.set_event_set(opened.set);
   const kvm::GroupLayout& main = opened.layout.front();
@@ -164,14 +158,6 @@ v1::VcpuSet MakeVcpuSet(uint32_t vm_number, uint32_t epoch, int64_t mono_ns, con
   }
   for (const std::string& note : vm.notes) set.add_notes(note);
   return set;
-}
-
-v1::ClockSnapshot TakeClockSnapshot() {
-  v1::ClockSnapshot clock;
-  clock.set_mono_ns(Now_ns(CLOCK_MONOTONIC));
-  clock.set_boottime_ns(Now_ns(CLOCK_BOOTTIME));
-  clock.set_realtime_ns(Now_ns(CLOCK_REALTIME));
-  return clock;
 }
 
 }  // namespace vcpulse::recorder

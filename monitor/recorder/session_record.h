@@ -54,7 +54,4 @@ v1::VmInstance MakeVmInstance(const kvm::Vm& vm);
 v1::VcpuSet MakeVcpuSet(uint32_t vm_number, uint32_t epoch, int64_t mono_ns, const kvm::Vm& vm,
                         const kvm::OpenedGroups& opened);
 
-// The clocks now.
-v1::ClockSnapshot TakeClockSnapshot();
-
 }  // namespace vcpulse::recorder

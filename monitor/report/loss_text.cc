@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "monitor/reading/loss_reason.h"
 #include "monitor/reading/phrases.h"
 #include "monitor/report/text_report.h"
 
@@ -15,24 +16,6 @@ uint64_t DamagedBytes(const timeline::ReadReport& read) {
   uint64_t bytes = 0;
   for (const timeline::Damage& damage : read.damages) bytes += damage.bytes;
   return bytes;
-}
-
-// Why, in the words of the person whose agent it is.
-const char* ReasonText(v1::LostRecords::Reason reason) {
-  switch (reason) {
-    case v1::LostRecords::REASON_SPOOL_FULL:
-      return "the agent's spool was full";
-    case v1::LostRecords::REASON_SPOOL_DAMAGED:
-      return "the agent's spool was damaged";
-    case v1::LostRecords::REASON_TOO_LARGE:
-      return "a chunk was too large to be sent";
-    case v1::LostRecords::REASON_AGENT_BUSY:
-      return "the agent was too slow to send them";
-    case v1::LostRecords::REASON_NOT_HELD:
-      return "the agent had them no more";
-    default:
-      return "the agent did not say why";
-  }
 }
 
 // "7 records lost", and of those that were lost on the way to a collector why.
@@ -48,9 +31,9 @@ std::string LostText(const timeline::ReadReport& read) {
   if (told == 0) return text;
   absl::StrAppend(&text, told < read.lost_records ? absl::StrCat(", ", told, " of them") : "",
                   " on the way: ");
-  if (reasons.size() == 1) return text + ReasonText(reasons.begin()->first);
+  if (reasons.size() == 1) return text + reading::WhyLost(reasons.begin()->first);
   const auto with_count = [](std::string* out, const auto& reason) {
-    absl::StrAppend(out, reason.second, " as ", ReasonText(reason.first));
+    absl::StrAppend(out, reason.second, " as ", reading::WhyLost(reason.first));
   };
   return text + absl::StrJoin(reasons, ", ", with_count);
 }

@@ -5,10 +5,10 @@
 #include <sys/prctl.h>
 
 #include <cerrno>
-#include <csignal>
 #include <ctime>
 
 #include "absl/strings/str_cat.h"
+#include "kvm/blocked_signals.h"
 
 namespace vcpulse::sampler {
 namespace {
@@ -61,9 +61,7 @@ void TickThread::Wake() { sem_post(&wake_); }
 void TickThread::Run() {
   pthread_setname_np(pthread_self(), "vcpulse-tick");
   prctl(PR_SET_TIMERSLACK, 1UL);
-  sigset_t all;
-  sigfillset(&all);
-  pthread_sigmask(SIG_BLOCK, &all, nullptr);  // signals are the control thread's
+  const kvm::BlockedSignals blocked;  // they are the control thread's
   uint64_t tick = 0;
   while (WaitUntil(schedule_.DeadlineOf(tick))) {
     sampler_.Tick(tick, schedule_.DeadlineOf(tick), MonotonicNow_ns());

@@ -19,8 +19,8 @@
 #include "absl/time/clock.h"
 #include "monitor/recorder/output_file.h"
 #include "monitor/recorder/recording.h"
-#include "monitor/recorder/session_record.h"
 #include "monitor/sampler/tick_thread.h"
+#include "monitor/timeline/clock_snapshot.h"
 #include "monitor/timeline/writer.h"
 #include "tests/bench/busy_threads.h"
 #include "tests/bench/record_to_disk.h"
@@ -121,7 +121,7 @@ void MemoryOverAnHour(benchmark::State& state) {
       injected_ns += 100'000'000;
       recording.sampler().Tick(tick, injected_ns, injected_ns);
       recording.Drain();
-      if (tick % 10 == 9) static_cast<void>(writer->Flush(recorder::TakeClockSnapshot()));
+      if (tick % 10 == 9) static_cast<void>(writer->Flush(timeline::TakeClockSnapshot()));
       if (tick == kTicks / 10) state.counters["rss_mib_after_a_tenth"] = ResidentMiB();
     }
     state.counters["rss_mib_at_the_end"] = ResidentMiB();

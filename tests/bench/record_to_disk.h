@@ -20,6 +20,7 @@
 #include "monitor/recorder/recording.h"
 #include "monitor/recorder/session_record.h"
 #include "monitor/sampler/tick_thread.h"
+#include "monitor/timeline/clock_snapshot.h"
 #include "monitor/timeline/writer.h"
 #include "tests/bench/software_perf_events.h"
 
@@ -75,14 +76,14 @@ inline recorder::Progress RecordToDisk(const std::vector<kvm::Vm>& vms, absl::Du
     recording.Drain();
     if (absl::Now() < next_flush) continue;
     next_flush += flush;
-    if (!writer->Flush(recorder::TakeClockSnapshot()).ok()) _exit(1);
+    if (!writer->Flush(timeline::TakeClockSnapshot()).ok()) _exit(1);
   }
   recording.RetireAll();
   while (!recording.idle()) {
     (*ticker)->Wake();
     recording.Drain();
   }
-  static_cast<void>(writer->Flush(recorder::TakeClockSnapshot()));
+  static_cast<void>(writer->Flush(timeline::TakeClockSnapshot()));
   return recording.progress();
 }
 

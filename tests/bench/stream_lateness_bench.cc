@@ -18,6 +18,7 @@
 #include "monitor/sampler/tick_thread.h"
 #include "monitor/stream/net/collector.h"
 #include "monitor/stream/net/uplink.h"
+#include "monitor/timeline/clock_snapshot.h"
 #include "monitor/timeline/writer.h"
 #include "tests/bench/busy_threads.h"
 #include "tests/bench/software_perf_events.h"
@@ -76,7 +77,7 @@ std::vector<int64_t> RecordLateness(const kvm::Vm& vm, const timeline::ByteSink&
   for (int i = 0; absl::Now() < end; ++i) {
     absl::SleepFor(absl::Milliseconds(50));
     recording.Drain();
-    if (i % 16 == 0) static_cast<void>(writer.Flush(recorder::TakeClockSnapshot()));
+    if (i % 16 == 0) static_cast<void>(writer.Flush(timeline::TakeClockSnapshot()));
   }
   recording.RetireAll();
   while (!recording.idle()) {

@@ -9,31 +9,11 @@
 #include "absl/time/time.h"
 #include "boost/json.hpp"
 #include "kvm/text.h"
+#include "monitor/reading/loss_reason.h"
 #include "monitor/reading/phrases.h"
 #include "tools/vcpulse/json_text.h"
 
 namespace vcpulse::tools {
-namespace {
-
-const char* WhyLost(v1::LostRecords::Reason reason) {
-  switch (reason) {
-    case v1::LostRecords::REASON_SPOOL_FULL:
-      return "the agent's spool was full";
-    case v1::LostRecords::REASON_SPOOL_DAMAGED:
-      return "the agent's spool was damaged";
-    case v1::LostRecords::REASON_TOO_LARGE:
-      return "they did not fit into a frame";
-    case v1::LostRecords::REASON_AGENT_BUSY:
-      return "the agent was too slow to send them";
-    case v1::LostRecords::REASON_NOT_HELD:
-      return "the agent does not have them";
-    default:
-      return "on their way to the collector";
-  }
-}
-
-}  // namespace
-
 ChunkPrinter::Stream::Stream(ChunkPrinter& printer)
     : view([&printer, this](int64_t mono_ns) { return printer.Stamp(*this, mono_ns); }),
       rows([&printer](std::string_view text) {
@@ -138,8 +118,9 @@ absl::Status ChunkPrinter::TakeText(const timeline::Entry& entry, bool print, St
 
 void ChunkPrinter::TakeLost(const v1::LostRecords& lost, Stream& stream) {
   if (format_ != Format::kText) return;
-  const std::string what = absl::StrCat("lost: records ", lost.first_sequence(), " to ",
-                                        lost.last_sequence(), ": ", WhyLost(lost.reason()), "\n");
+  const std::string what =
+      absl::StrCat("lost: records ", lost.first_sequence(), " to ", lost.last_sequence(), ": ",
+                   reading::WhyLost(lost.reason()), "\n");
   AddLine(lost.first_mono_ns() == 0
               ? what
               : absl::StrCat(Stamp(stream, lost.first_mono_ns()), "  ", what));

@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "monitor/reading/phrases.h"
+#include "monitor/stream/disk/names.h"
 #include "monitor/stream/protocol/agent_id.h"
 
 namespace vcpulse::tools {
@@ -27,13 +28,6 @@ int64_t RealtimeNow_ns() {
   timespec now{};
   clock_gettime(CLOCK_REALTIME, &now);
   return Nanoseconds(now);
-}
-
-// As a collector names them: START-STREAMID.
-bool IsNameOfStream(const std::string& name) {
-  constexpr size_t kIdDigits = 32;
-  return name.size() > kIdDigits && name[name.size() - kIdDigits - 1] == '-' &&
-         name.find_first_not_of("0123456789abcdef", name.size() - kIdDigits) == std::string::npos;
 }
 
 std::string JoinPath(const std::string& folder, const std::string& name) {
@@ -117,7 +111,7 @@ void FollowedFolders::FindIn(const std::string& folder, int depth, bool is_newes
   if (depth == kDepthOfStreams) return;
   for (const std::string& name : listing.folders) {
     // Of the streams of an agent; agents are all alike.
-    const bool newest = !IsNameOfStream(name) || name == listing.folders.back();
+    const bool newest = !stream::IsStreamFolder(name) || name == listing.folders.back();
     FindIn(JoinPath(folder, name), depth + 1, newest);
   }
 }
@@ -141,7 +135,7 @@ void FollowedFolders::Take(const std::string& folder, int depth, bool is_newest)
 
 std::optional<std::string> FollowedFolders::AgentOf(const std::string& folder) const {
   const fs::path path(folder);
-  if (!IsNameOfStream(path.filename().string())) return std::nullopt;
+  if (!stream::IsStreamFolder(path.filename().string())) return std::nullopt;
   return stream::AgentIdOf(path.parent_path().filename().string());
 }
 

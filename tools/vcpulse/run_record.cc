@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "kvm/blocked_signals.h"
 #include "monitor/live/child_command.h"
 #include "monitor/live/loop.h"
 #include "monitor/live/periodic.h"
@@ -149,6 +150,9 @@ int RunRecord(const RecordOptions& given) {
   if (!uplink.ok()) return fail(uplink.status());
   const auto vms = FindVms(options);
   if (!vms.ok()) return fail(vms.status());
+  // From the first word of it on, a signal ends the recording with all that is said and written
+  // then.
+  std::optional<kvm::BlockedSignals> until_loop_takes_signals(std::in_place);
   const auto scraped = StartMetrics(options, uplink->get());
   if (!scraped.ok()) return fail(scraped.status());
   auto session = live::Session::Open(options);
@@ -157,6 +161,7 @@ int RunRecord(const RecordOptions& given) {
   const live::View view = ViewOn(live_line);
   live::Loop loop(options, **session, view);
   if (absl::Status status = loop.Begin(*vms); !status.ok()) return fail(status);
+  until_loop_takes_signals.reset();
 
   std::optional<live::ChildCommand> command;
   if (beside_command) {

@@ -42,6 +42,13 @@ std::optional<uint64_t> SequenceOfFileName(const std::string& name) {
   return ParseNumber<uint64_t>(std::string_view(name).substr(0, kSequenceDigits));
 }
 
+bool IsStreamFolder(const std::string& name) {
+  const size_t id_digits = 2 * timeline::StreamId().size();
+  if (name.size() <= id_digits) return false;
+  const size_t begin = name.size() - id_digits;
+  return name[begin - 1] == '-' && StreamOfHex(name.substr(begin)).has_value();
+}
+
 std::string ParentOf(const std::string& path) {
   const size_t end = path.find_last_not_of('/');
   const size_t slash = end == std::string::npos ? end : path.rfind('/', end);

@@ -10,7 +10,6 @@ namespace vcpulse::stream {
 namespace {
 
 constexpr char kDamaged[] = ".damaged";
-constexpr size_t kStreamIdDigits = 32;
 
 struct OldFile {
   std::string path;
@@ -19,12 +18,6 @@ struct OldFile {
   int64_t modified_ns = 0;
   bool must_stay = false;
 };
-
-bool IsStreamFolder(const std::string& name) {
-  if (name.size() <= kStreamIdDigits) return false;
-  const size_t begin = name.size() - kStreamIdDigits;
-  return name[begin - 1] == '-' && StreamOfHex(name.substr(begin)).has_value();
-}
 
 bool IsOurs(const std::string& name) {
   if (!name.ends_with(kDamaged)) return SequenceOfFileName(name).has_value();

@@ -17,12 +17,4 @@ int64_t MonotonicNow_ns() { return Now_ns(CLOCK_MONOTONIC); }
 
 int64_t RealtimeNow_ns() { return Now_ns(CLOCK_REALTIME); }
 
-v1::ClockSnapshot ClocksNow() {
-  v1::ClockSnapshot clocks;
-  clocks.set_mono_ns(Now_ns(CLOCK_MONOTONIC));
-  clocks.set_boottime_ns(Now_ns(CLOCK_BOOTTIME));
-  clocks.set_realtime_ns(Now_ns(CLOCK_REALTIME));
-  return clocks;
-}
-
 }  // namespace vcpulse::stream

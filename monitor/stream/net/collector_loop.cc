@@ -14,6 +14,7 @@
 #include "monitor/reading/phrases.h"
 #include "monitor/stream/net/clocks.h"
 #include "monitor/stream/protocol/agent_id.h"
+#include "monitor/timeline/clock_snapshot.h"
 
 namespace vcpulse::stream {
 namespace {
@@ -87,7 +88,7 @@ void CollectorLoop::StartTicking() {
 }
 
 void CollectorLoop::Tick() {
-  const v1::ClockSnapshot clock = ClocksNow();
+  const v1::ClockSnapshot clock = timeline::TakeClockSnapshot();
   const int64_t now_ns = MonotonicNow_ns();
   const auto peers = peers_;  // one that fails leaves the map
   for (const auto& [id, peer] : peers) peer->Tick(clock, now_ns);

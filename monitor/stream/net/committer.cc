@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "kvm/blocked_signals.h"
 #include "monitor/stream/net/clocks.h"
 
 namespace vcpulse::stream {
@@ -20,6 +21,7 @@ constexpr size_t kMostIdle = 512;
 }  // namespace
 
 Committer::Committer(Options options) : options_(std::move(options)) {
+  const kvm::BlockedSignals blocked;  // they are for other threads
   thread_ = std::thread([this] { Run(); });
   pthread_setname_np(thread_.native_handle(), "vcpulse-disk");
 }

@@ -17,6 +17,7 @@
 #include "monitor/stream/protocol/refusal.h"
 #include "monitor/stream/protocol/version.h"
 #include "monitor/timeline/chunk_header.h"
+#include "monitor/timeline/clock_snapshot.h"
 
 namespace vcpulse::stream {
 namespace {
@@ -82,7 +83,7 @@ class Following {
     hello.set_host_name(options_.identity.host_name);
     hello.set_boot_id(options_.identity.boot_id);
     hello.set_tool_version(options_.identity.tool_version);
-    *hello.mutable_clock() = ClocksNow();
+    *hello.mutable_clock() = timeline::TakeClockSnapshot();
     hello.set_follow_agent_id(options_.agent_id);
     Send(FrameType::kHello, hello);
   }
@@ -172,7 +173,7 @@ class Following {
     if (!Parse(frame, ping)) return absl::DataLossError("the collector sent what cannot be read");
     if (ping.is_answer()) return absl::OkStatus();
     ping.set_is_answer(true);
-    *ping.mutable_clock() = ClocksNow();
+    *ping.mutable_clock() = timeline::TakeClockSnapshot();
     Send(FrameType::kPing, ping);
     return absl::OkStatus();
   }

@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/stubs/logging.h"
+#include "kvm/blocked_signals.h"
 #include "monitor/stream/net/uplink_loop.h"
 
 namespace vcpulse::stream {
@@ -40,6 +41,7 @@ class RunningUplink final : public Uplink {
                                            [this] { TakeStats(); })) {
     loop_->Fill(stats_);
     asio::post(context_, [this] { loop_->Begin(); });
+    const kvm::BlockedSignals blocked;  // they are for other threads
     thread_ = std::thread([this] { context_.run(); });
     pthread_setname_np(thread_.native_handle(), "vcpulse-uplink");
   }

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "monitor/stream/net/clocks.h"
 #include "monitor/stream/net/tls_context.h"
+#include "monitor/timeline/clock_snapshot.h"
 
 namespace vcpulse::stream {
 namespace {
@@ -198,7 +199,7 @@ void UplinkLoop::BeginSession() {
 
 // Those of an old stream were another machine's, or another boot's.
 v1::ClockSnapshot UplinkLoop::Clocks() const {
-  return options_.sends_old_streams ? v1::ClockSnapshot() : ClocksNow();
+  return options_.sends_old_streams ? v1::ClockSnapshot() : timeline::TakeClockSnapshot();
 }
 
 void UplinkLoop::Read() {
@@ -315,6 +316,7 @@ void UplinkLoop::Fail(const std::string& why) {
   const std::string text = absl::StrCat(ToText(options_.addresses[address_]), ": ", why);
   Disconnect();
   stats_.last_error = text;
+  changed_();  // who hears of it sees it in the figures too
   if (said_error_ != text) {
     options_.say(absl::StrCat(had_welcome ? "the collector was lost: " : "cannot stream to ", text,
                               "; trying again"));
@@ -322,7 +324,6 @@ void UplinkLoop::Fail(const std::string& why) {
     said_streaming_.clear();
   }
   ScheduleRetry(!had_welcome || is_elsewhere);
-  changed_();
 }
 
 void UplinkLoop::Disconnect() {
