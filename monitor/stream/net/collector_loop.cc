@@ -1,17 +1,13 @@
 #include "monitor/stream/net/collector_loop.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <boost/asio/post.hpp>
-#include <cctype>
 #include <chrono>
 #include <utility>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "monitor/reading/phrases.h"
+#include "monitor/stream/net/admission.h"
 #include "monitor/stream/net/clocks.h"
 #include "monitor/stream/protocol/agent_id.h"
 #include "monitor/timeline/clock_snapshot.h"
@@ -27,8 +23,6 @@ constexpr uint64_t kMaxPendingBytes = 64u << 20;
 // The same line about the same peer is said so often at most.
 constexpr int64_t kSayAgain_ns = 60'000'000'000;
 constexpr size_t kMostSaid = 4096;
-// What a follower may leave untaken, beside what becomes durable in one round.
-constexpr size_t kMostBehind = 16 << 20;
 // Connections whose last words may still be on their way: beyond it the oldest are closed.
 constexpr size_t kMostLingering = 256;
 
@@ -38,19 +32,14 @@ timeline::StreamId StreamIdOf(const v1::Hello& hello) {
   return id;
 }
 
-// DNS names do not tell upper from lower case; URIs do, and hold a colon. A name that is not
-// written as in the certificate is taken in lower case alone, so that nobody has many.
-bool IsSameName(const std::string& certified, const std::string& claimed) {
-  if (certified == claimed) return true;
-  const bool is_lower = std::ranges::none_of(claimed, absl::ascii_isupper);
-  return is_lower && claimed.find(':') == std::string::npos &&
-         absl::EqualsIgnoreCase(certified, claimed);
-}
-
 }  // namespace
 
 CollectorLoop::CollectorLoop(asio::io_context& context, const Collector::Options& options)
-    : context_(context), options_(options), host_name_(OwnHostName()), ticks_(context) {}
+    : context_(context),
+      options_(options),
+      host_name_(OwnHostName()),
+      ticks_(context),
+      followers_(context) {}
 
 CollectorLoop::~CollectorLoop() = default;
 
@@ -114,8 +103,7 @@ void CollectorLoop::Take(Arrival arrival) {
     static_cast<void>(RefuseTo(*peer, v1::Error::CODE_BUSY,
                                absl::StrCat("the collector has ", options_.max_connections,
                                             " connections, and takes no more")));
-  } else if (uid && *uid != 0 && *uid != geteuid() &&
-             std::ranges::find(options_.allowed_uids, *uid) == options_.allowed_uids.end()) {
+  } else if (uid && !MayConnect(*uid, options_.allowed_uids)) {
     static_cast<void>(RefuseTo(
         *peer, v1::Error::CODE_NOT_PERMITTED,
         absl::StrCat("user ", *uid, " may not send here (collect --allow-uid ", *uid, ")")));
@@ -146,21 +134,9 @@ absl::Status CollectorLoop::RefuseTo(Peer& peer, v1::Error::Code code, const std
   return absl::FailedPreconditionError(reason);
 }
 
-absl::Status CollectorLoop::CheckName(const Peer& peer, const std::string& agent_id) const {
-  const auto names = peer.arrival().channel->PeerNames();
-  if (!names) return absl::OkStatus();  // who may connect at all may take any name
-  if (std::ranges::any_of(*names, [&](const auto& name) { return IsSameName(name, agent_id); })) {
-    return absl::OkStatus();
-  }
-  std::string shown = names->empty() ? "none" : names->front();
-  if (names->size() > 1) absl::StrAppend(&shown, " and ", names->size() - 1, " more");
-  return absl::PermissionDeniedError(
-      absl::StrCat("the certificate is not that of agent '", agent_id,
-                   "': its names (subjectAltName, DNS or URI) are: ", shown));
-}
-
 absl::Status CollectorLoop::Hello(Peer& peer, const v1::Hello& hello) {
-  if (absl::Status status = CheckName(peer, hello.agent_id()); !status.ok()) {
+  const auto names = peer.arrival().channel->PeerNames();
+  if (absl::Status status = CheckName(names, hello.agent_id()); !status.ok()) {
     return RefuseTo(peer, v1::Error::CODE_NOT_PERMITTED, std::string(status.message()));
   }
   return hello.role() == v1::Hello::ROLE_FOLLOWER ? HelloOfFollower(peer, hello)
@@ -194,24 +170,14 @@ absl::Status CollectorLoop::HelloOfAgent(Peer& peer, const v1::Hello& hello) {
 }
 
 absl::Status CollectorLoop::HelloOfFollower(Peer& peer, const v1::Hello& hello) {
-  const bool has_certificate = peer.arrival().channel->PeerNames().has_value();
-  const bool may_all =
-      !has_certificate || std::ranges::find(options_.allowed_followers, hello.agent_id()) !=
-                              options_.allowed_followers.end();
-  // All that it may see is then itself.
-  if (!may_all && hello.follow_agent_id().empty()) {
-    peer.hello->set_follow_agent_id(hello.agent_id());
+  const auto whom = WhomToFollow(peer.arrival().channel->PeerNames(), hello.agent_id(),
+                                 hello.follow_agent_id(), options_.allowed_followers);
+  if (!whom.ok()) {
+    return RefuseTo(peer, v1::Error::CODE_NOT_PERMITTED, std::string(whom.status().message()));
   }
-  if (!may_all && !CheckName(peer, peer.hello->follow_agent_id()).ok()) {
-    return RefuseTo(peer, v1::Error::CODE_NOT_PERMITTED,
-                    absl::StrCat("'", hello.agent_id(),
-                                 "' may follow the names of its certificate alone (collect "
-                                 "--allow-follower ",
-                                 hello.agent_id(), " lets it follow all)"));
-  }
+  peer.hello->set_follow_agent_id(*whom);
   peer.is_follower = true;
-  followers_[peer.id()];
-  follower_count_ = followers_.size();
+  followers_.Add(peers_.at(peer.id()));
   peer.session().Welcome(0, options_.tool_version, host_name_);
   return absl::OkStatus();
 }
@@ -256,8 +222,7 @@ void CollectorLoop::Remove(Peer& peer, bool in_error) {
     if (const auto oldest = lingering_.front().lock()) oldest->Close();
     lingering_.pop_front();
   }
-  followers_.erase(peer.id());
-  follower_count_ = followers_.size();
+  followers_.Remove(peer);
   if (peer.is_agent) {
     const timeline::StreamId stream = StreamIdOf(*peer.hello);
     agents_.Duplicates(peer.hello->agent_id(), peer.session().duplicates());
@@ -302,7 +267,8 @@ void CollectorLoop::TakeProgress(const Committer::Progress& progress) {
     return;  // it has gone; what was durable is found again by its next one
   const std::shared_ptr<Peer> peer = found->second;
   agents_.Durable(peer->hello->agent_id(), progress, peer->peer_clock_offset_ns);
-  Forward(*peer, progress.chunks);
+  CloseSlowFollowers();
+  followers_.Forward(*peer, progress.chunks);
   peer->pending_bytes -= progress.settled_bytes;
   if (progress.opened && progress.error.ok()) {
     peer->session().Welcome(progress.durable, options_.tool_version, host_name_);
@@ -335,37 +301,8 @@ void CollectorLoop::NoteStorage(const absl::Status& status) {
   Say(line);
 }
 
-void CollectorLoop::Forward(const Peer& from,
-                            const std::vector<Committer::Progress::Chunk>& chunks) {
-  if (chunks.empty() || followers_.empty()) return;
-  CloseSlowFollowers();
-  const timeline::StreamId stream = StreamIdOf(*from.hello);
-  for (auto& [id, told] : followers_) {
-    const std::shared_ptr<Peer>& follower = peers_.at(id);
-    const std::string& wanted = follower->hello->follow_agent_id();
-    if (!wanted.empty() && wanted != from.hello->agent_id()) continue;
-    std::string& owner = told[stream];
-    if (owner != from.hello->agent_id()) {
-      owner = from.hello->agent_id();
-      v1::StreamInfo info;
-      info.set_stream_id(from.hello->stream_id());
-      info.set_agent_id(from.hello->agent_id());
-      info.set_host_name(from.hello->host_name());
-      follower->session().SendStreamInfo(info);
-    }
-    for (const auto& chunk : chunks) follower->session().SendChunk(*chunk.bytes);
-    // Flushed later: one that has fallen behind leaves the map.
-    asio::post(context_, [follower] { follower->Flush(); });
-  }
-}
-
 void CollectorLoop::CloseSlowFollowers() {
-  std::vector<std::shared_ptr<Peer>> slow;
-  for (const auto& [id, told] : followers_) {
-    const std::shared_ptr<Peer>& follower = peers_.at(id);
-    if (follower->session().output().size() > kMostBehind) slow.push_back(follower);
-  }
-  for (const auto& follower : slow) {
+  for (const auto& follower : followers_.Slow()) {
     follower->session().output().clear();
     static_cast<void>(RefuseTo(*follower, v1::Error::CODE_TIMEOUT,
                                "this follower takes too little of what is sent to it"));
@@ -420,7 +357,7 @@ void CollectorLoop::FillStats(Collector::Stats& stats) const {
     stats = totals_;
   }
   stats.connections = connections_;
-  stats.followers = follower_count_;
+  stats.followers = followers_.count();
   stats.pending_bytes = pending_bytes_;
   stats.agents = agents_.Stats();
 }

@@ -10,7 +10,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -18,6 +17,7 @@
 #include "monitor/stream/net/agent_table.h"
 #include "monitor/stream/net/collector.h"
 #include "monitor/stream/net/committer.h"
+#include "monitor/stream/net/followers.h"
 #include "monitor/stream/net/peer.h"
 #include "monitor/stream/net/sockets.h"
 
@@ -68,8 +68,6 @@ class CollectorLoop final : public Peer::Owner {
   bool MakeRoom();
   void Tick();
   absl::Status RefuseTo(Peer& peer, v1::Error::Code code, const std::string& reason);
-  // Whether the peer may call itself that; else why not.
-  absl::Status CheckName(const Peer& peer, const std::string& agent_id) const;
   absl::Status HelloOfAgent(Peer& peer, const v1::Hello& hello);
   absl::Status HelloOfFollower(Peer& peer, const v1::Hello& hello);
   void TakeProgress(const Committer::Progress& progress);
@@ -77,9 +75,6 @@ class CollectorLoop final : public Peer::Owner {
   void NoteStorage(const absl::Status& status);
   // A line for the log. Names and reasons in it may be a peer's: shown as they can be shown.
   void Say(const std::string& line) const;
-  // Sends chunks that have become durable to those who follow this agent.
-  void Forward(const Peer& from, const std::vector<Committer::Progress::Chunk>& chunks);
-  // Followers that have not taken what was sent to them so far.
   void CloseSlowFollowers();
   // It is no peer any more; its last words may still be on their way.
   void Remove(Peer& peer, bool in_error);
@@ -95,14 +90,12 @@ class CollectorLoop final : public Peer::Owner {
   std::map<Id, std::shared_ptr<Peer>> peers_;
   std::deque<std::weak_ptr<Peer>> lingering_;
   std::map<timeline::StreamId, Id> senders_;
-  // And the streams that they were told of, with whose they are.
-  std::map<Id, std::map<timeline::StreamId, std::string>> followers_;
+  Followers followers_;
   std::map<std::string, int64_t> said_ns_;
   Id next_id_ = 1;
   // Read by FillStats, changed by the network thread alone.
   std::atomic<uint64_t> pending_bytes_ = 0;
   std::atomic<uint64_t> connections_ = 0;
-  std::atomic<uint64_t> follower_count_ = 0;
   bool reads_ = true;
   AgentTable agents_;
 

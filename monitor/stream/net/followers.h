@@ -1,0 +1,49 @@
+#pragma once
+
+// Of the collector: those who follow agents. Only .cc files of this room include this.
+
+#include <atomic>
+#include <boost/asio/io_context.hpp>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "monitor/stream/net/committer.h"
+#include "monitor/stream/net/peer.h"
+
+namespace vcpulse::stream {
+
+// One thread, that of the io_context, but for count().
+class Followers {
+ public:
+  explicit Followers(boost::asio::io_context& context) : context_(context) {}
+
+  // Follows the agent of its Hello, or all.
+  void Add(std::shared_ptr<Peer> peer);
+  // Nothing where it is none.
+  void Remove(const Peer& peer);
+
+  // Sends chunks that have become durable to those who follow this agent.
+  void Forward(const Peer& from, const std::vector<Committer::Progress::Chunk>& chunks);
+
+  // Those that have not taken what was sent to them so far.
+  std::vector<std::shared_ptr<Peer>> Slow() const;
+
+  // Any thread.
+  uint64_t count() const { return count_; }
+
+ private:
+  struct Follower {
+    std::shared_ptr<Peer> peer;
+    // The streams (ids) that it was told of, with whose they are.
+    std::map<std::string, std::string> told;
+  };
+
+  boost::asio::io_context& context_;
+  std::map<uint64_t, Follower> followers_;  // by the peer's id
+  std::atomic<uint64_t> count_ = 0;
+};
+
+}  // namespace vcpulse::stream
