@@ -70,6 +70,25 @@ TEST_F(RetentionTest, OldestGoUntilTheRestFits) {
   EXPECT_THAT(Left(), ElementsAre(a2, b2));
 }
 
+TEST_F(RetentionTest, OneThatSendsMuchCostsItsOwn) {
+  const std::string quiet = Put(kFolderA, "00000000000000000001.vpt", 100);
+  Put(kFolderB, "00000000000000000001.vpt", 200);
+  Put(kFolderB, "00000000000000000002.vpt", 300);
+  const std::string newest = Put(kFolderB, "00000000000000000003.vpt", 400);
+  EXPECT_EQ(Apply({.max_bytes = 20}, 500).files, 2);
+  EXPECT_THAT(Left(), ElementsAre(quiet, newest));
+}
+
+TEST_F(RetentionTest, WhereTheOneWithTheMostHasNothingToGiveTheNextGives) {
+  const std::string live = Put(kFolderB, "00000000000000000001.vpt", 100);
+  files_.SetTime(100);
+  files_.Put(live, std::vector<uint8_t>(50, 'x'));
+  Put(kFolderA, "00000000000000000001.vpt", 200);
+  const Removed removed = Apply({.max_bytes = 50}, 500, kFolderB);
+  EXPECT_EQ(removed.files, 1);
+  EXPECT_EQ(removed.bytes, 10);
+}
+
 TEST_F(RetentionTest, NewestFileOfALiveStreamStays) {
   Put(kFolderA, "00000000000000000001.vpt", 100);
   const std::string newest = Put(kFolderA, "00000000000000000021.vpt", 50);  // the clock went back

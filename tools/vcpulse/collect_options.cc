@@ -174,7 +174,9 @@ void AddCollectOptions(CLI::App& command, CollectOptions& options) {
       ->type_name("DURATION");
   command
       .add_option("--keep-size", options.keep_size,
-                  "remove the oldest files where all are more than that together [no limit]")
+                  "while all files are more than that together, remove the oldest of the agent "
+                  "that has the "
+                  "most [no limit]")
       ->type_name("SIZE");
 }
 

@@ -1,6 +1,11 @@
 #include "monitor/stream/disk/retention.h"
 
 #include <algorithm>
+#include <deque>
+#include <iterator>
+#include <map>
+#include <set>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -62,18 +67,8 @@ class Sweep {
     std::ranges::sort(found_, [](const OldFile& a, const OldFile& b) {
       return std::tie(a.modified_ns, a.path) < std::tie(b.modified_ns, b.path);
     });
-    uint64_t left = 0;
-    for (const OldFile& file : found_) left += file.bytes;
-    for (const OldFile& file : found_) {
-      const bool too_old =
-          retention.max_age_ns && file.modified_ns < realtime_ns - *retention.max_age_ns;
-      const bool too_much = retention.max_bytes && left > *retention.max_bytes;
-      if (file.must_stay || (!too_old && !too_much) || Told(files_.Remove(file.path))) continue;
-      left -= file.bytes;
-      ++removed_->files;
-      removed_->bytes += file.bytes;
-      if (emptied_.empty() || emptied_.back() != file.folder) emptied_.push_back(file.folder);
-    }
+    if (retention.max_age_ns) RemoveOlder(realtime_ns - *retention.max_age_ns);
+    if (retention.max_bytes) RemoveUntilFits(*retention.max_bytes);
   }
 
   // Those that a file was removed from, and their agents'.
@@ -91,6 +86,50 @@ class Sweep {
   bool RemoveIfEmpty(const std::string& folder) {
     const auto names = files_.List(folder);
     return names.ok() && names->empty() && !Told(files_.RemoveDirectory(folder));
+  }
+
+  bool Remove(const OldFile& file) {
+    if (file.must_stay || Told(files_.Remove(file.path))) return false;
+    ++removed_->files;
+    removed_->bytes += file.bytes;
+    if (emptied_.empty() || emptied_.back() != file.folder) emptied_.push_back(file.folder);
+    return true;
+  }
+
+  void RemoveOlder(int64_t realtime_ns) {
+    std::erase_if(found_, [&](const OldFile& file) {
+      return file.modified_ns < realtime_ns && Remove(file);
+    });
+  }
+
+  // Whoever has the most gives the oldest, so that one that sends much costs itself, not others.
+  void RemoveUntilFits(uint64_t max_bytes) {
+    struct Agent {
+      uint64_t bytes = 0;
+      std::deque<const OldFile*> files;  // the oldest first
+    };
+    std::map<std::string, Agent> agents;
+    uint64_t left = 0;
+    for (const OldFile& file : found_) {
+      Agent& agent = agents[ParentOf(file.folder)];
+      agent.bytes += file.bytes;
+      agent.files.push_back(&file);
+      left += file.bytes;
+    }
+    std::set<std::pair<uint64_t, std::string>> by_bytes;
+    for (const auto& [folder, agent] : agents) by_bytes.emplace(agent.bytes, folder);
+    while (left > max_bytes && !by_bytes.empty()) {
+      const std::string folder = by_bytes.extract(std::prev(by_bytes.end())).value().second;
+      Agent& agent = agents.at(folder);
+      if (agent.files.empty()) continue;
+      const OldFile& oldest = *agent.files.front();
+      agent.files.pop_front();
+      if (Remove(oldest)) {
+        agent.bytes -= oldest.bytes;
+        left -= oldest.bytes;
+      }
+      by_bytes.emplace(agent.bytes, folder);
+    }
   }
 
   // Whether it is an error. What has gone in the meantime is none.
