@@ -16,7 +16,7 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kMs = 1e6;
 
-struct Row {
+struct ArithmeticRow {
   const char* why;
   const char* drawn;
   const char* expectation;
@@ -27,11 +27,11 @@ struct Row {
   int64_t skip_first_ms = 0;
 };
 
-void PrintTo(const Row& row, std::ostream* out) {
+void PrintTo(const ArithmeticRow& row, std::ostream* out) {
   *out << row.why << ": \"" << row.drawn << "\" " << row.expectation;
 }
 
-class CheckArithmetic : public ::testing::TestWithParam<Row> {};
+class CheckArithmetic : public ::testing::TestWithParam<ArithmeticRow> {};
 
 constexpr auto kPass = Outcome::kPass;
 constexpr auto kFail = Outcome::kFail;
@@ -39,7 +39,7 @@ constexpr auto kInconclusive = Outcome::kInconclusive;
 constexpr auto kSkip = Outcome::kSkip;
 
 TEST_P(CheckArithmetic, GivesTheBoundsAndTheOutcome) {
-  const Row& row = GetParam();
+  const ArithmeticRow& row = GetParam();
   DrawnRecording recording;
   recording.Draw(row.drawn);
   const auto expectation = ParseExpectation(row.expectation);
@@ -65,7 +65,7 @@ TEST_P(CheckArithmetic, GivesTheBoundsAndTheOutcome) {
 }
 
 // Of ten ticks a letter each is 10 %.
-const Row kShares[] = {
+const ArithmeticRow kShares[] = {
     {"all of it known: low and high are one", "SSSPPPPPPP", "spinning <= 30%", kPass, 0.3, 0.3},
     {"a limit that is met is no more than that", "SSSPPPPPPP", "spinning < 30%", kFail, 0.3, 0.3},
     {"at least, met exactly", "SSSPPPPPPP", "productive >= 70%", kPass, 0.7, 0.7},
@@ -115,7 +115,7 @@ const Row kShares[] = {
      kInconclusive, 0.3, 0.4},
 };
 
-const Row kTimes[] = {
+const ArithmeticRow kTimes[] = {
     {"a phase runs to the next marker", "PPP[a]SSSPP[b]SSSSS", "spinning <= 60%", kPass, 0.6, 0.6,
      "a"},
     {"the last phase runs to the end", "PPP[a]SSSPP[b]SSSSP", "spinning <= 80%", kPass, 0.8, 0.8,
@@ -147,7 +147,7 @@ const Row kTimes[] = {
     {"another epoch of the same vCPU goes on", "SSS^PPPPPPP", "spinning <= 30%", kPass, 0.3, 0.3},
 };
 
-const Row kDegraded[] = {
+const ArithmeticRow kDegraded[] = {
     {"without counters: bands cannot be told", "%HHNNNNNNNN", "spinning <= 5%", kSkip},
     {"nor what is UNKNOWN of them", "%HHNNNNNNNN", "unknown <= 5%", kSkip},
     {"nor residency", "%HHNNNNNNNN", "residency <= 5%", kSkip},
@@ -171,7 +171,7 @@ const Row kDegraded[] = {
 };
 
 // Digits are the IPC.
-const Row kIpc[] = {
+const ArithmeticRow kIpc[] = {
     {"the middle of 1 2 3 4 5", "12345", "ipc.p50 >= 3", kPass, 3, 3},
     {"is not above 3", "12345", "ipc.p50 > 3", kFail, 3, 3},
     {"half at or below is enough: of 1 2 3 4 it is 2", "1234", "ipc.p50 <= 2", kPass, 2, 2},
@@ -199,7 +199,7 @@ const Row kIpc[] = {
     {"without counters for a part of the time", "33%NN", "ipc.p50 >= 3", kInconclusive, 0, 3},
 };
 
-const Row kLongest[] = {
+const ArithmeticRow kLongest[] = {
     {"the longest of three runs", "SPSSPSSSPP", "longest(spinning) <= 300ms", kPass, 300 * kMs,
      300 * kMs},
     {"at the end", "SPSSPPSSSS", "longest(spinning) < 400ms", kFail, 400 * kMs, 400 * kMs},

@@ -8,11 +8,11 @@
 namespace vcpulse::core {
 namespace {
 
-constexpr EventSlots kSlots{.cycles = 0, .instructions = 1};
+constexpr EventSlots kEpochSlots{.cycles = 0, .instructions = 1};
 constexpr EventSlots kAllSlots{
     .cycles = 0, .instructions = 1, .branches = 2, .branch_misses = 3, .cache_misses = 4};
-constexpr ResidencyBasis kBasis{.max_hz = 1e9};
-constexpr int64_t kInterval = 100'000'000;
+constexpr ResidencyBasis kEpochBasis{.max_hz = 1e9};
+constexpr int64_t kEpochInterval = 100'000'000;
 
 VcpuSample Busy(int64_t ms) {
   const auto ns = static_cast<uint64_t>(ms) * 1'000'000;
@@ -27,8 +27,9 @@ VcpuSample Busy(int64_t ms) {
 
 // The first sample of an epoch has nothing before it; the hysteresis is each vCPU's own.
 TEST(EpochClassifier, JudgesEachVcpuFromItsSecondSampleOn) {
-  EpochClassifier classifier({.vcpus = 2, .slots = kSlots}, Classifier::kIpcBands, {}, kInterval);
-  ResidencyEstimator residency({kBasis});
+  EpochClassifier classifier({.vcpus = 2, .slots = kEpochSlots}, Classifier::kIpcBands, {},
+                             kEpochInterval);
+  ResidencyEstimator residency({kEpochBasis});
   std::vector<Verdict> verdicts(2);
   VcpuSample idle{.state = ThreadState::kBlocked};
   Sample sample{.vcpus = {Busy(100), idle}};
@@ -71,17 +72,17 @@ TEST(EpochClassifier, AddsUpTheCorePmusOfAHybridHost) {
     slow.counts[1] = slow_ns / 4;
     return Sample{.vcpus = {vcpu}, .further = {slow}};
   };
-  EpochClassifier classifier({.vcpus = 1, .slots = kSlots, .core_pmus = 2}, Classifier::kIpcBands,
-                             {}, kInterval);
+  EpochClassifier classifier({.vcpus = 1, .slots = kEpochSlots, .core_pmus = 2},
+                             Classifier::kIpcBands, {}, kEpochInterval);
   ResidencyEstimator residency(std::vector<ResidencyBasis>{{.max_hz = 1e9}, {.max_hz = 0.5e9}});
   std::vector<Verdict> verdicts(1);
-  classifier.Classify(at(kInterval, 0, 0), residency, verdicts);
+  classifier.Classify(at(kEpochInterval, 0, 0), residency, verdicts);
   EXPECT_EQ(verdicts[0], Verdict{});
-  classifier.Classify(at(2 * kInterval, 60'000'000, 30'000'000), residency, verdicts);
+  classifier.Classify(at(2 * kEpochInterval, 60'000'000, 30'000'000), residency, verdicts);
   EXPECT_EQ(verdicts[0].band, Band::kProductive);
   EXPECT_EQ(verdicts[0].rule, Rule::kIpcHigh);
   // On the slow cores alone: IPC 0.5. Their PMU alone would have said "never ran" for the other.
-  classifier.Classify(at(3 * kInterval, 60'000'000, 130'000'000), residency, verdicts);
+  classifier.Classify(at(3 * kEpochInterval, 60'000'000, 130'000'000), residency, verdicts);
   EXPECT_EQ(verdicts[0].band, Band::kSpinning);
   EXPECT_EQ(verdicts[0].rule, Rule::kIpcLow);
 }
@@ -89,20 +90,20 @@ TEST(EpochClassifier, AddsUpTheCorePmusOfAHybridHost) {
 // Two vCPUs with three core PMUs each, of which one ran: the further groups are vCPU-major.
 TEST(EpochClassifier, TakesEachVcpusOwnFurtherGroup) {
   const auto at = [](int64_t n) {
-    VcpuSample vcpu{.read_begin_ns = n * kInterval, .read_end_ns = n * kInterval};
+    VcpuSample vcpu{.read_begin_ns = n * kEpochInterval, .read_end_ns = n * kEpochInterval};
     Sample sample{.vcpus = {vcpu, vcpu}, .further = {{}, {}, {}, {}}};
     for (size_t v = 0; v < 2; ++v) {
-      sample.vcpus[v].time_enabled_ns = static_cast<uint64_t>(n * kInterval);
-      sample.further[2 * v + 1].time_enabled_ns = static_cast<uint64_t>(n * kInterval);
+      sample.vcpus[v].time_enabled_ns = static_cast<uint64_t>(n * kEpochInterval);
+      sample.further[2 * v + 1].time_enabled_ns = static_cast<uint64_t>(n * kEpochInterval);
       GroupSample& group = sample.further[2 * v];
-      group.time_enabled_ns = group.time_running_ns = static_cast<uint64_t>(n * kInterval);
-      group.counts[0] = static_cast<uint64_t>(n * kInterval);
-      group.counts[1] = static_cast<uint64_t>(n * kInterval) * (v == 0 ? 2 : 0);
+      group.time_enabled_ns = group.time_running_ns = static_cast<uint64_t>(n * kEpochInterval);
+      group.counts[0] = static_cast<uint64_t>(n * kEpochInterval);
+      group.counts[1] = static_cast<uint64_t>(n * kEpochInterval) * (v == 0 ? 2 : 0);
     }
     return sample;
   };
-  EpochClassifier classifier({.vcpus = 2, .slots = kSlots, .core_pmus = 3}, Classifier::kIpcBands,
-                             {}, kInterval);
+  EpochClassifier classifier({.vcpus = 2, .slots = kEpochSlots, .core_pmus = 3},
+                             Classifier::kIpcBands, {}, kEpochInterval);
   ResidencyEstimator residency(std::vector<ResidencyBasis>(3, {.max_hz = 1e9}));
   std::vector<Verdict> verdicts(2);
   classifier.Classify(at(1), residency, verdicts);
@@ -113,8 +114,9 @@ TEST(EpochClassifier, TakesEachVcpusOwnFurtherGroup) {
 
 // At ticks as long as the window, one vCPU's may be full and another's, read a little early, not.
 TEST(EpochClassifier, WindowsFillVcpuByVcpu) {
-  EpochClassifier classifier({.vcpus = 2, .slots = kSlots}, Classifier::kIpcBands, {}, 10'000'000);
-  ResidencyEstimator residency({kBasis});
+  EpochClassifier classifier({.vcpus = 2, .slots = kEpochSlots}, Classifier::kIpcBands, {},
+                             10'000'000);
+  ResidencyEstimator residency({kEpochBasis});
   std::vector<Verdict> verdicts(2);
   Sample sample{.vcpus = {Busy(100), Busy(100)}};
   classifier.Classify(sample, residency, verdicts);
@@ -129,8 +131,8 @@ class EvidenceOfOneVcpu : public testing::Test {
  protected:
   // One more tick: `residency` of it ran, at this IPC and these branch misses per kilo-cycle.
   Verdict Tick(double residency, double ipc, double branch_misses) {
-    const double cycles = residency * kInterval;
-    now_.read_begin_ns = now_.read_end_ns += kInterval;
+    const double cycles = residency * kEpochInterval;
+    now_.read_begin_ns = now_.read_end_ns += kEpochInterval;
     now_.time_enabled_ns += static_cast<uint64_t>(cycles);
     now_.time_running_ns += static_cast<uint64_t>(cycles);
     now_.counts[0] += static_cast<uint64_t>(cycles);
@@ -142,7 +144,7 @@ class EvidenceOfOneVcpu : public testing::Test {
   Verdict Work() { return Tick(1, 1.5, 4); }
   Verdict Spin() { return Tick(1, 0.8, 0); }
   Verdict Halt() {
-    now_.read_begin_ns = now_.read_end_ns += kInterval;
+    now_.read_begin_ns = now_.read_end_ns += kEpochInterval;
     now_.state = ThreadState::kBlocked;
     const Verdict verdict = Judge();
     now_.state = ThreadState::kNotRead;
@@ -156,8 +158,8 @@ class EvidenceOfOneVcpu : public testing::Test {
 
   VcpuSample now_;
   EpochClassifier classifier_{
-      {.vcpus = 1, .slots = kAllSlots}, Classifier::kEvidence, Profile{}, kInterval};
-  ResidencyEstimator residency_{{kBasis}};
+      {.vcpus = 1, .slots = kAllSlots}, Classifier::kEvidence, Profile{}, kEpochInterval};
+  ResidencyEstimator residency_{{kEpochBasis}};
 };
 
 TEST_F(EvidenceOfOneVcpu, VerdictsCarryRuleConfidenceAndRawBand) {
@@ -188,15 +190,15 @@ TEST_F(EvidenceOfOneVcpu, VerdictsCarryRuleConfidenceAndRawBand) {
 // 0.95 * sqrt(q) of 0.5947 and of 0.5953.
 TEST_F(EvidenceOfOneVcpu, ThePercentOfConfidenceIsRounded) {
   const auto on_pmu = [this](uint64_t running_ns) {
-    now_.read_begin_ns = now_.read_end_ns += kInterval;
-    now_.time_enabled_ns += kInterval;
+    now_.read_begin_ns = now_.read_end_ns += kEpochInterval;
+    now_.time_enabled_ns += kEpochInterval;
     now_.time_running_ns += running_ns;
     now_.counts[0] += running_ns;
     now_.counts[1] += 3 * running_ns;
     now_.counts[3] += running_ns / 100;
     return Judge().confidence_pct;
   };
-  on_pmu(kInterval);
+  on_pmu(kEpochInterval);
   EXPECT_EQ(on_pmu(39'187'600), 59);
   EXPECT_EQ(on_pmu(39'267'000), 60);
 }
@@ -264,16 +266,17 @@ TEST_F(EvidenceOfOneVcpu, AnImpossibleIntervalHasNoVerdict) {
 }
 
 TEST(EpochClassifier, IpcBandsAreNotSmoothed) {
-  EpochClassifier classifier({.vcpus = 1, .slots = kSlots}, Classifier::kIpcBands, {}, kInterval);
-  ResidencyEstimator residency({kBasis});
+  EpochClassifier classifier({.vcpus = 1, .slots = kEpochSlots}, Classifier::kIpcBands, {},
+                             kEpochInterval);
+  ResidencyEstimator residency({kEpochBasis});
   std::vector<Verdict> verdicts(1);
   VcpuSample now;
   std::vector<Band> bands;
   for (const double ipc : {2.0, 2.0, 0.5, 2.0}) {
-    now.read_begin_ns = now.read_end_ns += kInterval;
-    now.time_enabled_ns = now.time_running_ns += kInterval;
-    now.counts[0] += kInterval;
-    now.counts[1] += static_cast<uint64_t>(ipc * kInterval);
+    now.read_begin_ns = now.read_end_ns += kEpochInterval;
+    now.time_enabled_ns = now.time_running_ns += kEpochInterval;
+    now.counts[0] += kEpochInterval;
+    now.counts[1] += static_cast<uint64_t>(ipc * kEpochInterval);
     classifier.Classify(Sample{.vcpus = {now}}, residency, verdicts);
     bands.push_back(verdicts[0].band);
     EXPECT_EQ(verdicts[0].band, verdicts[0].raw_band);

@@ -17,14 +17,14 @@ namespace {
 using ::testing::IsSupersetOf;
 using ::testing::SizeIs;
 
-struct Row {
+struct NameRow {
   const char* name;
   uint32_t type;
   uint64_t config;
 };
 
-void ExpectAre(std::initializer_list<Row> rows, bool host_side) {
-  for (const Row& row : rows) {
+void ExpectAre(std::initializer_list<NameRow> rows, bool host_side) {
+  for (const NameRow& row : rows) {
     const auto event = FindGenericEvent(row.name);
     ASSERT_TRUE(event) << row.name;
     EXPECT_EQ(event->type, row.type) << row.name;

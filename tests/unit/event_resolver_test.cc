@@ -18,12 +18,12 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::SizeIs;
 
-EventCatalog Host(const std::string& name) {
+EventCatalog ResolverHost(const std::string& name) {
   return EventCatalog(VCPULSE_TEST_DATA "/hosts/" + name);
 }
 
 EventRequest Resolved(const std::string& host, const std::string& text) {
-  auto request = ResolveEvents(text, Host(host));
+  auto request = ResolveEvents(text, ResolverHost(host));
   EXPECT_TRUE(request.ok()) << text << ": " << request.status();
   return request.ok() ? *request : EventRequest{};
 }
@@ -38,7 +38,7 @@ Event One(const std::string& host, const std::string& text) {
 }
 
 std::string ErrorOf(const std::string& host, const std::string& text) {
-  const auto request = ResolveEvents(text, Host(host));
+  const auto request = ResolveEvents(text, ResolverHost(host));
   EXPECT_FALSE(request.ok()) << text;
   EXPECT_THAT(std::string(request.status().message()), Not(HasSubstr("\n")));
   return std::string(request.status().message());
@@ -268,7 +268,7 @@ TEST_F(Tracepoints, ErrorsSayWhatToWrite) {
 }
 
 TEST_F(Tracepoints, UnreadableOnesAreNotMissingOnes) {
-  const auto request = ResolveEvents("kvm:kvm_exit", Host("intel"));
+  const auto request = ResolveEvents("kvm:kvm_exit", ResolverHost("intel"));
   EXPECT_EQ(request.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(request.status().message()), HasSubstr("mount -t tracefs"));
 }

@@ -8,13 +8,13 @@
 namespace vcpulse::core {
 namespace {
 
-constexpr EventSlots kSlots{.cycles = 0,
-                            .instructions = 1,
-                            .branches = 2,
-                            .branch_misses = 3,
-                            .cache_misses = 4,
-                            .ref_cycles = 5,
-                            .pause = 6};
+constexpr EventSlots kFeatureSlots{.cycles = 0,
+                                   .instructions = 1,
+                                   .branches = 2,
+                                   .branch_misses = 3,
+                                   .cache_misses = 4,
+                                   .ref_cycles = 5,
+                                   .pause = 6};
 
 // 100 ms, of which 80 on a CPU and 40 on the PMU; 20 ms of waiting.
 VcpuDelta Delta() {
@@ -36,7 +36,7 @@ Features Measure(const VcpuDelta& delta, const EventSlots& slots, std::optional<
 }
 
 TEST(Features, AreSharesAndRates) {
-  const Features features = Measure(Delta(), kSlots, 0.7, 140);
+  const Features features = Measure(Delta(), kFeatureSlots, 0.7, 140);
   EXPECT_EQ(features.interval_ns, 100'000'000);
   EXPECT_TRUE(features.enabled);
   EXPECT_DOUBLE_EQ(features.enabled_share, 0.8);
@@ -57,7 +57,7 @@ TEST(Features, AreSharesAndRates) {
 
 TEST(Features, AbsentEventsHaveNone) {
   const auto without = [](auto EventSlots::*slot) {
-    EventSlots slots = kSlots;
+    EventSlots slots = kFeatureSlots;
     slots.*slot = {};
     return Measure(Delta(), slots, 0.7, 140);
   };
@@ -77,12 +77,13 @@ TEST(Features, AbsentEventsHaveNone) {
 
 // Instructions say nothing of cycles where nobody knows how long one PAUSE takes.
 TEST(Features, PauseInstructionsNeedTheirCost) {
-  EXPECT_EQ(Measure(Delta(), kSlots, 0.7, std::nullopt).Value(Feature::kPauseShare), std::nullopt);
-  EXPECT_EQ(Measure(Delta(), kSlots, 0.7, 1000).Value(Feature::kPauseShare), 1.0);
+  EXPECT_EQ(Measure(Delta(), kFeatureSlots, 0.7, std::nullopt).Value(Feature::kPauseShare),
+            std::nullopt);
+  EXPECT_EQ(Measure(Delta(), kFeatureSlots, 0.7, 1000).Value(Feature::kPauseShare), 1.0);
   VcpuDelta none = Delta();
   none.counts[6] = 0;  // no PAUSE at all takes no cycle
-  EXPECT_EQ(Measure(none, kSlots, 0.7, std::nullopt).Value(Feature::kPauseShare), 0.0);
-  EventSlots in_cycles = kSlots;
+  EXPECT_EQ(Measure(none, kFeatureSlots, 0.7, std::nullopt).Value(Feature::kPauseShare), 0.0);
+  EventSlots in_cycles = kFeatureSlots;
   in_cycles.pause_in_cycles = true;
   EXPECT_EQ(Measure(Delta(), in_cycles, 0.7, std::nullopt).Value(Feature::kPauseShare), 0.005);
   EXPECT_EQ(Measure(Delta(), in_cycles, 0.7, 140).Value(Feature::kPauseShare), 0.005);
@@ -91,59 +92,59 @@ TEST(Features, PauseInstructionsNeedTheirCost) {
 TEST(Features, NothingRunHasNoRates) {
   VcpuDelta off = Delta();
   off.time_running_ns = 0;
-  EXPECT_EQ(Measure(off, kSlots, 0.7, 140).measured, 0u);
+  EXPECT_EQ(Measure(off, kFeatureSlots, 0.7, 140).measured, 0u);
   off.time_enabled_ns = 0;
-  EXPECT_FALSE(Measure(off, kSlots, 0.0, 140).enabled);
-  EXPECT_EQ(Measure(off, kSlots, 0.0, 140).running_share, 0);
+  EXPECT_FALSE(Measure(off, kFeatureSlots, 0.0, 140).enabled);
+  EXPECT_EQ(Measure(off, kFeatureSlots, 0.0, 140).running_share, 0);
 }
 
 TEST(Features, NoCycleAndNoInstructionDivideNothing) {
   VcpuDelta delta = Delta();
   delta.counts[1] = 0;
-  EXPECT_EQ(Measure(delta, kSlots, 0.7, 140).Value(Feature::kBranchShare), std::nullopt);
-  EXPECT_EQ(Measure(delta, kSlots, 0.7, 140).Value(Feature::kIpc), 0.0);
+  EXPECT_EQ(Measure(delta, kFeatureSlots, 0.7, 140).Value(Feature::kBranchShare), std::nullopt);
+  EXPECT_EQ(Measure(delta, kFeatureSlots, 0.7, 140).Value(Feature::kIpc), 0.0);
   delta.counts[0] = 0;
-  const Features features = Measure(delta, kSlots, 0.7, 140);
+  const Features features = Measure(delta, kFeatureSlots, 0.7, 140);
   EXPECT_EQ(features.Value(Feature::kCycles), 0.0);
   EXPECT_EQ(features.Value(Feature::kBranchMisses), std::nullopt);
 }
 
 TEST(Ipc, NeedsBothEventsAndACycle) {
   VcpuDelta delta = Delta();
-  EXPECT_EQ(Ipc(delta, kSlots), 0.5);
+  EXPECT_EQ(Ipc(delta, kFeatureSlots), 0.5);
   EXPECT_EQ(Ipc(delta, {.cycles = 0}), std::nullopt);
   EXPECT_EQ(Ipc(delta, {.instructions = 1}), std::nullopt);
   delta.counts[0] = 1;
-  EXPECT_EQ(Ipc(delta, kSlots), 5e6);
+  EXPECT_EQ(Ipc(delta, kFeatureSlots), 5e6);
   delta.counts[0] = 0;
-  EXPECT_EQ(Ipc(delta, kSlots), std::nullopt);
+  EXPECT_EQ(Ipc(delta, kFeatureSlots), std::nullopt);
 }
 
 TEST(Features, ASingleInstructionAndNanosecondCount) {
   VcpuDelta delta = Delta();
   delta.counts[1] = delta.counts[2] = 1;
-  EXPECT_EQ(Measure(delta, kSlots, 0.7, 140).Value(Feature::kBranchShare), 1.0);
+  EXPECT_EQ(Measure(delta, kFeatureSlots, 0.7, 140).Value(Feature::kBranchShare), 1.0);
   delta.time_enabled_ns = delta.time_running_ns = 1;
-  EXPECT_TRUE(Measure(delta, kSlots, 0.7, 140).enabled);
-  EXPECT_EQ(Measure(delta, kSlots, 0.7, 140).running_share, 1.0);
+  EXPECT_TRUE(Measure(delta, kFeatureSlots, 0.7, 140).enabled);
+  EXPECT_EQ(Measure(delta, kFeatureSlots, 0.7, 140).running_share, 1.0);
 }
 
 TEST(Features, SharesEndAtOne) {
   VcpuDelta delta = Delta();
   delta.run_delay_ns = 500'000'000;  // booked now, waited for over five windows
   delta.time_running_ns = 90'000'000;
-  const Features features = Measure(delta, kSlots, 0.7, 140);
+  const Features features = Measure(delta, kFeatureSlots, 0.7, 140);
   EXPECT_EQ(features.waiting_share, 1.0);
   EXPECT_EQ(features.running_share, 1.0);
   delta.run_delay_ns.reset();
-  EXPECT_EQ(Measure(delta, kSlots, 0.7, 140).waiting_share, std::nullopt);
+  EXPECT_EQ(Measure(delta, kFeatureSlots, 0.7, 140).waiting_share, std::nullopt);
 }
 
 TEST(EventSlots, AreFoundByPerfsNames) {
   const std::vector<std::string> names = {
       "cycles",     "instructions",           "branches", "branch-misses", "cache-misses",
       "ref-cycles", "misc_retired.pause_inst"};
-  EXPECT_EQ(FindSlots(names), kSlots);
+  EXPECT_EQ(FindSlots(names), kFeatureSlots);
   const std::vector<std::string> others = {"cpu_clk_unhalted.pause", "branch-instructions"};
   EXPECT_EQ(FindSlots(others), (EventSlots{.branches = 1, .pause = 0, .pause_in_cycles = true}));
   EXPECT_EQ(FindSlots(std::vector<std::string>{"rob_misc_events.pause_inst"}).pause, 0u);

@@ -94,22 +94,23 @@ TEST_F(GroupOpener, AGroupThatDoesNotFitStepsDown) {
   EXPECT_EQ(opened->set, "cycles");
 }
 
-const Event kPause = {.name = "misc_retired.pause_inst", .type = PERF_TYPE_RAW, .config = 0x40cc};
+const Event kOpenerPause = {
+    .name = "misc_retired.pause_inst", .type = PERF_TYPE_RAW, .config = 0x40cc};
 
 TEST_F(GroupOpener, PauseIsCountedBesideTheFullSet) {
-  const auto opened = Open({.wanted = {.pause = kPause}});
+  const auto opened = Open({.wanted = {.pause = kOpenerPause}});
   ASSERT_TRUE(opened.ok()) << opened.status();
   EXPECT_EQ(opened->set, "full");
   ASSERT_THAT(Names(*opened), SizeIs(7));
-  EXPECT_EQ(opened->layout.front().events.back(), kPause);
+  EXPECT_EQ(opened->layout.front().events.back(), kOpenerPause);
   EXPECT_THAT(opened->absent, IsEmpty());
 }
 
 // Refused alone it costs nothing else.
 TEST_F(GroupOpener, APauseEventThatThePmuLacksIsAbsentWithItsErrno) {
   for (const int error : {ENOENT, EINVAL}) {
-    perf_.refused[{PERF_TYPE_RAW, kPause.config}] = error;
-    const auto opened = Open({.wanted = {.pause = kPause}});
+    perf_.refused[{PERF_TYPE_RAW, kOpenerPause.config}] = error;
+    const auto opened = Open({.wanted = {.pause = kOpenerPause}});
     ASSERT_TRUE(opened.ok()) << opened.status();
     EXPECT_EQ(opened->set, "full");
     EXPECT_THAT(Names(*opened), SizeIs(6));
@@ -120,7 +121,7 @@ TEST_F(GroupOpener, APauseEventThatThePmuLacksIsAbsentWithItsErrno) {
 
 TEST_F(GroupOpener, PauseGoesFirstWhereTheGroupDoesNotFitThenRefCycles) {
   perf_.largest_group = 6;
-  auto opened = Open({.wanted = {.pause = kPause}});
+  auto opened = Open({.wanted = {.pause = kOpenerPause}});
   ASSERT_TRUE(opened.ok()) << opened.status();
   EXPECT_EQ(opened->set, "full");
   EXPECT_EQ(opened->rung, 1u);
@@ -128,7 +129,7 @@ TEST_F(GroupOpener, PauseGoesFirstWhereTheGroupDoesNotFitThenRefCycles) {
   EXPECT_THAT(Absent(*opened), ElementsAre("misc_retired.pause_inst"));
 
   perf_.largest_group = 5;
-  opened = Open({.wanted = {.pause = kPause}});
+  opened = Open({.wanted = {.pause = kOpenerPause}});
   ASSERT_TRUE(opened.ok()) << opened.status();
   EXPECT_EQ(opened->set, "core");
   EXPECT_THAT(Absent(*opened), ElementsAre("misc_retired.pause_inst", "ref-cycles"));
@@ -136,10 +137,10 @@ TEST_F(GroupOpener, PauseGoesFirstWhereTheGroupDoesNotFitThenRefCycles) {
 
 TEST_F(GroupOpener, PauseMayTakeTurnsInAnotherGroup) {
   perf_.largest_group = 6;
-  const auto opened = Open({.wanted = {.pause = kPause, .multiplex = true}});
+  const auto opened = Open({.wanted = {.pause = kOpenerPause, .multiplex = true}});
   ASSERT_TRUE(opened.ok()) << opened.status();
   ASSERT_THAT(opened->layout, SizeIs(2));
-  EXPECT_THAT(opened->layout[1].events, ElementsAre(kPause));
+  EXPECT_THAT(opened->layout[1].events, ElementsAre(kOpenerPause));
   EXPECT_THAT(opened->absent, IsEmpty());
 }
 
@@ -147,7 +148,7 @@ TEST_F(GroupOpener, PauseMayTakeTurnsInAnotherGroup) {
 TEST_F(GroupOpener, PauseIsAbsentOnAHybridHost) {
   for (const bool multiplex : {false, true}) {
     const auto opened =
-        Open({.wanted = {.pause = kPause, .multiplex = multiplex},
+        Open({.wanted = {.pause = kOpenerPause, .multiplex = multiplex},
               .core_pmus = {{.name = "cpu_core", .type = 4}, {.name = "cpu_atom", .type = 10}}});
     ASSERT_TRUE(opened.ok()) << opened.status();
     EXPECT_EQ(opened->set, "full");
@@ -155,17 +156,17 @@ TEST_F(GroupOpener, PauseIsAbsentOnAHybridHost) {
     ASSERT_THAT(Absent(*opened), ElementsAre("misc_retired.pause_inst"));
     EXPECT_EQ(opened->absent[0].error, 0);
     EXPECT_THAT(opened->absent[0].reason, HasSubstr("hybrid"));
-    for (const perf_event_attr& attr : perf_.opened) EXPECT_NE(attr.config, kPause.config);
+    for (const perf_event_attr& attr : perf_.opened) EXPECT_NE(attr.config, kOpenerPause.config);
   }
 }
 
 TEST_F(GroupOpener, PauseIsAbsentWhereItIsNotBelieved) {
-  const auto opened = Open({.wanted = {.pause = kPause, .pause_distrust = "it stays 0"}});
+  const auto opened = Open({.wanted = {.pause = kOpenerPause, .pause_distrust = "it stays 0"}});
   ASSERT_TRUE(opened.ok()) << opened.status();
   EXPECT_THAT(opened->layout.front().events, SizeIs(6));
   ASSERT_THAT(Absent(*opened), ElementsAre("misc_retired.pause_inst"));
   EXPECT_EQ(opened->absent[0].reason, "it stays 0");
-  for (const perf_event_attr& attr : perf_.opened) EXPECT_NE(attr.config, kPause.config);
+  for (const perf_event_attr& attr : perf_.opened) EXPECT_NE(attr.config, kOpenerPause.config);
 }
 
 TEST_F(GroupOpener, WithoutAPmuASoftwareClockLeads) {

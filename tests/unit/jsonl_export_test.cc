@@ -23,7 +23,7 @@ using report::Summary;
 using report::VcpuSummary;
 using ::testing::SizeIs;
 
-std::vector<json::value> Parse(const std::string& text) {
+std::vector<json::value> ParseLines(const std::string& text) {
   std::vector<json::value> rows;
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) rows.push_back(json::parse(line));
@@ -31,7 +31,7 @@ std::vector<json::value> Parse(const std::string& text) {
 }
 
 // Keeps what is handed to it.
-Sink Into(std::string& text) {
+Sink IntoLines(std::string& text) {
   return [&text](std::string_view more) {
     text += more;
     return absl::OkStatus();
@@ -40,7 +40,7 @@ Sink Into(std::string& text) {
 
 std::vector<json::value> Export(std::span<const uint8_t> bytes, Summary* summary = nullptr) {
   std::string text;
-  JsonlExport exporter(Into(text));
+  JsonlExport exporter(IntoLines(text));
   const auto read = timeline::ReadTimelineBytes(bytes, [&](const timeline::Entry& entry) {
     if (summary != nullptr) {
       EXPECT_TRUE(summary->Add(entry).ok());
@@ -51,7 +51,7 @@ std::vector<json::value> Export(std::span<const uint8_t> bytes, Summary* summary
   EXPECT_EQ(exporter.unusable_ticks(), 0U);
   EXPECT_TRUE(exporter.Finish().ok());
   EXPECT_EQ(text.back(), '\n');
-  return Parse(text);
+  return ParseLines(text);
 }
 
 double Number(const json::value& row, const char* key) { return row.at(key).to_number<double>(); }
@@ -131,7 +131,7 @@ class TwoSamples : public ::testing::Test {
   // The row of the second one.
   json::value Row(const core::Verdict& verdict = {}) {
     std::string text;
-    JsonlExport exporter(Into(text));
+    JsonlExport exporter(IntoLines(text));
     EXPECT_TRUE(exporter.Add({.sequence = 1, .record = HandMadeRecording::Session()}).ok());
     for (const v1::ClockSnapshot& clock : clocks_) {
       EXPECT_TRUE(exporter.Add({.sequence = 0, .record = clock}).ok());
@@ -142,7 +142,7 @@ class TwoSamples : public ::testing::Test {
     EXPECT_EQ(text, "");
     EXPECT_TRUE(exporter.Add(TickOf(now_, &before_, verdict)).ok());
     EXPECT_TRUE(exporter.Finish().ok());
-    const std::vector<json::value> rows = Parse(text);
+    const std::vector<json::value> rows = ParseLines(text);
     EXPECT_THAT(rows, SizeIs(1));
     return rows.empty() ? json::value() : rows.front();
   }
@@ -242,7 +242,7 @@ TEST_F(TwoSamples, EventsThatAreNamedAsKeysAre) {
 
 TEST_F(TwoSamples, AFrequencyThatIsNoNumberIsNoResidency) {
   std::string text;
-  JsonlExport exporter(Into(text));
+  JsonlExport exporter(IntoLines(text));
   v1::Session session = HandMadeRecording::Session();
   session.set_max_hz(std::numeric_limits<double>::quiet_NaN());
   ASSERT_TRUE(exporter.Add({.sequence = 1, .record = session}).ok());

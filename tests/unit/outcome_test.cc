@@ -7,24 +7,24 @@
 namespace vcpulse::check {
 namespace {
 
-constexpr auto kPass = Outcome::kPass;
-constexpr auto kFail = Outcome::kFail;
-constexpr auto kInconclusive = Outcome::kInconclusive;
-constexpr auto kSkip = Outcome::kSkip;
+constexpr auto kBoundsPass = Outcome::kPass;
+constexpr auto kBoundsFail = Outcome::kFail;
+constexpr auto kBoundsInconclusive = Outcome::kInconclusive;
+constexpr auto kBoundsSkip = Outcome::kSkip;
 
 TEST(Worst, FailBeforeInconclusiveBeforePassBeforeSkip) {
-  EXPECT_EQ(Worst(kFail, kInconclusive), kFail);
-  EXPECT_EQ(Worst(kInconclusive, kFail), kFail);
-  EXPECT_EQ(Worst(kPass, kInconclusive), kInconclusive);
-  EXPECT_EQ(Worst(kSkip, kPass), kPass);
-  EXPECT_EQ(Worst(kSkip, kSkip), kSkip);
+  EXPECT_EQ(Worst(kBoundsFail, kBoundsInconclusive), kBoundsFail);
+  EXPECT_EQ(Worst(kBoundsInconclusive, kBoundsFail), kBoundsFail);
+  EXPECT_EQ(Worst(kBoundsPass, kBoundsInconclusive), kBoundsInconclusive);
+  EXPECT_EQ(Worst(kBoundsSkip, kBoundsPass), kBoundsPass);
+  EXPECT_EQ(Worst(kBoundsSkip, kBoundsSkip), kBoundsSkip);
 }
 
 TEST(Outcome, HasAName) {
-  EXPECT_EQ(ToString(kSkip), "SKIP");
-  EXPECT_EQ(ToString(kPass), "PASS");
-  EXPECT_EQ(ToString(kInconclusive), "INCONCLUSIVE");
-  EXPECT_EQ(ToString(kFail), "FAIL");
+  EXPECT_EQ(ToString(kBoundsSkip), "SKIP");
+  EXPECT_EQ(ToString(kBoundsPass), "PASS");
+  EXPECT_EQ(ToString(kBoundsInconclusive), "INCONCLUSIVE");
+  EXPECT_EQ(ToString(kBoundsFail), "FAIL");
 }
 
 TEST(JudgeBounds, HoldsBothEndsAgainstTheLimit) {
@@ -36,12 +36,16 @@ TEST(JudgeBounds, HoldsBothEndsAgainstTheLimit) {
     Outcome above;
   };
   for (const Row& row : {
-           Row{{0.3, 0.4}, kPass, kPass, kFail, kFail},
-           Row{{0.3, 0.5}, kInconclusive, kPass, kInconclusive, kFail},
-           Row{{0.5, 0.5}, kFail, kPass, kPass, kFail},
-           Row{{0.3, 0.6}, kInconclusive, kInconclusive, kInconclusive, kInconclusive},
-           Row{{0.5, 0.6}, kFail, kInconclusive, kPass, kInconclusive},
-           Row{{0.6, 0.7}, kFail, kFail, kPass, kPass},
+           Row{{0.3, 0.4}, kBoundsPass, kBoundsPass, kBoundsFail, kBoundsFail},
+           Row{{0.3, 0.5}, kBoundsInconclusive, kBoundsPass, kBoundsInconclusive, kBoundsFail},
+           Row{{0.5, 0.5}, kBoundsFail, kBoundsPass, kBoundsPass, kBoundsFail},
+           Row{{0.3, 0.6},
+               kBoundsInconclusive,
+               kBoundsInconclusive,
+               kBoundsInconclusive,
+               kBoundsInconclusive},
+           Row{{0.5, 0.6}, kBoundsFail, kBoundsInconclusive, kBoundsPass, kBoundsInconclusive},
+           Row{{0.6, 0.7}, kBoundsFail, kBoundsFail, kBoundsPass, kBoundsPass},
        }) {
     SCOPED_TRACE(row.bounds.low);
     EXPECT_EQ(JudgeBounds(row.bounds, Comparison::kBelow, 0.5), row.below);
@@ -74,39 +78,40 @@ const std::optional<Bounds> kGood = Bounds{0.1, 0.2};
 const std::optional<Bounds> kBad = Bounds{0.6, 0.7};
 
 TEST(Decide, GoesByTheBoundsWhereThereIsEnough) {
-  EXPECT_EQ(Decide(kQuestion, kGood, kSupport, false), (Decision{kPass, Why::kBounds}));
-  EXPECT_EQ(Decide(kQuestion, kBad, kSupport, false), (Decision{kFail, Why::kBounds}));
+  EXPECT_EQ(Decide(kQuestion, kGood, kSupport, false), (Decision{kBoundsPass, Why::kBounds}));
+  EXPECT_EQ(Decide(kQuestion, kBad, kSupport, false), (Decision{kBoundsFail, Why::kBounds}));
   EXPECT_EQ(Decide(kQuestion, Bounds{0.1, 0.7}, kSupport, false),
-            (Decision{kInconclusive, Why::kBounds}));
+            (Decision{kBoundsInconclusive, Why::kBounds}));
   EXPECT_EQ(Decide(kQuestion, std::nullopt, kSupport, false),
-            (Decision{kInconclusive, Why::kNothingObserved}));
+            (Decision{kBoundsInconclusive, Why::kNothingObserved}));
 }
 
 TEST(Decide, NeedsTicksAndTimeWhateverTheBounds) {
   for (const auto& bounds : {kGood, kBad}) {
     Support few = kSupport;
     few.ticks = 9;
-    EXPECT_EQ(Decide(kQuestion, bounds, few, false), (Decision{kInconclusive, Why::kTooFewTicks}));
+    EXPECT_EQ(Decide(kQuestion, bounds, few, false),
+              (Decision{kBoundsInconclusive, Why::kTooFewTicks}));
     Support little = kSupport;
     little.measured_ns = 99;
     EXPECT_EQ(Decide(kQuestion, bounds, little, false),
-              (Decision{kInconclusive, Why::kTooLittleMeasured}));
+              (Decision{kBoundsInconclusive, Why::kTooLittleMeasured}));
     EXPECT_EQ(Decide(kQuestion, bounds, {.ticks = 10, .judged_ns = 0, .measured_ns = 0}, false),
-              (Decision{kInconclusive, Why::kNothingToJudge}));
+              (Decision{kBoundsInconclusive, Why::kNothingToJudge}));
   }
   EXPECT_EQ(Decide(kQuestion, kGood, {.ticks = 10, .judged_ns = 1, .measured_ns = 1}, false),
-            (Decision{kPass, Why::kBounds}));
+            (Decision{kBoundsPass, Why::kBounds}));
 }
 
 TEST(Decide, GapsMayFailWithFewTicksButNotPass) {
   Question gaps = kQuestion;
   gaps.quantity.metric = Metric::kGaps;
   const Support few{.ticks = 2, .judged_ns = 1000, .measured_ns = 1};
-  EXPECT_EQ(Decide(gaps, kBad, few, false), (Decision{kFail, Why::kBounds}));
-  EXPECT_EQ(Decide(gaps, kGood, few, false), (Decision{kInconclusive, Why::kTooFewTicks}));
+  EXPECT_EQ(Decide(gaps, kBad, few, false), (Decision{kBoundsFail, Why::kBounds}));
+  EXPECT_EQ(Decide(gaps, kGood, few, false), (Decision{kBoundsInconclusive, Why::kTooFewTicks}));
   const Support enough{.ticks = 10, .judged_ns = 1000, .measured_ns = 1};
-  EXPECT_EQ(Decide(gaps, kGood, enough, false), (Decision{kPass, Why::kBounds}));
-  EXPECT_EQ(Decide(gaps, kBad, {}, false), (Decision{kInconclusive, Why::kNothingToJudge}));
+  EXPECT_EQ(Decide(gaps, kGood, enough, false), (Decision{kBoundsPass, Why::kBounds}));
+  EXPECT_EQ(Decide(gaps, kBad, {}, false), (Decision{kBoundsInconclusive, Why::kNothingToJudge}));
 }
 
 TEST(Decide, SkipsWhatNeedsCountersWithoutThem) {
@@ -115,15 +120,15 @@ TEST(Decide, SkipsWhatNeedsCountersWithoutThem) {
     question.quantity = {.metric = metric, .longest = longest};
     return Decide(question, kGood, kSupport, true);
   };
-  const Decision skipped{kSkip, Why::kNoCounters};
+  const Decision skipped{kBoundsSkip, Why::kNoCounters};
   for (const Metric metric : {Metric::kSpinning, Metric::kProductive, Metric::kUnknown,
                               Metric::kResidency, Metric::kIpc}) {
     EXPECT_EQ(decide(metric, false), skipped);
     EXPECT_EQ(decide(metric, true), skipped);
   }
   for (const Metric metric : {Metric::kHalted, Metric::kStarved, Metric::kGaps}) {
-    EXPECT_EQ(decide(metric, false), (Decision{kPass, Why::kBounds}));
-    EXPECT_EQ(decide(metric, true), (Decision{kPass, Why::kBounds}));
+    EXPECT_EQ(decide(metric, false), (Decision{kBoundsPass, Why::kBounds}));
+    EXPECT_EQ(decide(metric, true), (Decision{kBoundsPass, Why::kBounds}));
   }
   EXPECT_EQ(Decide(kQuestion, kGood, {}, true), skipped);
 }

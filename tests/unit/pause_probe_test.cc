@@ -12,13 +12,14 @@
 namespace vcpulse::kvm {
 namespace {
 
-const Event kPause = {.name = "misc_retired.pause_inst", .type = PERF_TYPE_RAW, .config = 0x40cc};
+const Event kProbedPause = {
+    .name = "misc_retired.pause_inst", .type = PERF_TYPE_RAW, .config = 0x40cc};
 
 TEST(PauseProbe, BelievesAnEventThatCounts) {
   fakes::FakePerfEvents perf;
   perf.groups[0].time_running_ns = 5'000'000;
-  perf.groups[0].counts[kPause.config] = 40'000;
-  EXPECT_EQ(WhyPauseIsNotBelieved(perf, kPause), "");
+  perf.groups[0].counts[kProbedPause.config] = 40'000;
+  EXPECT_EQ(WhyPauseIsNotBelieved(perf, kProbedPause), "");
   EXPECT_EQ(perf.opened.size(), 1u);
   EXPECT_TRUE(perf.groups[0].enabled);
 }
@@ -26,15 +27,15 @@ TEST(PauseProbe, BelievesAnEventThatCounts) {
 TEST(PauseProbe, DistrustsOneThatStaysZero) {
   fakes::FakePerfEvents perf;
   perf.groups[0].time_running_ns = 5'000'000;
-  EXPECT_NE(WhyPauseIsNotBelieved(perf, kPause), "");
+  EXPECT_NE(WhyPauseIsNotBelieved(perf, kProbedPause), "");
 }
 
 // Opening says more of these: the errno of the event, or another set.
 TEST(PauseProbe, SaysNothingOfWhatDoesNotOpenOrRun) {
   fakes::FakePerfEvents perf;
-  EXPECT_EQ(WhyPauseIsNotBelieved(perf, kPause), "");  // was never on the PMU
-  perf.refused[{PERF_TYPE_RAW, kPause.config}] = ENOENT;
-  EXPECT_EQ(WhyPauseIsNotBelieved(perf, kPause), "");
+  EXPECT_EQ(WhyPauseIsNotBelieved(perf, kProbedPause), "");  // was never on the PMU
+  perf.refused[{PERF_TYPE_RAW, kProbedPause.config}] = ENOENT;
+  EXPECT_EQ(WhyPauseIsNotBelieved(perf, kProbedPause), "");
 }
 
 }  // namespace

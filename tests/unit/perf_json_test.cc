@@ -17,7 +17,7 @@ PerfStat Read(const std::string& text) {
   return stat.ok() ? *std::move(stat) : PerfStat();
 }
 
-std::string Error(const std::string& text) {
+std::string PerfJsonError(const std::string& text) {
   return std::string(ReadPerfJson(text, "x.json").status().message());
 }
 
@@ -72,7 +72,8 @@ TEST(PerfJson, Numbers) {
 TEST(PerfJson, NumbersThatAreNone) {
   for (const char* written : {R"("")", R"("12x")", R"("-5")", R"("1.5")", "-5", "1.5", "null", "[]",
                               R"("nan")", "1e30", R"(",5")"}) {
-    EXPECT_THAT(Error(Line(written)), HasSubstr("no whole number (1, first in line 1)")) << written;
+    EXPECT_THAT(PerfJsonError(Line(written)), HasSubstr("no whole number (1, first in line 1)"))
+        << written;
   }
 }
 
@@ -130,15 +131,16 @@ TEST(PerfJson, LinesOfOthersArePassedOverAndTold) {
 // A workload writes to the same terminal, and does not always end its line.
 TEST(PerfJson, TextInFrontOfAnObject) {
   EXPECT_EQ(Read("working..." + Line("\"1\"")).counts.size(), 1u);
-  EXPECT_THAT(Error("{" + Line("\"1\"")), HasSubstr("broken JSON"));
+  EXPECT_THAT(PerfJsonError("{" + Line("\"1\"")), HasSubstr("broken JSON"));
 }
 
 TEST(PerfJson, NothingToImportNamesWhatTheLinesAre) {
-  EXPECT_THAT(Error(""), HasSubstr("x.json: no line holds a count of an interval"));
-  EXPECT_THAT(Error("# x\nfoo\nbar\n"),
+  EXPECT_THAT(PerfJsonError(""), HasSubstr("x.json: no line holds a count of an interval"));
+  EXPECT_THAT(PerfJsonError("# x\nfoo\nbar\n"),
               HasSubstr("comments (1, first in line 1); no JSON object: messages of others (2, "
                         "first in line 2)"));
-  EXPECT_THAT(Error(R"({"counter-value" : "1", "event" : "cycles"})"), HasSubstr("perf stat -I"));
+  EXPECT_THAT(PerfJsonError(R"({"counter-value" : "1", "event" : "cycles"})"),
+              HasSubstr("perf stat -I"));
 }
 
 // perf writes event by event, the threads of each in any order.

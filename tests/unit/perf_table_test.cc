@@ -37,7 +37,7 @@ std::string Line(double t, const std::string& thread, const std::string& event,
          "}\n";
 }
 
-std::vector<std::string> EventsOf(const v1::VcpuSet& set) {
+std::vector<std::string> TableEventsOf(const v1::VcpuSet& set) {
   return {set.events().begin(), set.events().end()};
 }
 
@@ -50,7 +50,7 @@ TEST(PerfTable, ThreadsOfTwoVms) {
   EXPECT_EQ(in.report.ticks, 5u);
   const auto sets = in.writer.VcpuSets();
   ASSERT_EQ(sets.size(), 2u);
-  EXPECT_THAT(EventsOf(sets[0]), ElementsAre("cycles", "instructions"));
+  EXPECT_THAT(TableEventsOf(sets[0]), ElementsAre("cycles", "instructions"));
   EXPECT_EQ(sets[0].vcpus_size(), 3);
   EXPECT_EQ(sets[0].vcpus(1).tid(), 107u);
   EXPECT_EQ(sets[1].vcpus(0).tid(), 173u);
@@ -75,7 +75,7 @@ TEST(PerfTable, EventsThatTakeTurns) {
   ImportSample("turns.json", in);
   const auto sets = in.writer.VcpuSets();
   ASSERT_EQ(sets.size(), 2u);
-  EXPECT_THAT(EventsOf(sets[0]), ElementsAre("cycles", "instructions"));
+  EXPECT_THAT(TableEventsOf(sets[0]), ElementsAre("cycles", "instructions"));
   EXPECT_EQ(sets[0].further_groups_size(), 7);
   EXPECT_EQ(sets[0].further_groups(6).events_size(), 2);  // i7 and i8 share the last one
   EXPECT_THAT(in.table.notes, Contains(HasSubstr("perf's extrapolations")));
@@ -92,7 +92,7 @@ TEST(PerfTable, ATotalThatCountsTheHost) {
   ImportSample("total.json", in);
   const auto sets = in.writer.VcpuSets();
   ASSERT_EQ(sets.size(), 1u);
-  EXPECT_THAT(EventsOf(sets[0]), ElementsAre("cycles:H", "instructions:u", "task-clock"));
+  EXPECT_THAT(TableEventsOf(sets[0]), ElementsAre("cycles:H", "instructions:u", "task-clock"));
   EXPECT_EQ(sets[0].host_side_events_size(), 3);
   EXPECT_THAT(in.table.notes, Contains(HasSubstr("cycles, instructions:u: counts the host too")));
   // No residency of a guest is claimed, and no verdict.
@@ -158,7 +158,7 @@ TEST(PerfTable, AGroupIsTold) {
     ImportPerf(Line(1, "CPU 0/KVM-1", "cycles:G", "1", 500'000'000, "50.00") +
                    Line(1, "CPU 0/KVM-1", "instructions:G", "1", instructions_ns, "50.00"),
                in);
-    return EventsOf(in.writer.VcpuSets().at(0));
+    return TableEventsOf(in.writer.VcpuSets().at(0));
   };
   EXPECT_THAT(events(500'000'000), ElementsAre("cycles", "instructions"));
   EXPECT_THAT(events(500'000'001), ElementsAre("cycles"));

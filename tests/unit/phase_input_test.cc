@@ -23,7 +23,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-int64_t FakeNow_ns() { return 4711; }
+int64_t PhaseNow_ns() { return 4711; }
 
 class PhaseInputTest : public ::testing::Test {
  protected:
@@ -36,7 +36,7 @@ class PhaseInputTest : public ::testing::Test {
 
   std::unique_ptr<PhaseInput> Open(int fd) {
     auto input =
-        PhaseInput::Open(context_, fd, FakeNow_ns,
+        PhaseInput::Open(context_, fd, PhaseNow_ns,
                          {.mark =
                               [this](const std::string& name, int64_t now_ns) {
                                 EXPECT_EQ(now_ns, 4711);
@@ -131,7 +131,7 @@ TEST_F(PhaseInputTest, NothingIsReadAfterItsEnd) {
 }
 
 TEST_F(PhaseInputTest, AClosedDescriptorIsAnError) {
-  const auto input = PhaseInput::Open(context_, -1, FakeNow_ns, {});
+  const auto input = PhaseInput::Open(context_, -1, PhaseNow_ns, {});
   EXPECT_FALSE(input.ok());
 }
 

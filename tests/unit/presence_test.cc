@@ -11,7 +11,7 @@
 namespace vcpulse::core {
 namespace {
 
-constexpr double kBelow = 1 - 1e-9;
+constexpr double kPresenceBelow = 1 - 1e-9;
 
 // Ran all the time, counted all the time.
 Features Busy() {
@@ -29,7 +29,7 @@ std::optional<Judgement> Judge(const Features& features, Band previous = Band::k
   return JudgePresence(features, PresenceThresholds{}, previous);
 }
 
-constexpr Judgement kHalted{Band::kHalted, Rule::kResidency, 0.99};
+constexpr Judgement kPresenceHalted{Band::kHalted, Rule::kResidency, 0.99};
 
 constexpr Judgement UnknownBy(Rule rule) { return {Band::kUnknown, rule, 0}; }
 
@@ -39,14 +39,14 @@ TEST(Presence, TheFloorItselfIsNotHalted) {
   Features features = Busy();
   features.enabled_share = 0.02;
   EXPECT_EQ(Judge(features), std::nullopt);
-  features.enabled_share = 0.02 * kBelow;
-  EXPECT_EQ(Judge(features), kHalted);
+  features.enabled_share = 0.02 * kPresenceBelow;
+  EXPECT_EQ(Judge(features), kPresenceHalted);
   features = Busy();
   features.enabled_share = 0.05;
   features.residency = 0.02;
   EXPECT_EQ(Judge(features), std::nullopt);
-  features.residency = 0.02 * kBelow;
-  EXPECT_EQ(Judge(features), kHalted);
+  features.residency = 0.02 * kPresenceBelow;
+  EXPECT_EQ(Judge(features), kPresenceHalted);
 }
 
 TEST(Presence, AHaltedVcpuLeavesAtTheHigherFloor) {
@@ -54,8 +54,8 @@ TEST(Presence, AHaltedVcpuLeavesAtTheHigherFloor) {
   features.enabled_share = 0.1;
   features.residency = 0.04;
   EXPECT_EQ(Judge(features, Band::kHalted), std::nullopt);
-  features.residency = 0.04 * kBelow;
-  EXPECT_EQ(Judge(features, Band::kHalted), kHalted);
+  features.residency = 0.04 * kPresenceBelow;
+  EXPECT_EQ(Judge(features, Band::kHalted), kPresenceHalted);
   EXPECT_EQ(Judge(features, Band::kSpinning), std::nullopt);
   features.enabled_share = 0.04;
   features.residency = 0.04;
@@ -66,7 +66,7 @@ TEST(Presence, MoreThanFiveTimesTheResidencyIsPolling) {
   Features features = Busy();
   features.residency = 0.01;
   features.enabled_share = 0.05;
-  EXPECT_EQ(Judge(features), kHalted);
+  EXPECT_EQ(Judge(features), kPresenceHalted);
   features.enabled_share = 0.0501;
   EXPECT_EQ(Judge(features), (Judgement{Band::kHalted, Rule::kPolling, 0.99}));
 }
@@ -77,8 +77,8 @@ TEST(Presence, MostlyWaitingIsMoreThanHalf) {
   features.residency = 0.01;
   features.enabled_share = 0.05;
   features.waiting_share = 0.5;
-  EXPECT_EQ(Judge(features), kHalted);
-  features.waiting_share = 0.5 / kBelow;
+  EXPECT_EQ(Judge(features), kPresenceHalted);
+  features.waiting_share = 0.5 / kPresenceBelow;
   EXPECT_EQ(Judge(features), UnknownBy(Rule::kStarved));
 
   Features off = Busy();
@@ -87,7 +87,7 @@ TEST(Presence, MostlyWaitingIsMoreThanHalf) {
   off.state = ThreadState::kBlocked;
   off.waiting_share = 0.5;
   EXPECT_EQ(Judge(off), (Judgement{Band::kHalted, Rule::kBlocked, 0.99}));
-  off.waiting_share = 0.5 / kBelow;
+  off.waiting_share = 0.5 / kPresenceBelow;
   EXPECT_EQ(Judge(off), UnknownBy(Rule::kStarved));
 }
 
@@ -107,7 +107,7 @@ TEST(Presence, ATwentiethOfTheTimeIsCounted) {
   Features features = Busy();
   features.running_share = 0.05;
   EXPECT_EQ(Judge(features), std::nullopt);
-  features.running_share = 0.05 * kBelow;
+  features.running_share = 0.05 * kPresenceBelow;
   EXPECT_EQ(Judge(features), UnknownBy(Rule::kNotCounted));
   // With the limit off, nothing counted is nothing all the same.
   features.running_share = 0;
@@ -124,7 +124,7 @@ TEST(Presence, HaltedIsLessSureWhereWaitingIsNotKnown) {
   EXPECT_EQ(Judge(features), (Judgement{Band::kHalted, Rule::kResidency, 0.60}));
   EXPECT_FALSE(IsStarved(features, PresenceThresholds{}));
   features.state = ThreadState::kBlocked;
-  EXPECT_EQ(Judge(features), kHalted);
+  EXPECT_EQ(Judge(features), kPresenceHalted);
 }
 
 // Ref-cycles alone give the residency.
@@ -149,7 +149,7 @@ TEST(Presence, StarvedIsMoreThanATenth) {
   Features features = Busy();
   features.waiting_share = 0.10;
   EXPECT_FALSE(IsStarved(features, PresenceThresholds{}));
-  features.waiting_share = 0.10 / kBelow;
+  features.waiting_share = 0.10 / kPresenceBelow;
   EXPECT_TRUE(IsStarved(features, PresenceThresholds{}));
 }
 

@@ -16,7 +16,7 @@ using core::Rule;
 using core::ThreadState;
 
 // A window in which the vCPU ran throughout, with counts of no loop in particular.
-core::Features Busy() {
+core::Features BusyFeatures() {
   core::Features features{.interval_ns = 100'000'000,
                           .enabled_share = 1,
                           .enabled = true,
@@ -33,7 +33,7 @@ core::Features Busy() {
 }
 
 core::Features Loop(double ipc) {
-  core::Features features = Busy();
+  core::Features features = BusyFeatures();
   features.Set(Feature::kIpc, ipc);
   features.Set(Feature::kBranchShare, 0.3);
   features.Set(Feature::kBranchMisses, 0.01);
@@ -71,10 +71,10 @@ struct RuleCase {
 // Every rule of `evidence` can be the one that is marked, with conditions that all hold.
 TEST(Reasons, MarkEachRule) {
   const core::Features slow_loop =
-      With(With(With(Busy(), Feature::kIpc, 0.1), Feature::kBranchMisses, 0.01),
+      With(With(With(BusyFeatures(), Feature::kIpc, 0.1), Feature::kBranchMisses, 0.01),
            Feature::kCacheMisses, 0.01);
   const std::vector<RuleCase> cases = {
-      {Rule::kShort, With(Busy(), Feature::kCycles, 1e5)},
+      {Rule::kShort, With(BusyFeatures(), Feature::kCycles, 1e5)},
       {Rule::kPause, With(Loop(0.03), Feature::kPauseShare, 0.9)},
       {Rule::kMixed, With(Loop(0.6), Feature::kPauseShare, 0.2)},
       {Rule::kSpinIpc, Loop(0.03), WithSpinIpc()},
@@ -83,9 +83,10 @@ TEST(Reasons, MarkEachRule) {
       {Rule::kPollLike, Loop(2)},
       {Rule::kPollLike, With(Loop(2), Feature::kIpcSpread, 0.001)},
       {Rule::kSlowLoop, With(slow_loop, Feature::kBranchShare, std::nullopt)},
-      {Rule::kMemoryBound, With(With(Busy(), Feature::kIpc, 0.3), Feature::kCacheMisses, 5)},
-      {Rule::kIpcHigh, With(Busy(), Feature::kIpc, 1.5)},
-      {Rule::kBranchMisses, With(Busy(), Feature::kBranchMisses, 2)},
+      {Rule::kMemoryBound,
+       With(With(BusyFeatures(), Feature::kIpc, 0.3), Feature::kCacheMisses, 5)},
+      {Rule::kIpcHigh, With(BusyFeatures(), Feature::kIpc, 1.5)},
+      {Rule::kBranchMisses, With(BusyFeatures(), Feature::kBranchMisses, 2)},
   };
   for (const RuleCase& c : cases) {
     const Reasons reasons = Evidence(c.features, c.profile);
@@ -103,7 +104,7 @@ TEST(Reasons, MarkEachRule) {
 }
 
 TEST(Reasons, NoRuleSpeaks) {
-  const Reasons reasons = Evidence(Busy());
+  const Reasons reasons = Evidence(BusyFeatures());
   EXPECT_EQ(reasons.raw.rule, Rule::kUnclear);
   EXPECT_EQ(reasons.fired, std::nullopt);
   ASSERT_TRUE(reasons.runner_up);
@@ -120,7 +121,7 @@ TEST(Reasons, RunnerUpThatHoldsToo) {
 
 // Fewest failing conditions come first, whatever their distance.
 TEST(Reasons, RunnerUpComesFromLaterRulesAlone) {
-  const Reasons reasons = Evidence(With(Busy(), Feature::kIpc, 1.5));
+  const Reasons reasons = Evidence(With(BusyFeatures(), Feature::kIpc, 1.5));
   ASSERT_TRUE(reasons.runner_up);
   EXPECT_GT(*reasons.runner_up, *reasons.fired);
   EXPECT_EQ(reasons.rules[*reasons.runner_up].rule, Rule::kBranchMisses);
@@ -154,7 +155,7 @@ TEST(Reasons, AWeakVerdictSaysSo) {
 
 TEST(Reasons, OfIpcBands) {
   const auto judge = [](std::optional<double> ipc) {
-    return FindReasons(With(Busy(), Feature::kIpc, ipc), {}, core::Classifier::kIpcBands,
+    return FindReasons(With(BusyFeatures(), Feature::kIpc, ipc), {}, core::Classifier::kIpcBands,
                        Band::kNone);
   };
   EXPECT_EQ(Fired(judge(0.5))->rule, Rule::kIpcLow);
@@ -182,7 +183,7 @@ core::Features Idle(ThreadState state, double waiting_share = 0) {
 
 core::Features Little(double enabled_share, double residency,
                       ThreadState state = ThreadState::kNotRead, double waiting_share = 0) {
-  core::Features features = Busy();
+  core::Features features = BusyFeatures();
   features.enabled_share = enabled_share;
   features.residency = residency;
   features.state = state;
@@ -191,12 +192,12 @@ core::Features Little(double enabled_share, double residency,
 }
 
 TEST(Reasons, OfPresenceEndWithWhatDecided) {
-  core::Features no_counters = Busy();
+  core::Features no_counters = BusyFeatures();
   no_counters.cycles_counted = false;
   no_counters.residency.reset();
-  core::Features hardly_counted = Busy();
+  core::Features hardly_counted = BusyFeatures();
   hardly_counted.running_share = 0.01;
-  core::Features no_residency = Busy();
+  core::Features no_residency = BusyFeatures();
   no_residency.residency.reset();
   const std::vector<PresenceCase> cases = {
       {Idle(ThreadState::kBlocked), Rule::kBlocked, "waiting for a CPU", false},

@@ -11,7 +11,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-const VcpuSummary& VcpuOf(const HandMadeRecording& recording, uint32_t vm, uint32_t index) {
+const VcpuSummary& SummaryOfVcpu(const HandMadeRecording& recording, uint32_t vm, uint32_t index) {
   return recording.summary.vms().at(vm).vcpus.at(index);
 }
 
@@ -26,7 +26,7 @@ TEST(Summary, AddsUpOneVcpu) {
   recording.Tick(1, 1, 3, {Busy(200'000'000, kProductiveHigh)});
   recording.Tick(1, 1, 4, {Busy(80'000'000, kBetween)});
 
-  const VcpuSummary& vcpu = VcpuOf(recording, 1, 0);
+  const VcpuSummary& vcpu = SummaryOfVcpu(recording, 1, 0);
   EXPECT_EQ(vcpu.samples, 5u);
   EXPECT_EQ(vcpu.measured_ns, 4 * kTick_ns);
   EXPECT_EQ(vcpu.BandShare(core::Band::kHalted), 0.25);
@@ -54,11 +54,11 @@ TEST(Summary, LeavesHaltedIntervalsOutOfIpc) {
                    .running_ns = 1'000'000,
                    .counts = {1'000'000, 9'000'000},
                    .verdict = {core::Band::kHalted, core::Rule::kResidency, false}}});
-  EXPECT_FALSE(VcpuOf(recording, 1, 0).ipc.Mean().has_value());
+  EXPECT_FALSE(SummaryOfVcpu(recording, 1, 0).ipc.Mean().has_value());
   recording.Tick(1, 1, 2, {Busy(50'000'000, kSpinningLow)});
-  EXPECT_EQ(VcpuOf(recording, 1, 0).ipc.Mean(), 0.5);
+  EXPECT_EQ(SummaryOfVcpu(recording, 1, 0).ipc.Mean(), 0.5);
   // The counts hold both all the same.
-  EXPECT_EQ(VcpuOf(recording, 1, 0).FindEvent("instructions")->Raw(), 59'000'000u);
+  EXPECT_EQ(SummaryOfVcpu(recording, 1, 0).FindEvent("instructions")->Raw(), 59'000'000u);
 }
 
 // Intervals are real widths: the tick after a gap spans both, and weighs twice.
@@ -83,7 +83,7 @@ TEST(Summary, WeighsByTimeAcrossAGap) {
   twice.counts = {200'000'000, 400'000'000};
   recording.Tick(1, 1, 3, {twice, Blocked()});
 
-  const VcpuSummary& vcpu = VcpuOf(recording, 1, 0);
+  const VcpuSummary& vcpu = SummaryOfVcpu(recording, 1, 0);
   EXPECT_EQ(vcpu.measured_ns, 3 * kTick_ns);
   EXPECT_DOUBLE_EQ(*vcpu.BandShare(core::Band::kProductive), 2.0 / 3);
   EXPECT_EQ(vcpu.band_ticks[static_cast<size_t>(core::Band::kProductive)], 1u);
@@ -109,12 +109,12 @@ TEST(Summary, GivesNoNumberToWhatWasNeverCounted) {
                    .counts = {100'000'000},
                    .verdict = {core::Band::kUnknown, core::Rule::kNoInstructions, false}},
                   never_ran});
-  EXPECT_EQ(VcpuOf(recording, 1, 0).FindEvent("cycles")->Raw(), 100'000'000u);
-  EXPECT_EQ(VcpuOf(recording, 1, 0).FindEvent("instructions"), nullptr);
-  EXPECT_FALSE(VcpuOf(recording, 1, 0).ipc.Mean().has_value());
-  EXPECT_FALSE(VcpuOf(recording, 1, 1).FindEvent("cycles")->Raw().has_value());
-  EXPECT_FALSE(VcpuOf(recording, 1, 1).FindEvent("cycles")->Scaled().has_value());
-  EXPECT_FALSE(VcpuOf(recording, 1, 1).Residency().has_value());
+  EXPECT_EQ(SummaryOfVcpu(recording, 1, 0).FindEvent("cycles")->Raw(), 100'000'000u);
+  EXPECT_EQ(SummaryOfVcpu(recording, 1, 0).FindEvent("instructions"), nullptr);
+  EXPECT_FALSE(SummaryOfVcpu(recording, 1, 0).ipc.Mean().has_value());
+  EXPECT_FALSE(SummaryOfVcpu(recording, 1, 1).FindEvent("cycles")->Raw().has_value());
+  EXPECT_FALSE(SummaryOfVcpu(recording, 1, 1).FindEvent("cycles")->Scaled().has_value());
+  EXPECT_FALSE(SummaryOfVcpu(recording, 1, 1).Residency().has_value());
 }
 
 // The other side of it: a vCPU that was off its CPU all the time did count, namely 0.
@@ -124,7 +124,7 @@ TEST(Summary, CountsAValidZeroOfABlockedThread) {
   ASSERT_TRUE(recording.Add(recording.Set(1, 1, {2001})).ok());
   recording.First(1, 1, 0, 1);
   recording.Tick(1, 1, 1, {Blocked()});
-  const VcpuSummary& vcpu = VcpuOf(recording, 1, 0);
+  const VcpuSummary& vcpu = SummaryOfVcpu(recording, 1, 0);
   EXPECT_EQ(vcpu.FindEvent("cycles")->Raw(), 0u);
   EXPECT_EQ(vcpu.FindEvent("cycles")->Scaled(), 0.0);
   EXPECT_EQ(vcpu.Residency(), 0.0);
@@ -146,7 +146,7 @@ TEST(Summary, ScalesAMultiplexedGroupOverTheWholeRun) {
                  {{.enabled_ns = 100'000'000,
                    .counts = {0, 0},
                    .verdict = {core::Band::kUnknown, core::Rule::kNotCounted, false}}});
-  const VcpuSummary& vcpu = VcpuOf(recording, 1, 0);
+  const VcpuSummary& vcpu = SummaryOfVcpu(recording, 1, 0);
   EXPECT_EQ(vcpu.RunningShare(), 0.25);
   EXPECT_EQ(vcpu.FindEvent("cycles")->Raw(), 30'000'000u);
   EXPECT_EQ(vcpu.FindEvent("cycles")->Scaled(), 120'000'000.0);
@@ -167,7 +167,7 @@ TEST(Summary, SharesOfWaiting) {
   waits.verdict.starved = true;
   recording.Tick(1, 1, 1, {waits});
   recording.Tick(1, 1, 2, {Busy(200'000'000, kProductiveHigh)});
-  const VcpuSummary& vcpu = VcpuOf(recording, 1, 0);
+  const VcpuSummary& vcpu = SummaryOfVcpu(recording, 1, 0);
   EXPECT_DOUBLE_EQ(*vcpu.RunDelayShare(), 0.3);
   EXPECT_DOUBLE_EQ(*vcpu.RunShare(), 0.7);
   EXPECT_DOUBLE_EQ(*vcpu.StarvedShare(), 0.5);
@@ -180,9 +180,9 @@ TEST(Summary, SharesAreOfTheJudgedTime) {
   ASSERT_TRUE(recording.Add(recording.Set(1, 1, {2001})).ok());
   recording.First(1, 1, 0, 1);
   recording.Tick(1, 1, 1, {Busy(200'000'000, {})});
-  EXPECT_FALSE(VcpuOf(recording, 1, 0).BandShare(core::Band::kHalted).has_value());
+  EXPECT_FALSE(SummaryOfVcpu(recording, 1, 0).BandShare(core::Band::kHalted).has_value());
   recording.Tick(1, 1, 2, {Busy(200'000'000, kProductiveHigh)});
-  const VcpuSummary& vcpu = VcpuOf(recording, 1, 0);
+  const VcpuSummary& vcpu = SummaryOfVcpu(recording, 1, 0);
   EXPECT_EQ(vcpu.measured_ns, 2 * kTick_ns);
   EXPECT_EQ(vcpu.JudgedNs(), kTick_ns);
   EXPECT_EQ(vcpu.BandShare(core::Band::kProductive), 1.0);
@@ -208,14 +208,14 @@ TEST(Summary, JoinsTheEpochsOfOneVm) {
   const VmSummary& vm = recording.summary.vms().at(1);
   EXPECT_EQ(vm.epochs.size(), 2u);
   EXPECT_EQ(vm.samples, 4u);
-  const VcpuSummary& first = VcpuOf(recording, 1, 0);
+  const VcpuSummary& first = SummaryOfVcpu(recording, 1, 0);
   EXPECT_EQ(first.measured_ns, 2 * kTick_ns);  // not the 100 ms between the epochs
   EXPECT_EQ(first.FindEvent("cycles")->raw, 200'000'000u);
   EXPECT_EQ(first.FindEvent("cycles")->interval_ns, 2 * kTick_ns);
   EXPECT_EQ(first.FindEvent("instructions")->raw, 200'000'000u);
   EXPECT_EQ(first.FindEvent("instructions")->interval_ns, kTick_ns);
   EXPECT_EQ(first.ipc.Mean(), 2.0);
-  const VcpuSummary& second = VcpuOf(recording, 1, 1);
+  const VcpuSummary& second = SummaryOfVcpu(recording, 1, 1);
   EXPECT_EQ(second.measured_ns, kTick_ns);
   EXPECT_EQ(second.FindEvent("instructions"), nullptr);
 }
@@ -234,7 +234,7 @@ TEST(Summary, FindsCountsByNameWhateverTheirOrder) {
                    .running_ns = 100'000'000,
                    .counts = {200'000'000, 100'000'000},
                    .verdict = kProductiveHigh}});
-  const VcpuSummary& vcpu = VcpuOf(recording, 1, 0);
+  const VcpuSummary& vcpu = SummaryOfVcpu(recording, 1, 0);
   EXPECT_EQ(vcpu.FindEvent("cycles")->raw, 200'000'000u);
   EXPECT_EQ(vcpu.FindEvent("instructions")->raw, 400'000'000u);
   EXPECT_EQ(vcpu.ipc.Mean(), 2.0);
@@ -258,8 +258,8 @@ TEST(Summary, CountsATickOnceForAllVms) {
   EXPECT_EQ(cost.read_ns.Max(), kRead_ns);
   EXPECT_EQ(cost.skew_ns.count(), 4u);
   EXPECT_EQ(cost.skew_ns.Max(), 1000 + kRead_ns);  // two vCPUs, 1 us apart
-  EXPECT_EQ(VcpuOf(recording, 1, 0).BandShare(core::Band::kHalted), 1.0);
-  EXPECT_EQ(VcpuOf(recording, 2, 0).BandShare(core::Band::kSpinning), 1.0);
+  EXPECT_EQ(SummaryOfVcpu(recording, 1, 0).BandShare(core::Band::kHalted), 1.0);
+  EXPECT_EQ(SummaryOfVcpu(recording, 2, 0).BandShare(core::Band::kSpinning), 1.0);
 }
 
 // Missed ticks concern every VM; a gap of one VM says nothing about the tick itself.
@@ -303,7 +303,7 @@ TEST(Summary, DividesResidencyByTheSessionsFrequencies) {
     EXPECT_TRUE(recording.Add(recording.Set(1, 1, {2001}, events)).ok());
     recording.First(1, 1, 0, 1);
     recording.Tick(1, 1, 1, {half});
-    return VcpuOf(recording, 1, 0).Residency();
+    return SummaryOfVcpu(recording, 1, 0).Residency();
   };
   EXPECT_DOUBLE_EQ(*residency_with(1e9, 4e9), 0.25);  // 25e6 ref-cycles of 100 ms at 1 GHz
   EXPECT_DOUBLE_EQ(*residency_with(0, 2e9), 0.25);    // 50e6 cycles of 100 ms at 2 GHz
@@ -318,7 +318,7 @@ TEST(Summary, PassesOverAnIntervalOfNoTime) {
   recording.First(1, 1, 5, 1);
   recording.Tick(1, 1, 5, {Busy(200'000'000, kProductiveHigh)});
   recording.Tick(1, 1, 4, {Busy(200'000'000, kProductiveHigh)});
-  const VcpuSummary& vcpu = VcpuOf(recording, 1, 0);
+  const VcpuSummary& vcpu = SummaryOfVcpu(recording, 1, 0);
   EXPECT_EQ(vcpu.samples, 3u);
   EXPECT_EQ(vcpu.measured_ns, 0);
   EXPECT_FALSE(vcpu.FindEvent("cycles")->Raw().has_value());
@@ -340,7 +340,7 @@ TEST(Summary, NeedsAPreviousSampleOfTheSameWidth) {
   entry.previous = &narrow;
   ASSERT_TRUE(recording.Add(entry).ok());
   EXPECT_EQ(recording.summary.vms().at(1).samples, 1u);
-  EXPECT_EQ(VcpuOf(recording, 1, 0).measured_ns, 0);
+  EXPECT_EQ(SummaryOfVcpu(recording, 1, 0).measured_ns, 0);
 }
 
 // Without any counter residency is the time on a CPU; the session says so.
@@ -356,8 +356,8 @@ TEST(Summary, UsesTimeEnabledWhereDegraded) {
                    .running_ns = 40'000'000,
                    .counts = {40'000'000},
                    .verdict = {core::Band::kUnknown, core::Rule::kNoCounters, false}}});
-  EXPECT_DOUBLE_EQ(*VcpuOf(recording, 1, 0).Residency(), 0.4);
-  EXPECT_EQ(VcpuOf(recording, 1, 0).FindEvent("cycles"), nullptr);
+  EXPECT_DOUBLE_EQ(*SummaryOfVcpu(recording, 1, 0).Residency(), 0.4);
+  EXPECT_EQ(SummaryOfVcpu(recording, 1, 0).FindEvent("cycles"), nullptr);
 }
 
 // Each chunk repeats session and sets: that must change nothing. Another stream is refused, since
@@ -371,7 +371,7 @@ TEST(Summary, TakesRepeatedContextAndRefusesASecondStream) {
   ASSERT_TRUE(recording.Add(recording.Set(1, 1, {2001})).ok());
   recording.Tick(1, 1, 1, {Blocked()});
   EXPECT_EQ(recording.summary.vms().at(1).samples, 2u);
-  EXPECT_EQ(VcpuOf(recording, 1, 0).measured_ns, kTick_ns);
+  EXPECT_EQ(SummaryOfVcpu(recording, 1, 0).measured_ns, kTick_ns);
 
   v1::Session other = HandMadeRecording::Session();
   other.set_stream_id("another");
