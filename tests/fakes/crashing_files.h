@@ -1,13 +1,14 @@
 #pragma once
 
 // A file system in memory whose machine crashes. Whatever POSIX allows to be lost may be: bytes and
-// names that were not synced, each at random.
+// names that were not synced, each at random. Any thread.
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <random>
 #include <set>
@@ -25,14 +26,21 @@ class CrashingFiles final : public stream::Files {
  public:
   explicit CrashingFiles(uint32_t seed = 0) : random_(seed) {}
 
-  // What was not synced is lost, or not. Open files and locks are of no use afterwards.
+  // What was not synced is lost, or not. Open files and locks are of no use afterwards. Where the
+  // power was off it is on again.
   void Crash() {
+    const std::lock_guard lock(mutex_);
     ++life_;
     locked_.clear();
     Names names;
     for (const auto& [path, node] : names_) {
       const auto synced = synced_names_.find(path);
-      if ((synced != synced_names_.end() && synced->second == node) || Coin()) names[path] = node;
+      const bool is_synced = synced != synced_names_.end() && synced->second == node;
+      if (is_synced || Coin()) {
+        names[path] = node;
+      } else if (synced != synced_names_.end()) {
+        names[path] = synced->second;  // rename(2) replaces: it is the one or the other
+      }
     }
     for (const auto& [path, node] : synced_names_) {
       if (!names_.contains(path) && Coin()) names[path] = node;
@@ -42,27 +50,59 @@ class CrashingFiles final : public stream::Files {
     names_ = names;
     synced_names_ = names;
     fail_in_.reset();
+    off_in_.reset();
+    is_off_ = false;
+  }
+
+  // From the n-th operation on that changes something nothing changes any more: a machine that
+  // crashes with its threads still running, until Crash tells what is left. 1 is the next one.
+  void PowerOffIn(int n) {
+    const std::lock_guard lock(mutex_);
+    off_in_ = n;
+  }
+  void PowerOff() {
+    const std::lock_guard lock(mutex_);
+    is_off_ = true;
+  }
+  bool is_off() const {
+    const std::lock_guard lock(mutex_);
+    return is_off_;
   }
 
   // The n-th operation from now on that changes something fails; 1 is the next one.
   void FailNth(int n, int error) {
+    const std::lock_guard lock(mutex_);
     fail_in_ = n;
     error_ = error;
   }
-  void FailNothing() { fail_in_.reset(); }
+  void FailNothing() {
+    const std::lock_guard lock(mutex_);
+    fail_in_.reset();
+  }
   // Every change fails until it is cleared: a disk that is read-only or gone.
-  void FailAll(std::optional<int> error) { always_ = error; }
+  void FailAll(std::optional<int> error) {
+    const std::lock_guard lock(mutex_);
+    always_ = error;
+  }
   // Reading that file fails until it is cleared.
   void FailReadsOf(const std::string& path, std::optional<int> error) {
+    const std::lock_guard lock(mutex_);
     unreadable_.erase(path);
     if (error) unreadable_[path] = *error;
   }
   // Of all files together; more is ENOSPC.
-  void SetCapacity(uint64_t bytes) { capacity_ = bytes; }
+  void SetCapacity(uint64_t bytes) {
+    const std::lock_guard lock(mutex_);
+    capacity_ = bytes;
+  }
   // The time of what is written from now on.
-  void SetTime(int64_t now_ns) { now_ns_ = now_ns; }
+  void SetTime(int64_t now_ns) {
+    const std::lock_guard lock(mutex_);
+    now_ns_ = now_ns;
+  }
 
   uint64_t BytesBelow(const std::string& directory) const {
+    const std::lock_guard lock(mutex_);
     uint64_t bytes = 0;
     for (const auto& [path, node] : names_) {
       if (path.starts_with(directory + "/")) bytes += node->data.size();
@@ -71,12 +111,14 @@ class CrashingFiles final : public stream::Files {
   }
   // Every path there is.
   std::vector<std::string> Paths() const {
+    const std::lock_guard lock(mutex_);
     std::vector<std::string> paths;
     for (const auto& [path, node] : names_) paths.push_back(path);
     return paths;
   }
   // What somebody else put there, synced.
   void Put(const std::string& path, std::span<const uint8_t> bytes) {
+    const std::lock_guard lock(mutex_);
     for (std::string folder = ParentOf(path); folder != "/"; folder = ParentOf(folder)) {
       names_.emplace(folder, NewNode(Kind::kDirectory));
       synced_names_[folder] = names_[folder];
@@ -88,10 +130,14 @@ class CrashingFiles final : public stream::Files {
     names_[path] = node;
     synced_names_[path] = node;
   }
-  std::vector<uint8_t> Get(const std::string& path) const { return names_.at(path)->data; }
+  std::vector<uint8_t> Get(const std::string& path) const {
+    const std::lock_guard lock(mutex_);
+    return names_.at(path)->data;
+  }
 
   absl::StatusOr<std::unique_ptr<stream::AppendFile>> OpenToAppend(const std::string& path,
                                                                    bool must_be_new) override {
+    const std::lock_guard lock(mutex_);
     const auto found = names_.find(path);
     if (found != names_.end()) {
       if (must_be_new) return Error(EEXIST, path);
@@ -106,6 +152,7 @@ class CrashingFiles final : public stream::Files {
   }
   absl::StatusOr<size_t> ReadAt(const std::string& path, uint64_t offset,
                                 std::span<uint8_t> out) override {
+    const std::lock_guard lock(mutex_);
     const auto node = names_.find(path);
     if (node == names_.end()) return Error(ENOENT, path);
     if (node->second->kind != Kind::kFile) return Error(EISDIR, path);
@@ -117,16 +164,19 @@ class CrashingFiles final : public stream::Files {
     return length;
   }
   absl::StatusOr<uint64_t> SizeOf(const std::string& path) override {
+    const std::lock_guard lock(mutex_);
     const auto node = names_.find(path);
     if (node == names_.end()) return Error(ENOENT, path);
     return node->second->data.size();
   }
   absl::StatusOr<Kind> KindOf(const std::string& path) override {
+    const std::lock_guard lock(mutex_);
     const auto node = names_.find(path);
     if (node == names_.end()) return Error(ENOENT, path);
     return node->second->kind;
   }
   absl::StatusOr<std::vector<std::string>> List(const std::string& directory) override {
+    const std::lock_guard lock(mutex_);
     const auto node = names_.find(directory);
     if (node == names_.end()) return Error(ENOENT, directory);
     if (node->second->kind != Kind::kDirectory) return Error(ENOTDIR, directory);
@@ -137,6 +187,7 @@ class CrashingFiles final : public stream::Files {
     return names;
   }
   absl::Status MakeDirectories(const std::string& directory) override {
+    const std::lock_guard lock(mutex_);
     if (directory == "/" || names_.contains(directory)) return absl::OkStatus();
     if (absl::Status status = MakeDirectories(ParentOf(directory)); !status.ok()) return status;
     if (absl::Status status = MayChange(directory); !status.ok()) return status;
@@ -144,6 +195,7 @@ class CrashingFiles final : public stream::Files {
     return SyncDirectory(ParentOf(directory));
   }
   absl::Status SyncDirectory(const std::string& directory) override {
+    const std::lock_guard lock(mutex_);
     if (directory != "/" && !names_.contains(directory)) return Error(ENOENT, directory);
     if (absl::Status status = MayChange(directory); !status.ok()) return status;
     const auto is_inside = [&](const auto& entry) { return ParentOf(entry.first) == directory; };
@@ -154,6 +206,7 @@ class CrashingFiles final : public stream::Files {
     return absl::OkStatus();
   }
   absl::Status Rename(const std::string& from, const std::string& to) override {
+    const std::lock_guard lock(mutex_);
     if (!names_.contains(from)) return Error(ENOENT, from);
     if (absl::Status status = MayChange(from); !status.ok()) return status;
     names_[to] = names_[from];
@@ -161,6 +214,7 @@ class CrashingFiles final : public stream::Files {
     return absl::OkStatus();
   }
   absl::Status Remove(const std::string& path) override {
+    const std::lock_guard lock(mutex_);
     const auto node = names_.find(path);
     if (node == names_.end()) return Error(ENOENT, path);
     if (node->second->kind == Kind::kDirectory) return Error(EISDIR, path);
@@ -169,6 +223,7 @@ class CrashingFiles final : public stream::Files {
     return absl::OkStatus();
   }
   absl::Status RemoveDirectory(const std::string& path) override {
+    const std::lock_guard lock(mutex_);
     const auto names = List(path);
     if (!names.ok()) return names.status();
     if (!names->empty()) return Error(ENOTEMPTY, path);
@@ -177,17 +232,20 @@ class CrashingFiles final : public stream::Files {
     return absl::OkStatus();
   }
   absl::StatusOr<int64_t> ModifiedAt_ns(const std::string& path) override {
+    const std::lock_guard lock(mutex_);
     const auto node = names_.find(path);
     if (node == names_.end()) return Error(ENOENT, path);
     return node->second->modified_ns;
   }
   absl::StatusOr<int64_t> BegunAt_ns(const std::string& path) override {
+    const std::lock_guard lock(mutex_);
     const auto node = names_.find(path);
     if (node == names_.end()) return Error(ENOENT, path);
     return node->second->begun_ns;
   }
   absl::StatusOr<std::unique_ptr<stream::DirectoryLock>> Lock(
       const std::string& directory) override {
+    const std::lock_guard lock(mutex_);
     if (!locked_.insert(directory).second) {
       return absl::FailedPreconditionError(directory + " is in use");
     }
@@ -213,6 +271,7 @@ class CrashingFiles final : public stream::Files {
         : files_(files), path_(std::move(path)), node_(std::move(node)), life_(files.life_) {}
 
     absl::Status Append(std::span<const uint8_t> bytes) override {
+      const std::lock_guard lock(files_.mutex_);
       if (life_ != files_.life_) return Error(EIO, path_);
       if (absl::Status status = files_.MayChange(path_); !status.ok()) return status;
       uint64_t all = bytes.size();
@@ -223,6 +282,7 @@ class CrashingFiles final : public stream::Files {
       return absl::OkStatus();
     }
     absl::Status Sync() override {
+      const std::lock_guard lock(files_.mutex_);
       if (life_ != files_.life_) return Error(EIO, path_);
       if (absl::Status status = files_.MayChange(path_); !status.ok()) {
         if (node_->untouched < node_->data.size()) {
@@ -235,6 +295,7 @@ class CrashingFiles final : public stream::Files {
       return absl::OkStatus();
     }
     absl::Status Truncate(uint64_t bytes) override {
+      const std::lock_guard lock(files_.mutex_);
       if (life_ != files_.life_) return Error(EIO, path_);
       if (absl::Status status = files_.MayChange(path_); !status.ok()) return status;
       if (files_.Coin()) {  // the kernel wrote it back before, unasked
@@ -247,7 +308,10 @@ class CrashingFiles final : public stream::Files {
       std::erase_if(node_->doubtful, [](const auto& range) { return range.first >= range.second; });
       return absl::OkStatus();
     }
-    uint64_t size() const override { return node_->data.size(); }
+    uint64_t size() const override {
+      const std::lock_guard lock(files_.mutex_);
+      return node_->data.size();
+    }
     bool is_torn() const override { return false; }
 
    private:
@@ -262,6 +326,7 @@ class CrashingFiles final : public stream::Files {
     HeldLock(CrashingFiles& files, std::string directory)
         : files_(files), directory_(std::move(directory)), life_(files.life_) {}
     ~HeldLock() override {
+      const std::lock_guard lock(files_.mutex_);
       if (life_ == files_.life_) files_.locked_.erase(directory_);
     }
 
@@ -289,6 +354,8 @@ class CrashingFiles final : public stream::Files {
   size_t UpTo(size_t most) { return random_() % (most + 1); }
 
   absl::Status MayChange(const std::string& path) {
+    if (off_in_ && --*off_in_ <= 0) is_off_ = true;
+    if (is_off_) return Error(EIO, path);
     if (always_) return Error(*always_, path);
     if (!fail_in_ || --*fail_in_ > 0) return absl::OkStatus();
     fail_in_.reset();
@@ -331,11 +398,15 @@ class CrashingFiles final : public stream::Files {
     });
   }
 
+  // Operations call each other.
+  mutable std::recursive_mutex mutex_;
   std::mt19937 random_;
   Names names_;
   Names synced_names_;
   std::set<std::string> locked_;
   int life_ = 0;
+  std::optional<int> off_in_;
+  bool is_off_ = false;
   std::optional<int> fail_in_;
   int error_ = EIO;
   std::optional<int> always_;
