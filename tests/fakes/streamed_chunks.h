@@ -12,6 +12,7 @@
 #include <random>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "monitor/stream/disk/chunk_list.h"
@@ -85,32 +86,41 @@ struct Collected {
     bool operator==(const Range&) const = default;
   };
   std::vector<Range> lost;
-  bool all_whole = true;  // no byte that is no chunk
+  std::vector<Chunk> all;  // those that tell of losses too
+  bool all_whole = true;   // no byte that is no chunk
 };
 
-inline Collected ReadCollected(const std::filesystem::path& directory) {
+// Of the timelines `paths`, in their order.
+inline Collected ReadCollected(stream::Files& files, const std::vector<std::string>& paths) {
   Collected collected;
   uint64_t settled = 0;
-  for (const auto& path : TimelineFiles(directory)) {
-    const Chunk bytes = ReadFile(path);
-    const auto list = stream::ListChunks(stream::KernelFiles(), path.string());
+  for (const std::string& path : paths) {
+    const auto list = stream::ListChunks(files, path);
     if (!list.ok()) {
       collected.all_whole = false;
       continue;
     }
-    collected.all_whole = collected.all_whole && list->good_bytes == bytes.size();
+    collected.all_whole = collected.all_whole && list->good_bytes == list->file_bytes;
     for (const stream::ChunkPlace& place : list->chunks) {
+      Chunk bytes(place.bytes());
+      const auto got = files.ReadAt(path, place.offset, bytes);
+      EXPECT_TRUE(got.ok() && *got == bytes.size()) << path;
+      collected.all.push_back(bytes);
       if (place.header.first_sequence > place.header.last_sequence) {
         collected.lost.push_back({settled + 1, place.settles_to});
       } else {
-        collected.chunks.emplace_back(
-            bytes.begin() + static_cast<long>(place.offset),
-            bytes.begin() + static_cast<long>(place.offset + place.bytes()));
+        collected.chunks.push_back(std::move(bytes));
       }
       settled = place.settles_to;
     }
   }
   return collected;
+}
+
+inline Collected ReadCollected(const std::filesystem::path& directory) {
+  std::vector<std::string> paths;
+  for (const auto& path : TimelineFiles(directory)) paths.push_back(path.string());
+  return ReadCollected(stream::KernelFiles(), paths);
 }
 
 }  // namespace vcpulse::fakes
