@@ -150,14 +150,14 @@ void Committer::DoOpen(const Job& job) {
   Stream& stream = streams_[job.stream];
   stream.idle_since_ns.reset();
   stream.connection = job.connection;
-  stream.error = absl::OkStatus();
+  stream.has_failed = false;
   if (stream.store == nullptr || stream.agent_folder != job.agent_folder) {
     stream.agent_folder = job.agent_folder;
     auto store =
         StreamStore::Open(*options_.files, absl::StrCat(options_.directory, "/", job.agent_folder),
                           job.stream, options_.store, RealtimeNow_ns());
     if (!store.ok()) {
-      progress.error = store.status();
+      progress.error = std::move(store).status();
       streams_.erase(job.stream);
       return Report(std::move(progress));
     }
@@ -187,14 +187,14 @@ void Committer::DoWrite(const Job& job, Round& round) {
   // A connection that lost the stream to a later one, or in which a chunk failed already.
   if (found == streams_.end() || found->second.connection != job.connection) return;
   Stream& stream = found->second;
-  if (!stream.error.ok()) return;
+  if (stream.has_failed) return;
   if (is_lost) {
-    stream.error = stream.store->AppendLost(job.lost, RealtimeNow_ns());
+    progress.error = stream.store->AppendLost(job.lost, RealtimeNow_ns());
   } else {
-    stream.error = stream.store->Append(job.header, *job.chunk, RealtimeNow_ns());
+    progress.error = stream.store->Append(job.header, *job.chunk, RealtimeNow_ns());
   }
-  if (!stream.error.ok()) {
-    progress.error = stream.error;
+  if (!progress.error.ok()) {
+    stream.has_failed = true;
     return;
   }
   if (!is_lost) {
@@ -216,10 +216,10 @@ void Committer::Sync(Round& round) {
     if (found == streams_.end() || found->second.connection != connection) continue;
     Stream& stream = found->second;
     if (options_.sync) {
-      const absl::Status synced = stream.store->Sync();
+      absl::Status synced = stream.store->Sync();
       if (!synced.ok()) {
-        stream.error = synced;
-        progress.error = synced;
+        stream.has_failed = true;
+        progress.error = std::move(synced);
       }
     }
     progress.durable = options_.sync ? stream.store->durable() : stream.store->written();

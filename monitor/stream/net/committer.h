@@ -98,7 +98,8 @@ class Committer {
   struct Stream {
     std::unique_ptr<StreamStore> store;
     ConnectionId connection = 0;
-    absl::Status error;  // since the connection opened it
+    // Since the connection opened it. Why is the report's alone, which another thread reads.
+    bool has_failed = false;
     std::string agent_folder;
     std::optional<int64_t> idle_since_ns;  // no connection has it
   };
