@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <random>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -56,8 +57,7 @@ UplinkLoop::UplinkLoop(asio::io_context& context, const Uplink::Options& options
       changed_(std::move(changed)),
       ticks_(context),
       retry_(context),
-      random_(std::random_device{}()),
-      backoff_(options.first_backoff) {
+      backoff_(options.first_backoff, options.longest_backoff) {
   for (const timeline::StreamId& stream : spool_->streams()) found_.insert(stream);
 }
 
@@ -251,7 +251,7 @@ void UplinkLoop::TakeProgress() {
   const uint64_t after = spool_->stats().chunks;
   if (after == before) return;
   stats_.acknowledged_chunks += before - after;
-  backoff_ = options_.first_backoff;  // this collector does its work
+  backoff_.Reset();  // this collector does its work
   refused_ns_.erase(stream_);
   SayStreaming();
 }
@@ -338,7 +338,7 @@ void UplinkLoop::ScheduleRetry(bool next_address) {
   if (ended_) return;
   auto delay = std::chrono::milliseconds(0);
   if (next_address) address_ = (address_ + 1) % options_.addresses.size();
-  if (!next_address || address_ == 0) delay = NextBackoff();
+  if (!next_address || address_ == 0) delay = backoff_.Next();
   retry_pending_ = true;
   retry_.expires_after(delay);
   retry_.async_wait([self = shared_from_this()](const ErrorCode& error) {
@@ -346,14 +346,6 @@ void UplinkLoop::ScheduleRetry(bool next_address) {
     self->retry_pending_ = false;
     self->ConnectIfNeeded();
   });
-}
-
-std::chrono::milliseconds UplinkLoop::NextBackoff() {
-  // Half of it at least, so that many agents of one collector do not come back all at once.
-  const auto delay = std::chrono::milliseconds(
-      std::uniform_int_distribution<int64_t>(backoff_.count() / 2, backoff_.count())(random_));
-  backoff_ = std::min(options_.longest_backoff, backoff_ * 2);
-  return delay;
 }
 
 void UplinkLoop::SayDiskStatus() {
