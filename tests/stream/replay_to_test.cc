@@ -205,6 +205,7 @@ TEST_F(ReplayTo, BadInput) {
   ExpectRefused({"replay", file, "--phase", "a", "--to", "2s"},
                 HasSubstr("--phase and --to TIME exclude"));
   ExpectRefused({"replay", file, "--agent-id", "a"}, HasSubstr("--agent-id: it means nothing"));
+  ExpectRefused({"replay", file, "--to", "tcp:127.0.0.1:0"}, HasSubstr("nobody listens on port 0"));
   ExpectRefused({"replay", file, "--to", "tcp:1:2:3"}, HasSubstr("--to: "));
   ExpectRefused({"replay", Path("none.vpt"), "--to", to}, HasSubstr("none.vpt: no such file"));
   std::ofstream(Path("text.vpt")) << "no timeline";

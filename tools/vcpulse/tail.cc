@@ -93,7 +93,7 @@ absl::StatusOr<Tail> ParseTail(const TailOptions& options) {
   }
   if (options.format == "jsonl") tail.format = ChunkPrinter::Format::kJsonl;
   if (LooksLikeAddress(options.source)) {
-    auto address = stream::ParseAddress(options.source);
+    auto address = stream::ParseDestination(options.source);
     if (!address.ok()) return address.status();
     tail.address = *std::move(address);
   }
