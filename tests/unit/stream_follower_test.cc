@@ -54,6 +54,11 @@ class StreamFollower : public StreamTest {
     EXPECT_EQ(done, steps.size()) << follower_said.text() << said.text();
     return status;
   }
+  // Never, within the time of a test.
+  static std::function<bool()> Never() {
+    const auto end = std::chrono::steady_clock::now() + seconds(20);
+    return [end] { return std::chrono::steady_clock::now() > end; };
+  }
   bool IsFollowed() const { return collector->stats().followers == 1; }
 
   std::vector<Chunk> followed;
@@ -114,8 +119,22 @@ TEST_F(StreamFollower, MayBeStoppedWhileTheCollectorIsAway) {
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1) << text;
 }
 
+// Also between two attempts, however far apart they are.
+TEST_F(StreamFollower, MayBeStoppedBeforeItTriesAgain) {
+  StartCollector(CollectorOptions());
+  FollowOptions options = Options(Unix("collector"));
+  options.first_backoff = std::chrono::hours(1);
+  EXPECT_TRUE(FollowThrough(options, {[&] { return IsFollowed(); },
+                                      [&] {
+                                        collector.reset();
+                                        return true;
+                                      },
+                                      [&] { return follower_said.Has("was lost"); }})
+                  .ok());
+}
+
 TEST_F(StreamFollower, TheFirstConnectionMustSucceed) {
-  const absl::Status status = Follow(Options(Unix("collector")), [] { return false; });
+  const absl::Status status = Follow(Options(Unix("collector")), Never());
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr(ToText(Unix("collector"))));
   EXPECT_EQ(follower_said.text(), "");
@@ -127,12 +146,13 @@ TEST_F(StreamFollower, AnErrorOfItsOwnerEndsIt) {
   FollowOptions options = Options(Unix("collector"));
   options.chunk = [](const auto&, auto) { return absl::CancelledError("enough"); };
   bool sent = false;
+  const std::function<bool()> never = Never();
   const absl::Status status = Follow(options, [&] {
     if (!sent && IsFollowed()) {
       sent = true;
       OfferAll(*agent, fakes::StreamedChunks(StreamNumber(1), 2, 1));
     }
-    return false;
+    return never();
   });
   EXPECT_EQ(status, absl::CancelledError("enough"));
 }
@@ -168,13 +188,14 @@ TEST_F(StreamFollowerTls, WhereItMayFollowNoMoreItEnds) {
   options.credentials = Credentials("follower");
   options.agent_id = "other";
   bool is_restarted = false;
+  const std::function<bool()> never = Never();
   const absl::Status status = Follow(options, [&] {
     if (!is_restarted && IsFollowed()) {
       is_restarted = true;
       collector.reset();
       StartTls({});
     }
-    return false;
+    return never();
   });
   EXPECT_TRUE(absl::IsPermissionDenied(status)) << status;
   EXPECT_THAT(std::string(status.message()),
@@ -265,11 +286,11 @@ std::vector<uint8_t> ErrorOf(v1::Error::Code code) {
 
 TEST_F(StreamFollower, AnotherVersionEndsIt) {
   const HandMadeCollector first(Path("a"), {WelcomeOf(kMajor), WelcomeOf(kMajor + 1)});
-  const absl::Status status = Follow(Options(Unix("a")), [] { return false; });
+  const absl::Status status = Follow(Options(Unix("a")), Never());
   EXPECT_TRUE(absl::IsUnimplemented(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("the collector speaks version 2"));
   const HandMadeCollector other(Path("b"), {WelcomeOf(kMajor), ErrorOf(v1::Error::CODE_VERSION)});
-  const absl::Status refused = Follow(Options(Unix("b")), [] { return false; });
+  const absl::Status refused = Follow(Options(Unix("b")), Never());
   EXPECT_THAT(std::string(refused.message()), HasSubstr("the collector says: no"));
   EXPECT_EQ(welcomes, 2);
 }
@@ -284,7 +305,7 @@ TEST_F(StreamFollower, OtherRefusalsAreTriedAgain) {
   }
   answers.push_back(ErrorOf(v1::Error::CODE_NOT_PERMITTED));
   const HandMadeCollector unwilling(Path("a"), answers);
-  const absl::Status status = Follow(Options(Unix("a")), [] { return false; });
+  const absl::Status status = Follow(Options(Unix("a")), Never());
   EXPECT_TRUE(absl::IsPermissionDenied(status)) << status;
   EXPECT_EQ(welcomes, 5);
 }

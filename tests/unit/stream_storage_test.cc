@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/unit/stream_sockets_fixture.h"
@@ -43,6 +44,29 @@ TEST_F(StreamStorage, AFullDiskIsSaidAndNothingIsAcknowledgedUntilThereIsRoom) {
   EXPECT_EQ(CollectedChunks(), chunks);
   EXPECT_TRUE(Eventually([&] { return collector->stats().storage_error.empty(); }));
   EXPECT_TRUE(said.Has("writing works again"));
+}
+
+// A disk that is too slow for the time that there is: what was not written is not acknowledged.
+TEST_F(StreamStorage, ACollectorThatCannotWriteInTimeSaysSoWhenItIsStopped) {
+  auto options = CollectorOptions();
+  options.files = &files;
+  StartCollector(options);
+  const auto agent = StartAgent(AgentOptions(Unix("collector")));
+  const auto chunks = fakes::StreamedChunks(StreamNumber(1), 20, 1);
+  files.hangs = true;
+  OfferAll(*agent, chunks);
+  ASSERT_TRUE(Eventually([&] { return collector->stats().pending_bytes > 0; }));
+  std::thread disk([&] {  // writes again once the collector has given up
+    EXPECT_TRUE(Eventually([&] { return agent_said.Has("the collector ends"); }));
+    files.hangs = false;
+  });
+  EXPECT_FALSE(collector->Stop(milliseconds(10)));
+  disk.join();
+  EXPECT_EQ(agent->stats().acknowledged_chunks, 0U);
+  collector.reset();
+  StartCollector(CollectorOptions());
+  ASSERT_TRUE(agent->Finish(seconds(20)).ok()) << agent_said.text();
+  EXPECT_EQ(CollectedChunks(), chunks);
 }
 
 // One write fails and the next one would work: it must not be made, or a hole would be left.
