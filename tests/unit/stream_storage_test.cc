@@ -141,5 +141,45 @@ TEST_F(StreamStorage, WhereTheCollectorIsDownForLongerThanTheSpoolHoldsTheOldest
   EXPECT_EQ(collector->stats().agents.at(0).lost_records, collected.lost[0].last);
 }
 
+// At the end of a stream: nothing follows that would tell.
+TEST_F(StreamStorage, WhatIsLostLastIsToldBeforeTheAgentEnds) {
+  auto options = AgentOptions(Unix("collector"));
+  const auto chunks = fakes::StreamedChunks(StreamNumber(1), 10, 1);
+  options.max_queue_bytes = chunks[0].size() + 1000;
+  const Chunk large = fakes::StreamedChunks(StreamNumber(1), 40, 1, 5000).back();
+  const timeline::ChunkHeader header = fakes::HeaderOf(large);
+  const uint64_t lost = header.last_sequence - fakes::HeaderOf(chunks[0]).last_sequence;
+  auto agent = StartAgent(options);
+  ASSERT_TRUE(agent->Offer(chunks[0]));
+  ASSERT_TRUE(Eventually([&] { return agent->stats().waiting_chunks == 1; }));
+  EXPECT_FALSE(agent->Offer(large));
+  // The spool's count has what lies between them too.
+  ASSERT_TRUE(Eventually([&] { return agent->stats().untold_records == lost; }))
+      << agent->stats().untold_records;
+  StartCollector(CollectorOptions());
+  ASSERT_TRUE(agent->Finish(seconds(20)).ok()) << agent_said.text();
+  EXPECT_EQ(agent->stats().untold_records, 0U);
+  agent.reset();
+  const fakes::Collected collected = fakes::ReadCollected(Path("collected"));
+  ASSERT_FALSE(collected.lost.empty());
+  EXPECT_EQ(collected.lost.back().last, header.last_sequence);
+  EXPECT_EQ(collected.chunks, std::vector<Chunk>{chunks[0]});
+}
+
+TEST_F(StreamStorage, WhatIsLostLastAndCannotBeToldIsNotDone) {
+  auto options = AgentOptions(Unix("collector"));
+  options.max_queue_bytes = 1;
+  const auto agent = StartAgent(options);
+  const Chunk chunk = fakes::StreamedChunks(StreamNumber(1), 1, 1)[0];
+  const timeline::ChunkHeader header = fakes::HeaderOf(chunk);
+  const uint64_t records = header.last_sequence - header.first_sequence + 1;
+  EXPECT_FALSE(agent->Offer(chunk));
+  const absl::Status status = agent->Finish(milliseconds(50));
+  EXPECT_TRUE(absl::IsDeadlineExceeded(status)) << status;
+  EXPECT_THAT(std::string(status.message()),
+              testing::HasSubstr("nor that " + std::to_string(records) + " records are lost"));
+  EXPECT_EQ(agent->stats().untold_records, records);
+}
+
 }  // namespace
 }  // namespace vcpulse::stream

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "monitor/stream/net/clocks.h"
 #include "monitor/stream/net/tls_context.h"
+#include "monitor/stream/protocol/refusal.h"
 #include "monitor/timeline/clock_snapshot.h"
 
 namespace vcpulse::stream {
@@ -146,7 +147,7 @@ bool UplinkLoop::IsFree(const std::optional<timeline::StreamId>& turn) {
 }
 
 void UplinkLoop::ConnectIfNeeded() {
-  if (ended_) return;
+  if (ended_ || !stats_.refusal.empty()) return;
   const std::optional<timeline::StreamId> turn = Turn();
   if (channel_ != nullptr || connecting_ != nullptr || retry_pending_) {
     if (!IsFree(turn)) return;
@@ -233,6 +234,7 @@ void UplinkLoop::TakeWelcome() {
   wanted_ = false;
   // One that welcomes may still refuse what it is sent: after an error this is said once it has
   // not.
+  if (is_probe_) return;  // nothing streams yet
   if (said_error_.empty() || spool_->stats().chunks == 0) SayStreaming();
 }
 
@@ -313,9 +315,15 @@ void UplinkLoop::Fail(const std::string& why) {
       session_ && session_->refusal() && IsOfTheCollector(*session_->refusal());
   // A stream that the collector does not take must not keep the others back.
   if (session_ && session_->refusal() && !is_elsewhere) refused_ns_[stream_] = MonotonicNow_ns();
+  const bool ends = options_.ends_when_refused && session_ && session_->refusal() &&
+                    NeedsPeople(session_->refusal()->code());
   const std::string text = absl::StrCat(ToText(options_.addresses[address_]), ": ", why);
   Disconnect();
   stats_.last_error = text;
+  if (ends) {
+    stats_.refusal = text;
+    return changed_();
+  }
   changed_();  // who hears of it sees it in the figures too
   if (said_error_ != text) {
     options_.say(absl::StrCat(had_welcome ? "the collector was lost: " : "cannot stream to ", text,
@@ -364,6 +372,7 @@ void UplinkLoop::Fill(Uplink::Stats& stats) const {
   const Spool::Stats spool = spool_->stats();
   stats.lost_chunks += spool.lost_chunks;
   stats.lost_records += spool.lost_records;
+  stats.untold_records = spool.untold_records;
   stats.waiting_chunks = spool.chunks;
   stats.spool_bytes = spool.disk_bytes;
   stats.spool_memory_bytes = spool.memory_bytes;
