@@ -206,6 +206,7 @@ class TailOverTls : public Tail {
                                   const std::vector<std::string>& more = {}) const {
     std::vector<std::string> arguments{"tail", collector_->address(), "--agent-id", name};
     arguments.insert(arguments.end(), more.begin(), more.end());
+    arguments.insert(arguments.end(), {"-d", "60s"});  // where it is let in though it should not be
     return With(name, arguments);
   }
 
@@ -251,8 +252,9 @@ TEST_F(TailOverTls, WhoIsNotLetIn) {
 // The collector's certificate must be of the host that was asked for.
 TEST_F(TailOverTls, AnotherHostsCertificate) {
   const std::string port = collector_->address().substr(collector_->address().rfind(':'));
-  ExpectRefused(With("watcher", {"tail", "tls:localhost" + port, "--agent-id", "watcher"}),
-                AllOf(HasSubstr("tls:localhost" + port), HasSubstr("does not name localhost")));
+  ExpectRefused(
+      With("watcher", {"tail", "tls:localhost" + port, "--agent-id", "watcher", "-d", "10s"}),
+      AllOf(HasSubstr("tls:localhost" + port), HasSubstr("does not name localhost")));
 }
 
 TEST_F(Tail, OfAFileThatGrows) {
