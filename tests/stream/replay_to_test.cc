@@ -1,9 +1,13 @@
 // `vcpulse replay FILE --to`: old timelines to a collector. Needs no guest.
 
+#include <chrono>
+#include <memory>
 #include <random>
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "monitor/stream/net/uplink.h"
+#include "monitor/stream/protocol/address.h"
 #include "tests/stream/stream_commands.h"
 #include "tests/unit/drawn_recording.h"
 #include "tests/unit/timeline_fixture.h"
@@ -189,6 +193,52 @@ TEST_F(ReplayTo, AtItsOwnPace) {
   ExpectEqual(StreamsOf("host-a")[0], file);
 }
 
+class ReplayRefused : public ReplayTo {
+ protected:
+  // An agent on another host, connected with what it may send.
+  std::unique_ptr<stream::Uplink> Elsewhere(const std::string& agent) const {
+    stream::Uplink::Options options;
+    options.addresses = {*stream::ParseAddress(collector_.address())};
+    options.identity = {.agent_id = agent, .host_name = "elsewhere", .boot_id = "another"};
+    auto uplink = stream::Uplink::Start(std::move(options));
+    EXPECT_TRUE(uplink.ok()) << uplink.status();
+    EXPECT_TRUE((*uplink)->AwaitConnected(std::chrono::seconds(20)).ok());
+    return *std::move(uplink);
+  }
+  void ExpectOneLine(const Finished& finished, const std::string& words) const {
+    EXPECT_EQ(finished.exit_code, 2);
+    EXPECT_EQ(finished.out, "");
+    EXPECT_EQ(finished.err,
+              "vcpulse: " + collector_.address() + ": the collector says: " + words + "\n");
+  }
+};
+
+TEST_F(ReplayRefused, WhereAnotherHostHasTheAgentId) {
+  DrawnRecording drawn;
+  drawn.Draw("PPP");
+  const std::string file = drawn.Finish();
+  {
+    const auto other = Elsewhere("host-a");
+    ExpectOneLine(Replay(file),
+                  "agent id 'host-a' is in use by host 'elsewhere': give each agent its own "
+                  "--agent-id");
+  }
+  EXPECT_TRUE(Eventually([&] { return Replay(file).exit_code == 0; }));
+}
+
+TEST_F(ReplayRefused, WhereAnotherAgentSendsThatStream) {
+  DrawnRecording drawn;
+  drawn.Draw("PPP");
+  const std::string file = drawn.Finish();
+  const std::string bytes = Contents(file);
+  const auto other = Elsewhere("host-b");
+  ASSERT_TRUE(
+      other->Offer({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()}));  // one chunk
+  ASSERT_TRUE(other->Finish(std::chrono::seconds(20)).ok());
+  ExpectOneLine(Replay(file), "agent 'host-b' sends this very stream: was its spool copied?");
+  EXPECT_THAT(StreamsOf("host-a"), SizeIs(0));
+}
+
 TEST_F(ReplayTo, BadInput) {
   DrawnRecording drawn;
   drawn.Draw("PPP");
@@ -205,6 +255,7 @@ TEST_F(ReplayTo, BadInput) {
   ExpectRefused({"replay", file, "--phase", "a", "--to", "2s"},
                 HasSubstr("--phase and --to TIME exclude"));
   ExpectRefused({"replay", file, "--agent-id", "a"}, HasSubstr("--agent-id: it means nothing"));
+  ExpectRefused({"replay", file, "--to", "tcp:127.0.0.1:0"}, HasSubstr("nobody listens on port 0"));
   ExpectRefused({"replay", file, "--to", "tcp:1:2:3"}, HasSubstr("--to: "));
   ExpectRefused({"replay", Path("none.vpt"), "--to", to}, HasSubstr("none.vpt: no such file"));
   std::ofstream(Path("text.vpt")) << "no timeline";

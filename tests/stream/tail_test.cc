@@ -1,6 +1,7 @@
 // `vcpulse tail`, of folders and of a collector. Needs no guest.
 
 #include "monitor/timeline/chunk_header.h"
+#include "tests/fakes/certificates.h"
 #include "tests/stream/stream_commands.h"
 #include "tests/unit/drawn_recording.h"
 
@@ -84,6 +85,71 @@ TEST_F(Tail, OfACollector) {
   EXPECT_EQ(rows, std::ranges::count(wanted, '\n')) << wanted;
 }
 
+// The same again over another connection, and what it missed in between.
+TEST_F(Tail, GoesOnWhereTheCollectorComesBack) {
+  const std::string address = "unix:" + Path("c.sock");
+  DrawnRecording drawn;
+  const std::string whole = Contents(Drawn(drawn, "HSP"));
+  std::vector<size_t> chunks;
+  for (size_t at = 0; at != std::string::npos; at = whole.find("\x89VPT", at + 1)) {
+    chunks.push_back(at);
+  }
+  ASSERT_EQ(chunks.size(), 4u);
+  // The first so many chunks, as host-a.
+  const auto send = [&](size_t count) {
+    std::ofstream(Path("part.vpt"), std::ios::binary) << whole.substr(0, chunks[count]);
+    const Finished sent = RunProgram(Vcpulse(
+        {"replay", Path("part.vpt"), "--to", address, "--speed", "max", "--agent-id", "host-a"}));
+    EXPECT_EQ(sent.exit_code, 0) << sent.err;
+  };
+  std::optional<RunningCollector> collector(std::in_place, address, Path("collected"));
+  setenv("TZ", "UTC", 1);
+  RunningProgram tail(Vcpulse({"tail", address}));
+  int probes = 0;
+  EXPECT_TRUE(Eventually([&] {  // it is there when it says so
+    Send(address, "probe-" + std::to_string(++probes), "U");
+    return !tail.SoFar().out.empty();
+  }));
+  send(1);
+  EXPECT_TRUE(Prints(tail, "  guest1  H  "));
+  tail.Signal(SIGSTOP);
+  EXPECT_EQ(collector->End().exit_code, 0);
+  collector.emplace(address, Path("collected"));
+  send(2);
+  tail.Signal(SIGCONT);
+  const std::string back = "vcpulse: " + address + " is there again\n";
+  EXPECT_TRUE(Eventually([&] { return tail.SoFar().err.find(back) != std::string::npos; }));
+  send(3);
+  EXPECT_TRUE(Prints(tail, "  guest1  P  "));
+  // One that has nothing is sent everything, and sends it on.
+  EXPECT_EQ(collector->End(SIGKILL).exit_code, 128 + SIGKILL);
+  fs::remove_all(Path("collected/host-a"));
+  collector.emplace(address, Path("collected"));
+  EXPECT_TRUE(
+      Eventually([&] { return tail.SoFar().err.rfind(back) > tail.SoFar().err.find(back); }));
+  send(3);
+  Send(address, "host-b", "U");
+  EXPECT_TRUE(Prints(tail, "host-b  03:04:05.100"));
+  // Ends also while nobody is there.
+  EXPECT_EQ(collector->End().exit_code, 0);
+  EXPECT_TRUE(Eventually([&] { return std::ranges::count(tail.SoFar().err, '\n') == 5; }));
+  tail.Signal(SIGINT);
+  const Finished finished = tail.Wait();
+  EXPECT_EQ(finished.exit_code, 0);
+  const std::string lost = "vcpulse: the collector was lost: " + address + ": ";
+  EXPECT_THAT(finished.err,
+              AllOf(StartsWith(lost), HasSubstr("; trying again\n" + back + lost),
+                    HasSubstr("\nvcpulse: warning: 1 record came while there was no connection")));
+  EXPECT_THAT(
+      finished.out,
+      HasSubstr("host-a  03:04:05.000  guest1  -  IPC -\n"
+                "host-a  03:04:05.100  guest1  H  IPC -\n"
+                "host-a  missed: records 6 to 6: they came while there was no connection to the "
+                "collector\n"
+                "host-a  03:04:05.300  guest1  P  IPC 2.00\n"
+                "host-b  03:04:05.000  "));
+}
+
 // A chunk with good checksums that holds no records. It comes as far as the collector's disk; who
 // looks on is told of it, once, and sees the other agents.
 TEST_F(Tail, RubbishOfOneAgent) {
@@ -119,6 +185,78 @@ TEST_F(Tail, RubbishOfOneAgent) {
   EXPECT_EQ(folder.exit_code, 0);
   EXPECT_THAT(folder.err, AllOf(StartsWith(warning), HasSubstr("1 chunk could not be read\n")));
   EXPECT_EQ(std::ranges::count(folder.out, '\n'), 4) << folder.out;
+}
+
+class TailOverTls : public Tail {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(fakes::MakeAuthority(folder_.root(), "ca"));
+    ASSERT_TRUE(fakes::MakeAuthority(folder_.root(), "strangers"));
+    ASSERT_TRUE(fakes::MakeCertificate(folder_.root(), "ca", "collector", "IP:127.0.0.1"));
+    ASSERT_TRUE(fakes::MakeCertificate(folder_.root(), "ca", "host-a", "DNS:host-a"));
+    ASSERT_TRUE(fakes::MakeCertificate(folder_.root(), "ca", "watcher", "DNS:watcher"));
+    collector_.emplace("tls:127.0.0.1:0", Path("collected"),
+                       With("collector", {"--allow-follower", "watcher"}));
+  }
+  // The arguments, and the files of `name`.
+  std::vector<std::string> With(const std::string& name, std::vector<std::string> arguments) const {
+    arguments.insert(arguments.end(), {"--cert", Path(name + ".pem"), "--key", Path(name + ".key"),
+                                       "--ca", Path("ca.pem")});
+    return arguments;
+  }
+  std::vector<std::string> TailBy(const std::string& name,
+                                  const std::vector<std::string>& more = {}) const {
+    std::vector<std::string> arguments{"tail", collector_->address(), "--agent-id", name};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    arguments.insert(arguments.end(), {"-d", "60s"});  // where it is let in though it should not be
+    return With(name, arguments);
+  }
+
+  std::optional<RunningCollector> collector_;
+};
+
+TEST_F(TailOverTls, FollowsItsOwnNamesOrAllWhereAllowed) {
+  RunningProgram all(Vcpulse(TailBy("watcher")));
+  RunningProgram own(Vcpulse(TailBy("host-a")));
+  // Each is there from its first row on.
+  EXPECT_TRUE(Eventually([&] {
+    fs::remove_all(Path("collected/host-a"));
+    DrawnRecording drawn;
+    const Finished sent = RunProgram(
+        Vcpulse(With("host-a", {"replay", Drawn(drawn, "HSP"), "--to", collector_->address(),
+                                "--speed", "max", "--agent-id", "host-a"})));
+    EXPECT_EQ(sent.exit_code, 0) << sent.err;
+    return !all.SoFar().out.empty() && !own.SoFar().out.empty();
+  })) << all.SoFar().err
+      << own.SoFar().err;
+  EXPECT_THAT(all.SoFar().out, StartsWith("host-a  "));
+  EXPECT_THAT(own.SoFar().out, StartsWith("host-a  "));
+  for (RunningProgram* tail : {&all, &own}) {
+    tail->Signal(SIGTERM);
+    const Finished finished = tail->Wait();
+    EXPECT_EQ(finished.exit_code, 0);
+    EXPECT_EQ(finished.err, "");
+  }
+}
+
+TEST_F(TailOverTls, WhoIsNotLetIn) {
+  ExpectRefused(TailBy("host-a", {"--agent", "host-b"}),
+                AllOf(HasSubstr(collector_->address()),
+                      HasSubstr("'host-a' may follow the names of its certificate alone")));
+  ASSERT_TRUE(fakes::MakeCertificate(folder_.root(), "ca", "other", "DNS:elsewhere"));
+  ExpectRefused(TailBy("other"), HasSubstr("the certificate is not that of agent 'other'"));
+  ASSERT_TRUE(fakes::MakeCertificate(folder_.root(), "strangers", "strange", "DNS:watcher"));
+  ExpectRefused(TailBy("strange"), HasSubstr("unknown ca"));
+  ASSERT_TRUE(fakes::MakeCertificate(folder_.root(), "ca", "old", "DNS:watcher", -1));
+  ExpectRefused(TailBy("old"), HasSubstr("has expired"));
+}
+
+// The collector's certificate must be of the host that was asked for.
+TEST_F(TailOverTls, AnotherHostsCertificate) {
+  const std::string port = collector_->address().substr(collector_->address().rfind(':'));
+  ExpectRefused(
+      With("watcher", {"tail", "tls:localhost" + port, "--agent-id", "watcher", "-d", "10s"}),
+      AllOf(HasSubstr("tls:localhost" + port), HasSubstr("does not name localhost")));
 }
 
 TEST_F(Tail, OfAFileThatGrows) {
@@ -189,6 +327,7 @@ TEST_F(Tail, BadInput) {
   ExpectRefused({"tail", address, "-n", "1"}, HasSubstr("-n: a collector sends what comes"));
   ExpectRefused({"tail", address, "--from-start"}, HasSubstr("--from-start: a collector sends"));
   ExpectRefused({"tail", address}, HasSubstr(Path("none.sock")));
+  ExpectRefused({"tail", "tcp:127.0.0.1:0"}, HasSubstr("nobody listens on port 0"));
   ExpectRefused({"tail", "tcp:nope"}, HasSubstr("tcp:nope"));
   ExpectRefused({"tail", "tls:127.0.0.1:1"}, HasSubstr("--cert is not given"));
 }

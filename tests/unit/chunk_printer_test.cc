@@ -15,8 +15,10 @@ namespace vcpulse::tools {
 namespace {
 
 using check::DrawnRecording;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using timeline::Bytes;
 
 std::vector<Bytes> ChunksOf(const std::string& file) {
@@ -49,6 +51,20 @@ Bytes ChunkWith(const std::string& content) {
        .payload_crc = timeline::Crc32c(std::span(chunk).subspan(timeline::kChunkHeaderBytes))});
   std::ranges::copy(header, chunk.begin());
   return chunk;
+}
+
+// Markers, of the stream of ChunkWith.
+Bytes RecordsOf(uint64_t first, uint64_t last) {
+  std::vector<Bytes> chunks;
+  const auto writer =
+      timeline::NewChunkWriter({}, timeline::CollectInto(&chunks), {.first_sequence = first});
+  for (uint64_t i = first; i <= last; ++i) {
+    v1::TimelineRecord record;
+    record.mutable_marker()->set_name("m");
+    writer->Add(record, static_cast<int64_t>(i));
+  }
+  EXPECT_TRUE(writer->Flush(timeline::ClockAt(2)).ok());
+  return chunks.at(0);
 }
 
 class ChunkPrinting : public ::testing::Test {
@@ -156,6 +172,74 @@ TEST_F(ChunkPrinting, LostRecordsAreALine) {
   chunk.back() ^= 1;
   EXPECT_TRUE(printer.Take({.agent = "a"}, chunk).ok());
   EXPECT_THAT(said_, ElementsAre(HasSubstr("checksum")));
+}
+
+// Over one connection nothing is left out; what comes before the first record of the next one is
+// missed, whether a chunk follows or a loss.
+TEST_F(ChunkPrinting, WhatAnotherConnectionLeavesOutWasMissed) {
+  DrawnRecording drawn;
+  const std::vector<Bytes> chunks = ChunksOf(DrawThree(drawn));
+  ChunkPrinter printer = Printer();
+  const auto take = [&](const char* agent, uint64_t connection, const Bytes& chunk) {
+    printed_.clear();
+    EXPECT_TRUE(
+        printer.Take({.agent = agent, .say_agent = true, .connection = connection}, chunk).ok());
+    return printed_;
+  };
+  take("a", 1, chunks[0]);
+  EXPECT_EQ(take("a", 2, chunks[2]),
+            "a  missed: records 6 to 6: they came while there was no connection to the collector\n"
+            "a  03:04:05.200  marker 'boot'\n"
+            "a  03:04:05.300  guest1  uP  IPC 1.95\n");
+  EXPECT_EQ(printer.missed_records(), 1u);
+  take("b", 2, chunks[0]);
+  EXPECT_THAT(take("b", 3, chunks[1]), Not(HasSubstr("missed")));
+  take("c", 1, chunks[0]);
+  EXPECT_THAT(take("c", 1, chunks[2]), Not(HasSubstr("missed")));
+  // What began while nobody looked is not known to have been missed.
+  EXPECT_THAT(take("d", 3, chunks[1]), Not(HasSubstr("missed")));
+  v1::ChunkPayload payload;
+  payload.mutable_lost()->set_first_sequence(8);
+  payload.mutable_lost()->set_last_sequence(9);
+  const Bytes lost = ChunkWith(payload.SerializeAsString());
+  take("e", 1, RecordsOf(1, 5));
+  EXPECT_THAT(take("e", 2, lost),
+              AllOf(HasSubstr("missed: records 6 to 7:"), HasSubstr("lost: records 8 to 9: ")));
+  EXPECT_EQ(printer.missed_records(), 3u);
+}
+
+TEST_F(ChunkPrinting, BesideJsonRowsWhatWasMissedIsSaid) {
+  DrawnRecording drawn;
+  const std::vector<Bytes> chunks = ChunksOf(DrawThree(drawn));
+  ChunkPrinter printer = Printer(ChunkPrinter::Format::kJsonl);
+  ASSERT_TRUE(printer.Take({.agent = "a\x1b", .connection = 1}, chunks[0]).ok());
+  ASSERT_TRUE(printer.Take({.agent = "a\x1b", .connection = 2}, chunks[2]).ok());
+  EXPECT_THAT(said_, ElementsAre("a?: missed: records 6 to 6: they came while there was no "
+                                 "connection to the collector"));
+}
+
+// Over whichever connection, of streams that have ended too, and losses.
+TEST_F(ChunkPrinting, WhatComesAgainIsPrintedOnce) {
+  DrawnRecording drawn;
+  std::vector<Bytes> chunks = ChunksOf(DrawThree(drawn));
+  v1::ChunkPayload payload;
+  payload.mutable_lost()->set_first_sequence(12);
+  payload.mutable_lost()->set_last_sequence(40);
+  chunks.push_back(ChunkWith(payload.SerializeAsString()));
+  for (const auto format : {ChunkPrinter::Format::kText, ChunkPrinter::Format::kJsonl}) {
+    ChunkPrinter printer = Printer(format);
+    printed_.clear();
+    for (const Bytes& chunk : chunks) {
+      ASSERT_TRUE(printer.Take({.agent = "a", .connection = 1}, chunk).ok());
+    }
+    EXPECT_NE(printed_, "");
+    printed_.clear();
+    for (const Bytes& chunk : chunks) {
+      ASSERT_TRUE(printer.Take({.agent = "a", .connection = 2}, chunk).ok());
+    }
+    EXPECT_EQ(printed_, "");
+    EXPECT_EQ(printer.missed_records(), 0u);
+  }
 }
 
 TEST_F(ChunkPrinting, DamageIsPassedOver) {

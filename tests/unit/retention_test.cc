@@ -79,6 +79,13 @@ TEST_F(RetentionTest, OneThatSendsMuchCostsItsOwn) {
   EXPECT_THAT(Left(), ElementsAre(quiet, newest));
 }
 
+TEST_F(RetentionTest, OfThoseThatHaveTheSameTheOldestGoes) {
+  Put(kFolderA, "00000000000000000001.vpt", 100);
+  const std::string b = Put(kFolderB, "00000000000000000001.vpt", 200);
+  EXPECT_EQ(Apply({.max_bytes = 10}, 500).files, 1);
+  EXPECT_THAT(Left(), ElementsAre(b));
+}
+
 TEST_F(RetentionTest, WhereTheOneWithTheMostHasNothingToGiveTheNextGives) {
   const std::string live = Put(kFolderB, "00000000000000000001.vpt", 100);
   files_.SetTime(100);

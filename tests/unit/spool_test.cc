@@ -165,6 +165,28 @@ TEST_F(SpoolTest, LossesAreToldInTheirPlace) {
   EXPECT_EQ(All(*spool, 13), "13-25:AGENT_BUSY 26-35");
 }
 
+// However records were lost, until the collector has acknowledged that they are.
+TEST_F(SpoolTest, LossesThatWereNotToldAreCounted) {
+  const uint64_t bytes_of_two =
+      MakeChunk(kFirst, 11, 20).bytes.size() + MakeChunk(kFirst, 21, 30).bytes.size();
+  auto opened = Spool::Open(KernelFiles(), {.max_memory_bytes = bytes_of_two});
+  ASSERT_TRUE(opened.ok());
+  Spool& spool = **opened;
+  Add(spool, 1, 30);  // the first ten find no room
+  EXPECT_EQ(spool.stats().untold_records, 10);
+  spool.AddLost(kFirst, LostSpan(31, 35, v1::LostRecords::REASON_AGENT_BUSY));
+  spool.AddLost(kFirst, LostSpan(40, 41, v1::LostRecords::REASON_AGENT_BUSY));  // and those before
+  EXPECT_EQ(spool.stats().untold_records, 10 + 11);
+  spool.Acknowledge(kFirst, 4);
+  EXPECT_EQ(spool.stats().untold_records, 6 + 11);
+  spool.Acknowledge(kFirst, 30);
+  EXPECT_EQ(spool.stats().untold_records, 11);
+  spool.Acknowledge(kFirst, 33);
+  EXPECT_EQ(spool.stats().untold_records, 8);
+  spool.Acknowledge(kFirst, 100);
+  EXPECT_EQ(spool.stats().untold_records, 0);
+}
+
 TEST_F(SpoolTest, DirectoryInUse) {
   const auto spool = Open();
   const auto second = Spool::Open(KernelFiles(), {.directory = directory()});

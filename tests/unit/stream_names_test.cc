@@ -60,6 +60,18 @@ TEST(StreamAddress, WhatIsNoneIsToldInOneLine) {
   EXPECT_THAT(Reason("tcp:a\nb:1"), HasSubstr("\"tcp:a\\nb:1\""));
 }
 
+TEST(StreamAddress, PortZeroIsNoDestination) {
+  for (const char* text : {"tcp:host:0", "tls:[::1]:00"}) {
+    EXPECT_TRUE(ParseAddress(text).ok()) << text;
+    const auto destination = ParseDestination(text);
+    EXPECT_TRUE(absl::IsInvalidArgument(destination.status())) << destination.status();
+    EXPECT_THAT(std::string(destination.status().message()), HasSubstr(":0: nobody listens on"));
+  }
+  EXPECT_EQ(*ParseDestination("tcp:host:1"), *ParseAddress("tcp:host:1"));
+  EXPECT_EQ(*ParseDestination("unix:x"), *ParseAddress("unix:x"));
+  EXPECT_FALSE(ParseDestination("tcp:host").ok());
+}
+
 TEST(StreamAddress, OnlyThisMachineIsLoopback) {
   for (const char* text : {"unix:/x", "tcp:localhost:1", "tls:LOCALHOST:1", "tcp:127.0.0.1:1",
                            "tcp:127.255.3.4:1", "tcp:[::1]:1", "tcp:[0:0:0:0:0:0:0:1]:1"}) {

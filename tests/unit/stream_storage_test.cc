@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/unit/stream_sockets_fixture.h"
@@ -43,6 +44,29 @@ TEST_F(StreamStorage, AFullDiskIsSaidAndNothingIsAcknowledgedUntilThereIsRoom) {
   EXPECT_EQ(CollectedChunks(), chunks);
   EXPECT_TRUE(Eventually([&] { return collector->stats().storage_error.empty(); }));
   EXPECT_TRUE(said.Has("writing works again"));
+}
+
+// A disk that is too slow for the time that there is: what was not written is not acknowledged.
+TEST_F(StreamStorage, ACollectorThatCannotWriteInTimeSaysSoWhenItIsStopped) {
+  auto options = CollectorOptions();
+  options.files = &files;
+  StartCollector(options);
+  const auto agent = StartAgent(AgentOptions(Unix("collector")));
+  const auto chunks = fakes::StreamedChunks(StreamNumber(1), 20, 1);
+  files.hangs = true;
+  OfferAll(*agent, chunks);
+  ASSERT_TRUE(Eventually([&] { return collector->stats().pending_bytes > 0; }));
+  std::thread disk([&] {  // writes again once the collector has given up
+    EXPECT_TRUE(Eventually([&] { return agent_said.Has("the collector ends"); }));
+    files.hangs = false;
+  });
+  EXPECT_FALSE(collector->Stop(milliseconds(10)));
+  disk.join();
+  EXPECT_EQ(agent->stats().acknowledged_chunks, 0U);
+  collector.reset();
+  StartCollector(CollectorOptions());
+  ASSERT_TRUE(agent->Finish(seconds(20)).ok()) << agent_said.text();
+  EXPECT_EQ(CollectedChunks(), chunks);
 }
 
 // One write fails and the next one would work: it must not be made, or a hole would be left.
@@ -115,6 +139,46 @@ TEST_F(StreamStorage, WhereTheCollectorIsDownForLongerThanTheSpoolHoldsTheOldest
   EXPECT_TRUE(std::equal(collected.chunks.rbegin(), collected.chunks.rend(), chunks.rbegin()));
   EXPECT_EQ(collector->stats().agents.at(0).gaps, 1U);
   EXPECT_EQ(collector->stats().agents.at(0).lost_records, collected.lost[0].last);
+}
+
+// At the end of a stream: nothing follows that would tell.
+TEST_F(StreamStorage, WhatIsLostLastIsToldBeforeTheAgentEnds) {
+  auto options = AgentOptions(Unix("collector"));
+  const auto chunks = fakes::StreamedChunks(StreamNumber(1), 10, 1);
+  options.max_queue_bytes = chunks[0].size() + 1000;
+  const Chunk large = fakes::StreamedChunks(StreamNumber(1), 40, 1, 5000).back();
+  const timeline::ChunkHeader header = fakes::HeaderOf(large);
+  const uint64_t lost = header.last_sequence - fakes::HeaderOf(chunks[0]).last_sequence;
+  auto agent = StartAgent(options);
+  ASSERT_TRUE(agent->Offer(chunks[0]));
+  ASSERT_TRUE(Eventually([&] { return agent->stats().waiting_chunks == 1; }));
+  EXPECT_FALSE(agent->Offer(large));
+  // The spool's count has what lies between them too.
+  ASSERT_TRUE(Eventually([&] { return agent->stats().untold_records == lost; }))
+      << agent->stats().untold_records;
+  StartCollector(CollectorOptions());
+  ASSERT_TRUE(agent->Finish(seconds(20)).ok()) << agent_said.text();
+  EXPECT_EQ(agent->stats().untold_records, 0U);
+  agent.reset();
+  const fakes::Collected collected = fakes::ReadCollected(Path("collected"));
+  ASSERT_FALSE(collected.lost.empty());
+  EXPECT_EQ(collected.lost.back().last, header.last_sequence);
+  EXPECT_EQ(collected.chunks, std::vector<Chunk>{chunks[0]});
+}
+
+TEST_F(StreamStorage, WhatIsLostLastAndCannotBeToldIsNotDone) {
+  auto options = AgentOptions(Unix("collector"));
+  options.max_queue_bytes = 1;
+  const auto agent = StartAgent(options);
+  const Chunk chunk = fakes::StreamedChunks(StreamNumber(1), 1, 1)[0];
+  const timeline::ChunkHeader header = fakes::HeaderOf(chunk);
+  const uint64_t records = header.last_sequence - header.first_sequence + 1;
+  EXPECT_FALSE(agent->Offer(chunk));
+  const absl::Status status = agent->Finish(milliseconds(50));
+  EXPECT_TRUE(absl::IsDeadlineExceeded(status)) << status;
+  EXPECT_THAT(std::string(status.message()),
+              testing::HasSubstr("nor that " + std::to_string(records) + " records are lost"));
+  EXPECT_EQ(agent->stats().untold_records, records);
 }
 
 }  // namespace

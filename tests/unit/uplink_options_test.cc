@@ -45,6 +45,11 @@ TEST(UplinkOptions, WhatMeansNothingWithoutAnAddress) {
               AllOf(StartsWith("--require-collector: "), HasSubstr("--to ADDR")));
 }
 
+TEST(UplinkOptions, PortZeroIsForListeners) {
+  EXPECT_THAT(Refusal({.to = {"tcp:127.0.0.1:0"}, .spool_dir = "/x"}),
+              StartsWith("--to: tcp:127.0.0.1:0: nobody listens on port 0"));
+}
+
 TEST(UplinkOptions, WhatIsAskedFor) {
   const auto request = ParseUplink({.to = {"unix:/run/c.sock", "tcp:[::1]:4711"},
                                     .peer = {.agent_id = "host-a"},

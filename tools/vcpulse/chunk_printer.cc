@@ -14,6 +14,13 @@
 #include "tools/vcpulse/json_text.h"
 
 namespace vcpulse::tools {
+namespace {
+
+// Ended streams of which it is known what came.
+constexpr size_t kMostEnded = 4096;
+
+}  // namespace
+
 ChunkPrinter::Stream::Stream(ChunkPrinter& printer)
     : view([&printer, this](int64_t mono_ns) { return printer.Stamp(*this, mono_ns); }),
       rows([&printer](std::string_view text) {
@@ -51,8 +58,9 @@ absl::Status ChunkPrinter::Take(const ChunkOwner& owner, std::span<const uint8_t
     return absl::OkStatus();
   }
   const StreamKey key(agent, header->stream_id);
-  std::unique_ptr<Stream>& stream = streams_[key];
-  if (stream == nullptr) stream = std::make_unique<Stream>(*this);
+  const std::optional<Span> span = SpanOf(*header);
+  if (span && span->last < NextSequence(key)) return absl::OkStatus();
+  Stream& stream = StreamOf(key, owner);
   if (format_ == Format::kJsonl) {
     prefix_ = absl::StrCat(
         "{\"agent\":", owner.agent ? boost::json::serialize(JsonText(agent)) : "null", ",");
@@ -60,20 +68,71 @@ absl::Status ChunkPrinter::Take(const ChunkOwner& owner, std::span<const uint8_t
     prefix_ = owner.say_agent ? agent + "  " : "";
   }
   text_.clear();
-  const uint64_t unusable_before = stream->rows.unusable_ticks();
-  absl::Status status = TakeContext(decoder_.context(), *stream);
+  if (span && std::exchange(stream.connection, owner.connection) != owner.connection &&
+      span->first > stream.next_sequence) {
+    NoteMissed(agent, {stream.next_sequence, span->first - 1});
+  }
+  const uint64_t unusable_before = stream.rows.unusable_ticks();
+  absl::Status status = TakeContext(decoder_.context(), stream);
   while (status.ok()) {
     const timeline::Entry* entry = decoder_.Next();
     if (entry == nullptr) break;
-    const bool is_new = entry->sequence >= stream->next_sequence;
-    stream->next_sequence = std::max(stream->next_sequence, entry->sequence + 1);
-    status = TakeEntry(*entry, is_new && entry->sequence >= from, *stream);
+    const bool is_new = entry->sequence >= stream.next_sequence;
+    stream.next_sequence = std::max(stream.next_sequence, entry->sequence + 1);
+    status = TakeEntry(*entry, is_new && entry->sequence >= from, stream);
   }
-  if (status.ok()) status = stream->rows.Flush();
-  unusable_ticks_ += stream->rows.unusable_ticks() - unusable_before;
-  if (stream->has_ended) streams_.erase(key);  // a summary is the last that comes of it
+  if (span) stream.next_sequence = std::max(stream.next_sequence, span->last + 1);
+  if (status.ok()) status = stream.rows.Flush();
+  unusable_ticks_ += stream.rows.unusable_ticks() - unusable_before;
+  if (stream.has_ended) NoteEnd(key, stream.next_sequence);
   if (!status.ok() || text_.empty()) return status;
   return print_(text_);
+}
+
+// What decoder_ has opened; nothing where it has neither.
+std::optional<ChunkPrinter::Span> ChunkPrinter::SpanOf(const timeline::ChunkHeader& header) const {
+  if (header.first_sequence <= header.last_sequence) {
+    return Span{header.first_sequence, header.last_sequence};
+  }
+  if (!decoder_.context().has_lost()) return std::nullopt;
+  const v1::LostRecords& lost = decoder_.context().lost();
+  return Span{lost.first_sequence(), lost.last_sequence()};
+}
+
+uint64_t ChunkPrinter::NextSequence(const StreamKey& key) const {
+  if (const auto found = streams_.find(key); found != streams_.end()) {
+    return found->second->next_sequence;
+  }
+  const auto ended = ended_.find(key);
+  return ended == ended_.end() ? 0 : ended->second;
+}
+
+ChunkPrinter::Stream& ChunkPrinter::StreamOf(const StreamKey& key, const ChunkOwner& owner) {
+  std::unique_ptr<Stream>& stream = streams_[key];
+  if (stream == nullptr) {
+    stream = std::make_unique<Stream>(*this);
+    stream->connection = owner.connection;
+  }
+  return *stream;
+}
+
+// A summary is the last that comes of a stream, but that may come again.
+void ChunkPrinter::NoteEnd(const StreamKey& key, uint64_t next_sequence) {
+  streams_.erase(key);
+  if (!ended_.insert_or_assign(key, next_sequence).second) return;
+  oldest_ended_.push_back(key);
+  if (oldest_ended_.size() <= kMostEnded) return;
+  ended_.erase(oldest_ended_.front());
+  oldest_ended_.pop_front();
+}
+
+void ChunkPrinter::NoteMissed(const std::string& agent, const Span& missed) {
+  missed_records_ += missed.last - missed.first + 1;
+  const std::string what =
+      absl::StrCat("missed: records ", missed.first, " to ", missed.last,
+                   ": they came while there was no connection to the collector");
+  if (format_ == Format::kText) return AddLine(what + "\n");
+  say_(absl::StrCat(agent, agent.empty() ? "" : ": ", what));
 }
 
 absl::Status ChunkPrinter::TakeContext(const v1::ChunkPayload& context, Stream& stream) {

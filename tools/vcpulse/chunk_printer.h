@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -25,6 +26,8 @@ namespace vcpulse::tools {
 struct ChunkOwner {
   std::optional<std::string> agent;  // nothing: of a file, which does not say
   bool say_agent = false;            // there may be others: text lines begin with it
+  // Which connection to a collector it came over: over one nothing of a stream is left out.
+  uint64_t connection = 0;
 };
 
 // Prints the records of chunks, of any number of streams, as lines of text or JSON. Takes the
@@ -45,13 +48,16 @@ class ChunkPrinter {
       : format_(format), print_(std::move(print)), say_(std::move(say)) {}
 
   // Prints the records of a whole chunk, header and payload, but for those before the sequence
-  // number `from`: they are what is known already. What is no good chunk, or one of a later
-  // release, is passed over and counted, and the first of each stream is said: one agent's rubbish
-  // must not end what is printed of the others. Errors: those of `print`.
+  // number `from`, and those that it has had: they are what is known already. Records that are
+  // missing before the first of another connection are told as missed. What is no good chunk, or
+  // one of a later release, is passed over and counted, and the first of each stream is said: one
+  // agent's rubbish must not end what is printed of the others. Errors: those of `print`.
   absl::Status Take(const ChunkOwner& owner, std::span<const uint8_t> chunk, uint64_t from = 0);
 
   // Samples that could not be used, as no vCPU set fits them.
   uint64_t unusable_ticks() const { return unusable_ticks_; }
+  // Records that came while there was no connection.
+  uint64_t missed_records() const { return missed_records_; }
   // Chunks that were passed over.
   uint64_t unreadable_chunks() const { return unreadable_chunks_; }
 
@@ -65,13 +71,24 @@ class ChunkPrinter {
     ReplayView view;
     exporting::JsonlExport rows;
     uint64_t next_sequence = 0;  // what comes before it was printed already
+    uint64_t connection = 0;     // of what came last
     bool has_session = false;
     bool has_ended = false;
     std::set<std::pair<uint32_t, uint32_t>> sets{};
   };
 
   using StreamKey = std::pair<std::string, timeline::StreamId>;  // agent, stream
+  // The records that a chunk brings, or tells as lost.
+  struct Span {
+    uint64_t first = 0;
+    uint64_t last = 0;
+  };
 
+  std::optional<Span> SpanOf(const timeline::ChunkHeader& header) const;
+  uint64_t NextSequence(const StreamKey& key) const;
+  Stream& StreamOf(const StreamKey& key, const ChunkOwner& owner);
+  void NoteEnd(const StreamKey& key, uint64_t next_sequence);
+  void NoteMissed(const std::string& agent, const Span& missed);
   absl::StatusOr<timeline::ChunkHeader> OpenChunk(std::span<const uint8_t> chunk);
   void PassOver(const StreamKey& key, const absl::Status& why);
   std::string Stamp(Stream& stream, int64_t mono_ns) const;
@@ -87,11 +104,15 @@ class ChunkPrinter {
   const Say say_;
   timeline::ChunkDecoder decoder_;
   std::map<StreamKey, std::unique_ptr<Stream>> streams_;
+  // The next sequence of streams that have ended, while there are not too many.
+  std::map<StreamKey, uint64_t> ended_;
+  std::deque<StreamKey> oldest_ended_;
   std::set<StreamKey> said_;  // of which an unreadable chunk was said
   std::string prefix_;        // of the lines of the chunk that is being taken
   std::string text_;          // its lines
   uint64_t unusable_ticks_ = 0;
   uint64_t unreadable_chunks_ = 0;
+  uint64_t missed_records_ = 0;
 };
 
 }  // namespace vcpulse::tools

@@ -18,6 +18,7 @@
 #include "tools/vcpulse/commands.h"
 #include "tools/vcpulse/descriptor_limit.h"
 #include "tools/vcpulse/service_notify.h"
+#include "tools/vcpulse/stop_collector.h"
 
 namespace vcpulse::tools {
 namespace {
@@ -33,7 +34,8 @@ tls an agent's certificate must name its agent id (as DNS name or URI).
 Prometheus.
 SIGTERM and Ctrl-C: what was received is written and acknowledged, then it ends; a second one ends it at
 once. SIGHUP reads the certificate files anew.
-Exit codes: 0 ended by a signal, 2 usage error, or it cannot listen or write.)";
+Exit codes: 0 ended by a signal, 2 usage error, or it cannot listen, or not write what it has received
+within 30 s when it ends.)";
 
 constexpr std::chrono::seconds kDrainPatience{30};
 
@@ -125,10 +127,7 @@ int RunCollect(const CollectOptions& options) {
   while (WaitForSignal(signals) == SIGHUP) Reload(**collector, has_files);
   NotifyService("STOPPING=1");
   LetSignalsEndUs();
-  if (!(*collector)->Stop(kDrainPatience)) {
-    Fail("not all that was received could be written: the agents keep it and send it again");
-  }
-  return kExitOk;
+  return StopCollector(**collector, kDrainPatience);
 }
 
 }  // namespace

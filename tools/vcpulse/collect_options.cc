@@ -183,7 +183,7 @@ void AddCollectOptions(CLI::App& command, CollectOptions& options) {
 absl::StatusOr<CollectRequest> ParseCollect(const CollectOptions& options) {
   CollectRequest request;
   stream::Collector::Options& collector = request.collector;
-  auto listen = ParseAddresses("--listen", options.listen);
+  auto listen = ParseAddresses("--listen", options.listen, stream::ParseAddress);
   if (!listen.ok()) return listen.status();
   collector.listen = *std::move(listen);
   auto credentials = CredentialsFor(collector.listen, options.peer);

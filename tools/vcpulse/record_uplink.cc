@@ -95,6 +95,10 @@ std::string RecordUplink::Summary() const {
   std::string text = absl::StrCat(NamesOf(request_.uplink.addresses), ": ",
                                   reading::Plural(stats.acknowledged_chunks, "chunk"),
                                   " acknowledged, ", stats.lost_chunks, " lost");
+  if (stats.untold_records > 0) {
+    absl::StrAppend(&text, "; the collector was not told that ",
+                    reading::Plural(stats.untold_records, "record"), " are lost");
+  }
   if (stats.waiting_chunks == 0) return text;
   absl::StrAppend(&text, "; ", reading::Plural(stats.waiting_chunks, "chunk"), " not: ");
   if (stats.spool_bytes > 0) {

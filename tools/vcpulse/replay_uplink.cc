@@ -258,6 +258,7 @@ int ReplayToCollector(const std::string& file, const std::optional<double>& spee
   if (!source.ok()) return Fail(ReadFailure(source.status(), file));
   stream::Uplink::Options options = request.uplink;
   options.sends_old_streams = true;
+  options.ends_when_refused = true;
   options.max_queue_bytes = kMostAhead + kLongestChunk;
   options.spool = {.max_memory_bytes = kMemory};
   options.say = [](const std::string& line) { Fail(line); };
@@ -275,7 +276,9 @@ int ReplayToCollector(const std::string& file, const std::optional<double>& spee
         **uplink, [&](Milliseconds patience) { return (*uplink)->Finish(patience); });
     if (sent.ok()) sent = finished;
   }
-  Fail(Summary(name, sender, (*uplink)->stats(), request));
+  const stream::Uplink::Stats stats = (*uplink)->stats();
+  if (absl::IsPermissionDenied(sent) && stats.acknowledged_chunks == 0) return Fail(sent);
+  Fail(Summary(name, sender, stats, request));
   Warn(file, report::DescribeLoss(sender.report(), 0, true));
   if (sent.ok() || absl::IsCancelled(sent)) return kExitOk;
   return Fail(sent);

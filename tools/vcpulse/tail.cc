@@ -34,6 +34,9 @@ text: a line per tick and VM, with markers, gaps, lost records and what happened
   the agent where there may be several; the time of day by the agent's clock; the rest as
   `vcpulse replay` says it.
 jsonl: the rows of `vcpulse export --format jsonl`, with "agent" as the first key.
+Where the collector goes away it tries again until it is back, and says so; what came meanwhile is told
+as missed where that shows, and is in the collector's folder. That the first connection fails is an
+error, and so is it where the collector does not let it follow any more.
 Ctrl-C ends it. Over tls it needs --cert, --key and --ca, and sees the agents of its certificate's names,
 or all where the collector was told so (`vcpulse collect --allow-follower`).
 Exit codes: 0 ended by -d, a signal or the reader of standard output, 2 usage error, or nothing could be
@@ -90,7 +93,7 @@ absl::StatusOr<Tail> ParseTail(const TailOptions& options) {
   }
   if (options.format == "jsonl") tail.format = ChunkPrinter::Format::kJsonl;
   if (LooksLikeAddress(options.source)) {
-    auto address = stream::ParseAddress(options.source);
+    auto address = stream::ParseDestination(options.source);
     if (!address.ok()) return address.status();
     tail.address = *std::move(address);
   }
@@ -150,15 +153,21 @@ absl::Status TailCollector(const Tail& tail, const TailOptions& options, ChunkPr
   if (!credentials.ok()) return credentials.status();
   auto identity = IdentityOf(options.peer, "/");
   if (!identity.ok()) return identity.status();
+  uint64_t connection = 0;
   const stream::FollowOptions follow{
       .address = *tail.address,
       .identity = *std::move(identity),
       .credentials = *std::move(credentials),
       .allow_insecure = options.peer.insecure,
       .agent_id = options.agent.value_or(""),
-      .chunk = [&](const v1::StreamInfo& info, std::span<const uint8_t> chunk) {
-        return printer.Take({.agent = info.agent_id(), .say_agent = !options.agent}, chunk);
-      }};
+      .chunk =
+          [&](const v1::StreamInfo& info, std::span<const uint8_t> chunk) {
+            return printer.Take(
+                {.agent = info.agent_id(), .say_agent = !options.agent, .connection = connection},
+                chunk);
+          },
+      .welcomed = [&connection] { ++connection; },
+      .say = [](const std::string& line) { Fail(reading::Printable(line)); }};
   return stream::Follow(follow, [&tail] { return IsOver(tail); });
 }
 
@@ -176,6 +185,10 @@ int RunTail(const TailOptions& options) {
   if (printer.unreadable_chunks() > 0) {
     Fail(absl::StrCat("warning: ", reading::Plural(printer.unreadable_chunks(), "chunk"),
                       " could not be read"));
+  }
+  if (printer.missed_records() > 0) {
+    Fail(absl::StrCat("warning: ", reading::Plural(printer.missed_records(), "record"),
+                      " came while there was no connection to the collector: its folder has them"));
   }
   // Ctrl-C, or `| head` has seen enough.
   if (status.ok() || absl::IsCancelled(status) || WasStopped()) return kExitOk;

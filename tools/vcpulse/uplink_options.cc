@@ -117,10 +117,11 @@ bool LooksLikeAddress(const std::string& text) {
 }
 
 absl::StatusOr<std::vector<stream::Address>> ParseAddresses(const std::string& flag,
-                                                            const std::vector<std::string>& texts) {
+                                                            const std::vector<std::string>& texts,
+                                                            AddressParser parse) {
   std::vector<stream::Address> addresses;
   for (const std::string& text : texts) {
-    auto address = stream::ParseAddress(text);
+    auto address = parse(text);
     if (!address.ok()) {
       return absl::InvalidArgumentError(absl::StrCat(flag, ": ", address.status().message()));
     }
@@ -197,7 +198,7 @@ absl::StatusOr<std::optional<UplinkRequest>> ParseUplink(const UplinkOptions& op
         absl::StrCat(flag, ": it means nothing without --to ADDR, a collector to stream to"));
   }
   UplinkRequest request;
-  auto addresses = ParseAddresses("--to", options.to);
+  auto addresses = ParseAddresses("--to", options.to, stream::ParseDestination);
   if (!addresses.ok()) return addresses.status();
   request.uplink.addresses = *std::move(addresses);
   auto credentials = CredentialsFor(request.uplink.addresses, options.peer);

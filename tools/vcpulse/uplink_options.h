@@ -58,9 +58,13 @@ struct UplinkRequest {
 // Whether a value of --to is an address ("unix:...", "tcp:...", "tls:...") and not a time.
 bool LooksLikeAddress(const std::string& text);
 
+// ParseAddress or ParseDestination.
+using AddressParser = absl::StatusOr<stream::Address> (*)(const std::string& text);
+
 // `flag` names what the addresses were given with. Errors: InvalidArgument in one line.
 absl::StatusOr<std::vector<stream::Address>> ParseAddresses(const std::string& flag,
-                                                            const std::vector<std::string>& texts);
+                                                            const std::vector<std::string>& texts,
+                                                            AddressParser parse);
 
 // "tcp:a:4711 or tls:b:4711", for people.
 std::string NamesOf(const std::vector<stream::Address>& addresses);

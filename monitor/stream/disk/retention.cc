@@ -116,19 +116,23 @@ class Sweep {
       agent.files.push_back(&file);
       left += file.bytes;
     }
-    std::set<std::pair<uint64_t, std::string>> by_bytes;
-    for (const auto& [folder, agent] : agents) by_bytes.emplace(agent.bytes, folder);
-    while (left > max_bytes && !by_bytes.empty()) {
-      const std::string folder = by_bytes.extract(std::prev(by_bytes.end())).value().second;
-      Agent& agent = agents.at(folder);
-      if (agent.files.empty()) continue;
-      const OldFile& oldest = *agent.files.front();
-      agent.files.pop_front();
+    // By bytes, then by the age of the oldest file.
+    const auto has_less = [](const Agent* a, const Agent* b) {
+      const auto& [oldest_a, oldest_b] = std::pair(a->files.front(), b->files.front());
+      return std::tie(a->bytes, oldest_b->modified_ns, oldest_b->path) <
+             std::tie(b->bytes, oldest_a->modified_ns, oldest_a->path);
+    };
+    std::set<Agent*, decltype(has_less)> giving(has_less);
+    for (auto& [folder, agent] : agents) giving.insert(&agent);
+    while (left > max_bytes && !giving.empty()) {
+      Agent* agent = giving.extract(std::prev(giving.end())).value();
+      const OldFile& oldest = *agent->files.front();
+      agent->files.pop_front();
       if (Remove(oldest)) {
-        agent.bytes -= oldest.bytes;
+        agent->bytes -= oldest.bytes;
         left -= oldest.bytes;
       }
-      by_bytes.emplace(agent.bytes, folder);
+      if (!agent->files.empty()) giving.insert(agent);
     }
   }
 

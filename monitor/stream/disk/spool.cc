@@ -184,7 +184,8 @@ Spool::Stats Spool::stats() const {
           .memory_bytes = held_.waiting_bytes,
           .chunks = held_.chunks,
           .lost_chunks = held_.lost_chunks,
-          .lost_records = held_.lost_records};
+          .lost_records = held_.lost_records,
+          .untold_records = held_.untold_records};
 }
 
 Spool::Stream* Spool::Find(const timeline::StreamId& stream_id) {

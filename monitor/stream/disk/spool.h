@@ -83,6 +83,7 @@ class Spool {
     uint64_t chunks = 0;
     uint64_t lost_chunks = 0;  // dropped or unreadable, since Open
     uint64_t lost_records = 0;
+    uint64_t untold_records = 0;  // that are lost, and not acknowledged as such
   };
   Stats stats() const;
   // Why chunks are not written to disk now; OK where they are.
@@ -103,6 +104,7 @@ class Spool {
     uint64_t waiting_bytes = 0;  // of those that are not on disk
     uint64_t lost_chunks = 0;    // since Open
     uint64_t lost_records = 0;
+    uint64_t untold_records = 0;  // of all entries that are lost
   };
 
   Spool(Files& files, Options options);

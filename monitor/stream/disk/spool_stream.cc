@@ -27,6 +27,7 @@ void Spool::Stream::Push(Entry entry, v1::LostRecords::Reason reason) {
                        .last_sequence = entry.first_sequence - 1,
                        .is_lost = true,
                        .reason = reason});
+    held->untold_records += entries.back().records();
   }
   next_sequence = entry.last_sequence + 1;
   if (!entry.is_lost) {
@@ -36,6 +37,8 @@ void Spool::Stream::Push(Entry entry, v1::LostRecords::Reason reason) {
       held->waiting_bytes += entry.bytes;
       waiting.push_back(entry.first_sequence);
     }
+  } else {
+    held->untold_records += entry.records();
   }
   entries.push_back(std::move(entry));
   const size_t touched = std::min<size_t>(entries.size(), 3);
@@ -44,11 +47,18 @@ void Spool::Stream::Push(Entry entry, v1::LostRecords::Reason reason) {
 
 void Spool::Stream::Forget(uint64_t durable) {
   while (!entries.empty() && entries.front().last_sequence <= durable) {
-    if (!entries.front().is_lost) ReleaseChunk(entries.front());
+    if (!entries.front().is_lost) {
+      ReleaseChunk(entries.front());
+    } else {
+      held->untold_records -= entries.front().records();
+    }
     entries.pop_front();
   }
   if (!entries.empty() && entries.front().is_lost) {
-    entries.front().first_sequence = std::max(entries.front().first_sequence, durable + 1);
+    Entry& front = entries.front();
+    const uint64_t first = std::max(front.first_sequence, durable + 1);
+    held->untold_records -= first - front.first_sequence;
+    front.first_sequence = first;
   }
   next_sequence = std::max(next_sequence, durable + 1);
   const uint64_t first = entries.empty() ? next_sequence : entries.front().first_sequence;

@@ -23,6 +23,8 @@ struct Spool::Entry {
   uint64_t segment = 0;  // that it lies in; 0: in memory alone
   uint64_t offset = 0;
   std::vector<uint8_t> memory{};  // empty: on disk alone
+
+  uint64_t records() const { return last_sequence - first_sequence + 1; }
 };
 
 struct Spool::Segment {
@@ -73,7 +75,8 @@ void Spool::Stream::Lose(uint64_t from, uint64_t to, v1::LostRecords::Reason rea
     Entry& entry = entries[i];
     if (entry.is_lost || !is_meant(entry)) continue;
     ++held->lost_chunks;
-    held->lost_records += entry.last_sequence - entry.first_sequence + 1;
+    held->lost_records += entry.records();
+    held->untold_records += entry.records();
     ReleaseChunk(entry);
     entry.is_lost = true;
     entry.reason = reason;

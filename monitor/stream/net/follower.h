@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -22,11 +23,20 @@ struct FollowOptions {
   std::string agent_id;  // whose streams; empty: all that it may see
   // Each chunk, with whose it is. An error ends the following.
   std::function<absl::Status(const v1::StreamInfo&, std::span<const uint8_t> chunk)> chunk;
+  // Each time that the collector lets it follow: what became durable before is not sent any more.
+  // May be empty, as `say`.
+  std::function<void()> welcomed{};
+  // One line for people: the collector was lost, why it cannot be had again, it is there again.
+  std::function<void(const std::string&)> say{};
+  std::chrono::milliseconds first_backoff{200};
+  std::chrono::milliseconds longest_backoff{30'000};
 };
 
-// Follows on the calling thread until `stopped` says so (asked each 100 ms). Errors: of the
-// options, of the connection (Unavailable: nobody listens, or it was lost), what the collector
-// said, that of `chunk`.
+// Follows on the calling thread until `stopped` says so (asked each 100 ms). Where the collector is
+// lost, connects again for ever, with jittered exponential backoff. Errors: of the options; of the
+// first connection (Unavailable: nobody listens, or what the collector said); of a later one where
+// somebody must change something first: the collector does not let it follow any more
+// (PermissionDenied), or speaks another version (Unimplemented); that of `chunk`.
 absl::Status Follow(const FollowOptions& options, const std::function<bool()>& stopped);
 
 }  // namespace vcpulse::stream

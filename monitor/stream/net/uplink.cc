@@ -60,23 +60,21 @@ class RunningUplink final : public Uplink {
     const auto header = timeline::DecodeChunkHeader(chunk);
     GOOGLE_CHECK(header.ok()) << "no chunk";
     if (header->first_sequence > header->last_sequence) return true;  // context alone
-    Offered offered{.stream = header->stream_id, .header = *header};
+    bool has_room = true;
     {
       const std::lock_guard lock(mutex_);
-      if (queue_bytes_ + chunk.size() > options_.max_queue_bytes) {
-        ++dropped_chunks_;
-        dropped_records_ += header->last_sequence - header->first_sequence + 1;
-        v1::LostRecords lost;
-        lost.set_first_sequence(header->first_sequence);
-        lost.set_last_sequence(header->last_sequence);
-        lost.set_first_mono_ns(header->first_mono_ns);
-        lost.set_last_mono_ns(header->last_mono_ns);
-        lost.set_reason(v1::LostRecords::REASON_AGENT_BUSY);
-        PutLost(header->stream_id, lost);
-        return false;
+      has_room = queue_bytes_ + chunk.size() <= options_.max_queue_bytes;
+      if (has_room) {
+        queue_bytes_ += chunk.size();
+      } else {
+        DropWithLock(*header);
       }
-      queue_bytes_ += chunk.size();
     }
+    if (!has_room) {
+      Wake();  // nothing may follow that would
+      return false;
+    }
+    Offered offered{.stream = header->stream_id, .header = *header};
     offered.chunk.assign(chunk.begin(), chunk.end());
     Put(std::move(offered));
     return true;
@@ -93,9 +91,9 @@ class RunningUplink final : public Uplink {
   absl::Status AwaitConnected(std::chrono::milliseconds patience) override {
     asio::post(context_, [this] { loop_->WantConnection(); });
     std::unique_lock lock(mutex_);
-    if (changed_.wait_for(lock, patience, [this] { return stats_.connects > 0; })) {
-      return absl::OkStatus();
-    }
+    const auto is_connected = [this] { return stats_.connects > 0; };
+    if (AwaitOrRefusal(lock, patience, is_connected)) return absl::OkStatus();
+    if (!stats_.refusal.empty()) return Refused();
     return absl::DeadlineExceededError(absl::StrCat(
         "no collector answered: ", stats_.last_error.empty() ? "no answer" : stats_.last_error));
   }
@@ -105,16 +103,17 @@ class RunningUplink final : public Uplink {
     const auto has_room = [&] {
       return queue_bytes_ + stats_.spool_bytes + stats_.spool_memory_bytes < bytes;
     };
-    if (changed_.wait_for(lock, patience, has_room)) return absl::OkStatus();
+    if (AwaitOrRefusal(lock, patience, has_room)) return absl::OkStatus();
     return Unfinished();
   }
 
   absl::Status Finish(std::chrono::milliseconds patience) override {
     std::unique_lock lock(mutex_);
     const auto is_done = [this] {
-      return queue_bytes_ == 0 && queue_.empty() && taking_ == 0 && stats_.waiting_chunks == 0;
+      return queue_bytes_ == 0 && queue_.empty() && taking_ == 0 && stats_.waiting_chunks == 0 &&
+             stats_.untold_records == 0;
     };
-    if (changed_.wait_for(lock, patience, is_done)) return absl::OkStatus();
+    if (AwaitOrRefusal(lock, patience, is_done)) return absl::OkStatus();
     return Unfinished();
   }
 
@@ -128,13 +127,27 @@ class RunningUplink final : public Uplink {
     stats.queue_bytes = queue_bytes_;
     stats.lost_chunks += dropped_chunks_;
     stats.lost_records += dropped_records_;
+    stats.untold_records += queued_lost_records_;
     return stats;
   }
 
  private:
+  void DropWithLock(const timeline::ChunkHeader& header) {
+    ++dropped_chunks_;
+    dropped_records_ += header.last_sequence - header.first_sequence + 1;
+    v1::LostRecords lost;
+    lost.set_first_sequence(header.first_sequence);
+    lost.set_last_sequence(header.last_sequence);
+    lost.set_first_mono_ns(header.first_mono_ns);
+    lost.set_last_mono_ns(header.last_mono_ns);
+    lost.set_reason(v1::LostRecords::REASON_AGENT_BUSY);
+    PutLost(header.stream_id, lost);
+  }
+
   // With the mutex held. What goes on where the last one ended is made one with it, so that these
   // take no more room however long the thread is busy.
   void PutLost(const timeline::StreamId& stream, const v1::LostRecords& lost) {
+    queued_lost_records_ += lost.last_sequence() - lost.first_sequence() + 1;
     if (!queue_.empty() && !queue_.back().header && queue_.back().stream == stream &&
         queue_.back().lost.reason() == lost.reason() &&
         queue_.back().lost.last_sequence() + 1 == lost.first_sequence()) {
@@ -166,6 +179,7 @@ class RunningUplink final : public Uplink {
     {
       const std::lock_guard lock(mutex_);
       offered.swap(queue_);
+      queued_lost_records_ = 0;
       ++taking_;
     }
     size_t bytes = 0;
@@ -185,12 +199,25 @@ class RunningUplink final : public Uplink {
     changed_.notify_all();
   }
 
+  // With the mutex held, which `lock` has. Whether `is_so`, at last.
+  template <typename IsSo>
+  bool AwaitOrRefusal(std::unique_lock<std::mutex>& lock, std::chrono::milliseconds patience,
+                      const IsSo& is_so) {
+    changed_.wait_for(lock, patience, [&] { return is_so() || !stats_.refusal.empty(); });
+    return is_so();
+  }
+
+  absl::Status Refused() const { return absl::PermissionDeniedError(stats_.refusal); }
+
   // With the mutex held.
   absl::Status Unfinished() const {
+    if (!stats_.refusal.empty()) return Refused();
+    const uint64_t untold = stats_.untold_records + queued_lost_records_;
     return absl::DeadlineExceededError(absl::StrCat(
         stats_.waiting_chunks, " chunks (",
         stats_.spool_bytes + stats_.spool_memory_bytes + queue_bytes_,
         " bytes) are not acknowledged",
+        untold == 0 ? std::string() : absl::StrCat(", nor that ", untold, " records are lost"),
         stats_.last_error.empty() ? std::string() : absl::StrCat("; ", stats_.last_error)));
   }
 
@@ -202,6 +229,7 @@ class RunningUplink final : public Uplink {
   std::condition_variable changed_;
   std::deque<Offered> queue_;
   size_t queue_bytes_ = 0;
+  uint64_t queued_lost_records_ = 0;
   int taking_ = 0;
   uint64_t dropped_chunks_ = 0;
   uint64_t dropped_records_ = 0;

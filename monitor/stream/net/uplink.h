@@ -32,6 +32,9 @@ class Uplink {
     // The streams that are offered were made before, and a collector may have more of them than is
     // held here (replay). Those that are found in the spool are taken so in any case.
     bool sends_old_streams = false;
+    // Where the collector refuses for what somebody must change first (NeedsPeople), it is not
+    // asked again; AwaitConnected, AwaitRoom and Finish say so.
+    bool ends_when_refused = false;
     // Bytes that wait for the thread; what does not fit is lost and counted.
     size_t max_queue_bytes = 16u << 20;
     std::chrono::milliseconds first_backoff{200};
@@ -48,11 +51,13 @@ class Uplink {
     uint64_t acknowledged_chunks = 0;
     uint64_t lost_chunks = 0;  // dropped in queue or spool, or unreadable
     uint64_t lost_records = 0;
+    uint64_t untold_records = 0;  // lost, and the collector has not acknowledged that
     uint64_t waiting_chunks = 0;  // held, not acknowledged
     uint64_t spool_bytes = 0;     // on disk
     uint64_t spool_memory_bytes = 0;
     uint64_t queue_bytes = 0;
     std::string last_error;  // of the connection; empty: none since the last Welcome
+    std::string refusal;     // that has ended it (ends_when_refused); empty: none
   };
 
   // Opens the spool and starts the thread. Errors: of the options (InvalidArgument: plain tcp to
@@ -70,12 +75,14 @@ class Uplink {
   // Records that the owner knows are lost, before the next chunk. The same thread.
   virtual void OfferLost(const timeline::StreamId& stream, const v1::LostRecords& lost) = 0;
 
+  // Each of these three: PermissionDenied with the collector's words where it has refused and that
+  // ends it.
   // Waits until the first Welcome. DeadlineExceeded with the last error's words.
   virtual absl::Status AwaitConnected(std::chrono::milliseconds patience) = 0;
   // Waits until fewer than `bytes` are held in queue and spool; for senders that can wait (replay).
   virtual absl::Status AwaitRoom(uint64_t bytes, std::chrono::milliseconds patience) = 0;
-  // Waits until all that was offered is acknowledged. DeadlineExceeded, in words with how much is
-  // left and where, otherwise.
+  // Waits until all that was offered is acknowledged, what is lost too. DeadlineExceeded, in words
+  // with how much is left and where, otherwise.
   virtual absl::Status Finish(std::chrono::milliseconds patience) = 0;
   // TLS: connects anew with the files as they are now. Any thread.
   virtual void ReloadCredentials() = 0;

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <random>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "monitor/stream/net/clocks.h"
 #include "monitor/stream/net/tls_context.h"
+#include "monitor/stream/protocol/refusal.h"
 #include "monitor/timeline/clock_snapshot.h"
 
 namespace vcpulse::stream {
@@ -56,8 +58,7 @@ UplinkLoop::UplinkLoop(asio::io_context& context, const Uplink::Options& options
       changed_(std::move(changed)),
       ticks_(context),
       retry_(context),
-      random_(std::random_device{}()),
-      backoff_(options.first_backoff) {
+      backoff_(options.first_backoff, options.longest_backoff) {
   for (const timeline::StreamId& stream : spool_->streams()) found_.insert(stream);
 }
 
@@ -146,7 +147,7 @@ bool UplinkLoop::IsFree(const std::optional<timeline::StreamId>& turn) {
 }
 
 void UplinkLoop::ConnectIfNeeded() {
-  if (ended_) return;
+  if (ended_ || !stats_.refusal.empty()) return;
   const std::optional<timeline::StreamId> turn = Turn();
   if (channel_ != nullptr || connecting_ != nullptr || retry_pending_) {
     if (!IsFree(turn)) return;
@@ -233,6 +234,7 @@ void UplinkLoop::TakeWelcome() {
   wanted_ = false;
   // One that welcomes may still refuse what it is sent: after an error this is said once it has
   // not.
+  if (is_probe_) return;  // nothing streams yet
   if (said_error_.empty() || spool_->stats().chunks == 0) SayStreaming();
 }
 
@@ -251,7 +253,7 @@ void UplinkLoop::TakeProgress() {
   const uint64_t after = spool_->stats().chunks;
   if (after == before) return;
   stats_.acknowledged_chunks += before - after;
-  backoff_ = options_.first_backoff;  // this collector does its work
+  backoff_.Reset();  // this collector does its work
   refused_ns_.erase(stream_);
   SayStreaming();
 }
@@ -313,9 +315,15 @@ void UplinkLoop::Fail(const std::string& why) {
       session_ && session_->refusal() && IsOfTheCollector(*session_->refusal());
   // A stream that the collector does not take must not keep the others back.
   if (session_ && session_->refusal() && !is_elsewhere) refused_ns_[stream_] = MonotonicNow_ns();
+  const bool ends = options_.ends_when_refused && session_ && session_->refusal() &&
+                    NeedsPeople(session_->refusal()->code());
   const std::string text = absl::StrCat(ToText(options_.addresses[address_]), ": ", why);
   Disconnect();
   stats_.last_error = text;
+  if (ends) {
+    stats_.refusal = text;
+    return changed_();
+  }
   changed_();  // who hears of it sees it in the figures too
   if (said_error_ != text) {
     options_.say(absl::StrCat(had_welcome ? "the collector was lost: " : "cannot stream to ", text,
@@ -338,7 +346,7 @@ void UplinkLoop::ScheduleRetry(bool next_address) {
   if (ended_) return;
   auto delay = std::chrono::milliseconds(0);
   if (next_address) address_ = (address_ + 1) % options_.addresses.size();
-  if (!next_address || address_ == 0) delay = NextBackoff();
+  if (!next_address || address_ == 0) delay = backoff_.Next();
   retry_pending_ = true;
   retry_.expires_after(delay);
   retry_.async_wait([self = shared_from_this()](const ErrorCode& error) {
@@ -346,14 +354,6 @@ void UplinkLoop::ScheduleRetry(bool next_address) {
     self->retry_pending_ = false;
     self->ConnectIfNeeded();
   });
-}
-
-std::chrono::milliseconds UplinkLoop::NextBackoff() {
-  // Half of it at least, so that many agents of one collector do not come back all at once.
-  const auto delay = std::chrono::milliseconds(
-      std::uniform_int_distribution<int64_t>(backoff_.count() / 2, backoff_.count())(random_));
-  backoff_ = std::min(options_.longest_backoff, backoff_ * 2);
-  return delay;
 }
 
 void UplinkLoop::SayDiskStatus() {
@@ -372,6 +372,7 @@ void UplinkLoop::Fill(Uplink::Stats& stats) const {
   const Spool::Stats spool = spool_->stats();
   stats.lost_chunks += spool.lost_chunks;
   stats.lost_records += spool.lost_records;
+  stats.untold_records = spool.untold_records;
   stats.waiting_chunks = spool.chunks;
   stats.spool_bytes = spool.disk_bytes;
   stats.spool_memory_bytes = spool.memory_bytes;

@@ -12,13 +12,13 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <random>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "monitor/stream/disk/spool.h"
+#include "monitor/stream/net/backoff.h"
 #include "monitor/stream/net/sockets.h"
 #include "monitor/stream/net/uplink.h"
 #include "monitor/stream/protocol/agent_session.h"
@@ -78,7 +78,6 @@ class UplinkLoop : public std::enable_shared_from_this<UplinkLoop> {
   void Fail(const std::string& why);
   void Disconnect();
   void ScheduleRetry(bool next_address);
-  std::chrono::milliseconds NextBackoff();
   void SayDiskStatus();
 
   boost::asio::io_context& context_;
@@ -87,7 +86,6 @@ class UplinkLoop : public std::enable_shared_from_this<UplinkLoop> {
   std::function<void()> changed_;
   boost::asio::steady_timer ticks_;
   boost::asio::steady_timer retry_;
-  std::minstd_rand random_;
 
   std::shared_ptr<Connecting> connecting_;
   std::shared_ptr<Channel> channel_;
@@ -105,7 +103,7 @@ class UplinkLoop : public std::enable_shared_from_this<UplinkLoop> {
   int64_t synced_ns_ = 0;
   size_t address_ = 0;
   std::map<timeline::StreamId, int64_t> refused_ns_;  // streams that a collector did not take, when
-  std::chrono::milliseconds backoff_{};
+  Backoff backoff_;
   std::array<uint8_t, 16384> buffer_{};
   std::vector<uint8_t> writing_;
 

@@ -88,6 +88,16 @@ absl::StatusOr<Address> ParseAddress(const std::string& text) {
   return NoAddress(text, "it begins with none of unix:, tcp: and tls:");
 }
 
+absl::StatusOr<Address> ParseDestination(const std::string& text) {
+  absl::StatusOr<Address> address = ParseAddress(text);
+  if (address.ok() && address->kind != Address::Kind::kUnix && address->port == 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(ToText(*address), ": nobody listens on port 0: name the port that the ",
+                     "collector says it listens on"));
+  }
+  return address;
+}
+
 std::string ToText(const Address& address) {
   if (address.kind == Address::Kind::kUnix) return absl::StrCat("unix:", address.path);
   const bool brackets = address.host.find(':') != std::string::npos;

@@ -22,7 +22,11 @@ struct Address {
 // InvalidArgument in one line that shows the text and what was expected.
 absl::StatusOr<Address> ParseAddress(const std::string& text);
 
-// The same as text.
+// The same, to connect to. InvalidArgument for port 0 too, which means something to listeners
+// alone.
+absl::StatusOr<Address> ParseDestination(const std::string& text);
+
+// An address as text.
 std::string ToText(const Address& address);
 
 // Whether only this machine can reach it: unix, or a host that is "localhost", 127.0.0.0/8 or ::1.

@@ -39,4 +39,9 @@ std::string WordsOf(const v1::Error& error) {
   return "no reason was given (code " + std::to_string(static_cast<int>(error.code())) + ")";
 }
 
+bool NeedsPeople(v1::Error::Code code) {
+  return code == v1::Error::CODE_VERSION || code == v1::Error::CODE_NOT_PERMITTED ||
+         code == v1::Error::CODE_AGENT_ID_IN_USE;
+}
+
 }  // namespace vcpulse::stream

@@ -19,4 +19,8 @@ void AppendError(v1::Error::Code code, const std::string& reason, std::vector<ui
 // What a peer said when it closed the connection, for people: one line.
 std::string WordsOf(const v1::Error& error);
 
+// Whether trying again is of no use until somebody changes something: who may connect, the agent
+// id, the release.
+bool NeedsPeople(v1::Error::Code code);
+
 }  // namespace vcpulse::stream

@@ -1,0 +1,39 @@
+#include "tools/vcpulse/record_uplink.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/fakes/streamed_chunks.h"
+#include "tests/fakes/temporary_folder.h"
+
+namespace vcpulse::tools {
+namespace {
+
+using ::testing::HasSubstr;
+
+// The last line says what nobody but this process knew.
+TEST(RecordUplink, LossesThatCouldNotBeToldAreSaidAtTheEnd) {
+  const std::filesystem::path folder = fakes::MakeTemporaryFolder();
+  UplinkRequest request;
+  request.uplink.addresses = {{.path = folder / "nobody"}};
+  request.uplink.identity = {.agent_id = "a", .host_name = "a", .boot_id = "a"};
+  request.uplink.max_queue_bytes = 1;
+  request.drain = absl::ZeroDuration();
+  auto uplink = RecordUplink::Start(request);
+  ASSERT_TRUE(uplink.ok()) << uplink.status();
+  timeline::StreamId stream{};
+  stream.fill(1);
+  const fakes::Chunk chunk = fakes::StreamedChunks(stream, 1, 1)[0];
+  const timeline::ChunkHeader header = fakes::HeaderOf(chunk);
+  (*uplink)->Take(chunk);
+  testing::internal::CaptureStderr();
+  (*uplink)->Drain();
+  uplink->reset();
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              HasSubstr("/nobody: 0 chunks acknowledged, 1 lost; the collector was not told that " +
+                        std::to_string(header.last_sequence - header.first_sequence + 1) +
+                        " records are lost\n"));
+  std::filesystem::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace vcpulse::tools
