@@ -55,6 +55,8 @@ class FollowerThread {
     FollowOptions options;
     options.address = address_;
     options.identity = {.agent_id = "follower", .host_name = "host"};
+    options.first_backoff = std::chrono::milliseconds(1);
+    options.longest_backoff = std::chrono::milliseconds(2);
     options.chunk = [this](const v1::StreamInfo&, std::span<const uint8_t> chunk) {
       const std::lock_guard lock(mutex_);
       chunks_.emplace_back(chunk.begin(), chunk.end());
