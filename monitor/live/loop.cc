@@ -54,7 +54,6 @@ Loop::Loop(const Options& options, Session& session, View view)
       output_(AbsoluteOutput(options.output, session.Whereto())) {}
 
 absl::Status Loop::Begin(const std::vector<kvm::Vm>& vms) {
-  if (options_.take_signals) TakeSignals();
   absl::Status first_error;
   bool any = false;
   for (const kvm::Vm& vm : vms) {
@@ -260,6 +259,7 @@ absl::Status Loop::Run(ChildCommand* command) {
   if (!Flush()) return write_status_;
   PrintNotices();
 
+  if (options_.take_signals) TakeSignals();
   if (options_.duration != absl::InfiniteDuration()) {
     deadline_.expires_after(absl::ToChronoNanoseconds(options_.duration));
     deadline_.async_wait([this](const boost::system::error_code& error) {

@@ -42,8 +42,8 @@ class Loop {
  public:
   Loop(const Options& options, Session& session, View view);
 
-  // Begins with these VMs, and listens for requests and signals, which Run() answers. Errors: of
-  // the one VM that was asked for, or of all of them; of the control socket.
+  // Begins with these VMs, and listens for requests. Errors: of the one VM that was asked for, or
+  // of all of them; of the control socket.
   absl::Status Begin(const std::vector<kvm::Vm>& vms);
 
   // Ticks until the end. Errors: an output that cannot be written any more, --realtime refused.

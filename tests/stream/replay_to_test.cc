@@ -239,6 +239,32 @@ TEST_F(ReplayRefused, WhereAnotherAgentSendsThatStream) {
   EXPECT_THAT(StreamsOf("host-a"), SizeIs(0));
 }
 
+// Where the next chunk is due in a quarter of an hour.
+TEST_F(ReplayRefused, WhileItWaitsToPlayTheNextChunk) {
+  DrawnRecording drawn;
+  drawn.Draw("P");
+  drawn.Flush();
+  drawn.Draw("P");
+  const std::string file = drawn.Finish();
+  const auto other = Elsewhere("host-a");
+  const Finished finished = RunProgram(Vcpulse(
+      {"replay", file, "--to", collector_.address(), "--speed", "0.0001", "--agent-id", "host-a"}));
+  EXPECT_EQ(finished.exit_code, 2);
+  EXPECT_THAT(finished.err, HasSubstr("agent id 'host-a' is in use by host 'elsewhere'"));
+}
+
+TEST_F(ReplayTo, ASignalEndsItWhileNobodyAnswers) {
+  DrawnRecording drawn;
+  drawn.Draw("P");
+  RunningProgram replay(Vcpulse({"replay", drawn.Finish(), "--to", "unix:" + Path("none.sock")}));
+  EXPECT_TRUE(
+      Eventually([&] { return replay.SoFar().err.find("cannot stream to") != std::string::npos; }));
+  replay.Signal(SIGTERM);
+  const Finished finished = replay.Wait();
+  EXPECT_EQ(finished.exit_code, 0);
+  EXPECT_THAT(finished.err, HasSubstr("stopped by a signal before a collector answered\n"));
+}
+
 TEST_F(ReplayTo, BadInput) {
   DrawnRecording drawn;
   drawn.Draw("PPP");

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/fakes/http_client.h"
 #include "tests/fakes/proc_dir.h"
 #include "tests/kvm/eventually.h"
 #include "tests/kvm/run_program.h"
@@ -59,6 +60,18 @@ class RunningCollector {
     const size_t end = at == std::string::npos ? at : text.find('\n', at);
     if (end == std::string::npos) return "";
     return text.substr(at + words.size(), end - at - words.size());
+  }
+
+  // How many follow it now. Needs `--status tcp:127.0.0.1:0` among its arguments.
+  int followers() const {
+    const std::string port = After("status at tcp:127.0.0.1:");
+    if (port.empty()) return -1;
+    const kvm::Fd client = fakes::ConnectTo(static_cast<uint16_t>(std::stoi(port)));
+    fakes::Send(client, "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+    const std::string text = fakes::ReceiveAll(client);
+    const std::string name = "\nvcpulse_collector_followers ";
+    const size_t at = text.find(name);
+    return at == std::string::npos ? -1 : std::stoi(text.substr(at + name.size()));
   }
 
   Finished End(int signal = SIGTERM) {

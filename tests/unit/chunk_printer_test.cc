@@ -174,36 +174,41 @@ TEST_F(ChunkPrinting, LostRecordsAreALine) {
   EXPECT_THAT(said_, ElementsAre(HasSubstr("checksum")));
 }
 
-// Over one connection nothing is left out; what comes before the first record of the next one is
-// missed, whether a chunk follows or a loss.
-TEST_F(ChunkPrinting, WhatAnotherConnectionLeavesOutWasMissed) {
+// Whether a chunk follows or a loss.
+TEST_F(ChunkPrinting, WhatALiveStreamLeavesOutWasMissed) {
   DrawnRecording drawn;
   const std::vector<Bytes> chunks = ChunksOf(DrawThree(drawn));
   ChunkPrinter printer = Printer();
-  const auto take = [&](const char* agent, uint64_t connection, const Bytes& chunk) {
+  const auto take = [&](const char* agent, bool is_live, const Bytes& chunk) {
     printed_.clear();
-    EXPECT_TRUE(
-        printer.Take({.agent = agent, .say_agent = true, .connection = connection}, chunk).ok());
+    EXPECT_TRUE(printer.Take({.agent = agent, .say_agent = true, .is_live = is_live}, chunk).ok());
     return printed_;
   };
-  take("a", 1, chunks[0]);
-  EXPECT_EQ(take("a", 2, chunks[2]),
-            "a  missed: records 6 to 6: they came while there was no connection to the collector\n"
+  take("a", true, chunks[0]);
+  EXPECT_EQ(take("a", true, chunks[2]),
+            "a  missed: records 6 to 6: they did not come from the collector\n"
             "a  03:04:05.200  marker 'boot'\n"
             "a  03:04:05.300  guest1  uP  IPC 1.95\n");
   EXPECT_EQ(printer.missed_records(), 1u);
-  take("b", 2, chunks[0]);
-  EXPECT_THAT(take("b", 3, chunks[1]), Not(HasSubstr("missed")));
-  take("c", 1, chunks[0]);
-  EXPECT_THAT(take("c", 1, chunks[2]), Not(HasSubstr("missed")));
+  take("b", true, chunks[0]);
+  EXPECT_THAT(take("b", true, chunks[1]), Not(HasSubstr("missed")));
+  // A folder's damage is told otherwise.
+  take("c", false, chunks[0]);
+  EXPECT_THAT(take("c", false, chunks[2]), Not(HasSubstr("missed")));
   // What began while nobody looked is not known to have been missed.
-  EXPECT_THAT(take("d", 3, chunks[1]), Not(HasSubstr("missed")));
+  EXPECT_THAT(take("d", true, chunks[1]), Not(HasSubstr("missed")));
+  // What cannot be read came.
+  take("f", true, chunks[0]);
+  Bytes damaged = chunks[1];
+  damaged.back() ^= 1;
+  take("f", true, damaged);
+  EXPECT_THAT(take("f", true, chunks[2]), Not(HasSubstr("missed")));
   v1::ChunkPayload payload;
   payload.mutable_lost()->set_first_sequence(8);
   payload.mutable_lost()->set_last_sequence(9);
   const Bytes lost = ChunkWith(payload.SerializeAsString());
-  take("e", 1, RecordsOf(1, 5));
-  EXPECT_THAT(take("e", 2, lost),
+  take("e", true, RecordsOf(1, 5));
+  EXPECT_THAT(take("e", true, lost),
               AllOf(HasSubstr("missed: records 6 to 7:"), HasSubstr("lost: records 8 to 9: ")));
   EXPECT_EQ(printer.missed_records(), 3u);
 }
@@ -212,10 +217,10 @@ TEST_F(ChunkPrinting, BesideJsonRowsWhatWasMissedIsSaid) {
   DrawnRecording drawn;
   const std::vector<Bytes> chunks = ChunksOf(DrawThree(drawn));
   ChunkPrinter printer = Printer(ChunkPrinter::Format::kJsonl);
-  ASSERT_TRUE(printer.Take({.agent = "a\x1b", .connection = 1}, chunks[0]).ok());
-  ASSERT_TRUE(printer.Take({.agent = "a\x1b", .connection = 2}, chunks[2]).ok());
-  EXPECT_THAT(said_, ElementsAre("a?: missed: records 6 to 6: they came while there was no "
-                                 "connection to the collector"));
+  ASSERT_TRUE(printer.Take({.agent = "a\x1b", .is_live = true}, chunks[0]).ok());
+  ASSERT_TRUE(printer.Take({.agent = "a\x1b", .is_live = true}, chunks[2]).ok());
+  EXPECT_THAT(said_,
+              ElementsAre("a?: missed: records 6 to 6: they did not come from the collector"));
 }
 
 // Over whichever connection, of streams that have ended too, and losses.
@@ -230,12 +235,12 @@ TEST_F(ChunkPrinting, WhatComesAgainIsPrintedOnce) {
     ChunkPrinter printer = Printer(format);
     printed_.clear();
     for (const Bytes& chunk : chunks) {
-      ASSERT_TRUE(printer.Take({.agent = "a", .connection = 1}, chunk).ok());
+      ASSERT_TRUE(printer.Take({.agent = "a", .is_live = true}, chunk).ok());
     }
     EXPECT_NE(printed_, "");
     printed_.clear();
     for (const Bytes& chunk : chunks) {
-      ASSERT_TRUE(printer.Take({.agent = "a", .connection = 2}, chunk).ok());
+      ASSERT_TRUE(printer.Take({.agent = "a", .is_live = true}, chunk).ok());
     }
     EXPECT_EQ(printed_, "");
     EXPECT_EQ(printer.missed_records(), 0u);

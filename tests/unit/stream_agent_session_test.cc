@@ -91,10 +91,10 @@ TEST(AgentSession, AnotherMajorIsToldInWords) {
     welcome.set_major(major);
     const absl::Status status = AnswerWith(agent, welcome);
     EXPECT_TRUE(absl::IsUnimplemented(status));
-    EXPECT_THAT(std::string(status.message()),
-                HasSubstr(absl::StrCat(
-                    "speaks version ", major, " of the protocol, this agent version ", kMajor,
-                    ": update vcpulse on the ", major == 0 ? "collector" : "agent")));
+    EXPECT_THAT(
+        std::string(status.message()),
+        HasSubstr(absl::StrCat("speaks version ", major, " of the protocol, this vcpulse version ",
+                               kMajor, ": update ", major == 0 ? "the collector's" : "this one")));
     EXPECT_FALSE(agent.welcomed());
     EXPECT_FALSE(agent.MaySend(1));
     // The collector is told too.

@@ -268,7 +268,7 @@ class ChaosRun {
     const std::vector<Chunk> chunks = follower_->ChunksOf(kStream);
     followed_ = chunks.size();
     ExpectFollowed(chunks, collected.all);
-    // What was made durable for a connection that has gone is not told; else all is.
+    // What another connection took over before it was synced is not told; else all is.
     if (was_one_connection) {
       EXPECT_EQ(chunks.size(), collected.all.size());
     }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "tests/fakes/crashing_files.h"
 #include "tests/unit/stream_followed.h"
 #include "tests/unit/stream_sockets_fixture.h"
@@ -35,6 +36,8 @@ class StreamCrash : public StreamTest, public ::testing::WithParamInterface<uint
   void Run(uint32_t seed) {
     std::mt19937 random(seed);
     fakes::CrashingFiles disk(seed + 1);
+    // Before the disk, wherever this is left.
+    const auto end = absl::MakeCleanup([this] { collector.reset(); });
     FollowerThread follower(Unix("collector"));
     const size_t count = 1 + random() % 2;
     agents_.clear();

@@ -100,7 +100,7 @@ TEST_F(StreamFollower, GoesOnWhereTheCollectorComesBack) {
   EXPECT_EQ(follower_said.text(),
             "the collector was lost: " + address +
                 ": the collector says: the collector ends; it may come back; trying again\n" +
-                address + " is there again\n");
+                address + " is there again; what came meanwhile is not shown\n");
 }
 
 // However often it is tried: nobody is there, and that was said.

@@ -54,13 +54,19 @@ absl::Status ChunkPrinter::Take(const ChunkOwner& owner, std::span<const uint8_t
   const auto header = OpenChunk(chunk);
   if (!header.ok()) {
     const auto whose = timeline::DecodeChunkHeader(chunk);
-    PassOver({agent, whose.ok() ? whose->stream_id : timeline::StreamId{}}, header.status());
+    const StreamKey key(agent, whose.ok() ? whose->stream_id : timeline::StreamId{});
+    PassOver(key, header.status());
+    const auto found = streams_.find(key);
+    if (whose.ok() && found != streams_.end() && whose->first_sequence <= whose->last_sequence) {
+      uint64_t& next = found->second->next_sequence;  // it was not missed
+      next = std::max(next, whose->last_sequence + 1);
+    }
     return absl::OkStatus();
   }
   const StreamKey key(agent, header->stream_id);
   const std::optional<Span> span = SpanOf(*header);
   if (span && span->last < NextSequence(key)) return absl::OkStatus();
-  Stream& stream = StreamOf(key, owner);
+  Stream& stream = StreamOf(key);
   if (format_ == Format::kJsonl) {
     prefix_ = absl::StrCat(
         "{\"agent\":", owner.agent ? boost::json::serialize(JsonText(agent)) : "null", ",");
@@ -68,8 +74,8 @@ absl::Status ChunkPrinter::Take(const ChunkOwner& owner, std::span<const uint8_t
     prefix_ = owner.say_agent ? agent + "  " : "";
   }
   text_.clear();
-  if (span && std::exchange(stream.connection, owner.connection) != owner.connection &&
-      span->first > stream.next_sequence) {
+  const bool is_known = stream.next_sequence > 0;
+  if (owner.is_live && is_known && span && span->first > stream.next_sequence) {
     NoteMissed(agent, {stream.next_sequence, span->first - 1});
   }
   const uint64_t unusable_before = stream.rows.unusable_ticks();
@@ -107,11 +113,12 @@ uint64_t ChunkPrinter::NextSequence(const StreamKey& key) const {
   return ended == ended_.end() ? 0 : ended->second;
 }
 
-ChunkPrinter::Stream& ChunkPrinter::StreamOf(const StreamKey& key, const ChunkOwner& owner) {
+ChunkPrinter::Stream& ChunkPrinter::StreamOf(const StreamKey& key) {
   std::unique_ptr<Stream>& stream = streams_[key];
   if (stream == nullptr) {
     stream = std::make_unique<Stream>(*this);
-    stream->connection = owner.connection;
+    const auto ended = ended_.find(key);
+    if (ended != ended_.end()) stream->next_sequence = ended->second;
   }
   return *stream;
 }
@@ -128,9 +135,8 @@ void ChunkPrinter::NoteEnd(const StreamKey& key, uint64_t next_sequence) {
 
 void ChunkPrinter::NoteMissed(const std::string& agent, const Span& missed) {
   missed_records_ += missed.last - missed.first + 1;
-  const std::string what =
-      absl::StrCat("missed: records ", missed.first, " to ", missed.last,
-                   ": they came while there was no connection to the collector");
+  const std::string what = absl::StrCat("missed: records ", missed.first, " to ", missed.last,
+                                        ": they did not come from the collector");
   if (format_ == Format::kText) return AddLine(what + "\n");
   say_(absl::StrCat(agent, agent.empty() ? "" : ": ", what));
 }

@@ -26,8 +26,7 @@ namespace vcpulse::tools {
 struct ChunkOwner {
   std::optional<std::string> agent;  // nothing: of a file, which does not say
   bool say_agent = false;            // there may be others: text lines begin with it
-  // Which connection to a collector it came over: over one nothing of a stream is left out.
-  uint64_t connection = 0;
+  bool is_live = false;  // of a collector, which sends each once: what is left out was missed
 };
 
 // Prints the records of chunks, of any number of streams, as lines of text or JSON. Takes the
@@ -48,15 +47,15 @@ class ChunkPrinter {
       : format_(format), print_(std::move(print)), say_(std::move(say)) {}
 
   // Prints the records of a whole chunk, header and payload, but for those before the sequence
-  // number `from`, and those that it has had: they are what is known already. Records that are
-  // missing before the first of another connection are told as missed. What is no good chunk, or
-  // one of a later release, is passed over and counted, and the first of each stream is said: one
-  // agent's rubbish must not end what is printed of the others. Errors: those of `print`.
+  // number `from`, and those that it has had: they are what is known already. What a live stream
+  // leaves out is told as missed. What is no good chunk, or one of a later release, is passed over
+  // and counted, and the first of each stream is said: one agent's rubbish must not end what is
+  // printed of the others. Errors: those of `print`.
   absl::Status Take(const ChunkOwner& owner, std::span<const uint8_t> chunk, uint64_t from = 0);
 
   // Samples that could not be used, as no vCPU set fits them.
   uint64_t unusable_ticks() const { return unusable_ticks_; }
-  // Records that came while there was no connection.
+  // Of live streams that were seen before.
   uint64_t missed_records() const { return missed_records_; }
   // Chunks that were passed over.
   uint64_t unreadable_chunks() const { return unreadable_chunks_; }
@@ -71,7 +70,6 @@ class ChunkPrinter {
     ReplayView view;
     exporting::JsonlExport rows;
     uint64_t next_sequence = 0;  // what comes before it was printed already
-    uint64_t connection = 0;     // of what came last
     bool has_session = false;
     bool has_ended = false;
     std::set<std::pair<uint32_t, uint32_t>> sets{};
@@ -86,7 +84,7 @@ class ChunkPrinter {
 
   std::optional<Span> SpanOf(const timeline::ChunkHeader& header) const;
   uint64_t NextSequence(const StreamKey& key) const;
-  Stream& StreamOf(const StreamKey& key, const ChunkOwner& owner);
+  Stream& StreamOf(const StreamKey& key);
   void NoteEnd(const StreamKey& key, uint64_t next_sequence);
   void NoteMissed(const std::string& agent, const Span& missed);
   absl::StatusOr<timeline::ChunkHeader> OpenChunk(std::span<const uint8_t> chunk);

@@ -175,8 +175,7 @@ void AddCollectOptions(CLI::App& command, CollectOptions& options) {
   command
       .add_option("--keep-size", options.keep_size,
                   "while all files are more than that together, remove the oldest of the agent "
-                  "that has the "
-                  "most [no limit]")
+                  "that has the most [no limit]")
       ->type_name("SIZE");
 }
 

@@ -1,6 +1,5 @@
 #include "tools/vcpulse/metrics_endpoint.h"
 
-#include <cstdio>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -9,8 +8,8 @@
 
 namespace vcpulse::tools {
 
-absl::StatusOr<std::unique_ptr<http::Server>> ServeMetrics(
-    const std::string& address, std::vector<std::function<std::string()>> sources) {
+absl::StatusOr<MetricsEndpoint> ServeMetrics(const std::string& address,
+                                             std::vector<std::function<std::string()>> sources) {
   const auto with_flag = [](const absl::Status& status) {
     return absl::Status(status.code(), absl::StrCat("--metrics: ", status.message()));
   };
@@ -25,9 +24,8 @@ absl::StatusOr<std::unique_ptr<http::Server>> ServeMetrics(
     return metrics::AnswerScrape(request, "vcpulse record", all);
   });
   if (!server.ok()) return with_flag(server.status());
-  std::fprintf(stderr, "vcpulse: metrics at %smetrics\n",
-               http::UrlOf(endpoint->host, (*server)->port()).c_str());
-  return server;
+  std::string url = absl::StrCat(http::UrlOf(endpoint->host, (*server)->port()), "metrics");
+  return MetricsEndpoint{.server = *std::move(server), .url = std::move(url)};
 }
 
 }  // namespace vcpulse::tools

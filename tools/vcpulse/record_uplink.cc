@@ -100,7 +100,8 @@ std::string RecordUplink::Summary() const {
                     reading::Plural(stats.untold_records, "record"), " are lost");
   }
   if (stats.waiting_chunks == 0) return text;
-  absl::StrAppend(&text, "; ", reading::Plural(stats.waiting_chunks, "chunk"), " not: ");
+  absl::StrAppend(&text, "; ", reading::Plural(stats.waiting_chunks, "chunk"),
+                  " not acknowledged: ");
   if (stats.spool_bytes > 0) {
     absl::StrAppend(&text, SizeText(stats.spool_bytes), " stay in ",
                     request_.uplink.spool.directory,

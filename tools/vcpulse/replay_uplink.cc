@@ -4,6 +4,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "monitor/timeline/byte_source.h"
 #include "monitor/timeline/chunk_decoder.h"
 #include "monitor/timeline/chunk_scanner.h"
+#include "monitor/timeline/lost_chunk.h"
 #include "monitor/timeline/recut.h"
 #include "tools/vcpulse/commands.h"
 #include "tools/vcpulse/size_option.h"
@@ -27,9 +29,10 @@ namespace {
 
 using Milliseconds = std::chrono::milliseconds;
 
-constexpr Milliseconds kAnswerPatience{10'000};
+constexpr int64_t kAnswerPatience_ns = 10'000'000'000;
 constexpr int64_t kProgressPatience_ns = 30'000'000'000;
 constexpr Milliseconds kStep{100};            // then it looks for progress and for a signal
+constexpr int64_t kLook_ns = 100'000'000;     // between looks while a chunk is not due
 constexpr uint64_t kMostAhead = 16u << 20;    // bytes that wait for acknowledgement
 constexpr uint64_t kLongestChunk = 2u << 20;  // of a frame, and some
 constexpr uint64_t kMemory = 2 * kMostAhead;  // so that nothing is ever pushed out
@@ -77,6 +80,17 @@ absl::Status WaitWhileItMoves(const stream::Uplink& uplink,
   }
 }
 
+// Waits for the first Welcome. Errors: Cancelled by a signal; of Uplink::AwaitConnected.
+absl::Status AwaitCollector(stream::Uplink& uplink) {
+  const int64_t give_up_ns = MonotonicNowNs() + kAnswerPatience_ns;
+  while (true) {
+    absl::Status status = uplink.AwaitConnected(kStep);
+    if (!absl::IsDeadlineExceeded(status) || MonotonicNowNs() >= give_up_ns) return status;
+    if (WasStopped())
+      return absl::CancelledError("stopped by a signal before a collector answered");
+  }
+}
+
 // Sends the chunks of one file, in order.
 class FileSender {
  public:
@@ -97,6 +111,7 @@ class FileSender {
   absl::Status SendWhatIsThere(const timeline::ChunkHeader& header,
                                std::span<const uint8_t> payload);
   absl::Status SendContext(const timeline::ChunkHeader& header, std::span<const uint8_t> payload);
+  absl::Status AwaitDue(int64_t due_ns);
   absl::Status SendInPieces(const timeline::ChunkHeader& header);
   absl::Status SendChunk(std::span<const uint8_t> chunk);
   void TellMissing(uint64_t next);
@@ -154,7 +169,7 @@ absl::Status FileSender::SendWhatIsThere(const timeline::ChunkHeader& header,
   if (header.first_sequence > header.last_sequence) return SendContext(header, payload);
   if (header.first_sequence < next_sequence_) return absl::OkStatus();  // repeats what was sent
   if (pace_) {
-    absl::Status due = WaitUntil(pace_->DueNs(header.last_mono_ns, MonotonicNowNs()));
+    absl::Status due = AwaitDue(pace_->DueNs(header.last_mono_ns, MonotonicNowNs()));
     if (!due.ok()) return due;
   }
   TellMissing(header.first_sequence);
@@ -164,6 +179,17 @@ absl::Status FileSender::SendWhatIsThere(const timeline::ChunkHeader& header,
   next_sequence_ = header.last_sequence + 1;
   if (chunk_.size() <= stream::kMaxFrameBytes) return SendChunk(chunk_);
   return SendInPieces(header);
+}
+
+// Looks again and again whether the collector has refused what was sent so far.
+absl::Status FileSender::AwaitDue(int64_t due_ns) {
+  while (true) {
+    const int64_t now_ns = MonotonicNowNs();
+    if (now_ns >= due_ns) return absl::OkStatus();
+    absl::Status status = WaitUntil(std::min(due_ns, now_ns + kLook_ns));
+    if (status.ok()) status = uplink_.AwaitRoom(kMemory + kMostAhead, Milliseconds(0));
+    if (!status.ok()) return status;
+  }
 }
 
 // chunk_ is longer than a frame may be.
@@ -180,12 +206,8 @@ absl::Status FileSender::SendInPieces(const timeline::ChunkHeader& header) {
   if (recut.ok() || !sent.ok()) return sent;
   Fail(absl::StrCat("warning: records ", next, " to ", header.last_sequence,
                     " cannot be sent: ", recut.message()));
-  v1::LostRecords lost;
+  v1::LostRecords lost = timeline::LostChunk(header, v1::LostRecords::REASON_TOO_LARGE);
   lost.set_first_sequence(next);
-  lost.set_last_sequence(header.last_sequence);
-  lost.set_first_mono_ns(header.first_mono_ns);
-  lost.set_last_mono_ns(header.last_mono_ns);
-  lost.set_reason(v1::LostRecords::REASON_TOO_LARGE);
   TellLost(lost);
   return absl::OkStatus();
 }
@@ -245,7 +267,9 @@ std::string Summary(const std::string& name, const FileSender& sender,
   const uint64_t known =
       stats.acknowledged_chunks - std::min(stats.acknowledged_chunks, stats.sent_chunks);
   if (known > 0) absl::StrAppend(&text, " (", known, " were there already, or told as lost)");
-  if (stats.waiting_chunks > 0) absl::StrAppend(&text, ", ", stats.waiting_chunks, " not");
+  if (stats.waiting_chunks > 0) {
+    absl::StrAppend(&text, ", ", stats.waiting_chunks, " not acknowledged");
+  }
   return text;
 }
 
@@ -262,11 +286,12 @@ int ReplayToCollector(const std::string& file, const std::optional<double>& spee
   options.max_queue_bytes = kMostAhead + kLongestChunk;
   options.spool = {.max_memory_bytes = kMemory};
   options.say = [](const std::string& line) { Fail(line); };
+  StopWaitsOnSignals();
   const auto uplink = stream::Uplink::Start(std::move(options));
   if (!uplink.ok()) return Fail(uplink.status());
-  StopWaitsOnSignals();
-  if (absl::Status status = (*uplink)->AwaitConnected(kAnswerPatience); !status.ok()) {
-    return Fail(status);
+  if (absl::Status status = AwaitCollector(**uplink); !status.ok()) {
+    Fail(status);
+    return absl::IsCancelled(status) ? kExitOk : kExitError;
   }
   FileSender sender(**uplink, speed);
   absl::Status sent = sender.SendAll(**source, name);
@@ -277,8 +302,10 @@ int ReplayToCollector(const std::string& file, const std::optional<double>& spee
     if (sent.ok()) sent = finished;
   }
   const stream::Uplink::Stats stats = (*uplink)->stats();
-  if (absl::IsPermissionDenied(sent) && stats.acknowledged_chunks == 0) return Fail(sent);
-  Fail(Summary(name, sender, stats, request));
+  const bool is_refused = absl::IsPermissionDenied(sent) && stats.acknowledged_chunks == 0;
+  if (is_refused || (absl::IsInvalidArgument(sent) && sender.chunks() == 0)) return Fail(sent);
+  Fail(absl::StrCat(Summary(name, sender, stats, request),
+                    absl::IsCancelled(sent) ? "; stopped by a signal before the end" : ""));
   Warn(file, report::DescribeLoss(sender.report(), 0, true));
   if (sent.ok() || absl::IsCancelled(sent)) return kExitOk;
   return Fail(sent);

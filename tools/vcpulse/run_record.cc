@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "kvm/blocked_signals.h"
+#include "absl/strings/str_cat.h"
 #include "monitor/live/child_command.h"
 #include "monitor/live/loop.h"
 #include "monitor/live/periodic.h"
@@ -81,7 +81,7 @@ absl::StatusOr<std::unique_ptr<RecordUplink>> StartUplink(RecordOptions& options
 // What is scraped while the recording runs.
 struct Scraped {
   std::unique_ptr<metrics::VcpuMetrics> vcpus;
-  std::unique_ptr<http::Server> server;
+  MetricsEndpoint endpoint;
 };
 
 // Counts the records of the recording to come, and serves that. Nothing without --metrics. The
@@ -96,9 +96,9 @@ absl::StatusOr<Scraped> StartMetrics(RecordOptions& options, const RecordUplink*
   if (uplink != nullptr) {
     sources.push_back([uplink] { return metrics::TextOf(uplink->stats()); });
   }
-  auto server = ServeMetrics(options.metrics, std::move(sources));
-  if (!server.ok()) return server.status();
-  scraped.server = *std::move(server);
+  auto endpoint = ServeMetrics(options.metrics, std::move(sources));
+  if (!endpoint.ok()) return endpoint.status();
+  scraped.endpoint = *std::move(endpoint);
   return scraped;
 }
 
@@ -150,9 +150,6 @@ int RunRecord(const RecordOptions& given) {
   if (!uplink.ok()) return fail(uplink.status());
   const auto vms = FindVms(options);
   if (!vms.ok()) return fail(vms.status());
-  // From the first word of it on, a signal ends the recording with all that is said and written
-  // then.
-  std::optional<kvm::BlockedSignals> until_loop_takes_signals(std::in_place);
   const auto scraped = StartMetrics(options, uplink->get());
   if (!scraped.ok()) return fail(scraped.status());
   auto session = live::Session::Open(options);
@@ -161,7 +158,6 @@ int RunRecord(const RecordOptions& given) {
   const live::View view = ViewOn(live_line);
   live::Loop loop(options, **session, view);
   if (absl::Status status = loop.Begin(*vms); !status.ok()) return fail(status);
-  until_loop_takes_signals.reset();
 
   std::optional<live::ChildCommand> command;
   if (beside_command) {
@@ -173,6 +169,10 @@ int RunRecord(const RecordOptions& given) {
     command = *std::move(started);
   }
   if (*uplink) (*uplink)->lines().GoThrough(std::bind_front(&live::Loop::Post, &loop), view.say);
+  // Said by the loop, which takes signals before: who reads it may stop the recording at once.
+  if (!scraped->endpoint.url.empty()) {
+    loop.Post([&] { view.say(absl::StrCat("metrics at ", scraped->endpoint.url)); });
+  }
   NotifyService("READY=1");
   const absl::Status status = loop.Run(command ? &*command : nullptr);
   NotifyService("STOPPING=1");

@@ -6,8 +6,8 @@
 
 namespace vcpulse::tools {
 
-// Stops it in order and prints what was left undone after `patience`. The exit code: an error where
-// something was.
+// Stops it in order. Says where something was not written within `patience`; the exit code is an
+// error then.
 int StopCollector(stream::Collector& collector, std::chrono::seconds patience);
 
 }  // namespace vcpulse::tools

@@ -153,7 +153,6 @@ absl::Status TailCollector(const Tail& tail, const TailOptions& options, ChunkPr
   if (!credentials.ok()) return credentials.status();
   auto identity = IdentityOf(options.peer, "/");
   if (!identity.ok()) return identity.status();
-  uint64_t connection = 0;
   const stream::FollowOptions follow{
       .address = *tail.address,
       .identity = *std::move(identity),
@@ -163,10 +162,8 @@ absl::Status TailCollector(const Tail& tail, const TailOptions& options, ChunkPr
       .chunk =
           [&](const v1::StreamInfo& info, std::span<const uint8_t> chunk) {
             return printer.Take(
-                {.agent = info.agent_id(), .say_agent = !options.agent, .connection = connection},
-                chunk);
+                {.agent = info.agent_id(), .say_agent = !options.agent, .is_live = true}, chunk);
           },
-      .welcomed = [&connection] { ++connection; },
       .say = [](const std::string& line) { Fail(reading::Printable(line)); }};
   return stream::Follow(follow, [&tail] { return IsOver(tail); });
 }
@@ -188,7 +185,7 @@ int RunTail(const TailOptions& options) {
   }
   if (printer.missed_records() > 0) {
     Fail(absl::StrCat("warning: ", reading::Plural(printer.missed_records(), "record"),
-                      " came while there was no connection to the collector: its folder has them"));
+                      " did not come from the collector: its folder has what there is of them"));
   }
   // Ctrl-C, or `| head` has seen enough.
   if (status.ok() || absl::IsCancelled(status) || WasStopped()) return kExitOk;

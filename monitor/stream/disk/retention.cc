@@ -102,7 +102,7 @@ class Sweep {
     });
   }
 
-  // Whoever has the most gives the oldest, so that one that sends much costs itself, not others.
+  // Whoever has the most gives the oldest, so that one that fills the disk pays itself.
   void RemoveUntilFits(uint64_t max_bytes) {
     struct Agent {
       uint64_t bytes = 0;

@@ -79,8 +79,9 @@ class Collector {
 
   // Where it listens, with the ports that were taken for 0.
   virtual std::vector<Address> addresses() const = 0;
-  // Takes no more, writes and acknowledges what was received, tells the peers, ends. At most
-  // `patience`. True where all of it was done.
+  // Takes no more, writes and acknowledges what was received, tells the peers, ends. Waits for
+  // the disk `patience` at most (and for a write that hangs until it is over). True where nothing
+  // waits any more: it is written, or the disk has refused it.
   virtual bool Stop(std::chrono::milliseconds patience) = 0;
   // Takes the files as they are now for connections to come; where they are of no use, the old ones
   // stay and the error says why. Any thread.

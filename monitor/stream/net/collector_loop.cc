@@ -106,7 +106,7 @@ void CollectorLoop::Take(Arrival arrival) {
   } else if (uid && !MayConnect(*uid, options_.allowed_uids)) {
     static_cast<void>(RefuseTo(
         *peer, v1::Error::CODE_NOT_PERMITTED,
-        absl::StrCat("user ", *uid, " may not send here (collect --allow-uid ", *uid, ")")));
+        absl::StrCat("user ", *uid, " may not connect here (collect --allow-uid ", *uid, ")")));
   }
 }
 
@@ -230,6 +230,7 @@ void CollectorLoop::Remove(Peer& peer, bool in_error) {
     const auto sender = senders_.find(stream);
     if (sender != senders_.end() && sender->second == peer.id()) {
       senders_.erase(sender);
+      departed_[peer.id()] = *peer.hello;
       committer_->Close(peer.id(), stream);
     }
   }
@@ -263,12 +264,9 @@ void CollectorLoop::TakeProgress(const Committer::Progress& progress) {
   if (!progress.notice.empty()) Say(progress.notice);
   pending_bytes_ -= progress.settled_bytes;
   const auto found = peers_.find(progress.connection);
-  if (found == peers_.end())
-    return;  // it has gone; what was durable is found again by its next one
+  if (found == peers_.end()) return TakeProgressOfDeparted(progress);
   const std::shared_ptr<Peer> peer = found->second;
-  agents_.Durable(peer->hello->agent_id(), progress, peer->peer_clock_offset_ns);
-  CloseSlowFollowers();
-  followers_.Forward(*peer, progress.chunks);
+  TakeDurable(*peer->hello, progress, peer->peer_clock_offset_ns);
   peer->pending_bytes -= progress.settled_bytes;
   if (progress.opened && progress.error.ok()) {
     peer->session().Welcome(progress.durable, options_.tool_version, host_name_);
@@ -285,6 +283,20 @@ void CollectorLoop::TakeProgress(const Committer::Progress& progress) {
   }
   peer->Flush();
   peer->ReadOn();
+}
+
+void CollectorLoop::TakeDurable(const v1::Hello& from, const Committer::Progress& progress,
+                                std::optional<int64_t> clock_offset_ns) {
+  agents_.Durable(from.agent_id(), progress, clock_offset_ns);
+  CloseSlowFollowers();
+  followers_.Forward(from, progress.chunks);
+}
+
+void CollectorLoop::TakeProgressOfDeparted(const Committer::Progress& progress) {
+  const auto departed = departed_.find(progress.connection);
+  if (departed == departed_.end()) return;
+  TakeDurable(departed->second, progress, std::nullopt);
+  if (progress.closed) departed_.erase(departed);
 }
 
 void CollectorLoop::NoteStorage(const absl::Status& status) {

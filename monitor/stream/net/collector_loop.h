@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -71,6 +72,9 @@ class CollectorLoop final : public Peer::Owner {
   absl::Status HelloOfAgent(Peer& peer, const v1::Hello& hello);
   absl::Status HelloOfFollower(Peer& peer, const v1::Hello& hello);
   void TakeProgress(const Committer::Progress& progress);
+  void TakeDurable(const v1::Hello& from, const Committer::Progress& progress,
+                   std::optional<int64_t> clock_offset_ns);
+  void TakeProgressOfDeparted(const Committer::Progress& progress);
   // What came of writing: an error, or that it works.
   void NoteStorage(const absl::Status& status);
   // A line for the log. Names and reasons in it may be a peer's: shown as they can be shown.
@@ -89,6 +93,8 @@ class CollectorLoop final : public Peer::Owner {
   boost::asio::steady_timer ticks_;
   std::map<Id, std::shared_ptr<Peer>> peers_;
   std::deque<std::weak_ptr<Peer>> lingering_;
+  // Agents that have gone while what they sent is still being written.
+  std::map<Id, v1::Hello> departed_;
   std::map<timeline::StreamId, Id> senders_;
   Followers followers_;
   std::map<std::string, int64_t> said_ns_;

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kvm/blocked_signals.h"
+#include "monitor/reading/phrases.h"
 #include "monitor/stream/net/clocks.h"
 
 namespace vcpulse::stream {
@@ -134,6 +135,10 @@ void Committer::Do(const Job& job, Round& round) {
         const std::lock_guard lock(mutex_);
         gone_.erase(job.connection);
       }
+      Progress& progress = round[job.connection];
+      progress.connection = job.connection;
+      progress.stream = job.stream;
+      progress.closed = true;
       const auto found = streams_.find(job.stream);
       if (found == streams_.end() || found->second.connection != job.connection) return;
       found->second.idle_since_ns = MonotonicNow_ns();
@@ -213,7 +218,10 @@ void Committer::DoWrite(const Job& job, Round& round) {
 void Committer::Sync(Round& round) {
   for (auto& [connection, progress] : round) {
     const auto found = streams_.find(progress.stream);
-    if (found == streams_.end() || found->second.connection != connection) continue;
+    if (found == streams_.end() || found->second.connection != connection) {
+      progress.chunks.clear();  // nobody knows here whether they are durable
+      continue;
+    }
     Stream& stream = found->second;
     if (options_.sync) {
       absl::Status synced = stream.store->Sync();
@@ -249,8 +257,9 @@ void Committer::Retain() {
   if (!removed.ok()) return options_.say(std::string(removed.status().message()));
   for (const std::string& error : removed->errors) options_.say(error);
   if (removed->files > 0) {
-    options_.say(absl::StrCat("removed ", removed->files, " files (", removed->bytes,
-                              " bytes) that are too old or too many"));
+    options_.say(absl::StrCat(
+        "removed by --keep-for or --keep-size: ", reading::Plural(removed->files, "file"), ", ",
+        reading::Plural(removed->bytes, "byte")));
   }
 }
 

@@ -46,6 +46,7 @@ class Committer {
     };
     std::vector<Chunk> chunks;   // that have become durable, in order
     uint64_t settled_bytes = 0;  // of jobs that are done, however they ended
+    bool closed = false;         // the answer to Close: the last of this connection
     std::string notice;          // what opening mended
   };
 

@@ -274,7 +274,10 @@ class Follower {
   }
 
   void TakeWelcome() {
-    if (was_welcomed_) Say(absl::StrCat(ToText(options_.address), " is there again"));
+    if (was_welcomed_) {
+      Say(absl::StrCat(ToText(options_.address),
+                       " is there again; what came meanwhile is not shown"));
+    }
     was_welcomed_ = true;
     said_.clear();
     if (options_.welcomed) options_.welcomed();

@@ -26,7 +26,8 @@ struct FollowOptions {
   // Each time that the collector lets it follow: what became durable before is not sent any more.
   // May be empty, as `say`.
   std::function<void()> welcomed{};
-  // One line for people: the collector was lost, why it cannot be had again, it is there again.
+  // One line for people: the collector was lost; somebody answers there, but does not let it
+  // follow; it is there again.
   std::function<void(const std::string&)> say{};
   std::chrono::milliseconds first_backoff{200};
   std::chrono::milliseconds longest_backoff{30'000};
@@ -34,7 +35,8 @@ struct FollowOptions {
 
 // Follows on the calling thread until `stopped` says so (asked each 100 ms). Where the collector is
 // lost, connects again for ever, with jittered exponential backoff. Errors: of the options; of the
-// first connection (Unavailable: nobody listens, or what the collector said); of a later one where
+// first connection (Unavailable: nobody listens, or what the collector said; DeadlineExceeded: no
+// answer; DataLoss: no answer of a collector); of a later one where
 // somebody must change something first: the collector does not let it follow any more
 // (PermissionDenied), or speaks another version (Unimplemented); that of `chunk`.
 absl::Status Follow(const FollowOptions& options, const std::function<bool()>& stopped);

@@ -22,19 +22,20 @@ void Followers::Remove(const Peer& peer) {
   count_ = followers_.size();
 }
 
-void Followers::Forward(const Peer& from, const std::vector<Committer::Progress::Chunk>& chunks) {
+void Followers::Forward(const v1::Hello& from,
+                        const std::vector<Committer::Progress::Chunk>& chunks) {
   if (chunks.empty()) return;
   for (auto& [id, follower] : followers_) {
     const std::shared_ptr<Peer>& peer = follower.peer;
     const std::string& wanted = peer->hello->follow_agent_id();
-    if (!wanted.empty() && wanted != from.hello->agent_id()) continue;
-    std::string& owner = follower.told[from.hello->stream_id()];
-    if (owner != from.hello->agent_id()) {
-      owner = from.hello->agent_id();
+    if (!wanted.empty() && wanted != from.agent_id()) continue;
+    std::string& owner = follower.told[from.stream_id()];
+    if (owner != from.agent_id()) {
+      owner = from.agent_id();
       v1::StreamInfo info;
-      info.set_stream_id(from.hello->stream_id());
-      info.set_agent_id(from.hello->agent_id());
-      info.set_host_name(from.hello->host_name());
+      info.set_stream_id(from.stream_id());
+      info.set_agent_id(from.agent_id());
+      info.set_host_name(from.host_name());
       peer->session().SendStreamInfo(info);
     }
     for (const auto& chunk : chunks) peer->session().SendChunk(*chunk.bytes);

@@ -26,7 +26,7 @@ class Followers {
   void Remove(const Peer& peer);
 
   // Sends chunks that have become durable to those who follow this agent.
-  void Forward(const Peer& from, const std::vector<Committer::Progress::Chunk>& chunks);
+  void Forward(const v1::Hello& from, const std::vector<Committer::Progress::Chunk>& chunks);
 
   // Those that have not taken what was sent to them so far.
   std::vector<std::shared_ptr<Peer>> Slow() const;

@@ -14,6 +14,7 @@
 #include "google/protobuf/stubs/logging.h"
 #include "kvm/blocked_signals.h"
 #include "monitor/stream/net/uplink_loop.h"
+#include "monitor/timeline/lost_chunk.h"
 
 namespace vcpulse::stream {
 namespace {
@@ -103,8 +104,9 @@ class RunningUplink final : public Uplink {
     const auto has_room = [&] {
       return queue_bytes_ + stats_.spool_bytes + stats_.spool_memory_bytes < bytes;
     };
-    if (AwaitOrRefusal(lock, patience, has_room)) return absl::OkStatus();
-    return Unfinished();
+    const bool is_room = AwaitOrRefusal(lock, patience, has_room);
+    if (!stats_.refusal.empty()) return Refused();  // room is of no use then
+    return is_room ? absl::OkStatus() : Unfinished();
   }
 
   absl::Status Finish(std::chrono::milliseconds patience) override {
@@ -135,13 +137,7 @@ class RunningUplink final : public Uplink {
   void DropWithLock(const timeline::ChunkHeader& header) {
     ++dropped_chunks_;
     dropped_records_ += header.last_sequence - header.first_sequence + 1;
-    v1::LostRecords lost;
-    lost.set_first_sequence(header.first_sequence);
-    lost.set_last_sequence(header.last_sequence);
-    lost.set_first_mono_ns(header.first_mono_ns);
-    lost.set_last_mono_ns(header.last_mono_ns);
-    lost.set_reason(v1::LostRecords::REASON_AGENT_BUSY);
-    PutLost(header.stream_id, lost);
+    PutLost(header.stream_id, timeline::LostChunk(header, v1::LostRecords::REASON_AGENT_BUSY));
   }
 
   // With the mutex held. What goes on where the last one ended is made one with it, so that these
@@ -176,10 +172,11 @@ class RunningUplink final : public Uplink {
   void TakeQueue() {
     wakes_ = false;
     std::deque<Offered> offered;
+    uint64_t lost_records = 0;
     {
       const std::lock_guard lock(mutex_);
       offered.swap(queue_);
-      queued_lost_records_ = 0;
+      lost_records = queued_lost_records_;
       ++taking_;
     }
     size_t bytes = 0;
@@ -187,6 +184,7 @@ class RunningUplink final : public Uplink {
     loop_->Take(offered);
     const std::lock_guard lock(mutex_);
     queue_bytes_ -= bytes;
+    queued_lost_records_ -= lost_records;  // the spool counts them now
     --taking_;
     changed_.notify_all();
   }

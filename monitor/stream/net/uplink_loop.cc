@@ -10,6 +10,7 @@
 #include "monitor/stream/net/tls_context.h"
 #include "monitor/stream/protocol/refusal.h"
 #include "monitor/timeline/clock_snapshot.h"
+#include "monitor/timeline/lost_chunk.h"
 
 namespace vcpulse::stream {
 namespace {
@@ -274,12 +275,8 @@ bool UplinkLoop::SendNext() {
     return true;
   }
   if (item->bytes.size() > session_->welcome().max_frame_bytes()) {
-    v1::LostRecords lost;
-    lost.set_first_sequence(item->header.first_sequence);
-    lost.set_last_sequence(item->header.last_sequence);
-    lost.set_first_mono_ns(item->header.first_mono_ns);
-    lost.set_last_mono_ns(item->header.last_mono_ns);
-    lost.set_reason(v1::LostRecords::REASON_TOO_LARGE);
+    const v1::LostRecords lost =
+        timeline::LostChunk(item->header, v1::LostRecords::REASON_TOO_LARGE);
     session_->SendGap(lost, now_ns);
     ++stats_.lost_chunks;
     stats_.lost_records += lost.last_sequence() - lost.first_sequence() + 1;

@@ -95,8 +95,8 @@ absl::Status CheckWelcome(const v1::Welcome& welcome, uint64_t last_made, bool m
   if (welcome.major() < kMinMajor || welcome.major() > kMajor) {
     return absl::UnimplementedError(
         absl::StrCat("the collector speaks version ", welcome.major(),
-                     " of the protocol, this agent ", Versions(kMinMajor, kMajor),
-                     ": update vcpulse on the ", welcome.major() > kMajor ? "agent" : "collector"));
+                     " of the protocol, this vcpulse ", Versions(kMinMajor, kMajor), ": update ",
+                     welcome.major() > kMajor ? "this one" : "the collector's"));
   }
   if (welcome.credit_bytes() == 0) {
     return absl::DataLossError("the collector gives no credit: nothing could be sent");
