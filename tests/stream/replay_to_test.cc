@@ -244,11 +244,10 @@ TEST_F(ReplayRefused, WhileItWaitsToPlayTheNextChunk) {
   DrawnRecording drawn;
   drawn.Draw("P");
   drawn.Flush();
-  drawn.Draw("P");
+  drawn.Draw(std::string(9, 'P'));
   const std::string file = drawn.Finish();
   const auto other = Elsewhere("host-a");
-  const Finished finished = RunProgram(Vcpulse(
-      {"replay", file, "--to", collector_.address(), "--speed", "0.0001", "--agent-id", "host-a"}));
+  const Finished finished = Replay(file, "host-a", "0.001");
   EXPECT_EQ(finished.exit_code, 2);
   EXPECT_THAT(finished.err, HasSubstr("agent id 'host-a' is in use by host 'elsewhere'"));
 }
