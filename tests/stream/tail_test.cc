@@ -314,6 +314,11 @@ TEST_F(Tail, BadInput) {
   ExpectRefused({"tail"}, HasSubstr("SOURCE"));
   ExpectRefused({"tail", Path("none")}, HasSubstr(Path("none")));
   ExpectRefused({"tail", "/dev/null"}, HasSubstr("neither a folder nor a file"));
+  std::ofstream(Path("text.vpt")) << "no timeline";
+  ExpectRefused({"tail", Path("text.vpt"), "-d", "1ms"},
+                HasSubstr("text.vpt does not begin as a vcpulse timeline"));
+  std::ofstream(Path("empty.vpt")).flush();  // it may become one
+  EXPECT_EQ(RunProgram(Vcpulse({"tail", Path("empty.vpt"), "-d", "1ms"})).exit_code, 0);
   const std::string folder = folder_.root();
   ExpectRefused({"tail", folder, "--format", "csv"}, HasSubstr("--format: 'csv' is not known"));
   ExpectRefused({"tail", folder, "-n", "x"}, HasSubstr("-n: 'x' is no number"));

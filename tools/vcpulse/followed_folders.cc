@@ -60,6 +60,9 @@ absl::StatusOr<FollowedFolders> FollowedFolders::Open(const Options& options) {
   }
   FollowedFolders followed(options);
   if (S_ISREG(info.st_mode)) {
+    if (absl::Status status = GrowingFile(options.path).CheckBeginning(); !status.ok()) {
+      return status;
+    }
     const std::vector<std::string> path = {options.path};
     const LastTicks begin =
         options.from_start ? LastTicks() : FindLastTicks(path, options.last_ticks);

@@ -125,6 +125,20 @@ absl::StatusOr<bool> GrowingFile::PassOverDamage(const kvm::Fd& fd) {
   }
 }
 
+absl::Status GrowingFile::CheckBeginning() const {
+  const auto fd = OpenFile(path_);
+  if (!fd.ok()) return fd.status();
+  std::array<uint8_t, timeline::kChunkMagic.size()> bytes{};
+  const auto got = ReadAt(*fd, 0, bytes);
+  if (!got.ok()) return Named(got.status(), path_);
+  if (std::ranges::equal(std::span(bytes).first(*got),
+                         std::span(timeline::kChunkMagic).first(*got))) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat(reading::Printable(path_), " does not begin as a vcpulse timeline"));
+}
+
 absl::StatusOr<GrowingFile::Places> GrowingFile::ListChunks() const {
   const auto fd = OpenFile(path_);
   if (!fd.ok()) return fd.status();

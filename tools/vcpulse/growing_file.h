@@ -30,6 +30,10 @@ class GrowingFile {
   // Unimplemented for chunks of a later release; those of `sink`.
   absl::Status ReadNew(const Sink& sink);
 
+  // Whether it may be a timeline: it begins as one, as far as there is anything. Errors:
+  // InvalidArgument where it does not; those of opening and reading. Each naming the file.
+  absl::Status CheckBeginning() const;
+
   // Where whole chunks begin from the beginning up to the end, and that end. Payloads are not read.
   struct Places {
     std::vector<uint64_t> chunks;
