@@ -66,6 +66,38 @@ class StreamFollower : public StreamTest {
   Said follower_said;
 };
 
+TEST_F(StreamFollower, IsSentWhatIsWrittenWhenItsAgentHasGone) {
+  auto options = CollectorOptions();
+  options.files = &files;
+  StartCollector(std::move(options));
+  auto agent = StartAgent(AgentOptions(Unix("collector")));
+  const auto chunks = fakes::StreamedChunks(StreamNumber(1), 2, 1);
+  const absl::Status status =
+      FollowThrough(Options(Unix("collector")),
+                    {[&] { return IsFollowed(); }, [&] { return agent->Offer(chunks[0]); },
+                     [&] { return followed.size() == 1; },
+                     [&] {
+                       files.hangs = true;
+                       return agent->Offer(chunks[1]);
+                     },
+                     [&] { return collector->stats().pending_bytes > 0; },
+                     [&] {
+                       agent.reset();
+                       return true;
+                     },
+                     [&] { return collector->stats().connections == 1; },
+                     [&] {
+                       files.hangs = false;
+                       return true;
+                     },
+                     [&] { return followed.size() == 2; }});
+  files.hangs = false;
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_EQ(followed, chunks);
+  ASSERT_EQ(collector->stats().agents.size(), 1U);
+  EXPECT_EQ(collector->stats().agents[0].chunks, 2U);
+}
+
 TEST_F(StreamFollower, GoesOnWhereTheCollectorComesBack) {
   StartCollector(CollectorOptions());
   const auto agent = StartAgent(AgentOptions(Unix("collector")));
