@@ -86,8 +86,9 @@ absl::Status AwaitCollector(stream::Uplink& uplink) {
   while (true) {
     absl::Status status = uplink.AwaitConnected(kStep);
     if (!absl::IsDeadlineExceeded(status) || MonotonicNowNs() >= give_up_ns) return status;
-    if (WasStopped())
+    if (WasStopped()) {
       return absl::CancelledError("stopped by a signal before a collector answered");
+    }
   }
 }
 
