@@ -2,18 +2,13 @@
 
 #include <time.h>
 
-#include <cstdint>
-
 namespace vcpulse::timeline {
-namespace {
 
 int64_t ClockNow_ns(clockid_t clock) {
   timespec now{};
   clock_gettime(clock, &now);
   return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
-
-}  // namespace
 
 v1::ClockSnapshot TakeClockSnapshot() {
   v1::ClockSnapshot clocks;
