@@ -91,7 +91,7 @@ std::optional<int> PerfEventParanoid(const std::string& root) {
 }
 
 std::string OwnerOfProcess(const std::string& root, pid_t pid) {
-  struct stat info {};
+  struct stat info{};
   if (::stat(absl::StrCat(root, "/proc/", pid).c_str(), &info) != 0) return "";
   return absl::StrCat("uid ", info.st_uid);
 }

@@ -70,7 +70,7 @@ class Exchange {
       case ENOTDIR:
         return At(absl::StatusCode::kNotFound, absl::StrCat("no recording listens here", start));
       case ECONNREFUSED: {
-        struct stat info {};
+        struct stat info{};
         if (stat(path_.c_str(), &info) == 0 && !S_ISSOCK(info.st_mode)) {
           return At(absl::StatusCode::kUnavailable, "what lies here is no socket");
         }

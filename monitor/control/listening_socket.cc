@@ -48,7 +48,7 @@ kvm::Fd LockFolder(const std::string& path) {
 
 // OK where a socket lies there that nobody listens on.
 absl::Status CheckLeftOver(const std::string& path, const sockaddr_un& address) {
-  struct stat info {};
+  struct stat info{};
   if (lstat(path.c_str(), &info) != 0) return FromErrno(path, errno, "cannot be looked at");
   if (!S_ISSOCK(info.st_mode)) {
     return At(path, absl::StatusCode::kAlreadyExists,
@@ -86,7 +86,7 @@ absl::StatusOr<ListeningSocket> ListeningSocket::Open(const std::string& path) {
     error = Bind(fd.get(), *address);
   }
   if (error != 0) return FromErrno(path, error, "cannot be made");
-  struct stat info {};
+  struct stat info{};
   if (lstat(path.c_str(), &info) != 0) return FromErrno(path, errno, "cannot be looked at");
   ListeningSocket made(path, info.st_dev, info.st_ino, std::move(fd));
   if (listen(made.fd_.get(), kBacklog) != 0) return FromErrno(path, errno, "cannot listen");
@@ -94,7 +94,7 @@ absl::StatusOr<ListeningSocket> ListeningSocket::Open(const std::string& path) {
 }
 
 ListeningSocket::~ListeningSocket() {
-  struct stat info {};
+  struct stat info{};
   if (path_.empty() || lstat(path_.c_str(), &info) != 0) return;
   if (info.st_dev == device_ && info.st_ino == inode_) unlink(path_.c_str());
 }

@@ -36,7 +36,7 @@ constexpr std::array<std::string_view, 8> kDerived = {
 
 constexpr size_t kMaxEventName = 256;
 
-std::optional<Field> FindField(std::string_view name, std::string_view FieldNames::*form) {
+std::optional<Field> FindField(std::string_view name, std::string_view FieldNames::* form) {
   const auto* const found = std::ranges::find(kFieldNames, name, form);
   if (found == kFieldNames.end()) return std::nullopt;
   return static_cast<Field>(found - kFieldNames.begin());

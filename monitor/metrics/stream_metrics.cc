@@ -24,14 +24,14 @@ void AddOne(Exposition& out, std::string_view name, Type type, std::string_view 
 
 // One family with a series per agent.
 void AddPerAgent(Exposition& out, const stream::Collector::Stats& stats, std::string_view name,
-                 Type type, std::string_view help, uint64_t Agent::*value) {
+                 Type type, std::string_view help, uint64_t Agent::* value) {
   out.Begin(name, type, help);
   for (const Agent& agent : stats.agents) out.Add({{"agent", agent.agent_id}}, agent.*value);
 }
 
 // The same of a time in ns, which may not be known.
 void AddTimePerAgent(Exposition& out, const stream::Collector::Stats& stats, std::string_view name,
-                     std::string_view help, std::optional<int64_t> Agent::*value) {
+                     std::string_view help, std::optional<int64_t> Agent::* value) {
   out.Begin(name, Type::kGauge, help);
   for (const Agent& agent : stats.agents) {
     if (agent.*value) out.Add({{"agent", agent.agent_id}}, Seconds(*(agent.*value)));

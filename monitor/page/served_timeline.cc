@@ -30,7 +30,7 @@ int64_t NanosecondsOf(const struct timespec& time) {
 }  // namespace
 
 ServedTimeline::FileState ServedTimeline::Look() const {
-  struct stat status {};
+  struct stat status{};
   if (stat(path_.c_str(), &status) != 0) return {};
   FileState state{.device = status.st_dev,
                   .inode = status.st_ino,

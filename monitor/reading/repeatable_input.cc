@@ -10,7 +10,7 @@ namespace vcpulse::reading {
 
 absl::StatusOr<RepeatableInput> RepeatableInput::Open(const std::string& path) {
   RepeatableInput input(path);
-  struct stat info {};
+  struct stat info{};
   const bool can_be_read_again = path != "-" && (stat(path.c_str(), &info) != 0 ||
                                                  S_ISREG(info.st_mode) || S_ISDIR(info.st_mode));
   if (can_be_read_again) return input;

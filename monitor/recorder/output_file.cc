@@ -42,7 +42,7 @@ kvm::Fd NewFileBeside(const std::string& path, std::string& temporary) {
 }
 
 bool IsOtherThanRegular(const std::string& path) {
-  struct stat info {};
+  struct stat info{};
   return ::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode);
 }
 

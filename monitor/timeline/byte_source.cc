@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "google/protobuf/stubs/logging.h"
 #include "kvm/fd.h"
+#include "monitor/core/check.h"
 #include "monitor/timeline/folder_source.h"
 
 namespace vcpulse::timeline {
@@ -55,7 +55,7 @@ class PipeSource final : public ByteSource {
   PipeSource(kvm::Fd fd, std::string name) : fd_(std::move(fd)), name_(std::move(name)) {}
 
   absl::StatusOr<size_t> ReadAt(uint64_t offset, std::span<uint8_t> out) override {
-    GOOGLE_CHECK(offset >= start_) << "read of what was forgotten";
+    VCPULSE_CHECK(offset >= start_, "read of what was forgotten");
     const uint64_t have = start_ + window_.size();
     const uint64_t want = offset + out.size();
     if (want > have) {
@@ -112,7 +112,7 @@ absl::StatusOr<std::unique_ptr<ByteSource>> OpenByteSource(const std::string& pa
   kvm::Fd fd(standard_input ? ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
                             : ::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd.valid()) return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", name));
-  struct stat info {};
+  struct stat info{};
   if (::fstat(fd.get(), &info) != 0) {
     return absl::ErrnoToStatus(errno, absl::StrCat("cannot read ", name));
   }

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "google/protobuf/stubs/logging.h"
+#include "monitor/core/check.h"
 
 namespace vcpulse::timeline {
 namespace {
@@ -23,7 +23,7 @@ bool AnyOnCorePmus(const v1::ChunkPayload& payload) {
 class ChunkEncoder::Compressor {
  public:
   Compressor() : context_(ZSTD_createCCtx()) {
-    GOOGLE_CHECK(context_ != nullptr);
+    VCPULSE_CHECK(context_ != nullptr, "zstd has no memory for a context");
     ZSTD_CCtx_setParameter(context_.get(), ZSTD_c_compressionLevel, kZstdLevel);
   }
 

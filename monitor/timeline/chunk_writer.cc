@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "google/protobuf/stubs/logging.h"
+#include "monitor/core/check.h"
 #include "monitor/timeline/chunk_encoder.h"
 #include "monitor/timeline/tick_columns.h"
 #include "monitor/timeline/utf8_texts.h"
@@ -81,12 +81,12 @@ uint64_t ChunkWriter::Admit(size_t bytes, int64_t mono_ns) {
 void ChunkWriter::AddTick(uint32_t vm, uint32_t epoch, const core::Sample& sample,
                           std::span<const core::Verdict> verdicts) {
   const auto found = epochs_.find({vm, epoch});
-  GOOGLE_CHECK(found != epochs_.end()) << "a tick without its vCPU set";
+  VCPULSE_CHECK(found != epochs_.end(), "a tick without its vCPU set");
   TickRows& rows = found->second.rows;
-  GOOGLE_CHECK(sample.vcpus.size() == rows.vcpus && verdicts.size() == rows.vcpus)
-      << "a tick that does not fit its vCPU set";
-  GOOGLE_CHECK(sample.FurtherGroups() == rows.further_events.size() || sample.vcpus.empty())
-      << "a tick of other groups than its vCPU set";
+  VCPULSE_CHECK(sample.vcpus.size() == rows.vcpus && verdicts.size() == rows.vcpus,
+                "a tick that does not fit its vCPU set");
+  VCPULSE_CHECK(sample.FurtherGroups() == rows.further_events.size() || sample.vcpus.empty(),
+                "a tick of other groups than its vCPU set");
   const size_t bytes = sizeof(TickRows::Head) + sample.vcpus.size() * sizeof(core::VcpuSample) +
                        sample.further.size() * sizeof(core::GroupSample);
   const uint64_t sequence = Admit(bytes, sample.wake_ns);
@@ -94,14 +94,14 @@ void ChunkWriter::AddTick(uint32_t vm, uint32_t epoch, const core::Sample& sampl
 }
 
 void ChunkWriter::Add(v1::TimelineRecord record, int64_t mono_ns) {
-  GOOGLE_CHECK(!record.has_tick()) << "ticks go through AddTick";
+  VCPULSE_CHECK(!record.has_tick(), "ticks go through AddTick");
   MakeTextsUtf8(&record);
   record.set_sequence(Admit(record.ByteSizeLong(), mono_ns));
   if (record.has_session()) session_ = record.session();
   if (record.has_vcpu_set()) {
     const v1::VcpuSet& set = record.vcpu_set();
     const auto events = static_cast<size_t>(set.events_size());
-    GOOGLE_CHECK(events <= core::kMaxEvents) << "a vCPU set of too many events";
+    VCPULSE_CHECK(events <= core::kMaxEvents, "a vCPU set of too many events");
     const bool is_new = epochs_
                             .insert({{set.vm(), set.epoch()},
                                      {.set = set,
@@ -109,7 +109,7 @@ void ChunkWriter::Add(v1::TimelineRecord record, int64_t mono_ns) {
                                                .events = events,
                                                .further_events = FurtherEvents(set)}}})
                             .second;
-    GOOGLE_CHECK(is_new) << "a second vCPU set for one epoch";
+    VCPULSE_CHECK(is_new, "a second vCPU set for one epoch");
   }
   *payload_.add_records() = std::move(record);
 }

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
-#include "google/protobuf/stubs/logging.h"
 #include "google/protobuf/util/delimited_message_util.h"
+#include "monitor/core/check.h"
 #include "monitor/core/delta.h"
 #include "monitor/timeline/group_columns.h"
 #include "monitor/timeline/utf8_texts.h"
@@ -62,12 +62,12 @@ class DelimitedWriter final : public RecordWriter {
   void AddTick(uint32_t vm, uint32_t epoch, const core::Sample& sample,
                std::span<const core::Verdict> verdicts) override {
     const auto found = epochs_.find({vm, epoch});
-    GOOGLE_CHECK(found != epochs_.end()) << "a tick without its vCPU set";
+    VCPULSE_CHECK(found != epochs_.end(), "a tick without its vCPU set");
     Epoch& state = found->second;
-    GOOGLE_CHECK(sample.vcpus.size() == state.vcpus && verdicts.size() == state.vcpus)
-        << "a tick that does not fit its vCPU set";
-    GOOGLE_CHECK(sample.FurtherGroups() == state.further_events.size() || sample.vcpus.empty())
-        << "a tick of other groups than its vCPU set";
+    VCPULSE_CHECK(sample.vcpus.size() == state.vcpus && verdicts.size() == state.vcpus,
+                  "a tick that does not fit its vCPU set");
+    VCPULSE_CHECK(sample.FurtherGroups() == state.further_events.size() || sample.vcpus.empty(),
+                  "a tick of other groups than its vCPU set");
     tick_record_.Clear();
     v1::Tick* tick = tick_record_.mutable_tick();
     tick->set_vm(vm);
@@ -92,12 +92,12 @@ class DelimitedWriter final : public RecordWriter {
   }
 
   void Add(v1::TimelineRecord record, int64_t /*mono_ns*/) override {
-    GOOGLE_CHECK(!record.has_tick()) << "ticks go through AddTick";
+    VCPULSE_CHECK(!record.has_tick(), "ticks go through AddTick");
     MakeTextsUtf8(&record);
     if (record.has_vcpu_set()) {
       const v1::VcpuSet& set = record.vcpu_set();
       const auto events = static_cast<size_t>(set.events_size());
-      GOOGLE_CHECK(events <= core::kMaxEvents) << "a vCPU set of too many events";
+      VCPULSE_CHECK(events <= core::kMaxEvents, "a vCPU set of too many events");
       epochs_[{set.vm(), set.epoch()}] = {.vcpus = static_cast<size_t>(set.vcpus_size()),
                                           .events = events,
                                           .further_events = FurtherEvents(set)};
@@ -124,7 +124,8 @@ class DelimitedWriter final : public RecordWriter {
   void Append(v1::TimelineRecord* record) {
     record->set_sequence(next_sequence_++);
     google::protobuf::io::StringOutputStream out(&buffer_);
-    GOOGLE_CHECK(google::protobuf::util::SerializeDelimitedToZeroCopyStream(*record, &out));
+    VCPULSE_CHECK(google::protobuf::util::SerializeDelimitedToZeroCopyStream(*record, &out),
+                  "a record that cannot be serialized");
     if (buffer_.size() >= kHandedOverAt) HandOver();
   }
 

@@ -115,7 +115,7 @@ absl::StatusOr<bool> FolderSource::EndPart(size_t i) {
     if (i + 1 == parts_.size()) return false;
   }
   Part& part = parts_[i];
-  struct stat info {};
+  struct stat info{};
   if (fd_.valid() && ::fstat(fd_.get(), &info) != 0) {
     return absl::ErrnoToStatus(errno, absl::StrCat("cannot read ", part.path));
   }

@@ -86,8 +86,12 @@ TEST_F(Library, ATemporaryRecordingGoesWithItsTimelineAndANamedOneStays) {
   const fs::path folder = fakes::MakeTemporaryFolder();
   const std::string stopped = folder / "stopped.vpt";
   const std::string abandoned = folder / "abandoned.vpt";
-  { Recording::Attach(OfGuest().Output(stopped)).Stop(); }
-  { const auto recording = Recording::Attach(OfGuest().Output(abandoned)); }
+  {
+    Recording::Attach(OfGuest().Output(stopped)).Stop();
+  }
+  {
+    const auto recording = Recording::Attach(OfGuest().Output(abandoned));
+  }
   EXPECT_EQ(Timeline::Open(stopped).damage(), std::nullopt);
   EXPECT_EQ(Timeline::Open(abandoned).damage(), std::nullopt);  // ended in order all the same
   fs::remove_all(folder);
@@ -378,7 +382,7 @@ TEST_F(Library, WhatIsAssignedToEndsBeforeItsCallbacksGo) {
 
 TEST_F(Library, LeavesSignalsLimitsAndOutputsToItsUser) {
   const auto handler_of = [](int signal) {
-    struct sigaction action {};
+    struct sigaction action{};
     sigaction(signal, nullptr, &action);
     return action.sa_handler;
   };

@@ -139,4 +139,4 @@ if __name__ == "__main__":
     if shutil.which("systemd-analyze") is None:
         print("skipped: systemd-analyze is not there (package systemd)")
         sys.exit(77)
-    unittest.main(argv=[sys.argv[0], *sys.argv[3:]])
+    unittest.main(argv=[sys.argv[0], *sys.argv[3:]], verbosity=2)

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import socket
 import sys
 import tempfile
 import time
@@ -29,6 +30,10 @@ def open_browser(*arguments, width=1400, height=1000):
     driver = shutil.which("chromedriver")
     if driver is None or shutil.which("chromium") is None:
         skip("Chromium is not there (packages chromium and chromium-driver)")
+    try:
+        socket.getaddrinfo("localhost", None)
+    except socket.gaierror:
+        sys.exit("chromedriver needs an address of localhost: add it to /etc/hosts")
     options = Options()
     options.binary_location = shutil.which("chromium")
     for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage",

@@ -109,7 +109,7 @@ TEST_F(Collect, SeveralAddressesAndTheModeOfTheSocket) {
   EXPECT_EQ(Send("tcp:127.0.0.1:" + tcp, "host-b").exit_code, 0);
   EXPECT_THAT(StreamsOf("host-a"), SizeIs(1));
   EXPECT_THAT(StreamsOf("host-b"), SizeIs(1));
-  struct stat info {};
+  struct stat info{};
   ASSERT_EQ(stat(Path("c.sock").c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0600u);
   const Finished finished = collector.End();

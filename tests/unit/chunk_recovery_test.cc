@@ -155,7 +155,7 @@ TEST(ChunkRecovery, BytesRemovedOrInsertedAnywhere) {
 // The magic is searched in windows: one that straddles two of them must be found too.
 TEST(ChunkRecovery, FindsAMagicAtEveryDistance) {
   const SmallTimeline timeline(1);
-  for (size_t junk = 1; junk<5000; junk += junk> 1000 && junk < 1040 ? 1 : 13) {
+  for (size_t junk = 1; junk < 5000; junk += junk > 1000 && junk < 1040 ? 1 : 13) {
     Bytes bytes(junk, 'x');
     bytes.insert(bytes.end(), timeline.bytes.begin(), timeline.bytes.end());
     const Seen seen = ReadBytes(bytes);

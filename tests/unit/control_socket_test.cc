@@ -107,7 +107,7 @@ TEST_F(ControlSocket, OnlyItsUserMayUseTheSocketWhateverTheUmask) {
   const mode_t before = umask(0);
   Listen();
   umask(before);
-  struct stat info {};
+  struct stat info{};
   ASSERT_EQ(stat(path_.c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 07777, 0600u);
 }
@@ -400,7 +400,9 @@ TEST_F(ControlSocket, ARecordingThatEndsBeforeItAnswersIsAnError) {
 TEST_F(ControlSocket, WithoutAnybodyThereNobodyWasAsked) {
   const Request request{.verb = Verb::kStatus};
   EXPECT_TRUE(NobodyWasAsked(Ask(path_, request, kLong).status()));
-  { const kvm::Fd left_over = Bound(path_, 0); }
+  {
+    const kvm::Fd left_over = Bound(path_, 0);
+  }
   EXPECT_TRUE(NobodyWasAsked(Ask(path_, request, kLong).status()));
 }
 

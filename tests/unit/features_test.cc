@@ -56,7 +56,7 @@ TEST(Features, AreSharesAndRates) {
 }
 
 TEST(Features, AbsentEventsHaveNone) {
-  const auto without = [](auto EventSlots::*slot) {
+  const auto without = [](auto EventSlots::* slot) {
     EventSlots slots = kFeatureSlots;
     slots.*slot = {};
     return Measure(Delta(), slots, 0.7, 140);

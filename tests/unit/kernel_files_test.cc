@@ -88,7 +88,7 @@ TEST_F(KernelFilesTest, FilesAndFoldersAreNotForOthers) {
   ASSERT_TRUE(files_.MakeDirectories(folder_ + "/a/b").ok());
   ASSERT_TRUE(files_.OpenToAppend(folder_ + "/a/b/file", true).ok());
   const auto mode = [](const std::string& path) {
-    struct stat info {};
+    struct stat info{};
     EXPECT_EQ(stat(path.c_str(), &info), 0);
     return info.st_mode & 07777;
   };

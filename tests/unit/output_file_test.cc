@@ -91,7 +91,9 @@ TEST_F(OutputFileTest, KeepsTheOlderFile) {
 // A recording that fails before its first chunk must not cost the file that was there.
 TEST_F(OutputFileTest, WithoutAChunkNothingChanges) {
   std::ofstream(path_) << "older";
-  { auto file = OutputFile::Create(path_); }
+  {
+    auto file = OutputFile::Create(path_);
+  }
   EXPECT_EQ(Contents(path_), "older");
   EXPECT_EQ(FilesInFolder(), 1u);
 }

@@ -227,7 +227,9 @@ TEST_F(SpoolTest, RecordsThatLieThereTwiceComeOnce) {
 }
 
 TEST_F(SpoolTest, FilesOfOthersStay) {
-  { Add(*Open(), 1, 10); }
+  {
+    Add(*Open(), 1, 10);
+  }
   const std::string folder = std::filesystem::path(Segments().front()).parent_path();
   const auto touch = [](const std::string& path) { std::ofstream(path) << "mine"; };
   touch(directory() + "/notes");
@@ -250,7 +252,9 @@ TEST_F(SpoolTest, RecordingThatIsSentOnceMoreIsNotHeldTwice) {
 }
 
 TEST_F(SpoolTest, RecoversAroundDamage) {
-  { Add(*Open(), 1, 40); }
+  {
+    Add(*Open(), 1, 40);
+  }
   const uint64_t chunk_bytes = MakeChunk(kFirst, 1, 10).bytes.size();
   const std::string path = Segments().front();
   {

@@ -7,12 +7,12 @@
 
 #include <cstdint>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "google/protobuf/stubs/logging.h"
 #include "monitor/stream/protocol/agent_session.h"
 #include "monitor/stream/protocol/collector_session.h"
 #include "monitor/stream/protocol/version.h"
@@ -25,7 +25,7 @@ using Bytes = std::vector<uint8_t>;
 // That `statement` fails a CHECK whose message has `words`.
 #define EXPECT_BUG(statement, words) \
   EXPECT_THAT([&] { statement; },    \
-              testing::ThrowsMessage<google::protobuf::FatalException>(testing::HasSubstr(words)))
+              testing::ThrowsMessage<std::logic_error>(testing::HasSubstr(words)))
 
 inline constexpr int64_t kSecond = 1'000'000'000;
 inline constexpr timeline::StreamId kSomeStream = {1, 2, 3};

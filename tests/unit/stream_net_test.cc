@@ -250,7 +250,7 @@ TEST_F(StreamNet, AConnectionCanBeHadBeforeThereIsAnythingToSend) {
 
 TEST_F(StreamNet, TheUnixSocketIsForItsUserUnlessOthersAreAllowed) {
   StartCollector(CollectorOptions());
-  struct stat info {};
+  struct stat info{};
   ASSERT_EQ(stat(Path("collector").c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0600U);
   collector.reset();

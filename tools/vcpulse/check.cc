@@ -95,8 +95,8 @@ struct CheckCommand {
 };
 
 bool IsStandardOutput(const std::string& path) {
-  struct stat file {};
-  struct stat out {};
+  struct stat file{};
+  struct stat out{};
   if (stat(path.c_str(), &file) != 0 || fstat(STDOUT_FILENO, &out) != 0) return false;
   // What is thrown away into one device is no harm.
   return !S_ISCHR(file.st_mode) && file.st_dev == out.st_dev && file.st_ino == out.st_ino;

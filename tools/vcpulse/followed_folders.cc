@@ -49,7 +49,7 @@ GrowingFile Begun(const std::string& path, const LastTicks& begin) {
 }  // namespace
 
 absl::StatusOr<FollowedFolders> FollowedFolders::Open(const Options& options) {
-  struct stat info {};
+  struct stat info{};
   if (::stat(options.path.c_str(), &info) != 0) {
     return absl::ErrnoToStatus(errno,
                                absl::StrCat("cannot read ", reading::Printable(options.path)));
@@ -87,7 +87,7 @@ absl::StatusOr<FollowedFolders> FollowedFolders::Open(const Options& options) {
 
 const FollowedFolders::Listing& FollowedFolders::ListingOf(const std::string& folder) {
   Listing& listing = listings_[folder];
-  struct stat info {};
+  struct stat info{};
   if (::stat(folder.c_str(), &info) != 0) return listing = Listing();
   const int64_t modified_ns = Nanoseconds(info.st_mtim);
   if (listing.is_settled && listing.modified_ns == modified_ns) return listing;

@@ -52,7 +52,7 @@ absl::StatusOr<timeline::ChunkHeader> HeaderAt(const kvm::Fd& fd, uint64_t offse
 absl::Status ChunkAt(const kvm::Fd& fd, uint64_t offset, std::vector<uint8_t>& chunk) {
   const auto header = HeaderAt(fd, offset);
   if (!header.ok()) return header.status();
-  struct stat info {};
+  struct stat info{};
   if (::fstat(fd.get(), &info) != 0) return absl::ErrnoToStatus(errno, "cannot read");
   // Before memory is taken for it.
   const uint64_t bytes = uint64_t{header->header_bytes} + header->payload_bytes;
@@ -78,7 +78,7 @@ absl::Status Named(const absl::Status& status, const std::string& path) {
 }  // namespace
 
 absl::Status GrowingFile::ReadNew(const Sink& sink) {
-  struct stat info {};
+  struct stat info{};
   if (::stat(path_.c_str(), &info) != 0) return ErrorOf(path_);
   const auto size = static_cast<uint64_t>(info.st_size);
   if (inode_ != 0 && inode_ != info.st_ino) offset_ = seen_bytes_ = 0;
@@ -142,7 +142,7 @@ absl::Status GrowingFile::CheckBeginning() const {
 absl::StatusOr<GrowingFile::Places> GrowingFile::ListChunks() const {
   const auto fd = OpenFile(path_);
   if (!fd.ok()) return fd.status();
-  struct stat info {};
+  struct stat info{};
   if (::fstat(fd->get(), &info) != 0) return ErrorOf(path_);
   Places places;
   while (true) {

@@ -56,7 +56,8 @@ int RunListProfiles(const ListProfilesOptions& options) {
     if (!profile.ok()) return Fail(profile.status());
     text = profile::ToJson(*profile);
   } else {
-    const profile::Profile& chosen = profile::ChooseFor(kvm::ReadCpuIdentity(options.root));
+    const kvm::CpuIdentity cpu = kvm::ReadCpuIdentity(options.root);
+    const profile::Profile& chosen = profile::ChooseFor(cpu);
     text = options.json ? JsonOf(chosen) : TableOf(chosen);
   }
   return WriteStdout(text);

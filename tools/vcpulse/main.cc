@@ -9,10 +9,15 @@
 #include <vector>
 
 #include "CLI/CLI.hpp"
-#include "google/protobuf/stubs/logging.h"
 #include "monitor/reading/phrases.h"
 #include "tools/vcpulse/app.h"
 #include "tools/vcpulse/commands.h"
+
+#if __has_include("google/protobuf/stubs/logging.h")  // up to protobuf 21
+#include "google/protobuf/stubs/logging.h"
+#else
+#include "absl/log/globals.h"
+#endif
 
 namespace {
 
@@ -51,12 +56,14 @@ std::optional<std::string> ConfigFileError(const CLI::ParseError& error) {
   return "--config: a line is no OPTION=VALUE of its [COMMAND]: " + text;
 }
 
-// Of what protobuf has to say: what any peer or file can bring about (texts that are not UTF-8) is
-// told by us, in words, where it matters.
-void SayBugsAlone(google::protobuf::LogLevel level, const char* file, int line,
-                  const std::string& message) {
-  if (level < google::protobuf::LOGLEVEL_FATAL) return;
-  std::fprintf(stderr, "vcpulse: a bug of vcpulse: %s:%d: %s\n", file, line, message.c_str());
+// What any peer or file can make protobuf log (texts that are not UTF-8) is reported by us where it
+// matters.
+void SilenceProtobuf() {
+#ifdef GOOGLE_LOG
+  google::protobuf::SetLogHandler(nullptr);
+#else
+  absl::SetMinLogLevel(absl::LogSeverityAtLeast::kFatal);
+#endif
 }
 
 }  // namespace
@@ -65,7 +72,7 @@ int main(int argc, char** argv) {
   namespace tools = vcpulse::tools;
   // A reader that goes away (`vcpulse report | head`) is an error of write(2), not our end.
   std::signal(SIGPIPE, SIG_IGN);
-  google::protobuf::SetLogHandler(SayBugsAlone);
+  SilenceProtobuf();
 
   std::vector<std::string> arguments(argv + 1, argv + argc);
   const std::optional<std::vector<std::string>> command = TakeCommand(arguments);

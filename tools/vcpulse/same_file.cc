@@ -14,7 +14,7 @@ namespace {
 
 // Of a regular file; nothing for everything else.
 std::optional<struct stat> Identify(const std::string& path, int standard_fd) {
-  struct stat info {};
+  struct stat info{};
   const int failed = path == "-" ? fstat(standard_fd, &info) : stat(path.c_str(), &info);
   if (failed != 0 || !S_ISREG(info.st_mode)) return std::nullopt;
   return info;
@@ -25,7 +25,7 @@ bool IsSame(const std::optional<struct stat>& a, const std::optional<struct stat
 }
 
 bool IsFolder(const std::string& path) {
-  struct stat info {};
+  struct stat info{};
   return path != "-" && stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
 }
 

@@ -19,7 +19,7 @@ volatile std::sig_atomic_t stopped = 0;
 }  // namespace
 
 void StopWaitsOnSignals() {
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = [](int) { stopped = 1; };
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaction(signal, &action, nullptr);
   prctl(PR_SET_TIMERSLACK, 1);  // else every sleep may be 50 us longer

@@ -257,8 +257,7 @@ typedef struct vcpulse_bounds {
   int64_t judged_ns;  /* time asked for */
   int64_t unknown_ns; /* thereof not known to count or not */
 } vcpulse_bounds;
-#define VCPULSE_BOUNDS_INIT \
-  { sizeof(vcpulse_bounds), 0, 0, 0, 0, 0 }
+#define VCPULSE_BOUNDS_INIT {sizeof(vcpulse_bounds), 0, 0, 0, 0, 0}
 
 /* Of one vCPU. `vm` is a name, UUID or PID; NULL is the only one (INVALID_ARGUMENT where there are
  * several). `phase` is all spans of that name; NULL is the whole recording. NOT_FOUND where VM,
@@ -306,8 +305,7 @@ typedef struct vcpulse_limits {
   uint64_t min_ticks;    /* fewer measured ticks of a vCPU: INCONCLUSIVE */
   double min_measured;   /* a smaller share of the time measured: INCONCLUSIVE */
 } vcpulse_limits;
-#define VCPULSE_LIMITS_INIT \
-  { sizeof(vcpulse_limits), 0, 10, 0.1 }
+#define VCPULSE_LIMITS_INIT {sizeof(vcpulse_limits), 0, 10, 0.1}
 
 /* Judges one expectation of `vcpulse check`, as "vcpu=*: productive >= 80%" (docs/harness.md), over
  * a phase (NULL: the whole recording), with those limits (NULL: VCPULSE_LIMITS_INIT). `text`, where

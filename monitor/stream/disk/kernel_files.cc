@@ -51,7 +51,7 @@ class KernelAppendFile final : public AppendFile {
 
   absl::Status Sync() override {
     if (::fdatasync(fd_.get()) != 0) return Failed(errno, "sync", path_);
-    struct stat info {};
+    struct stat info{};
     if (::fstat(fd_.get(), &info) == 0 && info.st_nlink == 0) {
       return absl::NotFoundError(absl::StrCat(path_, " was removed while it was written"));
     }
@@ -94,7 +94,7 @@ class Kernel final : public Files {
         O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | (must_be_new ? O_EXCL : 0),
         kFileMode));
     if (!fd.valid()) return Failed(errno, must_be_new ? "create" : "open", path);
-    struct stat info {};
+    struct stat info{};
     if (::fstat(fd.get(), &info) != 0) return Failed(errno, "open", path);
     if (!S_ISREG(info.st_mode)) {
       return absl::FailedPreconditionError(absl::StrCat(path, " is not a regular file"));
@@ -120,13 +120,13 @@ class Kernel final : public Files {
   }
 
   absl::StatusOr<uint64_t> SizeOf(const std::string& path) override {
-    struct stat info {};
+    struct stat info{};
     if (::lstat(path.c_str(), &info) != 0) return Failed(errno, "look at", path);
     return static_cast<uint64_t>(info.st_size);
   }
 
   absl::StatusOr<Kind> KindOf(const std::string& path) override {
-    struct stat info {};
+    struct stat info{};
     if (::lstat(path.c_str(), &info) != 0) return Failed(errno, "look at", path);
     if (S_ISDIR(info.st_mode)) return Kind::kDirectory;
     return S_ISREG(info.st_mode) ? Kind::kFile : Kind::kOther;
@@ -154,7 +154,7 @@ class Kernel final : public Files {
   }
 
   absl::Status MakeDirectories(const std::string& directory) override {
-    struct stat info {};
+    struct stat info{};
     if (::stat(directory.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) return absl::OkStatus();
     const std::string parent = ParentOf(directory);
     if (parent != directory && parent != ".") {
@@ -197,13 +197,13 @@ class Kernel final : public Files {
   }
 
   absl::StatusOr<int64_t> ModifiedAt_ns(const std::string& path) override {
-    struct stat info {};
+    struct stat info{};
     if (::lstat(path.c_str(), &info) != 0) return Failed(errno, "look at", path);
     return int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec;
   }
 
   absl::StatusOr<int64_t> BegunAt_ns(const std::string& path) override {
-    struct statx info {};
+    struct statx info{};
     if (::statx(AT_FDCWD, path.c_str(), AT_SYMLINK_NOFOLLOW, STATX_BTIME, &info) != 0) {
       // ENOSYS, or a sandbox of older days: a kernel without the call.
       if (errno == ENOSYS || errno == EPERM) return ModifiedAt_ns(path);

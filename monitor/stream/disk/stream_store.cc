@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "google/protobuf/stubs/logging.h"
+#include "monitor/core/check.h"
 #include "monitor/stream/disk/names.h"
 
 namespace vcpulse::stream {
@@ -66,7 +66,7 @@ absl::Status StreamStore::AppendLost(const v1::LostRecords& lost, int64_t realti
 
 absl::Status StreamStore::Write(uint64_t first_sequence, uint64_t settles_to,
                                 std::span<const uint8_t> chunk, int64_t realtime_ns) {
-  GOOGLE_CHECK(first_sequence > written_) << "a chunk that begins before the end of the stream";
+  VCPULSE_CHECK(first_sequence > written_, "a chunk that begins before the end of the stream");
   if (must_be_cut_) {
     if (absl::Status status = GiveUpUnsynced(); !status.ok()) return status;
   }

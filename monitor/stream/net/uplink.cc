@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "google/protobuf/stubs/logging.h"
 #include "kvm/blocked_signals.h"
+#include "monitor/core/check.h"
 #include "monitor/stream/net/uplink_loop.h"
 #include "monitor/timeline/lost_chunk.h"
 
@@ -59,7 +59,7 @@ class RunningUplink final : public Uplink {
 
   bool Offer(std::span<const uint8_t> chunk) override {
     const auto header = timeline::DecodeChunkHeader(chunk);
-    GOOGLE_CHECK(header.ok()) << "no chunk";
+    VCPULSE_CHECK(header.ok(), "no chunk");
     if (header->first_sequence > header->last_sequence) return true;  // context alone
     bool has_room = true;
     {

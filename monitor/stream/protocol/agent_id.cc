@@ -1,7 +1,8 @@
 #include "monitor/stream/protocol/agent_id.h"
 
+#include <openssl/sha.h>
+
 #include <algorithm>
-#include <boost/uuid/detail/sha1.hpp>
 #include <optional>
 #include <string_view>
 
@@ -44,11 +45,10 @@ std::string Escaped(const std::string& id) {
 // 16 hexadecimal digits of SHA-1. The first is a lower-case letter, which never follows a = that
 // Escaped made.
 std::string HashOf(const std::string& id) {
-  boost::uuids::detail::sha1 sha1;
-  sha1.process_bytes(id.data(), id.size());
-  unsigned int digest[5];
-  sha1.get_digest(digest);
-  uint64_t hash = uint64_t{digest[0]} << 32 | digest[1];
+  unsigned char digest[SHA_DIGEST_LENGTH];
+  SHA1(reinterpret_cast<const unsigned char*>(id.data()), id.size(), digest);
+  uint64_t hash = 0;
+  for (size_t i = 0; i < sizeof hash; ++i) hash = hash << 8 | digest[i];
   std::string out(kHashDigits, 'a');
   for (size_t i = kHashDigits; i-- > 1; hash >>= 4) out[i] = kLowerHex[hash & 0xf];
   out[0] = kLowerHex[10 + hash % 6];

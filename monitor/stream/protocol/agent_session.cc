@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "google/protobuf/stubs/logging.h"
+#include "monitor/core/check.h"
 #include "monitor/stream/protocol/hello_check.h"
 #include "monitor/stream/protocol/peer_text.h"
 #include "monitor/stream/protocol/refusal.h"
@@ -50,8 +50,9 @@ AgentSession::AgentSession(const AgentIdentity& identity, const Held& held,
       heard_ns_(now_ns),
       sent_ns_(now_ns),
       pinged_ns_(now_ns) {
-  GOOGLE_CHECK(held.first_sequence >= 1 && held.next_sequence >= held.first_sequence)
-      << "records " << held.first_sequence << " up to before " << held.next_sequence;
+  VCPULSE_CHECK(
+      held.first_sequence >= 1 && held.next_sequence >= held.first_sequence,
+      absl::StrCat("records ", held.first_sequence, " up to before ", held.next_sequence));
   Send(FrameType::kHello, HelloOf(identity, held, clock), now_ns);
 }
 
@@ -183,11 +184,11 @@ bool AgentSession::MaySend(size_t chunk_bytes) const {
 
 void AgentSession::SendChunk(const timeline::ChunkHeader& header, std::span<const uint8_t> chunk,
                              int64_t now_ns) {
-  GOOGLE_CHECK(welcomed() && header.first_sequence == next_) << "not the next chunk";
-  GOOGLE_CHECK(header.last_sequence >= header.first_sequence &&
-               header.last_sequence < std::numeric_limits<uint64_t>::max())
-      << "a chunk without records";
-  GOOGLE_CHECK(chunk.size() <= welcome_->max_frame_bytes()) << "a chunk larger than a frame may be";
+  VCPULSE_CHECK(welcomed() && header.first_sequence == next_, "not the next chunk");
+  VCPULSE_CHECK(header.last_sequence >= header.first_sequence &&
+                    header.last_sequence < std::numeric_limits<uint64_t>::max(),
+                "a chunk without records");
+  VCPULSE_CHECK(chunk.size() <= welcome_->max_frame_bytes(), "a chunk larger than a frame may be");
   AppendFrame(FrameType::kChunk, chunk, output_);
   next_ = header.last_sequence + 1;
   under_way_.push_back({.last_sequence = header.last_sequence, .bytes = chunk.size()});
@@ -196,10 +197,10 @@ void AgentSession::SendChunk(const timeline::ChunkHeader& header, std::span<cons
 }
 
 void AgentSession::SendGap(const v1::LostRecords& lost, int64_t now_ns) {
-  GOOGLE_CHECK(welcomed() && lost.first_sequence() == next_) << "not the next gap";
-  GOOGLE_CHECK(lost.last_sequence() >= lost.first_sequence() &&
-               lost.last_sequence() < std::numeric_limits<uint64_t>::max())
-      << "a gap of nothing";
+  VCPULSE_CHECK(welcomed() && lost.first_sequence() == next_, "not the next gap");
+  VCPULSE_CHECK(lost.last_sequence() >= lost.first_sequence() &&
+                    lost.last_sequence() < std::numeric_limits<uint64_t>::max(),
+                "a gap of nothing");
   Send(FrameType::kGap, lost, now_ns);
   next_ = lost.last_sequence() + 1;
 }

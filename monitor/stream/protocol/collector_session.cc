@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "google/protobuf/stubs/logging.h"
+#include "monitor/core/check.h"
 #include "monitor/stream/protocol/chunk_check.h"
 #include "monitor/stream/protocol/hello_check.h"
 #include "monitor/stream/protocol/peer_text.h"
@@ -224,8 +224,8 @@ void CollectorSession::Excuse(int64_t duration_ns) {
 
 void CollectorSession::Welcome(uint64_t durable, const std::string& tool_version,
                                const std::string& host_name) {
-  GOOGLE_CHECK(hello_ && !welcomed_) << "Welcome answers a Hello, once";
-  GOOGLE_CHECK(durable < std::numeric_limits<uint64_t>::max()) << "no record has this number";
+  VCPULSE_CHECK(hello_ && !welcomed_, "Welcome answers a Hello, once");
+  VCPULSE_CHECK(durable < std::numeric_limits<uint64_t>::max(), "no record has this number");
   if (refused_ || !ended_.ok()) return;
   welcomed_ = true;
   next_ = durable + 1;
@@ -248,8 +248,8 @@ void CollectorSession::Welcome(uint64_t durable, const std::string& tool_version
 
 void CollectorSession::Ack(uint64_t durable) {
   if (!welcomed_ || refused_ || !ended_.ok() || durable <= acknowledged_) return;
-  GOOGLE_CHECK(durable < next_) << "an Ack of record " << durable << ", received up to "
-                                << next_ - 1;
+  VCPULSE_CHECK(durable < next_,
+                absl::StrCat("an Ack of record ", durable, ", received up to ", next_ - 1));
   acknowledged_ = durable;
   SendAck();
 }

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "google/protobuf/stubs/logging.h"
+#include "monitor/core/check.h"
 #include "monitor/timeline/chunk_header.h"
 
 namespace vcpulse::stream {
@@ -32,7 +32,8 @@ uint32_t Get32(const uint8_t* at) {
 // Fills the head at `at` for the payload behind it.
 void FillHead(FrameType type, size_t at, std::vector<uint8_t>& out) {
   const std::span<const uint8_t> payload = std::span(out).subspan(at + kFrameHeadBytes);
-  GOOGLE_CHECK(payload.size() <= kMaxFrameBytes) << "a frame of " << payload.size() << " bytes";
+  VCPULSE_CHECK(payload.size() <= kMaxFrameBytes,
+                absl::StrCat("a frame of ", payload.size(), " bytes"));
   uint8_t* head = out.data() + at;
   std::ranges::copy(kFrameMagic, head);
   head[kTypeAt] = static_cast<uint8_t>(type);
