@@ -131,7 +131,7 @@ absl::StatusOr<Vm> Discovery::FindByPid(pid_t pid) const {
   auto vm = IdentifyVm(tree, pid);
   if (!vm) return ProbeStranger(tree, pid, *stat);
   FillVcpus(tree, *vm);
-  const absl::Status status = MayBeMeasured(*vm);
+  absl::Status status = MayBeMeasured(*vm);
   if (!status.ok()) return status;
   return *std::move(vm);
 }
@@ -156,7 +156,7 @@ absl::StatusOr<Vm> Discovery::FindByName(const std::string& name) const {
   }
   Vm& vm = matches.front();
   FillVcpus(tree, vm);
-  const absl::Status status = MayBeMeasured(vm);
+  absl::Status status = MayBeMeasured(vm);
   if (!status.ok()) return status;
   return std::move(vm);
 }

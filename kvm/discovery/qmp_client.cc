@@ -51,7 +51,7 @@ class Exchange {
                              "; is the VM running, with a QMP server at this address?"));
     }
     while (!protocol_.done()) {
-      const absl::Status status = Step();
+      absl::Status status = Step();
       if (!status.ok()) return status;
     }
     QmpReply reply{protocol_.answers(), std::nullopt};

@@ -106,7 +106,7 @@ absl::StatusOr<Vm> Discovery::FindByQmp(const std::string& address, absl::Durati
     vm->accelerator = Accelerator::kKvm;
   }
   SetVcpus(tree, ReadVmView(tree, *pid), *vcpus, *vm);
-  const absl::Status status = MayBeMeasured(*vm);
+  absl::Status status = MayBeMeasured(*vm);
   if (!status.ok()) return status;
   return *std::move(vm);
 }

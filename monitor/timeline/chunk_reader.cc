@@ -205,7 +205,7 @@ absl::StatusOr<ReadReport> ReadAll(ByteSource* source, const std::string& name,
         absl::StrCat(name, " is empty: no timeline was written to it"));
   }
   Reading reading(source, sink, range);
-  const absl::Status status = reading.Run();
+  absl::Status status = reading.Run();
   if (!status.ok()) {
     if (reading.sink_failed() || !absl::IsUnimplemented(status)) return status;
     return absl::UnimplementedError(absl::StrCat(name, ": ", status.message()));

@@ -20,7 +20,7 @@ absl::StatusOr<std::string> FolderOfStream(Files& files, const std::string& agen
   if (names.ok()) {
     for (auto name = names->rbegin(); name != names->rend(); ++name) {
       if (!name->ends_with(ending)) continue;
-      const std::string path = absl::StrCat(agent_directory, "/", *name);
+      std::string path = absl::StrCat(agent_directory, "/", *name);
       const auto kind = files.KindOf(path);
       if (!kind.ok()) return kind.status();
       if (*kind == Files::Kind::kDirectory) return path;
