@@ -108,6 +108,9 @@ TEST(AgentId, FolderIsOneSafeComponentAndTellsIdsApart) {
   EXPECT_EQ(FolderOf(""), "=");
   EXPECT_EQ(FolderOf("="), "=3D");
   EXPECT_EQ(FolderOf(std::string("\0\n", 2)), "=00=0A");
+  // A long name ends with a hash of the id (the first digit changed): printf %253s | tr ' ' : |
+  // sha1sum
+  EXPECT_THAT(FolderOf(std::string(253, ':')), testing::EndsWith("=ff42ff065a48189a"));
 
   std::vector<std::string> ids = {"",      "=", "=3D", "a",   "A",  "a/b",
                                   "a=2Fb", ".", "..",  "a:b", "a@b"};

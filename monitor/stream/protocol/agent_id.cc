@@ -8,6 +8,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "monitor/core/check.h"
 
 namespace vcpulse::stream {
 namespace {
@@ -46,7 +47,9 @@ std::string Escaped(const std::string& id) {
 // Escaped made.
 std::string HashOf(const std::string& id) {
   unsigned char digest[SHA_DIGEST_LENGTH];
-  SHA1(reinterpret_cast<const unsigned char*>(id.data()), id.size(), digest);
+  VCPULSE_CHECK(
+      SHA1(reinterpret_cast<const unsigned char*>(id.data()), id.size(), digest) != nullptr,
+      "OpenSSL has no SHA-1");
   uint64_t hash = 0;
   for (size_t i = 0; i < sizeof hash; ++i) hash = hash << 8 | digest[i];
   std::string out(kHashDigits, 'a');
