@@ -18,9 +18,10 @@ inline bool MakeAuthority(const std::string& folder, const std::string& name) {
 }
 
 // FOLDER/NAME.pem and FOLDER/NAME.key, with these names ("DNS:web,URI:spiffe://a/b"; empty: none),
-// signed by `authority`. `days` below 0: expired since then.
+// signed by `authority`, valid for two days, or expired in 2020.
 inline bool MakeCertificate(const std::string& folder, const std::string& authority,
-                            const std::string& name, const std::string& names, int days = 2) {
+                            const std::string& name, const std::string& names,
+                            bool expired = false) {
   const std::string at = folder + "/" + name;
   const std::string by = folder + "/" + authority;
   std::string command = "cd " + folder +
@@ -29,9 +30,20 @@ inline bool MakeCertificate(const std::string& folder, const std::string& author
                         name + " -keyout " + at + ".key -out " + at + ".csr 2>/dev/null";
   const std::string extension = names.empty() ? "" : " -extfile " + at + ".ext";
   if (!names.empty()) command += " && echo subjectAltName=" + names + " > " + at + ".ext";
-  command += " && openssl x509 -req -in " + at + ".csr -CA " + by + ".pem -CAkey " + by +
-             ".key -CAcreateserial -days " + std::to_string(days) + extension + " -out " + at +
-             ".pem 2>/dev/null";
+  if (expired) {
+    // `openssl x509` gives no dates in the past: it takes no negative days since OpenSSL 3.5, and
+    // dates since 3.4.
+    command += " && : > " + at + ".index && printf '[ca]\\ndefault_ca=d\\n[d]\\ndatabase=" + at +
+               ".index\\nnew_certs_dir=.\\ndefault_md=sha256\\npolicy=p\\n[p]\\ncommonName="
+               "supplied\\n' > " +
+               at + ".cnf && openssl ca -batch -notext -rand_serial -config " + at + ".cnf -cert " +
+               by + ".pem -keyfile " + by +
+               ".key -startdate 20200101000000Z -enddate 20200102000000Z -in " + at + ".csr" +
+               extension + " -out " + at + ".pem 2>/dev/null";
+  } else {
+    command += " && openssl x509 -req -in " + at + ".csr -CA " + by + ".pem -CAkey " + by +
+               ".key -CAcreateserial -days 2" + extension + " -out " + at + ".pem 2>/dev/null";
+  }
   return std::system(command.c_str()) == 0;
 }
 

@@ -99,7 +99,7 @@ TEST_F(StreamTls, ACertificateOfAnotherAuthorityIsRefused) {
 
 TEST_F(StreamTls, AnExpiredCertificateIsRefusedByItsOwnAgentFirst) {
   MakeCertificates();
-  ASSERT_TRUE(fakes::MakeCertificate(folder.string(), "ca", "old", "DNS:agent", -1));
+  ASSERT_TRUE(fakes::MakeCertificate(folder.string(), "ca", "old", "DNS:agent", true));
   StartTlsCollector();
   const auto agent = Uplink::Start(TlsAgent("old", "agent"));
   ASSERT_FALSE(agent.ok());
@@ -113,7 +113,7 @@ TEST_F(StreamTls, ACertificateThatExpiresWhileTheAgentRunsIsRefused) {
   const auto agent = StartAgent(options);
   OfferAll(*agent, fakes::StreamedChunks(StreamNumber(1), 2, 1));
   ASSERT_TRUE(agent->Finish(seconds(20)).ok());
-  ASSERT_TRUE(fakes::MakeCertificate(folder.string(), "ca", "agent", "DNS:agent", -1));
+  ASSERT_TRUE(fakes::MakeCertificate(folder.string(), "ca", "agent", "DNS:agent", true));
   agent->ReloadCredentials();
   EXPECT_TRUE(Eventually([&] { return agent_said.Has("has expired"); })) << agent_said.text();
   EXPECT_FALSE(agent->stats().connected);
