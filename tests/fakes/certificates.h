@@ -34,10 +34,11 @@ inline bool MakeCertificate(const std::string& folder, const std::string& author
     // `openssl x509` gives no dates in the past: it takes no negative days since OpenSSL 3.5, and
     // dates since 3.4.
     command += " && : > " + at + ".index && printf '[ca]\\ndefault_ca=d\\n[d]\\ndatabase=" + at +
-               ".index\\nnew_certs_dir=.\\ndefault_md=sha256\\npolicy=p\\n[p]\\ncommonName="
+               ".index\\nserial=" + at +
+               ".serial\\nnew_certs_dir=.\\ndefault_md=sha256\\npolicy=p\\n[p]\\ncommonName="
                "supplied\\n' > " +
-               at + ".cnf && openssl ca -batch -notext -rand_serial -config " + at + ".cnf -cert " +
-               by + ".pem -keyfile " + by +
+               at + ".cnf && openssl ca -batch -notext -create_serial -config " + at +
+               ".cnf -cert " + by + ".pem -keyfile " + by +
                ".key -startdate 20200101000000Z -enddate 20200102000000Z -in " + at + ".csr" +
                extension + " -out " + at + ".pem 2>/dev/null";
   } else {

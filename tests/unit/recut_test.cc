@@ -175,8 +175,8 @@ TEST(Recut, TimelinesOfEveryRelease) {
     ASSERT_GT(original.size(), 1u);
     size_t longest = 0;
     for (const Bytes& chunk : original) longest = std::max(longest, chunk.size());
-    // Well below it: another release of zstd may make it a little shorter.
-    const std::vector<Bytes> again = RecutAll(original, longest * 3 / 4);
+    // Somewhat below it: another release of zstd may make it a little shorter.
+    const std::vector<Bytes> again = RecutAll(original, longest * 15 / 16);
     EXPECT_GT(again.size(), original.size());
     ExpectSame(again, original);
   }
