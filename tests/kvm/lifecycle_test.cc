@@ -206,11 +206,18 @@ TEST_F(LifeCycleTest, ASigstopIsPaused) {
 
 // A halted vCPU waits in QEMU there, like a paused one.
 TEST_F(LifeCycleTest, WithTheIrqchipInQemuPausedCannotBeTold) {
-  const QemuGuest guest = Start({.vcpus = 2,
-                                 .name = "life-irqchip",
-                                 .debug_threads = true,
-                                 .qmp_unix = true,
-                                 .more = {"-machine", "pc,kernel_irqchip=off"}});
+  auto started = QemuGuest::Start({.vcpus = 2,
+                                   .name = "life-irqchip",
+                                   .debug_threads = true,
+                                   .qmp_unix = true,
+                                   .more = {"-machine", "pc,kernel_irqchip=off"}});
+  if (started.status().message().find("does not support userspace APIC") !=
+      absl::string_view::npos) {
+    GTEST_SKIP() << "this KVM has no userspace APIC, which this QEMU wants";  // QEMU 10 asks for it
+  }
+  ASSERT_TRUE(started.ok()) << started.status();
+  const QemuGuest guest = *std::move(started);
+  ASSERT_TRUE(guest.WaitForProgram(kLong));
   RunningProgram record(Record({"--vm", "life-irqchip"}));
   ASSERT_TRUE(HasSets(1));
   absl::SleepFor(absl::Milliseconds(500));
