@@ -87,12 +87,17 @@ class ManyVms : public ::testing::Test {
   void StartOne() {
     // Few names, so that they come again.
     const std::string name = absl::StrCat("many-", started_ % 20);
-    auto guest = QemuGuest::Start(
-        {.vcpus = 1 + static_cast<int>(random_() % 3), .name = name, .debug_threads = true});
+    const int vcpus = 1 + static_cast<int>(random_() % 3);
+    auto guest = QemuGuest::Start({.vcpus = vcpus, .name = name, .debug_threads = true});
     ASSERT_TRUE(guest.ok()) << guest.status();
     const auto stat = kvm::ProcTree("/").ProcessStat(guest->pid());
     ASSERT_TRUE(stat.has_value());
-    seen_[{guest->pid(), stat->start_time_ticks}] = LookAt(name, guest->pid());
+    Seen& seen = seen_[{guest->pid(), stat->start_time_ticks}];
+    // A listing of threads may lack one while others of QEMU come and go.
+    ASSERT_TRUE(Eventually([&] {
+      seen = LookAt(name, guest->pid());
+      return seen.vcpus.size() == static_cast<size_t>(vcpus);
+    })) << name;
     alive_.push_back(*std::move(guest));
     ++started_;
   }

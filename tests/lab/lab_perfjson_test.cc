@@ -100,12 +100,15 @@ void ExpectPerfsCounts(const std::map<Key, Written>& perf, const Imported& impor
 }
 
 TEST(PerfJson, ThreadsOfTwoVms) {
-  const auto perf = ReadLines(ReadText(OutputPath("perfjson-1", "threads.json")));
+  const std::string text = ReadText(OutputPath("perfjson-1", "threads.json"));
+  const auto perf = ReadLines(text);
   ASSERT_GE(perf.size(), 12u * 10);  // 4 threads, 3 events, most of 15 intervals
   const Imported imported = Import("threads.json");
   ExpectPerfsCounts(perf, imported);
-  EXPECT_THAT(imported.said, AllOf(HasSubstr("2 VMs, 4 vCPUs"), HasSubstr("first line 1: comments"),
-                                   Not(HasSubstr("broken"))));
+  EXPECT_THAT(imported.said, AllOf(HasSubstr("2 VMs, 4 vCPUs"), Not(HasSubstr("broken"))));
+  // perf 6.1 begins with a comment, perf 6.12 does not.
+  EXPECT_EQ(imported.said.find("first line 1: comments") != std::string::npos,
+            text.starts_with("#"));
   // All on the PMU all the time: the time enabled is exact.
   for (const auto& [key, written] : perf) {
     if (written.running_ns == 0) continue;
