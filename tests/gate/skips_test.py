@@ -1,0 +1,68 @@
+#!/usr/bin/python3
+"""What tests/gate/skips finds in ctest's JUnit files, and what it lets pass."""
+
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from xml.sax.saxutils import escape
+
+SKIPS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "skips")
+GTEST = "[ RUN      ] A.B\n/x/a_test.cc:5: Skipped\nthis machine\nhas a PMU\n\n[  SKIPPED ] A.B (0 ms)\n"
+UNITTEST = "test_a ... ok\ntest_b ... skipped \"strace's not there\"\n\nOK (expected failures=1, skipped=1)\n"
+
+
+def case(name, output, status="run", skipped=False):
+    inside = "<skipped message='SKIP'/>" if skipped else ""
+    return f"<testcase name='{name}' status='{status}'>{inside}<system-out>{escape(output)}</system-out></testcase>"
+
+
+class SkipsTest(unittest.TestCase):
+    def run_on(self, cases, allowed=None):
+        with tempfile.TemporaryDirectory() as folder:
+            junit, rules = os.path.join(folder, "junit.xml"), os.path.join(folder, "allowed")
+            with open(junit, "w", encoding="utf-8") as file:
+                file.write(f"<testsuite>{''.join(cases)}</testsuite>")
+            arguments = [junit]
+            if allowed is not None:
+                with open(rules, "w", encoding="utf-8") as file:
+                    file.write(allowed)
+                arguments = ["--allowed", rules, junit]
+            done = subprocess.run([SKIPS, *arguments], capture_output=True, text=True, check=False)
+            return done.returncode, done.stdout, done.stderr
+
+    def test_what_ran_is_no_skip(self):
+        code, out, _ = self.run_on([case("a", "[       OK ] A.B\n  pause: skipped: not measured\n")], "")
+        self.assertEqual((code, out), (0, "skips: 0, not allowed: 0\n"))
+
+    def test_each_kind_is_refused_with_its_reason(self):
+        for one, reason in ((case("a", GTEST, "notrun", True), "this machine has a PMU"),
+                            (case("a", "skipped: no root\n", "notrun", True), "no root"),
+                            (case("a", "", "notrun", True), "no reason printed"),
+                            (case("a", "", "disabled"), "disabled"),
+                            (case("a", GTEST), "this machine has a PMU"),
+                            (case("a", UNITTEST), "strace's not there"),
+                            (case("a", "tool: skipped: a part\n"), "a part")):
+            code, out, _ = self.run_on([one], "b: *\n")
+            self.assertEqual((code, out), (1, f"SKIPPED  a: {reason}\nskips: 1, not allowed: 1\n"), one)
+
+    def test_an_allowed_one_needs_its_name_and_its_reason(self):
+        one = case("A.B", GTEST, "notrun", True)
+        self.assertEqual(self.run_on([one], "# PMU\nA.*: this machine has*\n")[0], 0)
+        self.assertEqual(self.run_on([one], "A.*: another reason\n")[0], 1)
+        self.assertEqual(self.run_on([one])[0], 0)
+
+    def test_every_reason_must_be_allowed(self):
+        one = case("a", "skipped: fine\nskipped: not fine\n", "notrun", True)
+        self.assertEqual(self.run_on([one], "a: fine\n")[0], 1)
+        self.assertEqual(self.run_on([one], "a: fine\na: not fine\n")[0], 0)
+
+    def test_what_cannot_be_read_is_one_line(self):
+        for cases, rules in (([], ""), (["<a>"], ""), ([case("a", "")], "a rule without a reason\n")):
+            code, _, err = self.run_on(cases, rules)
+            self.assertEqual((code, err.count("\n")), (2, 1), err)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv, verbosity=2)
