@@ -38,6 +38,7 @@ class SkipsTest(unittest.TestCase):
 
     def test_each_kind_is_refused_with_its_reason(self):
         for one, reason in ((case("a", GTEST, "notrun", True), "this machine has a PMU"),
+                            (case("a", "x.cc:5: Skipped\nno perf: \n[  SKIPPED ] A.B\n", "notrun", True), "no perf:"),
                             (case("a", "skipped: no root\n", "notrun", True), "no root"),
                             (case("a", "", "notrun", True), "no reason printed"),
                             (case("a", "", "disabled"), "disabled"),
