@@ -21,6 +21,8 @@ void* operator new(size_t bytes) {
   moved_bytes += bytes;
   return at;
 }
+// What std::stable_sort asks for its buffer; ASan of g++ 14 has one of its own.
+void* operator new(size_t bytes, const std::nothrow_t&) noexcept { return operator new(bytes); }
 void operator delete(void* at) noexcept {
   if (at != nullptr) live_bytes -= malloc_usable_size(at);
   std::free(at);
