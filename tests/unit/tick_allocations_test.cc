@@ -20,7 +20,7 @@ std::atomic<uint64_t> allocations = 0;
   if (void* memory = std::malloc(size)) return memory;
   throw std::bad_alloc();
 }
-// What std::stable_sort asks for its buffer; ASan of g++ 14 has one of its own, which free(3) must not be given.
+// What std::stable_sort asks for its buffer; ASan of g++ 14 has one of its own.
 [[gnu::noinline]] void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
   ++allocations;
   return std::malloc(size);
