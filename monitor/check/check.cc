@@ -112,11 +112,7 @@ absl::StatusOr<std::unique_ptr<Survey>> SurveyOf(const reading::RepeatableInput&
 }
 
 absl::Status ReadTicks(const reading::RepeatableInput& input, Judging& judging) {
-  return input
-      .Read([&judging](const timeline::Entry& entry) {
-        if (const auto* tick = std::get_if<timeline::TickEntry>(&entry.record)) judging.Add(*tick);
-        return absl::OkStatus();
-      })
+  return input.Read([&judging](const timeline::Entry& entry) { return judging.Add(entry); })
       .status();
 }
 
@@ -126,7 +122,7 @@ struct Asked {
   std::vector<size_t> places;
 };
 
-bool IsOfVms(const Quantity& quantity) { return quantity.metric == Metric::kGaps; }
+bool IsOfVms(const Quantity& quantity) { return quantity.kind == Quantity::Kind::kGaps; }
 
 Result Describe(const Survey& survey, const CheckOptions& options) {
   const Timetable& timetable = survey.timetable;
@@ -220,8 +216,16 @@ Judged Judge(const Expectation& expectation, const Asked& asked,
 }
 
 bool IsQuantity(const Quantity& quantity) {
-  if (quantity.longest) return quantity.metric <= Metric::kStarved;
-  return quantity.metric != Metric::kIpc || (quantity.percentile >= 1 && quantity.percentile <= 99);
+  switch (quantity.kind) {
+    case Quantity::Kind::kLongest:
+      return quantity.metric <= Metric::kStarved;
+    case Quantity::Kind::kPercentile:
+      return quantity.percentile >= 1 && quantity.percentile <= 99;
+    case Quantity::Kind::kMean:
+    case Quantity::Kind::kGaps:
+      break;
+  }
+  return true;
 }
 
 }  // namespace
@@ -284,7 +288,7 @@ absl::StatusOr<Measurement> Measure(const std::string& path, const Selector& sel
         " of them: ", selection.subjects[0].label, ", ", selection.subjects[1].label, "..."));
   }
   const Subject& subject = selection.subjects.front();
-  if (subject.degraded && NeedsCounters(quantity)) {
+  if (subject.degraded && quantity.NeedsCounters()) {
     return absl::FailedPreconditionError(
         absl::StrCat(ToString(quantity), " needs hardware counters, and none was read"));
   }

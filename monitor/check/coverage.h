@@ -2,6 +2,7 @@
 
 // Which part of the time to be judged each sample tells of, and which part none does. Pure.
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -10,17 +11,22 @@
 
 #include "monitor/check/spans.h"
 #include "monitor/core/verdict.h"
+#include "monitor/metric/metric.h"
 
 namespace vcpulse::check {
 
 // What is known of a vCPU in one interval; of a VM only that it was sampled.
 struct Observation {
   core::Verdict verdict;
-  std::optional<double> waiting;    // share of the interval it waited for a CPU
-  std::optional<double> ipc;        // nothing where it was not counted
-  std::optional<double> residency;  // share of the interval in guest code
-  bool degraded = false;            // no hardware counter was read
-  bool gone = false;                // its VM had ended: no sample was due, nor is any known
+  std::optional<double> waiting;  // share of the interval it waited for a CPU
+  // Of the metrics that can be asked for, by metric::Metric; nothing where it was not measured.
+  std::array<std::optional<double>, metric::kMetrics> values{};
+  bool degraded = false;  // no hardware counter was read
+  bool gone = false;      // its VM had ended: no sample was due, nor is any known
+
+  std::optional<double> Value(metric::Metric metric) const {
+    return values[static_cast<size_t>(metric)];
+  }
 };
 
 // One piece of the judged time, or part of one.

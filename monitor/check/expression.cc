@@ -5,32 +5,28 @@
 
 namespace vcpulse::check {
 
-std::string_view ToString(Metric metric) {
-  switch (metric) {
-    case Metric::kHalted:
-      return "halted";
-    case Metric::kSpinning:
-      return "spinning";
-    case Metric::kProductive:
-      return "productive";
-    case Metric::kUnknown:
-      return "unknown";
-    case Metric::kStarved:
-      return "starved";
-    case Metric::kResidency:
-      return "residency";
-    case Metric::kIpc:
-      return "ipc";
-    case Metric::kGaps:
-      return "gaps";
-  }
-  return "-";
+bool Quantity::NeedsCounters() const {
+  return kind != Kind::kGaps && metric::InfoOf(metric).needs_counters;
+}
+
+std::optional<Metric> FindAsked(std::string_view key) {
+  const std::optional<Metric> metric = metric::FindMetric(key);
+  return metric && metric::InfoOf(*metric).asked ? metric : std::nullopt;
 }
 
 std::string ToString(const Quantity& quantity) {
-  const auto metric = ToAbsl(ToString(quantity.metric));
-  if (quantity.metric == Metric::kIpc) return absl::StrCat(metric, ".p", quantity.percentile);
-  return quantity.longest ? absl::StrCat("longest(", metric, ")") : std::string(metric);
+  const auto key = ToAbsl(metric::InfoOf(quantity.metric).key);
+  switch (quantity.kind) {
+    case Quantity::Kind::kMean:
+      return std::string(key);
+    case Quantity::Kind::kLongest:
+      return absl::StrCat("longest(", key, ")");
+    case Quantity::Kind::kPercentile:
+      return absl::StrCat(key, ".p", quantity.percentile);
+    case Quantity::Kind::kGaps:
+      return "gaps";
+  }
+  return "-";
 }
 
 std::string_view ToString(Comparison comparison) {

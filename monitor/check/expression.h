@@ -12,34 +12,42 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "monitor/metric/metric.h"
 
 namespace vcpulse::check {
 
-// What is observed of a vCPU (kGaps: of a VM).
-enum class Metric : uint8_t {
-  kHalted,  // share of the time in this band, 0..1
-  kSpinning,
-  kProductive,
-  kUnknown,
-  kStarved,    // share of the time in ticks with the overlay, 0..1
-  kResidency,  // share of the time in guest code, 0..1
-  kIpc,        // percentile of the IPC of its ticks that are not HALTED, weighted by their time
-  kGaps,       // share of the time in which samples are missing, 0..1
-};
+using metric::Metric;
 
-std::string_view ToString(Metric metric);  // "halted", "ipc", ...
-
-// Shares are 0..1, IPC is instructions per cycle, longest() is ns.
+// What is observed of a vCPU, or of a VM.
 struct Quantity {
-  Metric metric = Metric::kHalted;
-  bool longest = false;   // the longest uninterrupted run, of kHalted to kStarved
-  double percentile = 0;  // of kIpc, 1..99
+  enum class Kind : uint8_t {
+    kMean,        // of a share over the time, 0..1
+    kLongest,     // the longest uninterrupted run of a band or of starved, ns
+    kPercentile,  // of a number over the ticks that are not HALTED, weighted by their time
+    kGaps,        // of a VM: the share of the time in which samples are missing, 0..1
+  };
 
+  Kind kind = Kind::kMean;
+  Metric metric = Metric::kHalted;  // of all but kGaps
+  double percentile = 0;            // 1..99
+
+  // Whether it can be told from hardware counters alone.
+  bool NeedsCounters() const;
+  // In the unit of the metric, neither a share nor a time.
+  bool IsNumber() const { return kind == Kind::kPercentile; }
   bool operator==(const Quantity&) const = default;
 };
 
-// "productive", "ipc.p50", "longest(spinning)".
+inline constexpr Quantity kGaps = {.kind = Quantity::Kind::kGaps};
+
+// A metric that can be asked for; nothing for any other word.
+std::optional<Metric> FindAsked(std::string_view key);
+
+// "productive", "ipc.p50", "longest(spinning)", "gaps".
 std::string ToString(const Quantity& quantity);
+
+// Parses that. Errors: InvalidArgument, as of ParseExpectation.
+absl::StatusOr<Quantity> ParseQuantity(std::string_view text);
 
 enum class Comparison : uint8_t { kBelow, kAtMost, kAtLeast, kAbove };
 

@@ -54,8 +54,8 @@ std::string ReasonOf(const Question& question, const Subject& subject, const Wat
                           Duration(finding.judged_ns), ", wanted >= ", question.min_ticks);
     case Why::kTooLittleMeasured:
       return absl::StrCat(ShareText(watched.support.measured_ns, finding.judged_ns), " of ",
-                          Duration(finding.judged_ns), " measured, wanted >= ",
-                          LimitText({.metric = Metric::kGaps}, question.min_measured));
+                          Duration(finding.judged_ns),
+                          " measured, wanted >= ", LimitText(kGaps, question.min_measured));
     case Why::kNothingObserved:
       return finding.unknown_ns == 0 ? "HALTED all the time, so there is no IPC to judge"
                                      : "its IPC was never counted while it was not HALTED";
@@ -77,7 +77,7 @@ Finding MakeFinding(const Question& question, const Subject& subject, const Watc
                   .judged_ns = watched.support.judged_ns,
                   .unknown_ns = watched.tallied.unknown_ns};
   // Gaps are measured by what is not.
-  const bool measured = finding.ticks > 0 || question.quantity.metric == Metric::kGaps;
+  const bool measured = finding.ticks > 0 || question.quantity.kind == Quantity::Kind::kGaps;
   if (decision.why != Why::kNoCounters && measured) {
     finding.observed = watched.tallied.observed;
   }

@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <limits>
+#include <variant>
 
-#include "monitor/core/features.h"
+#include "monitor/metric/metric.h"
 
 namespace vcpulse::check {
 namespace {
@@ -12,10 +13,8 @@ namespace {
 // one after others that were missed: only its last part, as long as a tick, is this tick's; the
 // rest may have been anything. (Which of them has the long interval, and which number was passed
 // over, depends on when in its sleep the sampling thread was held up.)
-Stretch CoveredBy(const core::Sample& previous, const core::Sample& sample, size_t column,
-                  int64_t tick_ns) {
-  Stretch covered{.from_ns = reading::MiddleOf(previous.vcpus[column]),
-                  .to_ns = reading::MiddleOf(sample.vcpus[column])};
+Stretch CoveredBy(const core::VcpuSample& before, const core::VcpuSample& now, int64_t tick_ns) {
+  Stretch covered{.from_ns = metric::MiddleOf(before), .to_ns = metric::MiddleOf(now)};
   if (tick_ns > 0 && covered.Length() - tick_ns > tick_ns / 2)
     covered.from_ns = covered.to_ns - tick_ns;
   return covered;
@@ -30,7 +29,6 @@ bool HasPrevious(const timeline::TickEntry& tick) {
 Judging::Judging(const Timetable& timetable, const std::vector<Stretch>& spans, bool ends_count)
     : timetable_(timetable) {
   if (const std::optional<v1::Session>& session = timetable.session()) {
-    residency_.Begin(*session);
     interval_ns_ = WithinReason(static_cast<int64_t>(session->interval_ns()));
   }
   for (const auto& [number, vm] : timetable.vms()) {
@@ -68,37 +66,37 @@ size_t Judging::Watch(const Subject& subject, const Quantity& quantity,
   return watched_++;
 }
 
-void Judging::Add(const timeline::TickEntry& tick) {
-  const Epoch* const epoch = timetable_.FindEpoch(tick.vm, tick.epoch);
-  if (epoch == nullptr || epoch->vcpus.size() != tick.sample.vcpus.size() ||
-      tick.verdicts.size() != tick.sample.vcpus.size()) {
-    ++unattributed_ticks_;
-    return;
+absl::Status Judging::Add(const timeline::Entry& entry) {
+  if (const auto* tick = std::get_if<timeline::TickEntry>(&entry.record)) {
+    const metric::Tick read{.vm = tick->vm, .epoch = tick->epoch, .sample = tick->sample};
+    const bool fits = intervals_.EpochOf(read) != nullptr;
+    // A folder may have grown since the first reading.
+    const Epoch* const epoch = timetable_.FindEpoch(tick->vm, tick->epoch);
+    if (fits && (epoch == nullptr || tick->verdicts.size() != tick->sample.vcpus.size())) {
+      ++unjudged_ticks_;
+      return absl::OkStatus();
+    }
+    if (fits && !tick->sample.vcpus.empty()) FollowVm(*tick, *epoch);
   }
-  if (tick.sample.vcpus.empty()) return;
-  FollowVm(tick, *epoch);
-  if (!HasPrevious(tick)) return;
-  for (size_t i = 0; i < epoch->vcpus.size(); ++i) TakeVcpu(tick, *epoch, i);
+  return intervals_.Add(entry, [this](const metric::Interval& interval) {
+    TakeInterval(interval);
+    return absl::OkStatus();
+  });
 }
 
-void Judging::TakeVcpu(const timeline::TickEntry& tick, const Epoch& epoch, size_t column) {
-  const std::span<const core::VcpuDelta> groups = deltas_.Of(*tick.previous, tick.sample, column);
-  const auto pmus = groups.first(std::min(epoch.core_pmus, groups.size()));
-  const core::VcpuDelta delta = reading::AddPmus(pmus);
-  if (delta.interval_ns <= 0) return;
-  Observation seen{.verdict = reading::WithinKnown(tick.verdicts[column]),
-                   .degraded = epoch.degraded};
+void Judging::TakeInterval(const metric::Interval& interval) {
+  const core::VcpuDelta& delta = interval.delta;
+  Observation seen{.verdict = interval.verdict, .degraded = interval.epoch.IsDegraded()};
   if (delta.run_delay_ns) {
     seen.waiting = std::min(
         1.0, static_cast<double>(*delta.run_delay_ns) / static_cast<double>(delta.interval_ns));
   }
-  const std::optional<double> residency = residency_.Of(pmus, epoch.slots);
-  if (!epoch.degraded) {
-    seen.residency = residency;
-    seen.ipc = core::Ipc(delta, epoch.slots);
+  for (const metric::Info& info : metric::Table()) {
+    if (!info.asked || (seen.degraded && info.needs_counters)) continue;
+    seen.values[static_cast<size_t>(info.metric)] = info.of(interval).Value();
   }
-  Watchee& watchee = watchees_.at({tick.vm, epoch.vcpus[column]});
-  const Stretch covered = CoveredBy(*tick.previous, tick.sample, column, interval_ns_);
+  Watchee& watchee = watchees_.at({interval.Vm(), interval.Vcpu().index()});
+  const Stretch covered = CoveredBy(interval.before, interval.now, interval_ns_);
   Give(watchee, watchee.coverage.Take(covered, seen), covered);
 }
 
@@ -107,10 +105,11 @@ void Judging::FollowVm(const timeline::TickEntry& tick, const Epoch& epoch) {
   Watchee& watchee = watchees_.at({tick.vm, std::nullopt});
   BeginEpoch(tick.vm, watchee, tick.epoch);
   Followed& followed = followed_[tick.vm];
-  const int64_t sample_ns = reading::MiddleOf(tick.sample.vcpus.front());
+  const int64_t sample_ns = metric::MiddleOf(tick.sample.vcpus.front());
   if (HasPrevious(tick)) {
     const Observation sampled;
-    const Stretch covered = CoveredBy(*tick.previous, tick.sample, 0, interval_ns_);
+    const Stretch covered =
+        CoveredBy(tick.previous->vcpus.front(), tick.sample.vcpus.front(), interval_ns_);
     Give(watchee, watchee.coverage.Take(covered, sampled), covered);
   } else {
     // Opening takes a while, and the first tick may lie up to an interval away.

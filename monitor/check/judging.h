@@ -15,7 +15,7 @@
 #include "monitor/check/subjects.h"
 #include "monitor/check/tally.h"
 #include "monitor/check/timetable.h"
-#include "monitor/reading/interval.h"
+#include "monitor/metric/interval.h"
 #include "monitor/timeline/entry.h"
 
 namespace vcpulse::check {
@@ -42,14 +42,15 @@ class Judging {
 
   // Asks for a quantity of a subject, before the first tick. Gives the place of its answer.
   size_t Watch(const Subject& subject, const Quantity& quantity, const std::optional<Limit>& limit);
-  void Add(const timeline::TickEntry& tick);
+  // The next entry of the stream; errors: those of metric::IntervalReader.
+  absl::Status Add(const timeline::Entry& entry);
   // After the last tick, once: the answers, in the order in which they were asked for.
   std::vector<Watched> Finish();
 
   // The rest after Finish. `share` is not negative.
   std::vector<Waited> WaitedMoreThan(double share) const;
   // Samples that could not be used, as no vCPU set fits them.
-  uint64_t unattributed_ticks() const { return unattributed_ticks_; }
+  uint64_t unattributed_ticks() const { return unjudged_ticks_ + intervals_.unusable_ticks(); }
 
  private:
   struct Asked {
@@ -73,7 +74,7 @@ class Judging {
   using Key = std::pair<uint32_t, std::optional<uint32_t>>;
 
   void Begin(const Key& key, const std::vector<Stretch>& spans, std::vector<Stretch> windows);
-  void TakeVcpu(const timeline::TickEntry& tick, const Epoch& epoch, size_t column);
+  void TakeInterval(const metric::Interval& interval);
   void FollowVm(const timeline::TickEntry& tick, const Epoch& epoch);
   void BeginEpoch(uint32_t vm, Watchee& watchee, uint32_t epoch);
   void EndEpoch(uint32_t vm, Watchee& watchee);
@@ -83,13 +84,12 @@ class Judging {
 
   const Timetable& timetable_;
   int64_t interval_ns_ = 0;  // between ticks, as was asked for; 0: not known
-  reading::ResidencyMeter residency_;
-  reading::GroupDeltas deltas_;
+  metric::IntervalReader intervals_;
   std::map<Key, Watchee> watchees_;
   std::map<uint32_t, Followed> followed_;  // by VM
   std::map<uint32_t, Stretch> gone_;       // by VM: judged though it had ended
   size_t watched_ = 0;
-  uint64_t unattributed_ticks_ = 0;
+  uint64_t unjudged_ticks_ = 0;  // without a verdict for each vCPU
 };
 
 }  // namespace vcpulse::check

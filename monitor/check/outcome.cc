@@ -46,29 +46,13 @@ Outcome JudgeBounds(const Bounds& bounds, Comparison comparison, double limit) {
   return low || high ? Outcome::kInconclusive : Outcome::kFail;
 }
 
-bool NeedsCounters(const Quantity& quantity) {
-  switch (quantity.metric) {
-    case Metric::kSpinning:
-    case Metric::kProductive:
-    case Metric::kUnknown:
-    case Metric::kResidency:
-    case Metric::kIpc:
-      return true;
-    case Metric::kHalted:
-    case Metric::kStarved:
-    case Metric::kGaps:
-      return false;
-  }
-  return true;
-}
-
 Decision Decide(const Question& question, const std::optional<Bounds>& observed,
                 const Support& support, bool degraded) {
-  if (degraded && NeedsCounters(question.quantity)) return {Outcome::kSkip, Why::kNoCounters};
+  if (degraded && question.quantity.NeedsCounters()) return {Outcome::kSkip, Why::kNoCounters};
   if (support.judged_ns <= 0) return {Outcome::kInconclusive, Why::kNothingToJudge};
   const Outcome by_bounds = observed ? JudgeBounds(*observed, question.comparison, question.limit)
                                      : Outcome::kInconclusive;
-  const bool about_gaps = question.quantity.metric == Metric::kGaps;
+  const bool about_gaps = question.quantity.kind == Quantity::Kind::kGaps;
   if (about_gaps && by_bounds == Outcome::kFail) return {by_bounds, Why::kBounds};
   if (support.ticks < question.min_ticks) return {Outcome::kInconclusive, Why::kTooFewTicks};
   const double measured =

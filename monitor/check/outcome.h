@@ -20,9 +20,6 @@ bool IsUpperLimit(Comparison comparison);
 // kPass where all of [low, high] satisfies, kFail where none of it does, else kInconclusive.
 Outcome JudgeBounds(const Bounds& bounds, Comparison comparison, double limit);
 
-// Whether the quantity can be told from hardware counters alone.
-bool NeedsCounters(const Quantity& quantity);
-
 // How much there is to judge by.
 struct Support {
   uint64_t ticks = 0;       // measured

@@ -15,9 +15,9 @@ namespace json = boost::json;
 
 double ToSeconds(int64_t ns) { return static_cast<double>(ns) / 1e9; }
 
-const char* UnitOf(const Quantity& quantity) {
-  if (quantity.longest) return "ns";
-  return quantity.metric == Metric::kIpc ? "ipc" : "share";
+std::string_view UnitOf(const Quantity& quantity) {
+  if (quantity.kind == Quantity::Kind::kLongest) return "ns";
+  return quantity.IsNumber() ? metric::InfoOf(quantity.metric).key : "share";
 }
 
 json::value BoundsJson(const std::optional<Bounds>& bounds) {
@@ -55,7 +55,7 @@ json::object JudgedJson(const Judged& judged) {
   return {{"expectation", report::Utf8Text(expectation.text)},
           {"outcome", report::Utf8Text(ToString(judged.outcome))},
           {"quantity", report::Utf8Text(ToString(expectation.quantity))},
-          {"unit", UnitOf(expectation.quantity)},
+          {"unit", report::Utf8Text(UnitOf(expectation.quantity))},
           {"comparison", report::Utf8Text(ToString(expectation.comparison))},
           {"limit", expectation.limit},
           {"findings", std::move(findings)}};

@@ -30,13 +30,13 @@ std::optional<double> Starved(const Observation& observation) {
 // The mean of a share over the time.
 class ShareTally final : public Tally {
  public:
-  ShareTally(Metric metric, const std::optional<Limit>& limit)
-      : metric_(metric), upper_(limit && IsUpperLimit(limit->comparison)) {
+  ShareTally(const Quantity& quantity, const std::optional<Limit>& limit)
+      : quantity_(quantity), upper_(limit && IsUpperLimit(limit->comparison)) {
     if (limit) worst_.emplace(upper_);
   }
 
   void Add(const Part& part) override {
-    const std::optional<double> share = ShareOf(metric_, part);
+    const std::optional<double> share = ShareOf(quantity_, part);
     const int64_t length_ns = part.when.Length();
     const auto length = static_cast<double>(length_ns);
     judged_ns_ += length_ns;
@@ -58,7 +58,7 @@ class ShareTally final : public Tally {
   }
 
  private:
-  const Metric metric_;
+  const Quantity quantity_;
   const bool upper_;
   int64_t judged_ns_ = 0;
   int64_t unknown_ns_ = 0;
@@ -69,10 +69,11 @@ class ShareTally final : public Tally {
 // The longest run of one state in the judged time, over pieces of it that touch.
 class LongestTally final : public Tally {
  public:
-  LongestTally(Metric metric, const std::optional<Limit>& limit) : metric_(metric), limit_(limit) {}
+  LongestTally(const Quantity& quantity, const std::optional<Limit>& limit)
+      : quantity_(quantity), limit_(limit) {}
 
   void Add(const Part& part) override {
-    const std::optional<double> share = ShareOf(metric_, part);
+    const std::optional<double> share = ShareOf(quantity_, part);
     judged_ns_ += part.when.Length();
     if (!share) unknown_ns_ += part.when.Length();
     Extend(part, share == 1.0, sure_);
@@ -109,7 +110,7 @@ class LongestTally final : public Tally {
     if (runs.current->Length() > runs.longest.Length()) runs.longest = *runs.current;
   }
 
-  const Metric metric_;
+  const Quantity quantity_;
   const std::optional<Limit> limit_;
   int64_t judged_ns_ = 0;
   int64_t unknown_ns_ = 0;
@@ -119,13 +120,13 @@ class LongestTally final : public Tally {
 
 }  // namespace
 
-std::optional<double> ShareOf(Metric metric, const Part& part) {
-  if (metric == Metric::kGaps) {
+std::optional<double> ShareOf(const Quantity& quantity, const Part& part) {
+  if (quantity.kind == Quantity::Kind::kGaps) {
     if (part.observation != nullptr && part.observation->gone) return std::nullopt;
     return YesOrNo(part.observation == nullptr);
   }
   if (part.observation == nullptr) return std::nullopt;
-  switch (metric) {
+  switch (quantity.metric) {
     case Metric::kHalted:
       return InBand(Band::kHalted, *part.observation);
     case Metric::kSpinning:
@@ -136,19 +137,22 @@ std::optional<double> ShareOf(Metric metric, const Part& part) {
       return InBand(Band::kUnknown, *part.observation);
     case Metric::kStarved:
       return Starved(*part.observation);
-    case Metric::kResidency:
-      return part.observation->residency;
-    case Metric::kIpc:
-    case Metric::kGaps:
-      break;
+    default:
+      return part.observation->Value(quantity.metric);
   }
-  return std::nullopt;
 }
 
 std::unique_ptr<Tally> NewTally(const Quantity& quantity, const std::optional<Limit>& limit) {
-  if (quantity.metric == Metric::kIpc) return NewIpcTally(quantity.percentile, limit);
-  if (quantity.longest) return std::make_unique<LongestTally>(quantity.metric, limit);
-  return std::make_unique<ShareTally>(quantity.metric, limit);
+  switch (quantity.kind) {
+    case Quantity::Kind::kPercentile:
+      return NewPercentileTally(quantity, limit);
+    case Quantity::Kind::kLongest:
+      return std::make_unique<LongestTally>(quantity, limit);
+    case Quantity::Kind::kMean:
+    case Quantity::Kind::kGaps:
+      break;
+  }
+  return std::make_unique<ShareTally>(quantity, limit);
 }
 
 }  // namespace vcpulse::check

@@ -38,18 +38,21 @@ class Tally {
   virtual Tallied Finish() = 0;
 };
 
-// The share of `metric` that a part surely has, 0..1; nothing where that is not known:
+// The share of a mean or longest quantity, or of gaps, that a part surely has, 0..1; nothing where
+// that is not known:
 //  * bands: 1 for its own, 0 for another; UNKNOWN, no verdict and no sample tell nothing. Without
 //    counters UNKNOWN(no-counters) says that the vCPU was on a CPU, so surely not HALTED.
 //  * unknown: 1 for UNKNOWN, 0 for a band; starved: where the verdict says so, or waiting was
-//    measured; residency: as measured; gaps: 1 without a sample, known but for the time after its
-//    VM ended.
-std::optional<double> ShareOf(Metric metric, const Part& part);
+//    measured; another share: as measured; gaps: 1 without a sample, known but for the time after
+//    its VM ended.
+std::optional<double> ShareOf(const Quantity& quantity, const Part& part);
 
-// A tally of any quantity. Where bounds are estimates (IPC), they lie on the true side of `limit`.
+// A tally of any quantity. Where bounds are estimates (percentiles), they lie on the true side of
+// `limit`.
 std::unique_ptr<Tally> NewTally(const Quantity& quantity, const std::optional<Limit>& limit);
 
-// Of ipc.pNN, in a file of its own.
-std::unique_ptr<Tally> NewIpcTally(double percentile, const std::optional<Limit>& limit);
+// Of a percentile, in a file of its own.
+std::unique_ptr<Tally> NewPercentileTally(const Quantity& quantity,
+                                          const std::optional<Limit>& limit);
 
 }  // namespace vcpulse::check

@@ -5,7 +5,7 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
-#include "monitor/reading/interval.h"
+#include "monitor/metric/interval.h"
 #include "monitor/reading/labels.h"
 
 namespace vcpulse::check {
@@ -24,8 +24,6 @@ Epoch MakeEpoch(const v1::VcpuSet& set) {
   for (const v1::UnopenedVcpu& vcpu : set.unopened_vcpus()) {
     epoch.unopened.push_back({.index = vcpu.index(), .reason = ReasonOf(vcpu)});
   }
-  epoch.slots = core::FindSlots(set.events());
-  epoch.core_pmus = std::max<size_t>(1, set.core_pmus());
   epoch.degraded = set.event_set() == "degraded";
   return epoch;
 }
@@ -45,7 +43,7 @@ absl::Status Timetable::Add(const timeline::Entry& entry) {
   if (const auto* tick = std::get_if<timeline::TickEntry>(&entry.record)) {
     // It woke before it read: the last reads are what the recording ends with.
     for (const core::VcpuSample& vcpu : tick->sample.vcpus) {
-      end_ns_ = std::max(end_ns_.value_or(reading::MiddleOf(vcpu)), reading::MiddleOf(vcpu));
+      end_ns_ = std::max(end_ns_.value_or(metric::MiddleOf(vcpu)), metric::MiddleOf(vcpu));
     }
   } else if (const auto* session = std::get_if<v1::Session>(&entry.record)) {
     return AddSession(*session);

@@ -13,7 +13,6 @@
 
 #include "absl/status/status.h"
 #include "monitor/check/spans.h"
-#include "monitor/core/event_slots.h"
 #include "monitor/timeline/entry.h"
 #include "vcpulse/v1/timeline.pb.h"
 
@@ -30,9 +29,7 @@ struct Epoch {
   std::optional<int64_t> to_ns;    // nothing: until the recording's end
   std::vector<uint32_t> vcpus;     // their indexes, in the order of the columns
   std::vector<Unopened> unopened;  // they exist too, and are not measured
-  core::EventSlots slots;
-  size_t core_pmus = 1;   // the first so many groups add up
-  bool degraded = false;  // no hardware counter is read
+  bool degraded = false;           // no hardware counter is read
 };
 
 struct Vm {

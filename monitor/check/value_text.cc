@@ -9,16 +9,14 @@
 namespace vcpulse::check {
 namespace {
 
-enum class Unit { kPercent, kPlain, kDuration };
+using Kind = Quantity::Kind;
 
-Unit UnitOf(const Quantity& quantity) {
-  if (quantity.longest) return Unit::kDuration;
-  return quantity.metric == Metric::kIpc ? Unit::kPlain : Unit::kPercent;
-}
-
-std::string WithDigits(double value, int digits, Unit unit) {
-  if (unit == Unit::kPercent) return absl::StrFormat("%.*f %%", digits, value * 100);
-  if (unit == Unit::kPlain) return absl::StrFormat("%.*f", digits + 1, value);
+// With more digits than the quantity has by itself where `digits` is more than 1.
+std::string WithDigits(double value, int digits, const Quantity& quantity) {
+  if (quantity.IsNumber()) {
+    return absl::StrFormat("%.*f", digits - 1 + metric::InfoOf(quantity.metric).decimals, value);
+  }
+  if (quantity.kind != Kind::kLongest) return absl::StrFormat("%.*f %%", digits, value * 100);
   const bool in_seconds = std::abs(value) >= 1e9;
   return absl::StrFormat("%.*f %s", digits, value / (in_seconds ? 1e9 : 1e6),
                          in_seconds ? "s" : "ms");
@@ -34,14 +32,13 @@ std::string SpanText(const WorstSpan& span) {
 }  // namespace
 
 std::string ValueText(const Quantity& quantity, double value, double limit) {
-  const Unit unit = UnitOf(quantity);
   constexpr int kMostDigits = 6;
-  std::string text = WithDigits(value, 1, unit);
+  std::string text = WithDigits(value, 1, quantity);
   if (value == limit) return text;
   // A reason that says "5.0 %, wanted <= 5 %" would puzzle.
   for (int digits = 1; digits <= kMostDigits; ++digits) {
-    std::string longer = WithDigits(value, digits, unit);
-    if (longer != WithDigits(limit, digits, unit)) return longer;
+    std::string longer = WithDigits(value, digits, quantity);
+    if (longer != WithDigits(limit, digits, quantity)) return longer;
   }
   return text;  // what is between them is of the arithmetic
 }
@@ -54,15 +51,9 @@ std::string BoundsText(const Quantity& quantity, const Bounds& bounds, double li
 }
 
 std::string LimitText(const Quantity& quantity, double limit) {
-  switch (UnitOf(quantity)) {
-    case Unit::kPercent:
-      return absl::StrFormat("%.10g %%", limit * 100);
-    case Unit::kPlain:
-      return absl::StrFormat("%.10g", limit);
-    case Unit::kDuration:
-      return absl::FormatDuration(absl::Nanoseconds(limit));
-  }
-  return "";
+  if (quantity.kind == Kind::kLongest) return absl::FormatDuration(absl::Nanoseconds(limit));
+  if (quantity.IsNumber()) return absl::StrFormat("%.10g", limit);
+  return absl::StrFormat("%.10g %%", limit * 100);
 }
 
 std::string WorstText(const Quantity& quantity, const WorstSpan& worst, double limit) {

@@ -74,7 +74,7 @@ absl::StatusOr<Phases> ChoosePhases(const Recording& a, const Recording& b,
 }
 
 Seen SeenOf(const Series& series, Metric metric) {
-  return {.value = RatioOf(series.total(), metric).Value(),
+  return {.value = series.total().Value(metric),
           .ticks = series.ticks(),
           .length_ns = series.length_ns()};
 }
@@ -85,7 +85,7 @@ std::optional<Resampled> ResampleSeries(const Series& series, Metric metric, uin
   std::vector<Piece> pieces;
   pieces.reserve(series.cells().size());
   for (const Cell& cell : series.cells()) {
-    const Ratio ratio = RatioOf(cell.sums, metric);
+    const metric::Ratio& ratio = cell.totals.Of(metric);
     pieces.push_back({.part = ratio.part, .whole = ratio.whole, .begins = cell.begins});
   }
   if (pieces.empty()) return std::nullopt;
@@ -116,7 +116,9 @@ class RowMaker {
 
   void Add(const VmGroup& vm_a, const VmGroup& vm_b, uint32_t vcpu,
            const std::optional<std::string>& phase, const Series& a, const Series& b) {
-    for (const Metric metric : kMetrics) {
+    for (const metric::Info& info : metric::Table()) {
+      if (!info.asked) continue;
+      const Metric metric = info.metric;
       Row row{.vm = vm_a.label, .vcpu = vcpu, .phase = phase, .metric = metric};
       row.a = SeenOf(a, metric);
       row.b = SeenOf(b, metric);
@@ -139,9 +141,9 @@ class RowMaker {
         if (NeverBusy(row, a, b)) continue;
         const bool needs_counters =
             !row.difference || metric == Metric::kSpinning || metric == Metric::kProductive;
-        held_[i].push_back(
-            HoldAgainst(limit, row, beyond, DoubtOf(metric, a, b),
-                        needs_counters && (IsDegraded(a.total()) || IsDegraded(b.total()))));
+        held_[i].push_back(HoldAgainst(
+            limit, row, beyond, DoubtOf(metric, a, b),
+            needs_counters && (a.total().HadNoCounters() || b.total().HadNoCounters())));
       }
       rows_.push_back(std::move(row));
     }
@@ -160,9 +162,10 @@ class RowMaker {
   // An IPC that a vCPU could not have, as it was HALTED throughout in both: no limit is about it.
   static bool NeverBusy(const Row& row, const Series& a, const Series& b) {
     const auto halted = [](const Series& series) {
-      return RatioOf(series.total(), Metric::kHalted).Value() == 1.0;
+      return series.total().Value(Metric::kHalted) == 1.0;
     };
-    return row.metric == Metric::kIpc && !row.a.value && !row.b.value && halted(a) && halted(b);
+    return !metric::InfoOf(row.metric).IsShare() && !row.a.value && !row.b.value && halted(a) &&
+           halted(b);
   }
 
   static Doubt DoubtOf(Metric metric, const Series& a, const Series& b) {
@@ -170,9 +173,9 @@ class RowMaker {
       return {};
     }
     const auto doubt = [metric](const Series& series) {
-      Ratio unknown = RatioOf(series.total(), Metric::kUnknown);
+      metric::Ratio unknown = series.total().Of(Metric::kUnknown);
       // Without counters it says at least that the vCPU was on a CPU, so not HALTED.
-      if (metric == Metric::kHalted) unknown.part -= series.total().no_counters_ns;
+      if (metric == Metric::kHalted) unknown.part -= series.total().NoCountersNs();
       return std::max(0.0, unknown.Value().value_or(0));
     };
     return {.a = doubt(a), .b = doubt(b)};
@@ -180,7 +183,7 @@ class RowMaker {
 
   // No share differs by more than all.
   static Contrast Clipped(Metric metric, Contrast contrast) {
-    if (metric == Metric::kIpc) return contrast;
+    if (!metric::InfoOf(metric).IsShare()) return contrast;
     contrast.low = std::max(contrast.low, -1.0);
     contrast.high = std::min(contrast.high, 1.0);
     return contrast;

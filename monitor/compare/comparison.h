@@ -11,9 +11,11 @@
 #include "monitor/check/result.h"
 #include "monitor/compare/bootstrap.h"
 #include "monitor/compare/limit.h"
-#include "monitor/compare/sums.h"
+#include "monitor/metric/metric.h"
 
 namespace vcpulse::compare {
+
+using metric::Metric;
 
 // One of the two recordings. Texts are as the timeline has them, empty where it does not say.
 struct Described {

@@ -20,8 +20,8 @@ constexpr double kOneSidedError = 0.025;  // of all FAILs of one limit together
 
 bool IsSlight(const Row& row) {
   const double size = std::abs(*row.difference);
-  if (row.metric != Metric::kIpc) return size < kLeastShare;
-  return size < kLeastIpc * std::abs(row.a.value.value_or(0));
+  if (metric::InfoOf(row.metric).IsShare()) return size < kLeastShare;
+  return size < kLeastChange * std::abs(row.a.value.value_or(0));
 }
 
 Verdict VerdictOf(const Row& row) {
@@ -31,10 +31,10 @@ Verdict VerdictOf(const Row& row) {
   return excludes_zero && !IsSlight(row) ? Verdict::kMaybe : Verdict::kNotToldApart;
 }
 
-// How large a difference is, on one scale: points of a share, or the relative change of an IPC.
+// How large a difference is, on one scale: points of a share, or the relative change of a number.
 double EffectOf(const Row& row) {
   const double size = std::abs(row.difference.value_or(0));
-  if (row.metric != Metric::kIpc) return size;
+  if (metric::InfoOf(row.metric).IsShare()) return size;
   const double base = row.a.value.value_or(0);
   return base > 0 ? size / base : size;
 }
@@ -46,7 +46,7 @@ std::string Subject(const Row& row) {
 }
 
 std::string ReasonText(const Limit& limit, const Row& row, const Doubt& doubt, bool no_counters) {
-  const std::string name(check::ToString(limit.metric));
+  const std::string name(metric::InfoOf(limit.metric).key);
   if (no_counters) return absl::StrCat(name, " needs hardware counters, and a recording has none");
   const std::string values = absl::StrCat(name, " ", ValueText(row.metric, row.a.value), " in A, ",
                                           ValueText(row.metric, row.b.value), " in B");
@@ -159,14 +159,16 @@ JudgedLimit Judge(const Limit& limit, std::vector<Held> held) {
 }
 
 std::string ChangeText(const Row& row, double difference) {
-  if (row.metric != Metric::kIpc) return absl::StrFormat("%+.1f pt", difference * 100);
-  return absl::StrFormat("%+.3f", difference);
+  const metric::Info& info = metric::InfoOf(row.metric);
+  if (info.IsShare()) return absl::StrFormat("%+.1f pt", difference * 100);
+  return absl::StrFormat("%+.*f", info.decimals + 1, difference);
 }
 
 std::string ValueText(Metric metric, const std::optional<double>& value) {
   if (!value) return "-";
-  return metric == Metric::kIpc ? absl::StrFormat("%.3f", *value)
-                                : absl::StrFormat("%.1f%%", *value * 100);
+  const metric::Info& info = metric::InfoOf(metric);
+  if (info.IsShare()) return absl::StrFormat("%.1f%%", *value * 100);
+  return absl::StrFormat("%.*f", info.decimals + 1, *value);
 }
 
 }  // namespace vcpulse::compare

@@ -14,7 +14,7 @@ namespace vcpulse::compare {
 // A smaller difference is slight even where it is sure: two runs of one guest differ by as much,
 // which one recording of each cannot show.
 inline constexpr double kLeastShare = 0.01;
-inline constexpr double kLeastIpc = 0.01;  // of A's value
+inline constexpr double kLeastChange = 0.01;  // of a number, of A's value
 
 // Chances of error as they are among all of these: Holm, "A simple sequentially rejective multiple
 // test procedure" (1979). It holds however the comparisons hang together.

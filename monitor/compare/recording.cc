@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "monitor/check/subjects.h"
-#include "monitor/reading/interval.h"
+#include "monitor/metric/interval.h"
 #include "monitor/reading/labels.h"
 #include "monitor/reading/part.h"
 #include "monitor/reading/phrases.h"
@@ -17,35 +17,12 @@
 namespace vcpulse::compare {
 namespace {
 
-constexpr size_t kMostCellsInAll = size_t{1} << 21;
+constexpr size_t kMostCellsInAll = size_t{1} << 20;
 
 struct PhaseSpan {
   check::Stretch when;
   size_t phase = 0;
 };
-
-// What `report` adds up of an interval, see report::Summary.
-Sums SumsOf(const reading::Interval& interval) {
-  Sums sums;
-  const auto length_ns = static_cast<double>(interval.delta.interval_ns);
-  const core::Verdict& verdict = interval.verdict;
-  if (verdict.band != core::Band::kNone) {
-    sums.band_ns[static_cast<size_t>(verdict.band) - 1] = length_ns;
-    if (verdict.rule == core::Rule::kNoCounters) sums.no_counters_ns = length_ns;
-    if (verdict.starved) sums.starved_ns = length_ns;
-    if (verdict.starved || interval.delta.run_delay_ns) sums.starved_known_ns = length_ns;
-    if (verdict.band != core::Band::kHalted && interval.Ipc()) {
-      const core::EventSlots& slots = interval.epoch.slots;
-      sums.cycles = static_cast<double>(interval.delta.counts[*slots.cycles]);
-      sums.instructions = static_cast<double>(interval.delta.counts[*slots.instructions]);
-    }
-  }
-  if (interval.residency) {
-    sums.resident_ns = *interval.residency * length_ns;
-    sums.residency_known_ns = length_ns;
-  }
-  return sums;
-}
 
 // Cuts intervals into series.
 class Measuring {
@@ -67,7 +44,7 @@ class Measuring {
     }
   }
 
-  void Add(const reading::Interval& interval) {
+  void Add(const metric::Interval& interval) {
     if (span_ == nullptr) return;
     Columns* const columns = ColumnsOf(interval);
     if (columns == nullptr) return;
@@ -78,7 +55,7 @@ class Measuring {
     }
     track.span = span_;
     track.tick = interval.tick;
-    track.series->Add(SumsOf(interval), interval.delta.interval_ns, begins);
+    track.series->Add(interval, begins);
   }
 
  private:
@@ -91,7 +68,7 @@ class Measuring {
   using Columns = std::vector<Track>;
 
   // Null where the VM is none of those to measure.
-  Columns* ColumnsOf(const reading::Interval& interval) {
+  Columns* ColumnsOf(const metric::Interval& interval) {
     if (&interval.epoch == epoch_) return columns_;
     epoch_ = &interval.epoch;
     columns_ = nullptr;
@@ -102,7 +79,7 @@ class Measuring {
       columns.resize(static_cast<size_t>(set.vcpus_size()));
       measured_.classifiers.emplace(reading::ClassifierOf(set));
       measured_.event_sets.insert(set.event_set());
-      measured_.degraded = measured_.degraded || set.event_set() == "degraded";
+      measured_.degraded = measured_.degraded || interval.epoch.IsDegraded();
     }
     columns_ = &columns;
     return columns_;
@@ -125,9 +102,9 @@ class Measuring {
   std::vector<PhaseSpan> spans_;  // in order
   Measured& measured_;
   std::map<uint32_t, size_t> group_of_;
-  std::map<const reading::Epoch*, Columns> tracks_;
+  std::map<const metric::Epoch*, Columns> tracks_;
   const PhaseSpan* span_ = nullptr;
-  const reading::Epoch* epoch_ = nullptr;  // of columns_
+  const metric::Epoch* epoch_ = nullptr;  // of columns_
   Columns* columns_ = nullptr;
   size_t cells_each_ = Series::kMostCells;
 };
@@ -205,12 +182,12 @@ absl::StatusOr<Measured> Recording::Measure(
     const std::vector<std::optional<std::string>>& phases) const {
   Measured measured;
   Measuring measuring(groups, SpansOf(timetable_, phases), measured);
-  reading::IntervalReader intervals;
+  metric::IntervalReader intervals;
   const auto read = input_.Read([&](const timeline::Entry& entry) {
     if (const auto* tick = std::get_if<timeline::TickEntry>(&entry.record)) {
       measuring.At(reading::PlaceOf(*tick));
     }
-    return intervals.Add(entry, [&measuring](const reading::Interval& interval) {
+    return intervals.Add(entry, [&measuring](const metric::Interval& interval) {
       measuring.Add(interval);
       return absl::OkStatus();
     });

@@ -57,7 +57,7 @@ class Recording {
 
   // The second reading: the series of `groups` in the spans of `phases`; nothing for a phase is the
   // whole recording. As in reading::ReadPart, a tick belongs to the span that it was taken in. At
-  // most 2^21 cells in all, but 64 of each vCPU and phase. Errors: of reading.
+  // most 2^20 cells in all, but 64 of each vCPU and phase. Errors: of reading.
   absl::StatusOr<Measured> Measure(const std::vector<VmGroup>& groups,
                                    const std::vector<std::optional<std::string>>& phases) const;
 

@@ -53,7 +53,7 @@ json::object RowJson(const Row& row) {
   return {{"vm", report::Utf8Text(row.vm)},
           {"vcpu", row.vcpu},
           {"phase", row.phase ? report::Utf8Text(*row.phase) : json::value(nullptr)},
-          {"quantity", report::Utf8Text(check::ToString(row.metric))},
+          {"quantity", report::Utf8Text(metric::InfoOf(row.metric).key)},
           {"a", SeenJson(row.a)},
           {"b", SeenJson(row.b)},
           {"difference", OrNull(row.difference)},

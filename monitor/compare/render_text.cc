@@ -48,7 +48,7 @@ std::string HeadLine(const char* side, const Described& described) {
 
 // That nothing happened in both is no news.
 bool IsNothing(const Row& row) {
-  return row.metric != Metric::kIpc && row.a.value == 0.0 && row.b.value == 0.0;
+  return metric::InfoOf(row.metric).IsShare() && row.a.value == 0.0 && row.b.value == 0.0;
 }
 
 bool IsUnmeasured(const Row& row) { return !row.a.value && !row.b.value; }
@@ -82,7 +82,7 @@ std::string RowsTable(const Comparison& comparison, bool colour) {
     if (with_vm) cells.push_back({reading::Printable(row.vm)});
     if (with_phase) cells.push_back({reading::Printable(row.phase.value_or("-"))});
     cells.push_back({absl::StrCat(row.vcpu)});
-    cells.push_back({std::string(check::ToString(row.metric))});
+    cells.push_back({std::string(metric::InfoOf(row.metric).key)});
     cells.push_back({ValueText(row.metric, row.a.value)});
     cells.push_back({ValueText(row.metric, row.b.value)});
     cells.push_back({row.difference ? ChangeText(row, *row.difference) : "-"});

@@ -10,18 +10,21 @@ constexpr int64_t kWidest_ns = int64_t{1} << 60;
 
 }  // namespace
 
-void Series::Add(const Sums& sums, int64_t length_ns, bool begins) {
-  total_ += sums;
+void Series::Add(const metric::Interval& interval, bool begins) {
+  const int64_t length_ns = interval.delta.interval_ns;
+  metric::Totals totals;
+  totals.Add(interval);
+  total_.Add(totals);
   length_ns_ += length_ns;
   ++ticks_;
   const bool fits = !begins && !cells_.empty() && cells_.back().length_ns + length_ns <= width_ns_;
   if (fits) {
-    cells_.back().sums += sums;
+    cells_.back().totals.Add(totals);
     cells_.back().length_ns += length_ns;
     return;
   }
   if (cells_.size() >= most_cells_) Fold();
-  cells_.push_back({.sums = sums, .length_ns = length_ns, .begins = begins || cells_.empty()});
+  cells_.push_back({.totals = totals, .length_ns = length_ns, .begins = begins || cells_.empty()});
 }
 
 void Series::Limit(size_t most_cells) {
@@ -41,7 +44,7 @@ void Series::Fold() {
           (over_breaks || cells_[i].length_ns + cells_[i + 1].length_ns <= width_ns_);
       Cell cell = cells_[i];
       if (second) {
-        cell.sums += cells_[i + 1].sums;
+        cell.totals.Add(cells_[i + 1].totals);
         cell.length_ns += cells_[i + 1].length_ns;
         ++i;
       }

@@ -7,13 +7,13 @@
 #include <span>
 #include <vector>
 
-#include "monitor/compare/sums.h"
+#include "monitor/metric/metric.h"
 
 namespace vcpulse::compare {
 
 // Some ticks in a row.
 struct Cell {
-  Sums sums;
+  metric::Totals totals;
   int64_t length_ns = 0;
   bool begins =
       false;  // does not go on from the cell before: a gap, an epoch or a span lies between
@@ -26,13 +26,13 @@ class Series {
   static constexpr size_t kMostCells = 1024;
   static constexpr size_t kFewestCells = 64;  // that Limit may ask for
 
-  // The next tick. `length_ns` > 0.
-  void Add(const Sums& sums, int64_t length_ns, bool begins);
+  // That of the next tick.
+  void Add(const metric::Interval& interval, bool begins);
   // At most so many cells from now on.
   void Limit(size_t most_cells);
 
   std::span<const Cell> cells() const { return cells_; }
-  const Sums& total() const { return total_; }
+  const metric::Totals& total() const { return total_; }
   int64_t length_ns() const { return length_ns_; }
   uint64_t ticks() const { return ticks_; }
 
@@ -42,7 +42,7 @@ class Series {
   std::vector<Cell> cells_;
   size_t most_cells_ = kMostCells;
   int64_t width_ns_ = 0;  // of a cell; 0: a tick
-  Sums total_;
+  metric::Totals total_;
   int64_t length_ns_ = 0;
   uint64_t ticks_ = 0;
 };

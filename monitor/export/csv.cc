@@ -41,7 +41,7 @@ absl::Status CsvExport::Add(const timeline::Entry& entry) {
     if (absl::Status status = TakeSet(*set); !status.ok()) return status;
   }
   return intervals_.Add(entry,
-                        [this](const reading::Interval& interval) { return AddRow(interval); });
+                        [this](const metric::Interval& interval) { return AddRow(interval); });
 }
 
 absl::Status CsvExport::TakeSet(const v1::VcpuSet& set) {
@@ -67,7 +67,9 @@ void CsvExport::WriteHeader() {
   };
   for (const std::string_view name : kCsvColumnsBefore) add(name);
   for (const CsvColumns::Column& column : event_columns_) add(column.header);
-  for (const std::string_view name : kCsvColumnsAfter) add(name);
+  for (const std::string_view name : kCsvColumnsBeforeMetrics) add(name);
+  ForEachRowMetric([&add](const metric::Info& info) { add(info.key); });
+  for (const std::string_view name : kCsvColumnsBehindMetrics) add(name);
   out_.Add("\n");
 }
 
@@ -85,7 +87,7 @@ const std::string& CsvExport::LabelOf(const v1::VcpuSet& set) {
   return labels_.emplace(set.vm(), std::move(label)).first->second;
 }
 
-CsvExport::Prepared CsvExport::Prepare(const reading::Epoch& epoch) {
+CsvExport::Prepared CsvExport::Prepare(const metric::Epoch& epoch) {
   Prepared prepared;
   const v1::VmInstance& instance = epoch.set.instance();
   const std::string vm = absl::StrCat(",", CsvCell(LabelOf(epoch.set)), ",", epoch.set.vm(), ",",
@@ -97,13 +99,13 @@ CsvExport::Prepared CsvExport::Prepare(const reading::Epoch& epoch) {
                                           NumberOrEmpty(vcpu.kvm_id(), vcpu.has_kvm_id())));
   }
   for (const CsvColumns::Column& column : event_columns_) {
-    const auto place = std::ranges::find(epoch.events, column.event, &reading::EventPlace::name);
+    const auto place = std::ranges::find(epoch.events, column.event, &metric::EventPlace::name);
     prepared.events.push_back(place == epoch.events.end() ? nullptr : &*place);
   }
   return prepared;
 }
 
-const CsvExport::Prepared& CsvExport::PreparedFor(const reading::Epoch& epoch) {
+const CsvExport::Prepared& CsvExport::PreparedFor(const metric::Epoch& epoch) {
   if (latest_ == &epoch) return *latest_prepared_;
   auto found = prepared_.find(&epoch);
   if (found == prepared_.end()) found = prepared_.emplace(&epoch, Prepare(epoch)).first;
@@ -112,7 +114,7 @@ const CsvExport::Prepared& CsvExport::PreparedFor(const reading::Epoch& epoch) {
   return found->second;
 }
 
-absl::Status CsvExport::AddRow(const reading::Interval& interval) {
+absl::Status CsvExport::AddRow(const metric::Interval& interval) {
   if (!has_header_) WriteHeader();
   const Prepared& prepared = PreparedFor(interval.epoch);
   const core::VcpuDelta& delta = interval.delta;
@@ -132,30 +134,30 @@ absl::Status CsvExport::AddRow(const reading::Interval& interval) {
   AddCell(out_, delta.run_ns);
   AddCell(out_, delta.run_delay_ns);
   AddCell(out_, reading::StateName(delta.state));
-  AddCell(out_, Finite(interval.residency), kDecimals);
-  AddCell(out_, interval.Ipc(), kDecimals);
-  AddCell(out_, CacheMissRate(interval), kRateDecimals);
+  ForEachRowMetric([&](const metric::Info& info) {
+    AddCell(out_, info.of(interval).Value(), info.row_decimals);
+  });
   AddVerdict(interval);
   out_.Add("\n");
   return out_.EndRow();
 }
 
-void CsvExport::AddEvents(const reading::Interval& interval, const Prepared& prepared) {
+void CsvExport::AddEvents(const metric::Interval& interval, const Prepared& prepared) {
   for (size_t i = 0; i < prepared.events.size(); ++i) {
-    const reading::EventPlace* place = prepared.events[i];
+    const metric::EventPlace* place = prepared.events[i];
     if (place == nullptr) {
       out_.Add(",");
     } else if (!event_columns_[i].is_share) {
       AddCell(out_, interval.CountOf(*place).count);
     } else if (interval.InTurns(*place)) {
-      AddCell(out_, interval.CountOf(*place).share, kDecimals);
+      AddCell(out_, interval.CountOf(*place).share, kShareDecimals);
     } else {
       out_.Add(",");
     }
   }
 }
 
-void CsvExport::AddVerdict(const reading::Interval& interval) {
+void CsvExport::AddVerdict(const metric::Interval& interval) {
   const core::Verdict& verdict = interval.verdict;
   AddCell(out_, reading::BandName(verdict.band));
   AddCell(out_, reading::BandName(verdict.raw_band));
@@ -163,7 +165,7 @@ void CsvExport::AddVerdict(const reading::Interval& interval) {
   if (verdict.band != core::Band::kNone) out_.Add(core::ToString(verdict.rule));
   out_.Add(",");
   if (verdict.confidence_pct > 0) out_.AddDecimal(verdict.confidence_pct / 100.0, 2);
-  const std::optional<bool> starved = Starved(interval);
+  const std::optional<bool> starved = interval.Starved();
   out_.Add(!starved ? "," : *starved ? ",true" : ",false");
 }
 

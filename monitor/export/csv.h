@@ -15,27 +15,19 @@
 #include "monitor/export/csv_columns.h"
 #include "monitor/export/exporter.h"
 #include "monitor/export/text_output.h"
-#include "monitor/reading/interval.h"
+#include "monitor/metric/interval.h"
 
 namespace vcpulse::exporting {
 
-// The columns around those of the events.
+// The columns before those of the events.
 inline constexpr std::array<std::string_view, 12> kCsvColumnsBefore = {
     "t_ns",   "t_wall_ns", "dt_ns", "tick", "vm",  "vm_number",
     "vm_pid", "vm_uuid",   "epoch", "vcpu", "tid", "kvm_id"};
-inline constexpr std::array<std::string_view, 13> kCsvColumnsAfter = {"time_enabled_ns",
-                                                                      "time_running_ns",
-                                                                      "run_ns",
-                                                                      "run_delay_ns",
-                                                                      "state",
-                                                                      "residency",
-                                                                      "ipc",
-                                                                      "cache_miss_rate",
-                                                                      "band",
-                                                                      "raw_band",
-                                                                      "rule",
-                                                                      "confidence",
-                                                                      "starved"};
+// And before and behind those of the metrics.
+inline constexpr std::array<std::string_view, 5> kCsvColumnsBeforeMetrics = {
+    "time_enabled_ns", "time_running_ns", "run_ns", "run_delay_ns", "state"};
+inline constexpr std::array<std::string_view, 5> kCsvColumnsBehindMetrics = {
+    "band", "raw_band", "rule", "confidence", "starved"};
 
 // A timeline as CSV (RFC 4180, lines end in "\n"): a header, then a row per vCPU and tick with what
 // jsonl says of it. What was not measured is an empty cell. `vm` is the VM's name, with its number
@@ -61,29 +53,29 @@ class CsvExport final : public Exporter {
   struct Prepared {
     std::vector<std::string> vcpus;  // the cells of each vCPU, by column of the set
     // The place of each event column in Epoch::events; none: it has no such event.
-    std::vector<const reading::EventPlace*> events;
+    std::vector<const metric::EventPlace*> events;
   };
 
   void WriteHeader();
   absl::Status TakeSet(const v1::VcpuSet& set);
   // What the VM is called in column `vm`.
   const std::string& LabelOf(const v1::VcpuSet& set);
-  Prepared Prepare(const reading::Epoch& epoch);
-  const Prepared& PreparedFor(const reading::Epoch& epoch);
-  absl::Status AddRow(const reading::Interval& interval);
-  void AddEvents(const reading::Interval& interval, const Prepared& prepared);
-  void AddVerdict(const reading::Interval& interval);
+  Prepared Prepare(const metric::Epoch& epoch);
+  const Prepared& PreparedFor(const metric::Epoch& epoch);
+  absl::Status AddRow(const metric::Interval& interval);
+  void AddEvents(const metric::Interval& interval, const Prepared& prepared);
+  void AddVerdict(const metric::Interval& interval);
 
   TextOutput out_;
   Clocks clocks_;
-  reading::IntervalReader intervals_;
+  metric::IntervalReader intervals_;
   CsvColumns columns_;
   std::vector<CsvColumns::Column> event_columns_;  // once the header is written
   bool has_header_ = false;
   std::map<uint32_t, std::string> labels_;  // by number of the VM
   std::set<std::string> used_labels_;
-  std::unordered_map<const reading::Epoch*, Prepared> prepared_;
-  const reading::Epoch* latest_ = nullptr;
+  std::unordered_map<const metric::Epoch*, Prepared> prepared_;
+  const metric::Epoch* latest_ = nullptr;
   const Prepared* latest_prepared_ = nullptr;
 };
 

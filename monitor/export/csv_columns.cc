@@ -9,13 +9,14 @@
 #include "kvm/text.h"
 #include "monitor/core/event_slots.h"
 #include "monitor/export/csv.h"
+#include "monitor/export/row_values.h"
 #include "monitor/import/column_names.h"
-#include "monitor/reading/event_places.h"
+#include "monitor/metric/interval.h"
 
 namespace vcpulse::exporting {
 namespace {
 
-bool TakesTurns(const v1::VcpuSet& set, const reading::EventPlace& place) {
+bool TakesTurns(const v1::VcpuSet& set, const metric::EventPlace& place) {
   return place.counted && place.group >= std::max<size_t>(1, set.core_pmus());
 }
 
@@ -39,7 +40,7 @@ std::optional<size_t> KnownColumn(const std::string& event) {
 }  // namespace
 
 void CsvColumns::Add(const v1::VcpuSet& set) {
-  for (const reading::EventPlace& place : reading::EventPlacesOf(set)) {
+  for (const metric::EventPlace& place : metric::EventPlacesOf(set)) {
     const auto [known, is_new] = in_turns_.try_emplace(place.name, false);
     if (is_new) events_.push_back(place.name);
     if (TakesTurns(set, place)) known->second = true;
@@ -47,7 +48,7 @@ void CsvColumns::Add(const v1::VcpuSet& set) {
 }
 
 bool CsvColumns::Covers(const v1::VcpuSet& set) const {
-  return std::ranges::all_of(reading::EventPlacesOf(set), [&](const reading::EventPlace& place) {
+  return std::ranges::all_of(metric::EventPlacesOf(set), [&](const metric::EventPlace& place) {
     const auto known = in_turns_.find(place.name);
     return known != in_turns_.end() && (known->second || !TakesTurns(set, place));
   });
@@ -56,7 +57,9 @@ bool CsvColumns::Covers(const v1::VcpuSet& set) const {
 std::vector<CsvColumns::Column> CsvColumns::Columns() const {
   std::set<std::string> taken;
   for (const std::string_view name : kCsvColumnsBefore) taken.emplace(name);
-  for (const std::string_view name : kCsvColumnsAfter) taken.emplace(name);
+  for (const std::string_view name : kCsvColumnsBeforeMetrics) taken.emplace(name);
+  for (const std::string_view name : kCsvColumnsBehindMetrics) taken.emplace(name);
+  ForEachRowMetric([&taken](const metric::Info& info) { taken.emplace(info.key); });
   for (const importing::EventColumn& known : importing::kEventColumns) taken.emplace(known.column);
   const auto own_name = [&taken](std::string name) {
     while (!taken.insert(importing::AsCompared(name)).second) name.insert(0, "event:");

@@ -13,7 +13,8 @@
 namespace vcpulse::exporting {
 namespace {
 
-constexpr std::array<std::string_view, 27> kKeys = {"t_mono_ns",
+// But those of metrics and events.
+constexpr std::array<std::string_view, 24> kKeys = {"t_mono_ns",
                                                     "t_wall_ns",
                                                     "interval_s",
                                                     "tick",
@@ -32,26 +33,28 @@ constexpr std::array<std::string_view, 27> kKeys = {"t_mono_ns",
                                                     "run_ns",
                                                     "run_delay_ns",
                                                     "state",
-                                                    "residency",
-                                                    "ipc",
-                                                    "cache_miss_rate",
                                                     "band",
                                                     "raw_band",
                                                     "rule",
                                                     "confidence",
                                                     "starved"};
 
+bool IsKey(std::string_view name) {
+  const std::optional<metric::Metric> metric = metric::FindMetric(name);
+  return std::ranges::find(kKeys, name) != kKeys.end() ||
+         (metric && metric::InfoOf(*metric).row_decimals > 0);
+}
+
 std::string Quoted(std::string_view text) { return boost::json::serialize(std::string(text)); }
 
 // The key of each event, in their order: its name, with "event:" in front as often as that is
 // another one's.
-std::vector<std::string> KeysOf(const std::vector<reading::EventPlace>& events) {
+std::vector<std::string> KeysOf(const std::vector<metric::EventPlace>& events) {
   std::vector<std::string> keys;
   const auto is_taken = [&keys](const std::string& key) {
-    return std::ranges::find(kKeys, key) != kKeys.end() ||
-           std::ranges::find(keys, key) != keys.end();
+    return IsKey(key) || std::ranges::find(keys, key) != keys.end();
   };
-  for (const reading::EventPlace& event : events) {
+  for (const metric::EventPlace& event : events) {
     std::string key = event.name;
     while (is_taken(key)) key.insert(0, "event:");
     keys.push_back(std::move(key));
@@ -92,7 +95,7 @@ void AddOrNull(TextOutput& out, const std::optional<std::string_view>& name) {
 
 }  // namespace
 
-JsonlExport::Prepared JsonlExport::Prepare(const reading::Epoch& epoch) {
+JsonlExport::Prepared JsonlExport::Prepare(const metric::Epoch& epoch) {
   Prepared prepared;
   const v1::VmInstance& instance = epoch.set.instance();
   const bool has_process = instance.pid() != 0;
@@ -113,13 +116,13 @@ JsonlExport::Prepared JsonlExport::Prepare(const reading::Epoch& epoch) {
     event += Quoted(key);
     event += ':';
   }
-  for (const reading::EventPlace& event : epoch.events) {
+  for (const metric::EventPlace& event : epoch.events) {
     if (event.counted && event.group >= epoch.core_pmus) prepared.in_turns = true;
   }
   return prepared;
 }
 
-const JsonlExport::Prepared& JsonlExport::PreparedFor(const reading::Epoch& epoch) {
+const JsonlExport::Prepared& JsonlExport::PreparedFor(const metric::Epoch& epoch) {
   if (latest_ == &epoch) return *latest_prepared_;
   auto found = prepared_.find(&epoch);
   if (found == prepared_.end()) found = prepared_.emplace(&epoch, Prepare(epoch)).first;
@@ -133,10 +136,10 @@ absl::Status JsonlExport::Add(const timeline::Entry& entry) {
     clocks_.Take(*snapshot);
   }
   return intervals_.Add(entry,
-                        [this](const reading::Interval& interval) { return AddRow(interval); });
+                        [this](const metric::Interval& interval) { return AddRow(interval); });
 }
 
-absl::Status JsonlExport::AddRow(const reading::Interval& interval) {
+absl::Status JsonlExport::AddRow(const metric::Interval& interval) {
   const Prepared& prepared = PreparedFor(interval.epoch);
   const core::VcpuDelta& delta = interval.delta;
   const int64_t end_ns = interval.EndNs();
@@ -160,19 +163,19 @@ absl::Status JsonlExport::AddRow(const reading::Interval& interval) {
   AddOrNull(out_, delta.run_delay_ns);
   out_.Add(",\"state\":");
   AddOrNull(out_, reading::StateName(delta.state));
-  out_.Add(",\"residency\":");
-  AddOrNull(out_, Finite(interval.residency), kDecimals);
-  out_.Add(",\"ipc\":");
-  AddOrNull(out_, interval.Ipc(), kDecimals);
-  out_.Add(",\"cache_miss_rate\":");
-  AddOrNull(out_, CacheMissRate(interval), kRateDecimals);
+  ForEachRowMetric([&](const metric::Info& info) {
+    out_.Add(",\"");
+    out_.Add(info.key);
+    out_.Add("\":");
+    AddOrNull(out_, info.of(interval).Value(), info.row_decimals);
+  });
   AddVerdict(interval);
   out_.Add("}\n");
   return out_.EndRow();
 }
 
-void JsonlExport::AddEvents(const reading::Interval& interval, const Prepared& prepared) {
-  const std::vector<reading::EventPlace>& events = interval.epoch.events;
+void JsonlExport::AddEvents(const metric::Interval& interval, const Prepared& prepared) {
+  const std::vector<metric::EventPlace>& events = interval.epoch.events;
   for (size_t i = 0; i < events.size(); ++i) {
     out_.Add(prepared.events[i]);
     AddOrNull(out_, interval.CountOf(events[i]).count);
@@ -184,13 +187,13 @@ void JsonlExport::AddEvents(const reading::Interval& interval, const Prepared& p
     if (!interval.InTurns(events[i])) continue;
     // Without the comma that it begins with.
     out_.Add(std::string_view(prepared.events[i]).substr(first ? 1 : 0));
-    AddOrNull(out_, interval.CountOf(events[i]).share, kDecimals);
+    AddOrNull(out_, interval.CountOf(events[i]).share, kShareDecimals);
     first = false;
   }
   out_.Add("}");
 }
 
-void JsonlExport::AddVerdict(const reading::Interval& interval) {
+void JsonlExport::AddVerdict(const metric::Interval& interval) {
   const core::Verdict& verdict = interval.verdict;
   out_.Add(",\"band\":");
   AddOrNull(out_, reading::BandName(verdict.band));
@@ -208,7 +211,7 @@ void JsonlExport::AddVerdict(const reading::Interval& interval) {
   } else {
     out_.Add("null");
   }
-  const std::optional<bool> starved = Starved(interval);
+  const std::optional<bool> starved = interval.Starved();
   out_.Add(!starved ? ",\"starved\":null" : *starved ? ",\"starved\":true" : ",\"starved\":false");
 }
 

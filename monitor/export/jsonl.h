@@ -10,7 +10,7 @@
 #include "monitor/export/clocks.h"
 #include "monitor/export/exporter.h"
 #include "monitor/export/text_output.h"
-#include "monitor/reading/interval.h"
+#include "monitor/metric/interval.h"
 
 namespace vcpulse::exporting {
 
@@ -60,17 +60,17 @@ class JsonlExport final : public Exporter {
     bool in_turns = false;            // whether there are counted shares
   };
 
-  static Prepared Prepare(const reading::Epoch& epoch);
-  const Prepared& PreparedFor(const reading::Epoch& epoch);
-  absl::Status AddRow(const reading::Interval& interval);
-  void AddEvents(const reading::Interval& interval, const Prepared& prepared);
-  void AddVerdict(const reading::Interval& interval);
+  static Prepared Prepare(const metric::Epoch& epoch);
+  const Prepared& PreparedFor(const metric::Epoch& epoch);
+  absl::Status AddRow(const metric::Interval& interval);
+  void AddEvents(const metric::Interval& interval, const Prepared& prepared);
+  void AddVerdict(const metric::Interval& interval);
 
   TextOutput out_;
   Clocks clocks_;
-  reading::IntervalReader intervals_;
-  std::unordered_map<const reading::Epoch*, Prepared> prepared_;
-  const reading::Epoch* latest_ = nullptr;
+  metric::IntervalReader intervals_;
+  std::unordered_map<const metric::Epoch*, Prepared> prepared_;
+  const metric::Epoch* latest_ = nullptr;
   const Prepared* latest_prepared_ = nullptr;
 };
 

@@ -29,7 +29,7 @@ absl::Status PerfettoExport::Add(const timeline::Entry& entry) {
   }
   // Intervals first: a second stream is found there.
   absl::Status status = intervals_.Add(
-      entry, [this](const reading::Interval& interval) { return AddInterval(interval); });
+      entry, [this](const metric::Interval& interval) { return AddInterval(interval); });
   if (!status.ok()) return status;
   if (entry.sequence == 0) return absl::OkStatus();  // context, and no event of its own
   if (const auto* tick = std::get_if<timeline::TickEntry>(&entry.record)) {
@@ -122,7 +122,7 @@ PerfettoExport::VcpuTracks& PerfettoExport::VcpuOf(VmTracks& vm, uint32_t index)
 }
 
 const std::vector<PerfettoExport::VcpuTracks*>& PerfettoExport::TracksFor(
-    const reading::Epoch& epoch) {
+    const metric::Epoch& epoch) {
   if (latest_ == &epoch) return *latest_tracks_;
   const auto [place, is_new] = by_epoch_.try_emplace(&epoch);
   if (is_new) {
@@ -136,7 +136,7 @@ const std::vector<PerfettoExport::VcpuTracks*>& PerfettoExport::TracksFor(
   return place->second;
 }
 
-absl::Status PerfettoExport::AddInterval(const reading::Interval& interval) {
+absl::Status PerfettoExport::AddInterval(const metric::Interval& interval) {
   const int64_t begin_ns = interval.BeginNs();
   const int64_t end_ns = interval.EndNs();
   TellClocks(begin_ns);
@@ -150,11 +150,11 @@ absl::Status PerfettoExport::AddInterval(const reading::Interval& interval) {
   Extend(tracks.bands, kind, begin_ns, end_ns);
   Extend(tracks.starved, verdict.starved ? std::optional(Kind{}) : std::nullopt, begin_ns, end_ns);
   const int64_t time_ns = TimeOf(end_ns);
-  if (const std::optional<double> ipc = interval.Ipc()) {
+  if (const auto ipc = metric::ValueOf(metric::Metric::kIpc, interval)) {
     packets_.AddCounter(tracks.ipc, time_ns, *ipc);
   }
-  if (interval.residency && std::isfinite(*interval.residency)) {
-    packets_.AddCounter(tracks.residency, time_ns, *interval.residency);
+  if (const auto residency = metric::ValueOf(metric::Metric::kResidency, interval)) {
+    packets_.AddCounter(tracks.residency, time_ns, *residency);
   }
   reached_mono_ns_ = std::max(reached_mono_ns_, end_ns);
   return packets_.EndRow();
@@ -188,7 +188,8 @@ void PerfettoExport::End(Run& run) {
 
 void PerfettoExport::Take(const timeline::TickEntry& tick) {
   const int64_t wake_ns = tick.sample.wake_ns;
-  const reading::Epoch* epoch = intervals_.Find(tick.vm, tick.epoch);
+  const metric::Epoch* epoch =
+      intervals_.EpochOf({.vm = tick.vm, .epoch = tick.epoch, .sample = tick.sample});
   VmTracks& vm = VmOf(tick.vm, epoch == nullptr ? nullptr : &epoch->set.instance());
   EndGap(vm, wake_ns);
   vm.latest_mono_ns = std::max(vm.latest_mono_ns, wake_ns);

@@ -13,7 +13,7 @@
 #include "monitor/export/clocks.h"
 #include "monitor/export/exporter.h"
 #include "monitor/export/perfetto_packets.h"
-#include "monitor/reading/interval.h"
+#include "monitor/metric/interval.h"
 
 namespace vcpulse::exporting {
 
@@ -74,9 +74,9 @@ class PerfettoExport final : public Exporter {
   uint64_t HostTrack();
   VmTracks& VmOf(uint32_t vm, const v1::VmInstance* instance);
   VcpuTracks& VcpuOf(VmTracks& vm, uint32_t index);
-  const std::vector<VcpuTracks*>& TracksFor(const reading::Epoch& epoch);
+  const std::vector<VcpuTracks*>& TracksFor(const metric::Epoch& epoch);
 
-  absl::Status AddInterval(const reading::Interval& interval);
+  absl::Status AddInterval(const metric::Interval& interval);
   void Extend(Run& run, const std::optional<Kind>& kind, int64_t begin_mono_ns,
               int64_t end_mono_ns);
   void End(Run& run);
@@ -88,13 +88,13 @@ class PerfettoExport final : public Exporter {
 
   PerfettoPackets packets_;
   Clocks clocks_;
-  reading::IntervalReader intervals_;
+  metric::IntervalReader intervals_;
   uint64_t next_track_ = 1;
   uint64_t host_ = 0;
   uint64_t markers_track_ = 0;
   std::map<uint32_t, VmTracks> vms_;
-  std::unordered_map<const reading::Epoch*, std::vector<VcpuTracks*>> by_epoch_;
-  const reading::Epoch* latest_ = nullptr;
+  std::unordered_map<const metric::Epoch*, std::vector<VcpuTracks*>> by_epoch_;
+  const metric::Epoch* latest_ = nullptr;
   const std::vector<VcpuTracks*>* latest_tracks_ = nullptr;
   std::optional<int64_t> start_mono_ns_;   // of the recording, as far as it was read
   int64_t reached_mono_ns_ = 0;            // the latest instant

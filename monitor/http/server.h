@@ -1,7 +1,7 @@
 #pragma once
 
 // monitor/http is a small HTTP server: whole answers to GET and HEAD. Asio and Beast are in its .cc
-// files alone. What is answered is its users' affair (monitor/page, monitor/metrics).
+// files alone. What is answered is its users' affair (monitor/page, monitor/prometheus).
 
 #include <chrono>
 #include <cstddef>

@@ -8,6 +8,7 @@
 
 #include "kvm/events/event_names.h"
 #include "kvm/events/event_syntax.h"
+#include "monitor/metric/metric.h"
 
 namespace vcpulse::importing {
 namespace {
@@ -31,8 +32,8 @@ constexpr std::array<FieldNames, kFields> kFieldNames = {{{"t_ns", "t_mono_ns"},
                                                           {"run_ns", "run_ns"},
                                                           {"run_delay_ns", "run_delay_ns"}}};
 
-constexpr std::array<std::string_view, 8> kDerived = {
-    "residency", "ipc", "cache_miss_rate", "band", "raw_band", "rule", "confidence", "starved"};
+constexpr std::array<std::string_view, 5> kDerived = {"band", "raw_band", "rule", "confidence",
+                                                      "starved"};
 
 constexpr size_t kMaxEventName = 256;
 
@@ -67,7 +68,9 @@ std::string_view WithoutEventPrefix(std::string_view name) {
 }
 
 bool IsDerived(std::string_view name) {
-  return std::ranges::find(kDerived, name) != kDerived.end();
+  const std::optional<metric::Metric> metric = metric::FindMetric(name);
+  return std::ranges::find(kDerived, name) != kDerived.end() ||
+         (metric && metric::InfoOf(*metric).row_decimals > 0);
 }
 
 bool IsEventName(std::string_view name, bool of_an_export) {

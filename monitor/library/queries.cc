@@ -15,6 +15,8 @@
 namespace vcpulse::library {
 namespace {
 
+using check::Quantity;
+
 static_assert(static_cast<int>(check::Outcome::kSkip) == VCPULSE_SKIP);
 static_assert(static_cast<int>(check::Outcome::kPass) == VCPULSE_PASS);
 static_assert(static_cast<int>(check::Outcome::kInconclusive) == VCPULSE_INCONCLUSIVE);
@@ -36,16 +38,16 @@ T ReadSized(const T& defaults, const T* in) {
   return values;
 }
 
-absl::StatusOr<check::Metric> MetricOf(int band) {
+absl::StatusOr<metric::Metric> MetricOf(int band) {
   switch (band) {
     case VCPULSE_BAND_HALTED:
-      return check::Metric::kHalted;
+      return metric::Metric::kHalted;
     case VCPULSE_BAND_SPINNING:
-      return check::Metric::kSpinning;
+      return metric::Metric::kSpinning;
     case VCPULSE_BAND_PRODUCTIVE:
-      return check::Metric::kProductive;
+      return metric::Metric::kProductive;
     case VCPULSE_BAND_UNKNOWN:
-      return check::Metric::kUnknown;
+      return metric::Metric::kUnknown;
     default:
       return absl::InvalidArgumentError(absl::StrCat("band ", band, " is none to ask for"));
   }
@@ -105,7 +107,10 @@ vcpulse_status AskBand(const vcpulse_timeline* timeline, const Whom& whom, int b
   return Guard(error, [&]() -> absl::Status {
     const absl::StatusOr<check::Metric> metric = MetricOf(band);
     if (!metric.ok()) return metric.status();
-    return Ask(timeline, whom, {.metric = *metric, .longest = longest}, phase, bounds);
+    return Ask(
+        timeline, whom,
+        {.kind = longest ? Quantity::Kind::kLongest : Quantity::Kind::kMean, .metric = *metric},
+        phase, bounds);
   });
 }
 
@@ -168,10 +173,10 @@ absl::Status Check(const vcpulse_timeline* timeline, const char* expression, con
 }  // namespace
 }  // namespace vcpulse::library
 
-using vcpulse::check::Metric;
 using vcpulse::library::Ask;
 using vcpulse::library::AskBand;
 using vcpulse::library::Guard;
+using vcpulse::metric::Metric;
 
 vcpulse_status vcpulse_share(const vcpulse_timeline* timeline, const char* vm, uint32_t vcpu,
                              int band, const char* phase, vcpulse_bounds* bounds,
@@ -190,7 +195,10 @@ vcpulse_status vcpulse_ipc_percentile(const vcpulse_timeline* timeline, const ch
                                       vcpulse_bounds* bounds, vcpulse_error** error) {
   return Guard(error, [&] {
     return Ask(timeline, {.vm = vm, .vcpu = vcpu},
-               {.metric = Metric::kIpc, .percentile = percentile}, phase, bounds);
+               {.kind = vcpulse::check::Quantity::Kind::kPercentile,
+                .metric = Metric::kIpc,
+                .percentile = percentile},
+               phase, bounds);
   });
 }
 
@@ -211,8 +219,7 @@ vcpulse_status vcpulse_starved(const vcpulse_timeline* timeline, const char* vm,
 vcpulse_status vcpulse_gaps(const vcpulse_timeline* timeline, const char* vm, const char* phase,
                             vcpulse_bounds* bounds, vcpulse_error** error) {
   return Guard(error, [&] {
-    return Ask(timeline, {.vm = vm, .vcpu = std::nullopt}, {.metric = Metric::kGaps}, phase,
-               bounds);
+    return Ask(timeline, {.vm = vm, .vcpu = std::nullopt}, vcpulse::check::kGaps, phase, bounds);
   });
 }
 

@@ -2,10 +2,8 @@
 
 #include <algorithm>
 
-#include "monitor/core/delta.h"
-#include "monitor/core/features.h"
+#include "monitor/metric/metric.h"
 #include "monitor/reading/labels.h"
-#include "monitor/replay/rejudge.h"
 #include "monitor/timeline/utf8_texts.h"
 
 namespace vcpulse::library {
@@ -26,11 +24,7 @@ vcpulse_record Record(vcpulse_kind kind, int64_t mono_ns) {
 
 }  // namespace
 
-bool RecordRows::Add(const v1::Session& session) {
-  if (!has_session_) residency_.Begin(session);
-  has_session_ = true;
-  return true;
-}
+bool RecordRows::Add(const v1::Session& session) { return intervals_.Add(session).ok(); }
 
 void RecordRows::Learn(uint32_t vm, const v1::VmInstance& instance) {
   if (vm == 0 || vms_.contains(vm)) return;
@@ -42,8 +36,7 @@ void RecordRows::Learn(uint32_t vm, const v1::VmInstance& instance) {
 
 bool RecordRows::Add(const v1::VcpuSet& set) {
   Learn(set.vm(), set.instance());
-  const std::pair<uint32_t, uint32_t> key(set.vm(), set.epoch());
-  if (!epochs_.contains(key)) epochs_.emplace(key, MakeEpoch(set));
+  intervals_.Add(set);
   return true;
 }
 
@@ -89,91 +82,69 @@ void RecordRows::Name(uint32_t vm, vcpulse_record& record) const {
   record.vm_pid = known->second.pid;
 }
 
-RecordRows::Epoch RecordRows::MakeEpoch(const v1::VcpuSet& set) {
-  const core::EpochClassifier::Layout layout = replay::LayoutOf(set);
-  Epoch epoch{.vcpus = {},
-              .slots = layout.slots,
-              .core_pmus = layout.core_pmus,
-              .groups = 1 + static_cast<size_t>(set.further_groups_size()),
-              .events = reading::EventPlacesOf(set),
-              .names = {}};
-  for (const v1::Vcpu& vcpu : set.vcpus()) epoch.vcpus.push_back(vcpu.index());
-  for (const reading::EventPlace& event : epoch.events) epoch.names.push_back(event.name.c_str());
-  return epoch;
-}
-
 bool RecordRows::AddTick(uint32_t vm, uint32_t epoch, const core::Sample& sample,
                          const core::Sample* previous, std::span<const core::Verdict> verdicts) {
-  const auto known = epochs_.find({vm, epoch});
-  if (known == epochs_.end() || previous == nullptr) return true;
-  const auto fits = [&](const core::Sample& one) {
-    const size_t vcpus = known->second.vcpus.size();
-    return one.vcpus.size() == vcpus && one.further.size() == vcpus * (known->second.groups - 1);
-  };
-  if (!fits(sample) || !fits(*previous)) return true;
-  for (size_t i = 0; i < known->second.vcpus.size(); ++i) {
-    const core::VcpuSample& now = sample.vcpus[i];
-    vcpulse_record record =
-        Record(VCPULSE_TICK, now.read_begin_ns + (now.read_end_ns - now.read_begin_ns) / 2);
-    Name(vm, record);
-    record.vcpu = known->second.vcpus[i];
-    record.tick = sample.tick;
-    const core::Verdict verdict =
-        reading::WithinKnown(i < verdicts.size() ? verdicts[i] : core::Verdict());
-    if (!AddRow(sample, *previous, known->second, i, verdict, record)) return false;
-  }
-  return true;
+  const metric::Tick tick{
+      .vm = vm, .epoch = epoch, .sample = sample, .previous = previous, .verdicts = verdicts};
+  return intervals_
+      .Add(tick,
+           [this](const metric::Interval& interval) {
+             return AddRow(interval) ? absl::OkStatus() : absl::CancelledError("enough");
+           })
+      .ok();
 }
 
-bool RecordRows::AddRow(const core::Sample& sample, const core::Sample& previous,
-                        const Epoch& epoch, size_t vcpu, const core::Verdict& verdict,
-                        vcpulse_record& record) {
-  const std::span<const core::VcpuDelta> groups = deltas_.Of(previous, sample, vcpu);
-  const std::span<const core::VcpuDelta> pmus =
-      groups.first(std::min(epoch.core_pmus, groups.size()));
-  const core::VcpuDelta delta = reading::AddPmus(pmus);
-  if (delta.interval_ns <= 0) return true;
-  record.interval_ns = delta.interval_ns;
+void RecordRows::EndEpoch(uint32_t vm, uint32_t epoch) {
+  intervals_.EndEpoch(vm, epoch);
+  event_names_.erase({vm, epoch});
+}
 
-  const bool given = verdict.band != core::Band::kNone;
+bool RecordRows::AddRow(const metric::Interval& interval) {
+  vcpulse_record record = Record(VCPULSE_TICK, interval.EndNs());
+  Name(interval.Vm(), record);
+  record.vcpu = interval.Vcpu().index();
+  record.tick = interval.tick;
+  record.interval_ns = interval.delta.interval_ns;
+
+  const core::Verdict& verdict = interval.verdict;
   record.band = static_cast<int32_t>(verdict.band);
-  const std::string rule(given ? core::ToString(verdict.rule) : "");
-  record.rule = given ? rule.c_str() : nullptr;
+  const std::string rule(interval.IsJudged() ? core::ToString(verdict.rule) : "");
+  record.rule = interval.IsJudged() ? rule.c_str() : nullptr;
   const int32_t starved = verdict.starved ? 1 : 0;
-  if (given && (delta.run_delay_ns || verdict.starved)) record.starved = &starved;
+  if (interval.Starved()) record.starved = &starved;
   const uint32_t confidence = verdict.confidence_pct;
   if (confidence > 0) record.confidence_pct = &confidence;
 
-  const std::optional<double> residency = residency_.Of(pmus, epoch.slots);
-  record.residency = OrNull(residency);
-  const std::optional<double> ipc = core::Ipc(delta, epoch.slots);
+  record.residency = OrNull(interval.residency);
+  const std::optional<double> ipc = metric::ValueOf(metric::Metric::kIpc, interval);
   record.ipc = OrNull(ipc);
-  record.run_ns = OrNull(delta.run_ns);
-  record.run_delay_ns = OrNull(delta.run_delay_ns);
-  Count(epoch, groups, delta);
-  record.event_count = epoch.events.size();
-  record.event_names = epoch.names.data();
+  record.run_ns = OrNull(interval.delta.run_ns);
+  record.run_delay_ns = OrNull(interval.delta.run_delay_ns);
+  Count(interval);
+  record.event_count = interval.epoch.events.size();
   record.event_counts = count_pointers_.data();
   record.event_shares = shares_.data();
+  std::vector<const char*>& names = event_names_[{interval.Vm(), interval.epoch.set.epoch()}];
+  if (names.empty()) {
+    for (const metric::EventPlace& event : interval.epoch.events) {
+      names.push_back(event.name.c_str());
+    }
+  }
+  record.event_names = names.data();
   return sink_(record);
 }
 
-void RecordRows::Count(const Epoch& epoch, std::span<const core::VcpuDelta> groups,
-                       const core::VcpuDelta& main) {
-  counts_.assign(epoch.events.size(), 0);
-  count_pointers_.assign(epoch.events.size(), nullptr);
-  shares_.assign(epoch.events.size(), 0.0);
-  for (size_t i = 0; i < epoch.events.size(); ++i) {
-    const reading::EventPlace& event = epoch.events[i];
-    if (!event.counted || event.group >= groups.size()) continue;
-    // Groups beyond the core PMUs take turns: each has times of its own.
-    const core::VcpuDelta& group = event.group >= epoch.core_pmus ? groups[event.group] : main;
-    if (group.time_enabled_ns > 0 && group.time_running_ns == 0) continue;  // never ran
-    counts_[i] = group.counts[event.slot];
+void RecordRows::Count(const metric::Interval& interval) {
+  const std::vector<metric::EventPlace>& events = interval.epoch.events;
+  counts_.assign(events.size(), 0);
+  count_pointers_.assign(events.size(), nullptr);
+  shares_.assign(events.size(), 0.0);
+  for (size_t i = 0; i < events.size(); ++i) {
+    const metric::Interval::Counted counted = interval.CountOf(events[i]);
+    if (!counted.count) continue;
+    counts_[i] = *counted.count;
     count_pointers_[i] = &counts_[i];
-    shares_[i] = group.time_enabled_ns == 0 ? 1.0  // off the CPU throughout: a 0 that is exact
-                                            : static_cast<double>(group.time_running_ns) /
-                                                  static_cast<double>(group.time_enabled_ns);
+    shares_[i] = counted.share.value_or(1);  // off the CPU throughout: a 0 that is exact
   }
 }
 

@@ -11,12 +11,10 @@
 #include <utility>
 #include <vector>
 
-#include "monitor/core/event_slots.h"
 #include "monitor/core/sample.h"
 #include "monitor/core/verdict.h"
 #include "monitor/library/include/vcpulse.h"
-#include "monitor/reading/event_places.h"
-#include "monitor/reading/interval.h"
+#include "monitor/metric/interval.h"
 #include "vcpulse/v1/timeline.pb.h"
 
 namespace vcpulse::library {
@@ -41,38 +39,25 @@ class RecordRows {
   bool AddTick(uint32_t vm, uint32_t epoch, const core::Sample& sample,
                const core::Sample* previous, std::span<const core::Verdict> verdicts);
   // No tick of this epoch comes any more.
-  void EndEpoch(uint32_t vm, uint32_t epoch) { epochs_.erase({vm, epoch}); }
+  void EndEpoch(uint32_t vm, uint32_t epoch);
 
  private:
   struct Vm {
     std::string name;
     uint32_t pid = 0;
   };
-  struct Epoch {
-    std::vector<uint32_t> vcpus;  // indexes
-    core::EventSlots slots;
-    size_t core_pmus = 1;
-    size_t groups = 1;
-    std::vector<reading::EventPlace> events;
-    std::vector<const char*> names;  // of `events`
-  };
-
-  static Epoch MakeEpoch(const v1::VcpuSet& set);
-  bool AddRow(const core::Sample& sample, const core::Sample& previous, const Epoch& epoch,
-              size_t vcpu, const core::Verdict& verdict, vcpulse_record& record);
+  bool AddRow(const metric::Interval& interval);
   // Fills counts_, count_pointers_ and shares_.
-  void Count(const Epoch& epoch, std::span<const core::VcpuDelta> groups,
-             const core::VcpuDelta& main);
+  void Count(const metric::Interval& interval);
   // The VM's name and PID into `record`.
   void Name(uint32_t vm, vcpulse_record& record) const;
   void Learn(uint32_t vm, const v1::VmInstance& instance);
 
   Sink sink_;
-  bool has_session_ = false;
-  reading::ResidencyMeter residency_;
-  reading::GroupDeltas deltas_;
+  metric::IntervalReader intervals_;
   std::map<uint32_t, Vm> vms_;
-  std::map<std::pair<uint32_t, uint32_t>, Epoch> epochs_;
+  // By (vm, epoch), of its events.
+  std::map<std::pair<uint32_t, uint32_t>, std::vector<const char*>> event_names_;
   std::vector<uint64_t> counts_;
   std::vector<const uint64_t*> count_pointers_;
   std::vector<double> shares_;

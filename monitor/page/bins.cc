@@ -1,8 +1,6 @@
 #include "monitor/page/bins.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <numeric>
 
 namespace vcpulse::page {
 namespace {
@@ -14,43 +12,6 @@ bool IsNear(int64_t instant_ns, int64_t origin_ns) {
   int64_t distance = 0;
   return !__builtin_sub_overflow(instant_ns, origin_ns, &distance) && distance > -kFarthest_ns &&
          distance < kFarthest_ns;
-}
-
-// What an interval tells, of all of its time.
-Bin Whole(const reading::Interval& interval) {
-  Bin whole;
-  const core::VcpuDelta& delta = interval.delta;
-  const core::Verdict& verdict = interval.verdict;
-  whole.band_ns[static_cast<size_t>(verdict.band)] = delta.interval_ns;
-  if (verdict.band != core::Band::kNone) {
-    if (verdict.starved) whole.starved_ns = delta.interval_ns;
-    if (verdict.starved || delta.run_delay_ns) whole.starved_known_ns = delta.interval_ns;
-    if (verdict.band != core::Band::kHalted && interval.Ipc()) {
-      whole.cycles = static_cast<double>(delta.counts[*interval.epoch.slots.cycles]);
-      whole.instructions = static_cast<double>(delta.counts[*interval.epoch.slots.instructions]);
-    }
-  }
-  if (interval.residency) {
-    whole.resident_ns = *interval.residency * static_cast<double>(delta.interval_ns);
-    whole.residency_known_ns = delta.interval_ns;
-  }
-  return whole;
-}
-
-// `ns` of an interval of `of_ns`, all of which is like `whole`.
-Bin ShareOf(const Bin& whole, int64_t ns, int64_t of_ns) {
-  if (ns == of_ns) return whole;
-  Bin part;
-  const double share = static_cast<double>(ns) / static_cast<double>(of_ns);
-  const auto cut = [ns](int64_t of_whole) { return of_whole > 0 ? ns : 0; };
-  for (size_t band = 0; band < core::kBands; ++band) part.band_ns[band] = cut(whole.band_ns[band]);
-  part.starved_ns = cut(whole.starved_ns);
-  part.starved_known_ns = cut(whole.starved_known_ns);
-  part.resident_ns = whole.resident_ns * share;
-  part.residency_known_ns = cut(whole.residency_known_ns);
-  part.cycles = whole.cycles * share;
-  part.instructions = whole.instructions * share;
-  return part;
 }
 
 void Add(EventBins::Count& sum, const EventBins::Count& other) {
@@ -84,26 +45,12 @@ void Extend(std::vector<T>& bins, size_t before, size_t behind) {
 
 }  // namespace
 
-int64_t Bin::MeasuredNs() const {
-  return std::accumulate(band_ns.begin(), band_ns.end(), int64_t{0});
-}
-
-void Bin::Add(const Bin& other) {
-  for (size_t band = 0; band < core::kBands; ++band) band_ns[band] += other.band_ns[band];
-  starved_ns += other.starved_ns;
-  starved_known_ns += other.starved_known_ns;
-  resident_ns += other.resident_ns;
-  residency_known_ns += other.residency_known_ns;
-  cycles += other.cycles;
-  instructions += other.instructions;
-}
-
 Binner::Binner(const Options& options)
     : options_(options), width_ns_(std::clamp<int64_t>(options.width_ns, 1, kFarthest_ns)) {
   options_.width_ns = width_ns_;
 }
 
-void Binner::Add(const reading::Interval& interval) {
+void Binner::Add(const metric::Interval& interval) {
   const int64_t length_ns = interval.delta.interval_ns;
   int64_t begin_ns = interval.BeginNs();
   int64_t end_ns = interval.EndNs();
@@ -119,21 +66,23 @@ void Binner::Add(const reading::Interval& interval) {
 
   const Column& column = ColumnOf(interval);
   VcpuBins& row = *column.row;
+  metric::Totals whole;
+  whole.Add(interval);
+  Meet(row, whole);
   Reach(row, begin_ns, end_ns);
-  const Bin whole = Whole(interval);
   for (int64_t at_ns = begin_ns; at_ns < end_ns;) {
     const int64_t bin = BinAt(at_ns);
     const int64_t until_ns = std::min(end_ns, (bin + 1) * width_ns_);
     const int64_t ns = until_ns - at_ns;
     const auto place = static_cast<size_t>(bin - row.first);
-    row.bins[place].Add(ShareOf(whole, ns, length_ns));
+    const double share = static_cast<double>(ns) / static_cast<double>(length_ns);
+    row.bins[place].Add(whole, share);
     for (const Column::Event& which : column.events) {
       const auto counted = interval.CountOf(*which.place);
       if (!counted.count) continue;
       EventBins& event = row.events[which.bins];
       const bool scaled = counted.share && *counted.share > 0 && *counted.share < 1;
       event.estimated = event.estimated || scaled;
-      const double share = static_cast<double>(ns) / static_cast<double>(length_ns);
       page::Add(event.counts[place], {.count = static_cast<double>(*counted.count) * share /
                                                (scaled ? *counted.share : 1),
                                       .known_ns = static_cast<double>(ns)});
@@ -142,7 +91,7 @@ void Binner::Add(const reading::Interval& interval) {
   }
 }
 
-Binner::Column& Binner::ColumnOf(const reading::Interval& interval) {
+Binner::Column& Binner::ColumnOf(const metric::Interval& interval) {
   if (latest_.first != &interval.epoch) latest_ = {&interval.epoch, &columns_[&interval.epoch]};
   std::vector<Column>& columns = *latest_.second;
   if (columns.size() <= interval.column) columns.resize(interval.column + 1);
@@ -150,16 +99,25 @@ Binner::Column& Binner::ColumnOf(const reading::Interval& interval) {
   if (column.row != nullptr) return column;
   column.row = &rows_[{interval.Vm(), interval.Vcpu().index()}];
   VcpuBins& row = *column.row;
-  for (const reading::EventPlace& place : interval.epoch.events) {
+  for (const metric::EventPlace& place : interval.epoch.events) {
     if (!place.counted) continue;
     const auto same = std::ranges::find(row.events, place.name, &EventBins::name);
     column.events.push_back({&place, static_cast<size_t>(same - row.events.begin())});
     if (same != row.events.end()) continue;
     row.events.push_back(
         {.name = place.name, .counts = std::vector<EventBins::Count>(row.bins.size())});
-    bytes_ += row.bins.size() * (PackedBytesPerBin(1) - PackedBytesPerBin(0));
+    bytes_ += row.bins.size() * (PackedBytesPerBin(0, 1) - PackedBytesPerBin(0, 0));
   }
   return column;
+}
+
+void Binner::Meet(VcpuBins& row, const metric::Totals& whole) {
+  for (const metric::Info& info : metric::Table()) {
+    if (info.IsShare() || !(whole.Of(info.metric).whole > 0)) continue;
+    if (std::ranges::find(row.numbers, info.metric) != row.numbers.end()) continue;
+    row.numbers.push_back(info.metric);
+    bytes_ += row.bins.size() * (PackedBytesPerBin(1, 0) - PackedBytesPerBin(0, 0));
+  }
 }
 
 void Binner::Reach(VcpuBins& row, int64_t from_ns, int64_t to_ns) {
@@ -173,7 +131,7 @@ void Binner::Reach(VcpuBins& row, int64_t from_ns, int64_t to_ns) {
   };
   auto [before, behind] = missing();
   if (before + behind == 0) return;
-  const size_t bytes_per_bin = PackedBytesPerBin(row.events.size());
+  const size_t bytes_per_bin = PackedBytesPerBin(row.numbers.size(), row.events.size());
   while (bytes_ + (before + behind) * bytes_per_bin > options_.most_bytes &&
          width_ns_ < kFarthest_ns) {
     Fold();
@@ -192,9 +150,10 @@ void Binner::Fold() {
   for (auto& [vcpu, row] : rows_) {
     const bool starts_odd = (row.first & 1) != 0;
     row.first >>= 1;  // towards minus infinity
-    FoldPairs(row.bins, starts_odd, [](Bin& sum, const Bin& other) { sum.Add(other); });
+    FoldPairs(row.bins, starts_odd,
+              [](metric::Totals& sum, const metric::Totals& other) { sum.Add(other); });
     for (EventBins& event : row.events) FoldPairs(event.counts, starts_odd, page::Add);
-    bytes_ += row.bins.size() * PackedBytesPerBin(row.events.size());
+    bytes_ += row.bins.size() * PackedBytesPerBin(row.numbers.size(), row.events.size());
   }
 }
 

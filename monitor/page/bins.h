@@ -2,7 +2,6 @@
 
 // What each vCPU did, in bins of time: the data of the page's heat map and charts.
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -11,26 +10,10 @@
 #include <utility>
 #include <vector>
 
-#include "monitor/core/verdict.h"
-#include "monitor/reading/interval.h"
+#include "monitor/metric/interval.h"
+#include "monitor/metric/metric.h"
 
 namespace vcpulse::page {
-
-// One vCPU in one bin. Sums; of an interval that reaches over several bins each has its share by
-// time. A bin in which nothing was measured has no band_ns at all: it is missing, not zero.
-struct Bin {
-  std::array<int64_t, core::kBands> band_ns{};  // by core::Band; kNone: measured, no verdict
-  int64_t starved_ns = 0;
-  int64_t starved_known_ns = 0;  // of the judged time, where waiting was measured
-  double resident_ns = 0;        // residency x time
-  int64_t residency_known_ns = 0;
-  // Of the time that was counted and judged other than HALTED: what IPC is made of.
-  double cycles = 0;
-  double instructions = 0;
-
-  int64_t MeasuredNs() const;
-  void Add(const Bin& other);
-};
 
 // One event of one vCPU, an entry per bin.
 struct EventBins {
@@ -45,7 +28,10 @@ struct EventBins {
 
 struct VcpuBins {
   int64_t first = 0;  // number of the first bin
-  std::vector<Bin> bins;
+  // Of an interval that reaches over several bins each has its share by time. A bin in which
+  // nothing was measured has no measured time at all: it is missing, not zero.
+  std::vector<metric::Totals> bins;
+  std::vector<metric::Metric> numbers;  // those that are no shares and were ever measured
   std::vector<EventBins> events;
 };
 
@@ -66,7 +52,7 @@ class Binner {
 
   explicit Binner(const Options& options);
 
-  void Add(const reading::Interval& interval);
+  void Add(const metric::Interval& interval);
 
   // By (vm, index of the vCPU).
   using Rows = std::map<std::pair<uint32_t, uint32_t>, VcpuBins>;
@@ -82,13 +68,15 @@ class Binner {
   struct Column {
     VcpuBins* row = nullptr;
     struct Event {
-      const reading::EventPlace* place = nullptr;
+      const metric::EventPlace* place = nullptr;
       size_t bins = 0;  // which of row->events
     };
     std::vector<Event> events;  // those that are counted
   };
 
-  Column& ColumnOf(const reading::Interval& interval);
+  Column& ColumnOf(const metric::Interval& interval);
+  // Takes note of the numbers that `whole` has.
+  void Meet(VcpuBins& row, const metric::Totals& whole);
   // Makes room in `row` for the bins of that time, ns after the origin.
   void Reach(VcpuBins& row, int64_t from_ns, int64_t to_ns);
   void Fold();
@@ -97,17 +85,16 @@ class Binner {
   Options options_;
   int64_t width_ns_;
   Rows rows_;
-  std::map<const reading::Epoch*, std::vector<Column>> columns_;
-  std::pair<const reading::Epoch*, std::vector<Column>*> latest_{};
+  std::map<const metric::Epoch*, std::vector<Column>> columns_;
+  std::pair<const metric::Epoch*, std::vector<Column>*> latest_{};
   size_t bytes_ = 0;  // packed
   uint64_t unusable_ = 0;
 };
 
-// Packed bytes of one bin of a vCPU with so many events (packing.h).
-constexpr size_t PackedBytesPerBin(size_t events) {
-  constexpr size_t kShares = 9;  // of 16 bits
-  constexpr size_t kSums = 2;    // of 32
-  return kShares * 2 + kSums * 4 + events * (4 + 2);
+// Packed bytes of one bin of a vCPU with so many numbers and events (packing.h).
+constexpr size_t PackedBytesPerBin(size_t numbers, size_t events) {
+  constexpr size_t kShares = 9;
+  return kShares * 2 + numbers * (4 + 4) + events * (4 + 2);
 }
 
 }  // namespace vcpulse::page

@@ -7,9 +7,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "monitor/metric/interval.h"
 #include "monitor/page/bins.h"
 #include "monitor/page/gap_spans.h"
-#include "monitor/reading/interval.h"
 #include "monitor/reading/part.h"
 #include "monitor/report/report.h"
 #include "monitor/report/summary.h"
@@ -30,8 +30,9 @@ class Collector {
   };
   explicit Collector(const Options& options) : options_(options) {}
 
-  // Errors: those of reading::IntervalReader.
-  absl::Status Add(const timeline::Entry& entry);
+  // Takes note of sessions, gaps and instants; before the intervals that end with the entry.
+  void Take(const timeline::Entry& entry);
+  void Add(const metric::Interval& interval);
 
   // Nothing where no vCPU was ever measured.
   const std::optional<Binner>& bins() const { return bins_; }
@@ -41,7 +42,7 @@ class Collector {
   int64_t SmallestWidth() const;
 
   Options options_;
-  reading::IntervalReader intervals_;
+  int64_t interval_ns_ = 0;  // of the recording; 0: not known
   std::optional<int64_t> first_ns_;
   std::optional<Binner> bins_;
   GapSpans gaps_;

@@ -13,6 +13,7 @@ namespace vcpulse::page {
 namespace {
 
 namespace json = boost::json;
+using metric::Metric;
 
 static_assert(std::endian::native == std::endian::little, "columns are little-endian");
 
@@ -46,18 +47,22 @@ class Columns {
 void AddRow(Columns& columns, const VcpuBins& row, int64_t width_ns) {
   const size_t bins = row.bins.size();
   const auto add_share = [&](auto of) {
-    columns.Add<uint16_t>(
-        bins, [&](size_t i) { return Share(static_cast<double>(of(row.bins[i])), width_ns); });
+    columns.Add<uint16_t>(bins, [&](size_t i) { return Share(of(row.bins[i]), width_ns); });
   };
-  for (size_t band = 0; band < core::kBands; ++band) {
-    add_share([band](const Bin& bin) { return bin.band_ns[band]; });
+  add_share([](const metric::Totals& bin) { return bin.UnjudgedNs(); });
+  for (const Metric band :
+       {Metric::kHalted, Metric::kSpinning, Metric::kProductive, Metric::kUnknown}) {
+    add_share([band](const metric::Totals& bin) { return bin.Of(band).part; });
   }
-  add_share([](const Bin& bin) { return bin.starved_ns; });
-  add_share([](const Bin& bin) { return bin.starved_known_ns; });
-  add_share([](const Bin& bin) { return bin.resident_ns; });
-  add_share([](const Bin& bin) { return bin.residency_known_ns; });
-  columns.Add<float>(bins, [&](size_t i) { return static_cast<float>(row.bins[i].cycles); });
-  columns.Add<float>(bins, [&](size_t i) { return static_cast<float>(row.bins[i].instructions); });
+  for (const Metric share : {Metric::kStarved, Metric::kResidency}) {
+    add_share([share](const metric::Totals& bin) { return bin.Of(share).part; });
+    add_share([share](const metric::Totals& bin) { return bin.Of(share).whole; });
+  }
+  for (const Metric number : row.numbers) {
+    const auto ratio = [&](size_t i) { return row.bins[i].Of(number); };
+    columns.Add<float>(bins, [&](size_t i) { return static_cast<float>(ratio(i).whole); });
+    columns.Add<float>(bins, [&](size_t i) { return static_cast<float>(ratio(i).part); });
+  }
   for (const EventBins& event : row.events) {
     columns.Add<float>(bins, [&](size_t i) { return static_cast<float>(event.counts[i].count); });
     columns.Add<uint16_t>(bins,
@@ -74,6 +79,10 @@ json::value BinsHead(const std::optional<Binner>& bins, int64_t start_mono_ns) {
   if (!bins) return nullptr;
   json::array rows;
   for (const auto& [vcpu, row] : bins->rows()) {
+    json::array numbers;
+    for (const Metric number : row.numbers) {
+      numbers.push_back(report::Utf8Text(metric::InfoOf(number).key));
+    }
     json::array events;
     for (const EventBins& event : row.events) {
       events.push_back(json::object{{"name", event.name}, {"estimated", event.estimated}});
@@ -82,12 +91,24 @@ json::value BinsHead(const std::optional<Binner>& bins, int64_t start_mono_ns) {
                                 {"vcpu", vcpu.second},
                                 {"first", row.first},
                                 {"bins", row.bins.size()},
+                                {"numbers", std::move(numbers)},
                                 {"events", std::move(events)}});
   }
   return json::object{{"origin_ns", After(start_mono_ns, bins->origin_ns())},
                       {"width_ns", bins->width_ns()},
                       {"smallest_width_ns", bins->smallest_width_ns()},
                       {"rows", std::move(rows)}};
+}
+
+json::array MetricsHead() {
+  json::array out;
+  for (const metric::Info& info : metric::Table()) {
+    if (info.IsShare()) continue;
+    out.push_back(json::object{{"key", report::Utf8Text(info.key)},
+                               {"label", report::Utf8Text(info.label)},
+                               {"decimals", info.decimals}});
+  }
+  return out;
 }
 
 json::array GapsHead(const GapSpans& gaps, int64_t start_mono_ns) {
@@ -112,6 +133,7 @@ std::string Pack(const Collector& collected, int64_t start_mono_ns, const std::s
   const std::optional<Binner>& bins = collected.bins();
   std::string head = report::ToJsonLine(json::object{
       {"bins", BinsHead(bins, start_mono_ns)},
+      {"metrics", MetricsHead()},
       {"gaps", GapsHead(collected.gaps(), start_mono_ns)},
       {"gaps_omitted", collected.gaps().omitted()},
       {"served", served},

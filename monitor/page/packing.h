@@ -5,8 +5,9 @@
 //   u32 length of the head, in bytes, with spaces to a multiple of 4
 //   the head, JSON, UTF-8:
 //     {"bins": {"origin_ns", "width_ns", "smallest_width_ns",
-//               "rows": [{"vm", "vcpu", "first", "bins",
+//               "rows": [{"vm", "vcpu", "first", "bins", "numbers": [keys],
 //                         "events": [{"name", "estimated"}]}]} or null,
+//      "metrics": [{"key", "label", "decimals"}],   // those that are numbers, as metric.h has them
 //      "gaps": [{"vm", "from_ns", "to_ns", "reason", "vcpu", "errno", "ticks"}], "gaps_omitted",
 //      "served": bool,                   // by `report --serve`: finer bins can be asked for
 //      "report": as json_report.h or null}
@@ -15,7 +16,8 @@
 //     u16[B] of the bin's width, 65535 being all of it: the time without a verdict, HALTED,
 //       SPINNING, PRODUCTIVE, UNKNOWN, starved, with starved known, residency x time, with
 //       residency known
-//     f32[B] cycles, then instructions, of the time that IPC is made of
+//     for each number: f32[B] what it is a ratio of, the whole and the part (of IPC: cycles, then
+//       instructions, of the time that IPC is made of)
 //     for each event: f32[B] counts, then u16[B] the share of the bin in which it was counted
 // All little-endian. Shares are rounded to 1/65535 of a bin, counts to 24 bits; what was not zero
 // is not rounded to zero.

@@ -101,6 +101,7 @@ absl::StatusOr<std::string> ServedTimeline::Bins(const BinsWanted& wanted,
   int64_t until_ns = 0;
   timeline::TimeRange range{.from_mono_ns = from_ns};
   if (!__builtin_add_overflow(to_ns, late_ns, &until_ns)) range.to_mono_ns = until_ns;
+  metric::IntervalReader intervals;
   uint64_t entries = 0;
   const auto read = timeline::ReadTimeline(
       path_,
@@ -108,7 +109,11 @@ absl::StatusOr<std::string> ServedTimeline::Bins(const BinsWanted& wanted,
         if (has_gone && ++entries % kEntriesPerLook == 0 && has_gone()) {
           return absl::CancelledError("nobody waits for it any more");
         }
-        return collector.Add(entry);
+        collector.Take(entry);
+        return intervals.Add(entry, [&collector](const metric::Interval& interval) {
+          collector.Add(interval);
+          return absl::OkStatus();
+        });
       },
       range);
   if (!read.ok()) return read.status();

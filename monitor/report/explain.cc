@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "monitor/reading/interval.h"
+#include "monitor/metric/interval.h"
 #include "monitor/reading/labels.h"
 #include "monitor/reading/phrases.h"
 #include "monitor/report/text_format.h"
@@ -210,7 +210,7 @@ absl::StatusOr<Explanation> Explainer::Finish() const {
                   .remark = settings_.remark,
                   .features = moment.features,
                   .verdict = moment.verdict,
-                  .recorded = reading::WithinKnown(moment.recorded)};
+                  .recorded = metric::WithinKnown(moment.recorded)};
   if (moment.features.residency) {
     out.residency_method = std::string(*reading::ResidencyMethodName(
         column.by_ref_cycles ? v1::RESIDENCY_METHOD_REF_CYCLES : WithoutRefCycles(*session_)));

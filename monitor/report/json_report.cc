@@ -17,11 +17,12 @@ namespace {
 
 namespace json = boost::json;
 
-// In the order shown.
+// In the order shown: each is a metric of the same name.
 constexpr std::array<core::Band, 4> kBands = {core::Band::kHalted, core::Band::kSpinning,
                                               core::Band::kProductive, core::Band::kUnknown};
 
-double ToSeconds(int64_t ns) { return static_cast<double>(ns) / 1e9; }
+double ToSeconds(double ns) { return ns / 1e9; }
+double ToSeconds(int64_t ns) { return ToSeconds(static_cast<double>(ns)); }
 
 json::value String(std::string_view text) { return json::string(text.data(), text.size()); }
 
@@ -73,7 +74,7 @@ json::value SessionJson(const Report& report) {
       {"residency_method", NameOrNull(reading::ResidencyMethodName(session.residency_method()))},
       {"tsc_hz", PositiveOrNull(session.tsc_hz())},
       {"max_hz", PositiveOrNull(session.max_hz())},
-      {"max_hz_seen", OrNull(report.summary.residency_basis().max_hz)},
+      {"max_hz_seen", OrNull(report.summary.residency_bases().front().max_hz)},
       {"core_pmus", json::array(session.core_pmus().begin(), session.core_pmus().end())},
       {"further_max_hz", std::move(further_max_hz)},
       {"further_max_hz_seen", std::move(further_max_hz_seen)},
@@ -137,7 +138,8 @@ void AddCounts(json::object& out, const VmSummary& vm, const VcpuSummary& vcpu) 
   }
   out["counts"] = std::move(raw);
   out["counts_scaled"] = std::move(scaled);
-  out["estimated"] = vcpu.time_running_ns < vcpu.time_enabled_ns;
+  const metric::Ratio& running = vcpu.totals.Of(metric::Metric::kRunning);
+  out["estimated"] = running.part < running.whole;
   out["estimated_events"] = std::move(estimated);
   out["counted_share"] = std::move(counted_share);
   out["counted_s"] = std::move(counted_s);
@@ -158,7 +160,7 @@ json::object VcpuJson(const VmSummary& vm, const VcpuSummary& vcpu) {
   for (const core::Band band : kBands) {
     const auto i = static_cast<size_t>(band);
     const std::string name(*reading::BandName(band));
-    share[name] = OrNull(vcpu.BandShare(band));
+    share[name] = OrNull(vcpu.Value(*metric::FindMetric(name)));
     ticks[name] = vcpu.band_ticks[i];
     if (band != core::Band::kHalted) ipc_by_band[name] = IpcJson(vcpu.ipc_by_band[i]);
   }
@@ -170,21 +172,19 @@ json::object VcpuJson(const VmSummary& vm, const VcpuSummary& vcpu) {
       {"tid", NumberOrNull(vcpu.tids.empty() ? 0 : vcpu.tids.back())},
       {"tids", TidsJson(vcpu)},
       {"samples", vcpu.samples},
-      {"measured_s", ToSeconds(vcpu.measured_ns)},
-      {"judged_s", ToSeconds(vcpu.JudgedNs())},
+      {"measured_s", ToSeconds(vcpu.totals.MeasuredNs())},
+      {"judged_s", ToSeconds(vcpu.totals.JudgedNs())},
       {"share", std::move(share)},
       {"unknown_reasons", RulesJson(vcpu, true)},
       {"rules", RulesJson(vcpu, false)},
-      {"starved_share", OrNull(vcpu.StarvedShare())},
-      {"confidence", OrNull(vcpu.MeanConfidence())},
-      {"held_share", OrNull(vcpu.HeldShare())},
       {"ipc", IpcJson(vcpu.ipc)},
       {"ipc_by_band", std::move(ipc_by_band)},
-      {"residency", OrNull(vcpu.Residency())},
-      {"run_share", OrNull(vcpu.RunShare())},
-      {"run_delay_share", OrNull(vcpu.RunDelayShare())},
-      {"running_share", OrNull(vcpu.RunningShare())},
   };
+  for (const metric::Info& info : metric::Table()) {
+    if (info.report_key.empty()) continue;  // above
+    out[json::string_view(info.report_key.data(), info.report_key.size())] =
+        OrNull(vcpu.Value(info.metric));
+  }
   AddCounts(out, vm, vcpu);
   out["ticks"] = std::move(ticks);
   return out;

@@ -8,10 +8,11 @@
 namespace vcpulse::report {
 
 absl::StatusOr<Report> ReadPart(const std::string& path, const reading::Part& part,
-                                Summary& summary, const timeline::EntrySink& also) {
+                                Summary& summary, const timeline::EntrySink& also,
+                                metric::IntervalReader::Sink also_intervals) {
   auto read = reading::ReadPart(path, part, [&](const timeline::Entry& entry) {
-    absl::Status added = summary.Add(entry);
-    if (added.ok() && also) added = also(entry);
+    absl::Status added = also ? also(entry) : absl::OkStatus();
+    if (added.ok()) added = summary.Add(entry, also_intervals);
     if (added.ok()) return added;
     return absl::Status(added.code(),
                         absl::StrCat(path == "-" ? "standard input" : path, ": ", added.message()));

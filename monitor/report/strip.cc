@@ -4,7 +4,7 @@
 #include <numeric>
 #include <variant>
 
-#include "monitor/reading/interval.h"
+#include "monitor/metric/interval.h"
 
 namespace vcpulse::report {
 namespace {
@@ -84,19 +84,19 @@ void Strips::AddTick(const timeline::TickEntry& tick) {
   if (columns == nullptr || columns->size() != now.size() || now.empty()) return;
   const bool has_previous = tick.previous != nullptr && tick.previous->vcpus.size() == now.size();
   if (!start_ns_) {
-    start_ns_ = reading::MiddleOf((has_previous ? tick.previous->vcpus : now).front());
+    start_ns_ = metric::MiddleOf((has_previous ? tick.previous->vcpus : now).front());
   }
   if (!has_previous) return;
   for (size_t i = 0; i < now.size(); ++i) {
     const int64_t begin_ns =
-        std::max<int64_t>(0, AfterStart(reading::MiddleOf(tick.previous->vcpus[i]), *start_ns_));
-    const int64_t end_ns = AfterStart(reading::MiddleOf(now[i]), *start_ns_);
+        std::max<int64_t>(0, AfterStart(metric::MiddleOf(tick.previous->vcpus[i]), *start_ns_));
+    const int64_t end_ns = AfterStart(metric::MiddleOf(now[i]), *start_ns_);
     if (end_ns <= begin_ns) continue;
     // A tick that ends a little late needs no slot of its own.
     while (end_ns - slot_ns() / 2 > slot_ns() * static_cast<int64_t>(Strip::kSlots)) ++level_;
     end_ns_ = std::max(end_ns_, end_ns);
     const core::Verdict verdict =
-        reading::WithinKnown(i < tick.verdicts.size() ? tick.verdicts[i] : core::Verdict());
+        metric::WithinKnown(i < tick.verdicts.size() ? tick.verdicts[i] : core::Verdict());
     (*columns)[i]->WidenTo(level_);
     (*columns)[i]->Add(begin_ns, end_ns, slot_ns(), verdict);
   }

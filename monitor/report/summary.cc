@@ -3,9 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "monitor/core/features.h"
-#include "monitor/replay/rejudge.h"
-
 namespace vcpulse::report {
 namespace {
 
@@ -23,15 +20,17 @@ void AddIpc(IpcTotals& totals, uint64_t cycles, uint64_t instructions) {
 
 }  // namespace
 
-absl::Status Summary::Add(const timeline::Entry& entry) {
+absl::Status Summary::Add(const timeline::Entry& entry, metric::IntervalReader::Sink also) {
   // Context (sequence 0) repeats what lies elsewhere: a chunk's clock is read when it is closed.
   if (const auto instant = timeline::InstantOf(entry); instant && entry.sequence != 0)
     SeeInstant(*instant);
-  if (const auto* session = std::get_if<v1::Session>(&entry.record)) return AddSession(*session);
   if (const auto* set = std::get_if<v1::VcpuSet>(&entry.record)) {
-    AddVcpuSet(*set);
-  } else if (const auto* tick = std::get_if<timeline::TickEntry>(&entry.record)) {
-    AddTick(*tick);
+    intervals_.Add(*set);
+    AddVcpuSet(*set);  // may forget one
+    return absl::OkStatus();
+  }
+  if (const auto* tick = std::get_if<timeline::TickEntry>(&entry.record)) {
+    AddSample(*tick);
   } else if (const auto* gap = std::get_if<v1::Gap>(&entry.record)) {
     AddGap(*gap);
   } else if (const auto* change = std::get_if<v1::LifeCycle>(&entry.record)) {
@@ -43,18 +42,10 @@ absl::Status Summary::Add(const timeline::Entry& entry) {
   } else if (const auto* end = std::get_if<v1::Summary>(&entry.record)) {
     end_ = *end;
   }
-  return absl::OkStatus();
-}
-
-absl::Status Summary::AddSession(const v1::Session& session) {
-  if (session_) {
-    if (session_->stream_id() == session.stream_id()) return absl::OkStatus();
-    return absl::InvalidArgumentError(
-        "a second recording begins after the first: they can only be reported one at a time");
-  }
-  session_ = session;
-  residency_.Begin(session);
-  return absl::OkStatus();
+  return intervals_.Add(entry, [&](const metric::Interval& interval) {
+    AddInterval(interval);
+    return also(interval);
+  });
 }
 
 void Summary::AddVcpuSet(const v1::VcpuSet& set) {
@@ -63,91 +54,50 @@ void Summary::AddVcpuSet(const v1::VcpuSet& set) {
   if (set.has_instance()) vm.instance = set.instance();
   EpochSummary& epoch = vm.epochs[set.epoch()];
   epoch.set = set;
-  const core::EpochClassifier::Layout layout = replay::LayoutOf(set);
-  epoch.slots = layout.slots;
-  epoch.core_pmus = layout.core_pmus;
   for (const v1::Vcpu& vcpu : set.vcpus()) epoch.columns.push_back(ColumnOf(vm, vcpu, set));
+  const core::EventSlots slots = core::FindSlots(set.events());
   residency_without_ref_cycles_ =
-      residency_without_ref_cycles_ || (epoch.slots.cycles && !epoch.slots.ref_cycles);
+      residency_without_ref_cycles_ || (slots.cycles && !slots.ref_cycles);
   if (vm.epochs.size() > kKeptEpochs) {
+    intervals_.EndEpoch(set.vm(), vm.epochs.begin()->first);
     vm.epochs.erase(vm.epochs.begin());
     ++vm.epochs_omitted;
   }
 }
 
-void Summary::AddTick(const timeline::TickEntry& tick) {
+void Summary::AddSample(const timeline::TickEntry& tick) {
   AddCost(tick.sample);
-  const auto vm = vms_.find(tick.vm);
-  if (vm == vms_.end()) {
-    ++unattributed_ticks_;
-    return;
-  }
-  const auto found = vm->second.epochs.find(tick.epoch);
-  if (found == vm->second.epochs.end() ||
-      found->second.columns.size() != tick.sample.vcpus.size()) {
-    ++unattributed_ticks_;
-    return;
-  }
-  EpochSummary& epoch = found->second;
-  ++vm->second.samples;
-  ++epoch.samples;
-  const bool has_previous =
-      tick.previous != nullptr && tick.previous->vcpus.size() == tick.sample.vcpus.size();
-  for (size_t i = 0; i < epoch.columns.size(); ++i) {
-    ++epoch.columns[i].vcpu->samples;
-    if (!has_previous) {
-      for (EventTotal& total : epoch.columns[i].vcpu->events) total.Settle();
-      continue;
-    }
-    const core::Verdict verdict = i < tick.verdicts.size() ? tick.verdicts[i] : core::Verdict{};
-    const std::span<const core::VcpuDelta> groups = deltas_.Of(*tick.previous, tick.sample, i);
-    AddVcpuDelta(epoch, epoch.columns[i], groups, reading::WithinKnown(verdict));
+  sampled_ = nullptr;
+  const metric::Tick read{.vm = tick.vm, .epoch = tick.epoch, .sample = tick.sample};
+  if (intervals_.EpochOf(read) == nullptr) return;
+  VmSummary& vm = vms_.at(tick.vm);
+  sampled_ = &vm.epochs.at(tick.epoch);
+  ++vm.samples;
+  ++sampled_->samples;
+  for (const EpochSummary::Column& column : sampled_->columns) {
+    ++column.vcpu->samples;
+    if (tick.previous != nullptr) continue;
+    for (EventTotal& total : column.vcpu->events) total.Settle();
   }
 }
 
-void Summary::AddVcpuDelta(const EpochSummary& epoch, const EpochSummary::Column& column,
-                           std::span<const core::VcpuDelta> groups, core::Verdict verdict) {
-  const std::span<const core::VcpuDelta> pmus =
-      groups.first(std::min(epoch.core_pmus, groups.size()));
-  const core::VcpuDelta delta = reading::AddPmus(pmus);
-  if (delta.interval_ns <= 0) return;
+void Summary::AddInterval(const metric::Interval& interval) {
+  const EpochSummary::Column& column = sampled_->columns[interval.column];
   VcpuSummary& vcpu = *column.vcpu;
-  vcpu.measured_ns += delta.interval_ns;
-  vcpu.time_enabled_ns += delta.time_enabled_ns;
-  vcpu.time_running_ns += delta.time_running_ns;
-
+  const core::Verdict& verdict = interval.verdict;
   const auto band = static_cast<size_t>(verdict.band);
-  vcpu.band_ns[band] += delta.interval_ns;
+  vcpu.totals.Add(interval);
   ++vcpu.band_ticks[band];
-  if (verdict.band != core::Band::kNone) {
-    vcpu.rule_ns[static_cast<size_t>(verdict.rule)] += delta.interval_ns;
-    if (verdict.starved) vcpu.starved_ns += delta.interval_ns;
-    if (verdict.starved || delta.run_delay_ns) vcpu.starved_known_ns += delta.interval_ns;
-    if (verdict.raw_band != verdict.band) vcpu.held_ns += delta.interval_ns;
-    if (verdict.confidence_pct > 0) {
-      vcpu.confident_ns += delta.interval_ns;
-      vcpu.confidence_x_ns +=
-          verdict.confidence_pct / 100.0 * static_cast<double>(delta.interval_ns);
-    }
+  if (interval.IsJudged()) {
+    vcpu.rule_ns[static_cast<size_t>(verdict.rule)] += interval.delta.interval_ns;
   }
-
-  AddEvents(column, groups);
-  const bool judged_busy = verdict.band != core::Band::kNone && verdict.band != core::Band::kHalted;
-  if (judged_busy && core::Ipc(delta, epoch.slots)) {
-    const uint64_t cycles = delta.counts[*epoch.slots.cycles];
-    const uint64_t instructions = delta.counts[*epoch.slots.instructions];
+  AddEvents(column, interval.groups);
+  if (metric::IsBusy(interval) && metric::ValueOf(metric::Metric::kIpc, interval)) {
+    const core::EventSlots& slots = interval.epoch.slots;
+    const uint64_t cycles = interval.delta.counts[*slots.cycles];
+    const uint64_t instructions = interval.delta.counts[*slots.instructions];
     AddIpc(vcpu.ipc, cycles, instructions);
     AddIpc(vcpu.ipc_by_band[band], cycles, instructions);
-  }
-
-  if (const auto residency = residency_.Of(pmus, epoch.slots)) {
-    vcpu.resident_ns += *residency * static_cast<double>(delta.interval_ns);
-    vcpu.residency_known_ns += delta.interval_ns;
-  }
-  if (delta.run_ns && delta.run_delay_ns) {
-    vcpu.run_ns += *delta.run_ns;
-    vcpu.run_delay_ns += *delta.run_delay_ns;
-    vcpu.scheduler_known_ns += delta.interval_ns;
   }
 }
 

@@ -19,7 +19,8 @@
 #include "absl/status/status.h"
 #include "monitor/core/residency.h"
 #include "monitor/core/verdict.h"
-#include "monitor/reading/interval.h"
+#include "monitor/metric/interval.h"
+#include "monitor/metric/metric.h"
 #include "monitor/report/distribution.h"
 #include "monitor/timeline/entry.h"
 
@@ -64,6 +65,8 @@ struct EventTotal {
   bool NeverRanSinceSettled() const;
   // interval_ns without what NeverRanSinceSettled.
   int64_t CountedNs() const;
+  // Whether it was counted in less than all of that time.
+  bool IsPartOf(double measured_ns) const { return static_cast<double>(CountedNs()) < measured_ns; }
   // Time running / time enabled of the group that holds it; nothing where the thread never ran.
   std::optional<double> RunningShare() const;
 };
@@ -74,44 +77,18 @@ struct VcpuSummary {
   std::optional<uint32_t> kvm_id;
   std::vector<uint32_t> tids;  // that it had, in order; the oldest are forgotten beyond 16
   uint64_t samples = 0;
-  int64_t measured_ns = 0;  // sum of the intervals between samples
-  std::array<int64_t, core::kBands> band_ns{};
+  metric::Totals totals;
   std::array<uint64_t, core::kBands> band_ticks{};
   std::array<int64_t, core::kRules> rule_ns{};
-  int64_t starved_ns = 0;
-  int64_t starved_known_ns = 0;  // judged time in which waiting was measured, or shown by the state
-  // Of the time with a verdict: how sure it was, where it says so, and where the band shown was not
-  // that of the window alone (a change is believed after two of three windows).
-  double confidence_x_ns = 0;
-  int64_t confident_ns = 0;
-  int64_t held_ns = 0;
   IpcTotals ipc;  // of every interval counted and judged other than HALTED
   std::array<IpcTotals, core::kBands> ipc_by_band;
-  double resident_ns = 0;          // sum of residency x interval
-  int64_t residency_known_ns = 0;  // over these intervals
-  uint64_t run_ns = 0;
-  uint64_t run_delay_ns = 0;
-  int64_t scheduler_known_ns = 0;  // intervals with scheduler times
   std::vector<EventTotal> events;
 
-  // Time with a verdict.
-  int64_t JudgedNs() const;
-  // Shares are 0..1, and nothing where the time they are a share of is 0.
-  std::optional<double> BandShare(core::Band band) const;  // of the judged time
-  std::optional<double> RuleShare(core::Rule rule) const;  // of the judged time
-  std::optional<double> StarvedShare() const;              // of starved_known_ns
-  std::optional<double> HeldShare() const;                 // of the judged time
-  std::optional<double> MeanConfidence() const;            // of verdicts that give one
-  std::optional<double> Residency() const;
-  std::optional<double> RunShare() const;
-  std::optional<double> RunDelayShare() const;
-  // Time running / time enabled of its counter groups; below 1 the counts are estimates.
-  std::optional<double> RunningShare() const;
+  std::optional<double> Value(metric::Metric metric) const { return totals.Value(metric); }
+  // Of the judged time; nothing where there is none.
+  std::optional<double> RuleShare(core::Rule rule) const;
   // Nothing where the event was in no event set of this vCPU.
   const EventTotal* FindEvent(const std::string& name) const;
-
-  uint64_t time_enabled_ns = 0;
-  uint64_t time_running_ns = 0;
 };
 
 // One epoch of a VM and how the columns of its ticks are to be read.
@@ -129,8 +106,6 @@ struct EpochSummary {
 
   v1::VcpuSet set;
   uint64_t samples = 0;
-  core::EventSlots slots;
-  size_t core_pmus = 1;  // the first so many groups add up
   std::vector<Column> columns;
 };
 
@@ -180,10 +155,12 @@ class Summary {
   Summary(const Summary&) = delete;  // columns point into it
   Summary& operator=(const Summary&) = delete;
 
-  // Errors: InvalidArgument where a second stream begins (two timelines run together).
-  absl::Status Add(const timeline::Entry& entry);
+  // Errors: InvalidArgument where a second stream begins (two timelines run together); those of
+  // `also`, which is handed each interval that ends with this entry.
+  absl::Status Add(const timeline::Entry& entry,
+                   metric::IntervalReader::Sink also = metric::PassOver);
 
-  const std::optional<v1::Session>& session() const { return session_; }
+  const std::optional<v1::Session>& session() const { return intervals_.session(); }
   const std::map<uint32_t, VmSummary>& vms() const { return vms_; }  // by number
   const GapTotals& gaps() const { return gaps_; }                    // those of every VM at once
   const std::deque<v1::LifeCycle>& life_cycle() const { return life_cycle_; }
@@ -192,8 +169,9 @@ class Summary {
   const std::deque<v1::Marker>& markers() const { return markers_; }
   uint64_t markers_omitted() const { return markers_omitted_; }
   // What residency was divided by in the end: the highest rate seen may exceed the session's.
-  const core::ResidencyBasis& residency_basis() const { return residency_.bases().front(); }
-  std::span<const core::ResidencyBasis> residency_bases() const { return residency_.bases(); }
+  std::span<const core::ResidencyBasis> residency_bases() const {
+    return intervals_.residency_bases();
+  }
   // An epoch counted cycles and no ref-cycles: its residency is by frequency in any case.
   bool residency_without_ref_cycles() const { return residency_without_ref_cycles_; }
   const OwnCost& own_cost() const { return own_cost_; }
@@ -203,24 +181,21 @@ class Summary {
   std::optional<int64_t> first_mono_ns() const { return first_mono_ns_; }
   std::optional<int64_t> last_mono_ns() const { return last_mono_ns_; }
   // Samples that could not be used, as no vCPU set fits them.
-  uint64_t unattributed_ticks() const { return unattributed_ticks_; }
+  uint64_t unattributed_ticks() const { return intervals_.unusable_ticks(); }
 
  private:
-  absl::Status AddSession(const v1::Session& session);
   void AddVcpuSet(const v1::VcpuSet& set);
-  void AddTick(const timeline::TickEntry& tick);
-  // `groups` are the deltas of one vCPU's groups, the main one first.
-  void AddVcpuDelta(const EpochSummary& epoch, const EpochSummary::Column& column,
-                    std::span<const core::VcpuDelta> groups, core::Verdict verdict);
+  // Takes note of a sample; its intervals follow.
+  void AddSample(const timeline::TickEntry& tick);
+  void AddInterval(const metric::Interval& interval);
   void AddGap(const v1::Gap& gap);
   void AddLifeCycle(const v1::LifeCycle& change);
   void AddMarker(const v1::Marker& marker);
   void AddCost(const core::Sample& sample);
   void SeeInstant(int64_t mono_ns);
 
-  std::optional<v1::Session> session_;
-  reading::ResidencyMeter residency_;
-  reading::GroupDeltas deltas_;
+  metric::IntervalReader intervals_;
+  EpochSummary* sampled_ = nullptr;  // of the latest sample that fits its set
   bool residency_without_ref_cycles_ = false;
   std::map<uint32_t, VmSummary> vms_;
   GapTotals gaps_;
@@ -234,7 +209,6 @@ class Summary {
   std::optional<v1::ClockSnapshot> clock_;
   std::optional<int64_t> first_mono_ns_;
   std::optional<int64_t> last_mono_ns_;
-  uint64_t unattributed_ticks_ = 0;
 };
 
 }  // namespace vcpulse::report

@@ -71,40 +71,8 @@ std::optional<double> EventTotal::RunningShare() const {
   return ShareOf(time_running_ns, time_enabled_ns);
 }
 
-int64_t VcpuSummary::JudgedNs() const {
-  return measured_ns - band_ns[static_cast<size_t>(core::Band::kNone)];
-}
-
-std::optional<double> VcpuSummary::BandShare(core::Band band) const {
-  return ShareOf(band_ns[static_cast<size_t>(band)], JudgedNs());
-}
-
 std::optional<double> VcpuSummary::RuleShare(core::Rule rule) const {
-  return ShareOf(rule_ns[static_cast<size_t>(rule)], JudgedNs());
-}
-
-std::optional<double> VcpuSummary::StarvedShare() const {
-  return ShareOf(starved_ns, starved_known_ns);
-}
-
-std::optional<double> VcpuSummary::HeldShare() const { return ShareOf(held_ns, JudgedNs()); }
-
-std::optional<double> VcpuSummary::MeanConfidence() const {
-  return ShareOf(confidence_x_ns, confident_ns);
-}
-
-std::optional<double> VcpuSummary::Residency() const {
-  return ShareOf(resident_ns, residency_known_ns);
-}
-
-std::optional<double> VcpuSummary::RunShare() const { return ShareOf(run_ns, scheduler_known_ns); }
-
-std::optional<double> VcpuSummary::RunDelayShare() const {
-  return ShareOf(run_delay_ns, scheduler_known_ns);
-}
-
-std::optional<double> VcpuSummary::RunningShare() const {
-  return ShareOf(time_running_ns, time_enabled_ns);
+  return ShareOf(rule_ns[static_cast<size_t>(rule)], totals.JudgedNs());
 }
 
 const EventTotal* VcpuSummary::FindEvent(const std::string& name) const {

@@ -42,9 +42,10 @@ std::string Percent(std::optional<double> share) {
   return absl::StrFormat("%.1f%%", *share * 100);
 }
 
-std::string IpcText(std::optional<double> ipc) {
-  if (!ipc) return "-";
-  return *ipc < 0.1 ? absl::StrFormat("%.3f", *ipc) : absl::StrFormat("%.2f", *ipc);
+std::string MetricText(const metric::Info& info, std::optional<double> value) {
+  if (info.IsShare()) return Percent(value);
+  if (!value) return "-";
+  return absl::StrFormat("%.*f", info.decimals + (*value < 0.1 ? 1 : 0), *value);
 }
 
 std::string Units(double count) {

@@ -9,12 +9,16 @@
 #include <string_view>
 #include <vector>
 
+#include "monitor/metric/metric.h"
+
 namespace vcpulse::report {
 
 std::string Percent(std::optional<double> share);  // 0.1234 -> "12.3%"
-std::string IpcText(std::optional<double> ipc);    // "1.00", below 0.1 "0.034"
-std::string Units(double count);                   // 999, "1.50k", "12.3M", "123G", "1.23T"
-std::string DurationText(double ns);               // "250 ns", "1.2 ms", "10.0 s", "58m20s"
+// A share as Percent does it, a number with the decimals of its metric: an IPC "1.00", below 0.1
+// "0.034".
+std::string MetricText(const metric::Info& info, std::optional<double> value);
+std::string Units(double count);      // 999, "1.50k", "12.3M", "123G", "1.23T"
+std::string DurationText(double ns);  // "250 ns", "1.2 ms", "10.0 s", "58m20s"
 
 // Breaks `text` at spaces into lines of at most 100 columns: the first starts with `first`, the
 // others with as many spaces. A longer word stands alone on its line.

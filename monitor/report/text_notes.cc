@@ -12,6 +12,8 @@
 namespace vcpulse::report {
 namespace {
 
+using metric::Metric;
+
 constexpr size_t kListed = 8;  // vCPUs named in one note; --json has all of them
 constexpr size_t kLifeCyclesShown = 20;
 constexpr size_t kMarkersShown = 20;
@@ -71,22 +73,24 @@ std::string CountNotes(const VmSummary& vm) {
   std::vector<std::string> estimated;
   std::vector<std::string> partial;
   for (const auto& [index, vcpu] : vm.vcpus) {
-    if (vcpu.measured_ns == 0) {
+    const double measured_ns = vcpu.totals.MeasuredNs();
+    if (measured_ns == 0) {
       unmeasured.push_back(absl::StrCat(index));
       continue;
     }
-    const bool never = vcpu.time_enabled_ns > 0 && vcpu.time_running_ns == 0;
+    const metric::Ratio& running = vcpu.totals.Of(metric::Metric::kRunning);
+    const bool never = running.whole > 0 && running.part == 0;
     if (never) never_ran.push_back(absl::StrCat(index));
-    if (!never && vcpu.time_running_ns < vcpu.time_enabled_ns) {
+    if (!never && running.part < running.whole) {
       // Rounding must not make 99.99 % a whole.
-      estimated.push_back(absl::StrFormat("%d: %.3g%%", index, 100 * *vcpu.RunningShare()));
+      estimated.push_back(absl::StrFormat("%d: %.3g%%", index, 100 * *running.Value()));
     }
     for (const char* event : {"cycles", "instructions"}) {
       const EventTotal* total = vcpu.FindEvent(event);
-      if (total == nullptr || !total->Raw() || total->CountedNs() >= vcpu.measured_ns) continue;
+      if (total == nullptr || !total->Raw() || !total->IsPartOf(measured_ns)) continue;
       partial.push_back(absl::StrFormat("%d: %s in %s of %s", index, event,
                                         DurationText(static_cast<double>(total->CountedNs())),
-                                        DurationText(static_cast<double>(vcpu.measured_ns))));
+                                        DurationText(measured_ns)));
     }
   }
   std::string out;
@@ -132,7 +136,7 @@ std::string EventText(const VmSummary& vm, const VcpuSummary& vcpu, const EventT
   std::string text = reading::Printable(total.event);
   if (!total.Raw()) return text + " - (its group never ran)";
   absl::StrAppend(&text, total.IsEstimate() ? " ~" : " ", Units(*total.Scaled()));
-  if (total.CountedNs() < vcpu.measured_ns) text += '+';
+  if (total.IsPartOf(vcpu.totals.MeasuredNs())) text += '+';
   if (IsHostSide(vm, total.event)) text += " (host-side)";
   if (total.IsEstimate()) {
     absl::StrAppend(&text, absl::StrFormat(" (estimate, counted %.3g%% of the time)",
@@ -181,14 +185,13 @@ std::string UnknownNotes(const VmSummary& vm) {
 std::string ConfidenceNotes(const VmSummary& vm) {
   std::vector<std::string> shares;
   for (const auto& [index, vcpu] : vm.vcpus) {
-    if (!vcpu.MeanConfidence() ||
-        vcpu.band_ns[static_cast<size_t>(core::Band::kSpinning)] +
-                vcpu.band_ns[static_cast<size_t>(core::Band::kProductive)] ==
-            0) {
-      continue;
-    }
-    std::string text = absl::StrFormat("vCPU %d %.2f", index, *vcpu.MeanConfidence());
-    if (vcpu.held_ns > 0) absl::StrAppend(&text, " (held ", Percent(vcpu.HeldShare()), ")");
+    const std::optional<double> confidence = vcpu.Value(Metric::kConfidence);
+    const double banded_ns =
+        vcpu.totals.Of(Metric::kSpinning).part + vcpu.totals.Of(Metric::kProductive).part;
+    if (!confidence || banded_ns == 0) continue;
+    std::string text = absl::StrFormat("vCPU %d %.2f", index, *confidence);
+    const std::optional<double> held = vcpu.Value(Metric::kHeld);
+    if (held > 0) absl::StrAppend(&text, " (held ", Percent(held), ")");
     shares.push_back(std::move(text));
   }
   if (shares.empty()) return "";

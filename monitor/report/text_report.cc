@@ -1,7 +1,9 @@
 #include "monitor/report/text_report.h"
 
 #include <algorithm>
+#include <array>
 #include <set>
+#include <span>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -14,6 +16,8 @@
 
 namespace vcpulse::report {
 namespace {
+
+using metric::Metric;
 
 // A band is coloured where the vCPU spent at least half of its time in it.
 constexpr double kColouredFrom = 0.5;
@@ -82,7 +86,7 @@ std::string WithoutRefCycles(const Report& report, const v1::Session& session) {
 }
 
 std::string ResidencyLine(const Report& report, const v1::Session& session) {
-  const std::optional<double> max_hz = report.summary.residency_basis().max_hz;
+  const std::optional<double> max_hz = report.summary.residency_bases().front().max_hz;
   switch (session.residency_method()) {
     case v1::RESIDENCY_METHOD_REF_CYCLES:
       return Wrapped(
@@ -189,9 +193,23 @@ std::string VmLine(uint32_t number, const VmSummary& vm) {
   return Wrapped("", line);
 }
 
-Table::Cell BandCell(const VcpuSummary& vcpu, core::Band band, Colour colour) {
-  const std::optional<double> share = vcpu.BandShare(band);
-  return {Percent(share), share.value_or(0) >= kColouredFrom ? colour : Colour::kNone};
+// Those that everybody wants to see.
+constexpr std::array kShownMetrics = {Metric::kHalted,    Metric::kSpinning, Metric::kProductive,
+                                      Metric::kUnknown,   Metric::kStarved,  Metric::kIpc,
+                                      Metric::kResidency, Metric::kRunDelay};
+constexpr std::array<const char*, 2> kCounts = {"cycles", "instructions"};
+
+Colour ColourOf(Metric metric, double value) {
+  if (metric == Metric::kStarved) return value >= kStarvedFrom ? Colour::kRed : Colour::kNone;
+  if (value < kColouredFrom) return Colour::kNone;
+  if (metric == Metric::kHalted) return Colour::kDim;
+  if (metric == Metric::kSpinning) return Colour::kYellow;
+  return metric == Metric::kProductive ? Colour::kGreen : Colour::kNone;
+}
+
+Table::Cell MetricCell(const VcpuSummary& vcpu, Metric metric) {
+  const std::optional<double> value = vcpu.Value(metric);
+  return {MetricText(metric::InfoOf(metric), value), ColourOf(metric, value.value_or(0))};
 }
 
 std::string CountText(const VcpuSummary& vcpu, const std::string& event) {
@@ -199,47 +217,47 @@ std::string CountText(const VcpuSummary& vcpu, const std::string& event) {
   if (total == nullptr || !total->Raw()) return "-";
   std::string text = Units(*total->Scaled());
   if (total->IsEstimate()) text = "~" + text;
-  if (total->CountedNs() < vcpu.measured_ns) text += '+';
+  if (total->IsPartOf(vcpu.totals.MeasuredNs())) text += '+';
   return text;
 }
 
 std::string TidText(uint32_t tid) { return tid == 0 ? "-" : absl::StrCat(tid); }
 
-std::vector<Table::Cell> Row(const VcpuSummary& vcpu) {
-  const std::optional<double> starved = vcpu.StarvedShare();
-  return {
-      {absl::StrCat(vcpu.index)},
-      {TidText(vcpu.tids.empty() ? 0 : vcpu.tids.back())},
-      BandCell(vcpu, core::Band::kHalted, Colour::kDim),
-      BandCell(vcpu, core::Band::kSpinning, Colour::kYellow),
-      BandCell(vcpu, core::Band::kProductive, Colour::kGreen),
-      BandCell(vcpu, core::Band::kUnknown, Colour::kNone),
-      {Percent(starved), starved.value_or(0) >= kStarvedFrom ? Colour::kRed : Colour::kNone},
-      {IpcText(vcpu.ipc.Mean())},
-      {Percent(vcpu.Residency())},
-      {Percent(vcpu.RunDelayShare())},
-      {CountText(vcpu, "cycles")},
-      {CountText(vcpu, "instructions")},
-  };
+std::vector<std::string> Header(std::span<const Metric> further) {
+  std::vector<std::string> header = {"vCPU", "TID"};
+  const auto add = [&header](Metric metric) { header.emplace_back(metric::InfoOf(metric).label); };
+  std::ranges::for_each(kShownMetrics, add);
+  header.insert(header.end(), {"cycles", "instr"});
+  std::ranges::for_each(further, add);
+  return header;
+}
+
+std::vector<Table::Cell> Row(const VcpuSummary& vcpu, std::span<const Metric> further) {
+  std::vector<Table::Cell> row = {{absl::StrCat(vcpu.index)},
+                                  {TidText(vcpu.tids.empty() ? 0 : vcpu.tids.back())}};
+  for (const Metric metric : kShownMetrics) row.push_back(MetricCell(vcpu, metric));
+  for (const char* const event : kCounts) row.push_back({CountText(vcpu, event)});
+  for (const Metric metric : further) row.push_back(MetricCell(vcpu, metric));
+  return row;
 }
 
 // Rows of the vCPUs, and of those that never could be opened: they must not vanish from sight.
-std::string VmTable(const VmSummary& vm, bool colour) {
-  Table table({"vCPU", "TID", "HALTED", "SPINNING", "PRODUCTIVE", "UNKNOWN", "starved", "IPC",
-               "residency", "run-delay", "cycles", "instr"});
+std::string VmTable(const VmSummary& vm, const TextOptions& options) {
+  const std::vector<std::string> header = Header(options.columns);
+  Table table(header);
   std::map<uint32_t, std::vector<Table::Cell>> rows;
   for (const auto& [number, epoch] : vm.epochs) {
     for (const v1::UnopenedVcpu& vcpu : epoch.set.unopened_vcpus()) {
-      std::vector<Table::Cell> row(12, Table::Cell{"-"});
+      std::vector<Table::Cell> row(header.size(), Table::Cell{"-"});
       row[0].text = absl::StrCat(vcpu.index());
       row[1].text = TidText(vcpu.tid());
       rows[vcpu.index()] = std::move(row);
     }
   }
-  for (const auto& [index, vcpu] : vm.vcpus) rows[index] = Row(vcpu);
+  for (const auto& [index, vcpu] : vm.vcpus) rows[index] = Row(vcpu, options.columns);
   if (rows.empty()) return "no vCPU was recorded\n";
   for (auto& [index, row] : rows) table.AddRow(std::move(row));
-  return table.Render(colour);
+  return table.Render(options.colour);
 }
 
 bool AnyIpcSpinning(const Summary& summary) {
@@ -259,7 +277,7 @@ std::string RenderText(const Report& report, const TextOptions& options) {
   std::string out = Head(report);
   if (summary.vms().empty()) out += "\nNo VM was recorded.\n";
   for (const auto& [number, vm] : summary.vms()) {
-    absl::StrAppend(&out, "\n", VmLine(number, vm), VmTable(vm, options.colour),
+    absl::StrAppend(&out, "\n", VmLine(number, vm), VmTable(vm, options),
                     options.strips ? RenderStrips(report, *options.strips, number, strips) : "",
                     RenderVmNotes(report, vm));
   }

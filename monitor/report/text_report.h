@@ -2,16 +2,19 @@
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
+#include "monitor/metric/metric.h"
 #include "monitor/report/report.h"
 #include "monitor/report/strip.h"
 
 namespace vcpulse::report {
 
 struct TextOptions {
-  bool colour = false;             // ANSI sequences, for a terminal
-  const Strips* strips = nullptr;  // to show below each table; null: none
-  size_t width = 100;              // columns, of the strips
+  bool colour = false;                    // ANSI sequences, for a terminal
+  const Strips* strips = nullptr;         // to show below each table; null: none
+  size_t width = 100;                     // columns, of the strips
+  std::vector<metric::Metric> columns{};  // of the table, beside those that it always has
 };
 
 // The report for people: the host and how it was measured, one table per VM, and below the tables

@@ -33,9 +33,16 @@ std::string Written(const Expectation& expectation) {
   if (!text.empty()) text += ": ";
   const std::string_view comparison = ToString(expectation.comparison);
   absl::StrAppend(&text, ToString(expectation.quantity), " ", std::string(comparison));
-  const bool is_share =
-      !expectation.quantity.longest && expectation.quantity.metric != Metric::kIpc;
-  return text + (is_share ? " 5%" : expectation.quantity.longest ? " 5ms" : " 5");
+  switch (expectation.quantity.kind) {
+    case Quantity::Kind::kLongest:
+      return text + " 5ms";
+    case Quantity::Kind::kPercentile:
+      return text + " 5";
+    case Quantity::Kind::kMean:
+    case Quantity::Kind::kGaps:
+      break;
+  }
+  return text + " 5%";
 }
 
 void CheckOne(std::string_view text) {

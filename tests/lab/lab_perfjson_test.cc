@@ -12,7 +12,7 @@
 #include <string>
 #include <tuple>
 
-#include "monitor/reading/interval.h"
+#include "monitor/metric/interval.h"
 #include "monitor/timeline/reader.h"
 #include "tests/kvm/run_program.h"
 #include "tests/lab/lab_timeline.h"
@@ -64,11 +64,11 @@ Imported Import(const std::string& file) {
       kvm_tests::Vcpulse({"import", "perf-json", OutputPath("perfjson-1", file), "-o", vpt}));
   EXPECT_EQ(finished.exit_code, 0) << finished.err;
   Imported imported{.counts = {}, .enabled_ns = {}, .said = finished.err};
-  reading::IntervalReader intervals;
-  const auto take = [&](const reading::Interval& interval) {
+  metric::IntervalReader intervals;
+  const auto take = [&](const metric::Interval& interval) {
     const uint32_t tid = interval.Vcpu().tid();
     imported.enabled_ns[{interval.EndNs(), tid}] = interval.delta.time_enabled_ns;
-    for (const reading::EventPlace& event : interval.epoch.events) {
+    for (const metric::EventPlace& event : interval.epoch.events) {
       imported.counts[{interval.EndNs(), tid, event.name}] = interval.CountOf(event).count;
     }
     return absl::OkStatus();

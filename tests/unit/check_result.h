@@ -25,12 +25,14 @@ inline Expectation SpinningAtMost5Percent() {
 }
 
 inline Expectation MedianIpc() {
-  return Expect("vcpu=1: ipc.p50 >= 0.9", {.metric = Metric::kIpc, .percentile = 50},
+  return Expect("vcpu=1: ipc.p50 >= 0.9",
+                {.kind = Quantity::Kind::kPercentile, .metric = Metric::kIpc, .percentile = 50},
                 Comparison::kAtLeast, 0.9);
 }
 
 inline Expectation LongestSpin() {
-  return Expect("longest(spinning) <= 200ms", {.metric = Metric::kSpinning, .longest = true},
+  return Expect("longest(spinning) <= 200ms",
+                {.kind = Quantity::Kind::kLongest, .metric = Metric::kSpinning},
                 Comparison::kAtMost, 200e6);
 }
 

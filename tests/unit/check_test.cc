@@ -333,13 +333,16 @@ TEST(Measure, GivesTheBoundsOfOne) {
                                     .ticks = 10,
                                     .judged_ns = kSecond_ns,
                                     .unknown_ns = kSecond_ns / 5}));
-  const auto ipc = Measure(path, first, {.metric = Metric::kIpc, .percentile = 40}, {});
+  const auto ipc =
+      Measure(path, first,
+              {.kind = Quantity::Kind::kPercentile, .metric = Metric::kIpc, .percentile = 40}, {});
   ASSERT_TRUE(ipc.ok()) << ipc.status();
   EXPECT_EQ(ipc->observed, (Bounds{0.9, 0.9}));
-  const auto run = Measure(path, first, {.metric = Metric::kProductive, .longest = true}, {});
+  const auto run =
+      Measure(path, first, {.kind = Quantity::Kind::kLongest, .metric = Metric::kProductive}, {});
   ASSERT_TRUE(run.ok()) << run.status();
   EXPECT_EQ(run->observed, (Bounds{0.5e9, 0.7e9}));
-  EXPECT_TRUE(Measure(path, {}, {.metric = Metric::kGaps}, {}).ok());
+  EXPECT_TRUE(Measure(path, {}, kGaps, {}).ok());
 }
 
 TEST(Measure, NeedsOneThatFits) {
@@ -357,11 +360,16 @@ TEST(Measure, NeedsOneThatFits) {
   EXPECT_EQ(error({.vcpus = {{7, 7}}}, spinning, {}), "NOT_FOUND: VM guest1 has vCPUs 0-1, no 7");
   EXPECT_EQ(error({.vcpus = {{0, 0}}}, spinning, InPhase("a")),
             "NOT_FOUND: phase 'a' never came; no phase was marked");
-  EXPECT_EQ(error({.vcpus = {{0, 0}}}, {.metric = Metric::kResidency, .longest = true}, {}),
+  EXPECT_EQ(error({.vcpus = {{0, 0}}},
+                  {.kind = Quantity::Kind::kLongest, .metric = Metric::kResidency}, {}),
             "INVALID_ARGUMENT: there is no longest(residency) to measure");
   for (const double percentile : {0.0, 100.0}) {
-    EXPECT_THAT(error({.vcpus = {{0, 0}}}, {.metric = Metric::kIpc, .percentile = percentile}, {}),
-                HasSubstr("to measure"));
+    EXPECT_THAT(
+        error(
+            {.vcpus = {{0, 0}}},
+            {.kind = Quantity::Kind::kPercentile, .metric = Metric::kIpc, .percentile = percentile},
+            {}),
+        HasSubstr("to measure"));
   }
 }
 

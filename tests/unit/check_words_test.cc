@@ -53,8 +53,7 @@ TEST(CheckWords, WhatIsWantedIsSaidAsItIsWritten) {
   EXPECT_EQ(WantedText(SpinningAtMost5Percent()), "<= 5 %");
   EXPECT_EQ(WantedText(MedianIpc()), ">= 0.9");
   EXPECT_EQ(WantedText(LongestSpin()), "<= 200ms");
-  EXPECT_EQ(WantedText(Expect("", {.metric = Metric::kGaps}, Comparison::kBelow, 0.001)),
-            "< 0.1 %");
+  EXPECT_EQ(WantedText(Expect("", kGaps, Comparison::kBelow, 0.001)), "< 0.1 %");
   // 100 times 0.07 is no longer 7.
   EXPECT_EQ(WantedText(Expect("", {.metric = Metric::kHalted}, Comparison::kAbove, 0.07)), "> 7 %");
   EXPECT_EQ(WantedText(Expect("", {.metric = Metric::kHalted}, Comparison::kAbove, 0.999995)),

@@ -10,9 +10,12 @@
 #include "monitor/compare/block_length.h"
 #include "monitor/compare/bootstrap.h"
 #include "monitor/compare/series.h"
+#include "tests/unit/made_interval.h"
 
 namespace vcpulse::compare {
 namespace {
+
+using metric::Metric;
 
 constexpr double kTick = 1e8;
 
@@ -203,11 +206,11 @@ TEST(Bootstrap, AFactorMakesItRelative) {
 }
 
 TEST(Series, FoldsBeyondItsLimitAndLosesNothing) {
+  const metric::IntervalMaker maker;
   Series series;
-  for (size_t i = 0; i < 5000; ++i) {
-    Sums sums;
-    sums.cycles = static_cast<double>(i);
-    series.Add(sums, 100, i % 1000 == 0);
+  for (uint64_t i = 0; i < 5000; ++i) {
+    maker.With({.verdict = {.band = core::Band::kProductive}, .counts = {i + 1, 1}},
+               [&](const metric::Interval& interval) { series.Add(interval, i % 1000 == 0); });
   }
   EXPECT_LE(series.cells().size(), Series::kMostCells);
   EXPECT_GT(series.cells().size(), Series::kMostCells / 3);
@@ -215,33 +218,25 @@ TEST(Series, FoldsBeyondItsLimitAndLosesNothing) {
   int64_t length_ns = 0;
   size_t begun = 0;
   for (const Cell& cell : series.cells()) {
-    cycles += cell.sums.cycles;
+    cycles += cell.totals.Of(Metric::kIpc).whole;
     length_ns += cell.length_ns;
     if (cell.begins) ++begun;
   }
-  EXPECT_EQ(cycles, 4999.0 * 5000 / 2);
+  EXPECT_EQ(cycles, 5001.0 * 5000 / 2);
   EXPECT_EQ(length_ns, 500'000);
   EXPECT_EQ(series.ticks(), 5000u);
   EXPECT_EQ(begun, 5u);  // breaks are kept
 }
 
 TEST(Series, BreaksAloneDoNotMakeItGrow) {
+  const metric::IntervalMaker maker;
   Series series;
   series.Limit(64);
-  for (size_t i = 0; i < 10'000; ++i) series.Add({}, 100, true);
+  for (size_t i = 0; i < 10'000; ++i) {
+    maker.With({}, [&](const metric::Interval& interval) { series.Add(interval, true); });
+  }
   EXPECT_LE(series.cells().size(), 64u);
   EXPECT_EQ(series.length_ns(), 1'000'000);
-}
-
-TEST(SumsTest, DegradedIsWhatHadNoCounterInAllOfItsBusyTime) {
-  Sums sums;
-  EXPECT_FALSE(IsDegraded(sums));
-  sums.band_ns = {50, 0, 0, 50};
-  EXPECT_FALSE(IsDegraded(sums));
-  sums.no_counters_ns = 50;
-  EXPECT_TRUE(IsDegraded(sums));
-  sums.band_ns[1] = 1;  // something was counted
-  EXPECT_FALSE(IsDegraded(sums));
 }
 
 }  // namespace

@@ -59,11 +59,12 @@ TEST(Limit, WhatIsWrongIsSaidWithItsColumn) {
   EXPECT_THAT(message("ipc >"), HasSubstr("nothing is no change"));
   EXPECT_THAT(message("ipc > +0.5 x"), HasSubstr("'+0.5 x' is no change"));
   EXPECT_THAT(message("ipc > +inf"), HasSubstr("no change"));
-  EXPECT_THAT(message("vm=a ipc > +1%"), HasSubstr("column 6: vm=, vcpu=, phase= or ':'"));
+  EXPECT_THAT(message("vm=a ipc > +1%"),
+              HasSubstr("column 6: 'ipc' is none of vm=, vcpu=, phase=, ':'"));
   EXPECT_THAT(message("vm=a vm=b: ipc > +1%"), HasSubstr("column 6: vm= was given before"));
   EXPECT_THAT(message("vcpu=3-1: ipc > +1%"), HasSubstr("column 6: '3-1'"));
   EXPECT_THAT(message("vm=\"a: ipc > +1%"), HasSubstr("never closed"));
-  EXPECT_THAT(message("vm=: ipc > +1%"), HasSubstr("vm= needs a value"));
+  EXPECT_THAT(message("vm=: ipc > +1%"), HasSubstr("vm= needs a name, a UUID, a PID or *"));
 }
 
 TEST(Holm, AdjustsByRankAndNeverFalls) {

@@ -1,4 +1,4 @@
-#include "monitor/metrics/exposition.h"
+#include "monitor/prometheus/exposition.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <limits>
 #include <string>
 
-namespace vcpulse::metrics {
+namespace vcpulse::prometheus {
 namespace {
 
 std::string LineWith(const Exposition::Labels& labels) {
@@ -65,4 +65,4 @@ TEST(Exposition, NumbersAreShortAndWithoutExponent) {
 }
 
 }  // namespace
-}  // namespace vcpulse::metrics
+}  // namespace vcpulse::prometheus

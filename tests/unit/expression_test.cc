@@ -38,19 +38,22 @@ TEST(ParseExpectation, ReadsTheExamplesOfTheManual) {
   EXPECT_EQ(Parsed("vcpu=1: ipc.p50 >= 0.9"),
             (Expectation{.text = "vcpu=1: ipc.p50 >= 0.9",
                          .selector = {.vcpus = {{1, 1}}},
-                         .quantity = {.metric = Metric::kIpc, .percentile = 50},
+                         .quantity = {.kind = Quantity::Kind::kPercentile,
+                                      .metric = Metric::kIpc,
+                                      .percentile = 50},
                          .comparison = Comparison::kAtLeast,
                          .limit = 0.9}));
   EXPECT_EQ(Parsed("gaps <= 1%"), (Expectation{.text = "gaps <= 1%",
-                                               .quantity = {.metric = Metric::kGaps},
+                                               .quantity = kGaps,
                                                .comparison = Comparison::kAtMost,
                                                .limit = 0.01}));
-  EXPECT_EQ(Parsed("vcpu=2: longest(spinning) <= 200ms"),
-            (Expectation{.text = "vcpu=2: longest(spinning) <= 200ms",
-                         .selector = {.vcpus = {{2, 2}}},
-                         .quantity = {.metric = Metric::kSpinning, .longest = true},
-                         .comparison = Comparison::kAtMost,
-                         .limit = 200e6}));
+  EXPECT_EQ(
+      Parsed("vcpu=2: longest(spinning) <= 200ms"),
+      (Expectation{.text = "vcpu=2: longest(spinning) <= 200ms",
+                   .selector = {.vcpus = {{2, 2}}},
+                   .quantity = {.kind = Quantity::Kind::kLongest, .metric = Metric::kSpinning},
+                   .comparison = Comparison::kAtMost,
+                   .limit = 200e6}));
 }
 
 TEST(ParseExpectation, TakesSpacesAnywhereBetweenWordsAndNone) {
@@ -132,9 +135,9 @@ const Wrong kWrong[] = {
     {"vm=a vm=b: halted < 1%", "column 6: vm= was given before"},
     {"vm=* vm=*: halted < 1%", "column 6: vm= was given before"},
     {"vcpu=1 vcpu=2: halted < 1%", "column 8: vcpu= was given before"},
-    {": halted < 1%", "column 1: there is no vm= or vcpu= before this ':'"},
+    {": halted < 1%", "column 1: there is none of vm=, vcpu= before this ':'"},
     {"vm=: halted < 1%", "column 4: vm= needs a name, a UUID, a PID or *"},
-    {"vm=\"\": halted < 1%", "column 4: the VM's name is empty"},
+    {"vm=\"\": halted < 1%", "column 4: vm=\"\" names nothing"},
     {"vm=\"web: halted < 1%", "column 4: this '\"' is never closed"},
     {"vcpu=: halted < 1%", "column 6: vcpu= needs *, N or N-M, or several with commas between"},
     {"vcpu=0,x: halted < 1%", "column 8: 'x' is none of *, N, N-M"},

@@ -86,9 +86,9 @@ TEST_P(SumsOfRows, AreTheReport) {
     if (row.at("residency").is_null()) continue;
     resident += Number(row, "residency") * Number(row, "interval_s");
   }
-  EXPECT_NEAR(seconds, static_cast<double>(vcpu.measured_ns) / 1e9, 1e-6);
-  EXPECT_EQ(enabled, static_cast<double>(vcpu.time_enabled_ns));
-  EXPECT_NEAR(resident, vcpu.resident_ns / 1e9, 1e-6);
+  EXPECT_NEAR(seconds, vcpu.totals.MeasuredNs() / 1e9, 1e-6);
+  EXPECT_EQ(enabled, vcpu.totals.Of(metric::Metric::kRunning).whole);
+  EXPECT_NEAR(resident, vcpu.totals.Of(metric::Metric::kResidency).part / 1e9, 1e-6);
   if (GetParam() != LiveRecording::Groups::kInTurns) {
     EXPECT_EQ(cycles, static_cast<double>(vcpu.FindEvent("cycles")->raw));
   }

@@ -49,9 +49,10 @@ v1::ClockSnapshot Clock(int64_t mono_ns, int64_t realtime_ns = 0) {
   return clock;
 }
 
-template <typename Record>
-void Add(Timetable& timetable, Record record, uint64_t sequence = 1) {
-  EXPECT_TRUE(timetable.Add({.sequence = sequence, .record = std::move(record)}).ok());
+// To a timetable or a judging.
+template <typename Reader, typename Record>
+void Add(Reader& reader, Record record, uint64_t sequence = 1) {
+  EXPECT_TRUE(reader.Add({.sequence = sequence, .record = std::move(record)}).ok());
 }
 
 core::Sample SampleAt(int64_t mono_ns, uint64_t tick, size_t vcpus = 1) {
@@ -87,10 +88,12 @@ const Subject kVcpu{.vm = 1, .vcpu = 0};
 const Quantity kSpinning{.metric = Metric::kSpinning};
 
 Watched WatchOne(const Timetable& timetable, const std::vector<timeline::TickEntry>& ticks,
-                 const Quantity& quantity = kSpinning, const Subject& subject = kVcpu) {
+                 const Quantity& quantity = kSpinning, const Subject& subject = kVcpu,
+                 const std::vector<v1::VcpuSet>& sets = {OneVcpu(1, 0)}) {
   Judging judging(timetable, timetable.Spans(std::nullopt, 0));
   judging.Watch(subject, quantity, std::nullopt);
-  for (const timeline::TickEntry& tick : ticks) judging.Add(tick);
+  for (const v1::VcpuSet& set : sets) Add(judging, set);
+  for (const timeline::TickEntry& tick : ticks) Add(judging, tick);
   return judging.Finish().front();
 }
 
@@ -130,11 +133,12 @@ TEST(Judging, WhatFitsNoVcpuSetIsCounted) {
   timeline::TickEntry no_verdicts = TickOf(a, SampleAt(100, 2));
   no_verdicts.verdicts.clear();
   Judging judging(timetable, timetable.Spans(std::nullopt, 0));
+  Add(judging, OneVcpu(1, 0));
   for (const auto& tick : {other_epoch, other_vm, no_verdicts, TickOf(two, SampleAt(100, 2, 2))}) {
-    judging.Add(tick);
+    Add(judging, tick);
   }
   EXPECT_EQ(judging.unattributed_ticks(), 4u);
-  judging.Add(TickOf(a, SampleAt(100, 2)));
+  Add(judging, TickOf(a, SampleAt(100, 2)));
   EXPECT_EQ(judging.unattributed_ticks(), 4u);
 }
 
@@ -181,12 +185,14 @@ timeline::TickEntry WithTwoGroups(const core::Sample& previous) {
 TEST(Judging, AddsTheGroupsOfCorePmusAndNoOthers) {
   core::Sample previous = SampleAt(0, 1);
   previous.further.resize(1);
-  const Quantity median{.metric = Metric::kIpc, .percentile = 50};
+  const Quantity median{
+      .kind = Quantity::Kind::kPercentile, .metric = Metric::kIpc, .percentile = 50};
   for (const auto& [core_pmus, ipc] :
        std::vector<std::pair<uint32_t, double>>{{0, 1}, {1, 1}, {2, 2}, {9, 2}}) {
     v1::VcpuSet set = OneVcpu(1, 0);
     set.set_core_pmus(core_pmus);
-    const Watched watched = WatchOne(OneVm(set), {WithTwoGroups(previous)}, median);
+    *set.add_further_groups()->mutable_events() = set.events();
+    const Watched watched = WatchOne(OneVm(set), {WithTwoGroups(previous)}, median, kVcpu, {set});
     EXPECT_EQ(watched.tallied.observed, (Bounds{ipc, ipc})) << core_pmus;
   }
 }
@@ -194,6 +200,7 @@ TEST(Judging, AddsTheGroupsOfCorePmusAndNoOthers) {
 TEST(Judging, WaitingIsThatOfTheTimeInWhichItWasMeasured) {
   const Timetable timetable = OneVm();
   Judging judging(timetable, {{100, 1000}});
+  Add(judging, OneVcpu(1, 0));
   core::Sample a = SampleAt(0, 1);
   a.vcpus[0].has_scheduler_times = true;
   core::Sample b = SampleAt(200, 2);  // half of it is judged
@@ -203,9 +210,9 @@ TEST(Judging, WaitingIsThatOfTheTimeInWhichItWasMeasured) {
   c.vcpus[0].has_scheduler_times = true;
   c.vcpus[0].run_delay_ns = 110;
   const core::Sample d = SampleAt(1000, 4);
-  judging.Add(TickOf(a, b));
-  judging.Add(TickOf(b, c));
-  judging.Add(TickOf(c, d));
+  Add(judging, TickOf(a, b));
+  Add(judging, TickOf(b, c));
+  Add(judging, TickOf(c, d));
   judging.Finish();
   ASSERT_EQ(judging.WaitedMoreThan(0.29).size(), 1u);
   EXPECT_DOUBLE_EQ(judging.WaitedMoreThan(0.29)[0].share, 0.3);
@@ -234,13 +241,14 @@ TEST(Judging, TheLastTickOfAnEpochMayComeAfterTheFirstOfTheNext) {
   first.previous = nullptr;
   const std::vector<timeline::TickEntry> ticks = {
       TickOf(at_0, at_100), first, TickOf(at_100, at_200), in_epoch(TickOf(at_200, at_300), 2)};
-  const Watched gaps = WatchOne(timetable, ticks, {.metric = Metric::kGaps}, {.vm = 1});
+  const std::vector<v1::VcpuSet> sets = {OneVcpu(1, 0), OneVcpu(2, 200)};
+  const Watched gaps = WatchOne(timetable, ticks, kGaps, {.vm = 1}, sets);
   // From 300 on a sample was due at 400: 100 of 500 ns.
   EXPECT_EQ(gaps.tallied.observed, (Bounds{0.2, 0.2}));
   // Before 200 no sample was due any more when the late one came.
   EXPECT_EQ(gaps.support.ticks, 2u);
   EXPECT_EQ(gaps.support.measured_ns, 200);
-  EXPECT_EQ(WatchOne(timetable, ticks).tallied.observed, (Bounds{0.6, 1}));
+  EXPECT_EQ(WatchOne(timetable, ticks, kSpinning, kVcpu, sets).tallied.observed, (Bounds{0.6, 1}));
 }
 
 TEST(Timetable, RunsFromTheFirstInstantToTheLastRead) {

@@ -9,11 +9,11 @@
 #include <utility>
 #include <vector>
 
-#include "monitor/metrics/stream_metrics.h"
-#include "monitor/metrics/vcpu_metrics.h"
+#include "monitor/prometheus/stream_metrics.h"
+#include "monitor/prometheus/vcpu_metrics.h"
 #include "tests/fakes/collecting_writer.h"
 
-namespace vcpulse::metrics {
+namespace vcpulse::prometheus {
 
 inline constexpr int64_t kTick_ns = 100'000'000;
 
@@ -153,4 +153,4 @@ inline stream::Collector::Stats FullCollectorStats() {
   return stats;
 }
 
-}  // namespace vcpulse::metrics
+}  // namespace vcpulse::prometheus

@@ -1,4 +1,4 @@
-// All texts together: what an independent reader says of them, and what docs/metrics.md does.
+// All texts together: what an independent reader says of them, and what docs/prometheus.md does.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,11 +8,12 @@
 #include <sstream>
 #include <string>
 
-#include "monitor/metrics/scrape.h"
+#include "monitor/metric/metric.h"
+#include "monitor/prometheus/scrape.h"
 #include "tests/unit/metrics_fixture.h"
 #include "tests/unit/run_with_input.h"
 
-namespace vcpulse::metrics {
+namespace vcpulse::prometheus {
 namespace {
 
 using ::testing::HasSubstr;
@@ -79,9 +80,16 @@ std::map<std::string, Family> FamiliesOf(const std::string& text) {
   return families;
 }
 
+// Those of docs/prometheus.md, and the counters of the table of metrics, which it refers to.
 std::map<std::string, Family> FamiliesOfTheDocs() {
   std::map<std::string, Family> families;
-  std::ifstream docs(VCPULSE_METRICS_DOC);
+  for (const metric::Info& info : metric::Table()) {
+    for (const metric::Counter& counter : info.counters) {
+      if (counter.of == nullptr) continue;
+      families[std::string(counter.name)] = {.type = "counter", .labels = {"pid", "vcpu", "vm"}};
+    }
+  }
+  std::ifstream docs(VCPULSE_PROMETHEUS_DOC);
   std::string line;
   while (std::getline(docs, line)) {
     if (!line.starts_with("| `vcpulse_")) continue;
@@ -177,4 +185,4 @@ TEST(MetricsText, IsServedToThisMachinesNamesAlone) {
 }
 
 }  // namespace
-}  // namespace vcpulse::metrics
+}  // namespace vcpulse::prometheus

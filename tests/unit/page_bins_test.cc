@@ -11,11 +11,13 @@
 #include "monitor/page/compress.h"
 #include "monitor/page/contents.h"
 #include "monitor/page/packing.h"
-#include "monitor/reading/interval.h"
 #include "tests/unit/drawn_recording.h"
+#include "tests/unit/made_interval.h"
 
 namespace vcpulse::page {
 namespace {
+
+using metric::Metric;
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -30,18 +32,6 @@ constexpr int64_t kMs = 1'000'000;
 // Of one vCPU with cycles and instructions.
 class Bins : public ::testing::Test {
  protected:
-  Bins() {
-    epoch_.set.set_vm(1);
-    epoch_.set.set_epoch(1);
-    epoch_.set.add_vcpus()->set_index(0);
-    epoch_.set.add_vcpus()->set_index(1);
-    epoch_.set.add_events("cycles");
-    epoch_.set.add_events("instructions");
-    epoch_.events = reading::EventPlacesOf(epoch_.set);
-    epoch_.slots.cycles = 0;
-    epoch_.slots.instructions = 1;
-  }
-
   static core::Verdict Of(core::Band band, bool starved = false) {
     return {.band = band, .rule = core::Rule::kIpcHigh, .starved = starved};
   }
@@ -49,32 +39,20 @@ class Bins : public ::testing::Test {
   void Add(Binner& bins, int64_t begin_ns, int64_t end_ns, core::Verdict verdict,
            uint64_t cycles = 0, uint64_t instructions = 0, size_t column = 0,
            double running = 1.0) {
-    core::VcpuSample before;
-    core::VcpuSample now;
-    before.read_begin_ns = before.read_end_ns = begin_ns;
-    now.read_begin_ns = now.read_end_ns = end_ns;
-    core::VcpuDelta delta;
-    delta.interval_ns = end_ns - begin_ns;
-    delta.time_enabled_ns = static_cast<uint64_t>(delta.interval_ns);
-    delta.time_running_ns = static_cast<uint64_t>(running * static_cast<double>(delta.interval_ns));
-    delta.counts[0] = cycles;
-    delta.counts[1] = instructions;
-    delta.run_delay_ns = 0;
-    bins.Add({.epoch = epoch_,
-              .column = column,
-              .before = before,
-              .now = now,
-              .groups = {&delta, 1},
-              .delta = delta,
-              .residency = 0.5,
-              .verdict = verdict});
+    maker_.With({.begin_ns = begin_ns,
+                 .end_ns = end_ns,
+                 .verdict = verdict,
+                 .counts = {cycles, instructions},
+                 .running = running,
+                 .column = column},
+                [&bins](const metric::Interval& interval) { bins.Add(interval); });
   }
 
   static const VcpuBins& Row(const Binner& bins, uint32_t vcpu = 0) {
     return bins.rows().at({1, vcpu});
   }
 
-  reading::Epoch epoch_;
+  metric::IntervalMaker maker_;
 };
 
 TEST_F(Bins, EachIntervalIsInTheBinsThatItLiesIn) {
@@ -85,17 +63,17 @@ TEST_F(Bins, EachIntervalIsInTheBinsThatItLiesIn) {
   const VcpuBins& row = Row(bins);
   EXPECT_EQ(row.first, 0);
   ASSERT_THAT(row.bins, SizeIs(3));
-  EXPECT_EQ(row.bins[0].band_ns[kSpinning], 100 * kMs);
-  EXPECT_EQ(row.bins[0].cycles, 400);
-  EXPECT_EQ(row.bins[0].starved_ns, 0);
-  EXPECT_EQ(row.bins[0].starved_known_ns, 100 * kMs);
-  EXPECT_EQ(row.bins[1].band_ns[kProductive], 25 * kMs);
-  EXPECT_EQ(row.bins[1].MeasuredNs(), 25 * kMs) << "the rest is missing, not zero";
-  EXPECT_EQ(row.bins[1].instructions, 200);
-  EXPECT_EQ(row.bins[2].band_ns[kProductive], 75 * kMs);
-  EXPECT_EQ(row.bins[2].starved_ns, 75 * kMs);
-  EXPECT_DOUBLE_EQ(row.bins[2].resident_ns, 37.5 * kMs);
-  EXPECT_EQ(row.bins[2].residency_known_ns, 75 * kMs);
+  EXPECT_DOUBLE_EQ(row.bins[0].Of(Metric::kSpinning).part, 100 * kMs);
+  EXPECT_DOUBLE_EQ(row.bins[0].Of(Metric::kIpc).whole, 400);
+  EXPECT_DOUBLE_EQ(row.bins[0].Of(Metric::kStarved).part, 0);
+  EXPECT_DOUBLE_EQ(row.bins[0].Of(Metric::kStarved).whole, 100 * kMs);
+  EXPECT_DOUBLE_EQ(row.bins[1].Of(Metric::kProductive).part, 25 * kMs);
+  EXPECT_DOUBLE_EQ(row.bins[1].MeasuredNs(), 25 * kMs) << "the rest is missing, not zero";
+  EXPECT_DOUBLE_EQ(row.bins[1].Of(Metric::kIpc).part, 200);
+  EXPECT_DOUBLE_EQ(row.bins[2].Of(Metric::kProductive).part, 75 * kMs);
+  EXPECT_DOUBLE_EQ(row.bins[2].Of(Metric::kStarved).part, 75 * kMs);
+  EXPECT_DOUBLE_EQ(row.bins[2].Of(Metric::kResidency).part, 37.5 * kMs);
+  EXPECT_DOUBLE_EQ(row.bins[2].Of(Metric::kResidency).whole, 75 * kMs);
   ASSERT_THAT(row.events, SizeIs(2));
   EXPECT_EQ(row.events[1].name, "instructions");
   EXPECT_EQ(row.events[1].counts[1].count, 200);
@@ -109,9 +87,9 @@ TEST_F(Bins, ABinWithoutASampleIsMissing) {
   Add(bins, 300, 400, Of(core::Band::kHalted));
   const VcpuBins& row = Row(bins);
   ASSERT_THAT(row.bins, SizeIs(4));
-  EXPECT_EQ(row.bins[1].MeasuredNs(), 0);
+  EXPECT_DOUBLE_EQ(row.bins[1].MeasuredNs(), 0);
   EXPECT_EQ(row.events[0].counts[1].known_ns, 0);
-  EXPECT_EQ(row.bins[3].band_ns[kHalted], 100);
+  EXPECT_DOUBLE_EQ(row.bins[3].Of(Metric::kHalted).part, 100);
 }
 
 TEST_F(Bins, IpcIsOfTheTimeThatWasNotHalted) {
@@ -119,16 +97,16 @@ TEST_F(Bins, IpcIsOfTheTimeThatWasNotHalted) {
   Add(bins, 0, 50, Of(core::Band::kHalted), 10, 1);
   Add(bins, 50, 100, Of(core::Band::kSpinning), 40, 10);
   const VcpuBins& row = Row(bins);
-  EXPECT_EQ(row.bins[0].cycles, 40);
+  EXPECT_DOUBLE_EQ(row.bins[0].Of(Metric::kIpc).whole, 40);
   EXPECT_EQ(row.events[0].counts[0].count, 50) << "the event itself counts always";
 }
 
 TEST_F(Bins, NoVerdictIsNotUnknown) {
   Binner bins({.width_ns = 100, .most_bytes = kPlenty});
   Add(bins, 0, 100, {}, 5, 5);
-  EXPECT_EQ(Row(bins).bins[0].band_ns[0], 100);
-  EXPECT_EQ(Row(bins).bins[0].starved_known_ns, 0);
-  EXPECT_EQ(Row(bins).bins[0].cycles, 0);
+  EXPECT_EQ(Row(bins).bins[0].UnjudgedNs(), 100);
+  EXPECT_EQ(Row(bins).bins[0].Of(Metric::kStarved).whole, 0);
+  EXPECT_EQ(Row(bins).bins[0].Of(Metric::kIpc).whole, 0);
 }
 
 TEST_F(Bins, CountsOfAPartOfTheTimeAreScaledAndSaySo) {
@@ -142,7 +120,7 @@ TEST_F(Bins, CountsOfAPartOfTheTimeAreScaledAndSaySo) {
 
 TEST_F(Bins, FoldingKeepsEverySum) {
   // Room for 9 bins: 64 intervals of 10 ns, three of them before the origin, need bins of 80 ns.
-  Binner bins({.origin_ns = 30, .width_ns = 10, .most_bytes = 9 * PackedBytesPerBin(2)});
+  Binner bins({.origin_ns = 30, .width_ns = 10, .most_bytes = 9 * PackedBytesPerBin(1, 2)});
   for (int64_t i = 0; i < 64; ++i) {
     Add(bins, i * 10, i * 10 + 10, Of(i % 2 == 0 ? core::Band::kSpinning : core::Band::kHalted),
         100, 50);
@@ -153,25 +131,25 @@ TEST_F(Bins, FoldingKeepsEverySum) {
   EXPECT_EQ(row.first, -1) << "bin -1 is from -80 to 0 after the origin, wherever folding began";
   ASSERT_THAT(row.bins, SizeIs(9));
   // Times -30 to 0 after the origin, and 560 to 610.
-  EXPECT_EQ(row.bins.front().MeasuredNs(), 30);
-  EXPECT_EQ(row.bins[1].MeasuredNs(), 80);
-  EXPECT_EQ(row.bins.back().MeasuredNs(), 50);
-  Bin sum;
+  EXPECT_DOUBLE_EQ(row.bins.front().MeasuredNs(), 30);
+  EXPECT_DOUBLE_EQ(row.bins[1].MeasuredNs(), 80);
+  EXPECT_DOUBLE_EQ(row.bins.back().MeasuredNs(), 50);
+  metric::Totals sum;
   double instructions = 0;
   for (size_t i = 0; i < row.bins.size(); ++i) {
     sum.Add(row.bins[i]);
     instructions += row.events[1].counts[i].count;
   }
-  EXPECT_EQ(sum.band_ns[kSpinning], 320);
-  EXPECT_EQ(sum.band_ns[kHalted], 320);
-  EXPECT_EQ(sum.cycles, 3200);
-  EXPECT_EQ(sum.starved_known_ns, 640);
-  EXPECT_DOUBLE_EQ(sum.resident_ns, 320);
+  EXPECT_DOUBLE_EQ(sum.Of(Metric::kSpinning).part, 320);
+  EXPECT_DOUBLE_EQ(sum.Of(Metric::kHalted).part, 320);
+  EXPECT_DOUBLE_EQ(sum.Of(Metric::kIpc).whole, 3200);
+  EXPECT_DOUBLE_EQ(sum.Of(Metric::kStarved).whole, 640);
+  EXPECT_DOUBLE_EQ(sum.Of(Metric::kResidency).part, 320);
   EXPECT_EQ(instructions, 3200);
 }
 
 TEST_F(Bins, TheBytesHoldForAllVcpusTogether) {
-  Binner bins({.width_ns = 10, .most_bytes = 100 * PackedBytesPerBin(2)});
+  Binner bins({.width_ns = 10, .most_bytes = 100 * PackedBytesPerBin(0, 2)});
   for (int64_t i = 0; i < 1000; ++i) {
     for (size_t vcpu = 0; vcpu < 2; ++vcpu) {
       Add(bins, i * 10, i * 10 + 10, Of(core::Band::kHalted), 1, 1, vcpu);
@@ -182,7 +160,7 @@ TEST_F(Bins, TheBytesHoldForAllVcpusTogether) {
 }
 
 TEST_F(Bins, OneLongIntervalDoesNotTakeAllMemory) {
-  Binner bins({.width_ns = 1, .most_bytes = 10 * PackedBytesPerBin(2)});
+  Binner bins({.width_ns = 1, .most_bytes = 10 * PackedBytesPerBin(0, 2)});
   Add(bins, 0, int64_t{1} << 60, Of(core::Band::kHalted));
   EXPECT_LE(Row(bins).bins.size(), 10U);
   // Instants of no clock are counted and left.
@@ -199,8 +177,8 @@ TEST_F(Bins, WhatLiesOutsideIsLeftOut) {
   const VcpuBins& row = Row(bins);
   EXPECT_EQ(row.first, 1);
   ASSERT_THAT(row.bins, SizeIs(2));
-  EXPECT_EQ(row.bins[0].band_ns[kHalted], 50);
-  EXPECT_EQ(row.bins[1].band_ns[kSpinning], 50);
+  EXPECT_DOUBLE_EQ(row.bins[0].Of(Metric::kHalted).part, 50);
+  EXPECT_DOUBLE_EQ(row.bins[1].Of(Metric::kSpinning).part, 50);
   EXPECT_EQ(row.events[0].counts[0].count, 50);
 }
 
@@ -261,6 +239,8 @@ TEST(PagePacking, ColumnsOfADrawnTimeline) {
   EXPECT_EQ(page.shares[7][0], 65535) << "residency";
   EXPECT_EQ(page.shares[7][8], 0);
   EXPECT_EQ(page.shares[8][8], 65535) << "a residency of 0 is known";
+  EXPECT_THAT(bins.at("rows").at(0).at("numbers").as_array(), ElementsAre("ipc"));
+  EXPECT_EQ(page.head.at("metrics").at(0).at("key"), "ipc");
   EXPECT_EQ(page.cycles[0], 25e6);
   EXPECT_EQ(page.cycles[8], 0);
   EXPECT_EQ(page.event[0], 25e6);
@@ -294,8 +274,13 @@ TEST(PagePacking, WhatHappenedAtAllIsNotRoundedToNothing) {
   ASSERT_TRUE(contents.ok());
   Collector collector(
       {.origin_ns = check::kDrawnStart_ns, .width_ns = int64_t{1'000'000} * 1'000'000'000});
+  metric::IntervalReader intervals;
   ASSERT_TRUE(reading::ReadPart(drawn.Finish(), {}, [&](const timeline::Entry& entry) {
-                return collector.Add(entry);
+                collector.Take(entry);
+                return intervals.Add(entry, [&](const metric::Interval& interval) {
+                  collector.Add(interval);
+                  return absl::OkStatus();
+                });
               }).ok());
   EXPECT_THAT(Unpack(Pack(collector, 0, "", false)).shares[kSpinning], ElementsAre(1));
 }

@@ -283,19 +283,20 @@ TEST_P(WholeRecording, HasExactlyItsSlicesAndCounters) {
   std::map<std::string, std::vector<std::pair<int64_t, double>>> counters;
   int64_t first_ns = std::numeric_limits<int64_t>::max();
   int64_t last_ns = 0;
-  reading::IntervalReader intervals;
+  metric::IntervalReader intervals;
   const auto read = timeline::ReadTimelineBytes(bytes, [&](const timeline::Entry& entry) {
     if (const auto instant = timeline::InstantOf(entry)) {
       first_ns = std::min(first_ns, *instant);
       last_ns = std::max(last_ns, *instant);
     }
-    return intervals.Add(entry, [&](const reading::Interval& interval) {
+    return intervals.Add(entry, [&](const metric::Interval& interval) {
       last_ns = std::max(last_ns, interval.EndNs());
       const std::string vm = std::to_string(interval.Vm());
       const std::string path =
           "host1/VM " + vm + " guest" + vm + "/vCPU " + std::to_string(interval.Vcpu().index());
-      if (interval.Ipc()) {
-        counters[path + "/IPC"].emplace_back(interval.EndNs(), *interval.Ipc());
+      if (metric::ValueOf(metric::Metric::kIpc, interval)) {
+        counters[path + "/IPC"].emplace_back(interval.EndNs(),
+                                             *metric::ValueOf(metric::Metric::kIpc, interval));
       }
       if (interval.residency) {
         counters[path + "/residency"].emplace_back(interval.EndNs(), *interval.residency);

@@ -84,7 +84,7 @@ TEST_F(ReadPartTest, ReadsTheWhole) {
   EXPECT_EQ(report->Start(), kStart_ns);
   EXPECT_EQ(report->DurationNs(), 5 * kSecond_ns);
   EXPECT_EQ(report->EndedInOrder(), true);
-  EXPECT_EQ(summary.vms().at(1).vcpus.at(0).measured_ns, 5 * kSecond_ns);
+  EXPECT_EQ(summary.vms().at(1).vcpus.at(0).totals.MeasuredNs(), 5 * kSecond_ns);
   EXPECT_EQ(summary.vms().at(1).vcpus.at(0).FindEvent("cycles")->raw, 5'000'000'000u);
 }
 
@@ -98,7 +98,7 @@ TEST_F(ReadPartTest, SeeksToAPart) {
   EXPECT_EQ(report->Start(), kStart_ns);
   EXPECT_EQ(report->DurationNs(), kSecond_ns);
   EXPECT_EQ(summary.vms().at(1).samples, 10u);
-  EXPECT_EQ(summary.vms().at(1).vcpus.at(0).measured_ns, 10 * kTick_ns);
+  EXPECT_EQ(summary.vms().at(1).vcpus.at(0).totals.MeasuredNs(), 10 * kTick_ns);
   EXPECT_EQ(report->EndedInOrder(), std::nullopt);  // not looked at
   EXPECT_EQ(report->read.chunks, 4u);               // of 6: a tick may come late
 }
@@ -112,7 +112,9 @@ TEST_F(ReadPartTest, PartsThatTouchAddUpToTheWhole) {
   constexpr int64_t kCut_ns = 2 * kSecond_ns + 3 * kTick_ns;
   ASSERT_TRUE(ReadPart(path_, {.from_ns = std::nullopt, .to_ns = kCut_ns}, first).ok());
   ASSERT_TRUE(ReadPart(path_, {.from_ns = kCut_ns}, second).ok());
-  const auto measured = [](const Summary& s) { return s.vms().at(1).vcpus.at(0).measured_ns; };
+  const auto measured = [](const Summary& s) {
+    return s.vms().at(1).vcpus.at(0).totals.MeasuredNs();
+  };
   EXPECT_EQ(measured(first), kCut_ns);
   EXPECT_EQ(measured(first) + measured(second), measured(whole));
 }
@@ -132,7 +134,7 @@ TEST_F(ReadPartTest, FiltersAPartOfStandardInput) {
   EXPECT_EQ(report->Start(), kStart_ns);
   EXPECT_EQ(report->DurationNs(), kSecond_ns);
   EXPECT_EQ(summary.vms().at(1).samples, 10u);
-  EXPECT_EQ(summary.vms().at(1).vcpus.at(0).measured_ns, 10 * kTick_ns);
+  EXPECT_EQ(summary.vms().at(1).vcpus.at(0).totals.MeasuredNs(), 10 * kTick_ns);
 }
 
 // The spans of "load" are 0.9 s to 1.9 s, the ticks 10 to 19, and 3.9 s to the end, 40 to 50.
@@ -147,7 +149,7 @@ TEST_F(ReadPartTest, ReadsAllSpansOfAPhase) {
   EXPECT_EQ(report->DurationNs(), 21 * kTick_ns);
   EXPECT_EQ(report->phase->spans, 2u);
   EXPECT_EQ(summary.vms().at(1).samples, 21u);
-  EXPECT_EQ(summary.vms().at(1).vcpus.at(0).measured_ns, 21 * kTick_ns);
+  EXPECT_EQ(summary.vms().at(1).vcpus.at(0).totals.MeasuredNs(), 21 * kTick_ns);
   EXPECT_EQ(summary.markers().size(), 2u);
   EXPECT_THAT(RenderText(*report), HasSubstr("2.1 s of it (phase load, 2 spans), a tick each"));
   EXPECT_THAT(RenderJson(*report), HasSubstr("\"phase\": \"load\",\n    \"phase_spans\": 2,\n"));

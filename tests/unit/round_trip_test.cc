@@ -8,7 +8,7 @@
 #include "monitor/export/csv.h"
 #include "monitor/export/jsonl.h"
 #include "monitor/import/jsonl_table.h"
-#include "monitor/reading/interval.h"
+#include "monitor/metric/interval.h"
 #include "monitor/timeline/reader.h"
 #include "tests/unit/csv_fixture.h"
 
@@ -56,8 +56,8 @@ struct Recording {
 
 Recording ReadAll(const Bytes& bytes) {
   Recording recording;
-  reading::IntervalReader intervals;
-  const auto take = [&](const reading::Interval& interval) {
+  metric::IntervalReader intervals;
+  const auto take = [&](const metric::Interval& interval) {
     const Key key(interval.Vm(), interval.Vcpu().index(), interval.EndNs());
     const v1::Vcpu& vcpu = interval.Vcpu();
     recording.told[key] = {
@@ -73,7 +73,7 @@ Recording ReadAll(const Bytes& bytes) {
         .tid = vcpu.tid(),
         .kvm_id = vcpu.has_kvm_id() ? std::optional(vcpu.kvm_id()) : std::nullopt};
     Counts& counts = recording.counts[key];
-    for (const reading::EventPlace& event : interval.epoch.events) {
+    for (const metric::EventPlace& event : interval.epoch.events) {
       const auto counted = interval.CountOf(event);
       counts.counts[event.name] = counted.count;
       if (interval.InTurns(event)) counts.shares[event.name] = counted.share.value_or(-1);

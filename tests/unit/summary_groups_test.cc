@@ -109,10 +109,10 @@ TEST(SummaryOfGroups, CorePmusOfAHybridHostAddUp) {
   const VcpuSummary& vcpu = recording.summary.vms().at(1).vcpus.at(0);
   EXPECT_EQ(vcpu.FindEvent("cycles")->Raw(), 960'000'000u);
   EXPECT_FALSE(vcpu.FindEvent("cycles")->IsEstimate());
-  EXPECT_EQ(vcpu.FindEvent("cycles")->interval_ns, vcpu.measured_ns);
+  EXPECT_EQ(vcpu.FindEvent("cycles")->interval_ns, vcpu.totals.MeasuredNs());
   EXPECT_DOUBLE_EQ(*vcpu.ipc.Mean(), 1.75);
-  EXPECT_DOUBLE_EQ(*vcpu.Residency(), 1.0);
-  EXPECT_DOUBLE_EQ(*vcpu.RunningShare(), 1.0);
+  EXPECT_DOUBLE_EQ(*vcpu.Value(metric::Metric::kResidency), 1.0);
+  EXPECT_DOUBLE_EQ(*vcpu.Value(metric::Metric::kRunning), 1.0);
   EXPECT_THAT(RenderText(WholeReport(recording.summary), {}),
               HasSubstr("hybrid: core PMUs cpu_core, cpu_atom"));
 }
@@ -154,7 +154,7 @@ TEST(SummaryOfGroups, AnEpochThatNeverRanIsNotCountedAsZero) {
   const EventTotal* cycles = vcpu.FindEvent("cycles");
   EXPECT_DOUBLE_EQ(*cycles->Scaled(), 70'000'000);
   EXPECT_FALSE(cycles->IsEstimate());
-  EXPECT_LT(cycles->CountedNs(), vcpu.measured_ns);
+  EXPECT_LT(cycles->CountedNs(), vcpu.totals.MeasuredNs());
   EXPECT_THAT(RenderText(WholeReport(recording.summary), {}), HasSubstr("70.0M+"));
 }
 

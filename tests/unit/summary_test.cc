@@ -28,11 +28,11 @@ TEST(Summary, AddsUpOneVcpu) {
 
   const VcpuSummary& vcpu = SummaryOfVcpu(recording, 1, 0);
   EXPECT_EQ(vcpu.samples, 5u);
-  EXPECT_EQ(vcpu.measured_ns, 4 * kTick_ns);
-  EXPECT_EQ(vcpu.BandShare(core::Band::kHalted), 0.25);
-  EXPECT_EQ(vcpu.BandShare(core::Band::kSpinning), 0.25);
-  EXPECT_EQ(vcpu.BandShare(core::Band::kProductive), 0.25);
-  EXPECT_EQ(vcpu.BandShare(core::Band::kUnknown), 0.25);
+  EXPECT_EQ(vcpu.totals.MeasuredNs(), 4 * kTick_ns);
+  EXPECT_EQ(vcpu.Value(metric::Metric::kHalted), 0.25);
+  EXPECT_EQ(vcpu.Value(metric::Metric::kSpinning), 0.25);
+  EXPECT_EQ(vcpu.Value(metric::Metric::kProductive), 0.25);
+  EXPECT_EQ(vcpu.Value(metric::Metric::kUnknown), 0.25);
   EXPECT_EQ(vcpu.RuleShare(core::Rule::kBetweenBands), 0.25);
   EXPECT_EQ(vcpu.FindEvent("cycles")->Raw(), 300'000'000u);
   EXPECT_EQ(vcpu.FindEvent("instructions")->Raw(), 330'000'000u);
@@ -40,7 +40,8 @@ TEST(Summary, AddsUpOneVcpu) {
   EXPECT_EQ(vcpu.ipc_by_band[static_cast<size_t>(core::Band::kSpinning)].Mean(), 0.5);
   EXPECT_EQ(vcpu.ipc_by_band[static_cast<size_t>(core::Band::kProductive)].Mean(), 2.0);
   EXPECT_EQ(vcpu.ipc.per_tick.count(), 3u);
-  EXPECT_DOUBLE_EQ(*vcpu.Residency(), 0.75);  // 300e6 cycles of 400 ms at 1 GHz
+  EXPECT_DOUBLE_EQ(*vcpu.Value(metric::Metric::kResidency),
+                   0.75);  // 300e6 cycles of 400 ms at 1 GHz
 }
 
 // Timer ticks of a halted vCPU have an IPC too; it is noise and must not enter the mean.
@@ -84,8 +85,8 @@ TEST(Summary, WeighsByTimeAcrossAGap) {
   recording.Tick(1, 1, 3, {twice, Blocked()});
 
   const VcpuSummary& vcpu = SummaryOfVcpu(recording, 1, 0);
-  EXPECT_EQ(vcpu.measured_ns, 3 * kTick_ns);
-  EXPECT_DOUBLE_EQ(*vcpu.BandShare(core::Band::kProductive), 2.0 / 3);
+  EXPECT_EQ(vcpu.totals.MeasuredNs(), 3 * kTick_ns);
+  EXPECT_DOUBLE_EQ(*vcpu.Value(metric::Metric::kProductive), 2.0 / 3);
   EXPECT_EQ(vcpu.band_ticks[static_cast<size_t>(core::Band::kProductive)], 1u);
   const GapTotals& gaps = recording.summary.vms().at(1).gaps;
   ASSERT_EQ(gaps.size(), 1u);
@@ -114,7 +115,7 @@ TEST(Summary, GivesNoNumberToWhatWasNeverCounted) {
   EXPECT_FALSE(SummaryOfVcpu(recording, 1, 0).ipc.Mean().has_value());
   EXPECT_FALSE(SummaryOfVcpu(recording, 1, 1).FindEvent("cycles")->Raw().has_value());
   EXPECT_FALSE(SummaryOfVcpu(recording, 1, 1).FindEvent("cycles")->Scaled().has_value());
-  EXPECT_FALSE(SummaryOfVcpu(recording, 1, 1).Residency().has_value());
+  EXPECT_FALSE(SummaryOfVcpu(recording, 1, 1).Value(metric::Metric::kResidency).has_value());
 }
 
 // The other side of it: a vCPU that was off its CPU all the time did count, namely 0.
@@ -127,8 +128,8 @@ TEST(Summary, CountsAValidZeroOfABlockedThread) {
   const VcpuSummary& vcpu = SummaryOfVcpu(recording, 1, 0);
   EXPECT_EQ(vcpu.FindEvent("cycles")->Raw(), 0u);
   EXPECT_EQ(vcpu.FindEvent("cycles")->Scaled(), 0.0);
-  EXPECT_EQ(vcpu.Residency(), 0.0);
-  EXPECT_FALSE(vcpu.RunningShare().has_value());
+  EXPECT_EQ(vcpu.Value(metric::Metric::kResidency), 0.0);
+  EXPECT_FALSE(vcpu.Value(metric::Metric::kRunning).has_value());
 }
 
 // Multiplexed: 30e6 cycles were seen in a quarter of the time, so 120e6 in all of it, an estimate.
@@ -147,7 +148,7 @@ TEST(Summary, ScalesAMultiplexedGroupOverTheWholeRun) {
                    .counts = {0, 0},
                    .verdict = {core::Band::kUnknown, core::Rule::kNotCounted, false}}});
   const VcpuSummary& vcpu = SummaryOfVcpu(recording, 1, 0);
-  EXPECT_EQ(vcpu.RunningShare(), 0.25);
+  EXPECT_EQ(vcpu.Value(metric::Metric::kRunning), 0.25);
   EXPECT_EQ(vcpu.FindEvent("cycles")->Raw(), 30'000'000u);
   EXPECT_EQ(vcpu.FindEvent("cycles")->Scaled(), 120'000'000.0);
   EXPECT_TRUE(vcpu.FindEvent("cycles")->IsEstimate());
@@ -168,9 +169,9 @@ TEST(Summary, SharesOfWaiting) {
   recording.Tick(1, 1, 1, {waits});
   recording.Tick(1, 1, 2, {Busy(200'000'000, kProductiveHigh)});
   const VcpuSummary& vcpu = SummaryOfVcpu(recording, 1, 0);
-  EXPECT_DOUBLE_EQ(*vcpu.RunDelayShare(), 0.3);
-  EXPECT_DOUBLE_EQ(*vcpu.RunShare(), 0.7);
-  EXPECT_DOUBLE_EQ(*vcpu.StarvedShare(), 0.5);
+  EXPECT_DOUBLE_EQ(*vcpu.Value(metric::Metric::kRunDelay), 0.3);
+  EXPECT_DOUBLE_EQ(*vcpu.Value(metric::Metric::kRun), 0.7);
+  EXPECT_DOUBLE_EQ(*vcpu.Value(metric::Metric::kStarved), 0.5);
 }
 
 // A tick without a verdict (its window is not yet full) is measured, but belongs to no band.
@@ -180,12 +181,12 @@ TEST(Summary, SharesAreOfTheJudgedTime) {
   ASSERT_TRUE(recording.Add(recording.Set(1, 1, {2001})).ok());
   recording.First(1, 1, 0, 1);
   recording.Tick(1, 1, 1, {Busy(200'000'000, {})});
-  EXPECT_FALSE(SummaryOfVcpu(recording, 1, 0).BandShare(core::Band::kHalted).has_value());
+  EXPECT_FALSE(SummaryOfVcpu(recording, 1, 0).Value(metric::Metric::kHalted).has_value());
   recording.Tick(1, 1, 2, {Busy(200'000'000, kProductiveHigh)});
   const VcpuSummary& vcpu = SummaryOfVcpu(recording, 1, 0);
-  EXPECT_EQ(vcpu.measured_ns, 2 * kTick_ns);
-  EXPECT_EQ(vcpu.JudgedNs(), kTick_ns);
-  EXPECT_EQ(vcpu.BandShare(core::Band::kProductive), 1.0);
+  EXPECT_EQ(vcpu.totals.MeasuredNs(), 2 * kTick_ns);
+  EXPECT_EQ(vcpu.totals.JudgedNs(), kTick_ns);
+  EXPECT_EQ(vcpu.Value(metric::Metric::kProductive), 1.0);
   EXPECT_EQ(vcpu.ipc.per_tick.count(), 1u);
 }
 
@@ -209,14 +210,14 @@ TEST(Summary, JoinsTheEpochsOfOneVm) {
   EXPECT_EQ(vm.epochs.size(), 2u);
   EXPECT_EQ(vm.samples, 4u);
   const VcpuSummary& first = SummaryOfVcpu(recording, 1, 0);
-  EXPECT_EQ(first.measured_ns, 2 * kTick_ns);  // not the 100 ms between the epochs
+  EXPECT_EQ(first.totals.MeasuredNs(), 2 * kTick_ns);  // not the 100 ms between the epochs
   EXPECT_EQ(first.FindEvent("cycles")->raw, 200'000'000u);
   EXPECT_EQ(first.FindEvent("cycles")->interval_ns, 2 * kTick_ns);
   EXPECT_EQ(first.FindEvent("instructions")->raw, 200'000'000u);
   EXPECT_EQ(first.FindEvent("instructions")->interval_ns, kTick_ns);
   EXPECT_EQ(first.ipc.Mean(), 2.0);
   const VcpuSummary& second = SummaryOfVcpu(recording, 1, 1);
-  EXPECT_EQ(second.measured_ns, kTick_ns);
+  EXPECT_EQ(second.totals.MeasuredNs(), kTick_ns);
   EXPECT_EQ(second.FindEvent("instructions"), nullptr);
 }
 
@@ -258,8 +259,8 @@ TEST(Summary, CountsATickOnceForAllVms) {
   EXPECT_EQ(cost.read_ns.Max(), kRead_ns);
   EXPECT_EQ(cost.skew_ns.count(), 4u);
   EXPECT_EQ(cost.skew_ns.Max(), 1000 + kRead_ns);  // two vCPUs, 1 us apart
-  EXPECT_EQ(SummaryOfVcpu(recording, 1, 0).BandShare(core::Band::kHalted), 1.0);
-  EXPECT_EQ(SummaryOfVcpu(recording, 2, 0).BandShare(core::Band::kSpinning), 1.0);
+  EXPECT_EQ(SummaryOfVcpu(recording, 1, 0).Value(metric::Metric::kHalted), 1.0);
+  EXPECT_EQ(SummaryOfVcpu(recording, 2, 0).Value(metric::Metric::kSpinning), 1.0);
 }
 
 // Missed ticks concern every VM; a gap of one VM says nothing about the tick itself.
@@ -303,7 +304,7 @@ TEST(Summary, DividesResidencyByTheSessionsFrequencies) {
     EXPECT_TRUE(recording.Add(recording.Set(1, 1, {2001}, events)).ok());
     recording.First(1, 1, 0, 1);
     recording.Tick(1, 1, 1, {half});
-    return SummaryOfVcpu(recording, 1, 0).Residency();
+    return SummaryOfVcpu(recording, 1, 0).Value(metric::Metric::kResidency);
   };
   EXPECT_DOUBLE_EQ(*residency_with(1e9, 4e9), 0.25);  // 25e6 ref-cycles of 100 ms at 1 GHz
   EXPECT_DOUBLE_EQ(*residency_with(0, 2e9), 0.25);    // 50e6 cycles of 100 ms at 2 GHz
@@ -320,7 +321,7 @@ TEST(Summary, PassesOverAnIntervalOfNoTime) {
   recording.Tick(1, 1, 4, {Busy(200'000'000, kProductiveHigh)});
   const VcpuSummary& vcpu = SummaryOfVcpu(recording, 1, 0);
   EXPECT_EQ(vcpu.samples, 3u);
-  EXPECT_EQ(vcpu.measured_ns, 0);
+  EXPECT_EQ(vcpu.totals.MeasuredNs(), 0);
   EXPECT_FALSE(vcpu.FindEvent("cycles")->Raw().has_value());
 }
 
@@ -340,7 +341,7 @@ TEST(Summary, NeedsAPreviousSampleOfTheSameWidth) {
   entry.previous = &narrow;
   ASSERT_TRUE(recording.Add(entry).ok());
   EXPECT_EQ(recording.summary.vms().at(1).samples, 1u);
-  EXPECT_EQ(SummaryOfVcpu(recording, 1, 0).measured_ns, 0);
+  EXPECT_EQ(SummaryOfVcpu(recording, 1, 0).totals.MeasuredNs(), 0);
 }
 
 // Without any counter residency is the time on a CPU; the session says so.
@@ -356,7 +357,7 @@ TEST(Summary, UsesTimeEnabledWhereDegraded) {
                    .running_ns = 40'000'000,
                    .counts = {40'000'000},
                    .verdict = {core::Band::kUnknown, core::Rule::kNoCounters, false}}});
-  EXPECT_DOUBLE_EQ(*SummaryOfVcpu(recording, 1, 0).Residency(), 0.4);
+  EXPECT_DOUBLE_EQ(*SummaryOfVcpu(recording, 1, 0).Value(metric::Metric::kResidency), 0.4);
   EXPECT_EQ(SummaryOfVcpu(recording, 1, 0).FindEvent("cycles"), nullptr);
 }
 
@@ -371,7 +372,7 @@ TEST(Summary, TakesRepeatedContextAndRefusesASecondStream) {
   ASSERT_TRUE(recording.Add(recording.Set(1, 1, {2001})).ok());
   recording.Tick(1, 1, 1, {Blocked()});
   EXPECT_EQ(recording.summary.vms().at(1).samples, 2u);
-  EXPECT_EQ(SummaryOfVcpu(recording, 1, 0).measured_ns, kTick_ns);
+  EXPECT_EQ(SummaryOfVcpu(recording, 1, 0).totals.MeasuredNs(), kTick_ns);
 
   v1::Session other = HandMadeRecording::Session();
   other.set_stream_id("another");

@@ -14,7 +14,9 @@ namespace {
 using core::Band;
 
 Observation Seen(Band band, std::optional<double> ipc = {}) {
-  return {.verdict = {.band = band}, .ipc = ipc};
+  Observation seen{.verdict = {.band = band}};
+  seen.values[static_cast<size_t>(Metric::kIpc)] = ipc;
+  return seen;
 }
 
 // One piece from 0 on: each observation lasts so many ns.
@@ -31,7 +33,8 @@ Tallied Tally1(const Quantity& quantity, const std::optional<Limit>& limit,
   return tally->Finish();
 }
 
-const Quantity kMedian{.metric = Metric::kIpc, .percentile = 50};
+const Quantity kMedian{
+    .kind = Quantity::Kind::kPercentile, .metric = Metric::kIpc, .percentile = 50};
 
 Bounds MedianOf(const std::vector<std::pair<std::optional<Observation>, int64_t>>& parts,
                 const std::optional<Limit>& limit = {}) {
@@ -116,7 +119,7 @@ TEST(ShareTally, ItsWorstIsWhatIsSurelyOnTheWrongSide) {
 }
 
 TEST(LongestTally, CountsToTheNanosecond) {
-  const Quantity longest{.metric = Metric::kSpinning, .longest = true};
+  const Quantity longest{.kind = Quantity::Kind::kLongest, .metric = Metric::kSpinning};
   const std::vector<std::pair<std::optional<Observation>, int64_t>> parts = {
       {Seen(Band::kSpinning), 2},
       {Seen(Band::kUnknown), 1},
@@ -138,7 +141,8 @@ TEST(LongestTally, CountsToTheNanosecond) {
 
 TEST(ShareOf, AnIpcIsNoShare) {
   const Observation seen = Seen(Band::kProductive, 1);
-  EXPECT_EQ(ShareOf(Metric::kIpc, {.when = {0, 1}, .observation = &seen}), std::nullopt);
+  EXPECT_EQ(ShareOf({.metric = Metric::kHeld}, {.when = {0, 1}, .observation = &seen}),
+            std::nullopt);
 }
 
 }  // namespace

@@ -26,9 +26,12 @@ TEST(TextFormat, AbsentIsADash) {
   EXPECT_EQ(Percent(0.0), "0.0%");
   EXPECT_EQ(Percent(0.12345), "12.3%");
   EXPECT_EQ(Percent(1.0), "100.0%");
-  EXPECT_EQ(IpcText(std::nullopt), "-");
-  EXPECT_EQ(IpcText(1.0), "1.00");
-  EXPECT_EQ(IpcText(0.034), "0.034");  // a pause loop against a slower one: two digits would not do
+  const metric::Info& ipc = metric::InfoOf(metric::Metric::kIpc);
+  EXPECT_EQ(MetricText(ipc, std::nullopt), "-");
+  EXPECT_EQ(MetricText(ipc, 1.0), "1.00");
+  EXPECT_EQ(MetricText(ipc, 0.034),
+            "0.034");  // a pause loop against a slower one: two digits would not do
+  EXPECT_EQ(MetricText(metric::InfoOf(metric::Metric::kResidency), 0.5), "50.0%");
 }
 
 TEST(TextFormat, Durations) {

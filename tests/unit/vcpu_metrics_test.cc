@@ -1,4 +1,4 @@
-#include "monitor/metrics/vcpu_metrics.h"
+#include "monitor/prometheus/vcpu_metrics.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 
 #include "tests/unit/metrics_fixture.h"
 
-namespace vcpulse::metrics {
+namespace vcpulse::prometheus {
 namespace {
 
 using ::testing::ElementsAre;
@@ -201,4 +201,4 @@ TEST(VcpuMetrics, SaysWhatRuns) {
 }
 
 }  // namespace
-}  // namespace vcpulse::metrics
+}  // namespace vcpulse::prometheus

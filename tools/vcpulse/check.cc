@@ -31,6 +31,7 @@
 #include "tools/vcpulse/commands.h"
 #include "tools/vcpulse/duration_option.h"
 #include "tools/vcpulse/exit_code.h"
+#include "tools/vcpulse/metric_options.h"
 #include "tools/vcpulse/read_whole.h"
 #include "tools/vcpulse/same_file.h"
 #include "tools/vcpulse/standard_output.h"
@@ -42,16 +43,17 @@ namespace {
 // More is no list of expectations that a person wrote.
 constexpr size_t kMaxExpectFileBytes = size_t{1} << 20;
 
-constexpr const char* kCheckFooter =
-    R"(EXPR is [vm=NAME|"NAME"|*] [vcpu=*|N|N-M[,...]] : QUANTITY <|<=|>=|> LIMIT. Each vCPU is judged on its
+std::string CheckFooter() {
+  return absl::StrCat(
+      R"(EXPR is [vm=NAME|"NAME"|*] [vcpu=*|N|N-M[,...]] : QUANTITY <|<=|>=|> LIMIT. Each vCPU is judged on its
 own, never their sum; what is left out means each one. NAME is a VM's name (vm="WITH SPACES"), its
 UUID or its PID.
-  halted, spinning, productive, unknown  share of the time in that band (LIMIT 80%)
-  starved    share of the time in ticks in which the thread waited for a CPU for over 10 %
-  residency  share of the time in guest code
-  ipc.pNN    percentile of the IPC of all ticks that are not HALTED (LIMIT 0.9)
-  longest(BAND), longest(starved)        the longest such time without a break (LIMIT 200ms)
-  gaps       share of the time without samples, of a VM
+Of a share LIMIT is a percentage (80%); a number is asked for by a percentile over the ticks that are
+not HALTED (ipc.p50 >= 0.9):
+)",
+      MetricLines([](const metric::Info& info) { return info.asked; }, ".pNN"),
+      R"(  longest(BAND), longest(starved)  the longest such time without a break (LIMIT 200ms)
+  gaps            share of the time without samples, of a VM
 Examples:
   vcpulse check --expect 'vcpu=*: productive >= 80%' --expect 'gaps <= 1%'
   vcpulse check run.vpt --phase load --skip-first 2s --expect 'vm=web vcpu=0-3: spinning <= 5%'
@@ -64,7 +66,8 @@ its spans count. An expect file has one EXPR per line; # begins a comment.
 Exit codes: 0 PASS, 1 FAIL, 2 usage error or nothing could be read or written, 3 INCONCLUSIVE,
 4 SKIP. kselftest agrees on 0, 1 and 4, but takes 2 for an expected failure and 3 for an unexpected
 pass: a wrapper there maps both to 1.
-Field list of the JSON: monitor/check/render_json.h.)";
+Field list of the JSON: monitor/check/render_json.h.)");
+}
 
 enum class Format { kText, kJson, kKtap, kMarkdown };
 
@@ -321,7 +324,7 @@ void AddCheckCommand(CLI::App& app, int& exit_code) {
   auto text = std::make_shared<CheckText>();
   CLI::App* command = app.add_subcommand(
       "check", "Hold a timeline against expectations: [FILE] --expect EXPR..., for CI");
-  command->footer(kCheckFooter);
+  command->footer(CheckFooter());
   command->add_option("FILE", text->file, "Timeline to read; - is standard input")
       ->capture_default_str();
   AddExpectations(*command, *text);

@@ -11,7 +11,7 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "monitor/http/server.h"
-#include "monitor/metrics/stream_metrics.h"
+#include "monitor/prometheus/stream_metrics.h"
 #include "monitor/reading/phrases.h"
 #include "monitor/stream/net/collector.h"
 #include "tools/vcpulse/collect_options.h"
@@ -69,7 +69,7 @@ void LetSignalsEndUs() {
 http::Answer AnswerStatus(const http::Request& request, const stream::Collector& collector) {
   if (request.target == "/metrics") {
     return {.content_type = "text/plain; version=0.0.4; charset=utf-8",
-            .body = metrics::TextOf(collector.stats())};
+            .body = prometheus::TextOf(collector.stats())};
   }
   if (request.target == "/healthz") {
     const std::string error = collector.stats().storage_error;

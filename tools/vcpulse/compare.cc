@@ -17,19 +17,22 @@
 #include "monitor/reading/phrases.h"
 #include "tools/vcpulse/commands.h"
 #include "tools/vcpulse/exit_code.h"
+#include "tools/vcpulse/metric_options.h"
 #include "tools/vcpulse/standard_output.h"
 #include "tools/vcpulse/timeline_input.h"
 
 namespace vcpulse::tools {
 namespace {
 
-constexpr const char* kCompareFooter =
-    R"(Per vCPU and phase, B - A of the shares HALTED, SPINNING, PRODUCTIVE, UNKNOWN (of the time that has a
-verdict), starved, residency and IPC, as `report` counts them, sorted by effect. The interval holds the
-true difference in 95 of 100 comparisons; it comes from a block bootstrap, as ticks hang together.
+std::string CompareFooter() {
+  return absl::StrCat(
+      R"(Per vCPU and phase, B - A of these quantities, as `report` counts them, sorted by effect:
+)",
+      MetricLines([](const metric::Info& info) { return info.asked; }),
+      R"(The interval holds the true difference in 95 of 100 comparisons; it comes from a block bootstrap, as ticks hang together.
   differs  told apart though so many quantities were compared (Holm, 5 % for all of them together)
-  slight   told apart, but by less than 1 point of a share or 1 % of the IPC: runs of one guest
-           differ by as much
+  slight   told apart, but by less than 1 point of a share or 1 % of a number such as IPC: runs of
+           one guest differ by as much
   maybe    its own interval leaves 0 out; with so many comparisons that may be chance
   not-told-apart  no proof that both are the same
   untold   not measured in both, or too short: fewer than 20 ticks that tell of it, or 4 blocks
@@ -43,7 +46,8 @@ FAIL: surely so (2.5 % error for all vCPUs of one EXPR together). PASS: the inte
 limit. INCONCLUSIVE: neither, as in short recordings. SKIP: not counted, as a recording was degraded.
 Exit codes: 0 compared and nothing failed, 1 FAIL, 2 usage error or nothing could be read, 3
 INCONCLUSIVE, 4 SKIP. Method and what it cannot tell: docs/compare.md. Field list of the JSON:
-monitor/compare/render_json.h.)";
+monitor/compare/render_json.h.)");
+}
 
 // As given, until it is parsed.
 struct CompareText {
@@ -93,7 +97,7 @@ void AddCompareCommand(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand(
       "compare",
       "Two timelines side by side: what differs per vCPU and phase, and how sure that is");
-  command->footer(kCompareFooter);
+  command->footer(CompareFooter());
   command->add_option("A", text->a, "Timeline to compare with; - is standard input")
       ->required()
       ->type_name("TIMELINE");

@@ -18,7 +18,9 @@
 #include "monitor/reading/part.h"
 #include "monitor/recorder/output_file.h"
 #include "monitor/report/loss_text.h"
+#include "monitor/report/text_format.h"
 #include "tools/vcpulse/commands.h"
+#include "tools/vcpulse/metric_options.h"
 #include "tools/vcpulse/part_options.h"
 #include "tools/vcpulse/same_file.h"
 #include "tools/vcpulse/standard_output.h"
@@ -27,11 +29,14 @@
 namespace vcpulse::tools {
 namespace {
 
-constexpr const char* kExportFooter =
-    R"(jsonl: one JSON object per line, one per vCPU and tick: t_mono_ns, t_wall_ns, interval_s, tick, vm,
+std::string ExportFooter() {
+  return absl::StrCat(
+      R"(jsonl: one JSON object per line, one per vCPU and tick: t_mono_ns, t_wall_ns, interval_s, tick, vm,
 vm_name, vm_pid, vm_start_time, vm_uuid, epoch, vcpu, tid, kvm_id, the count of each event by perf's
-name, time_enabled_ns, time_running_ns, run_ns, run_delay_ns, state, residency, ipc, cache_miss_rate,
-band, raw_band, rule, confidence, starved. What was not counted is null, never 0.
+name, time_enabled_ns, time_running_ns, run_ns, run_delay_ns, state,
+)",
+      report::Wrapped("", absl::StrCat(RowMetrics(), ",")),
+      R"(band, raw_band, rule, confidence, starved. What was not counted is null, never 0.
 csv: the same with a header: t_ns, t_wall_ns, dt_ns, tick, vm, vm_number, vm_pid, vm_uuid, epoch, vcpu,
 tid, kvm_id, a column per event, and the rest as above; what was not counted is an empty cell.
 `vcpulse import csv` reads it back.
@@ -39,7 +44,8 @@ perfetto: a trace for ui.perfetto.dev: host, VMs, vCPUs; slices of one band, cou
 starved, markers, gaps.
 The first sample of an epoch has nothing to be subtracted from: no row. Markers and gaps are no rows of
 jsonl and csv. docs/export.md says more. What FILE lost is warned of on stderr.
-Exit codes: 0 exported, 2 usage error, or nothing could be read or written.)";
+Exit codes: 0 exported, 2 usage error, or nothing could be read or written.)");
+}
 
 constexpr std::array<std::string_view, 3> kExportFormats = {"jsonl", "csv", "perfetto"};
 
@@ -153,7 +159,7 @@ void AddExportCommand(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<ExportOptions>();
   CLI::App* command =
       app.add_subcommand("export", "A timeline for other programs: JSON lines, CSV, Perfetto");
-  command->footer(kExportFooter);
+  command->footer(ExportFooter());
   command->add_option("FILE", options->file, "Timeline to read; - is standard input")->required();
   command
       ->add_option("--format", options->format,

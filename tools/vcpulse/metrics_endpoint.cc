@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "monitor/http/loopback_address.h"
-#include "monitor/metrics/scrape.h"
+#include "monitor/prometheus/scrape.h"
 
 namespace vcpulse::tools {
 
@@ -21,7 +21,7 @@ absl::StatusOr<MetricsEndpoint> ServeMetrics(const std::string& address,
     return text;
   };
   auto server = http::Server::Start(*endpoint, [all](const http::Request& request) {
-    return metrics::AnswerScrape(request, "vcpulse record", all);
+    return prometheus::AnswerScrape(request, "vcpulse record", all);
   });
   if (!server.ok()) return with_flag(server.status());
   std::string url = absl::StrCat(http::UrlOf(endpoint->host, (*server)->port()), "metrics");

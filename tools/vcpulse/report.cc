@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "CLI/CLI.hpp"
@@ -21,6 +22,7 @@
 #include "monitor/report/text_report.h"
 #include "tools/vcpulse/commands.h"
 #include "tools/vcpulse/explain_target.h"
+#include "tools/vcpulse/metric_options.h"
 #include "tools/vcpulse/part_options.h"
 #include "tools/vcpulse/report_page.h"
 #include "tools/vcpulse/standard_output.h"
@@ -63,6 +65,7 @@ struct ReportOptions {
   std::string file = "vcpulse.vpt";  // "-": stdin
   bool json = false;
   std::string color = "auto";
+  std::string columns;
   PartOptions part;
   std::optional<std::string> explain;
   std::optional<std::string> html;
@@ -131,6 +134,12 @@ int RunReport(const ReportOptions& options) {
   }
   const absl::StatusOr<reading::Part> part = ParsePart(options.part);
   if (!part.ok()) return Fail(part.status());
+  std::vector<metric::Metric> columns;
+  if (!options.columns.empty()) {
+    auto metrics = ParseMetrics(options.columns);
+    if (!metrics.ok()) return Fail(absl::StrCat("--columns: ", metrics.status().message()));
+    columns = *std::move(metrics);
+  }
 
   report::Summary summary;
   report::Strips strips;
@@ -149,7 +158,8 @@ int RunReport(const ReportOptions& options) {
                          ? report::RenderJson(report)
                          : report::RenderText(report, {.colour = WantsColour(options.color),
                                                        .strips = &strips,
-                                                       .width = WidthOfStdout()}));
+                                                       .width = WidthOfStdout(),
+                                                       .columns = std::move(columns)}));
 }
 
 }  // namespace
@@ -169,6 +179,12 @@ void AddReportCommand(CLI::App& app, int& exit_code) {
       ->check(CLI::IsMember({"auto", "always", "never"}))
       ->type_name("auto|always|never")
       ->capture_default_str();
+  command
+      ->add_option("--columns", options->columns,
+                   "Further columns of the tables, with commas between: metrics of "
+                   "docs/metrics.md, such as cache_miss_rate")
+      ->type_name("METRIC,...")
+      ->excludes("--json");
   AddPartOptions(*command, options->part);
   command
       ->add_option("--explain", options->explain,
@@ -185,6 +201,7 @@ void AddReportCommand(CLI::App& app, int& exit_code) {
                    "an older one is kept as OUT.old")
       ->type_name("OUT")
       ->excludes("--json")
+      ->excludes("--columns")
       ->excludes("--explain");
   command
       ->add_option("--serve", options->serve,
@@ -193,6 +210,7 @@ void AddReportCommand(CLI::App& app, int& exit_code) {
       ->type_name("ADDR")
       ->excludes("--html")
       ->excludes("--json")
+      ->excludes("--columns")
       ->excludes("--explain")
       ->excludes("--from")
       ->excludes("--to")

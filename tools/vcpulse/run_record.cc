@@ -21,8 +21,8 @@
 #include "monitor/live/loop.h"
 #include "monitor/live/periodic.h"
 #include "monitor/live/session.h"
-#include "monitor/metrics/stream_metrics.h"
-#include "monitor/metrics/vcpu_metrics.h"
+#include "monitor/prometheus/stream_metrics.h"
+#include "monitor/prometheus/vcpu_metrics.h"
 #include "tools/vcpulse/commands.h"
 #include "tools/vcpulse/descriptor_limit.h"
 #include "tools/vcpulse/live_line.h"
@@ -80,7 +80,7 @@ absl::StatusOr<std::unique_ptr<RecordUplink>> StartUplink(RecordOptions& options
 
 // What is scraped while the recording runs.
 struct Scraped {
-  std::unique_ptr<metrics::VcpuMetrics> vcpus;
+  std::unique_ptr<prometheus::VcpuMetrics> vcpus;
   MetricsEndpoint endpoint;
 };
 
@@ -89,12 +89,12 @@ struct Scraped {
 absl::StatusOr<Scraped> StartMetrics(RecordOptions& options, const RecordUplink* uplink) {
   Scraped scraped;
   if (options.metrics.empty()) return scraped;
-  scraped.vcpus = metrics::VcpuMetrics::Create();
-  options.wrap_writer = std::bind_front(&metrics::VcpuMetrics::Count, scraped.vcpus.get());
+  scraped.vcpus = prometheus::VcpuMetrics::Create();
+  options.wrap_writer = std::bind_front(&prometheus::VcpuMetrics::Count, scraped.vcpus.get());
   std::vector<std::function<std::string()>> sources;
   sources.push_back([vcpus = scraped.vcpus.get()] { return vcpus->Text(); });
   if (uplink != nullptr) {
-    sources.push_back([uplink] { return metrics::TextOf(uplink->stats()); });
+    sources.push_back([uplink] { return prometheus::TextOf(uplink->stats()); });
   }
   auto endpoint = ServeMetrics(options.metrics, std::move(sources));
   if (!endpoint.ok()) return endpoint.status();

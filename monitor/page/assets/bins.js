@@ -23,7 +23,8 @@ function toWholeBins(bins, span) {
 function sumOver(bins, row, begin, end) {
   const sum = {
     bands: [0, 0, 0, 0, 0], measured: 0, judged: 0, starved: 0, starvedKnown: 0, resident: 0,
-    residencyKnown: 0, cycles: 0, instructions: 0,
+    residencyKnown: 0,
+    numbers: row.numbers.map(({key, label, decimals}) => ({key, label, decimals, part: 0, whole: 0})),
     events: row.events.map((event) => ({name: event.name, estimated: event.estimated, count: 0, known: 0})),
   };
   for (let i = begin; i < end; ++i) {
@@ -32,8 +33,10 @@ function sumOver(bins, row, begin, end) {
     sum.starvedKnown += row.starvedKnown[i];
     sum.resident += row.resident[i];
     sum.residencyKnown += row.residencyKnown[i];
-    sum.cycles += row.cycles[i];
-    sum.instructions += row.instructions[i];
+    for (let n = 0; n < row.numbers.length; ++n) {
+      sum.numbers[n].part += row.numbers[n].parts[i];
+      sum.numbers[n].whole += row.numbers[n].wholes[i];
+    }
     for (let e = 0; e < row.events.length; ++e) {
       sum.events[e].count += row.events[e].counts[i];
       sum.events[e].known += row.events[e].known[i];
@@ -54,11 +57,14 @@ const ratio = (part, whole) => (whole > 0 ? part / whole : null);
 
 // The numbers of the report, of such a sum. Null: not measured.
 function figuresOf(sum) {
+  const numbers = sum.numbers.map(({key, label, decimals, part, whole}) => ({key, label, decimals, value: ratio(part, whole)}));
+  const ipc = numbers.find((number) => number.key === 'ipc');
   return {
     shares: BANDS.map((name, band) => (band === 0 ? null : ratio(sum.bands[band], sum.judged))),
     starved: ratio(sum.starved, sum.starvedKnown),
     residency: ratio(sum.resident, sum.residencyKnown),
-    ipc: ratio(sum.instructions, sum.cycles),
+    ipc: ipc ? ipc.value : null,
+    numbers: numbers.filter((number) => number !== ipc),
     events: sum.events.map((event) => ({
       name: event.name, estimated: event.estimated,
       count: event.known > 0 ? event.count : null,

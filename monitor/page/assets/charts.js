@@ -7,6 +7,9 @@ function chartsOf(columns) {
     {title: 'residency', format: formatShare, of: (figures) => figures.residency, most: 1},
     {title: 'starved', format: formatShare, of: (figures) => figures.starved, most: 1},
   ];
+  columns.numbers.filter((number) => number.key !== 'ipc').forEach((number, i) => charts.push({
+    title: number.label, format: (value) => formatNumber(value, number.decimals), of: (figures) => figures.numbers[i].value,
+  }));
   columns.events.forEach((event, i) => charts.push({
     title: event.name + ' per second' + (event.estimated ? ' (estimated)' : ''),
     format: formatCount, of: (figures) => figures.events[i].perSecond,

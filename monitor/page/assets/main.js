@@ -1,6 +1,6 @@
 // Brings the page up.
 
-const page = {served: false, tick: 0, bins: null, rows: [], events: {markers: [], phases: [], pauses: [], gaps: []}, report: null};
+const page = {served: false, tick: 0, bins: null, rows: [], events: {markers: [], phases: [], pauses: [], gaps: []}, metrics: [], report: null};
 
 function wholeTime(report, bins) {
   let begin = Infinity;
@@ -103,6 +103,7 @@ async function start() {
   page.served = unpacked.head.served;
   page.bins = unpacked.bins;
   page.report = report;
+  page.metrics = unpacked.head.metrics;
   page.tick = report.session ? report.session.interval_ms * 1e6 : 0;
   page.gapsOmitted = unpacked.head.gaps_omitted;
   page.events = collectEvents(unpacked.head);

@@ -10,6 +10,7 @@ function numbersTable(bins, columns, span) {
   rows.push(['starved', formatShare(figures.starved), '']);
   rows.push(['IPC', formatNumber(figures.ipc, 3), '']);
   rows.push(['residency', formatShare(figures.residency), '']);
+  for (const number of figures.numbers) rows.push([number.label, formatNumber(number.value, number.decimals + 1), '']);
   for (const event of figures.events) {
     const mark = event.estimated && event.count !== null ? '~' : '';
     rows.push([event.name, mark + formatCount(event.count), event.perSecond === null ? DASH : mark + formatCount(event.perSecond) + '/s']);

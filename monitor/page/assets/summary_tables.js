@@ -2,6 +2,10 @@
 
 const seconds = (value, step) => (value === null ? DASH : formatInstant(value * NS_PER_S, step || 1e6));
 
+// Metrics beside those that every table has, where any vCPU of the VM was measured.
+const furtherMetrics = (vm) => page.metrics.filter(
+    (metric) => metric.key !== 'ipc' && vm.vcpus.some((vcpu) => vcpu[metric.key] !== null));
+
 function vcpuRow(vm, vcpu) {
   const button = element('button', String(vcpu.index));
   button.title = 'Show it';
@@ -14,6 +18,7 @@ function vcpuRow(vm, vcpu) {
   return [button, vcpu.tid === null ? DASH : String(vcpu.tid), formatShare(vcpu.share.halted), formatShare(vcpu.share.spinning),
     formatShare(vcpu.share.productive), formatShare(vcpu.share.unknown), formatShare(vcpu.starved_share),
     formatNumber(vcpu.ipc ? vcpu.ipc.mean : null, 2), formatShare(vcpu.residency), formatShare(vcpu.run_delay_share),
+    ...furtherMetrics(vm).map((metric) => formatNumber(vcpu[metric.key], metric.decimals)),
     ...Object.keys(vcpu.counts_scaled).map((event) => estimate(event) + formatCount(vcpu.counts_scaled[event])),
     Object.entries(vcpu.unknown_reasons).map(([reason, share]) => reason + ' ' + formatShare(share)).join(', ')];
 }
@@ -21,7 +26,7 @@ function vcpuRow(vm, vcpu) {
 function vmSection(vm) {
   const events = vm.vcpus.length > 0 ? Object.keys(vm.vcpus[0].counts_scaled) : [];
   const heads = ['vCPU', 'TID', 'HALTED', 'SPINNING', 'PRODUCTIVE', 'UNKNOWN', 'starved', 'IPC', 'residency', 'run-delay',
-    ...events, '<UNKNOWN was'];
+    ...furtherMetrics(vm).map((metric) => metric.label), ...events, '<UNKNOWN was'];
   const made = section(vmTitle(vm), table('vCPUs of ' + vmTitle(vm), heads, vm.vcpus.map((vcpu) => vcpuRow(vm, vcpu))));
   const notes = new Set();
   for (const epoch of vm.epochs) {

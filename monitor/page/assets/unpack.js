@@ -14,7 +14,7 @@ function fromBase64(text) {
 }
 
 // Columns of one row; `at` moves behind them.
-function unpackRow(buffer, at, head) {
+function unpackRow(buffer, at, head, metrics) {
   const bins = head.bins;
   const take = (Type) => {
     const column = new Type(buffer, at.offset, bins);
@@ -26,7 +26,9 @@ function unpackRow(buffer, at, head) {
   return {
     vm: head.vm, vcpu: head.vcpu, first: head.first, bins, bands,
     starved: shares(), starvedKnown: shares(), resident: shares(), residencyKnown: shares(),
-    cycles: take(Float32Array), instructions: take(Float32Array),
+    numbers: head.numbers.map((key) => ({
+      ...metrics.find((metric) => metric.key === key), wholes: take(Float32Array), parts: take(Float32Array),
+    })),
     events: head.events.map((event) => ({
       name: event.name, estimated: event.estimated, counts: take(Float32Array), known: shares(),
     })),
@@ -40,7 +42,7 @@ function unpack(buffer) {
   if (!head.bins) return {head, bins: null};
   const at = {offset: 4 + length};
   const rows = new Map();
-  for (const row of head.bins.rows) rows.set(rowKey(row.vm, row.vcpu), unpackRow(buffer, at, row));
+  for (const row of head.bins.rows) rows.set(rowKey(row.vm, row.vcpu), unpackRow(buffer, at, row, head.metrics));
   return {
     head,
     bins: {

@@ -3,16 +3,23 @@
 #include <string>
 #include <string_view>
 
-#include "monitor/metrics/exposition.h"
-#include "monitor/metrics/vcpu_totals.h"
+#include "monitor/prometheus/exposition.h"
+#include "monitor/prometheus/vcpu_totals.h"
 #include "monitor/reading/labels.h"
 
-namespace vcpulse::metrics {
+namespace vcpulse::prometheus {
 namespace {
 
+using metric::Metric;
 using Type = Exposition::Type;
 
-double Seconds(uint64_t ns) { return static_cast<double>(ns) / 1e9; }
+double Seconds(double ns) { return ns / 1e9; }
+
+struct Place {
+  std::string vm;
+  std::string vcpu;
+  std::string pid;
+};
 
 // What a person calls the VM.
 std::string NameOf(const v1::VmInstance& instance) {
@@ -21,16 +28,14 @@ std::string NameOf(const v1::VmInstance& instance) {
   return std::to_string(instance.pid());
 }
 
-// One family with a series per vCPU; `value` gives nothing for those that have none.
-template <typename Value>
-void AddPerVcpu(Exposition& out, const RecordingTotals& totals, const Value& value) {
+// Calls `add` with each vCPU and the labels that tell it from any other.
+template <typename Add>
+void ForEachVcpu(const RecordingTotals& totals, const Add& add) {
   for (const auto& [number, vm] : totals.vms) {
     const std::string name = NameOf(vm.instance);
     const std::string pid = std::to_string(vm.instance.pid());
     for (const auto& [index, vcpu] : vm.vcpus) {
-      const auto number_of_vcpu = value(vcpu);
-      if (!number_of_vcpu) continue;
-      out.Add({{"vm", name}, {"vcpu", std::to_string(index)}, {"pid", pid}}, *number_of_vcpu);
+      add(vcpu, Place{.vm = name, .vcpu = std::to_string(index), .pid = pid});
     }
   }
 }
@@ -38,39 +43,32 @@ void AddPerVcpu(Exposition& out, const RecordingTotals& totals, const Value& val
 void AddBands(Exposition& out, const RecordingTotals& totals) {
   out.Begin("vcpulse_vcpu_band_seconds_total", Type::kCounter,
             "Time of each vCPU by what it did: halted, spinning, productive or unknown.");
-  for (const auto& [number, vm] : totals.vms) {
-    const std::string name = NameOf(vm.instance);
-    const std::string pid = std::to_string(vm.instance.pid());
-    for (const auto& [index, vcpu] : vm.vcpus) {
-      const std::string place = std::to_string(index);
-      for (size_t band = 0; band < core::kBands; ++band) {
-        const auto label = reading::BandName(static_cast<core::Band>(band));
-        if (!label) continue;
-        out.Add({{"vm", name}, {"vcpu", place}, {"pid", pid}, {"band", *label}},
-                Seconds(vcpu.band_ns[band]));
-      }
+  ForEachVcpu(totals, [&out](const VcpuTotals& vcpu, const Place& place) {
+    for (const Metric band :
+         {Metric::kHalted, Metric::kSpinning, Metric::kProductive, Metric::kUnknown}) {
+      out.Add({{"vm", place.vm},
+               {"vcpu", place.vcpu},
+               {"pid", place.pid},
+               {"band", metric::InfoOf(band).key}},
+              Seconds(vcpu.totals.Of(band).part));
     }
-  }
+  });
 }
 
 void AddVcpus(Exposition& out, const RecordingTotals& totals) {
   AddBands(out, totals);
-  out.Begin("vcpulse_vcpu_starved_seconds_total", Type::kCounter,
-            "Time in which a vCPU wanted to run and mostly waited for a CPU of the host.");
-  AddPerVcpu(out, totals,
-             [](const VcpuTotals& vcpu) { return std::optional(Seconds(vcpu.starved_ns)); });
-  out.Begin("vcpulse_vcpu_run_delay_seconds_total", Type::kCounter,
-            "Time for which a vCPU's thread waited for a CPU of the host, as the scheduler says.");
-  AddPerVcpu(out, totals, [](const VcpuTotals& vcpu) -> std::optional<double> {
-    if (!vcpu.run_delay_ns) return std::nullopt;
-    return Seconds(*vcpu.run_delay_ns);
-  });
-  out.Begin("vcpulse_vcpu_guest_cycles_total", Type::kCounter,
-            "Core cycles that a vCPU spent in guest code; absent where they are not counted.");
-  AddPerVcpu(out, totals, [](const VcpuTotals& vcpu) { return vcpu.cycles; });
-  out.Begin("vcpulse_vcpu_guest_instructions_total", Type::kCounter,
-            "Instructions that a vCPU ran in guest code; absent where they are not counted.");
-  AddPerVcpu(out, totals, [](const VcpuTotals& vcpu) { return vcpu.instructions; });
+  for (const metric::Info& info : metric::Table()) {
+    for (size_t i = 0; i < info.counters.size(); ++i) {
+      const metric::Counter& counter = info.counters[i];
+      if (counter.of == nullptr) continue;
+      out.Begin(counter.name, Type::kCounter, counter.help);
+      ForEachVcpu(totals, [&](const VcpuTotals& vcpu, const Place& place) {
+        const std::optional<double>& sum = vcpu.counters[static_cast<size_t>(info.metric)][i];
+        if (!sum) return;
+        out.Add({{"vm", place.vm}, {"vcpu", place.vcpu}, {"pid", place.pid}}, *sum / counter.unit);
+      });
+    }
+  }
 }
 
 void AddGaps(Exposition& out, const RecordingTotals& totals) {
@@ -94,7 +92,7 @@ void AddLateness(Exposition& out, const RecordingTotals& totals) {
     const bool is_last = i == kLatenessBounds.size();
     out.Add({{"le", is_last ? "+Inf" : NumberText(kLatenessBounds[i])}}, ticks, "_bucket");
   }
-  out.Add({}, Seconds(totals.lateness_ns), "_sum");
+  out.Add({}, Seconds(static_cast<double>(totals.lateness_ns)), "_sum");
   out.Add({}, ticks, "_count");
 }
 
@@ -122,4 +120,4 @@ std::string TextOf(const RecordingTotals& totals) {
   return out.text();
 }
 
-}  // namespace vcpulse::metrics
+}  // namespace vcpulse::prometheus

@@ -1,13 +1,13 @@
-#include "monitor/metrics/stream_metrics.h"
+#include "monitor/prometheus/stream_metrics.h"
 
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 
-#include "monitor/metrics/exposition.h"
+#include "monitor/prometheus/exposition.h"
 
-namespace vcpulse::metrics {
+namespace vcpulse::prometheus {
 namespace {
 
 using Type = Exposition::Type;
@@ -118,4 +118,4 @@ std::string TextOf(const stream::Collector::Stats& stats) {
   return out.text();
 }
 
-}  // namespace vcpulse::metrics
+}  // namespace vcpulse::prometheus

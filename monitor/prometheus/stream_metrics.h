@@ -5,10 +5,10 @@
 #include "monitor/stream/net/collector.h"
 #include "monitor/stream/net/uplink.h"
 
-namespace vcpulse::metrics {
+namespace vcpulse::prometheus {
 
 // In Prometheus's exposition format, for /metrics. Pure.
 std::string TextOf(const stream::Uplink::Stats& stats);
 std::string TextOf(const stream::Collector::Stats& stats);
 
-}  // namespace vcpulse::metrics
+}  // namespace vcpulse::prometheus

@@ -1,49 +1,41 @@
-#include "monitor/metrics/vcpu_metrics.h"
+#include "monitor/prometheus/vcpu_metrics.h"
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <map>
 #include <mutex>
 #include <optional>
 #include <span>
 #include <utility>
-#include <vector>
 
-#include "monitor/core/delta.h"
-#include "monitor/core/event_slots.h"
-#include "monitor/metrics/vcpu_totals.h"
-#include "monitor/reading/interval.h"
-#include "monitor/replay/rejudge.h"
+#include "monitor/metric/interval.h"
+#include "monitor/prometheus/vcpu_totals.h"
 
-namespace vcpulse::metrics {
+namespace vcpulse::prometheus {
 namespace {
 
 constexpr int64_t kKept_ns = std::chrono::nanoseconds(std::chrono::minutes(5)).count();
 
-// An epoch, as its ticks are added up.
-struct Epoch {
-  std::vector<uint32_t> vcpus{};  // index of each column
-  core::EventSlots slots;
-  size_t core_pmus = 1;
-  std::optional<core::Sample> previous{};
-};
-
-Epoch EpochOf(const v1::VcpuSet& set) {
-  const core::EpochClassifier::Layout layout = replay::LayoutOf(set);
-  Epoch epoch{.slots = layout.slots, .core_pmus = layout.core_pmus};
-  for (const v1::Vcpu& vcpu : set.vcpus()) epoch.vcpus.push_back(vcpu.index());
-  return epoch;
+VcpuTotals NewTotals() {
+  VcpuTotals vcpu;
+  for (const metric::Info& info : metric::Table()) {
+    for (size_t i = 0; i < info.counters.size(); ++i) {
+      if (info.counters[i].from_start) vcpu.counters[static_cast<size_t>(info.metric)][i] = 0;
+    }
+  }
+  return vcpu;
 }
 
-// Adds what a group counted, scaled to all of its time. Where it was never on the PMU nothing is
-// known, and where its thread never ran there is nothing to count.
-void AddCount(std::optional<uint64_t>& total, const core::VcpuDelta& delta,
-              std::optional<size_t> slot) {
-  if (!slot) return;
-  const auto count = core::ScaledCount(delta, *slot);
-  if (!count && delta.time_enabled_ns > 0) return;
-  total = total.value_or(0) + static_cast<uint64_t>(std::llround(count.value_or(0)));
+void AddTo(VcpuTotals& vcpu, const metric::Interval& interval) {
+  vcpu.totals.Add(interval);
+  for (const metric::Info& info : metric::Table()) {
+    for (size_t i = 0; i < info.counters.size(); ++i) {
+      if (info.counters[i].of == nullptr) continue;
+      const std::optional<double> more = info.counters[i].of(interval);
+      std::optional<double>& sum = vcpu.counters[static_cast<size_t>(info.metric)][i];
+      if (more) sum = sum.value_or(0) + *more;
+    }
+  }
 }
 
 // Adds up the records of one recording. One thread at a time.
@@ -62,21 +54,27 @@ class Tally {
   void AddTick(uint32_t vm, uint32_t number, const core::Sample& sample,
                std::span<const core::Verdict> verdicts) {
     AddLateness(sample);
-    const auto found = epochs_.find({vm, number});
-    if (found == epochs_.end() || found->second.vcpus.size() != sample.vcpus.size()) return;
-    Epoch& epoch = found->second;
+    const auto before = previous_.find({vm, number});
     // What lies across a gap is of no single tick: it counts nowhere.
-    const bool follows = epoch.previous && epoch.previous->tick + 1 == sample.tick;
-    for (size_t i = 0; follows && i < epoch.vcpus.size(); ++i) {
-      AddInterval(totals_.vms[vm].vcpus[epoch.vcpus[i]], epoch, sample, i,
-                  i < verdicts.size() ? reading::WithinKnown(verdicts[i]) : core::Verdict());
-    }
-    epoch.previous = sample;
+    const bool follows = before != previous_.end() && before->second.tick + 1 == sample.tick;
+    const absl::Status added =
+        intervals_.Add({.vm = vm,
+                        .epoch = number,
+                        .sample = sample,
+                        .previous = follows ? &before->second : nullptr,
+                        .verdicts = verdicts},
+                       [&](const metric::Interval& interval) {
+                         AddTo(totals_.vms[vm].vcpus[interval.Vcpu().index()], interval);
+                         return absl::OkStatus();
+                       });
+    if (added.ok()) previous_.insert_or_assign({vm, number}, sample);
   }
 
   void Add(const v1::TimelineRecord& record, int64_t mono_ns) {
     if (record.has_session()) {
       totals_.version = record.session().tool_version();
+      // Another stream would be another recording.
+      if (!intervals_.Add(record.session()).ok()) intervals_ = metric::IntervalReader();
     } else if (record.has_vcpu_set()) {
       AddSet(record.vcpu_set());
     } else if (record.has_gap()) {
@@ -91,7 +89,10 @@ class Tally {
     }
   }
 
-  void EndEpoch(uint32_t vm, uint32_t epoch) { epochs_.erase({vm, epoch}); }
+  void EndEpoch(uint32_t vm, uint32_t epoch) {
+    intervals_.EndEpoch(vm, epoch);
+    previous_.erase({vm, epoch});
+  }
 
   // Forgets the VMs that ended long ago.
   void Forget(int64_t now_mono_ns) {
@@ -113,7 +114,7 @@ class Tally {
   }
 
   void AddSet(const v1::VcpuSet& set) {
-    epochs_.insert_or_assign({set.vm(), set.epoch()}, EpochOf(set));
+    intervals_.Add(set);
     // Its PID was free again: series of the same labels must not be there twice.
     std::erase_if(totals_.vms, [&](const auto& vm) {
       return vm.first != set.vm() && vm.second.instance.pid() == set.instance().pid();
@@ -121,27 +122,13 @@ class Tally {
     VmTotals& vm = totals_.vms[set.vm()];
     vm.instance = set.instance();
     vm.ended_mono_ns.reset();
-    for (const v1::Vcpu& vcpu : set.vcpus()) vm.vcpus.try_emplace(vcpu.index());
-  }
-
-  void AddInterval(VcpuTotals& vcpu, const Epoch& epoch, const core::Sample& sample, size_t column,
-                   const core::Verdict& verdict) {
-    const auto groups = deltas_.Of(*epoch.previous, sample, column);
-    const core::VcpuDelta delta =
-        reading::AddPmus(groups.first(std::clamp<size_t>(epoch.core_pmus, 1, groups.size())));
-    if (delta.interval_ns <= 0) return;
-    const auto interval_ns = static_cast<uint64_t>(delta.interval_ns);
-    vcpu.band_ns[static_cast<size_t>(verdict.band)] += interval_ns;
-    if (verdict.starved) vcpu.starved_ns += interval_ns;
-    if (delta.run_delay_ns) vcpu.run_delay_ns = vcpu.run_delay_ns.value_or(0) + *delta.run_delay_ns;
-    AddCount(vcpu.cycles, delta, epoch.slots.cycles);
-    AddCount(vcpu.instructions, delta, epoch.slots.instructions);
+    for (const v1::Vcpu& vcpu : set.vcpus()) vm.vcpus.try_emplace(vcpu.index(), NewTotals());
   }
 
   RecordingTotals totals_;
-  std::map<std::pair<uint32_t, uint32_t>, Epoch> epochs_;  // by (vm, epoch)
+  metric::IntervalReader intervals_;
+  std::map<std::pair<uint32_t, uint32_t>, core::Sample> previous_;  // by (vm, epoch)
   std::optional<uint64_t> last_tick_;
-  reading::GroupDeltas deltas_;
 };
 
 class Metrics final : public VcpuMetrics {
@@ -206,4 +193,4 @@ std::unique_ptr<timeline::RecordWriter> Metrics::Count(
 
 std::unique_ptr<VcpuMetrics> VcpuMetrics::Create() { return std::make_unique<Metrics>(); }
 
-}  // namespace vcpulse::metrics
+}  // namespace vcpulse::prometheus

@@ -1,10 +1,10 @@
-#include "monitor/metrics/scrape.h"
+#include "monitor/prometheus/scrape.h"
 
 #include <string_view>
 
 #include "monitor/http/loopback_address.h"
 
-namespace vcpulse::metrics {
+namespace vcpulse::prometheus {
 
 http::Answer AnswerScrape(const http::Request& request, const std::string& title,
                           const std::function<std::string()>& text) {
@@ -24,4 +24,4 @@ http::Answer AnswerScrape(const http::Request& request, const std::string& title
   return {.status = 404, .body = "there are / and /metrics\n"};
 }
 
-}  // namespace vcpulse::metrics
+}  // namespace vcpulse::prometheus

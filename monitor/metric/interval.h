@@ -1,6 +1,7 @@
 #pragma once
 
-// One vCPU between two of its samples, as every reader of ticks needs it.
+// monitor/metric: what is told of a vCPU, the same for everybody. Here: one vCPU between two of its
+// samples, as every reader of ticks needs it.
 
 #include <cstddef>
 #include <cstdint>
@@ -18,43 +19,32 @@
 #include "monitor/core/residency.h"
 #include "monitor/core/sample.h"
 #include "monitor/core/verdict.h"
-#include "monitor/reading/event_places.h"
 #include "monitor/timeline/entry.h"
 #include "vcpulse/v1/timeline.pb.h"
 
-namespace vcpulse::reading {
+namespace vcpulse::metric {
 
-// The deltas of one vCPU's groups, the main one first. It keeps their memory.
-class GroupDeltas {
- public:
-  GroupDeltas() : deltas_(1) {}
-
-  // Both samples are of one epoch, and have this vCPU. Valid until the next call.
-  std::span<const core::VcpuDelta> Of(const core::Sample& earlier, const core::Sample& later,
-                                      size_t vcpu);
-
- private:
-  std::vector<core::VcpuDelta> deltas_;
+// Where the count of an event is in the samples of an epoch.
+struct EventPlace {
+  std::string name;      // perf's
+  bool counted = false;  // else it was asked for and is absent
+  size_t group = 0;      // 0 is the main one
+  size_t slot = 0;
 };
 
-// Of the groups on all core PMUs together; `pmus` is not empty.
-core::VcpuDelta AddPmus(std::span<const core::VcpuDelta> pmus);
+// The events that a set asked for, each once: by groups and slots, then those that are absent.
+std::vector<EventPlace> EventPlacesOf(const v1::VcpuSet& set);
 
-// Residency of each interval by the method of the session. One thread.
-class ResidencyMeter {
- public:
-  void Begin(const v1::Session& session);
+// An epoch, and how the columns of its ticks are to be read.
+struct Epoch {
+  v1::VcpuSet set;
+  std::vector<EventPlace> events;  // of `set`
+  core::EventSlots slots;
+  size_t core_pmus = 1;  // the first so many groups add up
+  size_t groups = 1;
 
-  // Of the groups on all core PMUs together; learns from them, so intervals come in the order of
-  // the records. Nothing where it is unknown.
-  std::optional<double> Of(std::span<const core::VcpuDelta> pmus, const core::EventSlots& slots);
-
-  // What residency is divided by now.
-  std::span<const core::ResidencyBasis> bases() const { return estimator_.bases(); }
-
- private:
-  bool by_time_enabled_ = false;
-  core::ResidencyEstimator estimator_{std::vector<core::ResidencyBasis>()};
+  // No hardware counter is read.
+  bool IsDegraded() const { return set.event_set() == "degraded"; }
 };
 
 // The verdict, where this program knows its values: a newer schema may have more of them.
@@ -62,15 +52,6 @@ core::Verdict WithinKnown(core::Verdict verdict);
 
 // Where the read of a vCPU's counters was at its middle, CLOCK_MONOTONIC.
 int64_t MiddleOf(const core::VcpuSample& sample);
-
-// An epoch, and how the columns of its ticks are to be read.
-struct Epoch {
-  v1::VcpuSet set;
-  std::vector<EventPlace> events;  // that it asked for
-  core::EventSlots slots;
-  size_t core_pmus = 1;  // the first so many groups add up
-  size_t groups = 1;
-};
 
 // All of it is valid during the call that it is given to.
 struct Interval {
@@ -88,8 +69,10 @@ struct Interval {
   uint32_t Vm() const { return epoch.set.vm(); }
   int64_t BeginNs() const { return EndNs() - delta.interval_ns; }  // CLOCK_MONOTONIC
   int64_t EndNs() const { return MiddleOf(now); }
-  // Instructions per cycle; nothing where no cycle was counted.
-  std::optional<double> Ipc() const;
+  bool IsJudged() const { return verdict.band != core::Band::kNone; }
+  // Whether waiting for a CPU is known: it was measured, or the verdict says so. Nothing where it
+  // is not, or there is no verdict.
+  std::optional<bool> Starved() const;
 
   struct Counted {
     std::optional<uint64_t> count;  // nothing: absent, or its group was never on the PMU
@@ -104,32 +87,58 @@ struct Interval {
   }
 };
 
-// Finds the intervals in the entries of one stream, given in order. Memory grows with the number of
+// For those who want none.
+inline absl::Status PassOver(const Interval&) { return absl::OkStatus(); }
+
+// All vCPUs of one sample, as a reader of files or a writer of records has them.
+struct Tick {
+  uint32_t vm = 0;
+  uint32_t epoch = 0;
+  const core::Sample& sample;
+  const core::Sample* previous = nullptr;  // in the same epoch; nothing at its start
+  std::span<const core::Verdict> verdicts{};
+};
+
+// Finds the intervals in the records of one stream, given in order. Memory grows with the number of
 // epochs alone. One thread.
 class IntervalReader {
  public:
   using Sink = absl::FunctionRef<absl::Status(const Interval&)>;
+
+  IntervalReader() : deltas_(1) {}
 
   // Hands the intervals that end with this entry to `sink`, one per vCPU, where it is a tick; takes
   // note of sessions and sets. Errors: those of the sink; InvalidArgument where a second stream
   // begins.
   absl::Status Add(const timeline::Entry& entry, Sink sink);
 
+  // The same, each on its own. Sessions and sets that are known already are passed over.
+  absl::Status Add(const v1::Session& session);
+  void Add(const v1::VcpuSet& set);
+  absl::Status Add(const Tick& tick, Sink sink);
+  // No tick of this epoch comes any more: it is forgotten.
+  void EndEpoch(uint32_t vm, uint32_t epoch) { epochs_.erase({vm, epoch}); }
+
   // Nothing before the first.
   const std::optional<v1::Session>& session() const { return session_; }
-  // Null where no such set came.
-  const Epoch* Find(uint32_t vm, uint32_t epoch) const;
+  // Null where no set came that fits the tick's sample. Valid until EndEpoch.
+  const Epoch* EpochOf(const Tick& tick) const;
   // Samples that could not be used, as no vCPU set fits them.
   uint64_t unusable_ticks() const { return unusable_ticks_; }
+  // What residency is divided by now, one per core PMU.
+  std::span<const core::ResidencyBasis> residency_bases() const { return residency_.bases(); }
 
  private:
-  absl::Status AddTick(const timeline::TickEntry& tick, Sink sink);
+  std::span<const core::VcpuDelta> Deltas(const Tick& tick, size_t column);
+  std::optional<double> ResidencyOf(std::span<const core::VcpuDelta> pmus,
+                                    const core::EventSlots& slots);
 
   std::optional<v1::Session> session_;
-  ResidencyMeter residency_;
+  bool residency_by_time_enabled_ = false;
+  core::ResidencyEstimator residency_{std::vector<core::ResidencyBasis>()};
   std::map<std::pair<uint32_t, uint32_t>, Epoch> epochs_;  // by (vm, epoch)
-  GroupDeltas deltas_;
+  std::vector<core::VcpuDelta> deltas_;                    // of one vCPU's groups
   uint64_t unusable_ticks_ = 0;
 };
 
-}  // namespace vcpulse::reading
+}  // namespace vcpulse::metric

@@ -1,6 +1,6 @@
 #pragma once
 
-// monitor/metrics is what Prometheus scrapes: the text of its exposition format, made of what a
+// monitor/prometheus is what Prometheus scrapes: the text of its exposition format, made of what a
 // recording or a collector counts. It opens no socket.
 
 #include <functional>
@@ -9,7 +9,7 @@
 
 #include "monitor/timeline/writer.h"
 
-namespace vcpulse::metrics {
+namespace vcpulse::prometheus {
 
 // What each vCPU of a recording did, added up since its start. Any thread.
 class VcpuMetrics {
@@ -30,4 +30,4 @@ class VcpuMetrics {
   VcpuMetrics() = default;
 };
 
-}  // namespace vcpulse::metrics
+}  // namespace vcpulse::prometheus

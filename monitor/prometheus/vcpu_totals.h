@@ -8,18 +8,15 @@
 #include <optional>
 #include <string>
 
-#include "monitor/core/verdict.h"
+#include "monitor/metric/metric.h"
 #include "vcpulse/v1/timeline.pb.h"
 
-namespace vcpulse::metrics {
+namespace vcpulse::prometheus {
 
 struct VcpuTotals {
-  std::array<uint64_t, core::kBands> band_ns{};  // indexed by core::Band
-  uint64_t starved_ns = 0;
-  // Absent until they are first measured.
-  std::optional<uint64_t> run_delay_ns;
-  std::optional<uint64_t> cycles;
-  std::optional<uint64_t> instructions;
+  metric::Totals totals;
+  // By metric::Metric, those of its counters; nothing until they are first measured.
+  std::array<std::array<std::optional<double>, 2>, metric::kMetrics> counters{};
 };
 
 struct VmTotals {
@@ -49,4 +46,4 @@ struct RecordingTotals {
 // Of all of them, in Prometheus's exposition format. Pure.
 std::string TextOf(const RecordingTotals& totals);
 
-}  // namespace vcpulse::metrics
+}  // namespace vcpulse::prometheus

@@ -1,11 +1,11 @@
-#include "monitor/metrics/exposition.h"
+#include "monitor/prometheus/exposition.h"
 
 #include <array>
 #include <charconv>
 
 #include "kvm/utf8.h"
 
-namespace vcpulse::metrics {
+namespace vcpulse::prometheus {
 namespace {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
@@ -77,4 +77,4 @@ void Exposition::AddLine(const Labels& labels, std::string_view value, std::stri
   text_.append(" ").append(value).append("\n");
 }
 
-}  // namespace vcpulse::metrics
+}  // namespace vcpulse::prometheus

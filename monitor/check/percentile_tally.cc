@@ -1,6 +1,6 @@
-// Percentiles of the IPC. The smallest value with at least q of all the time at or below it is held
-// against a limit by counting time below, at and above the limit, which is exact; the value itself
-// comes from a histogram.
+// Percentiles of a number. The smallest value with at least q of all the time at or below it is
+// held against a limit by counting time below, at and above the limit, which is exact; the value
+// itself comes from a histogram.
 
 #include <algorithm>
 #include <cmath>
@@ -50,10 +50,10 @@ class Histogram {
   std::map<int, Bucket> buckets_;
 };
 
-class IpcTally final : public Tally {
+class PercentileTally final : public Tally {
  public:
-  IpcTally(double percentile, const std::optional<Limit>& limit)
-      : percentile_(percentile), limit_(limit) {
+  PercentileTally(const Quantity& quantity, const std::optional<Limit>& limit)
+      : quantity_(quantity), limit_(limit) {
     if (limit) worst_.emplace(IsUpperLimit(limit->comparison));
   }
 
@@ -61,11 +61,11 @@ class IpcTally final : public Tally {
   Tallied Finish() override;
 
  private:
-  // The percentile where `lowest_ns` of all the time had the lowest IPC there is, beside what was
+  // The percentile where `lowest_ns` of all the time had the lowest value there is, beside what was
   // counted, and all of it together was `total_ns`.
   double Percentile(double lowest_ns, double total_ns) const;
 
-  const double percentile_;
+  const Quantity quantity_;
   const std::optional<Limit> limit_;
   Histogram histogram_;
   int64_t below_ns_ = 0;  // the limit
@@ -75,27 +75,28 @@ class IpcTally final : public Tally {
   std::optional<WorstWindow> worst_;
 };
 
-void IpcTally::Add(const Part& part) {
+void PercentileTally::Add(const Part& part) {
   const Observation* const seen = part.observation;
   const int64_t length_ns = part.when.Length();
   const bool judged = seen != nullptr && seen->verdict.band != core::Band::kNone;
   const bool halted = judged && seen->verdict.band == core::Band::kHalted;
-  const bool counted = judged && !halted && seen->ipc;
-  if (counted) {
-    histogram_.Add(*seen->ipc, length_ns);
+  const std::optional<double> value =
+      judged && !halted ? seen->Value(quantity_.metric) : std::nullopt;
+  if (value) {
+    histogram_.Add(*value, length_ns);
     counted_ns_ += length_ns;
-    if (limit_ && *seen->ipc < limit_->value) below_ns_ += length_ns;
-    if (limit_ && *seen->ipc == limit_->value) at_ns_ += length_ns;
+    if (limit_ && *value < limit_->value) below_ns_ += length_ns;
+    if (limit_ && *value == limit_->value) at_ns_ += length_ns;
   } else if (!halted) {
     unknown_ns_ += length_ns;
   }
   if (!worst_) return;
-  const double weight = counted ? static_cast<double>(length_ns) : 0;
-  worst_->Add(part.when, part.begins, counted ? *seen->ipc * weight : 0, weight);
+  const double weight = value ? static_cast<double>(length_ns) : 0;
+  worst_->Add(part.when, part.begins, value.value_or(0) * weight, weight);
 }
 
-double IpcTally::Percentile(double lowest_ns, double total_ns) const {
-  const double wanted_ns = percentile_ * total_ns / 100;
+double PercentileTally::Percentile(double lowest_ns, double total_ns) const {
+  const double wanted_ns = quantity_.percentile * total_ns / 100;
   const double estimate = lowest_ns >= wanted_ns ? 0 : histogram_.ValueAt(wanted_ns - lowest_ns);
   if (!limit_) return estimate;
   const double limit = limit_->value;
@@ -106,7 +107,7 @@ double IpcTally::Percentile(double lowest_ns, double total_ns) const {
   return std::max(estimate, std::nextafter(limit, kInfinity));
 }
 
-Tallied IpcTally::Finish() {
+Tallied PercentileTally::Finish() {
   Tallied tallied{.unknown_ns = unknown_ns_};
   if (counted_ns_ == 0) return tallied;
   // Unknown time changes most where none of it was HALTED, and all of it lay at one end.
@@ -119,8 +120,9 @@ Tallied IpcTally::Finish() {
 
 }  // namespace
 
-std::unique_ptr<Tally> NewIpcTally(double percentile, const std::optional<Limit>& limit) {
-  return std::make_unique<IpcTally>(percentile, limit);
+std::unique_ptr<Tally> NewPercentileTally(const Quantity& quantity,
+                                          const std::optional<Limit>& limit) {
+  return std::make_unique<PercentileTally>(quantity, limit);
 }
 
 }  // namespace vcpulse::check

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-namespace vcpulse::metrics {
+namespace vcpulse::prometheus {
 
 // Writes Prometheus's text exposition format, version 0.0.4. A family is begun once, and all of its
 // series follow it. Pure.
@@ -35,4 +35,4 @@ class Exposition {
 // The shortest decimal without an exponent that is read as `value` again; `value` is finite.
 std::string NumberText(double value);
 
-}  // namespace vcpulse::metrics
+}  // namespace vcpulse::prometheus

@@ -1,0 +1,265 @@
+#include "monitor/metric/metric.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace vcpulse::metric {
+namespace {
+
+using core::Band;
+
+double OneIf(bool yes) { return yes ? 1 : 0; }
+
+Ratio InBand(Band band, const Interval& interval) {
+  return {.part = OneIf(interval.verdict.band == band), .whole = OneIf(interval.IsJudged())};
+}
+
+double LengthNs(const Interval& interval) {
+  return static_cast<double>(interval.delta.interval_ns);
+}
+
+// Of two events of the first group; on a hybrid host of all core PMUs together.
+Ratio OfCounts(const Interval& interval, std::optional<size_t> part, std::optional<size_t> whole) {
+  if (!part || !whole) return {};
+  return {.part = static_cast<double>(interval.delta.counts[*part]),
+          .whole = static_cast<double>(interval.delta.counts[*whole])};
+}
+
+// What the scheduler says, where it says all of it.
+Ratio OfSchedule(const Interval& interval, const std::optional<uint64_t>& part) {
+  if (!interval.delta.run_ns || !interval.delta.run_delay_ns) return {};
+  return {.part = static_cast<double>(*part), .whole = LengthNs(interval)};
+}
+
+Ratio Starved(const Interval& interval) {
+  const std::optional<bool> starved = interval.Starved();
+  return {.part = OneIf(starved.value_or(false)), .whole = OneIf(starved.has_value())};
+}
+
+Ratio Confidence(const Interval& interval) {
+  const uint8_t percent = interval.verdict.confidence_pct;
+  if (!interval.IsJudged() || percent == 0) return {};
+  return {.part = percent / 100.0, .whole = 1};
+}
+
+Ratio Held(const Interval& interval) {
+  const core::Verdict& verdict = interval.verdict;
+  return {.part = OneIf(interval.IsJudged() && verdict.raw_band != verdict.band),
+          .whole = OneIf(interval.IsJudged())};
+}
+
+Ratio Residency(const Interval& interval) {
+  if (!interval.residency) return {};
+  return {.part = *interval.residency, .whole = 1};
+}
+
+Ratio Running(const Interval& interval) {
+  return {.part = static_cast<double>(interval.delta.time_running_ns),
+          .whole = static_cast<double>(interval.delta.time_enabled_ns)};
+}
+
+// What a group counted, scaled to all of its time. Where it was never on the PMU nothing is known,
+// and where its thread never ran there is nothing to count.
+std::optional<double> Scaled(const Interval& interval, std::optional<size_t> slot) {
+  if (!slot) return std::nullopt;
+  const auto count = core::ScaledCount(interval.delta, *slot);
+  if (!count && interval.delta.time_enabled_ns > 0) return std::nullopt;
+  return std::round(count.value_or(0));
+}
+
+std::optional<double> RunDelayNs(const Interval& interval) {
+  if (!interval.delta.run_delay_ns) return std::nullopt;
+  return static_cast<double>(*interval.delta.run_delay_ns);
+}
+
+constexpr double kNsPerSecond = 1e9;
+
+constexpr std::array<Info, kMetrics> kTable = {{
+    {.metric = Metric::kHalted,
+     .key = "halted",
+     .label = "HALTED",
+     .help = "share of the judged time in which it ran next to no guest code",
+     .of = [](const Interval& i) { return InBand(Band::kHalted, i); },
+     .by_time = true,
+     .asked = true},
+    {.metric = Metric::kSpinning,
+     .key = "spinning",
+     .label = "SPINNING",
+     .help = "share of the judged time in which it ran and got nowhere",
+     .of = [](const Interval& i) { return InBand(Band::kSpinning, i); },
+     .by_time = true,
+     .needs_counters = true,
+     .asked = true},
+    {.metric = Metric::kProductive,
+     .key = "productive",
+     .label = "PRODUCTIVE",
+     .help = "share of the judged time in which it worked",
+     .of = [](const Interval& i) { return InBand(Band::kProductive, i); },
+     .by_time = true,
+     .needs_counters = true,
+     .asked = true},
+    {.metric = Metric::kUnknown,
+     .key = "unknown",
+     .label = "UNKNOWN",
+     .help = "share of the judged time of which that cannot be told",
+     .of = [](const Interval& i) { return InBand(Band::kUnknown, i); },
+     .by_time = true,
+     .needs_counters = true,
+     .asked = true},
+    {.metric = Metric::kStarved,
+     .key = "starved",
+     .report_key = "starved_share",
+     .label = "starved",
+     .help = "share of the judged time, where waiting was measured, in which it wanted to run and "
+             "mostly waited for a CPU",
+     .of = Starved,
+     .by_time = true,
+     .asked = true,
+     .counters = {{{.name = "vcpulse_vcpu_starved_seconds_total",
+                    .help = "Time in which a vCPU wanted to run and mostly waited for a CPU of the "
+                            "host.",
+                    .of = [](const Interval& i) -> std::optional<double> {
+                      return i.verdict.starved ? LengthNs(i) : 0;
+                    },
+                    .unit = kNsPerSecond,
+                    .from_start = true}}}},
+    {.metric = Metric::kConfidence,
+     .key = "confidence",
+     .report_key = "confidence",
+     .label = "confidence",
+     .help = "mean confidence of the verdicts that give one",
+     .of = Confidence,
+     .by_time = true},
+    {.metric = Metric::kHeld,
+     .key = "held_share",
+     .report_key = "held_share",
+     .label = "held",
+     .help = "share of the judged time in which the band was held against that of the window alone",
+     .of = Held,
+     .by_time = true},
+    {.metric = Metric::kRun,
+     .key = "run_share",
+     .report_key = "run_share",
+     .label = "run",
+     .help = "time on a CPU, guest or host code, per time measured",
+     .of = [](const Interval& i) { return OfSchedule(i, i.delta.run_ns); }},
+    {.metric = Metric::kRunDelay,
+     .key = "run_delay_share",
+     .report_key = "run_delay_share",
+     .label = "run-delay",
+     .help = "time runnable and waiting for a CPU per time measured",
+     .of = [](const Interval& i) { return OfSchedule(i, i.delta.run_delay_ns); },
+     .counters = {{{.name = "vcpulse_vcpu_run_delay_seconds_total",
+                    .help = "Time for which a vCPU's thread waited for a CPU of the host, as the "
+                            "scheduler says.",
+                    .of = RunDelayNs,
+                    .unit = kNsPerSecond}}}},
+    {.metric = Metric::kResidency,
+     .key = "residency",
+     .report_key = "residency",
+     .label = "residency",
+     .help = "share of the time in guest code",
+     .of = Residency,
+     .by_time = true,
+     .needs_counters = true,
+     .asked = true,
+     .row_decimals = 9},
+    {.metric = Metric::kIpc,
+     .key = "ipc",
+     .label = "IPC",
+     .unit = Unit::kNumber,
+     .unit_text = "instructions per cycle",
+     .help = "instructions per cycle of guest code",
+     .of =
+         [](const Interval& i) {
+           return OfCounts(i, i.epoch.slots.instructions, i.epoch.slots.cycles);
+         },
+     .needs_counters = true,
+     .asked = true,
+     .row_decimals = 9,
+     .counters = {{{.name = "vcpulse_vcpu_guest_cycles_total",
+                    .help = "Core cycles that a vCPU spent in guest code; absent where they are "
+                            "not counted.",
+                    .of = [](const Interval& i) { return Scaled(i, i.epoch.slots.cycles); }},
+                   {.name = "vcpulse_vcpu_guest_instructions_total",
+                    .help = "Instructions that a vCPU ran in guest code; absent where they are not "
+                            "counted.",
+                    .of =
+                        [](const Interval& i) { return Scaled(i, i.epoch.slots.instructions); }}}}},
+    {.metric = Metric::kRunning,
+     .key = "running_share",
+     .report_key = "running_share",
+     .label = "counted",
+     .help = "time that its counters were on the PMU per time that its thread was on a CPU; below "
+             "1 counts are estimates",
+     .of = Running},
+    {.metric = Metric::kCacheMissRate,
+     .key = "cache_miss_rate",
+     .report_key = "cache_miss_rate",
+     .label = "cache-misses/instr",
+     .unit = Unit::kNumber,
+     .unit_text = "cache misses per instruction",
+     .help = "cache misses per instruction of guest code",
+     .of =
+         [](const Interval& i) {
+           return OfCounts(i, i.epoch.slots.cache_misses, i.epoch.slots.instructions);
+         },
+     .needs_counters = true,
+     .row_decimals = 12,
+     .decimals = 4},
+}};
+
+constexpr bool IsInOrder() {
+  for (size_t i = 0; i < kTable.size(); ++i) {
+    if (static_cast<size_t>(kTable[i].metric) != i) return false;
+  }
+  return true;
+}
+static_assert(IsInOrder());
+
+}  // namespace
+
+std::optional<double> Ratio::Value() const {
+  const double value = part / whole;
+  if (!(whole > 0) || !std::isfinite(value)) return std::nullopt;
+  return value;
+}
+
+std::span<const Info, kMetrics> Table() { return kTable; }
+
+const Info& InfoOf(Metric metric) { return kTable[static_cast<size_t>(metric)]; }
+
+std::optional<Metric> FindMetric(std::string_view key) {
+  const auto found = std::ranges::find(kTable, key, &Info::key);
+  if (found == kTable.end()) return std::nullopt;
+  return found->metric;
+}
+
+std::optional<double> ValueOf(Metric metric, const Interval& interval) {
+  return InfoOf(metric).of(interval).Value();
+}
+
+bool IsBusy(const Interval& interval) {
+  return interval.IsJudged() && interval.verdict.band != Band::kHalted;
+}
+
+void Totals::Add(const Interval& interval) {
+  const double length_ns = LengthNs(interval);
+  measured_ns_ += length_ns;
+  if (interval.IsJudged() && interval.verdict.rule == core::Rule::kNoCounters) {
+    no_counters_ns_ += length_ns;
+  }
+  const bool busy = IsBusy(interval);
+  for (size_t i = 0; i < kMetrics; ++i) {
+    if (kTable[i].OfBusyTime() && !busy) continue;
+    ratios_[i].Add(kTable[i].of(interval), kTable[i].by_time ? length_ns : 1);
+  }
+}
+
+void Totals::Add(const Totals& other, double share) {
+  measured_ns_ += other.measured_ns_ * share;
+  no_counters_ns_ += other.no_counters_ns_ * share;
+  for (size_t i = 0; i < kMetrics; ++i) ratios_[i].Add(other.ratios_[i], share);
+}
+
+}  // namespace vcpulse::metric

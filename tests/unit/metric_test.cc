@@ -1,0 +1,129 @@
+#include "monitor/metric/metric.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+#include "tests/unit/made_interval.h"
+
+namespace vcpulse::metric {
+namespace {
+
+using core::Band;
+using ::testing::Optional;
+
+Totals TotalsOf(const std::vector<Made>& intervals, const IntervalMaker& maker = IntervalMaker()) {
+  Totals totals;
+  for (const Made& made : intervals) {
+    maker.With(made, [&totals](const Interval& interval) { totals.Add(interval); });
+  }
+  return totals;
+}
+
+TEST(MetricTable, KeysAreToldApartAndFound) {
+  std::set<std::string_view> keys;
+  for (const Info& info : Table()) {
+    EXPECT_TRUE(keys.insert(info.key).second) << info.key;
+    EXPECT_EQ(FindMetric(info.key), info.metric);
+    EXPECT_FALSE(info.label.empty() || info.help.empty()) << info.key;
+    EXPECT_NE(info.of, nullptr);
+    EXPECT_EQ(info.IsShare(), info.unit_text.empty()) << info.key;
+    if (info.IsShare() || info.metric == Metric::kIpc) continue;
+    EXPECT_EQ(info.report_key, info.key) << "as the page takes it from the report";
+  }
+  EXPECT_EQ(FindMetric("gaps"), std::nullopt);
+  EXPECT_EQ(FindMetric(""), std::nullopt);
+}
+
+TEST(MetricRatio, IsNothingWithoutAWhole) {
+  EXPECT_EQ((Ratio{.part = 1, .whole = 0}).Value(), std::nullopt);
+  EXPECT_EQ((Ratio{.part = 0, .whole = 0}).Value(), std::nullopt);
+  EXPECT_EQ((Ratio{.part = INFINITY, .whole = 1}).Value(), std::nullopt);
+  EXPECT_EQ((Ratio{.part = NAN, .whole = 1}).Value(), std::nullopt);
+  EXPECT_THAT((Ratio{.part = 0, .whole = 4}).Value(), Optional(0.0));
+  EXPECT_THAT((Ratio{.part = 1, .whole = 4}).Value(), Optional(0.25));
+}
+
+TEST(MetricTotals, BandsAreSharesOfTheJudgedTime) {
+  const Totals totals = TotalsOf({{.end_ns = 100, .verdict = {}},
+                                  {.end_ns = 100, .verdict = {.band = Band::kHalted}},
+                                  {.end_ns = 300, .verdict = {.band = Band::kSpinning}}});
+  EXPECT_EQ(totals.MeasuredNs(), 500);
+  EXPECT_EQ(totals.JudgedNs(), 400);
+  EXPECT_EQ(totals.UnjudgedNs(), 100);
+  EXPECT_THAT(totals.Value(Metric::kHalted), Optional(0.25));
+  EXPECT_THAT(totals.Value(Metric::kSpinning), Optional(0.75));
+  EXPECT_THAT(totals.Value(Metric::kUnknown), Optional(0.0));
+  EXPECT_EQ(Totals().Value(Metric::kUnknown), std::nullopt);
+}
+
+TEST(MetricTotals, StarvedIsKnownWhereItWasMeasuredOrTheVerdictSaysSo) {
+  const auto starved = [](const Made& made) {
+    return IntervalMaker().With(made, [](const Interval& i) { return i.Starved(); });
+  };
+  EXPECT_EQ(starved({.verdict = {.band = Band::kHalted}, .run_delay_ns = 0}), false);
+  EXPECT_EQ(starved({.verdict = {.band = Band::kHalted}, .run_delay_ns = {}}), std::nullopt);
+  EXPECT_EQ(starved({.verdict = {.band = Band::kUnknown, .starved = true}, .run_delay_ns = {}}),
+            true);
+  EXPECT_EQ(starved({.verdict = {}, .run_delay_ns = 5}), std::nullopt) << "no verdict";
+  const Totals totals =
+      TotalsOf({{.end_ns = 300, .verdict = {.band = Band::kHalted}},
+                {.verdict = {.band = Band::kUnknown, .starved = true}, .run_delay_ns = {}},
+                {.verdict = {.band = Band::kHalted}, .run_delay_ns = {}}});
+  EXPECT_THAT(totals.Value(Metric::kStarved), Optional(0.25));
+}
+
+TEST(MetricTotals, NumbersAreOfBusyTimeAndSharesOfAllOfIt) {
+  const Totals totals = TotalsOf(
+      {{.verdict = {.band = Band::kHalted}, .counts = {100, 900}, .residency = 0.0},
+       {.verdict = {}, .counts = {100, 900}, .residency = std::nullopt},
+       {.verdict = {.band = Band::kSpinning}, .counts = {100, 50}, .residency = 1.0},
+       {.verdict = {.band = Band::kUnknown}, .counts = {300, 550}, .residency = std::nullopt}});
+  EXPECT_THAT(totals.Value(Metric::kIpc), Optional(1.5));
+  EXPECT_THAT(totals.Value(Metric::kResidency), Optional(0.5));
+  EXPECT_EQ(totals.Value(Metric::kCacheMissRate), std::nullopt) << "not counted";
+}
+
+TEST(MetricTotals, MergeAsIfAllHadBeenAddedToOne) {
+  const std::vector<Made> first = {{.verdict = {.band = Band::kProductive}, .counts = {10, 20}}};
+  const std::vector<Made> second = {{.end_ns = 300, .verdict = {.band = Band::kHalted}},
+                                    {.verdict = {.band = Band::kSpinning}, .counts = {30, 20}}};
+  std::vector<Made> all = first;
+  all.insert(all.end(), second.begin(), second.end());
+  Totals merged = TotalsOf(first);
+  merged.Add(TotalsOf(second));
+  const Totals together = TotalsOf(all);
+  for (const Info& info : Table()) {
+    EXPECT_EQ(merged.Value(info.metric), together.Value(info.metric)) << info.key;
+  }
+  Totals half;
+  half.Add(together, 0.5);
+  EXPECT_EQ(half.MeasuredNs(), together.MeasuredNs() / 2);
+  EXPECT_EQ(half.Value(Metric::kIpc), together.Value(Metric::kIpc));
+}
+
+TEST(MetricTotals, NoCountersIsWhatHadNoneInAllOfItsBusyTime) {
+  const Made halted{.verdict = {.band = Band::kHalted}};
+  const Made without{.verdict = {.band = Band::kUnknown, .rule = core::Rule::kNoCounters}};
+  EXPECT_FALSE(TotalsOf({}).HadNoCounters());
+  EXPECT_FALSE(TotalsOf({halted}).HadNoCounters());
+  EXPECT_TRUE(TotalsOf({halted, without}).HadNoCounters());
+  EXPECT_FALSE(TotalsOf({halted, without, {.verdict = {.band = Band::kSpinning}}}).HadNoCounters());
+}
+
+// Counters of Prometheus: nothing where nothing is known, scaled where the group shared the PMU.
+TEST(MetricCounters, AreScaledAndSayWhatIsNotCounted) {
+  const auto cycles = [](const Made& made, const IntervalMaker& maker) {
+    return maker.With(made, InfoOf(Metric::kIpc).counters[0].of);
+  };
+  const IntervalMaker counted;
+  EXPECT_THAT(cycles({.counts = {100}}, counted), Optional(100.0));
+  EXPECT_THAT(cycles({.counts = {100}, .running = 0.25}, counted), Optional(400.0));
+  EXPECT_EQ(cycles({.counts = {100}, .running = 0}, counted), std::nullopt);
+  EXPECT_EQ(cycles({.counts = {100}}, IntervalMaker({"instructions"})), std::nullopt);
+}
+
+}  // namespace
+}  // namespace vcpulse::metric
