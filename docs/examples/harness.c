@@ -28,9 +28,9 @@ static void RunPhase(void) {
 static vcpulse_recording* Attach(long pid, vcpulse_error** error) {
   vcpulse_recording* recording = NULL;
   vcpulse_options* options = vcpulse_options_new();
-  if (vcpulse_options_set_pid(options, pid, error) == VCPULSE_OK &&
-      vcpulse_options_on_notice(options, Notice, NULL, error) == VCPULSE_OK) {
-    recording = vcpulse_attach(options, error);
+  if (vcpulse_options_set_pid(options, pid, error) == VCPULSE_STATUS_OK &&
+      vcpulse_options_on_notice(options, Notice, NULL, error) == VCPULSE_STATUS_OK) {
+    recording = vcpulse_recording_attach(options, error);
   }
   vcpulse_options_free(options);
   return recording;
@@ -43,8 +43,8 @@ static int PrintShares(const vcpulse_timeline* timeline, const char* phase) {
     vcpulse_error* error = NULL;
     vcpulse_bounds halted = VCPULSE_BOUNDS_INIT;
     vcpulse_bounds starved = VCPULSE_BOUNDS_INIT;
-    if (vcpulse_share(timeline, NULL, vcpu, VCPULSE_BAND_HALTED, phase, &halted, &error) ||
-        vcpulse_starved(timeline, NULL, vcpu, phase, &starved, &error)) {
+    if (vcpulse_timeline_query(timeline, NULL, vcpu, "halted", phase, &halted, &error) ||
+        vcpulse_timeline_query(timeline, NULL, vcpu, "starved", phase, &starved, &error)) {
       return Fail("cannot ask", error);
     }
     printf("%s: vCPU %u halted %.0f to %.0f %%, starved %.0f to %.0f %%\n", phase, (unsigned)vcpu,
@@ -57,12 +57,12 @@ static int Check(const vcpulse_timeline* timeline, const char* expression) {
   vcpulse_error* error = NULL;
   vcpulse_outcome outcome;
   char* text = NULL;
-  if (vcpulse_check(timeline, expression, "settled", NULL, &outcome, &text, &error)) {
+  if (vcpulse_timeline_check(timeline, expression, "settled", NULL, &outcome, &text, &error)) {
     return Fail("cannot check", error);
   }
   printf("%s\n%s", expression, text);
   vcpulse_text_free(text);
-  return outcome == VCPULSE_PASS ? 0 : outcome == VCPULSE_SKIP ? 4 : 1;
+  return outcome == VCPULSE_OUTCOME_PASS ? 0 : outcome == VCPULSE_OUTCOME_SKIP ? 4 : 1;
 }
 
 int main(int argc, char** argv) {
@@ -79,13 +79,13 @@ int main(int argc, char** argv) {
   recording = Attach(strtol(argv[1], NULL, 10), &error);
   if (recording == NULL) return Fail("cannot attach", error);
   for (i = 0; i < 2; ++i) {
-    if (vcpulse_mark(recording, phases[i], &error) != VCPULSE_OK) {
+    if (vcpulse_recording_mark(recording, phases[i], &error) != VCPULSE_STATUS_OK) {
       vcpulse_recording_free(recording);
       return Fail("cannot mark", error);
     }
     RunPhase();
   }
-  timeline = vcpulse_stop(recording, &error);
+  timeline = vcpulse_recording_stop(recording, &error);
   if (timeline == NULL) return Fail("cannot stop", error);
 
   code = PrintShares(timeline, phases[0]);

@@ -12,8 +12,6 @@ import os
 import sys
 import time
 
-HALTED = 1  # vcpulse_band
-OUTCOMES = ["SKIP", "PASS", "INCONCLUSIVE", "FAIL"]  # vcpulse_outcome
 
 
 class Bounds(ctypes.Structure):  # vcpulse_bounds
@@ -43,9 +41,10 @@ RECORD_CALLBACK = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(Record), ctypes.
 
 library = ctypes.CDLL(os.environ.get("VCPULSE_LIBRARY", "libvcpulse.so.0"))
 # ctypes takes every result for an int, and cuts pointers in half.
-for name in ("vcpulse_options_new", "vcpulse_attach", "vcpulse_stop"):
+for name in ("vcpulse_options_new", "vcpulse_recording_attach", "vcpulse_recording_stop"):
     getattr(library, name).restype = ctypes.c_void_p
-for name in ("vcpulse_error_message", "vcpulse_timeline_no_counters_reason"):
+for name in ("vcpulse_error_message", "vcpulse_outcome_name",
+             "vcpulse_timeline_no_counters_reason"):
     getattr(library, name).restype = ctypes.c_char_p
 library.vcpulse_timeline_vcpu_count.restype = ctypes.c_size_t
 
@@ -69,25 +68,26 @@ def attach(pid):
     options = ctypes.c_void_p(library.vcpulse_options_new())
     try:
         call(library.vcpulse_options_set_pid, options, ctypes.c_int64(pid))
-        return ctypes.c_void_p(call(library.vcpulse_attach, options))
+        return ctypes.c_void_p(call(library.vcpulse_recording_attach, options))
     finally:
         library.vcpulse_options_free(options)
 
 
-def share(timeline, vcpu, band, phase):
+def query(timeline, vcpu, quantity, phase):
     bounds = Bounds(size=ctypes.sizeof(Bounds))
-    call(library.vcpulse_share, timeline, None, vcpu, band, phase.encode(), ctypes.byref(bounds))
+    call(library.vcpulse_timeline_query, timeline, None, vcpu, quantity.encode(), phase.encode(),
+         ctypes.byref(bounds))
     return bounds
 
 
 def check(timeline, expression, phase):
     outcome = ctypes.c_int()
     text = ctypes.c_void_p()
-    call(library.vcpulse_check, timeline, expression.encode(), phase.encode(), None,
+    call(library.vcpulse_timeline_check, timeline, expression.encode(), phase.encode(), None,
          ctypes.byref(outcome), ctypes.byref(text))
     lines = ctypes.string_at(text).decode()
     library.vcpulse_text_free(text)
-    return OUTCOMES[outcome.value], lines
+    return library.vcpulse_outcome_name(outcome).decode(), lines
 
 
 def count_records(timeline):
@@ -98,7 +98,7 @@ def count_records(timeline):
         kinds[record.contents.kind] = kinds.get(record.contents.kind, 0) + 1
         return 0
 
-    call(library.vcpulse_for_each_record, timeline, take, None)
+    call(library.vcpulse_timeline_for_each_record, timeline, take, None)
     return kinds
 
 
@@ -109,18 +109,18 @@ def main():
     recording = attach(int(sys.argv[1]))
     try:
         for phase in ("warm-up", "settled"):
-            call(library.vcpulse_mark, recording, phase.encode())
+            call(library.vcpulse_recording_mark, recording, phase.encode())
             time.sleep(2)  # stands for the work of the test
     except BaseException:
         library.vcpulse_recording_free(recording)  # it must not outlive the process's own end
         raise
-    timeline = ctypes.c_void_p(call(library.vcpulse_stop, recording))
+    timeline = ctypes.c_void_p(call(library.vcpulse_recording_stop, recording))
     try:
         for phase in ("warm-up", "settled"):
             for i in range(library.vcpulse_timeline_vcpu_count(timeline, ctypes.c_size_t(0))):
                 vcpu = library.vcpulse_timeline_vcpu_index(timeline, ctypes.c_size_t(0),
                                                            ctypes.c_size_t(i))
-                halted = share(timeline, vcpu, HALTED, phase)
+                halted = query(timeline, vcpu, "halted", phase)
                 print(f"{phase}: vCPU {vcpu} halted {halted.low:.0%} to {halted.high:.0%}")
         kinds = count_records(timeline)
         print(f"{kinds.get(1, 0)} ticks of vCPUs, {kinds.get(2, 0)} markers")

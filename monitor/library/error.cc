@@ -6,7 +6,7 @@ namespace vcpulse::library {
 namespace {
 
 // Given out where there is no memory for another one; never freed, never changed.
-const vcpulse_error kNoMemory{VCPULSE_INTERNAL, "out of memory"};
+const vcpulse_error kNoMemory{VCPULSE_STATUS_INTERNAL, "out of memory"};
 
 // Marks the status of a recording that has ended by itself.
 constexpr char kEndedUrl[] = "vcpulse/ended";
@@ -22,25 +22,26 @@ absl::Status EndedError(const std::string& why) {
 vcpulse_status CodeOf(const absl::Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kOk:
-      return VCPULSE_OK;
+      return VCPULSE_STATUS_OK;
     case absl::StatusCode::kInvalidArgument:
-      return VCPULSE_INVALID_ARGUMENT;
+      return VCPULSE_STATUS_INVALID_ARGUMENT;
     case absl::StatusCode::kNotFound:
-      return VCPULSE_NOT_FOUND;
+      return VCPULSE_STATUS_NOT_FOUND;
     case absl::StatusCode::kPermissionDenied:
-      return VCPULSE_NOT_PERMITTED;
+      return VCPULSE_STATUS_NOT_PERMITTED;
     case absl::StatusCode::kFailedPrecondition:
-      return status.GetPayload(kEndedUrl) ? VCPULSE_ENDED : VCPULSE_NOT_POSSIBLE;
+      return status.GetPayload(kEndedUrl) ? VCPULSE_STATUS_ENDED : VCPULSE_STATUS_NOT_POSSIBLE;
     case absl::StatusCode::kUnavailable:
-      return VCPULSE_UNAVAILABLE;
+      return VCPULSE_STATUS_UNAVAILABLE;
     case absl::StatusCode::kResourceExhausted:
-      return VCPULSE_NO_RESOURCES;
+      return VCPULSE_STATUS_NO_RESOURCES;
     case absl::StatusCode::kUnimplemented:
-      return VCPULSE_UNSUPPORTED;
+      return VCPULSE_STATUS_UNSUPPORTED;
     case absl::StatusCode::kInternal:
-      return VCPULSE_INTERNAL;
+      return VCPULSE_STATUS_INTERNAL;
     default:
-      return VCPULSE_IO;  // errnos without a code of their own, and what was read makes no sense
+      return VCPULSE_STATUS_IO;  // errnos without a code of their own, and what was read makes no
+                                 // sense
   }
 }
 
@@ -64,7 +65,7 @@ absl::Status Given(const void* pointer, const char* name) {
 const char* vcpulse_version(void) { return VCPULSE_VERSION; }
 
 vcpulse_status vcpulse_error_code(const vcpulse_error* error) {
-  return error == nullptr ? VCPULSE_OK : error->code;
+  return error == nullptr ? VCPULSE_STATUS_OK : error->code;
 }
 
 const char* vcpulse_error_message(const vcpulse_error* error) {

@@ -17,7 +17,7 @@
 #include "monitor/library/include/vcpulse.h"
 
 struct vcpulse_error {
-  vcpulse_status code = VCPULSE_OK;
+  vcpulse_status code = VCPULSE_STATUS_OK;
   std::string message;
 };
 
@@ -31,7 +31,7 @@ inline vcpulse_status Report(const absl::Status& status, vcpulse_error** error) 
   return Report(CodeOf(status), std::string(status.message()).c_str(), error);
 }
 
-// The recording has ended by itself: VCPULSE_ENDED, which absl has no code for.
+// The recording has ended by itself: VCPULSE_STATUS_ENDED, which absl has no code for.
 absl::Status EndedError(const std::string& why);
 
 // Runs the body of an entry of the C API, which returns absl::Status: no exception leaves it. The
@@ -41,15 +41,15 @@ vcpulse_status Guard(vcpulse_error** error, Body&& body) {
   if (error != nullptr) *error = nullptr;
   try {
     const absl::Status status = std::forward<Body>(body)();
-    return status.ok() ? VCPULSE_OK : Report(status, error);
+    return status.ok() ? VCPULSE_STATUS_OK : Report(status, error);
   } catch (const abi::__forced_unwind&) {
     throw;
   } catch (const std::bad_alloc&) {
-    return Report(VCPULSE_INTERNAL, "out of memory", error);
+    return Report(VCPULSE_STATUS_INTERNAL, "out of memory", error);
   } catch (const std::exception& exception) {
-    return Report(VCPULSE_INTERNAL, exception.what(), error);
+    return Report(VCPULSE_STATUS_INTERNAL, exception.what(), error);
   } catch (...) {
-    return Report(VCPULSE_INTERNAL, "an exception of an unknown type", error);
+    return Report(VCPULSE_STATUS_INTERNAL, "an exception of an unknown type", error);
   }
 }
 

@@ -24,7 +24,8 @@ static_assert(offsetof(vcpulse_record, text) == 56);
 static_assert(offsetof(vcpulse_record, detail) == 64);
 static_assert(offsetof(vcpulse_record, interval_ns) == 72);
 static_assert(offsetof(vcpulse_record, rule) == 80);
-static_assert(offsetof(vcpulse_record, starved) == 88);
+static_assert(offsetof(vcpulse_record, has) == 88);
+static_assert(offsetof(vcpulse_record, starved) == 92);
 static_assert(offsetof(vcpulse_record, confidence_pct) == 96);
 static_assert(offsetof(vcpulse_record, residency) == 104);
 static_assert(offsetof(vcpulse_record, ipc) == 112);
@@ -62,10 +63,10 @@ static_assert(Same(VCPULSE_BAND_PRODUCTIVE, core::Band::kProductive));
 static_assert(Same(VCPULSE_BAND_UNKNOWN, core::Band::kUnknown));
 static_assert(core::kBands == 5);
 
-static_assert(Same(VCPULSE_SKIP, 0) && Same(VCPULSE_PASS, 1));
-static_assert(Same(VCPULSE_INCONCLUSIVE, 2) && Same(VCPULSE_FAIL, 3));
-static_assert(Same(VCPULSE_TICK, 1) && Same(VCPULSE_MARKER, 2));
-static_assert(Same(VCPULSE_GAP, 3) && Same(VCPULSE_LIFE_CYCLE, 4));
+static_assert(Same(VCPULSE_OUTCOME_SKIP, 0) && Same(VCPULSE_OUTCOME_PASS, 1));
+static_assert(Same(VCPULSE_OUTCOME_INCONCLUSIVE, 2) && Same(VCPULSE_OUTCOME_FAIL, 3));
+static_assert(Same(VCPULSE_KIND_TICK, 1) && Same(VCPULSE_KIND_MARKER, 2));
+static_assert(Same(VCPULSE_KIND_GAP, 3) && Same(VCPULSE_KIND_LIFE_CYCLE, 4));
 
 }  // namespace
 }  // namespace vcpulse::library

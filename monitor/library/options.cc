@@ -55,6 +55,14 @@ vcpulse_options* vcpulse_options_new(void) {
   });
 }
 
+vcpulse_options* vcpulse_options_copy(const vcpulse_options* options) {
+  using Made = absl::StatusOr<std::unique_ptr<vcpulse_options>>;
+  return vcpulse::library::GuardMake(nullptr, [&]() -> Made {
+    if (absl::Status status = Given(options, "options"); !status.ok()) return status;
+    return std::make_unique<vcpulse_options>(*options);
+  });
+}
+
 void vcpulse_options_free(vcpulse_options* options) { delete options; }
 
 vcpulse_status vcpulse_options_set_vm(vcpulse_options* options, const char* name,

@@ -15,12 +15,10 @@
 namespace vcpulse::library {
 namespace {
 
-using check::Quantity;
-
-static_assert(static_cast<int>(check::Outcome::kSkip) == VCPULSE_SKIP);
-static_assert(static_cast<int>(check::Outcome::kPass) == VCPULSE_PASS);
-static_assert(static_cast<int>(check::Outcome::kInconclusive) == VCPULSE_INCONCLUSIVE);
-static_assert(static_cast<int>(check::Outcome::kFail) == VCPULSE_FAIL);
+static_assert(static_cast<int>(check::Outcome::kSkip) == VCPULSE_OUTCOME_SKIP);
+static_assert(static_cast<int>(check::Outcome::kPass) == VCPULSE_OUTCOME_PASS);
+static_assert(static_cast<int>(check::Outcome::kInconclusive) == VCPULSE_OUTCOME_INCONCLUSIVE);
+static_assert(static_cast<int>(check::Outcome::kFail) == VCPULSE_OUTCOME_FAIL);
 
 // What the library knows of a struct of the caller's, which may be of another release: the fields
 // that both know.
@@ -36,21 +34,6 @@ T ReadSized(const T& defaults, const T* in) {
   T values = defaults;
   std::memcpy(&values, in, std::min(in->size, sizeof(T)));
   return values;
-}
-
-absl::StatusOr<metric::Metric> MetricOf(int band) {
-  switch (band) {
-    case VCPULSE_BAND_HALTED:
-      return metric::Metric::kHalted;
-    case VCPULSE_BAND_SPINNING:
-      return metric::Metric::kSpinning;
-    case VCPULSE_BAND_PRODUCTIVE:
-      return metric::Metric::kProductive;
-    case VCPULSE_BAND_UNKNOWN:
-      return metric::Metric::kUnknown;
-    default:
-      return absl::InvalidArgumentError(absl::StrCat("band ", band, " is none to ask for"));
-  }
 }
 
 // Whom a query is about.
@@ -73,23 +56,30 @@ absl::StatusOr<check::Selector> SelectorOf(const vcpulse_timeline& timeline, con
       vms[0].pid, ", ", vms[1].name, " is ", vms[1].pid, vms.size() > 2 ? ", ...)" : ")"));
 }
 
-absl::Status Ask(const vcpulse_timeline* timeline, const Whom& whom,
-                 const check::Quantity& quantity, const char* phase, vcpulse_bounds* bounds) {
+absl::Status Query(const vcpulse_timeline* timeline, const char* vm, uint32_t vcpu,
+                   const char* text, const char* phase, vcpulse_bounds* bounds) {
   if (absl::Status status = Given(timeline, "timeline"); !status.ok()) return status;
+  if (absl::Status status = Given(text, "quantity"); !status.ok()) return status;
   if (absl::Status status = Given(bounds, "bounds"); !status.ok()) return status;
   if (bounds->size < sizeof(bounds->size)) {
     return absl::InvalidArgumentError("bounds has no size: begin with VCPULSE_BOUNDS_INIT");
   }
+  const absl::StatusOr<check::Quantity> quantity = check::ParseQuantity(text);
+  if (!quantity.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat("quantity: ", quantity.status().message()));
+  }
+  Whom whom{.vm = vm};
+  if (*quantity != check::kGaps) whom.vcpu = vcpu;
   const absl::StatusOr<check::Selector> selector = SelectorOf(*timeline, whom);
   if (!selector.ok()) return selector.status();
   check::CheckOptions options;
   if (phase != nullptr) options.phase = phase;
   const absl::StatusOr<check::Measurement> measured =
-      check::Measure(timeline->path, *selector, quantity, options);
+      check::Measure(timeline->path, *selector, *quantity, options);
   if (!measured.ok()) return measured.status();
   if (!measured->observed) {
     return absl::FailedPreconditionError(absl::StrCat(measured->subject, ": nothing tells its ",
-                                                      check::ToString(quantity), " there (",
+                                                      check::ToString(*quantity), " there (",
                                                       measured->ticks, " ticks)"));
   }
   WriteSized({.size = 0,
@@ -100,18 +90,6 @@ absl::Status Ask(const vcpulse_timeline* timeline, const Whom& whom,
               .unknown_ns = measured->unknown_ns},
              bounds);
   return absl::OkStatus();
-}
-
-vcpulse_status AskBand(const vcpulse_timeline* timeline, const Whom& whom, int band, bool longest,
-                       const char* phase, vcpulse_bounds* bounds, vcpulse_error** error) {
-  return Guard(error, [&]() -> absl::Status {
-    const absl::StatusOr<check::Metric> metric = MetricOf(band);
-    if (!metric.ok()) return metric.status();
-    return Ask(
-        timeline, whom,
-        {.kind = longest ? Quantity::Kind::kLongest : Quantity::Kind::kMean, .metric = *metric},
-        phase, bounds);
-  });
 }
 
 // What was found, lines for people, in the words of `vcpulse check`.
@@ -173,59 +151,19 @@ absl::Status Check(const vcpulse_timeline* timeline, const char* expression, con
 }  // namespace
 }  // namespace vcpulse::library
 
-using vcpulse::library::Ask;
-using vcpulse::library::AskBand;
 using vcpulse::library::Guard;
-using vcpulse::metric::Metric;
 
-vcpulse_status vcpulse_share(const vcpulse_timeline* timeline, const char* vm, uint32_t vcpu,
-                             int band, const char* phase, vcpulse_bounds* bounds,
-                             vcpulse_error** error) {
-  return AskBand(timeline, {.vm = vm, .vcpu = vcpu}, band, false, phase, bounds, error);
-}
-
-vcpulse_status vcpulse_longest(const vcpulse_timeline* timeline, const char* vm, uint32_t vcpu,
-                               int band, const char* phase, vcpulse_bounds* bounds,
-                               vcpulse_error** error) {
-  return AskBand(timeline, {.vm = vm, .vcpu = vcpu}, band, true, phase, bounds, error);
-}
-
-vcpulse_status vcpulse_ipc_percentile(const vcpulse_timeline* timeline, const char* vm,
-                                      uint32_t vcpu, double percentile, const char* phase,
+vcpulse_status vcpulse_timeline_query(const vcpulse_timeline* timeline, const char* vm,
+                                      uint32_t vcpu, const char* quantity, const char* phase,
                                       vcpulse_bounds* bounds, vcpulse_error** error) {
-  return Guard(error, [&] {
-    return Ask(timeline, {.vm = vm, .vcpu = vcpu},
-               {.kind = vcpulse::check::Quantity::Kind::kPercentile,
-                .metric = Metric::kIpc,
-                .percentile = percentile},
-               phase, bounds);
-  });
+  return Guard(
+      error, [&] { return vcpulse::library::Query(timeline, vm, vcpu, quantity, phase, bounds); });
 }
 
-vcpulse_status vcpulse_residency(const vcpulse_timeline* timeline, const char* vm, uint32_t vcpu,
-                                 const char* phase, vcpulse_bounds* bounds, vcpulse_error** error) {
-  return Guard(error, [&] {
-    return Ask(timeline, {.vm = vm, .vcpu = vcpu}, {.metric = Metric::kResidency}, phase, bounds);
-  });
-}
-
-vcpulse_status vcpulse_starved(const vcpulse_timeline* timeline, const char* vm, uint32_t vcpu,
-                               const char* phase, vcpulse_bounds* bounds, vcpulse_error** error) {
-  return Guard(error, [&] {
-    return Ask(timeline, {.vm = vm, .vcpu = vcpu}, {.metric = Metric::kStarved}, phase, bounds);
-  });
-}
-
-vcpulse_status vcpulse_gaps(const vcpulse_timeline* timeline, const char* vm, const char* phase,
-                            vcpulse_bounds* bounds, vcpulse_error** error) {
-  return Guard(error, [&] {
-    return Ask(timeline, {.vm = vm, .vcpu = std::nullopt}, vcpulse::check::kGaps, phase, bounds);
-  });
-}
-
-vcpulse_status vcpulse_check(const vcpulse_timeline* timeline, const char* expression,
-                             const char* phase, const vcpulse_limits* limits,
-                             vcpulse_outcome* outcome, char** text, vcpulse_error** error) {
+vcpulse_status vcpulse_timeline_check(const vcpulse_timeline* timeline, const char* expression,
+                                      const char* phase, const vcpulse_limits* limits,
+                                      vcpulse_outcome* outcome, char** text,
+                                      vcpulse_error** error) {
   return Guard(error, [&] {
     if (text != nullptr) *text = nullptr;
     return vcpulse::library::Check(timeline, expression, phase, limits, outcome, text);

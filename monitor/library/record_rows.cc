@@ -9,9 +9,12 @@
 namespace vcpulse::library {
 namespace {
 
+// A value of `record` that may not have been measured.
 template <typename T>
-const T* OrNull(const std::optional<T>& value) {
-  return value ? &*value : nullptr;
+void Put(const std::optional<T>& value, vcpulse_has bit, T& field, vcpulse_record& record) {
+  if (!value) return;
+  field = *value;
+  record.has |= bit;
 }
 
 vcpulse_record Record(vcpulse_kind kind, int64_t mono_ns) {
@@ -41,13 +44,13 @@ bool RecordRows::Add(const v1::VcpuSet& set) {
 }
 
 bool RecordRows::Add(const v1::Marker& marker) {
-  vcpulse_record record = Record(VCPULSE_MARKER, marker.mono_ns());
+  vcpulse_record record = Record(VCPULSE_KIND_MARKER, marker.mono_ns());
   record.text = marker.name().c_str();
   return sink_(record);
 }
 
 bool RecordRows::Add(const v1::Gap& gap) {
-  vcpulse_record record = Record(VCPULSE_GAP, gap.mono_ns());
+  vcpulse_record record = Record(VCPULSE_KIND_GAP, gap.mono_ns());
   Name(gap.vm(), record);
   record.tick = gap.first_tick();
   record.last_tick = gap.last_tick();
@@ -58,7 +61,7 @@ bool RecordRows::Add(const v1::Gap& gap) {
 
 bool RecordRows::Add(const v1::LifeCycle& life_cycle) {
   Learn(life_cycle.vm(), life_cycle.instance());
-  vcpulse_record record = Record(VCPULSE_LIFE_CYCLE, life_cycle.mono_ns());
+  vcpulse_record record = Record(VCPULSE_KIND_LIFE_CYCLE, life_cycle.mono_ns());
   Name(life_cycle.vm(), record);
   // A VM that was never recorded has no number, but a name.
   std::string name = life_cycle.instance().name();
@@ -100,7 +103,7 @@ void RecordRows::EndEpoch(uint32_t vm, uint32_t epoch) {
 }
 
 bool RecordRows::AddRow(const metric::Interval& interval) {
-  vcpulse_record record = Record(VCPULSE_TICK, interval.EndNs());
+  vcpulse_record record = Record(VCPULSE_KIND_TICK, interval.EndNs());
   Name(interval.Vm(), record);
   record.vcpu = interval.Vcpu().index();
   record.tick = interval.tick;
@@ -110,19 +113,21 @@ bool RecordRows::AddRow(const metric::Interval& interval) {
   record.band = static_cast<int32_t>(verdict.band);
   const std::string rule(interval.IsJudged() ? core::ToString(verdict.rule) : "");
   record.rule = interval.IsJudged() ? rule.c_str() : nullptr;
-  const int32_t starved = verdict.starved ? 1 : 0;
-  if (interval.Starved()) record.starved = &starved;
-  const uint32_t confidence = verdict.confidence_pct;
-  if (confidence > 0) record.confidence_pct = &confidence;
-
-  record.residency = OrNull(interval.residency);
-  const std::optional<double> ipc = metric::ValueOf(metric::Metric::kIpc, interval);
-  record.ipc = OrNull(ipc);
-  record.run_ns = OrNull(interval.delta.run_ns);
-  record.run_delay_ns = OrNull(interval.delta.run_delay_ns);
+  if (const std::optional<bool> starved = interval.Starved()) {
+    record.has |= VCPULSE_HAS_STARVED;
+    record.starved = *starved ? 1 : 0;
+  }
+  if (verdict.confidence_pct > 0) {
+    record.has |= VCPULSE_HAS_CONFIDENCE;
+    record.confidence_pct = verdict.confidence_pct;
+  }
+  Put(interval.residency, VCPULSE_HAS_RESIDENCY, record.residency, record);
+  Put(metric::ValueOf(metric::Metric::kIpc, interval), VCPULSE_HAS_IPC, record.ipc, record);
+  Put(interval.delta.run_ns, VCPULSE_HAS_RUN, record.run_ns, record);
+  Put(interval.delta.run_delay_ns, VCPULSE_HAS_RUN_DELAY, record.run_delay_ns, record);
   Count(interval);
   record.event_count = interval.epoch.events.size();
-  record.event_counts = count_pointers_.data();
+  record.event_counts = counts_.data();
   record.event_shares = shares_.data();
   std::vector<const char*>& names = event_names_[{interval.Vm(), interval.epoch.set.epoch()}];
   if (names.empty()) {
@@ -137,13 +142,11 @@ bool RecordRows::AddRow(const metric::Interval& interval) {
 void RecordRows::Count(const metric::Interval& interval) {
   const std::vector<metric::EventPlace>& events = interval.epoch.events;
   counts_.assign(events.size(), 0);
-  count_pointers_.assign(events.size(), nullptr);
   shares_.assign(events.size(), 0.0);
   for (size_t i = 0; i < events.size(); ++i) {
     const metric::Interval::Counted counted = interval.CountOf(events[i]);
     if (!counted.count) continue;
     counts_[i] = *counted.count;
-    count_pointers_[i] = &counts_[i];
     shares_[i] = counted.share.value_or(1);  // off the CPU throughout: a 0 that is exact
   }
 }

@@ -47,7 +47,7 @@ class RecordRows {
     uint32_t pid = 0;
   };
   bool AddRow(const metric::Interval& interval);
-  // Fills counts_, count_pointers_ and shares_.
+  // Fills counts_ and shares_.
   void Count(const metric::Interval& interval);
   // The VM's name and PID into `record`.
   void Name(uint32_t vm, vcpulse_record& record) const;
@@ -59,7 +59,6 @@ class RecordRows {
   // By (vm, epoch), of its events.
   std::map<std::pair<uint32_t, uint32_t>, std::vector<const char*>> event_names_;
   std::vector<uint64_t> counts_;
-  std::vector<const uint64_t*> count_pointers_;
   std::vector<double> shares_;
 };
 

@@ -74,7 +74,7 @@ void vcpulse_recording::Launch() {
       result = Run();
       return absl::OkStatus();
     });
-    if (caught != VCPULSE_OK) result = absl::InternalError(vcpulse_error_message(error));
+    if (caught != VCPULSE_STATUS_OK) result = absl::InternalError(vcpulse_error_message(error));
     vcpulse_error_free(error);
     const std::lock_guard lock(mutex_);
     result_ = std::move(result);

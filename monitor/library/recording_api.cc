@@ -6,7 +6,7 @@
 
 using vcpulse::library::Given;
 
-vcpulse_recording* vcpulse_attach(const vcpulse_options* options, vcpulse_error** error) {
+vcpulse_recording* vcpulse_recording_attach(const vcpulse_options* options, vcpulse_error** error) {
   using Made = absl::StatusOr<std::unique_ptr<vcpulse_recording>>;
   return vcpulse::library::GuardMake(error, [&]() -> Made {
     if (absl::Status status = Given(options, "options"); !status.ok()) return status;
@@ -14,7 +14,8 @@ vcpulse_recording* vcpulse_attach(const vcpulse_options* options, vcpulse_error*
   });
 }
 
-vcpulse_status vcpulse_mark(vcpulse_recording* recording, const char* name, vcpulse_error** error) {
+vcpulse_status vcpulse_recording_mark(vcpulse_recording* recording, const char* name,
+                                      vcpulse_error** error) {
   return vcpulse::library::Guard(error, [&]() -> absl::Status {
     if (absl::Status status = Given(recording, "recording"); !status.ok()) return status;
     if (absl::Status status = Given(name, "name"); !status.ok()) return status;
@@ -22,21 +23,21 @@ vcpulse_status vcpulse_mark(vcpulse_recording* recording, const char* name, vcpu
   });
 }
 
-vcpulse_status vcpulse_pause(vcpulse_recording* recording, vcpulse_error** error) {
+vcpulse_status vcpulse_recording_pause(vcpulse_recording* recording, vcpulse_error** error) {
   return vcpulse::library::Guard(error, [&]() -> absl::Status {
     if (absl::Status status = Given(recording, "recording"); !status.ok()) return status;
     return recording->Pause();
   });
 }
 
-vcpulse_status vcpulse_resume(vcpulse_recording* recording, vcpulse_error** error) {
+vcpulse_status vcpulse_recording_resume(vcpulse_recording* recording, vcpulse_error** error) {
   return vcpulse::library::Guard(error, [&]() -> absl::Status {
     if (absl::Status status = Given(recording, "recording"); !status.ok()) return status;
     return recording->Resume();
   });
 }
 
-vcpulse_timeline* vcpulse_stop(vcpulse_recording* recording, vcpulse_error** error) {
+vcpulse_timeline* vcpulse_recording_stop(vcpulse_recording* recording, vcpulse_error** error) {
   using Made = absl::StatusOr<std::unique_ptr<vcpulse_timeline>>;
   return vcpulse::library::GuardMake(error, [&]() -> Made {
     if (absl::Status status = Given(recording, "recording"); !status.ok()) return status;

@@ -53,7 +53,7 @@ absl::StatusOr<std::unique_ptr<vcpulse_timeline>> OpenTimeline(
 
 using vcpulse::library::Given;
 
-vcpulse_timeline* vcpulse_open(const char* path, vcpulse_error** error) {
+vcpulse_timeline* vcpulse_timeline_open(const char* path, vcpulse_error** error) {
   using Made = absl::StatusOr<std::unique_ptr<vcpulse_timeline>>;
   return vcpulse::library::GuardMake(error, [&]() -> Made {
     if (absl::Status status = Given(path, "path"); !status.ok()) return status;
@@ -123,9 +123,9 @@ const char* vcpulse_timeline_phase(const vcpulse_timeline* timeline, size_t phas
   return timeline->contents.phases[phase].c_str();
 }
 
-vcpulse_status vcpulse_for_each_record(const vcpulse_timeline* timeline,
-                                       vcpulse_record_callback callback, void* user,
-                                       vcpulse_error** error) {
+vcpulse_status vcpulse_timeline_for_each_record(const vcpulse_timeline* timeline,
+                                                vcpulse_record_callback callback, void* user,
+                                                vcpulse_error** error) {
   return vcpulse::library::Guard(error, [&]() -> absl::Status {
     if (absl::Status status = Given(timeline, "timeline"); !status.ok()) return status;
     if (callback == nullptr) return absl::InvalidArgumentError("callback is NULL");

@@ -69,7 +69,7 @@ TEST_F(Library, APhaseOfAHaltedGuestIsHalted) {
   const Bounds share = timeline.Share(1, Band::kHalted, "second");
   EXPECT_THAT(share, SurelyAtLeast(0.5));
   EXPECT_GT(share.ticks, 0U);
-  EXPECT_GT(timeline.Longest(0, Band::kHalted, "second").low, 0);
+  EXPECT_GT(timeline.Query(0, "longest(halted)", "second").low, 0);
   EXPECT_EQ(timeline.damage(), std::nullopt);
 }
 
@@ -144,7 +144,7 @@ TEST_F(Library, MarksOfManyThreadsAreAllThereInTheOrderOfTheirInstants) {
   EXPECT_THAT(timeline.phases(), SizeIs(20));
   int64_t last_ns = 0;
   timeline.ForEachRecord([&](const vcpulse_record& record) {
-    if (record.kind != VCPULSE_MARKER) return true;
+    if (record.kind != VCPULSE_KIND_MARKER) return true;
     EXPECT_GE(record.mono_ns, last_ns);
     last_ns = record.mono_ns;
     return true;
@@ -159,16 +159,16 @@ vcpulse_status CodeOf(Call&& call) {
   } catch (const Error& error) {
     return error.code();
   }
-  return VCPULSE_OK;
+  return VCPULSE_STATUS_OK;
 }
 
 TEST_F(Library, WhileItIsPausedNothingIsSampledAndNothingIsMissing) {
   auto recording = Recording::Attach(OfGuest());
-  EXPECT_EQ(CodeOf([&] { recording.Resume(); }), VCPULSE_NOT_POSSIBLE);
+  EXPECT_EQ(CodeOf([&] { recording.Resume(); }), VCPULSE_STATUS_NOT_POSSIBLE);
   recording.Pause();
   recording.Mark("paused");
   std::this_thread::sleep_for(300ms);
-  EXPECT_EQ(CodeOf([&] { recording.Pause(); }), VCPULSE_NOT_POSSIBLE);
+  EXPECT_EQ(CodeOf([&] { recording.Pause(); }), VCPULSE_STATUS_NOT_POSSIBLE);
   recording.Mark("goes on");
   recording.Resume();
   std::this_thread::sleep_for(300ms);
@@ -184,7 +184,7 @@ TEST_F(Library, WhileItIsPausedNothingIsSampledAndNothingIsMissing) {
       paused = false;
       resumed = true;
     }
-    if (record.kind != VCPULSE_TICK) return true;
+    if (record.kind != VCPULSE_KIND_TICK) return true;
     if (paused) ++ticks_while_paused;
     if (resumed) ++ticks_after;
     return true;
@@ -196,9 +196,9 @@ TEST_F(Library, WhileItIsPausedNothingIsSampledAndNothingIsMissing) {
 
 TEST_F(Library, AMarkNeedsANameThatCanBeRead) {
   auto recording = Recording::Attach(OfGuest());
-  EXPECT_EQ(CodeOf([&] { recording.Mark(""); }), VCPULSE_INVALID_ARGUMENT);
-  EXPECT_EQ(CodeOf([&] { recording.Mark("two\nlines"); }), VCPULSE_INVALID_ARGUMENT);
-  EXPECT_EQ(CodeOf([&] { recording.Mark("fine"); }), VCPULSE_OK);
+  EXPECT_EQ(CodeOf([&] { recording.Mark(""); }), VCPULSE_STATUS_INVALID_ARGUMENT);
+  EXPECT_EQ(CodeOf([&] { recording.Mark("two\nlines"); }), VCPULSE_STATUS_INVALID_ARGUMENT);
+  EXPECT_EQ(CodeOf([&] { recording.Mark("fine"); }), VCPULSE_STATUS_OK);
   EXPECT_THAT(std::move(recording).Stop().phases(), ElementsAre("fine"));
 }
 
@@ -207,12 +207,12 @@ TEST_F(Library, AfterTheVmHasEndedMarksAreRefusedAndStopGivesWhatThereIs) {
   recording.Mark("before");
   std::this_thread::sleep_for(100ms);
   guest_->Kill();
-  vcpulse_status refused = VCPULSE_OK;
+  vcpulse_status refused = VCPULSE_STATUS_OK;
   EXPECT_TRUE(Eventually([&] {
     refused = CodeOf([&] { recording.Mark("after"); });
-    return refused != VCPULSE_OK;
+    return refused != VCPULSE_STATUS_OK;
   }));
-  EXPECT_EQ(refused, VCPULSE_ENDED);
+  EXPECT_EQ(refused, VCPULSE_STATUS_ENDED);
   const Timeline timeline = std::move(recording).Stop();
   EXPECT_EQ(timeline.phases().front(), "before");
   EXPECT_EQ(timeline.damage(), std::nullopt);
@@ -243,20 +243,20 @@ TEST_F(Library, ACallbackCannotSteerItsRecording) {
     Steering& self = *static_cast<Steering*>(user);
     vcpulse_recording* recording = self.recording;
     if (recording == nullptr) return 0;
-    self.stopped_nothing = vcpulse_stop(recording, nullptr) == nullptr;
+    self.stopped_nothing = vcpulse_recording_stop(recording, nullptr) == nullptr;
     vcpulse_recording_free(recording);
-    self.marked = vcpulse_mark(recording, "from a callback", nullptr);
+    self.marked = vcpulse_recording_mark(recording, "from a callback", nullptr);
     return 1;
   };
   vcpulse_options_on_record(options, steer, &steering, nullptr);
-  vcpulse_recording* recording = vcpulse_attach(options, nullptr);
+  vcpulse_recording* recording = vcpulse_recording_attach(options, nullptr);
   vcpulse_options_free(options);
   ASSERT_NE(recording, nullptr);
   steering.recording = recording;
   EXPECT_TRUE(Eventually([&] { return steering.marked != -1; }));
-  EXPECT_EQ(steering.marked, VCPULSE_NOT_POSSIBLE);
+  EXPECT_EQ(steering.marked, VCPULSE_STATUS_NOT_POSSIBLE);
   EXPECT_TRUE(steering.stopped_nothing);
-  vcpulse_timeline* timeline = vcpulse_stop(recording, nullptr);
+  vcpulse_timeline* timeline = vcpulse_recording_stop(recording, nullptr);
   EXPECT_NE(timeline, nullptr);
   EXPECT_EQ(vcpulse_timeline_phase_count(timeline), 0U);
   vcpulse_timeline_free(timeline);
@@ -275,7 +275,8 @@ TEST_F(Library, ACallbackThatMarksBesideAnotherThreadIsRefusedAtOnce) {
   std::atomic<int> refused = 0;
   auto recording = Recording::Attach(OfGuest().Interval(1ms).OnRecord([&](const vcpulse_record&) {
     Recording* const one = steered;
-    if (one != nullptr && CodeOf([&] { one->Mark("callback"); }) == VCPULSE_NOT_POSSIBLE) ++refused;
+    if (one != nullptr && CodeOf([&] { one->Mark("callback"); }) == VCPULSE_STATUS_NOT_POSSIBLE)
+      ++refused;
     return true;
   }));
   steered = &recording;
@@ -301,7 +302,7 @@ TEST_F(Library, StopInACallbackIsRefusedAndTheRecordingGoesOn) {
   }));
   steered = &recording;
   EXPECT_TRUE(Eventually([&] { return code != -1; }));
-  EXPECT_EQ(code, VCPULSE_NOT_POSSIBLE);
+  EXPECT_EQ(code, VCPULSE_STATUS_NOT_POSSIBLE);
   recording.Mark("goes on");
   EXPECT_THAT(std::move(recording).Stop().phases(), ElementsAre("goes on"));
 }
@@ -309,10 +310,11 @@ TEST_F(Library, StopInACallbackIsRefusedAndTheRecordingGoesOn) {
 TEST_F(Library, WhatWasMovedFromOrStoppedRefusesEverything) {
   auto recording = Recording::Attach(OfGuest());
   auto moved = std::move(recording);
-  EXPECT_EQ(CodeOf([&] { std::move(recording).Stop(); }), VCPULSE_INVALID_ARGUMENT);  // NOLINT
-  EXPECT_EQ(CodeOf([&] { recording.Mark("x"); }), VCPULSE_INVALID_ARGUMENT);          // NOLINT
-  EXPECT_EQ(CodeOf([&] { std::move(moved).Stop(); }), VCPULSE_OK);
-  EXPECT_EQ(CodeOf([&] { std::move(moved).Stop(); }), VCPULSE_INVALID_ARGUMENT);  // NOLINT
+  EXPECT_EQ(CodeOf([&] { std::move(recording).Stop(); }),
+            VCPULSE_STATUS_INVALID_ARGUMENT);                                        // NOLINT
+  EXPECT_EQ(CodeOf([&] { recording.Mark("x"); }), VCPULSE_STATUS_INVALID_ARGUMENT);  // NOLINT
+  EXPECT_EQ(CodeOf([&] { std::move(moved).Stop(); }), VCPULSE_STATUS_OK);
+  EXPECT_EQ(CodeOf([&] { std::move(moved).Stop(); }), VCPULSE_STATUS_INVALID_ARGUMENT);  // NOLINT
 }
 
 TEST_F(Library, AnotherFolderOfTheProcessLosesNoFile) {
@@ -329,8 +331,8 @@ TEST_F(Library, AnotherFolderOfTheProcessLosesNoFile) {
   fs::current_path(folder);
   const Timeline opened = Timeline::Open("here.vpt");
   fs::current_path(before);
-  EXPECT_EQ(CodeOf([&] { stopped.Gaps(); }), VCPULSE_OK);
-  EXPECT_EQ(CodeOf([&] { opened.Gaps(); }), VCPULSE_OK);
+  EXPECT_EQ(CodeOf([&] { stopped.Gaps(); }), VCPULSE_STATUS_OK);
+  EXPECT_EQ(CodeOf([&] { opened.Gaps(); }), VCPULSE_STATUS_OK);
   fs::remove_all(folder);
 }
 
@@ -339,7 +341,7 @@ TEST_F(Library, CountersThatAreRequiredAreReadOrTheirAbsenceIsSaid) {
     const Timeline timeline = Recording::Attach(OfGuest().RequireCounters()).Stop();
     EXPECT_EQ(timeline.no_counters_reason(), std::nullopt);
   } catch (const Error& error) {
-    EXPECT_EQ(error.code(), VCPULSE_NOT_POSSIBLE) << error.what();
+    EXPECT_EQ(error.code(), VCPULSE_STATUS_NOT_POSSIBLE) << error.what();
   }
 }
 

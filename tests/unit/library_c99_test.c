@@ -25,8 +25,8 @@ struct Seen {
 static int Take(const vcpulse_record* record, void* user) {
   struct Seen* seen = user;
   if (record->size != sizeof(vcpulse_record)) ++seen->wrong_sizes;
-  if (record->kind == VCPULSE_TICK) ++seen->ticks;
-  if (record->kind == VCPULSE_MARKER) {
+  if (record->kind == VCPULSE_KIND_TICK) ++seen->ticks;
+  if (record->kind == VCPULSE_KIND_MARKER) {
     ++seen->markers;
     EXPECT(record->text != NULL && strcmp(record->text, "body") == 0);
   }
@@ -35,27 +35,27 @@ static int Take(const vcpulse_record* record, void* user) {
 
 static void Errors(void) {
   vcpulse_error* error = NULL;
-  EXPECT(vcpulse_open(NULL, &error) == NULL);
-  EXPECT(vcpulse_error_code(error) == VCPULSE_INVALID_ARGUMENT);
+  EXPECT(vcpulse_timeline_open(NULL, &error) == NULL);
+  EXPECT(vcpulse_error_code(error) == VCPULSE_STATUS_INVALID_ARGUMENT);
   EXPECT(strcmp(vcpulse_error_message(error), "path is NULL") == 0);
   vcpulse_error_free(error);
-  EXPECT(vcpulse_open("/no/such/file", &error) == NULL);
-  EXPECT(vcpulse_error_code(error) == VCPULSE_NOT_FOUND);
+  EXPECT(vcpulse_timeline_open("/no/such/file", &error) == NULL);
+  EXPECT(vcpulse_error_code(error) == VCPULSE_STATUS_NOT_FOUND);
   vcpulse_error_free(error);
-  EXPECT(vcpulse_open("/no/such/file", NULL) == NULL);
-  EXPECT(vcpulse_error_code(NULL) == VCPULSE_OK);
+  EXPECT(vcpulse_timeline_open("/no/such/file", NULL) == NULL);
+  EXPECT(vcpulse_error_code(NULL) == VCPULSE_STATUS_OK);
   EXPECT(strcmp(vcpulse_error_message(NULL), "") == 0);
 }
 
 static void Timeline(const char* path) {
   const vcpulse_limits limits = VCPULSE_LIMITS_INIT;
   vcpulse_bounds bounds = VCPULSE_BOUNDS_INIT;
-  vcpulse_outcome outcome = VCPULSE_PASS;
+  vcpulse_outcome outcome = VCPULSE_OUTCOME_PASS;
   vcpulse_error* error = NULL;
   struct Seen all = {0, 0, 0, 0};
   struct Seen one = {0, 0, 0, 1};
   char* text = NULL;
-  vcpulse_timeline* timeline = vcpulse_open(path, &error);
+  vcpulse_timeline* timeline = vcpulse_timeline_open(path, &error);
   EXPECT(timeline != NULL && error == NULL);
   if (timeline == NULL) return;
   EXPECT(strcmp(vcpulse_timeline_host(timeline), "golden") == 0);
@@ -64,16 +64,16 @@ static void Timeline(const char* path) {
   EXPECT(vcpulse_timeline_vm_pid(timeline, 1) == 4002);
   EXPECT(vcpulse_timeline_vcpu_index(timeline, 0, 3) == 9);
   EXPECT(strcmp(vcpulse_timeline_phase(timeline, 0), "body") == 0);
-  EXPECT(vcpulse_for_each_record(timeline, Take, &all, &error) == VCPULSE_OK);
+  EXPECT(vcpulse_timeline_for_each_record(timeline, Take, &all, &error) == VCPULSE_STATUS_OK);
   EXPECT(all.ticks > 10 && all.markers > 0 && all.wrong_sizes == 0);
-  EXPECT(vcpulse_for_each_record(timeline, Take, &one, &error) == VCPULSE_OK);
+  EXPECT(vcpulse_timeline_for_each_record(timeline, Take, &one, &error) == VCPULSE_STATUS_OK);
   EXPECT(one.ticks + one.markers <= 1);
-  EXPECT(vcpulse_share(timeline, "4001", 0, VCPULSE_BAND_HALTED, NULL, &bounds, &error) ==
-         VCPULSE_OK);
+  EXPECT(vcpulse_timeline_query(timeline, "4001", 0, "halted", NULL, &bounds, &error) ==
+         VCPULSE_STATUS_OK);
   EXPECT(bounds.low > 0 && bounds.low <= bounds.high && bounds.ticks > 0);
-  EXPECT(vcpulse_check(timeline, "vm=4001 vcpu=0: halted >= 0%", NULL, &limits, &outcome, &text,
-                       &error) == VCPULSE_OK);
-  EXPECT(outcome != VCPULSE_PASS && text != NULL); /* too few ticks */
+  EXPECT(vcpulse_timeline_check(timeline, "vm=4001 vcpu=0: halted >= 0%", NULL, &limits, &outcome, &text,
+                       &error) == VCPULSE_STATUS_OK);
+  EXPECT(outcome != VCPULSE_OUTCOME_PASS && text != NULL); /* too few ticks */
   vcpulse_text_free(text);
   vcpulse_timeline_free(timeline);
 }

@@ -54,10 +54,10 @@ TEST(LibraryCpp, AsksATimeline) {
   EXPECT_NEAR(share.high, 0.7, 1e-6);
   EXPECT_EQ(share.judged, 1000ms);
   EXPECT_EQ(share.unknown, 200ms);
-  EXPECT_NEAR(timeline.Longest({"guest1", 0}, Band::kHalted).low, 300e6, 1);
-  EXPECT_NEAR(timeline.IpcPercentile(0, 50, "b").low, 0.5, 0.01);
-  EXPECT_NEAR(timeline.Residency(0, "b").low, 1, 0.01);
-  EXPECT_NEAR(timeline.Starved(0).high, 0, 1e-6);
+  EXPECT_NEAR(timeline.Query({"guest1", 0}, "longest(halted)").low, 300e6, 1);
+  EXPECT_NEAR(timeline.Query(0, "ipc.p50", "b").low, 0.5, 0.01);
+  EXPECT_NEAR(timeline.Query(0, "residency", "b").low, 1, 0.01);
+  EXPECT_NEAR(timeline.Query(0, "starved").high, 0, 1e-6);
   EXPECT_NEAR(timeline.Gaps().high, 0, 1e-6);
 }
 
@@ -66,7 +66,7 @@ TEST(LibraryCpp, AFailureIsAnErrorWithItsCode) {
     Timeline::Open("/no/such/file");
     FAIL() << "it was opened";
   } catch (const vcpulse::Error& error) {
-    EXPECT_EQ(error.code(), VCPULSE_NOT_FOUND);
+    EXPECT_EQ(error.code(), VCPULSE_STATUS_NOT_FOUND);
     EXPECT_THAT(error.what(), HasSubstr("/no/such/file"));
   }
   EXPECT_THROW(vcpulse::Options().Interval(0ms), vcpulse::Error);

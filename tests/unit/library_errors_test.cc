@@ -52,25 +52,40 @@ class LibraryErrors : public ::testing::Test {
 
 int Ignore(const vcpulse_record*, void*) { return 0; }
 
+TEST(LibraryNames, AreOfEachValueAndOfNoOther) {
+  EXPECT_STREQ(vcpulse_status_name(VCPULSE_STATUS_OK), "ok");
+  EXPECT_STREQ(vcpulse_status_name(VCPULSE_STATUS_ENDED), "ended");
+  EXPECT_EQ(vcpulse_status_name(VCPULSE_STATUS_INTERNAL + 1), nullptr);
+  EXPECT_STREQ(vcpulse_band_name(VCPULSE_BAND_UNKNOWN), "unknown");
+  EXPECT_EQ(vcpulse_band_name(-1), nullptr);
+  EXPECT_STREQ(vcpulse_kind_name(VCPULSE_KIND_LIFE_CYCLE), "life-cycle");
+  EXPECT_EQ(vcpulse_kind_name(0), nullptr);
+  EXPECT_STREQ(vcpulse_outcome_name(VCPULSE_OUTCOME_SKIP), "SKIP");
+  EXPECT_EQ(vcpulse_outcome_name(4), nullptr);
+}
+
 TEST_F(LibraryErrors, NullHandlesAreInvalidArgumentsThatNameThem) {
   vcpulse_bounds bounds = VCPULSE_BOUNDS_INIT;
-  vcpulse_outcome outcome = VCPULSE_SKIP;
-  EXPECT_EQ(vcpulse_attach(nullptr, error_), nullptr);
+  vcpulse_outcome outcome = VCPULSE_OUTCOME_SKIP;
+  EXPECT_EQ(vcpulse_recording_attach(nullptr, error_), nullptr);
   EXPECT_EQ(error_.message(), "options is NULL");
-  EXPECT_EQ(vcpulse_mark(nullptr, "a", nullptr), VCPULSE_INVALID_ARGUMENT);
-  EXPECT_EQ(vcpulse_pause(nullptr, nullptr), VCPULSE_INVALID_ARGUMENT);
-  EXPECT_EQ(vcpulse_resume(nullptr, nullptr), VCPULSE_INVALID_ARGUMENT);
-  EXPECT_EQ(vcpulse_stop(nullptr, nullptr), nullptr);
-  EXPECT_EQ(vcpulse_open(nullptr, nullptr), nullptr);
-  EXPECT_EQ(vcpulse_for_each_record(nullptr, Ignore, nullptr, nullptr), VCPULSE_INVALID_ARGUMENT);
-  EXPECT_EQ(vcpulse_share(nullptr, nullptr, 0, VCPULSE_BAND_HALTED, nullptr, &bounds, nullptr),
-            VCPULSE_INVALID_ARGUMENT);
-  EXPECT_EQ(vcpulse_gaps(nullptr, nullptr, nullptr, &bounds, nullptr), VCPULSE_INVALID_ARGUMENT);
-  EXPECT_EQ(vcpulse_check(nullptr, "gaps <= 1%", nullptr, nullptr, &outcome, nullptr, nullptr),
-            VCPULSE_INVALID_ARGUMENT);
-  EXPECT_EQ(vcpulse_options_set_pid(nullptr, 1, nullptr), VCPULSE_INVALID_ARGUMENT);
-  EXPECT_EQ(vcpulse_options_set_vm(nullptr, "a", nullptr), VCPULSE_INVALID_ARGUMENT);
-  EXPECT_EQ(vcpulse_options_on_record(nullptr, Ignore, nullptr, nullptr), VCPULSE_INVALID_ARGUMENT);
+  EXPECT_EQ(vcpulse_recording_mark(nullptr, "a", nullptr), VCPULSE_STATUS_INVALID_ARGUMENT);
+  EXPECT_EQ(vcpulse_recording_pause(nullptr, nullptr), VCPULSE_STATUS_INVALID_ARGUMENT);
+  EXPECT_EQ(vcpulse_recording_resume(nullptr, nullptr), VCPULSE_STATUS_INVALID_ARGUMENT);
+  EXPECT_EQ(vcpulse_recording_stop(nullptr, nullptr), nullptr);
+  EXPECT_EQ(vcpulse_timeline_open(nullptr, nullptr), nullptr);
+  EXPECT_EQ(vcpulse_timeline_for_each_record(nullptr, Ignore, nullptr, nullptr),
+            VCPULSE_STATUS_INVALID_ARGUMENT);
+  EXPECT_EQ(vcpulse_timeline_query(nullptr, nullptr, 0, "halted", nullptr, &bounds, nullptr),
+            VCPULSE_STATUS_INVALID_ARGUMENT);
+  EXPECT_EQ(vcpulse_options_copy(nullptr), nullptr);
+  EXPECT_EQ(
+      vcpulse_timeline_check(nullptr, "gaps <= 1%", nullptr, nullptr, &outcome, nullptr, nullptr),
+      VCPULSE_STATUS_INVALID_ARGUMENT);
+  EXPECT_EQ(vcpulse_options_set_pid(nullptr, 1, nullptr), VCPULSE_STATUS_INVALID_ARGUMENT);
+  EXPECT_EQ(vcpulse_options_set_vm(nullptr, "a", nullptr), VCPULSE_STATUS_INVALID_ARGUMENT);
+  EXPECT_EQ(vcpulse_options_on_record(nullptr, Ignore, nullptr, nullptr),
+            VCPULSE_STATUS_INVALID_ARGUMENT);
 }
 
 TEST_F(LibraryErrors, FreeingNullDoesNothingAndGettersOfNullGiveNothing) {
@@ -93,7 +108,7 @@ TEST_F(LibraryErrors, FreeingNullDoesNothingAndGettersOfNullGiveNothing) {
 
 TEST_F(LibraryErrors, OptionsRefuseWhatMakesNoSense) {
   const auto refused = [&](vcpulse_status status, const std::string& words) {
-    EXPECT_EQ(status, VCPULSE_INVALID_ARGUMENT) << words;
+    EXPECT_EQ(status, VCPULSE_STATUS_INVALID_ARGUMENT) << words;
     EXPECT_THAT(error_.message(), HasSubstr(words));
     vcpulse_error_free(*error_);
     *error_ = nullptr;
@@ -115,32 +130,34 @@ TEST_F(LibraryErrors, OptionsRefuseWhatMakesNoSense) {
 }
 
 TEST_F(LibraryErrors, OptionsTakeWhatIsAtTheirLimits) {
-  EXPECT_EQ(vcpulse_options_set_pid(options(), 4194304, error_), VCPULSE_OK) << error_.message();
-  EXPECT_EQ(vcpulse_options_set_interval(options(), 1'000'000, error_), VCPULSE_OK);
-  EXPECT_EQ(vcpulse_options_set_interval(options(), 3'600'000'000'000, error_), VCPULSE_OK);
-  EXPECT_EQ(vcpulse_options_set_wait(options(), 0, error_), VCPULSE_OK);
-  EXPECT_EQ(vcpulse_options_set_profile(options(), "generic", error_), VCPULSE_OK);
-  EXPECT_EQ(error_.code(), VCPULSE_OK);
+  EXPECT_EQ(vcpulse_options_set_pid(options(), 4194304, error_), VCPULSE_STATUS_OK)
+      << error_.message();
+  EXPECT_EQ(vcpulse_options_set_interval(options(), 1'000'000, error_), VCPULSE_STATUS_OK);
+  EXPECT_EQ(vcpulse_options_set_interval(options(), 3'600'000'000'000, error_), VCPULSE_STATUS_OK);
+  EXPECT_EQ(vcpulse_options_set_wait(options(), 0, error_), VCPULSE_STATUS_OK);
+  EXPECT_EQ(vcpulse_options_set_profile(options(), "generic", error_), VCPULSE_STATUS_OK);
+  EXPECT_EQ(error_.code(), VCPULSE_STATUS_OK);
 }
 
 TEST_F(LibraryErrors, AnUnknownProfileIsNotFound) {
-  EXPECT_EQ(vcpulse_options_set_profile(options(), "no-such-profile", error_), VCPULSE_NOT_FOUND);
+  EXPECT_EQ(vcpulse_options_set_profile(options(), "no-such-profile", error_),
+            VCPULSE_STATUS_NOT_FOUND);
   EXPECT_THAT(error_.message(), HasSubstr("no-such-profile"));
 }
 
 TEST_F(LibraryErrors, AProcessThatIsNoVmCannotBeAttachedTo) {
-  ASSERT_EQ(vcpulse_options_set_pid(options(), getpid(), error_), VCPULSE_OK);
-  EXPECT_EQ(vcpulse_attach(options(), error_), nullptr);
-  EXPECT_EQ(error_.code(), VCPULSE_NOT_POSSIBLE) << error_.message();
+  ASSERT_EQ(vcpulse_options_set_pid(options(), getpid(), error_), VCPULSE_STATUS_OK);
+  EXPECT_EQ(vcpulse_recording_attach(options(), error_), nullptr);
+  EXPECT_EQ(error_.code(), VCPULSE_STATUS_NOT_POSSIBLE) << error_.message();
 }
 
 TEST_F(LibraryErrors, AVmThatDoesNotComeIsNotFoundAndLeavesNoFileBehind) {
   const std::filesystem::path folder = vcpulse::fakes::MakeTemporaryFolder();
   const std::string output = folder / "a.vpt";
-  ASSERT_EQ(vcpulse_options_set_vm(options(), "no-such-vm", error_), VCPULSE_OK);
-  ASSERT_EQ(vcpulse_options_set_output(options(), output.c_str(), error_), VCPULSE_OK);
-  EXPECT_EQ(vcpulse_attach(options(), error_), nullptr);
-  EXPECT_EQ(error_.code(), VCPULSE_NOT_FOUND);
+  ASSERT_EQ(vcpulse_options_set_vm(options(), "no-such-vm", error_), VCPULSE_STATUS_OK);
+  ASSERT_EQ(vcpulse_options_set_output(options(), output.c_str(), error_), VCPULSE_STATUS_OK);
+  EXPECT_EQ(vcpulse_recording_attach(options(), error_), nullptr);
+  EXPECT_EQ(error_.code(), VCPULSE_STATUS_NOT_FOUND);
   EXPECT_THAT(error_.message(), HasSubstr("no-such-vm"));
   EXPECT_TRUE(std::filesystem::is_empty(folder));
   std::filesystem::remove_all(folder);
@@ -150,20 +167,20 @@ TEST_F(LibraryErrors, WhatIsNoTimelineCannotBeOpened) {
   const std::filesystem::path folder = vcpulse::fakes::MakeTemporaryFolder();
   const std::string path = folder / "text.vpt";
   std::ofstream(path) << "not a timeline\n";
-  EXPECT_EQ(vcpulse_open(path.c_str(), error_), nullptr);
-  EXPECT_EQ(error_.code(), VCPULSE_INVALID_ARGUMENT);
+  EXPECT_EQ(vcpulse_timeline_open(path.c_str(), error_), nullptr);
+  EXPECT_EQ(error_.code(), VCPULSE_STATUS_INVALID_ARGUMENT);
   EXPECT_THAT(error_.message(), HasSubstr(path));
   std::filesystem::remove_all(folder);
 }
 
 TEST_F(LibraryErrors, StandardInputCannotBeOpenedAsItIsReadMoreThanOnce) {
-  EXPECT_EQ(vcpulse_open("-", error_), nullptr);
+  EXPECT_EQ(vcpulse_timeline_open("-", error_), nullptr);
   EXPECT_EQ(error_.message(), "path must name a file");
 }
 
 TEST_F(LibraryErrors, AMissingFileIsNotFoundByName) {
-  EXPECT_EQ(vcpulse_open("/no/such/file.vpt", error_), nullptr);
-  EXPECT_EQ(error_.code(), VCPULSE_NOT_FOUND);
+  EXPECT_EQ(vcpulse_timeline_open("/no/such/file.vpt", error_), nullptr);
+  EXPECT_EQ(error_.code(), VCPULSE_STATUS_NOT_FOUND);
   EXPECT_THAT(error_.message(), HasSubstr("/no/such/file.vpt"));
 }
 
@@ -171,44 +188,45 @@ TEST(LibraryGuard, NoExceptionLeavesAnEntry) {
   CallError error;
   EXPECT_EQ(
       vcpulse::library::Guard(error, []() -> absl::Status { throw std::runtime_error("oops"); }),
-      VCPULSE_INTERNAL);
+      VCPULSE_STATUS_INTERNAL);
   EXPECT_EQ(error.message(), "oops");
 }
 
 TEST(LibraryGuard, AnExceptionThatSaysNothingIsToldAsSuch) {
   CallError error;
-  EXPECT_EQ(vcpulse::library::Guard(error, []() -> absl::Status { throw 7; }), VCPULSE_INTERNAL);
+  EXPECT_EQ(vcpulse::library::Guard(error, []() -> absl::Status { throw 7; }),
+            VCPULSE_STATUS_INTERNAL);
   EXPECT_THAT(error.message(), HasSubstr("unknown type"));
 }
 
 TEST(LibraryGuard, MissingMemoryIsToldWithoutTakingAny) {
   CallError error;
   EXPECT_EQ(vcpulse::library::Guard(error, []() -> absl::Status { throw std::bad_alloc(); }),
-            VCPULSE_INTERNAL);
+            VCPULSE_STATUS_INTERNAL);
   EXPECT_EQ(error.message(), "out of memory");
 }
 
 TEST(LibraryGuard, AnErrorOfBeforeIsClearedBySuccess) {
-  vcpulse_error before{VCPULSE_IO, "old"};
+  vcpulse_error before{VCPULSE_STATUS_IO, "old"};
   vcpulse_error* error = &before;
-  EXPECT_EQ(vcpulse::library::Guard(&error, [] { return absl::OkStatus(); }), VCPULSE_OK);
+  EXPECT_EQ(vcpulse::library::Guard(&error, [] { return absl::OkStatus(); }), VCPULSE_STATUS_OK);
   EXPECT_EQ(error, nullptr);
 }
 
 TEST(LibraryGuard, EachKindOfFailureHasItsCode) {
   using vcpulse::library::CodeOf;
-  EXPECT_EQ(CodeOf(absl::OkStatus()), VCPULSE_OK);
-  EXPECT_EQ(CodeOf(absl::InvalidArgumentError("")), VCPULSE_INVALID_ARGUMENT);
-  EXPECT_EQ(CodeOf(absl::NotFoundError("")), VCPULSE_NOT_FOUND);
-  EXPECT_EQ(CodeOf(absl::PermissionDeniedError("")), VCPULSE_NOT_PERMITTED);
-  EXPECT_EQ(CodeOf(absl::FailedPreconditionError("")), VCPULSE_NOT_POSSIBLE);
-  EXPECT_EQ(CodeOf(absl::UnavailableError("")), VCPULSE_UNAVAILABLE);
-  EXPECT_EQ(CodeOf(absl::ResourceExhaustedError("")), VCPULSE_NO_RESOURCES);
-  EXPECT_EQ(CodeOf(absl::UnknownError("")), VCPULSE_IO);
-  EXPECT_EQ(CodeOf(absl::DataLossError("")), VCPULSE_IO);
-  EXPECT_EQ(CodeOf(absl::UnimplementedError("")), VCPULSE_UNSUPPORTED);
-  EXPECT_EQ(CodeOf(absl::InternalError("")), VCPULSE_INTERNAL);
-  EXPECT_EQ(CodeOf(vcpulse::library::EndedError("")), VCPULSE_ENDED);
+  EXPECT_EQ(CodeOf(absl::OkStatus()), VCPULSE_STATUS_OK);
+  EXPECT_EQ(CodeOf(absl::InvalidArgumentError("")), VCPULSE_STATUS_INVALID_ARGUMENT);
+  EXPECT_EQ(CodeOf(absl::NotFoundError("")), VCPULSE_STATUS_NOT_FOUND);
+  EXPECT_EQ(CodeOf(absl::PermissionDeniedError("")), VCPULSE_STATUS_NOT_PERMITTED);
+  EXPECT_EQ(CodeOf(absl::FailedPreconditionError("")), VCPULSE_STATUS_NOT_POSSIBLE);
+  EXPECT_EQ(CodeOf(absl::UnavailableError("")), VCPULSE_STATUS_UNAVAILABLE);
+  EXPECT_EQ(CodeOf(absl::ResourceExhaustedError("")), VCPULSE_STATUS_NO_RESOURCES);
+  EXPECT_EQ(CodeOf(absl::UnknownError("")), VCPULSE_STATUS_IO);
+  EXPECT_EQ(CodeOf(absl::DataLossError("")), VCPULSE_STATUS_IO);
+  EXPECT_EQ(CodeOf(absl::UnimplementedError("")), VCPULSE_STATUS_UNSUPPORTED);
+  EXPECT_EQ(CodeOf(absl::InternalError("")), VCPULSE_STATUS_INTERNAL);
+  EXPECT_EQ(CodeOf(vcpulse::library::EndedError("")), VCPULSE_STATUS_ENDED);
 }
 
 TEST(LibraryVersion, IsThatOfTheProject) { EXPECT_THAT(vcpulse_version(), StrEq(VCPULSE_VERSION)); }

@@ -72,8 +72,8 @@ TEST(LibraryTimeline, TwoRecordingsInOneFileAreRefusedByName) {
   drawn.BeginStream();
   const std::string path = drawn.Finish();
   vcpulse_error* error = nullptr;
-  EXPECT_EQ(vcpulse_open(path.c_str(), &error), nullptr);
-  EXPECT_EQ(vcpulse_error_code(error), VCPULSE_INVALID_ARGUMENT);
+  EXPECT_EQ(vcpulse_timeline_open(path.c_str(), &error), nullptr);
+  EXPECT_EQ(vcpulse_error_code(error), VCPULSE_STATUS_INVALID_ARGUMENT);
   EXPECT_THAT(vcpulse_error_message(error), HasSubstr(path));
   vcpulse_error_free(error);
 }
@@ -88,24 +88,29 @@ struct Seen {
   size_t stop_after = 1000;
 };
 
+template <typename T>
+std::optional<T> Measured(const vcpulse_record& record, vcpulse_has bit, T value) {
+  return (record.has & bit) != 0 ? std::optional(value) : std::nullopt;
+}
+
 int Take(const vcpulse_record* record, void* user) {
   Seen& seen = *static_cast<Seen*>(user);
   std::string line = std::to_string(record->kind);
   if (record->vm != nullptr) line += std::string(" ") + record->vm;
-  if (record->kind == VCPULSE_TICK) {
+  if (record->kind == VCPULSE_KIND_TICK) {
     line += "/" + std::to_string(record->vcpu) + " " + std::to_string(record->band) + " " +
             (record->rule == nullptr ? "-" : record->rule) +
-            (record->starved != nullptr && *record->starved != 0 ? " starved" : "");
+            (record->starved != 0 ? " starved" : "");
     seen.counts.clear();
     for (size_t i = 0; i < record->event_count; ++i) {
-      const uint64_t* count = record->event_counts[i];
-      seen.counts[record->event_names[i]] = count ? std::optional(*count) : std::nullopt;
-      EXPECT_EQ(record->event_shares[i], count == nullptr ? 0.0 : 1.0);
+      const bool counted = record->event_shares[i] > 0;
+      seen.counts[record->event_names[i]] =
+          counted ? std::optional(record->event_counts[i]) : std::nullopt;
+      EXPECT_EQ(record->event_shares[i], counted ? 1.0 : 0.0);
     }
-    seen.ipc = record->ipc == nullptr ? std::nullopt : std::optional(*record->ipc);
-    seen.run_delay_ns =
-        record->run_delay_ns == nullptr ? std::nullopt : std::optional(*record->run_delay_ns);
-    seen.starved = record->starved == nullptr ? std::nullopt : std::optional(*record->starved);
+    seen.ipc = Measured(*record, VCPULSE_HAS_IPC, record->ipc);
+    seen.run_delay_ns = Measured(*record, VCPULSE_HAS_RUN_DELAY, record->run_delay_ns);
+    seen.starved = Measured(*record, VCPULSE_HAS_STARVED, record->starved);
     EXPECT_EQ(record->interval_ns, 100'000'000);
   } else {
     EXPECT_EQ(record->rule, nullptr);
@@ -117,7 +122,7 @@ int Take(const vcpulse_record* record, void* user) {
 }
 
 vcpulse_status ForEach(const Timeline& timeline, Seen& seen) {
-  return vcpulse_for_each_record(timeline.get(), Take, &seen, nullptr);
+  return vcpulse_timeline_for_each_record(timeline.get(), Take, &seen, nullptr);
 }
 
 TEST(LibraryRecords, ComeInOrderAndFlat) {
@@ -125,7 +130,7 @@ TEST(LibraryRecords, ComeInOrderAndFlat) {
   drawn.waited_percent = 20;
   drawn.Draw("[a]Ps!");
   Seen seen;
-  ASSERT_EQ(ForEach(Open(drawn.Finish()), seen), VCPULSE_OK);
+  ASSERT_EQ(ForEach(Open(drawn.Finish()), seen), VCPULSE_STATUS_OK);
   EXPECT_THAT(seen.lines, ElementsAre("2 a", "1 guest1/0 3 ipc-high",
                                       "1 guest1/0 2 ipc-low starved", "4 guest1 vm-ended"));
   EXPECT_EQ(seen.counts["cycles"], 100'000'000U);
@@ -140,7 +145,7 @@ TEST(LibraryRecords, WhatWasNotMeasuredIsNull) {
   drawn.scheduler_times = false;
   drawn.Draw("%?N");
   Seen seen;
-  ASSERT_EQ(ForEach(Open(drawn.Finish()), seen), VCPULSE_OK);
+  ASSERT_EQ(ForEach(Open(drawn.Finish()), seen), VCPULSE_STATUS_OK);
   EXPECT_THAT(seen.lines, ElementsAre("1 guest1/0 0 -", "1 guest1/0 4 no-counters"));
   EXPECT_EQ(seen.ipc, std::nullopt);
   EXPECT_EQ(seen.run_delay_ns, std::nullopt);
@@ -151,7 +156,7 @@ TEST(LibraryRecords, ACallbackThatWantsNoMoreEndsItWithoutAnError) {
   DrawnRecording drawn;
   drawn.Draw("[a]PPPP");
   Seen seen{.stop_after = 2};
-  EXPECT_EQ(ForEach(Open(drawn.Finish()), seen), VCPULSE_OK);
+  EXPECT_EQ(ForEach(Open(drawn.Finish()), seen), VCPULSE_STATUS_OK);
   EXPECT_THAT(seen.lines, testing::SizeIs(2));
 }
 
@@ -162,7 +167,7 @@ TEST(LibraryRecords, AFileThatIsGoneIsAnError) {
   const Timeline timeline = Open(path);
   std::filesystem::remove(path);
   Seen seen;
-  EXPECT_EQ(ForEach(timeline, seen), VCPULSE_NOT_FOUND);
+  EXPECT_EQ(ForEach(timeline, seen), VCPULSE_STATUS_NOT_FOUND);
 }
 
 TEST(LibraryRecords, AnExceptionOfACallbackIsAnErrorWithItsWords) {
@@ -173,11 +178,12 @@ TEST(LibraryRecords, AnExceptionOfACallbackIsAnErrorWithItsWords) {
   const auto throwing = [](const vcpulse_record*, void*) -> int {
     throw std::runtime_error("of the callback");
   };
-  EXPECT_EQ(vcpulse_for_each_record(timeline.get(), throwing, nullptr, &error), VCPULSE_INTERNAL);
+  EXPECT_EQ(vcpulse_timeline_for_each_record(timeline.get(), throwing, nullptr, &error),
+            VCPULSE_STATUS_INTERNAL);
   EXPECT_STREQ(vcpulse_error_message(error), "of the callback");
   vcpulse_error_free(error);
-  EXPECT_EQ(vcpulse_for_each_record(timeline.get(), nullptr, nullptr, nullptr),
-            VCPULSE_INVALID_ARGUMENT);
+  EXPECT_EQ(vcpulse_timeline_for_each_record(timeline.get(), nullptr, nullptr, nullptr),
+            VCPULSE_STATUS_INVALID_ARGUMENT);
 }
 
 }  // namespace

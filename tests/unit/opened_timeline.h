@@ -17,7 +17,7 @@ using Timeline = std::unique_ptr<vcpulse_timeline, FreeTimeline>;
 
 inline Timeline Open(const std::string& path) {
   vcpulse_error* error = nullptr;
-  Timeline timeline(vcpulse_open(path.c_str(), &error));
+  Timeline timeline(vcpulse_timeline_open(path.c_str(), &error));
   EXPECT_NE(timeline, nullptr) << vcpulse_error_message(error);
   vcpulse_error_free(error);
   return timeline;

@@ -33,9 +33,9 @@ class RecordRowsTest : public ::testing::Test {
     std::map<std::string, Count> counts;
     RecordRows rows([&](const vcpulse_record& record) {
       for (size_t i = 0; i < record.event_count; ++i) {
-        const uint64_t* count = record.event_counts[i];
-        counts[record.event_names[i]] = {count ? std::optional(*count) : std::nullopt,
-                                         record.event_shares[i]};
+        const bool counted = record.event_shares[i] > 0;
+        counts[record.event_names[i]] = {
+            counted ? std::optional(record.event_counts[i]) : std::nullopt, record.event_shares[i]};
       }
       return true;
     });

@@ -1,17 +1,18 @@
 /* vcpulse from a program of yours: record what each vCPU of a KVM guest really does while your
  * test runs, mark its phases, stop, and ask.
  *
- *   options -> vcpulse_attach -> recording (vcpulse_mark ...) -> vcpulse_stop -> timeline: queries
+ *   options -> vcpulse_recording_attach -> recording (vcpulse_recording_mark ...) ->
+ * vcpulse_recording_stop -> timeline: queries
  *
  * C99 and C++. This is the only ABI of libvcpulse.so; vcpulse.hpp wraps it for C++ in a header.
  *
  * Units: times are nanoseconds, `*_ns` alone is a duration, `mono_ns` an instant of
- * CLOCK_MONOTONIC. Shares are 0..1, IPC is instructions per cycle. What was not measured is a NULL
- * pointer, never a zero. Texts are UTF-8 and end with NUL; one that a handle gives belongs to it
- * and lives as long.
+ * CLOCK_MONOTONIC. Shares are 0..1, IPC is instructions per cycle. Of what may not have been
+ * measured something says whether it was (vcpulse_has): it is never a zero that means nothing.
+ * Texts are UTF-8 and end with NUL; one that a handle gives belongs to it and lives as long.
  *
  * Handles: each is freed by the function that its maker names. Every function takes NULL: the free
- * functions do nothing, the others fail with VCPULSE_INVALID_ARGUMENT or give NULL or 0.
+ * functions do nothing, the others fail with VCPULSE_STATUS_INVALID_ARGUMENT or give NULL or 0.
  *
  * Errors: what can fail takes `vcpulse_error** error` last. It may be NULL; else it is set to NULL
  * on success and to a new error on failure, which the caller frees. Messages are one line for
@@ -52,23 +53,27 @@ typedef struct vcpulse_timeline vcpulse_timeline;
 
 /* What came of a call. Later versions may add values. */
 typedef enum vcpulse_status {
-  VCPULSE_OK = 0,
-  VCPULSE_INVALID_ARGUMENT = 1, /* a value that makes no sense, a file that is no timeline */
-  VCPULSE_NOT_FOUND = 2,        /* no such VM, vCPU, phase, file */
-  VCPULSE_NOT_PERMITTED = 3,    /* the message says what would permit it */
-  VCPULSE_NOT_POSSIBLE = 4,     /* this host, guest or timeline does not have it */
-  VCPULSE_UNAVAILABLE = 5,      /* not now: a VM that is still starting, a QMP socket in use */
-  VCPULSE_NO_RESOURCES = 6,     /* descriptors, space on the disk */
-  VCPULSE_IO = 7,               /* reading or writing failed */
-  VCPULSE_UNSUPPORTED = 8,      /* a timeline of a later release */
-  VCPULSE_ENDED = 9,            /* the recording has ended by itself, as its VM has */
-  VCPULSE_INTERNAL = 10         /* a mistake in vcpulse, no memory, or an exception of a callback */
+  VCPULSE_STATUS_OK = 0,
+  VCPULSE_STATUS_INVALID_ARGUMENT = 1, /* a value that makes no sense, a file that is no timeline */
+  VCPULSE_STATUS_NOT_FOUND = 2,        /* no such VM, vCPU, phase, file */
+  VCPULSE_STATUS_NOT_PERMITTED = 3,    /* the message says what would permit it */
+  VCPULSE_STATUS_NOT_POSSIBLE = 4,     /* this host, guest or timeline does not have it */
+  VCPULSE_STATUS_UNAVAILABLE = 5,  /* not now: a VM that is still starting, a QMP socket in use */
+  VCPULSE_STATUS_NO_RESOURCES = 6, /* descriptors, space on the disk */
+  VCPULSE_STATUS_IO = 7,           /* reading or writing failed */
+  VCPULSE_STATUS_UNSUPPORTED = 8,  /* a timeline of a later release */
+  VCPULSE_STATUS_ENDED = 9,        /* the recording has ended by itself, as its VM has */
+  VCPULSE_STATUS_INTERNAL = 10 /* a mistake in vcpulse, no memory, or an exception of a callback */
 } vcpulse_status;
+
+/* What a value is called: "ok", "not-found". Static; NULL for a value that this release does not
+ * know. The same below for bands, kinds and outcomes. */
+VCPULSE_API const char* vcpulse_status_name(int status);
 
 /* The version of the library, "0.1.0". Static. */
 VCPULSE_API const char* vcpulse_version(void);
 
-/* VCPULSE_OK for NULL. */
+/* VCPULSE_STATUS_OK for NULL. */
 VCPULSE_API vcpulse_status vcpulse_error_code(const vcpulse_error* error);
 /* "" for NULL. */
 VCPULSE_API const char* vcpulse_error_message(const vcpulse_error* error);
@@ -82,12 +87,29 @@ typedef enum vcpulse_band {
   VCPULSE_BAND_UNKNOWN = 4 /* the rule says why */
 } vcpulse_band;
 
+/* "none", "halted", ... */
+VCPULSE_API const char* vcpulse_band_name(int band);
+
 typedef enum vcpulse_kind {
-  VCPULSE_TICK = 1,      /* what one vCPU did since its read before */
-  VCPULSE_MARKER = 2,    /* a phase begins */
-  VCPULSE_GAP = 3,       /* samples that are missing */
-  VCPULSE_LIFE_CYCLE = 4 /* a VM was found, ended, paused, ... */
+  VCPULSE_KIND_TICK = 1,      /* what one vCPU did since its read before */
+  VCPULSE_KIND_MARKER = 2,    /* a phase begins */
+  VCPULSE_KIND_GAP = 3,       /* samples that are missing */
+  VCPULSE_KIND_LIFE_CYCLE = 4 /* a VM was found, ended, paused, ... */
 } vcpulse_kind;
+
+/* "tick", "marker", "gap", "life-cycle". */
+VCPULSE_API const char* vcpulse_kind_name(int kind);
+
+/* Which values of a tick were measured: bits of vcpulse_record.has. A value whose bit is not set is
+ * 0 and means nothing. */
+typedef enum vcpulse_has {
+  VCPULSE_HAS_STARVED = 1,
+  VCPULSE_HAS_CONFIDENCE = 2,
+  VCPULSE_HAS_RESIDENCY = 4,
+  VCPULSE_HAS_IPC = 8,
+  VCPULSE_HAS_RUN = 16,
+  VCPULSE_HAS_RUN_DELAY = 32
+} vcpulse_has;
 
 /* One record. It and all it points to live during the callback only. Fields of other kinds are 0 or
  * NULL. */
@@ -107,15 +129,16 @@ typedef struct vcpulse_record {
   /* Of a tick. */
   int64_t interval_ns;            /* since the read before; all below is of this interval */
   const char* rule;               /* that gave the band, "blocked", "ipc-low", ...; NULL: none */
-  const int32_t* starved;         /* 1: waited for a CPU for more than 10 % of the window, or 0 */
-  const uint32_t* confidence_pct; /* of the band */
-  const double* residency;        /* share of the interval in guest code */
-  const double* ipc;              /* of this interval alone */
-  const uint64_t* run_ns;         /* the thread ran, as schedstat books it */
-  const uint64_t* run_delay_ns;   /* it was runnable and waited, likewise */
+  uint32_t has;                   /* bits of vcpulse_has: which of the next six were measured */
+  int32_t starved;                /* 1: waited for a CPU for more than 10 % of the window, or 0 */
+  uint32_t confidence_pct;        /* of the band */
+  double residency;               /* share of the interval in guest code */
+  double ipc;                     /* of this interval alone */
+  uint64_t run_ns;                /* the thread ran, as schedstat books it */
+  uint64_t run_delay_ns;          /* it was runnable and waited, likewise */
   size_t event_count;             /* entries of the three arrays below */
   const char* const* event_names; /* perf's names */
-  const uint64_t* const* event_counts; /* an entry is NULL where the event was not counted */
+  const uint64_t* event_counts;
   /* Share of the thread's time on the CPU in which the event was counted: below 1, the count is of
    * that part of the time only. 0 where it was not counted. */
   const double* event_shares;
@@ -128,9 +151,12 @@ typedef void (*vcpulse_notice_callback)(const char* line, void* user);
 
 /* Options for every KVM guest of this host, a tick each 100 ms, the events of `full`, a temporary
  * file. NULL only without memory. Freed by vcpulse_options_free; a recording needs them no more
- * once vcpulse_attach has returned. */
+ * once vcpulse_recording_attach has returned. */
 VCPULSE_API vcpulse_options* vcpulse_options_new(void);
 VCPULSE_API void vcpulse_options_free(vcpulse_options* options);
+
+/* The same options once more, for another thread; NULL only without memory. */
+VCPULSE_API vcpulse_options* vcpulse_options_copy(const vcpulse_options* options);
 
 /* Which VM: one of the four, the last one that was set. By its name or UUID; by the PID of its VMM;
  * by its QMP socket (unix:PATH or tcp:HOST:PORT); by the TIDs of its vCPU threads. */
@@ -142,8 +168,8 @@ VCPULSE_API vcpulse_status vcpulse_options_set_qmp(vcpulse_options* options, con
                                                    vcpulse_error** error);
 VCPULSE_API vcpulse_status vcpulse_options_set_tids(vcpulse_options* options, const int64_t* tids,
                                                     size_t count, vcpulse_error** error);
-/* How long vcpulse_attach waits for the VM to appear, and how long a VM given by name may be away
- * before the recording ends; 0 by default. */
+/* How long vcpulse_recording_attach waits for the VM to appear, and how long a VM given by name may
+ * be away before the recording ends; 0 by default. */
 VCPULSE_API vcpulse_status vcpulse_options_set_wait(vcpulse_options* options, int64_t wait_ns,
                                                     vcpulse_error** error);
 /* Time between ticks: 1 ms to 1 h. */
@@ -164,7 +190,7 @@ VCPULSE_API vcpulse_status vcpulse_options_set_classifier(vcpulse_options* optio
 VCPULSE_API vcpulse_status vcpulse_options_set_profile(vcpulse_options* options,
                                                        const char* name_or_file,
                                                        vcpulse_error** error);
-/* Not 0: vcpulse_attach fails rather than record without hardware counters. */
+/* Not 0: vcpulse_recording_attach fails rather than record without hardware counters. */
 VCPULSE_API vcpulse_status vcpulse_options_set_require_counters(vcpulse_options* options,
                                                                 int required,
                                                                 vcpulse_error** error);
@@ -174,8 +200,8 @@ VCPULSE_API vcpulse_status vcpulse_options_set_realtime(vcpulse_options* options
                                                         vcpulse_error** error);
 /* Calls while recording, on a thread of the library: they delay the writing, not the ticks, as long
  * as they return within a second. They must not call mark, pause, resume, stop or free of their
- * recording (VCPULSE_NOT_POSSIBLE). NULL: none. After a record callback gave another value than 0
- * it is not called again; the recording goes on. */
+ * recording (VCPULSE_STATUS_NOT_POSSIBLE). NULL: none. After a record callback gave another value
+ * than 0 it is not called again; the recording goes on. */
 VCPULSE_API vcpulse_status vcpulse_options_on_notice(vcpulse_options* options,
                                                      vcpulse_notice_callback callback, void* user,
                                                      vcpulse_error** error);
@@ -186,26 +212,29 @@ VCPULSE_API vcpulse_status vcpulse_options_on_record(vcpulse_options* options,
 /* Begins to record and returns once the first tick was taken. NULL where that failed: no such VM
  * (NOT_FOUND), a guest without KVM or counters that are required and not to be had (NOT_POSSIBLE),
  * counters that are refused (NOT_PERMITTED), an output that cannot be written, ... To be given to
- * vcpulse_stop or vcpulse_recording_free. */
-VCPULSE_API vcpulse_recording* vcpulse_attach(const vcpulse_options* options,
-                                              vcpulse_error** error);
+ * vcpulse_recording_stop or vcpulse_recording_free. */
+VCPULSE_API vcpulse_recording* vcpulse_recording_attach(const vcpulse_options* options,
+                                                        vcpulse_error** error);
 
 /* A phase of this name begins at the instant of the call and ends with the next mark; a name that
  * comes again is another span of the same phase. The name is 1 to 256 bytes of UTF-8 without
  * control characters. Returns once the recording has taken it. ENDED where it has ended. */
-VCPULSE_API vcpulse_status vcpulse_mark(vcpulse_recording* recording, const char* name,
-                                        vcpulse_error** error);
+VCPULSE_API vcpulse_status vcpulse_recording_mark(vcpulse_recording* recording, const char* name,
+                                                  vcpulse_error** error);
 
-/* Closes all counters: nothing is sampled until vcpulse_resume, and that time is no gap.
+/* Closes all counters: nothing is sampled until vcpulse_recording_resume, and that time is no gap.
  * NOT_POSSIBLE where it is paused already, or not paused; ENDED where it has ended. Another error
  * of resume: it goes on, but counters of a VM could not be opened again so far. */
-VCPULSE_API vcpulse_status vcpulse_pause(vcpulse_recording* recording, vcpulse_error** error);
-VCPULSE_API vcpulse_status vcpulse_resume(vcpulse_recording* recording, vcpulse_error** error);
+VCPULSE_API vcpulse_status vcpulse_recording_pause(vcpulse_recording* recording,
+                                                   vcpulse_error** error);
+VCPULSE_API vcpulse_status vcpulse_recording_resume(vcpulse_recording* recording,
+                                                    vcpulse_error** error);
 
 /* Ends the recording in order and opens what was recorded, also where it had ended by itself. Frees
  * the recording in any case but for a call from a callback. NULL where the recording could not be
  * written or cannot be read. The timeline is freed by vcpulse_timeline_free. */
-VCPULSE_API vcpulse_timeline* vcpulse_stop(vcpulse_recording* recording, vcpulse_error** error);
+VCPULSE_API vcpulse_timeline* vcpulse_recording_stop(vcpulse_recording* recording,
+                                                     vcpulse_error** error);
 
 /* Ends the recording in order without opening it. An output that was named stays. Does nothing in a
  * callback. */
@@ -213,7 +242,7 @@ VCPULSE_API void vcpulse_recording_free(vcpulse_recording* recording);
 
 /* Opens a timeline file (.vpt) of one recording, also one that is still being written: what it
  * holds by then. It is read once here and again by each query, so it must stay. */
-VCPULSE_API vcpulse_timeline* vcpulse_open(const char* path, vcpulse_error** error);
+VCPULSE_API vcpulse_timeline* vcpulse_timeline_open(const char* path, vcpulse_error** error);
 /* Also removes the temporary file of a recording without an output. */
 VCPULSE_API void vcpulse_timeline_free(vcpulse_timeline* timeline);
 
@@ -243,9 +272,9 @@ VCPULSE_API const char* vcpulse_timeline_phase(const vcpulse_timeline* timeline,
 /* Calls for each record in order, on this thread, until the callback gives another value than 0
  * (which is no error). A vCPU's first sample has nothing to be subtracted from and gives no tick.
  */
-VCPULSE_API vcpulse_status vcpulse_for_each_record(const vcpulse_timeline* timeline,
-                                                   vcpulse_record_callback callback, void* user,
-                                                   vcpulse_error** error);
+VCPULSE_API vcpulse_status vcpulse_timeline_for_each_record(const vcpulse_timeline* timeline,
+                                                            vcpulse_record_callback callback,
+                                                            void* user, vcpulse_error** error);
 
 /* Where some of the time is UNKNOWN or missing, the truth lies between low (none of that time
  * counts) and high (all of it does). The caller sets size (VCPULSE_BOUNDS_INIT). */
@@ -259,44 +288,29 @@ typedef struct vcpulse_bounds {
 } vcpulse_bounds;
 #define VCPULSE_BOUNDS_INIT {sizeof(vcpulse_bounds), 0, 0, 0, 0, 0}
 
-/* Of one vCPU. `vm` is a name, UUID or PID; NULL is the only one (INVALID_ARGUMENT where there are
- * several). `phase` is all spans of that name; NULL is the whole recording. NOT_FOUND where VM,
- * vCPU or phase never came; NOT_POSSIBLE where it needs counters and none was read, or nothing
- * tells. */
-
-/* Share of the time in this vcpulse_band. */
-VCPULSE_API vcpulse_status vcpulse_share(const vcpulse_timeline* timeline, const char* vm,
-                                         uint32_t vcpu, int band, const char* phase,
-                                         vcpulse_bounds* bounds, vcpulse_error** error);
-/* The longest uninterrupted time in this vcpulse_band, ns. */
-VCPULSE_API vcpulse_status vcpulse_longest(const vcpulse_timeline* timeline, const char* vm,
-                                           uint32_t vcpu, int band, const char* phase,
-                                           vcpulse_bounds* bounds, vcpulse_error** error);
-/* The percentile (1 to 99) of the IPC of the ticks that are not HALTED, weighted by their time. */
-VCPULSE_API vcpulse_status vcpulse_ipc_percentile(const vcpulse_timeline* timeline, const char* vm,
-                                                  uint32_t vcpu, double percentile,
+/* What a quantity of one vCPU was: a metric of docs/metrics.md that can be asked for. Of a share,
+ * its key ("productive", "starved", "residency"); of a number, a percentile over the ticks that are
+ * not HALTED, weighted by their time ("ipc.p50"); "longest(spinning)", the longest uninterrupted
+ * time in a band or starved, ns; "gaps", of the whole VM (vcpu means nothing then): the share of
+ * the time in which samples are missing. `vm` is a name, UUID or PID; NULL is the only one
+ * (INVALID_ARGUMENT where there are several). `phase` is all spans of that name; NULL is the whole
+ * recording. INVALID_ARGUMENT for a quantity that is none. NOT_FOUND where VM, vCPU or phase never
+ * came; NOT_POSSIBLE where it needs counters and none was read, or nothing tells. */
+VCPULSE_API vcpulse_status vcpulse_timeline_query(const vcpulse_timeline* timeline, const char* vm,
+                                                  uint32_t vcpu, const char* quantity,
                                                   const char* phase, vcpulse_bounds* bounds,
                                                   vcpulse_error** error);
-/* Share of the time in guest code. */
-VCPULSE_API vcpulse_status vcpulse_residency(const vcpulse_timeline* timeline, const char* vm,
-                                             uint32_t vcpu, const char* phase,
-                                             vcpulse_bounds* bounds, vcpulse_error** error);
-/* Share of the time in which it waited for a CPU for more than 10 %. */
-VCPULSE_API vcpulse_status vcpulse_starved(const vcpulse_timeline* timeline, const char* vm,
-                                           uint32_t vcpu, const char* phase, vcpulse_bounds* bounds,
-                                           vcpulse_error** error);
-/* Of one VM: share of the time in which samples are missing. */
-VCPULSE_API vcpulse_status vcpulse_gaps(const vcpulse_timeline* timeline, const char* vm,
-                                        const char* phase, vcpulse_bounds* bounds,
-                                        vcpulse_error** error);
 
 /* By rising precedence: of several the highest. */
 typedef enum vcpulse_outcome {
-  VCPULSE_SKIP = 0, /* needs counters, and none was read: never a pass */
-  VCPULSE_PASS = 1,
-  VCPULSE_INCONCLUSIVE = 2, /* what is UNKNOWN or missing could tip it, or too few ticks */
-  VCPULSE_FAIL = 3
+  VCPULSE_OUTCOME_SKIP = 0, /* needs counters, and none was read: never a pass */
+  VCPULSE_OUTCOME_PASS = 1,
+  VCPULSE_OUTCOME_INCONCLUSIVE = 2, /* what is UNKNOWN or missing could tip it, or too few ticks */
+  VCPULSE_OUTCOME_FAIL = 3
 } vcpulse_outcome;
+
+/* "SKIP", "PASS", "INCONCLUSIVE", "FAIL". */
+VCPULSE_API const char* vcpulse_outcome_name(int outcome);
 
 /* What a check demands of what it judges by. The caller sets size (VCPULSE_LIMITS_INIT). */
 typedef struct vcpulse_limits {
@@ -312,10 +326,11 @@ typedef struct vcpulse_limits {
  * it is not NULL, becomes what was found, lines for people, freed by vcpulse_text_free; a FAIL says
  * observed, wanted and when it was worst. A phase that never came, and a selector that nothing
  * fits, are INCONCLUSIVE. INVALID_ARGUMENT for a mistake in the expression, with its column. */
-VCPULSE_API vcpulse_status vcpulse_check(const vcpulse_timeline* timeline, const char* expression,
-                                         const char* phase, const vcpulse_limits* limits,
-                                         vcpulse_outcome* outcome, char** text,
-                                         vcpulse_error** error);
+VCPULSE_API vcpulse_status vcpulse_timeline_check(const vcpulse_timeline* timeline,
+                                                  const char* expression, const char* phase,
+                                                  const vcpulse_limits* limits,
+                                                  vcpulse_outcome* outcome, char** text,
+                                                  vcpulse_error** error);
 VCPULSE_API void vcpulse_text_free(char* text);
 
 #ifdef __cplusplus

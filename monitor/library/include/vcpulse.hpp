@@ -55,29 +55,20 @@ enum class Band {
 };
 
 enum class Outcome {
-  kSkip = VCPULSE_SKIP,
-  kPass = VCPULSE_PASS,
-  kInconclusive = VCPULSE_INCONCLUSIVE,
-  kFail = VCPULSE_FAIL,
+  kSkip = VCPULSE_OUTCOME_SKIP,
+  kPass = VCPULSE_OUTCOME_PASS,
+  kInconclusive = VCPULSE_OUTCOME_INCONCLUSIVE,
+  kFail = VCPULSE_OUTCOME_FAIL,
 };
 
+inline const char* ToString(Band band) { return vcpulse_band_name(static_cast<int>(band)); }
 inline const char* ToString(Outcome outcome) {
-  switch (outcome) {
-    case Outcome::kSkip:
-      return "SKIP";
-    case Outcome::kPass:
-      return "PASS";
-    case Outcome::kInconclusive:
-      return "INCONCLUSIVE";
-    case Outcome::kFail:
-      return "FAIL";
-  }
-  return "?";
+  return vcpulse_outcome_name(static_cast<int>(outcome));
 }
 
 using Nanoseconds = std::chrono::nanoseconds;
 
-// A share, an IPC, or (of Longest) nanoseconds: the truth lies between low and high.
+// In the unit of what was asked for: the truth lies between low and high.
 struct Bounds {
   double low = 0;
   double high = 0;
@@ -125,7 +116,7 @@ class Call {
   vcpulse_error** error() { return &error_; }
   void Throw() const { throw Error(vcpulse_error_code(error_), vcpulse_error_message(error_)); }
   void Check(vcpulse_status status) const {
-    if (status != VCPULSE_OK) Throw();
+    if (status != VCPULSE_STATUS_OK) Throw();
   }
   template <typename Handle>
   Handle* Check(Handle* handle) const {
@@ -265,7 +256,7 @@ class Timeline {
 
   static Timeline Open(const std::string& path) {
     detail::Call call;
-    return Timeline(call.Check(vcpulse_open(path.c_str(), call.error())));
+    return Timeline(call.Check(vcpulse_timeline_open(path.c_str(), call.error())));
   }
 
   std::string path() const { return vcpulse_timeline_path(get()); }
@@ -288,36 +279,24 @@ class Timeline {
     detail::Callbacks callbacks;
     callbacks.on_record = std::move(callback);
     detail::Call call;
-    const vcpulse_status status =
-        vcpulse_for_each_record(get(), detail::Callbacks::Record, &callbacks, call.error());
+    const vcpulse_status status = vcpulse_timeline_for_each_record(get(), detail::Callbacks::Record,
+                                                                   &callbacks, call.error());
     callbacks.Rethrow();
     call.Check(status);
   }
 
-  // Shares of the time.
+  // What a quantity was, as vcpulse_timeline_query has them: "productive", "ipc.p50",
+  // "longest(spinning)" (nanoseconds), "residency", "starved".
+  Bounds Query(const Vcpu& vcpu, const std::string& quantity, const Phase& phase = {}) const {
+    return Query(vcpu.vm, vcpu.index, quantity, phase);
+  }
+  // The share of the time in this band.
   Bounds Share(const Vcpu& vcpu, Band band, const Phase& phase = {}) const {
-    return Ask(vcpulse_share, vcpu, phase, static_cast<int>(band));
+    return Query(vcpu, ToString(band), phase);
   }
-  Bounds Residency(const Vcpu& vcpu, const Phase& phase = {}) const {
-    return Ask(vcpulse_residency, vcpu, phase);
-  }
-  Bounds Starved(const Vcpu& vcpu, const Phase& phase = {}) const {
-    return Ask(vcpulse_starved, vcpu, phase);
-  }
+  // Of a VM: the share of the time in which samples are missing.
   Bounds Gaps(const std::optional<std::string>& vm = {}, const Phase& phase = {}) const {
-    vcpulse_bounds bounds = VCPULSE_BOUNDS_INIT;
-    detail::Call call;
-    call.Check(
-        vcpulse_gaps(get(), detail::OrNull(vm), detail::OrNull(phase), &bounds, call.error()));
-    return BoundsOf(bounds);
-  }
-  // The longest uninterrupted time in the band, nanoseconds.
-  Bounds Longest(const Vcpu& vcpu, Band band, const Phase& phase = {}) const {
-    return Ask(vcpulse_longest, vcpu, phase, static_cast<int>(band));
-  }
-  // Instructions per cycle; percentile 1 to 99.
-  Bounds IpcPercentile(const Vcpu& vcpu, double percentile, const Phase& phase = {}) const {
-    return Ask(vcpulse_ipc_percentile, vcpu, phase, percentile);
+    return Query(vm, 0, "gaps", phase);
   }
 
   CheckResult Check(const std::string& expression, const Phase& phase = {},
@@ -326,11 +305,11 @@ class Timeline {
     demanded.skip_first_ns = limits.skip_first.count();
     demanded.min_ticks = limits.min_ticks;
     demanded.min_measured = limits.min_measured;
-    vcpulse_outcome outcome = VCPULSE_SKIP;
+    vcpulse_outcome outcome = VCPULSE_OUTCOME_SKIP;
     char* text = nullptr;
     detail::Call call;
-    call.Check(vcpulse_check(get(), expression.c_str(), detail::OrNull(phase), &demanded, &outcome,
-                             &text, call.error()));
+    call.Check(vcpulse_timeline_check(get(), expression.c_str(), detail::OrNull(phase), &demanded,
+                                      &outcome, &text, call.error()));
     const std::unique_ptr<char, FreeText> owned(text);
     return {static_cast<Outcome>(outcome), owned.get()};
   }
@@ -370,12 +349,12 @@ class Timeline {
     return {bounds.low, bounds.high, bounds.ticks, Nanoseconds(bounds.judged_ns),
             Nanoseconds(bounds.unknown_ns)};
   }
-  template <typename Query, typename... What>
-  Bounds Ask(Query query, const Vcpu& vcpu, const Phase& phase, What... what) const {
+  Bounds Query(const std::optional<std::string>& vm, std::uint32_t vcpu,
+               const std::string& quantity, const Phase& phase) const {
     vcpulse_bounds bounds = VCPULSE_BOUNDS_INIT;
     detail::Call call;
-    call.Check(query(get(), detail::OrNull(vcpu.vm), vcpu.index, what..., detail::OrNull(phase),
-                     &bounds, call.error()));
+    call.Check(vcpulse_timeline_query(get(), detail::OrNull(vm), vcpu, quantity.c_str(),
+                                      detail::OrNull(phase), &bounds, call.error()));
     return BoundsOf(bounds);
   }
 
@@ -405,7 +384,11 @@ class Recording {
     auto callbacks = std::make_unique<detail::Callbacks>();
     callbacks->on_notice = options.on_notice_;
     callbacks->on_record = options.on_record_;
-    vcpulse_options* handle = options.handle_.get();
+    // Options of its own: those that were given may be used by other threads meanwhile.
+    const std::unique_ptr<vcpulse_options, Options::Free> owned(
+        vcpulse_options_copy(options.handle_.get()));
+    if (!owned) throw std::bad_alloc();
+    vcpulse_options* const handle = owned.get();
     detail::Call call;
     call.Check(vcpulse_options_on_notice(handle,
                                          callbacks->on_notice ? detail::Callbacks::Notice : nullptr,
@@ -413,34 +396,36 @@ class Recording {
     call.Check(vcpulse_options_on_record(handle,
                                          callbacks->on_record ? detail::Callbacks::Record : nullptr,
                                          callbacks.get(), call.error()));
-    return Recording(call.Check(vcpulse_attach(handle, call.error())), std::move(callbacks));
+    return Recording(call.Check(vcpulse_recording_attach(handle, call.error())),
+                     std::move(callbacks));
   }
 
   void Mark(const std::string& phase) {
     detail::Call call;
-    call.Check(vcpulse_mark(handle_.get(), phase.c_str(), call.error()));
+    call.Check(vcpulse_recording_mark(handle_.get(), phase.c_str(), call.error()));
   }
 
   // Between the two nothing is sampled.
   void Pause() {
     detail::Call call;
-    call.Check(vcpulse_pause(handle_.get(), call.error()));
+    call.Check(vcpulse_recording_pause(handle_.get(), call.error()));
   }
   void Resume() {
     detail::Call call;
-    call.Check(vcpulse_resume(handle_.get(), call.error()));
+    call.Check(vcpulse_recording_resume(handle_.get(), call.error()));
   }
 
   // Ends it and opens what was recorded; also throws what a callback threw. In a callback it is an
   // Error, and the recording goes on.
   Timeline Stop() && {
     if (!handle_) {
-      throw Error(VCPULSE_INVALID_ARGUMENT, "the recording was moved from or stopped before");
+      throw Error(VCPULSE_STATUS_INVALID_ARGUMENT,
+                  "the recording was moved from or stopped before");
     }
     detail::Call call;
     const bool taken = !callbacks_->RunHere();
     vcpulse_timeline* stopped =
-        vcpulse_stop(taken ? handle_.release() : handle_.get(), call.error());
+        vcpulse_recording_stop(taken ? handle_.release() : handle_.get(), call.error());
     Timeline timeline(stopped);
     callbacks_->Rethrow();
     call.Check(stopped);
