@@ -121,8 +121,17 @@ TEST_P(ParseExpectationErrors, PointAtTheColumn) {
   EXPECT_EQ(ErrorOf(GetParam().text), GetParam().error);
 }
 
-const char* const kAllQuantities =
-    "halted, spinning, productive, unknown, starved, residency, gaps, ipc.pNN, longest(...)";
+// The shares, gaps, the numbers, longest().
+std::string AllQuantities() {
+  std::string shares;
+  std::string numbers;
+  for (const metric::Info& info : metric::Table()) {
+    if (!info.asked) continue;
+    (info.IsShare() ? shares : numbers) +=
+        std::string(info.key) + (info.IsShare() ? ", " : ".pNN, ");
+  }
+  return shares + "gaps, " + numbers + "longest(...)";
+}
 
 const Wrong kWrong[] = {
     {"", "column 1: there is no expectation, as in 'vcpu=*: spinning <= 5%'"},
@@ -150,16 +159,16 @@ const Wrong kWrong[] = {
     {"vcpu=4294967296: halted < 1%", "column 6: '4294967296' is none of *, N, N-M"},
     {"vcpu=0,3-1: halted < 1%", "column 8: '3-1' is upside down"},
     // The quantity.
-    {"idle < 1%", "column 1: 'idle' is none of " + std::string(kAllQuantities)},
-    {"Halted < 1%", "column 1: 'Halted' is none of " + std::string(kAllQuantities)},
-    {"vm=a: < 1%", "column 7: '<' is none of " + std::string(kAllQuantities)},
-    {"vm=a:", "column 6: something is missing here, one of " + std::string(kAllQuantities)},
+    {"idle < 1%", "column 1: 'idle' is none of " + AllQuantities()},
+    {"Halted < 1%", "column 1: 'Halted' is none of " + AllQuantities()},
+    {"vm=a: < 1%", "column 7: '<' is none of " + AllQuantities()},
+    {"vm=a:", "column 6: something is missing here, one of " + AllQuantities()},
     {"ipc >= 1", "column 1: 'ipc' needs a percentile from ipc.p1 to ipc.p99"},
     {"ipc.p0 >= 1", "column 1: 'ipc.p0' needs a percentile from ipc.p1 to ipc.p99"},
     {"ipc.p100 >= 1", "column 1: 'ipc.p100' needs a percentile from ipc.p1 to ipc.p99"},
     {"ipc.50 >= 1", "column 1: 'ipc.50' needs a percentile from ipc.p1 to ipc.p99"},
     {"ipc.p9.5 >= 1", "column 1: 'ipc.p9.5' needs a percentile from ipc.p1 to ipc.p99"},
-    {"ipcs >= 1", "column 1: 'ipcs' is none of " + std::string(kAllQuantities)},
+    {"ipcs >= 1", "column 1: 'ipcs' is none of " + AllQuantities()},
     {"longest <= 1s", "column 9: longest needs a band, as in longest(spinning)"},
     {"longest() <= 1s", "column 9: ')' is none of halted, spinning, productive, unknown, starved"},
     {"longest(gaps) <= 1s",
@@ -203,11 +212,11 @@ const Wrong kWrong[] = {
     {"halted < 1% %", "column 13: '%' is more than one expectation"},
     {"ipc.p50 >= 1 %", "column 14: '%' is more than one expectation"},
     // What is shown of the text is short, and safe for a terminal.
-    {"\x1b[31m < 1%", "column 1: '?[31m' is none of " + std::string(kAllQuantities)},
+    {"\x1b[31m < 1%", "column 1: '?[31m' is none of " + AllQuantities()},
     {std::string(50, 'x') + " < 1%",
-     "column 1: '" + std::string(40, 'x') + "...' is none of " + std::string(kAllQuantities)},
+     "column 1: '" + std::string(40, 'x') + "...' is none of " + AllQuantities()},
     {"x" + std::string(39, '.') + "\xc3\xa4 < 1%",
-     "column 1: 'x" + std::string(39, '.') + "' is none of " + std::string(kAllQuantities)},
+     "column 1: 'x" + std::string(39, '.') + "' is none of " + AllQuantities()},
     {"halted < " + std::string(39, '\'') + "\xc3\xa4",
      "column 10: '" + std::string(39, '\'') + "...' is none of the percentages, as 80%"},
 };
