@@ -58,6 +58,12 @@ Ratio Running(const Interval& interval) {
           .whole = static_cast<double>(interval.delta.time_enabled_ns)};
 }
 
+Ratio GuestFrequency(const Interval& interval) {
+  if (!interval.epoch.slots.cycles) return {};
+  return {.part = static_cast<double>(interval.delta.counts[*interval.epoch.slots.cycles]),
+          .whole = static_cast<double>(interval.delta.time_running_ns)};
+}
+
 // What a group counted, scaled to all of its time. Where it was never on the PMU nothing is known,
 // and where its thread never ran there is nothing to count.
 std::optional<double> Scaled(const Interval& interval, std::optional<size_t> slot) {
@@ -207,6 +213,26 @@ constexpr std::array<Info, kMetrics> kTable = {{
      .needs_counters = true,
      .row_decimals = 12,
      .decimals = 4},
+    {.metric = Metric::kGhz,
+     .key = "ghz",
+     .report_key = "ghz",
+     .label = "GHz",
+     .unit = Unit::kNumber,
+     .unit_text = "GHz",
+     .help = "guest cycles per time running: the frequency at which guest code ran, a lower bound "
+             "where the thread ran host code too",
+     .of = GuestFrequency,
+     .needs_counters = true,
+     .asked = true,
+     .row_decimals = 9,
+     .counters = {{{.name = "vcpulse_vcpu_running_seconds_total",
+                    .help = "Time for which a vCPU's counters were on the PMU: guest cycles over "
+                            "it are the frequency.",
+                    .of = [](const Interval& i) -> std::optional<double> {
+                      if (!i.epoch.slots.cycles) return std::nullopt;
+                      return static_cast<double>(i.delta.time_running_ns);
+                    },
+                    .unit = kNsPerSecond}}}},
 }};
 
 constexpr bool IsInOrder() {

@@ -31,6 +31,7 @@ enum class Metric : uint8_t {
   kIpc,
   kRunning,
   kCacheMissRate,
+  kGhz,
   kEnd,  // no metric: how many there are
 };
 inline constexpr size_t kMetrics = static_cast<size_t>(Metric::kEnd);

@@ -142,6 +142,7 @@ TEST(CsvExport, ARowHasItsCells) {
                         {"residency", "0.00000001"},
                         {"ipc", "2"},
                         {"cache_miss_rate", ""},
+                        {"ghz", "0.00000001"},
                         {"band", ""},
                         {"raw_band", ""},
                         {"rule", ""},

@@ -113,6 +113,22 @@ TEST(MetricTotals, NoCountersIsWhatHadNoneInAllOfItsBusyTime) {
   EXPECT_FALSE(TotalsOf({halted, without, {.verdict = {.band = Band::kSpinning}}}).HadNoCounters());
 }
 
+TEST(MetricGhz, IsCyclesPerTimeRunning) {
+  const auto ghz = [](const Made& made, const IntervalMaker& maker = IntervalMaker()) {
+    return maker.With(made, [](const Interval& i) { return ValueOf(Metric::kGhz, i); });
+  };
+  EXPECT_THAT(ghz({.end_ns = 100, .counts = {250}}), Optional(2.5));
+  EXPECT_THAT(ghz({.end_ns = 100, .counts = {50}, .running = 0.2}), Optional(2.5));
+  EXPECT_EQ(ghz({.counts = {0}, .running = 0}), std::nullopt) << "never on the PMU";
+  EXPECT_EQ(ghz({.counts = {250}}, IntervalMaker({"instructions"})), std::nullopt);
+  // Of busy time alone, weighed by the time running.
+  EXPECT_THAT(TotalsOf({{.verdict = {.band = Band::kHalted}, .counts = {900}},
+                        {.verdict = {.band = Band::kSpinning}, .counts = {100}, .running = 0.5},
+                        {.verdict = {.band = Band::kProductive}, .counts = {200}}})
+                  .Value(Metric::kGhz),
+              Optional(2.0));
+}
+
 // Counters of Prometheus: nothing where nothing is known, scaled where the group shared the PMU.
 TEST(MetricCounters, AreScaledAndSayWhatIsNotCounted) {
   const auto cycles = [](const Made& made, const IntervalMaker& maker) {
