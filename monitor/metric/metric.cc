@@ -233,6 +233,29 @@ constexpr std::array<Info, kMetrics> kTable = {{
                       return static_cast<double>(i.delta.time_running_ns);
                     },
                     .unit = kNsPerSecond}}}},
+    {.metric = Metric::kBranchMissRate,
+     .key = "branch_miss_rate",
+     .report_key = "branch_miss_rate",
+     .label = "misses/branch",
+     .unit = Unit::kNumber,
+     .unit_text = "misses per branch",
+     .help = "branches of guest code that the CPU foretold wrongly, per branch",
+     .of =
+         [](const Interval& i) {
+           return OfCounts(i, i.epoch.slots.branch_misses, i.epoch.slots.branches);
+         },
+     .needs_counters = true,
+     .asked = true,
+     .row_decimals = 9,
+     .decimals = 4,
+     .counters =
+         {{{.name = "vcpulse_vcpu_guest_branches_total",
+            .help = "Branches that a vCPU ran in guest code; absent where they are not "
+                    "counted.",
+            .of = [](const Interval& i) { return Scaled(i, i.epoch.slots.branches); }},
+           {.name = "vcpulse_vcpu_guest_branch_misses_total",
+            .help = "Thereof foretold wrongly; absent where they are not counted.",
+            .of = [](const Interval& i) { return Scaled(i, i.epoch.slots.branch_misses); }}}}},
 }};
 
 constexpr bool IsInOrder() {

@@ -32,6 +32,7 @@ enum class Metric : uint8_t {
   kRunning,
   kCacheMissRate,
   kGhz,
+  kBranchMissRate,
   kEnd,  // no metric: how many there are
 };
 inline constexpr size_t kMetrics = static_cast<size_t>(Metric::kEnd);

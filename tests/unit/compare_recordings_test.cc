@@ -87,14 +87,16 @@ TEST(Compare, AClearShiftDiffersAndIsFirst) {
   EXPECT_EQ(comparison->rows.front().verdict, Verdict::kDiffers);
   EXPECT_EQ(Find(*comparison, Metric::kSpinning)->verdict, Verdict::kDiffers);
   EXPECT_EQ(Find(*comparison, Metric::kHalted)->verdict, Verdict::kNotToldApart);
-  EXPECT_EQ(comparison->tests, kAsked);
+  const auto told = static_cast<size_t>(
+      std::ranges::count_if(comparison->rows, [](const Row& r) { return r.contrast.has_value(); }));
+  EXPECT_EQ(comparison->tests, told);
+  EXPECT_GE(told, 7u);
   const std::string text = RenderText(*comparison);
   EXPECT_THAT(text, AllOf(HasSubstr("spinning 10.0% 40.0%"), HasSubstr("differs"),
                           HasSubstr("not shown: 2 with 0 in both"), Not(HasSubstr("\x1b["))));
-  EXPECT_THAT(RenderJson(*comparison),
-              AllOf(HasSubstr("\"quantity\": \"spinning\""),
-                    HasSubstr("\"comparisons\": " + std::to_string(kAsked)),
-                    HasSubstr("\"outcome\": null")));
+  EXPECT_THAT(RenderJson(*comparison), AllOf(HasSubstr("\"quantity\": \"spinning\""),
+                                             HasSubstr("\"comparisons\": " + std::to_string(told)),
+                                             HasSubstr("\"outcome\": null")));
 }
 
 TEST(Compare, PhasesAreMatchedByNameAndTheirSpansJoined) {

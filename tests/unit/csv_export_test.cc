@@ -143,6 +143,7 @@ TEST(CsvExport, ARowHasItsCells) {
                         {"ipc", "2"},
                         {"cache_miss_rate", ""},
                         {"ghz", "0.00000001"},
+                        {"branch_miss_rate", ""},
                         {"band", ""},
                         {"raw_band", ""},
                         {"rule", ""},

@@ -161,7 +161,7 @@ TEST_F(TwoSamples, HaveTheDocumentedKeys) {
     "instructions": 30000000, "branches": null, "cache-misses": null,
     "counted_share": {"branches": 0}, "time_enabled_ns": 50000000, "time_running_ns": 25000000,
     "run_ns": null, "run_delay_ns": null, "state": "blocked", "residency": 0.4, "ipc": 1.5,
-    "cache_miss_rate": null, "ghz": 0.8, "band": null, "raw_band": null, "rule": null, "confidence": null,
+    "cache_miss_rate": null, "ghz": 0.8, "branch_miss_rate": null, "band": null, "raw_band": null, "rule": null, "confidence": null,
     "starved": null})"));
 }
 

@@ -129,6 +129,17 @@ TEST(MetricGhz, IsCyclesPerTimeRunning) {
               Optional(2.0));
 }
 
+TEST(MetricBranchMissRate, IsMissesPerBranch) {
+  const auto rate = [](const Made& made, const IntervalMaker& maker) {
+    return maker.With(made, [](const Interval& i) { return ValueOf(Metric::kBranchMissRate, i); });
+  };
+  const IntervalMaker maker({"branches", "branch-misses"});
+  EXPECT_THAT(rate({.counts = {400, 1}}, maker), Optional(0.0025));
+  EXPECT_THAT(rate({.counts = {400, 0}}, maker), Optional(0.0));
+  EXPECT_EQ(rate({.counts = {0, 0}}, maker), std::nullopt) << "no branch";
+  EXPECT_EQ(rate({.counts = {400}}, IntervalMaker({"branches"})), std::nullopt);
+}
+
 // Counters of Prometheus: nothing where nothing is known, scaled where the group shared the PMU.
 TEST(MetricCounters, AreScaledAndSayWhatIsNotCounted) {
   const auto cycles = [](const Made& made, const IntervalMaker& maker) {

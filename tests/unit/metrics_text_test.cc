@@ -23,7 +23,9 @@ using ::testing::StartsWith;
 // With a series of each family.
 std::string FullRecordingText() {
   CountedRecording recording;
-  recording.AddSet(1, 1, "guest \"a\"\n\\\xFF");
+  recording.AddSet(
+      1, 1, "guest \"a\"\n\\\xFF",
+      {"cycles", "instructions", "branches", "branch-misses", "cache-misses", "ref-cycles"});
   v1::TimelineRecord record;
   v1::VcpuSet& set = *record.mutable_vcpu_set();
   set = recording.kept->VcpuSets().front();
