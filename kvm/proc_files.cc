@@ -150,28 +150,6 @@ std::optional<KvmLink> ParseKvmLink(std::string_view link) {
   return KvmLink{KvmLink::Kind::kVcpu, id};
 }
 
-std::optional<VcpuThreadName> ParseVcpuThreadName(std::string_view comm) {
-  if (comm.ends_with('\n')) comm.remove_suffix(1);
-  struct Pattern {
-    std::string_view prefix;
-    std::string_view suffix;
-    Accelerator accelerator;
-  };
-  constexpr Pattern kPatterns[] = {
-      {"CPU ", "/KVM", Accelerator::kKvm},        {"CPU ", "/TCG", Accelerator::kTcg},
-      {"vcpu", "", Accelerator::kUnknown},        {"fc_vcpu ", "", Accelerator::kUnknown},
-      {"crosvm_vcpu", "", Accelerator::kUnknown}, {"kvm-vcpu-", "", Accelerator::kUnknown},
-  };
-  for (const Pattern& pattern : kPatterns) {
-    if (!comm.starts_with(pattern.prefix) || !comm.ends_with(pattern.suffix)) continue;
-    if (comm.size() <= pattern.prefix.size() + pattern.suffix.size()) continue;
-    const auto index = ParseIndex(comm.substr(
-        pattern.prefix.size(), comm.size() - pattern.prefix.size() - pattern.suffix.size()));
-    if (index) return VcpuThreadName{*index, pattern.accelerator};
-  }
-  return std::nullopt;
-}
-
 std::optional<DebugfsVmDir> ParseDebugfsVmDir(std::string_view name) {
   const size_t dash = name.find('-');
   if (dash == std::string_view::npos) return std::nullopt;

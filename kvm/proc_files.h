@@ -74,19 +74,6 @@ struct KvmLink {
 // other link.
 std::optional<KvmLink> ParseKvmLink(std::string_view link);
 
-// A vCPU thread by its name.
-struct VcpuThreadName {
-  int index = 0;
-  Accelerator accelerator = Accelerator::kUnknown;  // QEMU's names alone tell it
-
-  bool operator==(const VcpuThreadName&) const = default;
-};
-
-// QEMU's `CPU n/KVM` and `CPU n/TCG`, Cloud Hypervisor's `vcpuN`, Firecracker's `fc_vcpu N`,
-// crosvm's `crosvm_vcpuN`, kvmtool's `kvm-vcpu-N`; nothing for any other name. One trailing newline
-// is allowed. A name is no proof: any process may choose it.
-std::optional<VcpuThreadName> ParseVcpuThreadName(std::string_view comm);
-
 // The directory of one VM in KVM's debugfs.
 struct DebugfsVmDir {
   pid_t pid = 0;  // the VMM

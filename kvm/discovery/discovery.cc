@@ -86,29 +86,29 @@ std::vector<Vm> Discovery::FindAll() const {
   return vms;
 }
 
-std::vector<Vm> Discovery::FindOthers(std::span<const Vm> known, KnownStrangers& strangers,
+std::vector<Vm> Discovery::FindOthers(std::span<const Vm> known, NonVmmCache& non_vmms,
                                       absl::Duration now) const {
   const ProcTree tree(root_);
   std::map<pid_t, uint64_t> known_starts;
   for (const Vm& vm : known) known_starts.emplace(vm.pid, vm.start_time_ticks);
   std::vector<Vm> vms;
-  strangers.BeginRound(now);
+  non_vmms.BeginRound(now);
   for (const pid_t pid : tree.Processes()) {
-    if (strangers.IsTrusted(pid)) continue;
+    if (non_vmms.IsTrusted(pid)) continue;
     const auto process = tree.NamedProcess(pid);
     if (!process) continue;
     const auto start = known_starts.find(pid);
     if (start != known_starts.end() && start->second == process->stat.start_time_ticks) continue;
-    if (strangers.MayBePassedOver(pid, process->stat, process->name)) continue;
+    if (non_vmms.MayBePassedOver(pid, process->stat, process->name)) continue;
     auto vm = IdentifyVm(tree, pid);
     if (vm) {
       FillVcpus(tree, *vm);
       vms.push_back(*std::move(vm));
     } else {
-      strangers.Remember(pid, process->stat, process->name, RunsKnownVmm(tree, pid));
+      non_vmms.Remember(pid, process->stat, process->name, RunsKnownVmm(tree, pid));
     }
   }
-  strangers.EndRound();
+  non_vmms.EndRound();
   return vms;
 }
 

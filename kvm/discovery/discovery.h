@@ -13,7 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "kvm/discovery/known_strangers.h"
+#include "kvm/discovery/non_vmm_cache.h"
 #include "kvm/vm.h"
 
 namespace vcpulse::kvm {
@@ -30,8 +30,8 @@ class Discovery {
   std::vector<Vm> FindAll() const;
 
   // Those that are none of `known` (by PID and start time), for a search that is repeated: it looks
-  // into as few processes as `strangers` allows. `now` as KnownStrangers takes it.
-  std::vector<Vm> FindOthers(std::span<const Vm> known, KnownStrangers& strangers,
+  // into as few processes as `non_vmms` allows. `now` as NonVmmCache takes it.
+  std::vector<Vm> FindOthers(std::span<const Vm> known, NonVmmCache& non_vmms,
                              absl::Duration now) const;
 
   // The VM of this VMM process; its vCPUs may be empty, with a note that says how to get them.

@@ -7,6 +7,7 @@
 #include "kvm/discovery/discovery.h"
 #include "kvm/discovery/qmp_route.h"
 #include "kvm/discovery/vm_probe.h"
+#include "kvm/discovery/vmms.h"
 #include "kvm/proc_tree.h"
 
 namespace vcpulse::kvm {

@@ -8,6 +8,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "kvm/discovery/vmms.h"
 
 namespace vcpulse::kvm {
 namespace {

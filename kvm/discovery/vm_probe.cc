@@ -6,7 +6,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "kvm/discovery/qemu_command_line.h"
-#include "kvm/discovery/vmm_command_line.h"
+#include "kvm/discovery/vmms.h"
 #include "kvm/text.h"
 
 namespace vcpulse::kvm {
@@ -31,25 +31,24 @@ size_t Utf8Length(std::string_view text) {
   return length;
 }
 
-VmmProgram ProgramOf(const ProcTree& tree, pid_t pid, const std::vector<std::string>& arguments) {
-  return VmmProgramOf(arguments.empty() ? "" : arguments.front(), tree.ProcessName(pid));
+const Vmm* VmmOfProcess(const ProcTree& tree, pid_t pid,
+                        const std::vector<std::string>& arguments) {
+  return VmmOf(arguments.empty() ? "" : arguments.front(), tree.ProcessName(pid));
 }
 
 // What this VMM calls its VM, else libvirt, else "pid-PID".
-std::string NameOf(const ProcTree& tree, pid_t pid, VmmProgram program, const QemuCommandLine& qemu,
+std::string NameOf(const ProcTree& tree, pid_t pid, const Vmm* vmm, const QemuCommandLine& qemu,
                    const std::vector<std::string>& arguments) {
   std::string name = CleanLabel(qemu.name);
-  if (name.empty()) name = CleanLabel(VmNameOnCommandLine(program, arguments));
+  if (name.empty() && vmm != nullptr) name = CleanLabel(vmm->vm_name(arguments));
   if (name.empty()) name = CleanLabel(tree.Cgroup(pid).machine);
   return name.empty() ? absl::StrCat("pid-", pid) : name;
 }
 
 // Where its descriptors may not be read, a VMM is known by its program; one that is no QEMU also
 // needs a vCPU thread to show, as its program does other things too.
-bool LooksLikeVmm(const ProcTree& tree, pid_t pid, VmmProgram program) {
-  if (program == VmmProgram::kQemu || program == VmmProgram::kOther) {
-    return program == VmmProgram::kQemu;
-  }
+bool LooksLikeVmm(const ProcTree& tree, pid_t pid, const Vmm* vmm) {
+  if (vmm == nullptr || vmm->IsQemu()) return vmm != nullptr;
   const VmView view = ReadVmView(tree, pid);
   return !view.cgroup_vcpus.empty() || std::ranges::any_of(view.threads, [](const Thread& thread) {
     return ParseVcpuThreadName(thread.name).has_value();
@@ -63,17 +62,16 @@ std::optional<Vm> IdentifyVm(const ProcTree& tree, pid_t pid) {
   if (!stat || stat->kernel_thread || stat->Exited()) return std::nullopt;
   const std::optional<bool> holds_vm = tree.HoldsVm(pid);
   const std::vector<std::string> arguments = tree.CommandLine(pid);
-  const VmmProgram program = ProgramOf(tree, pid, arguments);
-  if (holds_vm == false && program != VmmProgram::kQemu) return std::nullopt;
-  if (!holds_vm.has_value() && !LooksLikeVmm(tree, pid, program)) return std::nullopt;
+  const Vmm* const vmm = VmmOfProcess(tree, pid, arguments);
+  if (holds_vm == false && (vmm == nullptr || !vmm->IsQemu())) return std::nullopt;
+  if (!holds_vm.has_value() && !LooksLikeVmm(tree, pid, vmm)) return std::nullopt;
 
-  const QemuCommandLine command_line = program == VmmProgram::kQemu || program == VmmProgram::kOther
-                                           ? ParseQemuCommandLine(arguments)
-                                           : QemuCommandLine();
+  const QemuCommandLine command_line =
+      vmm == nullptr || vmm->IsQemu() ? ParseQemuCommandLine(arguments) : QemuCommandLine();
   Vm vm;
   vm.pid = pid;
   vm.start_time_ticks = stat->start_time_ticks;
-  vm.name = NameOf(tree, pid, program, command_line, arguments);
+  vm.name = NameOf(tree, pid, vmm, command_line, arguments);
   vm.uuid = CleanUuid(command_line.uuid);
   vm.userspace_irqchip = command_line.userspace_irqchip;
   if (holds_vm == true) {
@@ -91,7 +89,7 @@ std::optional<Vm> IdentifyVm(const ProcTree& tree, pid_t pid) {
 }
 
 bool RunsKnownVmm(const ProcTree& tree, pid_t pid) {
-  return ProgramOf(tree, pid, tree.CommandLine(pid)) != VmmProgram::kOther;
+  return VmmOfProcess(tree, pid, tree.CommandLine(pid)) != nullptr;
 }
 
 Accelerator AcceleratorByNames(const VmView& view) {

@@ -31,7 +31,7 @@ constexpr size_t kPhasesListed = 8;
 struct Survey {
   Timetable timetable;
   timeline::ReadReport read;
-  std::vector<Stretch> spans;
+  std::vector<TimeRange> spans;
   uint64_t next_sequence = 1;
   bool has_hole = false;                        // records before others are lost
   std::optional<std::string> nothing_to_judge;  // why
@@ -52,13 +52,13 @@ std::optional<std::string> WhyNothingToJudge(const Survey& survey, const CheckOp
   }
   const int64_t judged_ns = TotalLength(survey.spans);
   if (judged_ns > 0) {
-    const std::vector<Stretch> pauses = survey.timetable.Pauses();
+    const std::vector<TimeRange> pauses = survey.timetable.Pauses();
     if (TotalLength(Common(survey.spans, pauses)) < judged_ns) return std::nullopt;
     return "the recording was paused for all of it";
   }
   if (survey.timetable.vms().empty()) return "no VM was recorded";
   int64_t longest_ns = 0;
-  for (const Stretch& span : survey.timetable.Spans(options.phase, 0)) {
+  for (const TimeRange& span : survey.timetable.Spans(options.phase, 0)) {
     longest_ns = std::max(longest_ns, span.Length());
   }
   const auto text = [](int64_t ns) { return report::DurationText(static_cast<double>(ns)); };

@@ -4,7 +4,7 @@
 
 namespace vcpulse::check {
 
-std::span<const Part> Coverage::Take(const Stretch& covered, const Observation& observation) {
+std::span<const Part> Coverage::Take(const TimeRange& covered, const Observation& observation) {
   parts_.clear();
   if (covered.Length() <= 0) return parts_;
   PassTo(covered.from_ns, nullptr);
@@ -20,7 +20,7 @@ std::span<const Part> Coverage::Finish() {
 
 void Coverage::PassTo(int64_t until_ns, const Observation* observation) {
   while (next_ < pieces_.size()) {
-    const Stretch& piece = pieces_[next_];
+    const TimeRange& piece = pieces_[next_];
     const int64_t from_ns = std::max(piece.from_ns, passed_ns_.value_or(piece.from_ns));
     const int64_t to_ns = std::min(piece.to_ns, until_ns);
     const bool touches = next_ > 0 && pieces_[next_ - 1].to_ns == piece.from_ns;

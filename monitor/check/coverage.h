@@ -31,7 +31,7 @@ struct Observation {
 
 // One piece of the judged time, or part of one.
 struct Part {
-  Stretch when;
+  TimeRange when;
   const Observation* observation = nullptr;  // nothing: no sample covers it
   bool begins = false;                       // after time that is not judged, so nothing runs on
 };
@@ -41,19 +41,19 @@ struct Part {
 class Coverage {
  public:
   // In order and without overlap; time runs on over pieces that touch.
-  explicit Coverage(std::vector<Stretch> pieces) : pieces_(std::move(pieces)) {}
+  explicit Coverage(std::vector<TimeRange> pieces) : pieces_(std::move(pieces)) {}
 
   // The next interval that a sample covers: what of the pieces lies before it and was not given
   // yet, without an observation, then what lies in it. Whatever was given before is not given
   // again. Valid until the next call, the observation as long as that of the caller.
-  std::span<const Part> Take(const Stretch& covered, const Observation& observation);
+  std::span<const Part> Take(const TimeRange& covered, const Observation& observation);
   // The rest of the pieces, without an observation.
   std::span<const Part> Finish();
 
  private:
   void PassTo(int64_t until_ns, const Observation* observation);
 
-  std::vector<Stretch> pieces_;
+  std::vector<TimeRange> pieces_;
   size_t next_ = 0;                   // the first piece that was not given whole
   std::optional<int64_t> passed_ns_;  // all before it was given
   std::vector<Part> parts_;

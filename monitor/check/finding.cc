@@ -81,7 +81,7 @@ Finding MakeFinding(const Question& question, const Subject& subject, const Watc
   if (decision.why != Why::kNoCounters && measured) {
     finding.observed = watched.tallied.observed;
   }
-  const std::optional<ObservedStretch>& worst = watched.tallied.worst;
+  const std::optional<ObservedRange>& worst = watched.tallied.worst;
   if (decision.outcome == Outcome::kFail && worst) {
     finding.worst = WorstSpan{.from_ns = worst->when.from_ns - start_ns,
                               .to_ns = worst->when.to_ns - start_ns,

@@ -13,8 +13,8 @@ namespace {
 // one after others that were missed: only its last part, as long as a tick, is this tick's; the
 // rest may have been anything. (Which of them has the long interval, and which number was passed
 // over, depends on when in its sleep the sampling thread was held up.)
-Stretch CoveredBy(const core::VcpuSample& before, const core::VcpuSample& now, int64_t tick_ns) {
-  Stretch covered{.from_ns = metric::MiddleOf(before), .to_ns = metric::MiddleOf(now)};
+TimeRange CoveredBy(const core::VcpuSample& before, const core::VcpuSample& now, int64_t tick_ns) {
+  TimeRange covered{.from_ns = metric::MiddleOf(before), .to_ns = metric::MiddleOf(now)};
   if (tick_ns > 0 && covered.Length() - tick_ns > tick_ns / 2)
     covered.from_ns = covered.to_ns - tick_ns;
   return covered;
@@ -26,7 +26,7 @@ bool HasPrevious(const timeline::TickEntry& tick) {
 
 }  // namespace
 
-Judging::Judging(const Timetable& timetable, const std::vector<Stretch>& spans, bool ends_count)
+Judging::Judging(const Timetable& timetable, const std::vector<TimeRange>& spans, bool ends_count)
     : timetable_(timetable) {
   if (const std::optional<v1::Session>& session = timetable.session()) {
     interval_ns_ = WithinReason(static_cast<int64_t>(session->interval_ns()));
@@ -46,9 +46,9 @@ Judging::Judging(const Timetable& timetable, const std::vector<Stretch>& spans, 
   }
 }
 
-void Judging::Begin(const Key& key, const std::vector<Stretch>& spans,
-                    std::vector<Stretch> windows) {
-  if (watchees_.contains(key)) return;
+void Judging::Begin(const Key& key, const std::vector<TimeRange>& spans,
+                    std::vector<TimeRange> windows) {
+  if (tracked_.contains(key)) return;
   // One that was unplugged before is not waited for.
   const auto gone = gone_.find(key.first);
   if (gone != gone_.end() && !windows.empty() &&
@@ -56,12 +56,12 @@ void Judging::Begin(const Key& key, const std::vector<Stretch>& spans,
     windows.push_back(gone->second);
     windows = Joined(std::move(windows));
   }
-  watchees_.emplace(key, Watchee{Coverage(Common(spans, windows))});
+  tracked_.emplace(key, Tracked{Coverage(Common(spans, windows))});
 }
 
 size_t Judging::Watch(const Subject& subject, const Quantity& quantity,
                       const std::optional<Limit>& limit) {
-  watchees_.at({subject.vm, subject.vcpu})
+  tracked_.at({subject.vm, subject.vcpu})
       .asked.push_back({.place = watched_, .tally = NewTally(quantity, limit)});
   return watched_++;
 }
@@ -95,26 +95,26 @@ void Judging::TakeInterval(const metric::Interval& interval) {
     if (!info.asked || (seen.degraded && info.needs_counters)) continue;
     seen.values[static_cast<size_t>(info.metric)] = info.of(interval).Value();
   }
-  Watchee& watchee = watchees_.at({interval.Vm(), interval.Vcpu().index()});
-  const Stretch covered = CoveredBy(interval.before, interval.now, interval_ns_);
-  Give(watchee, watchee.coverage.Take(covered, seen), covered);
+  Tracked& tracked = tracked_.at({interval.Vm(), interval.Vcpu().index()});
+  const TimeRange covered = CoveredBy(interval.before, interval.now, interval_ns_);
+  Give(tracked, tracked.coverage.Take(covered, seen), covered);
 }
 
 // A VM's samples tell of its gaps.
 void Judging::FollowVm(const timeline::TickEntry& tick, const Epoch& epoch) {
-  Watchee& watchee = watchees_.at({tick.vm, std::nullopt});
-  BeginEpoch(tick.vm, watchee, tick.epoch);
+  Tracked& tracked = tracked_.at({tick.vm, std::nullopt});
+  BeginEpoch(tick.vm, tracked, tick.epoch);
   Followed& followed = followed_[tick.vm];
   const int64_t sample_ns = metric::MiddleOf(tick.sample.vcpus.front());
   if (HasPrevious(tick)) {
     const Observation sampled;
-    const Stretch covered =
+    const TimeRange covered =
         CoveredBy(tick.previous->vcpus.front(), tick.sample.vcpus.front(), interval_ns_);
-    Give(watchee, watchee.coverage.Take(covered, sampled), covered);
+    Give(tracked, tracked.coverage.Take(covered, sampled), covered);
   } else {
     // Opening takes a while, and the first tick may lie up to an interval away.
     const int64_t due_ns = interval_ns_ > 0 ? epoch.from_ns + 2 * interval_ns_ : sample_ns;
-    NoSampleDue(watchee, {.from_ns = epoch.from_ns, .to_ns = std::min(sample_ns, due_ns)});
+    NoSampleDue(tracked, {.from_ns = epoch.from_ns, .to_ns = std::min(sample_ns, due_ns)});
   }
   if (followed.epoch != tick.epoch) return;  // the last ones of an epoch that another follows
   followed.has_sample = true;
@@ -122,65 +122,65 @@ void Judging::FollowVm(const timeline::TickEntry& tick, const Epoch& epoch) {
 }
 
 // Before the first tick of an epoch: what lies between it and the last tick of the one before.
-void Judging::BeginEpoch(uint32_t vm, Watchee& watchee, uint32_t epoch) {
+void Judging::BeginEpoch(uint32_t vm, Tracked& tracked, uint32_t epoch) {
   Followed& followed = followed_[vm];
   const auto& epochs = timetable_.vms().at(vm).epochs;
   while (followed.epoch < epoch) {
-    EndEpoch(vm, watchee);
+    EndEpoch(vm, tracked);
     const auto next = epochs.upper_bound(followed.epoch);
     followed = {.epoch = next == epochs.end() ? epoch : std::min(epoch, next->first)};
   }
 }
 
 // No sample is due for one interval after the last one, or after the start of an epoch.
-void Judging::EndEpoch(uint32_t vm, Watchee& watchee) {
+void Judging::EndEpoch(uint32_t vm, Tracked& tracked) {
   const Followed& followed = followed_[vm];
   const Epoch* const epoch = timetable_.FindEpoch(vm, followed.epoch);
   if (epoch == nullptr || epoch->vcpus.empty()) return;
-  const Stretch window = timetable_.WindowOf(*epoch);
+  const TimeRange window = timetable_.WindowOf(*epoch);
   const int64_t last_ns = followed.has_sample ? followed.last_sample_ns : window.from_ns;
-  NoSampleDue(watchee,
+  NoSampleDue(tracked,
               {.from_ns = last_ns, .to_ns = std::min(window.to_ns, last_ns + interval_ns_)});
 }
 
-void Judging::NoSampleDue(Watchee& watchee, const Stretch& when) {
+void Judging::NoSampleDue(Tracked& tracked, const TimeRange& when) {
   const Observation none_due;
-  Give(watchee, watchee.coverage.Take(when, none_due));
+  Give(tracked, tracked.coverage.Take(when, none_due));
 }
 
-void Judging::Give(Watchee& watchee, std::span<const Part> parts, const Stretch& sampled) {
+void Judging::Give(Tracked& tracked, std::span<const Part> parts, const TimeRange& sampled) {
   int64_t measured_ns = 0;
   for (const Part& part : parts) {
     const int64_t length_ns = part.when.Length();
-    watchee.support.judged_ns += length_ns;
+    tracked.support.judged_ns += length_ns;
     if (part.observation != nullptr && sampled.Length() > 0) {
       measured_ns += length_ns;
       if (part.observation->waiting) {
-        watchee.waited_ns += *part.observation->waiting * static_cast<double>(length_ns);
-        watchee.waiting_known_ns += static_cast<double>(length_ns);
+        tracked.waited_ns += *part.observation->waiting * static_cast<double>(length_ns);
+        tracked.waiting_known_ns += static_cast<double>(length_ns);
       }
     }
-    for (const Asked& question : watchee.asked) question.tally->Add(part);
+    for (const Asked& question : tracked.asked) question.tally->Add(part);
   }
-  watchee.support.measured_ns += measured_ns;
+  tracked.support.measured_ns += measured_ns;
   // A tick that mostly tells of other time is none of this.
-  if (measured_ns > 0 && measured_ns >= sampled.Length() - measured_ns) ++watchee.support.ticks;
+  if (measured_ns > 0 && measured_ns >= sampled.Length() - measured_ns) ++tracked.support.ticks;
 }
 
 std::vector<Watched> Judging::Finish() {
   std::vector<Watched> answers(watched_);
-  for (auto& [key, watchee] : watchees_) {
+  for (auto& [key, tracked] : tracked_) {
     if (!key.second) {
-      BeginEpoch(key.first, watchee, std::numeric_limits<uint32_t>::max());
-      EndEpoch(key.first, watchee);
+      BeginEpoch(key.first, tracked, std::numeric_limits<uint32_t>::max());
+      EndEpoch(key.first, tracked);
       if (const auto gone = gone_.find(key.first); gone != gone_.end()) {
         const Observation ended{.gone = true};
-        Give(watchee, watchee.coverage.Take(gone->second, ended));
+        Give(tracked, tracked.coverage.Take(gone->second, ended));
       }
     }
-    Give(watchee, watchee.coverage.Finish());
-    for (const Asked& question : watchee.asked) {
-      answers[question.place] = {.tallied = question.tally->Finish(), .support = watchee.support};
+    Give(tracked, tracked.coverage.Finish());
+    for (const Asked& question : tracked.asked) {
+      answers[question.place] = {.tallied = question.tally->Finish(), .support = tracked.support};
     }
   }
   return answers;
@@ -188,12 +188,12 @@ std::vector<Watched> Judging::Finish() {
 
 std::vector<Waited> Judging::WaitedMoreThan(double share) const {
   std::vector<Waited> found;
-  for (const auto& [key, watchee] : watchees_) {
+  for (const auto& [key, tracked] : tracked_) {
     // False for a VM, and where waiting was never measured: 0 is not above 0.
-    if (watchee.waited_ns > share * watchee.waiting_known_ns) {
+    if (tracked.waited_ns > share * tracked.waiting_known_ns) {
       found.push_back({.vm = key.first,
                        .vcpu = *key.second,
-                       .share = watchee.waited_ns / watchee.waiting_known_ns});
+                       .share = tracked.waited_ns / tracked.waiting_known_ns});
     }
   }
   return found;

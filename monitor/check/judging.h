@@ -38,7 +38,7 @@ class Judging {
  public:
   // `timetable` was made of the same stream and must outlive this. `ends_count`: where a VM ended
   // within a span, the rest of the span is judged too, and unknown.
-  Judging(const Timetable& timetable, const std::vector<Stretch>& spans, bool ends_count = false);
+  Judging(const Timetable& timetable, const std::vector<TimeRange>& spans, bool ends_count = false);
 
   // Asks for a quantity of a subject, before the first tick. Gives the place of its answer.
   size_t Watch(const Subject& subject, const Quantity& quantity, const std::optional<Limit>& limit);
@@ -58,7 +58,7 @@ class Judging {
     std::unique_ptr<Tally> tally;
   };
   // One vCPU or, without an index, one VM.
-  struct Watchee {
+  struct Tracked {
     Coverage coverage;
     Support support{};
     std::vector<Asked> asked{};
@@ -73,21 +73,21 @@ class Judging {
   };
   using Key = std::pair<uint32_t, std::optional<uint32_t>>;
 
-  void Begin(const Key& key, const std::vector<Stretch>& spans, std::vector<Stretch> windows);
+  void Begin(const Key& key, const std::vector<TimeRange>& spans, std::vector<TimeRange> windows);
   void TakeInterval(const metric::Interval& interval);
   void FollowVm(const timeline::TickEntry& tick, const Epoch& epoch);
-  void BeginEpoch(uint32_t vm, Watchee& watchee, uint32_t epoch);
-  void EndEpoch(uint32_t vm, Watchee& watchee);
-  void NoSampleDue(Watchee& watchee, const Stretch& when);
+  void BeginEpoch(uint32_t vm, Tracked& tracked, uint32_t epoch);
+  void EndEpoch(uint32_t vm, Tracked& tracked);
+  void NoSampleDue(Tracked& tracked, const TimeRange& when);
   // What `sampled` (empty: no sample) gave.
-  void Give(Watchee& watchee, std::span<const Part> parts, const Stretch& sampled = {});
+  void Give(Tracked& tracked, std::span<const Part> parts, const TimeRange& sampled = {});
 
   const Timetable& timetable_;
   int64_t interval_ns_ = 0;  // between ticks, as was asked for; 0: not known
   metric::IntervalReader intervals_;
-  std::map<Key, Watchee> watchees_;
+  std::map<Key, Tracked> tracked_;
   std::map<uint32_t, Followed> followed_;  // by VM
-  std::map<uint32_t, Stretch> gone_;       // by VM: judged though it had ended
+  std::map<uint32_t, TimeRange> gone_;     // by VM: judged though it had ended
   size_t watched_ = 0;
   uint64_t unjudged_ticks_ = 0;  // without a verdict for each vCPU
 };

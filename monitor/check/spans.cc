@@ -9,10 +9,10 @@ int64_t WithinReason(int64_t instant_ns) {
   return std::clamp(instant_ns, -kFurthest_ns, kFurthest_ns);
 }
 
-std::vector<Stretch> Joined(std::vector<Stretch> stretches) {
-  std::ranges::sort(stretches, {}, &Stretch::from_ns);
-  std::vector<Stretch> joined;
-  for (const Stretch& stretch : stretches) {
+std::vector<TimeRange> Joined(std::vector<TimeRange> stretches) {
+  std::ranges::sort(stretches, {}, &TimeRange::from_ns);
+  std::vector<TimeRange> joined;
+  for (const TimeRange& stretch : stretches) {
     if (stretch.Length() <= 0) continue;
     if (!joined.empty() && stretch.from_ns <= joined.back().to_ns) {
       joined.back().to_ns = std::max(joined.back().to_ns, stretch.to_ns);
@@ -23,12 +23,13 @@ std::vector<Stretch> Joined(std::vector<Stretch> stretches) {
   return joined;
 }
 
-std::vector<Stretch> Common(std::span<const Stretch> spans, std::span<const Stretch> windows) {
-  std::vector<Stretch> common;
-  for (const Stretch& span : spans) {
+std::vector<TimeRange> Common(std::span<const TimeRange> spans,
+                              std::span<const TimeRange> windows) {
+  std::vector<TimeRange> common;
+  for (const TimeRange& span : spans) {
     if (span.Length() <= 0) continue;
     // The first window that does not end before the span begins.
-    auto window = std::ranges::upper_bound(windows, span.from_ns, {}, &Stretch::to_ns);
+    auto window = std::ranges::upper_bound(windows, span.from_ns, {}, &TimeRange::to_ns);
     for (; window != windows.end() && window->from_ns < span.to_ns; ++window) {
       common.push_back({.from_ns = std::max(span.from_ns, window->from_ns),
                         .to_ns = std::min(span.to_ns, window->to_ns)});
@@ -37,9 +38,9 @@ std::vector<Stretch> Common(std::span<const Stretch> spans, std::span<const Stre
   return common;
 }
 
-int64_t TotalLength(std::span<const Stretch> stretches) {
+int64_t TotalLength(std::span<const TimeRange> stretches) {
   int64_t total_ns = 0;
-  for (const Stretch& stretch : stretches) total_ns += stretch.Length();
+  for (const TimeRange& stretch : stretches) total_ns += stretch.Length();
   return total_ns;
 }
 

@@ -9,12 +9,12 @@
 namespace vcpulse::check {
 
 // CLOCK_MONOTONIC; `from_ns` is part of it, `to_ns` is not.
-struct Stretch {
+struct TimeRange {
   int64_t from_ns = 0;
   int64_t to_ns = 0;
 
   int64_t Length() const { return to_ns - from_ns; }
-  bool operator==(const Stretch&) const = default;
+  bool operator==(const TimeRange&) const = default;
 };
 
 // `instant` within 36 years of the clock's zero, so that sums and differences of instants never
@@ -22,13 +22,13 @@ struct Stretch {
 int64_t WithinReason(int64_t instant_ns);
 
 // Stretches in order, where those that touch or overlap are one; empty ones are left out.
-std::vector<Stretch> Joined(std::vector<Stretch> stretches);
+std::vector<TimeRange> Joined(std::vector<TimeRange> stretches);
 
 // What lies in one of `spans` and in one of `windows`, in order. `spans` are in order and do not
 // overlap (they may touch: what lies in two of them is two stretches), `windows` are as Joined
 // makes them.
-std::vector<Stretch> Common(std::span<const Stretch> spans, std::span<const Stretch> windows);
+std::vector<TimeRange> Common(std::span<const TimeRange> spans, std::span<const TimeRange> windows);
 
-int64_t TotalLength(std::span<const Stretch> stretches);
+int64_t TotalLength(std::span<const TimeRange> stretches);
 
 }  // namespace vcpulse::check

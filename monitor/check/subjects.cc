@@ -86,7 +86,8 @@ std::vector<uint32_t> MatchingVms(const Timetable& timetable,
 
 class Selecting {
  public:
-  Selecting(const Timetable& timetable, const std::vector<Stretch>& spans, const Selector& selector)
+  Selecting(const Timetable& timetable, const std::vector<TimeRange>& spans,
+            const Selector& selector)
       : timetable_(timetable), spans_(spans), selector_(selector) {}
 
   Selection Run(bool of_vms);
@@ -101,7 +102,7 @@ class Selecting {
   void Describe(Subject& subject) const;
 
   const Timetable& timetable_;
-  const std::vector<Stretch>& spans_;
+  const std::vector<TimeRange>& spans_;
   const Selector& selector_;
   Selection selection_;
   Indexes known_;  // of all selected VMs
@@ -153,7 +154,7 @@ void Selecting::Describe(Subject& subject) const {
   bool counted = false;
   bool degraded = false;
   for (const auto& [number, epoch] : timetable_.vms().at(subject.vm).epochs) {
-    const std::vector<Stretch> window = Joined({timetable_.WindowOf(epoch)});
+    const std::vector<TimeRange> window = Joined({timetable_.WindowOf(epoch)});
     if (Common(spans_, window).empty()) continue;
     const auto unopened = std::ranges::find(epoch.unopened, *subject.vcpu, &Epoch::Unopened::index);
     if (unopened != epoch.unopened.end()) subject.unopened = unopened->reason;
@@ -201,7 +202,7 @@ std::string Selecting::NoSuchVm() const {
 
 }  // namespace
 
-Selection Select(const Timetable& timetable, const std::vector<Stretch>& spans,
+Selection Select(const Timetable& timetable, const std::vector<TimeRange>& spans,
                  const Selector& selector, bool of_vms) {
   return Selecting(timetable, spans, selector).Run(of_vms);
 }

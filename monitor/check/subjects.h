@@ -32,7 +32,7 @@ struct Selection {
 
 // Those of `timetable` that were there in `spans`, or complaints that say who was. Whole VMs where
 // `of_vms` (gaps). Where there is no subject there is a complaint.
-Selection Select(const Timetable& timetable, const std::vector<Stretch>& spans,
+Selection Select(const Timetable& timetable, const std::vector<TimeRange>& spans,
                  const Selector& selector, bool of_vms);
 
 // "vm=web vcpu=0-3"; "vm=*" or "vcpu=*" where nothing is named.

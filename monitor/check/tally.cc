@@ -83,14 +83,14 @@ class LongestTally final : public Tally {
   Tallied Finish() override {
     Tallied tallied{.unknown_ns = unknown_ns_};
     if (judged_ns_ == 0) return tallied;
-    const Stretch& sure = sure_.longest;
-    const Stretch& possible = possible_.longest;
+    const TimeRange& sure = sure_.longest;
+    const TimeRange& possible = possible_.longest;
     tallied.observed = Bounds{.low = static_cast<double>(sure.Length()),
                               .high = static_cast<double>(possible.Length())};
     if (limit_) {
-      const Stretch& run = IsUpperLimit(limit_->comparison) ? sure : possible;
+      const TimeRange& run = IsUpperLimit(limit_->comparison) ? sure : possible;
       if (run.Length() > 0) {
-        tallied.worst = ObservedStretch{.when = run, .observed = static_cast<double>(run.Length())};
+        tallied.worst = ObservedRange{.when = run, .observed = static_cast<double>(run.Length())};
       }
     }
     return tallied;
@@ -98,8 +98,8 @@ class LongestTally final : public Tally {
 
  private:
   struct Runs {
-    std::optional<Stretch> current;
-    Stretch longest;
+    std::optional<TimeRange> current;
+    TimeRange longest;
   };
 
   static void Extend(const Part& part, bool belongs, Runs& runs) {

@@ -25,7 +25,7 @@ struct Tallied {
   std::optional<Bounds> observed;  // nothing where nothing tells
   int64_t unknown_ns = 0;          // of the judged time: not known to count or not
   // Where it was furthest on the wrong side of the limit, CLOCK_MONOTONIC; nothing without a limit.
-  std::optional<ObservedStretch> worst;
+  std::optional<ObservedRange> worst;
 };
 
 class Tally {

@@ -138,46 +138,47 @@ std::vector<std::string> Timetable::Phases() const {
   return names;
 }
 
-std::vector<Stretch> Timetable::Spans(const std::optional<std::string>& phase,
-                                      int64_t skip_ns) const {
-  std::vector<Stretch> spans;
-  const Stretch recording = Recording();
+std::vector<TimeRange> Timetable::Spans(const std::optional<std::string>& phase,
+                                        int64_t skip_ns) const {
+  std::vector<TimeRange> spans;
+  const TimeRange recording = Recording();
   for (size_t i = 0; phase && i < marks_.size(); ++i) {
     if (marks_[i].name != *phase) continue;
     const bool is_last = i + 1 == marks_.size();
     spans.push_back({marks_[i].mono_ns, is_last ? recording.to_ns : marks_[i + 1].mono_ns});
   }
   if (!phase) spans.push_back(recording);
-  for (Stretch& span : spans) {
+  for (TimeRange& span : spans) {
     span.from_ns = std::min(span.to_ns, span.from_ns + WithinReason(skip_ns));
   }
   return spans;
 }
 
-std::vector<Stretch> Timetable::VcpuWindows(uint32_t vm, uint32_t vcpu) const {
-  std::vector<Stretch> windows;
+std::vector<TimeRange> Timetable::VcpuWindows(uint32_t vm, uint32_t vcpu) const {
+  std::vector<TimeRange> windows;
   for (const auto& [number, epoch] : vms_.at(vm).epochs) {
     if (HasVcpu(epoch, vcpu)) windows.push_back(WindowOf(epoch));
   }
   return Joined(std::move(windows));
 }
 
-std::vector<Stretch> Timetable::SampledWindows(uint32_t vm) const {
-  std::vector<Stretch> windows;
+std::vector<TimeRange> Timetable::SampledWindows(uint32_t vm) const {
+  std::vector<TimeRange> windows;
   for (const auto& [number, epoch] : vms_.at(vm).epochs) {
     if (!epoch.vcpus.empty()) windows.push_back(WindowOf(epoch));
   }
   return Joined(std::move(windows));
 }
 
-std::optional<Stretch> Timetable::GoneWithin(uint32_t vm, const std::vector<Stretch>& spans) const {
+std::optional<TimeRange> Timetable::GoneWithin(uint32_t vm,
+                                               const std::vector<TimeRange>& spans) const {
   const std::optional<int64_t> ended_ns = vms_.at(vm).ended_ns;
   if (!ended_ns) return std::nullopt;
-  const auto span = std::ranges::find_if(spans, [&ended_ns](const Stretch& s) {
+  const auto span = std::ranges::find_if(spans, [&ended_ns](const TimeRange& s) {
     return s.from_ns < *ended_ns && *ended_ns < s.to_ns;
   });
   if (span == spans.end()) return std::nullopt;
-  return Stretch{.from_ns = *ended_ns, .to_ns = span->to_ns};
+  return TimeRange{.from_ns = *ended_ns, .to_ns = span->to_ns};
 }
 
 int64_t Timetable::LastVcpuUntil(uint32_t vm) const {
@@ -189,8 +190,8 @@ int64_t Timetable::LastVcpuUntil(uint32_t vm) const {
   return until_ns;
 }
 
-std::vector<Stretch> Timetable::Pauses() const {
-  std::vector<Stretch> pauses = pauses_;
+std::vector<TimeRange> Timetable::Pauses() const {
+  std::vector<TimeRange> pauses = pauses_;
   if (paused_ns_) pauses.push_back({.from_ns = *paused_ns_, .to_ns = Recording().to_ns});
   return Joined(std::move(pauses));
 }
@@ -199,7 +200,7 @@ bool Timetable::LastsToTheEnd(const std::string& phase) const {
   return !marks_.empty() && marks_.back().name == phase;
 }
 
-Stretch Timetable::WindowOf(const Epoch& epoch) const {
+TimeRange Timetable::WindowOf(const Epoch& epoch) const {
   return {.from_ns = epoch.from_ns, .to_ns = epoch.to_ns.value_or(Recording().to_ns)};
 }
 

@@ -51,7 +51,7 @@ class Timetable {
   const Epoch* FindEpoch(uint32_t vm, uint32_t epoch) const;
 
   // From the earliest record to the latest, or to the last read of a tick; empty without either.
-  Stretch Recording() const { return {start_ns_.value_or(0), end_ns_.value_or(0)}; }
+  TimeRange Recording() const { return {start_ns_.value_or(0), end_ns_.value_or(0)}; }
   // Wall clock at the recording's start, ns since 1970; nothing where that is not known.
   std::optional<int64_t> StartRealtimeNs() const;
 
@@ -59,23 +59,23 @@ class Timetable {
   std::vector<std::string> Phases() const;
   // The spans of a phase in order, each without its first `skip_ns`: empty ones are still there.
   // Without a name: the recording.
-  std::vector<Stretch> Spans(const std::optional<std::string>& phase, int64_t skip_ns) const;
+  std::vector<TimeRange> Spans(const std::optional<std::string>& phase, int64_t skip_ns) const;
 
   // When this vCPU existed, opened or not.
-  std::vector<Stretch> VcpuWindows(uint32_t vm, uint32_t vcpu) const;
+  std::vector<TimeRange> VcpuWindows(uint32_t vm, uint32_t vcpu) const;
   // When samples of this VM were to be had: it had a vCPU that could be opened.
-  std::vector<Stretch> SampledWindows(uint32_t vm) const;
+  std::vector<TimeRange> SampledWindows(uint32_t vm) const;
   // From the end of a VM to the end of the one of `spans` in which it ended; nothing where it ended
   // in none of them. `spans` are in order.
-  std::optional<Stretch> GoneWithin(uint32_t vm, const std::vector<Stretch>& spans) const;
+  std::optional<TimeRange> GoneWithin(uint32_t vm, const std::vector<TimeRange>& spans) const;
   // Until when the VM had a vCPU, at most; an epoch without one may come before its end is seen.
   int64_t LastVcpuUntil(uint32_t vm) const;
   // When the recording was paused.
-  std::vector<Stretch> Pauses() const;
+  std::vector<TimeRange> Pauses() const;
   // Whether the last span of `phase` is ended by the recording's end.
   bool LastsToTheEnd(const std::string& phase) const;
   // Of an epoch, ended by the recording's end at the latest.
-  Stretch WindowOf(const Epoch& epoch) const;
+  TimeRange WindowOf(const Epoch& epoch) const;
 
  private:
   absl::Status AddSession(const v1::Session& session);
@@ -95,7 +95,7 @@ class Timetable {
   std::map<uint32_t, Vm> vms_;
   std::map<uint32_t, uint32_t> current_;  // epoch of each VM that has one
   std::vector<Mark> marks_;
-  std::vector<Stretch> pauses_;
+  std::vector<TimeRange> pauses_;
   std::optional<int64_t> paused_ns_;  // since when
   std::optional<int64_t> start_ns_;
   std::optional<int64_t> end_ns_;

@@ -10,7 +10,7 @@ constexpr int64_t kBucket_ns = 95'000'000;
 
 }  // namespace
 
-void WorstWindow::Add(const Stretch& when, bool begins, double sum, double weight) {
+void WorstWindow::Add(const TimeRange& when, bool begins, double sum, double weight) {
   if (begins) EndPiece();
   if (!open_) open_ = Bucket{.when = {.from_ns = when.from_ns, .to_ns = when.from_ns}};
   open_->when.to_ns = when.to_ns;
@@ -19,7 +19,7 @@ void WorstWindow::Add(const Stretch& when, bool begins, double sum, double weigh
   if (open_->when.Length() >= kBucket_ns) CloseBucket();
 }
 
-std::optional<ObservedStretch> WorstWindow::Finish() {
+std::optional<ObservedRange> WorstWindow::Finish() {
   EndPiece();
   return worst_;
 }
@@ -52,7 +52,7 @@ void WorstWindow::CompareWindow() {
   const double mean = all.sum / all.weight;
   const bool is_worse =
       !worst_ || (highest_is_worst_ ? mean > worst_->observed : mean < worst_->observed);
-  if (is_worse) worst_ = ObservedStretch{.when = all.when, .observed = mean};
+  if (is_worse) worst_ = ObservedRange{.when = all.when, .observed = mean};
 }
 
 }  // namespace vcpulse::check

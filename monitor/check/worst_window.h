@@ -10,11 +10,11 @@
 namespace vcpulse::check {
 
 // A stretch of time and what was observed there.
-struct ObservedStretch {
-  Stretch when;
+struct ObservedRange {
+  TimeRange when;
   double observed = 0;
 
-  bool operator==(const ObservedStretch&) const = default;
+  bool operator==(const ObservedRange&) const = default;
 };
 
 // Finds the window of at least ten ticks and about a second in which a mean was furthest on one
@@ -26,13 +26,13 @@ class WorstWindow {
 
   // The next part of the time, whose mean is sum / weight; `begins` where it does not go on from
   // the part before. A weight of 0 says nothing about the mean.
-  void Add(const Stretch& when, bool begins, double sum, double weight);
+  void Add(const TimeRange& when, bool begins, double sum, double weight);
   // Nothing where nothing had a weight.
-  std::optional<ObservedStretch> Finish();
+  std::optional<ObservedRange> Finish();
 
  private:
   struct Bucket {
-    Stretch when;
+    TimeRange when;
     double sum = 0;
     double weight = 0;
   };
@@ -46,7 +46,7 @@ class WorstWindow {
   std::optional<Bucket> open_;
   std::array<Bucket, kBuckets> closed_;  // a ring
   size_t count_ = 0;                     // closed since the piece began
-  std::optional<ObservedStretch> worst_;
+  std::optional<ObservedRange> worst_;
 };
 
 }  // namespace vcpulse::check

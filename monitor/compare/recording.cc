@@ -20,7 +20,7 @@ namespace {
 constexpr size_t kMostCellsInAll = size_t{1} << 20;
 
 struct PhaseSpan {
-  check::Stretch when;
+  check::TimeRange when;
   size_t phase = 0;
 };
 
@@ -119,7 +119,7 @@ std::vector<PhaseSpan> SpansOf(const check::Timetable& timetable,
           {.when = {.from_ns = std::numeric_limits<int64_t>::min(), .to_ns = kEver}, .phase = i});
       continue;
     }
-    for (const check::Stretch& span : timetable.Spans(phases[i], 0)) {
+    for (const check::TimeRange& span : timetable.Spans(phases[i], 0)) {
       spans.push_back({.when = span, .phase = i});
     }
   }
@@ -154,7 +154,7 @@ absl::StatusOr<Recording> Recording::Open(const std::string& path) {
 std::vector<VmGroup> Recording::Groups() const {
   std::vector<VmGroup> groups;
   for (const auto& [number, vm] : timetable_.vms()) {
-    const std::vector<check::Stretch> windows = timetable_.SampledWindows(number);
+    const std::vector<check::TimeRange> windows = timetable_.SampledWindows(number);
     if (windows.empty()) continue;
     const v1::VmInstance& instance = vm.instance;
     const auto before = [&](const VmGroup& group) {

@@ -2,6 +2,8 @@
 
 // What is said of a vCPU in one window: its band, and why.
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -41,8 +43,51 @@ enum class Rule : uint8_t {
   kSlowChain = 25,
 };
 
-inline constexpr size_t kBands = 5;   // values of Band
-inline constexpr size_t kRules = 26;  // values of Rule
+struct RuleInfo {
+  Rule rule = Rule::kNone;
+  std::string_view name;
+  // Why it gives UNKNOWN, for people; empty: it gives another band.
+  std::string_view unknown_as{};
+};
+
+// A rule each, in the order of their values.
+inline constexpr std::array kRuleTable = std::to_array<RuleInfo>({
+    {Rule::kNone, "-", "no reason recorded"},
+    {Rule::kBlocked, "blocked"},
+    {Rule::kResidency, "residency"},
+    {Rule::kPolling, "polling"},
+    {Rule::kIpcLow, "ipc-low"},
+    {Rule::kIpcHigh, "ipc-high"},
+    {Rule::kBetweenBands, "between-bands", "IPC between SPINNING and PRODUCTIVE"},
+    {Rule::kStarved, "starved", "wanted to run and got no CPU"},
+    {Rule::kPaused, "paused", "the VM was paused"},
+    {Rule::kNotCounted, "not-counted", "its counter group was not on the PMU, or too briefly"},
+    {Rule::kNoInstructions, "no-instructions", "ran guest code, but instructions are not counted"},
+    {Rule::kNoCounters, "no-counters", "ran, but no hardware counter is read"},
+    {Rule::kStateUnknown, "state-unknown", "off its CPU, and why could not be told"},
+    {Rule::kNoResidency, "no-residency", "no frequency was known to compare its cycles with"},
+    {Rule::kPause, "pause"},
+    {Rule::kMixed, "mixed", "some PAUSE, too little for a spin: part spin, part work"},
+    {Rule::kSpinIpc, "spin-ipc"},
+    {Rule::kTightLoop, "tight-loop"},
+    {Rule::kPollLike, "poll-like"},
+    {Rule::kSlowLoop, "slow-loop"},
+    {Rule::kMemoryBound, "memory-bound"},
+    {Rule::kBranchMisses, "branch-misses"},
+    {Rule::kShort, "short", "ran too briefly to be judged"},
+    {Rule::kUnclear, "unclear", "no rule speaks for its counts"},
+    {Rule::kWeak, "weak", "a rule speaks, but not surely enough"},
+    {Rule::kSlowChain, "slow-chain"},
+});
+
+inline constexpr size_t kBands = 5;  // values of Band
+inline constexpr size_t kRules = kRuleTable.size();
+static_assert([] {
+  for (size_t i = 0; i < kRules; ++i) {
+    if (kRuleTable[i].rule != static_cast<Rule>(i)) return false;
+  }
+  return true;
+}());
 
 std::string_view ToString(Band band);  // "-", "HALTED", "SPINNING", "PRODUCTIVE", "UNKNOWN"
 std::string_view ToString(Rule rule);  // "blocked", "ipc-low", "between-bands", ...

@@ -36,9 +36,8 @@ namespace vcpulse::exporting {
 //  "time_enabled_ns": n, "time_running_ns": n,  // of the first group; running: of all core PMUs
 //  "run_ns": n or null, "run_delay_ns": n or null,      // schedstat
 //  "state": "blocked" | "runnable" | "stopped" | "exited" | "paused" | null (not read),
-//  "residency": 0..1 or null, "ipc": n or null,         // of this interval alone
-//  "cache_miss_rate": n or null,   // cache-misses per instruction; null where they are not both
-//                        // counted in the first group, or no instruction was
+//  METRIC: n or null,    // each metric that is in rows (docs/metrics.md): of this interval alone,
+//                        // "residency", "ipc", ...
 //  "band": "halted" | "spinning" | "productive" | "unknown" | null (no verdict yet),
 //  "raw_band": likewise, before smoothing,
 //  "rule": text or null, "confidence": 0..1 or null, "starved": bool or null}

@@ -51,7 +51,7 @@ Loop::Loop(const Options& options, Session& session, View view)
       deadline_(context_),
       return_timer_(context_),
       view_(std::move(view)),
-      output_(AbsoluteOutput(options.output, session.Whereto())) {}
+      output_(AbsoluteOutput(options.output, session.Destination())) {}
 
 absl::Status Loop::Begin(const std::vector<kvm::Vm>& vms) {
   absl::Status first_error;
@@ -167,7 +167,7 @@ absl::Status Loop::RescanOne(const kvm::Vm& vm) {
 void Loop::LookForMore() {
   const std::vector<kvm::Vm> found =
       !options_.beside_command
-          ? discovery_.FindOthers(recording_.vms(), strangers_,
+          ? discovery_.FindOthers(recording_.vms(), non_vmms_,
                                   absl::Nanoseconds(sampler::MonotonicNow_ns()))
           : discovery_.FindDescendants(getpid());
   for (const kvm::Vm& vm : found) {
@@ -297,7 +297,7 @@ absl::Status Loop::Finish() {
   const recorder::Progress progress = recording_.progress();
   view_.say(absl::StrFormat("%d ticks, %d samples of vCPUs, %d gaps; %d bytes %s %s", ticks,
                             progress.vcpu_samples, progress.gaps, session_.bytes(),
-                            options_.output.empty() ? "to" : "in", session_.Whereto()));
+                            options_.output.empty() ? "to" : "in", session_.Destination()));
   if (progress.samples == 0) view_.say("no KVM guest was recorded");
   return status;
 }

@@ -16,7 +16,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "kvm/discovery/discovery.h"
-#include "kvm/discovery/known_strangers.h"
+#include "kvm/discovery/non_vmm_cache.h"
 #include "monitor/control/phase_input.h"
 #include "monitor/control/request.h"
 #include "monitor/control/response.h"
@@ -102,7 +102,7 @@ class Loop {
   boost::asio::signal_set signals_;
   boost::asio::steady_timer deadline_;
   boost::asio::steady_timer return_timer_;
-  kvm::KnownStrangers strangers_;
+  kvm::NonVmmCache non_vmms_;
   std::vector<std::unique_ptr<Periodic>> timers_;
   // One pidfd per VM: readable when the VMM has ended.
   std::map<recorder::InstanceKey, std::unique_ptr<boost::asio::posix::stream_descriptor>> watched_;

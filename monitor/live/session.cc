@@ -111,7 +111,7 @@ absl::Status Session::HandOver(std::span<const uint8_t> bytes) {
   return absl::OkStatus();
 }
 
-std::string Session::Whereto() const {
+std::string Session::Destination() const {
   if (output_ == nullptr) return sink_name_;
   return sink_name_.empty() ? output_->name() : absl::StrCat(output_->name(), " and ", sink_name_);
 }

@@ -25,7 +25,7 @@ class Session {
 
   recorder::Recording& recording() { return *recording_; }
   // Where the records go, for people: "x.vpt", "tcp:collector:4711", or both with "and" between.
-  std::string Whereto() const;
+  std::string Destination() const;
   // Of the timeline, handed over so far.
   uint64_t bytes() const { return bytes_; }
   // Why no hardware counter can be read on this host; empty where they can.

@@ -144,24 +144,8 @@ std::string ErrnoText(int32_t error) {
 }
 
 bool IsUnknownReason(core::Rule rule) {
-  switch (rule) {
-    case core::Rule::kBlocked:
-    case core::Rule::kResidency:
-    case core::Rule::kPolling:
-    case core::Rule::kIpcLow:
-    case core::Rule::kIpcHigh:
-    case core::Rule::kPause:
-    case core::Rule::kSpinIpc:
-    case core::Rule::kTightLoop:
-    case core::Rule::kPollLike:
-    case core::Rule::kSlowLoop:
-    case core::Rule::kMemoryBound:
-    case core::Rule::kBranchMisses:
-    case core::Rule::kSlowChain:
-      return false;
-    default:
-      return true;
-  }
+  const auto i = static_cast<size_t>(rule);
+  return i >= core::kRules || !core::kRuleTable[i].unknown_as.empty();
 }
 
 std::string WhyByPresence(core::Rule rule) {
@@ -178,34 +162,9 @@ std::string WhyByPresence(core::Rule rule) {
 }
 
 std::string_view Explain(core::Rule rule) {
-  switch (rule) {
-    case core::Rule::kBetweenBands:
-      return "IPC between SPINNING and PRODUCTIVE";
-    case core::Rule::kStarved:
-      return "wanted to run and got no CPU";
-    case core::Rule::kPaused:
-      return "the VM was paused";
-    case core::Rule::kNotCounted:
-      return "its counter group was not on the PMU, or too briefly";
-    case core::Rule::kNoInstructions:
-      return "ran guest code, but instructions are not counted";
-    case core::Rule::kNoCounters:
-      return "ran, but no hardware counter is read";
-    case core::Rule::kStateUnknown:
-      return "off its CPU, and why could not be told";
-    case core::Rule::kNoResidency:
-      return "no frequency was known to compare its cycles with";
-    case core::Rule::kMixed:
-      return "some PAUSE, too little for a spin: part spin, part work";
-    case core::Rule::kShort:
-      return "ran too briefly to be judged";
-    case core::Rule::kUnclear:
-      return "no rule speaks for its counts";
-    case core::Rule::kWeak:
-      return "a rule speaks, but not surely enough";
-    default:
-      return "no reason recorded";
-  }
+  const auto i = static_cast<size_t>(rule);
+  const bool is_reason = i < core::kRules && IsUnknownReason(rule);
+  return core::kRuleTable[is_reason ? i : 0].unknown_as;
 }
 
 }  // namespace vcpulse::reading

@@ -66,10 +66,8 @@
 //       "ipc_by_band": {"spinning": IPC or null, "productive": ..., "unknown": ...},
 //              // IPC: {"mean": sum of instructions / sum of cycles,
 //              //       "p01", "p50", "p99": of the single ticks, "ticks": n}
-//       "residency": n or null,        // mean, weighted by time
-//       "run_share": n or null,        // schedstat: on a CPU / measured time
-//       "run_delay_share": n or null,  // schedstat: runnable but waiting / measured time
-//       "running_share": n or null,    // time running / time enabled of the main group
+//       METRIC: n or null,             // each metric of docs/metrics.md that has a key in this report:
+//                                      // "residency", "run_share", "ghz", ...
 //       "counts": {"cycles": n or null, ...},          // as counted
 //       "counts_scaled": {"cycles": n or null, ...},   // x enabled / running of the event's group
 //       "estimated": bool,             // the main group was on the PMU for part of the time only

@@ -284,7 +284,7 @@ ColumnReader::ColumnReader(const v1::VmTicks& columns, size_t vcpus, size_t even
 namespace {
 
 core::Verdict VerdictAt(const v1::VmTicks& in, int entry) {
-  constexpr auto kLastRule = core::Rule::kSlowChain;
+  constexpr auto kLastRule = core::kRuleTable.back().rule;
   const auto band = [](uint32_t value) {
     return Known(value, core::Band::kUnknown, core::Band::kUnknown);
   };

@@ -7,7 +7,7 @@
 #include <deque>
 
 #include "kvm/discovery/discovery.h"
-#include "kvm/discovery/known_strangers.h"
+#include "kvm/discovery/non_vmm_cache.h"
 #include "tests/bench/busy_threads.h"
 #include "tests/bench/record_to_disk.h"
 
@@ -92,7 +92,7 @@ BENCHMARK(ManyAgainstFew)->Unit(benchmark::kSecond)->Iterations(1);
 void RescanOf128Vms(benchmark::State& state) {
   const ManyVms many(128);
   const kvm::Discovery discovery;
-  kvm::KnownStrangers strangers;
+  kvm::NonVmmCache strangers;
   absl::Duration now = absl::ZeroDuration();
   for (auto _ : state) {
     now += absl::Seconds(1);

@@ -7,7 +7,7 @@
 
 #include "kvm/discovery/qemu_command_line.h"
 #include "kvm/discovery/qmp_client.h"
-#include "kvm/discovery/vmm_command_line.h"
+#include "kvm/discovery/vmms.h"
 #include "kvm/proc_files.h"
 
 namespace {
@@ -47,10 +47,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
                        : !address.status().message().empty());
   }
   if (!arguments.empty()) IsQemuProgram(arguments.front());
-  for (const auto program : {VmmProgram::kCloudHypervisor, VmmProgram::kFirecracker,
-                             VmmProgram::kCrosvm, VmmProgram::kKvmtool}) {
+  for (const Vmm& vmm : Vmms()) {
     // A name is some part of an argument.
-    const std::string name = VmNameOnCommandLine(program, arguments);
+    const std::string name = vmm.vm_name(arguments);
     Check(name.empty() || text.find(name) != std::string_view::npos);
   }
 

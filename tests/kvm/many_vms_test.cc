@@ -19,6 +19,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "kvm/discovery/vmms.h"
 #include "kvm/proc_tree.h"
 #include "tests/fakes/proc_dir.h"
 #include "tests/kvm/eventually.h"

@@ -79,12 +79,12 @@ TEST(Coverage, TellsWhoseObservationItIs) {
 TEST(Spans, JoinedAreInOrderAndApart) {
   EXPECT_EQ(
       Joined({{50, 60}, {10, 20}, {20, 30}, {55, 58}, {59, 70}, {40, 40}, {35, 33}, {80, 81}}),
-      (std::vector<Stretch>{{10, 30}, {50, 70}, {80, 81}}));
-  EXPECT_EQ(Joined({}), std::vector<Stretch>());
+      (std::vector<TimeRange>{{10, 30}, {50, 70}, {80, 81}}));
+  EXPECT_EQ(Joined({}), std::vector<TimeRange>());
 }
 
 TEST(Spans, CommonIsWhatLiesInBoth) {
-  using Stretches = std::vector<Stretch>;
+  using Stretches = std::vector<TimeRange>;
   const Stretches windows = {{10, 30}, {50, 70}};
   EXPECT_EQ(Common(Stretches{{0, 100}}, windows), windows);
   EXPECT_EQ(Common(Stretches{{20, 60}}, windows), (Stretches{{20, 30}, {50, 60}}));
@@ -114,7 +114,7 @@ void AddParts(WorstWindow& worst, int64_t from_ms, int64_t ms, const std::vector
   }
 }
 
-ObservedStretch Window(int64_t from_ms, int64_t to_ms, double observed) {
+ObservedRange Window(int64_t from_ms, int64_t to_ms, double observed) {
   return {.when = {from_ms * kMs_ns, to_ms * kMs_ns}, .observed = observed};
 }
 
@@ -169,7 +169,7 @@ TEST(WorstWindow, OfAShortPieceIsAllOfIt) {
 TEST(WorstWindow, HasAMeanFromTheFirstNanosecondOn) {
   WorstWindow worst(false);
   worst.Add({0, 1}, true, 3, 1);
-  EXPECT_EQ(worst.Finish(), (ObservedStretch{.when = {0, 1}, .observed = 3}));
+  EXPECT_EQ(worst.Finish(), (ObservedRange{.when = {0, 1}, .observed = 3}));
 }
 
 TEST(WorstWindow, IsNothingWhereNothingHasAWeight) {

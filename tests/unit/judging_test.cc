@@ -253,21 +253,21 @@ TEST(Judging, TheLastTickOfAnEpochMayComeAfterTheFirstOfTheNext) {
 
 TEST(Timetable, RunsFromTheFirstInstantToTheLastRead) {
   Timetable timetable;
-  EXPECT_EQ(timetable.Recording(), (Stretch{0, 0}));
+  EXPECT_EQ(timetable.Recording(), (TimeRange{0, 0}));
   Add(timetable, Clock(5), 0);  // context is no instant of the recording
-  EXPECT_EQ(timetable.Recording(), (Stretch{0, 0}));
+  EXPECT_EQ(timetable.Recording(), (TimeRange{0, 0}));
   Add(timetable, Clock(40));
   Add(timetable, Clock(30));
-  EXPECT_EQ(timetable.Recording(), (Stretch{30, 40}));
+  EXPECT_EQ(timetable.Recording(), (TimeRange{30, 40}));
   timeline::TickEntry tick;
   tick.sample = SampleAt(50, 1);
   tick.sample.vcpus[0].read_begin_ns = 51;
   tick.sample.vcpus[0].read_end_ns = 55;
   Add(timetable, tick);
-  EXPECT_EQ(timetable.Recording(), (Stretch{30, 53}));
+  EXPECT_EQ(timetable.Recording(), (TimeRange{30, 53}));
   tick.sample = SampleAt(52, 2);
   Add(timetable, tick);
-  EXPECT_EQ(timetable.Recording(), (Stretch{30, 53}));
+  EXPECT_EQ(timetable.Recording(), (TimeRange{30, 53}));
 }
 
 TEST(Timetable, AloneATickIsARecording) {
@@ -275,7 +275,7 @@ TEST(Timetable, AloneATickIsARecording) {
   timeline::TickEntry tick;
   tick.sample = SampleAt(-20, 1);
   Add(timetable, tick);
-  EXPECT_EQ(timetable.Recording(), (Stretch{-20, -20}));
+  EXPECT_EQ(timetable.Recording(), (TimeRange{-20, -20}));
 }
 
 TEST(Timetable, KnowsTheWallClockFromTheFirstSnapshot) {
@@ -301,12 +301,12 @@ TEST(Timetable, AnEpochEndsByWhatComesFirst) {
   Add(timetable, Change(9, v1::LifeCycle::KIND_VM_ENDED, 56));
   Add(timetable, Change(1, v1::LifeCycle::KIND_VM_ENDED, 60));
   Add(timetable, Clock(90));
-  EXPECT_EQ(timetable.WindowOf(*timetable.FindEpoch(1, 1)), (Stretch{10, 20}));
-  EXPECT_EQ(timetable.WindowOf(*timetable.FindEpoch(1, 2)), (Stretch{20, 30}));
-  EXPECT_EQ(timetable.WindowOf(*timetable.FindEpoch(1, 3)), (Stretch{50, 60}));
-  EXPECT_EQ(timetable.VcpuWindows(1, 0), (std::vector<Stretch>{{10, 30}, {50, 60}}));
-  EXPECT_EQ(timetable.SampledWindows(1), (std::vector<Stretch>{{10, 30}, {50, 60}}));
-  EXPECT_EQ(timetable.VcpuWindows(1, 1), std::vector<Stretch>());
+  EXPECT_EQ(timetable.WindowOf(*timetable.FindEpoch(1, 1)), (TimeRange{10, 20}));
+  EXPECT_EQ(timetable.WindowOf(*timetable.FindEpoch(1, 2)), (TimeRange{20, 30}));
+  EXPECT_EQ(timetable.WindowOf(*timetable.FindEpoch(1, 3)), (TimeRange{50, 60}));
+  EXPECT_EQ(timetable.VcpuWindows(1, 0), (std::vector<TimeRange>{{10, 30}, {50, 60}}));
+  EXPECT_EQ(timetable.SampledWindows(1), (std::vector<TimeRange>{{10, 30}, {50, 60}}));
+  EXPECT_EQ(timetable.VcpuWindows(1, 1), std::vector<TimeRange>());
   EXPECT_EQ(timetable.FindEpoch(1, 4), nullptr);
   EXPECT_EQ(timetable.FindEpoch(2, 1), nullptr);
 }
@@ -317,8 +317,8 @@ TEST(Timetable, ASetThatIsRepeatedChangesNothing) {
   Add(timetable, OneVcpu(2, 20));
   Add(timetable, OneVcpu(1, 10), 0);
   Add(timetable, Clock(90));
-  EXPECT_EQ(timetable.WindowOf(*timetable.FindEpoch(1, 1)), (Stretch{10, 20}));
-  EXPECT_EQ(timetable.WindowOf(*timetable.FindEpoch(1, 2)), (Stretch{20, 90}));
+  EXPECT_EQ(timetable.WindowOf(*timetable.FindEpoch(1, 1)), (TimeRange{10, 20}));
+  EXPECT_EQ(timetable.WindowOf(*timetable.FindEpoch(1, 2)), (TimeRange{20, 90}));
 }
 
 TEST(Timetable, SaysWhyAVcpuCouldNotBeOpened) {
@@ -347,13 +347,13 @@ TEST(Timetable, PhasesRunToTheNextMarker) {
   Add(timetable, Mark("c", 30));
   Add(timetable, Clock(50));
   EXPECT_EQ(timetable.Phases(), (std::vector<std::string>{"a", "b", "c"}));
-  EXPECT_EQ(timetable.Spans("a", 0), (std::vector<Stretch>{{10, 20}, {20, 30}}));
-  EXPECT_EQ(timetable.Spans("b", 0), (std::vector<Stretch>{{20, 20}}));
-  EXPECT_EQ(timetable.Spans("c", 0), (std::vector<Stretch>{{30, 50}}));
-  EXPECT_EQ(timetable.Spans("c", 5), (std::vector<Stretch>{{35, 50}}));
-  EXPECT_EQ(timetable.Spans("c", 25), (std::vector<Stretch>{{50, 50}}));
-  EXPECT_EQ(timetable.Spans("d", 0), std::vector<Stretch>());
-  EXPECT_EQ(timetable.Spans(std::nullopt, 7), (std::vector<Stretch>{{7, 50}}));
+  EXPECT_EQ(timetable.Spans("a", 0), (std::vector<TimeRange>{{10, 20}, {20, 30}}));
+  EXPECT_EQ(timetable.Spans("b", 0), (std::vector<TimeRange>{{20, 20}}));
+  EXPECT_EQ(timetable.Spans("c", 0), (std::vector<TimeRange>{{30, 50}}));
+  EXPECT_EQ(timetable.Spans("c", 5), (std::vector<TimeRange>{{35, 50}}));
+  EXPECT_EQ(timetable.Spans("c", 25), (std::vector<TimeRange>{{50, 50}}));
+  EXPECT_EQ(timetable.Spans("d", 0), std::vector<TimeRange>());
+  EXPECT_EQ(timetable.Spans(std::nullopt, 7), (std::vector<TimeRange>{{7, 50}}));
 }
 
 TEST(Timetable, OneStreamAlone) {

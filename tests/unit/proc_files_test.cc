@@ -113,23 +113,6 @@ TEST(ParseKvmLink, RefusesLookAlikes) {
   }
 }
 
-TEST(ParseVcpuThreadName, KnowsTheVmms) {
-  EXPECT_EQ(ParseVcpuThreadName("CPU 11/KVM\n"), (VcpuThreadName{11, Accelerator::kKvm}));
-  EXPECT_EQ(ParseVcpuThreadName("CPU 0/TCG"), (VcpuThreadName{0, Accelerator::kTcg}));
-  EXPECT_EQ(ParseVcpuThreadName("vcpu3"), (VcpuThreadName{3, Accelerator::kUnknown}));
-  EXPECT_EQ(ParseVcpuThreadName("fc_vcpu 2"), (VcpuThreadName{2, Accelerator::kUnknown}));
-  EXPECT_EQ(ParseVcpuThreadName("crosvm_vcpu14"), (VcpuThreadName{14, Accelerator::kUnknown}));
-  EXPECT_EQ(ParseVcpuThreadName("kvm-vcpu-5"), (VcpuThreadName{5, Accelerator::kUnknown}));
-}
-
-// Among them the kernel's own thread in every VMM.
-TEST(ParseVcpuThreadName, RefusesWorkers) {
-  for (const char* name : {"kvm-nx-lpage-re", "qemu-system-x86", "worker", "CPU /KVM", "CPU -1/KVM",
-                           "CPU 1/KVMX", "CPU 1/HVF", "vcpu", "vcpu1x", "CPU 1", ""}) {
-    EXPECT_FALSE(ParseVcpuThreadName(name)) << name;
-  }
-}
-
 TEST(ParseDebugfsVmDir, TakesPidAndDescriptor) {
   EXPECT_EQ(ParseDebugfsVmDir("9753-11"), (DebugfsVmDir{9753, 11}));
   for (const char* name : {"exits", "9753", "-11", "9753-", "9753-x", "0-1", "1--1", "1-2-3"}) {

@@ -93,7 +93,7 @@ TEST(IpcTally, ZeroIsTheLowestThereIs) {
 TEST(IpcTally, ItsWorstIsTheMeanOverTheTimeCounted) {
   const Tallied low = Tally1(kMedian, Limit{Comparison::kAtLeast, 4},
                              {Ipc(3, 1), {std::nullopt, 7}, Ipc(1, 3), {Seen(Band::kHalted), 5}});
-  EXPECT_EQ(low.worst, (ObservedStretch{.when = {0, 16}, .observed = 1.5}));
+  EXPECT_EQ(low.worst, (ObservedRange{.when = {0, 16}, .observed = 1.5}));
   EXPECT_EQ(low.unknown_ns, 7);
   EXPECT_EQ(Tally1(kMedian, {}, {Ipc(3)}).worst, std::nullopt);
 }
@@ -130,9 +130,9 @@ TEST(LongestTally, CountsToTheNanosecond) {
   EXPECT_EQ(tallied.observed, (Bounds{2, 3}));
   EXPECT_EQ(tallied.unknown_ns, 1);
   // The first of two of one length.
-  EXPECT_EQ(tallied.worst, (ObservedStretch{.when = {0, 2}, .observed = 2}));
+  EXPECT_EQ(tallied.worst, (ObservedRange{.when = {0, 2}, .observed = 2}));
   EXPECT_EQ(Tally1(longest, Limit{Comparison::kAtLeast, 9}, parts).worst,
-            (ObservedStretch{.when = {0, 3}, .observed = 3}));
+            (ObservedRange{.when = {0, 3}, .observed = 3}));
   EXPECT_EQ(Tally1(longest, {}, parts).worst, std::nullopt);
   EXPECT_EQ(Tally1(longest, {}, {}).observed, std::nullopt);
   EXPECT_EQ(Tally1(longest, {}, {{Seen(Band::kSpinning), 1}}).observed, (Bounds{1, 1}));

@@ -42,7 +42,7 @@ struct RecordText {
   ClassifierOptions classifier;
 };
 
-// Whereto: a file, a collector, or both.
+// The destination: a file, a collector, or both.
 absl::Status ParseOutput(const RecordText& text, RecordOptions& options) {
   if (text.format != "vpt" && text.format != "delimited") {
     return absl::InvalidArgumentError(

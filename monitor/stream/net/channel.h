@@ -1,6 +1,6 @@
 #pragma once
 
-// Of the .cc files of this room: a connected byte stream, plain or TLS, behind one interface, so
+// Of the .cc files of this module: a connected byte stream, plain or TLS, behind one interface, so
 // that the protocol's shells are written once. Includes Asio.
 
 #include <boost/asio/buffer.hpp>

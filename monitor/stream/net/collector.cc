@@ -87,7 +87,7 @@ class RunningCollector final : public Collector {
     const bool drained = committer_->Drain(patience);
     if (!drained) committer_->Abandon();
     // The committer's last report was posted before: its acknowledgements go out first.
-    Do([this] { loop_.Farewell(); });
+    Do([this] { loop_.Shutdown(); });
     while (std::chrono::steady_clock::now() < end) {
       bool any_left = false;
       Do([&] { any_left = loop_.AnyAlive(); });

@@ -326,7 +326,7 @@ void CollectorLoop::StopReading() {
   reads_ = false;
 }
 
-void CollectorLoop::Farewell() {
+void CollectorLoop::Shutdown() {
   ticks_.cancel();
   while (!peers_.empty()) {
     const std::shared_ptr<Peer> peer = peers_.begin()->second;

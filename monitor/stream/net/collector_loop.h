@@ -1,6 +1,6 @@
 #pragma once
 
-// Of the collector: all its connections. Only .cc files of this room include this.
+// Of the collector: all its connections. Only .cc files of this module include this.
 
 #include <atomic>
 #include <boost/asio/io_context.hpp>
@@ -44,7 +44,7 @@ class CollectorLoop final : public Peer::Owner {
   // Takes no more connections and reads nothing more.
   void StopReading();
   // Tells the peers that the collector ends, and closes.
-  void Farewell();
+  void Shutdown();
   // Peers whose last words have not gone out.
   bool AnyAlive() const;
   void CloseAll();

@@ -1,6 +1,6 @@
 #pragma once
 
-// Of the collector: those who follow agents. Only .cc files of this room include this.
+// Of the collector: those who follow agents. Only .cc files of this module include this.
 
 #include <atomic>
 #include <boost/asio/io_context.hpp>

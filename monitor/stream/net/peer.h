@@ -1,6 +1,6 @@
 #pragma once
 
-// Of the collector: one connection. Only .cc files of this room include this.
+// Of the collector: one connection. Only .cc files of this module include this.
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>

@@ -1,6 +1,7 @@
 #pragma once
 
-// Of the .cc files of this room: listening and connecting, for each kind of address. Includes Asio.
+// Of the .cc files of this module: listening and connecting, for each kind of address. Includes
+// Asio.
 
 #include <sys/types.h>
 

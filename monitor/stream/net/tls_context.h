@@ -1,6 +1,6 @@
 #pragma once
 
-// Of the .cc files of this room. Includes Asio.
+// Of the .cc files of this module. Includes Asio.
 
 #include <boost/asio/ssl/context.hpp>
 #include <memory>

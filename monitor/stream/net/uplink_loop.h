@@ -1,6 +1,6 @@
 #pragma once
 
-// Of the uplink: spool and connection. Only .cc files of this room include this.
+// Of the uplink: spool and connection. Only .cc files of this module include this.
 
 #include <array>
 #include <boost/asio/io_context.hpp>

@@ -1,4 +1,4 @@
-#include "kvm/discovery/known_strangers.h"
+#include "kvm/discovery/non_vmm_cache.h"
 
 #include <filesystem>
 
@@ -16,17 +16,17 @@ TaskStat StartedAt(uint64_t ticks) {
   return stat;
 }
 
-TEST(KnownStrangers, OfThePastTenSecondsAreLookedAtEachTime) {
-  KnownStrangers strangers;
+TEST(NonVmmCache, OfThePastTenSecondsAreLookedAtEachTime) {
+  NonVmmCache non_vmms;
   const TaskStat stat = StartedAt(5);
   int looks = 0;
   for (int second = 0; second <= 60; ++second) {
-    strangers.BeginRound(absl::Seconds(1000 + second));
-    if (!strangers.MayBePassedOver(7, stat, "bash")) {
+    non_vmms.BeginRound(absl::Seconds(1000 + second));
+    if (!non_vmms.MayBePassedOver(7, stat, "bash")) {
       ++looks;
-      strangers.Remember(7, stat, "bash", /*vmm=*/false);
+      non_vmms.Remember(7, stat, "bash", /*vmm=*/false);
     }
-    strangers.EndRound();
+    non_vmms.EndRound();
     if (second == 10) {
       EXPECT_EQ(looks, 11);
     }
@@ -35,41 +35,41 @@ TEST(KnownStrangers, OfThePastTenSecondsAreLookedAtEachTime) {
   EXPECT_EQ(looks, 13);
 }
 
-TEST(KnownStrangers, AnotherStartTimeOrNameIsAnotherProcess) {
-  KnownStrangers strangers;
+TEST(NonVmmCache, AnotherStartTimeOrNameIsAnotherProcess) {
+  NonVmmCache non_vmms;
   TaskStat kernel_thread = StartedAt(5);  // needs no time to prove itself
   kernel_thread.kernel_thread = true;
-  strangers.BeginRound(absl::Seconds(1));
-  strangers.Remember(7, kernel_thread, "bash", /*vmm=*/false);
-  EXPECT_TRUE(strangers.MayBePassedOver(7, StartedAt(5), "bash"));
-  EXPECT_FALSE(strangers.MayBePassedOver(7, StartedAt(6), "bash")) << "a PID used anew";
-  strangers.Remember(7, kernel_thread, "bash", /*vmm=*/false);
-  EXPECT_FALSE(strangers.MayBePassedOver(7, StartedAt(5), "qemu-system-x86")) << "execve";
-  EXPECT_FALSE(strangers.MayBePassedOver(8, StartedAt(5), "bash"));
+  non_vmms.BeginRound(absl::Seconds(1));
+  non_vmms.Remember(7, kernel_thread, "bash", /*vmm=*/false);
+  EXPECT_TRUE(non_vmms.MayBePassedOver(7, StartedAt(5), "bash"));
+  EXPECT_FALSE(non_vmms.MayBePassedOver(7, StartedAt(6), "bash")) << "a PID used anew";
+  non_vmms.Remember(7, kernel_thread, "bash", /*vmm=*/false);
+  EXPECT_FALSE(non_vmms.MayBePassedOver(7, StartedAt(5), "qemu-system-x86")) << "execve";
+  EXPECT_FALSE(non_vmms.MayBePassedOver(8, StartedAt(5), "bash"));
 }
 
-TEST(KnownStrangers, ForgetsThoseThatHaveEnded) {
-  KnownStrangers strangers;
+TEST(NonVmmCache, ForgetsThoseThatHaveEnded) {
+  NonVmmCache non_vmms;
   for (int round = 0; round < 500; ++round) {
-    strangers.BeginRound(absl::Seconds(round));
-    strangers.Remember(1, StartedAt(1), "init", /*vmm=*/false);
-    strangers.Remember(1000 + round, StartedAt(5), "sh", /*vmm=*/false);
-    strangers.EndRound();
+    non_vmms.BeginRound(absl::Seconds(round));
+    non_vmms.Remember(1, StartedAt(1), "init", /*vmm=*/false);
+    non_vmms.Remember(1000 + round, StartedAt(5), "sh", /*vmm=*/false);
+    non_vmms.EndRound();
   }
-  EXPECT_EQ(strangers.size(), 2u);
+  EXPECT_EQ(non_vmms.size(), 2u);
 }
 
 class FindOthersTest : public DiscoveryTest {
  protected:
   std::vector<pid_t> Find(int second, const std::vector<Vm>& known = {}) {
     std::vector<pid_t> pids;
-    for (const Vm& vm : discovery_.FindOthers(known, strangers_, absl::Seconds(second))) {
+    for (const Vm& vm : discovery_.FindOthers(known, non_vmms_, absl::Seconds(second))) {
       pids.push_back(vm.pid);
     }
     return pids;
   }
 
-  KnownStrangers strangers_;
+  NonVmmCache non_vmms_;
 };
 
 TEST_F(FindOthersTest, LeavesOutTheKnownInstancesAlone) {
@@ -111,29 +111,29 @@ TEST_F(FindOthersTest, AVmmWithoutAVmIsLookedAtInEachRound) {
   EXPECT_THAT(Find(100), ElementsAre(60));
 }
 
-TEST(KnownStrangers, ASettledOneIsTrustedInFourOfFiveRounds) {
-  KnownStrangers strangers;
+TEST(NonVmmCache, ASettledOneIsTrustedInFourOfFiveRounds) {
+  NonVmmCache non_vmms;
   TaskStat kernel_thread = StartedAt(5);
   kernel_thread.kernel_thread = true;
-  strangers.BeginRound(absl::ZeroDuration());
-  strangers.Remember(7, kernel_thread, "kworker", /*vmm=*/false);
-  strangers.Remember(8, StartedAt(6), "bash", /*vmm=*/false);  // new: always checked
-  strangers.EndRound();
+  non_vmms.BeginRound(absl::ZeroDuration());
+  non_vmms.Remember(7, kernel_thread, "kworker", /*vmm=*/false);
+  non_vmms.Remember(8, StartedAt(6), "bash", /*vmm=*/false);  // new: always checked
+  non_vmms.EndRound();
   int trusted = 0;
   for (int round = 0; round < 10; ++round) {
-    strangers.BeginRound(absl::Seconds(1));
-    if (strangers.IsTrusted(7)) {
+    non_vmms.BeginRound(absl::Seconds(1));
+    if (non_vmms.IsTrusted(7)) {
       ++trusted;
     } else {
-      EXPECT_TRUE(strangers.MayBePassedOver(7, kernel_thread, "kworker"));
+      EXPECT_TRUE(non_vmms.MayBePassedOver(7, kernel_thread, "kworker"));
     }
-    EXPECT_FALSE(strangers.IsTrusted(8));
-    strangers.EndRound();
+    EXPECT_FALSE(non_vmms.IsTrusted(8));
+    non_vmms.EndRound();
   }
   EXPECT_EQ(trusted, 8);
-  EXPECT_EQ(strangers.size(), 1u) << "8 was not asked for";
-  strangers.BeginRound(absl::Minutes(1));
-  EXPECT_FALSE(strangers.IsTrusted(7)) << "due to be looked at";
+  EXPECT_EQ(non_vmms.size(), 1u) << "8 was not asked for";
+  non_vmms.BeginRound(absl::Minutes(1));
+  EXPECT_FALSE(non_vmms.IsTrusted(7)) << "due to be looked at";
 }
 
 }  // namespace

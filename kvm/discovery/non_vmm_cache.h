@@ -18,7 +18,7 @@ namespace vcpulse::kvm {
 // or it has called execve (its name changes): that is checked in every fifth round, unless the PID
 // was gone in between. A known VMM without a VM (a Firecracker that waits on its API socket) stays
 // new. Time is the caller's: any clock that only goes forward. One thread.
-class KnownStrangers {
+class NonVmmCache {
  public:
   // Begins a round of the search.
   void BeginRound(absl::Duration now);
@@ -39,7 +39,7 @@ class KnownStrangers {
   size_t size() const { return known_.size(); }
 
  private:
-  struct Stranger {
+  struct Process {
     uint64_t start_time_ticks = 0;
     std::string name;
     absl::Duration first_seen;
@@ -48,7 +48,7 @@ class KnownStrangers {
     uint64_t round = 0;    // the last one in which it was there
   };
 
-  std::map<pid_t, Stranger> known_;
+  std::map<pid_t, Process> known_;
   absl::Duration now_ = absl::ZeroDuration();
   uint64_t round_ = 0;
 };
