@@ -107,7 +107,7 @@
 //          // "spool-full", "spool-damaged", "too-large", "agent-busy", "not-held" or "unknown"
 //     "regions": [{"offset", "bytes", "reason"}],
 //     "unattributed_ticks": n,         // samples whose vCPU set is lost
-//     "ended_in_order": bool or null   // false: killed, or still running; null: --to left it out
+//     "ended_in_order": bool or null   // false: killed, or still running; null: --until left it out
 //   }
 // }
 // clang-format on

@@ -195,7 +195,7 @@ TEST_P(BatchCommands, UnknownWords) {
 TEST_P(Exports, APart) {
   const Finished all = RunProgram(Arguments(timeline_, "-"));
   std::vector<std::string> arguments = Arguments(timeline_, "-");
-  arguments.insert(arguments.end(), {"--from", "10s", "--to", "20s"});
+  arguments.insert(arguments.end(), {"--from", "10s", "--until", "20s"});
   const Finished part = RunProgram(arguments);
   EXPECT_EQ(part.exit_code, 0) << part.err;
   EXPECT_EQ(part.err, "");

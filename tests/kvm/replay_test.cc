@@ -88,7 +88,7 @@ TEST_F(ReplayCommand, RowsAreThoseOfTheExport) {
 }
 
 TEST_F(ReplayCommand, APart) {
-  const Finished played = Replay(file_, {"--from", "250ms", "--to", "450ms", "--speed", "max"});
+  const Finished played = Replay(file_, {"--from", "250ms", "--until", "450ms", "--speed", "max"});
   EXPECT_EQ(played.out,
             "    0.300s  guest1  PS  IPC 1.25\n"
             "    0.400s  guest1  HS  IPC 0.50\n");

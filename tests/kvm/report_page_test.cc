@@ -69,7 +69,7 @@ TEST_F(ReportPage, WritesOneFileAndSaysNothing) {
 TEST_F(ReportPage, APartIsAnotherPage) {
   const std::string whole = Html({"-"}).out;
   for (const std::vector<std::string>& part :
-       {std::vector<std::string>{"-", "--to", "1s"}, {"-", "--phase", "b"}}) {
+       {std::vector<std::string>{"-", "--until", "1s"}, {"-", "--phase", "b"}}) {
     const Finished finished = Html(part);
     EXPECT_EQ(finished.exit_code, 0) << finished.err;
     EXPECT_NE(finished.out, whole);

@@ -10,7 +10,7 @@ namespace {
 using ::testing::HasSubstr;
 
 TEST(PartOptions, AreOffsetsInNanoseconds) {
-  const auto part = ParsePart({.from = "1.5s", .to = "2s"});
+  const auto part = ParsePart({.from = "1.5s", .until = "2s"});
   ASSERT_TRUE(part.ok());
   EXPECT_EQ(part->from_ns, 1'500'000'000);
   EXPECT_EQ(part->to_ns, 2'000'000'000);
@@ -22,9 +22,10 @@ TEST(PartOptions, AreOffsetsInNanoseconds) {
 }
 
 TEST(PartOptions, AnEndComesAfterItsBeginning) {
-  const auto empty = ParsePart({.from = "2s", .to = "2s"});
-  EXPECT_THAT(std::string(empty.status().message()), HasSubstr("--to 2s is not after --from 2s"));
-  const auto none = ParsePart({.to = "0s"});
+  const auto empty = ParsePart({.from = "2s", .until = "2s"});
+  EXPECT_THAT(std::string(empty.status().message()),
+              HasSubstr("--until 2s is not after --from 2s"));
+  const auto none = ParsePart({.until = "0s"});
   EXPECT_THAT(std::string(none.status().message()), HasSubstr("--from 0s (the start)"));
   EXPECT_THAT(std::string(ParsePart({.from = "2"}).status().message()),
               HasSubstr("--from: '2' has no unit"));
@@ -35,7 +36,7 @@ TEST(PartOptions, APhaseExcludesTimes) {
   PartOptions options;
   AddPartOptions(app, options);
   EXPECT_THROW(app.parse("--phase boot --from 1s"), CLI::ParseError);
-  EXPECT_THROW(app.parse("--phase boot --to 1s"), CLI::ParseError);
+  EXPECT_THROW(app.parse("--phase boot --until 1s"), CLI::ParseError);
   app.parse("--phase boot");
   EXPECT_EQ(options.phase, "boot");
 }

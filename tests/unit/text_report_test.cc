@@ -269,7 +269,7 @@ TEST(TextReport, TellsWhyRecordsWereLostOnTheWay) {
   EXPECT_THAT(DescribeLoss(read, 0, true), HasSubstr("lost on the way: the agent did not say why"));
 }
 
-// kill -9 leaves no Summary record. With --to the end was not looked at, so nothing is claimed.
+// kill -9 leaves no Summary record. With --until the end was not looked at, so nothing is claimed.
 TEST(TextReport, TellsARecordingThatDidNotEnd) {
   HandMadeRecording recording;
   recording.Begin();

@@ -32,9 +32,9 @@ absl::StatusOr<std::vector<metric::Metric>> ParseMetrics(const std::string& keys
     const std::string key(part);
     const std::optional<metric::Metric> metric = metric::FindMetric(key);
     if (!metric) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("'", reading::Printable(key), "' is no metric; there are: ",
-                       Keys([](const metric::Info&) { return true; })));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "'", reading::Printable(key),
+          "' is no metric; there are: ", Keys([](const metric::Info&) { return true; })));
     }
     if (std::ranges::find(metrics, *metric) == metrics.end()) metrics.push_back(*metric);
   }

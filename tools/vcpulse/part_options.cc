@@ -20,33 +20,29 @@ absl::StatusOr<std::optional<int64_t>> ParseOffset(const std::string& flag,
 }  // namespace
 
 void AddPartOptions(CLI::App& command, PartOptions& options) {
-  CLI::Option* to = command.add_option("--to", options.to, "Leave out what came after this time");
-  AddPartOptionsButTo(command, options);
-  command.get_option("--phase")->excludes(to);
-}
-
-void AddPartOptionsButTo(CLI::App& command, PartOptions& options) {
   command.add_option(
       "--from", options.from,
       "Leave out what came before this time after the recording's start (2s, 300ms)");
+  command.add_option("--until", options.until, "Leave out what came after this time");
   command
       .add_option("--phase", options.phase,
                   "Only the spans of this phase, each from its marker to the next")
       ->type_name("NAME")
-      ->excludes("--from");
+      ->excludes("--from")
+      ->excludes("--until");
 }
 
 absl::StatusOr<reading::Part> ParsePart(const PartOptions& options) {
   const auto from = ParseOffset("--from", options.from);
   if (!from.ok()) return from.status();
-  const auto to = ParseOffset("--to", options.to);
-  if (!to.ok()) return to.status();
-  if (*to && from->value_or(0) >= **to) {
+  const auto until = ParseOffset("--until", options.until);
+  if (!until.ok()) return until.status();
+  if (*until && from->value_or(0) >= **until) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--to ", options.to, " is not after --from ",
+        absl::StrCat("--until ", options.until, " is not after --from ",
                      options.from.empty() ? "0s (the start)" : options.from));
   }
-  return reading::Part{.from_ns = *from, .to_ns = *to, .phase = options.phase};
+  return reading::Part{.from_ns = *from, .to_ns = *until, .phase = options.phase};
 }
 
 std::string NothingInPart(const PartOptions& options) {
@@ -55,7 +51,7 @@ std::string NothingInPart(const PartOptions& options) {
   }
   return absl::StrCat("no tick in the part asked for (from ",
                       options.from.empty() ? "the start" : options.from, " to ",
-                      options.to.empty() ? "the end" : options.to, ")");
+                      options.until.empty() ? "the end" : options.until, ")");
 }
 
 }  // namespace vcpulse::tools

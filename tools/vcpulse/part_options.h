@@ -1,6 +1,6 @@
 #pragma once
 
-// Which part of a timeline a command reads: --from, --to and --phase.
+// Which part of a timeline a command reads: --from, --until and --phase.
 
 #include <optional>
 #include <string>
@@ -16,14 +16,12 @@ namespace vcpulse::tools {
 
 struct PartOptions {
   std::string from{};  // durations after the recording's start, as written; empty: not given
-  std::string to{};
+  std::string until{};
   std::optional<std::string> phase{};
 };
 
 // Adds the three options to `command`; a phase excludes the other two.
 void AddPartOptions(CLI::App& command, PartOptions& options);
-// Adds --from and --phase alone: --to has another meaning beside that one there.
-void AddPartOptionsButTo(CLI::App& command, PartOptions& options);
 
 // Errors: InvalidArgument in one line for what is no duration, and for an end that is not after the
 // beginning.

@@ -64,42 +64,21 @@ struct ReplayOptions {
   bool has_format = false;
   std::string speed = "1";
   PartOptions part;
-  std::vector<std::string> to;  // addresses of collectors, and the end of the part
   UplinkOptions uplink{.in_memory = true};
 
-  // Moves the values of --to to the one or the other. Errors: InvalidArgument in one line.
-  absl::Status SplitTo();
   absl::Status Validate() const;
 };
 
-absl::Status ReplayOptions::SplitTo() {
-  bool has_end = false;
-  for (const std::string& text : to) {
-    if (LooksLikeAddress(text)) {
-      uplink.to.push_back(text);
-      continue;
-    }
-    if (has_end) return absl::InvalidArgumentError("--to: the end of a part is given twice");
-    part.to = text;
-    has_end = true;
-  }
-  if (has_end && part.phase) {
-    return absl::InvalidArgumentError("--phase and --to TIME exclude each other");
-  }
-  if (uplink.to.empty()) return absl::OkStatus();
-  if (has_end || part.phase || !part.from.empty()) {
-    return absl::InvalidArgumentError(
-        "--to ADDR sends the whole timeline, under its own id: --from, --to TIME and --phase are "
-        "for playing it here");
-  }
-  if (has_format) {
-    return absl::InvalidArgumentError(
-        "--format and --to ADDR exclude each other: a collector takes the chunks as they are");
-  }
-  return absl::OkStatus();
-}
-
 absl::Status ReplayOptions::Validate() const {
+  if (!uplink.to.empty() && (part.phase || !part.from.empty() || !part.until.empty())) {
+    return absl::InvalidArgumentError(
+        "--to sends the whole timeline, under its own id: --from, --until and --phase are for "
+        "playing it here");
+  }
+  if (!uplink.to.empty() && has_format) {
+    return absl::InvalidArgumentError(
+        "--format and --to exclude each other: a collector takes the chunks as they are");
+  }
   if (std::ranges::find(kReplayFormats, format) == kReplayFormats.end()) {
     return absl::InvalidArgumentError(
         absl::StrCat("--format: '", format, "' is not known; text, jsonl and delimited are"));
@@ -310,7 +289,6 @@ int Play(const ReplayOptions& options, const std::optional<double>& speed) {
 }
 
 int RunReplay(ReplayOptions options) {
-  if (absl::Status status = options.SplitTo(); !status.ok()) return Fail(status);
   if (absl::Status status = options.Validate(); !status.ok()) return Fail(status);
   const auto speed = ParseSpeed(options.speed);
   if (!speed.ok()) return Fail(speed.status());
@@ -337,11 +315,11 @@ void AddReplayCommand(CLI::App& app, int& exit_code) {
       command->add_option("--format", options->format, "what is written to standard output")
           ->type_name("text|jsonl|delimited")
           ->capture_default_str();
-  AddPartOptionsButTo(*command, options->part);
-  AddRepeatable(*command, "--to", options->to,
-                "Leave out what came after this time; or stream it all to the collector that "
-                "listens there (given again: where the one before does not answer)")
-      ->type_name("TIME|unix:PATH|tcp:HOST:PORT|tls:HOST:PORT");
+  AddPartOptions(*command, options->part);
+  AddRepeatable(*command, "--to", options->uplink.to,
+                "Stream it all to the collector that listens there (given again: where the one "
+                "before does not answer); --until is for times")
+      ->type_name("unix:PATH|tcp:HOST:PORT|tls:HOST:PORT");
   AddPeerOptions(*command, options->uplink.peer);
   command->callback([options, format, &exit_code] {
     options->has_format = format->count() > 0;

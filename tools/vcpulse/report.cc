@@ -193,7 +193,7 @@ void AddReportCommand(CLI::App& app, int& exit_code) {
                    "start: the first window that ends then or later; else the last verdict")
       ->type_name("vcpu=N[,vm=VM][,at=T]")
       ->excludes("--from")
-      ->excludes("--to")
+      ->excludes("--until")
       ->excludes("--phase");
   command
       ->add_option("--html", options->html,
@@ -213,7 +213,7 @@ void AddReportCommand(CLI::App& app, int& exit_code) {
       ->excludes("--columns")
       ->excludes("--explain")
       ->excludes("--from")
-      ->excludes("--to")
+      ->excludes("--until")
       ->excludes("--phase");
   command->callback([options, &exit_code] { exit_code = RunReport(*options); });
 }
