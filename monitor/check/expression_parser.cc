@@ -1,6 +1,5 @@
 // One expectation, from text.
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <system_error>
 

@@ -38,6 +38,7 @@ std::string ReasonOf(const Question& question, const Subject& subject, const Wat
   if (subject.unopened && finding.ticks == 0 && why != Why::kNoCounters) {
     return absl::StrCat("it could not be opened: ", reading::Printable(*subject.unopened));
   }
+  const auto label = ToAbsl(metric::InfoOf(question.quantity.metric).label);
   switch (why) {
     case Why::kBounds:
       return finding.outcome == Outcome::kPass
@@ -57,8 +58,9 @@ std::string ReasonOf(const Question& question, const Subject& subject, const Wat
                           Duration(finding.judged_ns),
                           " measured, wanted >= ", LimitText(kGaps, question.min_measured));
     case Why::kNothingObserved:
-      return finding.unknown_ns == 0 ? "HALTED all the time, so there is no IPC to judge"
-                                     : "its IPC was never counted while it was not HALTED";
+      return finding.unknown_ns == 0
+                 ? absl::StrCat("HALTED all the time, so there is no ", label, " to judge")
+                 : absl::StrCat("its ", label, " was never counted while it was not HALTED");
   }
   return "";
 }

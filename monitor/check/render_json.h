@@ -21,7 +21,7 @@
 //     "expectation": text,             // as given
 //     "outcome": OUTCOME,              // the worst of the findings
 //     "quantity": "productive" | "ipc.p50" | "longest(spinning)" | ...,
-//     "unit": "share" | "ipc" | "ns",  // of limit and every observed; a share is 0..1
+//     "unit": "share", "ns", or the key of a number, as "ipc",  // of limit and every observed; a share is 0..1
 //     "comparison": "<" | "<=" | ">=" | ">",
 //     "limit": n,
 //     "findings": [{                   // one of each vCPU (of gaps: of each VM)

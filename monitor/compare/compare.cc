@@ -19,6 +19,7 @@ namespace {
 
 constexpr size_t kNamesListed = 8;  // names in one message
 constexpr double kLeastBlock_ns = 1e9;
+constexpr uint64_t kSeedsEach = 512;           // more than two for each metric there may ever be
 constexpr double kLeastBlockShare = 1.0 / 20;  // of a series that is shorter than 20 s
 
 using Phases = std::vector<std::optional<std::string>>;
@@ -123,7 +124,7 @@ class RowMaker {
       row.a = SeenOf(a, metric);
       row.b = SeenOf(b, metric);
       // Each row and side has random numbers of its own, the same in each run.
-      const uint64_t seed = 2 * rows_.size();
+      const uint64_t seed = kSeedsEach * vcpus_ + 2 * static_cast<uint64_t>(metric);
       const auto drawn_a = ResampleSeries(a, metric, seed, row.a);
       const auto drawn_b = ResampleSeries(b, metric, seed + 1, row.b);
       if (row.a.value && row.b.value) row.difference = *row.b.value - *row.a.value;
@@ -147,6 +148,7 @@ class RowMaker {
       }
       rows_.push_back(std::move(row));
     }
+    ++vcpus_;
   }
 
   void Finish(Comparison& comparison) {
@@ -192,6 +194,7 @@ class RowMaker {
   const std::vector<Limit>& limits_;
   std::vector<std::vector<Held>> held_;  // by limit
   std::vector<Row> rows_;
+  uint64_t vcpus_ = 0;  // whose rows were made, in each phase anew
 };
 
 // What is in one of them alone, so that nothing is dropped unsaid.

@@ -1,7 +1,6 @@
 #include "monitor/export/perfetto.h"
 
 #include <algorithm>
-#include <cmath>
 #include <string_view>
 #include <variant>
 

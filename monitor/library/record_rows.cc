@@ -1,7 +1,5 @@
 #include "monitor/library/record_rows.h"
 
-#include <algorithm>
-
 #include "monitor/metric/metric.h"
 #include "monitor/reading/labels.h"
 #include "monitor/timeline/utf8_texts.h"
@@ -27,7 +25,10 @@ vcpulse_record Record(vcpulse_kind kind, int64_t mono_ns) {
 
 }  // namespace
 
-bool RecordRows::Add(const v1::Session& session) { return intervals_.Add(session).ok(); }
+bool RecordRows::Add(const v1::Session& session) {
+  intervals_.Add(session).IgnoreError();  // another stream's: vcpulse_timeline_open refuses those
+  return true;
+}
 
 void RecordRows::Learn(uint32_t vm, const v1::VmInstance& instance) {
   if (vm == 0 || vms_.contains(vm)) return;
@@ -121,7 +122,8 @@ bool RecordRows::AddRow(const metric::Interval& interval) {
     record.has |= VCPULSE_HAS_CONFIDENCE;
     record.confidence_pct = verdict.confidence_pct;
   }
-  Put(interval.residency, VCPULSE_HAS_RESIDENCY, record.residency, record);
+  Put(metric::ValueOf(metric::Metric::kResidency, interval), VCPULSE_HAS_RESIDENCY,
+      record.residency, record);
   Put(metric::ValueOf(metric::Metric::kIpc, interval), VCPULSE_HAS_IPC, record.ipc, record);
   Put(interval.delta.run_ns, VCPULSE_HAS_RUN, record.run_ns, record);
   Put(interval.delta.run_delay_ns, VCPULSE_HAS_RUN_DELAY, record.run_delay_ns, record);

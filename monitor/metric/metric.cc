@@ -20,7 +20,7 @@ double LengthNs(const Interval& interval) {
 
 // Of two events of the first group; on a hybrid host of all core PMUs together.
 Ratio OfCounts(const Interval& interval, std::optional<size_t> part, std::optional<size_t> whole) {
-  if (!part || !whole) return {};
+  if (!part || !whole || interval.delta.counts[*whole] == 0) return {};
   return {.part = static_cast<double>(interval.delta.counts[*part]),
           .whole = static_cast<double>(interval.delta.counts[*whole])};
 }
@@ -59,7 +59,7 @@ Ratio Running(const Interval& interval) {
 }
 
 Ratio GuestFrequency(const Interval& interval) {
-  if (!interval.epoch.slots.cycles) return {};
+  if (!interval.epoch.slots.cycles || interval.delta.time_running_ns == 0) return {};
   return {.part = static_cast<double>(interval.delta.counts[*interval.epoch.slots.cycles]),
           .whole = static_cast<double>(interval.delta.time_running_ns)};
 }
@@ -107,7 +107,7 @@ constexpr std::array<Info, kMetrics> kTable = {{
     {.metric = Metric::kUnknown,
      .key = "unknown",
      .label = "UNKNOWN",
-     .help = "share of the judged time of which that cannot be told",
+     .help = "share of the judged time of which none of these can be told",
      .of = [](const Interval& i) { return InBand(Band::kUnknown, i); },
      .by_time = true,
      .needs_counters = true,
@@ -116,8 +116,9 @@ constexpr std::array<Info, kMetrics> kTable = {{
      .key = "starved",
      .report_key = "starved_share",
      .label = "starved",
-     .help = "share of the judged time, where waiting was measured, in which it wanted to run and "
-             "mostly waited for a CPU",
+     .help =
+         "share of the judged time, where waiting was measured, in ticks in which it waited for "
+         "a CPU for over 10 %",
      .of = Starved,
      .by_time = true,
      .asked = true,
@@ -219,18 +220,19 @@ constexpr std::array<Info, kMetrics> kTable = {{
      .label = "GHz",
      .unit = Unit::kNumber,
      .unit_text = "GHz",
-     .help = "guest cycles per time running: the frequency at which guest code ran, a lower bound "
-             "where the thread ran host code too",
+     .help =
+         "guest cycles per time that its counters were on the PMU: the frequency at which guest "
+         "code ran, a lower bound where the thread ran host code too",
      .of = GuestFrequency,
      .needs_counters = true,
      .asked = true,
      .row_decimals = 9,
-     .counters = {{{.name = "vcpulse_vcpu_running_seconds_total",
-                    .help = "Time for which a vCPU's counters were on the PMU: guest cycles over "
-                            "it are the frequency.",
+     .counters = {{{.name = "vcpulse_vcpu_counted_seconds_total",
+                    .help = "Time on a CPU, guest or host code, of which guest cycles are told: "
+                            "they over it are the frequency, HALTED time included.",
                     .of = [](const Interval& i) -> std::optional<double> {
-                      if (!i.epoch.slots.cycles) return std::nullopt;
-                      return static_cast<double>(i.delta.time_running_ns);
+                      if (!Scaled(i, i.epoch.slots.cycles)) return std::nullopt;
+                      return static_cast<double>(i.delta.time_enabled_ns);
                     },
                     .unit = kNsPerSecond}}}},
     {.metric = Metric::kBranchMissRate,

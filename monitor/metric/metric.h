@@ -2,7 +2,7 @@
 
 // The one table of metrics: all that is told of a vCPU as a number of its own. Reports, exports,
 // the page, checks, comparisons, Prometheus and the library take their columns from here, and
-// docs/metric-table.md lists them. A new one is an enumerator, a row of the table, and a row there.
+// docs/metrics.md lists them. A new one is an enumerator, a row of the table, and a row there.
 
 #include <array>
 #include <cstddef>

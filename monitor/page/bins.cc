@@ -78,7 +78,7 @@ void Binner::Add(const metric::Interval& interval) {
     const double share = static_cast<double>(ns) / static_cast<double>(length_ns);
     row.bins[place].Add(whole, share);
     for (const Column::Event& which : column.events) {
-      const auto counted = interval.CountOf(*which.place);
+      const auto counted = interval.CountOf(which.place);
       if (!counted.count) continue;
       EventBins& event = row.events[which.bins];
       const bool scaled = counted.share && *counted.share > 0 && *counted.share < 1;
@@ -92,7 +92,8 @@ void Binner::Add(const metric::Interval& interval) {
 }
 
 Binner::Column& Binner::ColumnOf(const metric::Interval& interval) {
-  if (latest_.first != &interval.epoch) latest_ = {&interval.epoch, &columns_[&interval.epoch]};
+  const EpochKey key(interval.Vm(), interval.epoch.set.epoch());
+  if (latest_.second == nullptr || latest_.first != key) latest_ = {key, &columns_[key]};
   std::vector<Column>& columns = *latest_.second;
   if (columns.size() <= interval.column) columns.resize(interval.column + 1);
   Column& column = columns[interval.column];
@@ -102,7 +103,7 @@ Binner::Column& Binner::ColumnOf(const metric::Interval& interval) {
   for (const metric::EventPlace& place : interval.epoch.events) {
     if (!place.counted) continue;
     const auto same = std::ranges::find(row.events, place.name, &EventBins::name);
-    column.events.push_back({&place, static_cast<size_t>(same - row.events.begin())});
+    column.events.push_back({place, static_cast<size_t>(same - row.events.begin())});
     if (same != row.events.end()) continue;
     row.events.push_back(
         {.name = place.name, .counts = std::vector<EventBins::Count>(row.bins.size())});

@@ -68,7 +68,7 @@ class Binner {
   struct Column {
     VcpuBins* row = nullptr;
     struct Event {
-      const metric::EventPlace* place = nullptr;
+      metric::EventPlace place;
       size_t bins = 0;  // which of row->events
     };
     std::vector<Event> events;  // those that are counted
@@ -85,8 +85,10 @@ class Binner {
   Options options_;
   int64_t width_ns_;
   Rows rows_;
-  std::map<const metric::Epoch*, std::vector<Column>> columns_;
-  std::pair<const metric::Epoch*, std::vector<Column>*> latest_{};
+  // By (vm, epoch): the reader may forget an epoch, whose memory is then another one's.
+  using EpochKey = std::pair<uint32_t, uint32_t>;
+  std::map<EpochKey, std::vector<Column>> columns_;
+  std::pair<EpochKey, std::vector<Column>*> latest_{};
   size_t bytes_ = 0;  // packed
   uint64_t unusable_ = 0;
 };

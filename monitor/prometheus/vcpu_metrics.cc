@@ -54,6 +54,7 @@ class Tally {
   void AddTick(uint32_t vm, uint32_t number, const core::Sample& sample,
                std::span<const core::Verdict> verdicts) {
     AddLateness(sample);
+    if (intervals_.EpochOf({.vm = vm, .epoch = number, .sample = sample}) == nullptr) return;
     const auto before = previous_.find({vm, number});
     // What lies across a gap is of no single tick: it counts nowhere.
     const bool follows = before != previous_.end() && before->second.tick + 1 == sample.tick;
@@ -74,7 +75,10 @@ class Tally {
     if (record.has_session()) {
       totals_.version = record.session().tool_version();
       // Another stream would be another recording.
-      if (!intervals_.Add(record.session()).ok()) intervals_ = metric::IntervalReader();
+      if (intervals_.Add(record.session()).ok()) return;
+      previous_.clear();
+      intervals_ = metric::IntervalReader();
+      intervals_.Add(record.session()).IgnoreError();  // the first of a new reader never fails
     } else if (record.has_vcpu_set()) {
       AddSet(record.vcpu_set());
     } else if (record.has_gap()) {

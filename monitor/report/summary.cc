@@ -74,9 +74,12 @@ void Summary::AddSample(const timeline::TickEntry& tick) {
   sampled_ = &vm.epochs.at(tick.epoch);
   ++vm.samples;
   ++sampled_->samples;
+  const bool follows =
+      tick.previous != nullptr &&
+      intervals_.EpochOf({.vm = tick.vm, .epoch = tick.epoch, .sample = *tick.previous}) != nullptr;
   for (const EpochSummary::Column& column : sampled_->columns) {
     ++column.vcpu->samples;
-    if (tick.previous != nullptr) continue;
+    if (follows) continue;
     for (EventTotal& total : column.vcpu->events) total.Settle();
   }
 }

@@ -243,7 +243,11 @@ std::vector<Table::Cell> Row(const VcpuSummary& vcpu, std::span<const Metric> fu
 
 // Rows of the vCPUs, and of those that never could be opened: they must not vanish from sight.
 std::string VmTable(const VmSummary& vm, const TextOptions& options) {
-  const std::vector<std::string> header = Header(options.columns);
+  std::vector<Metric> further = options.columns;
+  std::erase_if(further, [](Metric metric) {
+    return std::ranges::find(kShownMetrics, metric) != kShownMetrics.end();
+  });
+  const std::vector<std::string> header = Header(further);
   Table table(header);
   std::map<uint32_t, std::vector<Table::Cell>> rows;
   for (const auto& [number, epoch] : vm.epochs) {
@@ -254,7 +258,7 @@ std::string VmTable(const VmSummary& vm, const TextOptions& options) {
       rows[vcpu.index()] = std::move(row);
     }
   }
-  for (const auto& [index, vcpu] : vm.vcpus) rows[index] = Row(vcpu, options.columns);
+  for (const auto& [index, vcpu] : vm.vcpus) rows[index] = Row(vcpu, further);
   if (rows.empty()) return "no vCPU was recorded\n";
   for (auto& [index, row] : rows) table.AddRow(std::move(row));
   return table.Render(options.colour);

@@ -23,11 +23,12 @@ struct Made {
   std::optional<uint64_t> run_delay_ns = 0;
 };
 
-// An epoch of two vCPUs, 0 and 1, of VM 1.
+// An epoch of two vCPUs, 0 and 1, of VM 1 or another.
 class IntervalMaker {
  public:
-  explicit IntervalMaker(const std::vector<std::string>& events = {"cycles", "instructions"}) {
-    epoch_.set.set_vm(1);
+  explicit IntervalMaker(const std::vector<std::string>& events = {"cycles", "instructions"},
+                         uint32_t vm = 1) {
+    epoch_.set.set_vm(vm);
     epoch_.set.set_epoch(1);
     epoch_.set.add_vcpus()->set_index(0);
     epoch_.set.add_vcpus()->set_index(1);

@@ -84,6 +84,11 @@ TEST(MetricTotals, NumbersAreOfBusyTimeAndSharesOfAllOfIt) {
   EXPECT_THAT(totals.Value(Metric::kIpc), Optional(1.5));
   EXPECT_THAT(totals.Value(Metric::kResidency), Optional(0.5));
   EXPECT_EQ(totals.Value(Metric::kCacheMissRate), std::nullopt) << "not counted";
+  // Instructions of no cycle are of no IPC.
+  EXPECT_THAT(TotalsOf({{.verdict = {.band = Band::kSpinning}, .counts = {0, 900}},
+                        {.verdict = {.band = Band::kSpinning}, .counts = {100, 100}}})
+                  .Value(Metric::kIpc),
+              Optional(1.0));
 }
 
 TEST(MetricTotals, MergeAsIfAllHadBeenAddedToOne) {
@@ -150,6 +155,21 @@ TEST(MetricCounters, AreScaledAndSayWhatIsNotCounted) {
   EXPECT_THAT(cycles({.counts = {100}, .running = 0.25}, counted), Optional(400.0));
   EXPECT_EQ(cycles({.counts = {100}, .running = 0}, counted), std::nullopt);
   EXPECT_EQ(cycles({.counts = {100}}, IntervalMaker({"instructions"})), std::nullopt);
+}
+
+// What one grew by over the other is the metric, whatever share of the PMU the group had.
+TEST(MetricCounters, OfGhzGiveTheFrequency) {
+  for (const double running : {1.0, 0.25}) {
+    const Made made{.end_ns = 1000, .counts = {750}, .running = running};
+    const IntervalMaker maker;
+    const auto cycles = maker.With(made, InfoOf(Metric::kIpc).counters[0].of);
+    const auto time = maker.With(made, InfoOf(Metric::kGhz).counters[0].of);
+    EXPECT_DOUBLE_EQ(*cycles / *time, 0.75 / running);
+    EXPECT_THAT(maker.With(made, [](const Interval& i) { return ValueOf(Metric::kGhz, i); }),
+                Optional(0.75 / running));
+  }
+  EXPECT_EQ(IntervalMaker().With({.running = 0}, InfoOf(Metric::kGhz).counters[0].of),
+            std::nullopt);
 }
 
 }  // namespace

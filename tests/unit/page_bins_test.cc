@@ -177,6 +177,25 @@ TEST_F(Bins, OneLongIntervalDoesNotTakeAllMemory) {
   EXPECT_EQ(bins.unusable(), 1U);
 }
 
+// A reader may forget an epoch: the next one, of another VM, is in its place in memory.
+TEST_F(Bins, AnEpochThatIsForgottenIsNoOther) {
+  Binner bins({.width_ns = 100, .most_bytes = kPlenty});
+  auto maker = std::make_unique<metric::IntervalMaker>();
+  const auto add = [&](int64_t begin_ns) {
+    maker->With({.begin_ns = begin_ns, .end_ns = begin_ns + 100, .counts = {7, 9}},
+                [&bins](const metric::Interval& interval) { bins.Add(interval); });
+  };
+  add(0);
+  *maker = metric::IntervalMaker({"instructions"}, 2);
+  add(100);
+  ASSERT_THAT(bins.rows(), SizeIs(2));
+  EXPECT_THAT(Row(bins).bins, SizeIs(1));
+  const VcpuBins& other = bins.rows().at({2, 0});
+  ASSERT_THAT(other.events, SizeIs(1));
+  EXPECT_EQ(other.events[0].name, "instructions");
+  EXPECT_EQ(other.events[0].counts[0].count, 7);
+}
+
 TEST_F(Bins, WhatLiesOutsideIsLeftOut) {
   Binner bins({.width_ns = 100, .most_bytes = kPlenty, .from_ns = 150, .to_ns = 250});
   Add(bins, 0, 100, Of(core::Band::kHalted));

@@ -288,7 +288,7 @@ int Play(const ReplayOptions& options, const std::optional<double>& speed) {
   return kExitOk;
 }
 
-int RunReplay(ReplayOptions options) {
+int RunReplay(const ReplayOptions& options) {
   if (absl::Status status = options.Validate(); !status.ok()) return Fail(status);
   const auto speed = ParseSpeed(options.speed);
   if (!speed.ok()) return Fail(speed.status());

@@ -65,7 +65,7 @@ struct ReportOptions {
   std::string file = "vcpulse.vpt";  // "-": stdin
   bool json = false;
   std::string color = "auto";
-  std::string columns;
+  std::optional<std::string> columns;
   PartOptions part;
   std::optional<std::string> explain;
   std::optional<std::string> html;
@@ -135,8 +135,8 @@ int RunReport(const ReportOptions& options) {
   const absl::StatusOr<reading::Part> part = ParsePart(options.part);
   if (!part.ok()) return Fail(part.status());
   std::vector<metric::Metric> columns;
-  if (!options.columns.empty()) {
-    auto metrics = ParseMetrics(options.columns);
+  if (options.columns) {
+    auto metrics = ParseMetrics(*options.columns);
     if (!metrics.ok()) return Fail(absl::StrCat("--columns: ", metrics.status().message()));
     columns = *std::move(metrics);
   }
@@ -192,6 +192,7 @@ void AddReportCommand(CLI::App& app, int& exit_code) {
                    "vm= (name, UUID, PID or number) where there are several; at=, a time after the "
                    "start: the first window that ends then or later; else the last verdict")
       ->type_name("vcpu=N[,vm=VM][,at=T]")
+      ->excludes("--columns")
       ->excludes("--from")
       ->excludes("--until")
       ->excludes("--phase");

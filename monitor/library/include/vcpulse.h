@@ -155,7 +155,7 @@ typedef void (*vcpulse_notice_callback)(const char* line, void* user);
 VCPULSE_API vcpulse_options* vcpulse_options_new(void);
 VCPULSE_API void vcpulse_options_free(vcpulse_options* options);
 
-/* The same options once more, for another thread; NULL only without memory. */
+/* The same options once more, for another thread; NULL for NULL, and without memory. */
 VCPULSE_API vcpulse_options* vcpulse_options_copy(const vcpulse_options* options);
 
 /* Which VM: one of the four, the last one that was set. By its name or UUID; by the PID of its VMM;
@@ -281,8 +281,8 @@ VCPULSE_API vcpulse_status vcpulse_timeline_for_each_record(const vcpulse_timeli
 typedef struct vcpulse_bounds {
   size_t size;
   double low;
-  double high;
-  uint64_t ticks;     /* that were measured in the time asked for: few of them prove little */
+  double high;    /* infinite where there is no end, as of a percentile that unknown time decides */
+  uint64_t ticks; /* that were measured in the time asked for: few of them prove little */
   int64_t judged_ns;  /* time asked for */
   int64_t unknown_ns; /* thereof not known to count or not */
 } vcpulse_bounds;

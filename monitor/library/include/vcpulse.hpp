@@ -61,6 +61,7 @@ enum class Outcome {
   kFail = VCPULSE_OUTCOME_FAIL,
 };
 
+// Both are null for a value that the library does not know.
 inline const char* ToString(Band band) { return vcpulse_band_name(static_cast<int>(band)); }
 inline const char* ToString(Outcome outcome) {
   return vcpulse_outcome_name(static_cast<int>(outcome));
@@ -292,7 +293,9 @@ class Timeline {
   }
   // The share of the time in this band.
   Bounds Share(const Vcpu& vcpu, Band band, const Phase& phase = {}) const {
-    return Query(vcpu, ToString(band), phase);
+    const char* const name = ToString(band);
+    if (name == nullptr) throw Error(VCPULSE_STATUS_INVALID_ARGUMENT, "no such band");
+    return Query(vcpu, name, phase);
   }
   // Of a VM: the share of the time in which samples are missing.
   Bounds Gaps(const std::optional<std::string>& vm = {}, const Phase& phase = {}) const {
@@ -387,6 +390,9 @@ class Recording {
     // Options of its own: those that were given may be used by other threads meanwhile.
     const std::unique_ptr<vcpulse_options, Options::Free> owned(
         vcpulse_options_copy(options.handle_.get()));
+    if (!options.handle_) {
+      throw Error(VCPULSE_STATUS_INVALID_ARGUMENT, "the options were moved from");
+    }
     if (!owned) throw std::bad_alloc();
     vcpulse_options* const handle = owned.get();
     detail::Call call;
