@@ -128,7 +128,7 @@ class PageTest(unittest.TestCase):
         self.assertEqual(numbers["residency"][0], "69.4 %")
         self.assertEqual(numbers["measured"], ["3.6 s", "90.0 %"])
         titles = page.script("return [...document.querySelectorAll('#charts strong')].map((one) => one.textContent)")
-        self.assertEqual(titles, ["IPC", "residency", "starved", "cycles per second", "instructions per second"])
+        self.assertEqual(titles, ["IPC", "residency", "starved", "GHz", "cycles per second", "instructions per second"])
 
     def test_a_dragged_span_has_its_own_numbers(self):
         page = self.page

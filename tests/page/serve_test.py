@@ -66,9 +66,9 @@ class ServeTest(unittest.TestCase):
         browser = open_browser()
         self.addCleanup(browser.quit)
         page = Page(browser, self.served.url)
-        self.assertIn("Drawn now in bins of 40 ms; zoom in for finer ones, down to 2.5 ms.", page.text("bins-note"))
+        self.assertIn("Drawn now in bins of 80 ms; zoom in for finer ones, down to 2.5 ms.", page.text("bins-note"))
         page.script("document.getElementById('map').focus()")
-        # A band lasts about 200 ticks, 2 s: where one ends is told to 40 ms, then to a tick.
+        # A band lasts about 200 ticks, 2 s: where one ends is told to 80 ms, then to a tick.
         for _ in range(7):
             page.keys("+")
         page.wait_for("return document.getElementById('bins-note').textContent.includes('bins of 2.5 ms')",
