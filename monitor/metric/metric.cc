@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace vcpulse::metric {
 namespace {
@@ -301,10 +302,15 @@ void Totals::Add(const Interval& interval) {
     no_counters_ns_ += length_ns;
   }
   const bool busy = IsBusy(interval);
-  for (size_t i = 0; i < kMetrics; ++i) {
-    if (kTable[i].OfBusyTime() && !busy) continue;
-    ratios_[i].Add(kTable[i].of(interval), kTable[i].by_time ? length_ns : 1);
-  }
+  // Unrolled, so that the functions of the table are inlined: over a quarter of a report's time.
+  const auto add = [&]<size_t i>() {
+    constexpr const Info& kInfo = kTable[i];
+    if (kInfo.OfBusyTime() && !busy) return;
+    ratios_[i].Add(kInfo.of(interval), kInfo.by_time ? length_ns : 1);
+  };
+  [&add]<size_t... i>(std::index_sequence<i...>) {
+    (add.template operator()<i>(), ...);
+  }(std::make_index_sequence<kMetrics>());
 }
 
 void Totals::Add(const Totals& other, double share) {
