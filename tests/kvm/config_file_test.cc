@@ -44,7 +44,7 @@ TEST_F(ConfigFile, GivesOptionsOfItsCommand) {
 }
 
 TEST_F(ConfigFile, WhatIsGivenOnTheCommandLineCountsMore) {
-  const std::string file = Write("[report]\nfrom = \"1s\"\nto = \"2s\"\n");
+  const std::string file = Write("[report]\nfrom = \"1s\"\nuntil = \"2s\"\n");
   const Finished from_file = RunProgram(Vcpulse({"report", kTimeline, "--config", file}));
   EXPECT_THAT(from_file.out, HasSubstr("(after 1.0 s, up to 2.0 s)"));
   const Finished given =
