@@ -1,6 +1,6 @@
 #pragma once
 
-// monitor/metric: what is told of a vCPU, the same for everybody. Here: one vCPU between two of its
+// monitor/metric: per-vCPU metrics, the same for every reader. Here: one vCPU between two of its
 // samples, as every reader of ticks needs it.
 
 #include <cstddef>

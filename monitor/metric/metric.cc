@@ -229,8 +229,9 @@ constexpr std::array<Info, kMetrics> kTable = {{
      .asked = true,
      .row_decimals = 9,
      .counters = {{{.name = "vcpulse_vcpu_counted_seconds_total",
-                    .help = "Time on a CPU, guest or host code, of which guest cycles are told: "
-                            "they over it are the frequency, HALTED time included.",
+                    .help = "Time on a CPU, in guest or host code, while guest cycles were "
+                            "counted: cycles divided by it give the frequency, HALTED time "
+                            "included.",
                     .of = [](const Interval& i) -> std::optional<double> {
                       if (!Scaled(i, i.epoch.slots.cycles)) return std::nullopt;
                       return static_cast<double>(i.delta.time_enabled_ns);
