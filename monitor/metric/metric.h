@@ -1,7 +1,7 @@
 #pragma once
 
-// The one table of per-vCPU metrics. Reports, exports, the page, checks, comparisons, Prometheus and
-// the library take their columns from here, and docs/metrics.md lists them. A new one is an
+// The one table of per-vCPU metrics. Reports, exports, the page, checks, comparisons, Prometheus
+// and the library take their columns from here, and docs/metrics.md lists them. A new one is an
 // enumerator, a row of the table, and a row there.
 
 #include <array>
