@@ -16,10 +16,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
+#include "kvm/base/clock.h"
+#include "kvm/base/fd.h"
+#include "kvm/base/text.h"
 #include "kvm/busy_loop.h"
 #include "kvm/counters/counter_group.h"
 #include "kvm/proc_tree.h"
-#include "kvm/text.h"
 
 #if defined(__x86_64__)
 #include <x86intrin.h>
@@ -62,14 +64,6 @@ bool AnyOf(std::span<const int> cpus, const std::string& list) {
   return false;
 }
 
-#if defined(__x86_64__)
-int64_t RawClock_ns() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC_RAW, &now);
-  return now.tv_sec * 1'000'000'000 + now.tv_nsec;
-}
-#endif
-
 }  // namespace
 
 HostFacts ReadHostFacts(const std::string& root) {
@@ -110,10 +104,10 @@ std::optional<double> CpufreqMaxHz(const std::string& root, std::span<const int>
 
 std::optional<double> MeasureTscHz(absl::Duration span) {
 #if defined(__x86_64__)
-  const int64_t start_ns = RawClock_ns();
+  const int64_t start_ns = ClockNow_ns(CLOCK_MONOTONIC_RAW);
   const uint64_t start = __rdtsc();
   absl::SleepFor(span);
-  const int64_t end_ns = RawClock_ns();
+  const int64_t end_ns = ClockNow_ns(CLOCK_MONOTONIC_RAW);
   const uint64_t end = __rdtsc();
   if (end <= start || end_ns <= start_ns) return std::nullopt;
   return static_cast<double>(end - start) * 1e9 / static_cast<double>(end_ns - start_ns);

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "absl/strings/str_split.h"
+#include "kvm/base/text.h"
 #include "kvm/proc_files.h"
-#include "kvm/text.h"
 
 namespace vcpulse::kvm {
 namespace {

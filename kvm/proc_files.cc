@@ -5,8 +5,8 @@
 
 #include <cerrno>
 
-#include "kvm/fd.h"
-#include "kvm/text.h"
+#include "kvm/base/fd.h"
+#include "kvm/base/text.h"
 
 namespace vcpulse::kvm {
 namespace {

@@ -9,7 +9,7 @@
 #include <tuple>
 
 #include "absl/strings/str_cat.h"
-#include "kvm/text.h"
+#include "kvm/base/text.h"
 
 namespace vcpulse::kvm {
 namespace {

@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "kvm/base/fd.h"
 #include "kvm/counters/perf_events.h"
 #include "kvm/counters/read_format.h"
 #include "kvm/events/event.h"
-#include "kvm/fd.h"
 
 namespace vcpulse::kvm {
 

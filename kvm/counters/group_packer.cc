@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "kvm/base/fd.h"
 #include "kvm/counters/counter_group.h"
 #include "kvm/counters/group_layout.h"
 

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <span>
 
-#include "kvm/fd.h"
+#include "kvm/base/fd.h"
 
 namespace vcpulse::kvm {
 

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "kvm/base/fd.h"
 #include "kvm/counters/perf_events.h"
-#include "kvm/fd.h"
 
 namespace vcpulse::kvm {
 

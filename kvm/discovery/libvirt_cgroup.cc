@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "kvm/text.h"
+#include "kvm/base/text.h"
 
 namespace vcpulse::kvm {
 namespace {

@@ -7,7 +7,6 @@
 #include "absl/strings/str_cat.h"
 #include "kvm/discovery/qemu_command_line.h"
 #include "kvm/discovery/vmms.h"
-#include "kvm/text.h"
 
 namespace vcpulse::kvm {
 namespace {

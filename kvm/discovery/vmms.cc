@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <initializer_list>
 
+#include "kvm/base/text.h"
 #include "kvm/discovery/qemu_command_line.h"
-#include "kvm/text.h"
 
 namespace vcpulse::kvm {
 namespace {

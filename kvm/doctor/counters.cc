@@ -8,12 +8,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "kvm/base/text.h"
 #include "kvm/counters/errno_advice.h"
 #include "kvm/counters/group_layout.h"
 #include "kvm/doctor/group_probe.h"
 #include "kvm/events/event_sets.h"
 #include "kvm/proc_files.h"
-#include "kvm/text.h"
 
 namespace vcpulse::kvm::doctor {
 namespace {

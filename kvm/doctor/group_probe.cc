@@ -7,6 +7,7 @@
 #include <cstring>
 #include <utility>
 
+#include "kvm/base/fd.h"
 #include "kvm/busy_loop.h"
 #include "kvm/counters/read_format.h"
 

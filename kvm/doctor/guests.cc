@@ -7,10 +7,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "kvm/base/text.h"
 #include "kvm/discovery/qemu_command_line.h"
 #include "kvm/discovery/vm_probe.h"
 #include "kvm/proc_tree.h"
-#include "kvm/text.h"
 
 namespace vcpulse::kvm::doctor {
 namespace {

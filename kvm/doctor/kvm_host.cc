@@ -8,9 +8,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "kvm/base/text.h"
 #include "kvm/counters/group_opener.h"
 #include "kvm/proc_files.h"
-#include "kvm/text.h"
 
 namespace vcpulse::kvm::doctor {
 namespace {

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "kvm/base/clock.h"
 
 namespace vcpulse::kvm::doctor {
 namespace {
@@ -14,15 +15,8 @@ namespace {
 constexpr int64_t kLongest_ns = 300'000'000;
 constexpr int64_t kLate_ns = 1'000'000;
 
-int64_t Now_ns() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec * 1'000'000'000 + now.tv_nsec;
-}
-
 void SleepUntil(int64_t deadline_ns) {
-  const timespec deadline{.tv_sec = deadline_ns / 1'000'000'000,
-                          .tv_nsec = deadline_ns % 1'000'000'000};
+  const timespec deadline = ToTimespec(deadline_ns);
   while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &deadline, nullptr) != 0) {
   }
 }
@@ -35,13 +29,13 @@ std::vector<int64_t> MeasureLateness_ns(int count, absl::Duration period) {
   std::vector<int64_t> lateness;
   std::thread([&] {
     prctl(PR_SET_TIMERSLACK, 1UL);
-    const int64_t start = Now_ns();
+    const int64_t start = MonotonicNow_ns();
     int64_t now = start;
     for (int i = 0; i < count && now - start < kLongest_ns; ++i) {
       // From where the last one ended, so that each is one sleep however late that was.
       const int64_t deadline = now + absl::ToInt64Nanoseconds(period);
       SleepUntil(deadline);
-      now = Now_ns();
+      now = MonotonicNow_ns();
       lateness.push_back(now - deadline);
     }
   }).join();

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
-#include "kvm/text.h"
+#include "kvm/base/text.h"
 
 namespace vcpulse::kvm {
 namespace {

@@ -8,8 +8,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "kvm/base/text.h"
 #include "kvm/proc_files.h"
-#include "kvm/text.h"
 
 namespace vcpulse::kvm {
 namespace {

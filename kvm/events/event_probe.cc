@@ -12,7 +12,6 @@
 #include "kvm/counters/counter_group.h"
 #include "kvm/events/event_names.h"
 #include "kvm/events/event_resolver.h"
-#include "kvm/text.h"
 
 namespace vcpulse::kvm {
 namespace {

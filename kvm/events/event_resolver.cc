@@ -19,7 +19,6 @@
 #include "kvm/events/event_names.h"
 #include "kvm/events/event_syntax.h"
 #include "kvm/events/pmu_event.h"
-#include "kvm/text.h"
 
 namespace vcpulse::kvm {
 namespace {

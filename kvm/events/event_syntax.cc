@@ -7,9 +7,9 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "kvm/base/text.h"
 #include "kvm/events/event_modifiers.h"
 #include "kvm/events/event_names.h"
-#include "kvm/text.h"
 
 namespace vcpulse::kvm {
 namespace {

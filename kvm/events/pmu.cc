@@ -9,8 +9,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "kvm/base/text.h"
 #include "kvm/proc_files.h"
-#include "kvm/text.h"
 
 namespace vcpulse::kvm {
 namespace {

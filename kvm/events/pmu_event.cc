@@ -15,7 +15,6 @@
 #include "absl/strings/str_join.h"
 #include "kvm/events/closest_name.h"
 #include "kvm/events/event_names.h"
-#include "kvm/text.h"
 
 namespace vcpulse::kvm {
 namespace {

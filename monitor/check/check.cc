@@ -10,12 +10,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "kvm/base/text.h"
 #include "monitor/check/finding.h"
 #include "monitor/check/judging.h"
 #include "monitor/check/outcome.h"
 #include "monitor/check/subjects.h"
 #include "monitor/check/timetable.h"
-#include "monitor/reading/phrases.h"
 #include "monitor/reading/repeatable_input.h"
 #include "monitor/report/loss_text.h"
 #include "monitor/report/text_format.h"
@@ -40,13 +40,13 @@ struct Survey {
 
 std::string PhasesText(const Timetable& timetable) {
   std::vector<std::string> names = timetable.Phases();
-  for (std::string& name : names) name = reading::Printable(name);
+  for (std::string& name : names) name = Printable(name);
   if (names.empty()) return "no phase was marked";
-  return absl::StrCat("there are: ", reading::Listed(names, kPhasesListed));
+  return absl::StrCat("there are: ", Listed(names, kPhasesListed));
 }
 
 std::optional<std::string> WhyNothingToJudge(const Survey& survey, const CheckOptions& options) {
-  const std::string phase = reading::Printable(options.phase.value_or(""));
+  const std::string phase = Printable(options.phase.value_or(""));
   if (survey.spans.empty()) {
     return absl::StrCat("phase '", phase, "' never came; ", PhasesText(survey.timetable));
   }
@@ -87,8 +87,7 @@ absl::Status NothingRead(const reading::RepeatableInput& input, const timeline::
     return absl::InvalidArgumentError(absl::StrCat(input.Name(), ": holds no record"));
   }
   return absl::InvalidArgumentError(absl::StrCat(
-      input.Name(),
-      ": nothing could be read: ", reading::Plural(read.damages.size(), "damaged region"),
+      input.Name(), ": nothing could be read: ", Plural(read.damages.size(), "damaged region"),
       ", the first: ", read.damages.front().reason));
 }
 
@@ -179,7 +178,7 @@ std::vector<std::string> NotesOf(const Survey& survey, const Judging& judging,
   }
   if (!waited.empty()) {
     notes.push_back(absl::StrCat("the host was short of CPUs; of the judged time waited for one: ",
-                                 reading::Listed(waited, kPhasesListed)));
+                                 Listed(waited, kPhasesListed)));
   }
   return notes;
 }

@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "kvm/text.h"
 #include "monitor/check/expression.h"
 
 namespace vcpulse::check {

@@ -1,7 +1,7 @@
 #include "monitor/check/expression.h"
 
 #include "absl/strings/str_cat.h"
-#include "kvm/text.h"
+#include "kvm/base/text.h"
 
 namespace vcpulse::check {
 

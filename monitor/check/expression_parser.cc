@@ -5,9 +5,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "kvm/text.h"
+#include "kvm/base/text.h"
 #include "monitor/check/expression.h"
-#include "monitor/check/lexer.h"
+#include "monitor/check/selector.h"
 
 namespace vcpulse::check {
 namespace {

@@ -2,9 +2,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "kvm/text.h"
+#include "kvm/base/text.h"
 #include "monitor/check/value_text.h"
-#include "monitor/reading/phrases.h"
 #include "monitor/report/text_format.h"
 
 namespace vcpulse::check {
@@ -36,7 +35,7 @@ std::string Comparing(const Question& question, const Bounds& observed, const Fi
 std::string ReasonOf(const Question& question, const Subject& subject, const Watched& watched,
                      const Finding& finding, Why why, const std::string& degraded_reason) {
   if (subject.unopened && finding.ticks == 0 && why != Why::kNoCounters) {
-    return absl::StrCat("it could not be opened: ", reading::Printable(*subject.unopened));
+    return absl::StrCat("it could not be opened: ", Printable(*subject.unopened));
   }
   const auto label = ToAbsl(metric::InfoOf(question.quantity.metric).label);
   switch (why) {
@@ -47,11 +46,11 @@ std::string ReasonOf(const Question& question, const Subject& subject, const Wat
     case Why::kNoCounters:
       return absl::StrCat(ToString(question.quantity),
                           " needs hardware counters, and none was read",
-                          degraded_reason.empty() ? "" : ": ", reading::Printable(degraded_reason));
+                          degraded_reason.empty() ? "" : ": ", Printable(degraded_reason));
     case Why::kNothingToJudge:
       return "there is no time to judge";
     case Why::kTooFewTicks:
-      return absl::StrCat(reading::Plural(finding.ticks, "tick"), " measured in ",
+      return absl::StrCat(Plural(finding.ticks, "tick"), " measured in ",
                           Duration(finding.judged_ns), ", wanted >= ", question.min_ticks);
     case Why::kTooLittleMeasured:
       return absl::StrCat(ShareText(watched.support.measured_ns, finding.judged_ns), " of ",

@@ -5,15 +5,14 @@
 
 #include "absl/time/time.h"
 #include "boost/json.hpp"
+#include "kvm/base/clock.h"
+#include "kvm/base/json.h"
 #include "monitor/check/words.h"
-#include "monitor/report/json_text.h"
 
 namespace vcpulse::check {
 namespace {
 
 namespace json = boost::json;
-
-double ToSeconds(int64_t ns) { return static_cast<double>(ns) / 1e9; }
 
 std::string_view UnitOf(const Quantity& quantity) {
   if (quantity.kind == Quantity::Kind::kLongest) return "ns";
@@ -36,27 +35,27 @@ json::value WorstJson(const std::optional<WorstSpan>& worst) {
 }
 
 json::object FindingJson(const Finding& finding) {
-  return {{"subject", report::Utf8Text(finding.subject)},
-          {"vm", report::TextOrNull(finding.vm)},
-          {"vcpu", report::OrNull(finding.vcpu)},
-          {"outcome", report::Utf8Text(ToString(finding.outcome))},
+  return {{"subject", Utf8Text(finding.subject)},
+          {"vm", TextOrNull(finding.vm)},
+          {"vcpu", OrNull(finding.vcpu)},
+          {"outcome", Utf8Text(ToString(finding.outcome))},
           {"observed", BoundsJson(finding.observed)},
           {"ticks", finding.ticks},
           {"judged_s", ToSeconds(finding.judged_ns)},
           {"unknown_s", ToSeconds(finding.unknown_ns)},
           {"worst", WorstJson(finding.worst)},
-          {"reason", report::TextOrNull(finding.reason)}};
+          {"reason", TextOrNull(finding.reason)}};
 }
 
 json::object JudgedJson(const Judged& judged) {
   const Expectation& expectation = judged.expectation;
   json::array findings;
   for (const Finding& finding : judged.findings) findings.push_back(FindingJson(finding));
-  return {{"expectation", report::Utf8Text(expectation.text)},
-          {"outcome", report::Utf8Text(ToString(judged.outcome))},
-          {"quantity", report::Utf8Text(ToString(expectation.quantity))},
-          {"unit", report::Utf8Text(UnitOf(expectation.quantity))},
-          {"comparison", report::Utf8Text(ToString(expectation.comparison))},
+  return {{"expectation", Utf8Text(expectation.text)},
+          {"outcome", Utf8Text(ToString(judged.outcome))},
+          {"quantity", Utf8Text(ToString(expectation.quantity))},
+          {"unit", Utf8Text(UnitOf(expectation.quantity))},
+          {"comparison", Utf8Text(ToString(expectation.comparison))},
           {"limit", expectation.limit},
           {"findings", std::move(findings)}};
 }
@@ -80,19 +79,19 @@ json::value StartJson(const std::optional<int64_t>& realtime_ns) {
 std::string RenderJson(const Result& result, std::string_view file) {
   json::array expectations;
   for (const Judged& judged : result.judged) expectations.push_back(JudgedJson(judged));
-  return report::ToJsonText(json::object{
-      {"outcome", report::Utf8Text(ToString(result.outcome))},
+  return ToJsonText(json::object{
+      {"outcome", Utf8Text(ToString(result.outcome))},
       {"counts", CountsJson(CountExpectations(result))},
-      {"file", report::Utf8Text(file)},
-      {"host_name", report::TextOrNull(result.host_name)},
+      {"file", Utf8Text(file)},
+      {"host_name", TextOrNull(result.host_name)},
       {"start", StartJson(result.start_realtime_ns)},
       {"duration_s", ToSeconds(result.duration_ns)},
-      {"phase", result.phase ? report::Utf8Text(*result.phase) : json::value(nullptr)},
+      {"phase", result.phase ? Utf8Text(*result.phase) : json::value(nullptr)},
       {"spans", result.spans},
       {"judged_s", ToSeconds(result.judged_ns)},
-      {"phases", report::Utf8Texts(result.phases)},
+      {"phases", Utf8Texts(result.phases)},
       {"expectations", std::move(expectations)},
-      {"notes", report::Utf8Texts(result.notes)},
+      {"notes", Utf8Texts(result.notes)},
   });
 }
 

@@ -6,6 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
+#include "kvm/base/clock.h"
+#include "kvm/base/utf8.h"
 #include "monitor/check/words.h"
 #include "monitor/timeline/utf8_texts.h"
 
@@ -19,7 +21,7 @@ std::string Attribute(const char* name, std::string_view value) {
   return absl::StrCat(" ", name, "=\"", XmlText(value), "\"");
 }
 
-std::string InSeconds(int64_t ns) { return absl::StrFormat("%.3f", static_cast<double>(ns) / 1e9); }
+std::string InSeconds(int64_t ns) { return absl::StrFormat("%.3f", ToSeconds(ns)); }
 
 Counts CountFindings(const Result& result) {
   Counts counts;
@@ -106,7 +108,7 @@ std::string Suite(const Result& result, std::string_view file, const Counts& cou
 
 std::string XmlText(std::string_view text) {
   std::string utf8(text);
-  timeline::MakeUtf8(&utf8);
+  MakeUtf8(&utf8);
   std::string out;
   for (size_t i = 0; i < utf8.size(); ++i) {
     const char c = utf8[i];

@@ -4,7 +4,6 @@
 #include <cstddef>
 
 #include "absl/strings/str_cat.h"
-#include "kvm/text.h"
 #include "monitor/check/words.h"
 
 namespace vcpulse::check {

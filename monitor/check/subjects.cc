@@ -6,8 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "kvm/text.h"
-#include "monitor/reading/phrases.h"
+#include "kvm/base/text.h"
 
 namespace vcpulse::check {
 namespace {
@@ -25,7 +24,7 @@ std::string RangesText(const std::vector<IndexRange>& ranges) {
   std::vector<std::string> texts;
   texts.reserve(ranges.size());
   for (const IndexRange& range : ranges) texts.push_back(RangeText(range));
-  return reading::Listed(texts, kListed);
+  return Listed(texts, kListed);
 }
 
 std::vector<IndexRange> RangesOf(const Indexes& indexes) {
@@ -188,7 +187,7 @@ void Selecting::ComplainOfVms(const std::vector<uint32_t>& vms) {
   names.reserve(vms.size());
   for (const uint32_t vm : vms) names.push_back(LabelOf(timetable_, vm));
   selection_.missing.push_back(
-      absl::StrCat("no vCPU of VM ", reading::Listed(names, kListed),
+      absl::StrCat("no vCPU of VM ", Listed(names, kListed),
                    " was there to be sampled in the time that was judged"));
 }
 
@@ -196,8 +195,8 @@ std::string Selecting::NoSuchVm() const {
   std::vector<std::string> names;
   for (const auto& [number, vm] : timetable_.vms()) names.push_back(LabelOf(timetable_, number));
   if (names.empty()) return "no VM was recorded";
-  return absl::StrCat("no VM is called '", reading::Printable(selector_.vm.value_or("")),
-                      "'; there are: ", reading::Listed(names, kListed));
+  return absl::StrCat("no VM is called '", Printable(selector_.vm.value_or("")),
+                      "'; there are: ", Listed(names, kListed));
 }
 
 }  // namespace
@@ -209,7 +208,7 @@ Selection Select(const Timetable& timetable, const std::vector<TimeRange>& spans
 
 std::string ToString(const Selector& selector, bool of_vms) {
   std::vector<std::string> parts;
-  if (selector.vm) parts.push_back(absl::StrCat("vm=", reading::Printable(*selector.vm)));
+  if (selector.vm) parts.push_back(absl::StrCat("vm=", Printable(*selector.vm)));
   if (!selector.vcpus.empty()) {
     std::vector<std::string> ranges;
     ranges.reserve(selector.vcpus.size());
@@ -226,7 +225,7 @@ std::string LabelOf(const Timetable& timetable, uint32_t vm) {
   const auto namesakes = std::ranges::count_if(timetable.vms(), [&instance](const auto& other) {
     return other.second.instance.name() == instance.name();
   });
-  const std::string name = reading::Printable(instance.name());
+  const std::string name = Printable(instance.name());
   return namesakes > 1 ? absl::StrCat(name, " (PID ", instance.pid(), ")") : name;
 }
 

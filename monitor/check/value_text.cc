@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
+#include "kvm/base/clock.h"
 
 namespace vcpulse::check {
 namespace {
@@ -25,8 +26,8 @@ std::string WithDigits(double value, int digits, const Quantity& quantity) {
 std::string SpanText(const WorstSpan& span) {
   constexpr int64_t kSecond_ns = 1'000'000'000;
   const int digits = span.to_ns - span.from_ns >= kSecond_ns ? 1 : 3;
-  return absl::StrFormat("from %.*f s to %.*f s", digits, static_cast<double>(span.from_ns) / 1e9,
-                         digits, static_cast<double>(span.to_ns) / 1e9);
+  return absl::StrFormat("from %.*f s to %.*f s", digits, ToSeconds(span.from_ns), digits,
+                         ToSeconds(span.to_ns));
 }
 
 }  // namespace

@@ -4,9 +4,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "kvm/text.h"
+#include "kvm/base/text.h"
+#include "kvm/base/utf8.h"
 #include "monitor/check/value_text.h"
-#include "monitor/reading/phrases.h"
 #include "monitor/report/text_format.h"
 #include "monitor/timeline/utf8_texts.h"
 
@@ -18,8 +18,8 @@ std::string Seconds(int64_t ns) { return report::DurationText(static_cast<double
 }  // namespace
 
 std::string Clean(std::string_view text) {
-  std::string out = reading::Printable(text);
-  timeline::MakeUtf8(&out);
+  std::string out = Printable(text);
+  MakeUtf8(&out);
   return out;
 }
 
@@ -74,8 +74,8 @@ std::string VerdictText(const Result& result) {
     parts.push_back(absl::StrCat(counts.skipped, " skipped"));
   }
   const size_t number = parts.front().find(' ');
-  parts.front().insert(number, absl::StrCat(" of ", reading::Plural(counts.all, "expectation")));
-  return absl::StrCat(ToAbsl(ToString(result.outcome)), ": ", reading::Listed(parts, parts.size()));
+  parts.front().insert(number, absl::StrCat(" of ", Plural(counts.all, "expectation")));
+  return absl::StrCat(ToAbsl(ToString(result.outcome)), ": ", Listed(parts, parts.size()));
 }
 
 std::string RecordingText(const Result& result, std::string_view file) {
@@ -96,8 +96,7 @@ std::string PartText(const Result& result) {
   }
   const std::string phase = absl::StrCat("phase ", Clean(*result.phase));
   if (result.spans == 0) return phase + ", which never came";
-  return absl::StrCat(phase, ", ", reading::Plural(result.spans, "span"), ", ",
-                      Seconds(result.judged_ns));
+  return absl::StrCat(phase, ", ", Plural(result.spans, "span"), ", ", Seconds(result.judged_ns));
 }
 
 }  // namespace vcpulse::check

@@ -8,11 +8,11 @@
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "kvm/base/text.h"
 #include "monitor/compare/differing_settings.h"
 #include "monitor/compare/judging.h"
 #include "monitor/compare/matching.h"
 #include "monitor/compare/recording.h"
-#include "monitor/reading/phrases.h"
 
 namespace vcpulse::compare {
 namespace {
@@ -25,9 +25,9 @@ constexpr double kLeastBlockShare = 1.0 / 20;  // of a series that is shorter th
 using Phases = std::vector<std::optional<std::string>>;
 
 std::string NamesText(std::vector<std::string> names) {
-  for (std::string& name : names) name = reading::Printable(name);
+  for (std::string& name : names) name = Printable(name);
   return names.empty() ? "no phase was marked"
-                       : absl::StrCat("there are: ", reading::Listed(names, kNamesListed));
+                       : absl::StrCat("there are: ", Listed(names, kNamesListed));
 }
 
 std::vector<std::string> Without(const std::vector<std::string>& names,
@@ -49,9 +49,8 @@ absl::StatusOr<Phases> ChoosePhases(const Recording& a, const Recording& b,
     for (const Recording* recording : {&a, &b}) {
       const std::vector<std::string> names = recording->timetable().Phases();
       if (std::ranges::find(names, *wanted) != names.end()) continue;
-      return absl::NotFoundError(absl::StrCat(recording->Name(), ": phase '",
-                                              reading::Printable(*wanted), "' never came; ",
-                                              NamesText(names)));
+      return absl::NotFoundError(absl::StrCat(recording->Name(), ": phase '", Printable(*wanted),
+                                              "' never came; ", NamesText(names)));
     }
     return Phases{*wanted};
   }
@@ -59,10 +58,9 @@ absl::StatusOr<Phases> ChoosePhases(const Recording& a, const Recording& b,
   const std::vector<std::string> common = Without(of_a, only_a);
   const auto tell = [&notes](const char* side, const std::vector<std::string>& only) {
     std::vector<std::string> names = only;
-    for (std::string& name : names) name = reading::Printable(name);
+    for (std::string& name : names) name = Printable(name);
     if (!names.empty()) {
-      notes.push_back(
-          absl::StrCat("phases of ", side, " alone: ", reading::Listed(names, kNamesListed)));
+      notes.push_back(absl::StrCat("phases of ", side, " alone: ", Listed(names, kNamesListed)));
     }
   };
   tell("A", only_a);
@@ -206,14 +204,14 @@ void TellUnmatched(const Phases& phases, const Measured& measured, const Measure
     if (other.series.contains(key)) continue;
     std::string text = absl::StrCat("VM ", groups[key.group].label, " vCPU ", key.vcpu);
     if (phases[key.phase]) {
-      absl::StrAppend(&text, " in phase ", reading::Printable(*phases[key.phase]));
+      absl::StrAppend(&text, " in phase ", Printable(*phases[key.phase]));
     }
     alone.insert(std::move(text));
   }
   if (alone.empty()) return;
-  notes.push_back(absl::StrCat(
-      "in ", side, " and not in ", missing_in, ": ",
-      reading::Listed(std::vector<std::string>(alone.begin(), alone.end()), kNamesListed)));
+  notes.push_back(
+      absl::StrCat("in ", side, " and not in ", missing_in, ": ",
+                   Listed(std::vector<std::string>(alone.begin(), alone.end()), kNamesListed)));
 }
 
 }  // namespace

@@ -4,8 +4,8 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
+#include "kvm/base/text.h"
 #include "monitor/reading/labels.h"
-#include "monitor/reading/phrases.h"
 #include "monitor/report/loss_text.h"
 
 namespace vcpulse::compare {
@@ -35,7 +35,7 @@ class Differences {
   void Add(const char* what, const std::string& a, const std::string& b, const char* so) {
     if (a == b) return;
     const auto shown = [](const std::string& text) {
-      return text.empty() ? std::string("not known") : reading::Printable(text);
+      return text.empty() ? std::string("not known") : Printable(text);
     };
     lines_.push_back(absl::StrCat(what, " differ: ", shown(a), " in A, ", shown(b), " in B", so));
   }

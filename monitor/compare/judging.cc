@@ -8,8 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "kvm/base/text.h"
 #include "monitor/check/expression.h"
-#include "monitor/reading/phrases.h"
 
 namespace vcpulse::compare {
 namespace {
@@ -40,8 +40,8 @@ double EffectOf(const Row& row) {
 }
 
 std::string Subject(const Row& row) {
-  std::string text = absl::StrCat("VM ", reading::Printable(row.vm), " vCPU ", row.vcpu);
-  if (row.phase) absl::StrAppend(&text, " phase ", reading::Printable(*row.phase));
+  std::string text = absl::StrCat("VM ", Printable(row.vm), " vCPU ", row.vcpu);
+  if (row.phase) absl::StrAppend(&text, " phase ", Printable(*row.phase));
   return text;
 }
 

@@ -4,15 +4,12 @@
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
-#include "kvm/text.h"
-#include "monitor/check/lexer.h"
+#include "kvm/base/text.h"
+#include "monitor/check/selector.h"
 #include "monitor/compare/limit.h"
 
 namespace vcpulse::compare {
 namespace {
-
-using check::Lexer;
-using check::Quoted;
 
 constexpr double kMostPercent = 1e6;  // more is a slip of the finger
 

@@ -7,7 +7,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "monitor/reading/phrases.h"
+#include "kvm/base/text.h"
 
 namespace vcpulse::compare {
 namespace {
@@ -18,7 +18,7 @@ std::string LabelsOf(const std::vector<VmGroup>& groups) {
   std::vector<std::string> labels;
   labels.reserve(groups.size());
   for (const VmGroup& group : groups) labels.push_back(group.label);
-  return labels.empty() ? "none" : reading::Listed(labels, kVmsListed);
+  return labels.empty() ? "none" : Listed(labels, kVmsListed);
 }
 
 bool HasPid(const Recording& recording, const VmGroup& group, const std::string& pid) {
@@ -107,10 +107,10 @@ absl::StatusOr<Matched> MatchVms(const Recording& a, const Recording& b,
   for (const Recording* recording : {&a, &b}) {
     if (!Wanted(*recording, vm).empty()) continue;
     const std::vector<VmGroup> all = recording->Groups();
-    return absl::NotFoundError(
-        all.empty() ? absl::StrCat(recording->Name(), ": holds no sample of a vCPU")
-                    : absl::StrCat(recording->Name(), ": no VM is called '",
-                                   reading::Printable(*vm), "'; there are: ", LabelsOf(all)));
+    return absl::NotFoundError(all.empty()
+                                   ? absl::StrCat(recording->Name(), ": holds no sample of a vCPU")
+                                   : absl::StrCat(recording->Name(), ": no VM is called '",
+                                                  Printable(*vm), "'; there are: ", LabelsOf(all)));
   }
   Matched matched = Matching(Wanted(a, vm), Wanted(b, vm)).Run();
   if (!matched.a.empty()) return matched;

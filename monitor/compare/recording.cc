@@ -8,11 +8,11 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "kvm/base/text.h"
 #include "monitor/check/subjects.h"
 #include "monitor/metric/interval.h"
 #include "monitor/reading/labels.h"
 #include "monitor/reading/part.h"
-#include "monitor/reading/phrases.h"
 
 namespace vcpulse::compare {
 namespace {
@@ -143,10 +143,11 @@ absl::StatusOr<Recording> Recording::Open(const std::string& path) {
   const std::vector<timeline::Damage>& damages = recording.read_.damages;
   if (recording.read_.records == 0) {
     return absl::InvalidArgumentError(
-        damages.empty() ? absl::StrCat(recording.Name(), ": holds no record")
-                        : absl::StrCat(recording.Name(), ": nothing could be read: ",
-                                       reading::Plural(damages.size(), "damaged region"),
-                                       ", the first: ", damages.front().reason));
+        damages.empty()
+            ? absl::StrCat(recording.Name(), ": holds no record")
+            : absl::StrCat(recording.Name(),
+                           ": nothing could be read: ", Plural(damages.size(), "damaged region"),
+                           ", the first: ", damages.front().reason));
   }
   return recording;
 }
@@ -166,7 +167,7 @@ std::vector<VmGroup> Recording::Groups() const {
     const auto same = std::ranges::find_if(groups, before);
     if (same != groups.end()) {
       same->numbers.push_back(number);
-      same->label = reading::Printable(instance.name());  // without the PID of one of them
+      same->label = Printable(instance.name());  // without the PID of one of them
       continue;
     }
     groups.push_back({.label = check::LabelOf(timetable_, number),

@@ -2,35 +2,33 @@
 
 #include "absl/time/time.h"
 #include "boost/json.hpp"
-#include "monitor/report/json_text.h"
+#include "kvm/base/clock.h"
+#include "kvm/base/json.h"
 
 namespace vcpulse::compare {
 namespace {
 
 namespace json = boost::json;
-using report::OrNull;
-
-double ToSeconds(int64_t ns) { return static_cast<double>(ns) / 1e9; }
 
 json::value StartJson(const Described& described) {
   if (!described.start_realtime_ns) return nullptr;
-  return report::Utf8Text(absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ",
-                                           absl::FromUnixNanos(*described.start_realtime_ns),
-                                           absl::UTCTimeZone()));
+  return Utf8Text(absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ",
+                                   absl::FromUnixNanos(*described.start_realtime_ns),
+                                   absl::UTCTimeZone()));
 }
 
 json::object DescribedJson(const Described& described) {
-  return {{"file", report::Utf8Text(described.file)},
-          {"host_name", report::TextOrNull(described.host_name)},
-          {"kernel_release", report::TextOrNull(described.kernel_release)},
-          {"cpu_model", report::TextOrNull(described.cpu_model)},
+  return {{"file", Utf8Text(described.file)},
+          {"host_name", TextOrNull(described.host_name)},
+          {"kernel_release", TextOrNull(described.kernel_release)},
+          {"cpu_model", TextOrNull(described.cpu_model)},
           {"start", StartJson(described)},
           {"duration_s", ToSeconds(described.duration_ns)},
           {"interval_s", ToSeconds(static_cast<int64_t>(described.interval_ns))},
-          {"classifiers", report::TextOrNull(described.classifiers)},
-          {"profile", report::TextOrNull(described.profile)},
-          {"residency_method", report::TextOrNull(described.residency_method)},
-          {"loss", report::TextOrNull(described.loss)}};
+          {"classifiers", TextOrNull(described.classifiers)},
+          {"profile", TextOrNull(described.profile)},
+          {"residency_method", TextOrNull(described.residency_method)},
+          {"loss", TextOrNull(described.loss)}};
 }
 
 json::object SeenJson(const Seen& seen) {
@@ -50,10 +48,10 @@ json::object RowJson(const Row& row) {
     low = row.contrast->low;
     high = row.contrast->high;
   }
-  return {{"vm", report::Utf8Text(row.vm)},
+  return {{"vm", Utf8Text(row.vm)},
           {"vcpu", row.vcpu},
-          {"phase", row.phase ? report::Utf8Text(*row.phase) : json::value(nullptr)},
-          {"quantity", report::Utf8Text(metric::InfoOf(row.metric).key)},
+          {"phase", row.phase ? Utf8Text(*row.phase) : json::value(nullptr)},
+          {"quantity", Utf8Text(metric::InfoOf(row.metric).key)},
           {"a", SeenJson(row.a)},
           {"b", SeenJson(row.b)},
           {"difference", OrNull(row.difference)},
@@ -61,18 +59,18 @@ json::object RowJson(const Row& row) {
           {"high", OrNull(high)},
           {"p", OrNull(row.chance)},
           {"p_adjusted", OrNull(row.adjusted)},
-          {"verdict", report::Utf8Text(ToString(row.verdict))}};
+          {"verdict", Utf8Text(ToString(row.verdict))}};
 }
 
 json::object LimitJson(const JudgedLimit& judged) {
   json::array findings;
   for (const LimitFinding& finding : judged.findings) {
-    findings.push_back(json::object{{"subject", report::Utf8Text(finding.subject)},
-                                    {"outcome", report::Utf8Text(check::ToString(finding.outcome))},
-                                    {"reason", report::Utf8Text(finding.reason)}});
+    findings.push_back(json::object{{"subject", Utf8Text(finding.subject)},
+                                    {"outcome", Utf8Text(check::ToString(finding.outcome))},
+                                    {"reason", Utf8Text(finding.reason)}});
   }
-  return {{"limit", report::Utf8Text(judged.limit.text)},
-          {"outcome", report::Utf8Text(check::ToString(judged.outcome))},
+  return {{"limit", Utf8Text(judged.limit.text)},
+          {"outcome", Utf8Text(check::ToString(judged.outcome))},
           {"findings", std::move(findings)}};
 }
 
@@ -84,17 +82,16 @@ std::string RenderJson(const Comparison& comparison) {
   json::array limits;
   for (const JudgedLimit& judged : comparison.limits) limits.push_back(LimitJson(judged));
   const bool judged = !comparison.limits.empty();
-  return report::ToJsonText(
-      json::object{{"a", DescribedJson(comparison.a)},
-                   {"b", DescribedJson(comparison.b)},
-                   {"warnings", report::Utf8Texts(comparison.warnings)},
-                   {"notes", report::Utf8Texts(comparison.notes)},
-                   {"phases", report::Utf8Texts(comparison.phases)},
-                   {"comparisons", comparison.tests},
-                   {"rows", std::move(rows)},
-                   {"outcome", judged ? report::Utf8Text(check::ToString(comparison.outcome))
-                                      : json::value(nullptr)},
-                   {"limits", std::move(limits)}});
+  return ToJsonText(json::object{
+      {"a", DescribedJson(comparison.a)},
+      {"b", DescribedJson(comparison.b)},
+      {"warnings", Utf8Texts(comparison.warnings)},
+      {"notes", Utf8Texts(comparison.notes)},
+      {"phases", Utf8Texts(comparison.phases)},
+      {"comparisons", comparison.tests},
+      {"rows", std::move(rows)},
+      {"outcome", judged ? Utf8Text(check::ToString(comparison.outcome)) : json::value(nullptr)},
+      {"limits", std::move(limits)}});
 }
 
 }  // namespace vcpulse::compare

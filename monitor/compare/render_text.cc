@@ -6,9 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "kvm/text.h"
+#include "kvm/base/text.h"
 #include "monitor/compare/judging.h"
-#include "monitor/reading/phrases.h"
 #include "monitor/report/text_format.h"
 
 namespace vcpulse::compare {
@@ -21,7 +20,7 @@ constexpr std::array kVerdicts = {Verdict::kDiffers, Verdict::kSlight, Verdict::
                                   Verdict::kNotToldApart, Verdict::kUntold};
 
 std::string HeadLine(const char* side, const Described& described) {
-  std::string text = reading::Printable(described.file);
+  std::string text = Printable(described.file);
   absl::StrAppend(&text, ": ", report::DurationText(static_cast<double>(described.duration_ns)));
   if (described.start_realtime_ns) {
     absl::StrAppend(&text, absl::FormatTime(" from %Y-%m-%d %H:%M:%S UTC",
@@ -29,10 +28,10 @@ std::string HeadLine(const char* side, const Described& described) {
                                             absl::UTCTimeZone()));
   }
   if (!described.host_name.empty()) {
-    absl::StrAppend(&text, " on ", reading::Printable(described.host_name));
+    absl::StrAppend(&text, " on ", Printable(described.host_name));
   }
   if (!described.kernel_release.empty()) {
-    absl::StrAppend(&text, ", Linux ", reading::Printable(described.kernel_release));
+    absl::StrAppend(&text, ", Linux ", Printable(described.kernel_release));
   }
   if (described.interval_ns > 0) {
     absl::StrAppend(
@@ -40,7 +39,7 @@ std::string HeadLine(const char* side, const Described& described) {
         absl::FormatDuration(absl::Nanoseconds(static_cast<int64_t>(described.interval_ns))));
   }
   if (!described.classifiers.empty()) {
-    absl::StrAppend(&text, ", bands by ", reading::Printable(described.classifiers));
+    absl::StrAppend(&text, ", bands by ", Printable(described.classifiers));
   }
   if (!described.loss.empty()) absl::StrAppend(&text, "; ", described.loss);
   return report::Wrapped(absl::StrCat(side, ": "), text);
@@ -79,8 +78,8 @@ std::string RowsTable(const Comparison& comparison, bool colour) {
   for (const Row& row : comparison.rows) {
     if (IsNothing(row) || IsUnmeasured(row)) continue;
     std::vector<Table::Cell> cells;
-    if (with_vm) cells.push_back({reading::Printable(row.vm)});
-    if (with_phase) cells.push_back({reading::Printable(row.phase.value_or("-"))});
+    if (with_vm) cells.push_back({Printable(row.vm)});
+    if (with_phase) cells.push_back({Printable(row.phase.value_or("-"))});
     cells.push_back({absl::StrCat(row.vcpu)});
     cells.push_back({std::string(metric::InfoOf(row.metric).key)});
     cells.push_back({ValueText(row.metric, row.a.value)});
@@ -123,8 +122,8 @@ std::string OutcomeText(check::Outcome outcome, bool colour) {
 }
 
 std::string LimitLines(const JudgedLimit& judged, bool colour) {
-  std::string lines = absl::StrCat(OutcomeText(judged.outcome, colour), "  ",
-                                   reading::Printable(judged.limit.text), "\n");
+  std::string lines =
+      absl::StrCat(OutcomeText(judged.outcome, colour), "  ", Printable(judged.limit.text), "\n");
   for (const LimitFinding& finding : judged.findings) {
     absl::StrAppend(&lines, "  ", OutcomeText(finding.outcome, colour), "  ", finding.subject, "  ",
                     finding.reason, "\n");
@@ -141,8 +140,8 @@ std::string RenderText(const Comparison& comparison, const TextOptions& options)
   }
   for (const std::string& note : comparison.notes) out += report::Wrapped("note: ", note);
   absl::StrAppend(&out, "\n", RowsTable(comparison, options.colour), "\n");
-  out += report::Wrapped("", absl::StrCat(reading::Plural(comparison.rows.size(), "comparison"),
-                                          ": ", CountsText(comparison)));
+  out += report::Wrapped(
+      "", absl::StrCat(Plural(comparison.rows.size(), "comparison"), ": ", CountsText(comparison)));
   if (!comparison.limits.empty()) out += '\n';
   for (const JudgedLimit& judged : comparison.limits) out += LimitLines(judged, options.colour);
   return out;

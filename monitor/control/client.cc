@@ -15,7 +15,8 @@
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "kvm/fd.h"
+#include "kvm/base/fd.h"
+#include "kvm/base/text.h"
 #include "monitor/control/socket_path.h"
 
 namespace vcpulse::control {
@@ -45,11 +46,11 @@ class Exchange {
 
  private:
   absl::Status At(absl::StatusCode code, const std::string& what) const {
-    return absl::Status(code, absl::StrCat("control socket ", Quoted(path_), ": ", what));
+    return absl::Status(code, absl::StrCat("control socket ", QuotedPath(path_), ": ", what));
   }
 
   absl::Status Connect(const sockaddr_un& address) {
-    socket_ = kvm::Fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    socket_ = Fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (!socket_.valid()) return absl::ErrnoToStatus(errno, "no unix socket can be made");
     while (connect(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) !=
            0) {
@@ -64,7 +65,7 @@ class Exchange {
 
   absl::Status ConnectFailed(int error) const {
     const std::string start =
-        absl::StrCat("; start it with `vcpulse record --control ", Quoted(path_), "`");
+        absl::StrCat("; start it with `vcpulse record --control ", QuotedPath(path_), "`");
     switch (error) {
       case ENOENT:
       case ENOTDIR:
@@ -148,7 +149,7 @@ class Exchange {
   const std::string& path_;
   absl::Duration timeout_;
   absl::Time deadline_;
-  kvm::Fd socket_;
+  Fd socket_;
 };
 
 }  // namespace
@@ -167,7 +168,7 @@ absl::StatusOr<Answer> Ask(const std::string& path, const Request& request,
   absl::StatusOr<Response> response = ParseResponse(*line);
   if (!response.ok()) {
     return absl::DataLossError(
-        absl::StrCat("control socket ", Quoted(path),
+        absl::StrCat("control socket ", QuotedPath(path),
                      ": the answer makes no sense: ", response.status().message()));
   }
   return Answer{*std::move(line), *std::move(response)};

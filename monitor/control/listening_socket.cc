@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "kvm/base/text.h"
 #include "monitor/control/socket_path.h"
 
 namespace vcpulse::control {
@@ -22,11 +23,11 @@ constexpr int kBacklog = 16;
 constexpr absl::Duration kLockPatience = absl::Seconds(1);
 
 absl::Status At(const std::string& path, absl::StatusCode code, const std::string& what) {
-  return absl::Status(code, absl::StrCat("socket ", Quoted(path), ": ", what));
+  return absl::Status(code, absl::StrCat("socket ", QuotedPath(path), ": ", what));
 }
 
 absl::Status FromErrno(const std::string& path, int error, const char* what) {
-  return absl::ErrnoToStatus(error, absl::StrCat("socket ", Quoted(path), ": ", what));
+  return absl::ErrnoToStatus(error, absl::StrCat("socket ", QuotedPath(path), ": ", what));
 }
 
 int Bind(int fd, const sockaddr_un& address) {
@@ -36,9 +37,9 @@ int Bind(int fd, const sockaddr_un& address) {
 // Holds the folder of the path while a left-over socket is judged and replaced: two recordings that
 // begin at once must not each take the other's new socket, which does not listen yet, for a
 // left-over. None where the folder cannot be opened or somebody else holds it for long.
-kvm::Fd LockFolder(const std::string& path) {
+Fd LockFolder(const std::string& path) {
   const std::filesystem::path parent = std::filesystem::path(path).parent_path();
-  kvm::Fd folder(open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  Fd folder(open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   const absl::Time give_up = absl::Now() + kLockPatience;
   while (folder.valid() && flock(folder.get(), LOCK_EX | LOCK_NB) != 0 && absl::Now() < give_up) {
     absl::SleepFor(absl::Milliseconds(5));
@@ -54,7 +55,7 @@ absl::Status CheckLeftOver(const std::string& path, const sockaddr_un& address) 
     return At(path, absl::StatusCode::kAlreadyExists,
               "something else lies there; name another path or remove it");
   }
-  const kvm::Fd probe(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const Fd probe(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!probe.valid()) return FromErrno(path, errno, "no socket can be made");
   const int result =
       connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address));
@@ -72,11 +73,11 @@ absl::Status CheckLeftOver(const std::string& path, const sockaddr_un& address) 
 absl::StatusOr<ListeningSocket> ListeningSocket::Open(const std::string& path) {
   const absl::StatusOr<sockaddr_un> address = AddressOf(path);
   if (!address.ok()) return address.status();
-  kvm::Fd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  Fd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd.valid()) return FromErrno(path, errno, "no socket can be made");
   if (fchmod(fd.get(), 0600) != 0) return FromErrno(path, errno, "its mode cannot be set");
 
-  const kvm::Fd lock = LockFolder(path);
+  const Fd lock = LockFolder(path);
   int error = Bind(fd.get(), *address);
   if (error == EADDRINUSE) {
     if (absl::Status status = CheckLeftOver(path, *address); !status.ok()) return status;

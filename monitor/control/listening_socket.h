@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
-#include "kvm/fd.h"
+#include "kvm/base/fd.h"
 
 namespace vcpulse::control {
 
@@ -34,13 +34,13 @@ class ListeningSocket {
   int ReleaseFd() { return fd_.Release(); }
 
  private:
-  ListeningSocket(std::string path, dev_t device, ino_t inode, kvm::Fd fd)
+  ListeningSocket(std::string path, dev_t device, ino_t inode, Fd fd)
       : path_(std::move(path)), device_(device), inode_(inode), fd_(std::move(fd)) {}
 
   std::string path_;  // empty after a move
   dev_t device_;
   ino_t inode_;
-  kvm::Fd fd_;
+  Fd fd_;
 };
 
 }  // namespace vcpulse::control

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "kvm/utf8.h"
+#include "kvm/base/utf8.h"
 
 namespace vcpulse::control {
 namespace {

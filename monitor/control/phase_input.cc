@@ -15,8 +15,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "kvm/fd.h"
-#include "kvm/text.h"
+#include "kvm/base/fd.h"
 #include "monitor/control/line_splitter.h"
 #include "monitor/control/marker_name.h"
 
@@ -34,7 +33,7 @@ constexpr int kMostWaitingReads = 16;
 class PhaseInput::Impl : public std::enable_shared_from_this<Impl> {
  public:
   // `ready` becomes readable when `fd` does; none where `fd` always is.
-  Impl(asio::io_context& context, int fd, kvm::Fd ready, Clock now_ns, Callbacks callbacks)
+  Impl(asio::io_context& context, int fd, Fd ready, Clock now_ns, Callbacks callbacks)
       : context_(context),
         ready_(context),
         fd_(fd),
@@ -122,13 +121,13 @@ void PhaseInput::TakeWaiting() { impl_->TakeWaiting(); }
 
 absl::StatusOr<std::unique_ptr<PhaseInput>> PhaseInput::Open(asio::io_context& context, int fd,
                                                              Clock now_ns, Callbacks callbacks) {
-  kvm::Fd ready(epoll_create1(EPOLL_CLOEXEC));
+  Fd ready(epoll_create1(EPOLL_CLOEXEC));
   if (!ready.valid()) return absl::ErrnoToStatus(errno, "epoll_create1");
   epoll_event wanted{.events = EPOLLIN, .data = {.fd = fd}};
   if (epoll_ctl(ready.get(), EPOLL_CTL_ADD, fd, &wanted) != 0) {
     // A regular file cannot be waited for: it is always readable.
     if (errno != EPERM) return absl::ErrnoToStatus(errno, "standard input cannot be read");
-    ready = kvm::Fd();
+    ready = Fd();
   }
   auto impl = std::make_shared<Impl>(context, fd, std::move(ready), now_ns, std::move(callbacks));
   impl->Wait();

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "monitor/control/clock.h"
+#include "kvm/base/clock.h"
 
 namespace boost::asio {
 class io_context;

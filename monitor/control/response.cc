@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "kvm/text.h"
-#include "kvm/utf8.h"
+#include "kvm/base/text.h"
+#include "kvm/base/utf8.h"
 
 namespace vcpulse::control {
 namespace {

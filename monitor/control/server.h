@@ -8,7 +8,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "monitor/control/clock.h"
+#include "kvm/base/clock.h"
 #include "monitor/control/request.h"
 #include "monitor/control/response.h"
 

@@ -12,7 +12,4 @@ namespace vcpulse::control {
 // is longer than the 107 bytes that a unix socket may have.
 absl::StatusOr<sockaddr_un> AddressOf(const std::string& path);
 
-// The path in quotes, as messages show it: one line, whatever it holds.
-std::string Quoted(const std::string& path);
-
 }  // namespace vcpulse::control

@@ -7,7 +7,6 @@
 #include "absl/strings/str_cat.h"
 #include "monitor/export/row_values.h"
 #include "monitor/reading/labels.h"
-#include "monitor/reading/phrases.h"
 
 namespace vcpulse::exporting {
 namespace {

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
-#include "kvm/text.h"
+#include "kvm/base/text.h"
 #include "monitor/core/event_slots.h"
 #include "monitor/export/csv.h"
 #include "monitor/export/row_values.h"

@@ -5,7 +5,7 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
-#include "kvm/text.h"
+#include "kvm/base/text.h"
 #include "monitor/reading/labels.h"
 
 namespace vcpulse::exporting {

@@ -1,7 +1,7 @@
 #include "monitor/http/loopback_address.h"
 
 #include "absl/strings/str_cat.h"
-#include "kvm/text.h"
+#include "kvm/base/text.h"
 
 namespace vcpulse::http {
 

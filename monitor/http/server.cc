@@ -15,7 +15,7 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
-#include "kvm/blocked_signals.h"
+#include "kvm/base/blocked_signals.h"
 
 namespace vcpulse::http {
 namespace {
@@ -193,7 +193,7 @@ class ThreadedServer final : public Server {
 
   void Run() {
     Accept();
-    const kvm::BlockedSignals blocked;  // they are for other threads
+    const BlockedSignals blocked;  // they are for other threads
     thread_ = std::thread([this] {
       pthread_setname_np(pthread_self(), "vcpulse-http");
       context_.run();

@@ -3,23 +3,14 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "kvm/text.h"
+#include "kvm/base/text.h"
 
 namespace vcpulse::importing {
 namespace {
 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
-constexpr size_t kMostQuoted = 40;
 
 }  // namespace
-
-std::string Quoted(std::string_view text) {
-  std::string shown(text.substr(0, kMostQuoted));
-  for (char& c : shown) {
-    if (c < ' ' || c > '~') c = '?';
-  }
-  return absl::StrCat("'", shown, text.size() > kMostQuoted ? "..." : "", "'");
-}
 
 CsvReader::CsvReader(std::string_view text) : rest_(text) {
   if (rest_.starts_with(kByteOrderMark)) rest_.remove_prefix(kByteOrderMark.size());

@@ -40,7 +40,4 @@ class CsvReader {
   uint64_t row_ = 0;
 };
 
-// `text` for an error message: in quotes, on one line, cut where it is long.
-std::string Quoted(std::string_view text);
-
 }  // namespace vcpulse::importing

@@ -5,6 +5,7 @@
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
+#include "kvm/base/text.h"
 #include "monitor/import/csv_reader.h"
 
 namespace vcpulse::importing {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <vector>
 
-#include "kvm/text.h"
 #include "monitor/core/verdict_window.h"
 #include "monitor/import/intervals.h"
 #include "monitor/replay/recorded_settings.h"

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "kvm/text.h"
+#include "kvm/base/text.h"
 #include "monitor/import/column_names.h"
 #include "monitor/import/csv_reader.h"
 #include "monitor/import/field_value.h"

@@ -11,7 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "kvm/text.h"
+#include "kvm/base/text.h"
 #include "monitor/import/json_lines.h"
 
 namespace vcpulse::importing {

@@ -1,5 +1,6 @@
 #include "monitor/library/record_rows.h"
 
+#include "kvm/base/utf8.h"
 #include "monitor/metric/metric.h"
 #include "monitor/reading/labels.h"
 #include "monitor/timeline/utf8_texts.h"
@@ -35,7 +36,7 @@ void RecordRows::Learn(uint32_t vm, const v1::VmInstance& instance) {
   Vm& known = vms_[vm];
   known.name = instance.name();
   known.pid = instance.pid();
-  timeline::MakeUtf8(&known.name);  // a reader's are; a live VM's name may be any bytes
+  MakeUtf8(&known.name);  // a reader's are; a live VM's name may be any bytes
 }
 
 bool RecordRows::Add(const v1::VcpuSet& set) {
@@ -66,7 +67,7 @@ bool RecordRows::Add(const v1::LifeCycle& life_cycle) {
   Name(life_cycle.vm(), record);
   // A VM that was never recorded has no number, but a name.
   std::string name = life_cycle.instance().name();
-  timeline::MakeUtf8(&name);
+  MakeUtf8(&name);
   if (record.vm == nullptr && !name.empty()) {
     record.vm = name.c_str();
     record.vm_pid = life_cycle.instance().pid();
@@ -74,7 +75,7 @@ bool RecordRows::Add(const v1::LifeCycle& life_cycle) {
   const std::string kind(reading::LifeCycleName(life_cycle.kind()));
   record.text = kind.c_str();
   std::string detail = life_cycle.detail();
-  timeline::MakeUtf8(&detail);
+  MakeUtf8(&detail);
   record.detail = detail.empty() ? nullptr : detail.c_str();
   return sink_(record);
 }

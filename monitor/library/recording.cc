@@ -7,7 +7,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "kvm/blocked_signals.h"
+#include "kvm/base/blocked_signals.h"
+#include "kvm/base/clock.h"
 #include "kvm/cpu_identity.h"
 #include "kvm/own_rights.h"
 #include "monitor/control/marker_name.h"
@@ -65,7 +66,7 @@ void vcpulse_recording::Launch() {
   };
   // Signals are for the threads of the library's user. A SIGPIPE of our own writing stays with our
   // thread, and write(2) says EPIPE.
-  const vcpulse::kvm::BlockedSignals blocked;
+  const vcpulse::BlockedSignals blocked;
   thread_ = std::thread([this] {
     pthread_setname_np(pthread_self(), "vcpulse-control");
     absl::Status result;
@@ -173,7 +174,7 @@ absl::Status vcpulse_recording::Mark(const std::string& name) {
   // Before the lock: whoever holds it waits for the control thread, which may be this one.
   if (absl::Status status = NotFromCallback(); !status.ok()) return status;
   const std::lock_guard lock(marks_);
-  const int64_t now_ns = vcpulse::sampler::MonotonicNow_ns();
+  const int64_t now_ns = vcpulse::MonotonicNow_ns();
   return OnControlThread([&checked, now_ns](Loop& loop) {
     loop.Mark(*checked, now_ns);
     return absl::OkStatus();

@@ -10,7 +10,7 @@
 #include <csignal>
 
 #include "absl/strings/str_cat.h"
-#include "kvm/fd.h"
+#include "kvm/base/fd.h"
 
 namespace vcpulse::live {
 namespace {
@@ -43,12 +43,12 @@ absl::StatusOr<ChildCommand> ChildCommand::Start(const std::vector<std::string>&
 
   std::array<int, 2> ends;
   if (pipe2(ends.data(), O_CLOEXEC) != 0) return absl::InternalError("no pipe can be made");
-  kvm::Fd report(ends[0]);
-  kvm::Fd child_end(ends[1]);
+  Fd report(ends[0]);
+  Fd child_end(ends[1]);
   const pid_t pid = fork();
   if (pid < 0) return absl::InternalError("no process can be started");
   if (pid == 0) BecomeCommand(argv, descriptors, child_end.get());
-  child_end = kvm::Fd();
+  child_end = Fd();
 
   int error = 0;
   ssize_t got = 0;

@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "kvm/base/clock.h"
 
 namespace vcpulse::live {
 namespace {
@@ -167,8 +168,7 @@ absl::Status Loop::RescanOne(const kvm::Vm& vm) {
 void Loop::LookForMore() {
   const std::vector<kvm::Vm> found =
       !options_.beside_command
-          ? discovery_.FindOthers(recording_.vms(), non_vmms_,
-                                  absl::Nanoseconds(sampler::MonotonicNow_ns()))
+          ? discovery_.FindOthers(recording_.vms(), non_vmms_, absl::Nanoseconds(MonotonicNow_ns()))
           : discovery_.FindDescendants(getpid());
   for (const kvm::Vm& vm : found) {
     if (watched_.contains(recorder::KeyOf(vm))) continue;
@@ -244,7 +244,7 @@ void Loop::SetUpTimers() {
     return true;
   });
   add(kLivePeriod, [this] {
-    view_.show(absl::Nanoseconds(sampler::MonotonicNow_ns() - start_ns_), ticker_->ticks(),
+    view_.show(absl::Nanoseconds(MonotonicNow_ns() - start_ns_), ticker_->ticks(),
                recording_.progress());
     return true;
   });

@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "kvm/base/clock.h"
 #include "kvm/discovery/discovery.h"
 #include "kvm/discovery/non_vmm_cache.h"
 #include "monitor/control/phase_input.h"
@@ -113,7 +114,7 @@ class Loop {
   std::unique_ptr<sampler::TickThread> ticker_;
   ChildCommand* command_ = nullptr;
   View view_;
-  int64_t start_ns_ = sampler::MonotonicNow_ns();
+  int64_t start_ns_ = MonotonicNow_ns();
   std::string output_;                // as status names it: absolute, wherever its reader is
   std::optional<std::string> phase_;  // the name of the latest marker
   uint64_t markers_ = 0;

@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "kvm/base/clock.h"
 #include "monitor/live/loop.h"
 
 namespace vcpulse::live {
@@ -12,7 +13,7 @@ namespace vcpulse::live {
 absl::Status Loop::Listen() {
   if (options_.phase_from_stdin) {
     auto input = control::PhaseInput::Open(
-        context_, STDIN_FILENO, sampler::MonotonicNow_ns,
+        context_, STDIN_FILENO, MonotonicNow_ns,
         {.mark = [this](const std::string& name, int64_t mono_ns) { Mark(name, mono_ns); },
          .say = [this](const std::string& line) { view_.say(line); }});
     if (!input.ok()) return input.status();
@@ -20,7 +21,7 @@ absl::Status Loop::Listen() {
   }
   if (options_.control.empty()) return absl::OkStatus();
   auto server = control::Server::Listen(
-      context_, {.path = options_.control, .now_ns = sampler::MonotonicNow_ns},
+      context_, {.path = options_.control, .now_ns = MonotonicNow_ns},
       [this](const control::Request& request, int64_t received_mono_ns,
              const control::Server::Answer& answer) { Handle(request, received_mono_ns, answer); });
   if (!server.ok()) return server.status();
@@ -60,7 +61,7 @@ control::RecordingStatus Loop::Status() const {
                                            : recording_.paused()
                                                ? control::RecordingState::kPaused
                                                : control::RecordingState::kRecording,
-                                  .elapsed_ns = sampler::MonotonicNow_ns() - start_ns_,
+                                  .elapsed_ns = MonotonicNow_ns() - start_ns_,
                                   .ticks = ticker_->ticks(),
                                   .vcpu_samples = progress.vcpu_samples,
                                   .gaps = progress.gaps,

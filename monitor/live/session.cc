@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "kvm/base/clock.h"
 #include "kvm/events/pmu.h"
 #include "kvm/host.h"
 #include "monitor/recorder/session_record.h"
@@ -18,11 +19,7 @@
 namespace vcpulse::live {
 namespace {
 
-uint64_t OwnCpuTime_ns() {
-  timespec used{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
-  return static_cast<uint64_t>(used.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(used.tv_nsec);
-}
+uint64_t OwnCpuTime_ns() { return static_cast<uint64_t>(ClockNow_ns(CLOCK_PROCESS_CPUTIME_ID)); }
 
 }  // namespace
 
@@ -63,8 +60,8 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(const Options& options) {
 
   v1::TimelineRecord record;
   *record.mutable_session() = recorder::MakeSession(kvm::ReadHostFacts(options.target.root), facts);
-  session->writer_->Add(std::move(record), sampler::MonotonicNow_ns());
-  session->writer_->Add(replay::KeepProfile(options.profile), sampler::MonotonicNow_ns());
+  session->writer_->Add(std::move(record), MonotonicNow_ns());
+  session->writer_->Add(replay::KeepProfile(options.profile), MonotonicNow_ns());
   session->recording_ = std::make_unique<recorder::Recording>(
       recorder::Recording::Options{.root = options.target.root,
                                    .interval = options.interval,
@@ -72,7 +69,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(const Options& options) {
                                    .classifier = options.classifier,
                                    .profile = options.profile.values,
                                    .residency = facts.residency.bases,
-                                   .now_ns = sampler::MonotonicNow_ns},
+                                   .now_ns = MonotonicNow_ns},
       session->perf_, *session->writer_);
   return session;
 }
@@ -85,7 +82,7 @@ absl::Status Session::OpenOutput(const Options& options, const timeline::StreamI
     return absl::InvalidArgumentError("delimited records are no chunks: they cannot be streamed");
   }
   if (!options.output.empty()) {
-    auto output = recorder::OutputFile::Create(options.output);
+    auto output = OutputFile::Create(options.output);
     if (!output.ok()) return output.status();
     output_ = *std::move(output);
   }
@@ -127,7 +124,7 @@ void Session::Summarize(uint64_t ticks, const std::string& end_reason) {
   summary.set_gaps(progress.gaps);
   summary.set_cpu_ns(OwnCpuTime_ns());
   summary.set_end_reason(end_reason);
-  writer_->Add(std::move(record), sampler::MonotonicNow_ns());
+  writer_->Add(std::move(record), MonotonicNow_ns());
 }
 
 }  // namespace vcpulse::live

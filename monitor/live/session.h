@@ -8,9 +8,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "kvm/base/output_file.h"
 #include "kvm/counters/perf_events.h"
 #include "monitor/live/options.h"
-#include "monitor/recorder/output_file.h"
 #include "monitor/recorder/recording.h"
 #include "monitor/timeline/writer.h"
 
@@ -44,7 +44,7 @@ class Session {
 
   kvm::KernelPerfEvents perf_;
   std::string no_counters_reason_;
-  std::unique_ptr<recorder::OutputFile> output_;  // null: none was asked for
+  std::unique_ptr<OutputFile> output_;  // null: none was asked for
   std::function<void(std::span<const uint8_t>)> chunk_sink_;
   std::string sink_name_;
   uint64_t bytes_ = 0;

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "kvm/base/clock.h"
+
 namespace vcpulse::metric {
 namespace {
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string_view>
 
-#include "kvm/text.h"
+#include "kvm/base/text.h"
 #include "monitor/http/loopback_address.h"
 
 namespace vcpulse::page {

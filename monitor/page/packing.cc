@@ -6,8 +6,8 @@
 #include <cstring>
 
 #include "boost/json.hpp"
+#include "kvm/base/json.h"
 #include "monitor/reading/labels.h"
-#include "monitor/report/json_text.h"
 
 namespace vcpulse::page {
 namespace {
@@ -81,7 +81,7 @@ json::value BinsHead(const std::optional<Binner>& bins, int64_t start_mono_ns) {
   for (const auto& [vcpu, row] : bins->rows()) {
     json::array numbers;
     for (const Metric number : row.numbers) {
-      numbers.push_back(report::Utf8Text(metric::InfoOf(number).key));
+      numbers.push_back(Utf8Text(metric::InfoOf(number).key));
     }
     json::array events;
     for (const EventBins& event : row.events) {
@@ -104,9 +104,8 @@ json::array MetricsHead() {
   json::array out;
   for (const metric::Info& info : metric::Table()) {
     if (info.IsShare()) continue;
-    out.push_back(json::object{{"key", report::Utf8Text(info.key)},
-                               {"label", report::Utf8Text(info.label)},
-                               {"decimals", info.decimals}});
+    out.push_back(json::object{
+        {"key", Utf8Text(info.key)}, {"label", Utf8Text(info.label)}, {"decimals", info.decimals}});
   }
   return out;
 }
@@ -119,8 +118,8 @@ json::array GapsHead(const GapSpans& gaps, int64_t start_mono_ns) {
                                {"from_ns", After(start_mono_ns, gap.from_ns)},
                                {"to_ns", After(start_mono_ns, gap.to_ns)},
                                {"reason", json::string_view(reason.data(), reason.size())},
-                               {"vcpu", report::OrNull(gap.vcpu)},
-                               {"errno", report::OrNull(reading::ErrnoName(gap.error))},
+                               {"vcpu", OrNull(gap.vcpu)},
+                               {"errno", OrNull(reading::ErrnoName(gap.error))},
                                {"ticks", gap.ticks}});
   }
   return out;
@@ -131,7 +130,7 @@ json::array GapsHead(const GapSpans& gaps, int64_t start_mono_ns) {
 std::string Pack(const Collector& collected, int64_t start_mono_ns, const std::string& report_json,
                  bool served) {
   const std::optional<Binner>& bins = collected.bins();
-  std::string head = report::ToJsonLine(json::object{
+  std::string head = ToJsonLine(json::object{
       {"bins", BinsHead(bins, start_mono_ns)},
       {"metrics", MetricsHead()},
       {"gaps", GapsHead(collected.gaps(), start_mono_ns)},

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/strings/escaping.h"
-#include "kvm/text.h"
+#include "kvm/base/text.h"
 #include "monitor/page/assets.h"
 #include "monitor/page/compress.h"
 #include "monitor/page/packing.h"

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "kvm/base/clock.h"
 #include "monitor/page/contents.h"
 #include "monitor/page/packing.h"
 #include "monitor/page/page.h"
@@ -23,10 +24,6 @@ constexpr int64_t kLateIntervals = 10;
 constexpr uint64_t kEntriesPerLook = 256;
 constexpr int64_t kLongestInterval_ns = 3'600'000'000'000;
 
-int64_t NanosecondsOf(const struct timespec& time) {
-  return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
-}
-
 }  // namespace
 
 ServedTimeline::FileState ServedTimeline::Look() const {
@@ -35,7 +32,7 @@ ServedTimeline::FileState ServedTimeline::Look() const {
   FileState state{.device = status.st_dev,
                   .inode = status.st_ino,
                   .size = status.st_size,
-                  .modified_ns = NanosecondsOf(status.st_mtim)};
+                  .modified_ns = ToNs(status.st_mtim)};
   if (!S_ISDIR(status.st_mode)) return state;
   // A folder's own time does not change where a file in it grows.
   const auto files = timeline::TimelinesIn(path_);
@@ -44,7 +41,7 @@ ServedTimeline::FileState ServedTimeline::Look() const {
   for (const std::string& file : *files) {
     if (stat(file.c_str(), &status) != 0) continue;
     state.size += status.st_size;
-    state.modified_ns = std::max(state.modified_ns, NanosecondsOf(status.st_mtim));
+    state.modified_ns = std::max(state.modified_ns, ToNs(status.st_mtim));
   }
   return state;
 }

@@ -13,8 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "kvm/text.h"
-#include "monitor/profile/quoted.h"
+#include "kvm/base/text.h"
 
 namespace vcpulse::profile {
 namespace {

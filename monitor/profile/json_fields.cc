@@ -5,10 +5,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "kvm/base/text.h"
 #include "kvm/events/closest_name.h"
-#include "kvm/text.h"
 #include "monitor/profile/fields.h"
-#include "monitor/profile/quoted.h"
 
 namespace vcpulse::profile {
 namespace {

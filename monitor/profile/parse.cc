@@ -8,12 +8,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "kvm/base/text.h"
 #include "kvm/events/closest_name.h"
-#include "kvm/text.h"
 #include "monitor/profile/exact_json.h"
 #include "monitor/profile/fields.h"
 #include "monitor/profile/json_fields.h"
-#include "monitor/profile/quoted.h"
 #include "monitor/profile/read_cpu_match.h"
 
 namespace vcpulse::profile {

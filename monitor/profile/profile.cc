@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "kvm/base/fd.h"
+#include "kvm/base/text.h"
 #include "kvm/events/closest_name.h"
-#include "kvm/fd.h"
 #include "monitor/profile/built_in_texts.h"
 #include "monitor/profile/parse.h"
-#include "monitor/profile/quoted.h"
 
 namespace vcpulse::profile {
 namespace {
@@ -46,7 +46,7 @@ absl::Status NoSuchProfile(const std::string& name) {
 
 // At most one byte more than a profile may have.
 absl::StatusOr<std::string> ReadFile(const std::string& name) {
-  const kvm::Fd fd(::open(name.c_str(), O_RDONLY | O_CLOEXEC));
+  const Fd fd(::open(name.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd.valid() && errno == ENOENT) return NoSuchProfile(name);
   if (!fd.valid()) return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", Quoted(name)));
   struct stat info{};

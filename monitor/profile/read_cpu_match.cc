@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "kvm/base/text.h"
 #include "monitor/profile/json_fields.h"
-#include "monitor/profile/quoted.h"
 
 namespace vcpulse::profile {
 namespace {

@@ -3,7 +3,7 @@
 #include <array>
 #include <charconv>
 
-#include "kvm/utf8.h"
+#include "kvm/base/utf8.h"
 
 namespace vcpulse::prometheus {
 namespace {

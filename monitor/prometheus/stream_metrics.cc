@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "kvm/base/clock.h"
 #include "monitor/prometheus/exposition.h"
 
 namespace vcpulse::prometheus {
@@ -12,8 +13,6 @@ namespace {
 
 using Type = Exposition::Type;
 using Agent = stream::Collector::AgentStats;
-
-double Seconds(int64_t ns) { return static_cast<double>(ns) / 1e9; }
 
 // A family of one series.
 void AddOne(Exposition& out, std::string_view name, Type type, std::string_view help,
@@ -34,7 +33,7 @@ void AddTimePerAgent(Exposition& out, const stream::Collector::Stats& stats, std
                      std::string_view help, std::optional<int64_t> Agent::* value) {
   out.Begin(name, Type::kGauge, help);
   for (const Agent& agent : stats.agents) {
-    if (agent.*value) out.Add({{"agent", agent.agent_id}}, Seconds(*(agent.*value)));
+    if (agent.*value) out.Add({{"agent", agent.agent_id}}, ToSeconds(*(agent.*value)));
   }
 }
 

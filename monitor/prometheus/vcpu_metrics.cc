@@ -8,6 +8,7 @@
 #include <span>
 #include <utility>
 
+#include "kvm/base/clock.h"
 #include "monitor/metric/interval.h"
 #include "monitor/prometheus/vcpu_totals.h"
 
@@ -112,8 +113,7 @@ class Tally {
     ++totals_.ticks;
     const int64_t late_ns = std::max<int64_t>(0, sample.wake_ns - sample.deadline_ns);
     totals_.lateness_ns += static_cast<uint64_t>(late_ns);
-    const auto bound =
-        std::ranges::lower_bound(kLatenessBounds, static_cast<double>(late_ns) / 1e9);
+    const auto bound = std::ranges::lower_bound(kLatenessBounds, ToSeconds(late_ns));
     ++totals_.lateness[static_cast<size_t>(bound - kLatenessBounds.begin())];
   }
 

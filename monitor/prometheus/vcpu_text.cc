@@ -3,6 +3,7 @@
 #include <string>
 #include <string_view>
 
+#include "kvm/base/clock.h"
 #include "monitor/prometheus/exposition.h"
 #include "monitor/prometheus/vcpu_totals.h"
 #include "monitor/reading/labels.h"
@@ -12,8 +13,6 @@ namespace {
 
 using metric::Metric;
 using Type = Exposition::Type;
-
-double Seconds(double ns) { return ns / 1e9; }
 
 struct Place {
   std::string vm;
@@ -50,7 +49,7 @@ void AddBands(Exposition& out, const RecordingTotals& totals) {
                {"vcpu", place.vcpu},
                {"pid", place.pid},
                {"band", metric::InfoOf(band).key}},
-              Seconds(vcpu.totals.Of(band).part));
+              ToSeconds(vcpu.totals.Of(band).part));
     }
   });
 }
@@ -92,7 +91,7 @@ void AddLateness(Exposition& out, const RecordingTotals& totals) {
     const bool is_last = i == kLatenessBounds.size();
     out.Add({{"le", is_last ? "+Inf" : NumberText(kLatenessBounds[i])}}, ticks, "_bucket");
   }
-  out.Add({}, Seconds(static_cast<double>(totals.lateness_ns)), "_sum");
+  out.Add({}, ToSeconds(static_cast<double>(totals.lateness_ns)), "_sum");
   out.Add({}, ticks, "_count");
 }
 

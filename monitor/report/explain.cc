@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "kvm/base/text.h"
 #include "monitor/metric/interval.h"
 #include "monitor/reading/labels.h"
-#include "monitor/reading/phrases.h"
 #include "monitor/report/text_format.h"
 
 namespace vcpulse::report {
@@ -22,7 +22,7 @@ constexpr size_t kListed = 20;
 // "VM 2 "web" (pid 4711)"
 std::string Describe(uint32_t number, const v1::VmInstance& vm) {
   std::string text = absl::StrCat("VM ", number);
-  if (!vm.name().empty()) absl::StrAppend(&text, " \"", reading::Printable(vm.name()), "\"");
+  if (!vm.name().empty()) absl::StrAppend(&text, " \"", Printable(vm.name()), "\"");
   if (vm.pid() != 0) absl::StrAppend(&text, " (pid ", vm.pid(), ")");
   return text;
 }
@@ -149,17 +149,17 @@ absl::StatusOr<uint32_t> Explainer::FindVm() const {
     const bool listed = meant.empty() || std::ranges::find(meant, number) != meant.end();
     if (listed) choice.push_back(Describe(number, vm.instance));
   }
-  const std::string listed = reading::Listed(choice, kListed);
+  const std::string listed = Listed(choice, kListed);
   if (meant.empty()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--explain: no VM '", reading::Printable(*target_.vm), "' here: ", listed));
+        absl::StrCat("--explain: no VM '", Printable(*target_.vm), "' here: ", listed));
   }
   if (!target_.vm) {
     return absl::InvalidArgumentError(absl::StrCat(
         "--explain: several VMs, so vm= is needed, with a name, UUID, PID or number: ", listed));
   }
   return absl::InvalidArgumentError(
-      absl::StrCat("--explain: several VMs are '", reading::Printable(*target_.vm),
+      absl::StrCat("--explain: several VMs are '", Printable(*target_.vm),
                    "', so vm= is needed with a PID or number: ", listed));
 }
 
@@ -168,12 +168,12 @@ absl::Status Explainer::CheckTarget(uint32_t number, const Vm& vm) const {
     std::vector<std::string> known;
     known.reserve(vm.vcpus.size());
     for (const uint32_t index : vm.vcpus) known.push_back(absl::StrCat(index));
-    return absl::InvalidArgumentError(
-        absl::StrCat("--explain: no vCPU ", target_.vcpu,
-                     " was recorded: ", Describe(number, vm.instance), " has ",
-                     known.empty() ? "none"
-                                   : absl::StrCat(known.size() == 1 ? "vCPU " : "vCPUs ",
-                                                  reading::Listed(known, kListed))));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--explain: no vCPU ", target_.vcpu, " was recorded: ", Describe(number, vm.instance),
+        " has ",
+        known.empty()
+            ? "none"
+            : absl::StrCat(known.size() == 1 ? "vCPU " : "vCPUs ", Listed(known, kListed))));
   }
   const uint64_t length_ns =
       static_cast<uint64_t>(end_ns_.value_or(0)) - static_cast<uint64_t>(start_ns_.value_or(0));

@@ -4,9 +4,10 @@
 #include <utility>
 
 #include "boost/json.hpp"
+#include "kvm/base/clock.h"
+#include "kvm/base/json.h"
 #include "monitor/reading/labels.h"
 #include "monitor/report/explain_text.h"
-#include "monitor/report/json_text.h"
 
 namespace vcpulse::report {
 namespace {
@@ -86,7 +87,7 @@ std::string RenderExplanationJson(const Explanation& e) {
       {"epoch", e.epoch},
       {"vcpu", e.vcpu},
       {"tick", e.tick},
-      {"at_s", static_cast<double>(e.at_ns) / 1e9},
+      {"at_s", ToSeconds(e.at_ns)},
       {"classifier", NameOrNull(core::ToString(e.classifier))},
       {"profile", e.profile},
       {"remark", TextOrNull(e.remark)},

@@ -7,8 +7,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "kvm/base/clock.h"
+#include "kvm/base/text.h"
 #include "monitor/reading/labels.h"
-#include "monitor/reading/phrases.h"
 #include "monitor/report/text_format.h"
 
 namespace vcpulse::report {
@@ -69,11 +70,10 @@ std::string VerdictText(core::Band band, core::Rule rule) {
 }
 
 std::string Head(const Explanation& e) {
-  std::string line =
-      absl::StrFormat("vCPU %d of VM %s (%sepoch %d) at %.3f s", e.vcpu,
-                      e.vm_name.empty() ? absl::StrCat(e.vm) : reading::Printable(e.vm_name),
-                      e.vm_pid == 0 ? "" : absl::StrCat("pid ", e.vm_pid, ", "), e.epoch,
-                      static_cast<double>(e.at_ns) / 1e9);
+  std::string line = absl::StrFormat("vCPU %d of VM %s (%sepoch %d) at %.3f s", e.vcpu,
+                                     e.vm_name.empty() ? absl::StrCat(e.vm) : Printable(e.vm_name),
+                                     e.vm_pid == 0 ? "" : absl::StrCat("pid ", e.vm_pid, ", "),
+                                     e.epoch, ToSeconds(e.at_ns));
   if (e.verdict.band == core::Band::kNone) {
     absl::StrAppend(&line, ": no verdict: the epoch had just begun and the window was not full");
     return Wrapped("", line);
@@ -88,10 +88,9 @@ std::string Head(const Explanation& e) {
 }
 
 std::string Judges(const Explanation& e) {
-  return Wrapped("judged by: ",
-                 absl::StrCat(std::string(core::ToString(e.classifier)), ", profile ",
-                              reading::Printable(e.profile), e.remark.empty() ? "" : "; ",
-                              reading::Printable(e.remark)));
+  return Wrapped("judged by: ", absl::StrCat(std::string(core::ToString(e.classifier)),
+                                             ", profile ", Printable(e.profile),
+                                             e.remark.empty() ? "" : "; ", Printable(e.remark)));
 }
 
 std::string MeasuredText(const Explanation& e) {

@@ -9,8 +9,9 @@
 #include "absl/strings/escaping.h"
 #include "absl/time/time.h"
 #include "boost/json.hpp"
+#include "kvm/base/clock.h"
+#include "kvm/base/json.h"
 #include "monitor/reading/labels.h"
-#include "monitor/report/json_text.h"
 
 namespace vcpulse::report {
 namespace {
@@ -20,9 +21,6 @@ namespace json = boost::json;
 // In the order shown: each is a metric of the same name.
 constexpr std::array<core::Band, 4> kBands = {core::Band::kHalted, core::Band::kSpinning,
                                               core::Band::kProductive, core::Band::kUnknown};
-
-double ToSeconds(double ns) { return ns / 1e9; }
-double ToSeconds(int64_t ns) { return ToSeconds(static_cast<double>(ns)); }
 
 json::value String(std::string_view text) { return json::string(text.data(), text.size()); }
 

@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "kvm/base/text.h"
 #include "monitor/reading/loss_reason.h"
-#include "monitor/reading/phrases.h"
 #include "monitor/report/text_report.h"
 
 namespace vcpulse::report {
@@ -20,7 +20,7 @@ uint64_t DamagedBytes(const timeline::ReadReport& read) {
 
 // "7 records lost", and of those that were lost on the way to a collector why.
 std::string LostText(const timeline::ReadReport& read) {
-  std::string text = reading::Plural(read.lost_records, "record") + " lost";
+  std::string text = Plural(read.lost_records, "record") + " lost";
   std::map<v1::LostRecords::Reason, uint64_t> reasons;
   uint64_t told = 0;
   for (const timeline::ToldLoss& loss : read.told_losses) {
@@ -47,12 +47,12 @@ std::string DescribeLoss(const timeline::ReadReport& read, uint64_t unusable_tic
     const std::string lost = LostText(read);
     parts.push_back(read.damages.empty()
                         ? lost
-                        : absl::StrCat(reading::Plural(read.damages.size(), "chunk"), " damaged (",
-                                       reading::Plural(DamagedBytes(read), "byte"), "), ", lost));
+                        : absl::StrCat(Plural(read.damages.size(), "chunk"), " damaged (",
+                                       Plural(DamagedBytes(read), "byte"), "), ", lost));
   }
   if (unusable_ticks > 0) {
-    parts.push_back(absl::StrCat(reading::Plural(unusable_ticks, "sample"),
-                                 " unusable (the vCPU set is lost)"));
+    parts.push_back(
+        absl::StrCat(Plural(unusable_ticks, "sample"), " unusable (the vCPU set is lost)"));
   }
   if (!ended_in_order) {
     parts.push_back("the recording did not end in order (killed, or still running)");

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "kvm/base/clock.h"
+
 namespace vcpulse::report {
 
 std::optional<int64_t> Report::Start() const {
@@ -9,7 +11,7 @@ std::optional<int64_t> Report::Start() const {
 }
 
 double Report::SecondsAt(int64_t mono_ns) const {
-  return static_cast<double>(mono_ns - Start().value_or(mono_ns)) / 1e9;
+  return ToSeconds(mono_ns - Start().value_or(mono_ns));
 }
 
 int64_t Report::DurationNs() const {

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "monitor/reading/phrases.h"
+#include "kvm/base/text.h"
 #include "monitor/report/text_format.h"
 
 namespace vcpulse::report {
@@ -119,7 +119,7 @@ std::string MarkerLine(const Report& report, const Grid& grid, size_t indent) {
     // One that was set while the first sample was still to come is at its beginning.
     const bool before = column < 0 && column > -1;
     if (!before && !(column >= 0 && column < static_cast<double>(grid.columns))) continue;
-    marks.emplace_back(before ? 0 : static_cast<size_t>(column), reading::Printable(marker.name()));
+    marks.emplace_back(before ? 0 : static_cast<size_t>(column), Printable(marker.name()));
   }
   std::ranges::stable_sort(marks, {}, [](const auto& mark) { return mark.first; });
   for (size_t i = 0; i < marks.size(); ++i) {

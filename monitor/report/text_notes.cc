@@ -4,8 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "kvm/base/text.h"
 #include "monitor/reading/labels.h"
-#include "monitor/reading/phrases.h"
 #include "monitor/report/text_format.h"
 #include "monitor/report/text_report.h"
 
@@ -25,7 +25,7 @@ std::string At(const Report& report, int64_t mono_ns) {
 // The reason of an event that was asked for and not counted, with its errno where there is one and
 // the reason does not name it already.
 std::string AbsentReason(const v1::AbsentEvent& event) {
-  std::string reason = reading::Printable(event.reason());
+  std::string reason = Printable(event.reason());
   if (event.error() == 0) return reason.empty() ? "no reason recorded" : reason;
   const std::string name =
       reading::ErrnoName(event.error()).value_or(absl::StrCat("errno ", event.error()));
@@ -39,14 +39,13 @@ std::string AbsentEvents(const VmSummary& vm) {
   for (const auto& [number, epoch] : vm.epochs) {
     for (const v1::AbsentEvent& event : epoch.set.absent_events()) {
       std::vector<std::string>& events = by_reason[AbsentReason(event)];
-      const std::string name = reading::Printable(event.event());
+      const std::string name = Printable(event.event());
       if (std::find(events.begin(), events.end(), name) == events.end()) events.push_back(name);
     }
   }
   std::string out;
   for (const auto& [reason, events] : by_reason) {
-    out += Wrapped("  not counted: ",
-                   absl::StrCat(reading::Listed(events, kListed), " (", reason, ")"));
+    out += Wrapped("  not counted: ", absl::StrCat(Listed(events, kListed), " (", reason, ")"));
   }
   return out;
 }
@@ -58,7 +57,7 @@ std::string UnopenedVcpus(const VmSummary& vm) {
   }
   std::string out;
   for (const auto& [index, vcpu] : latest) {
-    const std::string reason = reading::Printable(vcpu->reason());
+    const std::string reason = Printable(vcpu->reason());
     out += Wrapped(
         absl::StrCat("  vCPU ", index, " could not be opened: "),
         absl::StrCat(reading::ErrnoText(vcpu->error()), reason.empty() ? "" : "; ", reason));
@@ -97,21 +96,21 @@ std::string CountNotes(const VmSummary& vm) {
   if (!unmeasured.empty()) {
     out += Wrapped("  - ", absl::StrCat("fewer than two samples in a row, so no interval was "
                                         "measured: vCPU ",
-                                        reading::Listed(unmeasured, kListed)));
+                                        Listed(unmeasured, kListed)));
   }
   if (!never_ran.empty()) {
     out += Wrapped("  - ", absl::StrCat("the counter group was never on the PMU while the thread "
                                         "ran: vCPU ",
-                                        reading::Listed(never_ran, kListed)));
+                                        Listed(never_ran, kListed)));
   }
   if (!estimated.empty()) {
     out += Wrapped("  ~ ", absl::StrCat("an estimate, scaled up: the counter group was on the PMU "
                                         "for part of the time only: vCPU ",
-                                        reading::Listed(estimated, kListed)));
+                                        Listed(estimated, kListed)));
   }
   if (!partial.empty()) {
     out += Wrapped("  + ", absl::StrCat("at least: counted in some epochs only: vCPU ",
-                                        reading::Listed(partial, kListed)));
+                                        Listed(partial, kListed)));
   }
   return out;
 }
@@ -133,7 +132,7 @@ bool IsHostSide(const VmSummary& vm, const std::string& event) {
 }
 
 std::string EventText(const VmSummary& vm, const VcpuSummary& vcpu, const EventTotal& total) {
-  std::string text = reading::Printable(total.event);
+  std::string text = Printable(total.event);
   if (!total.Raw()) return text + " - (its group never ran)";
   absl::StrAppend(&text, total.IsEstimate() ? " ~" : " ", Units(*total.Scaled()));
   if (total.IsPartOf(vcpu.totals.MeasuredNs())) text += '+';
@@ -175,7 +174,7 @@ std::string UnknownNotes(const VmSummary& vm) {
     }
     if (shares.empty()) continue;
     out += Wrapped("  UNKNOWN: ", absl::StrCat(std::string(reading::Explain(rule)), ": ",
-                                               reading::Listed(shares, kListed)));
+                                               Listed(shares, kListed)));
   }
   return out;
 }
@@ -198,14 +197,14 @@ std::string ConfidenceNotes(const VmSummary& vm) {
   return Wrapped("  confidence: ",
                  absl::StrCat("mean of the verdicts that give one (held: the share in which a band "
                               "was kept against a single window): ",
-                              reading::Listed(shares, kListed)));
+                              Listed(shares, kListed)));
 }
 
 std::string GapNotes(const Report& report, const GapTotals& gaps, const char* first) {
   std::string out;
   for (const auto& [key, total] : gaps) {
     const auto& [reason, vcpu, error] = key;
-    std::string text = absl::StrCat(reading::Plural(total.ticks, "tick"), " lost, ",
+    std::string text = absl::StrCat(Plural(total.ticks, "tick"), " lost, ",
                                     std::string(reading::GapReasonName(reason)));
     if (vcpu) absl::StrAppend(&text, ", vCPU ", *vcpu);
     if (error != 0) absl::StrAppend(&text, ", ", reading::ErrnoText(error));
@@ -227,7 +226,7 @@ std::string SetNotes(const VmSummary& vm) {
   }
   std::string out;
   for (size_t i = 0; i < std::min(notes.size(), kListed); ++i) {
-    out += Wrapped("  note: ", reading::Printable(notes[i]));
+    out += Wrapped("  note: ", Printable(notes[i]));
   }
   return out;
 }
@@ -241,9 +240,9 @@ std::string LifeCycle(const Report& report) {
     std::string text(reading::LifeCycleName(change.kind()));
     if (change.vm() != 0) absl::StrAppend(&text, ", VM ", change.vm());
     if (!change.instance().name().empty()) {
-      absl::StrAppend(&text, " \"", reading::Printable(change.instance().name()), "\"");
+      absl::StrAppend(&text, " \"", Printable(change.instance().name()), "\"");
     }
-    if (!change.detail().empty()) absl::StrAppend(&text, ": ", reading::Printable(change.detail()));
+    if (!change.detail().empty()) absl::StrAppend(&text, ": ", Printable(change.detail()));
     out += Wrapped(absl::StrCat("life cycle: ", At(report, change.mono_ns()), " "), text);
   }
   const size_t total = summary.life_cycle().size() + summary.life_cycle_omitted();
@@ -260,7 +259,7 @@ std::string Markers(const Report& report) {
   for (const v1::Marker& marker : summary.markers()) {
     if (shown++ == kMarkersShown) break;
     out += Wrapped(absl::StrCat("marker: ", At(report, marker.mono_ns()), " "),
-                   reading::Printable(marker.name()));
+                   Printable(marker.name()));
   }
   const size_t total = summary.markers().size() + summary.markers_omitted();
   if (total > kMarkersShown) {
@@ -286,7 +285,7 @@ std::string Cost(const Report& report) {
     out = "own cost: no tick with a sample was recorded\n";
   } else {
     out = Wrapped("own cost: ",
-                  absl::StrCat(reading::Plural(cost.ticks, "tick"), ", ", cost.ticks_missed,
+                  absl::StrCat(Plural(cost.ticks, "tick"), ", ", cost.ticks_missed,
                                " missed; late by ", Quantiles(cost.lateness_ns, true),
                                "; reading one vCPU took ", Quantiles(cost.read_ns, false),
                                "; all of a VM lay within ", Quantiles(cost.skew_ns, true)));

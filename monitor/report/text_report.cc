@@ -9,8 +9,8 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
+#include "kvm/base/text.h"
 #include "monitor/reading/labels.h"
-#include "monitor/reading/phrases.h"
 #include "monitor/report/strip_text.h"
 #include "monitor/report/text_format.h"
 
@@ -30,19 +30,19 @@ std::string FormatInterval(uint64_t ns) {
 
 std::string HostLine(const Report& report, const v1::Session& session) {
   if (report.IsImported()) {
-    return Wrapped("", absl::StrCat("counters from elsewhere; vcpulse ",
-                                    reading::Printable(session.tool_version())));
+    return Wrapped(
+        "", absl::StrCat("counters from elsewhere; vcpulse ", Printable(session.tool_version())));
   }
-  std::string line = reading::Printable(session.host_name());
-  absl::StrAppend(&line, ": Linux ", reading::Printable(session.kernel_release()), " ",
-                  reading::Printable(session.machine()));
+  std::string line = Printable(session.host_name());
+  absl::StrAppend(&line, ": Linux ", Printable(session.kernel_release()), " ",
+                  Printable(session.machine()));
   if (!session.cpu_model().empty()) {
-    absl::StrAppend(&line, ", ", reading::Printable(session.cpu_model()));
+    absl::StrAppend(&line, ", ", Printable(session.cpu_model()));
   }
   if (session.online_cpus() > 0) {
-    absl::StrAppend(&line, ", ", reading::Plural(session.online_cpus(), "CPU"));
+    absl::StrAppend(&line, ", ", Plural(session.online_cpus(), "CPU"));
   }
-  absl::StrAppend(&line, "; vcpulse ", reading::Printable(session.tool_version()));
+  absl::StrAppend(&line, "; vcpulse ", Printable(session.tool_version()));
   return Wrapped("", line);
 }
 
@@ -55,8 +55,8 @@ std::string TimeLine(const Report& report, const v1::Session& session) {
   absl::StrAppend(&line, report.Start() ? DurationText(static_cast<double>(report.DurationNs()))
                                         : "nothing happened");
   if (report.phase) {
-    absl::StrAppend(&line, " of it (phase ", reading::Printable(report.phase->name), ", ",
-                    reading::Plural(report.phase->spans, "span"), ")");
+    absl::StrAppend(&line, " of it (phase ", Printable(report.phase->name), ", ",
+                    Plural(report.phase->spans, "span"), ")");
   } else if (report.IsPart()) {
     absl::StrAppend(&line, " of it (after ",
                     DurationText(static_cast<double>(report.from_ns.value_or(0))));
@@ -124,10 +124,10 @@ std::set<std::string> ClassifiersOf(const Report& report, const v1::Session& ses
 std::string ClassifierLine(const Report& report, const v1::Session& session) {
   const v1::ClassifierSettings& classifier = session.classifier();
   const std::set<std::string> names = ClassifiersOf(report, session);
-  std::string line = reading::Printable(absl::StrJoin(names, ", "));
+  std::string line = Printable(absl::StrJoin(names, ", "));
   if (names.size() > 1) absl::StrAppend(&line, " (by what each epoch counts)");
   if (!classifier.profile().empty()) {
-    absl::StrAppend(&line, ", profile ", reading::Printable(classifier.profile()));
+    absl::StrAppend(&line, ", profile ", Printable(classifier.profile()));
   }
   absl::StrAppend(&line, absl::StrFormat(": HALTED below residency %g (left above %g)",
                                          classifier.halted_enter(), classifier.halted_leave()));
@@ -151,14 +151,13 @@ std::string Head(const Report& report) {
   out += TimeLine(report, session);
   out += ResidencyLine(report, session);
   if (!session.residency_blind_spot().empty()) {
-    out += Wrapped("residency: ", reading::Printable(session.residency_blind_spot()));
+    out += Wrapped("residency: ", Printable(session.residency_blind_spot()));
   }
   if (session.core_pmus_size() > 0) {
-    out += Wrapped(
-        "hybrid: ",
-        absl::StrCat("core PMUs ", reading::Printable(absl::StrJoin(session.core_pmus(), ", ")),
-                     "; counts add up, residency holds each PMU's cycles "
-                     "against its own frequency"));
+    out += Wrapped("hybrid: ",
+                   absl::StrCat("core PMUs ", Printable(absl::StrJoin(session.core_pmus(), ", ")),
+                                "; counts add up, residency holds each PMU's cycles "
+                                "against its own frequency"));
   }
   out += ClassifierLine(report, session);
   if (!session.derived_from().empty()) {
@@ -166,7 +165,7 @@ std::string Head(const Report& report) {
   }
   if (!session.degraded_reason().empty()) {
     out += Wrapped("DEGRADED: ", absl::StrCat("no hardware counter was read: ",
-                                              reading::Printable(session.degraded_reason())));
+                                              Printable(session.degraded_reason())));
   }
   return out;
 }
@@ -174,21 +173,18 @@ std::string Head(const Report& report) {
 std::string VmLine(uint32_t number, const VmSummary& vm) {
   const v1::VmInstance& instance = vm.instance;
   std::string line = absl::StrCat("VM ", number);
-  if (!instance.name().empty())
-    absl::StrAppend(&line, " \"", reading::Printable(instance.name()), "\"");
+  if (!instance.name().empty()) absl::StrAppend(&line, " \"", Printable(instance.name()), "\"");
   if (instance.pid() != 0) absl::StrAppend(&line, ", pid ", instance.pid());
-  if (!instance.uuid().empty())
-    absl::StrAppend(&line, ", uuid ", reading::Printable(instance.uuid()));
+  if (!instance.uuid().empty()) absl::StrAppend(&line, ", uuid ", Printable(instance.uuid()));
   uint64_t gaps = 0;
   for (const auto& [key, total] : vm.gaps) gaps += total.ticks;
-  absl::StrAppend(&line, ": ", reading::Plural(vm.samples, "sample"), ", ",
-                  reading::Plural(gaps, "gap"));
+  absl::StrAppend(&line, ": ", Plural(vm.samples, "sample"), ", ", Plural(gaps, "gap"));
   if (vm.epochs.size() + vm.epochs_omitted > 1) {
-    absl::StrAppend(&line, ", ", reading::Plural(vm.epochs.size() + vm.epochs_omitted, "epoch"));
+    absl::StrAppend(&line, ", ", Plural(vm.epochs.size() + vm.epochs_omitted, "epoch"));
   }
   if (!vm.epochs.empty()) {
     const v1::VcpuSet& set = vm.epochs.rbegin()->second.set;
-    absl::StrAppend(&line, ", event set ", reading::Printable(set.event_set()));
+    absl::StrAppend(&line, ", event set ", Printable(set.event_set()));
   }
   return Wrapped("", line);
 }

@@ -8,22 +8,10 @@
 #include <ctime>
 
 #include "absl/strings/str_cat.h"
-#include "kvm/blocked_signals.h"
+#include "kvm/base/blocked_signals.h"
+#include "kvm/base/clock.h"
 
 namespace vcpulse::sampler {
-namespace {
-
-timespec ToTimespec(int64_t ns) {
-  return {.tv_sec = ns / 1'000'000'000, .tv_nsec = ns % 1'000'000'000};
-}
-
-}  // namespace
-
-int64_t MonotonicNow_ns() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec * 1'000'000'000 + now.tv_nsec;
-}
 
 TickThread::TickThread(Sampler& sampler, const Options& options)
     : sampler_(sampler), schedule_(MonotonicNow_ns(), absl::ToInt64Nanoseconds(options.interval)) {
@@ -61,7 +49,7 @@ void TickThread::Wake() { sem_post(&wake_); }
 void TickThread::Run() {
   pthread_setname_np(pthread_self(), "vcpulse-tick");
   prctl(PR_SET_TIMERSLACK, 1UL);
-  const kvm::BlockedSignals blocked;  // they are the control thread's
+  const BlockedSignals blocked;  // they are the control thread's
   uint64_t tick = 0;
   while (WaitUntil(schedule_.DeadlineOf(tick))) {
     sampler_.Tick(tick, schedule_.DeadlineOf(tick), MonotonicNow_ns());

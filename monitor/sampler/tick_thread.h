@@ -15,9 +15,6 @@
 
 namespace vcpulse::sampler {
 
-// CLOCK_MONOTONIC, ns.
-int64_t MonotonicNow_ns();
-
 // Runs a sampler's ticks at absolute deadlines on a thread of its own, named "vcpulse-tick", with
 // timer slack 1 ns. One system call per tick beside the reads.
 class TickThread {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "kvm/fd.h"
+#include "kvm/base/fd.h"
 #include "monitor/core/check.h"
 #include "monitor/timeline/folder_source.h"
 
@@ -36,7 +36,7 @@ absl::StatusOr<size_t> ReadFully(std::span<uint8_t> out, const std::string& name
 
 class FileSource final : public ByteSource {
  public:
-  FileSource(kvm::Fd fd, std::string name) : fd_(std::move(fd)), name_(std::move(name)) {}
+  FileSource(Fd fd, std::string name) : fd_(std::move(fd)), name_(std::move(name)) {}
 
   absl::StatusOr<size_t> ReadAt(uint64_t offset, std::span<uint8_t> out) override {
     return ReadFully(out, name_, [&](uint8_t* to, size_t length, size_t done) {
@@ -46,13 +46,13 @@ class FileSource final : public ByteSource {
   void Forget(uint64_t /*offset*/) override {}
 
  private:
-  const kvm::Fd fd_;
+  const Fd fd_;
   const std::string name_;
 };
 
 class PipeSource final : public ByteSource {
  public:
-  PipeSource(kvm::Fd fd, std::string name) : fd_(std::move(fd)), name_(std::move(name)) {}
+  PipeSource(Fd fd, std::string name) : fd_(std::move(fd)), name_(std::move(name)) {}
 
   absl::StatusOr<size_t> ReadAt(uint64_t offset, std::span<uint8_t> out) override {
     VCPULSE_CHECK(offset >= start_, "read of what was forgotten");
@@ -81,7 +81,7 @@ class PipeSource final : public ByteSource {
   }
 
  private:
-  const kvm::Fd fd_;
+  const Fd fd_;
   const std::string name_;
   uint64_t start_ = 0;           // offset of window_[0] in the stream
   std::vector<uint8_t> window_;  // what was read and not yet forgotten
@@ -109,8 +109,8 @@ class MemorySource final : public ByteSource {
 absl::StatusOr<std::unique_ptr<ByteSource>> OpenByteSource(const std::string& path) {
   const bool standard_input = path == "-";
   const std::string name = standard_input ? "standard input" : path;
-  kvm::Fd fd(standard_input ? ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
-                            : ::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  Fd fd(standard_input ? ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
+                       : ::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd.valid()) return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", name));
   struct stat info{};
   if (::fstat(fd.get(), &info) != 0) {

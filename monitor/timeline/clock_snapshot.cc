@@ -1,14 +1,8 @@
 #include "monitor/timeline/clock_snapshot.h"
 
-#include <time.h>
+#include "kvm/base/clock.h"
 
 namespace vcpulse::timeline {
-
-int64_t ClockNow_ns(clockid_t clock) {
-  timespec now{};
-  clock_gettime(clock, &now);
-  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-}
 
 v1::ClockSnapshot TakeClockSnapshot() {
   v1::ClockSnapshot clocks;

@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "kvm/fd.h"
+#include "kvm/base/fd.h"
 
 namespace vcpulse::timeline {
 namespace {
@@ -48,7 +48,7 @@ class FolderSource final : public ByteSource {
   std::vector<Part> parts_;
   size_t begun_ = 1;                   // parts whose begin is known
   std::optional<size_t> open_part_{};  // of fd_
-  kvm::Fd fd_;                         // not valid: the file has gone
+  Fd fd_;                              // not valid: the file has gone
 };
 
 absl::StatusOr<size_t> FolderSource::ReadAt(uint64_t offset, std::span<uint8_t> out) {
@@ -79,7 +79,7 @@ size_t FolderSource::PartOf(uint64_t offset) const {
 
 absl::Status FolderSource::OpenPart(size_t i) {
   if (open_part_ == i) return absl::OkStatus();
-  fd_ = kvm::Fd(::open(parts_[i].path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  fd_ = Fd(::open(parts_[i].path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   // One that was removed since is like an empty one.
   if (!fd_.valid() && errno != ENOENT) {
     return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", parts_[i].path));

@@ -1,11 +1,10 @@
 #include "monitor/timeline/utf8_texts.h"
 
-#include <cstddef>
-#include <string_view>
+#include <string>
 #include <vector>
 
 #include "google/protobuf/descriptor.h"
-#include "kvm/utf8.h"
+#include "kvm/base/utf8.h"
 
 namespace vcpulse::timeline {
 namespace {
@@ -36,14 +35,6 @@ void FixMessages(const Reflection& reflection, const FieldDescriptor* field, Mes
 }
 
 }  // namespace
-
-void MakeUtf8(std::string* text) {
-  for (size_t i = 0; i < text->size();) {
-    const size_t length = Utf8SequenceLength(std::string_view(*text).substr(i));
-    if (length == 0) (*text)[i] = '?';
-    i += length == 0 ? 1 : length;
-  }
-}
 
 void MakeTextsUtf8(Message* message) {
   const Reflection& reflection = *message->GetReflection();

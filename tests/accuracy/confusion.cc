@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "kvm/text.h"
+#include "kvm/base/text.h"
 #include "tests/accuracy/confusion_text.h"
 #include "tests/accuracy/cpu_models.h"
 #include "tests/accuracy/judged_set.h"

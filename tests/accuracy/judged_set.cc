@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "kvm/text.h"
 #include "monitor/import/csv_table.h"
 #include "monitor/import/importer.h"
 #include "monitor/timeline/writer.h"

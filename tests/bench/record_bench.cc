@@ -17,7 +17,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "monitor/recorder/output_file.h"
+#include "kvm/base/output_file.h"
 #include "monitor/recorder/recording.h"
 #include "monitor/sampler/tick_thread.h"
 #include "monitor/timeline/clock_snapshot.h"
@@ -109,7 +109,7 @@ void MemoryOverAnHour(benchmark::State& state) {
   const std::string path = TemporaryFile("c.vpt");
   constexpr uint64_t kTicks = 36'000;
   for (auto _ : state) {
-    auto file = recorder::OutputFile::Create(path);
+    auto file = OutputFile::Create(path);
     auto writer = NewFileWriter(**file);
     recorder::Recording recording({.root = "/",
                                    .residency = {{.max_hz = 1e9}},

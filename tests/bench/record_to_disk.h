@@ -16,7 +16,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "monitor/recorder/output_file.h"
+#include "kvm/base/clock.h"
+#include "kvm/base/output_file.h"
 #include "monitor/recorder/recording.h"
 #include "monitor/recorder/session_record.h"
 #include "monitor/sampler/tick_thread.h"
@@ -45,12 +46,12 @@ inline std::optional<double> CpuSecondsOf(const std::function<void()>& body) {
   return seconds(used.ru_utime) + seconds(used.ru_stime);
 }
 
-inline std::unique_ptr<timeline::RecordWriter> NewFileWriter(recorder::OutputFile& file) {
+inline std::unique_ptr<timeline::RecordWriter> NewFileWriter(OutputFile& file) {
   auto writer = timeline::NewChunkWriter(
       {}, [&file](std::span<const uint8_t> bytes) { return file.Append(bytes); });
   v1::TimelineRecord record;
   *record.mutable_session() = recorder::MakeSession({}, {});
-  writer->Add(std::move(record), sampler::MonotonicNow_ns());
+  writer->Add(std::move(record), MonotonicNow_ns());
   return writer;
 }
 
@@ -58,12 +59,12 @@ inline std::unique_ptr<timeline::RecordWriter> NewFileWriter(recorder::OutputFil
 inline recorder::Progress RecordToDisk(const std::vector<kvm::Vm>& vms, absl::Duration interval,
                                        absl::Duration flush, const std::string& path) {
   SoftwarePerfEvents perf;
-  auto file = recorder::OutputFile::Create(path);
+  auto file = OutputFile::Create(path);
   auto writer = NewFileWriter(**file);
   recorder::Recording recording({.root = "/",
                                  .interval = interval,
                                  .residency = {{.max_hz = 1e9}},
-                                 .now_ns = sampler::MonotonicNow_ns},
+                                 .now_ns = MonotonicNow_ns},
                                 perf, *writer);
   for (const kvm::Vm& vm : vms) {
     if (!recording.Track(vm).ok()) _exit(1);

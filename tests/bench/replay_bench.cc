@@ -14,6 +14,7 @@
 #include <variant>
 #include <vector>
 
+#include "kvm/base/clock.h"
 #include "monitor/replay/pace.h"
 #include "monitor/replay/record_copy.h"
 #include "monitor/timeline/reader.h"
@@ -59,13 +60,13 @@ int Run(size_t seconds) {
   std::vector<int64_t> late_ns;
   tools::StopWaitsOnSignals();
   const auto read = timeline::ReadTimelineBytes(chunks, [&](const timeline::Entry& entry) {
-    const auto due_ns = pace.DueNs(entry, tools::MonotonicNowNs());
+    const auto due_ns = pace.DueNs(entry, MonotonicNow_ns());
     absl::Status status;
     if (due_ns) status = tools::WaitUntil(*due_ns);
     if (!status.ok()) return status;
     copy.Take(entry);
     status = writer->Flush({});
-    if (due_ns) late_ns.push_back(tools::MonotonicNowNs() - *due_ns);
+    if (due_ns) late_ns.push_back(MonotonicNow_ns() - *due_ns);
     return status;
   });
   if (late_ns.empty() || (!read.ok() && !absl::IsCancelled(read.status()))) return 1;

@@ -5,13 +5,14 @@
 
 #include <cerrno>
 
+#include "kvm/base/fd.h"
 #include "kvm/counters/perf_events.h"
 
 namespace vcpulse::bench {
 
 class SoftwarePerfEvents final : public kvm::PerfEvents {
  public:
-  kvm::OrErrno<kvm::Fd> Open(perf_event_attr& attr, pid_t tid, int group_fd) override {
+  kvm::OrErrno<Fd> Open(perf_event_attr& attr, pid_t tid, int group_fd) override {
     if (attr.type == PERF_TYPE_HARDWARE) {
       switch (attr.config) {
         case PERF_COUNT_HW_CPU_CYCLES:

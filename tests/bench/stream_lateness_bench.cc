@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/time/clock.h"
+#include "kvm/base/clock.h"
 #include "monitor/control/listening_socket.h"
 #include "monitor/recorder/recording.h"
 #include "monitor/recorder/session_record.h"
@@ -64,11 +65,11 @@ std::vector<int64_t> RecordLateness(const kvm::Vm& vm, const timeline::ByteSink&
       &late_ns);
   v1::TimelineRecord record;
   *record.mutable_session() = recorder::MakeSession({}, {});
-  writer.Add(std::move(record), sampler::MonotonicNow_ns());
+  writer.Add(std::move(record), MonotonicNow_ns());
   recorder::Recording recording({.root = "/",
                                  .interval = absl::Milliseconds(1),
                                  .residency = {{.max_hz = 1e9}},
-                                 .now_ns = sampler::MonotonicNow_ns},
+                                 .now_ns = MonotonicNow_ns},
                                 perf, writer);
   if (!recording.Track(vm).ok()) return late_ns;
   auto ticker =

@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "kvm/base/clock.h"
+#include "kvm/base/fd.h"
 #include "kvm/counters/counter_group.h"
 #include "kvm/events/event_sets.h"
 #include "monitor/sampler/sampler.h"
@@ -24,7 +26,7 @@ namespace {
 
 constexpr int kVcpus = 64;
 
-using sampler::MonotonicNow_ns;
+using vcpulse::MonotonicNow_ns;
 
 template <typename T>
 T OrExit(kvm::OrErrno<T> value, const char* what) {
@@ -50,8 +52,8 @@ std::vector<kvm::CounterGroup> OpenGroups(kvm::PerfEvents& perf, const kvm::Vm& 
 
 // Leaders and schedstat descriptors without anything of ours around them.
 struct BareVcpu {
-  std::vector<kvm::Fd> events;  // leader first
-  kvm::Fd schedstat;
+  std::vector<Fd> events;  // leader first
+  Fd schedstat;
 };
 
 std::vector<BareVcpu> OpenBare(kvm::PerfEvents& perf, const kvm::Vm& vm, bool grouped) {
@@ -65,7 +67,7 @@ std::vector<BareVcpu> OpenBare(kvm::PerfEvents& perf, const kvm::Vm& vm, bool gr
       if (leader < 0) perf.EnableGroup(one.events.back().get());
     }
     const std::string path = absl::StrCat("/proc/", vm.pid, "/task/", vcpu.tid, "/schedstat");
-    one.schedstat = kvm::Fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    one.schedstat = Fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
     bare.push_back(std::move(one));
   }
   return bare;
@@ -149,7 +151,7 @@ void GroupAgainstFourDescriptors(benchmark::State& state) {
       },
       [&] {
         for (const BareVcpu& vcpu : four) {
-          for (const kvm::Fd& event : vcpu.events) {
+          for (const Fd& event : vcpu.events) {
             benchmark::DoNotOptimize(read(event.get(), words.data(), sizeof(words)));
           }
         }

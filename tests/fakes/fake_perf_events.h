@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "kvm/base/fd.h"
 #include "kvm/counters/perf_events.h"
 
 namespace vcpulse::fakes {
@@ -44,7 +45,7 @@ class FakePerfEvents final : public kvm::PerfEvents {
   bool disabled_leader_is_free = false;  // ...not counting a leader that is off, as Arm does
   std::vector<perf_event_attr> opened;   // attributes of every successful open
 
-  kvm::OrErrno<kvm::Fd> Open(perf_event_attr& attr, pid_t tid, int group_fd) override {
+  kvm::OrErrno<Fd> Open(perf_event_attr& attr, pid_t tid, int group_fd) override {
     if (const auto it = refused_threads.find(tid); it != refused_threads.end()) {
       return {.error = it->second};
     }
@@ -60,7 +61,7 @@ class FakePerfEvents final : public kvm::PerfEvents {
       const size_t free = disabled_leader_is_free && members.front().disabled ? 1 : 0;
       if (members.size() - free >= largest_group) return {.error = EINVAL};
     }
-    kvm::Fd fd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    Fd fd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
     const int key = leader >= 0 ? leader : fd.get();
     if (leader < 0) members_[key].clear();
     members_[key].push_back({.id = ++last_id_,

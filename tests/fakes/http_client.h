@@ -9,13 +9,13 @@
 #include <cstdint>
 #include <string>
 
-#include "kvm/fd.h"
+#include "kvm/base/fd.h"
 
 namespace vcpulse::fakes {
 
 // A connection to the server; invalid where there is none.
-inline kvm::Fd ConnectTo(uint16_t port) {
-  kvm::Fd client(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+inline Fd ConnectTo(uint16_t port) {
+  Fd client(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_port = htons(port);
@@ -26,13 +26,13 @@ inline kvm::Fd ConnectTo(uint16_t port) {
   return client;
 }
 
-inline bool Send(const kvm::Fd& client, const std::string& bytes) {
+inline bool Send(const Fd& client, const std::string& bytes) {
   return send(client.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL) ==
          static_cast<ssize_t>(bytes.size());
 }
 
 // All that comes until the server closes the connection, in order or not.
-inline std::string ReceiveAll(const kvm::Fd& client) {
+inline std::string ReceiveAll(const Fd& client) {
   std::string all;
   char bytes[4096];
   while (true) {
@@ -44,7 +44,7 @@ inline std::string ReceiveAll(const kvm::Fd& client) {
 
 // What the server says to these bytes, until it closes.
 inline std::string Exchange(uint16_t port, const std::string& bytes) {
-  const kvm::Fd client = ConnectTo(port);
+  const Fd client = ConnectTo(port);
   if (!Send(client, bytes)) return "";
   return ReceiveAll(client);
 }

@@ -19,7 +19,7 @@
 #include <thread>
 #include <utility>
 
-#include "kvm/fd.h"
+#include "kvm/base/fd.h"
 
 namespace vcpulse::fakes {
 
@@ -50,7 +50,7 @@ class QmpServer {
     sockaddr_un where{};
     where.sun_family = AF_UNIX;
     std::strncpy(where.sun_path, path.c_str(), sizeof(where.sun_path) - 1);
-    listener_ = kvm::Fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    listener_ = Fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
     Listen(reinterpret_cast<const sockaddr*>(&where), sizeof(where));
     address_ = "unix:" + path.string();
   }
@@ -60,7 +60,7 @@ class QmpServer {
     sockaddr_in where{};
     where.sin_family = AF_INET;
     where.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    listener_ = kvm::Fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    listener_ = Fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     Listen(reinterpret_cast<const sockaddr*>(&where), sizeof(where));
     socklen_t size = sizeof(where);
     ::getsockname(listener_.get(), reinterpret_cast<sockaddr*>(&where), &size);
@@ -96,7 +96,7 @@ class QmpServer {
 
   void Serve() {
     while (WaitFor(listener_.get())) {
-      const kvm::Fd client(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+      const Fd client(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
       if (!client.valid()) continue;
       ++clients_;
       Send(client, script_.greeting);
@@ -104,7 +104,7 @@ class QmpServer {
     }
   }
 
-  void Talk(const kvm::Fd& client) {
+  void Talk(const Fd& client) {
     while (WaitFor(client.get())) {
       char buffer[4096];
       const ssize_t size = ::read(client.get(), buffer, sizeof(buffer));
@@ -116,7 +116,7 @@ class QmpServer {
     }
   }
 
-  static void Send(const kvm::Fd& client, std::string_view text) {
+  static void Send(const Fd& client, std::string_view text) {
     while (!text.empty()) {
       const ssize_t size = ::send(client.get(), text.data(), text.size(), MSG_NOSIGNAL);
       if (size <= 0) return;
@@ -126,7 +126,7 @@ class QmpServer {
 
   Script script_;
   std::string address_;
-  kvm::Fd listener_;
+  Fd listener_;
   std::atomic<bool> stop_ = false;
   std::atomic<int> clients_ = 0;
   std::thread thread_;

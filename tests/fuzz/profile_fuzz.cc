@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "kvm/base/text.h"
+#include "kvm/base/utf8.h"
 #include "monitor/profile/fields.h"
 #include "monitor/profile/profile.h"
 
@@ -16,11 +18,15 @@ void Check(bool condition) {
   if (!condition) std::abort();
 }
 
-// What people read is one line that begins with the file; letters of other scripts come only from
-// names that were checked.
+// What people read is one line of valid UTF-8 that begins with the file.
 void CheckMessage(std::string_view message) {
   Check(message.starts_with("FILE: ") && message.size() < 1000);
-  for (const char c : message) Check(c >= ' ' && c <= '~');
+  Check(Printable(message) == message);
+  for (size_t i = 0; i < message.size();) {
+    const size_t length = Utf8SequenceLength(message.substr(i));
+    Check(length > 0);
+    i += length;
+  }
 }
 
 }  // namespace

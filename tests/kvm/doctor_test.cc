@@ -9,7 +9,7 @@
 #include <cstring>
 #include <filesystem>
 
-#include "kvm/fd.h"
+#include "kvm/base/fd.h"
 #include "tests/fakes/proc_dir.h"
 #include "tests/kvm/qemu_guest.h"
 #include "tests/kvm/run_program.h"
@@ -54,11 +54,11 @@ std::vector<json::object> Findings(const json::object& all, std::string_view id,
 }
 
 // A connection to QMP that is held until the object goes.
-kvm::Fd Hold(const std::string& address) {
+Fd Hold(const std::string& address) {
   sockaddr_un where{};
   where.sun_family = AF_UNIX;
   std::strncpy(where.sun_path, address.c_str() + std::strlen("unix:"), sizeof(where.sun_path) - 1);
-  kvm::Fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  Fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   EXPECT_EQ(::connect(fd.get(), reinterpret_cast<const sockaddr*>(&where), sizeof(where)), 0);
   char greeting[16];
   EXPECT_GT(::read(fd.get(), greeting, sizeof(greeting)), 0);  // it is ours
@@ -158,7 +158,7 @@ TEST_F(DoctorOfGuests, UnnamedThreadsAndAHeldQmpAreSeen) {
   ASSERT_EQ(qmp.size(), 1u);
   EXPECT_THAT(Text(qmp[0].at("answered")), HasSubstr("it answers"));
 
-  const kvm::Fd held = Hold(guest->qmp_unix());
+  const Fd held = Hold(guest->qmp_unix());
   const json::object all = Doctor();
   qmp = Findings(all, "qmp", about);
   ASSERT_EQ(qmp.size(), 1u);

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "kvm/fd.h"
+#include "kvm/base/fd.h"
 #include "kvm/own_rights.h"
 #include "tests/fakes/temporary_folder.h"
 #include "tests/kvm/eventually.h"
@@ -54,8 +54,8 @@ class DroppedRights : public ::testing::Test {
     constexpr int kPassedOn = 9;
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) return {};
-    const kvm::Fd read_end(ends[0]);
-    const kvm::Fd write_end(ends[1]);
+    const Fd read_end(ends[0]);
+    const Fd write_end(ends[1]);
     dup2(read_end.get(), kPassedOn);
     arguments.insert(arguments.begin(), {"sh", "-c", "exec \"$@\" <&9 9<&-", "sh"});
     const RunningProgram program(arguments);

@@ -23,7 +23,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "kvm/fd.h"
+#include "kvm/base/fd.h"
 #include "tests/fakes/temporary_folder.h"
 
 namespace vcpulse::kvm_tests {
@@ -92,7 +92,7 @@ bool WaitFor(absl::Duration timeout, const std::function<bool()>& condition) {
 
 // A tcp port of 127.0.0.1 that was free a moment ago.
 std::optional<int> FreePort() {
-  const kvm::Fd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const Fd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in where{};
   where.sin_family = AF_INET;
   where.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -120,7 +120,7 @@ int CountVcpuDescriptors(pid_t pid) {
 }  // namespace
 
 std::string WhyNoKvm() {
-  const kvm::Fd fd(::open("/dev/kvm", O_RDWR | O_CLOEXEC));
+  const Fd fd(::open("/dev/kvm", O_RDWR | O_CLOEXEC));
   if (!fd.valid()) return absl::StrCat("/dev/kvm cannot be opened: ", std::strerror(errno));
   return "";
 }

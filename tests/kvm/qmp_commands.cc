@@ -8,8 +8,8 @@
 
 #include <cstring>
 
+#include "kvm/base/fd.h"
 #include "kvm/discovery/qmp_client.h"
-#include "kvm/fd.h"
 
 namespace vcpulse::kvm_tests {
 namespace {
@@ -38,7 +38,7 @@ std::string ReadAnswer(int fd) {
 }  // namespace
 
 std::string Qmp(const std::string& address, const std::string& command) {
-  const kvm::Fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const Fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const timeval timeout{.tv_sec = 20, .tv_usec = 0};
   ::setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
   sockaddr_un where{};

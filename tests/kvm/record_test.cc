@@ -20,6 +20,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
+#include "kvm/base/clock.h"
 #include "monitor/profile/profile.h"
 #include "monitor/sampler/tick_thread.h"
 #include "tests/fakes/proc_dir.h"
@@ -243,8 +244,8 @@ class FifoHog {
       _exit(1);
     }
     while (true) {
-      const int64_t end_ns = sampler::MonotonicNow_ns() + 300'000'000;
-      while (sampler::MonotonicNow_ns() < end_ns) {
+      const int64_t end_ns = MonotonicNow_ns() + 300'000'000;
+      while (MonotonicNow_ns() < end_ns) {
       }
       usleep(100'000);
     }
@@ -300,14 +301,14 @@ TEST_F(Record, KilledAtAnyInstantLosesAtMostASecond) {
       const auto after_ms = static_cast<int64_t>(random() % 3500);
       victims.push_back({std::make_unique<RunningProgram>(
                              Vcpulse({"record", "--vm", "web", "-i", "20ms", "-o", path})),
-                         path, sampler::MonotonicNow_ns() + after_ms * 1'000'000});
+                         path, MonotonicNow_ns() + after_ms * 1'000'000});
     }
     std::ranges::sort(victims, {}, &Victim::kill_at_ns);
     for (Victim& victim : victims) {
-      const int64_t wait_ns = victim.kill_at_ns - sampler::MonotonicNow_ns();
+      const int64_t wait_ns = victim.kill_at_ns - MonotonicNow_ns();
       if (wait_ns > 0) absl::SleepFor(absl::Nanoseconds(wait_ns));
       victim.record->Signal(SIGKILL);
-      const int64_t killed_ns = sampler::MonotonicNow_ns();
+      const int64_t killed_ns = MonotonicNow_ns();
       victim.record->Wait();
       if (!fs::exists(victim.path)) continue;  // killed before its first chunk: nothing was begun
       ++files;

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <fstream>
 
-#include "kvm/fd.h"
+#include "kvm/base/fd.h"
 #include "tests/fakes/certificates.h"
 #include "tests/stream/stream_commands.h"
 #include "tests/unit/drawn_recording.h"
@@ -80,9 +80,9 @@ TEST_F(Crowd, TenThousandConnectionsKeepNobodyOut) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   std::strncpy(address.sun_path, Path("c.sock").c_str(), sizeof(address.sun_path) - 1);
-  std::vector<kvm::Fd> crowd;
+  std::vector<Fd> crowd;
   for (int i = 0; i < kConnections; ++i) {
-    kvm::Fd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    Fd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
     ASSERT_TRUE(fd.valid());
     ASSERT_EQ(connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0) << i;
     crowd.push_back(std::move(fd));

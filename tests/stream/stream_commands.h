@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "kvm/base/fd.h"
 #include "tests/fakes/http_client.h"
 #include "tests/fakes/proc_dir.h"
 #include "tests/kvm/eventually.h"
@@ -66,7 +67,7 @@ class RunningCollector {
   int followers() const {
     const std::string port = After("status at tcp:127.0.0.1:");
     if (port.empty()) return -1;
-    const kvm::Fd client = fakes::ConnectTo(static_cast<uint16_t>(std::stoi(port)));
+    const Fd client = fakes::ConnectTo(static_cast<uint16_t>(std::stoi(port)));
     fakes::Send(client, "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
     const std::string text = fakes::ReceiveAll(client);
     const std::string name = "\nvcpulse_collector_followers ";

@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-#include "kvm/fd.h"
+#include "kvm/base/fd.h"
 #include "monitor/control/line_splitter.h"
 #include "monitor/control/response.h"
 
@@ -28,8 +28,8 @@ inline sockaddr_un AddressOfPath(const std::string& path) {
 }
 
 // A socket that is bound to `path`, and listens where `backlog` is not negative.
-inline kvm::Fd Bound(const std::string& path, int backlog) {
-  kvm::Fd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+inline Fd Bound(const std::string& path, int backlog) {
+  Fd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const sockaddr_un address = AddressOfPath(path);
   EXPECT_EQ(bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
   if (backlog >= 0) {
@@ -65,10 +65,10 @@ class RawClient {
     }
   }
 
-  void Close() { fd_ = kvm::Fd(); }
+  void Close() { fd_ = Fd(); }
 
  private:
-  kvm::Fd fd_;
+  Fd fd_;
   LineSplitter lines_{kLongestAnswer_bytes};
 };
 

@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "kvm/fd.h"
+#include "kvm/base/fd.h"
 #include "monitor/control/client.h"
 #include "monitor/control/line_splitter.h"
 #include "monitor/control/server.h"
@@ -200,7 +200,7 @@ TEST_F(ControlSocket, AnotherSocketAtItsPathStays) {
   Listen();
   Stop();
   fs::remove(path_);
-  const kvm::Fd other = Bound(path_, 1);
+  const Fd other = Bound(path_, 1);
   server_.reset();
   EXPECT_TRUE(fs::is_socket(path_));
 }
@@ -347,14 +347,14 @@ TEST_F(ControlSocket, WithoutARecordingTheClientSaysHowToStartOne) {
 }
 
 TEST_F(ControlSocket, ASilentServerIsNotWaitedForForEver) {
-  const kvm::Fd silent = Bound(path_, 5);
+  const Fd silent = Bound(path_, 5);
   const auto answer = Ask(path_, {}, absl::Milliseconds(100));
   EXPECT_EQ(answer.status().code(), absl::StatusCode::kDeadlineExceeded);
   EXPECT_THAT(ErrorOf(answer), HasSubstr("no answer within 100ms"));
 }
 
 TEST_F(ControlSocket, AServerThatTakesNobodyInIsNotWaitedForForEver) {
-  const kvm::Fd silent = Bound(path_, 0);
+  const Fd silent = Bound(path_, 0);
   const RawClient first(path_);  // the backlog is full now
   const auto answer = Ask(path_, {}, absl::Milliseconds(100));
   EXPECT_EQ(answer.status().code(), absl::StatusCode::kDeadlineExceeded);
@@ -362,9 +362,9 @@ TEST_F(ControlSocket, AServerThatTakesNobodyInIsNotWaitedForForEver) {
 
 // What one server says to whoever comes, then closes.
 absl::StatusOr<Answer> AskSomebodyWhoSays(const std::string& path, std::string_view text) {
-  const kvm::Fd listener = Bound(path, 1);
+  const Fd listener = Bound(path, 1);
   std::thread server([&] {
-    const kvm::Fd client(accept(listener.get(), nullptr, nullptr));
+    const Fd client(accept(listener.get(), nullptr, nullptr));
     char request[64];
     EXPECT_GT(recv(client.get(), request, sizeof(request), 0), 0);
     size_t sent = 0;
@@ -401,7 +401,7 @@ TEST_F(ControlSocket, WithoutAnybodyThereNobodyWasAsked) {
   const Request request{.verb = Verb::kStatus};
   EXPECT_TRUE(NobodyWasAsked(Ask(path_, request, kLong).status()));
   {
-    const kvm::Fd left_over = Bound(path_, 0);
+    const Fd left_over = Bound(path_, 0);
   }
   EXPECT_TRUE(NobodyWasAsked(Ask(path_, request, kLong).status()));
 }

@@ -1,5 +1,6 @@
 #include "monitor/import/csv_table.h"
 
+#include "kvm/base/text.h"
 #include "monitor/import/csv_reader.h"
 #include "tests/unit/csv_fixture.h"
 

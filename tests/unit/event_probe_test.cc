@@ -6,6 +6,7 @@
 
 #include <cerrno>
 
+#include "kvm/base/text.h"
 #include "kvm/events/event_names.h"
 #include "tests/fakes/fake_perf_events.h"
 #include "tests/fakes/proc_dir.h"

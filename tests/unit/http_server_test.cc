@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "kvm/base/fd.h"
 #include "monitor/http/server.h"
 #include "tests/fakes/http_client.h"
 
@@ -93,8 +94,8 @@ TEST(HttpServer, HugeHeadsAreRefused) {
 
 TEST(HttpServer, OneConnectionTooManyIsClosedAtOnce) {
   const auto server = StartServer(Echo, {.most_connections = 2});
-  const kvm::Fd first = ConnectTo(server->port());
-  const kvm::Fd second = ConnectTo(server->port());
+  const Fd first = ConnectTo(server->port());
+  const Fd second = ConnectTo(server->port());
   EXPECT_EQ(ReceiveAll(ConnectTo(server->port())), "");
   // Those that were there first go on.
   ASSERT_TRUE(Send(second, "GET / HTTP/1.1\r\nConnection: close\r\n\r\n"));
@@ -104,8 +105,8 @@ TEST(HttpServer, OneConnectionTooManyIsClosedAtOnce) {
 
 TEST(HttpServer, ClientsThatAreTooSlowAreDropped) {
   const auto server = StartServer(Echo, {.patience = std::chrono::milliseconds(50)});
-  const kvm::Fd silent = ConnectTo(server->port());
-  const kvm::Fd half = ConnectTo(server->port());
+  const Fd silent = ConnectTo(server->port());
+  const Fd half = ConnectTo(server->port());
   ASSERT_TRUE(Send(half, "GET / HTTP/1.1\r\nHost: "));
   EXPECT_EQ(ReceiveAll(silent), "");
   EXPECT_EQ(ReceiveAll(half), "");
@@ -114,7 +115,7 @@ TEST(HttpServer, ClientsThatAreTooSlowAreDropped) {
   const auto large =
       StartServer([](const Request&) { return Answer{.body = std::string(kSize, 'a')}; },
                   {.most_connections = 1, .patience = std::chrono::milliseconds(50)});
-  const kvm::Fd idle = ConnectTo(large->port());
+  const Fd idle = ConnectTo(large->port());
   ASSERT_TRUE(Send(idle, "GET / HTTP/1.1\r\n\r\n"));
   // The only place is free once it was dropped.
   std::string next;
@@ -134,7 +135,7 @@ TEST(HttpServer, TheHandlerLearnsThatNobodyWaits) {
     return Answer{};
   });
   {
-    const kvm::Fd client = ConnectTo(server->port());
+    const Fd client = ConnectTo(server->port());
     ASSERT_TRUE(Send(client, "GET / HTTP/1.1\r\n\r\n"));
     asked.get_future().wait();
   }
@@ -148,7 +149,7 @@ TEST(HttpServer, ItsEndEndsAHandlerThatAsks) {
     while (!request.has_gone()) std::this_thread::yield();
     return Answer{};
   });
-  const kvm::Fd client = ConnectTo(server->port());
+  const Fd client = ConnectTo(server->port());
   ASSERT_TRUE(Send(client, "GET / HTTP/1.1\r\n\r\n"));
   asked.get_future().wait();
   server.reset();

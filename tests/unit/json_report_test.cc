@@ -5,7 +5,7 @@
 
 #include "boost/json.hpp"
 #include "gtest/gtest.h"
-#include "monitor/report/json_text.h"
+#include "kvm/base/json.h"
 #include "tests/unit/hand_made_recording.h"
 
 namespace vcpulse::report {

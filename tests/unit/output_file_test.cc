@@ -1,4 +1,4 @@
-#include "monitor/recorder/output_file.h"
+#include "kvm/base/output_file.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "kvm/text.h"
+#include "kvm/base/text.h"
 #include "tests/fakes/proc_dir.h"
 
 namespace vcpulse::recorder {

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "kvm/fd.h"
+#include "kvm/base/fd.h"
 #include "tests/fakes/temporary_folder.h"
 
 namespace vcpulse::control {
@@ -30,8 +30,8 @@ class PhaseInputTest : public ::testing::Test {
   PhaseInputTest() {
     std::array<int, 2> ends{};
     EXPECT_EQ(pipe2(ends.data(), O_CLOEXEC), 0);
-    read_end_ = kvm::Fd(ends[0]);
-    write_end_ = kvm::Fd(ends[1]);
+    read_end_ = Fd(ends[0]);
+    write_end_ = Fd(ends[1]);
   }
 
   std::unique_ptr<PhaseInput> Open(int fd) {
@@ -52,8 +52,8 @@ class PhaseInputTest : public ::testing::Test {
   }
 
   boost::asio::io_context context_;
-  kvm::Fd read_end_;
-  kvm::Fd write_end_;
+  Fd read_end_;
+  Fd write_end_;
   std::vector<std::string> names_;
   std::vector<std::string> said_;
 };
@@ -64,7 +64,7 @@ TEST_F(PhaseInputTest, EachLineIsAMarkerUntilTheEnd) {
   context_.poll();
   EXPECT_THAT(names_, ElementsAre("boot"));
   Write("phase\r\nboot\nlast");
-  write_end_ = kvm::Fd();
+  write_end_ = Fd();
   context_.run();  // returns: the end of the input ends the reading
   EXPECT_THAT(names_, ElementsAre("boot", "load phase", "boot", "last"));
   EXPECT_THAT(said_, IsEmpty());
@@ -73,7 +73,7 @@ TEST_F(PhaseInputTest, EachLineIsAMarkerUntilTheEnd) {
 TEST_F(PhaseInputTest, WhatIsNoMarkerIsSkippedAndSaidOnce) {
   const auto input = Open(read_end_.get());
   Write("a\n\n\nb\tc\n" + std::string(5000, 'x') + "\nd\n");
-  write_end_ = kvm::Fd();
+  write_end_ = Fd();
   context_.run();
   EXPECT_THAT(names_, ElementsAre("a", "d"));
   const std::string skipped = "a line of standard input is no marker and is skipped: ";
@@ -95,7 +95,7 @@ TEST_F(PhaseInputTest, TheDescriptorKeepsItsBlockingMode) {
 TEST_F(PhaseInputTest, AFileIsReadToItsEnd) {
   const std::filesystem::path folder = fakes::MakeTemporaryFolder();
   std::ofstream(folder / "phases") << "one\ntwo\n";
-  const kvm::Fd file(open((folder / "phases").c_str(), O_RDONLY | O_CLOEXEC));
+  const Fd file(open((folder / "phases").c_str(), O_RDONLY | O_CLOEXEC));
   const auto input = Open(file.get());
   context_.run();
   EXPECT_THAT(names_, ElementsAre("one", "two"));
@@ -103,7 +103,7 @@ TEST_F(PhaseInputTest, AFileIsReadToItsEnd) {
 }
 
 TEST_F(PhaseInputTest, WhatCannotBeReadIsSaidAndIsTheEnd) {
-  const kvm::Fd folder(open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const Fd folder(open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   const auto input = Open(folder.get());
   context_.run();
   EXPECT_THAT(said_, ElementsAre("standard input cannot be read: Is a directory; no more markers "
@@ -116,7 +116,7 @@ TEST_F(PhaseInputTest, WhatWaitsIsTakenInTheEndWithoutWaitingForMore) {
   Write("one\ntwo\nhalf");
   input->TakeWaiting();
   EXPECT_THAT(names_, ElementsAre("one", "two"));
-  write_end_ = kvm::Fd();
+  write_end_ = Fd();
   input->TakeWaiting();
   input->TakeWaiting();
   EXPECT_THAT(names_, ElementsAre("one", "two", "half"));

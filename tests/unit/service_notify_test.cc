@@ -13,7 +13,7 @@
 #include <filesystem>
 #include <string>
 
-#include "kvm/fd.h"
+#include "kvm/base/fd.h"
 #include "tests/fakes/temporary_folder.h"
 
 namespace vcpulse::tools {
@@ -42,7 +42,7 @@ class ServiceManager {
   }
 
  private:
-  kvm::Fd socket_;
+  Fd socket_;
 };
 
 class ServiceNotifyTest : public ::testing::Test {

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "kvm/fd.h"
+#include "kvm/base/fd.h"
 #include "tests/fakes/certificates.h"
 #include "tests/fakes/chaos_proxy.h"
 #include "tests/unit/stream_followed.h"
@@ -311,7 +311,7 @@ bool SeesReset(bool resets) {
   const auto proxy =
       fakes::ChaosProxy::Start({.kind = way.kind, .host = way.host}, collector->addresses().back(),
                                [&] { return Mischief{.close_after = 1, .resets = resets}; });
-  const kvm::Fd peer(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const Fd peer(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in to{};
   to.sin_family = AF_INET;
   to.sin_port = htons(proxy->address().port);

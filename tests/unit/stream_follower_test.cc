@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "kvm/fd.h"
+#include "kvm/base/fd.h"
 #include "monitor/stream/net/backoff.h"
 #include "monitor/stream/net/follower.h"
 #include "monitor/stream/protocol/frame.h"
@@ -276,7 +276,7 @@ class HandMadeCollector {
     EXPECT_EQ(listen(fd_.get(), 5), 0);
     thread_ = std::thread([this, answers = std::move(answers)] {
       for (const auto& answer : answers) {
-        const kvm::Fd peer(accept4(fd_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+        const Fd peer(accept4(fd_.get(), nullptr, nullptr, SOCK_CLOEXEC));
         static_cast<void>(send(peer.get(), answer.data(), answer.size(), MSG_NOSIGNAL));
         shutdown(peer.get(), SHUT_WR);
         char rest[4096];
@@ -293,7 +293,7 @@ class HandMadeCollector {
   HandMadeCollector& operator=(const HandMadeCollector&) = delete;
 
  private:
-  kvm::Fd fd_;
+  Fd fd_;
   std::thread thread_;
 };
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "kvm/fd.h"
+#include "kvm/base/fd.h"
 #include "monitor/stream/protocol/frame.h"
 #include "monitor/stream/protocol/version.h"
 #include "monitor/timeline/chunk_header.h"
@@ -106,7 +106,7 @@ class RawPeer {
   v1::Error error;
 
  private:
-  kvm::Fd fd_;
+  Fd fd_;
   bool connected_ = false;
   FrameReader frames_{kMaxFrameBytes};
 };

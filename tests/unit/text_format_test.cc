@@ -1,7 +1,7 @@
 #include "monitor/report/text_format.h"
 
 #include "gtest/gtest.h"
-#include "monitor/reading/phrases.h"
+#include "kvm/base/text.h"
 
 namespace vcpulse::report {
 namespace {
@@ -45,9 +45,9 @@ TEST(TextFormat, Durations) {
 // A VM's name comes from a command line that anybody may write: it must not reach the terminal as
 // an escape sequence. Names in other scripts stay as they are.
 TEST(TextFormat, PrintableStopsEscapeSequences) {
-  EXPECT_EQ(reading::Printable("a\x1b[31mb\n\x7f"), "a?[31mb??");
-  EXPECT_EQ(reading::Printable("x\xc2\x9by"), "x?y");  // U+009B, CSI in one character
-  EXPECT_EQ(reading::Printable("g\xc3\xa4st\xe2\x82\xac"), "g\xc3\xa4st\xe2\x82\xac");
+  EXPECT_EQ(Printable("a\x1b[31mb\n\x7f"), "a?[31mb??");
+  EXPECT_EQ(Printable("x\xc2\x9by"), "x?y");  // U+009B, CSI in one character
+  EXPECT_EQ(Printable("g\xc3\xa4st\xe2\x82\xac"), "g\xc3\xa4st\xe2\x82\xac");
 }
 
 // 100 columns, continued under the first word; a word that is longer stands alone, uncut.
@@ -63,8 +63,8 @@ TEST(TextFormat, WrapsAtSpaces) {
 }
 
 TEST(TextFormat, ListsAreCut) {
-  EXPECT_EQ(reading::Listed({"a", "b"}, 2), "a, b");
-  EXPECT_EQ(reading::Listed({"a", "b", "c"}, 2), "a, b and 1 more");
+  EXPECT_EQ(Listed({"a", "b"}, 2), "a, b");
+  EXPECT_EQ(Listed({"a", "b", "c"}, 2), "a, b and 1 more");
 }
 
 // Right-aligned by what is seen: colours take no width, and a pipe gets none.

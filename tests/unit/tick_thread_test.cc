@@ -9,6 +9,7 @@
 #include <string>
 
 #include "absl/time/clock.h"
+#include "kvm/base/clock.h"
 #include "tests/fakes/sampled_vm.h"
 
 namespace vcpulse::sampler {

@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "kvm/base/utf8.h"
+
 namespace vcpulse::timeline {
 namespace {
 

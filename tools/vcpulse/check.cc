@@ -18,15 +18,14 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "kvm/text.h"
+#include "kvm/base/output_file.h"
+#include "kvm/base/text.h"
 #include "monitor/check/expression.h"
 #include "monitor/check/render_json.h"
 #include "monitor/check/render_junit.h"
 #include "monitor/check/render_ktap.h"
 #include "monitor/check/render_markdown.h"
 #include "monitor/check/render_text.h"
-#include "monitor/reading/phrases.h"
-#include "monitor/recorder/output_file.h"
 #include "monitor/report/text_format.h"
 #include "tools/vcpulse/commands.h"
 #include "tools/vcpulse/duration_option.h"
@@ -140,8 +139,7 @@ absl::StatusOr<std::vector<check::Expectation>> ParseExpectations(const CheckTex
   for (const std::string& expression : text.expect) {
     auto expectation = check::ParseExpectation(expression);
     if (!expectation.ok()) {
-      return Error(absl::StrCat("--expect '", reading::Printable(expression), "'"),
-                   expectation.status());
+      return Error(absl::StrCat("--expect '", Printable(expression), "'"), expectation.status());
     }
     expectations.push_back(*std::move(expectation));
   }
@@ -226,7 +224,7 @@ std::string Render(const check::Result& result, const CheckCommand& command) {
   return check::RenderText(result, name, {.colour = WantsColour()});
 }
 
-absl::Status WriteFile(recorder::OutputFile& file, const std::string& text) {
+absl::Status WriteFile(OutputFile& file, const std::string& text) {
   const auto* bytes = reinterpret_cast<const uint8_t*>(text.data());
   absl::Status status = file.Append(std::span(bytes, text.size()));
   return status.ok() ? file.Finish() : status;
@@ -237,8 +235,7 @@ absl::Status JunitError(const absl::Status& status) {
 }
 
 // In the JUnit file too, so that no older success stays there.
-int CouldNotRead(const absl::Status& status, const CheckCommand& command,
-                 recorder::OutputFile* junit) {
+int CouldNotRead(const absl::Status& status, const CheckCommand& command, OutputFile* junit) {
   const std::string why =
       absl::IsNotFound(status)
           ? absl::StrCat(command.file, ": no such file (`vcpulse record` writes one)")
@@ -253,10 +250,9 @@ int CouldNotRead(const absl::Status& status, const CheckCommand& command,
 int RunCheck(const CheckText& text) {
   const absl::StatusOr<CheckCommand> command = Parse(text);
   if (!command.ok()) return Fail(command.status());
-  std::unique_ptr<recorder::OutputFile> junit;
+  std::unique_ptr<OutputFile> junit;
   if (command->junit) {  // what cannot be written is told before a long file is read
-    auto file =
-        recorder::OutputFile::Create(*command->junit, recorder::OutputFile::Appears::kWhenFinished);
+    auto file = OutputFile::Create(*command->junit, OutputFile::Appears::kWhenFinished);
     if (!file.ok()) return Fail(JunitError(file.status()));
     junit = *std::move(file);
   }

@@ -8,10 +8,10 @@
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
 #include "boost/json.hpp"
-#include "kvm/text.h"
+#include "kvm/base/clock.h"
+#include "kvm/base/json.h"
+#include "kvm/base/text.h"
 #include "monitor/reading/loss_reason.h"
-#include "monitor/reading/phrases.h"
-#include "tools/vcpulse/json_text.h"
 
 namespace vcpulse::tools {
 namespace {
@@ -50,7 +50,7 @@ void ChunkPrinter::PassOver(const StreamKey& key, const absl::Status& why) {
 
 absl::Status ChunkPrinter::Take(const ChunkOwner& owner, std::span<const uint8_t> chunk,
                                 uint64_t from) {
-  const std::string agent = reading::Printable(owner.agent.value_or(""));
+  const std::string agent = Printable(owner.agent.value_or(""));
   const auto header = OpenChunk(chunk);
   if (!header.ok()) {
     const auto whose = timeline::DecodeChunkHeader(chunk);
@@ -196,7 +196,7 @@ std::string ChunkPrinter::Stamp(Stream& stream, int64_t mono_ns) const {
     return absl::FormatTime("%H:%M:%E3S", absl::FromUnixNanos(*realtime_ns), absl::LocalTimeZone());
   }
   if (!stream.start_ns) stream.start_ns = mono_ns;
-  return absl::StrFormat("%11.3fs", static_cast<double>(mono_ns - *stream.start_ns) / 1e9);
+  return absl::StrFormat("%11.3fs", ToSeconds(mono_ns - *stream.start_ns));
 }
 
 void ChunkPrinter::AddLine(std::string_view line) {

@@ -7,7 +7,7 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
-#include "monitor/recorder/output_file.h"
+#include "kvm/base/output_file.h"
 #include "monitor/recorder/stream_id.h"
 #include "monitor/replay/reclassify.h"
 #include "monitor/replay/recorded_settings.h"
@@ -71,8 +71,7 @@ int RunClassify(const ClassifyOptions& options) {
   if (absl::Status status = options.Validate(); !status.ok()) return Fail(status);
   const absl::StatusOr<timeline::StreamId> id = recorder::RandomStreamId();
   if (!id.ok()) return Fail(id.status());
-  const auto output =
-      recorder::OutputFile::Create(options.output, recorder::OutputFile::Appears::kWhenFinished);
+  const auto output = OutputFile::Create(options.output, OutputFile::Appears::kWhenFinished);
   if (!output.ok()) return Fail(output.status());
   const auto writer = timeline::NewChunkWriter(
       *id, [&output](std::span<const uint8_t> bytes) { return (*output)->Append(bytes); });

@@ -10,9 +10,9 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
+#include "kvm/base/text.h"
 #include "monitor/http/server.h"
 #include "monitor/prometheus/stream_metrics.h"
-#include "monitor/reading/phrases.h"
 #include "monitor/stream/net/collector.h"
 #include "tools/vcpulse/collect_options.h"
 #include "tools/vcpulse/commands.h"
@@ -74,7 +74,7 @@ http::Answer AnswerStatus(const http::Request& request, const stream::Collector&
   if (request.target == "/healthz") {
     const std::string error = collector.stats().storage_error;
     if (error.empty()) return {.body = "ok\n"};
-    return {.status = 503, .body = reading::Printable(error) + "\n"};
+    return {.status = 503, .body = Printable(error) + "\n"};
   }
   return {.status = 404, .body = "/healthz and /metrics are here\n"};
 }

@@ -9,8 +9,7 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "kvm/text.h"
-#include "monitor/reading/phrases.h"
+#include "kvm/base/text.h"
 #include "monitor/stream/protocol/agent_id.h"
 #include "tools/vcpulse/duration_option.h"
 #include "tools/vcpulse/repeatable_option.h"
@@ -57,8 +56,8 @@ absl::StatusOr<uid_t> UserOf(const std::string& text) {
   }
   const passwd* user = text.empty() ? nullptr : getpwnam(text.c_str());
   if (user != nullptr) return user->pw_uid;
-  return absl::NotFoundError(absl::StrCat("--allow-uid: '", reading::Printable(text),
-                                          "' is no user here, by number or name"));
+  return absl::NotFoundError(
+      absl::StrCat("--allow-uid: '", Printable(text), "' is no user here, by number or name"));
 }
 
 absl::Status ReadWhoMay(const CollectOptions& options, stream::Collector::Options& collector) {
@@ -93,7 +92,7 @@ absl::Status ReadLimits(const CollectOptions& options, stream::Collector::Option
     const auto number = ParseNumber<uint64_t>(*options.max_connections);
     if (!number || *number == 0 || *number > kMostConnections) {
       return absl::InvalidArgumentError(
-          absl::StrCat("--max-connections: '", reading::Printable(*options.max_connections),
+          absl::StrCat("--max-connections: '", Printable(*options.max_connections),
                        "' is no number from 1 to ", kMostConnections));
     }
     collector.max_connections = *number;
@@ -124,12 +123,12 @@ absl::StatusOr<http::Endpoint> ParseStatusAddress(const std::string& text, bool 
   }
   if (address->kind != stream::Address::Kind::kTcp) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--status: ", reading::Printable(text),
+        absl::StrCat("--status: ", Printable(text),
                      ": it answers HTTP: write tcp:HOST:PORT, for example tcp:127.0.0.1:9465"));
   }
   if (!stream::IsLoopback(*address) && !insecure) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--status: other machines can reach ", reading::Printable(text),
+        absl::StrCat("--status: other machines can reach ", Printable(text),
                      ": name 127.0.0.1 or [::1], or give --insecure"));
   }
   return http::Endpoint{.host = address->host, .port = address->port};

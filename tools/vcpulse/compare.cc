@@ -11,10 +11,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "kvm/base/text.h"
 #include "monitor/compare/limit.h"
 #include "monitor/compare/render_json.h"
 #include "monitor/compare/render_text.h"
-#include "monitor/reading/phrases.h"
 #include "tools/vcpulse/commands.h"
 #include "tools/vcpulse/exit_code.h"
 #include "tools/vcpulse/metric_options.h"
@@ -68,8 +68,8 @@ absl::StatusOr<compare::CompareOptions> Parse(const CompareText& text) {
   for (const std::string& expression : text.fail_if) {
     auto limit = compare::ParseLimit(expression);
     if (!limit.ok()) {
-      return absl::InvalidArgumentError(absl::StrCat("--fail-if '", reading::Printable(expression),
-                                                     "': ", limit.status().message()));
+      return absl::InvalidArgumentError(
+          absl::StrCat("--fail-if '", Printable(expression), "': ", limit.status().message()));
     }
     options.limits.push_back(*std::move(limit));
   }

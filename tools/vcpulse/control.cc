@@ -8,9 +8,9 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "kvm/base/text.h"
 #include "monitor/control/client.h"
 #include "monitor/control/marker_name.h"
-#include "monitor/reading/phrases.h"
 #include "tools/vcpulse/aligned.h"
 #include "tools/vcpulse/commands.h"
 #include "tools/vcpulse/duration_option.h"
@@ -78,18 +78,18 @@ absl::StatusOr<control::Answer> AskWithPatience(const Parsed& options,
 std::string StatusText(const control::RecordingStatus& status) {
   const absl::Duration elapsed =
       absl::Trunc(absl::Nanoseconds(status.elapsed_ns), absl::Milliseconds(1));
-  std::string text = absl::StrCat(
-      std::string(ToString(status.state)), ", ", absl::FormatDuration(elapsed),
-      " since it began: ", status.ticks, " ticks, ", status.vcpu_samples, " samples of vCPUs, ",
-      status.gaps, " gaps\noutput: ", reading::Printable(status.output), "\n");
+  std::string text = absl::StrCat(std::string(ToString(status.state)), ", ",
+                                  absl::FormatDuration(elapsed), " since it began: ", status.ticks,
+                                  " ticks, ", status.vcpu_samples, " samples of vCPUs, ",
+                                  status.gaps, " gaps\noutput: ", Printable(status.output), "\n");
   if (status.phase) {
-    absl::StrAppend(&text, "phase: ", reading::Printable(*status.phase), " (", status.markers,
+    absl::StrAppend(&text, "phase: ", Printable(*status.phase), " (", status.markers,
                     status.markers == 1 ? " marker" : " markers", ")\n");
   }
   if (status.vms.empty()) return absl::StrCat(text, "no VM\n");
   std::vector<std::vector<std::string>> rows{{"VM", "PID", "vCPUs"}};
   for (const control::RecordingStatus::Vm& vm : status.vms) {
-    rows.push_back({reading::Printable(vm.name), absl::StrCat(vm.pid), absl::StrCat(vm.vcpus)});
+    rows.push_back({Printable(vm.name), absl::StrCat(vm.pid), absl::StrCat(vm.vcpus)});
   }
   text += Aligned(rows, 0);
   if (status.vms_left_out > 0) absl::StrAppend(&text, "and ", status.vms_left_out, " more VMs\n");

@@ -25,10 +25,9 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "kvm/base/json.h"
 #include "kvm/counters/perf_events.h"
-#include "kvm/text.h"
 #include "tools/vcpulse/commands.h"
-#include "tools/vcpulse/json_text.h"
 #include "tools/vcpulse/target_options.h"
 
 namespace vcpulse::tools {

@@ -7,7 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "kvm/text.h"
+#include "kvm/base/text.h"
 #include "tools/vcpulse/duration_option.h"
 
 namespace vcpulse::tools {

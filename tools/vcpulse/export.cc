@@ -11,12 +11,12 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
+#include "kvm/base/output_file.h"
 #include "monitor/export/csv.h"
 #include "monitor/export/jsonl.h"
 #include "monitor/export/perfetto.h"
 #include "monitor/export/sets_of_file.h"
 #include "monitor/reading/part.h"
-#include "monitor/recorder/output_file.h"
 #include "monitor/report/loss_text.h"
 #include "monitor/report/text_format.h"
 #include "tools/vcpulse/commands.h"
@@ -77,7 +77,7 @@ class ExportOutput {
   static absl::StatusOr<ExportOutput> Open(const std::string& path) {
     ExportOutput output;
     if (path == "-") return output;
-    auto file = recorder::OutputFile::Create(path, recorder::OutputFile::Appears::kWhenFinished);
+    auto file = OutputFile::Create(path, OutputFile::Appears::kWhenFinished);
     if (!file.ok()) return file.status();
     output.file_ = *std::move(file);
     return output;
@@ -95,7 +95,7 @@ class ExportOutput {
  private:
   ExportOutput() = default;
 
-  std::unique_ptr<recorder::OutputFile> file_;  // null: standard output
+  std::unique_ptr<OutputFile> file_;  // null: standard output
 };
 
 absl::StatusOr<std::unique_ptr<exporting::Exporter>> NewExporter(const ExportOptions& options,

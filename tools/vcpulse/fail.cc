@@ -1,7 +1,7 @@
 #include <cstdio>
 #include <string>
 
-#include "kvm/text.h"
+#include "kvm/base/text.h"
 #include "tools/vcpulse/commands.h"
 
 namespace vcpulse::tools {

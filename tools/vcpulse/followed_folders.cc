@@ -10,7 +10,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "monitor/reading/phrases.h"
+#include "kvm/base/clock.h"
+#include "kvm/base/text.h"
 #include "monitor/stream/disk/names.h"
 #include "monitor/stream/protocol/agent_id.h"
 
@@ -21,14 +22,6 @@ namespace fs = std::filesystem;
 
 constexpr int kDepthOfStreams = 2;  // below the collector's folder: DIR/AGENT/STREAM
 constexpr int64_t kCoarseTimes_ns = 2'000'000'000;  // of file systems, at the worst
-
-int64_t Nanoseconds(const timespec& time) { return time.tv_sec * 1'000'000'000 + time.tv_nsec; }
-
-int64_t RealtimeNow_ns() {
-  timespec now{};
-  clock_gettime(CLOCK_REALTIME, &now);
-  return Nanoseconds(now);
-}
 
 std::string JoinPath(const std::string& folder, const std::string& name) {
   return (fs::path(folder) / name).string();
@@ -51,12 +44,11 @@ GrowingFile Begun(const std::string& path, const LastTicks& begin) {
 absl::StatusOr<FollowedFolders> FollowedFolders::Open(const Options& options) {
   struct stat info{};
   if (::stat(options.path.c_str(), &info) != 0) {
-    return absl::ErrnoToStatus(errno,
-                               absl::StrCat("cannot read ", reading::Printable(options.path)));
+    return absl::ErrnoToStatus(errno, absl::StrCat("cannot read ", Printable(options.path)));
   }
   if (!S_ISDIR(info.st_mode) && !S_ISREG(info.st_mode)) {
     return absl::InvalidArgumentError(
-        absl::StrCat(reading::Printable(options.path), " is neither a folder nor a file"));
+        absl::StrCat(Printable(options.path), " is neither a folder nor a file"));
   }
   FollowedFolders followed(options);
   if (S_ISREG(info.st_mode)) {
@@ -75,7 +67,7 @@ absl::StatusOr<FollowedFolders> FollowedFolders::Open(const Options& options) {
   fs::directory_iterator readable(options.path, error);
   if (error) {
     return absl::ErrnoToStatus(error.value(),
-                               absl::StrCat("cannot read ", reading::Printable(options.path)));
+                               absl::StrCat("cannot read ", Printable(options.path)));
   }
   std::error_code unknown;
   const fs::path absolute = fs::canonical(options.path, unknown);
@@ -89,7 +81,7 @@ const FollowedFolders::Listing& FollowedFolders::ListingOf(const std::string& fo
   Listing& listing = listings_[folder];
   struct stat info{};
   if (::stat(folder.c_str(), &info) != 0) return listing = Listing();
-  const int64_t modified_ns = Nanoseconds(info.st_mtim);
+  const int64_t modified_ns = ToNs(info.st_mtim);
   if (listing.is_settled && listing.modified_ns == modified_ns) return listing;
   listing = {.modified_ns = modified_ns,
              .is_settled = RealtimeNow_ns() - modified_ns > kCoarseTimes_ns};

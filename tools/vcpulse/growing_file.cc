@@ -10,24 +10,24 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "monitor/reading/phrases.h"
+#include "kvm/base/text.h"
 #include "monitor/timeline/chunk_header.h"
 
 namespace vcpulse::tools {
 namespace {
 
 absl::Status ErrorOf(const std::string& path) {
-  return absl::ErrnoToStatus(errno, absl::StrCat("cannot read ", reading::Printable(path)));
+  return absl::ErrnoToStatus(errno, absl::StrCat("cannot read ", Printable(path)));
 }
 
-absl::StatusOr<kvm::Fd> OpenFile(const std::string& path) {
-  kvm::Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+absl::StatusOr<Fd> OpenFile(const std::string& path) {
+  Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!fd.valid()) return ErrorOf(path);
   return fd;
 }
 
 // As many bytes as there are.
-absl::StatusOr<size_t> ReadAt(const kvm::Fd& fd, uint64_t offset, std::span<uint8_t> out) {
+absl::StatusOr<size_t> ReadAt(const Fd& fd, uint64_t offset, std::span<uint8_t> out) {
   size_t got = 0;
   while (got < out.size()) {
     const ssize_t n =
@@ -41,7 +41,7 @@ absl::StatusOr<size_t> ReadAt(const kvm::Fd& fd, uint64_t offset, std::span<uint
 }
 
 // The header of the chunk that begins there. OutOfRange: not whole yet, DataLoss: it is none.
-absl::StatusOr<timeline::ChunkHeader> HeaderAt(const kvm::Fd& fd, uint64_t offset) {
+absl::StatusOr<timeline::ChunkHeader> HeaderAt(const Fd& fd, uint64_t offset) {
   std::array<uint8_t, timeline::kMaxHeaderBytes> bytes;
   const auto got = ReadAt(fd, offset, bytes);
   if (!got.ok()) return got.status();
@@ -49,7 +49,7 @@ absl::StatusOr<timeline::ChunkHeader> HeaderAt(const kvm::Fd& fd, uint64_t offse
 }
 
 // Header and payload. OutOfRange: not whole yet, DataLoss: damaged.
-absl::Status ChunkAt(const kvm::Fd& fd, uint64_t offset, std::vector<uint8_t>& chunk) {
+absl::Status ChunkAt(const Fd& fd, uint64_t offset, std::vector<uint8_t>& chunk) {
   const auto header = HeaderAt(fd, offset);
   if (!header.ok()) return header.status();
   struct stat info{};
@@ -71,8 +71,7 @@ absl::Status ChunkAt(const kvm::Fd& fd, uint64_t offset, std::vector<uint8_t>& c
 }
 
 absl::Status Named(const absl::Status& status, const std::string& path) {
-  return absl::Status(status.code(),
-                      absl::StrCat(reading::Printable(path), ": ", status.message()));
+  return absl::Status(status.code(), absl::StrCat(Printable(path), ": ", status.message()));
 }
 
 }  // namespace
@@ -104,7 +103,7 @@ absl::Status GrowingFile::ReadNew(const Sink& sink) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<bool> GrowingFile::PassOverDamage(const kvm::Fd& fd) {
+absl::StatusOr<bool> GrowingFile::PassOverDamage(const Fd& fd) {
   const auto& magic = timeline::kChunkMagic;
   std::vector<uint8_t> window(size_t{64} << 10);
   uint64_t from = offset_ + 1;
@@ -136,7 +135,7 @@ absl::Status GrowingFile::CheckBeginning() const {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(
-      absl::StrCat(reading::Printable(path_), " does not begin as a vcpulse timeline"));
+      absl::StrCat(Printable(path_), " does not begin as a vcpulse timeline"));
 }
 
 absl::StatusOr<GrowingFile::Places> GrowingFile::ListChunks() const {

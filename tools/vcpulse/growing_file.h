@@ -10,7 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "kvm/fd.h"
+#include "kvm/base/fd.h"
 
 namespace vcpulse::tools {
 
@@ -49,7 +49,7 @@ class GrowingFile {
 
  private:
   // Goes on at the next chunk after damage at offset_. False where none has come yet.
-  absl::StatusOr<bool> PassOverDamage(const kvm::Fd& fd);
+  absl::StatusOr<bool> PassOverDamage(const Fd& fd);
 
   std::string path_;
   uint64_t offset_;

@@ -14,12 +14,11 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "kvm/text.h"
+#include "kvm/base/output_file.h"
 #include "monitor/import/csv_table.h"
 #include "monitor/import/importer.h"
 #include "monitor/import/jsonl_table.h"
 #include "monitor/import/perf_json.h"
-#include "monitor/recorder/output_file.h"
 #include "monitor/recorder/stream_id.h"
 #include "tools/vcpulse/classifier_options.h"
 #include "tools/vcpulse/commands.h"
@@ -125,8 +124,7 @@ absl::Status Import(const ImportOptions& options) {
     return options.parse(*text, NameOf(options.file));
   }();
   if (!table.ok()) return table.status();
-  auto output =
-      recorder::OutputFile::Create(options.output, recorder::OutputFile::Appears::kWhenFinished);
+  auto output = OutputFile::Create(options.output, OutputFile::Appears::kWhenFinished);
   if (!output.ok()) return output.status();
   // Nothing is written before all of it is known to be good.
   std::vector<uint8_t> bytes;

@@ -4,8 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "kvm/base/text.h"
 #include "monitor/import/csv_reader.h"
-#include "monitor/reading/phrases.h"
 
 namespace vcpulse::tools {
 namespace {
@@ -59,7 +59,7 @@ void AddLeftOut(const importing::Table& table, const importing::ImportReport& re
   std::vector<std::string> ignored;
   for (const std::string& name : table.ignored) {
     if (ignored.size() == kMostNames) break;
-    ignored.push_back(importing::Quoted(name));
+    ignored.push_back(Quoted(name));
   }
   if (ignored.empty()) return;
   const size_t more = table.ignored.size() - ignored.size();
@@ -80,7 +80,7 @@ std::vector<std::string> ImportNotes(const importing::Table& table,
       "imported ", Plural(report.intervals, table.unit == "line" ? "interval" : table.unit), ": ",
       Plural(report.vms, "VM"), ", ", Plural(report.vcpus, "vCPU"), ", ",
       Plural(report.ticks, "tick")));
-  for (std::string& note : notes) note = reading::Printable(note);
+  for (std::string& note : notes) note = Printable(note);
   return notes;
 }
 

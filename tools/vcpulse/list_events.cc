@@ -14,15 +14,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "kvm/base/json.h"
 #include "kvm/counters/errno_advice.h"
 #include "kvm/counters/group_opener.h"
 #include "kvm/counters/perf_events.h"
 #include "kvm/events/event_probe.h"
 #include "kvm/host.h"
-#include "kvm/text.h"
 #include "tools/vcpulse/aligned.h"
 #include "tools/vcpulse/commands.h"
-#include "tools/vcpulse/json_text.h"
 #include "tools/vcpulse/standard_output.h"
 #include "tools/vcpulse/target_options.h"
 

@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "kvm/base/json.h"
 #include "kvm/cpu_identity.h"
 #include "monitor/profile/profile.h"
 #include "tools/vcpulse/aligned.h"
 #include "tools/vcpulse/commands.h"
-#include "tools/vcpulse/json_text.h"
 #include "tools/vcpulse/standard_output.h"
 #include "tools/vcpulse/target_options.h"
 

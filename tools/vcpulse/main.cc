@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "CLI/CLI.hpp"
-#include "monitor/reading/phrases.h"
+#include "kvm/base/text.h"
 #include "tools/vcpulse/app.h"
 #include "tools/vcpulse/commands.h"
 
@@ -50,7 +50,7 @@ std::string NameOfParsed(const CLI::App& app) {
 // What is wrong with the file of --config, where that is what `error` says.
 std::optional<std::string> ConfigFileError(const CLI::ParseError& error) {
   constexpr size_t kShown = 120;  // the file may be anything
-  const std::string text = vcpulse::reading::Printable(error.what()).substr(0, kShown);
+  const std::string text = vcpulse::Printable(error.what()).substr(0, kShown);
   if (dynamic_cast<const CLI::FileError*>(&error) != nullptr) return "--config: " + text;
   if (dynamic_cast<const CLI::ConfigError*>(&error) == nullptr) return std::nullopt;
   return "--config: a line is no OPTION=VALUE of its [COMMAND]: " + text;

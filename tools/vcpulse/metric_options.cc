@@ -6,8 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "kvm/text.h"
-#include "monitor/reading/phrases.h"
+#include "kvm/base/text.h"
 #include "monitor/report/text_format.h"
 
 namespace vcpulse::tools {
@@ -33,7 +32,7 @@ absl::StatusOr<std::vector<metric::Metric>> ParseMetrics(const std::string& keys
     const std::optional<metric::Metric> metric = metric::FindMetric(key);
     if (!metric) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "'", reading::Printable(key),
+          "'", Printable(key),
           "' is no metric; there are: ", Keys([](const metric::Info&) { return true; })));
     }
     if (std::ranges::find(metrics, *metric) == metrics.end()) metrics.push_back(*metric);

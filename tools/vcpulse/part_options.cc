@@ -3,7 +3,7 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "monitor/reading/phrases.h"
+#include "kvm/base/text.h"
 #include "tools/vcpulse/duration_option.h"
 
 namespace vcpulse::tools {
@@ -47,7 +47,7 @@ absl::StatusOr<reading::Part> ParsePart(const PartOptions& options) {
 
 std::string NothingInPart(const PartOptions& options) {
   if (options.phase) {
-    return absl::StrCat("no tick in phase '", reading::Printable(*options.phase), "'");
+    return absl::StrCat("no tick in phase '", Printable(*options.phase), "'");
   }
   return absl::StrCat("no tick in the part asked for (from ",
                       options.from.empty() ? "the start" : options.from, " to ",

@@ -7,7 +7,7 @@
 #include <cerrno>
 
 #include "absl/strings/str_cat.h"
-#include "kvm/fd.h"
+#include "kvm/base/fd.h"
 #include "tools/vcpulse/size_option.h"
 #include "tools/vcpulse/timeline_input.h"
 
@@ -17,8 +17,8 @@ absl::StatusOr<std::string> ReadWhole(const std::string& file, size_t at_most) {
   const auto failure = [&](int error) {
     return absl::ErrnoToStatus(error, absl::StrCat("cannot read ", NameOf(file)));
   };
-  const kvm::Fd fd(file == "-" ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
-                               : ::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  const Fd fd(file == "-" ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
+                          : ::open(file.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd.valid()) return failure(errno);
   std::string text;
   std::array<char, size_t{1} << 16> buffer;

@@ -11,6 +11,7 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
+#include "kvm/base/text.h"
 #include "kvm/counters/read_format.h"
 #include "kvm/cpu_identity.h"
 #include "kvm/events/event_resolver.h"
@@ -169,7 +170,7 @@ absl::Status CheckApart(const std::string& control, const std::string& output) {
   const std::filesystem::path socket = Resolved(control);
   if (socket != Resolved(output) && socket != Resolved(output + ".old")) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat("--control: ", vcpulse::control::Quoted(control),
+      absl::StrCat("--control: ", vcpulse::QuotedPath(control),
                    " is a path that --output writes to: name another one"));
 }
 

@@ -6,7 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "monitor/reading/phrases.h"
+#include "kvm/base/clock.h"
+#include "kvm/base/text.h"
 #include "tools/vcpulse/commands.h"
 #include "tools/vcpulse/size_option.h"
 #include "tools/vcpulse/wait_until.h"
@@ -79,8 +80,8 @@ void RecordUplink::ReloadCredentials() {
 void RecordUplink::Drain() {
   StopWaitsOnSignals();
   // Not by the time of day, which may be set meanwhile.
-  const auto left = [begin_ns = MonotonicNowNs(), this] {
-    return request_.drain - absl::Nanoseconds(MonotonicNowNs() - begin_ns);
+  const auto left = [begin_ns = MonotonicNow_ns(), this] {
+    return request_.drain - absl::Nanoseconds(MonotonicNow_ns() - begin_ns);
   };
   absl::Status finished;
   do {
@@ -93,15 +94,14 @@ void RecordUplink::Drain() {
 std::string RecordUplink::Summary() const {
   const stream::Uplink::Stats stats = uplink_->stats();
   std::string text = absl::StrCat(NamesOf(request_.uplink.addresses), ": ",
-                                  reading::Plural(stats.acknowledged_chunks, "chunk"),
-                                  " acknowledged, ", stats.lost_chunks, " lost");
+                                  Plural(stats.acknowledged_chunks, "chunk"), " acknowledged, ",
+                                  stats.lost_chunks, " lost");
   if (stats.untold_records > 0) {
     absl::StrAppend(&text, "; the collector was not told that ",
-                    reading::Plural(stats.untold_records, "record"), " are lost");
+                    Plural(stats.untold_records, "record"), " are lost");
   }
   if (stats.waiting_chunks == 0) return text;
-  absl::StrAppend(&text, "; ", reading::Plural(stats.waiting_chunks, "chunk"),
-                  " not acknowledged: ");
+  absl::StrAppend(&text, "; ", Plural(stats.waiting_chunks, "chunk"), " not acknowledged: ");
   if (stats.spool_bytes > 0) {
     absl::StrAppend(&text, SizeText(stats.spool_bytes), " stay in ",
                     request_.uplink.spool.directory,

@@ -16,6 +16,7 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
+#include "kvm/base/clock.h"
 #include "monitor/export/jsonl.h"
 #include "monitor/reading/part.h"
 #include "monitor/replay/pace.h"
@@ -145,7 +146,7 @@ class TerminalTarget : public PlayTarget {
       live_line_.Clear();
       return WriteToStdout(*line);
     }
-    const int64_t now_ns = MonotonicNowNs();
+    const int64_t now_ns = MonotonicNow_ns();
     if (now_ns - shown_ns_ < kLiveLinePeriod_ns) return absl::OkStatus();
     shown_ns_ = now_ns;
     live_line_.Show(view_.elapsed(), view_.ticks(), view_.progress());
@@ -224,7 +225,7 @@ class Player {
     if (absl::Status status = CheckStream(entry); !status.ok()) return status;
     any_tick_ = any_tick_ || std::holds_alternative<timeline::TickEntry>(entry.record);
     if (!pace_) return target_.Play(entry);
-    if (const auto due_ns = pace_->DueNs(entry, MonotonicNowNs())) {
+    if (const auto due_ns = pace_->DueNs(entry, MonotonicNow_ns())) {
       if (absl::Status status = WaitUntil(*due_ns); !status.ok()) return status;
     }
     absl::Status status = target_.Play(entry);

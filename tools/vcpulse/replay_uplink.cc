@@ -10,7 +10,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "monitor/reading/phrases.h"
+#include "kvm/base/clock.h"
+#include "kvm/base/text.h"
 #include "monitor/report/loss_text.h"
 #include "monitor/stream/net/uplink.h"
 #include "monitor/stream/protocol/frame.h"
@@ -65,13 +66,13 @@ class ChunkPace {
 absl::Status WaitWhileItMoves(const stream::Uplink& uplink,
                               const std::function<absl::Status(Milliseconds)>& wait) {
   uint64_t acknowledged = uplink.stats().acknowledged_chunks;
-  int64_t moved_ns = MonotonicNowNs();
+  int64_t moved_ns = MonotonicNow_ns();
   while (true) {
     absl::Status status = wait(kStep);
     if (!absl::IsDeadlineExceeded(status)) return status;
     if (WasStopped()) return absl::CancelledError("stopped by a signal");
     const uint64_t now_acknowledged = uplink.stats().acknowledged_chunks;
-    const int64_t now_ns = MonotonicNowNs();
+    const int64_t now_ns = MonotonicNow_ns();
     if (now_acknowledged != acknowledged) moved_ns = now_ns;
     acknowledged = now_acknowledged;
     if (now_ns - moved_ns < kProgressPatience_ns) continue;
@@ -82,10 +83,10 @@ absl::Status WaitWhileItMoves(const stream::Uplink& uplink,
 
 // Waits for the first Welcome. Errors: Cancelled by a signal; of Uplink::AwaitConnected.
 absl::Status AwaitCollector(stream::Uplink& uplink) {
-  const int64_t give_up_ns = MonotonicNowNs() + kAnswerPatience_ns;
+  const int64_t give_up_ns = MonotonicNow_ns() + kAnswerPatience_ns;
   while (true) {
     absl::Status status = uplink.AwaitConnected(kStep);
-    if (!absl::IsDeadlineExceeded(status) || MonotonicNowNs() >= give_up_ns) return status;
+    if (!absl::IsDeadlineExceeded(status) || MonotonicNow_ns() >= give_up_ns) return status;
     if (WasStopped()) {
       return absl::CancelledError("stopped by a signal before a collector answered");
     }
@@ -170,7 +171,7 @@ absl::Status FileSender::SendWhatIsThere(const timeline::ChunkHeader& header,
   if (header.first_sequence > header.last_sequence) return SendContext(header, payload);
   if (header.first_sequence < next_sequence_) return absl::OkStatus();  // repeats what was sent
   if (pace_) {
-    absl::Status due = AwaitDue(pace_->DueNs(header.last_mono_ns, MonotonicNowNs()));
+    absl::Status due = AwaitDue(pace_->DueNs(header.last_mono_ns, MonotonicNow_ns()));
     if (!due.ok()) return due;
   }
   TellMissing(header.first_sequence);
@@ -185,7 +186,7 @@ absl::Status FileSender::SendWhatIsThere(const timeline::ChunkHeader& header,
 // Looks again and again whether the collector has refused what was sent so far.
 absl::Status FileSender::AwaitDue(int64_t due_ns) {
   while (true) {
-    const int64_t now_ns = MonotonicNowNs();
+    const int64_t now_ns = MonotonicNow_ns();
     if (now_ns >= due_ns) return absl::OkStatus();
     absl::Status status = WaitUntil(std::min(due_ns, now_ns + kLook_ns));
     if (status.ok()) status = uplink_.AwaitRoom(kMemory + kMostAhead, Milliseconds(0));
@@ -262,9 +263,9 @@ void FileSender::TellLost(const v1::LostRecords& lost) { uplink_.OfferLost(*stre
 std::string Summary(const std::string& name, const FileSender& sender,
                     const stream::Uplink::Stats& stats, const UplinkRequest& request) {
   std::string text =
-      absl::StrCat(name, ": ", reading::Plural(sender.chunks(), "chunk"), " (",
-                   SizeText(sender.bytes()), ") to ", NamesOf(request.uplink.addresses), ": ",
-                   stats.sent_chunks, " sent, ", stats.acknowledged_chunks, " acknowledged");
+      absl::StrCat(name, ": ", Plural(sender.chunks(), "chunk"), " (", SizeText(sender.bytes()),
+                   ") to ", NamesOf(request.uplink.addresses), ": ", stats.sent_chunks, " sent, ",
+                   stats.acknowledged_chunks, " acknowledged");
   const uint64_t known =
       stats.acknowledged_chunks - std::min(stats.acknowledged_chunks, stats.sent_chunks);
   if (known > 0) absl::StrAppend(&text, " (", known, " were there already, or told as lost)");

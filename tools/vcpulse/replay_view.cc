@@ -6,9 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "kvm/text.h"
+#include "kvm/base/clock.h"
+#include "kvm/base/text.h"
 #include "monitor/reading/labels.h"
-#include "monitor/reading/phrases.h"
 
 namespace vcpulse::tools {
 namespace {
@@ -42,8 +42,7 @@ std::optional<std::string> ReplayView::Take(const timeline::Entry& entry) {
   }
   if (entry.sequence == 0) return std::nullopt;
   if (const auto* marker = std::get_if<v1::Marker>(&entry.record)) {
-    return Stamped(marker->mono_ns(),
-                   absl::StrCat("marker '", reading::Printable(marker->name()), "'"));
+    return Stamped(marker->mono_ns(), absl::StrCat("marker '", Printable(marker->name()), "'"));
   }
   const std::optional<int64_t> instant = timeline::InstantOf(entry);
   if (!instant) return std::nullopt;
@@ -60,7 +59,7 @@ std::optional<std::string> ReplayView::Take(const timeline::Entry& entry) {
     std::string text(reading::LifeCycleName(change->kind()));
     if (change->vm() != 0) text = absl::StrCat(LabelOf(change->vm()), ": ", text);
     if (!change->detail().empty()) {
-      absl::StrAppend(&text, ": ", reading::Printable(change->detail()));
+      absl::StrAppend(&text, ": ", Printable(change->detail()));
     }
     return Stamped(*instant, text);
   }
@@ -150,14 +149,14 @@ std::string ReplayView::LabelOf(uint32_t vm) const {
 
 void ReplayView::Name(uint32_t vm, const v1::VmInstance& instance) {
   if (vm == 0 || labels_.contains(vm) || instance.name().empty()) return;
-  std::string label = reading::Printable(instance.name());
+  std::string label = Printable(instance.name());
   while (!used_labels_.insert(label).second) absl::StrAppend(&label, " (VM ", vm, ")");
   labels_.emplace(vm, std::move(label));
 }
 
 std::string ReplayView::Stamped(int64_t mono_ns, const std::string& text) const {
   if (stamp_) return absl::StrCat(stamp_(mono_ns), "  ", text, "\n");
-  const double seconds = static_cast<double>(mono_ns - start_ns_.value_or(mono_ns)) / 1e9;
+  const double seconds = ToSeconds(mono_ns - start_ns_.value_or(mono_ns));
   return absl::StrFormat("%9.3fs  %s\n", seconds, text);
 }
 

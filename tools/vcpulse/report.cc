@@ -10,8 +10,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "kvm/base/text.h"
 #include "monitor/page/contents.h"
-#include "monitor/reading/phrases.h"
 #include "monitor/report/explain.h"
 #include "monitor/report/explain_text.h"
 #include "monitor/report/json_report.h"
@@ -78,9 +78,8 @@ std::optional<std::string> NothingToReport(const report::Report& report,
   const std::string name = NameOf(options.file);
   const std::vector<timeline::Damage>& damages = report.read.damages;
   if (report.read.records == 0 && !damages.empty()) {
-    return absl::StrCat(
-        name, ": nothing could be read: ", reading::Plural(damages.size(), "damaged region"),
-        ", the first: ", damages.front().reason);
+    return absl::StrCat(name, ": nothing could be read: ", Plural(damages.size(), "damaged region"),
+                        ", the first: ", damages.front().reason);
   }
   if ((report.phase || report.IsPart()) && report.summary.own_cost().ticks == 0) {
     return absl::StrCat(name, ": ", NothingInPart(options.part));

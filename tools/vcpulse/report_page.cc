@@ -7,11 +7,11 @@
 #include <span>
 
 #include "absl/strings/str_cat.h"
+#include "kvm/base/output_file.h"
 #include "monitor/http/loopback_address.h"
 #include "monitor/page/loopback_server.h"
 #include "monitor/page/page.h"
 #include "monitor/page/served_timeline.h"
-#include "monitor/recorder/output_file.h"
 #include "tools/vcpulse/commands.h"
 #include "tools/vcpulse/same_file.h"
 #include "tools/vcpulse/standard_output.h"
@@ -38,7 +38,7 @@ absl::Status CheckPageOptions(const std::string& file, const std::optional<std::
 int WritePage(const page::Contents& contents, const std::string& output) {
   const std::string text = page::RenderPage(contents, false);
   if (output == "-") return WriteStdout(text);
-  auto file = recorder::OutputFile::Create(output, recorder::OutputFile::Appears::kWhenFinished);
+  auto file = OutputFile::Create(output, OutputFile::Appears::kWhenFinished);
   if (!file.ok()) return Fail(file.status());
   absl::Status written =
       (*file)->Append(std::span(reinterpret_cast<const uint8_t*>(text.data()), text.size()));

@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "kvm/fd.h"
+#include "kvm/base/fd.h"
 
 namespace vcpulse::tools {
 
@@ -23,7 +23,7 @@ void NotifyService(const std::string& state) {
   if ((!is_abstract && !path.starts_with('/')) || path.size() >= sizeof address.sun_path) return;
   std::ranges::copy(path, address.sun_path);
   if (is_abstract) address.sun_path[0] = '\0';
-  const kvm::Fd socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  const Fd socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (!socket.valid()) return;
   // An abstract name ends with its length, any other with a zero byte.
   const size_t length =

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "monitor/reading/phrases.h"
+#include "kvm/base/text.h"
 
 namespace vcpulse::tools {
 namespace {
@@ -30,7 +30,7 @@ std::optional<double> BytesOf(std::string_view unit) {
 }  // namespace
 
 absl::StatusOr<uint64_t> ParseSizeOption(const std::string& flag, const std::string& text) {
-  const std::string what = absl::StrCat(flag, ": '", reading::Printable(text), "' ");
+  const std::string what = absl::StrCat(flag, ": '", Printable(text), "' ");
   if (text.size() > 1 && text.front() == '-' && text[1] >= '0' && text[1] <= '9') {
     return absl::InvalidArgumentError(absl::StrCat(what, "is negative"));
   }
@@ -56,7 +56,7 @@ absl::StatusOr<uint64_t> ParseSizeOption(const std::string& flag, const std::str
 }
 
 std::string SizeText(uint64_t bytes) {
-  if (bytes < 1024) return reading::Plural(bytes, "byte");
+  if (bytes < 1024) return Plural(bytes, "byte");
   constexpr std::array<std::string_view, 4> kUnits = {"KiB", "MiB", "GiB", "TiB"};
   auto number = static_cast<double>(bytes) / 1024;
   size_t unit = 0;

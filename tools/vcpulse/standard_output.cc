@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "kvm/text.h"
+#include "kvm/base/text.h"
 #include "tools/vcpulse/commands.h"
 
 namespace vcpulse::tools {

@@ -9,8 +9,8 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "kvm/text.h"
-#include "monitor/reading/phrases.h"
+#include "kvm/base/clock.h"
+#include "kvm/base/text.h"
 #include "monitor/stream/net/follower.h"
 #include "monitor/stream/protocol/address.h"
 #include "tools/vcpulse/chunk_printer.h"
@@ -88,8 +88,8 @@ absl::StatusOr<Tail> ParseTail(const TailOptions& options) {
   Tail tail;
   const auto format = std::ranges::find(kTailFormats, options.format);
   if (format == kTailFormats.end()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--format: '", reading::Printable(options.format), "' is not known; text and jsonl are"));
+    return absl::InvalidArgumentError(absl::StrCat("--format: '", Printable(options.format),
+                                                   "' is not known; text and jsonl are"));
   }
   if (options.format == "jsonl") tail.format = ChunkPrinter::Format::kJsonl;
   if (LooksLikeAddress(options.source)) {
@@ -104,7 +104,7 @@ absl::StatusOr<Tail> ParseTail(const TailOptions& options) {
   const auto number = ParseNumber<uint64_t>(ticks);
   if (!number) {
     return absl::InvalidArgumentError(
-        absl::StrCat("-n: '", reading::Printable(ticks), "' is no number of ticks"));
+        absl::StrCat("-n: '", Printable(ticks), "' is no number of ticks"));
   }
   tail.folders = {.path = options.source,
                   .agent = options.agent,
@@ -114,7 +114,7 @@ absl::StatusOr<Tail> ParseTail(const TailOptions& options) {
   if (options.duration) {
     const auto duration = ParseDurationOption("--duration", *options.duration);
     if (!duration.ok()) return duration.status();
-    tail.end_mono_ns = MonotonicNowNs() + absl::ToInt64Nanoseconds(*duration);
+    tail.end_mono_ns = MonotonicNow_ns() + absl::ToInt64Nanoseconds(*duration);
   }
   return tail;
 }
@@ -122,7 +122,7 @@ absl::StatusOr<Tail> ParseTail(const TailOptions& options) {
 bool IsOver(const Tail& tail) {
   // A quiet source writes nothing that would tell.
   return WasStopped() || StdoutReaderHasGone() ||
-         (tail.end_mono_ns && MonotonicNowNs() >= *tail.end_mono_ns);
+         (tail.end_mono_ns && MonotonicNow_ns() >= *tail.end_mono_ns);
 }
 
 absl::Status TailFolders(const Tail& tail, ChunkPrinter& printer) {
@@ -142,7 +142,7 @@ absl::Status TailFolders(const Tail& tail, ChunkPrinter& printer) {
       damaged_said = damaged;
     }
     if (!status.ok() || IsOver(tail)) break;
-    const int64_t next_ns = MonotonicNowNs() + kPollPeriod_ns;
+    const int64_t next_ns = MonotonicNow_ns() + kPollPeriod_ns;
     status = WaitUntil(tail.end_mono_ns ? std::min(next_ns, *tail.end_mono_ns) : next_ns);
   }
   return status;
@@ -164,7 +164,7 @@ absl::Status TailCollector(const Tail& tail, const TailOptions& options, ChunkPr
             return printer.Take(
                 {.agent = info.agent_id(), .say_agent = !options.agent, .is_live = true}, chunk);
           },
-      .say = [](const std::string& line) { Fail(reading::Printable(line)); }};
+      .say = [](const std::string& line) { Fail(Printable(line)); }};
   return stream::Follow(follow, [&tail] { return IsOver(tail); });
 }
 
@@ -176,15 +176,15 @@ int RunTail(const TailOptions& options) {
   const absl::Status status =
       tail->address ? TailCollector(*tail, options, printer) : TailFolders(*tail, printer);
   if (printer.unusable_ticks() > 0) {
-    Fail(absl::StrCat("warning: ", reading::Plural(printer.unusable_ticks(), "sample"),
+    Fail(absl::StrCat("warning: ", Plural(printer.unusable_ticks(), "sample"),
                       " could not be used: no vCPU set fits"));
   }
   if (printer.unreadable_chunks() > 0) {
-    Fail(absl::StrCat("warning: ", reading::Plural(printer.unreadable_chunks(), "chunk"),
+    Fail(absl::StrCat("warning: ", Plural(printer.unreadable_chunks(), "chunk"),
                       " could not be read"));
   }
   if (printer.missed_records() > 0) {
-    Fail(absl::StrCat("warning: ", reading::Plural(printer.missed_records(), "record"),
+    Fail(absl::StrCat("warning: ", Plural(printer.missed_records(), "record"),
                       " did not come from the collector: its folder has what there is of them"));
   }
   // Ctrl-C, or `| head` has seen enough.

@@ -7,12 +7,13 @@
 #include <csignal>
 #include <ctime>
 
+#include "kvm/base/clock.h"
+
 namespace vcpulse::tools {
 namespace {
 
 // A signal that comes between a look at `stopped` and the sleep is seen after so long.
 constexpr int64_t kLongestSleep_ns = 200'000'000;
-constexpr int64_t kSecond_ns = 1'000'000'000;
 
 volatile std::sig_atomic_t stopped = 0;
 
@@ -27,18 +28,12 @@ void StopWaitsOnSignals() {
 
 bool WasStopped() { return stopped != 0; }
 
-int64_t MonotonicNowNs() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec * kSecond_ns + now.tv_nsec;
-}
-
 absl::Status WaitUntil(int64_t mono_ns) {
   while (!WasStopped()) {
-    const int64_t now_ns = MonotonicNowNs();
+    const int64_t now_ns = MonotonicNow_ns();
     if (now_ns >= mono_ns) return absl::OkStatus();
     const int64_t until_ns = std::min(mono_ns, now_ns + kLongestSleep_ns);
-    const timespec until{.tv_sec = until_ns / kSecond_ns, .tv_nsec = until_ns % kSecond_ns};
+    const timespec until = ToTimespec(until_ns);
     const int error = clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr);
     if (error != 0 && error != EINTR) return absl::ErrnoToStatus(error, "cannot sleep");
   }

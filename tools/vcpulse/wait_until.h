@@ -13,8 +13,6 @@ void StopWaitsOnSignals();
 // Whether such a signal came.
 bool WasStopped();
 
-int64_t MonotonicNowNs();
-
 // Sleeps until that instant of CLOCK_MONOTONIC, to some microseconds. Cancelled where a signal said
 // stop, before or within.
 absl::Status WaitUntil(int64_t mono_ns);

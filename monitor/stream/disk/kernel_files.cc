@@ -9,7 +9,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "kvm/fd.h"
+#include "kvm/base/clock.h"
+#include "kvm/base/fd.h"
 #include "monitor/stream/disk/files.h"
 #include "monitor/stream/disk/names.h"
 
@@ -26,7 +27,7 @@ absl::Status Failed(int error, const char* what, const std::string& path) {
 
 class KernelAppendFile final : public AppendFile {
  public:
-  KernelAppendFile(kvm::Fd fd, std::string path, uint64_t size)
+  KernelAppendFile(Fd fd, std::string path, uint64_t size)
       : fd_(std::move(fd)), path_(std::move(path)), size_(size) {}
 
   absl::Status Append(std::span<const uint8_t> bytes) override {
@@ -71,7 +72,7 @@ class KernelAppendFile final : public AppendFile {
   bool is_torn() const override { return torn_; }
 
  private:
-  const kvm::Fd fd_;
+  const Fd fd_;
   const std::string path_;
   uint64_t size_;
   bool torn_ = false;
@@ -79,17 +80,17 @@ class KernelAppendFile final : public AppendFile {
 
 class KernelLock final : public DirectoryLock {
  public:
-  explicit KernelLock(kvm::Fd fd) : fd_(std::move(fd)) {}
+  explicit KernelLock(Fd fd) : fd_(std::move(fd)) {}
 
  private:
-  const kvm::Fd fd_;
+  const Fd fd_;
 };
 
 class Kernel final : public Files {
  public:
   absl::StatusOr<std::unique_ptr<AppendFile>> OpenToAppend(const std::string& path,
                                                            bool must_be_new) override {
-    kvm::Fd fd(::open(
+    Fd fd(::open(
         path.c_str(),
         O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | (must_be_new ? O_EXCL : 0),
         kFileMode));
@@ -105,7 +106,7 @@ class Kernel final : public Files {
 
   absl::StatusOr<size_t> ReadAt(const std::string& path, uint64_t offset,
                                 std::span<uint8_t> out) override {
-    const kvm::Fd fd(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+    const Fd fd(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
     if (!fd.valid()) return Failed(errno, "open", path);
     size_t done = 0;
     while (done < out.size()) {
@@ -172,7 +173,7 @@ class Kernel final : public Files {
   }
 
   absl::Status SyncDirectory(const std::string& directory) override {
-    const kvm::Fd fd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    const Fd fd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!fd.valid()) return Failed(errno, "open directory", directory);
     // EINVAL: a file system that has no such call; its names are as safe as they get.
     if (::fsync(fd.get()) != 0 && errno != EINVAL) {
@@ -199,7 +200,7 @@ class Kernel final : public Files {
   absl::StatusOr<int64_t> ModifiedAt_ns(const std::string& path) override {
     struct stat info{};
     if (::lstat(path.c_str(), &info) != 0) return Failed(errno, "look at", path);
-    return int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec;
+    return ToNs(info.st_mtim);
   }
 
   absl::StatusOr<int64_t> BegunAt_ns(const std::string& path) override {
@@ -215,8 +216,7 @@ class Kernel final : public Files {
 
   absl::StatusOr<std::unique_ptr<DirectoryLock>> Lock(const std::string& directory) override {
     const std::string path = directory + "/.lock";
-    kvm::Fd fd(
-        ::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, kFileMode));
+    Fd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, kFileMode));
     if (!fd.valid()) return Failed(errno, "open", path);
     if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
       const int error = errno;

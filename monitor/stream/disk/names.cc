@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "absl/strings/str_format.h"
-#include "kvm/text.h"
+#include "kvm/base/text.h"
 
 namespace vcpulse::stream {
 namespace {

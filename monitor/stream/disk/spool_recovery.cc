@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "kvm/text.h"
+#include "kvm/base/text.h"
 #include "monitor/stream/disk/chunk_list.h"
 #include "monitor/stream/disk/names.h"
 #include "monitor/stream/disk/spool_stream.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "monitor/stream/net/clocks.h"
+#include "kvm/base/clock.h"
 
 namespace vcpulse::stream {
 namespace {

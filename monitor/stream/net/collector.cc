@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "kvm/blocked_signals.h"
+#include "kvm/base/blocked_signals.h"
 #include "monitor/stream/net/collector_loop.h"
 #include "monitor/stream/net/committer.h"
 #include "monitor/stream/net/tls_context.h"
@@ -68,7 +68,7 @@ class RunningCollector final : public Collector {
                            .say = options_.say});
     loop_.set_committer(committer_.get());
     loop_.StartTicking();
-    const kvm::BlockedSignals blocked;  // they are for other threads
+    const BlockedSignals blocked;  // they are for other threads
     thread_ = std::thread([this] { context_.run(); });
     pthread_setname_np(thread_.native_handle(), "vcpulse-net");
     return absl::OkStatus();

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "monitor/reading/phrases.h"
+#include "kvm/base/clock.h"
+#include "kvm/base/text.h"
 #include "monitor/stream/net/admission.h"
-#include "monitor/stream/net/clocks.h"
 #include "monitor/stream/protocol/agent_id.h"
 #include "monitor/timeline/clock_snapshot.h"
 
@@ -348,7 +348,7 @@ void CollectorLoop::CloseAll() {
   peers_.clear();
 }
 
-void CollectorLoop::Say(const std::string& line) const { options_.say(reading::Printable(line)); }
+void CollectorLoop::Say(const std::string& line) const { options_.say(Printable(line)); }
 
 void CollectorLoop::SayOnce(const std::string& what, const std::string& line) {
   const int64_t now_ns = MonotonicNow_ns();

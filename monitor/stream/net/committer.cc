@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "kvm/blocked_signals.h"
-#include "monitor/reading/phrases.h"
-#include "monitor/stream/net/clocks.h"
+#include "kvm/base/blocked_signals.h"
+#include "kvm/base/clock.h"
+#include "kvm/base/text.h"
 
 namespace vcpulse::stream {
 namespace {
@@ -22,7 +22,7 @@ constexpr size_t kMostIdle = 512;
 }  // namespace
 
 Committer::Committer(Options options) : options_(std::move(options)) {
-  const kvm::BlockedSignals blocked;  // they are for other threads
+  const BlockedSignals blocked;  // they are for other threads
   thread_ = std::thread([this] { Run(); });
   pthread_setname_np(thread_.native_handle(), "vcpulse-disk");
 }
@@ -257,9 +257,9 @@ void Committer::Retain() {
   if (!removed.ok()) return options_.say(std::string(removed.status().message()));
   for (const std::string& error : removed->errors) options_.say(error);
   if (removed->files > 0) {
-    options_.say(absl::StrCat(
-        "removed by --keep-for or --keep-size: ", reading::Plural(removed->files, "file"), ", ",
-        reading::Plural(removed->bytes, "byte")));
+    options_.say(
+        absl::StrCat("removed by --keep-for or --keep-size: ", Plural(removed->files, "file"), ", ",
+                     Plural(removed->bytes, "byte")));
   }
 }
 

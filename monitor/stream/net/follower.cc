@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "kvm/base/clock.h"
 #include "monitor/stream/net/backoff.h"
-#include "monitor/stream/net/clocks.h"
 #include "monitor/stream/net/sockets.h"
 #include "monitor/stream/net/tls_context.h"
 #include "monitor/stream/protocol/frame.h"

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "monitor/stream/net/clocks.h"
+#include "kvm/base/clock.h"
 
 namespace vcpulse::stream {
 namespace {

@@ -11,7 +11,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "kvm/fd.h"
+#include "kvm/base/fd.h"
 
 namespace vcpulse::stream {
 namespace {
@@ -23,7 +23,7 @@ absl::Status CheckReadable(const std::string& option, const std::string& path) {
     return absl::InvalidArgumentError(
         absl::StrCat("TLS needs --cert, --key and --ca (files in PEM); ", option, " is missing"));
   }
-  const kvm::Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd.valid()) return absl::ErrnoToStatus(errno, absl::StrCat(option, " ", path));
   return absl::OkStatus();
 }

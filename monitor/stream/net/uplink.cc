@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "kvm/blocked_signals.h"
+#include "kvm/base/blocked_signals.h"
 #include "monitor/core/check.h"
 #include "monitor/stream/net/uplink_loop.h"
 #include "monitor/timeline/lost_chunk.h"
@@ -42,7 +42,7 @@ class RunningUplink final : public Uplink {
                                            [this] { TakeStats(); })) {
     loop_->Fill(stats_);
     asio::post(context_, [this] { loop_->Begin(); });
-    const kvm::BlockedSignals blocked;  // they are for other threads
+    const BlockedSignals blocked;  // they are for other threads
     thread_ = std::thread([this] { context_.run(); });
     pthread_setname_np(thread_.native_handle(), "vcpulse-uplink");
   }

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "monitor/stream/net/clocks.h"
+#include "kvm/base/clock.h"
 #include "monitor/stream/net/tls_context.h"
 #include "monitor/stream/protocol/refusal.h"
 #include "monitor/timeline/clock_snapshot.h"

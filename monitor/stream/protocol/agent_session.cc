@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "kvm/base/clock.h"
 #include "monitor/core/check.h"
 #include "monitor/stream/protocol/hello_check.h"
 #include "monitor/stream/protocol/peer_text.h"
@@ -14,8 +15,6 @@
 
 namespace vcpulse::stream {
 namespace {
-
-constexpr int64_t kNsPerSecond = 1'000'000'000;
 
 v1::Hello HelloOf(const AgentIdentity& identity, const AgentSession::Held& held,
                   const v1::ClockSnapshot& clock) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "kvm/base/clock.h"
 #include "monitor/core/check.h"
 #include "monitor/stream/protocol/chunk_check.h"
 #include "monitor/stream/protocol/hello_check.h"
@@ -16,11 +17,10 @@ namespace vcpulse::stream {
 namespace {
 
 constexpr int64_t kMillisecond_ns = 1'000'000;
-constexpr int64_t kSecond_ns = 1'000'000'000;
 // A frame that has begun is given so long before its rate counts.
-constexpr int64_t kRateCountsAfter_ns = 5 * kSecond_ns;
+constexpr int64_t kRateCountsAfter_ns = 5 * kNsPerSecond;
 
-std::string Seconds(int64_t duration_ns) { return absl::StrCat(duration_ns / kSecond_ns, " s"); }
+std::string Seconds(int64_t duration_ns) { return absl::StrCat(duration_ns / kNsPerSecond, " s"); }
 
 absl::Status NotHere(const Frame& frame, const char* when) {
   return absl::DataLossError(
@@ -206,7 +206,7 @@ absl::Status CollectorSession::CheckFrameRate(int64_t now_ns) const {
     return absl::DeadlineExceededError(
         absl::StrCat("a frame has not ended within ", Seconds(limits_.frame_ns)));
   }
-  const double seconds = static_cast<double>(taken_ns) / static_cast<double>(kSecond_ns);
+  const double seconds = static_cast<double>(taken_ns) / static_cast<double>(kNsPerSecond);
   const auto bytes = static_cast<double>(frames_.buffered());
   if (taken_ns >= kRateCountsAfter_ns &&
       bytes < seconds * static_cast<double>(limits_.min_bytes_per_second)) {

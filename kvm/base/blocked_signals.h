@@ -4,7 +4,7 @@
 
 #include <csignal>
 
-namespace vcpulse::kvm {
+namespace vcpulse {
 
 // While it lives, this thread takes no signal but those of a crash. Threads that it starts
 // meanwhile never do: signals are for those that wait for them. A signal to the process that no
@@ -27,4 +27,4 @@ class BlockedSignals {
   sigset_t before_;
 };
 
-}  // namespace vcpulse::kvm
+}  // namespace vcpulse

@@ -1,4 +1,4 @@
-#include "monitor/recorder/output_file.h"
+#include "kvm/base/output_file.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -12,7 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace vcpulse::recorder {
+namespace vcpulse {
 namespace {
 
 absl::Status WriteError(const std::string& name, int error) {
@@ -24,17 +24,17 @@ absl::Status WriteError(const std::string& name, int error) {
 
 // Whoever writes a file holds its lock, whatever name it has by now.
 bool IsBeingWritten(const std::string& path) {
-  const kvm::Fd other(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const Fd other(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   return other.valid() && ::flock(other.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 }
 
 // A new file beside `path`, whose name becomes `temporary`. errno where there is none.
-kvm::Fd NewFileBeside(const std::string& path, std::string& temporary) {
+Fd NewFileBeside(const std::string& path, std::string& temporary) {
   constexpr int kMostNames = 1000;  // of this process, or left by one that was killed
-  kvm::Fd fd;
+  Fd fd;
   for (int i = 0; i < kMostNames && !fd.valid(); ++i) {
     temporary = absl::StrCat(path, ".", getpid(), ".", i, ".new");
-    fd = kvm::Fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+    fd = Fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
     if (!fd.valid() && errno != EEXIST) return fd;
   }
   if (fd.valid()) static_cast<void>(::flock(fd.get(), LOCK_EX | LOCK_NB));  // nobody else has it
@@ -48,7 +48,7 @@ bool IsOtherThanRegular(const std::string& path) {
 
 }  // namespace
 
-OutputFile::OutputFile(std::string path, std::string temporary, Appears appears, kvm::Fd fd)
+OutputFile::OutputFile(std::string path, std::string temporary, Appears appears, Fd fd)
     : name_(path == "-" ? "standard output" : path),
       path_(std::move(path)),
       temporary_(std::move(temporary)),
@@ -59,11 +59,11 @@ OutputFile::OutputFile(std::string path, std::string temporary, Appears appears,
 absl::StatusOr<std::unique_ptr<OutputFile>> OutputFile::Create(const std::string& path,
                                                                Appears appears) {
   std::string temporary;
-  kvm::Fd fd;
+  Fd fd;
   if (path == "-") {
-    fd = kvm::Fd(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0));
+    fd = Fd(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0));
   } else if (IsOtherThanRegular(path)) {
-    fd = kvm::Fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+    fd = Fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
   } else {
     if (IsBeingWritten(path)) {
       return absl::FailedPreconditionError(
@@ -126,4 +126,4 @@ absl::Status OutputFile::TakeItsPlace() {
   return absl::OkStatus();
 }
 
-}  // namespace vcpulse::recorder
+}  // namespace vcpulse

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-namespace vcpulse::kvm {
+namespace vcpulse {
 
 // Owns one file descriptor and closes it. Move-only; -1 is "none". Any thread, one at a time.
 class Fd {
@@ -36,4 +36,4 @@ class Fd {
   int fd_ = -1;
 };
 
-}  // namespace vcpulse::kvm
+}  // namespace vcpulse

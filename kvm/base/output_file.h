@@ -7,9 +7,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "kvm/fd.h"
+#include "kvm/base/fd.h"
 
-namespace vcpulse::recorder {
+namespace vcpulse {
 
 // The file of a recording or of a command that writes one. It is begun under a temporary name
 // beside its own; when it takes its name, an older file of that name is kept as NAME.old. What is
@@ -47,7 +47,7 @@ class OutputFile {
   const std::string& name() const { return name_; }
 
  private:
-  OutputFile(std::string path, std::string temporary, Appears appears, kvm::Fd fd);
+  OutputFile(std::string path, std::string temporary, Appears appears, Fd fd);
 
   absl::Status TakeItsPlace();
 
@@ -56,8 +56,8 @@ class OutputFile {
   std::string temporary_;  // empty once in place, or where there is none
   bool ours_;              // a regular file that we began
   Appears appears_;
-  kvm::Fd fd_;
+  Fd fd_;
   uint64_t bytes_ = 0;
 };
 
-}  // namespace vcpulse::recorder
+}  // namespace vcpulse

@@ -1,14 +1,10 @@
-#pragma once
+#include "kvm/base/utf8.h"
 
-#include <cstddef>
 #include <cstdint>
-#include <string_view>
 
 namespace vcpulse {
 
-// Length in bytes of the well-formed sequence at the start of `text` (RFC 3629, section 4), or 0.
-// `text` is not empty.
-inline size_t Utf8SequenceLength(std::string_view text) {
+size_t Utf8SequenceLength(std::string_view text) {
   const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
   const auto in = [&](size_t i, uint8_t low, uint8_t high) {
     return i < text.size() && byte(i) >= low && byte(i) <= high;
@@ -30,6 +26,22 @@ inline size_t Utf8SequenceLength(std::string_view text) {
     return second && tail(2) && tail(3) ? 4 : 0;
   }
   return 0;
+}
+
+void MakeUtf8(std::string* text) {
+  for (size_t i = 0; i < text->size();) {
+    const size_t length = Utf8SequenceLength(std::string_view(*text).substr(i));
+    if (length == 0) (*text)[i] = '?';
+    i += length == 0 ? 1 : length;
+  }
+}
+
+std::string_view CutUtf8(std::string_view text, size_t max_bytes) {
+  if (text.size() <= max_bytes) return text;
+  size_t length = max_bytes;
+  // Bytes 10xxxxxx belong to the character before.
+  while (length > 0 && (static_cast<unsigned char>(text[length]) & 0xc0) == 0x80) --length;
+  return text.substr(0, length);
 }
 
 }  // namespace vcpulse

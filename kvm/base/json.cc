@@ -1,13 +1,13 @@
-#include "monitor/report/json_text.h"
+#include "kvm/base/json.h"
 
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
 
-#include "monitor/timeline/utf8_texts.h"
+#include "kvm/base/utf8.h"
 
-namespace vcpulse::report {
+namespace vcpulse {
 namespace {
 
 namespace json = boost::json;
@@ -99,7 +99,7 @@ json::value NameOrNull(std::optional<std::string_view> name) {
 
 json::value Utf8Text(std::string_view text) {
   std::string utf8(text);
-  timeline::MakeUtf8(&utf8);
+  MakeUtf8(&utf8);
   return json::string(utf8);
 }
 
@@ -119,4 +119,4 @@ json::value NumberOrNull(int64_t number) {
   return number;
 }
 
-}  // namespace vcpulse::report
+}  // namespace vcpulse

@@ -1,10 +1,12 @@
-#include "monitor/reading/phrases.h"
+#include "kvm/base/text.h"
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "kvm/base/utf8.h"
 
-namespace vcpulse::reading {
+namespace vcpulse {
 
 std::string Plural(uint64_t n, std::string_view word) {
   return absl::StrFormat("%d %s%s", n, std::string(word), n == 1 ? "" : "s");
@@ -23,6 +25,13 @@ std::string Printable(std::string_view text) {
   return out;
 }
 
+std::string Quoted(std::string_view text, size_t max_bytes) {
+  std::string shown(CutUtf8(text, max_bytes));
+  const bool is_cut = shown.size() < text.size();
+  MakeUtf8(&shown);
+  return absl::StrCat("'", Printable(shown), is_cut ? "..." : "", "'");
+}
+
 std::string Listed(const std::vector<std::string>& items, size_t at_most) {
   std::string out;
   for (size_t i = 0; i < std::min(items.size(), at_most); ++i) {
@@ -33,4 +42,4 @@ std::string Listed(const std::vector<std::string>& items, size_t at_most) {
   return out;
 }
 
-}  // namespace vcpulse::reading
+}  // namespace vcpulse

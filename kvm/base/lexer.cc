@@ -1,0 +1,57 @@
+#include "kvm/base/lexer.h"
+
+#include <cctype>
+
+#include "absl/strings/str_cat.h"
+#include "kvm/base/text.h"
+
+namespace vcpulse {
+namespace {
+
+bool IsSpace(char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; }
+
+bool IsWordByte(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
+         c == '.';
+}
+
+}  // namespace
+
+Lexer::Lexer(std::string_view text) : text_(text) {
+  while (!text_.empty() && IsSpace(text_.back())) text_.remove_suffix(1);
+}
+
+bool Lexer::Take(char c) {
+  if (!Is(c)) return false;
+  ++at_;
+  return true;
+}
+
+void Lexer::SkipSpaces() { TakeWhile(IsSpace); }
+
+std::string_view Lexer::TakeWord() { return TakeWhile(IsWordByte); }
+
+std::string_view Lexer::TakeUnspaced() {
+  return TakeWhile([](char c) { return !IsSpace(c); });
+}
+
+std::string_view Lexer::TakeComparison() {
+  return TakeWhile([](char c) { return c == '<' || c == '>' || c == '='; });
+}
+
+absl::Status Lexer::Wrong(size_t at, std::string_view what) const {
+  return absl::InvalidArgumentError(absl::StrCat("column ", at + 1, ": ", ToAbsl(what)));
+}
+
+absl::Status Lexer::NoneOf(size_t at, std::string_view found, std::string_view allowed) const {
+  if (found.empty()) {
+    size_t end = at;
+    while (end < text_.size() && !IsSpace(text_[end])) ++end;
+    found = text_.substr(at, end - at);
+  }
+  return Wrong(at, found.empty()
+                       ? absl::StrCat("something is missing here, one of ", ToAbsl(allowed))
+                       : absl::StrCat(Quoted(found), " is none of ", ToAbsl(allowed)));
+}
+
+}  // namespace vcpulse
