@@ -1,6 +1,7 @@
 #include "kvm/base/text.h"
 
 #include <algorithm>
+#include <array>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -30,6 +31,19 @@ std::string Quoted(std::string_view text, size_t max_bytes) {
   const bool is_cut = shown.size() < text.size();
   MakeUtf8(&shown);
   return absl::StrCat("'", Printable(shown), is_cut ? "..." : "", "'");
+}
+
+std::string SizeText(uint64_t bytes) {
+  if (bytes < 1024) return Plural(bytes, "byte");
+  constexpr std::array<std::string_view, 4> kUnits = {"KiB", "MiB", "GiB", "TiB"};
+  auto number = static_cast<double>(bytes) / 1024;
+  size_t unit = 0;
+  for (; number >= 1023.95 && unit + 1 < kUnits.size(); ++unit) number /= 1024;
+  std::string text = absl::StrFormat("%.1f", number);
+  if (text.ends_with(".0")) text.resize(text.size() - 2);
+  text += ' ';
+  text += kUnits[unit];
+  return text;
 }
 
 std::string Listed(const std::vector<std::string>& items, size_t at_most) {

@@ -43,6 +43,9 @@ std::string Quoted(std::string_view text, size_t max_bytes = 40);
 // A path likewise, never cut.
 inline std::string QuotedPath(std::string_view path) { return Quoted(path, path.size()); }
 
+// "256 MiB", "1.5 GiB", "17 bytes": at most one decimal.
+std::string SizeText(uint64_t bytes);
+
 // "a, b, c and 5 more" of a list that would be too long.
 std::string Listed(const std::vector<std::string>& items, size_t at_most);
 

@@ -15,7 +15,7 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
-#include "kvm/base/blocked_signals.h"
+#include "kvm/base/signals.h"
 
 namespace vcpulse::http {
 namespace {

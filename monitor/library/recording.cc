@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "kvm/base/blocked_signals.h"
 #include "kvm/base/clock.h"
+#include "kvm/base/signals.h"
 #include "kvm/cpu_identity.h"
 #include "kvm/own_rights.h"
 #include "monitor/control/marker_name.h"

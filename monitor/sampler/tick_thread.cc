@@ -8,8 +8,8 @@
 #include <ctime>
 
 #include "absl/strings/str_cat.h"
-#include "kvm/base/blocked_signals.h"
 #include "kvm/base/clock.h"
+#include "kvm/base/signals.h"
 
 namespace vcpulse::sampler {
 

@@ -14,11 +14,11 @@
 #include "monitor/export/csv.h"
 #include "monitor/export/jsonl.h"
 #include "monitor/export/perfetto.h"
+#include "monitor/follow/replay_view.h"
 #include "monitor/replay/record_copy.h"
 #include "monitor/timeline/reader.h"
 #include "monitor/timeline/writer.h"
 #include "tests/fakes/synthetic_vm.h"
-#include "tools/vcpulse/replay_view.h"
 
 namespace vcpulse {
 namespace {
@@ -103,7 +103,7 @@ BENCHMARK(Export<exporting::PerfettoExport>)->Unit(benchmark::kMillisecond);
 
 void ReplayText(benchmark::State& state) {
   Run(state, [](uint64_t& bytes) {
-    auto view = std::make_shared<tools::ReplayView>(std::nullopt);
+    auto view = std::make_shared<follow::ReplayView>(std::nullopt);
     return [view, &bytes](const timeline::Entry& entry) {
       if (const auto line = view->Take(entry)) bytes += line->size();
       if (const auto* tick = std::get_if<timeline::TickEntry>(&entry.record)) {

@@ -15,12 +15,12 @@
 #include <vector>
 
 #include "kvm/base/clock.h"
+#include "kvm/base/signals.h"
 #include "monitor/replay/pace.h"
 #include "monitor/replay/record_copy.h"
 #include "monitor/timeline/reader.h"
 #include "monitor/timeline/writer.h"
 #include "tests/fakes/synthetic_vm.h"
-#include "tools/vcpulse/wait_until.h"
 
 namespace vcpulse {
 namespace {
@@ -58,11 +58,11 @@ int Run(size_t seconds) {
   replay::RecordCopy copy(*writer);
   replay::Pace pace({.speed = 1});
   std::vector<int64_t> late_ns;
-  tools::StopWaitsOnSignals();
+  StopWaitsOnSignals();
   const auto read = timeline::ReadTimelineBytes(chunks, [&](const timeline::Entry& entry) {
     const auto due_ns = pace.DueNs(entry, MonotonicNow_ns());
     absl::Status status;
-    if (due_ns) status = tools::WaitUntil(*due_ns);
+    if (due_ns) status = WaitUntil(*due_ns);
     if (!status.ok()) return status;
     copy.Take(entry);
     status = writer->Flush({});

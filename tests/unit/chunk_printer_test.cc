@@ -1,4 +1,4 @@
-#include "tools/vcpulse/chunk_printer.h"
+#include "monitor/follow/chunk_printer.h"
 
 #include <cstdlib>
 #include <string>
@@ -11,7 +11,7 @@
 #include "tests/unit/drawn_recording.h"
 #include "tests/unit/timeline_fixture.h"
 
-namespace vcpulse::tools {
+namespace vcpulse::follow {
 namespace {
 
 using check::DrawnRecording;
@@ -285,4 +285,4 @@ TEST_F(ChunkPrinting, AnErrorOfTheOutputIsGivenBack) {
 }
 
 }  // namespace
-}  // namespace vcpulse::tools
+}  // namespace vcpulse::follow

@@ -9,7 +9,7 @@
 #include "monitor/reading/repeatable_input.h"
 #include "tests/fakes/temporary_folder.h"
 #include "tests/unit/timeline_fixture.h"
-#include "tools/vcpulse/same_file.h"
+#include "tools/vcpulse/timeline_input.h"
 
 namespace vcpulse {
 namespace {

@@ -1,4 +1,4 @@
-#include "tools/vcpulse/followed_folders.h"
+#include "monitor/follow/followed_folders.h"
 
 #include <filesystem>
 #include <fstream>
@@ -10,7 +10,7 @@
 #include "tests/fakes/proc_dir.h"
 #include "tests/unit/timeline_fixture.h"
 
-namespace vcpulse::tools {
+namespace vcpulse::follow {
 namespace {
 
 namespace fs = std::filesystem;
@@ -202,4 +202,4 @@ TEST_F(FollowingFolders, WhatCannotBeOpened) {
 }
 
 }  // namespace
-}  // namespace vcpulse::tools
+}  // namespace vcpulse::follow

@@ -1,8 +1,8 @@
-#include "tools/vcpulse/live_line.h"
+#include "monitor/follow/live_line.h"
 
 #include <gtest/gtest.h>
 
-namespace vcpulse::tools {
+namespace vcpulse::follow {
 namespace {
 
 recorder::Progress SomeProgress() {
@@ -26,4 +26,4 @@ TEST(LiveLine, FitsTheTerminal) {
 }
 
 }  // namespace
-}  // namespace vcpulse::tools
+}  // namespace vcpulse::follow

@@ -1,4 +1,4 @@
-#include "tools/vcpulse/replay_view.h"
+#include "monitor/follow/replay_view.h"
 
 #include <string>
 #include <variant>
@@ -7,9 +7,8 @@
 #include "gtest/gtest.h"
 #include "monitor/timeline/reader.h"
 #include "tests/unit/drawn_recording.h"
-#include "tools/vcpulse/speed_option.h"
 
-namespace vcpulse::tools {
+namespace vcpulse::follow {
 namespace {
 
 using check::DrawnRecording;
@@ -84,15 +83,5 @@ TEST(ReplayView, ProgressIsThatOfARecording) {
   EXPECT_THAT(view.progress().bands, ::testing::ElementsAre(0, 1, 1, 0, 1));
 }
 
-TEST(SpeedOption, IsANumberOrMax) {
-  EXPECT_EQ(ParseSpeed("1").value().value(), 1);
-  EXPECT_EQ(ParseSpeed("0.5").value().value(), 0.5);
-  EXPECT_EQ(ParseSpeed("max").value(), std::nullopt);
-  for (const char* bad : {"", "0", "-1", "fast", "2x", "nan", "inf", "1e3", "0.0001", "10000000"}) {
-    EXPECT_THAT(std::string(ParseSpeed(bad).status().message()), ::testing::StartsWith("--speed: "))
-        << bad;
-  }
-}
-
 }  // namespace
-}  // namespace vcpulse::tools
+}  // namespace vcpulse::follow

@@ -1,6 +1,4 @@
 // What a service manager hears, over its datagram socket.
-#include "tools/vcpulse/service_notify.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -15,6 +13,7 @@
 
 #include "kvm/base/fd.h"
 #include "tests/fakes/temporary_folder.h"
+#include "tools/vcpulse/service.h"
 
 namespace vcpulse::tools {
 namespace {

@@ -1,7 +1,6 @@
-#include "tools/vcpulse/stop_collector.h"
-
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tools/vcpulse/collect_options.h"
 #include "tools/vcpulse/commands.h"
 
 namespace vcpulse::tools {

@@ -59,8 +59,8 @@ TEST(UplinkOptions, WhatIsAskedFor) {
                                     .require_collector = true},
                                    "/");
   ASSERT_TRUE(request.ok()) << request.status();
-  const UplinkRequest& uplink = **request;
-  EXPECT_EQ(NamesOf(uplink.uplink.addresses), "unix:/run/c.sock or tcp:[::1]:4711");
+  const stream::RecordUplink::Options& uplink = **request;
+  EXPECT_EQ(ToText(uplink.uplink.addresses), "unix:/run/c.sock or tcp:[::1]:4711");
   EXPECT_EQ(uplink.uplink.identity.agent_id, "host-a");
   EXPECT_EQ(uplink.uplink.spool.directory, "/x");
   EXPECT_EQ(uplink.uplink.spool.max_disk_bytes, 2u << 20);

@@ -28,13 +28,10 @@
 #include "monitor/check/render_text.h"
 #include "monitor/report/text_format.h"
 #include "tools/vcpulse/commands.h"
-#include "tools/vcpulse/duration_option.h"
-#include "tools/vcpulse/exit_code.h"
 #include "tools/vcpulse/metric_options.h"
-#include "tools/vcpulse/read_whole.h"
-#include "tools/vcpulse/same_file.h"
-#include "tools/vcpulse/standard_output.h"
+#include "tools/vcpulse/output.h"
 #include "tools/vcpulse/timeline_input.h"
+#include "tools/vcpulse/values.h"
 
 namespace vcpulse::tools {
 namespace {

@@ -15,7 +15,6 @@
 #include "monitor/timeline/reader.h"
 #include "tools/vcpulse/classifier_options.h"
 #include "tools/vcpulse/commands.h"
-#include "tools/vcpulse/same_file.h"
 #include "tools/vcpulse/timeline_input.h"
 
 namespace vcpulse::tools {

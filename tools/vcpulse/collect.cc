@@ -16,9 +16,7 @@
 #include "monitor/stream/net/collector.h"
 #include "tools/vcpulse/collect_options.h"
 #include "tools/vcpulse/commands.h"
-#include "tools/vcpulse/descriptor_limit.h"
-#include "tools/vcpulse/service_notify.h"
-#include "tools/vcpulse/stop_collector.h"
+#include "tools/vcpulse/service.h"
 
 namespace vcpulse::tools {
 namespace {

@@ -11,9 +11,8 @@
 #include "absl/time/time.h"
 #include "kvm/base/text.h"
 #include "monitor/stream/protocol/agent_id.h"
-#include "tools/vcpulse/duration_option.h"
-#include "tools/vcpulse/repeatable_option.h"
-#include "tools/vcpulse/size_option.h"
+#include "tools/vcpulse/commands.h"
+#include "tools/vcpulse/values.h"
 
 namespace vcpulse::tools {
 namespace {
@@ -199,6 +198,12 @@ absl::StatusOr<CollectRequest> ParseCollect(const CollectOptions& options) {
     request.status = *std::move(endpoint);
   }
   return request;
+}
+
+int StopCollector(stream::Collector& collector, std::chrono::seconds patience) {
+  if (collector.Stop(patience)) return kExitOk;
+  return Fail(absl::StrCat("not all that was received could be written within ", patience.count(),
+                           " s: it was not acknowledged, and the agents send it again"));
 }
 
 }  // namespace vcpulse::tools

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <vector>
@@ -41,5 +42,9 @@ struct CollectRequest {
 
 // Errors: InvalidArgument in one line that begins with the flag; NotFound for a user that is none.
 absl::StatusOr<CollectRequest> ParseCollect(const CollectOptions& options);
+
+// Stops it in order. Says where something was not written within `patience`; the exit code is an
+// error then.
+int StopCollector(stream::Collector& collector, std::chrono::seconds patience);
 
 }  // namespace vcpulse::tools

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "monitor/check/outcome.h"
 
 namespace CLI {
 class App;
@@ -47,5 +48,8 @@ void AddTailCommand(CLI::App& app, int& exit_code);
 // Prints "vcpulse: MESSAGE" as one line on stderr and returns kExitError.
 int Fail(std::string_view message);
 int Fail(const absl::Status& status);
+
+// The exit code of a command that judges (docs/architecture.md lists them).
+int ExitCodeOf(check::Outcome outcome);
 
 }  // namespace vcpulse::tools

@@ -16,9 +16,8 @@
 #include "monitor/compare/render_json.h"
 #include "monitor/compare/render_text.h"
 #include "tools/vcpulse/commands.h"
-#include "tools/vcpulse/exit_code.h"
 #include "tools/vcpulse/metric_options.h"
-#include "tools/vcpulse/standard_output.h"
+#include "tools/vcpulse/output.h"
 #include "tools/vcpulse/timeline_input.h"
 
 namespace vcpulse::tools {

@@ -11,10 +11,9 @@
 #include "kvm/base/text.h"
 #include "monitor/control/client.h"
 #include "monitor/control/marker_name.h"
-#include "tools/vcpulse/aligned.h"
 #include "tools/vcpulse/commands.h"
-#include "tools/vcpulse/duration_option.h"
-#include "tools/vcpulse/standard_output.h"
+#include "tools/vcpulse/output.h"
+#include "tools/vcpulse/values.h"
 
 namespace vcpulse::tools {
 namespace {

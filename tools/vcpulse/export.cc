@@ -21,9 +21,8 @@
 #include "monitor/report/text_format.h"
 #include "tools/vcpulse/commands.h"
 #include "tools/vcpulse/metric_options.h"
+#include "tools/vcpulse/output.h"
 #include "tools/vcpulse/part_options.h"
-#include "tools/vcpulse/same_file.h"
-#include "tools/vcpulse/standard_output.h"
 #include "tools/vcpulse/timeline_input.h"
 
 namespace vcpulse::tools {

@@ -14,11 +14,10 @@
 #include "kvm/base/text.h"
 #include "kvm/discovery/discovery.h"
 #include "kvm/vm.h"
-#include "tools/vcpulse/aligned.h"
 #include "tools/vcpulse/commands.h"
 #include "tools/vcpulse/list_events.h"
 #include "tools/vcpulse/list_profiles.h"
-#include "tools/vcpulse/standard_output.h"
+#include "tools/vcpulse/output.h"
 #include "tools/vcpulse/target_options.h"
 
 namespace vcpulse::tools {

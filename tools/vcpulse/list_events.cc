@@ -20,9 +20,8 @@
 #include "kvm/counters/perf_events.h"
 #include "kvm/events/event_probe.h"
 #include "kvm/host.h"
-#include "tools/vcpulse/aligned.h"
 #include "tools/vcpulse/commands.h"
-#include "tools/vcpulse/standard_output.h"
+#include "tools/vcpulse/output.h"
 #include "tools/vcpulse/target_options.h"
 
 namespace vcpulse::tools {

@@ -9,9 +9,8 @@
 #include "kvm/base/json.h"
 #include "kvm/cpu_identity.h"
 #include "monitor/profile/profile.h"
-#include "tools/vcpulse/aligned.h"
 #include "tools/vcpulse/commands.h"
-#include "tools/vcpulse/standard_output.h"
+#include "tools/vcpulse/output.h"
 #include "tools/vcpulse/target_options.h"
 
 namespace vcpulse::tools {

@@ -4,7 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "kvm/base/text.h"
-#include "tools/vcpulse/duration_option.h"
+#include "tools/vcpulse/values.h"
 
 namespace vcpulse::tools {
 namespace {

@@ -20,9 +20,9 @@
 #include "monitor/http/loopback_address.h"
 #include "tools/vcpulse/classifier_options.h"
 #include "tools/vcpulse/commands.h"
-#include "tools/vcpulse/duration_option.h"
 #include "tools/vcpulse/record_options.h"
 #include "tools/vcpulse/target_options.h"
+#include "tools/vcpulse/values.h"
 
 namespace vcpulse::tools {
 namespace {
@@ -63,7 +63,7 @@ absl::Status ParseOutput(const RecordText& text, RecordOptions& options) {
         "--format delimited and --to exclude each other: a collector takes chunks (vpt)");
   }
   if (!text.output) options.output.clear();
-  options.sink_name = NamesOf(options.uplink->uplink.addresses);
+  options.sink_name = stream::ToText(options.uplink->uplink.addresses);
   return absl::OkStatus();
 }
 

@@ -13,8 +13,8 @@ namespace vcpulse::tools {
 // What `vcpulse record` was asked for.
 struct RecordOptions : live::Options {
   std::vector<std::string> command;
-  std::string metrics;                  // address to serve metrics at; empty: none
-  std::optional<UplinkRequest> uplink;  // nothing: to a file alone
+  std::string metrics;                                  // address to serve metrics at; empty: none
+  std::optional<stream::RecordUplink::Options> uplink;  // nothing: to a file alone
 
   // InvalidArgument with one line that names the flag, or OK.
   absl::Status Validate() const;

@@ -17,22 +17,24 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "kvm/base/clock.h"
+#include "kvm/base/signals.h"
+#include "kvm/base/text.h"
 #include "monitor/export/jsonl.h"
+#include "monitor/follow/live_line.h"
+#include "monitor/follow/replay_view.h"
 #include "monitor/reading/part.h"
 #include "monitor/replay/pace.h"
 #include "monitor/replay/record_copy.h"
 #include "monitor/report/loss_text.h"
+#include "monitor/stream/net/replay_uplink.h"
+#include "monitor/stream/protocol/address.h"
+#include "monitor/timeline/byte_source.h"
 #include "tools/vcpulse/commands.h"
-#include "tools/vcpulse/live_line.h"
+#include "tools/vcpulse/output.h"
 #include "tools/vcpulse/part_options.h"
-#include "tools/vcpulse/repeatable_option.h"
-#include "tools/vcpulse/replay_uplink.h"
-#include "tools/vcpulse/replay_view.h"
-#include "tools/vcpulse/speed_option.h"
-#include "tools/vcpulse/standard_output.h"
 #include "tools/vcpulse/timeline_input.h"
 #include "tools/vcpulse/uplink_options.h"
-#include "tools/vcpulse/wait_until.h"
+#include "tools/vcpulse/values.h"
 
 namespace vcpulse::tools {
 namespace {
@@ -123,7 +125,7 @@ class TextTarget : public PlayTarget {
   }
 
  private:
-  ReplayView view_;
+  follow::ReplayView view_;
   std::string text_;
 };
 
@@ -155,8 +157,8 @@ class TerminalTarget : public PlayTarget {
   absl::Status Flush() override { return absl::OkStatus(); }
 
  private:
-  ReplayView view_;
-  LiveLine live_line_;
+  follow::ReplayView view_;
+  follow::LiveLine live_line_;
   int64_t shown_ns_ = 0;
 };
 
@@ -289,13 +291,51 @@ int Play(const ReplayOptions& options, const std::optional<double>& speed) {
   return kExitOk;
 }
 
+std::string SummaryOf(const stream::Replayed& replayed, const std::string& name,
+                      const std::vector<stream::Address>& addresses) {
+  const stream::Uplink::Stats& stats = replayed.uplink;
+  std::string text =
+      absl::StrCat(name, ": ", Plural(replayed.chunks, "chunk"), " (", SizeText(replayed.bytes),
+                   ") to ", stream::ToText(addresses), ": ", stats.sent_chunks, " sent, ",
+                   stats.acknowledged_chunks, " acknowledged");
+  const uint64_t known =
+      stats.acknowledged_chunks - std::min(stats.acknowledged_chunks, stats.sent_chunks);
+  if (known > 0) absl::StrAppend(&text, " (", known, " were there already, or told as lost)");
+  if (stats.waiting_chunks > 0) {
+    absl::StrAppend(&text, ", ", stats.waiting_chunks, " not acknowledged");
+  }
+  if (absl::IsCancelled(replayed.ended)) text += "; stopped by a signal before the end";
+  return text;
+}
+
+int SendToCollector(const std::string& file, const std::optional<double>& speed,
+                    stream::Uplink::Options options) {
+  const std::string name = NameOf(file);
+  const std::vector<stream::Address> addresses = options.addresses;
+  auto source = timeline::OpenByteSource(file);
+  if (!source.ok()) return Fail(ReadFailure(source.status(), file));
+  options.say = [](const std::string& line) { Fail(line); };
+  const auto replayed = stream::ReplayToCollector(**source, name, speed, std::move(options));
+  if (!replayed.ok()) {
+    Fail(replayed.status());
+    return absl::IsCancelled(replayed.status()) ? kExitOk : kExitError;
+  }
+  const absl::Status& ended = replayed->ended;
+  const bool is_refused =
+      absl::IsPermissionDenied(ended) && replayed->uplink.acknowledged_chunks == 0;
+  if (is_refused || (absl::IsInvalidArgument(ended) && replayed->chunks == 0)) return Fail(ended);
+  Fail(SummaryOf(*replayed, name, addresses));
+  Warn(file, report::DescribeLoss(replayed->report, 0, true));
+  return ended.ok() || absl::IsCancelled(ended) ? kExitOk : Fail(ended);
+}
+
 int RunReplay(const ReplayOptions& options) {
   if (absl::Status status = options.Validate(); !status.ok()) return Fail(status);
   const auto speed = ParseSpeed(options.speed);
   if (!speed.ok()) return Fail(speed.status());
   const auto uplink = ParseUplink(options.uplink, "/");
   if (!uplink.ok()) return Fail(uplink.status());
-  if (*uplink) return ReplayToCollector(options.file, *speed, **uplink);
+  if (*uplink) return SendToCollector(options.file, *speed, (*uplink)->uplink);
   return Play(options, *speed);
 }
 

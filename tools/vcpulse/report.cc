@@ -1,8 +1,14 @@
 #include "monitor/report/report.h"
 
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdio>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -10,8 +16,13 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "kvm/base/output_file.h"
 #include "kvm/base/text.h"
+#include "monitor/http/loopback_address.h"
 #include "monitor/page/contents.h"
+#include "monitor/page/loopback_server.h"
+#include "monitor/page/page.h"
+#include "monitor/page/served_timeline.h"
 #include "monitor/report/explain.h"
 #include "monitor/report/explain_text.h"
 #include "monitor/report/json_report.h"
@@ -21,15 +32,119 @@
 #include "monitor/report/text_format.h"
 #include "monitor/report/text_report.h"
 #include "tools/vcpulse/commands.h"
-#include "tools/vcpulse/explain_target.h"
 #include "tools/vcpulse/metric_options.h"
+#include "tools/vcpulse/output.h"
 #include "tools/vcpulse/part_options.h"
-#include "tools/vcpulse/report_page.h"
-#include "tools/vcpulse/standard_output.h"
 #include "tools/vcpulse/timeline_input.h"
+#include "tools/vcpulse/values.h"
 
 namespace vcpulse::tools {
 namespace {
+
+using Part = std::pair<std::string, std::string>;  // key, value
+
+absl::Status Malformed(const std::string& text) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("--explain: '", text,
+                   "' is not vcpu=N[,vm=VM][,at=T], VM as name, UUID, PID or number, T as 12.3s "
+                   "after the start"));
+}
+
+// The parts, or nothing for text of another form.
+std::optional<std::vector<Part>> Split(std::string_view text) {
+  std::vector<Part> parts;
+  while (true) {
+    const size_t end = text.find(',');
+    const std::string_view piece = text.substr(0, end);
+    const size_t equals = piece.find('=');
+    const std::string_view key = piece.substr(0, equals);
+    if (key == "vcpu" || key == "vm" || key == "at") {
+      if (equals == std::string_view::npos) return std::nullopt;
+      parts.emplace_back(key, piece.substr(equals + 1));
+    } else if (!parts.empty() && parts.back().first == "vm") {
+      parts.back().second.append(",").append(piece);
+    } else {
+      return std::nullopt;
+    }
+    if (end == std::string_view::npos) return parts;
+    text.remove_prefix(end + 1);
+  }
+}
+
+// "vcpu=N[,vm=VM][,at=T]" in any order; a comma within VM belongs to it. Errors:
+// InvalidArgument in one line that says what is allowed.
+absl::StatusOr<report::ExplainTarget> ParseExplainTarget(const std::string& text) {
+  const auto parts = Split(text);
+  if (!parts) return Malformed(text);
+  report::ExplainTarget target;
+  std::optional<uint32_t> vcpu;
+  for (const auto& [key, value] : *parts) {
+    if (key == "vcpu") {
+      if (vcpu) return Malformed(text);
+      vcpu = ParseNumber<uint32_t>(value);
+      if (!vcpu) return Malformed(text);
+    } else if (key == "vm") {
+      if (target.vm || value.empty()) return Malformed(text);
+      target.vm = value;
+    } else {
+      if (target.at_ns) return Malformed(text);
+      const auto at = ParseDurationOption("--explain: at", value);
+      if (!at.ok()) return at.status();
+      target.at_ns = absl::ToInt64Nanoseconds(*at);
+    }
+  }
+  if (!vcpu) return Malformed(text);
+  target.vcpu = *vcpu;
+  return target;
+}
+
+// What can be said of the two options, where given, before anything is read.
+absl::Status CheckPageOptions(const std::string& file, const std::optional<std::string>& html,
+                              const std::optional<std::string>& serve) {
+  if (serve) {
+    if (file == "-") {
+      return absl::InvalidArgumentError(
+          "--serve reads again and again, and standard input can be read once: name a file");
+    }
+    absl::Status status = http::ParseLoopbackAddress(*serve).status();
+    if (status.ok()) return status;
+    return absl::Status(status.code(), absl::StrCat("--serve: ", status.message()));
+  }
+  if (!html) return absl::OkStatus();
+  if (html->empty()) return absl::InvalidArgumentError("--html: the file name is empty");
+  return CheckNotSameFile(file, *html, "--html");
+}
+
+// Writes the page to `output`, `-` being standard output. Returns the exit code.
+int WritePage(const page::Contents& contents, const std::string& output) {
+  const std::string text = page::RenderPage(contents, false);
+  if (output == "-") return WriteStdout(text);
+  auto file = OutputFile::Create(output, OutputFile::Appears::kWhenFinished);
+  if (!file.ok()) return Fail(file.status());
+  absl::Status written =
+      (*file)->Append(std::span(reinterpret_cast<const uint8_t*>(text.data()), text.size()));
+  if (written.ok()) written = (*file)->Finish();
+  if (!written.ok() && !absl::IsCancelled(written)) return Fail(written);
+  return kExitOk;
+}
+
+// Serves the page of `file` at `address` until Ctrl-C; prints its URL. Returns the exit code.
+int ServePage(const std::string& file, const std::string& address) {
+  const auto where = http::ParseLoopbackAddress(address);
+  if (!where.ok()) return Fail(where.status());
+  page::ServedTimeline timeline(file);
+  // A large file takes a while, and nothing is on the screen yet.
+  if (isatty(STDERR_FILENO) != 0) std::fprintf(stderr, "vcpulse: reading %s\n", file.c_str());
+  // What cannot be read is said here, not in a browser.
+  if (const auto page = timeline.Page(); !page.ok()) {
+    return Fail(ReadFailure(page.status(), file));
+  }
+  const absl::Status served = page::ServeOnLoopback(
+      *where, timeline.AsSource(),
+      [](const std::string& url) { return WriteToStdout(absl::StrCat(url, "\n")); });
+  if (absl::IsCancelled(served)) return kExitOk;  // nobody reads the URL
+  return served.ok() ? kExitOk : Fail(absl::StrCat("--serve: ", served.message()));
+}
 
 constexpr const char* kHowToRead = R"(How to read the table: one row per vCPU.
   HALTED, SPINNING, PRODUCTIVE, UNKNOWN  shares of the time that has a verdict; they sum to 100 %.

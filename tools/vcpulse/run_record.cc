@@ -16,23 +16,54 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "monitor/follow/live_line.h"
+#include "monitor/http/loopback_address.h"
+#include "monitor/http/server.h"
 #include "monitor/live/child_command.h"
 #include "monitor/live/loop.h"
 #include "monitor/live/periodic.h"
 #include "monitor/live/session.h"
+#include "monitor/prometheus/scrape.h"
 #include "monitor/prometheus/stream_metrics.h"
 #include "monitor/prometheus/vcpu_metrics.h"
+#include "monitor/stream/net/record_uplink.h"
 #include "tools/vcpulse/commands.h"
-#include "tools/vcpulse/descriptor_limit.h"
-#include "tools/vcpulse/live_line.h"
-#include "tools/vcpulse/metrics_endpoint.h"
 #include "tools/vcpulse/record_options.h"
-#include "tools/vcpulse/record_uplink.h"
-#include "tools/vcpulse/service_notify.h"
+#include "tools/vcpulse/service.h"
 
 namespace vcpulse::tools {
 namespace {
+
+struct MetricsEndpoint {
+  std::unique_ptr<http::Server> server;
+  std::string url;
+};
+
+// Serves /metrics until the server is destroyed. `address` is of
+// http::ParseLoopbackAddress. Each source gives whole families of Prometheus's exposition format,
+// none of them that another source gives; they are called on the server's thread, and what they
+// refer to must outlive it. Errors: those of the address and of http::Server, naming --metrics.
+absl::StatusOr<MetricsEndpoint> ServeMetrics(const std::string& address,
+                                             std::vector<std::function<std::string()>> sources) {
+  const auto with_flag = [](const absl::Status& status) {
+    return absl::Status(status.code(), absl::StrCat("--metrics: ", status.message()));
+  };
+  const auto endpoint = http::ParseLoopbackAddress(address);
+  if (!endpoint.ok()) return with_flag(endpoint.status());
+  const auto all = [sources = std::move(sources)] {
+    std::string text;
+    for (const auto& source : sources) text += source();
+    return text;
+  };
+  auto server = http::Server::Start(*endpoint, [all](const http::Request& request) {
+    return prometheus::AnswerScrape(request, "vcpulse record", all);
+  });
+  if (!server.ok()) return with_flag(server.status());
+  std::string url = absl::StrCat(http::UrlOf(endpoint->host, (*server)->port()), "metrics");
+  return MetricsEndpoint{.server = *std::move(server), .url = std::move(url)};
+}
 
 namespace asio = boost::asio;
 
@@ -69,12 +100,13 @@ int ExitCodeOfFailure(const absl::Status& status) {
 }
 
 // Has the chunks of the recording to come go to the collector too. Null without --to.
-absl::StatusOr<std::unique_ptr<RecordUplink>> StartUplink(RecordOptions& options) {
+absl::StatusOr<std::unique_ptr<stream::RecordUplink>> StartUplink(RecordOptions& options) {
   if (!options.uplink) return nullptr;
-  auto uplink = RecordUplink::Start(*options.uplink);
+  options.uplink->say = [](const std::string& line) { Fail(line); };
+  auto uplink = stream::RecordUplink::Start(*options.uplink);
   if (!uplink.ok()) return uplink.status();
-  options.chunk_sink = std::bind_front(&RecordUplink::Take, uplink->get());
-  options.hang_up = std::bind_front(&RecordUplink::ReloadCredentials, uplink->get());
+  options.chunk_sink = std::bind_front(&stream::RecordUplink::Take, uplink->get());
+  options.hang_up = std::bind_front(&stream::RecordUplink::ReloadCredentials, uplink->get());
   return uplink;
 }
 
@@ -86,7 +118,7 @@ struct Scraped {
 
 // Counts the records of the recording to come, and serves that. Nothing without --metrics. The
 // uplink, which may be null, must outlive it.
-absl::StatusOr<Scraped> StartMetrics(RecordOptions& options, const RecordUplink* uplink) {
+absl::StatusOr<Scraped> StartMetrics(RecordOptions& options, const stream::RecordUplink* uplink) {
   Scraped scraped;
   if (options.metrics.empty()) return scraped;
   scraped.vcpus = prometheus::VcpuMetrics::Create();
@@ -120,7 +152,7 @@ absl::StatusOr<live::ChildCommand> StartCommand(const RecordOptions& options,
 }
 
 // What a person and the service manager see of it.
-live::View ViewOn(LiveLine& live_line) {
+live::View ViewOn(follow::LiveLine& live_line) {
   return {
       .say =
           [&live_line](const std::string& line) {
@@ -130,7 +162,8 @@ live::View ViewOn(LiveLine& live_line) {
       .show =
           [&live_line](absl::Duration elapsed, uint64_t ticks, const recorder::Progress& progress) {
             live_line.Show(elapsed, ticks, progress);
-            NotifyService("STATUS=" + FormatLiveLine(elapsed, ticks, progress, kStatusColumns));
+            NotifyService("STATUS=" +
+                          follow::FormatLiveLine(elapsed, ticks, progress, kStatusColumns));
           }};
 }
 
@@ -154,7 +187,7 @@ int RunRecord(const RecordOptions& given) {
   if (!scraped.ok()) return fail(scraped.status());
   auto session = live::Session::Open(options);
   if (!session.ok()) return fail(session.status());
-  LiveLine live_line;
+  follow::LiveLine live_line;
   const live::View view = ViewOn(live_line);
   live::Loop loop(options, **session, view);
   if (absl::Status status = loop.Begin(*vms); !status.ok()) return fail(status);
@@ -185,7 +218,7 @@ int RunRecord(const RecordOptions& given) {
   } else if (command) {
     exit_code = WaitFor(*command);  // chunks go out meanwhile
   }
-  if (*uplink) (*uplink)->Drain();
+  if (*uplink) Fail((*uplink)->Drain());
   return exit_code;
 }
 

@@ -10,16 +10,16 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "kvm/base/clock.h"
+#include "kvm/base/signals.h"
 #include "kvm/base/text.h"
+#include "monitor/follow/chunk_printer.h"
+#include "monitor/follow/followed_folders.h"
 #include "monitor/stream/net/follower.h"
 #include "monitor/stream/protocol/address.h"
-#include "tools/vcpulse/chunk_printer.h"
 #include "tools/vcpulse/commands.h"
-#include "tools/vcpulse/duration_option.h"
-#include "tools/vcpulse/followed_folders.h"
-#include "tools/vcpulse/standard_output.h"
+#include "tools/vcpulse/output.h"
 #include "tools/vcpulse/uplink_options.h"
-#include "tools/vcpulse/wait_until.h"
+#include "tools/vcpulse/values.h"
 
 namespace vcpulse::tools {
 namespace {
@@ -58,8 +58,8 @@ struct TailOptions {
 
 // What was asked for.
 struct Tail {
-  ChunkPrinter::Format format = ChunkPrinter::Format::kText;
-  FollowedFolders::Options folders;
+  follow::ChunkPrinter::Format format = follow::ChunkPrinter::Format::kText;
+  follow::FollowedFolders::Options folders;
   std::optional<stream::Address> address;  // nothing: folders
   std::optional<int64_t> end_mono_ns;
 };
@@ -91,7 +91,7 @@ absl::StatusOr<Tail> ParseTail(const TailOptions& options) {
     return absl::InvalidArgumentError(absl::StrCat("--format: '", Printable(options.format),
                                                    "' is not known; text and jsonl are"));
   }
-  if (options.format == "jsonl") tail.format = ChunkPrinter::Format::kJsonl;
+  if (options.format == "jsonl") tail.format = follow::ChunkPrinter::Format::kJsonl;
   if (LooksLikeAddress(options.source)) {
     auto address = stream::ParseDestination(options.source);
     if (!address.ok()) return address.status();
@@ -125,14 +125,14 @@ bool IsOver(const Tail& tail) {
          (tail.end_mono_ns && MonotonicNow_ns() >= *tail.end_mono_ns);
 }
 
-absl::Status TailFolders(const Tail& tail, ChunkPrinter& printer) {
-  auto followed = FollowedFolders::Open(tail.folders);
+absl::Status TailFolders(const Tail& tail, follow::ChunkPrinter& printer) {
+  auto followed = follow::FollowedFolders::Open(tail.folders);
   if (!followed.ok()) return followed.status();
   absl::Status status;
   uint64_t damaged_said = 0;
   while (status.ok()) {
-    status =
-        followed->Poll([&](const ChunkOwner& owner, std::span<const uint8_t> chunk, uint64_t from) {
+    status = followed->Poll(
+        [&](const follow::ChunkOwner& owner, std::span<const uint8_t> chunk, uint64_t from) {
           if (WasStopped()) return absl::CancelledError("stopped by a signal");
           return printer.Take(owner, chunk, from);
         });
@@ -148,7 +148,8 @@ absl::Status TailFolders(const Tail& tail, ChunkPrinter& printer) {
   return status;
 }
 
-absl::Status TailCollector(const Tail& tail, const TailOptions& options, ChunkPrinter& printer) {
+absl::Status TailCollector(const Tail& tail, const TailOptions& options,
+                           follow::ChunkPrinter& printer) {
   auto credentials = CredentialsFor({*tail.address}, options.peer);
   if (!credentials.ok()) return credentials.status();
   auto identity = IdentityOf(options.peer, "/");
@@ -172,7 +173,8 @@ int RunTail(const TailOptions& options) {
   const auto tail = ParseTail(options);
   if (!tail.ok()) return Fail(tail.status());
   StopWaitsOnSignals();
-  ChunkPrinter printer(tail->format, WriteToStdout, [](const std::string& line) { Fail(line); });
+  follow::ChunkPrinter printer(tail->format, WriteToStdout,
+                               [](const std::string& line) { Fail(line); });
   const absl::Status status =
       tail->address ? TailCollector(*tail, options, printer) : TailFolders(*tail, printer);
   if (printer.unusable_ticks() > 0) {

@@ -2,6 +2,7 @@
 
 // What the commands that read a timeline say of it.
 
+#include <cstddef>
 #include <string>
 
 #include "absl/status/status.h"
@@ -22,5 +23,15 @@ absl::StatusOr<timeline::ReadReport> ReadInput(const std::string& file,
 
 // Prints a warning about the file on stderr; nothing where `text` is empty.
 void Warn(const std::string& file, const std::string& text);
+
+// All bytes of a file; `-` is standard input. Errors, all of which name the file: what the system
+// said, and ResourceExhausted beyond `at_most` bytes.
+absl::StatusOr<std::string> ReadWhole(const std::string& file, size_t at_most);
+
+// InvalidArgument where writing `output` would overwrite, or put aside as OUTPUT.old, the regular
+// file that `input` is read from, or would add to the folder of timelines that it is. `-` are
+// standard input and output. `flag` is what named the output.
+absl::Status CheckNotSameFile(const std::string& input, const std::string& output,
+                              const std::string& flag = "--output");
 
 }  // namespace vcpulse::tools

@@ -11,9 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "kvm/host.h"
 #include "monitor/stream/protocol/agent_id.h"
-#include "tools/vcpulse/duration_option.h"
-#include "tools/vcpulse/repeatable_option.h"
-#include "tools/vcpulse/size_option.h"
+#include "tools/vcpulse/values.h"
 
 namespace vcpulse::tools {
 namespace {
@@ -130,14 +128,6 @@ absl::StatusOr<std::vector<stream::Address>> ParseAddresses(const std::string& f
   return addresses;
 }
 
-std::string NamesOf(const std::vector<stream::Address>& addresses) {
-  std::string names;
-  for (const stream::Address& address : addresses) {
-    absl::StrAppend(&names, names.empty() ? "" : " or ", stream::ToText(address));
-  }
-  return names;
-}
-
 absl::StatusOr<stream::CredentialFiles> CredentialsFor(
     const std::vector<stream::Address>& addresses, const PeerOptions& options) {
   const bool any = options.certificate || options.key || options.authorities;
@@ -189,15 +179,15 @@ absl::StatusOr<std::string> DefaultSpoolDirectory() {
       "--spool-dir: there is no home directory to keep a spool in: name a directory");
 }
 
-absl::StatusOr<std::optional<UplinkRequest>> ParseUplink(const UplinkOptions& options,
-                                                         const std::string& root) {
+absl::StatusOr<std::optional<stream::RecordUplink::Options>> ParseUplink(
+    const UplinkOptions& options, const std::string& root) {
   if (options.to.empty()) {
     const std::string flag(GivenWithoutTo(options));
     if (flag.empty()) return std::nullopt;
     return absl::InvalidArgumentError(
         absl::StrCat(flag, ": it means nothing without --to ADDR, a collector to stream to"));
   }
-  UplinkRequest request;
+  stream::RecordUplink::Options request;
   auto addresses = ParseAddresses("--to", options.to, stream::ParseDestination);
   if (!addresses.ok()) return addresses.status();
   request.uplink.addresses = *std::move(addresses);

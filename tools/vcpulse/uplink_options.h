@@ -8,9 +8,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/time/time.h"
 #include "monitor/stream/net/credentials.h"
-#include "monitor/stream/net/uplink.h"
+#include "monitor/stream/net/record_uplink.h"
 #include "monitor/stream/protocol/address.h"
 
 namespace CLI {
@@ -48,13 +47,6 @@ struct UplinkOptions {
 // Adds --to, those of AddPeerOptions, --spool-dir, --spool-size, --require-collector and --drain.
 void AddUplinkOptions(CLI::App& command, UplinkOptions& options);
 
-// Where `record` streams to.
-struct UplinkRequest {
-  stream::Uplink::Options uplink;
-  bool require_collector = false;
-  absl::Duration drain = absl::Seconds(5);
-};
-
 // Whether a value of --to is an address ("unix:...", "tcp:...", "tls:...") and not a time.
 bool LooksLikeAddress(const std::string& text);
 
@@ -65,9 +57,6 @@ using AddressParser = absl::StatusOr<stream::Address> (*)(const std::string& tex
 absl::StatusOr<std::vector<stream::Address>> ParseAddresses(const std::string& flag,
                                                             const std::vector<std::string>& texts,
                                                             AddressParser parse);
-
-// "tcp:a:4711 or tls:b:4711", for people.
-std::string NamesOf(const std::vector<stream::Address>& addresses);
 
 // The files of --cert, --key and --ca: all three where an address is tls, else none. Errors:
 // InvalidArgument in one line.
@@ -81,8 +70,8 @@ absl::StatusOr<stream::AgentIdentity> IdentityOf(const PeerOptions& options,
 
 // Nothing without --to. Errors: InvalidArgument in one line, for values that cannot be and for
 // options that mean nothing without --to.
-absl::StatusOr<std::optional<UplinkRequest>> ParseUplink(const UplinkOptions& options,
-                                                         const std::string& root);
+absl::StatusOr<std::optional<stream::RecordUplink::Options>> ParseUplink(
+    const UplinkOptions& options, const std::string& root);
 
 // Where the spool is by default: $STATE_DIRECTORY/spool under systemd, /var/lib/vcpulse/spool for
 // root, else $XDG_STATE_HOME/vcpulse/spool or ~/.local/state/vcpulse/spool. Errors:

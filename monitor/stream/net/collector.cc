@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "kvm/base/blocked_signals.h"
+#include "kvm/base/signals.h"
 #include "monitor/stream/net/collector_loop.h"
 #include "monitor/stream/net/committer.h"
 #include "monitor/stream/net/tls_context.h"

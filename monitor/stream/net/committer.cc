@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "kvm/base/blocked_signals.h"
 #include "kvm/base/clock.h"
+#include "kvm/base/signals.h"
 #include "kvm/base/text.h"
 
 namespace vcpulse::stream {

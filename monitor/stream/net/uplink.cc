@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "kvm/base/blocked_signals.h"
+#include "kvm/base/signals.h"
 #include "monitor/core/check.h"
 #include "monitor/stream/net/uplink_loop.h"
 #include "monitor/timeline/lost_chunk.h"

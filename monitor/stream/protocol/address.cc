@@ -105,6 +105,14 @@ std::string ToText(const Address& address) {
                       address.host, brackets ? "]:" : ":", address.port);
 }
 
+std::string ToText(const std::vector<Address>& addresses) {
+  std::string names;
+  for (const Address& address : addresses) {
+    absl::StrAppend(&names, names.empty() ? "" : " or ", ToText(address));
+  }
+  return names;
+}
+
 bool IsLoopback(const Address& address) {
   if (address.kind == Address::Kind::kUnix) return true;
   if (absl::EqualsIgnoreCase(address.host, "localhost")) return true;

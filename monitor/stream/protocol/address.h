@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 
@@ -28,6 +29,8 @@ absl::StatusOr<Address> ParseDestination(const std::string& text);
 
 // An address as text.
 std::string ToText(const Address& address);
+// "tcp:a:4711 or tls:b:4711", for people.
+std::string ToText(const std::vector<Address>& addresses);
 
 // Whether only this machine can reach it: unix, or a host that is "localhost", 127.0.0.0/8 or ::1.
 bool IsLoopback(const Address& address);

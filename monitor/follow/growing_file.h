@@ -1,0 +1,62 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "kvm/base/fd.h"
+
+namespace vcpulse::follow {
+
+// A timeline that somebody else appends to, read chunk by chunk as they become whole. It holds no
+// descriptor between two calls. One thread.
+class GrowingFile {
+ public:
+  using Sink = std::function<absl::Status(std::span<const uint8_t> chunk)>;
+
+  // Reads from `offset` on, where a chunk begins (or will).
+  explicit GrowingFile(std::string path, uint64_t offset = 0)
+      : path_(std::move(path)), offset_(offset) {}
+
+  // Hands over the whole chunks that came since the last call; one that is not whole yet waits for
+  // the next. What is damaged is passed over, up to the next whole chunk. Another file under this
+  // name is read from its beginning. Errors: those of opening and reading, naming the file;
+  // Unimplemented for chunks of a later release; those of `sink`.
+  absl::Status ReadNew(const Sink& sink);
+
+  // Whether it may be a timeline: it begins as one, as far as there is anything. Errors:
+  // InvalidArgument where it does not; those of opening and reading. Each naming the file.
+  absl::Status CheckBeginning() const;
+
+  // Where whole chunks begin from the beginning up to the end, and that end. Payloads are not read.
+  struct Places {
+    std::vector<uint64_t> chunks;
+    uint64_t end = 0;
+  };
+  absl::StatusOr<Places> ListChunks() const;
+  // The whole chunk that begins there.
+  absl::StatusOr<std::vector<uint8_t>> ReadChunk(uint64_t offset) const;
+
+  // Bytes that were passed over, as they are no chunk.
+  uint64_t damaged_bytes() const { return damaged_bytes_; }
+  const std::string& path() const { return path_; }
+
+ private:
+  // Goes on at the next chunk after damage at offset_. False where none has come yet.
+  absl::StatusOr<bool> PassOverDamage(const Fd& fd);
+
+  std::string path_;
+  uint64_t offset_;
+  ino_t inode_ = 0;          // of the file that offset_ is of; 0: not seen so far
+  uint64_t seen_bytes_ = 0;  // its size when it was last read to the end of what is whole
+  uint64_t damaged_bytes_ = 0;
+  std::vector<uint8_t> chunk_;
+};
+
+}  // namespace vcpulse::follow
