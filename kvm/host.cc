@@ -1,12 +1,16 @@
+#if defined(__x86_64__)
+#endif
 #include "kvm/host.h"
 
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
+#include <x86intrin.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdint>
 #include <ctime>
 #include <filesystem>
 #include <string_view>
@@ -19,13 +23,8 @@
 #include "kvm/base/clock.h"
 #include "kvm/base/fd.h"
 #include "kvm/base/text.h"
-#include "kvm/busy_loop.h"
 #include "kvm/counters/counter_group.h"
 #include "kvm/proc_tree.h"
-
-#if defined(__x86_64__)
-#include <x86intrin.h>
-#endif
 
 namespace vcpulse::kvm {
 namespace {
@@ -158,6 +157,27 @@ std::string WhyPauseIsNotBelieved(PerfEvents& perf, const Event& pause) {
   const OrErrno<GroupValues> seen = CountOnSelf(perf, pause, PauseCpu);
   if (!seen.ok() || seen.value.counts[0] > 0) return "";
   return "it opens here, but stays 0 through a loop of PAUSEs";
+}
+
+void BurnCpu(absl::Duration span) {
+  const int64_t end_ns = ClockNow_ns(CLOCK_MONOTONIC_RAW) + absl::ToInt64Nanoseconds(span);
+  volatile uint64_t sink = 0;
+  while (ClockNow_ns(CLOCK_MONOTONIC_RAW) < end_ns) {
+    for (int i = 0; i < 1000; ++i) sink = sink + 1;
+  }
+}
+
+void PauseCpu(absl::Duration span) {
+  const int64_t end_ns = ClockNow_ns(CLOCK_MONOTONIC_RAW) + absl::ToInt64Nanoseconds(span);
+  while (ClockNow_ns(CLOCK_MONOTONIC_RAW) < end_ns) {
+    for (int i = 0; i < 100; ++i) {
+#if defined(__x86_64__)
+      __builtin_ia32_pause();
+#elif defined(__aarch64__)
+      asm volatile("yield");
+#endif
+    }
+  }
 }
 
 }  // namespace vcpulse::kvm

@@ -51,4 +51,10 @@ OrErrno<double> ProbeCycleHz(PerfEvents& perf, const Event& cycles);
 // where it counted, or where it cannot be opened and so reads no zero.
 std::string WhyPauseIsNotBelieved(PerfEvents& perf, const Event& pause);
 
+// Keeps the calling thread computing for `span` of wall time, for counters that have to move.
+void BurnCpu(absl::Duration span);
+
+// Keeps the calling thread in PAUSE (x86) or YIELD (arm64) for `span` of wall time.
+void PauseCpu(absl::Duration span);
+
 }  // namespace vcpulse::kvm

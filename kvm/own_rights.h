@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "absl/status/status.h"
+
 namespace vcpulse::kvm {
 
 // Capability numbers of <linux/capability.h>, those that matter here.
@@ -43,5 +45,21 @@ OwnRights ReadOwnRights(const std::string& root);
 // Whether the PIDs below `root` are those that this process may use in system calls; false where
 // its /proc is another PID namespace's (the host's, seen from a container that has its own).
 bool PidsAreOurs(const std::string& root);
+
+// Gives up what a process was given and does not need. For good: it does not come back with exec.
+
+struct KeptRights {
+  bool low_ports = false;  // CAP_NET_BIND_SERVICE: ports below 1024
+};
+
+// The capabilities (bits by number, as CapEff of /proc) that are kept of those that a process has.
+// For root: what gives it its access to files. For any other user: none but those that `kept`
+// names. Pure.
+uint64_t RightsToKeep(const KeptRights& kept, bool is_root);
+
+// Drops every other capability of this thread, and so of those that it starts, and sets
+// no_new_privs. Called before there is another thread. Errors: those of capget(2), capset(2) and
+// prctl(2).
+absl::Status DropRights(const KeptRights& kept);
 
 }  // namespace vcpulse::kvm

@@ -1,5 +1,3 @@
-#include "kvm/doctor/counters.h"
-
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -11,6 +9,7 @@
 #include "kvm/base/text.h"
 #include "kvm/counters/errno_advice.h"
 #include "kvm/counters/group_layout.h"
+#include "kvm/doctor/checks.h"
 #include "kvm/doctor/group_probe.h"
 #include "kvm/events/event_sets.h"
 #include "kvm/proc_files.h"

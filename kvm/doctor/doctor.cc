@@ -1,4 +1,3 @@
-#include "kvm/doctor/doctor.h"
 
 #include <sys/utsname.h>
 
@@ -8,11 +7,7 @@
 #include "kvm/counters/group_opener.h"
 #include "kvm/discovery/discovery.h"
 #include "kvm/discovery/qmp_client.h"
-#include "kvm/doctor/counters.h"
-#include "kvm/doctor/guests.h"
-#include "kvm/doctor/kvm_host.h"
-#include "kvm/doctor/permission.h"
-#include "kvm/doctor/timing.h"
+#include "kvm/doctor/checks.h"
 #include "kvm/events/pmu.h"
 
 namespace vcpulse::kvm::doctor {

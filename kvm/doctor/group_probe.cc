@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "kvm/base/fd.h"
-#include "kvm/busy_loop.h"
 #include "kvm/counters/read_format.h"
+#include "kvm/host.h"
 
 namespace vcpulse::kvm::doctor {
 namespace {

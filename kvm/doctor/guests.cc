@@ -1,5 +1,3 @@
-#include "kvm/doctor/guests.h"
-
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -10,6 +8,7 @@
 #include "kvm/base/text.h"
 #include "kvm/discovery/qemu_command_line.h"
 #include "kvm/discovery/vm_probe.h"
+#include "kvm/doctor/checks.h"
 #include "kvm/proc_tree.h"
 
 namespace vcpulse::kvm::doctor {

@@ -1,5 +1,3 @@
-#include "kvm/doctor/kvm_host.h"
-
 #include <algorithm>
 #include <filesystem>
 #include <optional>
@@ -10,6 +8,7 @@
 #include "absl/strings/str_split.h"
 #include "kvm/base/text.h"
 #include "kvm/counters/group_opener.h"
+#include "kvm/doctor/checks.h"
 #include "kvm/proc_files.h"
 
 namespace vcpulse::kvm::doctor {

@@ -1,5 +1,3 @@
-#include "kvm/doctor/permission.h"
-
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +11,7 @@
 #include "kvm/counters/counter_group.h"
 #include "kvm/counters/errno_advice.h"
 #include "kvm/discovery/vm_probe.h"
+#include "kvm/doctor/checks.h"
 #include "kvm/events/event_sets.h"
 #include "kvm/host.h"
 

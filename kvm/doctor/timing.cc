@@ -1,5 +1,3 @@
-#include "kvm/doctor/timing.h"
-
 #include <sys/prctl.h>
 
 #include <algorithm>
@@ -8,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kvm/base/clock.h"
+#include "kvm/doctor/checks.h"
 
 namespace vcpulse::kvm::doctor {
 namespace {

@@ -12,6 +12,7 @@
 
 #include "monitor/check/coverage.h"
 #include "monitor/check/outcome.h"
+#include "monitor/check/result.h"
 #include "monitor/check/subjects.h"
 #include "monitor/check/tally.h"
 #include "monitor/check/timetable.h"
@@ -91,5 +92,15 @@ class Judging {
   size_t watched_ = 0;
   uint64_t unjudged_ticks_ = 0;  // without a verdict for each vCPU
 };
+
+// What was found of one subject, in words.
+
+// The finding for `subject`; `start_ns` is the recording's start, `degraded_reason` why no counter
+// was read (may be empty).
+Finding MakeFinding(const Question& question, const Subject& subject, const Watched& watched,
+                    int64_t start_ns, const std::string& degraded_reason);
+
+// Where nothing fits: INCONCLUSIVE.
+Finding MissingSubject(const std::string& whom, const std::string& reason);
 
 }  // namespace vcpulse::check

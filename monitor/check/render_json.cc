@@ -1,5 +1,3 @@
-#include "monitor/check/render_json.h"
-
 #include <cmath>
 #include <utility>
 
@@ -7,6 +5,7 @@
 #include "boost/json.hpp"
 #include "kvm/base/clock.h"
 #include "kvm/base/json.h"
+#include "monitor/check/render.h"
 #include "monitor/check/words.h"
 
 namespace vcpulse::check {

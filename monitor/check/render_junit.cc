@@ -1,5 +1,3 @@
-#include "monitor/check/render_junit.h"
-
 #include <algorithm>
 #include <cstdint>
 
@@ -8,8 +6,9 @@
 #include "absl/time/time.h"
 #include "kvm/base/clock.h"
 #include "kvm/base/utf8.h"
+#include "monitor/check/render.h"
 #include "monitor/check/words.h"
-#include "monitor/timeline/utf8_texts.h"
+#include "monitor/timeline/entry.h"
 
 namespace vcpulse::check {
 namespace {

@@ -1,9 +1,8 @@
-#include "monitor/check/render_ktap.h"
-
 #include <algorithm>
 #include <cstddef>
 
 #include "absl/strings/str_cat.h"
+#include "monitor/check/render.h"
 #include "monitor/check/words.h"
 
 namespace vcpulse::check {

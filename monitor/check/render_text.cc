@@ -1,9 +1,8 @@
-#include "monitor/check/render_text.h"
-
 #include <algorithm>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "monitor/check/render.h"
 #include "monitor/check/words.h"
 #include "monitor/report/text_format.h"
 

@@ -8,7 +8,7 @@
 #include "kvm/base/utf8.h"
 #include "monitor/check/value_text.h"
 #include "monitor/report/text_format.h"
-#include "monitor/timeline/utf8_texts.h"
+#include "monitor/timeline/entry.h"
 
 namespace vcpulse::check {
 namespace {

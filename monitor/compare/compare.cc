@@ -9,7 +9,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "kvm/base/text.h"
-#include "monitor/compare/differing_settings.h"
 #include "monitor/compare/judging.h"
 #include "monitor/compare/matching.h"
 #include "monitor/compare/recording.h"

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "kvm/base/text.h"
 #include "monitor/check/selector.h"
-#include "monitor/compare/limit.h"
+#include "monitor/compare/comparison.h"
 
 namespace vcpulse::compare {
 namespace {

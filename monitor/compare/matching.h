@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "monitor/compare/comparison.h"
 #include "monitor/compare/recording.h"
 
 namespace vcpulse::compare {
@@ -22,5 +23,13 @@ struct Matched {
 // leaves the others out. Errors: NotFound where nothing matches, saying who was there.
 absl::StatusOr<Matched> MatchVms(const Recording& a, const Recording& b,
                                  const std::optional<std::string>& vm);
+
+// What else than the guests may make two recordings differ. Pure.
+
+Described Describe(const Recording& recording, const Measured& measured);
+
+// One line each: settings and hosts that differ so that numbers may differ for it.
+std::vector<std::string> DifferingSettings(const Recording& a, const Measured& of_a,
+                                           const Recording& b, const Measured& of_b);
 
 }  // namespace vcpulse::compare

@@ -1,9 +1,8 @@
-#include "monitor/compare/render_json.h"
-
 #include "absl/time/time.h"
 #include "boost/json.hpp"
 #include "kvm/base/clock.h"
 #include "kvm/base/json.h"
+#include "monitor/compare/compare.h"
 
 namespace vcpulse::compare {
 namespace {

@@ -1,5 +1,3 @@
-#include "monitor/compare/render_text.h"
-
 #include <algorithm>
 #include <array>
 #include <set>
@@ -7,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "kvm/base/text.h"
+#include "monitor/compare/compare.h"
 #include "monitor/compare/judging.h"
 #include "monitor/report/text_format.h"
 

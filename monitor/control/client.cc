@@ -17,7 +17,7 @@
 #include "absl/time/clock.h"
 #include "kvm/base/fd.h"
 #include "kvm/base/text.h"
-#include "monitor/control/socket_path.h"
+#include "monitor/control/listening_socket.h"
 
 namespace vcpulse::control {
 namespace {

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -14,7 +15,6 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "kvm/base/text.h"
-#include "monitor/control/socket_path.h"
 
 namespace vcpulse::control {
 namespace {
@@ -98,6 +98,24 @@ ListeningSocket::~ListeningSocket() {
   struct stat info{};
   if (path_.empty() || lstat(path_.c_str(), &info) != 0) return;
   if (info.st_dev == device_ && info.st_ino == inode_) unlink(path_.c_str());
+}
+
+absl::StatusOr<sockaddr_un> AddressOf(const std::string& path) {
+  sockaddr_un address{};
+  if (path.empty()) return absl::InvalidArgumentError("the path of a control socket is empty");
+  if (path.find('\0') != std::string::npos) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("control socket ", QuotedPath(path), ": a path has no NUL"));
+  }
+  if (path.size() >= sizeof(address.sun_path)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("control socket ", QuotedPath(path), ": the path has ", path.size(),
+                     " bytes, more than the ", sizeof(address.sun_path) - 1,
+                     " that a unix socket may have (a shorter symbolic link to its folder helps)"));
+  }
+  address.sun_family = AF_UNIX;
+  std::ranges::copy(path, address.sun_path);
+  return address;
 }
 
 }  // namespace vcpulse::control

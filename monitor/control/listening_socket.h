@@ -1,6 +1,7 @@
 #pragma once
 
 #include <sys/types.h>
+#include <sys/un.h>
 
 #include <string>
 #include <utility>
@@ -42,5 +43,9 @@ class ListeningSocket {
   ino_t inode_;
   Fd fd_;
 };
+
+// The address of a control socket. Errors: InvalidArgument for a path that is empty, holds a NUL or
+// is longer than the 107 bytes that a unix socket may have.
+absl::StatusOr<sockaddr_un> AddressOf(const std::string& path);
 
 }  // namespace vcpulse::control

@@ -16,8 +16,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kvm/base/fd.h"
-#include "monitor/control/line_splitter.h"
-#include "monitor/control/marker_name.h"
+#include "monitor/control/request.h"
 
 namespace vcpulse::control {
 namespace {

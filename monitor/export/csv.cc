@@ -1,12 +1,22 @@
 #include "monitor/export/csv.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
+#include <set>
 #include <variant>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "monitor/export/row_values.h"
+#include "kvm/base/text.h"
+#include "monitor/core/event_slots.h"
+#include "monitor/export/text_output.h"
+#include "monitor/import/column_names.h"
+#include "monitor/metric/interval.h"
 #include "monitor/reading/labels.h"
+#include "monitor/timeline/byte_source.h"
+#include "monitor/timeline/chunk_decoder.h"
+#include "monitor/timeline/chunk_scanner.h"
 
 namespace vcpulse::exporting {
 namespace {
@@ -29,6 +39,27 @@ void AddCell(TextOutput& out, const std::optional<std::string_view>& name) {
 
 std::string NumberOrEmpty(uint64_t number, bool known) {
   return known ? std::to_string(number) : "";
+}
+
+bool TakesTurns(const v1::VcpuSet& set, const metric::EventPlace& place) {
+  return place.counted && place.group >= std::max<size_t>(1, set.core_pmus());
+}
+
+// What `import csv` calls it: its place in importing::kEventColumns.
+std::optional<size_t> KnownColumn(const std::string& event) {
+  const core::EventSlots slots = core::FindSlots(std::array<std::string_view, 1>{event});
+  const std::array<bool, importing::kEventColumns.size()> is = {
+      slots.cycles.has_value(),
+      slots.instructions.has_value(),
+      slots.branches.has_value(),
+      slots.branch_misses.has_value(),
+      slots.cache_misses.has_value(),
+      slots.ref_cycles.has_value(),
+      slots.pause.has_value() && !slots.pause_in_cycles,
+      slots.pause.has_value() && slots.pause_in_cycles};
+  const auto* const found = std::ranges::find(is, true);
+  if (found == is.end()) return std::nullopt;
+  return static_cast<size_t>(found - is.begin());
 }
 
 }  // namespace
@@ -166,6 +197,91 @@ void CsvExport::AddVerdict(const metric::Interval& interval) {
   if (verdict.confidence_pct > 0) out_.AddDecimal(verdict.confidence_pct / 100.0, 2);
   const std::optional<bool> starved = interval.Starved();
   out_.Add(!starved ? "," : *starved ? ",true" : ",false");
+}
+
+void CsvColumns::Add(const v1::VcpuSet& set) {
+  for (const metric::EventPlace& place : metric::EventPlacesOf(set)) {
+    const auto [known, is_new] = in_turns_.try_emplace(place.name, false);
+    if (is_new) events_.push_back(place.name);
+    if (TakesTurns(set, place)) known->second = true;
+  }
+}
+
+bool CsvColumns::Covers(const v1::VcpuSet& set) const {
+  return std::ranges::all_of(metric::EventPlacesOf(set), [&](const metric::EventPlace& place) {
+    const auto known = in_turns_.find(place.name);
+    return known != in_turns_.end() && (known->second || !TakesTurns(set, place));
+  });
+}
+
+std::vector<CsvColumns::Column> CsvColumns::Columns() const {
+  std::set<std::string> taken;
+  for (const std::string_view name : kCsvColumnsBefore) taken.emplace(name);
+  for (const std::string_view name : kCsvColumnsBeforeMetrics) taken.emplace(name);
+  for (const std::string_view name : kCsvColumnsBehindMetrics) taken.emplace(name);
+  ForEachRowMetric([&taken](const metric::Info& info) { taken.emplace(info.key); });
+  for (const importing::EventColumn& known : importing::kEventColumns) taken.emplace(known.column);
+  const auto own_name = [&taken](std::string name) {
+    while (!taken.insert(importing::AsCompared(name)).second) name.insert(0, "event:");
+    return name;
+  };
+  // By place in kEventColumns: the first event that is it.
+  std::array<const std::string*, importing::kEventColumns.size()> known{};
+  std::vector<const std::string*> others;
+  for (const std::string& event : events_) {
+    const std::optional<size_t> column = KnownColumn(event);
+    const std::string** const place = column ? &known[*column] : nullptr;
+    if (place != nullptr && *place == nullptr) {
+      *place = &event;
+    } else {
+      others.push_back(&event);
+    }
+  }
+  std::vector<Column> columns;
+  for (size_t i = 0; i < known.size(); ++i) {
+    if (known[i] == nullptr) continue;
+    columns.push_back(
+        {.event = *known[i], .header = std::string(importing::kEventColumns[i].column)});
+  }
+  for (const std::string* event : others) {
+    columns.push_back({.event = *event, .header = own_name(*event)});
+  }
+  const size_t counts = columns.size();
+  for (size_t i = 0; i < counts; ++i) {
+    if (!in_turns_.at(columns[i].event)) continue;
+    columns.push_back(
+        {.event = columns[i].event,
+         .header = own_name(absl::StrCat(columns[i].header, ToAbsl(importing::kShareSuffix))),
+         .is_share = true});
+  }
+  return columns;
+}
+
+std::string CsvCell(std::string_view text) {
+  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"') quoted += '"';
+    quoted += c;
+  }
+  return quoted + '"';
+}
+
+absl::Status FindSets(const std::string& path, absl::FunctionRef<void(const v1::VcpuSet&)> sink) {
+  const auto source = timeline::OpenByteSource(path);
+  if (!source.ok()) return source.status();
+  std::vector<timeline::Damage> damages;  // told by the reading that follows
+  timeline::ChunkScanner scanner(source->get(), &damages);
+  timeline::ChunkDecoder decoder;
+  while (true) {
+    const auto found = scanner.Next();
+    if (!found.ok()) return found.status();
+    if (!found->has_value()) return absl::OkStatus();
+    const auto payload = scanner.ReadPayload(**found);
+    if (!payload.ok()) return payload.status();
+    if (!payload->has_value() || !decoder.Open((*found)->header, **payload).ok()) continue;
+    for (const v1::VcpuSet& set : decoder.context().vcpu_sets()) sink(set);
+  }
 }
 
 }  // namespace vcpulse::exporting

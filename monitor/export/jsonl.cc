@@ -7,7 +7,7 @@
 #include <variant>
 
 #include "boost/json.hpp"
-#include "monitor/export/row_values.h"
+#include "monitor/export/text_output.h"
 #include "monitor/reading/labels.h"
 
 namespace vcpulse::exporting {

@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "monitor/export/exporter.h"
+#include "monitor/metric/metric.h"
 
 namespace vcpulse::exporting {
 
@@ -58,5 +59,17 @@ class TextOutput {
   size_t size_ = 0;
   size_t capacity_ = 0;
 };
+
+// What the rows of jsonl and csv have in common.
+
+inline constexpr int kShareDecimals = 9;  // of the share in which an event was counted
+
+// Calls `add` with each metric that is a column, in their order.
+template <typename Add>
+void ForEachRowMetric(const Add& add) {
+  for (const metric::Info& info : metric::Table()) {
+    if (info.row_decimals > 0) add(info);
+  }
+}
 
 }  // namespace vcpulse::exporting

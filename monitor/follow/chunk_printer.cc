@@ -11,7 +11,7 @@
 #include "kvm/base/clock.h"
 #include "kvm/base/json.h"
 #include "kvm/base/text.h"
-#include "monitor/reading/loss_reason.h"
+#include "monitor/reading/labels.h"
 
 namespace vcpulse::follow {
 namespace {

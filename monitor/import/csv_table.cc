@@ -10,8 +10,7 @@
 #include "kvm/base/text.h"
 #include "monitor/import/column_names.h"
 #include "monitor/import/csv_reader.h"
-#include "monitor/import/field_value.h"
-#include "monitor/import/turns.h"
+#include "monitor/import/table.h"
 
 namespace vcpulse::importing {
 namespace {

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "monitor/import/event_groups.h"
 #include "monitor/import/import_records.h"
 #include "monitor/import/intervals.h"
 #include "monitor/replay/recorded_settings.h"

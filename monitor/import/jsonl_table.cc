@@ -1,5 +1,3 @@
-#include "monitor/import/jsonl_table.h"
-
 #include <algorithm>
 #include <array>
 #include <unordered_map>
@@ -9,9 +7,9 @@
 #include "kvm/base/text.h"
 #include "monitor/import/column_names.h"
 #include "monitor/import/csv_reader.h"
-#include "monitor/import/field_value.h"
+#include "monitor/import/csv_table.h"
 #include "monitor/import/json_lines.h"
-#include "monitor/import/turns.h"
+#include "monitor/import/table.h"
 
 namespace vcpulse::importing {
 namespace {

@@ -1,5 +1,7 @@
 #include "monitor/import/perf_json.h"
 
+#include <linux/perf_event.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -12,6 +14,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "kvm/base/text.h"
+#include "kvm/events/event_names.h"
+#include "kvm/events/event_syntax.h"
 #include "monitor/import/json_lines.h"
 
 namespace vcpulse::importing {
@@ -305,10 +309,53 @@ absl::StatusOr<PerfStat> PerfReader::Read() {
   return std::move(stat_);
 }
 
+using kvm::EventItem;
+
+bool HasLetter(std::string_view modifiers, char letter) {
+  return modifiers.find(letter) != std::string_view::npos;
+}
+
+// Generic events of the PMU whose cores run everything: `cpu/cycles/` is "cycles".
+std::string WithoutCpu(const EventItem& item) {
+  const bool plain = item.kind == EventItem::Kind::kPmu && item.name == "cpu" &&
+                     item.terms.size() == 1 && !item.terms.front().value &&
+                     kvm::FindGenericEvent(item.terms.front().name);
+  return plain ? item.terms.front().name : item.text;
+}
+
 }  // namespace
 
 absl::StatusOr<PerfStat> ReadPerfJson(std::string_view text, const std::string& name) {
   return PerfReader(text, name).Read();
+}
+
+PerfEvent ReadPerfEvent(std::string_view written) {
+  const auto list = kvm::ParseEventList(written);
+  if (!list.ok() || list->size() != 1 || list->front().size() != 1) {
+    return {.name = std::string(written)};
+  }
+  const EventItem& item = list->front().front();
+  std::string plain = WithoutCpu(item);
+  const auto generic = kvm::FindGenericEvent(plain);
+  const bool software = generic && generic->type == PERF_TYPE_SOFTWARE;
+  if (software || item.kind == EventItem::Kind::kTracepoint) {
+    return {.name = std::string(written), .counts_host = true, .by_nature = true};
+  }
+  // The parser knows a name of the CPU's own list by its dot; any other was given by somebody.
+  const bool own_name = item.kind == EventItem::Kind::kName && !generic && item.modifiers.empty() &&
+                        item.name.find('.') == std::string::npos;
+  if (own_name) return {.name = std::string(written)};
+  if (generic) plain = generic->name;
+
+  const bool guest = HasLetter(item.modifiers, 'G');
+  const bool host = HasLetter(item.modifiers, 'H') || !guest;
+  // Both are all that there is.
+  const bool one_level = HasLetter(item.modifiers, 'u') != HasLetter(item.modifiers, 'k');
+  if (guest && !host && !one_level) return {.name = plain};
+  if (!item.modifiers.empty()) {
+    return {.name = absl::StrCat(plain, ":", item.modifiers), .counts_host = host};
+  }
+  return {.name = absl::StrCat(plain, ":H"), .counts_host = true};
 }
 
 }  // namespace vcpulse::importing

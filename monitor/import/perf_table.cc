@@ -10,7 +10,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "kvm/discovery/vmms.h"
-#include "monitor/import/perf_event.h"
 #include "monitor/import/perf_json.h"
 
 namespace vcpulse::importing {

@@ -1,13 +1,17 @@
 #include "monitor/import/table.h"
 
 #include <algorithm>
+#include <charconv>
+#include <limits>
 #include <map>
 #include <ranges>
+#include <system_error>
 #include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "kvm/base/text.h"
+#include "monitor/import/csv_reader.h"
 
 namespace vcpulse::importing {
 namespace {
@@ -162,6 +166,50 @@ Table TableBuilder::Finish() {
     FillAfterNeighbours(std::views::reverse(table_.rows), open, table_);
   }
   return std::move(table_);
+}
+
+void Turns::Add(std::span<const std::pair<uint32_t, double>> shares) {
+  std::optional<uint32_t> before;
+  double share_before = 0;
+  for (const auto& [event, share] : shares) {
+    Turn& turn = events_.try_emplace(event, Turn{.before = before, .alone = !before}).first->second;
+    if (turn.before != before || share != share_before) turn.alone = true;
+    before = event;
+    share_before = share;
+  }
+}
+
+void Turns::Number(std::vector<uint32_t>& turns) const {
+  uint32_t number = 0;
+  for (const auto& [event, turn] : events_) {
+    const bool joins = !turn.alone && turn.before && *turn.before < event;
+    turns[event] = joins ? turns[*turn.before] : ++number;
+  }
+}
+
+std::string WhyNoValue(Field field, uint64_t value) {
+  const std::string quoted = Quoted(std::to_string(value));
+  const bool is_time = field == Field::kT || field == Field::kDt || field == Field::kWall;
+  if (is_time && value >= kMaxTime_ns) return absl::StrCat(quoted, " is beyond 2^62 ns");
+  if (field == Field::kDt && value == 0) return "0 is no length of an interval";
+  if (field == Field::kVcpu && value > kMaxVcpu) {
+    return absl::StrCat(quoted, " is beyond ", kMaxVcpu);
+  }
+  const bool is_number = field == Field::kEpoch || field == Field::kTid || field == Field::kKvmId;
+  if (is_number && value > std::numeric_limits<uint32_t>::max()) {
+    return absl::StrCat(quoted, " is beyond 2^32");
+  }
+  return "";
+}
+
+std::optional<double> ParseShare(std::string_view text) {
+  double share = 0;
+  const char* const end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, share);
+  if (read.ec != std::errc() || read.ptr != end || !(share >= 0 && share <= 1)) {
+    return std::nullopt;
+  }
+  return share;
 }
 
 }  // namespace vcpulse::importing

@@ -171,4 +171,29 @@ class TableBuilder {
   std::map<Layout, uint32_t> layouts_;
 };
 
+// Finds which events of an export take their turn on the PMU together: neighbours that were on it
+// for the same share of the time in every row.
+class Turns {
+ public:
+  // The events of one row that take turns, in their order, and their shares (below 0: the thread
+  // never ran).
+  void Add(std::span<const std::pair<uint32_t, double>> shares);
+
+  // Table::turns, from what all rows said.
+  void Number(std::vector<uint32_t>& turns) const;
+
+ private:
+  struct Turn {
+    std::optional<uint32_t> before;  // the event before it
+    bool alone = false;              // it is not together with that one
+  };
+  std::map<uint32_t, Turn> events_;
+};
+
+// Why a number cannot be a value of this field, for people; empty where it can.
+std::string WhyNoValue(Field field, uint64_t value);
+
+// A share from 0 to 1, in decimals; nothing where the whole text is none.
+std::optional<double> ParseShare(std::string_view text);
+
 }  // namespace vcpulse::importing

@@ -14,7 +14,7 @@
 #include "monitor/recorder/stream_id.h"
 #include "monitor/replay/recorded_settings.h"
 #include "monitor/sampler/tick_thread.h"
-#include "monitor/timeline/clock_snapshot.h"
+#include "monitor/timeline/entry.h"
 
 namespace vcpulse::live {
 namespace {

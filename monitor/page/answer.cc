@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "kvm/base/text.h"
-#include "monitor/http/loopback_address.h"
+#include "monitor/http/server.h"
 
 namespace vcpulse::page {
 namespace {

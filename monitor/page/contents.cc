@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "monitor/report/read_part.h"
+#include "monitor/report/report.h"
 
 namespace vcpulse::page {
 namespace {

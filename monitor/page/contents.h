@@ -9,7 +9,6 @@
 #include "absl/status/statusor.h"
 #include "monitor/metric/interval.h"
 #include "monitor/page/bins.h"
-#include "monitor/page/gap_spans.h"
 #include "monitor/reading/part.h"
 #include "monitor/report/report.h"
 #include "monitor/report/summary.h"

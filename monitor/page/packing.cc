@@ -1,5 +1,7 @@
 #include "monitor/page/packing.h"
 
+#include <zlib.h>
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -151,6 +153,16 @@ std::string Pack(const Collector& collected, int64_t start_mono_ns, const std::s
     for (const auto& [vcpu, row] : bins->rows()) AddRow(columns, row, bins->width_ns());
   }
   return packed;
+}
+
+std::string Deflate(std::string_view bytes) {
+  uLongf length = compressBound(bytes.size());
+  std::string out(length, '\0');
+  // Cannot fail: the bound is that of the worst case.
+  compress2(reinterpret_cast<Bytef*>(out.data()), &length,
+            reinterpret_cast<const Bytef*>(bytes.data()), bytes.size(), Z_DEFAULT_COMPRESSION);
+  out.resize(length);
+  return out;
 }
 
 }  // namespace vcpulse::page

@@ -24,6 +24,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "monitor/page/contents.h"
 
@@ -32,5 +33,8 @@ namespace vcpulse::page {
 // `start_mono_ns` is the recording's start. `report_json` is put in as it is; empty: null.
 std::string Pack(const Collector& collected, int64_t start_mono_ns, const std::string& report_json,
                  bool served);
+
+// `bytes` as a zlib stream (RFC 1950), which browsers inflate by themselves.
+std::string Deflate(std::string_view bytes);
 
 }  // namespace vcpulse::page

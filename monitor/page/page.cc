@@ -6,7 +6,6 @@
 #include "absl/strings/escaping.h"
 #include "kvm/base/text.h"
 #include "monitor/page/assets.h"
-#include "monitor/page/compress.h"
 #include "monitor/page/packing.h"
 #include "monitor/report/json_report.h"
 

@@ -6,7 +6,9 @@
 #include <functional>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "monitor/http/server.h"
 #include "monitor/page/answer.h"
 
 namespace vcpulse::page {
@@ -50,5 +52,14 @@ class ServedTimeline {
   int64_t smallest_width_ns_ = 1;
   int64_t interval_ns_ = 0;
 };
+
+// The page over HTTP, on this machine alone.
+
+// Serves `source` until SIGINT or SIGTERM, as http::Server does; its functions are called on the
+// server's thread. `endpoint` is of http::ParseLoopbackAddress. `listening` is called once with the
+// URL, on this thread, and ends it with an error. Errors: those of http::Server; that of
+// `listening`.
+absl::Status ServeOnLoopback(const http::Endpoint& endpoint, const Source& source,
+                             const std::function<absl::Status(const std::string& url)>& listening);
 
 }  // namespace vcpulse::page

@@ -1,10 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <string>
 #include <string_view>
 #include <utility>
+
+#include "monitor/http/server.h"
 
 namespace vcpulse::prometheus {
 
@@ -34,5 +37,11 @@ class Exposition {
 
 // The shortest decimal without an exponent that is read as `value` again; `value` is finite.
 std::string NumberText(double value);
+
+// What a server of metrics answers: `text` at /metrics, at / a page with `title` that links to it,
+// else 404. A request that names another host is refused (421), as http::IsOwnName says: this is
+// for servers on loopback alone.
+http::Answer AnswerScrape(const http::Request& request, const std::string& title,
+                          const std::function<std::string()>& text);
 
 }  // namespace vcpulse::prometheus

@@ -1,5 +1,3 @@
-#include "monitor/prometheus/stream_metrics.h"
-
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -7,6 +5,7 @@
 
 #include "kvm/base/clock.h"
 #include "monitor/prometheus/exposition.h"
+#include "monitor/prometheus/vcpu_metrics.h"
 
 namespace vcpulse::prometheus {
 namespace {

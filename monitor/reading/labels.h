@@ -37,4 +37,8 @@ std::string_view Explain(core::Rule rule);
 // Why a rule that asks whether a vCPU ran gave its band, for people.
 std::string WhyByPresence(core::Rule rule);
 
+// Why an agent does not send records that it had, in the words of a person who runs it: "the
+// agent's spool was full".
+const char* WhyLost(v1::LostRecords::Reason reason);
+
 }  // namespace vcpulse::reading

@@ -1,8 +1,11 @@
 #include "monitor/reading/part.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <span>
 #include <string>
 #include <utility>
 #include <variant>
@@ -11,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "kvm/base/text.h"
+#include "monitor/timeline/byte_source.h"
 
 namespace vcpulse::reading {
 namespace {
@@ -186,6 +190,32 @@ absl::StatusOr<PartRead> ReadPart(const std::string& path, const Part& part,
   if (!read.ok()) return read.status();
   return PartRead{.read = *std::move(read),
                   .start_mono_ns = is_part ? filter.start() : std::nullopt};
+}
+
+absl::StatusOr<RepeatableInput> RepeatableInput::Open(const std::string& path) {
+  RepeatableInput input(path);
+  struct stat info{};
+  const bool can_be_read_again = path != "-" && (stat(path.c_str(), &info) != 0 ||
+                                                 S_ISREG(info.st_mode) || S_ISDIR(info.st_mode));
+  if (can_be_read_again) return input;
+  input.in_memory_ = true;
+  auto source = timeline::OpenByteSource(path);
+  if (!source.ok()) return source.status();
+  constexpr size_t kAtOnce = 1u << 20;
+  while (true) {
+    const size_t before = input.bytes_.size();
+    input.bytes_.resize(before + kAtOnce);
+    const auto got = (*source)->ReadAt(before, std::span(input.bytes_).subspan(before));
+    if (!got.ok()) return got.status();
+    input.bytes_.resize(before + *got);
+    (*source)->Forget(before + *got);
+    if (*got < kAtOnce) return input;
+  }
+}
+
+absl::StatusOr<timeline::ReadReport> RepeatableInput::Read(const timeline::EntrySink& sink) const {
+  return in_memory_ ? timeline::ReadTimelineBytes(bytes_, sink)
+                    : timeline::ReadTimeline(path_, sink);
 }
 
 }  // namespace vcpulse::reading

@@ -11,7 +11,7 @@
 #include "kvm/counters/errno_advice.h"
 #include "kvm/counters/group_layout.h"
 #include "kvm/events/event_sets.h"
-#include "monitor/core/verdict_window.h"
+#include "monitor/core/delta.h"
 #include "monitor/replay/recorded_settings.h"
 
 namespace vcpulse::recorder {

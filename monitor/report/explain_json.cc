@@ -7,7 +7,7 @@
 #include "kvm/base/clock.h"
 #include "kvm/base/json.h"
 #include "monitor/reading/labels.h"
-#include "monitor/report/explain_text.h"
+#include "monitor/report/explain.h"
 
 namespace vcpulse::report {
 namespace {

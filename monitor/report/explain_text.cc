@@ -1,5 +1,3 @@
-#include "monitor/report/explain_text.h"
-
 #include <cmath>
 #include <string_view>
 #include <vector>
@@ -10,6 +8,7 @@
 #include "kvm/base/clock.h"
 #include "kvm/base/text.h"
 #include "monitor/reading/labels.h"
+#include "monitor/report/explain.h"
 #include "monitor/report/text_format.h"
 
 namespace vcpulse::report {

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "kvm/base/text.h"
-#include "monitor/reading/loss_reason.h"
+#include "monitor/reading/labels.h"
 #include "monitor/report/text_report.h"
 
 namespace vcpulse::report {

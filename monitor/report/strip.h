@@ -8,10 +8,12 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "monitor/core/verdict.h"
+#include "monitor/report/report.h"
 #include "monitor/timeline/entry.h"
 #include "vcpulse/v1/timeline.pb.h"
 
@@ -74,5 +76,20 @@ class Strips {
   unsigned level_ = 0;
   int64_t end_ns_ = 0;  // of the last sample, after the start
 };
+
+inline constexpr size_t kNarrowestStrips = 40;
+
+struct StripOptions {
+  size_t width = 100;   // of the whole line, columns; at least kNarrowestStrips
+  bool colour = false;  // ANSI sequences that end on each line, so that a pager may show any part
+};
+
+// The strips of one VM, a character per slot of time, with its markers and a time axis below.
+// Legible without colour. Empty where nothing was sampled. Pure.
+std::string RenderStrips(const Report& report, const Strips& strips, uint32_t vm,
+                         const StripOptions& options);
+
+// What the characters mean, one line or two; empty without a strip.
+std::string StripLegend(const Strips& strips, const StripOptions& options);
 
 }  // namespace vcpulse::report

@@ -1,5 +1,3 @@
-#include "monitor/report/strip_text.h"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -8,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "kvm/base/text.h"
+#include "monitor/report/strip.h"
 #include "monitor/report/text_format.h"
 
 namespace vcpulse::report {

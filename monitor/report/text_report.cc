@@ -11,7 +11,7 @@
 #include "absl/time/time.h"
 #include "kvm/base/text.h"
 #include "monitor/reading/labels.h"
-#include "monitor/report/strip_text.h"
+#include "monitor/report/strip.h"
 #include "monitor/report/text_format.h"
 
 namespace vcpulse::report {

@@ -9,6 +9,7 @@
 #include <span>
 
 #include "absl/status/statusor.h"
+#include "vcpulse/v1/timeline.pb.h"
 
 namespace vcpulse::timeline {
 
@@ -60,5 +61,8 @@ absl::StatusOr<ChunkHeader> DecodeChunkHeader(std::span<const uint8_t> bytes);
 
 // CRC-32C (Castagnoli).
 uint32_t Crc32c(std::span<const uint8_t> bytes);
+
+// What tells that the records of a chunk are lost.
+v1::LostRecords LostChunk(const ChunkHeader& header, v1::LostRecords::Reason reason);
 
 }  // namespace vcpulse::timeline

@@ -9,8 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "monitor/core/check.h"
 #include "monitor/timeline/chunk_encoder.h"
+#include "monitor/timeline/entry.h"
 #include "monitor/timeline/tick_columns.h"
-#include "monitor/timeline/utf8_texts.h"
 #include "monitor/timeline/writer.h"
 
 namespace vcpulse::timeline {

@@ -7,8 +7,8 @@
 #include "google/protobuf/util/delimited_message_util.h"
 #include "monitor/core/check.h"
 #include "monitor/core/delta.h"
+#include "monitor/timeline/entry.h"
 #include "monitor/timeline/group_columns.h"
-#include "monitor/timeline/utf8_texts.h"
 #include "monitor/timeline/writer.h"
 
 namespace vcpulse::timeline {

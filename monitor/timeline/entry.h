@@ -5,6 +5,7 @@
 #include <variant>
 #include <vector>
 
+#include "google/protobuf/message.h"
 #include "monitor/core/sample.h"
 #include "monitor/core/verdict.h"
 #include "vcpulse/v1/timeline.pb.h"
@@ -34,5 +35,13 @@ struct Entry {
 // The instant of a record, CLOCK_MONOTONIC (a tick's: when the sampling thread woke); nothing for
 // those that have none (session, profile, summary).
 std::optional<int64_t> InstantOf(const Entry& entry);
+
+// The clocks of this host now, CLOCK_MONOTONIC first.
+v1::ClockSnapshot TakeClockSnapshot();
+
+// Makes every `string` field of `message`, nested ones too, valid UTF-8: each offending byte
+// becomes '?'. A VM's name and a marker may be any bytes, and protobuf refuses to parse a whole
+// message for one text that is not UTF-8, so a writer that let it through would lose a chunk.
+void MakeTextsUtf8(google::protobuf::Message* message);
 
 }  // namespace vcpulse::timeline

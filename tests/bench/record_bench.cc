@@ -20,7 +20,7 @@
 #include "kvm/base/output_file.h"
 #include "monitor/recorder/recording.h"
 #include "monitor/sampler/tick_thread.h"
-#include "monitor/timeline/clock_snapshot.h"
+#include "monitor/timeline/entry.h"
 #include "monitor/timeline/writer.h"
 #include "tests/bench/busy_threads.h"
 #include "tests/bench/record_to_disk.h"

@@ -21,7 +21,7 @@
 #include "monitor/recorder/recording.h"
 #include "monitor/recorder/session_record.h"
 #include "monitor/sampler/tick_thread.h"
-#include "monitor/timeline/clock_snapshot.h"
+#include "monitor/timeline/entry.h"
 #include "monitor/timeline/writer.h"
 #include "tests/bench/software_perf_events.h"
 

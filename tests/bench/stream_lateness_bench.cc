@@ -19,7 +19,7 @@
 #include "monitor/sampler/tick_thread.h"
 #include "monitor/stream/net/collector.h"
 #include "monitor/stream/net/uplink.h"
-#include "monitor/timeline/clock_snapshot.h"
+#include "monitor/timeline/entry.h"
 #include "monitor/timeline/writer.h"
 #include "tests/bench/busy_threads.h"
 #include "tests/bench/software_perf_events.h"

@@ -13,7 +13,7 @@
 #include "kvm/counters/counter_group.h"
 #include "kvm/events/event_sets.h"
 #include "kvm/vm.h"
-#include "monitor/sampler/epoch.h"
+#include "monitor/sampler/sampler.h"
 #include "tests/fakes/fake_perf_events.h"
 #include "tests/fakes/proc_dir.h"
 

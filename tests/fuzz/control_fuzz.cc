@@ -6,8 +6,6 @@
 #include <string_view>
 #include <vector>
 
-#include "monitor/control/line_splitter.h"
-#include "monitor/control/marker_name.h"
 #include "monitor/control/request.h"
 #include "monitor/control/response.h"
 

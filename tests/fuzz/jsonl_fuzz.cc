@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "monitor/import/jsonl_table.h"
+#include "monitor/import/csv_table.h"
 #include "tests/fuzz/import_checks.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "monitor/compare/limit.h"
+#include "monitor/compare/comparison.h"
 
 namespace {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "monitor/http/loopback_address.h"
+#include "monitor/http/server.h"
 #include "monitor/page/answer.h"
 
 namespace {

@@ -1,7 +1,5 @@
 // What the command may do while it runs, as /proc says. Needs no guest.
 
-#include "kvm/drop_rights.h"
-
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

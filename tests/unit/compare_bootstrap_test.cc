@@ -7,9 +7,8 @@
 #include <random>
 #include <vector>
 
-#include "monitor/compare/block_length.h"
 #include "monitor/compare/bootstrap.h"
-#include "monitor/compare/series.h"
+#include "monitor/compare/recording.h"
 #include "tests/unit/made_interval.h"
 
 namespace vcpulse::compare {

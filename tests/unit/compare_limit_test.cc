@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "monitor/compare/comparison.h"
 #include "monitor/compare/judging.h"
-#include "monitor/compare/limit.h"
 
 namespace vcpulse::compare {
 namespace {

@@ -7,8 +7,6 @@
 #include <string>
 
 #include "monitor/compare/compare.h"
-#include "monitor/compare/render_json.h"
-#include "monitor/compare/render_text.h"
 #include "tests/unit/drawn_recording.h"
 
 namespace vcpulse::compare {

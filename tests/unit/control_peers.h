@@ -13,7 +13,7 @@
 #include <string_view>
 
 #include "kvm/base/fd.h"
-#include "monitor/control/line_splitter.h"
+#include "monitor/control/request.h"
 #include "monitor/control/response.h"
 
 namespace vcpulse::control {

@@ -5,8 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "monitor/control/line_splitter.h"
-#include "monitor/control/marker_name.h"
 #include "monitor/control/request.h"
 
 namespace vcpulse::control {

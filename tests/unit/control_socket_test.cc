@@ -20,7 +20,7 @@
 
 #include "kvm/base/fd.h"
 #include "monitor/control/client.h"
-#include "monitor/control/line_splitter.h"
+#include "monitor/control/request.h"
 #include "monitor/control/server.h"
 #include "tests/fakes/temporary_folder.h"
 #include "tests/unit/control_peers.h"

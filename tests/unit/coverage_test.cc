@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "monitor/check/spans.h"
-#include "monitor/check/worst_window.h"
+#include "monitor/check/tally.h"
 
 namespace vcpulse::check {
 namespace {

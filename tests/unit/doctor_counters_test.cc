@@ -5,8 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "kvm/doctor/counters.h"
-#include "kvm/doctor/timing.h"
+#include "kvm/doctor/checks.h"
 #include "tests/fakes/fake_perf_events.h"
 #include "tests/fakes/proc_dir.h"
 

@@ -1,5 +1,4 @@
 // What doctor says of permissions, KVM and guests, with small trees.
-#include "kvm/doctor/doctor.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,9 +7,7 @@
 #include <cerrno>
 
 #include "kvm/discovery/discovery.h"
-#include "kvm/doctor/guests.h"
-#include "kvm/doctor/kvm_host.h"
-#include "kvm/doctor/permission.h"
+#include "kvm/doctor/checks.h"
 #include "tests/fakes/fake_perf_events.h"
 #include "tests/fakes/proc_dir.h"
 

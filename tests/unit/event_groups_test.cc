@@ -1,9 +1,9 @@
-#include "monitor/import/event_groups.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <numeric>
+
+#include "monitor/import/import_records.h"
 
 namespace vcpulse::importing {
 namespace {

@@ -8,7 +8,6 @@
 #include "boost/json.hpp"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "monitor/report/explain_text.h"
 #include "tests/unit/hand_made_recording.h"
 #include "tests/unit/live_recording.h"
 

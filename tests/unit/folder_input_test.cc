@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "monitor/reading/repeatable_input.h"
+#include "monitor/reading/part.h"
 #include "tests/fakes/temporary_folder.h"
 #include "tests/unit/timeline_fixture.h"
 #include "tools/vcpulse/timeline_input.h"

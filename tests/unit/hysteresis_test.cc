@@ -1,8 +1,8 @@
-#include "monitor/core/hysteresis.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
+
+#include "monitor/core/epoch_classifier.h"
 
 namespace vcpulse::core {
 namespace {

@@ -1,6 +1,6 @@
 // Rows as `vcpulse export` writes them: several vCPUs per tick with instants of their own, VMs of
 // one name, epochs, threads, the wall clock.
-#include "monitor/import/jsonl_table.h"
+#include "monitor/import/csv_table.h"
 #include "tests/unit/csv_fixture.h"
 
 namespace vcpulse::importing {

@@ -1,5 +1,4 @@
-#include "monitor/import/jsonl_table.h"
-
+#include "monitor/import/csv_table.h"
 #include "tests/unit/csv_fixture.h"
 
 namespace vcpulse::importing {

@@ -1,7 +1,7 @@
-#include "monitor/http/loopback_address.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "monitor/http/server.h"
 
 namespace vcpulse::http {
 namespace {

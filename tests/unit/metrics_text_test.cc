@@ -9,7 +9,7 @@
 #include <string>
 
 #include "monitor/metric/metric.h"
-#include "monitor/prometheus/scrape.h"
+#include "monitor/prometheus/exposition.h"
 #include "tests/unit/metrics_fixture.h"
 #include "tests/unit/run_with_input.h"
 

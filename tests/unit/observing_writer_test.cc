@@ -1,5 +1,3 @@
-#include "monitor/library/observing_writer.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "monitor/library/record_rows.h"
 #include "tests/fakes/collecting_writer.h"
 #include "tests/fakes/synthetic_vm.h"
 

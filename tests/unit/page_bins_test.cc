@@ -8,7 +8,6 @@
 
 #include "boost/json.hpp"
 #include "monitor/page/bins.h"
-#include "monitor/page/compress.h"
 #include "monitor/page/contents.h"
 #include "monitor/page/packing.h"
 #include "tests/unit/drawn_recording.h"

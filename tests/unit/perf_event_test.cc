@@ -1,6 +1,6 @@
-#include "monitor/import/perf_event.h"
-
 #include <gtest/gtest.h>
+
+#include "monitor/import/perf_json.h"
 
 namespace vcpulse::importing {
 namespace {

@@ -1,5 +1,3 @@
-#include "monitor/report/read_part.h"
-
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -13,6 +11,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "monitor/report/json_report.h"
+#include "monitor/report/report.h"
 #include "monitor/report/text_report.h"
 #include "monitor/timeline/writer.h"
 #include "tests/unit/hand_made_recording.h"

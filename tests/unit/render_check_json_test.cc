@@ -1,6 +1,6 @@
 #include "boost/json.hpp"
 #include "gtest/gtest.h"
-#include "monitor/check/render_json.h"
+#include "monitor/check/render.h"
 #include "tests/unit/check_result.h"
 
 namespace vcpulse::check {

@@ -1,7 +1,6 @@
-#include "monitor/check/render_markdown.h"
-
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "monitor/check/render.h"
 #include "tests/unit/check_result.h"
 
 namespace vcpulse::check {

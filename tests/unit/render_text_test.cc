@@ -1,9 +1,8 @@
-#include "monitor/check/render_text.h"
-
 #include <sstream>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "monitor/check/render.h"
 #include "tests/unit/check_result.h"
 
 namespace vcpulse::check {

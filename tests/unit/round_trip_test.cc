@@ -7,7 +7,7 @@
 
 #include "monitor/export/csv.h"
 #include "monitor/export/jsonl.h"
-#include "monitor/import/jsonl_table.h"
+#include "monitor/import/csv_table.h"
 #include "monitor/metric/interval.h"
 #include "monitor/timeline/reader.h"
 #include "tests/unit/csv_fixture.h"

@@ -1,5 +1,7 @@
 // Strips of drawn timelines: the letters, what does not fit, how they end.
 
+#include "monitor/report/strip.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,8 +9,7 @@
 #include <sstream>
 #include <string>
 
-#include "monitor/report/read_part.h"
-#include "monitor/report/strip_text.h"
+#include "monitor/report/report.h"
 #include "tests/unit/drawn_recording.h"
 
 namespace vcpulse::report {

@@ -1,10 +1,9 @@
-#include "monitor/timeline/utf8_texts.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
 
 #include "kvm/base/utf8.h"
+#include "monitor/timeline/entry.h"
 
 namespace vcpulse::timeline {
 namespace {

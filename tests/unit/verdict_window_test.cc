@@ -1,6 +1,6 @@
-#include "monitor/core/verdict_window.h"
-
 #include <gtest/gtest.h>
+
+#include "monitor/core/delta.h"
 
 namespace vcpulse::core {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "kvm/drop_rights.h"
+#include "kvm/own_rights.h"
 #include "tools/vcpulse/commands.h"
 
 namespace vcpulse::tools {

@@ -10,7 +10,7 @@
 #include "absl/time/clock.h"
 #include "kvm/base/text.h"
 #include "monitor/control/client.h"
-#include "monitor/control/marker_name.h"
+#include "monitor/control/request.h"
 #include "tools/vcpulse/commands.h"
 #include "tools/vcpulse/output.h"
 #include "tools/vcpulse/values.h"

@@ -11,8 +11,6 @@
 //     tried    what was tried
 //     answered what that answered
 //     remedy   what mends it; null where nothing has to be done
-#include "kvm/doctor/doctor.h"
-
 #include <algorithm>
 #include <boost/json.hpp>
 #include <cerrno>
@@ -27,6 +25,7 @@
 #include "absl/strings/str_format.h"
 #include "kvm/base/json.h"
 #include "kvm/counters/perf_events.h"
+#include "kvm/doctor/checks.h"
 #include "tools/vcpulse/commands.h"
 #include "tools/vcpulse/target_options.h"
 

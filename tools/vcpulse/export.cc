@@ -15,7 +15,6 @@
 #include "monitor/export/csv.h"
 #include "monitor/export/jsonl.h"
 #include "monitor/export/perfetto.h"
-#include "monitor/export/sets_of_file.h"
 #include "monitor/reading/part.h"
 #include "monitor/report/loss_text.h"
 #include "monitor/report/text_format.h"

@@ -21,7 +21,6 @@
 #include "monitor/import/csv_reader.h"
 #include "monitor/import/csv_table.h"
 #include "monitor/import/importer.h"
-#include "monitor/import/jsonl_table.h"
 #include "monitor/import/perf_json.h"
 #include "monitor/import/table.h"
 #include "monitor/recorder/stream_id.h"

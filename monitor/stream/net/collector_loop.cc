@@ -10,7 +10,7 @@
 #include "kvm/base/text.h"
 #include "monitor/stream/net/admission.h"
 #include "monitor/stream/protocol/agent_id.h"
-#include "monitor/timeline/clock_snapshot.h"
+#include "monitor/timeline/entry.h"
 
 namespace vcpulse::stream {
 namespace {

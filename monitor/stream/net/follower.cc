@@ -22,7 +22,7 @@
 #include "monitor/stream/protocol/refusal.h"
 #include "monitor/stream/protocol/version.h"
 #include "monitor/timeline/chunk_header.h"
-#include "monitor/timeline/clock_snapshot.h"
+#include "monitor/timeline/entry.h"
 
 namespace vcpulse::stream {
 namespace {

@@ -16,8 +16,8 @@
 #include "monitor/stream/protocol/frame.h"
 #include "monitor/timeline/byte_source.h"
 #include "monitor/timeline/chunk_decoder.h"
+#include "monitor/timeline/chunk_header.h"
 #include "monitor/timeline/chunk_scanner.h"
-#include "monitor/timeline/lost_chunk.h"
 #include "monitor/timeline/recut.h"
 
 namespace vcpulse::stream {

@@ -14,7 +14,7 @@
 #include "kvm/base/signals.h"
 #include "monitor/core/check.h"
 #include "monitor/stream/net/uplink_loop.h"
-#include "monitor/timeline/lost_chunk.h"
+#include "monitor/timeline/chunk_header.h"
 
 namespace vcpulse::stream {
 namespace {

@@ -9,8 +9,8 @@
 #include "kvm/base/clock.h"
 #include "monitor/stream/net/tls_context.h"
 #include "monitor/stream/protocol/refusal.h"
-#include "monitor/timeline/clock_snapshot.h"
-#include "monitor/timeline/lost_chunk.h"
+#include "monitor/timeline/chunk_header.h"
+#include "monitor/timeline/entry.h"
 
 namespace vcpulse::stream {
 namespace {

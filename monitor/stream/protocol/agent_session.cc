@@ -11,7 +11,7 @@
 #include "monitor/stream/protocol/peer_text.h"
 #include "monitor/stream/protocol/refusal.h"
 #include "monitor/stream/protocol/version.h"
-#include "monitor/timeline/utf8_texts.h"
+#include "monitor/timeline/entry.h"
 
 namespace vcpulse::stream {
 namespace {

@@ -2,7 +2,7 @@
 
 #include "kvm/base/text.h"
 #include "kvm/base/utf8.h"
-#include "monitor/timeline/utf8_texts.h"
+#include "monitor/timeline/entry.h"
 
 namespace vcpulse::stream {
 
