@@ -9,6 +9,7 @@
 #include "kvm/events/event_modifiers.h"
 #include "kvm/events/event_resolver.h"
 #include "kvm/events/event_syntax.h"
+#include "tests/fakes/host_tree.h"
 
 namespace {
 
@@ -74,8 +75,8 @@ void CheckResolved(std::string_view text, const EventCatalog& catalog) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  static const EventCatalog hybrid(VCPULSE_TEST_DATA "/hosts/hybrid");
-  static const EventCatalog arm(VCPULSE_TEST_DATA "/hosts/arm64");
+  static const EventCatalog hybrid(vcpulse::fakes::HostTree("hybrid"));
+  static const EventCatalog arm(vcpulse::fakes::HostTree("arm64"));
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   CheckSyntax(text);
   CheckResolved(text, hybrid);

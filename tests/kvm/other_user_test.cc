@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "tests/fakes/host_tree.h"
 #include "tests/fakes/proc_dir.h"
 #include "tests/kvm/qemu_guest.h"
 #include "tests/kvm/recorded_timeline.h"
@@ -108,7 +109,7 @@ TEST(Root, WithoutAProcIsRefused) {
 }
 
 TEST(Root, PidsOfAnotherNamespaceAreListedAndNotRecorded) {
-  const std::string host = VCPULSE_TEST_DATA "/hosts/crosvm";
+  const std::string host = fakes::HostTree("crosvm");
   const Finished list = RunProgram(Vcpulse({"list", "--root", host}));
   EXPECT_EQ(list.exit_code, 0) << list.err;
   EXPECT_THAT(list.out, AllOf(HasSubstr("guest-a  PID 6300"), HasSubstr("penguin  PID 6400")));

@@ -7,6 +7,7 @@
 
 #include "kvm/doctor/checks.h"
 #include "tests/fakes/fake_perf_events.h"
+#include "tests/fakes/host_tree.h"
 #include "tests/fakes/proc_dir.h"
 
 namespace vcpulse::kvm::doctor {
@@ -235,7 +236,7 @@ TEST_F(DoctorCounters, AKindThatVcpulseMayNotRunOnIsUnknown) {
 TEST(DoctorPmus, KindsOfCoresAreNamedWithTheirCpus) {
   fakes::FakePerfEvents perf;
   const OwnRights own;
-  const std::vector<Pmu> cores = CorePmus(ReadPmus(VCPULSE_TEST_DATA "/hosts/hybrid"));
+  const std::vector<Pmu> cores = CorePmus(ReadPmus(fakes::HostTree("hybrid")));
   const auto pmus = CheckPmus({.perf = perf, .own = own, .cores = cores, .machine = "x86_64"});
   ASSERT_THAT(pmus, SizeIs(2));
   EXPECT_THAT(pmus[1].answered, ::testing::MatchesRegex("cpu_atom on [0-9]+ CPUs, cpu_core on "

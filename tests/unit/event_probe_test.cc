@@ -9,6 +9,7 @@
 #include "kvm/base/text.h"
 #include "kvm/events/event_names.h"
 #include "tests/fakes/fake_perf_events.h"
+#include "tests/fakes/host_tree.h"
 #include "tests/fakes/proc_dir.h"
 
 namespace vcpulse::kvm {
@@ -27,9 +28,7 @@ std::vector<std::string> Names(const std::vector<ListedEvent>& events) {
   return names;
 }
 
-EventCatalog Host(const std::string& name) {
-  return EventCatalog(VCPULSE_TEST_DATA "/hosts/" + name);
-}
+EventCatalog Host(const std::string& name) { return EventCatalog(fakes::HostTree(name)); }
 
 std::vector<std::string> Listed(const std::string& host, const std::string& pattern) {
   return Names(ListEvents(Host(host), pattern));

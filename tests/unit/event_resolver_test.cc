@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "tests/fakes/host_tree.h"
 #include "tests/fakes/proc_dir.h"
 
 namespace vcpulse::kvm {
@@ -18,9 +19,7 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::SizeIs;
 
-EventCatalog ResolverHost(const std::string& name) {
-  return EventCatalog(VCPULSE_TEST_DATA "/hosts/" + name);
-}
+EventCatalog ResolverHost(const std::string& name) { return EventCatalog(fakes::HostTree(name)); }
 
 EventRequest Resolved(const std::string& host, const std::string& text) {
   auto request = ResolveEvents(text, ResolverHost(host));

@@ -1,11 +1,12 @@
-// Each VMM and each way of running it, as small /proc trees below tests/data/hosts that discovery
-// reads through its root path.
+// Each VMM and each way of running it, as small /proc trees (tests/data/hosts) that discovery reads
+// through its root path.
 #include <string>
 #include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "kvm/discovery/discovery.h"
+#include "tests/fakes/host_tree.h"
 #include "tests/fakes/qmp_server.h"
 
 namespace vcpulse::kvm {
@@ -17,8 +18,6 @@ using ::testing::ElementsAre;
 using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-std::string Host(const std::string& name) { return VCPULSE_TEST_DATA "/hosts/" + name; }
 
 // "index:TID" of each vCPU.
 std::vector<std::string> VcpusOf(const Vm& vm) {
@@ -44,7 +43,7 @@ void ExpectProven(const Vm& vm, FoundBy found_by) {
 }
 
 TEST(HostTrees, CloudHypervisor) {
-  const std::vector<Vm> vms = Discovery(Host("cloud-hypervisor")).FindAll();
+  const std::vector<Vm> vms = Discovery(fakes::HostTree("cloud-hypervisor")).FindAll();
   EXPECT_THAT(NamesOf(vms), ElementsAre("db1", "cache-1")) << "of its API socket; of libvirt";
   EXPECT_THAT(VcpusOf(vms[0]), ElementsAre("0:4110", "1:4111"));
   EXPECT_THAT(VcpusOf(vms[1]), ElementsAre("0:4210"));
@@ -52,7 +51,7 @@ TEST(HostTrees, CloudHypervisor) {
 }
 
 TEST(HostTrees, Firecracker) {
-  const std::vector<Vm> vms = Discovery(Host("firecracker")).FindAll();
+  const std::vector<Vm> vms = Discovery(fakes::HostTree("firecracker")).FindAll();
   ASSERT_THAT(NamesOf(vms), ElementsAre("fn-551e7604"));
   EXPECT_THAT(VcpusOf(vms[0]), ElementsAre("0:5205", "1:5206"));
   ExpectProven(vms[0], FoundBy::kThreadName);
@@ -60,7 +59,7 @@ TEST(HostTrees, Firecracker) {
 
 // Its device processes bear its command line and hold no VM.
 TEST(HostTrees, Crosvm) {
-  const std::vector<Vm> vms = Discovery(Host("crosvm")).FindAll();
+  const std::vector<Vm> vms = Discovery(fakes::HostTree("crosvm")).FindAll();
   ASSERT_THAT(NamesOf(vms), ElementsAre("guest-a", "penguin"));
   EXPECT_THAT(VcpusOf(vms[0]), ElementsAre("0:6310", "1:6311"));
   EXPECT_THAT(VcpusOf(vms[1]), ElementsAre("0:6410"));
@@ -68,7 +67,7 @@ TEST(HostTrees, Crosvm) {
 }
 
 TEST(HostTrees, Kvmtool) {
-  const std::vector<Vm> vms = Discovery(Host("kvmtool")).FindAll();
+  const std::vector<Vm> vms = Discovery(fakes::HostTree("kvmtool")).FindAll();
   ASSERT_THAT(NamesOf(vms), ElementsAre("debian"));
   EXPECT_THAT(VcpusOf(vms[0]), ElementsAre("0:7510", "1:7511"));
   ExpectProven(vms[0], FoundBy::kThreadName);
@@ -76,7 +75,7 @@ TEST(HostTrees, Kvmtool) {
 
 // No thread names, no -name: libvirt's cgroups tell both.
 TEST(HostTrees, LibvirtCgroupV1) {
-  const Discovery discovery(Host("libvirt-cgroup-v1"));
+  const Discovery discovery(fakes::HostTree("libvirt-cgroup-v1"));
   const std::vector<Vm> vms = discovery.FindAll();
   ASSERT_THAT(NamesOf(vms), ElementsAre("web-1", "old")) << "with and without systemd";
   EXPECT_EQ(vms[0].uuid, "5c7d0c7e-8b0a-4a35-9a3e-1f2d3c4b5a69");
@@ -92,7 +91,7 @@ TEST(HostTrees, LibvirtCgroupV1) {
 
 // Another user's VMs: descriptors may not be read, names and cgroups may.
 TEST(HostTrees, LibvirtCgroupV2OfAnotherUser) {
-  const std::vector<Vm> vms = Discovery(Host("libvirt-cgroup-v2")).FindAll();
+  const std::vector<Vm> vms = Discovery(fakes::HostTree("libvirt-cgroup-v2")).FindAll();
   ASSERT_THAT(NamesOf(vms), ElementsAre("mail", "build"));
   EXPECT_THAT(VcpusOf(vms[0]), ElementsAre("0:8811", "2:8812"));
   EXPECT_THAT(vms[0].vcpus, Each(AllOf(Field(&Vcpu::found_by, FoundBy::kThreadName),
@@ -113,7 +112,8 @@ TEST(HostTrees, ContainerByQmp) {
       "\n";
   script.answers["query-name"] = "{\"return\": {\"name\": \"sandbox-1\"}}\n";
   fakes::QmpServer server(script);
-  const auto vm = Discovery(Host("container")).FindByQmp(server.address(), absl::Seconds(20));
+  const auto vm =
+      Discovery(fakes::HostTree("container")).FindByQmp(server.address(), absl::Seconds(20));
   ASSERT_TRUE(vm.ok()) << vm.status();
   EXPECT_EQ(vm->pid, 9900);
   EXPECT_EQ(vm->name, "sandbox-1");

@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "tests/fakes/host_tree.h"
 #include "tests/fakes/proc_dir.h"
 
 namespace vcpulse::kvm {
@@ -16,9 +17,7 @@ using ::testing::Pair;
 using ::testing::SizeIs;
 using ::testing::UnorderedElementsAre;
 
-std::vector<Pmu> PmusOf(const std::string& host) {
-  return ReadPmus(VCPULSE_TEST_DATA "/hosts/" + host);
-}
+std::vector<Pmu> PmusOf(const std::string& host) { return ReadPmus(fakes::HostTree(host)); }
 
 std::vector<std::string> Names(const std::vector<Pmu>& pmus) {
   std::vector<std::string> names;
