@@ -14,8 +14,8 @@
 #include "boost/json.hpp"
 #include "tests/fakes/proc_dir.h"
 #include "tests/kvm/run_program.h"
-#include "tests/unit/drawn_recording.h"
-#include "tests/unit/run_with_input.h"
+#include "tests/unit/fixtures/drawn_recording.h"
+#include "tests/unit/fixtures/run_with_input.h"
 
 namespace vcpulse::kvm_tests {
 namespace {

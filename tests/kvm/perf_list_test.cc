@@ -15,7 +15,7 @@
 #include "kvm/events/event_resolver.h"
 #include "tests/fakes/proc_dir.h"
 #include "tests/kvm/run_program.h"
-#include "tests/unit/perf_list_names.h"
+#include "tests/unit/kvm/events/perf_list_names.h"
 
 namespace vcpulse::kvm_tests {
 namespace {

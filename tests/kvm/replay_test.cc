@@ -14,7 +14,7 @@
 
 #include "tests/fakes/proc_dir.h"
 #include "tests/kvm/run_program.h"
-#include "tests/unit/drawn_recording.h"
+#include "tests/unit/fixtures/drawn_recording.h"
 
 namespace vcpulse::kvm_tests {
 namespace {

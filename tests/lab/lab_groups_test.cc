@@ -13,7 +13,7 @@
 #include "kvm/events/event_catalog.h"
 #include "kvm/events/event_resolver.h"
 #include "tests/lab/lab_timeline.h"
-#include "tests/unit/perf_list_names.h"
+#include "tests/unit/kvm/events/perf_list_names.h"
 
 namespace vcpulse::lab {
 namespace {

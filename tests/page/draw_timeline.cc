@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <string_view>
 
-#include "tests/unit/drawn_recording.h"
+#include "tests/unit/fixtures/drawn_recording.h"
 
 namespace vcpulse::check {
 namespace {

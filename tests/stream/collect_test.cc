@@ -8,7 +8,7 @@
 #include "tests/fakes/certificates.h"
 #include "tests/fakes/http_client.h"
 #include "tests/stream/stream_commands.h"
-#include "tests/unit/drawn_recording.h"
+#include "tests/unit/fixtures/drawn_recording.h"
 
 namespace vcpulse::stream_tests {
 namespace {

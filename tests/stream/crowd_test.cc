@@ -10,7 +10,7 @@
 #include "kvm/base/fd.h"
 #include "tests/fakes/certificates.h"
 #include "tests/stream/stream_commands.h"
-#include "tests/unit/drawn_recording.h"
+#include "tests/unit/fixtures/drawn_recording.h"
 
 namespace vcpulse::stream_tests {
 namespace {

@@ -9,8 +9,8 @@
 #include "monitor/stream/net/uplink.h"
 #include "monitor/stream/protocol/address.h"
 #include "tests/stream/stream_commands.h"
-#include "tests/unit/drawn_recording.h"
-#include "tests/unit/timeline_fixture.h"
+#include "tests/unit/fixtures/drawn_recording.h"
+#include "tests/unit/fixtures/timeline_fixture.h"
 
 namespace vcpulse::stream_tests {
 namespace {

@@ -5,7 +5,7 @@
 #include "monitor/timeline/chunk_header.h"
 #include "tests/fakes/certificates.h"
 #include "tests/stream/stream_commands.h"
-#include "tests/unit/drawn_recording.h"
+#include "tests/unit/fixtures/drawn_recording.h"
 
 namespace vcpulse::stream_tests {
 namespace {

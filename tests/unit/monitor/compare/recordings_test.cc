@@ -1,0 +1,251 @@
+// Two drawn timelines compared: who is matched with whom, what the numbers are, what is told.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "monitor/compare/compare.h"
+#include "tests/unit/fixtures/drawn_recording.h"
+
+namespace vcpulse::compare {
+namespace {
+
+// Quantities that are compared of each vCPU.
+const auto kAsked =
+    static_cast<size_t>(std::ranges::count_if(metric::Table(), &metric::Info::asked));
+
+using check::DrawnRecording;
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+std::string Times(const std::string& letters, size_t times) {
+  std::string all;
+  for (size_t i = 0; i < times; ++i) all += letters;
+  return all;
+}
+
+absl::StatusOr<Comparison> Compare(DrawnRecording& a, DrawnRecording& b,
+                                   const CompareOptions& options = {}) {
+  return CompareTimelines(a.Finish(), b.Finish(), options);
+}
+
+const Row* Find(const Comparison& comparison, Metric metric, uint32_t vcpu = 0,
+                const std::optional<std::string>& phase = std::nullopt) {
+  for (const Row& row : comparison.rows) {
+    if (row.metric == metric && row.vcpu == vcpu && row.phase == phase) return &row;
+  }
+  return nullptr;
+}
+
+TEST(Compare, SharesAndIpcAreThoseOfTheReport) {
+  DrawnRecording a;
+  DrawnRecording b;
+  a.Draw(Times("HSPU", 20));
+  b.Draw(Times("HSSP", 20));
+  const auto comparison = Compare(a, b);
+  ASSERT_TRUE(comparison.ok()) << comparison.status();
+  const Row* const spinning = Find(*comparison, Metric::kSpinning);
+  ASSERT_NE(spinning, nullptr);
+  EXPECT_DOUBLE_EQ(*spinning->a.value, 0.25);
+  EXPECT_DOUBLE_EQ(*spinning->b.value, 0.50);
+  EXPECT_DOUBLE_EQ(*spinning->difference, 0.25);
+  EXPECT_EQ(spinning->a.ticks, 80u);
+  // Of what was not HALTED: S 0.5, P 2, U 0.9.
+  EXPECT_NEAR(*Find(*comparison, Metric::kIpc)->a.value, 3.4 / 3, 1e-6);
+  EXPECT_NEAR(*Find(*comparison, Metric::kResidency)->a.value, 0.75, 1e-6);
+  EXPECT_DOUBLE_EQ(*Find(*comparison, Metric::kUnknown)->difference, -0.25);
+  EXPECT_EQ(Find(*comparison, Metric::kStarved)->a.value, 0.0);
+  EXPECT_THAT(comparison->warnings, ElementsAre("both are the same recording"));  // of one stream
+}
+
+TEST(Compare, TicksWithoutVerdictAndGapsAreMissing) {
+  DrawnRecording a;
+  DrawnRecording b;
+  a.Draw(Times("SP", 20) + "????" + Times("SP", 20));
+  b.Draw(Times("SP", 40));
+  const auto comparison = Compare(a, b);
+  ASSERT_TRUE(comparison.ok()) << comparison.status();
+  EXPECT_DOUBLE_EQ(*Find(*comparison, Metric::kSpinning)->a.value, 0.5);
+  EXPECT_EQ(Find(*comparison, Metric::kSpinning)->verdict, Verdict::kNotToldApart);
+}
+
+TEST(Compare, AClearShiftDiffersAndIsFirst) {
+  DrawnRecording a;
+  DrawnRecording b;
+  a.Draw(Times("HPPHPHPPHS", 20));
+  b.Draw(Times("HPSHSHPSHS", 20));
+  const auto comparison = Compare(a, b);
+  ASSERT_TRUE(comparison.ok()) << comparison.status();
+  EXPECT_EQ(comparison->rows.front().verdict, Verdict::kDiffers);
+  EXPECT_EQ(Find(*comparison, Metric::kSpinning)->verdict, Verdict::kDiffers);
+  EXPECT_EQ(Find(*comparison, Metric::kHalted)->verdict, Verdict::kNotToldApart);
+  const auto told = static_cast<size_t>(
+      std::ranges::count_if(comparison->rows, [](const Row& r) { return r.contrast.has_value(); }));
+  EXPECT_EQ(comparison->tests, told);
+  EXPECT_GE(told, 7u);
+  const std::string text = RenderText(*comparison);
+  EXPECT_THAT(text, AllOf(HasSubstr("spinning 10.0% 40.0%"), HasSubstr("differs"),
+                          HasSubstr("not shown: 2 with 0 in both"), Not(HasSubstr("\x1b["))));
+  EXPECT_THAT(RenderJson(*comparison), AllOf(HasSubstr("\"quantity\": \"spinning\""),
+                                             HasSubstr("\"comparisons\": " + std::to_string(told)),
+                                             HasSubstr("\"outcome\": null")));
+}
+
+TEST(Compare, PhasesAreMatchedByNameAndTheirSpansJoined) {
+  DrawnRecording a;
+  DrawnRecording b;
+  a.Draw("[boot]" + Times("P", 10) + "[body]" + Times("SH", 10) + "[boot]" + Times("P", 10) +
+         "[body]" + Times("SH", 10));
+  b.Draw("[body]" + Times("SH", 20) + "[end]" + Times("P", 10));
+  const auto comparison = Compare(a, b);
+  ASSERT_TRUE(comparison.ok()) << comparison.status();
+  EXPECT_THAT(comparison->phases, ElementsAre("body"));
+  EXPECT_THAT(comparison->notes,
+              AllOf(Contains("phases of A alone: boot"), Contains("phases of B alone: end")));
+  const Row* const row = Find(*comparison, Metric::kSpinning, 0, "body");
+  ASSERT_NE(row, nullptr);
+  EXPECT_EQ(row->a.ticks, 40u);
+  EXPECT_DOUBLE_EQ(*row->a.value, 0.5);
+  EXPECT_DOUBLE_EQ(*row->difference, 0);
+  const auto missing = Compare(a, b, {.phase = "boot"});
+  EXPECT_TRUE(absl::IsNotFound(missing.status()));
+  EXPECT_THAT(std::string(missing.status().message()),
+              HasSubstr("phase 'boot' never came; there are: body, end"));
+}
+
+TEST(Compare, WithoutACommonPhaseTheWholeIsCompared) {
+  DrawnRecording a;
+  DrawnRecording b;
+  a.Draw("[x]" + Times("SP", 20));
+  b.Draw(Times("SP", 20));
+  const auto comparison = Compare(a, b);
+  ASSERT_TRUE(comparison.ok()) << comparison.status();
+  EXPECT_THAT(comparison->notes, Contains(HasSubstr("the whole recordings are compared")));
+  EXPECT_EQ(Find(*comparison, Metric::kHalted)->a.ticks, 40u);
+}
+
+TEST(Compare, VmsByNameThenUuidAndWhoIsLeftIsTold) {
+  DrawnRecording a;
+  DrawnRecording b;
+  a.Name(1, "web");
+  a.Name(2, "old", "AB-1");
+  a.Name(3, "gone");
+  b.Name(1, "new", "ab-1");
+  b.Name(2, "web");
+  for (const uint32_t vm : {1, 2, 3}) a.Begin(vm, {});
+  for (const uint32_t vm : {1, 2}) b.Begin(vm, {});
+  const std::string s = Times("S", 40);
+  const std::string p = Times("P", 40);
+  a.Draw({{1, {s}}, {2, {p}}, {3, {s}}});
+  b.Draw({{1, {p}}, {2, {s}}});
+  const auto comparison = Compare(a, b);
+  ASSERT_TRUE(comparison.ok()) << comparison.status();
+  EXPECT_EQ(comparison->rows.size(), 2 * kAsked);
+  for (const Row& row : comparison->rows) {
+    EXPECT_EQ(row.difference.value_or(0), 0) << row.vm;
+  }
+  EXPECT_THAT(comparison->notes, ElementsAre(AllOf(HasSubstr("not compared"), HasSubstr("gone"))));
+  const auto only = Compare(a, b, {.vm = "web"});
+  ASSERT_TRUE(only.ok()) << only.status();
+  EXPECT_EQ(only->rows.size(), kAsked);
+  EXPECT_THAT(std::string(Compare(a, b, {.vm = "db"}).status().message()),
+              HasSubstr("no VM is called 'db'; there are: web, old, gone"));
+}
+
+TEST(Compare, TheOnlyVmOfEachIsMatchedAndThatIsSaid) {
+  DrawnRecording a;
+  DrawnRecording b;
+  a.Name(1, "one");
+  b.Name(1, "two");
+  a.Draw(Times("S", 40));
+  b.Draw(Times("S", 40));
+  const auto comparison = Compare(a, b);
+  ASSERT_TRUE(comparison.ok()) << comparison.status();
+  EXPECT_THAT(comparison->notes, ElementsAre(HasSubstr("one of A is compared with two of B")));
+}
+
+TEST(Compare, AVcpuOfOneAloneIsTold) {
+  DrawnRecording a;
+  DrawnRecording b;
+  a.Begin(1, {.vcpus = {0, 1}});
+  a.Draw(std::vector<std::string>{Times("S", 40), Times("P", 40)});
+  b.Draw(Times("S", 40));
+  const auto comparison = Compare(a, b);
+  ASSERT_TRUE(comparison.ok()) << comparison.status();
+  EXPECT_EQ(comparison->rows.size(), kAsked);
+  EXPECT_THAT(comparison->notes, ElementsAre("in A and not in B: VM guest1 vCPU 1"));
+}
+
+TEST(Compare, DegradedHasNoIpcAndItsLimitIsSkipped) {
+  DrawnRecording a;
+  DrawnRecording b;
+  a.Draw(Times("SP", 30));
+  b.Draw("%" + Times("NH", 30));
+  CompareOptions options;
+  options.limits = {*ParseLimit("ipc < -10%")};
+  const auto comparison = Compare(a, b, options);
+  ASSERT_TRUE(comparison.ok()) << comparison.status();
+  const Row* const ipc = Find(*comparison, Metric::kIpc);
+  EXPECT_TRUE(ipc->a.value);
+  EXPECT_FALSE(ipc->b.value);
+  EXPECT_FALSE(ipc->difference);
+  EXPECT_EQ(ipc->verdict, Verdict::kUntold);
+  EXPECT_EQ(comparison->outcome, check::Outcome::kSkip);
+  EXPECT_THAT(comparison->warnings, Contains(HasSubstr("B was recorded degraded")));
+}
+
+TEST(Compare, LimitsChooseTheirRows) {
+  DrawnRecording a;
+  DrawnRecording b;
+  a.Begin(1, {.vcpus = {0, 1}});
+  b.Begin(1, {.vcpus = {0, 1}});
+  a.Draw(std::vector<std::string>{Times("HPPHS", 40), Times("HPPHS", 40)});
+  b.Draw(std::vector<std::string>{Times("HPSHS", 40), Times("HPPHS", 40)});
+  CompareOptions options;
+  options.limits = {*ParseLimit("spinning > +5pt"), *ParseLimit("vcpu=1: spinning > +5pt"),
+                    *ParseLimit("vcpu=0: productive < -20%"), *ParseLimit("vm=x: ipc < -1%")};
+  const auto comparison = Compare(a, b, options);
+  ASSERT_TRUE(comparison.ok()) << comparison.status();
+  std::vector<check::Outcome> outcomes;
+  for (const JudgedLimit& judged : comparison->limits) outcomes.push_back(judged.outcome);
+  EXPECT_THAT(outcomes, ElementsAre(check::Outcome::kFail, check::Outcome::kPass,
+                                    check::Outcome::kFail, check::Outcome::kInconclusive));
+  EXPECT_EQ(comparison->outcome, check::Outcome::kFail);
+}
+
+TEST(Compare, SettingsThatDifferAreWarnings) {
+  v1::Session other = DrawnRecording::Session();
+  other.set_stream_id(std::string(16, '\7'));
+  other.set_cpu_model("Another CPU");
+  other.set_residency_method(v1::RESIDENCY_METHOD_REF_CYCLES);
+  other.mutable_classifier()->set_spinning_below(0.6);
+  DrawnRecording a;
+  DrawnRecording b(other);
+  a.Draw(Times("S", 40));
+  b.Draw(Times("S", 40));
+  const auto comparison = Compare(a, b);
+  ASSERT_TRUE(comparison.ok()) << comparison.status();
+  EXPECT_THAT(comparison->warnings,
+              AllOf(Contains(HasSubstr("CPU models differ: not known in A, Another CPU in B")),
+                    Contains(HasSubstr("residency methods differ")),
+                    Contains(HasSubstr("thresholds differ"))));
+}
+
+TEST(Compare, TwoRecordingsInOneFileAreRefused) {
+  DrawnRecording a;
+  DrawnRecording b;
+  a.Draw(Times("S", 40));
+  b.Draw("S");
+  b.BeginStream();
+  EXPECT_TRUE(absl::IsInvalidArgument(Compare(a, b).status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(CompareTimelines("-", "-", {}).status()));
+}
+
+}  // namespace
+}  // namespace vcpulse::compare

@@ -1,0 +1,270 @@
+#include "monitor/recorder/recording.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cerrno>
+
+#include "monitor/recorder/session_record.h"
+#include "tests/fakes/collecting_writer.h"
+#include "tests/fakes/sampled_vm.h"
+
+namespace vcpulse::recorder {
+namespace {
+
+using fakes::FakeClock;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+using ::testing::SizeIs;
+
+class RecordingTest : public ::testing::Test {
+ protected:
+  void Tick() {
+    FakeClock::now_ns = static_cast<int64_t>(10'000'000'000 + tick_ * 100'000'000);
+    const int64_t now = FakeClock::now_ns;
+    recording_.sampler().TakeCommands();
+    recording_.sampler().Tick(tick_++, now, now);
+    recording_.Drain();
+  }
+
+  fakes::FakePerfEvents perf_;
+  fakes::ProcDir proc_;
+  fakes::CollectingWriter writer_;
+  fakes::SampledVm web_{perf_, proc_, "web", 10, 11, 2};
+  fakes::SampledVm db_{perf_, proc_, "db", 20, 21, 1};
+  Recording recording_{{.root = proc_.root(),
+                        .open = {.wanted = {.set = kvm::EventSet::kMin}},
+                        .residency = {{.max_hz = 1e9}},
+                        .now_ns = FakeClock::Now},
+                       perf_,
+                       writer_};
+  uint64_t tick_ = 0;
+};
+
+TEST_F(RecordingTest, SamplesBecomeVerdicts) {
+  ASSERT_TRUE(recording_.Track(web_.vm()).ok());
+  for (int i = 0; i < 3; ++i) {
+    web_.Ran(0, 100'000'000, 100'000'000, 100'000'000);
+    web_.Ran(1, 100'000'000, 100'000'000, 50'000'000);
+    Tick();
+  }
+  ASSERT_THAT(writer_.ticks, SizeIs(3));
+  EXPECT_EQ(writer_.ticks[0].verdicts[0].band, core::Band::kNone);
+  EXPECT_EQ(writer_.ticks[2].verdicts[0].band, core::Band::kProductive);
+  EXPECT_EQ(writer_.ticks[2].verdicts[1].band, core::Band::kSpinning);
+  ASSERT_THAT(writer_.VcpuSets(), SizeIs(1));
+  EXPECT_THAT(writer_.VcpuSets()[0].events(), ElementsAre("cycles", "instructions"));
+  EXPECT_EQ(recording_.progress().samples, 3u);
+  EXPECT_EQ(recording_.progress().vcpu_samples, 6u);
+  EXPECT_EQ(recording_.progress().bands[static_cast<size_t>(core::Band::kSpinning)], 1u);
+}
+
+TEST_F(RecordingTest, AFailedReadIsAGapThatNamesVcpuAndErrno) {
+  ASSERT_TRUE(recording_.Track(web_.vm()).ok());
+  ASSERT_TRUE(recording_.Track(db_.vm()).ok());
+  Tick();
+  web_.group(1).read_error = EIO;
+  Tick();
+  web_.group(1).read_error = 0;
+  Tick();
+  const auto gaps = writer_.Gaps();
+  ASSERT_THAT(gaps, SizeIs(1));
+  EXPECT_EQ(gaps[0].vm(), 1u);
+  EXPECT_EQ(gaps[0].vcpu_index(), 1u);
+  EXPECT_EQ(gaps[0].error(), EIO);
+  EXPECT_EQ(gaps[0].first_tick(), 1u);
+  EXPECT_EQ(gaps[0].last_tick(), 1u);
+  EXPECT_THAT(writer_.ticks, SizeIs(5));  // three of db, two of web
+  EXPECT_EQ(recording_.progress().gaps, 1u);
+}
+
+TEST_F(RecordingTest, OtherThreadsBeginAnotherEpochOfThatVmOnly) {
+  ASSERT_TRUE(recording_.Track(web_.vm()).ok());
+  ASSERT_TRUE(recording_.Track(db_.vm()).ok());
+  Tick();
+  ASSERT_TRUE(recording_.Track(web_.vm()).ok());  // nothing changed
+  EXPECT_THAT(writer_.VcpuSets(), SizeIs(2));
+
+  kvm::Vm changed = web_.vm();
+  changed.vcpus.pop_back();
+  ASSERT_TRUE(recording_.Track(changed).ok());
+  Tick();
+  Tick();
+  const auto sets = writer_.VcpuSets();
+  ASSERT_THAT(sets, SizeIs(3));
+  EXPECT_EQ(sets[2].vm(), 1u);
+  EXPECT_EQ(sets[2].epoch(), 2u);
+  EXPECT_THAT(sets[2].vcpus(), SizeIs(1));
+  EXPECT_THAT(writer_.ended, ElementsAre(Pair(1, 1)));
+  EXPECT_EQ(writer_.ticks.back().vm, 1u);
+  EXPECT_EQ(writer_.ticks.back().epoch, 2u);
+  for (const auto& tick : writer_.ticks) {
+    if (tick.vm == 2) {
+      EXPECT_EQ(tick.epoch, 1u);
+    }
+  }
+  EXPECT_THAT(writer_.LifeCycleKinds(),
+              ElementsAre(v1::LifeCycle::KIND_VM_FOUND, v1::LifeCycle::KIND_VM_FOUND,
+                          v1::LifeCycle::KIND_VCPUS_CHANGED));
+}
+
+// TIDs are reused: the same TID with another start time is another thread.
+TEST_F(RecordingTest, AReusedTidBeginsAnotherEpoch) {
+  ASSERT_TRUE(recording_.Track(web_.vm()).ok());
+  kvm::Vm changed = web_.vm();
+  changed.vcpus[1].start_time_ticks += 5;
+  ASSERT_TRUE(recording_.Track(changed).ok());
+  EXPECT_THAT(writer_.VcpuSets(), SizeIs(2));
+}
+
+TEST_F(RecordingTest, AnEndedVmClosesItsEpochAndCanComeBackAsAnother) {
+  ASSERT_TRUE(recording_.Track(web_.vm()).ok());
+  Tick();
+  recording_.Ended(KeyOf(web_.vm()), "the VMM process has ended");
+  Tick();
+  EXPECT_THAT(writer_.ended, ElementsAre(Pair(1, 1)));
+  EXPECT_TRUE(recording_.idle());
+  EXPECT_THAT(recording_.vms(), IsEmpty());
+
+  kvm::Vm restarted = web_.vm();  // the same name and PID, a later start
+  restarted.start_time_ticks += 100;
+  ASSERT_TRUE(recording_.Track(restarted).ok());
+  Tick();
+  EXPECT_EQ(writer_.VcpuSets().back().vm(), 2u);
+  EXPECT_EQ(writer_.VcpuSets().back().instance().name(), "web");
+}
+
+// A group that opens and never runs: one set down after three ticks, said in the timeline.
+TEST_F(RecordingTest, AGroupThatNeverRunsStepsDown) {
+  ASSERT_TRUE(recording_.Track(web_.vm()).ok());
+  for (int i = 0; i < 3; ++i) {
+    for (int vcpu = 0; vcpu < 2; ++vcpu) {
+      web_.group(vcpu).time_enabled_ns += 100'000'000;  // running stays 0
+    }
+    EXPECT_THAT(writer_.VcpuSets(), SizeIs(1)) << i;
+    Tick();
+  }
+  const auto sets = writer_.VcpuSets();
+  ASSERT_THAT(sets, SizeIs(2));
+  EXPECT_EQ(sets[1].event_set(), "cycles");
+  ASSERT_THAT(sets[1].absent_events(), SizeIs(1));
+  EXPECT_EQ(sets[1].absent_events(0).event(), "instructions");
+  EXPECT_THAT(sets[1].absent_events(0).reason(), HasSubstr("never ran"));
+  EXPECT_EQ(writer_.LifeCycleKinds().back(), v1::LifeCycle::KIND_SET_REDUCED);
+  EXPECT_THAT(recording_.TakeNotices(), ElementsAre(HasSubstr("stepped down to cycles")));
+}
+
+// Groups that take turns: each is watched on its own, and smaller ones are tried next, which give
+// no event up.
+TEST_F(RecordingTest, ARotatingGroupThatNeverRunsMakesThemSmaller) {
+  kvm::OpenOptions open;
+  open.wanted = {.set = kvm::EventSet::kCore, .multiplex = true};
+  perf_.largest_group = 3;
+  const auto leader = std::pair(db_.tid(0), uint64_t{PERF_COUNT_HW_BRANCH_MISSES});
+  perf_.own_groups[leader] = {};
+  Recording recording({.root = proc_.root(),
+                       .open = open,
+                       .residency = {{.max_hz = 1e9}},
+                       .now_ns = FakeClock::Now},
+                      perf_, writer_);
+  ASSERT_TRUE(recording.Track(db_.vm()).ok());
+  ASSERT_THAT(writer_.VcpuSets(), SizeIs(1));
+  EXPECT_THAT(writer_.VcpuSets()[0].events(), ElementsAre("cycles", "instructions", "branches"));
+  ASSERT_THAT(writer_.VcpuSets()[0].further_groups(), SizeIs(1));
+  EXPECT_THAT(writer_.VcpuSets()[0].further_groups(0).events(),
+              ElementsAre("branch-misses", "cache-misses"));
+  // A second for its first turn, then three ticks.
+  for (uint64_t i = 0; i < 12; ++i) {
+    db_.Ran(0, 100'000'000, 100'000'000, 100'000'000);
+    perf_.own_groups[leader].time_enabled_ns += 100'000'000;  // running stays 0
+    EXPECT_THAT(writer_.VcpuSets(), SizeIs(1)) << i;
+    const int64_t now = FakeClock::Now() + 100'000'000;
+    FakeClock::now_ns = now;
+    recording.sampler().TakeCommands();
+    recording.sampler().Tick(i, now, now);
+    recording.Drain();
+  }
+  ASSERT_THAT(writer_.VcpuSets(), SizeIs(2));
+  EXPECT_THAT(writer_.VcpuSets()[1].events(), ElementsAre("cycles", "instructions"));
+  EXPECT_THAT(writer_.VcpuSets()[1].further_groups(), SizeIs(2));
+  EXPECT_THAT(writer_.VcpuSets()[1].absent_events(), IsEmpty());
+  EXPECT_THAT(recording.TakeNotices(), ElementsAre(HasSubstr("groups of at most 2")));
+}
+
+// The set of threads changed, but the new ones cannot be opened: what was recorded goes on, and
+// another try may follow.
+TEST_F(RecordingTest, AnEpochThatCannotBeginLeavesTheOldOne) {
+  ASSERT_TRUE(recording_.Track(db_.vm()).ok());
+  Tick();
+  kvm::Vm changed = db_.vm();
+  changed.vcpus.push_back({.index = 1, .tid = 29, .start_time_ticks = 1000});
+  perf_.refused_threads[29] = EMFILE;
+  EXPECT_FALSE(recording_.Track(changed).ok());
+  Tick();
+  EXPECT_THAT(writer_.ticks, SizeIs(2));
+  perf_.refused_threads.clear();
+  proc_.AddThread(20, 29, "CPU 1/KVM", 1000);
+  EXPECT_TRUE(recording_.Track(changed).ok());
+  Tick();
+  EXPECT_EQ(writer_.ticks.back().epoch, 2u);
+  EXPECT_THAT(writer_.ended, ElementsAre(Pair(1, 1)));
+}
+
+TEST_F(RecordingTest, AnExitedThreadMakesItsVmSuspect) {
+  web_.vm().vcpus[1].start_time_ticks = 0;  // the opener does not look: it ends right after
+  proc_.RemoveThread(10, 12);
+  ASSERT_TRUE(recording_.Track(web_.vm()).ok());
+  Tick();
+  EXPECT_THAT(recording_.TakeSuspects(), ElementsAre(KeyOf(web_.vm())));
+  EXPECT_THAT(recording_.TakeSuspects(), IsEmpty());
+  EXPECT_THAT(writer_.ticks, SizeIs(1));
+  EXPECT_THAT(writer_.Gaps(), IsEmpty());
+}
+
+TEST_F(RecordingTest, SkippedIsSaidOncePerInstance) {
+  recording_.Skipped(web_.vm(), "it runs without KVM");
+  recording_.Skipped(web_.vm(), "it runs without KVM");
+  EXPECT_THAT(recording_.TakeNotices(), SizeIs(1));
+  EXPECT_THAT(writer_.LifeCycleKinds(), ElementsAre(v1::LifeCycle::KIND_VM_SKIPPED));
+}
+
+TEST_F(RecordingTest, RetireAllEndsInIdle) {
+  ASSERT_TRUE(recording_.Track(web_.vm()).ok());
+  ASSERT_TRUE(recording_.Track(db_.vm()).ok());
+  Tick();
+  EXPECT_FALSE(recording_.idle());
+  recording_.RetireAll();
+  Tick();
+  EXPECT_TRUE(recording_.idle());
+  EXPECT_THAT(writer_.ended, SizeIs(2));
+}
+
+std::string BlindSpot(v1::ResidencyMethod method) {
+  return MakeSession({}, {.residency = {.method = method}}).residency_blind_spot();
+}
+
+// People read beside a residency what its method cannot see.
+TEST(SessionRecord, EachMethodOfResidencyHasItsBlindSpot) {
+  EXPECT_THAT(BlindSpot(v1::RESIDENCY_METHOD_REF_CYCLES), HasSubstr("only"));
+  EXPECT_THAT(BlindSpot(v1::RESIDENCY_METHOD_MAX_FREQUENCY), HasSubstr("lower bound"));
+  EXPECT_THAT(BlindSpot(v1::RESIDENCY_METHOD_TIME_ENABLED), HasSubstr("upper bound"));
+  EXPECT_THAT(BlindSpot(v1::RESIDENCY_METHOD_HIGHEST_RATE), HasSubstr("too high"));
+}
+
+TEST(SessionRecord, NamesTheClassifierAndItsNumbers) {
+  core::Profile profile;
+  profile.presence.halted_enter = 0.03;
+  const v1::Session session = MakeSession({}, {.classifier = core::ClassifierChoice::kEvidence,
+                                               .profile = profile,
+                                               .profile_name = "amd-zen4"});
+  EXPECT_EQ(session.classifier().name(), "evidence");
+  EXPECT_EQ(session.classifier().profile(), "amd-zen4");
+  EXPECT_EQ(session.classifier().halted_enter(), 0.03);
+  EXPECT_EQ(session.classifier().productive_from(), 1.0);
+}
+
+}  // namespace
+
+}  // namespace vcpulse::recorder

@@ -1,0 +1,333 @@
+#include "monitor/report/text_report.h"
+
+#include <cerrno>
+#include <sstream>
+#include <string>
+#include <tuple>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "monitor/report/loss_text.h"
+#include "tests/unit/fixtures/hand_made_recording.h"
+
+namespace vcpulse::report {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// Three vCPUs of one VM, one tick each way, and a Summary record.
+void RecordBands(HandMadeRecording& recording) {
+  recording.Begin();
+  ASSERT_TRUE(recording.Add(recording.Set(1, 1, {2001, 2002, 2003})).ok());
+  recording.First(1, 1, 0, 3);
+  for (uint64_t tick = 1; tick <= 10; ++tick) {
+    recording.Tick(1, 1, tick,
+                   {Busy(200'000'000, kProductiveHigh), Busy(50'000'000, kSpinningLow), Blocked()});
+  }
+  v1::Summary end;
+  end.set_cpu_ns(2'000'000);
+  end.set_end_reason("duration");
+  ASSERT_TRUE(recording.Add(end).ok());
+}
+
+// The whole page once, as a user sees it: alignment, order, words.
+TEST(TextReport, ShowsAWholeRecording) {
+  HandMadeRecording recording;
+  RecordBands(recording);
+  EXPECT_EQ(RenderText(WholeReport(recording.summary)),
+            R"(host1: Linux 6.1.0 x86_64, A CPU, 4 CPUs; vcpulse 0.1.0
+recorded 2026-01-02 03:04:05 UTC, 1.0 s, a tick each 100ms
+residency: guest cycles over the highest core frequency known or seen (1.000 GHz): a lower bound
+           where the core ran slower
+bands: ipc-bands: HALTED below residency 0.02 (left above 0.04); ipc-bands: SPINNING below IPC 0.75,
+       PRODUCTIVE from IPC 1
+
+VM 1 "guest1", pid 1001: 11 samples, 0 gaps, event set min
+vCPU  TID HALTED SPINNING PRODUCTIVE UNKNOWN starved  IPC residency run-delay cycles instr
+   0 2001   0.0%     0.0%     100.0%    0.0%    0.0% 2.00    100.0%      0.0%  1.00G 2.00G
+   1 2002   0.0%   100.0%       0.0%    0.0%    0.0% 0.50    100.0%      0.0%  1.00G  500M
+   2 2003 100.0%     0.0%       0.0%    0.0%    0.0%    -      0.0%      0.0%      0     0
+
+SPINNING by ipc-bands is the IPC rule (IPC < 0.75), not proof of a spin loop: slow work, such as
+divisions or cache misses, looks the same.
+
+own cost: 11 ticks, 0 missed; late by p50 20.0 us, p99 20.0 us, max 20.0 us; reading one vCPU took
+          p50 500 ns, p99 500 ns; all of a VM lay within p50 2.5 us, p99 2.5 us, max 2.5 us
+own cost: processor time 2.0 ms, 0.2% of one CPU
+)");
+}
+
+// A pipe gets plain text; a terminal gets the dominating band and nothing else in colour.
+TEST(TextReport, ColoursOnlyWhereAsked) {
+  HandMadeRecording recording;
+  RecordBands(recording);
+  const Report report = WholeReport(recording.summary);
+  EXPECT_THAT(RenderText(report), Not(HasSubstr("\x1b")));
+  EXPECT_THAT(RenderText(report, {.colour = true}), HasSubstr("\x1b[32m100.0%\x1b[0m"));
+}
+
+// Of a part, the head says which part, beside when the whole recording began.
+TEST(TextReport, NamesThePartThatItShows) {
+  HandMadeRecording recording;
+  RecordBands(recording);
+  Report report = WholeReport(recording.summary);
+  report.start_mono_ns = kStart_ns;
+  report.from_ns = 400'000'000;
+  report.to_ns = 1'000'000'000;
+  EXPECT_THAT(RenderText(report),
+              HasSubstr("\nrecorded 2026-01-02 03:04:05 UTC, 600.0 ms of it (after 400.0 ms, up "
+                        "to 1.0 s), a tick each 100ms\n"));
+}
+
+// The IPC rule is explained where it spoke, and only there.
+TEST(TextReport, SaysWhatSpinningMeansOnlyWhereSeen) {
+  HandMadeRecording recording;
+  recording.Begin();
+  ASSERT_TRUE(recording.Add(recording.Set(1, 1, {2001})).ok());
+  recording.First(1, 1, 0, 1);
+  recording.Tick(1, 1, 1, {Busy(200'000'000, kProductiveHigh)});
+  EXPECT_THAT(RenderText(WholeReport(recording.summary)), Not(HasSubstr("IPC rule")));
+}
+
+// An absent event: "-" in the table, the reason below, and no 0 anywhere in its column.
+TEST(TextReport, ShowsAnAbsentEventAsADashWithItsReason) {
+  HandMadeRecording recording;
+  recording.Begin();
+  v1::VcpuSet set = recording.Set(1, 1, {2001}, {"cycles"});
+  v1::AbsentEvent* absent = set.add_absent_events();
+  absent->set_event("instructions");
+  absent->set_error(ENOENT);
+  absent->set_reason("no such event on this PMU");
+  ASSERT_TRUE(recording.Add(set).ok());
+  recording.First(1, 1, 0, 1);
+  recording.Tick(1, 1, 1,
+                 {{.enabled_ns = 100'000'000,
+                   .running_ns = 100'000'000,
+                   .counts = {100'000'000},
+                   .verdict = {core::Band::kUnknown, core::Rule::kNoInstructions, false}}});
+  const std::string text = RenderText(WholeReport(recording.summary));
+  EXPECT_THAT(text, HasSubstr("   0 2001   0.0%     0.0%       0.0%  100.0%    0.0%   -    100.0%"
+                              "      0.0%   100M     -\n"));
+  EXPECT_THAT(text, HasSubstr("  not counted: instructions (ENOENT: no such event on this PMU)\n"));
+  EXPECT_THAT(text, HasSubstr("  UNKNOWN: ran guest code, but instructions are not counted: vCPU 0 "
+                              "100.0%\n"));
+}
+
+// Advice that names the errno itself is not given it twice; without any, the errno speaks.
+TEST(TextReport, NamesTheErrnoOfAnAbsentEventOnce) {
+  HandMadeRecording recording;
+  recording.Begin();
+  v1::VcpuSet set = recording.Set(1, 1, {2001});
+  for (const auto& [event, error, reason] :
+       {std::tuple("branches", ENOENT, "the PMU has none (ENOENT)"), std::tuple("c", EBUSY, ""),
+        std::tuple("ref-cycles", 0, "dropped")}) {
+    v1::AbsentEvent* absent = set.add_absent_events();
+    absent->set_event(event);
+    absent->set_error(error);
+    absent->set_reason(reason);
+  }
+  ASSERT_TRUE(recording.Add(set).ok());
+  const std::string text = RenderText(WholeReport(recording.summary));
+  EXPECT_THAT(text, HasSubstr("  not counted: branches (the PMU has none (ENOENT))\n"));
+  EXPECT_THAT(text, HasSubstr("  not counted: c (EBUSY: Device or resource busy)\n"));
+  EXPECT_THAT(text, HasSubstr("  not counted: ref-cycles (dropped)\n"));
+}
+
+// Estimates and parts of the time are marked in the table and explained below.
+TEST(TextReport, MarksEstimatesAndPartialCounts) {
+  HandMadeRecording recording;
+  recording.Begin();
+  ASSERT_TRUE(recording.Add(recording.Set(1, 1, {2001})).ok());
+  recording.First(1, 1, 0, 1);
+  Did half = Busy(100'000'000, kProductiveHigh);
+  half.running_ns = 50'000'000;
+  recording.Tick(1, 1, 1, {half});
+  ASSERT_TRUE(recording.Add(recording.Set(1, 2, {2001}, {"cycles"})).ok());
+  recording.First(1, 2, 2, 1);
+  Did rest = half;
+  rest.counts = {100'000'000};
+  recording.Tick(1, 2, 3, {rest});
+  const std::string text = RenderText(WholeReport(recording.summary));
+  EXPECT_THAT(text, HasSubstr(" ~400M ~200M+\n"));
+  EXPECT_THAT(text, HasSubstr("was on the PMU for part of the time only:"));
+  EXPECT_THAT(text, HasSubstr("0: 50%\n"));
+  EXPECT_THAT(text, HasSubstr("  + at least: counted in some epochs only: vCPU 0: instructions in "
+                              "100.0 ms of 200.0 ms\n"));
+  EXPECT_THAT(text, HasSubstr("2 epochs"));
+}
+
+// A vCPU that could not be opened keeps its row, and a group that never ran has no counts.
+TEST(TextReport, ListsVcpusWithoutNumbers) {
+  HandMadeRecording recording;
+  recording.Begin();
+  v1::VcpuSet set = recording.Set(1, 1, {2001});
+  v1::UnopenedVcpu* unopened = set.add_unopened_vcpus();
+  unopened->set_index(1);
+  unopened->set_tid(2002);
+  unopened->set_error(EMFILE);
+  unopened->set_reason("raise the limit");
+  ASSERT_TRUE(recording.Add(set).ok());
+  recording.First(1, 1, 0, 1);
+  recording.Tick(1, 1, 1,
+                 {{.enabled_ns = 100'000'000,
+                   .counts = {0, 0},
+                   .verdict = {core::Band::kUnknown, core::Rule::kNotCounted, false}}});
+  const std::string text = RenderText(WholeReport(recording.summary));
+  EXPECT_THAT(text, HasSubstr("\n   1 2002      -        -          -       -       -   -         -"
+                              "         -      -     -\n"));
+  EXPECT_THAT(text,
+              HasSubstr("  vCPU 1 could not be opened: EMFILE: Too many open files; raise the "
+                        "limit\n"));
+  EXPECT_THAT(text, HasSubstr("never on the PMU while the thread ran: vCPU 0\n"));
+  EXPECT_THAT(text, HasSubstr("100.0%    0.0%   -         -      0.0%      -     -\n"));
+}
+
+// Gaps with what failed and when, those of one VM under it, those of all at the end.
+TEST(TextReport, ListsGapsAndLifeCycle) {
+  HandMadeRecording recording;
+  RecordBands(recording);
+  v1::Gap gap;
+  gap.set_vm(1);
+  gap.set_first_tick(3);
+  gap.set_last_tick(3);
+  gap.set_mono_ns(kStart_ns + 3 * kTick_ns);
+  gap.set_reason(v1::Gap::REASON_READ_FAILED);
+  gap.set_vcpu_index(2);
+  gap.set_error(EIO);
+  ASSERT_TRUE(recording.Add(gap).ok());
+  v1::Gap missed;
+  missed.set_first_tick(5);
+  missed.set_last_tick(6);
+  missed.set_mono_ns(kStart_ns + 7 * kTick_ns);
+  missed.set_reason(v1::Gap::REASON_TICK_MISSED);
+  ASSERT_TRUE(recording.Add(missed).ok());
+  v1::LifeCycle change;
+  change.set_vm(1);
+  change.set_kind(v1::LifeCycle::KIND_VM_ENDED);
+  change.set_mono_ns(kStart_ns + 9 * kTick_ns);
+  change.set_detail("the process is gone");
+  ASSERT_TRUE(recording.Add(change).ok());
+  const std::string text = RenderText(WholeReport(recording.summary));
+  EXPECT_THAT(text, HasSubstr("11 samples, 1 gap,"));
+  EXPECT_THAT(text, HasSubstr("  gap: 1 tick lost, read-failed, vCPU 2, EIO: Input/output error "
+                              "(at +0.3 s)\n"));
+  EXPECT_THAT(text, HasSubstr("gap of all VMs: 2 ticks lost, tick-missed (at +0.7 s)\n"));
+  EXPECT_THAT(text, HasSubstr("life cycle: +0.9 s vm-ended, VM 1: the process is gone\n"));
+}
+
+TEST(TextReport, SaysThatItIsDegradedAndWhy) {
+  HandMadeRecording recording;
+  v1::Session session = HandMadeRecording::Session();
+  session.set_residency_method(v1::RESIDENCY_METHOD_TIME_ENABLED);
+  session.set_degraded_reason("this machine has no PMU");
+  ASSERT_TRUE(recording.Add(session).ok());
+  ASSERT_TRUE(recording.Add(recording.Set(1, 1, {2001}, {"task-clock"})).ok());
+  recording.First(1, 1, 0, 1);
+  recording.Tick(1, 1, 1,
+                 {{.enabled_ns = 100'000'000,
+                   .running_ns = 100'000'000,
+                   .counts = {100'000'000},
+                   .verdict = {core::Band::kUnknown, core::Rule::kNoCounters, false}}});
+  const std::string text = RenderText(WholeReport(recording.summary));
+  EXPECT_THAT(text, HasSubstr("DEGRADED: no hardware counter was read: this machine has no PMU\n"));
+  EXPECT_THAT(text, HasSubstr("      0.0%      -     -\n"));
+  EXPECT_THAT(text, HasSubstr("an upper bound"));
+}
+
+// What was lost is never silent; a recording that was whole says nothing of it.
+TEST(TextReport, TellsDamage) {
+  HandMadeRecording recording;
+  RecordBands(recording);
+  Report report = WholeReport(recording.summary);
+  EXPECT_EQ(DescribeLoss(report), "");
+  report.read.damages = {{.offset = 10, .bytes = 100, .reason = "CRC"},
+                         {.offset = 500, .bytes = 23, .reason = "torn"}};
+  report.read.lost_records = 7;
+  EXPECT_EQ(DescribeLoss(report), "2 chunks damaged (123 bytes), 7 records lost");
+  EXPECT_THAT(RenderText(report),
+              HasSubstr("LOSS: 2 chunks damaged (123 bytes), 7 records lost\n"));
+}
+
+// Records that a collector was told of as lost: why stands behind their number.
+TEST(TextReport, TellsWhyRecordsWereLostOnTheWay) {
+  timeline::ReadReport read;
+  read.lost_records = 1200;
+  read.told_losses = {{1, 1000, v1::LostRecords::REASON_SPOOL_FULL},
+                      {2001, 2200, v1::LostRecords::REASON_SPOOL_FULL}};
+  EXPECT_EQ(DescribeLoss(read, 0, true),
+            "1200 records lost on the way: the agent's spool was full");
+  read.lost_records = 1300;
+  EXPECT_EQ(DescribeLoss(read, 0, true),
+            "1300 records lost, 1200 of them on the way: the agent's spool was full");
+  read.told_losses[1].reason = v1::LostRecords::REASON_AGENT_BUSY;
+  read.damages = {{.offset = 10, .bytes = 100, .reason = "CRC"}};
+  EXPECT_EQ(DescribeLoss(read, 0, true),
+            "1 chunk damaged (100 bytes), 1300 records lost, 1200 of them on the way: 1000 as the "
+            "agent's spool was full, 200 as the agent was too slow to send them");
+  read.told_losses = {{1, 1300, static_cast<v1::LostRecords::Reason>(99)}};
+  EXPECT_THAT(DescribeLoss(read, 0, true), HasSubstr("lost on the way: the agent did not say why"));
+}
+
+// kill -9 leaves no Summary record. With --until the end was not looked at, so nothing is claimed.
+TEST(TextReport, TellsARecordingThatDidNotEnd) {
+  HandMadeRecording recording;
+  recording.Begin();
+  Report report = WholeReport(recording.summary);
+  report.read.ended_in_order = false;
+  EXPECT_THAT(DescribeLoss(report), HasSubstr("did not end in order"));
+  EXPECT_THAT(RenderText(report), HasSubstr("No VM was recorded.\n"));
+  EXPECT_THAT(RenderText(report), HasSubstr("nothing happened, a tick each 100ms"));
+  EXPECT_THAT(RenderText(report), HasSubstr("own cost: no tick with a sample was recorded\n"));
+  report.to_ns = 1'000'000'000;
+  EXPECT_EQ(DescribeLoss(report), "");
+}
+
+// Phases are what a harness looks for; a run of thousands must not bury the rest.
+TEST(TextReport, ListsMarkers) {
+  HandMadeRecording recording;
+  RecordBands(recording);
+  v1::Marker marker;
+  marker.set_name("load\x1b[2J");
+  marker.set_mono_ns(kStart_ns + 400'000'000);
+  ASSERT_TRUE(recording.Add(marker).ok());
+  EXPECT_THAT(RenderText(WholeReport(recording.summary)),
+              HasSubstr("\nmarker: +0.4 s load?[2J\nown cost: "));
+  for (int i = 0; i < 22; ++i) ASSERT_TRUE(recording.Add(marker).ok());
+  EXPECT_THAT(RenderText(WholeReport(recording.summary)),
+              HasSubstr("load?[2J\nmarker: 3 more (--json)\nown cost: "));
+}
+
+// Text of outside origin cannot write to the terminal, and no line ends in blanks.
+TEST(TextReport, IsCleanText) {
+  HandMadeRecording recording;
+  recording.Begin();
+  v1::VcpuSet set = recording.Set(1, 1, {2001});
+  set.mutable_instance()->set_name("evil\x1b]0;title\x07");
+  set.add_notes("note\x1b[2J");
+  ASSERT_TRUE(recording.Add(set).ok());
+  recording.First(1, 1, 0, 1);
+  const std::string text = RenderText(WholeReport(recording.summary));
+  EXPECT_THAT(text, Not(HasSubstr("\x1b")));
+  EXPECT_THAT(text, HasSubstr("fewer than two samples in a row"));
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    EXPECT_FALSE(!line.empty() && line.back() == ' ') << "'" << line << "'";
+    EXPECT_LE(line.size(), 100u) << line;
+  }
+}
+
+TEST(TextReport, OfAnImportHasNoOwnCostAndNoTid) {
+  const ImportedRecording imported;
+  const std::string text = RenderText(WholeReport(imported.summary));
+  EXPECT_THAT(text, Not(HasSubstr("own cost")));
+  EXPECT_THAT(text, Not(HasSubstr("pid")));
+  EXPECT_THAT(text, HasSubstr("counters from elsewhere"));
+  EXPECT_THAT(text, HasSubstr("   0   -   0.0%"));
+  EXPECT_THAT(text,
+              HasSubstr("residency: guest cycles over the highest rate seen: too high until a busy "
+                        "tick came\n"));
+}
+
+}  // namespace
+}  // namespace vcpulse::report

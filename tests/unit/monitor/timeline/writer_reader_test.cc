@@ -1,0 +1,350 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/unit/fixtures/timeline_fixture.h"
+
+namespace vcpulse::timeline {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+using testing::StartsWith;
+
+constexpr StreamId kStream = {9};
+
+std::vector<uint64_t> Count(uint64_t first, uint64_t last) {
+  std::vector<uint64_t> numbers;
+  for (uint64_t n = first; n <= last; ++n) numbers.push_back(n);
+  return numbers;
+}
+
+TEST(WriterReader, EverythingComesBack) {
+  const SmallTimeline timeline(4);
+  const Seen seen = ReadBytes(timeline.bytes);
+  ASSERT_TRUE(seen.report.ok()) << seen.report.status();
+  EXPECT_EQ(seen.ticks, timeline.ticks);
+  EXPECT_EQ(seen.sequences, Count(1, 15));
+  EXPECT_EQ(seen.report->records, 15u);
+  EXPECT_EQ(seen.report->chunks, 4u);
+  EXPECT_EQ(seen.report->lost_records, 0u);
+  EXPECT_THAT(seen.report->damages, IsEmpty());
+  EXPECT_TRUE(seen.report->ended_in_order);
+  ASSERT_THAT(seen.others, SizeIs(7));  // no second Session or VcpuSet from the later chunks
+  EXPECT_THAT(seen.others[0], StartsWith("0 ClockSnapshot"));
+  EXPECT_EQ(seen.others[1], "1 Session host_name: \"small\"");
+  EXPECT_THAT(seen.others[2], StartsWith("2 VcpuSet vm: 1 epoch: 1"));
+  EXPECT_THAT(seen.others[3], StartsWith("0 ClockSnapshot"));
+  EXPECT_EQ(seen.others[6], "15 Summary ticks: 12");
+}
+
+// Several VMs, an epoch that ends and the next one, and every kind of record between them.
+TEST(WriterReader, VmsAndRecordsComeBackInOrder) {
+  std::vector<Bytes> chunks;
+  const auto writer = NewChunkWriter(kStream, CollectInto(&chunks));
+  fakes::SyntheticVm one({fakes::Load::kBusy, fakes::Load::kShared}, 10'000'000, 1);
+  fakes::SyntheticVm two({fakes::Load::kIdle}, 10'000'000, 2);
+  std::vector<SeenTick> expected;
+  uint64_t sequence = 0;
+  const auto add = [&](v1::TimelineRecord record) {
+    writer->Add(std::move(record), 5);
+    ++sequence;
+  };
+  const auto tick = [&](fakes::SyntheticVm& vm, uint32_t number, uint32_t epoch) {
+    std::optional<core::Sample> previous;
+    for (const SeenTick& before : expected) {
+      if (before.vm == number && before.epoch == epoch) previous = before.sample;
+    }
+    const core::Sample& sample = vm.Next();
+    writer->AddTick(number, epoch, sample, vm.Verdicts());
+    expected.push_back({++sequence, number, epoch, sample, vm.Verdicts(), previous});
+  };
+  add(SessionRecord("h"));
+  add(SetRecord(one.VcpuSet(1, 1)));
+  add(SetRecord(two.VcpuSet(2, 1)));
+  for (int i = 0; i < 3; ++i) {
+    tick(one, 1, 1);
+    add(MarkerRecord("phase", 7));
+    tick(two, 2, 1);
+  }
+  ASSERT_TRUE(writer->Flush(ClockAt(8)).ok());
+  tick(two, 2, 1);
+  tick(one, 1, 1);
+  writer->EndEpoch(1, 1);
+  v1::TimelineRecord record;
+  record.mutable_gap()->set_vm(1);
+  add(record);
+  record.mutable_life_cycle()->set_detail("a vCPU was unplugged");
+  add(record);
+  fakes::SyntheticVm smaller({fakes::Load::kBusy}, 10'000'000, 3);
+  add(SetRecord(smaller.VcpuSet(1, 2)));
+  tick(smaller, 1, 2);
+  tick(two, 2, 1);
+  ASSERT_TRUE(writer->Flush(ClockAt(9)).ok());
+  record.mutable_clock_snapshot()->set_realtime_ns(77);
+  add(record);
+  writer->EndEpoch(2, 1);
+  ASSERT_TRUE(writer->Flush(ClockAt(10)).ok());
+
+  const Seen seen = ReadBytes(Concatenate(chunks));
+  ASSERT_TRUE(seen.report.ok()) << seen.report.status();
+  EXPECT_EQ(seen.ticks, expected);
+  EXPECT_EQ(seen.sequences, Count(1, sequence));
+  EXPECT_EQ(chunks.size(), 3u);
+  EXPECT_THAT(seen.report->damages, IsEmpty());
+  EXPECT_THAT(seen.others, testing::Contains(HasSubstr("LifeCycle detail: \"a vCPU was")));
+  EXPECT_THAT(seen.others, testing::Contains(HasSubstr("ClockSnapshot realtime_ns: 77")));
+}
+
+// Groups that take turns, and those of a hybrid host, which a reader that cannot add up must
+// refuse.
+TEST(WriterReader, FurtherGroupsComeBackAcrossChunks) {
+  for (const uint32_t core_pmus : {1u, 2u}) {
+    std::vector<Bytes> chunks;
+    const auto writer = NewChunkWriter(kStream, CollectInto(&chunks));
+    fakes::SyntheticVm vm({fakes::Load::kBusy, fakes::Load::kIdle}, 10'000'000, 4);
+    v1::VcpuSet set = vm.VcpuSet(1, 1);
+    set.set_core_pmus(core_pmus);
+    v1::EventGroup& group = *set.add_further_groups();
+    for (int e = 0; e < set.events_size(); ++e) group.add_events(set.events(e));
+    writer->Add(SessionRecord("h"), 1);
+    writer->Add(SetRecord(set), 1);
+    std::vector<core::Sample> samples;
+    for (uint64_t t = 1; t <= 6; ++t) {
+      core::Sample& sample = samples.emplace_back(vm.Next());
+      for (uint64_t v = 1; v <= 2; ++v) {
+        core::GroupSample& seen = sample.further.emplace_back();
+        seen.time_enabled_ns = t * v * 1'000'000;
+        seen.time_running_ns = t * v * 400'000;
+        seen.counts[0] = t * t * v;
+      }
+      writer->AddTick(1, 1, sample, vm.Verdicts());
+      if (t == 3) {
+        ASSERT_TRUE(writer->Flush(ClockAt(8)).ok());
+      }
+    }
+    ASSERT_TRUE(writer->Flush(ClockAt(9)).ok());
+    ASSERT_THAT(chunks, SizeIs(2));
+    const Seen seen = ReadBytes(Concatenate(chunks));
+    ASSERT_THAT(seen.ticks, SizeIs(6));
+    for (size_t t = 0; t < 6; ++t) {
+      EXPECT_EQ(seen.ticks[t].sample, samples[t]);
+      if (t > 0) {
+        EXPECT_EQ(seen.ticks[t].previous, samples[t - 1]);
+      }
+    }
+    const auto header = DecodeChunkHeader(chunks[0]);
+    ASSERT_TRUE(header.ok());
+    EXPECT_EQ((header->required_features & kFeatureCorePmus) != 0, core_pmus > 1);
+  }
+}
+
+// Each chunk must be readable alone: a rotated, dropped or damaged one never orphans the next.
+TEST(WriterReader, EachChunkIsReadableAlone) {
+  const SmallTimeline timeline(4);
+  for (size_t c = 0; c < timeline.chunks.size(); ++c) {
+    SCOPED_TRACE(c);
+    const Seen seen = ReadBytes(timeline.chunks[c]);
+    ASSERT_TRUE(seen.report.ok()) << seen.report.status();
+    const auto from = timeline.ticks.begin() + static_cast<ptrdiff_t>(3 * c);
+    EXPECT_EQ(seen.ticks, std::vector(from, from + 3));  // `previous` too
+    EXPECT_THAT(seen.others, testing::Contains(HasSubstr("Session host_name: \"small\"")));
+    EXPECT_THAT(seen.others, testing::Contains(HasSubstr("VcpuSet vm: 1 epoch: 1")));
+    EXPECT_THAT(seen.others, testing::Contains(StartsWith("0 ClockSnapshot")));
+    EXPECT_EQ(seen.report->lost_records, 0u);
+  }
+}
+
+TEST(WriterReader, NothingIsWrittenForNothing) {
+  std::vector<Bytes> chunks;
+  const auto writer = NewChunkWriter(kStream, CollectInto(&chunks));
+  EXPECT_TRUE(writer->Flush(ClockAt(1)).ok());
+  EXPECT_THAT(chunks, IsEmpty());
+  writer->Add(MarkerRecord("a", 5), 5);
+  EXPECT_TRUE(writer->Flush(ClockAt(6)).ok());
+  EXPECT_TRUE(writer->Flush(ClockAt(7)).ok());
+  EXPECT_THAT(chunks, SizeIs(1));
+}
+
+// The range in the header is what a seek goes by.
+TEST(WriterReader, HeaderHasTheRangesOfTheRecordsInside) {
+  std::vector<Bytes> chunks;
+  const auto writer = NewChunkWriter(kStream, CollectInto(&chunks));
+  writer->Add(MarkerRecord("a", 70), 70);
+  writer->Add(MarkerRecord("b", 50), 50);
+  writer->Add(MarkerRecord("c", 60), 60);
+  EXPECT_TRUE(writer->Flush(ClockAt(100)).ok());
+  writer->Add(MarkerRecord("d", -3), -3);
+  EXPECT_TRUE(writer->Flush(ClockAt(100)).ok());
+  const auto first = DecodeChunkHeader(chunks.at(0));
+  const auto second = DecodeChunkHeader(chunks.at(1));
+  ASSERT_TRUE(first.ok() && second.ok());
+  EXPECT_EQ(first->stream_id, kStream);
+  EXPECT_EQ(first->first_sequence, 1u);
+  EXPECT_EQ(first->last_sequence, 3u);
+  EXPECT_EQ(first->first_mono_ns, 50);
+  EXPECT_EQ(first->last_mono_ns, 70);
+  EXPECT_EQ(second->first_sequence, 4u);
+  EXPECT_EQ(second->first_mono_ns, -3);
+  EXPECT_EQ(second->last_mono_ns, -3);
+}
+
+// A full disk: the error comes out, the hole shows, and the writer can go on.
+TEST(WriterReader, FailedSinkLeavesAHole) {
+  Bytes file;
+  bool full = false;
+  const auto writer = NewChunkWriter(kStream, [&](std::span<const uint8_t> bytes) {
+    if (full) return absl::ResourceExhaustedError("no space left on device");
+    file.insert(file.end(), bytes.begin(), bytes.end());
+    return absl::OkStatus();
+  });
+  fakes::SyntheticVm vm({fakes::Load::kBusy}, 10'000'000, 1);
+  writer->Add(SetRecord(vm.VcpuSet(1, 1)), 1);
+  std::vector<core::Sample> samples;
+  for (int second = 0; second < 3; ++second) {
+    full = second == 1;
+    for (int i = 0; i < 2; ++i) {
+      samples.push_back(vm.Next());
+      writer->AddTick(1, 1, samples.back(), vm.Verdicts());
+    }
+    const absl::Status status = writer->Flush(ClockAt(1));
+    EXPECT_EQ(status.message(), full ? "no space left on device" : "");
+  }
+  const Seen seen = ReadBytes(file);
+  ASSERT_TRUE(seen.report.ok()) << seen.report.status();
+  EXPECT_THAT(seen.sequences, ElementsAre(1, 2, 3, 6, 7));
+  EXPECT_EQ(seen.report->lost_records, 2u);
+  ASSERT_THAT(seen.ticks, SizeIs(4));
+  // The first tick behind the hole still knows the sample it follows.
+  EXPECT_EQ(seen.ticks[2].previous, samples[3]);
+  EXPECT_EQ(seen.ticks[2].sample, samples[4]);
+}
+
+// Without a flush, memory is bounded: the writer cuts on its own, and keeps a failure for Flush.
+TEST(WriterReader, CutsALongChunkItself) {
+  Bytes file;
+  size_t chunks = 0;
+  const auto writer = NewChunkWriter(kStream, [&](std::span<const uint8_t> bytes) {
+    if (++chunks == 2) return absl::DataLossError("the second one fails");
+    file.insert(file.end(), bytes.begin(), bytes.end());
+    return absl::OkStatus();
+  });
+  fakes::SyntheticVm vm(std::vector<fakes::Load>(64, fakes::Load::kBusy), 1'000'000, 1);
+  writer->Add(SetRecord(vm.VcpuSet(1, 1)), 1);
+  for (int i = 0; i < 4000; ++i) writer->AddTick(1, 1, vm.Next(), vm.Verdicts());
+  EXPECT_GE(chunks, 3u);
+  EXPECT_LE(chunks, 5u);
+  const absl::Status status = writer->Flush(ClockAt(1));
+  EXPECT_EQ(status.message(), "the second one fails");
+  const Seen seen = ReadBytes(file);
+  ASSERT_TRUE(seen.report.ok()) << seen.report.status();
+  EXPECT_GT(seen.report->lost_records, 500u);
+  EXPECT_EQ(seen.report->records + seen.report->lost_records, 4001u);
+  EXPECT_THAT(seen.report->damages, IsEmpty());
+}
+
+// Small records take more memory than their bytes, so their number is bounded too.
+TEST(WriterReader, CutsAfterManyRecords) {
+  std::vector<Bytes> chunks;
+  const auto writer = NewChunkWriter(kStream, CollectInto(&chunks));
+  for (int i = 0; i < 70'000; ++i) writer->Add(MarkerRecord("", 1), 1);
+  EXPECT_THAT(chunks, SizeIs(1));
+  EXPECT_TRUE(writer->Flush(ClockAt(1)).ok());
+  EXPECT_EQ(ReadBytes(Concatenate(chunks)).sequences, Count(1, 70'000));
+}
+
+// A month of epochs must not gather in memory: an ended one may be declared again.
+TEST(WriterReader, EndedEpochsAreForgotten) {
+  std::vector<Bytes> chunks;
+  const auto writer = NewChunkWriter(kStream, CollectInto(&chunks));
+  fakes::SyntheticVm vm({fakes::Load::kBusy}, 10'000'000, 1);
+  for (int i = 0; i < 2; ++i) {
+    writer->Add(SetRecord(vm.VcpuSet(1, 1)), 1);
+    writer->AddTick(1, 1, vm.Next(), vm.Verdicts());
+    writer->EndEpoch(1, 1);
+    EXPECT_TRUE(writer->Flush(ClockAt(1)).ok());
+    writer->Add(SetRecord(vm.VcpuSet(1, 1)), 1);  // and one without ticks
+    writer->EndEpoch(1, 1);
+  }
+  EXPECT_TRUE(writer->Flush(ClockAt(1)).ok());
+  const Seen seen = ReadBytes(Concatenate(chunks));
+  ASSERT_THAT(seen.ticks, SizeIs(2));
+  EXPECT_EQ(seen.ticks[1].previous, std::nullopt);
+}
+
+// Whatever the values, a chunk that the writer cuts is one that the reader takes.
+TEST(WriterReader, WorstValuesFitIntoAChunk) {
+  std::vector<Bytes> chunks;
+  const auto writer = NewChunkWriter(kStream, CollectInto(&chunks));
+  constexpr size_t kVcpus = 64;
+  v1::VcpuSet set;
+  set.set_vm(1);
+  set.set_epoch(1);
+  for (size_t v = 0; v < kVcpus; ++v) set.add_vcpus();
+  for (size_t e = 0; e < core::kMaxEvents; ++e) set.add_events("e");
+  writer->Add(SetRecord(set), 1);
+  core::Sample sample;
+  sample.vcpus.resize(kVcpus);
+  const std::vector<core::Verdict> verdicts(kVcpus);
+  uint64_t random = 1;
+  const auto next = [&] { return random = random * 6364136223846793005u + 1442695040888963407u; };
+  for (int t = 0; t < 1500; ++t) {
+    for (core::VcpuSample& vcpu : sample.vcpus) {
+      vcpu.read_begin_ns = static_cast<int64_t>(next());
+      vcpu.read_end_ns = static_cast<int64_t>(next());
+      vcpu.time_enabled_ns = next();
+      vcpu.time_running_ns = next();
+      for (uint64_t& count : vcpu.counts) count = next();
+      vcpu.has_scheduler_times = next() >> 63 != 0;
+      vcpu.run_ns = vcpu.has_scheduler_times ? next() : 0;
+      vcpu.run_delay_ns = vcpu.has_scheduler_times ? next() : 0;
+    }
+    writer->AddTick(1, 1, sample, verdicts);
+  }
+  EXPECT_TRUE(writer->Flush(ClockAt(1)).ok());
+  const auto report =
+      ReadTimelineBytes(Concatenate(chunks), [](const Entry&) { return absl::OkStatus(); });
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_EQ(report->records, 1501u);
+  EXPECT_THAT(report->damages, IsEmpty());
+}
+
+// One record beyond any chunk is lost with its reason, and nothing else is.
+TEST(WriterReader, RecordTooLargeForAChunkIsAnError) {
+  std::vector<Bytes> chunks;
+  const auto writer = NewChunkWriter(kStream, CollectInto(&chunks));
+  writer->Add(MarkerRecord("a", 1), 1);
+  writer->Add(MarkerRecord(std::string(kMaxPayloadBytes + 1, 'x'), 1), 1);
+  writer->Add(MarkerRecord("b", 1), 1);
+  const absl::Status status = writer->Flush(ClockAt(1));
+  EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
+  EXPECT_THAT(ReadBytes(Concatenate(chunks)).sequences, ElementsAre(1, 3));
+}
+
+// A VM may be named with any bytes, and protobuf would refuse the whole chunk for it.
+TEST(WriterReader, NamesThatAreNotUtf8DoNotCostAChunk) {
+  std::vector<Bytes> chunks;
+  const auto writer = NewChunkWriter(kStream, CollectInto(&chunks));
+  v1::VcpuSet set;
+  set.mutable_instance()->set_name("vm\xff-\xc3\xa4");
+  set.add_notes("a\x80");
+  set.add_vcpus()->set_found_by("\xe2\x82");
+  writer->Add(SetRecord(set), 1);
+  EXPECT_TRUE(writer->Flush(ClockAt(1)).ok());
+  v1::VcpuSet back;
+  const auto report = ReadTimelineBytes(Concatenate(chunks), [&](const Entry& entry) {
+    if (const auto* found = std::get_if<v1::VcpuSet>(&entry.record)) back = *found;
+    return absl::OkStatus();
+  });
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_THAT(report->damages, IsEmpty());
+  EXPECT_EQ(back.instance().name(), "vm?-\xc3\xa4");
+  EXPECT_EQ(back.notes(0), "a?");
+  EXPECT_EQ(back.vcpus(0).found_by(), "??");
+}
+
+}  // namespace
+}  // namespace vcpulse::timeline
