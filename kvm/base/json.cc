@@ -5,7 +5,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "kvm/base/utf8.h"
+#include "kvm/base/text.h"
 
 namespace vcpulse {
 namespace {

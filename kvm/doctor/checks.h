@@ -1,6 +1,7 @@
 #pragma once
 
-// May this process count?
+// The checks of `vcpulse doctor`, by what they look at: may this process count, is there a PMU,
+// what runs here, what is KVM like, how late does a thread wake up.
 
 #include <sys/types.h>
 
@@ -8,17 +9,51 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "kvm/counters/perf_events.h"
-#include "kvm/doctor/finding.h"
 #include "kvm/events/pmu.h"
 #include "kvm/own_rights.h"
 #include "kvm/vm.h"
 
 namespace vcpulse::kvm::doctor {
+
+// The answer to one question about this host.
+struct Finding {
+  enum class State {
+    kOk,
+    kObstacle,  // a recording would not be complete
+    kNote,      // good to know, changes nothing about completeness
+    kUnknown,   // cannot be told, or could not be tried; `answered` says why
+  };
+
+  std::string id;  // stable, kebab-case, such as "paranoid"; one per VM for those about VMs
+  State state = State::kOk;
+  std::string tried;
+  std::string answered;
+  std::string remedy;     // empty where nothing has to be done
+  bool prevents = false;  // an obstacle with which nothing is recorded, not even degraded
+  bool of_vm = false;     // about a VM that runs now
+
+  bool operator==(const Finding&) const = default;
+};
+
+std::string_view ToString(Finding::State state);  // "ok", "obstacle", "note", "unknown"
+
+// What a recording on this host would be.
+enum class Verdict { kComplete, kUnknown, kDegraded, kFails };
+
+std::string_view ToString(Verdict verdict);  // "complete", "unknown", "degraded", "fails"
+
+// Whether a VM that runs now may be recorded with less than it has.
+bool LeavesAVmUnknown(const Finding& finding);
+
+// kFails where an obstacle prevents, kDegraded with any other; without obstacles kUnknown where
+// something about a VM that runs now is unknown, else kComplete.
+Verdict VerdictOf(std::span<const Finding> findings);
 
 // "paranoid": opens a software clock on the calling thread with kernel mode included, as guest
 // counters need it: what kernel.perf_event_paranoid forbids is refused here, PMU or not.

@@ -1,6 +1,6 @@
-
 #include <sys/utsname.h>
 
+#include <algorithm>
 #include <iterator>
 #include <utility>
 
@@ -62,6 +62,49 @@ std::vector<Finding> Examine(PerfEvents& perf, const std::string& root) {
   findings.push_back(CheckDescriptors(own, vms, cores.size() > 1 ? 15 : 8));
   findings.push_back(CheckLateness(MeasureLateness_ns(kSleeps, absl::Milliseconds(1))));
   return findings;
+}
+
+std::string_view ToString(Finding::State state) {
+  switch (state) {
+    case Finding::State::kOk:
+      return "ok";
+    case Finding::State::kObstacle:
+      return "obstacle";
+    case Finding::State::kNote:
+      return "note";
+    case Finding::State::kUnknown:
+      return "unknown";
+  }
+  return "";
+}
+
+std::string_view ToString(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kComplete:
+      return "complete";
+    case Verdict::kUnknown:
+      return "unknown";
+    case Verdict::kDegraded:
+      return "degraded";
+    case Verdict::kFails:
+      return "fails";
+  }
+  return "";
+}
+
+bool LeavesAVmUnknown(const Finding& finding) {
+  return finding.of_vm && finding.state == Finding::State::kUnknown;
+}
+
+Verdict VerdictOf(std::span<const Finding> findings) {
+  const bool unknown = std::ranges::any_of(findings, LeavesAVmUnknown);
+  Verdict verdict = unknown ? Verdict::kUnknown : Verdict::kComplete;
+  for (const Finding& finding : findings) {
+    if (finding.state != Finding::State::kObstacle) continue;
+    if (finding.prevents) return Verdict::kFails;
+    verdict = Verdict::kDegraded;
+  }
+  return verdict;
 }
 
 }  // namespace vcpulse::kvm::doctor

@@ -22,7 +22,7 @@ namespace {
 constexpr std::array<std::string_view, 3> kWordNames = {"config", "config1", "config2"};
 constexpr std::string_view kNameTerm = "name";
 
-using Words = std::array<uint64_t, 3>;
+using ConfigWords = std::array<uint64_t, 3>;
 
 // The largest value of a field.
 uint64_t Limit(const PmuField& field) {
@@ -30,7 +30,7 @@ uint64_t Limit(const PmuField& field) {
                                  : (uint64_t{1} << field.bits.size()) - 1;
 }
 
-void Set(const PmuField& field, uint64_t value, Words& words) {
+void Set(const PmuField& field, uint64_t value, ConfigWords& words) {
   uint64_t& word = words[static_cast<size_t>(field.word)];
   for (const int bit : field.bits) {
     word = (word & ~(uint64_t{1} << bit)) | (value & 1) << bit;
@@ -60,7 +60,7 @@ absl::Status UnknownTerm(const Pmu& pmu, const EventTerm& term) {
 }
 
 // Sets one format term.
-absl::Status SetTerm(const Pmu& pmu, const EventTerm& term, Words& words) {
+absl::Status SetTerm(const Pmu& pmu, const EventTerm& term, ConfigWords& words) {
   const auto field = FieldOf(pmu, term.name);
   if (!field) return UnknownTerm(pmu, term);
   const auto value = term.value ? ParseTermValue(*term.value) : 1;
@@ -97,7 +97,7 @@ const std::string* NamedEvent(const Pmu& pmu, const EventTerm& term) {
   return nullptr;
 }
 
-absl::Status SetNamedEvent(const Pmu& pmu, const std::string& text, Words& words) {
+absl::Status SetNamedEvent(const Pmu& pmu, const std::string& text, ConfigWords& words) {
   const auto terms = ParseEventTerms(text);
   if (!terms.ok()) return terms.status();
   for (const EventTerm& term : *terms) {
@@ -107,7 +107,7 @@ absl::Status SetNamedEvent(const Pmu& pmu, const std::string& text, Words& words
 }
 
 // config=, config1=, config2= and rHEX: false where the term is none of them.
-absl::StatusOr<bool> SetWord(const Pmu& pmu, const EventTerm& term, Words& words) {
+absl::StatusOr<bool> SetWord(const Pmu& pmu, const EventTerm& term, ConfigWords& words) {
   const auto* word = std::ranges::find(kWordNames, std::string_view(term.name));
   if (word != kWordNames.end()) {
     const auto value = ParseTermValue(term.value.value_or(""));
@@ -139,7 +139,7 @@ absl::Status CheckNoneTwice(std::span<const EventTerm> terms) {
 absl::StatusOr<Event> EncodePmuEvent(const Pmu& pmu, std::span<const EventTerm> terms) {
   if (absl::Status status = CheckNoneTwice(terms); !status.ok()) return status;
   Event event = {.type = pmu.type};
-  Words words{};
+  ConfigWords words{};
   int named = 0;
   for (const EventTerm& term : terms) {
     const std::string* text = NamedEvent(pmu, term);
@@ -158,7 +158,7 @@ absl::StatusOr<Event> EncodePmuEvent(const Pmu& pmu, std::span<const EventTerm> 
     if (!is_word.ok()) return is_word.status();
     if (!*is_word) fields.push_back(term);
   }
-  if (named == 0 && fields.empty() && words == Words{}) {
+  if (named == 0 && fields.empty() && words == ConfigWords{}) {
     const bool says_zero =
         std::ranges::any_of(terms, [](const EventTerm& term) { return term.name != kNameTerm; });
     if (!says_zero) return absl::InvalidArgumentError("no term says which event: event=0x3c");

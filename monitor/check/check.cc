@@ -16,7 +16,6 @@
 #include "monitor/check/subjects.h"
 #include "monitor/check/timetable.h"
 #include "monitor/reading/part.h"
-#include "monitor/report/loss_text.h"
 #include "monitor/report/text_format.h"
 #include "monitor/timeline/reader.h"
 

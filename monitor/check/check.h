@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "monitor/check/expression.h"
-#include "monitor/check/result.h"
+#include "monitor/check/outcome.h"
 
 namespace vcpulse::check {
 

@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "monitor/check/spans.h"
+#include "monitor/check/timetable.h"
 #include "monitor/core/verdict.h"
 #include "monitor/metric/metric.h"
 

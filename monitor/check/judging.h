@@ -12,7 +12,6 @@
 
 #include "monitor/check/coverage.h"
 #include "monitor/check/outcome.h"
-#include "monitor/check/result.h"
 #include "monitor/check/subjects.h"
 #include "monitor/check/tally.h"
 #include "monitor/check/timetable.h"

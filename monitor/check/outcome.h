@@ -5,11 +5,76 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "monitor/check/expression.h"
-#include "monitor/check/result.h"
 
 namespace vcpulse::check {
+
+// By rising precedence: the outcome of several is the highest of theirs.
+enum class Outcome : uint8_t { kSkip = 0, kPass = 1, kInconclusive = 2, kFail = 3 };
+
+std::string_view ToString(Outcome outcome);  // "SKIP", "PASS", "INCONCLUSIVE", "FAIL"
+
+// Of several: kSkip where there is none.
+Outcome Worst(Outcome a, Outcome b);
+
+// A quantity of which some is not known lies between the two: `low` where none of the unknown time
+// counts for it, `high` where all of it does. In the unit of the quantity; high may be infinite.
+struct Bounds {
+  double low = 0;
+  double high = 0;
+
+  bool operator==(const Bounds&) const = default;
+};
+
+// The time in which a quantity was furthest on the wrong side, for people who look for the cause.
+struct WorstSpan {
+  int64_t from_ns = 0;  // after the recording's start
+  int64_t to_ns = 0;
+  double observed = 0;  // there, in the unit of the quantity
+
+  bool operator==(const WorstSpan&) const = default;
+};
+
+// One expectation on one of those it is about.
+struct Finding {
+  std::string subject;           // "VM web vCPU 2", "VM web"; "vm=web" where nothing fits
+  std::string vm;                // name of the VM; empty where nothing fits
+  std::optional<uint32_t> vcpu;  // nothing for gaps, and where nothing fits
+  Outcome outcome = Outcome::kSkip;
+  std::optional<Bounds> observed;  // nothing where nothing was measured
+  uint64_t ticks = 0;              // measured in the time that was judged
+  int64_t judged_ns = 0;           // wall time that was judged
+  int64_t unknown_ns = 0;          // thereof not known to count or not: UNKNOWN, or no sample
+  std::optional<WorstSpan> worst;  // of a FAIL
+  std::string reason;              // one line, without a full stop; empty for PASS
+
+  bool operator==(const Finding&) const = default;
+};
+
+struct Judged {
+  Expectation expectation;
+  Outcome outcome = Outcome::kSkip;
+  std::vector<Finding> findings;  // at least one
+};
+
+struct Result {
+  Outcome outcome = Outcome::kSkip;
+  std::vector<Judged> judged;  // in the order of the expectations
+
+  // What was judged, for people.
+  std::string host_name;
+  std::optional<int64_t> start_realtime_ns;  // since 1970; nothing without a clock snapshot
+  int64_t duration_ns = 0;                   // of the recording
+  std::optional<std::string> phase;          // that was asked for
+  uint64_t spans = 0;                        // how often it came; 1 without a phase
+  int64_t judged_ns = 0;                     // wall time of these spans, after --skip-first
+  std::vector<std::string> phases;           // all there are, in the order of their first marker
+  std::vector<std::string> notes;            // what makes numbers doubtful: damage, contention, ...
+};
 
 // Whether `value` satisfies the comparison with `limit`.
 bool Satisfies(double value, Comparison comparison, double limit);
@@ -58,5 +123,7 @@ struct Question {
 // that there are none.
 Decision Decide(const Question& question, const std::optional<Bounds>& observed,
                 const Support& support, bool degraded);
+
+// What a check found, as every renderer of it reads it. Plain data.
 
 }  // namespace vcpulse::check

@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "monitor/check/result.h"
+#include "monitor/check/outcome.h"
 
 namespace vcpulse::check {
 

@@ -5,7 +5,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
 #include "kvm/base/clock.h"
-#include "kvm/base/utf8.h"
+#include "kvm/base/text.h"
 #include "monitor/check/render.h"
 #include "monitor/check/words.h"
 #include "monitor/timeline/entry.h"

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "monitor/check/expression.h"
-#include "monitor/check/spans.h"
 #include "monitor/check/timetable.h"
 
 namespace vcpulse::check {

@@ -12,8 +12,8 @@
 
 #include "monitor/check/coverage.h"
 #include "monitor/check/expression.h"
-#include "monitor/check/result.h"
-#include "monitor/check/spans.h"
+#include "monitor/check/outcome.h"
+#include "monitor/check/timetable.h"
 
 namespace vcpulse::check {
 

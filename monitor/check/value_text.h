@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "monitor/check/result.h"
+#include "monitor/check/outcome.h"
 
 namespace vcpulse::check {
 

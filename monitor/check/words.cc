@@ -5,7 +5,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "kvm/base/text.h"
-#include "kvm/base/utf8.h"
 #include "monitor/check/value_text.h"
 #include "monitor/report/text_format.h"
 #include "monitor/timeline/entry.h"

@@ -10,7 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "monitor/check/expression.h"
-#include "monitor/check/result.h"
+#include "monitor/check/outcome.h"
 #include "monitor/compare/bootstrap.h"
 #include "monitor/metric/metric.h"
 

@@ -12,7 +12,7 @@
 #include "absl/time/time.h"
 #include "kvm/base/text.h"
 #include "monitor/reading/labels.h"
-#include "monitor/report/loss_text.h"
+#include "monitor/report/text_format.h"
 
 namespace vcpulse::compare {
 namespace {

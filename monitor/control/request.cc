@@ -10,7 +10,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "kvm/base/text.h"
-#include "kvm/base/utf8.h"
 
 namespace vcpulse::control {
 namespace {

@@ -6,7 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "kvm/base/text.h"
-#include "kvm/base/utf8.h"
 
 namespace vcpulse::control {
 namespace {

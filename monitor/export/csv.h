@@ -13,7 +13,6 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
-#include "monitor/export/clocks.h"
 #include "monitor/export/exporter.h"
 #include "monitor/export/text_output.h"
 #include "monitor/metric/interval.h"

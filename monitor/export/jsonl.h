@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "monitor/export/clocks.h"
 #include "monitor/export/exporter.h"
 #include "monitor/export/text_output.h"
 #include "monitor/metric/interval.h"

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "monitor/export/clocks.h"
 #include "monitor/export/exporter.h"
 #include "monitor/export/perfetto_packets.h"
 #include "monitor/metric/interval.h"

@@ -14,7 +14,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "monitor/export/clocks.h"
+#include "monitor/export/exporter.h"
 #include "monitor/export/jsonl.h"
 #include "monitor/follow/replay_view.h"
 #include "monitor/timeline/chunk_decoder.h"

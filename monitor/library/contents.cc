@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "monitor/check/timetable.h"
-#include "monitor/report/loss_text.h"
+#include "monitor/report/text_format.h"
 #include "monitor/timeline/reader.h"
 
 namespace vcpulse::library {

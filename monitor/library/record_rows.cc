@@ -1,6 +1,6 @@
 #include "monitor/library/record_rows.h"
 
-#include "kvm/base/utf8.h"
+#include "kvm/base/text.h"
 #include "monitor/metric/metric.h"
 #include "monitor/reading/labels.h"
 #include "monitor/timeline/entry.h"

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "kvm/base/clock.h"
 #include "kvm/base/signals.h"
-#include "kvm/cpu_identity.h"
+#include "kvm/host.h"
 #include "kvm/own_rights.h"
 #include "monitor/control/request.h"
 #include "monitor/library/error.h"

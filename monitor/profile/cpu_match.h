@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "kvm/cpu_identity.h"
+#include "kvm/host.h"
 
 namespace vcpulse::profile {
 

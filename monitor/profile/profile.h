@@ -14,7 +14,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "kvm/cpu_identity.h"
+#include "kvm/host.h"
 #include "monitor/core/profile.h"
 #include "monitor/profile/cpu_match.h"
 

@@ -4,7 +4,7 @@
 #include <charconv>
 #include <string_view>
 
-#include "kvm/base/utf8.h"
+#include "kvm/base/text.h"
 #include "monitor/http/server.h"
 
 namespace vcpulse::prometheus {

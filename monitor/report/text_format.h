@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "monitor/metric/metric.h"
+#include "monitor/timeline/reader.h"
 
 namespace vcpulse::report {
 
@@ -47,5 +48,10 @@ class Table {
  private:
   std::vector<std::vector<Cell>> rows_;
 };
+
+// What was lost, one line of words; empty where the timeline is whole. A recording that did not end
+// in order is told here too.
+std::string DescribeLoss(const timeline::ReadReport& read, uint64_t unusable_ticks,
+                         bool ended_in_order);
 
 }  // namespace vcpulse::report

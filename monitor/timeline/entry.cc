@@ -6,7 +6,7 @@
 
 #include "google/protobuf/descriptor.h"
 #include "kvm/base/clock.h"
-#include "kvm/base/utf8.h"
+#include "kvm/base/text.h"
 
 namespace vcpulse::timeline {
 namespace {

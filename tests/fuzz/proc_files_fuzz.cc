@@ -5,10 +5,10 @@
 #include <string>
 #include <string_view>
 
-#include "kvm/cpu_identity.h"
 #include "kvm/discovery/libvirt_cgroup.h"
 #include "kvm/discovery/pause.h"
 #include "kvm/discovery/vmms.h"
+#include "kvm/host.h"
 #include "kvm/own_rights.h"
 #include "kvm/proc_files.h"
 

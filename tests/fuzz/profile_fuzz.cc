@@ -6,7 +6,6 @@
 #include <string_view>
 
 #include "kvm/base/text.h"
-#include "kvm/base/utf8.h"
 #include "monitor/profile/fields.h"
 #include "monitor/profile/profile.h"
 

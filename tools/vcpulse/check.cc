@@ -24,8 +24,8 @@
 #include "monitor/check/render.h"
 #include "monitor/report/text_format.h"
 #include "tools/vcpulse/commands.h"
-#include "tools/vcpulse/metric_options.h"
 #include "tools/vcpulse/output.h"
+#include "tools/vcpulse/part_options.h"
 #include "tools/vcpulse/timeline_input.h"
 #include "tools/vcpulse/values.h"
 

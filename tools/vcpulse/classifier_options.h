@@ -6,7 +6,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "kvm/cpu_identity.h"
+#include "kvm/host.h"
 #include "monitor/core/classify.h"
 #include "monitor/profile/profile.h"
 

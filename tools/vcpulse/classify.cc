@@ -11,7 +11,7 @@
 #include "monitor/recorder/stream_id.h"
 #include "monitor/replay/reclassify.h"
 #include "monitor/replay/recorded_settings.h"
-#include "monitor/report/loss_text.h"
+#include "monitor/report/text_format.h"
 #include "monitor/timeline/reader.h"
 #include "tools/vcpulse/classifier_options.h"
 #include "tools/vcpulse/commands.h"

@@ -1,11 +1,38 @@
 #include "tools/vcpulse/commands.h"
 
 #include <cstdio>
+#include <set>
 #include <string>
+#include <utility>
 
 #include "kvm/base/text.h"
+#include "kvm/own_rights.h"
+#include "monitor/check/outcome.h"
 
 namespace vcpulse::tools {
+namespace {
+
+// So that an option of `app` may follow its subcommands' names too.
+void LetFallThrough(CLI::App& app) {
+  for (CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    command->fallthrough();
+    LetFallThrough(*command);
+  }
+}
+
+// Commands that only read and write files and sockets do so with what that takes. What cannot be
+// dropped is kept: a sandbox may forbid even that.
+void DropRightsOf(CLI::App& app) {
+  const std::set<std::string> count_or_look = {"list", "doctor", "record"};
+  for (CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    const std::string name = command->get_name();
+    if (count_or_look.contains(name)) continue;
+    const kvm::KeptRights kept{.low_ports = name == "collect" || name == "report"};
+    command->preparse_callback([kept](size_t) { static_cast<void>(kvm::DropRights(kept)); });
+  }
+}
+
+}  // namespace
 
 int Fail(std::string_view message) {
   std::string line(message);
@@ -30,6 +57,42 @@ int ExitCodeOf(check::Outcome outcome) {
       break;
   }
   return kExitSkipped;
+}
+
+std::unique_ptr<CLI::App> BuildApp(std::vector<std::string> command, int& exit_code) {
+  auto app = std::make_unique<CLI::App>(
+      "What each vCPU of each KVM guest really did, seen from the host: halted, spinning or "
+      "productive.",
+      "vcpulse");
+  app->set_version_flag("--version", "vcpulse " VCPULSE_VERSION);
+  app->require_subcommand(1);
+  app->footer(
+      "Exit codes: 0 done, 1 doctor found obstacles or a check or compare failed, 2 usage or "
+      "run-time error, 3 check or compare inconclusive, 4 skipped; `record -- CMD` returns those "
+      "of CMD. "
+      "`vcpulse COMMAND --help` says more.");
+  AddListCommand(*app, exit_code);
+  AddDoctorCommand(*app, exit_code);
+  AddRecordCommand(*app, std::move(command), exit_code);
+  AddControlCommands(*app, exit_code);
+  AddReportCommand(*app, exit_code);
+  AddCheckCommand(*app, exit_code);
+  AddCompareCommand(*app, exit_code);
+  AddImportCommand(*app, exit_code);
+  AddClassifyCommand(*app, exit_code);
+  AddExportCommand(*app, exit_code);
+  AddReplayCommand(*app, exit_code);
+  AddCollectCommand(*app, exit_code);
+  AddTailCommand(*app, exit_code);
+  app->set_config(
+         "--config", "",
+         "options from this file: a [COMMAND] section with a line OPTION=VALUE each; those "
+         "given here count more")
+      ->type_name("FILE");
+  app->allow_config_extras(CLI::config_extras_mode::error);
+  LetFallThrough(*app);
+  DropRightsOf(*app);
+  return app;
 }
 
 }  // namespace vcpulse::tools

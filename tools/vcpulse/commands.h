@@ -4,15 +4,21 @@
 // option structs; the work is done by monitor/ and kvm/. Results go to stdout, diagnostics to
 // stderr.
 
+#include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "CLI/CLI.hpp"
 #include "absl/status/status.h"
-#include "monitor/check/outcome.h"
 
 namespace CLI {
 class App;
+}
+
+namespace vcpulse::check {
+enum class Outcome : uint8_t;
 }
 
 namespace vcpulse::tools {
@@ -51,5 +57,12 @@ int Fail(const absl::Status& status);
 
 // The exit code of a command that judges (docs/architecture.md lists them).
 int ExitCodeOf(check::Outcome outcome);
+
+// The whole command line of vcpulse, for the program and for what is made from it: man pages and
+// shell completion (tools/vcpulse_docs).
+
+// Every subcommand with its options and help. `command` is what followed `--` on the command line.
+// Parsing runs the subcommand that was given, which sets `exit_code`; it must outlive the result.
+std::unique_ptr<CLI::App> BuildApp(std::vector<std::string> command, int& exit_code);
 
 }  // namespace vcpulse::tools

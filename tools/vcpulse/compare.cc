@@ -14,8 +14,8 @@
 #include "kvm/base/text.h"
 #include "monitor/compare/comparison.h"
 #include "tools/vcpulse/commands.h"
-#include "tools/vcpulse/metric_options.h"
 #include "tools/vcpulse/output.h"
+#include "tools/vcpulse/part_options.h"
 #include "tools/vcpulse/timeline_input.h"
 
 namespace vcpulse::tools {

@@ -143,14 +143,15 @@ constexpr char kPerf[] =
 // More is no table of so many rows.
 constexpr size_t kMaxFileBytes = size_t{2} << 30;
 
-using Parse = absl::StatusOr<importing::Table> (*)(std::string_view text, const std::string& name);
+using TableParser = absl::StatusOr<importing::Table> (*)(std::string_view text,
+                                                         const std::string& name);
 
 absl::StatusOr<importing::Table> ParseCsvFile(std::string_view text, const std::string& name) {
   return importing::ParseCsv(text, name);
 }
 
 struct ImportOptions {
-  Parse parse = nullptr;
+  TableParser parse = nullptr;
   std::string file;
   std::string output;
   std::optional<double> tsc_hz;
@@ -227,7 +228,7 @@ int RunImport(const ImportOptions& options) {
 }
 
 void AddFormat(CLI::App& parent, const char* name, const char* what, const char* footer,
-               const char* file_type, Parse parse, int& exit_code) {
+               const char* file_type, TableParser parse, int& exit_code) {
   auto options = std::make_shared<ImportOptions>();
   options->parse = parse;
   CLI::App* command = parent.add_subcommand(name, what);

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kvm/base/json.h"
-#include "kvm/cpu_identity.h"
+#include "kvm/host.h"
 #include "monitor/profile/profile.h"
 #include "tools/vcpulse/commands.h"
 #include "tools/vcpulse/output.h"

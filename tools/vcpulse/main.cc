@@ -10,7 +10,6 @@
 
 #include "CLI/CLI.hpp"
 #include "kvm/base/text.h"
-#include "tools/vcpulse/app.h"
 #include "tools/vcpulse/commands.h"
 
 #if __has_include("google/protobuf/stubs/logging.h")  // up to protobuf 21

@@ -4,8 +4,10 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
+#include "monitor/metric/metric.h"
 #include "monitor/reading/part.h"
 
 namespace CLI {
@@ -30,5 +32,17 @@ absl::StatusOr<reading::Part> ParsePart(const PartOptions& options);
 // "no tick in phase 'boot'", "no tick in the part asked for (from 2s to the end)": for a part in
 // which there is nothing.
 std::string NothingInPart(const PartOptions& options);
+
+// Metrics as options name them, and as help texts list them: taken from the table of metric.h.
+
+// "ghz,branch_miss_rate". Errors: InvalidArgument, one line that names what is known.
+absl::StatusOr<std::vector<metric::Metric>> ParseMetrics(const std::string& keys);
+
+// A line per metric that `is_listed`: its key, with `behind` for those that are no shares, and what
+// it is.
+std::string MetricLines(bool (*is_listed)(const metric::Info&), const std::string& behind = "");
+
+// "residency, ipc, ...": the metrics that are columns of CSV and keys of JSON lines.
+std::string RowMetrics();
 
 }  // namespace vcpulse::tools

@@ -25,7 +25,7 @@
 #include "monitor/reading/part.h"
 #include "monitor/replay/pace.h"
 #include "monitor/replay/record_copy.h"
-#include "monitor/report/loss_text.h"
+#include "monitor/report/text_format.h"
 #include "monitor/stream/net/replay_uplink.h"
 #include "monitor/stream/protocol/address.h"
 #include "monitor/timeline/byte_source.h"

@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kvm/base/fd.h"
+#include "kvm/base/text.h"
 #include "monitor/timeline/folder_source.h"
 #include "tools/vcpulse/values.h"
 

@@ -1,7 +1,7 @@
-#include "tools/vcpulse_docs/bash_completion.h"
-
 #include <string_view>
 #include <vector>
+
+#include "tools/vcpulse_docs/command_tree.h"
 
 namespace vcpulse::docs {
 namespace {

@@ -9,11 +9,8 @@
 #include <vector>
 
 #include "monitor/profile/profile.h"
-#include "tools/vcpulse/app.h"
-#include "tools/vcpulse_docs/bash_completion.h"
+#include "tools/vcpulse/commands.h"
 #include "tools/vcpulse_docs/command_tree.h"
-#include "tools/vcpulse_docs/man_page.h"
-#include "tools/vcpulse_docs/zsh_completion.h"
 
 namespace {
 

@@ -1,9 +1,9 @@
-#include "tools/vcpulse_docs/man_page.h"
-
 #include <algorithm>
 #include <cctype>
 #include <sstream>
 #include <vector>
+
+#include "tools/vcpulse_docs/command_tree.h"
 
 namespace vcpulse::docs {
 namespace {

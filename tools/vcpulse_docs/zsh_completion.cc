@@ -1,8 +1,8 @@
-#include "tools/vcpulse_docs/zsh_completion.h"
-
 #include <algorithm>
 #include <string_view>
 #include <vector>
+
+#include "tools/vcpulse_docs/command_tree.h"
 
 namespace vcpulse::docs {
 namespace {

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "kvm/base/clock.h"
 #include "kvm/base/signals.h"
+#include "kvm/base/text.h"
 #include "monitor/stream/net/uplink.h"
 #include "monitor/stream/protocol/frame.h"
 #include "monitor/timeline/byte_source.h"

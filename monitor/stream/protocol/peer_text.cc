@@ -1,7 +1,6 @@
 #include "monitor/stream/protocol/peer_text.h"
 
 #include "kvm/base/text.h"
-#include "kvm/base/utf8.h"
 #include "monitor/timeline/entry.h"
 
 namespace vcpulse::stream {

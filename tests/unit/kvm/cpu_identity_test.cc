@@ -1,7 +1,6 @@
-#include "kvm/cpu_identity.h"
-
 #include <gtest/gtest.h>
 
+#include "kvm/host.h"
 #include "tests/fakes/proc_dir.h"
 
 namespace vcpulse::kvm {

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "monitor/check/result.h"
+#include "monitor/check/outcome.h"
 
 namespace vcpulse::check {
 

@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "monitor/check/spans.h"
 #include "monitor/check/tally.h"
+#include "monitor/check/timetable.h"
 
 namespace vcpulse::check {
 namespace {

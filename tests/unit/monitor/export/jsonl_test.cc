@@ -10,7 +10,7 @@
 #include "boost/json.hpp"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "monitor/export/clocks.h"
+#include "monitor/export/exporter.h"
 #include "monitor/report/summary.h"
 #include "tests/unit/fixtures/hand_made_recording.h"
 #include "tests/unit/fixtures/live_recording.h"

@@ -7,7 +7,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "monitor/report/loss_text.h"
+#include "monitor/report/text_format.h"
 #include "tests/unit/fixtures/hand_made_recording.h"
 
 namespace vcpulse::report {

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "kvm/base/utf8.h"
+#include "kvm/base/text.h"
 
 namespace vcpulse::timeline {
 namespace {

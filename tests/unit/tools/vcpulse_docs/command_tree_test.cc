@@ -2,9 +2,6 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tools/vcpulse_docs/bash_completion.h"
-#include "tools/vcpulse_docs/man_page.h"
-#include "tools/vcpulse_docs/zsh_completion.h"
 
 namespace vcpulse::docs {
 namespace {
