@@ -10,7 +10,6 @@
 #include "kvm/events/pmu.h"
 #include "kvm/host.h"
 #include "monitor/recorder/session_record.h"
-#include "monitor/recorder/stream_id.h"
 #include "monitor/replay/recorded_settings.h"
 #include "monitor/sampler/tick_thread.h"
 #include "monitor/timeline/clock_snapshot.h"

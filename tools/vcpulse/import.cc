@@ -20,7 +20,7 @@
 #include "monitor/import/jsonl_table.h"
 #include "monitor/import/perf_json.h"
 #include "monitor/recorder/output_file.h"
-#include "monitor/recorder/stream_id.h"
+#include "monitor/recorder/session_record.h"
 #include "tools/vcpulse/classifier_options.h"
 #include "tools/vcpulse/commands.h"
 #include "tools/vcpulse/import_notes.h"
