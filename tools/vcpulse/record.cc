@@ -62,7 +62,6 @@ absl::Status ParseOutput(const RecordText& text, RecordOptions& options) {
         "--format delimited and --to exclude each other: a collector takes chunks (vpt)");
   }
   if (!text.output) options.output.clear();
-  options.sink_name = NamesOf(options.uplink->uplink.addresses);
   return absl::OkStatus();
 }
 

@@ -30,6 +30,7 @@
 #include "tools/vcpulse/record_options.h"
 #include "tools/vcpulse/record_uplink.h"
 #include "tools/vcpulse/service_notify.h"
+#include "tools/vcpulse/uplink_options.h"
 
 namespace vcpulse::tools {
 namespace {
@@ -73,7 +74,8 @@ absl::StatusOr<std::unique_ptr<RecordUplink>> StartUplink(RecordOptions& options
   if (!options.uplink) return nullptr;
   auto uplink = RecordUplink::Start(*options.uplink);
   if (!uplink.ok()) return uplink.status();
-  options.chunk_sink = std::bind_front(&RecordUplink::Take, uplink->get());
+  options.chunk_sink = live::ChunkSink{.name = NamesOf(options.uplink->uplink.addresses),
+                                       .take = std::bind_front(&RecordUplink::Take, uplink->get())};
   options.hang_up = std::bind_front(&RecordUplink::ReloadCredentials, uplink->get());
   return uplink;
 }
