@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <optional>
 #include <utility>
+#include <variant>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -15,14 +16,16 @@
 namespace vcpulse::kvm {
 namespace {
 
-// What one pass over the vCPUs came to.
-enum class Outcome {
-  kOpened,
-  kEventAbsent,  // `absent` grew: try again without that event
-  kDoesNotFit,   // the group is too large for this PMU
-  kNoPmu,        // the leader itself is not to be had
-  kFailed,       // `error`
+// What one pass over the vCPUs came to, beside groups and errors.
+struct EventAbsent {};  // one more is in Attempt::absent: try again without it
+struct DoesNotFit {     // the group is too large for this PMU
+  std::string advice;
 };
+struct NoPmu {  // the leader itself is not to be had
+  int error = 0;
+  std::string advice;
+};
+using Outcome = std::variant<OpenedGroups, EventAbsent, DoesNotFit, NoPmu, absl::Status>;
 
 bool MeansNoPmu(int error) {
   return error == ENOENT || error == ENODEV || error == EOPNOTSUPP || error == EBUSY ||
@@ -43,39 +46,38 @@ std::vector<std::vector<Event>> Without(std::vector<std::vector<Event>> units,
   return units;
 }
 
-// One attempt to open the groups of a VM.
+// Attempts to open the groups of a VM, each pass with what those before it found.
 class Attempt {
  public:
   Attempt(PerfEvents& perf, const std::string& root, const Vm& vm, const OpenOptions& options)
-      : perf_(perf), root_(root), vm_(vm), options_(options), core_pmus_(options.core_pmus) {
-    result.absent = options.given_up;
-  }
+      : absent(options.given_up),
+        perf_(perf),
+        root_(root),
+        vm_(vm),
+        options_(options),
+        core_pmus_(options.core_pmus) {}
 
-  Outcome Run(const Rung& rung) {
-    const auto units = Without(rung.units, result.absent);
-    result.set = rung.name;
-    result.multiplexed = rung.multiplexed;
+  Outcome Run(const std::vector<Rung>& ladder, size_t number) {
+    const Rung& rung = ladder[number];
+    const auto units = Without(rung.units, absent);
     std::vector<std::vector<Event>> sets;
     if (rung.multiplexed) {
       sets = PackGroups(perf_, vm_.vcpus, units, rung.largest_group, core_pmus_);
     } else {
       sets = {EventsOf({.name = "", .units = units})};
       if (sets.front().size() > kMaxGroupEvents) {
-        fit_advice = absl::StrCat("a group holds at most ", kMaxGroupEvents,
-                                  " events: give fewer, or --multiplex, which takes turns");
-        return Outcome::kDoesNotFit;
+        return DoesNotFit{absl::StrCat("a group holds at most ", kMaxGroupEvents,
+                                       " events: give fewer, or --multiplex, which takes turns")};
       }
     }
-    return OpenAll(sets);
+    return OpenAll(sets, {.set = rung.name, .rung = number, .multiplexed = rung.multiplexed});
   }
 
-  Outcome RunDegraded() {
-    result.set = ToString(EventSet::kDegraded);
-    result.multiplexed = false;
+  Outcome RunDegraded(const std::string& reason) {
     core_pmus_.clear();  // software counts on any core
     std::vector<std::vector<Event>> sets = {{}};
     std::vector<Event> beyond;
-    for (const auto& unit : Without(DegradedUnits(options_.wanted), result.absent)) {
+    for (const auto& unit : Without(DegradedUnits(options_.wanted), absent)) {
       if (sets.back().size() + unit.size() > kMaxGroupEvents) {
         if (!options_.wanted.multiplex) {
           beyond.insert(beyond.end(), unit.begin(), unit.end());
@@ -85,60 +87,59 @@ class Attempt {
       }
       sets.back().insert(sets.back().end(), unit.begin(), unit.end());
     }
-    const Outcome outcome = OpenAll(sets);
-    if (outcome != Outcome::kOpened) return outcome;
-    for (const Event& event : beyond) {
-      result.absent.push_back({event.name, 0,
-                               absl::StrCat("a group holds at most ", kMaxGroupEvents,
-                                            " events: give fewer, or --multiplex")});
+    Outcome outcome = OpenAll(
+        sets, {.set = std::string(ToString(EventSet::kDegraded)), .degraded_reason = reason});
+    if (auto* opened = std::get_if<OpenedGroups>(&outcome)) {
+      for (const Event& event : beyond) {
+        opened->absent.push_back({event.name, 0,
+                                  absl::StrCat("a group holds at most ", kMaxGroupEvents,
+                                               " events: give fewer, or --multiplex")});
+      }
     }
     return outcome;
   }
 
-  OpenedGroups result;
-  absl::Status error;
-  int leader_error = 0;       // of kNoPmu
-  std::string leader_advice;  // of kNoPmu
-  std::string fit_advice;     // of kDoesNotFit
+  std::vector<AbsentEvent> absent;  // that the next pass goes without
 
  private:
-  Outcome OpenAll(const std::vector<std::vector<Event>>& sets) {
-    result.layout.clear();
+  // `result` is what is known of the groups before they are open.
+  Outcome OpenAll(const std::vector<std::vector<Event>>& sets, OpenedGroups result) {
     for (const auto& set : sets) {
       for (GroupLayout& group : LayoutOf(set, core_pmus_)) {
         result.layout.push_back(std::move(group));
       }
     }
     if (result.layout.size() > kMaxVcpuGroups) {
-      error = absl::InvalidArgumentError(absl::StrCat(
+      return absl::InvalidArgumentError(absl::StrCat(
           "the events take ", result.layout.size(), " groups on this PMU and a vCPU has ",
           kMaxVcpuGroups, " at most: give fewer --events"));
-      return Outcome::kFailed;
     }
     for (const GroupLayout& group : result.layout) {
       if (group.events.size() <= kMaxGroupEvents) continue;
-      error = absl::InvalidArgumentError(
+      return absl::InvalidArgumentError(
           absl::StrCat("{", group.events.front().name, ",...}: a group holds at most ",
                        kMaxGroupEvents, " events, and this one would have ", group.events.size()));
-      return Outcome::kFailed;
     }
-    if (result.layout.empty()) {
-      error = absl::InternalError("no event is left to be opened");
-      return Outcome::kFailed;
-    }
+    if (result.layout.empty()) return absl::InternalError("no event is left to be opened");
     const bool hybrid = core_pmus_.size() > 1 && !result.layout.front().pmu.empty();
     result.core_pmus = hybrid ? core_pmus_.size() : 1;
-    result.vcpus.clear();
-    result.groups.clear();
-    result.unopened.clear();
     for (const Vcpu& vcpu : vm_.vcpus) {
-      const Outcome outcome = OpenOne(vcpu);
-      if (outcome != Outcome::kOpened) return outcome;
+      if (std::optional<Outcome> end = OpenOne(vcpu, result)) return *std::move(end);
     }
-    return Outcome::kOpened;
+    if (result.groups.empty()) {
+      return absl::NotFoundError(
+          absl::StrCat("VM ", vm_.name, " (PID ", vm_.pid, "): none of its vCPU threads is alive"));
+    }
+    result.absent = absent;
+    return result;
   }
 
-  Outcome OpenOne(const Vcpu& vcpu) {
+  // Nothing where the pass goes on: the vCPU has its groups in `result`, or is gone.
+  std::optional<Outcome> OpenOne(const Vcpu& vcpu, OpenedGroups& result) {
+    const auto gone = [&](int errno_value, const std::string& why) {
+      result.unopened.push_back({vcpu, errno_value, why});
+      return std::nullopt;
+    };
     VcpuGroups groups;
     for (const GroupLayout& layout : result.layout) {
       std::vector<RefusedEvent> refused;
@@ -147,17 +148,19 @@ class Attempt {
           groups.size() < result.core_pmus) {
         return DropPmu(vcpu, layout, group.error);
       }
-      if (!group.ok() && groups.empty()) {
-        return LeaderRefused(vcpu, layout.events.front(), group.error);
-      }
+      const bool is_leader = !group.ok() && groups.empty();
       if (!group.ok()) refused = {{layout.events.front(), group.error}};
+      if (!refused.empty() && refused.front().error == ESRCH) {
+        return gone(ESRCH, Advise(vcpu, refused.front().event, ESRCH));
+      }
+      if (is_leader) return LeaderRefused(vcpu, refused.front());
       if (!refused.empty()) return SiblingRefused(vcpu, layout, refused.front());
       groups.push_back(std::move(group.value));
     }
-    if (IsReused(vcpu)) return Gone(vcpu, ESRCH, "another thread has its TID now");
+    if (IsReused(vcpu)) return gone(ESRCH, "another thread has its TID now");
     result.vcpus.push_back(vcpu);
     result.groups.push_back(std::move(groups));
-    return Outcome::kOpened;
+    return std::nullopt;
   }
 
   // Whether the TID stood for another thread by the time it was opened. The open groups keep the
@@ -172,26 +175,16 @@ class Attempt {
 
   // A core PMU of a hybrid host that refuses cycles: the others count without it.
   Outcome DropPmu(const Vcpu& vcpu, const GroupLayout& layout, int errno_value) {
-    result.absent.push_back({absl::StrCat(layout.events.front().name, " on ", layout.pmu),
-                             errno_value, Advise(vcpu, layout.events.front(), errno_value)});
+    absent.push_back({absl::StrCat(layout.events.front().name, " on ", layout.pmu), errno_value,
+                      Advise(vcpu, layout.events.front(), errno_value)});
     std::erase_if(core_pmus_, [&layout](const Pmu& pmu) { return pmu.name == layout.pmu; });
-    return Outcome::kEventAbsent;
+    return EventAbsent{};
   }
 
-  Outcome Gone(const Vcpu& vcpu, int errno_value, const std::string& why) {
-    result.unopened.push_back({vcpu, errno_value, why});
-    return Outcome::kOpened;
-  }
-
-  Outcome LeaderRefused(const Vcpu& vcpu, const Event& event, int errno_value) {
-    const std::string advice = Advise(vcpu, event, errno_value);
-    if (errno_value == ESRCH) return Gone(vcpu, errno_value, advice);
-    if (MeansNoPmu(errno_value)) {
-      leader_error = errno_value;
-      leader_advice = absl::StrCat(event.name, ": ", advice);
-      return Outcome::kNoPmu;
-    }
-    return Failed(errno_value, advice);
+  Outcome LeaderRefused(const Vcpu& vcpu, const RefusedEvent& refused) {
+    const std::string advice = Advise(vcpu, refused.event, refused.error);
+    if (!MeansNoPmu(refused.error)) return Failed(refused.error, advice);
+    return NoPmu{refused.error, absl::StrCat(refused.event.name, ": ", advice)};
   }
 
   Outcome SiblingRefused(const Vcpu& vcpu, const GroupLayout& layout, const RefusedEvent& refused) {
@@ -199,25 +192,21 @@ class Attempt {
     switch (refused.error) {
       case EINVAL:
         if (!OpensAlone(vcpu.tid, refused.event)) {
-          result.absent.push_back({refused.event.name, EINVAL,
-                                   "the kernel refuses it as invalid even alone: this PMU does not "
-                                   "count guests apart, or has no such event"});
-          return Outcome::kEventAbsent;
+          absent.push_back({refused.event.name, EINVAL,
+                            "the kernel refuses it as invalid even alone: this PMU does not "
+                            "count guests apart, or has no such event"});
+          return EventAbsent{};
         }
-        fit_advice = advice;
-        return Outcome::kDoesNotFit;
+        return DoesNotFit{advice};
       case ENOENT:
       case ENODEV:
       case EOPNOTSUPP:
         // The leader opened, so there is a PMU: it has other events than this one.
-        result.absent.push_back(
-            {refused.event.name, refused.error,
-             absl::StrCat("the PMU ", layout.pmu, layout.pmu.empty() ? "" : " ",
-                          "has no such event; `vcpulse list events` shows those "
-                          "it has")});
-        return Outcome::kEventAbsent;
-      case ESRCH:
-        return Gone(vcpu, refused.error, advice);
+        absent.push_back({refused.event.name, refused.error,
+                          absl::StrCat("the PMU ", layout.pmu, layout.pmu.empty() ? "" : " ",
+                                       "has no such event; `vcpulse list events` shows those "
+                                       "it has")});
+        return EventAbsent{};
       default:
         return Failed(refused.error, advice);
     }
@@ -228,12 +217,11 @@ class Attempt {
     return perf_.Open(attr, tid, /*group_fd=*/-1).ok();
   }
 
-  Outcome Failed(int errno_value, const std::string& advice) {
+  absl::Status Failed(int errno_value, const std::string& advice) const {
     const std::string message = absl::StrCat("VM ", vm_.name, ": ", advice);
-    error = errno_value == EMFILE                           ? absl::ResourceExhaustedError(message)
-            : errno_value == EACCES || errno_value == EPERM ? absl::PermissionDeniedError(message)
-                                                            : absl::InternalError(message);
-    return Outcome::kFailed;
+    return errno_value == EMFILE                           ? absl::ResourceExhaustedError(message)
+           : errno_value == EACCES || errno_value == EPERM ? absl::PermissionDeniedError(message)
+                                                           : absl::InternalError(message);
   }
 
   std::string Advise(const Vcpu& vcpu, const Event& event, int errno_value) const {
@@ -251,32 +239,27 @@ class Attempt {
   std::vector<Pmu> core_pmus_;  // those whose cycles open
 };
 
-absl::StatusOr<OpenedGroups> Finish(Attempt& attempt, const Vm& vm) {
-  if (!attempt.result.groups.empty()) return std::move(attempt.result);
-  return absl::NotFoundError(
-      absl::StrCat("VM ", vm.name, " (PID ", vm.pid, "): none of its vCPU threads is alive"));
-}
-
 absl::StatusOr<OpenedGroups> OpenDegraded(Attempt& attempt, const Vm& vm,
-                                          const OpenOptions& options, const std::string& reason) {
+                                          const OpenOptions& options, const NoPmu& why) {
   if (options.require_counters) {
     return absl::FailedPreconditionError(absl::StrCat(
         "VM ", vm.name,
-        ": no hardware counter can be read, and --require-counters is given: ", reason));
+        ": no hardware counter can be read, and --require-counters is given: ", why.advice));
   }
-  attempt.result.absent = options.wanted.events.absent;
+  attempt.absent = options.wanted.events.absent;
   const std::vector<Rung> ladder = LadderOf(options.wanted);
   for (const Event& event : ladder.empty() ? std::vector<Event>() : EventsOf(ladder.front())) {
     if (event.host_side) continue;
-    attempt.result.absent.push_back({event.name, attempt.leader_error, reason});
+    attempt.absent.push_back({event.name, why.error, why.advice});
   }
-  attempt.result.degraded_reason = reason;
-  Outcome outcome = attempt.RunDegraded();
-  while (outcome == Outcome::kEventAbsent) outcome = attempt.RunDegraded();
-  if (outcome == Outcome::kOpened) return Finish(attempt, vm);
-  if (outcome == Outcome::kFailed) return attempt.error;
-  return absl::FailedPreconditionError(absl::StrCat(
-      "VM ", vm.name, ": this kernel gives not even a software clock: ", attempt.leader_advice));
+  Outcome outcome = attempt.RunDegraded(why.advice);
+  while (std::holds_alternative<EventAbsent>(outcome)) outcome = attempt.RunDegraded(why.advice);
+  if (auto* opened = std::get_if<OpenedGroups>(&outcome)) return std::move(*opened);
+  if (const auto* status = std::get_if<absl::Status>(&outcome)) return *status;
+  const auto* no_clock = std::get_if<NoPmu>(&outcome);
+  return absl::FailedPreconditionError(
+      absl::StrCat("VM ", vm.name, ": this kernel gives not even a software clock: ",
+                   no_clock != nullptr ? no_clock->advice : std::get<DoesNotFit>(outcome).advice));
 }
 
 // The rung after one that did not fit: its events that are in no later rung are given up.
@@ -316,44 +299,37 @@ absl::StatusOr<OpenedGroups> OpenGroups(PerfEvents& perf, const std::string& roo
   const bool hybrid = options.core_pmus.size() > 1;
   const std::vector<Rung> ladder = LadderOf(options.wanted);
   if (ladder.empty()) {
-    return OpenDegraded(attempt, vm, options, "a degraded recording was asked for");
+    return OpenDegraded(attempt, vm, options, {.advice = "a degraded recording was asked for"});
   }
   if (!options.force_mediated_vpmu) {
     const std::string obstacle = MediatedVpmuObstacle(root);
     if (!obstacle.empty()) return absl::FailedPreconditionError(obstacle);
   }
-  if (options.first_rung == 0) attempt.result.absent = options.wanted.events.absent;
+  if (options.first_rung == 0) attempt.absent = options.wanted.events.absent;
   const std::string no_pause =
       hybrid ? "an event of one kind of core only: on a hybrid CPU every core PMU counts the same"
              : options.wanted.pause_distrust;
   if (options.first_rung == 0 && options.wanted.HasPause() && !no_pause.empty()) {
-    attempt.result.absent.push_back({options.wanted.pause->name, 0, no_pause});
+    attempt.absent.push_back({options.wanted.pause->name, 0, no_pause});
   }
   size_t rung = options.first_rung;
   while (true) {
-    attempt.result.rung = rung;
-    switch (attempt.Run(ladder[rung])) {
-      case Outcome::kOpened:
-        return Finish(attempt, vm);
-      case Outcome::kEventAbsent:
-        continue;
-      case Outcome::kFailed:
-        return attempt.error;
-      case Outcome::kNoPmu:
-        return OpenDegraded(attempt, vm, options, attempt.leader_advice);
-      case Outcome::kDoesNotFit:
-        if (rung + 1 == ladder.size() && ladder[rung].multiplexed) {
-          return absl::InvalidArgumentError(absl::StrCat(
-              "VM ", vm.name,
-              ": events in braces that this PMU cannot count together: ", attempt.fit_advice));
-        }
-        if (rung + 1 == ladder.size()) {
-          return OpenDegraded(attempt, vm, options, attempt.fit_advice);
-        }
-        GiveUp(ladder[rung], ladder[rung + 1], attempt.fit_advice, attempt.result.absent);
-        ++rung;
-        continue;
+    Outcome outcome = attempt.Run(ladder, rung);
+    if (std::holds_alternative<EventAbsent>(outcome)) continue;
+    if (auto* opened = std::get_if<OpenedGroups>(&outcome)) return std::move(*opened);
+    if (const auto* status = std::get_if<absl::Status>(&outcome)) return *status;
+    if (const auto* why = std::get_if<NoPmu>(&outcome)) {
+      return OpenDegraded(attempt, vm, options, *why);
     }
+    const std::string& advice = std::get<DoesNotFit>(outcome).advice;
+    const bool is_last = rung + 1 == ladder.size();
+    if (is_last && ladder[rung].multiplexed) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "VM ", vm.name, ": events in braces that this PMU cannot count together: ", advice));
+    }
+    if (is_last) return OpenDegraded(attempt, vm, options, {.advice = advice});
+    GiveUp(ladder[rung], ladder[rung + 1], advice, attempt.absent);
+    ++rung;
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace vcpulse::kvm {
 
@@ -26,6 +27,14 @@ struct AbsentEvent {
   std::string reason;  // for people
 
   bool operator==(const AbsentEvent&) const = default;
+};
+
+// What `--events` asked for, resolved for this host.
+struct EventRequest {
+  // Members of one entry must be read together: what stood in braces, or one event alone.
+  std::vector<std::vector<Event>> groups;
+  // Named, but not to be opened: their zero could not be believed.
+  std::vector<AbsentEvent> absent;
 };
 
 }  // namespace vcpulse::kvm

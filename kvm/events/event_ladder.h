@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "kvm/events/event.h"
-#include "kvm/events/event_request.h"
 #include "kvm/events/event_sets.h"
 
 namespace vcpulse::kvm {

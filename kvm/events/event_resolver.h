@@ -3,8 +3,8 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
+#include "kvm/events/event.h"
 #include "kvm/events/event_catalog.h"
-#include "kvm/events/event_request.h"
 
 namespace vcpulse::kvm {
 

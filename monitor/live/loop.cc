@@ -156,11 +156,13 @@ absl::Status Loop::RescanOne(const kvm::Vm& vm) {
     return absl::OkStatus();
   }
   absl::Status status = now.ok() ? recording_.Track(*now) : now.status();
-  std::string& said = rescan_errors_[recorder::KeyOf(vm)];
-  if (!status.ok() && said != status.message()) {
-    view_.say(std::string(status.message()));
+  if (status.ok()) {
+    rescan_errors_.erase(recorder::KeyOf(vm));
+  } else {
+    std::string& said = rescan_errors_[recorder::KeyOf(vm)];
+    const std::string before = std::exchange(said, std::string(status.message()));
+    if (said != before) view_.say(said);
   }
-  said = std::string(status.message());
   WakeForNews();
   return status;
 }
@@ -210,7 +212,7 @@ void Loop::PrintNotices() {
 }
 
 void Loop::End(const std::string& reason) {
-  if (end_reason_.empty()) end_reason_ = reason;
+  if (!end_reason_) end_reason_ = reason;
   context_.stop();
 }
 
@@ -292,7 +294,7 @@ absl::Status Loop::Finish() {
   for (const auto& [key, vm] : left_out_) recording_.Skipped(vm, WhyLeftOut(vm));
   PrintNotices();
   if (!write_status_.ok()) return write_status_;
-  session_.Summarize(ticks, end_reason_);
+  session_.Summarize(ticks, end_reason_.value_or(""));
   absl::Status status = session_.Flush();
   const recorder::Progress progress = recording_.progress();
   view_.say(absl::StrFormat("%d ticks, %d samples of vCPUs, %d gaps; %d bytes %s %s", ticks,

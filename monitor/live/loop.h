@@ -121,7 +121,7 @@ class Loop {
   std::unique_ptr<control::PhaseInput> phase_input_;
   std::unique_ptr<control::Server> server_;
   std::vector<control::Server::Answer> stop_answers_;
-  std::string end_reason_;
+  std::optional<std::string> end_reason_;  // none while it goes on
   absl::Status write_status_;
 };
 

@@ -57,7 +57,7 @@ absl::Status Loop::Resume() {
 
 control::RecordingStatus Loop::Status() const {
   const recorder::Progress progress = recording_.progress();
-  control::RecordingStatus status{.state = !end_reason_.empty() ? control::RecordingState::kStopping
+  control::RecordingStatus status{.state = end_reason_ ? control::RecordingState::kStopping
                                            : recording_.paused()
                                                ? control::RecordingState::kPaused
                                                : control::RecordingState::kRecording,

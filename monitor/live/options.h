@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -14,6 +15,14 @@
 #include "monitor/timeline/writer.h"
 
 namespace vcpulse::live {
+
+// Gets the chunks of a timeline to send them elsewhere.
+struct ChunkSink {
+  std::string name;  // where they go, for people
+  // With each one, byte for byte as the file has it, on the control thread, which it must not keep
+  // waiting.
+  std::function<void(std::span<const uint8_t> chunk)> take;
+};
 
 // What is to be recorded, how and whereto.
 struct Options {
@@ -36,11 +45,7 @@ struct Options {
   bool take_signals = true;
   // Where it is not empty, SIGHUP calls it, on the control thread, and ends nothing.
   std::function<void()> hang_up;
-  // Gets each chunk of the timeline, byte for byte as the file has it; chunks are then cut small
-  // enough for the wire. Called on the control thread, which it must not keep waiting. Not with
-  // `delimited`. Empty: none.
-  std::function<void(std::span<const uint8_t> chunk)> chunk_sink;
-  std::string sink_name;  // where chunk_sink sends them, for people
+  std::optional<ChunkSink> chunk_sink;  // chunks are then cut small enough; not with `delimited`
   // Puts a writer that sees every record before the one of the output. Empty: none.
   std::function<std::unique_ptr<timeline::RecordWriter>(std::unique_ptr<timeline::RecordWriter>)>
       wrap_writer;

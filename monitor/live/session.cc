@@ -11,7 +11,6 @@
 #include "kvm/events/pmu.h"
 #include "kvm/host.h"
 #include "monitor/recorder/session_record.h"
-#include "monitor/recorder/stream_id.h"
 #include "monitor/replay/recorded_settings.h"
 #include "monitor/sampler/tick_thread.h"
 #include "monitor/timeline/entry.h"
@@ -45,14 +44,13 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(const Options& options) {
       .residency = recorder::FindResidencyBasis(session->perf_, options.target.root, open.core_pmus,
                                                 open.force_mediated_vpmu),
       .core_pmus = open.core_pmus};
-  session->no_counters_reason_ = facts.residency.no_counters_reason;
-  if (open.wanted.HasPause() && session->no_counters_reason_.empty()) {
+  const std::string& no_counters_reason = facts.residency.no_counters_reason;
+  if (open.wanted.HasPause() && no_counters_reason.empty()) {
     open.wanted.pause_distrust = kvm::WhyPauseIsNotBelieved(session->perf_, *open.wanted.pause);
   }
-  if (options.open.require_counters && !session->no_counters_reason_.empty()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("no hardware counter can be read, and --require-counters is given: ",
-                     session->no_counters_reason_));
+  if (options.open.require_counters && !no_counters_reason.empty()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "no hardware counter can be read, and --require-counters is given: ", no_counters_reason));
   }
 
   if (absl::Status status = session->OpenOutput(options, *stream_id); !status.ok()) return status;
@@ -87,7 +85,6 @@ absl::Status Session::OpenOutput(const Options& options, const timeline::StreamI
     output_ = *std::move(output);
   }
   chunk_sink_ = options.chunk_sink;
-  sink_name_ = options.sink_name;
   timeline::ByteSink sink = [this](std::span<const uint8_t> bytes) { return HandOver(bytes); };
   if (options.delimited) {
     writer_ = timeline::NewDelimitedWriter(std::move(sink));
@@ -100,7 +97,7 @@ absl::Status Session::OpenOutput(const Options& options, const timeline::StreamI
 }
 
 absl::Status Session::HandOver(std::span<const uint8_t> bytes) {
-  if (chunk_sink_) chunk_sink_(bytes);
+  if (chunk_sink_) chunk_sink_->take(bytes);
   if (output_ != nullptr) {
     if (absl::Status status = output_->Append(bytes); !status.ok()) return status;
   }
@@ -109,8 +106,8 @@ absl::Status Session::HandOver(std::span<const uint8_t> bytes) {
 }
 
 std::string Session::Destination() const {
-  if (output_ == nullptr) return sink_name_;
-  return sink_name_.empty() ? output_->name() : absl::StrCat(output_->name(), " and ", sink_name_);
+  if (output_ == nullptr) return chunk_sink_->name;
+  return chunk_sink_ ? absl::StrCat(output_->name(), " and ", chunk_sink_->name) : output_->name();
 }
 
 absl::Status Session::Flush() { return writer_->Flush(timeline::TakeClockSnapshot()); }

@@ -1,8 +1,8 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -28,8 +28,6 @@ class Session {
   std::string Destination() const;
   // Of the timeline, handed over so far.
   uint64_t bytes() const { return bytes_; }
-  // Why no hardware counter can be read on this host; empty where they can.
-  const std::string& no_counters_reason() const { return no_counters_reason_; }
 
   // Writes everything so far to the output.
   absl::Status Flush();
@@ -43,10 +41,8 @@ class Session {
   absl::Status HandOver(std::span<const uint8_t> bytes);
 
   kvm::KernelPerfEvents perf_;
-  std::string no_counters_reason_;
   std::unique_ptr<OutputFile> output_;  // null: none was asked for
-  std::function<void(std::span<const uint8_t>)> chunk_sink_;
-  std::string sink_name_;
+  std::optional<ChunkSink> chunk_sink_;
   uint64_t bytes_ = 0;
   std::unique_ptr<timeline::RecordWriter> writer_;
   std::unique_ptr<recorder::Recording> recording_;

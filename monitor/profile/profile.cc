@@ -11,11 +11,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "kvm/base/fd.h"
 #include "kvm/base/text.h"
-#include "kvm/events/closest_name.h"
-#include "monitor/profile/built_in_texts.h"
-#include "monitor/profile/parse.h"
+#include "monitor/profile/json_node.h"
 
 namespace vcpulse::profile {
 namespace {
@@ -23,7 +22,7 @@ namespace {
 std::vector<Profile> ParseBuiltIn() {
   std::vector<Profile> profiles;
   for (const BuiltInText& text : BuiltInTexts()) {
-    absl::StatusOr<Profile> profile = ParseOn(text.json, std::string(text.file), profiles);
+    absl::StatusOr<Profile> profile = Parse(text.json, std::string(text.file), profiles);
     if (!profile.ok()) {  // our own bug, found by the first test that runs
       std::fprintf(stderr, "built-in profile: %s\n", profile.status().ToString().c_str());
       std::abort();
@@ -37,11 +36,8 @@ std::vector<Profile> ParseBuiltIn() {
 absl::Status NoSuchProfile(const std::string& name) {
   std::vector<std::string> names;
   for (const Profile& profile : BuiltIn()) names.push_back(profile.name);
-  const std::string nearest = kvm::ClosestName(name, names);
-  return absl::NotFoundError(absl::StrCat(Quoted(name), " is neither a built-in profile nor a file",
-                                          nearest.empty()
-                                              ? "; `vcpulse list profiles` shows those built in"
-                                              : absl::StrCat("; is '", nearest, "' meant?")));
+  return absl::NotFoundError(Quoted(name) + " is neither a built-in profile nor a file" +
+                             Hint(name, names, "; `vcpulse list profiles` shows those built in"));
 }
 
 // At most one byte more than a profile may have.
@@ -65,10 +61,44 @@ absl::StatusOr<std::string> ReadFile(const std::string& name) {
   return text;
 }
 
+bool Holds(const std::vector<CodeRange>& ranges, uint32_t code) {
+  return ranges.empty() || std::ranges::any_of(ranges, [code](const CodeRange& range) {
+           return code >= range.from && code <= range.to;
+         });
+}
+
+std::string Codes(const std::vector<CodeRange>& ranges, bool hex) {
+  const auto one = [hex](uint32_t code) {
+    return hex ? absl::StrCat("0x", absl::Hex(code, absl::kZeroPad2)) : absl::StrCat(code);
+  };
+  return absl::StrJoin(ranges, ",", [&](std::string* out, const CodeRange& range) {
+    absl::StrAppend(out, one(range.from), range.to == range.from ? "" : "-",
+                    range.to == range.from ? "" : one(range.to));
+  });
+}
+
 }  // namespace
 
-absl::StatusOr<Profile> Parse(std::string_view json, const std::string& source) {
-  return ParseOn(json, source, BuiltIn());
+bool CpuMatch::HasFamilies() const {
+  return vendors.front() != "arm64" && !vendors.front().starts_with("0x");
+}
+
+bool CpuMatch::Matches(const kvm::CpuIdentity& cpu) const {
+  const bool is_vendor = std::ranges::any_of(vendors, [&cpu](const std::string& vendor) {
+    return vendor == cpu.vendor || (vendor == "arm64" && cpu.vendor.starts_with("0x"));
+  });
+  if (!is_vendor || models.empty()) return is_vendor;
+  return (!HasFamilies() || cpu.family == family) && Holds(models, cpu.model) &&
+         Holds(steppings, cpu.stepping);
+}
+
+std::string CpuMatch::ToText() const {
+  std::string text = absl::StrJoin(vendors, ", ");
+  if (models.empty()) return text;
+  if (HasFamilies()) absl::StrAppend(&text, " family ", family);
+  absl::StrAppend(&text, HasFamilies() ? " model " : " part ", Codes(models, /*hex=*/true));
+  if (!steppings.empty()) absl::StrAppend(&text, " stepping ", Codes(steppings, /*hex=*/false));
+  return text;
 }
 
 std::span<const Profile> BuiltIn() {

@@ -11,14 +11,38 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "kvm/host.h"
 #include "monitor/core/profile.h"
-#include "monitor/profile/cpu_match.h"
 
 namespace vcpulse::profile {
+
+// Both ends inclusive.
+struct CodeRange {
+  uint32_t from = 0;
+  uint32_t to = 0;
+
+  bool operator==(const CodeRange&) const = default;
+};
+
+// The CPUs that a built-in profile is for.
+struct CpuMatch {
+  std::vector<std::string> vendors;  // one or more, as in kvm::CpuIdentity; "arm64": any of Arm
+  uint32_t family = 0;               // x86
+  std::vector<CodeRange> models;     // x86: models; arm64: parts. Empty: all of the vendor
+  std::vector<CodeRange> steppings;  // x86. Empty: all
+
+  // Whether the vendor's models are numbered within families: not on arm64, which has parts.
+  bool HasFamilies() const;
+  bool Matches(const kvm::CpuIdentity& cpu) const;
+  // "GenuineIntel family 6 model 0x55 stepping 5-7", for people.
+  std::string ToText() const;
+
+  bool operator==(const CpuMatch&) const = default;
+};
 
 // The event of one CPU model that counts PAUSE.
 struct PauseEvent {
@@ -39,23 +63,32 @@ struct Profile {
   std::map<std::string, std::string> origins;
 };
 
+// The profiles that are built in, the generic ones first.
+std::span<const Profile> BuiltIn();
+
+// data/*.json as they were when the program was built, bases before what is based on them: it may
+// run where no file is.
+struct BuiltInText {
+  std::string_view file;
+  std::string_view json;
+};
+std::span<const BuiltInText> BuiltInTexts();
+
 // Of JSON text: larger ones are refused.
 inline constexpr size_t kMostBytes = size_t{1} << 20;
 
-// A whole profile from JSON text. What it leaves out comes from the profile it is based on (field
-// "base", a built-in one), or from "generic". `source` goes into the result and begins every error
-// message. InvalidArgument: one line that names the field, what it holds and what it should; for
-// text that is no JSON the line and column.
-absl::StatusOr<Profile> Parse(std::string_view json, const std::string& source);
+// A whole profile from JSON text. What it leaves out comes from the one of `bases` that it names
+// (field "base"), or from the first, or from core::Profile{} where there are none. `source` goes
+// into the result and begins every error message. InvalidArgument: one line that names the field,
+// what it holds and what it should; for text that is no JSON the line and column.
+absl::StatusOr<Profile> Parse(std::string_view json, const std::string& source,
+                              std::span<const Profile> bases = BuiltIn());
 
 // OK, or InvalidArgument as Parse gives it for a number out of its limits, without the source.
 absl::Status Check(const core::Profile& values);
 
 // The resolved profile as JSON that Parse takes again: every number with its origin.
 std::string ToJson(const Profile& profile);
-
-// The profiles that are built in, the generic ones first.
-std::span<const Profile> BuiltIn();
 
 // The built-in profile of that name, or the file of that name. Errors: NotFound where it is
 // neither, naming both meanings and the nearest built-in name; those of Parse.

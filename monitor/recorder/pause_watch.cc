@@ -30,12 +30,13 @@ std::optional<PauseCause> PauseWatch::Observe(core::Sample& sample) {
   for (size_t i = 0; i < vcpus_.size(); ++i) {
     may_be_held = MayBeHeld(i, sample.vcpus[i]) && may_be_held;
   }
-  if (first_ || !may_be_held) last_active_ns_ = sample.wake_ns;
-  if (std::exchange(first_, false)) return std::nullopt;
+  const bool is_first = !last_active_ns_;
+  if (is_first || !may_be_held) last_active_ns_ = sample.wake_ns;
+  if (is_first) return std::nullopt;
   const bool stopped = std::ranges::all_of(sample.vcpus, [](const core::VcpuSample& vcpu) {
     return vcpu.state == core::ThreadState::kStopped;
   });
-  const bool long_enough = paused_ || sample.wake_ns - last_active_ns_ >= kShortestPause_ns;
+  const bool long_enough = paused_ || sample.wake_ns - *last_active_ns_ >= kShortestPause_ns;
   const bool held = may_be_held && long_enough && AllWaitInUserspace();
   paused_ = held || stopped;
   if (stopped) return PauseCause::kSigstop;

@@ -53,8 +53,8 @@ class PauseWatch {
 
   Look look_;
   std::vector<VcpuMemory> vcpus_;
-  bool first_ = true;
-  int64_t last_active_ns_ = 0;  // the last sample in which not all vCPUs could be held
+  // The last sample in which not all vCPUs could be held, or the first one.
+  std::optional<int64_t> last_active_ns_;
   bool paused_ = false;
 };
 

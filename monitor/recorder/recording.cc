@@ -84,14 +84,12 @@ absl::Status Recording::TrackNew(const InstanceKey& key, const kvm::Vm& vm) {
                                                      " VMs at once: ", Label(vm), " is left out"));
   }
   RecordedVm recorded;
-  if (paused_) {
-    if (vm.vcpus.empty()) return absl::NotFoundError(absl::StrCat(Label(vm), ": no vCPU thread"));
-    recorded.vm = vm;
-  } else {
-    recorded.number = next_vm_;
+  if (!paused_) {
     if (absl::Status status = BeginEpoch(key, recorded, vm); !status.ok()) return status;
-    ++next_vm_;
+  } else if (vm.vcpus.empty()) {
+    return absl::NotFoundError(absl::StrCat(Label(vm), ": no vCPU thread"));
   }
+  recorded.vm = vm;
   vms_.emplace(key, std::move(recorded));
   return absl::OkStatus();
 }
@@ -99,31 +97,16 @@ absl::Status Recording::TrackNew(const InstanceKey& key, const kvm::Vm& vm) {
 absl::Status Recording::TrackKnown(const InstanceKey& key, RecordedVm& recorded,
                                    const kvm::Vm& vm) {
   const bool same = SameThreads(recorded.vm, vm);
-  const bool begins = !paused_ && !vm.vcpus.empty() && (!same || recorded.current == nullptr);
-  if (same && !begins) {
-    recorded.vm = vm;  // a rescan remembers in it what it asked
-    return absl::OkStatus();
-  }
-  const kvm::Vm before = recorded.vm;
-  if (!begins) {
+  const bool is_told = recorded.number.has_value();
+  if (!paused_ && !vm.vcpus.empty() && (!same || recorded.current == nullptr)) {
+    if (absl::Status status = BeginEpoch(key, recorded, vm); !status.ok()) return status;
+  } else if (!same) {
     // The VMM lives, but every vCPU thread has exited: nothing is sampled until others come. Or it
     // is a pause, and nothing is sampled anyway.
     RetireCurrent(recorded);
-    recorded.vm = vm;
-    if (recorded.number != 0) SayChange(recorded, before);
-    return absl::OkStatus();
   }
-  const bool is_new = recorded.number == 0;
-  if (is_new) recorded.number = next_vm_;
-  if (absl::Status status = BeginEpoch(key, recorded, vm); !status.ok()) {
-    if (is_new) recorded.number = 0;
-    return status;
-  }
-  if (is_new) {
-    ++next_vm_;
-  } else if (!same) {
-    SayChange(recorded, before);
-  }
+  const kvm::Vm before = std::exchange(recorded.vm, vm);  // a rescan remembers what it asked
+  if (is_told && !same) SayChange(recorded, before);
   return absl::OkStatus();
 }
 
@@ -140,14 +123,15 @@ absl::Status Recording::BeginEpoch(const InstanceKey& key, RecordedVm& recorded,
   absl::StatusOr<kvm::OpenedGroups> opened = kvm::OpenGroups(perf_, options_.root, vm, open);
   if (!opened.ok()) return opened.status();
 
+  const uint32_t vm_number = recorded.number.value_or(next_vm_);
   const uint32_t number = recorded.epochs + 1;
-  absl::StatusOr<std::unique_ptr<sampler::Epoch>> epoch = sampler::Epoch::Start(
-      recorded.number, number, options_.root, vm.pid, std::move(opened->groups), opened->vcpus,
-      BuffersFor(options_.interval));
+  absl::StatusOr<std::unique_ptr<sampler::Epoch>> epoch =
+      sampler::Epoch::Start(vm_number, number, options_.root, vm.pid, std::move(opened->groups),
+                            opened->vcpus, BuffersFor(options_.interval));
   if (!epoch.ok()) return epoch.status();
 
   if (number == 1) {
-    AddLifeCycle(recorded.number, v1::LifeCycle::KIND_VM_FOUND,
+    AddLifeCycle(vm_number, v1::LifeCycle::KIND_VM_FOUND,
                  absl::StrCat(opened->vcpus.size(), " vCPUs", Again(vm)), vm);
   }
   if (!opened->degraded_reason.empty() && number == 1) {
@@ -161,7 +145,7 @@ absl::Status Recording::BeginEpoch(const InstanceKey& key, RecordedVm& recorded,
   const core::Classifier classifier = core::Choose(options_.classifier, slots);
   v1::TimelineRecord record;
   const int64_t now_ns = options_.now_ns();
-  *record.mutable_vcpu_set() = MakeVcpuSet(recorded.number, number, now_ns, vm, *opened);
+  *record.mutable_vcpu_set() = MakeVcpuSet(vm_number, number, now_ns, vm, *opened);
   record.mutable_vcpu_set()->set_classifier(std::string(core::ToString(classifier)));
   const std::string cannot_tell = kvm::WhyPauseCannotBeTold(options_.root, vm);
   if (!cannot_tell.empty()) record.mutable_vcpu_set()->add_notes(cannot_tell);
@@ -188,7 +172,7 @@ absl::Status Recording::BeginEpoch(const InstanceKey& key, RecordedVm& recorded,
   RetireCurrent(recorded);
   sampler_.Add(live.epoch.get());  // the queue holds two commands for every epoch there can be
   sampler_news_ = true;
-  recorded.vm = vm;
+  if (!recorded.number) recorded.number = next_vm_++;
   recorded.epochs = number;
   recorded.current = live.epoch.get();
   epochs_.emplace(live.epoch.get(), std::move(live));
@@ -217,7 +201,7 @@ void Recording::Ended(const InstanceKey& key, const std::string& detail) {
   if (known == vms_.end()) return;
   RetireCurrent(known->second);
   // One that came and went during a pause is not known to the timeline.
-  if (known->second.number != 0) {
+  if (known->second.number) {
     AddLifeCycle(known->second.number, v1::LifeCycle::KIND_VM_ENDED, detail, known->second.vm);
   }
   Remember(known->second.vm);
@@ -227,7 +211,7 @@ void Recording::Ended(const InstanceKey& key, const std::string& detail) {
 void Recording::Skipped(const kvm::Vm& vm, const std::string& why) {
   if (skipped_.size() >= kMostSkipped) skipped_.clear();  // said again at worst
   if (!skipped_.emplace(KeyOf(vm), why).second) return;
-  AddLifeCycle(0, v1::LifeCycle::KIND_VM_SKIPPED, why, vm);
+  AddLifeCycle(std::nullopt, v1::LifeCycle::KIND_VM_SKIPPED, why, vm);
   notices_.push_back(absl::StrCat("VM ", Label(vm), " is not recorded: ", why));
 }
 
@@ -323,7 +307,7 @@ void Recording::StepDown(const InstanceKey& key, RecordedVm& recorded, const Ope
       ladder[next].multiplexed ? absl::StrCat("groups of at most ", ladder[next].largest_group)
                                : ladder[next].name,
       lost.empty() ? "" : ", without ", lost);
-  if (absl::Status status = BeginEpoch(key, recorded, kvm::Vm(recorded.vm)); !status.ok()) {
+  if (absl::Status status = BeginEpoch(key, recorded, recorded.vm); !status.ok()) {
     recorded.first_rung = before.first_rung;
     recorded.given_up = before.given_up;
     notices_.push_back(std::string(status.message()));

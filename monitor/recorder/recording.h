@@ -108,7 +108,7 @@ class Recording {
 
  private:
   struct RecordedVm {
-    uint32_t number = 0;  // 0: found during a pause, no epoch so far
+    std::optional<uint32_t> number;  // none: found during a pause, no epoch so far
     uint32_t epochs = 0;
     kvm::Vm vm;
     size_t first_rung = 0;                   // of the ladder: the largest still to be tried
@@ -143,6 +143,7 @@ class Recording {
   // Of Track, for a VM that is recorded, or was found during a pause.
   absl::Status TrackKnown(const InstanceKey& key, RecordedVm& recorded, const kvm::Vm& vm);
   // Opens `vm` as the next epoch of `recorded` while the one before still ticks, then changes over.
+  // The first one gives it its number.
   absl::Status BeginEpoch(const InstanceKey& key, RecordedVm& recorded, const kvm::Vm& vm);
   void RetireCurrent(RecordedVm& recorded);
   // Which of the events by name are not counted, for people.
@@ -160,9 +161,10 @@ class Recording {
   void WatchNeverRunning(LiveEpoch& live, const core::Sample& sample);
   void StepDown(const InstanceKey& key, RecordedVm& recorded, const OpenedSummary& from);
   void AddGap(const sampler::Handover& handover, v1::Gap::Reason reason);
-  // At this moment, or at `mono_ns`; of the recording itself without a VM.
-  void AddLifeCycle(uint32_t vm_number, v1::LifeCycle::Kind kind, const std::string& detail,
-                    const std::optional<kvm::Vm>& vm,
+  // At this moment, or at `mono_ns`; without a number of the recording itself, or of a VM that it
+  // leaves out.
+  void AddLifeCycle(std::optional<uint32_t> vm_number, v1::LifeCycle::Kind kind,
+                    const std::string& detail, const std::optional<kvm::Vm>& vm,
                     std::optional<int64_t> mono_ns = std::nullopt);
 
   Options options_;

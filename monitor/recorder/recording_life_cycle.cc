@@ -18,12 +18,12 @@ constexpr size_t kMostEndedNames = 4096;
 
 void Recording::Pause() {
   paused_ = true;
-  AddLifeCycle(0, v1::LifeCycle::KIND_RECORDING_PAUSED, "", std::nullopt);
+  AddLifeCycle(std::nullopt, v1::LifeCycle::KIND_RECORDING_PAUSED, "", std::nullopt);
 }
 
 void Recording::Resume() {
   paused_ = false;
-  AddLifeCycle(0, v1::LifeCycle::KIND_RECORDING_RESUMED, "", std::nullopt);
+  AddLifeCycle(std::nullopt, v1::LifeCycle::KIND_RECORDING_RESUMED, "", std::nullopt);
 }
 
 PauseWatch Recording::WatchOf(const kvm::Vm& vm, const std::vector<kvm::Vcpu>& vcpus) const {
@@ -71,12 +71,12 @@ std::string Recording::Again(const kvm::Vm& vm) const {
   return absl::StrCat(", again: '", vm.name, "' ran as PID ", before->second, " before");
 }
 
-void Recording::AddLifeCycle(uint32_t vm_number, v1::LifeCycle::Kind kind,
+void Recording::AddLifeCycle(std::optional<uint32_t> vm_number, v1::LifeCycle::Kind kind,
                              const std::string& detail, const std::optional<kvm::Vm>& vm,
                              std::optional<int64_t> mono_ns) {
   v1::TimelineRecord record;
   v1::LifeCycle& life_cycle = *record.mutable_life_cycle();
-  life_cycle.set_vm(vm_number);
+  life_cycle.set_vm(vm_number.value_or(0));
   const int64_t now_ns = options_.now_ns();
   life_cycle.set_mono_ns(mono_ns.value_or(now_ns));
   life_cycle.set_kind(kind);

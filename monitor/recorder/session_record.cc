@@ -1,11 +1,14 @@
 #include "monitor/recorder/session_record.h"
 
+#include <sys/random.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <ctime>
 #include <string>
 #include <string_view>
 
+#include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "kvm/counters/counter_group.h"
 #include "kvm/counters/errno_advice.h"
@@ -44,6 +47,14 @@ void AddGroups(const kvm::OpenedGroups& opened, v1::VcpuSet& set) {
 }
 
 }  // namespace
+
+absl::StatusOr<timeline::StreamId> RandomStreamId() {
+  timeline::StreamId id{};
+  if (getrandom(id.data(), id.size(), 0) != static_cast<ssize_t>(id.size())) {
+    return absl::InternalError("getrandom(2) gave no stream id");
+  }
+  return id;
+}
 
 ResidencyBasisFound FindResidencyBasis(kvm::PerfEvents& perf, const std::string& root,
                                        std::span<const kvm::Pmu> core_pmus,

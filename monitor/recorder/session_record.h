@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "kvm/counters/group_opener.h"
 #include "kvm/counters/perf_events.h"
 #include "kvm/events/pmu.h"
@@ -19,6 +20,9 @@
 #include "vcpulse/v1/timeline.pb.h"
 
 namespace vcpulse::recorder {
+
+// The id of a new stream.
+absl::StatusOr<timeline::StreamId> RandomStreamId();
 
 // What residency can be divided by on this host, as found by trying.
 struct ResidencyBasisFound {

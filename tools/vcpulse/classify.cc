@@ -8,7 +8,7 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "kvm/base/output_file.h"
-#include "monitor/recorder/stream_id.h"
+#include "monitor/recorder/session_record.h"
 #include "monitor/replay/reclassify.h"
 #include "monitor/replay/recorded_settings.h"
 #include "monitor/report/text_format.h"

@@ -23,7 +23,7 @@
 #include "monitor/import/importer.h"
 #include "monitor/import/perf_json.h"
 #include "monitor/import/table.h"
-#include "monitor/recorder/stream_id.h"
+#include "monitor/recorder/session_record.h"
 #include "tools/vcpulse/classifier_options.h"
 #include "tools/vcpulse/commands.h"
 #include "tools/vcpulse/timeline_input.h"

@@ -63,7 +63,6 @@ absl::Status ParseOutput(const RecordText& text, RecordOptions& options) {
         "--format delimited and --to exclude each other: a collector takes chunks (vpt)");
   }
   if (!text.output) options.output.clear();
-  options.sink_name = stream::ToText(options.uplink->uplink.addresses);
   return absl::OkStatus();
 }
 

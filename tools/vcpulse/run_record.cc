@@ -30,6 +30,7 @@
 #include "tools/vcpulse/commands.h"
 #include "tools/vcpulse/record_options.h"
 #include "tools/vcpulse/service.h"
+#include "tools/vcpulse/uplink_options.h"
 
 namespace vcpulse::tools {
 namespace {
@@ -103,7 +104,9 @@ absl::StatusOr<std::unique_ptr<stream::RecordUplink>> StartUplink(RecordOptions&
   options.uplink->say = [](const std::string& line) { Fail(line); };
   auto uplink = stream::RecordUplink::Start(*options.uplink);
   if (!uplink.ok()) return uplink.status();
-  options.chunk_sink = std::bind_front(&stream::RecordUplink::Take, uplink->get());
+  options.chunk_sink =
+      live::ChunkSink{.name = stream::ToText(options.uplink->uplink.addresses),
+                      .take = std::bind_front(&stream::RecordUplink::Take, uplink->get())};
   options.hang_up = std::bind_front(&stream::RecordUplink::ReloadCredentials, uplink->get());
   return uplink;
 }

@@ -90,8 +90,11 @@ TEST_F(RecordingPause, NoSampleBetweenAndAnotherEpochAfter) {
   EXPECT_EQ(writer_.ticks[5].epoch, 2u);
   EXPECT_EQ(writer_.ticks[4].verdicts[0].band, core::Band::kNone) << "the first of its epoch";
   EXPECT_THAT(writer_.VcpuSets(), SizeIs(4));
-  EXPECT_THAT(LifeCycles(), ElementsAre(std::pair(kFound, 1u), std::pair(kFound, 2u),
-                                        std::pair(kPaused, 0u), std::pair(kResumed, 0u)));
+  recording_.Ended(KeyOf(web_.vm()), "the VMM process has ended");
+  EXPECT_THAT(LifeCycles(),
+              ElementsAre(std::pair(kFound, 1u), std::pair(kFound, 2u), std::pair(kPaused, 0u),
+                          std::pair(kResumed, 0u), std::pair(kEnded, 1u)))
+      << "each keeps its number";
 }
 
 TEST_F(RecordingPause, AMissedTickOfAPauseIsNoGap) {
