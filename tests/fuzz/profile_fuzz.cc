@@ -1,32 +1,19 @@
 // The text of a profile: what is taken must survive being written again.
 #include <cmath>
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 
 #include "kvm/base/text.h"
 #include "monitor/profile/fields.h"
 #include "monitor/profile/profile.h"
+#include "tests/fuzz/checks.h"
 
 namespace {
 
 using namespace vcpulse;
 
-void Check(bool condition) {
-  if (!condition) std::abort();
-}
-
-// What people read is one line of valid UTF-8 that begins with the file.
-void CheckMessage(std::string_view message) {
-  Check(message.starts_with("FILE: ") && message.size() < 1000);
-  Check(Printable(message) == message);
-  for (size_t i = 0; i < message.size();) {
-    const size_t length = Utf8SequenceLength(message.substr(i));
-    Check(length > 0);
-    i += length;
-  }
-}
+using fuzz::Check;
 
 }  // namespace
 
@@ -34,7 +21,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const auto profile = profile::Parse(text, "FILE");
   if (!profile.ok()) {
-    CheckMessage({profile.status().message().data(), profile.status().message().size()});
+    const std::string_view message = ToStd(profile.status().message());
+    Check(message.starts_with("FILE: ") && message.size() < 1000);
+    fuzz::CheckMessage(message);
     return 0;
   }
   Check(!profile->name.empty() && profile->source == "FILE");
