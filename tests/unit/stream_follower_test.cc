@@ -14,7 +14,7 @@
 #include "monitor/stream/net/backoff.h"
 #include "monitor/stream/net/follower.h"
 #include "monitor/stream/protocol/frame.h"
-#include "monitor/stream/protocol/version.h"
+#include "monitor/stream/protocol/hello.h"
 #include "tests/fakes/certificates.h"
 #include "tests/unit/stream_sockets_fixture.h"
 

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "monitor/stream/protocol/frame.h"
-#include "monitor/stream/protocol/version.h"
+#include "monitor/stream/protocol/hello.h"
 #include "tests/unit/stream_raw_peer.h"
 #include "tests/unit/stream_sockets_fixture.h"
 

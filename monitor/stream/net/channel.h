@@ -13,6 +13,9 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
+#include "monitor/stream/net/credentials.h"
+
 namespace vcpulse::stream {
 
 using ErrorCode = boost::system::error_code;
@@ -51,6 +54,10 @@ std::shared_ptr<Channel> NewPlainChannel(PlainSocket socket);
 
 // Who a TLS channel is.
 enum class TlsRole { kServer, kClient };
+// TLS 1.3 alone, certificates of both sides, from the files as they are now. Errors: as
+// CheckCredentials.
+absl::StatusOr<std::shared_ptr<TlsContext>> NewTlsContext(const CredentialFiles& files,
+                                                          TlsRole role);
 // `host` is what a client verifies the server's certificate against.
 std::shared_ptr<Channel> NewTlsChannel(boost::asio::ip::tcp::socket socket,
                                        std::shared_ptr<TlsContext> context, TlsRole role,

@@ -7,7 +7,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "monitor/stream/net/clocks.h"
-#include "monitor/stream/net/tls_context.h"
 #include "monitor/stream/protocol/refusal.h"
 #include "monitor/timeline/clock_snapshot.h"
 #include "monitor/timeline/lost_chunk.h"
@@ -18,7 +17,6 @@ namespace {
 namespace asio = boost::asio;
 
 constexpr std::chrono::milliseconds kUplinkTick{250};
-constexpr int64_t kConnectDeadline_ns = 10'000'000'000;
 constexpr int64_t kSyncPeriod_ns = 5'000'000'000;
 constexpr int64_t kSayDiskAgain_ns = 10'000'000'000;
 // Read from the spool ahead of the socket.
@@ -84,8 +82,6 @@ void UplinkLoop::Tick() {
     spool_->Sync();
   }
   SayDiskStatus();
-  const bool handshaking = connecting_ != nullptr || (channel_ != nullptr && !secured_);
-  if (handshaking && now_ns - begun_ns_ > kConnectDeadline_ns) return Fail("no answer");
   if (session_) {
     if (absl::Status status = session_->Tick(Clocks(), now_ns); !status.ok()) {
       return Fail(std::string(status.message()));
@@ -157,36 +153,18 @@ void UplinkLoop::ConnectIfNeeded() {
   if (!turn && !wanted_) return;
   is_probe_ = !turn;
   stream_ = turn.value_or(RandomStreamId());
-  begun_ns_ = MonotonicNow_ns();
-  const Address& address = options_.addresses[address_];
-  std::shared_ptr<TlsContext> tls;
-  if (address.kind == Address::Kind::kTls) {
-    auto context = NewTlsContext(options_.credentials, TlsRole::kClient);
-    if (!context.ok()) return Fail(std::string(context.status().message()));
-    tls = *std::move(context);
-  }
-  connecting_ =
-      Connect(context_, address, std::move(tls), [self = shared_from_this()](auto channel) {
-        self->connecting_ = nullptr;
-        if (!self->ended_) self->Connected(std::move(channel));
-      });
+  connecting_ = Connect(context_, options_.addresses[address_], options_.credentials,
+                        [self = shared_from_this()](auto channel) {
+                          self->connecting_ = nullptr;
+                          if (!self->ended_) self->Connected(std::move(channel));
+                        });
 }
 
 void UplinkLoop::Connected(absl::StatusOr<std::shared_ptr<Channel>> channel) {
   if (!channel.ok()) return Fail(std::string(channel.status().message()));
   channel_ = *std::move(channel);
-  secured_ = false;
   write_pending_ = false;
-  const uint64_t connection = ++connection_;
-  channel_->Handshake([self = shared_from_this(), connection](const ErrorCode& error) {
-    if (connection != self->connection_ || self->channel_ == nullptr) return;
-    if (error) return self->Fail(self->channel_->Describe(error));
-    self->BeginSession();
-  });
-}
-
-void UplinkLoop::BeginSession() {
-  secured_ = true;
+  ++connection_;
   const Spool::Range range = is_probe_ ? Spool::Range{} : spool_->range(stream_);
   session_.emplace(options_.identity,
                    AgentSession::Held{.stream_id = stream_,
@@ -289,7 +267,7 @@ bool UplinkLoop::SendNext() {
 }
 
 void UplinkLoop::Flush() {
-  if (!session_ || !secured_ || write_pending_ || session_->output().empty()) return;
+  if (!session_ || write_pending_ || session_->output().empty()) return;
   writing_.clear();
   writing_.swap(session_->output());
   write_pending_ = true;

@@ -62,7 +62,6 @@ class UplinkLoop : public std::enable_shared_from_this<UplinkLoop> {
   // Whether the connection may make way for another stream: its own is done, or of less urgency.
   bool IsFree(const std::optional<timeline::StreamId>& turn);
   void Connected(absl::StatusOr<std::shared_ptr<Channel>> channel);
-  void BeginSession();
   v1::ClockSnapshot Clocks() const;
   void Read();
   void TakeBytes(size_t bytes);
@@ -87,19 +86,17 @@ class UplinkLoop : public std::enable_shared_from_this<UplinkLoop> {
   boost::asio::steady_timer ticks_;
   boost::asio::steady_timer retry_;
 
-  std::shared_ptr<Connecting> connecting_;
+  std::shared_ptr<ConnectAttempt> connecting_;
   std::shared_ptr<Channel> channel_;
   std::optional<AgentSession> session_;
   timeline::StreamId stream_{};
   std::set<timeline::StreamId> found_;  // in the spool, when it was opened
   bool is_probe_ = false;               // connected with nothing to send, to see whether one can
-  bool secured_ = false;
   bool write_pending_ = false;
   bool retry_pending_ = false;
   bool wanted_ = false;
   bool ended_ = false;
   uint64_t connection_ = 0;  // number of the channel, so that handlers of an old one are known
-  int64_t begun_ns_ = 0;     // connecting
   int64_t synced_ns_ = 0;
   size_t address_ = 0;
   std::map<timeline::StreamId, int64_t> refused_ns_;  // streams that a collector did not take, when

@@ -7,10 +7,9 @@
 #include "absl/strings/str_cat.h"
 #include "monitor/core/check.h"
 #include "monitor/stream/protocol/chunk_check.h"
-#include "monitor/stream/protocol/hello_check.h"
+#include "monitor/stream/protocol/hello.h"
 #include "monitor/stream/protocol/peer_text.h"
 #include "monitor/stream/protocol/refusal.h"
-#include "monitor/stream/protocol/version.h"
 
 namespace vcpulse::stream {
 namespace {

@@ -1,9 +1,28 @@
 #pragma once
 
+#include <cstdint>
+#include <string>
+
 #include "absl/status/status.h"
 #include "vcpulse/v1/stream.pb.h"
 
 namespace vcpulse::stream {
+
+// Versions of the protocol (proto/vcpulse/v1/stream.proto).
+inline constexpr uint32_t kMajor = 1;
+inline constexpr uint32_t kMinMajor = 1;
+inline constexpr uint32_t kMinor = 0;
+
+struct AgentIdentity {
+  std::string agent_id;
+  std::string host_name;
+  std::string boot_id;
+  std::string tool_version;
+};
+
+// What each Hello of this release says, whoever it is.
+v1::Hello HelloOf(const AgentIdentity& identity, v1::Hello::Role role,
+                  const v1::ClockSnapshot& clock);
 
 // Whether a collector of this release can answer `hello`. Errors, in words for the peer's owner:
 // Unimplemented where no version is common, DataLoss for what no agent or follower says.
