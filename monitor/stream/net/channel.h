@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -42,6 +43,12 @@ class Channel : public std::enable_shared_from_this<Channel> {
   // Why it failed, for people: what the error says, and what was wrong with the peer's certificate.
   virtual std::string Describe(const ErrorCode& error) const = 0;
   virtual int descriptor() = 0;
+
+ protected:
+  Done KeepAlive(Done done) {
+    return [self = shared_from_this(), done = std::move(done)](
+               const ErrorCode& error, size_t bytes) { done(error, bytes); };
+  }
 };
 
 // Sockets of Asio pass to the programs that are started, unless told otherwise.

@@ -145,19 +145,14 @@ class Follower {
       const Ending ending = Following(options_, stopped_, [this] { TakeWelcome(); }).Run();
       if (ending.is_final || !was_welcomed_) return ending.status;
       SayLost(ending);
-      if (ending.welcomed_ns > 0 && MonotonicNow_ns() - ending.welcomed_ns >= LongWhile_ns()) {
-        backoff_.Reset();
-      }
+      // A connection that stood so long was not one that fails at once, each time.
+      const std::chrono::nanoseconds stood(MonotonicNow_ns() - ending.welcomed_ns);
+      if (ending.welcomed_ns > 0 && stood >= options_.longest_backoff) backoff_.Reset();
       if (!Wait(backoff_.Next())) return absl::OkStatus();
     }
   }
 
  private:
-  // A connection that stood so long was not one that fails at once, each time.
-  int64_t LongWhile_ns() const {
-    return std::chrono::nanoseconds(options_.longest_backoff).count();
-  }
-
   void TakeWelcome() {
     if (was_welcomed_) {
       Say(absl::StrCat(ToText(options_.address),

@@ -9,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "monitor/core/check.h"
 #include "monitor/stream/protocol/hello.h"
-#include "monitor/stream/protocol/peer_text.h"
 #include "monitor/stream/protocol/refusal.h"
 
 namespace vcpulse::stream {

@@ -5,9 +5,10 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "monitor/reading/phrases.h"
 #include "monitor/stream/protocol/agent_id.h"
-#include "monitor/stream/protocol/peer_text.h"
 #include "monitor/timeline/chunk_header.h"
+#include "monitor/timeline/utf8_texts.h"
 
 namespace vcpulse::stream {
 namespace {
@@ -65,6 +66,17 @@ absl::Status CheckStream(const v1::Hello& hello) {
 }
 
 }  // namespace
+
+std::string OneLine(std::string text, size_t max_bytes) {
+  timeline::MakeUtf8(&text);
+  text = reading::Printable(text);
+  if (text.size() <= max_bytes) return text;
+  size_t length = max_bytes;
+  // Bytes 10xxxxxx belong to the character before.
+  while (length > 0 && (static_cast<unsigned char>(text[length]) & 0xc0) == 0x80) --length;
+  text.resize(length);
+  return text;
+}
 
 v1::Hello HelloOf(const AgentIdentity& identity, v1::Hello::Role role,
                   const v1::ClockSnapshot& clock) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -12,6 +13,13 @@ namespace vcpulse::stream {
 inline constexpr uint32_t kMajor = 1;
 inline constexpr uint32_t kMinMajor = 1;
 inline constexpr uint32_t kMinor = 0;
+
+// Bytes of each name in Hello and Welcome at most.
+inline constexpr size_t kMaxNameBytes = 256;
+
+// A text as it may be sent or shown, whatever it holds: one line of valid UTF-8, at most
+// `max_bytes` (more is cut off behind a whole character).
+std::string OneLine(std::string text, size_t max_bytes);
 
 struct AgentIdentity {
   std::string agent_id;
