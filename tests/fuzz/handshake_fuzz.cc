@@ -12,6 +12,7 @@
 
 #include "monitor/stream/protocol/agent_session.h"
 #include "monitor/stream/protocol/collector_session.h"
+#include "monitor/stream/protocol/follower_session.h"
 #include "tests/fuzz/stream_bytes.h"
 
 namespace vcpulse::stream {
@@ -158,10 +159,46 @@ class AgentEnd {
   AgentSession session_;
 };
 
+// Is given what the agent is given.
+class FollowerEnd {
+ public:
+  FollowerEnd() = default;
+  FollowerEnd(const FollowerEnd&) = delete;
+  FollowerEnd& operator=(const FollowerEnd&) = delete;
+
+  void Receive(std::span<const uint8_t> bytes, int64_t now_ns) {
+    const bool was_ended = ended_;
+    const size_t events = events_;
+    ended_ = !session_.Receive(bytes, now_ns).ok();
+    Require(!was_ended || (ended_ && events_ == events && session_.output().empty()));
+    RequireFrames(session_.output());
+  }
+  void Tick(int64_t now_ns) {
+    ended_ = !session_.Tick({}, now_ns).ok();
+    RequireFrames(session_.output());
+  }
+
+ private:
+  bool ended_ = false;
+  size_t events_ = 0;
+  FollowerSession session_{
+      {.agent_id = "f"},
+      "",
+      {.welcomed = [this] { Require(events_++ == 0); },
+       .chunk =
+           [this](const v1::StreamInfo& info, std::span<const uint8_t> chunk) {
+             Require(events_++ > 0 && !chunk.empty() && info.stream_id().size() == 16);
+             return absl::OkStatus();
+           }},
+      {},
+      0};
+};
+
 void Play(Input input) {
   const uint8_t mode = input.Byte();
   CollectorEnd collector((mode & 1) != 0);
   AgentEnd agent((mode & 2) != 0);
+  FollowerEnd follower;
   int64_t now_ns = 0;
   while (!input.empty()) {
     const uint8_t step = input.Byte();
@@ -181,6 +218,7 @@ void Play(Input input) {
       case 2: {
         now_ns += static_cast<int64_t>(input.Number() % 100'000'000'000);
         to_collector ? collector.Tick(now_ns) : agent.Tick(now_ns);
+        if (!to_collector) follower.Tick(now_ns);
         continue;
       }
       default: {
@@ -190,6 +228,7 @@ void Play(Input input) {
       }
     }
     to_collector ? collector.Receive(bytes, now_ns) : agent.Receive(bytes, now_ns);
+    if (!to_collector) follower.Receive(bytes, now_ns);
   }
 }
 

@@ -11,7 +11,11 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include "absl/status/statusor.h"
+#include "monitor/stream/net/credentials.h"
 
 namespace vcpulse::stream {
 
@@ -39,6 +43,12 @@ class Channel : public std::enable_shared_from_this<Channel> {
   // Why it failed, for people: what the error says, and what was wrong with the peer's certificate.
   virtual std::string Describe(const ErrorCode& error) const = 0;
   virtual int descriptor() = 0;
+
+ protected:
+  Done KeepAlive(Done done) {
+    return [self = shared_from_this(), done = std::move(done)](
+               const ErrorCode& error, size_t bytes) { done(error, bytes); };
+  }
 };
 
 // Sockets of Asio pass to the programs that are started, unless told otherwise.
@@ -51,6 +61,10 @@ std::shared_ptr<Channel> NewPlainChannel(PlainSocket socket);
 
 // Who a TLS channel is.
 enum class TlsRole { kServer, kClient };
+// TLS 1.3 alone, certificates of both sides, from the files as they are now. Errors: as
+// CheckCredentials.
+absl::StatusOr<std::shared_ptr<TlsContext>> NewTlsContext(const CredentialFiles& files,
+                                                          TlsRole role);
 // `host` is what a client verifies the server's certificate against.
 std::shared_ptr<Channel> NewTlsChannel(boost::asio::ip::tcp::socket socket,
                                        std::shared_ptr<TlsContext> context, TlsRole role,

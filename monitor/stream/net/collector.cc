@@ -15,7 +15,6 @@
 #include "kvm/base/signals.h"
 #include "monitor/stream/net/collector_loop.h"
 #include "monitor/stream/net/committer.h"
-#include "monitor/stream/net/tls_context.h"
 
 namespace vcpulse::stream {
 namespace {

@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "monitor/stream/net/credentials.h"
 #include "monitor/stream/protocol/address.h"
-#include "monitor/stream/protocol/agent_session.h"
+#include "monitor/stream/protocol/hello.h"
 #include "vcpulse/v1/stream.pb.h"
 
 namespace vcpulse::stream {
@@ -35,10 +35,9 @@ struct FollowOptions {
 
 // Follows on the calling thread until `stopped` says so (asked each 100 ms). Where the collector is
 // lost, connects again for ever, with jittered exponential backoff. Errors: of the options; of the
-// first connection (Unavailable: nobody listens, or what the collector said; DeadlineExceeded: no
-// answer; DataLoss: no answer of a collector); of a later one where
-// somebody must change something first: the collector does not let it follow any more
-// (PermissionDenied), or speaks another version (Unimplemented); that of `chunk`.
+// first connection, those of Connect (sockets.h) and FollowerSession; of a later one where somebody
+// must change something first: the collector does not let it follow any more (PermissionDenied), or
+// speaks another version (Unimplemented); that of `chunk`.
 absl::Status Follow(const FollowOptions& options, const std::function<bool()>& stopped);
 
 }  // namespace vcpulse::stream

@@ -22,17 +22,18 @@ namespace vcpulse::stream {
 absl::Status CheckSecure(const Address& address, bool allow_insecure);
 
 // One that connects, until it has.
-class Connecting {
+class ConnectAttempt {
  public:
-  virtual ~Connecting() = default;
+  virtual ~ConnectAttempt() = default;
   // `done` is not called any more.
   virtual void Cancel() = 0;
 };
 
-// Connects; `done` is called once, later, with the channel (before its handshake) or why not.
-// `tls` is needed for a tls address.
-std::shared_ptr<Connecting> Connect(
-    boost::asio::io_context& context, const Address& address, std::shared_ptr<TlsContext> tls,
+// Connects, shakes hands where the address is tls (with the credentials as they are now), and calls
+// `done` once, later, with the channel or why not: Unavailable (nobody listens); DeadlineExceeded
+// (no answer within 10 s); Unauthenticated (of the TLS handshake); of NewTlsContext.
+std::shared_ptr<ConnectAttempt> Connect(
+    boost::asio::io_context& context, const Address& address, const CredentialFiles& credentials,
     std::function<void(absl::StatusOr<std::shared_ptr<Channel>>)> done);
 
 // Who came.

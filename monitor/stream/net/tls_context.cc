@@ -1,5 +1,3 @@
-#include "monitor/stream/net/tls_context.h"
-
 #include <fcntl.h>
 #include <netdb.h>
 #include <openssl/ssl.h>
@@ -12,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kvm/base/fd.h"
+#include "monitor/stream/net/channel.h"
 
 namespace vcpulse::stream {
 namespace {

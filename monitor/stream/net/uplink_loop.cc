@@ -7,7 +7,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "kvm/base/clock.h"
-#include "monitor/stream/net/tls_context.h"
 #include "monitor/stream/protocol/refusal.h"
 #include "monitor/timeline/chunk_header.h"
 #include "monitor/timeline/entry.h"
@@ -18,7 +17,6 @@ namespace {
 namespace asio = boost::asio;
 
 constexpr std::chrono::milliseconds kUplinkTick{250};
-constexpr int64_t kConnectDeadline_ns = 10'000'000'000;
 constexpr int64_t kSyncPeriod_ns = 5'000'000'000;
 constexpr int64_t kSayDiskAgain_ns = 10'000'000'000;
 // Read from the spool ahead of the socket.
@@ -58,7 +56,6 @@ UplinkLoop::UplinkLoop(asio::io_context& context, const Uplink::Options& options
       spool_(std::move(spool)),
       changed_(std::move(changed)),
       ticks_(context),
-      retry_(context),
       backoff_(options.first_backoff, options.longest_backoff) {
   for (const timeline::StreamId& stream : spool_->streams()) found_.insert(stream);
 }
@@ -68,10 +65,15 @@ void UplinkLoop::Begin() {
   ConnectIfNeeded();
 }
 
+UplinkLoop::SharedLink UplinkLoop::link() const {
+  const auto* link = std::get_if<SharedLink>(&state_);
+  return link == nullptr ? nullptr : *link;
+}
+
 void UplinkLoop::StartTicking() {
   ticks_.expires_after(kUplinkTick);
   ticks_.async_wait([self = shared_from_this()](const ErrorCode& error) {
-    if (error || self->ended_) return;
+    if (error) return;
     self->Tick();
     self->StartTicking();
   });
@@ -84,13 +86,11 @@ void UplinkLoop::Tick() {
     spool_->Sync();
   }
   SayDiskStatus();
-  const bool handshaking = connecting_ != nullptr || (channel_ != nullptr && !secured_);
-  if (handshaking && now_ns - begun_ns_ > kConnectDeadline_ns) return Fail("no answer");
-  if (session_) {
-    if (absl::Status status = session_->Tick(Clocks(), now_ns); !status.ok()) {
+  if (const SharedLink link = this->link()) {
+    if (absl::Status status = link->session.Tick(Clocks(), now_ns); !status.ok()) {
       return Fail(std::string(status.message()));
     }
-    Pump();
+    Pump(link);
   }
   ConnectIfNeeded();  // a stream that was refused may have its turn again
   changed_();
@@ -105,8 +105,10 @@ void UplinkLoop::Take(const std::deque<Offered>& offered) {
     }
   }
   SayDiskStatus();
-  TakeProgress();  // the collector may have had these before
-  Pump();
+  if (const SharedLink link = this->link()) {
+    TakeProgress(*link);  // the collector may have had these before
+    Pump(link);
+  }
   ConnectIfNeeded();
   changed_();
 }
@@ -117,17 +119,15 @@ void UplinkLoop::WantConnection() {
 }
 
 void UplinkLoop::Reconnect() {
+  if (std::holds_alternative<Over>(state_)) return;
   Disconnect();
-  retry_.cancel();
-  retry_pending_ = false;
   ConnectIfNeeded();
 }
 
 void UplinkLoop::End() {
-  ended_ = true;
   ticks_.cancel();
-  retry_.cancel();
   Disconnect();
+  state_ = Over{};
   spool_->Sync();
 }
 
@@ -142,61 +142,39 @@ std::optional<timeline::StreamId> UplinkLoop::Turn() const {
   return streams.empty() ? std::nullopt : std::optional(streams.front());
 }
 
-bool UplinkLoop::IsFree(const std::optional<timeline::StreamId>& turn) {
-  return session_ && session_->welcomed() && turn && *turn != stream_ &&
-         session_->output().empty() && !write_pending_;
-}
-
 void UplinkLoop::ConnectIfNeeded() {
-  if (ended_ || !stats_.refusal.empty()) return;
   const std::optional<timeline::StreamId> turn = Turn();
-  if (channel_ != nullptr || connecting_ != nullptr || retry_pending_) {
-    if (!IsFree(turn)) return;
+  if (const SharedLink link = this->link();
+      link && link->session.welcomed() && turn && turn != link->stream &&
+      link->session.output().empty() && link->writing.empty()) {
     Disconnect();
   }
-  if (!turn && !wanted_) return;
-  is_probe_ = !turn;
-  stream_ = turn.value_or(RandomStreamId());
-  begun_ns_ = MonotonicNow_ns();
-  const Address& address = options_.addresses[address_];
-  std::shared_ptr<TlsContext> tls;
-  if (address.kind == Address::Kind::kTls) {
-    auto context = NewTlsContext(options_.credentials, TlsRole::kClient);
-    if (!context.ok()) return Fail(std::string(context.status().message()));
-    tls = *std::move(context);
+  if (!std::holds_alternative<Idle>(state_) || (!turn && !wanted_)) return;
+  auto connected = [self = shared_from_this()](auto channel) {
+    if (!channel.ok()) return self->Fail(std::string(channel.status().message()));
+    self->BeginSession(*std::move(channel));
+  };
+  state_ = Connecting{.stream = turn,
+                      .attempt = Connect(context_, options_.addresses[address_],
+                                         options_.credentials, std::move(connected))};
+}
+
+void UplinkLoop::BeginSession(std::shared_ptr<Channel> channel) {
+  const std::optional<timeline::StreamId> stream = std::get<Connecting>(state_).stream;
+  AgentSession::Held held{.stream_id = stream ? *stream : RandomStreamId()};
+  if (stream) {
+    const Spool::Range range = spool_->range(*stream);
+    held.first_sequence = range.first_sequence;
+    held.next_sequence = range.next_sequence;
   }
-  connecting_ =
-      Connect(context_, address, std::move(tls), [self = shared_from_this()](auto channel) {
-        self->connecting_ = nullptr;
-        if (!self->ended_) self->Connected(std::move(channel));
-      });
-}
-
-void UplinkLoop::Connected(absl::StatusOr<std::shared_ptr<Channel>> channel) {
-  if (!channel.ok()) return Fail(std::string(channel.status().message()));
-  channel_ = *std::move(channel);
-  secured_ = false;
-  write_pending_ = false;
-  const uint64_t connection = ++connection_;
-  channel_->Handshake([self = shared_from_this(), connection](const ErrorCode& error) {
-    if (connection != self->connection_ || self->channel_ == nullptr) return;
-    if (error) return self->Fail(self->channel_->Describe(error));
-    self->BeginSession();
-  });
-}
-
-void UplinkLoop::BeginSession() {
-  secured_ = true;
-  const Spool::Range range = is_probe_ ? Spool::Range{} : spool_->range(stream_);
-  session_.emplace(options_.identity,
-                   AgentSession::Held{.stream_id = stream_,
-                                      .first_sequence = range.first_sequence,
-                                      .next_sequence = range.next_sequence,
-                                      .may_have_been_more =
-                                          options_.sends_old_streams || found_.contains(stream_)},
-                   Clocks(), MonotonicNow_ns());
-  Flush();
-  Read();
+  held.may_have_been_more = options_.sends_old_streams || found_.contains(held.stream_id);
+  const auto link = std::make_shared<Link>(
+      Link{.stream = stream,
+           .channel = std::move(channel),
+           .session = AgentSession(options_.identity, held, Clocks(), MonotonicNow_ns())});
+  state_ = link;
+  Flush(link);
+  Read(link);
 }
 
 // Those of an old stream were another machine's, or another boot's.
@@ -204,38 +182,36 @@ v1::ClockSnapshot UplinkLoop::Clocks() const {
   return options_.sends_old_streams ? v1::ClockSnapshot() : timeline::TakeClockSnapshot();
 }
 
-void UplinkLoop::Read() {
-  const uint64_t connection = connection_;
-  channel_->ReadSome(asio::buffer(buffer_),
-                     [self = shared_from_this(), connection](const ErrorCode& error, size_t bytes) {
-                       if (connection != self->connection_ || self->channel_ == nullptr) return;
-                       if (error) return self->Fail(self->channel_->Describe(error));
-                       self->TakeBytes(bytes);
-                     });
+void UplinkLoop::Read(const SharedLink& link) {
+  link->channel->ReadSome(asio::buffer(link->buffer),
+                          [self = shared_from_this(), link](const ErrorCode& error, size_t bytes) {
+                            if (link != self->link()) return;
+                            if (error) return self->Fail(link->channel->Describe(error));
+                            self->TakeBytes(link, bytes);
+                          });
 }
 
-void UplinkLoop::TakeBytes(size_t bytes) {
-  const bool was_welcomed = session_->welcomed();
-  const absl::Status status = session_->Receive(std::span(buffer_).first(bytes), MonotonicNow_ns());
-  if (session_->welcomed() && !was_welcomed) TakeWelcome();
-  TakeProgress();
+void UplinkLoop::TakeBytes(const SharedLink& link, size_t bytes) {
+  AgentSession& session = link->session;
+  const bool was_welcomed = session.welcomed();
+  const absl::Status status =
+      session.Receive(std::span(link->buffer).first(bytes), MonotonicNow_ns());
+  if (session.welcomed() && !was_welcomed) TakeWelcome(*link);
+  TakeProgress(*link);
   if (!status.ok()) return Fail(std::string(status.message()));
-  const uint64_t connection = connection_;
-  Pump();
-  if (connection != connection_ || channel_ == nullptr) return;
-  Read();
+  Pump(link);
+  Read(link);
   ConnectIfNeeded();
   changed_();
 }
 
-void UplinkLoop::TakeWelcome() {
+void UplinkLoop::TakeWelcome(const Link& link) {
   ++stats_.connects;
   stats_.last_error.clear();
-  stats_.connected = true;
   wanted_ = false;
   // One that welcomes may still refuse what it is sent: after an error this is said once it has
   // not.
-  if (is_probe_) return;  // nothing streams yet
+  if (!link.stream) return;  // nothing streams yet
   if (said_error_.empty() || spool_->stats().chunks == 0) SayStreaming();
 }
 
@@ -246,79 +222,74 @@ void UplinkLoop::SayStreaming() {
   said_error_.clear();
 }
 
-void UplinkLoop::TakeProgress() {
-  if (!session_ || !session_->welcomed() || is_probe_) return;
-  if (session_->durable() == 0) return;
+void UplinkLoop::TakeProgress(const Link& link) {
+  if (!link.streams() || link.session.durable() == 0) return;
   const uint64_t before = spool_->stats().chunks;
-  spool_->Acknowledge(stream_, session_->durable());
+  spool_->Acknowledge(*link.stream, link.session.durable());
   const uint64_t after = spool_->stats().chunks;
   if (after == before) return;
   stats_.acknowledged_chunks += before - after;
   backoff_.Reset();  // this collector does its work
-  refused_ns_.erase(stream_);
+  refused_ns_.erase(*link.stream);
   SayStreaming();
 }
 
-void UplinkLoop::Pump() {
-  if (!session_ || !session_->welcomed() || is_probe_) return;
-  while (session_->output().size() < kMostReadAhead && SendNext()) {
+void UplinkLoop::Pump(const SharedLink& link) {
+  while (link->streams() && link->session.output().size() < kMostReadAhead && SendNext(*link)) {
   }
-  Flush();
+  Flush(link);
 }
 
-bool UplinkLoop::SendNext() {
-  const auto item = spool_->At(stream_, session_->next_to_send());
+bool UplinkLoop::SendNext(Link& link) {
+  AgentSession& session = link.session;
+  const auto item = spool_->At(*link.stream, session.next_to_send());
   if (!item) return false;
   const int64_t now_ns = MonotonicNow_ns();
   if (item->is_lost) {
-    session_->SendGap(item->lost, now_ns);
+    session.SendGap(item->lost, now_ns);
     return true;
   }
-  if (item->bytes.size() > session_->welcome().max_frame_bytes()) {
+  if (item->bytes.size() > session.welcome().max_frame_bytes()) {
     const v1::LostRecords lost =
         timeline::LostChunk(item->header, v1::LostRecords::REASON_TOO_LARGE);
-    session_->SendGap(lost, now_ns);
+    session.SendGap(lost, now_ns);
     ++stats_.lost_chunks;
     stats_.lost_records += lost.last_sequence() - lost.first_sequence() + 1;
     return true;
   }
-  if (!session_->MaySend(item->bytes.size())) return false;
-  session_->SendChunk(item->header, item->bytes, now_ns);
+  if (!session.MaySend(item->bytes.size())) return false;
+  session.SendChunk(item->header, item->bytes, now_ns);
   ++stats_.sent_chunks;
   return true;
 }
 
-void UplinkLoop::Flush() {
-  if (!session_ || !secured_ || write_pending_ || session_->output().empty()) return;
-  writing_.clear();
-  writing_.swap(session_->output());
-  write_pending_ = true;
-  const uint64_t connection = connection_;
-  channel_->WriteAll(asio::buffer(writing_),
-                     [self = shared_from_this(), connection](const ErrorCode& error, size_t) {
-                       if (connection != self->connection_ || self->channel_ == nullptr) return;
-                       self->write_pending_ = false;
-                       // What the collector said last is worth more than that writing failed:
-                       // reading tells.
-                       if (error) return;
-                       self->Pump();
-                       self->ConnectIfNeeded();
-                     });
+void UplinkLoop::Flush(const SharedLink& link) {
+  if (!link->writing.empty() || link->session.output().empty()) return;
+  link->writing.swap(link->session.output());
+  link->channel->WriteAll(asio::buffer(link->writing),
+                          [self = shared_from_this(), link](const ErrorCode& error, size_t) {
+                            if (link != self->link()) return;
+                            link->writing.clear();
+                            // What the collector said last is worth more than that writing failed:
+                            // reading tells.
+                            if (error) return;
+                            self->Pump(link);
+                            self->ConnectIfNeeded();
+                          });
 }
 
 void UplinkLoop::Fail(const std::string& why) {
-  const bool had_welcome = session_ && session_->welcomed();
-  const bool is_elsewhere =
-      session_ && session_->refusal() && IsOfTheCollector(*session_->refusal());
+  const SharedLink link = this->link();
+  const bool had_welcome = link && link->session.welcomed();
+  const std::optional<v1::Error> refusal = link ? link->session.refusal() : std::nullopt;
+  const bool is_elsewhere = refusal && IsOfTheCollector(*refusal);
   // A stream that the collector does not take must not keep the others back.
-  if (session_ && session_->refusal() && !is_elsewhere) refused_ns_[stream_] = MonotonicNow_ns();
-  const bool ends = options_.ends_when_refused && session_ && session_->refusal() &&
-                    NeedsPeople(session_->refusal()->code());
+  if (refusal && !is_elsewhere && link->stream) refused_ns_[*link->stream] = MonotonicNow_ns();
   const std::string text = absl::StrCat(ToText(options_.addresses[address_]), ": ", why);
   Disconnect();
   stats_.last_error = text;
-  if (ends) {
-    stats_.refusal = text;
+  if (options_.ends_when_refused && refusal && NeedsPeople(refusal->code())) {
+    state_ = Over{.refusal = text};
     return changed_();
   }
   changed_();  // who hears of it sees it in the figures too
@@ -328,27 +299,23 @@ void UplinkLoop::Fail(const std::string& why) {
     said_error_ = text;
     said_streaming_.clear();
   }
-  ScheduleRetry(!had_welcome || is_elsewhere);
+  Wait(!had_welcome || is_elsewhere);
 }
 
 void UplinkLoop::Disconnect() {
-  if (connecting_ != nullptr) std::exchange(connecting_, nullptr)->Cancel();
-  ++connection_;
-  if (channel_ != nullptr) std::exchange(channel_, nullptr)->Close();
-  session_.reset();
-  stats_.connected = false;
+  if (const auto* connecting = std::get_if<Connecting>(&state_)) connecting->attempt->Cancel();
+  if (const SharedLink link = this->link()) link->channel->Close();
+  state_ = Idle{};
 }
 
-void UplinkLoop::ScheduleRetry(bool next_address) {
-  if (ended_) return;
+void UplinkLoop::Wait(bool for_next_address) {
   auto delay = std::chrono::milliseconds(0);
-  if (next_address) address_ = (address_ + 1) % options_.addresses.size();
-  if (!next_address || address_ == 0) delay = backoff_.Next();
-  retry_pending_ = true;
-  retry_.expires_after(delay);
-  retry_.async_wait([self = shared_from_this()](const ErrorCode& error) {
-    if (error || self->ended_) return;
-    self->retry_pending_ = false;
+  if (for_next_address) address_ = (address_ + 1) % options_.addresses.size();
+  if (!for_next_address || address_ == 0) delay = backoff_.Next();
+  asio::steady_timer& timer = state_.emplace<Waiting>(asio::steady_timer(context_, delay)).timer;
+  timer.async_wait([self = shared_from_this()](const ErrorCode& error) {
+    if (error || !std::holds_alternative<Waiting>(self->state_)) return;
+    self->state_ = Idle{};
     self->ConnectIfNeeded();
   });
 }
@@ -366,6 +333,9 @@ void UplinkLoop::SayDiskStatus() {
 
 void UplinkLoop::Fill(Uplink::Stats& stats) const {
   stats = stats_;
+  const SharedLink link = this->link();
+  stats.connected = link && link->session.welcomed();
+  if (const auto* over = std::get_if<Over>(&state_)) stats.refusal = over->refusal;
   const Spool::Stats spool = spool_->stats();
   stats.lost_chunks += spool.lost_chunks;
   stats.lost_records += spool.lost_records;

@@ -14,6 +14,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -47,37 +48,63 @@ class UplinkLoop : public std::enable_shared_from_this<UplinkLoop> {
   void WantConnection();
   // Connects anew, with the credentials as they are now.
   void Reconnect();
+  // Stops for good; the owner stops the context then.
   void End();
 
   // Spool and connection now; not the queue before them.
   void Fill(Uplink::Stats& stats) const;
 
  private:
+  // The way to the collector is in one of these states, which has what is valid in it alone.
+  struct Idle {};  // there is nothing to send
+  struct Connecting {
+    std::optional<timeline::StreamId> stream;  // nothing: only to see whether one can connect
+    std::shared_ptr<ConnectAttempt> attempt;
+  };
+  // Connected, from the Hello on. Handlers share it, so that one that is over can be told.
+  struct Link {
+    std::optional<timeline::StreamId> stream;
+    std::shared_ptr<Channel> channel;
+    AgentSession session;
+    std::array<uint8_t, 16384> buffer{};
+    std::vector<uint8_t> writing{};  // not empty: it is under way
+
+    bool streams() const { return stream && session.welcomed(); }
+  };
+  using SharedLink = std::shared_ptr<Link>;
+  struct Waiting {  // to connect again
+    boost::asio::steady_timer timer;
+  };
+  struct Over {  // it never connects again
+    std::string refusal{};
+  };
+
+  // Null in any other state.
+  SharedLink link() const;
   void StartTicking();
   void Tick();
-  // Connects for the stream whose turn it is, unless it is connected for it.
+  // Connects for the stream whose turn it is, where that is not waited for; a link for another one
+  // makes way.
   void ConnectIfNeeded();
   // The oldest stream of which something is held, but for those that were refused a moment ago.
   std::optional<timeline::StreamId> Turn() const;
-  // Whether the connection may make way for another stream: its own is done, or of less urgency.
-  bool IsFree(const std::optional<timeline::StreamId>& turn);
-  void Connected(absl::StatusOr<std::shared_ptr<Channel>> channel);
-  void BeginSession();
+  void BeginSession(std::shared_ptr<Channel> channel);
   v1::ClockSnapshot Clocks() const;
-  void Read();
-  void TakeBytes(size_t bytes);
+  void Read(const SharedLink& link);
+  void TakeBytes(const SharedLink& link, size_t bytes);
   // Sends what credit and spool allow.
-  void Pump();
+  void Pump(const SharedLink& link);
   // One item of the stream; false where there is none to be sent now.
-  bool SendNext();
-  void Flush();
-  void TakeWelcome();
+  bool SendNext(Link& link);
+  void Flush(const SharedLink& link);
+  void TakeWelcome(const Link& link);
   void SayStreaming();
-  void TakeProgress();
-  // The connection has failed, or could not be made: tries again later.
+  void TakeProgress(const Link& link);
+  // The link has failed, or could not be made: tries again later.
   void Fail(const std::string& why);
+  // Idle, whatever it was.
   void Disconnect();
-  void ScheduleRetry(bool next_address);
+  void Wait(bool for_next_address);
   void SayDiskStatus();
 
   boost::asio::io_context& context_;
@@ -85,29 +112,16 @@ class UplinkLoop : public std::enable_shared_from_this<UplinkLoop> {
   std::unique_ptr<Spool> spool_;
   std::function<void()> changed_;
   boost::asio::steady_timer ticks_;
-  boost::asio::steady_timer retry_;
+  std::variant<Idle, Connecting, SharedLink, Waiting, Over> state_;
 
-  std::shared_ptr<Connecting> connecting_;
-  std::shared_ptr<Channel> channel_;
-  std::optional<AgentSession> session_;
-  timeline::StreamId stream_{};
   std::set<timeline::StreamId> found_;  // in the spool, when it was opened
-  bool is_probe_ = false;               // connected with nothing to send, to see whether one can
-  bool secured_ = false;
-  bool write_pending_ = false;
-  bool retry_pending_ = false;
-  bool wanted_ = false;
-  bool ended_ = false;
-  uint64_t connection_ = 0;  // number of the channel, so that handlers of an old one are known
-  int64_t begun_ns_ = 0;     // connecting
+  bool wanted_ = false;                 // a connection, though there may be nothing to send
   int64_t synced_ns_ = 0;
   size_t address_ = 0;
   std::map<timeline::StreamId, int64_t> refused_ns_;  // streams that a collector did not take, when
   Backoff backoff_;
-  std::array<uint8_t, 16384> buffer_{};
-  std::vector<uint8_t> writing_;
 
-  Uplink::Stats stats_;
+  Uplink::Stats stats_;  // but for what Fill adds
   std::string said_error_;
   std::string said_disk_;
   int64_t said_disk_ns_ = std::numeric_limits<int64_t>::min() / 2;

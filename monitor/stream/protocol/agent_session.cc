@@ -7,39 +7,10 @@
 #include "absl/strings/str_cat.h"
 #include "kvm/base/clock.h"
 #include "monitor/core/check.h"
-#include "monitor/stream/protocol/hello_check.h"
-#include "monitor/stream/protocol/peer_text.h"
 #include "monitor/stream/protocol/refusal.h"
-#include "monitor/stream/protocol/version.h"
-#include "monitor/timeline/entry.h"
 
 namespace vcpulse::stream {
-namespace {
-
-v1::Hello HelloOf(const AgentIdentity& identity, const AgentSession::Held& held,
-                  const v1::ClockSnapshot& clock) {
-  v1::Hello hello;
-  hello.set_major(kMajor);
-  hello.set_minor(kMinor);
-  hello.set_min_major(kMinMajor);
-  hello.set_role(v1::Hello::ROLE_AGENT);
-  hello.set_agent_id(identity.agent_id);
-  hello.set_host_name(OneLine(identity.host_name, kMaxNameBytes));
-  hello.set_boot_id(OneLine(identity.boot_id, kMaxNameBytes));
-  hello.set_tool_version(OneLine(identity.tool_version, kMaxNameBytes));
-  *hello.mutable_clock() = clock;
-  hello.set_stream_id(held.stream_id.data(), held.stream_id.size());
-  hello.set_first_sequence(held.first_sequence);
-  hello.set_next_sequence(held.next_sequence);
-  return hello;
-}
-
-absl::Status NotHere(const Frame& frame) {
-  return absl::DataLossError(
-      absl::StrCat("the collector sent a frame of type ", frame.type, " that may not come here"));
-}
-
-}  // namespace
+namespace {}  // namespace
 
 AgentSession::AgentSession(const AgentIdentity& identity, const Held& held,
                            const v1::ClockSnapshot& clock, int64_t now_ns)
@@ -52,7 +23,11 @@ AgentSession::AgentSession(const AgentIdentity& identity, const Held& held,
   VCPULSE_CHECK(
       held.first_sequence >= 1 && held.next_sequence >= held.first_sequence,
       absl::StrCat("records ", held.first_sequence, " up to before ", held.next_sequence));
-  Send(FrameType::kHello, HelloOf(identity, held, clock), now_ns);
+  v1::Hello hello = HelloOf(identity, v1::Hello::ROLE_AGENT, clock);
+  hello.set_stream_id(held.stream_id.data(), held.stream_id.size());
+  hello.set_first_sequence(held.first_sequence);
+  hello.set_next_sequence(held.next_sequence);
+  Send(FrameType::kHello, hello, now_ns);
 }
 
 absl::Status AgentSession::Receive(std::span<const uint8_t> bytes, int64_t now_ns) {
@@ -70,26 +45,13 @@ absl::Status AgentSession::Receive(std::span<const uint8_t> bytes, int64_t now_n
 }
 
 absl::Status AgentSession::Take(const Frame& frame) {
-  switch (static_cast<FrameType>(frame.type)) {
-    case FrameType::kError:
-      return TakeError(frame);
-    case FrameType::kWelcome:
-      return welcomed() ? NotHere(frame) : TakeWelcome(frame);
-    case FrameType::kAck:
-      return welcomed() ? TakeAck(frame) : NotHere(frame);
-    case FrameType::kPing:
-      return welcomed() ? TakePing(frame) : NotHere(frame);
-    case FrameType::kHello:
-    case FrameType::kChunk:
-    case FrameType::kGap:
-    case FrameType::kStreamInfo:
-      return NotHere(frame);
+  const auto type = static_cast<FrameType>(frame.type);
+  if (type == FrameType::kError) return TakeError(frame);
+  if (!welcomed()) {
+    return type == FrameType::kWelcome ? TakeWelcome(frame) : PassOver(frame);
   }
-  if ((frame.flags & kFlagCritical) == 0) return absl::OkStatus();
-  return absl::UnimplementedError(
-      absl::StrCat("the collector sent a frame of type ", frame.type,
-                   " that this agent does not know and may not pass over: update vcpulse on the "
-                   "agent"));
+  if (type == FrameType::kAck) return TakeAck(frame);
+  return type == FrameType::kPing ? TakePing(frame) : PassOver(frame);
 }
 
 absl::Status AgentSession::TakeWelcome(const Frame& frame) {

@@ -5,22 +5,15 @@
 #include <deque>
 #include <optional>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "monitor/stream/protocol/frame.h"
+#include "monitor/stream/protocol/hello.h"
 #include "monitor/timeline/chunk_header.h"
 #include "vcpulse/v1/stream.pb.h"
 
 namespace vcpulse::stream {
-
-struct AgentIdentity {
-  std::string agent_id;
-  std::string host_name;
-  std::string boot_id;
-  std::string tool_version;
-};
 
 // The agent's side of one connection. Pure: what is to be sent is appended to output(), which the
 // owner drains into its socket; time is given to it. One thread.

@@ -1,5 +1,7 @@
 #include "monitor/stream/protocol/collector_session.h"
 
+#include <zstd.h>
+
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -7,11 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "kvm/base/clock.h"
 #include "monitor/core/check.h"
-#include "monitor/stream/protocol/chunk_check.h"
-#include "monitor/stream/protocol/hello_check.h"
-#include "monitor/stream/protocol/peer_text.h"
+#include "monitor/stream/protocol/hello.h"
 #include "monitor/stream/protocol/refusal.h"
-#include "monitor/stream/protocol/version.h"
 
 namespace vcpulse::stream {
 namespace {
@@ -30,6 +29,61 @@ absl::Status NotHere(const Frame& frame, const char* when) {
 uint32_t ToMilliseconds(int64_t duration_ns) {
   constexpr int64_t kMost = std::numeric_limits<uint32_t>::max();
   return static_cast<uint32_t>(std::clamp<int64_t>(duration_ns / kMillisecond_ns, 0, kMost));
+}
+
+absl::StatusOr<timeline::ChunkHeader> DecodeHeader(std::span<const uint8_t> chunk) {
+  absl::StatusOr<timeline::ChunkHeader> header = timeline::DecodeChunkHeader(chunk);
+  if (header.ok() || absl::IsDataLoss(header.status())) return header;
+  if (!absl::IsUnimplemented(header.status())) {
+    return absl::DataLossError(header.status().message());
+  }
+  return absl::UnimplementedError(
+      absl::StrCat("the agent is of a later release, update vcpulse on the collector: ",
+                   header.status().message()));
+}
+
+// A zstd frame says what it decompresses to. What says another size than the header, or none, could
+// be a bomb for whoever reads the timeline.
+absl::Status CheckDeclaredSize(const timeline::ChunkHeader& header,
+                               std::span<const uint8_t> payload) {
+  if ((header.required_features & timeline::kFeatureZstd) == 0) return absl::OkStatus();
+  if (ZSTD_findFrameCompressedSize(payload.data(), payload.size()) != payload.size()) {
+    return absl::DataLossError("a chunk whose payload is not one zstd frame");
+  }
+  // Unknown and error are the two largest numbers.
+  if (ZSTD_getFrameContentSize(payload.data(), payload.size()) != header.content_bytes) {
+    return absl::DataLossError("a chunk whose content has another size than its header says");
+  }
+  return absl::OkStatus();
+}
+
+// Whether the payload of a Chunk frame is one whole chunk of `stream` that can be stored unread:
+// header and CRCs are good, it holds records, and neither its stored nor its declared size is
+// beyond the caps. Nothing is decompressed. Errors: DataLoss, Unimplemented for a chunk of a later
+// release.
+absl::StatusOr<timeline::ChunkHeader> CheckChunk(std::span<const uint8_t> chunk,
+                                                 const timeline::StreamId& stream) {
+  // It has checked the caps too: kMaxPayloadBytes for payload and content.
+  absl::StatusOr<timeline::ChunkHeader> header = DecodeHeader(chunk);
+  if (!header.ok()) return header;
+  if (chunk.size() != size_t{header->header_bytes} + header->payload_bytes) {
+    return absl::DataLossError(absl::StrCat("a chunk frame of ", chunk.size(),
+                                            " bytes whose chunk has ",
+                                            size_t{header->header_bytes} + header->payload_bytes));
+  }
+  if (header->stream_id != stream) {
+    return absl::DataLossError("a chunk of another stream than the Hello named");
+  }
+  if (header->first_sequence == 0 || header->first_sequence > header->last_sequence ||
+      header->last_sequence == std::numeric_limits<uint64_t>::max()) {
+    return absl::DataLossError("a chunk without records");
+  }
+  const auto payload = chunk.subspan(header->header_bytes);
+  if (timeline::Crc32c(payload) != header->payload_crc) {
+    return absl::DataLossError("a chunk that does not match its checksum");
+  }
+  if (absl::Status status = CheckDeclaredSize(*header, payload); !status.ok()) return status;
+  return header;
 }
 
 }  // namespace

@@ -84,6 +84,25 @@ bool ParseMessage(const Frame& frame, google::protobuf::Message* message) {
   return true;
 }
 
+absl::Status PassOver(const Frame& frame) {
+  switch (static_cast<FrameType>(frame.type)) {
+    case FrameType::kHello:
+    case FrameType::kWelcome:
+    case FrameType::kChunk:
+    case FrameType::kAck:
+    case FrameType::kGap:
+    case FrameType::kPing:
+    case FrameType::kError:
+    case FrameType::kStreamInfo:
+      return absl::DataLossError(absl::StrCat("the collector sent a frame of type ", frame.type,
+                                              " that may not come here"));
+  }
+  if ((frame.flags & kFlagCritical) == 0) return absl::OkStatus();
+  return absl::UnimplementedError(
+      absl::StrCat("the collector sent a frame of type ", frame.type,
+                   " that this vcpulse does not know and may not pass over: update this one"));
+}
+
 void FrameReader::Feed(std::span<const uint8_t> bytes) {
   if (!failed_.ok()) return;
   DropTaken();

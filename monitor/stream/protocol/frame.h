@@ -53,6 +53,10 @@ struct Frame {
 // memory later. False where it is none, or longer than kMaxHandshakeFrameBytes.
 bool ParseMessage(const Frame& frame, google::protobuf::Message* message);
 
+// What becomes of a frame that a collector sent and that has no place where it came. Errors:
+// DataLoss; Unimplemented for a critical one of an unknown type, of which others are passed over.
+absl::Status PassOver(const Frame& frame);
+
 // Cuts bytes into frames as they come. Memory: at most one frame of max_bytes, taken as its bytes
 // arrive, so a peer that announces much and sends little costs little.
 class FrameReader {

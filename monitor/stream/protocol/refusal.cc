@@ -1,9 +1,14 @@
 #include "monitor/stream/protocol/refusal.h"
 
 #include "monitor/stream/protocol/frame.h"
-#include "monitor/stream/protocol/peer_text.h"
+#include "monitor/stream/protocol/hello.h"
 
 namespace vcpulse::stream {
+namespace {
+
+constexpr size_t kMaxReasonBytes = 512;
+
+}  // namespace
 
 v1::Error::Code CodeFor(const absl::Status& status) {
   switch (status.code()) {

@@ -6,6 +6,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "monitor/stream/protocol/follower_session.h"
 #include "monitor/timeline/byte_source.h"
 #include "monitor/timeline/chunk_scanner.h"
 #include "tests/unit/fixtures/drawn_recording.h"
@@ -211,6 +212,40 @@ TEST_F(ChunkPrinting, WhatALiveStreamLeavesOutWasMissed) {
   EXPECT_THAT(take("e", true, lost),
               AllOf(HasSubstr("missed: records 6 to 7:"), HasSubstr("lost: records 8 to 9: ")));
   EXPECT_EQ(printer.missed_records(), 3u);
+}
+
+// From the collector's bytes on, over two connections of a follower and within one.
+TEST_F(ChunkPrinting, WhatACollectorLeavesOutWasMissed) {
+  ChunkPrinter printer = Printer();
+  const auto follow = [&](const std::vector<Bytes>& chunks) {
+    v1::Welcome welcome;
+    welcome.set_major(stream::kMajor);
+    welcome.set_credit_bytes(1);
+    welcome.set_max_frame_bytes(stream::kMaxFrameBytes);
+    v1::StreamInfo info;
+    info.set_stream_id(std::string(timeline::StreamId().size(), '\0'));
+    info.set_agent_id("a");
+    Bytes bytes;
+    stream::AppendFrame(stream::FrameType::kWelcome, welcome, bytes);
+    stream::AppendFrame(stream::FrameType::kStreamInfo, info, bytes);
+    for (const Bytes& chunk : chunks) {
+      stream::AppendFrame(stream::FrameType::kChunk, chunk, bytes);
+    }
+    stream::FollowerSession session(
+        {}, "",
+        {.welcomed = [] {},
+         .chunk =
+             [&](const v1::StreamInfo& from, std::span<const uint8_t> chunk) {
+               return printer.Take({.agent = from.agent_id(), .is_live = true}, chunk);
+             }},
+        {}, 0);
+    EXPECT_TRUE(session.Receive(bytes, 0).ok());
+  };
+  follow({RecordsOf(1, 2), RecordsOf(5, 6)});
+  EXPECT_THAT(printed_, HasSubstr("missed: records 3 to 4:"));
+  follow({RecordsOf(9, 9)});
+  EXPECT_THAT(printed_, HasSubstr("missed: records 7 to 8:"));
+  EXPECT_EQ(printer.missed_records(), 4u);
 }
 
 TEST_F(ChunkPrinting, BesideJsonRowsWhatWasMissedIsSaid) {

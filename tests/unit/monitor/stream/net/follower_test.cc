@@ -15,7 +15,7 @@
 #include "kvm/base/fd.h"
 #include "monitor/stream/net/backoff.h"
 #include "monitor/stream/protocol/frame.h"
-#include "monitor/stream/protocol/version.h"
+#include "monitor/stream/protocol/hello.h"
 #include "tests/fakes/certificates.h"
 #include "tests/unit/monitor/stream/net/sockets_fixture.h"
 

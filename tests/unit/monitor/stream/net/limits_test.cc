@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "monitor/stream/protocol/frame.h"
-#include "monitor/stream/protocol/version.h"
+#include "monitor/stream/protocol/hello.h"
 #include "tests/unit/monitor/stream/net/raw_peer.h"
 #include "tests/unit/monitor/stream/net/sockets_fixture.h"
 

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <filesystem>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "monitor/stream/net/follower.h"
@@ -246,6 +247,19 @@ TEST_F(StreamNet, AConnectionCanBeHadBeforeThereIsAnythingToSend) {
   ASSERT_TRUE(agent->Finish(seconds(20)).ok());
   EXPECT_EQ(CollectedChunks(), chunks);
   EXPECT_EQ(fakes::TimelineFiles(Path("collected")).size(), 1U);
+}
+
+// It answers the collector's pings.
+TEST_F(StreamNet, AConnectionWithNothingToSendStays) {
+  auto options = CollectorOptions();
+  options.limits.ping_after_ns = 300'000'000;
+  options.limits.idle_ns = 1'500'000'000;
+  StartCollector(options);
+  const auto agent = StartAgent(AgentOptions(Unix("collector")));
+  ASSERT_TRUE(agent->AwaitConnected(seconds(20)).ok());
+  std::this_thread::sleep_for(seconds(3));
+  EXPECT_TRUE(agent->stats().connected) << agent_said.text();
+  EXPECT_EQ(agent->stats().connects, 1U);
 }
 
 TEST_F(StreamNet, TheUnixSocketIsForItsUserUnlessOthersAreAllowed) {

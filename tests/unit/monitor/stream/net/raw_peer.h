@@ -13,7 +13,7 @@
 
 #include "kvm/base/fd.h"
 #include "monitor/stream/protocol/frame.h"
-#include "monitor/stream/protocol/version.h"
+#include "monitor/stream/protocol/hello.h"
 #include "monitor/timeline/chunk_header.h"
 #include "vcpulse/v1/stream.pb.h"
 

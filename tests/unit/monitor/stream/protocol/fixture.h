@@ -15,7 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "monitor/stream/protocol/agent_session.h"
 #include "monitor/stream/protocol/collector_session.h"
-#include "monitor/stream/protocol/version.h"
+#include "monitor/stream/protocol/hello.h"
 #include "monitor/timeline/writer.h"
 
 namespace vcpulse::stream {
@@ -62,6 +62,15 @@ inline v1::Hello FollowerHello() {
   hello.set_min_major(kMinMajor);
   hello.set_role(v1::Hello::ROLE_FOLLOWER);
   return hello;
+}
+
+inline v1::Welcome SomeWelcome(uint64_t durable = 0) {
+  v1::Welcome welcome;
+  welcome.set_major(kMajor);
+  welcome.set_durable_sequence(durable);
+  welcome.set_credit_bytes(1000);
+  welcome.set_max_frame_bytes(kMaxFrameBytes);
+  return welcome;
 }
 
 inline v1::LostRecords Lost(uint64_t first, uint64_t last) {

@@ -2,7 +2,7 @@
 
 #include "monitor/stream/protocol/address.h"
 #include "monitor/stream/protocol/agent_id.h"
-#include "monitor/stream/protocol/peer_text.h"
+#include "monitor/stream/protocol/hello.h"
 #include "tests/unit/monitor/stream/protocol/fixture.h"
 
 namespace vcpulse::stream {

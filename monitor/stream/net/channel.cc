@@ -1,3 +1,6 @@
+#include "monitor/stream/net/channel.h"
+
+#include <fcntl.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
@@ -6,13 +9,41 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "monitor/stream/net/channel.h"
 
 namespace vcpulse::stream {
 namespace {
 
 namespace asio = boost::asio;
 using asio::ip::tcp;
+
+class PlainChannel final : public Channel {
+ public:
+  explicit PlainChannel(PlainSocket socket) : socket_(std::move(socket)) {
+    KeepFromChildren(socket_.native_handle());
+  }
+
+  void Handshake(std::function<void(const ErrorCode&)> done) override { done({}); }
+  void ReadSome(asio::mutable_buffer buffer, Done done) override {
+    socket_.async_read_some(buffer, KeepAlive(std::move(done)));
+  }
+  void WriteAll(asio::const_buffer bytes, Done done) override {
+    asio::async_write(socket_, bytes, KeepAlive(std::move(done)));
+  }
+  void EndWriting() override {
+    ErrorCode ignored;
+    socket_.shutdown(PlainSocket::shutdown_send, ignored);
+  }
+  void Close() override {
+    ErrorCode ignored;
+    socket_.close(ignored);
+  }
+  std::optional<std::vector<std::string>> PeerNames() const override { return std::nullopt; }
+  std::string Describe(const ErrorCode& error) const override { return error.message(); }
+  int descriptor() override { return socket_.native_handle(); }
+
+ private:
+  PlainSocket socket_;
+};
 
 std::string TextOf(const ASN1_IA5STRING* text) {
   return {reinterpret_cast<const char*>(ASN1_STRING_get0_data(text)),
@@ -99,11 +130,6 @@ class TlsChannel final : public Channel {
   int descriptor() override { return stream_.lowest_layer().native_handle(); }
 
  private:
-  Done KeepAlive(Done done) {
-    return [self = shared_from_this(), done = std::move(done)](
-               const ErrorCode& error, size_t bytes) { done(error, bytes); };
-  }
-
   std::shared_ptr<TlsContext> context_;  // outlives the stream
   asio::ssl::stream<tcp::socket> stream_;
   TlsRole role_;
@@ -111,6 +137,12 @@ class TlsChannel final : public Channel {
 };
 
 }  // namespace
+
+void KeepFromChildren(int descriptor) { ::fcntl(descriptor, F_SETFD, FD_CLOEXEC); }
+
+std::shared_ptr<Channel> NewPlainChannel(PlainSocket socket) {
+  return std::make_shared<PlainChannel>(std::move(socket));
+}
 
 std::shared_ptr<Channel> NewTlsChannel(tcp::socket socket, std::shared_ptr<TlsContext> context,
                                        TlsRole role, const std::string& host) {

@@ -1,14 +1,14 @@
-#include "monitor/stream/protocol/hello_check.h"
+#include "monitor/stream/protocol/hello.h"
 
 #include <algorithm>
 #include <limits>
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "kvm/base/text.h"
 #include "monitor/stream/protocol/agent_id.h"
-#include "monitor/stream/protocol/peer_text.h"
-#include "monitor/stream/protocol/version.h"
 #include "monitor/timeline/chunk_header.h"
+#include "monitor/timeline/entry.h"
 
 namespace vcpulse::stream {
 namespace {
@@ -66,6 +66,32 @@ absl::Status CheckStream(const v1::Hello& hello) {
 }
 
 }  // namespace
+
+std::string OneLine(std::string text, size_t max_bytes) {
+  MakeUtf8(&text);
+  text = Printable(text);
+  if (text.size() <= max_bytes) return text;
+  size_t length = max_bytes;
+  // Bytes 10xxxxxx belong to the character before.
+  while (length > 0 && (static_cast<unsigned char>(text[length]) & 0xc0) == 0x80) --length;
+  text.resize(length);
+  return text;
+}
+
+v1::Hello HelloOf(const AgentIdentity& identity, v1::Hello::Role role,
+                  const v1::ClockSnapshot& clock) {
+  v1::Hello hello;
+  hello.set_major(kMajor);
+  hello.set_minor(kMinor);
+  hello.set_min_major(kMinMajor);
+  hello.set_role(role);
+  hello.set_agent_id(identity.agent_id);
+  hello.set_host_name(OneLine(identity.host_name, kMaxNameBytes));
+  hello.set_boot_id(OneLine(identity.boot_id, kMaxNameBytes));
+  hello.set_tool_version(OneLine(identity.tool_version, kMaxNameBytes));
+  *hello.mutable_clock() = clock;
+  return hello;
+}
 
 absl::Status CheckHello(const v1::Hello& hello) {
   absl::Status status = CheckVersions(hello);
