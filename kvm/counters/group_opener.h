@@ -27,7 +27,7 @@ struct UnopenedVcpu {
 // Groups that are open, not yet enabled.
 struct OpenedGroups {
   std::string set;  // name of the rung, or "degraded"
-  size_t rung = 0;  // of the ladder
+  size_t rung = 0;  // of the ladder; 0 where degraded
   bool multiplexed = false;
   std::vector<GroupLayout> layout;  // of each vCPU; the first is the main group, led by cycles
   size_t core_pmus = 1;  // the first so many groups count the same events, one per core PMU

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "kvm/base/text.h"
-#include "monitor/check/value_text.h"
+#include "monitor/check/words.h"
 #include "monitor/metric/metric.h"
 #include "monitor/report/text_format.h"
 

@@ -1,6 +1,5 @@
 #include "absl/strings/str_cat.h"
 #include "monitor/check/render.h"
-#include "monitor/check/value_text.h"
 #include "monitor/check/words.h"
 
 namespace vcpulse::check {

@@ -69,6 +69,12 @@ struct Sample {
 
 // One vCPU as another of its groups saw it: the same instants, scheduler times and state, the times
 // and counts of that group. So every function of a VcpuSample serves each group.
-VcpuSample WithGroup(const VcpuSample& vcpu, const GroupSample& group);
+inline VcpuSample WithGroup(const VcpuSample& vcpu, const GroupSample& group) {
+  VcpuSample sample = vcpu;
+  sample.time_enabled_ns = group.time_enabled_ns;
+  sample.time_running_ns = group.time_running_ns;
+  sample.counts = group.counts;
+  return sample;
+}
 
 }  // namespace vcpulse::core

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 namespace vcpulse::core {
@@ -18,7 +19,13 @@ class Schedule {
 
   // The tick to wait for after having finished `tick` at `now_ns`: the first one after it whose
   // deadline has not passed yet. Those between are missed.
-  uint64_t Next(uint64_t tick, int64_t now_ns) const;
+  uint64_t Next(uint64_t tick, int64_t now_ns) const {
+    const int64_t since_start_ns = now_ns - start_ns_;
+    if (since_start_ns <= 0) return tick + 1;
+    // The smallest n with start + n * interval >= now.
+    const int64_t due = (since_start_ns + interval_ns_ - 1) / interval_ns_;
+    return std::max(tick + 1, static_cast<uint64_t>(due));
+  }
 
  private:
   int64_t start_ns_;

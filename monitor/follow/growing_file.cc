@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "kvm/base/text.h"

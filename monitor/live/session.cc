@@ -106,7 +106,7 @@ absl::Status Session::HandOver(std::span<const uint8_t> bytes) {
 }
 
 std::string Session::Destination() const {
-  if (output_ == nullptr) return chunk_sink_->name;
+  if (output_ == nullptr) return chunk_sink_ ? chunk_sink_->name : "";
   return chunk_sink_ ? absl::StrCat(output_->name(), " and ", chunk_sink_->name) : output_->name();
 }
 

@@ -178,7 +178,7 @@ std::string Node::Text(size_t longest) const {
       std::ranges::none_of(*text, is_control)) {
     return std::string(ToView(*text));
   }
-  FailAs(absl::StrCat("is no text: one line of 1 to ", longest, " bytes"));
+  FailAs(absl::StrCat("is not one line of text of 1 to ", longest, " bytes"));
   return "";
 }
 

@@ -88,7 +88,7 @@ bool CpuMatch::Matches(const kvm::CpuIdentity& cpu) const {
     return vendor == cpu.vendor || (vendor == "arm64" && cpu.vendor.starts_with("0x"));
   });
   if (!is_vendor || models.empty()) return is_vendor;
-  return (!HasFamilies() || cpu.family == family) && Holds(models, cpu.model) &&
+  return (cpu.vendor.starts_with("0x") || cpu.family == family) && Holds(models, cpu.model) &&
          Holds(steppings, cpu.stepping);
 }
 

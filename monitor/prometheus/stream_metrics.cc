@@ -1,3 +1,5 @@
+#include "monitor/prometheus/stream_metrics.h"
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -5,7 +7,6 @@
 
 #include "kvm/base/clock.h"
 #include "monitor/prometheus/exposition.h"
-#include "monitor/prometheus/vcpu_metrics.h"
 
 namespace vcpulse::prometheus {
 namespace {

@@ -7,8 +7,6 @@
 #include <memory>
 #include <string>
 
-#include "monitor/stream/net/collector.h"
-#include "monitor/stream/net/uplink.h"
 #include "monitor/timeline/writer.h"
 
 namespace vcpulse::prometheus {
@@ -31,9 +29,5 @@ class VcpuMetrics {
  protected:
   VcpuMetrics() = default;
 };
-
-// In Prometheus's exposition format, for /metrics. Pure.
-std::string TextOf(const stream::Uplink::Stats& stats);
-std::string TextOf(const stream::Collector::Stats& stats);
 
 }  // namespace vcpulse::prometheus

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <span>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"

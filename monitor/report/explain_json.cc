@@ -1,4 +1,3 @@
-#include <cmath>
 #include <optional>
 #include <string_view>
 #include <utility>

@@ -29,7 +29,7 @@ std::string RenderVmNotes(const Report& report, const VmSummary& vm);
 // What closes a report: gaps of all VMs, markers, life cycle, vcpulse's own cost, damage.
 std::string RenderClosing(const Report& report);
 
-// What was lost, as in loss_text.h.
+// What was lost, as in text_format.h.
 std::string DescribeLoss(const Report& report);
 
 }  // namespace vcpulse::report

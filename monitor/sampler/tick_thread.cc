@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <ctime>
 
-#include "absl/strings/str_cat.h"
 #include "kvm/base/clock.h"
 #include "kvm/base/signals.h"
 

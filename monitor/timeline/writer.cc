@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "monitor/core/check.h"
 #include "monitor/timeline/chunk_encoder.h"
 #include "monitor/timeline/entry.h"

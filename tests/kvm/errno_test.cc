@@ -1,6 +1,6 @@
 // The errno of refused counters, provoked for real: what the kernel answers, and that vcpulse then
 // says what docs/errors.md says, word by word. The rest of that page is checked at the seam
-// (tests/unit/errno_advice_test.cc).
+// (tests/unit/kvm/counters/errno_advice_test.cc).
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

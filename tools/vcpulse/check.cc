@@ -58,7 +58,7 @@ its spans count. An expect file has one EXPR per line; # begins a comment.
 Exit codes: 0 PASS, 1 FAIL, 2 usage error or nothing could be read or written, 3 INCONCLUSIVE,
 4 SKIP. kselftest agrees on 0, 1 and 4, but takes 2 for an expected failure and 3 for an unexpected
 pass: a wrapper there maps both to 1.
-Field list of the JSON: monitor/check/render_json.h.)");
+Field list of the JSON: monitor/check/render.h.)");
 }
 
 enum class Format { kText, kJson, kKtap, kMarkdown };

@@ -1,7 +1,6 @@
 #include <unistd.h>
 
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 

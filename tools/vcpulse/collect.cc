@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "kvm/base/text.h"
 #include "monitor/http/server.h"
-#include "monitor/prometheus/vcpu_metrics.h"
+#include "monitor/prometheus/stream_metrics.h"
 #include "monitor/stream/net/collector.h"
 #include "tools/vcpulse/collect_options.h"
 #include "tools/vcpulse/commands.h"

@@ -10,7 +10,6 @@
 #include <string_view>
 #include <vector>
 
-#include "CLI/CLI.hpp"
 #include "absl/status/status.h"
 
 namespace CLI {
@@ -58,11 +57,10 @@ int Fail(const absl::Status& status);
 // The exit code of a command that judges (docs/architecture.md lists them).
 int ExitCodeOf(check::Outcome outcome);
 
-// The whole command line of vcpulse, for the program and for what is made from it: man pages and
-// shell completion (tools/vcpulse_docs).
-
-// Every subcommand with its options and help. `command` is what followed `--` on the command line.
-// Parsing runs the subcommand that was given, which sets `exit_code`; it must outlive the result.
+// The whole command line of vcpulse, for the program and for what is made from it (man pages and
+// shell completion: tools/vcpulse_docs): every subcommand with its options and help. `command` is
+// what followed `--` on the command line. Parsing runs the subcommand that was given, which sets
+// `exit_code`; it must outlive the result.
 std::unique_ptr<CLI::App> BuildApp(std::vector<std::string> command, int& exit_code);
 
 }  // namespace vcpulse::tools

@@ -43,7 +43,7 @@ FAIL: surely so (2.5 % error for all vCPUs of one EXPR together). PASS: the inte
 limit. INCONCLUSIVE: neither, as in short recordings. SKIP: not counted, as a recording was degraded.
 Exit codes: 0 compared and nothing failed, 1 FAIL, 2 usage error or nothing could be read, 3
 INCONCLUSIVE, 4 SKIP. Method and what it cannot tell: docs/compare.md. Field list of the JSON:
-monitor/compare/render_json.h.)");
+monitor/compare/compare.h.)");
 }
 
 // As given, until it is parsed.

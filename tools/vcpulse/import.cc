@@ -1,8 +1,6 @@
 // `vcpulse import`: counters from elsewhere as a timeline.
-#include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>

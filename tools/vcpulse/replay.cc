@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -45,7 +44,7 @@ max waits for nothing. Pauses last as long as they did, but between two spans of
 text: on a terminal the line that `record` shows, with markers, gaps and what happened to VMs above it;
   else a line per tick and VM:  12.300s  web  HHsP  IPC 1.30
   one letter per vCPU: H halted, S spinning, P productive, U unknown, small where it was starved,
-  - without a verdict; IPC of all vCPUs together.
+  - without a verdict; IPC of all vCPUs together, without HALTED time, as in reports.
 jsonl: the rows of `vcpulse export --format jsonl`, each when it is due.
 delimited: plain length-delimited TimelineRecord messages, as `record --format delimited` writes them.
 With --to ADDR its chunks go to a collector as they are, at that pace: what it has already it does not

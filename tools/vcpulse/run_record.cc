@@ -25,6 +25,7 @@
 #include "monitor/live/periodic.h"
 #include "monitor/live/session.h"
 #include "monitor/prometheus/exposition.h"
+#include "monitor/prometheus/stream_metrics.h"
 #include "monitor/prometheus/vcpu_metrics.h"
 #include "monitor/stream/net/record_uplink.h"
 #include "tools/vcpulse/commands.h"
@@ -35,13 +36,18 @@
 namespace vcpulse::tools {
 namespace {
 
+namespace asio = boost::asio;
+
+constexpr std::chrono::milliseconds kPollPeriod{50};
+constexpr size_t kStatusColumns = 200;
+
 struct MetricsEndpoint {
   std::unique_ptr<http::Server> server;
   std::string url;
 };
 
-// Serves /metrics until the server is destroyed. `address` is of
-// http::ParseLoopbackAddress. Each source gives whole families of Prometheus's exposition format,
+// Serves /metrics until the server is destroyed, at an address as http::ParseLoopbackAddress takes
+// it. Each source gives whole families of Prometheus's exposition format,
 // none of them that another source gives; they are called on the server's thread, and what they
 // refer to must outlive it. Errors: those of the address and of http::Server, naming --metrics.
 absl::StatusOr<MetricsEndpoint> ServeMetrics(const std::string& address,
@@ -63,11 +69,6 @@ absl::StatusOr<MetricsEndpoint> ServeMetrics(const std::string& address,
   std::string url = absl::StrCat(http::UrlOf(endpoint->host, (*server)->port()), "metrics");
   return MetricsEndpoint{.server = *std::move(server), .url = std::move(url)};
 }
-
-namespace asio = boost::asio;
-
-constexpr std::chrono::milliseconds kPollPeriod{50};
-constexpr size_t kStatusColumns = 200;
 
 // After the recording: waits for the command's end, passing signals on to it. Its exit code.
 int WaitFor(live::ChildCommand& command) {

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cctype>
 #include <sstream>
-#include <vector>
 
 #include "tools/vcpulse_docs/command_tree.h"
 

@@ -1,6 +1,4 @@
-#include <algorithm>
 #include <string_view>
-#include <vector>
 
 #include "tools/vcpulse_docs/command_tree.h"
 

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "kvm/base/clock.h"
 
 namespace vcpulse::stream {

@@ -22,7 +22,8 @@ class PostedLines {
   using Print = std::function<void(const std::string&)>;
 
   // `directly` prints at once, from any thread.
-  explicit PostedLines(Print directly) : directly_(std::move(directly)) {}
+  explicit PostedLines(Print directly)
+      : directly_(directly ? std::move(directly) : [](const std::string&) {}) {}
 
   // Any thread.
   void Say(const std::string& line);
@@ -49,7 +50,7 @@ class RecordUplink {
     Uplink::Options uplink;  // `say` is set here
     bool require_collector = false;
     absl::Duration drain = absl::Seconds(5);
-    PostedLines::Print say{};  // prints a line, from any thread
+    PostedLines::Print say{};  // prints a line, from any thread; empty: nobody listens
   };
 
   // Begins to send what the spool holds of earlier recordings. Errors: of Uplink::Start;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <span>
 #include <utility>
@@ -266,6 +265,7 @@ absl::StatusOr<Replayed> ReplayToCollector(timeline::ByteSource& source, const s
   options.ends_when_refused = true;
   options.max_queue_bytes = kMostAhead + kLongestChunk;
   options.spool = {.max_memory_bytes = kMemory};
+  if (!options.say) options.say = [](const std::string&) {};
   const std::function<void(const std::string&)> say = options.say;
   StopWaitsOnSignals();
   const auto uplink = Uplink::Start(std::move(options));

@@ -73,7 +73,7 @@ UplinkLoop::SharedLink UplinkLoop::link() const {
 void UplinkLoop::StartTicking() {
   ticks_.expires_after(kUplinkTick);
   ticks_.async_wait([self = shared_from_this()](const ErrorCode& error) {
-    if (error) return;
+    if (error || std::holds_alternative<Over>(self->state_)) return;
     self->Tick();
     self->StartTicking();
   });
@@ -127,7 +127,7 @@ void UplinkLoop::Reconnect() {
 void UplinkLoop::End() {
   ticks_.cancel();
   Disconnect();
-  state_ = Over{};
+  if (!std::holds_alternative<Over>(state_)) state_ = Over{};
   spool_->Sync();
 }
 

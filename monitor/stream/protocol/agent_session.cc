@@ -10,7 +10,6 @@
 #include "monitor/stream/protocol/refusal.h"
 
 namespace vcpulse::stream {
-namespace {}  // namespace
 
 AgentSession::AgentSession(const AgentIdentity& identity, const Held& held,
                            const v1::ClockSnapshot& clock, int64_t now_ns)

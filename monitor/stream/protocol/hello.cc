@@ -70,11 +70,7 @@ absl::Status CheckStream(const v1::Hello& hello) {
 std::string OneLine(std::string text, size_t max_bytes) {
   MakeUtf8(&text);
   text = Printable(text);
-  if (text.size() <= max_bytes) return text;
-  size_t length = max_bytes;
-  // Bytes 10xxxxxx belong to the character before.
-  while (length > 0 && (static_cast<unsigned char>(text[length]) & 0xc0) == 0x80) --length;
-  text.resize(length);
+  text.resize(CutUtf8(text, max_bytes).size());
   return text;
 }
 

@@ -1,7 +1,5 @@
 #include "monitor/follow/replay_view.h"
 
-#include <gtest/gtest.h>
-
 #include <string>
 #include <variant>
 
@@ -107,5 +105,4 @@ TEST(LiveLine, FitsTheTerminal) {
 }
 
 }  // namespace
-
 }  // namespace vcpulse::follow

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "monitor/prometheus/stream_metrics.h"
 #include "monitor/prometheus/vcpu_metrics.h"
 #include "tests/fakes/collecting_writer.h"
 

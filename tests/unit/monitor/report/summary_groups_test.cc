@@ -1,7 +1,6 @@
 // Reports of recordings with several groups per vCPU: rotating ones (--multiplex) and those of a
 // hybrid host's core PMUs.
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include "boost/json.hpp"
 #include "gtest/gtest.h"
@@ -242,5 +241,4 @@ TEST(Summary, CutsListsOfAVeryLongRecording) {
 }
 
 }  // namespace
-
 }  // namespace vcpulse::report

@@ -1,8 +1,6 @@
 // What a service manager hears, over its datagram socket.
 #include "tools/vcpulse/service.h"
 
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -124,5 +122,4 @@ TEST(StopCollector, WhatWasNotWrittenInTimeIsAnError) {
 }
 
 }  // namespace
-
 }  // namespace vcpulse::tools

@@ -4,7 +4,6 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "monitor/check/render.h"
-#include "monitor/check/value_text.h"
 #include "monitor/check/words.h"
 #include "tests/unit/monitor/check/check_result.h"
 

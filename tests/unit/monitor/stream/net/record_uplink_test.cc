@@ -18,7 +18,6 @@ TEST(RecordUplink, LossesThatCouldNotBeToldAreSaidAtTheEnd) {
   request.uplink.identity = {.agent_id = "a", .host_name = "a", .boot_id = "a"};
   request.uplink.max_queue_bytes = 1;
   request.drain = absl::ZeroDuration();
-  request.say = [](const std::string&) {};
   auto uplink = RecordUplink::Start(request);
   ASSERT_TRUE(uplink.ok()) << uplink.status();
   timeline::StreamId stream{};
