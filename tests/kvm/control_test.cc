@@ -12,7 +12,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "tests/fakes/proc_dir.h"
-#include "tests/kvm/eventually.h"
 #include "tests/kvm/qemu_guest.h"
 #include "tests/kvm/recorded_timeline.h"
 #include "tests/kvm/run_program.h"

@@ -16,7 +16,6 @@
 #include "kvm/base/fd.h"
 #include "kvm/own_rights.h"
 #include "tests/fakes/temporary_folder.h"
-#include "tests/kvm/eventually.h"
 #include "tests/kvm/run_program.h"
 
 namespace vcpulse::kvm_tests {

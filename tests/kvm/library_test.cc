@@ -25,8 +25,8 @@
 #include <vector>
 
 #include "tests/fakes/temporary_folder.h"
-#include "tests/kvm/eventually.h"
 #include "tests/kvm/qemu_guest.h"
+#include "tests/kvm/run_program.h"
 
 namespace vcpulse::kvm_tests {
 namespace {

@@ -22,7 +22,6 @@
 #include "kvm/discovery/vmms.h"
 #include "kvm/proc_tree.h"
 #include "tests/fakes/proc_dir.h"
-#include "tests/kvm/eventually.h"
 #include "tests/kvm/qemu_guest.h"
 #include "tests/kvm/recorded_timeline.h"
 #include "tests/kvm/run_program.h"

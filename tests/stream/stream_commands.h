@@ -19,7 +19,6 @@
 #include "kvm/base/fd.h"
 #include "tests/fakes/http_client.h"
 #include "tests/fakes/proc_dir.h"
-#include "tests/kvm/eventually.h"
 #include "tests/kvm/run_program.h"
 
 namespace vcpulse::stream_tests {
