@@ -107,7 +107,8 @@ absl::StatusOr<json::value> ParseJson(std::string_view text) {
                                                  ": ", what));  // npos + 1 is 0
 }
 
-std::string Hint(std::string_view text, std::span<const std::string> names, std::string otherwise) {
+std::string Hint(std::string_view text, std::span<const std::string> names,
+                 const std::string& otherwise) {
   const std::string nearest = kvm::ClosestName(text, names);
   return nearest.empty() ? otherwise : absl::StrCat("; is '", nearest, "' meant?");
 }

@@ -20,7 +20,8 @@ namespace vcpulse::profile {
 absl::StatusOr<boost::json::value> ParseJson(std::string_view text);
 
 // "; is 'NAME' meant?" with the name nearest to `text`; `otherwise` where none is near.
-std::string Hint(std::string_view text, std::span<const std::string> names, std::string otherwise);
+std::string Hint(std::string_view text, std::span<const std::string> names,
+                 const std::string& otherwise);
 
 // A value, or that there is none. The first fault that is found in a text is kept as its error:
 // "PATH: what is wrong", one line. What was read wrong is empty or 0.
