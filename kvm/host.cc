@@ -1,11 +1,8 @@
-#if defined(__x86_64__)
-#endif
 #include "kvm/host.h"
 
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
-#include <x86intrin.h>
 
 #include <algorithm>
 #include <array>
@@ -27,6 +24,10 @@
 #include "kvm/counters/counter_group.h"
 #include "kvm/proc_files.h"
 #include "kvm/proc_tree.h"
+
+#if defined(__x86_64__)
+#include <x86intrin.h>
+#endif
 
 namespace vcpulse::kvm {
 namespace {
