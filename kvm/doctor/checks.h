@@ -175,7 +175,7 @@ std::vector<int64_t> MeasureLateness_ns(int count, absl::Duration period);
 // "wake-ups": a note where the 99th percentile is over 1 ms.
 Finding CheckLateness(std::span<const int64_t> lateness_ns);
 
-// All checks of a host, in the order in which a person would mend what they find.
+// All checks of a host, in the order in which a person would fix what they find.
 
 // Takes about 0.1 s, and up to 0.3 s more for each QMP socket that stays silent (at most 8 are
 // asked). Opens counters on the calling thread and on the first vCPU of each VM, and closes them.

@@ -49,7 +49,7 @@ class CsvColumns {
 std::string CsvCell(std::string_view text);
 
 // Hands each vCPU set that a tick of the file needs to `sink`, as often as chunks repeat it. Reads
-// all chunks, but decodes none of their ticks; damaged ones are passed over. Errors: those of
+// all chunks, but decodes none of their ticks; damaged ones are skipped. Errors: those of
 // opening and reading a file.
 absl::Status FindSets(const std::string& path, absl::FunctionRef<void(const v1::VcpuSet&)> sink);
 

@@ -191,7 +191,7 @@ std::string WhyNoValue(Field field, uint64_t value) {
   const std::string quoted = Quoted(std::to_string(value));
   const bool is_time = field == Field::kT || field == Field::kDt || field == Field::kWall;
   if (is_time && value >= kMaxTime_ns) return absl::StrCat(quoted, " is beyond 2^62 ns");
-  if (field == Field::kDt && value == 0) return "0 is no length of an interval";
+  if (field == Field::kDt && value == 0) return "an interval must be longer than 0";
   if (field == Field::kVcpu && value > kMaxVcpu) {
     return absl::StrCat(quoted, " is beyond ", kMaxVcpu);
   }

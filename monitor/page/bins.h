@@ -36,7 +36,7 @@ class GapSpans {
   // Spans kept; those that come later are counted only.
   static constexpr size_t kMost = 5000;
 
-  // Entries in the order of the timeline; everything but sessions, ticks and gaps is passed over.
+  // Entries in the order of the timeline; everything but sessions, ticks and gaps is skipped.
   void Add(const timeline::Entry& entry);
 
   const std::vector<GapSpan>& spans() const { return spans_; }

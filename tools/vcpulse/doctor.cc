@@ -4,7 +4,7 @@
 //   complete   bool: a recording here would be complete, for all that could be told
 //   verdict    "complete", "unknown" (no obstacle, but vCPUs of a VM that runs may be missing),
 //              "degraded" (counters or VMs would be missing) or "fails"
-//   findings   array, in the order in which a person would mend them, of
+//   findings   array, in the order in which a person would fix them, of
 //     id       stable name of the check, such as "paranoid"; more than one where it is about VMs
 //     state    "ok", "obstacle", "note" (changes nothing about completeness), "unknown" (cannot be
 //              told, or was not tried)

@@ -81,7 +81,7 @@ TEST(JsonlTable, Refusals) {
   EXPECT_THAT(Error(R"({"interval_s":1,"cycles":-1})"), HasSubstr("no whole number"));
   EXPECT_THAT(Error(R"({"interval_s":1,"cycles":"1"})"), HasSubstr("no whole number"));
   EXPECT_THAT(Error(R"({"interval_s":-1})"), HasSubstr("key interval_s: no length"));
-  EXPECT_THAT(Error(R"({"interval_s":0})"), HasSubstr("0 is no length"));
+  EXPECT_THAT(Error(R"({"interval_s":0})"), HasSubstr("must be longer than 0"));
   EXPECT_THAT(Error(R"({"interval_s":1,"vcpu":65536})"), HasSubstr("beyond 65535"));
   EXPECT_THAT(Error(R"({"interval_s":1,"state":"running"})"), HasSubstr("is none of blocked"));
   EXPECT_THAT(Error(R"({"interval_s":1,"vm_name":5})"), HasSubstr("key vm_name: no text"));
