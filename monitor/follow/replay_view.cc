@@ -88,9 +88,9 @@ std::string ReplayView::TickLine(const timeline::TickEntry& tick) {
   std::string letters;
   letters.reserve(tick.verdicts.size());
   for (const core::Verdict& verdict : tick.verdicts) letters += LetterOf(verdict);
-  metric::Totals totals;
-  const auto add = [&totals](const metric::Interval& interval) {
-    totals.Add(interval);
+  metric::Ratio ratio;
+  const auto add = [&ratio](const metric::Interval& interval) {
+    if (metric::IsBusy(interval)) ratio.Add(metric::InfoOf(metric::Metric::kIpc).of(interval), 1);
     return absl::OkStatus();
   };
   static_cast<void>(intervals_.Add({.vm = tick.vm,
@@ -99,7 +99,7 @@ std::string ReplayView::TickLine(const timeline::TickEntry& tick) {
                                     .previous = tick.previous,
                                     .verdicts = tick.verdicts},
                                    add));
-  const std::optional<double> ipc = totals.Value(metric::Metric::kIpc);
+  const std::optional<double> ipc = ratio.Value();
   return Stamped(tick.sample.wake_ns, absl::StrCat(LabelOf(tick.vm), "  ", letters, "  IPC ",
                                                    ipc ? absl::StrFormat("%.2f", *ipc) : "-"));
 }

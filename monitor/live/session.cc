@@ -24,9 +24,8 @@ uint64_t OwnCpuTime_ns() { return static_cast<uint64_t>(ClockNow_ns(CLOCK_PROCES
 
 absl::StatusOr<std::unique_ptr<Session>> Session::Open(const Options& options) {
   std::unique_ptr<Session> session(new Session());
-  absl::StatusOr<timeline::StreamId> stream_id = recorder::RandomStreamId();
-  if (!stream_id.ok()) return stream_id.status();
 
+  const timeline::StreamId stream_id = timeline::RandomStreamId();
   kvm::OpenOptions open = options.open;
   open.core_pmus = kvm::CorePmus(kvm::ReadPmus(options.target.root));
   if (const auto& pause = options.profile.pause) {
@@ -34,7 +33,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(const Options& options) {
         kvm::Event{.name = pause->name, .type = PERF_TYPE_RAW, .config = pause->config};
   }
   recorder::SessionFacts facts{
-      .stream_id = *stream_id,
+      .stream_id = stream_id,
       .tool_version = options.tool_version,
       .interval_ns = absl::ToInt64Nanoseconds(options.interval),
       .realtime = options.realtime,
@@ -53,7 +52,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(const Options& options) {
         "no hardware counter can be read, and --require-counters is given: ", no_counters_reason));
   }
 
-  if (absl::Status status = session->OpenOutput(options, *stream_id); !status.ok()) return status;
+  if (absl::Status status = session->OpenOutput(options, stream_id); !status.ok()) return status;
   if (options.wrap_writer) session->writer_ = options.wrap_writer(std::move(session->writer_));
 
   v1::TimelineRecord record;

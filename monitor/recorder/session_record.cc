@@ -1,7 +1,5 @@
 #include "monitor/recorder/session_record.h"
 
-#include <sys/random.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <ctime>
@@ -47,14 +45,6 @@ void AddGroups(const kvm::OpenedGroups& opened, v1::VcpuSet& set) {
 }
 
 }  // namespace
-
-absl::StatusOr<timeline::StreamId> RandomStreamId() {
-  timeline::StreamId id{};
-  if (getrandom(id.data(), id.size(), 0) != static_cast<ssize_t>(id.size())) {
-    return absl::InternalError("getrandom(2) gave no stream id");
-  }
-  return id;
-}
 
 ResidencyBasisFound FindResidencyBasis(kvm::PerfEvents& perf, const std::string& root,
                                        std::span<const kvm::Pmu> core_pmus,

@@ -21,9 +21,6 @@
 
 namespace vcpulse::recorder {
 
-// The id of a new stream.
-absl::StatusOr<timeline::StreamId> RandomStreamId();
-
 // What residency can be divided by on this host, as found by trying.
 struct ResidencyBasisFound {
   std::vector<core::ResidencyBasis> bases = {{}};  // one per core PMU

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <boost/crc.hpp>
 #include <cstring>
+#include <random>
 #include <string>
 
 #include "absl/status/status.h"
@@ -105,6 +106,13 @@ absl::Status CheckKnown(const ChunkHeader& header) {
 }
 
 }  // namespace
+
+StreamId RandomStreamId() {
+  std::random_device random;
+  StreamId id{};
+  std::ranges::generate(id, [&random] { return static_cast<uint8_t>(random()); });
+  return id;
+}
 
 uint32_t Crc32c(std::span<const uint8_t> bytes) {
 #if defined(__x86_64__)

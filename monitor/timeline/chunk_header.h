@@ -15,6 +15,9 @@ namespace vcpulse::timeline {
 
 using StreamId = std::array<uint8_t, 16>;
 
+// The id of a new stream.
+StreamId RandomStreamId();
+
 // The fixed-size head of a chunk, little-endian on disk, in this order after the 8 bytes of magic
 // "\x89VPT\r\n\x1a\n":
 struct ChunkHeader {

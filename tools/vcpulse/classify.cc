@@ -67,14 +67,13 @@ absl::StatusOr<replay::Settings> Decide(const ClassifyOptions& options, const v1
 
 int RunClassify(const ClassifyOptions& options) {
   if (absl::Status status = options.Validate(); !status.ok()) return Fail(status);
-  const absl::StatusOr<timeline::StreamId> id = recorder::RandomStreamId();
-  if (!id.ok()) return Fail(id.status());
+  const timeline::StreamId id = timeline::RandomStreamId();
   const auto output = OutputFile::Create(options.output, OutputFile::Appears::kWhenFinished);
   if (!output.ok()) return Fail(output.status());
   const auto writer = timeline::NewChunkWriter(
-      *id, [&output](std::span<const uint8_t> bytes) { return (*output)->Append(bytes); });
+      id, [&output](std::span<const uint8_t> bytes) { return (*output)->Append(bytes); });
   replay::Reclassify reclassify(
-      NameOf(options.file), *id,
+      NameOf(options.file), id,
       [&options](const v1::Session& session, const v1::Profile* kept) {
         return Decide(options, session, kept);
       },

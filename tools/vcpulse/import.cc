@@ -171,9 +171,7 @@ absl::StatusOr<importing::ImportOptions> Settings(const ImportOptions& options) 
   settings.classifier = resolved->choice;
   settings.profile = std::move(resolved->profile);
   settings.tool_version = VCPULSE_VERSION;
-  const absl::StatusOr<timeline::StreamId> id = recorder::RandomStreamId();
-  if (!id.ok()) return id.status();
-  settings.stream_id = *id;
+  settings.stream_id = timeline::RandomStreamId();
   return settings;
 }
 

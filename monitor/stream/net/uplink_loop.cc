@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <random>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -37,14 +36,6 @@ bool IsOfTheCollector(const v1::Error& refusal) {
     default:
       return false;
   }
-}
-
-// For a connection that shows nothing but that one can be had.
-timeline::StreamId RandomStreamId() {
-  std::random_device random;
-  timeline::StreamId id{};
-  std::ranges::generate(id, [&] { return static_cast<uint8_t>(random() | 1); });
-  return id;
 }
 
 }  // namespace
@@ -161,7 +152,7 @@ void UplinkLoop::ConnectIfNeeded() {
 
 void UplinkLoop::BeginSession(std::shared_ptr<Channel> channel) {
   const std::optional<timeline::StreamId> stream = std::get<Connecting>(state_).stream;
-  AgentSession::Held held{.stream_id = stream ? *stream : RandomStreamId()};
+  AgentSession::Held held{.stream_id = stream ? *stream : timeline::RandomStreamId()};
   if (stream) {
     const Spool::Range range = spool_->range(*stream);
     held.first_sequence = range.first_sequence;

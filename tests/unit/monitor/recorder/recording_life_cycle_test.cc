@@ -3,15 +3,13 @@
 #include <gtest/gtest.h>
 
 #include "monitor/recorder/recording.h"
-#include "tests/fakes/collecting_writer.h"
-#include "tests/fakes/sampled_vm.h"
+#include "tests/unit/monitor/recorder/recording_fixture.h"
 
 namespace vcpulse::recorder {
 namespace {
 
 using core::Band;
 using core::Rule;
-using fakes::FakeClock;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -20,7 +18,7 @@ using ::testing::Not;
 constexpr char kHalted[] = "kvm_vcpu_block";
 constexpr char kHeld[] = "futex_do_wait";
 
-class RecordingLifeCycle : public ::testing::Test {
+class RecordingLifeCycle : public RecordingFixture {
  protected:
   RecordingLifeCycle() {
     SetBoth('S', kHalted);
@@ -39,14 +37,6 @@ class RecordingLifeCycle : public ::testing::Test {
   // Both threads ran a moment, as those that are kicked out of KVM_RUN do.
   void Kick() {
     for (int vcpu = 0; vcpu < 2; ++vcpu) web_.Ran(vcpu, 50'000, 20'000, 10'000);
-  }
-
-  void Tick() {
-    FakeClock::now_ns = static_cast<int64_t>(10'000'000'000 + tick_ * 100'000'000);
-    const int64_t now = FakeClock::now_ns;
-    recording_.sampler().TakeCommands();
-    recording_.sampler().Tick(tick_++, now, now);
-    recording_.Drain();
   }
 
   // The verdict of one vCPU in the latest tick.
@@ -78,18 +68,6 @@ class RecordingLifeCycle : public ::testing::Test {
     }
     return pauses;
   }
-
-  fakes::FakePerfEvents perf_;
-  fakes::ProcDir proc_;
-  fakes::CollectingWriter writer_;
-  fakes::SampledVm web_{perf_, proc_, "web", 10, 11, 2};
-  Recording recording_{{.root = proc_.root(),
-                        .open = {.wanted = {.set = kvm::EventSet::kMin}},
-                        .residency = {{.max_hz = 1e9}},
-                        .now_ns = FakeClock::Now},
-                       perf_,
-                       writer_};
-  uint64_t tick_ = 0;
 };
 
 TEST_F(RecordingLifeCycle, AQmpStopIsPausedAndGoesOnHalted) {

@@ -4,8 +4,7 @@
 
 #include "monitor/recorder/pause_watch.h"
 #include "monitor/recorder/recording.h"
-#include "tests/fakes/collecting_writer.h"
-#include "tests/fakes/sampled_vm.h"
+#include "tests/unit/monitor/recorder/recording_fixture.h"
 
 namespace vcpulse::recorder {
 namespace {
@@ -17,16 +16,8 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-class RecordingPause : public ::testing::Test {
+class RecordingPause : public RecordingFixture {
  protected:
-  void Tick() {
-    FakeClock::now_ns = static_cast<int64_t>(10'000'000'000 + tick_ * 100'000'000);
-    const int64_t now = FakeClock::now_ns;
-    recording_.sampler().TakeCommands();
-    recording_.sampler().Tick(tick_++, now, now);
-    recording_.Drain();
-  }
-
   // As the loop does it: the sampler lets go of everything, then the pause is said.
   void Pause() {
     recording_.RetireAll();
@@ -53,18 +44,7 @@ class RecordingPause : public ::testing::Test {
   static constexpr auto kPaused = v1::LifeCycle::KIND_RECORDING_PAUSED;
   static constexpr auto kResumed = v1::LifeCycle::KIND_RECORDING_RESUMED;
 
-  fakes::FakePerfEvents perf_;
-  fakes::ProcDir proc_;
-  fakes::CollectingWriter writer_;
-  fakes::SampledVm web_{perf_, proc_, "web", 10, 11, 2};
   fakes::SampledVm db_{perf_, proc_, "db", 20, 21, 1};
-  Recording recording_{{.root = proc_.root(),
-                        .open = {.wanted = {.set = kvm::EventSet::kMin}},
-                        .residency = {{.max_hz = 1e9}},
-                        .now_ns = FakeClock::Now},
-                       perf_,
-                       writer_};
-  uint64_t tick_ = 0;
 };
 
 TEST_F(RecordingPause, NoSampleBetweenAndAnotherEpochAfter) {

@@ -6,8 +6,7 @@
 #include <cerrno>
 
 #include "monitor/recorder/session_record.h"
-#include "tests/fakes/collecting_writer.h"
-#include "tests/fakes/sampled_vm.h"
+#include "tests/unit/monitor/recorder/recording_fixture.h"
 
 namespace vcpulse::recorder {
 namespace {
@@ -19,28 +18,9 @@ using ::testing::IsEmpty;
 using ::testing::Pair;
 using ::testing::SizeIs;
 
-class RecordingTest : public ::testing::Test {
+class RecordingTest : public RecordingFixture {
  protected:
-  void Tick() {
-    FakeClock::now_ns = static_cast<int64_t>(10'000'000'000 + tick_ * 100'000'000);
-    const int64_t now = FakeClock::now_ns;
-    recording_.sampler().TakeCommands();
-    recording_.sampler().Tick(tick_++, now, now);
-    recording_.Drain();
-  }
-
-  fakes::FakePerfEvents perf_;
-  fakes::ProcDir proc_;
-  fakes::CollectingWriter writer_;
-  fakes::SampledVm web_{perf_, proc_, "web", 10, 11, 2};
   fakes::SampledVm db_{perf_, proc_, "db", 20, 21, 1};
-  Recording recording_{{.root = proc_.root(),
-                        .open = {.wanted = {.set = kvm::EventSet::kMin}},
-                        .residency = {{.max_hz = 1e9}},
-                        .now_ns = FakeClock::Now},
-                       perf_,
-                       writer_};
-  uint64_t tick_ = 0;
 };
 
 TEST_F(RecordingTest, SamplesBecomeVerdicts) {
