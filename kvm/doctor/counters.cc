@@ -281,8 +281,8 @@ Finding CheckGuestOnly(const CounterContext& context) {
 }
 
 std::vector<Finding> CheckEventSets(const CounterContext& context) {
-  constexpr std::array kLadder = {EventSet::kFull, EventSet::kCore, EventSet::kMin,
-                                  EventSet::kCycles};
+  constexpr std::array kLadder = {EventSet::kFull, EventSet::kCore, EventSet::kBranches,
+                                  EventSet::kMin, EventSet::kCycles};
   std::vector<Finding> findings;
   const bool none = NoPmu(context);
   for (const EventSet set : kLadder) {

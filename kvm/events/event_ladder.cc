@@ -10,6 +10,11 @@ namespace {
 
 using Units = std::vector<std::vector<Event>>;
 
+std::vector<Event> EventsOfSet(EventSet set) {
+  const std::span<const Event> events = EventsOf(set);
+  return {events.begin(), events.end()};
+}
+
 bool IsCycles(const Event& event) { return event.name == "cycles"; }
 
 // `cycles` to the front of all: its unit first, and first in it.
@@ -49,16 +54,32 @@ Units UnitsOf(const Wanted& wanted) {
   return units;
 }
 
+// Each rung has the events of the one before but for some: what was given up stays so.
 std::vector<Rung> SetLadder(const Wanted& wanted) {
   std::vector<Rung> ladder;
-  for (std::optional<EventSet> set = wanted.set; set; set = NextSmaller(*set)) {
-    const std::span<const Event> events = EventsOf(*set);
-    ladder.push_back({.name = std::string(ToString(*set)),
-                      .units = {std::vector<Event>(events.begin(), events.end())}});
+  const auto add = [&ladder](EventSet set, std::vector<Event> events) {
+    ladder.push_back({.name = std::string(ToString(set)), .units = {std::move(events)}});
+  };
+  EventSet set = wanted.set;
+  if (set == EventSet::kFull) {
+    std::vector<Event> events = EventsOfSet(set);
+    if (wanted.HasPause()) events.push_back(*wanted.pause);
+    add(set, events);
+    const auto add_without = [&](std::string_view name) {
+      std::erase_if(events, [name](const Event& event) { return event.name == name; });
+      add(EventSet::kFull, events);
+    };
+    add_without("cache-misses");
+    if (wanted.HasPause()) {
+      add_without("L1-dcache-load-misses");
+      add_without(wanted.pause->name);
+    }
+    set = wanted.HasPause() ? EventSet::kBranches : EventSet::kCore;
   }
-  if (wanted.HasPause()) {
-    ladder.insert(ladder.begin(), ladder.front());
-    ladder.front().units.front().push_back(*wanted.pause);
+  add(set, EventsOfSet(set));
+  while (const std::optional<EventSet> smaller = NextSmaller(set)) {
+    set = *smaller;
+    add(set, EventsOfSet(set));
   }
   return ladder;
 }

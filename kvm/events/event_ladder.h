@@ -14,7 +14,7 @@
 namespace vcpulse::kvm {
 
 struct Rung {
-  std::string name;  // "full", "core", "min", "cycles", or "custom" for events by name
+  std::string name;  // of its set; "custom" for events by name
   // Members of one unit are always read together. The first event of the first unit leads.
   std::vector<std::vector<Event>> units;
   // false: all units are one group. true: they are spread over as many groups as they need, each of
@@ -27,7 +27,7 @@ struct Rung {
 struct Wanted {
   EventSet set = EventSet::kFull;  // the largest to try
   EventRequest events;             // where not empty, in place of the set
-  // What this CPU counts PAUSE by: goes with EventSet::kFull, and is the first to be left out.
+  // What this CPU counts PAUSE by: goes with EventSet::kFull.
   std::optional<Event> pause;
   std::string pause_distrust;  // why it is not opened all the same; empty: it is
   bool multiplex = false;
@@ -37,7 +37,9 @@ struct Wanted {
 };
 
 // The rungs, at least one, but for EventSet::kDegraded, which has none. A set steps down the sets,
-// "full" first with `pause` and then without it.
+// "full" first without cache-misses. `pause` stays longer than cache-misses and
+// L1-dcache-load-misses do: it alone shows a spin, and they only rule work out. Without `pause`
+// ref-cycles go before L1-dcache-load-misses.
 // Events by name lose their last unit at each step; `cycles` leads and is put in front where it was
 // not named, since residency and bands need it. Multiplexed groups become smaller by one event,
 // down to the largest unit.

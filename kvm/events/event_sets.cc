@@ -7,15 +7,20 @@
 namespace vcpulse::kvm {
 namespace {
 
+// Misses of loads in the first-level data cache; on Arm the kernel counts its refills.
+constexpr uint64_t kL1dLoadMisses = PERF_COUNT_HW_CACHE_L1D | PERF_COUNT_HW_CACHE_OP_READ << 8 |
+                                    PERF_COUNT_HW_CACHE_RESULT_MISS << 16;
+
 // Ordered so that each hardware set is the head of the one above it.
 std::span<const Event> HardwareEvents() {
-  static const std::array<Event, 6> events = {{
+  static const std::array<Event, 7> events = {{
       {"cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES},
       {"instructions", PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS},
       {"branches", PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_INSTRUCTIONS},
       {"branch-misses", PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_MISSES},
-      {"cache-misses", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES},
+      {"L1-dcache-load-misses", PERF_TYPE_HW_CACHE, kL1dLoadMisses},
       {"ref-cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_REF_CPU_CYCLES},
+      {"cache-misses", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES},
   }};
   return events;
 }
@@ -35,9 +40,10 @@ struct NamedSet {
   std::string_view name;
 };
 
-constexpr std::array<NamedSet, 5> kNames = {{
+constexpr std::array<NamedSet, 6> kNames = {{
     {EventSet::kFull, "full"},
     {EventSet::kCore, "core"},
+    {EventSet::kBranches, "branches"},
     {EventSet::kMin, "min"},
     {EventSet::kCycles, "cycles"},
     {EventSet::kDegraded, "degraded"},
@@ -65,6 +71,8 @@ std::span<const Event> EventsOf(EventSet set) {
       return HardwareEvents();
     case EventSet::kCore:
       return HardwareEvents().first(5);
+    case EventSet::kBranches:
+      return HardwareEvents().first(4);
     case EventSet::kMin:
       return HardwareEvents().first(2);
     case EventSet::kCycles:
@@ -80,6 +88,8 @@ std::optional<EventSet> NextSmaller(EventSet set) {
     case EventSet::kFull:
       return EventSet::kCore;
     case EventSet::kCore:
+      return EventSet::kBranches;
+    case EventSet::kBranches:
       return EventSet::kMin;
     case EventSet::kMin:
       return EventSet::kCycles;

@@ -11,9 +11,10 @@ namespace vcpulse::kvm {
 
 // What is counted on each vCPU, from most to least. kDegraded is for hosts without a usable PMU: a
 // software clock whose times are exact and which counts host and guest time alike.
-enum class EventSet { kFull, kCore, kMin, kCycles, kDegraded };
+enum class EventSet { kFull, kCore, kBranches, kMin, kCycles, kDegraded };
 
-std::string_view ToString(EventSet set);  // "full", "core", "min", "cycles", "degraded"
+// "full", "core", "branches", "min", "cycles", "degraded"
+std::string_view ToString(EventSet set);
 std::optional<EventSet> ParseEventSet(std::string_view name);
 
 // The events of a set; the first one leads the group and is never left out.

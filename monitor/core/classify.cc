@@ -33,11 +33,19 @@ Classifier Choose(ClassifierChoice choice, const EventSlots& slots) {
   return counted ? Classifier::kEvidence : Classifier::kIpcBands;
 }
 
+namespace {
+
+// On guests of public benchmarks an IPC alone called 22 % of the productive windows SPINNING, and
+// 97 % of one database's.
+constexpr double kByIpcAlone = 0.30;
+
+}  // namespace
+
 Judgement JudgeIpcBands(const Features& features, const IpcBandsThresholds& thresholds) {
   const std::optional<double> ipc = features.Value(Feature::kIpc);
   if (!ipc) return {Band::kUnknown, Rule::kNoInstructions, 0};
-  if (*ipc < thresholds.spinning_below) return {Band::kSpinning, Rule::kIpcLow, 0};
-  if (*ipc >= thresholds.productive_from) return {Band::kProductive, Rule::kIpcHigh, 0};
+  if (*ipc < thresholds.spinning_below) return {Band::kSpinning, Rule::kIpcLow, kByIpcAlone};
+  if (*ipc >= thresholds.productive_from) return {Band::kProductive, Rule::kIpcHigh, kByIpcAlone};
   return {Band::kUnknown, Rule::kBetweenBands, 0};
 }
 

@@ -45,8 +45,11 @@ void Subtract(const VcpuSample& earlier, const VcpuSample& later, VcpuDelta& del
   delta.interval_ns = Interval(earlier, later);
   delta.time_enabled_ns = Progress(earlier.time_enabled_ns, later.time_enabled_ns);
   delta.time_running_ns = Progress(earlier.time_running_ns, later.time_running_ns);
+  delta.ran_since_start_ns = later.time_running_ns;
+  delta.never_counted = 0;
   for (size_t i = 0; i < kMaxEvents; ++i) {
     delta.counts[i] = Progress(earlier.counts[i], later.counts[i]);
+    delta.never_counted |= uint32_t{later.counts[i] == 0} << i;
   }
   if (earlier.has_scheduler_times && later.has_scheduler_times) {
     delta.run_ns = Progress(earlier.run_ns, later.run_ns);
@@ -61,6 +64,8 @@ void Subtract(const VcpuSample& earlier, const VcpuSample& later, VcpuDelta& del
 VcpuDelta AddPmu(const VcpuDelta& delta, const VcpuDelta& other) {
   VcpuDelta sum = delta;
   sum.time_running_ns += other.time_running_ns;
+  sum.ran_since_start_ns += other.ran_since_start_ns;
+  sum.never_counted &= other.never_counted;
   for (size_t i = 0; i < kMaxEvents; ++i) sum.counts[i] += other.counts[i];
   return sum;
 }

@@ -16,10 +16,16 @@ struct VcpuDelta {
   uint64_t time_enabled_ns = 0;
   uint64_t time_running_ns = 0;
   std::array<uint64_t, kMaxEvents> counts{};
+  // Of the later sample, since the epoch began: time with the group on the PMU, and a bit per slot
+  // that has not counted anything yet.
+  uint64_t ran_since_start_ns = 0;
+  uint32_t never_counted = 0;
   // Absent where either sample lacks the scheduler times.
   std::optional<uint64_t> run_ns;
   std::optional<uint64_t> run_delay_ns;
   ThreadState state = ThreadState::kNotRead;  // of the later sample
+
+  bool NeverCounted(size_t slot) const { return (never_counted >> slot & 1) != 0; }
 
   bool operator==(const VcpuDelta&) const = default;
 };

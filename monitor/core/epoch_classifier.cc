@@ -4,6 +4,17 @@
 #include <optional>
 
 namespace vcpulse::core {
+namespace {
+
+// IPCs of spins are those of one type of core: they say nothing of sums over several.
+EvidenceThresholds ThresholdsFor(const EpochClassifier::Layout& layout,
+                                 const EvidenceThresholds& thresholds) {
+  EvidenceThresholds of_sums = thresholds;
+  if (layout.core_pmus > 1) of_sums.spin_ipcs = 0;
+  return of_sums;
+}
+
+}  // namespace
 
 EpochClassifier::EpochClassifier(const Layout& layout, Classifier classifier,
                                  const Profile& profile, int64_t interval_ns)
@@ -11,7 +22,7 @@ EpochClassifier::EpochClassifier(const Layout& layout, Classifier classifier,
       classifier_(classifier),
       presence_(profile.presence),
       ipc_bands_(profile.ipc_bands),
-      evidence_(profile.evidence) {
+      evidence_(ThresholdsFor(layout, profile.evidence)) {
   layout_.core_pmus = std::clamp<size_t>(layout.core_pmus, 1, kMaxGroups);
   const std::vector<VerdictWindow> windows(layout_.core_pmus, VerdictWindow(interval_ns));
   VcpuHistory history;
@@ -45,10 +56,12 @@ Verdict EpochClassifier::ClassifyOne(const Sample& sample, size_t vcpu,
   if (!full) return {};
 
   const std::span<const VcpuDelta> pmus = std::span(deltas_).first(history.windows.size());
-  const std::optional<double> share = Residency(pmus, layout_.slots, residency.bases());
+  Features& features = history.features;
+  features.residency = Residency(pmus, layout_.slots, residency.bases());
+  features.residency_at_most =
+      ResidencyAtMost(pmus, layout_.slots, residency.bases(), features.residency);
   for (const VcpuDelta& other : pmus.subspan(1)) deltas_.front() = AddPmu(deltas_.front(), other);
-  Measure(deltas_.front(), layout_.slots, share, evidence_.thresholds().pause_cycles_each,
-          history.features);
+  Measure(deltas_.front(), layout_.slots, evidence_.thresholds().pause_cycles_each, features);
   return Judge(history);
 }
 

@@ -12,6 +12,7 @@ struct EventSlots {
   std::optional<size_t> branches;
   std::optional<size_t> branch_misses;
   std::optional<size_t> cache_misses;
+  std::optional<size_t> l1d_misses;
   std::optional<size_t> ref_cycles;
   std::optional<size_t> pause;
   bool pause_in_cycles = false;  // else `pause` holds instructions
@@ -31,6 +32,7 @@ EventSlots FindSlots(const Names& names) {
     if (name == "branches" || name == "branch-instructions") slots.branches = i;
     if (name == "branch-misses") slots.branch_misses = i;
     if (name == "cache-misses") slots.cache_misses = i;
+    if (name == "L1-dcache-load-misses" || name == "l1d_cache_refill") slots.l1d_misses = i;
     if (name == "ref-cycles") slots.ref_cycles = i;
     // Intel's published event lists: 0xEC/0x40, 0xCC/0x40 since Ice Lake, 0xCC/0x40 before.
     const bool in_cycles = name == "cpu_clk_unhalted.pause";

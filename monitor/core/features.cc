@@ -27,6 +27,7 @@ void MeasureCounts(const VcpuDelta& delta, const EventSlots& slots,
   if (slots.cache_misses) {
     features.Set(Feature::kCacheMisses, 1000 * per_cycle(*slots.cache_misses));
   }
+  if (slots.l1d_misses) features.Set(Feature::kL1dMisses, 1000 * per_cycle(*slots.l1d_misses));
   if (slots.branches && slots.instructions && delta.counts[*slots.instructions] > 0) {
     features.Set(Feature::kBranchShare,
                  Ratio(delta.counts[*slots.branches], delta.counts[*slots.instructions]));
@@ -58,6 +59,8 @@ std::string_view ToString(Feature feature) {
       return "cache misses per kilo-cycle";
     case Feature::kPauseShare:
       return "share of cycles in PAUSE";
+    case Feature::kL1dMisses:
+      return "L1D misses per kilo-cycle";
   }
   return "-";
 }
@@ -69,7 +72,7 @@ std::optional<double> Ipc(const VcpuDelta& delta, const EventSlots& slots) {
   return Ratio(delta.counts.at(*slots.instructions), cycles);
 }
 
-void Measure(const VcpuDelta& delta, const EventSlots& slots, std::optional<double> residency,
+void Measure(const VcpuDelta& delta, const EventSlots& slots,
              std::optional<double> pause_cycles_each, Features& features) {
   features.interval_ns = delta.interval_ns;
   features.enabled_share = ShareOfInterval(delta.time_enabled_ns, delta.interval_ns);
@@ -80,8 +83,10 @@ void Measure(const VcpuDelta& delta, const EventSlots& slots, std::optional<doub
   }
   features.running_share =
       features.enabled ? std::min(1.0, Ratio(delta.time_running_ns, delta.time_enabled_ns)) : 0;
-  features.residency = residency;
   features.cycles_counted = slots.cycles.has_value();
+  const std::optional<size_t> clock = slots.cycles ? slots.cycles : slots.ref_cycles;
+  features.never_counted = clock && delta.NeverCounted(*clock);
+  features.ran_since_start_ns = static_cast<int64_t>(delta.ran_since_start_ns);
   features.instructions_counted = slots.instructions.has_value();
   features.state = delta.state;
   features.measured = 0;

@@ -23,8 +23,9 @@ enum class Feature : uint8_t {
   kBranchMisses = 4,  // per kilo-cycle: guest timer ticks add misses per time, not per instruction
   kCacheMisses = 5,   // per kilo-cycle
   kPauseShare = 6,    // cycles in PAUSE / cycles
+  kL1dMisses = 7,     // of the first-level data cache, per kilo-cycle
 };
-inline constexpr size_t kFeatures = 7;
+inline constexpr size_t kFeatures = 8;
 
 std::string_view ToString(Feature feature);  // "IPC", "branch misses per kilo-cycle", ...
 
@@ -37,7 +38,12 @@ struct Features {
   std::optional<double> waiting_share;
   double running_share = 0;  // time running / time enabled of the group; 0 where not enabled
   std::optional<double> residency;
+  // Above `residency` where that is a lower bound, else the same.
+  std::optional<double> residency_at_most;
   bool cycles_counted = false;  // cycles are in the event set
+  // The group has not counted one cycle since its epoch began, and how long it was on the PMU.
+  bool never_counted = false;
+  int64_t ran_since_start_ns = 0;
   bool instructions_counted = false;
   ThreadState state = ThreadState::kNotRead;
 
@@ -60,10 +66,9 @@ struct Features {
 // instructions / cycles of one group, or nothing where either is absent or cycles is 0.
 std::optional<double> Ipc(const VcpuDelta& delta, const EventSlots& slots);
 
-// Features of one window, all but kIpcSpread, into `features`. `residency` is that of the same
-// window, nothing where it is unknown; `pause_cycles_each` as in EvidenceThresholds. The interval
-// is more than 0. Thread-safe, allocates nothing.
-void Measure(const VcpuDelta& delta, const EventSlots& slots, std::optional<double> residency,
+// Features of one window, all but kIpcSpread and residency, into `features`. `pause_cycles_each` as
+// in EvidenceThresholds. The interval is more than 0. Thread-safe, allocates nothing.
+void Measure(const VcpuDelta& delta, const EventSlots& slots,
              std::optional<double> pause_cycles_each, Features& features);
 
 }  // namespace vcpulse::core

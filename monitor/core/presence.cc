@@ -1,5 +1,7 @@
 #include "monitor/core/presence.h"
 
+#include <algorithm>
+
 namespace vcpulse::core {
 namespace {
 
@@ -11,7 +13,8 @@ constexpr double kUnproven = 0.60;
 Judgement Unknown(Rule reason) { return {Band::kUnknown, reason, 0}; }
 
 Judgement Halted(Rule rule, const Features& features) {
-  const bool proven = features.waiting_share || features.state != ThreadState::kNotRead;
+  const bool proven = (features.waiting_share || features.state != ThreadState::kNotRead) &&
+                      !features.never_counted;
   return {Band::kHalted, rule, proven ? kMeasured : kUnproven};
 }
 
@@ -29,6 +32,7 @@ Judgement JudgeNothingRun(const Features& features, const PresenceThresholds& th
     return {Band::kUnknown, Rule::kStarved, kMeasured};
   }
   if (IsPaused(features.state)) return {Band::kUnknown, Rule::kPaused, kMeasured};
+  if (features.state == ThreadState::kIoWait) return {Band::kUnknown, Rule::kIoWait, kMeasured};
   if (MostlyWaiting(features, thresholds)) return Unknown(Rule::kStarved);
   if (features.state == ThreadState::kBlocked) return Halted(Rule::kBlocked, features);
   return Unknown(Rule::kStateUnknown);
@@ -42,11 +46,33 @@ Judgement JudgeHardlyRun(const Features& features, const PresenceThresholds& thr
     return Unknown(IsStarved(features, thresholds) ? Rule::kStarved : Rule::kStateUnknown);
   }
   if (IsPaused(features.state)) return Unknown(Rule::kPaused);
+  if (features.state == ThreadState::kIoWait) return Unknown(Rule::kIoWait);
   if (MostlyWaiting(features, thresholds)) return Unknown(Rule::kStarved);
   return Halted(rule, features);
 }
 
+// Its residency is below `floor`: HALTED as surely as the clock of its core is known.
+Judgement JudgeLowResidency(const Features& features, const PresenceThresholds& thresholds,
+                            double floor) {
+  const double residency = *features.residency;
+  const bool polled = features.enabled_share > thresholds.polling_ratio_above * residency;
+  Judgement judgement =
+      JudgeHardlyRun(features, thresholds, polled ? Rule::kPolling : Rule::kResidency);
+  if (judgement.band != Band::kHalted) return judgement;
+  const double at_most = MostResidency(features, thresholds);
+  if (at_most < floor) return judgement;
+  if (at_most >= thresholds.halted_at_most) return Unknown(Rule::kSlowClock);
+  judgement.confidence = kUnproven;
+  return judgement;
+}
+
 }  // namespace
+
+double MostResidency(const Features& features, const PresenceThresholds& thresholds) {
+  const double residency = features.residency.value_or(0);
+  const double at_most = features.residency_at_most.value_or(residency);
+  return std::min(at_most, std::max(residency, residency / thresholds.slowest_clock));
+}
 
 std::optional<Judgement> JudgePresence(const Features& features,
                                        const PresenceThresholds& thresholds, Band previous) {
@@ -60,12 +86,11 @@ std::optional<Judgement> JudgePresence(const Features& features,
   if (features.running_share == 0 || features.running_share < thresholds.counted_from) {
     return Unknown(Rule::kNotCounted);
   }
-  if (!features.residency) return Unknown(Rule::kNoResidency);
-  if (*features.residency < floor) {
-    const bool polled =
-        features.enabled_share > thresholds.polling_ratio_above * *features.residency;
-    return JudgeHardlyRun(features, thresholds, polled ? Rule::kPolling : Rule::kResidency);
+  if (features.never_counted && features.ran_since_start_ns >= kEnoughToCount_ns) {
+    return Unknown(Rule::kNotCounted);
   }
+  if (!features.residency) return Unknown(Rule::kNoResidency);
+  if (*features.residency < floor) return JudgeLowResidency(features, thresholds, floor);
   return std::nullopt;
 }
 

@@ -12,8 +12,12 @@ namespace vcpulse::core {
 
 // Whether a vCPU ran guest code at all, and was counted: both classifiers begin with it.
 struct PresenceThresholds {
-  double halted_enter = 0.02;   // residency below it: HALTED
-  double halted_leave = 0.04;   // a HALTED vCPU stays so below it
+  double halted_enter = 0.02;  // residency below it: HALTED
+  double halted_leave = 0.04;  // a HALTED vCPU stays so below it
+  // Where residency is a lower bound: a vCPU that may have run for so much is not called HALTED.
+  double halted_at_most = 0.06;
+  // Share of its highest frequency below which no core runs guests.
+  double slowest_clock = 0.14;
   double starved_above = 0.10;  // share of waiting for a CPU above which the vCPU is starved
   // Share of waiting above which low residency says nothing about the guest.
   double mostly_waiting_above = 0.50;
@@ -60,6 +64,9 @@ struct EvidenceThresholds {
   double loop_branch_misses_below = 0.10;
   double loop_branch_share_from = 0.10;
   double loop_cache_misses_below = 0.10;
+  double loop_l1d_misses_below = 0.50;
+  // Of a tight loop where neither misses of caches nor of the L1D are counted.
+  double bare_loop_branch_misses_below = 0.05;
   // IPC below which a loop that executes no PAUSE is no wait but a chain of slow instructions.
   double loop_ipc_from = 0.50;
   double poll_ipc_from = 1.0;             // a tight loop is poll-like from here on
@@ -75,6 +82,8 @@ struct EvidenceThresholds {
 
   double productive_ipc_from = 1.0;
   double productive_branch_misses_from = 0.20;
+  double productive_l1d_misses_from = 1.0;
+  double productive_l1d_ipc_from = 0.20;  // of them; contended waits miss too, at a lower IPC
 
   double weak_below = 0.20;  // confidence below which a verdict is not given
 

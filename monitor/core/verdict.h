@@ -41,6 +41,10 @@ enum class Rule : uint8_t {
   kUnclear = 23,
   kWeak = 24,
   kSlowChain = 25,
+  kIoWait = 26,
+  kSlowClock = 27,
+  kBareLoop = 28,
+  kL1dMisses = 29,
 };
 
 struct RuleInfo {
@@ -78,6 +82,11 @@ inline constexpr std::array kRuleTable = std::to_array<RuleInfo>({
     {Rule::kUnclear, "unclear", "no rule speaks for its counts"},
     {Rule::kWeak, "weak", "a rule speaks, but not surely enough"},
     {Rule::kSlowChain, "slow-chain"},
+    {Rule::kIoWait, "io-wait", "waited for a disk, the network or memory"},
+    {Rule::kSlowClock, "slow-clock",
+     "ran little, or next to nothing on a slow core: the clock of its core is not known"},
+    {Rule::kBareLoop, "bare-loop"},
+    {Rule::kL1dMisses, "l1d-misses"},
 });
 
 inline constexpr size_t kBands = 5;  // values of Band
@@ -97,8 +106,7 @@ struct Verdict {
   Rule rule =
       Rule::kNone;  // that gave `band`; while a change is not believed yet, in an earlier window
   bool starved = false;  // runnable but not running for more than starved_above of the window
-  // Of band and rule, percent, rounded; 0 where none is given (most UNKNOWN, all of ipc-bands but
-  // HALTED).
+  // Of band and rule, percent, rounded; 0 where none is given (most UNKNOWN).
   uint8_t confidence_pct = 0;
   // Of this window alone, before hysteresis.
   Band raw_band = Band::kNone;

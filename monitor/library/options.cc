@@ -149,8 +149,8 @@ vcpulse_status vcpulse_options_set_event_set(vcpulse_options* options, const cha
   return SetText(options, name, "name", error, [&](const std::string& text) -> absl::Status {
     const auto set = vcpulse::kvm::ParseEventSet(text);
     if (!set) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("event set '", text, "' is none of full, core, min, cycles, degraded"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "event set '", text, "' is none of full, core, branches, min, cycles, degraded"));
     }
     options->live.open.wanted.set = *set;
     return absl::OkStatus();

@@ -36,6 +36,7 @@ struct Options {
   kvm::OpenOptions open;
   core::ClassifierChoice classifier = core::ClassifierChoice::kAuto;
   profile::Profile profile;
+  bool force_profile = false;  // also where it is one of other CPUs
   std::string tool_version;
   // The VMs are those of this process's descendants, and it goes on without any.
   bool beside_command = false;

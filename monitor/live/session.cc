@@ -23,6 +23,12 @@ uint64_t OwnCpuTime_ns() { return static_cast<uint64_t>(ClockNow_ns(CLOCK_PROCES
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Session>> Session::Open(const Options& options) {
+  const std::string of_others =
+      profile::WhatIsOfOtherCpus(options.profile, kvm::ReadCpuIdentity(options.target.root));
+  if (!of_others.empty() && !options.force_profile) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(of_others, ": name another one, or force it (record --force-profile)"));
+  }
   std::unique_ptr<Session> session(new Session());
 
   const timeline::StreamId stream_id = timeline::RandomStreamId();

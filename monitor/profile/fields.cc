@@ -28,6 +28,8 @@ constexpr Limits kCycles{kAbove0, 1e12, "a number of cycles above 0, up to 1e12"
 constexpr std::array kFields = {
     Field{"halted_enter", &P::halted_enter, &kShare, "halted_leave"},
     Field{"halted_leave", &P::halted_leave, &kShare},
+    Field{"halted_at_most", &P::halted_at_most, &kShare},
+    Field{"slowest_clock", &P::slowest_clock, &kPositiveShare},
     Field{"starved_above", &P::starved_above, &kShare, "mostly_waiting_above"},
     Field{"mostly_waiting_above", &P::mostly_waiting_above, &kShare},
     Field{"counted_from", &P::counted_from, &kShare},
@@ -43,6 +45,9 @@ constexpr std::array kFields = {
     Field{"loop_branch_misses_below", &E::loop_branch_misses_below, &kRate},
     Field{"loop_branch_share_from", &E::loop_branch_share_from, &kPositiveShare},
     Field{"loop_cache_misses_below", &E::loop_cache_misses_below, &kRate},
+    Field{"loop_l1d_misses_below", &E::loop_l1d_misses_below, &kRate},
+    Field{"bare_loop_branch_misses_below", &E::bare_loop_branch_misses_below, &kRate,
+          "loop_branch_misses_below"},
     Field{"loop_ipc_from", &E::loop_ipc_from, &kPositiveIpc, "poll_ipc_from"},
     Field{"poll_ipc_from", &E::poll_ipc_from, &kPositiveIpc},
     Field{"steady_ipc_spread_below", &E::steady_ipc_spread_below, &kRate},
@@ -52,6 +57,8 @@ constexpr std::array kFields = {
     Field{"memory_bound_cache_misses_from", &E::memory_bound_cache_misses_from, &kRate},
     Field{"productive_ipc_from", &E::productive_ipc_from, &kPositiveIpc},
     Field{"productive_branch_misses_from", &E::productive_branch_misses_from, &kRate},
+    Field{"productive_l1d_misses_from", &E::productive_l1d_misses_from, &kRate},
+    Field{"productive_l1d_ipc_from", &E::productive_l1d_ipc_from, &kPositiveIpc},
     Field{"weak_below", &E::weak_below, &kShare},
 };
 // All of core::Profile but the ranges of spin_ipc: a new threshold there needs a row here.

@@ -141,8 +141,14 @@ Profile ReadProfile(const Node& top, std::span<const Profile> bases) {
   profile.cpu.reset();
   if (const Node cpu = top["cpu"]; cpu.exists()) ReadCpu(cpu, profile);
   if (const Node part = top["thresholds"]; part.exists()) ReadThresholds(part, profile);
-  if (const Node ranges = top["spin_ipc"]; ranges.exists()) ReadSpinIpcs(ranges, profile);
-  if (const Node pause = top["pause"]; pause.exists()) ReadPause(pause, profile);
+  if (const Node ranges = top["spin_ipc"]; ranges.exists()) {
+    ReadSpinIpcs(ranges, profile);
+    profile.spin_ipc_cpu = profile.cpu;
+  }
+  if (const Node pause = top["pause"]; pause.exists()) {
+    ReadPause(pause, profile);
+    profile.pause_cpu = profile.cpu;
+  }
   if (absl::Status status = Check(profile.values); !status.ok()) {
     top.Fail(std::string(status.message()));
   }

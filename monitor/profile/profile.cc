@@ -114,6 +114,24 @@ absl::StatusOr<Profile> Load(const std::string& name_or_file) {
   return Parse(*text, name_or_file);
 }
 
+std::string WhatIsOfOtherCpus(const Profile& profile, const kvm::CpuIdentity& cpu) {
+  const auto of_others = [&cpu](const std::optional<CpuMatch>& match) {
+    return match && !match->Matches(cpu);
+  };
+  const bool pause = profile.pause && of_others(profile.pause_cpu);
+  const bool spin_ipc = profile.values.evidence.spin_ipcs > 0 && of_others(profile.spin_ipc_cpu);
+  if (!pause && !spin_ipc) return "";
+  const CpuMatch own{.vendors = {cpu.vendor},
+                     .family = cpu.family,
+                     .models = {{cpu.model, cpu.model}},
+                     .steppings = {{cpu.stepping, cpu.stepping}}};
+  return absl::StrCat("profile ", profile.name, ": its ",
+                      pause && spin_ipc ? "PAUSE event and IPCs of spins are"
+                                        : (pause ? "PAUSE event is" : "IPCs of spins are"),
+                      " of ", (pause ? profile.pause_cpu : profile.spin_ipc_cpu)->ToText(),
+                      ", and this CPU is ", cpu.vendor.empty() ? "not known" : own.ToText());
+}
+
 const Profile& ChooseFor(const kvm::CpuIdentity& cpu) {
   // The generic ones come first: the last that matches is the closest.
   const Profile* chosen = &BuiltIn().front();

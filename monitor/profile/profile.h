@@ -59,6 +59,10 @@ struct Profile {
   core::Profile values;
   std::optional<PauseEvent> pause;  // nothing where the CPU has none, or none is known
   std::optional<CpuMatch> cpu;      // the CPUs it is chosen for; nothing: for none by itself
+  // The CPUs that `pause` and the IPCs of spins are those of. Nothing: a file gave them itself, for
+  // whatever CPU it is used on, or there are none.
+  std::optional<CpuMatch> pause_cpu;
+  std::optional<CpuMatch> spin_ipc_cpu;
   // Where each number comes from, by its field ("loop_ipc_from", "spin_ipc[0]", "pause").
   std::map<std::string, std::string> origins;
 };
@@ -93,6 +97,10 @@ std::string ToJson(const Profile& profile);
 // The built-in profile of that name, or the file of that name. Errors: NotFound where it is
 // neither, naming both meanings and the nearest built-in name; those of Parse.
 absl::StatusOr<Profile> Load(const std::string& name_or_file);
+
+// What of a profile is of other CPUs than this one, and must not be used here: one line for people.
+// Empty where nothing is.
+std::string WhatIsOfOtherCpus(const Profile& profile, const kvm::CpuIdentity& cpu);
 
 // The built-in profile for a CPU: that of its model, else the generic one of its vendor, else
 // "generic".

@@ -81,6 +81,8 @@ std::optional<std::string_view> StateName(core::ThreadState state) {
       return "exited";
     case core::ThreadState::kPaused:
       return "paused";
+    case core::ThreadState::kIoWait:
+      return "io-wait";
   }
   return std::nullopt;
 }
@@ -116,6 +118,8 @@ std::string_view FeatureName(core::Feature feature) {
       return "cache_misses_per_kcycle";
     case core::Feature::kPauseShare:
       return "pause_share";
+    case core::Feature::kL1dMisses:
+      return "l1d_misses_per_kcycle";
   }
   return "unspecified";
 }

@@ -79,7 +79,9 @@ ResidencyBasisFound FindResidencyBasis(kvm::PerfEvents& perf, const std::string&
     return found;
   }
   found.method = v1::RESIDENCY_METHOD_MAX_FREQUENCY;
-  if (OpensForGuests(perf, kvm::EventsOf(kvm::EventSet::kFull).back())) {  // ref-cycles
+  const auto full = kvm::EventsOf(kvm::EventSet::kFull);
+  const auto ref_cycles = std::ranges::find(full, "ref-cycles", &kvm::Event::name);
+  if (ref_cycles != full.end() && OpensForGuests(perf, *ref_cycles)) {
     const std::optional<double> tsc_hz = kvm::MeasureTscHz(kTscSpan);
     for (core::ResidencyBasis& basis : found.bases) basis.tsc_hz = tsc_hz;
     if (tsc_hz) found.method = v1::RESIDENCY_METHOD_REF_CYCLES;

@@ -19,6 +19,10 @@ using Is = Comparison::Is;
 constexpr int kMostFurtherDigits = 17;  // any two doubles from about 0.01 on differ in these
 
 std::string Text(core::Band band) { return std::string(core::ToString(band)); }
+// By an IPC alone it is a hint: "SPINNING?".
+std::string Text(core::Band band, core::Rule rule) {
+  return Text(band) + (rule == core::Rule::kIpcLow ? "?" : "");
+}
 std::string Text(core::Rule rule) { return std::string(core::ToString(rule)); }
 
 // With `more` digits than usual.
@@ -65,7 +69,7 @@ std::string WithOutcome(const Comparison& comparison) {
 }
 
 std::string VerdictText(core::Band band, core::Rule rule) {
-  return absl::StrCat(Text(band), " by rule ", Text(rule));
+  return absl::StrCat(Text(band, rule), " by rule ", Text(rule));
 }
 
 std::string Head(const Explanation& e) {
@@ -151,7 +155,7 @@ std::string RulesText(const Reasons& reasons) {
   for (size_t i = 0; i < reasons.rules.size(); ++i) {
     const RuleTrial& trial = reasons.rules[i];
     const char* mark = reasons.fired == i ? "> " : "  ";
-    out += Wrapped(absl::StrCat(mark, Text(trial.rule), " (", Text(trial.band), "): "),
+    out += Wrapped(absl::StrCat(mark, Text(trial.rule), " (", Text(trial.band, trial.rule), "): "),
                    TrialText(trial));
   }
   if (!reasons.fired) {
@@ -169,7 +173,7 @@ std::string RulesText(const Reasons& reasons) {
 std::string RunnerUpText(const Reasons& reasons) {
   if (!reasons.runner_up) return "";
   const RuleTrial& trial = reasons.rules[*reasons.runner_up];
-  std::string text = absl::StrCat(Text(trial.rule), " (", Text(trial.band), ")");
+  std::string text = absl::StrCat(Text(trial.rule), " (", Text(trial.band, trial.rule), ")");
   if (trial.outcome == core::Outcome::kHolds) {
     return Wrapped("runner-up: ", absl::StrCat(text, " holds too, but comes later"));
   }

@@ -75,12 +75,21 @@ class PresenceQuestions {
         features_.running_share == 0) {
       return std::move(asked_);
     }
+    if (features_.never_counted) AskFact("cycles", "cycles: none since the epoch began");
+    if (features_.never_counted && features_.ran_since_start_ns >= core::kEnoughToCount_ns) {
+      return std::move(asked_);
+    }
     if (AskShare("residency", "residency", features_.residency, Is::kBelow, floor_)) {
       const double residency = *features_.residency;
       asked_.push_back(Compare("enabled_over_residency", "time on a CPU over residency",
                                residency > 0 ? features_.enabled_share / residency
                                              : std::numeric_limits<double>::infinity(),
                                Is::kAbove, thresholds_.polling_ratio_above, false));
+      if (features_.residency_at_most.value_or(residency) > residency) {
+        AskShare("residency_at_most", "residency on the slowest clock",
+                 core::MostResidency(features_, thresholds_), Is::kAtLeast,
+                 thresholds_.halted_at_most);
+      }
       AskWhetherItWanted();
     }
     return std::move(asked_);
@@ -103,6 +112,7 @@ class PresenceQuestions {
     switch (features_.state) {
       case core::ThreadState::kStopped:
       case core::ThreadState::kPaused:
+      case core::ThreadState::kIoWait:
         return;
       case core::ThreadState::kRunnable:
         if (features_.enabled) {
@@ -127,6 +137,9 @@ Comparison CompareCondition(const core::Condition& condition, const core::Featur
   const std::string_view name = reading::FeatureName(condition.feature);
   const std::string what(core::ToString(condition.feature));
   switch (condition.is) {
+    case core::Condition::Is::kBelowIfMeasured:
+      if (!value) break;
+      [[fallthrough]];
     case core::Condition::Is::kBelow:
       return Compare(name, what, value, Is::kBelow, condition.threshold, false);
     case core::Condition::Is::kAtLeast:

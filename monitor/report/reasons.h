@@ -23,7 +23,7 @@ struct Comparison {
   enum class Is : uint8_t { kBelow, kAtLeast, kAtMost, kAbove, kFact };
 
   // For programs: reading::FeatureName(), or "enabled_share", "counted_share", "residency",
-  // "enabled_over_residency", "waiting_share", "state".
+  // "residency_at_most", "enabled_over_residency", "waiting_share", "state".
   std::string_view feature{};
   std::string what;               // "IPC"; of a fact all of it: "thread state: blocked"
   std::optional<double> value{};  // nothing: not measured

@@ -219,9 +219,20 @@ std::string CountText(const VcpuSummary& vcpu, const std::string& event) {
 
 std::string TidText(uint32_t tid) { return tid == 0 ? "-" : absl::StrCat(tid); }
 
-std::vector<std::string> Header(std::span<const Metric> further) {
+// Whether an IPC alone called some of its time SPINNING: a hint, to be marked as one.
+bool HasIpcSpinning(const VmSummary& vm) {
+  return std::ranges::any_of(vm.vcpus, [](const auto& entry) {
+    return entry.second.rule_ns[static_cast<size_t>(core::Rule::kIpcLow)] > 0;
+  });
+}
+
+std::vector<std::string> Header(const VmSummary& vm, std::span<const Metric> further) {
   std::vector<std::string> header = {"vCPU", "TID"};
-  const auto add = [&header](Metric metric) { header.emplace_back(metric::InfoOf(metric).label); };
+  const bool is_hint = HasIpcSpinning(vm);
+  const auto add = [&header, is_hint](Metric metric) {
+    header.emplace_back(metric::InfoOf(metric).label);
+    if (metric == Metric::kSpinning && is_hint) header.back() += '?';
+  };
   std::ranges::for_each(kShownMetrics, add);
   header.insert(header.end(), {"cycles", "instr"});
   std::ranges::for_each(further, add);
@@ -243,7 +254,7 @@ std::string VmTable(const VmSummary& vm, const TextOptions& options) {
   std::erase_if(further, [](Metric metric) {
     return std::ranges::find(kShownMetrics, metric) != kShownMetrics.end();
   });
-  const std::vector<std::string> header = Header(further);
+  const std::vector<std::string> header = Header(vm, further);
   Table table(header);
   std::map<uint32_t, std::vector<Table::Cell>> rows;
   for (const auto& [number, epoch] : vm.epochs) {
@@ -260,15 +271,6 @@ std::string VmTable(const VmSummary& vm, const TextOptions& options) {
   return table.Render(options.colour);
 }
 
-bool AnyIpcSpinning(const Summary& summary) {
-  for (const auto& [number, vm] : summary.vms()) {
-    for (const auto& [index, vcpu] : vm.vcpus) {
-      if (vcpu.rule_ns[static_cast<size_t>(core::Rule::kIpcLow)] > 0) return true;
-    }
-  }
-  return false;
-}
-
 }  // namespace
 
 std::string RenderText(const Report& report, const TextOptions& options) {
@@ -282,12 +284,14 @@ std::string RenderText(const Report& report, const TextOptions& options) {
                     RenderVmNotes(report, vm));
   }
   if (options.strips) absl::StrAppend(&out, "\n", StripLegend(*options.strips, strips));
-  if (summary.session() && AnyIpcSpinning(summary)) {
+  const bool has_hints = std::ranges::any_of(
+      summary.vms(), [](const auto& entry) { return HasIpcSpinning(entry.second); });
+  if (summary.session() && has_hints) {
     absl::StrAppend(
         &out, "\n",
         Wrapped("", absl::StrFormat(
-                        "SPINNING by ipc-bands is the IPC rule (IPC < %g), not proof of a spin "
-                        "loop: slow work, such as divisions or cache misses, looks "
+                        "SPINNING? is by ipc-bands: the IPC was below %g, which is a hint and no "
+                        "proof of a spin loop. Slow work, such as divisions or cache misses, looks "
                         "the same.",
                         summary.session()->classifier().spinning_below())));
   }

@@ -1,6 +1,6 @@
 // Prints how often each classifier is right on labelled samples, as Markdown.
 //   confusion [--profile NAME|FILE] [FILE.csv...]
-// Without files: the set in tests/data/labelled, then its blind spots.
+// Without files: the set in tests/data/labelled, what is held apart from it, and its blind spots.
 #include <cstdio>
 #include <map>
 #include <optional>
@@ -56,10 +56,11 @@ std::vector<std::pair<std::string, Figures>> ByCpu(std::span<const JudgedRow> ro
 }
 
 absl::StatusOr<std::vector<LabelledFile>> ReadAll(const std::vector<std::string>& paths,
-                                                  const std::string& profile) {
+                                                  const std::string& profile,
+                                                  std::span<const std::string_view> without = {}) {
   std::vector<LabelledFile> files;
   for (const std::string& path : paths) {
-    absl::StatusOr<LabelledFile> file = ReadLabelledFile(path, profile);
+    absl::StatusOr<LabelledFile> file = ReadLabelledFile(path, profile, without);
     if (!file.ok()) return file.status();
     if (file->profile_missing) {
       std::fprintf(stderr, "confusion: warning: no profile %s: generic stands for it\n",
@@ -81,6 +82,37 @@ std::map<std::string, Group> MostlyWrong(std::span<const JudgedRow> rows) {
   return series;
 }
 
+// What a PMU with fewer counters leaves out, in the order in which sets step down.
+struct FewerCounters {
+  std::string counted;
+  std::vector<std::string_view> without;
+};
+const std::vector<FewerCounters>& AllFewerCounters() {
+  static const std::vector<FewerCounters> all = {
+      {.counted = "everything", .without = {}},
+      {.counted = "no cache-misses", .without = {"cache_misses"}},
+      {.counted = "neither they nor ref-cycles", .without = {"cache_misses", "ref_cycles"}},
+      {.counted = "neither they nor L1D misses",
+       .without = {"cache_misses", "L1-dcache-load-misses"}},
+      {.counted = "cycles, instructions, branches, branch-misses",
+       .without = {"cache_misses", "L1-dcache-load-misses", "ref_cycles", "pause",
+                   "pause_cycles"}}};
+  return all;
+}
+
+absl::Status PrintFewerCounters(const std::vector<std::string>& paths, const Options& options) {
+  std::vector<std::pair<std::string, Figures>> lines;
+  for (const FewerCounters& fewer : AllFewerCounters()) {
+    const auto files = ReadAll(paths, options.profile, fewer.without);
+    if (!files.ok()) return files.status();
+    const auto judged = JudgeAll(*files, core::ClassifierChoice::kEvidence);
+    if (!judged.ok()) return judged.status();
+    lines.emplace_back(fewer.counted, Summarize(*judged));
+  }
+  Print("\n## evidence, by what is counted\n\n" + SharesText("counted", lines));
+  return absl::OkStatus();
+}
+
 absl::Status PrintSet(const std::string& title, const std::vector<std::string>& paths,
                       const Options& options, bool with_sweep) {
   const auto files = ReadAll(paths, options.profile);
@@ -92,12 +124,13 @@ absl::Status PrintSet(const std::string& title, const std::vector<std::string>& 
   const std::vector<NamedFigures> both = {{"ipc-bands", Summarize(*by_ipc)},
                                           {"evidence", Summarize(*evidence)}};
   Print("# " + title + "\n\n" + MatrixText(both) + "\n" + FiguresText(both));
-  Print("\n## evidence, by CPU\n\n" + ByCpuText(ByCpu(*evidence)));
+  Print("\n## evidence, by CPU\n\n" + SharesText("CPU", ByCpu(*evidence)));
   Print("\n## evidence, by loop\n\n" + GroupsText("loop", ByLoop(*evidence)));
   if (const auto wrong = MostlyWrong(*evidence); !wrong.empty()) {
     Print("\n## evidence, mostly not right\n\n" + GroupsText("CPU loop/condition", wrong));
   }
   if (!with_sweep) return absl::OkStatus();
+  if (absl::Status status = PrintFewerCounters(paths, options); !status.ok()) return status;
   std::vector<std::pair<double, Figures>> sweep;
   for (int percent = 0; percent <= 60; percent += 5) {
     const auto judged = JudgeAll(*files, core::ClassifierChoice::kEvidence, percent / 100.0);
@@ -112,6 +145,9 @@ absl::Status Run(const Options& options) {
   if (!options.files.empty()) return PrintSet("labelled samples", options.files, options, true);
   const std::string folder = VCPULSE_TEST_DATA "/labelled";
   absl::Status status = PrintSet("The labelled set", FilesIn(folder), options, true);
+  if (!status.ok()) return status;
+  Print("\n");
+  status = PrintSet("Held apart", FilesIn(folder + "/held-apart"), options, false);
   if (!status.ok()) return status;
   Print("\n");
   return PrintSet("Blind spots", FilesIn(folder + "/blind-spots"), options, false);

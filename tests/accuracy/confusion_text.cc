@@ -124,10 +124,11 @@ std::string GroupsText(const std::string& title, const std::map<std::string, Gro
   return text;
 }
 
-std::string ByCpuText(std::span<const std::pair<std::string, Figures>> cpus) {
-  std::string text = Header({"CPU", "halted", "spinning", "productive",
+std::string SharesText(const std::string& title,
+                       std::span<const std::pair<std::string, Figures>> lines) {
+  std::string text = Header({title, "halted", "spinning", "productive",
                              "productive called spinning", "unknown outside mixtures"});
-  for (const auto& [name, figures] : cpus) {
+  for (const auto& [name, figures] : lines) {
     text += Row(
         {name, Percent(figures.Recall(Label::kHalted)), Percent(figures.Recall(Label::kSpinning)),
          Percent(figures.Recall(Label::kProductive)), Percent(figures.ProductiveCalledSpinning()),

@@ -20,8 +20,9 @@ struct NamedFigures {
 std::string MatrixText(std::span<const NamedFigures> classifiers);
 std::string FiguresText(std::span<const NamedFigures> classifiers);
 std::string GroupsText(const std::string& title, const std::map<std::string, Group>& groups);
-// One line per CPU model.
-std::string ByCpuText(std::span<const std::pair<std::string, Figures>> cpus);
+// One line per CPU model, or per anything else that `title` says.
+std::string SharesText(const std::string& title,
+                       std::span<const std::pair<std::string, Figures>> lines);
 // One line per cut.
 std::string SweepText(std::span<const std::pair<double, Figures>> sweep);
 

@@ -25,7 +25,8 @@ struct CpuModel {
   double pause_cycles = 0;       // 0: an Arm, which has yield and isb instead
   PauseEvent pause = PauseEvent::kNone;
   CacheMisses cache_misses = CacheMisses::kLastLevel;
-  double width = 0;  // instructions that it can begin in a cycle
+  double width = 0;    // instructions that it can begin in a cycle
+  double l1d_kib = 0;  // its first-level data cache
 
   bool IsArm() const { return pause_cycles == 0; }
 };

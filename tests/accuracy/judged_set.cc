@@ -10,6 +10,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "monitor/import/csv_table.h"
 #include "monitor/import/importer.h"
 #include "monitor/timeline/writer.h"
@@ -67,9 +69,30 @@ bool CountsPause(const importing::Table& table, const importing::Row& row) {
          table.CountOf(row, table.FindEvent("cpu_clk_unhalted.pause"));
 }
 
+// CSV text without some of its columns; no cell of it is quoted.
+std::string WithoutColumns(const std::string& csv, std::span<const std::string_view> names) {
+  if (names.empty()) return csv;
+  const std::vector<absl::string_view> lines = absl::StrSplit(csv, '\n');
+  const std::vector<std::string> head = absl::StrSplit(lines.front(), ',');
+  std::string text;
+  for (const absl::string_view line : lines) {
+    std::vector<absl::string_view> kept;
+    size_t i = 0;
+    for (const absl::string_view cell : absl::StrSplit(line, ',')) {
+      const bool left_out = i < head.size() && std::ranges::find(names, head[i]) != names.end();
+      if (!left_out) kept.push_back(cell);
+      ++i;
+    }
+    absl::StrAppend(&text, absl::StrJoin(kept, ","), "\n");
+  }
+  text.pop_back();
+  return text;
+}
+
 }  // namespace
 
-absl::StatusOr<LabelledFile> ReadLabelledFile(const std::string& path, const std::string& profile) {
+absl::StatusOr<LabelledFile> ReadLabelledFile(const std::string& path, const std::string& profile,
+                                              std::span<const std::string_view> without) {
   LabelledFile file{.name = std::filesystem::path(path).stem()};
   if (const CpuModel* cpu = FindCpuModel(file.name)) {
     file.tsc_hz = cpu->tsc_hz;
@@ -77,7 +100,8 @@ absl::StatusOr<LabelledFile> ReadLabelledFile(const std::string& path, const std
   }
   std::ifstream in(path, std::ios::binary);
   if (!in) return absl::NotFoundError(absl::StrCat(path, ": cannot be opened"));
-  const std::string text((std::istreambuf_iterator<char>(in)), {});
+  const std::string text =
+      WithoutColumns(std::string((std::istreambuf_iterator<char>(in)), {}), without);
   absl::StatusOr<importing::Table> table = importing::ParseCsv(text, path, kKept);
   if (!table.ok()) return table.status();
   file.table = *std::move(table);

@@ -30,9 +30,11 @@ struct LabelledFile {
 };
 
 // Reads the file at `path`, NAME.csv. Its profile is `profile`, or where that is empty the one
-// called NAME; its frequencies are those of the model, where NAME is one of CpuModels(). Errors:
-// what the system, the import or profile::Load said, naming the file.
-absl::StatusOr<LabelledFile> ReadLabelledFile(const std::string& path, const std::string& profile);
+// called NAME; its frequencies are those of the model, where NAME is one of CpuModels(). The
+// columns named in `without` are left out. Errors: what the system, the import or profile::Load
+// said, naming the file.
+absl::StatusOr<LabelledFile> ReadLabelledFile(const std::string& path, const std::string& profile,
+                                              std::span<const std::string_view> without = {});
 
 struct JudgedRow {
   std::string_view cpu;

@@ -106,7 +106,7 @@ class Vcpu {
     row.time_enabled_ns = static_cast<uint64_t>(enabled_ns);
     row.time_running_ns = static_cast<uint64_t>(running_ns);
     // As `vcpulse record` does: the state is read where hardly anything ran.
-    row.blocked = row.label == Label::kHalted && enabled_ns < 0.04 * static_cast<double>(row.dt_ns);
+    row.blocked = row.label == Label::kHalted && enabled_ns < 0.10 * static_cast<double>(row.dt_ns);
     series_.rows.push_back(std::move(row));
   }
 
@@ -185,7 +185,7 @@ std::string Integer(double value) { return std::to_string(static_cast<uint64_t>(
 std::vector<LabelledSeries> LabelledSet(const CpuModel& cpu) {
   std::vector<LabelledSeries> set;
   const std::vector<Loop> spins = SpinsOf(cpu);
-  const std::vector<Loop> productive = ProductiveLoops();
+  const std::vector<Loop> productive = ProductiveLoopsOf(cpu);
   for (const std::vector<Loop>* loops : {&spins, &productive}) {
     for (const Loop& loop : *loops) {
       for (const Condition& condition : Conditions()) {
@@ -212,13 +212,23 @@ std::vector<LabelledSeries> LabelledSet(const CpuModel& cpu) {
   return set;
 }
 
+std::vector<LabelledSeries> HeldApartSet(const CpuModel& cpu) {
+  std::vector<LabelledSeries> set;
+  for (const Loop& loop : HeldApartLoopsOf(cpu)) {
+    for (const Condition& condition : Conditions()) {
+      set.push_back(LoopSeries(cpu, loop, condition));
+    }
+  }
+  return set;
+}
+
 std::vector<LabelledSeries> BlindSpotSet(const CpuModel& cpu) {
   std::vector<LabelledSeries> set;
   for (const Loop& loop : BlindSpotsOf(cpu)) {
     set.push_back(LoopSeries(cpu, loop, Conditions().front()));
   }
   // Half of each tick waits by giving its CPU away in the guest, which is work for its kernel.
-  Loop yielding = Named(ProductiveLoops(), "compile");
+  Loop yielding = Named(ProductiveLoopsOf(cpu), "compile");
   yielding.name = "yield-spin-half-work";
   yielding.label = Label::kSpinning;
   yielding.ipc = 1.0;
@@ -229,7 +239,9 @@ std::vector<LabelledSeries> BlindSpotSet(const CpuModel& cpu) {
 }
 
 std::string ToCsv(const CpuModel& cpu, const std::vector<LabelledSeries>& set) {
-  std::string text = "t_ns,dt_ns,vm,vcpu,cycles,instructions,branches,branch_misses,cache_misses,";
+  std::string text =
+      "t_ns,dt_ns,vm,vcpu,cycles,instructions,branches,branch_misses,cache_misses,"
+      "L1-dcache-load-misses,";
   if (cpu.tsc_hz) text += "ref_cycles,";
   if (cpu.pause == PauseEvent::kInstructions) text += "pause,";
   if (cpu.pause == PauseEvent::kCycles) text += "pause_cycles,";
@@ -240,7 +252,7 @@ std::string ToCsv(const CpuModel& cpu, const std::vector<LabelledSeries>& set) {
       std::vector<std::string> cells = {std::to_string(row.t_ns), std::to_string(row.dt_ns),
                                         series.name, "0"};
       for (const double count : {counts.cycles, counts.instructions, counts.branches,
-                                 counts.branch_misses, counts.cache_misses}) {
+                                 counts.branch_misses, counts.cache_misses, counts.l1d_misses}) {
         cells.push_back(Integer(count));
       }
       if (cpu.tsc_hz) cells.push_back(Integer(counts.ref_cycles));

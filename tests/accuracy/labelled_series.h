@@ -33,6 +33,9 @@ struct LabelledSeries {
 // Loops, idleness, mixtures and phases under all conditions.
 std::vector<LabelledSeries> LabelledSet(const CpuModel& cpu);
 
+// Loops that no threshold was chosen by, under all conditions.
+std::vector<LabelledSeries> HeldApartSet(const CpuModel& cpu);
+
 // What is known to be judged wrong.
 std::vector<LabelledSeries> BlindSpotSet(const CpuModel& cpu);
 

@@ -38,6 +38,14 @@ Loop PauseSpin(const CpuModel& cpu, double instructions) {
           .pauses_per_instruction = 1 / instructions};
 }
 
+// Of a loop that goes through so much memory over and over. It misses each line where that is more
+// than the cache holds, and next to none where it fits; where it just fits, timer ticks and the
+// loop's own stack drive out one line of 25.
+double SweepMisses(const CpuModel& cpu, double kib, double lines_per_kilo) {
+  if (kib > cpu.l1d_kib) return lines_per_kilo;
+  return kib == cpu.l1d_kib ? lines_per_kilo / 25 : lines_per_kilo / 1000;
+}
+
 Loop Spin(std::string name, double ipc, double branch_share) {
   return {.name = std::move(name),
           .label = Label::kSpinning,
@@ -55,6 +63,7 @@ Counts Ticks(double cycles, double ipc, double ticks, const CpuModel& cpu, Rando
           .branches = instructions * kTickBranchShare,
           .branch_misses = ticks * kTickBranchMisses * random.Around1(0.1),
           .cache_misses = ticks * kTickCacheMisses.Of(cpu.cache_misses) * random.Around1(0.1),
+          .l1d_misses = ticks * kTickCacheMisses.l1d * random.Around1(0.1),
           .ref_cycles = cycles / cpu.core_hz * cpu.tsc_hz.value_or(0)};
 }
 
@@ -85,14 +94,15 @@ Counts& Counts::operator+=(const Counts& other) {
   branches += other.branches;
   branch_misses += other.branch_misses;
   cache_misses += other.cache_misses;
+  l1d_misses += other.l1d_misses;
   ref_cycles += other.ref_cycles;
   pauses += other.pauses;
   return *this;
 }
 
 Counts& Counts::operator*=(double factor) {
-  for (double* count :
-       {&cycles, &instructions, &branches, &branch_misses, &cache_misses, &ref_cycles, &pauses}) {
+  for (double* count : {&cycles, &instructions, &branches, &branch_misses, &cache_misses,
+                        &l1d_misses, &ref_cycles, &pauses}) {
     *count *= factor;
   }
   return *this;
@@ -122,6 +132,7 @@ Counts RunningLoop::Run(double seconds) {
       .branches = instructions * loop_.branch_share * random_.Around1(kMicro),
       .branch_misses = kilo * loop_.branch_misses * random_.Around1(kMisses),
       .cache_misses = kilo * loop_.cache_misses.Of(cpu_.cache_misses) * random_.Around1(kMisses),
+      .l1d_misses = kilo * loop_.cache_misses.l1d * random_.Around1(kMisses),
       .ref_cycles = seconds * cpu_.tsc_hz.value_or(0),
       .pauses = instructions * loop_.pauses_per_instruction};
 }
@@ -155,7 +166,7 @@ std::vector<Loop> SpinsOf(const CpuModel& cpu) {
   return loops;
 }
 
-std::vector<Loop> ProductiveLoops() {
+std::vector<Loop> ProductiveLoopsOf(const CpuModel& cpu) {
   return {
       {.name = "divide",
        .ipc = 0.23,
@@ -207,6 +218,64 @@ std::vector<Loop> ProductiveLoops() {
        .cache_misses = {.last_level = 1.5, .l2 = 14, .l1d = 32},
        .busy_from = 0.3,
        .busy_to = 0.8},
+      {.name = "blocked-matrix",
+       .ipc = 1.1,
+       .ipc_deviation = kSoftware,
+       .branch_share = 0.14,
+       .branch_misses = 0.07,
+       .cache_misses = {.last_level = 0.045, .l2 = 0.3, .l1d = 3.5}},
+      {.name = "cached-stencil",
+       .ipc = 1.6,
+       .ipc_deviation = kSoftware,
+       .branch_share = 0.12,
+       .branch_misses = 0.02,
+       .cache_misses = {.last_level = 0.01, .l2 = 0.05, .l1d = 14}},
+      {.name = "hash-64k",
+       .ipc = 1.8,
+       .ipc_deviation = kMicro,
+       .branch_share = 0.11,
+       .branch_misses = 0.002,
+       .cache_misses = {.last_level = 0.001,
+                        .l2 = 0.01,
+                        .l1d = SweepMisses(cpu, 64, /*lines_per_kilo=*/25)}},
+  };
+}
+
+std::vector<Loop> HeldApartLoopsOf(const CpuModel& cpu) {
+  return {
+      {.name = "factorise-block",
+       .ipc = 0.9,
+       .ipc_deviation = kSoftware,
+       .branch_share = 0.11,
+       .branch_misses = 0.06,
+       .cache_misses = {.last_level = 0.03, .l2 = 0.5, .l1d = 6}},
+      {.name = "fourier-32k",
+       .ipc = 1.9,
+       .ipc_deviation = kSoftware,
+       .branch_share = 0.10,
+       .branch_misses = 0.04,
+       .cache_misses = {.last_level = 0.002,
+                        .l2 = 0.02,
+                        .l1d = SweepMisses(cpu, 48, /*lines_per_kilo=*/9)}},
+      {.name = "scan-text",
+       .ipc = 3.1,
+       .ipc_deviation = kMicro,
+       .branch_share = 0.22,
+       .branch_misses = 0.01,
+       .cache_misses = {.last_level = 0.02, .l2 = 0.6, .l1d = 2.6}},
+      {.name = "sum-of-bytes",
+       .ipc = 0.7,
+       .ipc_deviation = kMicro,
+       .branch_share = 0.25,
+       .branch_misses = 0.001,
+       .cache_misses = {.last_level = 0.04, .l2 = 0.5, .l1d = 3.9}},
+      {.name = "poll-of-four-words",
+       .label = Label::kSpinning,
+       .ipc = 2.6,
+       .ipc_deviation = kMicro,
+       .branch_share = 0.31,
+       .branch_misses = 0.001,
+       .cache_misses = {.last_level = 0.0005, .l2 = 0.002, .l1d = 0.02}},
   };
 }
 
@@ -223,7 +292,7 @@ std::vector<Loop> BlindSpotsOf(const CpuModel& cpu) {
   const Loop until_tsc = Spin("rdtsc-spin", 0.2, 0.2);
   std::vector<Loop> loops = {slow, fast, contended, exchange, until_tsc};
   if (cpu.name == "intel-haswell-broadwell") {
-    Loop divide = Named(ProductiveLoops(), "divide");
+    Loop divide = Named(ProductiveLoopsOf(cpu), "divide");
     divide.name = "divide-0.30";
     divide.ipc = 0.30;
     loops.push_back(divide);

@@ -79,6 +79,7 @@ struct Counts {
   double branches = 0;
   double branch_misses = 0;
   double cache_misses = 0;
+  double l1d_misses = 0;
   double ref_cycles = 0;
   double pauses = 0;
 
@@ -110,7 +111,9 @@ Counts TimerTicks(double ticks, const CpuModel& cpu, RandomSource& random);
 Counts TimerTicksOfIdleGuest(double ticks, const CpuModel& cpu, RandomSource& random);
 
 std::vector<Loop> SpinsOf(const CpuModel& cpu);
-std::vector<Loop> ProductiveLoops();
+std::vector<Loop> ProductiveLoopsOf(const CpuModel& cpu);
+// Of which no number was looked at when thresholds were chosen.
+std::vector<Loop> HeldApartLoopsOf(const CpuModel& cpu);
 std::vector<Loop> BlindSpotsOf(const CpuModel& cpu);
 
 // The one of `loops` with this name; it must be there.

@@ -1,5 +1,6 @@
-// Writes the labelled set: FOLDER/NAME.csv and FOLDER/blind-spots/NAME.csv for each CPU model. The
-// same bytes on every machine. tests/data/labelled/README.md explains the model.
+// Writes the labelled set: FOLDER/NAME.csv, FOLDER/held-apart/NAME.csv and
+// FOLDER/blind-spots/NAME.csv for each CPU model. The same bytes on every machine.
+// tests/data/labelled/README.md explains the model.
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -27,10 +28,13 @@ int main(int argc, char** argv) {
   }
   const std::filesystem::path folder = argv[1];
   std::error_code error;
-  std::filesystem::create_directories(folder / "blind-spots", error);
+  for (const char* part : {"held-apart", "blind-spots"}) {
+    std::filesystem::create_directories(folder / part, error);
+  }
   for (const CpuModel& cpu : CpuModels()) {
     const std::string file = std::string(cpu.name) + ".csv";
     const bool written = Write(folder / file, ToCsv(cpu, LabelledSet(cpu))) &&
+                         Write(folder / "held-apart" / file, ToCsv(cpu, HeldApartSet(cpu))) &&
                          Write(folder / "blind-spots" / file, ToCsv(cpu, BlindSpotSet(cpu)));
     if (!written) return 2;
   }

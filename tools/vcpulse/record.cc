@@ -80,8 +80,8 @@ absl::StatusOr<RecordOptions> ParseText(RecordOptions options, const RecordText&
   options.wait = *wait;
   const auto set = kvm::ParseEventSet(text.set);
   if (!set) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--event-set: '", text.set, "' is none of full, core, min, cycles, degraded"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--event-set: '", text.set, "' is none of full, core, branches, min, cycles, degraded"));
   }
   options.open.wanted.set = *set;
   if (text.events) {
@@ -122,7 +122,7 @@ void AddOptions(CLI::App& command, RecordOptions& options, RecordText& text) {
   command.add_option("--format", text.format, "vpt (chunks) or delimited (plain protobuf) [vpt]")
       ->type_name("vpt|delimited");
   CLI::Option* set = command.add_option("--event-set", text.set, "the largest set to try [full]")
-                         ->type_name("full|core|min|cycles|degraded");
+                         ->type_name("full|core|branches|min|cycles|degraded");
   command
       .add_option("-e,--events", text.events,
                   "these events instead of a set, in perf's syntax: names, rNNN, pmu/term=value/, "
@@ -154,6 +154,8 @@ void AddOptions(CLI::App& command, RecordOptions& options, RecordText& text) {
   command.add_flag("--force-mediated-vpmu", options.open.force_mediated_vpmu,
                    "open events although KVM runs with a mediated vPMU (VMs may fail to start)");
   AddClassifierOptions(command, text.classifier, "[the one for this CPU]");
+  command.add_flag("--force-profile", options.force_profile,
+                   "use --profile although its PAUSE event and IPCs of spins are of other CPUs");
 }
 
 // The path with its links followed, as far as it is there.

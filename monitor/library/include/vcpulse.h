@@ -180,7 +180,7 @@ VCPULSE_API vcpulse_status vcpulse_options_set_interval(vcpulse_options* options
  * temporary file that goes with the timeline. */
 VCPULSE_API vcpulse_status vcpulse_options_set_output(vcpulse_options* options, const char* path,
                                                       vcpulse_error** error);
-/* The largest set to try: "full", "core", "min", "cycles" or "degraded". */
+/* The largest set to try: "full", "core", "branches", "min", "cycles" or "degraded". */
 VCPULSE_API vcpulse_status vcpulse_options_set_event_set(vcpulse_options* options, const char* name,
                                                          vcpulse_error** error);
 /* "auto" (the default), "evidence" or "ipc-bands". */

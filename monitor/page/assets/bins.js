@@ -3,6 +3,15 @@
 const WHOLE = 65535;
 const BANDS = ['none', 'halted', 'spinning', 'productive', 'unknown'];  // as core::Band
 
+// By an IPC alone SPINNING is a hint, and is marked as one.
+function isByIpcAlone(vm) {
+  return vm.epochs.some((epoch) => epoch.classifier === 'ipc-bands');
+}
+
+function bandLabel(band) {
+  return BANDS[band].toUpperCase() + (band === 2 && page.byIpcAlone ? '?' : '');
+}
+
 // The bins [begin, end) of the row that touch [from, to), as places in its columns.
 function placesIn(bins, row, from, to) {
   const first = Math.floor((from - bins.origin) / bins.width) - row.first;

@@ -1,6 +1,6 @@
 // Brings the page up.
 
-const page = {served: false, tick: 0, bins: null, rows: [], events: {markers: [], phases: [], pauses: [], gaps: []}, metrics: [], report: null};
+const page = {served: false, byIpcAlone: false, tick: 0, bins: null, rows: [], events: {markers: [], phases: [], pauses: [], gaps: []}, metrics: [], report: null};
 
 function wholeTime(report, bins) {
   let begin = Infinity;
@@ -107,6 +107,7 @@ async function start() {
   page.tick = report.session ? report.session.interval_ms * 1e6 : 0;
   page.gapsOmitted = unpacked.head.gaps_omitted;
   page.events = collectEvents(unpacked.head);
+  page.byIpcAlone = report.vms.some((vm) => isByIpcAlone(vm));
   page.rows = layRows(report);
   [view.begin, view.end] = wholeTime(report, page.bins);
   view.from = view.begin;

@@ -6,7 +6,7 @@ function numbersTable(bins, columns, span) {
   if (!sum || sum.measured === 0) return element('p', 'No sample in this span.');
   const figures = figuresOf(sum);
   const rows = [];
-  for (const band of [1, 2, 3, 4]) rows.push([BANDS[band].toUpperCase(), formatShare(figures.shares[band]), '']);
+  for (const band of [1, 2, 3, 4]) rows.push([bandLabel(band), formatShare(figures.shares[band]), '']);
   rows.push(['starved', formatShare(figures.starved), '']);
   rows.push(['IPC', formatNumber(figures.ipc, 3), '']);
   rows.push(['residency', formatShare(figures.residency), '']);

@@ -41,7 +41,7 @@ function drawLegend() {
   const list = document.getElementById('legend');
   list.replaceChildren();
   for (const [band, name] of LEGEND) {
-    addLegend(list, name, (image) => {
+    addLegend(list, band === 2 ? bandLabel(band) : name, (image) => {
       for (let i = 0; i < image.length; ++i) image[i] = pixelOf(band, i % 22, Math.floor(i / 22));
     });
   }

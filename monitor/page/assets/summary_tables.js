@@ -25,8 +25,8 @@ function vcpuRow(vm, vcpu) {
 
 function vmSection(vm) {
   const events = vm.vcpus.length > 0 ? Object.keys(vm.vcpus[0].counts_scaled) : [];
-  const heads = ['vCPU', 'TID', 'HALTED', 'SPINNING', 'PRODUCTIVE', 'UNKNOWN', 'starved', 'IPC', 'residency', 'run-delay',
-    ...furtherMetrics(vm).map((metric) => metric.label), ...events, '<UNKNOWN was'];
+  const heads = ['vCPU', 'TID', 'HALTED', isByIpcAlone(vm) ? 'SPINNING?' : 'SPINNING', 'PRODUCTIVE', 'UNKNOWN', 'starved',
+    'IPC', 'residency', 'run-delay', ...furtherMetrics(vm).map((metric) => metric.label), ...events, '<UNKNOWN was'];
   const made = section(vmTitle(vm), table('vCPUs of ' + vmTitle(vm), heads, vm.vcpus.map((vcpu) => vcpuRow(vm, vcpu))));
   const notes = new Set();
   for (const epoch of vm.epochs) {

@@ -32,7 +32,7 @@ function inWords(sum, length) {
   const figures = figuresOf(sum);
   const parts = [];
   for (const band of [2, 3, 4, 1]) {
-    if (sum.bands[band] > 0) parts.push(BANDS[band].toUpperCase() + ' ' + formatShare(figures.shares[band]));
+    if (sum.bands[band] > 0) parts.push(bandLabel(band) + ' ' + formatShare(figures.shares[band]));
   }
   if (sum.judged === 0) parts.push('no verdict yet');
   parts.push('IPC ' + formatNumber(figures.ipc, 2));

@@ -25,7 +25,7 @@ TEST(CounterGroup, AttributesAreThoseOfTheRule) {
   fakes::FakePerfEvents perf;
   std::vector<RefusedEvent> refused;
   ASSERT_TRUE(CounterGroup::Open(perf, kTid, EventsOf(EventSet::kFull), refused).ok());
-  ASSERT_EQ(perf.opened.size(), 6u);
+  ASSERT_EQ(perf.opened.size(), 7u);
   for (size_t i = 0; i < perf.opened.size(); ++i) {
     const perf_event_attr& attr = perf.opened[i];
     EXPECT_EQ(attr.read_format, PERF_FORMAT_GROUP | PERF_FORMAT_ID |
@@ -61,7 +61,7 @@ TEST(CounterGroup, OneReadGivesEveryMemberInItsSlot) {
   counts[PERF_COUNT_HW_INSTRUCTIONS] = 2;
   counts[PERF_COUNT_HW_BRANCH_INSTRUCTIONS] = 3;
   counts[PERF_COUNT_HW_BRANCH_MISSES] = 4;
-  counts[PERF_COUNT_HW_CACHE_MISSES] = 5;
+  counts[PERF_COUNT_HW_CACHE_RESULT_MISS << 16] = 5;  // of loads, in the L1D
   const auto values = group.value.Read();
   ASSERT_TRUE(values.ok());
   EXPECT_EQ(values.value.counts, (std::array<uint64_t, 8>{1, 2, 3, 4, 5}));

@@ -49,7 +49,7 @@ TEST_F(GroupOpener, OpensTheFullSetOnEveryVcpu) {
   ASSERT_TRUE(opened.ok());
   EXPECT_EQ(opened->set, "full");
   EXPECT_THAT(Names(*opened), ElementsAre("cycles", "instructions", "branches", "branch-misses",
-                                          "cache-misses", "ref-cycles"));
+                                          "L1-dcache-load-misses", "ref-cycles", "cache-misses"));
   EXPECT_THAT(opened->groups, SizeIs(3));
   EXPECT_THAT(opened->absent, IsEmpty());
 }
@@ -61,7 +61,8 @@ TEST_F(GroupOpener, AnEventThatThePmuLacksIsAbsentWithItsErrno) {
   const auto opened = Open();
   ASSERT_TRUE(opened.ok());
   EXPECT_EQ(opened->set, "full");
-  EXPECT_THAT(Names(*opened), ElementsAre("cycles", "branches", "branch-misses", "ref-cycles"));
+  EXPECT_THAT(Names(*opened), ElementsAre("cycles", "branches", "branch-misses",
+                                          "L1-dcache-load-misses", "ref-cycles"));
   ASSERT_THAT(Absent(*opened), ElementsAre("instructions", "cache-misses"));
   EXPECT_EQ(opened->absent[0].error, ENOENT);
   EXPECT_EQ(opened->absent[1].error, EOPNOTSUPP);
@@ -78,15 +79,21 @@ TEST_F(GroupOpener, AGroupThatDoesNotFitStepsDown) {
   auto opened = Open();
   ASSERT_TRUE(opened.ok());
   EXPECT_EQ(opened->set, "core");
-  EXPECT_THAT(Absent(*opened), ElementsAre("ref-cycles"));
+  EXPECT_THAT(Absent(*opened), ElementsAre("cache-misses", "ref-cycles"));
+
+  perf_.largest_group = 4;
+  opened = Open();
+  ASSERT_TRUE(opened.ok());
+  EXPECT_EQ(opened->set, "branches");
+  EXPECT_THAT(Names(*opened), ElementsAre("cycles", "instructions", "branches", "branch-misses"));
 
   perf_.largest_group = 3;
   opened = Open();
   ASSERT_TRUE(opened.ok());
   EXPECT_EQ(opened->set, "min");
   EXPECT_THAT(Names(*opened), ElementsAre("cycles", "instructions"));
-  EXPECT_THAT(Absent(*opened),
-              ElementsAre("ref-cycles", "branches", "branch-misses", "cache-misses"));
+  EXPECT_THAT(Absent(*opened), ElementsAre("cache-misses", "ref-cycles", "L1-dcache-load-misses",
+                                           "branches", "branch-misses"));
 
   perf_.largest_group = 1;
   opened = Open();
@@ -101,7 +108,7 @@ TEST_F(GroupOpener, PauseIsCountedBesideTheFullSet) {
   const auto opened = Open({.wanted = {.pause = kOpenerPause}});
   ASSERT_TRUE(opened.ok()) << opened.status();
   EXPECT_EQ(opened->set, "full");
-  ASSERT_THAT(Names(*opened), SizeIs(7));
+  ASSERT_THAT(Names(*opened), SizeIs(8));
   EXPECT_EQ(opened->layout.front().events.back(), kOpenerPause);
   EXPECT_THAT(opened->absent, IsEmpty());
 }
@@ -113,30 +120,36 @@ TEST_F(GroupOpener, APauseEventThatThePmuLacksIsAbsentWithItsErrno) {
     const auto opened = Open({.wanted = {.pause = kOpenerPause}});
     ASSERT_TRUE(opened.ok()) << opened.status();
     EXPECT_EQ(opened->set, "full");
-    EXPECT_THAT(Names(*opened), SizeIs(6));
+    EXPECT_THAT(Names(*opened), SizeIs(7));
     ASSERT_THAT(Absent(*opened), ElementsAre("misc_retired.pause_inst"));
     EXPECT_EQ(opened->absent[0].error, error);
   }
 }
 
-TEST_F(GroupOpener, PauseGoesFirstWhereTheGroupDoesNotFitThenRefCycles) {
-  perf_.largest_group = 6;
+// PAUSE shows a spin; misses of caches only rule work out.
+TEST_F(GroupOpener, PauseOutlastsTheMissesOfCaches) {
+  perf_.largest_group = 7;
   auto opened = Open({.wanted = {.pause = kOpenerPause}});
   ASSERT_TRUE(opened.ok()) << opened.status();
   EXPECT_EQ(opened->set, "full");
-  EXPECT_EQ(opened->rung, 1u);
-  EXPECT_EQ(Names(*opened).back(), "ref-cycles");
-  EXPECT_THAT(Absent(*opened), ElementsAre("misc_retired.pause_inst"));
+  EXPECT_THAT(Absent(*opened), ElementsAre("cache-misses"));
+
+  perf_.largest_group = 6;
+  opened = Open({.wanted = {.pause = kOpenerPause}});
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  EXPECT_EQ(opened->rung, 2u);
+  EXPECT_EQ(Names(*opened).back(), kOpenerPause.name);
+  EXPECT_THAT(Absent(*opened), ElementsAre("cache-misses", "L1-dcache-load-misses"));
 
   perf_.largest_group = 5;
   opened = Open({.wanted = {.pause = kOpenerPause}});
   ASSERT_TRUE(opened.ok()) << opened.status();
-  EXPECT_EQ(opened->set, "core");
-  EXPECT_THAT(Absent(*opened), ElementsAre("misc_retired.pause_inst", "ref-cycles"));
+  EXPECT_THAT(Names(*opened),
+              ElementsAre("cycles", "instructions", "branches", "branch-misses", "ref-cycles"));
 }
 
 TEST_F(GroupOpener, PauseMayTakeTurnsInAnotherGroup) {
-  perf_.largest_group = 6;
+  perf_.largest_group = 7;
   const auto opened = Open({.wanted = {.pause = kOpenerPause, .multiplex = true}});
   ASSERT_TRUE(opened.ok()) << opened.status();
   ASSERT_THAT(opened->layout, SizeIs(2));
@@ -152,7 +165,7 @@ TEST_F(GroupOpener, PauseIsAbsentOnAHybridHost) {
               .core_pmus = {{.name = "cpu_core", .type = 4}, {.name = "cpu_atom", .type = 10}}});
     ASSERT_TRUE(opened.ok()) << opened.status();
     EXPECT_EQ(opened->set, "full");
-    for (const GroupLayout& group : opened->layout) EXPECT_THAT(group.events, SizeIs(6));
+    for (const GroupLayout& group : opened->layout) EXPECT_THAT(group.events, SizeIs(7));
     ASSERT_THAT(Absent(*opened), ElementsAre("misc_retired.pause_inst"));
     EXPECT_EQ(opened->absent[0].error, 0);
     EXPECT_THAT(opened->absent[0].reason, HasSubstr("hybrid"));
@@ -163,7 +176,7 @@ TEST_F(GroupOpener, PauseIsAbsentOnAHybridHost) {
 TEST_F(GroupOpener, PauseIsAbsentWhereItIsNotBelieved) {
   const auto opened = Open({.wanted = {.pause = kOpenerPause, .pause_distrust = "it stays 0"}});
   ASSERT_TRUE(opened.ok()) << opened.status();
-  EXPECT_THAT(opened->layout.front().events, SizeIs(6));
+  EXPECT_THAT(opened->layout.front().events, SizeIs(7));
   ASSERT_THAT(Absent(*opened), ElementsAre("misc_retired.pause_inst"));
   EXPECT_EQ(opened->absent[0].reason, "it stays 0");
   for (const perf_event_attr& attr : perf_.opened) EXPECT_NE(attr.config, kOpenerPause.config);
@@ -176,7 +189,7 @@ TEST_F(GroupOpener, WithoutAPmuASoftwareClockLeads) {
   EXPECT_EQ(opened->set, "degraded");
   EXPECT_THAT(Names(*opened), ElementsAre("task-clock"));
   EXPECT_THAT(opened->degraded_reason, HasSubstr("no PMU"));
-  EXPECT_THAT(Absent(*opened), SizeIs(6));
+  EXPECT_THAT(Absent(*opened), SizeIs(7));
   EXPECT_EQ(opened->absent[0].error, ENOENT);
 }
 
@@ -306,8 +319,8 @@ TEST_F(GroupOpener, AHybridHostHasTheSameEventsOnEveryCorePmu) {
   ASSERT_TRUE(opened.ok()) << opened.status();
   EXPECT_EQ(opened->core_pmus, 2u);
   ASSERT_THAT(opened->layout, SizeIs(2));
-  EXPECT_THAT(opened->layout[0].events, SizeIs(5));
-  EXPECT_THAT(opened->layout[1].events, SizeIs(5));
+  EXPECT_THAT(opened->layout[0].events, SizeIs(6));
+  EXPECT_THAT(opened->layout[1].events, SizeIs(6));
   ASSERT_THAT(Absent(*opened), ElementsAre("ref-cycles"));
   EXPECT_THAT(opened->absent[0].reason, HasSubstr("cpu_atom"));
 }
@@ -320,7 +333,7 @@ TEST_F(GroupOpener, ACorePmuWithoutCyclesIsLeftOut) {
   ASSERT_TRUE(opened.ok()) << opened.status();
   EXPECT_EQ(opened->core_pmus, 1u);
   ASSERT_THAT(opened->layout, SizeIs(1));
-  EXPECT_THAT(Names(*opened), SizeIs(6));
+  EXPECT_THAT(Names(*opened), SizeIs(7));
   EXPECT_THAT(Absent(*opened), ElementsAre("cycles on cpu_atom"));
 }
 
@@ -415,7 +428,8 @@ TEST_F(GroupOpener, ATidThatWasReusedIsNotRead) {
 }
 
 TEST(EventSets, EachStepKeepsTheHeadOfTheSetAbove) {
-  for (const EventSet set : {EventSet::kFull, EventSet::kCore, EventSet::kMin}) {
+  for (const EventSet set :
+       {EventSet::kFull, EventSet::kCore, EventSet::kBranches, EventSet::kMin}) {
     const auto larger = EventsOf(set);
     const auto smaller = EventsOf(*NextSmaller(set));
     ASSERT_LT(smaller.size(), larger.size());
@@ -426,8 +440,8 @@ TEST(EventSets, EachStepKeepsTheHeadOfTheSetAbove) {
 }
 
 TEST(EventSets, NamesRoundTrip) {
-  for (const EventSet set :
-       {EventSet::kFull, EventSet::kCore, EventSet::kMin, EventSet::kCycles, EventSet::kDegraded}) {
+  for (const EventSet set : {EventSet::kFull, EventSet::kCore, EventSet::kBranches, EventSet::kMin,
+                             EventSet::kCycles, EventSet::kDegraded}) {
     EXPECT_EQ(ParseEventSet(ToString(set)), set);
   }
   EXPECT_EQ(ParseEventSet("all"), std::nullopt);

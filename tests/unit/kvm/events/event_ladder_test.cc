@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <linux/perf_event.h>
 
+#include <algorithm>
+
 #include "kvm/counters/group_layout.h"
 
 namespace vcpulse::kvm {
@@ -26,6 +28,12 @@ std::vector<std::string> NamesOf(const std::vector<Event>& events) {
   return names;
 }
 
+std::vector<std::string> RungNames(const std::vector<Rung>& ladder) {
+  std::vector<std::string> names;
+  for (const Rung& rung : ladder) names.push_back(rung.name);
+  return names;
+}
+
 Wanted Request(std::vector<std::vector<std::string>> units, bool multiplex = false) {
   Wanted wanted{.multiplex = multiplex};
   for (const auto& unit : units) {
@@ -37,31 +45,49 @@ Wanted Request(std::vector<std::vector<std::string>> units, bool multiplex = fal
 
 TEST(EventLadder, ASetStepsDownTheSets) {
   const auto ladder = LadderOf({.set = EventSet::kCore});
-  ASSERT_THAT(ladder, SizeIs(3));
-  EXPECT_EQ(ladder[0].name, "core");
-  EXPECT_THAT(NamesOf(EventsOf(ladder[1])), ElementsAre("cycles", "instructions"));
-  EXPECT_EQ(ladder[2].name, "cycles");
+  EXPECT_THAT(RungNames(ladder), ElementsAre("core", "branches", "min", "cycles"));
+  EXPECT_THAT(NamesOf(EventsOf(ladder[1])),
+              ElementsAre("cycles", "instructions", "branches", "branch-misses"));
+  EXPECT_THAT(NamesOf(EventsOf(ladder[2])), ElementsAre("cycles", "instructions"));
   EXPECT_THAT(LadderOf({.set = EventSet::kDegraded}), IsEmpty());
 }
 
 const Event kPause = {.name = "cpu_clk_unhalted.pause", .type = PERF_TYPE_RAW, .config = 0x40ec};
 
-TEST(EventLadder, PauseIsTheFirstToBeLeftOut) {
+// What each rung of the full set gives up.
+std::vector<std::string> GivenUp(const std::vector<Rung>& ladder) {
+  std::vector<std::string> all;
+  for (size_t i = 1; i < ladder.size(); ++i) {
+    const std::vector<std::string> kept = NamesOf(EventsOf(ladder[i]));
+    std::string names;
+    for (const std::string& name : NamesOf(EventsOf(ladder[i - 1]))) {
+      if (std::ranges::find(kept, name) == kept.end()) names += (names.empty() ? "" : " ") + name;
+    }
+    all.push_back(names);
+  }
+  return all;
+}
+
+TEST(EventLadder, TheFullSetKeepsPauseLongest) {
   const auto ladder = LadderOf({.pause = kPause});
-  ASSERT_THAT(ladder, SizeIs(5));
-  EXPECT_EQ(ladder[0].name, "full");
+  EXPECT_THAT(RungNames(ladder),
+              ElementsAre("full", "full", "full", "full", "branches", "min", "cycles"));
+  EXPECT_THAT(GivenUp(ladder),
+              ElementsAre("cache-misses", "L1-dcache-load-misses", "cpu_clk_unhalted.pause",
+                          "ref-cycles", "branches branch-misses", "instructions"));
   EXPECT_THAT(ladder[0].units, SizeIs(1));
-  EXPECT_THAT(NamesOf(EventsOf(ladder[0])),
-              ElementsAre("cycles", "instructions", "branches", "branch-misses", "cache-misses",
-                          "ref-cycles", "cpu_clk_unhalted.pause"));
-  EXPECT_EQ(ladder[1].name, "full");
-  EXPECT_THAT(EventsOf(ladder[1]), SizeIs(6));
-  EXPECT_EQ(ladder[2].name, "core");
+  EXPECT_THAT(ladder[0].units.front(), SizeIs(8));
+}
+
+TEST(EventLadder, WithoutPauseL1dMissesOutlastRefCycles) {
+  const auto ladder = LadderOf({});
+  EXPECT_THAT(RungNames(ladder), ElementsAre("full", "full", "core", "branches", "min", "cycles"));
+  EXPECT_THAT(GivenUp(ladder), ElementsAre("cache-misses", "ref-cycles", "L1-dcache-load-misses",
+                                           "branches branch-misses", "instructions"));
 }
 
 TEST(EventLadder, PauseGoesWithTheFullSetOnly) {
   const auto core = LadderOf({.set = EventSet::kCore, .pause = kPause});
-  ASSERT_THAT(core, SizeIs(3));
   EXPECT_THAT(EventsOf(core[0]), SizeIs(5));
   Wanted by_name = Request({{"branches"}});
   by_name.pause = kPause;

@@ -36,7 +36,8 @@ struct Judged {
 Judged JudgeWith(const VcpuDelta& delta, const EventSlots& slots, std::optional<double> residency,
                  const Profile& profile, Band previous) {
   Features features;
-  Measure(delta, slots, residency, std::nullopt, features);
+  features.residency = residency;
+  Measure(delta, slots, std::nullopt, features);
   const Judgement judgement = JudgePresence(features, profile.presence, previous)
                                   .value_or(JudgeIpcBands(features, profile.ipc_bands));
   return {judgement.band, judgement.rule, IsStarved(features, profile.presence)};

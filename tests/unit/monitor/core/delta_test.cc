@@ -10,6 +10,21 @@ VcpuSample At(int64_t begin_ns, int64_t end_ns) {
 }
 
 // Reads take time: the instant of a sample is the middle of its read.
+TEST(Subtract, SaysWhatHasNotCountedSinceTheEpochBegan) {
+  VcpuSample earlier{.time_running_ns = 10};
+  VcpuSample later{.time_running_ns = 30};
+  earlier.counts = {5, 0, 0};
+  later.counts = {5, 7, 0};
+  const VcpuDelta delta = Subtract(earlier, later);
+  EXPECT_EQ(delta.ran_since_start_ns, 30u);
+  EXPECT_FALSE(delta.NeverCounted(0));
+  EXPECT_FALSE(delta.NeverCounted(1));
+  EXPECT_TRUE(delta.NeverCounted(2));
+  const VcpuDelta sum = AddPmu(delta, {.ran_since_start_ns = 4, .never_counted = 0b011});
+  EXPECT_EQ(sum.ran_since_start_ns, 34u);
+  EXPECT_EQ(sum.never_counted & 0b111u, 0u);
+}
+
 TEST(Delta, IntervalIsFromMiddleToMiddle) {
   EXPECT_EQ(Interval(At(1000, 1400), At(5000, 5100)), 5050 - 1200);
   EXPECT_EQ(Subtract(At(1000, 1400), At(5000, 5100)).interval_ns, 3850);

@@ -281,7 +281,7 @@ TEST(EpochClassifier, IpcBandsAreNotSmoothed) {
     classifier.Classify(Sample{.vcpus = {now}}, residency, verdicts);
     bands.push_back(verdicts[0].band);
     EXPECT_EQ(verdicts[0].band, verdicts[0].raw_band);
-    EXPECT_EQ(verdicts[0].confidence_pct, 0);
+    EXPECT_EQ(verdicts[0].confidence_pct, verdicts[0].band == Band::kNone ? 0 : 30);
   }
   EXPECT_EQ(bands,
             (std::vector{Band::kNone, Band::kProductive, Band::kSpinning, Band::kProductive}));

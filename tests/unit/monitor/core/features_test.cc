@@ -31,7 +31,8 @@ Features Measure(const VcpuDelta& delta, const EventSlots& slots, std::optional<
                  std::optional<double> pause_cycles_each) {
   Features features;
   features.Set(Feature::kIpcSpread, 1);  // of the window before: it must not stay
-  Measure(delta, slots, residency, pause_cycles_each, features);
+  features.residency = residency;
+  Measure(delta, slots, pause_cycles_each, features);
   return features;
 }
 

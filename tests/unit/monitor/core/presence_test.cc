@@ -71,6 +71,60 @@ TEST(Presence, MoreThanFiveTimesTheResidencyIsPolling) {
   EXPECT_EQ(Judge(features), (Judgement{Band::kHalted, Rule::kPolling, 0.99}));
 }
 
+// 10 % at 0.8 of 5.5 GHz looks like 1.5 % of the highest frequency.
+TEST(Presence, ALowerBoundHaltsOnlyWhatCannotHaveRun) {
+  Features features = Busy();
+  features.residency = 0.0145;
+  features.enabled_share = 0.10;
+  features.residency_at_most = 0.10;
+  EXPECT_EQ(Judge(features), UnknownBy(Rule::kSlowClock));
+  EXPECT_DOUBLE_EQ(MostResidency(features, PresenceThresholds{}), 0.10);
+  // Its thread was not on a CPU for longer.
+  features.residency_at_most = 0.06;
+  EXPECT_EQ(Judge(features), UnknownBy(Rule::kSlowClock));
+  features.residency_at_most = 0.06 * kPresenceBelow;
+  EXPECT_EQ(Judge(features), (Judgement{Band::kHalted, Rule::kPolling, 0.60}));
+  features.residency_at_most = 0.02 * kPresenceBelow;
+  EXPECT_EQ(Judge(features), (Judgement{Band::kHalted, Rule::kPolling, 0.99}));
+  // No core is so slow: the host polled.
+  features.enabled_share = features.residency_at_most.emplace(0.5);
+  features.residency = 0.06 * 0.14;
+  EXPECT_EQ(Judge(features), UnknownBy(Rule::kSlowClock));
+  features.residency = 0.06 * 0.14 * kPresenceBelow;
+  EXPECT_EQ(Judge(features), (Judgement{Band::kHalted, Rule::kPolling, 0.60}));
+  features.residency = 0.02 * 0.14 * kPresenceBelow;
+  EXPECT_EQ(Judge(features), (Judgement{Band::kHalted, Rule::kPolling, 0.99}));
+}
+
+// Counters of a confidential guest, or of a PMU that is not there: they open and stay 0.
+TEST(Presence, AGroupThatNeverCountedSaysNothing) {
+  Features features = Busy();
+  features.residency = 0;
+  features.never_counted = true;
+  features.ran_since_start_ns = 20'000'000;
+  EXPECT_EQ(Judge(features), UnknownBy(Rule::kNotCounted));
+  features.ran_since_start_ns = 19'999'999;
+  EXPECT_EQ(Judge(features), (Judgement{Band::kHalted, Rule::kPolling, 0.60}));
+  features.ran_since_start_ns = int64_t{1} << 40;
+  features.never_counted = false;  // it has counted before: the VMM was busy
+  EXPECT_EQ(Judge(features), (Judgement{Band::kHalted, Rule::kPolling, 0.99}));
+  features.never_counted = true;
+  features.enabled_share = 0.01;  // whatever it ran, it was little
+  EXPECT_EQ(Judge(features)->band, Band::kHalted);
+}
+
+TEST(Presence, AThreadThatWaitsForIoIsNotHalted) {
+  Features off = Busy();
+  off.enabled = false;
+  off.enabled_share = 0;
+  off.state = ThreadState::kIoWait;
+  EXPECT_EQ(Judge(off), (Judgement{Band::kUnknown, Rule::kIoWait, 0.99}));
+  Features features = Busy();
+  features.enabled_share = features.residency.emplace(0.01);
+  features.state = ThreadState::kIoWait;
+  EXPECT_EQ(Judge(features), UnknownBy(Rule::kIoWait));
+}
+
 // Half of the window itself is not "mostly".
 TEST(Presence, MostlyWaitingIsMoreThanHalf) {
   Features features = Busy();
@@ -163,15 +217,15 @@ TEST(Presence, WithoutAnythingRunARunnableThreadIsStarved) {
   EXPECT_FALSE(IsStarved(features, PresenceThresholds{}));
 }
 
-TEST(IpcBandsRule, GivesNoConfidence) {
+TEST(IpcBandsRule, GivesLittleConfidence) {
   Features features = Busy();
   EXPECT_EQ(JudgeIpcBands(features, {}), UnknownBy(Rule::kNoInstructions));
   features.Set(Feature::kIpc, 0.8);
   EXPECT_EQ(JudgeIpcBands(features, {}), UnknownBy(Rule::kBetweenBands));
   features.Set(Feature::kIpc, 0.5);
-  EXPECT_EQ(JudgeIpcBands(features, {}), (Judgement{Band::kSpinning, Rule::kIpcLow, 0}));
+  EXPECT_EQ(JudgeIpcBands(features, {}), (Judgement{Band::kSpinning, Rule::kIpcLow, 0.30}));
   features.Set(Feature::kIpc, 1.5);
-  EXPECT_EQ(JudgeIpcBands(features, {}), (Judgement{Band::kProductive, Rule::kIpcHigh, 0}));
+  EXPECT_EQ(JudgeIpcBands(features, {}), (Judgement{Band::kProductive, Rule::kIpcHigh, 0.30}));
 }
 
 }  // namespace

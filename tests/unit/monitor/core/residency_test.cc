@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 namespace vcpulse::core {
 namespace {
 
@@ -21,6 +23,36 @@ TEST(Residency, RefCyclesOverTscComeFirst) {
   VcpuDelta delta = Full();
   delta.counts[2] = 50'000'000;
   EXPECT_DOUBLE_EQ(*Residency(delta, kWithRef, {.tsc_hz = 2e9, .max_hz = 1e9}), 0.25);
+}
+
+// A virtual PMU may open them and count nothing.
+TEST(Residency, RefCyclesThatStay0WhileCyclesCountAreNotBelieved) {
+  VcpuDelta delta = Full();
+  delta.counts[2] = 0;
+  const ResidencyBasis basis{.tsc_hz = 2e9, .max_hz = 1e9};
+  EXPECT_EQ(Residency(delta, kWithRef, basis), 0.0);  // they have counted before
+  EXPECT_TRUE(UsesRefCycles(delta, kWithRef, basis));
+  delta.never_counted = 1u << 2;
+  EXPECT_FALSE(UsesRefCycles(delta, kWithRef, basis));
+  EXPECT_EQ(Residency(delta, kWithRef, basis), 1.0);
+  delta.never_counted |= 1u << 0;  // neither has: nothing runs
+  EXPECT_TRUE(UsesRefCycles(delta, kWithRef, basis));
+}
+
+TEST(Residency, CyclesGiveALowerBound) {
+  const std::vector<VcpuDelta> one = {Full()};
+  const std::vector<ResidencyBasis> basis = {{.tsc_hz = 2e9, .max_hz = 4e9}};
+  EXPECT_EQ(ResidencyAtMost(one, kWithRef, basis, 0.5), 0.5);
+  EXPECT_EQ(ResidencyAtMost(one, kCyclesOnly, basis, 0.25), 1.0);
+  EXPECT_EQ(ResidencyAtMost(one, kCyclesOnly, basis, std::nullopt), std::nullopt);
+  std::vector<VcpuDelta> half = one;
+  half[0].time_enabled_ns = 50'000'000;
+  EXPECT_EQ(ResidencyAtMost(half, kCyclesOnly, basis, 0.25), 0.5);
+  EXPECT_EQ(ResidencyAtMost(half, kCyclesOnly, basis, 0.75), 0.75);
+  // On a hybrid host one PMU without a TSC rate is enough.
+  const std::vector<VcpuDelta> two = {half[0], half[0]};
+  const std::vector<ResidencyBasis> bases = {{.tsc_hz = 2e9}, {.max_hz = 4e9}};
+  EXPECT_EQ(ResidencyAtMost(two, kWithRef, bases, 0.25), 0.5);
 }
 
 TEST(Residency, CyclesOverTheHighestFrequencyElse) {

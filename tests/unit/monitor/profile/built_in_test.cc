@@ -15,7 +15,9 @@
 namespace vcpulse::profile {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
@@ -173,6 +175,33 @@ TEST(ChooseFor, OtherVendors) {
   EXPECT_EQ(ChosenFor("0xc0", 0, 0xd0c), "generic-arm");
   EXPECT_EQ(ChosenFor("CentaurHauls", 6, 0x55), "generic");
   EXPECT_EQ(ChosenFor("", 0, 0), "generic");
+}
+
+// A raw event is another one on another CPU, and a PAUSE takes another time.
+TEST(WhatIsOfOtherCpus, PauseAndSpinIpcs) {
+  const kvm::CpuIdentity cascade_lake{
+      .vendor = "GenuineIntel", .family = 6, .model = 0x55, .stepping = 7};
+  const kvm::CpuIdentity zen4{.vendor = "AuthenticAMD", .family = 0x19, .model = 0x11};
+  const auto in = [](const std::string& text) {
+    const auto profile = Parse(text, "mine.json");
+    EXPECT_TRUE(profile.ok()) << profile.status();
+    return *profile;
+  };
+  const Profile& own = Named("intel-cascade-lake-sp");
+  EXPECT_EQ(WhatIsOfOtherCpus(own, cascade_lake), "");
+  EXPECT_THAT(WhatIsOfOtherCpus(own, zen4),
+              AllOf(HasSubstr("PAUSE event"), HasSubstr("this CPU is AuthenticAMD family 25")));
+  EXPECT_THAT(WhatIsOfOtherCpus(own, {}), HasSubstr("not known"));
+  EXPECT_THAT(WhatIsOfOtherCpus(Named("intel-skylake-client"), cascade_lake),
+              AllOf(HasSubstr("its IPCs of spins are of"), Not(HasSubstr("PAUSE"))));
+  EXPECT_EQ(WhatIsOfOtherCpus(Named("generic-amd"), cascade_lake), "");
+  // What a file takes from its base stays of the base's CPU; what it gives itself is meant.
+  EXPECT_NE(WhatIsOfOtherCpus(in(R"({"name": "mine", "base": "amd-zen4"})"), cascade_lake), "");
+  EXPECT_EQ(WhatIsOfOtherCpus(in(R"({"name": "mine", "base": "amd-zen4"})"), zen4), "");
+  EXPECT_EQ(WhatIsOfOtherCpus(in(R"({"name": "mine", "base": "amd-zen4",
+                                     "spin_ipc": [{"from": 0.1, "to": 0.2, "origin": "seen"}]})"),
+                              cascade_lake),
+            "");
 }
 
 }  // namespace

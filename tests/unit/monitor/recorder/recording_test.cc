@@ -154,7 +154,7 @@ TEST_F(RecordingTest, ARotatingGroupThatNeverRunsMakesThemSmaller) {
   EXPECT_THAT(writer_.VcpuSets()[0].events(), ElementsAre("cycles", "instructions", "branches"));
   ASSERT_THAT(writer_.VcpuSets()[0].further_groups(), SizeIs(1));
   EXPECT_THAT(writer_.VcpuSets()[0].further_groups(0).events(),
-              ElementsAre("branch-misses", "cache-misses"));
+              ElementsAre("branch-misses", "L1-dcache-load-misses"));
   // A second for its first turn, then three ticks.
   for (uint64_t i = 0; i < 12; ++i) {
     db_.Ran(0, 100'000'000, 100'000'000, 100'000'000);

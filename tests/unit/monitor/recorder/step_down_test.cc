@@ -47,23 +47,25 @@ TEST(AnyGroupNeverRan, TheCorePmusOfASetCountAsOne) {
 
 TEST(NextDifferentRung, PassesOverRungsThatWouldOpenTheSame) {
   const auto ladder = kvm::LadderOf({.set = kvm::EventSet::kFull});
-  EXPECT_EQ(NextDifferentRung(ladder, 0, 6, {}), 1u);
-  // Where the PMU lacks what the sets differ by, "core" and "min" are what was open already.
+  EXPECT_EQ(NextDifferentRung(ladder, 0, 7, {}), 1u);
+  // Where the PMU lacks what the sets differ by, those down to "min" are what was open already.
   const std::vector<kvm::AbsentEvent> absent = {{"branches", 2, ""},
                                                 {"branch-misses", 2, ""},
+                                                {"L1-dcache-load-misses", 2, ""},
                                                 {"cache-misses", 2, ""},
                                                 {"ref-cycles", 2, ""}};
-  EXPECT_EQ(NextDifferentRung(ladder, 0, 2, absent), 3u);
-  EXPECT_EQ(NextDifferentRung(ladder, 3, 1, absent), ladder.size());
+  EXPECT_EQ(NextDifferentRung(ladder, 0, 2, absent), 5u);
+  EXPECT_EQ(ladder[5].name, "cycles");
+  EXPECT_EQ(NextDifferentRung(ladder, 5, 1, absent), ladder.size());
 }
 
-// The group with PAUSE never ran: the same set without it is another one, unless it was absent.
-TEST(NextDifferentRung, PauseIsGivenUpBeforeTheRest) {
+// A rung that gives up what was absent anyway is no other one.
+TEST(NextDifferentRung, WhatIsAbsentCannotBeGivenUp) {
   const auto ladder = kvm::LadderOf({.pause = kvm::Event{.name = "cpu_clk_unhalted.pause"}});
-  EXPECT_EQ(NextDifferentRung(ladder, 0, 7, {}), 1u);
-  EXPECT_EQ(NextDifferentRung(ladder, 1, 6, {}), 2u);
+  EXPECT_EQ(NextDifferentRung(ladder, 0, 8, {}), 1u);
+  EXPECT_EQ(NextDifferentRung(ladder, 2, 6, {}), 3u);
   const std::vector<kvm::AbsentEvent> absent = {{"cpu_clk_unhalted.pause", 2, ""}};
-  EXPECT_EQ(NextDifferentRung(ladder, 0, 6, absent), 2u);
+  EXPECT_EQ(NextDifferentRung(ladder, 2, 5, absent), 4u);
 }
 
 TEST(NextDifferentRung, RotatingGroupsMustBecomeSmaller) {

@@ -220,7 +220,7 @@ measured: residency 98.2% (by ref-cycles), on a CPU 99.0%, waiting 0.0%, counted
           on a CPU
 measured: cycles 290M, IPC 0.85, branches per instruction 0.30, branch misses per kilo-cycle 0.01,
           cache misses per kilo-cycle 0.004
-not measured: spread of the last ten IPCs, share of cycles in PAUSE
+not measured: spread of the last ten IPCs, share of cycles in PAUSE, L1D misses per kilo-cycle
 
 Did it run, and was that counted?
   time on a CPU 99.0% < 2.0%: fails
@@ -231,24 +231,39 @@ Rules, in order; the first that holds speaks (>):
   short (UNKNOWN): cycles 290M < 1.00M: fails
   pause (SPINNING): skipped: share of cycles in PAUSE is not measured
   mixed (UNKNOWN): skipped: share of cycles in PAUSE is not measured
-> tight-loop (SPINNING): branch misses per kilo-cycle 0.01 < 0.10, branches per instruction 0.30 >=
-                         0.10, cache misses per kilo-cycle 0.004 < 0.10, IPC 0.85 >= 0.50, IPC 0.85
-                         < 1.00: holds
-  tight-loop (SPINNING): branch misses per kilo-cycle 0.01 < 0.10, branches per instruction 0.30 >=
-                         0.10, cache misses per kilo-cycle 0.004 < 0.10, IPC 0.85 < 0.50 (fails),
-                         share of cycles in PAUSE is not measured: fails
   slow-chain (PRODUCTIVE): skipped: share of cycles in PAUSE is not measured
+  bare-loop (SPINNING): branch misses per kilo-cycle 0.01 < 0.05, branches per instruction 0.30 >=
+                        0.10, cache misses per kilo-cycle is measured (fails), L1D misses per
+                        kilo-cycle is not measured, IPC 0.85 >= 0.50, IPC 0.85 < 1.00: fails
+  bare-loop (SPINNING): branch misses per kilo-cycle 0.01 < 0.05, branches per instruction 0.30 >=
+                        0.10, cache misses per kilo-cycle is measured (fails), L1D misses per
+                        kilo-cycle is not measured, IPC 0.85 < 0.50 (fails), share of cycles in
+                        PAUSE is not measured: fails
+  unclear (UNKNOWN): branch misses per kilo-cycle 0.01 < 0.10, branches per instruction 0.30 >=
+                     0.10, cache misses per kilo-cycle is measured (fails), L1D misses per
+                     kilo-cycle is not measured: fails
+> tight-loop (SPINNING): branch misses per kilo-cycle 0.01 < 0.10, branches per instruction 0.30 >=
+                         0.10, cache misses per kilo-cycle 0.004 < 0.10, L1D misses per kilo-cycle
+                         is not measured, IPC 0.85 >= 0.50, IPC 0.85 < 1.00: holds
+  tight-loop (SPINNING): branch misses per kilo-cycle 0.01 < 0.10, branches per instruction 0.30 >=
+                         0.10, cache misses per kilo-cycle 0.004 < 0.10, L1D misses per kilo-cycle
+                         is not measured, IPC 0.85 < 0.50 (fails), share of cycles in PAUSE is not
+                         measured: fails
   poll-like (SPINNING): skipped: spread of the last ten IPCs is not measured
   poll-like (SPINNING): branch misses per kilo-cycle 0.01 < 0.10, branches per instruction 0.30 >=
-                        0.10, cache misses per kilo-cycle 0.004 < 0.10, IPC 0.85 >= 1.00 (fails):
-                        fails
+                        0.10, cache misses per kilo-cycle 0.004 < 0.10, L1D misses per kilo-cycle is
+                        not measured, IPC 0.85 >= 1.00 (fails): fails
   slow-loop (SPINNING): branches per instruction is measured (fails), share of cycles in PAUSE is
                         not measured, branch misses per kilo-cycle 0.01 < 0.05, cache misses per
-                        kilo-cycle 0.004 < 0.10, IPC 0.85 < 0.35 (fails): fails
+                        kilo-cycle 0.004 < 0.10, L1D misses per kilo-cycle is not measured, IPC 0.85
+                        < 0.35 (fails): fails
   memory-bound (PRODUCTIVE): IPC 0.85 < 0.75 (fails), cache misses per kilo-cycle 0.004 >= 0.50
                              (fails): fails
   ipc-high (PRODUCTIVE): IPC 0.85 >= 1.00: fails
   branch-misses (PRODUCTIVE): branch misses per kilo-cycle 0.01 >= 0.20: fails
+  l1d-misses (PRODUCTIVE): skipped: L1D misses per kilo-cycle is not measured
+  l1d-misses (PRODUCTIVE): skipped: L1D misses per kilo-cycle is not measured, share of cycles in
+                           PAUSE is not measured
 runner-up: poll-like (SPINNING) came nearest; what it lacks: IPC 0.85 >= 1.00
 differs: the timeline says PRODUCTIVE by rule ipc-high: it was judged by another version, or its
          beginning is lost
@@ -256,12 +271,12 @@ differs: the timeline says PRODUCTIVE by rule ipc-high: it was judged by another
   const auto json = boost::json::parse(RenderExplanationJson(e));
   EXPECT_EQ(json.at_pointer("/verdict/rule"), "tight-loop");
   EXPECT_EQ(json.at_pointer("/same_as_recorded"), false);
-  EXPECT_EQ(json.at_pointer("/rules/3/outcome"), "holds");
-  EXPECT_EQ(json.at_pointer("/fired"), 3);
+  EXPECT_EQ(json.at_pointer("/rules/7/outcome"), "holds");
+  EXPECT_EQ(json.at_pointer("/fired"), 7);
   EXPECT_TRUE(json.at_pointer("/features/pause_share").is_null());
   EXPECT_EQ(json.at_pointer("/features/branch_misses_per_kcycle"), 0.01);
-  EXPECT_EQ(json.at_pointer("/rules/3/conditions/0/feature"), "branch_misses_per_kcycle");
-  EXPECT_EQ(json.at_pointer("/rules/3/conditions/0/what"), "branch misses per kilo-cycle");
+  EXPECT_EQ(json.at_pointer("/rules/7/conditions/0/feature"), "branch_misses_per_kcycle");
+  EXPECT_EQ(json.at_pointer("/rules/7/conditions/0/what"), "branch misses per kilo-cycle");
   EXPECT_EQ(json.at_pointer("/presence/0/feature"), "enabled_share");
   EXPECT_TRUE(json.at_pointer("/remark").is_null());
   EXPECT_TRUE(json.at_pointer("/weak_below").is_null());

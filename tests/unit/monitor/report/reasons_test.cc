@@ -128,14 +128,14 @@ TEST(Reasons, RunnerUpComesFromLaterRulesAlone) {
 }
 
 TEST(Reasons, AbsentFeaturesSkipARule) {
-  const Reasons reasons = Evidence(With(Loop(0.7), Feature::kCacheMisses, std::nullopt));
+  const Reasons reasons = Evidence(With(Loop(0.7), Feature::kBranchMisses, std::nullopt));
   for (const RuleTrial& trial : reasons.rules) {
     if (trial.rule != Rule::kTightLoop) continue;
     EXPECT_EQ(trial.outcome, Outcome::kSkipped);
     bool met = false;
     for (const Comparison& condition : trial.conditions) {
       met = met || (!condition.value && !condition.holds &&
-                    condition.what == "cache misses per kilo-cycle");
+                    condition.what == "branch misses per kilo-cycle");
     }
     EXPECT_TRUE(met);
   }

@@ -44,13 +44,13 @@ bands: ipc-bands: HALTED below residency 0.02 (left above 0.04); ipc-bands: SPIN
        PRODUCTIVE from IPC 1
 
 VM 1 "guest1", pid 1001: 11 samples, 0 gaps, event set min
-vCPU  TID HALTED SPINNING PRODUCTIVE UNKNOWN starved  IPC residency run-delay cycles instr
-   0 2001   0.0%     0.0%     100.0%    0.0%    0.0% 2.00    100.0%      0.0%  1.00G 2.00G
-   1 2002   0.0%   100.0%       0.0%    0.0%    0.0% 0.50    100.0%      0.0%  1.00G  500M
-   2 2003 100.0%     0.0%       0.0%    0.0%    0.0%    -      0.0%      0.0%      0     0
+vCPU  TID HALTED SPINNING? PRODUCTIVE UNKNOWN starved  IPC residency run-delay cycles instr
+   0 2001   0.0%      0.0%     100.0%    0.0%    0.0% 2.00    100.0%      0.0%  1.00G 2.00G
+   1 2002   0.0%    100.0%       0.0%    0.0%    0.0% 0.50    100.0%      0.0%  1.00G  500M
+   2 2003 100.0%      0.0%       0.0%    0.0%    0.0%    -      0.0%      0.0%      0     0
 
-SPINNING by ipc-bands is the IPC rule (IPC < 0.75), not proof of a spin loop: slow work, such as
-divisions or cache misses, looks the same.
+SPINNING? is by ipc-bands: the IPC was below 0.75, which is a hint and no proof of a spin loop. Slow
+work, such as divisions or cache misses, looks the same.
 
 own cost: 11 ticks, 0 missed; late by p50 20.0 us, p99 20.0 us, max 20.0 us; reading one vCPU took
           p50 500 ns, p99 500 ns; all of a VM lay within p50 2.5 us, p99 2.5 us, max 2.5 us
