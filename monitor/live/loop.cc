@@ -123,16 +123,16 @@ void Loop::VmEnded(const recorder::InstanceKey& key, const std::string& detail) 
 void Loop::AwaitReturn() {
   view_.say(absl::StrCat("VM '", options_.target.vm, "' has ended; waiting ",
                          absl::FormatDuration(options_.wait), " for it to come again"));
-  LookForReturn(absl::Now() + options_.wait);
+  LookForReturn(Deadline(options_.wait));
 }
 
-void Loop::LookForReturn(absl::Time give_up) {
+void Loop::LookForReturn(const Deadline& give_up) {
   const absl::StatusOr<kvm::Vm> vm = discovery_.FindByName(options_.target.vm);
   if (vm.ok() && IsUsable(*vm) && Take(*vm).ok()) {
     WakeForNews();
     return;
   }
-  if (absl::Now() >= give_up) {
+  if (give_up.over()) {
     if (!options_.beside_command) End("vm-end");
     return;
   }

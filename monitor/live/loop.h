@@ -77,7 +77,7 @@ class Loop {
   void VmEnded(const recorder::InstanceKey& key, const std::string& detail);
   // The VM that was asked for by name has ended: takes it in when it comes again within --wait.
   void AwaitReturn();
-  void LookForReturn(absl::Time give_up);
+  void LookForReturn(const Deadline& give_up);
   absl::Status Listen();
   void Handle(const control::Request& request, int64_t received_mono_ns,
               const control::Server::Answer& answer);
