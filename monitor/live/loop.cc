@@ -29,6 +29,11 @@ constexpr Milliseconds kLivePeriod{250};
 
 constexpr Milliseconds kReturnPeriod{200};
 
+// Of the output, at the beginning for what shows at once that it cannot be written...
+constexpr absl::Duration kFirstWritePatience = absl::Milliseconds(250);
+// ...and for all that is left from the end on: a recording ends within 2 s.
+constexpr absl::Duration kLastWritePatience = absl::Milliseconds(1500);
+
 // As status names it: `name` where it is no path.
 std::string AbsoluteOutput(const std::string& path, const std::string& name) {
   if (path.empty() || path == "-") return name;
@@ -190,7 +195,7 @@ absl::Status Loop::Rescan() {
 }
 
 void Loop::Drain() {
-  recording_.Drain();
+  if (!OutputIsBehind()) recording_.Drain();
   for (const recorder::InstanceKey& key : recording_.TakeSuspects()) {
     for (const kvm::Vm& vm : recording_.vms()) {
       if (recorder::KeyOf(vm) == key) static_cast<void>(RescanOne(vm));
@@ -200,7 +205,17 @@ void Loop::Drain() {
   if (command_ != nullptr && command_->Poll()) End("command");
 }
 
+bool Loop::OutputIsBehind() {
+  if (!session_.backlogged()) return false;
+  if (!std::exchange(said_behind_, true)) {
+    view_.say(
+        absl::StrCat(session_.Destination(), " takes no data: ticks become gaps until it does"));
+  }
+  return true;
+}
+
 bool Loop::Flush() {
+  if (OutputIsBehind()) return true;
   recording_.Drain();
   write_status_ = session_.Flush();
   if (!write_status_.ok()) End("write-error");
@@ -212,7 +227,10 @@ void Loop::PrintNotices() {
 }
 
 void Loop::End(const std::string& reason) {
-  if (!end_reason_) end_reason_ = reason;
+  if (!end_reason_) {
+    end_reason_ = reason;
+    last_write_ = Deadline(kLastWritePatience);
+  }
   context_.stop();
 }
 
@@ -258,7 +276,8 @@ absl::Status Loop::Run(ChildCommand* command) {
       recording_.sampler(), {.interval = options_.interval, .realtime = options_.realtime});
   if (!ticker.ok()) return ticker.status();
   ticker_ = *std::move(ticker);
-  if (!Flush()) return write_status_;
+  if (Flush()) write_status_ = session_.Settle(Deadline(kFirstWritePatience));
+  if (!write_status_.ok()) return write_status_;
   PrintNotices();
 
   if (options_.take_signals) TakeSignals();
@@ -293,15 +312,22 @@ absl::Status Loop::Finish() {
   // Those whose vCPU threads never showed: they might have been starting.
   for (const auto& [key, vm] : left_out_) recording_.Skipped(vm, WhyLeftOut(vm));
   PrintNotices();
-  if (!write_status_.ok()) return write_status_;
+  const Deadline last_write = last_write_.value_or(Deadline(kLastWritePatience));
+  if (!write_status_.ok()) {
+    static_cast<void>(session_.Finish(last_write));
+    return write_status_;
+  }
   session_.Summarize(ticks, end_reason_.value_or(""));
   absl::Status status = session_.Flush();
+  const absl::Status finished = session_.Finish(last_write);
+  status.Update(finished);
+  if (!status.ok()) return status;
   const recorder::Progress progress = recording_.progress();
   view_.say(absl::StrFormat("%d ticks, %d samples of vCPUs, %d gaps; %d bytes %s %s", ticks,
                             progress.vcpu_samples, progress.gaps, session_.bytes(),
                             options_.output.empty() ? "to" : "in", session_.Destination()));
   if (progress.samples == 0) view_.say("no KVM guest was recorded");
-  return status;
+  return absl::OkStatus();
 }
 
 }  // namespace vcpulse::live

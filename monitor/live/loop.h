@@ -89,6 +89,9 @@ class Loop {
   void SetUpTimers();
   void Drain();
   bool Flush();
+  // Whether the output falls so far behind that samples are left where they are: their memory runs
+  // out, and ticks become gaps. Says so once.
+  bool OutputIsBehind();
   void PrintNotices();
   absl::Status Finish();
   // Tells those who asked it to stop how that ended; takes no more requests.
@@ -121,6 +124,8 @@ class Loop {
   std::unique_ptr<control::Server> server_;
   std::vector<control::Server::Answer> stop_answers_;
   std::optional<std::string> end_reason_;  // none while it goes on
+  std::optional<Deadline> last_write_;     // since it ends
+  bool said_behind_ = false;
   absl::Status write_status_;
 };
 

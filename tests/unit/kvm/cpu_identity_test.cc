@@ -74,7 +74,7 @@ TEST(RateBetween, APreemptedReadingIsNotTheOneThatCounts) {
   const BracketedReading preempted = ReadAt(0, 5 * kMs, 5 * kMs + 40);
   const std::vector<BracketedReading> begin = {preempted, ReadAt(6 * kMs, 20, 40)};
   const std::vector<BracketedReading> end = {
-      ReadAt(26 * kMs, 15, 40), ReadAt(27 * kMs, 5 * kMs, 5 * kMs + 10), ReadAt(33 * kMs, 90, 100)};
+      ReadAt(26 * kMs, 15, 40), ReadAt(27 * kMs, 1 * kMs, 5 * kMs), ReadAt(33 * kMs, 90, 100)};
   ASSERT_TRUE(RateBetween(begin, end).has_value());
   EXPECT_NEAR(*RateBetween(begin, end), 3e9, kTenPpm);
 }
