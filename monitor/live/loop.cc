@@ -214,6 +214,18 @@ bool Loop::OutputIsBehind() {
   return true;
 }
 
+void Loop::SayWhereTicksAreSlow() {
+  if (!slow_ticks_.Look(ticker_->ticks(), ticker_->slow_ticks())) return;
+  size_t vcpus = 0;
+  for (const kvm::Vm& vm : recording_.vms()) vcpus += vm.vcpus.size();
+  view_.say(absl::StrCat("most ticks take more than a quarter of the interval of ",
+                         absl::FormatDuration(options_.interval), " to read ", vcpus,
+                         vcpus == 1 ? " vCPU" : " vCPUs",
+                         ", one CPU after the other: a longer --interval or fewer VMs (--vm, "
+                         "--pid) disturb the guests "
+                         "less"));
+}
+
 bool Loop::Flush() {
   if (OutputIsBehind()) return true;
   recording_.Drain();
@@ -258,7 +270,7 @@ void Loop::SetUpTimers() {
     timers_.push_back(std::make_unique<Periodic>(context_, period, std::move(action)));
   };
   add(kDrainPeriod, [this] { return Drain(), true; });
-  add(kFlushPeriod, [this] { return Flush(); });
+  add(kFlushPeriod, [this] { return SayWhereTicksAreSlow(), Flush(); });
   add(!options_.beside_command ? kRescanPeriod : kRescanPeriodForCommand, [this] {
     static_cast<void>(Rescan());  // said
     return true;

@@ -92,6 +92,8 @@ class Loop {
   // Whether the output falls so far behind that samples are left where they are: their memory runs
   // out, and ticks become gaps. Says so once.
   bool OutputIsBehind();
+  // Once, where reading takes much of the interval: what helps.
+  void SayWhereTicksAreSlow();
   void PrintNotices();
   absl::Status Finish();
   // Tells those who asked it to stop how that ended; takes no more requests.
@@ -126,6 +128,7 @@ class Loop {
   std::optional<std::string> end_reason_;  // none while it goes on
   std::optional<Deadline> last_write_;     // since it ends
   bool said_behind_ = false;
+  sampler::SlowTickWatch slow_ticks_;
   absl::Status write_status_;
 };
 

@@ -96,7 +96,7 @@ TEST(RateBetween, NoTimeBetweenIsNoRate) {
   EXPECT_FALSE(RateBetween(once, {}).has_value());
 }
 
-// A wall clock that is stepped has no part in it: the clock is CLOCK_MONOTONIC, or the injected one.
+// A step of the wall clock has no part in it.
 TEST(Deadline, IsOverByItsClockAlone) {
   static int64_t now_ns;
   now_ns = 5'000'000'000;
