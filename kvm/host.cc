@@ -150,15 +150,43 @@ std::optional<double> CpufreqMaxHz(const std::string& root, std::span<const int>
   return highest;
 }
 
+std::optional<double> RateBetween(std::span<const BracketedReading> begin,
+                                  std::span<const BracketedReading> end) {
+  if (begin.empty() || end.empty()) return std::nullopt;
+  const auto width = [](const BracketedReading& reading) {
+    return reading.after_ns - reading.before_ns;
+  };
+  const BracketedReading& first = *std::ranges::min_element(begin, {}, width);
+  const BracketedReading& last = *std::ranges::min_element(end, {}, width);
+  // Twice the instants in the middle of the brackets.
+  const int64_t twice_ns = (last.before_ns + last.after_ns) - (first.before_ns + first.after_ns);
+  if (last.count <= first.count || twice_ns <= 0) return std::nullopt;
+  return static_cast<double>(last.count - first.count) * 2e9 / static_cast<double>(twice_ns);
+}
+
+#if defined(__x86_64__)
+namespace {
+
+using TscReadings = std::array<BracketedReading, 16>;
+
+TscReadings ReadTsc() {
+  TscReadings readings;
+  for (BracketedReading& reading : readings) {
+    reading.before_ns = ClockNow_ns(CLOCK_MONOTONIC_RAW);
+    reading.count = __rdtsc();
+    reading.after_ns = ClockNow_ns(CLOCK_MONOTONIC_RAW);
+  }
+  return readings;
+}
+
+}  // namespace
+#endif
+
 std::optional<double> MeasureTscHz(absl::Duration span) {
 #if defined(__x86_64__)
-  const int64_t start_ns = ClockNow_ns(CLOCK_MONOTONIC_RAW);
-  const uint64_t start = __rdtsc();
+  const TscReadings begin = ReadTsc();
   absl::SleepFor(span);
-  const int64_t end_ns = ClockNow_ns(CLOCK_MONOTONIC_RAW);
-  const uint64_t end = __rdtsc();
-  if (end <= start || end_ns <= start_ns) return std::nullopt;
-  return static_cast<double>(end - start) * 1e9 / static_cast<double>(end_ns - start_ns);
+  return RateBetween(begin, ReadTsc());
 #else
   static_cast<void>(span);
   return std::nullopt;

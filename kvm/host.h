@@ -38,6 +38,20 @@ std::string OwnerOfProcess(const std::string& root, pid_t pid);
 // are given.
 std::optional<double> CpufreqMaxHz(const std::string& root, std::span<const int> cpus = {});
 
+// One reading of a counter between two of a clock, ns.
+struct BracketedReading {
+  int64_t before_ns = 0;
+  uint64_t count = 0;
+  int64_t after_ns = 0;
+};
+
+// The rate of the counter between two instants, Hz, each read several times: of each the narrowest
+// bracket counts, so that a reading that was preempted spoils nothing as long as another one was
+// not. Off by at most half of both brackets over the time between. Nothing where no time lies
+// between them. Pure.
+std::optional<double> RateBetween(std::span<const BracketedReading> begin,
+                                  std::span<const BracketedReading> end);
+
 // The rate of the TSC against CLOCK_MONOTONIC_RAW over `span`, Hz. Nothing but on x86.
 std::optional<double> MeasureTscHz(absl::Duration span);
 

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "absl/time/time.h"
+
 namespace vcpulse {
 
 inline constexpr int64_t kNsPerSecond = 1'000'000'000;
@@ -34,5 +36,22 @@ inline int64_t RealtimeNow_ns() { return ClockNow_ns(CLOCK_REALTIME); }
 
 // MonotonicNow_ns, or what a test injects.
 using Clock = int64_t (*)();
+
+// The end of a wait, on CLOCK_MONOTONIC: a step of the wall clock neither ends nor lengthens it.
+// absl::Now() follows CLOCK_REALTIME, so product code does not use it (a test greps).
+class Deadline {
+ public:
+  // `from_now` may be negative (over already) or infinite (never over).
+  explicit Deadline(absl::Duration from_now, Clock now_ns = MonotonicNow_ns)
+      : now_ns_(now_ns), end_(absl::Nanoseconds(now_ns()) + from_now) {}
+
+  // What is left of it; not positive once it is over.
+  absl::Duration left() const { return end_ - absl::Nanoseconds(now_ns_()); }
+  bool over() const { return left() <= absl::ZeroDuration(); }
+
+ private:
+  Clock now_ns_;
+  absl::Duration end_;  // since CLOCK_MONOTONIC's zero
+};
 
 }  // namespace vcpulse

@@ -1,16 +1,23 @@
 #include "kvm/base/output_file.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <condition_variable>
 #include <cstdio>
+#include <deque>
 #include <filesystem>
+#include <mutex>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "kvm/base/signals.h"
 
 namespace vcpulse {
 namespace {
@@ -124,6 +131,139 @@ absl::Status OutputFile::TakeItsPlace() {
   }
   temporary_.clear();
   return absl::OkStatus();
+}
+
+struct OutputThread::State {
+  // Handed over at `mono_ns`.
+  struct Chunk {
+    std::vector<uint8_t> bytes;
+    int64_t mono_ns = 0;
+  };
+
+  std::unique_ptr<OutputFile> file;  // the thread's alone
+
+  mutable std::mutex mutex;
+  mutable std::condition_variable changed;
+  std::deque<Chunk> waiting;  // the first one is being written
+  size_t waiting_bytes = 0;
+  int64_t written_until_ns = MonotonicNow_ns();  // when the last written chunk was handed over
+  absl::Status error;                            // the first one
+  bool closing = false;                          // nothing more comes
+  bool abandoned = false;                        // nothing more is to be written
+  bool ended = false;                            // the thread is done, and the file closed
+
+  // Whether `condition` came true, with the lock held, before the deadline.
+  template <typename Condition>
+  bool WaitFor(std::unique_lock<std::mutex>& lock, const Deadline& deadline,
+               Condition&& condition) const {
+    while (!condition()) {
+      const absl::Duration left = deadline.left();
+      if (left <= absl::ZeroDuration()) return false;
+      changed.wait_for(lock, absl::ToChronoNanoseconds(std::min(left, absl::Hours(1))));
+    }
+    return true;
+  }
+
+  // Why what waits is given up; with the lock held.
+  absl::Status Unwritten(const std::string& name) const {
+    if (waiting.empty()) {
+      return absl::DeadlineExceededError(absl::StrCat(
+          "cannot close ", name, ": it does not answer; the end of the recording may be missing"));
+    }
+    const absl::Duration span = absl::Nanoseconds(MonotonicNow_ns() - written_until_ns);
+    return absl::DeadlineExceededError(absl::StrCat(
+        "cannot write ", name, ": it takes no data; the last ",
+        absl::FormatDuration(absl::Trunc(span, absl::Milliseconds(100))), " (", waiting_bytes,
+        " bytes) of the recording were not written: read it faster, or choose another output"));
+  }
+};
+
+OutputThread::OutputThread(std::unique_ptr<OutputFile> file)
+    : name_(file->name()), state_(std::make_shared<State>()) {
+  state_->file = std::move(file);
+  const BlockedSignals blocked;  // they are the caller's
+  thread_ = std::thread([state = state_] {
+    pthread_setname_np(pthread_self(), "vcpulse-output");
+    Run(*state);
+  });
+}
+
+OutputThread::~OutputThread() {
+  if (!thread_.joinable()) return;
+  {
+    const std::lock_guard lock(state_->mutex);
+    state_->abandoned = true;
+  }
+  constexpr absl::Duration kPatience = absl::Seconds(2);
+  static_cast<void>(Finish(Deadline(kPatience)));
+}
+
+void OutputThread::Run(State& state) {
+  std::unique_lock lock(state.mutex);
+  while (true) {
+    state.changed.wait(
+        lock, [&state] { return !state.waiting.empty() || state.closing || state.abandoned; });
+    if (state.waiting.empty() || state.abandoned) break;
+    const State::Chunk& chunk = state.waiting.front();  // stays where it is as others are added
+    lock.unlock();
+    absl::Status status = state.file->Append(chunk.bytes);
+    lock.lock();
+    if (!status.ok()) {
+      state.error = std::move(status);
+      break;
+    }
+    state.written_until_ns = chunk.mono_ns;
+    state.waiting_bytes -= chunk.bytes.size();
+    state.waiting.pop_front();
+    state.changed.notify_all();
+  }
+  lock.unlock();
+  state.file.reset();  // close(2) may hang too
+  lock.lock();
+  state.ended = true;
+  state.changed.notify_all();
+}
+
+absl::Status OutputThread::Append(std::span<const uint8_t> bytes) {
+  const std::lock_guard lock(state_->mutex);
+  if (!state_->error.ok()) return state_->error;
+  if (state_->waiting_bytes + bytes.size() > kMostBytes) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("cannot write ", name_, ": it takes no data, and ", state_->waiting_bytes,
+                     " bytes of the recording wait for it: read it faster, or choose another "
+                     "output"));
+  }
+  state_->waiting.push_back({.bytes = {bytes.begin(), bytes.end()}, .mono_ns = MonotonicNow_ns()});
+  state_->waiting_bytes += bytes.size();
+  state_->changed.notify_all();
+  return absl::OkStatus();
+}
+
+bool OutputThread::backlogged() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->error.ok() && state_->waiting_bytes >= kBacklogBytes;
+}
+
+absl::Status OutputThread::Settle(const Deadline& deadline) const {
+  std::unique_lock lock(state_->mutex);
+  state_->WaitFor(lock, deadline,
+                  [this] { return state_->waiting.empty() || !state_->error.ok(); });
+  return state_->error;
+}
+
+absl::Status OutputThread::Finish(const Deadline& deadline) {
+  std::unique_lock lock(state_->mutex);
+  state_->closing = true;
+  state_->changed.notify_all();
+  if (!state_->WaitFor(lock, deadline, [this] { return state_->ended; })) {
+    state_->abandoned = true;
+    thread_.detach();
+    return state_->Unwritten(name_);
+  }
+  absl::Status status = state_->error;
+  lock.unlock();
+  thread_.join();
+  return status;
 }
 
 }  // namespace vcpulse

@@ -38,6 +38,13 @@ std::vector<Vm> IdentifyAll(const ProcTree& tree, const std::vector<pid_t>& pids
   return vms;
 }
 
+absl::Status MayNotLook(const ProcTree& tree, pid_t pid) {
+  return absl::PermissionDeniedError(
+      absl::StrCat(DescribeProcess(tree, pid),
+                   ": cannot tell whether it is a VMM, its descriptors may not be read: run as "
+                   "root, or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH"));
+}
+
 // A process that is no VMM by its descriptors and program. Where its descriptors may not be read,
 // debugfs or its threads' names may still show vCPUs.
 absl::StatusOr<Vm> ProbeStranger(const ProcTree& tree, pid_t pid, const TaskStat& stat) {
@@ -52,10 +59,7 @@ absl::StatusOr<Vm> ProbeStranger(const ProcTree& tree, pid_t pid, const TaskStat
   vm.name = absl::StrCat("pid-", pid);
   FillVcpus(tree, vm);
   if (!vm.vcpus.empty()) return vm;
-  return absl::PermissionDeniedError(
-      absl::StrCat(DescribeProcess(tree, pid),
-                   ": cannot tell whether it is a VMM, its descriptors may not be read: run as "
-                   "root, or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH"));
+  return MayNotLook(tree, pid);
 }
 
 // Where every kvm-vcpu descriptor has its thread, a given TID that is none of these is no vCPU: its
@@ -195,7 +199,11 @@ absl::StatusOr<Vm> Discovery::FindByTids(std::span<const pid_t> tids) const {
         absl::StrCat("TID ", tids.front(), " is no vCPU: ", DescribeProcess(tree, *process),
                      " holds no kvm-vcpu descriptor; it is no VMM, or one without KVM (TCG)"));
   }
-  Vm vm = IdentifyVm(tree, *process).value_or(Vm{});
+  const std::optional<Vm> known = IdentifyVm(tree, *process);
+  if (!known && !view.descriptors.readable && FindVcpuThreads(view).empty()) {
+    return MayNotLook(tree, *process);
+  }
+  Vm vm = known.value_or(Vm{});
   vm.pid = *process;
   if (vm.name.empty()) vm.name = absl::StrCat("pid-", *process);
   const auto stat = tree.ProcessStat(*process);

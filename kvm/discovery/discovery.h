@@ -47,7 +47,8 @@ class Discovery {
   // A VM given by the TIDs of its vCPU threads, indexed as the VMM does where thread names or
   // cgroups tell, else in the order given. They must be threads of one process which holds kvm-vcpu
   // descriptors. Errors: NotFound, InvalidArgument (threads of two processes, a TID twice),
-  // FailedPrecondition (no KVM, or a thread that is known to be no vCPU).
+  // FailedPrecondition (no KVM, or a thread that is known to be no vCPU), PermissionDenied (the
+  // process's descriptors may not be read, and nothing else shows it to be a VMM).
   absl::StatusOr<Vm> FindByTids(std::span<const pid_t> tids) const;
 
   // The VM behind a QMP socket: `address` is `unix:PATH` or `tcp:HOST:PORT` (a bare path counts as

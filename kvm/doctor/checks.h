@@ -147,6 +147,10 @@ std::vector<Finding> CheckQmp(std::span<const SeenVm> vms, const QmpAsker& ask, 
 // "descriptors": the hard limit against what all vCPUs take, where each takes `per_vcpu`.
 Finding CheckDescriptors(const OwnRights& own, std::span<const Vm> vms, int per_vcpu);
 
+// "isolated-cpus": a note where vCPU threads are pinned to CPUs that are kept free of interrupts
+// (isolcpus=, nohz_full=): each tick interrupts those that run.
+Finding CheckIsolatedCpus(const std::string& root, std::span<const Vm> vms);
+
 // Is KVM there, and what about it changes what the counters mean? From /proc and /sys below `root`
 // (as in Discovery).
 

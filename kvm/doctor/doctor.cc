@@ -58,6 +58,7 @@ std::vector<Finding> Examine(PerfEvents& perf, const std::string& root) {
           seen, [](const std::string& address) { return QueryQmp(address, kQmpTimeout).status(); },
           kMostQmp),
       findings);
+  findings.push_back(CheckIsolatedCpus(root, vms));
   findings.push_back(CheckDebugfs(root));
   findings.push_back(CheckDescriptors(own, vms, cores.size() > 1 ? 15 : 8));
   findings.push_back(CheckLateness(MeasureLateness_ns(kSleeps, absl::Milliseconds(1))));

@@ -3,12 +3,15 @@
 #include <map>
 #include <system_error>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "kvm/base/text.h"
 #include "kvm/discovery/qemu_command_line.h"
 #include "kvm/discovery/vm_probe.h"
 #include "kvm/doctor/checks.h"
+#include "kvm/events/pmu.h"
+#include "kvm/proc_files.h"
 #include "kvm/proc_tree.h"
 
 namespace vcpulse::kvm::doctor {
@@ -60,6 +63,34 @@ std::string FoundText(const Vm& vm) {
     absl::StrAppend(out, ToAbsl(route.first));
   });
   return absl::StrCat(CountOf(vm.vcpus.size(), "vCPU"), ", found by ", names);
+}
+
+// The kernel's list of CPUs in this file of /sys/devices/system/cpu, as text and parsed; neither
+// where it has none ("(null)" for nohz_full).
+struct CpuSet {
+  std::string text;
+  std::vector<int> cpus;  // ascending
+};
+
+CpuSet CpuSetOf(const std::string& text) {
+  const std::string trimmed(absl::StripAsciiWhitespace(text));
+  auto cpus = ParseCpuList(trimmed);
+  return cpus ? CpuSet{.text = trimmed, .cpus = *std::move(cpus)} : CpuSet();
+}
+
+CpuSet SystemCpuSet(const std::string& root, const char* name) {
+  return CpuSetOf(ReadSmallFile(absl::StrCat(root, "/sys/devices/system/cpu/", name)).value_or(""));
+}
+
+// Where this thread may run.
+CpuSet AllowedCpus(const std::string& root, pid_t pid, pid_t tid) {
+  constexpr std::string_view kLabel = "\nCpus_allowed_list:";
+  const std::string status =
+      ReadSmallFile(absl::StrCat(root, "/proc/", pid, "/task/", tid, "/status")).value_or("");
+  const size_t at = status.find(kLabel);
+  if (at == std::string::npos) return {};
+  const size_t begin = at + kLabel.size();
+  return CpuSetOf(status.substr(begin, status.find('\n', begin) - begin));
 }
 
 bool IsTcg(const Vm& vm) { return vm.accelerator == Accelerator::kTcg; }
@@ -172,6 +203,59 @@ std::vector<Finding> CheckQmp(std::span<const SeenVm> vms, const QmpAsker& ask, 
     }
   }
   return findings;
+}
+
+Finding CheckIsolatedCpus(const std::string& root, std::span<const Vm> vms) {
+  Finding finding{.id = "isolated-cpus",
+                  .tried =
+                      "isolated and nohz_full of /sys/devices/system/cpu, and where vCPU "
+                      "threads may run"};
+  std::vector<int> quiet;
+  std::vector<std::string> sets;
+  for (const char* name : {"isolated", "nohz_full"}) {
+    const CpuSet set = SystemCpuSet(root, name);
+    if (set.cpus.empty()) continue;
+    sets.push_back(absl::StrCat(name, " ", set.text));
+    quiet.insert(quiet.end(), set.cpus.begin(), set.cpus.end());
+  }
+  if (sets.empty()) {
+    finding.answered = "no CPU is";
+    return finding;
+  }
+  std::ranges::sort(quiet);
+  quiet.erase(std::unique(quiet.begin(), quiet.end()), quiet.end());
+  std::vector<std::string> pinned;
+  size_t unknown = 0;
+  for (const Vm& vm : vms) {
+    for (const Vcpu& vcpu : vm.vcpus) {
+      const CpuSet allowed = AllowedCpus(root, vm.pid, vcpu.tid);
+      if (allowed.cpus.empty()) {
+        ++unknown;
+      } else if (std::ranges::includes(quiet, allowed.cpus)) {
+        pinned.push_back(
+            absl::StrCat("vCPU ", vcpu.index, " of ", Describe(vm), " on CPU ", allowed.text));
+      }
+    }
+  }
+  finding.answered = absl::StrJoin(sets, ", ");
+  if (!pinned.empty()) {
+    constexpr size_t kShown = 8;
+    const size_t hidden = pinned.size() - std::min(pinned.size(), kShown);
+    pinned.resize(pinned.size() - hidden);
+    finding.state = State::kNote;
+    absl::StrAppend(
+        &finding.answered,
+        "; pinned there, and interrupted at each tick while it runs: ", absl::StrJoin(pinned, ", "),
+        hidden > 0 ? absl::StrCat(" and ", hidden, " more") : "");
+    finding.remedy = "a longer `record --interval`, or only other VMs (--vm, --pid)";
+  } else if (unknown > 0) {
+    finding.state = State::kUnknown;
+    absl::StrAppend(&finding.answered, "; cannot read where ", CountOf(unknown, "vCPU"),
+                    " may run");
+  } else {
+    absl::StrAppend(&finding.answered, "; no vCPU that was found is pinned there");
+  }
+  return finding;
 }
 
 Finding CheckDescriptors(const OwnRights& own, std::span<const Vm> vms, int per_vcpu) {

@@ -15,6 +15,7 @@
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "kvm/base/clock.h"
 #include "kvm/base/fd.h"
 #include "kvm/base/text.h"
 #include "monitor/control/listening_socket.h"
@@ -33,7 +34,7 @@ constexpr char kNotAskedUrl[] = "vcpulse/not-asked";
 class Exchange {
  public:
   Exchange(const std::string& path, absl::Duration timeout)
-      : path_(path), timeout_(timeout), deadline_(absl::Now() + timeout) {}
+      : path_(path), timeout_(timeout), deadline_(timeout) {}
 
   absl::StatusOr<std::string> Run(const sockaddr_un& address, std::string_view request) {
     if (absl::Status status = Connect(address); !status.ok()) {
@@ -57,7 +58,7 @@ class Exchange {
       const int error = errno;
       // More clients wait than the server has taken: there is nothing that poll(2) would wait for.
       if (error != EAGAIN && error != EINTR) return ConnectFailed(error);
-      if (absl::Now() >= deadline_) return TimedOut();
+      if (deadline_.over()) return TimedOut();
       absl::SleepFor(kConnectRetry);
     }
     return absl::OkStatus();
@@ -91,7 +92,7 @@ class Exchange {
   // Waits until the socket is ready; DeadlineExceeded where the time is over before.
   absl::Status WaitFor(short events) const {  // NOLINT(google-runtime-int): poll(2)'s own type
     while (true) {
-      const absl::Duration left = deadline_ - absl::Now();
+      const absl::Duration left = deadline_.left();
       if (left <= absl::ZeroDuration()) return TimedOut();
       pollfd wanted{socket_.get(), events, 0};
       const auto wait_ms =
@@ -148,7 +149,7 @@ class Exchange {
 
   const std::string& path_;
   absl::Duration timeout_;
-  absl::Time deadline_;
+  Deadline deadline_;
   Fd socket_;
 };
 

@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "kvm/base/clock.h"
 #include "kvm/base/text.h"
 
 namespace vcpulse::control {
@@ -40,8 +41,8 @@ int Bind(int fd, const sockaddr_un& address) {
 Fd LockFolder(const std::string& path) {
   const std::filesystem::path parent = std::filesystem::path(path).parent_path();
   Fd folder(open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  const absl::Time give_up = absl::Now() + kLockPatience;
-  while (folder.valid() && flock(folder.get(), LOCK_EX | LOCK_NB) != 0 && absl::Now() < give_up) {
+  const Deadline give_up(kLockPatience);
+  while (folder.valid() && flock(folder.get(), LOCK_EX | LOCK_NB) != 0 && !give_up.over()) {
     absl::SleepFor(absl::Milliseconds(5));
   }
   return folder;

@@ -29,6 +29,11 @@ constexpr Milliseconds kLivePeriod{250};
 
 constexpr Milliseconds kReturnPeriod{200};
 
+// Of the output, at the beginning for what shows at once that it cannot be written...
+constexpr absl::Duration kFirstWritePatience = absl::Milliseconds(250);
+// ...and for all that is left from the end on: a recording ends within 2 s.
+constexpr absl::Duration kLastWritePatience = absl::Milliseconds(1500);
+
 // As status names it: `name` where it is no path.
 std::string AbsoluteOutput(const std::string& path, const std::string& name) {
   if (path.empty() || path == "-") return name;
@@ -123,16 +128,16 @@ void Loop::VmEnded(const recorder::InstanceKey& key, const std::string& detail) 
 void Loop::AwaitReturn() {
   view_.say(absl::StrCat("VM '", options_.target.vm, "' has ended; waiting ",
                          absl::FormatDuration(options_.wait), " for it to come again"));
-  LookForReturn(absl::Now() + options_.wait);
+  LookForReturn(Deadline(options_.wait));
 }
 
-void Loop::LookForReturn(absl::Time give_up) {
+void Loop::LookForReturn(const Deadline& give_up) {
   const absl::StatusOr<kvm::Vm> vm = discovery_.FindByName(options_.target.vm);
   if (vm.ok() && IsUsable(*vm) && Take(*vm).ok()) {
     WakeForNews();
     return;
   }
-  if (absl::Now() >= give_up) {
+  if (give_up.over()) {
     if (!options_.beside_command) End("vm-end");
     return;
   }
@@ -190,7 +195,7 @@ absl::Status Loop::Rescan() {
 }
 
 void Loop::Drain() {
-  recording_.Drain();
+  if (!OutputIsBehind()) recording_.Drain();
   for (const recorder::InstanceKey& key : recording_.TakeSuspects()) {
     for (const kvm::Vm& vm : recording_.vms()) {
       if (recorder::KeyOf(vm) == key) static_cast<void>(RescanOne(vm));
@@ -200,7 +205,29 @@ void Loop::Drain() {
   if (command_ != nullptr && command_->Poll()) End("command");
 }
 
+bool Loop::OutputIsBehind() {
+  if (!session_.backlogged()) return false;
+  if (!std::exchange(said_behind_, true)) {
+    view_.say(
+        absl::StrCat(session_.Destination(), " takes no data: ticks become gaps until it does"));
+  }
+  return true;
+}
+
+void Loop::SayWhereTicksAreSlow() {
+  if (!slow_ticks_.Look(ticker_->ticks(), ticker_->slow_ticks())) return;
+  size_t vcpus = 0;
+  for (const kvm::Vm& vm : recording_.vms()) vcpus += vm.vcpus.size();
+  view_.say(absl::StrCat("most ticks take more than a quarter of the interval of ",
+                         absl::FormatDuration(options_.interval), " to read ", vcpus,
+                         vcpus == 1 ? " vCPU" : " vCPUs",
+                         ", one CPU after the other: a longer --interval or fewer VMs (--vm, "
+                         "--pid) disturb the guests "
+                         "less"));
+}
+
 bool Loop::Flush() {
+  if (OutputIsBehind()) return true;
   recording_.Drain();
   write_status_ = session_.Flush();
   if (!write_status_.ok()) End("write-error");
@@ -212,7 +239,10 @@ void Loop::PrintNotices() {
 }
 
 void Loop::End(const std::string& reason) {
-  if (!end_reason_) end_reason_ = reason;
+  if (!end_reason_) {
+    end_reason_ = reason;
+    last_write_ = Deadline(kLastWritePatience);
+  }
   context_.stop();
 }
 
@@ -240,7 +270,7 @@ void Loop::SetUpTimers() {
     timers_.push_back(std::make_unique<Periodic>(context_, period, std::move(action)));
   };
   add(kDrainPeriod, [this] { return Drain(), true; });
-  add(kFlushPeriod, [this] { return Flush(); });
+  add(kFlushPeriod, [this] { return SayWhereTicksAreSlow(), Flush(); });
   add(!options_.beside_command ? kRescanPeriod : kRescanPeriodForCommand, [this] {
     static_cast<void>(Rescan());  // said
     return true;
@@ -258,7 +288,8 @@ absl::Status Loop::Run(ChildCommand* command) {
       recording_.sampler(), {.interval = options_.interval, .realtime = options_.realtime});
   if (!ticker.ok()) return ticker.status();
   ticker_ = *std::move(ticker);
-  if (!Flush()) return write_status_;
+  if (Flush()) write_status_ = session_.Settle(Deadline(kFirstWritePatience));
+  if (!write_status_.ok()) return write_status_;
   PrintNotices();
 
   if (options_.take_signals) TakeSignals();
@@ -293,15 +324,22 @@ absl::Status Loop::Finish() {
   // Those whose vCPU threads never showed: they might have been starting.
   for (const auto& [key, vm] : left_out_) recording_.Skipped(vm, WhyLeftOut(vm));
   PrintNotices();
-  if (!write_status_.ok()) return write_status_;
+  const Deadline last_write = last_write_.value_or(Deadline(kLastWritePatience));
+  if (!write_status_.ok()) {
+    static_cast<void>(session_.Finish(last_write));
+    return write_status_;
+  }
   session_.Summarize(ticks, end_reason_.value_or(""));
   absl::Status status = session_.Flush();
+  const absl::Status finished = session_.Finish(last_write);
+  status.Update(finished);
+  if (!status.ok()) return status;
   const recorder::Progress progress = recording_.progress();
   view_.say(absl::StrFormat("%d ticks, %d samples of vCPUs, %d gaps; %d bytes %s %s", ticks,
                             progress.vcpu_samples, progress.gaps, session_.bytes(),
                             options_.output.empty() ? "to" : "in", session_.Destination()));
   if (progress.samples == 0) view_.say("no KVM guest was recorded");
-  return status;
+  return absl::OkStatus();
 }
 
 }  // namespace vcpulse::live

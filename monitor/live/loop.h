@@ -77,7 +77,7 @@ class Loop {
   void VmEnded(const recorder::InstanceKey& key, const std::string& detail);
   // The VM that was asked for by name has ended: takes it in when it comes again within --wait.
   void AwaitReturn();
-  void LookForReturn(absl::Time give_up);
+  void LookForReturn(const Deadline& give_up);
   absl::Status Listen();
   void Handle(const control::Request& request, int64_t received_mono_ns,
               const control::Server::Answer& answer);
@@ -89,6 +89,11 @@ class Loop {
   void SetUpTimers();
   void Drain();
   bool Flush();
+  // Whether the output falls so far behind that samples are left where they are: their memory runs
+  // out, and ticks become gaps. Says so once.
+  bool OutputIsBehind();
+  // Once, where reading takes much of the interval: what helps.
+  void SayWhereTicksAreSlow();
   void PrintNotices();
   absl::Status Finish();
   // Tells those who asked it to stop how that ended; takes no more requests.
@@ -121,6 +126,9 @@ class Loop {
   std::unique_ptr<control::Server> server_;
   std::vector<control::Server::Answer> stop_answers_;
   std::optional<std::string> end_reason_;  // none while it goes on
+  std::optional<Deadline> last_write_;     // since it ends
+  bool said_behind_ = false;
+  sampler::SlowTickWatch slow_ticks_;
   absl::Status write_status_;
 };
 

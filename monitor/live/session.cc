@@ -87,7 +87,7 @@ absl::Status Session::OpenOutput(const Options& options, const timeline::StreamI
   if (!options.output.empty()) {
     auto output = OutputFile::Create(options.output);
     if (!output.ok()) return output.status();
-    output_ = *std::move(output);
+    output_ = std::make_unique<OutputThread>(*std::move(output));
   }
   chunk_sink_ = options.chunk_sink;
   timeline::ByteSink sink = [this](std::span<const uint8_t> bytes) { return HandOver(bytes); };
@@ -116,6 +116,16 @@ std::string Session::Destination() const {
 }
 
 absl::Status Session::Flush() { return writer_->Flush(timeline::TakeClockSnapshot()); }
+
+absl::Status Session::Settle(const Deadline& deadline) const {
+  return output_ != nullptr ? output_->Settle(deadline) : absl::OkStatus();
+}
+
+bool Session::backlogged() const { return output_ != nullptr && output_->backlogged(); }
+
+absl::Status Session::Finish(const Deadline& deadline) {
+  return output_ != nullptr ? output_->Finish(deadline) : absl::OkStatus();
+}
 
 void Session::Summarize(uint64_t ticks, const std::string& end_reason) {
   const recorder::Progress progress = recording_->progress();

@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "kvm/base/clock.h"
 #include "kvm/base/output_file.h"
 #include "kvm/counters/perf_events.h"
 #include "monitor/live/options.h"
@@ -29,8 +30,16 @@ class Session {
   // Of the timeline, handed over so far.
   uint64_t bytes() const { return bytes_; }
 
-  // Writes everything so far to the output.
+  // Hands everything so far to the output, which writes it on a thread of its own. Errors: of
+  // OutputThread::Append, the first one of writing among them.
   absl::Status Flush();
+  // Waits until the output has written it, but no longer than `deadline`. Errors: of writing.
+  absl::Status Settle(const Deadline& deadline) const;
+  // Whether the output falls behind so far that no more samples should be taken in.
+  bool backlogged() const;
+  // The output writes what it has, until `deadline`, and is closed. Errors: of
+  // OutputThread::Finish.
+  absl::Status Finish(const Deadline& deadline);
   // Adds the Summary record.
   void Summarize(uint64_t ticks, const std::string& end_reason);
 
@@ -41,7 +50,7 @@ class Session {
   absl::Status HandOver(std::span<const uint8_t> bytes);
 
   kvm::KernelPerfEvents perf_;
-  std::unique_ptr<OutputFile> output_;  // null: none was asked for
+  std::unique_ptr<OutputThread> output_;  // null: none was asked for
   std::optional<ChunkSink> chunk_sink_;
   uint64_t bytes_ = 0;
   std::unique_ptr<timeline::RecordWriter> writer_;

@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/clock.h"
+#include "kvm/base/clock.h"
 
 namespace vcpulse::live {
 namespace {
@@ -33,7 +34,7 @@ absl::StatusOr<std::vector<kvm::Vm>> Find(const kvm::Discovery& discovery, const
 absl::StatusOr<std::vector<kvm::Vm>> FindWithPatience(const Target& target,
                                                       absl::Duration patience) {
   const kvm::Discovery discovery(target.root);
-  const absl::Time give_up = absl::Now() + patience;
+  const Deadline give_up(patience);
   while (true) {
     absl::StatusOr<std::vector<kvm::Vm>> found = Find(discovery, target);
     const bool empty = found.ok() && found->empty() && !target.all;
@@ -41,7 +42,7 @@ absl::StatusOr<std::vector<kvm::Vm>> FindWithPatience(const Target& target,
     const bool later =
         unusable || absl::IsNotFound(found.status()) || absl::IsUnavailable(found.status());
     if (!later) return found;
-    if (absl::Now() >= give_up) {
+    if (give_up.over()) {
       if (!empty) return found;
       return absl::NotFoundError(
           "no KVM guest runs here: start one, or give --wait 30s, --all or -- CMD");

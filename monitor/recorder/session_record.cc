@@ -19,7 +19,7 @@ namespace vcpulse::recorder {
 namespace {
 
 // Long enough for a TSC rate within 0.1 %.
-constexpr absl::Duration kTscSpan = absl::Milliseconds(5);
+constexpr absl::Duration kTscSpan = absl::Milliseconds(20);
 
 bool OpensForGuests(kvm::PerfEvents& perf, const kvm::Event& event) {
   perf_event_attr attr = kvm::AttrOf(event, /*leader=*/true);

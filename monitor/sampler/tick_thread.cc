@@ -12,8 +12,20 @@
 
 namespace vcpulse::sampler {
 
+bool SlowTickWatch::Look(uint64_t ticks, uint64_t slow_ticks) {
+  constexpr uint64_t kFewest = 8;
+  const uint64_t more = ticks - ticks_;
+  if (said_ || more < kFewest) return false;
+  said_ = 2 * (slow_ticks - slow_ticks_) > more;
+  ticks_ = ticks;
+  slow_ticks_ = slow_ticks;
+  return said_;
+}
+
 TickThread::TickThread(Sampler& sampler, const Options& options)
-    : sampler_(sampler), schedule_(MonotonicNow_ns(), absl::ToInt64Nanoseconds(options.interval)) {
+    : sampler_(sampler),
+      schedule_(MonotonicNow_ns(), absl::ToInt64Nanoseconds(options.interval)),
+      slow_ns_(absl::ToInt64Nanoseconds(options.interval / 4)) {
   sem_init(&wake_, /*pshared=*/0, 0);
 }
 
@@ -51,9 +63,11 @@ void TickThread::Run() {
   const BlockedSignals blocked;  // they are the control thread's
   uint64_t tick = 0;
   while (WaitUntil(schedule_.DeadlineOf(tick))) {
-    sampler_.Tick(tick, schedule_.DeadlineOf(tick), MonotonicNow_ns());
-    ticks_.fetch_add(1, std::memory_order_relaxed);
+    const int64_t begin_ns = MonotonicNow_ns();
+    sampler_.Tick(tick, schedule_.DeadlineOf(tick), begin_ns);
     const int64_t now_ns = MonotonicNow_ns();
+    if (now_ns - begin_ns > slow_ns_) slow_ticks_.fetch_add(1, std::memory_order_relaxed);
+    ticks_.fetch_add(1, std::memory_order_relaxed);
     const uint64_t next = schedule_.Next(tick, now_ns);
     if (next > tick + 1) sampler_.Missed({tick + 1, next - 1}, now_ns);
     tick = next;

@@ -15,6 +15,20 @@
 
 namespace vcpulse::sampler {
 
+// Whether ticks are slow for long: each read of a vCPU that runs is an interrupt of its CPU, one
+// after the other. Judges runs of at least 8 ticks, so that one tick that was preempted is none.
+class SlowTickWatch {
+ public:
+  // With the counts of a TickThread, about each second: true the first time most ticks since the
+  // last judgement were slow.
+  bool Look(uint64_t ticks, uint64_t slow_ticks);
+
+ private:
+  uint64_t ticks_ = 0;
+  uint64_t slow_ticks_ = 0;
+  bool said_ = false;
+};
+
 // Runs a sampler's ticks at absolute deadlines on a thread of its own, named "vcpulse-tick", with
 // timer slack 1 ns. One system call per tick beside the reads.
 class TickThread {
@@ -40,6 +54,8 @@ class TickThread {
 
   // Ticks taken so far. Any thread.
   uint64_t ticks() const { return ticks_.load(std::memory_order_relaxed); }
+  // Those of them that took more than a quarter of the interval. Any thread.
+  uint64_t slow_ticks() const { return slow_ticks_.load(std::memory_order_relaxed); }
 
  private:
   TickThread(Sampler& sampler, const Options& options);
@@ -53,6 +69,8 @@ class TickThread {
   sem_t wake_;
   std::atomic<bool> stop_ = false;
   std::atomic<uint64_t> ticks_ = 0;
+  std::atomic<uint64_t> slow_ticks_ = 0;
+  const int64_t slow_ns_;
   std::thread thread_;
 };
 

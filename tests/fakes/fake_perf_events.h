@@ -8,9 +8,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -42,8 +44,9 @@ class FakePerfEvents final : public kvm::PerfEvents {
   int guest_only_error = 0;  // errno of hardware events with exclude_host
   // A group with more members than this is refused with EINVAL.
   size_t largest_group = 8;
-  bool disabled_leader_is_free = false;  // ...not counting a leader that is off, as Arm does
-  std::vector<perf_event_attr> opened;   // attributes of every successful open
+  std::chrono::microseconds read_time{0};  // that each read takes
+  bool disabled_leader_is_free = false;    // ...not counting a leader that is off, as Arm does
+  std::vector<perf_event_attr> opened;     // attributes of every successful open
 
   kvm::OrErrno<Fd> Open(perf_event_attr& attr, pid_t tid, int group_fd) override {
     if (const auto it = refused_threads.find(tid); it != refused_threads.end()) {
@@ -85,6 +88,7 @@ class FakePerfEvents final : public kvm::PerfEvents {
   kvm::OrErrno<size_t> Read(int leader_fd, std::span<uint64_t> words) override {
     Group& group = GroupOf(leader_fd);
     ++group.reads;
+    if (read_time.count() > 0) std::this_thread::sleep_for(read_time);
     if (group.read_error != 0) return {.error = group.read_error};
     const std::vector<Member>& members = members_.at(leader_fd);
     words[0] = members.size();

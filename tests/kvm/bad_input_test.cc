@@ -55,6 +55,25 @@ class BadInput : public ::testing::Test {
 
 TEST_F(BadInput, UnknownVm) { ExpectRefused({"--vm", "no-such-vm"}, HasSubstr("no-such-vm")); }
 
+// A shell variable that is not set must not select everything.
+TEST_F(BadInput, EmptyValuesAreNoDefaults) {
+  for (const std::string option :
+       {"--vm", "--pid", "--qmp", "--tid", "--root", "--control", "--metrics", "--duration",
+        "--wait", "--interval", "--to", "--events", "--profile", "--classifier"}) {
+    ExpectRefused({option, "", "-o", output_}, HasSubstr(option + ": the value is empty"));
+  }
+  for (const std::string option : {"--from", "--until", "--phase"}) {
+    ExpectRefusedCommand({"report", "x.vpt", option, ""}, HasSubstr(option + ": the value is"));
+    ExpectRefusedCommand({"export", "csv", "x.vpt", option, ""},
+                         HasSubstr(option + ": the value is"));
+  }
+  ExpectRefusedCommand({"report", ""}, HasSubstr("FILE: the value is empty"));
+  ExpectRefusedCommand({"mark", "", "--control", "x"}, HasSubstr("NAME: the value is empty"));
+  folder_.Write("empty.toml", "[record]\nvm = \"\"\n");
+  ExpectRefused({"--config", folder_.Path("empty.toml").string()},
+                HasSubstr("--vm: the value is empty"));
+}
+
 TEST_F(BadInput, DeadPid) {
   // PIDs are below 2^22.
   ExpectRefused({"--pid", "4194303"}, HasSubstr("4194303"));

@@ -224,7 +224,7 @@ TEST(ListCommands, AnEmptyNameIsNoProfile) {
   const Finished finished = RunProgram(Vcpulse({"list", "profiles", ""}));
   EXPECT_EQ(finished.exit_code, 2);
   EXPECT_EQ(finished.out, "");
-  EXPECT_THAT(finished.err, HasSubstr("neither a built-in profile nor a file"));
+  EXPECT_THAT(finished.err, HasSubstr("NAME: the value is empty"));
 }
 
 }  // namespace

@@ -345,6 +345,8 @@ TEST_F(Library, CountersThatAreRequiredAreReadOrTheirAbsenceIsSaid) {
   }
 }
 
+constexpr size_t kThreads = 3;  // of a recording: control, tick, output
+
 // The SigBlk line of each thread of this process that the library runs.
 std::vector<uint64_t> BlockedSignalsOfLibraryThreads() {
   std::vector<uint64_t> all;
@@ -377,7 +379,7 @@ TEST_F(Library, WhatIsAssignedToEndsBeforeItsCallbacksGo) {
   auto other = Recording::Attach(OfGuest());
   threads = 0;
   *recording = std::move(other);
-  EXPECT_EQ(threads, 2U) << "those of the other one";
+  EXPECT_EQ(threads, kThreads) << "those of the other one";
   recording->Mark("goes on");
   EXPECT_THAT(std::move(*recording).Stop().phases(), ElementsAre("goes on"));
 }
@@ -401,7 +403,7 @@ TEST_F(Library, LeavesSignalsLimitsAndOutputsToItsUser) {
   std::move(recording).Stop();
   EXPECT_EQ(testing::internal::GetCapturedStdout(), "");
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
-  EXPECT_THAT(blocked, SizeIs(2));
+  EXPECT_THAT(blocked, SizeIs(kThreads));
   rlimit after{};
   getrlimit(RLIMIT_NOFILE, &after);
   EXPECT_EQ(before.rlim_cur, after.rlim_cur);

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <csignal>
@@ -180,6 +181,116 @@ TEST_F(ManyVms, NoWrongThreadIsReadAndNoDescriptorIsKept) {
   // Runs alone (RUN_SERIAL): a guest of somebody else would change the count.
   EXPECT_EQ(descriptors_after, descriptors_before);
   EXPECT_GE(recorded.size(), static_cast<size_t>(kGuests) / 4);
+}
+
+// A recording that runs short of descriptors.
+class FewDescriptors : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (const std::string why = WhyNoKvm(); !why.empty()) GTEST_SKIP() << why;
+  }
+
+  static QemuGuest Start(const GuestOptions& options) {
+    auto guest = QemuGuest::Start(options);
+    if (!guest.ok()) throw std::runtime_error(guest.status().ToString());
+    return *std::move(guest);
+  }
+
+  std::vector<std::string> Record(const std::string& target, const std::string& name) const {
+    std::vector<std::string> all = Vcpulse({"record", "-i", "50ms", "-o", output_, target});
+    if (!name.empty()) all.push_back(name);
+    return all;
+  }
+
+  // What the counters and scheduler files of the vCPUs recorded now take.
+  static size_t TakenByVcpus(pid_t record) {
+    size_t taken = 0;
+    for (const std::string& what : Descriptors(record)) {
+      const bool scheduling = what.starts_with("/proc/") && what.find("/task/") != what.npos;
+      taken += what == "anon_inode" || scheduling ? 1 : 0;
+    }
+    return taken;
+  }
+
+  // From now on it may open so many more.
+  static void Spare(pid_t record, size_t more) {
+    const rlim_t most = Descriptors(record).size() + more;
+    const rlimit limit{.rlim_cur = most, .rlim_max = most};
+    ASSERT_EQ(prlimit(record, RLIMIT_NOFILE, &limit, nullptr), 0);
+  }
+
+  Timeline Finish(RunningProgram& record) const {
+    record.Signal(SIGINT);
+    const Finished finished = record.Wait();
+    EXPECT_EQ(finished.exit_code, 0) << finished.err;
+    return ReadBack(output_);
+  }
+
+  int Check(const std::string& expectation) const {
+    const Finished finished = RunProgram(Vcpulse({"check", output_, "--expect", expectation}));
+    EXPECT_TRUE(finished.exit_code != 2) << finished.err;
+    return finished.exit_code;
+  }
+
+  fakes::ProcDir folder_;
+  std::string output_ = folder_.Path("x.vpt");
+};
+
+// The new epoch needs descriptors of its own; where they are too few beside those of the old one,
+// the old one is closed first. What still cannot be opened is named, and no vcpu=* passes.
+TEST_F(FewDescriptors, AHotPluggedVcpuIsRecordedOrNamed) {
+  for (const bool enough : {true, false}) {
+    const QemuGuest guest = Start({.max_vcpus = 4,
+                                   .name = "few-plug",
+                                   .debug_threads = true,
+                                   .qmp_unix = true,
+                                   .more = {"-machine", "pc", "-cpu", "qemu64"}});
+    RunningProgram record(Record("--vm", "few-plug"));
+    ASSERT_TRUE(Eventually([&] { return !ReadSoFar(output_).ticks.empty(); }));
+    const size_t each = TakenByVcpus(record.pid());
+    ASSERT_GE(each, 2u);
+    // Of both vCPUs at once, after the old set is closed; or not even then. What looks at processes
+    // takes some for a moment.
+    Spare(record.pid(), enough ? each + 1 : 1);
+    Qmp(guest.qmp_unix(),
+        R"({"execute":"device_add","arguments":{"driver":"qemu64-x86_64-cpu","id":"more",)"
+        R"("socket-id":0,"core-id":2,"thread-id":0}})");
+    ASSERT_THAT(QmpTids(guest.qmp_unix()), ::testing::SizeIs(2));
+    ASSERT_TRUE(Eventually([&] { return ReadSoFar(output_).sets.size() >= 2; }))
+        << "the old epoch goes on without the new vCPU";
+    const Timeline timeline = Finish(record);
+    const v1::VcpuSet& last = timeline.sets.back();
+    EXPECT_EQ(last.vcpus_size() + last.unopened_vcpus_size(), 2);
+    if (enough) {
+      EXPECT_EQ(last.vcpus_size(), 2);
+    }
+    EXPECT_EQ(Check("vcpu=*: starved <= 100%"), last.vcpus_size() == 2 ? 0 : 3);
+    for (const Timeline::Tick& tick : timeline.ticks) {
+      if (tick.epoch == last.epoch()) continue;
+      EXPECT_LE(tick.sample.wake_ns, last.mono_ns() + 100'000'000) << "of the old epoch";
+    }
+    std::filesystem::remove(output_);
+  }
+}
+
+// It was meant, and was not recorded: nothing that could mean it passes.
+TEST_F(FewDescriptors, AVmThatWasSkippedIsNoPass) {
+  const QemuGuest first = Start({.name = "few-first", .debug_threads = true});
+  RunningProgram record(Record("--all", ""));
+  ASSERT_TRUE(Eventually([&] { return !ReadSoFar(output_).ticks.empty(); }));
+  Spare(record.pid(), 1);
+  const QemuGuest second = Start({.name = "few-second", .debug_threads = true});
+  const auto is_second = [](const v1::LifeCycle& skipped) {
+    return skipped.instance().name() == "few-second";
+  };
+  ASSERT_TRUE(Eventually([&] {
+    return std::ranges::any_of(ReadSoFar(output_).Of(v1::LifeCycle::KIND_VM_SKIPPED), is_second);
+  }));
+  Finish(record);
+  EXPECT_EQ(Check("gaps <= 20%"), 3);
+  EXPECT_EQ(Check("vm=* vcpu=*: starved <= 100%"), 3);
+  EXPECT_EQ(Check("vm=few-second vcpu=*: starved <= 100%"), 3);
+  EXPECT_EQ(Check("vm=few-first vcpu=*: starved <= 100%"), 0);
 }
 
 }  // namespace

@@ -1,9 +1,11 @@
 // The record command with real guests under this machine's KVM. Whether the host has a PMU does not
 // matter here: the lab shows the counting.
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sched.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,6 +23,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "kvm/base/clock.h"
+#include "kvm/base/fd.h"
 #include "monitor/profile/profile.h"
 #include "monitor/sampler/tick_thread.h"
 #include "tests/fakes/proc_dir.h"
@@ -116,6 +119,46 @@ TEST_F(Record, ASignalEndsItInOrder) {
     EXPECT_EQ(finished.exit_code, 0) << finished.err;
     EXPECT_EQ(ReadBack(output_).end_reason, "signal");
   }
+}
+
+// A pipe that nobody reads: the recording goes on, and its end does not wait for a reader.
+TEST_F(Record, AnOutputThatTakesNoDataDoesNotKeepItFromEnding) {
+  const QemuGuest guest = StartGuest("web");
+  const std::string pipe = folder_.Path("pipe");
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  const Fd reader(open(pipe.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC));
+  ASSERT_GT(fcntl(reader.get(), F_SETPIPE_SZ, 4096), 0);
+  const std::string page(4096, 'x');
+  while (write(reader.get(), page.data(), page.size()) > 0) {
+  }
+  const std::vector<std::string> command =
+      Vcpulse({"record", "--vm", "web", "-i", "10ms", "-o", pipe});
+  for (const bool by_signal : {true, false}) {
+    std::vector<std::string> arguments = command;
+    if (!by_signal) arguments.insert(arguments.end(), {"-d", "1s"});
+    RunningProgram record(arguments);
+    absl::SleepFor(absl::Seconds(1));
+    const Deadline deadline(absl::Seconds(4));  // 2 s, and a machine that is busy
+    if (by_signal) record.Signal(SIGTERM);
+    const Finished finished = record.Wait();
+    EXPECT_FALSE(deadline.over());
+    EXPECT_EQ(finished.exit_code, 2) << finished.err;
+    EXPECT_THAT(finished.err, HasSubstr("cannot write " + pipe + ": it takes no data; the last "));
+    EXPECT_THAT(finished.err, HasSubstr("of the recording were not written"));
+  }
+}
+
+// A reader that is slow to begin loses nothing.
+TEST_F(Record, APipeThatIsReadLateGetsItAll) {
+  const QemuGuest guest = StartGuest("web");
+  const Finished finished = RunProgram(
+      {"/bin/sh", "-c", "\"$0\" record --vm web -i 10ms -d 2s -o - | (sleep 1; cat >\"$1\")",
+       Vcpulse({}).front(), output_});
+  EXPECT_EQ(finished.exit_code, 0) << finished.err;
+  const Timeline timeline = ReadBack(output_);
+  EXPECT_TRUE(timeline.report.damages.empty());
+  EXPECT_EQ(timeline.report.lost_records, 0u);
+  EXPECT_EQ(timeline.end_reason, "duration");
 }
 
 // An hour between ticks must not make it wait for one.

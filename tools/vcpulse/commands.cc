@@ -20,6 +20,24 @@ void LetFallThrough(CLI::App& app) {
   }
 }
 
+// An empty value would read as an option that was not given, and select everything; it is most
+// often a shell variable that is not set.
+void RefuseEmptyValues(CLI::App& app) {
+  for (CLI::Option* option : app.get_options([](const CLI::Option*) { return true; })) {
+    if (option->get_items_expected_max() == 0) continue;  // a flag
+    const std::string kind = option->get_type_name();
+    const bool says = !kind.empty() && kind != "TEXT";  // CLI11's own name, of positionals
+    const std::string refusal = "the value is empty" + (says ? ": give " + kind : "");
+    // Ahead of the option's own validators.
+    option->transform(CLI::Validator(
+        [refusal](const std::string& value) { return value.empty() ? refusal : std::string(); },
+        ""));
+  }
+  for (CLI::App* below : app.get_subcommands([](const CLI::App*) { return true; })) {
+    RefuseEmptyValues(*below);
+  }
+}
+
 // Commands that only read and write files and sockets do so with what that takes. What cannot be
 // dropped is kept: a sandbox may forbid even that.
 void DropRightsOf(CLI::App& app) {
@@ -91,6 +109,7 @@ std::unique_ptr<CLI::App> BuildApp(std::vector<std::string> command, int& exit_c
       ->type_name("FILE");
   app->allow_config_extras(CLI::config_extras_mode::error);
   LetFallThrough(*app);
+  RefuseEmptyValues(*app);
   DropRightsOf(*app);
   return app;
 }

@@ -8,6 +8,7 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "kvm/base/clock.h"
 #include "kvm/base/text.h"
 #include "monitor/control/client.h"
 #include "monitor/control/request.h"
@@ -63,13 +64,13 @@ absl::StatusOr<Parsed> Parse(const ControlOptions& options) {
 // A recording that is about to begin has no socket yet, or one that a killed one left over.
 absl::StatusOr<control::Answer> AskWithPatience(const Parsed& options,
                                                 const control::Request& request) {
-  const absl::Time give_up = absl::Now() + options.wait;
+  const Deadline give_up(options.wait);
   while (true) {
     auto answer = control::Ask(options.path, request, options.timeout);
     const bool absent = absl::IsNotFound(answer.status()) || absl::IsUnavailable(answer.status());
     // What was sent may have been done: it is not sent again.
     const bool later = absent && control::NobodyWasAsked(answer.status());
-    if (!later || absl::Now() >= give_up) return answer;
+    if (!later || give_up.over()) return answer;
     absl::SleepFor(kWaitRetry);
   }
 }

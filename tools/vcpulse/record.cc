@@ -240,7 +240,10 @@ void AddRecordCommand(CLI::App& app, std::vector<std::string> command, int& exit
       "the end of the recording: the next one with --to sends them. It goes on without a collector "
       "and connects again for ever. SIGHUP then reads the certificate files anew and ends "
       "nothing.\n"
-      "Without -- CMD: exit 0 when stopped by -d, a signal or the last VM's end, 2 on an error.");
+      "Without -- CMD: exit 0 when stopped by -d, a signal or the last VM's end, 2 on an error. An "
+      "output "
+      "that takes no data delays the end by at most 2 s; then it is an error that says what was "
+      "not written.");
   AddOptions(*record, *options, *text);
   record->callback([options, text, &exit_code] {
     absl::StatusOr<RecordOptions> parsed = ParseText(*options, *text);

@@ -11,7 +11,7 @@ namespace vcpulse::tools {
 namespace {
 
 // PIDs and TIDs that Linux can give (PID_MAX_LIMIT).
-const CLI::Range kThreadId(1, 4194304);
+const CLI::Validator kThreadId = CLI::Range(1, 4194304).description("");
 
 }  // namespace
 

@@ -1,5 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <vector>
+
+#include "kvm/base/clock.h"
 #include "kvm/host.h"
 #include "tests/fakes/proc_dir.h"
 
@@ -54,6 +57,57 @@ TEST(CpuIdentity, IsReadBelowTheRoot) {
   EXPECT_EQ(ReadCpuIdentity(proc.root()), CpuIdentity{});
   proc.Write("proc/cpuinfo", kIntel);
   EXPECT_EQ(ReadCpuIdentity(proc.root()).model, 0x55u);
+}
+
+// A clock of 3 GHz, read at `at_ns`, the counter `late_ns` after the first reading of the clock.
+BracketedReading ReadAt(int64_t at_ns, int64_t late_ns, int64_t width_ns) {
+  return {.before_ns = at_ns,
+          .count = static_cast<uint64_t>(3 * (at_ns + late_ns)),
+          .after_ns = at_ns + width_ns};
+}
+
+constexpr int64_t kMs = 1'000'000;
+constexpr double kTenPpm = 3e9 * 10e-6;
+
+// The thread was preempted for 5 ms between clock and counter, at either end, first or last.
+TEST(RateBetween, APreemptedReadingIsNotTheOneThatCounts) {
+  const BracketedReading preempted = ReadAt(0, 5 * kMs, 5 * kMs + 40);
+  const std::vector<BracketedReading> begin = {preempted, ReadAt(6 * kMs, 20, 40)};
+  const std::vector<BracketedReading> end = {
+      ReadAt(26 * kMs, 15, 40), ReadAt(27 * kMs, 1 * kMs, 5 * kMs), ReadAt(33 * kMs, 90, 100)};
+  ASSERT_TRUE(RateBetween(begin, end).has_value());
+  EXPECT_NEAR(*RateBetween(begin, end), 3e9, kTenPpm);
+}
+
+// The counter is taken to be read in the middle of its bracket: late at both ends cancels out, and
+// what does not is half a bracket.
+TEST(RateBetween, TheMiddleOfTheBracketCounts) {
+  const std::vector<BracketedReading> begin = {ReadAt(kMs, 500, 1000)};
+  const std::vector<BracketedReading> end = {ReadAt(21 * kMs, 50, 100)};
+  EXPECT_NEAR(*RateBetween(begin, end), 3e9, 1);
+}
+
+TEST(RateBetween, NoTimeBetweenIsNoRate) {
+  const std::vector<BracketedReading> once = {ReadAt(kMs, 20, 40)};
+  const std::vector<BracketedReading> later = {ReadAt(2 * kMs, 20, 40)};
+  EXPECT_FALSE(RateBetween(once, once).has_value());
+  EXPECT_FALSE(RateBetween(later, once).has_value());
+  EXPECT_FALSE(RateBetween({}, once).has_value());
+  EXPECT_FALSE(RateBetween(once, {}).has_value());
+}
+
+// A step of the wall clock has no part in it.
+TEST(Deadline, IsOverByItsClockAlone) {
+  static int64_t now_ns;
+  now_ns = 5'000'000'000;
+  const Deadline deadline(absl::Seconds(2), [] { return now_ns; });
+  EXPECT_EQ(deadline.left(), absl::Seconds(2));
+  now_ns += 1'999'999'999;
+  EXPECT_FALSE(deadline.over());
+  now_ns += 1;
+  EXPECT_TRUE(deadline.over());
+  EXPECT_FALSE(Deadline(absl::InfiniteDuration()).over());
+  EXPECT_TRUE(Deadline(absl::ZeroDuration()).over());
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -182,6 +183,118 @@ TEST_F(OutputFileTest, AMissingFolderIsAnErrorAtOnce) {
 
 TEST_F(OutputFileTest, AFolderIsNoFile) {
   EXPECT_FALSE(OutputFile::Create(path_.parent_path()).ok());
+}
+
+// A pipe of one page that its reader does not read, and is full.
+class FullPipe {
+ public:
+  FullPipe() {
+    EXPECT_EQ(::mkfifo(Path().c_str(), 0600), 0);
+    end_ = Fd(::open(Path().c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC));
+    EXPECT_GT(::fcntl(end_.get(), F_SETPIPE_SZ, 4096), 0);
+    const std::string page(4096, 'x');
+    while (::write(end_.get(), page.data(), page.size()) > 0) ++pages_;
+  }
+
+  std::string Path() const { return folder_.Path("pipe"); }
+
+  // Reads until `size` bytes came after those that filled it, at most 10 s.
+  std::string Read(size_t size) const {
+    std::string all;
+    const Deadline deadline(absl::Seconds(10));
+    while (all.size() < pages_ * 4096 + size && !deadline.over()) {
+      char some[4096];
+      const ssize_t got = ::read(end_.get(), some, sizeof(some));
+      if (got > 0) all.append(some, static_cast<size_t>(got));
+    }
+    return all.substr(std::min(all.size(), pages_ * 4096));
+  }
+
+ private:
+  fakes::ProcDir folder_;
+  Fd end_;
+  size_t pages_ = 0;
+};
+
+std::unique_ptr<OutputThread> ThreadOn(const std::string& path) {
+  auto file = OutputFile::Create(path);
+  EXPECT_TRUE(file.ok()) << file.status();
+  return std::make_unique<OutputThread>(*std::move(file));
+}
+
+constexpr absl::Duration kSoon = absl::Milliseconds(50);
+constexpr absl::Duration kLong = absl::Seconds(10);
+
+TEST_F(OutputFileTest, TheThreadWritesAllInOrder) {
+  auto output = ThreadOn(path_);
+  std::string all;
+  for (int i = 0; i < 100; ++i) {
+    const std::string chunk = std::to_string(i) + "\n";
+    all += chunk;
+    ASSERT_TRUE(output->Append(Bytes(chunk)).ok());
+  }
+  EXPECT_TRUE(output->Settle(Deadline(kLong)).ok());
+  EXPECT_EQ(Contents(path_), all);
+  ASSERT_TRUE(output->Append(Bytes("end")).ok());
+  EXPECT_TRUE(output->Finish(Deadline(kLong)).ok());
+  EXPECT_EQ(Contents(path_), all + "end");
+}
+
+TEST(OutputThread, AnOutputThatTakesNoDataKeepsNobodyWaiting) {
+  const FullPipe pipe;
+  auto output = ThreadOn(pipe.Path());
+  ASSERT_TRUE(output->Append(Bytes("first")).ok());
+  ASSERT_TRUE(output->Append(Bytes("second")).ok());
+  EXPECT_FALSE(output->backlogged());
+  EXPECT_TRUE(output->Settle(Deadline(kSoon)).ok());
+  const Deadline generous(kLong);
+  const absl::Status status = output->Finish(Deadline(kSoon));
+  EXPECT_FALSE(generous.over());
+  EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded);
+  const std::string text(status.message());
+  EXPECT_NE(text.find("cannot write " + pipe.Path() + ": it takes no data"), text.npos) << text;
+  EXPECT_NE(text.find("(11 bytes) of the recording were not written"), text.npos) << text;
+  // What is left behind ends, and writes no more than it had begun.
+  output.reset();
+  EXPECT_EQ(pipe.Read(5), "first");
+}
+
+// A reader that comes late gets all of it.
+TEST(OutputThread, WhatWaitedIsNotLost) {
+  const FullPipe pipe;
+  auto output = ThreadOn(pipe.Path());
+  std::string all;
+  for (int i = 0; i < 64; ++i) {
+    all += std::string(1000, static_cast<char>('A' + i % 26));
+    ASSERT_TRUE(output->Append(Bytes(all.substr(all.size() - 1000))).ok());
+  }
+  EXPECT_TRUE(output->Settle(Deadline(kSoon)).ok());
+  EXPECT_EQ(pipe.Read(all.size()), all);
+  EXPECT_TRUE(output->Finish(Deadline(kLong)).ok());
+}
+
+TEST(OutputThread, ItsMemoryIsBounded) {
+  const FullPipe pipe;
+  auto output = ThreadOn(pipe.Path());
+  const std::string chunk(OutputThread::kBacklogBytes / 2, 'x');
+  ASSERT_TRUE(output->Append(Bytes(chunk)).ok());
+  EXPECT_FALSE(output->backlogged());
+  ASSERT_TRUE(output->Append(Bytes(chunk)).ok());
+  EXPECT_TRUE(output->backlogged());
+  for (size_t i = 2; i < 2 * OutputThread::kMostBytes / OutputThread::kBacklogBytes; ++i) {
+    ASSERT_TRUE(output->Append(Bytes(chunk)).ok());
+  }
+  EXPECT_EQ(output->Append(Bytes("x")).code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(output->Finish(Deadline(kSoon)).code(), absl::StatusCode::kDeadlineExceeded);
+}
+
+TEST(OutputThread, TheFirstErrorStays) {
+  auto output = ThreadOn("/dev/full");
+  ASSERT_TRUE(output->Append(Bytes("one")).ok());
+  const absl::Status status = output->Settle(Deadline(kLong));
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
+  EXPECT_EQ(output->Append(Bytes("two")), status);
+  EXPECT_EQ(output->Finish(Deadline(kLong)), status);
 }
 
 }  // namespace

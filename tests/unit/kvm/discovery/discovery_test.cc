@@ -259,6 +259,24 @@ TEST_F(DiscoveryTest, GivenTidsAreChecked) {
               AllOf(HasSubstr("PID 100"), HasSubstr("PID 200")));
 }
 
+// init's own descriptors may not be read in a container either: it is not a VM for that.
+TEST_F(DiscoveryTest, GivenTidsAreOfAVmmWhereDescriptorsMayNotBeRead) {
+  tree_.AddProcess(1, "systemd", {"/sbin/init"}, {});
+  tree_.HideDescriptors(1);
+  const auto init = discovery_.FindByTids(std::vector<pid_t>{1});
+  EXPECT_EQ(init.status().code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_THAT(MessageOf(init), AllOf(HasSubstr("PID 1 (systemd)"), HasSubstr("CAP_SYS_PTRACE")));
+
+  // A QEMU by its program, another VMM by the guest time of a thread.
+  AddQemu(100, {}, 2, /*debug_threads=*/false);
+  tree_.HideDescriptors(100);
+  EXPECT_TRUE(discovery_.FindByTids(std::vector<pid_t>{110}).ok());
+  tree_.AddProcess(200, "vmm", {"/usr/bin/vmm"}, {});
+  tree_.AddThread(200, 210, "worker", 1003, /*guest_ticks=*/7);
+  tree_.HideDescriptors(200);
+  EXPECT_TRUE(discovery_.FindByTids(std::vector<pid_t>{210}).ok());
+}
+
 TEST_F(DiscoveryTest, DescendantsAreFoundThroughAnyGeneration) {
   AddQemu(300, {"-name", "grandchild"}, 1, true, 60);
   AddQemu(400, {"-name", "stranger"}, 1, true, 1);

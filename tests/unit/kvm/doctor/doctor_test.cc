@@ -9,6 +9,7 @@
 #include "kvm/discovery/discovery.h"
 #include "kvm/doctor/checks.h"
 #include "tests/fakes/fake_perf_events.h"
+#include "tests/fakes/host_tree.h"
 #include "tests/fakes/proc_dir.h"
 
 namespace vcpulse::kvm::doctor {
@@ -65,6 +66,34 @@ TEST(DoctorVerdict, WhatIsUnknownOfARunningVmIsNotComplete) {
   EXPECT_EQ(VerdictOf(findings), Verdict::kUnknown);
   findings.push_back({.state = State::kObstacle});
   EXPECT_EQ(VerdictOf(findings), Verdict::kDegraded);
+}
+
+TEST(DoctorIsolatedCpus, NamesWhatIsPinnedToThem) {
+  const std::string root = fakes::HostTree("libvirt-cgroup-v2");
+  std::vector<Vm> vms = Discovery(root).FindAll();
+  const Finding pinned = CheckIsolatedCpus(root, vms);
+  EXPECT_EQ(pinned.state, State::kNote);
+  EXPECT_EQ(pinned.answered,
+            "isolated 2-3, nohz_full 3; pinned there, and interrupted at each tick while it runs: "
+            "vCPU 0 of VM 'mail' (PID 8800) on CPU 2, vCPU 2 of VM 'mail' (PID 8800) on CPU 3");
+  EXPECT_THAT(pinned.remedy, HasSubstr("--interval"));
+  EXPECT_EQ(VerdictOf(std::vector{pinned}), Verdict::kComplete);
+
+  const Finding elsewhere = CheckIsolatedCpus(root, std::span(vms).subspan(1));
+  EXPECT_EQ(elsewhere.state, State::kOk);
+  EXPECT_THAT(elsewhere.answered, HasSubstr("no vCPU that was found is pinned there"));
+
+  vms[1].vcpus[0].tid = 1;  // ended meanwhile
+  EXPECT_EQ(CheckIsolatedCpus(root, std::span(vms).subspan(1)).state, State::kUnknown);
+}
+
+TEST_F(Doctor, WithoutIsolatedCpusNothingIsDisturbed) {
+  proc_.Write("sys/devices/system/cpu/isolated", "\n");
+  proc_.Write("sys/devices/system/cpu/nohz_full", "  (null)\n");
+  AddQemu({}, true);
+  const Finding finding = CheckIsolatedCpus(proc_.root(), Discovery(proc_.root()).FindAll());
+  EXPECT_EQ(finding.state, State::kOk);
+  EXPECT_EQ(finding.answered, "no CPU is");
 }
 
 // It probes: the level is told beside what the kernel answered, not judged by its number.
@@ -382,7 +411,7 @@ TEST_F(Doctor, ExaminesAWholeHost) {
                    "other-users",   "capabilities",  "seccomp",     "pid-namespace", "pmu",
                    "host-cycles",   "guest-only",    "events-full", "events-core",   "events-min",
                    "events-cycles", "nmi-watchdog",  "vcpus",       "debugfs",       "descriptors",
-                   "wake-ups"}));
+                   "isolated-cpus", "wake-ups"}));
   EXPECT_TRUE(perf_.groups.contains(11)) << "the vCPU's own thread is tried";
 
   fakes::ProcDir nothing;

@@ -44,6 +44,7 @@ TEST(CsvImport, OneRowOfEverything) {
                                  .time_enabled_ns = 90,
                                  .time_running_ns = 80,
                                  .counts = {1, 2, 3, 4, 5, 6, 7, 8},
+                                 .ran_since_start_ns = 80,
                                  .run_ns = 70,
                                  .run_delay_ns = 60,
                                  .state = core::ThreadState::kRunnable};

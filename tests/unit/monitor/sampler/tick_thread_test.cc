@@ -74,6 +74,30 @@ TEST_F(TickThreadTest, WakesForCommandsBetweenTicks) {
   EXPECT_EQ(perf_.groups.at(11).reads, 1);
 }
 
+// 2 vCPUs of 6 ms each are more than a quarter of 40 ms, and not of 400 ms.
+TEST_F(TickThreadTest, CountsTicksThatTakeMoreThanAQuarterOfTheInterval) {
+  perf_.read_time = std::chrono::milliseconds(6);
+  sampler_.Add(epoch_.get());
+  auto ticker = TickThread::Start(sampler_, {.interval = absl::Milliseconds(40)});
+  ASSERT_TRUE(ticker.ok());
+  ASSERT_GE(Collect(sampler_, 3).size(), 3u);
+  EXPECT_GE((*ticker)->slow_ticks(), 2u);  // the count follows the sample
+  ticker->reset();
+  ticker = TickThread::Start(sampler_, {.interval = absl::Milliseconds(400)});
+  ASSERT_TRUE(ticker.ok());
+  ASSERT_GE(Collect(sampler_, 2).size(), 2u);
+  EXPECT_EQ((*ticker)->slow_ticks(), 0u);
+}
+
+TEST(SlowTickWatch, SaysOnceThatMostTicksAreSlow) {
+  SlowTickWatch watch;
+  EXPECT_FALSE(watch.Look(7, 7)) << "too few";
+  EXPECT_FALSE(watch.Look(10, 5)) << "half are not most";
+  EXPECT_FALSE(watch.Look(17, 12)) << "7 since";
+  EXPECT_TRUE(watch.Look(18, 10)) << "5 of 8";
+  EXPECT_FALSE(watch.Look(100, 92)) << "said";
+}
+
 TEST_F(TickThreadTest, RealtimeIsTakenOrRefusedInWords) {
   auto ticker = TickThread::Start(sampler_, {.interval = absl::Milliseconds(10), .realtime = true});
   if (ticker.ok()) {
