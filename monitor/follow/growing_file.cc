@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "kvm/base/text.h"
@@ -79,14 +80,16 @@ absl::Status GrowingFile::ReadNew(const Sink& sink) {
   struct stat info{};
   if (::stat(path_.c_str(), &info) != 0) return ErrorOf(path_);
   const auto size = static_cast<uint64_t>(info.st_size);
-  if (inode_ != 0 && inode_ != info.st_ino) offset_ = seen_bytes_ = 0;
+  if (inode_ != 0 && inode_ != info.st_ino) offset_ = seen_bytes_ = searched_ = 0;
   if (inode_ == info.st_ino && size == seen_bytes_) return absl::OkStatus();
   inode_ = info.st_ino;
-  offset_ = std::min(offset_, size);  // a torn end may be cut off by whoever writes it
+  // A torn end may be cut off by whoever writes it.
+  offset_ = std::min(offset_, size);
+  if (size < seen_bytes_) searched_ = 0;
   const auto fd = OpenFile(path_);
   if (!fd.ok()) return fd.status();
   while (true) {
-    const absl::Status status = ChunkAt(*fd, offset_, chunk_);
+    const absl::Status status = ReadNext(*fd);
     if (absl::IsOutOfRange(status)) break;
     if (absl::IsDataLoss(status)) {
       const auto passed = PassOverDamage(*fd);
@@ -102,10 +105,25 @@ absl::Status GrowingFile::ReadNew(const Sink& sink) {
   return absl::OkStatus();
 }
 
+absl::Status GrowingFile::ReadNext(const Fd& fd) {
+  const auto header = HeaderAt(fd, offset_);
+  if (!header.ok()) return header.status();
+  // It may be good once it is read again: some network file systems show a size before the bytes.
+  const bool is_new = searched_ <= offset_;
+  if (is_new && !vain_.Affords(offset_, header->payload_bytes)) {
+    return absl::DataLossError(timeline::kTooMuchDamage);
+  }
+  absl::Status status = ChunkAt(fd, offset_, chunk_);
+  if (is_new && absl::IsDataLoss(status)) vain_.Note(header->payload_bytes);
+  return status;
+}
+
 absl::StatusOr<bool> GrowingFile::PassOverDamage(const Fd& fd) {
   const auto& magic = timeline::kChunkMagic;
-  std::vector<uint8_t> window(size_t{64} << 10);
-  uint64_t from = offset_ + 1;
+  constexpr size_t kMaxWindowBytes = 64u << 10;
+  std::vector<uint8_t> window(1u << 10);
+  uint64_t from = std::max(searched_, offset_ + 1);
+  std::optional<uint64_t> cut_off;  // the first header that is not whole yet
   while (true) {
     const auto got = ReadAt(fd, from, window);
     if (!got.ok()) return got.status();
@@ -113,13 +131,18 @@ absl::StatusOr<bool> GrowingFile::PassOverDamage(const Fd& fd) {
     for (auto hit = std::search(window.begin(), end, magic.begin(), magic.end()); hit != end;
          hit = std::search(hit + 1, end, magic.begin(), magic.end())) {
       const uint64_t at = from + static_cast<uint64_t>(hit - window.begin());
-      if (!HeaderAt(fd, at).ok()) continue;
+      const auto header = HeaderAt(fd, at);
+      if (absl::IsOutOfRange(header.status()) && !cut_off) cut_off = at;
+      if (!header.ok()) continue;
       damaged_bytes_ += at - offset_;
       offset_ = at;
       return true;
     }
-    if (*got < window.size()) return false;
-    from += window.size() - (magic.size() - 1);
+    const bool ended = *got < window.size();
+    from += *got - std::min(*got, magic.size() - 1);
+    searched_ = cut_off.value_or(from);
+    if (ended) return false;
+    window.resize(std::min(2 * window.size(), kMaxWindowBytes));
   }
 }
 

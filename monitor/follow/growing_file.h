@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "kvm/base/fd.h"
+#include "monitor/timeline/chunk_scanner.h"
 
 namespace vcpulse::follow {
 
@@ -48,6 +49,8 @@ class GrowingFile {
   const std::string& path() const { return path_; }
 
  private:
+  // The whole chunk at offset_, into chunk_. OutOfRange: not whole yet, DataLoss: damaged.
+  absl::Status ReadNext(const Fd& fd);
   // Goes on at the next chunk after damage at offset_. False where none has come yet.
   absl::StatusOr<bool> PassOverDamage(const Fd& fd);
 
@@ -56,6 +59,8 @@ class GrowingFile {
   ino_t inode_ = 0;          // of the file that offset_ is of; 0: not seen so far
   uint64_t seen_bytes_ = 0;  // its size when it was last read to the end of what is whole
   uint64_t damaged_bytes_ = 0;
+  uint64_t searched_ = 0;  // no chunk begins behind offset_ before it
+  timeline::VainReading vain_;
   std::vector<uint8_t> chunk_;
 };
 

@@ -23,7 +23,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr size_t kMaxTargets = 65536;
+constexpr size_t kMaxTargets = kMaxVcpu + 1;  // they may all be of one VM
 constexpr size_t kMaxNameBytes = 256;
 
 constexpr char kText[] = "no JSON object: messages of others";

@@ -19,6 +19,7 @@
 
 #include "absl/status/statusor.h"
 #include "monitor/core/sample.h"
+#include "monitor/timeline/tick_columns.h"
 
 namespace vcpulse::importing {
 
@@ -51,7 +52,7 @@ inline constexpr size_t kMaxTableEvents = 256;    // names in one file
 inline constexpr size_t kMaxRowEvents = core::kMaxEvents * core::kMaxGroups;
 inline constexpr size_t kMaxLayouts = 10'000;               // different lists of events in one file
 inline constexpr uint64_t kMaxTime_ns = uint64_t{1} << 62;  // 146 years: two fit into an int64_t
-inline constexpr uint64_t kMaxVcpu = 65535;                 // what a timeline's set may hold
+inline constexpr uint64_t kMaxVcpu = timeline::kMaxVcpus - 1;  // what a timeline's set may hold
 
 // What tells two VMs apart; what the file does not say is empty or 0.
 struct VmIdentity {

@@ -56,17 +56,7 @@ class PipeSource final : public ByteSource {
 
   absl::StatusOr<size_t> ReadAt(uint64_t offset, std::span<uint8_t> out) override {
     VCPULSE_CHECK(offset >= start_, "read of what was forgotten");
-    const uint64_t have = start_ + window_.size();
-    const uint64_t want = offset + out.size();
-    if (want > have) {
-      const size_t old_size = window_.size();
-      window_.resize(old_size + static_cast<size_t>(want - have));
-      const absl::StatusOr<size_t> got = ReadFully(
-          std::span(window_).subspan(old_size), name_,
-          [&](uint8_t* to, size_t length, size_t) { return ::read(fd_.get(), to, length); });
-      window_.resize(old_size + got.value_or(0));
-      if (!got.ok()) return got.status();
-    }
+    if (absl::Status status = ReadUpTo(offset + out.size()); !status.ok()) return status;
     const uint64_t end = start_ + window_.size();
     if (offset >= end) return 0;
     const auto length = static_cast<size_t>(std::min<uint64_t>(out.size(), end - offset));
@@ -74,17 +64,38 @@ class PipeSource final : public ByteSource {
     return length;
   }
 
+  // Moves what is left only where that is less than what goes, so that each byte is moved once.
   void Forget(uint64_t offset) override {
     const uint64_t count = std::min<uint64_t>(window_.size(), offset - std::min(offset, start_));
+    if (count < window_.size() / 2) return;
     window_.erase(window_.begin(), window_.begin() + static_cast<ptrdiff_t>(count));
     start_ += count;
   }
 
  private:
+  // Piece by piece: who asks may ask for more than there is.
+  absl::Status ReadUpTo(uint64_t wanted_end) {
+    constexpr size_t kPieceBytes = 64u << 10;
+    while (!ended_ && start_ + window_.size() < wanted_end) {
+      const size_t old_size = window_.size();
+      const auto piece =
+          static_cast<size_t>(std::min<uint64_t>(wanted_end - (start_ + old_size), kPieceBytes));
+      window_.resize(old_size + piece);
+      const absl::StatusOr<size_t> got = ReadFully(
+          std::span(window_).subspan(old_size), name_,
+          [&](uint8_t* to, size_t length, size_t) { return ::read(fd_.get(), to, length); });
+      window_.resize(old_size + got.value_or(0));
+      if (!got.ok()) return got.status();
+      ended_ = *got < piece;
+    }
+    return absl::OkStatus();
+  }
+
   const Fd fd_;
   const std::string name_;
   uint64_t start_ = 0;           // offset of window_[0] in the stream
   std::vector<uint8_t> window_;  // what was read and not yet forgotten
+  bool ended_ = false;
 };
 
 class MemorySource final : public ByteSource {

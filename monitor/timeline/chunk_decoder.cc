@@ -2,12 +2,17 @@
 
 #include <zstd.h>
 
+#include <algorithm>
+#include <bit>
+#include <cstring>
 #include <limits>
 #include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "google/protobuf/descriptor.h"
 #include "google/protobuf/io/coded_stream.h"
+#include "google/protobuf/message.h"
 #include "google/protobuf/wire_format_lite.h"
 
 namespace vcpulse::timeline {
@@ -15,22 +20,166 @@ namespace {
 
 constexpr uint32_t kRecord = std::numeric_limits<uint32_t>::max();
 constexpr uint32_t kNobody = kRecord - 1;
-// Messages of one kind in a chunk. An empty message of two bytes takes hundreds in memory, so they
-// are counted before any is made.
-constexpr int kMaxMessages = 1 << 17;
 
-// Whether the fields of a ChunkPayload are few enough to be parsed.
-bool IsReasonable(std::span<const uint8_t> content) {
-  google::protobuf::io::CodedInputStream in(content.data(), static_cast<int>(content.size()));
-  int messages = 0;
-  while (const uint32_t tag = in.ReadTag()) {
-    if (++messages > kMaxMessages) return false;
-    if (!google::protobuf::internal::WireFormatLite::SkipField(&in, tag)) return false;
+using google::protobuf::Descriptor;
+using google::protobuf::FieldDescriptor;
+using google::protobuf::internal::WireFormatLite;
+using google::protobuf::io::CodedInputStream;
+
+absl::Status NoPayload() { return absl::DataLossError("the content is no ChunkPayload message"); }
+
+absl::Status TooMuchMemory() {
+  return absl::DataLossError(absl::StrCat("its records take more memory than a chunk may (",
+                                          kMaxChunkMemory >> 20, " MiB)"));
+}
+
+// What malloc adds to each object, and its place in a list that grows by doubling.
+constexpr size_t kObjectBytes = 16 + 2 * sizeof(void*);
+constexpr size_t kTextBytes = sizeof(std::string) + kObjectBytes + kObjectBytes;
+// A field that the schema does not know is kept: as a number or a text in a list.
+constexpr size_t kUnknownBytes = 2 * kObjectBytes;
+
+// Bytes of an empty message of each kind of timeline.proto, by Descriptor::index.
+std::vector<size_t> MessageBytes() {
+  const google::protobuf::FileDescriptor& file = *v1::ChunkPayload::descriptor()->file();
+  std::vector<size_t> bytes;
+  for (int i = 0; i < file.message_type_count(); ++i) {
+    const auto* empty =
+        google::protobuf::MessageFactory::generated_factory()->GetPrototype(file.message_type(i));
+    bytes.push_back(empty->SpaceUsedLong() + kObjectBytes);
   }
-  return true;
+  return bytes;
+}
+
+size_t ScalarBytes(const FieldDescriptor& field) {
+  const auto type = static_cast<WireFormatLite::FieldType>(field.type());
+  switch (WireFormatLite::FieldTypeToCppType(type)) {
+    case WireFormatLite::CPPTYPE_BOOL:
+      return sizeof(bool);
+    case WireFormatLite::CPPTYPE_INT32:
+    case WireFormatLite::CPPTYPE_UINT32:
+    case WireFormatLite::CPPTYPE_FLOAT:
+    case WireFormatLite::CPPTYPE_ENUM:
+      return sizeof(uint32_t);
+    default:
+      return sizeof(uint64_t);
+  }
+}
+
+// Each varint ends with the byte whose highest bit is not set. Eight at a time: columns are most of
+// a chunk.
+size_t CountVarints(std::span<const uint8_t> bytes) {
+  constexpr uint64_t kHighBits = 0x8080808080808080;
+  size_t count = 0;
+  for (; bytes.size() >= sizeof(uint64_t); bytes = bytes.subspan(sizeof(uint64_t))) {
+    uint64_t word = 0;
+    std::memcpy(&word, bytes.data(), sizeof(word));
+    count += static_cast<size_t>(std::popcount(~word & kHighBits));
+  }
+  return count + static_cast<size_t>(
+                     std::ranges::count_if(bytes, [](uint8_t byte) { return byte < 0x80; }));
+}
+
+// Walks through a serialised message as its schema says and adds up what it takes once parsed. The
+// schema is not recursive, so this is as deep as the schema.
+class MemoryReckoning {
+ public:
+  explicit MemoryReckoning(std::span<const uint8_t> content)
+      : in_(content.data(), static_cast<int>(content.size())), bytes_(content.size()) {}
+
+  // False where it is no message, or bytes() is beyond kMaxChunkMemory.
+  bool Add(const Descriptor& type);
+  size_t bytes() const { return bytes_; }
+
+ private:
+  bool AddField(const FieldDescriptor* field, uint32_t tag);
+  bool AddDelimited(const FieldDescriptor* field, size_t length);
+
+  CodedInputStream in_;
+  size_t bytes_;
+};
+
+bool MemoryReckoning::Add(const Descriptor& type) {
+  static const std::vector<size_t> empty = MessageBytes();
+  bytes_ += empty[static_cast<size_t>(type.index())];
+  while (const uint32_t tag = in_.ReadTag()) {
+    const FieldDescriptor* field = type.FindFieldByNumber(WireFormatLite::GetTagFieldNumber(tag));
+    if (!AddField(field, tag) || bytes_ > kMaxChunkMemory) return false;
+  }
+  return in_.ConsumedEntireMessage();
+}
+
+// `field` is null where the schema does not know it.
+bool MemoryReckoning::AddField(const FieldDescriptor* field, uint32_t tag) {
+  const auto wire_type = WireFormatLite::GetTagWireType(tag);
+  const bool is_delimited = wire_type == WireFormatLite::WIRETYPE_LENGTH_DELIMITED;
+  if (field != nullptr && !(is_delimited && field->is_packable())) {
+    const auto type = static_cast<WireFormatLite::FieldType>(field->type());
+    if (WireFormatLite::WireTypeForFieldType(type) != wire_type) field = nullptr;
+  }
+  if (is_delimited) {
+    uint32_t length = 0;
+    return in_.ReadVarint32(&length) && AddDelimited(field, length);
+  }
+  // No schema of proto3 has groups.
+  if (wire_type == WireFormatLite::WIRETYPE_START_GROUP) return false;
+  if (field == nullptr) bytes_ += kUnknownBytes;
+  if (field != nullptr && field->is_repeated()) bytes_ += 2 * ScalarBytes(*field);
+  return WireFormatLite::SkipField(&in_, tag);
+}
+
+bool MemoryReckoning::AddDelimited(const FieldDescriptor* field, size_t length) {
+  const void* data = nullptr;
+  int there = 0;
+  in_.GetDirectBufferPointerInline(&data, &there);
+  if (length > static_cast<size_t>(there)) return false;
+  const auto skipped = static_cast<int>(length);
+  if (field != nullptr && field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
+    const CodedInputStream::Limit limit = in_.PushLimit(skipped);
+    if (!Add(*field->message_type())) return false;
+    in_.PopLimit(limit);
+    return true;
+  }
+  if (field != nullptr && field->is_packable()) {
+    const std::span bytes(static_cast<const uint8_t*>(data), length);
+    const auto type = static_cast<WireFormatLite::FieldType>(field->type());
+    // Fixed-size elements take no more than twice their bytes.
+    const bool varints =
+        WireFormatLite::WireTypeForFieldType(type) == WireFormatLite::WIRETYPE_VARINT;
+    bytes_ += 2 * (varints ? CountVarints(bytes) * ScalarBytes(*field) : length);
+  } else {
+    bytes_ += (field == nullptr ? kUnknownBytes : 0) + kTextBytes + length;
+  }
+  return in_.Skip(skipped);
 }
 
 }  // namespace
+
+absl::StatusOr<size_t> ReckonMemory(std::span<const uint8_t> content) {
+  MemoryReckoning reckoning(content);
+  const bool is_message = reckoning.Add(*v1::ChunkPayload::descriptor());
+  if (reckoning.bytes() > kMaxChunkMemory) return TooMuchMemory();
+  if (!is_message) return NoPayload();
+  return reckoning.bytes();
+}
+
+absl::Status CheckDecodingMemory(const v1::ChunkPayload& payload, size_t parsed_bytes) {
+  size_t bytes = parsed_bytes;
+  for (const v1::VmTicks& ticks : payload.ticks()) bytes += ColumnReader::MemoryBytes(ticks);
+  return bytes > kMaxChunkMemory ? TooMuchMemory() : absl::OkStatus();
+}
+
+absl::Status CheckDeclaredSize(const ChunkHeader& header, std::span<const uint8_t> payload) {
+  if ((header.required_features & kFeatureZstd) == 0) return absl::OkStatus();
+  if (ZSTD_findFrameCompressedSize(payload.data(), payload.size()) != payload.size()) {
+    return absl::DataLossError("the payload is not one zstd frame");
+  }
+  // Unknown and error are the two largest numbers.
+  if (ZSTD_getFrameContentSize(payload.data(), payload.size()) != header.content_bytes) {
+    return absl::DataLossError("the content has another size than its header says");
+  }
+  return absl::OkStatus();
+}
 
 absl::Status ChunkDecoder::Open(const ChunkHeader& header, std::span<const uint8_t> payload) {
   groups_.clear();
@@ -47,9 +196,8 @@ absl::Status ChunkDecoder::Open(const ChunkHeader& header, std::span<const uint8
 absl::Status ChunkDecoder::Decompress(const ChunkHeader& header, std::span<const uint8_t> payload) {
   std::span<const uint8_t> content = payload;
   if ((header.required_features & kFeatureZstd) != 0) {
-    if (ZSTD_findFrameCompressedSize(payload.data(), payload.size()) != payload.size()) {
-      return absl::DataLossError("the payload is not one zstd frame");
-    }
+    if (absl::Status status = CheckDeclaredSize(header, payload); !status.ok()) return status;
+    if (plain_.capacity() / 2 > header.content_bytes) plain_ = {};
     plain_.resize(header.content_bytes);
     const size_t length =
         ZSTD_decompress(plain_.data(), plain_.size(), payload.data(), payload.size());
@@ -61,11 +209,18 @@ absl::Status ChunkDecoder::Decompress(const ChunkHeader& header, std::span<const
     }
     content = plain_;
   }
-  if (!IsReasonable(content) ||
-      !content_.ParseFromArray(content.data(), static_cast<int>(content.size()))) {
-    return absl::DataLossError("the content is no ChunkPayload message");
+  const absl::StatusOr<size_t> memory_bytes = ReckonMemory(content);
+  if (!memory_bytes.ok()) return memory_bytes.status();
+  // A message keeps the memory of each chunk that was parsed into it.
+  if (kept_bytes_ + *memory_bytes > kMaxChunkMemory) {
+    content_ = v1::ChunkPayload();
+    kept_bytes_ = 0;
   }
-  return absl::OkStatus();
+  kept_bytes_ += *memory_bytes;
+  if (!content_.ParseFromArray(content.data(), static_cast<int>(content.size()))) {
+    return NoPayload();
+  }
+  return CheckDecodingMemory(content_, *memory_bytes);
 }
 
 absl::Status ChunkDecoder::OpenGroups() {
@@ -93,19 +248,20 @@ absl::Status ChunkDecoder::OpenGroups() {
 // who has which.
 absl::Status ChunkDecoder::OrderRecords(const ChunkHeader& header) {
   const bool any = header.first_sequence <= header.last_sequence;
-  // Not more than content_bytes, see DecodeChunkHeader.
-  owners_.assign(any ? header.last_sequence - header.first_sequence + 1 : 0, kNobody);
-  size_t owned = 0;
+  const uint64_t wanted = any ? header.last_sequence - header.first_sequence + 1 : 0;
+  const auto bad = [] {
+    return absl::DataLossError("its records are not those that its header says");
+  };
+  auto records = static_cast<uint64_t>(content_.records_size());
+  for (const Group& group : groups_) records += group.columns.rows() - (group.has_base ? 1 : 0);
+  if (records != wanted) return bad();
+  owners_.assign(wanted, kNobody);
   const auto own = [&](uint64_t sequence, uint64_t& before, uint32_t owner) {
     const uint64_t i = sequence - header.first_sequence;
     if (i >= owners_.size() || owners_[i] != kNobody || sequence <= before) return false;
     owners_[i] = owner;
     before = sequence;
-    ++owned;
     return true;
-  };
-  const auto bad = [] {
-    return absl::DataLossError("its records are not those that its header says");
   };
 
   for (size_t g = 0; g < groups_.size(); ++g) {
@@ -120,7 +276,7 @@ absl::Status ChunkDecoder::OrderRecords(const ChunkHeader& header) {
     if (record.has_tick()) return absl::DataLossError("a tick outside of the columns");
     if (!own(record.sequence(), before, kRecord)) return bad();
   }
-  return owned == owners_.size() ? absl::OkStatus() : bad();
+  return absl::OkStatus();  // so many owners, none of them twice: all of them
 }
 
 const Entry* ChunkDecoder::Next() {

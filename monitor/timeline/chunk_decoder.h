@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "monitor/timeline/chunk_header.h"
 #include "monitor/timeline/entry.h"
 #include "monitor/timeline/tick_columns.h"
@@ -15,12 +16,32 @@
 
 namespace vcpulse::timeline {
 
+// What one chunk may take in memory: its content, the messages that it is parsed to, and what
+// decoding its ticks needs. Compressed messages of two bytes take hundreds in memory, so this is
+// reckoned before any is made. A chunk that is cut at ChunkWriterOptions::max_buffered_bytes takes
+// at most half of it, whatever its values, for hosts of up to 10,000 vCPUs: two and a half times
+// what KVM allows for one VM.
+inline constexpr size_t kMaxChunkMemory = size_t{40} << 20;
+
+// The bytes in memory of a ChunkPayload message and its serialised form, which is `content`, before
+// any of it is parsed; at least what is really taken. DataLoss where it is no message of proto3, or
+// takes more than kMaxChunkMemory.
+absl::StatusOr<size_t> ReckonMemory(std::span<const uint8_t> content);
+
+// Whether a chunk of `payload`, which is known to take `parsed_bytes` by ReckonMemory, takes no
+// more than kMaxChunkMemory while its ticks are decoded. DataLoss where it does not.
+absl::Status CheckDecodingMemory(const v1::ChunkPayload& payload, size_t parsed_bytes);
+
+// Whether a payload is as long as its header says once it is decompressed, as it says itself: what
+// does not could be a bomb. DataLoss; nothing is decompressed.
+absl::Status CheckDeclaredSize(const ChunkHeader& header, std::span<const uint8_t> payload);
+
 // The content of one chunk: payload bytes -> records in order. Pure. Use again for the next chunk:
 // it keeps its memory.
 class ChunkDecoder {
  public:
-  // Takes in a payload whose CRC is good. DataLoss where it is not what its header says or does not
-  // fit together; then there is nothing to get.
+  // Takes in a payload whose CRC is good. DataLoss where it is not what its header says, does not
+  // fit together or takes more than kMaxChunkMemory; then there is nothing to get.
   absl::Status Open(const ChunkHeader& header, std::span<const uint8_t> payload);
 
   // Context; the vCPU sets are those that the ticks inside need. Valid until Next.
@@ -49,6 +70,7 @@ class ChunkDecoder {
   void GiveTickBack();
 
   std::vector<uint8_t> plain_;
+  size_t kept_bytes_ = 0;  // of content_, at most
   v1::ChunkPayload content_;
   std::vector<Group> groups_;
   // For each sequence number from the header's first on: its group, or kRecord for the next of

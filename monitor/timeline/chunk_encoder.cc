@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "monitor/core/check.h"
+#include "monitor/timeline/chunk_decoder.h"
 
 namespace vcpulse::timeline {
 namespace {
@@ -52,12 +53,15 @@ ChunkEncoder::~ChunkEncoder() = default;
 absl::StatusOr<std::span<const uint8_t>> ChunkEncoder::Encode(ChunkHeader header,
                                                               const v1::ChunkPayload& payload) {
   const size_t content_bytes = payload.ByteSizeLong();
-  if (content_bytes > kMaxPayloadBytes) {
+  const auto too_large = [content_bytes] {
     return absl::ResourceExhaustedError(
         absl::StrCat("records of ", content_bytes, " bytes do not fit into a chunk"));
-  }
+  };
+  if (content_bytes > kMaxPayloadBytes) return too_large();
   content_.resize(std::max(content_.size(), content_bytes));
   payload.SerializeWithCachedSizesToArray(content_.data());
+  const auto memory_bytes = ReckonMemory(std::span(content_).first(content_bytes));
+  if (!memory_bytes.ok() || !CheckDecodingMemory(payload, *memory_bytes).ok()) return too_large();
   chunk_.resize(std::max(chunk_.size(), kChunkHeaderBytes + Compressor::Bound(content_bytes)));
   const absl::StatusOr<size_t> length = compressor_->Compress(
       std::span(content_).first(content_bytes), std::span(chunk_).subspan(kChunkHeaderBytes));

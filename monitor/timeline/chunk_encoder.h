@@ -18,7 +18,8 @@ class ChunkEncoder {
   ~ChunkEncoder();
 
   // `header` has the stream, the sequence numbers and the instants; all else is filled in. Valid
-  // until the next call. ResourceExhausted where the content is more than kMaxPayloadBytes.
+  // until the next call. ResourceExhausted where the content is more than a reader takes
+  // (kMaxPayloadBytes, kMaxChunkMemory).
   absl::StatusOr<std::span<const uint8_t>> Encode(ChunkHeader header,
                                                   const v1::ChunkPayload& payload);
 

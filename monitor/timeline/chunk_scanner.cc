@@ -50,32 +50,48 @@ absl::StatusOr<std::optional<ChunkScanner::Found>> ChunkScanner::Next() {
 
 absl::StatusOr<std::optional<std::span<const uint8_t>>> ChunkScanner::ReadPayload(
     const Found& chunk) {
-  payload_.resize(chunk.header.payload_bytes);
+  // Another chunk may lie inside of one that is not used: one that was written after this one had
+  // been cut off.
+  const absl::StatusOr<bool> whole = IsThere(chunk.end() - 1);
+  if (!whole.ok()) return whole.status();
+  if (!*whole) return PassOver(chunk, kCutOff, chunk.payload_offset());
+  const uint32_t length = chunk.header.payload_bytes;
+  if (!vain_.Affords(chunk.offset, length)) {
+    return PassOver(chunk, kTooMuchDamage, chunk.payload_offset());
+  }
+  payload_.resize(length);
   const absl::StatusOr<size_t> got = source_->ReadAt(chunk.payload_offset(), payload_);
   if (!got.ok()) return got.status();
-  if (*got < payload_.size()) {
-    // Another chunk may lie inside: one that was written after this one had been cut off.
-    BeginDamage(chunk.offset, kCutOff);
-    position_ = chunk.payload_offset();
-    return std::nullopt;
-  }
+  if (*got < length) return PassOver(chunk, kCutOff, chunk.payload_offset());
   if (Crc32c(payload_) == chunk.header.payload_crc) {
     position_ = chunk.end();
     return std::span<const uint8_t>(payload_);
   }
-  BeginDamage(chunk.offset, "chunk does not match its checksum");
   const absl::StatusOr<bool> ends_well = ChunkOrEndAt(chunk.end());
   if (!ends_well.ok()) return ends_well.status();
-  position_ = *ends_well ? chunk.end() : chunk.payload_offset();
+  if (!*ends_well) vain_.Note(length);
+  return PassOver(chunk, "chunk does not match its checksum",
+                  *ends_well ? chunk.end() : chunk.payload_offset());
+}
+
+std::nullopt_t ChunkScanner::PassOver(const Found& chunk, std::string reason, uint64_t go_on_at) {
+  BeginDamage(chunk.offset, std::move(reason));
+  position_ = go_on_at;
   return std::nullopt;
+}
+
+absl::StatusOr<bool> ChunkScanner::IsThere(uint64_t offset) {
+  std::array<uint8_t, 1> byte{};
+  const absl::StatusOr<size_t> got = source_->ReadAt(offset, byte);
+  if (!got.ok()) return got.status();
+  return *got == byte.size();
 }
 
 absl::StatusOr<bool> ChunkScanner::Skip(const Found& chunk) {
   // The last byte of it tells a chunk that is followed by the end from one that is cut off.
-  std::array<uint8_t, 1> last{};
-  const absl::StatusOr<size_t> got = source_->ReadAt(chunk.end() - 1, last);
-  if (!got.ok()) return got.status();
-  if (*got == last.size()) {
+  const absl::StatusOr<bool> is_there = IsThere(chunk.end() - 1);
+  if (!is_there.ok()) return is_there.status();
+  if (*is_there) {
     const absl::StatusOr<bool> ends_well = ChunkOrEndAt(chunk.end());
     if (!ends_well.ok()) return ends_well.status();
     if (*ends_well) {

@@ -17,6 +17,8 @@ using VcpuState = ColumnReader::VcpuState;
 // fits a second-level cache.
 constexpr size_t kBlockSamples = 1024;
 
+size_t BlockRows(size_t vcpus) { return std::clamp<size_t>(kBlockSamples / (vcpus + 1), 1, 32); }
+
 // The per-vCPU columns of sint64.
 template <typename Column>
 struct VcpuColumns {
@@ -263,6 +265,19 @@ absl::StatusOr<ColumnReader> ColumnReader::Open(const v1::VmTicks& columns, size
   return reader;
 }
 
+size_t ColumnReader::MemoryBytes(const v1::VmTicks& columns) {
+  const auto rows = static_cast<size_t>(columns.sequence_size());
+  const size_t vcpus = static_cast<size_t>(columns.read_ns_size()) / std::max<size_t>(rows, 1);
+  const auto further_groups = static_cast<size_t>(columns.further_groups_size());
+  const size_t state = sizeof(VcpuState) + further_groups * sizeof(GroupState);
+  const size_t row =
+      sizeof(core::VcpuSample) + sizeof(core::Verdict) + further_groups * sizeof(core::GroupSample);
+  // Who asks for rows holds the last two of them.
+  const size_t rows_held = std::min(rows, BlockRows(vcpus)) + 2;
+  return vcpus * (state + rows_held * row) + rows_held * sizeof(Row) +
+         rows * (sizeof(uint64_t) + vcpus / 8 + 1);
+}
+
 ColumnReader::ColumnReader(const v1::VmTicks& columns, size_t vcpus, size_t events,
                            std::span<const size_t> further_events)
     : columns_(&columns),
@@ -311,7 +326,7 @@ void ColumnReader::Next(core::Sample* sample, std::vector<core::Verdict>* verdic
 }
 
 void ColumnReader::DecodeBlock() {
-  block_rows_ = std::min(rows_ - next_, std::clamp<size_t>(kBlockSamples / (vcpus_ + 1), 1, 32));
+  block_rows_ = std::min(rows_ - next_, BlockRows(vcpus_));
   block_next_ = 0;
   if (block_.size() < block_rows_) block_.resize(block_rows_);
   for (size_t k = 0; k < block_rows_; ++k) DecodeHead(next_ + k, block_[k]);

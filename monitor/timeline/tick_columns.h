@@ -17,9 +17,10 @@
 
 namespace vcpulse::timeline {
 
-// vCPUs of one set at most: sixteen times what KVM allows (KVM_MAX_VCPUS). What is read is not
-// believed beyond it, since each takes memory.
-inline constexpr size_t kMaxVcpus = size_t{1} << 16;
+// vCPUs of one set at most: four times what KVM allows (KVM_MAX_VCPUS, at most 4,096), twice as
+// many as Linux has CPUs (NR_CPUS, at most 8,192: `perf stat -A` is imported as a vCPU for each).
+// What is read is not believed beyond it, since each takes memory.
+inline constexpr size_t kMaxVcpus = size_t{1} << 14;
 
 // Consecutive samples of one (vm, epoch), as they are buffered until a chunk is cut.
 struct TickRows {
@@ -58,6 +59,9 @@ class ColumnReader {
   // nothing can fail.
   static absl::StatusOr<ColumnReader> Open(const v1::VmTicks& columns, size_t vcpus, size_t events,
                                            std::span<const size_t> further_events = {});
+
+  // Bytes that a reader of such columns takes at most, with the rows that it gives.
+  static size_t MemoryBytes(const v1::VmTicks& columns);
 
   size_t rows() const { return rows_; }
   // The sequence numbers of all rows.

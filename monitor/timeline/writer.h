@@ -44,8 +44,9 @@ class RecordWriter {
 struct ChunkWriterOptions {
   uint64_t first_sequence = 1;  // of the first record
   // Bytes of samples after which a chunk is cut without waiting for Flush. The default is about
-  // 1,000 ticks of 64 vCPUs; their content stays below kMaxPayloadBytes whatever the values are.
-  size_t max_buffered_bytes = 8u << 20;
+  // 500 ticks of 64 vCPUs; such a chunk stays below kMaxPayloadBytes and kMaxChunkMemory whatever
+  // the values are.
+  size_t max_buffered_bytes = 4u << 20;
 };
 // What a chunk that goes over the wire is cut at: it fits into a frame (1 MiB) whatever the values
 // are, for VMs of up to about 1,000 vCPUs.

@@ -10,7 +10,9 @@
 namespace vcpulse::stream {
 namespace {
 
-// A file up to the length that it had at first, through a window: chunks are small.
+// A file up to the length that it had at first, through a window: chunks are small. What lies
+// beyond the first half of a window behind what was forgotten is read as such: a window for each
+// place that a damaged header points to would cost a megabyte for each header.
 class WindowSource final : public timeline::ByteSource {
  public:
   WindowSource(Files& files, const std::string& path, uint64_t file_bytes)
@@ -20,23 +22,29 @@ class WindowSource final : public timeline::ByteSource {
     if (offset >= file_bytes_) return 0;
     const size_t length = std::min<uint64_t>(out.size(), file_bytes_ - offset);
     if (offset < start_ || offset + length > start_ + window_.size()) {
-      constexpr size_t kWindowBytes = 1u << 20;
-      window_.resize(std::min<uint64_t>(std::max(length, kWindowBytes), file_bytes_ - offset));
-      start_ = offset;
-      const absl::StatusOr<size_t> got = files_.ReadAt(path_, offset, window_);
+      if (offset + length > forgotten_ + kWindowBytes / 2) {
+        return files_.ReadAt(path_, offset, out.first(length));
+      }
+      window_.resize(std::min<uint64_t>(kWindowBytes, file_bytes_ - forgotten_));
+      start_ = forgotten_;
+      const absl::StatusOr<size_t> got = files_.ReadAt(path_, start_, window_);
       window_.resize(got.value_or(0));
       if (!got.ok()) return got.status();
     }
+    if (offset >= start_ + window_.size()) return 0;
     const size_t there = std::min(length, window_.size() - (offset - start_));
     std::copy_n(window_.begin() + static_cast<ptrdiff_t>(offset - start_), there, out.begin());
     return there;
   }
-  void Forget(uint64_t /*offset*/) override {}
+  void Forget(uint64_t offset) override { forgotten_ = offset; }
 
  private:
+  static constexpr size_t kWindowBytes = 1u << 20;
+
   Files& files_;
   const std::string& path_;
   const uint64_t file_bytes_;
+  uint64_t forgotten_ = 0;
   uint64_t start_ = 0;
   std::vector<uint8_t> window_;
 };

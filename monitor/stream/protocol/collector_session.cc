@@ -1,7 +1,5 @@
 #include "monitor/stream/protocol/collector_session.h"
 
-#include <zstd.h>
-
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -11,6 +9,7 @@
 #include "monitor/core/check.h"
 #include "monitor/stream/protocol/hello.h"
 #include "monitor/stream/protocol/refusal.h"
+#include "monitor/timeline/chunk_decoder.h"
 
 namespace vcpulse::stream {
 namespace {
@@ -42,21 +41,6 @@ absl::StatusOr<timeline::ChunkHeader> DecodeHeader(std::span<const uint8_t> chun
                    header.status().message()));
 }
 
-// A zstd frame says what it decompresses to. What says another size than the header, or none, could
-// be a bomb for whoever reads the timeline.
-absl::Status CheckDeclaredSize(const timeline::ChunkHeader& header,
-                               std::span<const uint8_t> payload) {
-  if ((header.required_features & timeline::kFeatureZstd) == 0) return absl::OkStatus();
-  if (ZSTD_findFrameCompressedSize(payload.data(), payload.size()) != payload.size()) {
-    return absl::DataLossError("a chunk whose payload is not one zstd frame");
-  }
-  // Unknown and error are the two largest numbers.
-  if (ZSTD_getFrameContentSize(payload.data(), payload.size()) != header.content_bytes) {
-    return absl::DataLossError("a chunk whose content has another size than its header says");
-  }
-  return absl::OkStatus();
-}
-
 // Whether the payload of a Chunk frame is one whole chunk of `stream` that can be stored unread:
 // header and CRCs are good, it holds records, and neither its stored nor its declared size is
 // beyond the caps. Nothing is decompressed. Errors: DataLoss, Unimplemented for a chunk of a later
@@ -82,7 +66,8 @@ absl::StatusOr<timeline::ChunkHeader> CheckChunk(std::span<const uint8_t> chunk,
   if (timeline::Crc32c(payload) != header->payload_crc) {
     return absl::DataLossError("a chunk that does not match its checksum");
   }
-  if (absl::Status status = CheckDeclaredSize(*header, payload); !status.ok()) return status;
+  if (absl::Status status = timeline::CheckDeclaredSize(*header, payload); !status.ok())
+    return status;
   return header;
 }
 

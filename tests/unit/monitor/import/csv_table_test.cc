@@ -149,7 +149,7 @@ TEST(CsvTable, RefusesValuesWithRowAndColumn) {
             "x.csv: row 2, column t_ns: '4611686018427387904' is beyond 2^62 ns");
   EXPECT_EQ(Refusal("t_ns,dt_ns\n5,0\n"),
             "x.csv: row 2, column dt_ns: an interval must be longer than 0");
-  EXPECT_EQ(Refusal("t_ns,vcpu\n5,65536\n"), "x.csv: row 2, column vcpu: '65536' is beyond 65535");
+  EXPECT_EQ(Refusal("t_ns,vcpu\n5,16384\n"), "x.csv: row 2, column vcpu: '16384' is beyond 16383");
 }
 
 TEST(CsvTable, RefusesShapes) {

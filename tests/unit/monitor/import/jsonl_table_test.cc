@@ -82,7 +82,7 @@ TEST(JsonlTable, Refusals) {
   EXPECT_THAT(Error(R"({"interval_s":1,"cycles":"1"})"), HasSubstr("no whole number"));
   EXPECT_THAT(Error(R"({"interval_s":-1})"), HasSubstr("key interval_s: no length"));
   EXPECT_THAT(Error(R"({"interval_s":0})"), HasSubstr("must be longer than 0"));
-  EXPECT_THAT(Error(R"({"interval_s":1,"vcpu":65536})"), HasSubstr("beyond 65535"));
+  EXPECT_THAT(Error(R"({"interval_s":1,"vcpu":16384})"), HasSubstr("beyond 16383"));
   EXPECT_THAT(Error(R"({"interval_s":1,"state":"running"})"), HasSubstr("is none of blocked"));
   EXPECT_THAT(Error(R"({"interval_s":1,"vm_name":5})"), HasSubstr("key vm_name: no text"));
   EXPECT_THAT(Error(R"({"interval_s":1,"counted_share":5})"), HasSubstr("counted_share"));

@@ -4,8 +4,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
 
+#include "monitor/timeline/byte_source.h"
+#include "monitor/timeline/chunk_decoder.h"
 #include "monitor/timeline/chunk_header.h"
+#include "monitor/timeline/chunk_scanner.h"
+#include "monitor/timeline/tick_columns.h"
 #include "tests/unit/fixtures/timeline_fixture.h"
 
 namespace vcpulse::timeline {
@@ -293,10 +300,15 @@ TEST(ChunkRecovery, PayloadMustBeOneMessageOfTheGivenLength) {
 
   ChunkHeader changed = *header;
   changed.content_bytes += 1;
-  ExpectRefused(with(changed, payload), "shorter than its header says");
+  ExpectRefused(with(changed, payload), "another size than its header says");
   changed = *header;
   changed.content_bytes -= 1;
-  ExpectRefused(with(changed, payload), "zstd");
+  ExpectRefused(with(changed, payload), "another size than its header says");
+  // One raw block of four bytes, in a frame that does not say its size.
+  const Bytes unsized = {0x28, 0xb5, 0x2f, 0xfd, 0, 0, 4 << 3 | 1, 0, 0, 1, 2, 3, 4};
+  changed.content_bytes = 4;
+  changed.last_sequence = changed.first_sequence;
+  ExpectRefused(with(changed, unsized), "another size than its header says");
   Bytes twice = payload;
   twice.insert(twice.end(), payload.begin(), payload.end());
   ExpectRefused(with(*header, twice), "not one zstd frame");
@@ -307,17 +319,176 @@ TEST(ChunkRecovery, PayloadMustBeOneMessageOfTheGivenLength) {
   ExpectRefused(with(changed, payload), "no ChunkPayload");
 }
 
-// An empty message of two bytes takes hundreds of bytes in memory: a chunk of nothing else would
-// take gigabytes.
-TEST(ChunkRecovery, FloodOfEmptyMessagesIsRefused) {
-  Bytes flood;
-  for (int i = 0; i < 200'000; ++i) flood.insert(flood.end(), {4 << 3 | 2, 0});  // empty VmTicks
-  const auto head = EncodeChunkHeader({.payload_bytes = static_cast<uint32_t>(flood.size()),
-                                       .content_bytes = static_cast<uint32_t>(flood.size()),
-                                       .first_sequence = 1,
-                                       .payload_crc = Crc32c(flood)});
-  ExpectRefused(Join(head, flood), "no ChunkPayload");
+Bytes StoredChunk(const std::string& content, uint64_t first = 2, uint64_t last = 1) {
+  const std::span bytes(reinterpret_cast<const uint8_t*>(content.data()), content.size());
+  const auto head = EncodeChunkHeader({.payload_bytes = static_cast<uint32_t>(content.size()),
+                                       .content_bytes = static_cast<uint32_t>(content.size()),
+                                       .first_sequence = first,
+                                       .last_sequence = last,
+                                       .payload_crc = Crc32c(bytes)});
+  return Join(head, bytes);
 }
 
+std::string Varint(uint64_t value) {
+  std::string out;
+  for (; value > 0x7f; value >>= 7) out += static_cast<char>(0x80 | (value & 0x7f));
+  return out + static_cast<char>(value);
+}
+
+std::string Delimited(int field, const std::string& content) {
+  return Varint(static_cast<uint64_t>(field) << 3 | 2) + Varint(content.size()) + content;
+}
+
+std::string Repeat(const std::string& unit, size_t bytes) {
+  std::string out;
+  while (out.size() < bytes) out += unit;
+  return out;
+}
+
+// What takes many times its bytes in memory, inside a message that a payload holds.
+struct Flood {
+  const char* name;
+  int field;         // of ChunkPayload
+  std::string unit;  // repeated in it
+  bool is_packed = false;
+};
+
+std::vector<Flood> Floods() {
+  return {{"vCPUs", 2, Delimited(5, "")},
+          {"event names", 2, Delimited(7, "")},
+          {"further groups", 2, Delimited(11, "")},
+          {"sets", 2, ""},
+          {"columns of counts", 4, Delimited(14, "")},
+          {"columns of groups", 4, Delimited(20, "")},
+          {"columns in groups", 4, Delimited(20, Delimited(3, ""))},
+          {"numbers", 4, Varint(4 << 3) + Varint(0)},
+          {"packed numbers", 4, std::string(1, '\0'), true},
+          {"core PMUs", 1, Delimited(18, "")},
+          {"ticks", 5, Delimited(4, Delimited(6, ""))},
+          {"records", 5, ""},
+          {"unknown numbers", 1, Varint(100 << 3) + Varint(0)},
+          {"unknown texts", 1, Delimited(100, "")},
+          {"unknown messages", 4, Delimited(100, "") + Varint(101 << 3) + Varint(0)},
+          {"texts of another type", 1, Delimited(8, "")}};
+}
+
+std::string ContentOf(const Flood& flood, size_t bytes) {
+  if (flood.unit.empty()) return Repeat(Delimited(flood.field, ""), bytes);
+  if (flood.is_packed) return Delimited(flood.field, Delimited(9, Repeat(flood.unit, bytes)));
+  return Delimited(flood.field, Repeat(flood.unit, bytes));
+}
+
+std::span<const uint8_t> BytesOf(const std::string& content) {
+  return {reinterpret_cast<const uint8_t*>(content.data()), content.size()};
+}
+
+// Compressed, each of these is a file of 1.5 KB, which took up to 3.5 GB and 14 s.
+TEST(ChunkRecovery, FloodsAreRefusedBeforeTheyTakeMemory) {
+  for (const Flood& flood : Floods()) {
+    SCOPED_TRACE(flood.name);
+    ExpectRefused(StoredChunk(ContentOf(flood, 6u << 20)),
+                  "more memory than a chunk");
+  }
+}
+
+// What is reckoned is never less than what is taken.
+TEST(ChunkRecovery, MemoryIsReckonedBeforeParsing) {
+  std::vector<std::string> contents = {TwoMarkers().SerializeAsString()};
+  for (const Flood& flood : Floods()) {
+    contents.push_back(ContentOf(flood, 1));
+    contents.push_back(ContentOf(flood, 5000));
+  }
+  for (const Bytes& chunk : SmallTimeline(2, 7, 100, 40).chunks) {
+    ChunkDecoder decoder;
+    ASSERT_TRUE(decoder.Open(*DecodeChunkHeader(chunk), std::span(chunk).subspan(80)).ok());
+    contents.push_back(decoder.context().SerializeAsString());
+  }
+  for (const std::string& content : contents) {
+    SCOPED_TRACE(content.substr(0, 20));
+    v1::ChunkPayload payload;
+    ASSERT_TRUE(payload.ParseFromString(content));
+    const auto reckoned = ReckonMemory(BytesOf(content));
+    ASSERT_TRUE(reckoned.ok()) << reckoned.status();
+    EXPECT_GE(*reckoned, content.size() + payload.SpaceUsedLong() - sizeof(payload));
+  }
+}
+
+// vCPUs whose columns are a few bytes each still have a state and samples.
+TEST(ChunkRecovery, WhatDecodingTakesIsReckonedToo) {
+  v1::ChunkPayload content;
+  for (uint32_t vm = 1; vm <= 12; ++vm) {
+    TickRows rows{.vcpus = 5000, .events = 0};
+    core::Sample sample;
+    sample.vcpus.resize(rows.vcpus);
+    rows.Append(vm, sample, std::vector<core::Verdict>(rows.vcpus));
+    v1::VcpuSet* set = content.add_vcpu_sets();
+    v1::VmTicks* ticks = content.add_ticks();
+    set->set_vm(vm);
+    ticks->set_vm(vm);
+    for (size_t v = 0; v < rows.vcpus; ++v) set->add_vcpus();
+    EncodeColumns(rows, ticks);
+  }
+  ASSERT_TRUE(ReckonMemory(BytesOf(content.SerializeAsString())).ok());
+  ExpectRefused(ChunkOf(content, 1, 12), "more memory than a chunk");
+}
+
+// Kept memory adds up no more than that of one chunk: columns that are long in turn.
+TEST(ChunkRecovery, DecoderForgetsWhatWasLong) {
+  ChunkDecoder decoder;
+  for (const int field : {5, 6, 7, 8, 9, 10, 11, 12, 13}) {
+    const Bytes chunk = StoredChunk(Delimited(4, Delimited(field, std::string(1'000'000, '\0'))));
+    EXPECT_FALSE(decoder.Open(*DecodeChunkHeader(chunk), std::span(chunk).subspan(80)).ok());
+    EXPECT_LE(decoder.context().SpaceUsedLong(), kMaxChunkMemory);
+  }
+}
+
+// Counts what is read of it.
+class CountedSource final : public ByteSource {
+ public:
+  explicit CountedSource(std::span<const uint8_t> bytes) : source_(NewMemorySource(bytes)) {}
+
+  absl::StatusOr<size_t> ReadAt(uint64_t offset, std::span<uint8_t> out) override {
+    asked_ += out.size();
+    return source_->ReadAt(offset, out);
+  }
+  void Forget(uint64_t offset) override { source_->Forget(offset); }
+
+  uint64_t asked() const { return asked_; }  // with what is not there
+
+ private:
+  std::unique_ptr<ByteSource> source_;
+  uint64_t asked_ = 0;
+};
+
+// Headers whose payloads overlap, or lie beyond the end: 5 MB of them took 23 s.
+TEST(ChunkRecovery, HeadersThatClaimTheSameBytesAreReadInLinearTime) {
+  constexpr uint64_t kHeaders = 62'500;
+  constexpr uint64_t kFileBytes = kHeaders * kChunkHeaderBytes;
+  for (const bool beyond_the_end : {false, true}) {
+    SCOPED_TRACE(beyond_the_end);
+    Bytes file;
+    for (uint64_t i = 1; i <= kHeaders; ++i) {
+      const uint64_t rest = kFileBytes - i * kChunkHeaderBytes;
+      const auto claimed = static_cast<uint32_t>(
+          beyond_the_end ? kMaxPayloadBytes : rest - std::min<uint64_t>(rest, 3));
+      const auto head = EncodeChunkHeader(
+          {.payload_bytes = claimed, .content_bytes = claimed, .first_sequence = 1});
+      file.insert(file.end(), head.begin(), head.end());
+    }
+    CountedSource source(file);
+    std::vector<Damage> damages;
+    ChunkScanner scanner(&source, &damages);
+    uint64_t headers = 0;
+    for (auto found = scanner.Next(); found.ok() && found->has_value(); found = scanner.Next()) {
+      ++headers;
+      const auto payload = scanner.ReadPayload(**found);
+      ASSERT_TRUE(payload.ok());
+      if (payload->has_value()) break;  // the last one, which claims nothing
+    }
+    EXPECT_GT(headers, kHeaders - 3);
+    EXPECT_FALSE(damages.empty());
+    EXPECT_LT(source.asked(), 4 * uint64_t{kMaxPayloadBytes} + 40 * kFileBytes);
+  }
+}
 }  // namespace
 }  // namespace vcpulse::timeline

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "monitor/timeline/chunk_decoder.h"
 #include "tests/unit/fixtures/timeline_fixture.h"
 
 namespace vcpulse::timeline {
@@ -235,8 +236,8 @@ TEST(WriterReader, CutsALongChunkItself) {
   fakes::SyntheticVm vm(std::vector<fakes::Load>(64, fakes::Load::kBusy), 1'000'000, 1);
   writer->Add(SetRecord(vm.VcpuSet(1, 1)), 1);
   for (int i = 0; i < 4000; ++i) writer->AddTick(1, 1, vm.Next(), vm.Verdicts());
-  EXPECT_GE(chunks, 3u);
-  EXPECT_LE(chunks, 5u);
+  EXPECT_GE(chunks, 6u);
+  EXPECT_LE(chunks, 8u);
   const absl::Status status = writer->Flush(ClockAt(1));
   EXPECT_EQ(status.message(), "the second one fails");
   const Seen seen = ReadBytes(file);
@@ -244,6 +245,54 @@ TEST(WriterReader, CutsALongChunkItself) {
   EXPECT_GT(seen.report->lost_records, 500u);
   EXPECT_EQ(seen.report->records + seen.report->lost_records, 4001u);
   EXPECT_THAT(seen.report->damages, IsEmpty());
+}
+
+// A host of 10,000 vCPUs, each tick and its base a sixth of what is buffered: a reader takes such a
+// chunk, and twice as much.
+TEST(WriterReader, CutsFarBelowWhatAReaderTakes) {
+  constexpr uint32_t kVms = 5;
+  std::vector<Bytes> chunks;
+  const auto writer = NewChunkWriter(kStream, CollectInto(&chunks));
+  std::vector<fakes::SyntheticVm> vms;
+  for (uint32_t vm = 1; vm <= kVms; ++vm) {
+    vms.emplace_back(std::vector<fakes::Load>(2000, fakes::Load::kShared), 100'000'000, vm);
+    v1::VcpuSet set = vms.back().VcpuSet(vm, 1);
+    writer->Add(SetRecord(set), 1);
+  }
+  for (int tick = 0; tick < 10; ++tick) {
+    for (uint32_t vm = 1; vm <= kVms; ++vm) {
+      const core::Sample& sample = vms[vm - 1].Next();
+      writer->AddTick(vm, 1, sample, vms[vm - 1].Verdicts());
+    }
+  }
+  ASSERT_TRUE(writer->Flush(ClockAt(1)).ok());
+  ASSERT_GE(chunks.size(), 3u);
+  for (const Bytes& chunk : chunks) {
+    const auto header = DecodeChunkHeader(chunk);
+    ChunkDecoder decoder;
+    ASSERT_TRUE(decoder.Open(*header, std::span(chunk).subspan(kChunkHeaderBytes)).ok());
+    const std::string content = decoder.context().SerializeAsString();
+    const auto bytes =
+        ReckonMemory({reinterpret_cast<const uint8_t*>(content.data()), content.size()});
+    ASSERT_TRUE(bytes.ok());
+    EXPECT_TRUE(CheckDecodingMemory(decoder.context(), *bytes + kMaxChunkMemory / 2).ok());
+  }
+}
+
+// Never what no reader would take.
+TEST(WriterReader, RefusesWhatTakesTooMuchMemory) {
+  std::vector<Bytes> chunks;
+  const auto writer = NewChunkWriter(kStream, CollectInto(&chunks));
+  v1::VcpuSet set;
+  set.set_vm(1);
+  set.set_epoch(1);
+  for (int i = 0; i < 100'000; ++i) set.add_unopened_vcpus();  // 200 KB
+  for (uint32_t epoch = 1; epoch <= 6; ++epoch) {
+    set.set_epoch(epoch);
+    writer->Add(SetRecord(set), 1);
+  }
+  EXPECT_TRUE(absl::IsResourceExhausted(writer->Flush(ClockAt(1))));
+  EXPECT_THAT(chunks, SizeIs(0));
 }
 
 // Small records take more memory than their bytes, so their number is bounded too.
