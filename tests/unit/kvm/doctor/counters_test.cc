@@ -62,7 +62,7 @@ TEST_F(DoctorCounters, AGoodHostHasNoObstacles) {
   EXPECT_EQ(guest_only.state, State::kOk);
   EXPECT_EQ(guest_only.answered, "opened, ran, counted 0");
   EXPECT_THAT(CheckEventSets(Context()),
-              AllOf(SizeIs(4), Each(Field(&Finding::state, State::kOk))));
+              AllOf(SizeIs(5), Each(Field(&Finding::state, State::kOk))));
 }
 
 // The guest-only event as vcpulse records it, the others as any user may count himself.
