@@ -20,11 +20,12 @@ inline constexpr size_t kMaxGroups = 8;
 // State of a vCPU thread (field 3 of /proc/PID/task/TID/stat), read only where it is needed.
 enum class ThreadState : uint8_t {
   kNotRead = 0,
-  kBlocked = 1,   // S, D or I
+  kBlocked = 1,   // S or I
   kRunnable = 2,  // R
   kStopped = 3,   // T or t
   kExited = 4,    // Z, X, or the thread is gone
   kPaused = 5,    // blocked outside KVM_RUN with all of its VM's vCPUs: the VMM holds them
+  kIoWait = 6,    // D: it wants to run and waits for memory or storage of the host
 };
 
 // The raw cumulative values of one vCPU at one tick. Slots of `counts` follow the epoch's list of

@@ -109,11 +109,12 @@ std::string AsCompared(std::string name) {
 std::optional<core::ThreadState> ParseState(std::string_view text) {
   using core::ThreadState;
   if (text.empty()) return ThreadState::kNotRead;
-  if (text == "S" || text == "D" || text == "I" || text == "blocked") return ThreadState::kBlocked;
+  if (text == "S" || text == "I" || text == "blocked") return ThreadState::kBlocked;
   if (text == "R" || text == "runnable") return ThreadState::kRunnable;
   if (text == "T" || text == "t" || text == "stopped") return ThreadState::kStopped;
   if (text == "Z" || text == "X" || text == "exited") return ThreadState::kExited;
   if (text == "paused") return ThreadState::kPaused;
+  if (text == "D" || text == "io-wait") return ThreadState::kIoWait;
   return std::nullopt;
 }
 

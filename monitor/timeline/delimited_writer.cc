@@ -18,7 +18,7 @@ namespace {
 constexpr size_t kHandedOverAt = 8u << 20;
 
 // The public schema names what core holds: the values must agree.
-static_assert(static_cast<int>(core::ThreadState::kPaused) == v1::ThreadState_MAX);
+static_assert(static_cast<int>(core::ThreadState::kIoWait) == v1::ThreadState_MAX);
 static_assert(static_cast<int>(core::Band::kUnknown) == v1::Band_MAX);
 static_assert(core::kRules == v1::Rule_ARRAYSIZE && core::kBands == v1::Band_ARRAYSIZE);
 

@@ -337,7 +337,7 @@ void ColumnReader::DecodeBlock() {
       core::VcpuSample& now = sample.vcpus[v];
       now = {};
       now.has_scheduler_times = !scheduler_absent_[i];
-      now.state = Known(in.state(entry), core::ThreadState::kPaused, core::ThreadState::kNotRead);
+      now.state = Known(in.state(entry), core::ThreadState::kIoWait, core::ThreadState::kNotRead);
       const uint64_t enabled_before = states_[v].last.time_enabled_ns;
       const int64_t after = v == 0 ? sample.wake_ns : sample.vcpus[v - 1].read_end_ns;
       CodeRow<Decode>(columns, events_, i, t == 0, after, states_[v], now);

@@ -103,12 +103,13 @@ TEST(CsvTable, EveryState) {
   using core::ThreadState;
   const std::vector<std::pair<std::string, ThreadState>> states = {
       {"", ThreadState::kNotRead},          {"S", ThreadState::kBlocked},
-      {"D", ThreadState::kBlocked},         {"I", ThreadState::kBlocked},
+      {"D", ThreadState::kIoWait},          {"I", ThreadState::kBlocked},
       {"R", ThreadState::kRunnable},        {"T", ThreadState::kStopped},
       {"t", ThreadState::kStopped},         {"Z", ThreadState::kExited},
       {"X", ThreadState::kExited},          {"blocked", ThreadState::kBlocked},
       {"runnable", ThreadState::kRunnable}, {"stopped", ThreadState::kStopped},
-      {"paused", ThreadState::kPaused},     {"exited", ThreadState::kExited}};
+      {"paused", ThreadState::kPaused},     {"exited", ThreadState::kExited},
+      {"io-wait", ThreadState::kIoWait}};
   for (const auto& [text, state] : states) {
     const auto table = ParseCsv("t_ns,state\n5," + text + "\n", "x.csv");
     ASSERT_TRUE(table.ok()) << text;
