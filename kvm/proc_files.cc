@@ -101,7 +101,7 @@ std::optional<SchedStat> ParseSchedStat(std::string_view text) noexcept {
   const auto run_delay_ns = ParseNumber<uint64_t>(NextField(text));
   const auto timeslices = ParseNumber<uint64_t>(NextField(text));
   if (!run_ns || !run_delay_ns || !timeslices) return std::nullopt;
-  return SchedStat{*run_ns, *run_delay_ns};
+  return SchedStat{*run_ns, *run_delay_ns, *timeslices};
 }
 
 std::optional<pid_t> ParseStatusPid(std::string_view status, std::string_view label) {

@@ -40,10 +40,12 @@ std::optional<char> ParseTaskState(std::string_view text) noexcept;
 // The command name in a stat file: what lies between the first '(' and the last ')'.
 std::optional<std::string_view> ParseStatComm(std::string_view text) noexcept;
 
-// The first two fields of /proc/PID/task/TID/schedstat, both cumulative.
+// /proc/PID/task/TID/schedstat, all cumulative. A kernel without schedstats prints three zeros
+// (fs/proc/base.c, proc_pid_schedstat).
 struct SchedStat {
   uint64_t run_ns = 0;        // on a CPU
   uint64_t run_delay_ns = 0;  // runnable, waiting for a CPU; booked when the thread gets one
+  uint64_t timeslices = 0;    // times it got a CPU; never 0 for a thread that ran
 
   bool operator==(const SchedStat&) const = default;
 };

@@ -50,8 +50,8 @@ OpenAdvice ExplainPermission(const OpenFailure& failure, const OwnRights& own) {
 
 OpenAdvice ExplainDescriptors(const OwnRights& own) {
   const std::string limit = own.open_files ? absl::StrCat(*own.open_files) : "unknown";
-  return {absl::StrCat("too many open descriptors: each vCPU takes up to 8 (15 on hybrid CPUs, "
-                       "more with --multiplex), and "
+  return {absl::StrCat("too many open descriptors: each vCPU takes one per event (per core PMU on "
+                       "hybrid CPUs) and two more, and "
                        "vcpulse has raised its soft limit to the hard one already, which is ",
                        limit),
           "raise the hard limit as root, for example with `ulimit -Hn 65536` or LimitNOFILE= of "

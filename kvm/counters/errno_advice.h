@@ -5,12 +5,18 @@
 
 #include <sys/types.h>
 
+#include <cerrno>
 #include <optional>
 #include <string>
 
 #include "kvm/own_rights.h"
 
 namespace vcpulse::kvm {
+
+// Whether descriptors or memory ran out: what is closed may be what this call lacked.
+constexpr bool MeansShortage(int error) {
+  return error == EMFILE || error == ENFILE || error == ENOMEM;
+}
 
 // What is known at the failure.
 struct OpenFailure {

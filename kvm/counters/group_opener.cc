@@ -1,6 +1,9 @@
 #include "kvm/counters/group_opener.h"
 
+#include <sys/eventfd.h>
+
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <optional>
 #include <utility>
@@ -25,7 +28,22 @@ struct NoPmu {  // the leader itself is not to be had
   int error = 0;
   std::string advice;
 };
-using Outcome = std::variant<OpenedGroups, EventAbsent, DoesNotFit, NoPmu, absl::Status>;
+struct VcpuFailed {  // this one cannot be opened, whatever the events are
+  int error = 0;
+  std::string advice;
+};
+using Outcome =
+    std::variant<OpenedGroups, EventAbsent, DoesNotFit, NoPmu, VcpuFailed, absl::Status>;
+
+// The errno that says why fewer than kSpareDescriptors can be opened; 0 where they can.
+int WhyNoneToSpare() {
+  std::array<Fd, kSpareDescriptors> spare;
+  for (Fd& fd : spare) {
+    fd = Fd(::eventfd(0, EFD_CLOEXEC));
+    if (!fd.valid()) return errno;
+  }
+  return 0;
+}
 
 bool MeansNoPmu(int error) {
   return error == ENOENT || error == ENODEV || error == EOPNOTSUPP || error == EBUSY ||
@@ -124,14 +142,40 @@ class Attempt {
     const bool hybrid = core_pmus_.size() > 1 && !result.layout.front().pmu.empty();
     result.core_pmus = hybrid ? core_pmus_.size() : 1;
     for (const Vcpu& vcpu : vm_.vcpus) {
-      if (std::optional<Outcome> end = OpenOne(vcpu, result)) return *std::move(end);
+      std::optional<Outcome> end = OpenOne(vcpu, result);
+      if (!end) continue;
+      const auto* failed = std::get_if<VcpuFailed>(&*end);
+      if (failed == nullptr) return *std::move(end);
+      if (!options_.as_many_as_open) return Failed(failed->error, failed->advice);
+      result.unopened.push_back({vcpu, failed->error, failed->advice});
     }
-    if (result.groups.empty()) {
+    if (absl::Status status = LeaveSpare(result); !status.ok()) return status;
+    if (std::ranges::all_of(result.unopened, IsGone) && result.groups.empty()) {
       return absl::NotFoundError(
           absl::StrCat("VM ", vm_.name, " (PID ", vm_.pid, "): none of its vCPU threads is alive"));
     }
     result.absent = absent;
     return result;
+  }
+
+  static bool IsGone(const UnopenedVcpu& unopened) { return unopened.error == ESRCH; }
+
+  // Closes vCPUs again, the last ones first, until kSpareDescriptors are free.
+  absl::Status LeaveSpare(OpenedGroups& result) const {
+    while (!result.groups.empty()) {
+      const int error = WhyNoneToSpare();
+      if (error == 0) break;
+      const Vcpu& vcpu = result.vcpus.back();
+      const std::string advice = Advise(vcpu, result.layout.front().events.front(), error);
+      if (!options_.as_many_as_open) return Failed(error, advice);
+      result.unopened.push_back({vcpu, error, advice});
+      result.vcpus.pop_back();
+      result.groups.pop_back();
+      result.scheduling.pop_back();
+    }
+    std::ranges::sort(result.unopened, {},
+                      [](const UnopenedVcpu& unopened) { return unopened.vcpu.index; });
+    return absl::OkStatus();
   }
 
   // Nothing where the pass goes on: the vCPU has its groups in `result`, or is gone.
@@ -158,6 +202,12 @@ class Attempt {
       groups.push_back(std::move(group.value));
     }
     if (IsReused(vcpu)) return gone(ESRCH, "another thread has its TID now");
+    OrErrno<ThreadScheduling> scheduling = ThreadScheduling::Open(root_, vm_.pid, vcpu.tid);
+    if (!scheduling.ok()) {
+      const Event& leader = result.layout.front().events.front();
+      return VcpuFailed{scheduling.error, Advise(vcpu, leader, scheduling.error)};
+    }
+    result.scheduling.push_back(std::move(scheduling.value));
     result.vcpus.push_back(vcpu);
     result.groups.push_back(std::move(groups));
     return std::nullopt;
@@ -183,7 +233,7 @@ class Attempt {
 
   Outcome LeaderRefused(const Vcpu& vcpu, const RefusedEvent& refused) {
     const std::string advice = Advise(vcpu, refused.event, refused.error);
-    if (!MeansNoPmu(refused.error)) return Failed(refused.error, advice);
+    if (!MeansNoPmu(refused.error)) return VcpuFailed{refused.error, advice};
     return NoPmu{refused.error, absl::StrCat(refused.event.name, ": ", advice)};
   }
 
@@ -208,7 +258,7 @@ class Attempt {
                                        "it has")});
         return EventAbsent{};
       default:
-        return Failed(refused.error, advice);
+        return VcpuFailed{refused.error, advice};
     }
   }
 
@@ -219,7 +269,7 @@ class Attempt {
 
   absl::Status Failed(int errno_value, const std::string& advice) const {
     const std::string message = absl::StrCat("VM ", vm_.name, ": ", advice);
-    return errno_value == EMFILE                           ? absl::ResourceExhaustedError(message)
+    return MeansShortage(errno_value)                      ? absl::ResourceExhaustedError(message)
            : errno_value == EACCES || errno_value == EPERM ? absl::PermissionDeniedError(message)
                                                            : absl::InternalError(message);
   }
@@ -303,6 +353,9 @@ absl::StatusOr<OpenedGroups> OpenGroups(PerfEvents& perf, const std::string& roo
   }
   if (!options.force_mediated_vpmu) {
     const std::string obstacle = MediatedVpmuObstacle(root);
+    if (!obstacle.empty() && options.wanted.IsSoftwareOnly()) {
+      return OpenDegraded(attempt, vm, options, {.advice = obstacle});
+    }
     if (!obstacle.empty()) return absl::FailedPreconditionError(obstacle);
   }
   if (options.first_rung == 0) attempt.absent = options.wanted.events.absent;

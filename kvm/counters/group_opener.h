@@ -10,12 +10,16 @@
 #include "kvm/counters/counter_group.h"
 #include "kvm/counters/group_layout.h"
 #include "kvm/counters/perf_events.h"
+#include "kvm/counters/scheduler_times.h"
 #include "kvm/events/event.h"
 #include "kvm/events/event_ladder.h"
 #include "kvm/events/pmu.h"
 #include "kvm/vm.h"
 
 namespace vcpulse::kvm {
+
+// Descriptors that OpenGroups leaves free: a rescan, a request and a new VM need some.
+inline constexpr size_t kSpareDescriptors = 16;
 
 // A vCPU whose groups could not be opened.
 struct UnopenedVcpu {
@@ -34,6 +38,7 @@ struct OpenedGroups {
   std::vector<AbsentEvent> absent;
   std::vector<Vcpu> vcpus;         // that have groups, in the order of `groups`
   std::vector<VcpuGroups> groups;  // each as `layout`
+  std::vector<ThreadScheduling> scheduling;
   std::vector<UnopenedVcpu> unopened;
   std::string degraded_reason;  // why no hardware counter is read; empty where they are
 };
@@ -43,6 +48,8 @@ struct OpenOptions {
   std::vector<Pmu> core_pmus;        // of this host; two or more: hybrid
   bool require_counters = false;     // an error instead of a degraded recording
   bool force_mediated_vpmu = false;  // open although KVM runs with a mediated vPMU
+  // A vCPU that cannot be opened goes to `unopened` with the reason, in place of an error.
+  bool as_many_as_open = false;
   // Where a ladder is gone down further: the rung to begin with, and the events given up before.
   size_t first_rung = 0;
   std::vector<AbsentEvent> given_up;
@@ -51,10 +58,11 @@ struct OpenOptions {
 // Tries the rungs of LadderOf(options.wanted). An event that the PMU does not have is left out
 // alone, on every vCPU and PMU. Without a usable PMU the set is "degraded". After opening, each
 // thread's start time is looked at again: a TID that was reused meanwhile is listed as gone.
-// Errors: PermissionDenied, ResourceExhausted (descriptors), FailedPrecondition (mediated vPMU; no
-// counters where they are required), InvalidArgument (events in braces that no group holds),
-// NotFound (no vCPU thread is left), each with what to do. `perf` must outlive the groups. `root`
-// as in Discovery.
+// Each vCPU takes one descriptor per event of its groups, and two for its scheduling.
+// Errors: PermissionDenied, ResourceExhausted (descriptors or memory ran out, kSpareDescriptors
+// included), FailedPrecondition (hardware counters beside a mediated vPMU; no counters where they
+// are required), InvalidArgument (events in braces that no group holds), NotFound (no vCPU thread
+// is left), each with what to do. `perf` must outlive the groups. `root` as in Discovery.
 absl::StatusOr<OpenedGroups> OpenGroups(PerfEvents& perf, const std::string& root, const Vm& vm,
                                         const OpenOptions& options);
 

@@ -9,43 +9,41 @@
 #include <string_view>
 #include <utility>
 
-#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "kvm/counters/errno_advice.h"
 #include "kvm/proc_files.h"
 
 namespace vcpulse::kvm {
 namespace {
 
-absl::StatusOr<Fd> OpenFile(const std::string& path) {
-  Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd.valid()) {
-    const int error = errno;
-    return absl::ErrnoToStatus(error, absl::StrCat("opening ", path));
-  }
-  return fd;
-}
-
 // The start of a file of /proc, read anew, into `buffer`.
-template <size_t N>
-OrErrno<std::string_view> ReadStart(const Fd& fd, std::array<char, N>& buffer) {
-  const ssize_t got = ::pread(fd.get(), buffer.data(), buffer.size(), 0);
+template <typename File, size_t N>
+OrErrno<std::string_view> ReadStart(const File& file, std::array<char, N>& buffer) {
+  if (!file.fd.valid()) return {.error = file.error};
+  const ssize_t got = ::pread(file.fd.get(), buffer.data(), buffer.size(), 0);
   if (got < 0) return {.error = errno};
   return {.value = {buffer.data(), static_cast<size_t>(got)}};
 }
 
 }  // namespace
 
-absl::StatusOr<ThreadScheduling> ThreadScheduling::Open(const std::string& root, pid_t pid,
-                                                        pid_t tid) {
+ThreadScheduling::File ThreadScheduling::OpenFile(const std::string& path) {
+  File file{.fd = Fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC)), .error = 0};
+  if (!file.fd.valid()) file.error = errno;
+  return file;
+}
+
+OrErrno<ThreadScheduling> ThreadScheduling::Open(const std::string& root, pid_t pid, pid_t tid) {
   const std::string task = absl::StrCat(root, "/proc/", pid, "/task/", tid);
-  absl::StatusOr<Fd> schedstat = OpenFile(task + "/schedstat");
-  if (!schedstat.ok()) return schedstat.status();
-  absl::StatusOr<Fd> stat = OpenFile(task + "/stat");
-  if (!stat.ok()) return stat.status();
   ThreadScheduling scheduling;
-  scheduling.schedstat_ = std::move(*schedstat);
-  scheduling.stat_ = std::move(*stat);
-  return scheduling;
+  scheduling.stat_ = OpenFile(task + "/stat");
+  scheduling.schedstat_ = OpenFile(task + "/schedstat");
+  for (const int error : {scheduling.stat_.error, scheduling.schedstat_.error}) {
+    if (MeansShortage(error)) return {.error = error};
+  }
+  const bool gone = ::access(task.c_str(), F_OK) != 0 && errno == ENOENT;
+  if (gone) return {};
+  return {.value = std::move(scheduling)};
 }
 
 OrErrno<SchedulerTimes> ThreadScheduling::Read() const {
@@ -54,6 +52,7 @@ OrErrno<SchedulerTimes> ThreadScheduling::Read() const {
   if (!text.ok()) return {.error = text.error};
   const std::optional<SchedStat> parsed = ParseSchedStat(text.value);
   if (!parsed) return {.error = EIO};
+  if (*parsed == SchedStat{}) return {.error = ENODATA};
   return {.value = {.run_ns = parsed->run_ns, .run_delay_ns = parsed->run_delay_ns}};
 }
 

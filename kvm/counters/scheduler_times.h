@@ -2,10 +2,10 @@
 
 #include <sys/types.h>
 
+#include <cerrno>
 #include <cstdint>
 #include <string>
 
-#include "absl/status/statusor.h"
 #include "kvm/base/fd.h"
 #include "kvm/counters/perf_events.h"
 
@@ -19,25 +19,35 @@ struct SchedulerTimes {
   uint64_t run_delay_ns = 0;
 };
 
-// The scheduler's view of one vCPU thread: its schedstat descriptor is kept open and read with one
-// pread(2); its state is read from `stat` only when asked for.
+// The scheduler's view of one vCPU thread: two descriptors kept open, `schedstat` for its times and
+// `stat` for its state, each read with one pread(2) when asked for. Either works without the other.
 class ThreadScheduling {
  public:
-  // Errors: NotFound where the thread is gone, else what open(2) said. `root` as in Discovery.
-  static absl::StatusOr<ThreadScheduling> Open(const std::string& root, pid_t pid, pid_t tid);
+  // A file that this kernel or user does not give is left out, and a thread that is gone opens all
+  // the same: the reads answer so. Errors: those that MeansShortage. `root` as in Discovery.
+  static OrErrno<ThreadScheduling> Open(const std::string& root, pid_t pid, pid_t tid);
 
   ThreadScheduling() = default;
 
-  // One pread(2). ESRCH where the thread has exited. Allocates nothing.
+  // Errors: ESRCH where the thread has exited, ENODATA where this kernel keeps no schedstats, else
+  // the errno of open(2) or pread(2). Allocates nothing.
   OrErrno<SchedulerTimes> Read() const;
 
-  // The state letter of `stat` (field 3), or ESRCH where the thread has exited. One pread(2) of a
-  // descriptor kept open. Allocates nothing.
+  // The state letter of `stat` (field 3). Errors: ESRCH where the thread has exited, else the errno
+  // of open(2) or pread(2). Allocates nothing.
   OrErrno<char> State() const;
 
  private:
-  Fd schedstat_;
-  Fd stat_;
+  // A file, or the errno of opening it.
+  struct File {
+    Fd fd;
+    int error = ESRCH;
+  };
+
+  static File OpenFile(const std::string& path);
+
+  File schedstat_;
+  File stat_;
 };
 
 }  // namespace vcpulse::kvm

@@ -102,6 +102,12 @@ std::vector<Rung> NamedLadder(Units units) {
 
 }  // namespace
 
+bool Wanted::IsSoftwareOnly() const {
+  return ByName() && std::ranges::all_of(events.groups, [](const std::vector<Event>& unit) {
+           return std::ranges::all_of(unit, &Event::host_side);
+         });
+}
+
 std::vector<Rung> LadderOf(const Wanted& wanted) {
   if (!wanted.ByName() && wanted.set == EventSet::kDegraded) return {};
   if (wanted.multiplex) {

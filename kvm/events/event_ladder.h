@@ -33,6 +33,8 @@ struct Wanted {
   bool multiplex = false;
 
   bool ByName() const { return !events.groups.empty() || !events.absent.empty(); }
+  // Events by name of which none takes a hardware counter.
+  bool IsSoftwareOnly() const;
   bool HasPause() const { return pause.has_value() && set == EventSet::kFull && !ByName(); }
 };
 

@@ -25,7 +25,7 @@ enum class ThreadState : uint8_t {
   kStopped = 3,   // T or t
   kExited = 4,    // Z, X, or the thread is gone
   kPaused = 5,    // blocked outside KVM_RUN with all of its VM's vCPUs: the VMM holds them
-  kIoWait = 6,    // D: it waits for a disk, the network or a page of memory
+  kIoWait = 6,    // D: it wants to run and waits for memory or storage of the host
 };
 
 // The raw cumulative values of one vCPU at one tick. Slots of `counts` follow the epoch's list of

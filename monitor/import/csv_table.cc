@@ -234,9 +234,10 @@ std::string CsvParser::TakeCell(const Column& column, const std::string& cell, R
   if (column.kind == Kind::kState) {
     const std::optional<core::ThreadState> state = ParseState(cell);
     if (!state) {
-      return absl::StrCat(Quoted(cell),
-                          " is none of S D I R T t Z X, blocked, runnable, stopped, paused, "
-                          "exited");
+      return absl::StrCat(
+          Quoted(cell),
+          " is none of S D I R T t Z X, blocked, runnable, stopped, paused, io-wait, "
+          "exited");
     }
     row.state = *state;
   }

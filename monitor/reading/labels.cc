@@ -16,6 +16,8 @@ std::string_view GapReasonName(v1::Gap::Reason reason) {
       return "queue-full";
     case v1::Gap::REASON_SOURCE_LOST:
       return "source-lost";
+    case v1::Gap::REASON_NOT_OPENED:
+      return "not-opened";
     default:
       return "unspecified";
   }
@@ -46,6 +48,8 @@ std::string_view LifeCycleName(v1::LifeCycle::Kind kind) {
       return "recording-paused";
     case v1::LifeCycle::KIND_RECORDING_RESUMED:
       return "recording-resumed";
+    case v1::LifeCycle::KIND_SET_RESTORED:
+      return "set-restored";
     default:
       return "unspecified";
   }

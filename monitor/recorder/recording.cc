@@ -14,21 +14,19 @@
 namespace vcpulse::recorder {
 namespace {
 
-// Memory for this much of samples stands between the tick and a writer that stalls.
-constexpr absl::Duration kBufferedTime = absl::Seconds(2);
-constexpr int64_t kFewestBuffers = 16;
-constexpr int64_t kMostBuffers = 2048;
+// A gap that lasts is one record per so much time.
+constexpr absl::Duration kLongestGapRecord = absl::Seconds(1);
 
 // VMs that were left out, of which it is remembered that it was said.
 constexpr size_t kMostSkipped = 4096;
 
-size_t BuffersFor(absl::Duration interval) {
-  return static_cast<size_t>(std::clamp(absl::FDivDuration(kBufferedTime, interval) + 1.0,
-                                        static_cast<double>(kFewestBuffers),
-                                        static_cast<double>(kMostBuffers)));
-}
-
 std::string Label(const kvm::Vm& vm) { return absl::StrCat(vm.name, " (PID ", vm.pid, ")"); }
+
+// What is counted, for people.
+std::string NameOf(const kvm::OpenedGroups& opened) {
+  return opened.multiplexed ? absl::StrCat("groups of at most ", LargestGroup(opened.layout))
+                            : absl::StrCat("event set ", opened.set);
+}
 
 // What changed between two vCPU sets of a VM, for people.
 std::string DescribeChange(const kvm::Vm& before, const kvm::Vm& after) {
@@ -68,7 +66,9 @@ Recording::Recording(const Options& options, kvm::PerfEvents& perf, timeline::Re
     : options_(options),
       perf_(perf),
       writer_(writer),
-      sampler_({.now_ns = options.now_ns, .state_below = options.profile.presence.halted_leave}),
+      sampler_({.now_ns = options.now_ns,
+                .state_below = std::max(sampler::Sampler::Options{}.state_below,
+                                        options.profile.presence.halted_leave)}),
       residency_(options.residency) {}
 
 absl::Status Recording::Track(const kvm::Vm& vm) {
@@ -97,7 +97,9 @@ absl::Status Recording::TrackKnown(const InstanceKey& key, RecordedVm& recorded,
                                    const kvm::Vm& vm) {
   const bool same = SameThreads(recorded.vm, vm);
   const bool is_told = recorded.number.has_value();
-  if (!paused_ && !vm.vcpus.empty() && (!same || recorded.current == nullptr)) {
+  const bool begins = !paused_ && !vm.vcpus.empty() &&
+                      (!same || recorded.current == nullptr || CanOpenMore(recorded));
+  if (begins) {
     if (absl::Status status = BeginEpoch(key, recorded, vm); !status.ok()) return status;
   } else if (!same) {
     // The VMM lives, but every vCPU thread has exited: nothing is sampled until others come. Or it
@@ -114,19 +116,102 @@ void Recording::SayChange(const RecordedVm& recorded, const kvm::Vm& before) {
                DescribeChange(before, recorded.vm), recorded.vm);
 }
 
+kvm::OpenOptions Recording::OpenOptionsOf(const RecordedVm& recorded) const {
+  kvm::OpenOptions open = options_.open;
+  open.first_rung = recorded.first_rung.rung;
+  open.given_up = recorded.first_rung.given_up;
+  return open;
+}
+
+bool Recording::CanOpenMore(const RecordedVm& recorded) const {
+  if (recorded.lacking.empty() || recorded.awaited != nullptr) return false;
+  kvm::OpenOptions open = OpenOptionsOf(recorded);
+  open.as_many_as_open = true;
+  open.require_counters = open.require_counters || recorded.opened.degraded_reason.empty();
+  kvm::Vm rest = recorded.vm;
+  rest.vcpus = recorded.lacking;
+  const absl::StatusOr<kvm::OpenedGroups> opened =
+      kvm::OpenGroups(perf_, options_.root, rest, open);
+  return opened.ok() && !opened->vcpus.empty();
+}
+
 absl::Status Recording::BeginEpoch(const InstanceKey& key, RecordedVm& recorded,
                                    const kvm::Vm& vm) {
-  kvm::OpenOptions open = options_.open;
-  open.first_rung = recorded.first_rung;
-  open.given_up = recorded.given_up;
+  kvm::OpenOptions open = OpenOptionsOf(recorded);
   absl::StatusOr<kvm::OpenedGroups> opened = kvm::OpenGroups(perf_, options_.root, vm, open);
-  if (!opened.ok()) return opened.status();
+  if (opened.ok()) {
+    SayLacking(recorded, vm, opened->unopened);
+    return ChangeOver(key, recorded, vm, *std::move(opened));
+  }
+  const bool is_new = !vms_.contains(key);
+  if (is_new || absl::IsNotFound(opened.status())) return opened.status();
 
+  sampler::Epoch* const before = recorded.current;
+  if (absl::IsResourceExhausted(opened.status()) && before != nullptr && !before->vcpus.empty()) {
+    // The epoch before holds what this one needs: it is closed first, and Drain goes on from there.
+    absl::Status status =
+        ChangeOver(key, recorded, vm, NothingOpened(recorded, vm, opened.status()));
+    if (status.ok()) recorded.awaited = before;
+    return status;
+  }
+  open.as_many_as_open = true;
+  opened = kvm::OpenGroups(perf_, options_.root, vm, open);
+  if (absl::IsNotFound(opened.status())) return opened.status();
+  if (!opened.ok()) opened = NothingOpened(recorded, vm, opened.status());
+  SayLacking(recorded, vm, opened->unopened);
+  const bool still_nothing = opened->vcpus.empty() && before != nullptr && before->vcpus.empty() &&
+                             SameThreads(recorded.vm, vm);
+  if (still_nothing) return absl::OkStatus();
+  return ChangeOver(key, recorded, vm, *std::move(opened));
+}
+
+kvm::OpenedGroups Recording::NothingOpened(const RecordedVm& recorded, const kvm::Vm& vm,
+                                           const absl::Status& why) {
+  kvm::OpenedGroups none{.set = recorded.opened.set,
+                         .rung = recorded.opened.rung,
+                         .multiplexed = recorded.opened.multiplexed,
+                         .layout = recorded.opened.layout,
+                         .core_pmus = recorded.opened.core_pmus,
+                         .absent = recorded.opened.absent,
+                         .degraded_reason = recorded.opened.degraded_reason};
+  for (const kvm::Vcpu& vcpu : vm.vcpus) {
+    none.unopened.push_back({vcpu, 0, std::string(why.message())});
+  }
+  return none;
+}
+
+void Recording::SayLacking(RecordedVm& recorded, const kvm::Vm& vm,
+                           const std::vector<kvm::UnopenedVcpu>& unopened) {
+  recorded.lacking.clear();
+  std::string text;
+  for (const kvm::UnopenedVcpu& vcpu : unopened) {
+    if (vcpu.error == ESRCH) continue;  // gone: a rescan finds who came in its place
+    recorded.lacking.push_back(vcpu.vcpu);
+    text = vcpu.reason;
+  }
+  if (!text.empty()) {
+    text = absl::StrCat(recorded.lacking.size(), " of ", vm.vcpus.size(),
+                        " vCPUs are not counted, and tried again each second: ", text);
+  }
+  if (text == recorded.said_lacking) return;
+  notices_.push_back(
+      absl::StrCat("VM ", Label(vm), ": ", text.empty() ? "all vCPUs are counted again" : text));
+  recorded.said_lacking = text;
+}
+
+absl::Status Recording::ChangeOver(const InstanceKey& key, RecordedVm& recorded, const kvm::Vm& vm,
+                                   kvm::OpenedGroups now_open) {
+  kvm::OpenedGroups* const opened = &now_open;
   const uint32_t vm_number = recorded.number.value_or(next_vm_);
   const uint32_t number = recorded.epochs + 1;
+  if (opened->layout.empty()) opened->layout.emplace_back();
+  const size_t groups = opened->layout.size();
+  const size_t sample_bytes = sampler::SampleBytes(opened->vcpus.size(), groups);
+  size_t taken_bytes = 0;
+  for (const auto& [other, live] : epochs_) taken_bytes += live.buffer_bytes;
+  const size_t buffers = sampler::BuffersFor(options_.interval, sample_bytes, taken_bytes);
   absl::StatusOr<std::unique_ptr<sampler::Epoch>> epoch =
-      sampler::Epoch::Start(vm_number, number, options_.root, vm.pid, std::move(opened->groups),
-                            opened->vcpus, BuffersFor(options_.interval));
+      sampler::Epoch::Start(vm_number, number, *opened, buffers);
   if (!epoch.ok()) return epoch.status();
 
   if (number == 1) {
@@ -158,12 +243,8 @@ absl::Status Recording::BeginEpoch(const InstanceKey& key, RecordedVm& recorded,
           {.vcpus = opened->vcpus.size(), .slots = slots, .core_pmus = opened->core_pmus},
           classifier, options_.profile, absl::ToInt64Nanoseconds(options_.interval)),
       .verdicts = std::vector<core::Verdict>(opened->vcpus.size()),
-      .opened = {.set = opened->set,
-                 .rung = opened->rung,
-                 .multiplexed = opened->multiplexed,
-                 .largest_group = LargestGroup(opened->layout),
-                 .core_pmus = opened->core_pmus,
-                 .absent = opened->absent},
+      .runs = RunWatch(opened->vcpus.size(), groups, opened->core_pmus, opened->multiplexed),
+      .buffer_bytes = buffers * sample_bytes,
       .pause = WatchOf(vm, opened->vcpus)};
   for (const kvm::Vcpu& vcpu : opened->vcpus) {
     live.vcpu_indexes.push_back(static_cast<uint32_t>(vcpu.index));
@@ -175,6 +256,7 @@ absl::Status Recording::BeginEpoch(const InstanceKey& key, RecordedVm& recorded,
   recorded.epochs = number;
   recorded.current = live.epoch.get();
   epochs_.emplace(live.epoch.get(), std::move(live));
+  recorded.opened = std::move(now_open);
   return absl::OkStatus();
 }
 
@@ -193,6 +275,7 @@ void Recording::RetireCurrent(RecordedVm& recorded) {
   sampler_.Retire(recorded.current);
   sampler_news_ = true;
   recorded.current = nullptr;
+  recorded.awaited = nullptr;
 }
 
 void Recording::Ended(const InstanceKey& key, const std::string& detail) {
@@ -245,75 +328,146 @@ void Recording::Drain() {
         AddGap(handover, v1::Gap::REASON_TICK_MISSED);
         break;
       case sampler::Handover::Kind::kRetired:
-        writer_.EndEpoch(handover.epoch->vm, handover.epoch->number);
-        epochs_.erase(handover.epoch);
+        LetGo(handover.epoch);
         break;
     }
   }
 }
 
+void Recording::LetGo(sampler::Epoch* epoch) {
+  const auto live = epochs_.find(epoch);
+  AddNotOpened(live->second);
+  writer_.EndEpoch(epoch->vm, epoch->number);
+  const InstanceKey key = live->second.key;
+  epochs_.erase(live);
+  const auto known = vms_.find(key);
+  if (known == vms_.end() || known->second.awaited != epoch) return;
+  known->second.awaited = nullptr;
+  const absl::Status status = BeginEpoch(key, known->second, known->second.vm);
+  if (!status.ok()) notices_.push_back(std::string(status.message()));
+}
+
 void Recording::TakeSample(LiveEpoch& live, const sampler::Handover& handover) {
-  WatchPause(live, *handover.sample);
-  const core::Sample& sample = *handover.sample;
-  live.classifier.Classify(sample, residency_, live.verdicts);
-  writer_.AddTick(live.epoch->vm, live.epoch->number, sample, live.verdicts);
-  ++progress_.samples;
-  progress_.vcpu_samples += sample.vcpus.size();
-  if (handover.last) suspects_.push_back(live.key);
-  WatchNeverRunning(live, sample);
+  core::Sample& sample = *handover.sample;
+  if (sample.vcpus.empty()) {
+    TakeUncovered(live, sample);
+  } else {
+    WatchPause(live, sample);
+    live.classifier.Classify(sample, residency_, live.verdicts);
+    writer_.AddTick(live.epoch->vm, live.epoch->number, sample, live.verdicts);
+    ++progress_.samples;
+    progress_.vcpu_samples += sample.vcpus.size();
+    if (handover.last) suspects_.push_back(live.key);
+    WatchRuns(live, sample);
+  }
   live.epoch->Recycle(handover.sample);
 }
 
-void Recording::WatchNeverRunning(LiveEpoch& live, const core::Sample& sample) {
-  if (live.opened.set == kvm::ToString(kvm::EventSet::kDegraded)) return;  // software always runs
-  const bool never_ran = AnyGroupNeverRan(sample, live.opened.core_pmus, live.opened.multiplexed);
-  live.never_ran = never_ran ? live.never_ran + 1 : 0;
-  if (live.never_ran != kNeverRanSamples) return;
-  const auto known = vms_.find(live.key);
-  if (known == vms_.end() || known->second.current != live.epoch.get()) return;
-  StepDown(live.key, known->second, live.opened);
+void Recording::TakeUncovered(LiveEpoch& live, const core::Sample& sample) {
+  if (!live.uncovered) live.uncovered = sampler::TickRange{sample.tick, sample.tick};
+  live.uncovered->last = sample.tick;
+  live.uncovered_ns = sample.wake_ns;
+  const auto ticks = static_cast<double>(live.uncovered->last - live.uncovered->first + 1);
+  if (ticks * options_.interval >= kLongestGapRecord) AddNotOpened(live);
 }
 
-void Recording::StepDown(const InstanceKey& key, RecordedVm& recorded, const OpenedSummary& from) {
+void Recording::AddNotOpened(LiveEpoch& live) {
+  if (!live.uncovered) return;
+  AddGap({.epoch = live.epoch.get(), .ticks = *live.uncovered, .mono_ns = live.uncovered_ns},
+         v1::Gap::REASON_NOT_OPENED);
+  live.uncovered.reset();
+}
+
+void Recording::WatchRuns(LiveEpoch& live, const core::Sample& sample) {
+  const auto known = vms_.find(live.key);
+  if (known == vms_.end() || known->second.current != live.epoch.get()) return;
+  RecordedVm& recorded = known->second;
+  if (recorded.opened.set == kvm::ToString(kvm::EventSet::kDegraded)) return;  // always runs
+  const RunWatch::Finding finding = live.runs.Observe(sample);
+  if (finding == RunWatch::Finding::kStarves && !live.starves) {
+    live.starves = true;  // said once, where there is no step left
+    StepDown(live.key, recorded, live.runs.ran_before());
+  } else if (finding == RunWatch::Finding::kRuns) {
+    if (std::exchange(recorded.trying, false)) {
+      notices_.push_back(
+          absl::StrCat("VM ", Label(recorded.vm), ": ", NameOf(recorded.opened), " runs again"));
+    }
+    ClimbWhereDue(live.key, recorded);
+  }
+}
+
+void Recording::ClimbWhereDue(const InstanceKey& key, RecordedVm& recorded) {
+  const int64_t now_ns = options_.now_ns();
+  if (recorded.steps.empty() || !recorded.climb.IsDue(now_ns)) return;
+  const std::string from = NameOf(recorded.opened);
+  const size_t from_rung = recorded.opened.rung;
+  const FirstRung below = std::exchange(recorded.first_rung, recorded.steps.back());
+  kvm::OpenOptions open = OpenOptionsOf(recorded);
+  open.require_counters = true;  // the set that runs is better than none
+  absl::StatusOr<kvm::OpenedGroups> opened =
+      kvm::OpenGroups(perf_, options_.root, recorded.vm, open);
+  recorded.climb.Climbed(now_ns);
+  if (!opened.ok() || opened->rung >= from_rung || !opened->unopened.empty() ||
+      !ChangeOver(key, recorded, recorded.vm, *std::move(opened)).ok()) {
+    recorded.first_rung = below;
+    recorded.climb.SteppedDown(now_ns);
+    return;
+  }
+  recorded.steps.pop_back();
+  recorded.trying = true;
+  SayLacking(recorded, recorded.vm, {});
+  const std::string detail =
+      absl::StrCat("trying ", NameOf(recorded.opened), " again, in place of ", from);
+  AddLifeCycle(recorded.number, v1::LifeCycle::KIND_SET_RESTORED, detail, recorded.vm);
+}
+
+void Recording::StepDown(const InstanceKey& key, RecordedVm& recorded, bool ran_before) {
   const std::vector<kvm::Rung> ladder = kvm::LadderOf(options_.open.wanted);
-  const size_t next = NextDifferentRung(ladder, from.rung, from.largest_group, from.absent);
+  const std::vector<kvm::AbsentEvent> absent = recorded.opened.absent;
+  const size_t from = recorded.opened.rung;
+  const size_t next = NextDifferentRung(ladder, from, LargestGroup(recorded.opened.layout), absent);
+  const std::string what = absl::StrCat("event set ", recorded.opened.set,
+                                        ran_before ? " no longer runs" : " opened but never ran");
   if (next == ladder.size()) {
     const std::string detail = absl::StrCat(
-        "event set ", from.set,
-        " opened but never ran, and there is no smaller one: somebody else "
+        what,
+        ", and there is no smaller one: somebody else "
         "holds all counters of the PMU; what the vCPUs do beside HALTED stays UNKNOWN");
     AddLifeCycle(recorded.number, v1::LifeCycle::KIND_SET_REDUCED, detail, recorded.vm);
     notices_.push_back(absl::StrCat("VM ", Label(recorded.vm), ": ", detail));
     return;
   }
-  const RecordedVm before = recorded;
-  recorded.first_rung = next;
-  recorded.given_up = from.absent;
+  const FirstRung before = recorded.first_rung;
+  recorded.first_rung = {.rung = next, .given_up = absent};
   const std::vector<kvm::Event> kept = kvm::EventsOf(ladder[next]);
   std::string lost;
-  for (const kvm::Event& event : kvm::EventsOf(ladder[from.rung])) {
+  for (const kvm::Event& event : kvm::EventsOf(ladder[from])) {
     const bool is_kept = std::ranges::find(kept, event.name, &kvm::Event::name) != kept.end();
     const bool is_absent =
-        std::ranges::find(from.absent, event.name, &kvm::AbsentEvent::name) != from.absent.end();
+        std::ranges::find(absent, event.name, &kvm::AbsentEvent::name) != absent.end();
     if (is_kept || is_absent) continue;
-    recorded.given_up.push_back({event.name, 0, "the group with it never ran"});
+    recorded.first_rung.given_up.push_back(
+        {event.name, 0,
+         ran_before ? "the group with it stopped running" : "the group with it never ran"});
     absl::StrAppend(&lost, lost.empty() ? "" : ", ", event.name);
   }
   const std::string detail = absl::StrCat(
-      "event set ", from.set,
-      " opened but never ran (too few free counters: NMI watchdog, a guest's own vPMU or another "
+      what,
+      " (too few free counters: NMI watchdog, a guest's own vPMU or another "
       "profiler); stepped down to ",
       ladder[next].multiplexed ? absl::StrCat("groups of at most ", ladder[next].largest_group)
                                : ladder[next].name,
       lost.empty() ? "" : ", without ", lost);
   if (absl::Status status = BeginEpoch(key, recorded, recorded.vm); !status.ok()) {
-    recorded.first_rung = before.first_rung;
-    recorded.given_up = before.given_up;
+    recorded.first_rung = before;
     notices_.push_back(std::string(status.message()));
     return;
   }
+  recorded.steps.push_back(before);
   AddLifeCycle(recorded.number, v1::LifeCycle::KIND_SET_REDUCED, detail, recorded.vm);
-  notices_.push_back(absl::StrCat("VM ", Label(recorded.vm), ": ", detail));
+  recorded.climb.SteppedDown(options_.now_ns());
+  const bool failed_try = std::exchange(recorded.trying, false);
+  if (!failed_try) notices_.push_back(absl::StrCat("VM ", Label(recorded.vm), ": ", detail));
 }
 
 void Recording::AddGap(const sampler::Handover& handover, v1::Gap::Reason reason) {

@@ -22,6 +22,7 @@
 #include "monitor/core/epoch_classifier.h"
 #include "monitor/core/residency.h"
 #include "monitor/recorder/pause_watch.h"
+#include "monitor/recorder/step_down.h"
 #include "monitor/sampler/sampler.h"
 #include "monitor/timeline/writer.h"
 
@@ -65,7 +66,9 @@ class Recording {
   // but has other vCPU threads now, begins another one, or none while it has no vCPU thread; else
   // does nothing. Errors: those of
   // kvm::OpenGroups, ResourceExhausted beyond kMaxEpochs VMs. After an error a new VM is not
-  // recorded, and a known one stays as it was: both may be tried again. Between Pause and Resume it
+  // recorded, and a known one stays as it was: both may be tried again. A known VM of which not
+  // every vCPU can be opened is recorded with those that can; the others are in its VcpuSet, and
+  // tried again by each Track. Ticks in which none is open are gaps. Between Pause and Resume it
   // opens nothing, and remembers the VM.
   absl::Status Track(const kvm::Vm& vm);
 
@@ -107,44 +110,69 @@ class Recording {
   sampler::Sampler& sampler() { return sampler_; }
 
  private:
+  // Where OpenGroups begins.
+  struct FirstRung {
+    size_t rung = 0;                         // of the ladder: the largest still to be tried
+    std::vector<kvm::AbsentEvent> given_up;  // by steps down
+  };
+
   struct RecordedVm {
     std::optional<uint32_t> number;  // none: found during a pause, no epoch so far
     uint32_t epochs = 0;
     kvm::Vm vm;
-    size_t first_rung = 0;                   // of the ladder: the largest still to be tried
-    std::vector<kvm::AbsentEvent> given_up;  // by steps down
+    FirstRung first_rung;
+    std::vector<FirstRung> steps;  // down, to be climbed again: the latest last
+    ClimbPause climb;
+    bool trying = false;  // since the latest climb nothing has run
     sampler::Epoch* current = nullptr;
+    kvm::OpenedGroups opened;  // as `current` was; the groups themselves are the epoch's
+    // vCPUs that `current` lacks although they live: each Track tries them again.
+    std::vector<kvm::Vcpu> lacking;
+    std::string said_lacking;
+    // An epoch that is being closed for its descriptors: when the sampler has let go of it, as many
+    // vCPUs as can be are opened.
+    sampler::Epoch* awaited = nullptr;
     bool paused = false;
   };
 
-  // What an epoch's groups were opened as.
-  struct OpenedSummary {
-    std::string set;
-    size_t rung = 0;
-    bool multiplexed = false;
-    size_t largest_group = 0;
-    size_t core_pmus = 1;
-    std::vector<kvm::AbsentEvent> absent;
-  };
-
-  // An epoch that the sampler has not let go of yet.
+  // An epoch that the sampler has not let go of yet. Where none of its VM's vCPUs could be opened
+  // it has no vCPU, and its ticks are gaps.
   struct LiveEpoch {
     std::unique_ptr<sampler::Epoch> epoch;
     InstanceKey key;
     std::vector<uint32_t> vcpu_indexes;
     core::EpochClassifier classifier;
     std::vector<core::Verdict> verdicts;
-    int never_ran = 0;  // samples so far in which a group had time enabled and none running
-    OpenedSummary opened;
+    RunWatch runs;
+    bool starves = false;  // it did once
+    size_t buffer_bytes = 0;
     PauseWatch pause;
+    std::optional<sampler::TickRange> uncovered;  // ticks without a vCPU, no gap so far
+    int64_t uncovered_ns = 0;                     // when the last of them was
   };
 
   absl::Status TrackNew(const InstanceKey& key, const kvm::Vm& vm);
   // Of Track, for a VM that is recorded, or was found during a pause.
   absl::Status TrackKnown(const InstanceKey& key, RecordedVm& recorded, const kvm::Vm& vm);
+  kvm::OpenOptions OpenOptionsOf(const RecordedVm& recorded) const;
+  // Whether one of the vCPUs that it lacks opens now: tried beside the running epoch, and closed.
+  bool CanOpenMore(const RecordedVm& recorded) const;
   // Opens `vm` as the next epoch of `recorded` while the one before still ticks, then changes over.
-  // The first one gives it its number.
+  // Where descriptors are short it closes the one before first; what cannot be opened even then is
+  // listed in the new set, and of a new VM an error.
   absl::Status BeginEpoch(const InstanceKey& key, RecordedVm& recorded, const kvm::Vm& vm);
+  // What an epoch without any vCPU consists of.
+  static kvm::OpenedGroups NothingOpened(const RecordedVm& recorded, const kvm::Vm& vm,
+                                         const absl::Status& why);
+  // Ends the epoch before, if there is one, and begins the next. The first one gives the VM its
+  // number.
+  absl::Status ChangeOver(const InstanceKey& key, RecordedVm& recorded, const kvm::Vm& vm,
+                          kvm::OpenedGroups now_open);
+  // Remembers which vCPUs are not counted, and says so where that changed.
+  void SayLacking(RecordedVm& recorded, const kvm::Vm& vm,
+                  const std::vector<kvm::UnopenedVcpu>& unopened);
+  // The sampler has let go of it: closes its descriptors.
+  void LetGo(sampler::Epoch* epoch);
   void RetireCurrent(RecordedVm& recorded);
   // Which of the events by name are not counted, for people.
   void SayAbsent(const kvm::OpenedGroups& opened, const kvm::Vm& vm);
@@ -157,9 +185,13 @@ class Recording {
   // ", again: ..." for a VM whose name was recorded before, else "".
   std::string Again(const kvm::Vm& vm) const;
   void Remember(const kvm::Vm& vm);
-  // Steps the set down where the counters of this epoch never run.
-  void WatchNeverRunning(LiveEpoch& live, const core::Sample& sample);
-  void StepDown(const InstanceKey& key, RecordedVm& recorded, const OpenedSummary& from);
+  // A tick of an epoch without vCPUs.
+  void TakeUncovered(LiveEpoch& live, const core::Sample& sample);
+  void AddNotOpened(LiveEpoch& live);
+  // Steps the set down where its counters do not run, and up again where they may.
+  void WatchRuns(LiveEpoch& live, const core::Sample& sample);
+  void StepDown(const InstanceKey& key, RecordedVm& recorded, bool ran_before);
+  void ClimbWhereDue(const InstanceKey& key, RecordedVm& recorded);
   void AddGap(const sampler::Handover& handover, v1::Gap::Reason reason);
   // At this moment, or at `mono_ns`; without a number of the recording itself, or of a VM that it
   // leaves out.

@@ -8,9 +8,10 @@ namespace vcpulse::recorder {
 namespace {
 
 // A group that was enabled for this long and never ran will not run.
-constexpr uint64_t kNeverRanEnabled_ns = 20'000'000;
-// One of several that take turns may have to wait for its first turn.
-constexpr uint64_t kNeverRanRotating_ns = 1'000'000'000;
+constexpr uint64_t kNeverRan_ns = 20'000'000;
+// One that ran before, or waits for its first turn, may have to wait for so long.
+constexpr uint64_t kNoTurn_ns = 1'000'000'000;
+constexpr int kStarvingSamples = 3;
 
 // The events of a rung that are not absent.
 std::vector<std::string> NamesLeft(const kvm::Rung& rung,
@@ -26,26 +27,53 @@ std::vector<std::string> NamesLeft(const kvm::Rung& rung,
 
 }  // namespace
 
-bool AnyGroupNeverRan(const core::Sample& sample, size_t core_pmus, bool multiplexed) {
-  const size_t groups = 1 + sample.FurtherGroups();
-  const size_t pmus = std::clamp<size_t>(core_pmus, 1, groups);
-  const bool take_turns = multiplexed && groups > pmus;
-  const uint64_t patience_ns = take_turns ? kNeverRanRotating_ns : kNeverRanEnabled_ns;
+RunWatch::RunWatch(size_t vcpus, size_t groups, size_t core_pmus, bool multiplexed)
+    : groups_(groups), core_pmus_(std::clamp<size_t>(core_pmus, 1, groups)) {
+  const bool take_turns = multiplexed && groups_ > core_pmus_;
+  first_patience_ns_ = take_turns ? kNoTurn_ns : kNeverRan_ns;
+  last_.resize(vcpus * ((groups_ + core_pmus_ - 1) / core_pmus_));
+}
+
+RunWatch::Finding RunWatch::Observe(const core::Sample& sample) {
+  bool starves = false;
+  bool all_ran = true;  // of those that starve
+  Last* last = last_.data();
   for (size_t v = 0; v < sample.vcpus.size(); ++v) {
-    const core::VcpuSample& main = sample.vcpus[v];
-    const auto group = [&](size_t g) {
-      return g == 0 ? core::GroupSample{main.time_enabled_ns, main.time_running_ns, {}}
-                    : sample.further[v * (groups - 1) + g - 1];
-    };
-    for (size_t first = 0; first < groups; first += pmus) {
-      uint64_t running_ns = 0;
-      for (size_t g = first; g < std::min(first + pmus, groups); ++g) {
-        running_ns += group(g).time_running_ns;
+    const uint64_t enabled_ns = sample.vcpus[v].time_enabled_ns;
+    for (size_t first = 0; first < groups_; first += core_pmus_, ++last) {
+      uint64_t running_ns = first == 0 ? sample.vcpus[v].time_running_ns : 0;
+      for (size_t g = std::max<size_t>(first, 1); g < std::min(first + core_pmus_, groups_); ++g) {
+        running_ns += sample.further[v * (groups_ - 1) + g - 1].time_running_ns;
       }
-      if (group(first).time_enabled_ns >= patience_ns && running_ns == 0) return true;
+      if (running_ns > last->running_ns) {
+        *last = {.enabled_ns = enabled_ns, .running_ns = running_ns};
+        any_ran_ = true;
+        continue;
+      }
+      const bool ran = last->running_ns > 0;
+      if (enabled_ns - last->enabled_ns < (ran ? kNoTurn_ns : first_patience_ns_)) continue;
+      starves = true;
+      all_ran = all_ran && ran;
     }
   }
-  return false;
+  starving_samples_ = starves ? starving_samples_ + 1 : 0;
+  if (starving_samples_ >= kStarvingSamples) {
+    ran_before_ = all_ran;
+    return Finding::kStarves;
+  }
+  return any_ran_ && !starves ? Finding::kRuns : Finding::kUnjudged;
+}
+
+void ClimbPause::SteppedDown(int64_t now_ns) {
+  const bool failed = climbed_ns_ && now_ns - *climbed_ns_ < pause_ns_;
+  if (climbed_ns_) pause_ns_ = failed ? std::min(2 * pause_ns_, kLongest_ns) : kFirst_ns;
+  climbed_ns_.reset();
+  due_ns_ = now_ns + pause_ns_;
+}
+
+void ClimbPause::Climbed(int64_t now_ns) {
+  climbed_ns_ = now_ns;
+  due_ns_ = now_ns + kFirst_ns;
 }
 
 size_t LargestGroup(const std::vector<kvm::GroupLayout>& layout) {

@@ -1,8 +1,10 @@
 #pragma once
 
-// When a VM's events step down the ladder, and to which rung. Pure.
+// When a VM's events step down the ladder and up again, and to which rung. Pure.
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "kvm/counters/group_layout.h"
@@ -12,13 +14,59 @@
 
 namespace vcpulse::recorder {
 
-// So many samples in a row that AnyGroupNeverRan, and the groups will not run.
-inline constexpr int kNeverRanSamples = 3;
+// Whether the groups of an epoch get time on the PMU. It judges by time enabled, so a vCPU that
+// sleeps is not judged. Takes memory in its constructor alone.
+class RunWatch {
+ public:
+  enum class Finding {
+    kUnjudged,  // no group was enabled for long enough
+    kRuns,      // each that was enabled for long enough ran
+    kStarves,   // a group of some vCPU gets no time
+  };
 
-// Whether a group of some vCPU was enabled for a while and was never on the PMU. Each
-// `core_pmus` groups in a row count as one, each running on its own cores only. Groups that take
-// turns are given a second for their first one.
-bool AnyGroupNeverRan(const core::Sample& sample, size_t core_pmus, bool multiplexed);
+  // `groups` of each vCPU; each `core_pmus` in a row count as one, each running on its own cores
+  // only. With `multiplexed` they may take turns.
+  RunWatch(size_t vcpus, size_t groups, size_t core_pmus, bool multiplexed);
+
+  // The samples of the epoch in order. A group starves where it was enabled for a second since it
+  // last ran; one that never ran and takes no turns, where that is 20 ms; three samples in a row.
+  Finding Observe(const core::Sample& sample);
+
+  // Of a kStarves: whether all groups had run before.
+  bool ran_before() const { return ran_before_; }
+
+ private:
+  struct Last {
+    uint64_t enabled_ns = 0;  // when it was last seen to have run
+    uint64_t running_ns = 0;
+  };
+
+  size_t groups_;
+  size_t core_pmus_;
+  uint64_t first_patience_ns_;
+  std::vector<Last> last_;  // per vCPU and `core_pmus_` groups
+  int starving_samples_ = 0;
+  bool any_ran_ = false;
+  bool ran_before_ = false;
+};
+
+// When a set that was stepped down is tried again: 10 s after the last change, and after each try
+// that failed twice as long, up to 10 min. A try failed where the set is stepped down again before
+// the pause before it has passed once more.
+class ClimbPause {
+ public:
+  void SteppedDown(int64_t now_ns);
+  void Climbed(int64_t now_ns);
+  bool IsDue(int64_t now_ns) const { return now_ns >= due_ns_; }
+
+ private:
+  static constexpr int64_t kFirst_ns = 10'000'000'000;
+  static constexpr int64_t kLongest_ns = 600'000'000'000;
+
+  int64_t pause_ns_ = kFirst_ns;
+  int64_t due_ns_ = 0;
+  std::optional<int64_t> climbed_ns_;  // since the last step down
+};
 
 // Events of the largest group.
 size_t LargestGroup(const std::vector<kvm::GroupLayout>& layout);

@@ -1,7 +1,5 @@
 #include "monitor/sampler/sampler.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <utility>
@@ -15,12 +13,20 @@ namespace {
 constexpr size_t kCommandQueue = 2 * kMaxEpochs;
 constexpr size_t kResultQueue = 16384;
 
+constexpr absl::Duration kBufferedTime = absl::Seconds(2);
+constexpr absl::Duration kLeastBufferedTime = absl::Milliseconds(200);
+constexpr size_t kFewestBuffers = 16;
+constexpr size_t kMostBuffers = 2048;
+constexpr size_t kBufferBudgetBytes = size_t{64} << 20;
+constexpr size_t kShareOfBudget = 4;
+
 core::ThreadState StateOf(char letter) {
   switch (letter) {
     case 'S':
-    case 'D':
     case 'I':
       return core::ThreadState::kBlocked;
+    case 'D':
+      return core::ThreadState::kIoWait;
     case 'R':
       return core::ThreadState::kRunnable;
     case 'T':
@@ -34,11 +40,22 @@ core::ThreadState StateOf(char letter) {
   }
 }
 
-bool ThreadExists(const std::string& root, pid_t pid, pid_t tid) {
-  return ::access(absl::StrCat(root, "/proc/", pid, "/task/", tid).c_str(), F_OK) == 0;
+}  // namespace
+
+size_t SampleBytes(size_t vcpus, size_t groups) {
+  return sizeof(core::Sample) + vcpus * sizeof(core::VcpuSample) +
+         vcpus * (groups - 1) * sizeof(core::GroupSample);
 }
 
-}  // namespace
+size_t BuffersFor(absl::Duration interval, size_t sample_bytes, size_t taken_bytes) {
+  const auto in = [interval](absl::Duration time) {
+    return static_cast<size_t>(std::min(absl::FDivDuration(time, interval), 1e6)) + 1;
+  };
+  const size_t left = kBufferBudgetBytes - std::min(taken_bytes, kBufferBudgetBytes);
+  const size_t share = left / kShareOfBudget / sample_bytes;
+  const size_t least = std::max(kFewestBuffers, in(kLeastBufferedTime));
+  return std::clamp(std::min(in(kBufferedTime), share), least, kMostBuffers);
+}
 
 Sampler::Sampler(const Options& options)
     : options_(options), commands_(kCommandQueue), results_(kResultQueue) {
@@ -147,26 +164,24 @@ bool Sampler::ReadScheduling(Epoch& epoch, core::Sample& sample) {
   for (size_t i = 0; i < epoch.vcpus.size(); ++i) {
     VcpuSource& source = epoch.vcpus[i];
     core::VcpuSample& out = sample.vcpus[i];
-    out.state = core::ThreadState::kNotRead;
-    const kvm::OrErrno<kvm::SchedulerTimes> times =
-        source.has_scheduling
-            ? source.scheduling.Read()
-            : kvm::OrErrno<kvm::SchedulerTimes>{.error = source.gone ? ESRCH : ENOENT};
+    const kvm::OrErrno<kvm::SchedulerTimes> times = source.scheduling.Read();
     out.has_scheduler_times = times.ok();
     out.run_ns = times.value.run_ns;
     out.run_delay_ns = times.value.run_delay_ns;
-    if (times.error == ESRCH) {
-      out.state = core::ThreadState::kExited;
-      exited = true;
-    }
+    out.state = core::ThreadState::kNotRead;
+    bool gone = times.error == ESRCH;
 
     const bool first = source.previous_read_ns == 0;
     const int64_t interval_ns = out.read_end_ns - source.previous_read_ns;
     const auto ran_ns = static_cast<double>(out.time_enabled_ns - source.previous_enabled_ns);
-    if (!first && times.ok() && ran_ns <= options_.state_below * static_cast<double>(interval_ns)) {
+    const bool hardly_ran = ran_ns <= options_.state_below * static_cast<double>(interval_ns);
+    if (!first && hardly_ran && !gone) {
       const kvm::OrErrno<char> letter = source.scheduling.State();
       if (letter.ok()) out.state = StateOf(letter.value);
+      gone = letter.error == ESRCH;
     }
+    if (gone) out.state = core::ThreadState::kExited;
+    exited = exited || gone;
     source.previous_enabled_ns = out.time_enabled_ns;
     source.previous_read_ns = out.read_end_ns;
   }
@@ -194,25 +209,14 @@ Epoch::Epoch(uint32_t vm_number, uint32_t epoch_number, size_t samples)
     : vm(vm_number), number(epoch_number), buffers(samples), free(samples) {}
 
 absl::StatusOr<std::unique_ptr<Epoch>> Epoch::Start(uint32_t vm, uint32_t number,
-                                                    const std::string& root, pid_t pid,
-                                                    std::vector<kvm::VcpuGroups> groups,
-                                                    const std::vector<kvm::Vcpu>& threads,
-                                                    size_t buffers) {
+                                                    kvm::OpenedGroups& opened, size_t buffers) {
   auto epoch = std::make_unique<Epoch>(vm, number, buffers);
-  epoch->vcpus.resize(groups.size());
-  for (size_t i = 0; i < groups.size(); ++i) {
-    VcpuSource& source = epoch->vcpus[i];
-    source.groups = std::move(groups[i]);
-    auto scheduling = kvm::ThreadScheduling::Open(root, pid, threads.at(i).tid);
-    source.has_scheduling = scheduling.ok();
-    if (scheduling.ok()) {
-      source.scheduling = std::move(*scheduling);
-    } else if (absl::IsResourceExhausted(scheduling.status())) {
-      return scheduling.status();
-    } else {
-      source.gone = !ThreadExists(root, pid, threads.at(i).tid);
-    }
+  for (size_t i = 0; i < opened.groups.size(); ++i) {
+    epoch->vcpus.push_back(
+        {.groups = std::move(opened.groups[i]), .scheduling = std::move(opened.scheduling.at(i))});
   }
+  opened.groups.clear();
+  opened.scheduling.clear();
   const size_t further = epoch->vcpus.empty() ? 0 : epoch->vcpus.front().groups.size() - 1;
   for (core::Sample& sample : epoch->buffers) {
     sample.vcpus.resize(epoch->vcpus.size());
@@ -223,8 +227,8 @@ absl::StatusOr<std::unique_ptr<Epoch>> Epoch::Start(uint32_t vm, uint32_t number
     for (kvm::CounterGroup& group : epoch->vcpus[i].groups) {
       if (const int error = group.Enable(); error != 0) {
         return absl::ErrnoToStatus(
-            error, absl::StrCat("enabling the counters of vCPU ", threads.at(i).index, ", thread ",
-                                threads.at(i).tid));
+            error, absl::StrCat("enabling the counters of vCPU ", opened.vcpus.at(i).index,
+                                ", thread ", opened.vcpus.at(i).tid));
       }
     }
   }

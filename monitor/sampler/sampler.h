@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "kvm/counters/counter_group.h"
 #include "kvm/counters/group_opener.h"
 #include "kvm/counters/scheduler_times.h"
@@ -29,8 +30,6 @@ struct TickRange {
 struct VcpuSource {
   kvm::VcpuGroups groups;  // the main one first
   kvm::ThreadScheduling scheduling;
-  bool has_scheduling = false;  // false: it could not be opened, or...
-  bool gone = false;            // ...the thread had exited by then
   // Of the last sample, to see whether anything ran since; 0 before the first.
   uint64_t previous_enabled_ns = 0;
   int64_t previous_read_ns = 0;
@@ -40,16 +39,11 @@ struct VcpuSource {
 // destroyed by the control thread; between Sampler::Add and the kRetired handover only the tick
 // thread touches it, but for `vm`, `number` and Recycle.
 struct Epoch {
-  // Opens the scheduler files of every vCPU in `groups` (each with as many groups) below `root`,
-  // enables the groups, and takes
-  // memory for `buffers` samples. A thread that is gone already shows at the first tick; scheduler
-  // times that this user or kernel does not give are left out. Errors: ResourceExhausted (no more
-  // descriptors), what enabling said.
+  // Takes over the groups and the scheduling of every vCPU in `opened`, enables the groups, and
+  // takes memory for `buffers` samples. A thread that is gone already shows at the first tick. With
+  // no vCPU at all its samples stand for the ticks alone. Errors: what enabling said.
   static absl::StatusOr<std::unique_ptr<Epoch>> Start(uint32_t vm, uint32_t number,
-                                                      const std::string& root, pid_t pid,
-                                                      std::vector<kvm::VcpuGroups> groups,
-                                                      const std::vector<kvm::Vcpu>& vcpus,
-                                                      size_t buffers);
+                                                      kvm::OpenedGroups& opened, size_t buffers);
 
   Epoch(uint32_t vm, uint32_t number, size_t buffers);
 
@@ -65,6 +59,15 @@ struct Epoch {
   bool ended = false;                // a vCPU thread has exited: nothing more to read
   std::optional<TickRange> dropped;  // ticks without room for a sample, not yet handed over
 };
+
+// Bytes of one sample of so many vCPUs with so many groups each.
+size_t SampleBytes(size_t vcpus, size_t groups);
+
+// Samples that an epoch takes memory for, where all others took `taken_bytes`: 2 s stand between
+// the tick and a writer that stalls. All epochs together have 64 MiB, of which one takes a quarter
+// of what is left at most; but 16 samples and 200 ms, four drains, it gets whatever the others
+// took.
+size_t BuffersFor(absl::Duration interval, size_t sample_bytes, size_t taken_bytes);
 
 // What the tick thread hands to the control thread.
 struct Handover {

@@ -169,12 +169,13 @@ Recutting::Range Recutting::Fill(uint64_t first, uint64_t last, v1::ChunkPayload
              static_cast<size_t>(to - heads.begin()), payload);
     sets.emplace(group.set->vm(), group.set->epoch());
   }
-  AddSets(sets, first == header_.first_sequence, payload);
   for (const v1::TimelineRecord& record : content_.records()) {
     if (record.sequence() < first || record.sequence() > last) continue;
+    if (record.has_gap()) sets.emplace(record.gap().vm(), record.gap().epoch());
     if (const std::optional<int64_t> instant = InstantOfRecord(record)) range.Take(*instant);
     *payload.add_records() = record;
   }
+  AddSets(sets, first == header_.first_sequence, payload);
   return range;
 }
 
@@ -187,8 +188,8 @@ void Recutting::AddTicks(const Group& group, size_t from, size_t to,
   EncodeColumns(rows, ticks);
 }
 
-// The sets of the ticks inside. The first chunk has all those that stood before the chunk, so that
-// who begins with it is told of them as early as before.
+// The sets of the ticks and gaps inside. The first chunk has all those that stood before the chunk,
+// so that who begins with it is told of them as early as before.
 void Recutting::AddSets(const std::set<VmEpoch>& wanted, bool is_first,
                         v1::ChunkPayload& payload) const {
   std::set<VmEpoch> told_inside;

@@ -38,6 +38,9 @@ class ChunkWriter final : public RecordWriter {
     v1::VcpuSet set;
     TickRows rows;
     bool ended = false;
+    bool has_gap = false;  // in the chunk that is being filled
+
+    bool IsNeeded() const { return rows.ticks() > 0 || has_gap; }
   };
 
   // Makes room for a record of `bytes` and counts it in; gives its sequence number.
@@ -111,16 +114,20 @@ void ChunkWriter::Add(v1::TimelineRecord record, int64_t mono_ns) {
                             .second;
     VCPULSE_CHECK(is_new, "a second vCPU set for one epoch");
   }
+  if (record.has_gap()) {
+    const auto of_gap = epochs_.find({record.gap().vm(), record.gap().epoch()});
+    if (of_gap != epochs_.end()) of_gap->second.has_gap = true;
+  }
   *payload_.add_records() = std::move(record);
 }
 
 void ChunkWriter::EndEpoch(uint32_t vm, uint32_t epoch) {
   const auto found = epochs_.find({vm, epoch});
   if (found == epochs_.end()) return;
-  if (found->second.rows.ticks() == 0) {
-    epochs_.erase(found);
+  if (found->second.IsNeeded()) {
+    found->second.ended = true;  // until its last ticks and gaps are written
   } else {
-    found->second.ended = true;  // until its last ticks are written
+    epochs_.erase(found);
   }
 }
 
@@ -143,8 +150,8 @@ void ChunkWriter::FillPayload() {
   *payload_.mutable_session() = session_;
   *payload_.mutable_clock() = clock_;
   for (const auto& [key, epoch] : epochs_) {
+    if (epoch.IsNeeded()) *payload_.add_vcpu_sets() = epoch.set;
     if (epoch.rows.ticks() == 0) continue;
-    *payload_.add_vcpu_sets() = epoch.set;
     v1::VmTicks* ticks = payload_.add_ticks();
     ticks->set_vm(key.first);
     ticks->set_epoch(key.second);
@@ -170,7 +177,10 @@ void ChunkWriter::Forget() {
   last_mono_ns_ = std::numeric_limits<int64_t>::min();
   buffered_bytes_ = 0;
   std::erase_if(epochs_, [](const auto& entry) { return entry.second.ended; });
-  for (auto& [key, epoch] : epochs_) epoch.rows.StartNextChunk();
+  for (auto& [key, epoch] : epochs_) {
+    epoch.rows.StartNextChunk();
+    epoch.has_gap = false;
+  }
 }
 
 }  // namespace

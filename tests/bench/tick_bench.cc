@@ -112,11 +112,16 @@ void TickAgainstBareLoop(benchmark::State& state) {
   const BusyThreads threads(kVcpus, std::chrono::microseconds(0), std::chrono::seconds(10));
   const kvm::Vm vm = threads.AsVm();
   SoftwarePerfEvents perf;
-  std::vector<kvm::VcpuGroups> groups;
+  kvm::OpenedGroups opened;
+  opened.vcpus = vm.vcpus;
   for (kvm::CounterGroup& group : OpenGroups(perf, vm)) {
-    groups.emplace_back().push_back(std::move(group));
+    opened.groups.emplace_back().push_back(std::move(group));
   }
-  auto epoch = sampler::Epoch::Start(1, 1, "/", vm.pid, std::move(groups), vm.vcpus, 4);
+  for (const kvm::Vcpu& vcpu : vm.vcpus) {
+    opened.scheduling.push_back(
+        std::move(kvm::ThreadScheduling::Open("/", vm.pid, vcpu.tid).value));
+  }
+  auto epoch = sampler::Epoch::Start(1, 1, opened, 4);
   // Negative: the threads sleep here, but count as vCPUs that ran.
   sampler::Sampler sampler({.now_ns = MonotonicNow_ns, .state_below = -1});
   sampler.Add(epoch->get());

@@ -65,6 +65,7 @@ class FakePerfEvents final : public kvm::PerfEvents {
       if (members.size() - free >= largest_group) return {.error = EINVAL};
     }
     Fd fd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    if (!fd.valid()) return {.error = errno};
     const int key = leader >= 0 ? leader : fd.get();
     if (leader < 0) members_[key].clear();
     members_[key].push_back({.id = ++last_id_,

@@ -62,6 +62,9 @@ class SampledVm {
                 std::to_string(run_ns) + " " + std::to_string(run_delay_ns) + " 7\n");
   }
 
+  // What a kernel without schedstats prints for every thread.
+  void TurnSchedulingOff(int vcpu) { proc_.Write(Task(vcpu) + "/schedstat", "0 0 0\n"); }
+
   void SetState(int vcpu, char state) {
     proc_.Write(Task(vcpu) + "/stat",
                 std::to_string(tid(vcpu)) + " (CPU 0/KVM) " + state +
@@ -77,8 +80,20 @@ class SampledVm {
       groups.emplace_back().push_back(
           std::move(kvm::CounterGroup::Open(perf_, vcpu.tid, kvm::EventsOf(set), refused).value));
     }
-    return *sampler::Epoch::Start(vm_number, epoch, proc_.root(), vm_.pid, std::move(groups),
-                                  vm_.vcpus, buffers);
+    return StartEpoch(vm_number, epoch, buffers, std::move(groups));
+  }
+
+  // With these groups, one entry per vCPU.
+  std::unique_ptr<sampler::Epoch> StartEpoch(uint32_t vm_number, uint32_t epoch, size_t buffers,
+                                             std::vector<kvm::VcpuGroups> groups) {
+    kvm::OpenedGroups opened;
+    opened.vcpus = vm_.vcpus;
+    opened.groups = std::move(groups);
+    for (const kvm::Vcpu& vcpu : vm_.vcpus) {
+      opened.scheduling.push_back(
+          std::move(kvm::ThreadScheduling::Open(proc_.root(), vm_.pid, vcpu.tid).value));
+    }
+    return *sampler::Epoch::Start(vm_number, epoch, opened, buffers);
   }
 
  private:

@@ -42,7 +42,7 @@ void CheckSchedStat(std::string_view text) {
   const auto stat = ParseSchedStat(text);
   if (!stat) return;
   Check(ParseSchedStat(std::to_string(stat->run_ns) + " " + std::to_string(stat->run_delay_ns) +
-                       " 1\n") == stat);
+                       " " + std::to_string(stat->timeslices) + "\n") == stat);
 }
 
 void CheckLink(std::string_view text) {

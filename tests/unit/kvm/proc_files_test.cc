@@ -67,7 +67,7 @@ TEST(ParseTaskStat, WhatIsNoNumberIsRefused) {
 }
 
 TEST(ParseSchedStat, TakesRunTimeAndDelay) {
-  EXPECT_EQ(ParseSchedStat("1461363552 37857982 247\n"), (SchedStat{1461363552, 37857982}));
+  EXPECT_EQ(ParseSchedStat("1461363552 37857982 247\n"), (SchedStat{1461363552, 37857982, 247}));
 }
 
 // A partial line is no data: a missing delay is not a delay of 0.

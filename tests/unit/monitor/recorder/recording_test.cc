@@ -1,7 +1,9 @@
 #include "monitor/recorder/recording.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <cerrno>
 
@@ -136,6 +138,53 @@ TEST_F(RecordingTest, AGroupThatNeverRunsStepsDown) {
   EXPECT_THAT(recording_.TakeNotices(), ElementsAre(HasSubstr("stepped down to cycles")));
 }
 
+// A rival that comes in the middle and leaves again: down after a second without the PMU, up again
+// after a pause, and a longer one where that was too early.
+TEST_F(RecordingTest, ARivalThatComesAndGoesIsFollowed) {
+  const auto run = [this](int ticks, bool on_pmu) {
+    for (int i = 0; i < ticks; ++i) {
+      db_.group(0).time_enabled_ns += 100'000'000;
+      if (on_pmu) db_.group(0).time_running_ns += 100'000'000;
+      const size_t sets = writer_.VcpuSets().size();
+      Tick();
+      if (writer_.VcpuSets().size() != sets) db_.group(0) = {};  // new groups begin at 0
+    }
+    return writer_.VcpuSets().back().event_set();
+  };
+  ASSERT_TRUE(recording_.Track(db_.vm()).ok());
+  EXPECT_EQ(run(20, true), "min");
+  EXPECT_EQ(run(11, false), "min");
+  EXPECT_EQ(run(1, false), "cycles");
+  EXPECT_THAT(writer_.VcpuSets()[1].absent_events(0).reason(), HasSubstr("stopped running"));
+  EXPECT_THAT(recording_.TakeNotices(), ElementsAre(HasSubstr("event set min no longer runs")));
+
+  EXPECT_EQ(run(98, true), "cycles");
+  EXPECT_EQ(run(3, true), "min");  // 10 s later, and too early
+  EXPECT_EQ(run(2, false), "min");
+  EXPECT_EQ(run(1, false), "cycles");
+  EXPECT_EQ(run(198, true), "cycles");
+  EXPECT_EQ(run(3, true), "min");
+  EXPECT_EQ(run(50, true), "min");
+  using Kind = v1::LifeCycle;
+  EXPECT_THAT(writer_.LifeCycleKinds(),
+              ElementsAre(Kind::KIND_VM_FOUND, Kind::KIND_SET_REDUCED, Kind::KIND_SET_RESTORED,
+                          Kind::KIND_SET_REDUCED, Kind::KIND_SET_RESTORED));
+  EXPECT_THAT(writer_.VcpuSets().back().absent_events(), IsEmpty());
+  EXPECT_THAT(recording_.TakeNotices(), ElementsAre(HasSubstr("event set min runs again")));
+}
+
+// What holds every counter gives none to a larger set either.
+TEST_F(RecordingTest, AGroupThatDoesNotRunDoesNotClimb) {
+  ASSERT_TRUE(recording_.Track(db_.vm()).ok());
+  for (int i = 0; i < 300; ++i) {
+    db_.group(0).time_enabled_ns += 100'000'000;
+    Tick();
+  }
+  EXPECT_THAT(writer_.VcpuSets(), SizeIs(2));
+  EXPECT_THAT(recording_.TakeNotices(), ElementsAre(HasSubstr("stepped down to cycles"),
+                                                    HasSubstr("there is no smaller one")));
+}
+
 // Groups that take turns: each is watched on its own, and smaller ones are tried next, which give
 // no event up.
 TEST_F(RecordingTest, ARotatingGroupThatNeverRunsMakesThemSmaller) {
@@ -173,23 +222,155 @@ TEST_F(RecordingTest, ARotatingGroupThatNeverRunsMakesThemSmaller) {
   EXPECT_THAT(recording.TakeNotices(), ElementsAre(HasSubstr("groups of at most 2")));
 }
 
-// The set of threads changed, but the new ones cannot be opened: what was recorded goes on, and
-// another try may follow.
-TEST_F(RecordingTest, AnEpochThatCannotBeginLeavesTheOldOne) {
-  ASSERT_TRUE(recording_.Track(db_.vm()).ok());
+// Leaves this process so many descriptors, as a low `ulimit -n` does.
+class FewDescriptors {
+ public:
+  explicit FewDescriptors(rlim_t free) {
+    getrlimit(RLIMIT_NOFILE, &before_);
+    rlimit few = before_;
+    few.rlim_cur = 0;
+    while (free > 0 && few.rlim_cur < before_.rlim_cur) {
+      if (fcntl(static_cast<int>(few.rlim_cur++), F_GETFD) < 0) --free;
+    }
+    setrlimit(RLIMIT_NOFILE, &few);
+  }
+  FewDescriptors(const FewDescriptors&) = delete;
+  ~FewDescriptors() { setrlimit(RLIMIT_NOFILE, &before_); }
+
+ private:
+  rlimit before_{};
+};
+
+// Two events, schedstat and stat.
+constexpr rlim_t kDescriptorsOfVcpu = 4;
+
+class HotPlug : public RecordingTest {
+ protected:
+  HotPlug() {
+    changed_.vcpus.push_back({.index = 1, .tid = 29, .start_time_ticks = 1000});
+    proc_.AddThread(20, 29, "CPU 1/KVM", 1000);
+    EXPECT_TRUE(recording_.Track(db_.vm()).ok());
+    Tick();
+  }
+
+  kvm::Vm changed_ = db_.vm();
+};
+
+// The new epoch needs the descriptors of the one before: that one is closed first.
+TEST_F(HotPlug, ShortOfDescriptorsTheEpochBeforeIsClosedFirst) {
+  const FewDescriptors few(kvm::kSpareDescriptors + kDescriptorsOfVcpu + 1);
+  ASSERT_TRUE(recording_.Track(changed_).ok());
   Tick();
-  kvm::Vm changed = db_.vm();
-  changed.vcpus.push_back({.index = 1, .tid = 29, .start_time_ticks = 1000});
-  perf_.refused_threads[29] = EMFILE;
-  EXPECT_FALSE(recording_.Track(changed).ok());
   Tick();
-  EXPECT_THAT(writer_.ticks, SizeIs(2));
+  const auto sets = writer_.VcpuSets();
+  ASSERT_THAT(sets, SizeIs(3));
+  EXPECT_THAT(sets[1].vcpus(), IsEmpty());
+  EXPECT_THAT(sets[1].unopened_vcpus(), SizeIs(2));
+  EXPECT_THAT(sets[2].vcpus(), SizeIs(2));
+  EXPECT_THAT(sets[2].unopened_vcpus(), IsEmpty());
+  EXPECT_EQ(writer_.ticks.back().epoch, 3u);
+  ASSERT_THAT(writer_.Gaps(), SizeIs(1));  // the tick between
+  EXPECT_EQ(writer_.Gaps()[0].reason(), v1::Gap::REASON_NOT_OPENED);
+  EXPECT_EQ(writer_.Gaps()[0].epoch(), 2u);
+  EXPECT_EQ(writer_.Gaps()[0].first_tick(), 1u);
+  EXPECT_EQ(writer_.Gaps()[0].last_tick(), 1u);
+  EXPECT_THAT(recording_.TakeNotices(), IsEmpty());
+}
+
+// Still short: as many vCPUs as can be, a set that names the others, and more tries.
+TEST_F(HotPlug, AVcpuThatCannotBeOpenedIsListedAndTriedAgain) {
+  {
+    const FewDescriptors few(kvm::kSpareDescriptors + 1);
+    ASSERT_TRUE(recording_.Track(changed_).ok());
+    Tick();
+    Tick();
+    ASSERT_THAT(writer_.VcpuSets(), SizeIs(3));
+    const v1::VcpuSet set = writer_.VcpuSets()[2];
+    ASSERT_THAT(set.vcpus(), SizeIs(1));
+    EXPECT_EQ(set.vcpus(0).index(), 0u);
+    ASSERT_THAT(set.unopened_vcpus(), SizeIs(1));
+    EXPECT_EQ(set.unopened_vcpus(0).index(), 1u);
+    EXPECT_EQ(set.unopened_vcpus(0).error(), EMFILE);
+    EXPECT_THAT(set.unopened_vcpus(0).reason(), HasSubstr("too many open descriptors"));
+    EXPECT_THAT(recording_.TakeNotices(), ElementsAre(HasSubstr("1 of 2 vCPUs are not counted")));
+
+    ASSERT_TRUE(recording_.Track(changed_).ok());  // tried, and nothing changes
+    Tick();
+    EXPECT_THAT(writer_.VcpuSets(), SizeIs(3));
+    EXPECT_EQ(writer_.ticks.back().sample.vcpus.size(), 1u);
+  }
+  ASSERT_TRUE(recording_.Track(changed_).ok());
+  Tick();
+  ASSERT_THAT(writer_.VcpuSets(), SizeIs(4));
+  EXPECT_THAT(writer_.VcpuSets()[3].vcpus(), SizeIs(2));
+  EXPECT_THAT(writer_.VcpuSets()[3].unopened_vcpus(), IsEmpty());
+  EXPECT_THAT(recording_.TakeNotices(), ElementsAre(HasSubstr("all vCPUs are counted again")));
+}
+
+// The successor of an epoch that ended cannot be opened at all: a set without vCPUs, and gaps.
+TEST_F(HotPlug, TicksInWhichNoVcpuIsOpenAreGaps) {
+  perf_.refused_threads = {{db_.tid(0), EMFILE}, {29, EMFILE}};
+  ASSERT_TRUE(recording_.Track(changed_).ok());
+  for (int i = 0; i < 15; ++i) {
+    Tick();
+    ASSERT_TRUE(recording_.Track(changed_).ok());
+  }
+  EXPECT_THAT(writer_.ticks, SizeIs(1));
   perf_.refused_threads.clear();
-  proc_.AddThread(20, 29, "CPU 1/KVM", 1000);
-  EXPECT_TRUE(recording_.Track(changed).ok());
+  ASSERT_TRUE(recording_.Track(changed_).ok());
   Tick();
-  EXPECT_EQ(writer_.ticks.back().epoch, 2u);
-  EXPECT_THAT(writer_.ended, ElementsAre(Pair(1, 1)));
+  const auto sets = writer_.VcpuSets();
+  ASSERT_THAT(sets, SizeIs(3));  // no new one for each failed try
+  EXPECT_THAT(sets[1].vcpus(), IsEmpty());
+  EXPECT_THAT(sets[1].unopened_vcpus(), SizeIs(2));
+  EXPECT_THAT(sets[2].vcpus(), SizeIs(2));
+  uint64_t next = 1;
+  for (const v1::Gap& gap : writer_.Gaps()) {
+    EXPECT_EQ(gap.reason(), v1::Gap::REASON_NOT_OPENED);
+    EXPECT_EQ(gap.vm(), 1u);
+    EXPECT_EQ(gap.epoch(), 2u);
+    EXPECT_EQ(gap.first_tick(), next);
+    next = gap.last_tick() + 1;
+  }
+  EXPECT_EQ(next, writer_.ticks.back().sample.tick);
+  EXPECT_THAT(writer_.Gaps(), SizeIs(2));  // one per second
+}
+
+// A recording that ends while it waits for the descriptors of an epoch opens nothing more.
+TEST_F(HotPlug, TheEndDoesNotWaitForDescriptors) {
+  perf_.refused_threads[29] = EMFILE;
+  ASSERT_TRUE(recording_.Track(changed_).ok());
+  recording_.RetireAll();
+  Tick();
+  EXPECT_TRUE(recording_.idle());
+}
+
+// What is refused for another reason is no ground to stop what runs.
+TEST_F(HotPlug, AVcpuWithoutPermissionIsListedToo) {
+  perf_.refused_threads[29] = EACCES;
+  ASSERT_TRUE(recording_.Track(changed_).ok());
+  Tick();
+  ASSERT_THAT(writer_.VcpuSets(), SizeIs(2));
+  EXPECT_THAT(writer_.VcpuSets()[1].vcpus(), SizeIs(1));
+  EXPECT_EQ(writer_.VcpuSets()[1].unopened_vcpus(0).error(), EACCES);
+  EXPECT_THAT(writer_.Gaps(), IsEmpty());
+}
+
+// A new VM is all or nothing: it is skipped, and its caller tries again.
+TEST_F(HotPlug, ANewVmThatCannotBeOpenedIsAnError) {
+  perf_.refused_threads[web_.tid(1)] = EMFILE;
+  EXPECT_EQ(recording_.Track(web_.vm()).code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(recording_.vms(), SizeIs(1));
+}
+
+// What docs/architecture.md says, whatever the profile calls HALTED.
+TEST_F(RecordingTest, TheStateIsReadBelowTenPercent) {
+  ASSERT_TRUE(recording_.Track(db_.vm()).ok());
+  for (int i = 0; i < 2; ++i) {
+    db_.Ran(0, 9'000'000, 1, 1);  // 9 % of a tick
+    Tick();
+  }
+  EXPECT_EQ(writer_.ticks.back().sample.vcpus[0].state, core::ThreadState::kBlocked);
 }
 
 TEST_F(RecordingTest, AnExitedThreadMakesItsVmSuspect) {

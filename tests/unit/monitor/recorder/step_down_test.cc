@@ -15,34 +15,99 @@ core::GroupSample Group(uint64_t enabled_ms, uint64_t running_ms) {
   return {.time_enabled_ns = enabled_ms * kMs, .time_running_ns = running_ms * kMs};
 }
 
-TEST(AnyGroupNeverRan, NeedsSomeTimeAndAnyVcpuWillDo) {
-  EXPECT_FALSE(AnyGroupNeverRan({.vcpus = {Vcpu(19, 0)}}, 1, false));
-  EXPECT_TRUE(AnyGroupNeverRan({.vcpus = {Vcpu(20, 0)}}, 1, false));
-  EXPECT_FALSE(AnyGroupNeverRan({.vcpus = {Vcpu(9000, 1)}}, 1, false));
-  EXPECT_TRUE(AnyGroupNeverRan({.vcpus = {Vcpu(100, 100), Vcpu(20, 0)}}, 1, false));
-  EXPECT_FALSE(AnyGroupNeverRan({}, 1, false));
+using Finding = RunWatch::Finding;
+
+// What a watch that sees this sample three times finds.
+Finding After(const core::Sample& sample, size_t core_pmus, bool multiplexed) {
+  RunWatch watch(sample.vcpus.size(), 1 + sample.FurtherGroups(), core_pmus, multiplexed);
+  watch.Observe(sample);
+  watch.Observe(sample);
+  return watch.Observe(sample);
+}
+
+TEST(RunWatch, NeedsSomeTimeAndAnyVcpuWillDo) {
+  EXPECT_EQ(After({.vcpus = {Vcpu(19, 0)}}, 1, false), Finding::kUnjudged);
+  EXPECT_EQ(After({.vcpus = {Vcpu(20, 0)}}, 1, false), Finding::kStarves);
+  EXPECT_EQ(After({.vcpus = {Vcpu(9000, 1)}}, 1, false), Finding::kRuns);
+  EXPECT_EQ(After({.vcpus = {Vcpu(100, 100), Vcpu(20, 0)}}, 1, false), Finding::kStarves);
+  EXPECT_EQ(After({}, 1, false), Finding::kUnjudged);
+}
+
+TEST(RunWatch, NeedsThreeSamplesInARow) {
+  RunWatch watch(1, 1, 1, false);
+  EXPECT_EQ(watch.Observe({.vcpus = {Vcpu(20, 0)}}), Finding::kUnjudged);
+  EXPECT_EQ(watch.Observe({.vcpus = {Vcpu(40, 0)}}), Finding::kUnjudged);
+  EXPECT_EQ(watch.Observe({.vcpus = {Vcpu(60, 1)}}), Finding::kRuns);
+  EXPECT_EQ(watch.Observe({.vcpus = {Vcpu(80, 1)}}), Finding::kRuns);
+}
+
+// A rival that comes in the middle of a recording: a second of enabled time without any on the PMU.
+TEST(RunWatch, AGroupThatRanAndStoppedIsFound) {
+  RunWatch watch(1, 1, 1, false);
+  EXPECT_EQ(watch.Observe({.vcpus = {Vcpu(100, 100)}}), Finding::kRuns);
+  EXPECT_EQ(watch.Observe({.vcpus = {Vcpu(1099, 100)}}), Finding::kRuns);
+  EXPECT_EQ(watch.Observe({.vcpus = {Vcpu(1100, 100)}}), Finding::kUnjudged);
+  EXPECT_EQ(watch.Observe({.vcpus = {Vcpu(1100, 100)}}), Finding::kUnjudged);
+  EXPECT_EQ(watch.Observe({.vcpus = {Vcpu(1100, 100)}}), Finding::kStarves);
+  EXPECT_TRUE(watch.ran_before());
+  // A little of it is enough: the counts are scaled.
+  EXPECT_EQ(watch.Observe({.vcpus = {Vcpu(1200, 101)}}), Finding::kRuns);
 }
 
 // --multiplex of events that fit into one group: nobody takes turns with it.
-TEST(AnyGroupNeverRan, OnlyGroupsThatTakeTurnsAreGivenTime) {
-  EXPECT_TRUE(AnyGroupNeverRan({.vcpus = {Vcpu(20, 0)}}, 1, true));
-  EXPECT_FALSE(AnyGroupNeverRan({.vcpus = {Vcpu(999, 0)}, .further = {Group(999, 500)}}, 1, true));
-  EXPECT_TRUE(AnyGroupNeverRan({.vcpus = {Vcpu(1000, 0)}, .further = {Group(1000, 500)}}, 1, true));
-  EXPECT_TRUE(AnyGroupNeverRan({.vcpus = {Vcpu(1000, 900)}, .further = {Group(1000, 0)}}, 1, true));
+TEST(RunWatch, OnlyGroupsThatTakeTurnsAreGivenTime) {
+  EXPECT_EQ(After({.vcpus = {Vcpu(20, 0)}}, 1, true), Finding::kStarves);
+  EXPECT_EQ(After({.vcpus = {Vcpu(999, 0)}, .further = {Group(999, 500)}}, 1, true),
+            Finding::kRuns);
+  EXPECT_EQ(After({.vcpus = {Vcpu(1000, 0)}, .further = {Group(1000, 500)}}, 1, true),
+            Finding::kStarves);
+  EXPECT_EQ(After({.vcpus = {Vcpu(1000, 900)}, .further = {Group(1000, 0)}}, 1, true),
+            Finding::kStarves);
 }
 
 // A thread that stayed on the fast cores is counted; one that neither PMU counted is not. Further
 // sets of a hybrid host are watched like the first.
-TEST(AnyGroupNeverRan, TheCorePmusOfASetCountAsOne) {
-  EXPECT_FALSE(AnyGroupNeverRan({.vcpus = {Vcpu(100, 100)}, .further = {Group(100, 0)}}, 2, false));
-  EXPECT_FALSE(AnyGroupNeverRan({.vcpus = {Vcpu(100, 0)}, .further = {Group(100, 100)}}, 2, false));
-  EXPECT_TRUE(AnyGroupNeverRan({.vcpus = {Vcpu(100, 0)}, .further = {Group(100, 0)}}, 2, false));
+TEST(RunWatch, TheCorePmusOfASetCountAsOne) {
+  EXPECT_EQ(After({.vcpus = {Vcpu(100, 100)}, .further = {Group(100, 0)}}, 2, false),
+            Finding::kRuns);
+  EXPECT_EQ(After({.vcpus = {Vcpu(100, 0)}, .further = {Group(100, 100)}}, 2, false),
+            Finding::kRuns);
+  EXPECT_EQ(After({.vcpus = {Vcpu(100, 0)}, .further = {Group(100, 0)}}, 2, false),
+            Finding::kStarves);
   const auto rotating = [](uint64_t third_ms, uint64_t fourth_ms) {
     return core::Sample{.vcpus = {Vcpu(1000, 500)},
                         .further = {Group(1000, 0), Group(1000, third_ms), Group(1000, fourth_ms)}};
   };
-  EXPECT_FALSE(AnyGroupNeverRan(rotating(0, 3), 2, true));
-  EXPECT_TRUE(AnyGroupNeverRan(rotating(0, 0), 2, true));
+  EXPECT_EQ(After(rotating(0, 3), 2, true), Finding::kRuns);
+  EXPECT_EQ(After(rotating(0, 0), 2, true), Finding::kStarves);
+}
+
+constexpr int64_t kSecond = 1'000'000'000;
+
+TEST(ClimbPause, DoublesAfterEachFailedTryUpToTenMinutes) {
+  ClimbPause pause;
+  int64_t now = 0;
+  pause.SteppedDown(now);
+  for (const int64_t seconds : {10, 20, 40, 80, 160, 320, 600, 600}) {
+    EXPECT_FALSE(pause.IsDue(now + seconds * kSecond - 1)) << seconds;
+    now += seconds * kSecond;
+    EXPECT_TRUE(pause.IsDue(now)) << seconds;
+    pause.Climbed(now);
+    pause.SteppedDown(now + kSecond);
+    now += kSecond;
+  }
+}
+
+TEST(ClimbPause, ASetThatHeldStartsAnew) {
+  ClimbPause pause;
+  pause.SteppedDown(0);
+  pause.Climbed(10 * kSecond);
+  pause.SteppedDown(11 * kSecond);
+  pause.Climbed(31 * kSecond);
+  EXPECT_FALSE(pause.IsDue(41 * kSecond - 1));  // the next rung
+  EXPECT_TRUE(pause.IsDue(41 * kSecond));
+  pause.SteppedDown(51 * kSecond);  // it held for as long as the pause was
+  EXPECT_TRUE(pause.IsDue(61 * kSecond));
 }
 
 TEST(NextDifferentRung, PassesOverRungsThatWouldOpenTheSame) {

@@ -78,11 +78,9 @@ TEST_F(SamplerTest, FurtherGroupsAreReadWithTheirVcpu) {
     groups[i].push_back(
         std::move(kvm::CounterGroup::Open(perf_, tid, {&misses, 1}, refused).value));
   }
-  const auto epoch =
-      Epoch::Start(1, 1, proc_.root(), vm.vm().pid, std::move(groups), vm.vm().vcpus, 4);
-  ASSERT_TRUE(epoch.ok());
+  const auto epoch = vm.StartEpoch(1, 1, 4, std::move(groups));
   EXPECT_TRUE((perf_.own_groups[{vm.tid(1), kMisses}].enabled));
-  sampler_.Add(epoch->get());
+  sampler_.Add(epoch.get());
   const auto all = Tick(0);
   ASSERT_EQ(all.size(), 1u);
   const core::Sample& sample = *all[0].sample;
@@ -92,7 +90,7 @@ TEST_F(SamplerTest, FurtherGroupsAreReadWithTheirVcpu) {
     EXPECT_EQ(sample.further[i].time_running_ns, 20 + i);
     EXPECT_EQ(sample.further[i].counts[0], 1000 + i);
   }
-  epoch.value()->Recycle(all[0].sample);
+  epoch->Recycle(all[0].sample);
   perf_.own_groups[{vm.tid(1), kMisses}].read_error = EIO;
   const auto failed = Tick(1);
   ASSERT_EQ(failed.size(), 1u);
@@ -240,6 +238,40 @@ TEST_F(SamplerTest, AnExitedThreadGivesTheEpochsLastSample) {
   EXPECT_TRUE(Tick(1).empty());
 }
 
+// Swap-in, network storage, postcopy: it wants to run, so it is not blocked as a halted vCPU is.
+TEST_F(SamplerTest, UninterruptibleSleepIsAStateOfItsOwn) {
+  fakes::SampledVm vm(perf_, proc_, "web", 10, 11, 1);
+  vm.SetState(0, 'D');
+  const auto epoch = vm.StartEpoch(1, 1, 4);
+  sampler_.Add(epoch.get());
+  Tick(0);
+  EXPECT_EQ(Tick(1).at(0).sample->vcpus[0].state, core::ThreadState::kIoWait);
+}
+
+// A kernel without schedstats: "0 0 0" is not a delay of 0, and the state is read all the same.
+TEST_F(SamplerTest, ThreeZerosAreNoSchedulerTimes) {
+  fakes::SampledVm vm(perf_, proc_, "web", 10, 11, 2);
+  vm.TurnSchedulingOff(0);
+  const auto epoch = vm.StartEpoch(1, 1, 4);
+  sampler_.Add(epoch.get());
+  Tick(0);
+  const auto all = Tick(1);
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_FALSE(all[0].sample->vcpus[0].has_scheduler_times);
+  EXPECT_EQ(all[0].sample->vcpus[0].state, core::ThreadState::kBlocked);
+  EXPECT_TRUE(all[0].sample->vcpus[1].has_scheduler_times);
+}
+
+// Without schedstat it is the state's file that shows an exit, once nothing runs.
+TEST_F(SamplerTest, AnExitWithoutSchedulerTimesShowsInTheState) {
+  fakes::SampledVm vm(perf_, proc_, "web", 10, 11, 1);
+  std::filesystem::remove(proc_.Path("proc/10/task/11/schedstat"));
+  proc_.RemoveThread(10, 11);
+  const auto epoch = vm.StartEpoch(1, 1, 4);
+  sampler_.Add(epoch.get());
+  EXPECT_TRUE(Tick(0).at(0).last);
+}
+
 // A kernel or user without schedstat: the thread lives, so its counters go on being sampled.
 TEST_F(SamplerTest, WithoutSchedulerTimesSamplingGoesOn) {
   fakes::SampledVm vm(perf_, proc_, "web", 10, 11, 1);
@@ -251,9 +283,30 @@ TEST_F(SamplerTest, WithoutSchedulerTimesSamplingGoesOn) {
     ASSERT_EQ(all.size(), 1u) << tick;
     EXPECT_FALSE(all[0].last);
     EXPECT_FALSE(all[0].sample->vcpus[0].has_scheduler_times);
-    EXPECT_EQ(all[0].sample->vcpus[0].state, core::ThreadState::kNotRead);
+    EXPECT_EQ(all[0].sample->vcpus[0].state,
+              tick == 0 ? core::ThreadState::kNotRead : core::ThreadState::kBlocked);
     epoch->Recycle(all[0].sample);
   }
+}
+
+TEST(BuffersFor, HoldsTwoSecondsWhileTheBudgetLasts) {
+  EXPECT_EQ(BuffersFor(absl::Milliseconds(100), SampleBytes(16, 1), 0), 21u);
+  EXPECT_EQ(BuffersFor(absl::Milliseconds(1), SampleBytes(16, 1), 0), 2001u);
+  EXPECT_EQ(BuffersFor(absl::Seconds(10), SampleBytes(16, 1), 0), 16u);
+  EXPECT_EQ(BuffersFor(absl::Seconds(1), SampleBytes(1024, 8), size_t{1} << 40), 16u);
+}
+
+// 100 VMs of 16 vCPUs at 1 ms took 400 MB.
+TEST(BuffersFor, ManyVmsShareTheBudget) {
+  const size_t bytes = SampleBytes(16, 1);
+  size_t taken = 0;
+  for (int vm = 0; vm < 100; ++vm) {
+    const size_t buffers = BuffersFor(absl::Milliseconds(1), bytes, taken);
+    EXPECT_GE(buffers, 200u);
+    taken += buffers * bytes;
+  }
+  EXPECT_LT(taken, size_t{112} << 20);
+  RecordProperty("bytes", std::to_string(taken));
 }
 
 TEST_F(SamplerTest, MissedTicksAreHandedOver) {

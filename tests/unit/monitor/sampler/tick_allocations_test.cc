@@ -87,10 +87,9 @@ TEST(TickAllocations, NoneWithThreeGroupsPerVcpu) {
                         .value));
     }
   }
-  const auto epoch = Epoch::Start(1, 1, proc.root(), 10, std::move(groups), vm.vm().vcpus, 4);
-  ASSERT_TRUE(epoch.ok());
+  const auto epoch = vm.StartEpoch(1, 1, 4, std::move(groups));
   Sampler sampler({.now_ns = fakes::FakeClock::Now});
-  sampler.Add(epoch->get());
+  sampler.Add(epoch.get());
   core::EpochClassifier classifier(
       {.vcpus = 2, .slots = {.cycles = 0, .instructions = 1}, .core_pmus = 3},
       core::Classifier::kEvidence, {}, 100'000'000);

@@ -1,5 +1,6 @@
 #include "monitor/timeline/recut.h"
 
+#include <algorithm>
 #include <fstream>
 #include <iterator>
 
@@ -93,6 +94,13 @@ std::vector<Bytes> LongChunks() {
       if (t % 9 == 0) writer->Add(MarkerRecord("phase", at(sample)), at(sample));
       if (chunk < 2) writer->AddTick(1, 1, one.Next(), one.Verdicts());
       if (chunk == 1 && t == 50) writer->Add(SetRecord(other.VcpuSet(1, 2)), at(sample));
+      if (chunk == 2 && t == 30) {
+        v1::TimelineRecord gap;
+        gap.mutable_gap()->set_vm(1);
+        gap.mutable_gap()->set_epoch(2);
+        gap.mutable_gap()->set_mono_ns(at(sample));
+        writer->Add(gap, at(sample));
+      }
       if (chunk == 1 && t > 50) writer->AddTick(1, 2, other.Next(), other.Verdicts());
     }
     if (chunk == 1) writer->EndEpoch(1, 1);
@@ -128,14 +136,23 @@ TEST(Recut, EachChunkIsReadableAlone) {
   const std::vector<Bytes> original = LongChunks();
   const std::vector<SeenTick> ticks = ReadBytes(Concatenate(original)).ticks;
   size_t next = 0;
+  size_t gaps = 0;
   for (const Bytes& chunk : RecutAll(original, 1000)) {
     const Seen seen = ReadBytes(chunk);
     ASSERT_TRUE(seen.report.ok());
+    const bool has_gap = std::ranges::any_of(seen.others, [](const std::string& line) {
+      return line.find(" Gap vm: 1 epoch: 2") != std::string::npos;
+    });
+    if (has_gap) {
+      ++gaps;
+      EXPECT_THAT(seen.others, testing::Contains(HasSubstr("0 VcpuSet vm: 1 epoch: 2")));
+    }
     for (const SeenTick& tick : seen.ticks) EXPECT_EQ(tick, ticks.at(next++));
     EXPECT_THAT(seen.others, testing::Contains(HasSubstr("Session host_name: \"h\"")));
     EXPECT_THAT(seen.others, testing::Contains(testing::StartsWith("0 ClockSnapshot")));
   }
   EXPECT_EQ(next, ticks.size());
+  EXPECT_EQ(gaps, 1u);
 }
 
 // Half of the file alone, as who begins in its middle reads it.

@@ -100,6 +100,40 @@ TEST(WriterReader, VmsAndRecordsComeBackInOrder) {
   EXPECT_THAT(seen.others, testing::Contains(HasSubstr("ClockSnapshot realtime_ns: 77")));
 }
 
+// A chunk that holds nothing of an epoch but a gap says whose gap it is, in recut chunks too.
+TEST(WriterReader, AGapBringsTheSetOfItsEpoch) {
+  std::vector<Bytes> chunks;
+  const auto writer = NewChunkWriter(kStream, CollectInto(&chunks));
+  fakes::SyntheticVm vm({fakes::Load::kBusy}, 10'000'000, 4);
+  fakes::SyntheticVm other({fakes::Load::kBusy}, 10'000'000, 4);
+  writer->Add(SessionRecord("h"), 1);
+  writer->Add(SetRecord(vm.VcpuSet(1, 1)), 2);
+  writer->Add(SetRecord(other.VcpuSet(2, 1)), 2);
+  ASSERT_TRUE(writer->Flush(ClockAt(3)).ok());
+  v1::TimelineRecord gap;
+  gap.mutable_gap()->set_vm(1);
+  gap.mutable_gap()->set_epoch(1);
+  writer->Add(gap, 4);
+  writer->EndEpoch(1, 1);
+  ASSERT_TRUE(writer->Flush(ClockAt(5)).ok());
+  writer->Add(MarkerRecord("phase", 6), 6);
+  ASSERT_TRUE(writer->Flush(ClockAt(7)).ok());
+
+  ASSERT_THAT(chunks, testing::SizeIs(3));
+  const auto sets_in = [](const Bytes& chunk) {
+    ChunkDecoder decoder;
+    std::vector<uint32_t> vms;
+    const auto header = DecodeChunkHeader(chunk);
+    EXPECT_TRUE(header.ok());
+    EXPECT_TRUE(decoder.Open(*header, std::span(chunk).subspan(header->header_bytes)).ok());
+    for (const v1::VcpuSet& set : decoder.context().vcpu_sets()) vms.push_back(set.vm());
+    return vms;
+  };
+  EXPECT_THAT(sets_in(chunks[0]), IsEmpty());
+  EXPECT_THAT(sets_in(chunks[1]), testing::ElementsAre(1u));
+  EXPECT_THAT(sets_in(chunks[2]), IsEmpty());
+}
+
 // Groups that take turns, and those of a hybrid host, which a reader that cannot add up must
 // refuse.
 TEST(WriterReader, FurtherGroupsComeBackAcrossChunks) {
