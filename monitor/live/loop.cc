@@ -3,6 +3,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/asio/post.hpp>
 #include <csignal>
 #include <filesystem>
@@ -177,6 +178,10 @@ void Loop::LookForMore() {
       !options_.beside_command
           ? discovery_.FindOthers(recording_.vms(), non_vmms_, absl::Nanoseconds(MonotonicNow_ns()))
           : discovery_.FindDescendants(getpid());
+  // One that ended without a vCPU was no guest.
+  std::erase_if(left_out_, [&found](const auto& left_out) {
+    return std::ranges::find(found, left_out.first, recorder::KeyOf) == found.end();
+  });
   for (const kvm::Vm& vm : found) {
     if (watched_.contains(recorder::KeyOf(vm))) continue;
     static_cast<void>(Take(vm));  // said by PrintNotices; one without vCPUs yet is tried again

@@ -81,11 +81,12 @@
 //   }],
 //   "gaps": [GAP],                     // those of every VM at once (tick missed, source lost)
 //          // GAP: {"reason": "read-failed" | "tick-missed" | "queue-full" | "source-lost" |
-//          //                 "unspecified",
+//          //                 "not-opened" | "unspecified",
 //          //       "vcpu": n or null, "errno": n or null, "errno_name": text or null,
 //          //       "records": n, "ticks": n lost, "first_s": n, "last_s": n}
 //   "life_cycle": [{"t_s", "vm": n or null, "kind": "vm-found" | "vm-ended" | "vcpus-changed" |
-//                   "set-reduced" | "vm-skipped" | "vm-paused" | "vm-resumed" | "unspecified",
+//                   "set-reduced" | "set-restored" | "vm-skipped" | "vm-paused" | "vm-resumed" |
+//                   "recording-paused" | "recording-resumed" | "unspecified",
 //                   "detail", "pid": n or null, "name": text or null}],
 //   "life_cycle_omitted": n,
 //   "markers": [{"name", "t_ns": n}],  // in order, ns after the recording's start

@@ -245,6 +245,42 @@ TEST_F(GroupOpener, AMediatedVpmuIsRefusedUnlessForced) {
   EXPECT_TRUE(Open().ok());
 }
 
+// Software counts take nothing from a VM's PMU.
+TEST_F(GroupOpener, AMediatedVpmuDoesNotKeepSoftwareEventsOut) {
+  proc_.Write("sys/module/kvm_amd/parameters/enable_mediated_pmu", "Y\n");
+  const auto degraded = Open({.wanted = {.set = EventSet::kDegraded}});
+  ASSERT_TRUE(degraded.ok()) << degraded.status();
+  EXPECT_EQ(degraded->set, "degraded");
+  const Event faults{.name = "page-faults",
+                     .type = PERF_TYPE_SOFTWARE,
+                     .config = PERF_COUNT_SW_PAGE_FAULTS,
+                     .host_side = true};
+  const auto named = Open({.wanted = {.events = {.groups = {{faults}}}}});
+  ASSERT_TRUE(named.ok()) << named.status();
+  EXPECT_THAT(named->degraded_reason, HasSubstr("enable_mediated_pmu=Y"));
+  EXPECT_THAT(Names(*named), ElementsAre("task-clock", "page-faults"));
+  for (const perf_event_attr& attr : perf_.opened) EXPECT_EQ(attr.type, PERF_TYPE_SOFTWARE);
+  const Event cycles = EventsOf(EventSet::kCycles).front();
+  EXPECT_FALSE(Open({.wanted = {.events = {.groups = {{faults}, {cycles}}}}}).ok());
+}
+
+// What was counted before is not lost for the one that cannot be.
+TEST_F(GroupOpener, AsManyAsOpenListsTheOthers) {
+  perf_.refused_threads[12] = EMFILE;
+  EXPECT_EQ(Open().status().code(), absl::StatusCode::kResourceExhausted);
+  const auto opened = Open({.as_many_as_open = true});
+  ASSERT_TRUE(opened.ok());
+  EXPECT_THAT(opened->groups, SizeIs(2));
+  EXPECT_THAT(opened->scheduling, SizeIs(2));
+  ASSERT_THAT(opened->unopened, SizeIs(1));
+  EXPECT_EQ(opened->unopened[0].vcpu.index, 1);
+  EXPECT_EQ(opened->unopened[0].error, EMFILE);
+  for (const int error : {ENFILE, ENOMEM}) {
+    perf_.refused_threads[12] = error;
+    EXPECT_EQ(Open().status().code(), absl::StatusCode::kResourceExhausted) << error;
+  }
+}
+
 std::vector<Event> SomeEvents(std::initializer_list<uint64_t> configs) {
   std::vector<Event> events;
   for (const uint64_t config : configs) {
