@@ -3,7 +3,6 @@
 #include <zstd.h>
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <limits>
 #include <map>
@@ -66,15 +65,25 @@ size_t ScalarBytes(const FieldDescriptor& field) {
   }
 }
 
-// Each varint ends with the byte whose highest bit is not set. Eight at a time: columns are most of
-// a chunk.
+// Each varint ends with the byte whose highest bit is not set. Eight at a time, each in a byte of
+// its own that 255 of them fit into: columns are most of a chunk, and not every CPU that this is
+// built for counts bits.
 size_t CountVarints(std::span<const uint8_t> bytes) {
-  constexpr uint64_t kHighBits = 0x8080808080808080;
+  constexpr uint64_t kLowestBits = 0x0101010101010101;
+  constexpr uint64_t kEveryOtherByte = 0x00ff00ff00ff00ff;
+  constexpr size_t kMostWords = 255;
   size_t count = 0;
-  for (; bytes.size() >= sizeof(uint64_t); bytes = bytes.subspan(sizeof(uint64_t))) {
-    uint64_t word = 0;
-    std::memcpy(&word, bytes.data(), sizeof(word));
-    count += static_cast<size_t>(std::popcount(~word & kHighBits));
+  while (bytes.size() >= sizeof(uint64_t)) {
+    const size_t words = std::min(bytes.size() / sizeof(uint64_t), kMostWords);
+    uint64_t ends = 0;
+    for (size_t i = 0; i < words; ++i) {
+      uint64_t word = 0;
+      std::memcpy(&word, bytes.data() + i * sizeof(word), sizeof(word));
+      ends += (~word >> 7) & kLowestBits;
+    }
+    const uint64_t pairs = (ends & kEveryOtherByte) + (ends >> 8 & kEveryOtherByte);
+    count += static_cast<size_t>(pairs * 0x0001000100010001 >> 48);
+    bytes = bytes.subspan(words * sizeof(uint64_t));
   }
   return count + static_cast<size_t>(
                      std::ranges::count_if(bytes, [](uint8_t byte) { return byte < 0x80; }));
@@ -211,7 +220,8 @@ absl::Status ChunkDecoder::Decompress(const ChunkHeader& header, std::span<const
   }
   const absl::StatusOr<size_t> memory_bytes = ReckonMemory(content);
   if (!memory_bytes.ok()) return memory_bytes.status();
-  // A message keeps the memory of each chunk that was parsed into it.
+  // A message keeps the memory of each chunk that was parsed into it, and uses what fits.
+  if (kept_bytes_ + *memory_bytes > kMaxChunkMemory) kept_bytes_ = content_.SpaceUsedLong();
   if (kept_bytes_ + *memory_bytes > kMaxChunkMemory) {
     content_ = v1::ChunkPayload();
     kept_bytes_ = 0;

@@ -397,6 +397,7 @@ TEST(ChunkRecovery, MemoryIsReckonedBeforeParsing) {
   for (const Flood& flood : Floods()) {
     contents.push_back(ContentOf(flood, 1));
     contents.push_back(ContentOf(flood, 5000));
+    contents.push_back(ContentOf(flood, 100'000));
   }
   for (const Bytes& chunk : SmallTimeline(2, 7, 100, 40).chunks) {
     ChunkDecoder decoder;
