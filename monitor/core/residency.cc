@@ -14,6 +14,11 @@ constexpr double kLowestRate_hz = 1e8;
 
 }  // namespace
 
+bool UsesRefCycles(const VcpuDelta& /*delta*/, const EventSlots& slots,
+                   const ResidencyBasis& basis) {
+  return slots.ref_cycles && basis.tsc_hz;
+}
+
 std::optional<double> Residency(const VcpuDelta& delta, const EventSlots& slots,
                                 const ResidencyBasis& basis) {
   if (!slots.cycles && !slots.ref_cycles) return std::nullopt;
@@ -26,7 +31,7 @@ std::optional<double> Residency(const VcpuDelta& delta, const EventSlots& slots,
   const auto share = [&](size_t slot, double highest_hz) {
     return std::min(1.0, static_cast<double>(delta.counts.at(slot)) / (highest_hz * seconds));
   };
-  if (slots.ref_cycles && basis.tsc_hz) return share(*slots.ref_cycles, *basis.tsc_hz);
+  if (UsesRefCycles(delta, slots, basis)) return share(*slots.ref_cycles, *basis.tsc_hz);
   if (slots.cycles && basis.max_hz) return share(*slots.cycles, *basis.max_hz);
   return std::nullopt;
 }
@@ -51,6 +56,19 @@ std::optional<double> Residency(std::span<const VcpuDelta> deltas, const EventSl
   if (running_ns == 0) return std::nullopt;
   const double q = std::min(1.0, static_cast<double>(running_ns) / static_cast<double>(enabled_ns));
   return std::min(1.0, share / q);
+}
+
+std::optional<double> ResidencyAtMost(std::span<const VcpuDelta> deltas, const EventSlots& slots,
+                                      std::span<const ResidencyBasis> bases,
+                                      const std::optional<double>& residency) {
+  if (!residency || bases.size() < deltas.size()) return residency;
+  for (size_t pmu = 0; pmu < deltas.size(); ++pmu) {
+    if (UsesRefCycles(deltas[pmu], slots, bases[pmu])) continue;
+    const double on_cpu = static_cast<double>(deltas.front().time_enabled_ns) /
+                          static_cast<double>(deltas.front().interval_ns);
+    return std::clamp(on_cpu, *residency, 1.0);
+  }
+  return residency;
 }
 
 ResidencyEstimator::ResidencyEstimator(std::vector<ResidencyBasis> initial)

@@ -27,12 +27,21 @@ struct ResidencyBasis {
 std::optional<double> Residency(const VcpuDelta& delta, const EventSlots& slots,
                                 const ResidencyBasis& basis);
 
+// Whether that comes from ref-cycles.
+bool UsesRefCycles(const VcpuDelta& delta, const EventSlots& slots, const ResidencyBasis& basis);
+
 // On a hybrid host: `deltas` are one vCPU's groups with the same events, one per core PMU, `bases`
 // what each PMU's cycles are divided by. Each PMU runs only on its own cores, so the shares of all
 // of them add up, over the q of all together: sum(share on the PMU) / (sum(running) / enabled). One
 // of each is the plain case above. Nothing where a PMU that ran has no basis.
 std::optional<double> Residency(std::span<const VcpuDelta> deltas, const EventSlots& slots,
                                 std::span<const ResidencyBasis> bases);
+
+// What the residency of the same interval cannot be above: itself where all of it comes from
+// ref-cycles, else the share of the time on a CPU, guest or host code.
+std::optional<double> ResidencyAtMost(std::span<const VcpuDelta> deltas, const EventSlots& slots,
+                                      std::span<const ResidencyBasis> bases,
+                                      const std::optional<double>& residency);
 
 // Keeps the highest rate of cycles per time *running* seen on this host, for each core PMU. Per
 // time elapsed would make a vCPU that shares its CPU look full. The same deltas in the same order
