@@ -58,7 +58,7 @@ struct Finding {
   std::optional<Bounds> observed;  // nothing where nothing was measured
   uint64_t ticks = 0;              // measured in the time that was judged
   int64_t judged_ns = 0;           // wall time that was judged
-  int64_t unknown_ns = 0;          // thereof not known to count or not: UNKNOWN, or no sample
+  int64_t unknown_ns = 0;  // thereof not known to count or not: UNKNOWN, doubtful, or no sample
   std::optional<WorstSpan> worst;  // of a FAIL
   std::string reason;              // one line, without a full stop; empty for PASS
 

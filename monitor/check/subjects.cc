@@ -227,12 +227,18 @@ void Selecting::ComplainOfSkipped(const std::vector<const SkippedVm*>& skipped) 
   const auto text = [start_ns](int64_t instant_ns) {
     return absl::StrFormat("%.1f s", ToSeconds(instant_ns - start_ns));
   };
+  size_t more = 0;
   for (const SkippedVm* vm : skipped) {
     if (Common(spans_, Joined({timetable_.WindowOf(*vm)})).empty()) continue;
+    if (selection_.missing.size() >= kListed) {
+      ++more;
+      continue;
+    }
     selection_.missing.push_back(absl::StrCat(
         "VM ", LabelOf(timetable_, vm->instance), " was not recorded from ", text(vm->from_ns),
         vm->to_ns ? absl::StrCat(" to ", text(*vm->to_ns)) : " on", ": ", Printable(vm->reason)));
   }
+  if (more > 0) selection_.missing.push_back(absl::StrCat(Plural(more, "more VM"), " likewise"));
 }
 
 std::string Selecting::NoneOfVms(const std::vector<uint32_t>& vms) const {

@@ -95,6 +95,7 @@ void Timetable::AddLifeCycle(const v1::LifeCycle& change) {
   const int64_t mono_ns = WithinReason(change.mono_ns());
   if (change.kind() == v1::LifeCycle::KIND_VM_SKIPPED && WasSelected(change)) {
     EndSkipped(change.instance(), mono_ns);
+    skipped_now_[{change.instance().pid(), change.instance().start_time_ticks()}] = skipped_.size();
     skipped_.push_back({.instance = change.instance(),
                         .reason = change.detail(),
                         .from_ns = mono_ns,
@@ -123,11 +124,10 @@ void Timetable::EndCurrent(uint32_t vm, int64_t mono_ns) {
 }
 
 void Timetable::EndSkipped(const v1::VmInstance& instance, int64_t mono_ns) {
-  for (SkippedVm& vm : skipped_) {
-    const bool same = vm.instance.pid() == instance.pid() &&
-                      vm.instance.start_time_ticks() == instance.start_time_ticks();
-    if (same && !vm.to_ns) vm.to_ns = mono_ns;
-  }
+  const auto found = skipped_now_.find({instance.pid(), instance.start_time_ticks()});
+  if (found == skipped_now_.end()) return;
+  skipped_[found->second].to_ns = mono_ns;
+  skipped_now_.erase(found);
 }
 
 // After a pause: a VM whose next epoch does not come soon is there and not measured.

@@ -139,6 +139,7 @@ class Timetable {
   std::map<uint32_t, Vm> vms_;
   std::map<uint32_t, Epoch*> current_;  // epoch of each VM that has one
   std::vector<SkippedVm> skipped_;
+  std::map<std::pair<uint32_t, uint64_t>, size_t> skipped_now_;  // by PID and start time
   std::vector<Mark> marks_;
   std::vector<TimeRange> pauses_;
   std::optional<int64_t> paused_ns_;  // since when

@@ -295,7 +295,9 @@ typedef struct vcpulse_bounds {
  * the time in which samples are missing. `vm` is a name, UUID or PID; NULL is the only one
  * (INVALID_ARGUMENT where there are several). `phase` is all spans of that name; NULL is the whole
  * recording. INVALID_ARGUMENT for a quantity that is none. NOT_FOUND where VM, vCPU or phase never
- * came; NOT_POSSIBLE where it needs counters and none was read, or nothing tells. */
+ * came; NOT_POSSIBLE where it needs counters and none was read, or nothing tells. Time that
+ * ipc-bands judged may be SPINNING, PRODUCTIVE or UNKNOWN: "spinning by ipc-bands" takes its
+ * verdicts as they are. */
 VCPULSE_API vcpulse_status vcpulse_timeline_query(const vcpulse_timeline* timeline, const char* vm,
                                                   uint32_t vcpu, const char* quantity,
                                                   const char* phase, vcpulse_bounds* bounds,

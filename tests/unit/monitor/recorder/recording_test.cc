@@ -209,6 +209,7 @@ TEST_F(RecordingTest, SkippedIsSaidOncePerInstance) {
   }
   EXPECT_THAT(recording_.TakeNotices(), SizeIs(1));
   EXPECT_THAT(writer_.LifeCycleKinds(), ElementsAre(v1::LifeCycle::KIND_VM_SKIPPED));
+  EXPECT_EQ(writer_.records.back().life_cycle().skip_reason(), v1::LifeCycle::SKIP_REASON_NO_KVM);
 }
 
 TEST_F(RecordingTest, RetireAllEndsInIdle) {
