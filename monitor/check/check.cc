@@ -204,9 +204,7 @@ Judged Judge(const Expectation& expectation, const Asked& asked,
   for (const std::string& reason : asked.selection.missing) {
     judged.findings.push_back(MissingSubject(whom, reason));
   }
-  for (const Finding& finding : judged.findings) {
-    judged.outcome = Worst(judged.outcome, finding.outcome);
-  }
+  judged.outcome = WorstOf(judged.findings, options.allow_skip);
   return judged;
 }
 
@@ -245,9 +243,11 @@ absl::StatusOr<Result> CheckTimeline(const std::string& path,
     }
     selection =
         Select(timetable, (*survey)->spans, expectation.selector, IsOfVms(expectation.quantity));
+    Quantity quantity = expectation.quantity;
+    if (options.trust_ipc_bands && quantity.IsOfIpcBands()) quantity.by_ipc_bands = true;
     for (const Subject& subject : selection.subjects) {
       asked[i].places.push_back(
-          judging.Watch(subject, expectation.quantity,
+          judging.Watch(subject, quantity,
                         Limit{.comparison = expectation.comparison, .value = expectation.limit}));
     }
   }
@@ -258,8 +258,8 @@ absl::StatusOr<Result> CheckTimeline(const std::string& path,
   result.notes = NotesOf(**survey, judging, asked);
   for (size_t i = 0; i < expectations.size(); ++i) {
     result.judged.push_back(Judge(expectations[i], asked[i], answers, **survey, options));
-    result.outcome = Worst(result.outcome, result.judged.back().outcome);
   }
+  result.outcome = WorstOf(result.judged, options.allow_skip);
   return result;
 }
 

@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "monitor/check/outcome.h"
 #include "monitor/check/timetable.h"
 #include "monitor/core/verdict.h"
 #include "monitor/metric/metric.h"
@@ -21,8 +22,11 @@ struct Observation {
   std::optional<double> waiting;  // share of the interval it waited for a CPU
   // Of the metrics that can be asked for, by metric::Metric; nothing where it was not measured.
   std::array<std::optional<double>, metric::kMetrics> values{};
-  bool degraded = false;  // no hardware counter was read
-  bool gone = false;      // its VM had ended: no sample was due, nor is any known
+  std::optional<Bounds> residency{};  // nothing where it was not measured
+  bool degraded = false;              // no hardware counter was read
+  // Of a VM: it had ended, so that no sample was due, nor is any known; or it was sampled without
+  // a vCPU that could not be opened.
+  bool in_part = false;
 
   std::optional<double> Value(metric::Metric metric) const {
     return values[static_cast<size_t>(metric)];

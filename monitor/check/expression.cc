@@ -25,6 +25,12 @@ bool Quantity::NeedsCounters() const {
   return kind != Kind::kGaps && metric::InfoOf(metric).needs_counters;
 }
 
+bool Quantity::IsOfIpcBands() const {
+  const bool of_band =
+      metric == Metric::kSpinning || metric == Metric::kProductive || metric == Metric::kUnknown;
+  return of_band && (kind == Kind::kMean || kind == Kind::kLongest);
+}
+
 std::optional<Metric> FindAsked(std::string_view key) {
   const std::optional<Metric> metric = metric::FindMetric(key);
   return metric && metric::InfoOf(*metric).asked ? metric : std::nullopt;
@@ -32,11 +38,12 @@ std::optional<Metric> FindAsked(std::string_view key) {
 
 std::string ToString(const Quantity& quantity) {
   const auto key = ToAbsl(metric::InfoOf(quantity.metric).key);
+  const absl::string_view by = quantity.by_ipc_bands ? " by ipc-bands" : "";
   switch (quantity.kind) {
     case Quantity::Kind::kMean:
-      return std::string(key);
+      return absl::StrCat(key, by);
     case Quantity::Kind::kLongest:
-      return absl::StrCat("longest(", key, ")");
+      return absl::StrCat("longest(", key, ")", by);
     case Quantity::Kind::kPercentile:
       return absl::StrCat(key, ".p", quantity.percentile);
     case Quantity::Kind::kGaps:

@@ -30,9 +30,14 @@ struct Quantity {
   Kind kind = Kind::kMean;
   Metric metric = Metric::kHalted;  // of all but kGaps
   double percentile = 0;            // 1..99
+  // Whether the verdicts of ipc-bands are taken as they are. Else what they call SPINNING,
+  // PRODUCTIVE or UNKNOWN may have been any of the three.
+  bool by_ipc_bands = false;
 
   // Whether it can be told from hardware counters alone.
   bool NeedsCounters() const;
+  // Whether by_ipc_bands makes a difference: spinning, productive, unknown and their longest().
+  bool IsOfIpcBands() const;
   // In the unit of the metric, neither a share nor a time.
   bool IsNumber() const { return kind == Kind::kPercentile; }
   bool operator==(const Quantity&) const = default;
@@ -43,7 +48,7 @@ inline constexpr Quantity kGaps = {.kind = Quantity::Kind::kGaps};
 // A metric that can be asked for; nothing for any other word.
 std::optional<Metric> FindAsked(std::string_view key);
 
-// "productive", "ipc.p50", "longest(spinning)", "gaps".
+// "productive", "ipc.p50", "longest(spinning)", "gaps", "spinning by ipc-bands".
 std::string ToString(const Quantity& quantity);
 
 // Parses that. Errors: InvalidArgument, as of ParseExpectation.
@@ -82,9 +87,10 @@ struct Expectation {
 // Parses one expectation:
 //   [vm=NAME|"NAME"|*] [vcpu=*|N|N-M[,...]] : QUANTITY <|<=|>=|> LIMIT
 // The selector and its colon may be left out (each VM, each vCPU); gaps take no vcpu=. LIMIT of a
-// share is a percentage ("80%"), of IPC a number, of longest() a duration ("200ms", "1.5s"). Spaces
-// are free between words. Pure. Errors: InvalidArgument, one line that begins with "column N: "
-// (from 1, in bytes) and says what was found there and what is allowed.
+// share is a percentage ("80%"), of IPC a number, of longest() a duration ("200ms", "1.5s"). After
+// a QUANTITY of a band other than halted, "by ipc-bands" takes the verdicts of that classifier as
+// they are. Spaces are free between words. Pure. Errors: InvalidArgument, one line that begins with
+// "column N: " (from 1, in bytes) and says what was found there and what is allowed.
 absl::StatusOr<Expectation> ParseExpectation(std::string_view text);
 
 // Parses the text of an expect file: one expectation per line; empty lines and what follows a '#'

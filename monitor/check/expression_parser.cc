@@ -86,7 +86,7 @@ absl::StatusOr<Quantity> TakeLongest(Lexer& lexer) {
   return Quantity{.kind = Kind::kLongest, .metric = *metric};
 }
 
-absl::StatusOr<Quantity> TakeQuantity(Lexer& lexer) {
+absl::StatusOr<Quantity> TakeBareQuantity(Lexer& lexer) {
   lexer.SkipSpaces();
   const size_t at = lexer.at();
   const std::string_view word = lexer.TakeWord();
@@ -100,6 +100,26 @@ absl::StatusOr<Quantity> TakeQuantity(Lexer& lexer) {
     return lexer.NoneOf(at, word, Quantities());
   }
   return Quantity{.metric = *metric};
+}
+
+absl::StatusOr<Quantity> TakeQuantity(Lexer& lexer) {
+  auto quantity = TakeBareQuantity(lexer);
+  if (!quantity.ok()) return quantity;
+  lexer.SkipSpaces();
+  const size_t at = lexer.at();
+  if (Lexer(lexer).TakeWord() != "by") return quantity;
+  lexer.TakeWord();
+  lexer.SkipSpaces();
+  const size_t by_at = lexer.at();
+  const std::string_view classifier =
+      lexer.TakeWhile([](char c) { return (c >= 'a' && c <= 'z') || c == '-'; });
+  if (classifier != "ipc-bands") return lexer.NoneOf(by_at, classifier, "ipc-bands");
+  if (!quantity->IsOfIpcBands()) {
+    return lexer.Wrong(at, absl::StrCat(ToString(*quantity),
+                                        " does not depend on ipc-bands: leave out 'by ipc-bands'"));
+  }
+  quantity->by_ipc_bands = true;
+  return quantity;
 }
 
 absl::StatusOr<Comparison> TakeComparison(Lexer& lexer) {

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "kvm/base/text.h"
 #include "monitor/check/words.h"
 #include "monitor/metric/metric.h"
@@ -36,15 +37,38 @@ std::string ShareText(int64_t part_ns, int64_t whole_ns) {
                          100 * static_cast<double>(part_ns) / static_cast<double>(whole_ns));
 }
 
+// Why what was observed is a range.
+std::string DoubtText(const Subject& subject, const Tallied& tallied, const Finding& finding) {
+  std::vector<std::string> why;
+  const auto add = [&why, &finding](int64_t part_ns, const std::string& text) {
+    if (part_ns == 0) return;
+    const std::string whole = why.empty() ? absl::StrCat(" of ", Duration(finding.judged_ns)) : "";
+    why.push_back(absl::StrCat(ShareText(part_ns, finding.judged_ns), whole, text));
+  };
+  add(tallied.unknown_ns - tallied.ipc_bands_ns - tallied.residency_ns,
+      subject.unopened
+          ? absl::StrCat(" is not known (could not be opened: ", Printable(*subject.unopened), ")")
+          : " is not known");
+  add(tallied.ipc_bands_ns,
+      " is judged by ipc-bands, which is a hint: record more events, so that `evidence` judges, or "
+      "accept it by --trust-ipc-bands or 'by ipc-bands' in the expectation");
+  if (tallied.residency_ns > 0) {
+    why.emplace_back(
+        "residency lies between the two, as without ref-cycles guest cycles give only a lower "
+        "bound and time on a CPU an upper one");
+  }
+  return absl::StrJoin(why, ", and ");
+}
+
 // What was observed and wanted.
-std::string Comparing(const Question& question, const Bounds& observed, const Finding& finding) {
+std::string Comparing(const Question& question, const Subject& subject, const Tallied& tallied,
+                      const Finding& finding) {
   std::string text = absl::StrCat(ToString(question.quantity), " ",
-                                  BoundsText(question.quantity, observed, question.limit),
+                                  BoundsText(question.quantity, *tallied.observed, question.limit),
                                   ", wanted ", ToAbsl(ToString(question.comparison)), " ",
                                   LimitText(question.quantity, question.limit));
   if (finding.outcome == Outcome::kInconclusive) {
-    absl::StrAppend(&text, ": ", ShareText(finding.unknown_ns, finding.judged_ns), " of ",
-                    Duration(finding.judged_ns), " is not known");
+    absl::StrAppend(&text, ": ", DoubtText(subject, tallied, finding));
   } else if (finding.worst) {
     absl::StrAppend(&text, "; worst ",
                     WorstText(question.quantity, *finding.worst, question.limit));
@@ -62,7 +86,7 @@ std::string ReasonOf(const Question& question, const Subject& subject, const Wat
     case Why::kBounds:
       return finding.outcome == Outcome::kPass
                  ? ""
-                 : Comparing(question, *watched.tallied.observed, finding);
+                 : Comparing(question, subject, watched.tallied, finding);
     case Why::kNoCounters:
       return absl::StrCat(ToString(question.quantity),
                           " needs hardware counters, and none was read",
@@ -155,6 +179,10 @@ void Judging::TakeInterval(const metric::Interval& interval) {
     if (!info.asked || (seen.degraded && info.needs_counters)) continue;
     seen.values[static_cast<size_t>(info.metric)] = info.of(interval).Value();
   }
+  if (interval.residency_range && !seen.degraded) {
+    seen.residency =
+        Bounds{.low = interval.residency_range->low, .high = interval.residency_range->high};
+  }
   Tracked& tracked = tracked_.at({interval.Vm(), interval.Vcpu().index()});
   const TimeRange covered = CoveredBy(interval.before, interval.now, interval_ns_);
   Give(tracked, tracked.coverage.Take(covered, seen), covered);
@@ -167,7 +195,7 @@ void Judging::FollowVm(const timeline::TickEntry& tick, const Epoch& epoch) {
   Followed& followed = followed_[tick.vm];
   const int64_t sample_ns = metric::MiddleOf(tick.sample.vcpus.front());
   if (HasPrevious(tick)) {
-    const Observation sampled;
+    const Observation sampled{.in_part = !epoch.unopened.empty()};
     const TimeRange covered =
         CoveredBy(tick.previous->vcpus.front(), tick.sample.vcpus.front(), interval_ns_);
     Give(tracked, tracked.coverage.Take(covered, sampled), covered);
@@ -234,7 +262,7 @@ std::vector<Watched> Judging::Finish() {
       BeginEpoch(key.first, tracked, std::numeric_limits<uint32_t>::max());
       EndEpoch(key.first, tracked);
       if (const auto gone = gone_.find(key.first); gone != gone_.end()) {
-        const Observation ended{.gone = true};
+        const Observation ended{.in_part = true};
         Give(tracked, tracked.coverage.Take(gone->second, ended));
       }
     }

@@ -18,7 +18,11 @@ std::string_view ToString(Outcome outcome) {
   return "-";
 }
 
-Outcome Worst(Outcome a, Outcome b) { return std::max(a, b); }
+Outcome Worst(std::span<const Outcome> outcomes, bool allow_skip) {
+  const bool has_skip = std::ranges::find(outcomes, Outcome::kSkip) != outcomes.end();
+  const Outcome worst = outcomes.empty() ? Outcome::kSkip : *std::ranges::max_element(outcomes);
+  return worst == Outcome::kPass && has_skip && !allow_skip ? Outcome::kSkip : worst;
+}
 
 bool Satisfies(double value, Comparison comparison, double limit) {
   switch (comparison) {

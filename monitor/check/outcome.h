@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,13 +14,22 @@
 
 namespace vcpulse::check {
 
-// By rising precedence: the outcome of several is the highest of theirs.
+// Of an expectation, or of several (Worst).
 enum class Outcome : uint8_t { kSkip = 0, kPass = 1, kInconclusive = 2, kFail = 3 };
 
 std::string_view ToString(Outcome outcome);  // "SKIP", "PASS", "INCONCLUSIVE", "FAIL"
 
-// Of several: kSkip where there is none.
-Outcome Worst(Outcome a, Outcome b);
+// The outcome of several: FAIL, else INCONCLUSIVE, else SKIP, else PASS; with `allow_skip` a PASS
+// goes before SKIP. kSkip where there is none.
+Outcome Worst(std::span<const Outcome> outcomes, bool allow_skip = false);
+
+// The same of a range of structs that have one.
+template <typename Range>
+Outcome WorstOf(const Range& range, bool allow_skip = false) {
+  std::vector<Outcome> outcomes;
+  for (const auto& one : range) outcomes.push_back(one.outcome);
+  return Worst(outcomes, allow_skip);
+}
 
 // A quantity of which some is not known lies between the two: `low` where none of the unknown time
 // counts for it, `high` where all of it does. In the unit of the quantity; high may be infinite.
@@ -48,7 +58,7 @@ struct Finding {
   std::optional<Bounds> observed;  // nothing where nothing was measured
   uint64_t ticks = 0;              // measured in the time that was judged
   int64_t judged_ns = 0;           // wall time that was judged
-  int64_t unknown_ns = 0;          // thereof not known to count or not: UNKNOWN, or no sample
+  int64_t unknown_ns = 0;  // thereof not known to count or not: UNKNOWN, doubtful, or no sample
   std::optional<WorstSpan> worst;  // of a FAIL
   std::string reason;              // one line, without a full stop; empty for PASS
 

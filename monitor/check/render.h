@@ -52,7 +52,7 @@ std::string RenderText(const Result& result, std::string_view file,
 //                   } or null,
 //       "ticks": n,                    // measured in the time that was judged
 //       "judged_s": n,                 // wall time that was judged
-//       "unknown_s": n,                // thereof UNKNOWN, or without a sample
+//       "unknown_s": n,                // thereof UNKNOWN, doubtful, or without a sample
 //       "worst": {"from_s", "to_s", "observed"} or null,   // of a FAIL: when it was worst
 //       "reason": text or null         // null of a PASS
 //     }]

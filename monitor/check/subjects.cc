@@ -5,7 +5,9 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "kvm/base/clock.h"
 #include "kvm/base/text.h"
 
 namespace vcpulse::check {
@@ -68,19 +70,49 @@ Indexes VcpusOf(const Vm& vm) {
   return all;
 }
 
-// VMs by name; where none is called so, by UUID; else by PID.
-std::vector<uint32_t> MatchingVms(const Timetable& timetable,
-                                  const std::optional<std::string>& wanted) {
-  std::vector<uint32_t> by_name;
-  std::vector<uint32_t> by_uuid;
-  std::vector<uint32_t> by_pid;
+// Those that a selector may mean.
+struct Matching {
+  std::vector<uint32_t> vms;  // numbers
+  std::vector<const SkippedVm*> skipped;
+
+  bool IsEmpty() const { return vms.empty() && skipped.empty(); }
+};
+
+template <typename Fits>
+Matching MatchingBy(const Timetable& timetable, const Fits& fits) {
+  Matching matching;
   for (const auto& [number, vm] : timetable.vms()) {
-    if (!wanted || vm.instance.name() == *wanted) by_name.push_back(number);
-    if (wanted && absl::EqualsIgnoreCase(vm.instance.uuid(), *wanted)) by_uuid.push_back(number);
-    if (wanted && absl::StrCat(vm.instance.pid()) == *wanted) by_pid.push_back(number);
+    if (fits(vm.instance)) matching.vms.push_back(number);
   }
-  if (!by_name.empty()) return by_name;
-  return by_uuid.empty() ? by_pid : by_uuid;
+  for (const SkippedVm& vm : timetable.skipped()) {
+    if (fits(vm.instance)) matching.skipped.push_back(&vm);
+  }
+  return matching;
+}
+
+// VMs by name; where none is called so, by UUID; else by PID.
+Matching MatchingVms(const Timetable& timetable, const std::optional<std::string>& wanted) {
+  using Instance = v1::VmInstance;
+  if (!wanted) return MatchingBy(timetable, [](const Instance&) { return true; });
+  const Matching by_name =
+      MatchingBy(timetable, [&](const Instance& vm) { return vm.name() == *wanted; });
+  if (!by_name.IsEmpty()) return by_name;
+  const Matching by_uuid = MatchingBy(
+      timetable, [&](const Instance& vm) { return absl::EqualsIgnoreCase(vm.uuid(), *wanted); });
+  if (!by_uuid.IsEmpty()) return by_uuid;
+  return MatchingBy(timetable,
+                    [&](const Instance& vm) { return absl::StrCat(vm.pid()) == *wanted; });
+}
+
+// What a VM is called, for people.
+std::string LabelOf(const Timetable& timetable, const v1::VmInstance& instance) {
+  if (instance.name().empty()) return absl::StrCat("pid-", instance.pid());
+  const auto is_namesake = [&instance](const v1::VmInstance& other) {
+    return other.name() == instance.name() && other.pid() != instance.pid();
+  };
+  const Matching namesakes = MatchingBy(timetable, is_namesake);
+  const std::string name = Printable(instance.name());
+  return namesakes.IsEmpty() ? name : absl::StrCat(name, " (PID ", instance.pid(), ")");
 }
 
 class Selecting {
@@ -94,8 +126,9 @@ class Selecting {
  private:
   void TakeVm(uint32_t number);
   void TakeVcpus(uint32_t number);
+  void ComplainOfSkipped(const std::vector<const SkippedVm*>& skipped);
   void ComplainOfVcpus(const std::vector<uint32_t>& vms);
-  void ComplainOfVms(const std::vector<uint32_t>& vms);
+  std::string NoneOfVms(const std::vector<uint32_t>& vms) const;
   std::string NoSuchVm() const;
   // What the epochs in the judged time say of a subject.
   void Describe(Subject& subject) const;
@@ -109,17 +142,14 @@ class Selecting {
 };
 
 Selection Selecting::Run(bool of_vms) {
-  const std::vector<uint32_t> vms = MatchingVms(timetable_, selector_.vm);
-  if (vms.empty()) {
-    selection_.missing.push_back(NoSuchVm());
-    return std::move(selection_);
-  }
-  selection_.vms = vms;
+  const Matching matching = MatchingVms(timetable_, selector_.vm);
+  const std::vector<uint32_t>& vms = selection_.vms = matching.vms;
   for (const uint32_t vm : vms) of_vms ? TakeVm(vm) : TakeVcpus(vm);
-  if (!of_vms && !selector_.vcpus.empty()) {
+  ComplainOfSkipped(matching.skipped);
+  if (!of_vms && !selector_.vcpus.empty() && !vms.empty()) {
     ComplainOfVcpus(vms);
-  } else if (selection_.subjects.empty()) {
-    ComplainOfVms(vms);
+  } else if (selection_.subjects.empty() && selection_.missing.empty()) {
+    selection_.missing.push_back(vms.empty() ? NoSuchVm() : NoneOfVms(vms));
   }
   return std::move(selection_);
 }
@@ -127,9 +157,11 @@ Selection Selecting::Run(bool of_vms) {
 void Selecting::TakeVm(uint32_t number) {
   if (Common(spans_, timetable_.SampledWindows(number)).empty()) return;
   const std::string label = LabelOf(timetable_, number);
-  selection_.subjects.push_back({.vm = number,
-                                 .vm_name = timetable_.vms().at(number).instance.name(),
-                                 .label = absl::StrCat("VM ", label)});
+  Subject subject{.vm = number,
+                  .vm_name = timetable_.vms().at(number).instance.name(),
+                  .label = absl::StrCat("VM ", label)};
+  Describe(subject);
+  selection_.subjects.push_back(std::move(subject));
 }
 
 void Selecting::TakeVcpus(uint32_t number) {
@@ -155,6 +187,13 @@ void Selecting::Describe(Subject& subject) const {
   for (const auto& [number, epoch] : timetable_.vms().at(subject.vm).epochs) {
     const std::vector<TimeRange> window = Joined({timetable_.WindowOf(epoch)});
     if (Common(spans_, window).empty()) continue;
+    if (!subject.vcpu) {
+      if (!epoch.unopened.empty()) {
+        const Epoch::Unopened& vcpu = epoch.unopened.front();
+        subject.unopened = absl::StrCat("vCPU ", vcpu.index, ": ", vcpu.reason);
+      }
+      continue;
+    }
     const auto unopened = std::ranges::find(epoch.unopened, *subject.vcpu, &Epoch::Unopened::index);
     if (unopened != epoch.unopened.end()) subject.unopened = unopened->reason;
     const bool opened = std::ranges::find(epoch.vcpus, *subject.vcpu) != epoch.vcpus.end();
@@ -182,13 +221,32 @@ void Selecting::ComplainOfVcpus(const std::vector<uint32_t>& vms) {
                                             " was not there in the time that was judged"));
 }
 
-void Selecting::ComplainOfVms(const std::vector<uint32_t>& vms) {
+// A VM that ran and was not recorded may have done anything, on any vCPU.
+void Selecting::ComplainOfSkipped(const std::vector<const SkippedVm*>& skipped) {
+  const int64_t start_ns = timetable_.Recording().from_ns;
+  const auto text = [start_ns](int64_t instant_ns) {
+    return absl::StrFormat("%.1f s", ToSeconds(instant_ns - start_ns));
+  };
+  size_t more = 0;
+  for (const SkippedVm* vm : skipped) {
+    if (Common(spans_, Joined({timetable_.WindowOf(*vm)})).empty()) continue;
+    if (selection_.missing.size() >= kListed) {
+      ++more;
+      continue;
+    }
+    selection_.missing.push_back(absl::StrCat(
+        "VM ", LabelOf(timetable_, vm->instance), " was not recorded from ", text(vm->from_ns),
+        vm->to_ns ? absl::StrCat(" to ", text(*vm->to_ns)) : " on", ": ", Printable(vm->reason)));
+  }
+  if (more > 0) selection_.missing.push_back(absl::StrCat(Plural(more, "more VM"), " likewise"));
+}
+
+std::string Selecting::NoneOfVms(const std::vector<uint32_t>& vms) const {
   std::vector<std::string> names;
   names.reserve(vms.size());
   for (const uint32_t vm : vms) names.push_back(LabelOf(timetable_, vm));
-  selection_.missing.push_back(
-      absl::StrCat("no vCPU of VM ", Listed(names, kListed),
-                   " was there to be sampled in the time that was judged"));
+  return absl::StrCat("no vCPU of VM ", Listed(names, kListed),
+                      " was there to be sampled in the time that was judged");
 }
 
 std::string Selecting::NoSuchVm() const {
@@ -220,13 +278,7 @@ std::string ToString(const Selector& selector, bool of_vms) {
 }
 
 std::string LabelOf(const Timetable& timetable, uint32_t vm) {
-  const v1::VmInstance& instance = timetable.vms().at(vm).instance;
-  if (instance.name().empty()) return absl::StrCat("pid-", instance.pid());
-  const auto namesakes = std::ranges::count_if(timetable.vms(), [&instance](const auto& other) {
-    return other.second.instance.name() == instance.name();
-  });
-  const std::string name = Printable(instance.name());
-  return namesakes > 1 ? absl::StrCat(name, " (PID ", instance.pid(), ")") : name;
+  return LabelOf(timetable, timetable.vms().at(vm).instance);
 }
 
 }  // namespace vcpulse::check

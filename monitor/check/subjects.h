@@ -19,14 +19,15 @@ struct Subject {
   std::string vm_name;           // as the timeline has it
   std::string label;             // "VM web vCPU 2", for people
   bool degraded = false;         // in all of the time no hardware counter was read
-  // Where it could not be opened for all or part of the time: why.
+  // Where it, or a vCPU of it, could not be opened for all or part of the time: why.
   std::optional<std::string> unopened;
 };
 
 struct Selection {
-  std::vector<Subject> subjects;     // by VM and vCPU
-  std::vector<uint32_t> vms;         // numbers of those that the selector fits, there or not
-  std::vector<std::string> missing;  // whom the selector names and who was not there, for people
+  std::vector<Subject> subjects;  // by VM and vCPU
+  std::vector<uint32_t> vms;      // numbers of those that the selector fits, there or not
+  // Whom the selector names and who was not there, or was there and not recorded, for people.
+  std::vector<std::string> missing;
 };
 
 // Those of `timetable` that were there in `spans`, or complaints that say who was. Whole VMs where

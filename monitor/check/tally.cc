@@ -12,22 +12,44 @@ namespace {
 
 using core::Band;
 
-std::optional<double> YesOrNo(bool yes) { return yes ? 1.0 : 0.0; }
+constexpr Share kAnything{.bounds = {.low = 0, .high = 1}, .doubt = Doubt::kNotKnown};
+
+Share Exactly(double share) { return {.bounds = {.low = share, .high = share}}; }
+
+Share YesOrNo(bool yes) { return Exactly(yes ? 1 : 0); }
 
 // Whether a part was in `band`.
-std::optional<double> InBand(Band band, const Observation& observation) {
-  const Band seen = observation.verdict.band;
-  if (seen == Band::kNone) return std::nullopt;
-  if (seen != Band::kUnknown || band == Band::kUnknown) return YesOrNo(seen == band);
-  const bool on_a_cpu = observation.degraded && observation.verdict.rule == core::Rule::kNoCounters;
-  if (band == Band::kHalted && on_a_cpu) return 0.0;
-  return std::nullopt;
+Share InBand(Band band, const Observation& observation, bool by_ipc_bands) {
+  const core::Verdict& verdict = observation.verdict;
+  if (verdict.band == Band::kNone) return kAnything;
+  if (verdict.band != Band::kUnknown || band == Band::kUnknown) {
+    const bool is_hint = core::IsOfIpcAlone(verdict.rule) && !by_ipc_bands && band != Band::kHalted;
+    if (is_hint) return {.bounds = kAnything.bounds, .doubt = Doubt::kIpcBands};
+    return YesOrNo(verdict.band == band);
+  }
+  const bool on_a_cpu = observation.degraded && verdict.rule == core::Rule::kNoCounters;
+  return band == Band::kHalted && on_a_cpu ? Exactly(0) : kAnything;
 }
 
-std::optional<double> Starved(const Observation& observation) {
-  if (observation.verdict.band == Band::kNone) return std::nullopt;
-  if (!observation.verdict.starved && !observation.waiting) return std::nullopt;
-  return YesOrNo(observation.verdict.starved);
+Share Starved(const Observation& observation) {
+  const core::Verdict& verdict = observation.verdict;
+  const bool known = verdict.band != Band::kNone && (verdict.starved || observation.waiting);
+  return known ? YesOrNo(verdict.starved) : kAnything;
+}
+
+Share Residency(const Observation& observation) {
+  if (!observation.residency) return kAnything;
+  const Bounds& bounds = *observation.residency;
+  return {.bounds = bounds, .doubt = bounds.low < bounds.high ? Doubt::kResidency : Doubt::kNone};
+}
+
+// Adds a part to what is not known.
+void AddDoubt(const Share& share, int64_t length_ns, Tallied& tallied) {
+  const auto width = share.bounds.high - share.bounds.low;
+  const int64_t unknown_ns = std::llround(width * static_cast<double>(length_ns));
+  tallied.unknown_ns += unknown_ns;
+  if (share.doubt == Doubt::kIpcBands) tallied.ipc_bands_ns += unknown_ns;
+  if (share.doubt == Doubt::kResidency) tallied.residency_ns += unknown_ns;
 }
 
 // The mean of a share over the time.
@@ -39,33 +61,34 @@ class ShareTally final : public Tally {
   }
 
   void Add(const Part& part) override {
-    const std::optional<double> share = ShareOf(quantity_, part);
+    const Share share = ShareOf(quantity_, part);
     const int64_t length_ns = part.when.Length();
     const auto length = static_cast<double>(length_ns);
     judged_ns_ += length_ns;
-    if (!share) unknown_ns_ += length_ns;
-    sure_ += share.value_or(0) * length;
+    AddDoubt(share, length_ns, tallied_);
+    low_ += share.bounds.low * length;
+    high_ += share.bounds.high * length;
+    if (!worst_) return;
     // What is surely on the wrong side: unknown time speaks for the quantity.
-    if (worst_)
-      worst_->Add(part.when, part.begins, share.value_or(upper_ ? 0 : 1) * length, length);
+    const double surely = upper_ ? share.bounds.low : share.bounds.high;
+    worst_->Add(part.when, part.begins, surely * length, length);
   }
 
   Tallied Finish() override {
-    Tallied tallied{.unknown_ns = unknown_ns_};
-    if (judged_ns_ == 0) return tallied;
+    if (judged_ns_ == 0) return tallied_;
     const auto judged = static_cast<double>(judged_ns_);
-    tallied.observed =
-        Bounds{.low = sure_ / judged, .high = (sure_ + static_cast<double>(unknown_ns_)) / judged};
-    if (worst_) tallied.worst = worst_->Finish();
-    return tallied;
+    tallied_.observed = Bounds{.low = low_ / judged, .high = high_ / judged};
+    if (worst_) tallied_.worst = worst_->Finish();
+    return tallied_;
   }
 
  private:
   const Quantity quantity_;
   const bool upper_;
   int64_t judged_ns_ = 0;
-  int64_t unknown_ns_ = 0;
-  double sure_ = 0;  // ns: whole numbers but for residency
+  double low_ = 0;  // ns: whole numbers but for residency
+  double high_ = 0;
+  Tallied tallied_;
   std::optional<WorstWindow> worst_;
 };
 
@@ -76,27 +99,26 @@ class LongestTally final : public Tally {
       : quantity_(quantity), limit_(limit) {}
 
   void Add(const Part& part) override {
-    const std::optional<double> share = ShareOf(quantity_, part);
+    const Share share = ShareOf(quantity_, part);
     judged_ns_ += part.when.Length();
-    if (!share) unknown_ns_ += part.when.Length();
-    Extend(part, share == 1.0, sure_);
-    Extend(part, share != 0.0, possible_);
+    AddDoubt(share, part.when.Length(), tallied_);
+    Extend(part, share.bounds.low == 1, sure_);
+    Extend(part, share.bounds.high > 0, possible_);
   }
 
   Tallied Finish() override {
-    Tallied tallied{.unknown_ns = unknown_ns_};
-    if (judged_ns_ == 0) return tallied;
+    if (judged_ns_ == 0) return tallied_;
     const TimeRange& sure = sure_.longest;
     const TimeRange& possible = possible_.longest;
-    tallied.observed = Bounds{.low = static_cast<double>(sure.Length()),
-                              .high = static_cast<double>(possible.Length())};
+    tallied_.observed = Bounds{.low = static_cast<double>(sure.Length()),
+                               .high = static_cast<double>(possible.Length())};
     if (limit_) {
       const TimeRange& run = IsUpperLimit(limit_->comparison) ? sure : possible;
       if (run.Length() > 0) {
-        tallied.worst = ObservedRange{.when = run, .observed = static_cast<double>(run.Length())};
+        tallied_.worst = ObservedRange{.when = run, .observed = static_cast<double>(run.Length())};
       }
     }
-    return tallied;
+    return tallied_;
   }
 
  private:
@@ -116,7 +138,7 @@ class LongestTally final : public Tally {
   const Quantity quantity_;
   const std::optional<Limit> limit_;
   int64_t judged_ns_ = 0;
-  int64_t unknown_ns_ = 0;
+  Tallied tallied_;
   Runs sure_;
   Runs possible_;
 };
@@ -231,26 +253,30 @@ Tallied PercentileTally::Finish() {
 
 }  // namespace
 
-std::optional<double> ShareOf(const Quantity& quantity, const Part& part) {
+Share ShareOf(const Quantity& quantity, const Part& part) {
+  const Observation* const seen = part.observation;
   if (quantity.kind == Quantity::Kind::kGaps) {
-    if (part.observation != nullptr && part.observation->gone) return std::nullopt;
-    return YesOrNo(part.observation == nullptr);
+    return seen != nullptr && seen->in_part ? kAnything : YesOrNo(seen == nullptr);
   }
-  if (part.observation == nullptr) return std::nullopt;
+  if (seen == nullptr) return kAnything;
   switch (quantity.metric) {
     case Metric::kHalted:
-      return InBand(Band::kHalted, *part.observation);
+      return InBand(Band::kHalted, *seen, quantity.by_ipc_bands);
     case Metric::kSpinning:
-      return InBand(Band::kSpinning, *part.observation);
+      return InBand(Band::kSpinning, *seen, quantity.by_ipc_bands);
     case Metric::kProductive:
-      return InBand(Band::kProductive, *part.observation);
+      return InBand(Band::kProductive, *seen, quantity.by_ipc_bands);
     case Metric::kUnknown:
-      return InBand(Band::kUnknown, *part.observation);
+      return InBand(Band::kUnknown, *seen, quantity.by_ipc_bands);
     case Metric::kStarved:
-      return Starved(*part.observation);
+      return Starved(*seen);
+    case Metric::kResidency:
+      return Residency(*seen);
     default:
-      return part.observation->Value(quantity.metric);
+      break;
   }
+  const std::optional<double> share = seen->Value(quantity.metric);
+  return share ? Exactly(*share) : kAnything;
 }
 
 std::unique_ptr<Tally> NewTally(const Quantity& quantity, const std::optional<Limit>& limit) {

@@ -66,6 +66,8 @@ struct Limit {
 struct Tallied {
   std::optional<Bounds> observed;  // nothing where nothing tells
   int64_t unknown_ns = 0;          // of the judged time: not known to count or not
+  int64_t ipc_bands_ns = 0;        // thereof judged by ipc-bands
+  int64_t residency_ns = 0;        // thereof between the two ends of residency
   // Where it was furthest on the wrong side of the limit, CLOCK_MONOTONIC; nothing without a limit.
   std::optional<ObservedRange> worst;
 };
@@ -80,14 +82,30 @@ class Tally {
   virtual Tallied Finish() = 0;
 };
 
-// The share of a mean or longest quantity, or of gaps, that a part surely has, 0..1; nothing where
-// that is not known:
+// Why a share is not known exactly.
+enum class Doubt : uint8_t {
+  kNone,
+  kNotKnown,   // UNKNOWN, no verdict or no sample: it may be anything
+  kIpcBands,   // judged by ipc-bands, which is a hint
+  kResidency,  // residency is known by a lower and an upper bound
+};
+
+struct Share {
+  Bounds bounds;  // 0..1
+  Doubt doubt = Doubt::kNone;
+
+  bool operator==(const Share&) const = default;
+};
+
+// The share of a mean or longest quantity, or of gaps, that a part has:
 //  * bands: 1 for its own, 0 for another; UNKNOWN, no verdict and no sample tell nothing. Without
 //    counters UNKNOWN(no-counters) says that the vCPU was on a CPU, so surely not HALTED.
-//  * unknown: 1 for UNKNOWN, 0 for a band; starved: where the verdict says so, or waiting was
-//    measured; another share: as measured; gaps: 1 without a sample, known but for the time after
-//    its VM ended.
-std::optional<double> ShareOf(const Quantity& quantity, const Part& part);
+//  * unknown: 1 for UNKNOWN, 0 for a band. What ipc-bands calls SPINNING, PRODUCTIVE or UNKNOWN may
+//    be each of them, unless the quantity is by_ipc_bands.
+//  * starved: where the verdict says so, or waiting was measured; residency: between its ends;
+//    another share: as measured; gaps: 1 without a sample, known but for the time after its VM
+//    ended, or without a vCPU that could not be opened.
+Share ShareOf(const Quantity& quantity, const Part& part);
 
 // A tally of any quantity. Where bounds are estimates (percentiles), they lie on the true side of
 // `limit`.

@@ -33,6 +33,12 @@ bool HasVcpu(const Epoch& epoch, uint32_t vcpu) {
          std::ranges::find(epoch.unopened, vcpu, &Epoch::Unopened::index) != epoch.unopened.end();
 }
 
+// Whether a VM that was skipped ran guest code that was to be recorded.
+bool WasSelected(const v1::LifeCycle& skipped) {
+  return skipped.skip_reason() != v1::LifeCycle::SKIP_REASON_NO_KVM &&
+         skipped.skip_reason() != v1::LifeCycle::SKIP_REASON_NO_VCPU;
+}
+
 }  // namespace
 
 absl::Status Timetable::Add(const timeline::Entry& entry) {
@@ -74,9 +80,9 @@ void Timetable::AddVcpuSet(const v1::VcpuSet& set) {
   if (vm.epochs.contains(set.epoch())) return;
   Epoch epoch = MakeEpoch(set);
   EndCurrent(set.vm(), epoch.from_ns);
-  vm.epochs.emplace(set.epoch(), std::move(epoch));
+  EndSkipped(set.instance(), epoch.from_ns);
   vm.ended_ns.reset();
-  current_[set.vm()] = set.epoch();
+  current_[set.vm()] = &vm.epochs.emplace(set.epoch(), std::move(epoch))->second;
 }
 
 void Timetable::AddMarker(const v1::Marker& marker) {
@@ -87,13 +93,23 @@ void Timetable::AddMarker(const v1::Marker& marker) {
 
 void Timetable::AddLifeCycle(const v1::LifeCycle& change) {
   const int64_t mono_ns = WithinReason(change.mono_ns());
+  if (change.kind() == v1::LifeCycle::KIND_VM_SKIPPED && WasSelected(change)) {
+    EndSkipped(change.instance(), mono_ns);
+    skipped_now_[{change.instance().pid(), change.instance().start_time_ticks()}] = skipped_.size();
+    skipped_.push_back({.instance = change.instance(),
+                        .reason = change.detail(),
+                        .from_ns = mono_ns,
+                        .to_ns = {}});
+  }
   if (change.kind() == v1::LifeCycle::KIND_VM_ENDED) {
     EndCurrent(change.vm(), mono_ns);
+    EndSkipped(change.instance(), mono_ns);
     if (const auto vm = vms_.find(change.vm()); vm != vms_.end()) vm->second.ended_ns = mono_ns;
   }
   if (change.kind() == v1::LifeCycle::KIND_RECORDING_RESUMED && paused_ns_) {
     pauses_.push_back({.from_ns = *paused_ns_, .to_ns = mono_ns});
     paused_ns_.reset();
+    AwaitEpochs(mono_ns);
   }
   if (change.kind() != v1::LifeCycle::KIND_RECORDING_PAUSED) return;
   if (!paused_ns_) paused_ns_ = mono_ns;
@@ -103,8 +119,33 @@ void Timetable::AddLifeCycle(const v1::LifeCycle& change) {
 void Timetable::EndCurrent(uint32_t vm, int64_t mono_ns) {
   const auto current = current_.find(vm);
   if (current == current_.end()) return;
-  vms_.at(vm).epochs.at(current->second).to_ns = mono_ns;
+  current->second->to_ns = mono_ns;
   current_.erase(current);
+}
+
+void Timetable::EndSkipped(const v1::VmInstance& instance, int64_t mono_ns) {
+  const auto found = skipped_now_.find({instance.pid(), instance.start_time_ticks()});
+  if (found == skipped_now_.end()) return;
+  skipped_[found->second].to_ns = mono_ns;
+  skipped_now_.erase(found);
+}
+
+// After a pause: a VM whose next epoch does not come soon is there and not measured.
+void Timetable::AwaitEpochs(int64_t mono_ns) {
+  // Opening takes a while.
+  const int64_t interval_ns =
+      session_ ? WithinReason(static_cast<int64_t>(session_->interval_ns())) : 0;
+  for (auto& [number, vm] : vms_) {
+    if (vm.ended_ns || vm.epochs.empty() || current_.contains(number)) continue;
+    Epoch awaited = vm.epochs.rbegin()->second;
+    for (const uint32_t index : awaited.vcpus) {
+      awaited.unopened.push_back({.index = index, .reason = "not since the recording's pause"});
+    }
+    awaited.vcpus.clear();
+    awaited.from_ns = mono_ns + 2 * interval_ns;
+    awaited.to_ns.reset();
+    current_[number] = &vm.epochs.emplace(vm.epochs.rbegin()->first, std::move(awaited))->second;
+  }
 }
 
 void Timetable::SeeInstant(int64_t mono_ns) {
@@ -116,8 +157,9 @@ void Timetable::SeeInstant(int64_t mono_ns) {
 const Epoch* Timetable::FindEpoch(uint32_t vm, uint32_t epoch) const {
   const auto known = vms_.find(vm);
   if (known == vms_.end()) return nullptr;
-  const auto found = known->second.epochs.find(epoch);
-  return found == known->second.epochs.end() ? nullptr : &found->second;
+  const auto found = known->second.epochs.lower_bound(epoch);
+  const bool exists = found != known->second.epochs.end() && found->first == epoch;
+  return exists ? &found->second : nullptr;
 }
 
 std::optional<int64_t> Timetable::StartRealtimeNs() const {
@@ -165,7 +207,7 @@ std::vector<TimeRange> Timetable::VcpuWindows(uint32_t vm, uint32_t vcpu) const 
 std::vector<TimeRange> Timetable::SampledWindows(uint32_t vm) const {
   std::vector<TimeRange> windows;
   for (const auto& [number, epoch] : vms_.at(vm).epochs) {
-    if (!epoch.vcpus.empty()) windows.push_back(WindowOf(epoch));
+    if (!epoch.vcpus.empty() || !epoch.unopened.empty()) windows.push_back(WindowOf(epoch));
   }
   return Joined(std::move(windows));
 }
@@ -198,10 +240,6 @@ std::vector<TimeRange> Timetable::Pauses() const {
 
 bool Timetable::LastsToTheEnd(const std::string& phase) const {
   return !marks_.empty() && marks_.back().name == phase;
-}
-
-TimeRange Timetable::WindowOf(const Epoch& epoch) const {
-  return {.from_ns = epoch.from_ns, .to_ns = epoch.to_ns.value_or(Recording().to_ns)};
 }
 
 int64_t WithinReason(int64_t instant_ns) {

@@ -57,19 +57,35 @@ struct Epoch {
 
 struct Vm {
   v1::VmInstance instance;
-  std::map<uint32_t, Epoch> epochs;  // by number
-  std::optional<int64_t> ended_ns;   // nothing: it was there until the recording's end
+  // By number. One that a pause of the recording ended, and that no other followed at once, has a
+  // second entry with its number and all vCPUs unopened.
+  std::multimap<uint32_t, Epoch> epochs;
+  std::optional<int64_t> ended_ns;  // nothing: it was there until the recording's end
+};
+
+// A VM that was to be recorded and was not.
+struct SkippedVm {
+  v1::VmInstance instance;
+  std::string reason;            // for people
+  int64_t from_ns = 0;           // CLOCK_MONOTONIC
+  std::optional<int64_t> to_ns;  // when it was recorded, or ended; nothing: never
 };
 
 // Takes the records of one stream in order. Memory grows with markers and epochs, not with ticks.
 // One thread.
 class Timetable {
  public:
+  Timetable() = default;
+  Timetable(Timetable&&) = default;
+  Timetable& operator=(Timetable&&) = default;
+
   // Errors: InvalidArgument where a second stream begins.
   absl::Status Add(const timeline::Entry& entry);
 
   const std::optional<v1::Session>& session() const { return session_; }
   const std::map<uint32_t, Vm>& vms() const { return vms_; }  // by number
+  // In the order in which they were skipped. Not those without KVM or without a vCPU.
+  const std::vector<SkippedVm>& skipped() const { return skipped_; }
   // Nothing where there is none.
   const Epoch* FindEpoch(uint32_t vm, uint32_t epoch) const;
 
@@ -86,7 +102,7 @@ class Timetable {
 
   // When this vCPU existed, opened or not.
   std::vector<TimeRange> VcpuWindows(uint32_t vm, uint32_t vcpu) const;
-  // When samples of this VM were to be had: it had a vCPU that could be opened.
+  // When samples of this VM were to be had: it had a vCPU, opened or not.
   std::vector<TimeRange> SampledWindows(uint32_t vm) const;
   // From the end of a VM to the end of the one of `spans` in which it ended; nothing where it ended
   // in none of them. `spans` are in order.
@@ -97,8 +113,11 @@ class Timetable {
   std::vector<TimeRange> Pauses() const;
   // Whether the last span of `phase` is ended by the recording's end.
   bool LastsToTheEnd(const std::string& phase) const;
-  // Of an epoch, ended by the recording's end at the latest.
-  TimeRange WindowOf(const Epoch& epoch) const;
+  // Of an epoch or a skipped VM, ended by the recording's end at the latest.
+  template <typename Lasting>
+  TimeRange WindowOf(const Lasting& one) const {
+    return {.from_ns = one.from_ns, .to_ns = one.to_ns.value_or(Recording().to_ns)};
+  }
 
  private:
   absl::Status AddSession(const v1::Session& session);
@@ -107,6 +126,8 @@ class Timetable {
   void AddLifeCycle(const v1::LifeCycle& change);
   void SeeInstant(int64_t mono_ns);
   void EndCurrent(uint32_t vm, int64_t mono_ns);
+  void EndSkipped(const v1::VmInstance& instance, int64_t mono_ns);
+  void AwaitEpochs(int64_t mono_ns);
 
   struct Mark {
     std::string name;
@@ -116,7 +137,9 @@ class Timetable {
   std::optional<v1::Session> session_;
   std::optional<v1::ClockSnapshot> clock_;  // the first
   std::map<uint32_t, Vm> vms_;
-  std::map<uint32_t, uint32_t> current_;  // epoch of each VM that has one
+  std::map<uint32_t, Epoch*> current_;  // epoch of each VM that has one
+  std::vector<SkippedVm> skipped_;
+  std::map<std::pair<uint32_t, uint64_t>, size_t> skipped_now_;  // by PID and start time
   std::vector<Mark> marks_;
   std::vector<TimeRange> pauses_;
   std::optional<int64_t> paused_ns_;  // since when

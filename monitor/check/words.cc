@@ -87,13 +87,18 @@ Counts CountExpectations(const Result& result) {
 std::string VerdictText(const Result& result) {
   const Counts counts = CountExpectations(result);
   std::vector<std::string> parts;
-  // From the worst on, so that the first is what the outcome is of; passes are told only alone.
-  if (counts.failed > 0) parts.push_back(absl::StrCat(counts.failed, " failed"));
-  if (counts.inconclusive > 0) parts.push_back(absl::StrCat(counts.inconclusive, " inconclusive"));
-  if (parts.empty() && counts.passed > 0) parts.push_back(absl::StrCat(counts.passed, " passed"));
-  if (counts.skipped > 0 || parts.empty()) {
-    parts.push_back(absl::StrCat(counts.skipped, " skipped"));
-  }
+  const auto add = [&parts](size_t count, absl::string_view what) {
+    if (count > 0) parts.push_back(absl::StrCat(count, what));
+  };
+  // From the worst on, so that the first is what the outcome is of; passes are said only where
+  // nothing failed or was inconclusive.
+  add(counts.failed, " failed");
+  add(counts.inconclusive, " inconclusive");
+  const bool no_worse = parts.empty();
+  if (no_worse && result.outcome == Outcome::kPass) add(counts.passed, " passed");
+  add(counts.skipped, " skipped");
+  if (no_worse && result.outcome == Outcome::kSkip) add(counts.passed, " passed");
+  if (parts.empty()) parts.emplace_back("0 skipped");
   const size_t number = parts.front().find(' ');
   parts.front().insert(number, absl::StrCat(" of ", Plural(counts.all, "expectation")));
   return absl::StrCat(ToAbsl(ToString(result.outcome)), ": ", Listed(parts, parts.size()));

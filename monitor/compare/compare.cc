@@ -153,8 +153,8 @@ class RowMaker {
     JudgeRows(comparison);
     for (size_t i = 0; i < limits_.size(); ++i) {
       comparison.limits.push_back(Judge(limits_[i], std::move(held_[i])));
-      comparison.outcome = check::Worst(comparison.outcome, comparison.limits.back().outcome);
     }
+    comparison.outcome = check::WorstOf(comparison.limits);
   }
 
  private:

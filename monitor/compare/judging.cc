@@ -147,9 +147,9 @@ JudgedLimit Judge(const Limit& limit, std::vector<Held> held) {
     } else if (one.surely_within) {
       one.finding.outcome = check::Outcome::kPass;
     }
-    judged.outcome = check::Worst(judged.outcome, one.finding.outcome);
     judged.findings.push_back(std::move(one.finding));
   }
+  judged.outcome = check::WorstOf(judged.findings);
   if (judged.findings.empty()) {
     judged.outcome = check::Outcome::kInconclusive;
     judged.findings.push_back(

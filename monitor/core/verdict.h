@@ -89,6 +89,11 @@ inline constexpr std::array kRuleTable = std::to_array<RuleInfo>({
     {Rule::kL1dMisses, "l1d-misses"},
 });
 
+// Whether IPC alone gave the verdict: the rules of ipc-bands beside those of HALTED. A hint.
+constexpr bool IsOfIpcAlone(Rule rule) {
+  return rule == Rule::kIpcLow || rule == Rule::kIpcHigh || rule == Rule::kBetweenBands;
+}
+
 inline constexpr size_t kBands = 5;  // values of Band
 inline constexpr size_t kRules = kRuleTable.size();
 static_assert([] {

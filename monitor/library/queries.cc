@@ -126,7 +126,9 @@ absl::StatusOr<check::CheckOptions> OptionsOf(const char* phase, const vcpulse_l
   }
   check::CheckOptions options{.skip_first_ns = given.skip_first_ns,
                               .min_ticks = given.min_ticks,
-                              .min_measured = given.min_measured};
+                              .min_measured = given.min_measured,
+                              .trust_ipc_bands = given.trust_ipc_bands != 0,
+                              .allow_skip = given.allow_skip != 0};
   if (phase != nullptr) options.phase = phase;
   return options;
 }

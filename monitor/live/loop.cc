@@ -81,7 +81,7 @@ absl::Status Loop::Take(const kvm::Vm& vm) {
   if (IsTcg(vm)) {
     const std::string why =
         "it runs without KVM (TCG), its guest counters would read zero; start it with -accel kvm";
-    recording_.Skipped(vm, why);
+    recording_.Skipped(vm, v1::LifeCycle::SKIP_REASON_NO_KVM, why);
     return absl::FailedPreconditionError(
         absl::StrCat("VM ", vm.name, " (PID ", vm.pid, "): ", why));
   }
@@ -94,7 +94,7 @@ absl::Status Loop::Take(const kvm::Vm& vm) {
   if (status.ok()) {
     Watch(vm);
   } else if (!vm.vcpus.empty() && !absl::IsNotFound(status)) {
-    recording_.Skipped(vm, std::string(status.message()));
+    recording_.Skipped(vm, v1::LifeCycle::SKIP_REASON_NOT_OPENED, std::string(status.message()));
   }
   return status;
 }
@@ -327,7 +327,12 @@ absl::Status Loop::Finish() {
   ticker_.reset();
   recording_.Drain();
   // Those whose vCPU threads never showed: they might have been starting.
-  for (const auto& [key, vm] : left_out_) recording_.Skipped(vm, WhyLeftOut(vm));
+  for (const auto& [key, vm] : left_out_) {
+    const bool has_vcpus = vm.vcpu_descriptors > 0;  // whose threads were not identified
+    recording_.Skipped(
+        vm, has_vcpus ? v1::LifeCycle::SKIP_REASON_NOT_OPENED : v1::LifeCycle::SKIP_REASON_NO_VCPU,
+        WhyLeftOut(vm));
+  }
   PrintNotices();
   const Deadline last_write = last_write_.value_or(Deadline(kLastWritePatience));
   if (!write_status_.ok()) {

@@ -95,7 +95,7 @@ absl::Status IntervalReader::Add(const v1::Session& session) {
         "a second recording begins after the first: they can only be read one at a time");
   }
   session_ = session;
-  residency_by_time_enabled_ = session.residency_method() == v1::RESIDENCY_METHOD_TIME_ENABLED;
+  residency_method_ = session.residency_method();
   residency_ = core::ResidencyEstimator(replay::BasesOf(session));
   return absl::OkStatus();
 }
@@ -130,6 +130,7 @@ absl::Status IntervalReader::Add(const Tick& tick, Sink sink) {
     if (pmus.size() > 1) sum = AddPmus(pmus);
     const core::VcpuDelta& delta = pmus.size() > 1 ? sum : pmus.front();
     if (delta.interval_ns <= 0) continue;
+    const std::optional<double> residency = ResidencyOf(pmus, epoch->slots);
     const Interval interval{
         .epoch = *epoch,
         .column = i,
@@ -138,7 +139,8 @@ absl::Status IntervalReader::Add(const Tick& tick, Sink sink) {
         .now = tick.sample.vcpus[i],
         .groups = groups,
         .delta = delta,
-        .residency = ResidencyOf(pmus, epoch->slots),
+        .residency = residency,
+        .residency_range = RangeOf(residency, pmus, epoch->slots),
         .verdict = WithinKnown(i < tick.verdicts.size() ? tick.verdicts[i] : core::Verdict())};
     if (absl::Status status = sink(interval); !status.ok()) return status;
   }
@@ -163,12 +165,29 @@ std::span<const core::VcpuDelta> IntervalReader::Deltas(const Tick& tick, size_t
 // Learns from the interval, so they come in the order of the records.
 std::optional<double> IntervalReader::ResidencyOf(std::span<const core::VcpuDelta> pmus,
                                                   const core::EventSlots& slots) {
-  if (residency_by_time_enabled_) {
+  if (residency_method_ == v1::RESIDENCY_METHOD_TIME_ENABLED) {
     return std::min(1.0, static_cast<double>(pmus.front().time_enabled_ns) /
                              static_cast<double>(pmus.front().interval_ns));
   }
   for (size_t pmu = 0; pmu < pmus.size(); ++pmu) residency_.Observe(pmus[pmu], slots, pmu);
   return core::Residency(pmus, slots, residency_.bases());
+}
+
+std::optional<ShareRange> IntervalReader::RangeOf(const std::optional<double>& residency,
+                                                  std::span<const core::VcpuDelta> pmus,
+                                                  const core::EventSlots& slots) const {
+  if (!residency) return std::nullopt;
+  const std::span<const core::ResidencyBasis> bases = residency_.bases();
+  const auto at_most = core::ResidencyAtMost(pmus, slots, bases, residency);
+  ShareRange range{.low = *residency, .high = at_most.value_or(*residency)};
+  bool exact = pmus.size() <= bases.size();
+  for (size_t i = 0; exact && i < pmus.size(); ++i) {
+    exact = core::UsesRefCycles(pmus[i], slots, bases[i]);
+  }
+  // What its cycles are divided by may be too little.
+  const bool rate_only = residency_method_ == v1::RESIDENCY_METHOD_HIGHEST_RATE && !exact;
+  if (rate_only || residency_method_ == v1::RESIDENCY_METHOD_TIME_ENABLED) range.low = 0;
+  return range;
 }
 
 }  // namespace vcpulse::metric

@@ -53,6 +53,14 @@ core::Verdict WithinKnown(core::Verdict verdict);
 // Where the read of a vCPU's counters was at its middle, CLOCK_MONOTONIC.
 int64_t MiddleOf(const core::VcpuSample& sample);
 
+// What a share surely lies between, both ends inclusive: 0..1.
+struct ShareRange {
+  double low = 0;
+  double high = 0;
+
+  bool operator==(const ShareRange&) const = default;
+};
+
 // All of it is valid during the call that it is given to.
 struct Interval {
   const Epoch& epoch;
@@ -63,7 +71,11 @@ struct Interval {
   std::span<const core::VcpuDelta> groups;  // the main one first
   const core::VcpuDelta& delta;             // of all core PMUs together; its interval_ns is > 0
   std::optional<double> residency;          // 0..1
-  core::Verdict verdict;                    // kNone: no verdict yet
+  // Of residency: one value where it comes from ref-cycles. Guest cycles per highest frequency give
+  // the low end alone (none while no frequency is known but the highest rate seen), the time on a
+  // CPU the high one. Nothing where residency is nothing.
+  std::optional<ShareRange> residency_range;
+  core::Verdict verdict;  // kNone: no verdict yet
 
   const v1::Vcpu& Vcpu() const { return epoch.set.vcpus(static_cast<int>(column)); }
   uint32_t Vm() const { return epoch.set.vm(); }
@@ -132,9 +144,12 @@ class IntervalReader {
   std::span<const core::VcpuDelta> Deltas(const Tick& tick, size_t column);
   std::optional<double> ResidencyOf(std::span<const core::VcpuDelta> pmus,
                                     const core::EventSlots& slots);
+  std::optional<ShareRange> RangeOf(const std::optional<double>& residency,
+                                    std::span<const core::VcpuDelta> pmus,
+                                    const core::EventSlots& slots) const;
 
   std::optional<v1::Session> session_;
-  bool residency_by_time_enabled_ = false;
+  v1::ResidencyMethod residency_method_ = v1::RESIDENCY_METHOD_UNSPECIFIED;
   core::ResidencyEstimator residency_{std::vector<core::ResidencyBasis>()};
   std::map<std::pair<uint32_t, uint32_t>, Epoch> epochs_;  // by (vm, epoch)
   std::vector<core::VcpuDelta> deltas_;                    // of one vCPU's groups

@@ -290,10 +290,11 @@ void Recording::Ended(const InstanceKey& key, const std::string& detail) {
   vms_.erase(known);
 }
 
-void Recording::Skipped(const kvm::Vm& vm, const std::string& why) {
+void Recording::Skipped(const kvm::Vm& vm, v1::LifeCycle::SkipReason reason,
+                        const std::string& why) {
   if (skipped_.size() >= kMostSkipped) skipped_.clear();  // said again at worst
   if (!skipped_.emplace(KeyOf(vm), why).second) return;
-  AddLifeCycle(std::nullopt, v1::LifeCycle::KIND_VM_SKIPPED, why, vm);
+  AddLifeCycle(std::nullopt, v1::LifeCycle::KIND_VM_SKIPPED, why, vm, std::nullopt, reason);
   notices_.push_back(absl::StrCat("VM ", Label(vm), " is not recorded: ", why));
 }
 

@@ -76,7 +76,7 @@ class Recording {
   void Ended(const InstanceKey& key, const std::string& detail);
 
   // A VM was found but is not recorded; said once per instance.
-  void Skipped(const kvm::Vm& vm, const std::string& why);
+  void Skipped(const kvm::Vm& vm, v1::LifeCycle::SkipReason reason, const std::string& why);
 
   // A marker at this instant.
   void Mark(const std::string& name, int64_t mono_ns);
@@ -197,7 +197,8 @@ class Recording {
   // leaves out.
   void AddLifeCycle(std::optional<uint32_t> vm_number, v1::LifeCycle::Kind kind,
                     const std::string& detail, const std::optional<kvm::Vm>& vm,
-                    std::optional<int64_t> mono_ns = std::nullopt);
+                    std::optional<int64_t> mono_ns = std::nullopt,
+                    v1::LifeCycle::SkipReason skip_reason = v1::LifeCycle::SKIP_REASON_UNSPECIFIED);
 
   Options options_;
   kvm::PerfEvents& perf_;

@@ -73,7 +73,8 @@ std::string Recording::Again(const kvm::Vm& vm) const {
 
 void Recording::AddLifeCycle(std::optional<uint32_t> vm_number, v1::LifeCycle::Kind kind,
                              const std::string& detail, const std::optional<kvm::Vm>& vm,
-                             std::optional<int64_t> mono_ns) {
+                             std::optional<int64_t> mono_ns,
+                             v1::LifeCycle::SkipReason skip_reason) {
   v1::TimelineRecord record;
   v1::LifeCycle& life_cycle = *record.mutable_life_cycle();
   life_cycle.set_vm(vm_number.value_or(0));
@@ -81,6 +82,7 @@ void Recording::AddLifeCycle(std::optional<uint32_t> vm_number, v1::LifeCycle::K
   life_cycle.set_mono_ns(mono_ns.value_or(now_ns));
   life_cycle.set_kind(kind);
   life_cycle.set_detail(detail);
+  life_cycle.set_skip_reason(skip_reason);
   if (vm) *life_cycle.mutable_instance() = MakeVmInstance(*vm);
   writer_.Add(std::move(record), now_ns);
 }

@@ -76,9 +76,19 @@ TEST_F(CheckCommand, TheExitCodeIsTheOutcome) {
   degraded.Draw("%NNNNNNNNNNNNNNNNNNNN");
   const std::string file = degraded.Finish();
   EXPECT_EQ(RunProgram(Vcpulse({"check", file, "--expect", "ipc.p50 > 1"})).exit_code, 4);
-  EXPECT_EQ(RunProgram(Vcpulse({"check", file, "--expect", "ipc.p50 > 1", "--expect", "gaps<=1%"}))
-                .exit_code,
-            0);
+  std::vector<std::string> both = {"check",       file,       "--expect",
+                                   "ipc.p50 > 1", "--expect", "gaps<=1%"};
+  EXPECT_EQ(RunProgram(Vcpulse(both)).exit_code, 4);
+  both.emplace_back("--allow-skip");
+  EXPECT_EQ(RunProgram(Vcpulse(both)).exit_code, 0);
+
+  check::DrawnRecording hint;
+  hint.Begin(1, {.classifier = "ipc-bands"});
+  hint.Draw("SSSSSSSSSSSSSSSSSSSS");
+  std::vector<std::string> spins = {"check", hint.Finish(), "--expect", "spinning <= 5%"};
+  EXPECT_EQ(RunProgram(Vcpulse(spins)).exit_code, 3);
+  spins.emplace_back("--trust-ipc-bands");
+  EXPECT_EQ(RunProgram(Vcpulse(spins)).exit_code, 1);
 }
 
 TEST_F(CheckCommand, TheWorstOutcomeCounts) {

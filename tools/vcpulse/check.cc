@@ -40,6 +40,7 @@ std::string CheckFooter() {
       R"(EXPR is [vm=NAME|"NAME"|*] [vcpu=*|N|N-M[,...]] : QUANTITY <|<=|>=|> LIMIT. Each vCPU is judged on its
 own, never their sum; what is left out means each one. NAME is a VM's name (vm="WITH SPACES"), its
 UUID or its PID.
+'by ipc-bands' behind spinning, productive, unknown or their longest() is --trust-ipc-bands for one EXPR.
 Of a share LIMIT is a percentage (80%); a number is asked for by a percentile over the ticks that are
 not HALTED (ipc.p50 >= 0.9):
 )",
@@ -51,12 +52,14 @@ Examples:
   vcpulse check run.vpt --phase load --skip-first 2s --expect 'vm=web vcpu=0-3: spinning <= 5%'
   vcpulse check run.vpt --expect-file ci.expect --junit result.xml --markdown >>summary.md
 How to read it: time that is UNKNOWN or has no sample may have been anything, so what is observed
-is a range. PASS: all of it is as wanted. FAIL: none of it is. INCONCLUSIVE: some of it is, or too
-little was measured. SKIP: it cannot be judged without counters. The outcome of all is the worst of
-them, in the order FAIL, INCONCLUSIVE, PASS, SKIP. A phase runs from its marker to the next; all
-its spans count. An expect file has one EXPR per line; # begins a comment.
+is a range; so is a residency without ref-cycles, and what ipc-bands calls SPINNING, PRODUCTIVE or
+UNKNOWN may be each of them. PASS: all of the range is as wanted. FAIL: none of it is. INCONCLUSIVE:
+some of it is, too little was measured, or a VM that is meant was not recorded. SKIP: it cannot be
+judged without counters. The outcome of all is the worst of them, in the order FAIL, INCONCLUSIVE,
+SKIP, PASS. A phase runs from its marker to the next; all its spans count. An expect file has one
+EXPR per line; # begins a comment.
 Exit codes: 0 PASS, 1 FAIL, 2 usage error or nothing could be read or written, 3 INCONCLUSIVE,
-4 SKIP. kselftest agrees on 0, 1 and 4, but takes 2 for an expected failure and 3 for an unexpected
+4 SKIP (--allow-skip: only where nothing else was judged). kselftest agrees on 0, 1 and 4, but takes 2 for an expected failure and 3 for an unexpected
 pass: a wrapper there maps both to 1.
 Field list of the JSON: monitor/check/render.h.)");
 }
@@ -72,6 +75,8 @@ struct CheckText {
   std::string skip_first = "0s";
   std::optional<std::string> min_ticks;
   std::optional<std::string> min_measured;
+  bool trust_ipc_bands = false;
+  bool allow_skip = false;
   bool json = false;
   bool ktap = false;
   bool markdown = false;
@@ -166,6 +171,8 @@ absl::StatusOr<double> ParsePercentage(const std::string& flag, const std::strin
 absl::StatusOr<check::CheckOptions> ParseOptions(const CheckText& text) {
   check::CheckOptions options;
   options.phase = text.phase;
+  options.trust_ipc_bands = text.trust_ipc_bands;
+  options.allow_skip = text.allow_skip;
   const auto skip_first = ParseDurationOption("--skip-first", text.skip_first);
   if (!skip_first.ok()) return skip_first.status();
   options.skip_first_ns = absl::ToInt64Nanoseconds(*skip_first);
@@ -291,6 +298,10 @@ void AddExpectations(CLI::App& command, CheckText& text) {
       .add_option("--min-measured", text.min_measured,
                   "So it is where a smaller share of the time was measured [10%]")
       ->type_name("P%");
+  command.add_flag("--trust-ipc-bands", text.trust_ipc_bands,
+                   "Let verdicts of ipc-bands, a hint by IPC alone, decide PASS and FAIL");
+  command.add_flag("--allow-skip", text.allow_skip,
+                   "Exit 0 where some expectations passed and others were skipped");
 }
 
 void AddFormats(CLI::App& command, CheckText& text) {

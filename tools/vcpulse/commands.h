@@ -28,8 +28,8 @@ inline constexpr int kExitObstacles = 1;  // of doctor: a recording would not be
 inline constexpr int kExitFailed =
     1;                                // of check: an expectation failed; of compare: beyond a limit
 inline constexpr int kExitError = 2;  // usage or run-time error
-inline constexpr int kExitInconclusive = 3;           // of both: none failed, one could not be told
-inline constexpr int kExitSkipped = 4;                // of both: none could be judged at all
+inline constexpr int kExitInconclusive = 3;  // of both: none failed, one could not be told
+inline constexpr int kExitSkipped = 4;       // of both: needs counters, which were not read
 inline constexpr int kExitFailedBesideCommand = 125;  // the same, for `record -- CMD`
 
 // Each adds its subcommand to `app`; when that subcommand is the one given, running it sets

@@ -295,13 +295,15 @@ typedef struct vcpulse_bounds {
  * the time in which samples are missing. `vm` is a name, UUID or PID; NULL is the only one
  * (INVALID_ARGUMENT where there are several). `phase` is all spans of that name; NULL is the whole
  * recording. INVALID_ARGUMENT for a quantity that is none. NOT_FOUND where VM, vCPU or phase never
- * came; NOT_POSSIBLE where it needs counters and none was read, or nothing tells. */
+ * came; NOT_POSSIBLE where it needs counters and none was read, or nothing tells. Time that
+ * ipc-bands judged may be SPINNING, PRODUCTIVE or UNKNOWN: "spinning by ipc-bands" takes its
+ * verdicts as they are. */
 VCPULSE_API vcpulse_status vcpulse_timeline_query(const vcpulse_timeline* timeline, const char* vm,
                                                   uint32_t vcpu, const char* quantity,
                                                   const char* phase, vcpulse_bounds* bounds,
                                                   vcpulse_error** error);
 
-/* By rising precedence: of several the highest. */
+/* Of several: FAIL, else INCONCLUSIVE, else SKIP, else PASS. */
 typedef enum vcpulse_outcome {
   VCPULSE_OUTCOME_SKIP = 0, /* needs counters, and none was read: never a pass */
   VCPULSE_OUTCOME_PASS = 1,
@@ -315,11 +317,13 @@ VCPULSE_API const char* vcpulse_outcome_name(int outcome);
 /* What a check demands of what it judges by. The caller sets size (VCPULSE_LIMITS_INIT). */
 typedef struct vcpulse_limits {
   size_t size;
-  int64_t skip_first_ns; /* of each span of the phase, or of the recording: not judged */
-  uint64_t min_ticks;    /* fewer measured ticks of a vCPU: INCONCLUSIVE */
-  double min_measured;   /* a smaller share of the time measured: INCONCLUSIVE */
+  int64_t skip_first_ns;   /* of each span of the phase, or of the recording: not judged */
+  uint64_t min_ticks;      /* fewer measured ticks of a vCPU: INCONCLUSIVE */
+  double min_measured;     /* a smaller share of the time measured: INCONCLUSIVE */
+  int32_t trust_ipc_bands; /* not 0: verdicts of ipc-bands decide, as with "by ipc-bands" */
+  int32_t allow_skip;      /* not 0: a PASS beside a SKIP is a PASS, not a SKIP */
 } vcpulse_limits;
-#define VCPULSE_LIMITS_INIT {sizeof(vcpulse_limits), 0, 10, 0.1}
+#define VCPULSE_LIMITS_INIT {sizeof(vcpulse_limits), 0, 10, 0.1, 0, 0}
 
 /* Judges one expectation of `vcpulse check`, as "vcpu=*: productive >= 80%" (docs/harness.md), over
  * a phase (NULL: the whole recording), with those limits (NULL: VCPULSE_LIMITS_INIT). `text`, where

@@ -102,6 +102,8 @@ struct Limits {
   Nanoseconds skip_first{0};
   std::uint64_t min_ticks = 10;
   double min_measured = 0.1;
+  bool trust_ipc_bands = false;
+  bool allow_skip = false;
 };
 
 namespace detail {
@@ -308,6 +310,8 @@ class Timeline {
     demanded.skip_first_ns = limits.skip_first.count();
     demanded.min_ticks = limits.min_ticks;
     demanded.min_measured = limits.min_measured;
+    demanded.trust_ipc_bands = limits.trust_ipc_bands ? 1 : 0;
+    demanded.allow_skip = limits.allow_skip ? 1 : 0;
     vcpulse_outcome outcome = VCPULSE_OUTCOME_SKIP;
     char* text = nullptr;
     detail::Call call;

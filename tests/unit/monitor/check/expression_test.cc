@@ -78,6 +78,19 @@ TEST(ParseExpectation, KnowsEveryQuantity) {
   }
 }
 
+TEST(ParseExpectation, TrustsIpcBandsWhereItSaysSo) {
+  for (const std::string name : {"spinning", "productive", "unknown", "longest(spinning)",
+                                 "longest(productive)", "longest(unknown)"}) {
+    const Quantity quantity =
+        Parsed(name + " by ipc-bands < " + (name.starts_with("l") ? "1s" : "1%")).quantity;
+    EXPECT_TRUE(quantity.by_ipc_bands);
+    EXPECT_EQ(ToString(quantity), name + " by ipc-bands");
+  }
+  EXPECT_FALSE(Parsed("spinning < 1%").quantity.by_ipc_bands);
+  EXPECT_EQ(Parsed("longest(spinning)by ipc-bands<1s").quantity,
+            Parsed("longest(spinning)  by  ipc-bands  < 1s").quantity);
+}
+
 TEST(ParseExpectation, KnowsEveryComparison) {
   for (const std::string sign : {"<", "<=", ">=", ">"}) {
     EXPECT_EQ(ToString(Parsed("gaps" + sign + "1%").comparison), sign);
@@ -136,6 +149,14 @@ std::string AllQuantities() {
 const Wrong kWrong[] = {
     {"", "column 1: there is no expectation, as in 'vcpu=*: spinning <= 5%'"},
     {"   ", "column 1: there is no expectation, as in 'vcpu=*: spinning <= 5%'"},
+    {"spinning by evidence < 1%", "column 13: 'evidence' is none of ipc-bands"},
+    {"spinning by < 1%", "column 13: '<' is none of ipc-bands"},
+    {"halted by ipc-bands < 1%",
+     "column 8: halted does not depend on ipc-bands: leave out 'by ipc-bands'"},
+    {"gaps by ipc-bands < 1%",
+     "column 6: gaps does not depend on ipc-bands: leave out 'by ipc-bands'"},
+    {"ipc.p50 by ipc-bands < 1",
+     "column 9: ipc.p50 does not depend on ipc-bands: leave out 'by ipc-bands'"},
     // The selector.
     {"cpu=1: halted < 1%", "column 1: 'cpu=' is none of vm=, vcpu="},
     {"vm=a cpu=1: halted < 1%", "column 6: 'cpu=' is none of vm=, vcpu="},

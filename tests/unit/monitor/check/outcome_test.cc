@@ -1,6 +1,7 @@
 #include "monitor/check/outcome.h"
 
 #include <optional>
+#include <vector>
 
 #include "gtest/gtest.h"
 
@@ -12,12 +13,21 @@ constexpr auto kBoundsFail = Outcome::kFail;
 constexpr auto kBoundsInconclusive = Outcome::kInconclusive;
 constexpr auto kBoundsSkip = Outcome::kSkip;
 
-TEST(Worst, FailBeforeInconclusiveBeforePassBeforeSkip) {
-  EXPECT_EQ(Worst(kBoundsFail, kBoundsInconclusive), kBoundsFail);
-  EXPECT_EQ(Worst(kBoundsInconclusive, kBoundsFail), kBoundsFail);
-  EXPECT_EQ(Worst(kBoundsPass, kBoundsInconclusive), kBoundsInconclusive);
-  EXPECT_EQ(Worst(kBoundsSkip, kBoundsPass), kBoundsPass);
-  EXPECT_EQ(Worst(kBoundsSkip, kBoundsSkip), kBoundsSkip);
+TEST(Worst, FailBeforeInconclusiveBeforeSkipBeforePass) {
+  using Outcomes = std::vector<Outcome>;
+  EXPECT_EQ(Worst(Outcomes{kBoundsFail, kBoundsInconclusive}), kBoundsFail);
+  EXPECT_EQ(Worst(Outcomes{kBoundsInconclusive, kBoundsFail}), kBoundsFail);
+  EXPECT_EQ(Worst(Outcomes{kBoundsPass, kBoundsInconclusive, kBoundsSkip}), kBoundsInconclusive);
+  EXPECT_EQ(Worst(Outcomes{kBoundsSkip, kBoundsPass}), kBoundsSkip);
+  EXPECT_EQ(Worst(Outcomes{kBoundsPass, kBoundsPass}), kBoundsPass);
+  EXPECT_EQ(Worst(Outcomes{}), kBoundsSkip);
+}
+
+TEST(Worst, WhereSkipsAreAllowedAPassIsOne) {
+  using Outcomes = std::vector<Outcome>;
+  EXPECT_EQ(Worst(Outcomes{kBoundsSkip, kBoundsPass}, true), kBoundsPass);
+  EXPECT_EQ(Worst(Outcomes{kBoundsSkip, kBoundsSkip}, true), kBoundsSkip);
+  EXPECT_EQ(Worst(Outcomes{kBoundsSkip, kBoundsInconclusive}, true), kBoundsInconclusive);
 }
 
 TEST(Outcome, HasAName) {

@@ -142,7 +142,7 @@ TEST(LongestTally, CountsToTheNanosecond) {
 TEST(ShareOf, AnIpcIsNoShare) {
   const Observation seen = Seen(Band::kProductive, 1);
   EXPECT_EQ(ShareOf({.metric = Metric::kHeld}, {.when = {0, 1}, .observation = &seen}),
-            std::nullopt);
+            (Share{.bounds = {0, 1}, .doubt = Doubt::kNotKnown}));
 }
 
 }  // namespace

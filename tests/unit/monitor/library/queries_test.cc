@@ -244,6 +244,31 @@ TEST(LibraryCheck, LimitsSayWhatIsEnough) {
             VCPULSE_OUTCOME_INCONCLUSIVE);
 }
 
+TEST(LibraryCheck, LimitsSayWhatIsTrusted) {
+  DrawnRecording drawn;
+  drawn.Begin(1, {.classifier = "ipc-bands"});
+  drawn.Draw("PPPPPPPPPPPP");
+  const Timeline timeline = Open(drawn.Finish());
+  const char* const expression = "productive >= 90%";
+  vcpulse_limits limits = VCPULSE_LIMITS_INIT;
+  EXPECT_EQ(Check(timeline, expression, nullptr, &limits).outcome, VCPULSE_OUTCOME_INCONCLUSIVE);
+  EXPECT_EQ(Check(timeline, "productive by ipc-bands >= 90%").outcome, VCPULSE_OUTCOME_PASS);
+  limits.trust_ipc_bands = 1;
+  EXPECT_EQ(Check(timeline, expression, nullptr, &limits).outcome, VCPULSE_OUTCOME_PASS);
+}
+
+TEST(LibraryCheck, LimitsSayWhetherAPassMayStandBesideASkip) {
+  DrawnRecording drawn;
+  drawn.Begin(1, {.degraded = true});
+  drawn.Begin(2, {});
+  drawn.Draw({{1, {"NNNNNNNNNNNN"}}, {2, {"PPPPPPPPPPPP"}}});
+  const Timeline timeline = Open(drawn.Finish());
+  vcpulse_limits limits = VCPULSE_LIMITS_INIT;
+  EXPECT_EQ(Check(timeline, "spinning <= 5%", nullptr, &limits).outcome, VCPULSE_OUTCOME_SKIP);
+  limits.allow_skip = 1;
+  EXPECT_EQ(Check(timeline, "spinning <= 5%", nullptr, &limits).outcome, VCPULSE_OUTCOME_PASS);
+}
+
 TEST(LibraryCheck, LimitsThatMakeNoSenseAreRefused) {
   DrawnRecording drawn;
   drawn.Draw("PP");

@@ -385,10 +385,12 @@ TEST_F(RecordingTest, AnExitedThreadMakesItsVmSuspect) {
 }
 
 TEST_F(RecordingTest, SkippedIsSaidOncePerInstance) {
-  recording_.Skipped(web_.vm(), "it runs without KVM");
-  recording_.Skipped(web_.vm(), "it runs without KVM");
+  for (int i = 0; i < 2; ++i) {
+    recording_.Skipped(web_.vm(), v1::LifeCycle::SKIP_REASON_NO_KVM, "it runs without KVM");
+  }
   EXPECT_THAT(recording_.TakeNotices(), SizeIs(1));
   EXPECT_THAT(writer_.LifeCycleKinds(), ElementsAre(v1::LifeCycle::KIND_VM_SKIPPED));
+  EXPECT_EQ(writer_.records.back().life_cycle().skip_reason(), v1::LifeCycle::SKIP_REASON_NO_KVM);
 }
 
 TEST_F(RecordingTest, RetireAllEndsInIdle) {
