@@ -139,7 +139,7 @@ TEST(PerfettoExport, ASlicePerRunOfOneBand) {
   const Seen seen = Export(drawn.Finish());
   EXPECT_THAT(InMs(seen.slices.at(kVcpu)),
               ElementsAre("0-200 HALTED", "200-500 PRODUCTIVE", "500-600 SPINNING",
-                          "600-800 UNKNOWN(between-bands)", "800-900 UNKNOWN(no-counters)",
+                          "600-800 UNKNOWN(unclear)", "800-900 UNKNOWN(no-counters)",
                           "1000-1200 HALTED"));
 }
 
