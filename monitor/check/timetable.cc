@@ -39,6 +39,11 @@ bool WasSelected(const v1::LifeCycle& skipped) {
          skipped.skip_reason() != v1::LifeCycle::SKIP_REASON_NO_VCPU;
 }
 
+std::string ReasonOf(const v1::LifeCycle& skipped) {
+  const bool known = skipped.skip_reason() != v1::LifeCycle::SKIP_REASON_UNSPECIFIED;
+  return absl::StrCat(skipped.detail(), known ? "" : " (not known whether it ran KVM)");
+}
+
 }  // namespace
 
 absl::Status Timetable::Add(const timeline::Entry& entry) {
@@ -97,7 +102,7 @@ void Timetable::AddLifeCycle(const v1::LifeCycle& change) {
     EndSkipped(change.instance(), mono_ns);
     skipped_now_[{change.instance().pid(), change.instance().start_time_ticks()}] = skipped_.size();
     skipped_.push_back({.instance = change.instance(),
-                        .reason = change.detail(),
+                        .reason = ReasonOf(change),
                         .from_ns = mono_ns,
                         .to_ns = {}});
   }

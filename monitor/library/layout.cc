@@ -52,7 +52,7 @@ static_assert(offsetof(vcpulse_limits, min_ticks) == 16);
 static_assert(offsetof(vcpulse_limits, min_measured) == 24);
 static_assert(offsetof(vcpulse_limits, trust_ipc_bands) == 32);
 static_assert(offsetof(vcpulse_limits, allow_skip) == 36);
-static_assert(sizeof(vcpulse_limits) == 32);
+static_assert(sizeof(vcpulse_limits) == 40);
 
 template <typename Public, typename Own>
 constexpr bool Same(Public value, Own own) {

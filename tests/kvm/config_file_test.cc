@@ -54,7 +54,7 @@ TEST_F(ConfigFile, WhatIsGivenOnTheCommandLineCountsMore) {
 
 TEST_F(ConfigFile, GivesListsAndNestedCommands) {
   const std::string file = Write(
-      "[check]\nexpect = [\"gaps <= 60%\", \"vm=turns vcpu=0: productive >= 80%\"]\n"
+      "[check]\nexpect = [\"vm=turns: gaps <= 60%\", \"vm=turns vcpu=0: productive >= 80%\"]\n"
       "[list.profiles]\njson = true\n");
   const Finished checked = RunProgram(Vcpulse({"check", kTimeline, "--config", file}));
   EXPECT_EQ(checked.exit_code, 0) << checked.out << checked.err;

@@ -40,7 +40,8 @@ std::string CheckFooter() {
       R"(EXPR is [vm=NAME|"NAME"|*] [vcpu=*|N|N-M[,...]] : QUANTITY <|<=|>=|> LIMIT. Each vCPU is judged on its
 own, never their sum; what is left out means each one. NAME is a VM's name (vm="WITH SPACES"), its
 UUID or its PID.
-'by ipc-bands' behind spinning, productive, unknown or their longest() is --trust-ipc-bands for one EXPR.
+'by ipc-bands' behind spinning, productive, unknown or their longest() is --trust-ipc-bands for that
+EXPR alone.
 Of a share LIMIT is a percentage (80%); a number is asked for by a percentile over the ticks that are
 not HALTED (ipc.p50 >= 0.9):
 )",
@@ -59,8 +60,8 @@ judged without counters. The outcome of all is the worst of them, in the order F
 SKIP, PASS. A phase runs from its marker to the next; all its spans count. An expect file has one
 EXPR per line; # begins a comment.
 Exit codes: 0 PASS, 1 FAIL, 2 usage error or nothing could be read or written, 3 INCONCLUSIVE,
-4 SKIP (--allow-skip: only where nothing else was judged). kselftest agrees on 0, 1 and 4, but takes 2 for an expected failure and 3 for an unexpected
-pass: a wrapper there maps both to 1.
+4 SKIP (--allow-skip: only where nothing else was judged). kselftest agrees on 0, 1 and 4, but takes
+2 for an expected failure and 3 for an unexpected pass: a wrapper there maps both to 1.
 Field list of the JSON: monitor/check/render.h.)");
 }
 

@@ -117,7 +117,7 @@ const std::vector<EvidenceRow> kRows = {
     {"SkippedVmByPid", kPlain, SkippedAfter(0, kNotOpened), {"vm=1002: halted <= 5%"}, {}, Outcome::kInconclusive, 3, "VM db was not recorded"},
     {"SkippedVmIsNotMeant", kPlain, SkippedAfter(0, kNotOpened), {"vm=guest1: halted <= 5%"}, {}, Outcome::kPass, 0, ""},
     {"SkippedVmLeavesAFail", kPlain, SkippedAfter(0, kNotOpened), {"halted >= 5%"}, {}, Outcome::kFail, 1, "VM db was not recorded"},
-    {"SkippedVmOfOlderFiles", kPlain, SkippedAfter(0, v1::LifeCycle::SKIP_REASON_UNSPECIFIED), {"gaps <= 20%"}, {}, Outcome::kInconclusive, 3, "VM db was not recorded"},
+    {"SkippedVmOfOlderFiles", kPlain, SkippedAfter(0, v1::LifeCycle::SKIP_REASON_UNSPECIFIED), {"gaps <= 20%"}, {}, Outcome::kInconclusive, 3, "too many open files (not known whether it ran KVM)"},
     {"SkippedWithoutKvm", kPlain, SkippedAfter(0, v1::LifeCycle::SKIP_REASON_NO_KVM), {"gaps <= 20%"}, {}, Outcome::kPass, 0, ""},
     {"SkippedWithoutAVcpu", kPlain, SkippedAfter(0, v1::LifeCycle::SKIP_REASON_NO_VCPU), {"gaps <= 20%"}, {}, Outcome::kPass, 0, ""},
     {"SkippedVmRecordedLater", kPlain, SkippedAfter(5, kNotOpened, 5), {"vm=db: halted <= 5%"}, {}, Outcome::kInconclusive, 3, "VM db was not recorded from 0.5 s to 1.0 s"},

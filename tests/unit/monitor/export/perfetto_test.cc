@@ -137,10 +137,10 @@ TEST(PerfettoExport, ASlicePerRunOfOneBand) {
   DrawnRecording drawn;
   drawn.Draw("HHPPPSUUN?HH");
   const Seen seen = Export(drawn.Finish());
-  EXPECT_THAT(InMs(seen.slices.at(kVcpu)),
-              ElementsAre("0-200 HALTED", "200-500 PRODUCTIVE", "500-600 SPINNING",
-                          "600-800 UNKNOWN(between-bands)", "800-900 UNKNOWN(no-counters)",
-                          "1000-1200 HALTED"));
+  EXPECT_THAT(
+      InMs(seen.slices.at(kVcpu)),
+      ElementsAre("0-200 HALTED", "200-500 PRODUCTIVE", "500-600 SPINNING",
+                  "600-800 UNKNOWN(unclear)", "800-900 UNKNOWN(no-counters)", "1000-1200 HALTED"));
 }
 
 // Where an epoch's first sample is, nothing is known of the time before.
