@@ -386,8 +386,7 @@ std::span<const uint8_t> BytesOf(const std::string& content) {
 TEST(ChunkRecovery, FloodsAreRefusedBeforeTheyTakeMemory) {
   for (const Flood& flood : Floods()) {
     SCOPED_TRACE(flood.name);
-    ExpectRefused(StoredChunk(ContentOf(flood, 6u << 20)),
-                  "more memory than a chunk");
+    ExpectRefused(StoredChunk(ContentOf(flood, 6u << 20)), "more memory than a chunk");
   }
 }
 
