@@ -49,8 +49,7 @@ std::string Repaired(std::string_view text) {
 
 }  // namespace
 
-JsonLines::JsonLines(std::string_view text)
-    : rest_(text), memory_(buffer_.data(), buffer_.size()), parser_({}, Options()) {
+JsonLines::JsonLines(std::string_view text) : rest_(text), parser_({}, Options()) {
   constexpr std::string_view kMark = "\xEF\xBB\xBF";
   if (rest_.starts_with(kMark)) rest_.remove_prefix(kMark.size());
 }
@@ -58,8 +57,8 @@ JsonLines::JsonLines(std::string_view text)
 bool JsonLines::Parse(std::string_view text) {
   value_.reset();
   parser_.reset();
-  memory_.release();
-  parser_.reset(json::storage_ptr(&memory_));
+  memory_.emplace(buffer_.data(), buffer_.size());
+  parser_.reset(json::storage_ptr(&*memory_));
   json::error_code error;
   const size_t taken = parser_.write_some(text.data(), text.size(), error);
   if (error) return false;

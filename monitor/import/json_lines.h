@@ -44,7 +44,9 @@ class JsonLines {
   std::string_view rest_;
   uint64_t line_ = 0;
   std::array<unsigned char, 65536> buffer_{};
-  boost::json::monotonic_resource memory_;
+  // Made for each line: the blocks that it takes beyond the buffer double, and go on doubling after
+  // a release.
+  std::optional<boost::json::monotonic_resource> memory_;
   boost::json::parser parser_;
   std::optional<boost::json::value> value_;
 };

@@ -140,7 +140,11 @@ class Tabler {
   void PlaceTargets();
   void PlaceThreads(const std::string& cgroup, std::vector<uint32_t> threads);
   absl::Status AddRow(const PerfRow& row);
-  void Note(const std::string& text) { builder_.table().notes.push_back(text); }
+  // Once, however many cgroups it is true of: each set of the timeline has all notes.
+  void Note(const std::string& text) {
+    std::vector<std::string>& notes = builder_.table().notes;
+    if (std::ranges::find(notes, text) == notes.end()) notes.push_back(text);
+  }
   void NoteWhatWasFound();
 
   std::span<const PerfCount> CountsOf(const PerfRow& row) const {

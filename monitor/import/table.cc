@@ -101,13 +101,9 @@ absl::StatusOr<uint32_t> TableBuilder::Event(std::string_view name) {
 }
 
 uint32_t TableBuilder::Vm(const VmIdentity& vm) {
-  const auto found =
-      std::ranges::lower_bound(vms_, vm, {}, &std::pair<VmIdentity, uint32_t>::first);
-  if (found != vms_.end() && found->first == vm) return found->second;
-  const auto number = static_cast<uint32_t>(table_.vms.size());
-  vms_.emplace(found, vm, number);
-  table_.vms.push_back(vm);
-  return number;
+  const auto [found, is_new] = vms_.try_emplace(vm, static_cast<uint32_t>(table_.vms.size()));
+  if (is_new) table_.vms.push_back(vm);
+  return found->second;
 }
 
 absl::Status TableBuilder::Error(const Row& row, std::string_view what) const {

@@ -168,7 +168,7 @@ class TableBuilder {
   absl::StatusOr<uint32_t> Intern(const Row& row, const Layout& layout);
 
   Table table_;
-  std::vector<std::pair<VmIdentity, uint32_t>> vms_;  // sorted
+  std::map<VmIdentity, uint32_t> vms_;
   std::map<Layout, uint32_t> layouts_;
 };
 

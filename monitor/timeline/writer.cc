@@ -17,6 +17,8 @@ namespace vcpulse::timeline {
 namespace {
 
 constexpr size_t kMaxBufferedRecords = 1u << 16;
+// What the ticks of one more VM take beside their samples: its set and a column for each value.
+constexpr size_t kContextBytes = 2048;
 
 class ChunkWriter final : public RecordWriter {
  public:
@@ -90,7 +92,8 @@ void ChunkWriter::AddTick(uint32_t vm, uint32_t epoch, const core::Sample& sampl
                 "a tick that does not fit its vCPU set");
   VCPULSE_CHECK(sample.FurtherGroups() == rows.further_events.size() || sample.vcpus.empty(),
                 "a tick of other groups than its vCPU set");
-  const size_t bytes = sizeof(TickRows::Head) + sample.vcpus.size() * sizeof(core::VcpuSample) +
+  const size_t bytes = (rows.ticks() == 0 ? kContextBytes : 0) + sizeof(TickRows::Head) +
+                       sample.vcpus.size() * sizeof(core::VcpuSample) +
                        sample.further.size() * sizeof(core::GroupSample);
   const uint64_t sequence = Admit(bytes, sample.wake_ns);
   rows.Append(sequence, sample, verdicts);

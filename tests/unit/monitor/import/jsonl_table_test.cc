@@ -98,6 +98,20 @@ TEST(JsonlTable, ALastLineThatWasCutOff) {
   EXPECT_EQ(in.table.skipped[0].first, 2u);
 }
 
+// What a line takes beyond the reader's buffer is given back: each such line took twice as much as
+// the one before, until there was none.
+TEST(JsonlTable, LongLinesTakeMemoryOnce) {
+  std::string list = "[0";
+  for (int i = 0; i < 20'000; ++i) list += ",0";
+  std::string text;
+  for (int i = 0; i < 60; ++i) {
+    text += "{\"t_mono_ns\":" + std::to_string(i + 1) + ",\"x\":" + list + "]}\n";
+  }
+  const auto table = ParseJsonl(text, "x.jsonl");
+  ASSERT_TRUE(table.ok()) << table.status();
+  EXPECT_EQ(table->rows.size(), 60u);
+}
+
 TEST(JsonlTable, OtherKeysAreTold) {
   const Imported in =
       In("{\"interval_s\":1,\"cycles\":1,\"foo\":{\"a\":[1]}}\n"

@@ -189,6 +189,19 @@ TEST(PerfTable, ThreadsWithoutNamesOfVcpus) {
 
 // Whole percents are cut, so the time enabled lies between two bounds; an event that is always on
 // the PMU tells it.
+// Each set has all notes: one for each cgroup would be the square of them.
+TEST(PerfTable, ANoteComesOnce) {
+  std::string text;
+  for (int i = 0; i < 20; ++i) {
+    text += R"({"interval":1.0,"counter-value":"1","event":"cycles:G","cgroup":"c)" +
+            std::to_string(i) + R"(","thread":"a-7"})" + "\n";
+  }
+  const auto table = ParsePerfJson(text, "x.json");
+  ASSERT_TRUE(table.ok()) << table.status();
+  EXPECT_EQ(table->vms.size(), 20u);
+  EXPECT_EQ(table->notes.size(), 1u);
+}
+
 TEST(PerfTable, TheTimeEnabled) {
   const auto enabled = [](const std::string& lines) {
     Imported in;

@@ -313,6 +313,23 @@ TEST(WriterReader, CutsFarBelowWhatAReaderTakes) {
   }
 }
 
+// VMs take memory beside their samples.
+TEST(WriterReader, CutsBetweenVmsOfOneTick) {
+  std::vector<Bytes> chunks;
+  const auto writer = NewChunkWriter(kStream, CollectInto(&chunks));
+  fakes::SyntheticVm vm({fakes::Load::kBusy}, 100'000'000, 1);
+  constexpr uint32_t kVms = 20'000;
+  for (uint32_t number = 1; number <= kVms; ++number) {
+    writer->Add(SetRecord(vm.VcpuSet(number, 1)), 1);
+  }
+  const core::Sample& sample = vm.Next();
+  for (uint32_t number = 1; number <= kVms; ++number) {
+    writer->AddTick(number, 1, sample, vm.Verdicts());
+  }
+  ASSERT_TRUE(writer->Flush(ClockAt(1)).ok());
+  EXPECT_THAT(ReadBytes(Concatenate(chunks)).ticks, SizeIs(kVms));
+}
+
 // Never what no reader would take.
 TEST(WriterReader, RefusesWhatTakesTooMuchMemory) {
   std::vector<Bytes> chunks;
