@@ -20,6 +20,9 @@ constexpr absl::Duration kLongestGapRecord = absl::Seconds(1);
 // VMs that were left out, of which it is remembered that it was said.
 constexpr size_t kMostSkipped = 4096;
 
+constexpr std::string_view kChangingOver =
+    "descriptors are short: the counters before were closed first, so that these can be opened";
+
 std::string Label(const kvm::Vm& vm) { return absl::StrCat(vm.name, " (PID ", vm.pid, ")"); }
 
 // What is counted, for people.
@@ -149,15 +152,14 @@ absl::Status Recording::BeginEpoch(const InstanceKey& key, RecordedVm& recorded,
   sampler::Epoch* const before = recorded.current;
   if (absl::IsResourceExhausted(opened.status()) && before != nullptr && !before->vcpus.empty()) {
     // The epoch before holds what this one needs: it is closed first, and Drain goes on from there.
-    absl::Status status =
-        ChangeOver(key, recorded, vm, NothingOpened(recorded, vm, opened.status()));
+    absl::Status status = ChangeOver(key, recorded, vm, NothingOpened(recorded, vm, kChangingOver));
     if (status.ok()) recorded.awaited = before;
     return status;
   }
   open.as_many_as_open = true;
   opened = kvm::OpenGroups(perf_, options_.root, vm, open);
   if (absl::IsNotFound(opened.status())) return opened.status();
-  if (!opened.ok()) opened = NothingOpened(recorded, vm, opened.status());
+  if (!opened.ok()) opened = NothingOpened(recorded, vm, std::string(opened.status().message()));
   SayLacking(recorded, vm, opened->unopened);
   const bool still_nothing = opened->vcpus.empty() && before != nullptr && before->vcpus.empty() &&
                              SameThreads(recorded.vm, vm);
@@ -166,7 +168,7 @@ absl::Status Recording::BeginEpoch(const InstanceKey& key, RecordedVm& recorded,
 }
 
 kvm::OpenedGroups Recording::NothingOpened(const RecordedVm& recorded, const kvm::Vm& vm,
-                                           const absl::Status& why) {
+                                           std::string_view why) {
   kvm::OpenedGroups none{.set = recorded.opened.set,
                          .rung = recorded.opened.rung,
                          .multiplexed = recorded.opened.multiplexed,
@@ -175,7 +177,7 @@ kvm::OpenedGroups Recording::NothingOpened(const RecordedVm& recorded, const kvm
                          .absent = recorded.opened.absent,
                          .degraded_reason = recorded.opened.degraded_reason};
   for (const kvm::Vcpu& vcpu : vm.vcpus) {
-    none.unopened.push_back({vcpu, 0, std::string(why.message())});
+    none.unopened.push_back({vcpu, 0, std::string(why)});
   }
   return none;
 }

@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -163,7 +164,7 @@ class Recording {
   absl::Status BeginEpoch(const InstanceKey& key, RecordedVm& recorded, const kvm::Vm& vm);
   // What an epoch without any vCPU consists of.
   static kvm::OpenedGroups NothingOpened(const RecordedVm& recorded, const kvm::Vm& vm,
-                                         const absl::Status& why);
+                                         std::string_view why);
   // Ends the epoch before, if there is one, and begins the next. The first one gives the VM its
   // number.
   absl::Status ChangeOver(const InstanceKey& key, RecordedVm& recorded, const kvm::Vm& vm,

@@ -51,16 +51,30 @@ std::string AbsentEvents(const VmSummary& vm) {
 }
 
 std::string UnopenedVcpus(const VmSummary& vm) {
-  std::map<uint32_t, const v1::UnopenedVcpu*> latest;
+  struct Unopened {
+    const v1::UnopenedVcpu* latest = nullptr;
+    size_t epochs = 0;
+  };
+  std::map<uint32_t, Unopened> by_index;
   for (const auto& [number, epoch] : vm.epochs) {
-    for (const v1::UnopenedVcpu& vcpu : epoch.set.unopened_vcpus()) latest[vcpu.index()] = &vcpu;
+    for (const v1::UnopenedVcpu& vcpu : epoch.set.unopened_vcpus()) {
+      by_index[vcpu.index()].latest = &vcpu;
+      ++by_index[vcpu.index()].epochs;
+    }
   }
   std::string out;
-  for (const auto& [index, vcpu] : latest) {
-    const std::string reason = Printable(vcpu->reason());
-    out += Wrapped(
-        absl::StrCat("  vCPU ", index, " could not be opened: "),
-        absl::StrCat(reading::ErrnoText(vcpu->error()), reason.empty() ? "" : "; ", reason));
+  for (const auto& [index, vcpu] : by_index) {
+    std::string why = Printable(vcpu.latest->reason());
+    if (vcpu.latest->error() != 0 || why.empty()) {
+      why = absl::StrCat(reading::ErrnoText(vcpu.latest->error()), why.empty() ? "" : "; ", why);
+    }
+    const size_t epochs = vm.epochs.size();
+    out += Wrapped(absl::StrCat("  vCPU ", index, " could not be opened",
+                                vcpu.epochs == epochs
+                                    ? ""
+                                    : absl::StrCat(" in ", vcpu.epochs, " of ", epochs, " epochs"),
+                                ": "),
+                   why);
   }
   return out;
 }

@@ -9,6 +9,7 @@
 #include <map>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "kvm/events/event_catalog.h"
 #include "kvm/events/event_resolver.h"
@@ -20,6 +21,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
@@ -58,6 +60,27 @@ TEST(Groups, AGroupThatNeverRunsStepsDownWithinThreeTicks) {
            interval.verdict.rule == core::Rule::kNoInstructions;
   });
   EXPECT_GE(share, 0.7);  // of all ticks, those before the step down included
+}
+
+// The rival comes after 3 s and leaves after 9 s: cycles alone in between, all events again after.
+TEST(Groups, ARivalThatComesAndGoesCostsTheTimeOfItsStay) {
+  const RecordedTimeline recorded = Load(OutputPath("groups-1", "rival.vpt"));
+  const RecordedVm& vm = OnlyVm(recorded);
+  ASSERT_THAT(vm.sets, SizeIs(3));
+  EXPECT_EQ(vm.sets[0].event_set(), "full");
+  EXPECT_EQ(vm.sets[1].event_set(), "cycles");
+  EXPECT_EQ(vm.sets[2].event_set(), "full");
+  std::vector<v1::LifeCycle::Kind> changes;
+  for (const v1::LifeCycle& change : recorded.life_cycle) {
+    const bool of_set = change.kind() == v1::LifeCycle::KIND_SET_REDUCED ||
+                        change.kind() == v1::LifeCycle::KIND_SET_RESTORED;
+    if (of_set) changes.push_back(change.kind());
+  }
+  EXPECT_THAT(changes,
+              ElementsAre(v1::LifeCycle::KIND_SET_REDUCED, v1::LifeCycle::KIND_SET_RESTORED));
+  const std::string said = ReadText(OutputPath("groups-1", "rival.err"));
+  EXPECT_THAT(said, HasSubstr("event set full no longer runs"));
+  EXPECT_THAT(said, HasSubstr("event set full runs again"));
 }
 
 TEST(Groups, AnEventThatThePmuDoesNotListIsAbsentNotZero) {

@@ -94,7 +94,7 @@ std::vector<Bytes> LongChunks() {
       if (t % 9 == 0) writer->Add(MarkerRecord("phase", at(sample)), at(sample));
       if (chunk < 2) writer->AddTick(1, 1, one.Next(), one.Verdicts());
       if (chunk == 1 && t == 50) writer->Add(SetRecord(other.VcpuSet(1, 2)), at(sample));
-      if (chunk == 2 && t == 30) {
+      if (chunk == 2 && t == 59) {
         v1::TimelineRecord gap;
         gap.mutable_gap()->set_vm(1);
         gap.mutable_gap()->set_epoch(2);

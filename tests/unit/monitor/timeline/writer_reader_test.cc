@@ -115,6 +115,8 @@ TEST(WriterReader, AGapBringsTheSetOfItsEpoch) {
   gap.mutable_gap()->set_epoch(1);
   writer->Add(gap, 4);
   writer->EndEpoch(1, 1);
+  gap.mutable_gap()->set_vm(2);
+  writer->Add(gap, 4);
   ASSERT_TRUE(writer->Flush(ClockAt(5)).ok());
   writer->Add(MarkerRecord("phase", 6), 6);
   ASSERT_TRUE(writer->Flush(ClockAt(7)).ok());
@@ -130,7 +132,7 @@ TEST(WriterReader, AGapBringsTheSetOfItsEpoch) {
     return vms;
   };
   EXPECT_THAT(sets_in(chunks[0]), IsEmpty());
-  EXPECT_THAT(sets_in(chunks[1]), testing::ElementsAre(1u));
+  EXPECT_THAT(sets_in(chunks[1]), testing::ElementsAre(1u, 2u));
   EXPECT_THAT(sets_in(chunks[2]), IsEmpty());
 }
 
