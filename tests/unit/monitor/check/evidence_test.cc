@@ -96,7 +96,9 @@ const v1::Session kRateAlone = SessionOf(v1::RESIDENCY_METHOD_HIGHEST_RATE, 0);
 const v1::Session kByTime = SessionOf(v1::RESIDENCY_METHOD_TIME_ENABLED, 0);
 const v1::Session kByTsc = SessionOf(v1::RESIDENCY_METHOD_REF_CYCLES, 4e9, 2e9);
 const DrawnRecording::Epoch kIpcBands = {.classifier = "ipc-bands"};
-const DrawnRecording::Epoch kRefCycles = {.events = {"cycles", "instructions", "ref-cycles"}};
+const DrawnRecording::Epoch kDeadRefCycles = {.events = {"cycles", "instructions", "ref-cycles"}};
+const DrawnRecording::Epoch kRefCycles = {.events = {"cycles", "instructions", "ref-cycles"},
+                                          .counts_ref_cycles = true};
 const std::string kBusy = "PPPPPPPPPPPPPPPPPPPP";
 const std::string kBusyHalf = "RRRRRRRRRRRRRRRRRRRR";
 const std::string kHalfSpun = "SSSSSSSSSSPPPPPPPPPP";
@@ -135,7 +137,8 @@ const std::vector<EvidenceRow> kRows = {
     {"ResidencyIsSurelyBelow", kSlow, Letters(kBusyHalf), {"residency <= 50%"}, {}, Outcome::kPass, 0, ""},
     {"ResidencyOfBothSums", kSlow, Letters(kBusy + kBusyHalf), {"residency <= 75%"}, {}, Outcome::kPass, 0, ""},
     {"ResidencyBelowBothSums", kSlow, Letters(kBusy + kBusyHalf), {"residency <= 74%"}, {}, Outcome::kInconclusive, 3, "residency 18.8 % to 75.0 %"},
-    {"ResidencyByRefCyclesIsExact", kByTsc, Letters(kBusy, kRefCycles), {"residency <= 0%"}, {}, Outcome::kPass, 0, ""},
+    {"ResidencyByRefCyclesIsExact", kByTsc, Letters(kBusy, kRefCycles), {"residency <= 50%"}, {}, Outcome::kPass, 0, ""},
+    {"RefCyclesThatCountNothing", kByTsc, Letters(kBusy, kDeadRefCycles), {"residency <= 5%"}, {}, Outcome::kFail, 1, "residency 25.0 % to 100.0 %"},
     {"ResidencyWithoutRefCyclesInTheSet", kByTsc, Letters(kBusy), {"residency <= 50%"}, {}, Outcome::kInconclusive, 3, "residency 25.0 % to 100.0 %"},
     {"ResidencyByHighestRateHasNoLowEnd", kRateAlone, Letters(kBusy), {"residency >= 90%"}, {}, Outcome::kInconclusive, 3, "residency 0.0 % to 100.0 %"},
     {"ResidencyByTimeHasNoLowEnd", kByTime, Letters(kBusy), {"residency >= 90%"}, {}, Outcome::kInconclusive, 3, "residency 0.0 % to 100.0 %"},
