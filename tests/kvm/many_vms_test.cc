@@ -20,6 +20,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "kvm/counters/group_opener.h"
 #include "kvm/discovery/vmms.h"
 #include "kvm/proc_tree.h"
 #include "tests/fakes/proc_dir.h"
@@ -249,9 +250,9 @@ TEST_F(FewDescriptors, AHotPluggedVcpuIsRecordedOrNamed) {
     ASSERT_TRUE(Eventually([&] { return !ReadSoFar(output_).ticks.empty(); }));
     const size_t each = TakenByVcpus(record.pid());
     ASSERT_GE(each, 2u);
-    // Of both vCPUs at once, after the old set is closed; or not even then. What looks at processes
-    // takes some for a moment.
-    Spare(record.pid(), enough ? each + 1 : 1);
+    // Of both vCPUs at once, after the old set is closed; or not even then. A recording leaves some
+    // free for what looks at processes.
+    Spare(record.pid(), enough ? each + kvm::kSpareDescriptors + 1 : 1);
     Qmp(guest.qmp_unix(),
         R"({"execute":"device_add","arguments":{"driver":"qemu64-x86_64-cpu","id":"more",)"
         R"("socket-id":0,"core-id":2,"thread-id":0}})");

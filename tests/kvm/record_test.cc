@@ -83,6 +83,16 @@ TEST_F(Record, ForADurationInOrder) {
   EXPECT_THAT(report.out, HasSubstr("web"));
 }
 
+// The IPCs of spins are those of one CPU; no test machine has this one.
+TEST_F(Record, AProfileOfAnotherCpuIsRefused) {
+  const QemuGuest guest = StartGuest("web");
+  const Finished finished =
+      RunProgram(Command({"--vm", "web", "-d", "300ms", "--profile", "intel-haswell-broadwell"}));
+  EXPECT_EQ(finished.exit_code, 2) << finished.err;
+  EXPECT_THAT(finished.err, HasSubstr("IPCs of spins are of GenuineIntel family 6"));
+  EXPECT_THAT(finished.err, HasSubstr("--force-profile"));
+}
+
 // The numbers that the vCPUs were judged by are in the timeline, those of the command line too.
 TEST_F(Record, TheTimelineKeepsTheProfile) {
   const QemuGuest guest = StartGuest("web");
@@ -91,7 +101,7 @@ TEST_F(Record, TheTimelineKeepsTheProfile) {
   const std::string file = folder_.Path("mine.json").string();
   const Finished finished =
       RunProgram(Command({"--vm", "web", "-d", "300ms", "--classifier", "ipc-bands", "--profile",
-                          file, "--spinning-below", "0.5"}));
+                          file, "--spinning-below", "0.5", "--force-profile"}));
   ASSERT_EQ(finished.exit_code, 0) << finished.err;
   const Timeline timeline = ReadBack(output_);
   EXPECT_EQ(timeline.session.classifier().name(), "ipc-bands");

@@ -118,7 +118,7 @@ TEST_F(ReportPage, AddressesThatAreNotServed) {
   };
   ExpectRefused(serve({"tcp:0.0.0.0:8080"}), HasSubstr("only this machine"));
   ExpectRefused(serve({"8080"}), HasSubstr("tcp:127.0.0.1:PORT"));
-  ExpectRefused(serve({""}), HasSubstr("tcp:127.0.0.1:PORT"));
+  ExpectRefused(serve({""}), HasSubstr("--serve: the value is empty"));
   ExpectRefused(serve({"tcp:127.0.0.1:0", "--from", "1s"}), HasSubstr("--from"));
   ExpectRefused(RunProgram(Vcpulse({"report", "-", "--serve", "tcp:127.0.0.1:0"})),
                 HasSubstr("standard input"));

@@ -73,7 +73,8 @@ TEST(Phases, InsideAPhaseTheBandIsRightAndOnlyRulesWithoutBranchesSpeak) {
       ++worked;
     } else if (Ran(interval) < 0.01) {
       EXPECT_EQ(verdict.band, core::Band::kHalted) << "tick " << interval.tick;
-      EXPECT_EQ(verdict.confidence_pct, 99) << "tick " << interval.tick;
+      // Without ref-cycles its core may have been a slow one.
+      EXPECT_GE(verdict.confidence_pct, 60) << "tick " << interval.tick;
       ++halted;
     }
   }

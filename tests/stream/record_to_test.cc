@@ -230,7 +230,7 @@ TEST_F(RecordTo, BadInput) {
   refused({"--to", "tls:127.0.0.1:1", "--spool-dir", Path("spool"), "--cert", Path("none.pem"),
            "--key", Path("none.key"), "--ca", Path("none.ca")},
           HasSubstr("none.pem"));
-  refused({"--to", to, "-o", ""}, HasSubstr("--output: the file name is empty"));
+  refused({"--to", to, "-o", ""}, HasSubstr("--output: the value is empty"));
   std::ofstream(Path("file")) << "x";
   refused({"--to", to, "--spool-dir", Path("file/spool")}, HasSubstr(Path("file")));
 }
