@@ -362,8 +362,27 @@ void Recording::TakeSample(LiveEpoch& live, const sampler::Handover& handover) {
     progress_.vcpu_samples += sample.vcpus.size();
     if (handover.last) suspects_.push_back(live.key);
     WatchRuns(live, sample);
+    SayWhatNeverCounts(live);
   }
   live.epoch->Recycle(handover.sample);
+}
+
+void Recording::SayWhatNeverCounts(const LiveEpoch& live) {
+  const auto known = vms_.find(live.key);
+  if (known == vms_.end() || known->second.said_never_counts) return;
+  const auto never_counts = [&](size_t vcpu) {
+    const core::Features& features = live.classifier.features(vcpu);
+    return live.verdicts[vcpu].raw_rule == core::Rule::kNotCounted && features.never_counted &&
+           features.ran_since_start_ns >= core::kEnoughToCount_ns;
+  };
+  size_t vcpu = 0;
+  while (vcpu < live.verdicts.size() && !never_counts(vcpu)) ++vcpu;
+  if (vcpu == live.verdicts.size()) return;
+  known->second.said_never_counts = true;
+  notices_.push_back(absl::StrCat(
+      "VM ", Label(known->second.vm), ": the counters of vCPU ", live.vcpu_indexes.at(vcpu),
+      " run and count no guest cycle: a confidential guest, or a nested or virtual PMU that does "
+      "not count guests apart; what it does stays UNKNOWN(not-counted)"));
 }
 
 void Recording::TakeUncovered(LiveEpoch& live, const core::Sample& sample) {

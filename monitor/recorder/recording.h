@@ -124,6 +124,7 @@ class Recording {
     FirstRung first_rung;
     std::vector<FirstRung> steps;  // down, to be climbed again: the latest last
     ClimbPause climb;
+    bool said_never_counts = false;
     bool trying = false;  // since the latest climb nothing has run
     sampler::Epoch* current = nullptr;
     kvm::OpenedGroups opened;  // as `current` was; the groups themselves are the epoch's
@@ -180,6 +181,8 @@ class Recording {
   // Its vCPU threads are others than `before`.
   void SayChange(const RecordedVm& recorded, const kvm::Vm& before);
   void TakeSample(LiveEpoch& live, const sampler::Handover& handover);
+  // Once per VM.
+  void SayWhatNeverCounts(const LiveEpoch& live);
   PauseWatch WatchOf(const kvm::Vm& vm, const std::vector<kvm::Vcpu>& vcpus) const;
   // Says when the VM is paused and goes on; marks the paused vCPUs in the sample.
   void WatchPause(LiveEpoch& live, core::Sample& sample);

@@ -119,6 +119,18 @@ TEST_F(RecordingTest, AnEndedVmClosesItsEpochAndCanComeBackAsAnother) {
 }
 
 // A group that opens and never runs: one set down after three ticks, said in the timeline.
+TEST_F(RecordingTest, CountersThatCountNothingAreSaidOnce) {
+  ASSERT_TRUE(recording_.Track(web_.vm()).ok());
+  for (int i = 0; i < 4; ++i) {
+    web_.Ran(0, 100'000'000, 100'000'000, 100'000'000);
+    web_.Ran(1, 100'000'000, 0, 0);
+    Tick();
+  }
+  EXPECT_EQ(writer_.ticks.back().verdicts[0].band, core::Band::kProductive);
+  EXPECT_EQ(writer_.ticks.back().verdicts[1].rule, core::Rule::kNotCounted);
+  EXPECT_THAT(recording_.TakeNotices(), ElementsAre(HasSubstr("vCPU 1 run and count no guest")));
+}
+
 TEST_F(RecordingTest, AGroupThatNeverRunsStepsDown) {
   ASSERT_TRUE(recording_.Track(web_.vm()).ok());
   for (int i = 0; i < 3; ++i) {
