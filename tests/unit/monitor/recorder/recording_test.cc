@@ -155,8 +155,11 @@ TEST_F(RecordingTest, AGroupThatNeverRunsStepsDown) {
 TEST_F(RecordingTest, ARivalThatComesAndGoesIsFollowed) {
   const auto run = [this](int ticks, bool on_pmu) {
     for (int i = 0; i < ticks; ++i) {
-      db_.group(0).time_enabled_ns += 100'000'000;
-      if (on_pmu) db_.group(0).time_running_ns += 100'000'000;
+      if (on_pmu) {
+        db_.Ran(0, 100'000'000, 100'000'000, 100'000'000);
+      } else {
+        db_.group(0).time_enabled_ns += 100'000'000;
+      }
       const size_t sets = writer_.VcpuSets().size();
       Tick();
       if (writer_.VcpuSets().size() != sets) db_.group(0) = {};  // new groups begin at 0
