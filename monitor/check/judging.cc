@@ -9,7 +9,9 @@
 #include "absl/strings/str_join.h"
 #include "kvm/base/text.h"
 #include "monitor/check/words.h"
+#include "monitor/core/classify.h"
 #include "monitor/metric/metric.h"
+#include "monitor/reading/labels.h"
 #include "monitor/report/text_format.h"
 
 namespace vcpulse::check {
@@ -170,7 +172,12 @@ absl::Status Judging::Add(const timeline::Entry& entry) {
 
 void Judging::TakeInterval(const metric::Interval& interval) {
   const core::VcpuDelta& delta = interval.delta;
-  Observation seen{.verdict = interval.verdict, .degraded = interval.epoch.IsDegraded()};
+  // `evidence` has a rule of the same name, which looks at more.
+  const bool by_ipc_bands =
+      reading::ClassifierOf(interval.epoch.set) == core::ToString(core::Classifier::kIpcBands);
+  Observation seen{.verdict = interval.verdict,
+                   .by_ipc_alone = by_ipc_bands && core::IsOfIpcAlone(interval.verdict.rule),
+                   .degraded = interval.epoch.IsDegraded()};
   if (delta.run_delay_ns) {
     seen.waiting = std::min(
         1.0, static_cast<double>(*delta.run_delay_ns) / static_cast<double>(delta.interval_ns));

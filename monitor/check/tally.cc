@@ -23,7 +23,7 @@ Share InBand(Band band, const Observation& observation, bool by_ipc_bands) {
   const core::Verdict& verdict = observation.verdict;
   if (verdict.band == Band::kNone) return kAnything;
   if (verdict.band != Band::kUnknown || band == Band::kUnknown) {
-    const bool is_hint = core::IsOfIpcAlone(verdict.rule) && !by_ipc_bands && band != Band::kHalted;
+    const bool is_hint = observation.by_ipc_alone && !by_ipc_bands && band != Band::kHalted;
     if (is_hint) return {.bounds = kAnything.bounds, .doubt = Doubt::kIpcBands};
     return YesOrNo(verdict.band == band);
   }

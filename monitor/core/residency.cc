@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "monitor/core/presence.h"
+
 namespace vcpulse::core {
 namespace {
 
@@ -26,6 +28,8 @@ std::optional<double> Residency(const VcpuDelta& delta, const EventSlots& slots,
   if (!slots.cycles && !slots.ref_cycles) return std::nullopt;
   if (delta.time_enabled_ns == 0) return 0.0;
   if (delta.time_running_ns == 0 || delta.interval_ns <= 0) return std::nullopt;
+  const bool never_counted = delta.NeverCounted(slots.cycles ? *slots.cycles : *slots.ref_cycles);
+  if (never_counted && delta.ran_since_start_ns >= uint64_t{kEnoughToCount_ns}) return std::nullopt;
 
   const double q = std::min(
       1.0, static_cast<double>(delta.time_running_ns) / static_cast<double>(delta.time_enabled_ns));

@@ -23,7 +23,8 @@ struct ResidencyBasis {
 // Share of the interval in which guest code ran, 0..1: ref-cycles / (tsc_hz * dt * q), else
 // cycles / (max_hz * dt * q), q = running / enabled. With cycles it is a lower bound: a core below
 // its highest frequency shows less. 0 where the thread was off the CPU throughout. Nothing where
-// the group did not run, neither event is counted, or no frequency is known.
+// the group did not run or has counted nothing for kEnoughToCount_ns since its epoch began, neither
+// event is counted, or no frequency is known.
 std::optional<double> Residency(const VcpuDelta& delta, const EventSlots& slots,
                                 const ResidencyBasis& basis);
 

@@ -89,7 +89,8 @@ inline constexpr std::array kRuleTable = std::to_array<RuleInfo>({
     {Rule::kL1dMisses, "l1d-misses"},
 });
 
-// Whether IPC alone gave the verdict: the rules of ipc-bands beside those of HALTED. A hint.
+// The rules of ipc-bands beside those of HALTED: by it they are a hint. `evidence` has an ipc-high
+// too.
 constexpr bool IsOfIpcAlone(Rule rule) {
   return rule == Rule::kIpcLow || rule == Rule::kIpcHigh || rule == Rule::kBetweenBands;
 }

@@ -39,6 +39,18 @@ TEST(Residency, RefCyclesThatStay0WhileCyclesCountAreNotBelieved) {
   EXPECT_TRUE(UsesRefCycles(delta, kWithRef, basis));
 }
 
+TEST(Residency, IsUnknownWhereNothingWasEverCounted) {
+  VcpuDelta delta = Full();
+  delta.counts = {};
+  const ResidencyBasis basis{.tsc_hz = 2e9, .max_hz = 1e9};
+  delta.ran_since_start_ns = 20'000'000;
+  EXPECT_EQ(Residency(delta, kWithRef, basis), 0.0);  // it has counted before
+  delta.never_counted = 0b111;
+  EXPECT_EQ(Residency(delta, kWithRef, basis), std::nullopt);
+  delta.ran_since_start_ns = 19'999'999;
+  EXPECT_EQ(Residency(delta, kWithRef, basis), 0.0);
+}
+
 TEST(Residency, CyclesGiveALowerBound) {
   const std::vector<VcpuDelta> one = {Full()};
   const std::vector<ResidencyBasis> basis = {{.tsc_hz = 2e9, .max_hz = 4e9}};
