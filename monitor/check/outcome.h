@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <ranges>
 #include <span>
 #include <string>
 #include <string_view>
@@ -27,6 +28,7 @@ Outcome Worst(std::span<const Outcome> outcomes, bool allow_skip = false);
 template <typename Range>
 Outcome WorstOf(const Range& range, bool allow_skip = false) {
   std::vector<Outcome> outcomes;
+  outcomes.reserve(std::ranges::size(range));
   for (const auto& one : range) outcomes.push_back(one.outcome);
   return Worst(outcomes, allow_skip);
 }

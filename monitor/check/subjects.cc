@@ -94,10 +94,10 @@ Matching MatchingBy(const Timetable& timetable, const Fits& fits) {
 Matching MatchingVms(const Timetable& timetable, const std::optional<std::string>& wanted) {
   using Instance = v1::VmInstance;
   if (!wanted) return MatchingBy(timetable, [](const Instance&) { return true; });
-  const Matching by_name =
+  Matching by_name =
       MatchingBy(timetable, [&](const Instance& vm) { return vm.name() == *wanted; });
   if (!by_name.IsEmpty()) return by_name;
-  const Matching by_uuid = MatchingBy(
+  Matching by_uuid = MatchingBy(
       timetable, [&](const Instance& vm) { return absl::EqualsIgnoreCase(vm.uuid(), *wanted); });
   if (!by_uuid.IsEmpty()) return by_uuid;
   return MatchingBy(timetable,
