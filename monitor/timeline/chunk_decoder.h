@@ -24,8 +24,8 @@ namespace vcpulse::timeline {
 inline constexpr size_t kMaxChunkMemory = size_t{40} << 20;
 
 // The bytes in memory of a ChunkPayload message and its serialised form, which is `content`, before
-// any of it is parsed; at least what is really taken. DataLoss where it is no message of proto3, or
-// takes more than kMaxChunkMemory.
+// any of it is parsed. Never less than what parsing takes. DataLoss where the bytes are not proto3,
+// or take more than kMaxChunkMemory.
 absl::StatusOr<size_t> ReckonMemory(std::span<const uint8_t> content);
 
 // Whether a chunk of `payload`, which is known to take `parsed_bytes` by ReckonMemory, takes no

@@ -189,7 +189,7 @@ void Recutting::AddTicks(const Group& group, size_t from, size_t to,
 }
 
 // The sets of the ticks and gaps inside. The first chunk has all those that stood before the chunk,
-// so that who begins with it is told of them as early as before.
+// so that a reader who begins with it still has them first.
 void Recutting::AddSets(const std::set<VmEpoch>& wanted, bool is_first,
                         v1::ChunkPayload& payload) const {
   std::set<VmEpoch> told_inside;

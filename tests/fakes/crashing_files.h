@@ -22,7 +22,7 @@
 
 namespace vcpulse::fakes {
 
-class CrashingFiles final : public stream::Files {
+class CrashingFiles : public stream::Files {
  public:
   explicit CrashingFiles(uint32_t seed = 0) : random_(seed) {}
 

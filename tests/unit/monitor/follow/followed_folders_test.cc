@@ -1,5 +1,6 @@
 #include "monitor/follow/followed_folders.h"
 
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -7,6 +8,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "monitor/follow/growing_file.h"
 #include "tests/fakes/proc_dir.h"
 #include "tests/unit/fixtures/timeline_fixture.h"
 
@@ -199,6 +201,29 @@ TEST_F(FollowingFolders, WhatCannotBeOpened) {
   EXPECT_TRUE(absl::IsNotFound(none.status()));
   EXPECT_THAT(std::string(none.status().message()), HasSubstr("none"));
   EXPECT_TRUE(absl::IsInvalidArgument(FollowedFolders::Open({.path = "/dev/null"}).status()));
+}
+
+// 5 MB of headers that claim each other took half a minute, each time that the file grew.
+TEST(GrowingFile, OverlappingHeadersTakeLittleTime) {
+  const fakes::ProcDir folder;
+  const std::string path = folder.Path("f.vpt").string();
+  const SmallTimeline timeline(2);
+  AppendTo(path, timeline::OverlappingHeaders(62'500, 3'000'000));
+  GrowingFile file(path);
+  const std::clock_t begin = std::clock();
+  size_t chunks = 0;
+  const auto count = [&chunks](std::span<const uint8_t>) {
+    ++chunks;
+    return absl::OkStatus();
+  };
+  EXPECT_TRUE(file.ReadNew(count).ok());
+  EXPECT_EQ(chunks, 0u);
+  for (const Bytes& chunk : timeline.chunks) {
+    AppendTo(path, chunk);
+    EXPECT_TRUE(file.ReadNew(count).ok());
+  }
+  EXPECT_EQ(chunks, 2u);
+  EXPECT_LT(std::clock() - begin, 5 * CLOCKS_PER_SEC);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -225,6 +226,27 @@ TEST_F(TimelineFile, PipesReadLikeFiles) {
   expected.erase(expected.begin());
   EXPECT_EQ(seen.ticks, expected);
   EXPECT_EQ(seen.report->lost_records, 3u);
+}
+
+// A window that moved all that it holds for each header, or grew by all that one claims, took
+// minutes.
+TEST_F(TimelineFile, PipesOfOverlappingHeadersTakeLittleTime) {
+  for (const bool beyond : {false, true}) {
+    const Bytes bytes = OverlappingHeaders(40'000, kMaxPayloadBytes, beyond);
+    const std::string path = folder_ + (beyond ? "/pipe2" : "/pipe1");
+    ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+    const std::clock_t begin = std::clock();
+    std::thread feeder([&] {
+      std::ofstream out(path, std::ios::binary);
+      out.write(reinterpret_cast<const char*>(bytes.data()),
+                static_cast<std::streamsize>(bytes.size()));
+    });
+    Seen seen;
+    seen.report = ReadTimeline(path, SinkInto(&seen));
+    feeder.join();
+    ASSERT_TRUE(seen.report.ok()) << seen.report.status();
+    EXPECT_LT(std::clock() - begin, 3 * CLOCKS_PER_SEC);
+  }
 }
 
 }  // namespace

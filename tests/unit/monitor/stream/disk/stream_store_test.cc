@@ -10,6 +10,7 @@
 #include "monitor/stream/disk/chunk_list.h"
 #include "tests/fakes/crashing_files.h"
 #include "tests/fakes/temporary_folder.h"
+#include "tests/unit/fixtures/timeline_fixture.h"
 #include "tests/unit/monitor/stream/protocol/chunk.h"
 
 namespace vcpulse::stream {
@@ -202,6 +203,34 @@ TEST(StreamStoreAges, RotatesByTheAgeOfTheFileNotOfTheConnection) {
   EXPECT_THAT(*files.List(directory), testing::SizeIs(2));
   append_at(5, kNow_ns + 160 * kSecond_ns);
   EXPECT_THAT(*files.List(directory), testing::SizeIs(2));
+}
+
+// A disk that counts what is read of it.
+class CountedFiles : public fakes::CrashingFiles {
+ public:
+  absl::StatusOr<size_t> ReadAt(const std::string& path, uint64_t offset,
+                                std::span<uint8_t> out) override {
+    asked_ += out.size();
+    return CrashingFiles::ReadAt(path, offset, out);
+  }
+  uint64_t asked() const { return asked_; }
+
+ private:
+  uint64_t asked_ = 0;
+};
+
+// What a collector recovers is read through a window: not one for each place that a header names.
+TEST(ChunkListTest, OverlappingHeadersAreReadInLinearTime) {
+  for (const bool beyond : {false, true}) {
+    SCOPED_TRACE(beyond);
+    CountedFiles files;
+    const timeline::Bytes file = timeline::OverlappingHeaders(30'000, 1'500'000, beyond);
+    files.Put("/s/1.vpt", file);
+    const auto list = ListAllChunks(files, "/s/1.vpt");
+    ASSERT_TRUE(list.ok()) << list.status();
+    EXPECT_EQ(list->file_bytes, file.size());
+    EXPECT_LT(files.asked(), 4 * uint64_t{timeline::kMaxPayloadBytes} + 40 * file.size());
+  }
 }
 
 }  // namespace
