@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "CLI/CLI.hpp"
 #include "kvm/base/text.h"
 #include "kvm/own_rights.h"
 #include "monitor/check/outcome.h"
