@@ -14,7 +14,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "kvm/events/closest_name.h"
+#include "kvm/base/closest_name.h"
 #include "kvm/events/event_modifiers.h"
 #include "kvm/events/event_names.h"
 #include "kvm/events/event_syntax.h"
@@ -161,10 +161,8 @@ class Resolver {
     }
     const absl::StatusOr<uint64_t> id = catalog_.TracepointId(item.system, item.name);
     if (absl::IsNotFound(id.status())) {
-      const std::string closest = ClosestName(item.text, catalog_.Tracepoints());
       return absl::NotFoundError(absl::StrCat(
-          id.status().message(),
-          closest.empty() ? "" : absl::StrCat("; did you mean ", closest, "?"),
+          id.status().message(), DidYouMean(item.text, catalog_.Tracepoints()),
           " (`vcpulse list events '", absl::CHexEscape(item.system), ":*'` shows them)"));
     }
     if (!id.ok()) return id.status();
@@ -180,10 +178,7 @@ class Resolver {
     for (const Pmu& pmu : catalog_.core_pmus()) {
       for (const auto& [event, terms] : pmu.events) names.push_back(event);
     }
-    const std::string closest = ClosestName(name, names);
-    return absl::StrCat("there is no such event",
-                        closest.empty() ? "" : absl::StrCat("; did you mean ", closest, "?"), " (",
-                        kWhereToLook, ")");
+    return absl::StrCat("there is no such event", DidYouMean(name, names), " (", kWhereToLook, ")");
   }
 
   std::string UnknownPmu(const std::string& name) const {
@@ -192,10 +187,9 @@ class Resolver {
     }
     std::vector<std::string> names;
     for (const Pmu& pmu : catalog_.pmus()) names.push_back(pmu.name);
-    const std::string closest = ClosestName(name, names);
     return absl::StrCat("this host has no PMU ", absl::CHexEscape(name),
                         names.empty() ? "" : absl::StrCat("; it has ", absl::StrJoin(names, ", ")),
-                        closest.empty() ? "" : absl::StrCat("; did you mean ", closest, "?"));
+                        DidYouMean(name, names));
   }
 
   const EventCatalog& catalog_;

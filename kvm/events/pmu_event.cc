@@ -13,7 +13,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "kvm/events/closest_name.h"
+#include "kvm/base/closest_name.h"
 #include "kvm/events/event_names.h"
 
 namespace vcpulse::kvm {
@@ -54,9 +54,7 @@ absl::Status UnknownTerm(const Pmu& pmu, const EventTerm& term) {
     for (const auto& [name, terms] : pmu.events) known.push_back(name);
     absl::StrAppend(&message, " and ", pmu.events.size(), " named events");
   }
-  const std::string closest = ClosestName(term.name, known);
-  if (!closest.empty()) absl::StrAppend(&message, "; did you mean ", closest, "?");
-  return absl::InvalidArgumentError(message);
+  return absl::InvalidArgumentError(absl::StrCat(message, DidYouMean(term.name, known)));
 }
 
 // Sets one format term.

@@ -13,8 +13,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "kvm/base/closest_name.h"
 #include "kvm/base/text.h"
-#include "kvm/events/closest_name.h"
 #include "monitor/profile/fields.h"
 
 namespace vcpulse::profile {
@@ -109,8 +109,8 @@ absl::StatusOr<json::value> ParseJson(std::string_view text) {
 
 std::string Hint(std::string_view text, std::span<const std::string> names,
                  const std::string& otherwise) {
-  const std::string nearest = kvm::ClosestName(text, names);
-  return nearest.empty() ? otherwise : absl::StrCat("; is '", nearest, "' meant?");
+  const std::string closest = DidYouMean(text, names);
+  return closest.empty() ? otherwise : closest;
 }
 
 bool Node::exists() const { return &value_ != &kNothing; }

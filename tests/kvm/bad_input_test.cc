@@ -135,7 +135,7 @@ TEST_F(BadInput, ThresholdsThatContradict) {
 }
 
 TEST_F(BadInput, WrongProfilesAreOneLineWithTheField) {
-  ExpectRefused({"--profile", "gneric"}, HasSubstr("is 'generic' meant?"));
+  ExpectRefused({"--profile", "gneric"}, HasSubstr("did you mean 'generic'?"));
   ExpectRefused({"--profile", ""}, HasSubstr("--profile"));
   folder_.Write("wrong.json", R"({"name": "a", "thresholds": {"weak_below": {"value": 2,
                                                                   "origin": "me"}}})");

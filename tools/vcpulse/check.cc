@@ -323,8 +323,7 @@ void AddFormats(CLI::App& command, CheckText& text) {
 
 void AddCheckCommand(CLI::App& app, int& exit_code) {
   auto text = std::make_shared<CheckText>();
-  CLI::App* command = app.add_subcommand(
-      "check", "Hold a timeline against expectations: [FILE] --expect EXPR..., for CI");
+  CLI::App* command = app.add_subcommand("check", "Check a timeline against expectations, for CI");
   command->footer(CheckFooter());
   command->add_option("FILE", text->file, "Timeline to read; - is standard input")
       ->capture_default_str();

@@ -1,5 +1,6 @@
 #include "tools/vcpulse/classifier_options.h"
 
+#include <array>
 #include <utility>
 
 #include "CLI/CLI.hpp"
@@ -44,31 +45,31 @@ absl::StatusOr<profile::Profile> ChosenProfile(const std::optional<std::string>&
   return loaded;
 }
 
-// Adds the options; `choice` and `profile` say for --help what is so where they are not given.
+// Adds the options; `choice` and `profile` are the defaults that --help shows.
 void AddOptions(CLI::App& command, ClassifierOptions& options, const std::string& choice,
                 const std::string& profile) {
-  CLI::App* bands = command.add_option_group("BANDS", "how vCPUs are judged (docs/bands.md)");
-  bands
-      ->add_option(
-          "--classifier", options.choice,
-          absl::StrCat("evidence (rules over several features), ipc-bands (a hint by IPC alone), "
-                       "or auto: evidence where its events are counted ",
-                       choice))
-      ->type_name("auto|evidence|ipc-bands");
-  bands
-      ->add_option("--profile", options.profile,
-                   absl::StrCat("the numbers to compare with: a name of `vcpulse list profiles` or "
-                                "a file ",
-                                profile))
-      ->type_name("PROFILE|FILE");
-  bands->add_option("--halted-enter", options.halted_enter,
-                    "residency below it is HALTED [as in the profile: 0.02]");
-  bands->add_option("--halted-leave", options.halted_leave,
-                    "residency up to which HALTED stays [0.04]");
-  bands->add_option("--spinning-below", options.spinning_below,
-                    "ipc-bands: IPC below it is SPINNING [0.75]");
-  bands->add_option("--productive-from", options.productive_from,
-                    "ipc-bands: IPC from which on a vCPU is PRODUCTIVE [1.0]");
+  const std::array<CLI::Option*, 6> all = {
+      command
+          .add_option("--classifier", options.choice,
+                      absl::StrCat("evidence (rules over several counters), ipc-bands (a hint from "
+                                   "IPC alone), or auto: evidence where its events are counted ",
+                                   choice))
+          ->type_name("auto|evidence|ipc-bands"),
+      command
+          .add_option(
+              "--profile", options.profile,
+              absl::StrCat("thresholds: a name from `vcpulse list profiles`, or a file ", profile))
+          ->type_name("PROFILE|FILE"),
+      command.add_option("--halted-enter", options.halted_enter,
+                         "HALTED below this residency [as in the profile: 0.02]"),
+      command.add_option("--halted-leave", options.halted_leave,
+                         "HALTED lasts up to this residency [0.04]"),
+      command.add_option("--spinning-below", options.spinning_below,
+                         "ipc-bands: SPINNING below this IPC [0.75]"),
+      command.add_option("--productive-from", options.productive_from,
+                         "ipc-bands: PRODUCTIVE from this IPC on [1.0]"),
+  };
+  for (CLI::Option* option : all) option->group(kBandsGroup);
 }
 
 absl::Status TakeNumbers(const ClassifierOptions& options, profile::Profile& profile) {
@@ -89,7 +90,7 @@ void AddClassifierOptions(CLI::App& command, ClassifierOptions& options,
 }
 
 void AddReclassifierOptions(CLI::App& command, ClassifierOptions& options) {
-  AddOptions(command, options, "[as recorded]", "[the one that the timeline keeps]");
+  AddOptions(command, options, "[as recorded]", "[that of the timeline]");
 }
 
 absl::StatusOr<ResolvedClassifier> Resolve(const ClassifierOptions& options,

@@ -16,6 +16,9 @@ class App;
 
 namespace vcpulse::tools {
 
+// Of --help: what says how vCPUs are judged.
+inline constexpr const char* kBandsGroup = "Bands (docs/bands.md)";
+
 struct ClassifierOptions {
   std::optional<std::string> choice;   // nothing: auto
   std::optional<std::string> profile;  // a name or a file

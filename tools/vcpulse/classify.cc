@@ -101,7 +101,7 @@ int RunClassify(const ClassifyOptions& options) {
 void AddClassifyCommand(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<ClassifyOptions>();
   CLI::App* command = app.add_subcommand(
-      "classify", "Judge a timeline anew, with another classifier or profile: FILE -o OUT");
+      "classify", "Classify a timeline again, with another classifier or profile");
   command->footer(kClassifyFooter);
   command->add_option("FILE", options->file, "Timeline to read; - is standard input")->required();
   command

@@ -133,7 +133,7 @@ int RunCollect(const CollectOptions& options) {
 void AddCollectCommand(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<CollectOptions>();
   CLI::App* command =
-      app.add_subcommand("collect", "Receives the timelines of many hosts, and keeps them");
+      app.add_subcommand("collect", "Receive and store the timelines of many hosts");
   command->footer(kCollectFooter);
   AddCollectOptions(*command, *options);
   command->callback([options, &exit_code] { exit_code = RunCollect(*options); });

@@ -9,6 +9,7 @@
 #include "kvm/base/text.h"
 #include "kvm/own_rights.h"
 #include "monitor/check/outcome.h"
+#include "tools/vcpulse/help.h"
 
 namespace vcpulse::tools {
 namespace {
@@ -83,13 +84,10 @@ std::unique_ptr<CLI::App> BuildApp(std::vector<std::string> command, int& exit_c
       "What each vCPU of each KVM guest really did, seen from the host: halted, spinning or "
       "productive.",
       "vcpulse");
-  app->set_version_flag("--version", "vcpulse " VCPULSE_VERSION);
+  app->formatter(std::make_shared<HelpFormatter>());
+  app->set_help_flag("-h,--help", "print this help and exit");
+  app->set_version_flag("-V,--version", "vcpulse " VCPULSE_VERSION, "print the version and exit");
   app->require_subcommand(1);
-  app->footer(
-      "Exit codes: 0 done, 1 doctor found obstacles or a check or compare failed, 2 usage or "
-      "run-time error, 3 check or compare inconclusive, 4 skipped; `record -- CMD` returns those "
-      "of CMD. "
-      "`vcpulse COMMAND --help` says more.");
   AddListCommand(*app, exit_code);
   AddDoctorCommand(*app, exit_code);
   AddRecordCommand(*app, std::move(command), exit_code);
@@ -105,10 +103,27 @@ std::unique_ptr<CLI::App> BuildApp(std::vector<std::string> command, int& exit_c
   AddTailCommand(*app, exit_code);
   app->set_config(
          "--config", "",
-         "options from this file: a [COMMAND] section with a line OPTION=VALUE each; those "
-         "given here count more")
+         "read options from FILE: a [COMMAND] section with lines OPTION=VALUE; options on the "
+         "command line take precedence")
       ->type_name("FILE");
   app->allow_config_extras(CLI::config_extras_mode::error);
+  // Behind the commands, which would inherit it.
+  app->footer(
+      "Usage: COMMAND [OPTIONS]\n"
+      "`vcpulse help COMMAND` prints the help of a command.\n"
+      "Examples:\n"
+      "  vcpulse doctor                        check whether this host can record\n"
+      "  vcpulse record -d 10s                 record all VMs for ten seconds\n"
+      "  vcpulse report                        summarize what was recorded\n"
+      "  vcpulse record -- ./run-tests.sh      record the VMs that a command starts\n"
+      "  vcpulse check --expect 'vcpu=*: spinning <= 5%'\n"
+      "Exit status:\n"
+      "  0  success\n"
+      "  1  doctor found obstacles, or a check or compare failed\n"
+      "  2  usage or run-time error; one line on stderr gives the reason\n"
+      "  3  check or compare is inconclusive\n"
+      "  4  check or compare was skipped\n"
+      "`record -- CMD` exits with the status of CMD.");
   LetFallThrough(*app);
   RefuseEmptyValues(*app);
   DropRightsOf(*app);

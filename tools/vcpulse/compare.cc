@@ -92,8 +92,7 @@ int RunCompare(const CompareText& text) {
 void AddCompareCommand(CLI::App& app, int& exit_code) {
   auto text = std::make_shared<CompareText>();
   CLI::App* command = app.add_subcommand(
-      "compare",
-      "Two timelines side by side: what differs per vCPU and phase, and how sure that is");
+      "compare", "Compare two timelines: what differs per vCPU and phase, and how surely");
   command->footer(CompareFooter());
   command->add_option("A", text->a, "Timeline to compare with; - is standard input")
       ->required()

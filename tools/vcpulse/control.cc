@@ -136,15 +136,15 @@ void AddControlCommands(CLI::App& app, int& exit_code) {
     return std::pair(command, options);
   };
   const auto [mark, mark_options] =
-      add(control::Verb::kMark, "puts a marker into a running recording: a phase begins here");
+      add(control::Verb::kMark, "Put a marker into a running recording: a phase begins here");
   mark->add_option("NAME", mark_options->name,
                    "of the phase: at most 256 bytes of UTF-8 without control characters")
       ->required();
-  add(control::Verb::kPause, "closes the counters of a running recording until it is resumed");
-  add(control::Verb::kResume, "lets a paused recording go on");
-  add(control::Verb::kStop, "ends a running recording; returns when its output is complete");
+  add(control::Verb::kPause, "Close the counters of a running recording until it is resumed");
+  add(control::Verb::kResume, "Resume a paused recording");
+  add(control::Verb::kStop, "End a running recording; return when its output is complete");
   const auto [status, status_options] =
-      add(control::Verb::kStatus, "what a running recording has, and of which VMs");
+      add(control::Verb::kStatus, "Show what a running recording has so far, and of which VMs");
   status->add_flag("--json", status_options->json, "the answer as one line of JSON");
 }
 

@@ -124,7 +124,7 @@ int RunDoctor(const DoctorOptions& options) {
 void AddDoctorCommand(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<DoctorOptions>();
   CLI::App* command = app.add_subcommand(
-      "doctor", "what this host can count, and each obstacle with what mends it");
+      "doctor", "Check what this host can count; report each obstacle with its fix");
   command->add_flag("--json", options->json, "one object: complete, verdict, findings");
   command
       ->add_option("--root", options->root,

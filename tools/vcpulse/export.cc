@@ -153,8 +153,8 @@ int RunExport(const ExportOptions& options) {
 
 void AddExportCommand(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<ExportOptions>();
-  CLI::App* command =
-      app.add_subcommand("export", "A timeline for other programs: JSON lines, CSV, Perfetto");
+  CLI::App* command = app.add_subcommand(
+      "export", "Convert a timeline for other programs: JSON Lines, CSV, Perfetto");
   command->footer(ExportFooter());
   command->add_option("FILE", options->file, "Timeline to read; - is standard input")->required();
   command

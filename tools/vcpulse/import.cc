@@ -252,8 +252,7 @@ void AddFormat(CLI::App& parent, const char* name, const char* what, const char*
 
 void AddImportCommand(CLI::App& app, int& exit_code) {
   // No variable here is called `import`: clang-format takes it for the module keyword.
-  CLI::App* parent =
-      app.add_subcommand("import", "A timeline of counters that came from elsewhere");
+  CLI::App* parent = app.add_subcommand("import", "Make a timeline of counters from other tools");
   parent->callback([parent, &exit_code] {
     if (parent->get_subcommands().empty()) {
       exit_code = Fail(

@@ -305,14 +305,13 @@ int RunList(const ListOptions& options) {
 
 void AddListCommand(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<ListOptions>();
-  CLI::App* command = app.add_subcommand(
-      "list", "VMs and vCPUs found on this host, how, and which of them run without KVM");
+  CLI::App* command = app.add_subcommand("list", "List the VMs and vCPUs of this host");
   AddTargetOptions(*command, options->target);
   command->add_flag("--json", options->json, "an array of VMs; what is absent is null");
 
   auto event_options = std::make_shared<ListEventsOptions>();
   CLI::App* events = command->add_subcommand(
-      "events", "the events that --events takes, and which of them this host opens");
+      "events", "List the events that --events takes, and which of them this host can open");
   events->add_option("PATTERN", event_options->pattern,
                      "a part of a name, a name with wildcards, or a kind; tracepoints are listed "
                      "only where one is given");
@@ -320,8 +319,7 @@ void AddListCommand(CLI::App& app, int& exit_code) {
                    "an array of events; opens is null where it could not be told");
   auto profile_options = std::make_shared<ListProfilesOptions>();
   CLI::App* profiles = command->add_subcommand(
-      "profiles",
-      "the numbers that vCPUs are judged by, for which CPUs, and which are this host's");
+      "profiles", "List the profiles (thresholds by CPU), and which one is for this host");
   profiles
       ->add_option("NAME", profile_options->name,
                    "print this one, or a file's, as JSON with each number's origin: to copy and "

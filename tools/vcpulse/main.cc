@@ -11,6 +11,7 @@
 #include "CLI/CLI.hpp"
 #include "kvm/base/text.h"
 #include "tools/vcpulse/commands.h"
+#include "tools/vcpulse/help.h"
 
 #if __has_include("google/protobuf/stubs/logging.h")  // up to protobuf 21
 #include "google/protobuf/stubs/logging.h"
@@ -27,23 +28,6 @@ std::optional<std::vector<std::string>> TakeCommand(std::vector<std::string>& ar
   std::vector<std::string> command(separator + 1, arguments.end());
   arguments.erase(separator, arguments.end());
   return command;
-}
-
-// "list, doctor or record"
-std::string NamesOf(const std::vector<const CLI::App*>& commands) {
-  std::string names;
-  for (size_t i = 0; i < commands.size(); ++i) {
-    if (i > 0) names += i + 1 < commands.size() ? ", " : " or ";
-    names += commands[i]->get_name();
-  }
-  return names;
-}
-
-// "vcpulse list events": the command whose arguments were read.
-std::string NameOfParsed(const CLI::App& app) {
-  const std::string& name = app.get_name();
-  const std::vector<CLI::App*> parsed = app.get_subcommands();
-  return parsed.empty() ? name : name + " " + NameOfParsed(*parsed.front());
 }
 
 // What is wrong with the file of --config, where that is what `error` says.
@@ -74,6 +58,10 @@ int main(int argc, char** argv) {
   SilenceProtobuf();
 
   std::vector<std::string> arguments(argv + 1, argv + argc);
+  if (!arguments.empty() && arguments.front() == "help") {
+    arguments.erase(arguments.begin());
+    arguments.emplace_back("--help");
+  }
   const std::optional<std::vector<std::string>> command = TakeCommand(arguments);
   if (command && command->empty()) return tools::Fail("no command follows --");
   if (command && (arguments.empty() || arguments.front() != "record")) {
@@ -88,18 +76,15 @@ int main(int argc, char** argv) {
     return known->get_name() == arguments.front();
   };
   if (named && std::as_const(*app).get_subcommands(is_first).empty()) {
-    const auto every = [](const CLI::App*) { return true; };
-    return tools::Fail("'" + arguments.front() + "' is no command of vcpulse: " +
-                       NamesOf(std::as_const(*app).get_subcommands(every)));
+    return tools::Fail(tools::UnknownCommand(*app, arguments.front()));
   }
   try {
-    std::ranges::reverse(arguments);  // as CLI11 wants them
-    app->parse(std::move(arguments));
+    // As CLI11 wants them.
+    app->parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app->exit(error);  // --help, --version
     if (const auto text = ConfigFileError(error)) return tools::Fail(*text);
-    return tools::Fail(std::string(error.what()) + " (" + NameOfParsed(*app) +
-                       " --help says what is known)");
+    return tools::Fail(tools::UsageError(*app, arguments, error));
   } catch (const std::exception& error) {
     return tools::Fail(error.what());
   }

@@ -1,6 +1,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <array>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -104,59 +105,110 @@ absl::StatusOr<RecordOptions> ParseText(RecordOptions options, const RecordText&
   return options;
 }
 
+constexpr const char* kOutputGroup = "Output";
+constexpr const char* kEventsGroup = "Events (docs/events.md)";
+constexpr const char* kControlGroup = "Control";
+
+void AddOutputOptions(CLI::App& command, RecordText& text) {
+  const std::array<CLI::Option*, 4> all = {
+      command.add_option("-i,--interval", text.interval, "time between ticks, 1ms to 1h [100ms]")
+          ->type_name("DURATION"),
+      command.add_option("-d,--duration", text.duration, "stop after this time")
+          ->type_name("DURATION"),
+      command
+          .add_option("-o,--output", text.output,
+                      "timeline to write, - for stdout; an existing FILE is renamed to FILE.old "
+                      "[vcpulse.vpt; none with --to]")
+          ->type_name("FILE"),
+      command
+          .add_option("--format", text.format,
+                      "vpt, or delimited: plain protobuf records for other programs [vpt]")
+          ->type_name("vpt|delimited"),
+  };
+  for (CLI::Option* option : all) option->group(kOutputGroup);
+}
+
+void AddEventOptions(CLI::App& command, RecordOptions& options, RecordText& text) {
+  CLI::Option* set = command.add_option("--event-set", text.set, "the largest set to try [full]")
+                         ->type_name("full|core|branches|min|cycles|degraded");
+  const std::array<CLI::Option*, 5> all = {
+      set,
+      command
+          .add_option("-e,--events", text.events,
+                      "events in perf's syntax instead of a set (`vcpulse list events`)")
+          ->type_name("EVENTS")
+          ->excludes(set),
+      command.add_flag("--multiplex", options.open.wanted.multiplex,
+                       "share the PMU's counters among groups where they do not suffice; counts "
+                       "become estimates"),
+      command.add_flag("--require-counters", options.open.require_counters,
+                       "fail where there are no hardware counters"),
+      command.add_flag("--force-mediated-vpmu", options.open.force_mediated_vpmu,
+                       "open events although KVM runs with a mediated vPMU (VMs may fail to "
+                       "start)"),
+  };
+  for (CLI::Option* option : all) option->group(kEventsGroup);
+}
+
+void AddControlOptions(CLI::App& command, RecordOptions& options) {
+  const std::array<CLI::Option*, 4> all = {
+      command
+          .add_option("--control", options.control,
+                      "unix socket for `vcpulse mark`, pause, resume, stop and status")
+          ->type_name("PATH"),
+      command.add_flag("--phase-from-stdin", options.phase_from_stdin,
+                       "each line of standard input is a marker: a phase begins there"),
+      command
+          .add_option("--metrics", options.metrics,
+                      "serve metrics for Prometheus on this machine (port 0: any free one)")
+          ->type_name("tcp:127.0.0.1:PORT"),
+      command.add_flag("--realtime", options.realtime,
+                       "run the sampling thread under SCHED_FIFO: less jitter, but it may disturb "
+                       "guests"),
+  };
+  for (CLI::Option* option : all) option->group(kControlGroup);
+}
+
 void AddOptions(CLI::App& command, RecordOptions& options, RecordText& text) {
   AddTargetOptions(command, options.target);
   command
       .add_option("--wait", text.wait,
-                  "how long to wait for the target to appear, and for --vm to come again")
-      ->type_name("DURATION");
-  command.add_option("-i,--interval", text.interval, "time between ticks, 1ms to 1h [100ms]")
-      ->type_name("DURATION");
-  command.add_option("-d,--duration", text.duration, "stop after this time")->type_name("DURATION");
+                  "wait so long for the target to appear, and for --vm to come back")
+      ->type_name("DURATION")
+      ->group(kTargetGroup);
+  AddOutputOptions(command, text);
+  AddEventOptions(command, options, text);
+  AddClassifierOptions(command, text.classifier, "[that of this CPU]");
   command
-      .add_option("-o,--output", text.output,
-                  "file to write, - for stdout; an older one is kept as FILE.old [vcpulse.vpt, "
-                  "with --to none]")
-      ->type_name("FILE");
+      .add_flag("--force-profile", options.force_profile,
+                "use --profile although it is for other CPUs")
+      ->group(kBandsGroup);
   AddUplinkOptions(command, text.uplink);
-  command.add_option("--format", text.format, "vpt (chunks) or delimited (plain protobuf) [vpt]")
-      ->type_name("vpt|delimited");
-  CLI::Option* set = command.add_option("--event-set", text.set, "the largest set to try [full]")
-                         ->type_name("full|core|branches|min|cycles|degraded");
-  command
-      .add_option("-e,--events", text.events,
-                  "these events instead of a set, in perf's syntax: names, rNNN, pmu/term=value/, "
-                  "sys:tracepoint, {a,b} read together; cycles leads (`vcpulse list events`)")
-      ->type_name("EVENTS")
-      ->excludes(set);
-  command.add_flag("--multiplex", options.open.wanted.multiplex,
-                   "where the PMU has too few counters, let groups take turns: their counts become "
-                   "estimates");
-  command.add_flag("--require-counters", options.open.require_counters,
-                   "fail rather than record without hardware counters");
-  command
-      .add_option(
-          "--control", options.control,
-          "listen here for `vcpulse mark`, pause, resume, stop and status: a unix socket for "
-          "this user alone")
-      ->type_name("PATH");
-  command
-      .add_option(
-          "--metrics", options.metrics,
-          "serve metrics for Prometheus on this machine (tcp:127.0.0.1:PORT; port 0 is any, "
-          "and stderr says which)")
-      ->type_name("ADDR");
-  command.add_flag(
-      "--phase-from-stdin", options.phase_from_stdin,
-      "each line of standard input is a marker; not with -- CMD, which reads it itself");
-  command.add_flag("--realtime", options.realtime,
-                   "run the sampling thread under SCHED_FIFO: punctual, but it perturbs");
-  command.add_flag("--force-mediated-vpmu", options.open.force_mediated_vpmu,
-                   "open events although KVM runs with a mediated vPMU (VMs may fail to start)");
-  AddClassifierOptions(command, text.classifier, "[the one for this CPU]");
-  command.add_flag("--force-profile", options.force_profile,
-                   "use --profile although its PAUSE event and IPCs of spins are of other CPUs");
+  AddControlOptions(command, options);
 }
+
+constexpr const char* kRecordFooter =
+    "Usage: [OPTIONS] [-- CMD [ARGS...]]\n"
+    "With `-- CMD`, records the VMs that CMD starts (or the target, which then must exist) until "
+    "CMD ends, and exits with its status.\n"
+    "With --to, chunks that the collector has not acknowledged stay in the spool; the next "
+    "recording with --to sends them. A lost collector is retried without end. SIGHUP reloads "
+    "certificates.\n"
+    "Examples:\n"
+    "  vcpulse record --vm web1 -d 10s            ten seconds of one VM\n"
+    "  vcpulse record -i 10ms -- ./run-tests.sh   the VMs that a command starts\n"
+    "  vcpulse record --all --to tls:collector.example:4711 --cert h.pem --key h.key --ca ca.pem\n"
+    "Exit status:\n"
+    "  0         stopped by -d, a signal, `vcpulse stop` or the last VM's end\n"
+    "  2         an error; one line on stderr gives the reason\n"
+    "  with `-- CMD`: the status of CMD (128+N where signal N ended it), or\n"
+    "  125       vcpulse itself failed\n"
+    "  126, 127  CMD could not be run, was not found\n"
+    "Environment:\n"
+    "  VCPULSE_CONTROL  set for CMD where --control is given: the socket's path\n"
+    "Files:\n"
+    "  vcpulse.vpt, vcpulse.vpt.old  the recording, and the one before it\n"
+    "  $STATE_DIRECTORY/spool, /var/lib/vcpulse/spool or ~/.local/state/vcpulse/spool";
 
 // The path with its links followed, as far as it is there.
 std::filesystem::path Resolved(const std::string& path) {
@@ -227,23 +279,8 @@ void AddRecordCommand(CLI::App& app, std::vector<std::string> command, int& exit
   options->command = std::move(command);
   options->beside_command = !options->command.empty();
   options->tool_version = VCPULSE_VERSION;
-  CLI::App* record = app.add_subcommand(
-      "record", "records what each vCPU does: [TARGET] [options] [-- CMD ARGS...]");
-  record->footer(
-      "With -- CMD, records the VMs that CMD starts (or the TARGET that is given and runs already) "
-      "while it runs, waits for its end, and returns CMD's exit status "
-      "(125 vcpulse failed, 126 or 127 CMD could not be run, 128+n it died of signal n).\n"
-      "With --control, CMD finds the socket's path in VCPULSE_CONTROL, and the control commands "
-      "too.\n"
-      "With --to, chunks that the collector has not acknowledged are kept in the spool, also "
-      "beyond "
-      "the end of the recording: the next one with --to sends them. It goes on without a collector "
-      "and connects again for ever. SIGHUP then reads the certificate files anew and ends "
-      "nothing.\n"
-      "Without -- CMD: exit 0 when stopped by -d, a signal or the last VM's end, 2 on an error. An "
-      "output "
-      "that takes no data delays the end by at most 2 s; then it is an error that says what was "
-      "not written.");
+  CLI::App* record = app.add_subcommand("record", "Record what each vCPU does");
+  record->footer(kRecordFooter);
   AddOptions(*record, *options, *text);
   record->callback([options, text, &exit_code] {
     absl::StatusOr<RecordOptions> parsed = ParseText(*options, *text);

@@ -342,7 +342,8 @@ int RunReplay(const ReplayOptions& options) {
 
 void AddReplayCommand(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<ReplayOptions>();
-  CLI::App* command = app.add_subcommand("replay", "Plays a timeline again, at its own pace");
+  CLI::App* command =
+      app.add_subcommand("replay", "Play a timeline again, at the pace of the recording or faster");
   command->footer(kReplayFooter);
   command->add_option("FILE", options->file, "Timeline to read; - is standard input")
       ->capture_default_str();

@@ -276,7 +276,7 @@ int RunReport(const ReportOptions& options) {
 void AddReportCommand(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<ReportOptions>();
   CLI::App* command = app.add_subcommand(
-      "report", "What a timeline says: per VM and vCPU, band shares, IPC, residency, gaps, cost");
+      "report", "Summarize a timeline: band shares, IPC, residency and gaps per vCPU");
   command->footer(kHowToRead);
   command->add_option("FILE", options->file, "Timeline to read; - is standard input")
       ->capture_default_str();

@@ -198,8 +198,8 @@ int RunTail(const TailOptions& options) {
 
 void AddTailCommand(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<TailOptions>();
-  CLI::App* command = app.add_subcommand(
-      "tail", "What a collector receives, or a timeline that grows, as it comes");
+  CLI::App* command =
+      app.add_subcommand("tail", "Follow a collector, or a timeline that is being written");
   command->footer(kTailFooter);
   command->add_option("SOURCE", options->source, "a collector's address or folder, or a timeline")
       ->type_name("TIMELINE|DIR|ADDR")

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <system_error>
+#include <vector>
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
@@ -16,23 +17,31 @@ const CLI::Validator kThreadId = CLI::Range(1, 4194304).description("");
 }  // namespace
 
 void AddTargetOptions(CLI::App& command, live::Target& target) {
-  auto* group = command.add_option_group("TARGET", "which VMs; default: all that are found");
-  group->add_option("--vm", target.vm, "the VM with this name or UUID")->type_name("NAME");
-  group->add_option("--pid", target.pid, "the VM of this VMM process")
-      ->type_name("PID")
-      ->check(kThreadId);
-  group->add_option("--qmp", target.qmp, "the VM behind this QMP socket")
-      ->type_name("unix:PATH|tcp:HOST:PORT");
-  group->add_option("--tid", target.tids, "these vCPU threads of one VM")
-      ->type_name("TID[,TID...]")
-      ->delimiter(',')
-      ->check(kThreadId);
-  group->add_flag("--all", target.all, "all VMs, and those that start later; goes on without any");
-  group->require_option(0, 1);
+  const std::vector<CLI::Option*> one_of = {
+      command.add_option("--vm", target.vm, "the VM with this name or UUID")->type_name("NAME"),
+      command.add_option("--pid", target.pid, "the VM of this VMM process")
+          ->type_name("PID")
+          ->check(kThreadId),
+      command.add_option("--qmp", target.qmp, "the VM behind this QMP socket")
+          ->type_name("unix:PATH|tcp:HOST:PORT"),
+      command.add_option("--tid", target.tids, "these vCPU threads of one VM")
+          ->type_name("TID[,TID...]")
+          ->delimiter(',')
+          ->check(kThreadId),
+      command.add_flag("--all", target.all,
+                       "all VMs, including those that start later; runs on when none is left"),
+  };
+  for (CLI::Option* option : one_of) {
+    option->group(kTargetGroup);
+    for (CLI::Option* other : one_of) {
+      if (other != option) option->excludes(other);
+    }
+  }
   command
       .add_option("--root", target.root,
-                  "read /proc and /sys below this directory, the host's mounted in a container [/]")
-      ->type_name("DIR");
+                  "read /proc and /sys below DIR: the host's, mounted into a container [/]")
+      ->type_name("DIR")
+      ->group(kTargetGroup);
 }
 
 absl::Status CheckRoot(const std::string& root) {

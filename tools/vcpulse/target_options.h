@@ -13,6 +13,9 @@ class App;
 
 namespace vcpulse::tools {
 
+// Of --help: what says which VMs are meant.
+inline constexpr const char* kTargetGroup = "Target (default: all VMs)";
+
 // OK, or InvalidArgument: there is no proc/ below `root`.
 absl::Status CheckRoot(const std::string& root);
 

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <string_view>
 #include <utility>
@@ -16,6 +17,7 @@
 namespace vcpulse::tools {
 namespace {
 
+constexpr const char* kStreamingGroup = "Streaming (docs/streaming.md)";
 constexpr uint64_t kSmallestSpool = 1u << 20;
 
 // The value of a variable of the environment that says something.
@@ -70,44 +72,54 @@ absl::StatusOr<stream::Spool::Options> ParseSpool(const UplinkOptions& options) 
 }  // namespace
 
 void AddCredentialOptions(CLI::App& command, PeerOptions& options) {
-  command.add_option("--cert", options.certificate, "tls: own certificate, PEM")->type_name("FILE");
-  command.add_option("--key", options.key, "tls: its key, PEM")->type_name("FILE");
-  command.add_option("--ca", options.authorities, "tls: who vouches for the other end, PEM")
-      ->type_name("FILE");
-  command.add_flag("--insecure", options.insecure,
-                   "allow tcp: beyond this machine, where everybody on the way can read along");
+  const std::array<CLI::Option*, 4> all = {
+      command.add_option("--cert", options.certificate, "TLS: own certificate, PEM")
+          ->type_name("FILE"),
+      command.add_option("--key", options.key, "TLS: private key of --cert, PEM")
+          ->type_name("FILE"),
+      command.add_option("--ca", options.authorities, "TLS: the peer's CA certificates, PEM")
+          ->type_name("FILE"),
+      command.add_flag(
+          "--insecure", options.insecure,
+          "allow unencrypted tcp: beyond this machine; anyone on the path can read it"),
+  };
+  for (CLI::Option* option : all) option->group(kStreamingGroup);
 }
 
 void AddPeerOptions(CLI::App& command, PeerOptions& options) {
   command
       .add_option("--agent-id", options.agent_id,
-                  "name of this host at the collector; over tls one of the certificate's [this "
-                  "host's full name]")
-      ->type_name("ID");
+                  "name of this host at the collector; with TLS a name in --cert [the full host "
+                  "name]")
+      ->type_name("ID")
+      ->group(kStreamingGroup);
   AddCredentialOptions(command, options);
 }
 
 void AddUplinkOptions(CLI::App& command, UplinkOptions& options) {
   AddRepeatable(command, "--to", options.to,
-                "stream to the collector that listens there; given again: where the one before "
-                "does not answer")
-      ->type_name("unix:PATH|tcp:HOST:PORT|tls:HOST:PORT");
+                "stream to this collector; repeat to add fallback collectors")
+      ->type_name("unix:PATH|tcp:HOST:PORT|tls:HOST:PORT")
+      ->group(kStreamingGroup);
   AddPeerOptions(command, options.peer);
-  command
-      .add_option("--spool-dir", options.spool_dir,
-                  "keep here what the collector does not have yet [$STATE_DIRECTORY/spool, "
-                  "/var/lib/vcpulse/spool, ~/.local/state/vcpulse/spool]")
-      ->type_name("DIR");
-  command
-      .add_option("--spool-size", options.spool_size,
-                  "at most so much; then the oldest goes, and is told as lost [256MiB]")
-      ->type_name("SIZE");
-  command.add_flag("--require-collector", options.require_collector,
-                   "fail rather than begin without a collector (waits 10 s for it)");
-  command
-      .add_option("--drain", options.drain,
-                  "at the end wait so long until the collector has everything [5s]")
-      ->type_name("DURATION");
+  const std::array<CLI::Option*, 4> all = {
+      command
+          .add_option("--spool-dir", options.spool_dir,
+                      "directory for data that the collector does not have yet [see Files]")
+          ->type_name("DIR"),
+      command
+          .add_option("--spool-size", options.spool_size,
+                      "size limit; beyond it the oldest data is dropped and reported as lost "
+                      "[256MiB]")
+          ->type_name("SIZE"),
+      command.add_flag("--require-collector", options.require_collector,
+                       "fail where no collector can be reached within 10 s of the start"),
+      command
+          .add_option("--drain", options.drain,
+                      "at the end, wait so long until all data is acknowledged [5s]")
+          ->type_name("DURATION"),
+  };
+  for (CLI::Option* option : all) option->group(kStreamingGroup);
 }
 
 bool LooksLikeAddress(const std::string& text) {

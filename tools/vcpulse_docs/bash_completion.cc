@@ -1,7 +1,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tools/vcpulse_docs/command_tree.h"
+#include "tools/vcpulse_docs/pages.h"
 
 namespace vcpulse::docs {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "monitor/profile/profile.h"
 #include "tools/vcpulse/commands.h"
-#include "tools/vcpulse_docs/command_tree.h"
+#include "tools/vcpulse_docs/pages.h"
 
 namespace {
 
@@ -30,7 +30,7 @@ void WriteAll(const fs::path& folder, const docs::ManPageHead& head) {
   for (const auto& profile : vcpulse::profile::BuiltIn()) profiles.push_back(profile.name);
   int unused_exit_code = 0;
   const auto app = vcpulse::tools::BuildApp({}, unused_exit_code);
-  const docs::Command root = docs::ReadCommandTree(*app, profiles);
+  const docs::Command root = vcpulse::tools::ReadCommandTree(*app, profiles);
   fs::remove_all(folder / "man1");  // pages of commands that are no more
   for (const docs::Command* command : docs::Flatten(root)) {
     Write(folder / "man1" / (docs::JoinPath(*command, '-') + ".1"),

@@ -2,7 +2,7 @@
 #include <cctype>
 #include <sstream>
 
-#include "tools/vcpulse_docs/command_tree.h"
+#include "tools/vcpulse_docs/pages.h"
 
 namespace vcpulse::docs {
 namespace {
@@ -33,11 +33,6 @@ std::string OptionSection(const Command& command) {
   for (const Option& positional : command.positionals) text += OptionItem(positional, true);
   for (const Group& group : command.groups) {
     if (group.title != "Options") text += ".SS " + EscapeRoff(group.title) + "\n";
-    std::istringstream lines(group.description);
-    for (std::string line; std::getline(lines, line);) {
-      line.erase(line.find_last_not_of(' ') + 1);
-      text += EscapeRoff(line) + "\n.br\n";
-    }
     for (const Option& option : group.options) text += OptionItem(option, false);
   }
   return text;
@@ -59,40 +54,28 @@ std::string TermOf(const std::string& line) {
   return end == std::string::npos ? "" : line.substr(2, end - 2);
 }
 
-// Help is written in lines of about 100 columns; a line that is much shorter ends on purpose, and
-// one that is longer was never broken by hand.
-bool EndsOnPurpose(const std::string& line) { return line.size() < 80 || line.size() > 110; }
-
-std::string FooterSection(const std::string& footer) {
-  std::string text = ".SH NOTES\n";
-  std::istringstream lines(footer);
+// "Examples" as a section of its own; notes come without a title.
+std::string SectionText(const Section& section) {
+  std::string text = ".SH " + (section.title.empty() ? "NOTES" : Upper(section.title)) + "\n";
+  const bool is_literal = section.title == "Examples";
+  if (is_literal) text += ".nf\n";
   bool in_table = false;
-  bool begins = true;
-  std::string before;
-  for (std::string line; std::getline(lines, line); before = line) {
-    const size_t first = line.find_first_not_of(' ');
-    if (first == std::string::npos) {
-      text += ".PP\n";
-      in_table = false;
-      begins = true;
-      continue;
-    }
+  for (const std::string& line : section.lines) {
     const std::string term = TermOf(line);
-    if (!term.empty()) {
-      text += ".TP\n" + Bold(term) + "\n";
-      text += EscapeRoff(line.substr(line.find_first_not_of(' ', 2 + term.size()))) + "\n";
-      in_table = true;
-    } else if (first > 0) {
+    const size_t first = std::min(line.find_first_not_of(' '), line.size());
+    if (is_literal) {
+      text += EscapeRoff(line.substr(first)) + "\n";
+    } else if (!term.empty()) {
+      text += ".TP\n" + Bold(term) + "\n" +
+              EscapeRoff(line.substr(line.find_first_not_of(' ', 2 + term.size()))) + "\n";
+    } else if (in_table && first > 0) {
       text += EscapeRoff(line.substr(first)) + "\n";
     } else {
-      if (in_table) text += ".PP\n";
-      if (!in_table && !begins && EndsOnPurpose(before)) text += ".br\n";
-      text += EscapeRoff(line) + "\n";
-      in_table = false;
+      text += ".PP\n" + EscapeRoff(line.substr(first)) + "\n";
     }
-    begins = false;
+    in_table = !term.empty() || (in_table && first > 0);
   }
-  return text;
+  return text + (is_literal ? ".fi\n" : "");
 }
 
 std::string SeeAlso(const Command& root, const Command& command) {
@@ -154,7 +137,7 @@ std::string ManPage(const Command& root, const Command& command, const ManPageHe
           EscapeRoff(command.usage.substr(JoinPath(command, ' ').size())) + "\n";
   if (!command.subcommands.empty()) page += CommandSection(command);
   page += OptionSection(command);
-  if (!command.footer.empty()) page += FooterSection(command.footer);
+  for (const Section& section : command.sections) page += SectionText(section);
   return page + SeeAlso(root, command);
 }
 

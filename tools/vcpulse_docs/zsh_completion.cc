@@ -1,6 +1,6 @@
 #include <string_view>
 
-#include "tools/vcpulse_docs/command_tree.h"
+#include "tools/vcpulse_docs/pages.h"
 
 namespace vcpulse::docs {
 namespace {

@@ -61,18 +61,44 @@ def crc32c(data):
     return crc ^ 0xFFFFFFFF
 
 
-def frame(kind, payload=b"", flags=0, length=None):
-    """`length`: what the head claims, where that is not the payload's."""
+def frame(kind, payload=b"", flags=0, length=None, crc=None):
+    """`length`: what the head claims, where that is not the payload's; `crc`: where it is known."""
     head = struct.pack("<4sBBHII", FRAME_MAGIC, kind, flags, 0,
-                       len(payload) if length is None else length, crc32c(payload))
+                       len(payload) if length is None else length,
+                       crc32c(payload) if crc is None else crc)
     return head + struct.pack("<I", crc32c(head)) + payload
 
 
-def chunk(stream_id, first, last, content, mono_ns=0):
-    """One chunk of a .vpt file: stored as it is, not compressed."""
+def chunk(stream_id, first, last, content, mono_ns=0, crc=None):
+    """One chunk of a .vpt file: stored as it is, not compressed. `crc`: the content's, where known."""
     head = struct.pack("<8sHHIII16sQQqqI", CHUNK_MAGIC, 1, 80, 0, len(content), len(content),
-                       stream_id, first, last, mono_ns, mono_ns, crc32c(content))
+                       stream_id, first, last, mono_ns, mono_ns,
+                       crc32c(content) if crc is None else crc)
     return head + struct.pack("<I", crc32c(head)) + content
+
+
+class SameContent:
+    """Chunks and their frames with one content, whose CRC is computed once: this CRC is slow."""
+
+    def __init__(self, content):
+        self.content = content
+        self.crc = crc32c(content)
+        # What each bit of a CRC becomes behind as many zero bytes: CRCs are linear.
+        self.shifted = []
+        for bit in range(32):
+            crc = 1 << bit
+            for _ in content:
+                crc = CRC_TABLE[crc & 0xFF] ^ (crc >> 8)
+            self.shifted.append(crc)
+
+    def chunk_frame(self, stream_id, first, last):
+        data = chunk(stream_id, first, last, self.content, crc=self.crc)
+        crc = crc32c(data[:80])
+        whole = self.crc
+        for bit in range(32):
+            if crc >> bit & 1:
+                whole ^= self.shifted[bit]
+        return frame(CHUNK, data, crc=whole)
 
 
 def chunks_of(data):

@@ -128,10 +128,12 @@ TEST(ResolveEvents, ErrorsSayWhatToWrite) {
     std::vector<const char*> words;
   };
   for (const Row& row : {
-           Row{"intel", "cycels", {"event cycels", "did you mean cycles?", "vcpulse list events"}},
-           Row{"intel", "L1-dcache-lodes", {"did you mean L1-dcache-loads?"}},
+           Row{"intel",
+               "cycels",
+               {"event cycels", "did you mean 'cycles'?", "vcpulse list events"}},
+           Row{"intel", "L1-dcache-lodes", {"did you mean 'L1-dcache-loads'?"}},
            Row{"intel", "zzzzzzzz", {"no such event (`vcpulse list events`"}},
-           Row{"arm64", "inst_retire", {"did you mean inst_retired?"}},
+           Row{"arm64", "inst_retire", {"did you mean 'inst_retired'?"}},
            Row{"intel", "cpu/event=0x100/", {"event=0x100", "8 bits", "at most 0xff"}},
            Row{"amd", "cpu/event=0x1000/", {"12 bits", "at most 0xfff"}},
            Row{"intel", "cpu/inv=2/", {"1 bits", "at most 0x1"}},
@@ -139,10 +141,10 @@ TEST(ResolveEvents, ErrorsSayWhatToWrite) {
            Row{"intel", "cpu/event=0x10000000000000000/", {"is no number of at most 64 bits"}},
            Row{"intel",
                "cpu/evnt=1/",
-               {"no term 'evnt'", "any, cmask, edge, event", "did you mean event?"}},
+               {"no term 'evnt'", "any, cmask, edge, event", "did you mean 'event'?"}},
            Row{"intel",
                "cpu/instructionz/",
-               {"no term 'instructionz'", "did you mean instructions?"}},
+               {"no term 'instructionz'", "did you mean 'instructions'?"}},
            Row{"intel", "cpu/period=1000/", {"no term 'period'"}},
            Row{"intel", "cpu/event=1,event=2/", {"event is given twice"}},
            Row{"intel", "cpu/cpu-cycles,instructions/", {"two named events"}},
@@ -152,7 +154,7 @@ TEST(ResolveEvents, ErrorsSayWhatToWrite) {
            Row{"intel", "cpu/name=x/", {"no term says which event"}},
            Row{"intel",
                "cpus/event=1/",
-               {"no PMU cpus", "breakpoint, cpu, msr", "did you mean cpu?"}},
+               {"no PMU cpus", "breakpoint, cpu, msr", "did you mean 'cpu'?"}},
            Row{"intel", "CPU/event=1/", {"no PMU CPU"}},
            Row{"intel", "cycles/name=x/", {"cycles is an event and no PMU"}},
            Row{"intel", "uncore_imc_0/clockticks/", {"no thread", "cpumask"}},
@@ -259,7 +261,7 @@ TEST_F(Tracepoints, ErrorsSayWhatToWrite) {
     return std::string(ResolveEvents(text, catalog).status().message());
   };
   EXPECT_THAT(error("kvm:kvm_exits"),
-              AllOf(HasSubstr("no such tracepoint"), HasSubstr("did you mean kvm:kvm_exit?")));
+              AllOf(HasSubstr("no such tracepoint"), HasSubstr("did you mean 'kvm:kvm_exit'?")));
   EXPECT_THAT(error("kvm:kvm_*"), HasSubstr("wildcards are not taken"));
   EXPECT_THAT(error("kvm:kvm_exit:u"), HasSubstr(":u"));
   EXPECT_THAT(error("..:secret"), HasSubstr("no such tracepoint")) << "left the folder";

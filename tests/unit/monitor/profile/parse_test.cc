@@ -113,11 +113,11 @@ TEST(ParseProfile, WrongTextsNameTheField) {
        "name: '" + std::string(40, 'a') + "...' is not one line of text of 1 to 64 bytes"},
       {With(R"("description": [])"),
        "description: a list is not one line of text of 1 to 1000 bytes"},
-      {With(R"("treshold": {})"), "treshold: no such field; is 'thresholds' meant?"},
+      {With(R"("treshold": {})"), "treshold: no such field; did you mean 'thresholds'?"},
       {With(R"("x\ny": 1)"),
        "'x?y': no such field; there are name, description, base, cpu, thresholds, spin_ipc, pause"},
       {With(R"("base": "generic-inte")"),
-       "base: 'generic-inte' is no built-in profile; is 'generic-intel' meant?"},
+       "base: 'generic-inte' is no built-in profile; did you mean 'generic-intel'?"},
       {With(R"("base": "mine")"),
        "base: 'mine' is no built-in profile; `vcpulse list profiles` shows them"},
       {With(R"("base": true)"), "base: true is not one line of text of 1 to 64 bytes"},
@@ -133,7 +133,7 @@ TEST(ParseProfile, WrongThresholdsNameTheField) {
       {WithThreshold("loop_ipc_from", R"("abc")"),
        "thresholds.loop_ipc_from.value: 'abc' is no number"},
       {WithThreshold("loop_ipc_form", "1"),
-       "thresholds.loop_ipc_form: no such field; is 'loop_ipc_from' meant?"},
+       "thresholds.loop_ipc_form: no such field; did you mean 'loop_ipc_from'?"},
       {WithThreshold("zebra", "1"),
        "thresholds.zebra: no such field; `vcpulse list profiles generic` shows all"},
       {WithThreshold("loop_ipc_from", "null"),
@@ -155,7 +155,7 @@ TEST(ParseProfile, WrongThresholdsNameTheField) {
       {With(R"("thresholds": {"loop_ipc_from": {"value": 0.5}})"),
        "thresholds.loop_ipc_from.origin: is missing"},
       {With(R"("thresholds": {"loop_ipc_from": {"value": 0.5, "orign": "me"}})"),
-       "thresholds.loop_ipc_from.orign: no such field; is 'origin' meant?"},
+       "thresholds.loop_ipc_from.orign: no such field; did you mean 'origin'?"},
       {With(R"("thresholds": {"loop_ipc_from": {"value": 0.5, "by": "me"}})"),
        "thresholds.loop_ipc_from.by: no such field; there are value, origin"},
       {WithThreshold("halted_enter", "0.05"),
@@ -294,7 +294,7 @@ TEST(LoadProfile, TakesNamesAndFiles) {
   ASSERT_TRUE(Load(file).ok());
   EXPECT_EQ(Load(file)->source, file);
   EXPECT_EQ(std::string(Load(folder.root() + "/wrong.json").status().message()),
-            folder.root() + "/wrong.json: nam: no such field; is 'name' meant?");
+            folder.root() + "/wrong.json: nam: no such field; did you mean 'name'?");
   EXPECT_THAT(std::string(Load(folder.root() + "/large.json").status().message()),
               HasSubstr("is more than 1 MiB"));
   EXPECT_THAT(std::string(Load(folder.root()).status().message()), HasSubstr("is a folder"));
@@ -304,7 +304,7 @@ TEST(LoadProfile, NamesTheNearest) {
   const auto loaded = Load("amd-zen5");
   EXPECT_EQ(loaded.status().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(std::string(loaded.status().message()),
-            "'amd-zen5' is neither a built-in profile nor a file; is 'amd-zen4' meant?");
+            "'amd-zen5' is neither a built-in profile nor a file; did you mean 'amd-zen4'?");
   EXPECT_EQ(std::string(Load("").status().message()),
             "'' is neither a built-in profile nor a file; `vcpulse list profiles` shows those "
             "built in");

@@ -53,8 +53,9 @@ TEST(ClassifierOptions, NumbersOfTheCommandLineComeFirst) {
 
 TEST(ClassifierOptions, ErrorsNameTheOption) {
   EXPECT_EQ(ErrorOf({.choice = "ipc"}), "--classifier: 'ipc' is none of auto, evidence, ipc-bands");
-  EXPECT_EQ(ErrorOf({.profile = "generc"}),
-            "--profile: 'generc' is neither a built-in profile nor a file; is 'generic' meant?");
+  EXPECT_EQ(
+      ErrorOf({.profile = "generc"}),
+      "--profile: 'generc' is neither a built-in profile nor a file; did you mean 'generic'?");
   EXPECT_EQ(ErrorOf({.halted_enter = 0.05}),
             "--halted-enter and --halted-leave are shares: 0 <= enter <= leave < 1");
   EXPECT_EQ(ErrorOf({.halted_leave = 1}),

@@ -1,11 +1,12 @@
-#include "tools/vcpulse_docs/command_tree.h"
+#include "tools/vcpulse/command_tree.h"
 
 #include <algorithm>
+#include <array>
 #include <sstream>
 #include <string_view>
 #include <utility>
 
-namespace vcpulse::docs {
+namespace vcpulse::tools {
 namespace {
 
 std::vector<std::string> Split(const std::string& text, char separator) {
@@ -50,7 +51,8 @@ Option ReadOption(const CLI::Option& option, bool is_positional,
   const CLI::Formatter formatter;
   Option read;
   read.names = Split(formatter.make_option_name(&option, is_positional), ',');
-  read.after_names = Trimmed(formatter.make_option_opts(&option));
+  const std::string after_names = formatter.make_option_opts(&option);
+  read.after_names = Trimmed(after_names.substr(0, after_names.find(" Excludes: ")));
   read.description = formatter.make_option_desc(&option);
   read.takes_value = option.get_items_expected_max() != 0;
   read.repeats = option.get_expected_max() >= CLI::detail::expected_max_vector_size;
@@ -66,30 +68,42 @@ Option ReadOption(const CLI::Option& option, bool is_positional,
   return read;
 }
 
-// The options of `app` itself by their groups; nameless subcommands are CLI11's option groups.
-void ReadGroups(const CLI::App& app, const std::vector<std::string>& profiles,
-                std::vector<Group>& groups) {
+// By the groups that they were added to; those without one come last.
+std::vector<Group> ReadGroups(const CLI::App& app, const std::vector<std::string>& profiles) {
+  std::vector<Group> groups;
   for (const std::string& title : app.get_groups()) {
-    const bool is_group = app.get_name().empty();
-    Group group{.title = is_group ? app.get_group() : title};
-    if (is_group) group.description = Trimmed(CLI::Formatter().make_description(&app));
+    Group group{.title = title, .options = {}};
     for (const CLI::Option* option : app.get_options()) {
       if (title.empty() || option->get_group() != title || !option->nonpositional()) continue;
-      if (is_group && option == app.get_help_ptr()) continue;  // each group has the command's
       group.options.push_back(ReadOption(*option, false, profiles));
     }
     if (!group.options.empty()) groups.push_back(std::move(group));
   }
-  for (const CLI::App* below : app.get_subcommands({})) {
-    if (below->get_name().empty() && !below->get_group().empty()) {
-      ReadGroups(*below, profiles, groups);
-    }
-  }
+  std::ranges::stable_partition(groups,
+                                [](const Group& group) { return group.title != "Options"; });
+  return groups;
 }
 
 std::string UsageOf(const CLI::App& app, const std::string& path) {
   const std::string usage = Trimmed(CLI::Formatter().make_usage(&app, path));
   return usage.substr(usage.find(path));
+}
+
+void ReadFooter(const std::string& footer, Command& command) {
+  constexpr std::string_view kUsage = "Usage: ";
+  constexpr std::array<std::string_view, 4> kTitles = {
+      "Examples:", "Exit status:", "Environment:", "Files:"};
+  for (const std::string& line : Split(footer, '\n')) {
+    if (line.starts_with(kUsage)) {
+      command.usage = JoinPath(command, ' ') + " " + line.substr(kUsage.size());
+      command.runs_command = line.find("[-- CMD") != std::string::npos;
+    } else if (std::ranges::find(kTitles, line) != kTitles.end()) {
+      command.sections.push_back({.title = line.substr(0, line.size() - 1)});
+    } else {
+      if (command.sections.empty()) command.sections.emplace_back();
+      command.sections.back().lines.push_back(line);
+    }
+  }
 }
 
 Command Read(const CLI::App& app, std::vector<std::string> path,
@@ -99,17 +113,14 @@ Command Read(const CLI::App& app, std::vector<std::string> path,
   command.path = std::move(path);
   command.description = app.get_description();
   command.usage = UsageOf(app, JoinPath(command, ' '));
-  constexpr std::string_view kRuns = "[-- CMD ARGS...]";
-  command.runs_command = command.description.find(kRuns) != std::string::npos;
-  if (command.runs_command) command.usage.append(" ").append(kRuns);
+  ReadFooter(app.get_footer(), command);
   for (const CLI::Option* option : app.get_options()) {
     if (!option->get_positional() || option->get_group().empty()) continue;
     command.positionals.push_back(ReadOption(*option, true, profiles));
   }
-  ReadGroups(app, profiles, command.groups);
-  command.footer = app.get_footer();
+  command.groups = ReadGroups(app, profiles);
   for (const CLI::App* below : app.get_subcommands({})) {
-    if (below->get_name().empty() || below->get_group().empty()) continue;
+    if (below->get_group().empty()) continue;  // hidden
     command.subcommands.push_back(Read(*below, command.path, profiles));
   }
   return command;
@@ -158,4 +169,4 @@ std::vector<const Command*> Flatten(const Command& command) {
   return all;
 }
 
-}  // namespace vcpulse::docs
+}  // namespace vcpulse::tools

@@ -1,4 +1,4 @@
-#include "kvm/events/closest_name.h"
+#include "kvm/base/closest_name.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -8,7 +8,7 @@
 #include "absl/strings/ascii.h"
 #include "kvm/base/text.h"
 
-namespace vcpulse::kvm {
+namespace vcpulse {
 namespace {
 
 // Levenshtein's distance, row by row.
@@ -45,4 +45,9 @@ std::string ClosestName(std::string_view text, std::span<const std::string> name
   return closest;
 }
 
-}  // namespace vcpulse::kvm
+std::string DidYouMean(std::string_view text, std::span<const std::string> names) {
+  const std::string closest = ClosestName(text, names);
+  return closest.empty() ? "" : "; did you mean '" + closest + "'?";
+}
+
+}  // namespace vcpulse

@@ -1,7 +1,7 @@
 #pragma once
 
-// The commands of a program as CLI11 knows them, flattened for man pages and shell completion. The
-// texts are those of CLI11's own formatter, so they say what --help says.
+// The commands of a program as CLI11 knows them: what --help, man pages and shell completion are
+// made from, so that they say the same.
 
 #include <string>
 #include <string_view>
@@ -9,7 +9,7 @@
 
 #include "CLI/CLI.hpp"
 
-namespace vcpulse::docs {
+namespace vcpulse::tools {
 
 // What a shell can offer for a value. Nothing where all is empty.
 struct Completion {
@@ -19,7 +19,7 @@ struct Completion {
 
 struct Option {
   std::vector<std::string> names;  // "-o", "--output"; of a positional its one name
-  std::string after_names;         // as in --help: "FILE REQUIRED Excludes: --events"; may be empty
+  std::string after_names;         // "FILE", "[all] REQUIRED"; may be empty
   std::string description;
   bool takes_value = false;
   bool repeats = false;
@@ -29,18 +29,24 @@ struct Option {
 
 struct Group {
   std::string title;
-  std::string description;  // may be empty
   std::vector<Option> options;
+};
+
+// A part of what a command's footer says.
+struct Section {
+  std::string title;  // "Examples"; empty for notes
+  std::vector<std::string>
+      lines;  // a paragraph each; those that begin with blanks stay as they are
 };
 
 struct Command {
   std::vector<std::string> path;  // "vcpulse", "list", "events"
   std::string description;        // one line
   std::string usage;              // without the word "Usage: "
-  bool runs_command = false;      // takes `-- CMD ARGS...`
+  bool runs_command = false;      // takes `-- CMD [ARGS...]`
   std::vector<Option> positionals;
   std::vector<Group> groups;
-  std::string footer;
+  std::vector<Section> sections;
   std::vector<Command> subcommands;
 };
 
@@ -48,6 +54,8 @@ struct Command {
 // from; FILE, OUT, PATH, DIR, TIMELINE, CSV and PROFILE stand for files and names of profiles.
 Completion CompletionOf(const std::string& value_name, const std::vector<std::string>& profiles);
 
+// The sections of a footer: a line "Examples:", "Exit status:", "Environment:" or "Files:" begins
+// one; what stands before them is notes. "Usage: ..." says what follows the command's name.
 // `profiles` are the names that PROFILE stands for. Hidden options and commands are left out, as in
 // --help.
 Command ReadCommandTree(const CLI::App& app, const std::vector<std::string>& profiles);
@@ -61,24 +69,4 @@ std::string Joined(const std::vector<std::string>& words);
 // The command and all below it.
 std::vector<const Command*> Flatten(const Command& command);
 
-// A completion script for bash: commands, options, words to choose from and names of files. It
-// needs no function of the package bash-completion, which only loads it.
-std::string BashCompletion(const Command& root);
-
-// A completion function for zsh, a file of its $fpath: commands and options with what --help says
-// of them, words to choose from and names of files.
-std::string ZshCompletion(const Command& root);
-
-// Text as roff shows it: backslashes, hyphens (which roff would make typographic), quotes and the
-// dots and apostrophes that begin a request at the start of a line.
-std::string EscapeRoff(std::string_view text);
-
-struct ManPageHead {
-  std::string version;
-  std::string date;  // "2024-05-01"
-};
-
-// The page of `command`, one of those of `root`, in section 1. It names all other pages.
-std::string ManPage(const Command& root, const Command& command, const ManPageHead& head);
-
-}  // namespace vcpulse::docs
+}  // namespace vcpulse::tools
