@@ -153,7 +153,9 @@ TEST_F(BadInput, UnknownWords) {
   ExpectRefusedCommand({}, HasSubstr("subcommand"));
 }
 
-TEST_F(BadInput, TwoTargets) { ExpectRefused({"--all", "--pid", "1"}, HasSubstr("--vm,--pid")); }
+TEST_F(BadInput, TwoTargets) {
+  ExpectRefused({"--all", "--pid", "1"}, HasSubstr("--pid excludes --all"));
+}
 
 TEST_F(BadInput, CommandsInTheWrongPlace) {
   ExpectRefusedCommand({"record", "--"}, HasSubstr("no command follows --"));

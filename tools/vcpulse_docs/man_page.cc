@@ -61,6 +61,7 @@ std::string SectionText(const Section& section) {
   if (is_literal) text += ".nf\n";
   bool in_table = false;
   for (const std::string& line : section.lines) {
+    if (line.empty() && !is_literal) continue;  // paragraphs have their distance
     const std::string term = TermOf(line);
     const size_t first = std::min(line.find_first_not_of(' '), line.size());
     if (is_literal) {
@@ -71,7 +72,8 @@ std::string SectionText(const Section& section) {
     } else if (in_table && first > 0) {
       text += EscapeRoff(line.substr(first)) + "\n";
     } else {
-      text += ".PP\n" + EscapeRoff(line.substr(first)) + "\n";
+      if (&line != &section.lines.front()) text += ".PP\n";
+      text += EscapeRoff(line.substr(first)) + "\n";
     }
     in_table = !term.empty() || (in_table && first > 0);
   }

@@ -39,7 +39,7 @@ TEST(ManPage, SectionsOfTheFooterAreSections) {
   const Command root = tool.Read();
   const std::string page =
       ManPage(root, root.subcommands[0], {.version = "1", .date = "2024-05-01"});
-  EXPECT_THAT(page, HasSubstr(".SH NOTES\n.PP\nColumns:\n.TP\n\\fBvcpu\\fR\nits number\nfrom 0\n"
+  EXPECT_THAT(page, HasSubstr(".SH NOTES\nColumns:\n.TP\n\\fBvcpu\\fR\nits number\nfrom 0\n"
                               ".PP\nThe rest is text.\n"));
   EXPECT_THAT(page, HasSubstr(".SH EXAMPLES\n.nf\ntool run \\-f a   # so\n.fi\n"));
   EXPECT_THAT(page, HasSubstr(".SH EXIT STATUS\n.TP\n\\fB0\\fR\ndone\n"));
