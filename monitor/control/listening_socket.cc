@@ -1,6 +1,7 @@
 #include "monitor/control/listening_socket.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -10,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -33,6 +35,21 @@ absl::Status FromErrno(const std::string& path, int error, const char* what) {
 
 int Bind(int fd, const sockaddr_un& address) {
   return bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0 ? 0 : errno;
+}
+
+// The same without the umask. Linux keeps it per process unless a thread gives up sharing it, so a
+// thread of its own does: no file that another one makes meanwhile is open to everyone.
+int BindWithoutUmask(int fd, const sockaddr_un& address) {
+  int error = 0;
+  std::thread([&] {
+    if (unshare(CLONE_FS) != 0) {
+      error = errno;
+      return;
+    }
+    umask(0);
+    error = Bind(fd, address);
+  }).join();
+  return error;
 }
 
 // Holds the folder of the path while a left-over socket is judged and replaced: two recordings that
@@ -71,21 +88,25 @@ absl::Status CheckLeftOver(const std::string& path, const sockaddr_un& address) 
 
 }  // namespace
 
-absl::StatusOr<ListeningSocket> ListeningSocket::Open(const std::string& path) {
+absl::StatusOr<ListeningSocket> ListeningSocket::Open(const std::string& path, Access access) {
   const absl::StatusOr<sockaddr_un> address = AddressOf(path);
   if (!address.ok()) return address.status();
   Fd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd.valid()) return FromErrno(path, errno, "no socket can be made");
-  if (fchmod(fd.get(), 0600) != 0) return FromErrno(path, errno, "its mode cannot be set");
+  const bool is_open = access == Access::kEveryone;
+  if (fchmod(fd.get(), is_open ? 0666 : 0600) != 0) {
+    return FromErrno(path, errno, "its mode cannot be set");
+  }
+  const auto bind_it = is_open ? BindWithoutUmask : Bind;
 
   const Fd lock = LockFolder(path);
-  int error = Bind(fd.get(), *address);
+  int error = bind_it(fd.get(), *address);
   if (error == EADDRINUSE) {
     if (absl::Status status = CheckLeftOver(path, *address); !status.ok()) return status;
     if (unlink(path.c_str()) != 0 && errno != ENOENT) {
       return FromErrno(path, errno, "a left-over socket cannot be removed");
     }
-    error = Bind(fd.get(), *address);
+    error = bind_it(fd.get(), *address);
   }
   if (error != 0) return FromErrno(path, error, "cannot be made");
   struct stat info{};

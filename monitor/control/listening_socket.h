@@ -15,12 +15,15 @@ namespace vcpulse::control {
 // thread.
 class ListeningSocket {
  public:
-  // The socket has mode 0600 from its first instant: bind(2) takes the mode from the socket itself,
-  // set by fchmod(2) before, so no umask is changed, which every thread of the process would see. A
+  // Who may connect: `kOwner` has mode 0600, `kEveryone` 0666. The file has it from its first
+  // instant, as bind(2) takes it from the socket itself: changed by its path later, another file
+  // that somebody put there could be meant. A
   // socket that nobody listens on, left over by a process that was killed, is replaced. Errors:
   // InvalidArgument for a path that cannot be, AlreadyExists where somebody listens there or
   // something else lies there, else what the system said; one line that names the path.
-  static absl::StatusOr<ListeningSocket> Open(const std::string& path);
+  enum class Access { kOwner, kEveryone };
+  static absl::StatusOr<ListeningSocket> Open(const std::string& path,
+                                              Access access = Access::kOwner);
 
   ListeningSocket(ListeningSocket&& other) noexcept
       : path_(std::exchange(other.path_, {})),

@@ -127,7 +127,7 @@ void RecoverStore(const std::map<std::string, std::vector<uint8_t>>& contents) {
   for (const auto& [name, bytes] : contents) files.Put("/c/a/20260101T000000Z-" + name, bytes);
   for (uint8_t number = 0; number < 3; ++number) {
     const StreamId stream = StreamOf(number);
-    const auto store = StreamStore::Open(files, "/c/a", stream, {}, 0);
+    const auto store = StreamStore::Open(files, "/c/a", stream, {}, 1, 0);
     if (!store.ok()) {
       Require(absl::IsUnimplemented(store.status()));
       continue;
@@ -138,7 +138,7 @@ void RecoverStore(const std::map<std::string, std::vector<uint8_t>>& contents) {
     const auto chunk = Chunk(stream, durable + 1, 5, payload);
     const auto header = vcpulse::timeline::DecodeChunkHeader(chunk);
     Require(header.ok() && (*store)->Append(*header, chunk, 0).ok() && (*store)->Sync().ok());
-    const auto again = StreamStore::Open(files, "/c/a", stream, {}, 0);
+    const auto again = StreamStore::Open(files, "/c/a", stream, {}, 1, 0);
     Require(again.ok() && (*again)->durable() == durable + 5 && (*again)->notice().empty());
   }
 }

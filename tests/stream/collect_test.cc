@@ -74,10 +74,12 @@ TEST_F(Collect, BadInput) {
   refused({"--listen", "tls:127.0.0.1:0", "--cert", Path("none.pem"), "--key", Path("none.key"),
            "--ca", Path("none.ca")},
           HasSubstr("none.pem"));
-  refused({"--allow-uid", "no-such-user"}, HasSubstr("--allow-uid: 'no-such-user' is no user"));
-  refused({"--allow-uid", "4294967295"}, HasSubstr("is no user"));
-  refused({"--listen", "tcp:127.0.0.1:0", "--allow-uid", "0"}, HasSubstr("for unix: sockets"));
-  refused({"--allow-follower", "a"}, HasSubstr("for names of certificates"));
+  refused({"--allow-uid", "no-such-user"}, HasSubstr("'no-such-user' is not a user"));
+  refused({"--allow-uid", "4294967295=a"}, HasSubstr("is not a user"));
+  refused({"--allow-uid", "65534"}, HasSubstr("write 65534=AGENT-ID"));
+  refused({"--allow-uid", "65534=a,"}, HasSubstr("--allow-uid: "));
+  refused({"--listen", "tcp:127.0.0.1:0", "--allow-uid", "0=a"}, HasSubstr("for unix: sockets"));
+  refused({"--allow-follower", "a"}, HasSubstr("there is neither"));
   refused({"--max-connections", "0"}, HasSubstr("--max-connections: '0' is no number"));
   refused({"--peer-rate", "1K"}, HasSubstr("--peer-rate: 1K is less than 16 KiB"));
   refused({"--rotate-size", "100"}, HasSubstr("--rotate-size: '100' has no unit"));

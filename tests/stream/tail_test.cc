@@ -241,7 +241,7 @@ TEST_F(TailOverTls, FollowsItsOwnNamesOrAllWhereAllowed) {
 TEST_F(TailOverTls, WhoIsNotLetIn) {
   ExpectRefused(TailBy("host-a", {"--agent", "host-b"}),
                 AllOf(HasSubstr(collector_->address()),
-                      HasSubstr("'host-a' may follow the names of its certificate alone")));
+                      HasSubstr("'host-a' may only follow the agent ids that it may use itself")));
   ASSERT_TRUE(fakes::MakeCertificate(folder_.root(), "ca", "other", "DNS:elsewhere"));
   ExpectRefused(TailBy("other"), HasSubstr("the certificate is not that of agent 'other'"));
   ASSERT_TRUE(fakes::MakeCertificate(folder_.root(), "strangers", "strange", "DNS:watcher"));

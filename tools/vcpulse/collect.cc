@@ -26,8 +26,9 @@ constexpr const char* kCollectFooter =
 DIR/AGENT/START-STREAMID of timelines that every command reads, also while they are written. What it has
 acknowledged is on disk. Where the disk is full it acknowledges nothing, says so, and goes on by itself
 when there is room; agents keep what they have meanwhile.
-unix sockets take root, the own user and --allow-uid; tcp: beyond this machine needs --insecure; over
-tls an agent's certificate must name its agent id (as DNS name or URI).
+unix: root and the collector's own user may use any agent id, others those of --allow-uid. tls: an
+agent's certificate must name its agent id (as DNS name or URI). tcp: carries no identity; beyond this
+machine it needs --insecure.
 --status: /healthz is 200, or 503 with the reason where nothing can be written; /metrics is for
 Prometheus.
 SIGTERM and Ctrl-C: what was received is written and acknowledged, then it ends; a second one ends it at
@@ -120,6 +121,11 @@ int RunCollect(const CollectOptions& options) {
   }
   for (const stream::Address& address : (*collector)->addresses()) {
     Fail(absl::StrCat("listening on ", stream::ToText(address)));
+    if (address.kind == stream::Address::Kind::kTcp) {
+      Fail(absl::StrCat(stream::ToText(address),
+                        " has no authentication: whoever can connect may use any agent id; where "
+                        "agents do not trust each other, listen on unix: or tls:"));
+    }
   }
   NotifyService("READY=1");
   while (WaitForSignal(signals) == SIGHUP) Reload(**collector, has_files);

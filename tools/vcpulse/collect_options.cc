@@ -8,6 +8,7 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "kvm/base/text.h"
 #include "monitor/stream/protocol/agent_id.h"
@@ -48,6 +49,7 @@ absl::Status ReadDuration(const std::string& flag, const Text& text, int64_t& ns
   return absl::OkStatus();
 }
 
+// `text` is what stands before the "=".
 absl::StatusOr<uid_t> UserOf(const std::string& text) {
   constexpr uint64_t kNoUser = std::numeric_limits<uid_t>::max();
   if (const auto uid = ParseNumber<uint64_t>(text); uid && *uid < kNoUser) {
@@ -55,15 +57,26 @@ absl::StatusOr<uid_t> UserOf(const std::string& text) {
   }
   const passwd* user = text.empty() ? nullptr : getpwnam(text.c_str());
   if (user != nullptr) return user->pw_uid;
-  return absl::NotFoundError(
-      absl::StrCat("--allow-uid: '", Printable(text), "' is no user here, by number or name"));
+  return absl::NotFoundError(absl::StrCat("--allow-uid: '", Printable(text),
+                                          "' is not a user of this host (a number or a name)"));
 }
 
 absl::Status ReadWhoMay(const CollectOptions& options, stream::Collector::Options& collector) {
   for (const std::string& text : options.allowed_users) {
-    const auto uid = UserOf(text);
+    const size_t equals = text.find('=');
+    const auto uid = UserOf(text.substr(0, equals));
     if (!uid.ok()) return uid.status();
-    collector.allowed_uids.push_back(*uid);
+    if (equals == std::string::npos) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--allow-uid: '", Printable(text), "' has no agent id: write ", text,
+                       "=AGENT-ID[,AGENT-ID...], the ids that this user may send under"));
+    }
+    for (absl::string_view id : absl::StrSplit(text.substr(equals + 1), ',')) {
+      if (const absl::Status status = stream::CheckAgentId(std::string(id)); !status.ok()) {
+        return absl::InvalidArgumentError(absl::StrCat("--allow-uid: ", status.message()));
+      }
+      collector.allowed_users[*uid].emplace_back(id);
+    }
   }
   const auto any = [&](stream::Address::Kind kind) {
     return std::ranges::any_of(
@@ -78,9 +91,11 @@ absl::Status ReadWhoMay(const CollectOptions& options, stream::Collector::Option
       return absl::InvalidArgumentError(absl::StrCat("--allow-follower: ", status.message()));
     }
   }
-  if (!options.allowed_followers.empty() && !any(stream::Address::Kind::kTls)) {
+  if (!options.allowed_followers.empty() && !any(stream::Address::Kind::kTls) &&
+      options.allowed_users.empty()) {
     return absl::InvalidArgumentError(
-        "--allow-follower: it is for names of certificates, and --listen names no tls: address");
+        "--allow-follower: it is for agent ids of certificates and of --allow-uid: there is "
+        "neither");
   }
   collector.allowed_followers = options.allowed_followers;
   return absl::OkStatus();
@@ -150,12 +165,11 @@ void AddCollectOptions(CLI::App& command, CollectOptions& options) {
       ->type_name("tcp:HOST:PORT");
   AddCredentialOptions(command, options.peer);
   AddRepeatable(command, "--allow-uid", options.allowed_users,
-                "unix: this user may connect too, beside root and the own one; repeatable")
-      ->type_name("UID|NAME");
+                "unix: this user may connect as well, under these agent ids alone; repeatable")
+      ->type_name("UID=AGENT-ID[,AGENT-ID...]");
   AddRepeatable(command, "--allow-follower", options.allowed_followers,
-                "tls: this name of a certificate may follow every agent (`vcpulse tail`); "
-                "repeatable")
-      ->type_name("NAME");
+                "this agent id may follow every agent (`vcpulse tail`); repeatable")
+      ->type_name("AGENT-ID");
   command.add_option("--max-connections", options.max_connections, "at once [4096]")
       ->type_name("N");
   command

@@ -60,7 +60,7 @@ uint64_t SettledBy(const timeline::ChunkHeader& header, std::span<const uint8_t>
 
 }  // namespace
 
-absl::StatusOr<ChunkList> ListAllChunks(Files& files, const std::string& path) {
+absl::StatusOr<ChunkList> ListChunks(Files& files, const std::string& path) {
   const absl::StatusOr<uint64_t> size = files.SizeOf(path);
   if (!size.ok()) return size.status();
   ChunkList list{.file_bytes = *size};
@@ -79,16 +79,6 @@ absl::StatusOr<ChunkList> ListAllChunks(Files& files, const std::string& path) {
         {.offset = (*found)->offset, .header = header, .settles_to = SettledBy(header, **payload)});
   }
   list.good_bytes = damages.empty() ? *size : damages.front().offset;
-  list.more_behind = !list.chunks.empty() && list.chunks.back().offset >= list.good_bytes;
-  return list;
-}
-
-absl::StatusOr<ChunkList> ListChunks(Files& files, const std::string& path) {
-  absl::StatusOr<ChunkList> list = ListAllChunks(files, path);
-  if (list.ok()) {
-    std::erase_if(list->chunks,
-                  [&](const ChunkPlace& chunk) { return chunk.offset >= list->good_bytes; });
-  }
   return list;
 }
 

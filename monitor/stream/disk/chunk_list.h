@@ -23,16 +23,12 @@ struct ChunkPlace {
 };
 
 struct ChunkList {
-  std::vector<ChunkPlace> chunks;  // up to the first byte that is not a whole chunk
-  uint64_t good_bytes = 0;         // that they take
+  std::vector<ChunkPlace> chunks;  // the whole ones, also those behind damage
+  uint64_t good_bytes = 0;         // up to the first byte that is not of a whole chunk
   uint64_t file_bytes = 0;
-  bool more_behind = false;  // behind the first damage is at least one whole chunk more
 };
 
 // Errors: those of `files`, and Unimplemented for a chunk of a later release.
 absl::StatusOr<ChunkList> ListChunks(Files& files, const std::string& path);
-
-// The same, with the whole chunks behind damage too.
-absl::StatusOr<ChunkList> ListAllChunks(Files& files, const std::string& path);
 
 }  // namespace vcpulse::stream

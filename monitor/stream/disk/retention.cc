@@ -14,8 +14,6 @@
 namespace vcpulse::stream {
 namespace {
 
-constexpr char kDamaged[] = ".damaged";
-
 struct OldFile {
   std::string path;
   std::string folder;  // of the stream
@@ -23,11 +21,6 @@ struct OldFile {
   int64_t modified_ns = 0;
   bool must_stay = false;
 };
-
-bool IsOurs(const std::string& name) {
-  if (!name.ends_with(kDamaged)) return SequenceOfFileName(name).has_value();
-  return SequenceOfFileName(name.substr(0, name.size() + 1 - sizeof(kDamaged))).has_value();
-}
 
 class Sweep {
  public:
@@ -51,12 +44,12 @@ class Sweep {
     std::optional<size_t> newest;
     for (const std::string& name : *names) {
       const std::string path = absl::StrCat(folder, "/", name);
-      const auto kind = IsOurs(name) ? files_.KindOf(path) : Files::Kind::kOther;
+      const auto kind = SequenceOfFileName(name) ? files_.KindOf(path) : Files::Kind::kOther;
       if (!kind.ok() || *kind != Files::Kind::kFile) continue;
       const auto bytes = files_.SizeOf(path);
       const auto modified_ns = files_.ModifiedAt_ns(path);
       if (Told(bytes.status()) || Told(modified_ns.status())) continue;
-      if (SequenceOfFileName(name)) newest = found_.size();
+      newest = found_.size();
       found_.push_back(
           {.path = path, .folder = folder, .bytes = *bytes, .modified_ns = *modified_ns});
     }

@@ -91,7 +91,7 @@ absl::Status Spool::RecoverSegment(const std::string& folder, uint64_t name_sequ
   const auto kind = files_.KindOf(segment.path);
   if (!kind.ok()) return kind.status();
   if (*kind != Files::Kind::kFile) return absl::OkStatus();
-  const absl::StatusOr<ChunkList> list = ListAllChunks(files_, segment.path);
+  const absl::StatusOr<ChunkList> list = ListChunks(files_, segment.path);
   if (!list.ok()) return Unreadable(list.status(), segment.path);
   uint64_t end = 0;
   bool is_any = false;

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "kvm/base/text.h"
 #include "monitor/stream/disk/chunk_list.h"
 #include "monitor/stream/disk/names.h"
 #include "monitor/stream/disk/stream_store.h"
@@ -37,16 +38,40 @@ absl::Status CopyBytes(Files& files, const std::string& path, uint64_t from, uin
   return absl::OkStatus();
 }
 
+// What of a file stays.
+struct Kept {
+  uint64_t bytes = 0;          // from its start
+  uint64_t damaged_bytes = 0;  // among them
+  uint64_t settled = 0;        // last sequence that its chunks settle; 0 without a chunk
+};
+
+// `first` is the sequence in the file's name. Where the agent holds the records of a damage, it was
+// not told of anything behind that either.
+Kept KeptOf(const ChunkList& list, const timeline::StreamId& stream, uint64_t first,
+            uint64_t first_held) {
+  Kept kept;
+  for (const ChunkPlace& chunk : list.chunks) {
+    if (chunk.header.stream_id != stream) continue;  // a chunk within a damaged one
+    const uint64_t damaged = chunk.offset - kept.bytes;
+    if (damaged > 0 && std::max(first, kept.settled + 1) >= first_held) break;
+    kept.damaged_bytes += damaged;
+    kept.bytes = chunk.offset + chunk.bytes();
+    kept.settled = std::max(kept.settled, chunk.settles_to);
+  }
+  return kept;
+}
+
 }  // namespace
 
-absl::Status StreamStore::Recover(int64_t realtime_ns) {
+absl::Status StreamStore::Recover(uint64_t first_held, int64_t realtime_ns) {
   const auto names = FilesOfStream(files_, directory_);
   if (!names.ok()) return names.status();
   if (names->empty()) return absl::OkStatus();
   // Where nothing at all is left, the newest name still tells how far the stream had come.
   written_ = std::max<uint64_t>(*SequenceOfFileName(names->front()), 1) - 1;
   for (const std::string& name : *names) {
-    const absl::StatusOr<bool> has_chunks = RecoverFile(name, name == names->front(), realtime_ns);
+    const absl::StatusOr<bool> has_chunks =
+        RecoverFile(name, name == names->front(), first_held, realtime_ns);
     if (!has_chunks.ok()) return has_chunks.status();
     if (*has_chunks) break;
   }
@@ -57,55 +82,41 @@ absl::Status StreamStore::Recover(int64_t realtime_ns) {
   return absl::OkStatus();
 }
 
-// Mends a file and syncs it. Whether it holds a chunk, which then says how far the stream has come.
+// Cuts off what is of no use and syncs the file. Whether it holds a chunk, which then says how far
+// the stream has come.
 absl::StatusOr<bool> StreamStore::RecoverFile(const std::string& name, bool is_newest,
-                                              int64_t realtime_ns) {
+                                              uint64_t first_held, int64_t realtime_ns) {
   const std::string path = absl::StrCat(directory_, "/", name);
   const absl::StatusOr<ChunkList> list = ListChunks(files_, path);
   if (!list.ok()) return list.status();
   absl::StatusOr<std::unique_ptr<AppendFile>> file = files_.OpenToAppend(path, false);
   if (!file.ok()) return file.status();
-  if (list->good_bytes < list->file_bytes) {
-    const uint64_t cut = list->file_bytes - list->good_bytes;
-    std::string kept;
-    if (list->more_behind) {
-      if (absl::Status status = KeepDamaged(path, list->good_bytes, list->file_bytes);
-          !status.ok()) {
-        return status;
-      }
-      kept = absl::StrCat(", kept as ", name, ".damaged");
-    }
-    if (absl::Status status = (*file)->Truncate(list->good_bytes); !status.ok()) return status;
-    absl::StrAppend(&notice_, notice_.empty() ? "" : "; ", path, ": cut off ", cut,
-                    " bytes that were not whole", kept);
+  const Kept kept = KeptOf(*list, stream_, *SequenceOfFileName(name), first_held);
+  const auto note = [&](uint64_t bytes, const char* what) {
+    if (bytes == 0) return;
+    absl::StrAppend(&notice_, notice_.empty() ? "" : "; ", path, ": ", Plural(bytes, "byte"), what);
+  };
+  note(list->file_bytes - kept.bytes, " at its end were not whole and are cut off");
+  note(kept.damaged_bytes, " are damaged, whole chunks behind them are kept");
+  if (kept.bytes < list->file_bytes) {
+    if (absl::Status status = (*file)->Truncate(kept.bytes); !status.ok()) return status;
   }
   if (!(*file)->Sync().ok()) {
-    file = WriteAnew(path, list->good_bytes);
+    file = WriteAnew(path, kept.bytes);
     if (!file.ok()) return file.status();
   }
-  for (const ChunkPlace& chunk : list->chunks) {
-    if (&chunk == &list->chunks.front()) written_ = 0;
-    written_ = std::max(written_, chunk.settles_to);
-  }
+  if (kept.bytes > 0) written_ = kept.settled;
   if (is_newest) {
     file_ = *std::move(file);
     path_ = path;
-    if (!list->chunks.empty()) {
+    if (kept.bytes > 0) {
       // Not now: an agent that comes again and again would keep the file open for ever.
       const auto begun_ns = files_.BegunAt_ns(path);
       if (!begun_ns.ok()) return begun_ns.status();
       file_begun_ns_ = std::min(*begun_ns, realtime_ns);
     }
   }
-  return !list->chunks.empty();
-}
-
-absl::Status StreamStore::KeepDamaged(const std::string& path, uint64_t from, uint64_t to) {
-  auto copy = files_.OpenToAppend(path + ".damaged", false);
-  if (!copy.ok()) return copy.status();
-  if (absl::Status status = CopyBytes(files_, path, from, to, **copy); !status.ok()) return status;
-  if (absl::Status status = (*copy)->Sync(); !status.ok()) return status;
-  return files_.SyncDirectory(directory_);
+  return kept.bytes > 0;
 }
 
 // Replaces a file that could not be synced by a copy. The kernel may have dropped what it could not

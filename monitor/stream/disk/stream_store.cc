@@ -40,17 +40,15 @@ StreamStore::StreamStore(Files& files, std::string agent_directory,
       stream_(stream),
       options_(options) {}
 
-absl::StatusOr<std::unique_ptr<StreamStore>> StreamStore::Open(Files& files,
-                                                               const std::string& agent_directory,
-                                                               const timeline::StreamId& stream,
-                                                               const Options& options,
-                                                               int64_t realtime_ns) {
+absl::StatusOr<std::unique_ptr<StreamStore>> StreamStore::Open(
+    Files& files, const std::string& agent_directory, const timeline::StreamId& stream,
+    const Options& options, uint64_t first_held, int64_t realtime_ns) {
   absl::StatusOr<std::string> directory =
       FolderOfStream(files, agent_directory, stream, realtime_ns);
   if (!directory.ok()) return directory.status();
   std::unique_ptr<StreamStore> store(new StreamStore(files, agent_directory, stream, options));
   store->directory_ = *std::move(directory);
-  if (absl::Status status = store->Recover(realtime_ns); !status.ok()) return status;
+  if (absl::Status status = store->Recover(first_held, realtime_ns); !status.ok()) return status;
   return store;
 }
 

@@ -26,14 +26,13 @@ class StreamStore {
   };
 
   // Opens the folder of `stream` in `agent_directory`, or notes its name for the first Append. The
-  // last file is checked: a torn end is cut off; where whole chunks lie behind damage, all from the
-  // damage on is first kept beside it as FILE.damaged. What is left is synced, as whoever wrote it
-  // may have died before he could. Errors: what the system said.
-  static absl::StatusOr<std::unique_ptr<StreamStore>> Open(Files& files,
-                                                           const std::string& agent_directory,
-                                                           const timeline::StreamId& stream,
-                                                           const Options& options,
-                                                           int64_t realtime_ns);
+  // last file is checked: a torn end is cut off, and so is all behind damage that the agent can
+  // send again, which holds the records from `first_held` on. Where it cannot, whole chunks behind
+  // damage stay where they are, and readers miss the damaged ones alone. What is left is synced, as
+  // whoever wrote it may have died before he could. Errors: what the system said.
+  static absl::StatusOr<std::unique_ptr<StreamStore>> Open(
+      Files& files, const std::string& agent_directory, const timeline::StreamId& stream,
+      const Options& options, uint64_t first_held, int64_t realtime_ns);
 
   // Adds a chunk that begins behind written() (else CHECK). It is not durable yet. After an error
   // the store is as before, less what was not synced where it had to be given up: go on from
@@ -51,7 +50,7 @@ class StreamStore {
   // Of this stream since Open.
   uint64_t bytes_written() const { return bytes_written_; }
   const std::string& directory() const { return directory_; }
-  // What Open mended, for people; empty: nothing.
+  // What Open has cut off or found damaged, for people; empty: nothing.
   const std::string& notice() const { return notice_; }
 
  private:
@@ -59,9 +58,9 @@ class StreamStore {
               const Options& options);
 
   // Of Open (store_recovery.cc).
-  absl::Status Recover(int64_t realtime_ns);
-  absl::StatusOr<bool> RecoverFile(const std::string& name, bool is_newest, int64_t realtime_ns);
-  absl::Status KeepDamaged(const std::string& path, uint64_t from, uint64_t to);
+  absl::Status Recover(uint64_t first_held, int64_t realtime_ns);
+  absl::StatusOr<bool> RecoverFile(const std::string& name, bool is_newest, uint64_t first_held,
+                                   int64_t realtime_ns);
   absl::StatusOr<std::unique_ptr<AppendFile>> WriteAnew(const std::string& path, uint64_t bytes);
 
   absl::Status Write(uint64_t first_sequence, uint64_t settles_to, std::span<const uint8_t> chunk,

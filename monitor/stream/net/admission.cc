@@ -20,33 +20,51 @@ bool IsSameName(const std::string& certified, const std::string& claimed) {
          absl::EqualsIgnoreCase(certified, claimed);
 }
 
-}  // namespace
-
-bool MayConnect(uid_t uid, const std::vector<uid_t>& allowed) {
-  return uid == 0 || uid == geteuid() || std::ranges::find(allowed, uid) != allowed.end();
+bool IsOneOf(const Identity& identity, const std::string& agent_id) {
+  return std::ranges::any_of(identity.names, [&](const std::string& name) {
+    return identity.proof == Identity::Proof::kCertificate ? IsSameName(name, agent_id)
+                                                           : name == agent_id;
+  });
 }
 
-absl::Status CheckName(const CertifiedNames& names, const std::string& agent_id) {
-  if (!names) return absl::OkStatus();
-  if (std::ranges::any_of(*names, [&](const auto& name) { return IsSameName(name, agent_id); })) {
+}  // namespace
+
+std::optional<Identity> IdentityOfUser(uid_t uid, const AgentIdsOfUsers& allowed) {
+  if (uid == 0 || uid == geteuid()) return Identity{};
+  const auto found = allowed.find(uid);
+  if (found == allowed.end()) return std::nullopt;
+  return Identity{.proof = Identity::Proof::kUser, .uid = uid, .names = found->second};
+}
+
+absl::Status CheckName(const Identity& identity, const std::string& agent_id) {
+  if (identity.proof == Identity::Proof::kNone || IsOneOf(identity, agent_id)) {
     return absl::OkStatus();
   }
-  std::string shown = names->empty() ? "none" : names->front();
-  if (names->size() > 1) absl::StrAppend(&shown, " and ", names->size() - 1, " more");
+  if (identity.proof == Identity::Proof::kUser) {
+    return absl::PermissionDeniedError(absl::StrCat("user ", identity.uid, " may not be agent '",
+                                                    agent_id, "' (collect --allow-uid ",
+                                                    identity.uid, "=", agent_id, ")"));
+  }
+  std::string shown = identity.names.empty() ? "none" : identity.names.front();
+  if (identity.names.size() > 1) {
+    absl::StrAppend(&shown, " and ", identity.names.size() - 1, " more");
+  }
   return absl::PermissionDeniedError(
       absl::StrCat("the certificate is not that of agent '", agent_id,
                    "': its names (subjectAltName, DNS or URI) are: ", shown));
 }
 
-absl::StatusOr<std::string> WhomToFollow(const CertifiedNames& names, const std::string& id,
+absl::StatusOr<std::string> WhomToFollow(const Identity& identity, const std::string& id,
                                          const std::string& wanted,
                                          const std::vector<std::string>& allowed) {
-  if (!names || std::ranges::find(allowed, id) != allowed.end()) return wanted;
+  if (identity.proof == Identity::Proof::kNone || std::ranges::find(allowed, id) != allowed.end()) {
+    return wanted;
+  }
   const std::string& whom = wanted.empty() ? id : wanted;
-  if (CheckName(names, whom).ok()) return whom;
+  if (IsOneOf(identity, whom)) return whom;
   return absl::PermissionDeniedError(absl::StrCat(
-      "'", id, "' may follow the names of its certificate alone (collect --allow-follower ", id,
-      " lets it follow all)"));
+      "'", id, "' may only follow the agent ids that it may use itself (collect --allow-follower ",
+      id, " lets it follow all)"));
 }
 
 }  // namespace vcpulse::stream

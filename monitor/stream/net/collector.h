@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "monitor/stream/disk/retention.h"
 #include "monitor/stream/disk/stream_store.h"
+#include "monitor/stream/net/admission.h"
 #include "monitor/stream/net/credentials.h"
 #include "monitor/stream/protocol/address.h"
 #include "monitor/stream/protocol/collector_session.h"
@@ -31,8 +32,8 @@ class Collector {
     Files* files = nullptr;                      // null: KernelFiles()
     CredentialFiles credentials;                 // needed where an address is tls
     bool allow_insecure = false;                 // plain tcp that other machines can reach
-    std::vector<uid_t> allowed_uids;             // unix: beside root and the own user
-    std::vector<std::string> allowed_followers;  // tls: names that may follow agents but their own
+    AgentIdsOfUsers allowed_users;               // unix: beside root and the own user
+    std::vector<std::string> allowed_followers;  // agent ids that may follow agents but their own
     SessionLimits limits;
     size_t max_connections = 4096;
     StreamStore::Options store;

@@ -26,10 +26,11 @@ constexpr size_t kMostSaid = 4096;
 // Connections whose last words may still be on their way: beyond it the oldest are closed.
 constexpr size_t kMostLingering = 256;
 
-timeline::StreamId StreamIdOf(const v1::Hello& hello) {
-  timeline::StreamId id{};
-  std::copy_n(hello.stream_id().begin(), std::min(id.size(), hello.stream_id().size()), id.begin());
-  return id;
+StreamKey StreamOf(const v1::Hello& hello) {
+  StreamKey key{.agent_folder = FolderOf(hello.agent_id())};
+  std::copy_n(hello.stream_id().begin(), std::min(key.stream.size(), hello.stream_id().size()),
+              key.stream.begin());
+  return key;
 }
 
 }  // namespace
@@ -47,7 +48,7 @@ absl::Status CollectorLoop::Listen() {
   for (const Address& address : options_.listen) {
     auto listener = Listener::Listen(
         context_, {.address = address,
-                   .others_may_connect = !options_.allowed_uids.empty(),
+                   .others_may_connect = !options_.allowed_users.empty(),
                    .tls =
                        [this] {
                          const std::lock_guard lock(mutex_);
@@ -103,10 +104,11 @@ void CollectorLoop::Take(Arrival arrival) {
     static_cast<void>(RefuseTo(*peer, v1::Error::CODE_BUSY,
                                absl::StrCat("the collector has ", options_.max_connections,
                                             " connections, and takes no more")));
-  } else if (uid && !MayConnect(*uid, options_.allowed_uids)) {
-    static_cast<void>(RefuseTo(
-        *peer, v1::Error::CODE_NOT_PERMITTED,
-        absl::StrCat("user ", *uid, " may not connect here (collect --allow-uid ", *uid, ")")));
+  } else if (uid && !IdentityOfUser(*uid, options_.allowed_users)) {
+    static_cast<void>(
+        RefuseTo(*peer, v1::Error::CODE_NOT_PERMITTED,
+                 absl::StrCat("user ", *uid, " may not connect here (collect --allow-uid ", *uid,
+                              "=AGENT-ID)")));
   }
 }
 
@@ -135,24 +137,29 @@ absl::Status CollectorLoop::RefuseTo(Peer& peer, v1::Error::Code code, const std
 }
 
 absl::Status CollectorLoop::Hello(Peer& peer, const v1::Hello& hello) {
-  const auto names = peer.arrival().channel->PeerNames();
-  if (absl::Status status = CheckName(names, hello.agent_id()); !status.ok()) {
+  if (absl::Status status = CheckName(IdentityOf(peer), hello.agent_id()); !status.ok()) {
     return RefuseTo(peer, v1::Error::CODE_NOT_PERMITTED, std::string(status.message()));
   }
   return hello.role() == v1::Hello::ROLE_FOLLOWER ? HelloOfFollower(peer, hello)
                                                   : HelloOfAgent(peer, hello);
 }
 
+Identity CollectorLoop::IdentityOf(const Peer& peer) const {
+  const Arrival& arrival = peer.arrival();
+  if (auto names = arrival.channel->PeerNames()) {
+    return {.proof = Identity::Proof::kCertificate, .names = *std::move(names)};
+  }
+  if (!arrival.uid) return {};
+  // One that may not connect has been turned away.
+  return IdentityOfUser(*arrival.uid, options_.allowed_users)
+      .value_or(Identity{.proof = Identity::Proof::kUser, .uid = *arrival.uid});
+}
+
 absl::Status CollectorLoop::HelloOfAgent(Peer& peer, const v1::Hello& hello) {
-  const timeline::StreamId stream = StreamIdOf(hello);
+  const StreamKey stream = StreamOf(hello);
   // The same agent anew, before its old connection was seen to be dead.
   if (const auto sender = senders_.find(stream); sender != senders_.end()) {
     const std::shared_ptr<Peer> old = peers_.at(sender->second);
-    if (old->hello->agent_id() != hello.agent_id()) {
-      return RefuseTo(peer, v1::Error::CODE_NOT_PERMITTED,
-                      absl::StrCat("agent '", old->hello->agent_id(),
-                                   "' sends this very stream: was its spool copied?"));
-    }
     if (old->hello->boot_id() == hello.boot_id()) {
       old->Refuse(v1::Error::CODE_TAKEN_OVER, "this stream has connected anew");
       Remove(*old, false);
@@ -165,13 +172,13 @@ absl::Status CollectorLoop::HelloOfAgent(Peer& peer, const v1::Hello& hello) {
   }
   peer.is_agent = true;
   senders_[stream] = peer.id();
-  committer_->Open(peer.id(), FolderOf(hello.agent_id()), stream);
+  committer_->Open(peer.id(), stream, hello.first_sequence());
   return absl::OkStatus();
 }
 
 absl::Status CollectorLoop::HelloOfFollower(Peer& peer, const v1::Hello& hello) {
-  const auto whom = WhomToFollow(peer.arrival().channel->PeerNames(), hello.agent_id(),
-                                 hello.follow_agent_id(), options_.allowed_followers);
+  const auto whom = WhomToFollow(IdentityOf(peer), hello.agent_id(), hello.follow_agent_id(),
+                                 options_.allowed_followers);
   if (!whom.ok()) {
     return RefuseTo(peer, v1::Error::CODE_NOT_PERMITTED, std::string(whom.status().message()));
   }
@@ -186,7 +193,7 @@ absl::Status CollectorLoop::Chunk(Peer& peer, const timeline::ChunkHeader& heade
                                   std::span<const uint8_t> bytes) {
   peer.pending_bytes += bytes.size();
   pending_bytes_ += bytes.size();
-  committer_->Write(peer.id(), header.stream_id, header,
+  committer_->Write(peer.id(), StreamOf(*peer.hello), header,
                     std::make_shared<const std::vector<uint8_t>>(bytes.begin(), bytes.end()));
   return absl::OkStatus();
 }
@@ -194,7 +201,7 @@ absl::Status CollectorLoop::Chunk(Peer& peer, const timeline::ChunkHeader& heade
 absl::Status CollectorLoop::Gap(Peer& peer, const v1::LostRecords& lost) {
   peer.pending_bytes += Committer::kLostBytes;
   pending_bytes_ += Committer::kLostBytes;
-  committer_->WriteLost(peer.id(), StreamIdOf(*peer.hello), lost);
+  committer_->WriteLost(peer.id(), StreamOf(*peer.hello), lost);
   return absl::OkStatus();
 }
 
@@ -224,7 +231,7 @@ void CollectorLoop::Remove(Peer& peer, bool in_error) {
   }
   followers_.Remove(peer);
   if (peer.is_agent) {
-    const timeline::StreamId stream = StreamIdOf(*peer.hello);
+    const StreamKey stream = StreamOf(*peer.hello);
     agents_.Duplicates(peer.hello->agent_id(), peer.session().duplicates());
     agents_.Left(peer.hello->agent_id(), in_error);
     const auto sender = senders_.find(stream);

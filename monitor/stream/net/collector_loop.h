@@ -69,6 +69,7 @@ class CollectorLoop final : public Peer::Owner {
   bool MakeRoom();
   void Tick();
   absl::Status RefuseTo(Peer& peer, v1::Error::Code code, const std::string& reason);
+  Identity IdentityOf(const Peer& peer) const;
   absl::Status HelloOfAgent(Peer& peer, const v1::Hello& hello);
   absl::Status HelloOfFollower(Peer& peer, const v1::Hello& hello);
   void TakeProgress(const Committer::Progress& progress);
@@ -95,7 +96,7 @@ class CollectorLoop final : public Peer::Owner {
   std::deque<std::weak_ptr<Peer>> lingering_;
   // Agents that have gone while what they sent is still being written.
   std::map<Id, v1::Hello> departed_;
-  std::map<timeline::StreamId, Id> senders_;
+  std::map<StreamKey, Id> senders_;
   Followers followers_;
   std::map<std::string, int64_t> said_ns_;
   Id next_id_ = 1;

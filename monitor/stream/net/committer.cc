@@ -44,15 +44,14 @@ void Committer::Put(Job job) {
   wake_.notify_one();
 }
 
-void Committer::Open(ConnectionId connection, const std::string& agent_folder,
-                     const timeline::StreamId& stream) {
+void Committer::Open(ConnectionId connection, const StreamKey& stream, uint64_t first_held) {
   Put({.kind = Job::Kind::kOpen,
        .connection = connection,
        .stream = stream,
-       .agent_folder = agent_folder});
+       .first_held = first_held});
 }
 
-void Committer::Write(ConnectionId connection, const timeline::StreamId& stream,
+void Committer::Write(ConnectionId connection, const StreamKey& stream,
                       const timeline::ChunkHeader& header, Bytes chunk) {
   Put({.kind = Job::Kind::kWrite,
        .connection = connection,
@@ -61,12 +60,12 @@ void Committer::Write(ConnectionId connection, const timeline::StreamId& stream,
        .chunk = std::move(chunk)});
 }
 
-void Committer::WriteLost(ConnectionId connection, const timeline::StreamId& stream,
+void Committer::WriteLost(ConnectionId connection, const StreamKey& stream,
                           const v1::LostRecords& lost) {
   Put({.kind = Job::Kind::kWriteLost, .connection = connection, .stream = stream, .lost = lost});
 }
 
-void Committer::Close(ConnectionId connection, const timeline::StreamId& stream) {
+void Committer::Close(ConnectionId connection, const StreamKey& stream) {
   {
     const std::lock_guard lock(mutex_);
     gone_.insert(connection);
@@ -156,11 +155,10 @@ void Committer::DoOpen(const Job& job) {
   stream.idle_since_ns.reset();
   stream.connection = job.connection;
   stream.has_failed = false;
-  if (stream.store == nullptr || stream.agent_folder != job.agent_folder) {
-    stream.agent_folder = job.agent_folder;
-    auto store =
-        StreamStore::Open(*options_.files, absl::StrCat(options_.directory, "/", job.agent_folder),
-                          job.stream, options_.store, RealtimeNow_ns());
+  if (stream.store == nullptr) {
+    auto store = StreamStore::Open(
+        *options_.files, absl::StrCat(options_.directory, "/", job.stream.agent_folder),
+        job.stream.stream, options_.store, job.first_held, RealtimeNow_ns());
     if (!store.ok()) {
       progress.error = std::move(store).status();
       streams_.erase(job.stream);
@@ -211,8 +209,8 @@ void Committer::DoWrite(const Job& job, Round& round) {
   progress.chunks.push_back(
       {.last_sequence = job.lost.last_sequence(),
        .lost_records = job.lost.last_sequence() - job.lost.first_sequence() + 1,
-       .bytes =
-           std::make_shared<const std::vector<uint8_t>>(EncodeLostChunk(job.stream, job.lost))});
+       .bytes = std::make_shared<const std::vector<uint8_t>>(
+           EncodeLostChunk(job.stream.stream, job.lost))});
 }
 
 void Committer::Sync(Round& round) {

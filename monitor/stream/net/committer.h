@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <compare>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -22,6 +23,15 @@
 
 namespace vcpulse::stream {
 
+// A stream on the collector. Ids of streams are the agents' own choice, so one agent's stream is
+// never another's, whatever its id.
+struct StreamKey {
+  std::string agent_folder;  // FolderOf(agent id)
+  timeline::StreamId stream{};
+
+  auto operator<=>(const StreamKey&) const = default;
+};
+
 // The collector's writing thread: it takes what was received in order, writes all that waits, syncs
 // each file that was touched once (group commit), and reports. A stream is written for one
 // connection at a time: the one that opened it last. Any thread, but for the constructor and
@@ -34,7 +44,7 @@ class Committer {
   // What has become of a connection's stream.
   struct Progress {
     ConnectionId connection = 0;
-    timeline::StreamId stream{};
+    StreamKey stream;
     bool opened = false;   // the answer to Open
     uint64_t durable = 0;  // records up to it are synced
     absl::Status error;    // else: nothing more is written for this connection
@@ -70,15 +80,13 @@ class Committer {
   Committer(const Committer&) = delete;
   Committer& operator=(const Committer&) = delete;
 
-  // The connection is the stream's from now on; `agent_folder` is its agent's (FolderOf).
-  void Open(ConnectionId connection, const std::string& agent_folder,
-            const timeline::StreamId& stream);
-  void Write(ConnectionId connection, const timeline::StreamId& stream,
-             const timeline::ChunkHeader& header, Bytes chunk);
-  void WriteLost(ConnectionId connection, const timeline::StreamId& stream,
-                 const v1::LostRecords& lost);
+  // The connection is the stream's from now on. Its agent can send records from `first_held` on.
+  void Open(ConnectionId connection, const StreamKey& stream, uint64_t first_held);
+  void Write(ConnectionId connection, const StreamKey& stream, const timeline::ChunkHeader& header,
+             Bytes chunk);
+  void WriteLost(ConnectionId connection, const StreamKey& stream, const v1::LostRecords& lost);
   // The connection is gone; where it still is the stream's, the files are closed.
-  void Close(ConnectionId connection, const timeline::StreamId& stream);
+  void Close(ConnectionId connection, const StreamKey& stream);
 
   // What waits is not written any more.
   void Abandon();
@@ -90,8 +98,8 @@ class Committer {
     enum class Kind { kOpen, kWrite, kWriteLost, kClose };
     Kind kind = Kind::kOpen;
     ConnectionId connection = 0;
-    timeline::StreamId stream{};
-    std::string agent_folder{};
+    StreamKey stream{};
+    uint64_t first_held = 1;  // of kOpen
     timeline::ChunkHeader header{};
     Bytes chunk{};
     v1::LostRecords lost{};
@@ -101,7 +109,6 @@ class Committer {
     ConnectionId connection = 0;
     // Since the connection opened it. Why is the report's alone, which another thread reads.
     bool has_failed = false;
-    std::string agent_folder;
     std::optional<int64_t> idle_since_ns;  // no connection has it
   };
   // Of one round, by connection.
@@ -122,7 +129,7 @@ class Committer {
   bool IsGone(ConnectionId connection);
 
   Options options_;
-  std::map<timeline::StreamId, Stream> streams_;  // of the committer's thread alone
+  std::map<StreamKey, Stream> streams_;  // of the committer's thread alone
   int64_t retained_ns_ = 0;
   std::atomic<bool> abandoned_ = false;
 

@@ -147,13 +147,11 @@ class TcpListener final : public Listener {
 
 absl::StatusOr<std::unique_ptr<Listener>> ListenLocally(asio::io_context& context,
                                                         Listener::Options options) {
-  auto socket = control::ListeningSocket::Open(options.address.path);
+  using Access = control::ListeningSocket::Access;
+  // With kEveryone SO_PEERCRED alone says who may talk.
+  auto socket = control::ListeningSocket::Open(
+      options.address.path, options.others_may_connect ? Access::kEveryone : Access::kOwner);
   if (!socket.ok()) return socket.status();
-  // Who may talk is then told by SO_PEERCRED alone.
-  if (options.others_may_connect && ::chmod(options.address.path.c_str(), 0666) != 0) {
-    return absl::ErrnoToStatus(
-        errno, absl::StrCat("cannot open ", options.address.path, " to other users"));
-  }
   return std::make_unique<LocalListener>(context, std::move(options), *std::move(socket));
 }
 

@@ -7,6 +7,7 @@ headers, CRC-32C) is made here, so that a test can also make it wrong.
 
 import atexit
 import importlib
+import multiprocessing
 import os
 import shutil
 import signal
@@ -115,6 +116,26 @@ def chunks_of(data):
         found.append((first, last, data[at:end]))
         at = end
     return found
+
+
+def as_user(uid, function):
+    """What `function` returns, run by another user in a process of its own. Needs root."""
+    ours, theirs = multiprocessing.Pipe()
+
+    def run():
+        os.setgroups([])
+        os.setgid(uid)
+        os.setuid(uid)
+        theirs.send(function())
+
+    process = multiprocessing.get_context("fork").Process(target=run)
+    process.start()
+    if not ours.poll(PATIENCE_S):
+        process.kill()
+        raise TimeoutError("the other user's process says nothing")
+    result = ours.recv()
+    process.join()
+    return result
 
 
 class Refused(Exception):

@@ -20,6 +20,7 @@
 
 #include "kvm/base/fd.h"
 #include "monitor/control/client.h"
+#include "monitor/control/listening_socket.h"
 #include "monitor/control/request.h"
 #include "monitor/control/server.h"
 #include "tests/fakes/temporary_folder.h"
@@ -110,6 +111,17 @@ TEST_F(ControlSocket, OnlyItsUserMayUseTheSocketWhateverTheUmask) {
   struct stat info{};
   ASSERT_EQ(stat(path_.c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 07777, 0600u);
+}
+
+// Whatever the umask is; and the process keeps its own.
+TEST_F(ControlSocket, ASocketForEveryoneHasItsModeFromTheStart) {
+  const mode_t before = umask(0077);
+  const auto socket = ListeningSocket::Open(path_, ListeningSocket::Access::kEveryone);
+  EXPECT_EQ(umask(before), 0077U);
+  ASSERT_TRUE(socket.ok()) << socket.status();
+  struct stat info{};
+  ASSERT_EQ(lstat(path_.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 07777, 0666U);
 }
 
 TEST_F(ControlSocket, AnotherUserIsTurnedAwayEvenWhereTheModeLetsHimIn) {

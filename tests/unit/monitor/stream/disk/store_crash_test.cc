@@ -40,12 +40,13 @@ class CrashingStore {
 
   void Open() {
     store_.reset();
-    auto store = StreamStore::Open(files_, kAgentFolder, stream_,
-                                   {.rotate_bytes = 600, .rotate_ns = 1000}, now_ns_);
+    auto store =
+        StreamStore::Open(files_, kAgentFolder, stream_, {.rotate_bytes = 600, .rotate_ns = 1000},
+                          promised_ + 1, now_ns_);
     if (!store.ok() && failing_) {  // once more, with a disk that works
       files_.FailNothing();
       store = StreamStore::Open(files_, kAgentFolder, stream_,
-                                {.rotate_bytes = 600, .rotate_ns = 1000}, now_ns_);
+                                {.rotate_bytes = 600, .rotate_ns = 1000}, promised_ + 1, now_ns_);
     }
     ASSERT_TRUE(store.ok()) << store.status();
     store_ = *std::move(store);

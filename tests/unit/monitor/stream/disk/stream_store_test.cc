@@ -30,8 +30,9 @@ class StreamStoreTest : public testing::Test {
   StreamStoreTest() : folder_(fakes::MakeTemporaryFolder()), agent_(folder_ + "/host1") {}
   ~StreamStoreTest() override { std::filesystem::remove_all(folder_); }
 
-  std::unique_ptr<StreamStore> Open(const StreamStore::Options& options = {}) {
-    auto store = StreamStore::Open(KernelFiles(), agent_, kStream, options, kNow_ns);
+  std::unique_ptr<StreamStore> Open(const StreamStore::Options& options = {},
+                                    uint64_t first_held = 1) {
+    auto store = StreamStore::Open(KernelFiles(), agent_, kStream, options, first_held, kNow_ns);
     EXPECT_TRUE(store.ok()) << store.status();
     return store.ok() ? *std::move(store) : nullptr;
   }
@@ -120,16 +121,53 @@ TEST_F(StreamStoreTest, CutsOffATornEnd) {
   EXPECT_THAT(NamesIn(store->directory()), testing::SizeIs(1));
 }
 
-TEST_F(StreamStoreTest, KeepsWhatLiesBehindDamage) {
+// The agent has nothing left of what was acknowledged.
+TEST_F(StreamStoreTest, LosesTheDamagedChunkAlone) {
+  const std::string path = ThreeChunks();
+  Overwrite(path, MakeChunk(kStream, 1, 10).bytes.size() + 100, "damage");
+  const uint64_t size = std::filesystem::file_size(path);
+  const auto store = Open({}, 31);
+  EXPECT_EQ(store->durable(), 30);
+  EXPECT_THAT(store->notice(), HasSubstr("damaged"));
+  EXPECT_EQ(std::filesystem::file_size(path), size);
+  Append(*store, 31, 32);
+  std::vector<uint64_t> expected = Sequences(1, 10);
+  std::ranges::copy(Sequences(21, 32), std::back_inserter(expected));
+  EXPECT_EQ(ReadSequences(store->directory()).sequences, expected);
+}
+
+// It was not told of any of them, or did not yet take note.
+TEST_F(StreamStoreTest, CutsOffWhatTheAgentCanSendAgain) {
   const std::string path = ThreeChunks();
   const uint64_t chunk_bytes = MakeChunk(kStream, 1, 10).bytes.size();
   Overwrite(path, chunk_bytes + 100, "damage");
-  const uint64_t size = std::filesystem::file_size(path);
-  const auto store = Open();
-  EXPECT_EQ(store->durable(), 10);
-  EXPECT_THAT(store->notice(), HasSubstr(".damaged"));
+  EXPECT_EQ(Open({}, 11)->durable(), 10);
   EXPECT_EQ(std::filesystem::file_size(path), chunk_bytes);
-  EXPECT_EQ(std::filesystem::file_size(path + ".damaged"), size - chunk_bytes);
+}
+
+TEST_F(StreamStoreTest, KeepsOneDamageAndCutsAtTheNext) {
+  const std::string path = ThreeChunks();
+  const uint64_t chunk_bytes = MakeChunk(kStream, 1, 10).bytes.size();
+  Overwrite(path, 100, "damage");
+  Append(*Open({}, 31), 31, 40);
+  Overwrite(path, 2 * chunk_bytes + 100, "damage");
+  const auto store = Open({}, 21);
+  EXPECT_EQ(store->durable(), 20);
+  EXPECT_EQ(ReadSequences(store->directory()).sequences, Sequences(11, 20));
+}
+
+// What the damaged chunk held is not the stream's.
+TEST_F(StreamStoreTest, AnotherStreamsChunkBehindDamageDoesNotCount) {
+  const auto store = Open();
+  Append(*store, 1, 10);
+  EXPECT_TRUE(store->Sync().ok());
+  const StreamChunk other = MakeChunk(StreamNumber(9), 500, 510);
+  std::ofstream file(store->directory() + "/00000000000000000001.vpt",
+                     std::ios::binary | std::ios::app);
+  file.write(reinterpret_cast<const char*>(other.bytes.data()),
+             static_cast<std::streamsize>(other.bytes.size()));
+  file.close();
+  EXPECT_EQ(Open({}, 11)->durable(), 10);
 }
 
 // An empty file tells by its name how far the stream had come.
@@ -188,7 +226,8 @@ TEST(StreamStoreAges, RotatesByTheAgeOfTheFileNotOfTheConnection) {
   std::string directory;
   const auto append_at = [&](uint64_t sequence, int64_t now_ns) {
     files.SetTime(now_ns);
-    const auto store = StreamStore::Open(files, "/collected/host1", kStream, options, now_ns);
+    const auto store =
+        StreamStore::Open(files, "/collected/host1", kStream, options, sequence, now_ns);
     ASSERT_TRUE(store.ok()) << store.status();
     const StreamChunk chunk = MakeChunk(kStream, sequence, sequence);
     EXPECT_TRUE((*store)->Append(chunk.header, chunk.bytes, now_ns).ok());
@@ -226,7 +265,7 @@ TEST(ChunkListTest, OverlappingHeadersAreReadInLinearTime) {
     CountedFiles files;
     const timeline::Bytes file = timeline::OverlappingHeaders(30'000, 1'500'000, beyond);
     files.Put("/s/1.vpt", file);
-    const auto list = ListAllChunks(files, "/s/1.vpt");
+    const auto list = ListChunks(files, "/s/1.vpt");
     ASSERT_TRUE(list.ok()) << list.status();
     EXPECT_EQ(list->file_bytes, file.size());
     EXPECT_LT(files.asked(), 4 * uint64_t{timeline::kMaxPayloadBytes} + 40 * file.size());

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace vcpulse::stream {
@@ -13,19 +14,40 @@ namespace {
 
 using ::testing::HasSubstr;
 
-const CertifiedNames kPlain;
+const Identity kPlain;
 
-TEST(Admission, AUserOfAnotherIdMayConnectWhereAllowed) {
+Identity Certificate(std::vector<std::string> names) {
+  return {.proof = Identity::Proof::kCertificate, .names = std::move(names)};
+}
+
+TEST(Admission, AUserOfAnotherIdHasTheAgentIdsOfItsOwnAlone) {
   const uid_t other = geteuid() + 1;
-  EXPECT_FALSE(MayConnect(other, {}));
-  EXPECT_FALSE(MayConnect(other, {other + 1}));
-  EXPECT_TRUE(MayConnect(other, {other + 1, other}));
-  EXPECT_TRUE(MayConnect(geteuid(), {}));
-  EXPECT_TRUE(MayConnect(0, {}));
+  EXPECT_FALSE(IdentityOfUser(other, {}));
+  EXPECT_FALSE(IdentityOfUser(other, {{other + 1, {"a"}}}));
+  const auto identity = IdentityOfUser(other, {{other, {"a", "b"}}, {other + 1, {"c"}}});
+  ASSERT_TRUE(identity);
+  EXPECT_TRUE(CheckName(*identity, "a").ok());
+  EXPECT_TRUE(CheckName(*identity, "b").ok());
+  EXPECT_TRUE(absl::IsPermissionDenied(CheckName(*identity, "c")));
+  EXPECT_TRUE(absl::IsPermissionDenied(CheckName(*identity, "A"))) << "another folder";
+  EXPECT_THAT(std::string(CheckName(*identity, "c").message()), HasSubstr("--allow-uid"));
+  EXPECT_EQ(WhomToFollow(*identity, "a", "", {}).value(), "a");
+  EXPECT_EQ(WhomToFollow(*identity, "a", "b", {}).value(), "b");
+  EXPECT_TRUE(absl::IsPermissionDenied(WhomToFollow(*identity, "a", "c", {}).status()));
+  EXPECT_EQ(WhomToFollow(*identity, "a", "", {"a"}).value(), "");
+}
+
+TEST(Admission, RootAndTheOwnUserMayUseAnyAgentId) {
+  for (const uid_t uid : {uid_t{0}, geteuid()}) {
+    const auto identity = IdentityOfUser(uid, {{uid, {"a"}}});
+    ASSERT_TRUE(identity);
+    EXPECT_TRUE(CheckName(*identity, "any").ok());
+    EXPECT_EQ(WhomToFollow(*identity, "any", "", {}).value(), "");
+  }
 }
 
 TEST(Admission, ANameIsOneOfTheCertificate) {
-  const CertifiedNames names = {{"Web.Example.org", "spiffe://lab/Web"}};
+  const Identity names = Certificate({"Web.Example.org", "spiffe://lab/Web"});
   EXPECT_TRUE(CheckName(names, "Web.Example.org").ok());
   EXPECT_TRUE(CheckName(names, "web.example.org").ok());
   EXPECT_TRUE(CheckName(names, "spiffe://lab/Web").ok());
@@ -38,16 +60,16 @@ TEST(Admission, ANameIsOneOfTheCertificate) {
 TEST(Admission, OnAPlainAddressAnyNameWillDo) { EXPECT_TRUE(CheckName(kPlain, "any").ok()); }
 
 TEST(Admission, ARefusalShowsTheNamesOfTheCertificate) {
-  const auto words = [](const CertifiedNames& names) {
-    return std::string(CheckName(names, "a").message());
+  const auto words = [](std::vector<std::string> names) {
+    return std::string(CheckName(Certificate(std::move(names)), "a").message());
   };
-  EXPECT_THAT(words(std::vector<std::string>{}), HasSubstr("are: none"));
-  EXPECT_THAT(words({{"b"}}), testing::EndsWith("are: b"));
-  EXPECT_THAT(words({{"b", "c", "d"}}), testing::EndsWith("are: b and 2 more"));
+  EXPECT_THAT(words({}), HasSubstr("are: none"));
+  EXPECT_THAT(words({"b"}), testing::EndsWith("are: b"));
+  EXPECT_THAT(words({"b", "c", "d"}), testing::EndsWith("are: b and 2 more"));
 }
 
 TEST(Admission, AFollowerWithACertificateSeesItsOwnAloneUnlessAllowed) {
-  const CertifiedNames names = {{"agent", "also"}};
+  const Identity names = Certificate({"agent", "also"});
   const auto whom = [&](const std::string& wanted, const std::vector<std::string>& allowed = {}) {
     return WhomToFollow(names, "agent", wanted, allowed).value_or("refused");
   };

@@ -232,7 +232,7 @@ TEST_F(StreamFollowerTls, WhereItMayFollowNoMoreItEnds) {
   });
   EXPECT_TRUE(absl::IsPermissionDenied(status)) << status;
   EXPECT_THAT(std::string(status.message()),
-              AllOf(HasSubstr("tls:127.0.0.1:"), HasSubstr("names of its certificate alone")));
+              AllOf(HasSubstr("tls:127.0.0.1:"), HasSubstr("agent ids that it may use itself")));
   EXPECT_EQ(welcomes, 1);
 }
 

@@ -269,7 +269,7 @@ TEST_F(StreamLimits, AnotherUserIsRefusedUnlessAllowed) {
   std::filesystem::permissions(folder, std::filesystem::perms(0755));
   for (const bool is_allowed : {false, true}) {
     auto options = CollectorOptions();
-    options.allowed_uids = {is_allowed ? kNobody : 12345};
+    options.allowed_users = {{is_allowed ? kNobody : 12345, {"raw"}}};
     StartCollector(options);
     const std::string path = Path("collector");
     const pid_t child = fork();

@@ -167,7 +167,7 @@ TEST_F(StreamTls, OverTlsAFollowerSeesItsOwnAloneUnlessAllowed) {
                         .chunk = [](const auto&, auto) { return absl::OkStatus(); }};
   options.agent_id = "other";
   EXPECT_THAT(std::string(Follow(options, [] { return false; }).message()),
-              HasSubstr("may follow the names of its certificate alone"));
+              HasSubstr("may only follow the agent ids"));
   options.agent_id.clear();  // itself
   EXPECT_TRUE(Follow(options, [&] { return collector->stats().followers == 1; }).ok());
   collector.reset();
