@@ -151,6 +151,7 @@ absl::Status Recording::ChangeOver(const InstanceKey& key, RecordedVm& recorded,
   if (number == 1) {
     AddLifeCycle(vm_number, v1::LifeCycle::KIND_VM_FOUND,
                  absl::StrCat(opened->vcpus.size(), " vCPUs", Again(vm)), vm);
+    skipped_.erase(key);
   }
   if (!opened->degraded_reason.empty() && number == 1) {
     Say(vm, absl::StrCat("no hardware counters (degraded): ", opened->degraded_reason));
@@ -211,6 +212,9 @@ void Recording::RetireCurrent(RecordedVm& recorded) {
 }
 
 void Recording::Ended(const InstanceKey& key, const std::string& detail) {
+  if (const auto skipped = skipped_.extract(key)) {
+    AddLifeCycle(std::nullopt, v1::LifeCycle::KIND_VM_ENDED, detail, skipped.mapped());
+  }
   const auto known = vms_.find(key);
   if (known == vms_.end()) return;
   RetireCurrent(known->second);
@@ -225,7 +229,7 @@ void Recording::Ended(const InstanceKey& key, const std::string& detail) {
 void Recording::Skipped(const kvm::Vm& vm, v1::LifeCycle::SkipReason reason,
                         const std::string& why) {
   if (skipped_.size() >= kMostSkipped) skipped_.clear();  // said again at worst
-  if (!skipped_.emplace(KeyOf(vm), why).second) return;
+  if (!skipped_.emplace(KeyOf(vm), vm).second) return;
   AddLifeCycle(std::nullopt, v1::LifeCycle::KIND_VM_SKIPPED, why, vm, std::nullopt, reason);
   notices_.push_back(absl::StrCat("VM ", Label(vm), " is not recorded: ", why));
 }
@@ -403,6 +407,13 @@ std::vector<kvm::Vm> Recording::vms() const {
   std::vector<kvm::Vm> all;
   all.reserve(vms_.size());
   for (const auto& [key, recorded] : vms_) all.push_back(recorded.vm);
+  return all;
+}
+
+std::vector<kvm::Vm> Recording::skipped() const {
+  std::vector<kvm::Vm> all;
+  all.reserve(skipped_.size());
+  for (const auto& [key, vm] : skipped_) all.push_back(vm);
   return all;
 }
 

@@ -74,10 +74,10 @@ class Recording {
   // opens nothing, and remembers the VM.
   absl::Status Track(const kvm::Vm& vm);
 
-  // The VM has ended: closes its epoch. Does nothing where it is not recorded.
+  // The VM has ended: closes its epoch. Does nothing where it is neither recorded nor skipped.
   void Ended(const InstanceKey& key, const std::string& detail);
 
-  // A VM was found but is not recorded; said once per instance.
+  // A VM was found but is not recorded; said once per instance, until Track records it.
   void Skipped(const kvm::Vm& vm, v1::LifeCycle::SkipReason reason, const std::string& why);
 
   // A marker at this instant.
@@ -101,6 +101,8 @@ class Recording {
 
   // The VMs being recorded.
   std::vector<kvm::Vm> vms() const;
+  // Those that were Skipped: neither recorded nor ended since. To be told their end.
+  std::vector<kvm::Vm> skipped() const;
   // VMs in which a vCPU thread has exited since the last call: worth a rescan now.
   std::vector<InstanceKey> TakeSuspects() { return std::exchange(suspects_, {}); }
   // Whether the sampler was given anything since the last call: its thread is to be woken.
@@ -191,7 +193,7 @@ class Recording {
   core::ResidencyEstimator residency_;
   std::map<InstanceKey, RecordedVm> vms_;
   std::map<sampler::Epoch*, LiveEpoch> epochs_;
-  std::map<InstanceKey, std::string> skipped_;
+  std::map<InstanceKey, kvm::Vm> skipped_;
   std::map<std::string, pid_t> ended_names_;  // the latest instance of each name that has ended
   uint32_t next_vm_ = 1;
   std::vector<InstanceKey> suspects_;
