@@ -110,7 +110,8 @@ bool Fits(const check::Selector& selector, const VmGroup& a, const VmGroup& b, u
 // Compares what both measured of one vCPU in one phase.
 class RowMaker {
  public:
-  explicit RowMaker(const std::vector<Limit>& limits) : limits_(limits), held_(limits.size()) {}
+  explicit RowMaker(const CompareOptions& options)
+      : limits_(options.limits), allow_skip_(options.allow_skip), held_(options.limits.size()) {}
 
   void Add(const VmGroup& vm_a, const VmGroup& vm_b, uint32_t vcpu,
            const std::optional<std::string>& phase, const Series& a, const Series& b) {
@@ -152,9 +153,9 @@ class RowMaker {
     comparison.rows = std::move(rows_);
     JudgeRows(comparison);
     for (size_t i = 0; i < limits_.size(); ++i) {
-      comparison.limits.push_back(Judge(limits_[i], std::move(held_[i])));
+      comparison.limits.push_back(Judge(limits_[i], std::move(held_[i]), allow_skip_));
     }
-    comparison.outcome = check::WorstOf(comparison.limits);
+    comparison.outcome = check::WorstOf(comparison.limits, allow_skip_);
   }
 
  private:
@@ -189,6 +190,7 @@ class RowMaker {
   }
 
   const std::vector<Limit>& limits_;
+  bool allow_skip_;
   std::vector<std::vector<Held>> held_;  // by limit
   std::vector<Row> rows_;
   uint64_t vcpus_ = 0;  // whose rows were made, in each phase anew
@@ -242,7 +244,7 @@ absl::StatusOr<Comparison> CompareTimelines(const std::string& path_a, const std
 
   TellUnmatched(*phases, *of_a, *of_b, matched->a, "A", "B", comparison.notes);
   TellUnmatched(*phases, *of_b, *of_a, matched->b, "B", "A", comparison.notes);
-  RowMaker rows(options.limits);
+  RowMaker rows(options);
   for (const auto& [key, series] : of_a->series) {
     const auto other = of_b->series.find(key);
     if (other == of_b->series.end()) continue;

@@ -13,6 +13,7 @@ struct CompareOptions {
   std::optional<std::string> phase;  // nothing: each phase that both have, else the whole
   std::optional<std::string> vm;     // name, UUID or PID; nothing: each
   std::vector<Limit> limits;
+  bool allow_skip = false;  // a PASS beside a SKIP is a PASS, else a SKIP
 };
 
 // Compares two timelines, each read twice ("-" for one of them is standard input, kept in memory).

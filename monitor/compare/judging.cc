@@ -133,7 +133,7 @@ Held HoldAgainst(const Limit& limit, const Row& row, const std::optional<Contras
   return held;
 }
 
-JudgedLimit Judge(const Limit& limit, std::vector<Held> held) {
+JudgedLimit Judge(const Limit& limit, std::vector<Held> held, bool allow_skip) {
   JudgedLimit judged{.limit = limit};
   std::vector<double> chances;
   for (const Held& one : held) {
@@ -149,7 +149,7 @@ JudgedLimit Judge(const Limit& limit, std::vector<Held> held) {
     }
     judged.findings.push_back(std::move(one.finding));
   }
-  judged.outcome = check::WorstOf(judged.findings);
+  judged.outcome = check::WorstOf(judged.findings, allow_skip);
   if (judged.findings.empty()) {
     judged.outcome = check::Outcome::kInconclusive;
     judged.findings.push_back(

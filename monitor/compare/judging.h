@@ -44,7 +44,7 @@ Held HoldAgainst(const Limit& limit, const Row& row, const std::optional<Contras
                  const Doubt& doubt, bool no_counters);
 
 // Outcomes of one limit from all it was held against.
-JudgedLimit Judge(const Limit& limit, std::vector<Held> held);
+JudgedLimit Judge(const Limit& limit, std::vector<Held> held, bool allow_skip = false);
 
 // "+9.9 pt", "+0.12 (+8.0 %)": a difference for people.
 std::string ChangeText(const Row& row, double difference);

@@ -189,6 +189,15 @@ void Loop::LookForMore() {
   }
 }
 
+void Loop::EndSkipped() {
+  for (const kvm::Vm& vm : recording_.skipped()) {
+    const absl::Status status = discovery_.Rescan(vm).status();
+    if (absl::IsNotFound(status)) {
+      recording_.Ended(recorder::KeyOf(vm), std::string(status.message()));
+    }
+  }
+}
+
 absl::Status Loop::Rescan() {
   absl::Status first_error;
   for (const kvm::Vm& vm : recording_.vms()) {
@@ -196,6 +205,7 @@ absl::Status Loop::Rescan() {
     if (first_error.ok() || absl::IsNotFound(first_error)) first_error = status;
   }
   if (!options_.target.IsOne()) LookForMore();
+  EndSkipped();
   return first_error;
 }
 

@@ -74,6 +74,8 @@ class Loop {
   absl::Status RescanOne(const kvm::Vm& vm);
   void WakeForNews();
   void LookForMore();
+  // Records the end of VMs that were skipped: what is asked about a later time is not about them.
+  void EndSkipped();
   void VmEnded(const recorder::InstanceKey& key, const std::string& detail);
   // The VM that was asked for by name has ended: takes it in when it comes again within --wait.
   void AwaitReturn();

@@ -55,6 +55,20 @@ std::string_view LifeCycleName(v1::LifeCycle::Kind kind) {
   }
 }
 
+std::optional<std::string_view> SkipReasonName(const v1::LifeCycle& change) {
+  if (change.kind() != v1::LifeCycle::KIND_VM_SKIPPED) return std::nullopt;
+  switch (change.skip_reason()) {
+    case v1::LifeCycle::SKIP_REASON_NO_KVM:
+      return "no-kvm";
+    case v1::LifeCycle::SKIP_REASON_NO_VCPU:
+      return "no-vcpu";
+    case v1::LifeCycle::SKIP_REASON_NOT_OPENED:
+      return "not-opened";
+    default:
+      return std::nullopt;
+  }
+}
+
 std::optional<std::string_view> BandName(core::Band band) {
   switch (band) {
     case core::Band::kNone:

@@ -6,7 +6,6 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "kvm/discovery/pause.h"
-#include "kvm/events/event_ladder.h"
 #include "monitor/core/event_slots.h"
 #include "monitor/recorder/session_record.h"
 #include "monitor/recorder/step_down.h"
@@ -20,16 +19,7 @@ constexpr absl::Duration kLongestGapRecord = absl::Seconds(1);
 // VMs that were left out, of which it is remembered that it was said.
 constexpr size_t kMostSkipped = 4096;
 
-constexpr std::string_view kChangingOver =
-    "descriptors are short: the counters before were closed first, so that these can be opened";
-
 std::string Label(const kvm::Vm& vm) { return absl::StrCat(vm.name, " (PID ", vm.pid, ")"); }
-
-// What is counted, for people.
-std::string NameOf(const kvm::OpenedGroups& opened) {
-  return opened.multiplexed ? absl::StrCat("groups of at most ", LargestGroup(opened.layout))
-                            : absl::StrCat("event set ", opened.set);
-}
 
 // What changed between two vCPU sets of a VM, for people.
 std::string DescribeChange(const kvm::Vm& before, const kvm::Vm& after) {
@@ -85,7 +75,7 @@ absl::Status Recording::TrackNew(const InstanceKey& key, const kvm::Vm& vm) {
     return absl::ResourceExhaustedError(absl::StrCat("more than ", sampler::kMaxEpochs,
                                                      " VMs at once: ", Label(vm), " is left out"));
   }
-  RecordedVm recorded;
+  RecordedVm recorded{.openings = Openings(perf_, options_.root, options_.open)};
   if (!paused_) {
     if (absl::Status status = BeginEpoch(key, recorded, vm); !status.ok()) return status;
   } else if (vm.vcpus.empty()) {
@@ -101,7 +91,8 @@ absl::Status Recording::TrackKnown(const InstanceKey& key, RecordedVm& recorded,
   const bool same = SameThreads(recorded.vm, vm);
   const bool is_told = recorded.number.has_value();
   const bool begins = !paused_ && !vm.vcpus.empty() &&
-                      (!same || recorded.current == nullptr || CanOpenMore(recorded));
+                      (!same || recorded.current == nullptr ||
+                       (recorded.awaited == nullptr && recorded.openings.MoreOpen(recorded.vm)));
   if (begins) {
     if (absl::Status status = BeginEpoch(key, recorded, vm); !status.ok()) return status;
   } else if (!same) {
@@ -119,86 +110,27 @@ void Recording::SayChange(const RecordedVm& recorded, const kvm::Vm& before) {
                DescribeChange(before, recorded.vm), recorded.vm);
 }
 
-kvm::OpenOptions Recording::OpenOptionsOf(const RecordedVm& recorded) const {
-  kvm::OpenOptions open = options_.open;
-  open.first_rung = recorded.first_rung.rung;
-  open.given_up = recorded.first_rung.given_up;
-  return open;
-}
-
-bool Recording::CanOpenMore(const RecordedVm& recorded) const {
-  if (recorded.lacking.empty() || recorded.awaited != nullptr) return false;
-  kvm::OpenOptions open = OpenOptionsOf(recorded);
-  open.as_many_as_open = true;
-  open.require_counters = open.require_counters || recorded.opened.degraded_reason.empty();
-  kvm::Vm rest = recorded.vm;
-  rest.vcpus = recorded.lacking;
-  const absl::StatusOr<kvm::OpenedGroups> opened =
-      kvm::OpenGroups(perf_, options_.root, rest, open);
-  return opened.ok() && !opened->vcpus.empty();
+Openings::Before Recording::BeforeNext(const RecordedVm& recorded, const kvm::Vm& vm) const {
+  if (!vms_.contains(KeyOf(vm))) return Openings::Before::kNewVm;
+  if (recorded.current == nullptr) return Openings::Before::kNone;
+  if (!recorded.current->vcpus.empty()) return Openings::Before::kCounting;
+  return SameThreads(recorded.vm, vm) ? Openings::Before::kUncovered : Openings::Before::kNone;
 }
 
 absl::Status Recording::BeginEpoch(const InstanceKey& key, RecordedVm& recorded,
                                    const kvm::Vm& vm) {
-  kvm::OpenOptions open = OpenOptionsOf(recorded);
-  absl::StatusOr<kvm::OpenedGroups> opened = kvm::OpenGroups(perf_, options_.root, vm, open);
-  if (opened.ok()) {
-    SayLacking(recorded, vm, opened->unopened);
-    return ChangeOver(key, recorded, vm, *std::move(opened));
-  }
-  const bool is_new = !vms_.contains(key);
-  if (is_new || absl::IsNotFound(opened.status())) return opened.status();
-
+  absl::StatusOr<Openings::Next> next = recorded.openings.Open(vm, BeforeNext(recorded, vm));
+  if (!next.ok()) return next.status();
+  Say(vm, next->notice);
+  if (!next->groups) return absl::OkStatus();
   sampler::Epoch* const before = recorded.current;
-  if (absl::IsResourceExhausted(opened.status()) && before != nullptr && !before->vcpus.empty()) {
-    // The epoch before holds what this one needs: it is closed first, and Drain goes on from there.
-    absl::Status status = ChangeOver(key, recorded, vm, NothingOpened(recorded, vm, kChangingOver));
-    if (status.ok()) recorded.awaited = before;
-    return status;
-  }
-  open.as_many_as_open = true;
-  opened = kvm::OpenGroups(perf_, options_.root, vm, open);
-  if (absl::IsNotFound(opened.status())) return opened.status();
-  if (!opened.ok()) opened = NothingOpened(recorded, vm, std::string(opened.status().message()));
-  SayLacking(recorded, vm, opened->unopened);
-  const bool still_nothing = opened->vcpus.empty() && before != nullptr && before->vcpus.empty() &&
-                             SameThreads(recorded.vm, vm);
-  if (still_nothing) return absl::OkStatus();
-  return ChangeOver(key, recorded, vm, *std::move(opened));
+  absl::Status status = ChangeOver(key, recorded, vm, *std::move(next->groups));
+  if (status.ok() && next->awaits_descriptors) recorded.awaited = before;  // LetGo goes on
+  return status;
 }
 
-kvm::OpenedGroups Recording::NothingOpened(const RecordedVm& recorded, const kvm::Vm& vm,
-                                           std::string_view why) {
-  kvm::OpenedGroups none{.set = recorded.opened.set,
-                         .rung = recorded.opened.rung,
-                         .multiplexed = recorded.opened.multiplexed,
-                         .layout = recorded.opened.layout,
-                         .core_pmus = recorded.opened.core_pmus,
-                         .absent = recorded.opened.absent,
-                         .degraded_reason = recorded.opened.degraded_reason};
-  for (const kvm::Vcpu& vcpu : vm.vcpus) {
-    none.unopened.push_back({vcpu, 0, std::string(why)});
-  }
-  return none;
-}
-
-void Recording::SayLacking(RecordedVm& recorded, const kvm::Vm& vm,
-                           const std::vector<kvm::UnopenedVcpu>& unopened) {
-  recorded.lacking.clear();
-  std::string text;
-  for (const kvm::UnopenedVcpu& vcpu : unopened) {
-    if (vcpu.error == ESRCH) continue;  // gone: a rescan finds who came in its place
-    recorded.lacking.push_back(vcpu.vcpu);
-    text = vcpu.reason;
-  }
-  if (!text.empty()) {
-    text = absl::StrCat(recorded.lacking.size(), " of ", vm.vcpus.size(),
-                        " vCPUs are not counted, and tried again each second: ", text);
-  }
-  if (text == recorded.said_lacking) return;
-  notices_.push_back(
-      absl::StrCat("VM ", Label(vm), ": ", text.empty() ? "all vCPUs are counted again" : text));
-  recorded.said_lacking = text;
+void Recording::Say(const kvm::Vm& vm, const std::string& notice) {
+  if (!notice.empty()) notices_.push_back(absl::StrCat("VM ", Label(vm), ": ", notice));
 }
 
 absl::Status Recording::ChangeOver(const InstanceKey& key, RecordedVm& recorded, const kvm::Vm& vm,
@@ -219,10 +151,10 @@ absl::Status Recording::ChangeOver(const InstanceKey& key, RecordedVm& recorded,
   if (number == 1) {
     AddLifeCycle(vm_number, v1::LifeCycle::KIND_VM_FOUND,
                  absl::StrCat(opened->vcpus.size(), " vCPUs", Again(vm)), vm);
+    skipped_.erase(key);
   }
   if (!opened->degraded_reason.empty() && number == 1) {
-    notices_.push_back(absl::StrCat(
-        "VM ", Label(vm), ": no hardware counters (degraded): ", opened->degraded_reason));
+    Say(vm, absl::StrCat("no hardware counters (degraded): ", opened->degraded_reason));
   }
   if (number == 1 && options_.open.wanted.ByName()) SayAbsent(*opened, vm);
   std::vector<std::string_view> names;
@@ -258,7 +190,7 @@ absl::Status Recording::ChangeOver(const InstanceKey& key, RecordedVm& recorded,
   recorded.epochs = number;
   recorded.current = live.epoch.get();
   epochs_.emplace(live.epoch.get(), std::move(live));
-  recorded.opened = std::move(now_open);
+  recorded.openings.Began(std::move(now_open));
   return absl::OkStatus();
 }
 
@@ -268,8 +200,7 @@ void Recording::SayAbsent(const kvm::OpenedGroups& opened, const kvm::Vm& vm) {
     absl::StrAppend(&names, names.empty() ? "" : ", ", event.name);
   }
   if (names.empty()) return;
-  notices_.push_back(absl::StrCat("VM ", Label(vm), ": not counted of --events: ", names,
-                                  " (`vcpulse report` has the reasons)"));
+  Say(vm, absl::StrCat("not counted of --events: ", names, " (`vcpulse report` has the reasons)"));
 }
 
 void Recording::RetireCurrent(RecordedVm& recorded) {
@@ -281,6 +212,9 @@ void Recording::RetireCurrent(RecordedVm& recorded) {
 }
 
 void Recording::Ended(const InstanceKey& key, const std::string& detail) {
+  if (const auto skipped = skipped_.extract(key)) {
+    AddLifeCycle(std::nullopt, v1::LifeCycle::KIND_VM_ENDED, detail, skipped.mapped());
+  }
   const auto known = vms_.find(key);
   if (known == vms_.end()) return;
   RetireCurrent(known->second);
@@ -295,7 +229,7 @@ void Recording::Ended(const InstanceKey& key, const std::string& detail) {
 void Recording::Skipped(const kvm::Vm& vm, v1::LifeCycle::SkipReason reason,
                         const std::string& why) {
   if (skipped_.size() >= kMostSkipped) skipped_.clear();  // said again at worst
-  if (!skipped_.emplace(KeyOf(vm), why).second) return;
+  if (!skipped_.emplace(KeyOf(vm), vm).second) return;
   AddLifeCycle(std::nullopt, v1::LifeCycle::KIND_VM_SKIPPED, why, vm, std::nullopt, reason);
   notices_.push_back(absl::StrCat("VM ", Label(vm), " is not recorded: ", why));
 }
@@ -379,10 +313,11 @@ void Recording::SayWhatNeverCounts(const LiveEpoch& live) {
   while (vcpu < live.verdicts.size() && !never_counts(vcpu)) ++vcpu;
   if (vcpu == live.verdicts.size()) return;
   known->second.said_never_counts = true;
-  notices_.push_back(absl::StrCat(
-      "VM ", Label(known->second.vm), ": the counters of vCPU ", live.vcpu_indexes.at(vcpu),
-      " run and count no guest cycle: a confidential guest, or a nested or virtual PMU that does "
-      "not count guests apart; what it does stays UNKNOWN(not-counted)"));
+  Say(known->second.vm,
+      absl::StrCat("the counters of vCPU ", live.vcpu_indexes.at(vcpu),
+                   " run and count no guest cycle: a confidential guest, or a nested or virtual "
+                   "PMU that does not count guests apart; what it does stays "
+                   "UNKNOWN(not-counted)"));
 }
 
 void Recording::TakeUncovered(LiveEpoch& live, const core::Sample& sample) {
@@ -404,92 +339,49 @@ void Recording::WatchRuns(LiveEpoch& live, const core::Sample& sample) {
   const auto known = vms_.find(live.key);
   if (known == vms_.end() || known->second.current != live.epoch.get()) return;
   RecordedVm& recorded = known->second;
-  if (recorded.opened.set == kvm::ToString(kvm::EventSet::kDegraded)) return;  // always runs
+  Openings& openings = recorded.openings;
+  if (openings.opened().set == kvm::ToString(kvm::EventSet::kDegraded)) return;  // always runs
   const RunWatch::Finding finding = live.runs.Observe(sample);
   if (finding == RunWatch::Finding::kStarves && !live.starves) {
     live.starves = true;  // said once, where there is no step left
     StepDown(live.key, recorded, live.runs.ran_before());
   } else if (finding == RunWatch::Finding::kRuns) {
-    if (std::exchange(recorded.trying, false)) {
-      notices_.push_back(
-          absl::StrCat("VM ", Label(recorded.vm), ": ", NameOf(recorded.opened), " runs again"));
-    }
+    if (openings.Runs()) Say(recorded.vm, NameOf(openings.opened()) + " runs again");
     ClimbWhereDue(live.key, recorded);
   }
 }
 
 void Recording::ClimbWhereDue(const InstanceKey& key, RecordedVm& recorded) {
+  Openings& openings = recorded.openings;
   const int64_t now_ns = options_.now_ns();
-  if (recorded.steps.empty() || !recorded.climb.IsDue(now_ns)) return;
-  const std::string from = NameOf(recorded.opened);
-  const size_t from_rung = recorded.opened.rung;
-  const FirstRung below = std::exchange(recorded.first_rung, recorded.steps.back());
-  kvm::OpenOptions open = OpenOptionsOf(recorded);
-  open.require_counters = true;  // the set that runs is better than none
-  absl::StatusOr<kvm::OpenedGroups> opened =
-      kvm::OpenGroups(perf_, options_.root, recorded.vm, open);
-  recorded.climb.Climbed(now_ns);
-  if (!opened.ok() || opened->rung >= from_rung || !opened->unopened.empty() ||
-      !ChangeOver(key, recorded, recorded.vm, *std::move(opened)).ok()) {
-    recorded.first_rung = below;
-    recorded.climb.SteppedDown(now_ns);
+  const std::string from = NameOf(openings.opened());
+  std::optional<kvm::OpenedGroups> above = openings.TryAbove(recorded.vm, now_ns);
+  if (!above) return;
+  if (!ChangeOver(key, recorded, recorded.vm, *std::move(above)).ok()) {
+    openings.NotClimbed(now_ns);
     return;
   }
-  recorded.steps.pop_back();
-  recorded.trying = true;
-  SayLacking(recorded, recorded.vm, {});
+  Say(recorded.vm, openings.Climbed(recorded.vm));
   const std::string detail =
-      absl::StrCat("trying ", NameOf(recorded.opened), " again, in place of ", from);
+      absl::StrCat("trying ", NameOf(openings.opened()), " again, in place of ", from);
   AddLifeCycle(recorded.number, v1::LifeCycle::KIND_SET_RESTORED, detail, recorded.vm);
 }
 
 void Recording::StepDown(const InstanceKey& key, RecordedVm& recorded, bool ran_before) {
-  const std::vector<kvm::Rung> ladder = kvm::LadderOf(options_.open.wanted);
-  const std::vector<kvm::AbsentEvent> absent = recorded.opened.absent;
-  const size_t from = recorded.opened.rung;
-  const size_t next = NextDifferentRung(ladder, from, LargestGroup(recorded.opened.layout), absent);
-  const std::string what = absl::StrCat("event set ", recorded.opened.set,
-                                        ran_before ? " no longer runs" : " opened but never ran");
-  if (next == ladder.size()) {
-    const std::string detail = absl::StrCat(
-        what,
-        ", and there is no smaller one: somebody else "
-        "holds all counters of the PMU; what the vCPUs do beside HALTED stays UNKNOWN");
-    AddLifeCycle(recorded.number, v1::LifeCycle::KIND_SET_REDUCED, detail, recorded.vm);
-    notices_.push_back(absl::StrCat("VM ", Label(recorded.vm), ": ", detail));
-    return;
+  Openings& openings = recorded.openings;
+  const Openings::Step step = openings.StepBelow(ran_before);
+  bool is_said = false;
+  if (step.to) {
+    const Openings::FirstRung before = openings.BeginAt(*step.to);
+    if (absl::Status status = BeginEpoch(key, recorded, recorded.vm); !status.ok()) {
+      openings.BeginAt(before);
+      notices_.push_back(std::string(status.message()));
+      return;
+    }
+    is_said = openings.SteppedDown(before, options_.now_ns());
   }
-  const FirstRung before = recorded.first_rung;
-  recorded.first_rung = {.rung = next, .given_up = absent};
-  const std::vector<kvm::Event> kept = kvm::EventsOf(ladder[next]);
-  std::string lost;
-  for (const kvm::Event& event : kvm::EventsOf(ladder[from])) {
-    const bool is_kept = std::ranges::find(kept, event.name, &kvm::Event::name) != kept.end();
-    const bool is_absent =
-        std::ranges::find(absent, event.name, &kvm::AbsentEvent::name) != absent.end();
-    if (is_kept || is_absent) continue;
-    recorded.first_rung.given_up.push_back(
-        {event.name, 0,
-         ran_before ? "the group with it stopped running" : "the group with it never ran"});
-    absl::StrAppend(&lost, lost.empty() ? "" : ", ", event.name);
-  }
-  const std::string detail = absl::StrCat(
-      what,
-      " (too few free counters: NMI watchdog, a guest's own vPMU or another "
-      "profiler); stepped down to ",
-      ladder[next].multiplexed ? absl::StrCat("groups of at most ", ladder[next].largest_group)
-                               : ladder[next].name,
-      lost.empty() ? "" : ", without ", lost);
-  if (absl::Status status = BeginEpoch(key, recorded, recorded.vm); !status.ok()) {
-    recorded.first_rung = before;
-    notices_.push_back(std::string(status.message()));
-    return;
-  }
-  recorded.steps.push_back(before);
-  AddLifeCycle(recorded.number, v1::LifeCycle::KIND_SET_REDUCED, detail, recorded.vm);
-  recorded.climb.SteppedDown(options_.now_ns());
-  const bool failed_try = std::exchange(recorded.trying, false);
-  if (!failed_try) notices_.push_back(absl::StrCat("VM ", Label(recorded.vm), ": ", detail));
+  AddLifeCycle(recorded.number, v1::LifeCycle::KIND_SET_REDUCED, step.detail, recorded.vm);
+  if (!is_said) Say(recorded.vm, step.detail);
 }
 
 void Recording::AddGap(const sampler::Handover& handover, v1::Gap::Reason reason) {
@@ -515,6 +407,13 @@ std::vector<kvm::Vm> Recording::vms() const {
   std::vector<kvm::Vm> all;
   all.reserve(vms_.size());
   for (const auto& [key, recorded] : vms_) all.push_back(recorded.vm);
+  return all;
+}
+
+std::vector<kvm::Vm> Recording::skipped() const {
+  std::vector<kvm::Vm> all;
+  all.reserve(skipped_.size());
+  for (const auto& [key, vm] : skipped_) all.push_back(vm);
   return all;
 }
 

@@ -22,6 +22,7 @@
 #include "monitor/core/classify.h"
 #include "monitor/core/epoch_classifier.h"
 #include "monitor/core/residency.h"
+#include "monitor/recorder/openings.h"
 #include "monitor/recorder/pause_watch.h"
 #include "monitor/recorder/step_down.h"
 #include "monitor/sampler/sampler.h"
@@ -73,10 +74,10 @@ class Recording {
   // opens nothing, and remembers the VM.
   absl::Status Track(const kvm::Vm& vm);
 
-  // The VM has ended: closes its epoch. Does nothing where it is not recorded.
+  // The VM has ended: closes its epoch. Does nothing where it is neither recorded nor skipped.
   void Ended(const InstanceKey& key, const std::string& detail);
 
-  // A VM was found but is not recorded; said once per instance.
+  // A VM was found but is not recorded; said once per instance, until Track records it.
   void Skipped(const kvm::Vm& vm, v1::LifeCycle::SkipReason reason, const std::string& why);
 
   // A marker at this instant.
@@ -100,6 +101,8 @@ class Recording {
 
   // The VMs being recorded.
   std::vector<kvm::Vm> vms() const;
+  // Those that were Skipped: neither recorded nor ended since. To be told their end.
+  std::vector<kvm::Vm> skipped() const;
   // VMs in which a vCPU thread has exited since the last call: worth a rescan now.
   std::vector<InstanceKey> TakeSuspects() { return std::exchange(suspects_, {}); }
   // Whether the sampler was given anything since the last call: its thread is to be woken.
@@ -111,26 +114,13 @@ class Recording {
   sampler::Sampler& sampler() { return sampler_; }
 
  private:
-  // Where OpenGroups begins.
-  struct FirstRung {
-    size_t rung = 0;                         // of the ladder: the largest still to be tried
-    std::vector<kvm::AbsentEvent> given_up;  // by steps down
-  };
-
   struct RecordedVm {
     std::optional<uint32_t> number;  // none: found during a pause, no epoch so far
     uint32_t epochs = 0;
     kvm::Vm vm;
-    FirstRung first_rung;
-    std::vector<FirstRung> steps;  // down, to be climbed again: the latest last
-    ClimbPause climb;
+    Openings openings;
     bool said_never_counts = false;
-    bool trying = false;  // since the latest climb nothing has run
     sampler::Epoch* current = nullptr;
-    kvm::OpenedGroups opened;  // as `current` was; the groups themselves are the epoch's
-    // vCPUs that `current` lacks although they live: each Track tries them again.
-    std::vector<kvm::Vcpu> lacking;
-    std::string said_lacking;
     // An epoch that is being closed for its descriptors: when the sampler has let go of it, as many
     // vCPUs as can be are opened.
     sampler::Epoch* awaited = nullptr;
@@ -156,23 +146,15 @@ class Recording {
   absl::Status TrackNew(const InstanceKey& key, const kvm::Vm& vm);
   // Of Track, for a VM that is recorded, or was found during a pause.
   absl::Status TrackKnown(const InstanceKey& key, RecordedVm& recorded, const kvm::Vm& vm);
-  kvm::OpenOptions OpenOptionsOf(const RecordedVm& recorded) const;
-  // Whether one of the vCPUs that it lacks opens now: tried beside the running epoch, and closed.
-  bool CanOpenMore(const RecordedVm& recorded) const;
-  // Opens `vm` as the next epoch of `recorded` while the one before still ticks, then changes over.
-  // Where descriptors are short it closes the one before first; what cannot be opened even then is
-  // listed in the new set, and of a new VM an error.
+  // Begins the next epoch of `recorded` with what of `vm` opens, if that is another one.
   absl::Status BeginEpoch(const InstanceKey& key, RecordedVm& recorded, const kvm::Vm& vm);
-  // What an epoch without any vCPU consists of.
-  static kvm::OpenedGroups NothingOpened(const RecordedVm& recorded, const kvm::Vm& vm,
-                                         std::string_view why);
+  Openings::Before BeforeNext(const RecordedVm& recorded, const kvm::Vm& vm) const;
   // Ends the epoch before, if there is one, and begins the next. The first one gives the VM its
   // number.
   absl::Status ChangeOver(const InstanceKey& key, RecordedVm& recorded, const kvm::Vm& vm,
                           kvm::OpenedGroups now_open);
-  // Remembers which vCPUs are not counted, and says so where that changed.
-  void SayLacking(RecordedVm& recorded, const kvm::Vm& vm,
-                  const std::vector<kvm::UnopenedVcpu>& unopened);
+  // A line for people about a VM; none where it is empty.
+  void Say(const kvm::Vm& vm, const std::string& notice);
   // The sampler has let go of it: closes its descriptors.
   void LetGo(sampler::Epoch* epoch);
   void RetireCurrent(RecordedVm& recorded);
@@ -211,7 +193,7 @@ class Recording {
   core::ResidencyEstimator residency_;
   std::map<InstanceKey, RecordedVm> vms_;
   std::map<sampler::Epoch*, LiveEpoch> epochs_;
-  std::map<InstanceKey, std::string> skipped_;
+  std::map<InstanceKey, kvm::Vm> skipped_;
   std::map<std::string, pid_t> ended_names_;  // the latest instance of each name that has ended
   uint32_t next_vm_ = 1;
   std::vector<InstanceKey> suspects_;

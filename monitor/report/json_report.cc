@@ -275,10 +275,12 @@ json::array LifeCycleJson(const Report& report) {
   json::array out;
   for (const v1::LifeCycle& change : report.summary.life_cycle()) {
     const bool has_instance = change.has_instance();
+    const auto reason = reading::SkipReasonName(change);
     out.push_back(json::object{
         {"t_s", report.SecondsAt(change.mono_ns())},
         {"vm", change.vm() == 0 ? json::value(nullptr) : json::value(change.vm())},
         {"kind", String(reading::LifeCycleName(change.kind()))},
+        {"skip_reason", reason ? String(*reason) : json::value(nullptr)},
         {"detail", change.detail()},
         {"pid", has_instance ? NumberOrNull(change.instance().pid()) : json::value(nullptr)},
         {"name", has_instance ? TextOrNull(change.instance().name()) : json::value(nullptr)}});

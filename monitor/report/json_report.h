@@ -87,6 +87,7 @@
 //   "life_cycle": [{"t_s", "vm": n or null, "kind": "vm-found" | "vm-ended" | "vcpus-changed" |
 //                   "set-reduced" | "set-restored" | "vm-skipped" | "vm-paused" | "vm-resumed" |
 //                   "recording-paused" | "recording-resumed" | "unspecified",
+//                   "skip_reason": "no-kvm" | "no-vcpu" | "not-opened" or null,
 //                   "detail", "pid": n or null, "name": text or null}],
 //   "life_cycle_omitted": n,
 //   "markers": [{"name", "t_ns": n}],  // in order, ns after the recording's start

@@ -32,17 +32,19 @@ float StripSlot::SampledNs() const { return std::accumulate(band_ns.begin(), ban
 
 void Strip::WidenTo(unsigned level) {
   for (; level_ < level; ++level_) {
-    for (size_t i = 0; i < kSlots / 2; ++i) {
-      StripSlot joined = slots_[2 * i];
-      joined += slots_[2 * i + 1];
+    const size_t joined_slots = (slots_.size() + 1) / 2;
+    for (size_t i = 0; i < joined_slots; ++i) {
+      StripSlot joined = At(2 * i);
+      joined += At(2 * i + 1);
       slots_[i] = joined;
     }
-    std::fill(slots_.begin() + kSlots / 2, slots_.end(), StripSlot());
+    slots_.resize(joined_slots);
   }
 }
 
 void Strip::Add(int64_t begin_ns, int64_t end_ns, int64_t slot_ns, const core::Verdict& verdict) {
   const auto last = std::min(static_cast<size_t>((end_ns - 1) / slot_ns), kSlots - 1);
+  if (slots_.size() <= last) slots_.resize(last + 1);
   for (auto i = static_cast<size_t>(begin_ns / slot_ns); i <= last; ++i) {
     const int64_t slot_begin = static_cast<int64_t>(i) * slot_ns;
     const auto part =

@@ -28,18 +28,17 @@ struct StripSlot {
   float SampledNs() const;
 };
 
-// The slots of one vCPU, from the strips' start on.
+// The slots of one vCPU, from the strips' start on: as many as were used.
 class Strip {
  public:
   static constexpr size_t kSlots = 512;
-
-  Strip() : slots_(kSlots) {}
 
   // Slots are 2^level times as wide as at first.
   void WidenTo(unsigned level);
   // `begin_ns` and `end_ns` after the strips' start, within the slots of that width.
   void Add(int64_t begin_ns, int64_t end_ns, int64_t slot_ns, const core::Verdict& verdict);
-  const std::vector<StripSlot>& slots() const { return slots_; }
+  // Empty beyond those that were used.
+  StripSlot At(size_t slot) const { return slot < slots_.size() ? slots_[slot] : StripSlot(); }
 
  private:
   std::vector<StripSlot> slots_;

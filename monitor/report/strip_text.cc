@@ -57,7 +57,7 @@ StripSlot ColumnSlot(const Strip& strip, const Grid& grid, size_t column) {
     const auto slot_begin = static_cast<double>(i);
     const auto share =
         static_cast<float>(std::min(end, slot_begin + 1) - std::max(begin, slot_begin));
-    StripSlot part = strip.slots()[i];
+    StripSlot part = strip.At(i);
     for (float& ns : part.band_ns) ns *= share;
     part.starved_ns *= share;
     sum += part;

@@ -252,6 +252,9 @@ std::string LifeCycle(const Report& report) {
   for (const v1::LifeCycle& change : summary.life_cycle()) {
     if (shown++ == kLifeCyclesShown) break;
     std::string text(reading::LifeCycleName(change.kind()));
+    if (const auto reason = reading::SkipReasonName(change)) {
+      absl::StrAppend(&text, " (", std::string(*reason), ")");
+    }
     if (change.vm() != 0) absl::StrAppend(&text, ", VM ", change.vm());
     if (!change.instance().name().empty()) {
       absl::StrAppend(&text, " \"", Printable(change.instance().name()), "\"");

@@ -61,7 +61,9 @@ TEST_F(BadInput, EmptyValuesAreNoDefaults) {
        {"--vm", "--pid", "--qmp", "--tid", "--root", "--control", "--metrics", "--duration",
         "--wait", "--interval", "--to", "--events", "--profile", "--classifier"}) {
     ExpectRefused({option, "", "-o", output_}, HasSubstr(option + ": the value is empty"));
+    ExpectRefused({option + "=", "-o", output_}, HasSubstr(option + ": the value is empty"));
   }
+  ExpectRefused({"--vm=", "--all"}, HasSubstr("--vm: the value is empty: give NAME"));
   for (const std::string option : {"--from", "--until", "--phase"}) {
     ExpectRefusedCommand({"report", "x.vpt", option, ""}, HasSubstr(option + ": the value is"));
     ExpectRefusedCommand({"export", "csv", "x.vpt", option, ""},
@@ -86,6 +88,15 @@ TEST_F(BadInput, APidThatIsNoVmm) {
 
 TEST_F(BadInput, TidsThatAreNoThreads) {
   ExpectRefused({"--tid", "4194303,4194302"}, HasSubstr("419430"));
+}
+
+TEST_F(BadInput, EachPartOfTidsIsOne) {
+  for (const std::string list : {"1,,2", ",1", "1,"}) {
+    ExpectRefused({"--tid", list}, HasSubstr("--tid: '" + list + "' has an empty part"));
+  }
+  ExpectRefused({"--tid", "1,x"}, HasSubstr("--tid: 'x' is not a thread ID"));
+  ExpectRefused({"--tid", "1,0"}, HasSubstr("--tid: '0' is not a thread ID"));
+  ExpectRefused({"--tid", "4194305"}, HasSubstr("--tid: '4194305' is not a thread ID"));
 }
 
 TEST_F(BadInput, TidsOfTwoProcesses) {

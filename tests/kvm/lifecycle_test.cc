@@ -9,6 +9,7 @@
 #include <csignal>
 #include <filesystem>
 #include <functional>
+#include <memory>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -304,6 +305,38 @@ TEST_F(LifeCycleTest, VcpuThreadsThatEndAndComeAgainInALivingVmm) {
   ASSERT_THAT(changes, SizeIs(3));
   EXPECT_THAT(changes[1].detail(), HasSubstr("none is left"));
   EXPECT_THAT(timeline.Of(LifeCycle::KIND_VM_ENDED), IsEmpty());
+}
+
+// It might be starting: what becomes of it is only known at its end, or the recording's.
+TEST_F(LifeCycleTest, AVmWhoseVcpuThreadsNeverShowedIsSkippedUnlessItHasEnded) {
+  const auto is_recorded = [this](const std::string& name) {
+    return Eventually([&] {
+      return std::ranges::any_of(ReadSoFar(output_).sets, [&](const v1::VcpuSet& set) {
+        return set.instance().name() == name;
+      });
+    });
+  };
+  for (const bool ends : {false, true}) {
+    auto vmm = std::make_unique<TinyVmm>();
+    ASSERT_GT(vmm->pid(), 0);
+    const auto pid = static_cast<uint32_t>(vmm->pid());
+    for (const int vcpu : {0, 1}) vmm->EndThread(vcpu);
+    const QemuGuest first = Start({.name = "life-first", .debug_threads = true});
+    RunningProgram record(Record({"--all"}));
+    ASSERT_TRUE(is_recorded("life-first"));
+    if (ends) vmm.reset();
+    // The rescan that finds this one has seen the end of the other.
+    const QemuGuest second = Start({.name = "life-second", .debug_threads = true});
+    ASSERT_TRUE(is_recorded("life-second"));
+    const std::vector<LifeCycle> skipped = Finish(record).Of(LifeCycle::KIND_VM_SKIPPED);
+    const auto found = std::ranges::find(
+        skipped, pid, [](const LifeCycle& change) { return change.instance().pid(); });
+    EXPECT_EQ(found == skipped.end(), ends);
+    if (!ends && found != skipped.end()) {
+      EXPECT_EQ(found->skip_reason(), LifeCycle::SKIP_REASON_NOT_OPENED);
+    }
+    std::filesystem::remove(output_);
+  }
 }
 
 }  // namespace

@@ -280,13 +280,17 @@ TEST_F(FewDescriptors, AVmThatWasSkippedIsNoPass) {
   RunningProgram record(Record("--all", ""));
   ASSERT_TRUE(Eventually([&] { return !ReadSoFar(output_).ticks.empty(); }));
   Spare(record.pid(), 1);
-  const QemuGuest second = Start({.name = "few-second", .debug_threads = true});
-  const auto is_second = [](const v1::LifeCycle& skipped) {
-    return skipped.instance().name() == "few-second";
+  QemuGuest second = Start({.name = "few-second", .debug_threads = true});
+  const auto said_of_second = [this](v1::LifeCycle::Kind kind) {
+    return Eventually([&] {
+      return std::ranges::any_of(ReadSoFar(output_).Of(kind), [](const v1::LifeCycle& life) {
+        return life.instance().name() == "few-second";
+      });
+    });
   };
-  ASSERT_TRUE(Eventually([&] {
-    return std::ranges::any_of(ReadSoFar(output_).Of(v1::LifeCycle::KIND_VM_SKIPPED), is_second);
-  }));
+  ASSERT_TRUE(said_of_second(v1::LifeCycle::KIND_VM_SKIPPED));
+  second.Kill();
+  EXPECT_TRUE(said_of_second(v1::LifeCycle::KIND_VM_ENDED));
   Finish(record);
   EXPECT_EQ(Check("gaps <= 20%"), 3);
   EXPECT_EQ(Check("vm=* vcpu=*: starved <= 100%"), 3);

@@ -301,8 +301,7 @@ void AddExpectations(CLI::App& command, CheckText& text) {
       ->type_name("P%");
   command.add_flag("--trust-ipc-bands", text.trust_ipc_bands,
                    "Let verdicts of ipc-bands, a hint by IPC alone, decide PASS and FAIL");
-  command.add_flag("--allow-skip", text.allow_skip,
-                   "Exit 0 where some expectations passed and others were skipped");
+  AddAllowSkip(command, text.allow_skip);
 }
 
 void AddFormats(CLI::App& command, CheckText& text) {

@@ -17,6 +17,7 @@
 #include "tools/vcpulse/output.h"
 #include "tools/vcpulse/part_options.h"
 #include "tools/vcpulse/timeline_input.h"
+#include "tools/vcpulse/values.h"
 
 namespace vcpulse::tools {
 namespace {
@@ -42,7 +43,7 @@ EXPR of --fail-if is [vm=NAME] [vcpu=N-M] [phase=NAME] : QUANTITY <|> CHANGE, ea
 FAIL: surely so (2.5 % error for all vCPUs of one EXPR together). PASS: the interval lies within the
 limit. INCONCLUSIVE: neither, as in short recordings. SKIP: not counted, as a recording was degraded.
 Exit codes: 0 compared and nothing failed, 1 FAIL, 2 usage error or nothing could be read, 3
-INCONCLUSIVE, 4 SKIP. Method and what it cannot tell: docs/compare.md. Field list of the JSON:
+INCONCLUSIVE, 4 SKIP (--allow-skip: only where nothing else was judged). Method and what it cannot tell: docs/compare.md. Field list of the JSON:
 monitor/compare/compare.h.)");
 }
 
@@ -53,11 +54,13 @@ struct CompareText {
   std::optional<std::string> phase;
   std::optional<std::string> vm;
   std::vector<std::string> fail_if;
+  bool allow_skip = false;
   bool json = false;
 };
 
 absl::StatusOr<compare::CompareOptions> Parse(const CompareText& text) {
-  compare::CompareOptions options{.phase = text.phase, .vm = text.vm};
+  compare::CompareOptions options{
+      .phase = text.phase, .vm = text.vm, .limits = {}, .allow_skip = text.allow_skip};
   if (text.phase && text.phase->empty()) {
     return absl::InvalidArgumentError("--phase: the name is empty");
   }
@@ -116,6 +119,7 @@ void AddCompareCommand(CLI::App& app, int& exit_code) {
           "each")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->type_name("EXPR");
+  AddAllowSkip(*command, text->allow_skip);
   command->add_flag("--json", text->json, "JSON instead of text");
   command->callback([text, &exit_code] { exit_code = RunCompare(*text); });
 }

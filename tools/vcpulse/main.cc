@@ -12,6 +12,7 @@
 #include "kvm/base/text.h"
 #include "tools/vcpulse/commands.h"
 #include "tools/vcpulse/help.h"
+#include "tools/vcpulse/values.h"
 
 #if __has_include("google/protobuf/stubs/logging.h")  // up to protobuf 21
 #include "google/protobuf/stubs/logging.h"
@@ -67,6 +68,7 @@ int main(int argc, char** argv) {
   if (command && (arguments.empty() || arguments.front() != "record")) {
     return tools::Fail("-- CMD belongs to `vcpulse record`");
   }
+  tools::SpellOutEmptyValues(arguments);
   int exit_code = tools::kExitOk;
   const std::unique_ptr<CLI::App> app =
       tools::BuildApp(command.value_or(std::vector<std::string>{}), exit_code);

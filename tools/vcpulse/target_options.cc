@@ -1,18 +1,65 @@
 #include "tools/vcpulse/target_options.h"
 
+#include <sys/types.h>
+
 #include <filesystem>
+#include <string>
 #include <system_error>
 #include <vector>
 
 #include "CLI/CLI.hpp"
+#include "absl/status/statusor.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "kvm/base/text.h"
 #include "kvm/own_rights.h"
 
 namespace vcpulse::tools {
 namespace {
 
 // PIDs and TIDs that Linux can give (PID_MAX_LIMIT).
-const CLI::Validator kThreadId = CLI::Range(1, 4194304).description("");
+constexpr pid_t kMostThreadId = 4194304;
+const CLI::Validator kThreadId = CLI::Range(1, kMostThreadId).description("");
+
+// "1,2,3". Errors: InvalidArgument where a part is empty or not a thread ID.
+absl::StatusOr<std::vector<pid_t>> ParseTids(const std::string& text) {
+  std::vector<pid_t> tids;
+  for (const std::string& part : std::vector<std::string>(absl::StrSplit(text, ','))) {
+    if (part.empty()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("'", Printable(text), "' has an empty part: write TID[,TID...]"));
+    }
+    pid_t tid = 0;
+    if (!absl::SimpleAtoi(part, &tid) || tid < 1 || tid > kMostThreadId) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("'", Printable(part), "' is not a thread ID (1 to ", kMostThreadId, ")"));
+    }
+    tids.push_back(tid);
+  }
+  return tids;
+}
+
+// A list by CLI11's own delimiter would drop empty parts.
+CLI::Option* AddTids(CLI::App& command, std::vector<pid_t>& tids) {
+  return command
+      .add_option(
+          "--tid",
+          [&tids](const std::vector<std::string>& given) {
+            tids.clear();
+            for (const std::string& text : given) {
+              const std::vector<pid_t> more = *ParseTids(text);  // checked
+              tids.insert(tids.end(), more.begin(), more.end());
+            }
+            return true;
+          },
+          "these vCPU threads of one VM")
+      ->type_name("TID[,TID...]")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->check(CLI::Validator(
+          [](const std::string& text) { return std::string(ParseTids(text).status().message()); },
+          ""));
+}
 
 }  // namespace
 
@@ -24,10 +71,7 @@ void AddTargetOptions(CLI::App& command, live::Target& target) {
           ->check(kThreadId),
       command.add_option("--qmp", target.qmp, "the VM behind this QMP socket")
           ->type_name("unix:PATH|tcp:HOST:PORT"),
-      command.add_option("--tid", target.tids, "these vCPU threads of one VM")
-          ->type_name("TID[,TID...]")
-          ->delimiter(',')
-          ->check(kThreadId),
+      AddTids(command, target.tids),
       command.add_flag("--all", target.all,
                        "all VMs, including those that start later; runs on when none is left"),
   };

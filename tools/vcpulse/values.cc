@@ -4,6 +4,7 @@
 #include <charconv>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
@@ -149,6 +150,23 @@ CLI::Option* AddRepeatable(CLI::App& command, const std::string& name,
           },
           help)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
+void AddAllowSkip(CLI::App& command, bool& allow_skip) {
+  command.add_flag("--allow-skip", allow_skip,
+                   "Exit 0 where something passed and all the rest was skipped");
+}
+
+void SpellOutEmptyValues(std::vector<std::string>& arguments) {
+  std::vector<std::string> spelt_out;
+  for (std::string& argument : arguments) {
+    const bool is_option = argument.starts_with("--") && argument.size() > 3;
+    const bool is_empty = is_option && argument.find('=') == argument.size() - 1;
+    if (is_empty) argument.pop_back();
+    spelt_out.push_back(std::move(argument));
+    if (is_empty) spelt_out.emplace_back();
+  }
+  arguments = std::move(spelt_out);
 }
 
 }  // namespace vcpulse::tools

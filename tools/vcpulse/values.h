@@ -40,4 +40,11 @@ absl::StatusOr<std::optional<double>> ParseSpeed(const std::string& text);
 CLI::Option* AddRepeatable(CLI::App& command, const std::string& name,
                            std::vector<std::string>& values, const std::string& help);
 
+// Adds --allow-skip, of the commands that judge.
+void AddAllowSkip(CLI::App& command, bool& allow_skip);
+
+// "--vm=" becomes "--vm" and an empty value, which is refused by name; CLI11 would take the next
+// argument for the value.
+void SpellOutEmptyValues(std::vector<std::string>& arguments);
+
 }  // namespace vcpulse::tools

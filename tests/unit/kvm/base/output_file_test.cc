@@ -246,8 +246,8 @@ TEST(OutputThread, AnOutputThatTakesNoDataKeepsNobodyWaiting) {
   ASSERT_TRUE(output->Append(Bytes("first")).ok());
   ASSERT_TRUE(output->Append(Bytes("second")).ok());
   EXPECT_FALSE(output->backlogged());
-  EXPECT_TRUE(output->Settle(Deadline(kSoon)).ok());
   const Deadline generous(kLong);
+  EXPECT_TRUE(output->Settle(Deadline(kSoon)).ok());
   const absl::Status status = output->Finish(Deadline(kSoon));
   EXPECT_FALSE(generous.over());
   EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded);

@@ -62,6 +62,16 @@ Draw SkippedAfter(size_t after, v1::LifeCycle::SkipReason reason,
   };
 }
 
+// db is not recorded, and has ended after so many ticks.
+Draw SkippedFor(size_t ticks) {
+  return [=](DrawnRecording& recording) {
+    recording.Skip("db", 1002, v1::LifeCycle::SKIP_REASON_NOT_OPENED);
+    recording.Draw(std::string(ticks, 'P') + "[rest]");
+    recording.EndSkipped(1002);
+    recording.Draw("PPPPPPPPPPPPPPPPPPPP");
+  };
+}
+
 Draw UnopenedFrom(size_t ticks) {
   return [=](DrawnRecording& recording) {
     recording.Draw(std::string(ticks, 'P'));
@@ -119,6 +129,8 @@ const std::vector<EvidenceRow> kRows = {
     {"SkippedVmByPid", kPlain, SkippedAfter(0, kNotOpened), {"vm=1002: halted <= 5%"}, {}, Outcome::kInconclusive, 3, "VM db was not recorded"},
     {"SkippedVmIsNotMeant", kPlain, SkippedAfter(0, kNotOpened), {"vm=guest1: halted <= 5%"}, {}, Outcome::kPass, 0, ""},
     {"SkippedVmLeavesAFail", kPlain, SkippedAfter(0, kNotOpened), {"halted >= 5%"}, {}, Outcome::kFail, 1, "VM db was not recorded"},
+    {"SkippedVmThatEnded", kPlain, SkippedFor(5), {"gaps <= 20%"}, {}, Outcome::kInconclusive, 3, "VM db was not recorded from 0.0 s to 0.5 s"},
+    {"SkippedVmOnceEnded", kPlain, SkippedFor(5), {"gaps <= 20%"}, {.phase = "rest"}, Outcome::kPass, 0, ""},
     {"SkippedVmOfOlderFiles", kPlain, SkippedAfter(0, v1::LifeCycle::SKIP_REASON_UNSPECIFIED), {"gaps <= 20%"}, {}, Outcome::kInconclusive, 3, "too many open files (not known whether it ran KVM)"},
     {"SkippedWithoutKvm", kPlain, SkippedAfter(0, v1::LifeCycle::SKIP_REASON_NO_KVM), {"gaps <= 20%"}, {}, Outcome::kPass, 0, ""},
     {"SkippedWithoutAVcpu", kPlain, SkippedAfter(0, v1::LifeCycle::SKIP_REASON_NO_VCPU), {"gaps <= 20%"}, {}, Outcome::kPass, 0, ""},

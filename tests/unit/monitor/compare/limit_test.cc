@@ -154,6 +154,12 @@ TEST(Judging, WhatCannotBeToldNeverPasses) {
             Outcome::kInconclusive);
   EXPECT_EQ(Judge(limit, {HoldAgainst(limit, row, std::nullopt, {}, true)}).outcome,
             Outcome::kSkip);
+  const Held skipped = HoldAgainst(limit, row, std::nullopt, {}, true);
+  Held passed;
+  passed.surely_within = true;
+  EXPECT_EQ(Judge(limit, {skipped, passed}).outcome, Outcome::kSkip);
+  EXPECT_EQ(Judge(limit, {skipped, passed}, /*allow_skip=*/true).outcome, Outcome::kPass);
+  EXPECT_EQ(Judge(limit, {skipped}, /*allow_skip=*/true).outcome, Outcome::kSkip);
   const JudgedLimit nobody = Judge(limit, {});
   EXPECT_EQ(nobody.outcome, Outcome::kInconclusive);
   EXPECT_THAT(nobody.findings.front().reason, HasSubstr("no vCPU"));

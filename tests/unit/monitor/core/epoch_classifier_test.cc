@@ -113,6 +113,20 @@ TEST(EpochClassifier, TakesEachVcpusOwnFurtherGroup) {
   EXPECT_EQ(verdicts[1].band, Band::kSpinning);
 }
 
+// They are those of one type of core.
+TEST(EpochClassifier, IpcsOfSpinsAreNotHeldAgainstSumsOverPmus) {
+  Profile profile;
+  profile.evidence.spin_ipcs = 2;
+  const auto ranges_with = [&profile](size_t core_pmus) {
+    const EpochClassifier classifier({.vcpus = 1, .slots = kEpochSlots, .core_pmus = core_pmus},
+                                     Classifier::kEvidence, profile, kEpochInterval);
+    return classifier.evidence().thresholds().spin_ipcs;
+  };
+  EXPECT_EQ(ranges_with(1), 2u);
+  EXPECT_EQ(ranges_with(2), 0u);
+  EXPECT_EQ(ranges_with(3), 0u);
+}
+
 // At ticks as long as the window, one vCPU's may be full and another's, read a little early, not.
 TEST(EpochClassifier, WindowsFillVcpuByVcpu) {
   EpochClassifier classifier({.vcpus = 2, .slots = kEpochSlots}, Classifier::kIpcBands, {},

@@ -134,6 +134,8 @@ TEST(Evidence, ALoopThatMissesTheL1dIsNone) {
 TEST(Evidence, L1dMissesAreWork) {
   const Row work = {.ipc = 0.20, .b = 0.05, .u_b = 0.1, .u_l = 1.0};
   EXPECT_EQ(RuleOf(work), Rule::kL1dMisses);
+  EXPECT_EQ(Judge({.ipc = 0.1, .b = 0.05, .u_b = 0.1, .p = 0.0, .u_l = kFar}),
+            (Judgement{Band::kProductive, Rule::kL1dMisses, 0.75}));
   Row row = work;
   row.ipc = 0.20 * kBelow;
   EXPECT_EQ(RuleOf(row), Rule::kUnclear);

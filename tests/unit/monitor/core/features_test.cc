@@ -56,6 +56,29 @@ TEST(Features, AreSharesAndRates) {
   EXPECT_EQ(features.Value(Feature::kIpcSpread), std::nullopt);
 }
 
+TEST(Features, L1dMissesArePerKilocycle) {
+  VcpuDelta delta = Delta();
+  delta.counts[7] = 4'000;
+  const EventSlots slots{.cycles = 0, .l1d_misses = 7};
+  EXPECT_DOUBLE_EQ(*Measure(delta, slots, 0.7, 140).Value(Feature::kL1dMisses), 0.4);
+  EXPECT_EQ(FindSlots(std::vector<std::string>{"L1-dcache-load-misses"}).l1d_misses, 0u);
+  EXPECT_EQ(FindSlots(std::vector<std::string>{"x", "l1d_cache_refill"}).l1d_misses, 1u);
+}
+
+// Of cycles, else of ref-cycles.
+TEST(Features, SayWhetherTheClockHasCounted) {
+  VcpuDelta delta = Delta();
+  delta.ran_since_start_ns = 30'000'000;
+  EXPECT_FALSE(Measure(delta, kFeatureSlots, 0.7, 140).never_counted);
+  delta.never_counted = 1u << 5;
+  EXPECT_FALSE(Measure(delta, kFeatureSlots, 0.7, 140).never_counted);
+  EXPECT_TRUE(Measure(delta, {.ref_cycles = 5}, 0.7, 140).never_counted);
+  delta.never_counted = 1u << 0;
+  EXPECT_TRUE(Measure(delta, kFeatureSlots, 0.7, 140).never_counted);
+  EXPECT_EQ(Measure(delta, kFeatureSlots, 0.7, 140).ran_since_start_ns, 30'000'000);
+  EXPECT_FALSE(Measure(delta, {.instructions = 1}, 0.7, 140).never_counted);
+}
+
 TEST(Features, AbsentEventsHaveNone) {
   const auto without = [](auto EventSlots::* slot) {
     EventSlots slots = kFeatureSlots;

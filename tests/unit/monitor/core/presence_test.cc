@@ -84,6 +84,8 @@ TEST(Presence, ALowerBoundHaltsOnlyWhatCannotHaveRun) {
   EXPECT_EQ(Judge(features), UnknownBy(Rule::kSlowClock));
   features.residency_at_most = 0.06 * kPresenceBelow;
   EXPECT_EQ(Judge(features), (Judgement{Band::kHalted, Rule::kPolling, 0.60}));
+  features.residency_at_most = 0.02;
+  EXPECT_EQ(Judge(features), (Judgement{Band::kHalted, Rule::kPolling, 0.60}));
   features.residency_at_most = 0.02 * kPresenceBelow;
   EXPECT_EQ(Judge(features), (Judgement{Band::kHalted, Rule::kPolling, 0.99}));
   // No core is so slow: the host polled.
@@ -94,6 +96,10 @@ TEST(Presence, ALowerBoundHaltsOnlyWhatCannotHaveRun) {
   EXPECT_EQ(Judge(features), (Judgement{Band::kHalted, Rule::kPolling, 0.60}));
   features.residency = 0.02 * 0.14 * kPresenceBelow;
   EXPECT_EQ(Judge(features), (Judgement{Band::kHalted, Rule::kPolling, 0.99}));
+}
+
+TEST(Presence, WithoutAResidencyTheBoundIsTheMost) {
+  EXPECT_EQ(MostResidency(Features{}, PresenceThresholds{}), 0);
 }
 
 // Counters of a confidential guest, or of a PMU that is not there: they open and stay 0.

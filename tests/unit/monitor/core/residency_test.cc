@@ -65,6 +65,13 @@ TEST(Residency, CyclesGiveALowerBound) {
   const std::vector<VcpuDelta> two = {half[0], half[0]};
   const std::vector<ResidencyBasis> bases = {{.tsc_hz = 2e9}, {.max_hz = 4e9}};
   EXPECT_EQ(ResidencyAtMost(two, kWithRef, bases, 0.25), 0.5);
+  // Bases beyond the PMUs that were counted say nothing, and too few give no bound.
+  EXPECT_EQ(ResidencyAtMost(std::span(two).first(1), kCyclesOnly, bases, 0.25), 0.5);
+  EXPECT_EQ(ResidencyAtMost(std::span(two).first(1), kWithRef, bases, 0.25), 0.25);
+  EXPECT_EQ(ResidencyAtMost(two, kCyclesOnly, std::span(bases).first(1), 0.25), 0.25);
+  // Reads are not at the same instants.
+  half[0].time_enabled_ns = 100'100'000;
+  EXPECT_EQ(ResidencyAtMost(half, kCyclesOnly, basis, 0.25), 1.0);
 }
 
 TEST(Residency, CyclesOverTheHighestFrequencyElse) {

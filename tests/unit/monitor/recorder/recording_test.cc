@@ -409,6 +409,33 @@ TEST_F(RecordingTest, SkippedIsSaidOncePerInstance) {
   EXPECT_EQ(writer_.records.back().life_cycle().skip_reason(), v1::LifeCycle::SKIP_REASON_NO_KVM);
 }
 
+// From its end on nothing of it is missed.
+TEST_F(RecordingTest, TheEndOfASkippedVmIsSaid) {
+  recording_.Skipped(web_.vm(), v1::LifeCycle::SKIP_REASON_NOT_OPENED, "too many open files");
+  ASSERT_THAT(recording_.skipped(), SizeIs(1));
+  EXPECT_EQ(recording_.skipped().front().pid, web_.vm().pid);
+  recording_.Ended(KeyOf(web_.vm()), "process 10 has ended");
+  recording_.Ended(KeyOf(web_.vm()), "process 10 has ended");
+  EXPECT_THAT(recording_.skipped(), IsEmpty());
+  EXPECT_THAT(writer_.LifeCycleKinds(),
+              ElementsAre(v1::LifeCycle::KIND_VM_SKIPPED, v1::LifeCycle::KIND_VM_ENDED));
+  const v1::LifeCycle& ended = writer_.records.back().life_cycle();
+  EXPECT_EQ(ended.vm(), 0u);
+  EXPECT_EQ(ended.detail(), "process 10 has ended");
+  EXPECT_EQ(ended.instance().pid(), 10u);
+}
+
+TEST_F(RecordingTest, ASkippedVmThatIsRecordedEndsOnce) {
+  recording_.Skipped(web_.vm(), v1::LifeCycle::SKIP_REASON_NOT_OPENED, "too many open files");
+  ASSERT_TRUE(recording_.Track(web_.vm()).ok());
+  EXPECT_THAT(recording_.skipped(), IsEmpty());
+  recording_.Ended(KeyOf(web_.vm()), "process 10 has ended");
+  EXPECT_THAT(writer_.LifeCycleKinds(),
+              ElementsAre(v1::LifeCycle::KIND_VM_SKIPPED, v1::LifeCycle::KIND_VM_FOUND,
+                          v1::LifeCycle::KIND_VM_ENDED));
+  EXPECT_EQ(writer_.records.back().life_cycle().vm(), 1u);
+}
+
 TEST_F(RecordingTest, RetireAllEndsInIdle) {
   ASSERT_TRUE(recording_.Track(web_.vm()).ok());
   ASSERT_TRUE(recording_.Track(db_.vm()).ok());

@@ -327,6 +327,19 @@ std::string TextOf(const core::Features& features, core::Classifier classifier) 
 }
 
 // What is printed must be true: two different numbers never look the same.
+TEST(ExplainText, ASpinByTheIpcAloneIsMarked) {
+  core::Features f = {.interval_ns = 100'000'000,
+                      .enabled_share = 1,
+                      .enabled = true,
+                      .running_share = 1,
+                      .residency = 1,
+                      .cycles_counted = true,
+                      .instructions_counted = true};
+  f.Set(core::Feature::kCycles, 1e8);
+  f.Set(core::Feature::kIpc, 0.5);
+  EXPECT_THAT(TextOf(f, core::Classifier::kIpcBands), HasSubstr("SPINNING? by rule ipc-low"));
+}
+
 TEST(ExplainText, AtTheEdgeOfAThresholdMoreDigitsAreShown) {
   core::Features f = {.interval_ns = 100'000'000,
                       .enabled_share = 1,

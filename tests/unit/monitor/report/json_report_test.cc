@@ -154,6 +154,7 @@ TEST(JsonReport, ListsGapsLifeCycleAndDamage) {
   skipped.set_kind(v1::LifeCycle::KIND_VM_SKIPPED);
   skipped.set_mono_ns(kStart_ns + kTick_ns);
   skipped.set_detail("TCG");
+  skipped.set_skip_reason(v1::LifeCycle::SKIP_REASON_NO_KVM);
   ASSERT_TRUE(recording.Add(skipped).ok());
   Report report = WholeReport(recording.summary);
   report.read.ended_in_order = false;
@@ -170,6 +171,7 @@ TEST(JsonReport, ListsGapsLifeCycleAndDamage) {
   EXPECT_EQ(Number(seen, "/records"), 1);
   EXPECT_EQ(Number(seen, "/first_s"), 0.2);
   EXPECT_EQ(out.at_pointer("/life_cycle/0/kind"), "vm-skipped");
+  EXPECT_EQ(out.at_pointer("/life_cycle/0/skip_reason"), "no-kvm");
   EXPECT_TRUE(out.at_pointer("/life_cycle/0/vm").is_null());
   EXPECT_EQ(Number(out, "/life_cycle/0/t_s"), 0.1);
   EXPECT_EQ(Number(out, "/damage/told_losses/0/first_sequence"), 4);

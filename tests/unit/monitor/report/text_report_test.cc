@@ -208,12 +208,19 @@ TEST(TextReport, ListsGapsAndLifeCycle) {
   change.set_mono_ns(kStart_ns + 9 * kTick_ns);
   change.set_detail("the process is gone");
   ASSERT_TRUE(recording.Add(change).ok());
+  change.set_vm(0);
+  change.set_kind(v1::LifeCycle::KIND_VM_SKIPPED);
+  change.mutable_instance()->set_name("db");
+  change.set_detail("too many open files");
+  change.set_skip_reason(v1::LifeCycle::SKIP_REASON_NOT_OPENED);
+  ASSERT_TRUE(recording.Add(change).ok());
   const std::string text = RenderText(WholeReport(recording.summary));
   EXPECT_THAT(text, HasSubstr("11 samples, 1 gap,"));
   EXPECT_THAT(text, HasSubstr("  gap: 1 tick lost, read-failed, vCPU 2, EIO: Input/output error "
                               "(at +0.3 s)\n"));
   EXPECT_THAT(text, HasSubstr("gap of all VMs: 2 ticks lost, tick-missed (at +0.7 s)\n"));
   EXPECT_THAT(text, HasSubstr("life cycle: +0.9 s vm-ended, VM 1: the process is gone\n"));
+  EXPECT_THAT(text, HasSubstr("life cycle: +0.9 s vm-skipped (not-opened) \"db\": too many open "));
 }
 
 TEST(TextReport, SaysThatItIsDegradedAndWhy) {

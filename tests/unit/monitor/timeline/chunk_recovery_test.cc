@@ -390,6 +390,12 @@ TEST(ChunkRecovery, FloodsAreRefusedBeforeTheyTakeMemory) {
   }
 }
 
+// proto3 has no groups, so nothing reckons what is in one.
+TEST(ChunkRecovery, AGroupIsNoPayload) {
+  ExpectRefused(StoredChunk(Delimited(1, Varint(111 << 3 | 3) + Varint(111 << 3 | 4))),
+                "no ChunkPayload");
+}
+
 // What is reckoned is never less than what is taken.
 TEST(ChunkRecovery, MemoryIsReckonedBeforeParsing) {
   std::vector<std::string> contents = {TwoMarkers().SerializeAsString()};

@@ -132,7 +132,7 @@ TEST(TickColumns, AnyValueComesBack) {
       vcpu.has_scheduler_times = random() % 3 != 0;
       vcpu.run_ns = vcpu.has_scheduler_times ? value() : 0;
       vcpu.run_delay_ns = vcpu.has_scheduler_times ? value() : 0;
-      vcpu.state = static_cast<core::ThreadState>(random() % 5);
+      vcpu.state = static_cast<core::ThreadState>(random() % 7);
       row.verdicts[v] = {static_cast<core::Band>(random() % 5),
                          static_cast<core::Rule>(random() % 14), random() % 2 == 0};
     }

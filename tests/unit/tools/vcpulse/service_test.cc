@@ -1,6 +1,7 @@
 // What a service manager hears, over its datagram socket.
 #include "tools/vcpulse/service.h"
 
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -119,6 +120,20 @@ TEST(StopCollector, WhatWasNotWrittenInTimeIsAnError) {
   EXPECT_EQ(testing::internal::GetCapturedStderr(),
             "vcpulse: not all that was received could be written within 30 s: it was not "
             "acknowledged, and the agents send it again\n");
+}
+
+// All that this user may have; a child gets back what was there before.
+TEST(RaiseDescriptorLimit, RaisesTheSoftLimitAndReturnsTheOneBefore) {
+  rlimit whole{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &whole), 0);
+  const rlimit low{.rlim_cur = 64, .rlim_max = whole.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &low), 0);
+  EXPECT_EQ(RaiseDescriptorLimit().rlim_cur, 64u);
+  rlimit raised{};
+  getrlimit(RLIMIT_NOFILE, &raised);
+  setrlimit(RLIMIT_NOFILE, &whole);
+  EXPECT_EQ(raised.rlim_cur, whole.rlim_max);
+  EXPECT_EQ(raised.rlim_max, whole.rlim_max);
 }
 
 }  // namespace

@@ -162,6 +162,14 @@ TEST(PartOptions, ANamelessNothingIsNoTerminalSequence) {
   EXPECT_EQ(NothingInPart({.from = "2s"}), "no tick in the part asked for (from 2s to the end)");
 }
 
+TEST(SpellOutEmptyValues, OnlyThoseOfLongOptions) {
+  std::vector<std::string> arguments = {
+      "record", "--vm=", "--all", "--vm=web", "a=", "--", "--expect=a=", "-o=", "--="};
+  SpellOutEmptyValues(arguments);
+  EXPECT_EQ(arguments, (std::vector<std::string>{"record", "--vm", "", "--all", "--vm=web",
+                                                 "a=", "--", "--expect=a=", "-o=", "--="}));
+}
+
 }  // namespace
 
 }  // namespace vcpulse::tools
