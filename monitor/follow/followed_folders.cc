@@ -127,7 +127,7 @@ void FollowedFolders::FindIn(const std::string& folder, int depth, bool is_newes
   if (depth == kDepthOfStreams) return;
   for (const std::string& name : listing.folders) {
     // Of the streams of an agent; agents are all alike.
-    const bool newest = !stream::IsStreamFolder(name) || name == listing.folders.back();
+    const bool newest = !stream::StreamOfFolder(name) || name == listing.folders.back();
     FindIn(JoinPath(folder, name), depth + 1, newest);
   }
 }
@@ -151,7 +151,7 @@ void FollowedFolders::Take(const std::string& folder, int depth, bool is_newest)
 
 std::optional<std::string> FollowedFolders::AgentOf(const std::string& folder) const {
   const fs::path path(folder);
-  if (!stream::IsStreamFolder(path.filename().string())) return std::nullopt;
+  if (!stream::StreamOfFolder(path.filename().string())) return std::nullopt;
   return stream::AgentIdOf(path.parent_path().filename().string());
 }
 

@@ -169,6 +169,13 @@ class CrashingFiles : public stream::Files {
     if (node == names_.end()) return Error(ENOENT, path);
     return node->second->data.size();
   }
+  absl::StatusOr<uint64_t> DiskBytesOf(const std::string& path) override { return SizeOf(path); }
+  absl::StatusOr<std::pair<uint64_t, uint64_t>> IdentityOf(const std::string& path) override {
+    const std::lock_guard lock(mutex_);
+    const auto node = names_.find(path);
+    if (node == names_.end()) return Error(ENOENT, path);
+    return std::pair<uint64_t, uint64_t>(1, reinterpret_cast<uintptr_t>(node->second.get()));
+  }
   absl::StatusOr<Kind> KindOf(const std::string& path) override {
     const std::lock_guard lock(mutex_);
     const auto node = names_.find(path);

@@ -34,6 +34,12 @@ class FillingFiles final : public stream::Files {
     return below_.ReadAt(path, offset, out);
   }
   absl::StatusOr<uint64_t> SizeOf(const std::string& path) override { return below_.SizeOf(path); }
+  absl::StatusOr<uint64_t> DiskBytesOf(const std::string& path) override {
+    return below_.DiskBytesOf(path);
+  }
+  absl::StatusOr<std::pair<uint64_t, uint64_t>> IdentityOf(const std::string& path) override {
+    return below_.IdentityOf(path);
+  }
   absl::StatusOr<std::vector<std::string>> List(const std::string& directory) override {
     return below_.List(directory);
   }

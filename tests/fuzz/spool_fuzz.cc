@@ -16,6 +16,7 @@
 
 #include "monitor/stream/disk/names.h"
 #include "monitor/stream/disk/spool.h"
+#include "monitor/stream/disk/stream_folders.h"
 #include "monitor/stream/disk/stream_store.h"
 #include "tests/fakes/crashing_files.h"
 
@@ -127,7 +128,10 @@ void RecoverStore(const std::map<std::string, std::vector<uint8_t>>& contents) {
   for (const auto& [name, bytes] : contents) files.Put("/c/a/20260101T000000Z-" + name, bytes);
   for (uint8_t number = 0; number < 3; ++number) {
     const StreamId stream = StreamOf(number);
-    const auto store = StreamStore::Open(files, "/c/a", stream, {}, 1, 0);
+    const std::string folder = StreamFolders(files, "/c").FolderOf("a", stream, 0).value();
+    // The agent holds all of it, or nothing.
+    const uint64_t first_held = number < 2 ? 1 : std::numeric_limits<uint64_t>::max();
+    const auto store = StreamStore::Open(files, folder, stream, {}, first_held, 0);
     if (!store.ok()) {
       Require(absl::IsUnimplemented(store.status()));
       continue;
@@ -138,8 +142,9 @@ void RecoverStore(const std::map<std::string, std::vector<uint8_t>>& contents) {
     const auto chunk = Chunk(stream, durable + 1, 5, payload);
     const auto header = vcpulse::timeline::DecodeChunkHeader(chunk);
     Require(header.ok() && (*store)->Append(*header, chunk, 0).ok() && (*store)->Sync().ok());
-    const auto again = StreamStore::Open(files, "/c/a", stream, {}, 1, 0);
-    Require(again.ok() && (*again)->durable() == durable + 5 && (*again)->notice().empty());
+    const auto again = StreamStore::Open(files, folder, stream, {}, first_held, 0);
+    Require(again.ok() && (*again)->durable() == durable + 5);
+    Require(number == 2 || (*again)->notice().empty());
   }
 }
 

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <utility>
@@ -131,7 +132,10 @@ int RunCollect(const CollectOptions& options) {
   while (WaitForSignal(signals) == SIGHUP) Reload(**collector, has_files);
   NotifyService("STOPPING=1");
   LetSignalsEndUs();
-  return StopCollector(**collector, kDrainPatience);
+  const int exit_code = StopCollector(**collector, kDrainPatience);
+  // A write that hangs would keep the process for as long.
+  if (exit_code != kExitOk) std::_Exit(exit_code);
+  return exit_code;
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -56,6 +57,10 @@ class Files {
   virtual absl::StatusOr<size_t> ReadAt(const std::string& path, uint64_t offset,
                                         std::span<uint8_t> out) = 0;
   virtual absl::StatusOr<uint64_t> SizeOf(const std::string& path) = 0;
+  // What the file's content takes of the disk, which holes and blocks make another number.
+  virtual absl::StatusOr<uint64_t> DiskBytesOf(const std::string& path) = 0;
+  // Device and inode of what the path names now. Follows links.
+  virtual absl::StatusOr<std::pair<uint64_t, uint64_t>> IdentityOf(const std::string& path) = 0;
   virtual absl::StatusOr<Kind> KindOf(const std::string& path) = 0;
   // Names in a folder, sorted, without . and ..; NotFound where there is none. Follows links.
   virtual absl::StatusOr<std::vector<std::string>> List(const std::string& directory) = 0;

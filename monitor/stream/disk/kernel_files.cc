@@ -126,6 +126,19 @@ class Kernel final : public Files {
     return static_cast<uint64_t>(info.st_size);
   }
 
+  absl::StatusOr<uint64_t> DiskBytesOf(const std::string& path) override {
+    struct stat info{};
+    if (::lstat(path.c_str(), &info) != 0) return Failed(errno, "look at", path);
+    constexpr uint64_t kBlock = 512;  // the unit of st_blocks, whatever the file system's is
+    return static_cast<uint64_t>(info.st_blocks) * kBlock;
+  }
+
+  absl::StatusOr<std::pair<uint64_t, uint64_t>> IdentityOf(const std::string& path) override {
+    struct stat info{};
+    if (::stat(path.c_str(), &info) != 0) return Failed(errno, "look at", path);
+    return std::pair<uint64_t, uint64_t>(info.st_dev, info.st_ino);
+  }
+
   absl::StatusOr<Kind> KindOf(const std::string& path) override {
     struct stat info{};
     if (::lstat(path.c_str(), &info) != 0) return Failed(errno, "look at", path);

@@ -42,11 +42,12 @@ std::optional<uint64_t> SequenceOfFileName(const std::string& name) {
   return ParseNumber<uint64_t>(std::string_view(name).substr(0, kSequenceDigits));
 }
 
-bool IsStreamFolder(const std::string& name) {
+std::optional<timeline::StreamId> StreamOfFolder(const std::string& name) {
   const size_t id_digits = 2 * timeline::StreamId().size();
-  if (name.size() <= id_digits) return false;
+  if (name.size() <= id_digits) return std::nullopt;
   const size_t begin = name.size() - id_digits;
-  return name[begin - 1] == '-' && StreamOfHex(name.substr(begin)).has_value();
+  if (name[begin - 1] != '-') return std::nullopt;
+  return StreamOfHex(name.substr(begin));
 }
 
 std::string ParentOf(const std::string& path) {

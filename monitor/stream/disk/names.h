@@ -16,8 +16,8 @@ std::optional<timeline::StreamId> StreamOfHex(const std::string& text);
 std::string FileNameOf(uint64_t first_sequence);
 std::optional<uint64_t> SequenceOfFileName(const std::string& name);
 
-// Whether a folder is named as that of a stream: START-STREAMID.
-bool IsStreamFolder(const std::string& name);
+// The stream whose folder has that name, START-STREAMID; nothing for any other name.
+std::optional<timeline::StreamId> StreamOfFolder(const std::string& name);
 
 // The folder that a path lies in: "." for a name alone.
 std::string ParentOf(const std::string& path);

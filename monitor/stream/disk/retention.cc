@@ -1,6 +1,7 @@
 #include "monitor/stream/disk/retention.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <deque>
 #include <iterator>
 #include <map>
@@ -13,6 +14,10 @@
 
 namespace vcpulse::stream {
 namespace {
+
+// Of the disk, beside a file's content: an inode and a name; a folder is a block at least.
+constexpr uint64_t kFileCost = 512;
+constexpr uint64_t kFolderCost = 4096;
 
 struct OldFile {
   std::string path;
@@ -46,14 +51,18 @@ class Sweep {
       const std::string path = absl::StrCat(folder, "/", name);
       const auto kind = SequenceOfFileName(name) ? files_.KindOf(path) : Files::Kind::kOther;
       if (!kind.ok() || *kind != Files::Kind::kFile) continue;
-      const auto bytes = files_.SizeOf(path);
+      const auto bytes = files_.DiskBytesOf(path);
       const auto modified_ns = files_.ModifiedAt_ns(path);
       if (Told(bytes.status()) || Told(modified_ns.status())) continue;
       newest = found_.size();
-      found_.push_back(
-          {.path = path, .folder = folder, .bytes = *bytes, .modified_ns = *modified_ns});
+      found_.push_back({.path = path,
+                        .folder = folder,
+                        .bytes = *bytes + kFileCost,
+                        .modified_ns = *modified_ns});
     }
-    if (newest) found_[*newest].must_stay = is_live;
+    if (!newest) return;
+    found_[*newest].must_stay = is_live;
+    found_[*newest].bytes += kFolderCost;  // goes with its last file
   }
 
   void Apply(const Retention& retention, int64_t realtime_ns) {
@@ -144,6 +153,28 @@ class Sweep {
 
 }  // namespace
 
+bool WallClock::IsPlausible(int64_t realtime_ns, int64_t boottime_ns) {
+  constexpr int64_t kJump_ns = 3600 * int64_t{1'000'000'000};
+  constexpr int64_t kAcceptAfter_ns = 24 * kJump_ns;
+  const int64_t offset_ns = realtime_ns - boottime_ns;
+  const auto is_near = [&](const std::optional<int64_t>& other_ns) {
+    return other_ns && std::abs(offset_ns - *other_ns) <= kJump_ns;
+  };
+  if (!offset_ns_ || is_near(offset_ns_)) {
+    offset_ns_ = offset_ns;
+    jumped_to_ns_.reset();
+    return true;
+  }
+  if (!is_near(jumped_to_ns_)) {
+    jumped_to_ns_ = offset_ns;
+    jumped_at_ns_ = boottime_ns;
+  }
+  if (boottime_ns - jumped_at_ns_ < kAcceptAfter_ns) return false;
+  offset_ns_ = offset_ns;
+  jumped_to_ns_.reset();
+  return true;
+}
+
 absl::StatusOr<Removed> ApplyRetention(
     Files& files, const std::string& directory, const Retention& retention, int64_t realtime_ns,
     const std::function<bool(const std::string& stream_directory)>& is_live) {
@@ -153,7 +184,7 @@ absl::StatusOr<Removed> ApplyRetention(
   for (const std::string& agent : sweep.Folders(directory)) {
     const std::string agent_folder = absl::StrCat(directory, "/", agent);
     for (const std::string& stream : sweep.Folders(agent_folder)) {
-      if (!IsStreamFolder(stream)) continue;
+      if (!StreamOfFolder(stream)) continue;
       const std::string folder = absl::StrCat(agent_folder, "/", stream);
       sweep.Find(folder, is_live(folder));
     }

@@ -22,6 +22,20 @@ struct Removed {
   std::vector<std::string> errors;  // for people, one line each
 };
 
+// Says whether the wall clock may be trusted to remove files by their age. One thread.
+class WallClock {
+ public:
+  // False from a jump on (more than 1 h against CLOCK_BOOTTIME since the last look) until the clock
+  // has jumped back, or has been as it is for 24 h.
+  bool IsPlausible(int64_t realtime_ns, int64_t boottime_ns);
+
+ private:
+  // Of CLOCK_REALTIME against CLOCK_BOOTTIME.
+  std::optional<int64_t> offset_ns_;     // that is trusted; none before the first look
+  std::optional<int64_t> jumped_to_ns_;  // that is not
+  int64_t jumped_at_ns_ = 0;             // CLOCK_BOOTTIME
+};
+
 // Removes files of timelines (20 digits and .vpt, in folders that end in a stream id) below
 // `directory` (DIR/AGENT/STREAM/FILE) that are too old, then the oldest of whichever agent has the
 // most until the rest fits; folders that are empty then go too. The newest file of a stream for

@@ -4,50 +4,20 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/time.h"
 #include "monitor/core/check.h"
 #include "monitor/stream/disk/names.h"
 
 namespace vcpulse::stream {
-namespace {
+StreamStore::StreamStore(Files& files, std::string directory, const timeline::StreamId& stream,
+                         const Options& options)
+    : files_(files), directory_(std::move(directory)), stream_(stream), options_(options) {}
 
-// The folder of a stream that is there already, or else the name of a new one.
-absl::StatusOr<std::string> FolderOfStream(Files& files, const std::string& agent_directory,
-                                           const timeline::StreamId& stream, int64_t realtime_ns) {
-  const std::string ending = absl::StrCat("-", ToHex(stream));
-  const auto names = files.List(agent_directory);
-  if (!names.ok() && !absl::IsNotFound(names.status())) return names.status();
-  if (names.ok()) {
-    for (auto name = names->rbegin(); name != names->rend(); ++name) {
-      if (!name->ends_with(ending)) continue;
-      std::string path = absl::StrCat(agent_directory, "/", *name);
-      const auto kind = files.KindOf(path);
-      if (!kind.ok()) return kind.status();
-      if (*kind == Files::Kind::kDirectory) return path;
-    }
-  }
-  const std::string start =
-      absl::FormatTime("%Y%m%dT%H%M%SZ", absl::FromUnixNanos(realtime_ns), absl::UTCTimeZone());
-  return absl::StrCat(agent_directory, "/", start, ending);
-}
-
-}  // namespace
-
-StreamStore::StreamStore(Files& files, std::string agent_directory,
-                         const timeline::StreamId& stream, const Options& options)
-    : files_(files),
-      agent_directory_(std::move(agent_directory)),
-      stream_(stream),
-      options_(options) {}
-
-absl::StatusOr<std::unique_ptr<StreamStore>> StreamStore::Open(
-    Files& files, const std::string& agent_directory, const timeline::StreamId& stream,
-    const Options& options, uint64_t first_held, int64_t realtime_ns) {
-  absl::StatusOr<std::string> directory =
-      FolderOfStream(files, agent_directory, stream, realtime_ns);
-  if (!directory.ok()) return directory.status();
-  std::unique_ptr<StreamStore> store(new StreamStore(files, agent_directory, stream, options));
-  store->directory_ = *std::move(directory);
+absl::StatusOr<std::unique_ptr<StreamStore>> StreamStore::Open(Files& files, std::string directory,
+                                                               const timeline::StreamId& stream,
+                                                               const Options& options,
+                                                               uint64_t first_held,
+                                                               int64_t realtime_ns) {
+  std::unique_ptr<StreamStore> store(new StreamStore(files, std::move(directory), stream, options));
   if (absl::Status status = store->Recover(first_held, realtime_ns); !status.ok()) return status;
   return store;
 }
@@ -131,7 +101,8 @@ absl::Status StreamStore::Sync() {
 absl::Status StreamStore::SyncFileAndFolders() {
   if (absl::Status status = file_->Sync(); !status.ok() || !names_unsynced_) return status;
   // The folders too: a collector that was killed may have made them and no more.
-  for (const std::string& folder : {directory_, agent_directory_, ParentOf(agent_directory_)}) {
+  const std::string agent_directory = ParentOf(directory_);
+  for (const std::string& folder : {directory_, agent_directory, ParentOf(agent_directory)}) {
     if (absl::Status status = files_.SyncDirectory(folder); !status.ok()) return status;
   }
   return absl::OkStatus();

@@ -14,10 +14,9 @@
 
 namespace vcpulse::stream {
 
-// The timeline of one stream on the collector's disk: DIR/AGENT/START-STREAMID/FIRST-SEQUENCE.vpt,
-// where START is the collector's UTC time when the stream first came (20261122T061047Z) and
-// FIRST-SEQUENCE has 20 digits, so that names sort by time and by sequence. Each file is a timeline
-// of its own, whole at any instant but for a torn end. One thread at a time.
+// The timeline of one stream on the collector's disk: files FIRST-SEQUENCE.vpt with 20 digits,
+// which sort by sequence, in the stream's folder (StreamFolders). Each is a timeline of its own,
+// whole at any instant but for a torn end. One thread at a time.
 class StreamStore {
  public:
   struct Options {
@@ -25,14 +24,16 @@ class StreamStore {
     int64_t rotate_ns = 3'600'000'000'000;
   };
 
-  // Opens the folder of `stream` in `agent_directory`, or notes its name for the first Append. The
+  // Opens the stream's folder, which need not be there before the first Append. The
   // last file is checked: a torn end is cut off, and so is all behind damage that the agent can
   // send again, which holds the records from `first_held` on. Where it cannot, whole chunks behind
   // damage stay where they are, and readers miss the damaged ones alone. What is left is synced, as
   // whoever wrote it may have died before he could. Errors: what the system said.
-  static absl::StatusOr<std::unique_ptr<StreamStore>> Open(
-      Files& files, const std::string& agent_directory, const timeline::StreamId& stream,
-      const Options& options, uint64_t first_held, int64_t realtime_ns);
+  static absl::StatusOr<std::unique_ptr<StreamStore>> Open(Files& files, std::string directory,
+                                                           const timeline::StreamId& stream,
+                                                           const Options& options,
+                                                           uint64_t first_held,
+                                                           int64_t realtime_ns);
 
   // Adds a chunk that begins behind written() (else CHECK). It is not durable yet. After an error
   // the store is as before, less what was not synced where it had to be given up: go on from
@@ -54,7 +55,7 @@ class StreamStore {
   const std::string& notice() const { return notice_; }
 
  private:
-  StreamStore(Files& files, std::string agent_directory, const timeline::StreamId& stream,
+  StreamStore(Files& files, std::string directory, const timeline::StreamId& stream,
               const Options& options);
 
   // Of Open (store_recovery.cc).
@@ -71,8 +72,7 @@ class StreamStore {
   absl::Status SyncFileAndFolders();
 
   Files& files_;
-  const std::string agent_directory_;
-  std::string directory_;
+  const std::string directory_;
   timeline::StreamId stream_;
   Options options_;
   std::unique_ptr<AppendFile> file_;  // the one that is appended to; none before the first Append

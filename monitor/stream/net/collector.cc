@@ -63,6 +63,7 @@ class RunningCollector final : public Collector {
                            .store = options_.store,
                            .retention = options_.retention,
                            .sync = options_.sync,
+                           .realtime = options_.realtime,
                            .report = [this](auto report) { loop_.TakeReport(std::move(report)); },
                            .say = options_.say});
     loop_.set_committer(committer_.get());
@@ -97,7 +98,7 @@ class RunningCollector final : public Collector {
     work_.reset();
     context_.stop();
     thread_.join();
-    committer_.reset();
+    if (drained) committer_.reset();  // else it waits for the disk
     return drained;
   }
 

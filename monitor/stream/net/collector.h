@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "kvm/base/clock.h"
 #include "monitor/stream/disk/retention.h"
 #include "monitor/stream/disk/stream_store.h"
 #include "monitor/stream/net/admission.h"
@@ -38,7 +39,8 @@ class Collector {
     size_t max_connections = 4096;
     StreamStore::Options store;
     Retention retention;
-    bool sync = true;  // false, for benchmarks alone: acknowledges what is written
+    bool sync = true;                 // false, for benchmarks alone: acknowledges what is written
+    Clock realtime = RealtimeNow_ns;  // for names, rotation and retention
     std::string tool_version;
     std::function<void(const std::string&)> say;  // one line for people; from any of its threads
   };
@@ -67,7 +69,8 @@ class Collector {
     uint64_t commits = 0;        // rounds of write and sync
     uint64_t pending_bytes = 0;  // received and not yet durable
     uint64_t followers = 0;
-    std::string storage_error;       // why nothing can be written now; empty: it can
+    // Why what is received does not reach the disk, of all streams or of some; empty: it does.
+    std::string storage_error;
     std::vector<AgentStats> agents;  // by id
   };
 
@@ -81,8 +84,9 @@ class Collector {
   // Where it listens, with the ports that were taken for 0.
   virtual std::vector<Address> addresses() const = 0;
   // Takes no more, writes and acknowledges what was received, tells the peers, ends. Waits for
-  // the disk `patience` at most (and for a write that hangs until it is over). True where nothing
-  // waits any more: it is written, or the disk has refused it.
+  // the disk `patience` at most. True where nothing waits any more: it is written, or the disk has
+  // refused it. Else a write may hang, and the destructor waits until it is over: a process that
+  // wants to end does so without it.
   virtual bool Stop(std::chrono::milliseconds patience) = 0;
   // Takes the files as they are now for connections to come; where they are of no use, the old ones
   // stay and the error says why. Any thread.

@@ -23,6 +23,11 @@ constexpr uint64_t kMaxPendingBytes = 64u << 20;
 // The same line about the same peer is said so often at most.
 constexpr int64_t kSayAgain_ns = 60'000'000'000;
 constexpr size_t kMostSaid = 4096;
+// Streams that cannot be stored are known so long after they last tried; agents try again sooner.
+constexpr int64_t kFailureLasts_ns = 120'000'000'000;
+constexpr size_t kMostFailures = 4096;
+// What waits for the disk for longer is not being stored.
+constexpr int64_t kDiskHangs_ns = 10'000'000'000;
 // Connections whose last words may still be on their way: beyond it the oldest are closed.
 constexpr size_t kMostLingering = 256;
 
@@ -84,6 +89,7 @@ void CollectorLoop::Tick() {
   for (const auto& [id, peer] : peers) peer->Tick(clock, now_ns);
   std::erase_if(lingering_, [](const auto& peer) { return peer.expired(); });
   if (said_ns_.size() > kMostSaid) said_ns_.clear();
+  ForgetOldFailures(now_ns);
   ReadOn();
 }
 
@@ -266,8 +272,10 @@ void CollectorLoop::TakeReport(std::vector<Committer::Progress> report) {
 }
 
 void CollectorLoop::TakeProgress(const Committer::Progress& progress) {
-  if (!progress.opened && !progress.error.ok()) NoteStorage(progress.error);
-  if (progress.error.ok() && !progress.chunks.empty()) NoteStorage(absl::OkStatus());
+  const bool has_too_many = absl::IsOutOfRange(progress.error);
+  if (!has_too_many && (!progress.error.ok() || !progress.chunks.empty())) {
+    NoteStorage(progress.stream, progress.error);
+  }
   if (!progress.notice.empty()) Say(progress.notice);
   pending_bytes_ -= progress.settled_bytes;
   const auto found = peers_.find(progress.connection);
@@ -279,6 +287,11 @@ void CollectorLoop::TakeProgress(const Committer::Progress& progress) {
     peer->session().Welcome(progress.durable, options_.tool_version, host_name_);
   } else if (!progress.opened && progress.durable > 0) {
     peer->session().Ack(progress.durable);
+  }
+  if (has_too_many) {
+    static_cast<void>(
+        RefuseTo(*peer, v1::Error::CODE_NOT_PERMITTED, std::string(progress.error.message())));
+    return;
   }
   if (!progress.error.ok()) {
     SayOnce(absl::StrCat(peer->hello->agent_id(), " storage"),
@@ -306,18 +319,29 @@ void CollectorLoop::TakeProgressOfDeparted(const Committer::Progress& progress) 
   if (progress.closed) departed_.erase(departed);
 }
 
-void CollectorLoop::NoteStorage(const absl::Status& status) {
-  std::string line;
+void CollectorLoop::NoteStorage(const StreamKey& stream, const absl::Status& status) {
+  bool is_first = false;
+  bool works_again = false;
   {
     const std::lock_guard lock(mutex_);
-    const std::string error(status.message());
-    if (totals_.storage_error == error) return;
-    line = status.ok() ? "writing works again"
-                       : absl::StrCat("nothing is acknowledged now: ", error,
-                                      "; agents keep what they have, and send it again");
-    totals_.storage_error = error;
+    if (status.ok()) {
+      works_again = failures_.erase(stream) > 0 && failures_.empty();
+    } else if (failures_.size() < kMostFailures || failures_.contains(stream)) {
+      is_first = failures_.empty();
+      failures_[stream] = {.error = std::string(status.message()), .at_ns = MonotonicNow_ns()};
+    }
   }
-  Say(line);
+  if (works_again) Say("writing works again");
+  if (is_first) {
+    SayOnce("storage", absl::StrCat("not everything is acknowledged now: ", status.message(),
+                                    "; agents keep what they have, and send it again"));
+  }
+}
+
+void CollectorLoop::ForgetOldFailures(int64_t now_ns) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(failures_,
+                [&](const auto& entry) { return now_ns - entry.second.at_ns > kFailureLasts_ns; });
 }
 
 void CollectorLoop::CloseSlowFollowers() {
@@ -374,6 +398,24 @@ void CollectorLoop::FillStats(Collector::Stats& stats) const {
   {
     const std::lock_guard lock(mutex_);
     stats = totals_;
+    if (!failures_.empty()) {
+      const auto& [stream, failure] = *failures_.begin();
+      stats.storage_error = absl::StrCat(
+          failure.error,
+          failures_.size() > 1
+              ? absl::StrCat(" (and ", Plural(failures_.size() - 1, "more stream"), ")")
+              : "");
+    }
+  }
+  if (const Committer* const committer = committer_) {
+    const Committer::Health health = committer->health();
+    if (!health.directory_error.empty()) {
+      stats.storage_error = health.directory_error;
+    } else if (health.waits_ns > kDiskHangs_ns) {
+      stats.storage_error =
+          absl::StrCat("the disk has not answered for ", health.waits_ns / kNsPerSecond,
+                       " s: nothing is acknowledged meanwhile");
+    }
   }
   stats.connections = connections_;
   stats.followers = followers_.count();

@@ -76,8 +76,9 @@ class CollectorLoop final : public Peer::Owner {
   void TakeDurable(const v1::Hello& from, const Committer::Progress& progress,
                    std::optional<int64_t> clock_offset_ns);
   void TakeProgressOfDeparted(const Committer::Progress& progress);
-  // What came of writing: an error, or that it works.
-  void NoteStorage(const absl::Status& status);
+  // What came of writing a stream: an error, or that it works.
+  void NoteStorage(const StreamKey& stream, const absl::Status& status);
+  void ForgetOldFailures(int64_t now_ns);
   // A line for the log. Names and reasons in it may be a peer's: shown as they can be shown.
   void Say(const std::string& line) const;
   void CloseSlowFollowers();
@@ -109,6 +110,12 @@ class CollectorLoop final : public Peer::Owner {
   mutable std::mutex mutex_;  // of what follows
   std::shared_ptr<TlsContext> tls_;
   Collector::Stats totals_;
+  struct Failure {
+    std::string error;
+    int64_t at_ns = 0;
+  };
+  std::map<StreamKey, Failure>
+      failures_;  // of streams that could not be stored when they last tried
 };
 
 }  // namespace vcpulse::stream

@@ -14,6 +14,7 @@ namespace vcpulse::stream {
 namespace {
 
 constexpr std::chrono::seconds kRetainPeriod{60};
+constexpr std::chrono::seconds kLookPeriod{20};
 // A stream whose agent connects again within that time, or is one of so many, is not looked at
 // anew.
 constexpr int64_t kKeepIdle_ns = 60'000'000'000;
@@ -21,7 +22,12 @@ constexpr size_t kMostIdle = 512;
 
 }  // namespace
 
-Committer::Committer(Options options) : options_(std::move(options)) {
+Committer::Committer(Options options)
+    : options_(std::move(options)), folders_(*options_.files, options_.directory) {
+  if (const auto identity = options_.files->IdentityOf(options_.directory); identity.ok()) {
+    directory_identity_ = *identity;
+  }
+  wall_clock_.IsPlausible(options_.realtime(), ClockNow_ns(CLOCK_BOOTTIME));
   const BlockedSignals blocked;  // they are for other threads
   thread_ = std::thread([this] { Run(); });
   pthread_setname_np(thread_.native_handle(), "vcpulse-disk");
@@ -37,6 +43,7 @@ Committer::~Committer() {
 }
 
 void Committer::Put(Job job) {
+  job.put_ns = MonotonicNow_ns();
   {
     const std::lock_guard lock(mutex_);
     jobs_.push_back(std::move(job));
@@ -86,24 +93,34 @@ bool Committer::IsGone(ConnectionId connection) {
 
 bool Committer::Drain(std::chrono::milliseconds patience) {
   std::unique_lock lock(mutex_);
-  return idle_.wait_for(lock, patience, [this] { return jobs_.empty() && !busy_; });
+  return idle_.wait_for(lock, patience, [this] { return jobs_.empty() && !round_put_ns_; });
+}
+
+Committer::Health Committer::health() const {
+  const std::lock_guard lock(mutex_);
+  std::optional<int64_t> since_ns = round_put_ns_;
+  if (!since_ns && !jobs_.empty()) since_ns = jobs_.front().put_ns;
+  return {.waits_ns = since_ns ? MonotonicNow_ns() - *since_ns : 0,
+          .directory_error = directory_error_};
 }
 
 void Committer::Run() {
   std::deque<Job> jobs;
   std::unique_lock lock(mutex_);
   while (true) {
-    // Woken for retention too, where nothing is sent for long.
-    wake_.wait_for(lock, kRetainPeriod, [this] { return ends_ || !jobs_.empty(); });
+    wake_.wait_for(lock, kLookPeriod, [this] { return ends_ || !jobs_.empty(); });
     if (jobs_.empty() && ends_) return;
     jobs.swap(jobs_);
-    busy_ = true;
+    if (!jobs.empty()) round_put_ns_ = jobs.front().put_ns;
     lock.unlock();
     Commit(jobs);
     jobs.clear();
     lock.lock();
-    busy_ = false;
+    round_put_ns_.reset();
     if (jobs_.empty()) idle_.notify_all();
+    lock.unlock();
+    LookAround();
+    lock.lock();
   }
 }
 
@@ -119,7 +136,38 @@ void Committer::Commit(std::deque<Job>& jobs) {
   for (auto& [connection, progress] : round) report.push_back(std::move(progress));
   if (!report.empty()) options_.report(std::move(report));
   CloseIdle();
-  if (MonotonicNow_ns() - retained_ns_ > std::chrono::nanoseconds(kRetainPeriod).count()) Retain();
+}
+
+void Committer::LookAround() {
+  const int64_t now_ns = MonotonicNow_ns();
+  const auto is_due = [now_ns](int64_t& last_ns, std::chrono::nanoseconds period) {
+    if (now_ns - last_ns < period.count()) return false;
+    last_ns = now_ns;
+    return true;
+  };
+  if (is_due(looked_ns_, kLookPeriod)) CheckDirectory();
+  if (is_due(retained_ns_, kRetainPeriod)) Retain();
+}
+
+// Files that are open would take what is written wherever the directory has gone.
+void Committer::CheckDirectory() {
+  if (!directory_identity_) return;
+  const auto identity = options_.files->IdentityOf(options_.directory);
+  const bool is_there = identity.ok() && *identity == *directory_identity_;
+  std::string error;
+  if (!is_there) {
+    error = absl::StrCat(options_.directory,
+                         " was moved, replaced or removed: nothing is stored until it is back (or "
+                         "vcpulse is started anew)");
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    if (directory_error_ == error) return;
+    directory_error_ = error;
+  }
+  options_.say(is_there ? absl::StrCat(options_.directory, " is back") : error);
+  folders_.Forget();
+  streams_.clear();  // opened again by the next connections
 }
 
 void Committer::Do(const Job& job, Round& round) {
@@ -145,6 +193,15 @@ void Committer::Do(const Job& job, Round& round) {
   }
 }
 
+absl::StatusOr<std::unique_ptr<StreamStore>> Committer::OpenStore(const Job& job) {
+  if (!directory_error_.empty()) return absl::UnavailableError(directory_error_);
+  const int64_t realtime_ns = options_.realtime();
+  auto folder = folders_.FolderOf(job.stream.agent_folder, job.stream.stream, realtime_ns);
+  if (!folder.ok()) return folder.status();
+  return StreamStore::Open(*options_.files, *std::move(folder), job.stream.stream, options_.store,
+                           job.first_held, realtime_ns);
+}
+
 void Committer::DoOpen(const Job& job) {
   if (IsGone(job.connection)) return;
   Progress progress;
@@ -156,9 +213,7 @@ void Committer::DoOpen(const Job& job) {
   stream.connection = job.connection;
   stream.has_failed = false;
   if (stream.store == nullptr) {
-    auto store = StreamStore::Open(
-        *options_.files, absl::StrCat(options_.directory, "/", job.stream.agent_folder),
-        job.stream.stream, options_.store, job.first_held, RealtimeNow_ns());
+    auto store = OpenStore(job);
     if (!store.ok()) {
       progress.error = std::move(store).status();
       streams_.erase(job.stream);
@@ -187,14 +242,19 @@ void Committer::DoWrite(const Job& job, Round& round) {
   const bool is_lost = job.kind == Job::Kind::kWriteLost;
   progress.settled_bytes += is_lost ? kLostBytes : job.chunk->size();
   const auto found = streams_.find(job.stream);
+  if (found == streams_.end()) {  // the directory has gone, or has come back
+    progress.error = absl::UnavailableError(
+        directory_error_.empty() ? "the directory was moved meanwhile" : directory_error_);
+    return;
+  }
   // A connection that lost the stream to a later one, or in which a chunk failed already.
-  if (found == streams_.end() || found->second.connection != job.connection) return;
+  if (found->second.connection != job.connection) return;
   Stream& stream = found->second;
   if (stream.has_failed) return;
   if (is_lost) {
-    progress.error = stream.store->AppendLost(job.lost, RealtimeNow_ns());
+    progress.error = stream.store->AppendLost(job.lost, options_.realtime());
   } else {
-    progress.error = stream.store->Append(job.header, *job.chunk, RealtimeNow_ns());
+    progress.error = stream.store->Append(job.header, *job.chunk, options_.realtime());
   }
   if (!progress.error.ok()) {
     stream.has_failed = true;
@@ -245,20 +305,30 @@ void Committer::CloseIdle() {
 }
 
 void Committer::Retain() {
-  retained_ns_ = MonotonicNow_ns();
-  if (!options_.retention.max_age_ns && !options_.retention.max_bytes) return;
+  const int64_t realtime_ns = options_.realtime();
+  const bool is_plausible = wall_clock_.IsPlausible(realtime_ns, ClockNow_ns(CLOCK_BOOTTIME));
+  Retention retention = options_.retention;
+  if (!is_plausible && retention.max_age_ns) {
+    retention.max_age_ns.reset();
+    if (!said_clock_) {
+      options_.say(
+          "the wall clock has jumped: --keep-for removes nothing until it has jumped back, or has "
+          "been as it is for 24 h");
+    }
+  }
+  said_clock_ = !is_plausible;
+  if ((!retention.max_age_ns && !retention.max_bytes) || !directory_error_.empty()) return;
   std::set<std::string> live;
   for (const auto& [id, stream] : streams_) live.insert(stream.store->directory());
   const auto removed =
-      ApplyRetention(*options_.files, options_.directory, options_.retention, RealtimeNow_ns(),
+      ApplyRetention(*options_.files, options_.directory, retention, realtime_ns,
                      [&](const std::string& directory) { return live.contains(directory); });
   if (!removed.ok()) return options_.say(std::string(removed.status().message()));
   for (const std::string& error : removed->errors) options_.say(error);
-  if (removed->files > 0) {
-    options_.say(
-        absl::StrCat("removed by --keep-for or --keep-size: ", Plural(removed->files, "file"), ", ",
-                     Plural(removed->bytes, "byte")));
-  }
+  if (removed->files == 0) return;
+  folders_.Forget();
+  options_.say(absl::StrCat("removed by --keep-for or --keep-size: ",
+                            Plural(removed->files, "file"), ", ", Plural(removed->bytes, "byte")));
 }
 
 }  // namespace vcpulse::stream

@@ -13,10 +13,14 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "kvm/base/clock.h"
 #include "monitor/stream/disk/retention.h"
+#include "monitor/stream/disk/stream_folders.h"
 #include "monitor/stream/disk/stream_store.h"
 #include "monitor/timeline/chunk_header.h"
 #include "vcpulse/v1/timeline.pb.h"
@@ -66,6 +70,7 @@ class Committer {
     StreamStore::Options store;
     Retention retention;
     bool sync = true;
+    Clock realtime = RealtimeNow_ns;
     // After each round; on the committer's thread.
     std::function<void(std::vector<Progress>)> report;
     std::function<void(const std::string&)> say;
@@ -88,6 +93,13 @@ class Committer {
   // The connection is gone; where it still is the stream's, the files are closed.
   void Close(ConnectionId connection, const StreamKey& stream);
 
+  // Whether what is received reaches the disk. Any thread.
+  struct Health {
+    int64_t waits_ns = 0;         // how long the oldest of what waits has waited
+    std::string directory_error;  // why nothing is written at all; empty: it is
+  };
+  Health health() const;
+
   // What waits is not written any more.
   void Abandon();
   // Waits until nothing waits, at most so long. True where that came about.
@@ -98,6 +110,7 @@ class Committer {
     enum class Kind { kOpen, kWrite, kWriteLost, kClose };
     Kind kind = Kind::kOpen;
     ConnectionId connection = 0;
+    int64_t put_ns = 0;
     StreamKey stream{};
     uint64_t first_held = 1;  // of kOpen
     timeline::ChunkHeader header{};
@@ -118,6 +131,7 @@ class Committer {
   void Run();
   void Commit(std::deque<Job>& jobs);
   void Do(const Job& job, Round& round);
+  absl::StatusOr<std::unique_ptr<StreamStore>> OpenStore(const Job& job);
   void DoOpen(const Job& job);
   void Report(Progress progress);
   void DoWrite(const Job& job, Round& round);
@@ -125,20 +139,31 @@ class Committer {
   void Sync(Round& round);
   // Closes the files of streams that nobody has sent for a while, or that are too many.
   void CloseIdle();
+  // What is due by now, with no round in the way.
+  void LookAround();
+  // Notes where the directory is not the one that it was.
+  void CheckDirectory();
   void Retain();
   bool IsGone(ConnectionId connection);
 
   Options options_;
-  std::map<StreamKey, Stream> streams_;  // of the committer's thread alone
+  // Of the committer's thread alone.
+  StreamFolders folders_;
+  std::map<StreamKey, Stream> streams_;
+  std::optional<std::pair<uint64_t, uint64_t>> directory_identity_;
+  WallClock wall_clock_;
+  bool said_clock_ = false;
+  int64_t looked_ns_ = 0;
   int64_t retained_ns_ = 0;
   std::atomic<bool> abandoned_ = false;
 
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable wake_;
   std::condition_variable idle_;
   std::deque<Job> jobs_;
   std::set<ConnectionId> gone_;  // whose Close waits
-  bool busy_ = false;
+  std::string directory_error_;
+  std::optional<int64_t> round_put_ns_;  // of the first job of the round that is done now
   bool ends_ = false;
   std::thread thread_;
 };

@@ -1,47 +1,16 @@
 #!/usr/bin/python3
 """Who may be which agent, and what a peer that is let in can do to others' streams.
 
-usage: identity_test.py VCPULSE [unittest arguments]
+usage: identity_test.py VCPULSE FAULTS [unittest arguments]
 """
 
 import os
-import sys
-import tempfile
 import unittest
 
 import peer
+from collector_test import CollectorTest, main
 
-VCPULSE = sys.argv[1]
 MALLORY = 65534  # a user; the agent id that it may use is its name
-
-
-class CollectorTest(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        os.chmod(folder.name, 0o755)
-        self.folder = folder.name
-        self.stream = os.urandom(16)
-
-    def start(self, listen, *more):
-        collector = peer.Collector(VCPULSE, listen, self.folder + "/collected", *more)
-        self.addCleanup(collector.end, peer.signal.SIGKILL)
-        return collector
-
-    def connect(self, address):
-        connection = peer.Peer(address)
-        self.addCleanup(connection.close)
-        return connection
-
-    def chunk_of(self, first, last, content=b"these are not records"):
-        return peer.chunk(self.stream, first, last, content)
-
-    def send(self, agent, first, last, content=b"these are not records"):
-        """A chunk that is then acknowledged; its bytes."""
-        data = self.chunk_of(first, last, content)
-        agent.send(peer.frame(peer.CHUNK, data))
-        self.assertEqual(agent.acknowledged(last), last)
-        return data
 
 
 class PeersOfOneTrustDomainTest(CollectorTest):
@@ -133,4 +102,4 @@ class UsersTest(CollectorTest):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=[sys.argv[0], *sys.argv[2:]], verbosity=2)
+    main()

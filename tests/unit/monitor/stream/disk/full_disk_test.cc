@@ -23,7 +23,7 @@ class FullDisk : public testing::Test {
   FullDisk() { EXPECT_TRUE(files_.MakeDirectories("/d").ok()); }
 
   std::unique_ptr<StreamStore> OpenStore() {
-    auto store = StreamStore::Open(files_, "/d/a", kFullStream, {}, 1, 0);
+    auto store = StreamStore::Open(files_, "/d/a/s", kFullStream, {}, 1, 0);
     EXPECT_TRUE(store.ok()) << store.status();
     return store.ok() ? *std::move(store) : nullptr;
   }

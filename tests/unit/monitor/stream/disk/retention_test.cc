@@ -22,6 +22,10 @@ constexpr char kFolderA[] = "/d/a/20260101T000000Z-07ab0000000000000000000000000
 constexpr char kFolderB[] = "/d/b/20260102T000000Z-08ab0000000000000000000000000000";
 
 // Files of ten bytes, each at its own instant.
+// What a file of 10 bytes and a folder take of the disk, with their inodes and names.
+constexpr uint64_t kFile = 10 + 512;
+constexpr uint64_t kFolder = 4096;
+
 class RetentionTest : public testing::Test {
  protected:
   std::string Put(const std::string& folder, const std::string& name, int64_t at_ns) {
@@ -54,7 +58,7 @@ TEST_F(RetentionTest, FilesThatAreTooOldGoWithTheirFolders) {
   const Removed removed = Apply({.max_age_ns = 100}, 300);
   EXPECT_THAT(Left(), ElementsAre(newer)) << "exactly as old as it may be";
   EXPECT_EQ(removed.files, 2);
-  EXPECT_EQ(removed.bytes, 20);
+  EXPECT_EQ(removed.bytes, 2 * kFile + kFolder);
   EXPECT_THAT(removed.errors, IsEmpty());
   EXPECT_THAT(files_.Paths(), testing::Not(testing::Contains("/d/a")));
   EXPECT_THAT(files_.Paths(), testing::Contains("/d/b"));
@@ -65,8 +69,8 @@ TEST_F(RetentionTest, OldestGoUntilTheRestFits) {
   Put(kFolderA, "00000000000000000001.vpt", 100);
   Put(kFolderB, "00000000000000000001.vpt", 200);
   const std::string b2 = Put(kFolderB, "00000000000000000002.vpt", 300);
-  EXPECT_EQ(Apply({.max_bytes = 40}, 500).files, 0);
-  EXPECT_EQ(Apply({.max_bytes = 29}, 500).files, 2);
+  EXPECT_EQ(Apply({.max_bytes = 4 * kFile + 2 * kFolder}, 500).files, 0);
+  EXPECT_EQ(Apply({.max_bytes = 3 * kFile + 2 * kFolder - 1}, 500).files, 2);
   EXPECT_THAT(Left(), ElementsAre(a2, b2));
 }
 
@@ -75,14 +79,14 @@ TEST_F(RetentionTest, OneThatSendsMuchCostsItsOwn) {
   Put(kFolderB, "00000000000000000001.vpt", 200);
   Put(kFolderB, "00000000000000000002.vpt", 300);
   const std::string newest = Put(kFolderB, "00000000000000000003.vpt", 400);
-  EXPECT_EQ(Apply({.max_bytes = 20}, 500).files, 2);
+  EXPECT_EQ(Apply({.max_bytes = 2 * kFile + 2 * kFolder}, 500).files, 2);
   EXPECT_THAT(Left(), ElementsAre(quiet, newest));
 }
 
 TEST_F(RetentionTest, OfThoseThatHaveTheSameTheOldestGoes) {
   Put(kFolderA, "00000000000000000001.vpt", 100);
   const std::string b = Put(kFolderB, "00000000000000000001.vpt", 200);
-  EXPECT_EQ(Apply({.max_bytes = 10}, 500).files, 1);
+  EXPECT_EQ(Apply({.max_bytes = kFile + kFolder}, 500).files, 1);
   EXPECT_THAT(Left(), ElementsAre(b));
 }
 
@@ -91,9 +95,9 @@ TEST_F(RetentionTest, WhereTheOneWithTheMostHasNothingToGiveTheNextGives) {
   files_.SetTime(100);
   files_.Put(live, std::vector<uint8_t>(50, 'x'));
   Put(kFolderA, "00000000000000000001.vpt", 200);
-  const Removed removed = Apply({.max_bytes = 50}, 500, kFolderB);
+  const Removed removed = Apply({.max_bytes = 40 + kFile + kFolder}, 500, kFolderB);
   EXPECT_EQ(removed.files, 1);
-  EXPECT_EQ(removed.bytes, 10);
+  EXPECT_EQ(removed.bytes, kFile + kFolder);
 }
 
 TEST_F(RetentionTest, NewestFileOfALiveStreamStays) {
@@ -158,6 +162,34 @@ TEST(RetentionOnDisk, LinksAreNotFollowed) {
   EXPECT_TRUE(std::filesystem::exists(folder + "/outside/file"));
   EXPECT_TRUE(std::filesystem::is_symlink(folder + "/d/a" + stream + "/00000000000000000002.vpt"));
   std::filesystem::remove_all(folder);
+}
+
+constexpr int64_t kHour_ns = 3'600'000'000'000;
+
+TEST(WallClockTest, IsTrustedWhileItGoesAsTheTimeSinceBootDoes) {
+  WallClock clock;
+  EXPECT_TRUE(clock.IsPlausible(1000 * kHour_ns, 0));
+  EXPECT_TRUE(clock.IsPlausible(1500 * kHour_ns, 500 * kHour_ns)) << "the machine was asleep";
+  EXPECT_TRUE(clock.IsPlausible(1502 * kHour_ns, 501 * kHour_ns)) << "set by an hour";
+}
+
+TEST(WallClockTest, IsNotTrustedAfterAJumpUntilItIsBackOrADayHasGone) {
+  for (const int64_t jump_ns : {2 * kHour_ns, 400'000 * kHour_ns, -2 * kHour_ns}) {
+    SCOPED_TRACE(jump_ns);
+    WallClock clock;
+    const auto is_plausible = [&](int64_t hours, int64_t off_ns) {
+      return clock.IsPlausible((1000 + hours) * kHour_ns + off_ns, hours * kHour_ns);
+    };
+    EXPECT_TRUE(is_plausible(0, 0));
+    EXPECT_FALSE(is_plausible(1, jump_ns));
+    EXPECT_FALSE(is_plausible(20, jump_ns));
+    EXPECT_TRUE(is_plausible(21, 0)) << "it was set back";
+    EXPECT_FALSE(is_plausible(22, jump_ns));
+    EXPECT_FALSE(is_plausible(40, 3 * jump_ns)) << "another jump: the day begins again";
+    EXPECT_FALSE(is_plausible(63, 3 * jump_ns));
+    EXPECT_TRUE(is_plausible(64, 3 * jump_ns));
+    EXPECT_TRUE(is_plausible(65, 3 * jump_ns));
+  }
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kSeeds = 1000;
 constexpr int kLives = 5;
-constexpr char kAgentFolder[] = "/c/host1";
+constexpr char kStoreFolder[] = "/c/host1/s";
 
 // An agent that sends from durable() + 1 on, a collector that dies, and what it promised.
 class CrashingStore {
@@ -41,11 +41,11 @@ class CrashingStore {
   void Open() {
     store_.reset();
     auto store =
-        StreamStore::Open(files_, kAgentFolder, stream_, {.rotate_bytes = 600, .rotate_ns = 1000},
+        StreamStore::Open(files_, kStoreFolder, stream_, {.rotate_bytes = 600, .rotate_ns = 1000},
                           promised_ + 1, now_ns_);
     if (!store.ok() && failing_) {  // once more, with a disk that works
       files_.FailNothing();
-      store = StreamStore::Open(files_, kAgentFolder, stream_,
+      store = StreamStore::Open(files_, kStoreFolder, stream_,
                                 {.rotate_bytes = 600, .rotate_ns = 1000}, promised_ + 1, now_ns_);
     }
     ASSERT_TRUE(store.ok()) << store.status();

@@ -31,7 +31,7 @@ TEST_F(StreamStorage, AFullDiskIsSaidAndNothingIsAcknowledgedUntilThereIsRoom) {
   OfferAll(*agent, {chunks.begin() + half, chunks.end()});
   EXPECT_TRUE(Eventually([&] { return agent_said.Has("the collector cannot store"); }));
   EXPECT_TRUE(Eventually([&] { return !collector->stats().storage_error.empty(); }));
-  EXPECT_TRUE(said.Has("nothing is acknowledged now")) << said.text();
+  EXPECT_TRUE(said.Has("not everything is acknowledged now")) << said.text();
   // It stays so, however often the agent comes back.
   const uint64_t connects = agent->stats().connects;
   ASSERT_TRUE(Eventually([&] { return agent->stats().connects > connects + 3; }));
