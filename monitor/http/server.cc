@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <atomic>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -11,6 +12,7 @@
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http.hpp>
+#include <list>
 #include <optional>
 #include <thread>
 
@@ -37,12 +39,14 @@ std::string_view View(beast::string_view text) { return {text.data(), text.size(
 // No program that is started meanwhile is to have it.
 void CloseOnExec(int descriptor) { fcntl(descriptor, F_SETFD, FD_CLOEXEC); }
 
+class Connection;
+
 // What all connections share; outlives them.
 struct Serving {
   Handler handler;
   Server::Options options;
   uint16_t port = 0;
-  size_t connections = 0;
+  std::list<Connection*> connections;  // those that wait for a request longest first
   std::atomic<bool> ends{false};
 };
 
@@ -69,22 +73,34 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Connection(tcp::socket socket, Serving& serving)
       : stream_(std::move(socket)), buffer_(kMostBufferedBytes), serving_(serving) {
     CloseOnExec(stream_.socket().native_handle());
-    ++serving_.connections;
+    place_ = serving_.connections.insert(serving_.connections.end(), this);
   }
-  ~Connection() { --serving_.connections; }
+  ~Connection() { serving_.connections.erase(place_); }
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
+  // Whether it waits for the client to ask something, and has had its answers.
+  bool is_idle() const { return is_idle_; }
+
   void Read() {
+    is_idle_ = true;
+    serving_.connections.splice(serving_.connections.end(), serving_.connections, place_);
     parser_.emplace();
     parser_->header_limit(kMostHeadBytes);
     parser_->body_limit(0);
     stream_.expires_after(serving_.options.patience);
     wire::async_read(stream_, buffer_, *parser_,
                      [self = shared_from_this()](error_code error, size_t) {
+                       self->is_idle_ = false;
                        if (!error) return self->Handle();
                        self->Refuse(error);
                      });
+  }
+
+  void Close() {
+    error_code ignored;
+    stream_.socket().shutdown(tcp::socket::shutdown_both, ignored);
+    stream_.close();
   }
 
  private:
@@ -143,18 +159,14 @@ class Connection : public std::enable_shared_from_this<Connection> {
     return recv(stream_.socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
   }
 
-  void Close() {
-    error_code ignored;
-    stream_.socket().shutdown(tcp::socket::shutdown_both, ignored);
-    stream_.close();
-  }
-
   beast::tcp_stream stream_;
   beast::flat_buffer buffer_;
   std::optional<wire::request_parser<wire::empty_body>> parser_;
   wire::response<wire::string_body> response_;
   std::optional<wire::response_serializer<wire::string_body>> serializer_;
   Serving& serving_;
+  std::list<Connection*>::iterator place_;
+  bool is_idle_ = false;
 };
 
 class ThreadedServer final : public Server {
@@ -208,11 +220,20 @@ class ThreadedServer final : public Server {
     acceptor_.async_accept([this](error_code error, tcp::socket socket) {
       if (error == asio::error::operation_aborted) return;
       if (error) return AcceptLater();  // without descriptors, for example
-      if (serving_.connections < serving_.options.most_connections) {
+      if (serving_.connections.size() < serving_.options.most_connections || MakeRoom()) {
         std::make_shared<Connection>(std::move(socket), serving_)->Read();
       }
       Accept();
     });
+  }
+
+  // Closes the connection that has waited longest; it goes with its handlers, a moment later.
+  bool MakeRoom() {
+    const auto oldest = std::ranges::find_if(serving_.connections,
+                                             [](const Connection* one) { return one->is_idle(); });
+    if (oldest == serving_.connections.end()) return false;
+    (*oldest)->Close();
+    return true;
   }
 
   void AcceptLater() {
@@ -267,6 +288,11 @@ std::string UrlOf(const std::string& host, uint16_t port) {
   const bool is_v6 = host.find(':') != std::string::npos;
   return is_v6 ? absl::StrCat("http://[", host, "]:", port, "/")
                : absl::StrCat("http://", host, ":", port, "/");
+}
+
+Answer AnotherName() {
+  return {.status = 421,
+          .body = "this server answers to its own name alone: use the address it printed\n"};
 }
 
 bool IsOwnName(std::string_view host, uint16_t port) {

@@ -43,7 +43,7 @@ using Handler = std::function<Answer(const Request&)>;
 class Server {
  public:
   struct Options {
-    size_t most_connections = 32;  // one too many is closed at once
+    size_t most_connections = 32;  // one more takes the place of the one that is idle the longest
     // For a client to send its whole request, or to take its whole answer; else it is dropped.
     std::chrono::milliseconds patience{30'000};
   };
@@ -72,6 +72,9 @@ absl::StatusOr<Endpoint> ParseLoopbackAddress(const std::string& text);
 
 // "http://127.0.0.1:8080/": where a browser finds a server on this host and port.
 std::string UrlOf(const std::string& host, uint16_t port);
+
+// The answer to a request that names another host: a page of elsewhere may have sent it.
+Answer AnotherName();
 
 // Whether a request that names this `host` (its Host header) means a loopback server on `port`. Any
 // other is of a page of somebody else's that has its name point here: it must not be told anything.

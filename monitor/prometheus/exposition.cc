@@ -82,8 +82,7 @@ void Exposition::AddLine(const Labels& labels, std::string_view value, std::stri
 http::Answer AnswerScrape(const http::Request& request, const std::string& title,
                           const std::function<std::string()>& text) {
   if (!http::IsOwnName(request.host, request.port)) {
-    return {.status = 421,
-            .body = "this server answers to its own name alone: use the address it printed\n"};
+    return http::AnotherName();
   }
   const std::string_view path = request.target.substr(0, request.target.find('?'));
   if (path == "/metrics") {

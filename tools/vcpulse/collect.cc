@@ -66,7 +66,9 @@ void LetSignalsEndUs() {
   pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
 }
 
-http::Answer AnswerStatus(const http::Request& request, const stream::Collector& collector) {
+http::Answer AnswerStatus(const http::Request& request, const stream::Collector& collector,
+                          bool is_loopback) {
+  if (is_loopback && !http::IsOwnName(request.host, request.port)) return http::AnotherName();
   if (request.target == "/metrics") {
     return {.content_type = "text/plain; version=0.0.4; charset=utf-8",
             .body = prometheus::TextOf(collector.stats())};
@@ -81,9 +83,12 @@ http::Answer AnswerStatus(const http::Request& request, const stream::Collector&
 
 absl::StatusOr<std::unique_ptr<http::Server>> ServeStatus(const http::Endpoint& endpoint,
                                                           const stream::Collector& collector) {
-  auto server = http::Server::Start(endpoint, [&collector](const http::Request& request) {
-    return AnswerStatus(request, collector);
-  });
+  const bool is_loopback =
+      stream::IsLoopback({.kind = stream::Address::Kind::kTcp, .host = endpoint.host});
+  auto server =
+      http::Server::Start(endpoint, [&collector, is_loopback](const http::Request& request) {
+        return AnswerStatus(request, collector, is_loopback);
+      });
   if (!server.ok()) {
     return absl::Status(server.status().code(),
                         absl::StrCat("--status: ", server.status().message()));
@@ -108,7 +113,8 @@ void Reload(stream::Collector& collector, bool has_files) {
 int RunCollect(const CollectOptions& options) {
   auto request = ParseCollect(options);
   if (!request.ok()) return Fail(request.status());
-  RaiseDescriptorLimit();  // each connection takes one, and each stream another
+  RaiseDescriptorLimit();
+  request->collector.descriptors = DescriptorLimit();
   const sigset_t signals = BlockSignals();
   const bool has_files = request->collector.credentials.any();
   request->collector.say = [](const std::string& line) { Fail(line); };

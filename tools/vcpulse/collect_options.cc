@@ -23,6 +23,7 @@ using Text = std::optional<std::string>;
 constexpr uint64_t kSmallestFile = 1u << 20;  // a chunk may be that large
 constexpr uint64_t kSmallestKept = 1u << 20;
 constexpr uint64_t kSlowestRate = 16u << 10;
+constexpr uint64_t kLeastMemory = 32u << 20;
 constexpr absl::Duration kShortestRotation = absl::Seconds(1);
 constexpr uint64_t kMostConnections = 1'000'000;
 
@@ -111,8 +112,10 @@ absl::Status ReadLimits(const CollectOptions& options, stream::Collector::Option
     }
     collector.max_connections = *number;
   }
-  return ReadSize("--peer-rate", options.peer_rate, kSlowestRate,
-                  collector.limits.max_bytes_per_second);
+  absl::Status status = ReadSize("--memory", options.memory, kLeastMemory, collector.memory_bytes);
+  status.Update(ReadSize("--peer-rate", options.peer_rate, kSlowestRate,
+                         collector.limits.max_bytes_per_second));
+  return status;
 }
 
 absl::Status ReadStorage(const CollectOptions& options, stream::Collector::Options& collector) {
@@ -170,7 +173,14 @@ void AddCollectOptions(CLI::App& command, CollectOptions& options) {
   AddRepeatable(command, "--allow-follower", options.allowed_followers,
                 "this agent id may follow every agent (`vcpulse tail`); repeatable")
       ->type_name("AGENT-ID");
-  command.add_option("--max-connections", options.max_connections, "at once [4096]")
+  command
+      .add_option("--memory", options.memory,
+                  "limit of all that is buffered; beyond it those who hold the most are "
+                  "disconnected [256MiB]")
+      ->type_name("SIZE");
+  command
+      .add_option("--max-connections", options.max_connections,
+                  "at once; fewer where memory or open files do not suffice [4096]")
       ->type_name("N");
   command
       .add_option("--peer-rate", options.peer_rate,

@@ -26,6 +26,7 @@ struct CollectOptions {
   std::vector<std::string> allowed_followers;
   std::optional<std::string> max_connections;
   std::optional<std::string> peer_rate;
+  std::optional<std::string> memory;
   std::optional<std::string> rotate_size;
   std::optional<std::string> rotate_every;
   std::optional<std::string> keep_for;

@@ -41,4 +41,10 @@ rlimit RaiseDescriptorLimit() {
   return before;
 }
 
+uint64_t DescriptorLimit() {
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  return limit.rlim_cur;
+}
+
 }  // namespace vcpulse::tools

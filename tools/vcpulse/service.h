@@ -13,5 +13,7 @@ void NotifyService(const std::string& state);
 
 // Takes all the file descriptors that this user may have. The limit before, for child processes.
 rlimit RaiseDescriptorLimit();
+// So many files this process may have open now.
+uint64_t DescriptorLimit();
 
 }  // namespace vcpulse::tools

@@ -15,6 +15,7 @@
 #include "kvm/base/signals.h"
 #include "monitor/stream/net/collector_loop.h"
 #include "monitor/stream/net/committer.h"
+#include "monitor/stream/net/memory.h"
 
 namespace vcpulse::stream {
 namespace {
@@ -35,10 +36,40 @@ bool AnyTls(const std::vector<Address>& addresses) {
       addresses, [](const Address& address) { return address.kind == Address::Kind::kTls; });
 }
 
+// Directories, listeners, HTTP, and files that are looked at.
+constexpr uint64_t kOtherDescriptors = 128;
+constexpr size_t kMostIdle = 512;
+
+size_t MostIdle(const Collector::Options& options) {
+  return options.descriptors == 0 ? kMostIdle
+                                  : std::min<size_t>(kMostIdle, options.descriptors / 8);
+}
+
+// As many connections as memory and descriptors allow; says where these are fewer than wanted.
+Collector::Options Clamped(Collector::Options options) {
+  const auto clamp = [&options](uint64_t most, const std::string& why) {
+    if (options.max_connections <= most) return;
+    options.max_connections = most;
+    options.say(absl::StrCat("at most ", most, " connections: ", why));
+  };
+  clamp(MemoryShares(options.memory_bytes).most_connections(),
+        "there is no memory for more (--memory)");
+  if (options.descriptors > 0) {
+    const uint64_t others = kOtherDescriptors + MostIdle(options);
+    const uint64_t left = options.descriptors - std::min(options.descriptors, others);
+    clamp(std::max<uint64_t>(left / 2, 1),
+          absl::StrCat("the process may have ", options.descriptors,
+                       " open files (ulimit -n, LimitNOFILE=)"));
+  }
+  return options;
+}
+
 class RunningCollector final : public Collector {
  public:
   explicit RunningCollector(Options options)
-      : options_(std::move(options)), work_(context_.get_executor()), loop_(context_, options_) {}
+      : options_(Clamped(std::move(options))),
+        work_(context_.get_executor()),
+        loop_(context_, options_) {}
 
   absl::Status Begin() {
     if (options_.files == nullptr) options_.files = &KernelFiles();
@@ -63,6 +94,7 @@ class RunningCollector final : public Collector {
                            .store = options_.store,
                            .retention = options_.retention,
                            .sync = options_.sync,
+                           .most_idle = MostIdle(options_),
                            .realtime = options_.realtime,
                            .report = [this](auto report) { loop_.TakeReport(std::move(report)); },
                            .say = options_.say});

@@ -37,6 +37,10 @@ class Collector {
     std::vector<std::string> allowed_followers;  // agent ids that may follow agents but their own
     SessionLimits limits;
     size_t max_connections = 4096;
+    uint64_t memory_bytes = 256u << 20;  // for all that is buffered; it allows fewer connections
+    // That the process may open; 0: no limit. Fewer of them allow fewer connections: each takes one
+    // for itself and one for its stream's file.
+    uint64_t descriptors = 0;
     StreamStore::Options store;
     Retention retention;
     bool sync = true;                 // false, for benchmarks alone: acknowledges what is written

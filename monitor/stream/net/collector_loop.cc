@@ -18,11 +18,15 @@ namespace {
 namespace asio = boost::asio;
 
 constexpr std::chrono::milliseconds kCollectorTick{250};
-// Of all connections, received and not on disk: beyond it nobody is read from.
-constexpr uint64_t kMaxPendingBytes = 64u << 20;
+// Of one agent id, of all followers, and of those that have not said hello.
+constexpr size_t kMostOfAgent = 64;
+constexpr size_t kMostFollowers = 256;
+constexpr size_t kMostStrangers = 256;
 // The same line about the same peer is said so often at most.
 constexpr int64_t kSayAgain_ns = 60'000'000'000;
 constexpr size_t kMostSaid = 4096;
+// Of peers that are not let in, in a minute.
+constexpr int kMostSaidOfStrangers = 20;
 // Streams that cannot be stored are known so long after they last tried; agents try again sooner.
 constexpr int64_t kFailureLasts_ns = 120'000'000'000;
 constexpr size_t kMostFailures = 4096;
@@ -45,7 +49,8 @@ CollectorLoop::CollectorLoop(asio::io_context& context, const Collector::Options
       options_(options),
       host_name_(OwnHostName()),
       ticks_(context),
-      followers_(context) {}
+      shares_(options.memory_bytes),
+      followers_(context, shares_, buffered_) {}
 
 CollectorLoop::~CollectorLoop() = default;
 
@@ -90,6 +95,8 @@ void CollectorLoop::Tick() {
   std::erase_if(lingering_, [](const auto& peer) { return peer.expired(); });
   if (said_ns_.size() > kMostSaid) said_ns_.clear();
   ForgetOldFailures(now_ns);
+  SayUnsaid(now_ns);
+  CloseSlowFollowers();
   ReadOn();
 }
 
@@ -98,10 +105,11 @@ void CollectorLoop::Take(Arrival arrival) {
     const std::lock_guard lock(mutex_);
     ++totals_.accepted;
   }
-  const bool has_room = peers_.size() < options_.max_connections || MakeRoom();
+  const bool is_full = peers_.size() >= options_.max_connections || Strangers() >= kMostStrangers;
+  const bool has_room = !is_full || MakeRoom();
   const std::optional<uid_t> uid = arrival.uid;
-  auto peer =
-      std::make_shared<Peer>(context_, next_id_++, std::move(arrival), options_.limits, *this);
+  auto peer = std::make_shared<Peer>(context_, next_id_++, std::move(arrival), options_.limits,
+                                     *this, buffered_);
   peers_[peer->id()] = peer;
   connections_ = peers_.size();
   peer->Start();
@@ -116,6 +124,27 @@ void CollectorLoop::Take(Arrival arrival) {
                  absl::StrCat("user ", *uid, " may not connect here (collect --allow-uid ", *uid,
                               "=AGENT-ID)")));
   }
+}
+
+size_t CollectorLoop::Strangers() const {
+  return static_cast<size_t>(std::ranges::count_if(
+      peers_, [](const auto& entry) { return !entry.second->hello.has_value(); }));
+}
+
+std::optional<std::string> CollectorLoop::OneTooMany(const Peer& peer,
+                                                     const v1::Hello& hello) const {
+  const auto of_agent = std::ranges::count_if(peers_, [&](const auto& entry) {
+    const Peer& other = *entry.second;
+    return &other != &peer && other.hello && other.hello->agent_id() == hello.agent_id();
+  });
+  if (static_cast<size_t>(of_agent) >= kMostOfAgent) {
+    return absl::StrCat("agent '", hello.agent_id(), "' has ", of_agent,
+                        " connections, the most that one may have");
+  }
+  if (hello.role() == v1::Hello::ROLE_FOLLOWER && followers_.count() >= kMostFollowers) {
+    return absl::StrCat("the collector has ", kMostFollowers, " followers, and takes no more");
+  }
+  return std::nullopt;
 }
 
 bool CollectorLoop::MakeRoom() {
@@ -134,9 +163,12 @@ absl::Status CollectorLoop::RefuseTo(Peer& peer, v1::Error::Code code, const std
     const std::lock_guard lock(mutex_);
     ++totals_.refused;
   }
-  SayOnce(absl::StrCat("refused ", static_cast<int>(code), " ",
-                       peer.hello ? peer.hello->agent_id() : ""),
-          absl::StrCat("refused ", peer.from(), ": ", reason));
+  const std::string line = absl::StrCat("refused ", peer.from(), ": ", reason);
+  if (peer.is_agent || peer.is_follower) {
+    SayOnce(absl::StrCat("refused ", static_cast<int>(code), " ", peer.hello->agent_id()), line);
+  } else {
+    SayOfStranger(peer, line);
+  }
   peer.Refuse(code, reason);
   Remove(peer, true);
   return absl::FailedPreconditionError(reason);
@@ -145,6 +177,9 @@ absl::Status CollectorLoop::RefuseTo(Peer& peer, v1::Error::Code code, const std
 absl::Status CollectorLoop::Hello(Peer& peer, const v1::Hello& hello) {
   if (absl::Status status = CheckName(IdentityOf(peer), hello.agent_id()); !status.ok()) {
     return RefuseTo(peer, v1::Error::CODE_NOT_PERMITTED, std::string(status.message()));
+  }
+  if (const auto why = OneTooMany(peer, hello)) {
+    return RefuseTo(peer, v1::Error::CODE_BUSY, *why);
   }
   return hello.role() == v1::Hello::ROLE_FOLLOWER ? HelloOfFollower(peer, hello)
                                                   : HelloOfAgent(peer, hello);
@@ -221,8 +256,12 @@ void CollectorLoop::Ended(Peer& peer, const absl::Status& why) {
     const std::string who =
         peer.hello ? absl::StrCat("agent '", peer.hello->agent_id(), "' (", peer.from(), ")")
                    : peer.from();
-    SayOnce(absl::StrCat(peer.hello ? peer.hello->agent_id() : "unknown", " ", why.raw_code()),
-            absl::StrCat(who, ": connection closed: ", why.message()));
+    const std::string line = absl::StrCat(who, ": connection closed: ", why.message());
+    if (peer.is_agent || peer.is_follower) {
+      SayOnce(absl::StrCat(peer.hello->agent_id(), " ", why.raw_code()), line);
+    } else {
+      SayOfStranger(peer, line);
+    }
   }
   Remove(peer, !why.ok());
 }
@@ -251,7 +290,7 @@ void CollectorLoop::Remove(Peer& peer, bool in_error) {
   connections_ = peers_.size();
 }
 
-bool CollectorLoop::MayRead() const { return reads_ && pending_bytes_ <= kMaxPendingBytes; }
+bool CollectorLoop::MayRead() const { return reads_ && pending_bytes_ <= shares_.pending(); }
 
 void CollectorLoop::ReadOn() {
   if (!MayRead()) return;
@@ -380,6 +419,63 @@ void CollectorLoop::CloseAll() {
 }
 
 void CollectorLoop::Say(const std::string& line) const { options_.say(Printable(line)); }
+
+void CollectorLoop::SayOfStranger(const Peer& peer, const std::string& line) {
+  const int64_t now_ns = MonotonicNow_ns();
+  SayUnsaid(now_ns);
+  // Without the port or the PID, which are others each time.
+  const std::string from = peer.from().substr(0, peer.from().find_last_of(":,"));
+  const auto [entry, is_new] = said_ns_.try_emplace(absl::StrCat("stranger ", from), now_ns);
+  const bool is_due = is_new || now_ns - entry->second >= kSayAgain_ns;
+  if (!is_due || said_of_strangers_ >= kMostSaidOfStrangers) {
+    ++unsaid_of_strangers_;
+    return;
+  }
+  entry->second = now_ns;
+  ++said_of_strangers_;
+  Say(line);
+}
+
+void CollectorLoop::SayUnsaid(int64_t now_ns) {
+  if (now_ns - strangers_since_ns_ < kSayAgain_ns) return;
+  strangers_since_ns_ = now_ns;
+  said_of_strangers_ = 0;
+  if (unsaid_of_strangers_ > 0) {
+    Say(absl::StrCat("in the last minute ", Plural(unsaid_of_strangers_, "more connection"),
+                     " ended before they were let in"));
+  }
+  unsaid_of_strangers_ = 0;
+}
+
+void CollectorLoop::HoldsMore() {
+  if (relieves_ || buffered_->connections <= shares_.connections()) return;
+  relieves_ = true;
+  asio::post(context_, [this] {
+    relieves_ = false;
+    Relieve();
+  });
+}
+
+// Whoever holds the most, by agent id, gives its largest connection.
+void CollectorLoop::Relieve() {
+  while (buffered_->connections > shares_.connections()) {
+    std::map<std::string, uint64_t> held;
+    for (const auto& [id, peer] : peers_) {
+      held[peer->hello ? peer->hello->agent_id() : ""] += peer->memory();
+    }
+    const auto most = std::ranges::max_element(held, {}, &decltype(held)::value_type::second);
+    std::shared_ptr<Peer> largest;
+    for (const auto& [id, peer] : peers_) {
+      const bool is_of_most = (peer->hello ? peer->hello->agent_id() : "") == most->first;
+      if (is_of_most && (!largest || peer->memory() > largest->memory())) largest = peer;
+    }
+    if (!largest) return;
+    static_cast<void>(RefuseTo(*largest, v1::Error::CODE_BUSY,
+                               "the collector's memory (--memory) is used up, and this agent's "
+                               "connections hold the most of it"));
+    largest->DropInput();
+  }
+}
 
 void CollectorLoop::SayOnce(const std::string& what, const std::string& line) {
   const int64_t now_ns = MonotonicNow_ns();

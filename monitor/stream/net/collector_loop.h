@@ -60,6 +60,7 @@ class CollectorLoop final : public Peer::Owner {
   absl::Status Gap(Peer& peer, const v1::LostRecords& lost) override;
   void Ended(Peer& peer, const absl::Status& why) override;
   bool MayRead() const override;
+  void HoldsMore() override;
 
  private:
   using Id = Committer::ConnectionId;
@@ -86,6 +87,15 @@ class CollectorLoop final : public Peer::Owner {
   void Remove(Peer& peer, bool in_error);
   void ReadOn();
   void SayOnce(const std::string& what, const std::string& line);
+  // The same of peers that are not let in: of each address once a minute, and of all together a few
+  // times; then how many more there were.
+  void SayOfStranger(const Peer& peer, const std::string& line);
+  void SayUnsaid(int64_t now_ns);
+  // Closes connections until the rest holds no more than its share.
+  void Relieve();
+  // Why the connection is one too many of its agent id, or of all followers; nothing where not.
+  std::optional<std::string> OneTooMany(const Peer& peer, const v1::Hello& hello) const;
+  size_t Strangers() const;
 
   boost::asio::io_context& context_;
   const Collector::Options& options_;
@@ -93,6 +103,9 @@ class CollectorLoop final : public Peer::Owner {
   Committer* committer_ = nullptr;
   std::vector<std::unique_ptr<Listener>> listeners_;
   boost::asio::steady_timer ticks_;
+  const MemoryShares shares_;
+  const std::shared_ptr<Buffered> buffered_ = std::make_shared<Buffered>();
+  bool relieves_ = false;  // it is on its way
   std::map<Id, std::shared_ptr<Peer>> peers_;
   std::deque<std::weak_ptr<Peer>> lingering_;
   // Agents that have gone while what they sent is still being written.
@@ -100,6 +113,9 @@ class CollectorLoop final : public Peer::Owner {
   std::map<StreamKey, Id> senders_;
   Followers followers_;
   std::map<std::string, int64_t> said_ns_;
+  int64_t strangers_since_ns_ = 0;  // the minute of what follows
+  int said_of_strangers_ = 0;
+  uint64_t unsaid_of_strangers_ = 0;
   Id next_id_ = 1;
   // Read by FillStats, changed by the network thread alone.
   std::atomic<uint64_t> pending_bytes_ = 0;

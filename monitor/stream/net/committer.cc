@@ -18,7 +18,6 @@ constexpr std::chrono::seconds kLookPeriod{20};
 // A stream whose agent connects again within that time, or is one of so many, is not looked at
 // anew.
 constexpr int64_t kKeepIdle_ns = 60'000'000'000;
-constexpr size_t kMostIdle = 512;
 
 }  // namespace
 
@@ -173,7 +172,7 @@ void Committer::CheckDirectory() {
 void Committer::Do(const Job& job, Round& round) {
   switch (job.kind) {
     case Job::Kind::kOpen:
-      return DoOpen(job);
+      return DoOpen(job, round);
     case Job::Kind::kWrite:
     case Job::Kind::kWriteLost:
       return DoWrite(job, round);
@@ -202,15 +201,15 @@ absl::StatusOr<std::unique_ptr<StreamStore>> Committer::OpenStore(const Job& job
                            job.first_held, realtime_ns);
 }
 
-void Committer::DoOpen(const Job& job) {
+void Committer::DoOpen(const Job& job, Round& round) {
   if (IsGone(job.connection)) return;
   Progress progress;
   progress.connection = job.connection;
   progress.stream = job.stream;
   progress.opened = true;
   Stream& stream = streams_[job.stream];
+  const ConnectionId before = std::exchange(stream.connection, job.connection);
   stream.idle_since_ns.reset();
-  stream.connection = job.connection;
   stream.has_failed = false;
   if (stream.store == nullptr) {
     auto store = OpenStore(job);
@@ -225,6 +224,10 @@ void Committer::DoOpen(const Job& job) {
   // What another connection had written, and what a failed round left, counts only once synced.
   progress.error = stream.store->Sync();
   progress.durable = stream.store->durable();
+  // So is what the connection before has written in this round.
+  if (const auto old = round.find(before); old != round.end() && old->second.stream == job.stream) {
+    old->second.durable = progress.durable;
+  }
   // Now, not at the end of the round: others may wait for long in it.
   Report(std::move(progress));
 }
@@ -276,19 +279,18 @@ void Committer::DoWrite(const Job& job, Round& round) {
 void Committer::Sync(Round& round) {
   for (auto& [connection, progress] : round) {
     const auto found = streams_.find(progress.stream);
-    if (found == streams_.end() || found->second.connection != connection) {
-      progress.chunks.clear();  // nobody knows here whether they are durable
-      continue;
-    }
-    Stream& stream = found->second;
-    if (options_.sync) {
-      absl::Status synced = stream.store->Sync();
-      if (!synced.ok()) {
-        stream.has_failed = true;
-        progress.error = std::move(synced);
+    // Of a connection that has lost its stream in this round DoOpen knows what is durable.
+    if (found != streams_.end() && found->second.connection == connection) {
+      Stream& stream = found->second;
+      if (options_.sync) {
+        absl::Status synced = stream.store->Sync();
+        if (!synced.ok()) {
+          stream.has_failed = true;
+          progress.error = std::move(synced);
+        }
       }
+      progress.durable = options_.sync ? stream.store->durable() : stream.store->written();
     }
-    progress.durable = options_.sync ? stream.store->durable() : stream.store->written();
     std::erase_if(progress.chunks, [&](const Progress::Chunk& chunk) {
       return chunk.last_sequence > progress.durable;
     });
@@ -300,7 +302,7 @@ void Committer::CloseIdle() {
   size_t idle = 0;
   std::erase_if(streams_, [&](const auto& entry) {
     const std::optional<int64_t>& since_ns = entry.second.idle_since_ns;
-    return since_ns && (now_ns - *since_ns > kKeepIdle_ns || ++idle > kMostIdle);
+    return since_ns && (now_ns - *since_ns > kKeepIdle_ns || ++idle > options_.most_idle);
   });
 }
 

@@ -70,6 +70,7 @@ class Committer {
     StreamStore::Options store;
     Retention retention;
     bool sync = true;
+    size_t most_idle = 512;  // streams without a connection whose file stays open for a while
     Clock realtime = RealtimeNow_ns;
     // After each round; on the committer's thread.
     std::function<void(std::vector<Progress>)> report;
@@ -132,7 +133,7 @@ class Committer {
   void Commit(std::deque<Job>& jobs);
   void Do(const Job& job, Round& round);
   absl::StatusOr<std::unique_ptr<StreamStore>> OpenStore(const Job& job);
-  void DoOpen(const Job& job);
+  void DoOpen(const Job& job, Round& round);
   void Report(Progress progress);
   void DoWrite(const Job& job, Round& round);
   // Makes all that the round wrote durable.

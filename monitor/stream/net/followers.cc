@@ -3,11 +3,13 @@
 #include <boost/asio/post.hpp>
 #include <utility>
 
+#include "monitor/stream/protocol/frame.h"
+
 namespace vcpulse::stream {
 namespace {
 
-// What a follower may leave untaken, beside what becomes durable in one round.
-constexpr size_t kMostBehind = 16 << 20;
+// Streams that a follower is known to have been told of: beyond it, it is told again.
+constexpr size_t kMostTold = 4096;
 
 }  // namespace
 
@@ -24,11 +26,13 @@ void Followers::Remove(const Peer& peer) {
 
 void Followers::Forward(const v1::Hello& from,
                         const std::vector<Committer::Progress::Chunk>& chunks) {
-  if (chunks.empty()) return;
+  if (chunks.empty() || followers_.empty()) return;
+  std::vector<SharedFrame> frames;  // made for the first who wants them
   for (auto& [id, follower] : followers_) {
     const std::shared_ptr<Peer>& peer = follower.peer;
     const std::string& wanted = peer->hello->follow_agent_id();
     if (!wanted.empty() && wanted != from.agent_id()) continue;
+    if (follower.told.size() >= kMostTold) follower.told.clear();
     std::string& owner = follower.told[from.stream_id()];
     if (owner != from.agent_id()) {
       owner = from.agent_id();
@@ -38,17 +42,36 @@ void Followers::Forward(const v1::Hello& from,
       info.set_host_name(from.host_name());
       peer->session().SendStreamInfo(info);
     }
-    for (const auto& chunk : chunks) peer->session().SendChunk(*chunk.bytes);
+    if (frames.empty()) {
+      for (const auto& chunk : chunks) frames.push_back(FrameOf(*chunk.bytes));
+    }
+    for (const SharedFrame& frame : frames) peer->Queue(frame);
     // Flushed later: one that has fallen behind is removed.
     boost::asio::post(context_, [peer] { peer->Flush(); });
   }
 }
 
+SharedFrame Followers::FrameOf(std::span<const uint8_t> chunk) const {
+  auto frame = std::make_unique<std::vector<uint8_t>>();
+  AppendFrame(FrameType::kChunk, chunk, *frame);
+  const uint64_t bytes = frame->size();
+  buffered_->frames += bytes;
+  return {frame.release(), [buffered = buffered_, bytes](const std::vector<uint8_t>* of_all) {
+            buffered->frames -= bytes;
+            delete of_all;
+          }};
+}
+
 std::vector<std::shared_ptr<Peer>> Followers::Slow() const {
   std::vector<std::shared_ptr<Peer>> slow;
+  std::shared_ptr<Peer> slowest;
   for (const auto& [id, follower] : followers_) {
-    if (follower.peer->session().output().size() > kMostBehind) slow.push_back(follower.peer);
+    const std::shared_ptr<Peer>& peer = follower.peer;
+    if (peer->queued_bytes() > shares_.behind()) slow.push_back(peer);
+    if (!slowest || peer->queued_bytes() > slowest->queued_bytes()) slowest = peer;
   }
+  // Each follows somebody else: none is that slow, and together they hold too much.
+  if (slow.empty() && slowest && buffered_->frames > shares_.frames()) slow.push_back(slowest);
   return slow;
 }
 

@@ -7,10 +7,13 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "monitor/stream/net/committer.h"
+#include "monitor/stream/net/memory.h"
 #include "monitor/stream/net/peer.h"
 
 namespace vcpulse::stream {
@@ -18,7 +21,9 @@ namespace vcpulse::stream {
 // One thread, that of the io_context, but for count().
 class Followers {
  public:
-  explicit Followers(boost::asio::io_context& context) : context_(context) {}
+  Followers(boost::asio::io_context& context, MemoryShares shares,
+            std::shared_ptr<Buffered> buffered)
+      : context_(context), shares_(shares), buffered_(std::move(buffered)) {}
 
   // Follows the agent of its Hello, or all.
   void Add(std::shared_ptr<Peer> peer);
@@ -28,7 +33,7 @@ class Followers {
   // Sends chunks that have become durable to those who follow this agent.
   void Forward(const v1::Hello& from, const std::vector<Committer::Progress::Chunk>& chunks);
 
-  // Those that have not taken what was sent to them so far.
+  // Those that have not taken enough of what was sent to them so far.
   std::vector<std::shared_ptr<Peer>> Slow() const;
 
   // Any thread.
@@ -41,7 +46,11 @@ class Followers {
     std::map<std::string, std::string> told;
   };
 
+  SharedFrame FrameOf(std::span<const uint8_t> chunk) const;
+
   boost::asio::io_context& context_;
+  const MemoryShares shares_;
+  const std::shared_ptr<Buffered> buffered_;
   std::map<uint64_t, Follower> followers_;  // by the peer's id
   std::atomic<uint64_t> count_ = 0;
 };

@@ -11,7 +11,7 @@ namespace {
 
 namespace asio = boost::asio;
 
-constexpr size_t kReadBytes = 32 << 10;
+constexpr size_t kReadBytes = 16 << 10;
 // Acknowledgements and pings for an agent that does not take them.
 constexpr size_t kMaxOutputBytes = 256 << 10;
 constexpr int64_t kWriteDeadline_ns = 30'000'000'000;
@@ -21,7 +21,7 @@ constexpr std::chrono::seconds kLinger{2};
 }  // namespace
 
 Peer::Peer(asio::io_context& context, uint64_t id, Arrival arrival, const SessionLimits& limits,
-           Owner& owner)
+           Owner& owner, std::shared_ptr<Buffered> buffered)
     : id_(id),
       arrival_(std::move(arrival)),
       limits_(limits),
@@ -47,8 +47,21 @@ Peer::Peer(asio::io_context& context, uint64_t id, Arrival arrival, const Sessio
                     }},
                MonotonicNow_ns()),
       timer_(context),
+      buffered_(std::move(buffered)),
       rate_credit_(static_cast<double>(limits.max_bytes_per_second)),
-      rate_ns_(MonotonicNow_ns()) {}
+      rate_ns_(MonotonicNow_ns()) {
+  Account();
+}
+
+void Peer::Account() {
+  // Beside its buffers: the socket, the session, their handlers.
+  constexpr size_t kFixed = MemoryShares::kIdleConnection - kReadBytes;
+  const size_t now = kFixed + buffer_.capacity() + writing_.capacity() + session_.memory();
+  const bool more = now > memory_;
+  buffered_->connections += now - memory_;  // modulo 2^64
+  memory_ = now;
+  if (more) owner_.HoldsMore();
+}
 
 void Peer::Start() {
   arrival_.channel->Handshake([self = shared_from_this()](const ErrorCode& error) {
@@ -119,6 +132,8 @@ void Peer::TakeBytes(size_t bytes) {
   const absl::Status status = session_.Receive(std::span(buffer_).first(bytes), MonotonicNow_ns());
   if (ended_) return;
   if (!status.ok()) return Fail(status);
+  Account();
+  if (ended_) return;
   Flush();
   Read();
 }
@@ -134,19 +149,30 @@ void Peer::Tick(const v1::ClockSnapshot& clock, int64_t now_ns) {
 }
 
 void Peer::Flush() {
-  if (session_.output().size() > kMaxOutputBytes && !is_follower && !ended_) {
+  if (session_.output().size() > kMaxOutputBytes && !ended_) {
     session_.output().clear();
     return Fail(absl::DeadlineExceededError("takes too little of what is sent to it"));
   }
-  if (!secured_ || write_pending_ || session_.output().empty()) return;
-  writing_.clear();
-  writing_.swap(session_.output());
+  if (!secured_ || write_pending_) return;
+  if (!session_.output().empty()) {
+    writing_.clear();
+    writing_.swap(session_.output());
+  } else if (!queue_.empty()) {
+    writing_frame_ = std::move(queue_.front());
+    queue_.pop_front();
+    queued_bytes_ -= writing_frame_->size();
+  } else {
+    return;
+  }
   write_pending_ = true;
   write_begun_ns_ = MonotonicNow_ns();
   arrival_.channel->WriteAll(
-      asio::buffer(writing_), [self = shared_from_this()](const ErrorCode& error, size_t) {
+      writing_frame_ ? asio::buffer(*writing_frame_) : asio::buffer(writing_),
+      [self = shared_from_this()](const ErrorCode& error, size_t) {
         self->write_pending_ = false;
+        self->writing_frame_.reset();
         if (self->writing_.capacity() > kReadBytes) std::vector<uint8_t>().swap(self->writing_);
+        self->Account();
         if (error)
           return self->lingering_ ? self->Close() : self->Fail(absl::CancelledError("closed"));
         self->Flush();
@@ -154,16 +180,26 @@ void Peer::Flush() {
       });
 }
 
+void Peer::Queue(SharedFrame frame) {
+  if (ended_) return;
+  queued_bytes_ += frame->size();
+  queue_.push_back(std::move(frame));
+}
+
 void Peer::Refuse(v1::Error::Code code, const std::string& reason) {
   if (ended_) return;
   session_.Refuse(code, reason);
   ended_ = true;
+  queue_.clear();
+  queued_bytes_ = 0;
   Linger();
 }
 
 void Peer::Fail(const absl::Status& why) {
   if (ended_) return;
   ended_ = true;
+  queue_.clear();
+  queued_bytes_ = 0;
   owner_.Ended(*this, absl::IsCancelled(why) ? absl::OkStatus() : why);
   Linger();
 }
@@ -197,8 +233,14 @@ void Peer::LingerRead() {
                              });
 }
 
+void Peer::DropInput() {
+  session_.DropInput();
+  Account();
+}
+
 void Peer::Close() {
   ended_ = true;
+  DropInput();
   timer_.cancel();
   arrival_.channel->Close();
 }

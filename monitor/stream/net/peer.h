@@ -5,6 +5,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <span>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "monitor/stream/net/memory.h"
 #include "monitor/stream/net/sockets.h"
 #include "monitor/stream/protocol/collector_session.h"
 
@@ -33,10 +35,15 @@ class Peer : public std::enable_shared_from_this<Peer> {
     virtual void Ended(Peer& peer, const absl::Status& why) = 0;
     // Whether peers are to be read from now.
     virtual bool MayRead() const = 0;
+    // A peer holds more memory than before.
+    virtual void HoldsMore() = 0;
   };
 
   Peer(boost::asio::io_context& context, uint64_t id, Arrival arrival, const SessionLimits& limits,
-       Owner& owner);
+       Owner& owner, std::shared_ptr<Buffered> buffered);
+  ~Peer() { buffered_->connections -= memory_; }
+  Peer(const Peer&) = delete;
+  Peer& operator=(const Peer&) = delete;
 
   // The handshake of the channel, then frames.
   void Start();
@@ -46,8 +53,12 @@ class Peer : public std::enable_shared_from_this<Peer> {
   void Tick(const v1::ClockSnapshot& clock, int64_t now_ns);
   // Goes on reading where the owner had said no.
   void ReadOn();
-  // Sends what the session has put out.
+  // Sends what the session has put out, then what was queued.
   void Flush();
+  // Queues a frame, which Flush sends.
+  void Queue(SharedFrame frame);
+  // Once refused: gives back the memory of an unfinished frame. Not from within its owner's calls.
+  void DropInput();
   // At once; without telling the owner.
   void Close();
 
@@ -56,6 +67,8 @@ class Peer : public std::enable_shared_from_this<Peer> {
   const Arrival& arrival() const { return arrival_; }
   CollectorSession& session() { return session_; }
   bool ended() const { return ended_; }
+  size_t queued_bytes() const { return queued_bytes_; }
+  size_t memory() const { return memory_; }  // bytes, without what was queued
 
   // What the owner knows of it.
   std::optional<v1::Hello> hello{};
@@ -76,6 +89,8 @@ class Peer : public std::enable_shared_from_this<Peer> {
   // Sends what is left, then ends writing and waits for the peer to close, a little while.
   void Linger();
   void LingerRead();
+  // Notes what the connection holds now.
+  void Account();
 
   uint64_t id_;
   Arrival arrival_;
@@ -85,6 +100,11 @@ class Peer : public std::enable_shared_from_this<Peer> {
   boost::asio::steady_timer timer_;
   std::vector<uint8_t> buffer_;
   std::vector<uint8_t> writing_;
+  std::deque<SharedFrame> queue_;
+  SharedFrame writing_frame_;  // instead of writing_
+  size_t queued_bytes_ = 0;
+  std::shared_ptr<Buffered> buffered_;
+  size_t memory_ = 0;     // as buffered_ has it
   bool secured_ = false;  // the channel's handshake is done
   bool reading_ = false;
   bool write_pending_ = false;

@@ -309,10 +309,6 @@ void CollectorSession::SendStreamInfo(const v1::StreamInfo& info) {
   if (!refused_ && ended_.ok()) AppendFrame(FrameType::kStreamInfo, info, output_);
 }
 
-void CollectorSession::SendChunk(std::span<const uint8_t> chunk) {
-  if (!refused_ && ended_.ok()) AppendFrame(FrameType::kChunk, chunk, output_);
-}
-
 absl::Status CollectorSession::Fail(absl::Status status) {
   // Silent where the peer has said why it goes, or the owner why it refuses.
   if (ended_.ok()) {

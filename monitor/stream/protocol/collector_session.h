@@ -70,9 +70,8 @@ class CollectorSession {
   void Ack(uint64_t durable);
   // Puts an Error frame into output(); the owner closes once it is sent. Only the first one counts.
   void Refuse(v1::Error::Code code, const std::string& reason);
-  // To a follower, once welcomed. A chunk is at most kMaxFrameBytes (CHECK).
+  // To a follower, once welcomed; the owner sends it the frames of chunks itself.
   void SendStreamInfo(const v1::StreamInfo& info);
-  void SendChunk(std::span<const uint8_t> chunk);
 
   bool welcomed() const { return welcomed_; }
   // Chunks and gaps that were received before and were passed over.
@@ -80,6 +79,10 @@ class CollectorSession {
   // The last sequence that was received: a chunk's or a gap's.
   uint64_t received() const { return next_ - 1; }
   std::vector<uint8_t>& output() { return output_; }
+  // Nothing is received any more: gives back the memory of an unfinished frame.
+  void DropInput() { frames_ = FrameReader(0); }
+  // Bytes of an unfinished frame and of output().
+  size_t memory() const { return frames_.memory() + output_.capacity(); }
 
  private:
   absl::Status Take(const Frame& frame);

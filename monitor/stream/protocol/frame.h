@@ -75,6 +75,7 @@ class FrameReader {
   bool IsInsideFrame() const;
   // Bytes kept.
   size_t buffered() const { return buffer_.size() - taken_; }
+  size_t memory() const { return buffer_.capacity(); }  // bytes
 
  private:
   void DropTaken();

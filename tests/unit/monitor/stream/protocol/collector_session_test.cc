@@ -302,7 +302,7 @@ TEST(CollectorFrames, FollowersAreSentStreams) {
   info.set_agent_id("host-a");
   collector.session.SendStreamInfo(info);
   const Bytes chunk = ChunkOf(1, 3);
-  collector.session.SendChunk(chunk);
+  AppendFrame(FrameType::kChunk, chunk, collector.session.output());
   const auto frames = TakeFrames(collector.session.output());
   ASSERT_EQ(frames.size(), 2u);
   EXPECT_TRUE(frames[0].Is(FrameType::kStreamInfo));
@@ -312,7 +312,6 @@ TEST(CollectorFrames, FollowersAreSentStreams) {
   collector.session.Refuse(v1::Error::CODE_SHUTDOWN, "");
   collector.session.output().clear();
   collector.session.SendStreamInfo(info);
-  collector.session.SendChunk(chunk);
   EXPECT_THAT(collector.session.output(), IsEmpty());
 }
 
