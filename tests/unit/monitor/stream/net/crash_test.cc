@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <random>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "absl/cleanup/cleanup.h"
+#include "kvm/base/clock.h"
 #include "tests/fakes/crashing_files.h"
 #include "tests/unit/monitor/stream/net/followed.h"
 #include "tests/unit/monitor/stream/net/sockets_fixture.h"
@@ -21,6 +23,11 @@ using std::chrono::seconds;
 
 constexpr uint32_t kCrashRunsPerBatch = 30;
 constexpr int kCrashes = 4;
+constexpr int64_t kDay_ns = 86'400 * kNsPerSecond;
+
+// The wall clock, which steps by up to a year while a collector lives, and between its lives.
+std::atomic<int64_t> clock_is_off_ns = 0;
+int64_t SteppingClock_ns() { return RealtimeNow_ns() + clock_is_off_ns; }
 
 class StreamCrash : public StreamTest, public ::testing::WithParamInterface<uint32_t> {
  protected:
@@ -89,6 +96,7 @@ class StreamCrash : public StreamTest, public ::testing::WithParamInterface<uint
     options.files = &disk;
     options.directory = "/c";
     options.store.rotate_bytes = 2000;
+    options.realtime = SteppingClock_ns;
     auto started = Collector::Start(options);
     EXPECT_TRUE(started.ok() || disk.is_off()) << started.status();
     if (started.ok()) collector = *std::move(started);
@@ -103,6 +111,10 @@ class StreamCrash : public StreamTest, public ::testing::WithParamInterface<uint
       EXPECT_TRUE(Eventually([&] { return collector->stats().followers == 1; }));
     }
     for (uint64_t i = random() % 12; i > 0; --i) {
+      if (random() % 4 == 0) {
+        clock_is_off_ns = (static_cast<int64_t>(random() % 730) - 365) * kDay_ns;
+        disk.SetTime(SteppingClock_ns());
+      }
       for (Agent& agent : agents_) OfferUpTo(agent, agent.offered + random() % 3);
       // Sometimes in a round of their own, sometimes with a new connection in the middle of one.
       Uplink& one = *agents_[random() % agents_.size()].uplink;
