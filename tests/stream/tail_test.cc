@@ -246,7 +246,7 @@ TEST_F(TailOverTls, WhoIsNotLetIn) {
   ExpectRefused(TailBy("other"), HasSubstr("the certificate is not that of agent 'other'"));
   ASSERT_TRUE(fakes::MakeCertificate(folder_.root(), "strangers", "strange", "DNS:watcher"));
   ExpectRefused(TailBy("strange"), HasSubstr("unknown ca"));
-  ASSERT_TRUE(fakes::MakeCertificate(folder_.root(), "ca", "old", "DNS:watcher", true));
+  ASSERT_TRUE(fakes::MakeCertificate(folder_.root(), "ca", "old", "DNS:watcher", "2020-01-02"));
   ExpectRefused(TailBy("old"), HasSubstr("has expired"));
 }
 

@@ -106,7 +106,8 @@ void Reload(stream::Collector& collector, bool has_files) {
   }
   const absl::Status status = collector.ReloadCredentials();
   Fail(status.ok()
-           ? "SIGHUP: the certificate files were read anew, for connections to come"
+           ? "SIGHUP: the certificate files were reloaded; connections that they do not allow are "
+             "closed"
            : absl::StrCat("SIGHUP: the certificates stay as they were: ", status.message()));
 }
 

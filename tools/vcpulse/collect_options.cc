@@ -167,6 +167,10 @@ void AddCollectOptions(CLI::App& command, CollectOptions& options) {
                   "answer /healthz and Prometheus's /metrics over HTTP here")
       ->type_name("tcp:HOST:PORT");
   AddCredentialOptions(command, options.peer);
+  command
+      .add_option("--crl", options.peer.revoked,
+                  "TLS: lists of revoked certificates, PEM; one of each CA")
+      ->type_name("FILE");
   AddRepeatable(command, "--allow-uid", options.allowed_users,
                 "unix: this user may connect as well, under these agent ids alone; repeatable")
       ->type_name("UID=AGENT-ID[,AGENT-ID...]");

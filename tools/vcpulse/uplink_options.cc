@@ -142,7 +142,7 @@ absl::StatusOr<std::vector<stream::Address>> ParseAddresses(const std::string& f
 
 absl::StatusOr<stream::CredentialFiles> CredentialsFor(
     const std::vector<stream::Address>& addresses, const PeerOptions& options) {
-  const bool any = options.certificate || options.key || options.authorities;
+  const bool any = options.certificate || options.key || options.authorities || options.revoked;
   const bool all = options.certificate && options.key && options.authorities;
   if (any && !AnyTls(addresses)) {
     return absl::InvalidArgumentError(
@@ -158,7 +158,8 @@ absl::StatusOr<stream::CredentialFiles> CredentialsFor(
   if (all) {
     files = {.certificate = *options.certificate,
              .key = *options.key,
-             .authorities = *options.authorities};
+             .authorities = *options.authorities,
+             .revoked = options.revoked.value_or("")};
   }
   return files;
 }

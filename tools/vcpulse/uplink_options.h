@@ -25,6 +25,7 @@ struct PeerOptions {
   std::optional<std::string> certificate;
   std::optional<std::string> key;
   std::optional<std::string> authorities;
+  std::optional<std::string> revoked;  // of `collect`
   bool insecure = false;
 };
 

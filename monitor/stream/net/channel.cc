@@ -38,6 +38,8 @@ class PlainChannel final : public Channel {
     socket_.close(ignored);
   }
   std::optional<std::vector<std::string>> PeerNames() const override { return std::nullopt; }
+  absl::Status CheckPeer(TlsContext& /*context*/) const override { return absl::OkStatus(); }
+  bool IsPeerExpired() const override { return false; }
   std::string Describe(const ErrorCode& error) const override { return error.message(); }
   int descriptor() override { return socket_.native_handle(); }
 
@@ -74,6 +76,8 @@ class TlsChannel final : public Channel {
     KeepFromChildren(descriptor());
     if (role_ == TlsRole::kServer) return;
     SSL* ssl = stream_.native_handle();
+    // The names of a certificate are its subjectAltNames: anything may stand in its CN.
+    SSL_set_hostflags(ssl, X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
     ErrorCode is_no_address;
     asio::ip::make_address(host, is_no_address);
     if (!is_no_address) {
@@ -114,6 +118,33 @@ class TlsChannel final : public Channel {
     std::vector<std::string> names = NamesOf(certificate);
     X509_free(certificate);
     return names;
+  }
+
+  absl::Status CheckPeer(TlsContext& context) const override {
+    auto* ssl = const_cast<TlsChannel*>(this)->stream_.native_handle();
+    const std::unique_ptr<X509, decltype(&X509_free)> peer(SSL_get1_peer_certificate(ssl),
+                                                           X509_free);
+    const std::unique_ptr<X509_STORE_CTX, decltype(&X509_STORE_CTX_free)> check(
+        X509_STORE_CTX_new(), X509_STORE_CTX_free);
+    SSL_CTX* own = context.native_handle();
+    if (!peer || !check ||
+        X509_STORE_CTX_init(check.get(), SSL_CTX_get_cert_store(own), peer.get(),
+                            SSL_get_peer_cert_chain(ssl)) != 1) {
+      return absl::UnauthenticatedError("the peer's certificate cannot be checked");
+    }
+    X509_STORE_CTX_set_default(check.get(),
+                               role_ == TlsRole::kServer ? "ssl_client" : "ssl_server");
+    X509_STORE_CTX_set_flags(check.get(), X509_VERIFY_PARAM_get_flags(SSL_CTX_get0_param(own)));
+    if (X509_verify_cert(check.get()) == 1) return absl::OkStatus();
+    return absl::UnauthenticatedError(
+        absl::StrCat("the peer's certificate is not taken any more: ",
+                     X509_verify_cert_error_string(X509_STORE_CTX_get_error(check.get()))));
+  }
+
+  bool IsPeerExpired() const override {
+    auto* ssl = const_cast<TlsChannel*>(this)->stream_.native_handle();
+    const X509* peer = SSL_get0_peer_certificate(ssl);
+    return peer != nullptr && X509_cmp_current_time(X509_get0_notAfter(peer)) < 0;
   }
 
   std::string Describe(const ErrorCode& error) const override {

@@ -14,12 +14,14 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "monitor/stream/net/credentials.h"
 
 namespace vcpulse::stream {
 
 using ErrorCode = boost::system::error_code;
+using TlsContext = boost::asio::ssl::context;
 
 // One thread. A handler keeps the channel alive until it was called; after Close it is called with
 // an error.
@@ -40,6 +42,11 @@ class Channel : public std::enable_shared_from_this<Channel> {
   // TLS: the names of the peer's certificate that may be agent ids (dNSName and URI). Nothing where
   // the channel has no certificates.
   virtual std::optional<std::vector<std::string>> PeerNames() const = 0;
+  // TLS: whether the peer's certificate is one that a new connection with `context` would be taken
+  // with, by its authorities, dates and revocations. Errors: Unauthenticated, in words for it.
+  virtual absl::Status CheckPeer(TlsContext& context) const = 0;
+  // TLS: whether that certificate has expired by now.
+  virtual bool IsPeerExpired() const = 0;
   // Why it failed, for people: what the error says, and what was wrong with the peer's certificate.
   virtual std::string Describe(const ErrorCode& error) const = 0;
   virtual int descriptor() = 0;
@@ -55,7 +62,6 @@ class Channel : public std::enable_shared_from_this<Channel> {
 void KeepFromChildren(int descriptor);
 
 using PlainSocket = boost::asio::generic::stream_protocol::socket;
-using TlsContext = boost::asio::ssl::context;
 
 std::shared_ptr<Channel> NewPlainChannel(PlainSocket socket);
 

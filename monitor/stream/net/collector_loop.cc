@@ -31,6 +31,7 @@ constexpr int kMostSaidOfStrangers = 20;
 constexpr int64_t kFailureLasts_ns = 120'000'000'000;
 constexpr size_t kMostFailures = 4096;
 // What waits for the disk for longer is not being stored.
+constexpr int64_t kRecheck_ns = 5'000'000'000;  // of certificates' dates
 constexpr int64_t kDiskHangs_ns = 10'000'000'000;
 // Connections whose last words may still be on their way: beyond it the oldest are closed.
 constexpr size_t kMostLingering = 256;
@@ -97,6 +98,10 @@ void CollectorLoop::Tick() {
   ForgetOldFailures(now_ns);
   SayUnsaid(now_ns);
   CloseSlowFollowers();
+  if (now_ns - rechecked_ns_ > kRecheck_ns) {
+    rechecked_ns_ = now_ns;
+    EndExpired();
+  }
   ReadOn();
 }
 
@@ -486,8 +491,33 @@ void CollectorLoop::SayOnce(const std::string& what, const std::string& line) {
 }
 
 void CollectorLoop::SetTls(std::shared_ptr<TlsContext> tls) {
-  const std::lock_guard lock(mutex_);
-  tls_ = std::move(tls);
+  {
+    const std::lock_guard lock(mutex_);
+    tls_ = tls;
+  }
+  asio::post(context_, [this, tls = std::move(tls)] { RecheckPeers(*tls); });
+}
+
+void CollectorLoop::RecheckPeers(TlsContext& tls) {
+  const auto peers = peers_;  // one that is refused leaves the map
+  for (const auto& [id, peer] : peers) {
+    if (!peer->hello) continue;  // its handshake may not be over
+    const absl::Status status = peer->arrival().channel->CheckPeer(tls);
+    if (!status.ok()) {
+      static_cast<void>(
+          RefuseTo(*peer, v1::Error::CODE_NOT_PERMITTED, std::string(status.message())));
+    }
+  }
+}
+
+void CollectorLoop::EndExpired() {
+  const auto peers = peers_;
+  for (const auto& [id, peer] : peers) {
+    if (peer->hello && peer->arrival().channel->IsPeerExpired()) {
+      static_cast<void>(RefuseTo(*peer, v1::Error::CODE_NOT_PERMITTED,
+                                 "the peer's certificate has expired: have it issued anew"));
+    }
+  }
 }
 
 void CollectorLoop::FillStats(Collector::Stats& stats) const {

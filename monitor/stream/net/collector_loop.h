@@ -51,6 +51,7 @@ class CollectorLoop final : public Peer::Owner {
 
   // What the committer has done. Any thread.
   void TakeReport(std::vector<Committer::Progress> report);
+  // For connections to come; those that it would not take are ended. Any thread.
   void SetTls(std::shared_ptr<TlsContext> tls);
   void FillStats(Collector::Stats& stats) const;
 
@@ -91,6 +92,9 @@ class CollectorLoop final : public Peer::Owner {
   // times; then how many more there were.
   void SayOfStranger(const Peer& peer, const std::string& line);
   void SayUnsaid(int64_t now_ns);
+  // Ends the connections whose certificate is not good any more, by these or by its date.
+  void RecheckPeers(TlsContext& tls);
+  void EndExpired();
   // Closes connections until the rest holds no more than its share.
   void Relieve();
   // Why the connection is one too many of its agent id, or of all followers; nothing where not.
@@ -113,6 +117,7 @@ class CollectorLoop final : public Peer::Owner {
   std::map<StreamKey, Id> senders_;
   Followers followers_;
   std::map<std::string, int64_t> said_ns_;
+  int64_t rechecked_ns_ = 0;
   int64_t strangers_since_ns_ = 0;  // the minute of what follows
   int said_of_strangers_ = 0;
   uint64_t unsaid_of_strangers_ = 0;

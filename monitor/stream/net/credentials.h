@@ -15,6 +15,9 @@ struct CredentialFiles {
   std::string certificate;  // own, with intermediate ones behind it
   std::string key;
   std::string authorities;  // that the peer's certificate must come from
+  // CRLs: certificates that are not taken though they come from there. Each authority needs one.
+  // May be empty.
+  std::string revoked{};
 
   bool any() const { return !certificate.empty() || !key.empty() || !authorities.empty(); }
 };

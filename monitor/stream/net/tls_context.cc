@@ -62,6 +62,16 @@ absl::Status Load(const CredentialFiles& files, TlsContext& context) {
   }
   context.load_verify_file(files.authorities, error);
   if (error) return Unusable("--ca", files.authorities, error);
+  if (!files.revoked.empty()) {
+    X509_STORE* const store = SSL_CTX_get_cert_store(context.native_handle());
+    X509_LOOKUP* const lookup = X509_STORE_add_lookup(store, X509_LOOKUP_file());
+    if (lookup == nullptr ||
+        X509_load_crl_file(lookup, files.revoked.c_str(), X509_FILETYPE_PEM) <= 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--crl ", files.revoked, " is not a list of revoked certificates (PEM)"));
+    }
+    X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(context.native_handle()), X509_V_FLAG_CRL_CHECK);
+  }
   return CheckDates(context, files.certificate);
 }
 
@@ -72,6 +82,7 @@ absl::StatusOr<std::shared_ptr<TlsContext>> NewTlsContext(const CredentialFiles&
   absl::Status readable = CheckReadable("--cert", files.certificate);
   readable.Update(CheckReadable("--key", files.key));
   readable.Update(CheckReadable("--ca", files.authorities));
+  if (!files.revoked.empty()) readable.Update(CheckReadable("--crl", files.revoked));
   if (!readable.ok()) return readable;
   auto context = std::make_shared<TlsContext>(role == TlsRole::kServer ? TlsContext::tlsv13_server
                                                                        : TlsContext::tlsv13_client);

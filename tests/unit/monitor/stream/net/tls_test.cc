@@ -99,7 +99,7 @@ TEST_F(StreamTls, ACertificateOfAnotherAuthorityIsRefused) {
 
 TEST_F(StreamTls, AnExpiredCertificateIsRefusedByItsOwnAgentFirst) {
   MakeCertificates();
-  ASSERT_TRUE(fakes::MakeCertificate(folder.string(), "ca", "old", "DNS:agent", true));
+  ASSERT_TRUE(fakes::MakeCertificate(folder.string(), "ca", "old", "DNS:agent", "2020-01-02"));
   StartTlsCollector();
   const auto agent = Uplink::Start(TlsAgent("old", "agent"));
   ASSERT_FALSE(agent.ok());
@@ -113,7 +113,7 @@ TEST_F(StreamTls, ACertificateThatExpiresWhileTheAgentRunsIsRefused) {
   const auto agent = StartAgent(options);
   OfferAll(*agent, fakes::StreamedChunks(StreamNumber(1), 2, 1));
   ASSERT_TRUE(agent->Finish(seconds(20)).ok());
-  ASSERT_TRUE(fakes::MakeCertificate(folder.string(), "ca", "agent", "DNS:agent", true));
+  ASSERT_TRUE(fakes::MakeCertificate(folder.string(), "ca", "agent", "DNS:agent", "2020-01-02"));
   agent->ReloadCredentials();
   EXPECT_TRUE(Eventually([&] { return agent_said.Has("has expired"); })) << agent_said.text();
   EXPECT_FALSE(agent->stats().connected);
@@ -143,6 +143,69 @@ TEST_F(StreamTls, TheCollectorTakesNewCertificatesWhenTold) {
   EXPECT_TRUE(agent->Finish(seconds(20)).ok()) << agent_said.text();
   std::filesystem::remove(Path("server.key"));
   EXPECT_THAT(std::string(collector->ReloadCredentials().message()), HasSubstr("server.key"));
+}
+
+// What stands in a CN is often not even a name.
+TEST_F(StreamTls, TheCommonNameOfACollectorsCertificateCountsForNothing) {
+  MakeCertificates();
+  ASSERT_TRUE(fakes::MakeCertificate(folder.string(), "ca", "localhost", ""));
+  auto options = CollectorOptions();
+  options.listen = {Loopback(Address::Kind::kTls)};
+  options.credentials = Credentials("localhost");
+  StartCollector(std::move(options));
+  auto agent = TlsAgent("agent", "agent");
+  agent.addresses.front().host = "localhost";
+  ExpectRefused(agent, "it does not name localhost");
+}
+
+TEST_F(StreamTls, AReloadEndsConnectionsThatTheNewAuthorityDoesNotKnow) {
+  MakeCertificates();
+  StartTlsCollector();
+  const auto agent = StartAgent(TlsAgent("agent", "agent"));
+  const auto chunks = fakes::StreamedChunks(StreamNumber(1), 4, 1);
+  OfferAll(*agent, {chunks.begin(), chunks.begin() + 2});
+  ASSERT_TRUE(agent->Finish(seconds(20)).ok());
+  const uint64_t connects = agent->stats().connects;
+  ASSERT_TRUE(collector->ReloadCredentials().ok());
+  OfferAll(*agent, {chunks.begin() + 2, chunks.end()});
+  ASSERT_TRUE(agent->Finish(seconds(20)).ok());
+  EXPECT_EQ(agent->stats().connects, connects) << "nothing has changed";
+  ASSERT_TRUE(fakes::MakeAuthority(folder.string(), "ca"));
+  ASSERT_TRUE(fakes::MakeCertificate(folder.string(), "ca", "server", "IP:127.0.0.1"));
+  ASSERT_TRUE(collector->ReloadCredentials().ok());
+  EXPECT_TRUE(Eventually([&] { return said.Has("is not taken any more"); })) << said.text();
+  EXPECT_TRUE(Eventually([&] { return !agent->stats().connected; }));
+}
+
+TEST_F(StreamTls, ARevokedCertificateIsRefusedAndItsConnectionEnds) {
+  MakeCertificates();
+  ASSERT_TRUE(fakes::MakeRevocations(folder.string(), "ca", ""));
+  auto options = CollectorOptions();
+  options.listen = {Loopback(Address::Kind::kTls)};
+  options.credentials = Credentials("server");
+  options.credentials.revoked = Path("ca.crl");
+  StartCollector(std::move(options));
+  const auto agent = StartAgent(TlsAgent("agent", "agent"));
+  ASSERT_TRUE(agent->AwaitConnected(seconds(20)).ok()) << agent_said.text();
+  ASSERT_TRUE(fakes::MakeRevocations(folder.string(), "ca", "agent"));
+  ASSERT_TRUE(collector->ReloadCredentials().ok());
+  EXPECT_TRUE(Eventually([&] { return said.Has("certificate revoked"); })) << said.text();
+  EXPECT_TRUE(Eventually([&] { return !agent->stats().connected; }));
+  const uint64_t connects = agent->stats().connects;
+  OfferAll(*agent, fakes::StreamedChunks(StreamNumber(1), 2, 1));
+  EXPECT_FALSE(agent->Finish(std::chrono::milliseconds(500)).ok());
+  EXPECT_EQ(agent->stats().connects, connects);
+}
+
+TEST_F(StreamTls, AConnectionEndsWithItsCertificate) {
+  MakeCertificates();
+  ASSERT_TRUE(
+      fakes::MakeCertificate(folder.string(), "ca", "agent", "DNS:agent", "now + 3 seconds"));
+  StartTlsCollector();
+  const auto agent = StartAgent(TlsAgent("agent", "agent"));
+  ASSERT_TRUE(agent->AwaitConnected(seconds(20)).ok()) << agent_said.text();
+  EXPECT_TRUE(Eventually([&] { return said.Has("has expired"); })) << said.text();
+  EXPECT_TRUE(Eventually([&] { return !agent->stats().connected; }));
 }
 
 TEST_F(StreamTls, APeerWithoutTlsCostsItsOwnConnection) {
