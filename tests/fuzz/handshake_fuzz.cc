@@ -117,12 +117,12 @@ class CollectorEnd {
 
 class AgentEnd {
  public:
-  explicit AgentEnd(bool may_have_been_more)
+  explicit AgentEnd(bool knows_last_sent)
       : session_({.agent_id = "a"},
                  {.stream_id = kStream,
                   .first_sequence = 3,
                   .next_sequence = 1000,
-                  .may_have_been_more = may_have_been_more},
+                  .last_sent = knows_last_sent ? std::optional<uint64_t>(0) : std::nullopt},
                  {}, 0) {}
 
   void Receive(std::span<const uint8_t> bytes, int64_t now_ns) {

@@ -90,9 +90,9 @@ void UplinkLoop::Tick() {
 void UplinkLoop::Take(const std::deque<Offered>& offered) {
   for (const Offered& one : offered) {
     if (one.header) {
-      spool_->Add(*one.header, one.chunk);
+      Add(*one.header, one.chunk);
     } else {
-      spool_->AddLost(one.stream, one.lost);
+      AddLost(one.stream, one.lost);
     }
   }
   SayDiskStatus();
@@ -102,6 +102,39 @@ void UplinkLoop::Take(const std::deque<Offered>& offered) {
   }
   ConnectIfNeeded();
   changed_();
+}
+
+void UplinkLoop::Add(timeline::ChunkHeader header, std::span<const uint8_t> chunk) {
+  const auto renamed = renamed_.find(header.stream_id);
+  if (renamed == renamed_.end()) return spool_->Add(header, chunk);
+  header.stream_id = renamed->second;
+  std::vector<uint8_t> again(chunk.begin(), chunk.end());
+  std::ranges::copy(timeline::EncodeChunkHeader(header), again.begin());
+  spool_->Add(header, again);
+}
+
+void UplinkLoop::AddLost(const timeline::StreamId& stream, const v1::LostRecords& lost) {
+  const auto renamed = renamed_.find(stream);
+  spool_->AddLost(renamed == renamed_.end() ? stream : renamed->second, lost);
+}
+
+void UplinkLoop::Rename(const timeline::StreamId& stream) {
+  renamed_[stream] = timeline::RandomStreamId();
+  const Spool::Range held = spool_->range(stream);
+  for (uint64_t sequence = held.first_sequence; sequence < held.next_sequence;) {
+    const std::optional<Spool::Item> item = spool_->At(stream, sequence);
+    if (!item) break;
+    if (item->is_lost) {
+      AddLost(stream, item->lost);
+      sequence = item->lost.last_sequence() + 1;
+    } else {
+      const std::vector<uint8_t> chunk(item->bytes.begin(), item->bytes.end());
+      sequence = item->header.last_sequence + 1;
+      Add(item->header, chunk);
+    }
+    spool_->Acknowledge(stream, sequence - 1);
+  }
+  options_.say("this recording goes on under a new stream id");
 }
 
 void UplinkLoop::WantConnection() {
@@ -158,7 +191,10 @@ void UplinkLoop::BeginSession(std::shared_ptr<Channel> channel) {
     held.first_sequence = range.first_sequence;
     held.next_sequence = range.next_sequence;
   }
-  held.may_have_been_more = options_.sends_old_streams || found_.contains(held.stream_id);
+  if (!options_.sends_old_streams && !found_.contains(held.stream_id)) {
+    const auto sent = last_sent_.find(held.stream_id);
+    held.last_sent = sent == last_sent_.end() ? 0 : sent->second;
+  }
   const auto link = std::make_shared<Link>(
       Link{.stream = stream,
            .channel = std::move(channel),
@@ -189,7 +225,11 @@ void UplinkLoop::TakeBytes(const SharedLink& link, size_t bytes) {
       session.Receive(std::span(link->buffer).first(bytes), MonotonicNow_ns());
   if (session.welcomed() && !was_welcomed) TakeWelcome(*link);
   TakeProgress(*link);
-  if (!status.ok()) return Fail(std::string(status.message()));
+  if (!status.ok()) {
+    Fail(std::string(status.message()));
+    if (absl::IsAlreadyExists(status) && link->stream) Rename(*link->stream);
+    return;
+  }
   Pump(link);
   Read(link);
   ConnectIfNeeded();
@@ -236,20 +276,24 @@ bool UplinkLoop::SendNext(Link& link) {
   const auto item = spool_->At(*link.stream, session.next_to_send());
   if (!item) return false;
   const int64_t now_ns = MonotonicNow_ns();
+  uint64_t& last_sent = last_sent_[*link.stream];
   if (item->is_lost) {
     session.SendGap(item->lost, now_ns);
+    last_sent = std::max(last_sent, item->lost.last_sequence());
     return true;
   }
   if (item->bytes.size() > session.welcome().max_frame_bytes()) {
     const v1::LostRecords lost =
         timeline::LostChunk(item->header, v1::LostRecords::REASON_TOO_LARGE);
     session.SendGap(lost, now_ns);
+    last_sent = std::max(last_sent, lost.last_sequence());
     ++stats_.lost_chunks;
     stats_.lost_records += lost.last_sequence() - lost.first_sequence() + 1;
     return true;
   }
   if (!session.MaySend(item->bytes.size())) return false;
   session.SendChunk(item->header, item->bytes, now_ns);
+  last_sent = std::max(last_sent, item->header.last_sequence);
   ++stats_.sent_chunks;
   return true;
 }

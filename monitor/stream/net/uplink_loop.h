@@ -97,6 +97,12 @@ class UplinkLoop : public std::enable_shared_from_this<UplinkLoop> {
   // One item of the stream; false where there is none to be sent now.
   bool SendNext(Link& link);
   void Flush(const SharedLink& link);
+  // Another agent sends under the stream's id: what is held of it, and what comes, goes on under a
+  // new one, from the same record on.
+  void Rename(const timeline::StreamId& stream);
+  // Adds a chunk under the id that its stream has now.
+  void Add(timeline::ChunkHeader header, std::span<const uint8_t> chunk);
+  void AddLost(const timeline::StreamId& stream, const v1::LostRecords& lost);
   void TakeWelcome(const Link& link);
   void SayStreaming();
   void TakeProgress(const Link& link);
@@ -118,6 +124,10 @@ class UplinkLoop : public std::enable_shared_from_this<UplinkLoop> {
   bool wanted_ = false;                 // a connection, though there may be nothing to send
   int64_t synced_ns_ = 0;
   size_t address_ = 0;
+  // The last record that this process has sent of a stream.
+  std::map<timeline::StreamId, uint64_t> last_sent_;
+  // Streams whose id another agent uses as well, and what they go on under.
+  std::map<timeline::StreamId, timeline::StreamId> renamed_;
   std::map<timeline::StreamId, int64_t> refused_ns_;  // streams that a collector did not take, when
   Backoff backoff_;
 

@@ -28,10 +28,10 @@ class AgentSession {
     timeline::StreamId stream_id{};
     uint64_t first_sequence = 1;
     uint64_t next_sequence = 1;
-    // Records from next_sequence on may have been made and sent in an earlier life: the stream is
-    // replayed, or what is left of it was found in a spool after a crash. Otherwise a collector
-    // that has some is not gone on with: somebody else sends under this stream's id.
-    bool may_have_been_more = false;
+    // The last record that was sent of it so far, 0 for none. A collector that has more is not gone
+    // on with: somebody else sends under this stream's id, and those are not our records. Nothing
+    // where it is not known: the stream is replayed, or what is left of it was found in a spool.
+    std::optional<uint64_t> last_sent{};
   };
 
   static constexpr int64_t kWelcomeDeadline_ns = 25'000'000'000;

@@ -136,18 +136,40 @@ TEST_F(StreamNet, AStreamThatIsSentAgainIsStoredOnce) {
   EXPECT_EQ(CollectedChunks(), chunks);
 }
 
-TEST_F(StreamNet, WhoeverSendsUnderAnothersStreamIdIsTold) {
-  StartCollector(CollectorOptions());
-  auto first = StartAgent(AgentOptions(Unix("collector")));
-  const auto chunks = fakes::StreamedChunks(StreamNumber(1), 6, 1);
-  OfferAll(*first, chunks);
-  ASSERT_TRUE(first->Finish(seconds(20)).ok());
-  first.reset();
-  const auto second = StartAgent(AgentOptions(Unix("collector")));
-  OfferAll(*second, {chunks.begin(), chunks.begin() + 2});
-  EXPECT_TRUE(Eventually([&] { return agent_said.Has("stream"); })) << agent_said.text();
-  EXPECT_EQ(second->stats().acknowledged_chunks, 0U);
-  EXPECT_EQ(CollectedChunks(), chunks);
+// A host that was cloned while it recorded. What the other one has sent are not its own records,
+// also when it has more by now.
+TEST_F(StreamNet, WhoeverSendsUnderAnothersStreamIdGoesOnUnderANewOne) {
+  for (const size_t made : {2, 9}) {
+    SCOPED_TRACE(made);
+    StartCollector(CollectorOptions());
+    auto first = StartAgent(AgentOptions(Unix("collector")));
+    const auto chunks = fakes::StreamedChunks(StreamNumber(1), 6, 1);
+    OfferAll(*first, chunks);
+    ASSERT_TRUE(first->Finish(seconds(20)).ok());
+    first.reset();
+    const auto second = StartAgent(AgentOptions(Unix("collector")));
+    const auto others = fakes::StreamedChunks(StreamNumber(1), made, 2);
+    OfferAll(*second, {others.begin(), others.end() - 1});
+    EXPECT_TRUE(Eventually([&] { return agent_said.Has("under a new stream id"); }))
+        << agent_said.text();
+    OfferAll(*second, {others.end() - 1, others.end()});
+    ASSERT_TRUE(second->Finish(seconds(20)).ok()) << agent_said.text();
+    EXPECT_EQ(second->stats().acknowledged_chunks, made);
+    EXPECT_EQ(second->stats().lost_chunks, 0U);
+    // Those of the first, then those of the second but for the id in their headers.
+    const auto collected = CollectedChunks();
+    ASSERT_EQ(collected.size(), chunks.size() + made);
+    EXPECT_TRUE(std::equal(chunks.begin(), chunks.end(), collected.begin()));
+    for (size_t i = 0; i < made; ++i) {
+      const fakes::Chunk& got = collected[chunks.size() + i];
+      EXPECT_EQ(fakes::HeaderOf(got).first_sequence, fakes::HeaderOf(others[i]).first_sequence);
+      EXPECT_TRUE(std::equal(got.begin() + timeline::kChunkHeaderBytes, got.end(),
+                             others[i].begin() + timeline::kChunkHeaderBytes, others[i].end()));
+      EXPECT_NE(fakes::HeaderOf(got).stream_id, StreamNumber(1));
+    }
+    collector.reset();
+    std::filesystem::remove_all(Path("collected"));
+  }
 }
 
 TEST_F(StreamNet, TheNextCollectorIsTriedWhereOneIsDown) {
