@@ -24,6 +24,7 @@ namespace {
 
 using vcpulse::fakes::CrashingFiles;
 using vcpulse::stream::Spool;
+using vcpulse::stream::StreamFolders;
 using vcpulse::stream::StreamStore;
 using vcpulse::timeline::StreamId;
 
