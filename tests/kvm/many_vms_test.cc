@@ -171,6 +171,7 @@ TEST_F(ManyVms, NoWrongThreadIsReadAndNoDescriptorIsKept) {
   // Each VM that was found has ended too.
   std::map<uint32_t, int> open;
   for (const v1::LifeCycle& change : timeline.life_cycles) {
+    if (change.vm() == 0) continue;  // one that was skipped: it has no number
     if (change.kind() == v1::LifeCycle::KIND_VM_FOUND) ++open[change.vm()];
     if (change.kind() == v1::LifeCycle::KIND_VM_ENDED) --open[change.vm()];
   }

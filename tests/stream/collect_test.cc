@@ -39,8 +39,7 @@ class Collect : public StreamCommands {
         Path("collected/" + agent + "/" + start + "-000000000000000000000000000000aa");
     fs::create_directories(folder);
     fs::path file = folder / "00000000000000000001.vpt";
-    std::ofstream(file) << "x";
-    fs::resize_file(file, 1u << 20);
+    std::ofstream(file) << std::string(1u << 20, 'x');
     fs::last_write_time(file, fs::file_time_type::clock::now() - age);
     return file;
   }
@@ -162,7 +161,7 @@ TEST_F(Collect, SighupReadsTheCertificatesAnew) {
   EXPECT_EQ(Send(collector.address(), "host-a", Tls("agent")).exit_code, 0);
   ASSERT_TRUE(fakes::MakeCertificate(folder_.root(), "ca", "collector", "IP:127.0.0.1"));
   collector.program().Signal(SIGHUP);
-  EXPECT_TRUE(Eventually([&] { return !collector.After("files were read anew").empty(); }))
+  EXPECT_TRUE(Eventually([&] { return !collector.After("files were reloaded").empty(); }))
       << collector.Err();
   EXPECT_EQ(Send(collector.address(), "host-a", Tls("agent")).exit_code, 0);
 }

@@ -67,7 +67,8 @@ class RunningCollector {
     const std::string port = After("status at tcp:127.0.0.1:");
     if (port.empty()) return -1;
     const Fd client = fakes::ConnectTo(static_cast<uint16_t>(std::stoi(port)));
-    fakes::Send(client, "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+    fakes::Send(client, "GET /metrics HTTP/1.1\r\nHost: localhost:" + port +
+                            "\r\nConnection: close\r\n\r\n");
     const std::string text = fakes::ReceiveAll(client);
     const std::string name = "\nvcpulse_collector_followers ";
     const size_t at = text.find(name);

@@ -1,4 +1,5 @@
 // `vcpulse collect`: receives the timelines of many hosts.
+#include <malloc.h>
 #include <pthread.h>
 
 #include <cerrno>
@@ -114,6 +115,10 @@ void Reload(stream::Collector& collector, bool has_files) {
 int RunCollect(const CollectOptions& options) {
   auto request = ParseCollect(options);
   if (!request.ok()) return Fail(request.status());
+  // What is freed goes back to the system, so that --memory holds for the process too.
+  mallopt(M_ARENA_MAX, 1);
+  mallopt(M_MMAP_THRESHOLD, 64 << 10);
+  mallopt(M_TRIM_THRESHOLD, 1 << 20);
   RaiseDescriptorLimit();
   request->collector.descriptors = DescriptorLimit();
   const sigset_t signals = BlockSignals();

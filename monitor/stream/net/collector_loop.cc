@@ -28,7 +28,7 @@ constexpr size_t kMostSaid = 4096;
 // Of peers that are not let in, in a minute.
 constexpr int kMostSaidOfStrangers = 20;
 // Streams that cannot be stored are known so long after they last tried; agents try again sooner.
-constexpr int64_t kFailureLasts_ns = 120'000'000'000;
+constexpr int64_t kFailureLasts_ns = 60'000'000'000;
 constexpr size_t kMostFailures = 4096;
 // What waits for the disk for longer is not being stored.
 constexpr int64_t kRecheck_ns = 5'000'000'000;  // of certificates' dates

@@ -20,15 +20,15 @@ struct Buffered {
 // A frame that several followers are sent.
 using SharedFrame = std::shared_ptr<const std::vector<uint8_t>>;
 
-// How the budget is shared out: 1/2 to connections, 3/16 each to what waits for the disk and to
+// How the budget is shared out: 1/2 to connections, 1/8 each to what waits for the disk and to
 // frames for followers; the rest is for code, stacks and what the allocator keeps.
 class MemoryShares {
  public:
   explicit MemoryShares(uint64_t budget) : budget_(budget) {}
 
   uint64_t connections() const { return budget_ / 2; }
-  uint64_t frames() const { return budget_ / 16 * 3; }
-  uint64_t pending() const { return std::min<uint64_t>(budget_ / 16 * 3, kMostPending); }
+  uint64_t frames() const { return budget_ / 8; }
+  uint64_t pending() const { return std::min<uint64_t>(budget_ / 8, kMostPending); }
   // Of one follower, before it is too slow.
   uint64_t behind() const { return std::min<uint64_t>(frames() / 2, kMostBehind); }
   // So many connections fit when each is idle, with room for unfinished frames.
