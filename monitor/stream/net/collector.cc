@@ -130,7 +130,10 @@ class RunningCollector final : public Collector {
     work_.reset();
     context_.stop();
     thread_.join();
-    if (drained) committer_.reset();  // else it waits for the disk
+    if (drained) {  // else it waits for the disk
+      loop_.set_committer(nullptr);
+      committer_.reset();
+    }
     return drained;
   }
 

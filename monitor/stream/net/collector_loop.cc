@@ -532,9 +532,8 @@ void CollectorLoop::FillStats(Collector::Stats& stats) const {
               ? absl::StrCat(" (and ", Plural(failures_.size() - 1, "more stream"), ")")
               : "");
     }
-  }
-  if (const Committer* const committer = committer_) {
-    const Committer::Health health = committer->health();
+    const Committer::Health health =
+        committer_ == nullptr ? Committer::Health{} : committer_->health();
     if (!health.directory_error.empty()) {
       stats.storage_error = health.directory_error;
     } else if (health.waits_ns > kDiskHangs_ns) {

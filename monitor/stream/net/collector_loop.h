@@ -39,7 +39,11 @@ class CollectorLoop final : public Peer::Owner {
   void StartTicking();
   std::vector<Address> addresses() const;
   // The committer of the chunks; outlives all that runs on the context.
-  void set_committer(Committer* committer) { committer_ = committer; }
+  // Null before it ends; nothing is stored any more then.
+  void set_committer(Committer* committer) {
+    const std::lock_guard lock(mutex_);  // FillStats asks it
+    committer_ = committer;
+  }
 
   // Takes no more connections and reads nothing more.
   void StopReading();
