@@ -22,17 +22,10 @@ constexpr std::chrono::milliseconds kCollectorTick{250};
 constexpr size_t kMostOfAgent = 64;
 constexpr size_t kMostFollowers = 256;
 constexpr size_t kMostStrangers = 256;
-// The same line about the same peer is said so often at most.
-constexpr int64_t kSayAgain_ns = 60'000'000'000;
-constexpr size_t kMostSaid = 4096;
-// Of peers that are not let in, in a minute.
-constexpr int kMostSaidOfStrangers = 20;
-// Streams that cannot be stored are known so long after they last tried; agents try again sooner.
-constexpr int64_t kFailureLasts_ns = 60'000'000'000;
-constexpr size_t kMostFailures = 4096;
+// Between looks at the dates of certificates.
+constexpr int64_t kRecheck_ns = 5 * kNsPerSecond;
 // What waits for the disk for longer is not being stored.
-constexpr int64_t kRecheck_ns = 5'000'000'000;  // of certificates' dates
-constexpr int64_t kDiskHangs_ns = 10'000'000'000;
+constexpr int64_t kDiskHangs_ns = 10 * kNsPerSecond;
 // Connections whose last words may still be on their way: beyond it the oldest are closed.
 constexpr size_t kMostLingering = 256;
 
@@ -51,7 +44,8 @@ CollectorLoop::CollectorLoop(asio::io_context& context, const Collector::Options
       host_name_(OwnHostName()),
       ticks_(context),
       shares_(options.memory_bytes),
-      followers_(context, shares_, buffered_) {}
+      followers_(context, shares_, buffered_),
+      log_(options.say) {}
 
 CollectorLoop::~CollectorLoop() = default;
 
@@ -94,9 +88,8 @@ void CollectorLoop::Tick() {
   const auto peers = peers_;  // one that fails leaves the map
   for (const auto& [id, peer] : peers) peer->Tick(clock, now_ns);
   std::erase_if(lingering_, [](const auto& peer) { return peer.expired(); });
-  if (said_ns_.size() > kMostSaid) said_ns_.clear();
-  ForgetOldFailures(now_ns);
-  SayUnsaid(now_ns);
+  failures_.ForgetOld(now_ns);
+  log_.Tick(now_ns);
   CloseSlowFollowers();
   if (now_ns - rechecked_ns_ > kRecheck_ns) {
     rechecked_ns_ = now_ns;
@@ -168,12 +161,8 @@ absl::Status CollectorLoop::RefuseTo(Peer& peer, v1::Error::Code code, const std
     const std::lock_guard lock(mutex_);
     ++totals_.refused;
   }
-  const std::string line = absl::StrCat("refused ", peer.from(), ": ", reason);
-  if (peer.is_agent || peer.is_follower) {
-    SayOnce(absl::StrCat("refused ", static_cast<int>(code), " ", peer.hello->agent_id()), line);
-  } else {
-    SayOfStranger(peer, line);
-  }
+  SayOf(peer, absl::StrCat("refused ", static_cast<int>(code)),
+        absl::StrCat("refused ", peer.from(), ": ", reason));
   peer.Refuse(code, reason);
   Remove(peer, true);
   return absl::FailedPreconditionError(reason);
@@ -261,12 +250,8 @@ void CollectorLoop::Ended(Peer& peer, const absl::Status& why) {
     const std::string who =
         peer.hello ? absl::StrCat("agent '", peer.hello->agent_id(), "' (", peer.from(), ")")
                    : peer.from();
-    const std::string line = absl::StrCat(who, ": connection closed: ", why.message());
-    if (peer.is_agent || peer.is_follower) {
-      SayOnce(absl::StrCat(peer.hello->agent_id(), " ", why.raw_code()), line);
-    } else {
-      SayOfStranger(peer, line);
-    }
+    SayOf(peer, absl::StrCat("closed ", why.raw_code()),
+          absl::StrCat(who, ": connection closed: ", why.message()));
   }
   Remove(peer, !why.ok());
 }
@@ -320,7 +305,7 @@ void CollectorLoop::TakeProgress(const Committer::Progress& progress) {
   if (!has_too_many && (!progress.error.ok() || !progress.chunks.empty())) {
     NoteStorage(progress.stream, progress.error);
   }
-  if (!progress.notice.empty()) Say(progress.notice);
+  if (!progress.notice.empty()) log_.Say(progress.notice);
   pending_bytes_ -= progress.settled_bytes;
   const auto found = peers_.find(progress.connection);
   if (found == peers_.end()) return TakeProgressOfDeparted(progress);
@@ -338,9 +323,9 @@ void CollectorLoop::TakeProgress(const Committer::Progress& progress) {
     return;
   }
   if (!progress.error.ok()) {
-    SayOnce(absl::StrCat(peer->hello->agent_id(), " storage"),
-            absl::StrCat("agent '", peer->hello->agent_id(),
-                         "': cannot store its stream: ", progress.error.message()));
+    SayOf(*peer, "storage",
+          absl::StrCat("agent '", peer->hello->agent_id(),
+                       "': cannot store its stream: ", progress.error.message()));
     peer->Refuse(v1::Error::CODE_STORAGE,
                  absl::StrCat("the collector cannot store: ", progress.error.message()));
     return Remove(*peer, true);
@@ -364,28 +349,19 @@ void CollectorLoop::TakeProgressOfDeparted(const Committer::Progress& progress) 
 }
 
 void CollectorLoop::NoteStorage(const StreamKey& stream, const absl::Status& status) {
-  bool is_first = false;
-  bool works_again = false;
-  {
-    const std::lock_guard lock(mutex_);
-    if (status.ok()) {
-      works_again = failures_.erase(stream) > 0 && failures_.empty();
-    } else if (failures_.size() < kMostFailures || failures_.contains(stream)) {
-      is_first = failures_.empty();
-      failures_[stream] = {.error = std::string(status.message()), .at_ns = MonotonicNow_ns()};
-    }
+  const int64_t now_ns = MonotonicNow_ns();
+  switch (failures_.Note(stream, status, now_ns)) {
+    case StorageFailures::Change::kNone:
+      break;
+    case StorageFailures::Change::kNoneLeft:
+      log_.Say("writing works again");
+      break;
+    case StorageFailures::Change::kFirst:
+      log_.SayOnce("storage",
+                   absl::StrCat("not everything is acknowledged now: ", status.message(),
+                                "; agents keep what they have, and send it again"),
+                   now_ns);
   }
-  if (works_again) Say("writing works again");
-  if (is_first) {
-    SayOnce("storage", absl::StrCat("not everything is acknowledged now: ", status.message(),
-                                    "; agents keep what they have, and send it again"));
-  }
-}
-
-void CollectorLoop::ForgetOldFailures(int64_t now_ns) {
-  const std::lock_guard lock(mutex_);
-  std::erase_if(failures_,
-                [&](const auto& entry) { return now_ns - entry.second.at_ns > kFailureLasts_ns; });
 }
 
 void CollectorLoop::CloseSlowFollowers() {
@@ -423,33 +399,10 @@ void CollectorLoop::CloseAll() {
   peers_.clear();
 }
 
-void CollectorLoop::Say(const std::string& line) const { options_.say(Printable(line)); }
-
-void CollectorLoop::SayOfStranger(const Peer& peer, const std::string& line) {
+void CollectorLoop::SayOf(const Peer& peer, const std::string& what, const std::string& line) {
   const int64_t now_ns = MonotonicNow_ns();
-  SayUnsaid(now_ns);
-  // Without the port or the PID, which are others each time.
-  const std::string from = peer.from().substr(0, peer.from().find_last_of(":,"));
-  const auto [entry, is_new] = said_ns_.try_emplace(absl::StrCat("stranger ", from), now_ns);
-  const bool is_due = is_new || now_ns - entry->second >= kSayAgain_ns;
-  if (!is_due || said_of_strangers_ >= kMostSaidOfStrangers) {
-    ++unsaid_of_strangers_;
-    return;
-  }
-  entry->second = now_ns;
-  ++said_of_strangers_;
-  Say(line);
-}
-
-void CollectorLoop::SayUnsaid(int64_t now_ns) {
-  if (now_ns - strangers_since_ns_ < kSayAgain_ns) return;
-  strangers_since_ns_ = now_ns;
-  said_of_strangers_ = 0;
-  if (unsaid_of_strangers_ > 0) {
-    Say(absl::StrCat("in the last minute ", Plural(unsaid_of_strangers_, "more connection"),
-                     " ended before they were let in"));
-  }
-  unsaid_of_strangers_ = 0;
+  if (!peer.is_agent && !peer.is_follower) return log_.SayOfStranger(peer.from(), line, now_ns);
+  log_.SayOnce(absl::StrCat(what, " ", peer.hello->agent_id()), line, now_ns);
 }
 
 void CollectorLoop::HoldsMore() {
@@ -480,14 +433,6 @@ void CollectorLoop::Relieve() {
                                "connections hold the most of it"));
     largest->DropInput();
   }
-}
-
-void CollectorLoop::SayOnce(const std::string& what, const std::string& line) {
-  const int64_t now_ns = MonotonicNow_ns();
-  const auto [entry, is_new] = said_ns_.try_emplace(what, now_ns);
-  if (!is_new && now_ns - entry->second < kSayAgain_ns) return;
-  entry->second = now_ns;
-  Say(line);
 }
 
 void CollectorLoop::SetTls(std::shared_ptr<TlsContext> tls) {
@@ -524,14 +469,7 @@ void CollectorLoop::FillStats(Collector::Stats& stats) const {
   {
     const std::lock_guard lock(mutex_);
     stats = totals_;
-    if (!failures_.empty()) {
-      const auto& [stream, failure] = *failures_.begin();
-      stats.storage_error = absl::StrCat(
-          failure.error,
-          failures_.size() > 1
-              ? absl::StrCat(" (and ", Plural(failures_.size() - 1, "more stream"), ")")
-              : "");
-    }
+    stats.storage_error = failures_.Text();
     const Committer::Health health =
         committer_ == nullptr ? Committer::Health{} : committer_->health();
     if (!health.directory_error.empty()) {

@@ -18,9 +18,11 @@
 #include "monitor/stream/net/agent_table.h"
 #include "monitor/stream/net/collector.h"
 #include "monitor/stream/net/committer.h"
+#include "monitor/stream/net/event_log.h"
 #include "monitor/stream/net/followers.h"
 #include "monitor/stream/net/peer.h"
 #include "monitor/stream/net/sockets.h"
+#include "monitor/stream/net/storage_failures.h"
 
 namespace vcpulse::stream {
 
@@ -84,18 +86,12 @@ class CollectorLoop final : public Peer::Owner {
   void TakeProgressOfDeparted(const Committer::Progress& progress);
   // What came of writing a stream: an error, or that it works.
   void NoteStorage(const StreamKey& stream, const absl::Status& status);
-  void ForgetOldFailures(int64_t now_ns);
-  // A line for the log. Names and reasons in it may be a peer's: shown as they can be shown.
-  void Say(const std::string& line) const;
   void CloseSlowFollowers();
   // It is no peer any more; its last words may still be on their way.
   void Remove(Peer& peer, bool in_error);
   void ReadOn();
-  void SayOnce(const std::string& what, const std::string& line);
-  // The same of peers that are not let in: of each address once a minute, and of all together a few
-  // times; then how many more there were.
-  void SayOfStranger(const Peer& peer, const std::string& line);
-  void SayUnsaid(int64_t now_ns);
+  // A line about this peer, under `what` where it was let in.
+  void SayOf(const Peer& peer, const std::string& what, const std::string& line);
   // Ends the connections whose certificate is not good any more, by these or by its date.
   void RecheckPeers(TlsContext& tls);
   void EndExpired();
@@ -120,11 +116,9 @@ class CollectorLoop final : public Peer::Owner {
   std::map<Id, v1::Hello> departed_;
   std::map<StreamKey, Id> senders_;
   Followers followers_;
-  std::map<std::string, int64_t> said_ns_;
+  EventLog log_;
+  StorageFailures failures_;
   int64_t rechecked_ns_ = 0;
-  int64_t strangers_since_ns_ = 0;  // the minute of what follows
-  int said_of_strangers_ = 0;
-  uint64_t unsaid_of_strangers_ = 0;
   Id next_id_ = 1;
   // Read by FillStats, changed by the network thread alone.
   std::atomic<uint64_t> pending_bytes_ = 0;
@@ -135,12 +129,6 @@ class CollectorLoop final : public Peer::Owner {
   mutable std::mutex mutex_;  // of what follows
   std::shared_ptr<TlsContext> tls_;
   Collector::Stats totals_;
-  struct Failure {
-    std::string error;
-    int64_t at_ns = 0;
-  };
-  std::map<StreamKey, Failure>
-      failures_;  // of streams that could not be stored when they last tried
 };
 
 }  // namespace vcpulse::stream

@@ -8,7 +8,7 @@
 namespace vcpulse::stream {
 namespace {
 
-// Streams that a follower is known to have been told of: beyond it, it is told again.
+// Streams of which the follower has the StreamInfo; beyond this limit it is sent again.
 constexpr size_t kMostTold = 4096;
 
 }  // namespace

@@ -88,6 +88,25 @@ class FlippedBitTest(DiskTest):
         self.assertEqual(damage["chunks"], len(chunks) - 1)
 
 
+class RenamedStreamTest(unittest.TestCase):
+    def test_reads_the_same_under_another_id(self):
+        """An agent that goes on under a new stream id changes the heads of its chunks alone."""
+        whole = os.path.join(peer.ROOT, "tests/data/timeline-v1.vpt")
+        renamed = b""
+        with open(whole, "rb") as file:
+            for _, _, data in peer.chunks_of(file.read()):
+                head = bytearray(data[:76])
+                head[24:40] = bytes([7] * 16)
+                renamed += bytes(head) + peer.crc32c(bytes(head)).to_bytes(4, "little") + data[80:]
+        for command in (["report", "--json", "-"], ["export", "--format", "jsonl", "-"],
+                        ["replay", "--speed", "max", "-"]):
+            with open(whole, "rb") as file:
+                before = subprocess.run([sys.argv[1], *command], stdin=file, capture_output=True, check=True)
+            after = subprocess.run([sys.argv[1], *command], input=renamed, capture_output=True, check=True)
+            self.assertTrue(before.stdout)
+            self.assertEqual(before.stdout, after.stdout)
+
+
 class HealthTest(DiskTest):
     def test_a_folder_that_cannot_be_written(self):
         self.assertEqual(self.health()[0], 200)
