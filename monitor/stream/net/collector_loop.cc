@@ -381,7 +381,7 @@ void CollectorLoop::Shutdown() {
   ticks_.cancel();
   while (!peers_.empty()) {
     const std::shared_ptr<Peer> peer = peers_.begin()->second;
-    peer->Refuse(v1::Error::CODE_SHUTDOWN, "the collector ends; it may come back");
+    peer->Dismiss(v1::Error::CODE_SHUTDOWN, "the collector ends; it may come back");
     Remove(*peer, false);
   }
 }

@@ -195,6 +195,17 @@ void Peer::Refuse(v1::Error::Code code, const std::string& reason) {
   Linger();
 }
 
+void Peer::Dismiss(v1::Error::Code code, const std::string& reason) {
+  if (ended_) return;
+  std::vector<uint8_t> earlier;
+  earlier.swap(session_.output());
+  session_.Refuse(code, reason);
+  Queue(std::make_shared<const std::vector<uint8_t>>(std::move(session_.output())));
+  session_.output() = std::move(earlier);
+  ended_ = true;
+  Linger();
+}
+
 void Peer::Fail(const absl::Status& why) {
   if (ended_) return;
   ended_ = true;

@@ -47,8 +47,10 @@ class Peer : public std::enable_shared_from_this<Peer> {
 
   // The handshake of the channel, then frames.
   void Start();
-  // Puts an Error in words into the peer's way and closes; does not tell the owner.
+  // Drops what was queued, sends an Error in words and closes; does not tell the owner.
   void Refuse(v1::Error::Code code, const std::string& reason);
+  // Likewise, but sends what was queued first.
+  void Dismiss(v1::Error::Code code, const std::string& reason);
   // Time passes.
   void Tick(const v1::ClockSnapshot& clock, int64_t now_ns);
   // Goes on reading where the owner had said no.

@@ -136,6 +136,35 @@ TEST_F(StreamFollower, GoesOnWhereTheCollectorComesBack) {
                 address + " is there again; what came meanwhile is not shown\n");
 }
 
+// What waited for a follower that reads late, too: far more than the sockets take.
+TEST_F(StreamFollower, IsSentAllThatWaitedWhenTheCollectorEnds) {
+  StartCollector(CollectorOptions());
+  const auto agent = StartAgent(AgentOptions(Unix("collector")));
+  const auto chunks = fakes::StreamedChunks(StreamNumber(1), 400, 1, 20'000);
+  std::thread ending;
+  FollowOptions options = Options(Unix("collector"));
+  options.chunk = [&](const v1::StreamInfo&, std::span<const uint8_t> chunk) {
+    followed.emplace_back(chunk.begin(), chunk.end());
+    if (followed.size() > 1) return absl::OkStatus();
+    EXPECT_TRUE(Eventually([&] { return agent->stats().acknowledged_chunks == chunks.size(); }));
+    ending = std::thread([this] { collector->Stop(seconds(20)); });
+    EXPECT_TRUE(Eventually([&] { return agent_said.Has("the collector ends"); }));
+    return absl::OkStatus();
+  };
+  const absl::Status status =
+      FollowThrough(options, {[&] { return IsFollowed(); },
+                              [&] {
+                                OfferAll(*agent, chunks);
+                                return true;
+                              },
+                              [&] { return follower_said.Has("was lost"); }});
+  if (ending.joinable()) ending.join();
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_EQ(followed.size(), chunks.size());
+  EXPECT_TRUE(followed == chunks);
+  EXPECT_TRUE(follower_said.Has("the collector ends; it may come back")) << follower_said.text();
+}
+
 // However often it is tried: nobody is there, and that was said.
 TEST_F(StreamFollower, MayBeStoppedWhileTheCollectorIsAway) {
   StartCollector(CollectorOptions());

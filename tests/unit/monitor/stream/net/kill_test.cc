@@ -143,8 +143,13 @@ TEST_F(StreamKill, ACollectorThatIsKilledLosesNothingThatItAcknowledged) {
   const pid_t agent = ForkAgent(1, chunks);
   std::minstd_rand random(1);
   for (int i = 0; i < kKills; ++i) {
+    const uint64_t before = shared->acknowledged;
     const pid_t killed = ForkCollector();
     std::this_thread::sleep_for(microseconds(2'000 + random() % 25'000));
+    // Every second one at its work, however slow this machine is; the others also while they start.
+    for (int ms = 0; i % 2 == 1 && ms < 2'000 && shared->acknowledged < before + 3; ++ms) {
+      std::this_thread::sleep_for(milliseconds(1));
+    }
     const uint64_t acknowledged = shared->acknowledged;
     KillAndForget(killed);
     ASSERT_GE(CollectedChunks().size(), acknowledged) << "kill " << i;
