@@ -220,7 +220,12 @@ int RunRecord(const RecordOptions& given) {
   } else if (command) {
     exit_code = WaitFor(*command);  // chunks go out meanwhile
   }
-  if (*uplink) Fail((*uplink)->Drain());
+  if (*uplink) {
+    Fail((*uplink)->Drain());
+    if (exit_code == kExitOk && (*uplink)->stats().stream_conflicts > 0) {
+      exit_code = beside_command ? kExitFailedBesideCommand : kExitError;
+    }
+  }
   return exit_code;
 }
 

@@ -14,6 +14,8 @@ namespace vcpulse::stream {
 namespace {
 
 constexpr size_t kNumberDigits = 10;
+constexpr char kMarkName[] = "/.written";
+constexpr size_t kMaxMarkBytes = 512;
 
 struct FolderName {
   uint64_t number = 0;
@@ -56,6 +58,38 @@ absl::Status Spool::Recover() {
   }
   static_cast<void>(files_.SyncDirectory(options_.directory));
   return MakeRoomOnDisk(0);
+}
+
+// After Recover. Where it cannot be said of the streams that were found it cannot be said of the
+// spool until they are gone.
+void Spool::TakeMark() {
+  found_all_ = found_all_ && !options_.boot_id.empty();
+  if (options_.boot_id.empty()) return;
+  const std::string path = absl::StrCat(options_.directory, kMarkName);
+  std::vector<uint8_t> bytes(kMaxMarkBytes);
+  const auto got = files_.ReadAt(path, 0, bytes);
+  const std::string mark(bytes.begin(),
+                         bytes.begin() + static_cast<ptrdiff_t>(got.ok() ? *got : 0));
+  found_all_ = found_all_ && (mark == kAllSynced || mark == options_.boot_id);
+  if (found_all_ || streams_.empty()) {
+    SetMark(options_.boot_id);
+  } else {
+    RemoveMark();
+  }
+}
+
+void Spool::SetMark(const std::string& mark) {
+  RemoveMark();
+  const auto file = files_.OpenToAppend(absl::StrCat(options_.directory, kMarkName), true);
+  const std::vector<uint8_t> bytes(mark.begin(), mark.end());
+  is_marked_ = file.ok() && (*file)->Append(bytes).ok() && (*file)->Sync().ok() &&
+               files_.SyncDirectory(options_.directory).ok();
+  if (!is_marked_) RemoveMark();
+}
+
+void Spool::RemoveMark() {
+  is_marked_ = false;
+  static_cast<void>(files_.Remove(absl::StrCat(options_.directory, kMarkName)));
 }
 
 absl::Status Spool::RecoverFolder(const std::string& name, const timeline::StreamId& stream_id) {
@@ -125,6 +159,7 @@ absl::Status Spool::RecoverSegment(const std::string& folder, uint64_t name_sequ
   }
   if (!is_any) {
     *is_damaged = true;
+    found_all_ = false;
     const absl::Status status = files_.Remove(segment.path);
     return absl::IsNotFound(status) ? absl::OkStatus() : status;
   }
@@ -133,6 +168,7 @@ absl::Status Spool::RecoverSegment(const std::string& folder, uint64_t name_sequ
   if (!file.ok()) return file.status();
   if (end < list->file_bytes) {
     *is_damaged = true;
+    found_all_ = false;
     if (absl::Status status = (*file)->Truncate(end); !status.ok()) return status;
     segment.bytes = end;
   }

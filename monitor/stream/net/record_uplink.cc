@@ -98,6 +98,10 @@ std::string RecordUplink::Summary() const {
     absl::StrAppend(&text, "; the collector was not told that ",
                     Plural(stats.untold_records, "record"), " are lost");
   }
+  if (stats.stream_conflicts > 0) {
+    absl::StrAppend(&text, "; another agent sends under the same stream id, so the recording is in ",
+                    Plural(stats.stream_conflicts + 1, "stream"));
+  }
   if (stats.waiting_chunks == 0) return text;
   absl::StrAppend(&text, "; ", Plural(stats.waiting_chunks, "chunk"), " not acknowledged: ");
   if (stats.spool_bytes > 0) {

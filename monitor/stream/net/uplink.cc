@@ -244,6 +244,7 @@ absl::StatusOr<std::unique_ptr<Uplink>> Uplink::Start(Options options) {
   if (absl::Status status = CheckUplinkOptions(options); !status.ok()) return status;
   if (options.files == nullptr) options.files = &KernelFiles();
   if (!options.say) options.say = [](const std::string&) {};
+  options.spool.boot_id = options.identity.boot_id;
   auto spool = Spool::Open(*options.files, options.spool);
   if (!spool.ok()) return spool.status();
   return std::make_unique<RunningUplink>(std::move(options), *std::move(spool));

@@ -53,6 +53,8 @@ class Uplink {
     uint64_t lost_records = 0;
     uint64_t untold_records = 0;  // lost, and the collector has not acknowledged that
     uint64_t waiting_chunks = 0;  // held, not acknowledged
+    // How often a stream went on under a new id, as another agent sends under its own.
+    uint64_t stream_conflicts = 0;
     uint64_t spool_bytes = 0;     // on disk
     uint64_t spool_memory_bytes = 0;
     uint64_t queue_bytes = 0;

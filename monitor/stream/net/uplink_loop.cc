@@ -158,7 +158,7 @@ void UplinkLoop::BeginSession(std::shared_ptr<Channel> channel) {
     held.first_sequence = range.first_sequence;
     held.next_sequence = range.next_sequence;
   }
-  held.may_have_been_more = options_.sends_old_streams || found_.contains(held.stream_id);
+  held.last_sent = LastSent(held.stream_id);
   const auto link = std::make_shared<Link>(
       Link{.stream = stream,
            .channel = std::move(channel),
@@ -166,6 +166,27 @@ void UplinkLoop::BeginSession(std::shared_ptr<Channel> channel) {
   state_ = link;
   Flush(link);
   Read(link);
+}
+
+std::optional<uint64_t> UplinkLoop::LastSent(const timeline::StreamId& stream) const {
+  if (options_.sends_old_streams) return std::nullopt;
+  if (found_.contains(stream)) {
+    if (!spool_->found_all()) return std::nullopt;
+    return spool_->range(stream).next_sequence - 1;
+  }
+  const auto sent = sent_.find(stream);
+  return sent == sent_.end() ? 0 : sent->second;
+}
+
+std::string UplinkLoop::TakeConflict(const timeline::StreamId& stream) {
+  if (options_.sends_old_streams || found_.contains(stream)) {
+    refused_ns_[stream] = MonotonicNow_ns();
+    return "";
+  }
+  spool_->Move(stream, timeline::RandomStreamId());
+  sent_.erase(stream);
+  ++stats_.stream_conflicts;
+  return "; what is not acknowledged goes out under a new stream id";
 }
 
 // Those of an old stream were another machine's, or another boot's.
@@ -189,7 +210,11 @@ void UplinkLoop::TakeBytes(const SharedLink& link, size_t bytes) {
       session.Receive(std::span(link->buffer).first(bytes), MonotonicNow_ns());
   if (session.welcomed() && !was_welcomed) TakeWelcome(*link);
   TakeProgress(*link);
-  if (!status.ok()) return Fail(std::string(status.message()));
+  if (!status.ok()) {
+    const bool is_conflict = absl::IsAlreadyExists(status) && link->stream;
+    return Fail(
+        absl::StrCat(status.message(), is_conflict ? TakeConflict(*link->stream) : std::string()));
+  }
   Pump(link);
   Read(link);
   ConnectIfNeeded();
@@ -227,6 +252,7 @@ void UplinkLoop::TakeProgress(const Link& link) {
 
 void UplinkLoop::Pump(const SharedLink& link) {
   while (link->streams() && link->session.output().size() < kMostReadAhead && SendNext(*link)) {
+    sent_[*link->stream] = link->session.next_to_send() - 1;
   }
   Flush(link);
 }

@@ -89,6 +89,11 @@ class UplinkLoop : public std::enable_shared_from_this<UplinkLoop> {
   // The oldest stream of which something is held, but for those that were refused a moment ago.
   std::optional<timeline::StreamId> Turn() const;
   void BeginSession(std::shared_ptr<Channel> channel);
+  // The last record of the stream that a collector can have; nothing where it is not known.
+  std::optional<uint64_t> LastSent(const timeline::StreamId& stream) const;
+  // A collector has records of the stream that were not sent: it is not sent to that one, or, where
+  // it is still being made, goes on under a new id for good. What is then said of it.
+  std::string TakeConflict(const timeline::StreamId& stream);
   v1::ClockSnapshot Clocks() const;
   void Read(const SharedLink& link);
   void TakeBytes(const SharedLink& link, size_t bytes);
@@ -115,6 +120,8 @@ class UplinkLoop : public std::enable_shared_from_this<UplinkLoop> {
   std::variant<Idle, Connecting, SharedLink, Waiting, Over> state_;
 
   std::set<timeline::StreamId> found_;  // in the spool, when it was opened
+  // Of streams that began in this process: the last record that was ever sent.
+  std::map<timeline::StreamId, uint64_t> sent_;
   bool wanted_ = false;                 // a connection, though there may be nothing to send
   int64_t synced_ns_ = 0;
   size_t address_ = 0;

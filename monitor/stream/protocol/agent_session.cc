@@ -56,11 +56,7 @@ absl::Status AgentSession::Take(const Frame& frame) {
 absl::Status AgentSession::TakeWelcome(const Frame& frame) {
   v1::Welcome welcome;
   if (!ParseMessage(frame, &welcome)) return absl::DataLossError("the collector's Welcome is none");
-  if (absl::Status status =
-          CheckWelcome(welcome, held_.next_sequence - 1, held_.may_have_been_more);
-      !status.ok()) {
-    return status;
-  }
+  if (absl::Status status = CheckWelcome(welcome, held_.last_sent); !status.ok()) return status;
   // No frame of ours is longer, whatever the collector would take.
   welcome.set_max_frame_bytes(std::min(welcome.max_frame_bytes(), kMaxFrameBytes));
   durable_ = welcome.durable_sequence();

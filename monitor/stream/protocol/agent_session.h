@@ -28,10 +28,10 @@ class AgentSession {
     timeline::StreamId stream_id{};
     uint64_t first_sequence = 1;
     uint64_t next_sequence = 1;
-    // Records from next_sequence on may have been made and sent in an earlier life: the stream is
-    // replayed, or what is left of it was found in a spool after a crash. Otherwise a collector
-    // that has some is not gone on with: somebody else sends under this stream's id.
-    bool may_have_been_more = false;
+    // The last record that was ever sent, over any connection. A collector that claims a later one
+    // is refused: somebody else sends under this stream's id. Nothing: it is not known, as the
+    // stream is replayed, or was found in a spool after a crash of the machine.
+    std::optional<uint64_t> last_sent{};
   };
 
   static constexpr int64_t kWelcomeDeadline_ns = 25'000'000'000;
@@ -44,7 +44,7 @@ class AgentSession {
   // Bytes from the collector. Errors: DataLoss for what is no frame or may not come here;
   // Unavailable with the collector's own words where it refused (refusal() has the code);
   // Unimplemented for a Welcome of another major version; AlreadyExists for one that has more of
-  // the stream than was made (Held). Each later call says so again.
+  // the stream than was ever sent (Held). Each later call says so again.
   absl::Status Receive(std::span<const uint8_t> bytes, int64_t now_ns);
   // Time passes: pings, and DeadlineExceeded in words where the collector is silent.
   absl::Status Tick(const v1::ClockSnapshot& clock, int64_t now_ns);

@@ -1,6 +1,5 @@
 #include "monitor/stream/protocol/follower_session.h"
 
-#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -55,8 +54,7 @@ absl::Status FollowerSession::TakeWelcome(const Frame& frame) {
   v1::Welcome welcome;
   if (!ParseMessage(frame, &welcome)) return absl::DataLossError("the collector's Welcome is none");
   // It has nothing to be held against what the collector holds.
-  constexpr uint64_t kAny = std::numeric_limits<uint64_t>::max();
-  if (absl::Status status = CheckWelcome(welcome, kAny, true); !status.ok()) return status;
+  if (absl::Status status = CheckWelcome(welcome, std::nullopt); !status.ok()) return status;
   frames_.set_max_bytes(kMaxFrameBytes);
   welcomed_ = true;
   events_.welcomed();

@@ -113,7 +113,7 @@ absl::Status CheckHello(const v1::Hello& hello) {
   }
 }
 
-absl::Status CheckWelcome(const v1::Welcome& welcome, uint64_t last_made, bool may_be_behind) {
+absl::Status CheckWelcome(const v1::Welcome& welcome, std::optional<uint64_t> last_sent) {
   if (welcome.major() < kMinMajor || welcome.major() > kMajor) {
     return absl::UnimplementedError(
         absl::StrCat("the collector speaks version ", welcome.major(),
@@ -130,10 +130,10 @@ absl::Status CheckWelcome(const v1::Welcome& welcome, uint64_t last_made, bool m
   if (welcome.durable_sequence() == std::numeric_limits<uint64_t>::max()) {
     return absl::DataLossError("the collector claims a record that cannot be");
   }
-  if (welcome.durable_sequence() > last_made && !may_be_behind) {
+  if (last_sent && welcome.durable_sequence() > *last_sent) {
     return absl::AlreadyExistsError(absl::StrCat(
         "the collector has records up to ", welcome.durable_sequence(),
-        " of this stream, which has only ", last_made,
+        " of this stream, and those sent end at ", *last_sent,
         ": another agent sends under the same stream id (was a machine or a spool copied?)"));
   }
   return absl::OkStatus();

@@ -200,6 +200,37 @@ TEST_F(SpoolTest, DirectoryInUse) {
   EXPECT_THAT(std::string(second.status().message()), HasSubstr(directory()));
 }
 
+TEST_F(SpoolTest, KnowsWhetherAllThatWasAddedIsThere) {
+  const auto found_all = [this](const std::string& boot_id) {
+    auto spool = Spool::Open(KernelFiles(), {.directory = directory(), .boot_id = boot_id});
+    Add(**spool, (*spool)->range(kFirst).next_sequence,
+        (*spool)->range(kFirst).next_sequence + 9);
+    return (*spool)->found_all();
+  };
+  EXPECT_FALSE(found_all("a"));  // nothing says so
+  EXPECT_TRUE(found_all("b"));   // it was closed cleanly
+  std::ofstream(directory() + "/.written") << "b";
+  EXPECT_TRUE(found_all("b"));  // the process was killed
+  std::ofstream(directory() + "/.written") << "a";
+  EXPECT_FALSE(found_all("b"));  // the machine crashed
+  // And stays so until these streams are gone.
+  EXPECT_FALSE(found_all("b"));
+}
+
+TEST_F(SpoolTest, MovedStreamIsGivenUnderTheNewId) {
+  for (const std::string& where : {directory(), std::string()}) {
+    auto spool = Spool::Open(KernelFiles(), {.directory = where});
+    Add(**spool, 1, 30);
+    (*spool)->Acknowledge(kFirst, 10);
+    (*spool)->Move(kFirst, kSecond);
+    EXPECT_THAT((*spool)->streams(), ElementsAre(kSecond));
+    Add(**spool, 31, 40);
+    EXPECT_EQ(All(**spool, 1, kSecond), "1-10:NOT_HELD 11-20 21-30 31-40");
+    EXPECT_EQ((*spool)->stats().chunks, 3);
+    EXPECT_EQ((*spool)->stats().lost_chunks, 0);
+  }
+}
+
 TEST_F(SpoolTest, DamagedChunkIsLostAndNeverGiven) {
   const auto spool = Open(1u << 20, 0);  // nothing is kept in memory
   Add(*spool, 1, 30);

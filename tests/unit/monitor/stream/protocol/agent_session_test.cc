@@ -126,8 +126,10 @@ TEST(AgentSession, WelcomeThatLetsNothingBeSentIsRefused) {
   EXPECT_EQ(wide.welcome().max_frame_bytes(), kMaxFrameBytes);
 }
 
-TEST(AgentSession, CollectorThatHasMoreThanWasMadeIsRefusedInWords) {
-  AgentSession::Held held{.stream_id = kSomeStream, .first_sequence = 5, .next_sequence = 10};
+TEST(AgentSession, CollectorThatHasMoreThanWasSentIsRefusedInWords) {
+  // However much more of the stream there is by now.
+  AgentSession::Held held{
+      .stream_id = kSomeStream, .first_sequence = 5, .next_sequence = 1000, .last_sent = 9};
   AgentSession all = Unanswered(held);
   EXPECT_TRUE(AnswerWith(all, SomeWelcome(9)).ok());
   EXPECT_EQ(all.next_to_send(), 10u);
@@ -138,7 +140,7 @@ TEST(AgentSession, CollectorThatHasMoreThanWasMadeIsRefusedInWords) {
               HasSubstr("another agent sends under the same stream"));
   EXPECT_FALSE(copied.welcomed());
   // What is left of an earlier life may have been sent further.
-  held.may_have_been_more = true;
+  held.last_sent = std::nullopt;
   AgentSession recovered = Unanswered(held);
   EXPECT_TRUE(AnswerWith(recovered, SomeWelcome(10)).ok());
   EXPECT_EQ(recovered.durable(), 10u);

@@ -1,0 +1,166 @@
+#!/usr/bin/python3
+"""Agents (record, replay) and a follower (tail) against a collector that means harm or is broken.
+
+usage: agent_test.py VCPULSE FAULTS [unittest arguments]
+"""
+
+import glob
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+import time
+import unittest
+
+import peer
+from collector_test import VCPULSE, CollectorTest, main
+
+TIMELINE = os.path.join(peer.ROOT, "tests/data/timeline-v1.vpt")
+with open(TIMELINE, "rb") as timeline:
+    CHUNKS = peer.chunks_of(timeline.read())
+STREAM = CHUNKS[0][2][24:40]
+LAST = CHUNKS[-1][1]
+
+
+class HostileCollector:
+    """Listens on loopback; `serve(connection)` is called with a peer.Peer for each that comes."""
+
+    def __init__(self, serve):
+        self.listening = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listening.getsockname()[1]
+        self.address = f"tcp:127.0.0.1:{self.port}"
+        self.serve = serve
+        self.hellos = []
+        self.acknowledged = []
+        self.open = []
+        threading.Thread(target=self.run, daemon=True).start()
+
+    def run(self):
+        while True:
+            try:
+                accepted, _ = self.listening.accept()
+            except OSError:
+                return
+            accepted.settimeout(peer.PATIENCE_S)
+            connection = peer.Peer.__new__(peer.Peer)
+            connection.socket, connection.buffer = accepted, b""
+            self.open.append(connection)
+            threading.Thread(target=self.run_one, args=(connection,), daemon=True).start()
+
+    def run_one(self, connection):
+        try:
+            self.serve(connection)
+        except (OSError, peer.Closed, peer.Refused):
+            pass
+        connection.close()
+
+    def welcome(self, connection, durable=0):
+        """Takes the Hello and welcomes whoever it is."""
+        hello = peer.stream_pb2.Hello.FromString(connection.expect(peer.HELLO))
+        self.hellos.append(hello)
+        welcome = peer.stream_pb2.Welcome(major=1, durable_sequence=durable, credit_bytes=1 << 20,
+                                          max_frame_bytes=1 << 20, idle_ms=60_000)
+        connection.send(peer.frame(peer.WELCOME, welcome.SerializeToString()))
+        return hello
+
+    def acknowledge(self, connection, sequence):
+        connection.send(peer.frame(peer.ACK, peer.stream_pb2.Ack(
+            durable_sequence=sequence).SerializeToString()))
+
+    def close(self):
+        self.listening.close()
+        for connection in self.open:
+            connection.close()
+
+
+class AgentTest(CollectorTest):
+    def setUp(self):
+        super().setUp()
+        self.spool = self.folder + "/spool"
+        os.mkdir(self.spool, 0o700)
+
+    def collector(self, serve):
+        collector = HostileCollector(serve)
+        self.addCleanup(collector.close)
+        return collector
+
+    def fill_spool(self, chunks=CHUNKS, mark=None):
+        """As an earlier recording of this boot, that was killed, has left it."""
+        folder = f"{self.spool}/0000000001-{STREAM.hex()}"
+        os.mkdir(folder)
+        with open(f"{folder}/{chunks[0][0]:020}.vpt", "wb") as file:
+            file.write(b"".join(data for _, _, data in chunks))
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+            boot_id = file.read().strip()
+        with open(f"{self.spool}/.written", "w", encoding="ascii") as file:
+            file.write(boot_id if mark is None else mark)
+
+    def held(self):
+        """Bytes in the spool's segments."""
+        return sum(os.path.getsize(path) for path in glob.glob(f"{self.spool}/*/*.vpt"))
+
+    def run_agent(self, *arguments, **more):
+        agent = subprocess.Popen([VCPULSE, *arguments, "--agent-id", "web1"], text=True,
+                                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                 stderr=subprocess.PIPE, **more)
+        self.addCleanup(agent.stderr.close)
+        self.addCleanup(agent.wait)
+        self.addCleanup(agent.kill)
+        return agent
+
+    def record(self, *addresses):
+        """A recording that waits for its VM, while it sends what its spool holds."""
+        to = [word for address in addresses for word in ("--to", address)]
+        return self.run_agent("record", "--vm", "no-such-vm", "--wait=120s", "-o",
+                              self.folder + "/none.vpt", *to, "--spool-dir", self.spool)
+
+    def line_of(self, agent, words):
+        """The first line with these words; they must come."""
+        lines = []
+        for line in agent.stderr:
+            lines.append(line)
+            if words in line:
+                return line
+        self.fail(f"never said {words!r}: {lines}")
+
+
+class ClaimTest(AgentTest):
+    def test_a_welcome_that_claims_more_than_was_ever_written_costs_no_spool(self):
+        collector = self.collector(lambda connection: (collector.welcome(connection, LAST + 1),
+                                                       connection.expect(0)))
+        self.fill_spool()
+        before = self.held()
+        agent = self.record(collector.address)
+        line = self.line_of(agent, "cannot stream to")
+        self.assertIn("another agent sends under the same stream id", line)
+        self.eventually(lambda: len(collector.hellos) >= 2)
+        self.assertEqual(self.held(), before)
+
+    def test_an_ack_beyond_what_was_sent_costs_no_spool(self):
+        def serve(connection):
+            collector.welcome(connection)
+            connection.expect(peer.CHUNK)
+            collector.acknowledge(connection, 1 << 40)
+            connection.expect(0)
+
+        collector = self.collector(serve)
+        self.fill_spool()
+        before = self.held()
+        agent = self.record(collector.address)
+        self.assertIn("the collector acknowledges record", self.line_of(agent, "was lost"))
+        self.eventually(lambda: len(collector.hellos) >= 2)
+        self.assertEqual(self.held(), before)
+
+    def test_a_welcome_may_claim_more_after_a_crash_of_the_machine(self):
+        collector = self.collector(lambda connection: (collector.welcome(connection, LAST + 1),
+                                                       connection.expect(0)))
+        self.fill_spool(mark="another boot")
+        self.record(collector.address)
+        self.eventually(lambda: self.held() == 0)
+
+
+if __name__ == "__main__":
+    main()
