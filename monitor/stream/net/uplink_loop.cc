@@ -299,7 +299,8 @@ void UplinkLoop::Fail(const std::string& why) {
   const SharedLink link = this->link();
   const bool had_welcome = link && link->session.welcomed();
   const std::optional<v1::Error> refusal = link ? link->session.refusal() : std::nullopt;
-  const bool is_elsewhere = refusal && IsOfTheCollector(*refusal);
+  const bool is_elsewhere = (refusal && IsOfTheCollector(*refusal)) ||
+                            (link && link->session.acknowledges_nothing());
   // A stream that the collector does not take must not keep the others back.
   if (refusal && !is_elsewhere && link->stream) refused_ns_[*link->stream] = MonotonicNow_ns();
   const std::string text = absl::StrCat(ToText(options_.addresses[address_]), ": ", why);

@@ -114,7 +114,7 @@ class AgentTest(CollectorTest):
     def record(self, *addresses):
         """A recording that waits for its VM, while it sends what its spool holds."""
         to = [word for address in addresses for word in ("--to", address)]
-        return self.run_agent("record", "--vm", "no-such-vm", "--wait=120s", "-o",
+        return self.run_agent("record", "--vm", "no-such-vm", "--wait=40s", "-o",
                               self.folder + "/none.vpt", *to, "--spool-dir", self.spool)
 
     def line_of(self, agent, words):
@@ -160,6 +160,23 @@ class ClaimTest(AgentTest):
         self.fill_spool(mark="another boot")
         self.record(collector.address)
         self.eventually(lambda: self.held() == 0)
+
+
+class StuckTest(AgentTest):
+    def test_an_agent_leaves_a_collector_that_acknowledges_nothing(self):
+        def talk(connection):
+            stuck.welcome(connection)
+            connection.expect(peer.CHUNK)
+            while True:
+                stuck.acknowledge(connection, 0)
+                time.sleep(1)
+
+        stuck = self.collector(talk)
+        good = self.start()
+        self.fill_spool()
+        self.record(stuck.address, good.address)
+        self.eventually(lambda: self.held() == 0, 39)
+        self.assertEqual(len(stuck.hellos), 1)
 
 
 if __name__ == "__main__":

@@ -302,6 +302,28 @@ TEST(AgentSession, PingsASilentCollectorAndGivesItUp) {
   EXPECT_TRUE(absl::IsDeadlineExceeded(agent.session.Tick(SomeClock(), 30 * kSecond)));
 }
 
+// It talks, and stores nothing.
+TEST(AgentSession, GivesUpACollectorThatAcknowledgesNothing) {
+  WelcomedAgent agent;
+  const auto hear = [&](int64_t s) {
+    return agent.session.Receive(FrameOf(FrameType::kAck, AckOf(agent.session.durable())),
+                                 s * kSecond);
+  };
+  ASSERT_TRUE(hear(50).ok());  // nothing was sent so far
+  ASSERT_TRUE(agent.session.Tick(SomeClock(), 50 * kSecond).ok());
+  agent.session.SendChunk({.first_sequence = 1, .last_sequence = 2}, Bytes(10), 50 * kSecond);
+  agent.session.SendChunk({.first_sequence = 3, .last_sequence = 4}, Bytes(10), 60 * kSecond);
+  const Bytes ack = FrameOf(FrameType::kAck, AckOf(2));
+  ASSERT_TRUE(agent.session.Receive(ack, 70 * kSecond).ok());
+  ASSERT_TRUE(hear(99).ok());
+  ASSERT_TRUE(agent.session.Tick(SomeClock(), 99 * kSecond).ok());
+  EXPECT_FALSE(agent.session.acknowledges_nothing());
+  ASSERT_TRUE(hear(100).ok());
+  const absl::Status status = agent.session.Tick(SomeClock(), 100 * kSecond);
+  EXPECT_TRUE(absl::IsDeadlineExceeded(status)) << status;
+  EXPECT_TRUE(agent.session.acknowledges_nothing());
+}
+
 // Half a frame is no sign of life; a whole one is.
 TEST(AgentSession, WholeFramesAreSignsOfLife) {
   WelcomedAgent agent;
