@@ -53,6 +53,9 @@ absl::StatusOr<std::unique_ptr<Spool>> Spool::Open(Files& files, const Options& 
   if (absl::Status status = files.MakeDirectories(options.directory); !status.ok()) {
     return in_words(status);
   }
+  if (absl::Status status = files.CheckPrivate(options.directory); !status.ok()) {
+    return absl::Status(status.code(), absl::StrCat("the spool directory ", status.message()));
+  }
   auto lock = files.Lock(options.directory);
   if (absl::IsFailedPrecondition(lock.status())) return lock.status();
   if (!lock.ok()) return in_words(lock.status());

@@ -146,7 +146,8 @@ class Spool {
   void RemoveMark();
   absl::Status Recover();
   absl::Status RecoverFolder(const std::string& name, const timeline::StreamId& stream);
-  absl::Status RecoverSegment(const std::string& folder, uint64_t name_sequence, Stream** stream,
+  absl::Status RecoverSegment(const std::string& folder, uint64_t name_sequence,
+                              uint64_t begin_sequence, Stream** stream,
                               const timeline::StreamId& stream_id, bool* is_damaged);
 
   Files& files_;

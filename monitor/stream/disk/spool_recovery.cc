@@ -99,13 +99,14 @@ absl::Status Spool::RecoverFolder(const std::string& name, const timeline::Strea
   // Two folders of one stream: the later one may go on where the earlier one ends.
   Stream* stream = Find(stream_id);
   bool is_damaged = false;
+  std::optional<uint64_t> begin;  // the first record that was ever in these files
   for (const std::string& file : *names) {
     const auto sequence = SequenceOfFileName(file);
     if (!sequence) continue;
-    if (absl::Status status = RecoverSegment(folder, *sequence, &stream, stream_id, &is_damaged);
-        !status.ok()) {
-      return status;
-    }
+    if (!begin) begin = sequence;
+    absl::Status status =
+        RecoverSegment(folder, *sequence, *begin, &stream, stream_id, &is_damaged);
+    if (!status.ok()) return status;
   }
   if (stream != nullptr && !stream->segments.empty()) {
     stream->folder = folder;
@@ -116,10 +117,10 @@ absl::Status Spool::RecoverFolder(const std::string& name, const timeline::Strea
   return absl::OkStatus();
 }
 
-// Makes `stream` with its first chunk.
+// Makes `stream`, which begins with `begin_sequence`, with its first chunk.
 absl::Status Spool::RecoverSegment(const std::string& folder, uint64_t name_sequence,
-                                   Stream** stream, const timeline::StreamId& stream_id,
-                                   bool* is_damaged) {
+                                   uint64_t begin_sequence, Stream** stream,
+                                   const timeline::StreamId& stream_id, bool* is_damaged) {
   Segment segment{.id = next_segment_++,
                   .path = absl::StrCat(folder, "/", FileNameOf(name_sequence))};
   const auto kind = files_.KindOf(segment.path);
@@ -141,7 +142,7 @@ absl::Status Spool::RecoverSegment(const std::string& folder, uint64_t name_sequ
       continue;
     }
     if (*stream == nullptr) {
-      streams_.push_back(std::make_unique<Stream>(stream_id, name_sequence, &held_));
+      streams_.push_back(std::make_unique<Stream>(stream_id, begin_sequence, &held_));
       *stream = streams_.back().get();
     }
     (*stream)->Push(

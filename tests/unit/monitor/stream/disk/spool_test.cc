@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -203,8 +204,7 @@ TEST_F(SpoolTest, DirectoryInUse) {
 TEST_F(SpoolTest, KnowsWhetherAllThatWasAddedIsThere) {
   const auto found_all = [this](const std::string& boot_id) {
     auto spool = Spool::Open(KernelFiles(), {.directory = directory(), .boot_id = boot_id});
-    Add(**spool, (*spool)->range(kFirst).next_sequence,
-        (*spool)->range(kFirst).next_sequence + 9);
+    Add(**spool, (*spool)->range(kFirst).next_sequence, (*spool)->range(kFirst).next_sequence + 9);
     return (*spool)->found_all();
   };
   EXPECT_FALSE(found_all("a"));  // nothing says so
@@ -243,6 +243,36 @@ TEST_F(SpoolTest, DamagedChunkIsLostAndNeverGiven) {
   EXPECT_EQ(All(*spool), "1-10 11-20:SPOOL_DAMAGED 21-30");
   EXPECT_EQ(spool->stats().lost_chunks, 1);
   EXPECT_EQ(spool->stats().lost_records, 10);
+}
+
+TEST_F(SpoolTest, DamageThatIsFoundWhenItIsOpenedCountsAsLost) {
+  {
+    Add(*Open(1u << 20, 1u << 20, 300), 1, 40);
+  }
+  ASSERT_THAT(Segments(), SizeIs(4));
+  std::ofstream(Segments()[0], std::ios::binary) << "nothing of it is left";
+  std::ofstream(Segments()[2], std::ios::binary) << "nor of this";
+  const auto spool = Open();
+  EXPECT_EQ(All(*spool), "1-10:SPOOL_DAMAGED 11-20 21-30:SPOOL_DAMAGED 31-40");
+  EXPECT_EQ(spool->stats().lost_records, 20);
+  EXPECT_EQ(spool->stats().lost_chunks, 2);
+}
+
+TEST_F(SpoolTest, DirectoryThatOthersMayWriteIsRefused) {
+  {
+    Open();
+  }
+  for (const auto& may :
+       {std::filesystem::perms::group_write, std::filesystem::perms::others_write}) {
+    std::filesystem::permissions(directory(), std::filesystem::perms::owner_all | may);
+    const auto spool = Spool::Open(KernelFiles(), {.directory = directory()});
+    EXPECT_TRUE(absl::IsPermissionDenied(spool.status())) << spool.status();
+    EXPECT_THAT(std::string(spool.status().message()), HasSubstr("chmod go-w " + directory()));
+  }
+  std::filesystem::permissions(directory(), std::filesystem::perms::owner_all);
+  if (geteuid() != 0 || chown(directory().c_str(), 12345, 0) != 0) GTEST_SKIP() << "needs root";
+  const auto spool = Spool::Open(KernelFiles(), {.directory = directory()});
+  EXPECT_THAT(std::string(spool.status().message()), HasSubstr("belongs to user 12345"));
 }
 
 // As after a crash that brought back a segment that had been removed.
