@@ -93,8 +93,9 @@ class RunningUplink final : public Uplink {
     asio::post(context_, [this] { loop_->WantConnection(); });
     std::unique_lock lock(mutex_);
     const auto is_connected = [this] { return stats_.connects > 0; };
-    if (AwaitOrRefusal(lock, patience, is_connected)) return absl::OkStatus();
-    if (!stats_.refusal.empty()) return Refused();
+    changed_.wait_for(lock, patience, [&] { return is_connected() || !stats_.obstacle.empty(); });
+    if (is_connected()) return absl::OkStatus();
+    if (!stats_.obstacle.empty()) return absl::PermissionDeniedError(stats_.obstacle);
     return absl::DeadlineExceededError(absl::StrCat(
         "no collector answered: ", stats_.last_error.empty() ? "no answer" : stats_.last_error));
   }

@@ -142,7 +142,10 @@ void UplinkLoop::ConnectIfNeeded() {
   }
   if (!std::holds_alternative<Idle>(state_) || (!turn && !wanted_)) return;
   auto connected = [self = shared_from_this()](auto channel) {
-    if (!channel.ok()) return self->Fail(std::string(channel.status().message()));
+    if (const absl::Status& status = channel.status(); !status.ok()) {
+      return self->Fail(std::string(status.message()),
+                        !absl::IsUnavailable(status) && !absl::IsDeadlineExceeded(status));
+    }
     self->BeginSession(*std::move(channel));
   };
   state_ = Connecting{.stream = turn,
@@ -212,8 +215,11 @@ void UplinkLoop::TakeBytes(const SharedLink& link, size_t bytes) {
   TakeProgress(*link);
   if (!status.ok()) {
     const bool is_conflict = absl::IsAlreadyExists(status) && link->stream;
+    const bool is_other_protocol =
+        !session.welcomed() && (absl::IsDataLoss(status) || absl::IsUnimplemented(status));
     return Fail(
-        absl::StrCat(status.message(), is_conflict ? TakeConflict(*link->stream) : std::string()));
+        absl::StrCat(status.message(), is_conflict ? TakeConflict(*link->stream) : std::string()),
+        is_other_protocol);
   }
   Pump(link);
   Read(link);
@@ -224,6 +230,8 @@ void UplinkLoop::TakeBytes(const SharedLink& link, size_t bytes) {
 void UplinkLoop::TakeWelcome(const Link& link) {
   ++stats_.connects;
   stats_.last_error.clear();
+  stats_.obstacle.clear();
+  unusable_.clear();
   wanted_ = false;
   // One that welcomes may still refuse what it is sent: after an error this is said once it has
   // not.
@@ -295,18 +303,27 @@ void UplinkLoop::Flush(const SharedLink& link) {
                           });
 }
 
-void UplinkLoop::Fail(const std::string& why) {
+void UplinkLoop::Fail(const std::string& why, bool needs_people) {
   const SharedLink link = this->link();
   const bool had_welcome = link && link->session.welcomed();
   const std::optional<v1::Error> refusal = link ? link->session.refusal() : std::nullopt;
-  const bool is_elsewhere = (refusal && IsOfTheCollector(*refusal)) ||
-                            (link && link->session.acknowledges_nothing());
+  const bool is_elsewhere =
+      (refusal && IsOfTheCollector(*refusal)) || (link && link->session.acknowledges_nothing());
   // A stream that the collector does not take must not keep the others back.
   if (refusal && !is_elsewhere && link->stream) refused_ns_[*link->stream] = MonotonicNow_ns();
   const std::string text = absl::StrCat(ToText(options_.addresses[address_]), ": ", why);
   Disconnect();
   stats_.last_error = text;
-  if (options_.ends_when_refused && refusal && NeedsPeople(refusal->code())) {
+  needs_people = needs_people || (refusal && NeedsPeople(refusal->code()));
+  if (needs_people) {
+    unusable_.insert(address_);
+  } else {
+    unusable_.erase(address_);
+  }
+  const bool is_obstacle =
+      needs_people && (had_welcome || unusable_.size() == options_.addresses.size());
+  stats_.obstacle = is_obstacle ? text : std::string();
+  if (options_.ends_when_refused && is_obstacle) {
     state_ = Over{.refusal = text};
     return changed_();
   }

@@ -105,8 +105,9 @@ class UplinkLoop : public std::enable_shared_from_this<UplinkLoop> {
   void TakeWelcome(const Link& link);
   void SayStreaming();
   void TakeProgress(const Link& link);
-  // The link has failed, or could not be made: tries again later.
-  void Fail(const std::string& why);
+  // The link has failed, or could not be made: tries again later. `needs_people`: it will fail
+  // likewise until somebody changes something.
+  void Fail(const std::string& why, bool needs_people = false);
   // Idle, whatever it was.
   void Disconnect();
   void Wait(bool for_next_address);
@@ -122,9 +123,10 @@ class UplinkLoop : public std::enable_shared_from_this<UplinkLoop> {
   std::set<timeline::StreamId> found_;  // in the spool, when it was opened
   // Of streams that began in this process: the last record that was ever sent.
   std::map<timeline::StreamId, uint64_t> sent_;
-  bool wanted_ = false;                 // a connection, though there may be nothing to send
+  bool wanted_ = false;  // a connection, though there may be nothing to send
   int64_t synced_ns_ = 0;
   size_t address_ = 0;
+  std::set<size_t> unusable_;  // addresses at which somebody must change something first
   std::map<timeline::StreamId, int64_t> refused_ns_;  // streams that a collector did not take, when
   Backoff backoff_;
 

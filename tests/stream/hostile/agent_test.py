@@ -179,5 +179,81 @@ class StuckTest(AgentTest):
         self.assertEqual(len(stuck.hellos), 1)
 
 
+class SpoolTest(AgentTest):
+    def test_records_of_a_damaged_spool_are_in_the_summary(self):
+        self.assertGreater(len(CHUNKS), 2)
+        first, last, data = CHUNKS[1]
+        damaged = bytearray(data)
+        damaged[3] ^= 1
+        self.fill_spool([CHUNKS[0], (first, last, bytes(damaged)), *CHUNKS[2:]])
+        collector = self.start()
+        agent = self.record(collector.address)
+        self.eventually(lambda: self.held() == 0)
+        agent.send_signal(peer.signal.SIGTERM)
+        self.assertIn(f" 1 lost ({last - first + 1} record", self.line_of(agent, "acknowledged, "))
+
+    def test_a_spool_that_others_may_write_is_refused(self):
+        self.fill_spool()
+        os.chmod(self.spool, 0o777)
+        agent = self.record("tcp:127.0.0.1:1")
+        self.assertEqual(agent.wait(timeout=peer.PATIENCE_S), 2)
+        self.assertIn("can be written by other users: `chmod go-w", agent.stderr.read())
+
+
+class WrongPeerTest(AgentTest):
+    """What needs somebody to change something is an error at once."""
+
+    def certificates(self, name):
+        """--cert, --key and --ca; the certificate is of DNS:`name`, by its own authority."""
+        at = f"{self.folder}/{name}"
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                        "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj", "/CN=lab",
+                        "-addext", f"subjectAltName=DNS:{name}", "-keyout", at + ".key", "-out",
+                        at + ".pem"], check=True, capture_output=True)
+        return ["--cert", at + ".pem", "--key", at + ".key", "--ca", at + ".pem"]
+
+    def ends_at_once(self, words, command, address, *more):
+        begin = time.monotonic()
+        agent = self.run_agent(*command, address, *more)
+        self.assertEqual(agent.wait(timeout=9), 2)
+        self.assertLess(time.monotonic() - begin, 5)
+        self.assertIn(words, agent.stderr.read())
+
+    COMMANDS = (("replay", TIMELINE, "--speed", "max", "--to"), ("tail",),
+                ("record", "--vm", "no-such-vm", "--wait=20s", "--require-collector", "--to"))
+
+    def commands(self):
+        for command in self.COMMANDS:
+            spool = ("--spool-dir", self.spool) if command[0] == "record" else ()
+            with self.subTest(command[0]):
+                yield command, spool
+
+    def test_a_certificate_of_another_host(self):
+        tls = self.certificates("elsewhere")
+        address = self.start("tls:127.0.0.1:0", *tls).address
+        for command, spool in self.commands():
+            self.ends_at_once("it does not name 127.0.0.1", command, address, *tls, *spool)
+
+    def test_a_plain_collector_at_a_tls_address(self):
+        tls = self.certificates("elsewhere")
+        address = self.start().address.replace("tcp:", "tls:")
+        for command, spool in self.commands():
+            self.ends_at_once("TLS: ", command, address, *tls, *spool)
+
+    def test_a_peer_that_speaks_something_else(self):
+        other = self.collector(lambda connection: connection.send(b"SSH-2.0-OpenSSH_9.6\r\n" * 9))
+        for command, spool in self.commands():
+            self.ends_at_once("127.0.0.1", command, other.address, *spool)
+
+    def test_a_recording_says_it_and_goes_on(self):
+        tls = self.certificates("elsewhere")
+        address = self.start("tls:127.0.0.1:0", *tls).address
+        self.fill_spool()
+        agent = self.run_agent("record", "--vm", "no-such-vm", "--wait=40s", "--to", address,
+                               "--spool-dir", self.spool, *tls)
+        self.assertIn("it does not name 127.0.0.1", self.line_of(agent, "cannot stream"))
+        self.assertIsNone(agent.poll())
+
+
 if __name__ == "__main__":
     main()
