@@ -170,6 +170,7 @@ class CrashingFiles : public stream::Files {
     return node->second->data.size();
   }
   absl::StatusOr<uint64_t> DiskBytesOf(const std::string& path) override { return SizeOf(path); }
+  absl::Status CheckPrivate(const std::string&) override { return absl::OkStatus(); }
   absl::StatusOr<std::pair<uint64_t, uint64_t>> IdentityOf(const std::string& path) override {
     const std::lock_guard lock(mutex_);
     const auto node = names_.find(path);

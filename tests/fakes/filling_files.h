@@ -37,6 +37,9 @@ class FillingFiles final : public stream::Files {
   absl::StatusOr<uint64_t> DiskBytesOf(const std::string& path) override {
     return below_.DiskBytesOf(path);
   }
+  absl::Status CheckPrivate(const std::string& directory) override {
+    return below_.CheckPrivate(directory);
+  }
   absl::StatusOr<std::pair<uint64_t, uint64_t>> IdentityOf(const std::string& path) override {
     return below_.IdentityOf(path);
   }

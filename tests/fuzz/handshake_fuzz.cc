@@ -117,12 +117,12 @@ class CollectorEnd {
 
 class AgentEnd {
  public:
-  explicit AgentEnd(bool knows_last_sent)
+  explicit AgentEnd(std::optional<uint64_t> last_sent)
       : session_({.agent_id = "a"},
                  {.stream_id = kStream,
                   .first_sequence = 3,
                   .next_sequence = 1000,
-                  .last_sent = knows_last_sent ? std::optional<uint64_t>(0) : std::nullopt},
+                  .last_sent = last_sent},
                  {}, 0) {}
 
   void Receive(std::span<const uint8_t> bytes, int64_t now_ns) {
@@ -197,7 +197,7 @@ class FollowerEnd {
 void Play(Input input) {
   const uint8_t mode = input.Byte();
   CollectorEnd collector((mode & 1) != 0);
-  AgentEnd agent((mode & 2) != 0);
+  AgentEnd agent((mode & 2) != 0 ? std::nullopt : std::optional<uint64_t>(999));
   FollowerEnd follower;
   int64_t now_ns = 0;
   while (!input.empty()) {

@@ -136,6 +136,11 @@ absl::StatusOr<Scraped> StartMetrics(RecordOptions& options, const stream::Recor
   return scraped;
 }
 
+// Whether something of an earlier recording went out, or was found to be lost.
+bool HasSettledAny(const stream::Uplink::Stats& stats) {
+  return stats.acknowledged_chunks > 0 || stats.lost_chunks > 0;
+}
+
 // The VMs to begin with. Beside a command, one VM that was named is there already; else the command
 // starts them.
 absl::StatusOr<std::vector<kvm::Vm>> FindVms(const RecordOptions& options) {
@@ -184,7 +189,10 @@ int RunRecord(const RecordOptions& given) {
   const auto uplink = StartUplink(options);
   if (!uplink.ok()) return fail(uplink.status());
   const auto vms = FindVms(options);
-  if (!vms.ok()) return fail(vms.status());
+  if (!vms.ok()) {
+    if (*uplink && HasSettledAny((*uplink)->stats())) Fail((*uplink)->Drain());
+    return fail(vms.status());
+  }
   const auto scraped = StartMetrics(options, uplink->get());
   if (!scraped.ok()) return fail(scraped.status());
   auto session = live::Session::Open(options);
@@ -220,7 +228,12 @@ int RunRecord(const RecordOptions& given) {
   } else if (command) {
     exit_code = WaitFor(*command);  // chunks go out meanwhile
   }
-  if (*uplink) Fail((*uplink)->Drain());
+  if (*uplink) {
+    Fail((*uplink)->Drain());
+    if (exit_code == kExitOk && (*uplink)->stats().stream_conflicts > 0) {
+      exit_code = beside_command ? kExitFailedBesideCommand : kExitError;
+    }
+  }
   return exit_code;
 }
 

@@ -61,6 +61,9 @@ class Files {
   virtual absl::StatusOr<uint64_t> DiskBytesOf(const std::string& path) = 0;
   // Device and inode of what the path names now. Follows links.
   virtual absl::StatusOr<std::pair<uint64_t, uint64_t>> IdentityOf(const std::string& path) = 0;
+  // PermissionDenied in words where a user other than this one and root owns the directory or may
+  // write to it. Follows links.
+  virtual absl::Status CheckPrivate(const std::string& directory) = 0;
   virtual absl::StatusOr<Kind> KindOf(const std::string& path) = 0;
   // Names in a folder, sorted, without . and ..; NotFound where there is none. Follows links.
   virtual absl::StatusOr<std::vector<std::string>> List(const std::string& directory) = 0;

@@ -139,6 +139,20 @@ class Kernel final : public Files {
     return std::pair<uint64_t, uint64_t>(info.st_dev, info.st_ino);
   }
 
+  absl::Status CheckPrivate(const std::string& directory) override {
+    struct stat info{};
+    if (::stat(directory.c_str(), &info) != 0) return Failed(errno, "look at", directory);
+    if (info.st_uid != ::geteuid() && info.st_uid != 0) {
+      return absl::PermissionDeniedError(absl::StrCat(directory, " belongs to user ", info.st_uid,
+                                                      ": name a directory of your own"));
+    }
+    if ((info.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+      return absl::PermissionDeniedError(
+          absl::StrCat(directory, " can be written by other users: `chmod go-w ", directory, "`"));
+    }
+    return absl::OkStatus();
+  }
+
   absl::StatusOr<Kind> KindOf(const std::string& path) override {
     struct stat info{};
     if (::lstat(path.c_str(), &info) != 0) return Failed(errno, "look at", path);

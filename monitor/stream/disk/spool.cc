@@ -31,6 +31,7 @@ Spool::Spool(Files& files, Options options)
     : files_(files), options_(WithSegments(std::move(options))) {}
 
 Spool::~Spool() {
+  if (is_marked_ && SyncWritten().ok()) SetMark(kAllSynced);
   for (const auto& stream : streams_) {
     if (!stream->folder.empty() && stream->segments.empty()) {
       static_cast<void>(files_.RemoveDirectory(stream->folder));  // else the next Open does
@@ -52,15 +53,27 @@ absl::StatusOr<std::unique_ptr<Spool>> Spool::Open(Files& files, const Options& 
   if (absl::Status status = files.MakeDirectories(options.directory); !status.ok()) {
     return in_words(status);
   }
+  if (absl::Status status = files.CheckPrivate(options.directory); !status.ok()) {
+    return absl::Status(status.code(), absl::StrCat("the spool directory ", status.message()));
+  }
   auto lock = files.Lock(options.directory);
   if (absl::IsFailedPrecondition(lock.status())) return lock.status();
   if (!lock.ok()) return in_words(lock.status());
   spool->lock_ = *std::move(lock);
   if (absl::Status status = spool->Recover(); !status.ok()) return in_words(status);
+  spool->TakeMark();
   return spool;
 }
 
-void Spool::Add(const timeline::ChunkHeader& header, std::span<const uint8_t> chunk) {
+void Spool::Add(const timeline::ChunkHeader& added, std::span<const uint8_t> bytes) {
+  timeline::ChunkHeader header = added;
+  header.stream_id = NowOf(added.stream_id);
+  std::vector<uint8_t> chunk(bytes.begin(), bytes.end());
+  if (header.stream_id != added.stream_id) {
+    const auto head = timeline::EncodeChunkHeader(header);
+    chunk.erase(chunk.begin(), chunk.begin() + added.header_bytes);
+    chunk.insert(chunk.begin(), head.begin(), head.end());
+  }
   if (header.first_sequence > header.last_sequence || header.last_sequence > kLastSequence) return;
   Stream& stream = AddTo(header.stream_id, header.first_sequence);
   // A recording that is sent once more.
@@ -79,7 +92,7 @@ void Spool::Add(const timeline::ChunkHeader& header, std::span<const uint8_t> ch
                .first_mono_ns = header.first_mono_ns,
                .last_mono_ns = header.last_mono_ns,
                .bytes = static_cast<uint32_t>(chunk.size()),
-               .memory = {chunk.begin(), chunk.end()}},
+               .memory = std::move(chunk)},
               v1::LostRecords::REASON_NOT_HELD);
   WriteWaiting();
   KeepMemoryWithinBound();
@@ -87,7 +100,7 @@ void Spool::Add(const timeline::ChunkHeader& header, std::span<const uint8_t> ch
 
 void Spool::AddLost(const timeline::StreamId& stream_id, const v1::LostRecords& lost) {
   if (lost.last_sequence() > kLastSequence) return;
-  Stream& stream = AddTo(stream_id, std::max<uint64_t>(lost.first_sequence(), 1));
+  Stream& stream = AddTo(NowOf(stream_id), std::max<uint64_t>(lost.first_sequence(), 1));
   const uint64_t first = std::max(lost.first_sequence(), stream.next_sequence);
   if (first > lost.last_sequence()) return;
   stream.Push({.first_sequence = first,
@@ -97,6 +110,38 @@ void Spool::AddLost(const timeline::StreamId& stream_id, const v1::LostRecords& 
                .is_lost = true,
                .reason = lost.reason()},
               v1::LostRecords::REASON_NOT_HELD);
+}
+
+void Spool::Move(const timeline::StreamId& from, const timeline::StreamId& to) {
+  const Stream* const stream = Find(from);
+  for (auto& [old, now] : moved_) {
+    if (now == from) now = to;
+  }
+  moved_[from] = to;
+  if (stream == nullptr) return;
+  const uint64_t end = stream->next_sequence;
+  uint64_t next = stream->entries.empty() ? end : stream->entries.front().first_sequence;
+  AddTo(to, next);
+  std::vector<uint8_t> chunk;
+  while (next < end) {
+    auto item = At(from, next);
+    if (!item) {  // it cannot be read now, and there is no later
+      const Entry entry = *Find(from)->Find(next);
+      Find(from)->Lose(entry.first_sequence, entry.last_sequence,
+                       v1::LostRecords::REASON_SPOOL_DAMAGED, [](const Entry&) { return true; });
+      continue;
+    }
+    if (item->is_lost) {
+      next = item->lost.last_sequence() + 1;
+      AddLost(to, item->lost);
+    } else {
+      next = item->header.last_sequence + 1;
+      chunk.assign(item->bytes.begin(), item->bytes.end());
+      Add(item->header, chunk);
+    }
+    Acknowledge(from, next - 1);
+  }
+  Acknowledge(from, end - 1);
 }
 
 std::vector<timeline::StreamId> Spool::streams() const {
@@ -196,6 +241,11 @@ const Spool::Stream* Spool::Find(const timeline::StreamId& stream_id) const {
   const auto found =
       std::ranges::find_if(streams_, [&](const auto& stream) { return stream->id == stream_id; });
   return found == streams_.end() ? nullptr : found->get();
+}
+
+timeline::StreamId Spool::NowOf(const timeline::StreamId& stream) const {
+  const auto moved = moved_.find(stream);
+  return moved == moved_.end() ? stream : moved->second;
 }
 
 // The stream, made where it is new, as the one that is added to.

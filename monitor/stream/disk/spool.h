@@ -34,6 +34,7 @@ class Spool {
     uint64_t max_disk_bytes = 256u << 20;
     uint64_t max_memory_bytes = 8u << 20;
     uint64_t segment_bytes = 0;  // 0: a 64th of max_disk_bytes, within 64 KiB to 4 MiB
+    std::string boot_id;         // of this machine now; empty: it is not known
   };
 
   // Takes in what lies in the directory, which is made where it is not there: whole chunks in order
@@ -49,6 +50,15 @@ class Spool {
   void Add(const timeline::ChunkHeader& header, std::span<const uint8_t> chunk);
   // Records that never came as far as the spool, before the next chunk that is added.
   void AddLost(const timeline::StreamId& stream, const v1::LostRecords& lost);
+
+  // Whether the streams that Open found are all that was ever added to them: since then no machine
+  // has crashed, and no disk failed. Else the last records may have gone out, and be gone here.
+  bool found_all() const { return found_all_; }
+
+  // What is held of `from`, and what is added to it later, belongs to `to` from now on, a new
+  // stream, with the same sequence numbers; chunks are written anew. Where the disk is full that
+  // pushes out the oldest ones.
+  void Move(const timeline::StreamId& from, const timeline::StreamId& to);
 
   // The streams of which something is held (chunks, or losses to tell), oldest first; the one that
   // was added to last is there in any case, as the last one.
@@ -112,6 +122,7 @@ class Spool {
   // spool.cc
   Stream* Find(const timeline::StreamId& stream);
   const Stream* Find(const timeline::StreamId& stream) const;
+  timeline::StreamId NowOf(const timeline::StreamId& stream) const;
   Stream& AddTo(const timeline::StreamId& stream, uint64_t first_sequence);
   std::optional<Item> ReadChunk(Stream& stream, Entry& entry);
   void KeepMemoryWithinBound();
@@ -130,9 +141,13 @@ class Spool {
   absl::Status SyncWritten();
 
   // spool_recovery.cc
+  void TakeMark();
+  void SetMark(const std::string& mark);
+  void RemoveMark();
   absl::Status Recover();
   absl::Status RecoverFolder(const std::string& name, const timeline::StreamId& stream);
-  absl::Status RecoverSegment(const std::string& folder, uint64_t name_sequence, Stream** stream,
+  absl::Status RecoverSegment(const std::string& folder, uint64_t name_sequence,
+                              uint64_t begin_sequence, Stream** stream,
                               const timeline::StreamId& stream_id, bool* is_damaged);
 
   Files& files_;
@@ -141,6 +156,7 @@ class Spool {
   std::unique_ptr<DirectoryLock> lock_;
   std::deque<std::unique_ptr<Stream>> streams_;  // oldest first
   std::optional<timeline::StreamId> adding_to_;
+  std::map<timeline::StreamId, timeline::StreamId> moved_;  // from each of these ids, where to
   Held held_;
   std::deque<CachedChunk> cached_;  // on disk and in memory, oldest first; some may have gone
   std::vector<uint8_t> read_;       // the chunk that At gave last
@@ -151,6 +167,8 @@ class Spool {
   Stream* writing_to_ = nullptr;         // its last segment is the one that is written to
   std::unique_ptr<AppendFile> segment_;  // none: the next chunk begins one
   bool segment_unsynced_ = false;
+  bool found_all_ = true;
+  bool is_marked_ = false;  // all that was added is in the files, if no machine crashes
   std::vector<std::unique_ptr<AppendFile>> left_unsynced_;  // segments that were full
   std::vector<std::string> folders_unsynced_;
   std::vector<Segment> left_over_;  // that could not be removed

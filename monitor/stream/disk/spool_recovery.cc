@@ -14,6 +14,8 @@ namespace vcpulse::stream {
 namespace {
 
 constexpr size_t kNumberDigits = 10;
+constexpr char kMarkName[] = "/.written";
+constexpr size_t kMaxMarkBytes = 512;
 
 struct FolderName {
   uint64_t number = 0;
@@ -58,6 +60,38 @@ absl::Status Spool::Recover() {
   return MakeRoomOnDisk(0);
 }
 
+// After Recover. Where it cannot be said of the streams that were found it cannot be said of the
+// spool until they are gone.
+void Spool::TakeMark() {
+  found_all_ = found_all_ && !options_.boot_id.empty();
+  if (options_.boot_id.empty()) return;
+  const std::string path = absl::StrCat(options_.directory, kMarkName);
+  std::vector<uint8_t> bytes(kMaxMarkBytes);
+  const auto got = files_.ReadAt(path, 0, bytes);
+  const std::string mark(bytes.begin(),
+                         bytes.begin() + static_cast<ptrdiff_t>(got.ok() ? *got : 0));
+  found_all_ = found_all_ && (mark == kAllSynced || mark == options_.boot_id);
+  if (found_all_ || streams_.empty()) {
+    SetMark(options_.boot_id);
+  } else {
+    RemoveMark();
+  }
+}
+
+void Spool::SetMark(const std::string& mark) {
+  RemoveMark();
+  const auto file = files_.OpenToAppend(absl::StrCat(options_.directory, kMarkName), true);
+  const std::vector<uint8_t> bytes(mark.begin(), mark.end());
+  is_marked_ = file.ok() && (*file)->Append(bytes).ok() && (*file)->Sync().ok() &&
+               files_.SyncDirectory(options_.directory).ok();
+  if (!is_marked_) RemoveMark();
+}
+
+void Spool::RemoveMark() {
+  is_marked_ = false;
+  static_cast<void>(files_.Remove(absl::StrCat(options_.directory, kMarkName)));
+}
+
 absl::Status Spool::RecoverFolder(const std::string& name, const timeline::StreamId& stream_id) {
   const std::string folder = absl::StrCat(options_.directory, "/", name);
   const auto names = files_.List(folder);
@@ -65,13 +99,14 @@ absl::Status Spool::RecoverFolder(const std::string& name, const timeline::Strea
   // Two folders of one stream: the later one may go on where the earlier one ends.
   Stream* stream = Find(stream_id);
   bool is_damaged = false;
+  std::optional<uint64_t> begin;  // the first record that was ever in these files
   for (const std::string& file : *names) {
     const auto sequence = SequenceOfFileName(file);
     if (!sequence) continue;
-    if (absl::Status status = RecoverSegment(folder, *sequence, &stream, stream_id, &is_damaged);
-        !status.ok()) {
-      return status;
-    }
+    if (!begin) begin = sequence;
+    absl::Status status =
+        RecoverSegment(folder, *sequence, *begin, &stream, stream_id, &is_damaged);
+    if (!status.ok()) return status;
   }
   if (stream != nullptr && !stream->segments.empty()) {
     stream->folder = folder;
@@ -82,10 +117,10 @@ absl::Status Spool::RecoverFolder(const std::string& name, const timeline::Strea
   return absl::OkStatus();
 }
 
-// Makes `stream` with its first chunk.
+// Makes `stream`, which begins with `begin_sequence`, with its first chunk.
 absl::Status Spool::RecoverSegment(const std::string& folder, uint64_t name_sequence,
-                                   Stream** stream, const timeline::StreamId& stream_id,
-                                   bool* is_damaged) {
+                                   uint64_t begin_sequence, Stream** stream,
+                                   const timeline::StreamId& stream_id, bool* is_damaged) {
   Segment segment{.id = next_segment_++,
                   .path = absl::StrCat(folder, "/", FileNameOf(name_sequence))};
   const auto kind = files_.KindOf(segment.path);
@@ -107,7 +142,7 @@ absl::Status Spool::RecoverSegment(const std::string& folder, uint64_t name_sequ
       continue;
     }
     if (*stream == nullptr) {
-      streams_.push_back(std::make_unique<Stream>(stream_id, name_sequence, &held_));
+      streams_.push_back(std::make_unique<Stream>(stream_id, begin_sequence, &held_));
       *stream = streams_.back().get();
     }
     (*stream)->Push(
@@ -125,6 +160,7 @@ absl::Status Spool::RecoverSegment(const std::string& folder, uint64_t name_sequ
   }
   if (!is_any) {
     *is_damaged = true;
+    found_all_ = false;
     const absl::Status status = files_.Remove(segment.path);
     return absl::IsNotFound(status) ? absl::OkStatus() : status;
   }
@@ -133,6 +169,7 @@ absl::Status Spool::RecoverSegment(const std::string& folder, uint64_t name_sequ
   if (!file.ok()) return file.status();
   if (end < list->file_bytes) {
     *is_damaged = true;
+    found_all_ = false;
     if (absl::Status status = (*file)->Truncate(end); !status.ok()) return status;
     segment.bytes = end;
   }

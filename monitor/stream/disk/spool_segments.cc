@@ -27,6 +27,8 @@ void Spool::WriteWaiting() {
       stream.waiting.pop_front();
     }
     stream.waiting.insert(stream.waiting.begin(), too_large.begin(), too_large.end());
+    // Such a chunk may be sent and acknowledged, and no file ever knew of it.
+    if (is_marked_ && !stream.waiting.empty()) RemoveMark();
     if (!status.ok()) {
       disk_status_ = status;
       return;
@@ -114,6 +116,7 @@ absl::Status Spool::RemoveOldestSegment(Stream& stream) {
 void Spool::RemoveAcknowledged(Stream& stream, uint64_t durable) {
   while (!stream.segments.empty() && stream.segments.front().last_sequence <= durable) {
     if (RemoveOldestSegment(stream).ok()) continue;
+    if (is_marked_) RemoveMark();
     if (writing_to_ == &stream && stream.segments.size() == 1) LeaveSegment();
     left_over_.push_back(std::move(stream.segments.front()));
     stream.segments.pop_front();
@@ -133,6 +136,7 @@ void Spool::Sync() {
   const absl::Status status = SyncWritten();
   if (status.ok()) return;
   disk_status_ = status;
+  if (is_marked_) RemoveMark();
   // What the file holds is not known any more; it is checked when it is read.
   if (segment_ != nullptr && segment_->size() > 0) LeaveSegment();
   left_unsynced_.clear();

@@ -28,6 +28,10 @@ void Spool::Stream::Push(Entry entry, v1::LostRecords::Reason reason) {
                        .is_lost = true,
                        .reason = reason});
     held->untold_records += entries.back().records();
+    if (reason == v1::LostRecords::REASON_SPOOL_DAMAGED) {  // how many chunks they were is gone too
+      ++held->lost_chunks;
+      held->lost_records += entries.back().records();
+    }
   }
   next_sequence = entry.last_sequence + 1;
   if (!entry.is_lost) {

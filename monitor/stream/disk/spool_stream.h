@@ -10,6 +10,10 @@
 
 namespace vcpulse::stream {
 
+// What `DIR/.written` says: the boot in which all that was added is in the files; or this, where it
+// is synced as well and outlives that boot.
+inline constexpr char kAllSynced[] = "all synced";
+
 // What the spool knows of some records of a stream: one chunk, or a span that is lost.
 struct Spool::Entry {
   uint64_t first_sequence = 0;

@@ -76,8 +76,7 @@ class TlsChannel final : public Channel {
     KeepFromChildren(descriptor());
     if (role_ == TlsRole::kServer) return;
     SSL* ssl = stream_.native_handle();
-    // The names of a certificate are its subjectAltNames: anything may stand in its CN.
-    SSL_set_hostflags(ssl, X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
+    SSL_set_hostflags(ssl, X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);  // a CommonName is no host's name
     ErrorCode is_no_address;
     asio::ip::make_address(host, is_no_address);
     if (!is_no_address) {

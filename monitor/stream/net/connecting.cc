@@ -2,6 +2,7 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/ssl/error.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <utility>
@@ -34,7 +35,7 @@ class Connecting final : public ConnectAttempt, public std::enable_shared_from_t
     deadline_.async_wait([self = shared_from_this()](const ErrorCode& error) {
       if (error) return;
       self->End(self->channel_ == nullptr ? absl::DeadlineExceededError("no answer")
-                                          : absl::UnauthenticatedError("TLS: no answer"));
+                                          : absl::DeadlineExceededError("TLS: no answer"));
     });
     if (address_.kind == Address::Kind::kUnix) return ConnectLocal();
     if (address_.kind == Address::Kind::kTls) {
@@ -82,7 +83,12 @@ class Connecting final : public ConnectAttempt, public std::enable_shared_from_t
     channel_ = NewTlsChannel(std::move(tcp_), std::move(tls_), TlsRole::kClient, address_.host);
     channel_->Handshake([self = shared_from_this()](const ErrorCode& error) {
       if (!self->done_) return;
-      if (error) return self->End(absl::UnauthenticatedError(self->channel_->Describe(error)));
+      if (error) {
+        const std::string why = self->channel_->Describe(error);
+        // Somebody else, or no TLS; any other error is the network's.
+        const bool is_tls = error.category() == asio::error::get_ssl_category();
+        return self->End(is_tls ? absl::UnauthenticatedError(why) : absl::UnavailableError(why));
+      }
       self->End(std::move(self->channel_));
     });
   }

@@ -94,9 +94,17 @@ std::string RecordUplink::Summary() const {
   std::string text = absl::StrCat(ToText(options_.uplink.addresses), ": ",
                                   Plural(stats.acknowledged_chunks, "chunk"), " acknowledged, ",
                                   stats.lost_chunks, " lost");
+  if (stats.lost_records > 0) {
+    absl::StrAppend(&text, " (", Plural(stats.lost_records, "record"), ")");
+  }
   if (stats.untold_records > 0) {
     absl::StrAppend(&text, "; the collector was not told that ",
                     Plural(stats.untold_records, "record"), " are lost");
+  }
+  if (stats.stream_conflicts > 0) {
+    absl::StrAppend(&text,
+                    "; another agent sends under the same stream id, so the recording is in ",
+                    Plural(stats.stream_conflicts + 1, "stream"));
   }
   if (stats.waiting_chunks == 0) return text;
   absl::StrAppend(&text, "; ", Plural(stats.waiting_chunks, "chunk"), " not acknowledged: ");

@@ -54,7 +54,8 @@ class RecordUplink {
   };
 
   // Begins to send what the spool holds of earlier recordings. Errors: of Uplink::Start;
-  // where a collector is required, DeadlineExceeded if none answers within 10 s.
+  // where a collector is required, DeadlineExceeded if none answers within 10 s, and
+  // PermissionDenied at once if none is of use (Uplink::Stats::obstacle).
   static absl::StatusOr<std::unique_ptr<RecordUplink>> Start(const Options& options);
 
   // Takes the next chunk, without waiting.

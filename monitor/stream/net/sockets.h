@@ -30,8 +30,9 @@ class ConnectAttempt {
 };
 
 // Connects, shakes hands where the address is tls (with the credentials as they are now), and calls
-// `done` once, later, with the channel or why not: Unavailable (nobody listens); DeadlineExceeded
-// (no answer within 10 s); Unauthenticated (of the TLS handshake); of NewTlsContext.
+// `done` once, later, with the channel or why not: Unavailable (nobody listens, the connection was
+// lost); DeadlineExceeded (no answer within 10 s); Unauthenticated (whoever answers speaks no TLS,
+// or has no certificate for this host); of NewTlsContext.
 std::shared_ptr<ConnectAttempt> Connect(
     boost::asio::io_context& context, const Address& address, const CredentialFiles& credentials,
     std::function<void(absl::StatusOr<std::shared_ptr<Channel>>)> done);

@@ -93,8 +93,9 @@ class RunningUplink final : public Uplink {
     asio::post(context_, [this] { loop_->WantConnection(); });
     std::unique_lock lock(mutex_);
     const auto is_connected = [this] { return stats_.connects > 0; };
-    if (AwaitOrRefusal(lock, patience, is_connected)) return absl::OkStatus();
-    if (!stats_.refusal.empty()) return Refused();
+    changed_.wait_for(lock, patience, [&] { return is_connected() || !stats_.obstacle.empty(); });
+    if (is_connected()) return absl::OkStatus();
+    if (!stats_.obstacle.empty()) return absl::PermissionDeniedError(stats_.obstacle);
     return absl::DeadlineExceededError(absl::StrCat(
         "no collector answered: ", stats_.last_error.empty() ? "no answer" : stats_.last_error));
   }
@@ -244,6 +245,7 @@ absl::StatusOr<std::unique_ptr<Uplink>> Uplink::Start(Options options) {
   if (absl::Status status = CheckUplinkOptions(options); !status.ok()) return status;
   if (options.files == nullptr) options.files = &KernelFiles();
   if (!options.say) options.say = [](const std::string&) {};
+  options.spool.boot_id = options.identity.boot_id;
   auto spool = Spool::Open(*options.files, options.spool);
   if (!spool.ok()) return spool.status();
   return std::make_unique<RunningUplink>(std::move(options), *std::move(spool));

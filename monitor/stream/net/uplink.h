@@ -32,8 +32,8 @@ class Uplink {
     // The streams that are offered were made before, and a collector may have more of them than is
     // held here (replay). Those that are found in the spool are taken so in any case.
     bool sends_old_streams = false;
-    // Where the collector refuses for what somebody must change first (NeedsPeople), it is not
-    // asked again; AwaitConnected, AwaitRoom and Finish say so.
+    // Where no address is of use until somebody changes something (Stats::obstacle), none is tried
+    // again; AwaitRoom and Finish say so.
     bool ends_when_refused = false;
     // Bytes that wait for the thread; what does not fit is lost and counted.
     size_t max_queue_bytes = 16u << 20;
@@ -53,11 +53,16 @@ class Uplink {
     uint64_t lost_records = 0;
     uint64_t untold_records = 0;  // lost, and the collector has not acknowledged that
     uint64_t waiting_chunks = 0;  // held, not acknowledged
-    uint64_t spool_bytes = 0;     // on disk
+    // How often a stream went on under a new id, as another agent sends under its own.
+    uint64_t stream_conflicts = 0;
+    uint64_t spool_bytes = 0;  // on disk
     uint64_t spool_memory_bytes = 0;
     uint64_t queue_bytes = 0;
     std::string last_error;  // of the connection; empty: none since the last Welcome
-    std::string refusal;     // that has ended it (ends_when_refused); empty: none
+    // Why no address is of use until somebody changes something: the collector refuses
+    // (NeedsPeople), has no certificate for that host, or speaks something else. Empty: none.
+    std::string obstacle;
+    std::string refusal;  // that has ended it (ends_when_refused); empty: none
   };
 
   // Opens the spool and starts the thread. Errors: of the options (InvalidArgument: plain tcp to
@@ -75,9 +80,9 @@ class Uplink {
   // Records that the owner knows are lost, before the next chunk. The same thread.
   virtual void OfferLost(const timeline::StreamId& stream, const v1::LostRecords& lost) = 0;
 
-  // Each of these three: PermissionDenied with the collector's words where it has refused and that
-  // ends it.
-  // Waits until the first Welcome. DeadlineExceeded with the last error's words.
+  // Each of these three: PermissionDenied in words where it was refused and that ends it.
+  // Waits until the first Welcome. DeadlineExceeded with the last error's words; PermissionDenied
+  // at once with Stats::obstacle.
   virtual absl::Status AwaitConnected(std::chrono::milliseconds patience) = 0;
   // Waits until fewer than `bytes` are held in queue and spool; for senders that can wait (replay).
   virtual absl::Status AwaitRoom(uint64_t bytes, std::chrono::milliseconds patience) = 0;

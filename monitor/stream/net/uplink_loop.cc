@@ -7,7 +7,6 @@
 #include "absl/strings/str_cat.h"
 #include "kvm/base/clock.h"
 #include "monitor/stream/protocol/refusal.h"
-#include "monitor/timeline/chunk_header.h"
 #include "monitor/timeline/entry.h"
 
 namespace vcpulse::stream {
@@ -90,9 +89,9 @@ void UplinkLoop::Tick() {
 void UplinkLoop::Take(const std::deque<Offered>& offered) {
   for (const Offered& one : offered) {
     if (one.header) {
-      Add(*one.header, one.chunk);
+      spool_->Add(*one.header, one.chunk);
     } else {
-      AddLost(one.stream, one.lost);
+      spool_->AddLost(one.stream, one.lost);
     }
   }
   SayDiskStatus();
@@ -102,39 +101,6 @@ void UplinkLoop::Take(const std::deque<Offered>& offered) {
   }
   ConnectIfNeeded();
   changed_();
-}
-
-void UplinkLoop::Add(timeline::ChunkHeader header, std::span<const uint8_t> chunk) {
-  const auto renamed = renamed_.find(header.stream_id);
-  if (renamed == renamed_.end()) return spool_->Add(header, chunk);
-  header.stream_id = renamed->second;
-  std::vector<uint8_t> again(chunk.begin(), chunk.end());
-  std::ranges::copy(timeline::EncodeChunkHeader(header), again.begin());
-  spool_->Add(header, again);
-}
-
-void UplinkLoop::AddLost(const timeline::StreamId& stream, const v1::LostRecords& lost) {
-  const auto renamed = renamed_.find(stream);
-  spool_->AddLost(renamed == renamed_.end() ? stream : renamed->second, lost);
-}
-
-void UplinkLoop::Rename(const timeline::StreamId& stream) {
-  renamed_[stream] = timeline::RandomStreamId();
-  const Spool::Range held = spool_->range(stream);
-  for (uint64_t sequence = held.first_sequence; sequence < held.next_sequence;) {
-    const std::optional<Spool::Item> item = spool_->At(stream, sequence);
-    if (!item) break;
-    if (item->is_lost) {
-      AddLost(stream, item->lost);
-      sequence = item->lost.last_sequence() + 1;
-    } else {
-      const std::vector<uint8_t> chunk(item->bytes.begin(), item->bytes.end());
-      sequence = item->header.last_sequence + 1;
-      Add(item->header, chunk);
-    }
-    spool_->Acknowledge(stream, sequence - 1);
-  }
-  options_.say("this recording goes on under a new stream id");
 }
 
 void UplinkLoop::WantConnection() {
@@ -175,7 +141,10 @@ void UplinkLoop::ConnectIfNeeded() {
   }
   if (!std::holds_alternative<Idle>(state_) || (!turn && !wanted_)) return;
   auto connected = [self = shared_from_this()](auto channel) {
-    if (!channel.ok()) return self->Fail(std::string(channel.status().message()));
+    if (const absl::Status& status = channel.status(); !status.ok()) {
+      return self->Fail(std::string(status.message()),
+                        !absl::IsUnavailable(status) && !absl::IsDeadlineExceeded(status));
+    }
     self->BeginSession(*std::move(channel));
   };
   state_ = Connecting{.stream = turn,
@@ -191,10 +160,7 @@ void UplinkLoop::BeginSession(std::shared_ptr<Channel> channel) {
     held.first_sequence = range.first_sequence;
     held.next_sequence = range.next_sequence;
   }
-  if (!options_.sends_old_streams && !found_.contains(held.stream_id)) {
-    const auto sent = last_sent_.find(held.stream_id);
-    held.last_sent = sent == last_sent_.end() ? 0 : sent->second;
-  }
+  held.last_sent = LastSent(held.stream_id);
   const auto link = std::make_shared<Link>(
       Link{.stream = stream,
            .channel = std::move(channel),
@@ -202,6 +168,27 @@ void UplinkLoop::BeginSession(std::shared_ptr<Channel> channel) {
   state_ = link;
   Flush(link);
   Read(link);
+}
+
+std::optional<uint64_t> UplinkLoop::LastSent(const timeline::StreamId& stream) const {
+  if (options_.sends_old_streams) return std::nullopt;
+  if (found_.contains(stream)) {
+    if (!spool_->found_all()) return std::nullopt;
+    return spool_->range(stream).next_sequence - 1;
+  }
+  const auto sent = sent_.find(stream);
+  return sent == sent_.end() ? 0 : sent->second;
+}
+
+std::string UplinkLoop::TakeConflict(const timeline::StreamId& stream) {
+  if (options_.sends_old_streams || found_.contains(stream)) {
+    refused_ns_[stream] = MonotonicNow_ns();
+    return "";
+  }
+  spool_->Move(stream, timeline::RandomStreamId());
+  sent_.erase(stream);
+  ++stats_.stream_conflicts;
+  return "; what is not acknowledged goes out under a new stream id";
 }
 
 // Those of an old stream were another machine's, or another boot's.
@@ -226,9 +213,12 @@ void UplinkLoop::TakeBytes(const SharedLink& link, size_t bytes) {
   if (session.welcomed() && !was_welcomed) TakeWelcome(*link);
   TakeProgress(*link);
   if (!status.ok()) {
-    Fail(std::string(status.message()));
-    if (absl::IsAlreadyExists(status) && link->stream) Rename(*link->stream);
-    return;
+    const bool is_conflict = absl::IsAlreadyExists(status) && link->stream;
+    const bool is_other_protocol =
+        !session.welcomed() && (absl::IsDataLoss(status) || absl::IsUnimplemented(status));
+    return Fail(
+        absl::StrCat(status.message(), is_conflict ? TakeConflict(*link->stream) : std::string()),
+        is_other_protocol);
   }
   Pump(link);
   Read(link);
@@ -239,6 +229,8 @@ void UplinkLoop::TakeBytes(const SharedLink& link, size_t bytes) {
 void UplinkLoop::TakeWelcome(const Link& link) {
   ++stats_.connects;
   stats_.last_error.clear();
+  stats_.obstacle.clear();
+  unusable_.clear();
   wanted_ = false;
   // One that welcomes may still refuse what it is sent: after an error this is said once it has
   // not.
@@ -267,6 +259,8 @@ void UplinkLoop::TakeProgress(const Link& link) {
 
 void UplinkLoop::Pump(const SharedLink& link) {
   while (link->streams() && link->session.output().size() < kMostReadAhead && SendNext(*link)) {
+    uint64_t& sent = sent_[*link->stream];
+    sent = std::max(sent, link->session.next_to_send() - 1);  // also after one that was behind
   }
   Flush(link);
 }
@@ -276,24 +270,20 @@ bool UplinkLoop::SendNext(Link& link) {
   const auto item = spool_->At(*link.stream, session.next_to_send());
   if (!item) return false;
   const int64_t now_ns = MonotonicNow_ns();
-  uint64_t& last_sent = last_sent_[*link.stream];
   if (item->is_lost) {
     session.SendGap(item->lost, now_ns);
-    last_sent = std::max(last_sent, item->lost.last_sequence());
     return true;
   }
   if (item->bytes.size() > session.welcome().max_frame_bytes()) {
     const v1::LostRecords lost =
         timeline::LostChunk(item->header, v1::LostRecords::REASON_TOO_LARGE);
     session.SendGap(lost, now_ns);
-    last_sent = std::max(last_sent, lost.last_sequence());
     ++stats_.lost_chunks;
     stats_.lost_records += lost.last_sequence() - lost.first_sequence() + 1;
     return true;
   }
   if (!session.MaySend(item->bytes.size())) return false;
   session.SendChunk(item->header, item->bytes, now_ns);
-  last_sent = std::max(last_sent, item->header.last_sequence);
   ++stats_.sent_chunks;
   return true;
 }
@@ -313,17 +303,27 @@ void UplinkLoop::Flush(const SharedLink& link) {
                           });
 }
 
-void UplinkLoop::Fail(const std::string& why) {
+void UplinkLoop::Fail(const std::string& why, bool needs_people) {
   const SharedLink link = this->link();
   const bool had_welcome = link && link->session.welcomed();
   const std::optional<v1::Error> refusal = link ? link->session.refusal() : std::nullopt;
-  const bool is_elsewhere = refusal && IsOfTheCollector(*refusal);
+  const bool is_elsewhere =
+      (refusal && IsOfTheCollector(*refusal)) || (link && link->session.acknowledges_nothing());
   // A stream that the collector does not take must not keep the others back.
   if (refusal && !is_elsewhere && link->stream) refused_ns_[*link->stream] = MonotonicNow_ns();
   const std::string text = absl::StrCat(ToText(options_.addresses[address_]), ": ", why);
   Disconnect();
   stats_.last_error = text;
-  if (options_.ends_when_refused && refusal && NeedsPeople(refusal->code())) {
+  needs_people = needs_people || (refusal && NeedsPeople(refusal->code()));
+  if (needs_people) {
+    unusable_.insert(address_);
+  } else {
+    unusable_.erase(address_);
+  }
+  const bool is_obstacle =
+      needs_people && (had_welcome || unusable_.size() == options_.addresses.size());
+  stats_.obstacle = is_obstacle ? text : std::string();
+  if (options_.ends_when_refused && is_obstacle) {
     state_ = Over{.refusal = text};
     return changed_();
   }

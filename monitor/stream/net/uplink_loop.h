@@ -89,6 +89,11 @@ class UplinkLoop : public std::enable_shared_from_this<UplinkLoop> {
   // The oldest stream of which something is held, but for those that were refused a moment ago.
   std::optional<timeline::StreamId> Turn() const;
   void BeginSession(std::shared_ptr<Channel> channel);
+  // The last record of the stream that a collector can have; nothing where it is not known.
+  std::optional<uint64_t> LastSent(const timeline::StreamId& stream) const;
+  // A collector has records of the stream that were not sent: it is not sent to that one, or, where
+  // it is still being made, goes on under a new id for good. What is then said of it.
+  std::string TakeConflict(const timeline::StreamId& stream);
   v1::ClockSnapshot Clocks() const;
   void Read(const SharedLink& link);
   void TakeBytes(const SharedLink& link, size_t bytes);
@@ -97,17 +102,12 @@ class UplinkLoop : public std::enable_shared_from_this<UplinkLoop> {
   // One item of the stream; false where there is none to be sent now.
   bool SendNext(Link& link);
   void Flush(const SharedLink& link);
-  // Another agent sends under the stream's id: what is held of it, and what comes, goes on under a
-  // new one, from the same record on.
-  void Rename(const timeline::StreamId& stream);
-  // Adds a chunk under the id that its stream has now.
-  void Add(timeline::ChunkHeader header, std::span<const uint8_t> chunk);
-  void AddLost(const timeline::StreamId& stream, const v1::LostRecords& lost);
   void TakeWelcome(const Link& link);
   void SayStreaming();
   void TakeProgress(const Link& link);
-  // The link has failed, or could not be made: tries again later.
-  void Fail(const std::string& why);
+  // The link has failed, or could not be made: tries again later. `needs_people`: it will fail
+  // likewise until somebody changes something.
+  void Fail(const std::string& why, bool needs_people = false);
   // Idle, whatever it was.
   void Disconnect();
   void Wait(bool for_next_address);
@@ -121,13 +121,12 @@ class UplinkLoop : public std::enable_shared_from_this<UplinkLoop> {
   std::variant<Idle, Connecting, SharedLink, Waiting, Over> state_;
 
   std::set<timeline::StreamId> found_;  // in the spool, when it was opened
-  bool wanted_ = false;                 // a connection, though there may be nothing to send
+  // Of streams that began in this process: the last record that was ever sent.
+  std::map<timeline::StreamId, uint64_t> sent_;
+  bool wanted_ = false;  // a connection, though there may be nothing to send
   int64_t synced_ns_ = 0;
   size_t address_ = 0;
-  // The last record that this process has sent of a stream.
-  std::map<timeline::StreamId, uint64_t> last_sent_;
-  // Streams whose id another agent uses as well, and what they go on under.
-  std::map<timeline::StreamId, timeline::StreamId> renamed_;
+  std::set<size_t> unusable_;  // addresses at which somebody must change something first
   std::map<timeline::StreamId, int64_t> refused_ns_;  // streams that a collector did not take, when
   Backoff backoff_;
 

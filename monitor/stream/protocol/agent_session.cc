@@ -37,28 +37,26 @@ absl::Status AgentSession::Receive(std::span<const uint8_t> bytes, int64_t now_n
     if (!frame.ok()) return Fail(frame.status());
     if (!frame->has_value()) break;
     heard_ns_ = now_ns;
-    if (absl::Status status = Take(**frame); !status.ok()) return Fail(std::move(status));
+    if (absl::Status status = Take(**frame, now_ns); !status.ok()) return Fail(std::move(status));
   }
   if (asked_) AnswerPing(now_ns);
   return absl::OkStatus();
 }
 
-absl::Status AgentSession::Take(const Frame& frame) {
+absl::Status AgentSession::Take(const Frame& frame, int64_t now_ns) {
   const auto type = static_cast<FrameType>(frame.type);
   if (type == FrameType::kError) return TakeError(frame);
   if (!welcomed()) {
     return type == FrameType::kWelcome ? TakeWelcome(frame) : PassOver(frame);
   }
-  if (type == FrameType::kAck) return TakeAck(frame);
+  if (type == FrameType::kAck) return TakeAck(frame, now_ns);
   return type == FrameType::kPing ? TakePing(frame) : PassOver(frame);
 }
 
 absl::Status AgentSession::TakeWelcome(const Frame& frame) {
   v1::Welcome welcome;
   if (!ParseMessage(frame, &welcome)) return absl::DataLossError("the collector's Welcome is none");
-  if (absl::Status status = CheckWelcome(welcome, held_.last_sent); !status.ok()) {
-    return status;
-  }
+  if (absl::Status status = CheckWelcome(welcome, held_.last_sent); !status.ok()) return status;
   // No frame of ours is longer, whatever the collector would take.
   welcome.set_max_frame_bytes(std::min(welcome.max_frame_bytes(), kMaxFrameBytes));
   durable_ = welcome.durable_sequence();
@@ -68,7 +66,7 @@ absl::Status AgentSession::TakeWelcome(const Frame& frame) {
   return absl::OkStatus();
 }
 
-absl::Status AgentSession::TakeAck(const Frame& frame) {
+absl::Status AgentSession::TakeAck(const Frame& frame, int64_t now_ns) {
   v1::Ack ack;
   if (!ParseMessage(frame, &ack)) return absl::DataLossError("the collector's Ack is none");
   if (ack.durable_sequence() >= next_) {
@@ -80,6 +78,7 @@ absl::Status AgentSession::TakeAck(const Frame& frame) {
     return absl::DataLossError(absl::StrCat("the collector acknowledges record ",
                                             ack.durable_sequence(), " after record ", durable_));
   }
+  if (ack.durable_sequence() > durable_) progress_ns_ = now_ns;
   durable_ = ack.durable_sequence();
   while (!under_way_.empty() && under_way_.front().last_sequence <= durable_) {
     bytes_under_way_ -= under_way_.front().bytes;
@@ -123,6 +122,11 @@ absl::Status AgentSession::Tick(const v1::ClockSnapshot& clock, int64_t now_ns) 
     return Fail(absl::DeadlineExceededError(
         absl::StrCat("the collector has been silent for ", kGiveUpAfter_ns / kNsPerSecond, " s")));
   }
+  if (next_ > durable_ + 1 && now_ns - progress_ns_ >= kAckDeadline_ns) {
+    acknowledges_nothing_ = true;
+    return Fail(absl::DeadlineExceededError(absl::StrCat(
+        "the collector has acknowledged nothing for ", kAckDeadline_ns / kNsPerSecond, " s")));
+  }
   const int64_t silent_since_ns = std::min(heard_ns_, sent_ns_);
   if (now_ns - std::max(silent_since_ns, pinged_ns_) < kPingAfter_ns) return absl::OkStatus();
   v1::Ping ping;
@@ -148,7 +152,7 @@ void AgentSession::SendChunk(const timeline::ChunkHeader& header, std::span<cons
                 "a chunk without records");
   VCPULSE_CHECK(chunk.size() <= welcome_->max_frame_bytes(), "a chunk larger than a frame may be");
   AppendFrame(FrameType::kChunk, chunk, output_);
-  next_ = header.last_sequence + 1;
+  NoteSent(header.last_sequence, now_ns);
   under_way_.push_back({.last_sequence = header.last_sequence, .bytes = chunk.size()});
   bytes_under_way_ += chunk.size();
   sent_ns_ = now_ns;
@@ -160,7 +164,12 @@ void AgentSession::SendGap(const v1::LostRecords& lost, int64_t now_ns) {
                     lost.last_sequence() < std::numeric_limits<uint64_t>::max(),
                 "a gap of nothing");
   Send(FrameType::kGap, lost, now_ns);
-  next_ = lost.last_sequence() + 1;
+  NoteSent(lost.last_sequence(), now_ns);
+}
+
+void AgentSession::NoteSent(uint64_t last, int64_t now_ns) {
+  if (next_ == durable_ + 1) progress_ns_ = now_ns;
+  next_ = last + 1;
 }
 
 void AgentSession::Send(FrameType type, const google::protobuf::MessageLite& message,

@@ -28,15 +28,17 @@ class AgentSession {
     timeline::StreamId stream_id{};
     uint64_t first_sequence = 1;
     uint64_t next_sequence = 1;
-    // The last record that was sent of it so far, 0 for none. A collector that has more is not gone
-    // on with: somebody else sends under this stream's id, and those are not our records. Nothing
-    // where it is not known: the stream is replayed, or what is left of it was found in a spool.
+    // The last record that was ever sent, over any connection. A collector that claims a later one
+    // is refused: somebody else sends under this stream's id. Nothing: it is not known, as the
+    // stream is replayed, or was found in a spool after a crash of the machine.
     std::optional<uint64_t> last_sent{};
   };
 
   static constexpr int64_t kWelcomeDeadline_ns = 25'000'000'000;
   static constexpr int64_t kPingAfter_ns = 10'000'000'000;    // of silence of either side
   static constexpr int64_t kGiveUpAfter_ns = 30'000'000'000;  // of silence of the collector
+  // Of records that were sent and none that was acknowledged.
+  static constexpr int64_t kAckDeadline_ns = 30'000'000'000;
 
   AgentSession(const AgentIdentity& identity, const Held& held, const v1::ClockSnapshot& clock,
                int64_t now_ns);
@@ -44,9 +46,10 @@ class AgentSession {
   // Bytes from the collector. Errors: DataLoss for what is no frame or may not come here;
   // Unavailable with the collector's own words where it refused (refusal() has the code);
   // Unimplemented for a Welcome of another major version; AlreadyExists for one that has more of
-  // the stream than was made (Held). Each later call says so again.
+  // the stream than was ever sent (Held). Each later call says so again.
   absl::Status Receive(std::span<const uint8_t> bytes, int64_t now_ns);
-  // Time passes: pings, and DeadlineExceeded in words where the collector is silent.
+  // Time passes: pings, and DeadlineExceeded in words where the collector is silent,
+  // or acknowledges nothing of what it was sent (acknowledges_nothing()).
   absl::Status Tick(const v1::ClockSnapshot& clock, int64_t now_ns);
 
   bool welcomed() const { return welcome_.has_value(); }
@@ -55,6 +58,7 @@ class AgentSession {
   uint64_t durable() const { return durable_; }
   // The sequence with which the next chunk or gap must begin; valid once welcomed.
   uint64_t next_to_send() const { return next_; }
+  bool acknowledges_nothing() const { return acknowledges_nothing_; }
   const std::optional<v1::Error>& refusal() const { return refusal_; }
 
   // Whether credit is left for a chunk of so many bytes: bytes under way and not acknowledged stay
@@ -75,12 +79,14 @@ class AgentSession {
     size_t bytes = 0;
   };
 
-  absl::Status Take(const Frame& frame);
+  absl::Status Take(const Frame& frame, int64_t now_ns);
   absl::Status TakeWelcome(const Frame& frame);
-  absl::Status TakeAck(const Frame& frame);
+  absl::Status TakeAck(const Frame& frame, int64_t now_ns);
   absl::Status TakePing(const Frame& frame);
   absl::Status TakeError(const Frame& frame);
   void AnswerPing(int64_t now_ns);
+  // Records up to `last` were sent.
+  void NoteSent(uint64_t last, int64_t now_ns);
   // Notes why for the collector, and gives `status` back.
   absl::Status Fail(absl::Status status);
   void Send(FrameType type, const google::protobuf::MessageLite& message, int64_t now_ns);
@@ -100,6 +106,8 @@ class AgentSession {
   int64_t heard_ns_ = 0;
   int64_t sent_ns_ = 0;
   int64_t pinged_ns_ = 0;
+  int64_t progress_ns_ = 0;  // when it last acknowledged something, or had nothing to acknowledge
+  bool acknowledges_nothing_ = false;
   std::optional<uint64_t> asked_;  // a ping that is not answered yet
   absl::Status ended_;             // the error that was returned
 };

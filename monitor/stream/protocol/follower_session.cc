@@ -1,6 +1,6 @@
 #include "monitor/stream/protocol/follower_session.h"
 
-#include <limits>
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -67,13 +67,23 @@ absl::Status FollowerSession::TakeChunk(const Frame& frame) {
   if (!header.ok()) return absl::DataLossError(header.status().message());
   const auto info = streams_.find(std::string(header->stream_id.begin(), header->stream_id.end()));
   if (info == streams_.end()) return absl::DataLossError("a chunk of a stream that was not told");
-  return events_.chunk(info->second, frame.payload);
+  info->second.used = ++frames_taken_;
+  return events_.chunk(info->second.info, frame.payload);
 }
 
 absl::Status FollowerSession::TakeInfo(const Frame& frame) {
   v1::StreamInfo info;
   if (!ParseMessage(frame, &info)) return absl::DataLossError("the collector's StreamInfo is none");
-  streams_[info.stream_id()] = info;
+  if (info.stream_id().size() != timeline::StreamId().size() ||
+      info.agent_id().size() > kMaxNameBytes || info.host_name().size() > kMaxNameBytes) {
+    return absl::DataLossError("a StreamInfo whose names are too long, or without a stream id");
+  }
+  info.DiscardUnknownFields();  // they may be a frame long
+  if (streams_.size() >= kMostStreams && !streams_.contains(info.stream_id())) {
+    streams_.erase(std::ranges::min_element(streams_, {},
+                                            [](const auto& stream) { return stream.second.used; }));
+  }
+  streams_[info.stream_id()] = {.info = info, .used = ++frames_taken_};
   return absl::OkStatus();
 }
 

@@ -32,6 +32,9 @@ class FollowerSession {
 
   static constexpr int64_t kWelcomeDeadline_ns = 10'000'000'000;
   static constexpr int64_t kGiveUpAfter_ns = 60'000'000'000;  // of silence; it pings after 20 s
+  // Streams that are known at a time. Beyond it the one that had no chunk for longest is forgotten,
+  // and a chunk of it then ends the session: the next one is told of it anew.
+  static constexpr size_t kMostStreams = 10'000;
 
   // Follows the streams of `agent_id`; where that is empty, all that it may see.
   FollowerSession(const AgentIdentity& identity, const std::string& agent_id, Events events,
@@ -66,7 +69,12 @@ class FollowerSession {
   Events events_;
   FrameReader frames_{kMaxHandshakeFrameBytes};
   std::vector<uint8_t> output_;
-  std::map<std::string, v1::StreamInfo> streams_;  // by id
+  struct Told {
+    v1::StreamInfo info;
+    uint64_t used = 0;  // when it was told or had a chunk last, in frames
+  };
+  std::map<std::string, Told> streams_;  // by id
+  uint64_t frames_taken_ = 0;
   v1::ClockSnapshot clock_;
   bool welcomed_ = false;
   int64_t begun_ns_ = 0;

@@ -133,9 +133,8 @@ absl::Status CheckWelcome(const v1::Welcome& welcome, std::optional<uint64_t> la
   if (last_sent && welcome.durable_sequence() > *last_sent) {
     return absl::AlreadyExistsError(absl::StrCat(
         "the collector has records up to ", welcome.durable_sequence(),
-        " of this stream, of which only those up to ", *last_sent,
-        " were sent: another agent sends under the same stream id (was a machine or a spool "
-        "copied?)"));
+        " of this stream, and those sent end at ", *last_sent,
+        ": another agent sends under the same stream id (was a machine or a spool copied?)"));
   }
   return absl::OkStatus();
 }

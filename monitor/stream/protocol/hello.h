@@ -37,9 +37,9 @@ v1::Hello HelloOf(const AgentIdentity& identity, v1::Hello::Role role,
 // Unimplemented where no version is common, DataLoss for what no agent or follower says.
 absl::Status CheckHello(const v1::Hello& hello);
 
-// Whether an agent can go on with the answer. `last_sent` is the last sequence of the stream that
-// was ever sent; nothing where that is not known. Errors as above, and AlreadyExists where the
-// collector has more of the stream than that.
+// Whether an agent can go on with the answer. `last_sent` is the last record of the stream that was
+// ever sent; nothing: it is not known. Errors as above, and AlreadyExists where the collector has
+// more of the stream than that.
 absl::Status CheckWelcome(const v1::Welcome& welcome, std::optional<uint64_t> last_sent);
 
 }  // namespace vcpulse::stream

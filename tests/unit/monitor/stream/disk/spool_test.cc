@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -200,6 +201,36 @@ TEST_F(SpoolTest, DirectoryInUse) {
   EXPECT_THAT(std::string(second.status().message()), HasSubstr(directory()));
 }
 
+TEST_F(SpoolTest, KnowsWhetherAllThatWasAddedIsThere) {
+  const auto found_all = [this](const std::string& boot_id) {
+    auto spool = Spool::Open(KernelFiles(), {.directory = directory(), .boot_id = boot_id});
+    Add(**spool, (*spool)->range(kFirst).next_sequence, (*spool)->range(kFirst).next_sequence + 9);
+    return (*spool)->found_all();
+  };
+  EXPECT_FALSE(found_all("a"));  // nothing says so
+  EXPECT_TRUE(found_all("b"));   // it was closed cleanly
+  std::ofstream(directory() + "/.written") << "b";
+  EXPECT_TRUE(found_all("b"));  // the process was killed
+  std::ofstream(directory() + "/.written") << "a";
+  EXPECT_FALSE(found_all("b"));  // the machine crashed
+  // And stays so until these streams are gone.
+  EXPECT_FALSE(found_all("b"));
+}
+
+TEST_F(SpoolTest, MovedStreamIsGivenUnderTheNewId) {
+  for (const std::string& where : {directory(), std::string()}) {
+    auto spool = Spool::Open(KernelFiles(), {.directory = where});
+    Add(**spool, 1, 30);
+    (*spool)->Acknowledge(kFirst, 10);
+    (*spool)->Move(kFirst, kSecond);
+    EXPECT_THAT((*spool)->streams(), ElementsAre(kSecond));
+    Add(**spool, 31, 40);
+    EXPECT_EQ(All(**spool, 1, kSecond), "1-10:NOT_HELD 11-20 21-30 31-40");
+    EXPECT_EQ((*spool)->stats().chunks, 3);
+    EXPECT_EQ((*spool)->stats().lost_chunks, 0);
+  }
+}
+
 TEST_F(SpoolTest, DamagedChunkIsLostAndNeverGiven) {
   const auto spool = Open(1u << 20, 0);  // nothing is kept in memory
   Add(*spool, 1, 30);
@@ -212,6 +243,36 @@ TEST_F(SpoolTest, DamagedChunkIsLostAndNeverGiven) {
   EXPECT_EQ(All(*spool), "1-10 11-20:SPOOL_DAMAGED 21-30");
   EXPECT_EQ(spool->stats().lost_chunks, 1);
   EXPECT_EQ(spool->stats().lost_records, 10);
+}
+
+TEST_F(SpoolTest, DamageThatIsFoundWhenItIsOpenedCountsAsLost) {
+  {
+    Add(*Open(1u << 20, 1u << 20, 300), 1, 40);
+  }
+  ASSERT_THAT(Segments(), SizeIs(4));
+  std::ofstream(Segments()[0], std::ios::binary) << "nothing of it is left";
+  std::ofstream(Segments()[2], std::ios::binary) << "nor of this";
+  const auto spool = Open();
+  EXPECT_EQ(All(*spool), "1-10:SPOOL_DAMAGED 11-20 21-30:SPOOL_DAMAGED 31-40");
+  EXPECT_EQ(spool->stats().lost_records, 20);
+  EXPECT_EQ(spool->stats().lost_chunks, 2);
+}
+
+TEST_F(SpoolTest, DirectoryThatOthersMayWriteIsRefused) {
+  {
+    Open();
+  }
+  for (const auto& may :
+       {std::filesystem::perms::group_write, std::filesystem::perms::others_write}) {
+    std::filesystem::permissions(directory(), std::filesystem::perms::owner_all | may);
+    const auto spool = Spool::Open(KernelFiles(), {.directory = directory()});
+    EXPECT_TRUE(absl::IsPermissionDenied(spool.status())) << spool.status();
+    EXPECT_THAT(std::string(spool.status().message()), HasSubstr("chmod go-w " + directory()));
+  }
+  std::filesystem::permissions(directory(), std::filesystem::perms::owner_all);
+  if (geteuid() != 0 || chown(directory().c_str(), 12345, 0) != 0) GTEST_SKIP() << "needs root";
+  const auto spool = Spool::Open(KernelFiles(), {.directory = directory()});
+  EXPECT_THAT(std::string(spool.status().message()), HasSubstr("belongs to user 12345"));
 }
 
 // As after a crash that brought back a segment that had been removed.

@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -36,6 +38,42 @@ TEST_F(StreamNet, WhatIsSentArrivesOverUnixSockets) {
   EXPECT_EQ(stats.agents[0].chunks, chunks.size());
   EXPECT_EQ(stats.agents[0].streams, 1U);
   EXPECT_EQ(stats.pending_bytes, 0U);
+}
+
+// A host that was cloned while it records: both are the same agent, with the same stream.
+TEST_F(StreamNet, AStreamThatAnotherSendsTooGoesOnUnderANewId) {
+  StartCollector(CollectorOptions());
+  const auto foreign = fakes::StreamedChunks(StreamNumber(1), 5, 1);
+  const auto other = StartAgent(AgentOptions(Unix("collector")));
+  OfferAll(*other, foreign);
+  ASSERT_TRUE(other->Finish(seconds(20)).ok());
+  // By now this one has more than the other.
+  const auto own = fakes::StreamedChunks(StreamNumber(1), 30, 2);
+  ASSERT_GT(fakes::HeaderOf(own.back()).last_sequence,
+            fakes::HeaderOf(foreign.back()).last_sequence);
+  const auto agent = StartAgent(AgentOptions(Unix("collector")));
+  OfferAll(*agent, std::vector(own.begin(), own.end() - 10));
+  ASSERT_TRUE(agent->Finish(seconds(20)).ok()) << agent_said.text();
+  // It stays so.
+  OfferAll(*agent, std::vector(own.end() - 10, own.end()));
+  ASSERT_TRUE(agent->Finish(seconds(20)).ok()) << agent_said.text();
+  EXPECT_EQ(agent->stats().stream_conflicts, 1U);
+  EXPECT_EQ(agent->stats().lost_records, 0U);
+  EXPECT_TRUE(agent_said.Has("another agent sends under the same stream id")) << agent_said.text();
+  std::vector<std::vector<Chunk>> streams;
+  for (const auto& entry : std::filesystem::directory_iterator(folder / "collected/agent")) {
+    streams.push_back(fakes::ReadCollected(entry.path()).chunks);
+  }
+  std::ranges::sort(streams, {}, &std::vector<Chunk>::size);
+  ASSERT_EQ(streams.size(), 2U);
+  EXPECT_EQ(streams[0], foreign);
+  ASSERT_EQ(streams[1].size(), own.size());
+  for (size_t i = 0; i < own.size(); ++i) {
+    const auto header = fakes::HeaderOf(streams[1][i]);
+    EXPECT_NE(header.stream_id, StreamNumber(1));
+    EXPECT_TRUE(std::ranges::equal(std::span(streams[1][i]).subspan(header.header_bytes),
+                                   std::span(own[i]).subspan(header.header_bytes)));
+  }
 }
 
 TEST_F(StreamNet, TwoAgentsOverTcpKeepApart) {

@@ -130,6 +130,19 @@ TEST_F(StreamTls, TheCollectorsCertificateMustBeOfItsHost) {
   ExpectRefused(TlsAgent("agent", "agent"), "it does not name 127.0.0.1");
 }
 
+TEST_F(StreamTls, ACommonNameIsNotTheHosts) {
+  MakeCertificates();
+  // The subject is CN=localhost, and there is no other name.
+  ASSERT_TRUE(fakes::MakeCertificate(folder.string(), "ca", "localhost", ""));
+  auto options = CollectorOptions();
+  options.listen = {Loopback(Address::Kind::kTls)};
+  options.credentials = Credentials("localhost");
+  StartCollector(std::move(options));
+  auto agent = TlsAgent("agent", "agent");
+  agent.addresses.front().host = "localhost";
+  ExpectRefused(agent, "it does not name localhost");
+}
+
 TEST_F(StreamTls, TheCollectorTakesNewCertificatesWhenTold) {
   MakeCertificates();
   StartTlsCollector();

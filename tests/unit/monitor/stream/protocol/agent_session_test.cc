@@ -126,10 +126,10 @@ TEST(AgentSession, WelcomeThatLetsNothingBeSentIsRefused) {
   EXPECT_EQ(wide.welcome().max_frame_bytes(), kMaxFrameBytes);
 }
 
-// Also where the stream itself has grown past what the other one sent.
 TEST(AgentSession, CollectorThatHasMoreThanWasSentIsRefusedInWords) {
+  // However much more of the stream there is by now.
   AgentSession::Held held{
-      .stream_id = kSomeStream, .first_sequence = 5, .next_sequence = 100, .last_sent = 9};
+      .stream_id = kSomeStream, .first_sequence = 5, .next_sequence = 1000, .last_sent = 9};
   AgentSession all = Unanswered(held);
   EXPECT_TRUE(AnswerWith(all, SomeWelcome(9)).ok());
   EXPECT_EQ(all.next_to_send(), 10u);
@@ -140,7 +140,7 @@ TEST(AgentSession, CollectorThatHasMoreThanWasSentIsRefusedInWords) {
               HasSubstr("another agent sends under the same stream"));
   EXPECT_FALSE(copied.welcomed());
   // What is left of an earlier life may have been sent further.
-  held.last_sent.reset();
+  held.last_sent = std::nullopt;
   AgentSession recovered = Unanswered(held);
   EXPECT_TRUE(AnswerWith(recovered, SomeWelcome(10)).ok());
   EXPECT_EQ(recovered.durable(), 10u);
@@ -300,6 +300,28 @@ TEST(AgentSession, PingsASilentCollectorAndGivesItUp) {
             ping.nonce());
   ASSERT_TRUE(agent.session.Tick(SomeClock(), 30 * kSecond - 1).ok());
   EXPECT_TRUE(absl::IsDeadlineExceeded(agent.session.Tick(SomeClock(), 30 * kSecond)));
+}
+
+// It talks, and stores nothing.
+TEST(AgentSession, GivesUpACollectorThatAcknowledgesNothing) {
+  WelcomedAgent agent;
+  const auto hear = [&](int64_t s) {
+    return agent.session.Receive(FrameOf(FrameType::kAck, AckOf(agent.session.durable())),
+                                 s * kSecond);
+  };
+  ASSERT_TRUE(hear(50).ok());  // nothing was sent so far
+  ASSERT_TRUE(agent.session.Tick(SomeClock(), 50 * kSecond).ok());
+  agent.session.SendChunk({.first_sequence = 1, .last_sequence = 2}, Bytes(10), 50 * kSecond);
+  agent.session.SendChunk({.first_sequence = 3, .last_sequence = 4}, Bytes(10), 60 * kSecond);
+  const Bytes ack = FrameOf(FrameType::kAck, AckOf(2));
+  ASSERT_TRUE(agent.session.Receive(ack, 70 * kSecond).ok());
+  ASSERT_TRUE(hear(99).ok());
+  ASSERT_TRUE(agent.session.Tick(SomeClock(), 99 * kSecond).ok());
+  EXPECT_FALSE(agent.session.acknowledges_nothing());
+  ASSERT_TRUE(hear(100).ok());
+  const absl::Status status = agent.session.Tick(SomeClock(), 100 * kSecond);
+  EXPECT_TRUE(absl::IsDeadlineExceeded(status)) << status;
+  EXPECT_TRUE(agent.session.acknowledges_nothing());
 }
 
 // Half a frame is no sign of life; a whole one is.

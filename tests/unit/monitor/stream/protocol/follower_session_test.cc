@@ -81,6 +81,35 @@ void ExpectLost(NotingFollower& follower, const Bytes& bytes, const std::string&
   EXPECT_FALSE(follower.session.needs_people());
 }
 
+// Names are bounded, and so is how many streams are remembered.
+TEST(FollowerSession, WhatItIsToldOfStreamsIsBounded) {
+  const std::string longest(kMaxNameBytes, 'a');
+  NotingFollower well;
+  EXPECT_TRUE(well.Receive(Join({kWelcome, InfoOf(kSomeStream, longest)})).ok());
+  NotingFollower long_name;
+  EXPECT_TRUE(
+      absl::IsDataLoss(long_name.Receive(Join({kWelcome, InfoOf(kSomeStream, longest + "a")}))));
+  NotingFollower no_id;
+  EXPECT_TRUE(absl::IsDataLoss(
+      no_id.Receive(Join({kWelcome, FrameOf(FrameType::kStreamInfo, v1::StreamInfo())}))));
+
+  NotingFollower many;
+  ASSERT_TRUE(
+      many.Receive(Join({kWelcome, InfoOf(kSomeStream, "a"), InfoOf(kOtherStream, "b")})).ok());
+  const auto chunk_of = [](const timeline::StreamId& stream) {
+    return FrameOf(FrameType::kChunk, ChunkOf(1, 10, stream));
+  };
+  ASSERT_TRUE(many.Receive(chunk_of(kSomeStream)).ok());
+  timeline::StreamId id{9};
+  for (size_t i = 0; i < FollowerSession::kMostStreams - 1; ++i) {
+    id[1] = static_cast<uint8_t>(i);
+    id[2] = static_cast<uint8_t>(i >> 8);
+    ASSERT_TRUE(many.Receive(InfoOf(id, "many")).ok());
+  }
+  EXPECT_TRUE(many.Receive(chunk_of(kSomeStream)).ok());
+  EXPECT_TRUE(absl::IsDataLoss(many.Receive(chunk_of(kOtherStream))));  // silent for longest
+}
+
 TEST(FollowerSession, HelloSaysWhomItFollowsAndACollectorWelcomesIt) {
   NotingFollower follower;
   NotingCollector collector;
