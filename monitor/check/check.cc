@@ -93,9 +93,8 @@ void AddNotes(const Examination& examination, const std::vector<Asked>& asked,
   for (const auto& [phase, scope] : examination.scopes()) {
     const auto selected = vms.find(scope.get());
     if (selected == vms.end()) continue;
-    const std::string where =
-        vms.size() > 1 ? PartText(scope->time, examination.timetable().Recording().Length()) + ": "
-                       : "";
+    std::string where;
+    if (vms.size() > 1) where = phase ? "phase " + Printable(*phase) + ": " : "whole recording: ";
     for (const std::string& note : NotesOf(examination.timetable(), *scope, selected->second)) {
       add(where + note);
     }
@@ -319,7 +318,7 @@ absl::StatusOr<Result> CheckTimeline(const std::string& path,
   if (has_baseline) {
     const absl::Status status = baseline.Read(*options.baseline, nullptr, true);
     if (!status.ok()) {
-      return absl::InvalidArgumentError(absl::StrCat("baseline: ", status.message()));
+      return absl::InvalidArgumentError(absl::StrCat("--baseline: ", status.message()));
     }
   }
   Questions questions(expectations, options);

@@ -230,8 +230,18 @@ absl::Status TakeLimit(Lexer& lexer, Expectation& expectation) {
   return absl::OkStatus();
 }
 
+// Whether a word and then a selector stand here: the word is meant as a quantifier.
+bool AtQuantifier(Lexer lexer) {
+  lexer.TakeWord();
+  lexer.SkipSpaces();
+  const std::string_view key = lexer.TakeWord();
+  lexer.SkipSpaces();
+  return (key == "vm" || key == "vcpu" || key == "phase") && lexer.Is('=');
+}
+
 // "each", "any" or "sum"; nothing where none of them stands here.
-std::optional<Quantifier> TakeQuantifier(Lexer& lexer) {
+absl::StatusOr<std::optional<Quantifier>> TakeQuantifier(Lexer& lexer) {
+  const size_t at = lexer.at();
   Lexer ahead = lexer;
   const std::string_view word = ahead.TakeWord();
   for (const Quantifier one : {Quantifier::kEach, Quantifier::kAny, Quantifier::kSum}) {
@@ -240,18 +250,23 @@ std::optional<Quantifier> TakeQuantifier(Lexer& lexer) {
     lexer.SkipSpaces();
     return one;
   }
+  if (!word.empty() && AtQuantifier(lexer)) return lexer.NoneOf(at, word, "each, any, sum");
   return std::nullopt;
 }
 
 // [each|any|sum] [vm=...] [vcpu=...] [phase=...] :
 absl::Status TakeWhom(Lexer& lexer, Expectation& expectation, SelectorKeys& keys) {
-  const std::optional<Quantifier> quantifier = TakeQuantifier(lexer);
-  expectation.quantifier = quantifier.value_or(Quantifier::kEach);
+  const auto quantifier = TakeQuantifier(lexer);
+  if (!quantifier.ok()) return quantifier.status();
+  expectation.quantifier = quantifier->value_or(Quantifier::kEach);
   const size_t at = lexer.at();
-  absl::Status status = ParseSelector(lexer, expectation.selector, expectation.phase, keys);
+  absl::Status status;
+  if (!*quantifier || !lexer.Is(':')) {
+    status = ParseSelector(lexer, expectation.selector, expectation.phase, keys);
+  }
   if (!status.ok()) return status;
-  if (quantifier && !keys.vm && !keys.vcpu) {
-    const auto word = ToAbsl(ToString(*quantifier));
+  if (*quantifier && !keys.vm && !keys.vcpu) {
+    const auto word = ToAbsl(ToString(**quantifier));
     return lexer.Wrong(
         at, absl::StrCat(word, " needs vm= or vcpu=, as in '", word, " vcpu=*: spinning > 50%'"));
   }

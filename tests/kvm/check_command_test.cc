@@ -204,7 +204,7 @@ TEST_F(CheckCommand, ComparesWithABaseline) {
   ExpectRefused({"check", file_, "--baseline", file_, "--expect", "gaps <= 1%"},
                 HasSubstr("--baseline: no expectation uses it"));
   ExpectRefused({"check", file_, "--baseline", folder_.Path("none"), "--expect", expression},
-                AllOf(HasSubstr("baseline: "), HasSubstr("none")));
+                AllOf(HasSubstr("--baseline: cannot open "), HasSubstr("none")));
   ExpectRefused({"check", file_, "--baseline", "", "--expect", expression},
                 HasSubstr("--baseline: "));
   ExpectRefused({"check", "-", "--baseline", "-", "--expect", expression},

@@ -57,7 +57,7 @@ not HALTED (ipc.p50 >= 0.9):
 Examples:
   vcpulse check --expect 'vcpu=*: productive >= 80%' --expect 'gaps <= 1%'
   vcpulse check run.vpt --phase load --skip-first 2s --expect 'vm=web vcpu=0-3: spinning <= 5%'
-  vcpulse check run.vpt --expect 'phase=boot: halted <= 50%' --expect 'phase=load: gaps == 0%'
+  vcpulse check run.vpt --expect 'phase=boot: halted <= 50%' --expect 'phase=load: gaps <= 1%'
   vcpulse check run.vpt --expect 'any vcpu=*: ipc.p50 >= 1' --expect 'sum vm=web: run_delay <= 50%'
   vcpulse check run.vpt --baseline good.vpt --expect 'productive >= baseline - 5pt'
   vcpulse check run.vpt --expect-file ci.expect --junit result.xml --markdown >>summary.md

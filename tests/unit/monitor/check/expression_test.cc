@@ -230,11 +230,12 @@ const Wrong kWrong[] = {
     {"phase=*: halted < 1%", "column 1: phase= takes the name of one phase, not *"},
     {"vcpu=1 phase=a phase=b: halted < 1%", "column 16: phase= was given before"},
     // The quantifier.
-    {"any: halted < 1%", "column 4: there is none of vm=, vcpu=, phase= before this ':'"},
+    {"any: halted < 1%", "column 4: any needs vm= or vcpu=, as in 'any vcpu=*: spinning > 50%'"},
     {"any halted < 1%", "column 5: any needs vm= or vcpu=, as in 'any vcpu=*: spinning > 50%'"},
     {"sum phase=a: halted < 1%",
      "column 5: sum needs vm= or vcpu=, as in 'sum vcpu=*: spinning > 50%'"},
-    {"all vcpu=*: halted < 1%", "column 1: 'all' is none of " + AllQuantities()},
+    {"all vcpu=*: halted < 1%", "column 1: 'all' is none of each, any, sum"},
+    {"all vcpu: halted < 1%", "column 1: 'all' is none of " + AllQuantities()},
     {"sum vcpu=*: ipc.p50 < 1", "column 13: ipc.p50 does not add up; sum takes one of " +
                                     AllShares().substr(0, AllShares().size() - 2)},
     {"sum vm=*: gaps < 1%", "column 11: gaps does not add up; sum takes one of " +
