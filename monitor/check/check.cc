@@ -1,210 +1,292 @@
 #include "monitor/check/check.h"
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <set>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "kvm/base/text.h"
-#include "monitor/check/judging.h"
-#include "monitor/check/outcome.h"
-#include "monitor/check/subjects.h"
-#include "monitor/check/timetable.h"
-#include "monitor/reading/part.h"
+#include "monitor/check/examination.h"
+#include "monitor/check/quantifier.h"
+#include "monitor/check/words.h"
 #include "monitor/report/text_format.h"
-#include "monitor/timeline/reader.h"
 
 namespace vcpulse::check {
 namespace {
 
 constexpr double kContention = 0.10;  // waiting for a CPU beyond this share of the time is told
-constexpr size_t kPhasesListed = 8;
-
-// The first reading, and what it says of the time to be judged.
-struct Survey {
-  Timetable timetable;
-  timeline::ReadReport read;
-  std::vector<TimeRange> spans;
-  uint64_t next_sequence = 1;
-  bool has_hole = false;                        // records before others are lost
-  std::optional<std::string> nothing_to_judge;  // why
-  std::optional<std::string> no_pass;           // why what is left of it proves nothing
-};
-
-std::string PhasesText(const Timetable& timetable) {
-  std::vector<std::string> names = timetable.Phases();
-  for (std::string& name : names) name = Printable(name);
-  if (names.empty()) return "no phase was marked";
-  return absl::StrCat("there are: ", Listed(names, kPhasesListed));
-}
-
-std::optional<std::string> WhyNothingToJudge(const Survey& survey, const CheckOptions& options) {
-  const std::string phase = Printable(options.phase.value_or(""));
-  if (survey.spans.empty()) {
-    return absl::StrCat("phase '", phase, "' never came; ", PhasesText(survey.timetable));
-  }
-  const int64_t judged_ns = TotalLength(survey.spans);
-  if (judged_ns > 0) {
-    const std::vector<TimeRange> pauses = survey.timetable.Pauses();
-    if (TotalLength(Common(survey.spans, pauses)) < judged_ns) return std::nullopt;
-    return "the recording was paused for all of it";
-  }
-  if (survey.timetable.vms().empty()) return "no VM was recorded";
-  int64_t longest_ns = 0;
-  for (const TimeRange& span : survey.timetable.Spans(options.phase, 0)) {
-    longest_ns = std::max(longest_ns, span.Length());
-  }
-  const auto text = [](int64_t ns) { return report::DurationText(static_cast<double>(ns)); };
-  std::string why =
-      absl::StrCat(options.phase ? absl::StrCat("phase '", phase, "'") : "the recording",
-                   " lasted ", text(longest_ns));
-  if (options.skip_first_ns > 0) {
-    absl::StrAppend(&why, " at most, and its first ", text(options.skip_first_ns), " are skipped");
-  }
-  return why;
-}
-
-// A marker that was lost may have ended the phase, or begun another span of it.
-std::optional<std::string> WhyNoPass(const Survey& survey, const CheckOptions& options) {
-  if (!options.phase) return std::nullopt;
-  if (survey.has_hole) return "records of the timeline are lost, a marker may be among them";
-  if (!survey.read.ended_in_order && survey.timetable.LastsToTheEnd(*options.phase)) {
-    return "the recording was cut off within the phase";
-  }
-  return std::nullopt;
-}
-
-// A timeline of which no chunk was whole.
-absl::Status NothingRead(const reading::RepeatableInput& input, const timeline::ReadReport& read) {
-  if (read.damages.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(input.Name(), ": holds no record"));
-  }
-  return absl::InvalidArgumentError(absl::StrCat(
-      input.Name(), ": nothing could be read: ", Plural(read.damages.size(), "damaged region"),
-      ", the first: ", read.damages.front().reason));
-}
-
-absl::StatusOr<std::unique_ptr<Survey>> SurveyOf(const reading::RepeatableInput& input,
-                                                 const CheckOptions& options) {
-  auto survey = std::make_unique<Survey>();
-  auto read = input.Read([&](const timeline::Entry& entry) {
-    if (entry.sequence > survey->next_sequence) survey->has_hole = true;
-    survey->next_sequence = std::max(survey->next_sequence, entry.sequence + 1);
-    absl::Status added = survey->timetable.Add(entry);
-    if (added.ok()) return added;
-    return absl::Status(added.code(), absl::StrCat(input.Name(), ": ", added.message()));
-  });
-  if (!read.ok()) return read.status();
-  if (read->chunks == 0) return NothingRead(input, *read);
-  survey->read = *std::move(read);
-  survey->spans = survey->timetable.Spans(options.phase, options.skip_first_ns);
-  survey->nothing_to_judge = WhyNothingToJudge(*survey, options);
-  survey->no_pass = WhyNoPass(*survey, options);
-  return survey;
-}
-
-absl::Status ReadTicks(const reading::RepeatableInput& input, Judging& judging) {
-  return input.Read([&judging](const timeline::Entry& entry) { return judging.Add(entry); })
-      .status();
-}
-
-// An expectation and the places of the answers for those it is about.
-struct Asked {
-  Selection selection;
-  std::vector<size_t> places;
-};
+constexpr size_t kListed = 8;
 
 bool IsOfVms(const Quantity& quantity) { return quantity.kind == Quantity::Kind::kGaps; }
 
-Result Describe(const Survey& survey, const CheckOptions& options) {
-  const Timetable& timetable = survey.timetable;
+Result Describe(Examination& examination, const CheckOptions& options) {
+  const Timetable& timetable = examination.timetable();
   Result result;
+  static_cast<JudgedTime&>(result) = examination.ScopeOf(options.phase).time;
   if (timetable.session()) result.host_name = timetable.session()->host_name();
   result.start_realtime_ns = timetable.StartRealtimeNs();
   result.duration_ns = timetable.Recording().Length();
-  result.phase = options.phase;
-  result.spans = survey.spans.size();
-  result.judged_ns = TotalLength(survey.spans);
+  result.baseline = options.baseline;
   result.phases = timetable.Phases();
   return result;
 }
 
 // Of a VM that ended before the judged time did, nothing where it did not.
-std::optional<std::string> EndNote(const Survey& survey, uint32_t vm) {
-  const std::optional<int64_t> ended_ns = survey.timetable.vms().at(vm).ended_ns;
-  if (!ended_ns || survey.spans.empty() || *ended_ns >= survey.spans.back().to_ns) {
-    return std::nullopt;
-  }
-  const std::string whose = "VM " + LabelOf(survey.timetable, vm);
-  if (*ended_ns <= survey.spans.front().from_ns) {
+std::optional<std::string> EndNote(const Timetable& timetable, const std::vector<TimeRange>& spans,
+                                   uint32_t vm) {
+  const std::optional<int64_t> ended_ns = timetable.vms().at(vm).ended_ns;
+  if (!ended_ns || spans.empty() || *ended_ns >= spans.back().to_ns) return std::nullopt;
+  const std::string whose = "VM " + LabelOf(timetable, vm);
+  if (*ended_ns <= spans.front().from_ns) {
     return whose + " had ended before the judged time, it is not judged";
   }
-  const bool within = survey.timetable.GoneWithin(vm, survey.spans).has_value();
-  const int64_t after_ns = *ended_ns - survey.timetable.Recording().from_ns;
+  const bool within = timetable.GoneWithin(vm, spans).has_value();
+  const int64_t after_ns = *ended_ns - timetable.Recording().from_ns;
   return absl::StrCat(whose, " ended ", report::DurationText(static_cast<double>(after_ns)),
                       " after the recording's start, ",
                       within ? "within the judged time" : "before the last span");
 }
 
-std::vector<std::string> NotesOf(const Survey& survey, const Judging& judging,
-                                 const std::vector<Asked>& asked) {
+// What makes numbers of one phase doubtful.
+std::vector<std::string> NotesOf(const Timetable& timetable, const Scope& scope,
+                                 const std::set<uint32_t>& vms) {
   std::vector<std::string> notes;
-  const std::string loss =
-      report::DescribeLoss(survey.read, judging.unattributed_ticks(), survey.read.ended_in_order);
-  if (!loss.empty()) notes.push_back(loss);
-  const int64_t paused_ns = TotalLength(Common(survey.spans, survey.timetable.Pauses()));
+  const int64_t paused_ns = TotalLength(Common(scope.spans, timetable.Pauses()));
   if (paused_ns > 0) {
     notes.push_back(absl::StrCat("the recording was paused for ",
                                  report::DurationText(static_cast<double>(paused_ns)), " of it"));
   }
-  std::set<uint32_t> selected;
-  for (const Asked& one : asked) {
-    selected.insert(one.selection.vms.begin(), one.selection.vms.end());
-  }
-  for (const uint32_t vm : selected) {
-    if (auto note = EndNote(survey, vm)) notes.push_back(*std::move(note));
+  for (const uint32_t vm : vms) {
+    if (auto note = EndNote(timetable, scope.spans, vm)) notes.push_back(*std::move(note));
   }
   std::vector<std::string> waited;
-  for (const Waited& vcpu : judging.WaitedMoreThan(kContention)) {
-    waited.push_back(absl::StrFormat("VM %s vCPU %d %.1f %%", LabelOf(survey.timetable, vcpu.vm),
+  for (const Waited& vcpu : scope.judging.WaitedMoreThan(kContention)) {
+    waited.push_back(absl::StrFormat("VM %s vCPU %d %.1f %%", LabelOf(timetable, vcpu.vm),
                                      vcpu.vcpu, vcpu.share * 100));
   }
   if (!waited.empty()) {
     notes.push_back(absl::StrCat("the host was short of CPUs; of the judged time waited for one: ",
-                                 Listed(waited, kPhasesListed)));
+                                 Listed(waited, kListed)));
   }
   return notes;
 }
 
-Judged Judge(const Expectation& expectation, const Asked& asked,
-             const std::vector<Watched>& answers, const Survey& survey,
-             const CheckOptions& options) {
-  const Question question{.quantity = expectation.quantity,
-                          .comparison = expectation.comparison,
-                          .limit = expectation.limit,
-                          .min_ticks = options.min_ticks,
-                          .min_measured = options.min_measured};
-  const auto& session = survey.timetable.session();
-  const std::string degraded_reason = session ? session->degraded_reason() : "";
-  Judged judged{.expectation = expectation};
-  for (size_t i = 0; i < asked.places.size(); ++i) {
-    judged.findings.push_back(MakeFinding(question, asked.selection.subjects[i],
-                                          answers[asked.places[i]],
-                                          survey.timetable.Recording().from_ns, degraded_reason));
-    Finding& finding = judged.findings.back();
-    if (finding.outcome == Outcome::kPass && survey.no_pass) {
-      finding.outcome = Outcome::kInconclusive;
-      finding.reason = *survey.no_pass;
+// Those of all phases that something is asked of; `whose` stands before each.
+void AddNotes(const Examination& examination, const std::vector<Asked>& asked,
+              const std::string& whose, std::vector<std::string>& notes) {
+  const auto add = [&](const std::string& note) { notes.push_back(whose + note); };
+  std::map<const Scope*, std::set<uint32_t>> vms;
+  for (const Asked& one : asked) {
+    if (one.scope == nullptr) continue;
+    vms[one.scope].insert(one.selection.vms.begin(), one.selection.vms.end());
+  }
+  // The same of all that were read for.
+  const uint64_t unattributed = vms.empty() ? 0 : vms.begin()->first->judging.unattributed_ticks();
+  const std::string loss =
+      report::DescribeLoss(examination.read(), unattributed, examination.read().ended_in_order);
+  if (!loss.empty()) add(loss);
+  for (const auto& [phase, scope] : examination.scopes()) {
+    const auto selected = vms.find(scope.get());
+    if (selected == vms.end()) continue;
+    std::string where;
+    if (vms.size() > 1) where = phase ? "phase " + Printable(*phase) + ": " : "whole recording: ";
+    for (const std::string& note : NotesOf(examination.timetable(), *scope, selected->second)) {
+      add(where + note);
     }
   }
-  const std::string whom = ToString(expectation.selector, IsOfVms(expectation.quantity));
-  for (const std::string& reason : asked.selection.missing) {
-    judged.findings.push_back(MissingSubject(whom, reason));
+}
+
+// Expectations as they are asked of one timeline: the file, or its baseline.
+class Questions {
+ public:
+  Questions(std::span<const Expectation> expectations, const CheckOptions& options)
+      : expectations_(expectations), options_(options), asked_(expectations.size()) {}
+
+  // Reads `path`. Where `of_baseline`, only what expectations that use one need.
+  absl::Status Read(const std::string& path, const Questions* baseline, bool of_baseline);
+
+  Examination& examination() const { return *examination_; }
+  const std::vector<Asked>& asked() const { return asked_; }
+
+  Judged Judge(size_t i, const Questions* baseline) const;
+
+ private:
+  // What was observed of some subject, and why that is not enough.
+  struct Known {
+    std::optional<Bounds> observed;
+    std::string why_not;
+  };
+
+  Quantity QuantityOf(const Expectation& expectation) const;
+  // The question, where `known` is what the baseline says.
+  Question QuestionOf(const Expectation& expectation, const Known& known) const;
+  Finding FindingOf(size_t i, size_t subject, const Question& question) const;
+  Finding SumFinding(size_t i, const Question& question) const;
+  // For the baseline: the value of those that correspond to `subject` of `of`; null: of a sum.
+  Known ValueOf(size_t i, const Subject* subject, const Asked* of) const;
+  std::string WhomOf(size_t i) const;
+
+  std::span<const Expectation> expectations_;
+  const CheckOptions& options_;
+  std::unique_ptr<Examination> examination_;
+  std::vector<Asked> asked_;  // by expectation; without a scope where nothing is asked
+};
+
+Quantity Questions::QuantityOf(const Expectation& expectation) const {
+  Quantity quantity = expectation.quantity;
+  if (options_.trust_ipc_bands && quantity.IsOfIpcBands()) quantity.by_ipc_bands = true;
+  return quantity;
+}
+
+// 0.7 + 0.1 shall be 0.8.
+double Rounded(double value) {
+  double rounded = value;
+  return absl::SimpleAtod(absl::StrFormat("%.12g", value), &rounded) ? rounded : value;
+}
+
+Question Questions::QuestionOf(const Expectation& expectation, const Known& known) const {
+  Question question{.quantity = expectation.quantity,
+                    .comparison = expectation.comparison,
+                    .limit = Bounds{.low = expectation.limit, .high = expectation.limit},
+                    .min_ticks = options_.min_ticks,
+                    .min_measured = options_.min_measured};
+  if (!expectation.UsesBaseline()) return question;
+  question.wanted = BaselineText(expectation);
+  question.no_limit = absl::StrCat("baseline: ", known.why_not);
+  question.limit = known.observed;
+  const bool as_it_is = expectation.baseline_factor == 1 && expectation.limit == 0;
+  if (!question.limit || as_it_is) return question;
+  for (double* end : {&question.limit->low, &question.limit->high}) {
+    *end = Rounded(*end * expectation.baseline_factor + expectation.limit);
   }
-  judged.outcome = WorstOf(judged.findings, options.allow_skip);
+  return question;
+}
+
+absl::Status Questions::Read(const std::string& path, const Questions* baseline, bool of_baseline) {
+  auto examination = Examination::Open(path, options_.skip_first_ns);
+  if (!examination.ok()) return examination.status();
+  examination_ = *std::move(examination);
+  for (size_t i = 0; i < expectations_.size(); ++i) {
+    const Expectation& expectation = expectations_[i];
+    if (of_baseline && !expectation.UsesBaseline()) continue;
+    asked_[i] = examination_->Ask(expectation.phase ? expectation.phase : options_.phase,
+                                  expectation.selector, IsOfVms(expectation.quantity));
+    for (const Subject& subject : asked_[i].selection.subjects) {
+      std::optional<Limit> limit;
+      if (!of_baseline && expectation.quantifier != Quantifier::kSum) {
+        Known known;
+        if (expectation.UsesBaseline()) known = baseline->ValueOf(i, &subject, &asked_[i]);
+        const std::optional<Bounds> bounds = QuestionOf(expectation, known).limit;
+        if (bounds) limit = Limit{.comparison = expectation.comparison};
+        if (bounds && bounds->low == bounds->high) limit->value = bounds->low;
+      }
+      asked_[i].places.push_back(
+          asked_[i].scope->judging.Watch(subject, QuantityOf(expectation), limit));
+    }
+  }
+  return examination_->ReadTicks();
+}
+
+std::string Questions::WhomOf(size_t i) const {
+  const Expectation& expectation = expectations_[i];
+  const std::string whom = ToString(expectation.selector, IsOfVms(expectation.quantity));
+  if (expectation.quantifier == Quantifier::kEach) return whom;
+  return absl::StrCat(ToAbsl(ToString(expectation.quantifier)), " ", whom);
+}
+
+Finding Questions::FindingOf(size_t i, size_t subject, const Question& question) const {
+  const Timetable& timetable = examination_->timetable();
+  const auto& session = timetable.session();
+  const Asked& asked = asked_[i];
+  return MakeFinding(question, asked.selection.subjects[subject],
+                     asked.scope->answers[asked.places[subject]], timetable.Recording().from_ns,
+                     session ? session->degraded_reason() : "");
+}
+
+Finding Questions::SumFinding(size_t i, const Question& question) const {
+  Question each = question;
+  each.limit.reset();
+  each.no_limit.clear();
+  const Selection& selection = asked_[i].selection;
+  std::vector<Finding> findings;
+  for (size_t s = 0; s < selection.subjects.size(); ++s) {
+    findings.push_back(FindingOf(i, s, each));
+  }
+  return SumOf(question, WhomOf(i), findings, selection.missing,
+               asked_[i].scope->judging.TimeOfAny(selection.subjects));
+}
+
+Questions::Known Questions::ValueOf(size_t i, const Subject* subject, const Asked* of) const {
+  const Asked& asked = asked_[i];
+  if (asked.scope->no_pass) return {.observed = {}, .why_not = *asked.scope->no_pass};
+  Question question = QuestionOf(expectations_[i], {});
+  question.no_limit.clear();
+  const auto known = [](const Finding& finding) {
+    if (!finding.reason.empty()) return Known{.observed = {}, .why_not = finding.reason};
+    return Known{.observed = finding.observed, .why_not = ""};
+  };
+  if (subject == nullptr) return known(SumFinding(i, question));
+  const Selection& selection = asked.selection;
+  const auto corresponds = [&](const Subject& other, bool by_name) {
+    return other.vcpu == subject->vcpu && (!by_name || other.vm_name == subject->vm_name);
+  };
+  const bool by_name = of->selection.vms.size() > 1 || selection.vms.size() > 1 ||
+                       std::ranges::any_of(selection.subjects, [&](const Subject& other) {
+                         return corresponds(other, true);
+                       });
+  Known all;
+  for (size_t s = 0; s < selection.subjects.size(); ++s) {
+    if (!corresponds(selection.subjects[s], by_name)) continue;
+    const Known one = known(FindingOf(i, s, question));
+    if (!one.observed) return one;
+    if (!all.observed) all.observed = one.observed;
+    all.observed->low = std::min(all.observed->low, one.observed->low);
+    all.observed->high = std::max(all.observed->high, one.observed->high);
+  }
+  if (!all.observed) {
+    all.why_not = selection.missing.empty() ? absl::StrCat("no ", subject->label, " was recorded")
+                                            : selection.missing.front();
+  }
+  return all;
+}
+
+Judged Questions::Judge(size_t i, const Questions* baseline) const {
+  const Expectation& expectation = expectations_[i];
+  const Asked& asked = asked_[i];
+  const auto question = [&](const Subject* subject) {
+    Known known;
+    if (expectation.UsesBaseline()) known = baseline->ValueOf(i, subject, &asked);
+    return QuestionOf(expectation, known);
+  };
+  std::vector<Finding> findings;
+  if (expectation.quantifier == Quantifier::kSum) {
+    findings.push_back(SumFinding(i, question(nullptr)));
+  } else {
+    for (size_t s = 0; s < asked.selection.subjects.size(); ++s) {
+      findings.push_back(FindingOf(i, s, question(&asked.selection.subjects[s])));
+    }
+    for (const std::string& reason : asked.selection.missing) {
+      findings.push_back(
+          MissingSubject(ToString(expectation.selector, IsOfVms(expectation.quantity)), reason));
+    }
+  }
+  if (expectation.quantifier == Quantifier::kAny) {
+    findings = {AnyOf(expectation, WhomOf(i), findings)};
+  }
+  for (Finding& finding : findings) {
+    if (finding.outcome != Outcome::kPass || !asked.scope->no_pass) continue;
+    finding.outcome = Outcome::kInconclusive;
+    finding.reason = *asked.scope->no_pass;
+  }
+  Judged judged{.expectation = expectation};
+  judged.outcome = WorstOf(findings, options_.allow_skip);
+  judged.findings = std::move(findings);
+  if (expectation.phase) judged.time = asked.scope->time;
   return judged;
 }
 
@@ -226,38 +308,29 @@ bool IsQuantity(const Quantity& quantity) {
 absl::StatusOr<Result> CheckTimeline(const std::string& path,
                                      std::span<const Expectation> expectations,
                                      const CheckOptions& options) {
-  const auto input = reading::RepeatableInput::Open(path);
-  if (!input.ok()) return input.status();
-  const auto survey = SurveyOf(*input, options);
-  if (!survey.ok()) return survey.status();
-  const Timetable& timetable = (*survey)->timetable;
-
-  Judging judging(timetable, (*survey)->spans, options.phase.has_value());
-  std::vector<Asked> asked(expectations.size());
-  for (size_t i = 0; i < expectations.size(); ++i) {
-    const Expectation& expectation = expectations[i];
-    Selection& selection = asked[i].selection;
-    if ((*survey)->nothing_to_judge) {
-      selection.missing.push_back(*(*survey)->nothing_to_judge);
-      continue;
-    }
-    selection =
-        Select(timetable, (*survey)->spans, expectation.selector, IsOfVms(expectation.quantity));
-    Quantity quantity = expectation.quantity;
-    if (options.trust_ipc_bands && quantity.IsOfIpcBands()) quantity.by_ipc_bands = true;
-    for (const Subject& subject : selection.subjects) {
-      asked[i].places.push_back(
-          judging.Watch(subject, quantity,
-                        Limit{.comparison = expectation.comparison, .value = expectation.limit}));
+  const auto uses_baseline = std::ranges::find_if(expectations, &Expectation::UsesBaseline);
+  const bool has_baseline = uses_baseline != expectations.end();
+  if (has_baseline && !options.baseline) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(Quoted(uses_baseline->text), " needs a baseline timeline, and none is given"));
+  }
+  Questions baseline(expectations, options);
+  if (has_baseline) {
+    const absl::Status status = baseline.Read(*options.baseline, nullptr, true);
+    if (!status.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat("--baseline: ", status.message()));
     }
   }
-  if (auto status = ReadTicks(*input, judging); !status.ok()) return status;
-  const std::vector<Watched> answers = judging.Finish();
+  Questions questions(expectations, options);
+  if (auto status = questions.Read(path, &baseline, false); !status.ok()) return status;
 
-  Result result = Describe(**survey, options);
-  result.notes = NotesOf(**survey, judging, asked);
+  Result result = Describe(questions.examination(), options);
+  AddNotes(questions.examination(), questions.asked(), "", result.notes);
+  if (has_baseline) {
+    AddNotes(baseline.examination(), baseline.asked(), "baseline: ", result.notes);
+  }
   for (size_t i = 0; i < expectations.size(); ++i) {
-    result.judged.push_back(Judge(expectations[i], asked[i], answers, **survey, options));
+    result.judged.push_back(questions.Judge(i, &baseline));
   }
   result.outcome = WorstOf(result.judged, options.allow_skip);
   return result;
@@ -269,13 +342,10 @@ absl::StatusOr<Measurement> Measure(const std::string& path, const Selector& sel
     return absl::InvalidArgumentError(
         absl::StrCat("there is no ", ToString(quantity), " to measure"));
   }
-  const auto input = reading::RepeatableInput::Open(path);
-  if (!input.ok()) return input.status();
-  const auto survey = SurveyOf(*input, options);
-  if (!survey.ok()) return survey.status();
-  if ((*survey)->nothing_to_judge) return absl::NotFoundError(*(*survey)->nothing_to_judge);
-  const Timetable& timetable = (*survey)->timetable;
-  const Selection selection = Select(timetable, (*survey)->spans, selector, IsOfVms(quantity));
+  const auto examination = Examination::Open(path, options.skip_first_ns);
+  if (!examination.ok()) return examination.status();
+  const Asked asked = (*examination)->Ask(options.phase, selector, IsOfVms(quantity));
+  const Selection& selection = asked.selection;
   if (!selection.missing.empty()) return absl::NotFoundError(selection.missing.front());
   if (selection.subjects.size() > 1) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -287,10 +357,9 @@ absl::StatusOr<Measurement> Measure(const std::string& path, const Selector& sel
     return absl::FailedPreconditionError(
         absl::StrCat(ToString(quantity), " needs hardware counters, and none was read"));
   }
-  Judging judging(timetable, (*survey)->spans, options.phase.has_value());
-  judging.Watch(subject, quantity, std::nullopt);
-  if (auto status = ReadTicks(*input, judging); !status.ok()) return status;
-  const Watched watched = judging.Finish().front();
+  asked.scope->judging.Watch(subject, quantity, std::nullopt);
+  if (auto status = (*examination)->ReadTicks(); !status.ok()) return status;
+  const Watched& watched = asked.scope->answers.front();
   if (watched.support.ticks == 0 && subject.unopened) {
     return absl::FailedPreconditionError(
         absl::StrCat(subject.label, " could not be opened: ", *subject.unopened));

@@ -12,19 +12,24 @@
 namespace vcpulse::check {
 
 struct CheckOptions {
-  std::optional<std::string> phase;  // nothing: the whole recording
-  int64_t skip_first_ns = 0;         // of each span of the phase, or of the recording
-  uint64_t min_ticks = 10;           // fewer measured ticks of a vCPU: INCONCLUSIVE
-  double min_measured = 0.1;         // a smaller share of the judged time measured: INCONCLUSIVE
-  bool trust_ipc_bands = false;      // every quantity that can be is by_ipc_bands
-  bool allow_skip = false;           // a PASS beside a SKIP is a PASS, else a SKIP
+  // Of expectations without a phase of their own; nothing: the whole recording.
+  std::optional<std::string> phase;
+  std::optional<std::string> baseline{};  // timeline that expectations may be relative to
+  int64_t skip_first_ns = 0;              // of each span of the phase, or of the recording
+  uint64_t min_ticks = 10;                // fewer measured ticks of a vCPU: INCONCLUSIVE
+  double min_measured = 0.1;     // a smaller share of the judged time measured: INCONCLUSIVE
+  bool trust_ipc_bands = false;  // every quantity that can be is by_ipc_bands
+  bool allow_skip = false;       // a PASS beside a SKIP is a PASS, else a SKIP
 };
 
 // Reads the timeline (twice: markers come before what they mark is known; what is no regular file
 // is kept in memory) and judges each expectation. A phase that never came, and a selector that
 // nothing fits, are INCONCLUSIVE; so is a PASS on a phase where records are lost, or that the end
-// of a recording cut off. Errors: of timeline::ReadTimeline; InvalidArgument where the file holds
-// two streams or nothing that can be read.
+// of a recording cut off. Of a baseline the same quantity is measured, in the same phase, for each
+// vCPU for the one with its index of the VM with its name (or of the only VM of both); where that
+// is a range so is the limit, and where it is not known the outcome is INCONCLUSIVE. Errors: of
+// timeline::ReadTimeline; InvalidArgument where a file holds two streams or nothing that can be
+// read, and where an expectation uses a baseline and there is none.
 absl::StatusOr<Result> CheckTimeline(const std::string& path,
                                      std::span<const Expectation> expectations,
                                      const CheckOptions& options);

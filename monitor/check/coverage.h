@@ -55,6 +55,8 @@ class Coverage {
   // The rest of the pieces, without an observation.
   std::span<const Part> Finish();
 
+  const std::vector<TimeRange>& pieces() const { return pieces_; }
+
  private:
   void PassTo(int64_t until_ns, const Observation* observation);
 

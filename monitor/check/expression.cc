@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "kvm/base/text.h"
 
 namespace vcpulse::check {
@@ -62,6 +63,20 @@ std::string_view ToString(Comparison comparison) {
       return ">=";
     case Comparison::kAbove:
       return ">";
+    case Comparison::kEqual:
+      return "==";
+  }
+  return "-";
+}
+
+std::string_view ToString(Quantifier quantifier) {
+  switch (quantifier) {
+    case Quantifier::kEach:
+      return "each";
+    case Quantifier::kAny:
+      return "any";
+    case Quantifier::kSum:
+      return "sum";
   }
   return "-";
 }
@@ -77,12 +92,13 @@ absl::StatusOr<std::vector<Expectation>> ExpectationsFromText(std::string_view t
     if (line.find_first_not_of(" \t\r\v\f") == std::string_view::npos) continue;
     auto expectation = ParseExpectation(line);
     if (!expectation.ok()) {
+      // "column 7: ..." becomes "3:7: ...", which editors know behind the name of a file.
       return absl::InvalidArgumentError(
-          absl::StrCat("line ", number, ", ", expectation.status().message()));
+          absl::StrCat(number, ":", absl::StripPrefix(expectation.status().message(), "column ")));
     }
     expectations.push_back(*std::move(expectation));
   }
-  if (expectations.empty()) return absl::InvalidArgumentError("there is no expectation in it");
+  if (expectations.empty()) return absl::InvalidArgumentError("no expectation in it");
   return expectations;
 }
 

@@ -38,6 +38,8 @@ struct Quantity {
   bool NeedsCounters() const;
   // Whether by_ipc_bands makes a difference: spinning, productive, unknown and their longest().
   bool IsOfIpcBands() const;
+  // Whether a sum over vCPUs is a quantity too: shares of a vCPU's time.
+  bool AddsUp() const { return kind == Kind::kMean; }
   // In the unit of the metric, neither a share nor a time.
   bool IsNumber() const { return kind == Kind::kPercentile; }
   bool operator==(const Quantity&) const = default;
@@ -54,9 +56,18 @@ std::string ToString(const Quantity& quantity);
 // Parses that. Errors: InvalidArgument, as of ParseExpectation.
 absl::StatusOr<Quantity> ParseQuantity(std::string_view text);
 
-enum class Comparison : uint8_t { kBelow, kAtMost, kAtLeast, kAbove };
+enum class Comparison : uint8_t { kBelow, kAtMost, kAtLeast, kAbove, kEqual };
 
-std::string_view ToString(Comparison comparison);  // "<", "<=", ">=", ">"
+std::string_view ToString(Comparison comparison);  // "<", "<=", ">=", ">", "=="
+
+// How those whom an expectation is about make one outcome.
+enum class Quantifier : uint8_t {
+  kEach,  // each must satisfy it
+  kAny,   // one suffices
+  kSum,   // their shares are added up, 1 being all of the time of one vCPU
+};
+
+std::string_view ToString(Quantifier quantifier);  // "each", "any", "sum"
 
 // Indexes of vCPUs, both ends inclusive.
 struct IndexRange {
@@ -66,7 +77,7 @@ struct IndexRange {
   bool operator==(const IndexRange&) const = default;
 };
 
-// Whom an expectation is about: each of them on its own, never their sum.
+// Whom an expectation is about.
 struct Selector {
   std::optional<std::string> vm;  // name, UUID or PID; nothing: each VM
   std::vector<IndexRange> vcpus;  // empty: each vCPU
@@ -76,26 +87,35 @@ struct Selector {
 
 struct Expectation {
   std::string text;  // as it was given, without spaces around it
+  Quantifier quantifier = Quantifier::kEach;
   Selector selector;
+  std::optional<std::string> phase;  // nothing: that of the options
   Quantity quantity;
   Comparison comparison = Comparison::kAtMost;
-  double limit = 0;  // in the unit of the quantity
+  double limit = 0;  // in the unit of the quantity; not negative without a baseline
+  // The same quantity in the baseline, times this, is added to `limit`. 0: no baseline.
+  double baseline_factor = 0;
 
+  bool UsesBaseline() const { return baseline_factor > 0; }
   bool operator==(const Expectation&) const = default;
 };
 
 // Parses one expectation:
-//   [vm=NAME|"NAME"|*] [vcpu=*|N|N-M[,...]] : QUANTITY <|<=|>=|> LIMIT
-// The selector and its colon may be left out (each VM, each vCPU); gaps take no vcpu=. LIMIT of a
-// share is a percentage ("80%"), of IPC a number, of longest() a duration ("200ms", "1.5s"). After
-// a QUANTITY of a band other than halted, "by ipc-bands" takes the verdicts of that classifier as
-// they are. Spaces are free between words. Pure. Errors: InvalidArgument, one line that begins with
-// "column N: " (from 1, in bytes) and says what was found there and what is allowed.
+//   [each|any|sum] [vm=NAME|"NAME"|*] [vcpu=*|N|N-M[,...]] [phase=NAME|"NAME"] :
+//       QUANTITY <|<=|==|>=|> LIMIT
+// The selector and its colon may be left out (each VM, each vCPU), but not after any or sum; gaps
+// take no vcpu=. LIMIT of a share is a percentage ("80%", of a sum also more than 100%), of IPC a
+// number, of longest() a duration ("200ms", "1.5s"); or it is relative to a baseline: "baseline",
+// "baseline * 0.95", "baseline - 5pt" (percentage points of a share; else in the quantity's unit).
+// After a QUANTITY of a band other than halted, "by ipc-bands" takes the verdicts of that
+// classifier as they are. Spaces are free between words. Pure. Errors: InvalidArgument, one line
+// that begins with "column N: " (from 1, in bytes) and says what was found there and what is
+// allowed.
 absl::StatusOr<Expectation> ParseExpectation(std::string_view text);
 
 // Parses the text of an expect file: one expectation per line; empty lines and what follows a '#'
-// at the start of a word are passed over. Pure. Errors: InvalidArgument, one line: "line N, column
-// M: ..." as above, or that there is no expectation at all.
+// at the start of a word are ignored. Pure. Errors: InvalidArgument, one line: "LINE:COLUMN: ...",
+// both from 1, or that there is no expectation at all.
 absl::StatusOr<std::vector<Expectation>> ExpectationsFromText(std::string_view text);
 
 }  // namespace vcpulse::check

@@ -4,6 +4,7 @@
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "kvm/base/text.h"
 #include "monitor/check/expression.h"
@@ -14,33 +15,32 @@ namespace {
 
 using Kind = Quantity::Kind;
 
-constexpr char kComparisons[] = "<, <=, >=, >";
+constexpr char kComparisons[] = "<, <=, ==, >=, >";
 
 bool IsOfLongest(Metric metric) { return metric <= Metric::kStarved; }
 
-// What is allowed, for messages: the shares, gaps, the numbers, longest(...).
-std::string Quantities() {
-  std::string shares;
-  std::string numbers;
+// Keys of those that `belong`, each with `ending`, for messages.
+template <typename Belongs>
+std::string Keys(const Belongs& belongs, absl::string_view ending = "") {
+  std::vector<std::string> keys;
   for (const metric::Info& info : metric::Table()) {
-    if (!info.asked) continue;
-    const auto key = ToAbsl(info.key);
-    if (info.IsShare()) {
-      absl::StrAppend(&shares, key, ", ");
-    } else {
-      absl::StrAppend(&numbers, key, ".pNN, ");
-    }
+    if (info.asked && belongs(info)) keys.push_back(absl::StrCat(ToAbsl(info.key), ending));
   }
-  return absl::StrCat(shares, "gaps, ", numbers, "longest(...)");
+  return absl::StrJoin(keys, ", ");
+}
+
+std::string Shares() {
+  return Keys([](const metric::Info& info) { return info.IsShare(); });
+}
+
+std::string Quantities() {
+  const std::string numbers =
+      Keys([](const metric::Info& info) { return !info.IsShare(); }, ".pNN");
+  return absl::StrCat(Shares(), ", gaps, ", numbers, ", longest(...)");
 }
 
 std::string MetricsOfLongest() {
-  std::string keys;
-  for (const metric::Info& info : metric::Table()) {
-    if (!IsOfLongest(info.metric)) continue;
-    absl::StrAppend(&keys, keys.empty() ? "" : ", ", ToAbsl(info.key));
-  }
-  return keys;
+  return Keys([](const metric::Info& info) { return IsOfLongest(info.metric); });
 }
 
 // Digits with at most one point among them, times 10^exponent, rounded once: so 0.1% is the very
@@ -126,14 +126,14 @@ absl::StatusOr<Comparison> TakeComparison(Lexer& lexer) {
   lexer.SkipSpaces();
   const size_t at = lexer.at();
   const std::string_view sign = lexer.TakeComparison();
-  for (const Comparison c :
-       {Comparison::kBelow, Comparison::kAtMost, Comparison::kAtLeast, Comparison::kAbove}) {
+  for (const Comparison c : {Comparison::kBelow, Comparison::kAtMost, Comparison::kEqual,
+                             Comparison::kAtLeast, Comparison::kAbove}) {
     if (ToString(c) == sign) return c;
   }
   return lexer.NoneOf(at, sign, kComparisons);
 }
 
-absl::StatusOr<double> TakeShare(Lexer& lexer, const Quantity& quantity) {
+absl::StatusOr<double> TakeShare(Lexer& lexer, const Quantity& quantity, Quantifier quantifier) {
   const size_t at = lexer.at();
   const std::string_view word = lexer.TakeUnspaced();
   std::string_view number = word;
@@ -149,28 +149,131 @@ absl::StatusOr<double> TakeShare(Lexer& lexer, const Quantity& quantity) {
     return lexer.Wrong(at, absl::StrCat(Quoted(word), " needs a %: ", ToString(quantity),
                                         " is a share of the time, as 80%"));
   }
-  if (*share > 1) return lexer.Wrong(at, absl::StrCat(Quoted(word), " is beyond 0% to 100%"));
+  if (*share > 1 && quantifier != Quantifier::kSum) {
+    return lexer.Wrong(at, absl::StrCat(Quoted(word), " is beyond 0% to 100%"));
+  }
   return *share;
 }
 
-absl::StatusOr<double> TakeLimit(Lexer& lexer, const Quantity& quantity) {
-  lexer.SkipSpaces();
+// What is added to the baseline's share or taken from it: a percentage could also be one of it.
+absl::StatusOr<double> TakePoints(Lexer& lexer) {
   const size_t at = lexer.at();
-  if (quantity.kind == Kind::kLongest) {
-    const std::string_view word = lexer.TakeUnspaced();
-    absl::Duration duration;
-    if (!absl::ParseDuration(ToAbsl(word), &duration) || duration < absl::ZeroDuration() ||
-        duration == absl::InfiniteDuration()) {
-      return lexer.NoneOf(at, word, "the durations, as 200ms or 1.5s (units ns us ms s m h)");
-    }
-    return absl::ToDoubleNanoseconds(duration);
+  const std::string_view word = lexer.TakeUnspaced();
+  const bool has_unit = word.ends_with("pt");
+  const std::optional<double> points =
+      Decimal(word.substr(0, word.size() - (has_unit ? 2 : 0)), -2);
+  if (has_unit && points) return *points;
+  return lexer.NoneOf(at, word, "the percentage points, as 5pt (relative: baseline * 0.95)");
+}
+
+absl::StatusOr<double> TakeDuration(Lexer& lexer) {
+  const size_t at = lexer.at();
+  const std::string_view word = lexer.TakeUnspaced();
+  absl::Duration duration;
+  if (!absl::ParseDuration(ToAbsl(word), &duration) || duration < absl::ZeroDuration() ||
+      duration == absl::InfiniteDuration()) {
+    return lexer.NoneOf(at, word, "the durations, as 200ms or 1.5s (units ns us ms s m h)");
   }
-  if (!quantity.IsNumber()) return TakeShare(lexer, quantity);
+  return absl::ToDoubleNanoseconds(duration);
+}
+
+absl::StatusOr<double> TakeNumber(Lexer& lexer, Metric metric) {
+  const size_t at = lexer.at();
   const std::string_view word = lexer.TakeUnspaced();
   if (const std::optional<double> number = Decimal(word, 0)) return *number;
-  return lexer.NoneOf(at, word,
-                      absl::StrCat("the numbers of ",
-                                   ToAbsl(metric::InfoOf(quantity.metric).unit_text), ", as 0.9"));
+  return lexer.NoneOf(
+      at, word,
+      absl::StrCat("the numbers of ", ToAbsl(metric::InfoOf(metric).unit_text), ", as 0.9"));
+}
+
+absl::StatusOr<double> TakeFactor(Lexer& lexer) {
+  const size_t at = lexer.at();
+  const std::string_view word = lexer.TakeUnspaced();
+  const std::optional<double> factor = Decimal(word, 0);
+  if (factor && *factor > 0) return *factor;
+  return lexer.NoneOf(at, word, "the factors above 0, as 0.95");
+}
+
+// What stands behind "baseline".
+absl::Status TakeChange(Lexer& lexer, Expectation& expectation) {
+  expectation.baseline_factor = 1;
+  lexer.SkipSpaces();
+  if (lexer.AtEnd()) return absl::OkStatus();
+  const size_t at = lexer.at();
+  const bool relative = lexer.Take('*');
+  const bool less = !relative && lexer.Take('-');
+  if (!relative && !less && !lexer.Take('+')) return lexer.NoneOf(at, "", "+, -, *");
+  lexer.SkipSpaces();
+  const Quantity& quantity = expectation.quantity;
+  const auto value = relative                             ? TakeFactor(lexer)
+                     : quantity.kind == Kind::kLongest    ? TakeDuration(lexer)
+                     : quantity.kind == Kind::kPercentile ? TakeNumber(lexer, quantity.metric)
+                                                          : TakePoints(lexer);
+  if (!value.ok()) return value.status();
+  (relative ? expectation.baseline_factor : expectation.limit) = less ? -*value : *value;
+  return absl::OkStatus();
+}
+
+absl::Status TakeLimit(Lexer& lexer, Expectation& expectation) {
+  lexer.SkipSpaces();
+  Lexer ahead = lexer;
+  if (ahead.TakeWord() == "baseline") {
+    lexer = ahead;
+    return TakeChange(lexer, expectation);
+  }
+  const Quantity& quantity = expectation.quantity;
+  const auto value = quantity.kind == Kind::kLongest ? TakeDuration(lexer)
+                     : quantity.IsNumber()           ? TakeNumber(lexer, quantity.metric)
+                                           : TakeShare(lexer, quantity, expectation.quantifier);
+  if (!value.ok()) return value.status();
+  expectation.limit = *value;
+  return absl::OkStatus();
+}
+
+// Whether a word and then a selector stand here: the word is meant as a quantifier.
+bool AtQuantifier(Lexer lexer) {
+  lexer.TakeWord();
+  lexer.SkipSpaces();
+  const std::string_view key = lexer.TakeWord();
+  lexer.SkipSpaces();
+  return (key == "vm" || key == "vcpu" || key == "phase") && lexer.Is('=');
+}
+
+// "each", "any" or "sum"; nothing where none of them stands here.
+absl::StatusOr<std::optional<Quantifier>> TakeQuantifier(Lexer& lexer) {
+  const size_t at = lexer.at();
+  Lexer ahead = lexer;
+  const std::string_view word = ahead.TakeWord();
+  for (const Quantifier one : {Quantifier::kEach, Quantifier::kAny, Quantifier::kSum}) {
+    if (word != ToString(one)) continue;
+    lexer = ahead;
+    lexer.SkipSpaces();
+    return one;
+  }
+  if (!word.empty() && AtQuantifier(lexer)) return lexer.NoneOf(at, word, "each, any, sum");
+  return std::nullopt;
+}
+
+// [each|any|sum] [vm=...] [vcpu=...] [phase=...] :
+absl::Status TakeWhom(Lexer& lexer, Expectation& expectation, SelectorKeys& keys) {
+  const auto quantifier = TakeQuantifier(lexer);
+  if (!quantifier.ok()) return quantifier.status();
+  expectation.quantifier = quantifier->value_or(Quantifier::kEach);
+  const size_t at = lexer.at();
+  absl::Status status;
+  if (!*quantifier || !lexer.Is(':')) {
+    status = ParseSelector(lexer, expectation.selector, expectation.phase, keys);
+  }
+  if (!status.ok()) return status;
+  if (*quantifier && !keys.vm && !keys.vcpu) {
+    const auto word = ToAbsl(ToString(**quantifier));
+    return lexer.Wrong(
+        at, absl::StrCat(word, " needs vm= or vcpu=, as in '", word, " vcpu=*: spinning > 50%'"));
+  }
+  if (keys.phase && !expectation.phase) {
+    return lexer.Wrong(*keys.phase, "phase= takes the name of one phase, not *");
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -195,20 +298,23 @@ absl::StatusOr<Expectation> ParseExpectation(std::string_view text) {
     return lexer.Wrong(lexer.at(), "there is no expectation, as in 'vcpu=*: spinning <= 5%'");
   }
   SelectorKeys keys;
-  absl::Status status = ParseSelector(lexer, expectation.selector, nullptr, keys);
-  if (!status.ok()) return status;
+  if (absl::Status status = TakeWhom(lexer, expectation, keys); !status.ok()) return status;
+  lexer.SkipSpaces();
+  const size_t quantity_at = lexer.at();
   const auto quantity = TakeQuantity(lexer);
   if (!quantity.ok()) return quantity.status();
   expectation.quantity = *quantity;
+  if (expectation.quantifier == Quantifier::kSum && !quantity->AddsUp()) {
+    return lexer.Wrong(quantity_at, absl::StrCat(ToString(*quantity),
+                                                 " does not add up; sum takes one of ", Shares()));
+  }
   if (quantity->kind == Kind::kGaps && keys.vcpu) {
     return lexer.Wrong(*keys.vcpu, "gaps are those of a whole VM: they take no vcpu=");
   }
   const auto comparison = TakeComparison(lexer);
   if (!comparison.ok()) return comparison.status();
   expectation.comparison = *comparison;
-  const auto limit = TakeLimit(lexer, expectation.quantity);
-  if (!limit.ok()) return limit.status();
-  expectation.limit = *limit;
+  if (absl::Status status = TakeLimit(lexer, expectation); !status.ok()) return status;
   lexer.SkipSpaces();
   if (!lexer.AtEnd()) {
     return lexer.Wrong(lexer.at(),

@@ -1,6 +1,7 @@
 #include "monitor/check/judging.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <variant>
 
@@ -34,11 +35,6 @@ bool HasPrevious(const timeline::TickEntry& tick) {
 
 std::string Duration(int64_t ns) { return report::DurationText(static_cast<double>(ns)); }
 
-std::string ShareText(int64_t part_ns, int64_t whole_ns) {
-  return absl::StrFormat("%.1f %%",
-                         100 * static_cast<double>(part_ns) / static_cast<double>(whole_ns));
-}
-
 // Why what was observed is a range.
 std::string DoubtText(const Subject& subject, const Tallied& tallied, const Finding& finding) {
   std::vector<std::string> why;
@@ -59,21 +55,22 @@ std::string DoubtText(const Subject& subject, const Tallied& tallied, const Find
         "residency lies between the two, as without ref-cycles guest cycles give only a lower "
         "bound and time on a CPU an upper one");
   }
+  if (finding.limit && finding.limit->low < finding.limit->high) {
+    why.emplace_back("the baseline is a range");
+  }
+  if (why.empty()) why.emplace_back("percentiles are known to 0.6 %");
   return absl::StrJoin(why, ", and ");
 }
 
 // What was observed and wanted.
 std::string Comparing(const Question& question, const Subject& subject, const Tallied& tallied,
                       const Finding& finding) {
-  std::string text = absl::StrCat(ToString(question.quantity), " ",
-                                  BoundsText(question.quantity, *tallied.observed, question.limit),
-                                  ", wanted ", ToAbsl(ToString(question.comparison)), " ",
-                                  LimitText(question.quantity, question.limit));
+  std::string text = ComparingText(question, *tallied.observed);
   if (finding.outcome == Outcome::kInconclusive) {
     absl::StrAppend(&text, ": ", DoubtText(subject, tallied, finding));
   } else if (finding.worst) {
     absl::StrAppend(&text, "; worst ",
-                    WorstText(question.quantity, *finding.worst, question.limit));
+                    WorstText(question.quantity, *finding.worst, question.limit->low));
   }
   return text;
 }
@@ -106,6 +103,8 @@ std::string ReasonOf(const Question& question, const Subject& subject, const Wat
       return finding.unknown_ns == 0
                  ? absl::StrCat("HALTED all the time, so there is no ", label, " to judge")
                  : absl::StrCat("its ", label, " was never counted while it was not HALTED");
+    case Why::kNoLimit:
+      return question.no_limit;
   }
   return "";
 }
@@ -150,6 +149,15 @@ size_t Judging::Watch(const Subject& subject, const Quantity& quantity,
   tracked_.at({subject.vm, subject.vcpu})
       .asked.push_back({.place = watched_, .tally = NewTally(quantity, limit)});
   return watched_++;
+}
+
+int64_t Judging::TimeOfAny(const std::vector<Subject>& subjects) const {
+  std::vector<TimeRange> pieces;
+  for (const Subject& subject : subjects) {
+    std::ranges::copy(tracked_.at({subject.vm, subject.vcpu}).coverage.pieces(),
+                      std::back_inserter(pieces));
+  }
+  return TotalLength(Joined(std::move(pieces)));
 }
 
 absl::Status Judging::Add(const timeline::Entry& entry) {
@@ -305,6 +313,7 @@ Finding MakeFinding(const Question& question, const Subject& subject, const Watc
                   .ticks = watched.support.ticks,
                   .judged_ns = watched.support.judged_ns,
                   .unknown_ns = watched.tallied.unknown_ns};
+  if (!question.wanted.empty()) finding.limit = question.limit;
   // Gaps are measured by what is not.
   const bool measured = finding.ticks > 0 || question.quantity.kind == Quantity::Kind::kGaps;
   if (decision.why != Why::kNoCounters && measured) {
@@ -321,7 +330,11 @@ Finding MakeFinding(const Question& question, const Subject& subject, const Watc
 }
 
 Finding MissingSubject(const std::string& whom, const std::string& reason) {
-  return {.subject = whom, .outcome = Outcome::kInconclusive, .reason = reason};
+  Finding finding;
+  finding.subject = whom;
+  finding.outcome = Outcome::kInconclusive;
+  finding.reason = reason;
+  return finding;
 }
 
 }  // namespace vcpulse::check

@@ -42,6 +42,8 @@ class Judging {
 
   // Asks for a quantity of a subject, before the first tick. Gives the place of its answer.
   size_t Watch(const Subject& subject, const Quantity& quantity, const std::optional<Limit>& limit);
+  // Judged time in which at least one of `subjects` was there.
+  int64_t TimeOfAny(const std::vector<Subject>& subjects) const;
   // The next entry of the stream; errors: those of metric::IntervalReader.
   absl::Status Add(const timeline::Entry& entry);
   // After the last tick, once: the answers, in the order in which they were asked for.

@@ -34,6 +34,8 @@ bool Satisfies(double value, Comparison comparison, double limit) {
       return value >= limit;
     case Comparison::kAbove:
       return value > limit;
+    case Comparison::kEqual:
+      return value == limit;
   }
   return false;
 }
@@ -42,10 +44,14 @@ bool IsUpperLimit(Comparison comparison) {
   return comparison == Comparison::kBelow || comparison == Comparison::kAtMost;
 }
 
-Outcome JudgeBounds(const Bounds& bounds, Comparison comparison, double limit) {
-  // Each comparison holds on one side of its limit, so the ends speak for all between them.
-  const bool low = Satisfies(bounds.low, comparison, limit);
-  const bool high = Satisfies(bounds.high, comparison, limit);
+Outcome JudgeBounds(const Bounds& bounds, Comparison comparison, const Bounds& limit) {
+  // The ends that are furthest apart speak for all between them.
+  const bool low = Satisfies(bounds.low, comparison, limit.high);
+  const bool high = Satisfies(bounds.high, comparison, limit.low);
+  if (comparison == Comparison::kEqual && !(low && high)) {
+    const bool meet = bounds.low <= limit.high && limit.low <= bounds.high;
+    return meet ? Outcome::kInconclusive : Outcome::kFail;
+  }
   if (low && high) return Outcome::kPass;
   return low || high ? Outcome::kInconclusive : Outcome::kFail;
 }
@@ -54,8 +60,9 @@ Decision Decide(const Question& question, const std::optional<Bounds>& observed,
                 const Support& support, bool degraded) {
   if (degraded && question.quantity.NeedsCounters()) return {Outcome::kSkip, Why::kNoCounters};
   if (support.judged_ns <= 0) return {Outcome::kInconclusive, Why::kNothingToJudge};
-  const Outcome by_bounds = observed ? JudgeBounds(*observed, question.comparison, question.limit)
-                                     : Outcome::kInconclusive;
+  const Outcome by_bounds = observed && question.limit
+                                ? JudgeBounds(*observed, question.comparison, *question.limit)
+                                : Outcome::kInconclusive;
   const bool about_gaps = question.quantity.kind == Quantity::Kind::kGaps;
   if (about_gaps && by_bounds == Outcome::kFail) return {by_bounds, Why::kBounds};
   if (support.ticks < question.min_ticks) return {Outcome::kInconclusive, Why::kTooFewTicks};
@@ -65,6 +72,7 @@ Decision Decide(const Question& question, const std::optional<Bounds>& observed,
     return {Outcome::kInconclusive, Why::kTooLittleMeasured};
   }
   if (!observed) return {Outcome::kInconclusive, Why::kNothingObserved};
+  if (!question.limit) return {Outcome::kInconclusive, Why::kNoLimit};
   return {by_bounds, Why::kBounds};
 }
 

@@ -51,29 +51,46 @@ struct WorstSpan {
   bool operator==(const WorstSpan&) const = default;
 };
 
-// One expectation on one of those it is about.
+// One expectation on one of those it is about, or on all of them together (any, sum).
 struct Finding {
-  std::string subject;           // "VM web vCPU 2", "VM web"; "vm=web" where nothing fits
-  std::string vm;                // name of the VM; empty where nothing fits
-  std::optional<uint32_t> vcpu;  // nothing for gaps, and where nothing fits
+  // "VM web vCPU 2", "VM web"; "vm=web" where nothing fits; "any vcpu=*", "sum vm=web"
+  std::string subject;
+  // Of any: the one that decided, "VM web vCPU 2". Of sum: how many, "4 vCPUs". Else empty.
+  std::string of;
+  std::string vm;                // name of the VM; empty where nothing fits, and of a sum
+  std::optional<uint32_t> vcpu;  // nothing for gaps, where nothing fits, and of a sum
   Outcome outcome = Outcome::kSkip;
   std::optional<Bounds> observed;  // nothing where nothing was measured
   uint64_t ticks = 0;              // measured in the time that was judged
   int64_t judged_ns = 0;           // wall time that was judged
   int64_t unknown_ns = 0;  // thereof not known to count or not: UNKNOWN, doubtful, or no sample
   std::optional<WorstSpan> worst;  // of a FAIL
-  std::string reason;              // one line, without a full stop; empty for PASS
+  // What it was held against where that is relative to a baseline; nothing also where the baseline
+  // does not say.
+  std::optional<Bounds> limit;
+  std::string reason;  // one line, without a full stop; empty for PASS
 
   bool operator==(const Finding&) const = default;
+};
+
+// The time that an expectation is about.
+struct JudgedTime {
+  std::optional<std::string> phase;  // nothing: the whole recording
+  uint64_t spans = 0;                // how often it came; 1 without a phase
+  int64_t judged_ns = 0;             // wall time of these spans, after --skip-first
+
+  bool operator==(const JudgedTime&) const = default;
 };
 
 struct Judged {
   Expectation expectation;
   Outcome outcome = Outcome::kSkip;
-  std::vector<Finding> findings;  // at least one
+  std::vector<Finding> findings;   // at least one; of any and sum one
+  std::optional<JudgedTime> time;  // of an expectation with a phase; nothing: that of the result
 };
 
-struct Result {
+// The time is that of expectations without a phase of their own.
+struct Result : JudgedTime {
   Outcome outcome = Outcome::kSkip;
   std::vector<Judged> judged;  // in the order of the expectations
 
@@ -81,9 +98,7 @@ struct Result {
   std::string host_name;
   std::optional<int64_t> start_realtime_ns;  // since 1970; nothing without a clock snapshot
   int64_t duration_ns = 0;                   // of the recording
-  std::optional<std::string> phase;          // that was asked for
-  uint64_t spans = 0;                        // how often it came; 1 without a phase
-  int64_t judged_ns = 0;                     // wall time of these spans, after --skip-first
+  std::optional<std::string> baseline;       // its file, as given
   std::vector<std::string> phases;           // all there are, in the order of their first marker
   std::vector<std::string> notes;            // what makes numbers doubtful: damage, contention, ...
 };
@@ -94,8 +109,9 @@ bool Satisfies(double value, Comparison comparison, double limit);
 // Whether the comparison sets an upper limit, so that high values are on the wrong side.
 bool IsUpperLimit(Comparison comparison);
 
-// kPass where all of [low, high] satisfies, kFail where none of it does, else kInconclusive.
-Outcome JudgeBounds(const Bounds& bounds, Comparison comparison, double limit);
+// kPass where every value of `bounds` satisfies the comparison with every value of `limit`, kFail
+// where none does with any, else kInconclusive.
+Outcome JudgeBounds(const Bounds& bounds, Comparison comparison, const Bounds& limit);
 
 // How much there is to judge by.
 struct Support {
@@ -112,6 +128,7 @@ enum class Why : uint8_t {
   kTooFewTicks,
   kTooLittleMeasured,
   kNothingObserved,  // ticks, but none that tells of the quantity
+  kNoLimit,          // enough was observed, but the baseline does not say what to hold it against
 };
 
 struct Decision {
@@ -125,9 +142,11 @@ struct Decision {
 struct Question {
   Quantity quantity;
   Comparison comparison = Comparison::kAtMost;
-  double limit = 0;
+  std::optional<Bounds> limit;  // nothing where the baseline does not say
   uint64_t min_ticks = 0;
   double min_measured = 0;  // share of the judged time
+  std::string no_limit{};   // why there is none
+  std::string wanted{};     // the limit of a baseline, as it was given: "baseline - 5pt"
 };
 
 // The outcome for one subject; `degraded`: in all of the time no hardware counter was read. Gaps
@@ -135,7 +154,5 @@ struct Question {
 // that there are none.
 Decision Decide(const Question& question, const std::optional<Bounds>& observed,
                 const Support& support, bool degraded);
-
-// What a check found, as every renderer of it reads it. Plain data.
 
 }  // namespace vcpulse::check

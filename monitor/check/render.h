@@ -28,28 +28,34 @@ std::string RenderText(const Result& result, std::string_view file,
 //   "outcome": OUTCOME,                // the exit code is made of it
 //   "counts": {"expectations", "failed", "inconclusive", "passed", "skipped"},
 //   "file": text,                      // as given; "standard input" for -
+//   "baseline": text or null,          // likewise
 //   "host_name": text or null,
 //   "start": "2026-01-31T12:00:00.250Z" or null,
 //   "duration_s": n,                   // of the recording
-//   "phase": text or null,             // that was asked for
+//   "phase": text or null,             // of expectations without phase=
 //   "spans": n,                        // how often it came; 1 without a phase
 //   "judged_s": n,                     // wall time of these spans, without what was to be skipped
 //   "phases": [names],                 // all there are, in the order of their first marker
 //   "expectations": [{                 // in the order given
 //     "expectation": text,             // as given
 //     "outcome": OUTCOME,              // the worst of the findings
+//     "quantifier": "each" | "any" | "sum",
+//     "phase": text or null, "spans": n, "judged_s": n,   // as above, of this one
 //     "quantity": "productive" | "ipc.p50" | "longest(spinning)" | ...,
 //     "unit": "share", "ns", or the key of a number, as "ipc",  // of limit and every observed; a share is 0..1
-//     "comparison": "<" | "<=" | ">=" | ">",
+//     "comparison": "<" | "<=" | ">=" | ">" | "==",
 //     "limit": n,
-//     "findings": [{                   // one of each vCPU (of gaps: of each VM)
-//       "subject": text,               // "VM web vCPU 2"
+//     "baseline_factor": n or null,    // limit is added to this times the baseline's value
+//     "findings": [{                   // one of each vCPU (of gaps: of each VM); of any and sum one
+//       "subject": text,               // "VM web vCPU 2", "any vcpu=*"
+//       "of": text or null,            // of any: who decided; of sum: how many were added up
 //       "vm": name or null, "vcpu": n or null,   // null where nothing fits; vcpu also of gaps
 //       "outcome": OUTCOME,
 //       "observed": {"low": n,         // where none of the unknown time counts for it
 //                    "high": n or null,          // where all of it does; null where it is open
 //                    "open": bool                // high has no end
 //                   } or null,
+//       "limit": {"low", "high", "open"} or null,   // by the baseline; null also where that is unknown
 //       "ticks": n,                    // measured in the time that was judged
 //       "judged_s": n,                 // wall time that was judged
 //       "unknown_s": n,                // thereof UNKNOWN, doubtful, or without a sample
@@ -69,10 +75,10 @@ std::string RenderJson(const Result& result, std::string_view file);
 // U+FFFF, bytes that are no UTF-8) becomes '?', and a tab or line end a blank. Pure.
 std::string XmlText(std::string_view text);
 
-// The result as JUnit XML with one test suite: a test case per expectation and subject. FAIL is
-// <failure>, INCONCLUSIVE <error>, SKIP <skipped>; times are the wall time that was judged, in
-// seconds. The class name holds the phase, so that runs of several phases do not mix. Valid against
-// Jenkins' schema (tests/data/junit). `file` is what a person calls the timeline. Pure.
+// The result as JUnit XML with a test suite per phase: a test case per expectation and subject.
+// FAIL is <failure>, INCONCLUSIVE <error>, SKIP <skipped>; times are the wall time that was judged,
+// in seconds. The class name holds the phase, so that phases do not mix. Valid against Jenkins'
+// schema (tests/data/junit). `file` is what a person calls the timeline. Pure.
 std::string RenderJunit(const Result& result, std::string_view file);
 
 // JUnit XML with one test case that is an <error>: nothing was judged, for this reason. Pure.

@@ -35,10 +35,12 @@ json::value WorstJson(const std::optional<WorstSpan>& worst) {
 
 json::object FindingJson(const Finding& finding) {
   return {{"subject", Utf8Text(finding.subject)},
+          {"of", TextOrNull(finding.of)},
           {"vm", TextOrNull(finding.vm)},
           {"vcpu", OrNull(finding.vcpu)},
           {"outcome", Utf8Text(ToString(finding.outcome))},
           {"observed", BoundsJson(finding.observed)},
+          {"limit", BoundsJson(finding.limit)},
           {"ticks", finding.ticks},
           {"judged_s", ToSeconds(finding.judged_ns)},
           {"unknown_s", ToSeconds(finding.unknown_ns)},
@@ -46,16 +48,23 @@ json::object FindingJson(const Finding& finding) {
           {"reason", TextOrNull(finding.reason)}};
 }
 
-json::object JudgedJson(const Judged& judged) {
+json::object JudgedJson(const Judged& judged, const Result& result) {
+  const JudgedTime& time = judged.time ? *judged.time : result;
   const Expectation& expectation = judged.expectation;
   json::array findings;
   for (const Finding& finding : judged.findings) findings.push_back(FindingJson(finding));
   return {{"expectation", Utf8Text(expectation.text)},
           {"outcome", Utf8Text(ToString(judged.outcome))},
+          {"quantifier", Utf8Text(ToString(expectation.quantifier))},
+          {"phase", time.phase ? Utf8Text(*time.phase) : json::value(nullptr)},
+          {"spans", time.spans},
+          {"judged_s", ToSeconds(time.judged_ns)},
           {"quantity", Utf8Text(ToString(expectation.quantity))},
           {"unit", Utf8Text(UnitOf(expectation.quantity))},
           {"comparison", Utf8Text(ToString(expectation.comparison))},
           {"limit", expectation.limit},
+          {"baseline_factor", expectation.UsesBaseline() ? json::value(expectation.baseline_factor)
+                                                         : json::value(nullptr)},
           {"findings", std::move(findings)}};
 }
 
@@ -77,11 +86,12 @@ json::value StartJson(const std::optional<int64_t>& realtime_ns) {
 
 std::string RenderJson(const Result& result, std::string_view file) {
   json::array expectations;
-  for (const Judged& judged : result.judged) expectations.push_back(JudgedJson(judged));
+  for (const Judged& judged : result.judged) expectations.push_back(JudgedJson(judged, result));
   return ToJsonText(json::object{
       {"outcome", Utf8Text(ToString(result.outcome))},
       {"counts", CountsJson(CountExpectations(result))},
       {"file", Utf8Text(file)},
+      {"baseline", result.baseline ? Utf8Text(*result.baseline) : json::value(nullptr)},
       {"host_name", TextOrNull(result.host_name)},
       {"start", StartJson(result.start_realtime_ns)},
       {"duration_s", ToSeconds(result.duration_ns)},

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstdint>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -22,18 +23,27 @@ std::string Attribute(const char* name, std::string_view value) {
 
 std::string InSeconds(int64_t ns) { return absl::StrFormat("%.3f", ToSeconds(ns)); }
 
-Counts CountFindings(const Result& result) {
-  Counts counts;
+// The expectations on one time.
+std::vector<const Judged*> JudgedOn(const JudgedTime& time, const Result& result) {
+  std::vector<const Judged*> all;
   for (const Judged& judged : result.judged) {
-    for (const Finding& finding : judged.findings) counts.Add(finding.outcome);
+    if ((judged.time ? *judged.time : result) == time) all.push_back(&judged);
+  }
+  return all;
+}
+
+Counts CountFindings(const std::vector<const Judged*>& all) {
+  Counts counts;
+  for (const Judged* judged : all) {
+    for (const Finding& finding : judged->findings) counts.Add(finding.outcome);
   }
   return counts;
 }
 
 // "vcpulse.check", and the phase as a class: dots would make packages of it.
-std::string ClassName(const Result& result) {
-  if (!result.phase) return "vcpulse.check";
-  std::string phase = *result.phase;
+std::string ClassName(const JudgedTime& time) {
+  if (!time.phase) return "vcpulse.check";
+  std::string phase = *time.phase;
   std::ranges::replace(phase, '.', '_');
   return "vcpulse.check." + phase;
 }
@@ -45,11 +55,12 @@ std::string Because(const char* element, const Expectation& expectation, const F
                       XmlText(finding.subject + ": " + text), "</", element, ">\n");
 }
 
-std::string TestCase(const Result& result, const Expectation& expectation, const Finding& finding) {
+std::string TestCase(const JudgedTime& time, const Expectation& expectation,
+                     const Finding& finding) {
   const std::string head =
       absl::StrCat("    <testcase",
                    Attribute("name", absl::StrCat(expectation.text, " [", finding.subject, "]")),
-                   Attribute("classname", ClassName(result)),
+                   Attribute("classname", ClassName(time)),
                    Attribute("time", InSeconds(finding.judged_ns)), ">\n");
   const std::string tail = "    </testcase>\n";
   switch (finding.outcome) {
@@ -73,15 +84,19 @@ std::string Property(const char* name, std::string_view value) {
                       "/>\n");
 }
 
-std::string Suite(const Result& result, std::string_view file, const Counts& counts) {
+// `said` is what the suite prints.
+std::string Suite(const Result& result, const JudgedTime& time, std::string_view file,
+                  const std::string& said) {
+  const std::vector<const Judged*> all = JudgedOn(time, result);
+  const Counts counts = CountFindings(all);
   std::string out = absl::StrCat(
       "  <testsuite",
-      Attribute("name", result.phase ? "vcpulse check: phase " + *result.phase : "vcpulse check"),
+      Attribute("name", time.phase ? "vcpulse check: phase " + *time.phase : "vcpulse check"),
       Attribute("tests", absl::StrCat(counts.all)),
       Attribute("failures", absl::StrCat(counts.failed)),
       Attribute("errors", absl::StrCat(counts.inconclusive)),
       Attribute("skipped", absl::StrCat(counts.skipped)),
-      Attribute("time", InSeconds(result.judged_ns)));
+      Attribute("time", InSeconds(time.judged_ns)));
   if (result.start_realtime_ns) {
     absl::StrAppend(&out, Attribute("timestamp",
                                     absl::FormatTime("%Y-%m-%dT%H:%M:%S",
@@ -90,17 +105,15 @@ std::string Suite(const Result& result, std::string_view file, const Counts& cou
   }
   if (!result.host_name.empty()) absl::StrAppend(&out, Attribute("hostname", result.host_name));
   absl::StrAppend(&out, ">\n    <properties>\n", Property("timeline", file),
-                  Property("judged", PartText(result)), "    </properties>\n");
-  for (const Judged& judged : result.judged) {
-    for (const Finding& finding : judged.findings) {
-      out += TestCase(result, judged.expectation, finding);
+                  Property("judged", PartText(time, result.duration_ns)));
+  if (result.baseline) out += Property("baseline", *result.baseline);
+  out += "    </properties>\n";
+  for (const Judged* judged : all) {
+    for (const Finding& finding : judged->findings) {
+      out += TestCase(time, judged->expectation, finding);
     }
   }
-  std::string notes;
-  for (const std::string& note : result.notes) absl::StrAppend(&notes, XmlText(note), "\n");
-  absl::StrAppend(&out, "    <system-out>", notes, XmlText(VerdictText(result)),
-                  "</system-out>\n  </testsuite>\n");
-  return out;
+  return absl::StrCat(out, "    <system-out>", said, "</system-out>\n  </testsuite>\n");
 }
 
 }  // namespace
@@ -135,14 +148,24 @@ std::string XmlText(std::string_view text) {
 }
 
 std::string RenderJunit(const Result& result, std::string_view file) {
-  const Counts counts = CountFindings(result);
+  std::vector<const Judged*> all;
+  for (const Judged& judged : result.judged) all.push_back(&judged);
+  const Counts counts = CountFindings(all);
+  std::string said;
+  for (const std::string& note : result.notes) absl::StrAppend(&said, XmlText(note), "\n");
+  said += XmlText(VerdictText(result));
+  std::string suites;
+  int64_t judged_ns = 0;
+  for (const JudgedTime& time : TimesOf(result)) {
+    suites += Suite(result, time, file, suites.empty() ? said : "");
+    judged_ns += time.judged_ns;
+  }
   return absl::StrCat("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites",
                       Attribute("name", "vcpulse check"),
                       Attribute("tests", absl::StrCat(counts.all)),
                       Attribute("failures", absl::StrCat(counts.failed)),
                       Attribute("errors", absl::StrCat(counts.inconclusive)),
-                      Attribute("time", InSeconds(result.judged_ns)), ">\n",
-                      Suite(result, file, counts), "</testsuites>\n");
+                      Attribute("time", InSeconds(judged_ns)), ">\n", suites, "</testsuites>\n");
 }
 
 std::string RenderJunitError(std::string_view why) {

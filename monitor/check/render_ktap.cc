@@ -59,7 +59,11 @@ std::string Test(const Judged& judged, size_t number) {
 
 std::string RenderKtap(const Result& result, std::string_view file) {
   std::string out = absl::StrCat("KTAP version 1\n1..", result.judged.size(), "\n");
-  absl::StrAppend(&out, "# ", RecordingText(result, file), "\n# judged: ", PartText(result), "\n");
+  absl::StrAppend(&out, "# ", RecordingText(result, file), "\n");
+  for (const JudgedTime& time : TimesOf(result)) {
+    absl::StrAppend(&out, "# judged: ", PartText(time, result.duration_ns), "\n");
+  }
+  if (result.baseline) absl::StrAppend(&out, "# baseline: ", Clean(*result.baseline), "\n");
   for (size_t i = 0; i < result.judged.size(); ++i) out += Test(result.judged[i], i + 1);
   for (const std::string& note : result.notes) absl::StrAppend(&out, "# note: ", Clean(note), "\n");
   return absl::StrCat(out, "# ", VerdictText(result), "\n");

@@ -21,14 +21,17 @@ std::string Cell(std::string_view text) { return text.empty() ? "-" : MarkdownTe
 std::string Row(const Expectation& expectation, const Finding& finding) {
   const Quantity& quantity = expectation.quantity;
   std::string observed;
-  if (finding.observed) observed = BoundsText(quantity, *finding.observed, expectation.limit);
+  const double limit = finding.limit ? finding.limit->low : expectation.limit;
+  if (finding.observed) observed = BoundsText(quantity, *finding.observed, limit);
   std::string worst;
-  if (finding.worst) worst = WorstText(quantity, *finding.worst, expectation.limit);
+  if (finding.worst) worst = WorstText(quantity, *finding.worst, limit);
+  std::string subject = finding.subject;
+  if (!finding.of.empty()) absl::StrAppend(&subject, " (", finding.of, ")");
   // Of a FAIL that was observed the other cells say all of the reason.
   const bool is_told = finding.outcome == Outcome::kFail && finding.observed;
-  return absl::StrCat("| ", OutcomeText(finding.outcome), " | ", Cell(finding.subject), " | ",
-                      Cell(observed), " | ", Cell(WantedText(expectation)), " | ", Cell(worst),
-                      " | ", Cell(is_told ? "" : finding.reason), " |\n");
+  return absl::StrCat("| ", OutcomeText(finding.outcome), " | ", Cell(subject), " | ",
+                      Cell(observed), " | ", Cell(WantedText(expectation, finding)), " | ",
+                      Cell(worst), " | ", Cell(is_told ? "" : finding.reason), " |\n");
 }
 
 std::string Section(const Judged& judged) {
@@ -54,8 +57,12 @@ std::string MarkdownText(std::string_view text) {
 
 std::string RenderMarkdown(const Result& result, std::string_view file) {
   std::string out = absl::StrCat("### ", MarkdownText(VerdictText(result)), "\n\n",
-                                 "recording: ", MarkdownText(RecordingText(result, file)),
-                                 "  \njudged: ", MarkdownText(PartText(result)), "\n");
+                                 "recording: ", MarkdownText(RecordingText(result, file)));
+  for (const JudgedTime& time : TimesOf(result)) {
+    absl::StrAppend(&out, "  \njudged: ", MarkdownText(PartText(time, result.duration_ns)));
+  }
+  if (result.baseline) absl::StrAppend(&out, "  \nbaseline: ", MarkdownText(*result.baseline));
+  out += "\n";
   for (const Judged& judged : result.judged) out += Section(judged);
   if (!result.notes.empty()) out += "\n";
   for (const std::string& note : result.notes) {

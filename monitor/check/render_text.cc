@@ -79,7 +79,10 @@ std::string Lines(const Judged& judged, const TextOptions& options) {
 
 std::string RenderText(const Result& result, std::string_view file, const TextOptions& options) {
   std::string text = report::Wrapped("", RecordingText(result, file));
-  text += report::Wrapped("judged: ", PartText(result));
+  for (const JudgedTime& time : TimesOf(result)) {
+    text += report::Wrapped("judged: ", PartText(time, result.duration_ns));
+  }
+  if (result.baseline) text += report::Wrapped("baseline: ", Clean(*result.baseline));
   text += '\n';
   for (const Judged& judged : result.judged) text += Lines(judged, options);
   text += '\n';

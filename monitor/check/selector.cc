@@ -75,26 +75,26 @@ bool AtSelector(Lexer lexer) {
 
 }  // namespace
 
-absl::Status ParseSelector(Lexer& lexer, Selector& selector, std::optional<std::string>* phase,
+absl::Status ParseSelector(Lexer& lexer, Selector& selector, std::optional<std::string>& phase,
                            SelectorKeys& keys) {
   if (!AtSelector(lexer) && !lexer.Is(':')) return absl::OkStatus();
-  const std::string_view allowed = phase == nullptr ? "vm=, vcpu=" : "vm=, vcpu=, phase=";
+  constexpr absl::string_view kAllowed = "vm=, vcpu=, phase=";
   while (!lexer.Is(':')) {
     const size_t key_at = lexer.at();
     const std::string_view key = lexer.TakeWord();
     lexer.SkipSpaces();
     if (key.empty() || !lexer.Is('=')) {
       if (lexer.AtEnd() && key.empty()) {
-        return lexer.Wrong(key_at, "':' is missing behind whom this is about");
+        return lexer.Wrong(key_at, "expected ':' after the selector");
       }
-      return lexer.NoneOf(key_at, "", absl::StrCat(ToAbsl(allowed), ", ':'"));
+      return lexer.NoneOf(key_at, "", absl::StrCat(kAllowed, ", ':'"));
     }
-    std::optional<size_t>* const known = key == "vm"                          ? &keys.vm
-                                         : key == "vcpu"                      ? &keys.vcpu
-                                         : key == "phase" && phase != nullptr ? &keys.phase
-                                                                              : nullptr;
+    std::optional<size_t>* const known = key == "vm"      ? &keys.vm
+                                         : key == "vcpu"  ? &keys.vcpu
+                                         : key == "phase" ? &keys.phase
+                                                          : nullptr;
     if (known == nullptr) {
-      return lexer.NoneOf(key_at, absl::StrCat(ToAbsl(key), "="), allowed);
+      return lexer.NoneOf(key_at, absl::StrCat(ToAbsl(key), "="), ToStd(kAllowed));
     }
     if (*known) return lexer.Wrong(key_at, absl::StrCat(ToAbsl(key), "= was given before"));
     *known = key_at;
@@ -102,13 +102,12 @@ absl::Status ParseSelector(Lexer& lexer, Selector& selector, std::optional<std::
     lexer.SkipSpaces();
     const absl::Status status = key == "vcpu"
                                     ? TakeVcpus(lexer, selector.vcpus)
-                                    : TakeName(lexer, key, key == "vm" ? selector.vm : *phase);
+                                    : TakeName(lexer, key, key == "vm" ? selector.vm : phase);
     if (!status.ok()) return status;
     lexer.SkipSpaces();
   }
   if (!keys.vm && !keys.vcpu && !keys.phase) {
-    return lexer.Wrong(lexer.at(),
-                       absl::StrCat("there is none of ", ToAbsl(allowed), " before this ':'"));
+    return lexer.Wrong(lexer.at(), absl::StrCat("there is none of ", kAllowed, " before this ':'"));
   }
   lexer.Take(':');
   return absl::OkStatus();

@@ -19,9 +19,9 @@ struct SelectorKeys {
   std::optional<size_t> phase{};
 };
 
-// [vm=...] [vcpu=...] [phase=...] and the ':' behind them, or nothing at all. `phase` is null where
-// it takes none. Errors: those of the lexer.
-absl::Status ParseSelector(Lexer& lexer, Selector& selector, std::optional<std::string>* phase,
+// [vm=...] [vcpu=...] [phase=...] and the ':' behind them, or nothing at all. Errors: those of the
+// lexer.
+absl::Status ParseSelector(Lexer& lexer, Selector& selector, std::optional<std::string>& phase,
                            SelectorKeys& keys);
 
 }  // namespace vcpulse::check

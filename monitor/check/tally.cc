@@ -43,6 +43,13 @@ Share Residency(const Observation& observation) {
   return {.bounds = bounds, .doubt = bounds.low < bounds.high ? Doubt::kResidency : Doubt::kNone};
 }
 
+// Whether high values are on the wrong side of `limit`; nothing where both may be.
+std::optional<bool> HighIsWrong(const std::optional<Limit>& limit) {
+  if (!limit) return std::nullopt;
+  if (limit->comparison != Comparison::kEqual) return IsUpperLimit(limit->comparison);
+  return limit->value == 0 ? std::optional(true) : std::nullopt;
+}
+
 // Adds a part to what is not known.
 void AddDoubt(const Share& share, int64_t length_ns, Tallied& tallied) {
   const auto width = share.bounds.high - share.bounds.low;
@@ -56,8 +63,8 @@ void AddDoubt(const Share& share, int64_t length_ns, Tallied& tallied) {
 class ShareTally final : public Tally {
  public:
   ShareTally(const Quantity& quantity, const std::optional<Limit>& limit)
-      : quantity_(quantity), upper_(limit && IsUpperLimit(limit->comparison)) {
-    if (limit) worst_.emplace(upper_);
+      : quantity_(quantity), high_is_wrong_(HighIsWrong(limit)) {
+    if (high_is_wrong_) worst_.emplace(*high_is_wrong_);
   }
 
   void Add(const Part& part) override {
@@ -70,7 +77,7 @@ class ShareTally final : public Tally {
     high_ += share.bounds.high * length;
     if (!worst_) return;
     // What is surely on the wrong side: unknown time speaks for the quantity.
-    const double surely = upper_ ? share.bounds.low : share.bounds.high;
+    const double surely = *high_is_wrong_ ? share.bounds.low : share.bounds.high;
     worst_->Add(part.when, part.begins, surely * length, length);
   }
 
@@ -84,7 +91,7 @@ class ShareTally final : public Tally {
 
  private:
   const Quantity quantity_;
-  const bool upper_;
+  const std::optional<bool> high_is_wrong_;
   int64_t judged_ns_ = 0;
   double low_ = 0;  // ns: whole numbers but for residency
   double high_ = 0;
@@ -96,7 +103,7 @@ class ShareTally final : public Tally {
 class LongestTally final : public Tally {
  public:
   LongestTally(const Quantity& quantity, const std::optional<Limit>& limit)
-      : quantity_(quantity), limit_(limit) {}
+      : quantity_(quantity), high_is_wrong_(HighIsWrong(limit)) {}
 
   void Add(const Part& part) override {
     const Share share = ShareOf(quantity_, part);
@@ -112,8 +119,8 @@ class LongestTally final : public Tally {
     const TimeRange& possible = possible_.longest;
     tallied_.observed = Bounds{.low = static_cast<double>(sure.Length()),
                                .high = static_cast<double>(possible.Length())};
-    if (limit_) {
-      const TimeRange& run = IsUpperLimit(limit_->comparison) ? sure : possible;
+    if (high_is_wrong_) {
+      const TimeRange& run = *high_is_wrong_ ? sure : possible;
       if (run.Length() > 0) {
         tallied_.worst = ObservedRange{.when = run, .observed = static_cast<double>(run.Length())};
       }
@@ -136,7 +143,7 @@ class LongestTally final : public Tally {
   }
 
   const Quantity quantity_;
-  const std::optional<Limit> limit_;
+  const std::optional<bool> high_is_wrong_;
   int64_t judged_ns_ = 0;
   Tallied tallied_;
   Runs sure_;
@@ -153,24 +160,25 @@ class Histogram {
  public:
   void Add(double value, int64_t weight_ns) {
     Bucket& bucket = buckets_[BucketOf(value)];
-    bucket.highest = std::max(bucket.highest, value);
+    bucket.seen.low = std::min(bucket.seen.low, value);
+    bucket.seen.high = std::max(bucket.seen.high, value);
     bucket.weight_ns += weight_ns;
   }
 
-  // The highest value seen in the bucket where the time at or below reaches `weight_ns`: at most
-  // 0.6 % too high, exact where a bucket saw one value. Infinite where it is never reached.
-  double ValueAt(double weight_ns) const {
+  // The lowest and the highest value seen in the bucket where the time at or below reaches
+  // `weight_ns`: at most 0.6 % apart. Infinite where it is never reached.
+  Bounds ValueAt(double weight_ns) const {
     int64_t below_ns = 0;
     for (const auto& [number, bucket] : buckets_) {
       below_ns += bucket.weight_ns;
-      if (static_cast<double>(below_ns) >= weight_ns) return bucket.highest;
+      if (static_cast<double>(below_ns) >= weight_ns) return bucket.seen;
     }
-    return kInfinity;
+    return {.low = kInfinity, .high = kInfinity};
   }
 
  private:
   struct Bucket {
-    double highest = 0;
+    Bounds seen{.low = kInfinity, .high = 0};
     int64_t weight_ns = 0;
   };
 
@@ -186,8 +194,8 @@ class Histogram {
 class PercentileTally final : public Tally {
  public:
   PercentileTally(const Quantity& quantity, const std::optional<Limit>& limit)
-      : quantity_(quantity), limit_(limit) {
-    if (limit) worst_.emplace(IsUpperLimit(limit->comparison));
+      : quantity_(quantity), limit_(limit ? limit->value : std::nullopt) {
+    if (const auto high_is_wrong = HighIsWrong(limit)) worst_.emplace(*high_is_wrong);
   }
 
   void Add(const Part& part) override;
@@ -196,10 +204,10 @@ class PercentileTally final : public Tally {
  private:
   // The percentile where `lowest_ns` of all the time had the lowest value there is, beside what was
   // counted, and all of it together was `total_ns`.
-  double Percentile(double lowest_ns, double total_ns) const;
+  Bounds Percentile(double lowest_ns, double total_ns) const;
 
   const Quantity quantity_;
-  const std::optional<Limit> limit_;
+  const std::optional<double> limit_;
   Histogram histogram_;
   int64_t below_ns_ = 0;  // the limit
   int64_t at_ns_ = 0;
@@ -218,8 +226,8 @@ void PercentileTally::Add(const Part& part) {
   if (value) {
     histogram_.Add(*value, length_ns);
     counted_ns_ += length_ns;
-    if (limit_ && *value < limit_->value) below_ns_ += length_ns;
-    if (limit_ && *value == limit_->value) at_ns_ += length_ns;
+    if (limit_ && *value < *limit_) below_ns_ += length_ns;
+    if (limit_ && *value == *limit_) at_ns_ += length_ns;
   } else if (!halted) {
     unknown_ns_ += length_ns;
   }
@@ -228,16 +236,20 @@ void PercentileTally::Add(const Part& part) {
   worst_->Add(part.when, part.begins, value.value_or(0) * weight, weight);
 }
 
-double PercentileTally::Percentile(double lowest_ns, double total_ns) const {
+Bounds PercentileTally::Percentile(double lowest_ns, double total_ns) const {
   const double wanted_ns = quantity_.percentile * total_ns / 100;
-  const double estimate = lowest_ns >= wanted_ns ? 0 : histogram_.ValueAt(wanted_ns - lowest_ns);
+  const Bounds estimate =
+      lowest_ns >= wanted_ns ? Bounds() : histogram_.ValueAt(wanted_ns - lowest_ns);
   if (!limit_) return estimate;
-  const double limit = limit_->value;
+  const auto exactly = [](double value) { return Bounds{.low = value, .high = value}; };
+  const double limit = *limit_;
   const double below_ns = static_cast<double>(below_ns_) + (limit > 0 ? lowest_ns : 0);
-  if (below_ns >= wanted_ns) return std::min(estimate, std::nextafter(limit, -kInfinity));
+  if (below_ns >= wanted_ns) {
+    return exactly(std::min(estimate.high, std::nextafter(limit, -kInfinity)));
+  }
   const double up_to_ns = static_cast<double>(below_ns_ + at_ns_) + lowest_ns;
-  if (up_to_ns >= wanted_ns) return limit;
-  return std::max(estimate, std::nextafter(limit, kInfinity));
+  if (up_to_ns >= wanted_ns) return exactly(limit);
+  return exactly(std::max(estimate.high, std::nextafter(limit, kInfinity)));
 }
 
 Tallied PercentileTally::Finish() {
@@ -245,8 +257,8 @@ Tallied PercentileTally::Finish() {
   if (counted_ns_ == 0) return tallied;
   // Unknown time changes most where none of it was HALTED, and all of it lay at one end.
   const double total_ns = static_cast<double>(counted_ns_ + unknown_ns_);
-  tallied.observed = Bounds{.low = Percentile(static_cast<double>(unknown_ns_), total_ns),
-                            .high = Percentile(0, total_ns)};
+  tallied.observed = Bounds{.low = Percentile(static_cast<double>(unknown_ns_), total_ns).low,
+                            .high = Percentile(0, total_ns).high};
   if (worst_) tallied.worst = worst_->Finish();
   return tallied;
 }

@@ -60,7 +60,7 @@ class WorstWindow {
 // Which side of which value is asked about.
 struct Limit {
   Comparison comparison = Comparison::kAtMost;
-  double value = 0;  // in the unit of the quantity
+  std::optional<double> value;  // in the unit of the quantity; nothing: not known exactly
 };
 
 struct Tallied {
@@ -107,8 +107,8 @@ struct Share {
 //    ended, or without a vCPU that could not be opened.
 Share ShareOf(const Quantity& quantity, const Part& part);
 
-// A tally of any quantity. Where bounds are estimates (percentiles), they lie on the true side of
-// `limit`.
+// A tally of any quantity. Percentiles are known to 0.6 %: their bounds hold the truth, and lie on
+// the true side of `limit` where that has a value.
 std::unique_ptr<Tally> NewTally(const Quantity& quantity, const std::optional<Limit>& limit);
 
 // Of a percentile.

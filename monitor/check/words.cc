@@ -1,5 +1,6 @@
 #include "monitor/check/words.h"
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -29,6 +30,13 @@ std::string WithDigits(double value, int digits, const Quantity& quantity) {
                          in_seconds ? "s" : "ms");
 }
 
+// A limit that was computed, which may be a range.
+std::string BaselineLimitText(const Quantity& quantity, const Bounds& limit) {
+  const std::string low = WithDigits(limit.low, 1, quantity);
+  const std::string high = WithDigits(limit.high, 1, quantity);
+  return low == high ? low : absl::StrCat(low, " to ", high);
+}
+
 std::string SpanText(const WorstSpan& span) {
   constexpr int64_t kSecond_ns = 1'000'000'000;
   const int digits = span.to_ns - span.from_ns >= kSecond_ns ? 1 : 3;
@@ -46,18 +54,48 @@ std::string Clean(std::string_view text) {
 
 std::string ObservedText(const Expectation& expectation, const Finding& finding) {
   if (!finding.observed) return "nothing measured";
+  const double limit = finding.limit ? finding.limit->low : expectation.limit;
   return absl::StrCat(ToString(expectation.quantity), " ",
-                      BoundsText(expectation.quantity, *finding.observed, expectation.limit));
+                      BoundsText(expectation.quantity, *finding.observed, limit));
 }
 
-std::string WantedText(const Expectation& expectation) {
-  return absl::StrCat(ToAbsl(ToString(expectation.comparison)), " ",
-                      LimitText(expectation.quantity, expectation.limit));
+std::string WantedText(const Expectation& expectation, const Finding& finding) {
+  const auto comparison = ToAbsl(ToString(expectation.comparison));
+  if (!expectation.UsesBaseline()) {
+    return absl::StrCat(comparison, " ", LimitText(expectation.quantity, expectation.limit));
+  }
+  const std::string baseline = BaselineText(expectation);
+  if (!finding.limit) return absl::StrCat(comparison, " ", baseline);
+  return absl::StrCat(comparison, " ", BaselineLimitText(expectation.quantity, *finding.limit),
+                      " (", baseline, ")");
+}
+
+std::string ComparingText(const Question& question, const Bounds& observed) {
+  const Quantity& quantity = question.quantity;
+  const Bounds& limit = *question.limit;
+  std::string text =
+      absl::StrCat(ToString(quantity), " ", BoundsText(quantity, observed, limit.low), ", wanted ",
+                   ToAbsl(ToString(question.comparison)), " ");
+  if (question.wanted.empty()) return text + LimitText(quantity, limit.low);
+  return absl::StrCat(text, BaselineLimitText(quantity, limit), " (", question.wanted, ")");
 }
 
 std::string FindingText(const Expectation& expectation, const Finding& finding) {
   if (!finding.reason.empty()) return Clean(finding.reason);
-  return ObservedText(expectation, finding);
+  const std::string observed = ObservedText(expectation, finding);
+  return finding.of.empty() ? observed : absl::StrCat(Clean(finding.of), ": ", observed);
+}
+
+std::string BaselineText(const Expectation& expectation) {
+  const double factor = expectation.baseline_factor;
+  const double change = expectation.limit;
+  if (factor != 1) return absl::StrFormat("baseline * %.10g", factor);
+  if (change == 0) return "baseline";
+  const Quantity& quantity = expectation.quantity;
+  const bool points = !quantity.IsNumber() && quantity.kind != Kind::kLongest;
+  return absl::StrCat("baseline ", change < 0 ? "- " : "+ ",
+                      points ? absl::StrFormat("%.10gpt", std::abs(change) * 100)
+                             : LimitText(quantity, std::abs(change)));
 }
 
 void Counts::Add(Outcome outcome) {
@@ -115,14 +153,29 @@ std::string RecordingText(const Result& result, std::string_view file) {
   return absl::StrCat(text, Seconds(result.duration_ns));
 }
 
-std::string PartText(const Result& result) {
-  if (!result.phase) {
-    if (result.judged_ns >= result.duration_ns) return "the whole recording";
-    return absl::StrCat(Seconds(result.judged_ns), " of the recording");
+std::vector<JudgedTime> TimesOf(const Result& result) {
+  std::vector<JudgedTime> times;
+  for (const Judged& judged : result.judged) {
+    const JudgedTime& time = judged.time ? *judged.time : result;
+    if (std::ranges::find(times, time) == times.end()) times.push_back(time);
   }
-  const std::string phase = absl::StrCat("phase ", Clean(*result.phase));
-  if (result.spans == 0) return phase + ", which never came";
-  return absl::StrCat(phase, ", ", Plural(result.spans, "span"), ", ", Seconds(result.judged_ns));
+  if (times.empty()) times.push_back(result);
+  return times;
+}
+
+std::string PartText(const JudgedTime& time, int64_t recording_ns) {
+  if (!time.phase) {
+    if (time.judged_ns >= recording_ns) return "the whole recording";
+    return absl::StrCat(Seconds(time.judged_ns), " of the recording");
+  }
+  const std::string phase = absl::StrCat("phase ", Clean(*time.phase));
+  if (time.spans == 0) return phase + ", which never came";
+  return absl::StrCat(phase, ", ", Plural(time.spans, "span"), ", ", Seconds(time.judged_ns));
+}
+
+std::string ShareText(int64_t part_ns, int64_t whole_ns) {
+  return absl::StrFormat("%.1f %%",
+                         100 * static_cast<double>(part_ns) / static_cast<double>(whole_ns));
 }
 
 std::string ValueText(const Quantity& quantity, double value, double limit) {

@@ -85,7 +85,7 @@ absl::StatusOr<Limit> ParseLimit(std::string_view text) {
     return lexer.Wrong(lexer.at(), "there is no limit, as in 'spinning > +5pt'");
   }
   check::SelectorKeys keys;
-  absl::Status status = ParseSelector(lexer, limit.selector, &limit.phase, keys);
+  absl::Status status = ParseSelector(lexer, limit.selector, limit.phase, keys);
   if (status.ok()) status = TakeQuantity(lexer, limit);
   if (status.ok()) status = TakeChange(lexer, limit);
   if (!status.ok()) return status;

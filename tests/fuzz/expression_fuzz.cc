@@ -25,6 +25,13 @@ void CheckMessage(std::string_view message, std::string_view begin) {
 std::string Written(const Expectation& expectation) {
   std::string text;
   const Selector& selector = expectation.selector;
+  // What is each may stand there only with a selector.
+  if (expectation.quantifier != Quantifier::kEach) {
+    const std::string_view quantifier = ToString(expectation.quantifier);
+    absl::StrAppend(&text, std::string(quantifier), " ");
+    if (!selector.vm && selector.vcpus.empty()) text += "vm=* ";
+  }
+  if (expectation.phase) absl::StrAppend(&text, "phase=\"", *expectation.phase, "\" ");
   if (selector.vm) absl::StrAppend(&text, "vm=\"", *selector.vm, "\" ");
   for (size_t i = 0; i < selector.vcpus.size(); ++i) {
     absl::StrAppend(&text, i == 0 ? "vcpu=" : ",", selector.vcpus[i].first, "-",
@@ -33,6 +40,7 @@ std::string Written(const Expectation& expectation) {
   if (!text.empty()) text += ": ";
   const std::string_view comparison = ToString(expectation.comparison);
   absl::StrAppend(&text, ToString(expectation.quantity), " ", std::string(comparison));
+  if (expectation.UsesBaseline()) return text + " baseline * 2";
   switch (expectation.quantity.kind) {
     case Quantity::Kind::kLongest:
       return text + " 5ms";
@@ -50,14 +58,19 @@ void CheckOne(std::string_view text) {
   if (!one.ok()) {
     return CheckMessage({one.status().message().data(), one.status().message().size()}, "column ");
   }
-  Check(one->limit >= 0 && text.find(one->text) != std::string_view::npos);
+  Check(one->limit >= 0 || one->UsesBaseline());
+  Check(one->baseline_factor >= 0 && text.find(one->text) != std::string_view::npos);
   const auto again = ParseExpectation(one->text);
   Check(again.ok() && *again == *one);
   // A name with a quote in it cannot be written within quotes.
-  if (one->selector.vm && one->selector.vm->find('"') != std::string::npos) return;
+  for (const auto& name : {one->selector.vm, one->phase}) {
+    if (name && name->find('"') != std::string::npos) return;
+  }
   const auto rewritten = ParseExpectation(Written(*one));
-  Check(rewritten.ok() && rewritten->selector == one->selector &&
-        rewritten->quantity == one->quantity && rewritten->comparison == one->comparison);
+  Check(rewritten.ok() && rewritten->selector == one->selector && rewritten->phase == one->phase &&
+        rewritten->quantifier == one->quantifier &&
+        rewritten->UsesBaseline() == one->UsesBaseline() && rewritten->quantity == one->quantity &&
+        rewritten->comparison == one->comparison);
 }
 
 }  // namespace

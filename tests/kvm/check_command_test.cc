@@ -174,6 +174,47 @@ TEST_F(CheckCommand, WritesEachFormat) {
                                       EndsWith("</testsuites>\n")));
 }
 
+// Three phases, one run, one report.
+TEST_F(CheckCommand, OneRunJudgesAllPhases) {
+  folder_.Write("phases.expect",
+                "phase=work: productive >= 90%\nphase=spin: spinning <= 5%\n"
+                "phase=short: gaps <= 1%\n");
+  const Finished finished = Check(
+      {"--expect-file", folder_.Path("phases.expect"), "--min-ticks", "1", "--junit", junit_});
+  EXPECT_EQ(finished.exit_code, 1) << finished.err << finished.out;
+  EXPECT_THAT(finished.out, AllOf(HasSubstr("judged: phase work, 2 spans, 4.0 s\n"
+                                            "judged: phase spin, 1 span, 2.0 s\n"),
+                                  EndsWith("FAIL: 1 of 3 expectations failed\n")));
+  EXPECT_THAT(Contents(junit_),
+              AllOf(HasSubstr("<testsuite name=\"vcpulse check: phase work\" tests=\"1\" "
+                              "failures=\"0\""),
+                    HasSubstr("<testsuite name=\"vcpulse check: phase spin\" tests=\"1\" "
+                              "failures=\"1\""),
+                    HasSubstr("<testsuite name=\"vcpulse check: phase short\" tests=\"1\" "
+                              "failures=\"0\"")));
+}
+
+TEST_F(CheckCommand, ComparesWithABaseline) {
+  const std::string expression = "phase=work: productive >= baseline - 5pt";
+  const Finished finished = Check({"--baseline", file_, "--expect", expression});
+  EXPECT_EQ(finished.exit_code, 0) << finished.err;
+  EXPECT_THAT(finished.out, HasSubstr("baseline: " + file_));
+  ExpectRefused({"check", file_, "--expect", expression},
+                HasSubstr("needs a baseline: name its timeline with --baseline"));
+  ExpectRefused({"check", file_, "--baseline", file_, "--expect", "gaps <= 1%"},
+                HasSubstr("--baseline: no expectation uses it"));
+  ExpectRefused({"check", file_, "--baseline", folder_.Path("none"), "--expect", expression},
+                AllOf(HasSubstr("--baseline: cannot open "), HasSubstr("none")));
+  ExpectRefused({"check", file_, "--baseline", "", "--expect", expression},
+                HasSubstr("--baseline: "));
+  ExpectRefused({"check", "-", "--baseline", "-", "--expect", expression},
+                HasSubstr("--baseline: - is where the timeline is read from"));
+  ExpectRefused({"check", "x", "--baseline", "-", "--expect-file", "-"},
+                HasSubstr("--expect-file: -"));
+  ExpectRefused({"check", "-", "--baseline", file_, "--expect", expression, "--junit", file_},
+                HasSubstr("--junit"));
+}
+
 TEST_F(CheckCommand, AnOlderJunitIsKept) {
   std::ofstream(junit_) << "older";
   EXPECT_EQ(Check({"--junit", junit_, "--expect", "gaps <= 1%"}).exit_code, 0);
@@ -193,7 +234,10 @@ TEST_F(CheckCommand, WrongExpressionsAreShownTheirPlace) {
   ExpectRefused({"check", file_, "--expect", "a\nb\x1b"}, HasSubstr("--expect 'a?b?': column 1"));
   folder_.Write("x.expect", "gaps <= 1%\n  spining <= 5%\n");
   ExpectRefused({"check", file_, "--expect-file", folder_.Path("x.expect")},
-                HasSubstr("x.expect: line 2, column 3: "));
+                HasSubstr("x.expect:2:3: 'spining' is none of "));
+  folder_.Write("empty.expect", "# nothing yet\n");
+  ExpectRefused({"check", file_, "--expect-file", folder_.Path("empty.expect")},
+                HasSubstr("empty.expect: no expectation in it"));
 }
 
 TEST_F(CheckCommand, ListsOfVcpusAreTakenWhole) {

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
 #include <memory>
@@ -16,6 +17,7 @@
 #include "CLI/CLI.hpp"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "kvm/base/output_file.h"
@@ -37,9 +39,13 @@ constexpr size_t kMaxExpectFileBytes = size_t{1} << 20;
 
 std::string CheckFooter() {
   return absl::StrCat(
-      R"(EXPR is [vm=NAME|"NAME"|*] [vcpu=*|N|N-M[,...]] : QUANTITY <|<=|>=|> LIMIT. Each vCPU is judged on its
-own, never their sum; what is left out means each one. NAME is a VM's name (vm="WITH SPACES"), its
-UUID or its PID.
+      R"(EXPR is [each|any|sum] [vm=NAME|"NAME"|*] [vcpu=*|N|N-M[,...]] [phase=NAME] : QUANTITY OP LIMIT
+OP is <, <=, ==, >= or >. The part before the colon is optional. vm= takes a name (vm="WITH SPACES"),
+a UUID or a PID. Without phase= --phase applies, else the whole recording is judged.
+each (the default): each vCPU must satisfy the limit. any: one of them suffices. sum: the shares of
+all of them are added up; 100% is all of the time of one vCPU.
+LIMIT may be relative to the same vCPU in the timeline --baseline: baseline, baseline * 0.95,
+baseline - 5pt (percentage points; of a number 0.2, of longest() 50ms).
 'by ipc-bands' behind spinning, productive, unknown or their longest() is --trust-ipc-bands for that
 EXPR alone.
 Of a share LIMIT is a percentage (80%); a number is asked for by a percentile over the ticks that are
@@ -51,13 +57,16 @@ not HALTED (ipc.p50 >= 0.9):
 Examples:
   vcpulse check --expect 'vcpu=*: productive >= 80%' --expect 'gaps <= 1%'
   vcpulse check run.vpt --phase load --skip-first 2s --expect 'vm=web vcpu=0-3: spinning <= 5%'
+  vcpulse check run.vpt --expect 'phase=boot: halted <= 50%' --expect 'phase=load: gaps <= 1%'
+  vcpulse check run.vpt --expect 'any vcpu=*: ipc.p50 >= 1' --expect 'sum vm=web: run_delay <= 50%'
+  vcpulse check run.vpt --baseline good.vpt --expect 'productive >= baseline - 5pt'
   vcpulse check run.vpt --expect-file ci.expect --junit result.xml --markdown >>summary.md
 How to read it: time that is UNKNOWN or has no sample may have been anything, so what is observed
 is a range; so is a residency without ref-cycles, and what ipc-bands calls SPINNING, PRODUCTIVE or
 UNKNOWN may be each of them. PASS: all of the range is as wanted. FAIL: none of it is. INCONCLUSIVE:
 some of it is, too little was measured, or a VM that is meant was not recorded. SKIP: it cannot be
-judged without counters. The outcome of all is the worst of them, in the order FAIL, INCONCLUSIVE,
-SKIP, PASS. A phase runs from its marker to the next; all its spans count. An expect file has one
+judged without counters. The value of a baseline is a range too. The outcome of all is the worst of
+them, in the order FAIL, INCONCLUSIVE, SKIP, PASS. A phase runs from its marker to the next; all its spans count. An expect file has one
 EXPR per line; # begins a comment.
 Exit codes: 0 PASS, 1 FAIL, 2 usage error or nothing could be read or written, 3 INCONCLUSIVE,
 4 SKIP (--allow-skip: only where nothing else was judged). kselftest agrees on 0, 1 and 4, but takes
@@ -72,6 +81,7 @@ struct CheckText {
   std::string file = "vcpulse.vpt";  // "-": stdin
   std::vector<std::string> expect;
   std::optional<std::string> expect_file;
+  std::optional<std::string> baseline;
   std::optional<std::string> phase;
   std::string skip_first = "0s";
   std::optional<std::string> min_ticks;
@@ -108,6 +118,16 @@ absl::Status CheckCommand::Validate() const {
     return absl::InvalidArgumentError(
         "check: nothing is expected: give --expect EXPR or --expect-file FILE");
   }
+  const auto relative = std::ranges::find_if(expectations, &check::Expectation::UsesBaseline);
+  const bool uses_baseline = relative != expectations.end();
+  if (uses_baseline && !options.baseline) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        Quoted(relative->text), " needs a baseline: name its timeline with --baseline"));
+  }
+  if (!uses_baseline && options.baseline) {
+    return absl::InvalidArgumentError(
+        "--baseline: no expectation uses it, as in 'productive >= baseline - 5pt'");
+  }
   if (options.phase && options.phase->empty()) {
     return absl::InvalidArgumentError("--phase: the name is empty");
   }
@@ -121,8 +141,9 @@ absl::Status CheckCommand::Validate() const {
     return absl::InvalidArgumentError(absl::StrCat(
         "--junit: ", *junit, " is standard output, where the result is shown: name another file"));
   }
-  if (expect_file) {
-    absl::Status status = CheckNotSameFile(*expect_file, *junit, "--junit");
+  for (const std::optional<std::string>& input : {expect_file, options.baseline}) {
+    if (!input) continue;
+    absl::Status status = CheckNotSameFile(*input, *junit, "--junit");
     if (!status.ok()) return status;
   }
   return CheckNotSameFile(file, *junit, "--junit");
@@ -143,14 +164,18 @@ absl::StatusOr<std::vector<check::Expectation>> ParseExpectations(const CheckTex
     expectations.push_back(*std::move(expectation));
   }
   if (!text.expect_file) return expectations;
-  if (*text.expect_file == "-" && text.file == "-") {
+  if (*text.expect_file == "-" && (text.file == "-" || text.baseline == "-")) {
     return absl::InvalidArgumentError("--expect-file: - is where the timeline is read from");
   }
   const auto lines = ReadWhole(*text.expect_file, kMaxExpectFileBytes);
   if (!lines.ok()) return Error("--expect-file", lines.status());
   auto of_file = check::ExpectationsFromText(*lines);
   if (!of_file.ok()) {
-    return Error(absl::StrCat("--expect-file ", *text.expect_file), of_file.status());
+    // As compilers do, so that editors find it: "ci.expect:3:7: ...".
+    const auto message = of_file.status().message();
+    const bool has_place = absl::ascii_isdigit(message.front());
+    return absl::InvalidArgumentError(
+        absl::StrCat(NameOf(*text.expect_file), has_place ? ":" : ": ", message));
   }
   for (check::Expectation& expectation : *of_file) expectations.push_back(std::move(expectation));
   return expectations;
@@ -172,6 +197,10 @@ absl::StatusOr<double> ParsePercentage(const std::string& flag, const std::strin
 absl::StatusOr<check::CheckOptions> ParseOptions(const CheckText& text) {
   check::CheckOptions options;
   options.phase = text.phase;
+  options.baseline = text.baseline;
+  if (text.baseline == "-" && text.file == "-") {
+    return absl::InvalidArgumentError("--baseline: - is where the timeline is read from");
+  }
   options.trust_ipc_bands = text.trust_ipc_bands;
   options.allow_skip = text.allow_skip;
   const auto skip_first = ParseDurationOption("--skip-first", text.skip_first);
@@ -281,11 +310,17 @@ void AddExpectations(CLI::App& command, CheckText& text) {
           "What must hold, for example 'vcpu=*: spinning <= 5%'; give it once for each")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->type_name("EXPR");
-  command.add_option("--expect-file", text.expect_file, "More of them, one per line; - is stdin")
+  command
+      .add_option("--expect-file", text.expect_file,
+                  "Read expectations from FILE, one per line; - is stdin")
+      ->type_name("FILE");
+  command
+      .add_option("--baseline", text.baseline,
+                  "Timeline that 'baseline' in expectations refers to, for example a good run")
       ->type_name("FILE");
   command
       .add_option("--phase", text.phase,
-                  "Judge only the spans of this phase, from its marker to the next")
+                  "Judge only the spans of this phase where EXPR has no phase=")
       ->type_name("NAME");
   command
       .add_option("--skip-first", text.skip_first,

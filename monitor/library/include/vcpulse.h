@@ -325,11 +325,12 @@ typedef struct vcpulse_limits {
 } vcpulse_limits;
 #define VCPULSE_LIMITS_INIT {sizeof(vcpulse_limits), 0, 10, 0.1, 0, 0}
 
-/* Judges one expectation of `vcpulse check`, as "vcpu=*: productive >= 80%" (docs/harness.md), over
- * a phase (NULL: the whole recording), with those limits (NULL: VCPULSE_LIMITS_INIT). `text`, where
- * it is not NULL, becomes what was found, lines for people, freed by vcpulse_text_free; a FAIL says
- * observed, wanted and when it was worst. A phase that never came, and a selector that nothing
- * fits, are INCONCLUSIVE. INVALID_ARGUMENT for a mistake in the expression, with its column. */
+/* Judges one expectation of `vcpulse check`, as "vcpu=*: productive >= 80%" (docs/harness.md; not
+ * relative to a baseline), over a phase (NULL: the whole recording; a phase= in the expression
+ * takes precedence), with those limits (NULL: VCPULSE_LIMITS_INIT). `text`, where it is not NULL,
+ * becomes what was found, lines for people, freed by vcpulse_text_free; a FAIL says observed,
+ * wanted and when it was worst. A phase that never came, and a selector that nothing fits, are
+ * INCONCLUSIVE. INVALID_ARGUMENT for a mistake in the expression, with its column. */
 VCPULSE_API vcpulse_status vcpulse_timeline_check(const vcpulse_timeline* timeline,
                                                   const char* expression, const char* phase,
                                                   const vcpulse_limits* limits,

@@ -205,12 +205,12 @@ TEST(CheckTimeline, APhaseThatNeverCameIsInconclusive) {
   EXPECT_EQ(result.outcome, Outcome::kInconclusive);
   EXPECT_EQ(result.spans, 0u);
   EXPECT_THAT(Lines(result.judged.at(0)),
-              ElementsAre("vcpu=*: INCONCLUSIVE, phase 'rest' never came; there are: warm up, "
+              ElementsAre("vcpu=*: INCONCLUSIVE, no phase 'rest'; phases are: warm up, "
                           "work"));
   EXPECT_THAT(Lines(result.judged.at(1)),
-              ElementsAre("vm=*: INCONCLUSIVE, phase 'rest' never came; there are: warm up, work"));
+              ElementsAre("vm=*: INCONCLUSIVE, no phase 'rest'; phases are: warm up, work"));
   EXPECT_EQ(ReasonOf("PPPPP", "halted < 1%", InPhase("rest")),
-            "phase 'rest' never came; no phase was marked");
+            "no phase 'rest'; no phase was marked");
 }
 
 TEST(CheckTimeline, ToldToSkipEverythingSaysSo) {
@@ -358,7 +358,7 @@ TEST(Measure, NeedsOneThatFits) {
             "INVALID_ARGUMENT: vcpu=* fits 2 of them: VM guest1 vCPU 0, VM guest1 vCPU 1...");
   EXPECT_EQ(error({.vcpus = {{7, 7}}}, spinning, {}), "NOT_FOUND: VM guest1 has vCPUs 0-1, no 7");
   EXPECT_EQ(error({.vcpus = {{0, 0}}}, spinning, InPhase("a")),
-            "NOT_FOUND: phase 'a' never came; no phase was marked");
+            "NOT_FOUND: no phase 'a'; no phase was marked");
   EXPECT_EQ(error({.vcpus = {{0, 0}}},
                   {.kind = Quantity::Kind::kLongest, .metric = Metric::kResidency}, {}),
             "INVALID_ARGUMENT: there is no longest(residency) to measure");

@@ -71,7 +71,7 @@ TEST(ParseExpectation, KnowsEveryQuantity) {
   for (const std::string name :
        {"halted", "spinning", "productive", "unknown", "starved", "residency", "gaps",
         "longest(halted)", "longest(spinning)", "longest(productive)", "longest(unknown)",
-        "longest(starved)", "ipc.p1", "ipc.p99"}) {
+        "longest(starved)", "ipc.p1", "ipc.p99", "run", "run_delay"}) {
     const bool longest = name.starts_with("longest");
     const std::string limit = longest ? "1s" : name.starts_with("ipc") ? "1" : "1%";
     EXPECT_EQ(ToString(Parsed(name + " < " + limit).quantity), name);
@@ -92,7 +92,7 @@ TEST(ParseExpectation, TrustsIpcBandsWhereItSaysSo) {
 }
 
 TEST(ParseExpectation, KnowsEveryComparison) {
-  for (const std::string sign : {"<", "<=", ">=", ">"}) {
+  for (const std::string sign : {"<", "<=", "==", ">=", ">"}) {
     EXPECT_EQ(ToString(Parsed("gaps" + sign + "1%").comparison), sign);
   }
 }
@@ -121,6 +121,47 @@ TEST(ParseExpectation, StarIsEveryOne) {
   EXPECT_EQ(Parsed("vm=\"*\": halted < 1%").selector, (Selector{.vm = "*"}));
 }
 
+TEST(ParseExpectation, KnowsEveryQuantifier) {
+  EXPECT_EQ(Parsed("halted < 1%").quantifier, Quantifier::kEach);
+  EXPECT_EQ(Parsed("each vcpu=*: halted < 1%").quantifier, Quantifier::kEach);
+  EXPECT_EQ(Parsed("  any vm=web : gaps < 1%").quantifier, Quantifier::kAny);
+  const Expectation sum = Parsed("sum vm=web vcpu=0-3: run_delay <= 150%");
+  EXPECT_EQ(sum.quantifier, Quantifier::kSum);
+  EXPECT_EQ(sum.selector, (Selector{.vm = "web", .vcpus = {{0, 3}}}));
+  EXPECT_EQ(sum.quantity, (Quantity{.metric = Metric::kRunDelay}));
+  EXPECT_EQ(sum.limit, 1.5);
+  // A VM may be called as one of them.
+  EXPECT_EQ(Parsed("vm=any: halted < 1%").selector.vm, "any");
+}
+
+TEST(ParseExpectation, TakesAPhase) {
+  EXPECT_EQ(Parsed("halted < 1%").phase, std::nullopt);
+  EXPECT_EQ(Parsed("phase=boot: halted < 1%").phase, "boot");
+  const Expectation all = Parsed("sum phase=\"a: b\" vcpu=1 vm=web: halted < 1%");
+  EXPECT_EQ(all.phase, "a: b");
+  EXPECT_EQ(all.selector, (Selector{.vm = "web", .vcpus = {{1, 1}}}));
+  EXPECT_EQ(Parsed("phase=\"*\": halted < 1%").phase, "*");
+}
+
+TEST(ParseExpectation, TakesALimitRelativeToABaseline) {
+  const auto limit = [](const std::string& text) {
+    const Expectation expectation = Parsed(text);
+    return std::pair(expectation.baseline_factor, expectation.limit);
+  };
+  using Limit = std::pair<double, double>;
+  EXPECT_EQ(limit("halted < 1%"), (Limit{0, 0.01}));
+  EXPECT_EQ(limit("halted < baseline"), (Limit{1, 0}));
+  EXPECT_EQ(limit("halted >= baseline - 5pt"), (Limit{1, -0.05}));
+  EXPECT_EQ(limit("halted<=baseline+0.5pt"), (Limit{1, 0.005}));
+  EXPECT_EQ(limit("sum vcpu=*: halted <= baseline + 150pt"), (Limit{1, 1.5}));
+  EXPECT_EQ(limit("halted >= baseline * 0.95"), (Limit{0.95, 0}));
+  EXPECT_EQ(limit("ipc.p50 >= baseline - 0.2"), (Limit{1, -0.2}));
+  EXPECT_EQ(limit("longest(spinning) <= baseline + 50ms"), (Limit{1, 50e6}));
+  EXPECT_EQ(limit("gaps <= baseline*2"), (Limit{2, 0}));
+  EXPECT_TRUE(Parsed("halted < baseline").UsesBaseline());
+  EXPECT_FALSE(Parsed("halted < 1%").UsesBaseline());
+}
+
 struct Wrong {
   std::string text;
   std::string error;
@@ -134,16 +175,22 @@ TEST_P(ParseExpectationErrors, PointAtTheColumn) {
   EXPECT_EQ(ErrorOf(GetParam().text), GetParam().error);
 }
 
+// Each with ", " behind it.
+std::string AllShares() {
+  std::string shares;
+  for (const metric::Info& info : metric::Table()) {
+    if (info.asked && info.IsShare()) shares += std::string(info.key) + ", ";
+  }
+  return shares;
+}
+
 // The shares, gaps, the numbers, longest().
 std::string AllQuantities() {
-  std::string shares;
   std::string numbers;
   for (const metric::Info& info : metric::Table()) {
-    if (!info.asked) continue;
-    (info.IsShare() ? shares : numbers) +=
-        std::string(info.key) + (info.IsShare() ? ", " : ".pNN, ");
+    if (info.asked && !info.IsShare()) numbers += std::string(info.key) + ".pNN, ";
   }
-  return shares + "gaps, " + numbers + "longest(...)";
+  return AllShares() + "gaps, " + numbers + "longest(...)";
 }
 
 const Wrong kWrong[] = {
@@ -158,14 +205,14 @@ const Wrong kWrong[] = {
     {"ipc.p50 by ipc-bands < 1",
      "column 9: ipc.p50 does not depend on ipc-bands: leave out 'by ipc-bands'"},
     // The selector.
-    {"cpu=1: halted < 1%", "column 1: 'cpu=' is none of vm=, vcpu="},
-    {"vm=a cpu=1: halted < 1%", "column 6: 'cpu=' is none of vm=, vcpu="},
-    {"vm=a halted < 1%", "column 6: 'halted' is none of vm=, vcpu=, ':'"},
-    {"vm=a", "column 5: ':' is missing behind whom this is about"},
+    {"cpu=1: halted < 1%", "column 1: 'cpu=' is none of vm=, vcpu=, phase="},
+    {"vm=a cpu=1: halted < 1%", "column 6: 'cpu=' is none of vm=, vcpu=, phase="},
+    {"vm=a halted < 1%", "column 6: 'halted' is none of vm=, vcpu=, phase=, ':'"},
+    {"vm=a", "column 5: expected ':' after the selector"},
     {"vm=a vm=b: halted < 1%", "column 6: vm= was given before"},
     {"vm=* vm=*: halted < 1%", "column 6: vm= was given before"},
     {"vcpu=1 vcpu=2: halted < 1%", "column 8: vcpu= was given before"},
-    {": halted < 1%", "column 1: there is none of vm=, vcpu= before this ':'"},
+    {": halted < 1%", "column 1: there is none of vm=, vcpu=, phase= before this ':'"},
     {"vm=: halted < 1%", "column 4: vm= needs a name, a UUID, a PID or *"},
     {"vm=\"\": halted < 1%", "column 4: vm=\"\" names nothing"},
     {"vm=\"web: halted < 1%", "column 4: this '\"' is never closed"},
@@ -179,6 +226,21 @@ const Wrong kWrong[] = {
     {"vcpu=1-2-3: halted < 1%", "column 6: '1-2-3' is none of *, N, N-M"},
     {"vcpu=4294967296: halted < 1%", "column 6: '4294967296' is none of *, N, N-M"},
     {"vcpu=0,3-1: halted < 1%", "column 8: '3-1' is upside down"},
+    {"phase=: halted < 1%", "column 7: phase= needs a name or *"},
+    {"phase=*: halted < 1%", "column 1: phase= takes the name of one phase, not *"},
+    {"vcpu=1 phase=a phase=b: halted < 1%", "column 16: phase= was given before"},
+    // The quantifier.
+    {"any: halted < 1%", "column 4: any needs vm= or vcpu=, as in 'any vcpu=*: spinning > 50%'"},
+    {"any halted < 1%", "column 5: any needs vm= or vcpu=, as in 'any vcpu=*: spinning > 50%'"},
+    {"sum phase=a: halted < 1%",
+     "column 5: sum needs vm= or vcpu=, as in 'sum vcpu=*: spinning > 50%'"},
+    {"all vcpu=*: halted < 1%", "column 1: 'all' is none of each, any, sum"},
+    {"all vcpu: halted < 1%", "column 1: 'all' is none of " + AllQuantities()},
+    {"sum vcpu=*: ipc.p50 < 1", "column 13: ipc.p50 does not add up; sum takes one of " +
+                                    AllShares().substr(0, AllShares().size() - 2)},
+    {"sum vm=*: gaps < 1%", "column 11: gaps does not add up; sum takes one of " +
+                                AllShares().substr(0, AllShares().size() - 2)},
+    {"any vcpu=*: halted < 101%", "column 22: '101%' is beyond 0% to 100%"},
     // The quantity.
     {"idle < 1%", "column 1: 'idle' is none of " + AllQuantities()},
     {"Halted < 1%", "column 1: 'Halted' is none of " + AllQuantities()},
@@ -202,11 +264,11 @@ const Wrong kWrong[] = {
     {"vm=a vcpu=0: gaps <= 1%", "column 6: gaps are those of a whole VM: they take no vcpu="},
     {"vcpu=*: gaps <= 1%", "column 1: gaps are those of a whole VM: they take no vcpu="},
     // The comparison.
-    {"halted 1%", "column 8: '1%' is none of <, <=, >=, >"},
-    {"halted = 1%", "column 8: '=' is none of <, <=, >=, >"},
-    {"halted == 1%", "column 8: '==' is none of <, <=, >=, >"},
-    {"ipc.p50=1", "column 8: '=' is none of <, <=, >=, >"},
-    {"halted", "column 7: something is missing here, one of <, <=, >=, >"},
+    {"halted 1%", "column 8: '1%' is none of <, <=, ==, >=, >"},
+    {"halted = 1%", "column 8: '=' is none of <, <=, ==, >=, >"},
+    {"halted === 1%", "column 8: '===' is none of <, <=, ==, >=, >"},
+    {"ipc.p50=1", "column 8: '=' is none of <, <=, ==, >=, >"},
+    {"halted", "column 7: something is missing here, one of <, <=, ==, >=, >"},
     // The limit.
     {"halted <", "column 9: something is missing here, one of the percentages, as 80%"},
     {"halted < x%", "column 10: 'x%' is none of the percentages, as 80%"},
@@ -229,6 +291,22 @@ const Wrong kWrong[] = {
      "column 19: 'inf' is none of the durations, as 200ms or 1.5s (units ns us ms s m h)"},
     {"longest(halted) < 5%",
      "column 19: '5%' is none of the durations, as 200ms or 1.5s (units ns us ms s m h)"},
+    {"halted < baseline - 5%",
+     "column 21: '5%' is none of the percentage points, as 5pt (relative: baseline * 0.95)"},
+    {"halted < baseline - pt",
+     "column 21: 'pt' is none of the percentage points, as 5pt (relative: baseline * 0.95)"},
+    {"halted < baseline -",
+     "column 20: something is missing here, one of the percentage points, "
+     "as 5pt (relative: baseline * 0.95)"},
+    {"halted < baseline 5pt", "column 19: '5pt' is none of +, -, *"},
+    {"halted < baseline * 0", "column 21: '0' is none of the factors above 0, as 0.95"},
+    {"halted < baseline * 95%", "column 21: '95%' is none of the factors above 0, as 0.95"},
+    {"ipc.p50 < baseline + 5pt",
+     "column 22: '5pt' is none of the numbers of instructions per cycle, as 0.9"},
+    {"longest(halted) < baseline + 5",
+     "column 30: '5' is none of the durations, as 200ms or 1.5s (units ns us ms s m h)"},
+    {"halted < baseline - 5pt x", "column 25: 'x' is more than one expectation"},
+    {"halted < baselines", "column 10: 'baselines' is none of the percentages, as 80%"},
     {"halted < 1% and", "column 13: 'and' is more than one expectation"},
     {"halted < 1% %", "column 13: '%' is more than one expectation"},
     {"ipc.p50 >= 1 %", "column 14: '%' is more than one expectation"},
@@ -263,12 +341,12 @@ TEST(ExpectationsFromText, TakesALineEach) {
 TEST(ExpectationsFromText, SaysWhichLineIsWrong) {
   const auto wrong = ExpectationsFromText("# one\n\n  halted < 80\n");
   EXPECT_EQ(wrong.status().message(),
-            "line 3, column 12: '80' needs a %: halted is a share of the time, as 80%");
+            "3:12: '80' needs a %: halted is a share of the time, as 80%");
 }
 
 TEST(ExpectationsFromText, NoneIsAnError) {
   for (const char* text : {"", "\n\n", "# nothing\n", " \t\r\n#"}) {
-    EXPECT_EQ(ExpectationsFromText(text).status().message(), "there is no expectation in it");
+    EXPECT_EQ(ExpectationsFromText(text).status().message(), "no expectation in it");
   }
 }
 

@@ -58,11 +58,33 @@ TEST(JudgeBounds, HoldsBothEndsAgainstTheLimit) {
            Row{{0.6, 0.7}, kBoundsFail, kBoundsFail, kBoundsPass, kBoundsPass},
        }) {
     SCOPED_TRACE(row.bounds.low);
-    EXPECT_EQ(JudgeBounds(row.bounds, Comparison::kBelow, 0.5), row.below);
-    EXPECT_EQ(JudgeBounds(row.bounds, Comparison::kAtMost, 0.5), row.at_most);
-    EXPECT_EQ(JudgeBounds(row.bounds, Comparison::kAtLeast, 0.5), row.at_least);
-    EXPECT_EQ(JudgeBounds(row.bounds, Comparison::kAbove, 0.5), row.above);
+    EXPECT_EQ(JudgeBounds(row.bounds, Comparison::kBelow, {0.5, 0.5}), row.below);
+    EXPECT_EQ(JudgeBounds(row.bounds, Comparison::kAtMost, {0.5, 0.5}), row.at_most);
+    EXPECT_EQ(JudgeBounds(row.bounds, Comparison::kAtLeast, {0.5, 0.5}), row.at_least);
+    EXPECT_EQ(JudgeBounds(row.bounds, Comparison::kAbove, {0.5, 0.5}), row.above);
   }
+}
+
+TEST(JudgeBounds, OfALimitThatIsARangeTheEndsFurthestApartCount) {
+  const Bounds limit{0.4, 0.6};
+  EXPECT_EQ(JudgeBounds({0.1, 0.4}, Comparison::kAtMost, limit), kBoundsPass);
+  EXPECT_EQ(JudgeBounds({0.1, 0.5}, Comparison::kAtMost, limit), kBoundsInconclusive);
+  EXPECT_EQ(JudgeBounds({0.6, 0.7}, Comparison::kAtMost, limit), kBoundsInconclusive);
+  EXPECT_EQ(JudgeBounds({0.7, 0.8}, Comparison::kAtMost, limit), kBoundsFail);
+  EXPECT_EQ(JudgeBounds({0.6, 0.7}, Comparison::kAtLeast, limit), kBoundsPass);
+  EXPECT_EQ(JudgeBounds({0.5, 0.7}, Comparison::kAtLeast, limit), kBoundsInconclusive);
+  EXPECT_EQ(JudgeBounds({0.1, 0.4}, Comparison::kAtLeast, limit), kBoundsInconclusive);
+  EXPECT_EQ(JudgeBounds({0.1, 0.3}, Comparison::kAtLeast, limit), kBoundsFail);
+}
+
+TEST(JudgeBounds, EqualIsSureOnlyWithoutARange) {
+  const Bounds half{0.5, 0.5};
+  EXPECT_EQ(JudgeBounds(half, Comparison::kEqual, half), kBoundsPass);
+  EXPECT_EQ(JudgeBounds({0.4, 0.5}, Comparison::kEqual, half), kBoundsInconclusive);
+  EXPECT_EQ(JudgeBounds({0.4, 0.6}, Comparison::kEqual, half), kBoundsInconclusive);
+  EXPECT_EQ(JudgeBounds(half, Comparison::kEqual, {0.4, 0.5}), kBoundsInconclusive);
+  EXPECT_EQ(JudgeBounds({0.6, 0.7}, Comparison::kEqual, half), kBoundsFail);
+  EXPECT_EQ(JudgeBounds({0.3, 0.4}, Comparison::kEqual, half), kBoundsFail);
 }
 
 TEST(IsUpperLimit, IsSoWhereHighValuesAreWrong) {
@@ -79,7 +101,7 @@ TEST(Comparison, OfNoKnownKindIsNeverSatisfied) {
 // Enough to judge by: 100 of 1000 ns in 10 ticks.
 const Question kQuestion{.quantity = {.metric = Metric::kSpinning},
                          .comparison = Comparison::kAtMost,
-                         .limit = 0.5,
+                         .limit = Bounds{0.5, 0.5},
                          .min_ticks = 10,
                          .min_measured = 0.1};
 const Support kSupport{.ticks = 10, .judged_ns = 1000, .measured_ns = 100};
@@ -91,6 +113,10 @@ TEST(Decide, GoesByTheBoundsWhereThereIsEnough) {
   EXPECT_EQ(Decide(kQuestion, kBad, kSupport, false), (Decision{kBoundsFail, Why::kBounds}));
   EXPECT_EQ(Decide(kQuestion, Bounds{0.1, 0.7}, kSupport, false),
             (Decision{kBoundsInconclusive, Why::kBounds}));
+  Question without_limit = kQuestion;
+  without_limit.limit.reset();
+  EXPECT_EQ(Decide(without_limit, kGood, kSupport, false),
+            (Decision{kBoundsInconclusive, Why::kNoLimit}));
   EXPECT_EQ(Decide(kQuestion, std::nullopt, kSupport, false),
             (Decision{kBoundsInconclusive, Why::kNothingObserved}));
 }

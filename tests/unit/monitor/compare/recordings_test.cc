@@ -91,7 +91,7 @@ TEST(Compare, AClearShiftDiffersAndIsFirst) {
   EXPECT_GE(told, 7u);
   const std::string text = RenderText(*comparison);
   EXPECT_THAT(text, AllOf(HasSubstr("spinning 10.0% 40.0%"), HasSubstr("differs"),
-                          HasSubstr("not shown: 2 with 0 in both"), Not(HasSubstr("\x1b["))));
+                          HasSubstr("not shown: 3 with 0 in both"), Not(HasSubstr("\x1b["))));
   EXPECT_THAT(RenderJson(*comparison), AllOf(HasSubstr("\"quantity\": \"spinning\""),
                                              HasSubstr("\"comparisons\": " + std::to_string(told)),
                                              HasSubstr("\"outcome\": null")));

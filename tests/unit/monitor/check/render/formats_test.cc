@@ -9,6 +9,7 @@ namespace vcpulse::check {
 namespace {
 
 namespace json = boost::json;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -65,6 +66,36 @@ TEST(RenderJunit, TheSchemaRefusesWhatItDoesNotKnow) {
   std::string xml = RenderJunit(EveryOutcome(), "run.vpt");
   xml.replace(xml.find("<skipped>"), 9, "<skipped why=\"\">");
   EXPECT_NE(Validate(xml).exit_code, 0);
+}
+
+// An expectation of phase "load" beside those of the result's own.
+Result OfTwoPhases() {
+  Result result = EveryOutcome();
+  Judged judged = result.judged.at(2);
+  judged.expectation.text = "phase=load: longest(spinning) <= baseline + 50ms";
+  judged.expectation.limit = 50e6;
+  judged.expectation.baseline_factor = 1;
+  judged.findings.at(0).limit = Bounds{1.5e8, 1.7e8};
+  judged.findings.at(0).subject = "any vcpu=*";
+  judged.findings.at(0).of = "VM web vCPU 0";
+  judged.time = JudgedTime{.phase = "load", .spans = 1, .judged_ns = 4'000'000'000};
+  result.judged.push_back(judged);
+  result.baseline = "good.vpt";
+  return result;
+}
+
+TEST(RenderJunit, HasASuitePerPhase) {
+  const std::string xml = RenderJunit(OfTwoPhases(), "run.vpt");
+  EXPECT_EQ(Validate(xml).exit_code, 0) << xml;
+  EXPECT_THAT(xml, HasSubstr("<testsuites name=\"vcpulse check\" tests=\"8\" failures=\"1\" "
+                             "errors=\"2\" time=\"22.000\">"));
+  EXPECT_THAT(xml, HasSubstr("<testsuite name=\"vcpulse check: phase spin\" tests=\"7\""));
+  EXPECT_THAT(xml, HasSubstr("<testsuite name=\"vcpulse check: phase load\" tests=\"1\" "
+                             "failures=\"0\" errors=\"0\" skipped=\"0\" time=\"4.000\""));
+  EXPECT_THAT(xml, HasSubstr("classname=\"vcpulse.check.load\""));
+  EXPECT_THAT(xml, HasSubstr("<property name=\"baseline\" value=\"good.vpt\"/>"));
+  // What is of all stands once.
+  EXPECT_EQ(xml.find("2 chunks were damaged"), xml.rfind("2 chunks were damaged"));
 }
 
 // Dots in the class name are packages to Jenkins; without a phase and a clock there is no more to
@@ -258,6 +289,30 @@ TEST(RenderCheckJson, HoldsTextOfOutsideOriginAsItIs) {
   const json::value out = json::parse(RenderJson(Hostile(), "x\xff"));
   EXPECT_EQ(out.at_pointer("/file"), "x?");
   EXPECT_EQ(out.at_pointer("/host_name"), "a\x1b[2J|`<b>&\"'#\n\x01?]]>\xef\xbf\xbf");
+}
+
+TEST(RenderCheck, SaysAllPhasesAndTheBaseline) {
+  const Result result = OfTwoPhases();
+  EXPECT_THAT(RenderKtap(result, "run.vpt"),
+              HasSubstr("# judged: phase spin, 2 spans, 18.0 s\n# judged: phase load, 1 span, "
+                        "4.0 s\n# baseline: good.vpt\n"));
+  const std::string markdown = RenderMarkdown(result, "run.vpt");
+  EXPECT_THAT(markdown, HasSubstr("judged: phase load, 1 span, 4.0 s  \nbaseline: good.vpt\n"));
+  EXPECT_THAT(markdown, HasSubstr("| any vcpu=\\* (VM web vCPU 0) | 120.0 ms | \\<= 150.0 ms to "
+                                  "170.0 ms (baseline + 50ms) |"));
+  EXPECT_THAT(RenderText(result, "run.vpt"),
+              AllOf(HasSubstr("judged: phase load, 1 span, 4.0 s\nbaseline: good.vpt\n"),
+                    HasSubstr("any vcpu=*  VM web vCPU 0: longest(spinning) 120.0 ms\n")));
+  const json::value out = json::parse(RenderJson(result, "run.vpt"));
+  EXPECT_EQ(out.at_pointer("/phase"), "spin");
+  EXPECT_EQ(out.at_pointer("/expectations/0/phase"), "spin");
+  EXPECT_EQ(out.at_pointer("/expectations/4/phase"), "load");
+  EXPECT_EQ(Number(out, "/expectations/4/judged_s"), 4);
+  EXPECT_EQ(Number(out, "/expectations/4/baseline_factor"), 1);
+  EXPECT_TRUE(out.at_pointer("/expectations/0/baseline_factor").is_null());
+  EXPECT_EQ(Number(out, "/expectations/4/findings/0/limit/high"), 1.7e8);
+  EXPECT_EQ(out.at_pointer("/expectations/4/findings/0/of"), "VM web vCPU 0");
+  EXPECT_TRUE(out.at_pointer("/expectations/0/findings/0/of").is_null());
 }
 
 }  // namespace
