@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <vector>
 
 #include "boost/math/distributions/students_t.hpp"
@@ -119,9 +120,38 @@ double VarianceAround(const std::vector<double>& values, double middle) {
   return sum / static_cast<double>(values.size());
 }
 
+// Half the width of the 95 % interval, in standard errors.
+double StudentQuantile(double freedom) {
+  return boost::math::quantile(
+      boost::math::complement(boost::math::students_t_distribution<double>(freedom), kTail));
+}
+
+// Degrees of freedom of the sum of two variances (Welch 1947, Satterthwaite 1946).
+double WelchFreedom(double variance_a, double freedom_a, double variance_b, double freedom_b) {
+  const double variance = variance_a + variance_b;
+  if (variance <= 0) return kMostFreedom;
+  return std::min(kMostFreedom,
+                  variance * variance /
+                      (variance_a * variance_a / freedom_a + variance_b * variance_b / freedom_b));
+}
+
 double UpperTail(double t, double freedom) {
   return boost::math::cdf(
       boost::math::complement(boost::math::students_t_distribution<double>(freedom), t));
+}
+
+struct Mean {
+  double value = 0;
+  double variance = 0;  // of the mean itself
+  double freedom = 0;
+};
+
+Mean MeanOf(std::span<const double> values) {
+  const auto count = static_cast<double>(values.size());
+  const double middle = std::accumulate(values.begin(), values.end(), 0.0) / count;
+  double squares = 0;
+  for (const double value : values) squares += (value - middle) * (value - middle);
+  return {.value = middle, .variance = squares / (count - 1) / count, .freedom = count - 1};
 }
 
 // The autocovariances of `values` (their mean is 0) at lags 0 to `most`.
@@ -214,20 +244,26 @@ Contrast ContrastOf(const Resampled& a, const Resampled& b, double factor) {
   Contrast contrast;
   contrast.estimate = b.ratio - factor * a.ratio;
   contrast.standard_error = std::sqrt(variance);
-  contrast.degrees_of_freedom = kMostFreedom;
-  if (variance > 0) {
-    contrast.degrees_of_freedom = std::min(
-        kMostFreedom,
-        variance * variance /
-            (variance_a * variance_a / (a.blocks - 1) + variance_b * variance_b / (b.blocks - 1)));
-  }
-  const double t = boost::math::quantile(boost::math::complement(
-      boost::math::students_t_distribution<double>(contrast.degrees_of_freedom), kTail));
-  const double widen = t / kNormalQuantile;
+  contrast.degrees_of_freedom = WelchFreedom(variance_a, a.blocks - 1, variance_b, b.blocks - 1);
+  const double widen = StudentQuantile(contrast.degrees_of_freedom) / kNormalQuantile;
   contrast.low =
       contrast.estimate + std::min(0.0, Quantile(differences, kTail) - contrast.estimate) * widen;
   contrast.high = contrast.estimate +
                   std::max(0.0, Quantile(differences, 1 - kTail) - contrast.estimate) * widen;
+  return contrast;
+}
+
+Contrast ContrastOfRuns(std::span<const double> a, std::span<const double> b, double factor) {
+  const Mean of_a = MeanOf(a);
+  const Mean of_b = MeanOf(b);
+  const double variance_a = of_a.variance * factor * factor;
+  Contrast contrast;
+  contrast.estimate = of_b.value - factor * of_a.value;
+  contrast.standard_error = std::sqrt(variance_a + of_b.variance);
+  contrast.degrees_of_freedom = WelchFreedom(variance_a, of_a.freedom, of_b.variance, of_b.freedom);
+  const double half = StudentQuantile(contrast.degrees_of_freedom) * contrast.standard_error;
+  contrast.low = contrast.estimate - half;
+  contrast.high = contrast.estimate + half;
   return contrast;
 }
 

@@ -1,7 +1,8 @@
 #pragma once
 
-// The circular block bootstrap of a ratio, and of the difference of two. Pure: the same pieces give
-// the same numbers. docs/compare.md has the method in words.
+// Intervals of a difference: from one recording per side by the circular block bootstrap of a
+// ratio, from several per side by the variance between them. Pure: the same input gives the same
+// numbers. docs/compare.md has the method in words.
 
 #include <cstddef>
 #include <cstdint>
@@ -60,5 +61,11 @@ struct Contrast {
 // freedom is wider than the normal distribution (after Hesterberg, "What teachers should know about
 // the bootstrap", The American Statistician 69 (2015), expanded percentile interval).
 Contrast ContrastOf(const Resampled& a, const Resampled& b, double factor);
+
+// The same from the values of at least 2 runs per side, each run one observation: Student's t on
+// the difference of the means, with unequal variances (Welch, "The generalization of 'Student's'
+// problem when several different population variances are involved", Biometrika 34 (1947)). What
+// varies within a run is in the variance between runs too.
+Contrast ContrastOfRuns(std::span<const double> a, std::span<const double> b, double factor);
 
 }  // namespace vcpulse::compare

@@ -1,7 +1,10 @@
 #include "monitor/compare/compare.h"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
+#include <map>
+#include <numeric>
 #include <set>
 #include <utility>
 
@@ -17,6 +20,7 @@ namespace vcpulse::compare {
 namespace {
 
 constexpr size_t kNamesListed = 8;  // names in one message
+constexpr size_t kFewestRuns = 2;   // per side, for a variance between them
 constexpr double kLeastBlock_ns = 1e9;
 constexpr uint64_t kSeedsEach = 512;           // more than two for each metric there may ever be
 constexpr double kLeastBlockShare = 1.0 / 20;  // of a series that is shorter than 20 s
@@ -38,43 +42,62 @@ std::vector<std::string> Without(const std::vector<std::string>& names,
   return rest;
 }
 
-// The phases to compare; notes tell of those that are in one alone.
-absl::StatusOr<Phases> ChoosePhases(const Recording& a, const Recording& b,
+// The phases to compare; notes name those that not every recording has.
+absl::StatusOr<Phases> ChoosePhases(std::span<const Recording> recordings,
                                     const std::optional<std::string>& wanted,
                                     std::vector<std::string>& notes) {
-  const std::vector<std::string> of_a = a.timetable().Phases();
-  const std::vector<std::string> of_b = b.timetable().Phases();
-  if (wanted) {
-    for (const Recording* recording : {&a, &b}) {
-      const std::vector<std::string> names = recording->timetable().Phases();
-      if (std::ranges::find(names, *wanted) != names.end()) continue;
-      return absl::NotFoundError(absl::StrCat(recording->Name(), ": phase '", Printable(*wanted),
+  std::vector<std::string> common = recordings.front().timetable().Phases();
+  bool any = false;
+  for (const Recording& recording : recordings) {
+    const std::vector<std::string> names = recording.timetable().Phases();
+    if (wanted && std::ranges::find(names, *wanted) == names.end()) {
+      return absl::NotFoundError(absl::StrCat(recording.Name(), ": phase '", Printable(*wanted),
                                               "' never came; ", NamesText(names)));
     }
-    return Phases{*wanted};
+    common = Without(common, Without(common, names));
+    any = any || !names.empty();
   }
-  const std::vector<std::string> only_a = Without(of_a, of_b);
-  const std::vector<std::string> common = Without(of_a, only_a);
-  const auto tell = [&notes](const char* side, const std::vector<std::string>& only) {
-    std::vector<std::string> names = only;
+  if (wanted) return Phases{*wanted};
+  for (const Recording& recording : recordings) {
+    std::vector<std::string> names = Without(recording.timetable().Phases(), common);
     for (std::string& name : names) name = Printable(name);
-    if (!names.empty()) {
-      notes.push_back(absl::StrCat("phases of ", side, " alone: ", Listed(names, kNamesListed)));
-    }
-  };
-  tell("A", only_a);
-  tell("B", Without(of_b, of_a));
+    if (names.empty()) continue;
+    notes.push_back(absl::StrCat("phases of ", recording.label(), " that ",
+                                 recordings.size() == 2 ? "the other" : "another",
+                                 " recording lacks: ", Listed(names, kNamesListed)));
+  }
   if (!common.empty()) return Phases(common.begin(), common.end());
-  if (!of_a.empty() || !of_b.empty()) {
-    notes.push_back("no phase is in both, so the whole recordings are compared");
+  if (any) {
+    notes.push_back(absl::StrCat("no phase is in ", recordings.size() == 2 ? "both" : "all",
+                                 ", so the whole recordings are compared"));
   }
   return Phases{std::nullopt};
 }
 
-Seen SeenOf(const Series& series, Metric metric) {
-  return {.value = series.total().Value(metric),
-          .ticks = series.ticks(),
-          .length_ns = series.length_ns()};
+// One vCPU in one phase in each recording of a side.
+using Runs = std::vector<const Series*>;
+
+std::vector<double> ValuesOf(const Runs& runs, Metric metric) {
+  std::vector<double> values;
+  for (const Series* series : runs) {
+    if (const auto value = series->total().Value(metric)) values.push_back(*value);
+  }
+  return values;
+}
+
+double MeanOf(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+Seen SeenOf(const Runs& runs, Metric metric) {
+  const std::vector<double> values = ValuesOf(runs, metric);
+  Seen seen{.runs = values.size()};
+  if (!values.empty()) seen.value = MeanOf(values);
+  for (const Series* series : runs) {
+    seen.ticks += series->ticks();
+    seen.length_ns += series->length_ns();
+  }
+  return seen;
 }
 
 // Fills in what the bootstrap says of `seen`.
@@ -97,52 +120,53 @@ std::optional<Resampled> ResampleSeries(const Series& series, Metric metric, uin
   return resampled;
 }
 
-bool Fits(const check::Selector& selector, const VmGroup& a, const VmGroup& b, uint32_t vcpu) {
-  const bool vm = !selector.vm || a.name == *selector.vm || b.name == *selector.vm ||
-                  absl::EqualsIgnoreCase(a.uuid, *selector.vm) ||
-                  absl::EqualsIgnoreCase(b.uuid, *selector.vm);
-  return vm && (selector.vcpus.empty() ||
-                std::ranges::any_of(selector.vcpus, [vcpu](const check::IndexRange& range) {
-                  return range.first <= vcpu && vcpu <= range.last;
-                }));
+// `vm` is the VM in each recording.
+bool Fits(const check::Selector& selector, const std::vector<const VmGroup*>& vm, uint32_t vcpu) {
+  const auto is_meant = [&selector](const VmGroup* group) {
+    return group->name == *selector.vm || absl::EqualsIgnoreCase(group->uuid, *selector.vm);
+  };
+  return (!selector.vm || std::ranges::any_of(vm, is_meant)) &&
+         (selector.vcpus.empty() ||
+          std::ranges::any_of(selector.vcpus, [vcpu](const check::IndexRange& range) {
+            return range.first <= vcpu && vcpu <= range.last;
+          }));
 }
 
-// Compares what both measured of one vCPU in one phase.
+// Compares what all recordings measured of one vCPU in one phase.
 class RowMaker {
  public:
-  explicit RowMaker(const CompareOptions& options)
-      : limits_(options.limits), allow_skip_(options.allow_skip), held_(options.limits.size()) {}
+  RowMaker(const CompareOptions& options, bool between_runs)
+      : limits_(options.limits),
+        allow_skip_(options.allow_skip),
+        may_judge_(between_runs || options.single_run),
+        between_runs_(between_runs),
+        held_(limits_.size()) {}
 
-  void Add(const VmGroup& vm_a, const VmGroup& vm_b, uint32_t vcpu,
-           const std::optional<std::string>& phase, const Series& a, const Series& b) {
+  void Add(const std::vector<const VmGroup*>& vm, uint32_t vcpu,
+           const std::optional<std::string>& phase, const Runs& a, const Runs& b) {
     for (const metric::Info& info : metric::Table()) {
       if (!info.asked) continue;
       const Metric metric = info.metric;
-      Row row{.vm = vm_a.label, .vcpu = vcpu, .phase = phase, .metric = metric};
+      Row row{.vm = vm.front()->label, .vcpu = vcpu, .phase = phase, .metric = metric};
       row.a = SeenOf(a, metric);
       row.b = SeenOf(b, metric);
-      // Each row and side has random numbers of its own, the same in each run.
-      const uint64_t seed = kSeedsEach * vcpus_ + 2 * static_cast<uint64_t>(metric);
-      const auto drawn_a = ResampleSeries(a, metric, seed, row.a);
-      const auto drawn_b = ResampleSeries(b, metric, seed + 1, row.b);
+      const Contrasts contrast_of = between_runs_ ? OfRuns(a, b, metric) : OfTicks(a, b, row);
       if (row.a.value && row.b.value) row.difference = *row.b.value - *row.a.value;
-      if (drawn_a && drawn_b) {
-        row.contrast = Clipped(metric, ContrastOf(*drawn_a, *drawn_b, 1));
+      if (contrast_of) {
+        row.contrast = Clipped(metric, contrast_of(1));
         row.chance = row.contrast->ChanceBeyond(0);
       }
       for (size_t i = 0; i < limits_.size(); ++i) {
         const Limit& limit = limits_[i];
-        const bool fits = limit.metric == metric && Fits(limit.selector, vm_a, vm_b, vcpu) &&
+        const bool fits = limit.metric == metric && Fits(limit.selector, vm, vcpu) &&
                           (!limit.phase || limit.phase == phase);
-        if (!fits) continue;
+        if (!fits || NeverBusy(row, a, b)) continue;
         std::optional<Contrast> beyond = row.contrast;
-        if (beyond && limit.relative) beyond = ContrastOf(*drawn_a, *drawn_b, 1 + limit.value);
-        if (NeverBusy(row, a, b)) continue;
+        if (beyond && limit.relative) beyond = contrast_of(1 + limit.value);
         const bool needs_counters =
             !row.difference || metric == Metric::kSpinning || metric == Metric::kProductive;
-        held_[i].push_back(HoldAgainst(
-            limit, row, beyond, DoubtOf(metric, a, b),
-            needs_counters && (a.total().HadNoCounters() || b.total().HadNoCounters())));
+        held_[i].push_back(HoldAgainst(limit, row, beyond, DoubtOf(metric, a, b),
+                                       needs_counters && (HadNoCounters(a) || HadNoCounters(b))));
       }
       rows_.push_back(std::move(row));
     }
@@ -154,29 +178,64 @@ class RowMaker {
     JudgeRows(comparison);
     for (size_t i = 0; i < limits_.size(); ++i) {
       comparison.limits.push_back(Judge(limits_[i], std::move(held_[i]), allow_skip_));
+      if (!may_judge_) DoubtWithoutRuns(comparison.limits.back());
     }
     comparison.outcome = check::WorstOf(comparison.limits, allow_skip_);
   }
 
  private:
-  // An IPC that a vCPU could not have, as it was HALTED throughout in both: no limit is about it.
-  static bool NeverBusy(const Row& row, const Series& a, const Series& b) {
-    const auto halted = [](const Series& series) {
-      return series.total().Value(Metric::kHalted) == 1.0;
+  // From a factor to the contrast; empty where there is too little to judge by.
+  using Contrasts = std::function<Contrast(double factor)>;
+
+  static Contrasts OfRuns(const Runs& a, const Runs& b, Metric metric) {
+    std::vector<double> of_a = ValuesOf(a, metric);
+    std::vector<double> of_b = ValuesOf(b, metric);
+    if (of_a.size() < kFewestRuns || of_b.size() < kFewestRuns) return nullptr;
+    return [of_a = std::move(of_a), of_b = std::move(of_b)](double factor) {
+      return ContrastOfRuns(of_a, of_b, factor);
     };
-    return !metric::InfoOf(row.metric).IsShare() && !row.a.value && !row.b.value && halted(a) &&
-           halted(b);
   }
 
-  static Doubt DoubtOf(Metric metric, const Series& a, const Series& b) {
+  Contrasts OfTicks(const Runs& a, const Runs& b, Row& row) const {
+    // Each row and side has random numbers of its own, the same in each run.
+    const uint64_t seed = kSeedsEach * vcpus_ + 2 * static_cast<uint64_t>(row.metric);
+    auto of_a = ResampleSeries(*a.front(), row.metric, seed, row.a);
+    auto of_b = ResampleSeries(*b.front(), row.metric, seed + 1, row.b);
+    if (!of_a || !of_b) return nullptr;
+    return [of_a = *std::move(of_a), of_b = *std::move(of_b)](double factor) {
+      return ContrastOf(of_a, of_b, factor);
+    };
+  }
+
+  static bool HadNoCounters(const Runs& runs) {
+    return std::ranges::any_of(
+        runs, [](const Series* series) { return series->total().HadNoCounters(); });
+  }
+
+  // An IPC that a vCPU could not have, as it was HALTED throughout in all runs: no limit is about
+  // it.
+  static bool NeverBusy(const Row& row, const Runs& a, const Runs& b) {
+    const auto halted = [](const Series* series) {
+      return series->total().Value(Metric::kHalted) == 1.0;
+    };
+    return !metric::InfoOf(row.metric).IsShare() && !row.a.value && !row.b.value &&
+           std::ranges::all_of(a, halted) && std::ranges::all_of(b, halted);
+  }
+
+  static Doubt DoubtOf(Metric metric, const Runs& a, const Runs& b) {
     if (metric != Metric::kHalted && metric != Metric::kSpinning && metric != Metric::kProductive) {
       return {};
     }
-    const auto doubt = [metric](const Series& series) {
-      metric::Ratio unknown = series.total().Of(Metric::kUnknown);
-      // Without counters it says at least that the vCPU was on a CPU, so not HALTED.
-      if (metric == Metric::kHalted) unknown.part -= series.total().NoCountersNs();
-      return std::max(0.0, unknown.Value().value_or(0));
+    const auto doubt = [metric](const Runs& runs) {
+      std::vector<double> doubts;
+      for (const Series* series : runs) {
+        metric::Ratio unknown = series->total().Of(Metric::kUnknown);
+        // Without counters it says at least that the vCPU was on a CPU, so not HALTED.
+        if (metric == Metric::kHalted) unknown.part -= series->total().NoCountersNs();
+        // A run without a value is in no mean.
+        if (const auto value = unknown.Value()) doubts.push_back(std::max(0.0, *value));
+      }
+      return doubts.empty() ? 0 : MeanOf(doubts);
     };
     return {.a = doubt(a), .b = doubt(b)};
   }
@@ -191,75 +250,135 @@ class RowMaker {
 
   const std::vector<Limit>& limits_;
   bool allow_skip_;
+  bool may_judge_;
+  bool between_runs_;
   std::vector<std::vector<Held>> held_;  // by limit
   std::vector<Row> rows_;
   uint64_t vcpus_ = 0;  // whose rows were made, in each phase anew
 };
 
-// What is in one of them alone, so that nothing is dropped unsaid.
-void TellUnmatched(const Phases& phases, const Measured& measured, const Measured& other,
-                   const std::vector<VmGroup>& groups, const char* side, const char* missing_in,
+// Names what not every recording has, so that nothing is dropped unsaid.
+void NoteUnmatched(const Phases& phases, std::span<const Recording> recordings,
+                   std::span<const Measured> measured, const std::vector<VmGroup>& groups,
                    std::vector<std::string>& notes) {
-  std::set<std::string> alone;
-  for (const auto& [key, series] : measured.series) {
-    if (other.series.contains(key)) continue;
-    std::string text = absl::StrCat("VM ", groups[key.group].label, " vCPU ", key.vcpu);
-    if (phases[key.phase]) {
-      absl::StrAppend(&text, " in phase ", Printable(*phases[key.phase]));
-    }
-    alone.insert(std::move(text));
+  std::set<SeriesKey> keys;
+  for (const Measured& of_one : measured) {
+    for (const auto& [key, series] : of_one.series) keys.insert(key);
   }
-  if (alone.empty()) return;
-  notes.push_back(
-      absl::StrCat("in ", side, " and not in ", missing_in, ": ",
-                   Listed(std::vector<std::string>(alone.begin(), alone.end()), kNamesListed)));
+  for (size_t i = 0; i < recordings.size(); ++i) {
+    std::vector<std::string> missing;
+    for (const SeriesKey& key : keys) {
+      if (measured[i].series.contains(key)) continue;
+      missing.push_back(absl::StrCat("VM ", groups[key.group].label, " vCPU ", key.vcpu));
+      if (phases[key.phase]) {
+        absl::StrAppend(&missing.back(), " in phase ", Printable(*phases[key.phase]));
+      }
+    }
+    if (missing.empty()) continue;
+    notes.push_back(absl::StrCat("not compared, as ", recordings[i].label(),
+                                 " has no sample of it: ", Listed(missing, kNamesListed)));
+  }
+}
+
+// Errors: InvalidArgument where a side has too few runs, or one run is named twice.
+absl::Status CheckSides(std::span<const std::string> before, std::span<const std::string> after) {
+  if (before.empty() || after.empty()) {
+    return absl::InvalidArgumentError("each side needs a recording");
+  }
+  if ((before.size() == 1) != (after.size() == 1)) {
+    const bool few_before = before.size() == 1;
+    return absl::InvalidArgumentError(
+        absl::StrCat("one recording ", few_before ? "before" : "after", " and ",
+                     few_before ? after.size() : before.size(), few_before ? " after" : " before",
+                     ": the variance between runs needs at least 2 recordings per side"));
+  }
+  const auto inputs = std::ranges::count(before, "-") + std::ranges::count(after, "-");
+  if (inputs <= 1) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "- is standard input, which can be one of the recordings only: name files for the others");
+}
+
+// A recording twice is one run, whose variance would look too small.
+absl::Status CheckRunsDiffer(std::span<const Recording> recordings) {
+  if (recordings.size() == 2) return absl::OkStatus();  // a warning of DifferingSettings
+  std::map<std::string, std::string> files;             // by stream
+  for (const Recording& recording : recordings) {
+    const auto& session = recording.timetable().session();
+    if (!session || session->stream_id().empty()) continue;
+    const auto [known, is_new] = files.emplace(session->stream_id(), recording.Name());
+    if (is_new) continue;
+    return absl::InvalidArgumentError(absl::StrCat(recording.Name(), ": the same recording as ",
+                                                   known->second,
+                                                   ", and so the same run: name each run once"));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
 
-absl::StatusOr<Comparison> CompareTimelines(const std::string& path_a, const std::string& path_b,
+absl::StatusOr<Comparison> CompareTimelines(std::span<const std::string> before,
+                                            std::span<const std::string> after,
                                             const CompareOptions& options) {
-  if (path_a == "-" && path_b == "-") {
-    return absl::InvalidArgumentError(
-        "- is standard input, which can be one of the two only: name a file for the other");
+  if (absl::Status status = CheckSides(before, after); !status.ok()) return status;
+  const size_t count = before.size() + after.size();
+  std::vector<Recording> recordings;  // A's, then B's
+  for (size_t i = 0; i < count; ++i) {
+    const bool is_a = i < before.size();
+    const size_t number = is_a ? i : i - before.size();
+    std::string label = is_a ? "A" : "B";
+    if (count > 2) absl::StrAppend(&label, number + 1);
+    auto recording = Recording::Open(is_a ? before[number] : after[number], std::move(label));
+    if (!recording.ok()) return recording.status();
+    recordings.push_back(*std::move(recording));
   }
-  const auto a = Recording::Open(path_a);
-  if (!a.ok()) return a.status();
-  const auto b = Recording::Open(path_b);
-  if (!b.ok()) return b.status();
+  if (absl::Status status = CheckRunsDiffer(recordings); !status.ok()) return status;
 
-  auto matched = MatchVms(*a, *b, options.vm);
+  auto matched = MatchVms(recordings, options.vm);
   if (!matched.ok()) return matched.status();
   Comparison comparison;
+  comparison.between_runs = before.size() >= kFewestRuns;
   comparison.notes = std::move(matched->notes);
-  const auto phases = ChoosePhases(*a, *b, options.phase, comparison.notes);
+  const auto phases = ChoosePhases(recordings, options.phase, comparison.notes);
   if (!phases.ok()) return phases.status();
   for (const auto& phase : *phases) {
     if (phase) comparison.phases.push_back(*phase);
   }
-  const auto of_a = a->Measure(matched->a, *phases);
-  if (!of_a.ok()) return of_a.status();
-  const auto of_b = b->Measure(matched->b, *phases);
-  if (!of_b.ok()) return of_b.status();
+  std::vector<Measured> measured;
+  for (size_t i = 0; i < count; ++i) {
+    auto of_one = recordings[i].Measure(matched->groups[i], *phases);
+    if (!of_one.ok()) return of_one.status();
+    measured.push_back(*std::move(of_one));
+  }
 
-  TellUnmatched(*phases, *of_a, *of_b, matched->a, "A", "B", comparison.notes);
-  TellUnmatched(*phases, *of_b, *of_a, matched->b, "B", "A", comparison.notes);
-  RowMaker rows(options);
-  for (const auto& [key, series] : of_a->series) {
-    const auto other = of_b->series.find(key);
-    if (other == of_b->series.end()) continue;
-    rows.Add(matched->a[key.group], matched->b[key.group], key.vcpu, (*phases)[key.phase], series,
-             other->second);
+  NoteUnmatched(*phases, recordings, measured, matched->groups[0], comparison.notes);
+  RowMaker rows(options, comparison.between_runs);
+  for (const auto& [key, series] : measured[0].series) {
+    Runs runs;
+    std::vector<const VmGroup*> vm;
+    for (size_t i = 0; i < count; ++i) {
+      const auto found = measured[i].series.find(key);
+      if (found == measured[i].series.end()) break;
+      runs.push_back(&found->second);
+      vm.push_back(&matched->groups[i][key.group]);
+    }
+    if (runs.size() < count) continue;
+    const auto middle = runs.begin() + static_cast<std::ptrdiff_t>(before.size());
+    rows.Add(vm, key.vcpu, (*phases)[key.phase], Runs(runs.begin(), middle),
+             Runs(middle, runs.end()));
   }
   rows.Finish(comparison);
   if (comparison.rows.empty()) {
-    return absl::NotFoundError(absl::StrCat(a->Name(), " and ", b->Name(),
-                                            ": no vCPU was sampled in both",
-                                            options.phase ? " in that phase" : ""));
+    return absl::NotFoundError(
+        absl::StrCat(count == 2 ? absl::StrCat(recordings[0].Name(), " and ", recordings[1].Name(),
+                                               ": no vCPU was sampled in both")
+                                : "no vCPU was sampled in all of the recordings",
+                     options.phase ? " in that phase" : ""));
   }
-  comparison.a = Describe(*a, *of_a);
-  comparison.b = Describe(*b, *of_b);
-  comparison.warnings = DifferingSettings(*a, *of_a, *b, *of_b);
+  for (size_t i = 0; i < count; ++i) {
+    (i < before.size() ? comparison.a : comparison.b)
+        .push_back(Describe(recordings[i], measured[i]));
+  }
+  comparison.warnings = DifferingSettings(recordings, measured);
   return comparison;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -14,20 +15,25 @@ struct CompareOptions {
   std::optional<std::string> vm;     // name, UUID or PID; nothing: each
   std::vector<Limit> limits;
   bool allow_skip = false;  // a PASS beside a SKIP is a PASS, else a SKIP
+  // Limits may pass and fail with one recording per side, although another run may differ by more.
+  bool single_run = false;
 };
 
-// Compares two timelines, each read twice ("-" for one of them is standard input, kept in memory).
-// The same files give the same numbers. Errors, naming the file: of timeline::ReadTimeline;
-// InvalidArgument where a file holds two recordings or nothing, or both are standard input;
-// NotFound where the phase or the VM is not in both.
-absl::StatusOr<Comparison> CompareTimelines(const std::string& path_a, const std::string& path_b,
+// Compares the recordings `before` (A) with those `after` (B): one per side, or at least two per
+// side, which are then one observation each. Each is read twice ("-" for one of them is standard
+// input, kept in memory). The same files give the same numbers. Errors, naming the file: of
+// timeline::ReadTimeline; InvalidArgument where a file holds two recordings or nothing, two of
+// several are the same recording, two are standard input, or one side alone has one recording;
+// NotFound where the phase or the VM is not in each.
+absl::StatusOr<Comparison> CompareTimelines(std::span<const std::string> before,
+                                            std::span<const std::string> after,
                                             const CompareOptions& options);
 
 struct TextOptions {
   bool colour = false;  // ANSI sequences, for a terminal
 };
 
-// The comparison for people: both recordings, what makes differences doubtful, a table by effect,
+// The comparison for people: the recordings, what makes differences doubtful, a table by effect,
 // limits. Pure.
 std::string RenderText(const Comparison& comparison, const TextOptions& options = {});
 
@@ -37,9 +43,11 @@ std::string RenderText(const Comparison& comparison, const TextOptions& options 
 //
 // clang-format off
 // {
-//   "a": {"file", "host_name", "kernel_release", "cpu_model", "start", "duration_s", "interval_s",
+//   "a": {"label", "file", "host_name", "kernel_release", "cpu_model", "start", "duration_s", "interval_s",
 //         "classifiers", "profile", "residency_method", "loss"},    // null where it does not say
-//   "b": the same,
+//   "b": the same,            // of several per side: the first
+//   "recordings": {"a": [as "a"], "b": [the same]},  // all of them
+//   "between_run_variance": true or false,           // the intervals hold it; false: it is unknown
 //   "warnings": [texts],      // settings that differ, so that numbers may differ for it
 //   "notes": [texts],         // what was not compared, and why
 //   "phases": [names],        // that were compared; empty: the whole recordings
@@ -47,7 +55,8 @@ std::string RenderText(const Comparison& comparison, const TextOptions& options 
 //   "rows": [{                // by effect
 //     "vm": text, "vcpu": n, "phase": text or null,
 //     "quantity": "halted", "spinning", "productive", "unknown", "starved", "residency" or "ipc",
-//     "a": {"value": n or null, "ticks", "measured_s", "block_s": n or null, "blocks": n or null},
+//     "a": {"value": n or null, "runs", "ticks", "measured_s", "block_s": n or null,
+//           "blocks": n or null},                  // value: mean of the runs that measured it
 //     "b": the same,
 //     "difference": n or null,                     // b - a
 //     "low": n or null, "high": n or null,         // its 95 % interval

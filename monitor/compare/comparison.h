@@ -40,9 +40,10 @@ absl::StatusOr<Limit> ParseLimit(std::string_view text);
 
 using metric::Metric;
 
-// One of the two recordings. Texts are as the timeline has them, empty where it does not say.
+// One of the recordings. Texts are as the timeline has them, empty where it does not say.
 struct Described {
-  std::string file;  // as given; "standard input" for -
+  std::string label;  // "A", or "A2" where a side has several
+  std::string file;   // as given; "standard input" for -
   std::string host_name;
   std::string kernel_release;
   std::string cpu_model;
@@ -55,12 +56,13 @@ struct Described {
   std::string loss;  // what of it could not be read, for people; empty: nothing
 };
 
-// What one recording says of a quantity.
+// What one side says of a quantity.
 struct Seen {
-  std::optional<double> value;  // nothing where it was not measured
+  std::optional<double> value;  // mean of its runs; nothing where it was not measured
+  size_t runs = 0;              // in which it was measured
   uint64_t ticks = 0;
   int64_t length_ns = 0;            // of these ticks
-  std::optional<int64_t> block_ns;  // length of a block of the bootstrap
+  std::optional<int64_t> block_ns;  // length of a block of the bootstrap; one run per side only
   std::optional<double> blocks;     // how many of them the value rests on
 };
 
@@ -104,8 +106,9 @@ struct JudgedLimit {
 };
 
 struct Comparison {
-  Described a;
-  Described b;
+  std::vector<Described> a;  // at least one per side, in the order given
+  std::vector<Described> b;
+  bool between_runs = false;          // the intervals hold the variance between runs
   std::vector<std::string> warnings;  // why a difference may come from elsewhere
   std::vector<std::string> notes;     // what was not compared, what was lost
   std::vector<std::string> phases;    // that were compared; empty: the whole recordings

@@ -52,7 +52,9 @@ std::string ReasonText(const Limit& limit, const Row& row, const Doubt& doubt, b
                                           ValueText(row.metric, row.b.value), " in B");
   if (!row.difference) return values + ": not measured in both";
   if (!row.contrast) {
-    return absl::StrCat(values, ": ", ChangeText(row, *row.difference), ", too short to judge by");
+    return absl::StrCat(values, ": ", ChangeText(row, *row.difference),
+                        row.a.runs + row.b.runs > 2 ? ", measured in too few runs to judge by"
+                                                    : ", too short to judge by");
   }
   return absl::StrCat(values, ": ", ChangeText(row, *row.difference),
                       " (95 %: ", ChangeText(row, row.contrast->low), " to ",
@@ -156,6 +158,18 @@ JudgedLimit Judge(const Limit& limit, std::vector<Held> held, bool allow_skip) {
         {.subject = "-", .reason = "no vCPU that was compared, and was measured, fits it"});
   }
   return judged;
+}
+
+void DoubtWithoutRuns(JudgedLimit& judged) {
+  for (LimitFinding& finding : judged.findings) {
+    if (finding.outcome != check::Outcome::kFail && finding.outcome != check::Outcome::kPass) {
+      continue;
+    }
+    absl::StrAppend(&finding.reason, "; ", ToAbsl(check::ToString(finding.outcome)),
+                    " for this pair of runs only");
+    finding.outcome = check::Outcome::kInconclusive;
+  }
+  judged.outcome = check::WorstOf(judged.findings);
 }
 
 std::string ChangeText(const Row& row, double difference) {

@@ -12,7 +12,7 @@
 namespace vcpulse::compare {
 
 // A smaller difference is slight even where it is sure: two runs of one guest differ by as much,
-// which one recording of each cannot show.
+// which one recording of each cannot show; and it hardly matters.
 inline constexpr double kLeastShare = 0.01;
 inline constexpr double kLeastChange = 0.01;  // of a number, of A's value
 
@@ -45,6 +45,10 @@ Held HoldAgainst(const Limit& limit, const Row& row, const std::optional<Contras
 
 // Outcomes of one limit from all it was held against.
 JudgedLimit Judge(const Limit& limit, std::vector<Held> held, bool allow_skip = false);
+
+// What the limit comes to where the variance between runs is unknown: FAIL and PASS hold for these
+// runs alone, so they become INCONCLUSIVE, and the reason says so.
+void DoubtWithoutRuns(JudgedLimit& judged);
 
 // "+9.9 pt", "+0.12 (+8.0 %)": a difference for people.
 std::string ChangeText(const Row& row, double difference);

@@ -1,6 +1,7 @@
 #include "monitor/compare/matching.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -51,20 +52,27 @@ std::vector<VmGroup> Wanted(const Recording& recording, const std::optional<std:
 
 class Matching {
  public:
-  Matching(std::vector<VmGroup> a, std::vector<VmGroup> b) : a_(std::move(a)), b_(std::move(b)) {}
+  Matching(const Recording& a, const Recording& b, const std::optional<std::string>& vm)
+      : in_a_(a.label()), in_b_(b.label()), a_(Wanted(a, vm)), b_(Wanted(b, vm)) {}
 
-  Matched Run() {
+  struct Pairs {
+    std::vector<VmGroup> a;  // in the same order
+    std::vector<VmGroup> b;
+    std::vector<std::string> notes;
+  };
+
+  Pairs Run() {
     const bool one_of_each = a_.size() == 1 && b_.size() == 1;
     TakePairs([](const VmGroup& g) { return g.name; });
     TakePairs([](const VmGroup& g) { return g.label; });  // with the PID where names are not enough
     TakePairs([](const VmGroup& g) { return absl::AsciiStrToLower(g.uuid); });
     if (one_of_each && !a_.empty()) {
-      matched_.notes.push_back(absl::StrCat("VM ", a_[0].label, " of A is compared with ",
-                                            b_[0].label, " of B, as each has no other"));
+      matched_.notes.push_back(absl::StrCat("VM ", a_[0].label, " of ", in_a_, " is compared with ",
+                                            b_[0].label, " of ", in_b_, ", as each has no other"));
       Take(0, 0);
     }
-    Complain("A", a_, "B");
-    Complain("B", b_, "A");
+    Complain(in_a_, a_, in_b_);
+    Complain(in_b_, b_, in_a_);
     return std::move(matched_);
   }
 
@@ -93,16 +101,19 @@ class Matching {
     b_.erase(b_.begin() + static_cast<std::ptrdiff_t>(j));
   }
 
-  void Complain(const char* side, const std::vector<VmGroup>& left, const char* other) {
+  void Complain(const std::string& side, const std::vector<VmGroup>& left,
+                const std::string& other) {
     if (left.empty()) return;
     matched_.notes.push_back(absl::StrCat("not compared, as ", other,
                                           " has no one VM of that name or UUID: ", LabelsOf(left),
                                           " of ", side));
   }
 
+  const std::string& in_a_;
+  const std::string& in_b_;
   std::vector<VmGroup> a_;
   std::vector<VmGroup> b_;
-  Matched matched_;
+  Pairs matched_;
 };
 
 std::string DurationOf(uint64_t ns) {
@@ -124,44 +135,84 @@ std::string ThresholdsOf(const v1::Session& session) {
                          c.productive_from());
 }
 
+// A line for each setting that is not the same in all recordings.
 class Differences {
  public:
-  void Add(const char* what, const std::string& a, const std::string& b, const char* so) {
-    if (a == b) return;
-    const auto shown = [](const std::string& text) {
-      return text.empty() ? std::string("not known") : Printable(text);
-    };
-    lines_.push_back(absl::StrCat(what, " differ: ", shown(a), " in A, ", shown(b), " in B", so));
+  explicit Differences(std::span<const Recording> recordings) : recordings_(recordings) {}
+
+  // `of(i)` is what recording i has.
+  template <typename Of>
+  void Add(const char* what, const Of& of, const char* so) {
+    std::vector<std::pair<std::string, std::vector<std::string>>> values;  // and who has them
+    for (size_t i = 0; i < recordings_.size(); ++i) {
+      std::string value = of(i);
+      auto found = std::ranges::find(values, value, [](const auto& known) { return known.first; });
+      if (found == values.end()) {
+        found = values.insert(found, {std::move(value), {}});
+      }
+      found->second.push_back(recordings_[i].label());
+    }
+    if (values.size() < 2) return;
+    std::vector<std::string> shown;
+    for (const auto& [value, labels] : values) {
+      shown.push_back(absl::StrCat(value.empty() ? "not known" : Printable(value), " in ",
+                                   absl::StrJoin(labels, " and ")));
+    }
+    lines_.push_back(absl::StrCat(what, " differ: ", absl::StrJoin(shown, ", "), so));
   }
   void AddLine(std::string line) { lines_.push_back(std::move(line)); }
   std::vector<std::string> Take() { return std::move(lines_); }
 
  private:
+  std::span<const Recording> recordings_;
   std::vector<std::string> lines_;
 };
 
 }  // namespace
 
-absl::StatusOr<Matched> MatchVms(const Recording& a, const Recording& b,
+absl::StatusOr<Matched> MatchVms(std::span<const Recording> recordings,
                                  const std::optional<std::string>& vm) {
-  for (const Recording* recording : {&a, &b}) {
-    if (!Wanted(*recording, vm).empty()) continue;
-    const std::vector<VmGroup> all = recording->Groups();
+  for (const Recording& recording : recordings) {
+    if (!Wanted(recording, vm).empty()) continue;
+    const std::vector<VmGroup> all = recording.Groups();
     return absl::NotFoundError(all.empty()
-                                   ? absl::StrCat(recording->Name(), ": holds no sample of a vCPU")
-                                   : absl::StrCat(recording->Name(), ": no VM is called '",
+                                   ? absl::StrCat(recording.Name(), ": holds no sample of a vCPU")
+                                   : absl::StrCat(recording.Name(), ": no VM is called '",
                                                   Printable(*vm), "'; there are: ", LabelsOf(all)));
   }
-  Matched matched = Matching(Wanted(a, vm), Wanted(b, vm)).Run();
-  if (!matched.a.empty()) return matched;
-  return absl::NotFoundError(absl::StrCat("no VM of one name or UUID is in both: ", a.Name(),
-                                          " has ", LabelsOf(a.Groups()), "; ", b.Name(), " has ",
-                                          LabelsOf(b.Groups())));
+  const Recording& first = recordings.front();
+  Matched matched{.groups = {recordings.size(), std::vector<VmGroup>()}};
+  for (size_t i = 1; i < recordings.size(); ++i) {
+    Matching::Pairs pairs = Matching(first, recordings[i], vm).Run();
+    if (pairs.a.empty()) {
+      return absl::NotFoundError(absl::StrCat(
+          "no VM of one name or UUID is in both: ", first.Name(), " has ", LabelsOf(first.Groups()),
+          "; ", recordings[i].Name(), " has ", LabelsOf(recordings[i].Groups())));
+    }
+    std::ranges::move(pairs.notes, std::back_inserter(matched.notes));
+    if (i == 1) matched.groups[0] = pairs.a;
+    // Those of the first that this one lacks are compared with nobody.
+    for (size_t k = 0; k < matched.groups[0].size();) {
+      const auto found =
+          std::ranges::find(pairs.a, matched.groups[0][k].numbers, &VmGroup::numbers);
+      if (found != pairs.a.end()) {
+        matched.groups[i].push_back(pairs.b[static_cast<size_t>(found - pairs.a.begin())]);
+        ++k;
+        continue;
+      }
+      for (size_t j = 0; j < i; ++j) {
+        matched.groups[j].erase(matched.groups[j].begin() + static_cast<std::ptrdiff_t>(k));
+      }
+    }
+  }
+  if (!matched.groups[0].empty()) return matched;
+  return absl::NotFoundError("no VM of one name or UUID is in all of the recordings");
 }
 
 Described Describe(const Recording& recording, const Measured& measured) {
   const v1::Session session = SessionOf(recording);
-  return {.file = recording.Name(),
+  return {.label = recording.label(),
+          .file = recording.Name(),
           .host_name = session.host_name(),
           .kernel_release = session.kernel_release(),
           .cpu_model = session.cpu_model(),
@@ -175,33 +226,46 @@ Described Describe(const Recording& recording, const Measured& measured) {
                                        recording.read().ended_in_order)};
 }
 
-std::vector<std::string> DifferingSettings(const Recording& a, const Measured& of_a,
-                                           const Recording& b, const Measured& of_b) {
-  const v1::Session in_a = SessionOf(a);
-  const v1::Session in_b = SessionOf(b);
-  Differences differ;
-  if (!in_a.stream_id().empty() && in_a.stream_id() == in_b.stream_id()) {
+std::vector<std::string> DifferingSettings(std::span<const Recording> recordings,
+                                           std::span<const Measured> measured) {
+  std::vector<v1::Session> sessions;
+  for (const Recording& recording : recordings) sessions.push_back(SessionOf(recording));
+  Differences differ(recordings);
+  if (recordings.size() == 2 && !sessions[0].stream_id().empty() &&
+      sessions[0].stream_id() == sessions[1].stream_id()) {
     differ.AddLine("both are the same recording");
   }
   const char* const judged = ": bands may differ for that (`vcpulse classify` judges one anew)";
-  differ.Add("classifiers", absl::StrJoin(of_a.classifiers, ", "),
-             absl::StrJoin(of_b.classifiers, ", "), judged);
-  differ.Add("profiles", in_a.classifier().profile(), in_b.classifier().profile(), judged);
-  differ.Add("thresholds", ThresholdsOf(in_a), ThresholdsOf(in_b), judged);
-  differ.Add("event sets", absl::StrJoin(of_a.event_sets, ", "),
-             absl::StrJoin(of_b.event_sets, ", "), ": bands may differ for that");
-  differ.Add("tick intervals", DurationOf(in_a.interval_ns()), DurationOf(in_b.interval_ns()),
-             ": a longer tick mixes more into one band");
-  differ.Add("verdict windows", DurationOf(in_a.verdict_window_ns()),
-             DurationOf(in_b.verdict_window_ns()), "");
-  differ.Add("residency methods", MethodOf(in_a), MethodOf(in_b),
-             ": residency and HALTED may differ for that");
-  differ.Add("CPU models", in_a.cpu_model(), in_b.cpu_model(), ": IPC may differ for that");
-  if (of_a.degraded != of_b.degraded) {
-    differ.AddLine(
-        absl::StrCat(of_a.degraded ? "A" : "B",
-                     " was recorded degraded, without counters: no IPC, and all that was "
-                     "not HALTED is UNKNOWN"));
+  const auto add = [&](const char* what, const auto& of_session, const char* so) {
+    differ.Add(what, [&](size_t i) { return std::string(of_session(sessions[i])); }, so);
+  };
+  differ.Add(
+      "classifiers", [&](size_t i) { return absl::StrJoin(measured[i].classifiers, ", "); },
+      judged);
+  add("profiles", [](const v1::Session& s) { return s.classifier().profile(); }, judged);
+  add("thresholds", ThresholdsOf, judged);
+  differ.Add(
+      "event sets", [&](size_t i) { return absl::StrJoin(measured[i].event_sets, ", "); },
+      ": bands may differ for that");
+  add(
+      "tick intervals", [](const v1::Session& s) { return DurationOf(s.interval_ns()); },
+      ": a longer tick mixes more into one band");
+  add(
+      "verdict windows", [](const v1::Session& s) { return DurationOf(s.verdict_window_ns()); },
+      "");
+  add("residency methods", MethodOf, ": residency and HALTED may differ for that");
+  add(
+      "CPU models", [](const v1::Session& s) { return s.cpu_model(); },
+      ": IPC may differ for that");
+  std::vector<std::string> degraded;
+  for (size_t i = 0; i < recordings.size(); ++i) {
+    if (measured[i].degraded) degraded.push_back(recordings[i].label());
+  }
+  if (!degraded.empty() && degraded.size() < recordings.size()) {
+    differ.AddLine(absl::StrCat(absl::StrJoin(degraded, " and "),
+                                degraded.size() == 1 ? " was" : " were",
+                                " recorded degraded, without counters: no IPC, and all that was "
+                                "not HALTED is UNKNOWN"));
   }
   return differ.Take();
 }

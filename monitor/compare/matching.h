@@ -1,8 +1,9 @@
 #pragma once
 
-// Which VM of B is which of A. Pure.
+// Which VM of one recording is which of another. Pure.
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -13,23 +14,23 @@
 namespace vcpulse::compare {
 
 struct Matched {
-  std::vector<VmGroup> a;  // in the same order
-  std::vector<VmGroup> b;
-  std::vector<std::string>
-      notes;  // whom nothing matches, and what was matched by order, for people
+  std::vector<std::vector<VmGroup>> groups;  // of each recording; VMs in the same order
+  // Which VMs have no match, and which were matched as the only ones, for people.
+  std::vector<std::string> notes;
 };
 
-// By name; where none is called so, by UUID; else the only VM of each. `vm` (a name, UUID or PID)
+// The VMs that each of the recordings (at least two) has: matched with those of the first one by
+// name; where none is called so, by UUID; else the only VM of each. `vm` (a name, UUID or PID)
 // leaves the others out. Errors: NotFound where nothing matches, saying who was there.
-absl::StatusOr<Matched> MatchVms(const Recording& a, const Recording& b,
+absl::StatusOr<Matched> MatchVms(std::span<const Recording> recordings,
                                  const std::optional<std::string>& vm);
 
-// What else than the guests may make two recordings differ. Pure.
+// What else than the guests may make recordings differ. Pure.
 
 Described Describe(const Recording& recording, const Measured& measured);
 
 // One line each: settings and hosts that differ so that numbers may differ for it.
-std::vector<std::string> DifferingSettings(const Recording& a, const Measured& of_a,
-                                           const Recording& b, const Measured& of_b);
+std::vector<std::string> DifferingSettings(std::span<const Recording> recordings,
+                                           std::span<const Measured> measured);
 
 }  // namespace vcpulse::compare

@@ -131,10 +131,10 @@ constexpr int64_t kWidest_ns = int64_t{1} << 60;
 
 }  // namespace
 
-absl::StatusOr<Recording> Recording::Open(const std::string& path) {
+absl::StatusOr<Recording> Recording::Open(const std::string& path, std::string label) {
   auto input = reading::RepeatableInput::Open(path);
   if (!input.ok()) return input.status();
-  Recording recording(*std::move(input));
+  Recording recording(*std::move(input), std::move(label));
   auto read = recording.input_.Read([&recording](const timeline::Entry& entry) {
     absl::Status added = recording.timetable_.Add(entry);
     if (added.ok()) return added;

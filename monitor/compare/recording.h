@@ -1,6 +1,6 @@
 #pragma once
 
-// One of the two timelines: what is in it, and its series: a vCPU in a phase, cut into short cells
+// One of the timelines: what is in it, and its series: a vCPU in a phase, cut into short cells
 // of time.
 
 #include <cstddef>
@@ -84,13 +84,14 @@ struct Measured {
 
 class Recording {
  public:
-  // The first reading. Errors, naming the file: of timeline::ReadTimeline; InvalidArgument where it
-  // holds two recordings, or nothing.
-  static absl::StatusOr<Recording> Open(const std::string& path);
+  // The first reading. `label` is what people call it: "A", "B2". Errors, naming the file: of
+  // timeline::ReadTimeline; InvalidArgument where it holds two recordings, or nothing.
+  static absl::StatusOr<Recording> Open(const std::string& path, std::string label);
 
   const check::Timetable& timetable() const { return timetable_; }
   const timeline::ReadReport& read() const { return read_; }
   std::string Name() const { return input_.Name(); }
+  const std::string& label() const { return label_; }
   // Each VM that had a vCPU: instances of one name, one after the other, are one.
   std::vector<VmGroup> Groups() const;
 
@@ -101,9 +102,11 @@ class Recording {
                                    const std::vector<std::optional<std::string>>& phases) const;
 
  private:
-  explicit Recording(reading::RepeatableInput input) : input_(std::move(input)) {}
+  Recording(reading::RepeatableInput input, std::string label)
+      : input_(std::move(input)), label_(std::move(label)) {}
 
   reading::RepeatableInput input_;
+  std::string label_;
   check::Timetable timetable_;
   timeline::ReadReport read_;
 };

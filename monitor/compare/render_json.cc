@@ -17,7 +17,8 @@ json::value StartJson(const Described& described) {
 }
 
 json::object DescribedJson(const Described& described) {
-  return {{"file", Utf8Text(described.file)},
+  return {{"label", Utf8Text(described.label)},
+          {"file", Utf8Text(described.file)},
           {"host_name", TextOrNull(described.host_name)},
           {"kernel_release", TextOrNull(described.kernel_release)},
           {"cpu_model", TextOrNull(described.cpu_model)},
@@ -30,14 +31,18 @@ json::object DescribedJson(const Described& described) {
           {"loss", TextOrNull(described.loss)}};
 }
 
+json::array RecordingsJson(const std::vector<Described>& recordings) {
+  json::array all;
+  for (const Described& described : recordings) all.push_back(DescribedJson(described));
+  return all;
+}
+
 json::object SeenJson(const Seen& seen) {
   std::optional<double> block_s;
   if (seen.block_ns) block_s = ToSeconds(*seen.block_ns);
-  return {{"value", OrNull(seen.value)},
-          {"ticks", seen.ticks},
-          {"measured_s", ToSeconds(seen.length_ns)},
-          {"block_s", OrNull(block_s)},
-          {"blocks", OrNull(seen.blocks)}};
+  return {{"value", OrNull(seen.value)}, {"runs", seen.runs},
+          {"ticks", seen.ticks},         {"measured_s", ToSeconds(seen.length_ns)},
+          {"block_s", OrNull(block_s)},  {"blocks", OrNull(seen.blocks)}};
 }
 
 json::object RowJson(const Row& row) {
@@ -82,8 +87,11 @@ std::string RenderJson(const Comparison& comparison) {
   for (const JudgedLimit& judged : comparison.limits) limits.push_back(LimitJson(judged));
   const bool judged = !comparison.limits.empty();
   return ToJsonText(json::object{
-      {"a", DescribedJson(comparison.a)},
-      {"b", DescribedJson(comparison.b)},
+      {"a", DescribedJson(comparison.a.front())},
+      {"b", DescribedJson(comparison.b.front())},
+      {"recordings",
+       json::object{{"a", RecordingsJson(comparison.a)}, {"b", RecordingsJson(comparison.b)}}},
+      {"between_run_variance", comparison.between_runs},
       {"warnings", Utf8Texts(comparison.warnings)},
       {"notes", Utf8Texts(comparison.notes)},
       {"phases", Utf8Texts(comparison.phases)},

@@ -18,7 +18,7 @@ using report::Table;
 constexpr std::array kVerdicts = {Verdict::kDiffers, Verdict::kSlight, Verdict::kMaybe,
                                   Verdict::kNotToldApart, Verdict::kUntold};
 
-std::string HeadLine(const char* side, const Described& described) {
+std::string HeadLine(const Described& described) {
   std::string text = Printable(described.file);
   absl::StrAppend(&text, ": ", report::DurationText(static_cast<double>(described.duration_ns)));
   if (described.start_realtime_ns) {
@@ -41,7 +41,7 @@ std::string HeadLine(const char* side, const Described& described) {
     absl::StrAppend(&text, ", bands by ", Printable(described.classifiers));
   }
   if (!described.loss.empty()) absl::StrAppend(&text, "; ", described.loss);
-  return report::Wrapped(absl::StrCat(side, ": "), text);
+  return report::Wrapped(absl::StrCat(described.label, ": "), text);
 }
 
 // That nothing happened in both is no news.
@@ -133,11 +133,19 @@ std::string LimitLines(const JudgedLimit& judged, bool colour) {
 }  // namespace
 
 std::string RenderText(const Comparison& comparison, const TextOptions& options) {
-  std::string out = HeadLine("A", comparison.a) + HeadLine("B", comparison.b);
+  std::string out;
+  for (const Described& described : comparison.a) out += HeadLine(described);
+  for (const Described& described : comparison.b) out += HeadLine(described);
   for (const std::string& warning : comparison.warnings) {
     out += report::Wrapped("warning: ", warning);
   }
   for (const std::string& note : comparison.notes) out += report::Wrapped("note: ", note);
+  out += report::Wrapped(
+      "note: ",
+      comparison.between_runs
+          ? "values are means of the runs, and intervals hold the variance between runs"
+          : "one recording per side, so the variance between runs is unknown: another run of the "
+            "same guest may differ by more (--before and --after take several recordings)");
   absl::StrAppend(&out, "\n", RowsTable(comparison, options.colour), "\n");
   out += report::Wrapped(
       "", absl::StrCat(Plural(comparison.rows.size(), "comparison"), ": ", CountsText(comparison)));

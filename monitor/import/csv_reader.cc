@@ -12,8 +12,11 @@ constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 }  // namespace
 
-CsvReader::CsvReader(std::string_view text) : rest_(text) {
-  if (rest_.starts_with(kByteOrderMark)) rest_.remove_prefix(kByteOrderMark.size());
+void CsvReader::Rewind() {
+  source_.Rewind();
+  rest_ = {};
+  begun_ = false;
+  row_ = 0;
 }
 
 absl::Status CsvReader::Error(std::string_view what) const {
@@ -21,11 +24,19 @@ absl::Status CsvReader::Error(std::string_view what) const {
 }
 
 absl::StatusOr<bool> CsvReader::Next(std::vector<std::string>& cells) {
-  while (rest_.starts_with("\n") || rest_.starts_with("\r\n")) {
-    rest_.remove_prefix(rest_.front() == '\n' ? 1 : 2);
-    ++row_;
+  while (rest_.empty() || rest_.starts_with("\n") || rest_.starts_with("\r\n")) {
+    if (!rest_.empty()) {
+      rest_.remove_prefix(rest_.front() == '\n' ? 1 : 2);
+      ++row_;
+      continue;
+    }
+    const absl::StatusOr<std::string_view> piece = source_.Next();
+    if (!piece.ok()) return piece.status();
+    if (piece->empty()) return false;
+    rest_ = *piece;
+    if (!begun_ && rest_.starts_with(kByteOrderMark)) rest_.remove_prefix(kByteOrderMark.size());
+    begun_ = true;
   }
-  if (rest_.empty()) return false;
   ++row_;
   size_t count = 0;
   for (bool more = true; more;) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "monitor/import/text_source.h"
 
 namespace vcpulse::importing {
 
@@ -17,14 +18,17 @@ inline constexpr size_t kMaxCells = 1024;  // of one row
 // Cells of CSV text as RFC 4180 has it, row by row: comma, CR LF or LF, cells in double quotes may
 // hold all of these and doubled quotes. A byte order mark is passed over. Written for this, since
 // libcsv does not tell which row it is at: it passes over empty lines unseen, or reports a CR LF as
-// two. `text` must outlive it.
+// two. `source` must outlive it.
 class CsvReader {
  public:
-  explicit CsvReader(std::string_view text);
+  explicit CsvReader(TextSource& source) : source_(source) {}
 
   // The next row that is not an empty line into `cells`; false at the end. Errors: InvalidArgument
-  // with row and what is wrong ("row 7: ..."); nothing can be read after one.
+  // with row and what is wrong ("row 7: ..."); of the source; nothing can be read after one.
   absl::StatusOr<bool> Next(std::vector<std::string>& cells);
+
+  // Begins anew with the first row.
+  void Rewind();
 
   // Number of the row that Next gave or tripped over: from 1, empty lines count.
   uint64_t row() const { return row_; }
@@ -36,7 +40,9 @@ class CsvReader {
   absl::StatusOr<bool> TakeSeparator();
   absl::Status Error(std::string_view what) const;
 
-  std::string_view rest_;
+  TextSource& source_;
+  std::string_view rest_;  // of the piece
+  bool begun_ = false;
   uint64_t row_ = 0;
 };
 

@@ -53,31 +53,24 @@ struct Column {
 };
 
 // Reads one table.
-class CsvParser {
+class CsvParser : public RowReader {
  public:
-  CsvParser(std::string_view text, const std::string& name, std::span<const std::string_view> keep)
-      : reader_(text), keep_(keep), builder_(name) {
+  CsvParser(TextSource& source, const std::string& name, std::span<const std::string_view> keep)
+      : RowReader(name), reader_(source), keep_(keep) {
     builder_.table().kept_columns = keep.size();
   }
 
-  absl::StatusOr<Table> Parse() {
-    absl::StatusOr<bool> row = reader_.Next(cells_);
-    if (!row.ok()) return Named(row.status());
-    if (!*row) return Error("empty: a header with the names of its columns is needed");
-    if (absl::Status status = TakeHeader(); !status.ok()) return status;
-    while (true) {
-      row = reader_.Next(cells_);
-      if (!row.ok()) return Named(row.status());
-      if (!*row) break;
-      if (absl::Status status = TakeRow(); !status.ok()) return status;
-    }
-    if (builder_.table().rows.empty()) return Error("holds no row but the header");
-    turns_.Number(builder_.table().turns);
-    return builder_.Finish();
+ protected:
+  absl::StatusOr<bool> ReadRow() override;
+  void RewindText() override {
+    reader_.Rewind();
+    header_taken_ = false;
+    any_row_ = false;
   }
 
  private:
   absl::Status Named(const absl::Status& status) const {
+    if (!absl::IsInvalidArgument(status)) return status;  // of the source, which names the file
     return absl::InvalidArgumentError(absl::StrCat(name(), ": ", status.message()));
   }
   absl::Status Error(std::string_view what) const {
@@ -110,13 +103,13 @@ class CsvParser {
 
   CsvReader reader_;
   std::span<const std::string_view> keep_;
-  TableBuilder builder_;
+  bool header_taken_ = false;  // in this reading
+  bool any_row_ = false;
   std::vector<std::string> cells_;
   std::vector<Column> columns_;
   std::unordered_map<std::string, uint32_t> kept_;
   std::set<uint32_t> counted_;  // events that have a column
   bool of_an_export_ = false;
-  Turns turns_;
   // Of the row that is being read.
   VmIdentity vm_;
   std::vector<std::pair<uint32_t, uint64_t>> counts_;
@@ -126,6 +119,28 @@ class CsvParser {
   VmIdentity last_vm_;
   uint32_t last_vm_number_ = 0;
 };
+
+absl::StatusOr<bool> CsvParser::ReadRow() {
+  absl::StatusOr<bool> row = reader_.Next(cells_);
+  if (!row.ok()) return Named(row.status());
+  if (!header_taken_) {
+    if (!*row) return Error("empty: a header with the names of its columns is needed");
+    header_taken_ = true;
+    // In a later reading it is known.
+    if (columns_.empty()) {
+      if (absl::Status status = TakeHeader(); !status.ok()) return status;
+    }
+    row = reader_.Next(cells_);
+    if (!row.ok()) return Named(row.status());
+  }
+  if (!*row) {
+    if (any_row_) return false;
+    return Error("holds no row but the header");
+  }
+  if (absl::Status status = TakeRow(); !status.ok()) return status;
+  any_row_ = true;
+  return true;
+}
 
 absl::StatusOr<Column> CsvParser::ColumnOf(const std::string& name) {
   using Kind = Column::Kind;
@@ -338,7 +353,12 @@ absl::Status CsvParser::TakeRow() {
 
 absl::StatusOr<Table> ParseCsv(std::string_view text, const std::string& name,
                                std::span<const std::string_view> keep) {
-  return CsvParser(text, name, keep).Parse();
+  WholeText source(text);
+  return CsvParser(source, name, keep).ReadWhole();
+}
+
+std::unique_ptr<RowReader> CsvRows(TextSource& source, const std::string& name) {
+  return std::make_unique<CsvParser>(source, name, std::span<const std::string_view>());
 }
 
 }  // namespace vcpulse::importing

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "absl/status/statusor.h"
 #include "monitor/import/table.h"
+#include "monitor/import/text_source.h"
 
 namespace vcpulse::importing {
 
@@ -18,11 +20,16 @@ namespace vcpulse::importing {
 absl::StatusOr<Table> ParseCsv(std::string_view text, const std::string& name,
                                std::span<const std::string_view> keep = {});
 
+// The same row by row, of text of any length. `source` must outlive it.
+std::unique_ptr<RowReader> CsvRows(TextSource& source, const std::string& name);
+
 // A table of JSON lines as `vcpulse export --format jsonl` writes them, one object per vCPU and
 // interval. A missing key or null is an absent value; keys with an event's name (IsEventName) are
 // counts. A last line that was cut off is skipped (Table::skipped). Errors: InvalidArgument in
 // one line with line and key ("FILE: line 7, key cycles: no whole number"); ResourceExhausted
 // beyond the limits of a table.
 absl::StatusOr<Table> ParseJsonl(std::string_view text, const std::string& name);
+
+std::unique_ptr<RowReader> JsonlRows(TextSource& source, const std::string& name);
 
 }  // namespace vcpulse::importing

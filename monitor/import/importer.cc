@@ -1,6 +1,7 @@
 #include "monitor/import/importer.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <map>
 #include <memory>
@@ -28,10 +29,6 @@ constexpr uint64_t kTicksPerChunk = 100;
 constexpr int64_t kSlack_ns = 100'000;
 constexpr int64_t kSlackShare = 100;  // one of so many parts of the interval
 
-int64_t LastEnd_ns(const Intervals& intervals) {
-  return std::ranges::max_element(intervals.all, {}, &Interval::end_ns)->end_ns;
-}
-
 // What must be the same within an epoch: what is measured, and of which epoch of a recording.
 struct Cells {
   uint32_t layout = 0;
@@ -45,13 +42,6 @@ Cells CellsOf(const Row& row) {
   return {.layout = row.layout,
           .times = (row.present >> kFirstTime).to_ulong(),
           .epoch = row.Value(Field::kEpoch).value_or(0)};
-}
-
-// Nothing in the row was measured over its interval: a state is that of an instant, and a wait says
-// nothing of what ran.
-bool SaysNothing(const Table& table, const Row& row) {
-  return !row.Value(Field::kTimeEnabled) && !row.Value(Field::kTimeRunning) &&
-         !row.Value(Field::kRun) && table.LayoutOf(row).events.empty();
 }
 
 bool Joins(int64_t last_end_ns, const Interval& next) {
@@ -98,16 +88,21 @@ struct Vm {
 // Turns intervals into records.
 class Importer {
  public:
-  Importer(const Table& table, const ImportOptions& options, timeline::RecordWriter& writer)
+  Importer(const Table& table, const ImportOptions& options, const Survey& survey,
+           timeline::RecordWriter& writer)
       : table_(table),
         options_(options),
+        survey_(survey),
         writer_(writer),
         rejudge_(options.classifier, options.profile.values) {}
 
-  absl::StatusOr<ImportReport> Run(const Intervals& intervals);
+  // The records that stand before the first tick. `clock` is a row that knows the wall clock.
+  void Begin(const std::optional<Row>& clock);
+  // Released intervals, in order, until they are all in.
+  absl::Status Add(std::vector<Interval> intervals);
+  absl::StatusOr<ImportReport> End(uint64_t only_begin);
 
  private:
-  void Begin(const Intervals& intervals);
   absl::Status AddInstant(std::span<const Interval> at);
   // A sample that is ready to be written.
   struct Sampled {
@@ -125,61 +120,48 @@ class Importer {
               std::span<core::GroupSample> further) const;
   std::shared_ptr<Epoch> Open(Vm& vm, std::span<const Interval> group);
   void AddSample(const Vm& vm, Epoch& epoch, core::Sample sample);
-  void End(const Intervals& intervals);
 
   const Row& RowOf(const Interval& interval) const { return table_.rows[interval.row]; }
   uint64_t TickOf(const Interval& interval) const {
-    return by_tick_ ? interval.instant : report_.ticks;
+    return survey_.by_tick() ? interval.instant : report_.ticks;
   }
   const EventGroups& GroupsOf(const Row& row);
-  void AddClock(int64_t begin_ns);
 
   const Table& table_;
   const ImportOptions& options_;
+  const Survey& survey_;
   timeline::RecordWriter& writer_;
   replay::Rejudge rejudge_;
   ImportReport report_;
-  bool by_tick_ = false;
   v1::ClockSnapshot clock_;                 // what the rows know of the wall clock
   std::map<uint32_t, Vm> vms_;              // by their places in the table
   std::map<uint32_t, EventGroups> groups_;  // by layout
   std::set<std::pair<uint32_t, uint32_t>> vcpus_;
 };
 
-void Importer::Begin(const Intervals& intervals) {
-  by_tick_ = intervals.by_tick;
+void Importer::Begin(const std::optional<Row>& clock) {
   // With the numbers that the rows say, else as they first appear in the text.
-  for (const Interval& interval : intervals.all) vms_.try_emplace(interval.vm);
   std::set<uint64_t> numbers;
   for (const VmIdentity& vm : table_.vms) numbers.insert(vm.number);
   const bool numbered = numbers.size() == table_.vms.size() && !numbers.contains(0) &&
                         *numbers.rbegin() <= std::numeric_limits<uint32_t>::max();
   uint32_t number = 0;
-  for (auto& [place, vm] : vms_) {
+  for (const uint32_t place : survey_.vms) {
     ++number;
-    vm.number = numbered ? static_cast<uint32_t>(table_.vms[place].number) : number;
+    vms_[place].number = numbered ? static_cast<uint32_t>(table_.vms[place].number) : number;
   }
 
-  const int64_t begin_ns =
-      std::ranges::min_element(intervals.all, {}, &Interval::begin_ns)->begin_ns;
   v1::TimelineRecord session;
-  *session.mutable_session() = MakeSession(table_, options_, intervals.Median_ns());
+  *session.mutable_session() = MakeSession(table_, options_, survey_.lengths.Median_ns());
   rejudge_.Take(session.session());
-  writer_.Add(std::move(session), begin_ns);
-  writer_.Add(replay::KeepProfile(options_.profile), begin_ns);
-  AddClock(begin_ns);
-}
-
-void Importer::AddClock(int64_t begin_ns) {
-  const auto knows = [](const Row& row) { return row.Value(Field::kT) && row.Value(Field::kWall); };
-  const auto row = std::ranges::find_if(table_.rows, knows);
-  if (row == table_.rows.end()) return;
-  const auto mono_ns = static_cast<int64_t>(*row->Value(Field::kT));
-  clock_.set_mono_ns(mono_ns);
-  clock_.set_realtime_ns(static_cast<int64_t>(*row->Value(Field::kWall)));
+  writer_.Add(std::move(session), survey_.begin_ns);
+  writer_.Add(replay::KeepProfile(options_.profile), survey_.begin_ns);
+  if (!clock) return;
+  clock_.set_mono_ns(static_cast<int64_t>(*clock->Value(Field::kT)));
+  clock_.set_realtime_ns(static_cast<int64_t>(*clock->Value(Field::kWall)));
   v1::TimelineRecord record;
   *record.mutable_clock_snapshot() = clock_;
-  writer_.Add(std::move(record), begin_ns);
+  writer_.Add(std::move(record), survey_.begin_ns);
 }
 
 const EventGroups& Importer::GroupsOf(const Row& row) {
@@ -188,25 +170,11 @@ const EventGroups& Importer::GroupsOf(const Row& row) {
   return found->second;
 }
 
-void Importer::End(const Intervals& intervals) {
-  report_.only_begin = intervals.only_begin;
-  report_.vms = vms_.size();
-  report_.vcpus = vcpus_.size();
-  v1::TimelineRecord record;
-  v1::Summary& summary = *record.mutable_summary();
-  summary.set_ticks(report_.ticks);
-  summary.set_vcpu_samples(report_.intervals);
-  summary.set_end_reason("import");
-  writer_.Add(std::move(record), LastEnd_ns(intervals));
-}
-
-absl::StatusOr<ImportReport> Importer::Run(const Intervals& intervals) {
-  if (intervals.all.empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(table_.name, ": each vCPU has one row and none has dt_ns: no interval"));
-  }
-  Begin(intervals);
-  const std::span<const Interval> all = intervals.all;
+absl::Status Importer::Add(std::vector<Interval> intervals) {
+  std::erase_if(intervals,
+                [this](const Interval& interval) { return SaysNothing(table_, RowOf(interval)); });
+  Prepare(table_, survey_, options_.max_hz, intervals);
+  const std::span<const Interval> all = intervals;
   for (size_t begin = 0; begin < all.size();) {
     size_t end = begin + 1;
     while (end < all.size() && all[end].instant == all[begin].instant) ++end;
@@ -219,8 +187,23 @@ absl::StatusOr<ImportReport> Importer::Run(const Intervals& intervals) {
     }
     begin = end;
   }
-  End(intervals);
-  if (absl::Status status = Flush(LastEnd_ns(intervals)); !status.ok()) return status;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ImportReport> Importer::End(uint64_t only_begin) {
+  report_.only_begin = only_begin;
+  report_.says_nothing = survey_.says_nothing;
+  report_.impossible = survey_.impossible;
+  report_.first_impossible = survey_.first_impossible;
+  report_.vms = vms_.size();
+  report_.vcpus = vcpus_.size();
+  v1::TimelineRecord record;
+  v1::Summary& summary = *record.mutable_summary();
+  summary.set_ticks(report_.ticks);
+  summary.set_vcpu_samples(report_.intervals);
+  summary.set_end_reason("import");
+  writer_.Add(std::move(record), survey_.end_ns);
+  if (absl::Status status = Flush(survey_.end_ns); !status.ok()) return status;
   return std::move(report_);
 }
 
@@ -257,7 +240,12 @@ absl::Status Importer::AddInstant(std::span<const Interval> at) {
 }
 
 absl::StatusOr<Importer::Sampled> Importer::Take(std::span<const Interval> group) {
-  Vm& vm = vms_.at(group.front().vm);
+  const auto known = vms_.find(group.front().vm);
+  if (known == vms_.end()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(table_.name, ": changed while it was read: import it again"));
+  }
+  Vm& vm = known->second;
   report_.intervals += group.size();
   core::Sample sample;
   std::shared_ptr<Epoch> epoch = vm.current[group.front().vcpu];
@@ -391,49 +379,104 @@ void Importer::AddSample(const Vm& vm, Epoch& epoch, core::Sample sample) {
   writer_.AddTick(vm.number, epoch.number, epoch.last, rejudge_.Judge(tick));
 }
 
-// Counts that no CPU makes are imported as they are, and told.
-void NoteImpossible(const Table& table, std::span<const Interval> intervals, ImportReport& report) {
-  constexpr double kMostCycles_hz = 10e9;
-  constexpr double kMostInstructionsPerCycle = 20;
-  constexpr double kTooFewToTell = 100'000;
-  const std::optional<uint32_t> cycles_event = table.FindEvent("cycles");
-  const std::optional<uint32_t> instructions_event = table.FindEvent("instructions");
-  for (const Interval& interval : intervals) {
-    const Row& row = table.rows[interval.row];
-    const std::optional<uint64_t> cycles = table.CountOf(row, cycles_event);
-    const std::optional<uint64_t> instructions = table.CountOf(row, instructions_event);
-    const double most_cycles = static_cast<double>(interval.Length_ns()) * kMostCycles_hz / 1e9;
-    const double most_instructions =
-        kMostInstructionsPerCycle *
-        (cycles ? std::min(most_cycles, static_cast<double>(*cycles)) : most_cycles);
-    if (static_cast<double>(cycles.value_or(0)) <= most_cycles + kTooFewToTell &&
-        static_cast<double>(instructions.value_or(0)) <= most_instructions + kTooFewToTell) {
-      continue;
-    }
-    if (report.impossible++ == 0) report.first_impossible = row.number;
+// Whether there is something to import.
+absl::Status CheckFound(const Table& table, const Survey& survey) {
+  if (survey.found == 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(table.name, ": each vCPU has one row and none has dt_ns: no interval"));
   }
+  if (survey.found == survey.says_nothing) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(table.name, ": no row has a count or a time of its vCPU"));
+  }
+  return absl::OkStatus();
+}
+
+bool KnowsWallClock(const Row& row) { return row.Value(Field::kT) && row.Value(Field::kWall); }
+
+// Intervals in order of time, as they are released.
+using IntervalSink = std::function<absl::Status(std::vector<Interval>)>;
+
+// Reads all rows, `window` at once; `rows` sees each batch first.
+absl::StatusOr<uint64_t> Scan(RowReader& reader, size_t window, bool by_tick,
+                              const std::function<void(std::span<const Row>)>& rows,
+                              const IntervalSink& sink) {
+  IntervalFinder finder(window);
+  Table& table = reader.table();
+  for (bool more = true; more;) {
+    const size_t first = table.rows.size();
+    const absl::StatusOr<bool> read = reader.Read(window);
+    if (!read.ok()) return read.status();
+    more = *read;
+    rows(std::span(table.rows).subspan(first));
+    absl::Status status = finder.Take(table, first);
+    if (!status.ok()) return status;
+    absl::StatusOr<std::vector<Interval>> released = finder.Release(table, !more, by_tick);
+    if (!released.ok()) return released.status();
+    status = sink(*std::move(released));
+    if (!status.ok()) return status;
+    finder.Compact(table);
+  }
+  return finder.only_begin();
 }
 
 }  // namespace
 
 absl::StatusOr<ImportReport> ImportTable(const Table& table, const ImportOptions& options,
                                          timeline::RecordWriter& writer) {
-  absl::StatusOr<Intervals> intervals = FindIntervals(table, options.max_hz);
-  if (!intervals.ok()) return intervals.status();
-  const bool any_interval = !intervals->all.empty();
-  const uint64_t says_nothing = std::erase_if(intervals->all, [&table](const Interval& interval) {
-    return SaysNothing(table, table.rows[interval.row]);
-  });
-  if (any_interval && intervals->all.empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(table.name, ": no row has a count or a time of its vCPU"));
+  IntervalFinder finder(0);
+  if (absl::Status status = finder.Take(table, 0); !status.ok()) return status;
+  absl::StatusOr<std::vector<Interval>> all = finder.Release(table, true, false);
+  if (!all.ok()) return all.status();
+  Survey survey;
+  survey.Add(table, *all);
+  if (absl::Status status = CheckFound(table, survey); !status.ok()) return status;
+  Importer importer(table, options, survey, writer);
+  const auto clock = std::ranges::find_if(table.rows, KnowsWallClock);
+  importer.Begin(clock == table.rows.end() ? std::nullopt : std::optional(*clock));
+  if (absl::Status status = importer.Add(*std::move(all)); !status.ok()) return status;
+  return importer.End(finder.only_begin());
+}
+
+absl::StatusOr<ImportReport> ImportRows(RowReader& rows, const ImportOptions& options,
+                                        timeline::RecordWriter& writer, size_t window) {
+  Survey survey;
+  std::optional<Row> clock;
+  bool turns_known = false;
+  while (true) {
+    survey = Survey();
+    clock.reset();
+    const absl::StatusOr<uint64_t> only_begin = Scan(
+        rows, window, false,
+        [&clock](std::span<const Row> batch) {
+          const auto row = std::ranges::find_if(batch, KnowsWallClock);
+          if (!clock && row != batch.end()) clock = *row;
+        },
+        [&](const std::vector<Interval>& intervals) {
+          survey.Add(rows.table(), intervals);
+          return absl::OkStatus();
+        });
+    if (absl::IsOutOfRange(only_begin.status()) && window < kMaxRows / 2) {
+      window = std::min(8 * window, kMaxRows / 2);
+      rows.Rewind();
+      continue;
+    }
+    if (!only_begin.ok()) return only_begin.status();
+    rows.Rewind();
+    // Which events took turns decides what rows without counts mean, and only now it is known.
+    const bool any_turns =
+        std::ranges::any_of(rows.table().turns, [](uint32_t t) { return t > 0; });
+    if (!any_turns || turns_known) break;
+    turns_known = true;
   }
-  absl::StatusOr<ImportReport> report = Importer(table, options, writer).Run(*intervals);
-  if (report.ok()) {
-    report->says_nothing = says_nothing;
-    NoteImpossible(table, intervals->all, *report);
-  }
-  return report;
+  if (absl::Status status = CheckFound(rows.table(), survey); !status.ok()) return status;
+  Importer importer(rows.table(), options, survey, writer);
+  importer.Begin(clock);
+  const absl::StatusOr<uint64_t> only_begin = Scan(
+      rows, window, survey.by_tick(), [](std::span<const Row>) {},
+      [&importer](std::vector<Interval> intervals) { return importer.Add(std::move(intervals)); });
+  if (!only_begin.ok()) return only_begin.status();
+  return importer.End(*only_begin);
 }
 
 }  // namespace vcpulse::importing

@@ -50,9 +50,18 @@ struct ImportReport {
 // than 100 us), and where a sum would pass 2^64. So rows of different cells become epochs side by
 // side, and what is absent never becomes 0.
 //
-// Errors: those of FindIntervals; InvalidArgument where no row covers an interval;
+// Errors: those of IntervalFinder; InvalidArgument where no row covers an interval;
 // ResourceExhausted for more than 250,000 epochs; what the writer said.
 absl::StatusOr<ImportReport> ImportTable(const Table& table, const ImportOptions& options,
                                          timeline::RecordWriter& writer);
+
+// The same of a text of any length, read twice or more often: for what must be known of all rows,
+// then for their ticks. At most 2 x `window` rows are in memory: a row may stand so many rows below
+// those of a later time. Where they are further out of order the window grows, up to 2,000,000
+// rows; OutOfRange beyond, with the row. All but the number of epochs is checked before the first
+// record is written.
+inline constexpr size_t kRowWindow = 32'768;
+absl::StatusOr<ImportReport> ImportRows(RowReader& rows, const ImportOptions& options,
+                                        timeline::RecordWriter& writer, size_t window = kRowWindow);
 
 }  // namespace vcpulse::importing

@@ -1,8 +1,7 @@
 #include "monitor/import/intervals.h"
 
 #include <algorithm>
-#include <map>
-#include <set>
+#include <span>
 #include <tuple>
 #include <utility>
 
@@ -12,24 +11,8 @@
 namespace vcpulse::importing {
 namespace {
 
-using VcpuKey = std::pair<uint32_t, uint32_t>;  // (vm, vcpu)
-
 // Intervals of one vCPU may overlap by so much: stamps are taken beside the counters.
 constexpr int64_t kStampBlur_ns = 100'000;
-
-// The highest rate of cycles of any row, Hz.
-std::optional<double> HighestRate(const Table& table, const std::vector<Interval>& intervals) {
-  const std::optional<uint32_t> event = table.FindEvent("cycles");
-  std::optional<double> highest;
-  for (const Interval& interval : intervals) {
-    const std::optional<uint64_t> cycles = table.CountOf(table.rows[interval.row], event);
-    if (!cycles || *cycles == 0 || interval.Length_ns() <= 0) continue;
-    const double hz =
-        static_cast<double>(*cycles) * 1e9 / static_cast<double>(interval.Length_ns());
-    highest = std::max(highest.value_or(0), hz);
-  }
-  return highest;
-}
 
 absl::Status RowError(const Table& table, const Row& row, std::string_view what) {
   return absl::InvalidArgumentError(
@@ -56,15 +39,21 @@ absl::Status CheckTimes(const Table& table, const Row& row, uint64_t length_ns) 
                     absl::StrCat(", column ", ToAbsl(time.column), ": ", value,
                                  " is more than the interval, which is ", length_ns));
   }
+  const std::optional<uint64_t> enabled = row.Value(Field::kTimeEnabled);
+  const std::optional<uint64_t> running = row.Value(Field::kTimeRunning);
+  if (enabled && running && *running > *enabled) {
+    return RowError(table, row,
+                    absl::StrCat(", column time_running_ns: ", *running,
+                                 " is more than time_enabled_ns, which is ", *enabled));
+  }
   return absl::OkStatus();
 }
 
-absl::Status SetTimes(const Table& table, std::optional<uint32_t> cycles_event,
-                      std::optional<double> max_hz, Interval& interval) {
+void SetTimes(const Table& table, std::optional<uint32_t> cycles_event,
+              std::optional<double> max_hz, Interval& interval) {
   const Row& row = table.rows[interval.row];
   const std::optional<uint64_t> cycles = table.CountOf(row, cycles_event);
   const auto length_ns = static_cast<uint64_t>(interval.Length_ns());
-  if (absl::Status status = CheckTimes(table, row, length_ns); !status.ok()) return status;
   const std::optional<uint64_t> enabled = row.Value(Field::kTimeEnabled);
   const std::optional<uint64_t> running = row.Value(Field::kTimeRunning);
   if (enabled) {
@@ -79,41 +68,8 @@ absl::Status SetTimes(const Table& table, std::optional<uint32_t> cycles_event,
   } else {
     interval.time_enabled_ns = length_ns;
   }
-  if (enabled && running && *running > *enabled) {
-    return RowError(table, row,
-                    absl::StrCat(", column time_running_ns: ", *running,
-                                 " is more than time_enabled_ns, which is ", *enabled));
-  }
   interval.time_running_ns = running.value_or(interval.time_enabled_ns);
   interval.time_enabled_ns = std::max(interval.time_enabled_ns, interval.time_running_ns);
-  return absl::OkStatus();
-}
-
-// When each row's interval ended, in the order of the text.
-absl::StatusOr<std::vector<Interval>> FindEnds(const Table& table) {
-  std::vector<Interval> intervals;
-  intervals.reserve(table.rows.size());
-  std::map<VcpuKey, uint64_t> last_end;
-  for (size_t i = 0; i < table.rows.size(); ++i) {
-    const Row& row = table.rows[i];
-    const auto vcpu = static_cast<uint32_t>(row.Value(Field::kVcpu).value_or(0));
-    uint64_t& end = last_end[{row.vm, vcpu}];
-    if (const std::optional<uint64_t> t = row.Value(Field::kT)) {
-      end = *t;
-    } else if (const std::optional<uint64_t> dt = row.Value(Field::kDt)) {
-      end += *dt;
-      if (end >= kMaxTime_ns) {
-        return RowError(table, row, ", column dt_ns: the sum so far is beyond 2^62 ns");
-      }
-    } else {
-      return RowError(table, row,
-                      ": neither t_ns (when the interval ended) nor dt_ns (how long it was) is "
-                      "given: one of them is needed");
-    }
-    intervals.push_back(
-        {.row = i, .vm = row.vm, .vcpu = vcpu, .end_ns = static_cast<int64_t>(end)});
-  }
-  return intervals;
 }
 
 auto OrderOf(const Interval& interval) {
@@ -133,77 +89,177 @@ absl::Status CheckRepeated(const Table& table, const std::vector<Interval>& sort
                    "or vm_uuid tells them apart"));
 }
 
-// Makes a tick's number the instant of its intervals, where that changes the order of time by
-// nothing: each tick's last row ends before the first of the next.
-void JoinByTick(const Table& table, Intervals& intervals) {
-  uint64_t tick = 0;
-  bool first = true;
-  std::set<VcpuKey> seen;  // in this tick
-  for (const Interval& interval : intervals.all) {
-    const std::optional<uint64_t> own = table.rows[interval.row].Value(Field::kTick);
-    if (!own || *own == 0 || (!first && *own < tick)) return;
-    if (*own != tick || first) seen.clear();
-    if (!seen.emplace(interval.vm, interval.vcpu).second) return;
-    tick = *own;
-    first = false;
-  }
-  intervals.by_tick = !first;
-  if (!intervals.by_tick) return;
-  for (Interval& interval : intervals.all) {
-    interval.instant = *table.rows[interval.row].Value(Field::kTick);
-  }
-  std::ranges::stable_sort(intervals.all, {}, [](const Interval& interval) {
-    return std::tuple(interval.instant, interval.vm, interval.vcpu);
-  });
-}
-
 }  // namespace
 
-int64_t Intervals::Median_ns() const {
-  std::vector<int64_t> lengths;
-  lengths.reserve(all.size());
-  for (const Interval& interval : all) lengths.push_back(interval.Length_ns());
-  if (lengths.empty()) return 0;
-  const auto middle = lengths.begin() + static_cast<std::ptrdiff_t>(lengths.size() / 2);
-  std::ranges::nth_element(lengths, middle);
-  return *middle;
+void Lengths::Add(int64_t length_ns) {
+  constexpr size_t kMostDifferent = 65536;
+  ++count_;
+  ++counts_[length_ns / unit_ns_ * unit_ns_];
+  while (counts_.size() > kMostDifferent) {
+    unit_ns_ *= 2;
+    std::map<int64_t, uint64_t> coarser;
+    for (const auto& [length, count] : counts_) coarser[length / unit_ns_ * unit_ns_] += count;
+    counts_ = std::move(coarser);
+  }
 }
 
-absl::StatusOr<Intervals> FindIntervals(const Table& table, std::optional<double> max_hz) {
-  absl::StatusOr<std::vector<Interval>> ends = FindEnds(table);
-  if (!ends.ok()) return ends.status();
-  std::ranges::stable_sort(*ends, {}, OrderOf);
-  if (absl::Status status = CheckRepeated(table, *ends); !status.ok()) return status;
+int64_t Lengths::Median_ns() const {
+  uint64_t before = 0;
+  for (const auto& [length_ns, count] : counts_) {
+    before += count;
+    if (before > count_ / 2) return length_ns;
+  }
+  return 0;
+}
 
-  Intervals intervals;
-  std::map<VcpuKey, int64_t> last_end;
-  for (Interval& interval : *ends) {
-    const std::optional<uint64_t> dt = table.rows[interval.row].Value(Field::kDt);
+absl::Status IntervalFinder::Take(const Table& table, size_t first) {
+  for (size_t i = first; i < table.rows.size(); ++i) {
+    const Row& row = table.rows[i];
+    const auto vcpu = static_cast<uint32_t>(row.Value(Field::kVcpu).value_or(0));
+    uint64_t& end = last_taken_[{row.vm, vcpu}];
+    if (const std::optional<uint64_t> t = row.Value(Field::kT)) {
+      end = *t;
+    } else if (const std::optional<uint64_t> dt = row.Value(Field::kDt)) {
+      end += *dt;
+      if (end >= kMaxTime_ns) {
+        return RowError(table, row, ", column dt_ns: the sum so far is beyond 2^62 ns");
+      }
+    } else {
+      return RowError(table, row,
+                      ": neither t_ns (when the interval ended) nor dt_ns (how long it was) is "
+                      "given: one of them is needed");
+    }
+    if (static_cast<int64_t>(end) <= released_ns_) {
+      return absl::OutOfRangeError(absl::StrCat(
+          table.name, ": ", table.unit, " ", row.number, ": ends at ", end, " ns, before ",
+          table.unit, "s more than ", window_, " above it: sort the file by time"));
+    }
+    waiting_.push_back({.row = i, .vm = row.vm, .vcpu = vcpu, .end_ns = static_cast<int64_t>(end)});
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<Interval>> IntervalFinder::Release(const Table& table, bool last,
+                                                              bool by_tick) {
+  std::ranges::stable_sort(waiting_, {}, OrderOf);
+  if (absl::Status status = CheckRepeated(table, waiting_); !status.ok()) return status;
+  const auto tick_of = [&table](const Interval& interval) {
+    return table.rows[interval.row].Value(Field::kTick);
+  };
+  size_t cut = last ? waiting_.size() : waiting_.size() - std::min(waiting_.size(), window_);
+  while (cut > 0 && cut < waiting_.size() &&
+         (waiting_[cut - 1].end_ns == waiting_[cut].end_ns ||
+          (by_tick && tick_of(waiting_[cut - 1]) == tick_of(waiting_[cut])))) {
+    --cut;
+  }
+  std::vector<Interval> released;
+  for (Interval& interval : std::span(waiting_).first(cut)) {
+    const Row& row = table.rows[interval.row];
+    const std::optional<uint64_t> dt = row.Value(Field::kDt);
     const auto [before, is_first] =
-        last_end.try_emplace({interval.vm, interval.vcpu}, interval.end_ns);
+        last_released_.try_emplace({interval.vm, interval.vcpu}, interval.end_ns);
     interval.instant = static_cast<uint64_t>(interval.end_ns);
     interval.begin_ns = dt ? interval.end_ns - static_cast<int64_t>(*dt) : before->second;
     const int64_t overlap_ns = is_first ? 0 : before->second - interval.begin_ns;
     const int64_t blur_ns = std::max<int64_t>(interval.Length_ns() / 100, kStampBlur_ns);
     if (overlap_ns > blur_ns) {
-      return RowError(table, table.rows[interval.row],
+      return RowError(table, row,
                       absl::StrCat(", column dt_ns: the interval begins ", overlap_ns,
                                    " ns before its vCPU's one before it ended"));
     }
     before->second = interval.end_ns;
     if (is_first && !dt) {
-      ++intervals.only_begin;
+      ++only_begin_;
       continue;
     }
-    intervals.all.push_back(interval);
+    const auto length_ns = static_cast<uint64_t>(interval.Length_ns());
+    if (absl::Status status = CheckTimes(table, row, length_ns); !status.ok()) return status;
+    released.push_back(interval);
   }
-  const std::optional<double> rate = max_hz ? max_hz : HighestRate(table, intervals.all);
+  if (cut > 0) released_ns_ = waiting_[cut - 1].end_ns;
+  waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(cut));
+  return released;
+}
+
+void IntervalFinder::Compact(Table& table) {
+  std::ranges::sort(waiting_, {}, &Interval::row);
+  std::vector<size_t> places;
+  places.reserve(waiting_.size());
+  for (Interval& interval : waiting_) {
+    places.push_back(interval.row);
+    interval.row = places.size() - 1;
+  }
+  table.KeepRows(places);
+}
+
+void Survey::Add(const Table& table, const std::vector<Interval>& intervals) {
+  for (const Interval& interval : intervals) {
+    const Row& row = table.rows[interval.row];
+    LookAtTick(row, interval);
+    ++found;
+    if (SaysNothing(table, row)) {
+      ++says_nothing;
+      continue;
+    }
+    const bool first = vms.empty();
+    begin_ns = first ? interval.begin_ns : std::min(begin_ns, interval.begin_ns);
+    end_ns = std::max(end_ns, interval.end_ns);
+    vms.insert(interval.vm);
+    lengths.Add(interval.Length_ns());
+    LookAtCounts(table, row, interval);
+  }
+}
+
+void Survey::LookAtTick(const Row& row, const Interval& interval) {
+  if (!ticks_agree_) return;
+  const std::optional<uint64_t> own = row.Value(Field::kTick);
+  if (own && *own != tick_) seen_.clear();
+  ticks_agree_ =
+      own && *own != 0 && *own >= tick_ && seen_.emplace(interval.vm, interval.vcpu).second;
+  tick_ = own.value_or(0);
+}
+
+void Survey::LookAtCounts(const Table& table, const Row& row, const Interval& interval) {
+  constexpr double kMostCycles_hz = 10e9;
+  constexpr double kMostInstructionsPerCycle = 20;
+  constexpr double kTooFewToTell = 100'000;
+  const std::optional<uint64_t> cycles = table.CountOf(row, table.FindEvent("cycles"));
+  const std::optional<uint64_t> instructions = table.CountOf(row, table.FindEvent("instructions"));
+  const auto length_ns = static_cast<double>(interval.Length_ns());
+  if (cycles.value_or(0) > 0 && length_ns > 0) {
+    highest_rate =
+        std::max(highest_rate.value_or(0), static_cast<double>(*cycles) * 1e9 / length_ns);
+  }
+  // Counts that no CPU makes are imported as they are, and reported.
+  const double most_cycles = length_ns * kMostCycles_hz / 1e9;
+  const double most_instructions =
+      kMostInstructionsPerCycle *
+      (cycles ? std::min(most_cycles, static_cast<double>(*cycles)) : most_cycles);
+  if (static_cast<double>(cycles.value_or(0)) <= most_cycles + kTooFewToTell &&
+      static_cast<double>(instructions.value_or(0)) <= most_instructions + kTooFewToTell) {
+    return;
+  }
+  if (impossible++ == 0) first_impossible = row.number;
+}
+
+bool SaysNothing(const Table& table, const Row& row) {
+  return !row.Value(Field::kTimeEnabled) && !row.Value(Field::kTimeRunning) &&
+         !row.Value(Field::kRun) && table.LayoutOf(row).events.empty();
+}
+
+void Prepare(const Table& table, const Survey& survey, std::optional<double> max_hz,
+             std::vector<Interval>& intervals) {
+  const std::optional<double> rate = max_hz ? max_hz : survey.highest_rate;
   const std::optional<uint32_t> cycles = table.FindEvent("cycles");
-  for (Interval& interval : intervals.all) {
-    if (absl::Status status = SetTimes(table, cycles, rate, interval); !status.ok()) return status;
+  for (Interval& interval : intervals) {
+    SetTimes(table, cycles, rate, interval);
+    if (survey.by_tick()) {
+      interval.instant = table.rows[interval.row].Value(Field::kTick).value_or(0);
+    }
   }
-  JoinByTick(table, intervals);
-  return intervals;
+  std::ranges::stable_sort(intervals, {}, [](const Interval& interval) {
+    return std::tuple(interval.instant, interval.vm, interval.vcpu);
+  });
 }
 
 std::vector<std::string> Substitutions(const FieldSet& present, bool cycles_counted,

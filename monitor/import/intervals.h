@@ -2,8 +2,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -25,24 +28,94 @@ struct Interval {
   int64_t Length_ns() const { return end_ns - begin_ns; }
 };
 
-struct Intervals {
-  // By (instant, vm, vcpu): those of one tick are one instant where all rows have a tick that
-  // agrees with the order of time, else those that end together.
-  std::vector<Interval> all;
-  // Rows without dt_ns that are their vCPU's first: they only say when the next one's began, and
-  // what they counted belongs to no interval.
-  uint64_t only_begin = 0;
-  bool by_tick = false;  // Interval::instant is a tick's number
+// The median of any number of lengths in bounded memory: exact up to 65,536 different ones, then to
+// a unit that doubles as long as there are more.
+class Lengths {
+ public:
+  void Add(int64_t length_ns);
+  int64_t Median_ns() const;  // 0 where there is none
 
-  int64_t Median_ns() const;  // of the lengths; 0 where there is none
+ private:
+  std::map<int64_t, uint64_t> counts_;
+  uint64_t count_ = 0;
+  int64_t unit_ns_ = 1;
 };
 
-// The rows of `table` in order of time. Without dt_ns an interval goes back to its vCPU's row
-// before; without t_ns it ends where the sum of the vCPU's dt_ns so far says. Times of the counters
-// that are absent are substituted as Substitutions() tells. Errors: InvalidArgument with row and
-// column for a row with neither, for a repeated (vm, vcpu, t_ns), for intervals that overlap, and
-// for times beyond the interval or time_running_ns beyond time_enabled_ns.
-absl::StatusOr<Intervals> FindIntervals(const Table& table, std::optional<double> max_hz);
+// Finds the intervals of rows that come batch by batch, in order of time, with a bounded window of
+// rows that may be out of order.
+class IntervalFinder {
+ public:
+  // Holds at least `window` intervals back until the last batch.
+  explicit IntervalFinder(size_t window) : window_(window) {}
+
+  // Takes the rows of `table` from `first` on. Without t_ns an interval ends where the sum of the
+  // vCPU's dt_ns so far says. Errors: InvalidArgument with row and column for a row with neither;
+  // OutOfRange for one that ends before intervals that were released.
+  absl::Status Take(const Table& table, size_t first);
+
+  // Those that no later row may come before, all after the last batch, by (end, vm, vcpu); with
+  // `by_tick`, all of a tick or none. Without dt_ns an interval goes back to its vCPU's row before.
+  // Errors: InvalidArgument with row and column for a repeated (vm, vcpu, t_ns), for intervals that
+  // overlap, for times beyond the interval and time_running_ns beyond time_enabled_ns.
+  absl::StatusOr<std::vector<Interval>> Release(const Table& table, bool last, bool by_tick);
+
+  // Drops the rows of released intervals.
+  void Compact(Table& table);
+
+  // Rows without dt_ns that are their vCPU's first: they only say when the next one's began, and
+  // what they counted belongs to no interval.
+  uint64_t only_begin() const { return only_begin_; }
+
+ private:
+  using VcpuKey = std::pair<uint32_t, uint32_t>;  // (vm, vcpu)
+
+  size_t window_;
+  std::vector<Interval> waiting_;
+  std::map<VcpuKey, uint64_t> last_taken_;    // end
+  std::map<VcpuKey, int64_t> last_released_;  // end
+  int64_t released_ns_ = -1;                  // end of the last one
+  uint64_t only_begin_ = 0;
+};
+
+// What must be known of all intervals before the first of them can become a tick.
+class Survey {
+ public:
+  // Takes released intervals, in order.
+  void Add(const Table& table, const std::vector<Interval>& intervals);
+
+  uint64_t found = 0;  // intervals
+  uint64_t says_nothing =
+      0;  // thereof of rows with neither a count nor a time; not in what follows
+  std::set<uint32_t> vms;
+  Lengths lengths;
+  int64_t begin_ns = 0;
+  int64_t end_ns = 0;
+  std::optional<double> highest_rate;  // of cycles, Hz
+  // Rows with counts that no CPU makes, and the number of the first one.
+  uint64_t impossible = 0;
+  uint64_t first_impossible = 0;
+
+  // Whether all rows have a tick that agrees with the order of time: each tick's last row ends
+  // before the first of the next. Its rows are one instant then, else those that end together.
+  bool by_tick() const { return ticks_agree_ && found > 0; }
+
+ private:
+  void LookAtTick(const Row& row, const Interval& interval);
+  void LookAtCounts(const Table& table, const Row& row, const Interval& interval);
+
+  bool ticks_agree_ = true;
+  uint64_t tick_ = 0;
+  std::set<std::pair<uint32_t, uint32_t>> seen_;  // (vm, vcpu) in this tick
+};
+
+// Nothing in the row was measured over its interval: a state is that of an instant, and a wait says
+// nothing of what ran.
+bool SaysNothing(const Table& table, const Row& row);
+
+// Makes released intervals ready to become ticks: by (instant, vm, vcpu), and with their times,
+// where absent ones are substituted as Substitutions() says.
+void Prepare(const Table& table, const Survey& survey, std::optional<double> max_hz,
+             std::vector<Interval>& intervals);
 
 // What stands for the times that rows with these cells lack, for people.
 std::vector<std::string> Substitutions(const FieldSet& present, bool cycles_counted,

@@ -49,9 +49,13 @@ std::string Repaired(std::string_view text) {
 
 }  // namespace
 
-JsonLines::JsonLines(std::string_view text) : rest_(text), parser_({}, Options()) {
-  constexpr std::string_view kMark = "\xEF\xBB\xBF";
-  if (rest_.starts_with(kMark)) rest_.remove_prefix(kMark.size());
+JsonLines::JsonLines(TextSource& source) : source_(source), parser_({}, Options()) {}
+
+void JsonLines::Rewind() {
+  source_.Rewind();
+  rest_ = {};
+  begun_ = false;
+  line_ = 0;
 }
 
 bool JsonLines::Parse(std::string_view text) {
@@ -68,7 +72,16 @@ bool JsonLines::Parse(std::string_view text) {
 }
 
 JsonLines::Line JsonLines::Next() {
-  if (rest_.empty()) return Line::kEnd;
+  if (rest_.empty()) {
+    constexpr std::string_view kMark = "\xEF\xBB\xBF";
+    const absl::StatusOr<std::string_view> piece = source_.Next();
+    status_ = piece.status();
+    if (!piece.ok()) return Line::kFailed;
+    rest_ = *piece;
+    if (!begun_ && rest_.starts_with(kMark)) rest_.remove_prefix(kMark.size());
+    begun_ = true;
+    if (rest_.empty()) return Line::kEnd;
+  }
   ++line_;
   const size_t end = std::min(rest_.find('\n'), rest_.size());
   const bool ended = end < rest_.size();

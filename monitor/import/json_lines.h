@@ -6,14 +6,16 @@
 #include <string>
 #include <string_view>
 
+#include "absl/status/status.h"
 #include "boost/json.hpp"
+#include "monitor/import/text_source.h"
 
 namespace vcpulse::importing {
 
 // A longer line is no object.
 inline constexpr size_t kMaxLineBytes = 65536;
 
-// Text with a JSON object on some of its lines. `text` must outlive it.
+// Text with a JSON object on some of its lines. `source` must outlive it.
 class JsonLines {
  public:
   enum class Line : uint8_t {
@@ -25,15 +27,20 @@ class JsonLines {
     kBroken,     // holds a {, and no object behind it
     kTruncated,  // likewise, and it is the last one and has no end
     kTooLong,
+    kFailed,  // the source could not be read: status() says why
   };
 
-  explicit JsonLines(std::string_view text);
+  explicit JsonLines(TextSource& source);
 
   // The next line. Text in front of an object, and behind it where it holds no {, is passed over:
   // others write to the same place. What the C library writes in other locales and of numbers that
   // are none (`100,00`, `nan`, `inf`) is read as 100.00 and null.
   Line Next();
 
+  // Begins anew with the first line.
+  void Rewind();
+
+  const absl::Status& status() const { return status_; }
   const boost::json::object& object() const { return value_->get_object(); }  // of a kObject
   uint64_t line() const { return line_; }                                     // from 1
 
@@ -41,7 +48,10 @@ class JsonLines {
   // The object at the start of `text`; false where there is none.
   bool Parse(std::string_view text);
 
-  std::string_view rest_;
+  TextSource& source_;
+  absl::Status status_;
+  std::string_view rest_;  // of the piece
+  bool begun_ = false;
   uint64_t line_ = 0;
   std::array<unsigned char, 65536> buffer_{};
   // Made for each line: the blocks that it takes beyond the buffer double, and go on doubling after

@@ -43,14 +43,19 @@ struct Count {
 };
 
 // Reads one table.
-class JsonlParser {
+class JsonlParser : public RowReader {
  public:
-  JsonlParser(std::string_view text, const std::string& name) : lines_(text), builder_(name) {
+  JsonlParser(TextSource& source, const std::string& name) : RowReader(name), lines_(source) {
     builder_.table().unit = "line";
     builder_.table().absent_reason = "is null in the imported file";
   }
 
-  absl::StatusOr<Table> Parse();
+ protected:
+  absl::StatusOr<bool> ReadRow() override;
+  void RewindText() override {
+    lines_.Rewind();
+    any_row_ = false;
+  }
 
  private:
   absl::Status Error(std::string_view what) const {
@@ -67,7 +72,7 @@ class JsonlParser {
   absl::Status AddRow();
 
   JsonLines lines_;
-  TableBuilder builder_;
+  bool any_row_ = false;  // in this reading
   std::string name_ = builder_.table().name;
   bool of_an_export_ = false;
   std::unordered_map<std::string, Use> uses_;
@@ -77,20 +82,18 @@ class JsonlParser {
   VmIdentity vm_;
   std::vector<Count> counts_;
   std::vector<std::pair<uint32_t, double>> shares_;
-  Turns turns_;
 };
 
-absl::StatusOr<Table> JsonlParser::Parse() {
+absl::StatusOr<bool> JsonlParser::ReadRow() {
   using Line = JsonLines::Line;
   while (true) {
     switch (lines_.Next()) {
       case Line::kEnd:
-        if (builder_.table().rows.empty()) {
-          return absl::InvalidArgumentError(
-              absl::StrCat(name_, ": holds no line with an interval of a vCPU"));
-        }
-        turns_.Number(builder_.table().turns);
-        return builder_.Finish();
+        if (any_row_) return false;
+        return absl::InvalidArgumentError(
+            absl::StrCat(name_, ": holds no line with an interval of a vCPU"));
+      case Line::kFailed:
+        return lines_.status();
       case Line::kBlank:
         break;
       case Line::kTruncated:
@@ -98,7 +101,8 @@ absl::StatusOr<Table> JsonlParser::Parse() {
         break;
       case Line::kObject:
         if (absl::Status status = TakeObject(); !status.ok()) return status;
-        break;
+        any_row_ = true;
+        return true;
       case Line::kTooLong:
         return Error(absl::StrCat(": longer than ", kMaxLineBytes, " bytes"));
       default:
@@ -204,7 +208,7 @@ std::string JsonlParser::TakeValue(const Use& use, const json::value& value) {
 
 absl::Status JsonlParser::TakeObject() {
   const json::object& object = lines_.object();
-  if (builder_.table().rows.empty()) of_an_export_ = object.contains("raw_band");
+  if (!any_row_) of_an_export_ = object.contains("raw_band");
   row_ = Row{.number = lines_.line()};
   vm_ = VmIdentity();
   counts_.clear();
@@ -287,7 +291,12 @@ absl::Status JsonlParser::AddRow() {
 }  // namespace
 
 absl::StatusOr<Table> ParseJsonl(std::string_view text, const std::string& name) {
-  return JsonlParser(text, name).Parse();
+  WholeText source(text);
+  return JsonlParser(source, name).ReadWhole();
+}
+
+std::unique_ptr<RowReader> JsonlRows(TextSource& source, const std::string& name) {
+  return std::make_unique<JsonlParser>(source, name);
 }
 
 }  // namespace vcpulse::importing

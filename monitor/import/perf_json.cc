@@ -105,7 +105,9 @@ void ReadTimes(const json::object& object, PerfCount& count) {
 
 class PerfReader {
  public:
-  PerfReader(std::string_view text, const std::string& name) : lines_(text) { stat_.name = name; }
+  PerfReader(std::string_view text, const std::string& name) : text_(text), lines_(text_) {
+    stat_.name = name;
+  }
 
   absl::StatusOr<PerfStat> Read();
 
@@ -125,6 +127,7 @@ class PerfReader {
     return found->second;
   }
 
+  WholeText text_;
   JsonLines lines_;
   PerfStat stat_;
   Table skipped_;  // its list of kinds

@@ -4,9 +4,9 @@
 #include <charconv>
 #include <limits>
 #include <map>
+#include <optional>
 #include <ranges>
 #include <system_error>
-#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -15,6 +15,8 @@
 
 namespace vcpulse::importing {
 namespace {
+
+constexpr size_t kMaxNeighbours = 1'000'000;
 
 // The events that a row with the main group off the PMU would have counted, as those of `known`;
 // whether it fits: what the row counted is in it, and all else belongs to the main group.
@@ -46,25 +48,28 @@ bool MainGroupNeverRan(const Table& table, const Row& row) {
                               [&](uint32_t event) { return table.turns[event] == 0; });
 }
 
-// Of `rows` in one direction: each takes after the one of its epoch (where the file tells none: of
-// its vCPU) that came before it.
-template <typename Rows>
-void FillAfterNeighbours(Rows&& rows, std::vector<bool>& open, Table& table) {
-  std::map<std::tuple<uint32_t, uint64_t, uint64_t>, uint32_t> last;  // layouts, by vCPU and epoch
-  for (Row& row : rows) {
-    const uint64_t epoch = row.Value(Field::kEpoch).value_or(0);
-    const uint64_t vcpu = epoch > 0 ? 0 : row.Value(Field::kVcpu).value_or(0);
-    uint32_t& layout = last.try_emplace({row.vm, vcpu, epoch}, row.layout).first->second;
-    const auto i = static_cast<size_t>(&row - table.rows.data());
-    if (open[i] && FillWithZeros(table.layouts[layout], row, table)) {
-      row.layout = layout;
-      open[i] = false;
-    }
-    if (!open[i]) layout = row.layout;
-  }
-}
-
 }  // namespace
+
+void Table::KeepRows(std::span<const size_t> places) {
+  std::vector<Row> kept_rows;
+  std::vector<uint64_t> kept_counts;
+  std::vector<double> kept_shares;
+  kept_rows.reserve(places.size());
+  for (const size_t place : places) {
+    Row row = rows[place];
+    const auto begin = static_cast<std::ptrdiff_t>(row.first_count);
+    const auto end = begin + static_cast<std::ptrdiff_t>(LayoutOf(row).events.size());
+    row.first_count = kept_counts.size();
+    kept_counts.insert(kept_counts.end(), counts.begin() + begin, counts.begin() + end);
+    if (!shares.empty()) {
+      kept_shares.insert(kept_shares.end(), shares.begin() + begin, shares.begin() + end);
+    }
+    kept_rows.push_back(row);
+  }
+  rows = std::move(kept_rows);
+  counts = std::move(kept_counts);
+  shares = std::move(kept_shares);
+}
 
 void Table::Skip(std::string_view what, uint64_t line) {
   const auto known = std::ranges::find(skipped, what, &Skipped::what);
@@ -154,14 +159,93 @@ absl::Status TableBuilder::Add(Row row, const Layout& layout, std::span<const ui
   return absl::OkStatus();
 }
 
-Table TableBuilder::Finish() {
-  std::vector<bool> open(table_.rows.size());
-  for (size_t i = 0; i < open.size(); ++i) open[i] = MainGroupNeverRan(table_, table_.rows[i]);
-  if (std::ranges::find(open, true) != open.end()) {
-    FillAfterNeighbours(table_.rows, open, table_);
-    FillAfterNeighbours(std::views::reverse(table_.rows), open, table_);
+TableBuilder::EpochKey TableBuilder::KeyOf(const Row& row) {
+  const uint64_t epoch = row.Value(Field::kEpoch).value_or(0);
+  return {row.vm, epoch > 0 ? 0 : row.Value(Field::kVcpu).value_or(0), epoch};
+}
+
+void TableBuilder::Fill(size_t first) {
+  const auto rows = std::span(table_.rows).subspan(first);
+  const auto fill = [this](Row& row, uint32_t layout) {
+    if (!FillWithZeros(table_.layouts[layout], row, table_)) return false;
+    row.layout = layout;
+    return true;
+  };
+  std::vector<Row*> open;
+  for (Row& row : rows) {
+    const bool never_ran = MainGroupNeverRan(table_, row);
+    const auto found = neighbours_.find(KeyOf(row));
+    // An epoch in each row is refused later; it must not fill the memory before.
+    if (found == neighbours_.end() && neighbours_.size() >= kMaxNeighbours) continue;
+    Neighbours& near = found == neighbours_.end() ? neighbours_[KeyOf(row)] : found->second;
+    if (!near.last) near.last = row.layout;
+    if (never_ran && !fill(row, *near.last)) {
+      open.push_back(&row);
+      continue;
+    }
+    near.last = row.layout;
+    if (!near.first) near.first = row.layout;
+    near.any = true;
   }
+  if (open.empty()) return;
+  // Backwards: from the row after, which may be in a later batch.
+  std::map<EpochKey, uint32_t> after;
+  for (const Row* row : open) {
+    const Neighbours& near = neighbours_.at(KeyOf(*row));
+    if (!near.any && near.first) after.try_emplace(KeyOf(*row), *near.first);
+  }
+  auto next_open = open.rbegin();
+  for (Row& row : std::views::reverse(rows)) {
+    const bool is_open = next_open != open.rend() && *next_open == &row;
+    if (is_open) ++next_open;
+    const auto known = after.find(KeyOf(row));
+    if (is_open && (known == after.end() || !fill(row, known->second))) continue;
+    after.insert_or_assign(KeyOf(row), row.layout);
+  }
+}
+
+void TableBuilder::Rewind() {
+  table_.KeepRows({});
+  table_.skipped.clear();
+  for (auto& [key, near] : neighbours_) {
+    near.last.reset();
+    near.any = false;
+  }
+}
+
+Table TableBuilder::Finish() {
+  Fill(0);
   return std::move(table_);
+}
+
+absl::StatusOr<bool> RowReader::Read(size_t rows) {
+  const size_t first = builder_.table().rows.size();
+  for (size_t i = 0; i < rows; ++i) {
+    const absl::StatusOr<bool> more = ReadRow();
+    if (!more.ok()) return more;
+    if (!*more) {
+      builder_.Fill(first);
+      return false;
+    }
+  }
+  builder_.Fill(first);
+  return true;
+}
+
+void RowReader::Rewind() {
+  turns_.Number(builder_.table().turns);
+  builder_.Rewind();
+  RewindText();
+}
+
+absl::StatusOr<Table> RowReader::ReadWhole() {
+  while (true) {
+    const absl::StatusOr<bool> more = ReadRow();
+    if (!more.ok()) return more.status();
+    if (!*more) break;
+  }
+  turns_.Number(builder_.table().turns);
+  return builder_.Finish();
 }
 
 void Turns::Add(std::span<const std::pair<uint32_t, double>> shares) {

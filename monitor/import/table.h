@@ -14,6 +14,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -45,9 +46,10 @@ using FieldSet = std::bitset<kFields>;
 
 inline bool Has(const FieldSet& fields, Field field) { return fields[static_cast<size_t>(field)]; }
 
-// More rows than this are refused: they are held in memory, about 200 bytes each beside the text.
+// At most so many rows are in a table at once, about 200 bytes each. CSV and JSON lines are read
+// batch by batch, so it limits how far their rows may be out of order.
 inline constexpr size_t kMaxRows = 4'000'000;
-inline constexpr size_t kMaxCounts = 40'000'000;  // of all rows together
+inline constexpr size_t kMaxCounts = 40'000'000;  // of these rows together
 inline constexpr size_t kMaxTableEvents = 256;    // names in one file
 inline constexpr size_t kMaxRowEvents = core::kMaxEvents * core::kMaxGroups;
 inline constexpr size_t kMaxLayouts = 10'000;               // different lists of events in one file
@@ -119,6 +121,8 @@ struct Table {
   std::vector<Skipped> skipped;
 
   void Skip(std::string_view what, uint64_t line);
+  // Drops the rows with their counts, but those at these places, ascending.
+  void KeepRows(std::span<const size_t> places);
   std::string absent_reason = "its cells are empty in the imported file";
   std::vector<std::string> host_side_events;  // that count the host too
   std::vector<std::string> notes;             // for people, kept in the timeline
@@ -158,18 +162,33 @@ class TableBuilder {
   absl::Status Add(Row row, const Layout& layout, std::span<const uint64_t> counts,
                    std::span<const double> shares = {});
 
-  // The table, once all rows are in it. Rows with time_running_ns 0, time_enabled_ns and no count
-  // of the main group get the events of the row before, or after, of their epoch (or vCPU) as
-  // counts of 0: their group was not on the PMU, and no event came or went.
+  // Rows from `first` on with time_running_ns 0, time_enabled_ns and no count of the main group get
+  // the events of the row before, or after, of their epoch (or vCPU) as counts of 0: their group
+  // was not on the PMU, and no event came or went. Takes Table::turns as they are. Rows that come
+  // later can be the ones after only where the file was read once before (Rewind).
+  void Fill(size_t first);
+  // All rows are dropped, and come once more; events, layouts and VMs keep their numbers.
+  void Rewind();
+  // The table, once all rows are in it: filled.
   Table Finish();
 
  private:
+  // Rows of one epoch, or of one vCPU where the file knows no epochs.
+  using EpochKey = std::tuple<uint32_t, uint64_t, uint64_t>;
+  struct Neighbours {
+    std::optional<uint32_t> last;   // layout of the row before
+    std::optional<uint32_t> first;  // of the first row that needs no filling, of either reading
+    bool any = false;               // there was such a row in this reading
+  };
+
+  static EpochKey KeyOf(const Row& row);
   absl::Status Error(const Row& row, std::string_view what) const;
   absl::StatusOr<uint32_t> Intern(const Row& row, const Layout& layout);
 
   Table table_;
   std::map<VmIdentity, uint32_t> vms_;
   std::map<Layout, uint32_t> layouts_;
+  std::map<EpochKey, Neighbours> neighbours_;
 };
 
 // Finds which events of an export take their turn on the PMU together: neighbours that were on it
@@ -189,6 +208,33 @@ class Turns {
     bool alone = false;              // it is not together with that one
   };
   std::map<uint32_t, Turn> events_;
+};
+
+// Reads the rows of a text, batch by batch and as often as needed.
+class RowReader {
+ public:
+  explicit RowReader(const std::string& name) : builder_(name) {}
+  virtual ~RowReader() = default;
+
+  // Appends at most so many rows to the table; false where the text has ended. Errors:
+  // InvalidArgument with the row or line, ResourceExhausted beyond the limits above; of the source.
+  absl::StatusOr<bool> Read(size_t rows);
+  // The first row comes next. The table loses its rows, and keeps what was learned of all of them:
+  // events, layouts, VMs and turns.
+  void Rewind();
+
+  Table& table() { return builder_.table(); }
+  const Table& table() const { return builder_.table(); }
+  // All rows that there are, as one table.
+  absl::StatusOr<Table> ReadWhole();
+
+ protected:
+  // Appends one row; false where the text has ended.
+  virtual absl::StatusOr<bool> ReadRow() = 0;
+  virtual void RewindText() = 0;
+
+  TableBuilder builder_;
+  Turns turns_;
 };
 
 // Why a number cannot be a value of this field, for people; empty where it can.

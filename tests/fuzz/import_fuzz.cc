@@ -55,7 +55,8 @@ void CheckImports(const absl::StatusOr<importing::Table>& table) {
 
 // Rows that are numbered from 1 upwards, within the lines of the text.
 void CheckReader(std::string_view text) {
-  importing::CsvReader reader(text);
+  importing::WholeText source(text);
+  importing::CsvReader reader(source);
   std::vector<std::string> cells;
   uint64_t before = 0;
   while (true) {

@@ -77,7 +77,7 @@ TEST_F(Compare, ExitCodesOfLimits) {
   const std::string a = Timeline("a", 2);
   const std::string b = Timeline("b", 4);
   const auto code = [&](const std::vector<std::string>& limits) {
-    std::vector<std::string> arguments = {"compare", a, b};
+    std::vector<std::string> arguments = {"compare", a, b, "--single-run"};
     for (const std::string& limit : limits) {
       arguments.insert(arguments.end(), {"--fail-if", limit});
     }
@@ -90,6 +90,34 @@ TEST_F(Compare, ExitCodesOfLimits) {
   EXPECT_EQ(code({"vm=nobody: spinning > +5pt", "spinning > +5pt"}), 1);
 }
 
+TEST_F(Compare, OneRunPerSideIsInconclusiveUnlessAccepted) {
+  const std::string a = Timeline("a", 2);
+  const std::string b = Timeline("b", 4);
+  for (const std::string limit : {"spinning > +5pt", "spinning > +50pt"}) {
+    const Finished finished = Run({"compare", a, b, "--fail-if", limit});
+    EXPECT_EQ(finished.exit_code, 3) << finished.err;
+    EXPECT_THAT(finished.out, AllOf(HasSubstr("INCONCLUSIVE"), HasSubstr("--before")));
+  }
+  ExpectRefused({"compare", a, b, "--single-run"}, HasSubstr("--single-run is about --fail-if"));
+}
+
+TEST_F(Compare, SeveralRunsPerSide) {
+  std::vector<std::string> arguments = {"compare", "--before"};
+  for (int i = 0; i < 3; ++i) arguments.push_back(Timeline("a" + std::to_string(i), 1 + i % 2));
+  arguments.emplace_back("--after");
+  for (int i = 0; i < 3; ++i) arguments.push_back(Timeline("b" + std::to_string(i), 7 + i % 2));
+  arguments.insert(arguments.end(), {"--fail-if", "spinning > +20pt"});
+  const Finished finished = Run(arguments);
+  EXPECT_EQ(finished.exit_code, 1) << finished.err;
+  EXPECT_THAT(finished.out, AllOf(HasSubstr("A3: "), HasSubstr("spinning  13.3%  73.3%")));
+  arguments.emplace_back("--single-run");
+  ExpectRefused(arguments, HasSubstr("one recording per side"));
+  const std::string a = folder_.Path("a0.vpt");
+  ExpectRefused({"compare", "--before", a}, HasSubstr("--before needs --after"));
+  ExpectRefused({"compare", a, "--after", a}, HasSubstr("--before and --after"));
+  ExpectRefused({"compare", "--before", a, "--after", a, a}, HasSubstr("at least 2"));
+}
+
 TEST_F(Compare, StandardInputForOneOfThem) {
   const std::string a = Timeline("a", 2);
   const Finished finished =
@@ -98,7 +126,7 @@ TEST_F(Compare, StandardInputForOneOfThem) {
   EXPECT_THAT(finished.out,
               AllOf(HasSubstr("A: standard input"), HasSubstr("both are the same recording"),
                     HasSubstr("0 differs")));
-  ExpectRefused({"compare", "-", "-"}, HasSubstr("name a file for the other"));
+  ExpectRefused({"compare", "-", "-"}, HasSubstr("name files for the others"));
 }
 
 TEST_F(Compare, WhatCannotBeCompared) {

@@ -19,6 +19,7 @@ using kvm_tests::Finished;
 Finished Compare(const std::string& b, const std::vector<std::string>& more = {}) {
   std::vector<std::string> arguments = {"compare", OutputPath("pair-1", "base.vpt"),
                                         OutputPath("pair-1", b)};
+  if (!more.empty() && more.front() == "--fail-if") arguments.emplace_back("--single-run");
   arguments.insert(arguments.end(), more.begin(), more.end());
   return kvm_tests::RunProgram(kvm_tests::Vcpulse(arguments));
 }

@@ -27,19 +27,25 @@ std::string CompareFooter() {
       R"(Per vCPU and phase, B - A of these quantities, as `report` counts them, sorted by effect:
 )",
       MetricLines([](const metric::Info& info) { return info.asked; }),
-      R"(The interval holds the true difference in 95 of 100 comparisons; it comes from a block bootstrap, as ticks hang together.
+      R"(With several recordings per side (--before, --after) the interval holds the true difference in 95 of
+100 comparisons: Student's t on the means of the runs (Welch). With one per side it comes from a block
+bootstrap of correlated ticks, and the variance between runs is unknown: --fail-if is then at best
+INCONCLUSIVE, unless --single-run accepts that.
   differs  told apart though so many quantities were compared (Holm, 5 % for all of them together)
-  slight   told apart, but by less than 1 point of a share or 1 % of a number such as IPC: runs of
-           one guest differ by as much
+  slight   differs, but by less than 1 point of a share or 1 % of a number such as IPC
   maybe    its own interval leaves 0 out; with so many comparisons that may be chance
   not-told-apart  no proof that both are the same
-  untold   not measured in both, or too short: fewer than 20 ticks that tell of it, or 4 blocks
+  untold   not measured in both, or too short: fewer than 20 ticks that tell of it, 4 blocks,
+           or with several recordings 2 runs of a side
 VMs are matched by name, else UUID, else the only one of each; vCPUs by index; phases by name, or the
 whole recordings where they have none in common. Who has no match is named in a note.
 EXPR of --fail-if is [vm=NAME] [vcpu=N-M] [phase=NAME] : QUANTITY <|> CHANGE, each vCPU on its own:
   spinning > +5pt      B spins more than 5 percentage points more
   productive < -10%    B's share is more than a tenth below A's
   ipc < -0.2
+Examples:
+  vcpulse compare before.vpt after.vpt
+  vcpulse compare --before a1.vpt a2.vpt a3.vpt --after b1.vpt b2.vpt b3.vpt --fail-if 'ipc < -0.2'
 FAIL: surely so (2.5 % error for all vCPUs of one EXPR together). PASS: the interval lies within the
 limit. INCONCLUSIVE: neither, as in short recordings. SKIP: not counted, as a recording was degraded.
 Exit codes: 0 compared and nothing failed, 1 FAIL, 2 usage error or nothing could be read, 3
@@ -47,20 +53,58 @@ INCONCLUSIVE, 4 SKIP (--allow-skip: only where nothing else was judged). Method 
 monitor/compare/compare.h.)");
 }
 
+constexpr int kMostRuns = 1000;  // per side
+
 // As given, until it is parsed.
 struct CompareText {
   std::string a;
   std::string b;
+  std::vector<std::string> before;
+  std::vector<std::string> after;
   std::optional<std::string> phase;
   std::optional<std::string> vm;
   std::vector<std::string> fail_if;
   bool allow_skip = false;
+  bool single_run = false;
   bool json = false;
 };
 
+// Makes A and B sides of one recording each.
+absl::Status TakeSides(CompareText& text) {
+  const bool by_option = !text.before.empty() || !text.after.empty();
+  if (by_option && !text.a.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", Printable(text.a),
+                     "': name all recordings after --before and --after, or two without either"));
+  }
+  if (by_option) {
+    if (!text.before.empty() && !text.after.empty()) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        text.after.empty() ? "--before needs --after with the recordings to compare with it"
+                           : "--after needs --before with the recordings to compare with it");
+  }
+  if (text.a.empty() || text.b.empty()) {
+    return absl::InvalidArgumentError(
+        "compare needs two recordings, A and B; or several per side: --before A1 A2 --after B1 B2");
+  }
+  text.before = {text.a};
+  text.after = {text.b};
+  return absl::OkStatus();
+}
+
 absl::StatusOr<compare::CompareOptions> Parse(const CompareText& text) {
-  compare::CompareOptions options{
-      .phase = text.phase, .vm = text.vm, .limits = {}, .allow_skip = text.allow_skip};
+  compare::CompareOptions options{.phase = text.phase,
+                                  .vm = text.vm,
+                                  .limits = {},
+                                  .allow_skip = text.allow_skip,
+                                  .single_run = text.single_run};
+  if (text.single_run && text.fail_if.empty()) {
+    return absl::InvalidArgumentError("--single-run is about --fail-if, which was not given");
+  }
+  if (text.single_run && text.before.size() + text.after.size() > 2) {
+    return absl::InvalidArgumentError(
+        "--single-run is for one recording per side: leave it out here");
+  }
   if (text.phase && text.phase->empty()) {
     return absl::InvalidArgumentError("--phase: the name is empty");
   }
@@ -76,13 +120,14 @@ absl::StatusOr<compare::CompareOptions> Parse(const CompareText& text) {
   return options;
 }
 
-int RunCompare(const CompareText& text) {
+int RunCompare(CompareText text) {
+  if (const absl::Status sides = TakeSides(text); !sides.ok()) return Fail(sides);
   const auto options = Parse(text);
   if (!options.ok()) return Fail(options.status());
-  const auto comparison = compare::CompareTimelines(text.a, text.b, *options);
+  const auto comparison = compare::CompareTimelines(text.before, text.after, *options);
   if (!comparison.ok()) return Fail(comparison.status());
-  Warn(text.a, comparison->a.loss);
-  Warn(text.b, comparison->b.loss);
+  for (size_t i = 0; i < text.before.size(); ++i) Warn(text.before[i], comparison->a[i].loss);
+  for (size_t i = 0; i < text.after.size(); ++i) Warn(text.after[i], comparison->b[i].loss);
   const int written =
       WriteStdout(text.json ? compare::RenderJson(*comparison)
                             : compare::RenderText(*comparison, {.colour = WantsColour()}));
@@ -94,32 +139,41 @@ int RunCompare(const CompareText& text) {
 
 void AddCompareCommand(CLI::App& app, int& exit_code) {
   auto text = std::make_shared<CompareText>();
-  CLI::App* command = app.add_subcommand(
-      "compare", "Compare two timelines: what differs per vCPU and phase, and how surely");
+  CLI::App* command = app.add_subcommand("compare",
+                                         "Compare timelines, one or several runs each: what "
+                                         "differs per vCPU and phase, and how surely");
   command->footer(CompareFooter());
   command->add_option("A", text->a, "Timeline to compare with; - is standard input")
-      ->required()
       ->type_name("TIMELINE");
-  command->add_option("B", text->b, "Timeline whose differences are told")
-      ->required()
+  command->add_option("B", text->b, "Timeline to compare")->type_name("TIMELINE");
+  // By callbacks: an option that is a vector takes "[a,b]" apart.
+  const auto take = [](std::vector<std::string>& into) {
+    return [&into](const std::vector<std::string>& values) {
+      into = values;
+      return true;
+    };
+  };
+  command->add_option("--before", take(text->before), "Several runs to compare with, in place of A")
+      ->expected(1, kMostRuns)
+      ->type_name("TIMELINE");
+  command->add_option("--after", take(text->after), "Several runs to compare, in place of B")
+      ->expected(1, kMostRuns)
       ->type_name("TIMELINE");
   command
       ->add_option("--phase", text->phase, "Only this phase, each span from its marker to the next")
       ->type_name("NAME");
   command->add_option("--vm", text->vm, "Only this VM: name, UUID or PID")->type_name("VM");
-  // By a callback: an option that is a vector takes "[a,b]" apart, and the words after its value.
   command
       ->add_option(
-          "--fail-if",
-          [text](const std::vector<std::string>& values) {
-            text->fail_if = values;
-            return true;
-          },
+          "--fail-if", take(text->fail_if),
           "Exit code 1 where that is surely so, for example 'spinning > +5pt'; give it once for "
           "each")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->type_name("EXPR");
   AddAllowSkip(*command, text->allow_skip);
+  command->add_flag("--single-run", text->single_run,
+                    "With one recording per side, let --fail-if pass or fail although the variance "
+                    "between runs is unknown");
   command->add_flag("--json", text->json, "JSON instead of text");
   command->callback([text, &exit_code] { exit_code = RunCompare(*text); });
 }

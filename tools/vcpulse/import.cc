@@ -1,4 +1,7 @@
 // `vcpulse import`: counters from elsewhere as a timeline.
+#include <unistd.h>
+
+#include <cerrno>
 #include <cmath>
 #include <cstdio>
 #include <memory>
@@ -14,6 +17,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "kvm/base/fd.h"
 #include "kvm/base/output_file.h"
 #include "kvm/base/text.h"
 #include "monitor/import/csv_reader.h"
@@ -21,6 +25,7 @@
 #include "monitor/import/importer.h"
 #include "monitor/import/perf_json.h"
 #include "monitor/import/table.h"
+#include "monitor/import/text_source.h"
 #include "monitor/recorder/session_record.h"
 #include "tools/vcpulse/classifier_options.h"
 #include "tools/vcpulse/commands.h"
@@ -116,8 +121,8 @@ constexpr char kColumns[] =
     "(L1-dcache-load-misses, r01a8, kvm:kvm_exit, cpu/event=0x3c/, a.name) are counts too, in a "
     "file of `vcpulse export` any other column as well. Counts are those of the interval. A "
     "missing column or an empty cell is an absent value, never 0. t_ns or dt_ns is needed. What "
-    "export computes (bands, residency, ...) is made anew. Rows are held in memory: at most "
-    "4,000,000.";
+    "export computes (bands, residency, ...) is made anew. Rows of any number are read twice, in "
+    "flat memory where they are in order of time; they may be 2,000,000 rows out of order.";
 
 constexpr char kKeys[] =
     "One JSON object per vCPU and interval, as `vcpulse export --format jsonl` writes them. Keys: "
@@ -126,7 +131,9 @@ constexpr char kKeys[] =
     "time_enabled_ns, time_running_ns, run_ns, run_delay_ns, state, counted_share, and events by "
     "perf's names. A missing key or null is an absent value, never 0. t_mono_ns or interval_s is "
     "needed. What export computes (bands, residency, ...) is made anew. A last line that was cut "
-    "off is passed over. At most 4,000,000 lines.";
+    "off is passed over. Lines of any number are read twice, in flat memory where they are in "
+    "order "
+    "of time; they may be 2,000,000 lines out of order.";
 
 constexpr char kPerf[] =
     "Made for `perf stat -I 100 -j --per-thread -e cycles:G,instructions:G -t TIDS -o FILE`. "
@@ -142,15 +149,11 @@ constexpr char kPerf[] =
 // More is no table of so many rows.
 constexpr size_t kMaxFileBytes = size_t{2} << 30;
 
-using TableParser = absl::StatusOr<importing::Table> (*)(std::string_view text,
+using RowsOf = std::unique_ptr<importing::RowReader> (*)(importing::TextSource& source,
                                                          const std::string& name);
 
-absl::StatusOr<importing::Table> ParseCsvFile(std::string_view text, const std::string& name) {
-  return importing::ParseCsv(text, name);
-}
-
 struct ImportOptions {
-  TableParser parse = nullptr;
+  RowsOf rows = nullptr;  // nothing for perf-json
   std::string file;
   std::string output;
   std::optional<double> tsc_hz;
@@ -176,6 +179,44 @@ absl::StatusOr<importing::ImportOptions> Settings(const ImportOptions& options) 
   return settings;
 }
 
+// Notes for people, of a text of any length.
+absl::StatusOr<std::vector<std::string>> ImportStreamed(const ImportOptions& options,
+                                                        const importing::ImportOptions& settings,
+                                                        timeline::RecordWriter& writer) {
+  const absl::StatusOr<Fd> fd = OpenRereadable(options.file);
+  if (!fd.ok()) return fd.status();
+  const std::string name = NameOf(options.file);
+  const auto read = [&](uint64_t offset, std::span<char> into) -> absl::StatusOr<size_t> {
+    while (true) {
+      const ssize_t got = ::pread(fd->get(), into.data(), into.size(), static_cast<off_t>(offset));
+      if (got >= 0) return static_cast<size_t>(got);
+      if (errno != EINTR) return absl::ErrnoToStatus(errno, absl::StrCat("cannot read ", name));
+    }
+  };
+  importing::PiecedText text(read, options.rows == &importing::CsvRows);
+  const std::unique_ptr<importing::RowReader> rows = options.rows(text, name);
+  const absl::StatusOr<importing::ImportReport> report =
+      importing::ImportRows(*rows, settings, writer);
+  if (!report.ok()) return report.status();
+  return ImportNotes(rows->table(), settings, *report);
+}
+
+// The same of a text that must fit into memory.
+absl::StatusOr<std::vector<std::string>> ImportWhole(const ImportOptions& options,
+                                                     const importing::ImportOptions& settings,
+                                                     timeline::RecordWriter& writer) {
+  absl::StatusOr<importing::Table> table = [&]() -> absl::StatusOr<importing::Table> {
+    const absl::StatusOr<std::string> text = ReadWhole(options.file, kMaxFileBytes);
+    if (!text.ok()) return text.status();
+    return importing::ParsePerfJson(*text, NameOf(options.file));
+  }();
+  if (!table.ok()) return table.status();
+  const absl::StatusOr<importing::ImportReport> report =
+      importing::ImportTable(*table, settings, writer);
+  if (!report.ok()) return report.status();
+  return ImportNotes(*table, settings, *report);
+}
+
 absl::Status Import(const ImportOptions& options) {
   if (options.output.empty()) {
     return absl::InvalidArgumentError("--output: the file name is empty");
@@ -191,29 +232,20 @@ absl::Status Import(const ImportOptions& options) {
   const absl::StatusOr<importing::ImportOptions> settings = Settings(options);
   if (!settings.ok()) return settings.status();
 
-  absl::StatusOr<importing::Table> table = [&]() -> absl::StatusOr<importing::Table> {
-    const absl::StatusOr<std::string> text = ReadWhole(options.file, kMaxFileBytes);
-    if (!text.ok()) return text.status();
-    return options.parse(*text, NameOf(options.file));
-  }();
-  if (!table.ok()) return table.status();
-  auto output = OutputFile::Create(options.output, OutputFile::Appears::kWhenFinished);
+  // What it says of the input leaves an older output alone.
+  const auto output = OutputFile::Create(options.output, OutputFile::Appears::kWhenFinished);
   if (!output.ok()) return output.status();
-  // Nothing is written before all of it is known to be good.
-  std::vector<uint8_t> bytes;
-  const auto writer =
-      timeline::NewChunkWriter(settings->stream_id, [&](std::span<const uint8_t> chunk) {
-        bytes.insert(bytes.end(), chunk.begin(), chunk.end());
-        return absl::OkStatus();
-      });
-  const absl::StatusOr<importing::ImportReport> report =
-      importing::ImportTable(*table, *settings, *writer);
-  if (!report.ok()) return report.status();
-  status = (*output)->Append(bytes);
-  if (status.ok()) status = (*output)->Finish();
+  const auto writer = timeline::NewChunkWriter(
+      settings->stream_id,
+      [&](std::span<const uint8_t> chunk) { return (*output)->Append(chunk); });
+  const absl::StatusOr<std::vector<std::string>> notes =
+      options.rows != nullptr ? ImportStreamed(options, *settings, *writer)
+                              : ImportWhole(options, *settings, *writer);
+  if (!notes.ok()) return notes.status();
+  status = (*output)->Finish();
   if (!status.ok()) return status;
-  for (const std::string& note : ImportNotes(*table, *settings, *report)) {
-    std::fprintf(stderr, "vcpulse: %s: %s\n", table->name.c_str(), note.c_str());
+  for (const std::string& note : *notes) {
+    std::fprintf(stderr, "vcpulse: %s: %s\n", NameOf(options.file).c_str(), note.c_str());
   }
   return absl::OkStatus();
 }
@@ -225,9 +257,9 @@ int RunImport(const ImportOptions& options) {
 }
 
 void AddFormat(CLI::App& parent, const char* name, const char* what, const char* footer,
-               const char* file_type, TableParser parse, int& exit_code) {
+               const char* file_type, RowsOf rows, int& exit_code) {
   auto options = std::make_shared<ImportOptions>();
-  options->parse = parse;
+  options->rows = rows;
   CLI::App* command = parent.add_subcommand(name, what);
   command->footer(footer);
   command->add_option("FILE", options->file, "file to read; - is standard input")
@@ -261,11 +293,11 @@ void AddImportCommand(CLI::App& app, int& exit_code) {
     }
   });
   AddFormat(*parent, "csv", "Counter deltas in a CSV file, one row per vCPU and interval", kColumns,
-            "CSV", &ParseCsvFile, exit_code);
+            "CSV", &importing::CsvRows, exit_code);
   AddFormat(*parent, "jsonl", "JSON lines as `vcpulse export --format jsonl` writes them", kKeys,
-            "JSONL", &importing::ParseJsonl, exit_code);
-  AddFormat(*parent, "perf-json", "Output of `perf stat -I N -j`", kPerf, "JSON",
-            &importing::ParsePerfJson, exit_code);
+            "JSONL", &importing::JsonlRows, exit_code);
+  AddFormat(*parent, "perf-json", "Output of `perf stat -I N -j`", kPerf, "JSON", nullptr,
+            exit_code);
 }
 
 }  // namespace vcpulse::tools

@@ -7,8 +7,11 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <optional>
+#include <string_view>
 
 #include "absl/strings/str_cat.h"
 #include "kvm/base/fd.h"
@@ -81,26 +84,78 @@ void Warn(const std::string& file, const std::string& text) {
   std::fprintf(stderr, "vcpulse: warning: %s: %s\n", NameOf(file).c_str(), text.c_str());
 }
 
-absl::StatusOr<std::string> ReadWhole(const std::string& file, size_t at_most) {
-  const auto failure = [&](int error) {
-    return absl::ErrnoToStatus(error, absl::StrCat("cannot read ", NameOf(file)));
-  };
-  const Fd fd(file == "-" ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
-                          : ::open(file.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd.valid()) return failure(errno);
-  std::string text;
+namespace {
+
+absl::Status CannotRead(const std::string& file, int error) {
+  return absl::ErrnoToStatus(error, absl::StrCat("cannot read ", NameOf(file)));
+}
+
+absl::StatusOr<Fd> OpenInput(const std::string& file) {
+  Fd fd(file == "-" ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
+                    : ::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.valid()) return CannotRead(file, errno);
+  return fd;
+}
+
+// Hands over all that can be read from `fd` on.
+absl::Status ReadOn(const Fd& fd, const std::string& file,
+                    const std::function<absl::Status(std::string_view)>& sink) {
   std::array<char, size_t{1} << 16> buffer;
   while (true) {
     const ssize_t got = ::read(fd.get(), buffer.data(), buffer.size());
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return failure(errno);
-    if (got == 0) return text;
-    if (text.size() + static_cast<size_t>(got) > at_most) {
+    if (got < 0) return CannotRead(file, errno);
+    if (got == 0) return absl::OkStatus();
+    absl::Status taken = sink({buffer.data(), static_cast<size_t>(got)});
+    if (!taken.ok()) return taken;
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> ReadWhole(const std::string& file, size_t at_most) {
+  const absl::StatusOr<Fd> fd = OpenInput(file);
+  if (!fd.ok()) return fd.status();
+  std::string text;
+  absl::Status read = ReadOn(*fd, file, [&](std::string_view got) {
+    if (text.size() + got.size() > at_most) {
       return absl::ResourceExhaustedError(
           absl::StrCat(NameOf(file), ": more than ", SizeText(at_most), ": split it"));
     }
-    text.append(buffer.data(), static_cast<size_t>(got));
+    text.append(got);
+    return absl::OkStatus();
+  });
+  if (!read.ok()) return read;
+  return text;
+}
+
+absl::StatusOr<Fd> OpenRereadable(const std::string& file) {
+  absl::StatusOr<Fd> fd = OpenInput(file);
+  struct stat status{};
+  if (!fd.ok()) return fd;
+  if (fstat(fd->get(), &status) == 0 && S_ISREG(status.st_mode) &&
+      lseek(fd->get(), 0, SEEK_CUR) == 0) {
+    return fd;
   }
+  const char* const folder = std::getenv("TMPDIR");
+  const std::string name = folder != nullptr && *folder != '\0' ? folder : "/tmp";
+  Fd copy(::open(name.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+  const auto failed = [&](int error) {
+    return absl::ErrnoToStatus(
+        error, absl::StrCat("cannot copy ", NameOf(file), ", which is read twice, to ", name,
+                            " (TMPDIR names another folder)"));
+  };
+  if (!copy.valid()) return failed(errno);
+  absl::Status read = ReadOn(*fd, file, [&](std::string_view got) -> absl::Status {
+    while (!got.empty()) {
+      const ssize_t written = ::write(copy.get(), got.data(), got.size());
+      if (written < 0 && errno != EINTR) return failed(errno);
+      if (written > 0) got.remove_prefix(static_cast<size_t>(written));
+    }
+    return absl::OkStatus();
+  });
+  if (!read.ok()) return read;
+  return copy;
 }
 
 absl::Status CheckNotSameFile(const std::string& input, const std::string& output,

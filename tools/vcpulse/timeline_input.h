@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "kvm/base/fd.h"
 #include "monitor/timeline/reader.h"
 
 namespace vcpulse::tools {
@@ -27,6 +28,11 @@ void Warn(const std::string& file, const std::string& text);
 // All bytes of a file; `-` is standard input. Errors, all of which name the file: what the system
 // said, and ResourceExhausted beyond `at_most` bytes.
 absl::StatusOr<std::string> ReadWhole(const std::string& file, size_t at_most);
+
+// `file` open for reading, as often as needed with pread(2); `-` is standard input. What cannot be
+// read twice, such as a pipe, is first copied to a file without a name in $TMPDIR [/tmp]. Errors,
+// all of which name the file: what the system said.
+absl::StatusOr<Fd> OpenRereadable(const std::string& file);
 
 // InvalidArgument where writing `output` would overwrite, or put aside as OUTPUT.old, the regular
 // file that `input` is read from, or would add to the folder of timelines that it is. `-` are

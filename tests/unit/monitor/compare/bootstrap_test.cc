@@ -1,4 +1,4 @@
-// Intervals of the block bootstrap on chains whose truth is known by construction.
+// Intervals of the bootstrap and of several runs, on chains whose truth is known by construction.
 
 #include "monitor/compare/bootstrap.h"
 
@@ -203,6 +203,79 @@ TEST(Bootstrap, AFactorMakesItRelative) {
   EXPECT_DOUBLE_EQ(contrast.estimate, b->ratio - 0.5 * a->ratio);
   EXPECT_LT(contrast.low, contrast.estimate);
   EXPECT_LT(contrast.ChanceAbove(0), 0.02);
+}
+
+// Runs of 200 ticks whose share is drawn anew for each run, with a standard deviation of `noise`.
+std::vector<double> SharesOfRuns(Random& random, size_t runs, double share, double noise) {
+  std::vector<double> values;
+  for (size_t run = 0; run < runs; ++run) {
+    double part = 0;
+    double whole = 0;
+    for (const Piece& piece : SharesOfChain(random, 200, share + noise * random.Normal())) {
+      part += piece.part;
+      whole += piece.whole;
+    }
+    values.push_back(part / whole);
+  }
+  return values;
+}
+
+int CoveredByRuns(size_t runs, double noise_a, double noise_b) {
+  Random random(20260201);
+  int covered = 0;
+  for (int pair = 0; pair < 2000; ++pair) {
+    const std::vector<double> a = SharesOfRuns(random, runs, 0.45, noise_a);
+    const std::vector<double> b = SharesOfRuns(random, runs, 0.55, noise_b);
+    const Contrast contrast = ContrastOfRuns(a, b, 1);
+    if (contrast.low <= 0.1 && 0.1 <= contrast.high) ++covered;
+  }
+  return covered;
+}
+
+// 5 + 5 runs with noise between them: with the normal distribution in place of Student's t, or with
+// squares over n in place of n - 1, 91 to 93 of 100 intervals hold the truth.
+TEST(Runs, IntervalsOf5And5NoisyRunsHoldTheTruthIn94To96Of100) {
+  const int even = CoveredByRuns(5, 0.05, 0.05);
+  const int uneven = CoveredByRuns(5, 0.02, 0.08);
+  RecordProperty("even", even);
+  RecordProperty("uneven", uneven);
+  EXPECT_GE(even, 1880);
+  EXPECT_LE(even, 1920);
+  EXPECT_GE(uneven, 1880);
+  EXPECT_LE(uneven, 1920);
+}
+
+// Why one recording per side is not enough: its interval knows nothing of other runs.
+TEST(Runs, OneRunPerSideHoldsTheTruthFarLessOften) {
+  Random random(5);
+  int covered = 0;
+  for (uint64_t pair = 0; pair < 200; ++pair) {
+    const auto chain = [&random](double share) {
+      return SharesOfChain(random, 600, share + 0.08 * random.Normal());
+    };
+    const auto a = Resample(chain(0.45), 10, 2 * pair);
+    const auto b = Resample(chain(0.55), 10, 2 * pair + 1);
+    const Contrast contrast = ContrastOf(*a, *b, 1);
+    if (contrast.low <= 0.1 && 0.1 <= contrast.high) ++covered;
+  }
+  RecordProperty("covered", covered);
+  EXPECT_LT(covered, 150);
+}
+
+// Worked out by hand: means 2 and 5, variances of the means 1/3 and 4/3, so t with 200/68 degrees
+// of freedom.
+TEST(Runs, IsWelchsInterval) {
+  const std::vector<double> a = {1, 2, 3};
+  const std::vector<double> b = {3, 5, 7};
+  const Contrast contrast = ContrastOfRuns(a, b, 1);
+  EXPECT_DOUBLE_EQ(contrast.estimate, 3);
+  EXPECT_DOUBLE_EQ(contrast.standard_error, std::sqrt(5.0 / 3));
+  EXPECT_NEAR(contrast.degrees_of_freedom, 50.0 / 17, 1e-12);
+  EXPECT_NEAR(contrast.low, 3 - 3.2180 * std::sqrt(5.0 / 3), 0.002);
+  EXPECT_DOUBLE_EQ(contrast.high - 3, 3 - contrast.low);
+  const Contrast relative = ContrastOfRuns(a, b, 2);
+  EXPECT_DOUBLE_EQ(relative.estimate, 1);
+  EXPECT_DOUBLE_EQ(relative.standard_error, std::sqrt(4.0 / 3 + 4.0 / 3));
 }
 
 TEST(Series, FoldsBeyondItsLimitAndLosesNothing) {

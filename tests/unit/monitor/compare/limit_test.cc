@@ -147,6 +147,23 @@ TEST(Judging, UnknownTimeMayHaveBeenTheBand) {
   EXPECT_EQ(outcome("spinning < +15pt", {.a = 0.0, .b = 0.02}), Outcome::kInconclusive);
 }
 
+TEST(Judging, WithoutTheVarianceBetweenRunsNothingPassesOrFails) {
+  const Row row = RowWith(Metric::kSpinning, 0.30, 0.40, 0.02);
+  for (const auto& [text, alone] :
+       {std::pair("spinning > +5pt", "; FAIL for this pair of runs only"),
+        std::pair("spinning > +15pt", "; PASS for this pair of runs only")}) {
+    const Limit limit = *ParseLimit(text);
+    JudgedLimit judged = Judge(limit, {HoldAgainst(limit, row, row.contrast, {}, false)});
+    DoubtWithoutRuns(judged);
+    EXPECT_EQ(judged.outcome, Outcome::kInconclusive);
+    EXPECT_THAT(judged.findings.front().reason, testing::EndsWith(alone));
+  }
+  const Limit limit = *ParseLimit("ipc < -10%");
+  JudgedLimit skipped = Judge(limit, {HoldAgainst(limit, row, std::nullopt, {}, true)});
+  DoubtWithoutRuns(skipped);
+  EXPECT_EQ(skipped.outcome, Outcome::kSkip);
+}
+
 TEST(Judging, WhatCannotBeToldNeverPasses) {
   const Limit limit = *ParseLimit("ipc < -10%");
   Row row{.vm = "web", .metric = Metric::kIpc};

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "monitor/compare/compare.h"
 #include "tests/unit/fixtures/drawn_recording.h"
@@ -32,7 +34,7 @@ std::string Times(const std::string& letters, size_t times) {
 
 absl::StatusOr<Comparison> Compare(DrawnRecording& a, DrawnRecording& b,
                                    const CompareOptions& options = {}) {
-  return CompareTimelines(a.Finish(), b.Finish(), options);
+  return CompareTimelines(std::vector{a.Finish()}, std::vector{b.Finish()}, options);
 }
 
 const Row* Find(const Comparison& comparison, Metric metric, uint32_t vcpu = 0,
@@ -107,7 +109,8 @@ TEST(Compare, PhasesAreMatchedByNameAndTheirSpansJoined) {
   ASSERT_TRUE(comparison.ok()) << comparison.status();
   EXPECT_THAT(comparison->phases, ElementsAre("body"));
   EXPECT_THAT(comparison->notes,
-              AllOf(Contains("phases of A alone: boot"), Contains("phases of B alone: end")));
+              AllOf(Contains("phases of A that the other recording lacks: boot"),
+                    Contains("phases of B that the other recording lacks: end")));
   const Row* const row = Find(*comparison, Metric::kSpinning, 0, "body");
   ASSERT_NE(row, nullptr);
   EXPECT_EQ(row->a.ticks, 40u);
@@ -179,7 +182,8 @@ TEST(Compare, AVcpuOfOneAloneIsTold) {
   const auto comparison = Compare(a, b);
   ASSERT_TRUE(comparison.ok()) << comparison.status();
   EXPECT_EQ(comparison->rows.size(), kAsked);
-  EXPECT_THAT(comparison->notes, ElementsAre("in A and not in B: VM guest1 vCPU 1"));
+  EXPECT_THAT(comparison->notes,
+              ElementsAre("not compared, as B has no sample of it: VM guest1 vCPU 1"));
 }
 
 TEST(Compare, DegradedHasNoIpcAndItsLimitIsSkipped) {
@@ -207,7 +211,7 @@ TEST(Compare, LimitsChooseTheirRows) {
   b.Begin(1, {.vcpus = {0, 1}});
   a.Draw(std::vector<std::string>{Times("HPPHS", 40), Times("HPPHS", 40)});
   b.Draw(std::vector<std::string>{Times("HPSHS", 40), Times("HPPHS", 40)});
-  CompareOptions options;
+  CompareOptions options{.single_run = true};
   options.limits = {*ParseLimit("spinning > +5pt"), *ParseLimit("vcpu=1: spinning > +5pt"),
                     *ParseLimit("vcpu=0: productive < -20%"), *ParseLimit("vm=x: ipc < -1%")};
   const auto comparison = Compare(a, b, options);
@@ -237,14 +241,136 @@ TEST(Compare, SettingsThatDifferAreWarnings) {
                     Contains(HasSubstr("thresholds differ"))));
 }
 
+// Recordings of streams of their own, each of `letters` 40 times.
+class SeveralRuns : public ::testing::Test {
+ protected:
+  std::vector<std::string> Draw(const std::vector<std::string>& all) {
+    std::vector<std::string> paths;
+    for (const std::string& letters : all) {
+      v1::Session session = DrawnRecording::Session();
+      session.set_stream_id(std::string(16, static_cast<char>('a' + runs_.size())));
+      runs_.push_back(std::make_unique<DrawnRecording>(session));
+      runs_.back()->Draw(Times(letters, 40));
+      paths.push_back(runs_.back()->Finish());
+    }
+    return paths;
+  }
+
+  static check::Outcome OutcomeOf(const std::vector<std::string>& before,
+                                  const std::vector<std::string>& after, const char* limit) {
+    const auto comparison =
+        CompareTimelines(before, after, {.limits = {*ParseLimit(limit)}, .single_run = false});
+    EXPECT_TRUE(comparison.ok()) << comparison.status();
+    return comparison->outcome;
+  }
+
+  std::vector<std::unique_ptr<DrawnRecording>> runs_;
+};
+
+TEST_F(SeveralRuns, AreOneObservationEach) {
+  const std::vector<std::string> before = Draw({"SPPPP", "SSPPP", "SPPPP"});
+  const std::vector<std::string> after = Draw({"SSSPP", "SSSSP"});
+  const auto comparison = CompareTimelines(before, after, {});
+  ASSERT_TRUE(comparison.ok()) << comparison.status();
+  EXPECT_TRUE(comparison->between_runs);
+  const Row& row = *Find(*comparison, Metric::kSpinning);
+  EXPECT_NEAR(*row.a.value, 0.8 / 3, 1e-12);  // the mean of 0.2, 0.4 and 0.2
+  EXPECT_NEAR(*row.b.value, 0.7, 1e-12);
+  EXPECT_EQ(row.a.runs, 3u);
+  EXPECT_EQ(row.b.runs, 2u);
+  EXPECT_EQ(row.a.ticks, 600u);
+  const Contrast welch = ContrastOfRuns(std::vector{0.2, 0.4, 0.2}, std::vector{0.6, 0.8}, 1);
+  EXPECT_NEAR(row.contrast->low, welch.low, 1e-12);
+  EXPECT_NEAR(row.contrast->high, std::min(1.0, welch.high), 1e-12);
+  EXPECT_NE(row.verdict, Verdict::kDiffers);  // however many ticks there are
+  const std::string text = RenderText(*comparison);
+  EXPECT_THAT(text, AllOf(HasSubstr("A3: "), HasSubstr("B2: "), HasSubstr("means of the runs"),
+                          Not(HasSubstr("B3: "))));
+  EXPECT_THAT(RenderJson(*comparison),
+              AllOf(HasSubstr("\"between_run_variance\": true"), HasSubstr("\"label\": \"B2\"")));
+}
+
+TEST_F(SeveralRuns, LimitsAreJudgedByThemAndOnePerSideIsInconclusive) {
+  const std::vector<std::string> before = Draw({"SPPPPPPPPP", "SSPPPPPPPP", "SPPPPPPPPP"});
+  const std::vector<std::string> after = Draw({"SSSSSSSPPP", "SSSSSSSSPP", "SSSSSSSPPP"});
+  EXPECT_EQ(OutcomeOf(before, after, "spinning > +5pt"), check::Outcome::kFail);
+  EXPECT_EQ(OutcomeOf(before, after, "spinning > +95pt"), check::Outcome::kPass);
+  EXPECT_EQ(OutcomeOf({before[0]}, {after[0]}, "spinning > +5pt"), check::Outcome::kInconclusive);
+  EXPECT_EQ(OutcomeOf({before[0]}, {after[0]}, "spinning > +95pt"), check::Outcome::kInconclusive);
+  const auto single =
+      CompareTimelines(std::vector{before[0]}, std::vector{after[0]},
+                       {.limits = {*ParseLimit("spinning > +5pt")}, .single_run = true});
+  ASSERT_TRUE(single.ok()) << single.status();
+  EXPECT_FALSE(single->between_runs);
+  EXPECT_EQ(single->outcome, check::Outcome::kFail);
+  EXPECT_THAT(RenderText(*single), HasSubstr("the variance between runs is unknown"));
+}
+
+TEST_F(SeveralRuns, OneThatDidNotMeasureAQuantityIsNoObservationOfIt) {
+  const std::vector<std::string> before = Draw({"H", "P", "S"});
+  const std::vector<std::string> after = Draw({"H", "H", "P"});
+  const auto comparison = CompareTimelines(before, after, {});
+  ASSERT_TRUE(comparison.ok()) << comparison.status();
+  const Row& ipc = *Find(*comparison, Metric::kIpc);
+  EXPECT_EQ(ipc.a.runs, 2u);
+  EXPECT_DOUBLE_EQ(*ipc.a.value, 1.25);  // of 2 and 0.5, not of 0 besides
+  EXPECT_EQ(ipc.b.runs, 1u);
+  EXPECT_FALSE(ipc.contrast);
+  EXPECT_EQ(ipc.verdict, Verdict::kUntold);
+  EXPECT_EQ(OutcomeOf(before, after, "ipc < -0.1"), check::Outcome::kInconclusive);
+}
+
+TEST_F(SeveralRuns, WhatNotEachHasIsNamed) {
+  std::vector<std::string> before = Draw({"[x]S[y]P", "[x]S"});
+  const std::vector<std::string> after = Draw({"[x]SP", "[z]P[x]S"});
+  const auto comparison = CompareTimelines(before, after, {});
+  ASSERT_TRUE(comparison.ok()) << comparison.status();
+  EXPECT_THAT(comparison->phases, ElementsAre("x"));
+  EXPECT_THAT(comparison->notes, ElementsAre("phases of A1 that another recording lacks: y",
+                                             "phases of B2 that another recording lacks: z"));
+  EXPECT_THAT(std::string(CompareTimelines(before, after, {.phase = "z"}).status().message()),
+              AllOf(HasSubstr(before[0]), HasSubstr("phase 'z'")));
+  v1::Session other = DrawnRecording::Session();
+  other.set_stream_id(std::string(16, 'z'));
+  other.set_cpu_model("Another CPU");
+  DrawnRecording named(other);
+  named.Name(1, "web");
+  named.Draw("[x]" + Times("S", 40));
+  before.push_back(named.Finish());
+  const auto one_named = CompareTimelines(before, after, {});
+  ASSERT_TRUE(one_named.ok()) << one_named.status();
+  EXPECT_THAT(one_named->notes, Contains(HasSubstr("guest1 of A1 is compared with web of A3")));
+  EXPECT_THAT(one_named->warnings,
+              Contains(HasSubstr("CPU models differ: not known in A1 and A2 and B1 and B2, Another "
+                                 "CPU in A3")));
+}
+
+TEST_F(SeveralRuns, TooFewAndTheSameOneTwiceAreRefused) {
+  const std::vector<std::string> runs = Draw({"S", "P", "S"});
+  const auto message = [](const std::vector<std::string>& a, const std::vector<std::string>& b) {
+    const absl::Status status = CompareTimelines(a, b, {}).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+    return std::string(status.message());
+  };
+  EXPECT_THAT(message({runs[0]}, {runs[1], runs[2]}),
+              HasSubstr("one recording before and 2 after: the variance between runs needs at "
+                        "least 2 recordings per side"));
+  EXPECT_THAT(message({runs[1], runs[2]}, {runs[0]}),
+              HasSubstr("one recording after and 2 before"));
+  EXPECT_THAT(message({runs[0], runs[1]}, {runs[2], runs[0]}),
+              AllOf(HasSubstr(runs[0]), HasSubstr("the same recording as")));
+  EXPECT_THAT(message({"-", runs[1]}, {"-", runs[0]}), HasSubstr("name files for the others"));
+}
+
 TEST(Compare, TwoRecordingsInOneFileAreRefused) {
   DrawnRecording a;
   DrawnRecording b;
   a.Draw(Times("S", 40));
   b.Draw("S");
   b.BeginStream();
+  const std::vector<std::string> kStdin = {"-"};
   EXPECT_TRUE(absl::IsInvalidArgument(Compare(a, b).status()));
-  EXPECT_TRUE(absl::IsInvalidArgument(CompareTimelines("-", "-", {}).status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(CompareTimelines(kStdin, kStdin, {}).status()));
 }
 
 }  // namespace

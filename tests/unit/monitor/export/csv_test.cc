@@ -36,7 +36,8 @@ Sink Into(std::string& text) {
 
 // By the names of the columns.
 std::vector<Row> Parse(const std::string& text) {
-  importing::CsvReader reader(text);
+  importing::WholeText source(text);
+  importing::CsvReader reader(source);
   std::vector<std::string> header;
   std::vector<std::string> cells;
   std::vector<Row> rows;

@@ -7,6 +7,27 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
+// Those of a whole table.
+struct Intervals {
+  std::vector<Interval> all;
+  uint64_t only_begin = 0;
+  bool by_tick = false;
+  int64_t median_ns = 0;
+};
+
+absl::StatusOr<Intervals> FindIntervals(const Table& table, std::optional<double> max_hz) {
+  IntervalFinder finder(0);
+  absl::Status taken = finder.Take(table, 0);
+  if (!taken.ok()) return taken;
+  absl::StatusOr<std::vector<Interval>> all = finder.Release(table, true, false);
+  if (!all.ok()) return all.status();
+  Survey survey;
+  survey.Add(table, *all);
+  Prepare(table, survey, max_hz, *all);
+  return Intervals{*std::move(all), finder.only_begin(), survey.by_tick(),
+                   survey.lengths.Median_ns()};
+}
+
 Intervals Find(std::string_view text, std::optional<double> max_hz = {}) {
   const auto table = ParseCsv(text, "x.csv");
   EXPECT_TRUE(table.ok()) << table.status();
@@ -128,8 +149,11 @@ TEST(CsvIntervals, WithoutTimesTheBusiestRowSetsTheRate) {
 }
 
 TEST(CsvIntervals, TheMedianLength) {
-  EXPECT_EQ(Find("dt_ns,cycles\n500,1\n10,1\n400,1\n").Median_ns(), 400);
-  EXPECT_EQ(Intervals().Median_ns(), 0);
+  EXPECT_EQ(Find("dt_ns,cycles\n500,1\n10,1\n400,1\n").median_ns, 400);
+  EXPECT_EQ(Lengths().Median_ns(), 0);
+  Lengths many;
+  for (int64_t i = 0; i < 1'000'000; ++i) many.Add(100'000'000 + i);
+  EXPECT_NEAR(static_cast<double>(many.Median_ns()), 100'500'000, 16);
 }
 
 TEST(CsvIntervals, SaysWhatStandsForWhat) {

@@ -16,7 +16,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 std::vector<std::vector<std::string>> Cells(std::string_view text) {
-  CsvReader reader(text);
+  WholeText source(text);
+  CsvReader reader(source);
   std::vector<std::vector<std::string>> all;
   std::vector<std::string> cells;
   while (true) {
@@ -58,7 +59,8 @@ TEST(CsvReader, RefusesWhatIsNone) {
 
 // An editor's line numbers, as long as no quoted cell holds a line end.
 TEST(CsvReader, EmptyLinesCount) {
-  CsvReader reader("\na\r\n\r\n\nb\n");
+  WholeText source("\na\r\n\r\n\nb\n");
+  CsvReader reader(source);
   std::vector<std::string> cells;
   ASSERT_TRUE(*reader.Next(cells));
   EXPECT_EQ(reader.row(), 2u);
