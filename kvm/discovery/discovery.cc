@@ -74,7 +74,7 @@ absl::Status CheckGiven(const Vm& vm, const std::vector<Vcpu>& given, const VmVi
     std::string tids;
     for (const Vcpu& other : found) absl::StrAppend(&tids, tids.empty() ? "" : ",", other.tid);
     return absl::FailedPreconditionError(absl::StrCat(
-        "TID ", vcpu.tid, " is no vCPU of ", Describe(vm), ": its vCPU threads are ", tids));
+        "TID ", vcpu.tid, " is not a vCPU of ", Describe(vm), ": its vCPU threads are ", tids));
   }
   return absl::OkStatus();
 }
@@ -196,7 +196,7 @@ absl::StatusOr<Vm> Discovery::FindByTids(std::span<const pid_t> tids) const {
   const VmView view = ReadVmView(tree, *process);
   if (view.descriptors.readable && view.descriptors.vcpus == 0) {
     return absl::FailedPreconditionError(
-        absl::StrCat("TID ", tids.front(), " is no vCPU: ", DescribeProcess(tree, *process),
+        absl::StrCat("TID ", tids.front(), " is not a vCPU: ", DescribeProcess(tree, *process),
                      " holds no kvm-vcpu descriptor; it is no VMM, or one without KVM (TCG)"));
   }
   const std::optional<Vm> known = IdentifyVm(tree, *process);

@@ -29,7 +29,8 @@ WaitPlace ReadWaitPlace(const std::string& root, pid_t pid, pid_t tid) {
 
 std::string WhyPauseCannotBeTold(const std::string& root, const Vm& vm) {
   if (vm.userspace_irqchip) {
-    return "paused cannot be told from halted here: with kernel_irqchip=off a halted vCPU waits in "
+    return "paused and halted cannot be distinguished here: with kernel_irqchip=off a halted vCPU "
+           "waits in "
            "QEMU too; a QMP stop shows as HALTED";
   }
   const std::vector<Thread> threads = ProcTree(root).Threads(vm.pid);
@@ -41,7 +42,8 @@ std::string WhyPauseCannotBeTold(const std::string& root, const Vm& vm) {
   const bool blocked =
       std::ranges::any_of(threads, [](const Thread& thread) { return thread.stat.state == 'S'; });
   if (shown || !blocked) return "";
-  return "paused cannot be told from halted here: where its threads wait (wchan) may not be read; "
+  return "paused and halted cannot be distinguished here: where its threads wait (wchan) may not "
+         "be read; "
          "run as root or with CAP_SYS_PTRACE; a QMP stop shows as HALTED";
 }
 

@@ -198,7 +198,7 @@ std::vector<std::string> DiscoveryNotes(const std::vector<Vcpu>& vcpus, const Vm
   }
   if (vcpus.empty()) {
     std::string note =
-        "its vCPU threads cannot be told: start QEMU with -name NAME,debug-threads=on, or give "
+        "cannot identify its vCPU threads: start QEMU with -name NAME,debug-threads=on, or give "
         "them with --qmp ADDR or --tid TID,..., or (x86, as root) mount -t debugfs none "
         "/sys/kernel/debug";
     if (!qmp_addresses.empty()) {

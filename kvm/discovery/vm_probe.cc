@@ -80,7 +80,8 @@ std::optional<Vm> IdentifyVm(const ProcTree& tree, pid_t pid) {
   } else if (command_line.accelerator == Accelerator::kKvm) {
     vm.accelerator = Accelerator::kUnknown;
     vm.notes.emplace_back(
-        "it was told to run KVM but holds no kvm-vm descriptor yet: try again, it may be starting");
+        "it was started with KVM but holds no kvm-vm descriptor yet: try again, it may be "
+        "starting");
   } else {
     vm.accelerator = Accelerator::kTcg;
   }

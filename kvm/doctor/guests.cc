@@ -120,7 +120,7 @@ Finding CheckVm(const SeenVm& seen) {
     finding.state = State::kObstacle;
     finding.answered = vm.accelerator == Accelerator::kUnknown
                            ? "there is none yet: it may be starting"
-                           : "they cannot be told from its other threads";
+                           : "cannot tell them from its other threads";
     finding.remedy = VcpuRemedy(seen);
   } else {
     const bool may_lack =
@@ -129,7 +129,7 @@ Finding CheckVm(const SeenVm& seen) {
     finding.answered = absl::StrCat(name, ": ", FoundText(vm), vm.notes.empty() ? "" : "; ",
                                     absl::StrJoin(vm.notes, "; "));
     if (may_lack) {
-      absl::StrAppend(&finding.answered, "; whether any is missing cannot be told");
+      absl::StrAppend(&finding.answered, "; cannot tell whether any is missing");
       finding.remedy = VcpuRemedy(seen);
     }
   }

@@ -136,7 +136,7 @@ Finding CheckDebugfs(const std::string& root) {
   finding.state = State::kNote;
   finding.answered = absl::StrCat("not to be read (", error.message(),
                                   "): on x86 it shows the vCPU threads of any VMM, without it they "
-                                  "are told by QMP or by their names");
+                                  "are found by QMP or by their names");
   finding.remedy = "as root `mount -t debugfs none /sys/kernel/debug`";
   return finding;
 }

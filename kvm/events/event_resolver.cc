@@ -121,7 +121,7 @@ class Resolver {
       return absl::InvalidArgumentError(
           absl::StrCat(pmu->name,
                        " counts whole CPUs or packages and no thread (it has a cpumask), so what a "
-                       "guest's share of it is cannot be told"));
+                       "guest's share of it is unknown"));
     }
     absl::StatusOr<Event> event = GenericOnCorePmu(*pmu, item);
     if (event.ok() && event->name.empty()) event = EncodePmuEvent(*pmu, item.terms);

@@ -64,7 +64,7 @@ absl::Status SetTerm(const Pmu& pmu, const EventTerm& term, ConfigWords& words) 
   const auto value = term.value ? ParseTermValue(*term.value) : 1;
   if (!value) {
     return absl::InvalidArgumentError(
-        absl::StrCat(term.name, "=", *term.value, " is no number of at most 64 bits"));
+        absl::StrCat(term.name, "=", *term.value, " is not a number of at most 64 bits"));
   }
   if (*value > Limit(*field)) {
     return absl::InvalidArgumentError(

@@ -254,7 +254,7 @@ std::string Selecting::NoSuchVm() const {
   for (const auto& [number, vm] : timetable_.vms()) names.push_back(LabelOf(timetable_, number));
   if (names.empty()) return "no VM was recorded";
   return absl::StrCat("no VM is called '", Printable(selector_.vm.value_or("")),
-                      "'; there are: ", Listed(names, kListed));
+                      "'; VMs are: ", Listed(names, kListed));
 }
 
 }  // namespace

@@ -169,7 +169,7 @@ std::string PartText(const JudgedTime& time, int64_t recording_ns) {
     return absl::StrCat(Seconds(time.judged_ns), " of the recording");
   }
   const std::string phase = absl::StrCat("phase ", Clean(*time.phase));
-  if (time.spans == 0) return phase + ", which never came";
+  if (time.spans == 0) return phase + ", which is not there";
   return absl::StrCat(phase, ", ", Plural(time.spans, "span"), ", ", Seconds(time.judged_ns));
 }
 

@@ -30,7 +30,7 @@ using Phases = std::vector<std::optional<std::string>>;
 std::string NamesText(std::vector<std::string> names) {
   for (std::string& name : names) name = Printable(name);
   return names.empty() ? "no phase was marked"
-                       : absl::StrCat("there are: ", Listed(names, kNamesListed));
+                       : absl::StrCat("phases are: ", Listed(names, kNamesListed));
 }
 
 std::vector<std::string> Without(const std::vector<std::string>& names,
@@ -51,8 +51,8 @@ absl::StatusOr<Phases> ChoosePhases(std::span<const Recording> recordings,
   for (const Recording& recording : recordings) {
     const std::vector<std::string> names = recording.timetable().Phases();
     if (wanted && std::ranges::find(names, *wanted) == names.end()) {
-      return absl::NotFoundError(absl::StrCat(recording.Name(), ": phase '", Printable(*wanted),
-                                              "' never came; ", NamesText(names)));
+      return absl::NotFoundError(absl::StrCat(recording.Name(), ": no phase '", Printable(*wanted),
+                                              "'; ", NamesText(names)));
     }
     common = Without(common, Without(common, names));
     any = any || !names.empty();

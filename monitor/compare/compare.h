@@ -61,7 +61,7 @@ std::string RenderText(const Comparison& comparison, const TextOptions& options 
 //     "difference": n or null,                     // b - a
 //     "low": n or null, "high": n or null,         // its 95 % interval
 //     "p": n or null, "p_adjusted": n or null,     // of a difference as large by chance
-//     "verdict": "differs", "slight", "maybe", "not-told-apart" or "untold"
+//     "verdict": "differs", "slight", "maybe", "no-difference-found" or "insufficient-data"
 //   }],
 //   "outcome": OUTCOME or null,                    // of all limits; null without --fail-if
 //   "limits": [{"limit": text, "outcome": OUTCOME,

@@ -75,7 +75,8 @@ enum class Verdict : uint8_t {
   kUntold,        // not measured in both, or too little
 };
 
-std::string_view ToString(Verdict verdict);  // "differs", "slight", "maybe", "same?", "untold"
+std::string_view ToString(
+    Verdict verdict);  // "differs", "slight", "maybe", "same?", "insufficient-data"
 
 // One quantity of one vCPU in one phase.
 struct Row {

@@ -76,9 +76,9 @@ std::string_view ToString(Verdict verdict) {
     case Verdict::kMaybe:
       return "maybe";
     case Verdict::kNotToldApart:
-      return "not-told-apart";
+      return "no-difference-found";
     case Verdict::kUntold:
-      return "untold";
+      return "insufficient-data";
   }
   return "-";
 }

@@ -64,10 +64,11 @@ absl::Status TakeChange(Lexer& lexer, Limit& limit) {
     return lexer.Wrong(
         lexer.at(),
         absl::StrCat(change.empty() ? std::string("nothing") : Quoted(change),
-                     info.IsShare() ? " is no change of a share: +5pt (percentage points) or +10% "
-                                      "(relative to A)"
-                                    : absl::StrCat(" is no change of ", ToAbsl(info.label),
-                                                   ": +10% (relative to A) or -0.2"),
+                     info.IsShare()
+                         ? " is not a change of a share: +5pt (percentage points) or +10% "
+                           "(relative to A)"
+                         : absl::StrCat(" is not a change of ", ToAbsl(info.label),
+                                        ": +10% (relative to A) or -0.2"),
                      ", with its sign"));
   }
   limit.value = limit.relative || points ? *value / 100 : *value;

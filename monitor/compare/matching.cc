@@ -178,7 +178,7 @@ absl::StatusOr<Matched> MatchVms(std::span<const Recording> recordings,
     return absl::NotFoundError(all.empty()
                                    ? absl::StrCat(recording.Name(), ": holds no sample of a vCPU")
                                    : absl::StrCat(recording.Name(), ": no VM is called '",
-                                                  Printable(*vm), "'; there are: ", LabelsOf(all)));
+                                                  Printable(*vm), "'; VMs are: ", LabelsOf(all)));
   }
   const Recording& first = recordings.front();
   Matched matched{.groups = {recordings.size(), std::vector<VmGroup>()}};

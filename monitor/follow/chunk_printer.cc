@@ -45,7 +45,7 @@ void ChunkPrinter::PassOver(const StreamKey& key, const absl::Status& why) {
   ++unreadable_chunks_;
   if (!said_.insert(key).second) return;
   say_(absl::StrCat("warning: ", key.first, key.first.empty() ? "" : ": ",
-                    "a chunk cannot be read and is passed over: ", why.message()));
+                    "skipped a chunk that cannot be read: ", why.message()));
 }
 
 absl::Status ChunkPrinter::Take(const ChunkOwner& owner, std::span<const uint8_t> chunk,

@@ -259,7 +259,7 @@ std::string CsvParser::TakeCell(const Column& column, const std::string& cell, R
   if (column.kind == Kind::kShare && !cell.empty()) {
     const std::optional<double> share = ParseShare(cell);
     if (!share) {
-      return absl::StrCat(Quoted(cell), " is no share from 0 to 1");
+      return absl::StrCat(Quoted(cell), " is not a share from 0 to 1");
     }
     shares_.emplace_back(static_cast<uint32_t>(column.number), *share);
   }

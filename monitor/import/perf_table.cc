@@ -218,7 +218,7 @@ void Tabler::PlaceThreads(const std::string& cgroup, std::vector<uint32_t> threa
   }
   if (vms.size() > 1) {
     Note(absl::StrCat("perf does not tell whose vCPU a thread is: ", vms.size(),
-                      " VMs are told apart by vCPU numbers that come again with rising TIDs"));
+                      " VMs are distinguished by vCPU numbers that repeat with rising TIDs"));
   }
 }
 

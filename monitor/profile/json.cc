@@ -31,7 +31,7 @@ void ReadThresholds(const Node& node, Profile& profile) {
     if (!threshold.exists() || !threshold.IsObjectOf({"value", "origin"})) continue;
     const Node value = threshold["value"];
     const bool is_off = value.IsNull() && field.MayBeOff();
-    if (value.IsNull() && !is_off) value.Fail("null is no number, and this one cannot be off");
+    if (value.IsNull() && !is_off) value.Fail("null is not a number, and this one cannot be off");
     field.Set(profile.values, is_off ? std::nullopt : std::optional(value.Number()));
     profile.origins[std::string(field.name)] = threshold["origin"].Text(kLongestText);
   }
@@ -105,7 +105,7 @@ void ReadCpu(const Node& node, Profile& profile) {
     const bool is_of_arm = key == std::string_view("parts");
     if (is_of_arm != families || !node[key].exists()) continue;
     node[key].Fail(
-        absl::StrCat("is not what CPUs of ", Quoted(cpu.vendors.front()), " are told apart by"));
+        absl::StrCat("is not what CPUs of ", Quoted(cpu.vendors.front()), " are identified by"));
   }
   cpu.models = ReadCodes(node[families ? "models" : "parts"]);
   cpu.steppings = ReadCodes(node["steppings"]);

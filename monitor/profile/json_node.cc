@@ -184,7 +184,7 @@ std::string Node::Text(size_t longest) const {
 }
 
 double Node::Number() const {
-  if (!value_.is_double()) FailAs("is no number");
+  if (!value_.is_double()) FailAs("is not a number");
   return value_.is_double() ? value_.get_double() : 0;
 }
 

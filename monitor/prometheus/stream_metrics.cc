@@ -103,7 +103,7 @@ std::string TextOf(const stream::Collector::Stats& stats) {
   AddOne(out, "vcpulse_collector_refused_connections_total", Type::kCounter,
          "Connections turned away: too many, not permitted, or without a greeting.", stats.refused);
   AddOne(out, "vcpulse_collector_malformed_connections_total", Type::kCounter,
-         "Connections ended by what is no frame.", stats.malformed);
+         "Connections closed because of invalid frames.", stats.malformed);
   AddOne(out, "vcpulse_collector_commits_total", Type::kCounter, "Rounds of write and sync.",
          stats.commits);
   AddOne(out, "vcpulse_collector_pending_bytes", Type::kGauge,

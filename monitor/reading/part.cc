@@ -128,9 +128,9 @@ absl::StatusOr<Phases> FindPhase(const std::string& path, const std::string& pha
   names.reserve(phases.names.size());
   for (const std::string& name : phases.names) names.push_back(Printable(name));
   return absl::InvalidArgumentError(
-      absl::StrCat(path, ": phase '", Printable(phase), "' never came; ",
+      absl::StrCat(path, ": no phase '", Printable(phase), "'; ",
                    names.empty() ? "no phase was marked"
-                                 : absl::StrCat("there are: ", Listed(names, kPhasesNamed))));
+                                 : absl::StrCat("phases are: ", Listed(names, kPhasesNamed))));
 }
 
 absl::StatusOr<PartRead> ReadPhase(const std::string& path, const std::string& phase,

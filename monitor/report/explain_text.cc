@@ -151,7 +151,7 @@ std::string TrialText(const RuleTrial& trial) {
 
 std::string RulesText(const Reasons& reasons) {
   if (reasons.decided_by_presence) return "";
-  std::string out = "Rules, in order; the first that holds speaks (>):\n";
+  std::string out = "Rules, first to last; the first that holds decides (>):\n";
   for (size_t i = 0; i < reasons.rules.size(); ++i) {
     const RuleTrial& trial = reasons.rules[i];
     const char* mark = reasons.fired == i ? "> " : "  ";

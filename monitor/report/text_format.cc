@@ -171,7 +171,7 @@ std::string DescribeLoss(const timeline::ReadReport& read, uint64_t unusable_tic
         absl::StrCat(Plural(unusable_ticks, "sample"), " unusable (the vCPU set is lost)"));
   }
   if (!ended_in_order) {
-    parts.push_back("the recording did not end in order (killed, or still running)");
+    parts.push_back("the recording was not closed cleanly (killed, or still running)");
   }
   return absl::StrJoin(parts, "; ");
 }

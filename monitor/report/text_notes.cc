@@ -305,7 +305,7 @@ std::string Cost(const Report& report) {
                   absl::StrCat(Plural(cost.ticks, "tick"), ", ", cost.ticks_missed,
                                " missed; late by ", Quantiles(cost.lateness_ns, true),
                                "; reading one vCPU took ", Quantiles(cost.read_ns, false),
-                               "; all of a VM lay within ", Quantiles(cost.skew_ns, true)));
+                               "; reads of one VM spanned ", Quantiles(cost.skew_ns, true)));
   }
   if (end) {
     std::string text = DurationText(static_cast<double>(end->cpu_ns()));

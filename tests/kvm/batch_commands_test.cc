@@ -206,7 +206,7 @@ TEST_P(Exports, APart) {
   ExpectRefused(arguments, HasSubstr("no tick in the part asked for (from 1h to the end)"));
   arguments = Arguments(timeline_, output_);
   arguments.insert(arguments.end(), {"--phase", "boot"});
-  ExpectRefused(arguments, HasSubstr("phase 'boot' never came"));
+  ExpectRefused(arguments, HasSubstr("no phase 'boot'"));
   arguments = Arguments(timeline_, output_);
   arguments.insert(arguments.end(), {"--from", "7"});
   ExpectRefused(arguments, HasSubstr("--from: '7' has no unit"));

@@ -338,7 +338,7 @@ TEST_F(CheckCommand, ReportShowsTheSamePhase) {
   EXPECT_EQ(out.at_pointer("/vms/0/vcpus/0/share/spinning").to_number<double>(), 1);
   EXPECT_EQ(out.at_pointer("/markers").as_array().size(), 1u);
   ExpectRefused({"report", file_, "--phase", "never"},
-                HasSubstr("phase 'never' never came; there are: work, spin, short"));
+                HasSubstr("no phase 'never'; phases are: work, spin, short"));
   ExpectRefused({"report", file_, "--phase", "spin", "--from", "1s"}, HasSubstr("--from"));
 }
 

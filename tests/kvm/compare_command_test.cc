@@ -133,7 +133,7 @@ TEST_F(Compare, WhatCannotBeCompared) {
   const std::string a = Timeline("a", 2);
   ExpectRefused({"compare", a, folder_.Path("none.vpt")}, HasSubstr("none.vpt"));
   ExpectRefused({"compare", a, folder_.Path("a.csv")}, HasSubstr("a.csv"));
-  ExpectRefused({"compare", a, a, "--phase", "x"}, HasSubstr("phase 'x' never came"));
+  ExpectRefused({"compare", a, a, "--phase", "x"}, HasSubstr("no phase 'x'"));
   ExpectRefused({"compare", a, a, "--vm", "x"}, HasSubstr("no VM is called 'x'"));
   ExpectRefused({"compare", a, a, "--fail-if", "spinning > 5"}, HasSubstr("column 12"));
   EXPECT_EQ(Run({"compare", a}).exit_code, 2);

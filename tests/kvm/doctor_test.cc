@@ -95,7 +95,7 @@ TEST(Doctor, WithoutAPmuThatIsTheObstacle) {
 
   const Finished text = RunProgram(Vcpulse({"doctor"}));
   EXPECT_EQ(text.exit_code, 1);
-  EXPECT_THAT(text.out, AllOf(HasSubstr("\nOBSTACLE  pmu "), HasSubstr(" mend:     "),
+  EXPECT_THAT(text.out, AllOf(HasSubstr("\nFAIL      pmu "), HasSubstr(" fix:      "),
                               HasSubstr("obstacle"), HasSubstr(": recording would ")));
 }
 

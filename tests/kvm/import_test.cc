@@ -116,7 +116,7 @@ TEST_F(Import, JsonLines) {
       Run(File("{\"interval_s\":0.1,\"cycles\":5,\"foo\":1}\n{\"interval_s\":0.1,\"cyc"));
   EXPECT_EQ(imported.exit_code, 0) << imported.err;
   EXPECT_THAT(imported.err, AllOf(HasSubstr("ignored keys: 'foo'"),
-                                  HasSubstr("passed over 1 line, first line 2: cut off"),
+                                  HasSubstr("skipped 1 line, first line 2: cut off"),
                                   HasSubstr("imported 1 interval: 1 VM, 1 vCPU, 1 tick")));
 }
 
@@ -127,7 +127,7 @@ TEST_F(Import, PerfJson) {
   const Finished imported = Run(real);
   EXPECT_EQ(imported.exit_code, 0) << imported.err;
   EXPECT_THAT(imported.err, AllOf(HasSubstr("counts the host too"),
-                                  HasSubstr("passed over 5 lines, first line 1: no JSON object")));
+                                  HasSubstr("skipped 5 lines, first line 1: no JSON object")));
   const Finished report = RunProgram(Vcpulse({"report", output_}));
   EXPECT_THAT(report.out, AllOf(HasSubstr("\"perf-total\""), HasSubstr("(host-side)")));
   // Standard input and output are files like any other.

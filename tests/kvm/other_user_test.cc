@@ -78,7 +78,7 @@ TEST_F(OtherUser, WithCapPerfmonAloneItIsFoundUnproven) {
   ASSERT_EQ(timeline.sets.size(), 1u);
   EXPECT_EQ(timeline.sets[0].vcpus(0).proof(), "name");
   ASSERT_EQ(timeline.sets[0].notes_size(), 2);
-  EXPECT_THAT(timeline.sets[0].notes(1), HasSubstr("paused cannot be told from halted"));
+  EXPECT_THAT(timeline.sets[0].notes(1), HasSubstr("paused and halted cannot be distinguished"));
 }
 
 // A privileged container has the host's /proc at another place.

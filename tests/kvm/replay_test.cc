@@ -94,7 +94,7 @@ TEST_F(ReplayCommand, APart) {
             "    0.400s  guest1  HS  IPC 0.50\n");
   EXPECT_THAT(Replay(file_, {"--phase", "boot", "--speed", "max"}).out, HasSubstr("0.800s"));
   ExpectRefused(file_, {"--from", "1h"}, HasSubstr("no tick in the part"));
-  ExpectRefused(file_, {"--phase", "nope"}, HasSubstr("never came"));
+  ExpectRefused(file_, {"--phase", "nope"}, HasSubstr("no phase "));
 }
 
 TEST_F(ReplayCommand, WrongUse) {

@@ -138,7 +138,7 @@ TEST(PerfJson, EventsThatTakeTurns) {
 TEST(PerfJson, ATotalWithTheHostsPart) {
   const Imported imported = Import("total.err");
   EXPECT_THAT(imported.said, AllOf(HasSubstr("counts the host too"),
-                                   HasSubstr("passed over 5 lines, first line 1: no JSON object"),
+                                   HasSubstr("skipped 5 lines, first line 1: no JSON object"),
                                    HasSubstr("1 VM, 1 vCPU")));
 }
 

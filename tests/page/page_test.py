@@ -214,7 +214,7 @@ class PageTest(unittest.TestCase):
 
     def test_it_states_what_it_is_made_of(self):
         page = self.page
-        self.assertIn("The finest bin in this page is 25 ms, so each tick (100 ms) can be told apart.", page.text("bins-note"))
+        self.assertIn("The finest bin in this page is 25 ms, so each tick (100 ms) is visible.", page.text("bins-note"))
         tables = page.text("tables")
         for words in ["Host and classifier", "host1", "ipc-bands", "Own cost", "Gaps", "tick-missed", "vm-paused",
                       "Phases", "boot", "IPC"]:

@@ -79,7 +79,7 @@ TEST_F(Collect, BadInput) {
   refused({"--allow-uid", "65534=a,"}, HasSubstr("--allow-uid: "));
   refused({"--listen", "tcp:127.0.0.1:0", "--allow-uid", "0=a"}, HasSubstr("for unix: sockets"));
   refused({"--allow-follower", "a"}, HasSubstr("there is neither"));
-  refused({"--max-connections", "0"}, HasSubstr("--max-connections: '0' is no number"));
+  refused({"--max-connections", "0"}, HasSubstr("--max-connections: '0' is not a number"));
   refused({"--peer-rate", "1K"}, HasSubstr("--peer-rate: 1K is less than 16 KiB"));
   refused({"--rotate-size", "100"}, HasSubstr("--rotate-size: '100' has no unit"));
   refused({"--rotate-size", "1K"}, HasSubstr("less than 1 MiB"));

@@ -165,7 +165,7 @@ TEST_F(Tail, RubbishOfOneAgent) {
       << std::string(header.begin(), header.end()) << content;
   RunningCollector collector("unix:" + Path("c.sock"), Path("collected"), kStatus);
   const std::string warning =
-      "vcpulse: warning: host-x: a chunk cannot be read and is passed over: the content is no";
+      "vcpulse: warning: host-x: skipped a chunk that cannot be read: the content is no";
   RunningProgram live(Vcpulse({"tail", collector.address()}));
   ASSERT_TRUE(Eventually([&] { return collector.followers() == 1; })) << collector.Err();
   const Finished sent = RunProgram(Vcpulse(
@@ -327,7 +327,7 @@ TEST_F(Tail, BadInput) {
   EXPECT_EQ(RunProgram(Vcpulse({"tail", Path("empty.vpt"), "-d", "1ms"})).exit_code, 0);
   const std::string folder = folder_.root();
   ExpectRefused({"tail", folder, "--format", "csv"}, HasSubstr("--format: 'csv' is not known"));
-  ExpectRefused({"tail", folder, "-n", "x"}, HasSubstr("-n: 'x' is no number"));
+  ExpectRefused({"tail", folder, "-n", "x"}, HasSubstr("-n: 'x' is not a number"));
   ExpectRefused({"tail", folder, "-n", "1", "--from-start"}, HasSubstr("exclude each other"));
   ExpectRefused({"tail", folder, "--duration", "1"}, HasSubstr("has no unit"));
   ExpectRefused({"tail", folder, "--cert", "x"}, HasSubstr("a folder needs none"));

@@ -189,7 +189,7 @@ absl::StatusOr<double> ParsePercentage(const std::string& flag, const std::strin
   const bool whole = text.ends_with('%') && read.ec == std::errc() && read.ptr == end;
   if (!whole || !(percent >= 0 && percent <= 100)) {
     return absl::InvalidArgumentError(
-        absl::StrCat(flag, ": '", text, "' is no percentage: write for example 10%"));
+        absl::StrCat(flag, ": '", text, "' is not a percentage: write for example 10%"));
   }
   return percent / 100;
 }
@@ -210,7 +210,7 @@ absl::StatusOr<check::CheckOptions> ParseOptions(const CheckText& text) {
     const auto ticks = ParseNumber<uint64_t>(*text.min_ticks);
     if (!ticks) {
       return absl::InvalidArgumentError(
-          absl::StrCat("--min-ticks: '", *text.min_ticks, "' is no number of ticks"));
+          absl::StrCat("--min-ticks: '", *text.min_ticks, "' is not a number of ticks"));
     }
     options.min_ticks = *ticks;
   }

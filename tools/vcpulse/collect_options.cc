@@ -108,7 +108,7 @@ absl::Status ReadLimits(const CollectOptions& options, stream::Collector::Option
     if (!number || *number == 0 || *number > kMostConnections) {
       return absl::InvalidArgumentError(
           absl::StrCat("--max-connections: '", Printable(*options.max_connections),
-                       "' is no number from 1 to ", kMostConnections));
+                       "' is not a number from 1 to ", kMostConnections));
     }
     collector.max_connections = *number;
   }

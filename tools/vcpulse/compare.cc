@@ -31,12 +31,12 @@ std::string CompareFooter() {
 100 comparisons: Student's t on the means of the runs (Welch). With one per side it comes from a block
 bootstrap of correlated ticks, and the variance between runs is unknown: --fail-if is then at best
 INCONCLUSIVE, unless --single-run accepts that.
-  differs  told apart though so many quantities were compared (Holm, 5 % for all of them together)
+  differs  distinguishable although many quantities were compared (Holm, 5 % for all of them together)
   slight   differs, but by less than 1 point of a share or 1 % of a number such as IPC
   maybe    its own interval leaves 0 out; with so many comparisons that may be chance
-  not-told-apart  no proof that both are the same
-  untold   not measured in both, or too short: fewer than 20 ticks that tell of it, 4 blocks,
-           or with several recordings 2 runs of a side
+  no-difference-found  no significant difference; no proof that both are the same
+  insufficient-data    not measured in both, or too short: fewer than 20 ticks, 4 blocks, or with several
+           recordings 2 runs of a side
 VMs are matched by name, else UUID, else the only one of each; vCPUs by index; phases by name, or the
 whole recordings where they have none in common. Who has no match is named in a note.
 EXPR of --fail-if is [vm=NAME] [vcpu=N-M] [phase=NAME] : QUANTITY <|> CHANGE, each vCPU on its own:

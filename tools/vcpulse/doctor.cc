@@ -63,8 +63,7 @@ std::string JsonOf(const std::vector<Finding>& findings) {
 
 std::string TextOf(const Finding& finding) {
   const bool obstacle = finding.state == Finding::State::kObstacle;
-  const std::string state =
-      obstacle ? "OBSTACLE" : std::string(kvm::doctor::ToString(finding.state));
+  const std::string state = obstacle ? "FAIL" : std::string(kvm::doctor::ToString(finding.state));
   std::string text = absl::StrFormat("%-8s  %-14s  ", state, finding.id);
   if (!obstacle) {
     absl::StrAppend(&text, finding.answered);
@@ -74,15 +73,14 @@ std::string TextOf(const Finding& finding) {
   absl::StrAppend(&text, "tried:    ", finding.tried, "\n");
   const std::string indent(26, ' ');
   absl::StrAppend(&text, indent, "answered: ", finding.answered, "\n");
-  absl::StrAppend(&text, indent, "mend:     ", finding.remedy, "\n");
+  absl::StrAppend(&text, indent, "fix:      ", finding.remedy, "\n");
   return text;
 }
 
 std::string UnknownLine(const std::vector<Finding>& findings) {
   const auto vms = std::ranges::count_if(findings, kvm::doctor::LeavesAVmUnknown);
-  return absl::StrCat(
-      "no obstacle, but it cannot be told whether recording here would be complete: ", vms,
-      vms == 1 ? " VM" : " VMs", " may have more vCPUs than were found\n");
+  return absl::StrCat("no obstacle, but it is unknown whether a recording here would be complete: ",
+                      vms, vms == 1 ? " VM" : " VMs", " may have more vCPUs than were found\n");
 }
 
 std::string VerdictLine(const std::vector<Finding>& findings) {
@@ -132,7 +130,7 @@ void AddDoctorCommand(CLI::App& app, int& exit_code) {
                    "[/]")
       ->type_name("DIR");
   command->footer(
-      "Exit codes: 0 a recording would be complete, 1 there are obstacles or it cannot be told, 2 "
+      "Exit codes: 0 a recording would be complete, 1 there are obstacles or it is unknown, 2 "
       "error.");
   command->callback([options, &exit_code] { exit_code = RunDoctor(*options); });
 }

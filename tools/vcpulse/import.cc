@@ -77,7 +77,7 @@ void AddLeftOut(const importing::Table& table, const importing::ImportReport& re
                                  ": imported as they are"));
   }
   for (const importing::Skipped& kind : table.skipped) {
-    notes.push_back(absl::StrCat("passed over ", Plural(kind.lines, "line"), ", first line ",
+    notes.push_back(absl::StrCat("skipped ", Plural(kind.lines, "line"), ", first line ",
                                  kind.first, ": ", kind.what));
   }
   std::vector<std::string> ignored;
@@ -121,8 +121,8 @@ constexpr char kColumns[] =
     "(L1-dcache-load-misses, r01a8, kvm:kvm_exit, cpu/event=0x3c/, a.name) are counts too, in a "
     "file of `vcpulse export` any other column as well. Counts are those of the interval. A "
     "missing column or an empty cell is an absent value, never 0. t_ns or dt_ns is needed. What "
-    "export computes (bands, residency, ...) is made anew. Rows of any number are read twice, in "
-    "flat memory where they are in order of time; they may be 2,000,000 rows out of order.";
+    "export computes (bands, residency, ...) is recomputed. Rows of any number are read twice, in "
+    "flat memory where they are sorted by time; a row may be 2,000,000 rows late.";
 
 constexpr char kKeys[] =
     "One JSON object per vCPU and interval, as `vcpulse export --format jsonl` writes them. Keys: "
@@ -130,20 +130,20 @@ constexpr char kKeys[] =
     "vm_name, vm_pid, vm_start_time, vm_uuid, vcpu, tid, kvm_id, epoch, tick, t_wall_ns, "
     "time_enabled_ns, time_running_ns, run_ns, run_delay_ns, state, counted_share, and events by "
     "perf's names. A missing key or null is an absent value, never 0. t_mono_ns or interval_s is "
-    "needed. What export computes (bands, residency, ...) is made anew. A last line that was cut "
-    "off is passed over. Lines of any number are read twice, in flat memory where they are in "
-    "order "
-    "of time; they may be 2,000,000 lines out of order.";
+    "needed. What export computes (bands, residency, ...) is recomputed. A last line that was cut "
+    "off is skipped. Lines of any number are read twice, in flat memory where they are "
+    "sorted by time; a line may be 2,000,000 lines late.";
 
 constexpr char kPerf[] =
     "Made for `perf stat -I 100 -j --per-thread -e cycles:G,instructions:G -t TIDS -o FILE`. "
     "Threads named as vCPUs are (CPU 0/KVM) are the vCPUs; of several VMs, a number that comes "
     "again with rising TIDs is the next VM's. With -A each CPU of the host stands for a vCPU, "
-    "without --per-thread the total is vCPU 0; totals of cores, dies, sockets and nodes are passed "
-    "over. Counts are perf's: where events took turns it has extrapolated them. <not counted> and "
+    "without --per-thread the total is vCPU 0; totals of cores, dies, sockets and nodes are "
+    "skipped. Counts are perf's: where events took turns it has extrapolated them. <not counted> "
+    "and "
     "<not supported> are absent, never 0, unless the thread was off its CPU throughout. Events "
     "that count the host too (without :G) keep their modifier in their name (cycles:H) and give no "
-    "verdict. Lines that are no counts are passed over and told by kind. At most 4,000,000 "
+    "verdict. Lines that are not counts are skipped and listed by kind. At most 4,000,000 "
     "intervals of threads.";
 
 // More is no table of so many rows.
@@ -164,7 +164,7 @@ struct ImportOptions {
 absl::Status CheckHz(const char* flag, const std::optional<double>& hz) {
   if (!hz || (std::isfinite(*hz) && *hz >= 1e6 && *hz <= 1e11)) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat(flag, ": ", *hz, " is no frequency of a CPU in Hz (2.5e9 is 2.5 GHz)"));
+      absl::StrCat(flag, ": ", *hz, " is not a frequency of a CPU in Hz (2.5e9 is 2.5 GHz)"));
 }
 
 absl::StatusOr<importing::ImportOptions> Settings(const ImportOptions& options) {

@@ -128,7 +128,7 @@ void SayObstacles(const std::vector<Row>& rows, const kvm::EventCatalog& catalog
                                  .event = refused->listed.name,
                                  .tid = ::getpid(),
                                  .paranoid = kvm::PerfEventParanoid(root)}) +
-       "; whether the events exist cannot be told before");
+       "; whether the events exist is unknown until then");
 }
 
 // Where tracepoints may have been meant and this host shows none.

@@ -79,7 +79,7 @@ absl::StatusOr<std::vector<metric::Metric>> ParseMetrics(const std::string& keys
     if (!metric) {
       return absl::InvalidArgumentError(absl::StrCat(
           "'", Printable(key),
-          "' is no metric; there are: ", Keys([](const metric::Info&) { return true; })));
+          "' is not a metric; metrics are: ", Keys([](const metric::Info&) { return true; })));
     }
     if (std::ranges::find(metrics, *metric) == metrics.end()) metrics.push_back(*metric);
   }

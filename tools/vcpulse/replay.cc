@@ -47,8 +47,8 @@ text: on a terminal the line that `record` shows, with markers, gaps and what ha
   - without a verdict; IPC of all vCPUs together, without HALTED time, as in reports.
 jsonl: the rows of `vcpulse export --format jsonl`, each when it is due.
 delimited: plain length-delimited TimelineRecord messages, as `record --format delimited` writes them.
-With --to ADDR its chunks go to a collector as they are, at that pace: what it has already it does not
-keep twice, what FILE lost it is told of. --agent-id says under whose name; the rest is as of `vcpulse
+With --to ADDR its chunks go to a collector as they are, at that pace: duplicates are ignored; gaps in
+FILE are forwarded. --agent-id names the agent that they are stored under; the rest is as of `vcpulse
 record --to`, but nothing is kept beyond the end: without a collector for 10 s, or where it takes nothing
 for 30 s, the exit code is 2.
 Ctrl-C ends it. What FILE lost is warned of on stderr.
@@ -357,9 +357,10 @@ void AddReplayCommand(CLI::App& app, int& exit_code) {
           ->type_name("text|jsonl|delimited")
           ->capture_default_str();
   AddPartOptions(*command, options->part);
-  AddRepeatable(*command, "--to", options->uplink.to,
-                "Stream it all to the collector that listens there (given again: where the one "
-                "before does not answer); --until is for times")
+  AddRepeatable(
+      *command, "--to", options->uplink.to,
+      "Stream it all to this collector (repeat to add fallback collectors); --until is for "
+      "times")
       ->type_name("unix:PATH|tcp:HOST:PORT|tls:HOST:PORT");
   AddPeerOptions(*command, options->uplink.peer);
   command->callback([options, format, &exit_code] {

@@ -162,7 +162,7 @@ sample; then markers (^name) and the time after the start. Strips are as wide as
 The lines below the table name what UNKNOWN was, gaps, the life cycle of the VMs and vcpulse's own cost.
 
 A timeline whose recording was killed, or that is damaged, is reported as far as it can be read; the
-loss is told below the tables, in the JSON and on stderr. Exit codes: 0 reported, 2 usage error, or
+loss is reported below the tables, in the JSON and on stderr. Exit codes: 0 reported, 2 usage error, or
 nothing could be read.
 Field list of the JSON: monitor/report/json_report.h.
 

@@ -34,11 +34,11 @@ text: a line per tick and VM, with markers, gaps, lost records and what happened
   the agent where there may be several; the time of day by the agent's clock; the rest as
   `vcpulse replay` says it.
 jsonl: the rows of `vcpulse export --format jsonl`, with "agent" as the first key.
-Where the collector goes away it tries again until it is back, and says so; what came meanwhile is told
-as missed where that shows, and is in the collector's folder. That the first connection fails is an
+Where the collector goes away it tries again until it is back, and says so; what came meanwhile is reported
+as missed where record numbers show it, and is in the collector's folder. That the first connection fails is an
 error, and so is it where the collector does not let it follow any more.
 Ctrl-C ends it. Over tls it needs --cert, --key and --ca, and sees the agents of its certificate's names,
-or all where the collector was told so (`vcpulse collect --allow-follower`).
+or all where the collector allows it (`vcpulse collect --allow-follower`).
 Exit codes: 0 ended by -d, a signal or the reader of standard output, 2 usage error, or nothing could be
 read or written.)";
 
@@ -104,7 +104,7 @@ absl::StatusOr<Tail> ParseTail(const TailOptions& options) {
   const auto number = ParseNumber<uint64_t>(ticks);
   if (!number) {
     return absl::InvalidArgumentError(
-        absl::StrCat("-n: '", Printable(ticks), "' is no number of ticks"));
+        absl::StrCat("-n: '", Printable(ticks), "' is not a number of ticks"));
   }
   tail.folders = {.path = options.source,
                   .agent = options.agent,
@@ -138,7 +138,7 @@ absl::Status TailFolders(const Tail& tail, follow::ChunkPrinter& printer) {
         });
     if (const uint64_t damaged = followed->damaged_bytes(); damaged > damaged_said) {
       Fail(absl::StrCat("warning: ", damaged - damaged_said,
-                        " bytes that are no chunk were passed over"));
+                        " bytes that are not a chunk were skipped"));
       damaged_said = damaged;
     }
     if (!status.ok() || IsOver(tail)) break;
@@ -206,7 +206,7 @@ void AddTailCommand(CLI::App& app, int& exit_code) {
       ->required();
   command->add_option("--format", options->format, "what is written to standard output [text]")
       ->type_name("text|jsonl");
-  command->add_option("-n,--ticks", options->ticks, "begin with the last so many ticks [10]")
+  command->add_option("-n,--ticks", options->ticks, "start with the last N ticks [10]")
       ->type_name("N");
   command->add_flag("--from-start", options->from_start, "begin with all that is there");
   command->add_option("-d,--duration", options->duration, "stop after this time")

@@ -51,7 +51,7 @@ typedef struct vcpulse_options vcpulse_options;
 typedef struct vcpulse_recording vcpulse_recording;
 typedef struct vcpulse_timeline vcpulse_timeline;
 
-/* What came of a call. Later versions may add values. */
+/* Status of a call. Later versions may add values. */
 typedef enum vcpulse_status {
   VCPULSE_STATUS_OK = 0,
   VCPULSE_STATUS_INVALID_ARGUMENT = 1, /* a value that makes no sense, a file that is no timeline */
@@ -194,7 +194,7 @@ VCPULSE_API vcpulse_status vcpulse_options_set_profile(vcpulse_options* options,
 VCPULSE_API vcpulse_status vcpulse_options_set_require_counters(vcpulse_options* options,
                                                                 int required,
                                                                 vcpulse_error** error);
-/* Not 0: the sampling thread runs under SCHED_FIFO at the lowest priority: punctual, but it
+/* Not 0: the sampling thread runs under SCHED_FIFO at the lowest priority: less jitter, but it
  * perturbs. */
 VCPULSE_API vcpulse_status vcpulse_options_set_realtime(vcpulse_options* options, int realtime,
                                                         vcpulse_error** error);
@@ -230,13 +230,13 @@ VCPULSE_API vcpulse_status vcpulse_recording_pause(vcpulse_recording* recording,
 VCPULSE_API vcpulse_status vcpulse_recording_resume(vcpulse_recording* recording,
                                                     vcpulse_error** error);
 
-/* Ends the recording in order and opens what was recorded, also where it had ended by itself. Frees
+/* Ends the recording cleanly and opens what was recorded, also where it had ended by itself. Frees
  * the recording in any case but for a call from a callback. NULL where the recording could not be
  * written or cannot be read. The timeline is freed by vcpulse_timeline_free. */
 VCPULSE_API vcpulse_timeline* vcpulse_recording_stop(vcpulse_recording* recording,
                                                      vcpulse_error** error);
 
-/* Ends the recording in order without opening it. An output that was named stays. Does nothing in a
+/* Ends the recording cleanly without opening it. An output that was named stays. Does nothing in a
  * callback. */
 VCPULSE_API void vcpulse_recording_free(vcpulse_recording* recording);
 
@@ -269,8 +269,8 @@ VCPULSE_API uint32_t vcpulse_timeline_vcpu_index(const vcpulse_timeline* timelin
 VCPULSE_API size_t vcpulse_timeline_phase_count(const vcpulse_timeline* timeline);
 VCPULSE_API const char* vcpulse_timeline_phase(const vcpulse_timeline* timeline, size_t phase);
 
-/* Calls for each record in order, on this thread, until the callback gives another value than 0
- * (which is no error). A vCPU's first sample has nothing to be subtracted from and gives no tick.
+/* Calls for each record, oldest first, on this thread, until the callback gives another value than
+ * 0 (which is no error). A vCPU's first sample has nothing to be subtracted from and gives no tick.
  */
 VCPULSE_API vcpulse_status vcpulse_timeline_for_each_record(const vcpulse_timeline* timeline,
                                                             vcpulse_record_callback callback,
@@ -329,7 +329,7 @@ typedef struct vcpulse_limits {
  * relative to a baseline), over a phase (NULL: the whole recording; a phase= in the expression
  * takes precedence), with those limits (NULL: VCPULSE_LIMITS_INIT). `text`, where it is not NULL,
  * becomes what was found, lines for people, freed by vcpulse_text_free; a FAIL says observed,
- * wanted and when it was worst. A phase that never came, and a selector that nothing fits, are
+ * wanted and when it was worst. A phase that is not there, and a selector that nothing fits, are
  * INCONCLUSIVE. INVALID_ARGUMENT for a mistake in the expression, with its column. */
 VCPULSE_API vcpulse_status vcpulse_timeline_check(const vcpulse_timeline* timeline,
                                                   const char* expression, const char* phase,

@@ -370,7 +370,7 @@ class Timeline {
   std::vector<std::string> phases_;
 };
 
-// A recording that runs. Destroyed or assigned to without Stop() it ends in order, and a named
+// A recording that runs. Destroyed or assigned to without Stop() it ends cleanly, and a named
 // output stays. From one of its own callbacks it cannot be ended: destroyed there, it and its
 // callbacks are left to run for ever. One that was moved from or stopped has nothing: what is asked
 // of it is an Error.

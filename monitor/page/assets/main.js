@@ -51,7 +51,7 @@ function writeBinsNote() {
   const bins = binsFor(view.from, view.to);
   const interval = page.report.session ? page.report.session.interval_ms * 1e6 : 0;
   const parts = ['The finest bin in this page is ' + formatLength(page.bins.width) + (page.bins.width <= interval
-    ? ', so each tick (' + formatLength(interval) + ') can be told apart.'
+    ? ', so each tick (' + formatLength(interval) + ') is visible.'
     : interval > 0 ? ', ticks come every ' + formatLength(interval) + '.' : '.')];
   if (page.served) {
     parts.push('Drawn now in bins of ' + formatLength(bins.width) + '; zoom in for finer ones, down to ' + formatLength(page.bins.smallest) + '.');

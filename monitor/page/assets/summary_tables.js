@@ -116,7 +116,7 @@ function damageSection(report) {
   const rows = [
     ['records lost', damage.lost_records], ['damaged regions', damage.damaged_chunks + ' (' + damage.damaged_bytes + ' bytes)'],
     ['ticks without their vCPU set', damage.unattributed_ticks],
-    ['end', damage.ended_in_order === false ? 'the recording was killed, or still runs' : 'in order'],
+    ['end', damage.ended_in_order === false ? 'the recording was killed, or still runs' : 'closed cleanly'],
   ];
   for (const region of damage.regions.slice(0, 20)) rows.push(['at byte ' + region.offset, region.bytes + ' bytes: ' + region.reason]);
   return pairs('Damage and loss', rows);

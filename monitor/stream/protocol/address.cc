@@ -61,7 +61,7 @@ absl::StatusOr<Address> ParseHostAndPort(const std::string& text, Address::Kind 
   if (colon == std::string::npos) return NoAddress(text, "the port is missing");
   const std::optional<uint16_t> port =
       ParseNumber<uint16_t>(std::string_view(rest).substr(colon + 1));
-  if (!port) return NoAddress(text, "the port is no number from 0 to 65535");
+  if (!port) return NoAddress(text, "the port is not a number from 0 to 65535");
   std::string host = rest.substr(0, colon);
   if (host.size() >= 2 && host.front() == '[' && host.back() == ']') {
     host = host.substr(1, host.size() - 2);

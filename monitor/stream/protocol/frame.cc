@@ -139,7 +139,7 @@ absl::StatusOr<std::optional<Frame>> FrameReader::Next() {
 absl::Status FrameReader::CheckHead(std::span<const uint8_t> bytes) const {
   const size_t magic_bytes = std::min(bytes.size(), kFrameMagic.size());
   if (!std::equal(kFrameMagic.begin(), kFrameMagic.begin() + magic_bytes, bytes.begin())) {
-    return absl::DataLossError(absl::StrCat("what came is no frame of vcpulse", Guess(bytes)));
+    return absl::DataLossError(absl::StrCat("received data is not vcpulse protocol", Guess(bytes)));
   }
   if (bytes.size() < kFrameHeadBytes) return absl::OkStatus();
   if (timeline::Crc32c(bytes.first(kHeadCrcAt)) != Get32(bytes.data() + kHeadCrcAt)) {

@@ -299,7 +299,7 @@ TEST_F(Doctor, VcpusFoundByGuestTimeMayBeTooFew) {
   ASSERT_THAT(findings, SizeIs(1));
   EXPECT_EQ(findings[0].state, State::kUnknown);
   EXPECT_THAT(findings[0].answered, AllOf(HasSubstr("1 vCPU, found by guest-time"),
-                                          HasSubstr("whether any is missing cannot be told")));
+                                          HasSubstr("cannot tell whether any is missing")));
   EXPECT_THAT(findings[0].remedy, HasSubstr("debug-threads=on"));
   EXPECT_EQ(VerdictOf(findings), Verdict::kUnknown);
   proc_.HideDescriptors(10);  // another user's: how many there should be is not known

@@ -105,9 +105,9 @@ TEST(CheckTimeline, NamesWhomThereIsWhereNobodyFits) {
       {{1, {"PPPPPPPPPP", "PPPPPPPPPP", "PPPPPPPPPP", "PPPPPPPPPP"}}, {2, {"PPPPPPPPPP"}}});
   const std::string path = recording.Finish();
   EXPECT_THAT(LinesOf(path, "vm=web vcpu=0: halted < 1%"),
-              ElementsAre("vm=web vcpu=0: INCONCLUSIVE, no VM is called 'web'; there are: a, b"));
+              ElementsAre("vm=web vcpu=0: INCONCLUSIVE, no VM is called 'web'; VMs are: a, b"));
   EXPECT_THAT(LinesOf(path, "vm=web: gaps < 1%"),
-              ElementsAre("vm=web: INCONCLUSIVE, no VM is called 'web'; there are: a, b"));
+              ElementsAre("vm=web: INCONCLUSIVE, no VM is called 'web'; VMs are: a, b"));
   EXPECT_THAT(LinesOf(path, "vm=a vcpu=7: halted < 1%"),
               ElementsAre("vm=a vcpu=7: INCONCLUSIVE, VM a has vCPUs 0-3, no 7"));
   // Those who are there are judged all the same.

@@ -85,7 +85,7 @@ TEST(CheckTimeline, NotesARecordingThatDidNotEndInOrder) {
   DrawnRecording recording;
   recording.Draw("SSSSSSSSSS");
   EXPECT_THAT(Check(recording.Finish(true), {"spinning >= 90%"}).notes,
-              ElementsAre(HasSubstr("did not end in order")));
+              ElementsAre(HasSubstr("was not closed cleanly")));
 }
 
 TEST(CheckTimeline, NoPassOfAPhaseWhereRecordsAreLost) {

@@ -53,12 +53,12 @@ TEST(Limit, WhatIsWrongIsSaidWithItsColumn) {
   EXPECT_THAT(message("gaps > +5pt"), HasSubstr("'gaps' is none of"));
   EXPECT_THAT(message("spinning +5pt"), HasSubstr("column 10: one of <"));
   EXPECT_THAT(message("spinning == +5pt"), HasSubstr("one of <"));
-  EXPECT_THAT(message("spinning > 5pt"), HasSubstr("column 12: '5pt' is no change of a share"));
+  EXPECT_THAT(message("spinning > 5pt"), HasSubstr("column 12: '5pt' is not a change of a share"));
   EXPECT_THAT(message("spinning > +5"), HasSubstr("with its sign"));
-  EXPECT_THAT(message("ipc > +5pt"), HasSubstr("no change of IPC"));
-  EXPECT_THAT(message("ipc >"), HasSubstr("nothing is no change"));
-  EXPECT_THAT(message("ipc > +0.5 x"), HasSubstr("'+0.5 x' is no change"));
-  EXPECT_THAT(message("ipc > +inf"), HasSubstr("no change"));
+  EXPECT_THAT(message("ipc > +5pt"), HasSubstr("not a change of IPC"));
+  EXPECT_THAT(message("ipc >"), HasSubstr("nothing is not a change"));
+  EXPECT_THAT(message("ipc > +0.5 x"), HasSubstr("'+0.5 x' is not a change"));
+  EXPECT_THAT(message("ipc > +inf"), HasSubstr("not a change"));
   EXPECT_THAT(message("vm=a ipc > +1%"),
               HasSubstr("column 6: 'ipc' is none of vm=, vcpu=, phase=, ':'"));
   EXPECT_THAT(message("vm=a vm=b: ipc > +1%"), HasSubstr("column 6: vm= was given before"));

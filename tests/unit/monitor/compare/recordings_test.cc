@@ -119,7 +119,7 @@ TEST(Compare, PhasesAreMatchedByNameAndTheirSpansJoined) {
   const auto missing = Compare(a, b, {.phase = "boot"});
   EXPECT_TRUE(absl::IsNotFound(missing.status()));
   EXPECT_THAT(std::string(missing.status().message()),
-              HasSubstr("phase 'boot' never came; there are: body, end"));
+              HasSubstr("no phase 'boot'; phases are: body, end"));
 }
 
 TEST(Compare, WithoutACommonPhaseTheWholeIsCompared) {
@@ -158,7 +158,7 @@ TEST(Compare, VmsByNameThenUuidAndWhoIsLeftIsTold) {
   ASSERT_TRUE(only.ok()) << only.status();
   EXPECT_EQ(only->rows.size(), kAsked);
   EXPECT_THAT(std::string(Compare(a, b, {.vm = "db"}).status().message()),
-              HasSubstr("no VM is called 'db'; there are: web, old, gone"));
+              HasSubstr("no VM is called 'db'; VMs are: web, old, gone"));
 }
 
 TEST(Compare, TheOnlyVmOfEachIsMatchedAndThatIsSaid) {

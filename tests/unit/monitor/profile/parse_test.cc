@@ -131,13 +131,13 @@ TEST(ParseProfile, WrongTextsNameTheField) {
 TEST(ParseProfile, WrongThresholdsNameTheField) {
   const std::vector<Wrong> cases = {
       {WithThreshold("loop_ipc_from", R"("abc")"),
-       "thresholds.loop_ipc_from.value: 'abc' is no number"},
+       "thresholds.loop_ipc_from.value: 'abc' is not a number"},
       {WithThreshold("loop_ipc_form", "1"),
        "thresholds.loop_ipc_form: no such field; did you mean 'loop_ipc_from'?"},
       {WithThreshold("zebra", "1"),
        "thresholds.zebra: no such field; `vcpulse list profiles generic` shows all"},
       {WithThreshold("loop_ipc_from", "null"),
-       "thresholds.loop_ipc_from.value: null is no number, and this one cannot be off"},
+       "thresholds.loop_ipc_from.value: null is not a number, and this one cannot be off"},
       {WithThreshold("loop_ipc_from", "0"),
        "thresholds.loop_ipc_from.value: 0 is not an IPC above 0, up to 100"},
       {WithThreshold("loop_ipc_from", "1e999"),
@@ -181,7 +181,7 @@ TEST(ParseProfile, WrongSpinIpcsAndPauseEventsNameTheField) {
       {With(R"("spin_ipc": [0.1])"), "spin_ipc[0]: 0.1 is no object of from, to, origin"},
       {With(R"("spin_ipc": [{"to": 1, "origin": "me"}])"), "spin_ipc[0].from: is missing"},
       {With(R"("spin_ipc": [)" + range + R"(, {"from": 0.1, "to": "x", "origin": "me"}])"),
-       "spin_ipc[1].to: 'x' is no number"},
+       "spin_ipc[1].to: 'x' is not a number"},
       {With(R"("spin_ipc": [{"from": 0, "to": 1, "origin": "me"}])"),
        "spin_ipc[0].from: 0 is not an IPC above 0, up to 100"},
       {With(R"("spin_ipc": [{"from": 0.3, "to": 0.2, "origin": "me"}])"),
@@ -228,9 +228,9 @@ TEST(ParseProfile, WrongCpusNameTheField) {
       {With(R"("cpu": {"vendor": "A", "steppings": [1]})"),
        "cpu.steppings: are there, but no models"},
       {With(R"("cpu": {"vendor": "A", "parts": [1]})"),
-       "cpu.parts: is not what CPUs of 'A' are told apart by"},
+       "cpu.parts: is not what CPUs of 'A' are identified by"},
       {With(R"("cpu": {"vendor": "0x41", "family": 6})"),
-       "cpu.family: is not what CPUs of '0x41' are told apart by"},
+       "cpu.family: is not what CPUs of '0x41' are identified by"},
   };
   for (const Wrong& wrong : cases) {
     EXPECT_EQ(ErrorOf(wrong.json), "my.json: " + wrong.message) << wrong.json;

@@ -154,7 +154,8 @@ TEST_F(RecordingLifeCycle, WithoutTheRightItStaysHaltedWithANote) {
   ASSERT_TRUE(recording_.Track(web_.vm()).ok());
   for (int i = 0; i < 3; ++i) Tick();
   ExpectHalted();
-  EXPECT_THAT(writer_.VcpuSets()[0].notes(), ElementsAre(HasSubstr("paused cannot be told")));
+  EXPECT_THAT(writer_.VcpuSets()[0].notes(),
+              ElementsAre(HasSubstr("paused and halted cannot be distinguished")));
 }
 
 TEST_F(RecordingLifeCycle, AnIrqchipInUserspaceIsNeverPausedByItsWait) {

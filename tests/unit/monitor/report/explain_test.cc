@@ -227,7 +227,7 @@ Did it run, and was that counted?
   counted share of the time on a CPU 100.0% < 5.0%: fails
   residency 98.2% < 2.0%: fails
   so it ran: the rules say what
-Rules, in order; the first that holds speaks (>):
+Rules, first to last; the first that holds decides (>):
   short (UNKNOWN): cycles 290M < 1.00M: fails
   pause (SPINNING): skipped: share of cycles in PAUSE is not measured
   mixed (UNKNOWN): skipped: share of cycles in PAUSE is not measured

@@ -158,11 +158,11 @@ TEST_F(ReadPartTest, ReadsAllSpansOfAPhase) {
 TEST_F(ReadPartTest, SaysWhichPhasesThereAre) {
   Summary summary;
   const auto none = ReadPart(path_, {.phase = "load"}, summary);
-  EXPECT_EQ(none.status().message(), path_ + ": phase 'load' never came; no phase was marked");
+  EXPECT_EQ(none.status().message(), path_ + ": no phase 'load'; no phase was marked");
   std::remove(path_.c_str());
   Write(path_, {1}, {{10, "idle"}, {20, "boot"}, {30, "idle"}});
   const auto other = ReadPart(path_, {.phase = "load"}, summary);
-  EXPECT_EQ(other.status().message(), path_ + ": phase 'load' never came; there are: idle, boot");
+  EXPECT_EQ(other.status().message(), path_ + ": no phase 'load'; phases are: idle, boot");
   EXPECT_THAT(std::string(ReadPart("-", {.phase = "load"}, summary).status().message()),
               HasSubstr("standard input can be read once"));
 }

@@ -53,7 +53,7 @@ SPINNING? is by ipc-bands: the IPC was below 0.75, which is a hint and no proof 
 work, such as divisions or cache misses, looks the same.
 
 own cost: 11 ticks, 0 missed; late by p50 20.0 us, p99 20.0 us, max 20.0 us; reading one vCPU took
-          p50 500 ns, p99 500 ns; all of a VM lay within p50 2.5 us, p99 2.5 us, max 2.5 us
+          p50 500 ns, p99 500 ns; reads of one VM spanned p50 2.5 us, p99 2.5 us, max 2.5 us
 own cost: processor time 2.0 ms, 0.2% of one CPU
 )");
 }
@@ -282,7 +282,7 @@ TEST(TextReport, TellsARecordingThatDidNotEnd) {
   recording.Begin();
   Report report = WholeReport(recording.summary);
   report.read.ended_in_order = false;
-  EXPECT_THAT(DescribeLoss(report), HasSubstr("did not end in order"));
+  EXPECT_THAT(DescribeLoss(report), HasSubstr("was not closed cleanly"));
   EXPECT_THAT(RenderText(report), HasSubstr("No VM was recorded.\n"));
   EXPECT_THAT(RenderText(report), HasSubstr("nothing happened, a tick each 100ms"));
   EXPECT_THAT(RenderText(report), HasSubstr("own cost: no tick with a sample was recorded\n"));

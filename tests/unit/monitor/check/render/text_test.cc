@@ -50,7 +50,7 @@ TEST(RenderText, ColoursOnlyWhereAsked) {
 
 TEST(RenderText, SaysWhichPhaseNeverCame) {
   EXPECT_EQ(RenderText(BarelyKnown(), "x"), R"(x: 0 ns
-judged: phase work, which never came
+judged: phase work, which is not there
 
 INCONCLUSIVE  vcpu=*: spinning <= 5%
   INCONCLUSIVE  vm=web  nothing fits
@@ -166,7 +166,7 @@ TEST(CheckWords, TheHeadSaysWhatWasJudged) {
             "run.vpt: host1, recorded 2026-01-02 03:04:05 UTC, 60.0 s");
   EXPECT_EQ(PartText(result, result.duration_ns), "phase spin, 2 spans, 18.0 s");
   result.spans = 0;
-  EXPECT_EQ(PartText(result, result.duration_ns), "phase spin, which never came");
+  EXPECT_EQ(PartText(result, result.duration_ns), "phase spin, which is not there");
   result.phase.reset();
   EXPECT_EQ(PartText(result, result.duration_ns), "18.0 s of the recording");
   result.judged_ns = result.duration_ns;

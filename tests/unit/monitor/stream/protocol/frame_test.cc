@@ -109,7 +109,7 @@ TEST(Frame, OtherProtocolsAreNamed) {
   };
   EXPECT_THAT(refusal("\x16\x03\x01"), HasSubstr("looks like TLS"));
   EXPECT_THAT(refusal("GET / HTTP/1.1\r\n"), HasSubstr("looks like HTTP"));
-  EXPECT_THAT(refusal("x"), HasSubstr("no frame of vcpulse"));
+  EXPECT_THAT(refusal("x"), HasSubstr("received data is not vcpulse protocol"));
 }
 
 TEST(Frame, MessagesBeyondTheCapOrNoneAreRefused) {
