@@ -12,6 +12,7 @@ namespace vcpulse::stream_tests {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -147,6 +148,20 @@ TEST_F(RecordTo, RequireCollectorFailsWithoutOneAndLeavesNothing) {
   EXPECT_EQ(finished.exit_code, 2);
   EXPECT_THAT(finished.err, HasSubstr("--require-collector: unix:" + Path("none.sock")));
   EXPECT_FALSE(fs::exists(Path("x.vpt")));
+}
+
+// The recording itself is whole; the exit code is about what the collector has.
+TEST_F(RecordTo, RequireDeliveryFailsWhereNothingWasDelivered) {
+  const std::string address = "unix:" + Path("c.sock");
+  const Finished alone = RunProgram(
+      Record({"--to", address, "-d", "300ms", "--drain", "100ms", "--require-delivery"}));
+  EXPECT_EQ(alone.exit_code, 2) << alone.err;
+  EXPECT_THAT(alone.err, ContainsRegex(address + ": 0 of [0-9]+ chunks delivered, 0 lost"));
+  RunningCollector collector(address, Path("collected"));
+  const Finished next =
+      RunProgram(Record({"--to", address, "-d", "300ms", "--drain", "30s", "--require-delivery"}));
+  EXPECT_EQ(next.exit_code, 0) << next.err;
+  EXPECT_THAT(next.err, HasSubstr(" acknowledged, 0 lost"));
 }
 
 TEST_F(RecordTo, RequireCollectorGoesOnWithOne) {

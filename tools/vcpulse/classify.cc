@@ -28,7 +28,7 @@ constexpr const char* kClassifyFooter =
     "Exit codes: 0 written, 2 usage error, or nothing could be read or written.";
 
 struct ClassifyOptions {
-  std::string file;
+  std::string file = "vcpulse.vpt";
   std::string output;
   ClassifierOptions classifier;
 
@@ -103,7 +103,8 @@ void AddClassifyCommand(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand(
       "classify", "Classify a timeline again, with another classifier or profile");
   command->footer(kClassifyFooter);
-  command->add_option("FILE", options->file, "Timeline to read; - is standard input")->required();
+  command->add_option("FILE", options->file, "Timeline to read; - is standard input")
+      ->capture_default_str();
   command
       ->add_option("-o,--output", options->output,
                    "file to write, - for stdout; an older one is kept as OUT.old")

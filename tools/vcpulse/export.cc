@@ -46,7 +46,7 @@ Exit codes: 0 exported, 2 usage error, or nothing could be read or written.)");
 constexpr std::array<std::string_view, 3> kExportFormats = {"jsonl", "csv", "perfetto"};
 
 struct ExportOptions {
-  std::string file;
+  std::string file = "vcpulse.vpt";
   std::string format;
   std::string output = "-";
   PartOptions part;
@@ -156,7 +156,8 @@ void AddExportCommand(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand(
       "export", "Convert a timeline for other programs: JSON Lines, CSV, Perfetto");
   command->footer(ExportFooter());
-  command->add_option("FILE", options->file, "Timeline to read; - is standard input")->required();
+  command->add_option("FILE", options->file, "Timeline to read; - is standard input")
+      ->capture_default_str();
   command
       ->add_option("--format", options->format,
                    "JSON objects, a table, or a trace for ui.perfetto.dev")

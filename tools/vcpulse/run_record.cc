@@ -230,7 +230,7 @@ int RunRecord(const RecordOptions& given) {
   }
   if (*uplink) {
     Fail((*uplink)->Drain());
-    if (exit_code == kExitOk && (*uplink)->stats().stream_conflicts > 0) {
+    if (exit_code == kExitOk && (*uplink)->HasFailed()) {
       exit_code = beside_command ? kExitFailedBesideCommand : kExitError;
     }
   }

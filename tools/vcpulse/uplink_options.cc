@@ -44,6 +44,7 @@ std::string_view GivenWithoutTo(const UplinkOptions& options) {
   if (options.spool_size) return "--spool-size";
   if (options.drain) return "--drain";
   if (options.require_collector) return "--require-collector";
+  if (options.require_delivery) return "--require-delivery";
   return "";
 }
 
@@ -102,7 +103,7 @@ void AddUplinkOptions(CLI::App& command, UplinkOptions& options) {
       ->type_name("unix:PATH|tcp:HOST:PORT|tls:HOST:PORT")
       ->group(kStreamingGroup);
   AddPeerOptions(command, options.peer);
-  const std::array<CLI::Option*, 4> all = {
+  const std::array<CLI::Option*, 5> all = {
       command
           .add_option("--spool-dir", options.spool_dir,
                       "directory for data that the collector does not have yet [see Files]")
@@ -114,6 +115,8 @@ void AddUplinkOptions(CLI::App& command, UplinkOptions& options) {
           ->type_name("SIZE"),
       command.add_flag("--require-collector", options.require_collector,
                        "fail where no collector can be reached within 10 s of the start"),
+      command.add_flag("--require-delivery", options.require_delivery,
+                       "fail where not all data is acknowledged when --drain is over"),
       command
           .add_option("--drain", options.drain,
                       "at the end, wait so long until all data is acknowledged [5s]")
@@ -220,6 +223,7 @@ absl::StatusOr<std::optional<stream::RecordUplink::Options>> ParseUplink(
     request.drain = *drain;
   }
   request.require_collector = options.require_collector;
+  request.require_delivery = options.require_delivery;
   return request;
 }
 

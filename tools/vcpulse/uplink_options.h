@@ -42,10 +42,12 @@ struct UplinkOptions {
   std::optional<std::string> spool_size;
   std::optional<std::string> drain;
   bool require_collector = false;
+  bool require_delivery = false;
   bool in_memory = false;  // there is no spool on disk
 };
 
-// Adds --to, those of AddPeerOptions, --spool-dir, --spool-size, --require-collector and --drain.
+// Adds --to, those of AddPeerOptions, --spool-dir, --spool-size, --require-collector,
+// --require-delivery and --drain.
 void AddUplinkOptions(CLI::App& command, UplinkOptions& options);
 
 // Whether a value of --to is an address ("unix:...", "tcp:...", "tls:...") and not a time.

@@ -89,11 +89,21 @@ std::string RecordUplink::Drain() {
   return Summary();
 }
 
+bool RecordUplink::HasFailed() const {
+  const Uplink::Stats stats = uplink_->stats();
+  if (stats.stream_conflicts > 0) return true;
+  return options_.require_delivery && (stats.waiting_chunks > 0 || stats.lost_chunks > 0);
+}
+
 std::string RecordUplink::Summary() const {
   const Uplink::Stats stats = uplink_->stats();
-  std::string text = absl::StrCat(ToText(options_.uplink.addresses), ": ",
-                                  Plural(stats.acknowledged_chunks, "chunk"), " acknowledged, ",
-                                  stats.lost_chunks, " lost");
+  const uint64_t missing = stats.waiting_chunks + stats.lost_chunks;
+  const bool is_nothing = stats.acknowledged_chunks == 0 && missing > 0;
+  std::string text = absl::StrCat(
+      ToText(options_.uplink.addresses), ": ",
+      is_nothing ? absl::StrCat("0 of ", Plural(missing, "chunk"), " delivered")
+                 : absl::StrCat(Plural(stats.acknowledged_chunks, "chunk"), " acknowledged"),
+      ", ", stats.lost_chunks, " lost");
   if (stats.lost_records > 0) {
     absl::StrAppend(&text, " (", Plural(stats.lost_records, "record"), ")");
   }

@@ -49,6 +49,7 @@ class RecordUplink {
   struct Options {
     Uplink::Options uplink;  // `say` is set here
     bool require_collector = false;
+    bool require_delivery = false;  // see HasFailed
     absl::Duration drain = absl::Seconds(5);
     PostedLines::Print say{};  // prints a line, from any thread; empty: nobody listens
   };
@@ -67,6 +68,10 @@ class RecordUplink {
   // After the last chunk: waits until the collector has all of them, as long as `drain` says or
   // until a signal comes (kvm/base/signals.h). A line that says what became of them.
   std::string Drain();
+
+  // After Drain: whether the stream had to go on under a second id, or, where delivery is required,
+  // not every chunk was acknowledged.
+  bool HasFailed() const;
 
  private:
   explicit RecordUplink(const Options& options) : options_(options), lines_(options.say) {}

@@ -43,6 +43,7 @@ TEST(UplinkOptions, WhatMeansNothingWithoutAnAddress) {
   EXPECT_THAT(Refusal({.drain = "1s"}), StartsWith("--drain: "));
   EXPECT_THAT(Refusal({.require_collector = true}),
               AllOf(StartsWith("--require-collector: "), HasSubstr("--to ADDR")));
+  EXPECT_THAT(Refusal({.require_delivery = true}), StartsWith("--require-delivery: "));
 }
 
 TEST(UplinkOptions, PortZeroIsForListeners) {
@@ -56,7 +57,8 @@ TEST(UplinkOptions, WhatIsAskedFor) {
                                     .spool_dir = "/x",
                                     .spool_size = "2MiB",
                                     .drain = "9s",
-                                    .require_collector = true},
+                                    .require_collector = true,
+                                    .require_delivery = true},
                                    "/");
   ASSERT_TRUE(request.ok()) << request.status();
   const stream::RecordUplink::Options& uplink = **request;
@@ -66,6 +68,7 @@ TEST(UplinkOptions, WhatIsAskedFor) {
   EXPECT_EQ(uplink.uplink.spool.max_disk_bytes, 2u << 20);
   EXPECT_EQ(uplink.drain, absl::Seconds(9));
   EXPECT_TRUE(uplink.require_collector);
+  EXPECT_TRUE(uplink.require_delivery);
 }
 
 TEST(UplinkOptions, Defaults) {

@@ -29,7 +29,7 @@ TEST(RecordUplink, LossesThatCouldNotBeToldAreSaidAtTheEnd) {
   uplink->reset();
   const std::string records =
       std::to_string(header.last_sequence - header.first_sequence + 1) + " records";
-  EXPECT_THAT(summary, EndsWith("/nobody: 0 chunks acknowledged, 1 lost (" + records +
+  EXPECT_THAT(summary, EndsWith("/nobody: 0 of 1 chunk delivered, 1 lost (" + records +
                                 "); the collector was not told that " + records + " are lost"));
   std::filesystem::remove_all(folder);
 }
