@@ -194,7 +194,7 @@ absl::Status Questions::Read(const std::string& path, const Questions* baseline,
 
 std::string Questions::WhomOf(size_t i) const {
   const Expectation& expectation = expectations_[i];
-  const std::string whom = ToString(expectation.selector, IsOfVms(expectation.quantity));
+  std::string whom = ToString(expectation.selector, IsOfVms(expectation.quantity));
   if (expectation.quantifier == Quantifier::kEach) return whom;
   return absl::StrCat(ToAbsl(ToString(expectation.quantifier)), " ", whom);
 }
@@ -214,6 +214,7 @@ Finding Questions::SumFinding(size_t i, const Question& question) const {
   each.no_limit.clear();
   const Selection& selection = asked_[i].selection;
   std::vector<Finding> findings;
+  findings.reserve(selection.subjects.size());
   for (size_t s = 0; s < selection.subjects.size(); ++s) {
     findings.push_back(FindingOf(i, s, each));
   }

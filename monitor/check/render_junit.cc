@@ -149,6 +149,7 @@ std::string XmlText(std::string_view text) {
 
 std::string RenderJunit(const Result& result, std::string_view file) {
   std::vector<const Judged*> all;
+  all.reserve(result.judged.size());
   for (const Judged& judged : result.judged) all.push_back(&judged);
   const Counts counts = CountFindings(all);
   std::string said;

@@ -154,6 +154,7 @@ class Differences {
     }
     if (values.size() < 2) return;
     std::vector<std::string> shown;
+    shown.reserve(values.size());
     for (const auto& [value, labels] : values) {
       shown.push_back(absl::StrCat(value.empty() ? "not known" : Printable(value), " in ",
                                    absl::StrJoin(labels, " and ")));

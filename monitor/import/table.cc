@@ -221,7 +221,7 @@ Table TableBuilder::Finish() {
 absl::StatusOr<bool> RowReader::Read(size_t rows) {
   const size_t first = builder_.table().rows.size();
   for (size_t i = 0; i < rows; ++i) {
-    const absl::StatusOr<bool> more = ReadRow();
+    absl::StatusOr<bool> more = ReadRow();
     if (!more.ok()) return more;
     if (!*more) {
       builder_.Fill(first);
@@ -240,7 +240,7 @@ void RowReader::Rewind() {
 
 absl::StatusOr<Table> RowReader::ReadWhole() {
   while (true) {
-    const absl::StatusOr<bool> more = ReadRow();
+    absl::StatusOr<bool> more = ReadRow();
     if (!more.ok()) return more.status();
     if (!*more) break;
   }
