@@ -33,7 +33,7 @@ class FollowerSession {
   static constexpr int64_t kWelcomeDeadline_ns = 10'000'000'000;
   static constexpr int64_t kGiveUpAfter_ns = 60'000'000'000;  // of silence; it pings after 20 s
   // Streams that are known at a time. Beyond it the one that had no chunk for longest is forgotten,
-  // and a chunk of it then ends the session: the next one is told of it anew.
+  // and a chunk of it then ends the session: the next session gets it again.
   static constexpr size_t kMostStreams = 10'000;
 
   // Follows the streams of `agent_id`; where that is empty, all that it may see.
@@ -71,7 +71,7 @@ class FollowerSession {
   std::vector<uint8_t> output_;
   struct Told {
     v1::StreamInfo info;
-    uint64_t used = 0;  // when it was told or had a chunk last, in frames
+    uint64_t used = 0;  // when its StreamInfo or a chunk came last, in frames
   };
   std::map<std::string, Told> streams_;  // by id
   uint64_t frames_taken_ = 0;
