@@ -158,19 +158,6 @@ TEST_F(StreamTls, TheCollectorTakesNewCertificatesWhenTold) {
   EXPECT_THAT(std::string(collector->ReloadCredentials().message()), HasSubstr("server.key"));
 }
 
-// What stands in a CN is often not even a name.
-TEST_F(StreamTls, TheCommonNameOfACollectorsCertificateCountsForNothing) {
-  MakeCertificates();
-  ASSERT_TRUE(fakes::MakeCertificate(folder.string(), "ca", "localhost", ""));
-  auto options = CollectorOptions();
-  options.listen = {Loopback(Address::Kind::kTls)};
-  options.credentials = Credentials("localhost");
-  StartCollector(std::move(options));
-  auto agent = TlsAgent("agent", "agent");
-  agent.addresses.front().host = "localhost";
-  ExpectRefused(agent, "it does not name localhost");
-}
-
 TEST_F(StreamTls, AReloadEndsConnectionsThatTheNewAuthorityDoesNotKnow) {
   MakeCertificates();
   StartTlsCollector();
