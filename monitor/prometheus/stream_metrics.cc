@@ -107,7 +107,8 @@ std::string TextOf(const stream::Collector::Stats& stats) {
   AddOne(out, "vcpulse_collector_commits_total", Type::kCounter, "Rounds of write and sync.",
          stats.commits);
   AddOne(out, "vcpulse_collector_pending_bytes", Type::kGauge,
-         "Bytes that were received and are not on disk for good.", stats.pending_bytes);
+         "Memory that received chunks take which are not on disk for good, in bytes.",
+         stats.pending_bytes);
   AddOne(out, "vcpulse_collector_followers", Type::kGauge, "Connections that follow streams.",
          stats.followers);
   AddOne(out, "vcpulse_collector_storage_failing", Type::kGauge,

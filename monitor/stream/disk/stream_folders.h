@@ -1,5 +1,6 @@
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -10,6 +11,15 @@
 #include "monitor/timeline/chunk_header.h"
 
 namespace vcpulse::stream {
+
+// A stream on the collector. Ids of streams are the agents' own choice, so one agent's stream is
+// never another's, whatever its id.
+struct StreamKey {
+  std::string agent_folder;  // FolderOf(agent id)
+  timeline::StreamId stream{};
+
+  auto operator<=>(const StreamKey&) const = default;
+};
 
 // Finds the folder of a stream: DIR/AGENT/START-STREAMID, where START is the collector's UTC time
 // when the stream first came (20261122T061047Z), so that names sort by time. An agent's folder is

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "monitor/core/check.h"
 #include "monitor/stream/disk/names.h"
+#include "monitor/timeline/chunk_encoder.h"
 
 namespace vcpulse::stream {
 StreamStore::StreamStore(Files& files, std::string directory, const timeline::StreamId& stream,
@@ -28,8 +29,8 @@ absl::Status StreamStore::Append(const timeline::ChunkHeader& header,
 }
 
 absl::Status StreamStore::AppendLost(const v1::LostRecords& lost, int64_t realtime_ns) {
-  return Write(lost.first_sequence(), lost.last_sequence(), EncodeLostChunk(stream_, lost),
-               realtime_ns);
+  return Write(lost.first_sequence(), lost.last_sequence(),
+               timeline::EncodeLostChunk(stream_, lost), realtime_ns);
 }
 
 absl::Status StreamStore::Write(uint64_t first_sequence, uint64_t settles_to,
@@ -117,29 +118,6 @@ absl::Status StreamStore::GiveUpUnsynced() {
   must_be_left_ = true;
   if (durable_bytes_ == 0) file_begun_ns_.reset();
   return absl::OkStatus();
-}
-
-std::vector<uint8_t> EncodeLostChunk(const timeline::StreamId& stream,
-                                     const v1::LostRecords& lost) {
-  v1::ChunkPayload content;
-  *content.mutable_lost() = lost;
-  const std::string payload = content.SerializeAsString();
-  const std::span<const uint8_t> bytes(reinterpret_cast<const uint8_t*>(payload.data()),
-                                       payload.size());
-  // No records, where the first one would be: a reader sees from where on they are missing.
-  const auto header = timeline::EncodeChunkHeader({
-      .payload_bytes = static_cast<uint32_t>(bytes.size()),
-      .content_bytes = static_cast<uint32_t>(bytes.size()),
-      .stream_id = stream,
-      .first_sequence = lost.first_sequence(),
-      .last_sequence = lost.first_sequence() - 1,
-      .first_mono_ns = lost.first_mono_ns(),
-      .last_mono_ns = lost.last_mono_ns(),
-      .payload_crc = timeline::Crc32c(bytes),
-  });
-  std::vector<uint8_t> chunk(header.size() + bytes.size());
-  std::ranges::copy(bytes, std::ranges::copy(header, chunk.begin()).out);
-  return chunk;
 }
 
 }  // namespace vcpulse::stream

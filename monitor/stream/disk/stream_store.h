@@ -88,7 +88,4 @@ class StreamStore {
   std::string notice_;
 };
 
-// The bytes of a chunk that holds no record and says what is lost.
-std::vector<uint8_t> EncodeLostChunk(const timeline::StreamId& stream, const v1::LostRecords& lost);
-
 }  // namespace vcpulse::stream

@@ -71,7 +71,7 @@ class Collector {
     uint64_t refused = 0;        // turned away: too many, not permitted, no Hello
     uint64_t malformed = 0;      // ended by what is no frame
     uint64_t commits = 0;        // rounds of write and sync
-    uint64_t pending_bytes = 0;  // received and not yet durable
+    uint64_t pending_bytes = 0;  // memory of what was received and is not yet durable
     uint64_t followers = 0;
     // Why what is received does not reach the disk, of all streams or of some; empty: it does.
     std::string storage_error;

@@ -45,7 +45,8 @@ CollectorLoop::CollectorLoop(asio::io_context& context, const Collector::Options
       ticks_(context),
       shares_(options.memory_bytes),
       followers_(context, shares_, buffered_),
-      log_(options.say) {}
+      log_(options.say),
+      pending_(shares_.pending()) {}
 
 CollectorLoop::~CollectorLoop() = default;
 
@@ -205,7 +206,7 @@ absl::Status CollectorLoop::HelloOfAgent(Peer& peer, const v1::Hello& hello) {
                     absl::StrCat("agent id '", hello.agent_id(), "' is in use by host '", *other,
                                  "': give each agent its own --agent-id"));
   }
-  peer.is_agent = true;
+  peer.stream = stream;
   senders_[stream] = peer.id();
   committer_->Open(peer.id(), stream, hello.first_sequence());
   return absl::OkStatus();
@@ -224,19 +225,23 @@ absl::Status CollectorLoop::HelloOfFollower(Peer& peer, const v1::Hello& hello) 
   return absl::OkStatus();
 }
 
+void CollectorLoop::Hold(Peer& peer, size_t chunk) {
+  const uint64_t bytes = Committer::BytesOf(chunk);
+  peer.pending_bytes += bytes;
+  pending_.Add(peer.stream->agent_folder, bytes);
+}
+
 absl::Status CollectorLoop::Chunk(Peer& peer, const timeline::ChunkHeader& header,
                                   std::span<const uint8_t> bytes) {
-  peer.pending_bytes += bytes.size();
-  pending_bytes_ += bytes.size();
-  committer_->Write(peer.id(), StreamOf(*peer.hello), header,
+  Hold(peer, bytes.size());
+  committer_->Write(peer.id(), *peer.stream, header,
                     std::make_shared<const std::vector<uint8_t>>(bytes.begin(), bytes.end()));
   return absl::OkStatus();
 }
 
 absl::Status CollectorLoop::Gap(Peer& peer, const v1::LostRecords& lost) {
-  peer.pending_bytes += Committer::kLostBytes;
-  pending_bytes_ += Committer::kLostBytes;
-  committer_->WriteLost(peer.id(), StreamOf(*peer.hello), lost);
+  Hold(peer, 0);
+  committer_->WriteLost(peer.id(), *peer.stream, lost);
   return absl::OkStatus();
 }
 
@@ -265,25 +270,26 @@ void CollectorLoop::Remove(Peer& peer, bool in_error) {
     lingering_.pop_front();
   }
   followers_.Remove(peer);
-  if (peer.is_agent) {
-    const StreamKey stream = StreamOf(*peer.hello);
+  if (peer.stream) {
     agents_.Duplicates(peer.hello->agent_id(), peer.session().duplicates());
     agents_.Left(peer.hello->agent_id(), in_error);
-    const auto sender = senders_.find(stream);
+    const auto sender = senders_.find(*peer.stream);
     if (sender != senders_.end() && sender->second == peer.id()) {
       senders_.erase(sender);
       departed_[peer.id()] = *peer.hello;
-      committer_->Close(peer.id(), stream);
+      committer_->Close(peer.id(), *peer.stream);
     }
   }
   peers_.erase(found);
   connections_ = peers_.size();
 }
 
-bool CollectorLoop::MayRead() const { return reads_ && pending_bytes_ <= shares_.pending(); }
+bool CollectorLoop::MayRead(const Peer& peer) const {
+  if (!reads_) return false;
+  return peer.stream ? pending_.HasRoomFor(peer.stream->agent_folder) : pending_.HasRoom();
+}
 
 void CollectorLoop::ReadOn() {
-  if (!MayRead()) return;
   const auto peers = peers_;  // one that fails leaves the map
   for (const auto& [id, peer] : peers) peer->ReadOn();
 }
@@ -294,7 +300,7 @@ void CollectorLoop::TakeReport(std::vector<Committer::Progress> report) {
       const std::lock_guard lock(mutex_);
       ++totals_.commits;
     }
-    const bool was_full = !MayRead();
+    const bool was_full = !pending_.HasRoom();
     for (const Committer::Progress& progress : report) TakeProgress(progress);
     if (was_full) ReadOn();
   });
@@ -306,7 +312,7 @@ void CollectorLoop::TakeProgress(const Committer::Progress& progress) {
     NoteStorage(progress.stream, progress.error);
   }
   if (!progress.notice.empty()) log_.Say(progress.notice);
-  pending_bytes_ -= progress.settled_bytes;
+  pending_.Settle(progress.stream.agent_folder, progress.settled_bytes);
   const auto found = peers_.find(progress.connection);
   if (found == peers_.end()) return TakeProgressOfDeparted(progress);
   const std::shared_ptr<Peer> peer = found->second;
@@ -401,7 +407,7 @@ void CollectorLoop::CloseAll() {
 
 void CollectorLoop::SayOf(const Peer& peer, const std::string& what, const std::string& line) {
   const int64_t now_ns = MonotonicNow_ns();
-  if (!peer.is_agent && !peer.is_follower) return log_.SayOfStranger(peer.from(), line, now_ns);
+  if (!peer.stream && !peer.is_follower) return log_.SayOfStranger(peer.from(), line, now_ns);
   log_.SayOnce(absl::StrCat(what, " ", peer.hello->agent_id()), line, now_ns);
 }
 
@@ -482,7 +488,7 @@ void CollectorLoop::FillStats(Collector::Stats& stats) const {
   }
   stats.connections = connections_;
   stats.followers = followers_.count();
-  stats.pending_bytes = pending_bytes_;
+  stats.pending_bytes = pending_.total();
   stats.agents = agents_.Stats();
 }
 

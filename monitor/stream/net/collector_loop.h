@@ -21,6 +21,7 @@
 #include "monitor/stream/net/event_log.h"
 #include "monitor/stream/net/followers.h"
 #include "monitor/stream/net/peer.h"
+#include "monitor/stream/net/pending.h"
 #include "monitor/stream/net/sockets.h"
 #include "monitor/stream/net/storage_failures.h"
 
@@ -66,7 +67,7 @@ class CollectorLoop final : public Peer::Owner {
                      std::span<const uint8_t> bytes) override;
   absl::Status Gap(Peer& peer, const v1::LostRecords& lost) override;
   void Ended(Peer& peer, const absl::Status& why) override;
-  bool MayRead() const override;
+  bool MayRead(const Peer& peer) const override;
   void HoldsMore() override;
 
  private:
@@ -80,6 +81,8 @@ class CollectorLoop final : public Peer::Owner {
   Identity IdentityOf(const Peer& peer) const;
   absl::Status HelloOfAgent(Peer& peer, const v1::Hello& hello);
   absl::Status HelloOfFollower(Peer& peer, const v1::Hello& hello);
+  // A chunk of so many bytes of it, none where it tells of lost records, waits for the disk.
+  void Hold(Peer& peer, size_t chunk);
   void TakeProgress(const Committer::Progress& progress);
   void TakeDurable(const v1::Hello& from, const Committer::Progress& progress,
                    std::optional<int64_t> clock_offset_ns);
@@ -121,7 +124,7 @@ class CollectorLoop final : public Peer::Owner {
   int64_t rechecked_ns_ = 0;
   Id next_id_ = 1;
   // Read by FillStats, changed by the network thread alone.
-  std::atomic<uint64_t> pending_bytes_ = 0;
+  Pending pending_;
   std::atomic<uint64_t> connections_ = 0;
   bool reads_ = true;
   AgentTable agents_;

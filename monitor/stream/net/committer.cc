@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -9,6 +10,7 @@
 #include "kvm/base/clock.h"
 #include "kvm/base/signals.h"
 #include "kvm/base/text.h"
+#include "monitor/timeline/chunk_encoder.h"
 
 namespace vcpulse::stream {
 namespace {
@@ -18,6 +20,14 @@ constexpr std::chrono::seconds kLookPeriod{20};
 // A stream whose agent connects again within that time, or is one of so many, is not looked at
 // anew.
 constexpr int64_t kKeepIdle_ns = 60'000'000'000;
+// What is done for one agent in a round: 128 small chunks of one stream, or 512 KiB of it, or a few
+// of 2 streams, or the opening of one. That takes a disk a few milliseconds.
+constexpr uint64_t kRoundCost = 256;
+constexpr uint64_t kCostOfOpen = 256;
+constexpr uint64_t kCostOfSync = 128;
+constexpr size_t kBytesOfCost = 4096;
+// What is durable is not reported later than that for the sake of what is not yet.
+constexpr int64_t kReportWithin_ns = 1'000'000;
 
 }  // namespace
 
@@ -41,11 +51,19 @@ Committer::~Committer() {
   thread_.join();
 }
 
+uint64_t Committer::CostOf(const Job& job, const Job* before) {
+  if (job.kind == Job::Kind::kOpen) return kCostOfOpen;
+  const bool is_same_file = before != nullptr && before->stream == job.stream;
+  const size_t bytes = job.chunk == nullptr ? 0 : job.chunk->size();
+  return (is_same_file ? 1 : kCostOfSync) + bytes / kBytesOfCost;
+}
+
 void Committer::Put(Job job) {
   job.put_ns = MonotonicNow_ns();
   {
     const std::lock_guard lock(mutex_);
-    jobs_.push_back(std::move(job));
+    const std::string agent = job.stream.agent_folder;  // which leaves with the job
+    jobs_.Put(agent, std::move(job));
   }
   wake_.notify_one();
 }
@@ -97,23 +115,21 @@ bool Committer::Drain(std::chrono::milliseconds patience) {
 
 Committer::Health Committer::health() const {
   const std::lock_guard lock(mutex_);
-  std::optional<int64_t> since_ns = round_put_ns_;
-  if (!since_ns && !jobs_.empty()) since_ns = jobs_.front().put_ns;
-  return {.waits_ns = since_ns ? MonotonicNow_ns() - *since_ns : 0,
-          .directory_error = directory_error_};
+  const int64_t now_ns = MonotonicNow_ns();
+  int64_t since_ns = round_put_ns_.value_or(now_ns);
+  jobs_.ForEachOldest([&](const Job& job) { since_ns = std::min(since_ns, job.put_ns); });
+  return {.waits_ns = now_ns - since_ns, .directory_error = directory_error_};
 }
 
 void Committer::Run() {
-  std::deque<Job> jobs;
   std::unique_lock lock(mutex_);
   while (true) {
     wake_.wait_for(lock, kLookPeriod, [this] { return ends_ || !jobs_.empty(); });
     if (jobs_.empty() && ends_) return;
-    jobs.swap(jobs_);
-    if (!jobs.empty()) round_put_ns_ = jobs.front().put_ns;
+    std::deque<Job> jobs = jobs_.TakeRound(kRoundCost, CostOf);
+    if (!jobs.empty()) round_put_ns_ = std::ranges::min(jobs, {}, &Job::put_ns).put_ns;
     lock.unlock();
     Commit(jobs);
-    jobs.clear();
     lock.lock();
     round_put_ns_.reset();
     if (jobs_.empty()) idle_.notify_all();
@@ -127,13 +143,11 @@ void Committer::Commit(std::deque<Job>& jobs) {
   Round round;
   for (const Job& job : jobs) {
     if (abandoned_) return;
+    // Opening takes long, and waits for the disk itself.
+    if (job.kind == Job::Kind::kOpen) Sync(round);
     Do(job, round);
   }
   Sync(round);
-  std::vector<Progress> report;
-  report.reserve(round.size());
-  for (auto& [connection, progress] : round) report.push_back(std::move(progress));
-  if (!report.empty()) options_.report(std::move(report));
   CloseIdle();
 }
 
@@ -172,7 +186,7 @@ void Committer::CheckDirectory() {
 void Committer::Do(const Job& job, Round& round) {
   switch (job.kind) {
     case Job::Kind::kOpen:
-      return DoOpen(job, round);
+      return DoOpen(job);
     case Job::Kind::kWrite:
     case Job::Kind::kWriteLost:
       return DoWrite(job, round);
@@ -201,14 +215,14 @@ absl::StatusOr<std::unique_ptr<StreamStore>> Committer::OpenStore(const Job& job
                            job.first_held, realtime_ns);
 }
 
-void Committer::DoOpen(const Job& job, Round& round) {
+void Committer::DoOpen(const Job& job) {
   if (IsGone(job.connection)) return;
   Progress progress;
   progress.connection = job.connection;
   progress.stream = job.stream;
   progress.opened = true;
   Stream& stream = streams_[job.stream];
-  const ConnectionId before = std::exchange(stream.connection, job.connection);
+  stream.connection = job.connection;
   stream.idle_since_ns.reset();
   stream.has_failed = false;
   if (stream.store == nullptr) {
@@ -224,10 +238,6 @@ void Committer::DoOpen(const Job& job, Round& round) {
   // What another connection had written, and what a failed round left, counts only once synced.
   progress.error = stream.store->Sync();
   progress.durable = stream.store->durable();
-  // So is what the connection before has written in this round.
-  if (const auto old = round.find(before); old != round.end() && old->second.stream == job.stream) {
-    old->second.durable = progress.durable;
-  }
   // Now, not at the end of the round: others may wait for long in it.
   Report(std::move(progress));
 }
@@ -243,7 +253,7 @@ void Committer::DoWrite(const Job& job, Round& round) {
   progress.connection = job.connection;
   progress.stream = job.stream;
   const bool is_lost = job.kind == Job::Kind::kWriteLost;
-  progress.settled_bytes += is_lost ? kLostBytes : job.chunk->size();
+  progress.settled_bytes += BytesOf(is_lost ? 0 : job.chunk->size());
   const auto found = streams_.find(job.stream);
   if (found == streams_.end()) {  // the directory has gone, or has come back
     progress.error = absl::UnavailableError(
@@ -273,28 +283,41 @@ void Committer::DoWrite(const Job& job, Round& round) {
       {.last_sequence = job.lost.last_sequence(),
        .lost_records = job.lost.last_sequence() - job.lost.first_sequence() + 1,
        .bytes = std::make_shared<const std::vector<uint8_t>>(
-           EncodeLostChunk(job.stream.stream, job.lost))});
+           timeline::EncodeLostChunk(job.stream.stream, job.lost))});
 }
 
 void Committer::Sync(Round& round) {
+  std::vector<Progress> report;
+  int64_t reported_ns = MonotonicNow_ns();
   for (auto& [connection, progress] : round) {
-    const auto found = streams_.find(progress.stream);
-    // Of a connection that has lost its stream in this round DoOpen knows what is durable.
-    if (found != streams_.end() && found->second.connection == connection) {
-      Stream& stream = found->second;
-      if (options_.sync) {
-        absl::Status synced = stream.store->Sync();
-        if (!synced.ok()) {
-          stream.has_failed = true;
-          progress.error = std::move(synced);
-        }
-      }
-      progress.durable = options_.sync ? stream.store->durable() : stream.store->written();
-    }
-    std::erase_if(progress.chunks, [&](const Progress::Chunk& chunk) {
-      return chunk.last_sequence > progress.durable;
-    });
+    SyncStreamOf(connection, progress);
+    report.push_back(std::move(progress));
+    const int64_t now_ns = MonotonicNow_ns();
+    if (now_ns - reported_ns < kReportWithin_ns) continue;
+    options_.report(std::exchange(report, {}));
+    reported_ns = now_ns;
   }
+  round.clear();
+  if (!report.empty()) options_.report(std::move(report));
+}
+
+void Committer::SyncStreamOf(ConnectionId connection, Progress& progress) {
+  const auto found = streams_.find(progress.stream);
+  // Of a connection that has lost its stream in this round DoOpen knows what is durable.
+  if (found != streams_.end() && found->second.connection == connection) {
+    Stream& stream = found->second;
+    if (options_.sync) {
+      absl::Status synced = stream.store->Sync();
+      if (!synced.ok()) {
+        stream.has_failed = true;
+        progress.error = std::move(synced);
+      }
+    }
+    progress.durable = options_.sync ? stream.store->durable() : stream.store->written();
+  }
+  std::erase_if(progress.chunks, [&](const Progress::Chunk& chunk) {
+    return chunk.last_sequence > progress.durable;
+  });
 }
 
 void Committer::CloseIdle() {

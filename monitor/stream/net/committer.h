@@ -1,8 +1,8 @@
 #pragma once
 
 #include <atomic>
-#include <compare>
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -22,24 +22,16 @@
 #include "monitor/stream/disk/retention.h"
 #include "monitor/stream/disk/stream_folders.h"
 #include "monitor/stream/disk/stream_store.h"
+#include "monitor/stream/net/fair_queue.h"
 #include "monitor/timeline/chunk_header.h"
 #include "vcpulse/v1/timeline.pb.h"
 
 namespace vcpulse::stream {
 
-// A stream on the collector. Ids of streams are the agents' own choice, so one agent's stream is
-// never another's, whatever its id.
-struct StreamKey {
-  std::string agent_folder;  // FolderOf(agent id)
-  timeline::StreamId stream{};
-
-  auto operator<=>(const StreamKey&) const = default;
-};
-
-// The collector's writing thread: it takes what was received in order, writes all that waits, syncs
-// each file that was touched once (group commit), and reports. A stream is written for one
-// connection at a time: the one that opened it last. Any thread, but for the constructor and
-// destructor.
+// The collector's writing thread. In rounds, it writes of each agent what waits, in order and up to
+// a bound, syncs each file that was touched once (group commit), and reports. A stream is written
+// for one connection at a time: the one that opened it last. Any thread, but for the constructor
+// and destructor.
 class Committer {
  public:
   using ConnectionId = uint64_t;
@@ -59,7 +51,7 @@ class Committer {
       Bytes bytes;
     };
     std::vector<Chunk> chunks;   // that have become durable, in order
-    uint64_t settled_bytes = 0;  // of jobs that are done, however they ended
+    uint64_t settled_bytes = 0;  // BytesOf what is done, however it ended
     bool closed = false;         // the answer to Close: the last of this connection
     std::string notice;          // what opening mended
   };
@@ -72,13 +64,13 @@ class Committer {
     bool sync = true;
     size_t most_idle = 512;  // streams without a connection whose file stays open for a while
     Clock realtime = RealtimeNow_ns;
-    // After each round; on the committer's thread.
+    // As the streams of a round are done; on the committer's thread.
     std::function<void(std::vector<Progress>)> report;
     std::function<void(const std::string&)> say;
   };
 
-  // What a job without a chunk counts in settled_bytes: about the memory that it takes.
-  static constexpr uint64_t kLostBytes = 512;
+  // About the memory that a job takes whose chunk has so many bytes.
+  static constexpr uint64_t BytesOf(size_t chunk) { return 512 + chunk; }
 
   explicit Committer(Options options);
   // Writes what waits, then ends.
@@ -128,16 +120,19 @@ class Committer {
   // Of one round, by connection.
   using Round = std::map<ConnectionId, Progress>;
 
+  // What a job costs in its agent's part of a round, of kRoundCost.
+  static uint64_t CostOf(const Job& job, const Job* before);
   void Put(Job job);
   void Run();
   void Commit(std::deque<Job>& jobs);
   void Do(const Job& job, Round& round);
   absl::StatusOr<std::unique_ptr<StreamStore>> OpenStore(const Job& job);
-  void DoOpen(const Job& job, Round& round);
+  void DoOpen(const Job& job);
   void Report(Progress progress);
   void DoWrite(const Job& job, Round& round);
-  // Makes all that the round wrote durable.
+  // Makes what the round wrote durable, one stream after the other, and reports it.
   void Sync(Round& round);
+  void SyncStreamOf(ConnectionId connection, Progress& progress);
   // Closes the files of streams that nobody has sent for a while, or that are too many.
   void CloseIdle();
   // What is due by now, with no round in the way.
@@ -161,10 +156,10 @@ class Committer {
   mutable std::mutex mutex_;
   std::condition_variable wake_;
   std::condition_variable idle_;
-  std::deque<Job> jobs_;
+  FairQueue<Job> jobs_;          // of each agent
   std::set<ConnectionId> gone_;  // whose Close waits
   std::string directory_error_;
-  std::optional<int64_t> round_put_ns_;  // of the first job of the round that is done now
+  std::optional<int64_t> round_put_ns_;  // of the oldest job of the round that is done now
   bool ends_ = false;
   std::thread thread_;
 };

@@ -10,6 +10,10 @@ namespace {
 
 // Streams of which the follower has the StreamInfo; beyond this limit it is sent again.
 constexpr size_t kMostTold = 4096;
+// What shared frames take beside their bytes: the vector, the count of its users, malloc.
+constexpr uint64_t kShared = 128;
+// Small frames are sent so many bytes at a time: each follower costs a system call.
+constexpr size_t kTogether = 64 << 10;
 
 }  // namespace
 
@@ -27,7 +31,7 @@ void Followers::Remove(const Peer& peer) {
 void Followers::Forward(const v1::Hello& from,
                         const std::vector<Committer::Progress::Chunk>& chunks) {
   if (chunks.empty() || followers_.empty()) return;
-  std::vector<SharedFrame> frames;  // made for the first who wants them
+  std::vector<SharedFrames> frames;  // made for the first who wants them
   for (auto& [id, follower] : followers_) {
     const std::shared_ptr<Peer>& peer = follower.peer;
     const std::string& wanted = peer->hello->follow_agent_id();
@@ -42,21 +46,30 @@ void Followers::Forward(const v1::Hello& from,
       info.set_host_name(from.host_name());
       peer->session().SendStreamInfo(info);
     }
-    if (frames.empty()) {
-      for (const auto& chunk : chunks) frames.push_back(FrameOf(*chunk.bytes));
-    }
-    for (const SharedFrame& frame : frames) peer->Queue(frame);
+    if (frames.empty()) frames = FramesOf(chunks);
+    for (const SharedFrames& together : frames) peer->Queue(together);
     // Flushed later: one that has fallen behind is removed.
     boost::asio::post(context_, [peer] { peer->Flush(); });
   }
 }
 
-SharedFrame Followers::FrameOf(std::span<const uint8_t> chunk) const {
-  auto frame = std::make_unique<std::vector<uint8_t>>();
-  AppendFrame(FrameType::kChunk, chunk, *frame);
-  const uint64_t bytes = frame->size();
+std::vector<SharedFrames> Followers::FramesOf(
+    const std::vector<Committer::Progress::Chunk>& chunks) const {
+  std::vector<SharedFrames> frames;
+  std::vector<uint8_t> together;
+  for (const auto& chunk : chunks) {
+    AppendFrame(FrameType::kChunk, *chunk.bytes, together);
+    if (together.size() < kTogether && &chunk != &chunks.back()) continue;
+    frames.push_back(Share(std::exchange(together, {})));
+  }
+  return frames;
+}
+
+SharedFrames Followers::Share(std::vector<uint8_t> frames) const {
+  const uint64_t bytes = kShared + frames.capacity();
   buffered_->frames += bytes;
-  return {frame.release(), [buffered = buffered_, bytes](const std::vector<uint8_t>* of_all) {
+  return {new const std::vector<uint8_t>(std::move(frames)),
+          [buffered = buffered_, bytes](const std::vector<uint8_t>* of_all) {
             buffered->frames -= bytes;
             delete of_all;
           }};

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -46,7 +45,9 @@ class Followers {
     std::map<std::string, std::string> told;
   };
 
-  SharedFrame FrameOf(std::span<const uint8_t> chunk) const;
+  // The frames of chunks, small ones together.
+  std::vector<SharedFrames> FramesOf(const std::vector<Committer::Progress::Chunk>& chunks) const;
+  SharedFrames Share(std::vector<uint8_t> frames) const;
 
   boost::asio::io_context& context_;
   const MemoryShares shares_;

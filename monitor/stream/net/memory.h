@@ -14,11 +14,11 @@ namespace vcpulse::stream {
 // Bytes that are held now. Shared with whatever holds them, which may outlive the collector.
 struct Buffered {
   std::atomic<uint64_t> connections = 0;  // their buffers, unfinished frames, answers
-  std::atomic<uint64_t> frames = 0;       // on their way to followers, each counted once
+  std::atomic<uint64_t> frames = 0;       // on their way to followers, once each; their queues
 };
 
-// A frame that several followers are sent.
-using SharedFrame = std::shared_ptr<const std::vector<uint8_t>>;
+// Frames that several followers are sent.
+using SharedFrames = std::shared_ptr<const std::vector<uint8_t>>;
 
 // How the budget is shared out. The process itself takes 8 MiB, of a small budget an eighth. Of the
 // rest connections have 1/2, what waits for the disk and frames for followers 1/8 each; what is

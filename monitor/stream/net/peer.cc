@@ -14,6 +14,8 @@ namespace asio = boost::asio;
 constexpr size_t kReadBytes = 16 << 10;
 // Acknowledgements and pings for an agent that does not take them.
 constexpr size_t kMaxOutputBytes = 256 << 10;
+// What a place in a queue takes, at most.
+constexpr uint64_t kQueuedFrames = 2 * sizeof(SharedFrames);
 constexpr int64_t kWriteDeadline_ns = 30'000'000'000;
 // For a peer to read the last words, before the connection goes.
 constexpr std::chrono::seconds kLinger{2};
@@ -53,6 +55,11 @@ Peer::Peer(asio::io_context& context, uint64_t id, Arrival arrival, const Sessio
   Account();
 }
 
+Peer::~Peer() {
+  DropQueue();
+  buffered_->connections -= memory_;
+}
+
 void Peer::Account() {
   // Beside its buffers: the socket, the session, their handlers.
   constexpr size_t kFixed = MemoryShares::kIdleConnection - kReadBytes;
@@ -82,7 +89,7 @@ void Peer::Read() {
   if (ended_ || reading_) return;
   const int64_t now_ns = MonotonicNow_ns();
   // What is not read stays in the socket, and slows the peer down.
-  if (!owner_.MayRead() || pending_bytes > 2 * limits_.credit_bytes) return Pause(now_ns);
+  if (!owner_.MayRead(*this) || pending_bytes > 2 * limits_.credit_bytes) return Pause(now_ns);
   if (limits_.max_bytes_per_second > 0) {
     const auto rate = static_cast<double>(limits_.max_bytes_per_second);
     const double passed_s = static_cast<double>(now_ns - rate_ns_) * 1e-9;
@@ -158,19 +165,20 @@ void Peer::Flush() {
     writing_.clear();
     writing_.swap(session_.output());
   } else if (!queue_.empty()) {
-    writing_frame_ = std::move(queue_.front());
+    writing_frames_ = std::move(queue_.front());
     queue_.pop_front();
-    queued_bytes_ -= writing_frame_->size();
+    queued_bytes_ -= writing_frames_->size();
+    buffered_->frames -= kQueuedFrames;
   } else {
     return;
   }
   write_pending_ = true;
   write_begun_ns_ = MonotonicNow_ns();
   arrival_.channel->WriteAll(
-      writing_frame_ ? asio::buffer(*writing_frame_) : asio::buffer(writing_),
+      writing_frames_ ? asio::buffer(*writing_frames_) : asio::buffer(writing_),
       [self = shared_from_this()](const ErrorCode& error, size_t) {
         self->write_pending_ = false;
-        self->writing_frame_.reset();
+        self->writing_frames_.reset();
         if (self->writing_.capacity() > kReadBytes) std::vector<uint8_t>().swap(self->writing_);
         self->Account();
         if (error)
@@ -180,18 +188,24 @@ void Peer::Flush() {
       });
 }
 
-void Peer::Queue(SharedFrame frame) {
+void Peer::Queue(SharedFrames frames) {
   if (ended_) return;
-  queued_bytes_ += frame->size();
-  queue_.push_back(std::move(frame));
+  queued_bytes_ += frames->size();
+  buffered_->frames += kQueuedFrames;
+  queue_.push_back(std::move(frames));
+}
+
+void Peer::DropQueue() {
+  buffered_->frames -= queue_.size() * kQueuedFrames;
+  queue_.clear();
+  queued_bytes_ = 0;
 }
 
 void Peer::Refuse(v1::Error::Code code, const std::string& reason) {
   if (ended_) return;
   session_.Refuse(code, reason);
   ended_ = true;
-  queue_.clear();
-  queued_bytes_ = 0;
+  DropQueue();
   Linger();
 }
 
@@ -209,8 +223,7 @@ void Peer::Dismiss(v1::Error::Code code, const std::string& reason) {
 void Peer::Fail(const absl::Status& why) {
   if (ended_) return;
   ended_ = true;
-  queue_.clear();
-  queued_bytes_ = 0;
+  DropQueue();
   owner_.Ended(*this, absl::IsCancelled(why) ? absl::OkStatus() : why);
   Linger();
 }

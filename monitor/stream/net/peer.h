@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "monitor/stream/disk/stream_folders.h"
 #include "monitor/stream/net/memory.h"
 #include "monitor/stream/net/sockets.h"
 #include "monitor/stream/protocol/collector_session.h"
@@ -33,15 +34,15 @@ class Peer : public std::enable_shared_from_this<Peer> {
     // Once, when the connection is of no more use: why, OK where the peer has closed it. Its last
     // words may still be on their way.
     virtual void Ended(Peer& peer, const absl::Status& why) = 0;
-    // Whether peers are to be read from now.
-    virtual bool MayRead() const = 0;
+    // Whether this peer is to be read from now.
+    virtual bool MayRead(const Peer& peer) const = 0;
     // A peer holds more memory than before.
     virtual void HoldsMore() = 0;
   };
 
   Peer(boost::asio::io_context& context, uint64_t id, Arrival arrival, const SessionLimits& limits,
        Owner& owner, std::shared_ptr<Buffered> buffered);
-  ~Peer() { buffered_->connections -= memory_; }
+  ~Peer();
   Peer(const Peer&) = delete;
   Peer& operator=(const Peer&) = delete;
 
@@ -57,8 +58,8 @@ class Peer : public std::enable_shared_from_this<Peer> {
   void ReadOn();
   // Sends what the session has put out, then what was queued.
   void Flush();
-  // Queues a frame, which Flush sends.
-  void Queue(SharedFrame frame);
+  // Queues frames, which Flush sends.
+  void Queue(SharedFrames frames);
   // Once refused: gives back the memory of an unfinished frame. Not from within its owner's calls.
   void DropInput();
   // At once; without telling the owner.
@@ -74,9 +75,9 @@ class Peer : public std::enable_shared_from_this<Peer> {
 
   // What the owner knows of it.
   std::optional<v1::Hello> hello{};
-  bool is_agent = false;       // was let in as one
-  bool is_follower = false;    // likewise; its owner bounds what it is sent
-  uint64_t pending_bytes = 0;  // received, not yet settled on disk
+  std::optional<StreamKey> stream{};  // that it was let in to send
+  bool is_follower = false;           // was let in as one; its owner bounds what it is sent
+  uint64_t pending_bytes = 0;         // received, not yet settled on disk
   // The peer's CLOCK_MONOTONIC minus ours; nothing where it does not tell.
   std::optional<int64_t> peer_clock_offset_ns{};
 
@@ -88,6 +89,7 @@ class Peer : public std::enable_shared_from_this<Peer> {
   void ExcusePause(int64_t now_ns);
   void TakeBytes(size_t bytes);
   void Fail(const absl::Status& why);
+  void DropQueue();
   // Sends what is left, then ends writing and waits for the peer to close, a little while.
   void Linger();
   void LingerRead();
@@ -102,8 +104,8 @@ class Peer : public std::enable_shared_from_this<Peer> {
   boost::asio::steady_timer timer_;
   std::vector<uint8_t> buffer_;
   std::vector<uint8_t> writing_;
-  std::deque<SharedFrame> queue_;
-  SharedFrame writing_frame_;  // instead of writing_
+  std::deque<SharedFrames> queue_;
+  SharedFrames writing_frames_;  // instead of writing_
   size_t queued_bytes_ = 0;
   std::shared_ptr<Buffered> buffered_;
   size_t memory_ = 0;     // as buffered_ has it

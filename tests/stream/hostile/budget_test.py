@@ -64,6 +64,37 @@ class MemoryTest(CollectorTest):
         self.send_one()
 
 
+class SmallChunksTest(CollectorTest):
+    def test_chunks_of_a_byte_count_with_all_that_they_take(self):
+        tiny = peer.SameContent(b"x")
+        stream = os.urandom(16)
+        frames = b"".join(tiny.chunk_frame(stream, record, record) for record in range(1, 20_001))
+        collector = self.start(f"unix:{self.folder}/socket", "--memory", "64MiB")
+        senders = []
+        for number in range(10):
+            sender = self.connect(collector.address)
+            sender.hello(f"sender-{number}", stream, 1, 20_001)
+            self.connect(collector.address).follow(own_id=f"follower-{number}")
+            senders.append(sender)
+        self.set_faults("fdatasync hang\n")
+        left = {sender: frames for sender in senders}
+        end = time.monotonic() + 3  # then the collector has long stopped reading
+        for sender in senders:
+            sender.socket.setblocking(False)
+        while time.monotonic() < end:
+            for sender in senders:
+                with contextlib.suppress(BlockingIOError):
+                    left[sender] = left[sender][sender.socket.send(left[sender][:100_000]):]
+            time.sleep(0.001)
+        self.assertGreater(sum(map(len, left.values())), 0, "all of it was taken")
+        self.set_faults("")
+        for sender in senders:
+            sender.socket.settimeout(60)
+            sender.socket.sendall(left[sender])
+            self.assertEqual(sender.acknowledged(20_000), 20_000)
+        self.assertLess(collector.peak_rss_kib() / MIB, 40)
+
+
 class ConnectionsTest(CollectorTest):
     def test_an_agent_id_has_so_many_connections_and_no_more(self):
         collector = self.start()

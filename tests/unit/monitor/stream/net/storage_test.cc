@@ -181,5 +181,40 @@ TEST_F(StreamStorage, WhatIsLostLastAndCannotBeToldIsNotDone) {
   EXPECT_EQ(agent->stats().untold_records, records);
 }
 
+// Collectors of three directories, one after the other. That the second got less than the first
+// does not make what the third has another agent's.
+TEST_F(StreamStorage, ACollectorThatHasMoreThanTheLastOneWasSentIsNoConflict) {
+  const auto chunks = fakes::StreamedChunks(StreamNumber(1), 20, 1);
+  auto complete = CollectorOptions();
+  complete.directory = Path("complete");
+  StartCollector(complete);
+  auto replayed = AgentOptions(Unix("collector"));
+  replayed.sends_old_streams = true;
+  {
+    const auto replay = StartAgent(replayed);
+    OfferAll(*replay, chunks);
+    ASSERT_TRUE(replay->Finish(seconds(20)).ok()) << agent_said.text();
+  }
+  collector.reset();
+
+  files.is_full = true;
+  auto full = CollectorOptions();
+  full.files = &files;
+  StartCollector(full);
+  const auto agent = StartAgent(AgentOptions(Unix("collector")));
+  OfferAll(*agent, chunks);
+  ASSERT_TRUE(Eventually([&] { return agent->stats().sent_chunks >= chunks.size(); }));
+  collector.reset();
+  full.limits.credit_bytes = 1;
+  StartCollector(full);
+  const uint64_t connects = agent->stats().connects;
+  ASSERT_TRUE(Eventually([&] { return agent->stats().connects > connects + 2; }));
+  collector.reset();
+
+  StartCollector(complete);
+  ASSERT_TRUE(agent->Finish(seconds(20)).ok()) << agent_said.text();
+  EXPECT_EQ(agent->stats().stream_conflicts, 0U) << agent_said.text();
+}
+
 }  // namespace
 }  // namespace vcpulse::stream

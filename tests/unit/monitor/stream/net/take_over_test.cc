@@ -84,9 +84,10 @@ TEST_F(StreamTakeOver, WhatTheOldConnectionHadSentIsWrittenOnce) {
   ASSERT_NO_FATAL_FAILURE(Connect(old, StreamNumber(1)));
   files.hangs = true;
   old.Send(FramesOf(std::span(chunks).first(1)));
-  ASSERT_TRUE(Eventually([&] { return collector->stats().pending_bytes == chunks[0].size(); }));
+  ASSERT_TRUE(Eventually([&] { return collector->stats().pending_bytes > 0; }));
+  const uint64_t of_first = collector->stats().pending_bytes;
   old.Send(FramesOf(std::span(chunks).subspan(1, 5)));
-  ASSERT_TRUE(Eventually([&] { return collector->stats().pending_bytes > chunks[0].size(); }));
+  ASSERT_TRUE(Eventually([&] { return collector->stats().pending_bytes > of_first; }));
   auto anew = AgentOptions(Unix("collector"));
   anew.sends_old_streams = true;
   const auto agent = StartAgent(anew);

@@ -1,0 +1,60 @@
+#pragma once
+
+// Of the collector: what waits for the disk. Only .cc files of this module and tests include this.
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <iterator>
+#include <map>
+#include <string>
+#include <utility>
+
+namespace vcpulse::stream {
+
+// Jobs of several owners, those of one in the order in which they were put. A round takes a bounded
+// part of each owner's, so that nobody waits behind all that another has put. No thread of its own.
+template <typename Job>
+class FairQueue {
+ public:
+  void Put(const std::string& owner, Job job) { jobs_[owner].push_back(std::move(job)); }
+
+  // Of each owner the oldest jobs: one at least, and no more once they cost `budget`. Jobs that
+  // cost so much alone come last. `cost` is given a job and the owner's job before it in this
+  // round, or null.
+  template <typename Cost>
+  std::deque<Job> TakeRound(uint64_t budget, const Cost& cost) {
+    std::deque<Job> round;
+    std::deque<Job> costly;
+    for (auto owner = jobs_.begin(); owner != jobs_.end();) {
+      std::deque<Job>& waiting = owner->second;
+      uint64_t spent = 0;
+      for (const Job* before = nullptr; !waiting.empty() && spent < budget;) {
+        const uint64_t next = cost(waiting.front(), before);
+        if (next >= budget && before != nullptr) break;
+        std::deque<Job>& to = next >= budget ? costly : round;
+        to.push_back(std::move(waiting.front()));
+        waiting.pop_front();
+        spent += next;
+        before = &to.back();
+      }
+      owner = waiting.empty() ? jobs_.erase(owner) : std::next(owner);
+    }
+    std::ranges::move(costly, std::back_inserter(round));
+    return round;
+  }
+
+  bool empty() const { return jobs_.empty(); }
+  void clear() { jobs_.clear(); }
+
+  // Calls `see` with the oldest job of each owner.
+  template <typename See>
+  void ForEachOldest(const See& see) const {
+    for (const auto& [owner, waiting] : jobs_) see(waiting.front());
+  }
+
+ private:
+  std::map<std::string, std::deque<Job>> jobs_;  // none is empty
+};
+
+}  // namespace vcpulse::stream
