@@ -7,13 +7,11 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "kvm/base/text.h"
 #include "monitor/check/examination.h"
-#include "monitor/check/quantifier.h"
-#include "monitor/check/words.h"
+#include "monitor/check/questions.h"
 #include "monitor/report/text_format.h"
 
 namespace vcpulse::check {
@@ -21,8 +19,6 @@ namespace {
 
 constexpr double kContention = 0.10;  // waiting for a CPU beyond this share of the time is told
 constexpr size_t kListed = 8;
-
-bool IsOfVms(const Quantity& quantity) { return quantity.kind == Quantity::Kind::kGaps; }
 
 Result Describe(Examination& examination, const CheckOptions& options) {
   const Timetable& timetable = examination.timetable();
@@ -101,196 +97,6 @@ void AddNotes(const Examination& examination, const std::vector<Asked>& asked,
   }
 }
 
-// Expectations as they are asked of one timeline: the file, or its baseline.
-class Questions {
- public:
-  Questions(std::span<const Expectation> expectations, const CheckOptions& options)
-      : expectations_(expectations), options_(options), asked_(expectations.size()) {}
-
-  // Reads `path`. Where `of_baseline`, only what expectations that use one need.
-  absl::Status Read(const std::string& path, const Questions* baseline, bool of_baseline);
-
-  Examination& examination() const { return *examination_; }
-  const std::vector<Asked>& asked() const { return asked_; }
-
-  Judged Judge(size_t i, const Questions* baseline) const;
-
- private:
-  // What was observed of some subject, and why that is not enough.
-  struct Known {
-    std::optional<Bounds> observed;
-    std::string why_not;
-  };
-
-  Quantity QuantityOf(const Expectation& expectation) const;
-  // The question, where `known` is what the baseline says.
-  Question QuestionOf(const Expectation& expectation, const Known& known) const;
-  Finding FindingOf(size_t i, size_t subject, const Question& question) const;
-  Finding SumFinding(size_t i, const Question& question) const;
-  // For the baseline: the value of those that correspond to `subject` of `of`; null: of a sum.
-  Known ValueOf(size_t i, const Subject* subject, const Asked* of) const;
-  std::string WhomOf(size_t i) const;
-
-  std::span<const Expectation> expectations_;
-  const CheckOptions& options_;
-  std::unique_ptr<Examination> examination_;
-  std::vector<Asked> asked_;  // by expectation; without a scope where nothing is asked
-};
-
-Quantity Questions::QuantityOf(const Expectation& expectation) const {
-  Quantity quantity = expectation.quantity;
-  if (options_.trust_ipc_bands && quantity.IsOfIpcBands()) quantity.by_ipc_bands = true;
-  return quantity;
-}
-
-// 0.7 + 0.1 shall be 0.8.
-double Rounded(double value) {
-  double rounded = value;
-  return absl::SimpleAtod(absl::StrFormat("%.12g", value), &rounded) ? rounded : value;
-}
-
-Question Questions::QuestionOf(const Expectation& expectation, const Known& known) const {
-  Question question{.quantity = expectation.quantity,
-                    .comparison = expectation.comparison,
-                    .limit = Bounds{.low = expectation.limit, .high = expectation.limit},
-                    .min_ticks = options_.min_ticks,
-                    .min_measured = options_.min_measured};
-  if (!expectation.UsesBaseline()) return question;
-  question.wanted = BaselineText(expectation);
-  question.no_limit = absl::StrCat("baseline: ", known.why_not);
-  question.limit = known.observed;
-  const bool as_it_is = expectation.baseline_factor == 1 && expectation.limit == 0;
-  if (!question.limit || as_it_is) return question;
-  for (double* end : {&question.limit->low, &question.limit->high}) {
-    *end = Rounded(*end * expectation.baseline_factor + expectation.limit);
-  }
-  return question;
-}
-
-absl::Status Questions::Read(const std::string& path, const Questions* baseline, bool of_baseline) {
-  auto examination = Examination::Open(path, options_.skip_first_ns);
-  if (!examination.ok()) return examination.status();
-  examination_ = *std::move(examination);
-  for (size_t i = 0; i < expectations_.size(); ++i) {
-    const Expectation& expectation = expectations_[i];
-    if (of_baseline && !expectation.UsesBaseline()) continue;
-    asked_[i] = examination_->Ask(expectation.phase ? expectation.phase : options_.phase,
-                                  expectation.selector, IsOfVms(expectation.quantity));
-    for (const Subject& subject : asked_[i].selection.subjects) {
-      std::optional<Limit> limit;
-      if (!of_baseline && expectation.quantifier != Quantifier::kSum) {
-        Known known;
-        if (expectation.UsesBaseline()) known = baseline->ValueOf(i, &subject, &asked_[i]);
-        const std::optional<Bounds> bounds = QuestionOf(expectation, known).limit;
-        if (bounds) limit = Limit{.comparison = expectation.comparison};
-        if (bounds && bounds->low == bounds->high) limit->value = bounds->low;
-      }
-      asked_[i].places.push_back(
-          asked_[i].scope->judging.Watch(subject, QuantityOf(expectation), limit));
-    }
-  }
-  return examination_->ReadTicks();
-}
-
-std::string Questions::WhomOf(size_t i) const {
-  const Expectation& expectation = expectations_[i];
-  std::string whom = ToString(expectation.selector, IsOfVms(expectation.quantity));
-  if (expectation.quantifier == Quantifier::kEach) return whom;
-  return absl::StrCat(ToAbsl(ToString(expectation.quantifier)), " ", whom);
-}
-
-Finding Questions::FindingOf(size_t i, size_t subject, const Question& question) const {
-  const Timetable& timetable = examination_->timetable();
-  const auto& session = timetable.session();
-  const Asked& asked = asked_[i];
-  return MakeFinding(question, asked.selection.subjects[subject],
-                     asked.scope->answers[asked.places[subject]], timetable.Recording().from_ns,
-                     session ? session->degraded_reason() : "");
-}
-
-Finding Questions::SumFinding(size_t i, const Question& question) const {
-  Question each = question;
-  each.limit.reset();
-  each.no_limit.clear();
-  const Selection& selection = asked_[i].selection;
-  std::vector<Finding> findings;
-  findings.reserve(selection.subjects.size());
-  for (size_t s = 0; s < selection.subjects.size(); ++s) {
-    findings.push_back(FindingOf(i, s, each));
-  }
-  return SumOf(question, WhomOf(i), findings, selection.missing,
-               asked_[i].scope->judging.TimeOfAny(selection.subjects));
-}
-
-Questions::Known Questions::ValueOf(size_t i, const Subject* subject, const Asked* of) const {
-  const Asked& asked = asked_[i];
-  if (asked.scope->no_pass) return {.observed = {}, .why_not = *asked.scope->no_pass};
-  Question question = QuestionOf(expectations_[i], {});
-  question.no_limit.clear();
-  const auto known = [](const Finding& finding) {
-    if (!finding.reason.empty()) return Known{.observed = {}, .why_not = finding.reason};
-    return Known{.observed = finding.observed, .why_not = ""};
-  };
-  if (subject == nullptr) return known(SumFinding(i, question));
-  const Selection& selection = asked.selection;
-  const auto corresponds = [&](const Subject& other, bool by_name) {
-    return other.vcpu == subject->vcpu && (!by_name || other.vm_name == subject->vm_name);
-  };
-  const bool by_name = of->selection.vms.size() > 1 || selection.vms.size() > 1 ||
-                       std::ranges::any_of(selection.subjects, [&](const Subject& other) {
-                         return corresponds(other, true);
-                       });
-  Known all;
-  for (size_t s = 0; s < selection.subjects.size(); ++s) {
-    if (!corresponds(selection.subjects[s], by_name)) continue;
-    const Known one = known(FindingOf(i, s, question));
-    if (!one.observed) return one;
-    if (!all.observed) all.observed = one.observed;
-    all.observed->low = std::min(all.observed->low, one.observed->low);
-    all.observed->high = std::max(all.observed->high, one.observed->high);
-  }
-  if (!all.observed) {
-    all.why_not = selection.missing.empty() ? absl::StrCat("no ", subject->label, " was recorded")
-                                            : selection.missing.front();
-  }
-  return all;
-}
-
-Judged Questions::Judge(size_t i, const Questions* baseline) const {
-  const Expectation& expectation = expectations_[i];
-  const Asked& asked = asked_[i];
-  const auto question = [&](const Subject* subject) {
-    Known known;
-    if (expectation.UsesBaseline()) known = baseline->ValueOf(i, subject, &asked);
-    return QuestionOf(expectation, known);
-  };
-  std::vector<Finding> findings;
-  if (expectation.quantifier == Quantifier::kSum) {
-    findings.push_back(SumFinding(i, question(nullptr)));
-  } else {
-    for (size_t s = 0; s < asked.selection.subjects.size(); ++s) {
-      findings.push_back(FindingOf(i, s, question(&asked.selection.subjects[s])));
-    }
-    for (const std::string& reason : asked.selection.missing) {
-      findings.push_back(
-          MissingSubject(ToString(expectation.selector, IsOfVms(expectation.quantity)), reason));
-    }
-  }
-  if (expectation.quantifier == Quantifier::kAny) {
-    findings = {AnyOf(expectation, WhomOf(i), findings)};
-  }
-  for (Finding& finding : findings) {
-    if (finding.outcome != Outcome::kPass || !asked.scope->no_pass) continue;
-    finding.outcome = Outcome::kInconclusive;
-    finding.reason = *asked.scope->no_pass;
-  }
-  Judged judged{.expectation = expectation};
-  judged.outcome = WorstOf(findings, options_.allow_skip);
-  judged.findings = std::move(findings);
-  if (expectation.phase) judged.time = asked.scope->time;
-  return judged;
-}
-
 bool IsQuantity(const Quantity& quantity) {
   switch (quantity.kind) {
     case Quantity::Kind::kLongest:
@@ -345,12 +151,12 @@ absl::StatusOr<Measurement> Measure(const std::string& path, const Selector& sel
   }
   const auto examination = Examination::Open(path, options.skip_first_ns);
   if (!examination.ok()) return examination.status();
-  const Asked asked = (*examination)->Ask(options.phase, selector, IsOfVms(quantity));
+  const Asked asked = (*examination)->Ask(options.phase, selector, quantity.IsOfVms());
   const Selection& selection = asked.selection;
   if (!selection.missing.empty()) return absl::NotFoundError(selection.missing.front());
   if (selection.subjects.size() > 1) {
     return absl::InvalidArgumentError(absl::StrCat(
-        ToString(selector, IsOfVms(quantity)), " fits ", selection.subjects.size(),
+        ToString(selector, quantity.IsOfVms()), " fits ", selection.subjects.size(),
         " of them: ", selection.subjects[0].label, ", ", selection.subjects[1].label, "..."));
   }
   const Subject& subject = selection.subjects.front();

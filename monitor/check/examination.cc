@@ -52,6 +52,8 @@ absl::Status Examination::Survey() {
   if (!read.ok()) return read.status();
   if (read->chunks == 0) return NothingRead(input_, *read);
   read_ = *std::move(read);
+  // What is damaged at the end leaves no hole before others.
+  has_hole_ = has_hole_ || read_.MayLackRecords();
   return absl::OkStatus();
 }
 

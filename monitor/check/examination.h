@@ -75,7 +75,7 @@ class Examination {
   const int64_t skip_first_ns_;
   Timetable timetable_;
   timeline::ReadReport read_;
-  bool has_hole_ = false;  // records before others are lost
+  bool has_hole_ = false;  // records are lost
   std::map<std::optional<std::string>, std::unique_ptr<Scope>> scopes_;
 };
 

@@ -40,6 +40,8 @@ struct Quantity {
   bool IsOfIpcBands() const;
   // Whether a sum over vCPUs is a quantity too: shares of a vCPU's time.
   bool AddsUp() const { return kind == Kind::kMean; }
+  // One of a whole VM, not of a vCPU.
+  bool IsOfVms() const { return kind == Kind::kGaps; }
   // In the unit of the metric, neither a share nor a time.
   bool IsNumber() const { return kind == Kind::kPercentile; }
   bool operator==(const Quantity&) const = default;

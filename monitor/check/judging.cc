@@ -112,10 +112,7 @@ std::string ReasonOf(const Question& question, const Subject& subject, const Wat
 }  // namespace
 
 Judging::Judging(const Timetable& timetable, const std::vector<TimeRange>& spans, bool ends_count)
-    : timetable_(timetable) {
-  if (const std::optional<v1::Session>& session = timetable.session()) {
-    interval_ns_ = WithinReason(static_cast<int64_t>(session->interval_ns()));
-  }
+    : timetable_(timetable), interval_ns_(timetable.Interval_ns()) {
   for (const auto& [number, vm] : timetable.vms()) {
     const auto gone = ends_count ? timetable.GoneWithin(number, spans) : std::nullopt;
     if (gone) gone_.emplace(number, *gone);

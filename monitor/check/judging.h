@@ -85,7 +85,7 @@ class Judging {
   void Give(Tracked& tracked, std::span<const Part> parts, const TimeRange& sampled = {});
 
   const Timetable& timetable_;
-  int64_t interval_ns_ = 0;  // between ticks, as was asked for; 0: not known
+  const int64_t interval_ns_;  // 0: not known
   metric::IntervalReader intervals_;
   std::map<Key, Tracked> tracked_;
   std::map<uint32_t, Followed> followed_;  // by VM

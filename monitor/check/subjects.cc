@@ -205,12 +205,12 @@ void Selecting::Describe(Subject& subject) const {
 void Selecting::ComplainOfVcpus(const std::vector<uint32_t>& vms) {
   const std::string whose =
       vms.size() == 1 ? absl::StrCat("VM ", LabelOf(timetable_, vms.front())) : "none of the VMs";
-  if (const auto unknown = Without(selector_.vcpus, known_); !unknown.empty()) {
+  if (const std::string unknown = NotAmong(selector_.vcpus, known_); !unknown.empty()) {
     selection_.missing.push_back(
-        vms.size() == 1 ? absl::StrCat(whose, " has vCPUs ", RangesText(RangesOf(known_)), ", no ",
-                                       RangesText(unknown))
-                        : absl::StrCat(whose, " has a vCPU ", RangesText(unknown),
-                                       "; there are vCPUs ", RangesText(RangesOf(known_))));
+        vms.size() == 1
+            ? absl::StrCat(whose, " has vCPUs ", RangesText(RangesOf(known_)), ", no ", unknown)
+            : absl::StrCat(whose, " has a vCPU ", unknown, "; there are vCPUs ",
+                           RangesText(RangesOf(known_))));
   }
   Indexes absent;
   for (const uint32_t index : known_) {
@@ -230,6 +230,7 @@ void Selecting::ComplainOfSkipped(const std::vector<const SkippedVm*>& skipped) 
   size_t more = 0;
   for (const SkippedVm* vm : skipped) {
     if (Common(spans_, Joined({timetable_.WindowOf(*vm)})).empty()) continue;
+    selection_.skipped.push_back(vm->instance.name());
     if (selection_.missing.size() >= kListed) {
       ++more;
       continue;
@@ -262,6 +263,11 @@ std::string Selecting::NoSuchVm() const {
 Selection Select(const Timetable& timetable, const std::vector<TimeRange>& spans,
                  const Selector& selector, bool of_vms) {
   return Selecting(timetable, spans, selector).Run(of_vms);
+}
+
+std::string NotAmong(const std::vector<IndexRange>& ranges, const std::set<uint32_t>& indexes) {
+  const std::vector<IndexRange> rest = Without(ranges, indexes);
+  return rest.empty() ? "" : RangesText(rest);
 }
 
 std::string ToString(const Selector& selector, bool of_vms) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -28,12 +29,16 @@ struct Selection {
   std::vector<uint32_t> vms;      // numbers of those that the selector fits, there or not
   // Whom the selector names and who was not there, or was there and not recorded, for people.
   std::vector<std::string> missing;
+  std::vector<std::string> skipped;  // names of VMs that were there and not recorded
 };
 
 // Those of `timetable` that were there in `spans`, or complaints that say who was. Whole VMs where
 // `of_vms` (gaps). Where there is no subject there is a complaint.
 Selection Select(const Timetable& timetable, const std::vector<TimeRange>& spans,
                  const Selector& selector, bool of_vms);
+
+// "4-5, 8": which of `ranges` are not among `indexes`; empty where all are.
+std::string NotAmong(const std::vector<IndexRange>& ranges, const std::set<uint32_t>& indexes);
 
 // "vm=web vcpu=0-3"; "vm=*" or "vcpu=*" where nothing is named.
 std::string ToString(const Selector& selector, bool of_vms);

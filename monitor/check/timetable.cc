@@ -54,7 +54,8 @@ absl::Status Timetable::Add(const timeline::Entry& entry) {
   if (const auto* tick = std::get_if<timeline::TickEntry>(&entry.record)) {
     // It woke before it read: the last reads are what the recording ends with.
     for (const core::VcpuSample& vcpu : tick->sample.vcpus) {
-      end_ns_ = std::max(end_ns_.value_or(metric::MiddleOf(vcpu)), metric::MiddleOf(vcpu));
+      const int64_t read_ns = WithinReason(metric::MiddleOf(vcpu));
+      end_ns_ = std::max(end_ns_.value_or(read_ns), read_ns);
     }
   } else if (const auto* session = std::get_if<v1::Session>(&entry.record)) {
     return AddSession(*session);
@@ -137,9 +138,6 @@ void Timetable::EndSkipped(const v1::VmInstance& instance, int64_t mono_ns) {
 
 // After a pause: a VM whose next epoch does not come soon is there and not measured.
 void Timetable::AwaitEpochs(int64_t mono_ns) {
-  // Opening takes a while.
-  const int64_t interval_ns =
-      session_ ? WithinReason(static_cast<int64_t>(session_->interval_ns())) : 0;
   for (auto& [number, vm] : vms_) {
     if (vm.ended_ns || vm.epochs.empty() || current_.contains(number)) continue;
     Epoch awaited = vm.epochs.rbegin()->second;
@@ -147,7 +145,7 @@ void Timetable::AwaitEpochs(int64_t mono_ns) {
       awaited.unopened.push_back({.index = index, .reason = "not since the recording's pause"});
     }
     awaited.vcpus.clear();
-    awaited.from_ns = mono_ns + 2 * interval_ns;
+    awaited.from_ns = mono_ns + 2 * Interval_ns();  // opening takes a while
     awaited.to_ns.reset();
     current_[number] = &vm.epochs.emplace(vm.epochs.rbegin()->first, std::move(awaited))->second;
   }
@@ -165,6 +163,11 @@ const Epoch* Timetable::FindEpoch(uint32_t vm, uint32_t epoch) const {
   const auto found = known->second.epochs.lower_bound(epoch);
   const bool exists = found != known->second.epochs.end() && found->first == epoch;
   return exists ? &found->second : nullptr;
+}
+
+int64_t Timetable::Interval_ns() const {
+  constexpr uint64_t kLongest_ns = uint64_t{1} << 60;
+  return session_ ? static_cast<int64_t>(std::min(session_->interval_ns(), kLongest_ns)) : 0;
 }
 
 std::optional<int64_t> Timetable::StartRealtimeNs() const {
@@ -248,7 +251,7 @@ bool Timetable::LastsToTheEnd(const std::string& phase) const {
 }
 
 int64_t WithinReason(int64_t instant_ns) {
-  constexpr int64_t kFurthest_ns = int64_t{1} << 60;
+  constexpr int64_t kFurthest_ns = (int64_t{1} << 62) - 1;
   return std::clamp(instant_ns, -kFurthest_ns, kFurthest_ns);
 }
 

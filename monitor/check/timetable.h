@@ -27,8 +27,8 @@ struct TimeRange {
   bool operator==(const TimeRange&) const = default;
 };
 
-// `instant` within 36 years of the clock's zero, so that sums and differences of instants never
-// overflow whatever a damaged file says.
+// `instant` within 146 years of the clock's zero, so that differences of instants never overflow
+// whatever a damaged file says. (What was imported may count from 1970.)
 int64_t WithinReason(int64_t instant_ns);
 
 // Stretches in order, where those that touch or overlap are one; empty ones are left out.
@@ -91,6 +91,8 @@ class Timetable {
 
   // From the earliest record to the latest, or to the last read of a tick; empty without either.
   TimeRange Recording() const { return {start_ns_.value_or(0), end_ns_.value_or(0)}; }
+  // Between ticks, as was asked for, at most 36 years; 0: not known.
+  int64_t Interval_ns() const;
   // Wall clock at the recording's start, ns since 1970; nothing where that is not known.
   std::optional<int64_t> StartRealtimeNs() const;
 

@@ -11,7 +11,9 @@
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "kvm/base/text.h"
+#include "monitor/check/subjects.h"
 #include "monitor/compare/judging.h"
 #include "monitor/compare/matching.h"
 #include "monitor/compare/recording.h"
@@ -120,12 +122,19 @@ std::optional<Resampled> ResampleSeries(const Series& series, Metric metric, uin
   return resampled;
 }
 
+bool Means(const check::Selector& selector, const VmGroup& vm) {
+  return !selector.vm || vm.name == *selector.vm || absl::EqualsIgnoreCase(vm.uuid, *selector.vm);
+}
+
 // `vm` is the VM in each recording.
-bool Fits(const check::Selector& selector, const std::vector<const VmGroup*>& vm, uint32_t vcpu) {
-  const auto is_meant = [&selector](const VmGroup* group) {
-    return group->name == *selector.vm || absl::EqualsIgnoreCase(group->uuid, *selector.vm);
-  };
-  return (!selector.vm || std::ranges::any_of(vm, is_meant)) &&
+bool Means(const check::Selector& selector, const std::vector<const VmGroup*>& vm) {
+  return std::ranges::any_of(vm, [&](const VmGroup* group) { return Means(selector, *group); });
+}
+
+bool Fits(const Limit& limit, const std::vector<const VmGroup*>& vm, uint32_t vcpu,
+          const std::optional<std::string>& phase) {
+  const check::Selector& selector = limit.selector;
+  return (!limit.phase || limit.phase == phase) && Means(selector, vm) &&
          (selector.vcpus.empty() ||
           std::ranges::any_of(selector.vcpus, [vcpu](const check::IndexRange& range) {
             return range.first <= vcpu && vcpu <= range.last;
@@ -135,15 +144,19 @@ bool Fits(const check::Selector& selector, const std::vector<const VmGroup*>& vm
 // Compares what all recordings measured of one vCPU in one phase.
 class RowMaker {
  public:
-  RowMaker(const CompareOptions& options, bool between_runs)
+  // `lossy` names the recordings that may lack records.
+  RowMaker(const CompareOptions& options, bool between_runs, std::string lossy)
       : limits_(options.limits),
+        lossy_(std::move(lossy)),
         allow_skip_(options.allow_skip),
         may_judge_(between_runs || options.single_run),
         between_runs_(between_runs),
-        held_(limits_.size()) {}
+        held_(limits_.size()),
+        known_(limits_.size()) {}
 
   void Add(const std::vector<const VmGroup*>& vm, uint32_t vcpu,
            const std::optional<std::string>& phase, const Runs& a, const Runs& b) {
+    Know(vm, vcpu);
     for (const metric::Info& info : metric::Table()) {
       if (!info.asked) continue;
       const Metric metric = info.metric;
@@ -158,8 +171,7 @@ class RowMaker {
       }
       for (size_t i = 0; i < limits_.size(); ++i) {
         const Limit& limit = limits_[i];
-        const bool fits = limit.metric == metric && Fits(limit.selector, vm, vcpu) &&
-                          (!limit.phase || limit.phase == phase);
+        const bool fits = limit.metric == metric && Fits(limit, vm, vcpu, phase);
         if (!fits || NeverBusy(row, a, b)) continue;
         std::optional<Contrast> beyond = row.contrast;
         if (beyond && limit.relative) beyond = contrast_of(1 + limit.value);
@@ -167,16 +179,48 @@ class RowMaker {
             !row.difference || metric == Metric::kSpinning || metric == Metric::kProductive;
         held_[i].push_back(HoldAgainst(limit, row, beyond, DoubtOf(metric, a, b),
                                        needs_counters && (HadNoCounters(a) || HadNoCounters(b))));
+        if (phase && held_[i].back().surely_within && !lossy_.empty()) {
+          held_[i].back().surely_within = false;
+          absl::StrAppend(&held_[i].back().finding.reason, "; records of ", lossy_,
+                          " are lost, a marker may be among them");
+        }
       }
       rows_.push_back(std::move(row));
     }
     ++vcpus_;
   }
 
+  // A vCPU that not every recording has, as `why` says: its limits are not decided.
+  void LeaveOut(const std::vector<const VmGroup*>& vm, uint32_t vcpu,
+                const std::optional<std::string>& phase, const std::string& why) {
+    Know(vm, vcpu);
+    for (size_t i = 0; i < limits_.size(); ++i) {
+      if (!Fits(limits_[i], vm, vcpu, phase)) continue;
+      const Row row{.vm = vm.front()->label, .vcpu = vcpu, .phase = phase};
+      held_[i].push_back({.finding = {.subject = Subject(row), .reason = why}});
+    }
+  }
+  // A VM.
+  void LeaveOut(const LeftOut& left_out) {
+    std::string subject = absl::StrCat("VM ", left_out.vm.label);
+    if (left_out.phase) absl::StrAppend(&subject, " phase ", Printable(*left_out.phase));
+    for (size_t i = 0; i < limits_.size(); ++i) {
+      const Limit& limit = limits_[i];
+      if (!Means(limit.selector, left_out.vm)) continue;
+      if (limit.phase && limit.phase != left_out.phase) continue;
+      held_[i].push_back({.finding = {.subject = subject, .reason = left_out.why}});
+    }
+  }
+
   void Finish(Comparison& comparison) {
     comparison.rows = std::move(rows_);
     JudgeRows(comparison);
     for (size_t i = 0; i < limits_.size(); ++i) {
+      const std::string nobody = check::NotAmong(limits_[i].selector.vcpus, known_[i]);
+      if (!nobody.empty() && !held_[i].empty()) {
+        held_[i].push_back({.finding = {.subject = absl::StrCat("vCPU ", nobody),
+                                        .reason = "no VM that was compared has it"}});
+      }
       comparison.limits.push_back(Judge(limits_[i], std::move(held_[i]), allow_skip_));
       if (!may_judge_) DoubtWithoutRuns(comparison.limits.back());
     }
@@ -184,6 +228,12 @@ class RowMaker {
   }
 
  private:
+  void Know(const std::vector<const VmGroup*>& vm, uint32_t vcpu) {
+    for (size_t i = 0; i < limits_.size(); ++i) {
+      if (Means(limits_[i].selector, vm)) known_[i].insert(vcpu);
+    }
+  }
+
   // From a factor to the contrast; empty where there is too little to judge by.
   using Contrasts = std::function<Contrast(double factor)>;
 
@@ -249,22 +299,30 @@ class RowMaker {
   }
 
   const std::vector<Limit>& limits_;
+  const std::string lossy_;
   bool allow_skip_;
   bool may_judge_;
   bool between_runs_;
-  std::vector<std::vector<Held>> held_;  // by limit
+  std::vector<std::vector<Held>> held_;    // by limit
+  std::vector<std::set<uint32_t>> known_;  // vCPUs of the VMs that it means
   std::vector<Row> rows_;
   uint64_t vcpus_ = 0;  // whose rows were made, in each phase anew
 };
+
+// All series that some recording has.
+std::set<SeriesKey> KeysOf(std::span<const Measured> measured) {
+  std::set<SeriesKey> keys;
+  for (const Measured& of_one : measured) {
+    for (const auto& [key, series] : of_one.series) keys.insert(key);
+  }
+  return keys;
+}
 
 // Names what not every recording has, so that nothing is dropped unsaid.
 void NoteUnmatched(const Phases& phases, std::span<const Recording> recordings,
                    std::span<const Measured> measured, const std::vector<VmGroup>& groups,
                    std::vector<std::string>& notes) {
-  std::set<SeriesKey> keys;
-  for (const Measured& of_one : measured) {
-    for (const auto& [key, series] : of_one.series) keys.insert(key);
-  }
+  const std::set<SeriesKey> keys = KeysOf(measured);
   for (size_t i = 0; i < recordings.size(); ++i) {
     std::vector<std::string> missing;
     for (const SeriesKey& key : keys) {
@@ -351,20 +409,35 @@ absl::StatusOr<Comparison> CompareTimelines(std::span<const std::string> before,
   }
 
   NoteUnmatched(*phases, recordings, measured, matched->groups[0], comparison.notes);
-  RowMaker rows(options, comparison.between_runs);
-  for (const auto& [key, series] : measured[0].series) {
+  std::vector<std::string> lossy;
+  for (const Recording& recording : recordings) {
+    if (recording.read().MayLackRecords()) lossy.push_back(recording.label());
+  }
+  RowMaker rows(options, comparison.between_runs, absl::StrJoin(lossy, " and "));
+  for (const SeriesKey& key : KeysOf(measured)) {
     Runs runs;
     std::vector<const VmGroup*> vm;
+    std::vector<std::string> lacking;
     for (size_t i = 0; i < count; ++i) {
-      const auto found = measured[i].series.find(key);
-      if (found == measured[i].series.end()) break;
-      runs.push_back(&found->second);
       vm.push_back(&matched->groups[i][key.group]);
+      const auto found = measured[i].series.find(key);
+      if (found == measured[i].series.end()) {
+        lacking.push_back(recordings[i].label());
+      } else {
+        runs.push_back(&found->second);
+      }
     }
-    if (runs.size() < count) continue;
+    if (!lacking.empty()) {
+      rows.LeaveOut(vm, key.vcpu, (*phases)[key.phase],
+                    absl::StrCat("no sample of it in ", Listed(lacking, kNamesListed)));
+      continue;
+    }
     const auto middle = runs.begin() + static_cast<std::ptrdiff_t>(before.size());
     rows.Add(vm, key.vcpu, (*phases)[key.phase], Runs(runs.begin(), middle),
              Runs(middle, runs.end()));
+  }
+  for (const LeftOut& left_out : FindLeftOut(recordings, *matched, options.vm, *phases)) {
+    rows.LeaveOut(left_out);
   }
   rows.Finish(comparison);
   if (comparison.rows.empty()) {

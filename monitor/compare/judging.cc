@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <tuple>
 #include <utility>
@@ -37,12 +38,6 @@ double EffectOf(const Row& row) {
   if (metric::InfoOf(row.metric).IsShare()) return size;
   const double base = row.a.value.value_or(0);
   return base > 0 ? size / base : size;
-}
-
-std::string Subject(const Row& row) {
-  std::string text = absl::StrCat("VM ", Printable(row.vm), " vCPU ", row.vcpu);
-  if (row.phase) absl::StrAppend(&text, " phase ", Printable(*row.phase));
-  return text;
 }
 
 std::string ReasonText(const Limit& limit, const Row& row, const Doubt& doubt, bool no_counters) {
@@ -115,6 +110,12 @@ void JudgeRows(Comparison& comparison) {
   });
 }
 
+std::string Subject(const Row& row) {
+  std::string text = absl::StrCat("VM ", Printable(row.vm), " vCPU ", row.vcpu);
+  if (row.phase) absl::StrAppend(&text, " phase ", Printable(*row.phase));
+  return text;
+}
+
 Held HoldAgainst(const Limit& limit, const Row& row, const std::optional<Contrast>& beyond,
                  const Doubt& doubt, bool no_counters) {
   Held held;
@@ -125,12 +126,18 @@ Held HoldAgainst(const Limit& limit, const Row& row, const std::optional<Contras
   // What is relative is in `beyond` already.
   const double value = limit.relative ? 0 : limit.value;
   const double doubt_of_a = doubt.a * (limit.relative ? std::max(0.0, 1 + limit.value) : 1);
+  // Only what was the same in all runs lies on a single point.
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
   if (limit.above) {
-    held.chance = beyond->ChanceAbove(value + doubt_of_a);
-    held.surely_within = beyond->high + doubt.b <= value;
+    const double most = value + doubt_of_a;
+    held.chance = beyond->ChanceAbove(limit.or_equal ? std::nextafter(most, -kInfinity) : most);
+    const double high = beyond->high + doubt.b;
+    held.surely_within = limit.or_equal ? high < value : high <= value;
   } else {
-    held.chance = beyond->ChanceBelow(value - doubt.b);
-    held.surely_within = beyond->low - doubt_of_a >= value;
+    const double least = value - doubt.b;
+    held.chance = beyond->ChanceBelow(limit.or_equal ? std::nextafter(least, kInfinity) : least);
+    const double low = beyond->low - doubt_of_a;
+    held.surely_within = limit.or_equal ? low > value : low >= value;
   }
   return held;
 }

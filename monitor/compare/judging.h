@@ -36,6 +36,9 @@ struct Doubt {
   double b = 0;
 };
 
+// "VM web vCPU 2", with the phase.
+std::string Subject(const Row& row);
+
 // `beyond` is b - (1 + value) x a for a relative limit, else row.contrast; nothing where there is
 // too little to judge by. What is in doubt speaks for neither side: a limit is exceeded, or kept,
 // only where that holds whatever it was. `no_counters`: the quantity was not counted, as a

@@ -48,6 +48,7 @@ absl::Status TakeQuantity(Lexer& lexer, Limit& limit) {
     return lexer.Wrong(sign_at, "one of <, <=, >=, > belongs here");
   }
   limit.above = sign.front() == '>';
+  limit.or_equal = sign.size() == 2;
   return absl::OkStatus();
 }
 

@@ -33,6 +33,17 @@ bool HasPid(const Recording& recording, const VmGroup& group, const std::string&
   });
 }
 
+bool IsAmong(const std::vector<VmGroup>& groups, const VmGroup& group) {
+  return std::ranges::find(groups, group.numbers, &VmGroup::numbers) != groups.end();
+}
+
+VmGroup GroupOf(const v1::VmInstance& vm) {
+  return {.label = vm.name().empty() ? absl::StrCat("pid-", vm.pid()) : Printable(vm.name()),
+          .name = vm.name(),
+          .uuid = vm.uuid(),
+          .numbers = {}};
+}
+
 // Those that are meant: by name; where none is called so, by UUID; else by PID.
 std::vector<VmGroup> Wanted(const Recording& recording, const std::optional<std::string>& vm) {
   std::vector<VmGroup> all = recording.Groups();
@@ -206,8 +217,49 @@ absl::StatusOr<Matched> MatchVms(std::span<const Recording> recordings,
       }
     }
   }
-  if (!matched.groups[0].empty()) return matched;
-  return absl::NotFoundError("no VM of one name or UUID is in all of the recordings");
+  if (matched.groups[0].empty()) {
+    return absl::NotFoundError("no VM of one name or UUID is in all of the recordings");
+  }
+  return matched;
+}
+
+std::vector<LeftOut> FindLeftOut(std::span<const Recording> recordings, const Matched& matched,
+                                 const std::optional<std::string>& vm,
+                                 std::span<const std::optional<std::string>> phases) {
+  std::vector<LeftOut> all;
+  for (size_t i = 0; i < recordings.size(); ++i) {
+    const check::Timetable& timetable = recordings[i].timetable();
+    const auto add = [&](const VmGroup& group, std::span<const check::TimeRange> windows,
+                         const std::string& why) {
+      for (const auto& phase : phases) {
+        const auto is_it = [&](const LeftOut& other) {
+          return other.phase == phase && other.vm.label == group.label;
+        };
+        if (check::Common(timetable.Spans(phase, 0), windows).empty()) continue;
+        if (std::ranges::none_of(all, is_it)) {
+          all.push_back({.vm = group, .phase = phase, .why = why});
+        }
+      }
+    };
+    for (const VmGroup& group : Wanted(recordings[i], vm)) {
+      if (IsAmong(matched.groups[i], group)) continue;
+      std::vector<check::TimeRange> windows;
+      for (const uint32_t number : group.numbers) {
+        std::ranges::move(timetable.SampledWindows(number), std::back_inserter(windows));
+      }
+      add(group, check::Joined(std::move(windows)),
+          absl::StrCat("in ", recordings[i].label(), ", but not in all recordings"));
+    }
+    for (const check::SkippedVm& skipped : timetable.skipped()) {
+      const VmGroup group = GroupOf(skipped.instance);
+      const bool meant = !vm || group.name == *vm || absl::EqualsIgnoreCase(group.uuid, *vm) ||
+                         absl::StrCat(skipped.instance.pid()) == *vm;
+      if (!meant) continue;
+      add(group, check::Joined({timetable.WindowOf(skipped)}),
+          absl::StrCat("not recorded in ", recordings[i].label(), ": ", Printable(skipped.reason)));
+    }
+  }
+  return all;
 }
 
 Described Describe(const Recording& recording, const Measured& measured) {

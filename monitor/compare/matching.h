@@ -25,6 +25,19 @@ struct Matched {
 absl::StatusOr<Matched> MatchVms(std::span<const Recording> recordings,
                                  const std::optional<std::string>& vm);
 
+// A VM that was there in a phase and is not compared in it.
+struct LeftOut {
+  VmGroup vm;
+  std::optional<std::string> phase;
+  std::string why;  // for people
+};
+
+// Those of `vm` that no VM in each recording matches, and those that ran and were not recorded.
+// Each once in a phase.
+std::vector<LeftOut> FindLeftOut(std::span<const Recording> recordings, const Matched& matched,
+                                 const std::optional<std::string>& vm,
+                                 std::span<const std::optional<std::string>> phases);
+
 // What else than the guests may make recordings differ. Pure.
 
 Described Describe(const Recording& recording, const Measured& measured);

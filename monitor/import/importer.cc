@@ -1,7 +1,6 @@
 #include "monitor/import/importer.h"
 
 #include <algorithm>
-#include <functional>
 #include <limits>
 #include <map>
 #include <memory>
@@ -10,7 +9,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "monitor/import/epoch_sums.h"
 #include "monitor/import/import_records.h"
+#include "monitor/import/interval_window.h"
 #include "monitor/import/intervals.h"
 #include "monitor/replay/recorded_settings.h"
 #include "monitor/replay/rejudge.h"
@@ -25,59 +26,9 @@ constexpr uint64_t kMaxEpochs = 250'000;
 // A damaged chunk costs so many ticks.
 constexpr uint64_t kTicksPerChunk = 100;
 
-// How far an interval may begin from the end of the one before.
-constexpr int64_t kSlack_ns = 100'000;
-constexpr int64_t kSlackShare = 100;  // one of so many parts of the interval
-
-// What must be the same within an epoch: what is measured, and of which epoch of a recording.
-struct Cells {
-  uint32_t layout = 0;
-  unsigned long times = 0;  // which of them there are
-  uint64_t epoch = 0;
-
-  auto operator<=>(const Cells&) const = default;
-};
-
-Cells CellsOf(const Row& row) {
-  return {.layout = row.layout,
-          .times = (row.present >> kFirstTime).to_ulong(),
-          .epoch = row.Value(Field::kEpoch).value_or(0)};
-}
-
-bool Joins(int64_t last_end_ns, const Interval& next) {
-  const int64_t slack = std::max(kSlack_ns, next.Length_ns() / kSlackShare);
-  const int64_t off = next.begin_ns - last_end_ns;
-  return off <= slack && off >= -slack;
-}
-
-// Adds to a sum; false where it would pass 2^64.
-bool AddTo(uint64_t& sum, uint64_t value) { return !__builtin_add_overflow(sum, value, &sum); }
-
 core::VcpuSample AtInstant(int64_t instant_ns) {
   return {.read_begin_ns = instant_ns, .read_end_ns = instant_ns};
 }
-
-// The thread of a vCPU, as far as the rows know it.
-struct VcpuThread {
-  uint32_t vcpu = 0;
-  std::optional<uint64_t> tid;
-  std::optional<uint64_t> kvm_id;
-
-  bool operator==(const VcpuThread&) const = default;
-};
-
-VcpuThread ThreadOf(const Row& row, uint32_t vcpu) {
-  return {.vcpu = vcpu, .tid = row.Value(Field::kTid), .kvm_id = row.Value(Field::kKvmId)};
-}
-
-// One epoch while it goes on.
-struct Epoch {
-  uint32_t number = 0;
-  Cells cells;
-  const EventGroups* groups = nullptr;
-  std::vector<VcpuThread> vcpus;
-  core::Sample last;
-};
 
 struct Vm {
   uint32_t number = 0;
@@ -113,11 +64,6 @@ class Importer {
   // The rows of one VM at one instant that have the same cells; opens their epoch where it is new.
   absl::StatusOr<Sampled> Take(std::span<const Interval> group);
   absl::Status Flush(int64_t mono_ns);
-  // `epoch` as it is after these rows; false where they do not continue it.
-  bool Continue(const Epoch& epoch, std::span<const Interval> group, core::Sample& sample) const;
-  // Adds one row to the sums of its vCPU; false where one would pass 2^64.
-  bool AddRow(const Epoch& epoch, const Interval& interval, core::VcpuSample& sample,
-              std::span<core::GroupSample> further) const;
   std::shared_ptr<Epoch> Open(Vm& vm, std::span<const Interval> group);
   void AddSample(const Vm& vm, Epoch& epoch, core::Sample sample);
 
@@ -249,7 +195,7 @@ absl::StatusOr<Importer::Sampled> Importer::Take(std::span<const Interval> group
   report_.intervals += group.size();
   core::Sample sample;
   std::shared_ptr<Epoch> epoch = vm.current[group.front().vcpu];
-  if (!epoch || !Continue(*epoch, group, sample)) {
+  if (!epoch || !Continue(table_, *epoch, group, TickOf(group.front()), sample)) {
     if (++report_.epochs > kMaxEpochs) {
       return absl::ResourceExhaustedError(
           absl::StrCat(table_.name, ": ", table_.unit, " ", RowOf(group.front()).number,
@@ -258,65 +204,9 @@ absl::StatusOr<Importer::Sampled> Importer::Take(std::span<const Interval> group
                        kMaxEpochs, " epochs; split it"));
     }
     epoch = Open(vm, group);
-    Continue(*epoch, group, sample);
+    Continue(table_, *epoch, group, TickOf(group.front()), sample);
   }
   return Sampled{.vm = &vm, .epoch = std::move(epoch), .sample = std::move(sample)};
-}
-
-bool Importer::Continue(const Epoch& epoch, std::span<const Interval> group,
-                        core::Sample& sample) const {
-  if (epoch.cells != CellsOf(RowOf(group.front()))) return false;
-  if (epoch.vcpus.size() != group.size()) return false;
-  sample = epoch.last;
-  sample.tick = TickOf(group.front());
-  sample.wake_ns = std::ranges::min_element(group, {}, &Interval::end_ns)->end_ns;
-  sample.deadline_ns = sample.wake_ns;
-  const size_t further = epoch.groups->groups.size() - 1;
-  for (size_t i = 0; i < group.size(); ++i) {
-    if (epoch.vcpus[i] != ThreadOf(RowOf(group[i]), group[i].vcpu)) return false;
-    core::VcpuSample& vcpu = sample.vcpus[i];
-    if (!Joins(vcpu.read_end_ns, group[i]) ||
-        !AddRow(epoch, group[i], vcpu, std::span(sample.further).subspan(i * further, further))) {
-      return false;
-    }
-  }
-  return true;
-}
-
-bool Importer::AddRow(const Epoch& epoch, const Interval& interval, core::VcpuSample& sample,
-                      std::span<core::GroupSample> further) const {
-  const Row& row = RowOf(interval);
-  sample.read_begin_ns = sample.read_end_ns = interval.end_ns;
-  sample.state = row.state;
-  bool fits = true;
-  for (size_t g = 0; g <= further.size(); ++g) {
-    uint64_t enabled_ns = interval.time_enabled_ns;
-    uint64_t running_ns = interval.time_running_ns;
-    if (const auto timed_by = epoch.groups->groups[g].timed_by;
-        timed_by && !table_.shares.empty()) {
-      const double share = table_.shares[row.first_count + *timed_by];
-      if (share < 0) enabled_ns = 0;
-      running_ns =
-          share < 0 ? 0 : static_cast<uint64_t>(share * static_cast<double>(enabled_ns) + 0.5);
-      running_ns = std::min(running_ns, enabled_ns);
-    }
-    fits = AddTo(g == 0 ? sample.time_enabled_ns : further[g - 1].time_enabled_ns, enabled_ns) &&
-           AddTo(g == 0 ? sample.time_running_ns : further[g - 1].time_running_ns, running_ns) &&
-           fits;
-  }
-  const std::span<const uint64_t> counts = table_.CountsOf(row);
-  for (size_t i = 0; i < counts.size(); ++i) {
-    const EventGroups::Place& place = epoch.groups->places[i];
-    auto& sums = place.group == 0 ? sample.counts : further[place.group - 1].counts;
-    fits = AddTo(sums[place.slot], counts[i]) && fits;
-  }
-  const std::optional<uint64_t> run_delay = row.Value(Field::kRunDelay);
-  sample.has_scheduler_times = run_delay.has_value();
-  if (run_delay) {
-    const uint64_t run = row.Value(Field::kRun).value_or(interval.time_enabled_ns);
-    fits = AddTo(sample.run_ns, run) && AddTo(sample.run_delay_ns, *run_delay) && fits;
-  }
-  return fits;
 }
 
 std::shared_ptr<Epoch> Importer::Open(Vm& vm, std::span<const Interval> group) {
@@ -394,32 +284,6 @@ absl::Status CheckFound(const Table& table, const Survey& survey) {
 
 bool KnowsWallClock(const Row& row) { return row.Value(Field::kT) && row.Value(Field::kWall); }
 
-// Intervals in order of time, as they are released.
-using IntervalSink = std::function<absl::Status(std::vector<Interval>)>;
-
-// Reads all rows, `window` at once; `rows` sees each batch first.
-absl::StatusOr<uint64_t> Scan(RowReader& reader, size_t window, bool by_tick,
-                              const std::function<void(std::span<const Row>)>& rows,
-                              const IntervalSink& sink) {
-  IntervalFinder finder(window);
-  Table& table = reader.table();
-  for (bool more = true; more;) {
-    const size_t first = table.rows.size();
-    const absl::StatusOr<bool> read = reader.Read(window);
-    if (!read.ok()) return read.status();
-    more = *read;
-    rows(std::span(table.rows).subspan(first));
-    absl::Status status = finder.Take(table, first);
-    if (!status.ok()) return status;
-    absl::StatusOr<std::vector<Interval>> released = finder.Release(table, !more, by_tick);
-    if (!released.ok()) return released.status();
-    status = sink(*std::move(released));
-    if (!status.ok()) return status;
-    finder.Compact(table);
-  }
-  return finder.only_begin();
-}
-
 }  // namespace
 
 absl::StatusOr<ImportReport> ImportTable(const Table& table, const ImportOptions& options,
@@ -446,7 +310,7 @@ absl::StatusOr<ImportReport> ImportRows(RowReader& rows, const ImportOptions& op
   while (true) {
     survey = Survey();
     clock.reset();
-    const absl::StatusOr<uint64_t> only_begin = Scan(
+    const absl::StatusOr<uint64_t> only_begin = ScanIntervals(
         rows, window, false,
         [&clock](std::span<const Row> batch) {
           const auto row = std::ranges::find_if(batch, KnowsWallClock);
@@ -472,7 +336,7 @@ absl::StatusOr<ImportReport> ImportRows(RowReader& rows, const ImportOptions& op
   if (absl::Status status = CheckFound(rows.table(), survey); !status.ok()) return status;
   Importer importer(rows.table(), options, survey, writer);
   importer.Begin(clock);
-  const absl::StatusOr<uint64_t> only_begin = Scan(
+  const absl::StatusOr<uint64_t> only_begin = ScanIntervals(
       rows, window, survey.by_tick(), [](std::span<const Row>) {},
       [&importer](std::vector<Interval> intervals) { return importer.Add(std::move(intervals)); });
   if (!only_begin.ok()) return only_begin.status();

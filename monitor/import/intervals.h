@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "monitor/import/table.h"
 
 namespace vcpulse::importing {
@@ -39,42 +38,6 @@ class Lengths {
   std::map<int64_t, uint64_t> counts_;
   uint64_t count_ = 0;
   int64_t unit_ns_ = 1;
-};
-
-// Finds the intervals of rows that come batch by batch, in order of time, with a bounded window of
-// rows that may be out of order.
-class IntervalFinder {
- public:
-  // Holds at least `window` intervals back until the last batch.
-  explicit IntervalFinder(size_t window) : window_(window) {}
-
-  // Takes the rows of `table` from `first` on. Without t_ns an interval ends where the sum of the
-  // vCPU's dt_ns so far says. Errors: InvalidArgument with row and column for a row with neither;
-  // OutOfRange for one that ends before intervals that were released.
-  absl::Status Take(const Table& table, size_t first);
-
-  // Those that no later row may come before, all after the last batch, by (end, vm, vcpu); with
-  // `by_tick`, all of a tick or none. Without dt_ns an interval goes back to its vCPU's row before.
-  // Errors: InvalidArgument with row and column for a repeated (vm, vcpu, t_ns), for intervals that
-  // overlap, for times beyond the interval and time_running_ns beyond time_enabled_ns.
-  absl::StatusOr<std::vector<Interval>> Release(const Table& table, bool last, bool by_tick);
-
-  // Drops the rows of released intervals.
-  void Compact(Table& table);
-
-  // Rows without dt_ns that are their vCPU's first: they only say when the next one's began, and
-  // what they counted belongs to no interval.
-  uint64_t only_begin() const { return only_begin_; }
-
- private:
-  using VcpuKey = std::pair<uint32_t, uint32_t>;  // (vm, vcpu)
-
-  size_t window_;
-  std::vector<Interval> waiting_;
-  std::map<VcpuKey, uint64_t> last_taken_;    // end
-  std::map<VcpuKey, int64_t> last_released_;  // end
-  int64_t released_ns_ = -1;                  // end of the last one
-  uint64_t only_begin_ = 0;
 };
 
 // What must be known of all intervals before the first of them can become a tick.

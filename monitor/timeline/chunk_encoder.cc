@@ -76,4 +76,26 @@ absl::StatusOr<std::span<const uint8_t>> ChunkEncoder::Encode(ChunkHeader header
   return std::span<const uint8_t>(chunk_).first(kChunkHeaderBytes + *length);
 }
 
+std::vector<uint8_t> EncodeLostChunk(const StreamId& stream, const v1::LostRecords& lost) {
+  v1::ChunkPayload content;
+  *content.mutable_lost() = lost;
+  const std::string payload = content.SerializeAsString();
+  const std::span<const uint8_t> bytes(reinterpret_cast<const uint8_t*>(payload.data()),
+                                       payload.size());
+  // No records, where the first one would be: a reader sees from where on they are missing.
+  const auto header = EncodeChunkHeader({
+      .payload_bytes = static_cast<uint32_t>(bytes.size()),
+      .content_bytes = static_cast<uint32_t>(bytes.size()),
+      .stream_id = stream,
+      .first_sequence = lost.first_sequence(),
+      .last_sequence = lost.first_sequence() - 1,
+      .first_mono_ns = lost.first_mono_ns(),
+      .last_mono_ns = lost.last_mono_ns(),
+      .payload_crc = Crc32c(bytes),
+  });
+  std::vector<uint8_t> chunk(header.size() + bytes.size());
+  std::ranges::copy(bytes, std::ranges::copy(header, chunk.begin()).out);
+  return chunk;
+}
+
 }  // namespace vcpulse::timeline

@@ -31,4 +31,7 @@ class ChunkEncoder {
   std::vector<uint8_t> chunk_;
 };
 
+// The bytes of a chunk that holds no record and says what is lost.
+std::vector<uint8_t> EncodeLostChunk(const StreamId& stream, const v1::LostRecords& lost);
+
 }  // namespace vcpulse::timeline

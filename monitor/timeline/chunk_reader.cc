@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <filesystem>
 #include <limits>
 #include <optional>
 #include <set>
@@ -11,6 +12,7 @@
 #include "monitor/timeline/byte_source.h"
 #include "monitor/timeline/chunk_decoder.h"
 #include "monitor/timeline/chunk_scanner.h"
+#include "monitor/timeline/folder_source.h"
 #include "monitor/timeline/reader.h"
 
 namespace vcpulse::timeline {
@@ -223,6 +225,10 @@ absl::StatusOr<ReadReport> ReadTimeline(const std::string& path, const EntrySink
                                         const TimeRange& range) {
   absl::StatusOr<std::unique_ptr<ByteSource>> source = OpenByteSource(path);
   if (!source.ok()) return source.status();
+  std::error_code unknown;
+  if (path != "-" && std::filesystem::is_directory(path, unknown)) {
+    if (absl::Status one = CheckOneRecording(path); !one.ok()) return one;
+  }
   return ReadAll(source->get(), path == "-" ? "standard input" : path, sink, range);
 }
 

@@ -50,9 +50,10 @@ class ChunkScanner {
     uint64_t end() const { return payload_offset() + header.payload_bytes; }
   };
 
-  // `source` must outlive the scanner; damages are appended to `damages`, in rising order.
-  ChunkScanner(ByteSource* source, std::vector<Damage>* damages)
-      : source_(source), damages_(damages) {}
+  // `source` must outlive the scanner; damages are appended to `damages`, in rising order. The
+  // first header is looked for at `from`.
+  ChunkScanner(ByteSource* source, std::vector<Damage>* damages, uint64_t from = 0)
+      : source_(source), damages_(damages), position_(from) {}
 
   // The next chunk with a good header, or nothing at the end. Errors: those of the source, and
   // Unimplemented for a chunk of a later release.
@@ -81,7 +82,7 @@ class ChunkScanner {
 
   ByteSource* source_;
   std::vector<Damage>* damages_;
-  uint64_t position_ = 0;          // where the next header is looked for
+  uint64_t position_;              // where the next header is looked for
   std::optional<Damage> current_;  // begun, its end not yet found
   bool recognised_ = false;
   uint64_t end_ = 0;  // of the input, once it was reached

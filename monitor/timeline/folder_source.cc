@@ -14,6 +14,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "kvm/base/fd.h"
+#include "kvm/base/text.h"
+#include "monitor/timeline/chunk_scanner.h"
 
 namespace vcpulse::timeline {
 namespace {
@@ -129,8 +131,8 @@ bool IsPlain(const std::string& text) {
   return std::ranges::all_of(text, [](char c) { return c >= ' ' && c != 0x7f; });
 }
 
-// A directory below that holds timelines, where somebody may have meant to point to.
-std::optional<std::string> OneBelow(const std::string& directory, int levels) {
+// Directories below that hold timelines, to one of which somebody may have meant to point.
+void FindBelow(const std::string& directory, int levels, std::vector<std::string>& found) {
   std::error_code error;
   std::vector<std::string> folders;
   for (std::filesystem::directory_iterator it(directory, error), end; !error && it != end;
@@ -141,11 +143,29 @@ std::optional<std::string> OneBelow(const std::string& directory, int levels) {
   std::ranges::sort(folders);
   for (const std::string& folder : folders) {
     const auto files = TimelinesIn(folder);
-    if (files.ok() && !files->empty()) return folder;
-    if (levels <= 1) continue;
-    if (auto found = OneBelow(folder, levels - 1)) return found;
+    if (files.ok() && !files->empty()) {
+      found.push_back(folder);
+    } else if (levels > 1) {
+      FindBelow(folder, levels - 1, found);
+    }
   }
-  return std::nullopt;
+}
+
+std::string WhereTheyAre(const std::vector<std::string>& folders) {
+  if (folders.empty()) return "";
+  const std::string list = Listed(folders, kShownRecordings);
+  return absl::StrCat("; there are some in ", list,
+                      folders.size() > 1 ? ": name one of these" : "");
+}
+
+// Of the first chunk that is whole.
+std::optional<StreamId> StreamOf(const std::string& file) {
+  const auto source = OpenByteSource(file);
+  if (!source.ok()) return std::nullopt;
+  std::vector<Damage> ignored;
+  const auto found = ChunkScanner(source->get(), &ignored).Next();
+  if (!found.ok() || !found->has_value()) return std::nullopt;
+  return (*found)->header.stream_id;
 }
 
 }  // namespace
@@ -165,15 +185,52 @@ absl::StatusOr<std::vector<std::string>> TimelinesIn(const std::string& director
   return files;
 }
 
+std::vector<std::string> RecordingsOf(const std::vector<std::string>& files) {
+  struct Recording {
+    StreamId stream{};
+    std::string first_file;
+    size_t files = 0;
+  };
+  std::vector<Recording> recordings;
+  for (const std::string& file : files) {
+    const std::optional<StreamId> stream = StreamOf(file);
+    if (!stream) continue;
+    auto known = std::ranges::find(recordings, *stream, &Recording::stream);
+    if (known == recordings.end()) {
+      known = recordings.insert(known, {.stream = *stream, .first_file = file});
+    }
+    ++known->files;
+  }
+  std::vector<std::string> names;
+  names.reserve(recordings.size());
+  for (const Recording& each : recordings) {
+    names.push_back(each.files == 1 ? each.first_file
+                                    : absl::StrCat(each.first_file, " (first of ", each.files,
+                                                   " files, which `vcpulse merge` joins)"));
+  }
+  return names;
+}
+
+absl::Status CheckOneRecording(const std::string& directory) {
+  const auto files = TimelinesIn(directory);
+  if (!files.ok()) return files.status();
+  const std::vector<std::string> recordings = RecordingsOf(*files);
+  if (recordings.size() < 2) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(directory, " holds ", recordings.size(),
+                   " separate recordings, and one is read at a time: name one of ",
+                   Listed(recordings, kShownRecordings)));
+}
+
 absl::StatusOr<std::unique_ptr<ByteSource>> OpenFolderSource(const std::string& directory) {
   const auto files = TimelinesIn(directory);
   if (!files.ok()) return files.status();
   if (files->empty()) {
     constexpr int kLevels = 2;  // DIR/AGENT/STREAM of a collector
-    const auto below = OneBelow(directory, kLevels);
-    return absl::InvalidArgumentError(
-        absl::StrCat(directory, " is a directory that holds no timeline (*.vpt)",
-                     below ? absl::StrCat("; there are some in ", *below) : ""));
+    std::vector<std::string> below;
+    FindBelow(directory, kLevels, below);
+    return absl::InvalidArgumentError(absl::StrCat(
+        directory, " is a directory that holds no timeline (*.vpt)", WhereTheyAre(below)));
   }
   return std::make_unique<FolderSource>(directory, *files);
 }

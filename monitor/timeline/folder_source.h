@@ -14,6 +14,14 @@ namespace vcpulse::timeline {
 // links to such files too. Errors: of opendir(3).
 absl::StatusOr<std::vector<std::string>> TimelinesIn(const std::string& directory);
 
+// Of files, the first one of each recording that they hold, with how many files it has beside it; a
+// file where no chunk can be read belongs to none.
+std::vector<std::string> RecordingsOf(const std::vector<std::string>& files);
+inline constexpr size_t kShownRecordings = 4;  // in a message; of the others, how many
+
+// InvalidArgument, naming them, where a directory holds timelines of several recordings.
+absl::Status CheckOneRecording(const std::string& directory);
+
 // What OpenByteSource gives for a directory.
 absl::StatusOr<std::unique_ptr<ByteSource>> OpenFolderSource(const std::string& directory);
 

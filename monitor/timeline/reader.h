@@ -41,6 +41,9 @@ struct ReadReport {
   std::vector<ToldLoss> told_losses;  // why some of lost_records are
   std::vector<Damage> damages;  // torn or damaged regions, skipped by looking for the next magic
   bool ended_in_order = false;  // the last record that was read is a Summary
+
+  // Whether records may be missing that lost_records or a damaged end stand for.
+  bool MayLackRecords() const { return lost_records > 0 || (!ended_in_order && !damages.empty()); }
 };
 
 // Part of a stream, CLOCK_MONOTONIC ns, inclusive. Chunks outside of it are not read (only their
@@ -62,9 +65,10 @@ using EntrySink = std::function<absl::Status(const Entry&)>;
 // several streams in one file (each chunk of another stream id than the one before starts afresh);
 // chunks that repeat records of their stream are passed over and noted as damage.
 // Errors, all naming the file: NotFound, PermissionDenied, ... for a file that cannot be opened or
-// read; InvalidArgument for a directory without *.vpt, an empty file, or where no chunk at all
-// could be recognised; Unimplemented for a version or feature of a later release; whatever the sink
-// returned (as it is). `path` "-" is standard input, read whole chunks as they come.
+// read; InvalidArgument for a directory without *.vpt or with those of several recordings, an empty
+// file, or where no chunk at all could be recognised; Unimplemented for a version or feature of a
+// later release; whatever the sink returned (as it is). `path` "-" is standard input, read whole
+// chunks as they come.
 absl::StatusOr<ReadReport> ReadTimeline(const std::string& path, const EntrySink& sink,
                                         const TimeRange& range = {});
 

@@ -205,30 +205,51 @@ void Recutting::AddSets(const std::set<VmEpoch>& wanted, bool is_first,
   }
 }
 
-}  // namespace
-
-absl::Status RecutChunk(std::span<const uint8_t> chunk, size_t max_chunk_bytes,
-                        const ByteSink& sink) {
-  const absl::StatusOr<ChunkHeader> header = DecodeChunkHeader(chunk);
+// The header of what must be one whole chunk.
+absl::StatusOr<ChunkHeader> HeaderOf(std::span<const uint8_t> chunk) {
+  absl::StatusOr<ChunkHeader> header = DecodeChunkHeader(chunk);
   if (absl::IsOutOfRange(header.status())) return absl::DataLossError(header.status().message());
   if (!header.ok()) return header.status();
   if (chunk.size() != size_t{header->header_bytes} + header->payload_bytes) {
     return absl::DataLossError("the bytes are not one whole chunk");
   }
-  const auto payload = chunk.subspan(header->header_bytes);
-  if (Crc32c(payload) != header->payload_crc) {
+  if (Crc32c(chunk.subspan(header->header_bytes)) != header->payload_crc) {
     return absl::DataLossError("chunk does not match its checksum");
   }
-  if (chunk.size() <= max_chunk_bytes) return sink(chunk);
+  return header;
+}
+
+// Writes the records from `first_sequence` on again.
+absl::Status Recut(const ChunkHeader& header, std::span<const uint8_t> chunk,
+                   uint64_t first_sequence, size_t max_chunk_bytes, const ByteSink& sink) {
   ChunkDecoder decoder;
-  if (absl::Status status = decoder.Open(*header, payload); !status.ok()) return status;
-  if (header->first_sequence > header->last_sequence) {
+  absl::Status opened = decoder.Open(header, chunk.subspan(header.header_bytes));
+  if (!opened.ok()) return opened;
+  if (header.first_sequence > header.last_sequence) {
     return absl::ResourceExhaustedError(absl::StrCat("a chunk without records has ", chunk.size(),
                                                      " bytes, more than ", max_chunk_bytes));
   }
-  Recutting recutting(*header, decoder.context(), max_chunk_bytes, sink);
+  Recutting recutting(header, decoder.context(), max_chunk_bytes, sink);
   if (absl::Status status = recutting.Unpack(); !status.ok()) return status;
-  return recutting.Write(header->first_sequence, header->last_sequence);
+  return recutting.Write(first_sequence, header.last_sequence);
+}
+
+}  // namespace
+
+absl::Status RecutChunk(std::span<const uint8_t> chunk, size_t max_chunk_bytes,
+                        const ByteSink& sink) {
+  const absl::StatusOr<ChunkHeader> header = HeaderOf(chunk);
+  if (!header.ok()) return header.status();
+  if (chunk.size() <= max_chunk_bytes) return sink(chunk);
+  return Recut(*header, chunk, header->first_sequence, max_chunk_bytes, sink);
+}
+
+absl::Status CutChunkBefore(uint64_t first_sequence, std::span<const uint8_t> chunk,
+                            const ByteSink& sink) {
+  const absl::StatusOr<ChunkHeader> header = HeaderOf(chunk);
+  if (!header.ok()) return header.status();
+  constexpr size_t kAny = kChunkHeaderBytes + kMaxPayloadBytes;
+  return Recut(*header, chunk, first_sequence, kAny, sink);
 }
 
 }  // namespace vcpulse::timeline

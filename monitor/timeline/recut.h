@@ -19,4 +19,9 @@ namespace vcpulse::timeline {
 absl::Status RecutChunk(std::span<const uint8_t> chunk, size_t max_chunk_bytes,
                         const ByteSink& sink);
 
+// The same of the records from `first_sequence` on, one of those inside: what came before is in
+// another chunk. Errors: as above but for a record that is too long.
+absl::Status CutChunkBefore(uint64_t first_sequence, std::span<const uint8_t> chunk,
+                            const ByteSink& sink);
+
 }  // namespace vcpulse::timeline

@@ -1,5 +1,5 @@
-// `import`, `classify` and `export`: what a failure leaves behind, and where a closed pipe is none.
-// Needs no guest.
+// `import`, `classify`, `merge` and `export`: what a failure leaves behind, and where a closed pipe
+// is none. Needs no guest.
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -49,6 +49,7 @@ struct Command {
 
 const Command kImport = {.name = "import", .before = {"import", "csv"}, .after = {}};
 const Command kClassify = {.name = "classify", .before = {"classify"}, .after = {}};
+const Command kMerge = {.name = "merge", .before = {"merge"}, .after = {}};
 const Command kExport = {
     .name = "exportJsonl", .before = {"export"}, .after = {"--format", "jsonl"}};
 const Command kExportCsv = {
@@ -111,14 +112,15 @@ std::string NameOf(const ::testing::TestParamInfo<const Command*>& info) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Each, BatchCommands,
-                         ::testing::Values(&kImport, &kClassify, &kExport, &kExportCsv,
+                         ::testing::Values(&kImport, &kClassify, &kMerge, &kExport, &kExportCsv,
                                            &kExportPerfetto),
                          NameOf);
 
 // Those that read timelines.
 class TimelineCommands : public BatchCommands {};
 INSTANTIATE_TEST_SUITE_P(Each, TimelineCommands,
-                         ::testing::Values(&kClassify, &kExport, &kExportCsv, &kExportPerfetto),
+                         ::testing::Values(&kClassify, &kMerge, &kExport, &kExportCsv,
+                                           &kExportPerfetto),
                          NameOf);
 
 class Exports : public BatchCommands {};
@@ -168,6 +170,17 @@ TEST_P(BatchCommands, AnOlderFileIsKeptBesideTheNewOne) {
   EXPECT_EQ(FilesBesideOutput(), 2);
 }
 
+// A folder that holds separate recordings is refused before anything is written, each named.
+TEST_P(TimelineCommands, TwoRecordingsInOneFolder) {
+  const std::string second = folder_.Path("two/second.vpt");
+  fs::create_directories(folder_.Path("two"));
+  NewTimeline(second);
+  fs::copy_file(timeline_, folder_.Path("two/first.vpt"));
+  ExpectRefused(Arguments(folder_.Path("two"), output_),
+                AllOf(HasSubstr("separate recordings"),
+                      HasSubstr(std::string(folder_.Path("two/first.vpt")) + ", " + second)));
+}
+
 // The error comes when the first recording was written already.
 TEST_P(TimelineCommands, TwoRecordingsInOneFile) {
   const std::string second = folder_.Path("second.vpt");
@@ -185,6 +198,10 @@ TEST_P(BatchCommands, UnknownWords) {
   }
   std::vector<std::string> arguments = Arguments(Good(), output_);
   arguments.insert(arguments.end(), {"--profile", "nope"});
+  if (GetParam() == &kMerge) {
+    ExpectRefused(arguments, HasSubstr("unknown option '--profile'"));
+    return;
+  }
   ExpectRefused(arguments,
                 AllOf(HasSubstr("--profile: 'nope' is neither"), Not(HasSubstr(Good()))));
   arguments[arguments.size() - 2] = "--classifier";

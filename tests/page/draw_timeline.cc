@@ -1,7 +1,7 @@
 // draw_timeline OUT: the timeline that the tests of the page know every tick of (page_test.py has
 // the same letters). `draw_timeline OUT hostile`: one of a hostile harness. `long`: one that
 // is drawn in wider bins. `draw_timeline OUT scene`: the one of the README's picture, made up from
-// beginning to end.
+// beginning to end. `web`: a VM with the name and the phases that the documents' commands use.
 
 #include <cstdio>
 #include <filesystem>
@@ -134,12 +134,24 @@ void DrawScene(DrawnRecording& drawn) {
               {2, {{'H', 100, 'H'}, {'H', 100, 'H'}, {'H', 100, 'H'}, {'H', 100, 'H'}}}});
 }
 
+// Two chunks of it, so that it can be cut.
+void DrawWeb(DrawnRecording& drawn) {
+  drawn.Name(1, "web");
+  drawn.Begin(1, {.vcpus = {0, 1, 2, 3}});
+  Scene scene(drawn);
+  const Habit works{'2', 100, '2'};
+  scene.Play("boot", 20, {{1, {works, {'H', 90, '2'}, {'H', 90, '2'}, {'H', 90, '2'}}}});
+  drawn.Flush();
+  scene.Play("body", 120, {{1, {works, works, works, {'3', 50, 'P'}}}});
+  scene.Play("shutdown", 20, {{1, {works, {'H', 90, '2'}, {'H', 90, '2'}, {'H', 90, '2'}}}});
+}
+
 }  // namespace
 }  // namespace vcpulse::check
 
 int main(int argc, char** argv) {
   if (argc < 2) {
-    std::fputs("usage: draw_timeline OUT [hostile|long|scene]\n", stderr);
+    std::fputs("usage: draw_timeline OUT [hostile|long|scene|web]\n", stderr);
     return 2;
   }
   vcpulse::check::DrawnRecording drawn;
@@ -150,6 +162,8 @@ int main(int argc, char** argv) {
     vcpulse::check::DrawLong(drawn);
   } else if (which == "scene") {
     vcpulse::check::DrawScene(drawn);
+  } else if (which == "web") {
+    vcpulse::check::DrawWeb(drawn);
   } else {
     vcpulse::check::DrawKnown(drawn);
   }

@@ -96,6 +96,7 @@ std::unique_ptr<CLI::App> BuildApp(std::vector<std::string> command, int& exit_c
   AddCheckCommand(*app, exit_code);
   AddCompareCommand(*app, exit_code);
   AddImportCommand(*app, exit_code);
+  AddMergeCommand(*app, exit_code);
   AddClassifyCommand(*app, exit_code);
   AddExportCommand(*app, exit_code);
   AddReplayCommand(*app, exit_code);

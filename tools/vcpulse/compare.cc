@@ -39,7 +39,8 @@ INCONCLUSIVE, unless --single-run accepts that.
            recordings 2 runs of a side
 VMs are matched by name, else UUID, else the only one of each; vCPUs by index; phases by name, or the
 whole recordings where they have none in common. Who has no match is named in a note.
-EXPR of --fail-if is [vm=NAME] [vcpu=N-M] [phase=NAME] : QUANTITY <|> CHANGE, each vCPU on its own:
+EXPR of --fail-if is [vm=NAME] [vcpu=N-M] [phase=NAME] : QUANTITY OP CHANGE, each vCPU on its own
+(OP is <, <=, >= or >):
   spinning > +5pt      B spins more than 5 percentage points more
   productive < -10%    B's share is more than a tenth below A's
   ipc < -0.2
@@ -47,7 +48,8 @@ Examples:
   vcpulse compare before.vpt after.vpt
   vcpulse compare --before a1.vpt a2.vpt a3.vpt --after b1.vpt b2.vpt b3.vpt --fail-if 'ipc < -0.2'
 FAIL: surely so (2.5 % error for all vCPUs of one EXPR together). PASS: the interval lies within the
-limit. INCONCLUSIVE: neither, as in short recordings. SKIP: not counted, as a recording was degraded.
+limit. INCONCLUSIVE: neither, as in short recordings, or a vCPU or VM that EXPR means is not in each
+recording. SKIP: not counted, as a recording was degraded.
 Exit codes: 0 compared and nothing failed, 1 FAIL, 2 usage error or nothing could be read, 3
 INCONCLUSIVE, 4 SKIP (--allow-skip: only where nothing else was judged). Method and what it cannot tell: docs/compare.md. Field list of the JSON:
 monitor/compare/compare.h.)");

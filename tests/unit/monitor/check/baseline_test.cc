@@ -111,6 +111,28 @@ TEST(Baseline, OfVmsByNameAndOfTheOnlyOneWithoutIt) {
   EXPECT_THAT(LinesOf(path, "productive == baseline", options), ElementsAre("VM c vCPU 0: PASS"));
 }
 
+TEST(Baseline, IsNotKnownWhereOneOfThatNameWasNotRecorded) {
+  DrawnRecording before;
+  before.Name(1, "web");
+  before.Begin(1, {});
+  before.Draw("PPPPPPPPPP!");
+  before.Skip("web", 1002, v1::LifeCycle::SKIP_REASON_NOT_OPENED);
+  before.Pass(kSecond_ns);
+  CheckOptions options;
+  options.baseline = before.Finish();
+  for (const std::string name : {"web", "db"}) {
+    DrawnRecording now;
+    now.Name(1, name);
+    now.Begin(1, {});
+    now.Draw("PPPPPPPPPP");
+    EXPECT_THAT(LinesOf(now.Finish(), "productive >= baseline", options),
+                ElementsAre("VM " + name + " vCPU 0: INCONCLUSIVE, baseline: " +
+                            (name == "web" ? "a VM web was not recorded"
+                                           : "VM web (PID 1002) was not recorded from 1.0 s on: "
+                                             "too many open files")));
+  }
+}
+
 TEST(Baseline, OfASumIsASum) {
   DrawnRecording before;
   before.Begin(1, {.vcpus = {0, 1}});

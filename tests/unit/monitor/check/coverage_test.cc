@@ -100,8 +100,8 @@ TEST(Spans, CommonIsWhatLiesInBoth) {
 
 TEST(Spans, InstantsBeyondReasonAreCut) {
   EXPECT_EQ(WithinReason(7), 7);
-  EXPECT_EQ(WithinReason(INT64_MAX), int64_t{1} << 60);
-  EXPECT_EQ(WithinReason(INT64_MIN), -(int64_t{1} << 60));
+  EXPECT_EQ(WithinReason(INT64_MAX), (int64_t{1} << 62) - 1);
+  EXPECT_EQ(WithinReason(INT64_MIN), 1 - (int64_t{1} << 62));
 }
 
 constexpr int64_t kMs_ns = 1'000'000;

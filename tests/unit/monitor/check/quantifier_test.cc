@@ -105,6 +105,19 @@ TEST(Sum, OneThatIsMissingMayAddAnything) {
             "sum vcpu=7: INCONCLUSIVE, VM guest1 has vCPUs 0, no 7");
 }
 
+// The time of the sum, too, is then not known.
+TEST(Sum, OneThatIsMissingMayHaveBeenThereWhenNobodyElseWas) {
+  DrawnRecording recording;
+  recording.Skip("db", 1002, v1::LifeCycle::SKIP_REASON_NOT_OPENED);
+  recording.Draw("PPPPPPPPPPSSSSSSSSSS!");
+  recording.Pass(20 * kDrawnTick_ns);
+  const std::string path = recording.Finish();
+  EXPECT_THAT(LinesOf(path, "sum vm=*: productive >= 50%"),
+              ElementsAre(HasSubstr("INCONCLUSIVE, 1 vCPU: productive 25.0 % or more")));
+  EXPECT_THAT(LinesOf(path, "sum vm=*: spinning <= 40%"), ElementsAre(HasSubstr("INCONCLUSIVE")));
+  EXPECT_THAT(LinesOf(path, "sum vm=*: productive >= 25%"), ElementsAre("sum vcpu=*: PASS"));
+}
+
 TEST(Sum, NeedsEvidenceOfOneAtLeast) {
   EXPECT_EQ(OneLine({"SSSS", "SSSS"}, "sum vcpu=*: spinning <= 300%"),
             "sum vcpu=*: INCONCLUSIVE, VM guest1 vCPU 0: 4 ticks measured in 400.0 ms, wanted >= "

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -101,6 +102,30 @@ TEST(CheckTimeline, NoPassOfAPhaseWhereRecordsAreLost) {
                           "marker may be among them"));
   EXPECT_EQ(Check(path, {"spinning <= 20%"}, InPhase("a")).outcome, Outcome::kFail);
   EXPECT_EQ(Check(path, {"spinning >= 50%"}).outcome, Outcome::kPass);
+}
+
+TEST(CheckTimeline, NoPassOfAPhaseThatMayComeAgainInADamagedEnd) {
+  DrawnRecording recording;
+  recording.Draw("[a]PPPPPPPPPP[b]PPPPPPPPPP");
+  recording.Flush();
+  recording.Draw("[a]SSSSSSSSSS");
+  const std::string path = recording.Finish();
+  std::filesystem::resize_file(path, std::filesystem::file_size(path) - 1);
+  EXPECT_THAT(LinesOf(path, "spinning <= 10%", InPhase("a")),
+              ElementsAre("VM guest1 vCPU 0: INCONCLUSIVE, records of the timeline are lost, a "
+                          "marker may be among them"));
+}
+
+// As of an import whose t_ns count from 1970.
+TEST(CheckTimeline, InstantsMayBeThoseOfAWallClock) {
+  DrawnRecording recording;
+  recording.Pass(kRealtime_ns);
+  recording.Draw("PPPPP[a]PPPPPPPPPP");
+  const std::string path = recording.Finish();
+  EXPECT_THAT(LinesOf(path, "gaps <= 1%"), ElementsAre("VM guest1: PASS"));
+  EXPECT_THAT(LinesOf(path, "productive >= 100%"), ElementsAre("VM guest1 vCPU 0: PASS"));
+  EXPECT_THAT(LinesOf(path, "productive >= 100%", InPhase("a")),
+              ElementsAre("VM guest1 vCPU 0: PASS"));
 }
 
 TEST(CheckTimeline, NoPassOfAPhaseThatWasCutOff) {

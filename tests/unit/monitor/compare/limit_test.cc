@@ -23,6 +23,7 @@ TEST(Limit, SharesArePointsOrRelative) {
   const auto relative = ParseLimit("productive<=-10%");
   ASSERT_TRUE(relative.ok()) << relative.status();
   EXPECT_EQ(relative->metric, Metric::kProductive);
+  EXPECT_TRUE(relative->or_equal);
   EXPECT_FALSE(relative->above);
   EXPECT_TRUE(relative->relative);
   EXPECT_DOUBLE_EQ(relative->value, -0.1);
@@ -118,6 +119,16 @@ Outcome OutcomeOf(const std::string& text, const Row& row, size_t beside = 0) {
     held.push_back(HoldAgainst(limit, other, other.contrast, {}, false));
   }
   return Judge(limit, std::move(held)).findings.front().outcome;
+}
+
+// Values that are the same in all runs.
+TEST(Limit, TheLimitItselfCountsWhereItIsMeant) {
+  const Row same = RowWith(Metric::kStarved, 0, 0, 0);
+  EXPECT_EQ(OutcomeOf("starved > +0pt", same), Outcome::kPass);
+  EXPECT_EQ(OutcomeOf("starved < +0pt", same), Outcome::kPass);
+  EXPECT_EQ(OutcomeOf("starved >= +0pt", same), Outcome::kFail);
+  EXPECT_EQ(OutcomeOf("starved <= +0pt", same), Outcome::kFail);
+  EXPECT_EQ(OutcomeOf("starved >= +1pt", same), Outcome::kPass);
 }
 
 TEST(Judging, ALimitFailsOnlyWhereThatIsSure) {

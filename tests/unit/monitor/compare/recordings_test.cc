@@ -186,6 +186,72 @@ TEST(Compare, AVcpuOfOneAloneIsTold) {
               ElementsAre("not compared, as B has no sample of it: VM guest1 vCPU 1"));
 }
 
+// A limit on whom nothing was compared of is not known to be kept.
+TEST(Compare, LimitsOnWhomNotEachRecordingHasAreInconclusive) {
+  DrawnRecording a;
+  DrawnRecording b;
+  for (const uint32_t vm : {1, 2}) a.Begin(vm, {.vcpus = {0, 1}});
+  b.Begin(1, {});
+  b.Skip("db", 77, v1::LifeCycle::SKIP_REASON_NOT_OPENED);
+  a.Draw({{1, {Times("SP", 40), Times("SP", 40)}}, {2, {Times("S", 80), Times("S", 80)}}});
+  b.Draw(Times("SP", 40));
+  CompareOptions options{.single_run = true};
+  for (const char* limit : {"vm=guest1 vcpu=0: spinning > +50pt", "vm=guest1: spinning > +50pt",
+                            "vm=guest2: spinning > +50pt", "vm=db: spinning > +50pt",
+                            "vcpu=0: spinning > +50pt", "vm=guest1 vcpu=0,5-7: spinning > +50pt"}) {
+    options.limits.push_back(*ParseLimit(limit));
+  }
+  const auto comparison = Compare(a, b, options);
+  ASSERT_TRUE(comparison.ok()) << comparison.status();
+  std::vector<std::string> lines;
+  for (const JudgedLimit& judged : comparison->limits) {
+    const LimitFinding& last = judged.findings.back();
+    lines.push_back(std::string(check::ToString(judged.outcome)) + ", " + last.subject + ": " +
+                    last.reason);
+  }
+  EXPECT_THAT(lines, ElementsAre(HasSubstr("PASS, VM guest1 vCPU 0: spinning"),
+                                 "INCONCLUSIVE, VM guest1 vCPU 1: no sample of it in B",
+                                 "INCONCLUSIVE, VM guest2: in A, but not in all recordings",
+                                 "INCONCLUSIVE, VM db: not recorded in B: too many open files",
+                                 "INCONCLUSIVE, VM db: not recorded in B: too many open files",
+                                 "INCONCLUSIVE, vCPU 5-7: no VM that was compared has it"));
+}
+
+TEST(Compare, LimitsAreDecidedOfPhasesInWhichNobodyIsLeftOut) {
+  DrawnRecording a;
+  DrawnRecording b;
+  a.Draw("[x]" + Times("SP", 20) + "[y]" + Times("SP", 20));
+  b.Draw("[x]" + Times("SP", 20) + "[y]");
+  b.Skip("db", 77, v1::LifeCycle::SKIP_REASON_NOT_OPENED);
+  b.Draw(Times("SP", 20));
+  CompareOptions options{.single_run = true};
+  options.limits = {*ParseLimit("phase=x: spinning > +50pt"), *ParseLimit("spinning > +50pt")};
+  const auto comparison = Compare(a, b, options);
+  ASSERT_TRUE(comparison.ok()) << comparison.status();
+  EXPECT_EQ(comparison->limits[0].outcome, check::Outcome::kPass);
+  EXPECT_EQ(comparison->limits[1].findings.back().subject, "VM db phase y");
+  EXPECT_EQ(comparison->limits[1].outcome, check::Outcome::kInconclusive);
+}
+
+TEST(Compare, NoLimitIsKeptInAPhaseWhereRecordsAreLost) {
+  DrawnRecording a;
+  DrawnRecording b;
+  a.Draw("[x]" + Times("SP", 20));
+  b.Draw("[x]" + Times("SP", 20));
+  b.Flush();
+  b.Draw(Times("SP", 20));
+  b.Flush(/*lost=*/true);
+  b.Draw(Times("SP", 20));
+  CompareOptions options{.single_run = true};
+  options.limits = {*ParseLimit("spinning > +50pt"), *ParseLimit("spinning > -50pt")};
+  const auto comparison = Compare(a, b, options);
+  ASSERT_TRUE(comparison.ok()) << comparison.status();
+  EXPECT_EQ(comparison->limits[0].outcome, check::Outcome::kInconclusive);
+  EXPECT_THAT(comparison->limits[0].findings[0].reason,
+              HasSubstr("records of B are lost, a marker may be among them"));
+  EXPECT_EQ(comparison->limits[1].outcome, check::Outcome::kFail);
+}
+
 TEST(Compare, DegradedHasNoIpcAndItsLimitIsSkipped) {
   DrawnRecording a;
   DrawnRecording b;

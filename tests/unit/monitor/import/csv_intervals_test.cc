@@ -1,4 +1,4 @@
-#include "monitor/import/intervals.h"
+#include "monitor/import/interval_window.h"
 #include "tests/unit/monitor/import/csv_fixture.h"
 
 namespace vcpulse::importing {
@@ -93,6 +93,9 @@ TEST(CsvIntervals, ASumThatIsTooLong) {
 }
 
 TEST(CsvIntervals, RunningForLongerThanEnabled) {
+  EXPECT_EQ(Refusal("t_ns,dt_ns,time_running_ns\n9000000,1000000,1100001\n"),
+            "x.csv: row 2, column time_running_ns: 1100001 is more than the interval, which is "
+            "1000000");
   EXPECT_EQ(Refusal("t_ns,dt_ns,time_enabled_ns,time_running_ns\n100,10,5,6\n"),
             "x.csv: row 2, column time_running_ns: 6 is more than time_enabled_ns, which is 5");
 }

@@ -10,6 +10,7 @@
 
 #include "monitor/import/csv_table.h"
 #include "monitor/import/importer.h"
+#include "monitor/import/interval_window.h"
 #include "monitor/timeline/writer.h"
 
 namespace vcpulse::importing {

@@ -12,6 +12,7 @@
 namespace vcpulse::timeline {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 
@@ -106,6 +107,48 @@ TEST_F(FolderOfTimelines, SaysWhereTimelinesAre) {
   EXPECT_THAT(message(), EndsWith("(*.vpt)"));
   Write("agent/stream/1.vpt", {});
   EXPECT_THAT(message(), EndsWith("; there are some in " + folder_ + "/agent/stream"));
+}
+
+TEST_F(FolderOfTimelines, NamesSomeOfManyFoldersWithTimelines) {
+  for (const char* agent : {"a", "b", "c"}) {
+    for (const char* stream : {"1", "2"}) {
+      const std::string folder = std::string(agent) + "/" + stream;
+      std::filesystem::create_directories(folder_ + "/" + folder);
+      Write(folder + "/x.vpt", {});
+    }
+  }
+  EXPECT_THAT(std::string(OpenByteSource(folder_).status().message()),
+              EndsWith("; there are some in " + folder_ + "/a/1, " + folder_ + "/a/2, " + folder_ +
+                       "/b/1, " + folder_ + "/b/2 and 2 more: name one of these"));
+}
+
+TEST_F(FolderOfTimelines, SeparateRecordingsAreNamed) {
+  const SmallTimeline one(3, 1);
+  const SmallTimeline two(3, 2);
+  Write("a.vpt", one.bytes);
+  Write("b.vpt", two.bytes);
+  const auto refusal = [&] {
+    bool given = false;
+    const auto report = ReadTimeline(folder_, [&](const Entry&) {
+      given = true;
+      return absl::OkStatus();
+    });
+    EXPECT_TRUE(absl::IsInvalidArgument(report.status())) << report.status();
+    EXPECT_FALSE(given) << "before it was known that there are two";
+    return std::string(report.status().message());
+  };
+  EXPECT_EQ(refusal(), folder_ +
+                           " holds 2 separate recordings, and one is read at a time: name one of " +
+                           folder_ + "/a.vpt, " + folder_ + "/b.vpt");
+  Write("c.vpt", two.chunks[2]);
+  Write("torn.vpt", Bytes("no chunk at all"));
+  EXPECT_THAT(refusal(),
+              EndsWith(folder_ + "/b.vpt (first of 2 files, which `vcpulse merge` joins)"));
+  for (uint8_t i = 3; i < 9; ++i) {
+    Write("d" + std::to_string(i) + ".vpt", SmallTimeline(1, i).bytes);
+  }
+  EXPECT_THAT(refusal(), AllOf(HasSubstr(" holds 8 separate recordings"),
+                               EndsWith(folder_ + "/d4.vpt and 4 more")));
 }
 
 TEST_F(FolderOfTimelines, EmptyFilesAreNoTimeline) {

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "monitor/timeline/reader.h"
+#include "monitor/timeline/writer.h"
+
+namespace vcpulse::timeline {
+
+// Sequence numbers of records, inclusive.
+struct SequenceRange {
+  uint64_t first = 0;
+  uint64_t last = 0;
+
+  bool operator==(const SequenceRange&) const = default;
+};
+
+// What merging found.
+struct MergeReport {
+  struct Part {
+    std::string file;
+    std::vector<Damage> damages;  // in the file; another part may hold what is lost there
+  };
+
+  std::vector<Part> parts;
+  uint64_t chunks = 0;           // written, each with records
+  uint64_t repeated_chunks = 0;  // not written, as all of their records were written before
+  uint64_t first_sequence = 0;   // of the first record that was written
+  uint64_t last_sequence = 0;    // of the last one
+  // Records behind the first one that no part has: how many, and where the first kMostHoles holes
+  // are. Those at the end are known only where a part says that they were lost.
+  static constexpr size_t kMostHoles = 3;
+  uint64_t lost_records = 0;
+  uint64_t holes = 0;
+  std::vector<SequenceRange> first_holes;
+  bool ended_in_order = false;  // the last record is a Summary
+};
+
+// Joins files that hold parts of one recording, in any order: gives its chunks to `sink`, each byte
+// for byte as its part holds it, in the order of their sequence numbers. A chunk whose records were
+// all given before is left out; one that holds others too is cut. A loss that a part tells of is
+// given where no other part has these records. A directory stands for the timelines in it. Each
+// file is read twice. Memory: one chunk for each part that overlaps another. Errors, naming the
+// file: of opening and reading; InvalidArgument for what is not a regular file, is not a timeline,
+// for a file of several recordings, and for parts of several ones, naming them; Unimplemented for a
+// chunk of a later release; DataLoss where no record can be read; those of the sink as they are.
+absl::StatusOr<MergeReport> MergeTimelines(std::span<const std::string> paths,
+                                           const ByteSink& sink);
+
+}  // namespace vcpulse::timeline
