@@ -52,7 +52,7 @@ def chunks(data):
 
 
 def progress(value):
-    """Arithmetic is modulo 2^64; a value that went backwards is no progress."""
+    """Arithmetic is modulo 2^64; a value that went backwards is not progress."""
     return value if value < 1 << 63 else 0
 
 

@@ -7,8 +7,9 @@
 namespace vcpulse {
 
 // The name that a person who wrote `text` may have meant: of `names`, the first with the fewest
-// letters to insert, delete or replace, upper or lower case all the same. Empty where none is close
-// (a third of the letters at most).
+// letters to insert, delete, replace or swap with the next (a third of the letters at most), upper
+// or lower case all the same; else the only one that `text`, of 3 letters or more, begins. Empty
+// where there is none.
 std::string ClosestName(std::string_view text, std::span<const std::string> names);
 
 // "; did you mean 'cycles'?", to end an error with; empty where no name is close.

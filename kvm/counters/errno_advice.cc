@@ -67,9 +67,10 @@ OpenAdvice ExplainOpenFailure(const OpenFailure& failure, const OwnRights& own) 
     case EPERM:
       return ExplainPermission(failure, own);
     case ENOENT:
-      return {absl::StrCat("this CPU's PMU has no event ", event, ", or there is no PMU"),
-              "/sys/bus/event_source/devices/*/events lists what exists; a virtual machine has to "
-              "be given a vPMU (QEMU: -cpu host,pmu=on; clouds: metal instances)"};
+      return {
+          absl::StrCat("no '", event, "' event: this host has no PMU, or its PMU lacks the event"),
+          "in a virtual machine, give it a vPMU (QEMU: -cpu host,pmu=on; clouds: metal "
+          "instances); /sys/bus/event_source/devices/*/events lists the events of a PMU"};
     case ENODEV:
     case EOPNOTSUPP:
       return {absl::StrCat("the PMU or the feature that ", event,

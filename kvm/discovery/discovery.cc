@@ -1,11 +1,14 @@
 #include "kvm/discovery/discovery.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <map>
 #include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "kvm/base/closest_name.h"
 #include "kvm/discovery/vm_probe.h"
 #include "kvm/proc_tree.h"
 
@@ -41,8 +44,10 @@ std::vector<Vm> IdentifyAll(const ProcTree& tree, const std::vector<pid_t>& pids
 absl::Status MayNotLook(const ProcTree& tree, pid_t pid) {
   return absl::PermissionDeniedError(
       absl::StrCat(DescribeProcess(tree, pid),
-                   ": cannot tell whether it is a VMM, its descriptors may not be read: run as "
-                   "root, or with CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH"));
+                   ": cannot check whether it is a VMM, since its descriptors cannot be read",
+                   geteuid() == 0 ? " even by root (a container, or a hardened kernel)"
+                                  : ": run as root, or with CAP_SYS_PTRACE and "
+                                    "CAP_DAC_READ_SEARCH"));
 }
 
 // A process that is no VMM by its descriptors and program. Where its descriptors may not be read,
@@ -51,7 +56,7 @@ absl::StatusOr<Vm> ProbeStranger(const ProcTree& tree, pid_t pid, const TaskStat
   if (tree.HoldsVm(pid).has_value() || stat.kernel_thread) {
     return absl::FailedPreconditionError(
         absl::StrCat(DescribeProcess(tree, pid),
-                     " is no VMM: it holds no kvm-vm descriptor; `vcpulse list` shows the VMs"));
+                     " is not a VMM: it holds no kvm-vm descriptor; `vcpulse list` shows the VMs"));
   }
   Vm vm;
   vm.pid = pid;
@@ -150,9 +155,14 @@ absl::StatusOr<Vm> Discovery::FindByName(const std::string& name) const {
     if (vm.name == label || (!uuid.empty() && vm.uuid == uuid)) matches.push_back(vm);
   }
   if (matches.empty()) {
-    return absl::NotFoundError(
-        absl::StrCat("no VM has the name or UUID '", label, "'; ",
-                     all.empty() ? "no VM runs on this host" : "there are " + ListOf(all)));
+    std::vector<std::string> names;
+    names.reserve(all.size());
+    for (const Vm& vm : all) names.push_back(vm.name);
+    const std::string meant = DidYouMean(label, names);
+    return absl::NotFoundError(absl::StrCat(
+        "no VM has the name or UUID '", label, "'",
+        all.empty() ? "; no VM runs on this host"
+                    : absl::StrCat(meant, meant.empty() ? ";" : "", " running: ", ListOf(all))));
   }
   if (matches.size() > 1) {
     return absl::InvalidArgumentError(absl::StrCat(matches.size(), " VMs match '", label,
@@ -197,7 +207,7 @@ absl::StatusOr<Vm> Discovery::FindByTids(std::span<const pid_t> tids) const {
   if (view.descriptors.readable && view.descriptors.vcpus == 0) {
     return absl::FailedPreconditionError(
         absl::StrCat("TID ", tids.front(), " is not a vCPU: ", DescribeProcess(tree, *process),
-                     " holds no kvm-vcpu descriptor; it is no VMM, or one without KVM (TCG)"));
+                     " holds no kvm-vcpu descriptor; it is not a VMM, or one without KVM (TCG)"));
   }
   const std::optional<Vm> known = IdentifyVm(tree, *process);
   if (!known && !view.descriptors.readable && FindVcpuThreads(view).empty()) {

@@ -73,7 +73,8 @@ absl::Status QmpProtocol::Receive(std::string_view bytes) {
     const size_t end = bytes.find('\n');
     const std::string_view part = bytes.substr(0, end);
     if (line_.size() + part.size() > kLongestLine) {
-      failed_ = NotQmp("a line of more than 1 MiB is no QMP answer", line_.empty() ? part : line_);
+      failed_ =
+          NotQmp("a line of more than 1 MiB is not a QMP answer", line_.empty() ? part : line_);
       break;
     }
     line_ += part;

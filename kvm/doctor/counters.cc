@@ -204,8 +204,8 @@ std::vector<Finding> CheckPmus(const CounterContext& context) {
   const bool none = NoPmu(context);
   if (none) {
     SetObstacle(context.cores.empty()
-                    ? "this host has no PMU: no device, and the kernel has no event cycles"
-                    : absl::StrCat(NamesOf(context.cores), ", which gives no event cycles"),
+                    ? "this host has no PMU: no device, and the kernel has no 'cycles' event"
+                    : absl::StrCat(NamesOf(context.cores), ", which has no 'cycles' event"),
                 kVpmuRemedy, finding);
     return {finding};
   }
@@ -251,7 +251,7 @@ Finding CheckHostCycles(const CounterContext& context) {
 Finding CheckGuestOnly(const CounterContext& context) {
   Finding finding{
       .id = "guest-only",
-      .tried = "cycles of guests only during a busy loop of vcpulse, which is no guest"};
+      .tried = "cycles of guests only during a busy loop of vcpulse, which is not a guest"};
   if (!context.mediated.empty()) {
     finding.state = State::kUnknown;
     finding.answered = "not tried, as KVM runs with a mediated vPMU";

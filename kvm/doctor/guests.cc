@@ -219,7 +219,7 @@ Finding CheckIsolatedCpus(const std::string& root, std::span<const Vm> vms) {
     quiet.insert(quiet.end(), set.cpus.begin(), set.cpus.end());
   }
   if (sets.empty()) {
-    finding.answered = "no CPU is";
+    finding.answered = "none";
     return finding;
   }
   std::ranges::sort(quiet);

@@ -120,7 +120,7 @@ Finding CheckVirtualHost(const std::string& root) {
     finding.answered =
         "this host is itself a virtual machine: it counts what its own hypervisor lets it count";
   } else {
-    finding.answered = "not set: this host is no virtual machine";
+    finding.answered = "not set: this host is not a virtual machine";
   }
   return finding;
 }
@@ -134,7 +134,7 @@ Finding CheckDebugfs(const std::string& root) {
     return finding;
   }
   finding.state = State::kNote;
-  finding.answered = absl::StrCat("not to be read (", error.message(),
+  finding.answered = absl::StrCat("cannot be read (", error.message(),
                                   "): on x86 it shows the vCPU threads of any VMM, without it they "
                                   "are found by QMP or by their names");
   finding.remedy = "as root `mount -t debugfs none /sys/kernel/debug`";

@@ -51,7 +51,7 @@ std::string ModifierRefusal(std::string_view modifiers) {
     const Refusal* refusal = Find(letter);
     const std::string shown = absl::CHexEscape(absl::string_view(&letter, 1));
     if (refusal == nullptr) {
-      return absl::StrCat(":", shown, " is no modifier that vcpulse knows; :G alone is taken");
+      return absl::StrCat(":", shown, " is not a modifier that vcpulse knows; :G alone is taken");
     }
     return absl::StrCat(":", shown, " ", ToAbsl(refusal->reason));
   }

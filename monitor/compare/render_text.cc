@@ -34,7 +34,7 @@ std::string HeadLine(const Described& described) {
   }
   if (described.interval_ns > 0) {
     absl::StrAppend(
-        &text, ", a tick each ",
+        &text, ", a tick every ",
         absl::FormatDuration(absl::Nanoseconds(static_cast<int64_t>(described.interval_ns))));
   }
   if (!described.classifiers.empty()) {

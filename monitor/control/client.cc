@@ -74,7 +74,7 @@ class Exchange {
       case ECONNREFUSED: {
         struct stat info{};
         if (stat(path_.c_str(), &info) == 0 && !S_ISSOCK(info.st_mode)) {
-          return At(absl::StatusCode::kUnavailable, "what lies here is no socket");
+          return At(absl::StatusCode::kUnavailable, "what lies here is not a socket");
         }
         return At(absl::StatusCode::kUnavailable,
                   absl::StrCat("the recording that listened here has ended", start));

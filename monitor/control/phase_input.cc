@@ -98,7 +98,7 @@ class PhaseInput::Impl : public std::enable_shared_from_this<Impl> {
 
   void Say(const std::string& why) {
     if (said_.size() >= kMostReasons || !said_.insert(why).second) return;
-    callbacks_.say(absl::StrCat("a line of standard input is no marker and is skipped: ", why));
+    callbacks_.say(absl::StrCat("a line of standard input is not a marker and is skipped: ", why));
   }
 
   asio::io_context& context_;

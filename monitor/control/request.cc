@@ -55,11 +55,11 @@ absl::StatusOr<Request> ParseRequest(std::string_view line) {
   const std::string_view word = line.substr(begin, end - begin);
   const auto known = std::ranges::find(kVerbs, word, &std::pair<Verb, std::string_view>::second);
   if (known == kVerbs.end()) {
-    return AtPosition(begin,
-                      absl::StrCat("'", absl::CHexEscape(ToAbsl(word.substr(0, kShown))),
-                                   word.size() > kShown ? "..." : "",
-                                   "' is no request; known are mark NAME, pause, resume, stop and "
-                                   "status"));
+    return AtPosition(
+        begin, absl::StrCat("'", absl::CHexEscape(ToAbsl(word.substr(0, kShown))),
+                            word.size() > kShown ? "..." : "",
+                            "' is not a request; known are mark NAME, pause, resume, stop and "
+                            "status"));
   }
   Request request{.verb = known->first};
   if (request.verb == Verb::kMark) {

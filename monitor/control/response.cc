@@ -164,7 +164,7 @@ absl::StatusOr<Response> ParseResponse(std::string_view line) {
   options.max_depth = 8;
   const json::value value =
       json::parse(json::string_view(line.data(), line.size()), error, {}, options);
-  if (error) return absl::InvalidArgumentError("it is no JSON");
+  if (error) return absl::InvalidArgumentError("it is not JSON");
   const json::object* object = value.if_object();
   const json::value* ok = object == nullptr ? nullptr : object->if_contains("ok");
   if (ok == nullptr || !ok->is_bool()) return absl::InvalidArgumentError("it has no 'ok'");

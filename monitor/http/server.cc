@@ -64,7 +64,7 @@ std::optional<Answer> RefusalOf(error_code error) {
   if (is_gone || error.category() != wire::make_error_code(wire::error::bad_method).category()) {
     return std::nullopt;
   }
-  return Answer{.status = 400, .body = "this is no HTTP request\n"};
+  return Answer{.status = 400, .body = "this is not an HTTP request\n"};
 }
 
 // One client: requests and answers in turns.
@@ -188,8 +188,8 @@ class ThreadedServer final : public Server {
     const std::string host = endpoint.host == "localhost" ? "127.0.0.1" : endpoint.host;
     const asio::ip::address address = asio::ip::make_address(host, error);
     if (error) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("'", endpoint.host, "' is no address to listen on: write 127.0.0.1 or ::1"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "'", endpoint.host, "' is not an address to listen on: write 127.0.0.1 or ::1"));
     }
     const tcp::endpoint place(address, endpoint.port);
     acceptor_.open(place.protocol(), error);
@@ -266,13 +266,14 @@ absl::StatusOr<Endpoint> ParseLoopbackAddress(const std::string& text) {
   if (!rest.starts_with("tcp:") || colon < 4) {
     return absl::InvalidArgumentError(absl::StrCat(
         "'", text,
-        "' is no address: write tcp:127.0.0.1:PORT, tcp:[::1]:PORT or tcp:localhost:PORT"));
+        "' is not an address: write tcp:127.0.0.1:PORT, tcp:[::1]:PORT or tcp:localhost:PORT"));
   }
   std::string host(rest.substr(4, colon - 4));
   const auto port = ParseNumber<uint16_t>(rest.substr(colon + 1));
   if (!port) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "'", text, "': '", ToAbsl(rest.substr(colon + 1)), "' is no port (0 is any that is free)"));
+    return absl::InvalidArgumentError(absl::StrCat("'", text, "': '",
+                                                   ToAbsl(rest.substr(colon + 1)),
+                                                   "' is not a port (0 is any that is free)"));
   }
   if (host == "[::1]") host = "::1";
   if (host != "127.0.0.1" && host != "::1" && host != "localhost") {

@@ -270,7 +270,7 @@ std::string CsvParser::TakeCell(const Column& column, const std::string& cell, R
   const std::optional<uint64_t> number = ParseNumber<uint64_t>(WithoutZeros(cell));
   if (!number) {
     const bool digits = std::ranges::all_of(cell, [](char c) { return c >= '0' && c <= '9'; });
-    return absl::StrCat(Quoted(cell), digits ? " is beyond 2^64" : " is no whole number");
+    return absl::StrCat(Quoted(cell), digits ? " is beyond 2^64" : " is not a whole number");
   }
   if (column.kind == Kind::kField) {
     std::string why = WhyNoValue(static_cast<Field>(column.number), *number);

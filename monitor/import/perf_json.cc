@@ -35,7 +35,7 @@ constexpr char kNoCount[] = "a metric, no count";
 constexpr char kNoInterval[] = "no \"interval\": totals of a whole run (perf stat -I 100 has them)";
 constexpr char kAggregated[] =
     "counts of a core, die, socket or node: no vCPU can be told there (--per-thread)";
-constexpr char kNoNumber[] = "a count that is no whole number";
+constexpr char kNoNumber[] = "a count that is not a whole number";
 constexpr char kNoName[] = "an event or thread without a name";
 constexpr char kRepeated[] = "a count of the same event, interval and thread once more";
 constexpr char kOtherRun[] = "of a later run in the same file: import each run alone";

@@ -318,7 +318,8 @@ void Tabler::NoteWhatWasFound() {
                       "the length stands for it"));
   }
   if (other_threads_ > 0) {
-    Note(absl::StrCat(other_threads_, " threads are no vCPUs by their names: left out"));
+    Note(
+        absl::StrCat("left out ", Plural(other_threads_, "thread"), " without the name of a vCPU"));
   }
 }
 

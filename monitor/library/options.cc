@@ -109,8 +109,16 @@ vcpulse_status vcpulse_options_set_wait(vcpulse_options* options, int64_t wait_n
                                         vcpulse_error** error) {
   return Set(options, error, [&]() -> absl::Status {
     if (wait_ns < 0) return absl::InvalidArgumentError("wait_ns is negative");
-    options->wait = absl::Nanoseconds(wait_ns);
-    options->live.wait = options->wait;
+    options->live.wait = absl::Nanoseconds(wait_ns);
+    return absl::OkStatus();
+  });
+}
+
+vcpulse_status vcpulse_options_set_rewait(vcpulse_options* options, int64_t rewait_ns,
+                                          vcpulse_error** error) {
+  return Set(options, error, [&]() -> absl::Status {
+    if (rewait_ns < 0) return absl::InvalidArgumentError("rewait_ns is negative");
+    options->live.rewait = absl::Nanoseconds(rewait_ns);
     return absl::OkStatus();
   });
 }

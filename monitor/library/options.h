@@ -9,7 +9,6 @@
 
 struct vcpulse_options {
   vcpulse::live::Options live;
-  absl::Duration wait = absl::ZeroDuration();
   bool has_output = false;                           // else a temporary file
   std::optional<vcpulse::profile::Profile> profile;  // nothing: the one of this CPU
   vcpulse_notice_callback on_notice = nullptr;

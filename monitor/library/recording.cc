@@ -36,7 +36,8 @@ absl::StatusOr<std::unique_ptr<vcpulse_recording>> vcpulse_recording::Start(
   std::unique_ptr<vcpulse_recording> recording(new vcpulse_recording(options));
   vcpulse::live::Options& live = recording->options_.live;
   if (live.open.require_counters && live.open.wanted.set == vcpulse::kvm::EventSet::kDegraded) {
-    return absl::InvalidArgumentError("require_counters and event set degraded exclude each other");
+    return absl::InvalidArgumentError(
+        "require_counters and event set degraded cannot be used together");
   }
   live.profile = options.profile
                      ? *options.profile
@@ -98,7 +99,7 @@ absl::Status vcpulse_recording::Run() {
         "the PIDs in /proc are not those of this process's PID namespace: run it in the one that "
         "/proc is of");
   }
-  auto vms = vcpulse::live::FindWithPatience(live.target, options_.wait);
+  auto vms = vcpulse::live::FindWithPatience(live.target, live.wait);
   if (!vms.ok()) return vms.status();
   auto session = vcpulse::live::Session::Open(live);
   if (!session.ok()) return session.status();

@@ -81,11 +81,13 @@ absl::Status Loop::Take(const kvm::Vm& vm) {
   if (IsTcg(vm)) {
     const std::string why =
         "it runs without KVM (TCG), its guest counters would read zero; start it with -accel kvm";
+    saw_guest_ = true;
     recording_.Skipped(vm, v1::LifeCycle::SKIP_REASON_NO_KVM, why);
     return absl::FailedPreconditionError(
         absl::StrCat("VM ", vm.name, " (PID ", vm.pid, "): ", why));
   }
   absl::Status status = recording_.Track(vm);
+  saw_guest_ = saw_guest_ || !vm.vcpus.empty();
   if (vm.vcpus.empty()) {
     left_out_[recorder::KeyOf(vm)] = vm;
   } else {
@@ -119,7 +121,7 @@ void Loop::VmEnded(const recorder::InstanceKey& key, const std::string& detail) 
   watched_.erase(key);
   rescan_errors_.erase(key);
   if (!recording_.vms().empty() || options_.target.all) return;
-  if (!options_.target.vm.empty() && options_.wait > absl::ZeroDuration()) {
+  if (!options_.target.vm.empty() && options_.rewait > absl::ZeroDuration()) {
     AwaitReturn();
   } else if (!options_.beside_command) {
     End("vm-end");
@@ -127,9 +129,9 @@ void Loop::VmEnded(const recorder::InstanceKey& key, const std::string& detail) 
 }
 
 void Loop::AwaitReturn() {
-  view_.say(absl::StrCat("VM '", options_.target.vm, "' has ended; waiting ",
-                         absl::FormatDuration(options_.wait), " for it to come again"));
-  LookForReturn(Deadline(options_.wait));
+  view_.say(absl::StrCat("VM '", options_.target.vm, "' has ended; waiting up to ",
+                         absl::FormatDuration(options_.rewait), " for it to start again"));
+  LookForReturn(Deadline(options_.rewait));
 }
 
 void Loop::LookForReturn(const Deadline& give_up) {
@@ -244,6 +246,7 @@ void Loop::SayWhereTicksAreSlow() {
 bool Loop::Flush() {
   if (OutputIsBehind()) return true;
   recording_.Drain();
+  if (IsHeldBack()) return true;
   write_status_ = session_.Flush();
   if (!write_status_.ok()) End("write-error");
   return write_status_.ok();
@@ -338,6 +341,7 @@ absl::Status Loop::Finish() {
   recording_.Drain();
   // Those whose vCPU threads never showed: they might have been starting.
   for (const auto& [key, vm] : left_out_) {
+    saw_guest_ = true;
     const bool has_vcpus = vm.vcpu_descriptors > 0;  // whose threads were not identified
     recording_.Skipped(
         vm, has_vcpus ? v1::LifeCycle::SKIP_REASON_NOT_OPENED : v1::LifeCycle::SKIP_REASON_NO_VCPU,
@@ -348,6 +352,12 @@ absl::Status Loop::Finish() {
   if (!write_status_.ok()) {
     static_cast<void>(session_.Finish(last_write));
     return write_status_;
+  }
+  if (IsHeldBack()) {
+    view_.say(
+        "the command started no KVM guest, so nothing was recorded (to record a guest that is "
+        "running already, add --vm NAME)");
+    return session_.Finish(last_write);
   }
   session_.Summarize(ticks, end_reason_.value_or(""));
   absl::Status status = session_.Flush();

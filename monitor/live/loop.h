@@ -77,7 +77,7 @@ class Loop {
   // Records the end of VMs that were skipped: what is asked about a later time is not about them.
   void EndSkipped();
   void VmEnded(const recorder::InstanceKey& key, const std::string& detail);
-  // The VM that was asked for by name has ended: takes it in when it comes again within --wait.
+  // The VM that was asked for by name has ended: takes it in when it returns within --rewait.
   void AwaitReturn();
   void LookForReturn(const Deadline& give_up);
   absl::Status Listen();
@@ -91,6 +91,9 @@ class Loop {
   void SetUpTimers();
   void Drain();
   bool Flush();
+  // Whether the timeline of a command that has neither started a guest nor set a marker so far is
+  // held back: if it never does, no file is written.
+  bool IsHeldBack() const { return options_.beside_command && !saw_guest_ && markers_ == 0; }
   // Whether the output falls so far behind that samples are left where they are: their memory runs
   // out, and ticks become gaps. Says so once.
   bool OutputIsBehind();
@@ -130,6 +133,7 @@ class Loop {
   std::optional<std::string> end_reason_;  // none while it goes on
   std::optional<Deadline> last_write_;     // since it ends
   bool said_behind_ = false;
+  bool saw_guest_ = false;  // recorded or skipped
   sampler::SlowTickWatch slow_ticks_;
   absl::Status write_status_;
 };

@@ -27,7 +27,8 @@ struct ChunkSink {
 // What is to be recorded, how and whereto.
 struct Options {
   Target target;
-  absl::Duration wait = absl::ZeroDuration();  // for a VM of target.vm that has ended to come again
+  absl::Duration wait = absl::ZeroDuration();    // for the target to appear
+  absl::Duration rewait = absl::ZeroDuration();  // for a VM of target.vm that has ended to return
   absl::Duration interval = absl::Milliseconds(100);
   absl::Duration duration = absl::InfiniteDuration();
   std::string output = "vcpulse.vpt";  // - is stdout; empty: no file, chunk_sink has it all

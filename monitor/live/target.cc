@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "kvm/base/clock.h"
 
@@ -31,22 +32,26 @@ absl::StatusOr<std::vector<kvm::Vm>> Find(const kvm::Discovery& discovery, const
   return std::vector<kvm::Vm>{*std::move(vm)};
 }
 
-absl::StatusOr<std::vector<kvm::Vm>> FindWithPatience(const Target& target,
-                                                      absl::Duration patience) {
+absl::StatusOr<std::vector<kvm::Vm>> FindWithPatience(const Target& target, absl::Duration patience,
+                                                      const std::function<void()>& begins_to_wait) {
   const kvm::Discovery discovery(target.root);
   const Deadline give_up(patience);
-  while (true) {
+  for (bool waits = false;; waits = true) {
     absl::StatusOr<std::vector<kvm::Vm>> found = Find(discovery, target);
-    const bool empty = found.ok() && found->empty() && !target.all;
     const bool unusable = found.ok() && !target.all && std::ranges::none_of(*found, IsUsable);
     const bool later =
         unusable || absl::IsNotFound(found.status()) || absl::IsUnavailable(found.status());
     if (!later) return found;
     if (give_up.over()) {
-      if (!empty) return found;
-      return absl::NotFoundError(
-          "no KVM guest runs here: start one, or give --wait 30s, --all or -- CMD");
+      if (found.ok() && found->empty()) {
+        found = absl::NotFoundError(
+            "no KVM guest runs here: start one, or give --wait 30s, --all or -- CMD");
+      }
+      if (found.ok() || !waits) return found;
+      return absl::Status(found.status().code(), absl::StrCat(found.status().message(), " (waited ",
+                                                              absl::FormatDuration(patience), ")"));
     }
+    if (!waits && begins_to_wait) begins_to_wait();
     absl::SleepFor(kWaitRetry);
   }
 }

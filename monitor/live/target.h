@@ -5,6 +5,7 @@
 
 #include <sys/types.h>
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -36,9 +37,11 @@ bool IsUsable(const kvm::Vm& vm);
 // no error. TCG VMs are in the list.
 absl::StatusOr<std::vector<kvm::Vm>> Find(const kvm::Discovery& discovery, const Target& target);
 
-// The VMs to begin with: looks again for up to `patience` while there is none that can be recorded.
-// Errors: as Find; NotFound where there is none at all in the end (never with `all`).
-absl::StatusOr<std::vector<kvm::Vm>> FindWithPatience(const Target& target,
-                                                      absl::Duration patience);
+// The VMs to begin with: looks again for up to `patience` while there is none that can be recorded,
+// and calls `begins_to_wait` (may be empty) before the first time. Errors: as Find; NotFound where
+// there is none at all in the end (never with `all`); they say how long it waited.
+absl::StatusOr<std::vector<kvm::Vm>> FindWithPatience(
+    const Target& target, absl::Duration patience,
+    const std::function<void()>& begins_to_wait = {});
 
 }  // namespace vcpulse::live

@@ -125,7 +125,7 @@ Profile BaseOf(const Node& node, std::span<const Profile> bases) {
   if (base != bases.end()) return *base;
   std::vector<std::string> names;
   for (const Profile& known : bases) names.push_back(known.name);
-  node.Fail(Quoted(name) + " is no built-in profile" +
+  node.Fail(Quoted(name) + " is not a built-in profile" +
             Hint(name, names, "; `vcpulse list profiles` shows them"));
   return {};
 }

@@ -134,7 +134,7 @@ bool Node::IsObjectOf(const std::vector<std::string>& known) const {
   const bool are_few = known.size() <= 7;  // more names are no help in one line
   const std::string names = are_few ? absl::StrJoin(known, ", ") : "";
   if (!value_.is_object()) {
-    FailAs(absl::StrCat("is no object", are_few ? " of " : "", names));
+    FailAs(absl::StrCat("is not an object", are_few ? " of " : "", names));
     return false;
   }
   for (const auto& member : value_.get_object()) {
@@ -198,7 +198,7 @@ uint64_t Node::Code(uint64_t highest) const {
     code = static_cast<uint64_t>(number);
   }
   if (code && *code <= highest) return *code;
-  FailAs("is no code: a whole number, or a text such as \"0x40ec\"");
+  FailAs("is not a code: a whole number, or a text such as \"0x40ec\"");
   return 0;
 }
 

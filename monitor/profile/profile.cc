@@ -44,7 +44,7 @@ absl::Status NoSuchProfile(const std::string& name) {
 absl::StatusOr<std::string> ReadFile(const std::string& name) {
   const Fd fd(::open(name.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd.valid() && errno == ENOENT) return NoSuchProfile(name);
-  if (!fd.valid()) return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", Quoted(name)));
+  if (!fd.valid()) return absl::ErrnoToStatus(errno, absl::StrCat("cannot read ", Quoted(name)));
   struct stat info{};
   if (::fstat(fd.get(), &info) == 0 && S_ISDIR(info.st_mode)) {
     return absl::InvalidArgumentError(absl::StrCat(Quoted(name), " is a folder, not a profile"));

@@ -66,7 +66,7 @@ std::string_view BlindSpotOf(v1::ResidencyMethod method) {
     case v1::RESIDENCY_METHOD_REF_CYCLES:
       return "sees only the time in guest mode: what the host did for the guest (exits, polling "
              "for "
-             "a halted vCPU) is no residency";
+             "a halted vCPU) is not a residency";
     case v1::RESIDENCY_METHOD_MAX_FREQUENCY:
       return "a core below its highest frequency shows less than it ran: residency is a lower "
              "bound";

@@ -17,7 +17,7 @@
 namespace vcpulse::report {
 namespace {
 
-constexpr size_t kColumns = 100;
+size_t paragraph_width = 100;
 
 std::string_view Sequence(Colour colour) {
   switch (colour) {
@@ -101,6 +101,8 @@ std::string DurationText(double ns) {
   return absl::FormatDuration(absl::Seconds(std::round(ns / 1e9)));
 }
 
+void SetParagraphWidth(size_t columns) { paragraph_width = columns; }
+
 std::string Wrapped(std::string_view first, std::string_view text) {
   std::string out(first);
   size_t column = first.size();
@@ -109,7 +111,7 @@ std::string Wrapped(std::string_view first, std::string_view text) {
     const size_t end = std::min(text.find(' '), text.size());
     const std::string_view word = text.substr(0, end);
     text.remove_prefix(std::min(end + 1, text.size()));
-    if (!at_start && column + 1 + word.size() > kColumns) {
+    if (!at_start && column + 1 + word.size() > paragraph_width) {
       out.append("\n").append(first.size(), ' ');
       column = first.size();
       at_start = true;

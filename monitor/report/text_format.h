@@ -21,8 +21,11 @@ std::string MetricText(const metric::Info& info, std::optional<double> value);
 std::string Units(double count);      // 999, "1.50k", "12.3M", "123G", "1.23T"
 std::string DurationText(double ns);  // "250 ns", "1.2 ms", "10.0 s", "58m20s"
 
-// Breaks `text` at spaces into lines of at most 100 columns: the first starts with `first`, the
-// others with as many spaces. A longer word stands alone on its line.
+// How wide paragraphs become, 100 columns until it is set. Once, before threads begin.
+void SetParagraphWidth(size_t columns);
+
+// Breaks `text` at spaces into lines of at most the width of paragraphs: the first starts with
+// `first`, the others with as many spaces. A longer word stands alone on its line.
 std::string Wrapped(std::string_view first, std::string_view text);
 
 enum class Colour { kNone, kDim, kGreen, kYellow, kRed };

@@ -34,7 +34,9 @@ std::string AbsentReason(const v1::AbsentEvent& event) {
 }
 
 // Events that the PMU refused, by reason.
-std::string AbsentEvents(const VmSummary& vm) {
+std::string AbsentEvents(const Report& report, const VmSummary& vm) {
+  const auto& session = report.summary.session();
+  const std::string degraded = session ? Printable(session->degraded_reason()) : "";
   std::map<std::string, std::vector<std::string>> by_reason;
   for (const auto& [number, epoch] : vm.epochs) {
     for (const v1::AbsentEvent& event : epoch.set.absent_events()) {
@@ -45,7 +47,9 @@ std::string AbsentEvents(const VmSummary& vm) {
   }
   std::string out;
   for (const auto& [reason, events] : by_reason) {
-    out += Wrapped("  not counted: ", absl::StrCat(Listed(events, kListed), " (", reason, ")"));
+    const bool is_known = !degraded.empty() && reason.ends_with(degraded);
+    out += Wrapped("  not counted: ", absl::StrCat(Listed(events, kListed), " (",
+                                                   is_known ? "see DEGRADED above" : reason, ")"));
   }
   return out;
 }
@@ -320,7 +324,7 @@ std::string Cost(const Report& report) {
 }  // namespace
 
 std::string RenderVmNotes(const Report& report, const VmSummary& vm) {
-  return absl::StrCat(EventNotes(vm), AbsentEvents(vm), UnopenedVcpus(vm), CountNotes(vm),
+  return absl::StrCat(EventNotes(vm), AbsentEvents(report, vm), UnopenedVcpus(vm), CountNotes(vm),
                       UnknownNotes(vm), ConfidenceNotes(vm), GapNotes(report, vm.gaps, "  gap: "),
                       SetNotes(vm));
 }

@@ -65,7 +65,7 @@ std::string TimeLine(const Report& report, const v1::Session& session) {
     }
     absl::StrAppend(&line, ")");
   }
-  absl::StrAppend(&line, ", a tick each ", FormatInterval(session.interval_ns()));
+  absl::StrAppend(&line, ", a tick every ", FormatInterval(session.interval_ns()));
   if (session.verdict_window_ns() > session.interval_ns()) {
     absl::StrAppend(&line, ", verdicts over ", FormatInterval(session.verdict_window_ns()));
   }
@@ -85,28 +85,30 @@ std::string WithoutRefCycles(const Report& report, const v1::Session& session) {
                                            : "rate seen: too high until a busy tick came");
 }
 
-std::string ResidencyLine(const Report& report, const v1::Session& session) {
+std::string ResidencyText(const Report& report, const v1::Session& session) {
   const std::optional<double> max_hz = report.summary.residency_bases().front().max_hz;
   switch (session.residency_method()) {
     case v1::RESIDENCY_METHOD_REF_CYCLES:
-      return Wrapped(
-          "residency: ",
-          absl::StrCat("guest ref-cycles over the TSC frequency (", GigaHertz(session.tsc_hz()),
-                       "): exact at any core frequency", WithoutRefCycles(report, session)));
+      return absl::StrCat("guest ref-cycles over the TSC frequency (", GigaHertz(session.tsc_hz()),
+                          "): exact at any core frequency", WithoutRefCycles(report, session));
     case v1::RESIDENCY_METHOD_MAX_FREQUENCY:
-      return Wrapped("residency: ",
-                     absl::StrCat("guest cycles over the highest core frequency known or seen (",
-                                  max_hz ? GigaHertz(*max_hz) : "none yet",
-                                  "): a lower bound where the core ran slower"));
+      return absl::StrCat("guest cycles over the highest core frequency known or seen (",
+                          max_hz ? GigaHertz(*max_hz) : "none yet",
+                          "): a lower bound where the core ran slower");
     case v1::RESIDENCY_METHOD_TIME_ENABLED:
-      return Wrapped("residency: ",
-                     "time on a CPU, guest or host mode (no counter): an upper bound");
+      return "time on a CPU, guest or host mode (no counter)";
     case v1::RESIDENCY_METHOD_HIGHEST_RATE:
-      return Wrapped("residency: ",
-                     "guest cycles over the highest rate seen: too high until a busy tick came");
+      return "guest cycles over the highest rate seen: too high until a busy tick came";
     default:
-      return Wrapped("residency: ", "the recording does not say how");
+      return "the recording does not say how";
   }
+}
+
+std::string ResidencyLine(const Report& report, const v1::Session& session) {
+  const std::string& blind_spot = session.residency_blind_spot();
+  return Wrapped("residency: ",
+                 absl::StrCat(ResidencyText(report, session), blind_spot.empty() ? "" : "; ",
+                              Printable(blind_spot)));
 }
 
 // The classifiers that judged the epochs; where no epoch is known, what was asked for.
@@ -150,9 +152,6 @@ std::string Head(const Report& report) {
   std::string out = HostLine(report, session);
   out += TimeLine(report, session);
   out += ResidencyLine(report, session);
-  if (!session.residency_blind_spot().empty()) {
-    out += Wrapped("residency: ", Printable(session.residency_blind_spot()));
-  }
   if (session.core_pmus_size() > 0) {
     out += Wrapped("hybrid: ",
                    absl::StrCat("core PMUs ", Printable(absl::StrJoin(session.core_pmus(), ", ")),
@@ -170,7 +169,7 @@ std::string Head(const Report& report) {
   return out;
 }
 
-std::string VmLine(uint32_t number, const VmSummary& vm) {
+std::string VmLine(const Report& report, uint32_t number, const VmSummary& vm) {
   const v1::VmInstance& instance = vm.instance;
   std::string line = absl::StrCat("VM ", number);
   if (!instance.name().empty()) absl::StrAppend(&line, " \"", Printable(instance.name()), "\"");
@@ -178,7 +177,9 @@ std::string VmLine(uint32_t number, const VmSummary& vm) {
   if (!instance.uuid().empty()) absl::StrAppend(&line, ", uuid ", Printable(instance.uuid()));
   uint64_t gaps = 0;
   for (const auto& [key, total] : vm.gaps) gaps += total.ticks;
-  absl::StrAppend(&line, ": ", Plural(vm.samples, "sample"), ", ", Plural(gaps, "gap"));
+  // Those of every VM at once are listed below the tables.
+  absl::StrAppend(&line, ": ", Plural(vm.samples, "sample"), ", ", Plural(gaps, "gap"),
+                  report.summary.gaps().empty() ? "" : " of its own");
   if (vm.epochs.size() + vm.epochs_omitted > 1) {
     absl::StrAppend(&line, ", ", Plural(vm.epochs.size() + vm.epochs_omitted, "epoch"));
   }
@@ -279,7 +280,7 @@ std::string RenderText(const Report& report, const TextOptions& options) {
   std::string out = Head(report);
   if (summary.vms().empty()) out += "\nNo VM was recorded.\n";
   for (const auto& [number, vm] : summary.vms()) {
-    absl::StrAppend(&out, "\n", VmLine(number, vm), VmTable(vm, options),
+    absl::StrAppend(&out, "\n", VmLine(report, number, vm), VmTable(vm, options),
                     options.strips ? RenderStrips(report, *options.strips, number, strips) : "",
                     RenderVmNotes(report, vm));
   }

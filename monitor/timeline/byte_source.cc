@@ -122,7 +122,7 @@ absl::StatusOr<std::unique_ptr<ByteSource>> OpenByteSource(const std::string& pa
   const std::string name = standard_input ? "standard input" : path;
   Fd fd(standard_input ? ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
                        : ::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd.valid()) return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", name));
+  if (!fd.valid()) return absl::ErrnoToStatus(errno, absl::StrCat("cannot read ", name));
   struct stat info{};
   if (::fstat(fd.get(), &info) != 0) {
     return absl::ErrnoToStatus(errno, absl::StrCat("cannot read ", name));

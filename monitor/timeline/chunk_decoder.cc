@@ -25,7 +25,9 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::internal::WireFormatLite;
 using google::protobuf::io::CodedInputStream;
 
-absl::Status NoPayload() { return absl::DataLossError("the content is no ChunkPayload message"); }
+absl::Status NoPayload() {
+  return absl::DataLossError("the content is not a ChunkPayload message");
+}
 
 absl::Status TooMuchMemory() {
   return absl::DataLossError(absl::StrCat("its records take more memory than a chunk may (",

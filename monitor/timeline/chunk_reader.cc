@@ -214,7 +214,7 @@ absl::StatusOr<ReadReport> ReadAll(ByteSource* source, const std::string& name,
   }
   if (!reading.scanner().recognised()) {
     return absl::InvalidArgumentError(
-        absl::StrCat(name, " is no vcpulse timeline (no chunk of one was found in it)"));
+        absl::StrCat(name, " is not a vcpulse timeline (no chunk of one was found in it)"));
   }
   return std::move(reading.report());
 }

@@ -84,7 +84,7 @@ absl::Status FolderSource::OpenPart(size_t i) {
   fd_ = Fd(::open(parts_[i].path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   // One that was removed since is like an empty one.
   if (!fd_.valid() && errno != ENOENT) {
-    return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", parts_[i].path));
+    return absl::ErrnoToStatus(errno, absl::StrCat("cannot read ", parts_[i].path));
   }
   open_part_ = i;
   return absl::OkStatus();

@@ -83,7 +83,7 @@ TEST_F(BadInput, DeadPid) {
 
 TEST_F(BadInput, APidThatIsNoVmm) {
   ExpectRefused({"--pid", std::to_string(getpid())},
-                AllOf(HasSubstr(std::to_string(getpid())), HasSubstr("no VMM")));
+                AllOf(HasSubstr(std::to_string(getpid())), HasSubstr("is not a VMM")));
 }
 
 TEST_F(BadInput, TidsThatAreNoThreads) {
@@ -161,11 +161,11 @@ TEST_F(BadInput, UnknownWords) {
   ExpectRefused({"--format", "xml"}, HasSubstr("--format"));
   ExpectRefused({"--frequency", "3"}, HasSubstr("--frequency"));
   ExpectRefusedCommand({"recrod"}, HasSubstr("recrod"));
-  ExpectRefusedCommand({}, HasSubstr("subcommand"));
+  ExpectRefusedCommand({}, HasSubstr("no command given"));
 }
 
 TEST_F(BadInput, TwoTargets) {
-  ExpectRefused({"--all", "--pid", "1"}, HasSubstr("--pid excludes --all"));
+  ExpectRefused({"--all", "--pid", "1"}, HasSubstr("--pid and --all cannot be used together"));
 }
 
 TEST_F(BadInput, CommandsInTheWrongPlace) {

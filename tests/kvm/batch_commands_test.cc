@@ -22,11 +22,6 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-std::string Contents(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
 // Runs it with a standard output that nobody reads any more.
 Finished RunIntoClosedPipe(std::vector<std::string> arguments) {
   constexpr int kPassedOn = 9;

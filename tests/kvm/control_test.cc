@@ -202,7 +202,7 @@ TEST_F(Control, EachLineOfStandardInputIsAMarker) {
                                Vcpulse({}).front(), " record --vm web -d 2s --phase-from-stdin -o ",
                                output_)});
   EXPECT_EQ(finished.exit_code, 0) << finished.err;
-  EXPECT_THAT(finished.err, HasSubstr("vcpulse: a line of standard input is no marker and is "
+  EXPECT_THAT(finished.err, HasSubstr("vcpulse: a line of standard input is not a marker and is "
                                       "skipped: column 1: a marker needs a name"));
   const Timeline timeline = ReadBack(output_);
   ASSERT_THAT(Names(timeline), ElementsAre("boot", "load phase", "boot"));
@@ -225,8 +225,9 @@ TEST_F(ControlCommands, ACommandFindsTheSocketInItsEnvironment) {
 
 TEST_F(ControlCommands, StopEndsTheRecordingBesideACommandThatGoesOn) {
   const std::string vcpulse = Vcpulse({}).front();
-  const Finished finished = RunProgram(
-      Record({"--", "sh", "-c", absl::StrCat(vcpulse, " stop && ", vcpulse, " status; exit 7")}));
+  const Finished finished = RunProgram(Record(
+      {"--", "sh", "-c",
+       absl::StrCat(vcpulse, " mark x && ", vcpulse, " stop && ", vcpulse, " status; exit 7")}));
   EXPECT_EQ(finished.exit_code, 7);
   EXPECT_THAT(finished.err, HasSubstr("no recording listens here"));
   EXPECT_EQ(ReadBack(output_).end_reason, "control");
@@ -262,7 +263,7 @@ TEST_F(ControlCommands, ARecordingWithoutItsSocketDoesNotBegin) {
                 "--phase-from-stdin: standard input is closed");
   const Finished both = RunProgram(Record({"--phase-from-stdin", "--", "true"}));
   EXPECT_EQ(both.exit_code, 2);
-  EXPECT_THAT(both.err, HasSubstr("--phase-from-stdin and -- CMD exclude each other"));
+  EXPECT_THAT(both.err, HasSubstr("--phase-from-stdin and -- CMD cannot be used together"));
 }
 
 }  // namespace

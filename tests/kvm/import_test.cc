@@ -64,7 +64,7 @@ TEST_F(Import, FilesThatCannotBeRead) {
 
 TEST_F(Import, ABadCell) {
   ExpectRefused(File("dt_ns,cycles\n100,1\n100,12x\n"), {},
-                HasSubstr("row 3, column cycles: '12x' is no whole number"));
+                HasSubstr("row 3, column cycles: '12x' is not a whole number"));
   // Found only once the rows are in order.
   ExpectRefused(File("t_ns,dt_ns\n100,1\n100,1\n"), {}, HasSubstr("repeats row 2"));
 }

@@ -258,7 +258,7 @@ TEST_F(LifeCycleTest, ARestartUnderTheSameNameIsAnotherInstance) {
   const GuestOptions options = {.name = "life-again", .debug_threads = true};
   QemuGuest guest = Start(options);
   const pid_t first = guest.pid();
-  RunningProgram record(Record({"--vm", "life-again", "--wait", "8s"}));
+  RunningProgram record(Record({"--vm", "life-again", "--rewait", "8s"}));
   ASSERT_TRUE(HasSets(1));
   guest.Kill();
   absl::SleepFor(absl::Milliseconds(500));
@@ -268,7 +268,7 @@ TEST_F(LifeCycleTest, ARestartUnderTheSameNameIsAnotherInstance) {
   guest.Kill();
   const Finished finished = record.Wait();  // by itself
   EXPECT_EQ(finished.exit_code, 0) << finished.err;
-  EXPECT_THAT(finished.err, HasSubstr("waiting 8s"));
+  EXPECT_THAT(finished.err, HasSubstr("waiting up to 8s"));
 
   const Timeline timeline = ReadBack(output_);
   EXPECT_EQ(timeline.end_reason, "vm-end");

@@ -164,7 +164,7 @@ TEST_F(ManyVms, NoWrongThreadIsReadAndNoDescriptorIsKept) {
       const Identity thread = {static_cast<pid_t>(vcpu.tid()), vcpu.start_time_ticks()};
       const auto found = seen->second.vcpus.find(thread);
       ASSERT_NE(found, seen->second.vcpus.end())
-          << instance.name() << ": TID " << vcpu.tid() << " was no vCPU of it";
+          << instance.name() << ": TID " << vcpu.tid() << " was not a vCPU of it";
       EXPECT_EQ(found->second, static_cast<int>(vcpu.index()));
     }
   }

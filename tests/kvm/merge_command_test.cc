@@ -22,11 +22,6 @@ using ::testing::Not;
 
 constexpr char kGolden[] = VCPULSE_TEST_DATA "/timeline-v2.vpt";
 
-std::string Contents(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
 // The golden timeline's chunks, which begin with the magic.
 std::vector<std::string> Chunks() {
   const std::string magic("\x89VPT\r\n\x1a\n", 8);

@@ -36,6 +36,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 QemuGuest StartGuest(const std::string& name, GuestProgram program = GuestProgram::kHalt,
                      int vcpus = 1) {
@@ -231,6 +232,54 @@ TEST_F(Record, BesideACommandItRecordsWhatThatStarts) {
   ASSERT_EQ(timeline.sets.size(), 1u);
   EXPECT_EQ(timeline.sets[0].instance().name(), "child");
   EXPECT_GT(timeline.samples.at(1), 5u);
+}
+
+// It would overwrite what was recorded before.
+TEST_F(Record, ACommandThatStartsNoGuestLeavesTheOlderFile) {
+  {
+    const QemuGuest guest = StartGuest("web");
+    ASSERT_EQ(RunProgram(Command({"--vm", "web", "-d", "300ms"})).exit_code, 0);
+  }
+  const std::string before = Contents(output_);
+  ASSERT_FALSE(before.empty());
+  const Finished finished = RunProgram(Command({"--", "sh", "-c", "sleep 1.2; exit 7"}));
+  EXPECT_EQ(finished.exit_code, 7);
+  EXPECT_THAT(finished.err, HasSubstr("the command started no KVM guest, so nothing was recorded"));
+  EXPECT_EQ(Contents(output_), before);
+  EXPECT_FALSE(std::filesystem::exists(output_ + ".old"));
+}
+
+TEST_F(Record, RequireGuestMakesItAnError) {
+  const Finished without = RunProgram(Command({"--require-guest", "--", "true"}));
+  EXPECT_EQ(without.exit_code, 125);
+  EXPECT_THAT(without.err, HasSubstr("--require-guest: no KVM guest was recorded"));
+  EXPECT_EQ(RunProgram(Command({"--require-guest", "--", "false"})).exit_code, 1)
+      << "the command's own failure counts more";
+  const Finished all = RunProgram(Command({"--require-guest", "--all", "-d", "200ms"}));
+  EXPECT_EQ(all.exit_code, 2);
+  const QemuGuest guest = StartGuest("web");
+  EXPECT_EQ(RunProgram(Command({"--require-guest", "--vm", "web", "-d", "300ms"})).exit_code, 0);
+}
+
+TEST_F(Record, SaysThatItWaitsAndThatItWaitedInVain) {
+  const Finished finished = RunProgram(Command({"--vm", "nope", "--wait", "400ms"}));
+  EXPECT_EQ(finished.exit_code, 2);
+  EXPECT_THAT(finished.err, HasSubstr("vcpulse: waiting up to 400ms for VM 'nope'\n"));
+  EXPECT_THAT(finished.err, HasSubstr("(waited 400ms)\n"));
+}
+
+// What follows its end is --rewait: a job that waits for its guest to appear is not kept waiting
+// once it has gone.
+TEST_F(Record, WaitIsForTheBeginningAlone) {
+  auto guest = std::optional(StartGuest("web"));
+  RunningProgram record(Command({"--vm", "web", "--wait", "20s"}));
+  absl::SleepFor(absl::Milliseconds(700));
+  const absl::Time ended = absl::Now();
+  guest.reset();
+  const Finished finished = record.Wait();
+  EXPECT_EQ(finished.exit_code, 0);
+  EXPECT_LT(absl::Now() - ended, absl::Seconds(10));
+  EXPECT_THAT(finished.err, Not(HasSubstr("start again")));
 }
 
 // A guest whose vCPU threads cannot be told is not left out silently, nor does it end the waiting.

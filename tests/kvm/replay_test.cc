@@ -98,8 +98,8 @@ TEST_F(ReplayCommand, APart) {
 }
 
 TEST_F(ReplayCommand, WrongUse) {
-  ExpectRefused(file_, {"--speed", "fast"}, HasSubstr("--speed: 'fast' is no speed"));
-  ExpectRefused(file_, {"--speed", "0"}, HasSubstr("--speed: '0' is no speed"));
+  ExpectRefused(file_, {"--speed", "fast"}, HasSubstr("--speed: 'fast' is not a speed"));
+  ExpectRefused(file_, {"--speed", "0"}, HasSubstr("--speed: '0' is not a speed"));
   ExpectRefused(file_, {"--format", "csv"}, HasSubstr("--format: 'csv' is not known"));
   ExpectRefused("/nonexistent", {}, HasSubstr("/nonexistent"));
 }

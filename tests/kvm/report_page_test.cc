@@ -22,11 +22,6 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-std::string Contents(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
 class ReportPage : public ::testing::Test {
  protected:
   ReportPage() {
@@ -94,7 +89,7 @@ TEST_F(ReportPage, WhatCannotBeRead) {
   for (const char* option : {"--html", "--serve"}) {
     const std::string value = option == std::string("--html") ? page_ : "tcp:127.0.0.1:0";
     ExpectRefused(RunProgram(Vcpulse({"report", folder_.Path("none.vpt"), option, value})),
-                  HasSubstr("no such file"));
+                  HasSubstr("No such file"));
     ExpectRefused(RunProgram(Vcpulse({"report", folder_.Path("empty.vpt"), option, value})),
                   HasSubstr("empty"));
   }

@@ -15,17 +15,17 @@
 namespace vcpulse::kvm_tests {
 namespace {
 
-std::string Contents(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
 void Redirect(int fd, const std::string& path) {
   const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
   dup2(file, fd);
 }
 
 }  // namespace
+
+std::string Contents(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
 
 RunningProgram::RunningProgram(const std::vector<std::string>& arguments) {
   folder_ = fakes::MakeTemporaryFolder();

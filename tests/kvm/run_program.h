@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <filesystem>
 #include <functional>
 #include <string>
 #include <vector>
@@ -38,6 +39,9 @@ class RunningProgram {
   pid_t pid_ = -1;
   std::string folder_;
 };
+
+// All bytes of a file; none where it cannot be read.
+std::string Contents(const std::filesystem::path& path);
 
 // Starts it and waits.
 Finished RunProgram(const std::vector<std::string>& arguments);

@@ -130,7 +130,7 @@ class RecordMetricsTest(unittest.TestCase):
     def test_an_address_that_will_not_do_is_told_before_anything_is_written(self):
         endpoint = self.record()
         output = self.output() + ".other"
-        for address, words in (("tcp:0.0.0.0:0", "only this machine"), ("9464", "is no address"),
+        for address, words in (("tcp:0.0.0.0:0", "only this machine"), ("9464", "is not an address"),
                                ("tcp:" + endpoint.place, "Address already in use")):
             refused = subprocess.run([VCPULSE, "record", "--pid", str(self.guest.pid), "-o", output,
                                       "--metrics", address], capture_output=True, text=True, check=False)

@@ -265,11 +265,11 @@ TEST_F(ReplayTo, BadInput) {
   ExpectRefused({"replay", file, "--agent-id", "a"}, HasSubstr("--agent-id: it means nothing"));
   ExpectRefused({"replay", file, "--to", "tcp:127.0.0.1:0"}, HasSubstr("nobody listens on port 0"));
   ExpectRefused({"replay", file, "--to", "tcp:1:2:3"}, HasSubstr("--to: "));
-  ExpectRefused({"replay", Path("none.vpt"), "--to", to}, HasSubstr("none.vpt: no such file"));
+  ExpectRefused({"replay", Path("none.vpt"), "--to", to}, HasSubstr("none.vpt: No such file"));
   std::ofstream(Path("text.vpt")) << "no timeline";
   const Finished text = Replay(Path("text.vpt"));
   EXPECT_EQ(text.exit_code, 2);
-  EXPECT_THAT(text.err, HasSubstr("text.vpt is no vcpulse timeline"));
+  EXPECT_THAT(text.err, HasSubstr("text.vpt is not a vcpulse timeline"));
   EXPECT_THAT(StreamsOf("host-a"), SizeIs(0));
 }
 

@@ -328,7 +328,7 @@ TEST_F(Tail, BadInput) {
   const std::string folder = folder_.root();
   ExpectRefused({"tail", folder, "--format", "csv"}, HasSubstr("--format: 'csv' is not known"));
   ExpectRefused({"tail", folder, "-n", "x"}, HasSubstr("-n: 'x' is not a number"));
-  ExpectRefused({"tail", folder, "-n", "1", "--from-start"}, HasSubstr("exclude each other"));
+  ExpectRefused({"tail", folder, "-n", "1", "--from-start"}, HasSubstr("cannot be used together"));
   ExpectRefused({"tail", folder, "--duration", "1"}, HasSubstr("has no unit"));
   ExpectRefused({"tail", folder, "--cert", "x"}, HasSubstr("a folder needs none"));
   const std::string address = "unix:" + Path("none.sock");

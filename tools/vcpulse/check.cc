@@ -39,46 +39,70 @@ constexpr size_t kMaxExpectFileBytes = size_t{1} << 20;
 
 std::string CheckFooter() {
   return absl::StrCat(
-      R"(EXPR is [each|any|sum] [vm=NAME|"NAME"|*] [vcpu=*|N|N-M[,...]] [phase=NAME] : QUANTITY OP LIMIT
-OP is <, <=, ==, >= or >. The part before the colon is optional. vm= takes a name (vm="WITH SPACES"),
-a UUID or a PID. Without phase= --phase applies, else the whole recording is judged.
-each (the default): each vCPU must satisfy the limit. any: one of them suffices. sum: the shares of
-all of them are added up; 100% is all of the time of one vCPU.
-LIMIT may be relative to the same vCPU in the timeline --baseline: baseline, baseline * 0.95,
-baseline - 5pt (percentage points; of a number 0.2, of longest() 50ms).
-'by ipc-bands' behind spinning, productive, unknown or their longest() is --trust-ipc-bands for that
-EXPR alone.
-Of a share LIMIT is a percentage (80%); a number is asked for by a percentile over the ticks that are
-not HALTED (ipc.p50 >= 0.9):
-)",
-      MetricLines([](const metric::Info& info) { return info.asked; }, ".pNN"),
-      R"(  longest(BAND), longest(starved)  the longest such time without a break (LIMIT 200ms)
-  gaps            share of the time without samples, of a VM
-Examples:
+      R"(Examples:
   vcpulse check --expect 'vcpu=*: productive >= 80%' --expect 'gaps <= 1%'
   vcpulse check run.vpt --phase load --skip-first 2s --expect 'vm=web vcpu=0-3: spinning <= 5%'
   vcpulse check run.vpt --expect 'phase=boot: halted <= 50%' --expect 'phase=load: gaps <= 1%'
   vcpulse check run.vpt --expect 'any vcpu=*: ipc.p50 >= 1' --expect 'sum vm=web: run_delay <= 50%'
   vcpulse check run.vpt --baseline good.vpt --expect 'productive >= baseline - 5pt'
   vcpulse check run.vpt --expect-file ci.expect --junit result.xml --markdown >>summary.md
-How to read it: time that is UNKNOWN or has no sample may have been anything, so what is observed
-is a range; so is a residency without ref-cycles, and what ipc-bands calls SPINNING, PRODUCTIVE or
-UNKNOWN may be each of them. PASS: all of the range is as wanted. FAIL: none of it is. INCONCLUSIVE:
-some of it is, too little was measured, or a VM that is meant was not recorded. SKIP: it cannot be
-judged without counters. The value of a baseline is a range too. The outcome of all is the worst of
-them, in the order FAIL, INCONCLUSIVE, SKIP, PASS. A phase runs from its marker to the next; all its spans count. An expect file has one
-EXPR per line; # begins a comment.
-Exit codes: 0 PASS, 1 FAIL, 2 usage error or nothing could be read or written, 3 INCONCLUSIVE,
-4 SKIP (--allow-skip: only where nothing else was judged). kselftest agrees on 0, 1 and 4, but takes
-2 for an expected failure and 3 for an unexpected pass: a wrapper there maps both to 1.
-Field list of the JSON: monitor/check/render.h.)");
+
+Expressions:
+EXPR is [each|any|sum] [vm=NAME|"NAME"|*] [vcpu=*|N|N-M[,...]] [phase=NAME] : QUANTITY OP LIMIT.
+The part before the colon is optional. OP is <, <=, ==, >= or >.
+  each       every vCPU must satisfy the limit (the default)
+  any        one vCPU that satisfies it is enough
+  sum        the shares of all vCPUs are added up; 100% is all of the time of one vCPU
+  vm=        a name (vm="WITH SPACES"), a UUID or a PID
+  phase=     a phase; without it --phase applies, or else the whole recording is judged
+  by ipc-bands  after spinning, productive, unknown or their longest(): --trust-ipc-bands for this
+             EXPR alone
+
+LIMIT is a percentage for a share (80%), a number for a percentile (ipc.p50 >= 0.9), or a duration for
+longest() (200ms). It may be relative to the same vCPU in the --baseline timeline: baseline,
+baseline * 0.95, or baseline - 5pt (percentage points; for a number baseline - 0.2, for longest()
+baseline - 50ms).
+
+An expect file has one EXPR per line; # begins a comment.
+
+Quantities:
+)",
+      MetricLines([](const metric::Info& info) { return info.asked; }, ".pNN"),
+      R"(  longest(BAND)   the longest time in the band without a break
+  longest(starved)  the longest starved time without a break
+  gaps            share of the time of a VM without samples
+
+.pNN is a percentile over the ticks that are not HALTED.
+
+How to read it:
+Time that is UNKNOWN or has no sample may have been anything, so an observed value is a range. A
+residency without ref-cycles is a range, too, and time that ipc-bands calls SPINNING, PRODUCTIVE or
+UNKNOWN may be any of the three.
+  PASS          the whole range satisfies the limit
+  FAIL          no value in the range satisfies it
+  INCONCLUSIVE  a part of the range satisfies it, too little was measured, or a VM that EXPR selects
+                was not recorded
+  SKIP          the expectation needs counters, and none were recorded
+
+The result is the worst outcome, in the order FAIL, INCONCLUSIVE, SKIP, PASS. A phase lasts from its
+marker to the next one; all its time ranges count.
+
+Exit status:
+  0  PASS
+  1  FAIL
+  2  usage error, or a file could not be read or written
+  3  INCONCLUSIVE
+  4  SKIP (with --allow-skip: only if nothing else was judged)
+
+kselftest uses 0, 1 and 4 in the same way, but 2 for an expected failure and 3 for an unexpected pass:
+a wrapper there maps both to 1.)");
 }
 
 enum class Format { kText, kJson, kKtap, kMarkdown };
 
 // As given, until it is parsed.
 struct CheckText {
-  std::string file = "vcpulse.vpt";  // "-": stdin
+  std::string file = kDefaultTimeline;  // "-": stdin
   std::vector<std::string> expect;
   std::optional<std::string> expect_file;
   std::optional<std::string> baseline;
@@ -266,10 +290,7 @@ absl::Status JunitError(const absl::Status& status) {
 
 // In the JUnit file too, so that no older success stays there.
 int CouldNotRead(const absl::Status& status, const CheckCommand& command, OutputFile* junit) {
-  const std::string why =
-      absl::IsNotFound(status)
-          ? absl::StrCat(command.file, ": no such file (`vcpulse record` writes one)")
-          : std::string(status.message());
+  const std::string why(ReadFailure(status, command.file).message());
   if (junit != nullptr) {
     const absl::Status written = WriteFile(*junit, check::RenderJunitError(why));
     if (!written.ok()) return Fail(absl::StrCat(why, "; ", JunitError(written).message()));

@@ -20,15 +20,21 @@ namespace vcpulse::tools {
 namespace {
 
 constexpr const char* kClassifyFooter =
-    "Every tick is judged anew from its counts; all else that was recorded stays. What is not "
-    "given "
-    "is as the timeline was judged: then the verdicts are the same. The new timeline names the one "
-    "it was made of (Session.derived_from) and keeps the profile that was used. What FILE lost is "
-    "warned of on stderr, and a gap (source-lost) stands for its ticks.\n"
-    "Exit codes: 0 written, 2 usage error, or nothing could be read or written.";
+    R"(Classifies every tick again from its counts and copies everything else. Settings that are not given
+are those of the timeline, which then keeps its verdicts. The new timeline names its source
+(Session.derived_from) and holds the profile that was used. Data that FILE has lost is reported on
+stderr and becomes a gap (source-lost).
+
+Examples:
+  vcpulse classify web.vpt --classifier ipc-bands -o again.vpt
+  vcpulse classify web.vpt --profile mine.json -o again.vpt
+
+Exit status:
+  0  written
+  2  usage error, or a file could not be read or written)";
 
 struct ClassifyOptions {
-  std::string file = "vcpulse.vpt";
+  std::string file = kDefaultTimeline;
   std::string output;
   ClassifierOptions classifier;
 

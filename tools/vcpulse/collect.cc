@@ -24,19 +24,27 @@ namespace vcpulse::tools {
 namespace {
 
 constexpr const char* kCollectFooter =
-    R"(Each stream that `vcpulse record --to` or `vcpulse replay --to` sends becomes a folder
-DIR/AGENT/START-STREAMID of timelines that every command reads, also while they are written. What it has
-acknowledged is on disk. Where the disk is full it acknowledges nothing, says so, and goes on by itself
-when there is room; agents keep what they have meanwhile.
-unix: root and the collector's own user may use any agent id, others those of --allow-uid. tls: an
-agent's certificate must name its agent id (as DNS name or URI). tcp: carries no identity; beyond this
-machine it needs --insecure.
---status: /healthz is 200, or 503 with the reason where nothing can be written; /metrics is for
-Prometheus.
-SIGTERM and Ctrl-C: what was received is written and acknowledged, then it ends; a second one ends it at
-once. SIGHUP reads the certificate files anew.
-Exit codes: 0 ended by a signal, 2 usage error, or it cannot listen, or not write what it has received
-within 30 s when it ends.)";
+    R"(Stores each stream of `vcpulse record --to` or `vcpulse replay --to` in a folder
+DIR/AGENT/START-STREAMID of timelines. Every command reads them, also while they are written. Data is
+on disk before it is acknowledged. While the disk is full, nothing is acknowledged; agents keep their
+data, and collection resumes by itself when there is room.
+
+Examples:
+  vcpulse collect --listen unix:/run/vcpulse/collect.sock --dir /srv/vcpulse
+  vcpulse collect --listen tls:collector.example:4711 --dir /srv/vcpulse --cert c.pem --key c.key --ca ca.pem --status tcp:127.0.0.1:9465
+
+Who may connect:
+  unix:  root and the collector's own user, with any agent id; other users with those of --allow-uid
+  tls:   an agent whose certificate names its agent id (as a DNS name or URI)
+  tcp:   anyone, with any agent id; beyond this machine only with --insecure
+
+Signals:
+  SIGTERM, SIGINT  write and acknowledge everything received, then exit; a second one exits at once
+  SIGHUP           read the certificate files again
+
+Exit status:
+  0  ended by a signal
+  2  usage error, cannot listen, or could not write everything received within 30 s of the signal)";
 
 constexpr std::chrono::seconds kDrainPatience{30};
 

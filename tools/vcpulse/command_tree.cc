@@ -1,7 +1,6 @@
 #include "tools/vcpulse/command_tree.h"
 
 #include <algorithm>
-#include <array>
 #include <sstream>
 #include <string_view>
 #include <utility>
@@ -51,14 +50,16 @@ Option ReadOption(const CLI::Option& option, bool is_positional,
   const CLI::Formatter formatter;
   Option read;
   read.names = Split(formatter.make_option_name(&option, is_positional), ',');
-  const std::string after_names = formatter.make_option_opts(&option);
-  read.after_names = Trimmed(after_names.substr(0, after_names.find(" Excludes: ")));
   read.description = formatter.make_option_desc(&option);
+  if (option.get_required()) read.description += " (required)";
+  const std::string initial = option.get_default_str();
+  if (!initial.empty()) read.description += " [" + initial + "]";
   read.takes_value = option.get_items_expected_max() != 0;
   read.repeats = option.get_expected_max() >= CLI::detail::expected_max_vector_size;
   if (!read.takes_value) return read;
   const std::string type = option.get_type_name();
   read.value_name = is_positional ? read.names.front() : type;
+  if (!is_positional) read.after_names = type;
   read.completion = CompletionOf(type, profiles);
   // A positional FILE of which its type says no more is a timeline: that is what commands read.
   const bool says_more = !read.completion.words.empty() || !read.completion.files.empty();
@@ -89,21 +90,75 @@ std::string UsageOf(const CLI::App& app, const std::string& path) {
   return usage.substr(usage.find(path));
 }
 
+// Sections from the lines of a footer (how they are written: command_tree.h).
+class FooterReader {
+ public:
+  void Add(const std::string& line) {
+    const size_t indent = std::min(line.find_first_not_of(' '), line.size());
+    const std::string text = line.substr(indent);
+    if (text.empty()) {
+      continues_ = nullptr;
+    } else if (indent == 0) {
+      AddText(text);
+    } else if (IsContinuation(indent)) {
+      continues_->text += " " + text;
+    } else if (indent >= kLiteralIndent || IsOfExamples()) {
+      AddParagraph({.kind = Paragraph::Kind::kLiteral, .text = text});
+      continues_ = nullptr;
+    } else {
+      const size_t end = std::min(text.find("  "), text.size());
+      AddParagraph({.kind = Paragraph::Kind::kItem,
+                    .term = text.substr(0, end),
+                    .text = Trimmed(text.substr(end))});
+    }
+  }
+
+  std::vector<Section> Take() { return std::move(sections_); }
+
+ private:
+  static constexpr size_t kLiteralIndent = 4;
+
+  bool IsOfExamples() const { return !sections_.empty() && sections_.back().title == "Examples"; }
+
+  bool IsContinuation(size_t indent) const {
+    return continues_ != nullptr && continues_->kind == Paragraph::Kind::kItem &&
+           indent >= kLiteralIndent;
+  }
+
+  void AddText(const std::string& text) {
+    const bool continues = continues_ != nullptr && continues_->kind == Paragraph::Kind::kText;
+    if (continues) {
+      continues_->text += " " + text;
+    } else if (text.back() == ':' && text.find_first_of(".,:;") == text.size() - 1) {
+      sections_.push_back({.title = text.substr(0, text.size() - 1), .paragraphs = {}});
+      continues_ = nullptr;
+    } else {
+      AddParagraph({.text = text});
+    }
+  }
+
+  void AddParagraph(Paragraph paragraph) {
+    if (sections_.empty()) sections_.emplace_back();
+    sections_.back().paragraphs.push_back(std::move(paragraph));
+    continues_ = &sections_.back().paragraphs.back();
+  }
+
+  std::vector<Section> sections_;
+  Paragraph* continues_ = nullptr;  // what the next line may continue
+};
+
 void ReadFooter(const std::string& footer, Command& command) {
   constexpr std::string_view kUsage = "Usage: ";
-  constexpr std::array<std::string_view, 4> kTitles = {
-      "Examples:", "Exit status:", "Environment:", "Files:"};
+  FooterReader reader;
   for (const std::string& line : Split(footer, '\n')) {
     if (line.starts_with(kUsage)) {
       command.usage = JoinPath(command, ' ') + " " + line.substr(kUsage.size());
       command.runs_command = line.find("[-- CMD") != std::string::npos;
-    } else if (std::ranges::find(kTitles, line) != kTitles.end()) {
-      command.sections.push_back({.title = line.substr(0, line.size() - 1)});
     } else {
-      if (command.sections.empty()) command.sections.emplace_back();
-      command.sections.back().lines.push_back(line);
+      reader.Add(line);
     }
   }
+  command.sections = reader.Take();
 }
 
 Command Read(const CLI::App& app, std::vector<std::string> path,
@@ -143,6 +198,15 @@ Completion CompletionOf(const std::string& value_name, const std::vector<std::st
 
 Command ReadCommandTree(const CLI::App& app, const std::vector<std::string>& profiles) {
   return Read(app, {}, profiles);
+}
+
+std::vector<std::string> PathOf(const CLI::App& app) {
+  std::vector<std::string> path;
+  for (const CLI::App* at = &app; at != nullptr; at = at->get_parent()) {
+    path.push_back(at->get_name());
+  }
+  std::ranges::reverse(path);
+  return path;
 }
 
 std::string Joined(const std::vector<std::string>& words) {

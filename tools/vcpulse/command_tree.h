@@ -19,8 +19,8 @@ struct Completion {
 
 struct Option {
   std::vector<std::string> names;  // "-o", "--output"; of a positional its one name
-  std::string after_names;         // "FILE", "[all] REQUIRED"; may be empty
-  std::string description;
+  std::string after_names;         // "FILE"; empty for a flag and a positional
+  std::string description;         // ends with "(required)" or the default in brackets
   bool takes_value = false;
   bool repeats = false;
   std::string value_name;  // "FILE"
@@ -32,11 +32,18 @@ struct Group {
   std::vector<Option> options;
 };
 
-// A part of what a command's footer says.
+// Text to wrap, a term with its explanation, or a line to keep as it is.
+struct Paragraph {
+  enum class Kind { kText, kItem, kLiteral };
+  Kind kind = Kind::kText;
+  std::string term{};  // of an item
+  std::string text;
+};
+
+// A part of a command's footer.
 struct Section {
-  std::string title;  // "Examples"; empty for notes
-  std::vector<std::string>
-      lines;  // a paragraph each; those that begin with blanks stay as they are
+  std::string title;  // "Examples"; empty for the notes before the first title
+  std::vector<Paragraph> paragraphs;
 };
 
 struct Command {
@@ -54,11 +61,18 @@ struct Command {
 // from; FILE, OUT, PATH, DIR, TIMELINE, CSV and PROFILE stand for files and names of profiles.
 Completion CompletionOf(const std::string& value_name, const std::vector<std::string>& profiles);
 
-// The sections of a footer: a line "Examples:", "Exit status:", "Environment:" or "Files:" begins
-// one; what stands before them is notes. "Usage: ..." says what follows the command's name.
+// How a footer is written:
+//   Usage: [OPTIONS] FILE   what follows the command's name
+//   Exit status:            a title, alone on its line, begins a section
+//   A paragraph             lasts until an empty line, a title or an indented line
+//     term  text            two blanks begin an item; deeper lines below it continue its text
+//       a line as it is     four blanks, or two under "Examples", keep a line as it is
 // `profiles` are the names that PROFILE stands for. Hidden options and commands are left out, as in
 // --help.
 Command ReadCommandTree(const CLI::App& app, const std::vector<std::string>& profiles);
+
+// From the program down: {"vcpulse", "list", "events"}.
+std::vector<std::string> PathOf(const CLI::App& app);
 
 // "vcpulse-list-events" with '-', "vcpulse list events" with ' '.
 std::string JoinPath(const Command& command, char separator);

@@ -10,6 +10,7 @@
 #include "kvm/own_rights.h"
 #include "monitor/check/outcome.h"
 #include "tools/vcpulse/help.h"
+#include "tools/vcpulse/usage_error.h"
 
 namespace vcpulse::tools {
 namespace {
@@ -107,24 +108,28 @@ std::unique_ptr<CLI::App> BuildApp(std::vector<std::string> command, int& exit_c
          "read options from FILE: a [COMMAND] section with lines OPTION=VALUE; options on the "
          "command line take precedence")
       ->type_name("FILE");
+  app->config_formatter(std::make_shared<ConfigReader>(*app));
   app->allow_config_extras(CLI::config_extras_mode::error);
   // Behind the commands, which would inherit it.
   app->footer(
-      "Usage: COMMAND [OPTIONS]\n"
-      "`vcpulse help COMMAND` prints the help of a command.\n"
-      "Examples:\n"
-      "  vcpulse doctor                        check whether this host can record\n"
-      "  vcpulse record -d 10s                 record all VMs for ten seconds\n"
-      "  vcpulse report                        summarize what was recorded\n"
-      "  vcpulse record -- ./run-tests.sh      record the VMs that a command starts\n"
-      "  vcpulse check --expect 'vcpu=*: spinning <= 5%'\n"
-      "Exit status:\n"
-      "  0  success\n"
-      "  1  doctor found obstacles, or a check or compare failed\n"
-      "  2  usage or run-time error; one line on stderr gives the reason\n"
-      "  3  check or compare is inconclusive\n"
-      "  4  check or compare was skipped\n"
-      "`record -- CMD` exits with the status of CMD.");
+      R"(Usage: COMMAND [OPTIONS]
+`vcpulse help COMMAND` prints the help of a command.
+
+Examples:
+  vcpulse doctor                        check whether this host can record
+  vcpulse record -d 10s                 record all VMs for ten seconds
+  vcpulse report                        summarize the recording
+  vcpulse record -- ./run-tests.sh      record the VMs that a command starts
+  vcpulse check --expect 'vcpu=*: spinning <= 5%'
+
+Exit status:
+  0  success
+  1  doctor found obstacles, or a check or compare failed
+  2  usage or run-time error; one line on stderr gives the reason
+  3  check or compare is inconclusive
+  4  check or compare was skipped
+
+`record -- CMD` exits with the status of CMD.)");
   LetFallThrough(*app);
   RefuseEmptyValues(*app);
   DropRightsOf(*app);

@@ -24,35 +24,53 @@ namespace {
 
 std::string CompareFooter() {
   return absl::StrCat(
-      R"(Per vCPU and phase, B - A of these quantities, as `report` counts them, sorted by effect:
-)",
-      MetricLines([](const metric::Info& info) { return info.asked; }),
-      R"(With several recordings per side (--before, --after) the interval holds the true difference in 95 of
-100 comparisons: Student's t on the means of the runs (Welch). With one per side it comes from a block
-bootstrap of correlated ticks, and the variance between runs is unknown: --fail-if is then at best
-INCONCLUSIVE, unless --single-run accepts that.
-  differs  distinguishable although many quantities were compared (Holm, 5 % for all of them together)
-  slight   differs, but by less than 1 point of a share or 1 % of a number such as IPC
-  maybe    its own interval leaves 0 out; with so many comparisons that may be chance
-  no-difference-found  no significant difference; no proof that both are the same
-  insufficient-data    not measured in both, or too short: fewer than 20 ticks, 4 blocks, or with several
-           recordings 2 runs of a side
-VMs are matched by name, else UUID, else the only one of each; vCPUs by index; phases by name, or the
-whole recordings where they have none in common. Who has no match is named in a note.
-EXPR of --fail-if is [vm=NAME] [vcpu=N-M] [phase=NAME] : QUANTITY OP CHANGE, each vCPU on its own
-(OP is <, <=, >= or >):
-  spinning > +5pt      B spins more than 5 percentage points more
-  productive < -10%    B's share is more than a tenth below A's
-  ipc < -0.2
-Examples:
+      R"(Examples:
   vcpulse compare before.vpt after.vpt
   vcpulse compare --before a1.vpt a2.vpt a3.vpt --after b1.vpt b2.vpt b3.vpt --fail-if 'ipc < -0.2'
-FAIL: surely so (2.5 % error for all vCPUs of one EXPR together). PASS: the interval lies within the
-limit. INCONCLUSIVE: neither, as in short recordings, or a vCPU or VM that EXPR means is not in each
-recording. SKIP: not counted, as a recording was degraded.
-Exit codes: 0 compared and nothing failed, 1 FAIL, 2 usage error or nothing could be read, 3
-INCONCLUSIVE, 4 SKIP (--allow-skip: only where nothing else was judged). Method and what it cannot tell: docs/compare.md. Field list of the JSON:
-monitor/compare/compare.h.)");
+
+Expressions:
+EXPR of --fail-if is [vm=NAME] [vcpu=N-M] [phase=NAME] : QUANTITY OP CHANGE, judged for each vCPU. OP
+is <, <=, >= or >. CHANGE is of B against A:
+  spinning > +5pt    more than 5 percentage points more
+  productive < -10%  more than a tenth less
+  ipc < -0.2         more than 0.2 less
+
+Quantities:
+)",
+      MetricLines([](const metric::Info& info) { return info.asked; }),
+      R"(
+How to read it:
+The table lists B - A of each quantity, per vCPU and phase, sorted by effect. VMs are matched by name,
+or else by UUID, or else as the only one of each side; vCPUs by index; phases by name, or else the
+whole recordings. A note names each VM, vCPU and phase without a match.
+
+With several recordings per side (--before, --after) the interval holds the true difference in 95 of
+100 comparisons: Student's t on the means of the runs (Welch). With one recording per side it comes
+from a block bootstrap of correlated ticks. The variance between runs is then unknown, and --fail-if
+is INCONCLUSIVE unless --single-run accepts that.
+  differs               significant even though many quantities were compared (Holm, 5 % for all of
+                        them together)
+  slight                significant, but less than 1 point of a share or 1 % of a number such as IPC
+  maybe                 its own interval excludes 0; with so many comparisons that may be chance
+  no-difference-found   no significant difference; this does not prove that both are the same
+  insufficient-data     not measured on both sides, or too short: fewer than 20 ticks, 4 blocks, or
+                        with several recordings 2 runs per side
+
+Outcomes of --fail-if:
+  FAIL          the limit is exceeded (error probability 2.5 % for all vCPUs of one EXPR together)
+  PASS          the whole interval is within the limit
+  INCONCLUSIVE  neither, as in short recordings, or a vCPU or VM that EXPR selects is missing from a
+                recording
+  SKIP          not counted, since a recording is degraded
+
+Exit status:
+  0  compared, and no --fail-if failed
+  1  FAIL
+  2  usage error, or a file could not be read
+  3  INCONCLUSIVE
+  4  SKIP (with --allow-skip: only if nothing else was judged)
+
+Method and limits: docs/compare.md.)");
 }
 
 constexpr int kMostRuns = 1000;  // per side

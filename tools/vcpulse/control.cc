@@ -131,7 +131,12 @@ void AddControlCommands(CLI::App& app, int& exit_code) {
     command
         ->add_option("--wait", options->wait, "how long to wait for the recording to listen [0s]")
         ->type_name("DURATION");
-    command->footer("Exit codes: 0 done, 2 not done, one line on stderr says why.");
+    command->footer(
+        "Exit status:\n"
+        "  0  done\n"
+        "  2  not done; one line on stderr gives the reason\n"
+        "Environment:\n"
+        "  VCPULSE_CONTROL  the socket's path, unless --control is given");
     command->callback([options, verb, &exit_code] { exit_code = Run(*options, {.verb = verb}); });
     return std::pair(command, options);
   };

@@ -130,8 +130,10 @@ void AddDoctorCommand(CLI::App& app, int& exit_code) {
                    "[/]")
       ->type_name("DIR");
   command->footer(
-      "Exit codes: 0 a recording would be complete, 1 there are obstacles or it is unknown, 2 "
-      "error.");
+      "Exit status:\n"
+      "  0  a recording would be complete\n"
+      "  1  there are obstacles, or a check could not be made\n"
+      "  2  usage or run-time error");
   command->callback([options, &exit_code] { exit_code = RunDoctor(*options); });
 }
 

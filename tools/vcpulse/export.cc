@@ -16,7 +16,6 @@
 #include "monitor/export/jsonl.h"
 #include "monitor/export/perfetto.h"
 #include "monitor/reading/part.h"
-#include "monitor/report/text_format.h"
 #include "tools/vcpulse/commands.h"
 #include "tools/vcpulse/output.h"
 #include "tools/vcpulse/part_options.h"
@@ -27,26 +26,36 @@ namespace {
 
 std::string ExportFooter() {
   return absl::StrCat(
-      R"(jsonl: one JSON object per line, one per vCPU and tick: t_mono_ns, t_wall_ns, interval_s, tick, vm,
-vm_name, vm_pid, vm_start_time, vm_uuid, epoch, vcpu, tid, kvm_id, the count of each event by perf's
-name, time_enabled_ns, time_running_ns, run_ns, run_delay_ns, state,
-)",
-      report::Wrapped("", absl::StrCat(RowMetrics(), ",")),
-      R"(band, raw_band, rule, confidence, starved. What was not counted is null, never 0.
-csv: the same with a header: t_ns, t_wall_ns, dt_ns, tick, vm, vm_number, vm_pid, vm_uuid, epoch, vcpu,
-tid, kvm_id, a column per event, and the rest as above; what was not counted is an empty cell.
-`vcpulse import csv` reads it back.
-perfetto: a trace for ui.perfetto.dev: host, VMs, vCPUs; slices of one band, counters IPC and residency,
-starved, markers, gaps.
-The first sample of an epoch has nothing to be subtracted from: no row. Markers and gaps are no rows of
-jsonl and csv. docs/export.md says more. What FILE lost is warned of on stderr.
-Exit codes: 0 exported, 2 usage error, or nothing could be read or written.)");
+      R"(Values that were not counted are null (jsonl) or empty (csv), never 0. Data that FILE has lost is
+reported on stderr.
+
+Examples:
+  vcpulse export web.vpt --format jsonl > web.jsonl
+  vcpulse export web.vpt --format csv --phase body -o web.csv
+  vcpulse export web.vpt --format perfetto -o web.pftrace
+
+Formats:
+  jsonl     a JSON object per vCPU and tick: t_mono_ns, t_wall_ns, interval_s, tick, vm, vm_name, vm_pid,
+            vm_start_time, vm_uuid, epoch, vcpu, tid, kvm_id, the count of each event by perf's name,
+            time_enabled_ns, time_running_ns, run_ns, run_delay_ns, state, )",
+      RowMetrics(), R"(, band, raw_band, rule, confidence, starved
+  csv       the same as a table: t_ns, t_wall_ns, dt_ns, tick, vm, vm_number, vm_pid, vm_uuid, epoch,
+            vcpu, tid, kvm_id, a column per event, and the rest as above; `vcpulse import csv` reads it
+  perfetto  a trace for ui.perfetto.dev: host, VMs, vCPUs; slices of one band, counters IPC and
+            residency, starved, markers, gaps
+
+The first sample of an epoch only begins an interval and has no row. jsonl and csv hold no markers and
+no gaps. Every key and column: docs/export.md.
+
+Exit status:
+  0  exported
+  2  usage error, or a file could not be read or written)");
 }
 
 constexpr std::array<std::string_view, 3> kExportFormats = {"jsonl", "csv", "perfetto"};
 
 struct ExportOptions {
-  std::string file = "vcpulse.vpt";
+  std::string file = kDefaultTimeline;
   std::string format;
   std::string output = "-";
   PartOptions part;

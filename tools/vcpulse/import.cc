@@ -109,42 +109,76 @@ std::vector<std::string> ImportNotes(const importing::Table& table,
 }
 
 constexpr char kColumns[] =
-    "Columns, found by their names in the first row: t_ns (when the interval ended, "
-    "CLOCK_MONOTONIC "
-    "or any other count of ns), dt_ns (how long it was), vm, vcpu, cycles, instructions, branches, "
-    "branch_misses, cache_misses, ref_cycles, pause (PAUSE instructions), pause_cycles (cycles in "
-    "PAUSE), time_enabled_ns (the vCPU's thread was on a CPU), time_running_ns (thereof counted), "
-    "run_ns and run_delay_ns (schedstat), state (S D I R T t Z X, or blocked runnable stopped "
-    "paused io-wait exited); vm_number, vm_pid, vm_start_time and vm_uuid tell VMs of one name "
-    "apart; tid, "
-    "kvm_id, epoch, tick and t_wall_ns are kept. Columns named as perf names events "
-    "(L1-dcache-load-misses, r01a8, kvm:kvm_exit, cpu/event=0x3c/, a.name) are counts too, in a "
-    "file of `vcpulse export` any other column as well. Counts are those of the interval. A "
-    "missing column or an empty cell is an absent value, never 0. t_ns or dt_ns is needed. What "
-    "export computes (bands, residency, ...) is recomputed. Rows of any number are read twice, in "
-    "flat memory where they are sorted by time; a row may be 2,000,000 rows late.";
+    R"(Columns are found by their names in the first row. t_ns or dt_ns is required. A missing column or an
+empty cell is an absent value, never 0. Derived values (bands, residency, ...) are recomputed.
+
+Examples:
+  vcpulse import csv counters.csv --tsc-hz 2.5e9 --profile intel-ice-lake-sp -o other.vpt
+
+Columns:
+  t_ns             when the interval ended: CLOCK_MONOTONIC or any other count of ns
+  dt_ns            its length
+  vm, vcpu         the VM's name and the vCPU's number
+  cycles, instructions, branches, branch_misses, cache_misses, ref_cycles  counts of the interval
+  pause            PAUSE instructions
+  pause_cycles     cycles in PAUSE
+  time_enabled_ns  time for which the vCPU's thread was on a CPU
+  time_running_ns  time of it that was counted
+  run_ns, run_delay_ns  on a CPU, and waiting for one, by schedstat
+  state            S D I R T t Z X, or blocked runnable stopped paused io-wait exited
+  vm_number, vm_pid, vm_start_time, vm_uuid  identify VMs that share a name
+  tid, kvm_id, epoch, tick, t_wall_ns  kept
+  EVENT            a count, by perf's name: L1-dcache-load-misses, r01a8, kvm:kvm_exit,
+                   cpu/event=0x3c/, a.name; in a file of `vcpulse export` any other column as well
+
+Files of any length are read twice. Memory stays constant where rows are sorted by time; a row may be
+2,000,000 rows late.
+
+Exit status:
+  0  written
+  2  usage error, or a file could not be read or written)";
 
 constexpr char kKeys[] =
-    "One JSON object per vCPU and interval, as `vcpulse export --format jsonl` writes them. Keys: "
-    "t_mono_ns (when the interval ended), interval_s (how long it was, seconds), vm (its number), "
-    "vm_name, vm_pid, vm_start_time, vm_uuid, vcpu, tid, kvm_id, epoch, tick, t_wall_ns, "
-    "time_enabled_ns, time_running_ns, run_ns, run_delay_ns, state, counted_share, and events by "
-    "perf's names. A missing key or null is an absent value, never 0. t_mono_ns or interval_s is "
-    "needed. What export computes (bands, residency, ...) is recomputed. A last line that was cut "
-    "off is skipped. Lines of any number are read twice, in flat memory where they are "
-    "sorted by time; a line may be 2,000,000 lines late.";
+    R"(Reads one JSON object per vCPU and interval, as `vcpulse export --format jsonl` writes them. t_mono_ns
+or interval_s is required. A missing key or null is an absent value, never 0. Derived values (bands,
+residency, ...) are recomputed. A last line that was cut off is skipped.
+
+Examples:
+  vcpulse import jsonl rows.jsonl -o again.vpt
+
+Keys:
+  t_mono_ns        when the interval ended
+  interval_s       its length, seconds
+  vm               the VM's number
+  vcpu             the vCPU's number
+  vm_name, vm_pid, vm_start_time, vm_uuid, tid, kvm_id, epoch, tick, t_wall_ns  kept
+  time_enabled_ns, time_running_ns, run_ns, run_delay_ns, state, counted_share  as exported
+  EVENT            a count, by perf's name
+
+Files of any length are read twice. Memory stays constant where lines are sorted by time; a line may be
+2,000,000 lines late.
+
+Exit status:
+  0  written
+  2  usage error, or a file could not be read or written)";
 
 constexpr char kPerf[] =
-    "Made for `perf stat -I 100 -j --per-thread -e cycles:G,instructions:G -t TIDS -o FILE`. "
-    "Threads named as vCPUs are (CPU 0/KVM) are the vCPUs; of several VMs, a number that comes "
-    "again with rising TIDs is the next VM's. With -A each CPU of the host stands for a vCPU, "
-    "without --per-thread the total is vCPU 0; totals of cores, dies, sockets and nodes are "
-    "skipped. Counts are perf's: where events took turns it has extrapolated them. <not counted> "
-    "and "
-    "<not supported> are absent, never 0, unless the thread was off its CPU throughout. Events "
-    "that count the host too (without :G) keep their modifier in their name (cycles:H) and give no "
-    "verdict. Lines that are not counts are skipped and listed by kind. At most 4,000,000 "
-    "intervals of threads.";
+    R"(Reads the output of `perf stat -I 100 -j --per-thread -e cycles:G,instructions:G -t TIDS -o FILE`.
+Threads with the names of vCPUs (CPU 0/KVM) are the vCPUs. With several VMs, a vCPU number that
+repeats with rising TIDs belongs to the next VM. With -A each CPU of the host stands for a vCPU.
+Without --per-thread the total is vCPU 0. Totals of cores, dies, sockets and nodes are skipped.
+
+Counts are perf's: where events took turns, it has extrapolated them. <not counted> and <not
+supported> are absent values, never 0, unless the thread was off its CPU throughout. Events that count
+the host too (without :G) keep their modifier in their name (cycles:H) and give no verdict. Lines that
+are not counts are skipped and listed by kind. At most 4,000,000 intervals of threads are read.
+
+Examples:
+  vcpulse import perf-json perf.json -o perf.vpt
+
+Exit status:
+  0  written
+  2  usage error, or a file could not be read or written)";
 
 // More is no table of so many rows.
 constexpr size_t kMaxFileBytes = size_t{2} << 30;

@@ -287,10 +287,10 @@ int RunList(const ListOptions& options) {
       live::Find(kvm::Discovery(options.target.root), options.target);
   if (!vms.ok()) return Fail(vms.status());
   if (vms->empty()) {
-    std::fputs(
-        "vcpulse: no VM found; a VM is a process with a kvm-vm descriptor, and those of other "
-        "users are proven to root only\n",
-        stderr);
+    std::fputs(geteuid() == 0
+                   ? "vcpulse: no VM runs on this host\n"
+                   : "vcpulse: no VM found (only root can identify the VMs of other users)\n",
+               stderr);
   }
   std::string text;
   if (options.json) {
@@ -307,6 +307,7 @@ void AddListCommand(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<ListOptions>();
   CLI::App* command = app.add_subcommand("list", "List the VMs and vCPUs of this host");
   AddTargetOptions(*command, options->target);
+  command->remove_option(command->get_option("--all"));  // it lists all of them in any case
   command->add_flag("--json", options->json, "an array of VMs; what is absent is null");
 
   auto event_options = std::make_shared<ListEventsOptions>();
@@ -333,7 +334,7 @@ void AddListCommand(CLI::App& app, int& exit_code) {
                                                         : nullptr;
     if (about_host == nullptr) {
       exit_code = RunList(*options);
-    } else if (options->target.IsOne() || options->target.all) {
+    } else if (options->target.IsOne()) {
       exit_code = Fail(absl::StrCat("`list ", about_host, "` is about this host: it takes no VM"));
     } else if (events->parsed()) {
       event_options->json = event_options->json || options->json;

@@ -10,8 +10,12 @@
 
 #include "CLI/CLI.hpp"
 #include "kvm/base/text.h"
+#include "monitor/report/text_format.h"
 #include "tools/vcpulse/commands.h"
 #include "tools/vcpulse/help.h"
+#include "tools/vcpulse/output.h"
+#include "tools/vcpulse/timeline_input.h"
+#include "tools/vcpulse/usage_error.h"
 #include "tools/vcpulse/values.h"
 
 #if __has_include("google/protobuf/stubs/logging.h")  // up to protobuf 21
@@ -32,12 +36,13 @@ std::optional<std::vector<std::string>> TakeCommand(std::vector<std::string>& ar
 }
 
 // What is wrong with the file of --config, where that is what `error` says.
-std::optional<std::string> ConfigFileError(const CLI::ParseError& error) {
-  constexpr size_t kShown = 120;  // the file may be anything
-  const std::string text = vcpulse::Printable(error.what()).substr(0, kShown);
-  if (dynamic_cast<const CLI::FileError*>(&error) != nullptr) return "--config: " + text;
+std::optional<std::string> ConfigFileError(const CLI::App& app, const CLI::ParseError& error) {
+  if (dynamic_cast<const CLI::FileError*>(&error) != nullptr) {
+    const auto name = app.get_config_ptr()->as<std::string>();
+    return "--config: " + std::string(vcpulse::tools::ReadWhole(name, 0).status().message());
+  }
   if (dynamic_cast<const CLI::ConfigError*>(&error) == nullptr) return std::nullopt;
-  return "--config: a line is no OPTION=VALUE of its [COMMAND]: " + text;
+  return vcpulse::Printable(error.what());
 }
 
 // What any peer or file can make protobuf log (texts that are not UTF-8) is reported by us where it
@@ -57,6 +62,11 @@ int main(int argc, char** argv) {
   // A reader that goes away (`vcpulse report | head`) is an error of write(2), not our end.
   std::signal(SIGPIPE, SIG_IGN);
   SilenceProtobuf();
+  constexpr size_t kNarrowest = 60;
+  constexpr size_t kWidest = 100;  // longer lines read badly
+  if (const auto width = tools::WidthOfStdout()) {
+    vcpulse::report::SetParagraphWidth(std::clamp(*width, kNarrowest, kWidest));
+  }
 
   std::vector<std::string> arguments(argv + 1, argv + argc);
   if (!arguments.empty() && arguments.front() == "help") {
@@ -85,7 +95,7 @@ int main(int argc, char** argv) {
     app->parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app->exit(error);  // --help, --version
-    if (const auto text = ConfigFileError(error)) return tools::Fail(*text);
+    if (const auto text = ConfigFileError(*app, error)) return tools::Fail(*text);
     return tools::Fail(tools::UsageError(*app, arguments, error));
   } catch (const std::exception& error) {
     return tools::Fail(error.what());

@@ -21,18 +21,19 @@ namespace vcpulse::tools {
 namespace {
 
 constexpr const char* kMergeFooter =
-    "Usage: [OPTIONS] FILE... -o OUT\n"
-    "The parts may come in any order and overlap: chunks are written by their sequence numbers, "
-    "byte "
-    "for byte as they were recorded, and those that are there twice once. What no part holds is "
-    "warned of on stderr, and counted as lost by every reader of OUT. Recordings of several hosts, "
-    "or of several runs, stay separate: `report` and `export` read one, `compare` several.\n"
-    "Examples:\n"
-    "  vcpulse merge part1.vpt part2.vpt -o whole.vpt\n"
-    "  vcpulse merge /srv/vcpulse/host1/20261122T072146Z-* -o host1.vpt\n"
-    "Exit status:\n"
-    "  0  written; what no part holds is warned of\n"
-    "  2  usage error, or a part could not be read or OUT not written";
+    R"(Usage: [OPTIONS] FILE... -o OUT
+Parts may be given in any order and may overlap. Chunks are written in the order of their sequence
+numbers, byte for byte as they were recorded, and duplicates once. Records that no part holds are
+reported on stderr, and every reader of OUT counts them as lost. Recordings of several hosts or runs
+stay separate: `report` and `export` read one, `compare` several.
+
+Examples:
+  vcpulse merge part1.vpt part2.vpt -o whole.vpt
+  vcpulse merge /srv/vcpulse/host1/20261122T072146Z-* -o host1.vpt
+
+Exit status:
+  0  written, also where records are missing from all parts
+  2  usage error, or a file could not be read or written)";
 
 constexpr int kMostParts = 1'000'000;
 

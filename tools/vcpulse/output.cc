@@ -44,17 +44,14 @@ bool WantsColour(std::string_view choice) {
   return choice == "always" || (choice == "auto" && WantsColour());
 }
 
-size_t WidthOfStdout() {
-  constexpr size_t kNarrowest = 40;
-  constexpr size_t kWidest = 1000;
-  constexpr size_t kOfNoTerminal = 100;
+std::optional<size_t> WidthOfStdout() {
   size_t width = 0;
   if (const char* columns = std::getenv("COLUMNS"); columns != nullptr) {
     width = ParseNumber<size_t>(columns).value_or(0);
   }
   winsize window{};
   if (width == 0 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0) width = window.ws_col;
-  return width == 0 ? kOfNoTerminal : std::clamp(width, kNarrowest, kWidest);
+  return width == 0 ? std::nullopt : std::optional(width);
 }
 
 std::string Aligned(const std::vector<std::vector<std::string>>& rows, size_t indent) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,8 +26,8 @@ bool WantsColour();
 // The same for `choice`: "always" and "never" are what they say, "auto" is as above.
 bool WantsColour(std::string_view choice);
 
-// How many columns it shows: COLUMNS, else the terminal's width, else 100; at least 40.
-size_t WidthOfStdout();
+// How many columns it shows: COLUMNS, else the terminal's width; nothing where neither is known.
+std::optional<size_t> WidthOfStdout();
 
 // Rows of cells as lines, each column as wide as its widest cell, indented.
 std::string Aligned(const std::vector<std::vector<std::string>>& rows, size_t indent);

@@ -9,7 +9,6 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "kvm/base/text.h"
-#include "monitor/report/text_format.h"
 #include "tools/vcpulse/values.h"
 
 namespace vcpulse::tools {
@@ -23,8 +22,6 @@ absl::StatusOr<std::optional<int64_t>> ParseOffset(const std::string& flag,
   return absl::ToInt64Nanoseconds(*duration);
 }
 
-constexpr size_t kKeyWidth = 18;
-
 template <typename IsListed>
 std::string Keys(const IsListed& is_listed) {
   std::vector<std::string> keys;
@@ -37,13 +34,14 @@ std::string Keys(const IsListed& is_listed) {
 }  // namespace
 
 void AddPartOptions(CLI::App& command, PartOptions& options) {
-  command.add_option(
-      "--from", options.from,
-      "Leave out what came before this time after the recording's start (2s, 300ms)");
-  command.add_option("--until", options.until, "Leave out what came after this time");
+  command
+      .add_option("--from", options.from,
+                  "start at this time after the beginning of the recording (2s, 300ms)")
+      ->type_name("TIME");
+  command.add_option("--until", options.until, "end at this time")->type_name("TIME");
   command
       .add_option("--phase", options.phase,
-                  "Only the spans of this phase, each from its marker to the next")
+                  "only this phase: from each marker of this name to the next marker")
       ->type_name("NAME")
       ->excludes("--from")
       ->excludes("--until");
@@ -90,9 +88,8 @@ std::string MetricLines(bool (*is_listed)(const metric::Info&), const std::strin
   std::string lines;
   for (const metric::Info& info : metric::Table()) {
     if (!is_listed(info)) continue;
-    std::string key = absl::StrCat("  ", ToAbsl(info.key), info.IsShare() ? "" : behind, "  ");
-    key.resize(std::max(key.size(), kKeyWidth), ' ');
-    lines += report::Wrapped(key, info.help);
+    absl::StrAppend(&lines, "  ", ToAbsl(info.key), info.IsShare() ? "" : behind, "  ",
+                    ToAbsl(info.help), "\n");
   }
   return lines;
 }

@@ -34,6 +34,7 @@ constexpr absl::Duration kLongestInterval = absl::Hours(1);
 // Options as text, until they are parsed.
 struct RecordText {
   std::string wait = "0s";
+  std::optional<std::string> rewait;
   std::string interval = "100ms";
   std::string duration;
   std::string set = "full";
@@ -61,7 +62,7 @@ absl::Status ParseOutput(const RecordText& text, RecordOptions& options) {
   if (!options.uplink) return absl::OkStatus();
   if (options.delimited) {
     return absl::InvalidArgumentError(
-        "--format delimited and --to exclude each other: a collector takes chunks (vpt)");
+        "--format delimited and --to cannot be used together: a collector takes chunks (vpt)");
   }
   if (!text.output) options.output.clear();
   return absl::OkStatus();
@@ -79,6 +80,14 @@ absl::StatusOr<RecordOptions> ParseText(RecordOptions options, const RecordText&
   const auto wait = ParseDurationOption("--wait", text.wait);
   if (!wait.ok()) return wait.status();
   options.wait = *wait;
+  if (text.rewait) {
+    if (options.target.vm.empty()) {
+      return absl::InvalidArgumentError("--rewait: name the VM that may start again with --vm");
+    }
+    const auto rewait = ParseDurationOption("--rewait", *text.rewait);
+    if (!rewait.ok()) return rewait.status();
+    options.rewait = *rewait;
+  }
   const auto set = kvm::ParseEventSet(text.set);
   if (!set) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -171,11 +180,17 @@ void AddControlOptions(CLI::App& command, RecordOptions& options) {
 
 void AddOptions(CLI::App& command, RecordOptions& options, RecordText& text) {
   AddTargetOptions(command, options.target);
-  command
-      .add_option("--wait", text.wait,
-                  "wait so long for the target to appear, and for --vm to come back")
-      ->type_name("DURATION")
-      ->group(kTargetGroup);
+  const std::array<CLI::Option*, 3> waiting = {
+      command.add_option("--wait", text.wait, "wait up to this long for the target to appear [0s]")
+          ->type_name("DURATION"),
+      command
+          .add_option("--rewait", text.rewait,
+                      "after --vm has ended, wait up to this long for it to start again [0s]")
+          ->type_name("DURATION"),
+      command.add_flag("--require-guest", options.require_guest,
+                       "fail if no KVM guest was recorded"),
+  };
+  for (CLI::Option* option : waiting) option->group(kTargetGroup);
   AddOutputOptions(command, text);
   AddEventOptions(command, options, text);
   AddClassifierOptions(command, text.classifier, "[that of this CPU]");
@@ -188,27 +203,35 @@ void AddOptions(CLI::App& command, RecordOptions& options, RecordText& text) {
 }
 
 constexpr const char* kRecordFooter =
-    "Usage: [OPTIONS] [-- CMD [ARGS...]]\n"
-    "With `-- CMD`, records the VMs that CMD starts (or the target, which then must exist) until "
-    "CMD ends, and exits with its status.\n"
-    "With --to, chunks that the collector has not acknowledged stay in the spool; the next "
-    "recording with --to sends them. A lost collector is retried without end. SIGHUP reloads "
-    "certificates.\n"
-    "Examples:\n"
-    "  vcpulse record --vm web1 -d 10s            ten seconds of one VM\n"
-    "  vcpulse record -i 10ms -- ./run-tests.sh   the VMs that a command starts\n"
-    "  vcpulse record --all --to tls:collector.example:4711 --cert h.pem --key h.key --ca ca.pem\n"
-    "Exit status:\n"
-    "  0         stopped by -d, a signal, `vcpulse stop` or the last VM's end\n"
-    "  2         an error; one line on stderr gives the reason\n"
-    "  with `-- CMD`: the status of CMD (128+N where signal N ended it), or\n"
-    "  125       vcpulse itself failed\n"
-    "  126, 127  CMD could not be run, was not found\n"
-    "Environment:\n"
-    "  VCPULSE_CONTROL  set for CMD where --control is given: the socket's path\n"
-    "Files:\n"
-    "  vcpulse.vpt, vcpulse.vpt.old  the recording, and the one before it\n"
-    "  $STATE_DIRECTORY/spool, /var/lib/vcpulse/spool or ~/.local/state/vcpulse/spool";
+    R"(Usage: [OPTIONS] [-- CMD [ARGS...]]
+With `-- CMD`, records the VMs that CMD starts (or the selected VM, which must be running) until CMD
+ends, and exits with its status.
+
+With --to, chunks that the collector has not acknowledged stay in the spool; the next recording with
+--to sends them. A lost connection is retried until the recording ends. SIGHUP reads certificates
+again.
+
+Examples:
+  vcpulse record --vm web1 -d 10s            ten seconds of one VM
+  vcpulse record -i 10ms -- ./run-tests.sh   the VMs that a command starts
+  vcpulse record --all --to tls:collector.example:4711 --cert h.pem --key h.key --ca ca.pem
+
+Exit status:
+  0  stopped by -d, a signal, `vcpulse stop` or the last VM's end
+  2  an error; one line on stderr gives the reason
+
+Exit status with `-- CMD`:
+  that of CMD  or 128+N if signal N ended it
+  125          vcpulse itself failed
+  126, 127     CMD could not be run, was not found
+
+Environment:
+  VCPULSE_CONTROL  set for CMD if --control is given: the socket's path
+
+Files:
+  vcpulse.vpt      the recording
+  vcpulse.vpt.old  the one before it
+  spool            below $STATE_DIRECTORY, or else /var/lib/vcpulse (root) or ~/.local/state/vcpulse)";
 
 // The path with its links followed, as far as it is there.
 std::filesystem::path Resolved(const std::string& path) {
@@ -232,7 +255,7 @@ absl::Status CheckApart(const std::string& control, const std::string& output) {
 absl::Status RecordOptions::Validate() const {
   if (open.require_counters && open.wanted.set == kvm::EventSet::kDegraded) {
     return absl::InvalidArgumentError(
-        "--require-counters and --event-set degraded exclude each other");
+        "--require-counters and --event-set degraded cannot be used together");
   }
   if (interval < kShortestInterval || interval > kLongestInterval) {
     return absl::InvalidArgumentError(
@@ -262,12 +285,12 @@ absl::Status RecordOptions::Validate() const {
   }
   if (phase_from_stdin && !command.empty()) {
     return absl::InvalidArgumentError(
-        "--phase-from-stdin and -- CMD exclude each other: CMD reads standard input; give "
+        "--phase-from-stdin and -- CMD cannot be used together: CMD reads standard input; give "
         "--control "
         "PATH and let CMD run `vcpulse mark NAME`");
   }
   if (!command.empty() && target.all) {
-    return absl::InvalidArgumentError("--all and -- CMD exclude each other");
+    return absl::InvalidArgumentError("--all and -- CMD cannot be used together");
   }
   if (absl::Status status = CheckRoot(target.root); !status.ok()) return status;
   return CheckPidsAreOurs(target.root);

@@ -13,6 +13,7 @@ namespace vcpulse::tools {
 // What `vcpulse record` was asked for.
 struct RecordOptions : live::Options {
   std::vector<std::string> command;
+  bool require_guest = false;                           // an error where none was recorded
   std::string metrics;                                  // address to serve metrics at; empty: none
   std::optional<stream::RecordUplink::Options> uplink;  // nothing: to a file alone
 

@@ -39,20 +39,30 @@ namespace vcpulse::tools {
 namespace {
 
 constexpr const char* kReplayFooter =
-    R"(The records of FILE at the pace at which they were recorded, or as many times as fast as --speed says;
-max waits for nothing. Pauses last as long as they did, but between two spans of a phase it waits 1 s.
-text: on a terminal the line that `record` shows, with markers, gaps and what happened to VMs above it;
-  else a line per tick and VM:  12.300s  web  HHsP  IPC 1.30
-  one letter per vCPU: H halted, S spinning, P productive, U unknown, small where it was starved,
-  - without a verdict; IPC of all vCPUs together, without HALTED time, as in reports.
-jsonl: the rows of `vcpulse export --format jsonl`, each when it is due.
-delimited: plain length-delimited TimelineRecord messages, as `record --format delimited` writes them.
-With --to ADDR its chunks go to a collector as they are, at that pace: duplicates are ignored; gaps in
-FILE are forwarded. --agent-id names the agent that they are stored under; the rest is as of `vcpulse
-record --to`, but nothing is kept beyond the end: without a collector for 10 s, or where it takes nothing
-for 30 s, the exit code is 2.
-Ctrl-C ends it. What FILE lost is warned of on stderr.
-Exit codes: 0 played or sent, or ended by a signal, 2 usage error, or nothing could be read or written.)";
+    R"(Plays the records of FILE at the pace of the recording, or faster or slower with --speed. Pauses keep
+their length; between two time ranges of a phase it waits 1 s. Data that FILE has lost is reported on
+stderr. Ctrl-C ends it.
+
+With --to the chunks go to a collector unchanged, at the same pace. Duplicates are ignored; gaps in
+FILE are forwarded. --agent-id names the agent under which they are stored. There is no spool: replay
+fails if no collector is reachable for 10 s or none acknowledges data for 30 s.
+
+Examples:
+  vcpulse replay web.vpt --speed 10 --from 2s --until 10s
+  vcpulse replay web.vpt --speed max --format jsonl | ./my-consumer
+  vcpulse replay web.vpt --to unix:/run/vcpulse/collect.sock
+
+Formats:
+  text       on a terminal the line that `record` shows, with markers, gaps and VM events above it;
+             else a line per tick and VM, such as "12.300s  web  HHsP  IPC 1.30": a letter per vCPU (H
+             halted, S spinning, P productive, U unknown, - no verdict; lower case while starved) and
+             the IPC of all vCPUs together, HALTED time excluded
+  jsonl      the rows of `vcpulse export --format jsonl`, each when it is due
+  delimited  length-delimited TimelineRecord messages, as `record --format delimited` writes them
+
+Exit status:
+  0  played or sent, or ended by a signal
+  2  usage error, or a file or collector could not be read or written)";
 
 constexpr std::array<std::string_view, 3> kReplayFormats = {"text", "jsonl", "delimited"};
 constexpr int64_t kPauseBetweenSpans_ns = 1'000'000'000;
@@ -61,7 +71,7 @@ constexpr size_t kTextWrittenAtOnce = 1 << 16;
 constexpr uint64_t kRecordsAtOnce = 256;
 
 struct ReplayOptions {
-  std::string file = "vcpulse.vpt";
+  std::string file = kDefaultTimeline;
   std::string format = "text";
   bool has_format = false;
   std::string speed = "1";
@@ -79,7 +89,7 @@ absl::Status ReplayOptions::Validate() const {
   }
   if (!uplink.to.empty() && has_format) {
     return absl::InvalidArgumentError(
-        "--format and --to exclude each other: a collector takes the chunks as they are");
+        "--format and --to cannot be used together: a collector takes the chunks as they are");
   }
   if (std::ranges::find(kReplayFormats, format) == kReplayFormats.end()) {
     return absl::InvalidArgumentError(

@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <memory>
@@ -141,38 +143,56 @@ int ServePage(const std::string& file, const std::string& address) {
   return served.ok() ? kExitOk : Fail(absl::StrCat("--serve: ", served.message()));
 }
 
-constexpr const char* kHowToRead = R"(How to read the table: one row per vCPU.
-  HALTED, SPINNING, PRODUCTIVE, UNKNOWN  shares of the time that has a verdict; they sum to 100 %.
-             Residency decides HALTED; only above it do the rules of the classifier speak (`bands:`
-             above the tables). By ipc-bands SPINNING is a hint, no proof: slow work looks the same.
-             By evidence it says how sure it is: a count of PAUSE names a spin, a tight loop looks
-             like one (docs/bands.md). --explain shows every comparison of one verdict.
-  starved    share in which the thread was runnable but got no CPU for over 10 % of a tick
-  IPC        instructions / cycles in guest mode, over all time that was not HALTED
+constexpr const char* kReportFooter =
+    R"(Examples:
+  vcpulse report web.vpt --from 2s --until 10s
+  vcpulse report web.vpt --columns ghz,branch_miss_rate
+  vcpulse report web.vpt --explain vcpu=1,at=12.3s
+  vcpulse report web.vpt --html web.html
+
+Columns:
+  HALTED, SPINNING, PRODUCTIVE, UNKNOWN  shares of the time that has a verdict; they add up to 100 %
+  starved    share of the time in ticks of which the thread waited for a CPU for over 10 %
+  IPC        guest instructions per guest cycle, HALTED time excluded
   residency  share of the time spent in guest code
-  run-delay  share of the time spent waiting for a CPU, over the whole run
+  run-delay  share of the time spent waiting for a CPU
   cycles, instr  totals in guest mode
-  -          not counted: it has no number, and the lines below say why. It is never a zero.
+  -          not measured, which is never a zero; a line below the table gives the reason
   ~N         an estimate: the counters shared the PMU with others and were scaled up
-  N+         at least: counted in a part of the time only
-Below a table a strip per vCPU shows what it did over time: a character is a slot of time, its letter
-the band that had most of it (. HALTED, S SPINNING, # PRODUCTIVE, ? UNKNOWN), s where another had most
-but 5 % or more were SPINNING, ! where the thread was starved for half of it, _ where there is no
-sample; then markers (^name) and the time after the start. Strips are as wide as the terminal, or COLUMNS.
-The lines below the table name what UNKNOWN was, gaps, the life cycle of the VMs and vcpulse's own cost.
+  N+         at least N: counted for a part of the time only
 
-A timeline whose recording was killed, or that is damaged, is reported as far as it can be read; the
-loss is reported below the tables, in the JSON and on stderr. Exit codes: 0 reported, 2 usage error, or
-nothing could be read.
-Field list of the JSON: monitor/report/json_report.h.
+SPINNING? is a verdict of ipc-bands, which is a hint: slow work has a low IPC, too. The evidence
+classifier names a spin by its PAUSE count or by the shape of a tight loop (docs/bands.md).
 
-The page (--html, --serve) opens in any recent browser, also from a file, and asks nothing of any
-network. A timeline of any length fits: the page holds at most 20 MiB of numbers, in bins of time whose
-width it states; --serve brings what is finer, down to single ticks, from FILE, which may be growing.
-Press ? in it for its keys.)";
+Strips:
+Below each table a strip per vCPU shows its bands over time. A character is a time slot, and its letter
+the band with the largest share:
+  .  HALTED
+  S  SPINNING
+  s  another band, but 5 % or more SPINNING
+  #  PRODUCTIVE
+  ?  UNKNOWN
+  !  starved for half of the slot or more
+  -  no verdict
+  _  no sample
+
+Markers (^name) and the time since the start follow. Strips are as wide as the terminal, or COLUMNS.
+
+Damaged timelines:
+A timeline that is damaged, or whose recording was killed, is reported as far as it can be read. The
+loss is stated below the tables, in the JSON and on stderr.
+
+Page:
+The page (--html, --serve) opens in any recent browser, also as a file, and uses no network. It holds at
+most 20 MiB of numbers; a longer timeline is shown in wider bins, whose width is stated. --serve adds
+the detail down to single ticks from FILE, which may be growing. Press ? for the keys.
+
+Exit status:
+  0  reported
+  2  usage error, or the timeline could not be read)";
 
 struct ReportOptions {
-  std::string file = "vcpulse.vpt";  // "-": stdin
+  std::string file = kDefaultTimeline;  // "-": stdin
   bool json = false;
   std::string color = "auto";
   std::optional<std::string> columns;
@@ -250,6 +270,10 @@ int RunReport(const ReportOptions& options) {
     columns = *std::move(metrics);
   }
 
+  constexpr size_t kNarrowest = 40;
+  constexpr size_t kWidest = 1000;
+  const size_t width =
+      std::clamp(WidthOfStdout().value_or(report::StripOptions{}.width), kNarrowest, kWidest);
   report::Summary summary;
   report::Strips strips;
   const absl::StatusOr<report::Report> read =
@@ -267,7 +291,7 @@ int RunReport(const ReportOptions& options) {
                          ? report::RenderJson(report)
                          : report::RenderText(report, {.colour = WantsColour(options.color),
                                                        .strips = &strips,
-                                                       .width = WidthOfStdout(),
+                                                       .width = width,
                                                        .columns = std::move(columns)}));
 }
 
@@ -277,7 +301,7 @@ void AddReportCommand(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<ReportOptions>();
   CLI::App* command = app.add_subcommand(
       "report", "Summarize a timeline: band shares, IPC, residency and gaps per vCPU");
-  command->footer(kHowToRead);
+  command->footer(kReportFooter);
   command->add_option("FILE", options->file, "Timeline to read; - is standard input")
       ->capture_default_str();
   command->add_flag("--json", options->json, "JSON instead of text");
@@ -285,7 +309,12 @@ void AddReportCommand(CLI::App& app, int& exit_code) {
       ->add_option(
           "--color", options->color,
           "Colours: on a terminal unless NO_COLOR is set, always (for `| less -R`), or never")
-      ->check(CLI::IsMember({"auto", "always", "never"}))
+      ->check(CLI::Validator(
+          [](const std::string& text) {
+            const bool is_choice = text == "auto" || text == "always" || text == "never";
+            return is_choice ? "" : Quoted(text) + " is none of auto, always, never";
+          },
+          ""))
       ->type_name("auto|always|never")
       ->capture_default_str();
   command

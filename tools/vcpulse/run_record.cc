@@ -18,6 +18,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "kvm/base/text.h"
 #include "monitor/follow/live_line.h"
 #include "monitor/http/server.h"
 #include "monitor/live/child_command.h"
@@ -145,7 +146,13 @@ bool HasSettledAny(const stream::Uplink::Stats& stats) {
 // starts them.
 absl::StatusOr<std::vector<kvm::Vm>> FindVms(const RecordOptions& options) {
   if (!options.command.empty() && !options.target.IsOne()) return std::vector<kvm::Vm>();
-  return live::FindWithPatience(options.target, options.wait);
+  return live::FindWithPatience(options.target, options.wait, [&options] {
+    const std::string& vm = options.target.vm;
+    Fail(absl::StrCat("waiting up to ", absl::FormatDuration(options.wait), " for ",
+                      !vm.empty()              ? absl::StrCat("VM ", Quoted(vm))
+                      : options.target.IsOne() ? "the VM"
+                                               : "a VM"));
+  });
 }
 
 // Starts the command after `--`, with this limit of descriptors.
@@ -227,6 +234,10 @@ int RunRecord(const RecordOptions& given) {
     exit_code = fail(status);
   } else if (command) {
     exit_code = WaitFor(*command);  // chunks go out meanwhile
+  }
+  const bool has_samples = (*session)->recording().progress().samples > 0;
+  if (options.require_guest && !has_samples && exit_code == kExitOk) {
+    exit_code = fail(absl::NotFoundError("--require-guest: no KVM guest was recorded"));
   }
   if (*uplink) {
     Fail((*uplink)->Drain());

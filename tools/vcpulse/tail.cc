@@ -25,22 +25,29 @@ namespace vcpulse::tools {
 namespace {
 
 constexpr const char* kTailFooter =
-    R"(SOURCE is where a collector listens (unix:PATH, tcp:HOST:PORT, tls:HOST:PORT), the folder that it
-fills, one agent's or one stream's folder in there, or a timeline that is being written. New agents,
-streams and files are taken in as they come. Of a folder or file the last 10 ticks come first (of each
-agent's newest stream); of a collector what comes from now on.
-text: a line per tick and VM, with markers, gaps, lost records and what happened to VMs in between:
-  host1  06:12:01.300  web  HHsP  IPC 1.30
-  the agent where there may be several; the time of day by the agent's clock; the rest as
-  `vcpulse replay` says it.
-jsonl: the rows of `vcpulse export --format jsonl`, with "agent" as the first key.
-Where the collector goes away it tries again until it is back, and says so; what came meanwhile is reported
-as missed where record numbers show it, and is in the collector's folder. That the first connection fails is an
-error, and so is it where the collector does not let it follow any more.
-Ctrl-C ends it. Over tls it needs --cert, --key and --ca, and sees the agents of its certificate's names,
-or all where the collector allows it (`vcpulse collect --allow-follower`).
-Exit codes: 0 ended by -d, a signal or the reader of standard output, 2 usage error, or nothing could be
-read or written.)";
+    R"(SOURCE is the address of a collector (unix:PATH, tcp:HOST:PORT, tls:HOST:PORT), its folder, the folder
+of one agent or stream in it, or a timeline that is being written. New agents, streams and files are
+followed as they appear. A folder or file starts with its last 10 ticks (of each agent's newest
+stream), a collector with new data only.
+
+If the connection to the collector is lost, tail reconnects by itself. It reports the records that it
+missed; they are in the collector's folder. With tls: it needs --cert, --key and --ca, and follows the
+agents that its certificate names, or all of them if the collector allows it (`vcpulse collect
+--allow-follower`).
+
+Examples:
+  vcpulse tail /srv/vcpulse
+  vcpulse tail unix:/run/vcpulse/collect.sock --agent host1 --format jsonl
+
+Formats:
+  text   a line per tick and VM, with markers, gaps, lost records and VM events in between: the agent
+         (if there may be several), the time of day by the agent's clock, the VM, a letter per vCPU
+         and the IPC as in `vcpulse replay`
+  jsonl  the rows of `vcpulse export --format jsonl`, with "agent" as the first key
+
+Exit status:
+  0  ended by -d, a signal, or the reader of standard output
+  2  usage error, SOURCE could not be read, the first connection failed, or the collector refused it)";
 
 constexpr std::array<std::string_view, 2> kTailFormats = {"text", "jsonl"};
 constexpr int64_t kPollPeriod_ns = 200'000'000;
@@ -79,7 +86,7 @@ absl::Status CheckApart(const TailOptions& options, bool is_address) {
         "folder needs none");
   }
   if (options.from_start && options.ticks) {
-    return absl::InvalidArgumentError("--from-start and -n exclude each other");
+    return absl::InvalidArgumentError("--from-start and -n cannot be used together");
   }
   return absl::OkStatus();
 }

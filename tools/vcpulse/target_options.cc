@@ -20,7 +20,13 @@ namespace {
 
 // PIDs and TIDs that Linux can give (PID_MAX_LIMIT).
 constexpr pid_t kMostThreadId = 4194304;
-const CLI::Validator kThreadId = CLI::Range(1, kMostThreadId).description("");
+const CLI::Validator kProcessId(
+    [](const std::string& text) {
+      pid_t pid = 0;
+      const bool is_pid = absl::SimpleAtoi(text, &pid) && pid >= 1 && pid <= kMostThreadId;
+      return is_pid ? "" : absl::StrCat(Quoted(text), " is not a PID (1 to ", kMostThreadId, ")");
+    },
+    "");
 
 // "1,2,3". Errors: InvalidArgument where a part is empty or not a thread ID.
 absl::StatusOr<std::vector<pid_t>> ParseTids(const std::string& text) {
@@ -68,7 +74,7 @@ void AddTargetOptions(CLI::App& command, live::Target& target) {
       command.add_option("--vm", target.vm, "the VM with this name or UUID")->type_name("NAME"),
       command.add_option("--pid", target.pid, "the VM of this VMM process")
           ->type_name("PID")
-          ->check(kThreadId),
+          ->check(kProcessId),
       command.add_option("--qmp", target.qmp, "the VM behind this QMP socket")
           ->type_name("unix:PATH|tcp:HOST:PORT"),
       AddTids(command, target.tids),

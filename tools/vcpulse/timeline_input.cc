@@ -62,9 +62,8 @@ absl::Status CheckNotInFolder(const std::string& input, const std::string& outpu
 std::string NameOf(const std::string& file) { return file == "-" ? "standard input" : file; }
 
 absl::Status ReadFailure(const absl::Status& status, const std::string& file) {
-  if (!absl::IsNotFound(status)) return status;
-  return absl::NotFoundError(
-      absl::StrCat(file, ": no such file (`vcpulse record -o FILE` writes one)"));
+  if (!absl::IsNotFound(status) || file != kDefaultTimeline) return status;
+  return absl::NotFoundError(absl::StrCat(status.message(), " (`vcpulse record` writes it)"));
 }
 
 absl::StatusOr<timeline::ReadReport> ReadInput(const std::string& file,

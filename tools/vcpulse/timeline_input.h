@@ -12,6 +12,9 @@
 
 namespace vcpulse::tools {
 
+// What is read, and what `record` writes, where no file is named.
+inline constexpr const char* kDefaultTimeline = "vcpulse.vpt";
+
 // "standard input" for `-`.
 std::string NameOf(const std::string& file);
 

@@ -130,7 +130,7 @@ absl::StatusOr<std::optional<double>> ParseSpeed(const std::string& text) {
   const auto parsed = std::from_chars(text.data(), end, speed, std::chars_format::fixed);
   if (parsed.ec != std::errc() || parsed.ptr != end || !(speed > 0)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--speed: '", text, "' is no speed: write 1, 10, 0.5 or max"));
+        absl::StrCat("--speed: '", text, "' is not a speed: write 1, 10, 0.5 or max"));
   }
   if (speed < kSlowest || speed > kFastest) {
     return absl::InvalidArgumentError(absl::StrCat("--speed: ", text, " is not between ", kSlowest,

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cctype>
-#include <sstream>
+#include <optional>
+#include <ranges>
 
 #include "tools/vcpulse_docs/pages.h"
 
@@ -46,38 +47,21 @@ std::string CommandSection(const Command& command) {
   return text;
 }
 
-// A line of a table in help: two blanks, a term, two blanks or more, its text. Empty where `line`
-// is none.
-std::string TermOf(const std::string& line) {
-  if (!line.starts_with("  ") || line.starts_with("   ")) return "";
-  const size_t end = line.find("  ", 2);
-  return end == std::string::npos ? "" : line.substr(2, end - 2);
-}
-
-// "Examples" as a section of its own; notes come without a title.
 std::string SectionText(const Section& section) {
-  std::string text = ".SH " + (section.title.empty() ? "NOTES" : Upper(section.title)) + "\n";
-  const bool is_literal = section.title == "Examples";
-  if (is_literal) text += ".nf\n";
-  bool in_table = false;
-  for (const std::string& line : section.lines) {
-    if (line.empty() && !is_literal) continue;  // paragraphs have their distance
-    const std::string term = TermOf(line);
-    const size_t first = std::min(line.find_first_not_of(' '), line.size());
-    if (is_literal) {
-      text += EscapeRoff(line.substr(first)) + "\n";
-    } else if (!term.empty()) {
-      text += ".TP\n" + Bold(term) + "\n" +
-              EscapeRoff(line.substr(line.find_first_not_of(' ', 2 + term.size()))) + "\n";
-    } else if (in_table && first > 0) {
-      text += EscapeRoff(line.substr(first)) + "\n";
-    } else {
-      if (&line != &section.lines.front()) text += ".PP\n";
-      text += EscapeRoff(line.substr(first)) + "\n";
-    }
-    in_table = !term.empty() || (in_table && first > 0);
+  using Kind = Paragraph::Kind;
+  std::string text = ".SH " + (section.title.empty() ? "DESCRIPTION" : Upper(section.title)) + "\n";
+  std::optional<Kind> before;
+  for (const Paragraph& paragraph : section.paragraphs) {
+    const bool was_literal = before == Kind::kLiteral;
+    const bool is_literal = paragraph.kind == Kind::kLiteral;
+    if (was_literal && !is_literal) text += ".fi\n";
+    if (paragraph.kind == Kind::kText && before) text += ".PP\n";
+    if (is_literal && !was_literal) text += ".nf\n";
+    if (paragraph.kind == Kind::kItem) text += ".TP\n" + Bold(paragraph.term) + "\n";
+    text += EscapeRoff(paragraph.text) + "\n";
+    before = paragraph.kind;
   }
-  return text + (is_literal ? ".fi\n" : "");
+  return text + (before == Kind::kLiteral ? ".fi\n" : "");
 }
 
 std::string SeeAlso(const Command& root, const Command& command) {
@@ -137,9 +121,15 @@ std::string ManPage(const Command& root, const Command& command, const ManPageHe
   page += ".SH NAME\n" + EscapeRoff(name) + " \\- " + EscapeRoff(command.description) + "\n";
   page += ".SH SYNOPSIS\n" + Bold(JoinPath(command, ' ')) +
           EscapeRoff(command.usage.substr(JoinPath(command, ' ').size())) + "\n";
+  const auto is_notes = [](const Section& section) { return section.title.empty(); };
+  for (const Section& section : command.sections | std::views::filter(is_notes)) {
+    page += SectionText(section);
+  }
   if (!command.subcommands.empty()) page += CommandSection(command);
   page += OptionSection(command);
-  for (const Section& section : command.sections) page += SectionText(section);
+  for (const Section& section : command.sections) {
+    if (!is_notes(section)) page += SectionText(section);
+  }
   return page + SeeAlso(root, command);
 }
 

@@ -16,6 +16,7 @@ using tools::Group;
 using tools::Joined;
 using tools::JoinPath;
 using tools::Option;
+using tools::Paragraph;
 using tools::Section;
 
 // A completion script for bash: commands, options, words to choose from and names of files. It

@@ -168,10 +168,14 @@ VCPULSE_API vcpulse_status vcpulse_options_set_qmp(vcpulse_options* options, con
                                                    vcpulse_error** error);
 VCPULSE_API vcpulse_status vcpulse_options_set_tids(vcpulse_options* options, const int64_t* tids,
                                                     size_t count, vcpulse_error** error);
-/* How long vcpulse_recording_attach waits for the VM to appear, and how long a VM given by name may
- * be away before the recording ends; 0 by default. */
+/* How long vcpulse_recording_attach waits for the VM to appear; 0 by default. */
 VCPULSE_API vcpulse_status vcpulse_options_set_wait(vcpulse_options* options, int64_t wait_ns,
                                                     vcpulse_error** error);
+/* How long a recording waits for a VM given by name to start again after it has ended; 0 by
+ * default.
+ */
+VCPULSE_API vcpulse_status vcpulse_options_set_rewait(vcpulse_options* options, int64_t rewait_ns,
+                                                      vcpulse_error** error);
 /* Time between ticks: 1 ms to 1 h. */
 VCPULSE_API vcpulse_status vcpulse_options_set_interval(vcpulse_options* options,
                                                         int64_t interval_ns, vcpulse_error** error);

@@ -204,6 +204,9 @@ class Options {
   Options& Wait(Nanoseconds wait) {
     return Set(vcpulse_options_set_wait, static_cast<std::int64_t>(wait.count()));
   }
+  Options& Rewait(Nanoseconds rewait) {
+    return Set(vcpulse_options_set_rewait, static_cast<std::int64_t>(rewait.count()));
+  }
   Options& Interval(Nanoseconds interval) {
     return Set(vcpulse_options_set_interval, static_cast<std::int64_t>(interval.count()));
   }

@@ -146,7 +146,7 @@ absl::Status FileSender::SendAll(timeline::ByteSource& source, const std::string
   }
   if (!scanner.recognised()) {
     return absl::InvalidArgumentError(
-        absl::StrCat(name, " is no vcpulse timeline (no chunk of one was found in it)"));
+        absl::StrCat(name, " is not a vcpulse timeline (no chunk of one was found in it)"));
   }
   TellMissing(known_to_ + 1);
   return absl::OkStatus();

@@ -22,7 +22,7 @@ constexpr size_t kMaxHostBytes = 253;
 
 absl::Status NoAddress(const std::string& text, const std::string& why) {
   return absl::InvalidArgumentError(
-      absl::StrCat("\"", absl::Utf8SafeCHexEscape(text), "\" is no address: ", why,
+      absl::StrCat("\"", absl::Utf8SafeCHexEscape(text), "\" is not an address: ", why,
                    " (unix:PATH, tcp:HOST:PORT or tls:HOST:PORT; an IPv6 address in brackets)"));
 }
 
@@ -65,7 +65,7 @@ absl::StatusOr<Address> ParseHostAndPort(const std::string& text, Address::Kind 
   std::string host = rest.substr(0, colon);
   if (host.size() >= 2 && host.front() == '[' && host.back() == ']') {
     host = host.substr(1, host.size() - 2);
-    if (!IsIpv6WithZone(host)) return NoAddress(text, "what is in brackets is no IPv6 address");
+    if (!IsIpv6WithZone(host)) return NoAddress(text, "what is in brackets is not an IPv6 address");
   } else if (host.find(':') != std::string::npos) {
     return NoAddress(text, "an IPv6 address needs brackets, as in tcp:[::1]:4711");
   } else if (!IsHostName(host)) {

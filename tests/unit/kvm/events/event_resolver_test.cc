@@ -167,7 +167,7 @@ TEST(ResolveEvents, ErrorsSayWhatToWrite) {
            Row{"intel", "{cycles},{cycles,instructions}", {"named twice"}},
            Row{"intel", "cpu/event=1,name=x/,cpu/event=2,name=x/", {"named twice"}},
            Row{"intel", "{cycles,instructions}:D", {"event cycles: :D", "vPMU"}},
-           Row{"intel", "cycles:z", {":z is no modifier"}},
+           Row{"intel", "cycles:z", {":z is not a modifier"}},
        }) {
     const std::string error = ErrorOf(row.host, row.text);
     for (const char* words : row.words) EXPECT_THAT(error, HasSubstr(words)) << row.text;

@@ -99,7 +99,7 @@ TEST(ParseEventList, ModifiersAreNoPartOfTheEvent) {
     EXPECT_THAT(item.text, Not(HasSubstr(":G"))) << text;
   }
   EXPECT_EQ(One("cycles:uGk").modifiers, "uGk");
-  EXPECT_EQ(One("cycles:x").modifiers, "x") << "behind a known event it is no tracepoint";
+  EXPECT_EQ(One("cycles:x").modifiers, "x") << "behind a known event it is not a tracepoint";
 }
 
 TEST(ParseEventList, AGroupsModifiersAreItsMembers) {
@@ -188,7 +188,7 @@ TEST(ModifierRefusal, EachOtherHasItsReason) {
         Row{"H", "is the host"}, Row{"p", "precise"}, Row{"ppp", "precise"}, Row{"P", "precise"},
         Row{"D", "guest's own vPMU"}, Row{"S", "samples"}, Row{"W", "fall apart"}, Row{"I", "idle"},
         Row{"e", "alone"}, Row{"b", "BPF"}, Row{"Gu", "guest's kernel"}, Row{"GH", "is the host"},
-        Row{"z", "is no modifier that vcpulse knows"}}) {
+        Row{"z", "is not a modifier that vcpulse knows"}}) {
     EXPECT_THAT(ModifierRefusal(row.modifiers), AllOf(HasSubstr(row.reason), Not(HasSubstr("\n"))));
   }
 }

@@ -180,7 +180,7 @@ TEST(Baseline, IsNeeded) {
   CheckOptions options;
   options.baseline = "/nonexistent.vpt";
   EXPECT_THAT(CheckTimeline(path, std::span(&*expectation, 1), options).status().ToString(),
-              HasSubstr("INVALID_ARGUMENT: --baseline: cannot open /nonexistent.vpt"));
+              HasSubstr("INVALID_ARGUMENT: --baseline: cannot read /nonexistent.vpt"));
 }
 
 }  // namespace

@@ -76,7 +76,7 @@ TEST_F(PhaseInputTest, WhatIsNoMarkerIsSkippedAndSaidOnce) {
   write_end_ = Fd();
   context_.run();
   EXPECT_THAT(names_, ElementsAre("a", "d"));
-  const std::string skipped = "a line of standard input is no marker and is skipped: ";
+  const std::string skipped = "a line of standard input is not a marker and is skipped: ";
   EXPECT_THAT(said_,
               ElementsAre(skipped + "column 1: a marker needs a name",
                           skipped + "column 2: the name of a marker has no control characters",

@@ -44,14 +44,15 @@ TEST(ControlRequest, IsWrittenAsItIsRead) {
 TEST(ControlRequest, AMistakeIsSaidWithItsPlace) {
   EXPECT_THAT(ErrorOf(""), StartsWith("column 1: no request"));
   EXPECT_THAT(ErrorOf("   "), StartsWith("column 1: no request"));
-  EXPECT_THAT(ErrorOf("  halt now"), StartsWith("column 3: 'halt' is no request; known are mark"));
+  EXPECT_THAT(ErrorOf("  halt now"),
+              StartsWith("column 3: 'halt' is not a request; known are mark"));
   EXPECT_THAT(ErrorOf("Mark x"), StartsWith("column 1: 'Mark'"));
   EXPECT_EQ(ErrorOf("pause  now"), "column 8: nothing follows pause");
   EXPECT_EQ(ErrorOf("mark"), "column 5: a marker needs a name");
   EXPECT_EQ(ErrorOf("mark   "), "column 8: a marker needs a name");
   EXPECT_EQ(ErrorOf("mark a\tb"), "column 7: the name of a marker has no control characters");
   EXPECT_EQ(ErrorOf("mark ä\xff"), "column 7: byte 0xff is not UTF-8");
-  EXPECT_THAT(ErrorOf("mark\tx"), StartsWith("column 1: 'mark\\tx' is no request"));
+  EXPECT_THAT(ErrorOf("mark\tx"), StartsWith("column 1: 'mark\\tx' is not a request"));
   EXPECT_THAT(ErrorOf(std::string(300, 'x')), HasSubstr(std::string(32, 'x') + "...'"));
 }
 

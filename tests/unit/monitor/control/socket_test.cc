@@ -183,7 +183,7 @@ TEST_F(ControlSocket, SomethingElseIsNotReplaced) {
   EXPECT_EQ(server.status().code(), absl::StatusCode::kAlreadyExists);
   EXPECT_THAT(std::string(server.status().message()), HasSubstr("something else lies there"));
   EXPECT_EQ(fs::file_size(path_), 4u);
-  EXPECT_THAT(ErrorOf(AskIt()), HasSubstr("what lies here is no socket"));
+  EXPECT_THAT(ErrorOf(AskIt()), HasSubstr("what lies here is not a socket"));
 }
 
 TEST_F(ControlSocket, APathThatCannotBeIsSaidInWords) {
@@ -261,7 +261,7 @@ TEST_F(ControlSocket, GarbageIsAnsweredWithItsPlace) {
   RawClient client(path_);
   ASSERT_TRUE(client.Send(std::string("\0\xff\n", 3)));
   EXPECT_THAT(client.Line().value_or(""),
-              HasSubstr(R"({"ok":false,"error":"column 1: '\\x00\\xff' is no request)"));
+              HasSubstr(R"({"ok":false,"error":"column 1: '\\x00\\xff' is not a request)"));
   ASSERT_TRUE(client.Send("stop\n")) << "the connection goes on";
   EXPECT_EQ(client.Line(), "{\"ok\":true,\"mono_ns\":7}");
 }
@@ -394,7 +394,7 @@ absl::StatusOr<Answer> AskSomebodyWhoSays(const std::string& path, std::string_v
 TEST_F(ControlSocket, AnAnswerThatMakesNoSenseIsAnError) {
   const auto answer = AskSomebodyWhoSays(path_, "HTTP/1.1 400 Bad Request\r\n\r\n");
   EXPECT_EQ(answer.status().code(), absl::StatusCode::kDataLoss);
-  EXPECT_THAT(ErrorOf(answer), HasSubstr("the answer makes no sense: it is no JSON"));
+  EXPECT_THAT(ErrorOf(answer), HasSubstr("the answer makes no sense: it is not JSON"));
 }
 
 TEST_F(ControlSocket, AnEndlessAnswerIsAnError) {

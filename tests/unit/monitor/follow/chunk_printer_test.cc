@@ -308,7 +308,7 @@ TEST_F(ChunkPrinting, RubbishOfOneAgent) {
   EXPECT_EQ(printed_, "a  03:04:05.200  guest1  HP  IPC 2.00\n");
   EXPECT_EQ(printer.unreadable_chunks(), 4u);
   const std::string why =
-      ": skipped a chunk that cannot be read: the content is no ChunkPayload message";
+      ": skipped a chunk that cannot be read: the content is not a ChunkPayload message";
   EXPECT_THAT(said_, ElementsAre("warning: a" + why, "warning: b?" + why));
 }
 

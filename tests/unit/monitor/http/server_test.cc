@@ -163,7 +163,7 @@ TEST(HttpServer, AnEndpointThatIsNoneIsTold) {
   EXPECT_THAT(error({.host = "localhost", .port = server->port()}),
               AllOf(StartsWith("tcp:localhost:" + std::to_string(server->port())),
                     HasSubstr("Address already in use")));
-  EXPECT_THAT(error({.host = "example.org"}), HasSubstr("'example.org' is no address"));
+  EXPECT_THAT(error({.host = "example.org"}), HasSubstr("'example.org' is not an address"));
   // Of no interface of this machine (RFC 5737).
   EXPECT_THAT(error({.host = "192.0.2.1"}), HasSubstr("tcp:192.0.2.1:0 cannot be listened on"));
 }

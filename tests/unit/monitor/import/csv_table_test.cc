@@ -141,11 +141,13 @@ TEST(CsvTable, KeepsFurtherColumns) {
 
 TEST(CsvTable, RefusesValuesWithRowAndColumn) {
   EXPECT_EQ(Refusal("t_ns,cycles\n5,1\n\n6,12x\n"),
-            "x.csv: row 4, column cycles: '12x' is no whole number");
-  EXPECT_EQ(Refusal("t_ns,cycles\n5,-1\n"), "x.csv: row 2, column cycles: '-1' is no whole number");
-  EXPECT_EQ(Refusal("t_ns,cycles\n5, 1\n"), "x.csv: row 2, column cycles: ' 1' is no whole number");
+            "x.csv: row 4, column cycles: '12x' is not a whole number");
+  EXPECT_EQ(Refusal("t_ns,cycles\n5,-1\n"),
+            "x.csv: row 2, column cycles: '-1' is not a whole number");
+  EXPECT_EQ(Refusal("t_ns,cycles\n5, 1\n"),
+            "x.csv: row 2, column cycles: ' 1' is not a whole number");
   EXPECT_EQ(Refusal("t_ns,cycles\n5,1e9\n"),
-            "x.csv: row 2, column cycles: '1e9' is no whole number");
+            "x.csv: row 2, column cycles: '1e9' is not a whole number");
   EXPECT_EQ(Refusal("t_ns,dt_ns,cycles\n5,1,18446744073709551615\n"), "");
   EXPECT_EQ(Refusal("t_ns,cycles\n5,18446744073709551616\n"),
             "x.csv: row 2, column cycles: '18446744073709551616' is beyond 2^64");

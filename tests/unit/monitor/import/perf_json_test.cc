@@ -71,7 +71,7 @@ TEST(PerfJson, Numbers) {
 TEST(PerfJson, NumbersThatAreNone) {
   for (const char* written : {R"("")", R"("12x")", R"("-5")", R"("1.5")", "-5", "1.5", "null", "[]",
                               R"("nan")", "1e30", R"(",5")"}) {
-    EXPECT_THAT(PerfJsonError(Line(written)), HasSubstr("no whole number (1, first in line 1)"))
+    EXPECT_THAT(PerfJsonError(Line(written)), HasSubstr("not a whole number (1, first in line 1)"))
         << written;
   }
 }

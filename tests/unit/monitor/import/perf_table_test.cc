@@ -174,7 +174,7 @@ TEST(PerfTable, WhoIsAVcpu) {
   EXPECT_EQ(in.report.vcpus, 3u);
   EXPECT_EQ(in.Deltas(1, 1, 1).at(0).counts[0], 2u);
   EXPECT_EQ(in.Deltas(2, 1, 0).at(0).counts[0], 3u);
-  EXPECT_THAT(in.table.notes, Contains(HasSubstr("1 threads are no vCPUs")));
+  EXPECT_THAT(in.table.notes, Contains(HasSubstr("left out 1 thread without the name of a vCPU")));
 }
 
 TEST(PerfTable, ThreadsWithoutNamesOfVcpus) {

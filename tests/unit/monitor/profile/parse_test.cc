@@ -104,7 +104,8 @@ struct Wrong {
 TEST(ParseProfile, WrongTextsNameTheField) {
   const std::string long_name(65, 'a');
   const std::vector<Wrong> cases = {
-      {"[]", "a list is no object of name, description, base, cpu, thresholds, spin_ipc, pause"},
+      {"[]",
+       "a list is not an object of name, description, base, cpu, thresholds, spin_ipc, pause"},
       {"{}", "name: is missing"},
       {R"({"name": 5})", "name: 5 is not one line of text of 1 to 64 bytes"},
       {R"({"name": ""})", "name: '' is not one line of text of 1 to 64 bytes"},
@@ -117,11 +118,11 @@ TEST(ParseProfile, WrongTextsNameTheField) {
       {With(R"("x\ny": 1)"),
        "'x?y': no such field; there are name, description, base, cpu, thresholds, spin_ipc, pause"},
       {With(R"("base": "generic-inte")"),
-       "base: 'generic-inte' is no built-in profile; did you mean 'generic-intel'?"},
+       "base: 'generic-inte' is not a built-in profile; did you mean 'generic-intel'?"},
       {With(R"("base": "mine")"),
-       "base: 'mine' is no built-in profile; `vcpulse list profiles` shows them"},
+       "base: 'mine' is not a built-in profile; `vcpulse list profiles` shows them"},
       {With(R"("base": true)"), "base: true is not one line of text of 1 to 64 bytes"},
-      {With(R"("thresholds": 5)"), "thresholds: 5 is no object"},
+      {With(R"("thresholds": 5)"), "thresholds: 5 is not an object"},
   };
   for (const Wrong& wrong : cases) {
     EXPECT_EQ(ErrorOf(wrong.json), "my.json: " + wrong.message) << wrong.json;
@@ -149,7 +150,7 @@ TEST(ParseProfile, WrongThresholdsNameTheField) {
       {WithThreshold("pause_cycles_each", "0"),
        "thresholds.pause_cycles_each.value: 0 is not a number above 0, up to 1000"},
       {With(R"("thresholds": {"loop_ipc_from": 0.5})"),
-       "thresholds.loop_ipc_from: 0.5 is no object of value, origin"},
+       "thresholds.loop_ipc_from: 0.5 is not an object of value, origin"},
       {With(R"("thresholds": {"loop_ipc_from": {"origin": "me"}})"),
        "thresholds.loop_ipc_from.value: is missing"},
       {With(R"("thresholds": {"loop_ipc_from": {"value": 0.5}})"),
@@ -178,7 +179,7 @@ TEST(ParseProfile, WrongSpinIpcsAndPauseEventsNameTheField) {
   const std::vector<Wrong> cases = {
       {With(R"("spin_ipc": {})"), "spin_ipc: must be a list of 0 to 4 ranges"},
       {With(R"("spin_ipc": [)" + five + "]"), "spin_ipc: must be a list of 0 to 4 ranges"},
-      {With(R"("spin_ipc": [0.1])"), "spin_ipc[0]: 0.1 is no object of from, to, origin"},
+      {With(R"("spin_ipc": [0.1])"), "spin_ipc[0]: 0.1 is not an object of from, to, origin"},
       {With(R"("spin_ipc": [{"to": 1, "origin": "me"}])"), "spin_ipc[0].from: is missing"},
       {With(R"("spin_ipc": [)" + range + R"(, {"from": 0.1, "to": "x", "origin": "me"}])"),
        "spin_ipc[1].to: 'x' is not a number"},
@@ -188,16 +189,16 @@ TEST(ParseProfile, WrongSpinIpcsAndPauseEventsNameTheField) {
        "spin_ipc[0].from: 0.3 is above to, 0.2"},
       {With(R"("spin_ipc": [{"from": 0.1, "to": 0.2}])"), "spin_ipc[0].origin: is missing"},
       {With(R"("pause": "cpu_clk_unhalted.pause")"),
-       "pause: 'cpu_clk_unhalted.pause' is no object of event, config, origin"},
+       "pause: 'cpu_clk_unhalted.pause' is not an object of event, config, origin"},
       {With(R"("pause": {"event": "pause", "config": "0x40ec", "origin": "me"})"),
        "pause.event: 'pause' is none of cpu_clk_unhalted.pause, misc_retired.pause_inst, "
        "rob_misc_events.pause_inst"},
       {With(R"("pause": {"event": "cpu_clk_unhalted.pause", "origin": "me"})"),
        "pause.config: is missing"},
       {With(R"("pause": {"event": "cpu_clk_unhalted.pause", "config": "40ec", "origin": "me"})"),
-       "pause.config: '40ec' is no code: a whole number, or a text such as \"0x40ec\""},
+       "pause.config: '40ec' is not a code: a whole number, or a text such as \"0x40ec\""},
       {With(R"("pause": {"event": "cpu_clk_unhalted.pause", "config": 1.5, "origin": "me"})"),
-       "pause.config: 1.5 is no code: a whole number, or a text such as \"0x40ec\""},
+       "pause.config: 1.5 is not a code: a whole number, or a text such as \"0x40ec\""},
       {With(R"("pause": {"event": "cpu_clk_unhalted.pause", "config": "0x40ec"})"),
        "pause.origin: is missing"},
       {With(R"("pause": {"event": "misc_retired.pause_inst", "config": "0x40cc", "origin": "me"})"),
@@ -212,7 +213,7 @@ TEST(ParseProfile, WrongSpinIpcsAndPauseEventsNameTheField) {
 TEST(ParseProfile, WrongCpusNameTheField) {
   const std::vector<Wrong> cases = {
       {With(R"("cpu": "GenuineIntel")"),
-       "cpu: 'GenuineIntel' is no object of vendor, family, models, steppings, parts"},
+       "cpu: 'GenuineIntel' is not an object of vendor, family, models, steppings, parts"},
       {With(R"("cpu": {})"), "cpu.vendor: is missing"},
       {With(R"("cpu": {"vendor": []})"), "cpu.vendor: must be a list of 1 to 8 names"},
       {With(R"("cpu": {"vendor": [5]})"),

@@ -224,7 +224,7 @@ TEST_F(RecordingLifeCycle, ARestartUnderTheSameNameSaysSo) {
   ASSERT_EQ(found.size(), 4u);
   EXPECT_THAT(found[0], Not(HasSubstr("again")));
   EXPECT_THAT(found[1], HasSubstr("again: 'web' ran as PID 10 before"));
-  EXPECT_THAT(found[3], Not(HasSubstr("again"))) << "a PID that is used anew is no name";
+  EXPECT_THAT(found[3], Not(HasSubstr("again"))) << "a PID that is used anew is not a name";
 }
 
 }  // namespace

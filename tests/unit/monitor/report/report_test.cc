@@ -151,7 +151,7 @@ TEST_F(ReadPartTest, ReadsAllSpansOfAPhase) {
   EXPECT_EQ(summary.vms().at(1).samples, 21u);
   EXPECT_EQ(summary.vms().at(1).vcpus.at(0).totals.MeasuredNs(), 21 * kTick_ns);
   EXPECT_EQ(summary.markers().size(), 2u);
-  EXPECT_THAT(RenderText(*report), HasSubstr("2.1 s of it (phase load, 2 spans), a tick each"));
+  EXPECT_THAT(RenderText(*report), HasSubstr("2.1 s of it (phase load, 2 spans), a tick every"));
   EXPECT_THAT(RenderJson(*report), HasSubstr("\"phase\": \"load\",\n    \"phase_spans\": 2,\n"));
 }
 

@@ -37,7 +37,7 @@ TEST(TextReport, ShowsAWholeRecording) {
   RecordBands(recording);
   EXPECT_EQ(RenderText(WholeReport(recording.summary)),
             R"(host1: Linux 6.1.0 x86_64, A CPU, 4 CPUs; vcpulse 0.1.0
-recorded 2026-01-02 03:04:05 UTC, 1.0 s, a tick each 100ms
+recorded 2026-01-02 03:04:05 UTC, 1.0 s, a tick every 100ms
 residency: guest cycles over the highest core frequency known or seen (1.000 GHz): a lower bound
            where the core ran slower
 bands: ipc-bands: HALTED below residency 0.02 (left above 0.04); ipc-bands: SPINNING below IPC 0.75,
@@ -77,7 +77,7 @@ TEST(TextReport, NamesThePartThatItShows) {
   report.to_ns = 1'000'000'000;
   EXPECT_THAT(RenderText(report),
               HasSubstr("\nrecorded 2026-01-02 03:04:05 UTC, 600.0 ms of it (after 400.0 ms, up "
-                        "to 1.0 s), a tick each 100ms\n"));
+                        "to 1.0 s), a tick every 100ms\n"));
 }
 
 // The IPC rule is explained where it spoke, and only there.
@@ -215,7 +215,7 @@ TEST(TextReport, ListsGapsAndLifeCycle) {
   change.set_skip_reason(v1::LifeCycle::SKIP_REASON_NOT_OPENED);
   ASSERT_TRUE(recording.Add(change).ok());
   const std::string text = RenderText(WholeReport(recording.summary));
-  EXPECT_THAT(text, HasSubstr("11 samples, 1 gap,"));
+  EXPECT_THAT(text, HasSubstr("11 samples, 1 gap of its own,"));
   EXPECT_THAT(text, HasSubstr("  gap: 1 tick lost, read-failed, vCPU 2, EIO: Input/output error "
                               "(at +0.3 s)\n"));
   EXPECT_THAT(text, HasSubstr("gap of all VMs: 2 ticks lost, tick-missed (at +0.7 s)\n"));
@@ -227,6 +227,7 @@ TEST(TextReport, SaysThatItIsDegradedAndWhy) {
   HandMadeRecording recording;
   v1::Session session = HandMadeRecording::Session();
   session.set_residency_method(v1::RESIDENCY_METHOD_TIME_ENABLED);
+  session.set_residency_blind_spot("an upper bound");
   session.set_degraded_reason("this machine has no PMU");
   ASSERT_TRUE(recording.Add(session).ok());
   ASSERT_TRUE(recording.Add(recording.Set(1, 1, {2001}, {"task-clock"})).ok());
@@ -239,7 +240,9 @@ TEST(TextReport, SaysThatItIsDegradedAndWhy) {
   const std::string text = RenderText(WholeReport(recording.summary));
   EXPECT_THAT(text, HasSubstr("DEGRADED: no hardware counter was read: this machine has no PMU\n"));
   EXPECT_THAT(text, HasSubstr("      0.0%      -     -\n"));
-  EXPECT_THAT(text, HasSubstr("an upper bound"));
+  EXPECT_THAT(
+      text,
+      HasSubstr("residency: time on a CPU, guest or host mode (no counter); an upper bound\n"));
 }
 
 // What was lost is never silent; a recording that was whole says nothing of it.
@@ -284,7 +287,7 @@ TEST(TextReport, TellsARecordingThatDidNotEnd) {
   report.read.ended_in_order = false;
   EXPECT_THAT(DescribeLoss(report), HasSubstr("was not closed cleanly"));
   EXPECT_THAT(RenderText(report), HasSubstr("No VM was recorded.\n"));
-  EXPECT_THAT(RenderText(report), HasSubstr("nothing happened, a tick each 100ms"));
+  EXPECT_THAT(RenderText(report), HasSubstr("nothing happened, a tick every 100ms"));
   EXPECT_THAT(RenderText(report), HasSubstr("own cost: no tick with a sample was recorded\n"));
   report.to_ns = 1'000'000'000;
   EXPECT_EQ(DescribeLoss(report), "");

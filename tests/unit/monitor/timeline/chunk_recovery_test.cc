@@ -316,7 +316,7 @@ TEST(ChunkRecovery, PayloadMustBeOneMessageOfTheGivenLength) {
   changed = *header;
   changed.required_features = 0;
   changed.content_bytes = changed.payload_bytes;
-  ExpectRefused(with(changed, payload), "no ChunkPayload");
+  ExpectRefused(with(changed, payload), "not a ChunkPayload");
 }
 
 Bytes StoredChunk(const std::string& content, uint64_t first = 2, uint64_t last = 1) {
@@ -393,7 +393,7 @@ TEST(ChunkRecovery, FloodsAreRefusedBeforeTheyTakeMemory) {
 // proto3 has no groups, so nothing reckons what is in one.
 TEST(ChunkRecovery, AGroupIsNoPayload) {
   ExpectRefused(StoredChunk(Delimited(1, Varint(111 << 3 | 3) + Varint(111 << 3 | 4))),
-                "no ChunkPayload");
+                "not a ChunkPayload");
 }
 
 // What is reckoned is never less than what is taken.

@@ -181,7 +181,7 @@ TEST_F(TimelineFile, SaysWhatIsWrongWithTheFile) {
   const std::string text = "PERFILE2 or anything else";
   Write({reinterpret_cast<const uint8_t*>(text.data()), text.size()});
   EXPECT_TRUE(absl::IsInvalidArgument(read(path))) << read(path);
-  EXPECT_THAT(std::string(read(path).message()), StartsWith(path + " is no vcpulse timeline"));
+  EXPECT_THAT(std::string(read(path).message()), StartsWith(path + " is not a vcpulse timeline"));
 }
 
 TEST_F(TimelineFile, UnreadableFileIsNamed) {

@@ -17,6 +17,20 @@ std::vector<std::string> NamesOf(const Group& group) {
   return names;
 }
 
+// "KIND: text", or "TERM: text" of an item.
+std::vector<std::string> TextsOf(const Section& section) {
+  std::vector<std::string> texts;
+  for (const Paragraph& paragraph : section.paragraphs) {
+    const bool is_text = paragraph.kind == Paragraph::Kind::kText;
+    const bool is_item = paragraph.kind == Paragraph::Kind::kItem;
+    texts.push_back((is_item   ? paragraph.term
+                     : is_text ? "text"
+                               : "literal") +
+                    ": " + paragraph.text);
+  }
+  return texts;
+}
+
 TEST(CompletionOf, LowerCaseAlternativesAreWordsToChooseFrom) {
   EXPECT_THAT(CompletionOf("ipc-bands|auto", {}).words, ElementsAre("ipc-bands", "auto"));
   EXPECT_THAT(CompletionOf("TEXT:{json,csv}", {}).words, ElementsAre("json", "csv"));
@@ -59,15 +73,40 @@ TEST(CommandTree, ReadsUsageAndSectionsOfTheFooter) {
   TestApp tool;
   EXPECT_EQ(tool.Read().subcommands[0].usage, "tool run [OPTIONS] FILE [-- CMD [ARGS...]]");
   EXPECT_TRUE(tool.Read().subcommands[0].runs_command);
-  const Command run = tool.ReadRun("A note.\nExamples:\n  tool run a\nExit status:\n  0  done");
+  const Command run = tool.ReadRun("A note.\n\nExamples:\n  tool run a\nExit status:\n  0  done");
   EXPECT_EQ(run.usage, "tool run [OPTIONS] FILE");
   EXPECT_FALSE(run.runs_command);
   ASSERT_EQ(run.sections.size(), 3);
   EXPECT_EQ(run.sections[0].title, "");
-  EXPECT_THAT(run.sections[0].lines, ElementsAre("A note."));
+  EXPECT_THAT(TextsOf(run.sections[0]), ElementsAre("text: A note."));
   EXPECT_EQ(run.sections[1].title, "Examples");
-  EXPECT_THAT(run.sections[1].lines, ElementsAre("  tool run a"));
+  EXPECT_THAT(TextsOf(run.sections[1]), ElementsAre("literal: tool run a"));
   EXPECT_EQ(run.sections[2].title, "Exit status");
+  EXPECT_THAT(TextsOf(run.sections[2]), ElementsAre("0: done"));
+}
+
+TEST(CommandTree, JoinsTheLinesOfParagraphsAndItems) {
+  TestApp tool;
+  const Command run = tool.ReadRun(
+      "A note of\ntwo lines:\nit ends.\n\nAnother one.\n    as it  is\n"
+      "Exit status with `-- CMD`:\n  0, 1  done, or\n        not done\n  2\n      term "
+      "alone\nText.");
+  ASSERT_EQ(run.sections.size(), 2);
+  EXPECT_THAT(TextsOf(run.sections[0]), ElementsAre("text: A note of two lines: it ends.",
+                                                    "text: Another one.", "literal: as it  is"));
+  EXPECT_EQ(run.sections[1].title, "Exit status with `-- CMD`");
+  EXPECT_THAT(TextsOf(run.sections[1]),
+              ElementsAre("0, 1: done, or not done", "2:  term alone", "text: Text."));
+}
+
+TEST(CommandTree, DescriptionsSayWhatIsRequiredAndTheDefault) {
+  TestApp tool;
+  tool.below->get_option("--after")->default_str("5s");
+  const Command run = tool.Read().subcommands[0];
+  EXPECT_EQ(run.positionals[0].description, "what to read (required)");
+  EXPECT_EQ(run.positionals[0].after_names, "");
+  EXPECT_EQ(run.groups[0].options[0].description, "a time [5s]");
+  EXPECT_EQ(run.groups[0].options[0].after_names, "DURATION");
 }
 
 TEST(CommandTree, LeavesOutWhatHelpHides) {

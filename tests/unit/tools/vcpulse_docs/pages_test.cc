@@ -34,12 +34,13 @@ TEST(ManPage, SaysWhatHelpSaysOfAnOption) {
 TEST(ManPage, SectionsOfTheFooterAreSections) {
   TestApp tool;
   tool.below->footer(
-      "Columns:\n  vcpu    its number\n          from 0\nThe rest is text.\n"
+      "It runs.\n\nColumns:\n  vcpu    its number\n          from 0\nThe rest is text.\n\n"
       "Examples:\n  tool run -f a   # so\nExit status:\n  0  done");
   const Command root = tool.Read();
   const std::string page =
       ManPage(root, root.subcommands[0], {.version = "1", .date = "2024-05-01"});
-  EXPECT_THAT(page, HasSubstr(".SH NOTES\nColumns:\n.TP\n\\fBvcpu\\fR\nits number\nfrom 0\n"
+  EXPECT_THAT(page, HasSubstr(".SH DESCRIPTION\nIt runs.\n.SH OPTIONS\n"));
+  EXPECT_THAT(page, HasSubstr(".SH COLUMNS\n.TP\n\\fBvcpu\\fR\nits number from 0\n"
                               ".PP\nThe rest is text.\n"));
   EXPECT_THAT(page, HasSubstr(".SH EXAMPLES\n.nf\ntool run \\-f a   # so\n.fi\n"));
   EXPECT_THAT(page, HasSubstr(".SH EXIT STATUS\n.TP\n\\fB0\\fR\ndone\n"));

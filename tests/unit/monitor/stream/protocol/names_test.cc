@@ -53,9 +53,9 @@ TEST(StreamAddress, WhatIsNoneIsToldInOneLine) {
   EXPECT_THAT(Reason("tcp:a b:1"), HasSubstr("host is missing or no name"));
   EXPECT_THAT(Reason("tcp:" + std::string(254, 'h') + ":1"), HasSubstr("host is missing or no"));
   EXPECT_THAT(Reason("tcp:::1:80"), HasSubstr("needs brackets"));
-  EXPECT_THAT(Reason("tcp:[host]:80"), HasSubstr("no IPv6 address"));
-  EXPECT_THAT(Reason("tcp:[]:80"), HasSubstr("no IPv6 address"));
-  EXPECT_THAT(Reason("tcp:[::1%e\n]:80"), HasSubstr("no IPv6 address"));
+  EXPECT_THAT(Reason("tcp:[host]:80"), HasSubstr("not an IPv6 address"));
+  EXPECT_THAT(Reason("tcp:[]:80"), HasSubstr("not an IPv6 address"));
+  EXPECT_THAT(Reason("tcp:[::1%e\n]:80"), HasSubstr("not an IPv6 address"));
   EXPECT_THAT(Reason("tcp:a\nb\x1b[2J:1"), Not(HasSubstr("\n")));
   EXPECT_THAT(Reason("tcp:a\nb:1"), HasSubstr("\"tcp:a\\nb:1\""));
 }
