@@ -260,7 +260,7 @@ TEST_F(ReplayTo, BadInput) {
   ExpectRefused({"replay", file, "--to", to, "--until", "1s"}, HasSubstr("--to sends the whole"));
   ExpectRefused({"replay", file, "--to", to, "--phase", "a"}, HasSubstr("--to sends the whole"));
   ExpectRefused({"replay", file, "--to", to, "--format", "text"},
-                HasSubstr("--format and --to exclude"));
+                HasSubstr("--format and --to cannot be used together"));
   ExpectRefused({"replay", file, "--to", "1s"}, HasSubstr("--to: "));
   ExpectRefused({"replay", file, "--agent-id", "a"}, HasSubstr("--agent-id: it means nothing"));
   ExpectRefused({"replay", file, "--to", "tcp:127.0.0.1:0"}, HasSubstr("nobody listens on port 0"));

@@ -131,7 +131,7 @@ TEST_F(DiscoveryTest, WithoutDescriptorsTheProofIsTheRoute) {
   EXPECT_EQ(vm->accelerator, Accelerator::kKvm);
   EXPECT_EQ(vm->vcpus[0].proof, Proof::kName);
   EXPECT_EQ(vm->vcpus[0].kvm_id, std::nullopt);
-  EXPECT_THAT(vm->notes, ElementsAre(HasSubstr(kMayNotRead)));
+  EXPECT_THAT(vm->notes, ElementsAre(HasSubstr("CAP_SYS_PTRACE")));
 
   tree_.AddDebugfsVcpu(100, 2, 0, 110);
   tree_.AddDebugfsVcpu(100, 2, 1, 111);
