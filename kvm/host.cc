@@ -118,7 +118,8 @@ HostFacts ReadHostFacts(const std::string& root) {
   HostFacts facts;
   utsname name{};
   if (uname(&name) == 0) {
-    facts.host_name = name.nodename;
+    const std::string node = name.nodename;
+    if (node != "(none)") facts.host_name = node;  // the kernel's word before a name is set
     facts.kernel_release = name.release;
     facts.machine = name.machine;
   }

@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <deque>
 #include <filesystem>
+#include <functional>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -35,14 +36,34 @@ bool IsBeingWritten(const std::string& path) {
   return other.valid() && ::flock(other.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 }
 
-// A new file beside `path`, whose name becomes `temporary`. errno where there is none.
-Fd NewFileBeside(const std::string& path, std::string& temporary) {
+// The first name beside `path` that `take` can take; it fails as a system call does. Empty, and
+// errno says why, where there is none.
+std::string NameBeside(const std::string& path,
+                       const std::function<bool(const std::string& name)>& take) {
   constexpr int kMostNames = 1000;  // of this process, or left by one that was killed
-  Fd fd;
-  for (int i = 0; i < kMostNames && !fd.valid(); ++i) {
-    temporary = absl::StrCat(path, ".", getpid(), ".", i, ".new");
-    fd = Fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
-    if (!fd.valid() && errno != EEXIST) return fd;
+  for (int i = 0; i < kMostNames; ++i) {
+    std::string name = absl::StrCat(path, ".", getpid(), ".", i, ".new");
+    if (take(name)) return name;
+    if (errno != EEXIST) break;
+  }
+  return "";
+}
+
+// Of an open file, which may have no name.
+std::string LinkTo(const Fd& fd) { return absl::StrCat("/proc/self/fd/", fd.get()); }
+
+// A new file in the folder of `path`: one without a name, which leaves nothing behind where the
+// process is killed, or, where the file system has none, one with the name `temporary`. errno where
+// there is neither.
+Fd NewFileBeside(const std::string& path, std::string& temporary) {
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  Fd fd(::open(folder.empty() ? "." : folder.c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0644));
+  const bool can_be_named = fd.valid() && ::access(LinkTo(fd).c_str(), W_OK) == 0;
+  if (!can_be_named) {
+    temporary = NameBeside(path, [&fd](const std::string& name) {
+      fd = Fd(::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+      return fd.valid();
+    });
   }
   if (fd.valid()) static_cast<void>(::flock(fd.get(), LOCK_EX | LOCK_NB));  // nobody else has it
   return fd;
@@ -55,17 +76,19 @@ bool IsOtherThanRegular(const std::string& path) {
 
 }  // namespace
 
-OutputFile::OutputFile(std::string path, std::string temporary, Appears appears, Fd fd)
+OutputFile::OutputFile(std::string path, bool ours, std::string temporary, Appears appears, Fd fd)
     : name_(path == "-" ? "standard output" : path),
       path_(std::move(path)),
       temporary_(std::move(temporary)),
-      ours_(!temporary_.empty()),
+      ours_(ours),
+      has_its_name_(!ours),
       appears_(appears),
       fd_(std::move(fd)) {}
 
 absl::StatusOr<std::unique_ptr<OutputFile>> OutputFile::Create(const std::string& path,
                                                                Appears appears) {
   std::string temporary;
+  bool ours = false;
   Fd fd;
   if (path == "-") {
     fd = Fd(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0));
@@ -79,9 +102,10 @@ absl::StatusOr<std::unique_ptr<OutputFile>> OutputFile::Create(const std::string
                        "that one first"));
     }
     fd = NewFileBeside(path, temporary);
+    ours = true;
   }
   if (!fd.valid()) return WriteError(path, errno);
-  return std::unique_ptr<OutputFile>(new OutputFile(path, temporary, appears, std::move(fd)));
+  return std::unique_ptr<OutputFile>(new OutputFile(path, ours, temporary, appears, std::move(fd)));
 }
 
 OutputFile::~OutputFile() {
@@ -108,10 +132,17 @@ absl::Status OutputFile::Append(std::span<const uint8_t> bytes) {
   return appears_ == Appears::kWithFirstAppend ? Finish() : absl::OkStatus();
 }
 
-absl::Status OutputFile::Finish() { return temporary_.empty() ? absl::OkStatus() : TakeItsPlace(); }
+absl::Status OutputFile::Finish() { return has_its_name_ ? absl::OkStatus() : TakeItsPlace(); }
 
 absl::Status OutputFile::TakeItsPlace() {
   const std::string old = path_ + ".old";
+  if (temporary_.empty()) {
+    temporary_ = NameBeside(path_, [this](const std::string& name) {
+      return ::linkat(AT_FDCWD, LinkTo(fd_).c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) ==
+             0;
+    });
+    if (temporary_.empty()) return WriteError(path_, errno);
+  }
   const auto exchange = [this] {
     return ::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, path_.c_str(), RENAME_EXCHANGE);
   };
@@ -130,6 +161,7 @@ absl::Status OutputFile::TakeItsPlace() {
     if (::rename(temporary_.c_str(), path_.c_str()) != 0) return WriteError(path_, errno);
   }
   temporary_.clear();
+  has_its_name_ = true;
   return absl::OkStatus();
 }
 

@@ -14,8 +14,9 @@
 
 namespace vcpulse {
 
-// The file of a recording or of a command that writes one. It is begun under a temporary name
-// beside its own; when it takes its name, an older file of that name is kept as NAME.old. What is
+// The file of a recording or of a command that writes one. It is begun without a name (under a
+// temporary one where the file system knows no such files); when it takes its name, an older file
+// of that name is kept as NAME.old. What is
 // not a regular file (a device, a pipe, `-` for standard output) is written to directly. One
 // thread.
 class OutputFile {
@@ -50,14 +51,15 @@ class OutputFile {
   const std::string& name() const { return name_; }
 
  private:
-  OutputFile(std::string path, std::string temporary, Appears appears, Fd fd);
+  OutputFile(std::string path, bool ours, std::string temporary, Appears appears, Fd fd);
 
   absl::Status TakeItsPlace();
 
   std::string name_;
   std::string path_;
-  std::string temporary_;  // empty once in place, or where there is none
+  std::string temporary_;  // empty once in place, or while it has no name at all
   bool ours_;              // a regular file that we began
+  bool has_its_name_;
   Appears appears_;
   Fd fd_;
   uint64_t bytes_ = 0;

@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "kvm/base/clock.h"
+#include "kvm/base/text.h"
 
 namespace vcpulse::live {
 namespace {
@@ -236,8 +236,8 @@ void Loop::SayWhereTicksAreSlow() {
   size_t vcpus = 0;
   for (const kvm::Vm& vm : recording_.vms()) vcpus += vm.vcpus.size();
   view_.say(absl::StrCat("most ticks take more than a quarter of the interval of ",
-                         absl::FormatDuration(options_.interval), " to read ", vcpus,
-                         vcpus == 1 ? " vCPU" : " vCPUs",
+                         absl::FormatDuration(options_.interval), " to read ",
+                         Plural(vcpus, "vCPU"),
                          ", one CPU after the other: a longer --interval or fewer VMs (--vm, "
                          "--pid) disturb the guests "
                          "less"));
@@ -365,9 +365,9 @@ absl::Status Loop::Finish() {
   status.Update(finished);
   if (!status.ok()) return status;
   const recorder::Progress progress = recording_.progress();
-  view_.say(absl::StrFormat("%d ticks, %d samples of vCPUs, %d gaps; %d bytes %s %s", ticks,
-                            progress.vcpu_samples, progress.gaps, session_.bytes(),
-                            options_.output.empty() ? "to" : "in", session_.Destination()));
+  view_.say(absl::StrCat(recorder::Counted(ticks, progress.vcpu_samples, progress.gaps), "; ",
+                         Plural(session_.bytes(), "byte"),
+                         options_.output.empty() ? " to " : " in ", session_.Destination()));
   if (progress.samples == 0) view_.say("no KVM guest was recorded");
   return absl::OkStatus();
 }

@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "kvm/base/text.h"
 #include "kvm/discovery/pause.h"
 #include "monitor/core/event_slots.h"
 #include "monitor/recorder/session_record.h"
@@ -63,6 +64,11 @@ Recording::Recording(const Options& options, kvm::PerfEvents& perf, timeline::Re
                 .state_below = std::max(sampler::Sampler::Options{}.state_below,
                                         options.profile.presence.halted_leave)}),
       residency_(options.residency) {}
+
+std::string Counted(uint64_t ticks, uint64_t vcpu_samples, uint64_t gaps) {
+  return absl::StrCat(Plural(ticks, "tick"), ", ", Plural(vcpu_samples, "vCPU sample"), ", ",
+                      Plural(gaps, "gap"));
+}
 
 absl::Status Recording::Track(const kvm::Vm& vm) {
   const InstanceKey key = KeyOf(vm);
@@ -150,7 +156,7 @@ absl::Status Recording::ChangeOver(const InstanceKey& key, RecordedVm& recorded,
 
   if (number == 1) {
     AddLifeCycle(vm_number, v1::LifeCycle::KIND_VM_FOUND,
-                 absl::StrCat(opened->vcpus.size(), " vCPUs", Again(vm)), vm);
+                 absl::StrCat(Plural(opened->vcpus.size(), "vCPU"), Again(vm)), vm);
     skipped_.erase(key);
   }
   if (!opened->degraded_reason.empty() && number == 1) {

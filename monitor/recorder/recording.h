@@ -48,6 +48,9 @@ struct Progress {
   std::array<uint64_t, 5> bands{};  // vCPUs by their latest band, indexed by core::Band
 };
 
+// "21 ticks, 42 vCPU samples, 0 gaps".
+std::string Counted(uint64_t ticks, uint64_t vcpu_samples, uint64_t gaps);
+
 // One thread (the control thread), but for what the sampler's header says.
 class Recording {
  public:

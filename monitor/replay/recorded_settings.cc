@@ -64,17 +64,14 @@ absl::StatusOr<Settings> SettingsOf(const v1::Session& session, const v1::Profil
 std::string_view BlindSpotOf(v1::ResidencyMethod method) {
   switch (method) {
     case v1::RESIDENCY_METHOD_REF_CYCLES:
-      return "sees only the time in guest mode: what the host did for the guest (exits, polling "
-             "for "
-             "a halted vCPU) is not a residency";
+      return "time in guest mode only, without the host's work for the guest (exits, polling for "
+             "a halted vCPU)";
     case v1::RESIDENCY_METHOD_MAX_FREQUENCY:
-      return "a core below its highest frequency shows less than it ran: residency is a lower "
-             "bound";
+      return "a lower bound where the core runs slower";
     case v1::RESIDENCY_METHOD_TIME_ENABLED:
-      return "counts the host's work on the guest's behalf (exits, polling) too: residency is an "
-             "upper bound";
+      return "an upper bound, since it includes the host's work for the guest (exits, polling)";
     case v1::RESIDENCY_METHOD_HIGHEST_RATE:
-      return "no frequency is known: until a busy tick came, residency is too high";
+      return "too high until the first busy tick";
     default:
       return "";
   }

@@ -197,7 +197,7 @@ std::string SmoothingText(const Explanation& e) {
 }
 
 std::string DifferenceText(const Explanation& e) {
-  if (e.verdict == e.recorded) return "";
+  if (e.verdict.band == e.recorded.band && e.verdict.rule == e.recorded.rule) return "";
   const std::string recorded = e.recorded.band == core::Band::kNone
                                    ? "no verdict"
                                    : VerdictText(e.recorded.band, e.recorded.rule);

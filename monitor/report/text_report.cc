@@ -11,6 +11,7 @@
 #include "absl/time/time.h"
 #include "kvm/base/text.h"
 #include "monitor/reading/labels.h"
+#include "monitor/replay/recorded_settings.h"
 #include "monitor/report/strip.h"
 #include "monitor/report/text_format.h"
 
@@ -33,8 +34,9 @@ std::string HostLine(const Report& report, const v1::Session& session) {
     return Wrapped(
         "", absl::StrCat("counters from elsewhere; vcpulse ", Printable(session.tool_version())));
   }
-  std::string line = Printable(session.host_name());
-  absl::StrAppend(&line, ": Linux ", Printable(session.kernel_release()), " ",
+  const std::string host = Printable(session.host_name());
+  std::string line = host.empty() ? "" : absl::StrCat(host, ": ");
+  absl::StrAppend(&line, "Linux ", Printable(session.kernel_release()), " ",
                   Printable(session.machine()));
   if (!session.cpu_model().empty()) {
     absl::StrAppend(&line, ", ", Printable(session.cpu_model()));
@@ -93,19 +95,20 @@ std::string ResidencyText(const Report& report, const v1::Session& session) {
                           "): exact at any core frequency", WithoutRefCycles(report, session));
     case v1::RESIDENCY_METHOD_MAX_FREQUENCY:
       return absl::StrCat("guest cycles over the highest core frequency known or seen (",
-                          max_hz ? GigaHertz(*max_hz) : "none yet",
-                          "): a lower bound where the core ran slower");
+                          max_hz ? GigaHertz(*max_hz) : "none yet", ")");
     case v1::RESIDENCY_METHOD_TIME_ENABLED:
       return "time on a CPU, guest or host mode (no counter)";
     case v1::RESIDENCY_METHOD_HIGHEST_RATE:
-      return "guest cycles over the highest rate seen: too high until a busy tick came";
+      return "guest cycles over the highest rate seen";
     default:
       return "the recording does not say how";
   }
 }
 
 std::string ResidencyLine(const Report& report, const v1::Session& session) {
-  const std::string& blind_spot = session.residency_blind_spot();
+  const std::string blind_spot = session.residency_blind_spot().empty()
+                                     ? std::string(replay::BlindSpotOf(session.residency_method()))
+                                     : session.residency_blind_spot();
   return Wrapped("residency: ",
                  absl::StrCat(ResidencyText(report, session), blind_spot.empty() ? "" : "; ",
                               Printable(blind_spot)));

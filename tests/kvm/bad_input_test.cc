@@ -63,7 +63,7 @@ TEST_F(BadInput, EmptyValuesAreNoDefaults) {
     ExpectRefused({option, "", "-o", output_}, HasSubstr(option + ": the value is empty"));
     ExpectRefused({option + "=", "-o", output_}, HasSubstr(option + ": the value is empty"));
   }
-  ExpectRefused({"--vm=", "--all"}, HasSubstr("--vm: the value is empty: give NAME"));
+  ExpectRefused({"--vm=", "--all"}, HasSubstr("--vm: the value is empty: give VM"));
   for (const std::string option : {"--from", "--until", "--phase"}) {
     ExpectRefusedCommand({"report", "x.vpt", option, ""}, HasSubstr(option + ": the value is"));
     ExpectRefusedCommand({"export", "csv", "x.vpt", option, ""},

@@ -209,7 +209,7 @@ TEST_F(RecordTo, TheDrainCanBeInterrupted) {
   ASSERT_TRUE(Eventually([&] { return fs::exists(Path("x.vpt")); }));
   recording.Signal(SIGINT);
   ASSERT_TRUE(Eventually(
-      [&] { return recording.SoFar().err.find(" samples of vCPUs, ") != std::string::npos; }));
+      [&] { return recording.SoFar().err.find(" vCPU samples, ") != std::string::npos; }));
   // The signal may come before the drain begins, where it ends nothing; but one that comes while
   // the command ends already would kill it, so the next one is far away.
   std::optional<Finished> finished;

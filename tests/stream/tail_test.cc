@@ -316,6 +316,15 @@ TEST_F(Tail, AReaderThatHasSeenEnoughEndsIt) {
   EXPECT_EQ(finished.err, "");
 }
 
+TEST_F(Tail, SaysThatItWaitsWhereNothingComes) {
+  const Finished finished = RunProgram(Vcpulse({"tail", folder_.root(), "-d", "1500ms"}));
+  EXPECT_EQ(finished.exit_code, 0);
+  EXPECT_EQ(finished.err, "vcpulse: waiting for data from " + folder_.root() + "\n");
+  DrawnRecording drawn;
+  const Finished fed = RunProgram(Vcpulse({"tail", Drawn(drawn, "HSPP"), "-d", "1500ms"}));
+  EXPECT_EQ(fed.err, "");
+}
+
 TEST_F(Tail, BadInput) {
   ExpectRefused({"tail"}, HasSubstr("SOURCE"));
   ExpectRefused({"tail", Path("none")}, HasSubstr(Path("none")));

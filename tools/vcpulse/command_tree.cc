@@ -38,6 +38,8 @@ void Offer(const std::string& name, const std::vector<std::string>& profiles,
     completion.files = "*.vpt";
   } else if (name == "CSV") {
     completion.files = "*.csv";
+  } else if (name == "VM") {
+    completion.vms = true;
   } else if (name == "DIR") {
     completion.files = "/";
   } else if (IsWord(name)) {

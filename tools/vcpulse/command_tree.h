@@ -15,6 +15,7 @@ namespace vcpulse::tools {
 struct Completion {
   std::vector<std::string> words;
   std::string files;  // a pattern for names of files, "/" for directories only, empty for none
+  bool vms = false;   // names of the VMs that run
 };
 
 struct Option {
@@ -58,7 +59,7 @@ struct Command {
 };
 
 // What the shell offers for a value, from its name in --help: `a|b` or {a,b} are words to choose
-// from; FILE, OUT, PATH, DIR, TIMELINE, CSV and PROFILE stand for files and names of profiles.
+// from; FILE, OUT, PATH, DIR, TIMELINE, CSV, PROFILE and VM stand for files, profiles and VMs.
 Completion CompletionOf(const std::string& value_name, const std::vector<std::string>& profiles);
 
 // How a footer is written:

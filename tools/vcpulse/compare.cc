@@ -182,7 +182,7 @@ void AddCompareCommand(CLI::App& app, int& exit_code) {
   command
       ->add_option("--phase", text->phase, "Only this phase, each span from its marker to the next")
       ->type_name("NAME");
-  command->add_option("--vm", text->vm, "Only this VM: name, UUID or PID")->type_name("VM");
+  command->add_option("--vm", text->vm, "Only this VM: name, UUID or PID")->type_name("NAME");
   command
       ->add_option(
           "--fail-if", take(text->fail_if),

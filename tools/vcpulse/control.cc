@@ -12,6 +12,7 @@
 #include "kvm/base/text.h"
 #include "monitor/control/client.h"
 #include "monitor/control/request.h"
+#include "monitor/recorder/recording.h"
 #include "tools/vcpulse/commands.h"
 #include "tools/vcpulse/output.h"
 #include "tools/vcpulse/values.h"
@@ -78,13 +79,13 @@ absl::StatusOr<control::Answer> AskWithPatience(const Parsed& options,
 std::string StatusText(const control::RecordingStatus& status) {
   const absl::Duration elapsed =
       absl::Trunc(absl::Nanoseconds(status.elapsed_ns), absl::Milliseconds(1));
-  std::string text = absl::StrCat(std::string(ToString(status.state)), ", ",
-                                  absl::FormatDuration(elapsed), " since it began: ", status.ticks,
-                                  " ticks, ", status.vcpu_samples, " samples of vCPUs, ",
-                                  status.gaps, " gaps\noutput: ", Printable(status.output), "\n");
+  std::string text = absl::StrCat(
+      std::string(ToString(status.state)), ", ", absl::FormatDuration(elapsed),
+      " since the start: ", recorder::Counted(status.ticks, status.vcpu_samples, status.gaps),
+      "\noutput: ", Printable(status.output), "\n");
   if (status.phase) {
-    absl::StrAppend(&text, "phase: ", Printable(*status.phase), " (", status.markers,
-                    status.markers == 1 ? " marker" : " markers", ")\n");
+    absl::StrAppend(&text, "phase: ", Printable(*status.phase), " (",
+                    Plural(status.markers, "marker"), ")\n");
   }
   if (status.vms.empty()) return absl::StrCat(text, "no VM\n");
   std::vector<std::vector<std::string>> rows{{"VM", "PID", "vCPUs"}};
@@ -92,7 +93,7 @@ std::string StatusText(const control::RecordingStatus& status) {
     rows.push_back({Printable(vm.name), absl::StrCat(vm.pid), absl::StrCat(vm.vcpus)});
   }
   text += Aligned(rows, 0);
-  if (status.vms_left_out > 0) absl::StrAppend(&text, "and ", status.vms_left_out, " more VMs\n");
+  if (status.vms_left_out > 0) absl::StrAppend(&text, "and ", status.vms_left_out, " more\n");
   return text;
 }
 

@@ -146,10 +146,8 @@ class TerminalTarget : public PlayTarget {
     live_line_.Clear();
     if (view_.ticks() == 0) return;
     const recorder::Progress progress = view_.progress();
-    std::fprintf(stderr, "%llu ticks, %llu samples of vCPUs, %llu gaps\n",
-                 static_cast<unsigned long long>(view_.ticks()),
-                 static_cast<unsigned long long>(progress.vcpu_samples),
-                 static_cast<unsigned long long>(progress.gaps));
+    std::fprintf(stderr, "%s\n",
+                 recorder::Counted(view_.ticks(), progress.vcpu_samples, progress.gaps).c_str());
   }
 
   absl::Status Play(const timeline::Entry& entry) override {

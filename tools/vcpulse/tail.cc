@@ -132,7 +132,27 @@ bool IsOver(const Tail& tail) {
          (tail.end_mono_ns && MonotonicNow_ns() >= *tail.end_mono_ns);
 }
 
-absl::Status TailFolders(const Tail& tail, follow::ChunkPrinter& printer) {
+// Says once that nothing has come for a second since the start.
+class WaitNotice {
+ public:
+  explicit WaitNotice(std::string source) : source_(std::move(source)) {}
+
+  void DataCame() { is_due_ = false; }
+
+  void Look() {
+    constexpr int64_t kAfter_ns = 1'000'000'000;
+    if (!is_due_ || MonotonicNow_ns() - start_ns_ < kAfter_ns) return;
+    is_due_ = false;
+    Fail(absl::StrCat("waiting for data from ", Printable(source_)));
+  }
+
+ private:
+  std::string source_;
+  int64_t start_ns_ = MonotonicNow_ns();
+  bool is_due_ = true;
+};
+
+absl::Status TailFolders(const Tail& tail, follow::ChunkPrinter& printer, WaitNotice& notice) {
   auto followed = follow::FollowedFolders::Open(tail.folders);
   if (!followed.ok()) return followed.status();
   absl::Status status;
@@ -141,6 +161,7 @@ absl::Status TailFolders(const Tail& tail, follow::ChunkPrinter& printer) {
     status = followed->Poll(
         [&](const follow::ChunkOwner& owner, std::span<const uint8_t> chunk, uint64_t from) {
           if (WasStopped()) return absl::CancelledError("stopped by a signal");
+          notice.DataCame();
           return printer.Take(owner, chunk, from);
         });
     if (const uint64_t damaged = followed->damaged_bytes(); damaged > damaged_said) {
@@ -149,6 +170,7 @@ absl::Status TailFolders(const Tail& tail, follow::ChunkPrinter& printer) {
       damaged_said = damaged;
     }
     if (!status.ok() || IsOver(tail)) break;
+    notice.Look();
     const int64_t next_ns = MonotonicNow_ns() + kPollPeriod_ns;
     status = WaitUntil(tail.end_mono_ns ? std::min(next_ns, *tail.end_mono_ns) : next_ns);
   }
@@ -156,7 +178,7 @@ absl::Status TailFolders(const Tail& tail, follow::ChunkPrinter& printer) {
 }
 
 absl::Status TailCollector(const Tail& tail, const TailOptions& options,
-                           follow::ChunkPrinter& printer) {
+                           follow::ChunkPrinter& printer, WaitNotice& notice) {
   auto credentials = CredentialsFor({*tail.address}, options.peer);
   if (!credentials.ok()) return credentials.status();
   auto identity = IdentityOf(options.peer, "/");
@@ -169,11 +191,15 @@ absl::Status TailCollector(const Tail& tail, const TailOptions& options,
       .agent_id = options.agent.value_or(""),
       .chunk =
           [&](const v1::StreamInfo& info, std::span<const uint8_t> chunk) {
+            notice.DataCame();
             return printer.Take(
                 {.agent = info.agent_id(), .say_agent = !options.agent, .is_live = true}, chunk);
           },
       .say = [](const std::string& line) { Fail(Printable(line)); }};
-  return stream::Follow(follow, [&tail] { return IsOver(tail); });
+  return stream::Follow(follow, [&] {
+    notice.Look();
+    return IsOver(tail);
+  });
 }
 
 int RunTail(const TailOptions& options) {
@@ -182,8 +208,9 @@ int RunTail(const TailOptions& options) {
   StopWaitsOnSignals();
   follow::ChunkPrinter printer(tail->format, WriteToStdout,
                                [](const std::string& line) { Fail(line); });
-  const absl::Status status =
-      tail->address ? TailCollector(*tail, options, printer) : TailFolders(*tail, printer);
+  WaitNotice notice(options.source);
+  const absl::Status status = tail->address ? TailCollector(*tail, options, printer, notice)
+                                            : TailFolders(*tail, printer, notice);
   if (printer.unusable_ticks() > 0) {
     Fail(absl::StrCat("warning: ", Plural(printer.unusable_ticks(), "sample"),
                       " could not be used: no vCPU set fits"));

@@ -71,7 +71,7 @@ CLI::Option* AddTids(CLI::App& command, std::vector<pid_t>& tids) {
 
 void AddTargetOptions(CLI::App& command, live::Target& target) {
   const std::vector<CLI::Option*> one_of = {
-      command.add_option("--vm", target.vm, "the VM with this name or UUID")->type_name("NAME"),
+      command.add_option("--vm", target.vm, "the VM with this name or UUID")->type_name("VM"),
       command.add_option("--pid", target.pid, "the VM of this VMM process")
           ->type_name("PID")
           ->check(kProcessId),

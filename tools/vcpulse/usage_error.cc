@@ -108,7 +108,7 @@ std::string Missing(const CLI::Option& option) {
 // name of the option is taken from the text, which is the same in all releases of CLI11 that we
 // build with.
 std::string ParserMessage(const CLI::App& command, const CLI::ParseError& error) {
-  const std::string text = error.what();
+  std::string text = error.what();
   const std::string first_word = text.substr(0, text.find_first_of(": "));
   const CLI::Option* option = FindOption(&command, first_word);
   if (dynamic_cast<const CLI::ExcludesError*>(&error) != nullptr) {

@@ -21,6 +21,11 @@ _vcpulse_offer() {
     COMPREPLY+=("${found[@]}")
 }
 
+# The names of the VMs that run, but for those with blanks.
+_vcpulse_vms() {
+    "${COMP_WORDS[0]}" list --json 2>/dev/null | grep -oE '^.?\{"name":"[^"[:blank:]]+"' | cut -d '"' -f 4
+}
+
 # What follows `--` in word $1 is another command.
 _vcpulse_other_command() {
     if declare -F _command_offset >/dev/null; then
@@ -99,8 +104,9 @@ std::string CaseOf(const Command& command) {
 }
 
 std::string ValueCase(const std::string& pattern, const Completion& completion) {
-  return "    " + pattern + ") words='" + Joined(completion.words) + "' files='" +
-         completion.files + "' ;;\n";
+  const std::string words =
+      completion.vms ? "\"$(_vcpulse_vms)\"" : "'" + Joined(completion.words) + "'";
+  return "    " + pattern + ") words=" + words + " files='" + completion.files + "' ;;\n";
 }
 
 // The cases of _vcpulse_value: an option's value by the option, a positional by its place from 1.

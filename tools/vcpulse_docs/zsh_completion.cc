@@ -30,6 +30,7 @@ std::string Escaped(std::string_view text, std::string_view special) {
 // What _arguments is to do for a value; one blank only shows the value's name.
 std::string ActionOf(const Completion& completion) {
   const std::string words = Joined(completion.words);
+  if (completion.vms) return " _vcpulse_vms";
   if (completion.files.empty()) return words.empty() ? " " : "(" + words + ")";
   if (!words.empty()) return " _vcpulse_words_or_files " + words;
   if (completion.files == "/") return "_files -/";
@@ -119,6 +120,11 @@ std::string ZshCompletion(const Command& root) {
       "# Completion of vcpulse for zsh. Made from the options of the program: change those.\n\n"
       "_vcpulse_words_or_files() {\n"
       "  _alternative \"words:name:($*)\" 'files:file:_files'\n"
+      "}\n\n"
+      "_vcpulse_vms() {\n"
+      "  local -a vms=(${(f)\"$($service list --json 2>/dev/null |\n"
+      "    grep -oE '^.?\\{\"name\":\"[^\"[:blank:]]+\"' | cut -d '\"' -f 4)\"})\n"
+      "  compadd -a vms\n"
       "}\n\n";
   for (const Command* command : Flatten(root)) script += FunctionOf(*command);
   return script + "_vcpulse \"$@\"\n";

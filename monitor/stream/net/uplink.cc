@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kvm/base/signals.h"
+#include "kvm/base/text.h"
 #include "monitor/core/check.h"
 #include "monitor/stream/net/uplink_loop.h"
 #include "monitor/timeline/chunk_header.h"
@@ -213,10 +214,9 @@ class RunningUplink final : public Uplink {
     if (!stats_.refusal.empty()) return Refused();
     const uint64_t untold = stats_.untold_records + queued_lost_records_;
     return absl::DeadlineExceededError(absl::StrCat(
-        stats_.waiting_chunks, " chunks (",
-        stats_.spool_bytes + stats_.spool_memory_bytes + queue_bytes_,
-        " bytes) are not acknowledged",
-        untold == 0 ? std::string() : absl::StrCat(", nor that ", untold, " records are lost"),
+        "not acknowledged: ", Plural(stats_.waiting_chunks, "chunk"), " (",
+        Plural(stats_.spool_bytes + stats_.spool_memory_bytes + queue_bytes_, "byte"), ")",
+        untold == 0 ? std::string() : absl::StrCat(" and the loss of ", Plural(untold, "record")),
         stats_.last_error.empty() ? std::string() : absl::StrCat("; ", stats_.last_error)));
   }
 

@@ -154,6 +154,18 @@ TEST_F(OutputFileTest, AWholeFileThatCannotTakeItsNameLeavesTheOlderOne) {
   EXPECT_EQ(FilesInFolder(), 2u);
 }
 
+// What is killed meanwhile must leave nothing behind.
+TEST_F(OutputFileTest, HasNoNameUntilItIsFinished) {
+  const auto file = OutputFile::Create(path_, OutputFile::Appears::kWhenFinished);
+  ASSERT_TRUE(file.ok());
+  ASSERT_TRUE((*file)->Append(Bytes("half")).ok());
+  EXPECT_EQ(FilesInFolder(), 0u);
+  ASSERT_TRUE((*file)->Finish().ok());
+  EXPECT_EQ(Contents(path_), "half");
+  EXPECT_EQ(fs::status(path_).permissions() & fs::perms::owner_all,
+            fs::perms::owner_read | fs::perms::owner_write);
+}
+
 // So that a command can end without a complaint where `| head` has seen enough.
 TEST_F(OutputFileTest, AReaderThatWentAwayIsCancelled) {
   std::signal(SIGPIPE, SIG_IGN);

@@ -335,8 +335,8 @@ TEST(TextReport, OfAnImportHasNoOwnCostAndNoTid) {
   EXPECT_THAT(text, HasSubstr("counters from elsewhere"));
   EXPECT_THAT(text, HasSubstr("   0   -   0.0%"));
   EXPECT_THAT(text,
-              HasSubstr("residency: guest cycles over the highest rate seen: too high until a busy "
-                        "tick came\n"));
+              HasSubstr("residency: guest cycles over the highest rate seen; too high until the "
+                        "first busy tick\n"));
 }
 
 }  // namespace
