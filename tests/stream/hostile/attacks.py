@@ -22,7 +22,7 @@ TURNED_AWAY = (OSError, peer.Closed, peer.Refused)
 class Attacker(threading.Thread):
     """Attacks as `own_id` until stopped. `others`: {agent id: function that gives a stream's id}."""
 
-    def __init__(self, address, seed, own_id, others, status=None, tls=None):
+    def __init__(self, address, seed, own_id, others, status=None, tls=None, only=None):
         super().__init__(daemon=True)
         self.address = address
         self.rng = random.Random(seed)
@@ -30,12 +30,14 @@ class Attacker(threading.Thread):
         self.others = others
         self.status = status  # (host, port) of --status
         self.tls = tls
+        self.only = only  # of names()
         self.broken = []
         self.counts = {}
         self.ends = threading.Event()
 
     def run(self):
-        attacks = [value for name, value in sorted(vars(Attacker).items()) if name.startswith("attack_")]
+        attacks = [vars(Attacker)[f"attack_{name.replace('-', '_')}"]
+                   for name in ([self.only] if self.only else names())]
         if not self.others:
             attacks = [attack for attack in attacks if attack not in Attacker.ON_OTHERS]
         while not self.ends.is_set():
@@ -168,3 +170,9 @@ class Attacker(threading.Thread):
         self.hold(1)
 
     ON_OTHERS = (attack_as_another, attack_with_anothers_stream, attack_by_following)
+
+
+def names():
+    """Of all attacks, without the "attack_"."""
+    return [name.removeprefix("attack_").replace("_", "-")
+            for name in sorted(vars(Attacker)) if name.startswith("attack_")]

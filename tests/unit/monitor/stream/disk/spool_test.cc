@@ -231,6 +231,19 @@ TEST_F(SpoolTest, MovedStreamIsGivenUnderTheNewId) {
   }
 }
 
+// And what comes for its first id goes the whole way.
+TEST_F(SpoolTest, StreamThatIsMovedTwiceKeepsWhatItLost) {
+  const timeline::StreamId kThird = StreamNumber(3);
+  const auto spool = Open();
+  Add(*spool, 1, 10);
+  spool->AddLost(kFirst, LostSpan(11, 20, v1::LostRecords::REASON_AGENT_BUSY));
+  spool->Move(kFirst, kSecond);
+  spool->Move(kSecond, kThird);
+  EXPECT_THAT(spool->streams(), ElementsAre(kThird));
+  Add(*spool, 21, 30);
+  EXPECT_EQ(All(*spool, 1, kThird), "1-10 11-20:AGENT_BUSY 21-30");
+}
+
 TEST_F(SpoolTest, DamagedChunkIsLostAndNeverGiven) {
   const auto spool = Open(1u << 20, 0);  // nothing is kept in memory
   Add(*spool, 1, 30);
