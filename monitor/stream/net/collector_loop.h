@@ -86,10 +86,10 @@ class CollectorLoop final : public Peer::Owner {
   absl::Status HelloOfFollower(Peer& peer, const v1::Hello& hello);
   // A chunk of so many bytes of it, none where it tells of lost records, waits for the disk.
   void Hold(Peer& peer, size_t chunk);
+  // Acknowledges, or refuses the peer where it could not be stored.
   void TakeProgress(const Committer::Progress& progress);
-  void TakeDurable(const v1::Hello& from, const Committer::Progress& progress,
-                   std::optional<int64_t> clock_offset_ns);
-  void TakeProgressOfDeparted(const Committer::Progress& progress);
+  // To followers, also of a peer that has gone.
+  void Forward(const Committer::Progress& progress);
   // What came of writing a stream: an error, or that it works.
   void NoteStorage(const StreamKey& stream, const absl::Status& status);
   void CloseSlowFollowers();

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -26,6 +27,10 @@ constexpr uint64_t kRoundCost = 256;
 constexpr uint64_t kCostOfOpen = 256;
 constexpr uint64_t kCostOfSync = 128;
 constexpr size_t kBytesOfCost = 4096;
+// An agent has at most an eighth of the disk's time while others may come: after a round it rests
+// for so many times as long as its part took, but not for longer than that.
+constexpr int64_t kRestPerTime = 7;
+constexpr int64_t kLongestRest_ns = 250'000'000;
 // What is durable is not reported later than that for the sake of what is not yet.
 constexpr int64_t kReportWithin_ns = 1'000'000;
 
@@ -110,6 +115,8 @@ bool Committer::IsGone(ConnectionId connection) {
 
 bool Committer::Drain(std::chrono::milliseconds patience) {
   std::unique_lock lock(mutex_);
+  drains_ = true;
+  wake_.notify_one();
   return idle_.wait_for(lock, patience, [this] { return jobs_.empty() && !round_put_ns_; });
 }
 
@@ -121,16 +128,33 @@ Committer::Health Committer::health() const {
   return {.waits_ns = now_ns - since_ns, .directory_error = directory_error_};
 }
 
+void Committer::WaitForRound(std::unique_lock<std::mutex>& lock) {
+  const int64_t look_ns = MonotonicNow_ns() + std::chrono::nanoseconds(kLookPeriod).count();
+  while (true) {
+    const int64_t now_ns = MonotonicNow_ns();
+    const int64_t next_ns = jobs_.NextRound_ns().value_or(look_ns);
+    const bool hurries = ends_ || (drains_ && !jobs_.empty());
+    if (hurries || next_ns <= now_ns || look_ns <= now_ns) return;
+    wake_.wait_for(lock, std::chrono::nanoseconds(std::min(next_ns, look_ns) - now_ns));
+  }
+}
+
 void Committer::Run() {
   std::unique_lock lock(mutex_);
   while (true) {
-    wake_.wait_for(lock, kLookPeriod, [this] { return ends_ || !jobs_.empty(); });
+    WaitForRound(lock);
     if (jobs_.empty() && ends_) return;
-    std::deque<Job> jobs = jobs_.TakeRound(kRoundCost, CostOf);
+    const bool nobody_rests = ends_ || drains_;
+    std::deque<Job> jobs = jobs_.TakeRound(
+        kRoundCost, CostOf, nobody_rests ? std::numeric_limits<int64_t>::max() : MonotonicNow_ns());
     if (!jobs.empty()) round_put_ns_ = std::ranges::min(jobs, {}, &Job::put_ns).put_ns;
     lock.unlock();
     Commit(jobs);
     lock.lock();
+    const int64_t now_ns = MonotonicNow_ns();
+    for (const auto& [agent, time_ns] : std::exchange(round_times_ns_, {})) {
+      jobs_.Rest(agent, now_ns + std::min(time_ns * kRestPerTime, kLongestRest_ns));
+    }
     round_put_ns_.reset();
     if (jobs_.empty()) idle_.notify_all();
     lock.unlock();
@@ -145,7 +169,9 @@ void Committer::Commit(std::deque<Job>& jobs) {
     if (abandoned_) return;
     // Opening takes long, and waits for the disk itself.
     if (job.kind == Job::Kind::kOpen) Sync(round);
+    const int64_t begin_ns = MonotonicNow_ns();
     Do(job, round);
+    round_times_ns_[job.stream.agent_folder] += MonotonicNow_ns() - begin_ns;
   }
   Sync(round);
   CloseIdle();
@@ -290,9 +316,11 @@ void Committer::Sync(Round& round) {
   std::vector<Progress> report;
   int64_t reported_ns = MonotonicNow_ns();
   for (auto& [connection, progress] : round) {
+    const int64_t begin_ns = MonotonicNow_ns();
     SyncStreamOf(connection, progress);
-    report.push_back(std::move(progress));
     const int64_t now_ns = MonotonicNow_ns();
+    round_times_ns_[progress.stream.agent_folder] += now_ns - begin_ns;
+    report.push_back(std::move(progress));
     if (now_ns - reported_ns < kReportWithin_ns) continue;
     options_.report(std::exchange(report, {}));
     reported_ns = now_ns;

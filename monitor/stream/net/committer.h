@@ -123,6 +123,8 @@ class Committer {
   // What a job costs in its agent's part of a round, of kRoundCost.
   static uint64_t CostOf(const Job& job, const Job* before);
   void Put(Job job);
+  // Until a round has something to take, it ends, or it is time to look around.
+  void WaitForRound(std::unique_lock<std::mutex>& lock);
   void Run();
   void Commit(std::deque<Job>& jobs);
   void Do(const Job& job, Round& round);
@@ -152,6 +154,7 @@ class Committer {
   int64_t looked_ns_ = 0;
   int64_t retained_ns_ = 0;
   std::atomic<bool> abandoned_ = false;
+  std::map<std::string, int64_t> round_times_ns_;  // what each agent's part of this round took
 
   mutable std::mutex mutex_;
   std::condition_variable wake_;
@@ -161,6 +164,7 @@ class Committer {
   std::string directory_error_;
   std::optional<int64_t> round_put_ns_;  // of the oldest job of the round that is done now
   bool ends_ = false;
+  bool drains_ = false;  // nobody rests any more
   std::thread thread_;
 };
 

@@ -28,10 +28,11 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-std::deque<int> TakeRound(FairQueue<int>& queue, uint64_t budget) {
-  return queue.TakeRound(budget, [](int job, const int* before) {
-    return static_cast<uint64_t>(before == nullptr ? job : 1);
-  });
+std::deque<int> TakeRound(FairQueue<int>& queue, uint64_t budget, int64_t now_ns = 0) {
+  return queue.TakeRound(
+      budget,
+      [](int job, const int* before) { return static_cast<uint64_t>(before == nullptr ? job : 1); },
+      now_ns);
 }
 
 TEST(FairQueueTest, ARoundTakesAPartOfEachOwnersJobs) {
@@ -43,6 +44,22 @@ TEST(FairQueueTest, ARoundTakesAPartOfEachOwnersJobs) {
   EXPECT_THAT(TakeRound(queue, 5), ElementsAre(3, 4, 5, 101)) << "what costs a lot comes last";
   EXPECT_TRUE(queue.empty());
   EXPECT_THAT(TakeRound(queue, 9), IsEmpty());
+}
+
+TEST(FairQueueTest, AnOwnerThatRestsHasNoPart) {
+  FairQueue<int> queue;
+  EXPECT_EQ(queue.NextRound_ns(), std::nullopt);
+  queue.Rest("busy", 50);
+  queue.Put("busy", 1);
+  EXPECT_EQ(queue.NextRound_ns(), 50);
+  EXPECT_THAT(TakeRound(queue, 9, 49), IsEmpty());
+  queue.Put("calm", 2);
+  EXPECT_LT(*queue.NextRound_ns(), 0) << "at once";
+  EXPECT_THAT(TakeRound(queue, 9, 49), ElementsAre(2));
+  EXPECT_FALSE(queue.empty());
+  EXPECT_THAT(TakeRound(queue, 9, 50), ElementsAre(1));
+  queue.Put("busy", 3);
+  EXPECT_THAT(TakeRound(queue, 9, 50), ElementsAre(3)) << "a rest is over once";
 }
 
 TEST(PendingTest, AnAgentMayHoldAQuarterAndAllTogetherTheWhole) {
