@@ -92,7 +92,6 @@ void CollectorLoop::Tick() {
   failures_.ForgetOld(now_ns);
   log_.Tick(now_ns);
   CloseSlowFollowers();
-  OpenDue(now_ns);
   if (now_ns - rechecked_ns_ > kRecheck_ns) {
     rechecked_ns_ = now_ns;
     EndExpired();
@@ -209,18 +208,8 @@ absl::Status CollectorLoop::HelloOfAgent(Peer& peer, const v1::Hello& hello) {
   }
   peer.stream = stream;
   senders_[stream] = peer.id();
-  if (openings_.Ask(stream.agent_folder, peer.id(), MonotonicNow_ns())) {
-    committer_->Open(peer.id(), stream, hello.first_sequence());
-  }
+  committer_->Open(peer.id(), stream, hello.first_sequence());
   return absl::OkStatus();
-}
-
-void CollectorLoop::OpenDue(int64_t now_ns) {
-  if (!reads_) return;  // it ends: they come again
-  for (const Id id : openings_.Due(now_ns)) {
-    const Peer& peer = *peers_.at(id);
-    committer_->Open(id, *peer.stream, peer.hello->first_sequence());
-  }
 }
 
 absl::Status CollectorLoop::HelloOfFollower(Peer& peer, const v1::Hello& hello) {
@@ -282,7 +271,6 @@ void CollectorLoop::Remove(Peer& peer, bool in_error) {
   }
   followers_.Remove(peer);
   if (peer.stream) {
-    openings_.Forget(peer.stream->agent_folder, peer.id());
     agents_.Duplicates(peer.hello->agent_id(), peer.session().duplicates());
     agents_.Left(peer.hello->agent_id(), in_error);
     const auto sender = senders_.find(*peer.stream);

@@ -20,7 +20,6 @@
 #include "monitor/stream/net/committer.h"
 #include "monitor/stream/net/event_log.h"
 #include "monitor/stream/net/followers.h"
-#include "monitor/stream/net/openings.h"
 #include "monitor/stream/net/peer.h"
 #include "monitor/stream/net/pending.h"
 #include "monitor/stream/net/sockets.h"
@@ -81,8 +80,6 @@ class CollectorLoop final : public Peer::Owner {
   absl::Status RefuseTo(Peer& peer, v1::Error::Code code, const std::string& reason);
   Identity IdentityOf(const Peer& peer) const;
   absl::Status HelloOfAgent(Peer& peer, const v1::Hello& hello);
-  // Those that had to wait for their turn.
-  void OpenDue(int64_t now_ns);
   absl::Status HelloOfFollower(Peer& peer, const v1::Hello& hello);
   // A chunk of so many bytes of it, none where it tells of lost records, waits for the disk.
   void Hold(Peer& peer, size_t chunk);
@@ -121,7 +118,6 @@ class CollectorLoop final : public Peer::Owner {
   // Agents that have gone while what they sent is still being written.
   std::map<Id, v1::Hello> departed_;
   std::map<StreamKey, Id> senders_;
-  Openings openings_;
   Followers followers_;
   EventLog log_;
   StorageFailures failures_;

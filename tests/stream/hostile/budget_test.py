@@ -105,19 +105,6 @@ class ConnectionsTest(CollectorTest):
         self.assertEqual(refused.exception.code, peer.CODES.Value("CODE_BUSY"))
         self.connect(collector.address).hello("web2", self.stream)
 
-    def test_an_agent_that_opens_many_streams_waits_and_others_do_not(self):
-        collector = self.start()
-        begin = time.monotonic()
-        busy = [self.connect(collector.address) for _ in range(24)]
-        for connection in busy:
-            connection.send_hello("busy", os.urandom(16))
-        self.connect(collector.address).hello("calm", os.urandom(16))
-        calm_s = time.monotonic() - begin
-        for connection in busy:
-            connection.expect(peer.WELCOME)
-        self.assertGreater(time.monotonic() - begin, 1.0)
-        self.assertLess(calm_s, 1.0)
-
     def test_there_are_so_many_followers_and_no_more(self):
         collector = self.start()
         for number in range(256):

@@ -16,7 +16,6 @@
 #include <vector>
 
 #include "monitor/stream/net/fair_queue.h"
-#include "monitor/stream/net/openings.h"
 #include "monitor/stream/net/pending.h"
 #include "tests/fakes/filling_files.h"
 #include "tests/fakes/streamed_chunks.h"
@@ -77,25 +76,6 @@ TEST(PendingTest, AnAgentMayHoldAQuarterAndAllTogetherTheWhole) {
   pending.Settle("busy", 1);
   EXPECT_TRUE(pending.HasRoomFor("busy"));
   EXPECT_TRUE(pending.HasRoomFor("calm"));
-}
-
-TEST(OpeningsTest, AnAgentThatOpensManyStreamsWaitsForItsTurn) {
-  constexpr int64_t kPeriod = Openings::kPeriod_ns;
-  Openings openings;
-  uint64_t connection = 0;
-  while (connection < Openings::kAtOnce) ASSERT_TRUE(openings.Ask("busy", ++connection, 0));
-  EXPECT_FALSE(openings.Ask("busy", 101, 0));
-  EXPECT_FALSE(openings.Ask("busy", 102, 0));
-  EXPECT_FALSE(openings.Ask("busy", 103, 0));
-  EXPECT_TRUE(openings.Ask("calm", 104, 0)) << "each agent has turns of its own";
-  EXPECT_THAT(openings.Due(kPeriod - 1), IsEmpty());
-  EXPECT_THAT(openings.Due(kPeriod), ElementsAre(101));
-  EXPECT_FALSE(openings.Ask("busy", 105, 2 * kPeriod)) << "not before those that wait";
-  openings.Forget("busy", 102);
-  EXPECT_THAT(openings.Due(3 * kPeriod), ElementsAre(103, 105));
-  EXPECT_FALSE(openings.empty());
-  EXPECT_THAT(openings.Due(30 * kPeriod), IsEmpty());
-  EXPECT_TRUE(openings.empty()) << "an agent that opens none is not remembered";
 }
 
 class CommitterTest : public testing::Test {
