@@ -87,6 +87,8 @@ class CollectorLoop final : public Peer::Owner {
   void TakeProgress(const Committer::Progress& progress);
   // To followers, also of a peer that has gone.
   void Forward(const Committer::Progress& progress);
+  // Of a peer, or of one that has gone while something of it is not durable. Null: neither.
+  const v1::Hello* HelloOf(Id connection) const;
   // What came of writing a stream: an error, or that it works.
   void NoteStorage(const StreamKey& stream, const absl::Status& status);
   void CloseSlowFollowers();

@@ -36,8 +36,12 @@ void CollectorLoop::TakeProgress(const Committer::Progress& progress) {
   if (!progress.notice.empty()) log_.Say(progress.notice);
   pending_.Settle(progress.stream.agent_folder, progress.settled_bytes);
   const auto found = peers_.find(progress.connection);
-  if (found == peers_.end())
-    return;  // it has gone; what is durable of it is forwarded all the same
+  const bool has_gone = found == peers_.end();
+  if (const v1::Hello* const from = HelloOf(progress.connection)) {
+    agents_.Durable(from->agent_id(), progress,
+                    has_gone ? std::nullopt : found->second->peer_clock_offset_ns);
+  }
+  if (has_gone) return;
   const std::shared_ptr<Peer> peer = found->second;
   peer->pending_bytes -= progress.settled_bytes;
   if (progress.opened && progress.error.ok()) {
@@ -63,16 +67,19 @@ void CollectorLoop::TakeProgress(const Committer::Progress& progress) {
 }
 
 void CollectorLoop::Forward(const Committer::Progress& progress) {
-  const auto peer = peers_.find(progress.connection);
-  const auto departed = departed_.find(progress.connection);
-  if (peer == peers_.end() && departed == departed_.end()) return;
-  const bool is_here = peer != peers_.end();
-  const v1::Hello& from = is_here ? *peer->second->hello : departed->second;
-  agents_.Durable(from.agent_id(), progress,
-                  is_here ? peer->second->peer_clock_offset_ns : std::nullopt);
+  const v1::Hello* const from = HelloOf(progress.connection);
+  if (from == nullptr) return;
   CloseSlowFollowers();
-  followers_.Forward(from, progress.chunks);
-  if (!is_here && progress.closed) departed_.erase(departed);
+  followers_.Forward(*from, progress.chunks);
+  if (progress.closed) departed_.erase(progress.connection);
+}
+
+const v1::Hello* CollectorLoop::HelloOf(Id connection) const {
+  if (const auto peer = peers_.find(connection); peer != peers_.end()) {
+    return &*peer->second->hello;
+  }
+  const auto departed = departed_.find(connection);
+  return departed == departed_.end() ? nullptr : &departed->second;
 }
 
 void CollectorLoop::NoteStorage(const StreamKey& stream, const absl::Status& status) {

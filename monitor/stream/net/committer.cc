@@ -27,9 +27,9 @@ constexpr uint64_t kRoundCost = 256;
 constexpr uint64_t kCostOfOpen = 256;
 constexpr uint64_t kCostOfSync = 128;
 constexpr size_t kBytesOfCost = 4096;
-// An agent has at most an eighth of the disk's time while others may come: after a round it rests
+// An agent has at most a sixteenth of the disk's time while others may come: after a round it rests
 // for so many times as long as its part took, but not for longer than that.
-constexpr int64_t kRestPerTime = 7;
+constexpr int64_t kRestPerTime = 15;
 constexpr int64_t kLongestRest_ns = 250'000'000;
 // What is durable is not reported later than that for the sake of what is not yet.
 constexpr int64_t kReportWithin_ns = 1'000'000;

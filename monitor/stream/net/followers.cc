@@ -1,5 +1,6 @@
 #include "monitor/stream/net/followers.h"
 
+#include <algorithm>
 #include <boost/asio/post.hpp>
 #include <utility>
 
@@ -49,8 +50,17 @@ void Followers::Forward(const v1::Hello& from,
     if (frames.empty()) frames = FramesOf(chunks);
     for (const SharedFrames& together : frames) peer->Queue(together);
     // Flushed later: one that has fallen behind is removed.
-    boost::asio::post(context_, [peer] { peer->Flush(); });
+    const bool is_first = to_flush_.empty();
+    if (std::ranges::find(to_flush_, peer) == to_flush_.end()) to_flush_.push_back(peer);
+    if (is_first) boost::asio::post(context_, [this] { FlushNext(); });
   }
+}
+
+void Followers::FlushNext() {
+  const std::shared_ptr<Peer> peer = std::move(to_flush_.front());
+  to_flush_.pop_front();
+  peer->Flush();
+  if (!to_flush_.empty()) boost::asio::post(context_, [this] { FlushNext(); });
 }
 
 std::vector<SharedFrames> Followers::FramesOf(

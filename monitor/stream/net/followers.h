@@ -5,6 +5,7 @@
 #include <atomic>
 #include <boost/asio/io_context.hpp>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <string>
@@ -45,6 +46,8 @@ class Followers {
     std::map<std::string, std::string> told;
   };
 
+  // One at a time: acknowledgements that come meanwhile do not wait for all of them.
+  void FlushNext();
   // The frames of chunks, small ones together.
   std::vector<SharedFrames> FramesOf(const std::vector<Committer::Progress::Chunk>& chunks) const;
   SharedFrames Share(std::vector<uint8_t> frames) const;
@@ -52,7 +55,8 @@ class Followers {
   boost::asio::io_context& context_;
   const MemoryShares shares_;
   const std::shared_ptr<Buffered> buffered_;
-  std::map<uint64_t, Follower> followers_;  // by the peer's id
+  std::map<uint64_t, Follower> followers_;      // by the peer's id
+  std::deque<std::shared_ptr<Peer>> to_flush_;  // each once
   std::atomic<uint64_t> count_ = 0;
 };
 

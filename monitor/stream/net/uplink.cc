@@ -7,10 +7,13 @@
 #include <boost/asio/post.hpp>
 #include <condition_variable>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "kvm/base/signals.h"
 #include "kvm/base/text.h"
 #include "monitor/core/check.h"
@@ -213,10 +216,15 @@ class RunningUplink final : public Uplink {
   absl::Status Unfinished() const {
     if (!stats_.refusal.empty()) return Refused();
     const uint64_t untold = stats_.untold_records + queued_lost_records_;
+    const uint64_t bytes = stats_.spool_bytes + stats_.spool_memory_bytes + queue_bytes_;
+    std::vector<std::string> parts;
+    if (stats_.waiting_chunks > 0 || untold == 0) {
+      parts.push_back(
+          absl::StrCat(Plural(stats_.waiting_chunks, "chunk"), " (", Plural(bytes, "byte"), ")"));
+    }
+    if (untold > 0) parts.push_back(absl::StrCat("the loss of ", Plural(untold, "record")));
     return absl::DeadlineExceededError(absl::StrCat(
-        "not acknowledged: ", Plural(stats_.waiting_chunks, "chunk"), " (",
-        Plural(stats_.spool_bytes + stats_.spool_memory_bytes + queue_bytes_, "byte"), ")",
-        untold == 0 ? std::string() : absl::StrCat(" and the loss of ", Plural(untold, "record")),
+        "not acknowledged: ", absl::StrJoin(parts, " and "),
         stats_.last_error.empty() ? std::string() : absl::StrCat("; ", stats_.last_error)));
   }
 

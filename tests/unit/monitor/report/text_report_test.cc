@@ -38,8 +38,8 @@ TEST(TextReport, ShowsAWholeRecording) {
   EXPECT_EQ(RenderText(WholeReport(recording.summary)),
             R"(host1: Linux 6.1.0 x86_64, A CPU, 4 CPUs; vcpulse 0.1.0
 recorded 2026-01-02 03:04:05 UTC, 1.0 s, a tick every 100ms
-residency: guest cycles over the highest core frequency known or seen (1.000 GHz): a lower bound
-           where the core ran slower
+residency: guest cycles over the highest core frequency known or seen (1.000 GHz); a lower bound
+           where the core runs slower
 bands: ipc-bands: HALTED below residency 0.02 (left above 0.04); ipc-bands: SPINNING below IPC 0.75,
        PRODUCTIVE from IPC 1
 
