@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "kvm/base/text.h"
 #include "kvm/discovery/vmms.h"
 #include "monitor/import/perf_json.h"
 

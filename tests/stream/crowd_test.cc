@@ -102,7 +102,8 @@ TEST_F(Crowd, ACommandBesideARecordingDoesNotGetItsSocket) {
   const RunningCollector collector("unix:" + Path("c.sock"), Path("collected"));
   const Finished finished = RunProgram(Vcpulse(
       {"record", "--to", collector.address(), "--agent-id", "host-a", "--spool-dir", Path("spool"),
-       "--require-collector", "--event-set", "degraded", "--", "sh", "-c", "ls -l /proc/self/fd"}));
+       "--require-collector", "--event-set", "degraded", "--control", Path("ctl"), "--", "sh", "-c",
+       absl::StrCat("ls -l /proc/self/fd; ", Vcpulse({}).front(), " mark x")}));
   EXPECT_EQ(finished.exit_code, 0) << finished.err;
   EXPECT_THAT(finished.err, HasSubstr("streaming to"));
   EXPECT_THAT(finished.out, HasSubstr("-> "));

@@ -4,6 +4,7 @@
 usage: budget_test.py VCPULSE FAULTS [unittest arguments]
 """
 
+import concurrent.futures
 import contextlib
 import os
 import resource
@@ -88,10 +89,14 @@ class SmallChunksTest(CollectorTest):
             time.sleep(0.001)
         self.assertGreater(sum(map(len, left.values())), 0, "all of it was taken")
         self.set_faults("")
-        for sender in senders:
+
+        def finish(sender):
             sender.socket.settimeout(60)
             sender.socket.sendall(left[sender])
-            self.assertEqual(sender.acknowledged(20_000), 20_000)
+            return sender.acknowledged(20_000)
+
+        with concurrent.futures.ThreadPoolExecutor(len(senders)) as threads:
+            self.assertEqual(list(threads.map(finish, senders)), [20_000] * len(senders))
         self.assertLess(collector.peak_rss_kib() / MIB, 40)
 
 
