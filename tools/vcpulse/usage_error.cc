@@ -161,15 +161,26 @@ std::optional<std::string> FirstWrongLine(const CLI::App& app, const std::string
     if (equals == std::string::npos) {
       return absl::StrCat(where, Quoted(content), " is not OPTION = VALUE");
     }
-    if (command == nullptr) {
+    const size_t dot = option.rfind('.');  // "record.interval"
+    const bool is_dotted = command == nullptr && dot != std::string::npos;
+    const CLI::App* const of = is_dotted ? FindSection(app, option.substr(0, dot)) : command;
+    const std::string name_of_option = is_dotted ? option.substr(dot + 1) : option;
+    if (of == nullptr) {
       return absl::StrCat(where, Quoted(option), " is above the first [COMMAND]");
     }
-    if (command->get_option_no_throw("--" + option) != nullptr) continue;
-    std::vector<std::string> names;
-    AddOptionNames(*command, names);
-    for (std::string& each : names) each.erase(0, 2);
-    return absl::StrCat(where, Quoted(option), " is not an option of ", command->get_name(),
-                        DidYouMean(option, names));
+    if (of->get_option_no_throw("--" + name_of_option) == nullptr) {
+      std::vector<std::string> names;
+      AddOptionNames(*of, names);
+      for (std::string& each : names) each.erase(0, 2);
+      return absl::StrCat(where, Quoted(name_of_option), " is not an option of ", of->get_name(),
+                          DidYouMean(name_of_option, names));
+    }
+    // A list may go on over several lines.
+    std::string value(WithoutBlanks(content.substr(equals + 1)));
+    while (value.starts_with('[') && !value.ends_with(']') && std::getline(lines, line)) {
+      ++number;
+      value = absl::StrCat("[", std::string(WithoutBlanks(line)));
+    }
   }
   return std::nullopt;
 }

@@ -21,9 +21,9 @@ _vcpulse_offer() {
     COMPREPLY+=("${found[@]}")
 }
 
-# The names of the VMs that run, but for those with blanks.
+# The names of the VMs that run. Only plain ones: compgen -W expands words, and a name may be $(anything).
 _vcpulse_vms() {
-    "${COMP_WORDS[0]}" list --json 2>/dev/null | grep -oE '^.?\{"name":"[^"[:blank:]]+"' | cut -d '"' -f 4
+    "${COMP_WORDS[0]}" list --json 2>/dev/null | grep -oE '^.?\{"name":"[[:alnum:]._:@+-]+"' | cut -d '"' -f 4
 }
 
 # What follows `--` in word $1 is another command.

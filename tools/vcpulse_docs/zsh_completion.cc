@@ -123,7 +123,7 @@ std::string ZshCompletion(const Command& root) {
       "}\n\n"
       "_vcpulse_vms() {\n"
       "  local -a vms=(${(f)\"$($service list --json 2>/dev/null |\n"
-      "    grep -oE '^.?\\{\"name\":\"[^\"[:blank:]]+\"' | cut -d '\"' -f 4)\"})\n"
+      "    grep -oE '^.?\\{\"name\":\"[[:alnum:]._:@+-]+\"' | cut -d '\"' -f 4)\"})\n"
       "  compadd -a vms\n"
       "}\n\n";
   for (const Command* command : Flatten(root)) script += FunctionOf(*command);

@@ -65,12 +65,13 @@ uint64_t Committer::CostOf(const Job& job, const Job* before) {
 
 void Committer::Put(Job job) {
   job.put_ns = MonotonicNow_ns();
+  bool is_first = false;
   {
     const std::lock_guard lock(mutex_);
     const std::string agent = job.stream.agent_folder;  // which leaves with the job
-    jobs_.Put(agent, std::move(job));
+    is_first = jobs_.Put(agent, std::move(job));
   }
-  wake_.notify_one();
+  if (is_first) wake_.notify_one();
 }
 
 void Committer::Open(ConnectionId connection, const StreamKey& stream, uint64_t first_held) {

@@ -20,7 +20,12 @@ namespace vcpulse::stream {
 template <typename Job>
 class FairQueue {
  public:
-  void Put(const std::string& owner, Job job) { jobs_[owner].push_back(std::move(job)); }
+  // Whether the owner had none: else the next round is when it would have been.
+  bool Put(const std::string& owner, Job job) {
+    std::deque<Job>& waiting = jobs_[owner];
+    waiting.push_back(std::move(job));
+    return waiting.size() == 1;
+  }
 
   // Of each owner the oldest jobs: one at least, and no more once they cost `budget`. Jobs that
   // cost so much alone come last. `cost` is given a job and the owner's job before it in this

@@ -75,6 +75,10 @@ std::string ConfigErrorOf(const std::string& text) {
 
 TEST(ConfigReader, NamesTheFirstLineThatIsWrong) {
   EXPECT_EQ(ConfigErrorOf("# mine\n\n[run]\nformat = \"json\"\nquiet=true\n"), "none");
+  EXPECT_EQ(ConfigErrorOf("[run]\nformat = [\"a=b\",\n  \"c=d\"\n]\nquiet = true\n"), "none");
+  EXPECT_EQ(ConfigErrorOf("run.format = \"json\"\n"), "none");
+  EXPECT_EQ(ConfigErrorOf("[run]\nformat = [\"a\",\n\"b\"]\nquite = 1\n"),
+            "--config: my.ini:4: 'quite' is not an option of run; did you mean 'quiet'?");
   EXPECT_EQ(ConfigErrorOf("[run]\nformta = 1\n"),
             "--config: my.ini:2: 'formta' is not an option of run; did you mean 'format'?");
   EXPECT_EQ(ConfigErrorOf("[rum]\n"),
