@@ -78,7 +78,6 @@ absl::Status FollowerSession::TakeInfo(const Frame& frame) {
       info.agent_id().size() > kMaxNameBytes || info.host_name().size() > kMaxNameBytes) {
     return absl::DataLossError("a StreamInfo whose names are too long, or without a stream id");
   }
-  info.DiscardUnknownFields();  // they may be a frame long
   if (streams_.size() >= kMostStreams && !streams_.contains(info.stream_id())) {
     streams_.erase(std::ranges::min_element(streams_, {},
                                             [](const auto& stream) { return stream.second.used; }));

@@ -80,7 +80,7 @@ bool ParseMessage(const Frame& frame, google::protobuf::Message* message) {
   if (!message->ParseFromArray(frame.payload.data(), static_cast<int>(frame.payload.size()))) {
     return false;
   }
-  message->DiscardUnknownFields();
+  message->DiscardUnknownFields();  // they may be a frame long
   return true;
 }
 
