@@ -104,8 +104,8 @@ std::string Missing(const CLI::Option& option) {
   return absl::StrCat(option.get_name(), ": ", option.get_type_name(), " is missing");
 }
 
-// What the parser says, in words of ours. They are told apart by their type; of the rest only the
-// name of the option is taken from the text, which is the same in all releases of CLI11 that we
+// What the parser says, in words of ours. Errors are distinguished by their type; of the rest only
+// the name of the option is taken from the text, which is the same in all releases of CLI11 that we
 // build with.
 std::string ParserMessage(const CLI::App& command, const CLI::ParseError& error) {
   std::string text = error.what();

@@ -215,14 +215,14 @@ class RunningUplink final : public Uplink {
   // With the mutex held.
   absl::Status Unfinished() const {
     if (!stats_.refusal.empty()) return Refused();
-    const uint64_t untold = stats_.untold_records + queued_lost_records_;
+    const uint64_t unreported = stats_.untold_records + queued_lost_records_;
     const uint64_t bytes = stats_.spool_bytes + stats_.spool_memory_bytes + queue_bytes_;
     std::vector<std::string> parts;
-    if (stats_.waiting_chunks > 0 || untold == 0) {
+    if (stats_.waiting_chunks > 0 || unreported == 0) {
       parts.push_back(
           absl::StrCat(Plural(stats_.waiting_chunks, "chunk"), " (", Plural(bytes, "byte"), ")"));
     }
-    if (untold > 0) parts.push_back(absl::StrCat("the loss of ", Plural(untold, "record")));
+    if (unreported > 0) parts.push_back(absl::StrCat("the loss of ", Plural(unreported, "record")));
     return absl::DeadlineExceededError(absl::StrCat(
         "not acknowledged: ", absl::StrJoin(parts, " and "),
         stats_.last_error.empty() ? std::string() : absl::StrCat("; ", stats_.last_error)));
