@@ -177,7 +177,8 @@ TEST_F(StreamStorage, WhatIsLostLastAndCannotBeToldIsNotDone) {
   const absl::Status status = agent->Finish(milliseconds(50));
   EXPECT_TRUE(absl::IsDeadlineExceeded(status)) << status;
   EXPECT_THAT(std::string(status.message()),
-              testing::HasSubstr("not acknowledged: the loss of " + std::to_string(records) + " records; "));
+              testing::HasSubstr("not acknowledged: the loss of " + std::to_string(records) +
+                                 " records; "));
   EXPECT_EQ(agent->stats().untold_records, records);
 }
 
