@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -21,16 +20,19 @@ constexpr std::chrono::seconds kLookPeriod{20};
 // A stream whose agent connects again within that time, or is one of so many, is not looked at
 // anew.
 constexpr int64_t kKeepIdle_ns = 60'000'000'000;
-// What is done for one agent in a round: 128 small chunks of one stream, or 512 KiB of it, or a few
-// of 2 streams, or the opening of one. That takes a disk a few milliseconds.
-constexpr uint64_t kRoundCost = 256;
+// What is done for one agent in a round where there are many: 128 small chunks of one stream, or
+// 512 KiB of it, or a few of 2 streams, or the opening of one. That takes a disk a few
+// milliseconds. Up to 16 agents share what 16 may have.
+constexpr uint64_t kAgentCost = 256;
+constexpr uint64_t kRoundCost = 16 * kAgentCost;
 constexpr uint64_t kCostOfOpen = 256;
 constexpr uint64_t kCostOfSync = 128;
 constexpr size_t kBytesOfCost = 4096;
-// An agent has at most a sixteenth of the disk's time while others may come: after a round it rests
-// for so many times as long as its part took, but not for longer than that.
-constexpr int64_t kRestPerTime = 15;
-constexpr int64_t kLongestRest_ns = 250'000'000;
+// An agent has at most its share of the disk's time, of up to so many agents: from the round's
+// begin on, others can have the disk for as often as long as its part took, but not for longer than
+// that.
+constexpr size_t kMostShares = 128;
+constexpr int64_t kLongestRest_ns = 500'000'000;
 // What is durable is not reported later than that for the sake of what is not yet.
 constexpr int64_t kReportWithin_ns = 1'000'000;
 
@@ -69,7 +71,8 @@ void Committer::Put(Job job) {
   {
     const std::lock_guard lock(mutex_);
     const std::string agent = job.stream.agent_folder;  // which leaves with the job
-    is_first = jobs_.Put(agent, std::move(job));
+    const int64_t put_ns = job.put_ns;
+    is_first = jobs_.Put(agent, std::move(job), put_ns);
   }
   if (is_first) wake_.notify_one();
 }
@@ -145,16 +148,17 @@ void Committer::Run() {
   while (true) {
     WaitForRound(lock);
     if (jobs_.empty() && ends_) return;
-    const bool nobody_rests = ends_ || drains_;
-    std::deque<Job> jobs = jobs_.TakeRound(
-        kRoundCost, CostOf, nobody_rests ? std::numeric_limits<int64_t>::max() : MonotonicNow_ns());
+    if (ends_ || drains_) jobs_.EndRests();
+    const int64_t begin_ns = MonotonicNow_ns();
+    std::deque<Job> jobs =
+        jobs_.TakeRound({.all = kRoundCost, .least = kAgentCost}, CostOf, begin_ns);
     if (!jobs.empty()) round_put_ns_ = std::ranges::min(jobs, {}, &Job::put_ns).put_ns;
     lock.unlock();
     Commit(jobs);
     lock.lock();
-    const int64_t now_ns = MonotonicNow_ns();
+    const auto shares = static_cast<int64_t>(std::clamp<size_t>(jobs_.active(), 1, kMostShares));
     for (const auto& [agent, time_ns] : std::exchange(round_times_ns_, {})) {
-      jobs_.Rest(agent, now_ns + std::min(time_ns * kRestPerTime, kLongestRest_ns));
+      jobs_.Rest(agent, begin_ns + time_ns + std::min(time_ns * (shares - 1), kLongestRest_ns));
     }
     round_put_ns_.reset();
     if (jobs_.empty()) idle_.notify_all();

@@ -3,6 +3,7 @@
 // Of the collector: what waits for the disk. Only .cc files of this module and tests include this.
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <iterator>
@@ -20,70 +21,97 @@ namespace vcpulse::stream {
 template <typename Job>
 class FairQueue {
  public:
+  // What a round takes: about `all`, shared out among those who are active, but `least` of each.
+  struct Budget {
+    uint64_t all = 0;
+    uint64_t least = 0;
+  };
+  // Who has put a job within that time is active.
+  static constexpr int64_t kActive_ns = 2'000'000'000;
+
   // Whether the owner had none: else the next round is when it would have been.
-  bool Put(const std::string& owner, Job job) {
-    std::deque<Job>& waiting = jobs_[owner];
-    waiting.push_back(std::move(job));
-    return waiting.size() == 1;
+  bool Put(const std::string& name, Job job, int64_t now_ns) {
+    Owner& owner = owners_[name];
+    owner.put_ns = now_ns;
+    owner.jobs.push_back(std::move(job));
+    ++size_;
+    return owner.jobs.size() == 1;
   }
 
-  // Of each owner the oldest jobs: one at least, and no more once they cost `budget`. Jobs that
-  // cost so much alone come last. `cost` is given a job and the owner's job before it in this
-  // round, or null.
+  // Of each owner the oldest jobs: one at least, and no more once they cost its part of the budget.
+  // Jobs that cost so much alone come last. `cost` is given a job and the owner's job before it in
+  // this round, or null.
   template <typename Cost>
-  std::deque<Job> TakeRound(uint64_t budget, const Cost& cost, int64_t now_ns) {
-    std::erase_if(rests_, [now_ns](const auto& rest) { return rest.second <= now_ns; });
+  std::deque<Job> TakeRound(const Budget& budget, const Cost& cost, int64_t now_ns) {
+    std::erase_if(owners_, [now_ns](const auto& entry) {
+      const Owner& owner = entry.second;
+      return owner.jobs.empty() && owner.rests_until_ns <= now_ns &&
+             now_ns - owner.put_ns > kActive_ns;
+    });
+    const uint64_t part = std::max(budget.least, budget.all / std::max<size_t>(1, active()));
     std::deque<Job> round;
     std::deque<Job> costly;
-    for (auto owner = jobs_.begin(); owner != jobs_.end();) {
-      if (rests_.contains(owner->first)) {
-        ++owner;
-        continue;
-      }
-      std::deque<Job>& waiting = owner->second;
+    for (auto& [name, owner] : owners_) {
+      if (owner.rests_until_ns > now_ns) continue;
       uint64_t spent = 0;
-      for (const Job* before = nullptr; !waiting.empty() && spent < budget;) {
-        const uint64_t next = cost(waiting.front(), before);
-        if (next >= budget && before != nullptr) break;
-        std::deque<Job>& to = next >= budget ? costly : round;
-        to.push_back(std::move(waiting.front()));
-        waiting.pop_front();
+      for (const Job* before = nullptr; !owner.jobs.empty() && spent < part;) {
+        const uint64_t next = cost(owner.jobs.front(), before);
+        if (next >= part && before != nullptr) break;
+        std::deque<Job>& to = next >= part ? costly : round;
+        to.push_back(std::move(owner.jobs.front()));
+        owner.jobs.pop_front();
+        --size_;
         spent += next;
         before = &to.back();
       }
-      owner = waiting.empty() ? jobs_.erase(owner) : std::next(owner);
     }
     std::ranges::move(costly, std::back_inserter(round));
     return round;
   }
 
   // The owner has no part in rounds before `until_ns`.
-  void Rest(const std::string& owner, int64_t until_ns) { rests_[owner] = until_ns; }
+  void Rest(const std::string& name, int64_t until_ns) { owners_[name].rests_until_ns = until_ns; }
+
+  void EndRests() {
+    for (auto& [name, owner] : owners_) owner.rests_until_ns = kNoRest;
+  }
 
   // When a round has something to take, the past where it has now; nothing where no job waits.
   std::optional<int64_t> NextRound_ns() const {
     std::optional<int64_t> next_ns;
-    for (const auto& [owner, waiting] : jobs_) {
-      const auto rest = rests_.find(owner);
-      const int64_t from_ns =
-          rest == rests_.end() ? std::numeric_limits<int64_t>::min() : rest->second;
-      next_ns = std::min(next_ns.value_or(from_ns), from_ns);
+    for (const auto& [name, owner] : owners_) {
+      if (owner.jobs.empty()) continue;
+      next_ns = std::min(next_ns.value_or(owner.rests_until_ns), owner.rests_until_ns);
     }
     return next_ns;
   }
 
-  bool empty() const { return jobs_.empty(); }
-  void clear() { jobs_.clear(); }
+  // Owners that are active, have a job or rest, as of the last round.
+  size_t active() const { return owners_.size(); }
+  bool empty() const { return size_ == 0; }
+  void clear() {
+    owners_.clear();
+    size_ = 0;
+  }
 
   // Calls `see` with the oldest job of each owner.
   template <typename See>
   void ForEachOldest(const See& see) const {
-    for (const auto& [owner, waiting] : jobs_) see(waiting.front());
+    for (const auto& [name, owner] : owners_) {
+      if (!owner.jobs.empty()) see(owner.jobs.front());
+    }
   }
 
  private:
-  std::map<std::string, std::deque<Job>> jobs_;  // none is empty
-  std::map<std::string, int64_t> rests_;         // by owner, until when
+  static constexpr int64_t kNoRest = std::numeric_limits<int64_t>::min();
+  struct Owner {
+    std::deque<Job> jobs;
+    int64_t put_ns = 0;
+    int64_t rests_until_ns = kNoRest;
+  };
+
+  std::map<std::string, Owner> owners_;
+  size_t size_ = 0;  // jobs of all
 };
 
 }  // namespace vcpulse::stream

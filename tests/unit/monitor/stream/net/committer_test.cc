@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "monitor/stream/net/fair_queue.h"
 #include "monitor/stream/net/pending.h"
 #include "tests/fakes/filling_files.h"
@@ -27,7 +28,8 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-std::deque<int> TakeRound(FairQueue<int>& queue, uint64_t budget, int64_t now_ns = 0) {
+std::deque<int> TakeRound(FairQueue<int>& queue, FairQueue<int>::Budget budget,
+                          int64_t now_ns = 0) {
   return queue.TakeRound(
       budget,
       [](int job, const int* before) { return static_cast<uint64_t>(before == nullptr ? job : 1); },
@@ -36,29 +38,49 @@ std::deque<int> TakeRound(FairQueue<int>& queue, uint64_t budget, int64_t now_ns
 
 TEST(FairQueueTest, ARoundTakesAPartOfEachOwnersJobs) {
   FairQueue<int> queue;
-  for (const int job : {1, 2, 3, 4, 5}) queue.Put("busy", job);
-  queue.Put("calm", 100);
-  EXPECT_THAT(TakeRound(queue, 2), ElementsAre(1, 2, 100));
-  queue.Put("a", 101);
-  EXPECT_THAT(TakeRound(queue, 5), ElementsAre(3, 4, 5, 101)) << "what costs a lot comes last";
+  for (const int job : {1, 2, 3, 4, 5}) queue.Put("busy", job, 0);
+  queue.Put("calm", 100, 0);
+  EXPECT_THAT(TakeRound(queue, {.least = 2}), ElementsAre(1, 2, 100));
+  queue.Put("a", 101, 0);
+  EXPECT_THAT(TakeRound(queue, {.least = 5}), ElementsAre(3, 4, 5, 101))
+      << "what costs a lot comes last";
   EXPECT_TRUE(queue.empty());
-  EXPECT_THAT(TakeRound(queue, 9), IsEmpty());
+  EXPECT_THAT(TakeRound(queue, {.least = 9}), IsEmpty());
+}
+
+TEST(FairQueueTest, FewOwnersHaveLargerParts) {
+  constexpr int64_t kActive_ns = FairQueue<int>::kActive_ns;
+  FairQueue<int> queue;
+  const auto put_and_take = [&queue](int64_t now_ns) {
+    for (int i = 0; i < 9; ++i) queue.Put("busy", 1, now_ns);
+    const size_t taken = TakeRound(queue, {.all = 8, .least = 3}, now_ns).size();
+    while (!queue.empty()) TakeRound(queue, {.least = 9}, now_ns);
+    return taken;
+  };
+  EXPECT_EQ(put_and_take(0), 8U);
+  queue.Put("calm", 1, 0);
+  EXPECT_EQ(put_and_take(0), 4U + 1U) << "the part of each, and what the other had";
+  EXPECT_EQ(put_and_take(kActive_ns), 4U) << "the other may come again";
+  queue.Put("calm", 1, kActive_ns);
+  queue.Put("third", 1, kActive_ns);
+  EXPECT_EQ(put_and_take(kActive_ns), 3U + 2U) << "but no less than that";
+  EXPECT_EQ(put_and_take(2 * kActive_ns + 1), 8U);
 }
 
 TEST(FairQueueTest, AnOwnerThatRestsHasNoPart) {
   FairQueue<int> queue;
   EXPECT_EQ(queue.NextRound_ns(), std::nullopt);
   queue.Rest("busy", 50);
-  queue.Put("busy", 1);
+  queue.Put("busy", 1, 0);
   EXPECT_EQ(queue.NextRound_ns(), 50);
-  EXPECT_THAT(TakeRound(queue, 9, 49), IsEmpty());
-  queue.Put("calm", 2);
+  EXPECT_THAT(TakeRound(queue, {.least = 9}, 49), IsEmpty());
+  queue.Put("calm", 2, 49);
   EXPECT_LT(*queue.NextRound_ns(), 0) << "at once";
-  EXPECT_THAT(TakeRound(queue, 9, 49), ElementsAre(2));
+  EXPECT_THAT(TakeRound(queue, {.least = 9}, 49), ElementsAre(2));
   EXPECT_FALSE(queue.empty());
-  EXPECT_THAT(TakeRound(queue, 9, 50), ElementsAre(1));
-  queue.Put("busy", 3);
-  EXPECT_THAT(TakeRound(queue, 9, 50), ElementsAre(3)) << "a rest is over once";
+  EXPECT_THAT(TakeRound(queue, {.least = 9}, 50), ElementsAre(1));
+  queue.Put("busy", 3, 50);
+  EXPECT_THAT(TakeRound(queue, {.least = 9}, 50), ElementsAre(3)) << "a rest is over once";
 }
 
 TEST(PendingTest, AnAgentMayHoldAQuarterAndAllTogetherTheWhole) {
@@ -141,6 +163,9 @@ TEST_F(CommitterTest, AnAgentThatSendsALotDoesNotHoldUpAnother) {
   files_.hangs = true;
   for (const Sender* sender : {&busy, &calm}) {
     committer_->Open(sender->connection, sender->stream, 1);
+  }
+  for (Committer::ConnectionId other = 3; other < 20; ++other) {  // else its parts were larger
+    committer_->Open(other, NewSender(other, absl::StrCat("other-", other), 1).stream, 1);
   }
   Write(busy);
   Write(calm);
