@@ -90,6 +90,7 @@ void CollectorLoop::Tick() {
   for (const auto& [id, peer] : peers) peer->Tick(clock, now_ns);
   std::erase_if(lingering_, [](const auto& peer) { return peer.expired(); });
   failures_.ForgetOld(now_ns);
+  times_.ForgetInactive(now_ns);
   log_.Tick(now_ns);
   CloseSlowFollowers();
   if (now_ns - rechecked_ns_ > kRecheck_ns) {
@@ -287,6 +288,14 @@ void CollectorLoop::Remove(Peer& peer, bool in_error) {
 bool CollectorLoop::MayRead(const Peer& peer) const {
   if (!reads_) return false;
   return peer.stream ? pending_.HasRoomFor(peer.stream->agent_folder) : pending_.HasRoom();
+}
+
+int64_t CollectorLoop::NextRead_ns(const Peer& peer, int64_t now_ns) const {
+  return peer.hello ? times_.Next_ns(peer.hello->agent_id(), now_ns) : now_ns;
+}
+
+void CollectorLoop::Took(const Peer& peer, int64_t time_ns, int64_t now_ns) {
+  if (peer.hello) times_.Take(peer.hello->agent_id(), time_ns, now_ns);
 }
 
 void CollectorLoop::ReadOn() {

@@ -24,6 +24,7 @@
 #include "monitor/stream/net/pending.h"
 #include "monitor/stream/net/sockets.h"
 #include "monitor/stream/net/storage_failures.h"
+#include "monitor/stream/net/time_shares.h"
 
 namespace vcpulse::stream {
 
@@ -68,6 +69,8 @@ class CollectorLoop final : public Peer::Owner {
   absl::Status Gap(Peer& peer, const v1::LostRecords& lost) override;
   void Ended(Peer& peer, const absl::Status& why) override;
   bool MayRead(const Peer& peer) const override;
+  int64_t NextRead_ns(const Peer& peer, int64_t now_ns) const override;
+  void Took(const Peer& peer, int64_t time_ns, int64_t now_ns) override;
   void HoldsMore() override;
 
  private:
@@ -129,6 +132,7 @@ class CollectorLoop final : public Peer::Owner {
   Pending pending_;
   std::atomic<uint64_t> connections_ = 0;
   bool reads_ = true;
+  TimeShares times_;
   AgentTable agents_;
 
   mutable std::mutex mutex_;  // of what follows

@@ -70,7 +70,8 @@ void CollectorLoop::Forward(const Committer::Progress& progress) {
   const v1::Hello* const from = HelloOf(progress.connection);
   if (from == nullptr) return;
   CloseSlowFollowers();
-  followers_.Forward(*from, progress.chunks);
+  const int64_t took_ns = followers_.Forward(*from, progress.chunks);
+  if (took_ns > 0) times_.Take(from->agent_id(), took_ns, MonotonicNow_ns());
   if (progress.closed) departed_.erase(progress.connection);
 }
 

@@ -30,8 +30,9 @@ class Followers {
   // Nothing where it is none.
   void Remove(const Peer& peer);
 
-  // Sends chunks that have become durable to those who follow this agent.
-  void Forward(const v1::Hello& from, const std::vector<Committer::Progress::Chunk>& chunks);
+  // Sends chunks that have become durable to those who follow this agent. Returns about how much of
+  // the thread's time that takes, now and later, ns.
+  int64_t Forward(const v1::Hello& from, const std::vector<Committer::Progress::Chunk>& chunks);
 
   // Those that have not taken enough of what was sent to them so far.
   std::vector<std::shared_ptr<Peer>> Slow() const;

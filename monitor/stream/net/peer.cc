@@ -90,23 +90,15 @@ void Peer::Read() {
   const int64_t now_ns = MonotonicNow_ns();
   // What is not read stays in the socket, and slows the peer down.
   if (!owner_.MayRead(*this) || pending_bytes > 2 * limits_.credit_bytes) return Pause(now_ns);
-  if (limits_.max_bytes_per_second > 0) {
-    const auto rate = static_cast<double>(limits_.max_bytes_per_second);
-    const double passed_s = static_cast<double>(now_ns - rate_ns_) * 1e-9;
-    rate_credit_ = std::min(rate, rate_credit_ + passed_s * rate);
-    rate_ns_ = now_ns;
-    if (rate_credit_ < 0) {
-      Pause(now_ns);
-      reading_ = true;
-      timer_.expires_after(
-          std::chrono::nanoseconds(static_cast<int64_t>(-rate_credit_ / rate * 1e9)) +
-          std::chrono::milliseconds(1));
-      timer_.async_wait([self = shared_from_this()](const ErrorCode&) {
-        self->reading_ = false;
-        self->Read();
-      });
-      return;
-    }
+  if (const int64_t wait_ns = WaitBeforeRead_ns(now_ns); wait_ns > 0) {
+    Pause(now_ns);
+    reading_ = true;
+    timer_.expires_after(std::chrono::nanoseconds(wait_ns));
+    timer_.async_wait([self = shared_from_this()](const ErrorCode&) {
+      self->reading_ = false;
+      self->Read();
+    });
+    return;
   }
   ExcusePause(now_ns);
   paused_ns_.reset();
@@ -124,6 +116,18 @@ void Peer::Read() {
                              });
 }
 
+int64_t Peer::WaitBeforeRead_ns(int64_t now_ns) {
+  const int64_t wait_ns = owner_.NextRead_ns(*this, now_ns) - now_ns;
+  if (limits_.max_bytes_per_second == 0) return wait_ns;
+  const auto rate = static_cast<double>(limits_.max_bytes_per_second);
+  const double passed_s = static_cast<double>(now_ns - rate_ns_) * 1e-9;
+  rate_credit_ = std::min(rate, rate_credit_ + passed_s * rate);
+  rate_ns_ = now_ns;
+  if (rate_credit_ >= 0) return wait_ns;
+  constexpr int64_t kMore_ns = 1'000'000;  // not once for every few bytes
+  return std::max(wait_ns, static_cast<int64_t>(-rate_credit_ / rate * 1e9) + kMore_ns);
+}
+
 void Peer::Pause(int64_t now_ns) {
   if (!paused_ns_) paused_ns_ = now_ns;
 }
@@ -136,7 +140,10 @@ void Peer::ExcusePause(int64_t now_ns) {
 
 void Peer::TakeBytes(size_t bytes) {
   rate_credit_ -= static_cast<double>(bytes);
-  const absl::Status status = session_.Receive(std::span(buffer_).first(bytes), MonotonicNow_ns());
+  const int64_t begin_ns = MonotonicNow_ns();
+  const absl::Status status = session_.Receive(std::span(buffer_).first(bytes), begin_ns);
+  const int64_t end_ns = MonotonicNow_ns();
+  owner_.Took(*this, end_ns - begin_ns, end_ns);
   if (ended_) return;
   if (!status.ok()) return Fail(status);
   Account();

@@ -36,6 +36,10 @@ class Peer : public std::enable_shared_from_this<Peer> {
     virtual void Ended(Peer& peer, const absl::Status& why) = 0;
     // Whether this peer is to be read from now.
     virtual bool MayRead(const Peer& peer) const = 0;
+    // When it may be, for the sake of others: now or earlier where at once.
+    virtual int64_t NextRead_ns(const Peer& peer, int64_t now_ns) const = 0;
+    // What it has sent took so much of the thread's time, until now.
+    virtual void Took(const Peer& peer, int64_t time_ns, int64_t now_ns) = 0;
     // A peer holds more memory than before.
     virtual void HoldsMore() = 0;
   };
@@ -83,6 +87,8 @@ class Peer : public std::enable_shared_from_this<Peer> {
 
  private:
   void Read();
+  // How long it must wait before it is read from again, ns.
+  int64_t WaitBeforeRead_ns(int64_t now_ns);
   // Is not being read from now on, for reasons of ours.
   void Pause(int64_t now_ns);
   // The time of a pause so far does not count against the peer.

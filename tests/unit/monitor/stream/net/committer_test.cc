@@ -18,6 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "monitor/stream/net/fair_queue.h"
 #include "monitor/stream/net/pending.h"
+#include "monitor/stream/net/time_shares.h"
 #include "tests/fakes/filling_files.h"
 #include "tests/fakes/streamed_chunks.h"
 #include "tests/fakes/temporary_folder.h"
@@ -81,6 +82,42 @@ TEST(FairQueueTest, AnOwnerThatRestsHasNoPart) {
   EXPECT_THAT(TakeRound(queue, {.least = 9}, 50), ElementsAre(1));
   queue.Put("busy", 3, 50);
   EXPECT_THAT(TakeRound(queue, {.least = 9}, 50), ElementsAre(3)) << "a rest is over once";
+}
+
+constexpr int64_t kMs = 1'000'000;
+static_assert(TimeShares::kAhead_ns == kMs / 2);
+
+TEST(TimeSharesTest, WhoIsFarAheadOfItsShareWaits) {
+  TimeShares times;
+  EXPECT_EQ(times.Next_ns("busy", 7), 7) << "nothing is known of it";
+  times.Take("busy", 2 * kMs, 100 * kMs);
+  times.Take("calm", 1, 100 * kMs);
+  EXPECT_EQ(times.Next_ns("busy", 100 * kMs), 103 * kMs) << "1.5 ms too many, of half of the time";
+  EXPECT_EQ(times.Next_ns("busy", 102 * kMs), 103 * kMs);
+  EXPECT_LE(times.Next_ns("calm", 100 * kMs), 100 * kMs);
+  times.Take("busy", 2 * kMs, 102 * kMs);
+  EXPECT_EQ(times.Next_ns("busy", 102 * kMs), 107 * kMs) << "it adds up, less what has passed";
+  times.Take("busy", 1 * kMs, 200 * kMs);
+  EXPECT_EQ(times.Next_ns("busy", 200 * kMs), 201 * kMs) << "time not taken is not saved up";
+}
+
+TEST(TimeSharesTest, AShareIsOfThoseWhoAreActiveButNoLessThanTheLeast) {
+  TimeShares times;
+  const auto wait_ns = [&times](int64_t now_ns) {
+    times.Take("busy", 3 * kMs / 2, now_ns);
+    return times.Next_ns("busy", now_ns) - now_ns;
+  };
+  EXPECT_EQ(wait_ns(0), kMs) << "alone it has all";
+  for (size_t i = 0; i < TimeShares::kMostShares + 1; ++i) times.Take(absl::StrCat(i), 1, kMs);
+  const auto most = static_cast<int64_t>(TimeShares::kMostShares);
+  EXPECT_EQ(wait_ns(1000 * kMs), most * kMs);
+  times.ForgetInactive(kMs + TimeShares::kActive_ns);
+  EXPECT_EQ(wait_ns(kMs + TimeShares::kActive_ns), most * kMs) << "they may come again";
+  times.ForgetInactive(2 * kMs + TimeShares::kActive_ns);
+  EXPECT_EQ(wait_ns(4000 * kMs), kMs);
+  times.Take("busy", 10'000 * kMs, 4000 * kMs);
+  times.ForgetInactive(4001 * kMs + TimeShares::kActive_ns);
+  EXPECT_GT(times.Next_ns("busy", 7000 * kMs), 7000 * kMs) << "who waits is not forgotten";
 }
 
 TEST(PendingTest, AnAgentMayHoldAQuarterAndAllTogetherTheWhole) {

@@ -213,6 +213,32 @@ TEST_F(StreamLimits, ASenderIsSlowedDownToTheRateOfAPeer) {
   EXPECT_EQ(CollectedChunks(), chunks);
 }
 
+TEST_F(StreamLimits, AnAgentThatManyFollowHasOnlyItsShareOfTheTime) {
+  constexpr size_t kFollowers = 30;
+  auto options = CollectorOptions();
+  options.sync = false;
+  options.limits.credit_bytes = 32 << 10;  // what may come before the first of it is sent on
+  StartCollector(options);
+  std::vector<std::unique_ptr<RawPeer>> followers;
+  for (size_t i = 0; i < kFollowers; ++i) {
+    followers.push_back(std::make_unique<RawPeer>(Path("collector")));
+    followers.back()->SendHelloOfFollower("follower-" + std::to_string(i));
+    ASSERT_EQ(followers.back()->Next(), FrameType::kWelcome);
+  }
+  const auto agent = StartAgent(AgentOptions(Unix("collector")));
+  const auto chunks = fakes::StreamedChunks(StreamNumber(1), 50, 1, 60'000);
+  const auto begin = std::chrono::steady_clock::now();
+  OfferAll(*agent, chunks);
+  ASSERT_TRUE(agent->Finish(seconds(60)).ok()) << agent_said.text();
+  const std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - begin;
+  size_t bytes = 0;
+  for (const Chunk& chunk : chunks) bytes += chunk.size();
+  // 2 bytes a nanosecond for each follower, and each of them has a share.
+  const size_t shares_ns = bytes / 2 * kFollowers * kFollowers;
+  EXPECT_GT(took.count(), static_cast<double>(shares_ns) / 2);
+  EXPECT_EQ(CollectedChunks(), chunks);
+}
+
 TEST_F(StreamLimits, GapsThatWaitForTheDiskTakeTheirShareOfTheRoom) {
   auto options = CollectorOptions();
   options.files = &files;

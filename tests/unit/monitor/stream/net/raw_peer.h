@@ -45,11 +45,11 @@ class RawPeer {
     hello.set_next_sequence(1000);
     SendHello(hello);
   }
-  void SendHelloOfFollower() const {
+  void SendHelloOfFollower(const std::string& agent_id = "follower") const {
     v1::Hello hello;
     hello.set_major(kMajor);
     hello.set_min_major(kMinMajor);
-    hello.set_agent_id("follower");
+    hello.set_agent_id(agent_id);
     hello.set_role(v1::Hello::ROLE_FOLLOWER);
     SendHello(hello);
   }
