@@ -25,23 +25,23 @@ namespace vcpulse::kvm::doctor {
 struct Finding {
   enum class State {
     kOk,
-    kObstacle,  // a recording would not be complete
-    kNote,      // good to know, changes nothing about completeness
-    kUnknown,   // cannot be told, or could not be tried; `answered` says why
+    kFail,     // a recording would not be complete
+    kNote,     // good to know, changes nothing about completeness
+    kUnknown,  // cannot be told, or could not be tried; `answered` says why
   };
 
   std::string id;  // stable, kebab-case, such as "paranoid"; one per VM for those about VMs
   State state = State::kOk;
   std::string tried;
   std::string answered;
-  std::string remedy;     // empty where nothing has to be done
-  bool prevents = false;  // an obstacle with which nothing is recorded, not even degraded
+  std::string fix;        // empty where nothing has to be done
+  bool prevents = false;  // a failure with which nothing is recorded, not even degraded
   bool of_vm = false;     // about a VM that runs now
 
   bool operator==(const Finding&) const = default;
 };
 
-std::string_view ToString(Finding::State state);  // "ok", "obstacle", "note", "unknown"
+std::string_view ToString(Finding::State state);  // "ok", "fail", "note", "unknown"
 
 // What a recording on this host would be.
 enum class Verdict { kComplete, kUnknown, kDegraded, kFails };
@@ -51,7 +51,7 @@ std::string_view ToString(Verdict verdict);  // "complete", "unknown", "degraded
 // Whether a VM that runs now may be recorded with less than it has.
 bool LeavesAVmUnknown(const Finding& finding);
 
-// kFails where an obstacle prevents, kDegraded with any other; without obstacles kUnknown where
+// kFails where a failure prevents, kDegraded with any other; without failures kUnknown where
 // something about a VM that runs now is unknown, else kComplete.
 Verdict VerdictOf(std::span<const Finding> findings);
 
@@ -63,7 +63,7 @@ Finding CheckParanoid(PerfEvents& perf, const std::string& root, const OwnRights
 Finding CheckPidNamespace(const std::string& root);
 
 // "other-users": the same on the first vCPU of each VM, which may be another user's. A VM that is
-// refused is an obstacle; nothing is recorded only where all of them are. Where no VM shows a vCPU,
+// refused is a failure; nothing is recorded only where all of them are. Where no VM shows a vCPU,
 // PID 1 stands for other users, and its refusal is a note. `pids_are_ours`: of CheckPidNamespace;
 // where false nothing is opened, as the TID would be another thread's.
 std::vector<Finding> CheckOtherUsers(PerfEvents& perf, const std::string& root,
@@ -107,7 +107,7 @@ Finding CheckGuestOnly(const CounterContext& context);
 // "events-full", "events-core", "events-min", "events-cycles": each opens as one group and runs,
 // counting the host and then, unless KVM runs with a mediated vPMU, as vcpulse records it, where
 // all of its counts must be 0. One that gave way to others for more than 5 % of its time is a note.
-// Only what `full` lacks is an obstacle: the smaller sets say where the recording would step down
+// Only what `full` lacks is a failure: the smaller sets say where the recording would step down
 // to. ref-cycles is not expected but on x86.
 std::vector<Finding> CheckEventSets(const CounterContext& context);
 
@@ -133,7 +133,7 @@ struct SeenVm {
 // folder, ROOT/proc/PID/root and cwd; an absolute one as it is where that root may not be followed.
 std::vector<SeenVm> LookAt(const std::string& root, std::span<const Vm> vms);
 
-// "guests" where no VM runs; else one "vcpus" per VM: an obstacle where KVM runs and no vCPU thread
+// "guests" where no VM runs; else one "vcpus" per VM: a failure where KVM runs and no vCPU thread
 // can be told, unknown where some may be missing: found by guest time, or descriptors without
 // threads that nothing explains.
 std::vector<Finding> CheckVms(std::span<const SeenVm> vms);

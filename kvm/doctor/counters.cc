@@ -65,10 +65,10 @@ std::string On(const PmuProbe& probe) {
   return probe.pmu.empty() ? "" : absl::StrCat(probe.pmu, ": ");
 }
 
-void SetObstacle(std::string answered, std::string remedy, Finding& finding) {
-  finding.state = State::kObstacle;
+void SetObstacle(std::string answered, std::string fix, Finding& finding) {
+  finding.state = State::kFail;
   finding.answered = std::move(answered);
-  finding.remedy = std::move(remedy);
+  finding.fix = std::move(fix);
 }
 
 void SetRefused(const CounterContext& context, const std::string& where, int error,
@@ -139,7 +139,7 @@ void SayShare(Mode mode, const PmuProbe& on, size_t wanted, Finding& finding) {
   }
   if (!shared) return;
   finding.state = State::kNote;
-  finding.remedy = kWatchdogRemedy;
+  finding.fix = kWatchdogRemedy;
 }
 
 // Answers for one set on one kind of core; true where nothing is missing.
@@ -292,11 +292,11 @@ std::vector<Finding> CheckEventSets(const CounterContext& context) {
       continue;
     }
     Finding finding = CheckSet(context, set);
-    if (finding.state == State::kObstacle && set != EventSet::kFull) finding.state = State::kNote;
+    if (finding.state == State::kFail && set != EventSet::kFull) finding.state = State::kNote;
     findings.push_back(std::move(finding));
   }
   // What full has more only makes verdicts surer, and many PMUs are too small for it.
-  if (findings[0].state == State::kObstacle && findings[1].state == State::kOk) {
+  if (findings[0].state == State::kFail && findings[1].state == State::kOk) {
     findings[0].state = State::kNote;
   }
   return findings;
@@ -312,7 +312,7 @@ Finding CheckNmiWatchdog(const std::string& root) {
   } else {
     finding.state = State::kNote;
     finding.answered = "on: it takes one counter of each CPU";
-    finding.remedy = "`sysctl kernel.nmi_watchdog=0` frees it";
+    finding.fix = "`sysctl kernel.nmi_watchdog=0` frees it";
   }
   return finding;
 }

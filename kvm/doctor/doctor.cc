@@ -69,8 +69,8 @@ std::string_view ToString(Finding::State state) {
   switch (state) {
     case Finding::State::kOk:
       return "ok";
-    case Finding::State::kObstacle:
-      return "obstacle";
+    case Finding::State::kFail:
+      return "fail";
     case Finding::State::kNote:
       return "note";
     case Finding::State::kUnknown:
@@ -101,7 +101,7 @@ Verdict VerdictOf(std::span<const Finding> findings) {
   const bool unknown = std::ranges::any_of(findings, LeavesAVmUnknown);
   Verdict verdict = unknown ? Verdict::kUnknown : Verdict::kComplete;
   for (const Finding& finding : findings) {
-    if (finding.state != Finding::State::kObstacle) continue;
+    if (finding.state != Finding::State::kFail) continue;
     if (finding.prevents) return Verdict::kFails;
     verdict = Verdict::kDegraded;
   }

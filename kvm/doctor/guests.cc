@@ -115,13 +115,13 @@ Finding CheckVm(const SeenVm& seen) {
   if (IsTcg(vm)) {
     finding.state = State::kNote;
     finding.answered = absl::StrCat(name, " runs TCG, not KVM: recordings leave it out");
-    finding.remedy = "start QEMU with -accel kvm";
+    finding.fix = "start QEMU with -accel kvm";
   } else if (vm.vcpus.empty()) {
-    finding.state = State::kObstacle;
+    finding.state = State::kFail;
     finding.answered = vm.accelerator == Accelerator::kUnknown
                            ? "there is none yet: it may be starting"
                            : "cannot tell them from its other threads";
-    finding.remedy = VcpuRemedy(seen);
+    finding.fix = VcpuRemedy(seen);
   } else {
     const bool may_lack =
         seen.unexplained_descriptors > 0 || vm.vcpus.front().found_by == FoundBy::kGuestTime;
@@ -130,7 +130,7 @@ Finding CheckVm(const SeenVm& seen) {
                                     absl::StrJoin(vm.notes, "; "));
     if (may_lack) {
       absl::StrAppend(&finding.answered, "; cannot tell whether any is missing");
-      finding.remedy = VcpuRemedy(seen);
+      finding.fix = VcpuRemedy(seen);
     }
   }
   return finding;
@@ -177,7 +177,7 @@ std::vector<Finding> CheckThreadNames(std::span<const SeenVm> vms) {
          .state = State::kNote,
          .tried = absl::StrCat("the names of the threads of ", Describe(seen.vm)),
          .answered = absl::StrCat(Describe(seen.vm), ": QEMU does not name its vCPU threads"),
-         .remedy = "start QEMU with -name NAME,debug-threads=on"});
+         .fix = "start QEMU with -name NAME,debug-threads=on"});
   }
   return findings;
 }
@@ -247,7 +247,7 @@ Finding CheckIsolatedCpus(const std::string& root, std::span<const Vm> vms) {
         &finding.answered,
         "; pinned there, and interrupted at each tick while it runs: ", absl::StrJoin(pinned, ", "),
         hidden > 0 ? absl::StrCat(" and ", hidden, " more") : "");
-    finding.remedy = "a longer `record --interval`, or only other VMs (--vm, --pid)";
+    finding.fix = "a longer `record --interval`, or only other VMs (--vm, --pid)";
   } else if (unknown > 0) {
     finding.state = State::kUnknown;
     absl::StrAppend(&finding.answered, "; cannot read where ", CountOf(unknown, "vCPU"),
@@ -271,10 +271,10 @@ Finding CheckDescriptors(const OwnRights& own, std::span<const Vm> vms, int per_
   finding.answered = absl::StrCat("the hard limit is ", *own.open_files, "; ",
                                   CountOf(vcpus, "vCPU"), " now would take up to ", wanted);
   if (wanted > *own.open_files) {
-    finding.state = State::kObstacle;
+    finding.state = State::kFail;
     finding.prevents = true;
-    finding.remedy = absl::StrCat("raise the hard limit as root, for example with `ulimit -Hn ",
-                                  wanted * 2, "` or LimitNOFILE= of the service");
+    finding.fix = absl::StrCat("raise the hard limit as root, for example with `ulimit -Hn ",
+                               wanted * 2, "` or LimitNOFILE= of the service");
   }
   return finding;
 }

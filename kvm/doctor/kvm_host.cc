@@ -64,10 +64,10 @@ Finding CheckKvm(const std::string& root) {
   const bool device = fs::exists(root + "/dev/kvm", error);
   const std::vector<std::string> modules = KvmModules(root);
   if (!device && modules.empty()) {
-    finding.state = State::kObstacle;
+    finding.state = State::kFail;
     finding.prevents = true;
     finding.answered = "neither is there: this host runs no KVM guests";
-    finding.remedy =
+    finding.fix =
         "`modprobe kvm_intel` or `modprobe kvm_amd`; where that fails, switch virtualization on in "
         "the firmware, or nested virtualization in the hypervisor";
     return finding;
@@ -86,11 +86,11 @@ Finding CheckMediatedVpmu(const std::string& root) {
     finding.answered = "off";
     return finding;
   }
-  finding.state = State::kObstacle;
+  finding.state = State::kFail;
   finding.prevents = true;
-  const size_t remedy = obstacle.find("; ");
-  finding.answered = obstacle.substr(0, remedy);
-  if (remedy != std::string::npos) finding.remedy = obstacle.substr(remedy + 2);
+  const size_t fix = obstacle.find("; ");
+  finding.answered = obstacle.substr(0, fix);
+  if (fix != std::string::npos) finding.fix = obstacle.substr(fix + 2);
   return finding;
 }
 
@@ -137,7 +137,7 @@ Finding CheckDebugfs(const std::string& root) {
   finding.answered = absl::StrCat("cannot be read (", error.message(),
                                   "): on x86 it shows the vCPU threads of any VMM, without it they "
                                   "are found by QMP or by their names");
-  finding.remedy = "as root `mount -t debugfs none /sys/kernel/debug`";
+  finding.fix = "as root `mount -t debugfs none /sys/kernel/debug`";
   return finding;
 }
 
@@ -174,7 +174,7 @@ Finding CheckLateness(std::span<const int64_t> lateness_ns) {
                                   Text(percentile(99)), ", max ", Text(sorted.back()));
   if (percentile(99) > kLate_ns) {
     finding.state = Finding::State::kNote;
-    finding.remedy = "intervals of 10 ms and less want `record --realtime`, or a less busy host";
+    finding.fix = "intervals of 10 ms and less want `record --realtime`, or a less busy host";
   }
   return finding;
 }

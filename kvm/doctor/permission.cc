@@ -36,9 +36,9 @@ std::string LevelOf(const std::string& root) {
 // The obstacle that this failure is.
 void SetObstacle(const OpenFailure& failure, const OwnRights& own, Finding& finding) {
   OpenAdvice advice = ExplainOpenFailure(failure, own);
-  finding.state = State::kObstacle;
+  finding.state = State::kFail;
   finding.answered = std::move(advice.cause);
-  finding.remedy = std::move(advice.remedy);
+  finding.fix = std::move(advice.remedy);
 }
 
 // "other-users" for one thread; an obstacle where it is refused.
@@ -89,10 +89,10 @@ Finding CheckParanoid(PerfEvents& perf, const std::string& root, const OwnRights
     return finding;
   }
   if (error == ENOSYS) {
-    finding.state = State::kObstacle;
+    finding.state = State::kFail;
     finding.prevents = true;
     finding.answered = "this kernel has no perf events";
-    finding.remedy = "run a kernel with CONFIG_PERF_EVENTS";
+    finding.fix = "run a kernel with CONFIG_PERF_EVENTS";
     return finding;
   }
   SetObstacle({.error = error,
@@ -111,12 +111,12 @@ Finding CheckPidNamespace(const std::string& root) {
     finding.answered = "the PIDs in /proc are those of this PID namespace";
     return finding;
   }
-  finding.state = State::kObstacle;
+  finding.state = State::kFail;
   finding.prevents = true;
   finding.answered = absl::StrCat("the PIDs in ", root, root.ends_with('/') ? "" : "/",
                                   "proc are not those of this process's PID namespace, so their "
                                   "counters cannot be opened");
-  finding.remedy = "run vcpulse in the host's (docker --pid=host, Kubernetes hostPID: true)";
+  finding.fix = "run vcpulse in the host's (docker --pid=host, Kubernetes hostPID: true)";
   return finding;
 }
 
@@ -141,11 +141,11 @@ std::vector<Finding> CheckOtherUsers(PerfEvents& perf, const std::string& root,
   if (findings.empty()) {
     // Without a VM the first process, which is root's, stands for it.
     Finding finding = CheckThread(perf, root, own, 1, 1, "PID 1");
-    if (finding.state == State::kObstacle) finding.state = State::kNote;
+    if (finding.state == State::kFail) finding.state = State::kNote;
     return {std::move(finding)};
   }
   const bool any = std::ranges::find(findings, State::kOk, &Finding::state) != findings.end();
-  for (Finding& finding : findings) finding.prevents = !any && finding.state == State::kObstacle;
+  for (Finding& finding : findings) finding.prevents = !any && finding.state == State::kFail;
   return findings;
 }
 
@@ -192,7 +192,7 @@ Finding CheckCapabilities(const OwnRights& own) {
   // All of them: setcap replaces what the file had.
   std::string lower = absl::StrJoin(names, ",");
   for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  finding.remedy = absl::StrCat("run as root, or `setcap ", lower, "=ep $(which vcpulse)`");
+  finding.fix = absl::StrCat("run as root, or `setcap ", lower, "=ep $(which vcpulse)`");
   return finding;
 }
 
@@ -209,7 +209,7 @@ Finding CheckSeccomp(const OwnRights& own) {
         "a filter is active, as in containers: it may refuse perf_event_open, and guests outside "
         "of "
         "the container are not seen";
-    finding.remedy = "run vcpulse outside, or allow perf_event_open in the container's profile";
+    finding.fix = "run vcpulse outside, or allow perf_event_open in the container's profile";
   }
   return finding;
 }

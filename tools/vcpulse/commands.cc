@@ -124,7 +124,7 @@ Examples:
 
 Exit status:
   0  success
-  1  doctor found obstacles, or a check or compare failed
+  1  a check of doctor, a check or a compare failed
   2  usage or run-time error; one line on stderr gives the reason
   3  check or compare is inconclusive
   4  check or compare was skipped

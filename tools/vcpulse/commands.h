@@ -24,7 +24,7 @@ namespace vcpulse::tools {
 
 // Exit codes of every subcommand (docs/architecture.md lists them for users).
 inline constexpr int kExitOk = 0;
-inline constexpr int kExitObstacles = 1;  // of doctor: a recording would not be complete
+inline constexpr int kExitChecksFailed = 1;  // of doctor: a recording would not be complete
 inline constexpr int kExitFailed =
     1;                                // of check: an expectation failed; of compare: beyond a limit
 inline constexpr int kExitError = 2;  // usage or run-time error

@@ -1,16 +1,16 @@
-// `vcpulse doctor`: what stands in the way of a recording on this host, and what mends it.
+// `vcpulse doctor`: what stands in the way of a recording on this host, and how to fix it.
 //
 // With --json one object:
 //   complete   bool: a recording here would be complete, for all that could be told
-//   verdict    "complete", "unknown" (no obstacle, but vCPUs of a VM that runs may be missing),
+//   verdict    "complete", "unknown" (no check failed, but vCPUs of a VM that runs may be missing),
 //              "degraded" (counters or VMs would be missing) or "fails"
 //   findings   array, in the order in which a person would fix them, of
 //     id       stable name of the check, such as "paranoid"; more than one where it is about VMs
-//     state    "ok", "obstacle", "note" (changes nothing about completeness), "unknown" (cannot be
+//     state    "ok", "fail", "note" (changes nothing about completeness), "unknown" (cannot be
 //              told, or was not tried)
 //     tried    what was tried
 //     answered what that answered
-//     remedy   what mends it; null where nothing has to be done
+//     fix   how to fix it; null where nothing has to be done
 #include <algorithm>
 #include <boost/json.hpp>
 #include <cerrno>
@@ -24,6 +24,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "kvm/base/json.h"
+#include "kvm/base/text.h"
 #include "kvm/counters/perf_events.h"
 #include "kvm/doctor/checks.h"
 #include "tools/vcpulse/commands.h"
@@ -49,8 +50,7 @@ std::string JsonOf(const std::vector<Finding>& findings) {
     object["state"] = JsonText(kvm::doctor::ToString(finding.state));
     object["tried"] = JsonText(finding.tried);
     object["answered"] = JsonText(finding.answered);
-    object["remedy"] =
-        finding.remedy.empty() ? json::value(nullptr) : json::value(JsonText(finding.remedy));
+    object["fix"] = finding.fix.empty() ? json::value(nullptr) : json::value(JsonText(finding.fix));
     array.push_back(std::move(object));
   }
   const Verdict verdict = kvm::doctor::VerdictOf(findings);
@@ -62,30 +62,47 @@ std::string JsonOf(const std::vector<Finding>& findings) {
 }
 
 std::string TextOf(const Finding& finding) {
-  const bool obstacle = finding.state == Finding::State::kObstacle;
-  const std::string state = obstacle ? "FAIL" : std::string(kvm::doctor::ToString(finding.state));
+  const bool fails = finding.state == Finding::State::kFail;
+  const std::string state = fails ? "FAIL" : std::string(kvm::doctor::ToString(finding.state));
   std::string text = absl::StrFormat("%-8s  %-14s  ", state, finding.id);
-  if (!obstacle) {
+  if (!fails) {
     absl::StrAppend(&text, finding.answered);
-    if (!finding.remedy.empty()) absl::StrAppend(&text, " (", finding.remedy, ")");
+    if (!finding.fix.empty()) absl::StrAppend(&text, " (", finding.fix, ")");
     return text + "\n";
   }
   absl::StrAppend(&text, "tried:    ", finding.tried, "\n");
   const std::string indent(26, ' ');
   absl::StrAppend(&text, indent, "answered: ", finding.answered, "\n");
-  absl::StrAppend(&text, indent, "fix:      ", finding.remedy, "\n");
+  absl::StrAppend(&text, indent, "fix:      ", finding.fix, "\n");
+  return text;
+}
+
+// What could not be tried for one and the same reason takes one line.
+std::string TextOf(const std::vector<Finding>& findings) {
+  std::string text;
+  for (auto at = findings.begin(); at != findings.end();) {
+    const Finding& first = *at++;
+    Finding together = first;
+    const char* joint = "; likewise ";
+    while (first.state == Finding::State::kUnknown && !first.of_vm && at != findings.end() &&
+           at->state == first.state && at->answered == first.answered) {
+      absl::StrAppend(&together.answered, std::exchange(joint, ", "), (at++)->id);
+    }
+    text += TextOf(together);
+  }
   return text;
 }
 
 std::string UnknownLine(const std::vector<Finding>& findings) {
   const auto vms = std::ranges::count_if(findings, kvm::doctor::LeavesAVmUnknown);
-  return absl::StrCat("no obstacle, but it is unknown whether a recording here would be complete: ",
-                      vms, vms == 1 ? " VM" : " VMs", " may have more vCPUs than were found\n");
+  return absl::StrCat(
+      "no check failed, but it is unknown whether a recording here would be complete: ", vms,
+      vms == 1 ? " VM" : " VMs", " may have more vCPUs than were found\n");
 }
 
 std::string VerdictLine(const std::vector<Finding>& findings) {
-  const auto obstacles = std::ranges::count(findings, Finding::State::kObstacle, &Finding::state);
-  const std::string count = absl::StrCat(obstacles, obstacles == 1 ? " obstacle" : " obstacles");
+  const auto failed = std::ranges::count(findings, Finding::State::kFail, &Finding::state);
+  const std::string count = absl::StrCat(Plural(failed, "check"), " failed");
   switch (kvm::doctor::VerdictOf(findings)) {
     case Verdict::kComplete:
       return "recording here would be complete\n";
@@ -107,14 +124,13 @@ int RunDoctor(const DoctorOptions& options) {
   if (options.json) {
     text = JsonOf(findings);
   } else {
-    for (const Finding& finding : findings) text += TextOf(finding);
-    text += VerdictLine(findings);
+    text = TextOf(findings) + VerdictLine(findings);
   }
   const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
   if (std::fflush(stdout) != 0 || !written) {
     return Fail(absl::ErrnoToStatus(errno, "cannot write to standard output"));
   }
-  return kvm::doctor::VerdictOf(findings) == Verdict::kComplete ? kExitOk : kExitObstacles;
+  return kvm::doctor::VerdictOf(findings) == Verdict::kComplete ? kExitOk : kExitChecksFailed;
 }
 
 }  // namespace
@@ -122,7 +138,7 @@ int RunDoctor(const DoctorOptions& options) {
 void AddDoctorCommand(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<DoctorOptions>();
   CLI::App* command = app.add_subcommand(
-      "doctor", "Check what this host can count; report each obstacle with its fix");
+      "doctor", "Check what this host can count; report each problem with its fix");
   command->add_flag("--json", options->json, "one object: complete, verdict, findings");
   command
       ->add_option("--root", options->root,
@@ -132,7 +148,7 @@ void AddDoctorCommand(CLI::App& app, int& exit_code) {
   command->footer(
       "Exit status:\n"
       "  0  a recording would be complete\n"
-      "  1  there are obstacles, or a check could not be made\n"
+      "  1  a check failed, or could not be made\n"
       "  2  usage or run-time error");
   command->callback([options, &exit_code] { exit_code = RunDoctor(*options); });
 }

@@ -54,7 +54,7 @@ class DoctorCounters : public ::testing::Test {
   std::string machine_ = "x86_64";
 };
 
-TEST_F(DoctorCounters, AGoodHostHasNoObstacles) {
+TEST_F(DoctorCounters, AGoodHostHasNoFailures) {
   EXPECT_THAT(CheckPmus(Context()), ElementsAre(AllOf(Field(&Finding::state, State::kOk),
                                                       Field(&Finding::answered, "cpu"))));
   EXPECT_EQ(CheckHostCycles(Context()).answered, "3.00 GHz");
@@ -78,44 +78,44 @@ TEST_F(DoctorCounters, ProbesWithTheRightAttributes) {
 }
 
 // One cause, one obstacle: what follows from it is not tried.
-TEST_F(DoctorCounters, WithoutAPmuThereIsOneObstacle) {
+TEST_F(DoctorCounters, WithoutAPmuThereIsOneFailure) {
   for (const int error : {ENOENT, ENODEV, EOPNOTSUPP}) {
     Refuse(PERF_COUNT_HW_CPU_CYCLES, error);
     cores_.clear();
     const auto pmus = CheckPmus(Context());
     ASSERT_THAT(pmus, SizeIs(1));
-    EXPECT_EQ(pmus[0].state, State::kObstacle);
+    EXPECT_EQ(pmus[0].state, State::kFail);
     EXPECT_FALSE(pmus[0].prevents);
-    EXPECT_THAT(pmus[0].remedy, HasSubstr("pmu=on"));
+    EXPECT_THAT(pmus[0].fix, HasSubstr("pmu=on"));
     EXPECT_EQ(CheckHostCycles(Context()).state, State::kUnknown);
     EXPECT_EQ(CheckGuestOnly(Context()).state, State::kUnknown);
     EXPECT_THAT(CheckEventSets(Context()), Each(Field(&Finding::state, State::kUnknown)));
   }
 }
 
-TEST_F(DoctorCounters, CyclesThatStandStillAreAnObstacle) {
+TEST_F(DoctorCounters, CyclesThatStandStillAreAFailure) {
   perf_.groups[0].host_counts.clear();
   Finding finding = CheckHostCycles(Context());
-  EXPECT_EQ(finding.state, State::kObstacle);
+  EXPECT_EQ(finding.state, State::kFail);
   EXPECT_THAT(finding.answered, HasSubstr("counted 0"));
 
   perf_.groups[0].host_counts[PERF_COUNT_HW_CPU_CYCLES] = 5;
   perf_.groups[0].time_running_ns = 0;
   finding = CheckHostCycles(Context());
-  EXPECT_EQ(finding.state, State::kObstacle);
-  EXPECT_THAT(finding.remedy, HasSubstr("nmi_watchdog"));
+  EXPECT_EQ(finding.state, State::kFail);
+  EXPECT_THAT(finding.fix, HasSubstr("nmi_watchdog"));
 }
 
 TEST_F(DoctorCounters, AGuestOnlyEventMustRunAndCountNothing) {
   perf_.groups[0].counts[PERF_COUNT_HW_CPU_CYCLES] = 17;
   Finding finding = CheckGuestOnly(Context());
-  EXPECT_EQ(finding.state, State::kObstacle);
+  EXPECT_EQ(finding.state, State::kFail);
   EXPECT_THAT(finding.answered, HasSubstr("counted 17"));
 
   perf_.groups[0].counts.clear();
   perf_.groups[0].time_running_ns = 0;
   finding = CheckGuestOnly(Context());
-  EXPECT_EQ(finding.state, State::kObstacle);
+  EXPECT_EQ(finding.state, State::kFail);
   EXPECT_THAT(finding.answered, HasSubstr("never ran"));
 }
 
@@ -131,7 +131,7 @@ TEST_F(DoctorCounters, OpensNoGuestEventBesideAMediatedVpmu) {
 }
 
 // `evidence` has all that it needs in core: PMUs of six counters do not hold full.
-TEST_F(DoctorCounters, WhatCoreLacksIsAnObstacle) {
+TEST_F(DoctorCounters, WhatCoreLacksIsAFailure) {
   Refuse(PERF_COUNT_HW_CACHE_MISSES, ENOENT);
   auto sets = CheckEventSets(Context());
   ASSERT_THAT(sets, SizeIs(5));
@@ -143,7 +143,7 @@ TEST_F(DoctorCounters, WhatCoreLacksIsAnObstacle) {
 
   Refuse(PERF_COUNT_HW_BRANCH_MISSES, ENOENT);
   sets = CheckEventSets(Context());
-  EXPECT_EQ(sets[0].state, State::kObstacle);
+  EXPECT_EQ(sets[0].state, State::kFail);
   EXPECT_EQ(sets[1].state, State::kNote);
   EXPECT_EQ(sets[2].id, "events-branches");
   EXPECT_EQ(sets[2].state, State::kNote);
@@ -160,18 +160,18 @@ TEST_F(DoctorCounters, SetsAreProbedAsARecordingOpensThem) {
 
   perf_.groups[0].counts[PERF_COUNT_HW_BRANCH_MISSES] = 5;
   auto sets = CheckEventSets(Context());
-  EXPECT_EQ(sets[0].state, State::kObstacle);
+  EXPECT_EQ(sets[0].state, State::kFail);
   EXPECT_THAT(sets[0].answered, HasSubstr("branch-misses counted 5"));
   EXPECT_EQ(sets[3].state, State::kOk) << "branch-misses is none of min";
   perf_.groups[0].counts.clear();
 
   perf_.groups[0].guest_running_ns = 0;
   sets = CheckEventSets(Context());
-  EXPECT_EQ(sets[0].state, State::kObstacle);
+  EXPECT_EQ(sets[0].state, State::kFail);
   EXPECT_THAT(sets[0].answered, HasSubstr("guest-only: opened, but the PMU never ran it"));
 
   perf_.guest_only_error = EINVAL;
-  EXPECT_EQ(CheckEventSets(Context())[0].state, State::kObstacle);
+  EXPECT_EQ(CheckEventSets(Context())[0].state, State::kFail);
   perf_.guest_only_error = EACCES;
   EXPECT_EQ(CheckEventSets(Context())[0].state, State::kUnknown);
 }
@@ -183,7 +183,7 @@ TEST_F(DoctorCounters, ASetThatSharesThePmuIsANote) {
   auto sets = CheckEventSets(Context());
   EXPECT_EQ(sets[0].state, State::kNote);
   EXPECT_THAT(sets[0].answered, HasSubstr("ran 50 % of the time: others use the PMU"));
-  EXPECT_NE(sets[0].remedy, "");
+  EXPECT_NE(sets[0].fix, "");
   perf_.groups[0].time_running_ns = 3'000'000;
   perf_.groups[0].guest_running_ns = 750'000;
   sets = CheckEventSets(Context());
@@ -200,12 +200,12 @@ TEST_F(DoctorCounters, AGroupThatDoesNotFitSaysSo) {
 }
 
 // x86 accepts a group that the NMI watchdog then keeps from running.
-TEST_F(DoctorCounters, AGroupThatNeverRunsIsAnObstacle) {
+TEST_F(DoctorCounters, AGroupThatNeverRunsIsAFailure) {
   perf_.groups[0].time_running_ns = 0;
   const auto sets = CheckEventSets(Context());
-  EXPECT_EQ(sets[0].state, State::kObstacle);
+  EXPECT_EQ(sets[0].state, State::kFail);
   EXPECT_THAT(sets[0].answered, HasSubstr("never ran"));
-  EXPECT_THAT(sets[0].remedy, HasSubstr("nmi_watchdog"));
+  EXPECT_THAT(sets[0].fix, HasSubstr("nmi_watchdog"));
 }
 
 TEST_F(DoctorCounters, RefCyclesAreExpectedOfX86Alone) {
@@ -226,7 +226,7 @@ TEST_F(DoctorCounters, HybridCpusAreProbedKindByKind) {
 
   Refuse((uint64_t{10} << 32) | PERF_COUNT_HW_BRANCH_MISSES, ENOENT);
   const auto sets = CheckEventSets(Context());
-  EXPECT_EQ(sets[0].state, State::kObstacle);
+  EXPECT_EQ(sets[0].state, State::kFail);
   EXPECT_THAT(sets[0].answered,
               AllOf(HasSubstr("cpu_atom: lacks branch-misses"), Not(HasSubstr("cpu_core: lacks"))));
 }
@@ -260,10 +260,10 @@ TEST_F(DoctorCounters, NoPermissionIsNotSaidAgain) {
   EXPECT_THAT(CheckEventSets(Context()), Each(Field(&Finding::state, State::kUnknown)));
 }
 
-TEST_F(DoctorCounters, AnExclusiveUserIsAnObstacleWithItsAdvice) {
+TEST_F(DoctorCounters, AnExclusiveUserIsAFailureWithItsAdvice) {
   Refuse(PERF_COUNT_HW_CPU_CYCLES, EBUSY);
   const Finding finding = CheckHostCycles(Context());
-  EXPECT_EQ(finding.state, State::kObstacle);
+  EXPECT_EQ(finding.state, State::kFail);
   EXPECT_THAT(finding.answered, HasSubstr("exclusive user"));
 }
 
@@ -275,7 +275,7 @@ TEST(DoctorNmiWatchdog, IsANote) {
   proc.Write("proc/sys/kernel/nmi_watchdog", "1\n");
   const Finding finding = CheckNmiWatchdog(proc.root());
   EXPECT_EQ(finding.state, State::kNote);
-  EXPECT_THAT(finding.remedy, HasSubstr("sysctl kernel.nmi_watchdog=0"));
+  EXPECT_THAT(finding.fix, HasSubstr("sysctl kernel.nmi_watchdog=0"));
 }
 
 TEST(DoctorLateness, GivesNearestRanks) {
@@ -290,7 +290,7 @@ TEST(DoctorLateness, GivesNearestRanks) {
   finding = CheckLateness(lateness_ns);
   EXPECT_EQ(finding.answered, "late by p50 5us, p99 6ms, max 6ms");
   EXPECT_EQ(finding.state, State::kNote);
-  EXPECT_THAT(finding.remedy, HasSubstr("--realtime"));
+  EXPECT_THAT(finding.fix, HasSubstr("--realtime"));
   EXPECT_EQ(CheckLateness({}).state, State::kUnknown);
 }
 

@@ -52,10 +52,10 @@ TEST(DoctorVerdict, NotesNeverCount) {
   std::vector<Finding> findings = {
       {.state = State::kOk}, {.state = State::kNote, .prevents = true}, {.state = State::kUnknown}};
   EXPECT_EQ(VerdictOf(findings), Verdict::kComplete);
-  findings.push_back({.state = State::kObstacle});
+  findings.push_back({.state = State::kFail});
   EXPECT_EQ(VerdictOf(findings), Verdict::kDegraded);
-  findings.push_back({.state = State::kObstacle, .prevents = true});
-  findings.push_back({.state = State::kObstacle});
+  findings.push_back({.state = State::kFail, .prevents = true});
+  findings.push_back({.state = State::kFail});
   EXPECT_EQ(VerdictOf(findings), Verdict::kFails);
 }
 
@@ -64,7 +64,7 @@ TEST(DoctorVerdict, WhatIsUnknownOfARunningVmIsNotComplete) {
   EXPECT_EQ(VerdictOf(findings), Verdict::kComplete);
   findings.push_back({.state = State::kUnknown, .of_vm = true});
   EXPECT_EQ(VerdictOf(findings), Verdict::kUnknown);
-  findings.push_back({.state = State::kObstacle});
+  findings.push_back({.state = State::kFail});
   EXPECT_EQ(VerdictOf(findings), Verdict::kDegraded);
 }
 
@@ -76,7 +76,7 @@ TEST(DoctorIsolatedCpus, NamesWhatIsPinnedToThem) {
   EXPECT_EQ(pinned.answered,
             "isolated 2-3, nohz_full 3; pinned there, and interrupted at each tick while it runs: "
             "vCPU 0 of VM 'mail' (PID 8800) on CPU 2, vCPU 2 of VM 'mail' (PID 8800) on CPU 3");
-  EXPECT_THAT(pinned.remedy, HasSubstr("--interval"));
+  EXPECT_THAT(pinned.fix, HasSubstr("--interval"));
   EXPECT_EQ(VerdictOf(std::vector{pinned}), Verdict::kComplete);
 
   const Finding elsewhere = CheckIsolatedCpus(root, std::span(vms).subspan(1));
@@ -108,14 +108,14 @@ TEST_F(Doctor, TheLevelIsTried) {
 
   perf_.refused_threads[0] = EACCES;
   finding = CheckParanoid(perf_, proc_.root(), {.effective = 0, .effective_uid = 1000});
-  EXPECT_EQ(finding.state, State::kObstacle);
+  EXPECT_EQ(finding.state, State::kFail);
   EXPECT_TRUE(finding.prevents);
   EXPECT_THAT(finding.answered, AllOf(HasSubstr("uid 1000"), HasSubstr("is 4")));
-  EXPECT_THAT(finding.remedy, AllOf(HasSubstr("sysctl kernel.perf_event_paranoid=2"),
-                                    HasSubstr("setcap cap_perfmon=ep")));
+  EXPECT_THAT(finding.fix, AllOf(HasSubstr("sysctl kernel.perf_event_paranoid=2"),
+                                 HasSubstr("setcap cap_perfmon=ep")));
 
   perf_.refused_threads[0] = ENOSYS;
-  EXPECT_THAT(CheckParanoid(perf_, proc_.root(), {}).remedy, HasSubstr("CONFIG_PERF_EVENTS"));
+  EXPECT_THAT(CheckParanoid(perf_, proc_.root(), {}).fix, HasSubstr("CONFIG_PERF_EVENTS"));
 }
 
 TEST_F(Doctor, OtherUsersVcpusAreTried) {
@@ -126,7 +126,7 @@ TEST_F(Doctor, OtherUsersVcpusAreTried) {
   EXPECT_THAT(findings[0].answered, HasSubstr("vCPU 0 of VM 'web' (PID 10)"));
   perf_.refused_threads[11] = EACCES;
   findings = OtherUsers();
-  EXPECT_EQ(findings[0].state, State::kObstacle);
+  EXPECT_EQ(findings[0].state, State::kFail);
   EXPECT_TRUE(findings[0].prevents) << "there is no other VM";
   EXPECT_THAT(findings[0].answered, HasSubstr("thread 11"));
   perf_.refused_threads[11] = ESRCH;
@@ -144,7 +144,7 @@ TEST_F(Doctor, ARefusedVmPreventsNothingBesideOneThatOpens) {
   auto findings = OtherUsers();
   ASSERT_THAT(findings, SizeIs(2));
   EXPECT_EQ(findings[0].state, State::kOk);
-  EXPECT_EQ(findings[1].state, State::kObstacle);
+  EXPECT_EQ(findings[1].state, State::kFail);
   EXPECT_EQ(VerdictOf(findings), Verdict::kDegraded);
 
   // Nor does a refusal of one's own thread.
@@ -178,8 +178,8 @@ TEST_F(Doctor, AnotherPidNamespacePreventsAndItsThreadsAreNotOpened) {
       std::filesystem::remove(proc_.Path("proc/self/status"));
     const auto findings = CheckPermission(perf_, proc_.root(), root_rights_, vms);
     EXPECT_EQ(findings[0].id, "pid-namespace");
-    EXPECT_EQ(findings[0].state, State::kObstacle);
-    EXPECT_THAT(findings[0].remedy, HasSubstr("--pid=host"));
+    EXPECT_EQ(findings[0].state, State::kFail);
+    EXPECT_THAT(findings[0].fix, HasSubstr("--pid=host"));
     EXPECT_EQ(VerdictOf(findings), Verdict::kFails);
     EXPECT_EQ(findings[2].id, "other-users");
     EXPECT_EQ(findings[2].state, State::kUnknown);
@@ -198,7 +198,7 @@ TEST_F(Doctor, CapabilitiesAreNamed) {
   EXPECT_THAT(finding.answered,
               AllOf(HasSubstr("lacks CAP_SYS_PTRACE"), HasSubstr("CAP_DAC_READ_SEARCH"),
                     HasSubstr("CAP_SYS_NICE (no --realtime)"), Not(HasSubstr("PERFMON"))));
-  EXPECT_THAT(finding.remedy,
+  EXPECT_THAT(finding.fix,
               HasSubstr("setcap cap_perfmon,cap_sys_ptrace,cap_dac_read_search,cap_sys_nice="
                         "ep"));
   EXPECT_EQ(CheckCapabilities({}).state, State::kUnknown);
@@ -212,9 +212,9 @@ TEST_F(Doctor, SeccompIsANote) {
 
 TEST_F(Doctor, KvmIsWhereAModuleOrTheDeviceIs) {
   Finding finding = CheckKvm(proc_.root());
-  EXPECT_EQ(finding.state, State::kObstacle);
+  EXPECT_EQ(finding.state, State::kFail);
   EXPECT_TRUE(finding.prevents);
-  EXPECT_THAT(finding.remedy, HasSubstr("modprobe kvm_"));
+  EXPECT_THAT(finding.fix, HasSubstr("modprobe kvm_"));
   proc_.Write("dev/kvm", "");
   EXPECT_THAT(CheckKvm(proc_.root()).answered, HasSubstr("built in; /dev/kvm is there"));
   std::filesystem::remove(proc_.Path("dev/kvm"));
@@ -234,10 +234,10 @@ TEST_F(Doctor, KvmsParametersAreRead) {
   EXPECT_EQ(CheckMediatedVpmu(proc_.root()).state, State::kOk);
   proc_.Write("sys/module/kvm_intel/parameters/enable_mediated_pmu", "Y\n");
   const Finding finding = CheckMediatedVpmu(proc_.root());
-  EXPECT_EQ(finding.state, State::kObstacle);
+  EXPECT_EQ(finding.state, State::kFail);
   EXPECT_TRUE(finding.prevents);
   EXPECT_THAT(finding.answered, HasSubstr("enable_mediated_pmu=Y"));
-  EXPECT_THAT(finding.remedy, HasSubstr("load kvm_intel with enable_mediated_pmu=N"));
+  EXPECT_THAT(finding.fix, HasSubstr("load kvm_intel with enable_mediated_pmu=N"));
 }
 
 TEST_F(Doctor, AVirtualHostIsANote) {
@@ -251,7 +251,7 @@ TEST_F(Doctor, AVirtualHostIsANote) {
 TEST_F(Doctor, DebugfsIsANote) {
   const Finding finding = CheckDebugfs(proc_.root());
   EXPECT_EQ(finding.state, State::kNote);
-  EXPECT_THAT(finding.remedy, HasSubstr("mount -t debugfs"));
+  EXPECT_THAT(finding.fix, HasSubstr("mount -t debugfs"));
   proc_.AddDebugfsVcpu(10, 3, 0, 11);
   EXPECT_EQ(CheckDebugfs(proc_.root()).state, State::kOk);
 }
@@ -274,13 +274,13 @@ TEST_F(Doctor, AVmWithNamedThreadsIsComplete) {
   EXPECT_THAT(CheckThreadNames(Seen()), IsEmpty());
 }
 
-TEST_F(Doctor, UnnamedThreadsAreAnObstacleWhereNoRouteTellsThem) {
+TEST_F(Doctor, UnnamedThreadsAreAFailureWhereNoRouteTellsThem) {
   AddQemu({"-name", "web"}, /*named=*/false);
   auto findings = CheckVms(Seen());
   ASSERT_THAT(findings, SizeIs(1));
-  EXPECT_EQ(findings[0].state, State::kObstacle);
+  EXPECT_EQ(findings[0].state, State::kFail);
   EXPECT_FALSE(findings[0].prevents);  // of other VMs
-  EXPECT_THAT(findings[0].remedy, HasSubstr("debug-threads=on"));
+  EXPECT_THAT(findings[0].fix, HasSubstr("debug-threads=on"));
   findings = CheckThreadNames(Seen());
   ASSERT_THAT(findings, SizeIs(1));
   EXPECT_EQ(findings[0].state, State::kNote);
@@ -300,7 +300,7 @@ TEST_F(Doctor, VcpusFoundByGuestTimeMayBeTooFew) {
   EXPECT_EQ(findings[0].state, State::kUnknown);
   EXPECT_THAT(findings[0].answered, AllOf(HasSubstr("1 vCPU, found by guest-time"),
                                           HasSubstr("cannot tell whether any is missing")));
-  EXPECT_THAT(findings[0].remedy, HasSubstr("debug-threads=on"));
+  EXPECT_THAT(findings[0].fix, HasSubstr("debug-threads=on"));
   EXPECT_EQ(VerdictOf(findings), Verdict::kUnknown);
   proc_.HideDescriptors(10);  // another user's: how many there should be is not known
   EXPECT_EQ(CheckVms(Seen())[0].state, State::kUnknown);
@@ -332,7 +332,7 @@ TEST_F(Doctor, AQemuThatNamesItsThreadsHasUnpluggedTheOthers) {
 
 TEST_F(Doctor, AQmpSocketIsTheFirstRemedy) {
   AddQemu({"-qmp", "unix:/run/q.sock,server=on,wait=off"}, /*named=*/false);
-  EXPECT_THAT(CheckVms(Seen())[0].remedy, HasSubstr("--qmp unix:/run/q.sock"));
+  EXPECT_THAT(CheckVms(Seen())[0].fix, HasSubstr("--qmp unix:/run/q.sock"));
 }
 
 TEST_F(Doctor, ATcgGuestIsANote) {
@@ -382,16 +382,16 @@ TEST_F(Doctor, DescriptorsAreCountedForAllVcpus) {
   // 2 vCPUs of 8, and 64 for all else.
   EXPECT_EQ(CheckDescriptors({.open_files = 80}, vms, 8).state, State::kOk);
   const Finding finding = CheckDescriptors({.open_files = 79}, vms, 8);
-  EXPECT_EQ(finding.state, State::kObstacle);
+  EXPECT_EQ(finding.state, State::kFail);
   EXPECT_TRUE(finding.prevents);
   EXPECT_THAT(finding.answered,
               AllOf(HasSubstr("is 79"), HasSubstr("2 vCPUs now would take up to 80")));
-  EXPECT_THAT(finding.remedy, HasSubstr("ulimit -Hn 160"));
-  EXPECT_EQ(CheckDescriptors({.open_files = 80}, vms, 15).state, State::kObstacle);
+  EXPECT_THAT(finding.fix, HasSubstr("ulimit -Hn 160"));
+  EXPECT_EQ(CheckDescriptors({.open_files = 80}, vms, 15).state, State::kFail);
   EXPECT_EQ(CheckDescriptors({}, vms, 8).state, State::kUnknown);
 }
 
-// All of it on a host that has everything: no obstacle, and each obstacle has a remedy on one that
+// All of it on a host that has everything: no obstacle, and each obstacle has a fix on one that
 // has nothing.
 TEST_F(Doctor, ExaminesAWholeHost) {
   auto& group = perf_.groups[0];
@@ -422,9 +422,9 @@ TEST_F(Doctor, ExaminesAWholeHost) {
   for (const Finding& finding : bad) {
     EXPECT_NE(finding.tried, "") << finding.id;
     EXPECT_NE(finding.answered, "") << finding.id;
-    EXPECT_TRUE(finding.state != State::kObstacle || !finding.remedy.empty()) << finding.id;
+    EXPECT_TRUE(finding.state != State::kFail || !finding.fix.empty()) << finding.id;
   }
-  EXPECT_EQ(std::ranges::count(bad, State::kObstacle, &Finding::state), 4);
+  EXPECT_EQ(std::ranges::count(bad, State::kFail, &Finding::state), 4);
 }
 
 }  // namespace
