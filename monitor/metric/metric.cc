@@ -110,7 +110,7 @@ constexpr std::array<Info, kMetrics> kTable = {{
     {.metric = Metric::kUnknown,
      .key = "unknown",
      .label = "UNKNOWN",
-     .help = "share of the judged time of which none of these can be told",
+     .help = "share of the judged time that is none of these",
      .of = [](const Interval& i) { return InBand(Band::kUnknown, i); },
      .by_time = true,
      .needs_counters = true,
@@ -247,7 +247,7 @@ constexpr std::array<Info, kMetrics> kTable = {{
      .label = "misses/branch",
      .unit = Unit::kNumber,
      .unit_text = "misses per branch",
-     .help = "branches of guest code that the CPU foretold wrongly, per branch",
+     .help = "mispredicted branches of guest code, per branch",
      .of =
          [](const Interval& i) {
            return OfCounts(i, i.epoch.slots.branch_misses, i.epoch.slots.branches);
@@ -262,7 +262,7 @@ constexpr std::array<Info, kMetrics> kTable = {{
                     "counted.",
             .of = [](const Interval& i) { return Scaled(i, i.epoch.slots.branches); }},
            {.name = "vcpulse_vcpu_guest_branch_misses_total",
-            .help = "Thereof foretold wrongly; absent where they are not counted.",
+            .help = "Thereof mispredicted; absent where they are not counted.",
             .of = [](const Interval& i) { return Scaled(i, i.epoch.slots.branch_misses); }}}}},
 }};
 
