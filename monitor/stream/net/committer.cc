@@ -31,7 +31,7 @@ constexpr size_t kBytesOfCost = 4096;
 // An agent has at most its share of the disk's time, of up to so many agents: from the round's
 // begin on, others can have the disk for as often as long as its part took, but not for longer than
 // that.
-constexpr size_t kMostShares = 16;
+constexpr size_t kMostShares = 64;
 constexpr int64_t kLongestRest_ns = 250'000'000;
 // What is durable is not reported later than that for the sake of what is not yet.
 constexpr int64_t kReportWithin_ns = 1'000'000;
