@@ -49,6 +49,14 @@ TEST_F(ReplayTo, EqualsWhatWasRecordedWhateverTheRelease) {
   }
 }
 
+TEST_F(ReplayTo, TheFolderIsNamedByWhenItWasRecorded) {
+  const Finished finished = Replay(std::string(VCPULSE_TEST_DATA) + "/timeline-v2.vpt");
+  EXPECT_EQ(finished.exit_code, 0) << finished.err;
+  ASSERT_THAT(StreamsOf("host-a"), SizeIs(1)) << collector_.Err();
+  EXPECT_THAT(std::filesystem::path(StreamsOf("host-a").front()).filename().string(),
+              StartsWith("20260528T202642Z-"));
+}
+
 // Sending it again adds nothing.
 TEST_F(ReplayTo, TwiceIsStoredOnce) {
   DrawnRecording drawn;

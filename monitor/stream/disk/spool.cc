@@ -141,7 +141,6 @@ void Spool::Move(const timeline::StreamId& from, const timeline::StreamId& to) {
     }
     Acknowledge(from, next - 1);
   }
-  Acknowledge(from, end - 1);
 }
 
 std::vector<timeline::StreamId> Spool::streams() const {

@@ -8,7 +8,7 @@ namespace vcpulse::stream {
 
 absl::StatusOr<std::string> StreamFolders::FolderOf(const std::string& agent_folder,
                                                     const timeline::StreamId& stream,
-                                                    int64_t realtime_ns) {
+                                                    int64_t start_realtime_ns) {
   const std::string agent_directory = absl::StrCat(directory_, "/", agent_folder);
   auto agent = agents_.find(agent_folder);
   if (agent == agents_.end()) {
@@ -25,8 +25,8 @@ absl::StatusOr<std::string> StreamFolders::FolderOf(const std::string& agent_fol
                        " streams, the most that one agent may have: remove old ones, or let "
                        "--keep-for or --keep-size do it"));
     }
-    const std::string start =
-        absl::FormatTime("%Y%m%dT%H%M%SZ", absl::FromUnixNanos(realtime_ns), absl::UTCTimeZone());
+    const std::string start = absl::FormatTime(
+        "%Y%m%dT%H%M%SZ", absl::FromUnixNanos(start_realtime_ns), absl::UTCTimeZone());
     name = names.emplace(stream, absl::StrCat(start, "-", ToHex(stream))).first;
   }
   return absl::StrCat(agent_directory, "/", name->second);

@@ -21,8 +21,8 @@ struct StreamKey {
   auto operator<=>(const StreamKey&) const = default;
 };
 
-// Finds the folder of a stream: DIR/AGENT/START-STREAMID, where START is the collector's UTC time
-// when the stream first came (20261122T061047Z), so that names sort by time. An agent's folder is
+// Finds the folder of a stream: DIR/AGENT/START-STREAMID, where START is the UTC time at which it
+// began (20261122T061047Z), so that names sort by time. An agent's folder is
 // listed once and remembered, as listing takes long where there are many streams. One thread.
 class StreamFolders {
  public:
@@ -32,10 +32,11 @@ class StreamFolders {
   StreamFolders(Files& files, std::string directory, size_t most_streams = kMostStreams)
       : files_(files), directory_(std::move(directory)), most_streams_(most_streams) {}
 
-  // The folder that is there, or else the path of a new one, which is not made yet. Errors: what
-  // the system said; OutOfRange for a new stream of an agent that has too many.
+  // The folder that is there, or else the path of a new one, which is not made yet, of a stream
+  // that began at `start_realtime_ns`. Errors: what the system said; OutOfRange for a new stream of
+  // an agent that has too many.
   absl::StatusOr<std::string> FolderOf(const std::string& agent_folder,
-                                       const timeline::StreamId& stream, int64_t realtime_ns);
+                                       const timeline::StreamId& stream, int64_t start_realtime_ns);
 
   // Somebody has removed folders: they are listed again.
   void Forget() { agents_.clear(); }

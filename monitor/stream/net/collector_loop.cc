@@ -209,7 +209,11 @@ absl::Status CollectorLoop::HelloOfAgent(Peer& peer, const v1::Hello& hello) {
   }
   peer.stream = stream;
   senders_[stream] = peer.id();
-  committer_->Open(peer.id(), stream, hello.first_sequence());
+  committer_->Open(
+      peer.id(), stream,
+      {.first_held = hello.first_sequence(),
+       .start_realtime_ns = hello.has_start_realtime_ns() ? std::optional(hello.start_realtime_ns())
+                                                          : std::nullopt});
   return absl::OkStatus();
 }
 

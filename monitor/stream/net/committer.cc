@@ -77,11 +77,8 @@ void Committer::Put(Job job) {
   if (is_first) wake_.notify_one();
 }
 
-void Committer::Open(ConnectionId connection, const StreamKey& stream, uint64_t first_held) {
-  Put({.kind = Job::Kind::kOpen,
-       .connection = connection,
-       .stream = stream,
-       .first_held = first_held});
+void Committer::Open(ConnectionId connection, const StreamKey& stream, const Told& told) {
+  Put({.kind = Job::Kind::kOpen, .connection = connection, .stream = stream, .told = told});
 }
 
 void Committer::Write(ConnectionId connection, const StreamKey& stream,
@@ -240,10 +237,12 @@ void Committer::Do(const Job& job, Round& round) {
 absl::StatusOr<std::unique_ptr<StreamStore>> Committer::OpenStore(const Job& job) {
   if (!directory_error_.empty()) return absl::UnavailableError(directory_error_);
   const int64_t realtime_ns = options_.realtime();
-  auto folder = folders_.FolderOf(job.stream.agent_folder, job.stream.stream, realtime_ns);
+  const int64_t start_ns = job.told.start_realtime_ns.value_or(realtime_ns);
+  auto folder = folders_.FolderOf(job.stream.agent_folder, job.stream.stream,
+                                  start_ns < 0 ? realtime_ns : start_ns);
   if (!folder.ok()) return folder.status();
   return StreamStore::Open(*options_.files, *std::move(folder), job.stream.stream, options_.store,
-                           job.first_held, realtime_ns);
+                           job.told.first_held, realtime_ns);
 }
 
 void Committer::DoOpen(const Job& job) {

@@ -78,8 +78,13 @@ class Committer {
   Committer(const Committer&) = delete;
   Committer& operator=(const Committer&) = delete;
 
-  // The connection is the stream's from now on. Its agent can send records from `first_held` on.
-  void Open(ConnectionId connection, const StreamKey& stream, uint64_t first_held);
+  // What its agent says of a stream.
+  struct Told {
+    uint64_t first_held = 1;                     // it can send records from here on
+    std::optional<int64_t> start_realtime_ns{};  // when the stream began, since 1970
+  };
+  // The connection is the stream's from now on.
+  void Open(ConnectionId connection, const StreamKey& stream, const Told& told);
   void Write(ConnectionId connection, const StreamKey& stream, const timeline::ChunkHeader& header,
              Bytes chunk);
   void WriteLost(ConnectionId connection, const StreamKey& stream, const v1::LostRecords& lost);
@@ -105,7 +110,7 @@ class Committer {
     ConnectionId connection = 0;
     int64_t put_ns = 0;
     StreamKey stream{};
-    uint64_t first_held = 1;  // of kOpen
+    Told told{};  // of kOpen
     timeline::ChunkHeader header{};
     Bytes chunk{};
     v1::LostRecords lost{};

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "kvm/base/clock.h"
 #include "monitor/stream/protocol/refusal.h"
+#include "monitor/timeline/chunk_decoder.h"
 #include "monitor/timeline/entry.h"
 
 namespace vcpulse::stream {
@@ -159,6 +160,7 @@ void UplinkLoop::BeginSession(std::shared_ptr<Channel> channel) {
     const Spool::Range range = spool_->range(*stream);
     held.first_sequence = range.first_sequence;
     held.next_sequence = range.next_sequence;
+    held.start_realtime_ns = StartOf(*stream);
   }
   held.last_sent = LastSent(held.stream_id);
   const auto link = std::make_shared<Link>(
@@ -168,6 +170,24 @@ void UplinkLoop::BeginSession(std::shared_ptr<Channel> channel) {
   state_ = link;
   Flush(link);
   Read(link);
+}
+
+std::optional<int64_t> UplinkLoop::StartOf(const timeline::StreamId& stream) const {
+  const auto item = spool_->At(stream, 1);
+  if (!item || item->is_lost) return std::nullopt;
+  timeline::ChunkDecoder decoder;
+  const auto payload = item->bytes.subspan(item->header.header_bytes);
+  if (!decoder.Open(item->header, payload).ok() || !decoder.context().has_clock()) {
+    return std::nullopt;
+  }
+  const v1::ClockSnapshot& clock = decoder.context().clock();
+  int64_t since_ns = 0;
+  int64_t start_ns = 0;
+  if (__builtin_sub_overflow(item->header.first_mono_ns, clock.mono_ns(), &since_ns) ||
+      __builtin_add_overflow(clock.realtime_ns(), since_ns, &start_ns)) {
+    return std::nullopt;
+  }
+  return start_ns;
 }
 
 std::optional<uint64_t> UplinkLoop::LastSent(const timeline::StreamId& stream) const {

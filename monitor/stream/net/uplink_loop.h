@@ -91,6 +91,8 @@ class UplinkLoop : public std::enable_shared_from_this<UplinkLoop> {
   void BeginSession(std::shared_ptr<Channel> channel);
   // The last record of the stream that a collector can have; nothing where it is not known.
   std::optional<uint64_t> LastSent(const timeline::StreamId& stream) const;
+  // When the stream began by the wall clock, where its first chunk is held.
+  std::optional<int64_t> StartOf(const timeline::StreamId& stream) const;
   // A collector has records of the stream that were not sent: it is not sent to that one, or, where
   // it is still being made, goes on under a new id for good. What is then said of it.
   std::string TakeConflict(const timeline::StreamId& stream);

@@ -26,6 +26,7 @@ AgentSession::AgentSession(const AgentIdentity& identity, const Held& held,
   hello.set_stream_id(held.stream_id.data(), held.stream_id.size());
   hello.set_first_sequence(held.first_sequence);
   hello.set_next_sequence(held.next_sequence);
+  if (held.start_realtime_ns) hello.set_start_realtime_ns(*held.start_realtime_ns);
   Send(FrameType::kHello, hello, now_ns);
 }
 

@@ -32,6 +32,7 @@ class AgentSession {
     // is refused: somebody else sends under this stream's id. Nothing: it is not known, as the
     // stream is replayed, or was found in a spool after a crash of the machine.
     std::optional<uint64_t> last_sent{};
+    std::optional<int64_t> start_realtime_ns{};  // when the stream began, since 1970
   };
 
   static constexpr int64_t kWelcomeDeadline_ns = 25'000'000'000;

@@ -199,10 +199,10 @@ TEST_F(CommitterTest, AnAgentThatSendsALotDoesNotHoldUpAnother) {
   Start();
   files_.hangs = true;
   for (const Sender* sender : {&busy, &calm}) {
-    committer_->Open(sender->connection, sender->stream, 1);
+    committer_->Open(sender->connection, sender->stream, {});
   }
   for (Committer::ConnectionId other = 3; other < 20; ++other) {  // else its parts were larger
-    committer_->Open(other, NewSender(other, absl::StrCat("other-", other), 1).stream, 1);
+    committer_->Open(other, NewSender(other, absl::StrCat("other-", other), 1).stream, {});
   }
   Write(busy);
   Write(calm);
