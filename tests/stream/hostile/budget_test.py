@@ -100,6 +100,23 @@ class SmallChunksTest(CollectorTest):
         self.assertLess(collector.peak_rss_kib() / MIB, 40)
 
 
+class FollowersTest(CollectorTest):
+    def test_followers_that_are_each_a_little_behind_hold_no_more_together(self):
+        collector = self.start(f"unix:{self.folder}/socket", "--memory", "64MiB")  # 7 MiB, one 3.5
+        big = peer.SameContent(os.urandom(500_000))
+        for number in range(8):
+            self.connect(collector.address).follow(f"agent-{number}", own_id=f"follower-{number}")
+            sender = self.connect(collector.address)
+            stream = os.urandom(16)
+            sender.hello(f"agent-{number}", stream)
+            for record in range(1, 5):
+                sender.send(big.chunk_frame(stream, record, record))
+            sender.acknowledged(4)
+        self.assertIn("takes too little", collector.said("refused"))
+        sender.send(big.chunk_frame(stream, 5, 5))
+        sender.acknowledged(5)
+
+
 class ConnectionsTest(CollectorTest):
     def test_an_agent_id_has_so_many_connections_and_no_more(self):
         collector = self.start()
@@ -117,6 +134,15 @@ class ConnectionsTest(CollectorTest):
         with self.assertRaises(peer.Refused) as refused:
             self.connect(collector.address).follow(own_id="one-more")
         self.assertEqual(refused.exception.code, peer.CODES.Value("CODE_BUSY"))
+
+    def test_of_connections_that_have_not_said_hello_the_oldest_goes(self):
+        collector = self.start()
+        agent = self.connect(collector.address)
+        agent.hello("web1", self.stream)
+        silent = [self.connect(collector.address) for _ in range(256)]
+        self.connect(collector.address).hello("web2", self.stream)
+        self.assertEqual(silent[0].refused().code, peer.CODES.Value("CODE_BUSY"))
+        self.send(agent, 1, 10)
 
     def test_silent_connections_do_not_take_the_descriptors_of_files(self):
         def few_descriptors():
