@@ -54,7 +54,7 @@ std::string RenderText(const Comparison& comparison, const TextOptions& options 
 //   "comparisons": n,         // rows with an interval; Holm's adjustment is over these
 //   "rows": [{                // by effect
 //     "vm": text, "vcpu": n, "phase": text or null,
-//     "quantity": "halted", "spinning", "productive", "unknown", "starved", "residency" or "ipc",
+//     "quantity": key,              // of a metric, such as "halted" or "ipc"
 //     "a": {"value": n or null, "runs", "ticks", "measured_s", "block_s": n or null,
 //           "blocks": n or null},                  // value: mean of the runs that measured it
 //     "b": the same,

@@ -16,6 +16,7 @@ namespace vcpulse::compare {
 namespace {
 
 constexpr double kError = 0.05;           // of all verdicts "differs" together
+constexpr double kWidestShare = 1;        // an interval of 100 points
 constexpr double kShownDoubt = 0.0005;    // what is less would be shown as 0.0 %
 constexpr double kOneSidedError = 0.025;  // of all FAILs of one limit together
 
@@ -25,11 +26,18 @@ bool IsSlight(const Row& row) {
   return size < kLeastChange * std::abs(row.a.value.value_or(0));
 }
 
+// Whether its interval leaves open nearly everything that a share could do.
+bool SaysNothing(const Row& row) {
+  return metric::InfoOf(row.metric).IsShare() &&
+         row.contrast->high - row.contrast->low >= kWidestShare;
+}
+
 Verdict VerdictOf(const Row& row) {
   if (!row.contrast) return Verdict::kUntold;
   if (*row.adjusted < kError) return IsSlight(row) ? Verdict::kSlight : Verdict::kDiffers;
   const bool excludes_zero = row.contrast->low > 0 || row.contrast->high < 0;
-  return excludes_zero && !IsSlight(row) ? Verdict::kMaybe : Verdict::kNotToldApart;
+  if (excludes_zero && !IsSlight(row)) return Verdict::kMaybe;
+  return SaysNothing(row) ? Verdict::kUntold : Verdict::kNotToldApart;
 }
 
 // How large a difference is, on one scale: points of a share, or the relative change of a number.

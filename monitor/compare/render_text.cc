@@ -96,7 +96,7 @@ std::string CountsText(const Comparison& comparison) {
   for (const Verdict verdict : kVerdicts) {
     const auto count = std::ranges::count(comparison.rows, verdict, &Row::verdict);
     if (count == 0 && verdict != Verdict::kDiffers) continue;
-    absl::StrAppend(&text, text.empty() ? "" : ", ", count, " ", ToAbsl(ToString(verdict)));
+    absl::StrAppend(&text, text.empty() ? "" : ", ", ToAbsl(ToString(verdict)), " ", count);
   }
   const auto nothing = std::ranges::count_if(comparison.rows, IsNothing);
   const auto unmeasured = std::ranges::count_if(comparison.rows, IsUnmeasured);

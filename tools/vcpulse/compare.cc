@@ -54,7 +54,8 @@ is INCONCLUSIVE unless --single-run accepts that.
   maybe                 its own interval excludes 0; with so many comparisons that may be chance
   no-difference-found   no significant difference; this does not prove that both are the same
   insufficient-data     not measured on both sides, or too short: fewer than 20 ticks, 4 blocks, or
-                        with several recordings 2 runs per side
+                        with several recordings 2 runs per side; or a share's interval is 100 points
+                        wide or wider
 
 Outcomes of --fail-if:
   FAIL          the limit is exceeded (error probability 2.5 % for all vCPUs of one EXPR together)

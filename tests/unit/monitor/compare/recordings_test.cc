@@ -356,6 +356,16 @@ TEST_F(SeveralRuns, AreOneObservationEach) {
               AllOf(HasSubstr("\"between_run_variance\": true"), HasSubstr("\"label\": \"B2\"")));
 }
 
+TEST_F(SeveralRuns, AnIntervalOfAllThatAShareCouldDoIsInsufficientData) {
+  const auto comparison = CompareTimelines(Draw({"S", "P"}), Draw({"P", "S"}), {});
+  ASSERT_TRUE(comparison.ok()) << comparison.status();
+  const Row& row = *Find(*comparison, Metric::kSpinning);
+  EXPECT_EQ(row.contrast->low, -1);
+  EXPECT_EQ(row.contrast->high, 1);
+  EXPECT_EQ(row.verdict, Verdict::kUntold);
+  EXPECT_THAT(RenderText(*comparison), HasSubstr("comparisons: differs 0, "));
+}
+
 TEST_F(SeveralRuns, LimitsAreJudgedByThemAndOnePerSideIsInconclusive) {
   const std::vector<std::string> before = Draw({"SPPPPPPPPP", "SSPPPPPPPP", "SPPPPPPPPP"});
   const std::vector<std::string> after = Draw({"SSSSSSSPPP", "SSSSSSSSPP", "SSSSSSSPPP"});
