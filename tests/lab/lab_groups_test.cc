@@ -83,6 +83,32 @@ TEST(Groups, ARivalThatComesAndGoesCostsTheTimeOfItsStay) {
   EXPECT_THAT(said, HasSubstr("event set full runs again"));
 }
 
+// What waits for a CPU is then not measured, which is not 0; bands need no more than the state.
+TEST(Groups, AKernelWithoutSchedstatsHasBandsAndNoRunDelay) {
+  const RecordedTimeline recorded = Load(OutputPath("groups-1", "noschedstat.vpt"));
+  const RecordedVm& vm = OnlyVm(recorded);
+  const auto is_without_times = [](const Interval& interval) {
+    return !interval.delta.run_ns && !interval.delta.run_delay_ns;
+  };
+  EXPECT_EQ(ShareOfTicks(vm, 0, is_without_times), 1);
+  EXPECT_EQ(ShareOfTicks(vm, 1, is_without_times), 1);
+  EXPECT_GE(ShareOfTicks(vm, 0,
+                         [](const Interval& interval) {
+                           return interval.verdict.rule == core::Rule::kIpcLow;  // 0.5
+                         }),
+            0.9);
+  EXPECT_GE(ShareOfTicks(vm, 1,
+                         [](const Interval& interval) {
+                           return interval.verdict.band == core::Band::kHalted;
+                         }),
+            0.9);
+  const boost::json::value report =
+      boost::json::parse(ReadText(OutputPath("groups-1", "noschedstat_report.out")));
+  for (const boost::json::value& vcpu : report.at("vms").at(0).at("vcpus").as_array()) {
+    EXPECT_TRUE(vcpu.at("run_delay_share").is_null()) << vcpu;
+  }
+}
+
 TEST(Groups, AnEventThatThePmuDoesNotListIsAbsentNotZero) {
   const RecordedTimeline recorded = Load(OutputPath("groups-1", "unlisted.vpt"));
   const RecordedVm& vm = OnlyVm(recorded);
