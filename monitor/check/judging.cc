@@ -191,9 +191,8 @@ void Judging::TakeInterval(const metric::Interval& interval) {
     if (!info.asked || (seen.degraded && info.needs_counters)) continue;
     seen.values[static_cast<size_t>(info.metric)] = info.of(interval).Value();
   }
-  if (interval.residency_range && !seen.degraded) {
-    seen.residency =
-        Bounds{.low = interval.residency_range->low, .high = interval.residency_range->high};
+  if (const auto range = interval.ResidencyRange(); range && !seen.degraded) {
+    seen.residency = Bounds{.low = range->low, .high = range->high};
   }
   Tracked& tracked = tracked_.at({interval.Vm(), interval.Vcpu().index()});
   const TimeRange covered = CoveredBy(interval.before, interval.now, interval_ns_);

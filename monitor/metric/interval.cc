@@ -42,16 +42,6 @@ std::vector<EventPlace> EventPlacesOf(const v1::VcpuSet& set) {
   return places;
 }
 
-core::Verdict WithinKnown(core::Verdict verdict) {
-  const auto within = [](core::Band& band, core::Rule& rule) {
-    if (static_cast<size_t>(band) >= core::kBands) band = core::Band::kNone;
-    if (static_cast<size_t>(rule) >= core::kRules) rule = core::Rule::kNone;
-  };
-  within(verdict.band, verdict.rule);
-  within(verdict.raw_band, verdict.raw_rule);
-  return verdict;
-}
-
 int64_t MiddleOf(const core::VcpuSample& sample) {
   return sample.read_begin_ns + (sample.read_end_ns - sample.read_begin_ns) / 2;
 }
@@ -95,8 +85,7 @@ absl::Status IntervalReader::Add(const v1::Session& session) {
         "a second recording begins after the first: they can only be read one at a time");
   }
   session_ = session;
-  residency_method_ = session.residency_method();
-  residency_ = core::ResidencyEstimator(replay::BasesOf(session));
+  residency_scale_ = ResidencyScale(session.residency_method(), replay::BasesOf(session));
   return absl::OkStatus();
 }
 
@@ -130,7 +119,7 @@ absl::Status IntervalReader::Add(const Tick& tick, Sink sink) {
     if (pmus.size() > 1) sum = AddPmus(pmus);
     const core::VcpuDelta& delta = pmus.size() > 1 ? sum : pmus.front();
     if (delta.interval_ns <= 0) continue;
-    const std::optional<double> residency = ResidencyOf(pmus, epoch->slots);
+    residency_scale_.Observe(pmus, epoch->slots);
     const Interval interval{
         .epoch = *epoch,
         .column = i,
@@ -139,8 +128,7 @@ absl::Status IntervalReader::Add(const Tick& tick, Sink sink) {
         .now = tick.sample.vcpus[i],
         .groups = groups,
         .delta = delta,
-        .residency = residency,
-        .residency_range = RangeOf(residency, pmus, epoch->slots),
+        .residency_scale = residency_scale_,
         .verdict = WithinKnown(i < tick.verdicts.size() ? tick.verdicts[i] : core::Verdict())};
     if (absl::Status status = sink(interval); !status.ok()) return status;
   }
@@ -162,22 +150,25 @@ std::span<const core::VcpuDelta> IntervalReader::Deltas(const Tick& tick, size_t
   return std::span(deltas_).first(further + 1);
 }
 
-// Learns from the interval, so they come in the order of the records.
-std::optional<double> IntervalReader::ResidencyOf(std::span<const core::VcpuDelta> pmus,
-                                                  const core::EventSlots& slots) {
-  if (residency_method_ == v1::RESIDENCY_METHOD_TIME_ENABLED) {
+void ResidencyScale::Observe(std::span<const core::VcpuDelta> pmus, const core::EventSlots& slots) {
+  if (method_ == v1::RESIDENCY_METHOD_TIME_ENABLED) return;
+  for (size_t pmu = 0; pmu < pmus.size(); ++pmu) bases_.Observe(pmus[pmu], slots, pmu);
+}
+
+std::optional<double> ResidencyScale::Of(std::span<const core::VcpuDelta> pmus,
+                                         const core::EventSlots& slots) const {
+  if (method_ == v1::RESIDENCY_METHOD_TIME_ENABLED) {
     return std::min(1.0, static_cast<double>(pmus.front().time_enabled_ns) /
                              static_cast<double>(pmus.front().interval_ns));
   }
-  for (size_t pmu = 0; pmu < pmus.size(); ++pmu) residency_.Observe(pmus[pmu], slots, pmu);
-  return core::Residency(pmus, slots, residency_.bases());
+  return core::Residency(pmus, slots, bases());
 }
 
-std::optional<ShareRange> IntervalReader::RangeOf(const std::optional<double>& residency,
-                                                  std::span<const core::VcpuDelta> pmus,
+std::optional<ShareRange> ResidencyScale::RangeOf(std::span<const core::VcpuDelta> pmus,
                                                   const core::EventSlots& slots) const {
+  const std::optional<double> residency = Of(pmus, slots);
   if (!residency) return std::nullopt;
-  const std::span<const core::ResidencyBasis> bases = residency_.bases();
+  const std::span<const core::ResidencyBasis> bases = this->bases();
   const auto at_most = core::ResidencyAtMost(pmus, slots, bases, residency);
   ShareRange range{.low = *residency, .high = at_most.value_or(*residency)};
   bool exact = pmus.size() <= bases.size();
@@ -185,8 +176,8 @@ std::optional<ShareRange> IntervalReader::RangeOf(const std::optional<double>& r
     exact = core::UsesRefCycles(pmus[i], slots, bases[i]);
   }
   // What its cycles are divided by may be too little.
-  const bool rate_only = residency_method_ == v1::RESIDENCY_METHOD_HIGHEST_RATE && !exact;
-  if (rate_only || residency_method_ == v1::RESIDENCY_METHOD_TIME_ENABLED) range.low = 0;
+  const bool rate_only = method_ == v1::RESIDENCY_METHOD_HIGHEST_RATE && !exact;
+  if (rate_only || method_ == v1::RESIDENCY_METHOD_TIME_ENABLED) range.low = 0;
   return range;
 }
 

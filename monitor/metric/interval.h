@@ -3,6 +3,7 @@
 // monitor/metric: per-vCPU metrics, the same for every reader. Here: one vCPU between two of its
 // samples, as every reader of ticks needs it.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -48,7 +49,15 @@ struct Epoch {
 };
 
 // The verdict, where this program knows its values: a newer schema may have more of them.
-core::Verdict WithinKnown(core::Verdict verdict);
+inline core::Verdict WithinKnown(core::Verdict verdict) {
+  const auto within = [](core::Band& band, core::Rule& rule) {
+    if (static_cast<size_t>(band) >= core::kBands) band = core::Band::kNone;
+    if (static_cast<size_t>(rule) >= core::kRules) rule = core::Rule::kNone;
+  };
+  within(verdict.band, verdict.rule);
+  within(verdict.raw_band, verdict.raw_rule);
+  return verdict;
+}
 
 // Where the read of a vCPU's counters was at its middle, CLOCK_MONOTONIC.
 int64_t MiddleOf(const core::VcpuSample& sample);
@@ -61,6 +70,27 @@ struct ShareRange {
   bool operator==(const ShareRange&) const = default;
 };
 
+// What the cycles of guest code are divided by, as far as it is known by now.
+class ResidencyScale {
+ public:
+  ResidencyScale() = default;
+  ResidencyScale(v1::ResidencyMethod method, std::vector<core::ResidencyBasis> bases)
+      : method_(method), bases_(std::move(bases)) {}
+
+  // Learns from what each core PMU counted, so intervals come in the order of the records.
+  void Observe(std::span<const core::VcpuDelta> pmus, const core::EventSlots& slots);
+
+  std::optional<double> Of(std::span<const core::VcpuDelta> pmus,
+                           const core::EventSlots& slots) const;
+  std::optional<ShareRange> RangeOf(std::span<const core::VcpuDelta> pmus,
+                                    const core::EventSlots& slots) const;
+  std::span<const core::ResidencyBasis> bases() const { return bases_.bases(); }
+
+ private:
+  v1::ResidencyMethod method_ = v1::RESIDENCY_METHOD_UNSPECIFIED;
+  core::ResidencyEstimator bases_{std::vector<core::ResidencyBasis>()};
+};
+
 // All of it is valid during the call that it is given to.
 struct Interval {
   const Epoch& epoch;
@@ -70,11 +100,7 @@ struct Interval {
   const core::VcpuSample& now;
   std::span<const core::VcpuDelta> groups;  // the main one first
   const core::VcpuDelta& delta;             // of all core PMUs together; its interval_ns is > 0
-  std::optional<double> residency;          // 0..1
-  // Of residency: one value where it comes from ref-cycles. Guest cycles per highest frequency give
-  // the low end alone (none while no frequency is known but the highest rate seen), the time on a
-  // CPU the high one. Nothing where residency is nothing.
-  std::optional<ShareRange> residency_range;
+  const ResidencyScale& residency_scale;
   core::Verdict verdict;  // kNone: no verdict yet
 
   const v1::Vcpu& Vcpu() const { return epoch.set.vcpus(static_cast<int>(column)); }
@@ -82,6 +108,18 @@ struct Interval {
   int64_t BeginNs() const { return EndNs() - delta.interval_ns; }  // CLOCK_MONOTONIC
   int64_t EndNs() const { return MiddleOf(now); }
   bool IsJudged() const { return verdict.band != core::Band::kNone; }
+  std::span<const core::VcpuDelta> CorePmus() const {
+    return groups.first(std::min(epoch.core_pmus, groups.size()));
+  }
+  std::optional<double> Residency() const {  // 0..1
+    return residency_scale.Of(CorePmus(), epoch.slots);
+  }
+  // Of residency: one value where it comes from ref-cycles. Guest cycles per highest frequency give
+  // the low end alone (none while no frequency is known but the highest rate seen), the time on a
+  // CPU the high one. Nothing where residency is nothing.
+  std::optional<ShareRange> ResidencyRange() const {
+    return residency_scale.RangeOf(CorePmus(), epoch.slots);
+  }
   // Whether waiting for a CPU is known: it was measured, or the verdict says so. Nothing where it
   // is not, or there is no verdict.
   std::optional<bool> Starved() const;
@@ -138,19 +176,13 @@ class IntervalReader {
   // Samples that could not be used, as no vCPU set fits them.
   uint64_t unusable_ticks() const { return unusable_ticks_; }
   // What residency is divided by now, one per core PMU.
-  std::span<const core::ResidencyBasis> residency_bases() const { return residency_.bases(); }
+  std::span<const core::ResidencyBasis> residency_bases() const { return residency_scale_.bases(); }
 
  private:
   std::span<const core::VcpuDelta> Deltas(const Tick& tick, size_t column);
-  std::optional<double> ResidencyOf(std::span<const core::VcpuDelta> pmus,
-                                    const core::EventSlots& slots);
-  std::optional<ShareRange> RangeOf(const std::optional<double>& residency,
-                                    std::span<const core::VcpuDelta> pmus,
-                                    const core::EventSlots& slots) const;
 
   std::optional<v1::Session> session_;
-  v1::ResidencyMethod residency_method_ = v1::RESIDENCY_METHOD_UNSPECIFIED;
-  core::ResidencyEstimator residency_{std::vector<core::ResidencyBasis>()};
+  ResidencyScale residency_scale_;
   std::map<std::pair<uint32_t, uint32_t>, Epoch> epochs_;  // by (vm, epoch)
   std::vector<core::VcpuDelta> deltas_;                    // of one vCPU's groups
   uint64_t unusable_ticks_ = 0;

@@ -52,8 +52,9 @@ Ratio Held(const Interval& interval) {
 }
 
 Ratio Residency(const Interval& interval) {
-  if (!interval.residency) return {};
-  return {.part = *interval.residency, .whole = 1};
+  const std::optional<double> residency = interval.Residency();
+  if (!residency) return {};
+  return {.part = *residency, .whole = 1};
 }
 
 Ratio Running(const Interval& interval) {
@@ -294,10 +295,6 @@ std::optional<Metric> FindMetric(std::string_view key) {
 
 std::optional<double> ValueOf(Metric metric, const Interval& interval) {
   return InfoOf(metric).of(interval).Value();
-}
-
-bool IsBusy(const Interval& interval) {
-  return interval.IsJudged() && interval.verdict.band != Band::kHalted;
 }
 
 void Totals::Add(const Interval& interval) {

@@ -98,7 +98,9 @@ std::optional<Metric> FindMetric(std::string_view key);
 std::optional<double> ValueOf(Metric metric, const Interval& interval);
 
 // Whether the vCPU was busy in it: judged, and not HALTED.
-bool IsBusy(const Interval& interval);
+inline bool IsBusy(const Interval& interval) {
+  return interval.IsJudged() && interval.verdict.band != core::Band::kHalted;
+}
 
 // Of intervals, added up: over time, over the vCPUs of a VM, over VMs.
 class Totals {

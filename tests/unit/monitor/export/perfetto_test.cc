@@ -299,8 +299,8 @@ TEST_P(WholeRecording, HasExactlyItsSlicesAndCounters) {
         counters[path + "/IPC"].emplace_back(interval.EndNs(),
                                              *metric::ValueOf(metric::Metric::kIpc, interval));
       }
-      if (interval.residency) {
-        counters[path + "/residency"].emplace_back(interval.EndNs(), *interval.residency);
+      if (const auto residency = interval.Residency()) {
+        counters[path + "/residency"].emplace_back(interval.EndNs(), *residency);
       }
       const core::Verdict& verdict = interval.verdict;
       if (verdict.band == core::Band::kNone) return absl::OkStatus();
