@@ -22,6 +22,8 @@ class FillingFiles final : public stream::Files {
   std::atomic<bool> fails_to_sync = false;
   std::atomic<bool> hangs = false;           // nothing is written until it does no more
   std::atomic<int> appends_until_full = -1;  // so many are taken, then one is not
+  std::atomic<int> sync_takes_ms = 0;
+  std::atomic<int> syncs = 0;
 
   absl::StatusOr<std::unique_ptr<stream::AppendFile>> OpenToAppend(const std::string& path,
                                                                    bool must_be_new) override {
@@ -84,6 +86,8 @@ class FillingFiles final : public stream::Files {
     }
     absl::Status Sync() override {
       if (files_.fails_to_sync) return absl::DataLossError("fdatasync: Input/output error");
+      ++files_.syncs;
+      std::this_thread::sleep_for(std::chrono::milliseconds(files_.sync_takes_ms));
       return below_->Sync();
     }
     absl::Status Truncate(uint64_t bytes) override { return below_->Truncate(bytes); }

@@ -50,6 +50,16 @@ class FileSizeLimit {
   void (*handler_)(int);
 };
 
+TEST_F(KernelFilesTest, WhatAFileTakesOfTheDiskIsBlocksNotBytes) {
+  const std::string hole = folder_ + "/hole";
+  std::ofstream(hole) << "x";
+  std::filesystem::resize_file(hole, 16 << 20);
+  const auto bytes = files_.DiskBytesOf(hole);
+  ASSERT_TRUE(bytes.ok()) << bytes.status();
+  EXPECT_LT(*bytes, 1u << 20);
+  EXPECT_EQ(*bytes % 512, 0u);
+}
+
 TEST_F(KernelFilesTest, PartOfAWriteIsTakenBack) {
   const std::string path = folder_ + "/file";
   const auto file = files_.OpenToAppend(path, true);

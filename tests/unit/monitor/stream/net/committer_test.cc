@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <deque>
@@ -12,10 +13,12 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "kvm/base/clock.h"
 #include "monitor/stream/net/fair_queue.h"
 #include "monitor/stream/net/pending.h"
 #include "monitor/stream/net/time_shares.h"
@@ -26,8 +29,12 @@
 namespace vcpulse::stream {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::IsEmpty;
+using std::chrono_literals::operator""ms;
+using std::chrono_literals::operator""s;
 
 std::deque<int> TakeRound(FairQueue<int>& queue, FairQueue<int>::Budget budget,
                           int64_t now_ns = 0) {
@@ -137,6 +144,8 @@ TEST(PendingTest, AnAgentMayHoldAQuarterAndAllTogetherTheWhole) {
   EXPECT_TRUE(pending.HasRoomFor("calm"));
 }
 
+std::atomic<int64_t> clock_ahead_ns = 0;  // a Clock has no state of its own
+
 class CommitterTest : public testing::Test {
  protected:
   struct Sender {
@@ -174,6 +183,8 @@ class CommitterTest : public testing::Test {
     committer_ = std::make_unique<Committer>(
         Committer::Options{.files = &files_,
                            .directory = folder_,
+                           .retention = retention_,
+                           .realtime = [] { return RealtimeNow_ns() + clock_ahead_ns; },
                            .report =
                                [this](const std::vector<Committer::Progress>& report) {
                                  const std::lock_guard lock(mutex_);
@@ -182,13 +193,19 @@ class CommitterTest : public testing::Test {
                                    reported_.push_back(progress.connection);
                                  }
                                },
-                           .say = [](const std::string&) {}});
+                           .say =
+                               [this](const std::string& line) {
+                                 const std::lock_guard lock(mutex_);
+                                 said_.push_back(line);
+                               }});
   }
 
   const std::filesystem::path folder_ = fakes::MakeTemporaryFolder();
   fakes::FillingFiles files_;
   std::mutex mutex_;
   std::vector<Committer::ConnectionId> reported_;
+  std::vector<std::string> said_;
+  Retention retention_;
   std::unique_ptr<Committer> committer_;
 };
 
@@ -213,6 +230,57 @@ TEST_F(CommitterTest, AnAgentThatSendsALotDoesNotHoldUpAnother) {
   ASSERT_NE(of_calm, reported.end());
   EXPECT_LE(of_calm - reported.begin(), 3) << "rounds of the busy one before it";
   EXPECT_GE(reported.end() - of_calm, 4) << "and most come after it";
+}
+
+// 20 agents are active: one that always has work has a twentieth of the disk's time.
+TEST_F(CommitterTest, AnAgentThatSendsALotRestsForTheShareOfTheOthers) {
+  const Sender busy = NewSender(1, "busy", 1000);
+  Start();
+  files_.hangs = true;
+  committer_->Open(busy.connection, busy.stream, {});
+  for (Committer::ConnectionId other = 2; other <= 20; ++other) {
+    committer_->Open(other, NewSender(other, absl::StrCat("other-", other), 1).stream, {});
+  }
+  files_.sync_takes_ms = 5;
+  Write(busy);
+  files_.hangs = false;
+  const int64_t begin_ns = MonotonicNow_ns();
+  const int syncs_before = files_.syncs;
+  while (committer_->health().waits_ns > 0) std::this_thread::sleep_for(1ms);
+  const int64_t took_ns = MonotonicNow_ns() - begin_ns;
+  const int64_t worked_ns = (files_.syncs - syncs_before) * 5 * kMs;
+  ASSERT_GE(worked_ns, 4 * 5 * kMs);
+  EXPECT_GE(took_ns, 10 * worked_ns);
+}
+
+TEST_F(CommitterTest, AfterAJumpOfTheWallClockNoFileIsTooOld) {
+  const Sender old = NewSender(1, "old", 1);
+  Start();
+  committer_->Open(old.connection, old.stream, {});
+  Write(old);
+  ASSERT_TRUE(committer_->Drain(10s));
+  committer_.reset();
+  const auto files = [this] {
+    const auto below = std::filesystem::recursive_directory_iterator(folder_);
+    return std::ranges::count_if(below, [](const auto& entry) { return entry.is_regular_file(); });
+  };
+  ASSERT_EQ(files(), 1);
+
+  retention_.max_age_ns = 3600 * kNsPerSecond;
+  Start();
+  clock_ahead_ns = 48 * 3600 * kNsPerSecond;
+  const Sender next = NewSender(2, "next", 1);
+  committer_->Open(next.connection, next.stream, {});
+  committer_.reset();  // it looks around after the round
+  EXPECT_THAT(said_, Contains(HasSubstr("the wall clock has jumped")));
+  EXPECT_EQ(files(), 1);
+
+  clock_ahead_ns = 48 * 3600 * kNsPerSecond;
+  Start();  // what it starts with is the clock that it knows
+  committer_->Open(next.connection, next.stream, {});
+  committer_.reset();
+  EXPECT_EQ(files(), 0);
+  clock_ahead_ns = 0;
 }
 
 }  // namespace
