@@ -43,8 +43,9 @@ int64_t Followers::Forward(const v1::Hello& from,
     const std::shared_ptr<Peer>& peer = follower.peer;
     const std::string& wanted = peer->hello->follow_agent_id();
     if (!wanted.empty() && wanted != from.agent_id()) continue;
-    if (follower.told.size() >= kMostTold) follower.told.clear();
-    std::string& owner = follower.told[from.stream_id()];
+    auto& told = follower.told;
+    if (told.size() >= kMostTold && !told.contains(from.stream_id())) told.clear();
+    std::string& owner = told[from.stream_id()];
     if (owner != from.agent_id()) {
       owner = from.agent_id();
       v1::StreamInfo info;
