@@ -368,7 +368,11 @@ absl::Status Loop::Finish() {
   view_.say(absl::StrCat(recorder::Counted(ticks, progress.vcpu_samples, progress.gaps), "; ",
                          Plural(session_.bytes(), "byte"),
                          options_.output.empty() ? " to " : " in ", session_.Destination()));
-  if (progress.samples == 0) view_.say("no KVM guest was recorded");
+  if (progress.samples == 0) {
+    view_.say(geteuid() == 0 ? "no KVM guest was recorded"
+                             : "no KVM guest was recorded (only root can identify the VMs of other "
+                               "users)");
+  }
   return absl::OkStatus();
 }
 

@@ -65,6 +65,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(const Options& options) {
   *record.mutable_session() = recorder::MakeSession(kvm::ReadHostFacts(options.target.root), facts);
   session->writer_->Add(std::move(record), MonotonicNow_ns());
   session->writer_->Add(replay::KeepProfile(options.profile), MonotonicNow_ns());
+  session->AddClock();  // the recording begins here, whenever its first VM comes
   session->recording_ = std::make_unique<recorder::Recording>(
       recorder::Recording::Options{.root = options.target.root,
                                    .interval = options.interval,
@@ -127,7 +128,15 @@ absl::Status Session::Finish(const Deadline& deadline) {
   return output_ != nullptr ? output_->Finish(deadline) : absl::OkStatus();
 }
 
+void Session::AddClock() {
+  v1::TimelineRecord record;
+  *record.mutable_clock_snapshot() = timeline::TakeClockSnapshot();
+  writer_->Add(std::move(record), MonotonicNow_ns());
+}
+
 void Session::Summarize(uint64_t ticks, const std::string& end_reason) {
+  // Where VMs are recorded, it ends with their last samples: what follows is no gap.
+  if (recording_->idle()) AddClock();
   const recorder::Progress progress = recording_->progress();
   v1::TimelineRecord record;
   v1::Summary& summary = *record.mutable_summary();

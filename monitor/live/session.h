@@ -46,6 +46,7 @@ class Session {
  private:
   Session() = default;
 
+  void AddClock();  // a record of the clocks now
   absl::Status OpenOutput(const Options& options, const timeline::StreamId& stream_id);
   absl::Status HandOver(std::span<const uint8_t> bytes);
 
