@@ -13,12 +13,18 @@ namespace {
 // more than a few times its length.
 constexpr size_t kFirstScanBytes = 1u << 10;
 constexpr size_t kMaxScanBytes = 64u << 10;
+// Input that has no magic for so long is no timeline.
+constexpr uint64_t kMostBeforeFirst = 1u << 30;
 constexpr char kCutOff[] = "the file ends inside a chunk";
 
 }  // namespace
 
 absl::StatusOr<std::optional<ChunkScanner::Found>> ChunkScanner::Next() {
   while (true) {
+    if (!recognised_ && position_ > kMostBeforeFirst) {  // /dev/zero has no end
+      EndDamage(position_);
+      return std::nullopt;
+    }
     size_t bytes_there = 0;
     absl::StatusOr<ChunkHeader> header = ReadHeader(position_, &bytes_there);
     if (header.ok()) {
@@ -137,6 +143,10 @@ absl::StatusOr<std::optional<uint64_t>> ChunkScanner::FindMagic(uint64_t from) {
     }
     from += window_.size() - (kChunkMagic.size() - 1);
     source_->Forget(from);
+    if (!recognised_ && from > kMostBeforeFirst) {
+      end_ = from;
+      return std::nullopt;
+    }
     window_.resize(std::min(2 * window_.size(), kMaxScanBytes));
   }
 }
