@@ -46,8 +46,10 @@ std::vector<std::string> Without(const std::vector<std::string>& names,
 
 // The phases to compare; notes name those that not every recording has.
 absl::StatusOr<Phases> ChoosePhases(std::span<const Recording> recordings,
-                                    const std::optional<std::string>& wanted,
+                                    const CompareOptions& options,
                                     std::vector<std::string>& notes) {
+  if (options.whole) return Phases{std::nullopt};
+  const std::optional<std::string>& wanted = options.phase;
   std::vector<std::string> common = recordings.front().timetable().Phases();
   bool any = false;
   for (const Recording& recording : recordings) {
@@ -365,9 +367,9 @@ absl::Status CheckRunsDiffer(std::span<const Recording> recordings) {
     if (!session || session->stream_id().empty()) continue;
     const auto [known, is_new] = files.emplace(session->stream_id(), recording.Name());
     if (is_new) continue;
-    return absl::InvalidArgumentError(absl::StrCat(recording.Name(), ": the same recording as ",
-                                                   known->second,
-                                                   ", and so the same run: name each run once"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(known->second, " and ", recording.Name(),
+                     " are the same recording, and so the same run: name each run once"));
   }
   return absl::OkStatus();
 }
@@ -396,7 +398,7 @@ absl::StatusOr<Comparison> CompareTimelines(std::span<const std::string> before,
   Comparison comparison;
   comparison.between_runs = before.size() >= kFewestRuns;
   comparison.notes = std::move(matched->notes);
-  const auto phases = ChoosePhases(recordings, options.phase, comparison.notes);
+  const auto phases = ChoosePhases(recordings, options, comparison.notes);
   if (!phases.ok()) return phases.status();
   for (const auto& phase : *phases) {
     if (phase) comparison.phases.push_back(*phase);

@@ -12,6 +12,7 @@ namespace vcpulse::compare {
 
 struct CompareOptions {
   std::optional<std::string> phase;  // nothing: each phase that both have, else the whole
+  bool whole = false;                // the whole recordings, whatever phases they have
   std::optional<std::string> vm;     // name, UUID or PID; nothing: each
   std::vector<Limit> limits;
   bool allow_skip = false;  // a PASS beside a SKIP is a PASS, else a SKIP

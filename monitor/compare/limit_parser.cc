@@ -72,6 +72,10 @@ absl::Status TakeChange(Lexer& lexer, Limit& limit) {
                                         ": +10% (relative to A) or -0.2"),
                      ", with its sign"));
   }
+  if (limit.relative && *value < -100) {
+    return lexer.Wrong(
+        lexer.at(), absl::StrCat(Quoted(change), " can never be: nothing falls by more than all"));
+  }
   limit.value = limit.relative || points ? *value / 100 : *value;
   return absl::OkStatus();
 }

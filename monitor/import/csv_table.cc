@@ -197,6 +197,7 @@ absl::Status CsvParser::TakeHeader() {
     return std::ranges::find(compared, name) != compared.end();
   };
   of_an_export_ = has("vm_number") && has("raw_band");
+  builder_.table().has_verdicts = of_an_export_;
   // The events that every timeline may have come first, whatever the order of the columns.
   for (const std::string_view first : {"cycles", "instructions", "branches", "branch_misses",
                                        "cache_misses", "ref_cycles", "pause", "pause_cycles"}) {

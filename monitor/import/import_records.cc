@@ -11,17 +11,9 @@
 namespace vcpulse::importing {
 namespace {
 
-// Whether an event of this name is in the list of some rows.
-bool IsCounted(const Table& table, std::string_view name) {
-  const std::optional<uint32_t> event = table.FindEvent(name);
-  return event && std::ranges::any_of(table.layouts, [&](const Layout& layout) {
-           return std::ranges::binary_search(layout.events, *event);
-         });
-}
-
 v1::ResidencyMethod MethodOf(const Table& table, const ImportOptions& options) {
-  if (options.tsc_hz && IsCounted(table, "ref-cycles")) return v1::RESIDENCY_METHOD_REF_CYCLES;
-  if (!IsCounted(table, "cycles")) {
+  if (options.tsc_hz && table.IsCounted("ref-cycles")) return v1::RESIDENCY_METHOD_REF_CYCLES;
+  if (!table.IsCounted("cycles")) {
     const bool timed = (table.columns >> kFirstTime).any() &&
                        (Has(table.columns, Field::kTimeEnabled) ||
                         Has(table.columns, Field::kTimeRunning) || Has(table.columns, Field::kRun));

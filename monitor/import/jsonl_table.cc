@@ -209,6 +209,7 @@ std::string JsonlParser::TakeValue(const Use& use, const json::value& value) {
 absl::Status JsonlParser::TakeObject() {
   const json::object& object = lines_.object();
   if (!any_row_) of_an_export_ = object.contains("raw_band");
+  builder_.table().has_verdicts = of_an_export_;
   row_ = Row{.number = lines_.line()};
   vm_ = VmIdentity();
   counts_.clear();

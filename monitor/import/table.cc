@@ -80,6 +80,13 @@ void Table::Skip(std::string_view what, uint64_t line) {
   }
 }
 
+bool Table::IsCounted(std::string_view event) const {
+  const std::optional<uint32_t> place = FindEvent(event);
+  return place && std::ranges::any_of(layouts, [&](const Layout& layout) {
+           return std::ranges::binary_search(layout.events, *place);
+         });
+}
+
 std::optional<uint32_t> Table::FindEvent(std::string_view event) const {
   const auto found = std::ranges::find(events, event);
   if (found == events.end()) return std::nullopt;

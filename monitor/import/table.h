@@ -118,6 +118,7 @@ struct Table {
   // take their turn together.
   std::vector<uint32_t> turns;
   std::vector<std::string> ignored;  // columns or keys of other names
+  bool has_verdicts = false;         // an export's, which are judged anew
   std::vector<Skipped> skipped;
 
   void Skip(std::string_view what, uint64_t line);
@@ -140,6 +141,8 @@ struct Table {
   }
   // The number of an event by perf's name.
   std::optional<uint32_t> FindEvent(std::string_view event) const;
+  // Whether an event of this name is in the list of some rows.
+  bool IsCounted(std::string_view event) const;
   // Nothing where the row did not count it.
   std::optional<uint64_t> CountOf(const Row& row, std::optional<uint32_t> event) const;
 };

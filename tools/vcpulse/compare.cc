@@ -83,6 +83,7 @@ struct CompareText {
   std::vector<std::string> before;
   std::vector<std::string> after;
   std::optional<std::string> phase;
+  bool whole = false;
   std::optional<std::string> vm;
   std::vector<std::string> fail_if;
   bool allow_skip = false;
@@ -115,6 +116,7 @@ absl::Status TakeSides(CompareText& text) {
 
 absl::StatusOr<compare::CompareOptions> Parse(const CompareText& text) {
   compare::CompareOptions options{.phase = text.phase,
+                                  .whole = text.whole,
                                   .vm = text.vm,
                                   .limits = {},
                                   .allow_skip = text.allow_skip,
@@ -183,6 +185,8 @@ void AddCompareCommand(CLI::App& app, int& exit_code) {
   command
       ->add_option("--phase", text->phase, "Only this phase, each span from its marker to the next")
       ->type_name("NAME");
+  command->add_flag("--whole", text->whole, "The whole recordings, whatever phases they have")
+      ->excludes("--phase");
   command->add_option("--vm", text->vm, "Only this VM: name, UUID or PID")->type_name("NAME");
   command
       ->add_option(

@@ -43,12 +43,18 @@ std::string Plural(uint64_t count, const std::string& what) {
 // What the columns could have told, and did not for want of an option.
 void AddUnused(const importing::Table& table, const importing::ImportOptions& options,
                std::vector<std::string>& notes) {
-  const bool ref_cycles = table.FindEvent("ref-cycles").has_value();
+  const bool ref_cycles = table.IsCounted("ref-cycles");
   if (ref_cycles && !options.tsc_hz) {
-    notes.emplace_back("ref_cycles are not used: --tsc-hz says what they are a share of");
+    notes.emplace_back("ref_cycles are ignored: --tsc-hz HZ would say what they are a share of");
   }
   if (!ref_cycles && options.tsc_hz) {
-    notes.emplace_back("--tsc-hz is not used: there is no column ref_cycles");
+    notes.emplace_back("--tsc-hz is not used: nothing counts ref_cycles");
+  }
+  if (table.has_verdicts) {
+    notes.push_back(
+        absl::StrCat("bands in the file are not used: they are judged anew from its "
+                     "counts, with profile '",
+                     options.profile.name, "'"));
   }
   if (table.FindEvent("pause") && !options.profile.values.evidence.pause_cycles_each) {
     notes.push_back(absl::StrCat("pause counts instructions, and profile '", options.profile.name,

@@ -434,7 +434,7 @@ TEST_F(SeveralRuns, TooFewAndTheSameOneTwiceAreRefused) {
   EXPECT_THAT(message({runs[1], runs[2]}, {runs[0]}),
               HasSubstr("one recording after and 2 before"));
   EXPECT_THAT(message({runs[0], runs[1]}, {runs[2], runs[0]}),
-              AllOf(HasSubstr(runs[0]), HasSubstr("the same recording as")));
+              AllOf(HasSubstr(runs[0]), HasSubstr("are the same recording")));
   EXPECT_THAT(message({"-", runs[1]}, {"-", runs[0]}), HasSubstr("name files for the others"));
 }
 
