@@ -239,6 +239,35 @@ TEST_F(StreamLimits, AnAgentThatManyFollowHasOnlyItsShareOfTheTime) {
   EXPECT_EQ(CollectedChunks(), chunks);
 }
 
+// What it sends costs time to look through, of which it has a share too.
+TEST_F(StreamLimits, AnAgentThatSendsRubbishHasOnlyItsShareOfTheTime) {
+  constexpr size_t kOthers = 30;
+  StartCollector(CollectorOptions());
+  v1::Ping ping;
+  ping.set_nonce(1);
+  ping.set_is_answer(true);
+  std::vector<uint8_t> pings;
+  while (pings.size() < 4 << 20) AppendFrame(FrameType::kPing, ping, pings);
+  AppendFrame(FrameType::kAck, v1::Ack(), pings);  // which ends it
+  const auto time_of = [&] {
+    RawPeer busy(Path("collector"));
+    busy.SendHelloOfFollower("busy");
+    EXPECT_EQ(busy.Next(), FrameType::kWelcome);
+    const auto begin = std::chrono::steady_clock::now();
+    busy.Send(pings);
+    EXPECT_EQ(busy.Next(), FrameType::kError);
+    return std::chrono::steady_clock::now() - begin;
+  };
+  const auto alone = std::min({time_of(), time_of(), time_of()});
+  std::vector<std::unique_ptr<RawPeer>> others;
+  for (size_t i = 0; i < kOthers; ++i) {
+    others.push_back(std::make_unique<RawPeer>(Path("collector")));
+    others.back()->SendHelloOfFollower("other-" + std::to_string(i));
+    ASSERT_EQ(others.back()->Next(), FrameType::kWelcome);
+  }
+  EXPECT_GT(time_of(), 5 * alone) << "it has a thirty-first of the time";
+}
+
 TEST_F(StreamLimits, GapsThatWaitForTheDiskTakeTheirShareOfTheRoom) {
   auto options = CollectorOptions();
   options.files = &files;
