@@ -43,12 +43,21 @@ absl::Status Lexer::Wrong(size_t at, std::string_view what) const {
   return absl::InvalidArgumentError(absl::StrCat("column ", at + 1, ": ", ToAbsl(what)));
 }
 
+std::string_view Lexer::ShownAt(size_t at, std::string_view found) const {
+  if (!found.empty()) return found;
+  size_t end = at;
+  while (end < text_.size() && !IsSpace(text_[end])) ++end;
+  return text_.substr(at, end - at);
+}
+
+absl::Status Lexer::NotA(size_t at, std::string_view found, std::string_view what) const {
+  found = ShownAt(at, found);
+  return Wrong(at, found.empty() ? absl::StrCat(ToAbsl(what), " is missing here")
+                                 : absl::StrCat(Quoted(found), " is not ", ToAbsl(what)));
+}
+
 absl::Status Lexer::NoneOf(size_t at, std::string_view found, std::string_view allowed) const {
-  if (found.empty()) {
-    size_t end = at;
-    while (end < text_.size() && !IsSpace(text_[end])) ++end;
-    found = text_.substr(at, end - at);
-  }
+  found = ShownAt(at, found);
   return Wrong(at, found.empty()
                        ? absl::StrCat("something is missing here, one of ", ToAbsl(allowed))
                        : absl::StrCat(Quoted(found), " is none of ", ToAbsl(allowed)));

@@ -40,8 +40,12 @@ class Lexer {
   absl::Status Wrong(size_t at, std::string_view what) const;
   // `found` stands at `at`, or nothing does: then what is there up to a space is shown.
   absl::Status NoneOf(size_t at, std::string_view found, std::string_view allowed) const;
+  // Likewise; `what` is one thing, with its article.
+  absl::Status NotA(size_t at, std::string_view found, std::string_view what) const;
 
  private:
+  std::string_view ShownAt(size_t at, std::string_view found) const;
+
   std::string_view text_;
   size_t at_ = 0;
 };

@@ -20,8 +20,8 @@ namespace {
 using State = Finding::State;
 
 constexpr char kVpmuRemedy[] =
-    "in a virtual machine: give it a vPMU (QEMU: -cpu host,pmu=on; clouds: metal instances); else "
-    "record degraded";
+    "in a virtual machine: give it a vPMU (QEMU: -cpu host,pmu=on; clouds: metal instances); "
+    "without one `record` falls back to degraded by itself";
 constexpr char kWatchdogRemedy[] =
     "end other profilers, and free the NMI watchdog's counter with `sysctl kernel.nmi_watchdog=0`";
 

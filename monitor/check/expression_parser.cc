@@ -140,14 +140,14 @@ absl::StatusOr<double> TakeShare(Lexer& lexer, const Quantity& quantity, Quantif
   bool has_sign = number.ends_with('%');
   if (has_sign) number.remove_suffix(1);
   const std::optional<double> share = Decimal(number, -2);
-  if (!share) return lexer.NoneOf(at, word, "the percentages, as 80%");
+  if (!share) return lexer.NotA(at, word, "a percentage (for example 80%)");
   if (!has_sign) {
     lexer.SkipSpaces();
     has_sign = lexer.Take('%');
   }
   if (!has_sign) {
     return lexer.Wrong(at, absl::StrCat(Quoted(word), " needs a %: ", ToString(quantity),
-                                        " is a share of the time, as 80%"));
+                                        " is a share of the time (for example 80%)"));
   }
   if (*share > 1 && quantifier != Quantifier::kSum) {
     return lexer.Wrong(at, absl::StrCat(Quoted(word), " is beyond 0% to 100%"));
@@ -163,7 +163,8 @@ absl::StatusOr<double> TakePoints(Lexer& lexer) {
   const std::optional<double> points =
       Decimal(word.substr(0, word.size() - (has_unit ? 2 : 0)), -2);
   if (has_unit && points) return *points;
-  return lexer.NoneOf(at, word, "the percentage points, as 5pt (relative: baseline * 0.95)");
+  return lexer.NotA(at, word,
+                    "a number of percentage points (for example 5pt; relative: baseline * 0.95)");
 }
 
 absl::StatusOr<double> TakeDuration(Lexer& lexer) {
@@ -172,7 +173,7 @@ absl::StatusOr<double> TakeDuration(Lexer& lexer) {
   absl::Duration duration;
   if (!absl::ParseDuration(ToAbsl(word), &duration) || duration < absl::ZeroDuration() ||
       duration == absl::InfiniteDuration()) {
-    return lexer.NoneOf(at, word, "the durations, as 200ms or 1.5s (units ns us ms s m h)");
+    return lexer.NotA(at, word, "a duration (for example 200ms or 1.5s; units ns us ms s m h)");
   }
   return absl::ToDoubleNanoseconds(duration);
 }
@@ -181,9 +182,9 @@ absl::StatusOr<double> TakeNumber(Lexer& lexer, Metric metric) {
   const size_t at = lexer.at();
   const std::string_view word = lexer.TakeUnspaced();
   if (const std::optional<double> number = Decimal(word, 0)) return *number;
-  return lexer.NoneOf(
+  return lexer.NotA(
       at, word,
-      absl::StrCat("the numbers of ", ToAbsl(metric::InfoOf(metric).unit_text), ", as 0.9"));
+      absl::StrCat("a number of ", ToAbsl(metric::InfoOf(metric).unit_text), " (for example 0.9)"));
 }
 
 absl::StatusOr<double> TakeFactor(Lexer& lexer) {
@@ -191,7 +192,7 @@ absl::StatusOr<double> TakeFactor(Lexer& lexer) {
   const std::string_view word = lexer.TakeUnspaced();
   const std::optional<double> factor = Decimal(word, 0);
   if (factor && *factor > 0) return *factor;
-  return lexer.NoneOf(at, word, "the factors above 0, as 0.95");
+  return lexer.NotA(at, word, "a factor above 0 (for example 0.95)");
 }
 
 // What stands behind "baseline".
@@ -266,9 +267,14 @@ absl::Status TakeWhom(Lexer& lexer, Expectation& expectation, SelectorKeys& keys
   }
   if (!status.ok()) return status;
   if (*quantifier && !keys.vm && !keys.vcpu) {
+    if (const auto second = TakeQuantifier(lexer); second.ok() && *second) {
+      return lexer.Wrong(at, absl::StrCat("only one of each, any, sum can be given; ",
+                                          ToAbsl(ToString(**quantifier)), " is there already"));
+    }
     const auto word = ToAbsl(ToString(**quantifier));
-    return lexer.Wrong(
-        at, absl::StrCat(word, " needs vm= or vcpu=, as in '", word, " vcpu=*: spinning > 50%'"));
+    return lexer.Wrong(at, absl::StrCat(word, " needs vm= or vcpu=, as in '", word,
+                                        " vcpu=*: spinning > 50%' (of gaps vm=, as in '", word,
+                                        " vm=*: gaps <= 1%')"));
   }
   if (keys.phase && !expectation.phase) {
     return lexer.Wrong(*keys.phase, "phase= takes the name of one phase, not *");

@@ -40,7 +40,8 @@ absl::Status ParseRange(const Lexer& lexer, std::string_view item, size_t at, In
     return lexer.Wrong(at, item.empty() ? "the number of a vCPU is missing here"
                                         : absl::StrCat(Quoted(item), " is none of *, N, N-M"));
   }
-  if (*last < *first) return lexer.Wrong(at, absl::StrCat(Quoted(item), " is upside down"));
+  if (*last < *first)
+    return lexer.Wrong(at, absl::StrCat(Quoted(item), " is a range with its larger end first"));
   range = {.first = *first, .last = *last};
   return absl::OkStatus();
 }

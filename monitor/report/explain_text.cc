@@ -72,6 +72,11 @@ std::string VerdictText(core::Band band, core::Rule rule) {
   return absl::StrCat(Text(band, rule), " by rule ", Text(rule));
 }
 
+// From what the timeline says.
+bool Differs(const Explanation& e) {
+  return e.verdict.band != e.recorded.band || e.verdict.rule != e.recorded.rule;
+}
+
 std::string Head(const Explanation& e) {
   std::string line = absl::StrFormat("vCPU %d of VM %s (%sepoch %d) at %.3f s", e.vcpu,
                                      e.vm_name.empty() ? absl::StrCat(e.vm) : Printable(e.vm_name),
@@ -82,7 +87,8 @@ std::string Head(const Explanation& e) {
     return Wrapped("", line);
   }
   absl::StrAppend(&line, ", window ", DurationText(static_cast<double>(e.features.interval_ns)),
-                  ": ", VerdictText(e.verdict.band, e.verdict.rule));
+                  Differs(e) ? ", judged again: " : ": ",
+                  VerdictText(e.verdict.band, e.verdict.rule));
   if (e.verdict.confidence_pct > 0) {
     absl::StrAppend(&line, absl::StrFormat(", confidence %.2f", e.verdict.confidence_pct / 100.0));
   }
@@ -197,7 +203,7 @@ std::string SmoothingText(const Explanation& e) {
 }
 
 std::string DifferenceText(const Explanation& e) {
-  if (e.verdict.band == e.recorded.band && e.verdict.rule == e.recorded.rule) return "";
+  if (!Differs(e)) return "";
   const std::string recorded = e.recorded.band == core::Band::kNone
                                    ? "no verdict"
                                    : VerdictText(e.recorded.band, e.recorded.rule);
@@ -210,9 +216,8 @@ std::string DifferenceText(const Explanation& e) {
 
 std::string RenderExplanation(const Explanation& e) {
   if (e.verdict.band == core::Band::kNone) return Head(e) + DifferenceText(e);
-  return absl::StrCat(Head(e), Judges(e), MeasuredText(e), "\n", PresenceText(e),
-                      RulesText(e.reasons), RunnerUpText(e.reasons), SmoothingText(e),
-                      DifferenceText(e));
+  return absl::StrCat(Head(e), DifferenceText(e), Judges(e), MeasuredText(e), "\n", PresenceText(e),
+                      RulesText(e.reasons), RunnerUpText(e.reasons), SmoothingText(e));
 }
 
 }  // namespace vcpulse::report

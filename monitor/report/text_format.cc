@@ -94,9 +94,10 @@ std::string Units(double count) {
 }
 
 std::string DurationText(double ns) {
-  if (ns < 1e3) return absl::StrFormat("%.0f ns", ns);
-  if (ns < 1e6) return absl::StrFormat("%.1f us", ns / 1e3);
-  if (ns < 1e9) return absl::StrFormat("%.1f ms", ns / 1e6);
+  // Not "1000.0 us": what rounds up to the next unit is shown in it.
+  if (ns < 999.5) return absl::StrFormat("%.0f ns", ns);
+  if (ns < 999.95e3) return absl::StrFormat("%.1f us", ns / 1e3);
+  if (ns < 999.95e6) return absl::StrFormat("%.1f ms", ns / 1e6);
   if (ns < 120e9) return absl::StrFormat("%.1f s", ns / 1e9);
   return absl::FormatDuration(absl::Seconds(std::round(ns / 1e9)));
 }

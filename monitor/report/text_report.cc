@@ -137,14 +137,16 @@ std::string ClassifierLine(const Report& report, const v1::Session& session) {
   absl::StrAppend(&line, absl::StrFormat(": HALTED below residency %g (left above %g)",
                                          classifier.halted_enter(), classifier.halted_leave()));
   if (names.contains("ipc-bands")) {
-    absl::StrAppend(&line,
-                    absl::StrFormat("; ipc-bands: SPINNING below IPC %g, PRODUCTIVE from "
-                                    "IPC %g",
-                                    classifier.spinning_below(), classifier.productive_from()));
+    absl::StrAppend(
+        &line, absl::StrFormat("; %sSPINNING below IPC %g, PRODUCTIVE from IPC %g",
+                               names.size() > 1 ? "ipc-bands: " : "", classifier.spinning_below(),
+                               classifier.productive_from()));
   }
   if (names.contains("evidence")) {
     absl::StrAppend(&line,
-                    "; evidence: rules over several features, see --explain and docs/bands.md");
+                    names.size() > 1
+                        ? "; evidence: rules over several features, see --explain and docs/bands.md"
+                        : "; then rules over several features, see --explain and docs/bands.md");
   }
   return Wrapped("bands: ", line);
 }
@@ -180,9 +182,10 @@ std::string VmLine(const Report& report, uint32_t number, const VmSummary& vm) {
   if (!instance.uuid().empty()) absl::StrAppend(&line, ", uuid ", Printable(instance.uuid()));
   uint64_t gaps = 0;
   for (const auto& [key, total] : vm.gaps) gaps += total.ticks;
-  // Those of every VM at once are listed below the tables.
-  absl::StrAppend(&line, ": ", Plural(vm.samples, "sample"), ", ", Plural(gaps, "gap"),
-                  report.summary.gaps().empty() ? "" : " of its own");
+  absl::StrAppend(&line, ": ", Plural(vm.samples, "sample"), ", ", Plural(gaps, "gap"));
+  uint64_t of_all = 0;  // listed below the tables
+  for (const auto& [key, total] : report.summary.gaps()) of_all += total.ticks;
+  if (of_all > 0) absl::StrAppend(&line, " of its own, ", of_all, " of all VMs");
   if (vm.epochs.size() + vm.epochs_omitted > 1) {
     absl::StrAppend(&line, ", ", Plural(vm.epochs.size() + vm.epochs_omitted, "epoch"));
   }

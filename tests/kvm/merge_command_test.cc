@@ -79,7 +79,7 @@ TEST_F(MergeCommand, WhatIsThereTwiceAndWhatIsMissingIsSaid) {
   EXPECT_EQ(merged.exit_code, 0) << merged.err;
   EXPECT_TRUE(Contents(output_) == chunks_[1] + chunks_[3]);
   EXPECT_THAT(merged.err,
-              AllOf(HasSubstr("warning: " + output_ + ": left out 1 repeated chunk "),
+              AllOf(HasSubstr(output_ + ": 1 chunk found in several parts, written once"),
                     HasSubstr(": begins with record "), HasSubstr(": no part has records "),
                     HasSubstr("records lost"), Not(HasSubstr("the end of the recording"))));
   const Finished report = RunProgram(Vcpulse({"report", output_}));

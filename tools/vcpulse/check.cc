@@ -51,7 +51,7 @@ Expressions:
 EXPR is [each|any|sum] [vm=NAME|"NAME"|*] [vcpu=*|N|N-M[,...]] [phase=NAME] : QUANTITY OP LIMIT.
 The part before the colon is optional. OP is <, <=, ==, >= or >.
   each       every vCPU must satisfy the limit (the default)
-  any        one vCPU that satisfies it is enough
+  any        one vCPU that satisfies it is enough; like sum, it needs vm= or vcpu=
   sum        the shares of all vCPUs are added up; 100% is all of the time of one vCPU
   vm=        a name (vm="WITH SPACES"), a UUID or a PID
   phase=     a phase; without it --phase applies, or else the whole recording is judged
@@ -80,8 +80,8 @@ residency without ref-cycles is a range, too, and time that ipc-bands calls SPIN
 UNKNOWN may be any of the three.
   PASS          the whole range satisfies the limit
   FAIL          no value in the range satisfies it
-  INCONCLUSIVE  a part of the range satisfies it, too little was measured, or a VM that EXPR selects
-                was not recorded
+  INCONCLUSIVE  a part of the range satisfies it, too little was measured, or what EXPR selects (a
+                phase, VM or vCPU) was not recorded
   SKIP          the expectation needs counters, and none were recorded
 
 The result is the worst outcome, in the order FAIL, INCONCLUSIVE, SKIP, PASS. A phase lasts from its
@@ -213,7 +213,7 @@ absl::StatusOr<double> ParsePercentage(const std::string& flag, const std::strin
   const bool whole = text.ends_with('%') && read.ec == std::errc() && read.ptr == end;
   if (!whole || !(percent >= 0 && percent <= 100)) {
     return absl::InvalidArgumentError(
-        absl::StrCat(flag, ": '", text, "' is not a percentage: write for example 10%"));
+        absl::StrCat(flag, ": '", text, "' is not a percentage from 0% to 100%, such as 10%"));
   }
   return percent / 100;
 }
@@ -380,7 +380,7 @@ void AddCheckCommand(CLI::App& app, int& exit_code) {
   auto text = std::make_shared<CheckText>();
   CLI::App* command = app.add_subcommand("check", "Check a timeline against expectations, for CI");
   command->footer(CheckFooter());
-  command->add_option("FILE", text->file, "Timeline to read; - is standard input")
+  command->add_option("FILE", text->file, "timeline, or a folder of its parts; - is standard input")
       ->capture_default_str();
   AddExpectations(*command, *text);
   AddFormats(*command, *text);

@@ -109,7 +109,8 @@ void AddClassifyCommand(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand(
       "classify", "Classify a timeline again, with another classifier or profile");
   command->footer(kClassifyFooter);
-  command->add_option("FILE", options->file, "Timeline to read; - is standard input")
+  command
+      ->add_option("FILE", options->file, "timeline, or a folder of its parts; - is standard input")
       ->capture_default_str();
   command
       ->add_option("-o,--output", options->output,

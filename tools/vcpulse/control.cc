@@ -50,11 +50,8 @@ absl::StatusOr<Parsed> Parse(const ControlOptions& options) {
                      "or set ",
                      kPathVariable));
   }
-  const auto timeout = ParseDurationOption("--timeout", options.timeout);
+  const auto timeout = ParseTimeOption("--timeout", options.timeout);
   if (!timeout.ok()) return timeout.status();
-  if (*timeout <= absl::ZeroDuration()) {
-    return absl::InvalidArgumentError("--timeout: must be more than 0");
-  }
   parsed.timeout = *timeout;
   const auto wait = ParseDurationOption("--wait", options.wait);
   if (!wait.ok()) return wait.status();

@@ -128,7 +128,7 @@ int RunDoctor(const DoctorOptions& options) {
   }
   const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
   if (std::fflush(stdout) != 0 || !written) {
-    return Fail(absl::ErrnoToStatus(errno, "cannot write to standard output"));
+    return Fail(absl::ErrnoToStatus(errno, "cannot write standard output"));
   }
   return kvm::doctor::VerdictOf(findings) == Verdict::kComplete ? kExitOk : kExitChecksFailed;
 }

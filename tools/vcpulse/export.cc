@@ -165,7 +165,8 @@ void AddExportCommand(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand(
       "export", "Convert a timeline for other programs: JSON Lines, CSV, Perfetto");
   command->footer(ExportFooter());
-  command->add_option("FILE", options->file, "Timeline to read; - is standard input")
+  command
+      ->add_option("FILE", options->file, "timeline, or a folder of its parts; - is standard input")
       ->capture_default_str();
   command
       ->add_option("--format", options->format,

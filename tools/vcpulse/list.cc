@@ -149,9 +149,10 @@ int RunListEvents(const ListEventsOptions& options) {
   const std::string mediated = kvm::MediatedVpmuObstacle(options.root);
   const std::vector<Row> rows = Probe(perf, kvm::ListEvents(catalog, options.pattern), mediated);
   SayObstacles(rows, catalog, mediated, options.root);
-  if (rows.empty())
-    Note("no event matches '" + options.pattern + "'" + WhyNoTracepoint(options, catalog));
-  std::string text = options.json ? JsonOf(rows) : rows.empty() ? "" : TableOf(rows);
+  if (rows.empty()) {
+    return Fail("no event matches '" + options.pattern + "'" + WhyNoTracepoint(options, catalog));
+  }
+  std::string text = options.json ? JsonOf(rows) : TableOf(rows);
   if (!options.json && options.pattern.empty()) {
     const size_t tracepoints = catalog.Tracepoints().size();
     absl::StrAppend(&text, "\n", tracepoints,

@@ -4,6 +4,7 @@
 #include <exception>
 #include <memory>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -69,10 +70,8 @@ int main(int argc, char** argv) {
   }
 
   std::vector<std::string> arguments(argv + 1, argv + argc);
-  if (!arguments.empty() && arguments.front() == "help") {
-    arguments.erase(arguments.begin());
-    arguments.emplace_back("--help");
-  }
+  const bool asks_help = !arguments.empty() && arguments.front() == "help";
+  if (asks_help) arguments.erase(arguments.begin());
   const std::optional<std::vector<std::string>> command = TakeCommand(arguments);
   if (command && command->empty()) return tools::Fail("no command follows --");
   if (command && (arguments.empty() || arguments.front() != "record")) {
@@ -83,6 +82,10 @@ int main(int argc, char** argv) {
   const std::unique_ptr<CLI::App> app =
       tools::BuildApp(command.value_or(std::vector<std::string>{}), exit_code);
 
+  if (asks_help) {
+    if (const auto wrong = tools::WrongCommandPath(*app, arguments)) return tools::Fail(*wrong);
+    arguments.emplace_back("--help");
+  }
   const bool named = !arguments.empty() && !arguments.front().starts_with('-');
   const auto is_first = [&](const CLI::App* known) {
     return known->get_name() == arguments.front();
@@ -94,7 +97,11 @@ int main(int argc, char** argv) {
     // As CLI11 wants them.
     app->parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app->exit(error);  // --help, --version
+    if (error.get_exit_code() == 0) {  // --help, --version
+      std::ostringstream text;
+      app->exit(error, text, text);
+      return tools::WriteStdout(text.str());
+    }
     if (const auto text = ConfigFileError(*app, error)) return tools::Fail(*text);
     return tools::Fail(tools::UsageError(*app, arguments, error));
   } catch (const std::exception& error) {

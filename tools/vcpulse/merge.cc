@@ -80,8 +80,8 @@ void SayWhatWasFound(const timeline::MergeReport& report, const std::string& out
                                  part.damages.front().reason));
   }
   if (report.repeated_chunks > 0) {
-    Warn(output, absl::StrCat("left out ", Plural(report.repeated_chunks, "repeated chunk"),
-                              " (their records are in another part too)"));
+    Fail(absl::StrCat(output, ": ", Plural(report.repeated_chunks, "chunk"),
+                      " found in several parts, written once"));
   }
   if (report.first_sequence > 1) {
     Warn(output, absl::StrCat("begins with record ", report.first_sequence,

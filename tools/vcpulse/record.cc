@@ -73,7 +73,7 @@ absl::StatusOr<RecordOptions> ParseText(RecordOptions options, const RecordText&
   if (!interval.ok()) return interval.status();
   options.interval = *interval;
   if (!text.duration.empty()) {
-    const auto duration = ParseDurationOption("--duration", text.duration);
+    const auto duration = ParseTimeOption("--duration", text.duration);
     if (!duration.ok()) return duration.status();
     options.duration = *duration;
   }
@@ -197,6 +197,7 @@ void AddOptions(CLI::App& command, RecordOptions& options, RecordText& text) {
   command
       .add_flag("--force-profile", options.force_profile,
                 "use --profile although it is for other CPUs")
+      ->needs("--profile")
       ->group(kBandsGroup);
   AddUplinkOptions(command, text.uplink);
   AddControlOptions(command, options);
@@ -260,9 +261,6 @@ absl::Status RecordOptions::Validate() const {
   if (interval < kShortestInterval || interval > kLongestInterval) {
     return absl::InvalidArgumentError(
         absl::StrCat("--interval: ", absl::FormatDuration(interval), " is outside 1ms to 1h"));
-  }
-  if (duration <= absl::ZeroDuration()) {
-    return absl::InvalidArgumentError("--duration: must be more than 0");
   }
   if (output == "-" && isatty(STDOUT_FILENO) == 1) {
     return absl::InvalidArgumentError(

@@ -353,7 +353,8 @@ void AddReplayCommand(CLI::App& app, int& exit_code) {
   CLI::App* command =
       app.add_subcommand("replay", "Play a timeline again, at the pace of the recording or faster");
   command->footer(kReplayFooter);
-  command->add_option("FILE", options->file, "Timeline to read; - is standard input")
+  command
+      ->add_option("FILE", options->file, "timeline, or a folder of its parts; - is standard input")
       ->capture_default_str();
   command
       ->add_option("--speed", options->speed,

@@ -302,7 +302,8 @@ void AddReportCommand(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand(
       "report", "Summarize a timeline: band shares, IPC, residency and gaps per vCPU");
   command->footer(kReportFooter);
-  command->add_option("FILE", options->file, "Timeline to read; - is standard input")
+  command
+      ->add_option("FILE", options->file, "timeline, or a folder of its parts; - is standard input")
       ->capture_default_str();
   command->add_flag("--json", options->json, "JSON instead of text");
   command

@@ -1,10 +1,12 @@
 // `vcpulse tail`: what is recorded elsewhere, as it comes.
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
@@ -85,6 +87,11 @@ absl::Status CheckApart(const TailOptions& options, bool is_address) {
         "--agent-id, --cert, --key, --ca and --insecure are for the address of a collector; a "
         "folder needs none");
   }
+  std::error_code ignored;
+  if (options.agent && std::filesystem::is_regular_file(options.source, ignored)) {
+    return absl::InvalidArgumentError(
+        "--agent is for a collector's address or folder; SOURCE is one timeline");
+  }
   if (options.from_start && options.ticks) {
     return absl::InvalidArgumentError("--from-start and -n cannot be used together");
   }
@@ -119,7 +126,7 @@ absl::StatusOr<Tail> ParseTail(const TailOptions& options) {
                   .last_ticks = *number,
                   .say = [](const std::string& line) { Fail(line); }};
   if (options.duration) {
-    const auto duration = ParseDurationOption("--duration", *options.duration);
+    const auto duration = ParseTimeOption("--duration", *options.duration);
     if (!duration.ok()) return duration.status();
     tail.end_mono_ns = MonotonicNow_ns() + absl::ToInt64Nanoseconds(*duration);
   }

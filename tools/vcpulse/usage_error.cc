@@ -177,6 +177,11 @@ std::optional<std::string> FirstWrongLine(const CLI::App& app, const std::string
     }
     // A list may go on over several lines.
     std::string value(WithoutBlanks(content.substr(equals + 1)));
+    const bool is_quoted = value.starts_with('"') || value.starts_with('\'');
+    if (is_quoted && value.find(value.front(), 1) == std::string::npos) {
+      return absl::StrCat(where, "the value of ", Quoted(name_of_option),
+                          " has no closing quotation mark");
+    }
     while (value.starts_with('[') && !value.ends_with(']') && std::getline(lines, line)) {
       ++number;
       value = absl::StrCat("[", std::string(WithoutBlanks(line)));
@@ -218,8 +223,27 @@ std::string UsageError(const CLI::App& app, const std::vector<std::string>& argu
     if (first != scan.words.end()) what = "unexpected argument " + Quoted(*first);
     if (scan.valueless != nullptr) what = Missing(*scan.valueless);
   }
+  const bool wants_command = !below.empty() && dynamic_cast<const CLI::RequiredError*>(&error);
   return absl::StrCat(what, " (", HelpOf(*scan.command),
-                      below.empty() ? " shows the usage)" : " lists the commands)");
+                      wants_command ? " lists the commands)" : " shows the usage)");
+}
+
+std::optional<std::string> WrongCommandPath(const CLI::App& app,
+                                            const std::vector<std::string>& words) {
+  const CLI::App* at = &app;
+  for (const std::string& word : words) {
+    if (word == "-h" || word == "--help") continue;
+    const std::vector<const CLI::App*> below =
+        at->get_subcommands([&word](const CLI::App* one) { return one->get_name() == word; });
+    if (below.empty() && word.starts_with('-')) return "help takes no option " + Quoted(word);
+    if (below.empty() && CommandNamesOf(*at).empty()) {
+      return absl::StrCat("unexpected argument ", Quoted(word), " (`vcpulse help ", at->get_name(),
+                          "` is enough)");
+    }
+    if (below.empty()) return UnknownCommand(*at, word);
+    at = below.front();
+  }
+  return std::nullopt;
 }
 
 std::vector<CLI::ConfigItem> ConfigReader::from_config(std::istream& input) const {

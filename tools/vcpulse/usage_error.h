@@ -3,6 +3,7 @@
 // Errors of a command line and of the file of --config, one line each.
 
 #include <istream>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,10 @@ namespace vcpulse::tools {
 // the name that was meant where one is close. `arguments` are those of the program, in order.
 std::string UsageError(const CLI::App& app, const std::vector<std::string>& arguments,
                        const CLI::ParseError& error);
+
+// Why `words` are not a command of `app`, one of its commands, and so on: `help import csv`.
+std::optional<std::string> WrongCommandPath(const CLI::App& app,
+                                            const std::vector<std::string>& words);
 
 // For a first argument that is not a command.
 std::string UnknownCommand(const CLI::App& app, const std::string& name);

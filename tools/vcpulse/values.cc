@@ -79,6 +79,14 @@ absl::StatusOr<absl::Duration> ParseDurationOption(const std::string& flag,
   return duration;
 }
 
+absl::StatusOr<absl::Duration> ParseTimeOption(const std::string& flag, const std::string& text) {
+  auto duration = ParseDurationOption(flag, text);
+  if (duration.ok() && *duration <= absl::ZeroDuration()) {
+    return absl::InvalidArgumentError(absl::StrCat(flag, ": must be more than 0"));
+  }
+  return duration;
+}
+
 absl::StatusOr<absl::Duration> ParseLongDurationOption(const std::string& flag,
                                                        const std::string& text) {
   const bool is_days = text.ends_with('d') && IsPlainNumber(text.substr(0, text.size() - 1));

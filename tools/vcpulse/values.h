@@ -21,6 +21,9 @@ namespace vcpulse::tools {
 absl::StatusOr<absl::Duration> ParseDurationOption(const std::string& flag,
                                                    const std::string& text);
 
+// The same, and more than 0.
+absl::StatusOr<absl::Duration> ParseTimeOption(const std::string& flag, const std::string& text);
+
 // The same for what may take long: "30d", "1.5d" are days.
 absl::StatusOr<absl::Duration> ParseLongDurationOption(const std::string& flag,
                                                        const std::string& text);

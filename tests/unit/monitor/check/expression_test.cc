@@ -225,15 +225,22 @@ const Wrong kWrong[] = {
     {"vcpu=1-: halted < 1%", "column 6: '1-' is none of *, N, N-M"},
     {"vcpu=1-2-3: halted < 1%", "column 6: '1-2-3' is none of *, N, N-M"},
     {"vcpu=4294967296: halted < 1%", "column 6: '4294967296' is none of *, N, N-M"},
-    {"vcpu=0,3-1: halted < 1%", "column 8: '3-1' is upside down"},
+    {"vcpu=0,3-1: halted < 1%", "column 8: '3-1' is a range with its larger end first"},
     {"phase=: halted < 1%", "column 7: phase= needs a name or *"},
     {"phase=*: halted < 1%", "column 1: phase= takes the name of one phase, not *"},
     {"vcpu=1 phase=a phase=b: halted < 1%", "column 16: phase= was given before"},
     // The quantifier.
-    {"any: halted < 1%", "column 4: any needs vm= or vcpu=, as in 'any vcpu=*: spinning > 50%'"},
-    {"any halted < 1%", "column 5: any needs vm= or vcpu=, as in 'any vcpu=*: spinning > 50%'"},
+    {"any: halted < 1%",
+     "column 4: any needs vm= or vcpu=, as in 'any vcpu=*: spinning > 50%' "
+     "(of gaps vm=, as in 'any vm=*: gaps <= 1%')"},
+    {"any sum: halted < 1%",
+     "column 5: only one of each, any, sum can be given; any is there already"},
+    {"any halted < 1%",
+     "column 5: any needs vm= or vcpu=, as in 'any vcpu=*: spinning > 50%' "
+     "(of gaps vm=, as in 'any vm=*: gaps <= 1%')"},
     {"sum phase=a: halted < 1%",
-     "column 5: sum needs vm= or vcpu=, as in 'sum vcpu=*: spinning > 50%'"},
+     "column 5: sum needs vm= or vcpu=, as in 'sum vcpu=*: spinning > 50%' "
+     "(of gaps vm=, as in 'sum vm=*: gaps <= 1%')"},
     {"all vcpu=*: halted < 1%", "column 1: 'all' is none of each, any, sum"},
     {"all vcpu: halted < 1%", "column 1: 'all' is none of " + AllQuantities()},
     {"sum vcpu=*: ipc.p50 < 1", "column 13: ipc.p50 does not add up; sum takes one of " +
@@ -270,43 +277,46 @@ const Wrong kWrong[] = {
     {"ipc.p50=1", "column 8: '=' is none of <, <=, ==, >=, >"},
     {"halted", "column 7: something is missing here, one of <, <=, ==, >=, >"},
     // The limit.
-    {"halted <", "column 9: something is missing here, one of the percentages, as 80%"},
-    {"halted < x%", "column 10: 'x%' is none of the percentages, as 80%"},
-    {"halted < %", "column 10: '%' is none of the percentages, as 80%"},
-    {"halted < -1%", "column 10: '-1%' is none of the percentages, as 80%"},
-    {"halted < 1.2.3%", "column 10: '1.2.3%' is none of the percentages, as 80%"},
-    {"halted < 1e1%", "column 10: '1e1%' is none of the percentages, as 80%"},
-    {"halted < nan%", "column 10: 'nan%' is none of the percentages, as 80%"},
-    {"halted < 80", "column 10: '80' needs a %: halted is a share of the time, as 80%"},
-    {"halted < 80 x", "column 10: '80' needs a %: halted is a share of the time, as 80%"},
+    {"halted <", "column 9: a percentage (for example 80%) is missing here"},
+    {"halted < x%", "column 10: 'x%' is not a percentage (for example 80%)"},
+    {"halted < %", "column 10: '%' is not a percentage (for example 80%)"},
+    {"halted < -1%", "column 10: '-1%' is not a percentage (for example 80%)"},
+    {"halted < 1.2.3%", "column 10: '1.2.3%' is not a percentage (for example 80%)"},
+    {"halted < 1e1%", "column 10: '1e1%' is not a percentage (for example 80%)"},
+    {"halted < nan%", "column 10: 'nan%' is not a percentage (for example 80%)"},
+    {"halted < 80", "column 10: '80' needs a %: halted is a share of the time (for example 80%)"},
+    {"halted < 80 x", "column 10: '80' needs a %: halted is a share of the time (for example 80%)"},
     {"halted < 101%", "column 10: '101%' is beyond 0% to 100%"},
-    {"ipc.p50 >= 80%", "column 12: '80%' is none of the numbers of instructions per cycle, as 0.9"},
+    {"ipc.p50 >= 80%",
+     "column 12: '80%' is not a number of instructions per cycle (for example 0.9)"},
     {"ipc.p50 >=",
-     "column 11: something is missing here, one of the numbers of instructions per cycle, as 0.9"},
+     "column 11: a number of instructions per cycle (for example 0.9) is missing here"},
     {"longest(halted) < 5",
-     "column 19: '5' is none of the durations, as 200ms or 1.5s (units ns us ms s m h)"},
+     "column 19: '5' is not a duration (for example 200ms or 1.5s; units ns us ms s m h)"},
     {"longest(halted) < -5s",
-     "column 19: '-5s' is none of the durations, as 200ms or 1.5s (units ns us ms s m h)"},
+     "column 19: '-5s' is not a duration (for example 200ms or 1.5s; units ns us ms s m h)"},
     {"longest(halted) < inf",
-     "column 19: 'inf' is none of the durations, as 200ms or 1.5s (units ns us ms s m h)"},
+     "column 19: 'inf' is not a duration (for example 200ms or 1.5s; units ns us ms s m h)"},
     {"longest(halted) < 5%",
-     "column 19: '5%' is none of the durations, as 200ms or 1.5s (units ns us ms s m h)"},
+     "column 19: '5%' is not a duration (for example 200ms or 1.5s; units ns us ms s m h)"},
     {"halted < baseline - 5%",
-     "column 21: '5%' is none of the percentage points, as 5pt (relative: baseline * 0.95)"},
+     "column 21: '5%' is not a number of percentage points (for example 5pt; relative: baseline * "
+     "0.95)"},
     {"halted < baseline - pt",
-     "column 21: 'pt' is none of the percentage points, as 5pt (relative: baseline * 0.95)"},
+     "column 21: 'pt' is not a number of percentage points (for example 5pt; relative: baseline * "
+     "0.95)"},
     {"halted < baseline -",
-     "column 20: something is missing here, one of the percentage points, "
-     "as 5pt (relative: baseline * 0.95)"},
+     "column 20: a number of percentage points (for example 5pt; relative: baseline * 0.95) is "
+     "missing here"},
     {"halted < baseline 5pt", "column 19: '5pt' is none of +, -, *"},
-    {"halted < baseline * 0", "column 21: '0' is none of the factors above 0, as 0.95"},
-    {"halted < baseline * 95%", "column 21: '95%' is none of the factors above 0, as 0.95"},
+    {"halted < baseline * 0", "column 21: '0' is not a factor above 0 (for example 0.95)"},
+    {"halted < baseline * 95%", "column 21: '95%' is not a factor above 0 (for example 0.95)"},
     {"ipc.p50 < baseline + 5pt",
-     "column 22: '5pt' is none of the numbers of instructions per cycle, as 0.9"},
+     "column 22: '5pt' is not a number of instructions per cycle (for example 0.9)"},
     {"longest(halted) < baseline + 5",
-     "column 30: '5' is none of the durations, as 200ms or 1.5s (units ns us ms s m h)"},
+     "column 30: '5' is not a duration (for example 200ms or 1.5s; units ns us ms s m h)"},
     {"halted < baseline - 5pt x", "column 25: 'x' is more than one expectation"},
-    {"halted < baselines", "column 10: 'baselines' is none of the percentages, as 80%"},
+    {"halted < baselines", "column 10: 'baselines' is not a percentage (for example 80%)"},
     {"halted < 1% and", "column 13: 'and' is more than one expectation"},
     {"halted < 1% %", "column 13: '%' is more than one expectation"},
     {"ipc.p50 >= 1 %", "column 14: '%' is more than one expectation"},
@@ -317,7 +327,7 @@ const Wrong kWrong[] = {
     {"x" + std::string(39, '.') + "\xc3\xa4 < 1%",
      "column 1: 'x" + std::string(39, '.') + "' is none of " + AllQuantities()},
     {"halted < " + std::string(39, '\'') + "\xc3\xa4",
-     "column 10: '" + std::string(39, '\'') + "...' is none of the percentages, as 80%"},
+     "column 10: '" + std::string(39, '\'') + "...' is not a percentage (for example 80%)"},
 };
 
 INSTANTIATE_TEST_SUITE_P(All, ParseExpectationErrors, ::testing::ValuesIn(kWrong));
@@ -341,7 +351,7 @@ TEST(ExpectationsFromText, TakesALineEach) {
 TEST(ExpectationsFromText, SaysWhichLineIsWrong) {
   const auto wrong = ExpectationsFromText("# one\n\n  halted < 80\n");
   EXPECT_EQ(wrong.status().message(),
-            "3:12: '80' needs a %: halted is a share of the time, as 80%");
+            "3:12: '80' needs a %: halted is a share of the time (for example 80%)");
 }
 
 TEST(ExpectationsFromText, NoneIsAnError) {

@@ -213,8 +213,10 @@ TEST(ExplainText, OfATightLoop) {
   e.reasons = FindReasons(f, {}, e.classifier, core::Band::kProductive);
   EXPECT_EQ(
       RenderExplanation(e),
-      R"(vCPU 1 of VM web (epoch 2) at 12.300 s, window 100.1 ms: SPINNING by rule tight-loop, confidence
-0.46
+      R"(vCPU 1 of VM web (epoch 2) at 12.300 s, window 100.1 ms, judged again: SPINNING by rule tight-loop,
+confidence 0.46
+differs: the timeline says PRODUCTIVE by rule ipc-high: it was judged by another version, or its
+         beginning is lost
 judged by: evidence, profile generic
 measured: residency 98.2% (by ref-cycles), on a CPU 99.0%, waiting 0.0%, counted 100.0% of the time
           on a CPU
@@ -265,8 +267,6 @@ Rules, first to last; the first that holds decides (>):
   l1d-misses (PRODUCTIVE): skipped: L1D misses per kilo-cycle is not measured, share of cycles in
                            PAUSE is not measured
 runner-up: poll-like (SPINNING) came nearest; what it lacks: IPC 0.85 >= 1.00
-differs: the timeline says PRODUCTIVE by rule ipc-high: it was judged by another version, or its
-         beginning is lost
 )");
   const auto json = boost::json::parse(RenderExplanationJson(e));
   EXPECT_EQ(json.at_pointer("/verdict/rule"), "tight-loop");

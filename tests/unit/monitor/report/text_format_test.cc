@@ -38,6 +38,10 @@ TEST(TextFormat, Durations) {
   EXPECT_EQ(DurationText(237), "237 ns");
   EXPECT_EQ(DurationText(12'500), "12.5 us");
   EXPECT_EQ(DurationText(5'000'000), "5.0 ms");
+  EXPECT_EQ(DurationText(999'949'000), "999.9 ms");
+  EXPECT_EQ(DurationText(999'951'000), "1.0 s");
+  EXPECT_EQ(DurationText(999'951), "1.0 ms");
+  EXPECT_EQ(DurationText(999.6), "1.0 us");
   EXPECT_EQ(DurationText(10e9), "10.0 s");
   EXPECT_EQ(DurationText(3500.4e9), "58m20s");
 }

@@ -40,8 +40,8 @@ TEST(TextReport, ShowsAWholeRecording) {
 recorded 2026-01-02 03:04:05 UTC, 1.0 s, a tick every 100ms
 residency: guest cycles over the highest core frequency known or seen (1.000 GHz); a lower bound
            where the core runs slower
-bands: ipc-bands: HALTED below residency 0.02 (left above 0.04); ipc-bands: SPINNING below IPC 0.75,
-       PRODUCTIVE from IPC 1
+bands: ipc-bands: HALTED below residency 0.02 (left above 0.04); SPINNING below IPC 0.75, PRODUCTIVE
+       from IPC 1
 
 VM 1 "guest1", pid 1001: 11 samples, 0 gaps, event set min
 vCPU  TID HALTED SPINNING? PRODUCTIVE UNKNOWN starved  IPC residency run-delay cycles instr
