@@ -99,6 +99,26 @@ TEST_F(BadInput, EachPartOfTidsIsOne) {
   ExpectRefused({"--tid", "4194305"}, HasSubstr("--tid: '4194305' is not a thread ID"));
 }
 
+TEST_F(BadInput, InputThatNeverEndsAndIsNoTimeline) {
+  ExpectRefusedCommand({"report", "/dev/zero"}, HasSubstr("/dev/zero is not a vcpulse timeline"));
+}
+
+TEST_F(BadInput, HelpOfWhatIsNoCommand) {
+  ExpectRefusedCommand({"help", "list", "nope"}, HasSubstr("unknown command 'nope'"));
+  ExpectRefusedCommand({"help", "report", "--json"}, HasSubstr("takes no option '--json'"));
+  ExpectRefusedCommand({"help", "report", "more"}, HasSubstr("unexpected argument 'more'"));
+  const Finished full = RunProgram({"sh", "-c", "\"$0\" help > /dev/full", Vcpulse({}).front()});
+  EXPECT_EQ(full.exit_code, 2);
+  EXPECT_THAT(full.err, HasSubstr("No space left"));
+}
+
+TEST_F(BadInput, AnUnclosedQuotationMarkInAConfigFile) {
+  const std::string config = folder_.Path("c.toml");
+  std::ofstream(config) << "[record]\ninterval = \"10ms\n";
+  ExpectRefusedCommand({"--config", config, "record"},
+                       HasSubstr("c.toml:2: the value of 'interval' has no closing"));
+}
+
 TEST_F(BadInput, TidsOfTwoProcesses) {
   ExpectRefused({"--tid", std::to_string(getpid()) + "," + std::to_string(getppid())},
                 HasSubstr("vCPU threads of one VM"));

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 
 #include <algorithm>
+#include <boost/json.hpp>
 #include <csignal>
 #include <filesystem>
 #include <functional>
@@ -13,6 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "kvm/base/clock.h"
 #include "kvm/proc_tree.h"
 #include "tests/fakes/proc_dir.h"
 #include "tests/kvm/qemu_guest.h"
@@ -305,6 +307,20 @@ TEST_F(LifeCycleTest, VcpuThreadsThatEndAndComeAgainInALivingVmm) {
   ASSERT_THAT(changes, SizeIs(3));
   EXPECT_THAT(changes[1].detail(), HasSubstr("none is left"));
   EXPECT_THAT(timeline.Of(LifeCycle::KIND_VM_ENDED), IsEmpty());
+}
+
+TEST_F(LifeCycleTest, ARecordingBeginsWhenItStartsNotWithItsFirstVm) {
+  const int64_t before_ns = MonotonicNow_ns();
+  RunningProgram record(Record({"--all"}));
+  absl::SleepFor(absl::Seconds(1));
+  const QemuGuest guest = Start({.name = "life-late", .debug_threads = true});
+  absl::SleepFor(absl::Seconds(2));
+  Finish(record);
+  const auto report =
+      boost::json::parse(RunProgram(Vcpulse({"report", "--json", output_})).out).as_object();
+  const int64_t start_ns = report.at("start_mono_ns").as_int64();
+  EXPECT_GE(start_ns, before_ns);
+  EXPECT_LE(start_ns, before_ns + kNsPerSecond / 2);
 }
 
 // It might be starting: what becomes of it is only known at its end, or the recording's.
