@@ -318,7 +318,7 @@ TEST_F(LifeCycleTest, ARecordingBeginsWhenItStartsNotWithItsFirstVm) {
   Finish(record);
   const auto report =
       boost::json::parse(RunProgram(Vcpulse({"report", "--json", output_})).out).as_object();
-  const int64_t start_ns = report.at("start_mono_ns").as_int64();
+  const int64_t start_ns = report.at("session").at("start_mono_ns").as_int64();
   EXPECT_GE(start_ns, before_ns);
   EXPECT_LE(start_ns, before_ns + kNsPerSecond / 2);
 }
