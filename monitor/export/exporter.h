@@ -52,8 +52,9 @@ class Clocks {
   // CLOCK_BOOTTIME likewise.
   std::optional<int64_t> Boottime(int64_t mono_ns) const { return After(boottime_ahead_, mono_ns); }
 
-  // BOOTTIME - MONOTONIC.
+  // BOOTTIME and REALTIME less MONOTONIC.
   std::optional<int64_t> boottime_ahead() const { return boottime_ahead_; }
+  std::optional<int64_t> realtime_ahead() const { return realtime_ahead_; }
 
  private:
   static constexpr int64_t kJitter_ns = 1'000'000;

@@ -1,7 +1,7 @@
 #include "monitor/export/perfetto.h"
 
 #include <algorithm>
-#include <string_view>
+#include <limits>
 #include <variant>
 
 #include "absl/strings/str_cat.h"
@@ -11,12 +11,17 @@
 namespace vcpulse::exporting {
 namespace {
 
-// How far BOOTTIME may move against MONOTONIC before readers are told: they only part in a suspend.
+// How far BOOTTIME and REALTIME may move against MONOTONIC before readers are told.
 constexpr uint64_t kClockTolerance_ns = 1'000'000;
 
-bool AreClose(int64_t a, int64_t b) {
+// Places among siblings.
+constexpr int32_t kMarkersRank = -2;
+constexpr int32_t kGapsRank = -1;
+
+bool AreClose(const std::optional<int64_t>& a, const std::optional<int64_t>& b) {
+  if (!a || !b) return a == b;
   // Modulo 2^64: a damaged file may say anything.
-  const uint64_t apart = static_cast<uint64_t>(a) - static_cast<uint64_t>(b);
+  const uint64_t apart = static_cast<uint64_t>(*a) - static_cast<uint64_t>(*b);
   return apart + kClockTolerance_ns <= 2 * kClockTolerance_ns;
 }
 
@@ -25,6 +30,9 @@ bool AreClose(int64_t a, int64_t b) {
 absl::Status PerfettoExport::Add(const timeline::Entry& entry) {
   if (const auto* snapshot = std::get_if<v1::ClockSnapshot>(&entry.record)) {
     clocks_.Take(*snapshot);
+  }
+  if (const auto* session = std::get_if<v1::Session>(&entry.record)) {
+    packets_.Begin(session->stream_id());
   }
   // Intervals first: a second stream is found there.
   absl::Status status = intervals_.Add(
@@ -50,6 +58,8 @@ absl::Status PerfettoExport::Finish() {
     for (auto& [index, vcpu] : vm.vcpus) {
       End(vcpu->bands);
       End(vcpu->starved);
+      End(vcpu->ipc);
+      End(vcpu->residency);
     }
     EndGap(vm, reached_mono_ns_);
   }
@@ -63,14 +73,21 @@ void PerfettoExport::Reach(int64_t mono_ns) {
     reached_mono_ns_ = mono_ns;
   }
   reached_mono_ns_ = std::max(reached_mono_ns_, mono_ns);
+  TellClocks(mono_ns);
   if (!early_markers_.empty()) WriteMarkers(/*all=*/false);
 }
 
 void PerfettoExport::TellClocks(int64_t mono_ns) {
-  const std::optional<int64_t> ahead = clocks_.boottime_ahead();
-  if (!ahead || (told_ahead_ns_ && AreClose(*ahead, *told_ahead_ns_))) return;
-  told_ahead_ns_ = ahead;
-  packets_.AddSnapshot(TimeOf(mono_ns), mono_ns, clocks_.Realtime(mono_ns));
+  const std::optional<int64_t> boottime_ahead = clocks_.boottime_ahead();
+  const std::optional<int64_t> realtime_ahead = clocks_.realtime_ahead();
+  const bool is_told = AreClose(boottime_ahead, told_boottime_ahead_ns_) &&
+                       AreClose(realtime_ahead, told_realtime_ahead_ns_);
+  if (is_told || (!boottime_ahead && !realtime_ahead)) return;
+  told_boottime_ahead_ns_ = boottime_ahead;
+  told_realtime_ahead_ns_ = realtime_ahead;
+  // Without BOOTTIME its place is taken by the recording's own times.
+  packets_.AddSnapshot(TimeOf(mono_ns), boottime_ahead ? std::optional(mono_ns) : std::nullopt,
+                       clocks_.Realtime(mono_ns));
 }
 
 uint64_t PerfettoExport::HostTrack() {
@@ -78,7 +95,7 @@ uint64_t PerfettoExport::HostTrack() {
     host_ = next_track_++;
     const auto& session = intervals_.session();
     const bool named = session && !session->host_name().empty();
-    packets_.AddTrack(host_, 0, named ? session->host_name() : "host");
+    packets_.AddTrack({.number = host_, .name = named ? session->host_name() : "host"});
   }
   return host_;
 }
@@ -100,23 +117,33 @@ PerfettoExport::VmTracks& PerfettoExport::VmOf(uint32_t vm, const v1::VmInstance
   }
   const uint64_t host = HostTrack();
   tracks.track = next_track_++;
-  packets_.AddTrack(tracks.track, host, name);
+  packets_.AddTrack({.number = tracks.track,
+                     .parent = host,
+                     .name = name,
+                     .rank = static_cast<int32_t>(std::min<uint32_t>(vm, INT32_MAX))});
   return tracks;
 }
 
-PerfettoExport::VcpuTracks& PerfettoExport::VcpuOf(VmTracks& vm, uint32_t index) {
-  std::unique_ptr<VcpuTracks>& tracks = vm.vcpus[index];
+PerfettoExport::VcpuTracks& PerfettoExport::VcpuOf(VmTracks& vm, const v1::Vcpu& member) {
+  std::unique_ptr<VcpuTracks>& tracks = vm.vcpus[member.index()];
   if (tracks != nullptr) return *tracks;
   tracks = std::make_unique<VcpuTracks>();
   const uint64_t vcpu = next_track_++;
   tracks->bands.track = vcpu;
   tracks->starved.track = next_track_++;
-  tracks->ipc = next_track_++;
-  tracks->residency = next_track_++;
-  packets_.AddTrack(vcpu, vm.track, absl::StrCat("vCPU ", index));
-  packets_.AddTrack(tracks->starved.track, vcpu, "starved");
-  packets_.AddCounterTrack(tracks->ipc, vcpu, "IPC", "instructions/cycle");
-  packets_.AddCounterTrack(tracks->residency, vcpu, "residency", "");
+  tracks->ipc.track = next_track_++;
+  tracks->residency.track = next_track_++;
+  std::string name = absl::StrCat("vCPU ", member.index());
+  if (member.tid() != 0) absl::StrAppend(&name, " (TID ", member.tid(), ")");
+  packets_.AddTrack({.number = vcpu,
+                     .parent = vm.track,
+                     .name = name,
+                     .rank = static_cast<int32_t>(std::min<uint32_t>(member.index(), INT32_MAX))});
+  packets_.AddTrack({.number = tracks->starved.track, .parent = vcpu, .name = "starved"});
+  packets_.AddCounterTrack({.number = tracks->ipc.track, .parent = vcpu, .name = "IPC", .rank = 1},
+                           "instructions/cycle");
+  packets_.AddCounterTrack(
+      {.number = tracks->residency.track, .parent = vcpu, .name = "residency", .rank = 2}, "");
   return *tracks;
 }
 
@@ -127,7 +154,7 @@ const std::vector<PerfettoExport::VcpuTracks*>& PerfettoExport::TracksFor(
   if (is_new) {
     VmTracks& vm = VmOf(epoch.set.vm(), &epoch.set.instance());
     for (const v1::Vcpu& vcpu : epoch.set.vcpus()) {
-      place->second.push_back(&VcpuOf(vm, vcpu.index()));
+      place->second.push_back(&VcpuOf(vm, vcpu));
     }
   }
   latest_ = &epoch;
@@ -148,13 +175,12 @@ absl::Status PerfettoExport::AddInterval(const metric::Interval& interval) {
   }
   Extend(tracks.bands, kind, begin_ns, end_ns);
   Extend(tracks.starved, verdict.starved ? std::optional(Kind{}) : std::nullopt, begin_ns, end_ns);
-  const int64_t time_ns = TimeOf(end_ns);
-  if (const auto ipc = metric::ValueOf(metric::Metric::kIpc, interval)) {
-    packets_.AddCounter(tracks.ipc, time_ns, *ipc);
+  if (tracks.bands.kind) {
+    tracks.bands.rules.set(static_cast<size_t>(verdict.rule));
+    tracks.bands.confidence.Add(metric::InfoOf(metric::Metric::kConfidence).of(interval), 1);
   }
-  if (const auto residency = metric::ValueOf(metric::Metric::kResidency, interval)) {
-    packets_.AddCounter(tracks.residency, time_ns, *residency);
-  }
+  Set(tracks.ipc, metric::ValueOf(metric::Metric::kIpc, interval), interval);
+  Set(tracks.residency, metric::ValueOf(metric::Metric::kResidency, interval), interval);
   reached_mono_ns_ = std::max(reached_mono_ns_, end_ns);
   return packets_.EndRow();
 }
@@ -166,13 +192,12 @@ void PerfettoExport::Extend(Run& run, const std::optional<Kind>& kind, int64_t b
   if (!goes_on) {
     End(run);
     if (!kind) return;
-    const std::string_view band = core::ToString(kind->band);
-    const std::string name =
-        kind->band == core::Band::kNone ? "starved"
-        : kind->band == core::Band::kUnknown
-            ? absl::StrCat(ToAbsl(band), "(", ToAbsl(core::ToString(kind->rule)), ")")
-            : std::string(band);
-    packets_.BeginSlice(run.track, TimeOf(begin_mono_ns), name);
+    std::string name(reading::BandName(kind->band).value_or("starved"));
+    const bool is_band = kind->band != core::Band::kNone;
+    if (kind->band == core::Band::kUnknown) {
+      absl::StrAppend(&name, "(", ToAbsl(core::ToString(kind->rule)), ")");
+    }
+    packets_.BeginSlice(run.track, TimeOf(begin_mono_ns), is_band ? "band" : "starved", name);
     run.kind = kind;
   }
   run.end_mono_ns = end_mono_ns;
@@ -181,8 +206,32 @@ void PerfettoExport::Extend(Run& run, const std::optional<Kind>& kind, int64_t b
 
 void PerfettoExport::End(Run& run) {
   if (!run.kind) return;
-  packets_.EndSlice(run.track, run.end_ns);
+  PerfettoPackets::Arguments arguments{.rule = "", .confidence = run.confidence.Value()};
+  for (size_t rule = 0; rule < run.rules.size(); ++rule) {
+    if (!run.rules.test(rule)) continue;
+    absl::StrAppend(&arguments.rule, arguments.rule.empty() ? "" : ", ",
+                    ToAbsl(core::ToString(static_cast<core::Rule>(rule))));
+  }
+  packets_.EndSlice(run.track, run.end_ns, arguments);
   run.kind.reset();
+  run.rules.reset();
+  run.confidence = {};
+}
+
+void PerfettoExport::Set(Gauge& gauge, const std::optional<double>& value,
+                         const metric::Interval& interval) {
+  if (!value || gauge.end_mono_ns != interval.BeginNs()) End(gauge);
+  if (!value) return;
+  packets_.AddCounter(gauge.track, TimeOf(interval.BeginNs()), *value);
+  gauge.is_known = true;
+  gauge.end_mono_ns = interval.EndNs();
+  gauge.end_ns = TimeOf(gauge.end_mono_ns);
+}
+
+void PerfettoExport::End(Gauge& gauge) {
+  if (!gauge.is_known) return;
+  packets_.AddCounter(gauge.track, gauge.end_ns, std::numeric_limits<double>::quiet_NaN());
+  gauge.is_known = false;
 }
 
 void PerfettoExport::Take(const timeline::TickEntry& tick) {
@@ -209,12 +258,13 @@ void PerfettoExport::WriteMarkers(bool all) {
     if (markers_track_ == 0) {
       const uint64_t host = HostTrack();
       markers_track_ = next_track_++;
-      packets_.AddTrack(markers_track_, host, "markers");
+      packets_.AddTrack(
+          {.number = markers_track_, .parent = host, .name = "markers", .rank = kMarkersRank});
     }
     const int64_t start_ns = start_mono_ns_.value_or(marker.mono_ns());
     const int64_t end_ns = std::max(start_ns, reached_mono_ns_);
     const int64_t mono_ns = std::clamp(marker.mono_ns(), start_ns, end_ns);
-    packets_.AddInstant(markers_track_, TimeOf(mono_ns), marker.name());
+    packets_.AddInstant(markers_track_, TimeOf(mono_ns), "marker", marker.name());
   };
   const auto later = std::stable_partition(
       early_markers_.begin(), early_markers_.end(),
@@ -234,9 +284,12 @@ void PerfettoExport::Take(const v1::Gap& gap) {
   EndGap(vm, from_ns);
   if (vm.gaps == 0) {
     vm.gaps = next_track_++;
-    packets_.AddTrack(vm.gaps, vm.track, gap.vm() == 0 ? "gaps of all VMs" : "gaps");
+    packets_.AddTrack({.number = vm.gaps,
+                       .parent = vm.track,
+                       .name = gap.vm() == 0 ? "gaps of all VMs" : "gaps",
+                       .rank = kGapsRank});
   }
-  packets_.BeginSlice(vm.gaps, TimeOf(from_ns),
+  packets_.BeginSlice(vm.gaps, TimeOf(from_ns), "gap",
                       absl::StrCat("gap: ", ToAbsl(reading::GapReasonName(gap.reason()))));
   vm.open_gap = gap.reason();
 }
@@ -253,7 +306,7 @@ void PerfettoExport::Take(const v1::LifeCycle& change) {
   const VmTracks& vm = VmOf(change.vm(), change.has_instance() ? &change.instance() : nullptr);
   std::string name(reading::LifeCycleName(change.kind()));
   if (!change.detail().empty()) absl::StrAppend(&name, ": ", change.detail());
-  packets_.AddInstant(vm.track, TimeOf(mono_ns), name);
+  packets_.AddInstant(vm.track, TimeOf(mono_ns), "vm", name);
 }
 
 }  // namespace vcpulse::exporting

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <bitset>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -13,17 +14,23 @@
 #include "monitor/export/exporter.h"
 #include "monitor/export/perfetto_packets.h"
 #include "monitor/metric/interval.h"
+#include "monitor/metric/metric.h"
 
 namespace vcpulse::exporting {
 
 // A timeline as a Perfetto trace (ui.perfetto.dev, trace_processor). Tracks: the host, its VMs,
-// their vCPUs. A vCPU's track has a slice per run of one band, from the beginning of its first
-// interval to the end of its last ("HALTED", "UNKNOWN(between-bands)"); below it are "starved", and
-// the counters "IPC" and "residency", a value at the end of each interval where it is known.
+// their vCPUs, in the order of their numbers. A vCPU's track has a slice per run of one band, from
+// the beginning of its first interval to the end of its last ("halted", "unknown(between-bands)"),
+// with the rules that gave it and their mean confidence; below it are "starved", and the counters
+// "IPC" and "residency", a value at the beginning of each interval where it is known, NaN where a
+// known one ends.
 // Markers are instants of the host's track "markers"; gaps are slices of the VM's track, or of the
 // host's where they are of all VMs, from the sample before to the sample after; what happened to a
 // VM (paused, ended) is an instant of its track. Times are CLOCK_BOOTTIME by the latest snapshot,
 // CLOCK_MONOTONIC where none came, and never outside of the recording.
+//
+// Uuids of tracks are made from the stream's id: traces of several recordings, one behind the
+// other, are one trace.
 class PerfettoExport final : public Exporter {
  public:
   explicit PerfettoExport(Sink sink) : packets_(std::move(sink)) {}
@@ -46,13 +53,22 @@ class PerfettoExport final : public Exporter {
     uint64_t track = 0;
     std::optional<Kind> kind{};  // nothing: none is open
     int64_t end_mono_ns = 0;
-    int64_t end_ns = 0;  // the same, as it is written
+    int64_t end_ns = 0;               // the same, as it is written
+    std::bitset<core::kRules> rules;  // of its intervals
+    metric::Ratio confidence;         // of those that have one
+  };
+  // A counter, which holds its value until something else is written.
+  struct Gauge {
+    uint64_t track = 0;
+    bool is_known = false;
+    int64_t end_mono_ns = 0;
+    int64_t end_ns = 0;
   };
   struct VcpuTracks {
     Run bands;
     Run starved;
-    uint64_t ipc = 0;
-    uint64_t residency = 0;
+    Gauge ipc;
+    Gauge residency;
   };
   // A VM, or the host (number 0): gaps of all VMs.
   struct VmTracks {
@@ -72,13 +88,15 @@ class PerfettoExport final : public Exporter {
 
   uint64_t HostTrack();
   VmTracks& VmOf(uint32_t vm, const v1::VmInstance* instance);
-  VcpuTracks& VcpuOf(VmTracks& vm, uint32_t index);
+  VcpuTracks& VcpuOf(VmTracks& vm, const v1::Vcpu& vcpu);
   const std::vector<VcpuTracks*>& TracksFor(const metric::Epoch& epoch);
 
   absl::Status AddInterval(const metric::Interval& interval);
   void Extend(Run& run, const std::optional<Kind>& kind, int64_t begin_mono_ns,
               int64_t end_mono_ns);
   void End(Run& run);
+  void Set(Gauge& gauge, const std::optional<double>& value, const metric::Interval& interval);
+  void End(Gauge& gauge);
   void Take(const timeline::TickEntry& tick);
   void Take(const v1::Marker& marker);
   void Take(const v1::Gap& gap);
@@ -98,7 +116,9 @@ class PerfettoExport final : public Exporter {
   std::optional<int64_t> start_mono_ns_;   // of the recording, as far as it was read
   int64_t reached_mono_ns_ = 0;            // the latest instant
   std::vector<v1::Marker> early_markers_;  // stamped later than that
-  std::optional<int64_t> told_ahead_ns_;   // BOOTTIME - MONOTONIC of the snapshot written last
+  // Of the snapshot written last: BOOTTIME and REALTIME less MONOTONIC.
+  std::optional<int64_t> told_boottime_ahead_ns_;
+  std::optional<int64_t> told_realtime_ahead_ns_;
 };
 
 }  // namespace vcpulse::exporting

@@ -1,5 +1,8 @@
 #include "monitor/export/perfetto_packets.h"
 
+#include <algorithm>
+#include <cstring>
+
 #include "google/protobuf/io/coded_stream.h"
 
 namespace vcpulse::exporting {
@@ -7,7 +10,6 @@ namespace {
 
 using google::protobuf::io::CodedOutputStream;
 
-constexpr uint32_t kSequence = 1;
 constexpr uint8_t kPacketTag = 0x0A;  // Trace.packet, length-delimited
 constexpr size_t kLongestLength = 5;
 
@@ -25,43 +27,47 @@ void AddClock(uint32_t id, int64_t time_ns, perfetto::ClockSnapshot& snapshot) {
 }  // namespace
 
 PerfettoPackets::PerfettoPackets(Sink sink) : out_(std::move(sink)) {
-  counter_.set_trusted_packet_sequence_id(kSequence);
   counter_.mutable_track_event()->set_type(perfetto::TrackEvent::COUNTER);
 }
 
-void PerfettoPackets::AddTrack(uint64_t uuid, uint64_t parent, const std::string& name) {
+void PerfettoPackets::Begin(const std::string& stream_id) {
+  if (begun_ || stream_id.size() < sizeof(first_uuid_) + sizeof(sequence_)) return;
+  std::memcpy(&first_uuid_, stream_id.data(), sizeof(first_uuid_));
+  std::memcpy(&sequence_, stream_id.data() + sizeof(first_uuid_), sizeof(sequence_));
+  sequence_ = std::max<uint32_t>(sequence_, 1);  // 0 is none
+}
+
+perfetto::TrackDescriptor& PerfettoPackets::Describe(const Track& track) {
   packet_.Clear();
-  packet_.set_trusted_packet_sequence_id(kSequence);
-  perfetto::TrackDescriptor& track = *packet_.mutable_track_descriptor();
-  track.set_uuid(uuid);
-  track.set_name(name);
-  if (parent != 0) track.set_parent_uuid(parent);
-  track.set_sibling_merge_behavior(perfetto::TrackDescriptor::NONE);
+  packet_.set_trusted_packet_sequence_id(sequence_);
+  perfetto::TrackDescriptor& descriptor = *packet_.mutable_track_descriptor();
+  descriptor.set_uuid(first_uuid_ + track.number);
+  descriptor.set_name(track.name);
+  if (track.parent != 0) descriptor.set_parent_uuid(first_uuid_ + track.parent);
+  descriptor.set_sibling_merge_behavior(perfetto::TrackDescriptor::NONE);
+  descriptor.set_sibling_order_rank(track.rank);
+  return descriptor;
+}
+
+void PerfettoPackets::AddTrack(const Track& track) {
+  Describe(track).set_child_ordering(perfetto::TrackDescriptor::EXPLICIT);
   Write(packet_);
 }
 
-void PerfettoPackets::AddCounterTrack(uint64_t uuid, uint64_t parent, const std::string& name,
-                                      const std::string& unit) {
-  packet_.Clear();
-  packet_.set_trusted_packet_sequence_id(kSequence);
-  perfetto::TrackDescriptor& track = *packet_.mutable_track_descriptor();
-  track.set_uuid(uuid);
-  track.set_name(name);
-  track.set_parent_uuid(parent);
-  perfetto::CounterDescriptor& counter = *track.mutable_counter();
+void PerfettoPackets::AddCounterTrack(const Track& track, const std::string& unit) {
+  perfetto::CounterDescriptor& counter = *Describe(track).mutable_counter();
   if (!unit.empty()) counter.set_unit_name(unit);
-  track.set_sibling_merge_behavior(perfetto::TrackDescriptor::NONE);
   Write(packet_);
 }
 
-void PerfettoPackets::AddSnapshot(int64_t boottime_ns, int64_t mono_ns,
+void PerfettoPackets::AddSnapshot(int64_t boottime_ns, std::optional<int64_t> mono_ns,
                                   std::optional<int64_t> realtime_ns) {
   packet_.Clear();
   packet_.set_timestamp(static_cast<uint64_t>(boottime_ns));
-  packet_.set_trusted_packet_sequence_id(kSequence);
+  packet_.set_trusted_packet_sequence_id(sequence_);
   perfetto::ClockSnapshot& snapshot = *packet_.mutable_clock_snapshot();
   AddClock(kBoottime, boottime_ns, snapshot);
-  AddClock(kMonotonic, mono_ns, snapshot);
+  if (mono_ns) AddClock(kMonotonic, *mono_ns, snapshot);
   if (realtime_ns) AddClock(kRealtime, *realtime_ns, snapshot);
   Write(packet_);
 }
@@ -70,37 +76,55 @@ perfetto::TrackEvent& PerfettoPackets::EventAt(int64_t time_ns, uint64_t track,
                                                perfetto::TrackEvent::Type type) {
   packet_.Clear();
   packet_.set_timestamp(static_cast<uint64_t>(time_ns));
-  packet_.set_trusted_packet_sequence_id(kSequence);
+  packet_.set_trusted_packet_sequence_id(sequence_);
   perfetto::TrackEvent& event = *packet_.mutable_track_event();
   event.set_type(type);
-  event.set_track_uuid(track);
+  event.set_track_uuid(first_uuid_ + track);
   return event;
 }
 
-void PerfettoPackets::BeginSlice(uint64_t track, int64_t time_ns, const std::string& name) {
-  EventAt(time_ns, track, perfetto::TrackEvent::SLICE_BEGIN).set_name(name);
+void PerfettoPackets::BeginSlice(uint64_t track, int64_t time_ns, const std::string& category,
+                                 const std::string& name) {
+  perfetto::TrackEvent& event = EventAt(time_ns, track, perfetto::TrackEvent::SLICE_BEGIN);
+  event.set_name(name);
+  event.add_categories(category);
   Write(packet_);
 }
 
-void PerfettoPackets::EndSlice(uint64_t track, int64_t time_ns) {
-  EventAt(time_ns, track, perfetto::TrackEvent::SLICE_END);
+void PerfettoPackets::EndSlice(uint64_t track, int64_t time_ns, const Arguments& arguments) {
+  perfetto::TrackEvent& event = EventAt(time_ns, track, perfetto::TrackEvent::SLICE_END);
+  if (!arguments.rule.empty()) {
+    perfetto::DebugAnnotation& rule = *event.add_debug_annotations();
+    rule.set_name("rule");
+    rule.set_string_value(arguments.rule);
+  }
+  if (arguments.confidence) {
+    perfetto::DebugAnnotation& confidence = *event.add_debug_annotations();
+    confidence.set_name("confidence");
+    confidence.set_double_value(*arguments.confidence);
+  }
   Write(packet_);
 }
 
-void PerfettoPackets::AddInstant(uint64_t track, int64_t time_ns, const std::string& name) {
-  EventAt(time_ns, track, perfetto::TrackEvent::INSTANT).set_name(name);
+void PerfettoPackets::AddInstant(uint64_t track, int64_t time_ns, const std::string& category,
+                                 const std::string& name) {
+  perfetto::TrackEvent& event = EventAt(time_ns, track, perfetto::TrackEvent::INSTANT);
+  event.set_name(name);
+  event.add_categories(category);
   Write(packet_);
 }
 
 void PerfettoPackets::AddCounter(uint64_t track, int64_t time_ns, double value) {
+  counter_.set_trusted_packet_sequence_id(sequence_);
   counter_.set_timestamp(static_cast<uint64_t>(time_ns));
   perfetto::TrackEvent& event = *counter_.mutable_track_event();
-  event.set_track_uuid(track);
+  event.set_track_uuid(first_uuid_ + track);
   event.set_double_counter_value(value);
   Write(counter_);
 }
 
 void PerfettoPackets::Write(const perfetto::TracePacket& packet) {
+  begun_ = true;
   const size_t length = packet.ByteSizeLong();
   auto* const begin = reinterpret_cast<uint8_t*>(out_.Room(length + 1 + kLongestLength));
   uint8_t* to = begin;

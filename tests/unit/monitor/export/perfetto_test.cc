@@ -1,10 +1,12 @@
 #include "monitor/export/perfetto.h"
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <iterator>
 #include <limits>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,6 +15,7 @@
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
+#include "monitor/reading/labels.h"
 #include "monitor/timeline/reader.h"
 #include "tests/unit/fixtures/drawn_recording.h"
 #include "tests/unit/fixtures/live_recording.h"
@@ -26,6 +29,7 @@ using perfetto::TrackEvent;
 using replay::LiveRecording;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::IsNan;
 using ::testing::Pair;
 using ::testing::SizeIs;
 
@@ -56,7 +60,9 @@ Seen Decode(const std::string& bytes) {
   std::map<uint64_t, std::string> paths;
   std::map<std::string, std::vector<Slice>> open;
   for (const perfetto::TracePacket& packet : seen.trace.packet()) {
-    EXPECT_EQ(packet.trusted_packet_sequence_id(), 1U) << packet.ShortDebugString();
+    EXPECT_EQ(packet.trusted_packet_sequence_id(),
+              seen.trace.packet(0).trusted_packet_sequence_id());
+    EXPECT_NE(packet.trusted_packet_sequence_id(), 0U) << packet.ShortDebugString();
     if (packet.has_track_descriptor()) {
       const perfetto::TrackDescriptor& track = packet.track_descriptor();
       EXPECT_FALSE(paths.contains(track.uuid()));
@@ -95,6 +101,18 @@ Seen Decode(const std::string& bytes) {
     }
   }
   for (const auto& [path, slices] : open) EXPECT_THAT(slices, IsEmpty()) << path;
+  // Clocks are told before anything happens, as of the earliest instant.
+  const auto& packets = seen.trace.packet();
+  const auto is_timed = [](const perfetto::TracePacket& packet) { return packet.has_timestamp(); };
+  const auto first = std::ranges::find_if(packets, is_timed);
+  const bool tells_clocks =
+      std::ranges::any_of(packets, &perfetto::TracePacket::has_clock_snapshot);
+  if (tells_clocks && first != packets.end()) {
+    EXPECT_TRUE(first->has_clock_snapshot());
+    for (const perfetto::TracePacket& packet : packets) {
+      EXPECT_TRUE(!is_timed(packet) || packet.timestamp() >= first->timestamp());
+    }
+  }
   return seen;
 }
 
@@ -139,8 +157,8 @@ TEST(PerfettoExport, ASlicePerRunOfOneBand) {
   const Seen seen = Export(drawn.Finish());
   EXPECT_THAT(
       InMs(seen.slices.at(kVcpu)),
-      ElementsAre("0-200 HALTED", "200-500 PRODUCTIVE", "500-600 SPINNING",
-                  "600-800 UNKNOWN(unclear)", "800-900 UNKNOWN(no-counters)", "1000-1200 HALTED"));
+      ElementsAre("0-200 halted", "200-500 productive", "500-600 spinning",
+                  "600-800 unknown(unclear)", "800-900 unknown(no-counters)", "1000-1200 halted"));
 }
 
 // Where an epoch's first sample is, nothing is known of the time before.
@@ -150,28 +168,30 @@ TEST(PerfettoExport, NothingIsDrawnWhereNothingWasSampled) {
   drawn.Pass(300'000'000);
   drawn.Draw("PP");
   const Seen seen = Export(drawn.Finish());
-  EXPECT_THAT(InMs(seen.slices.at(kVcpu)), ElementsAre("0-200 PRODUCTIVE", "500-700 PRODUCTIVE"));
+  EXPECT_THAT(InMs(seen.slices.at(kVcpu)), ElementsAre("0-200 productive", "500-700 productive"));
 }
 
 TEST(PerfettoExport, StarvedIsATrackOfItsOwn) {
   DrawnRecording drawn;
   drawn.Draw("PpsS");
   const Seen seen = Export(drawn.Finish());
-  EXPECT_THAT(InMs(seen.slices.at(kVcpu)), ElementsAre("0-200 PRODUCTIVE", "200-400 SPINNING"));
+  EXPECT_THAT(InMs(seen.slices.at(kVcpu)), ElementsAre("0-200 productive", "200-400 spinning"));
   EXPECT_THAT(InMs(seen.slices.at(std::string(kVcpu) + "/starved")),
               ElementsAre("100-300 starved"));
 }
 
-// At the end of each interval; where it is unknown there is no value, and no 0.
+// From the beginning of each interval; where it is unknown there is no number, and no 0.
 TEST(PerfettoExport, CountersWhereTheyAreKnown) {
   DrawnRecording drawn;
   drawn.Draw("PHR");
   const Seen seen = Export(drawn.Finish());
   const auto at = [](int64_t ms) { return kDrawnStart_ns + ms * 1'000'000; };
   EXPECT_THAT(seen.counters.at(std::string(kVcpu) + "/IPC"),
-              ElementsAre(Pair(at(100), 2.0), Pair(at(300), 2.0)));
+              ElementsAre(Pair(at(0), 2.0), Pair(at(100), IsNan()), Pair(at(200), 2.0),
+                          Pair(at(300), IsNan())));
   EXPECT_THAT(seen.counters.at(std::string(kVcpu) + "/residency"),
-              ElementsAre(Pair(at(100), 1.0), Pair(at(200), 0.0), Pair(at(300), 0.5)));
+              ElementsAre(Pair(at(0), 1.0), Pair(at(100), 0.0), Pair(at(200), 0.5),
+                          Pair(at(300), IsNan())));
 }
 
 TEST(PerfettoExport, MarkersAreInstantsOfTheHost) {
@@ -253,9 +273,9 @@ TEST(PerfettoExport, VmsOfOneNameAreTracksOfTheirOwn) {
   drawn.Draw({{1, {"P"}}, {2, {"S"}}});
   const Seen seen = Export(drawn.Finish());
   EXPECT_THAT(InMs(seen.slices.at("host1/VM 1 web (PID 1001)/vCPU 0")),
-              ElementsAre("0-100 PRODUCTIVE"));
+              ElementsAre("0-100 productive"));
   EXPECT_THAT(InMs(seen.slices.at("host1/VM 2 web (PID 1002)/vCPU 0")),
-              ElementsAre("0-100 SPINNING"));
+              ElementsAre("0-100 spinning"));
 }
 
 TEST(PerfettoExport, TheLifeOfAVmIsInstantsOfItsTrack) {
@@ -265,6 +285,8 @@ TEST(PerfettoExport, TheLifeOfAVmIsInstantsOfItsTrack) {
   EXPECT_THAT(seen.instants.at("host1/VM 1 guest1 (PID 1001)"),
               ElementsAre(Pair(kDrawnStart_ns + 200'000'000, "vm-ended")));
 }
+
+constexpr double kUnknown = -1;
 
 // What the intervals of a recording say, each by itself, against what the trace says.
 class WholeRecording : public ::testing::TestWithParam<LiveRecording::Groups> {};
@@ -295,16 +317,19 @@ TEST_P(WholeRecording, HasExactlyItsSlicesAndCounters) {
       const std::string vm = std::to_string(interval.Vm());
       const std::string path =
           "host1/VM " + vm + " guest" + vm + "/vCPU " + std::to_string(interval.Vcpu().index());
-      if (metric::ValueOf(metric::Metric::kIpc, interval)) {
-        counters[path + "/IPC"].emplace_back(interval.EndNs(),
-                                             *metric::ValueOf(metric::Metric::kIpc, interval));
-      }
-      if (const auto residency = interval.Residency()) {
-        counters[path + "/residency"].emplace_back(interval.EndNs(), *residency);
-      }
+      const auto add = [&](const std::string& name, const std::optional<double>& value) {
+        if (!value) return;
+        // What was known until here goes on.
+        auto& points = counters[path + "/" + name];
+        if (!points.empty() && points.back().first == interval.BeginNs()) points.pop_back();
+        points.emplace_back(interval.BeginNs(), *value);
+        points.emplace_back(interval.EndNs(), kUnknown);
+      };
+      add("IPC", metric::ValueOf(metric::Metric::kIpc, interval));
+      add("residency", interval.Residency());
       const core::Verdict& verdict = interval.verdict;
       if (verdict.band == core::Band::kNone) return absl::OkStatus();
-      std::string name(core::ToString(verdict.band));
+      std::string name(*reading::BandName(verdict.band));
       if (verdict.band == core::Band::kUnknown) {
         name += "(" + std::string(core::ToString(verdict.rule)) + ")";
       }
@@ -323,7 +348,13 @@ TEST_P(WholeRecording, HasExactlyItsSlicesAndCounters) {
   std::map<std::string, std::vector<Slice>> bands = seen.slices;
   std::erase_if(bands, [](const auto& track) { return track.first.ends_with("/starved"); });
   EXPECT_EQ(bands, slices);
-  EXPECT_EQ(seen.counters, counters);
+  auto known = seen.counters;  // NaN equals nothing
+  for (auto& [path, points] : known) {
+    for (auto& [time_ns, value] : points) {
+      if (std::isnan(value)) value = kUnknown;
+    }
+  }
+  EXPECT_EQ(known, counters);
   for (const perfetto::TracePacket& packet : seen.trace.packet()) {
     if (packet.has_track_descriptor()) continue;
     EXPECT_GE(static_cast<int64_t>(packet.timestamp()), first_ns);
@@ -369,7 +400,7 @@ TEST(PerfettoExport, TimesAreThoseOfBoottime) {
   ASSERT_TRUE(exporter.Finish().ok());
   const Seen seen = Decode(trace);
   EXPECT_THAT(InMs(seen.slices.at(kVcpu)),
-              ElementsAre("40000-40200 PRODUCTIVE", "100200-100400 HALTED"));
+              ElementsAre("40000-40200 productive", "100200-100400 halted"));
   std::vector<const perfetto::TracePacket*> snapshots;
   for (const perfetto::TracePacket& packet : seen.trace.packet()) {
     if (packet.has_clock_snapshot()) snapshots.push_back(&packet);
@@ -383,6 +414,124 @@ TEST(PerfettoExport, TimesAreThoseOfBoottime) {
   EXPECT_EQ(clocks[1].clock_id(), 3U);
   EXPECT_EQ(clocks[0].timestamp() - clocks[1].timestamp(), 40'000'000'000U);
   EXPECT_EQ(clocks[2].clock_id(), 1U);
+}
+
+// A step of the wall clock is told where it is seen; what slept nowhere needs no second word.
+TEST(PerfettoExport, StepsOfTheWallClockAreTold) {
+  std::string trace;
+  PerfettoExport exporter([&trace](std::string_view more) {
+    trace += more;
+    return absl::OkStatus();
+  });
+  uint64_t sequence = 0;
+  const auto add_clock = [&](int64_t mono_ns, int64_t realtime_ns) {
+    timeline::Entry entry = Snapshot(mono_ns, mono_ns + 7, realtime_ns);
+    entry.sequence = ++sequence;
+    ASSERT_TRUE(exporter.Add(entry).ok());
+  };
+  add_clock(1'000'000'000, 50'000'000'000);
+  add_clock(2'000'000'000, 51'000'000'100);
+  add_clock(3'000'000'000, 99'000'000'000);
+  ASSERT_TRUE(exporter.Finish().ok());
+  const Seen seen = Decode(trace);
+  std::vector<uint64_t> realtimes;
+  for (const perfetto::TracePacket& packet : seen.trace.packet()) {
+    ASSERT_TRUE(packet.has_clock_snapshot());
+    realtimes.push_back(packet.clock_snapshot().clocks(2).timestamp());
+  }
+  EXPECT_THAT(realtimes, ElementsAre(50'000'000'000U, 99'000'000'000U));
+}
+
+// As an import has it: its own times stand in BOOTTIME's place.
+TEST(PerfettoExport, WithoutBoottimeTheWallClockIsToldAllTheSame) {
+  std::string trace;
+  PerfettoExport exporter([&trace](std::string_view more) {
+    trace += more;
+    return absl::OkStatus();
+  });
+  timeline::Entry entry = Snapshot(1'000, 0, 5'000);
+  entry.sequence = 1;
+  ASSERT_TRUE(exporter.Add(entry).ok());
+  ASSERT_TRUE(exporter.Finish().ok());
+  const Seen seen = Decode(trace);
+  ASSERT_EQ(seen.trace.packet_size(), 1);
+  const auto& clocks = seen.trace.packet(0).clock_snapshot().clocks();
+  ASSERT_THAT(clocks, SizeIs(2));
+  EXPECT_EQ(clocks[0].clock_id(), 6U);
+  EXPECT_EQ(clocks[0].timestamp(), 1'000U);
+  EXPECT_EQ(clocks[1].clock_id(), 1U);
+  EXPECT_EQ(clocks[1].timestamp(), 5'000U);
+}
+
+std::set<uint64_t> UuidsOf(const Seen& seen) {
+  std::set<uint64_t> uuids;
+  for (const perfetto::TracePacket& packet : seen.trace.packet()) {
+    if (packet.has_track_descriptor()) uuids.insert(packet.track_descriptor().uuid());
+  }
+  return uuids;
+}
+
+TEST(PerfettoExport, TracesOfTwoStreamsShareNoTrackAndNoSequence) {
+  const auto trace_of = [](char stream) {
+    std::string trace;
+    PerfettoExport exporter([&trace](std::string_view more) {
+      trace += more;
+      return absl::OkStatus();
+    });
+    v1::Session session = DrawnRecording::Session();
+    session.set_stream_id(std::string(16, stream));
+    timeline::TickEntry tick{.vm = 1, .epoch = 1};
+    tick.sample.wake_ns = 1000;
+    EXPECT_TRUE(exporter.Add({.sequence = 1, .record = session}).ok());
+    EXPECT_TRUE(exporter.Add({.sequence = 2, .record = tick}).ok());
+    EXPECT_TRUE(exporter.Finish().ok());
+    return trace;
+  };
+  const Seen a = Decode(trace_of('a'));
+  const Seen b = Decode(trace_of('b'));
+  std::set<uint64_t> both = UuidsOf(a);
+  ASSERT_THAT(both, SizeIs(2));  // the host and its VM
+  both.merge(UuidsOf(b));
+  EXPECT_THAT(both, SizeIs(4));
+  EXPECT_NE(a.trace.packet(0).trusted_packet_sequence_id(),
+            b.trace.packet(0).trusted_packet_sequence_id());
+}
+
+// Perfetto would sort vCPU 10 before vCPU 2.
+TEST(PerfettoExport, TracksAreInTheOrderOfTheirNumbers) {
+  DrawnRecording drawn;
+  drawn.Begin(1, {.vcpus = {0, 2, 10}});
+  drawn.Draw({{1, {"P", "S", "H"}}});
+  const Seen seen = Export(drawn.Finish());
+  std::map<std::string, int> ranks;
+  for (const perfetto::TracePacket& packet : seen.trace.packet()) {
+    if (!packet.has_track_descriptor()) continue;
+    const perfetto::TrackDescriptor& track = packet.track_descriptor();
+    ranks[track.name()] = track.sibling_order_rank();
+    EXPECT_EQ(track.has_counter(), track.child_ordering() != perfetto::TrackDescriptor::EXPLICIT);
+  }
+  EXPECT_EQ(ranks["vCPU 0"], 0);
+  EXPECT_EQ(ranks["vCPU 2"], 2);
+  EXPECT_EQ(ranks["vCPU 10"], 10);
+  EXPECT_LT(ranks["IPC"], ranks["residency"]);
+}
+
+TEST(PerfettoExport, SlicesSayTheirRulesAndMeanConfidence) {
+  DrawnRecording drawn;
+  drawn.Draw("PPS");
+  const Seen seen = Export(drawn.Finish());
+  std::vector<std::string> rules;
+  for (const perfetto::TracePacket& packet : seen.trace.packet()) {
+    const TrackEvent& event = packet.track_event();
+    if (event.type() == TrackEvent::SLICE_BEGIN) {
+      EXPECT_THAT(event.categories(), ElementsAre("band"));
+    }
+    if (event.type() != TrackEvent::SLICE_END) continue;
+    ASSERT_GE(event.debug_annotations_size(), 1);
+    EXPECT_EQ(event.debug_annotations(0).name(), "rule");
+    rules.push_back(event.debug_annotations(0).string_value());
+  }
+  EXPECT_THAT(rules, ElementsAre("ipc-high", "tight-loop"));
 }
 
 // docs/export.md tells how to renew it.
