@@ -52,7 +52,7 @@ std::string RenderText(const Comparison& comparison, const TextOptions& options 
 //   "warnings": [texts],      // settings that differ, so that numbers may differ for it
 //   "notes": [texts],         // what was not compared, and why
 //   "phases": [names],        // that were compared; empty: the whole recordings
-//   "comparisons": n,         // rows with an interval; Holm's adjustment is over these
+//   "tested": n,              // rows with an interval; Holm's adjustment is over these
 //   "rows": [{                // by effect
 //     "vm": text, "vcpu": n, "phase": text or null,
 //     "quantity": key,              // of a metric, such as "halted" or "ipc"

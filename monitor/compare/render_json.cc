@@ -95,7 +95,7 @@ std::string RenderJson(const Comparison& comparison) {
       {"warnings", Utf8Texts(comparison.warnings)},
       {"notes", Utf8Texts(comparison.notes)},
       {"phases", Utf8Texts(comparison.phases)},
-      {"comparisons", comparison.tests},
+      {"tested", comparison.tests},
       {"rows", std::move(rows)},
       {"outcome", judged ? Utf8Text(check::ToString(comparison.outcome)) : json::value(nullptr)},
       {"limits", std::move(limits)}});

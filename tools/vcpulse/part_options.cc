@@ -41,7 +41,8 @@ void AddPartOptions(CLI::App& command, PartOptions& options) {
   command.add_option("--until", options.until, "end at this time")->type_name("TIME");
   command
       .add_option("--phase", options.phase,
-                  "only this phase: from each marker of this name to the next marker")
+                  "only this phase: from each marker of this name to the next marker; not with "
+                  "--from or --until")
       ->type_name("NAME")
       ->excludes("--from")
       ->excludes("--until");
