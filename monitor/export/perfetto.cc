@@ -117,6 +117,8 @@ PerfettoExport::VmTracks& PerfettoExport::VmOf(uint32_t vm, const v1::VmInstance
   }
   const uint64_t host = HostTrack();
   tracks.track = next_track_++;
+  tracks.name = name;
+  if (instance != nullptr) tracks.pid = instance->pid();
   packets_.AddTrack({.number = tracks.track,
                      .parent = host,
                      .name = name,
@@ -125,7 +127,8 @@ PerfettoExport::VmTracks& PerfettoExport::VmOf(uint32_t vm, const v1::VmInstance
 }
 
 PerfettoExport::VcpuTracks& PerfettoExport::VcpuOf(VmTracks& vm, const v1::Vcpu& member) {
-  std::unique_ptr<VcpuTracks>& tracks = vm.vcpus[member.index()];
+  const bool of_thread = tracks_ == Tracks::kOfThreads;
+  std::unique_ptr<VcpuTracks>& tracks = vm.vcpus[{member.index(), of_thread ? member.tid() : 0}];
   if (tracks != nullptr) return *tracks;
   tracks = std::make_unique<VcpuTracks>();
   const uint64_t vcpu = next_track_++;
@@ -133,18 +136,29 @@ PerfettoExport::VcpuTracks& PerfettoExport::VcpuOf(VmTracks& vm, const v1::Vcpu&
   tracks->starved.track = next_track_++;
   tracks->ipc.track = next_track_++;
   tracks->residency.track = next_track_++;
-  std::string name = absl::StrCat("vCPU ", member.index());
-  if (member.tid() != 0) absl::StrAppend(&name, " (TID ", member.tid(), ")");
-  packets_.AddTrack({.number = vcpu,
-                     .parent = vm.track,
-                     .name = name,
-                     .rank = static_cast<int32_t>(std::min<uint32_t>(member.index(), INT32_MAX))});
+  AddVcpuTrack(vcpu, vm, member);
   packets_.AddTrack({.number = tracks->starved.track, .parent = vcpu, .name = "starved"});
   packets_.AddCounterTrack({.number = tracks->ipc.track, .parent = vcpu, .name = "IPC", .rank = 1},
                            "instructions/cycle");
   packets_.AddCounterTrack(
       {.number = tracks->residency.track, .parent = vcpu, .name = "residency", .rank = 2}, "");
   return *tracks;
+}
+
+void PerfettoExport::AddVcpuTrack(uint64_t number, const VmTracks& vm, const v1::Vcpu& vcpu) {
+  std::string name = absl::StrCat("vCPU ", vcpu.index());
+  if (tracks_ == Tracks::kOfThreads && vm.pid != 0 && vcpu.tid() != 0) {
+    const uint64_t thread = next_track_++;
+    packets_.AddThreadTrack(thread, vm.pid, vcpu.tid());
+    packets_.AddTrack(
+        {.number = number, .parent = thread, .name = absl::StrCat(name, " of ", vm.name)});
+    return;
+  }
+  if (vcpu.tid() != 0) absl::StrAppend(&name, " (TID ", vcpu.tid(), ")");
+  packets_.AddTrack({.number = number,
+                     .parent = vm.track,
+                     .name = name,
+                     .rank = static_cast<int32_t>(std::min<uint32_t>(vcpu.index(), INT32_MAX))});
 }
 
 const std::vector<PerfettoExport::VcpuTracks*>& PerfettoExport::TracksFor(

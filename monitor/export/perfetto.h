@@ -33,7 +33,12 @@ namespace vcpulse::exporting {
 // other, are one trace.
 class PerfettoExport final : public Exporter {
  public:
-  explicit PerfettoExport(Sink sink) : packets_(std::move(sink)) {}
+  // Where the tracks of a vCPU lie: below its VM, or below the track of its thread, where a trace
+  // of the host's scheduler shows when that ran.
+  enum class Tracks { kOfVms, kOfThreads };
+
+  explicit PerfettoExport(Sink sink, Tracks tracks = Tracks::kOfVms)
+      : packets_(std::move(sink)), tracks_(tracks) {}
 
   absl::Status Add(const timeline::Entry& entry) override;
   absl::Status Flush() override { return packets_.Flush(); }
@@ -73,10 +78,13 @@ class PerfettoExport final : public Exporter {
   // A VM, or the host (number 0): gaps of all VMs.
   struct VmTracks {
     uint64_t track = 0;
+    std::string name{};
+    uint32_t pid = 0;   // 0: not known
     uint64_t gaps = 0;  // made with the first gap; 0 before
     std::optional<v1::Gap::Reason> open_gap{};
-    int64_t latest_mono_ns = 0;                               // of its samples; 0: none came
-    std::map<uint32_t, std::unique_ptr<VcpuTracks>> vcpus{};  // by index
+    int64_t latest_mono_ns = 0;  // of its samples; 0: none came
+    // By index, and TID where tracks are those of threads.
+    std::map<std::pair<uint32_t, uint32_t>, std::unique_ptr<VcpuTracks>> vcpus{};
   };
 
   int64_t TimeOf(int64_t mono_ns) const { return clocks_.Boottime(mono_ns).value_or(mono_ns); }
@@ -89,6 +97,7 @@ class PerfettoExport final : public Exporter {
   uint64_t HostTrack();
   VmTracks& VmOf(uint32_t vm, const v1::VmInstance* instance);
   VcpuTracks& VcpuOf(VmTracks& vm, const v1::Vcpu& vcpu);
+  void AddVcpuTrack(uint64_t number, const VmTracks& vm, const v1::Vcpu& vcpu);
   const std::vector<VcpuTracks*>& TracksFor(const metric::Epoch& epoch);
 
   absl::Status AddInterval(const metric::Interval& interval);
@@ -104,6 +113,7 @@ class PerfettoExport final : public Exporter {
   void EndGap(VmTracks& vm, int64_t mono_ns);
 
   PerfettoPackets packets_;
+  const Tracks tracks_;
   Clocks clocks_;
   metric::IntervalReader intervals_;
   uint64_t next_track_ = 1;

@@ -60,6 +60,16 @@ void PerfettoPackets::AddCounterTrack(const Track& track, const std::string& uni
   Write(packet_);
 }
 
+void PerfettoPackets::AddThreadTrack(uint64_t number, uint32_t pid, uint32_t tid) {
+  packet_.Clear();
+  packet_.set_trusted_packet_sequence_id(sequence_);
+  perfetto::TrackDescriptor& descriptor = *packet_.mutable_track_descriptor();
+  descriptor.set_uuid(first_uuid_ + number);
+  descriptor.mutable_thread()->set_pid(static_cast<int32_t>(pid));
+  descriptor.mutable_thread()->set_tid(static_cast<int32_t>(tid));
+  Write(packet_);
+}
+
 void PerfettoPackets::AddSnapshot(int64_t boottime_ns, std::optional<int64_t> mono_ns,
                                   std::optional<int64_t> realtime_ns) {
   packet_.Clear();

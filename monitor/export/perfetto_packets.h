@@ -33,6 +33,8 @@ class PerfettoPackets {
   void AddTrack(const Track& track);
   // `unit`: empty where there is none.
   void AddCounterTrack(const Track& track, const std::string& unit);
+  // That of a thread, which a trace of the host's scheduler has as well.
+  void AddThreadTrack(uint64_t number, uint32_t pid, uint32_t tid);
   void AddSnapshot(int64_t boottime_ns, std::optional<int64_t> mono_ns,
                    std::optional<int64_t> realtime_ns);
 

@@ -42,7 +42,7 @@ Formats:
   csv       the same as a table: t_ns, t_wall_ns, dt_ns, tick, vm, vm_number, vm_pid, vm_uuid, epoch,
             vcpu, tid, kvm_id, a column per event, and the rest as above; `vcpulse import csv` reads it
   perfetto  a trace for ui.perfetto.dev: host, VMs, vCPUs; slices of one band, counters IPC and
-            residency, starved, markers, gaps
+            residency, starved, markers, gaps; with --tracks threads it joins a system trace
 
 The first sample of an epoch only begins an interval and has no row. jsonl and csv hold no markers and
 no gaps. Every key and column: docs/export.md.
@@ -58,6 +58,7 @@ struct ExportOptions {
   std::string file = kDefaultTimeline;
   std::string format;
   std::string output = "-";
+  std::string tracks = "vms";
   PartOptions part;
 
   absl::Status Validate() const;
@@ -67,6 +68,13 @@ absl::Status ExportOptions::Validate() const {
   if (std::ranges::find(kExportFormats, format) == kExportFormats.end()) {
     return absl::InvalidArgumentError(
         absl::StrCat("--format: '", format, "' is not known; jsonl, csv and perfetto are"));
+  }
+  if (tracks != "vms" && tracks != "threads") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--tracks: '", Printable(tracks), "' is not known; vms and threads are"));
+  }
+  if (tracks != "vms" && format != "perfetto") {
+    return absl::InvalidArgumentError("--tracks means nothing without --format perfetto");
   }
   if (output.empty()) return absl::InvalidArgumentError("--output: the file name is empty");
   if (format == "perfetto" && output == "-" && isatty(STDOUT_FILENO) == 1) {
@@ -107,7 +115,9 @@ absl::StatusOr<std::unique_ptr<exporting::Exporter>> NewExporter(const ExportOpt
                                                                  exporting::Sink sink) {
   if (options.format == "jsonl") return std::make_unique<exporting::JsonlExport>(std::move(sink));
   if (options.format == "perfetto") {
-    return std::make_unique<exporting::PerfettoExport>(std::move(sink));
+    using Tracks = exporting::PerfettoExport::Tracks;
+    return std::make_unique<exporting::PerfettoExport>(
+        std::move(sink), options.tracks == "threads" ? Tracks::kOfThreads : Tracks::kOfVms);
   }
   auto csv = std::make_unique<exporting::CsvExport>(std::move(sink));
   if (options.file != "-") {
@@ -177,6 +187,12 @@ void AddExportCommand(CLI::App& app, int& exit_code) {
       ->add_option("-o,--output", options->output,
                    "file to write; an older one is kept as OUT.old [- : stdout]")
       ->type_name("OUT");
+  command
+      ->add_option("--tracks", options->tracks,
+                   "perfetto: bands below their VMs, or below their threads, as in a trace of the "
+                   "host's scheduler")
+      ->type_name("vms|threads")
+      ->capture_default_str();
   AddPartOptions(*command, options->part);
   command->callback([options, &exit_code] { exit_code = RunExport(*options); });
 }

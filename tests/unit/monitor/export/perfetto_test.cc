@@ -66,7 +66,8 @@ Seen Decode(const std::string& bytes) {
     if (packet.has_track_descriptor()) {
       const perfetto::TrackDescriptor& track = packet.track_descriptor();
       EXPECT_FALSE(paths.contains(track.uuid()));
-      EXPECT_EQ(track.sibling_merge_behavior(), perfetto::TrackDescriptor::NONE);
+      EXPECT_NE(track.has_thread(),
+                track.sibling_merge_behavior() == perfetto::TrackDescriptor::NONE);
       const bool has_parent = track.has_parent_uuid();
       EXPECT_TRUE(!has_parent || paths.contains(track.parent_uuid()));
       paths[track.uuid()] = (has_parent ? paths[track.parent_uuid()] + "/" : "") + track.name();
@@ -116,12 +117,15 @@ Seen Decode(const std::string& bytes) {
   return seen;
 }
 
-std::string ExportBytes(std::span<const uint8_t> bytes) {
+std::string ExportBytes(std::span<const uint8_t> bytes,
+                        PerfettoExport::Tracks tracks = PerfettoExport::Tracks::kOfVms) {
   std::string trace;
-  PerfettoExport exporter([&trace](std::string_view more) {
-    trace += more;
-    return absl::OkStatus();
-  });
+  PerfettoExport exporter(
+      [&trace](std::string_view more) {
+        trace += more;
+        return absl::OkStatus();
+      },
+      tracks);
   const auto read = timeline::ReadTimelineBytes(
       bytes, [&](const timeline::Entry& entry) { return exporter.Add(entry); });
   EXPECT_TRUE(read.ok()) << read.status();
@@ -514,6 +518,22 @@ TEST(PerfettoExport, TracksAreInTheOrderOfTheirNumbers) {
   EXPECT_EQ(ranks["vCPU 2"], 2);
   EXPECT_EQ(ranks["vCPU 10"], 10);
   EXPECT_LT(ranks["IPC"], ranks["residency"]);
+}
+
+// Beside a trace of the host's scheduler, which has the same threads.
+TEST(PerfettoExport, TracksMayLieBelowTheirThreads) {
+  const std::string file = ContentsOf(VCPULSE_TEST_DATA "/timeline-v1.vpt");
+  const Seen seen = Decode(ExportBytes({reinterpret_cast<const uint8_t*>(file.data()), file.size()},
+                                       PerfettoExport::Tracks::kOfThreads));
+  std::map<uint64_t, std::pair<int, int>> threads;
+  std::map<std::string, std::pair<int, int>> parents;
+  for (const perfetto::TracePacket& packet : seen.trace.packet()) {
+    const perfetto::TrackDescriptor& track = packet.track_descriptor();
+    if (track.has_thread()) threads[track.uuid()] = {track.thread().pid(), track.thread().tid()};
+    if (threads.contains(track.parent_uuid())) parents[track.name()] = threads[track.parent_uuid()];
+  }
+  EXPECT_EQ(parents["vCPU 0 of VM 1 g\303\244st (PID 4001)"], std::pair(4001, 4100));
+  EXPECT_EQ(parents["vCPU 1 of VM 1 g\303\244st (PID 4001)"], std::pair(4001, 4101));
 }
 
 TEST(PerfettoExport, SlicesSayTheirRulesAndMeanConfidence) {
