@@ -247,7 +247,7 @@ TEST_F(StreamLimits, AnAgentThatSendsRubbishHasOnlyItsShareOfTheTime) {
   ping.set_nonce(1);
   ping.set_is_answer(true);
   std::vector<uint8_t> pings;
-  while (pings.size() < 4 << 20) AppendFrame(FrameType::kPing, ping, pings);
+  while (pings.size() < 1 << 20) AppendFrame(FrameType::kPing, ping, pings);
   AppendFrame(FrameType::kAck, v1::Ack(), pings);  // which ends it
   const auto time_of = [&] {
     RawPeer busy(Path("collector"));
@@ -265,7 +265,8 @@ TEST_F(StreamLimits, AnAgentThatSendsRubbishHasOnlyItsShareOfTheTime) {
     others.back()->SendHelloOfFollower("other-" + std::to_string(i));
     ASSERT_EQ(others.back()->Next(), FrameType::kWelcome);
   }
-  EXPECT_GT(time_of(), 5 * alone) << "it has a thirty-first of the time";
+  // A thirty-first of the time, for as long as they count as active: 2 s.
+  EXPECT_GT(time_of(), 3 * alone);
 }
 
 TEST_F(StreamLimits, GapsThatWaitForTheDiskTakeTheirShareOfTheRoom) {
