@@ -12,10 +12,12 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "kvm/base/output_file.h"
+#include "kvm/base/text.h"
 #include "monitor/export/csv.h"
 #include "monitor/export/jsonl.h"
 #include "monitor/export/perfetto.h"
 #include "monitor/reading/part.h"
+#include "monitor/report/text_format.h"
 #include "tools/vcpulse/commands.h"
 #include "tools/vcpulse/output.h"
 #include "tools/vcpulse/part_options.h"
@@ -68,10 +70,6 @@ absl::Status ExportOptions::Validate() const {
   if (std::ranges::find(kExportFormats, format) == kExportFormats.end()) {
     return absl::InvalidArgumentError(
         absl::StrCat("--format: '", format, "' is not known; jsonl, csv and perfetto are"));
-  }
-  if (tracks != "vms" && tracks != "threads") {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--tracks: '", Printable(tracks), "' is not known; vms and threads are"));
   }
   if (tracks != "vms" && format != "perfetto") {
     return absl::InvalidArgumentError("--tracks means nothing without --format perfetto");
@@ -191,6 +189,14 @@ void AddExportCommand(CLI::App& app, int& exit_code) {
       ->add_option("--tracks", options->tracks,
                    "perfetto: bands below their VMs, or below their threads, as in a trace of the "
                    "host's scheduler")
+      ->check(
+          [](const std::string& tracks) {
+            return tracks == "vms" || tracks == "threads"
+                       ? std::string()
+                       : absl::StrCat("'", Printable(tracks),
+                                      "' is not known; vms and threads are");
+          },
+          "")
       ->type_name("vms|threads")
       ->capture_default_str();
   AddPartOptions(*command, options->part);
