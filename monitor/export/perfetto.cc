@@ -11,7 +11,7 @@
 namespace vcpulse::exporting {
 namespace {
 
-// How far BOOTTIME and REALTIME may move against MONOTONIC before readers are told.
+// How far BOOTTIME and REALTIME may move against MONOTONIC before another snapshot is written.
 constexpr uint64_t kClockTolerance_ns = 1'000'000;
 
 // Places among siblings.
