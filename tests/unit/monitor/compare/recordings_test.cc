@@ -95,7 +95,7 @@ TEST(Compare, AClearShiftDiffersAndIsFirst) {
   EXPECT_THAT(text, AllOf(HasSubstr("spinning 10.0% 40.0%"), HasSubstr("differs"),
                           HasSubstr("not shown: 3 with 0 in both"), Not(HasSubstr("\x1b["))));
   EXPECT_THAT(RenderJson(*comparison), AllOf(HasSubstr("\"quantity\": \"spinning\""),
-                                             HasSubstr("\"comparisons\": " + std::to_string(told)),
+                                             HasSubstr("\"tested\": " + std::to_string(told)),
                                              HasSubstr("\"outcome\": null")));
 }
 
