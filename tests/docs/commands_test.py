@@ -406,7 +406,11 @@ class DocumentsTest(unittest.TestCase):
 def main():
     global HAS_TRACEPOINT
     if INSIDE not in os.environ:
-        missing = "" if os.access("/dev/kvm", os.R_OK | os.W_OK) else "no usable /dev/kvm"
+        missing = ""
+        try:
+            os.close(os.open("/dev/kvm", os.O_RDWR))
+        except OSError as error:
+            missing = f"/dev/kvm cannot be opened: {error.strerror}"
         if not missing:
             tried = subprocess.run([*UNSHARE, "true"], capture_output=True, text=True, check=False)
             missing = tried.stderr.strip() if tried.returncode != 0 else ""

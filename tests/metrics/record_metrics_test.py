@@ -152,8 +152,10 @@ def why_not():
     for program in ("prometheus", "promtool", "qemu-system-x86_64"):
         if shutil.which(program) is None:
             return f"{program} is not there"
-    if not os.access("/dev/kvm", os.R_OK | os.W_OK):
-        return "/dev/kvm cannot be used"
+    try:
+        os.close(os.open("/dev/kvm", os.O_RDWR))
+    except OSError as error:
+        return f"/dev/kvm cannot be opened: {error.strerror}"
     return None
 
 

@@ -1,7 +1,11 @@
 // `vcpulse record --to`, with a collector as a program of its own. What is recorded is a VMM of the
 // test, without a guest.
 
+#include <unistd.h>
+
+#include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <thread>
 
 #include "tests/fakes/certificates.h"
@@ -21,7 +25,10 @@ using ::testing::SizeIs;
 class RecordTo : public StreamCommands {
  protected:
   void SetUp() override {
-    if (vmm_.pid() < 0) GTEST_SKIP() << "KVM cannot be had here (/dev/kvm)";
+    if (::access("/dev/kvm", R_OK | W_OK) != 0) {
+      GTEST_SKIP() << "/dev/kvm cannot be opened: " << std::strerror(errno);
+    }
+    ASSERT_GE(vmm_.pid(), 0);
   }
 
   std::vector<std::string> Record(std::vector<std::string> more) const {
