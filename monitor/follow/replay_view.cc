@@ -1,7 +1,6 @@
 #include "monitor/follow/replay_view.h"
 
 #include <algorithm>
-#include <cctype>
 #include <variant>
 
 #include "absl/strings/str_cat.h"
@@ -13,14 +12,6 @@
 
 namespace vcpulse::follow {
 namespace {
-
-char LetterOf(const core::Verdict& verdict) {
-  constexpr std::string_view kLetters = "-HSPU";
-  const auto band = static_cast<size_t>(verdict.band);
-  const char letter = band < kLetters.size() ? kLetters[band] : '-';
-  return verdict.starved ? static_cast<char>(std::tolower(static_cast<unsigned char>(letter)))
-                         : letter;
-}
 
 std::string GapText(const v1::Gap& gap, const std::string& vm) {
   std::string text =
@@ -87,7 +78,9 @@ void ReplayView::TakeTick(const timeline::TickEntry& tick) {
 std::string ReplayView::TickLine(const timeline::TickEntry& tick) {
   std::string letters;
   letters.reserve(tick.verdicts.size());
-  for (const core::Verdict& verdict : tick.verdicts) letters += LetterOf(verdict);
+  for (const core::Verdict& verdict : tick.verdicts) {
+    letters += reading::BandLetter(verdict.band, verdict.starved);
+  }
   metric::Ratio ratio;
   const auto add = [&ratio](const metric::Interval& interval) {
     if (metric::IsBusy(interval)) ratio.Add(metric::InfoOf(metric::Metric::kIpc).of(interval), 1);

@@ -30,9 +30,9 @@ class ReplayView {
   // for others. Ticks have a line of their own.
   std::optional<std::string> Take(const timeline::Entry& entry);
 
-  // "  12.300s  web  HHSP  IPC 1.30\n" of the tick that was taken last: a letter per vCPU, H S P U
-  // by its band, small where it was starved, - without a verdict; the IPC of all of them together
-  // as reports have it, or - where none was counted.
+  // "  12.300s  web  ..S#  IPC 1.30\n" of the tick that was taken last: a character per vCPU
+  // (reading::BandLetter); the IPC of all of them together as reports have it, or - where none was
+  // counted.
   std::string TickLine(const timeline::TickEntry& tick);
 
   // As a recording that runs says it.

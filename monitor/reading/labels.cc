@@ -1,7 +1,9 @@
 #include "monitor/reading/labels.h"
 
+#include <array>
 #include <cstring>
 
+#include "absl/strings/str_cat.h"
 #include "monitor/core/classify.h"
 
 namespace vcpulse::reading {
@@ -204,6 +206,36 @@ const char* WhyLost(v1::LostRecords::Reason reason) {
     default:
       return "the agent did not say why";
   }
+}
+
+char BandLetter(core::Band band, bool starved) {
+  constexpr std::array<std::array<char, 2>, core::kBands> kLetters = {
+      {{'-', '-'}, {'.', ':'}, {'S', '$'}, {'#', '%'}, {'?', '!'}}};
+  const auto place = static_cast<size_t>(band);
+  return place < kLetters.size() ? kLetters[place][starved ? 1 : 0] : '-';
+}
+
+std::vector<uint32_t> VmsMeant(const std::string& text,
+                               const std::map<uint32_t, const v1::VmInstance*>& vms) {
+  using Meets = bool (*)(const std::string& wanted, uint32_t number, const v1::VmInstance& vm);
+  constexpr std::array<Meets, 3> kWays = {
+      [](const std::string& wanted, uint32_t, const v1::VmInstance& vm) {
+        return wanted == vm.name() || wanted == vm.uuid();
+      },
+      [](const std::string& wanted, uint32_t, const v1::VmInstance& vm) {
+        return vm.pid() != 0 && wanted == absl::StrCat(vm.pid());
+      },
+      [](const std::string& wanted, uint32_t number, const v1::VmInstance&) {
+        return wanted == absl::StrCat(number);
+      }};
+  std::vector<uint32_t> meant;
+  for (const Meets meets : kWays) {
+    for (const auto& [number, vm] : vms) {
+      if (meets(text, number, *vm)) meant.push_back(number);
+    }
+    if (!meant.empty()) break;
+  }
+  return meant;
 }
 
 }  // namespace vcpulse::reading

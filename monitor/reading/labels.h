@@ -3,9 +3,11 @@
 // Names of the schema's values, shared by text and JSON.
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "monitor/core/features.h"
 #include "monitor/core/sample.h"
@@ -19,6 +21,9 @@ std::string_view ClassifierOf(const v1::VcpuSet& set);     // that judged it: "i
 std::string_view LifeCycleName(v1::LifeCycle::Kind kind);  // "vm-found", ...
 // "no-kvm", ...; nothing where the record does not say, or is of another kind.
 std::optional<std::string_view> SkipReasonName(const v1::LifeCycle& change);
+// The one character of a band in strips and lines of text: . HALTED, S SPINNING, # PRODUCTIVE,
+// ? UNKNOWN, - no verdict; of a starved vCPU : $ % ! instead.
+char BandLetter(core::Band band, bool starved);
 std::optional<std::string_view> BandName(core::Band band);  // "halted"; nothing for kNone
 std::optional<std::string_view> StateName(
     core::ThreadState state);  // "blocked"; nothing if not read
@@ -38,6 +43,11 @@ bool IsUnknownReason(core::Rule rule);
 std::string_view Explain(core::Rule rule);
 // Why a rule that asks whether a vCPU ran gave its band, for people.
 std::string WhyByPresence(core::Rule rule);
+
+// The VMs, by number, that a user means by `text`: those of this name or UUID; else of this PID;
+// else of this number, as a name may be a number. Several where a name is not unique.
+std::vector<uint32_t> VmsMeant(const std::string& text,
+                               const std::map<uint32_t, const v1::VmInstance*>& vms);
 
 // Why an agent does not send records that it had, in the words of a person who runs it: "the
 // agent's spool was full".

@@ -1,9 +1,9 @@
 #include "monitor/report/explain.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdlib>
 #include <limits>
+#include <map>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -123,24 +123,13 @@ bool Explainer::IsBetter(const Moment& moment, const std::optional<Moment>& than
 
 absl::StatusOr<uint32_t> Explainer::FindVm() const {
   if (vms_.empty()) return absl::InvalidArgumentError("no VM was recorded");
-  // The numbers of those whose name or UUID it is; else PID; else number. A name may be a number.
-  using Meets = bool (*)(const std::string& text, const Vms::value_type& vm);
-  constexpr std::array<Meets, 3> kWays = {
-      [](const std::string& text, const Vms::value_type& vm) {
-        return text == vm.second.instance.name() || text == vm.second.instance.uuid();
-      },
-      [](const std::string& text, const Vms::value_type& vm) {
-        return vm.second.instance.pid() != 0 && text == absl::StrCat(vm.second.instance.pid());
-      },
-      [](const std::string& text, const Vms::value_type& vm) {
-        return text == absl::StrCat(vm.first);
-      }};
+  std::map<uint32_t, const v1::VmInstance*> instances;
+  for (const auto& [number, vm] : vms_) instances[number] = &vm.instance;
   std::vector<uint32_t> meant;
-  for (const Meets meets : kWays) {
-    if (!meant.empty()) break;
-    for (const auto& vm : vms_) {
-      if (!target_.vm || meets(*target_.vm, vm)) meant.push_back(vm.first);
-    }
+  if (target_.vm) {
+    meant = reading::VmsMeant(*target_.vm, instances);
+  } else {
+    for (const auto& [number, vm] : vms_) meant.push_back(number);
   }
   if (meant.size() == 1) return meant.front();
 

@@ -81,6 +81,7 @@ inline constexpr size_t kNarrowestStrips = 40;
 struct StripOptions {
   size_t width = 100;   // of the whole line, columns; at least kNarrowestStrips
   bool colour = false;  // ANSI sequences that end on each line, so that a pager may show any part
+  std::optional<uint32_t> vcpu{};  // only this one, by index
 };
 
 // The strips of one VM, a character per slot of time, with its markers and a time axis below.

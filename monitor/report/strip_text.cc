@@ -1,11 +1,11 @@
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "kvm/base/text.h"
+#include "monitor/reading/labels.h"
 #include "monitor/report/strip.h"
 #include "monitor/report/text_format.h"
 
@@ -18,7 +18,6 @@ constexpr float kLeastSampled = 0.1F;  // of a character's time: less says nothi
 constexpr size_t kLabelColumns = 12;   // from one time of the axis to the next
 
 constexpr char kMissing = '_';
-constexpr std::array<char, core::kBands> kLetters = {'-', '.', 'S', '#', '?'};  // by band
 
 // How slots become characters: at most as many as fit, and none narrower than a slot.
 struct Grid {
@@ -68,9 +67,10 @@ StripSlot ColumnSlot(const Strip& strip, const Grid& grid, size_t column) {
 char LetterOf(const StripSlot& slot, double column_ns) {
   const float sampled = slot.SampledNs();
   if (sampled < kLeastSampled * static_cast<float>(column_ns)) return kMissing;
-  if (slot.starved_ns >= kMuchStarved * sampled) return '!';
   const auto largest = std::ranges::max_element(slot.band_ns) - slot.band_ns.begin();
-  const char letter = kLetters[static_cast<size_t>(largest)];
+  const bool starved = slot.starved_ns >= kMuchStarved * sampled;
+  const char letter = reading::BandLetter(static_cast<core::Band>(largest), starved);
+  if (starved) return letter;
   const float spinning = slot.band_ns[static_cast<size_t>(core::Band::kSpinning)];
   return letter != 'S' && spinning >= kSomeSpinning * sampled ? 's' : letter;
 }
@@ -86,6 +86,9 @@ Colour ColourOf(char letter) {
       return Colour::kYellow;
     case '#':
       return Colour::kGreen;
+    case ':':
+    case '$':
+    case '%':
     case '!':
       return Colour::kRed;
     default:
@@ -202,6 +205,7 @@ std::string RenderStrips(const Report& report, const Strips& strips, uint32_t vm
   const Grid grid = GridOf(strips, std::max(options.width, kNarrowestStrips) - indent - 1);
   std::string out;
   for (const auto& [index, strip] : *of_vm) {
+    if (options.vcpu && *options.vcpu != index) continue;
     std::string letters;
     for (size_t column = 0; column < grid.columns; ++column) {
       letters += LetterOf(ColumnSlot(strip, grid, column), grid.column_ns);
@@ -217,9 +221,10 @@ std::string StripLegend(const Strips& strips, const StripOptions& options) {
   const Grid grid = GridOf(strips, std::max(options.width, kNarrowestStrips) - 7);
   return Wrapped(
       "strips: ",
-      absl::StrCat("a character is about ", DurationText(grid.column_ns),
-                   ": . HALTED, S SPINNING, s some (5 % or more), # PRODUCTIVE, ? UNKNOWN, ! "
-                   "starved for half of it or more, - no verdict, _ no sample"));
+      absl::StrCat(
+          "a character is about ", DurationText(grid.column_ns),
+          ": . HALTED, S SPINNING, s some (5 % or more), # PRODUCTIVE, ? UNKNOWN; the same "
+          "starved for half of it or more : $ % !; - no verdict, _ no sample"));
 }
 
 }  // namespace vcpulse::report

@@ -122,6 +122,10 @@ void Summary::AddInterval(const metric::Interval& interval) {
   if (interval.IsJudged()) {
     vcpu.rule_ns[static_cast<size_t>(verdict.rule)] += interval.delta.interval_ns;
   }
+  const int64_t begin_ns = interval.BeginNs();
+  const int64_t end_ns = interval.EndNs();
+  vcpu.spin.Add(begin_ns, end_ns, verdict.band == core::Band::kSpinning);
+  vcpu.starved.Add(begin_ns, end_ns, interval.Starved().value_or(false));
   AddEvents(column, interval.groups);
   if (metric::IsBusy(interval) && metric::ValueOf(metric::Metric::kIpc, interval)) {
     const core::EventSlots& slots = interval.epoch.slots;

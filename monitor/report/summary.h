@@ -71,6 +71,30 @@ struct EventTotal {
   std::optional<double> RunningShare() const;
 };
 
+// The longest time in one go over which something held, of intervals given in the order of time.
+class LongestStretch {
+ public:
+  void Add(int64_t from_ns, int64_t to_ns, bool holds) {
+    if (!holds) {
+      to_ns_ = std::nullopt;
+      return;
+    }
+    if (to_ns_ != from_ns) from_ns_ = from_ns;  // a gap ends a stretch
+    to_ns_ = to_ns;
+    if (to_ns - from_ns_ <= length_ns_) return;
+    length_ns_ = to_ns - from_ns_;
+    begin_ns_ = from_ns_;
+  }
+  int64_t length_ns() const { return length_ns_; }  // 0: it never held
+  int64_t begin_ns() const { return begin_ns_; }    // CLOCK_MONOTONIC
+
+ private:
+  int64_t from_ns_ = 0;
+  std::optional<int64_t> to_ns_;  // of the stretch that may go on
+  int64_t length_ns_ = 0;
+  int64_t begin_ns_ = 0;
+};
+
 // One guest CPU over all epochs of its VM.
 struct VcpuSummary {
   uint32_t index = 0;
@@ -83,6 +107,8 @@ struct VcpuSummary {
   IpcTotals ipc;  // of every interval counted and judged other than HALTED
   std::array<IpcTotals, core::kBands> ipc_by_band;
   std::vector<EventTotal> events;
+  LongestStretch spin;
+  LongestStretch starved;
 
   std::optional<double> Value(metric::Metric metric) const { return totals.Value(metric); }
   // Of the judged time; nothing where there is none.

@@ -1,6 +1,9 @@
 // The notes of the text report: everything that must be known beside the numbers.
 
 #include <algorithm>
+#include <functional>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -8,6 +11,7 @@
 #include "monitor/reading/labels.h"
 #include "monitor/report/text_format.h"
 #include "monitor/report/text_report.h"
+#include "monitor/report/vcpu_table.h"
 
 namespace vcpulse::report {
 namespace {
@@ -17,6 +21,7 @@ using metric::Metric;
 constexpr size_t kListed = 8;  // vCPUs named in one note; --json has all of them
 constexpr size_t kLifeCyclesShown = 20;
 constexpr size_t kMarkersShown = 20;
+constexpr size_t kNotesOfMany = 8;
 
 std::string At(const Report& report, int64_t mono_ns) {
   return absl::StrFormat("%+.1f s", report.SecondsAt(mono_ns));
@@ -185,6 +190,7 @@ std::string UnknownNotes(const VmSummary& vm) {
   for (size_t i = 0; i < core::kRules; ++i) {
     const auto rule = static_cast<core::Rule>(i);
     if (!reading::IsUnknownReason(rule)) continue;
+    if (rule == core::Rule::kNoCounters && IsDegraded(vm)) continue;  // the first line says it
     std::vector<std::string> shares;
     for (const auto& [index, vcpu] : vm.vcpus) {
       if (vcpu.rule_ns[i] == 0) continue;
@@ -249,27 +255,51 @@ std::string SetNotes(const VmSummary& vm) {
   return out;
 }
 
+// One change: "vm-found, VM 1 "web": found".
+std::string ChangeText(const v1::LifeCycle& change) {
+  std::string text(reading::LifeCycleName(change.kind()));
+  if (const auto reason = reading::SkipReasonName(change)) {
+    absl::StrAppend(&text, " (", std::string(*reason), ")");
+  }
+  if (change.vm() != 0) absl::StrAppend(&text, ", VM ", change.vm());
+  if (!change.instance().name().empty()) {
+    absl::StrAppend(&text, " \"", Printable(change.instance().name()), "\"");
+  }
+  if (!change.detail().empty()) absl::StrAppend(&text, ": ", Printable(change.detail()));
+  return text;
+}
+
+// Where many VMs did the same in a row, one line says it of all of them.
 std::string LifeCycle(const Report& report) {
-  const Summary& summary = report.summary;
+  constexpr size_t kMany = 3;
+  const std::deque<v1::LifeCycle>& changes = report.summary.life_cycle();
   std::string out;
   size_t shown = 0;
-  for (const v1::LifeCycle& change : summary.life_cycle()) {
-    if (shown++ == kLifeCyclesShown) break;
-    std::string text(reading::LifeCycleName(change.kind()));
-    if (const auto reason = reading::SkipReasonName(change)) {
-      absl::StrAppend(&text, " (", std::string(*reason), ")");
+  size_t lines = 0;
+  while (shown < changes.size() && lines++ < kLifeCyclesShown) {
+    const v1::LifeCycle& first = changes[shown];
+    size_t end = shown;
+    std::vector<std::string> vms;
+    while (end < changes.size() && changes[end].kind() == first.kind() && changes[end].vm() != 0 &&
+           changes[end].detail() == first.detail()) {
+      vms.push_back(absl::StrCat(changes[end++].vm()));
     }
-    if (change.vm() != 0) absl::StrAppend(&text, ", VM ", change.vm());
-    if (!change.instance().name().empty()) {
-      absl::StrAppend(&text, " \"", Printable(change.instance().name()), "\"");
+    if (vms.size() < kMany) {
+      out += Wrapped(absl::StrCat("life cycle: ", At(report, first.mono_ns()), " "),
+                     ChangeText(first));
+      ++shown;
+      continue;
     }
-    if (!change.detail().empty()) absl::StrAppend(&text, ": ", Printable(change.detail()));
-    out += Wrapped(absl::StrCat("life cycle: ", At(report, change.mono_ns()), " "), text);
+    std::string text = absl::StrCat(std::string(reading::LifeCycleName(first.kind())), ", VMs ",
+                                    Listed(vms, kListed));
+    if (!first.detail().empty()) absl::StrAppend(&text, ": ", Printable(first.detail()));
+    out += Wrapped(absl::StrCat("life cycle: ", At(report, first.mono_ns()), " to ",
+                                At(report, changes[end - 1].mono_ns()), " "),
+                   text);
+    shown = end;
   }
-  const size_t total = summary.life_cycle().size() + summary.life_cycle_omitted();
-  if (total > kLifeCyclesShown) {
-    absl::StrAppend(&out, "life cycle: ", total - kLifeCyclesShown, " more changes (--json)\n");
-  }
+  const size_t left = changes.size() - shown + report.summary.life_cycle_omitted();
+  if (left > 0) absl::StrAppend(&out, "life cycle: ", Plural(left, "more change"), " (--json)\n");
   return out;
 }
 
@@ -327,6 +357,49 @@ std::string RenderVmNotes(const Report& report, const VmSummary& vm) {
   return absl::StrCat(EventNotes(vm), AbsentEvents(report, vm), UnopenedVcpus(vm), CountNotes(vm),
                       UnknownNotes(vm), ConfidenceNotes(vm), GapNotes(report, vm.gaps, "  gap: "),
                       SetNotes(vm));
+}
+
+std::string RenderNotes(const Report& report,
+                        const std::vector<const std::pair<const uint32_t, VmSummary>*>& vms) {
+  // Of one VM each: whole notes, a note being a line and the indented ones that belong to it.
+  std::vector<std::pair<std::string, std::vector<std::string>>> notes;
+  for (const auto* const vm : vms) {
+    const std::string number = absl::StrCat(vm->first);
+    const std::string text = RenderVmNotes(report, vm->second);
+    for (size_t begin = 0; begin < text.size();) {
+      size_t end = text.find('\n', begin) + 1;
+      while (text.compare(end, 3, "   ") == 0) end = text.find('\n', end) + 1;
+      const std::string note = text.substr(begin, end - begin);
+      begin = end;
+      const auto known =
+          std::ranges::find(notes, note, [](const auto& entry) { return entry.first; });
+      if (known == notes.end()) {
+        notes.emplace_back(note, std::vector{number});
+      } else if (known->second.back() != number) {
+        known->second.push_back(number);
+      }
+    }
+  }
+  std::ranges::stable_sort(notes, std::greater{},
+                           [](const auto& entry) { return entry.second.size(); });
+  std::string out;
+  size_t shown = 0;
+  const std::vector<std::string>* last = nullptr;
+  for (const auto& [note, numbers] : notes) {
+    if (shown++ == kNotesOfMany) break;
+    if (last != &numbers && (last == nullptr || *last != numbers)) {
+      absl::StrAppend(&out, numbers.size() == vms.size()
+                                ? absl::StrCat("all ", vms.size(), " VMs:\n")
+                                : absl::StrCat("VM ", Listed(numbers, kListed), ":\n"));
+    }
+    last = &numbers;
+    out += note;
+  }
+  if (notes.size() > kNotesOfMany) {
+    absl::StrAppend(&out, Plural(notes.size() - kNotesOfMany, "more note"),
+                    " on single VMs (--vm VM shows those of one)\n");
+  }
+  return out;
 }
 
 std::string RenderClosing(const Report& report) {

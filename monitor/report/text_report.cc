@@ -1,9 +1,9 @@
 #include "monitor/report/text_report.h"
 
 #include <algorithm>
-#include <array>
 #include <set>
-#include <span>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -12,18 +12,19 @@
 #include "kvm/base/text.h"
 #include "monitor/reading/labels.h"
 #include "monitor/replay/recorded_settings.h"
+#include "monitor/report/headline.h"
 #include "monitor/report/strip.h"
 #include "monitor/report/text_format.h"
+#include "monitor/report/vcpu_table.h"
 
 namespace vcpulse::report {
 namespace {
 
-using metric::Metric;
+using Vms = std::vector<const std::pair<const uint32_t, VmSummary>*>;
 
-// A band is coloured where the vCPU spent at least half of its time in it.
-constexpr double kColouredFrom = 0.5;
-// The share of waiting from which a thread counts as starved within a tick, here for a whole run.
-constexpr double kStarvedFrom = 0.1;
+// From so many VMs on, a table and strips of each would fill screens.
+constexpr size_t kManyVms = 3;
+constexpr size_t kVcpusOfMany = 16;
 
 std::string FormatInterval(uint64_t ns) {
   return absl::FormatDuration(absl::Nanoseconds(static_cast<int64_t>(ns)));
@@ -151,11 +152,27 @@ std::string ClassifierLine(const Report& report, const v1::Session& session) {
   return Wrapped("bands: ", line);
 }
 
-std::string Head(const Report& report) {
-  if (!report.summary.session()) return "The session record was lost: host and method unknown.\n";
+std::string DegradedLine(const Report& report) {
+  const std::optional<v1::Session>& session = report.summary.session();
+  if (!session || session->degraded_reason().empty()) return "";
+  return Wrapped(
+      "DEGRADED: ",
+      absl::StrCat("no hardware counter was read: ", Printable(session->degraded_reason()),
+                   ". RAN is the share of time on a CPU; whether a vCPU worked or spun "
+                   "there is unknown."));
+}
+
+std::string Head(const Report& report, const TextOptions& options) {
+  const std::string first = DegradedLine(report);
+  if (!report.summary.session()) {
+    return absl::StrCat("The session record was lost: host and method unknown.\n",
+                        RenderHeadline(report, options));
+  }
   const v1::Session& session = *report.summary.session();
-  std::string out = HostLine(report, session);
+  std::string out = first + HostLine(report, session);
   out += TimeLine(report, session);
+  out += RenderHeadline(report, options);
+  if (options.brief) return out;
   out += ResidencyLine(report, session);
   if (session.core_pmus_size() > 0) {
     out += Wrapped("hybrid: ",
@@ -166,10 +183,6 @@ std::string Head(const Report& report) {
   out += ClassifierLine(report, session);
   if (!session.derived_from().empty()) {
     out += Wrapped("judged anew: ", "by `vcpulse classify`, from the counts of another timeline");
-  }
-  if (!session.degraded_reason().empty()) {
-    out += Wrapped("DEGRADED: ", absl::StrCat("no hardware counter was read: ",
-                                              Printable(session.degraded_reason())));
   }
   return out;
 }
@@ -196,103 +209,65 @@ std::string VmLine(const Report& report, uint32_t number, const VmSummary& vm) {
   return Wrapped("", line);
 }
 
-// Those that everybody wants to see.
-constexpr std::array kShownMetrics = {Metric::kHalted,    Metric::kSpinning, Metric::kProductive,
-                                      Metric::kUnknown,   Metric::kStarved,  Metric::kIpc,
-                                      Metric::kResidency, Metric::kRunDelay};
-constexpr std::array<const char*, 2> kCounts = {"cycles", "instructions"};
-
-Colour ColourOf(Metric metric, double value) {
-  if (metric == Metric::kStarved) return value >= kStarvedFrom ? Colour::kRed : Colour::kNone;
-  if (value < kColouredFrom) return Colour::kNone;
-  if (metric == Metric::kHalted) return Colour::kDim;
-  if (metric == Metric::kSpinning) return Colour::kYellow;
-  return metric == Metric::kProductive ? Colour::kGreen : Colour::kNone;
-}
-
-Table::Cell MetricCell(const VcpuSummary& vcpu, Metric metric) {
-  const std::optional<double> value = vcpu.Value(metric);
-  return {MetricText(metric::InfoOf(metric), value), ColourOf(metric, value.value_or(0))};
-}
-
-std::string CountText(const VcpuSummary& vcpu, const std::string& event) {
-  const EventTotal* total = vcpu.FindEvent(event);
-  if (total == nullptr || !total->Raw()) return "-";
-  std::string text = Units(*total->Scaled());
-  if (total->IsEstimate()) text = "~" + text;
-  if (total->IsPartOf(vcpu.totals.MeasuredNs())) text += '+';
-  return text;
-}
-
-std::string TidText(uint32_t tid) { return tid == 0 ? "-" : absl::StrCat(tid); }
-
-// Whether an IPC alone called some of its time SPINNING: a hint, to be marked as one.
-bool HasIpcSpinning(const VmSummary& vm) {
-  return std::ranges::any_of(vm.vcpus, [](const auto& entry) {
-    return entry.second.rule_ns[static_cast<size_t>(core::Rule::kIpcLow)] > 0;
-  });
-}
-
-std::vector<std::string> Header(const VmSummary& vm, std::span<const Metric> further) {
-  std::vector<std::string> header = {"vCPU", "TID"};
-  const bool is_hint = HasIpcSpinning(vm);
-  const auto add = [&header, is_hint](Metric metric) {
-    header.emplace_back(metric::InfoOf(metric).label);
-    if (metric == Metric::kSpinning && is_hint) header.back() += '?';
-  };
-  std::ranges::for_each(kShownMetrics, add);
-  header.insert(header.end(), {"cycles", "instr"});
-  std::ranges::for_each(further, add);
-  return header;
-}
-
-std::vector<Table::Cell> Row(const VcpuSummary& vcpu, std::span<const Metric> further) {
-  std::vector<Table::Cell> row = {{absl::StrCat(vcpu.index)},
-                                  {TidText(vcpu.tids.empty() ? 0 : vcpu.tids.back())}};
-  for (const Metric metric : kShownMetrics) row.push_back(MetricCell(vcpu, metric));
-  for (const char* const event : kCounts) row.push_back({CountText(vcpu, event)});
-  for (const Metric metric : further) row.push_back(MetricCell(vcpu, metric));
-  return row;
-}
-
-// Rows of the vCPUs, and of those that never could be opened: they must not vanish from sight.
-std::string VmTable(const VmSummary& vm, const TextOptions& options) {
-  std::vector<Metric> further = options.columns;
-  std::erase_if(further, [](Metric metric) {
-    return std::ranges::find(kShownMetrics, metric) != kShownMetrics.end();
-  });
-  const std::vector<std::string> header = Header(vm, further);
-  Table table(header);
-  std::map<uint32_t, std::vector<Table::Cell>> rows;
-  for (const auto& [number, epoch] : vm.epochs) {
-    for (const v1::UnopenedVcpu& vcpu : epoch.set.unopened_vcpus()) {
-      std::vector<Table::Cell> row(header.size(), Table::Cell{"-"});
-      row[0].text = absl::StrCat(vcpu.index());
-      row[1].text = TidText(vcpu.tid());
-      rows[vcpu.index()] = std::move(row);
-    }
+// Those that are shown of all rows, and how many are not.
+std::string RenderRows(const Report& report, std::vector<VcpuRow> rows, size_t top, bool with_vm,
+                       const TextOptions& options) {
+  const size_t all = rows.size();
+  if (top > 0 && all > top) rows.resize(top);
+  std::string out = RenderVcpuTable(report.summary, rows, with_vm, options);
+  if (rows.size() < all) {
+    absl::StrAppend(&out, Plural(all - rows.size(), "more vCPU"), " (--top 0 shows all)\n");
   }
-  for (const auto& [index, vcpu] : vm.vcpus) rows[index] = Row(vcpu, further);
-  if (rows.empty()) return "no vCPU was recorded\n";
-  for (auto& [index, row] : rows) table.AddRow(std::move(row));
-  return table.Render(options.colour);
+  return out;
+}
+
+std::string RenderEach(const Report& report, const Vms& vms, const TextOptions& options) {
+  const StripOptions strips{.width = options.width, .colour = options.colour, .vcpu = options.vcpu};
+  std::string out;
+  for (const auto* const vm : vms) {
+    const auto& [number, summary] = *vm;
+    absl::StrAppend(
+        &out, "\n", VmLine(report, number, summary),
+        RenderRows(report, RowsOf({vm}, options), options.top.value_or(0), false, options),
+        options.strips ? RenderStrips(report, *options.strips, number, strips) : "",
+        RenderVmNotes(report, summary));
+  }
+  if (options.strips) absl::StrAppend(&out, "\n", StripLegend(*options.strips, strips));
+  return out;
+}
+
+std::string RenderMany(const Report& report, const Vms& vms, TextOptions options) {
+  options.worst_first = true;
+  const std::string notes = RenderNotes(report, vms);
+  return absl::StrCat(
+      "\n", RenderVmTable(vms, options), "\n",
+      options.sort ? absl::StrCat("vCPUs by ", std::string(metric::InfoOf(*options.sort).label))
+                   : "the vCPUs that were SPINNING or starved most",
+      " (--vm VM shows one VM with its strips)\n",
+      RenderRows(report, RowsOf(vms, options), options.top.value_or(kVcpusOfMany), true, options),
+      notes.empty() ? "" : "\n", notes);
 }
 
 }  // namespace
 
 std::string RenderText(const Report& report, const TextOptions& options) {
   const Summary& summary = report.summary;
-  const StripOptions strips{.width = options.width, .colour = options.colour};
-  std::string out = Head(report);
-  if (summary.vms().empty()) out += "\nNo VM was recorded.\n";
-  for (const auto& [number, vm] : summary.vms()) {
-    absl::StrAppend(&out, "\n", VmLine(report, number, vm), VmTable(vm, options),
-                    options.strips ? RenderStrips(report, *options.strips, number, strips) : "",
-                    RenderVmNotes(report, vm));
+  Vms vms;
+  for (const auto& vm : summary.vms()) {
+    if (!options.vm || *options.vm == vm.first) vms.push_back(&vm);
   }
-  if (options.strips) absl::StrAppend(&out, "\n", StripLegend(*options.strips, strips));
-  const bool has_hints = std::ranges::any_of(
-      summary.vms(), [](const auto& entry) { return HasIpcSpinning(entry.second); });
+  std::string out = Head(report, options);
+  if (vms.empty()) out += "\nNo VM was recorded.\n";
+  if (options.brief) {
+    if (!vms.empty()) absl::StrAppend(&out, "\n", RenderVmTable(vms, options));
+    const std::string loss = DescribeLoss(report);
+    if (!loss.empty()) absl::StrAppend(&out, "\n", Wrapped("LOSS: ", loss));
+    return out;
+  }
+  out +=
+      vms.size() < kManyVms ? RenderEach(report, vms, options) : RenderMany(report, vms, options);
+  const bool has_hints =
+      std::ranges::any_of(vms, [](const auto* vm) { return HasIpcSpinning(vm->second); });
   if (summary.session() && has_hints) {
     absl::StrAppend(
         &out, "\n",

@@ -63,7 +63,7 @@ TEST_F(ReplayCommand, TextSaysEachTickAndEvent) {
   const Finished played = Replay(file_, {"--speed", "max"});
   EXPECT_EQ(played.exit_code, 0);
   EXPECT_EQ(played.err, "");
-  EXPECT_THAT(played.out, AllOf(HasSubstr("    0.100s  guest1  PS  IPC 1.25\n"),
+  EXPECT_THAT(played.out, AllOf(HasSubstr("    0.100s  guest1  #S  IPC 1.25\n"),
                                 HasSubstr("    0.600s  marker 'boot'\n")));
   EXPECT_EQ(std::ranges::count(played.out, '\n'), 10);
   // At a pace, and through a pipe, it is the same.
@@ -90,8 +90,8 @@ TEST_F(ReplayCommand, RowsAreThoseOfTheExport) {
 TEST_F(ReplayCommand, APart) {
   const Finished played = Replay(file_, {"--from", "250ms", "--until", "450ms", "--speed", "max"});
   EXPECT_EQ(played.out,
-            "    0.300s  guest1  PS  IPC 1.25\n"
-            "    0.400s  guest1  HS  IPC 0.50\n");
+            "    0.300s  guest1  #S  IPC 1.25\n"
+            "    0.400s  guest1  .S  IPC 0.50\n");
   EXPECT_THAT(Replay(file_, {"--phase", "boot", "--speed", "max"}).out, HasSubstr("0.800s"));
   ExpectRefused(file_, {"--from", "1h"}, HasSubstr("no tick in the part"));
   ExpectRefused(file_, {"--phase", "nope"}, HasSubstr("no phase "));

@@ -119,5 +119,26 @@ TEST_F(ReportPage, AddressesThatAreNotServed) {
                 HasSubstr("standard input"));
 }
 
+// The rows of the text: what is wrong is named as it was typed.
+TEST_F(ReportPage, RowsOfTheTextAreChosen) {
+  const auto report = [this](std::vector<std::string> more) {
+    more.insert(more.begin(), {"report", file_});
+    return RunProgram(Vcpulse(more));
+  };
+  const Finished brief = report({"--brief"});
+  EXPECT_EQ(brief.exit_code, 0) << brief.err;
+  EXPECT_THAT(brief.out,
+              AllOf(HasSubstr("\nlongest spin: vCPU 0 for "), Not(HasSubstr("own cost"))));
+  EXPECT_EQ(report({"--vm", "guest1", "--vcpu", "0", "--sort", "ipc", "--top", "1"}).exit_code, 0);
+  ExpectRefused(report({"--vm", "web"}), HasSubstr("--vm: no VM 'web'; VMs are: 1 \"guest1\"\n"));
+  ExpectRefused(report({"--vm", ""}), HasSubstr("--vm: the value is empty"));
+  ExpectRefused(report({"--vcpu", "9"}), HasSubstr("--vcpu 9: no such vCPU was recorded"));
+  ExpectRefused(report({"--vcpu", "x"}), HasSubstr("--vcpu 'x' is not a vCPU's index"));
+  ExpectRefused(report({"--top", "-1"}), HasSubstr("--top '-1' is not a number of vCPUs"));
+  ExpectRefused(report({"--sort", "speed"}), HasSubstr("--sort: 'speed' is not a metric"));
+  ExpectRefused(report({"--sort", "ipc,run"}), HasSubstr("--sort: one metric is needed"));
+  ExpectRefused(report({"--vm", "guest1", "--json"}), HasSubstr("--json"));
+}
+
 }  // namespace
 }  // namespace vcpulse::kvm_tests

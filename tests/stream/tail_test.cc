@@ -56,7 +56,7 @@ TEST_F(Tail, OfACollectorsFolder) {
   EXPECT_EQ(finished.err, "");
   // Of what was there one tick, of what came all.
   EXPECT_EQ(std::ranges::count(finished.out, '\n'), 1 + 3) << finished.out;
-  EXPECT_THAT(finished.out, AllOf(StartsWith("host-a  "), HasSubstr("  guest1  P  IPC 2.00\n")));
+  EXPECT_THAT(finished.out, AllOf(StartsWith("host-a  "), HasSubstr("  guest1  #  IPC 2.00\n")));
 }
 
 TEST_F(Tail, OfACollector) {
@@ -111,7 +111,7 @@ TEST_F(Tail, GoesOnWhereTheCollectorComesBack) {
     return !tail.SoFar().out.empty();
   }));
   send(1);
-  EXPECT_TRUE(Prints(tail, "  guest1  H  "));
+  EXPECT_TRUE(Prints(tail, "  guest1  .  "));
   tail.Signal(SIGSTOP);
   EXPECT_EQ(collector->End().exit_code, 0);
   collector.emplace(address, Path("collected"));
@@ -121,7 +121,7 @@ TEST_F(Tail, GoesOnWhereTheCollectorComesBack) {
       "vcpulse: " + address + " is there again; what came meanwhile is not shown\n";
   EXPECT_TRUE(Eventually([&] { return tail.SoFar().err.find(back) != std::string::npos; }));
   send(3);
-  EXPECT_TRUE(Prints(tail, "  guest1  P  "));
+  EXPECT_TRUE(Prints(tail, "  guest1  #  "));
   // One that has nothing is sent everything, and sends it on.
   EXPECT_EQ(collector->End(SIGKILL).exit_code, 128 + SIGKILL);
   fs::remove_all(Path("collected/host-a"));
@@ -143,9 +143,9 @@ TEST_F(Tail, GoesOnWhereTheCollectorComesBack) {
                     HasSubstr("\nvcpulse: warning: 1 record did not come from the collector")));
   EXPECT_THAT(finished.out,
               HasSubstr("host-a  03:04:05.000  guest1  -  IPC -\n"
-                        "host-a  03:04:05.100  guest1  H  IPC -\n"
+                        "host-a  03:04:05.100  guest1  .  IPC -\n"
                         "host-a  missed: records 6 to 6: they did not come from the collector\n"
-                        "host-a  03:04:05.300  guest1  P  IPC 2.00\n"
+                        "host-a  03:04:05.300  guest1  #  IPC 2.00\n"
                         "host-b  03:04:05.000  "));
 }
 

@@ -54,9 +54,9 @@ Examples:
 
 Formats:
   text       on a terminal the line that `record` shows, with markers, gaps and VM events above it;
-             else a line per tick and VM, such as "12.300s  web  HHsP  IPC 1.30": a letter per vCPU (H
-             halted, S spinning, P productive, U unknown, - no verdict; lower case while starved) and
-             the IPC of all vCPUs together, HALTED time excluded
+             else a line per tick and VM, such as "12.300s  web  ..$#  IPC 1.30": a character per
+             vCPU (. halted, S spinning, # productive, ? unknown, - no verdict; : $ % ! the same while
+             starved) and the IPC of all vCPUs together, HALTED time excluded
   jsonl      the rows of `vcpulse export --format jsonl`, each when it is due
   delimited  length-delimited TimelineRecord messages, as `record --format delimited` writes them
 

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -24,11 +25,13 @@
 #include "monitor/page/contents.h"
 #include "monitor/page/page.h"
 #include "monitor/page/served_timeline.h"
+#include "monitor/reading/labels.h"
 #include "monitor/report/explain.h"
 #include "monitor/report/json_report.h"
 #include "monitor/report/summary.h"
 #include "monitor/report/text_format.h"
 #include "monitor/report/text_report.h"
+#include "monitor/report/vcpu_table.h"
 #include "tools/vcpulse/commands.h"
 #include "tools/vcpulse/output.h"
 #include "tools/vcpulse/part_options.h"
@@ -146,7 +149,9 @@ int ServePage(const std::string& file, const std::string& address) {
 constexpr const char* kReportFooter =
     R"(Examples:
   vcpulse report web.vpt --from 2s --until 10s
-  vcpulse report web.vpt --columns ghz,branch_miss_rate
+  vcpulse report web.vpt --brief
+  vcpulse report all.vpt --sort run_delay --top 5
+  vcpulse report all.vpt --vm web --columns ghz,branch_miss_rate
   vcpulse report web.vpt --explain vcpu=1,at=12.3s
   vcpulse report web.vpt --html web.html
 
@@ -172,7 +177,7 @@ the band with the largest share:
   s  another band, but 5 % or more SPINNING
   #  PRODUCTIVE
   ?  UNKNOWN
-  !  starved for half of the slot or more
+  : $ % !  HALTED, SPINNING, PRODUCTIVE, UNKNOWN, and starved for half of the slot or more
   -  no verdict
   _  no sample
 
@@ -196,6 +201,11 @@ struct ReportOptions {
   bool json = false;
   std::string color = "auto";
   std::optional<std::string> columns;
+  std::optional<std::string> vm;
+  std::optional<std::string> vcpu;
+  std::optional<std::string> sort;
+  std::optional<std::string> top;
+  bool brief = false;
   PartOptions part;
   std::optional<std::string> explain;
   std::optional<std::string> html;
@@ -216,6 +226,58 @@ std::optional<std::string> NothingToReport(const report::Report& report,
   }
   if (report.read.records == 0) return absl::StrCat(name, ": holds no record");
   return std::nullopt;
+}
+
+// Which rows the tables have, but for --vm: that takes a timeline. Errors: InvalidArgument.
+absl::StatusOr<report::TextOptions> ParseRows(const ReportOptions& options) {
+  report::TextOptions rows;
+  rows.brief = options.brief;
+  if (options.vcpu) {
+    rows.vcpu = ParseNumber<uint32_t>(*options.vcpu);
+    if (!rows.vcpu) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--vcpu '", Printable(*options.vcpu), "' is not a vCPU's index"));
+    }
+  }
+  if (options.top) {
+    rows.top = ParseNumber<uint32_t>(*options.top);
+    if (!rows.top) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--top '", Printable(*options.top), "' is not a number of vCPUs"));
+    }
+  }
+  if (options.sort) {
+    const auto metrics = ParseMetrics(*options.sort);
+    if (!metrics.ok() || metrics->size() != 1) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--sort: ", metrics.ok() ? "one metric is needed" : metrics.status().message()));
+    }
+    rows.sort = metrics->front();
+  }
+  return rows;
+}
+
+// The VM that --vm means, by its number. Errors: InvalidArgument, with those that there are.
+absl::StatusOr<uint32_t> FindVm(const std::string& text, const report::Summary& summary) {
+  std::map<uint32_t, const v1::VmInstance*> vms;
+  std::vector<std::string> labels;
+  for (const auto& [number, vm] : summary.vms()) {
+    vms[number] = &vm.instance;
+    labels.push_back(report::VmLabel(number, vm));
+  }
+  const std::vector<uint32_t> meant = reading::VmsMeant(text, vms);
+  if (meant.size() == 1) return meant.front();
+  constexpr size_t kListed = 8;
+  return absl::InvalidArgumentError(
+      absl::StrCat("--vm: ", meant.empty() ? "no VM '" : "several VMs are '", Printable(text),
+                   meant.empty() ? "'; VMs are: " : "', so a PID or number is needed; VMs are: ",
+                   Listed(labels, kListed)));
+}
+
+bool IsRecorded(const report::TextOptions& rows, const report::Summary& summary) {
+  return std::ranges::any_of(summary.vms(), [&rows](const auto& vm) {
+    return (!rows.vm || *rows.vm == vm.first) && !report::RowsOf({&vm}, rows).empty();
+  });
 }
 
 int RunExplain(const ReportOptions& options) {
@@ -269,6 +331,8 @@ int RunReport(const ReportOptions& options) {
     if (!metrics.ok()) return Fail(absl::StrCat("--columns: ", metrics.status().message()));
     columns = *std::move(metrics);
   }
+  absl::StatusOr<report::TextOptions> rows = ParseRows(options);
+  if (!rows.ok()) return Fail(rows.status());
 
   constexpr size_t kNarrowest = 40;
   constexpr size_t kWidest = 1000;
@@ -287,12 +351,21 @@ int RunReport(const ReportOptions& options) {
   if (const auto nothing = NothingToReport(report, options)) return Fail(*nothing);
 
   Warn(options.file, report::DescribeLoss(report));
-  return WriteStdout(options.json
-                         ? report::RenderJson(report)
-                         : report::RenderText(report, {.colour = WantsColour(options.color),
-                                                       .strips = &strips,
-                                                       .width = width,
-                                                       .columns = std::move(columns)}));
+  if (options.json) return WriteStdout(report::RenderJson(report));
+  if (options.vm) {
+    const absl::StatusOr<uint32_t> vm = FindVm(*options.vm, summary);
+    if (!vm.ok()) return Fail(absl::StrCat(NameOf(options.file), ": ", vm.status().message()));
+    rows->vm = *vm;
+  }
+  if (rows->vcpu && !IsRecorded(*rows, summary)) {
+    return Fail(absl::StrCat(NameOf(options.file), ": --vcpu ", *options.vcpu,
+                             ": no such vCPU was recorded"));
+  }
+  rows->colour = WantsColour(options.color);
+  rows->strips = &strips;
+  rows->width = width;
+  rows->columns = std::move(columns);
+  return WriteStdout(report::RenderText(report, *rows));
 }
 
 }  // namespace
@@ -324,6 +397,21 @@ void AddReportCommand(CLI::App& app, int& exit_code) {
                    "docs/metrics.md, such as cache_miss_rate")
       ->type_name("METRIC,...")
       ->excludes("--json");
+  command
+      ->add_option("--vm", options->vm,
+                   "only this VM: its name, UUID, PID or number; its tables and strips in full")
+      ->type_name("VM");
+  command->add_option("--vcpu", options->vcpu, "only the vCPUs of this index")->type_name("N");
+  command
+      ->add_option("--sort", options->sort,
+                   "vCPUs with most of this metric first [by VM and index; of many VMs by "
+                   "SPINNING and starved]")
+      ->type_name("METRIC");
+  command
+      ->add_option("--top", options->top,
+                   "at most N vCPUs of a table, 0: all [all; of three or more VMs 16]")
+      ->type_name("N");
+  command->add_flag("--brief", options->brief, "only the worst vCPUs and a line per VM");
   AddPartOptions(*command, options->part);
   command
       ->add_option("--explain", options->explain,
@@ -355,6 +443,12 @@ void AddReportCommand(CLI::App& app, int& exit_code) {
       ->excludes("--from")
       ->excludes("--until")
       ->excludes("--phase");
+  // Rows are those of the text.
+  for (const char* const rows : {"--vm", "--vcpu", "--sort", "--top", "--brief"}) {
+    for (const char* const other : {"--json", "--explain", "--html", "--serve"}) {
+      command->get_option(rows)->excludes(other);
+    }
+  }
   command->callback([options, &exit_code] { exit_code = RunReport(*options); });
 }
 

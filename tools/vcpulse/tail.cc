@@ -43,7 +43,7 @@ Examples:
 
 Formats:
   text   a line per tick and VM, with markers, gaps, lost records and VM events in between: the agent
-         (if there may be several), the time of day by the agent's clock, the VM, a letter per vCPU
+         (if there may be several), the time of day by the agent's clock, the VM, a character per vCPU
          and the IPC as in `vcpulse replay`
   jsonl  the rows of `vcpulse export --format jsonl`, with "agent" as the first key
 

@@ -108,10 +108,10 @@ TEST_F(ChunkPrinting, TextHasTheTimeOfDayAndTheAgent) {
   }
   EXPECT_EQ(printed_,
             "host-a  03:04:05.000  guest1  --  IPC -\n"
-            "host-a  03:04:05.100  guest1  Ps  IPC 1.25\n"
-            "host-a  03:04:05.200  guest1  HP  IPC 2.00\n"
+            "host-a  03:04:05.100  guest1  #$  IPC 1.25\n"
+            "host-a  03:04:05.200  guest1  .#  IPC 2.00\n"
             "host-a  03:04:05.200  marker 'boot'\n"
-            "host-a  03:04:05.300  guest1  uP  IPC 1.95\n");
+            "host-a  03:04:05.300  guest1  !#  IPC 1.95\n");
 }
 
 // Each chunk can be the first, whatever came before it.
@@ -120,7 +120,7 @@ TEST_F(ChunkPrinting, BeginsAnywhere) {
   const std::vector<Bytes> chunks = ChunksOf(DrawThree(drawn));
   ChunkPrinter printer = Printer();
   ASSERT_TRUE(printer.Take({.agent = "host-a"}, chunks[1]).ok());
-  EXPECT_EQ(printed_, "03:04:05.200  guest1  HP  IPC 2.00\n");
+  EXPECT_EQ(printed_, "03:04:05.200  guest1  .#  IPC 2.00\n");
 }
 
 TEST_F(ChunkPrinting, WhatIsBeforeOrWasPrintedIsNot) {
@@ -130,7 +130,7 @@ TEST_F(ChunkPrinting, WhatIsBeforeOrWasPrintedIsNot) {
   // Session, clock, set, first sample, a tick, a tick.
   ASSERT_TRUE(printer.Take({}, chunks[0], 6).ok());
   ASSERT_TRUE(printer.Take({}, chunks[1], 6).ok());
-  EXPECT_EQ(printed_, "03:04:05.200  guest1  HP  IPC 2.00\n");
+  EXPECT_EQ(printed_, "03:04:05.200  guest1  .#  IPC 2.00\n");
   printed_.clear();
   ASSERT_TRUE(printer.Take({}, chunks[1], 6).ok());
   EXPECT_EQ(printed_, "");
@@ -156,8 +156,8 @@ TEST_F(ChunkPrinting, StreamsOfSeveralAgents) {
   ASSERT_TRUE(printer.Take({.agent = "a", .say_agent = true}, chunks[1]).ok());
   ASSERT_TRUE(printer.Take({.agent = "b\x1b", .say_agent = true}, chunks[1]).ok());
   EXPECT_EQ(printed_,
-            "a  03:04:05.200  guest1  HP  IPC 2.00\n"
-            "b?  03:04:05.200  guest1  HP  IPC 2.00\n");
+            "a  03:04:05.200  guest1  .#  IPC 2.00\n"
+            "b?  03:04:05.200  guest1  .#  IPC 2.00\n");
 }
 
 TEST_F(ChunkPrinting, LostRecordsAreALine) {
@@ -189,7 +189,7 @@ TEST_F(ChunkPrinting, WhatALiveStreamLeavesOutWasMissed) {
   EXPECT_EQ(take("a", true, chunks[2]),
             "a  missed: records 6 to 6: they did not come from the collector\n"
             "a  03:04:05.200  marker 'boot'\n"
-            "a  03:04:05.300  guest1  uP  IPC 1.95\n");
+            "a  03:04:05.300  guest1  !#  IPC 1.95\n");
   EXPECT_EQ(printer.missed_records(), 1u);
   take("b", true, chunks[0]);
   EXPECT_THAT(take("b", true, chunks[1]), Not(HasSubstr("missed")));
@@ -305,7 +305,7 @@ TEST_F(ChunkPrinting, RubbishOfOneAgent) {
     EXPECT_TRUE(printer.Take({.agent = agent, .say_agent = true}, rubbish).ok());
   }
   EXPECT_TRUE(printer.Take({.agent = "a", .say_agent = true}, chunks[1]).ok());
-  EXPECT_EQ(printed_, "a  03:04:05.200  guest1  HP  IPC 2.00\n");
+  EXPECT_EQ(printed_, "a  03:04:05.200  guest1  .#  IPC 2.00\n");
   EXPECT_EQ(printer.unreadable_chunks(), 4u);
   const std::string why =
       ": skipped a chunk that cannot be read: the content is not a ChunkPayload message";

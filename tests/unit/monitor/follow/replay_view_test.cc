@@ -35,9 +35,9 @@ TEST(ReplayView, ALinePerTickAndEvent) {
   ReplayView view(std::nullopt);
   EXPECT_EQ(Played(drawn.Finish(), view),
             "    0.000s  guest1  --  IPC -\n"
-            "    0.100s  guest1  Ps  IPC 1.25\n"
-            "    0.200s  guest1  HP  IPC 2.00\n"
-            "    0.300s  guest1  uP  IPC 1.95\n"
+            "    0.100s  guest1  #$  IPC 1.25\n"
+            "    0.200s  guest1  .#  IPC 2.00\n"
+            "    0.300s  guest1  !#  IPC 1.95\n"
             "    0.300s  marker 'boot'\n"
             "    0.300s  guest1: vm-ended\n");
 }
@@ -51,7 +51,7 @@ TEST(ReplayView, VmsOfOneNameAndNamesThatAreNoText) {
   drawn.Draw({{1, {"P"}}, {2, {"S"}}});
   ReplayView view(std::nullopt);
   const std::string text = Played(drawn.Finish(), view);
-  EXPECT_THAT(text, HasSubstr("  we?[2Jb  P  IPC"));
+  EXPECT_THAT(text, HasSubstr("  we?[2Jb  #  IPC"));
   EXPECT_THAT(text, HasSubstr("  we?[2Jb (VM 2)  S  IPC"));
 }
 

@@ -47,7 +47,7 @@ std::vector<std::string> StripsOf(DrawnRecording& recording, size_t width = 100,
 TEST(Strip, ALetterPerTick) {
   DrawnRecording recording;
   recording.Draw("HHSSPPUUP?hspNH");
-  EXPECT_THAT(StripsOf(recording), ElementsAre("   0 |..SS##??#-!!!?.|", StartsWith("      |0s")));
+  EXPECT_THAT(StripsOf(recording), ElementsAre("   0 |..SS##??#-:$%?.|", StartsWith("      |0s")));
 }
 
 TEST(Strip, MissingTicksAndOtherEpochs) {

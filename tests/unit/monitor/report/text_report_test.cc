@@ -1,5 +1,6 @@
 #include "monitor/report/text_report.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <sstream>
 #include <string>
@@ -15,6 +16,15 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::StartsWith;
+
+// Without counters, on its CPU for that long in a tick.
+Did RanDegraded(uint64_t ns) {
+  return {.enabled_ns = ns,
+          .running_ns = ns,
+          .counts = {ns},
+          .verdict = {core::Band::kUnknown, core::Rule::kNoCounters, false}};
+}
 
 // Three vCPUs of one VM, one tick each way, and a Summary record.
 void RecordBands(HandMadeRecording& recording) {
@@ -38,6 +48,8 @@ TEST(TextReport, ShowsAWholeRecording) {
   EXPECT_EQ(RenderText(WholeReport(recording.summary)),
             R"(host1: Linux 6.1.0 x86_64, A CPU, 4 CPUs; vcpulse 0.1.0
 recorded 2026-01-02 03:04:05 UTC, 1.0 s, a tick every 100ms
+longest spin: vCPU 1 for 1.0 s (at +0.0 s; SPINNING? 100.0% of its time)
+most starved: none
 residency: guest cycles over the highest core frequency known or seen (1.000 GHz); a lower bound
            where the core runs slower
 bands: ipc-bands: HALTED below residency 0.02 (left above 0.04); SPINNING below IPC 0.75, PRODUCTIVE
@@ -230,19 +242,109 @@ TEST(TextReport, SaysThatItIsDegradedAndWhy) {
   session.set_residency_blind_spot("an upper bound");
   session.set_degraded_reason("this machine has no PMU");
   ASSERT_TRUE(recording.Add(session).ok());
-  ASSERT_TRUE(recording.Add(recording.Set(1, 1, {2001}, {"task-clock"})).ok());
+  v1::VcpuSet set = recording.Set(1, 1, {2001}, {"task-clock"});
+  set.set_event_set("degraded");
+  ASSERT_TRUE(recording.Add(set).ok());
   recording.First(1, 1, 0, 1);
-  recording.Tick(1, 1, 1,
-                 {{.enabled_ns = 100'000'000,
-                   .running_ns = 100'000'000,
-                   .counts = {100'000'000},
-                   .verdict = {core::Band::kUnknown, core::Rule::kNoCounters, false}}});
+  recording.Tick(1, 1, 1, {RanDegraded(3'000'000)});
   const std::string text = RenderText(WholeReport(recording.summary));
-  EXPECT_THAT(text, HasSubstr("DEGRADED: no hardware counter was read: this machine has no PMU\n"));
-  EXPECT_THAT(text, HasSubstr("      0.0%      -     -\n"));
+  EXPECT_THAT(text,
+              StartsWith("DEGRADED: no hardware counter was read: this machine has no PMU. RAN"));
+  EXPECT_THAT(text, HasSubstr("\nlongest spin: unknown: no hardware counter was read\n"));
+  EXPECT_THAT(text, HasSubstr("vCPU  TID HALTED  RAN starved run-delay\n"
+                              "   0 2001   0.0% 3.0%    0.0%      0.0%\n"));
+  EXPECT_THAT(text, Not(HasSubstr("UNKNOWN")));
   EXPECT_THAT(
       text,
       HasSubstr("residency: time on a CPU, guest or host mode (no counter); an upper bound\n"));
+}
+
+// Nine degraded VMs fit a screen: a line each, the worst vCPUs, and what is the same of all is said
+// once.
+TEST(TextReport, ManyVmsFitAScreen) {
+  HandMadeRecording recording;
+  v1::Session session = HandMadeRecording::Session();
+  session.set_residency_method(v1::RESIDENCY_METHOD_TIME_ENABLED);
+  session.set_degraded_reason("this machine has no PMU");
+  ASSERT_TRUE(recording.Add(session).ok());
+  for (uint32_t vm = 1; vm <= 9; ++vm) {
+    v1::VcpuSet set = recording.Set(vm, 1, {100 * vm, 100 * vm + 1}, {"task-clock"});
+    set.set_event_set("degraded");
+    set.add_notes("two descriptors are parked");
+    v1::AbsentEvent* const absent = set.add_absent_events();
+    absent->set_event("cycles");
+    absent->set_reason("this machine has no PMU");
+    ASSERT_TRUE(recording.Add(set).ok());
+    v1::LifeCycle found;
+    found.set_kind(v1::LifeCycle::KIND_VM_FOUND);
+    found.set_vm(vm);
+    found.set_mono_ns(kStart_ns);
+    ASSERT_TRUE(recording.Add(found).ok());
+    recording.First(vm, 1, 0, 2);
+    Did waited = RanDegraded(vm * 1'000'000);
+    waited.run_delay_ns = vm == 7 ? 80'000'000 : 0;
+    waited.verdict.starved = vm == 7;
+    recording.Tick(vm, 1, 1, {RanDegraded(3'000'000), waited});
+  }
+  const Report report = WholeReport(recording.summary);
+  const std::string text = RenderText(report);
+  EXPECT_LE(std::ranges::count(text, '\n'), 60) << text;
+  EXPECT_THAT(text,
+              HasSubstr("most starved: vCPU 1 of VM 7 \"guest7\" 100.0% of its time (100.0 ms in "
+                        "one go at +0.0 s)\n"));
+  EXPECT_THAT(text,
+              HasSubstr("        VM  PID vCPUs HALTED  RAN starved run-delay samples gaps\n"
+                        "1 \"guest1\" 1001     2   0.0% 2.0%    0.0%      0.0%       2    0\n"));
+  EXPECT_THAT(text, HasSubstr("7 \"guest7\"    1 701   0.0% 7.0%  100.0%     80.0%\n"
+                              "1 \"guest1\"    0 100 "));
+  EXPECT_THAT(text, HasSubstr("\n2 more vCPUs (--top 0 shows all)\n"));
+  EXPECT_THAT(text, HasSubstr("all 9 VMs:\n  not counted: cycles (see DEGRADED above)\n"
+                              "  note: two descriptors are parked\n"));
+  EXPECT_THAT(text, HasSubstr("life cycle: +0.0 s to +0.0 s vm-found, VMs 1, 2, 3, 4,"));
+
+  EXPECT_THAT(RenderText(report, {.top = 0}), Not(HasSubstr("more vCPU")));
+  const std::string one = RenderText(report, {.vm = 2, .vcpu = 1});
+  EXPECT_THAT(one, HasSubstr("vCPU TID HALTED  RAN starved run-delay\n   1 201   0.0% 2.0%"));
+  EXPECT_THAT(one, Not(HasSubstr("guest3")));
+  EXPECT_THAT(one, Not(HasSubstr("   0 200")));
+  const std::string brief = RenderText(report, {.brief = true});
+  EXPECT_THAT(brief, HasSubstr("\n9 \"guest9\" 1009 "));
+  EXPECT_LE(std::ranges::count(brief, '\n'), 20) << brief;
+}
+
+// Rows by a metric, most first; the rest is counted.
+TEST(TextReport, SortsAndCutsRows) {
+  HandMadeRecording recording;
+  RecordBands(recording);
+  const std::string text =
+      RenderText(WholeReport(recording.summary), {.sort = metric::Metric::kHalted, .top = 1});
+  EXPECT_THAT(text, HasSubstr("instr\n   2 2003 100.0%"));
+  EXPECT_THAT(text, HasSubstr("\n2 more vCPUs (--top 0 shows all)\n"));
+  EXPECT_THAT(text, Not(HasSubstr("   0 2001")));
+}
+
+// The longest spin is one in a row, with the phase that it began in.
+TEST(TextReport, LeadsWithTheLongestSpinAndItsPhase) {
+  HandMadeRecording recording;
+  recording.Begin();
+  ASSERT_TRUE(recording.Add(recording.Set(1, 1, {2001})).ok());
+  recording.First(1, 1, 0, 1);
+  uint64_t tick = 0;
+  for (const char letter : std::string("SSPSSSPS")) {
+    if (tick == 3) {
+      v1::Marker marker;
+      marker.set_name("body");
+      marker.set_mono_ns(kStart_ns + 3 * kTick_ns);
+      ASSERT_TRUE(recording.Add(marker).ok());
+    }
+    recording.Tick(
+        1, 1, ++tick,
+        {letter == 'S' ? Busy(50'000'000, kSpinningLow) : Busy(200'000'000, kProductiveHigh)});
+  }
+  EXPECT_THAT(
+      RenderText(WholeReport(recording.summary)),
+      HasSubstr("\nlongest spin: vCPU 0 for 300.0 ms (at +0.3 s, phase body; SPINNING? 75.0% "
+                "of its time)\nmost starved: none\n"));
 }
 
 // What was lost is never silent; a recording that was whole says nothing of it.

@@ -171,6 +171,10 @@ TEST_F(StreamKill, AnAgentThatIsKilledLosesNothingThatItsSpoolHad) {
   for (uint8_t i = 0; i < kKills; ++i) {
     const pid_t agent = ForkAgent(i, chunks[i]);
     std::this_thread::sleep_for(microseconds(2'000 + random() % 25'000));
+    // Every second one at its work, however slow this machine is; the others also while they start.
+    for (int ms = 0; i % 2 == 1 && ms < 2'000 && shared->spooled[i] < 3; ++ms) {
+      std::this_thread::sleep_for(milliseconds(1));
+    }
     KillAndForget(agent);
   }
   shared->stops = true;

@@ -1,0 +1,113 @@
+#include "monitor/report/headline.h"
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "kvm/base/text.h"
+#include "monitor/report/text_format.h"
+#include "monitor/report/vcpu_table.h"
+
+namespace vcpulse::report {
+namespace {
+
+using metric::Metric;
+
+constexpr size_t kNamed = 2;            // vCPUs of each kind
+constexpr double kWorthNaming = 0.005;  // a share that reads as 0.0 % or little more says nothing
+
+struct Place {
+  uint32_t vm_number = 0;
+  const VmSummary* vm = nullptr;
+  const VcpuSummary* vcpu = nullptr;
+};
+
+std::string NameOf(const Place& place, bool several_vms) {
+  const std::string vcpu = absl::StrCat("vCPU ", place.vcpu->index);
+  return several_vms ? absl::StrCat(vcpu, " of VM ", VmLabel(place.vm_number, *place.vm)) : vcpu;
+}
+
+std::string When(const Report& report, int64_t mono_ns) {
+  std::string text = absl::StrFormat("at %+.1f s", report.SecondsAt(mono_ns));
+  if (report.phase) return text;
+  const v1::Marker* phase = nullptr;
+  for (const v1::Marker& marker : report.summary.markers()) {
+    if (marker.mono_ns() <= mono_ns) phase = &marker;
+  }
+  if (phase != nullptr) absl::StrAppend(&text, ", phase ", Printable(phase->name()));
+  return text;
+}
+
+// The first of them by `rank`, those above 0 alone.
+std::vector<Place> Worst(std::vector<Place> places,
+                         const std::function<double(const Place&)>& rank) {
+  std::erase_if(places, [&rank](const Place& place) { return rank(place) <= 0; });
+  std::ranges::stable_sort(places, std::greater{}, rank);
+  if (places.size() > kNamed) places.resize(kNamed);
+  return places;
+}
+
+std::string Spins(const Report& report, const std::vector<Place>& places, bool several_vms) {
+  const bool counted = std::ranges::any_of(
+      places, [](const Place& place) { return !place.vcpu->totals.HadNoCounters(); });
+  if (!counted) return "unknown: no hardware counter was read";
+  const std::vector<Place> worst = Worst(
+      places, [](const Place& place) { return static_cast<double>(place.vcpu->spin.length_ns()); });
+  if (worst.empty()) return "none";
+  std::vector<std::string> texts;
+  for (const Place& place : worst) {
+    const LongestStretch& spin = place.vcpu->spin;
+    texts.push_back(absl::StrCat(
+        NameOf(place, several_vms), " for ", DurationText(static_cast<double>(spin.length_ns())),
+        " (", When(report, spin.begin_ns()), "; SPINNING", HasIpcSpinning(*place.vm) ? "? " : " ",
+        Percent(place.vcpu->Value(Metric::kSpinning)), " of its time)"));
+  }
+  return absl::StrJoin(texts, "; ");
+}
+
+std::string Starved(const Report& report, const std::vector<Place>& places, bool several_vms) {
+  const bool measured = std::ranges::any_of(
+      places, [](const Place& place) { return place.vcpu->Value(Metric::kStarved).has_value(); });
+  if (!measured) return "unknown: waiting for a CPU was not measured";
+  const std::vector<Place> worst = Worst(places, [](const Place& place) {
+    const double share = place.vcpu->Value(Metric::kStarved).value_or(0);
+    return share >= kWorthNaming ? share : 0;
+  });
+  if (worst.empty()) return "none";
+  std::vector<std::string> texts;
+  for (const Place& place : worst) {
+    const LongestStretch& starved = place.vcpu->starved;
+    std::string text = absl::StrCat(NameOf(place, several_vms), " ",
+                                    Percent(place.vcpu->Value(Metric::kStarved)), " of its time");
+    if (starved.length_ns() > 0) {
+      absl::StrAppend(&text, " (", DurationText(static_cast<double>(starved.length_ns())),
+                      " in one go ", When(report, starved.begin_ns()), ")");
+    }
+    texts.push_back(std::move(text));
+  }
+  return absl::StrJoin(texts, "; ");
+}
+
+}  // namespace
+
+std::string RenderHeadline(const Report& report, const TextOptions& options) {
+  std::vector<Place> places;
+  size_t vms = 0;
+  for (const auto& [number, vm] : report.summary.vms()) {
+    if (options.vm && *options.vm != number) continue;
+    ++vms;
+    for (const auto& [index, vcpu] : vm.vcpus) {
+      if (options.vcpu && *options.vcpu != index) continue;
+      if (vcpu.totals.MeasuredNs() > 0) places.push_back({number, &vm, &vcpu});
+    }
+  }
+  if (places.empty()) return "";
+  return Wrapped("longest spin: ", Spins(report, places, vms > 1)) +
+         Wrapped("most starved: ", Starved(report, places, vms > 1));
+}
+
+}  // namespace vcpulse::report

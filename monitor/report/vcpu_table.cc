@@ -1,0 +1,212 @@
+#include "monitor/report/vcpu_table.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <span>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "kvm/base/text.h"
+#include "monitor/report/text_format.h"
+
+namespace vcpulse::report {
+namespace {
+
+using metric::Metric;
+using Vms = std::vector<const std::pair<const uint32_t, VmSummary>*>;
+
+// A band is coloured where the vCPU spent at least half of its time in it.
+constexpr double kColouredFrom = 0.5;
+// The share of waiting from which a thread counts as starved within a tick, here for a whole run.
+constexpr double kStarvedFrom = 0.1;
+
+// Those that everybody wants to see.
+constexpr std::array kShown = {Metric::kHalted,    Metric::kSpinning, Metric::kProductive,
+                               Metric::kUnknown,   Metric::kStarved,  Metric::kIpc,
+                               Metric::kResidency, Metric::kRunDelay};
+// Without counters a tick in which a vCPU ran at all is UNKNOWN, so that says less than how long it
+// ran.
+constexpr std::array kShownDegraded = {Metric::kHalted, Metric::kResidency, Metric::kStarved,
+                                       Metric::kRunDelay};
+constexpr std::array<const char*, 2> kCounts = {"cycles", "instructions"};
+
+struct Columns {
+  std::vector<Metric> metrics;
+  std::vector<Metric> further;  // behind the counts
+  bool degraded = false;
+  bool is_hint = false;
+};
+
+Columns ColumnsFor(const std::vector<const VmSummary*>& vms, const TextOptions& options) {
+  Columns columns{.degraded = !vms.empty() && std::ranges::all_of(vms, [](const VmSummary* vm) {
+                    return IsDegraded(*vm);
+                  })};
+  columns.is_hint =
+      std::ranges::any_of(vms, [](const VmSummary* vm) { return HasIpcSpinning(*vm); });
+  if (columns.degraded) {
+    columns.metrics.assign(kShownDegraded.begin(), kShownDegraded.end());
+  } else {
+    columns.metrics.assign(kShown.begin(), kShown.end());
+  }
+  for (const Metric metric : options.columns) {
+    if (std::ranges::find(columns.metrics, metric) == columns.metrics.end()) {
+      columns.further.push_back(metric);
+    }
+  }
+  return columns;
+}
+
+std::string LabelOf(const Columns& columns, Metric metric) {
+  if (columns.degraded && metric == Metric::kResidency) return "RAN";
+  std::string label(metric::InfoOf(metric).label);
+  if (metric == Metric::kSpinning && columns.is_hint) label += '?';
+  return label;
+}
+
+Colour ColourOf(Metric metric, double value) {
+  if (metric == Metric::kStarved) return value >= kStarvedFrom ? Colour::kRed : Colour::kNone;
+  if (value < kColouredFrom) return Colour::kNone;
+  if (metric == Metric::kHalted) return Colour::kDim;
+  if (metric == Metric::kSpinning) return Colour::kYellow;
+  return metric == Metric::kProductive ? Colour::kGreen : Colour::kNone;
+}
+
+Table::Cell MetricCell(const metric::Totals& totals, Metric metric) {
+  const std::optional<double> value = totals.Value(metric);
+  return {MetricText(metric::InfoOf(metric), value), ColourOf(metric, value.value_or(0))};
+}
+
+std::string CountText(const VcpuSummary& vcpu, const std::string& event) {
+  const EventTotal* total = vcpu.FindEvent(event);
+  if (total == nullptr || !total->Raw()) return "-";
+  std::string text = Units(*total->Scaled());
+  if (total->IsEstimate()) text = "~" + text;
+  if (total->IsPartOf(vcpu.totals.MeasuredNs())) text += '+';
+  return text;
+}
+
+std::string TidText(uint32_t tid) { return tid == 0 ? "-" : absl::StrCat(tid); }
+
+// Which row comes first: by the metric asked for, else by what one looks for.
+double RankOf(const VcpuRow& row, const std::optional<Metric>& sort) {
+  constexpr double kLast = -1;
+  if (row.vcpu == nullptr) return kLast;
+  if (sort) return row.vcpu->Value(*sort).value_or(kLast);
+  return row.vcpu->Value(Metric::kSpinning).value_or(0) +
+         row.vcpu->Value(Metric::kStarved).value_or(0);
+}
+
+metric::Totals TotalsOf(const VmSummary& vm) {
+  metric::Totals totals;
+  for (const auto& [index, vcpu] : vm.vcpus) totals.Add(vcpu.totals);
+  return totals;
+}
+
+}  // namespace
+
+bool IsDegraded(const VmSummary& vm) {
+  return !vm.epochs.empty() && std::ranges::all_of(vm.epochs, [](const auto& entry) {
+    return entry.second.set.event_set() == "degraded";
+  });
+}
+
+bool HasIpcSpinning(const VmSummary& vm) {
+  return std::ranges::any_of(vm.vcpus, [](const auto& entry) {
+    return entry.second.rule_ns[static_cast<size_t>(core::Rule::kIpcLow)] > 0;
+  });
+}
+
+std::string VmLabel(uint32_t number, const VmSummary& vm) {
+  const std::string& name = vm.instance.name();
+  return name.empty() ? absl::StrCat(number) : absl::StrCat(number, " \"", Printable(name), "\"");
+}
+
+std::vector<VcpuRow> RowsOf(const Vms& vms, const TextOptions& options) {
+  std::vector<VcpuRow> rows;
+  for (const auto* const entry : vms) {
+    const auto& [number, vm] = *entry;
+    std::map<uint32_t, VcpuRow> by_index;
+    for (const auto& [epoch_number, epoch] : vm.epochs) {
+      for (const v1::UnopenedVcpu& vcpu : epoch.set.unopened_vcpus()) {
+        by_index[vcpu.index()] = {.vm = number, .index = vcpu.index(), .tid = vcpu.tid()};
+      }
+    }
+    for (const auto& [index, vcpu] : vm.vcpus) {
+      by_index[index] = {.vm = number,
+                         .index = index,
+                         .tid = vcpu.tids.empty() ? 0 : vcpu.tids.back(),
+                         .vcpu = &vcpu};
+    }
+    for (const auto& [index, row] : by_index) {
+      if (!options.vcpu || *options.vcpu == index) rows.push_back(row);
+    }
+  }
+  if (options.sort || options.worst_first) {
+    std::ranges::stable_sort(rows, std::greater{},
+                             [&](const VcpuRow& row) { return RankOf(row, options.sort); });
+  }
+  return rows;
+}
+
+std::string RenderVcpuTable(const Summary& summary, const std::vector<VcpuRow>& rows, bool with_vm,
+                            const TextOptions& options) {
+  if (rows.empty()) return "no vCPU was recorded\n";
+  std::vector<const VmSummary*> vms;
+  for (const VcpuRow& row : rows) vms.push_back(&summary.vms().at(row.vm));
+  const Columns columns = ColumnsFor(vms, options);
+  std::vector<std::string> header;
+  if (with_vm) header.emplace_back("VM");
+  header.insert(header.end(), {"vCPU", "TID"});
+  for (const Metric metric : columns.metrics) header.push_back(LabelOf(columns, metric));
+  if (!columns.degraded) header.insert(header.end(), {"cycles", "instr"});
+  for (const Metric metric : columns.further) header.push_back(LabelOf(columns, metric));
+
+  Table table(header);
+  for (const VcpuRow& row : rows) {
+    std::vector<Table::Cell> cells;
+    if (with_vm) cells.push_back({VmLabel(row.vm, summary.vms().at(row.vm))});
+    cells.push_back({absl::StrCat(row.index)});
+    cells.push_back({TidText(row.tid)});
+    if (row.vcpu != nullptr) {
+      for (const Metric metric : columns.metrics) {
+        cells.push_back(MetricCell(row.vcpu->totals, metric));
+      }
+      if (!columns.degraded) {
+        for (const char* const event : kCounts) cells.push_back({CountText(*row.vcpu, event)});
+      }
+      for (const Metric metric : columns.further) {
+        cells.push_back(MetricCell(row.vcpu->totals, metric));
+      }
+    }
+    cells.resize(header.size(), Table::Cell{"-"});
+    table.AddRow(std::move(cells));
+  }
+  return table.Render(options.colour);
+}
+
+std::string RenderVmTable(const Vms& vms, const TextOptions& options) {
+  std::vector<const VmSummary*> summaries;
+  for (const auto* const vm : vms) summaries.push_back(&vm->second);
+  const Columns columns = ColumnsFor(summaries, options);
+  std::vector<std::string> header = {"VM", "PID", "vCPUs"};
+  for (const Metric metric : columns.metrics) header.push_back(LabelOf(columns, metric));
+  header.insert(header.end(), {"samples", "gaps"});
+  Table table(header);
+  for (const auto* const entry : vms) {
+    const auto& [number, vm] = *entry;
+    const metric::Totals totals = TotalsOf(vm);
+    std::vector<Table::Cell> cells = {{VmLabel(number, vm)},
+                                      {TidText(vm.instance.pid())},
+                                      {absl::StrCat(RowsOf({entry}, {}).size())}};
+    for (const Metric metric : columns.metrics) cells.push_back(MetricCell(totals, metric));
+    uint64_t gaps = 0;
+    for (const auto& [key, total] : vm.gaps) gaps += total.ticks;
+    cells.push_back({absl::StrCat(vm.samples)});
+    cells.push_back({absl::StrCat(gaps)});
+    table.AddRow(std::move(cells));
+  }
+  return table.Render(options.colour);
+}
+
+}  // namespace vcpulse::report

@@ -1,0 +1,45 @@
+#pragma once
+
+// Tables of the text report: a row per vCPU, a row per VM. Absent values are "-", estimates start
+// with
+// "~", counts of part of the time end with "+". Pure.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "monitor/metric/metric.h"
+#include "monitor/report/summary.h"
+#include "monitor/report/text_report.h"
+
+namespace vcpulse::report {
+
+struct VcpuRow {
+  uint32_t vm = 0;
+  uint32_t index = 0;
+  uint32_t tid = 0;                   // 0: not known
+  const VcpuSummary* vcpu = nullptr;  // null: it never could be opened
+};
+
+// Of these VMs, those of `options.vcpu`, in the order of `options.sort`; all of them: `options.top`
+// is the caller's. vCPUs that never could be opened are there, last where rows are sorted.
+std::vector<VcpuRow> RowsOf(const std::vector<const std::pair<const uint32_t, VmSummary>*>& vms,
+                            const TextOptions& options);
+
+// `with_vm`: a first column names the VM.
+std::string RenderVcpuTable(const Summary& summary, const std::vector<VcpuRow>& rows, bool with_vm,
+                            const TextOptions& options);
+
+// One row per VM, all its vCPUs together.
+std::string RenderVmTable(const std::vector<const std::pair<const uint32_t, VmSummary>*>& vms,
+                          const TextOptions& options);
+
+// Whether no epoch of it read a hardware counter.
+bool IsDegraded(const VmSummary& vm);
+// Whether an IPC alone called some of its time SPINNING: a hint, to be marked as one.
+bool HasIpcSpinning(const VmSummary& vm);
+// `1 "web"`.
+std::string VmLabel(uint32_t number, const VmSummary& vm);
+
+}  // namespace vcpulse::report
