@@ -153,6 +153,7 @@ std::string RenderVcpuTable(const Summary& summary, const std::vector<VcpuRow>& 
                             const TextOptions& options) {
   if (rows.empty()) return "no vCPU was recorded\n";
   std::vector<const VmSummary*> vms;
+  vms.reserve(rows.size());
   for (const VcpuRow& row : rows) vms.push_back(&summary.vms().at(row.vm));
   const Columns columns = ColumnsFor(vms, options);
   std::vector<std::string> header;
@@ -187,6 +188,7 @@ std::string RenderVcpuTable(const Summary& summary, const std::vector<VcpuRow>& 
 
 std::string RenderVmTable(const Vms& vms, const TextOptions& options) {
   std::vector<const VmSummary*> summaries;
+  summaries.reserve(vms.size());
   for (const auto* const vm : vms) summaries.push_back(&vm->second);
   const Columns columns = ColumnsFor(summaries, options);
   std::vector<std::string> header = {"VM", "PID", "vCPUs"};

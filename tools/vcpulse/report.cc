@@ -261,6 +261,7 @@ absl::StatusOr<report::TextOptions> ParseRows(const ReportOptions& options) {
 absl::StatusOr<uint32_t> FindVm(const std::string& text, const report::Summary& summary) {
   std::map<uint32_t, const v1::VmInstance*> vms;
   std::vector<std::string> labels;
+  labels.reserve(summary.vms().size());
   for (const auto& [number, vm] : summary.vms()) {
     vms[number] = &vm.instance;
     labels.push_back(report::VmLabel(number, vm));
