@@ -353,19 +353,25 @@ std::string Cost(const Report& report) {
 
 }  // namespace
 
-std::string RenderVmNotes(const Report& report, const VmSummary& vm) {
+std::string RenderVmNotes(const Report& report, const VmSummary& vm, std::optional<uint32_t> vcpu) {
+  if (vcpu && (vm.vcpus.size() > 1 || !vm.vcpus.contains(*vcpu))) {
+    VmSummary only = vm;
+    std::erase_if(only.vcpus, [&](const auto& entry) { return entry.first != *vcpu; });
+    return RenderVmNotes(report, only, only.vcpus.empty() ? std::nullopt : vcpu);
+  }
   return absl::StrCat(EventNotes(vm), AbsentEvents(report, vm), UnopenedVcpus(vm), CountNotes(vm),
                       UnknownNotes(vm), ConfidenceNotes(vm), GapNotes(report, vm.gaps, "  gap: "),
                       SetNotes(vm));
 }
 
 std::string RenderNotes(const Report& report,
-                        const std::vector<const std::pair<const uint32_t, VmSummary>*>& vms) {
+                        const std::vector<const std::pair<const uint32_t, VmSummary>*>& vms,
+                        std::optional<uint32_t> vcpu) {
   // Of one VM each: whole notes, a note being a line and the indented ones that belong to it.
   std::vector<std::pair<std::string, std::vector<std::string>>> notes;
   for (const auto* const vm : vms) {
     const std::string number = absl::StrCat(vm->first);
-    const std::string text = RenderVmNotes(report, vm->second);
+    const std::string text = RenderVmNotes(report, vm->second, vcpu);
     for (size_t begin = 0; begin < text.size();) {
       size_t end = text.find('\n', begin) + 1;
       while (text.compare(end, 3, "   ") == 0) end = text.find('\n', end) + 1;

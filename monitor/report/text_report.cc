@@ -155,11 +155,14 @@ std::string ClassifierLine(const Report& report, const v1::Session& session) {
 std::string DegradedLine(const Report& report) {
   const std::optional<v1::Session>& session = report.summary.session();
   if (!session || session->degraded_reason().empty()) return "";
+  const bool has_ran = std::ranges::any_of(report.summary.vms(),
+                                           [](const auto& vm) { return IsDegraded(vm.second); });
   return Wrapped(
       "DEGRADED: ",
       absl::StrCat("no hardware counter was read: ", Printable(session->degraded_reason()),
-                   ". RAN is the share of time on a CPU; whether a vCPU worked or spun "
-                   "there is unknown."));
+                   has_ran ? ". RAN is the share of time on a CPU; whether a vCPU worked "
+                             "or spun there is unknown."
+                           : ""));
 }
 
 std::string Head(const Report& report, const TextOptions& options) {
@@ -230,7 +233,7 @@ std::string RenderEach(const Report& report, const Vms& vms, const TextOptions& 
         &out, "\n", VmLine(report, number, summary),
         RenderRows(report, RowsOf({vm}, options), options.top.value_or(0), false, options),
         options.strips ? RenderStrips(report, *options.strips, number, strips) : "",
-        RenderVmNotes(report, summary));
+        RenderVmNotes(report, summary, options.vcpu));
   }
   if (options.strips) absl::StrAppend(&out, "\n", StripLegend(*options.strips, strips));
   return out;
@@ -238,7 +241,7 @@ std::string RenderEach(const Report& report, const Vms& vms, const TextOptions& 
 
 std::string RenderMany(const Report& report, const Vms& vms, TextOptions options) {
   options.worst_first = true;
-  const std::string notes = RenderNotes(report, vms);
+  const std::string notes = RenderNotes(report, vms, options.vcpu);
   return absl::StrCat(
       "\n", RenderVmTable(vms, options), "\n",
       options.sort ? absl::StrCat("vCPUs by ", std::string(metric::InfoOf(*options.sort).label))

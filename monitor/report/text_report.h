@@ -32,12 +32,14 @@ struct TextOptions {
 std::string RenderText(const Report& report, const TextOptions& options = {});
 
 // The notes below the tables of one VM: why a value is absent or an estimate, what UNKNOWN was,
-// gaps. Empty where there is nothing to say.
-std::string RenderVmNotes(const Report& report, const VmSummary& vm);
+// gaps. `vcpu`: of the counts, those of this vCPU alone. Empty where there is nothing to say.
+std::string RenderVmNotes(const Report& report, const VmSummary& vm,
+                          std::optional<uint32_t> vcpu = std::nullopt);
 
 // The same of several VMs: a note that is the same for some of them once, with their numbers.
 std::string RenderNotes(const Report& report,
-                        const std::vector<const std::pair<const uint32_t, VmSummary>*>& vms);
+                        const std::vector<const std::pair<const uint32_t, VmSummary>*>& vms,
+                        std::optional<uint32_t> vcpu = std::nullopt);
 
 // What closes a report: gaps of all VMs, markers, life cycle, vcpulse's own cost, damage.
 std::string RenderClosing(const Report& report);

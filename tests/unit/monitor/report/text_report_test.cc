@@ -14,6 +14,7 @@
 namespace vcpulse::report {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
@@ -321,6 +322,19 @@ TEST(TextReport, SortsAndCutsRows) {
   EXPECT_THAT(text, HasSubstr("instr\n   2 2003 100.0%"));
   EXPECT_THAT(text, HasSubstr("\n2 more vCPUs (--top 0 shows all)\n"));
   EXPECT_THAT(text, Not(HasSubstr("   0 2001")));
+}
+
+// With one vCPU chosen, no note is about another one.
+TEST(TextReport, NotesAreOfTheChosenVcpu) {
+  HandMadeRecording recording;
+  recording.Begin();
+  ASSERT_TRUE(recording.Add(recording.Set(1, 1, {2001, 2002})).ok());
+  recording.First(1, 1, 0, 2);
+  recording.Tick(1, 1, 1, {Busy(90'000'000, kBetween), Busy(90'000'000, kBetween)});
+  const Report report = WholeReport(recording.summary);
+  EXPECT_THAT(RenderText(report), HasSubstr(": vCPU 0 100.0%, vCPU 1 100.0%\n"));
+  EXPECT_THAT(RenderText(report, {.vcpu = 1}),
+              AllOf(HasSubstr(": vCPU 1 100.0%\n"), Not(HasSubstr("vCPU 0"))));
 }
 
 // The longest spin is one in a row, with the phase that it began in.
