@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -17,8 +18,8 @@ namespace {
 
 using metric::Metric;
 
-constexpr size_t kNamed = 2;            // vCPUs of each kind
-constexpr double kWorthNaming = 0.005;  // a share that reads as 0.0 % or little more says nothing
+constexpr size_t kNamed = 2;           // vCPUs of each kind
+constexpr double kMuchUnknown = 0.05;  // of all time: from here on a spin may well be among it
 
 struct Place {
   uint32_t vm_number = 0;
@@ -52,12 +53,15 @@ std::vector<Place> Worst(std::vector<Place> places,
 }
 
 std::string Spins(const Report& report, const std::vector<Place>& places, bool several_vms) {
-  const bool counted = std::ranges::any_of(
-      places, [](const Place& place) { return !place.vcpu->totals.HadNoCounters(); });
-  if (!counted) return "unknown: no hardware counter was read";
+  metric::Totals all;
+  for (const Place& place : places) all.Add(place.vcpu->totals);
+  const double unknown_ns = all.Of(Metric::kUnknown).part;
+  if (unknown_ns > 0 && all.Of(Metric::kSpinning).part + all.Of(Metric::kProductive).part == 0) {
+    return all.HadNoCounters() ? "unknown: no hardware counter was read"
+                               : "unknown: no busy time could be judged";
+  }
   const std::vector<Place> worst = Worst(
       places, [](const Place& place) { return static_cast<double>(place.vcpu->spin.length_ns()); });
-  if (worst.empty()) return "none";
   std::vector<std::string> texts;
   for (const Place& place : worst) {
     const LongestStretch& spin = place.vcpu->spin;
@@ -66,7 +70,11 @@ std::string Spins(const Report& report, const std::vector<Place>& places, bool s
         " (", When(report, spin.begin_ns()), "; SPINNING", HasIpcSpinning(*place.vm) ? "? " : " ",
         Percent(place.vcpu->Value(Metric::kSpinning)), " of its time)"));
   }
-  return absl::StrJoin(texts, "; ");
+  std::string text = texts.empty() ? "none" : absl::StrJoin(texts, "; ");
+  if (all.Value(Metric::kUnknown) >= kMuchUnknown) {
+    absl::StrAppend(&text, "; ", Percent(all.Value(Metric::kUnknown)), " of the time is UNKNOWN");
+  }
+  return text;
 }
 
 std::string Starved(const Report& report, const std::vector<Place>& places, bool several_vms) {
@@ -74,20 +82,22 @@ std::string Starved(const Report& report, const std::vector<Place>& places, bool
       places, [](const Place& place) { return place.vcpu->Value(Metric::kStarved).has_value(); });
   if (!measured) return "unknown: waiting for a CPU was not measured";
   const std::vector<Place> worst = Worst(places, [](const Place& place) {
-    const double share = place.vcpu->Value(Metric::kStarved).value_or(0);
-    return share >= kWorthNaming ? share : 0;
+    const double starved = place.vcpu->Value(Metric::kStarved).value_or(0);
+    return starved > 0 ? place.vcpu->Value(Metric::kRunDelay).value_or(starved) : 0;
   });
   if (worst.empty()) return "none";
   std::vector<std::string> texts;
   for (const Place& place : worst) {
-    const LongestStretch& starved = place.vcpu->starved;
-    std::string text = absl::StrCat(NameOf(place, several_vms), " ",
-                                    Percent(place.vcpu->Value(Metric::kStarved)), " of its time");
-    if (starved.length_ns() > 0) {
-      absl::StrAppend(&text, " (", DurationText(static_cast<double>(starved.length_ns())),
-                      " in one go ", When(report, starved.begin_ns()), ")");
+    const std::optional<double> waited = place.vcpu->Value(Metric::kRunDelay);
+    std::string text = NameOf(place, several_vms);
+    if (waited) absl::StrAppend(&text, " waited ", Percent(waited), " of its time for a CPU");
+    absl::StrAppend(&text, " (starved ticks ", Percent(place.vcpu->Value(Metric::kStarved)));
+    if (const LongestStretch& starved = place.vcpu->starved; starved.length_ns() > 0) {
+      absl::StrAppend(&text, ", longest run ",
+                      DurationText(static_cast<double>(starved.length_ns())), " ",
+                      When(report, starved.begin_ns()));
     }
-    texts.push_back(std::move(text));
+    texts.push_back(text + ")");
   }
   return absl::StrJoin(texts, "; ");
 }

@@ -200,6 +200,7 @@ std::string RenderStrips(const Report& report, const Strips& strips, uint32_t vm
                          const StripOptions& options) {
   const std::map<uint32_t, Strip>* const of_vm = strips.Find(vm);
   if (of_vm == nullptr || strips.UsedSlots() == 0) return "";
+  if (options.vcpu && !of_vm->contains(*options.vcpu)) return "";
   const size_t label_width = LabelWidth(*of_vm);
   const size_t indent = label_width + 2;
   const Grid grid = GridOf(strips, std::max(options.width, kNarrowestStrips) - indent - 1);

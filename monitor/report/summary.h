@@ -71,7 +71,8 @@ struct EventTotal {
   std::optional<double> RunningShare() const;
 };
 
-// The longest time in one go over which something held, of intervals given in the order of time.
+// The longest time in one go over which something held, of intervals given in the order of time. An
+// interval over ticks that are missing does not hold.
 class LongestStretch {
  public:
   void Add(int64_t from_ns, int64_t to_ns, bool holds) {
@@ -222,6 +223,7 @@ class Summary {
 
   metric::IntervalReader intervals_;
   EpochSummary* sampled_ = nullptr;  // of the latest sample that fits its set
+  bool missed_before_ = false;       // ticks lie between it and the one before: nobody saw them
   bool residency_without_ref_cycles_ = false;
   std::map<uint32_t, VmSummary> vms_;
   GapTotals gaps_;

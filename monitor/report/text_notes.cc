@@ -282,7 +282,10 @@ std::string LifeCycle(const Report& report) {
     std::vector<std::string> vms;
     while (end < changes.size() && changes[end].kind() == first.kind() && changes[end].vm() != 0 &&
            changes[end].detail() == first.detail()) {
-      vms.push_back(absl::StrCat(changes[end++].vm()));
+      const std::string vm = absl::StrCat(changes[end].vm());
+      if (std::ranges::find(vms, vm) != vms.end()) break;
+      vms.push_back(vm);
+      ++end;
     }
     if (vms.size() < kMany) {
       out += Wrapped(absl::StrCat("life cycle: ", At(report, first.mono_ns()), " "),
@@ -403,7 +406,7 @@ std::string RenderNotes(const Report& report,
   }
   if (notes.size() > kNotesOfMany) {
     absl::StrAppend(&out, Plural(notes.size() - kNotesOfMany, "more note"),
-                    " on single VMs (--vm VM shows those of one)\n");
+                    " (--vm VM shows those of one)\n");
   }
   return out;
 }

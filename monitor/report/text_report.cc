@@ -152,23 +152,31 @@ std::string ClassifierLine(const Report& report, const v1::Session& session) {
   return Wrapped("bands: ", line);
 }
 
+// By what was opened, whatever the session expected; by the session where no set came.
 std::string DegradedLine(const Report& report) {
   const std::optional<v1::Session>& session = report.summary.session();
-  if (!session || session->degraded_reason().empty()) return "";
-  const bool has_ran = std::ranges::any_of(report.summary.vms(),
-                                           [](const auto& vm) { return IsDegraded(vm.second); });
-  return Wrapped(
-      "DEGRADED: ",
-      absl::StrCat("no hardware counter was read: ", Printable(session->degraded_reason()),
-                   has_ran ? ". RAN is the share of time on a CPU; whether a vCPU worked "
-                             "or spun there is unknown."
-                           : ""));
+  const std::string why = session ? Printable(session->degraded_reason()) : "";
+  std::vector<std::string> degraded;
+  for (const auto& [number, vm] : report.summary.vms()) {
+    if (IsDegraded(vm)) degraded.push_back(VmLabel(number, vm));
+  }
+  if (degraded.empty() && why.empty()) return "";
+  std::string text = "no hardware counter was read";
+  if (!degraded.empty() && degraded.size() < report.summary.vms().size()) {
+    constexpr size_t kDegradedNamed = 8;
+    absl::StrAppend(&text, " of VM ", Listed(degraded, kDegradedNamed));
+  }
+  if (!why.empty()) absl::StrAppend(&text, ": ", why);
+  if (!degraded.empty()) {
+    text += ". RAN is the share of time on a CPU; whether a vCPU worked or spun there is unknown.";
+  }
+  return Wrapped("DEGRADED: ", text);
 }
 
 std::string Head(const Report& report, const TextOptions& options) {
   const std::string first = DegradedLine(report);
   if (!report.summary.session()) {
-    return absl::StrCat("The session record was lost: host and method unknown.\n",
+    return absl::StrCat(first, "The session record was lost: host and method unknown.\n",
                         RenderHeadline(report, options));
   }
   const v1::Session& session = *report.summary.session();

@@ -72,7 +72,14 @@ Colour ColourOf(Metric metric, double value) {
   return metric == Metric::kProductive ? Colour::kGreen : Colour::kNone;
 }
 
-Table::Cell MetricCell(const metric::Totals& totals, Metric metric) {
+// The share of time on a CPU, host or guest.
+std::optional<double> RanShare(const metric::Totals& totals) {
+  if (totals.MeasuredNs() <= 0) return std::nullopt;
+  return std::min(1.0, totals.Of(Metric::kRunning).whole / totals.MeasuredNs());
+}
+
+Table::Cell MetricCell(const metric::Totals& totals, Metric metric, bool degraded) {
+  if (degraded && metric == Metric::kResidency) return {Percent(RanShare(totals))};
   const std::optional<double> value = totals.Value(metric);
   return {MetricText(metric::InfoOf(metric), value), ColourOf(metric, value.value_or(0))};
 }
@@ -90,9 +97,10 @@ std::string TidText(uint32_t tid) { return tid == 0 ? "-" : absl::StrCat(tid); }
 
 // Which row comes first: by the metric asked for, else by what one looks for.
 double RankOf(const VcpuRow& row, const std::optional<Metric>& sort) {
-  constexpr double kLast = -1;
-  if (row.vcpu == nullptr) return kLast;
-  if (sort) return row.vcpu->Value(*sort).value_or(kLast);
+  constexpr double kNotMeasured = -1;
+  constexpr double kNeverOpened = -2;
+  if (row.vcpu == nullptr) return kNeverOpened;
+  if (sort) return row.vcpu->Value(*sort).value_or(kNotMeasured);
   return row.vcpu->Value(Metric::kSpinning).value_or(0) +
          row.vcpu->Value(Metric::kStarved).value_or(0);
 }
@@ -171,13 +179,13 @@ std::string RenderVcpuTable(const Summary& summary, const std::vector<VcpuRow>& 
     cells.push_back({TidText(row.tid)});
     if (row.vcpu != nullptr) {
       for (const Metric metric : columns.metrics) {
-        cells.push_back(MetricCell(row.vcpu->totals, metric));
+        cells.push_back(MetricCell(row.vcpu->totals, metric, columns.degraded));
       }
       if (!columns.degraded) {
         for (const char* const event : kCounts) cells.push_back({CountText(*row.vcpu, event)});
       }
       for (const Metric metric : columns.further) {
-        cells.push_back(MetricCell(row.vcpu->totals, metric));
+        cells.push_back(MetricCell(row.vcpu->totals, metric, columns.degraded));
       }
     }
     cells.resize(header.size(), Table::Cell{"-"});
@@ -201,7 +209,8 @@ std::string RenderVmTable(const Vms& vms, const TextOptions& options) {
     std::vector<Table::Cell> cells = {{VmLabel(number, vm)},
                                       {TidText(vm.instance.pid())},
                                       {absl::StrCat(RowsOf({entry}, {}).size())}};
-    for (const Metric metric : columns.metrics) cells.push_back(MetricCell(totals, metric));
+    for (const Metric metric : columns.metrics)
+      cells.push_back(MetricCell(totals, metric, columns.degraded));
     uint64_t gaps = 0;
     for (const auto& [key, total] : vm.gaps) gaps += total.ticks;
     cells.push_back({absl::StrCat(vm.samples)});

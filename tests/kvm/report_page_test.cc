@@ -129,7 +129,10 @@ TEST_F(ReportPage, RowsOfTheTextAreChosen) {
   EXPECT_EQ(brief.exit_code, 0) << brief.err;
   EXPECT_THAT(brief.out,
               AllOf(HasSubstr("\nlongest spin: vCPU 0 for "), Not(HasSubstr("own cost"))));
-  EXPECT_EQ(report({"--vm", "guest1", "--vcpu", "0", "--sort", "ipc", "--top", "1"}).exit_code, 0);
+  const Finished sorted = report({"--vm", "guest1", "--vcpu", "0", "--sort", "ghz", "--top", "1"});
+  EXPECT_EQ(sorted.exit_code, 0) << sorted.err;
+  EXPECT_THAT(sorted.out, HasSubstr(" instr  GHz\n"));
+  ExpectRefused(report({"--brief", "--top", "1"}), HasSubstr("--brief"));
   ExpectRefused(report({"--vm", "web"}), HasSubstr("--vm: no VM 'web'; VMs are: 1 \"guest1\"\n"));
   ExpectRefused(report({"--vm", ""}), HasSubstr("--vm: the value is empty"));
   ExpectRefused(report({"--vcpu", "9"}), HasSubstr("--vcpu 9: no such vCPU was recorded"));

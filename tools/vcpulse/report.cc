@@ -253,6 +253,7 @@ absl::StatusOr<report::TextOptions> ParseRows(const ReportOptions& options) {
           "--sort: ", metrics.ok() ? "one metric is needed" : metrics.status().message()));
     }
     rows.sort = metrics->front();
+    rows.columns = {*rows.sort};  // where it is not shown anyway
   }
   return rows;
 }
@@ -365,7 +366,7 @@ int RunReport(const ReportOptions& options) {
   rows->colour = WantsColour(options.color);
   rows->strips = &strips;
   rows->width = width;
-  rows->columns = std::move(columns);
+  rows->columns.insert(rows->columns.end(), columns.begin(), columns.end());
   return WriteStdout(report::RenderText(report, *rows));
 }
 
@@ -449,6 +450,9 @@ void AddReportCommand(CLI::App& app, int& exit_code) {
     for (const char* const other : {"--json", "--explain", "--html", "--serve"}) {
       command->get_option(rows)->excludes(other);
     }
+  }
+  for (const char* const rows : {"--vcpu", "--sort", "--top", "--columns"}) {
+    command->get_option("--brief")->excludes(rows);  // it has no row of a vCPU
   }
   command->callback([options, &exit_code] { exit_code = RunReport(*options); });
 }

@@ -319,12 +319,12 @@ TEST_F(ControlSocket, AnAnswerMayComeLateAndWithoutTheContext) {
     kept = answer;
     handled.set_value();
   };
-  Listen(std::chrono::milliseconds(1));
+  Listen(std::chrono::milliseconds(500));
   RawClient client(path_);
   ASSERT_TRUE(client.Send("stop\nstatus\n"));
   handled.get_future().wait();
   // Its owner's time is not the client's.
-  std::this_thread::sleep_for(std::chrono::milliseconds(30));
+  std::this_thread::sleep_for(std::chrono::milliseconds(600));
   Stop();
   kept({.mono_ns = 9});
   kept({.mono_ns = 10});

@@ -290,9 +290,11 @@ TEST(TextReport, ManyVmsFitAScreen) {
   const Report report = WholeReport(recording.summary);
   const std::string text = RenderText(report);
   EXPECT_LE(std::ranges::count(text, '\n'), 60) << text;
-  EXPECT_THAT(text,
-              HasSubstr("most starved: vCPU 1 of VM 7 \"guest7\" 100.0% of its time (100.0 ms in "
-                        "one go at +0.0 s)\n"));
+  EXPECT_THAT(
+      text,
+      HasSubstr(
+          "most starved: vCPU 1 of VM 7 \"guest7\" waited 80.0% of its time for a CPU (starved "
+          "ticks 100.0%,\n              longest run 100.0 ms at +0.0 s)\n"));
   EXPECT_THAT(text,
               HasSubstr("        VM  PID vCPUs HALTED  RAN starved run-delay samples gaps\n"
                         "1 \"guest1\" 1001     2   0.0% 2.0%    0.0%      0.0%       2    0\n"));
@@ -322,6 +324,50 @@ TEST(TextReport, SortsAndCutsRows) {
   EXPECT_THAT(text, HasSubstr("instr\n   2 2003 100.0%"));
   EXPECT_THAT(text, HasSubstr("\n2 more vCPUs (--top 0 shows all)\n"));
   EXPECT_THAT(text, Not(HasSubstr("   0 2001")));
+}
+
+// Ticks that nobody saw are not part of a stretch; much UNKNOWN time is said beside it.
+TEST(TextReport, TheHeadlineClaimsNoMoreThanWasSeen) {
+  HandMadeRecording recording;
+  recording.Begin();
+  ASSERT_TRUE(recording.Add(recording.Set(1, 1, {2001})).ok());
+  recording.First(1, 1, 0, 1);
+  const Did spun = Busy(50'000'000, kSpinningLow);
+  recording.Tick(1, 1, 1, {spun});
+  recording.Tick(1, 1, 2, {spun});
+  recording.Tick(1, 1, 5, {spun});
+  recording.Tick(1, 1, 6, {Busy(90'000'000, kBetween)});
+  EXPECT_THAT(
+      RenderText(WholeReport(recording.summary)),
+      HasSubstr("\nlongest spin: vCPU 0 for 200.0 ms (at +0.0 s; SPINNING? 83.3% of its time); "
+                "16.7% of the time is\n              UNKNOWN\n"));
+
+  HandMadeRecording unknown;
+  unknown.Begin();
+  ASSERT_TRUE(unknown.Add(unknown.Set(1, 1, {2001})).ok());
+  unknown.First(1, 1, 0, 1);
+  unknown.Tick(1, 1, 1, {Busy(90'000'000, kBetween)});
+  EXPECT_THAT(RenderText(WholeReport(unknown.summary)),
+              HasSubstr("\nlongest spin: unknown: no busy time could be judged\n"));
+}
+
+// A VM without counters beside one with them is named, whatever the session says.
+TEST(TextReport, OneDegradedVmIsNamed) {
+  HandMadeRecording recording;
+  recording.Begin();
+  v1::VcpuSet set = recording.Set(1, 1, {2001}, {"task-clock"});
+  set.set_event_set("degraded");
+  ASSERT_TRUE(recording.Add(set).ok());
+  ASSERT_TRUE(recording.Add(recording.Set(2, 1, {2002})).ok());
+  recording.First(1, 1, 0, 1);
+  recording.First(2, 1, 0, 1);
+  recording.Tick(1, 1, 1, {RanDegraded(3'000'000)});
+  recording.Tick(2, 1, 1, {Busy(200'000'000, kProductiveHigh)});
+  const std::string text = RenderText(WholeReport(recording.summary));
+  EXPECT_THAT(text,
+              StartsWith("DEGRADED: no hardware counter was read of VM 1 \"guest1\". RAN is"));
+  EXPECT_THAT(text, HasSubstr("   0 2001   0.0% 3.0% "));
+  EXPECT_THAT(text, HasSubstr("   0 2002   0.0%     0.0%     100.0% "));
 }
 
 // With one vCPU chosen, no note is about another one.
