@@ -296,7 +296,9 @@ TEST_F(StreamLimits, GapsThatWaitForTheDiskTakeTheirShareOfTheRoom) {
 }
 
 TEST_F(StreamLimits, AFollowerThatTakesNothingIsClosedAndOneThatDoesIsNot) {
-  StartCollector(CollectorOptions());
+  auto options = CollectorOptions();
+  options.memory_bytes = 32 << 20;  // of which a follower may be 1.75 MiB behind
+  StartCollector(options);
   RawPeer stalled(Path("collector"));
   stalled.SendHelloOfFollower();
   ASSERT_EQ(stalled.Next(), FrameType::kWelcome);
@@ -304,8 +306,8 @@ TEST_F(StreamLimits, AFollowerThatTakesNothingIsClosedAndOneThatDoesIsNot) {
   eager.SendHelloOfFollower();
   ASSERT_EQ(eager.Next(), FrameType::kWelcome);
   const auto agent = StartAgent(AgentOptions(Unix("collector")));
-  // Texts that do not compress: some 40 MB in all.
-  const auto chunks = fakes::StreamedChunks(StreamNumber(1), 100, 1, 700'000);
+  // Texts that do not compress: several MiB in all, and soon enough that nothing else closes it.
+  const auto chunks = fakes::StreamedChunks(StreamNumber(1), 20, 1, 700'000);
   size_t followed = 0;
   for (const Chunk& chunk : chunks) {
     ASSERT_TRUE(agent->Offer(chunk));
