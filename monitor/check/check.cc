@@ -28,6 +28,7 @@ Result Describe(Examination& examination, const CheckOptions& options) {
   result.start_realtime_ns = timetable.StartRealtimeNs();
   result.duration_ns = timetable.Recording().Length();
   result.baseline = options.baseline;
+  result.degraded = DegradedText(timetable);
   result.phases = timetable.Phases();
   return result;
 }

@@ -99,6 +99,7 @@ struct Result : JudgedTime {
   std::optional<int64_t> start_realtime_ns;  // since 1970; nothing without a clock snapshot
   int64_t duration_ns = 0;                   // of the recording
   std::optional<std::string> baseline;       // its file, as given
+  std::string degraded;                      // no hardware counter was read: of whom, and why
   std::vector<std::string> phases;           // all there are, in the order of their first marker
   std::vector<std::string> notes;            // what makes numbers doubtful: damage, contention, ...
 };

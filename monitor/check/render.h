@@ -63,6 +63,7 @@ std::string RenderText(const Result& result, std::string_view file,
 //       "reason": text or null         // null of a PASS
 //     }]
 //   }],
+//   "degraded": text or null,          // no hardware counter was read: of whom, and why
 //   "notes": [texts]                   // what makes numbers doubtful
 // }
 // clang-format on

@@ -98,6 +98,7 @@ std::string RenderJson(const Result& result, std::string_view file) {
       {"phase", result.phase ? Utf8Text(*result.phase) : json::value(nullptr)},
       {"spans", result.spans},
       {"judged_s", ToSeconds(result.judged_ns)},
+      {"degraded", TextOrNull(result.degraded)},
       {"phases", Utf8Texts(result.phases)},
       {"expectations", std::move(expectations)},
       {"notes", Utf8Texts(result.notes)},

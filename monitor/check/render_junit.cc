@@ -106,6 +106,7 @@ std::string Suite(const Result& result, const JudgedTime& time, std::string_view
   if (!result.host_name.empty()) absl::StrAppend(&out, Attribute("hostname", result.host_name));
   absl::StrAppend(&out, ">\n    <properties>\n", Property("timeline", file),
                   Property("judged", PartText(time, result.duration_ns)));
+  if (!result.degraded.empty()) out += Property("degraded", result.degraded);
   if (result.baseline) out += Property("baseline", *result.baseline);
   out += "    </properties>\n";
   for (const Judged* judged : all) {

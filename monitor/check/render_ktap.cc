@@ -59,6 +59,7 @@ std::string Test(const Judged& judged, size_t number) {
 
 std::string RenderKtap(const Result& result, std::string_view file) {
   std::string out = absl::StrCat("KTAP version 1\n1..", result.judged.size(), "\n");
+  if (!result.degraded.empty()) absl::StrAppend(&out, "# DEGRADED: ", Clean(result.degraded), "\n");
   absl::StrAppend(&out, "# ", RecordingText(result, file), "\n");
   for (const JudgedTime& time : TimesOf(result)) {
     absl::StrAppend(&out, "# judged: ", PartText(time, result.duration_ns), "\n");

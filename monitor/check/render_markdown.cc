@@ -56,8 +56,11 @@ std::string MarkdownText(std::string_view text) {
 }
 
 std::string RenderMarkdown(const Result& result, std::string_view file) {
-  std::string out = absl::StrCat("### ", MarkdownText(VerdictText(result)), "\n\n",
-                                 "recording: ", MarkdownText(RecordingText(result, file)));
+  std::string out = absl::StrCat("### ", MarkdownText(VerdictText(result)), "\n\n");
+  if (!result.degraded.empty()) {
+    absl::StrAppend(&out, "**DEGRADED**: ", MarkdownText(result.degraded), "  \n");
+  }
+  absl::StrAppend(&out, "recording: ", MarkdownText(RecordingText(result, file)));
   for (const JudgedTime& time : TimesOf(result)) {
     absl::StrAppend(&out, "  \njudged: ", MarkdownText(PartText(time, result.duration_ns)));
   }

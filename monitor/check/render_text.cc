@@ -78,7 +78,9 @@ std::string Lines(const Judged& judged, const TextOptions& options) {
 }  // namespace
 
 std::string RenderText(const Result& result, std::string_view file, const TextOptions& options) {
-  std::string text = report::Wrapped("", RecordingText(result, file));
+  std::string text;
+  if (!result.degraded.empty()) text += report::Wrapped("DEGRADED: ", result.degraded);
+  text += report::Wrapped("", RecordingText(result, file));
   for (const JudgedTime& time : TimesOf(result)) {
     text += report::Wrapped("judged: ", PartText(time, result.duration_ns));
   }

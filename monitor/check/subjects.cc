@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "kvm/base/clock.h"
 #include "kvm/base/text.h"
+#include "monitor/reading/labels.h"
 
 namespace vcpulse::check {
 namespace {
@@ -285,6 +286,19 @@ std::string ToString(const Selector& selector, bool of_vms) {
 
 std::string LabelOf(const Timetable& timetable, uint32_t vm) {
   return LabelOf(timetable, timetable.vms().at(vm).instance);
+}
+
+std::string DegradedText(const Timetable& timetable) {
+  std::vector<std::string> degraded;
+  for (const auto& [number, vm] : timetable.vms()) {
+    const auto has_no_counter = [](const auto& entry) { return entry.second.degraded; };
+    if (!vm.epochs.empty() && std::ranges::all_of(vm.epochs, has_no_counter)) {
+      degraded.push_back(LabelOf(timetable, number));
+    }
+  }
+  const auto& session = timetable.session();
+  return reading::DegradedText(degraded, timetable.vms().size(),
+                               session ? session->degraded_reason() : "");
 }
 
 }  // namespace vcpulse::check

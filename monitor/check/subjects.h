@@ -46,4 +46,7 @@ std::string ToString(const Selector& selector, bool of_vms);
 // What a VM is called, for people: its name, or "pid-7"; with its PID where several have that name.
 std::string LabelOf(const Timetable& timetable, uint32_t vm);
 
+// reading::DegradedText of the VMs that had no hardware counter in all of their epochs.
+std::string DegradedText(const Timetable& timetable);
+
 }  // namespace vcpulse::check

@@ -45,7 +45,7 @@ std::string RenderText(const Comparison& comparison, const TextOptions& options 
 // clang-format off
 // {
 //   "a": {"label", "file", "host_name", "kernel_release", "cpu_model", "start", "duration_s", "interval_s",
-//         "classifiers", "profile", "residency_method", "loss"},    // null where it does not say
+//         "classifiers", "profile", "residency_method", "degraded", "loss"},  // null where it does not say
 //   "b": the same,            // of several per side: the first
 //   "recordings": {"a": [as "a"], "b": [the same]},  // all of them
 //   "between_run_variance": true or false,           // the intervals hold it; false: it is unknown

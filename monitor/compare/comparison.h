@@ -53,7 +53,8 @@ struct Described {
   std::string classifiers;  // that judged the compared time: "evidence, ipc-bands"
   std::string profile;
   std::string residency_method;
-  std::string loss;  // what of it could not be read, for people; empty: nothing
+  std::string degraded;  // no hardware counter was read: of whom, and why; empty: all were
+  std::string loss;      // what of it could not be read, for people; empty: nothing
 };
 
 // What one side says of a quantity.

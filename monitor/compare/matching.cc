@@ -275,6 +275,7 @@ Described Describe(const Recording& recording, const Measured& measured) {
           .classifiers = absl::StrJoin(measured.classifiers, ", "),
           .profile = session.classifier().profile(),
           .residency_method = MethodOf(session),
+          .degraded = check::DegradedText(recording.timetable()),
           .loss = report::DescribeLoss(recording.read(), measured.unusable_ticks,
                                        recording.read().ended_in_order)};
 }

@@ -28,6 +28,7 @@ json::object DescribedJson(const Described& described) {
           {"classifiers", TextOrNull(described.classifiers)},
           {"profile", TextOrNull(described.profile)},
           {"residency_method", TextOrNull(described.residency_method)},
+          {"degraded", TextOrNull(described.degraded)},
           {"loss", TextOrNull(described.loss)}};
 }
 

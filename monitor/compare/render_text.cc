@@ -44,6 +44,11 @@ std::string HeadLine(const Described& described) {
   return report::Wrapped(absl::StrCat(described.label, ": "), text);
 }
 
+std::string DegradedLine(const Described& described) {
+  if (described.degraded.empty()) return "";
+  return report::Wrapped("DEGRADED: ", absl::StrCat(described.label, ": ", described.degraded));
+}
+
 // That nothing happened in both is no news.
 bool IsNothing(const Row& row) {
   return metric::InfoOf(row.metric).IsShare() && row.a.value == 0.0 && row.b.value == 0.0;
@@ -134,8 +139,12 @@ std::string LimitLines(const JudgedLimit& judged, bool colour) {
 
 std::string RenderText(const Comparison& comparison, const TextOptions& options) {
   std::string out;
-  for (const Described& described : comparison.a) out += HeadLine(described);
-  for (const Described& described : comparison.b) out += HeadLine(described);
+  for (const auto* const side : {&comparison.a, &comparison.b}) {
+    for (const Described& described : *side) out += DegradedLine(described);
+  }
+  for (const auto* const side : {&comparison.a, &comparison.b}) {
+    for (const Described& described : *side) out += HeadLine(described);
+  }
   for (const std::string& warning : comparison.warnings) {
     out += report::Wrapped("warning: ", warning);
   }

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "kvm/base/text.h"
 #include "monitor/core/classify.h"
 
 namespace vcpulse::reading {
@@ -165,6 +166,15 @@ std::string ErrnoText(int32_t error) {
   const std::optional<std::string> name = ErrnoName(error);
   if (!name) return "errno " + std::to_string(error);
   return *name + ": " + strerrordesc_np(error);
+}
+
+std::string DegradedText(const std::vector<std::string>& vms, size_t of, std::string_view why) {
+  if (vms.empty() && why.empty()) return "";
+  std::string text = "no hardware counter was read";
+  constexpr size_t kNamed = 8;
+  if (!vms.empty() && vms.size() < of) absl::StrAppend(&text, " of VM ", Listed(vms, kNamed));
+  if (!why.empty()) absl::StrAppend(&text, ": ", Printable(why));
+  return text;
 }
 
 bool IsUnknownReason(core::Rule rule) {

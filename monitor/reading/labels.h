@@ -37,6 +37,11 @@ std::optional<std::string> ErrnoName(int32_t error);
 // "ENOENT: No such file or directory", or "errno N".
 std::string ErrnoText(int32_t error);
 
+// What is said first of a timeline without hardware counters, behind "DEGRADED: ": the VMs of which
+// none was read, of how many, and why (empty: not known). Nothing where there is none and no
+// reason.
+std::string DegradedText(const std::vector<std::string>& vms, size_t of, std::string_view why);
+
 // Whether verdicts of this rule are UNKNOWN, so that the rule is the reason.
 bool IsUnknownReason(core::Rule rule);
 // What an UNKNOWN of this rule means, for people: "IPC between the two bands".

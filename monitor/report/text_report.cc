@@ -155,18 +155,13 @@ std::string ClassifierLine(const Report& report, const v1::Session& session) {
 // By what was opened, whatever the session expected; by the session where no set came.
 std::string DegradedLine(const Report& report) {
   const std::optional<v1::Session>& session = report.summary.session();
-  const std::string why = session ? Printable(session->degraded_reason()) : "";
   std::vector<std::string> degraded;
   for (const auto& [number, vm] : report.summary.vms()) {
     if (IsDegraded(vm)) degraded.push_back(VmLabel(number, vm));
   }
-  if (degraded.empty() && why.empty()) return "";
-  std::string text = "no hardware counter was read";
-  if (!degraded.empty() && degraded.size() < report.summary.vms().size()) {
-    constexpr size_t kDegradedNamed = 8;
-    absl::StrAppend(&text, " of VM ", Listed(degraded, kDegradedNamed));
-  }
-  if (!why.empty()) absl::StrAppend(&text, ": ", why);
+  std::string text = reading::DegradedText(degraded, report.summary.vms().size(),
+                                           session ? session->degraded_reason() : "");
+  if (text.empty()) return "";
   if (!degraded.empty()) {
     text += ". RAN is the share of time on a CPU; whether a vCPU worked or spun there is unknown.";
   }

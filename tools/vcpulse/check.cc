@@ -28,6 +28,7 @@
 #include "tools/vcpulse/commands.h"
 #include "tools/vcpulse/output.h"
 #include "tools/vcpulse/part_options.h"
+#include "tools/vcpulse/progress.h"
 #include "tools/vcpulse/timeline_input.h"
 #include "tools/vcpulse/values.h"
 
@@ -307,8 +308,13 @@ int RunCheck(const CheckText& text) {
     if (!file.ok()) return Fail(JunitError(file.status()));
     junit = *std::move(file);
   }
+  std::vector<std::string> inputs = {command->file};
+  if (command->options.baseline) inputs.push_back(*command->options.baseline);
+  constexpr uint64_t kReadings = 2;  // for phases, then for ticks
+  Progress progress(NameOf(command->file), BytesToRead(inputs, kReadings));
   const absl::StatusOr<check::Result> result =
       check::CheckTimeline(command->file, command->expectations, command->options);
+  progress.Stop();
   if (!result.ok()) return CouldNotRead(result.status(), *command, junit.get());
   if (junit != nullptr) {
     const absl::Status written =

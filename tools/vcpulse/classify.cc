@@ -14,6 +14,7 @@
 #include "monitor/timeline/reader.h"
 #include "tools/vcpulse/classifier_options.h"
 #include "tools/vcpulse/commands.h"
+#include "tools/vcpulse/progress.h"
 #include "tools/vcpulse/timeline_input.h"
 
 namespace vcpulse::tools {
@@ -84,8 +85,10 @@ int RunClassify(const ClassifyOptions& options) {
         return Decide(options, session, kept);
       },
       *writer);
+  Progress progress(NameOf(options.file), BytesToRead({options.file}));
   const absl::StatusOr<timeline::ReadReport> read =
       ReadInput(options.file, [&](const timeline::Entry& entry) { return reclassify.Take(entry); });
+  progress.Stop();
   if (absl::IsCancelled(read.status())) return kExitOk;  // the reader of OUT has seen enough
   if (!read.ok()) return Fail(read.status());
   const std::string loss =
@@ -99,6 +102,7 @@ int RunClassify(const ClassifyOptions& options) {
   if (status.ok()) status = (*output)->Finish();
   if (!status.ok()) return Fail(status);
   Warn(options.file, loss);
+  SayWritten(options.output);
   return kExitOk;
 }
 

@@ -16,6 +16,7 @@
 #include "tools/vcpulse/commands.h"
 #include "tools/vcpulse/output.h"
 #include "tools/vcpulse/part_options.h"
+#include "tools/vcpulse/progress.h"
 #include "tools/vcpulse/timeline_input.h"
 #include "tools/vcpulse/values.h"
 
@@ -147,7 +148,12 @@ int RunCompare(CompareText text) {
   if (const absl::Status sides = TakeSides(text); !sides.ok()) return Fail(sides);
   const auto options = Parse(text);
   if (!options.ok()) return Fail(options.status());
+  std::vector<std::string> runs = text.before;
+  runs.insert(runs.end(), text.after.begin(), text.after.end());
+  constexpr uint64_t kReadings = 2;  // for phases, then for ticks
+  Progress progress(Plural(runs.size(), "recording"), BytesToRead(runs, kReadings));
   const auto comparison = compare::CompareTimelines(text.before, text.after, *options);
+  progress.Stop();
   if (!comparison.ok()) return Fail(comparison.status());
   for (size_t i = 0; i < text.before.size(); ++i) Warn(text.before[i], comparison->a[i].loss);
   for (size_t i = 0; i < text.after.size(); ++i) Warn(text.after[i], comparison->b[i].loss);

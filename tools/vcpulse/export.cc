@@ -21,6 +21,7 @@
 #include "tools/vcpulse/commands.h"
 #include "tools/vcpulse/output.h"
 #include "tools/vcpulse/part_options.h"
+#include "tools/vcpulse/progress.h"
 #include "tools/vcpulse/timeline_input.h"
 
 namespace vcpulse::tools {
@@ -132,13 +133,14 @@ int RunExport(const ExportOptions& options) {
   if (!part.ok()) return Fail(part.status());
   auto output = ExportOutput::Open(options.output);
   if (!output.ok()) return Fail(output.status());
+  const std::string name = NameOf(options.file);
+  Progress progress(name, BytesOfPart(options.file, options.part, options.format == "csv" ? 2 : 1));
   absl::Status written;
   const auto exporter = NewExporter(options, [&](std::string_view text) {
     written = output->Append(text);
     return written;
   });
   if (!exporter.ok()) return Fail(exporter.status());
-  const std::string name = NameOf(options.file);
   bool any_tick = false;
   absl::Status taken;
   const auto read = reading::ReadPart(options.file, *part, [&](const timeline::Entry& entry) {
@@ -146,6 +148,7 @@ int RunExport(const ExportOptions& options) {
     taken = (*exporter)->Add(entry);
     return taken;
   });
+  progress.Stop();
   if (absl::IsCancelled(written)) return kExitOk;  // `| head` has seen enough
   if (!written.ok()) return Fail(written);
   if (!taken.ok()) return Fail(absl::StrCat(name, ": ", taken.message()));
@@ -163,6 +166,7 @@ int RunExport(const ExportOptions& options) {
   if ((*exporter)->Finish().ok()) written = output->Finish();
   if (!written.ok() && !absl::IsCancelled(written)) return Fail(written);
   Warn(options.file, loss);
+  SayWritten(options.output);
   return kExitOk;
 }
 

@@ -29,6 +29,7 @@
 #include "monitor/recorder/session_record.h"
 #include "tools/vcpulse/classifier_options.h"
 #include "tools/vcpulse/commands.h"
+#include "tools/vcpulse/progress.h"
 #include "tools/vcpulse/timeline_input.h"
 
 namespace vcpulse::tools {
@@ -278,15 +279,20 @@ absl::Status Import(const ImportOptions& options) {
   const auto writer = timeline::NewChunkWriter(
       settings->stream_id,
       [&](std::span<const uint8_t> chunk) { return (*output)->Append(chunk); });
+  constexpr uint64_t kReadings = 2;  // for what all rows have, then to write them
+  Progress progress(NameOf(options.file),
+                    BytesToRead({options.file}, options.rows != nullptr ? kReadings : 1));
   const absl::StatusOr<std::vector<std::string>> notes =
       options.rows != nullptr ? ImportStreamed(options, *settings, *writer)
                               : ImportWhole(options, *settings, *writer);
+  progress.Stop();
   if (!notes.ok()) return notes.status();
   status = (*output)->Finish();
   if (!status.ok()) return status;
   for (const std::string& note : *notes) {
     std::fprintf(stderr, "vcpulse: %s: %s\n", NameOf(options.file).c_str(), note.c_str());
   }
+  SayWritten(options.output);
   return absl::OkStatus();
 }
 

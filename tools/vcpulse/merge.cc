@@ -15,6 +15,7 @@
 #include "kvm/base/output_file.h"
 #include "kvm/base/text.h"
 #include "tools/vcpulse/commands.h"
+#include "tools/vcpulse/progress.h"
 #include "tools/vcpulse/timeline_input.h"
 
 namespace vcpulse::tools {
@@ -99,13 +100,17 @@ int RunMerge(const MergeOptions& options) {
   if (absl::Status status = options.Validate(); !status.ok()) return Fail(status);
   const auto output = OutputFile::Create(options.output, OutputFile::Appears::kWhenFinished);
   if (!output.ok()) return Fail(output.status());
+  constexpr uint64_t kReadings = 2;  // for the order of the chunks, then to write them
+  Progress progress(Plural(options.files.size(), "part"), BytesToRead(options.files, kReadings));
   const auto merged = timeline::MergeTimelines(
       options.files,
       [&output](std::span<const uint8_t> bytes) { return (*output)->Append(bytes); });
+  progress.Stop();
   if (absl::IsCancelled(merged.status())) return kExitOk;  // the reader of OUT has seen enough
   if (!merged.ok()) return Fail(merged.status());
   if (absl::Status status = (*output)->Finish(); !status.ok()) return Fail(status);
   SayWhatWasFound(*merged, (*output)->name());
+  SayWritten(options.output);
   return kExitOk;
 }
 

@@ -9,6 +9,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "kvm/base/text.h"
+#include "tools/vcpulse/progress.h"
 #include "tools/vcpulse/values.h"
 
 namespace vcpulse::tools {
@@ -59,6 +60,12 @@ absl::StatusOr<reading::Part> ParsePart(const PartOptions& options) {
                      options.from.empty() ? "0s (the start)" : options.from));
   }
   return reading::Part{.from_ns = *from, .to_ns = *until, .phase = options.phase};
+}
+
+std::optional<uint64_t> BytesOfPart(const std::string& file, const PartOptions& options,
+                                    uint64_t readings) {
+  if (!options.from.empty() || !options.until.empty()) return std::nullopt;
+  return BytesToRead({file}, options.phase ? readings + 1 : readings);
 }
 
 std::string NothingInPart(const PartOptions& options) {

@@ -2,6 +2,7 @@
 
 // Which part of a timeline a command reads: --from, --until and --phase.
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,6 +29,11 @@ void AddPartOptions(CLI::App& command, PartOptions& options);
 // Errors: InvalidArgument in one line for what is no duration, and for an end that is not after the
 // beginning.
 absl::StatusOr<reading::Part> ParsePart(const PartOptions& options);
+
+// How many bytes are read of `file` for that part, in `readings` of it and what a phase takes
+// besides. Nothing where that is not known: of a part from or until a time, and of a pipe.
+std::optional<uint64_t> BytesOfPart(const std::string& file, const PartOptions& options,
+                                    uint64_t readings = 1);
 
 // "no tick in phase 'boot'", "no tick in the part asked for (from 2s to the end)": for a part in
 // which there is nothing.

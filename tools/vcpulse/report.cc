@@ -35,6 +35,7 @@
 #include "tools/vcpulse/commands.h"
 #include "tools/vcpulse/output.h"
 #include "tools/vcpulse/part_options.h"
+#include "tools/vcpulse/progress.h"
 #include "tools/vcpulse/timeline_input.h"
 #include "tools/vcpulse/values.h"
 
@@ -125,6 +126,7 @@ int WritePage(const page::Contents& contents, const std::string& output) {
       (*file)->Append(std::span(reinterpret_cast<const uint8_t*>(text.data()), text.size()));
   if (written.ok()) written = (*file)->Finish();
   if (!written.ok() && !absl::IsCancelled(written)) return Fail(written);
+  if (written.ok()) SayWritten(output);
   return kExitOk;
 }
 
@@ -133,12 +135,11 @@ int ServePage(const std::string& file, const std::string& address) {
   const auto where = http::ParseLoopbackAddress(address);
   if (!where.ok()) return Fail(where.status());
   page::ServedTimeline timeline(file);
-  // A large file takes a while, and nothing is on the screen yet.
-  if (isatty(STDERR_FILENO) != 0) std::fprintf(stderr, "vcpulse: reading %s\n", file.c_str());
+  Progress progress(file, BytesToRead({file}));
   // What cannot be read is said here, not in a browser.
-  if (const auto page = timeline.Page(); !page.ok()) {
-    return Fail(ReadFailure(page.status(), file));
-  }
+  const auto page = timeline.Page();
+  progress.Stop();
+  if (!page.ok()) return Fail(ReadFailure(page.status(), file));
   const absl::Status served = page::ServeOnLoopback(
       *where, timeline.AsSource(),
       [](const std::string& url) { return WriteToStdout(absl::StrCat(url, "\n")); });
@@ -286,11 +287,13 @@ int RunExplain(const ReportOptions& options) {
   const absl::StatusOr<report::ExplainTarget> target = ParseExplainTarget(*options.explain);
   if (!target.ok()) return Fail(target.status());
   report::Explainer explainer(*target);
+  Progress progress(NameOf(options.file), BytesToRead({options.file}));
   const auto read = ReadInput(options.file, [&](const timeline::Entry& entry) {
     absl::Status status = explainer.Add(entry);
     if (status.ok()) return status;
     return absl::Status(status.code(), absl::StrCat(NameOf(options.file), ": ", status.message()));
   });
+  progress.Stop();
   if (!read.ok()) return Fail(read.status());
   const std::string loss =
       report::DescribeLoss(*read, explainer.unusable_ticks(), read->ended_in_order);
@@ -310,7 +313,9 @@ int RunExplain(const ReportOptions& options) {
 int RunHtml(const ReportOptions& options) {
   const absl::StatusOr<reading::Part> part = ParsePart(options.part);
   if (!part.ok()) return Fail(part.status());
+  Progress progress(NameOf(options.file), BytesOfPart(options.file, options.part));
   const auto contents = page::Contents::Read(options.file, *part);
+  progress.Stop();
   if (!contents.ok()) return Fail(ReadFailure(contents.status(), options.file));
   const report::Report& report = (*contents)->report();
   if (const auto nothing = NothingToReport(report, options)) return Fail(*nothing);
@@ -342,11 +347,13 @@ int RunReport(const ReportOptions& options) {
       std::clamp(WidthOfStdout().value_or(report::StripOptions{}.width), kNarrowest, kWidest);
   report::Summary summary;
   report::Strips strips;
+  Progress progress(NameOf(options.file), BytesOfPart(options.file, options.part));
   const absl::StatusOr<report::Report> read =
       report::ReadPart(options.file, *part, summary, [&](const timeline::Entry& entry) {
         if (!options.json) strips.Add(entry);
         return absl::OkStatus();
       });
+  progress.Stop();
   if (!read.ok()) return Fail(ReadFailure(read.status(), options.file));
   strips.Finish();
   const report::Report& report = *read;

@@ -305,9 +305,22 @@ TEST(CheckTimeline, SkipsForTheReasonTheSessionGives) {
   const std::string path = recording.Finish();
   const Result result = Check(path, {"spinning <= 5%", "ipc.p50 > 1"});
   EXPECT_EQ(result.outcome, Outcome::kSkip);
+  EXPECT_EQ(result.degraded, "no hardware counter was read: no PMU here");
   EXPECT_THAT(Lines(result.judged.at(0)),
               ElementsAre("VM guest1 vCPU 0: SKIP, spinning needs hardware counters, and none was "
                           "read: no PMU here"));
+}
+
+TEST(CheckTimeline, OnlyVmsWithoutAnyCounterAreDegraded) {
+  DrawnRecording recording;
+  recording.Begin(1, {});
+  recording.Begin(2, {.degraded = true});
+  recording.Draw({{1, {"PPPPP"}}, {2, {"NNNNN"}}});
+  EXPECT_EQ(Check(recording.Finish(), {"vcpu=0: halted <= 5%"}).degraded,
+            "no hardware counter was read of VM guest2");
+  DrawnRecording counted;
+  counted.Draw("PPPPP");
+  EXPECT_EQ(Check(counted.Finish(), {"halted <= 5%"}).degraded, "");
 }
 
 TEST(CheckTimeline, StarvedIsUnknownWhereWaitingWasNotMeasured) {

@@ -25,6 +25,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 std::string Times(const std::string& letters, size_t times) {
   std::string all;
@@ -268,6 +269,7 @@ TEST(Compare, DegradedHasNoIpcAndItsLimitIsSkipped) {
   EXPECT_EQ(ipc->verdict, Verdict::kUntold);
   EXPECT_EQ(comparison->outcome, check::Outcome::kSkip);
   EXPECT_THAT(comparison->warnings, Contains(HasSubstr("B was recorded degraded")));
+  EXPECT_THAT(RenderText(*comparison), StartsWith("DEGRADED: B: no hardware counter was read\nA: "));
 }
 
 TEST(Compare, LimitsChooseTheirRows) {

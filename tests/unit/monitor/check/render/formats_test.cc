@@ -11,6 +11,7 @@ namespace {
 namespace json = boost::json;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 using ::testing::Not;
 
 tests::Judgement Validate(std::string_view xml) {
@@ -313,6 +314,23 @@ TEST(RenderCheck, SaysAllPhasesAndTheBaseline) {
   EXPECT_EQ(Number(out, "/expectations/4/findings/0/limit/high"), 1.7e8);
   EXPECT_EQ(out.at_pointer("/expectations/4/findings/0/of"), "VM web vCPU 0");
   EXPECT_TRUE(out.at_pointer("/expectations/0/findings/0/of").is_null());
+}
+
+// What no counter was read of stands before all that may be judged without.
+TEST(RenderCheck, DegradedIsSaidFirst) {
+  Result result = EveryOutcome();
+  result.degraded = "no hardware counter was read: no PMU";
+  const std::string line = "DEGRADED: no hardware counter was read: no PMU\n";
+  EXPECT_THAT(RenderText(result, "run.vpt"), StartsWith(line + "run.vpt: "));
+  EXPECT_THAT(RenderKtap(result, "run.vpt"), HasSubstr("\n# " + line + "# run.vpt: "));
+  EXPECT_THAT(RenderMarkdown(result, "run.vpt"),
+              HasSubstr("\n\n**DEGRADED**: no hardware counter was read: no PMU  \nrecording: "));
+  EXPECT_THAT(RenderJunit(result, "run.vpt"),
+              HasSubstr("<property name=\"degraded\" value=\"no hardware counter was read: no PMU"));
+  EXPECT_EQ(json::parse(RenderJson(result, "run.vpt")).at_pointer("/degraded"),
+            "no hardware counter was read: no PMU");
+  const std::string counted = RenderJson(EveryOutcome(), "run.vpt");
+  EXPECT_TRUE(json::parse(counted).at_pointer("/degraded").is_null());
 }
 
 }  // namespace
