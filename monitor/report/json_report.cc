@@ -151,14 +151,30 @@ json::array TidsJson(const VcpuSummary& vcpu) {
   return tids;
 }
 
+// The metrics that have a key of their own.
+void AddMetrics(json::object& out, const metric::Totals& totals) {
+  for (const metric::Info& info : metric::Table()) {
+    if (info.report_key.empty()) continue;  // told in another form
+    out[json::string_view(info.report_key.data(), info.report_key.size())] =
+        OrNull(totals.Value(info.metric));
+  }
+}
+
+json::object SharesJson(const metric::Totals& totals) {
+  json::object shares;
+  for (const core::Band band : kBands) {
+    const std::string name(*reading::BandName(band));
+    shares[name] = OrNull(totals.Value(*metric::FindMetric(name)));
+  }
+  return shares;
+}
+
 json::object VcpuJson(const VmSummary& vm, const VcpuSummary& vcpu) {
-  json::object share;
   json::object ticks;
   json::object ipc_by_band;
   for (const core::Band band : kBands) {
     const auto i = static_cast<size_t>(band);
     const std::string name(*reading::BandName(band));
-    share[name] = OrNull(vcpu.Value(*metric::FindMetric(name)));
     ticks[name] = vcpu.band_ticks[i];
     if (band != core::Band::kHalted) ipc_by_band[name] = IpcJson(vcpu.ipc_by_band[i]);
   }
@@ -172,17 +188,13 @@ json::object VcpuJson(const VmSummary& vm, const VcpuSummary& vcpu) {
       {"samples", vcpu.samples},
       {"measured_s", ToSeconds(vcpu.totals.MeasuredNs())},
       {"judged_s", ToSeconds(vcpu.totals.JudgedNs())},
-      {"share", std::move(share)},
+      {"share", SharesJson(vcpu.totals)},
       {"unknown_reasons", RulesJson(vcpu, true)},
       {"rules", RulesJson(vcpu, false)},
       {"ipc", IpcJson(vcpu.ipc)},
       {"ipc_by_band", std::move(ipc_by_band)},
   };
-  for (const metric::Info& info : metric::Table()) {
-    if (info.report_key.empty()) continue;  // above
-    out[json::string_view(info.report_key.data(), info.report_key.size())] =
-        OrNull(vcpu.Value(info.metric));
-  }
+  AddMetrics(out, vcpu.totals);
   AddCounts(out, vm, vcpu);
   out["ticks"] = std::move(ticks);
   return out;
@@ -297,6 +309,31 @@ json::array MarkersJson(const Report& report) {
   return out;
 }
 
+json::array PhasesJson(const Report& report) {
+  const PhaseTotals& totals = report.summary.phases();
+  const int64_t end_ns = report.summary.last_mono_ns().value_or(0);
+  json::array out;
+  for (size_t i = 0; i < totals.phases().size(); ++i) {
+    const PhaseTotals::Phase& phase = totals.phases()[i];
+    json::array vcpus;
+    for (const auto& [which, measured] : phase.vcpus) {
+      json::object vcpu{{"vm", which.first},
+                        {"vcpu", which.second},
+                        {"measured_s", ToSeconds(measured.MeasuredNs())},
+                        {"judged_s", ToSeconds(measured.JudgedNs())},
+                        {"share", SharesJson(measured)},
+                        {"ipc", OrNull(measured.Value(metric::Metric::kIpc))}};
+      AddMetrics(vcpu, measured);
+      vcpus.push_back(std::move(vcpu));
+    }
+    out.push_back(json::object{{"name", String(phase.name)},
+                               {"spans", phase.spans},
+                               {"length_s", ToSeconds(totals.LengthNs(i, end_ns))},
+                               {"vcpus", std::move(vcpus)}});
+  }
+  return out;
+}
+
 json::object OwnCostJson(const Report& report) {
   const OwnCost& cost = report.summary.own_cost();
   const std::optional<v1::Summary>& end = report.summary.end();
@@ -378,6 +415,7 @@ std::string RenderJson(const Report& report) {
       {"life_cycle_omitted", report.summary.life_cycle_omitted()},
       {"markers", MarkersJson(report)},
       {"markers_omitted", report.summary.markers_omitted()},
+      {"phases", PhasesJson(report)},
       {"own_cost", OwnCostJson(report)},
       {"damage", DamageJson(report)},
   });

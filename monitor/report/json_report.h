@@ -92,6 +92,9 @@
 //   "life_cycle_omitted": n,
 //   "markers": [{"name", "t_ns": n}],  // in order, ns after the recording's start
 //   "markers_omitted": n,              // older ones, beyond what a report keeps
+//   "phases": [{"name", "spans": n, "length_s": n,     // from each marker of the name to the next
+//               "vcpus": [{"vm": n, "vcpu": n, "measured_s": n, "judged_s": n, "share": as above,
+//                          "ipc": n or null, METRIC: n or null}]}],
 //   "own_cost": {
 //     "ticks": n, "ticks_missed": n,
 //          // null from here: no sample, or imported, as none of it is vcpulse's work

@@ -55,6 +55,24 @@ std::optional<double> Report::CpuShare() const {
   return static_cast<double>(summary.end()->cpu_ns()) / static_cast<double>(DurationNs());
 }
 
+namespace {
+
+absl::Status ReadPhasesAgain(const std::string& path, const reading::Part& part, Summary& summary) {
+  PhaseTotals phases = PhaseTotals::Knowing(summary.phases());
+  metric::IntervalReader intervals;
+  const auto read = reading::ReadPart(path, part, [&](const timeline::Entry& entry) {
+    return intervals.Add(entry, [&](const metric::Interval& interval) {
+      phases.Add(interval, reading::PlaceOf(std::get<timeline::TickEntry>(entry.record)));
+      return absl::OkStatus();
+    });
+  });
+  if (!read.ok()) return read.status();
+  summary.SetPhases(std::move(phases));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
 absl::StatusOr<Report> ReadPart(const std::string& path, const reading::Part& part,
                                 Summary& summary, const timeline::EntrySink& also,
                                 metric::IntervalReader::Sink also_intervals) {
@@ -66,6 +84,10 @@ absl::StatusOr<Report> ReadPart(const std::string& path, const reading::Part& pa
                         absl::StrCat(path == "-" ? "standard input" : path, ": ", added.message()));
   });
   if (!read.ok()) return read.status();
+  if (summary.phases().CameLate() && path != "-") {
+    const absl::Status again = ReadPhasesAgain(path, part, summary);
+    if (!again.ok()) return again;
+  }
   Report report{.summary = summary,
                 .read = std::move(read->read),
                 .start_mono_ns = read->start_mono_ns,

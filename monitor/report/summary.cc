@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "monitor/reading/part.h"
+
 namespace vcpulse::report {
 namespace {
 
@@ -72,6 +74,7 @@ absl::Status Summary::Add(const timeline::Entry& entry, metric::IntervalReader::
   }
   return intervals_.Add(entry, [&](const metric::Interval& interval) {
     AddInterval(interval);
+    phases_.Add(interval, reading::PlaceOf(std::get<timeline::TickEntry>(entry.record)));
     return also(interval);
   });
 }
@@ -159,6 +162,7 @@ void Summary::AddGap(const v1::Gap& gap) {
 }
 
 void Summary::AddMarker(const v1::Marker& marker) {
+  phases_.Add(marker);
   markers_.push_back(marker);
   if (markers_.size() > kKeptMarkers) {
     markers_.pop_front();

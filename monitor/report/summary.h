@@ -14,6 +14,7 @@
 #include <span>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -22,6 +23,7 @@
 #include "monitor/metric/interval.h"
 #include "monitor/metric/metric.h"
 #include "monitor/report/distribution.h"
+#include "monitor/report/phase_totals.h"
 #include "monitor/timeline/entry.h"
 
 namespace vcpulse::report {
@@ -195,6 +197,9 @@ class Summary {
   // The latest ones, in order; a phase runs from its marker to the next.
   const std::deque<v1::Marker>& markers() const { return markers_; }
   uint64_t markers_omitted() const { return markers_omitted_; }
+  const PhaseTotals& phases() const { return phases_; }
+  // In place of them, those of another reading.
+  void SetPhases(PhaseTotals phases) { phases_ = std::move(phases); }
   // What residency was divided by in the end: the highest rate seen may exceed the session's.
   std::span<const core::ResidencyBasis> residency_bases() const {
     return intervals_.residency_bases();
@@ -231,6 +236,7 @@ class Summary {
   uint64_t life_cycle_omitted_ = 0;
   std::deque<v1::Marker> markers_;
   uint64_t markers_omitted_ = 0;
+  PhaseTotals phases_;
   OwnCost own_cost_;
   std::optional<uint64_t> last_tick_;
   std::optional<v1::Summary> end_;

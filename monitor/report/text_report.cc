@@ -254,6 +254,15 @@ std::string RenderMany(const Report& report, const Vms& vms, TextOptions options
       notes.empty() ? "" : "\n", notes);
 }
 
+// Nothing where there are no phases, or one was asked for.
+std::string Phases(const Report& report, const Vms& vms, const TextOptions& options) {
+  constexpr size_t kMostRows = 24;
+  if (report.phase) return "";
+  const bool of_vms = options.brief || vms.size() >= kManyVms;
+  const std::string table = RenderPhaseTable(report, vms, of_vms, kMostRows, options);
+  return table.empty() ? "" : absl::StrCat("\n", table);
+}
+
 }  // namespace
 
 std::string RenderText(const Report& report, const TextOptions& options) {
@@ -266,12 +275,14 @@ std::string RenderText(const Report& report, const TextOptions& options) {
   if (vms.empty()) out += "\nNo VM was recorded.\n";
   if (options.brief) {
     if (!vms.empty()) absl::StrAppend(&out, "\n", RenderVmTable(vms, options));
+    out += Phases(report, vms, options);
     const std::string loss = DescribeLoss(report);
     if (!loss.empty()) absl::StrAppend(&out, "\n", Wrapped("LOSS: ", loss));
     return out;
   }
   out +=
       vms.size() < kManyVms ? RenderEach(report, vms, options) : RenderMany(report, vms, options);
+  out += Phases(report, vms, options);
   const bool has_hints =
       std::ranges::any_of(vms, [](const auto* vm) { return HasIpcSpinning(vm->second); });
   if (summary.session() && has_hints) {

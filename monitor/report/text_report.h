@@ -28,7 +28,7 @@ struct TextOptions {
 
 // The report for people: why it is degraded, the host, the worst vCPUs, and how it was measured;
 // then of one or two VMs a table each with strips, of more a line each and the 16 worst vCPUs of
-// all; last what a reader must know to trust the numbers. Pure.
+// all; a table of the phases; last what a reader must know to trust the numbers. Pure.
 std::string RenderText(const Report& report, const TextOptions& options = {});
 
 // The notes below the tables of one VM: why a value is absent or an estimate, what UNKNOWN was,

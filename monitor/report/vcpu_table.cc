@@ -220,4 +220,57 @@ std::string RenderVmTable(const Vms& vms, const TextOptions& options) {
   return table.Render(options.colour);
 }
 
+std::string RenderPhaseTable(const Report& report, const Vms& vms, bool of_vms, size_t at_most,
+                             const TextOptions& options) {
+  std::vector<const VmSummary*> summaries;
+  summaries.reserve(vms.size());
+  for (const auto* const vm : vms) summaries.push_back(&vm->second);
+  const Columns columns = ColumnsFor(summaries, options);
+  std::vector<std::string> header = {"phase", "spans", "length"};
+  if (of_vms || vms.size() > 1) header.emplace_back("VM");
+  if (!of_vms) header.emplace_back("vCPU");
+  for (const Metric metric : columns.metrics) header.push_back(LabelOf(columns, metric));
+  for (const Metric metric : columns.further) header.push_back(LabelOf(columns, metric));
+  Table table(header);
+  size_t rows = 0;
+  const PhaseTotals& phases = report.summary.phases();
+  const auto add = [&](std::vector<Table::Cell> cells, const metric::Totals& totals) {
+    if (totals.MeasuredNs() <= 0 || ++rows > at_most) return;
+    for (const auto* const shown : {&columns.metrics, &columns.further}) {
+      for (const Metric metric : *shown) {
+        cells.push_back(MetricCell(totals, metric, columns.degraded));
+      }
+    }
+    table.AddRow(std::move(cells));
+  };
+  for (size_t i = 0; i < phases.phases().size(); ++i) {
+    const PhaseTotals::Phase& phase = phases.phases()[i];
+    const int64_t length_ns = phases.LengthNs(i, report.summary.last_mono_ns().value_or(0));
+    for (const auto* const entry : vms) {
+      const auto& [number, vm] = *entry;
+      std::vector<Table::Cell> first = {{Printable(phase.name)},
+                                        {absl::StrCat(phase.spans)},
+                                        {DurationText(static_cast<double>(length_ns))}};
+      if (of_vms || vms.size() > 1) first.push_back({VmLabel(number, vm)});
+      metric::Totals of_vm;
+      for (const auto& [index, vcpu] : vm.vcpus) {
+        if (options.vcpu && *options.vcpu != index) continue;
+        const auto found = phase.vcpus.find({number, index});
+        if (found == phase.vcpus.end()) continue;
+        of_vm.Add(found->second);
+        if (of_vms) continue;
+        std::vector<Table::Cell> cells = first;
+        cells.push_back({absl::StrCat(index)});
+        add(std::move(cells), found->second);
+      }
+      if (of_vms) add(std::move(first), of_vm);
+    }
+  }
+  if (rows == 0) return "";
+  return absl::StrCat(table.Render(options.colour),
+                      rows > at_most ? absl::StrCat(Plural(rows - at_most, "more row"),
+                                                    " (--phase NAME reports one phase)\n")
+                                     : "");
+}
+
 }  // namespace vcpulse::report

@@ -35,6 +35,13 @@ std::string RenderVcpuTable(const Summary& summary, const std::vector<VcpuRow>& 
 std::string RenderVmTable(const std::vector<const std::pair<const uint32_t, VmSummary>*>& vms,
                           const TextOptions& options);
 
+// One row per phase and vCPU of these VMs, or per phase and VM (all its vCPUs together) where
+// `of_vms`; at most `at_most` rows, with a line that says how many more there are. Empty where
+// nothing was measured in a phase.
+std::string RenderPhaseTable(const Report& report,
+                             const std::vector<const std::pair<const uint32_t, VmSummary>*>& vms,
+                             bool of_vms, size_t at_most, const TextOptions& options);
+
 // Whether no epoch of it read a hardware counter.
 bool IsDegraded(const VmSummary& vm);
 // Whether an IPC alone called some of its time SPINNING: a hint, to be marked as one.
