@@ -3,51 +3,102 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "kvm/base/text.h"
+#include "monitor/reading/labels.h"
 
 namespace vcpulse::follow {
 namespace {
 
-uint64_t Count(const recorder::Progress& progress, core::Band band) {
-  return progress.bands[static_cast<size_t>(band)];
+constexpr size_t kWidestName = 20;
+constexpr size_t kMostRows = 16;  // the terminal is for other things, too
+
+struct Screen {
+  size_t columns = 80;
+  size_t rows = 24;
+};
+
+Screen ScreenOfStderr() {
+  winsize size{};
+  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return {};
+  return {.columns = size.ws_col, .rows = std::max<size_t>(size.ws_row, 2)};
 }
 
-size_t TerminalColumns() {
-  winsize size{};
-  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return 80;
-  return size.ws_col;
+std::string Cut(std::string line, size_t columns) {
+  if (line.size() > columns) line.resize(columns);
+  return line;
+}
+
+std::string VmLine(const recorder::Progress::Vm& vm, size_t name_width, size_t columns) {
+  std::string line = absl::StrCat("  ", Cut(Printable(vm.name), name_width));
+  line.resize(std::max(line.size(), 2 + name_width), ' ');
+  line += "  ";
+  for (const core::Verdict& verdict : vm.vcpus) {
+    line += reading::BandLetter(verdict.band, verdict.starved);
+  }
+  if (line.size() > columns) line = Cut(line, columns - 1) + '+';
+  return line;
 }
 
 }  // namespace
 
 std::string FormatLiveLine(absl::Duration elapsed, uint64_t ticks,
                            const recorder::Progress& progress, size_t columns) {
-  std::string line = absl::StrFormat(
-      "%.1fs  %d ticks  %d gaps  vCPUs: %d halted, %d spinning, %d productive, %d unknown",
-      absl::ToDoubleSeconds(elapsed), ticks, progress.gaps, Count(progress, core::Band::kHalted),
-      Count(progress, core::Band::kSpinning), Count(progress, core::Band::kProductive),
-      Count(progress, core::Band::kUnknown) + Count(progress, core::Band::kNone));
-  if (line.size() > columns) line.resize(columns);
-  return line;
+  const auto bands = progress.Bands();
+  const auto count = [&bands](core::Band band) { return bands[static_cast<size_t>(band)]; };
+  return Cut(
+      absl::StrFormat(
+          "%.1fs  %d ticks  %d gaps  vCPUs: %d halted, %d spinning, %d productive, %d unknown",
+          absl::ToDoubleSeconds(elapsed), ticks, progress.gaps, count(core::Band::kHalted),
+          count(core::Band::kSpinning), count(core::Band::kProductive),
+          count(core::Band::kUnknown) + count(core::Band::kNone)),
+      columns);
+}
+
+std::vector<std::string> FormatLiveLines(absl::Duration elapsed, uint64_t ticks,
+                                         const recorder::Progress& progress, size_t columns,
+                                         size_t rows) {
+  std::vector<std::string> lines = {FormatLiveLine(elapsed, ticks, progress, columns)};
+  size_t name_width = 0;
+  for (const auto& vm : progress.vms) name_width = std::max(name_width, Printable(vm.name).size());
+  name_width = std::min(name_width, kWidestName);
+  for (const auto& vm : progress.vms) {
+    const size_t left = progress.vms.size() + 1 - lines.size();
+    if (lines.size() + 1 >= rows && left > 1) {
+      if (lines.size() < rows) {
+        lines.push_back(Cut(absl::StrCat("  and ", Plural(left, "more VM")), columns));
+      }
+      break;
+    }
+    lines.push_back(VmLine(vm, name_width, columns));
+  }
+  return lines;
 }
 
 LiveLine::LiveLine() : terminal_(isatty(STDERR_FILENO) == 1) {}
 
 void LiveLine::Show(absl::Duration elapsed, uint64_t ticks, const recorder::Progress& progress) {
   if (!terminal_) return;
-  const std::string line = FormatLiveLine(elapsed, ticks, progress, TerminalColumns() - 1);
-  std::fprintf(stderr, "\r\033[K%s", line.c_str());
+  const Screen screen = ScreenOfStderr();
+  const std::vector<std::string> lines = FormatLiveLines(
+      elapsed, ticks, progress, screen.columns - 1, std::min(screen.rows - 1, kMostRows));
+  Clear();
+  std::fputs(absl::StrJoin(lines, "\n").c_str(), stderr);
   std::fflush(stderr);
-  shown_ = true;
+  shown_ = lines.size();
 }
 
 void LiveLine::Clear() {
-  if (!shown_) return;
-  std::fputs("\r\033[K", stderr);
+  if (shown_ == 0) return;
+  if (shown_ > 1) std::fprintf(stderr, "\033[%zuA", shown_ - 1);
+  std::fputs("\r\033[J", stderr);
   std::fflush(stderr);
-  shown_ = false;
+  shown_ = 0;
 }
 
 }  // namespace vcpulse::follow

@@ -1,19 +1,29 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "monitor/recorder/recording.h"
 
 namespace vcpulse::follow {
 
-// The line that a terminal sees during `record`: elapsed time, ticks, gaps and how many vCPUs are
-// in each band now. At most `columns` wide.
+// The line that a service manager shows of `record`: elapsed time, ticks, gaps and how many vCPUs
+// are in each band now. At most `columns` wide.
 std::string FormatLiveLine(absl::Duration elapsed, uint64_t ticks,
                            const recorder::Progress& progress, size_t columns);
 
-// Rewrites that line in place on stderr where stderr is a terminal, else does nothing. One thread.
+// What a terminal shows: that line, then one per VM with a character per vCPU
+// (reading::BandLetter). At most `rows` lines; where they do not hold all VMs the last says how
+// many more there are, and a "+" ends a line that does not hold all vCPUs.
+std::vector<std::string> FormatLiveLines(absl::Duration elapsed, uint64_t ticks,
+                                         const recorder::Progress& progress, size_t columns,
+                                         size_t rows);
+
+// Rewrites those lines in place on stderr where stderr is a terminal, else does nothing. One
+// thread.
 class LiveLine {
  public:
   LiveLine();
@@ -21,12 +31,12 @@ class LiveLine {
   ~LiveLine() { Clear(); }
 
   void Show(absl::Duration elapsed, uint64_t ticks, const recorder::Progress& progress);
-  // Removes the line, so that something else can be printed.
+  // Removes the lines, so that something else can be printed.
   void Clear();
 
  private:
   bool terminal_;
-  bool shown_ = false;
+  size_t shown_ = 0;  // lines
 };
 
 }  // namespace vcpulse::follow

@@ -51,7 +51,7 @@ std::optional<std::string> ReplayView::Take(const timeline::Entry& entry) {
     return Stamped(*instant, GapText(*gap, gap->vm() == 0 ? "all VMs" : LabelOf(gap->vm())));
   } else if (const auto* change = std::get_if<v1::LifeCycle>(&entry.record)) {
     if (change->has_instance()) Name(change->vm(), change->instance());
-    if (change->kind() == v1::LifeCycle::KIND_VM_ENDED) bands_.erase(change->vm());
+    if (change->kind() == v1::LifeCycle::KIND_VM_ENDED) latest_.erase(change->vm());
     std::string text(reading::LifeCycleName(change->kind()));
     if (change->vm() != 0) text = absl::StrCat(LabelOf(change->vm()), ": ", text);
     if (!change->detail().empty()) {
@@ -67,12 +67,7 @@ void ReplayView::TakeTick(const timeline::TickEntry& tick) {
   latest_tick_ = tick.sample.tick;
   ++progress_.samples;
   progress_.vcpu_samples += tick.sample.vcpus.size();
-  Bands& bands = bands_[tick.vm];
-  bands = {};
-  for (const core::Verdict& verdict : tick.verdicts) {
-    const auto band = static_cast<size_t>(verdict.band);
-    ++bands[band < bands.size() ? band : 0];
-  }
+  latest_[tick.vm].assign(tick.verdicts.begin(), tick.verdicts.end());
 }
 
 std::string ReplayView::TickLine(const timeline::TickEntry& tick) {
@@ -103,8 +98,8 @@ absl::Duration ReplayView::elapsed() const {
 
 recorder::Progress ReplayView::progress() const {
   recorder::Progress progress = progress_;
-  for (const auto& [vm, bands] : bands_) {
-    for (size_t band = 0; band < bands.size(); ++band) progress.bands[band] += bands[band];
+  for (const auto& [vm, verdicts] : latest_) {
+    progress.vms.push_back({.name = LabelOf(vm), .vcpus = verdicts});
   }
   return progress;
 }

@@ -41,8 +41,6 @@ class ReplayView {
   recorder::Progress progress() const;
 
  private:
-  using Bands = std::array<uint64_t, core::kBands>;
-
   void TakeTick(const timeline::TickEntry& tick);
   std::string LabelOf(uint32_t vm) const;
   void Name(uint32_t vm, const v1::VmInstance& instance);
@@ -53,8 +51,8 @@ class ReplayView {
   int64_t latest_ns_ = 0;
   uint64_t ticks_ = 0;
   std::optional<uint64_t> latest_tick_;
-  recorder::Progress progress_;      // but for the bands
-  std::map<uint32_t, Bands> bands_;  // by VM, of its latest tick
+  recorder::Progress progress_;                            // but for the VMs
+  std::map<uint32_t, std::vector<core::Verdict>> latest_;  // by VM, of its latest tick
   std::map<uint32_t, std::string> labels_;
   std::set<std::string> used_labels_;
   metric::IntervalReader intervals_;

@@ -428,11 +428,20 @@ Progress Recording::progress() const {
   for (const auto& [key, recorded] : vms_) {
     const auto live = epochs_.find(recorded.current);
     if (live == epochs_.end()) continue;
-    for (const core::Verdict& verdict : live->second.verdicts) {
-      ++progress.bands[static_cast<size_t>(verdict.band)];
-    }
+    progress.vms.push_back({.name = recorded.vm.name, .vcpus = live->second.verdicts});
   }
   return progress;
+}
+
+std::array<uint64_t, core::kBands> Progress::Bands() const {
+  std::array<uint64_t, core::kBands> bands{};
+  for (const Vm& vm : vms) {
+    for (const core::Verdict& verdict : vm.vcpus) {
+      const auto band = static_cast<size_t>(verdict.band);
+      ++bands[band < bands.size() ? band : 0];
+    }
+  }
+  return bands;
 }
 
 }  // namespace vcpulse::recorder

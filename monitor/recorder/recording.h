@@ -44,8 +44,16 @@ InstanceKey KeyOf(const kvm::Vm& vm);
 struct Progress {
   uint64_t samples = 0;  // one per VM and tick
   uint64_t vcpu_samples = 0;
-  uint64_t gaps = 0;                // Gap records
-  std::array<uint64_t, 5> bands{};  // vCPUs by their latest band, indexed by core::Band
+  uint64_t gaps = 0;  // Gap records
+
+  struct Vm {
+    std::string name;
+    std::vector<core::Verdict> vcpus;  // the latest, in the order of its set
+  };
+  std::vector<Vm> vms{};  // that are recorded now
+
+  // vCPUs by their latest band, indexed by core::Band.
+  std::array<uint64_t, core::kBands> Bands() const;
 };
 
 // "21 ticks, 42 vCPU samples, 0 gaps".

@@ -1,10 +1,16 @@
 #include "monitor/follow/replay_view.h"
 
+#include <pty.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "kvm/base/fd.h"
 #include "monitor/follow/live_line.h"
 #include "monitor/timeline/reader.h"
 #include "tests/unit/fixtures/drawn_recording.h"
@@ -13,7 +19,11 @@ namespace vcpulse::follow {
 namespace {
 
 using check::DrawnRecording;
+using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::SizeIs;
+using ::testing::StartsWith;
 
 std::string Played(const std::string& file, ReplayView& view) {
   std::string text;
@@ -81,16 +91,20 @@ TEST(ReplayView, ProgressIsThatOfARecording) {
   EXPECT_EQ(view.ticks(), 3U);
   EXPECT_EQ(view.elapsed(), absl::Milliseconds(200));
   EXPECT_EQ(view.progress().vcpu_samples, 9U);
-  EXPECT_THAT(view.progress().bands, ::testing::ElementsAre(0, 1, 1, 0, 1));
+  EXPECT_THAT(view.progress().Bands(), ::testing::ElementsAre(0, 1, 1, 0, 1));
 }
 
 recorder::Progress SomeProgress() {
   recorder::Progress progress{.samples = 30, .vcpu_samples = 120, .gaps = 2};
-  progress.bands[static_cast<size_t>(core::Band::kNone)] = 1;
-  progress.bands[static_cast<size_t>(core::Band::kHalted)] = 3;
-  progress.bands[static_cast<size_t>(core::Band::kSpinning)] = 4;
-  progress.bands[static_cast<size_t>(core::Band::kProductive)] = 5;
-  progress.bands[static_cast<size_t>(core::Band::kUnknown)] = 6;
+  const auto of = [](core::Band band, size_t vcpus) {
+    return std::vector<core::Verdict>(vcpus, {.band = band});
+  };
+  progress.vms = {{"web", of(core::Band::kNone, 1)},
+                  {"db-0", of(core::Band::kHalted, 3)},
+                  {"db-1", of(core::Band::kSpinning, 4)},
+                  {"db-2", of(core::Band::kProductive, 5)},
+                  {"db-3", of(core::Band::kUnknown, 6)}};
+  progress.vms.back().vcpus.front().starved = true;
   return progress;
 }
 
@@ -102,6 +116,43 @@ TEST(LiveLine, SaysTimeTicksGapsAndBands) {
 // A line wider than the terminal would wrap, and \r would not take it back.
 TEST(LiveLine, FitsTheTerminal) {
   EXPECT_EQ(FormatLiveLine(absl::Seconds(3), 30, SomeProgress(), 20), "3.0s  30 ticks  2 ga");
+}
+
+TEST(LiveLines, ACharacterPerVcpu) {
+  EXPECT_THAT(FormatLiveLines(absl::Seconds(3), 30, SomeProgress(), 200, 24),
+              ElementsAre(FormatLiveLine(absl::Seconds(3), 30, SomeProgress(), 200), "  web   -",
+                          "  db-0  ...", "  db-1  SSSS", "  db-2  #####", "  db-3  !?????"));
+}
+
+TEST(LiveLines, FitTheTerminal) {
+  EXPECT_THAT(FormatLiveLines(absl::Seconds(3), 30, SomeProgress(), 11, 24),
+              ElementsAre("3.0s  30 ti", "  web   -", "  db-0  ...", "  db-1  SS+", "  db-2  ##+",
+                          "  db-3  !?+"));
+  EXPECT_THAT(FormatLiveLines(absl::Seconds(3), 30, SomeProgress(), 200, 4),
+              ElementsAre(::testing::_, "  web   -", "  db-0  ...", "  and 3 more VMs"));
+  EXPECT_THAT(FormatLiveLines(absl::Seconds(3), 30, SomeProgress(), 200, 6), SizeIs(6));
+  EXPECT_THAT(FormatLiveLines(absl::Seconds(3), 30, SomeProgress(), 200, 1), SizeIs(1));
+}
+
+TEST(LiveLine, ItsLinesAreRemovedBeforeOthersCome) {
+  int ends[2];
+  ASSERT_EQ(openpty(&ends[0], &ends[1], nullptr, nullptr, nullptr), 0);
+  const Fd screen(ends[0]);
+  const Fd terminal(ends[1]);
+  const Fd before(dup(STDERR_FILENO));
+  dup2(terminal.get(), STDERR_FILENO);
+  LiveLine live;
+  live.Show(absl::Seconds(3), 30, SomeProgress());
+  live.Show(absl::Seconds(4), 40, SomeProgress());
+  live.Clear();
+  live.Clear();
+  dup2(before.get(), STDERR_FILENO);
+  std::string text(4096, '\0');
+  const ssize_t got = read(screen.get(), text.data(), text.size());
+  text.resize(static_cast<size_t>(std::max<ssize_t>(got, 0)));
+  EXPECT_THAT(text, StartsWith("3.0s  30 ticks"));
+  EXPECT_THAT(text, HasSubstr("  db-3  !?????\033[5A\r\033[J4.0s  40 ticks"));
+  EXPECT_THAT(text, EndsWith("  db-3  !?????\033[5A\r\033[J"));
 }
 
 }  // namespace

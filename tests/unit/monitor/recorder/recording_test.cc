@@ -40,7 +40,7 @@ TEST_F(RecordingTest, SamplesBecomeVerdicts) {
   EXPECT_THAT(writer_.VcpuSets()[0].events(), ElementsAre("cycles", "instructions"));
   EXPECT_EQ(recording_.progress().samples, 3u);
   EXPECT_EQ(recording_.progress().vcpu_samples, 6u);
-  EXPECT_EQ(recording_.progress().bands[static_cast<size_t>(core::Band::kSpinning)], 1u);
+  EXPECT_EQ(recording_.progress().Bands()[static_cast<size_t>(core::Band::kSpinning)], 1u);
 }
 
 TEST_F(RecordingTest, AFailedReadIsAGapThatNamesVcpuAndErrno) {
