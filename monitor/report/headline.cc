@@ -32,12 +32,13 @@ std::string NameOf(const Place& place, bool several_vms) {
   return several_vms ? absl::StrCat(vcpu, " of VM ", VmLabel(place.vm_number, *place.vm)) : vcpu;
 }
 
-std::string When(const Report& report, int64_t mono_ns) {
-  std::string text = absl::StrFormat("at %+.1f s", report.SecondsAt(mono_ns));
+// When it began, and the phase that most of it lies in: a tick across a marker begins before it.
+std::string When(const Report& report, const LongestStretch& stretch) {
+  std::string text = absl::StrFormat("at %+.1f s", report.SecondsAt(stretch.begin_ns()));
   if (report.phase) return text;
   const v1::Marker* phase = nullptr;
   for (const v1::Marker& marker : report.summary.markers()) {
-    if (marker.mono_ns() <= mono_ns) phase = &marker;
+    if (marker.mono_ns() <= stretch.begin_ns() + stretch.length_ns() / 2) phase = &marker;
   }
   if (phase != nullptr) absl::StrAppend(&text, ", phase ", Printable(phase->name()));
   return text;
@@ -67,7 +68,7 @@ std::string Spins(const Report& report, const std::vector<Place>& places, bool s
     const LongestStretch& spin = place.vcpu->spin;
     texts.push_back(absl::StrCat(
         NameOf(place, several_vms), " for ", DurationText(static_cast<double>(spin.length_ns())),
-        " (", When(report, spin.begin_ns()), "; SPINNING", HasIpcSpinning(*place.vm) ? "? " : " ",
+        " (", When(report, spin), "; SPINNING", HasIpcSpinning(*place.vm) ? "? " : " ",
         Percent(place.vcpu->Value(Metric::kSpinning)), " of its time)"));
   }
   std::string text = texts.empty() ? "none" : absl::StrJoin(texts, "; ");
@@ -95,7 +96,7 @@ std::string Starved(const Report& report, const std::vector<Place>& places, bool
     if (const LongestStretch& starved = place.vcpu->starved; starved.length_ns() > 0) {
       absl::StrAppend(&text, ", longest run ",
                       DurationText(static_cast<double>(starved.length_ns())), " ",
-                      When(report, starved.begin_ns()));
+                      When(report, starved));
     }
     texts.push_back(text + ")");
   }

@@ -383,7 +383,8 @@ TEST(TextReport, NotesAreOfTheChosenVcpu) {
               AllOf(HasSubstr(": vCPU 1 100.0%\n"), Not(HasSubstr("vCPU 0"))));
 }
 
-// The longest spin is one in a row, with the phase that it began in.
+// The longest spin is one in a row, with the phase that most of it lies in: its first tick begins
+// before the marker.
 TEST(TextReport, LeadsWithTheLongestSpinAndItsPhase) {
   HandMadeRecording recording;
   recording.Begin();
@@ -394,7 +395,7 @@ TEST(TextReport, LeadsWithTheLongestSpinAndItsPhase) {
     if (tick == 3) {
       v1::Marker marker;
       marker.set_name("body");
-      marker.set_mono_ns(kStart_ns + 3 * kTick_ns);
+      marker.set_mono_ns(kStart_ns + 3 * kTick_ns + kTick_ns / 10);
       ASSERT_TRUE(recording.Add(marker).ok());
     }
     recording.Tick(

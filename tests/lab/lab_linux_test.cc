@@ -1,0 +1,85 @@
+// A real Linux guest: the bands of each phase against what its first process
+// (tools/lab.d/linux-init) did in it. The emulated host has one CPU, so two vCPUs that work wait
+// for each other.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "boost/json.hpp"
+#include "tests/lab/lab_timeline.h"
+
+namespace vcpulse::lab {
+namespace {
+
+struct VcpuInPhase {
+  double halted = 0;
+  double productive = 0;
+  double starved = 0;
+  double run_delay = 0;
+};
+
+struct Phase {
+  double length_s = 0;
+  std::vector<VcpuInPhase> vcpus;
+};
+
+std::map<std::string, Phase> Phases() {
+  std::map<std::string, Phase> phases;
+  const boost::json::value report = boost::json::parse(ReadText(OutputPath("linux-0", "json.out")));
+  for (const auto& phase : report.at("phases").as_array()) {
+    Phase& read = phases[std::string(phase.at("name").as_string())];
+    read.length_s = phase.at("length_s").to_number<double>();
+    for (const auto& vcpu : phase.at("vcpus").as_array()) {
+      const auto number = [&vcpu](const char* path) {
+        return vcpu.at_pointer(path).to_number<double>();
+      };
+      read.vcpus.push_back({.halted = number("/share/halted"),
+                            .productive = number("/share/productive"),
+                            .starved = number("/starved_share"),
+                            .run_delay = number("/run_delay_share")});
+    }
+  }
+  return phases;
+}
+
+TEST(Linux, OneVcpuWorksWhereItsFirstProcessWorksAlone) {
+  const Phase work = Phases()["work"];
+  ASSERT_EQ(work.vcpus.size(), 2u);
+  const auto [less, more] = std::ranges::minmax(work.vcpus, {}, &VcpuInPhase::productive);
+  EXPECT_GT(more.productive, 0.9);
+  EXPECT_GT(less.halted, 0.8);
+}
+
+TEST(Linux, BothAreHaltedWhereItSleeps) {
+  const Phase idle = Phases()["idle"];
+  ASSERT_EQ(idle.vcpus.size(), 2u);
+  EXPECT_NEAR(idle.length_s, 2, 0.3);
+  for (const VcpuInPhase& vcpu : idle.vcpus) {
+    EXPECT_GT(vcpu.halted, 0.8);  // the first ticks and the last are of its neighbours
+    EXPECT_LT(vcpu.starved, 0.2);
+  }
+}
+
+TEST(Linux, BothAreStarvedWhereTwoWorkOnOneCpu) {
+  const Phase both = Phases()["both"];
+  ASSERT_EQ(both.vcpus.size(), 2u);
+  for (const VcpuInPhase& vcpu : both.vcpus) {
+    EXPECT_GT(vcpu.productive, 0.8);
+    EXPECT_GT(vcpu.starved, 0.8);
+    EXPECT_NEAR(vcpu.run_delay, 0.5, 0.15);
+  }
+}
+
+TEST(Linux, ItsPowerOffIsToldAndNothingIsMissing) {
+  const RecordedTimeline recorded = Load(OutputPath("linux-0", "linux.vpt"));
+  EXPECT_TRUE(recorded.gaps.empty());
+  ASSERT_FALSE(recorded.life_cycle.empty());
+  EXPECT_EQ(recorded.life_cycle.back().kind(), v1::LifeCycle::KIND_VM_ENDED);
+}
+
+}  // namespace
+}  // namespace vcpulse::lab
