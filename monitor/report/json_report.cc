@@ -12,6 +12,7 @@
 #include "kvm/base/clock.h"
 #include "kvm/base/json.h"
 #include "monitor/reading/labels.h"
+#include "monitor/report/vcpu_table.h"
 
 namespace vcpulse::report {
 namespace {
@@ -169,7 +170,14 @@ json::object SharesJson(const metric::Totals& totals) {
   return shares;
 }
 
-json::object VcpuJson(const VmSummary& vm, const VcpuSummary& vcpu) {
+// Nothing where it never held.
+json::value StretchJson(const Report& report, const LongestStretch& stretch) {
+  if (stretch.length_ns() == 0) return nullptr;
+  return json::object{{"length_s", ToSeconds(stretch.length_ns())},
+                      {"from_s", report.SecondsAt(stretch.begin_ns())}};
+}
+
+json::object VcpuJson(const Report& report, const VmSummary& vm, const VcpuSummary& vcpu) {
   json::object ticks;
   json::object ipc_by_band;
   for (const core::Band band : kBands) {
@@ -194,6 +202,8 @@ json::object VcpuJson(const VmSummary& vm, const VcpuSummary& vcpu) {
       {"ipc", IpcJson(vcpu.ipc)},
       {"ipc_by_band", std::move(ipc_by_band)},
   };
+  out["longest_spin"] = StretchJson(report, vcpu.spin);
+  out["longest_starved"] = StretchJson(report, vcpu.starved);
   AddMetrics(out, vcpu.totals);
   AddCounts(out, vm, vcpu);
   out["ticks"] = std::move(ticks);
@@ -266,7 +276,7 @@ json::object VmJson(const Report& report, uint32_t number, const VmSummary& vm) 
   json::array epochs;
   for (const auto& [epoch_number, epoch] : vm.epochs) epochs.push_back(EpochJson(report, epoch));
   json::array vcpus;
-  for (const auto& [index, vcpu] : vm.vcpus) vcpus.push_back(VcpuJson(vm, vcpu));
+  for (const auto& [index, vcpu] : vm.vcpus) vcpus.push_back(VcpuJson(report, vm, vcpu));
   return {
       {"vm", number},
       {"name", vm.instance.name()},
@@ -409,6 +419,7 @@ std::string RenderJson(const Report& report) {
   }
   return ToJsonText(json::object{
       {"session", SessionJson(report)},
+      {"degraded", TextOrNull(DegradedText(report))},
       {"vms", std::move(vms)},
       {"gaps", GapsJson(report, report.summary.gaps())},
       {"life_cycle", LifeCycleJson(report)},

@@ -32,6 +32,7 @@
 //     "derived_from": hex or null,     // stream_id of the timeline that `classify` made it of
 //     "end_reason": "duration" | "signal" | "command" | "vm-end" | "import" | null
 //   },
+//   "degraded": text or null,          // no hardware counter was read: of whom, and why
 //   "vms": [{
 //     "vm": n, "name", "uuid": text or null, "pid": n or null,
 //     "start_time_ticks": n or null,
@@ -66,6 +67,8 @@
 //       "ipc_by_band": {"spinning": IPC or null, "productive": ..., "unknown": ...},
 //              // IPC: {"mean": sum of instructions / sum of cycles,
 //              //       "p01", "p50", "p99": of the single ticks, "ticks": n}
+//       "longest_spin": {"length_s", "from_s"} or null,      // SPINNING in one go
+//       "longest_starved": the same,                         // starved in one go
 //       METRIC: n or null,             // each metric of docs/metrics.md that has a key in this report:
 //                                      // "residency", "run_share", "ghz", ...
 //       "counts": {"cycles": n or null, ...},          // as counted

@@ -152,17 +152,11 @@ std::string ClassifierLine(const Report& report, const v1::Session& session) {
   return Wrapped("bands: ", line);
 }
 
-// By what was opened, whatever the session expected; by the session where no set came.
 std::string DegradedLine(const Report& report) {
-  const std::optional<v1::Session>& session = report.summary.session();
-  std::vector<std::string> degraded;
-  for (const auto& [number, vm] : report.summary.vms()) {
-    if (IsDegraded(vm)) degraded.push_back(VmLabel(number, vm));
-  }
-  std::string text = reading::DegradedText(degraded, report.summary.vms().size(),
-                                           session ? session->degraded_reason() : "");
+  std::string text = DegradedText(report);
   if (text.empty()) return "";
-  if (!degraded.empty()) {
+  if (std::ranges::any_of(report.summary.vms(),
+                          [](const auto& vm) { return IsDegraded(vm.second); })) {
     text += ". RAN is the share of time on a CPU; whether a vCPU worked or spun there is unknown.";
   }
   return Wrapped("DEGRADED: ", text);

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kvm/base/text.h"
+#include "monitor/reading/labels.h"
 #include "monitor/report/text_format.h"
 
 namespace vcpulse::report {
@@ -117,6 +118,16 @@ bool IsDegraded(const VmSummary& vm) {
   return !vm.epochs.empty() && std::ranges::all_of(vm.epochs, [](const auto& entry) {
     return entry.second.set.event_set() == "degraded";
   });
+}
+
+std::string DegradedText(const Report& report) {
+  std::vector<std::string> degraded;
+  for (const auto& [number, vm] : report.summary.vms()) {
+    if (IsDegraded(vm)) degraded.push_back(VmLabel(number, vm));
+  }
+  const std::optional<v1::Session>& session = report.summary.session();
+  return reading::DegradedText(degraded, report.summary.vms().size(),
+                               session ? session->degraded_reason() : "");
 }
 
 bool HasIpcSpinning(const VmSummary& vm) {

@@ -44,6 +44,9 @@ std::string RenderPhaseTable(const Report& report,
 
 // Whether no epoch of it read a hardware counter.
 bool IsDegraded(const VmSummary& vm);
+// reading::DegradedText by what was opened, whatever the session expected; by the session where no
+// set came.
+std::string DegradedText(const Report& report);
 // Whether an IPC alone called some of its time SPINNING: a hint, to be marked as one.
 bool HasIpcSpinning(const VmSummary& vm);
 // `1 "web"`.

@@ -22,6 +22,7 @@ try:
     from selenium.webdriver.chrome.service import Service
     from selenium.webdriver.common.action_chains import ActionChains
     from selenium.webdriver.common.actions.wheel_input import ScrollOrigin
+    from selenium.webdriver.common.keys import Keys
 except ImportError:
     skip("Python's selenium is not there (package python3-selenium)")
 
@@ -114,11 +115,17 @@ class Page:
         return ActionChains(self.browser, duration=0).move_to_element_with_offset(
             canvas, round(x - size["width"] / 2), round(y - size["height"] / 2))
 
-    def wheel(self, x, y, delta):
+    def wheel(self, x, y, delta, ctrl=False):
         canvas = self.element("map")
         size = canvas.size
         origin = ScrollOrigin.from_element(canvas, round(x - size["width"] / 2), round(y - size["height"] / 2))
-        ActionChains(self.browser).scroll_from_origin(origin, 0, delta).perform()
+        chain = ActionChains(self.browser)
+        if ctrl:
+            chain.key_down(Keys.CONTROL)
+        chain.scroll_from_origin(origin, 0, delta)
+        if ctrl:
+            chain.key_up(Keys.CONTROL)
+        chain.perform()
         self.settle()
 
     def keys(self, *keys):

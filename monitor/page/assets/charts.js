@@ -33,6 +33,22 @@ function seriesOf(bins, columns, width) {
   return series;
 }
 
+// Lines at a half and all of the scale, with their values.
+function drawGrid(context, width, y, chart, most) {
+  context.font = '11px system-ui, sans-serif';
+  context.textBaseline = 'top';
+  context.lineWidth = 1;
+  for (const value of [most, most / 2]) {
+    context.strokeStyle = palette.line;
+    context.beginPath();
+    context.moveTo(0, Math.round(y(value)) + 0.5);
+    context.lineTo(width, Math.round(y(value)) + 0.5);
+    context.stroke();
+    context.fillStyle = palette.faint;
+    context.fillText(chart.format(value), 4, y(value) + 2);
+  }
+}
+
 function drawChart(canvas, value, chart, series) {
   const width = canvas.clientWidth;
   const {context} = fitCanvas(canvas, width, 84);
@@ -63,10 +79,7 @@ function drawChart(canvas, value, chart, series) {
     open = true;
   });
   context.stroke();
-  context.fillStyle = palette.faint;
-  context.font = '11px system-ui, sans-serif';
-  context.textBaseline = 'top';
-  context.fillText(chart.format(most), 4, 3);
+  drawGrid(context, width, y, chart, most);
   const at = view.cursor === null ? -1 : series.findIndex((point) => view.cursor >= point.from && view.cursor < point.to);
   value.textContent = at < 0 ? '' : chart.format(values[at]) + ' at ' + formatInstant(series[at].from, series[at].to - series[at].from);
   if (view.cursor !== null) {

@@ -42,7 +42,7 @@ function paintRow(pixels, width, height, row, bins, nsPerPixel) {
   const binWidth = bins ? bins.width * 2 ** level : 1;
   const shares = new Array(STACK.length);
   const heights = new Array(STACK.length);
-  const line = Math.max(1, Math.round(height / 9));
+  const line = Math.max(1, Math.round(height / 4));
   const edge = Math.min(WHOLE / 4, Math.max(2, page.tick * EDGE / binWidth * WHOLE));
   let painted = null;
   for (let x = 0; x < width; ++x) {
@@ -136,7 +136,7 @@ function drawRow(context, scale, row, y, plot, bins) {
   const width = Math.round(plot.width * scale);
   const height = Math.max(1, Math.round((row.height - 3) * scale));
   const image = context.createImageData(width, height);
-  const columns = bins ? bins.rows.get(row.key) : null;
+  const columns = columnsOf(bins, row);
   paintRow(new Uint32Array(image.data.buffer), width, height, columns, bins, (view.to - view.from) / width);
   context.putImageData(image, Math.round(plot.left * scale), Math.round((y + 1) * scale));
 }

@@ -55,6 +55,8 @@ const EVERYWHERE = {
   '=': () => zoom(0.5, view.cursor !== null ? view.cursor : (view.from + view.to) / 2),
   '-': () => zoom(2, view.cursor !== null ? view.cursor : (view.from + view.to) / 2),
   '0': () => showAll(),
+  'f': () => toggleAllFolds(),
+  '/': () => document.getElementById('filter').focus(),
 };
 const ON_THE_MAP = {
   'ArrowLeft': () => pan((view.from - view.to) / 8),
@@ -73,6 +75,10 @@ const ON_THE_MAP = {
 function listenToKeys() {
   document.addEventListener('keydown', (event) => {
     if (event.ctrlKey || event.altKey || event.metaKey) return;
+    if (document.activeElement === document.getElementById('filter')) {
+      if (event.key === 'Escape' || event.key === 'Enter') document.getElementById('map').focus();
+      return;
+    }
     const onMap = document.activeElement === document.getElementById('map');
     const act = EVERYWHERE[event.key] || (onMap && ON_THE_MAP[event.key]);
     if (!act) return;

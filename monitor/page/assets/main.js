@@ -68,6 +68,7 @@ function redraw() {
   drawMap();
   drawDetails();
   writeBinsNote();
+  writeFragmentSoon();
   askForFiner(view, plotArea().width * (window.devicePixelRatio || 1), changed);
 }
 
@@ -82,7 +83,10 @@ function listenToButtons() {
   on('zoom-in', EVERYWHERE['+']);
   on('zoom-out', EVERYWHERE['-']);
   on('whole', showAll);
+  on('fold', toggleAllFolds);
   on('keys', toggleHelp);
+  document.getElementById('filter').addEventListener('input', (event) => setFilter(event.target.value));
+  window.addEventListener('hashchange', readFragment);
   on('details-close', closeDetails);
   const dark = matchMedia('(prefers-color-scheme: dark)');
   on('theme', () => {
@@ -108,6 +112,7 @@ async function start() {
   page.gapsOmitted = unpacked.head.gaps_omitted;
   page.events = collectEvents(unpacked.head);
   page.byIpcAlone = report.vms.some((vm) => isByIpcAlone(vm));
+  foldAtFirst(report);
   page.rows = layRows(report);
   [view.begin, view.end] = wholeTime(report, page.bins);
   view.from = view.begin;
@@ -118,7 +123,9 @@ async function start() {
   readPalette();
   drawLegend();
   redraw();
+  drawSummary(report);
   drawTables(report);
+  readFragment();
   listenToButtons();
   listenToKeys();
   listenToMouse();

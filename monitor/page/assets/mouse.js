@@ -29,14 +29,15 @@ function listenToMouse() {
     view.cursor = inside ? ns : null;
     if (inside) {
       showStatus(row, ns);
-      showTooltip(row, ns, event.clientX, event.clientY);
+      showTooltip(row, ns, event.clientX, map.getBoundingClientRect().top + row.y - scrollOffset());
     } else {
       hideTooltip();
     }
     changed();
   });
   map.addEventListener('pointerup', () => {
-    if (drag && drag.row) choose(drag.row, !drag.moved);
+    if (drag && drag.row && !drag.moved && (drag.row.kind === 'vm' || drag.row.kind === 'mean')) toggleFold(drag.row.vm.vm);
+    else if (drag && drag.row) choose(drag.row, !drag.moved);
     drag = null;
   });
   map.addEventListener('pointercancel', () => { drag = null; });
@@ -58,10 +59,10 @@ function listenToMouse() {
 function listenToWheel(canvas) {
   canvas.addEventListener('wheel', (event) => {
     const x = event.clientX - canvas.getBoundingClientRect().left;
-    if (x < GUTTER) return;  // scrolls the rows
-    event.preventDefault();
     const unit = event.deltaMode === 0 ? 1 : 33;
     const sideways = event.deltaX !== 0 ? event.deltaX : event.shiftKey ? event.deltaY : 0;
+    if (x < GUTTER || (!event.ctrlKey && !event.metaKey && sideways === 0)) return;  // scrolls rows and page
+    event.preventDefault();
     if (sideways !== 0) pan(sideways * unit / plotArea().width * (view.to - view.from));
     else zoom(2 ** (event.deltaY * unit / 300), toNs(x));
   }, {passive: false});

@@ -1,4 +1,4 @@
-// The rows of the heat map: a heading per VM, then its vCPUs, those that could not be opened too.
+// The rows of the heat map: a heading per VM, then its vCPUs, those that could not be opened too; or, of a folded VM, their mean.
 
 const ROW_HEIGHT = 18;
 const HEADING_HEIGHT = 22;
@@ -27,11 +27,20 @@ function layRows(report) {
     y += height;
   };
   for (const vm of report.vms) {
-    add({kind: 'vm', vm, label: vmTitle(vm)}, HEADING_HEIGHT);
-    for (const vcpu of vm.vcpus) {
+    const passes = (vcpu) => passesFilter(vmTitle(vm) + ' vCPU ' + vcpu.index);
+    const vcpus = vm.vcpus.filter(passes);
+    const unopened = unopenedOf(vm).filter(passes);
+    if (vcpus.length + unopened.length === 0 && (folding.filter || vm.vcpus.length > 0)) continue;
+    const folded = folding.folded.has(vm.vm);
+    add({kind: 'vm', vm, label: (folded ? '\u25b8 ' : '\u25be ') + vmTitle(vm)}, HEADING_HEIGHT);
+    if (folded) {
+      add({kind: 'mean', vm, key: 'mean/' + vm.vm, label: 'all ' + vm.vcpus.length}, ROW_HEIGHT);
+      continue;
+    }
+    for (const vcpu of vcpus) {
       add({kind: 'vcpu', vm, vcpu, key: rowKey(vm.vm, vcpu.index), label: 'vCPU ' + vcpu.index}, ROW_HEIGHT);
     }
-    for (const vcpu of unopenedOf(vm)) {
+    for (const vcpu of unopened) {
       const why = 'not opened' + (vcpu.errno_name ? ' (' + vcpu.errno_name + ')' : '') + ': ' + vcpu.reason;
       add({kind: 'unopened', vm, label: 'vCPU ' + vcpu.index, why}, ROW_HEIGHT);
     }

@@ -6,6 +6,9 @@ const seconds = (value, step) => (value === null ? DASH : formatInstant(value * 
 const furtherMetrics = (vm) => page.metrics.filter(
     (metric) => metric.key !== 'ipc' && vm.vcpus.some((vcpu) => vcpu[metric.key] !== null));
 
+const shareCells = (shares, starved) => [
+  ...BANDS.slice(1).map((band) => shareCell(band, shares[band])), shareCell('starved', starved)];
+
 function vcpuRow(vm, vcpu) {
   const button = element('button', String(vcpu.index));
   button.title = 'Show it';
@@ -15,8 +18,7 @@ function vcpuRow(vm, vcpu) {
     openChosen();
   });
   const estimate = (event) => (vcpu.estimated_events.includes(event) ? '~' : '');
-  return [button, vcpu.tid === null ? DASH : String(vcpu.tid), formatShare(vcpu.share.halted), formatShare(vcpu.share.spinning),
-    formatShare(vcpu.share.productive), formatShare(vcpu.share.unknown), formatShare(vcpu.starved_share),
+  return [button, vcpu.tid === null ? DASH : String(vcpu.tid), ...shareCells(vcpu.share, vcpu.starved_share),
     formatNumber(vcpu.ipc ? vcpu.ipc.mean : null, 2), formatShare(vcpu.residency), formatShare(vcpu.run_delay_share),
     ...furtherMetrics(vm).map((metric) => formatNumber(vcpu[metric.key], metric.decimals)),
     ...Object.keys(vcpu.counts_scaled).map((event) => estimate(event) + formatCount(vcpu.counts_scaled[event])),
@@ -49,6 +51,22 @@ function gapsSection(report) {
   for (const vm of report.vms) for (const gap of vm.gaps) add(gap, 'VM ' + vm.vm);
   if (rows.length === 0) return section('Gaps', element('p', 'None: no sample is missing.'));
   return section('Gaps', table('Gaps', ['<of', '<reason', 'vCPU', 'errno', 'ticks', 'first', 'last'], rows));
+}
+
+// A row per phase and VM: all its vCPUs together, each for as long as it was judged.
+function phasesSection(report) {
+  const rows = [];
+  for (const phase of report.phases) {
+    for (const vm of report.vms) {
+      const shares = sharesOfVm(phase.vcpus.filter((vcpu) => vcpu.vm === vm.vm));
+      if (!shares) continue;
+      rows.push([phase.name, String(phase.spans), formatLength(Math.round(phase.length_s * 1e3) * 1e6), vmTitle(vm),
+        ...shareCells(shares, shares.starved)]);
+    }
+  }
+  if (rows.length === 0) return null;
+  const spinning = report.vms.some(isByIpcAlone) ? 'SPINNING?' : 'SPINNING';
+  return section('By phase', table('By phase', ['<phase', 'spans', 'length', '<VM', 'HALTED', spinning, 'PRODUCTIVE', 'UNKNOWN', 'starved'], rows));
 }
 
 function markersSection(report) {
@@ -123,7 +141,7 @@ function damageSection(report) {
 }
 
 function drawTables(report) {
-  const sections = [damageSection(report), ...report.vms.map(vmSection), markersSection(report), gapsSection(report),
+  const sections = [damageSection(report), phasesSection(report), ...report.vms.map(vmSection), markersSection(report), gapsSection(report),
     lifeCycleSection(report), hostSection(report), costSection(report)];
   document.getElementById('tables').replaceChildren(...sections.filter((one) => one !== null));
 }

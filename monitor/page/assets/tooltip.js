@@ -2,7 +2,7 @@
 
 // Lines of text; the first says where.
 function describe(row, ns) {
-  const name = row.kind === 'vm' ? row.label : row.label + ' of VM ' + row.vm.vm + (row.vm.name ? ' \u201c' + row.vm.name + '\u201d' : '');
+  const name = row.kind === 'vm' ? vmTitle(row.vm) : row.label + ' of VM ' + row.vm.vm + (row.vm.name ? ' \u201c' + row.vm.name + '\u201d' : '');
   if (row.kind === 'unopened') return [name, row.why];
   const lines = [];
   if (row.kind === 'vm') return [name, ...eventsAt(row, ns, 0)];
@@ -10,7 +10,7 @@ function describe(row, ns) {
   const step = bins ? bins.width : 1e6;
   let from = ns;
   let to = ns;
-  const columns = bins && bins.rows.get(row.key);
+  const columns = columnsOf(bins, row);
   let sum = null;
   if (bins) {
     const level = levelFor(bins, (view.to - view.from) / (plotArea().width * (window.devicePixelRatio || 1)));
@@ -73,13 +73,15 @@ function showStatus(row, ns) {
   document.getElementById('status').textContent = describe(row, ns).join(' \u00b7 ');
 }
 
-function showTooltip(row, ns, x, y) {
+// Below the row, so that it can be read on; above it at the end of the window. `top`: of the row.
+function showTooltip(row, ns, x, top) {
   const tooltip = document.getElementById('tooltip');
   tooltip.textContent = describe(row, ns).join('\n');
   tooltip.hidden = false;
   const box = tooltip.getBoundingClientRect();
   tooltip.style.left = Math.max(4, Math.min(x + 14, window.innerWidth - box.width - 8)) + 'px';
-  tooltip.style.top = Math.max(4, y + 18 + box.height > window.innerHeight ? y - box.height - 10 : y + 18) + 'px';
+  const below = top + row.height + 4;
+  tooltip.style.top = Math.max(4, below + box.height > window.innerHeight ? top - box.height - 4 : below) + 'px';
 }
 
 function hideTooltip() {

@@ -1,0 +1,91 @@
+// Which rows are there: VMs can be folded into one row of their mean, and rows be filtered by words.
+
+const folding = {folded: new Set(), filter: ''};
+// Folded at first: more VMs and vCPUs than fit a screen.
+const MANY_VMS = 3;
+const MANY_VCPUS = 32;
+
+function foldAtFirst(report) {
+  const vcpus = report.vms.reduce((sum, vm) => sum + vm.vcpus.length, 0);
+  if (report.vms.length >= MANY_VMS && vcpus > MANY_VCPUS) for (const vm of report.vms) folding.folded.add(vm.vm);
+}
+
+// Rows anew; what was chosen stays chosen where it is still there.
+function layAnew() {
+  const key = view.chosen && view.chosen.key;
+  page.rows = layRows(page.report);
+  view.chosen = page.rows.find((row) => row.kind === 'vcpu' && row.key === key) || null;
+  if (!view.chosen) view.open = false;
+  changed();
+}
+
+function toggleFold(vm) {
+  if (!folding.folded.delete(vm)) folding.folded.add(vm);
+  layAnew();
+}
+
+function toggleAllFolds() {
+  const vms = page.report.vms.map((vm) => vm.vm);
+  const unfold = vms.every((vm) => folding.folded.has(vm));
+  folding.folded = new Set(unfold ? [] : vms);
+  layAnew();
+}
+
+function setFilter(text) {
+  folding.filter = text;
+  layAnew();
+}
+
+const passesFilter = (text) => {
+  const low = text.toLowerCase();
+  return folding.filter.toLowerCase().split(/\s+/).every((word) => low.includes(word));
+};
+
+// Chooses the row of that vCPU, folded away or filtered out or not.
+function reveal(key) {
+  folding.folded.delete(Number(key.split('/')[0]));
+  if (!layRows(page.report).some((row) => row.key === key)) {
+    folding.filter = '';
+    document.getElementById('filter').value = '';
+  }
+  layAnew();
+  choose(page.rows.find((row) => row.key === key), false);
+}
+
+function showVm(vm) {
+  folding.folded.delete(vm);
+  layAnew();
+  const row = page.rows.find((candidate) => candidate.vm.vm === vm);
+  if (row) document.getElementById('scroll').scrollTop = row.y;
+  document.getElementById('map').focus();
+  changed();
+}
+
+// The columns of a row of the map: of a vCPU, or of all vCPUs of a VM, each of which counts alike.
+function columnsOf(bins, row) {
+  if (!bins || row.kind === 'unopened' || row.kind === 'vm') return null;
+  if (row.kind === 'vcpu') return bins.rows.get(row.key) || null;
+  if (!bins.means) bins.means = new Map();
+  if (!bins.means.has(row.key)) bins.means.set(row.key, meanOf(bins, row.vm));
+  return bins.means.get(row.key);
+}
+
+function meanOf(bins, vm) {
+  const all = vm.vcpus.map((vcpu) => bins.rows.get(rowKey(vm.vm, vcpu.index))).filter((row) => row);
+  if (all.length === 0) return null;
+  const first = Math.min(...all.map((row) => row.first));
+  const count = Math.max(...all.map((row) => row.first + row.bins)) - first;
+  const mean = (columnOf) => {
+    const sums = new Float64Array(count);
+    for (const row of all) {
+      const column = columnOf(row);
+      for (let i = 0; i < row.bins; ++i) sums[row.first - first + i] += column[i] / all.length;
+    }
+    return sums;
+  };
+  return {
+    first, bins: count, bands: BANDS.map((_, band) => mean((row) => row.bands[band])), starved: mean((row) => row.starved),
+    starvedKnown: mean((row) => row.starvedKnown), resident: mean((row) => row.resident),
+    residencyKnown: mean((row) => row.residencyKnown), numbers: [], events: [],
+  };
+}
