@@ -1,4 +1,4 @@
-// Which rows are there: VMs can be folded into one row of their mean, and rows be filtered by words.
+// Which rows are there: VMs can be folded into one row of their mean, and rows be filtered by a text.
 
 const folding = {folded: new Set(), filter: ''};
 // Folded at first: more VMs and vCPUs than fit a screen.
@@ -36,10 +36,7 @@ function setFilter(text) {
   layAnew();
 }
 
-const passesFilter = (text) => {
-  const low = text.toLowerCase();
-  return folding.filter.toLowerCase().split(/\s+/).every((word) => low.includes(word));
-};
+const passesFilter = (text) => text.toLowerCase().includes(folding.filter.trim().toLowerCase());
 
 // Chooses the row of that vCPU, folded away or filtered out or not.
 function reveal(key) {
