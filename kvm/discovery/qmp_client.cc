@@ -188,7 +188,7 @@ absl::StatusOr<QmpAddress> ParseQmpAddress(const std::string& text) {
     }
     return address;
   }
-  if (!text.starts_with("tcp:")) return bad("what kind of socket?");
+  if (!text.starts_with("tcp:")) return bad("it must begin with unix: or tcp:");
   const size_t colon = text.rfind(':');
   if (colon <= 4) return bad("no host or no port");
   address.host = text.substr(4, colon - 4);

@@ -73,9 +73,10 @@ Finding CheckKvm(const std::string& root) {
     return finding;
   }
   const std::string names = modules.empty() ? "built in" : absl::StrJoin(modules, ", ");
-  finding.answered = absl::StrCat(names, device ? "; /dev/kvm is there"
-                                                : "; /dev/kvm is not (a container?), and vcpulse "
-                                                  "does not need it");
+  finding.answered =
+      absl::StrCat(names, device ? "; /dev/kvm is present"
+                                 : "; /dev/kvm is absent (in a container?), and vcpulse "
+                                   "does not need it");
   return finding;
 }
 

@@ -44,9 +44,9 @@ std::string DoubtText(const Subject& subject, const Tallied& tallied, const Find
     why.push_back(absl::StrCat(ShareText(part_ns, finding.judged_ns), whole, text));
   };
   add(tallied.unknown_ns - tallied.ipc_bands_ns - tallied.residency_ns,
-      subject.unopened
-          ? absl::StrCat(" is not known (could not be opened: ", Printable(*subject.unopened), ")")
-          : " is not known");
+      subject.unopened ? absl::StrCat(" is not known; for some of that it was not open: ",
+                                      Printable(*subject.unopened))
+                       : " is not known");
   add(tallied.ipc_bands_ns,
       " is judged by ipc-bands, which is a hint: record more events, so that `evidence` judges, or "
       "accept it by --trust-ipc-bands or 'by ipc-bands' in the expectation");

@@ -142,7 +142,8 @@ void Timetable::AwaitEpochs(int64_t mono_ns) {
     if (vm.ended_ns || vm.epochs.empty() || current_.contains(number)) continue;
     Epoch awaited = vm.epochs.rbegin()->second;
     for (const uint32_t index : awaited.vcpus) {
-      awaited.unopened.push_back({.index = index, .reason = "not since the recording's pause"});
+      awaited.unopened.push_back(
+          {.index = index, .reason = "not opened again since the recording's pause"});
     }
     awaited.vcpus.clear();
     awaited.from_ns = mono_ns + 2 * Interval_ns();  // opening takes a while

@@ -263,7 +263,7 @@ constexpr std::array<Info, kMetrics> kTable = {{
                     "counted.",
             .of = [](const Interval& i) { return Scaled(i, i.epoch.slots.branches); }},
            {.name = "vcpulse_vcpu_guest_branch_misses_total",
-            .help = "Thereof mispredicted; absent where they are not counted.",
+            .help = "Of those, mispredicted; absent where they are not counted.",
             .of = [](const Interval& i) { return Scaled(i, i.epoch.slots.branch_misses); }}}}},
 }};
 

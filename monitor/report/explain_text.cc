@@ -134,7 +134,7 @@ std::string PresenceText(const Explanation& e) {
   for (const Comparison& comparison : reasons.presence) {
     out += Wrapped("  ", WithOutcome(comparison));
   }
-  if (!reasons.decided_by_presence) return out + "  so it ran: the rules say what\n";
+  if (!reasons.decided_by_presence) return out + "  so it ran; the rules below decide the band\n";
   std::string decided = absl::StrCat(VerdictText(reasons.raw.band, reasons.raw.rule), ": ",
                                      reading::WhyByPresence(reasons.raw.rule));
   return out + Wrapped("> ", decided);

@@ -240,7 +240,7 @@ std::string RenderMany(const Report& report, const Vms& vms, TextOptions options
   options.worst_first = true;
   const std::string notes = RenderNotes(report, vms, options.vcpu);
   return absl::StrCat(
-      "\n", RenderVmTable(vms, options), "\n",
+      "\n", RenderVmTable(report, vms, options), "\n",
       options.sort ? absl::StrCat("vCPUs by ", std::string(metric::InfoOf(*options.sort).label))
                    : "the vCPUs that were SPINNING or starved most",
       " (--vm VM shows one VM with its strips)\n",
@@ -268,7 +268,7 @@ std::string RenderText(const Report& report, const TextOptions& options) {
   std::string out = Head(report, options);
   if (vms.empty()) out += "\nNo VM was recorded.\n";
   if (options.brief) {
-    if (!vms.empty()) absl::StrAppend(&out, "\n", RenderVmTable(vms, options));
+    if (!vms.empty()) absl::StrAppend(&out, "\n", RenderVmTable(report, vms, options));
     out += Phases(report, vms, options);
     const std::string loss = DescribeLoss(report);
     if (!loss.empty()) absl::StrAppend(&out, "\n", Wrapped("LOSS: ", loss));

@@ -205,7 +205,7 @@ std::string RenderVcpuTable(const Summary& summary, const std::vector<VcpuRow>& 
   return table.Render(options.colour);
 }
 
-std::string RenderVmTable(const Vms& vms, const TextOptions& options) {
+std::string RenderVmTable(const Report& report, const Vms& vms, const TextOptions& options) {
   std::vector<const VmSummary*> summaries;
   summaries.reserve(vms.size());
   for (const auto* const vm : vms) summaries.push_back(&vm->second);
@@ -213,6 +213,8 @@ std::string RenderVmTable(const Vms& vms, const TextOptions& options) {
   std::vector<std::string> header = {"VM", "PID", "vCPUs"};
   for (const Metric metric : columns.metrics) header.push_back(LabelOf(columns, metric));
   header.insert(header.end(), {"samples", "gaps"});
+  uint64_t of_all = 0;  // ticks that no VM has
+  for (const auto& [key, total] : report.summary.gaps()) of_all += total.ticks;
   Table table(header);
   for (const auto* const entry : vms) {
     const auto& [number, vm] = *entry;
@@ -222,7 +224,7 @@ std::string RenderVmTable(const Vms& vms, const TextOptions& options) {
                                       {absl::StrCat(RowsOf({entry}, {}).size())}};
     for (const Metric metric : columns.metrics)
       cells.push_back(MetricCell(totals, metric, columns.degraded));
-    uint64_t gaps = 0;
+    uint64_t gaps = of_all;
     for (const auto& [key, total] : vm.gaps) gaps += total.ticks;
     cells.push_back({absl::StrCat(vm.samples)});
     cells.push_back({absl::StrCat(gaps)});

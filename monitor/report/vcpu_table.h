@@ -31,8 +31,9 @@ std::vector<VcpuRow> RowsOf(const std::vector<const std::pair<const uint32_t, Vm
 std::string RenderVcpuTable(const Summary& summary, const std::vector<VcpuRow>& rows, bool with_vm,
                             const TextOptions& options);
 
-// One row per VM, all its vCPUs together.
-std::string RenderVmTable(const std::vector<const std::pair<const uint32_t, VmSummary>*>& vms,
+// One row per VM, all its vCPUs together. Its gaps include the ticks that every VM lacks.
+std::string RenderVmTable(const Report& report,
+                          const std::vector<const std::pair<const uint32_t, VmSummary>*>& vms,
                           const TextOptions& options);
 
 // One row per phase and vCPU of these VMs, or per phase and VM (all its vCPUs together) where

@@ -172,9 +172,10 @@ void AddCompareCommand(CLI::App& app, int& exit_code) {
                                          "Compare timelines, one or several runs each: what "
                                          "differs per vCPU and phase, and how surely");
   command->footer(CompareFooter());
-  command->add_option("A", text->a, "Timeline to compare with; - is standard input")
+  command->add_option("A", text->a, "The baseline (before); - is standard input")
       ->type_name("TIMELINE");
-  command->add_option("B", text->b, "Timeline to compare")->type_name("TIMELINE");
+  command->add_option("B", text->b, "The timeline that is compared with it (after)")
+      ->type_name("TIMELINE");
   // By callbacks: an option that is a vector takes "[a,b]" apart.
   const auto take = [](std::vector<std::string>& into) {
     return [&into](const std::vector<std::string>& values) {

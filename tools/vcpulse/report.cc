@@ -158,7 +158,7 @@ constexpr const char* kReportFooter =
 
 Columns:
   HALTED, SPINNING, PRODUCTIVE, UNKNOWN  shares of the time that has a verdict; they add up to 100 %
-  starved    share of the time in ticks of which the thread waited for a CPU for over 10 %
+  starved    share of the time in ticks in which the thread waited for a CPU more than 10 % of the time
   IPC        guest instructions per guest cycle, HALTED time excluded
   residency  share of the time spent in guest code
   run-delay  share of the time spent waiting for a CPU

@@ -1,8 +1,10 @@
 // One run of `vcpulse record`, from finding the VMs to the exit code.
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -155,6 +157,15 @@ absl::StatusOr<std::vector<kvm::Vm>> FindVms(const RecordOptions& options) {
   });
 }
 
+// What would else fail only after a long wait: the folder of the output is not there.
+absl::Status CheckFolderOf(const std::string& output) {
+  if (output.empty() || output == "-") return absl::OkStatus();
+  const std::filesystem::path folder = std::filesystem::path(output).parent_path();
+  struct stat info{};
+  if (folder.empty() || stat(folder.c_str(), &info) == 0) return absl::OkStatus();
+  return absl::ErrnoToStatus(errno, absl::StrCat("cannot write ", output));
+}
+
 // Starts the command after `--`, with this limit of descriptors.
 absl::StatusOr<live::ChildCommand> StartCommand(const RecordOptions& options,
                                                 const rlimit& descriptors) {
@@ -195,6 +206,7 @@ int RunRecord(const RecordOptions& given) {
   // What an earlier recording left in the spool goes out while a VM is waited for.
   const auto uplink = StartUplink(options);
   if (!uplink.ok()) return fail(uplink.status());
+  if (absl::Status status = CheckFolderOf(options.output); !status.ok()) return fail(status);
   const auto vms = FindVms(options);
   if (!vms.ok()) {
     if (*uplink && HasSettledAny((*uplink)->stats())) Fail((*uplink)->Drain());

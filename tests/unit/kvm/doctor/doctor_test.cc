@@ -216,12 +216,12 @@ TEST_F(Doctor, KvmIsWhereAModuleOrTheDeviceIs) {
   EXPECT_TRUE(finding.prevents);
   EXPECT_THAT(finding.fix, HasSubstr("modprobe kvm_"));
   proc_.Write("dev/kvm", "");
-  EXPECT_THAT(CheckKvm(proc_.root()).answered, HasSubstr("built in; /dev/kvm is there"));
+  EXPECT_THAT(CheckKvm(proc_.root()).answered, HasSubstr("built in; /dev/kvm is present"));
   std::filesystem::remove(proc_.Path("dev/kvm"));
   proc_.Write("sys/module/kvm_amd/parameters/nested", "1\n");
   finding = CheckKvm(proc_.root());
   EXPECT_EQ(finding.state, State::kOk);
-  EXPECT_THAT(finding.answered, HasSubstr("kvm_amd; /dev/kvm is not"));
+  EXPECT_THAT(finding.answered, HasSubstr("kvm_amd; /dev/kvm is absent"));
 }
 
 TEST_F(Doctor, KvmsParametersAreRead) {

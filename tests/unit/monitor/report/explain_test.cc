@@ -228,7 +228,7 @@ Did it run, and was that counted?
   time on a CPU 99.0% < 2.0%: fails
   counted share of the time on a CPU 100.0% < 5.0%: fails
   residency 98.2% < 2.0%: fails
-  so it ran: the rules say what
+  so it ran; the rules below decide the band
 Rules, first to last; the first that holds decides (>):
   short (UNKNOWN): cycles 290M < 1.00M: fails
   pause (SPINNING): skipped: share of cycles in PAUSE is not measured
