@@ -29,9 +29,8 @@ Screen ScreenOfStderr() {
   return {.columns = size.ws_col, .rows = std::max<size_t>(size.ws_row, 2)};
 }
 
-std::string Cut(std::string line, size_t columns) {
-  if (line.size() > columns) line.resize(columns);
-  return line;
+std::string Cut(const std::string& line, size_t columns) {
+  return std::string(CutUtf8(line, columns));
 }
 
 std::string VmLine(const recorder::Progress::Vm& vm, size_t name_width, size_t columns) {
@@ -80,25 +79,30 @@ std::vector<std::string> FormatLiveLines(absl::Duration elapsed, uint64_t ticks,
   return lines;
 }
 
-LiveLine::LiveLine() : terminal_(isatty(STDERR_FILENO) == 1) {}
+LiveLine::LiveLine(bool shared) : terminal_(isatty(STDERR_FILENO) == 1), shared_(shared) {}
 
 void LiveLine::Show(absl::Duration elapsed, uint64_t ticks, const recorder::Progress& progress) {
   if (!terminal_) return;
   const Screen screen = ScreenOfStderr();
-  const std::vector<std::string> lines = FormatLiveLines(
-      elapsed, ticks, progress, screen.columns - 1, std::min(screen.rows - 1, kMostRows));
+  const std::vector<std::string> lines =
+      FormatLiveLines(elapsed, ticks, progress, screen.columns - 1,
+                      shared_ ? 1 : std::min(screen.rows - 1, kMostRows));
   Clear();
   std::fputs(absl::StrJoin(lines, "\n").c_str(), stderr);
   std::fflush(stderr);
-  shown_ = lines.size();
+  for (const std::string& line : lines) shown_.push_back(line.size());
 }
 
 void LiveLine::Clear() {
-  if (shown_ == 0) return;
-  if (shown_ > 1) std::fprintf(stderr, "\033[%zuA", shown_ - 1);
+  if (shown_.empty()) return;
+  // A window that became narrower wraps them.
+  const size_t columns = ScreenOfStderr().columns;
+  size_t rows = 0;
+  for (const size_t width : shown_) rows += width == 0 ? 1 : (width - 1) / columns + 1;
+  if (rows > 1) std::fprintf(stderr, "\033[%zuA", rows - 1);
   std::fputs("\r\033[J", stderr);
   std::fflush(stderr);
-  shown_ = 0;
+  shown_.clear();
 }
 
 }  // namespace vcpulse::follow

@@ -26,7 +26,9 @@ std::vector<std::string> FormatLiveLines(absl::Duration elapsed, uint64_t ticks,
 // thread.
 class LiveLine {
  public:
-  LiveLine();
+  // `shared`: others write to this terminal as well, so that only the first line is shown: moving
+  // up over several would erase theirs.
+  explicit LiveLine(bool shared = false);
   // Leaves the terminal at the start of an empty line.
   ~LiveLine() { Clear(); }
 
@@ -36,7 +38,8 @@ class LiveLine {
 
  private:
   bool terminal_;
-  size_t shown_ = 0;  // lines
+  bool shared_;
+  std::vector<size_t> shown_;  // the columns of each line
 };
 
 }  // namespace vcpulse::follow

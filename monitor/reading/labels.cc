@@ -169,7 +169,7 @@ std::string ErrnoText(int32_t error) {
 }
 
 std::string DegradedText(const std::vector<std::string>& vms, size_t of, std::string_view why) {
-  if (vms.empty() && why.empty()) return "";
+  if (vms.empty() && (of > 0 || why.empty())) return "";
   std::string text = "no hardware counter was read";
   constexpr size_t kNamed = 8;
   if (!vms.empty() && vms.size() < of) absl::StrAppend(&text, " of VM ", Listed(vms, kNamed));

@@ -38,8 +38,8 @@ std::optional<std::string> ErrnoName(int32_t error);
 std::string ErrnoText(int32_t error);
 
 // What is said first of a timeline without hardware counters, behind "DEGRADED: ": the VMs of which
-// none was read, of how many, and why (empty: not known). Nothing where there is none and no
-// reason.
+// none was read, of how many, and why (empty: not known). Nothing where all had one; of no VM at
+// all the reason alone decides.
 std::string DegradedText(const std::vector<std::string>& vms, size_t of, std::string_view why);
 
 // Whether verdicts of this rule are UNKNOWN, so that the rule is the reason.

@@ -319,9 +319,14 @@ json::array MarkersJson(const Report& report) {
   return out;
 }
 
+// Of one phase alone the next marker of another was not read.
+int64_t LengthOf(const Report& report, size_t phase) {
+  if (report.phase) return report.phase->length_ns;
+  return report.summary.phases().LengthNs(phase, report.summary.last_mono_ns().value_or(0));
+}
+
 json::array PhasesJson(const Report& report) {
   const PhaseTotals& totals = report.summary.phases();
-  const int64_t end_ns = report.summary.last_mono_ns().value_or(0);
   json::array out;
   for (size_t i = 0; i < totals.phases().size(); ++i) {
     const PhaseTotals::Phase& phase = totals.phases()[i];
@@ -338,7 +343,7 @@ json::array PhasesJson(const Report& report) {
     }
     out.push_back(json::object{{"name", String(phase.name)},
                                {"spans", phase.spans},
-                               {"length_s", ToSeconds(totals.LengthNs(i, end_ns))},
+                               {"length_s", ToSeconds(LengthOf(report, i))},
                                {"vcpus", std::move(vcpus)}});
   }
   return out;
@@ -427,6 +432,7 @@ std::string RenderJson(const Report& report) {
       {"markers", MarkersJson(report)},
       {"markers_omitted", report.summary.markers_omitted()},
       {"phases", PhasesJson(report)},
+      {"phase_spans_omitted", report.summary.phases().spans_omitted()},
       {"own_cost", OwnCostJson(report)},
       {"damage", DamageJson(report)},
   });

@@ -98,6 +98,7 @@
 //   "phases": [{"name", "spans": n, "length_s": n,     // from each marker of the name to the next
 //               "vcpus": [{"vm": n, "vcpu": n, "measured_s": n, "judged_s": n, "share": as above,
 //                          "ipc": n or null, METRIC: n or null}]}],
+//   "phase_spans_omitted": n,          // spans of further phases, beyond what a report keeps
 //   "own_cost": {
 //     "ticks": n, "ticks_missed": n,
 //          // null from here: no sample, or imported, as none of it is vcpulse's work

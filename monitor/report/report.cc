@@ -1,6 +1,8 @@
 #include "monitor/report/report.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -57,6 +59,14 @@ std::optional<double> Report::CpuShare() const {
 
 namespace {
 
+// A pipe gave all that it had.
+bool CanBeReadAgain(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::file_status status = std::filesystem::status(path, error);
+  return !error && path != "-" &&
+         (std::filesystem::is_regular_file(status) || std::filesystem::is_directory(status));
+}
+
 absl::Status ReadPhasesAgain(const std::string& path, const reading::Part& part, Summary& summary) {
   PhaseTotals phases = PhaseTotals::Knowing(summary.phases());
   metric::IntervalReader intervals;
@@ -84,7 +94,7 @@ absl::StatusOr<Report> ReadPart(const std::string& path, const reading::Part& pa
                         absl::StrCat(path == "-" ? "standard input" : path, ": ", added.message()));
   });
   if (!read.ok()) return read.status();
-  if (summary.phases().CameLate() && path != "-") {
+  if (summary.phases().CameLate() && CanBeReadAgain(path)) {
     const absl::Status again = ReadPhasesAgain(path, part, summary);
     if (!again.ok()) return again;
   }

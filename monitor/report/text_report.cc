@@ -252,8 +252,8 @@ std::string RenderMany(const Report& report, const Vms& vms, TextOptions options
 std::string Phases(const Report& report, const Vms& vms, const TextOptions& options) {
   constexpr size_t kMostRows = 24;
   if (report.phase) return "";
-  const bool of_vms = options.brief || vms.size() >= kManyVms;
-  const std::string table = RenderPhaseTable(report, vms, of_vms, kMostRows, options);
+  const size_t most = options.top == 0 ? SIZE_MAX : std::max(options.top.value_or(0), kMostRows);
+  const std::string table = RenderPhaseTable(report, vms, most, options);
   return table.empty() ? "" : absl::StrCat("\n", table);
 }
 

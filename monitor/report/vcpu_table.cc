@@ -233,8 +233,14 @@ std::string RenderVmTable(const Report& report, const Vms& vms, const TextOption
   return table.Render(options.colour);
 }
 
-std::string RenderPhaseTable(const Report& report, const Vms& vms, bool of_vms, size_t at_most,
+std::string RenderPhaseTable(const Report& report, const Vms& vms, size_t at_most,
                              const TextOptions& options) {
+  const std::vector<PhaseTotals::Phase>& phases = report.summary.phases().phases();
+  size_t vcpu_rows = 0;
+  for (const auto* const vm : vms) {
+    vcpu_rows += options.vcpu ? 1 : phases.size() * vm->second.vcpus.size();
+  }
+  const bool of_vms = !options.vcpu && (options.brief || vcpu_rows > at_most);
   std::vector<const VmSummary*> summaries;
   summaries.reserve(vms.size());
   for (const auto* const vm : vms) summaries.push_back(&vm->second);
@@ -246,7 +252,6 @@ std::string RenderPhaseTable(const Report& report, const Vms& vms, bool of_vms, 
   for (const Metric metric : columns.further) header.push_back(LabelOf(columns, metric));
   Table table(header);
   size_t rows = 0;
-  const PhaseTotals& phases = report.summary.phases();
   const auto add = [&](std::vector<Table::Cell> cells, const metric::Totals& totals) {
     if (totals.MeasuredNs() <= 0 || ++rows > at_most) return;
     for (const auto* const shown : {&columns.metrics, &columns.further}) {
@@ -256,20 +261,20 @@ std::string RenderPhaseTable(const Report& report, const Vms& vms, bool of_vms, 
     }
     table.AddRow(std::move(cells));
   };
-  for (size_t i = 0; i < phases.phases().size(); ++i) {
-    const PhaseTotals::Phase& phase = phases.phases()[i];
-    const int64_t length_ns = phases.LengthNs(i, report.summary.last_mono_ns().value_or(0));
+  for (size_t i = 0; i < phases.size(); ++i) {
+    const int64_t length_ns =
+        report.summary.phases().LengthNs(i, report.summary.last_mono_ns().value_or(0));
     for (const auto* const entry : vms) {
       const auto& [number, vm] = *entry;
-      std::vector<Table::Cell> first = {{Printable(phase.name)},
-                                        {absl::StrCat(phase.spans)},
+      std::vector<Table::Cell> first = {{Printable(phases[i].name)},
+                                        {absl::StrCat(phases[i].spans)},
                                         {DurationText(static_cast<double>(length_ns))}};
       if (of_vms || vms.size() > 1) first.push_back({VmLabel(number, vm)});
       metric::Totals of_vm;
       for (const auto& [index, vcpu] : vm.vcpus) {
         if (options.vcpu && *options.vcpu != index) continue;
-        const auto found = phase.vcpus.find({number, index});
-        if (found == phase.vcpus.end()) continue;
+        const auto found = phases[i].vcpus.find({number, index});
+        if (found == phases[i].vcpus.end()) continue;
         of_vm.Add(found->second);
         if (of_vms) continue;
         std::vector<Table::Cell> cells = first;
@@ -280,10 +285,22 @@ std::string RenderPhaseTable(const Report& report, const Vms& vms, bool of_vms, 
     }
   }
   if (rows == 0) return "";
-  return absl::StrCat(table.Render(options.colour),
-                      rows > at_most ? absl::StrCat(Plural(rows - at_most, "more row"),
-                                                    " (--phase NAME reports one phase)\n")
-                                     : "");
+  std::string text = table.Render(options.colour);
+  if (rows > at_most) {
+    absl::StrAppend(&text, Plural(rows - at_most, "more row"),
+                    " (--phase NAME reports one phase, --top 0 shows all)\n");
+  }
+  if (report.summary.phases().spans_omitted() > 0) {
+    absl::StrAppend(&text, Plural(report.summary.phases().spans_omitted(), "span"),
+                    " of further phases left out\n");
+  }
+  if (report.from_ns.value_or(0) > 0) {
+    text += "what lies before the first marker of this part is in no row\n";
+  }
+  if (report.summary.phases().CameLate()) {
+    text += "a marker came later than its ticks: those count for the phase before it\n";
+  }
+  return text;
 }
 
 }  // namespace vcpulse::report

@@ -36,12 +36,12 @@ std::string RenderVmTable(const Report& report,
                           const std::vector<const std::pair<const uint32_t, VmSummary>*>& vms,
                           const TextOptions& options);
 
-// One row per phase and vCPU of these VMs, or per phase and VM (all its vCPUs together) where
-// `of_vms`; at most `at_most` rows, with a line that says how many more there are. Empty where
-// nothing was measured in a phase.
+// One row per phase and vCPU of these VMs; where those would be more than `at_most`, or in brief,
+// per phase and VM (all its vCPUs together). At most `at_most` rows, with a line that says how many
+// more there are. Empty where nothing was measured in a phase.
 std::string RenderPhaseTable(const Report& report,
                              const std::vector<const std::pair<const uint32_t, VmSummary>*>& vms,
-                             bool of_vms, size_t at_most, const TextOptions& options);
+                             size_t at_most, const TextOptions& options);
 
 // Whether no epoch of it read a hardware counter.
 bool IsDegraded(const VmSummary& vm);

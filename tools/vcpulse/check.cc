@@ -311,7 +311,7 @@ int RunCheck(const CheckText& text) {
   std::vector<std::string> inputs = {command->file};
   if (command->options.baseline) inputs.push_back(*command->options.baseline);
   constexpr uint64_t kReadings = 2;  // for phases, then for ticks
-  Progress progress(NameOf(command->file), BytesToRead(inputs, kReadings));
+  ReadProgress progress(NameOf(command->file), BytesToRead(inputs, kReadings));
   const absl::StatusOr<check::Result> result =
       check::CheckTimeline(command->file, command->expectations, command->options);
   progress.Stop();

@@ -85,7 +85,8 @@ int RunClassify(const ClassifyOptions& options) {
         return Decide(options, session, kept);
       },
       *writer);
-  Progress progress(NameOf(options.file), BytesToRead({options.file}));
+  ReadProgress progress(NameOf(options.file), BytesToRead({options.file}),
+                        options.output == "-" ? Writes::kStdout : Writes::kFile);
   const absl::StatusOr<timeline::ReadReport> read =
       ReadInput(options.file, [&](const timeline::Entry& entry) { return reclassify.Take(entry); });
   progress.Stop();

@@ -151,7 +151,7 @@ int RunCompare(CompareText text) {
   std::vector<std::string> runs = text.before;
   runs.insert(runs.end(), text.after.begin(), text.after.end());
   constexpr uint64_t kReadings = 2;  // for phases, then for ticks
-  Progress progress(Plural(runs.size(), "recording"), BytesToRead(runs, kReadings));
+  ReadProgress progress(Plural(runs.size(), "recording"), BytesToRead(runs, kReadings));
   const auto comparison = compare::CompareTimelines(text.before, text.after, *options);
   progress.Stop();
   if (!comparison.ok()) return Fail(comparison.status());

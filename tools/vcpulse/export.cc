@@ -134,13 +134,18 @@ int RunExport(const ExportOptions& options) {
   auto output = ExportOutput::Open(options.output);
   if (!output.ok()) return Fail(output.status());
   const std::string name = NameOf(options.file);
-  Progress progress(name, BytesOfPart(options.file, options.part, options.format == "csv" ? 2 : 1));
+  ReadProgress progress(name,
+                        BytesOfPart(options.file, options.part, options.format == "csv" ? 2 : 1),
+                        options.output == "-" ? Writes::kStdout : Writes::kFile);
   absl::Status written;
   const auto exporter = NewExporter(options, [&](std::string_view text) {
     written = output->Append(text);
     return written;
   });
-  if (!exporter.ok()) return Fail(exporter.status());
+  if (!exporter.ok()) {
+    progress.Stop();
+    return Fail(exporter.status());
+  }
   bool any_tick = false;
   absl::Status taken;
   const auto read = reading::ReadPart(options.file, *part, [&](const timeline::Entry& entry) {

@@ -280,8 +280,9 @@ absl::Status Import(const ImportOptions& options) {
       settings->stream_id,
       [&](std::span<const uint8_t> chunk) { return (*output)->Append(chunk); });
   constexpr uint64_t kReadings = 2;  // for what all rows have, then to write them
-  Progress progress(NameOf(options.file),
-                    BytesToRead({options.file}, options.rows != nullptr ? kReadings : 1));
+  ReadProgress progress(NameOf(options.file),
+                        BytesToRead({options.file}, options.rows != nullptr ? kReadings : 1),
+                        options.output == "-" ? Writes::kStdout : Writes::kFile);
   const absl::StatusOr<std::vector<std::string>> notes =
       options.rows != nullptr ? ImportStreamed(options, *settings, *writer)
                               : ImportWhole(options, *settings, *writer);

@@ -101,7 +101,8 @@ int RunMerge(const MergeOptions& options) {
   const auto output = OutputFile::Create(options.output, OutputFile::Appears::kWhenFinished);
   if (!output.ok()) return Fail(output.status());
   constexpr uint64_t kReadings = 2;  // for the order of the chunks, then to write them
-  Progress progress(Plural(options.files.size(), "part"), BytesToRead(options.files, kReadings));
+  ReadProgress progress(Plural(options.files.size(), "part"), BytesToRead(options.files, kReadings),
+                        options.output == "-" ? Writes::kStdout : Writes::kFile);
   const auto merged = timeline::MergeTimelines(
       options.files,
       [&output](std::span<const uint8_t> bytes) { return (*output)->Append(bytes); });

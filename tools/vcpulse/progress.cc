@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,7 +16,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
+#include "kvm/base/clock.h"
 #include "kvm/base/fd.h"
 #include "kvm/base/text.h"
 
@@ -60,9 +61,18 @@ std::optional<uint64_t> SizeOf(const fs::path& path) {
   }
   uint64_t sum = 0;
   for (fs::directory_iterator at(path, error), end; !error && at != end; at.increment(error)) {
-    if (at->path().extension() == ".vpt") sum += at->file_size(error);
+    if (at->path().extension() != ".vpt") continue;
+    sum += at->file_size(error);
+    if (error) break;
   }
   return error ? std::nullopt : std::optional(sum);
+}
+
+bool MayShow(Writes writes) {
+  struct stat out{};
+  if (isatty(STDERR_FILENO) != 1 || fstat(STDOUT_FILENO, &out) != 0) return false;
+  if (S_ISFIFO(out.st_mode) || S_ISSOCK(out.st_mode)) return false;
+  return writes == Writes::kFile || isatty(STDOUT_FILENO) != 1;
 }
 
 }  // namespace
@@ -85,8 +95,7 @@ std::string ProgressLine(const std::string& what, uint64_t read_bytes,
       absl::StrAppend(&line, ", ", TimeText(elapsed * ((1 - share) / share)), " left");
     }
   }
-  if (line.size() > columns) line.resize(columns);
-  return line;
+  return std::string(CutUtf8(line, columns));
 }
 
 std::optional<uint64_t> BytesToRead(const std::vector<std::string>& files, uint64_t readings) {
@@ -99,15 +108,19 @@ std::optional<uint64_t> BytesToRead(const std::vector<std::string>& files, uint6
   return sum * readings;
 }
 
-Progress::Progress(std::string what, std::optional<uint64_t> total_bytes)
+ReadProgress::ReadProgress(std::string what, std::optional<uint64_t> total_bytes, Writes writes)
     : what_(std::move(what)), total_bytes_(total_bytes) {
-  if (isatty(STDERR_FILENO) != 1) return;
-  shows_ = std::jthread([this](const std::stop_token& stopped) { ShowOn(stopped); });
+  if (!MayShow(writes)) return;
+  try {
+    shows_ = std::jthread([this](const std::stop_token& stopped) { ShowOn(stopped); });
+  } catch (const std::system_error&) {
+    // No thread can be had: the work goes on without a line.
+  }
 }
 
-void Progress::ShowOn(const std::stop_token& stopped) const {
+void ReadProgress::ShowOn(const std::stop_token& stopped) const {
   const uint64_t before = BytesRead().value_or(0);
-  const absl::Time begin = absl::Now();
+  const int64_t begin_ns = MonotonicNow_ns();
   std::mutex mutex;
   std::condition_variable_any wait;
   std::unique_lock lock(mutex);
@@ -115,16 +128,16 @@ void Progress::ShowOn(const std::stop_token& stopped) const {
   bool shown = false;
   while (!wait.wait_for(lock, stopped, shown ? kEach : kFirst, is_over)) {
     const uint64_t now = BytesRead().value_or(before);
-    const std::string line =
-        ProgressLine(what_, now - before, total_bytes_, absl::Now() - begin,
-                     WidthOfStderr() - std::string_view("vcpulse: ").size() - 1);
+    const std::string line = ProgressLine(
+        what_, now - before, total_bytes_, absl::Nanoseconds(MonotonicNow_ns() - begin_ns),
+        WidthOfStderr() - std::string_view("vcpulse: ").size() - 1);
     std::fprintf(stderr, "\r\033[Kvcpulse: %s", line.c_str());
     shown = true;
   }
   if (shown) std::fputs("\r\033[K", stderr);
 }
 
-void Progress::Stop() {
+void ReadProgress::Stop() {
   if (!shows_.joinable()) return;
   shows_.request_stop();
   shows_.join();

@@ -27,15 +27,20 @@ std::string ProgressLine(const std::string& what, uint64_t read_bytes,
 // one of them is no regular file, as its end is not known.
 std::optional<uint64_t> BytesToRead(const std::vector<std::string>& files, uint64_t readings = 1);
 
+// Where the command writes its result while it reads.
+enum class Writes { kFile, kStdout };
+
 // Shows that line on stderr from the first second on, five times a second, where stderr is a
-// terminal; else does nothing. What was read is what the kernel counts for this process. One at a
-// time.
-class Progress {
+// terminal and nothing else may be writing there: not where standard output is a pipe (whose reader
+// may own the screen), nor where the result goes to the terminal meanwhile. Else does nothing. What
+// was read is what the kernel counts for this process. One at a time.
+class ReadProgress {
  public:
-  Progress(std::string what, std::optional<uint64_t> total_bytes);
-  ~Progress() { Stop(); }
-  Progress(const Progress&) = delete;
-  Progress& operator=(const Progress&) = delete;
+  ReadProgress(std::string what, std::optional<uint64_t> total_bytes,
+               Writes writes = Writes::kFile);
+  ~ReadProgress() { Stop(); }
+  ReadProgress(const ReadProgress&) = delete;
+  ReadProgress& operator=(const ReadProgress&) = delete;
 
   // Removes the line for good, so that something else can be printed.
   void Stop();

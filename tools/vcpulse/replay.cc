@@ -53,7 +53,7 @@ Examples:
   vcpulse replay web.vpt --to unix:/run/vcpulse/collect.sock
 
 Formats:
-  text       on a terminal the line that `record` shows, with markers, gaps and VM events above it;
+  text       on a terminal the lines that `record` shows, with markers, gaps and VM events above it;
              else a line per tick and VM, such as "12.300s  web  ..$#  IPC 1.30": a character per
              vCPU (. halted, S spinning, # productive, ? unknown, - no verdict; : $ % ! the same while
              starved) and the IPC of all vCPUs together, HALTED time excluded

@@ -135,7 +135,7 @@ int ServePage(const std::string& file, const std::string& address) {
   const auto where = http::ParseLoopbackAddress(address);
   if (!where.ok()) return Fail(where.status());
   page::ServedTimeline timeline(file);
-  Progress progress(file, BytesToRead({file}));
+  ReadProgress progress(file, BytesToRead({file}));
   // What cannot be read is said here, not in a browser.
   const auto page = timeline.Page();
   progress.Stop();
@@ -287,7 +287,7 @@ int RunExplain(const ReportOptions& options) {
   const absl::StatusOr<report::ExplainTarget> target = ParseExplainTarget(*options.explain);
   if (!target.ok()) return Fail(target.status());
   report::Explainer explainer(*target);
-  Progress progress(NameOf(options.file), BytesToRead({options.file}));
+  ReadProgress progress(NameOf(options.file), BytesToRead({options.file}));
   const auto read = ReadInput(options.file, [&](const timeline::Entry& entry) {
     absl::Status status = explainer.Add(entry);
     if (status.ok()) return status;
@@ -313,7 +313,7 @@ int RunExplain(const ReportOptions& options) {
 int RunHtml(const ReportOptions& options) {
   const absl::StatusOr<reading::Part> part = ParsePart(options.part);
   if (!part.ok()) return Fail(part.status());
-  Progress progress(NameOf(options.file), BytesOfPart(options.file, options.part));
+  ReadProgress progress(NameOf(options.file), BytesOfPart(options.file, options.part));
   const auto contents = page::Contents::Read(options.file, *part);
   progress.Stop();
   if (!contents.ok()) return Fail(ReadFailure(contents.status(), options.file));
@@ -347,7 +347,7 @@ int RunReport(const ReportOptions& options) {
       std::clamp(WidthOfStdout().value_or(report::StripOptions{}.width), kNarrowest, kWidest);
   report::Summary summary;
   report::Strips strips;
-  Progress progress(NameOf(options.file), BytesOfPart(options.file, options.part));
+  ReadProgress progress(NameOf(options.file), BytesOfPart(options.file, options.part));
   const absl::StatusOr<report::Report> read =
       report::ReadPart(options.file, *part, summary, [&](const timeline::Entry& entry) {
         if (!options.json) strips.Add(entry);
@@ -420,7 +420,8 @@ void AddReportCommand(CLI::App& app, int& exit_code) {
       ->add_option("--top", options->top,
                    "at most N vCPUs of a table, 0: all [all; of three or more VMs 16]")
       ->type_name("N");
-  command->add_flag("--brief", options->brief, "only the worst vCPUs and a line per VM");
+  command->add_flag("--brief", options->brief,
+                    "only the worst vCPUs, a line per VM, and one per phase and VM");
   AddPartOptions(*command, options->part);
   command
       ->add_option("--explain", options->explain,

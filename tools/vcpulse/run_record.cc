@@ -216,7 +216,7 @@ int RunRecord(const RecordOptions& given) {
   if (!scraped.ok()) return fail(scraped.status());
   auto session = live::Session::Open(options);
   if (!session.ok()) return fail(session.status());
-  follow::LiveLine live_line;
+  follow::LiveLine live_line(beside_command);
   const live::View view = ViewOn(live_line);
   live::Loop loop(options, **session, view);
   if (absl::Status status = loop.Begin(*vms); !status.ok()) return fail(status);

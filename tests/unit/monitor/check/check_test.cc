@@ -196,7 +196,7 @@ TEST(CheckTimeline, AVcpuThatCouldNotBeOpenedIsThereAndNotMeasured) {
       LinesOf(path, "vcpu=1: productive >= 90%"),
       ElementsAre("VM guest1 vCPU 1: INCONCLUSIVE, productive 50.0 % to 100.0 %, wanted >= "
                   "90 %: 50.0 % of 2.0 s is not known; for some of that it was not open: EACCES: "
-                  "Permission denied; perf_event_paranoid is 3)"));
+                  "Permission denied; perf_event_paranoid is 3"));
 }
 
 TEST(CheckTimeline, APhaseThatNeverCameIsInconclusive) {

@@ -121,7 +121,7 @@ const std::vector<EvidenceRow> kRows = {
     {"UnopenedVcpuByIndex", kPlain, UnopenedFrom(0), {"vcpu=0-1: productive >= 80%"}, {}, Outcome::kInconclusive, 3, "it could not be opened"},
     {"UnopenedVcpuIsNotMeant", kPlain, UnopenedFrom(0), {"vcpu=0: productive >= 80%"}, {}, Outcome::kPass, 0, ""},
     {"UnopenedVcpuLeavesAFail", kPlain, UnopenedFrom(0), {"vcpu=*: productive <= 10%"}, {}, Outcome::kFail, 1, "it could not be opened"},
-    {"UnopenedVcpuMayBeGaps", kPlain, UnopenedFrom(20), {"gaps <= 20%"}, {}, Outcome::kInconclusive, 3, "could not be opened: vCPU 1: EACCES"},
+    {"UnopenedVcpuMayBeGaps", kPlain, UnopenedFrom(20), {"gaps <= 20%"}, {}, Outcome::kInconclusive, 3, "it was not open: vCPU 1: EACCES"},
     // 2b: a VM that was not recorded.
     {"SkippedVm", kPlain, SkippedAfter(0, kNotOpened), {"gaps <= 20%"}, {}, Outcome::kInconclusive, 3, "vm=*: INCONCLUSIVE, VM db was not recorded from 0.0 s on: too many open files"},
     {"SkippedVmOfAnyVcpu", kPlain, SkippedAfter(0, kNotOpened), {"vcpu=0: halted <= 5%"}, {}, Outcome::kInconclusive, 3, "VM db was not recorded"},

@@ -1,9 +1,10 @@
 #include "monitor/follow/replay_view.h"
 
+#include <poll.h>
 #include <pty.h>
 #include <unistd.h>
 
-#include <algorithm>
+#include <functional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -134,22 +135,45 @@ TEST(LiveLines, FitTheTerminal) {
   EXPECT_THAT(FormatLiveLines(absl::Seconds(3), 30, SomeProgress(), 200, 1), SizeIs(1));
 }
 
-TEST(LiveLine, ItsLinesAreRemovedBeforeOthersCome) {
+// What `show` makes of a terminal on standard error.
+std::string OnTerminal(const std::function<void()>& show) {
   int ends[2];
-  ASSERT_EQ(openpty(&ends[0], &ends[1], nullptr, nullptr, nullptr), 0);
+  EXPECT_EQ(openpty(&ends[0], &ends[1], nullptr, nullptr, nullptr), 0);
   const Fd screen(ends[0]);
   const Fd terminal(ends[1]);
   const Fd before(dup(STDERR_FILENO));
   dup2(terminal.get(), STDERR_FILENO);
-  LiveLine live;
-  live.Show(absl::Seconds(3), 30, SomeProgress());
-  live.Show(absl::Seconds(4), 40, SomeProgress());
-  live.Clear();
-  live.Clear();
+  show();
   dup2(before.get(), STDERR_FILENO);
-  std::string text(4096, '\0');
-  const ssize_t got = read(screen.get(), text.data(), text.size());
-  text.resize(static_cast<size_t>(std::max<ssize_t>(got, 0)));
+  std::string text;
+  pollfd waits{.fd = screen.get(), .events = POLLIN, .revents = 0};
+  while (poll(&waits, 1, 200) == 1) {
+    char buffer[1024];
+    const ssize_t got = read(screen.get(), buffer, sizeof(buffer));
+    if (got <= 0) break;
+    text.append(buffer, static_cast<size_t>(got));
+  }
+  return text;
+}
+
+// Beside a command both write: what is erased must be our own line.
+TEST(LiveLine, OnASharedTerminalItIsOneLine) {
+  const std::string text = OnTerminal([] {
+    LiveLine live(true);
+    live.Show(absl::Seconds(3), 30, SomeProgress());
+    live.Clear();
+  });
+  EXPECT_EQ(text, FormatLiveLine(absl::Seconds(3), 30, SomeProgress(), 79) + "\r\033[J");
+}
+
+TEST(LiveLine, ItsLinesAreRemovedBeforeOthersCome) {
+  const std::string text = OnTerminal([] {
+    LiveLine live;
+    live.Show(absl::Seconds(3), 30, SomeProgress());
+    live.Show(absl::Seconds(4), 40, SomeProgress());
+    live.Clear();
+    live.Clear();
+  });
   EXPECT_THAT(text, StartsWith("3.0s  30 ticks"));
   EXPECT_THAT(text, HasSubstr("  db-3  !?????\033[5A\r\033[J4.0s  40 ticks"));
   EXPECT_THAT(text, EndsWith("  db-3  !?????\033[5A\r\033[J"));

@@ -1,5 +1,6 @@
 #include "monitor/report/phase_totals.h"
 
+#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -77,27 +78,75 @@ TEST(PhaseTotals, AMarkerThatComesLateCountsFromItsStamp) {
   EXPECT_NEAR(Number(out.json, "/phases/1/vcpus/0/measured_s"), 1.0, 1e-9);
 }
 
-TEST(PhaseTotals, OfManyVmsARowIsAVm) {
+TEST(PhaseTotals, WhereRowsOfVcpusAreTooManyARowIsAVm) {
   DrawnRecording recording;
-  for (uint32_t vm = 1; vm <= 3; ++vm) recording.Begin(vm, {.vcpus = {0, 1}});
-  recording.Draw({{1, {"[spin]SSSSS", "PPPPP"}}, {2, {"SSSSS", "SSSSS"}}, {3, {"HHHHH", "HHHHH"}}});
-  EXPECT_THAT(Render(recording).text, HasSubstr(R"(
+  const std::vector<uint32_t> nine = {0, 1, 2, 3, 4, 5, 6, 7, 8};
+  for (uint32_t vm = 1; vm <= 3; ++vm) recording.Begin(vm, {.vcpus = nine});
+  const auto all = [](const std::string& letters) { return std::vector<std::string>(9, letters); };
+  std::vector<std::string> first = all("SSSSS");
+  first[0] = "[spin]PPPPP";
+  recording.Draw({{1, first}, {2, all("SSSSS")}, {3, all("HHHHH")}});
+  const std::string path = recording.Finish();
+  Summary summary;
+  const auto report = ReadPart(path, {}, summary);
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_THAT(RenderText(*report), HasSubstr(R"(
 phase spans   length         VM HALTED SPINNING PRODUCTIVE UNKNOWN starved  IPC residency run-delay
- spin     1 500.0 ms 1 "guest1"   0.0%    50.0%      50.0%    0.0%    0.0% 1.25    100.0%      0.0%
+ spin     1 500.0 ms 1 "guest1"   0.0%    88.9%      11.1%    0.0%    0.0% 0.67    100.0%      0.0%
  spin     1 500.0 ms 2 "guest2"   0.0%   100.0%       0.0%    0.0%    0.0% 0.50    100.0%      0.0%
  spin     1 500.0 ms 3 "guest3" 100.0%     0.0%       0.0%    0.0%    0.0%    -      0.0%      0.0%
 )"));
+  // Of one vCPU index each row says which.
+  EXPECT_THAT(RenderText(*report, {.vcpu = 0}),
+              HasSubstr("\n spin     1 500.0 ms 1 \"guest1\"    0   0.0%     0.0%     100.0% "));
+  EXPECT_THAT(RenderText(*report, {.top = 0}),
+              HasSubstr("\n spin     1 500.0 ms 1 \"guest1\"    8 "));
 }
 
 TEST(PhaseTotals, ManyPhasesAreCut) {
   DrawnRecording recording;
   std::string letters;
-  for (int i = 0; i < 30; ++i) letters += "[p" + std::to_string(i) + "]PP";
+  for (int i = 0; i < 130; ++i) letters += "[p" + std::to_string(i) + "]PP";
   recording.Draw(letters);
-  const std::string text = Render(recording).text;
-  EXPECT_THAT(text, HasSubstr("\n  p23 "));
-  EXPECT_THAT(text, Not(HasSubstr("\n  p24 ")));
-  EXPECT_THAT(text, HasSubstr("\n6 more rows (--phase NAME reports one phase)\n"));
+  const Rendered out = Render(recording);
+  EXPECT_THAT(out.text, HasSubstr("\n  p23 "));
+  EXPECT_THAT(out.text, Not(HasSubstr("\n  p24 ")));
+  EXPECT_THAT(out.text,
+              HasSubstr("\n76 more rows (--phase NAME reports one phase, --top 0 shows all)\n"
+                        "30 spans of further phases left out\n"));
+  EXPECT_EQ(Number(out.json, "/phase_spans_omitted"), 30);
+  EXPECT_NEAR(Number(out.json, "/phases/99/length_s"), 0.2, 1e-9);
+  EXPECT_NEAR(Number(out.json, "/phases/99/vcpus/0/measured_s"), 0.2, 1e-9);
+}
+
+// What a pipe gave is gone: the ticks stay where they were counted, and that is said.
+TEST(PhaseTotals, AMarkerThatComesLateInAPipeIsSaid) {
+  DrawnRecording recording;
+  recording.Draw("[work]PPPPPSSSSS");
+  recording.Mark("spin", kDrawnStart_ns + 5 * kDrawnTick_ns);
+  recording.Draw("SSSSS");
+  const std::string path = recording.Finish();
+  FILE* const pipe = popen(("cat " + path).c_str(), "r");
+  ASSERT_NE(pipe, nullptr);
+  Summary summary;
+  const auto report = ReadPart("/proc/self/fd/" + std::to_string(fileno(pipe)), {}, summary);
+  pclose(pipe);
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_THAT(RenderText(*report), HasSubstr("\na marker came later than its ticks: "));
+}
+
+TEST(PhaseTotals, OfOnePhaseAloneTheLengthIsThatOfItsSpans) {
+  DrawnRecording recording;
+  recording.Draw("[boot]PPPPP[spin]SSSSS[boot]PPP");
+  EXPECT_NEAR(Number(Render(recording, {}, {.phase = "boot"}).json, "/phases/0/length_s"), 0.8,
+              1e-3);
+}
+
+TEST(PhaseTotals, OfAPartItIsSaidThatItsBeginningIsOfNoPhase) {
+  DrawnRecording recording;
+  recording.Draw("[boot]PPPPP[spin]SSSSS");
+  EXPECT_THAT(Render(recording, {}, {.from_ns = 2 * kDrawnTick_ns}).text,
+              HasSubstr("\nwhat lies before the first marker of this part is in no row\n"));
 }
 
 TEST(PhaseTotals, OnePhaseAloneNeedsNoTableOfPhases) {

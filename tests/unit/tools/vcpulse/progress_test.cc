@@ -9,9 +9,12 @@
 
 #include <array>
 #include <chrono>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "kvm/base/fd.h"
@@ -65,23 +68,24 @@ TEST(BytesToRead, OfFilesAndFolders) {
   std::filesystem::remove_all(folder);
 }
 
-// Standard error is `stand_in` as long as this lives.
-class StderrIs {
+// One of the standard streams is `stand_in` as long as this lives.
+class StreamIs {
  public:
-  explicit StderrIs(const Fd& stand_in) : before_(dup(STDERR_FILENO)) {
-    dup2(stand_in.get(), STDERR_FILENO);
+  StreamIs(int stream, const Fd& stand_in) : stream_(stream), before_(dup(stream)) {
+    dup2(stand_in.get(), stream_);
   }
-  ~StderrIs() { dup2(before_.get(), STDERR_FILENO); }
+  ~StreamIs() { dup2(before_.get(), stream_); }
 
  private:
+  int stream_;
   Fd before_;
 };
 
-// What comes out within 5 s, up to `wanted`.
+// What comes out within 3 s, up to `wanted`.
 std::string Out(const Fd& end, const std::string& wanted) {
   std::string text;
   std::array<char, 1024> buffer{};
-  const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+  const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(3);
   while (text.find(wanted) == std::string::npos && std::chrono::steady_clock::now() < give_up) {
     pollfd waits{.fd = end.get(), .events = POLLIN, .revents = 0};
     if (poll(&waits, 1, 100) != 1) continue;
@@ -101,32 +105,58 @@ void ReadAQuarterOf(size_t bytes) {
 
 constexpr size_t kBytes = 64 << 20;
 
-TEST(Progress, IsShownOnATerminalAndRemoved) {
+// What a terminal on standard error sees where a quarter of kBytes is read, and what it sees after
+// Stop(). Standard output is `out`.
+std::pair<std::string, std::string> Seen(const Fd& out, Writes writes) {
   int ends[2];
-  ASSERT_EQ(openpty(&ends[0], &ends[1], nullptr, nullptr, nullptr), 0);
+  EXPECT_EQ(openpty(&ends[0], &ends[1], nullptr, nullptr, nullptr), 0);
   const Fd screen(ends[0]);
   const Fd terminal(ends[1]);
-  const StderrIs redirected(terminal);
-  Progress progress("web.vpt", kBytes);
+  std::fflush(stdout);
+  const StreamIs errors(STDERR_FILENO, terminal);
+  const StreamIs output(STDOUT_FILENO, out.valid() ? out : terminal);
+  ReadProgress progress("web.vpt", kBytes, writes);
   // The kernel's count is of this process, so what it reads once Progress has begun counts.
   std::this_thread::sleep_for(std::chrono::milliseconds(100));
   ReadAQuarterOf(kBytes);
-  EXPECT_THAT(Out(screen, " left"), HasSubstr("\r\033[Kvcpulse: reading web.vpt: 25 % of 64 MiB"));
+  std::pair<std::string, std::string> seen;
+  seen.first = Out(screen, " left");
   progress.Stop();
-  const std::string rest = Out(screen, "\033[K");
-  EXPECT_TRUE(rest.ends_with("\r\033[K")) << rest;
+  seen.second = Out(screen, "\033[K");
+  return seen;
 }
 
-TEST(Progress, NothingGoesIntoAPipe) {
+TEST(ReadProgress, IsShownOnATerminalAndRemoved) {
+  const auto [line, after] = Seen(Fd(), Writes::kFile);
+  EXPECT_THAT(line, HasSubstr("\r\033[Kvcpulse: reading web.vpt: 25 % of 64 MiB"));
+  EXPECT_TRUE(after.ends_with("\r\033[K")) << after;
+}
+
+// Its reader may own the screen; and a result on the terminal must not be erased.
+TEST(ReadProgress, IsNotShownOverWhatElseMayBeThere) {
+  int ends[2];
+  ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
+  const Fd reader(ends[0]);
+  const Fd pipe(ends[1]);
+  EXPECT_EQ(Seen(pipe, Writes::kFile).first, "");
+  EXPECT_EQ(Seen(Fd(), Writes::kStdout).first, "");
+}
+
+TEST(ReadProgress, NothingGoesIntoAPipe) {
   int ends[2];
   ASSERT_EQ(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
   const Fd end(ends[0]);
   const Fd pipe(ends[1]);
-  const StderrIs redirected(pipe);
-  Progress progress("web.vpt", kBytes);
-  std::this_thread::sleep_for(std::chrono::milliseconds(1500));
-  progress.Stop();
-  SayWritten("/dev/null");
+  const Fd null(open("/dev/null", O_WRONLY | O_CLOEXEC));
+  std::fflush(stdout);
+  {
+    const StreamIs errors(STDERR_FILENO, pipe);
+    const StreamIs output(STDOUT_FILENO, null);
+    ReadProgress progress("web.vpt", kBytes);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+    progress.Stop();
+    SayWritten("/dev/null");
+  }
   char byte = 0;
   EXPECT_EQ(read(end.get(), &byte, 1), -1);
 }
