@@ -289,6 +289,15 @@ class PageTest(unittest.TestCase):
         self.assertEqual(self.rows(), ["1/1"])
         page.keys("/", *6 * [Keys.BACKSPACE], *"db", Keys.ENTER)
         self.assertEqual(self.rows(), ["2/0"])
+        # A folded VM is reached by keys, and opened by Enter.
+        page.keys("/", *2 * [Keys.BACKSPACE], Keys.ENTER, "f", Keys.ARROW_DOWN, Keys.ARROW_DOWN)
+        self.assertIn("all 1 of VM 2", page.text("status"))
+        page.keys(Keys.ENTER)
+        self.assertEqual(self.rows(), ["2/0"])
+        # The button of a table opens its own vCPU, folded or not.
+        self.click("#tables button[aria-label='vCPU 1 of VM 1: show it']")
+        self.assertIn("vCPU 1 of VM 1", page.text("details-title"))
+        page.keys("/", *"db", Keys.ENTER)
         # A link of the summary shows its row, whatever was filtered.
         self.click("#summary .vm-bar button", "db")
         self.click("#summary .worst button", "of web")
@@ -306,6 +315,16 @@ class PageTest(unittest.TestCase):
         self.assertEqual((page.map()["from"], page.map()["to"]), (0.5e9, 2.5e9))
         self.assertIn("vCPU 0 of VM 2", page.text("details-title"))
         self.assertEqual(self.rows(), ["2/0"])
+        # Followed within the page; what it does not name is as at first.
+        page.script("location.hash = '#from=1&to=2&filter=web'")
+        page.wait_for("return document.getElementById('map').dataset.from === '1000000000'", "the view")
+        self.assertEqual(self.rows(), ["1/0", "1/1"])
+        self.assertFalse(page.element("details").is_displayed())
+        for hostile in ("from=-Infinity&to=Infinity", "from=-1e300&to=1e300", "from=NaN&to=NaN", "from=9&to=1", "folded=,,x"):
+            page.script("location.hash = arguments[0]", "#" + hostile)
+            page.wait_for("return document.getElementById('map').dataset.from === '0'", "all of it: " + hostile)
+            self.assertEqual(page.map()["to"], 4e9)
+            self.assertEqual(self.rows(), ["1/0", "1/1", "2/0"])
         self.browser.get("about:blank")
         self.page = page = Page(self.browser, self.known + "#from=x&to=-1&vcpu=9/9&open=1&folded=,&filter=%")
         page.settle()
@@ -326,13 +345,24 @@ class PageTest(unittest.TestCase):
         self.assertEqual(column(), ["0", "1"])
 
     def test_print_shows_all_rows(self):
-        self.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+        metrics = {"width": 1400, "height": 150, "deviceScaleFactor": 1, "mobile": False}
+        self.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
         try:
-            self.page = Page(self.browser, self.known)
-            self.assertFalse(self.page.element("filter").is_displayed())
-            self.assertEqual(self.rows(), ["1/0", "1/1", "2/0"])
+            self.page = page = Page(self.browser, make_page(self.folder.name, "printed", "scene"))
+            heights = ("const map = document.getElementById('map');"
+                       "return [map.clientHeight, document.getElementById('spacer').clientHeight]")
+            drawn, all_rows = page.script(heights)
+            self.assertLess(drawn, all_rows, "more rows than the window holds")
+            page.script("dispatchEvent(new Event('beforeprint'))")
+            self.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+            drawn, all_rows = page.script(heights)
+            self.assertEqual(drawn, all_rows)
+            self.assertFalse(page.element("filter").is_displayed())
+            page.script("dispatchEvent(new Event('afterprint'))")
+            self.assertLess(page.script(heights)[0], all_rows)
         finally:
             self.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+            self.browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
     def test_names_are_text_whatever_they_say(self):
         self.page = Page(self.browser, make_page(self.folder.name, "hostile", "hostile"))

@@ -5,7 +5,7 @@ const details = {key: null, charts: []};
 function drawDetails() {
   const box = document.getElementById('details');
   const row = view.chosen;
-  box.hidden = !view.open || !row;
+  box.hidden = !view.open || !row || row.kind !== 'vcpu';
   if (box.hidden) return;
   const bins = binsFor(view.from, view.to);
   const columns = bins && bins.rows.get(row.key);
@@ -49,7 +49,7 @@ function layChart(chart, row) {
 
 // Chooses a row; `open`: also its details.
 function choose(row, open) {
-  if (!row || row.kind !== 'vcpu') return;
+  if (!row || !canBeChosen(row)) return;
   view.chosen = row;
   if (open) view.open = true;
   const scroll = document.getElementById('scroll');

@@ -66,7 +66,7 @@ function drawOverlays(context, shown, top, visible, plot) {
     if (!touches({from: gap.from_ns, to: gap.to_ns}, view.from, view.to)) continue;
     const [x, width] = stretch({from: gap.from_ns, to: gap.to_ns});
     for (const row of shown) {
-      if (row.kind === 'vcpu' && (gap.vm === 0 || gap.vm === row.vm.vm)) {
+      if (canBeChosen(row) && (gap.vm === 0 || gap.vm === row.vm.vm)) {
         drawGapHatch(context, x, row.y - top + 1, width, row.height - 3);
       }
     }

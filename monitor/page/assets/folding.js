@@ -5,18 +5,31 @@ const folding = {folded: new Set(), filter: ''};
 const MANY_VMS = 3;
 const MANY_VCPUS = 32;
 
-function foldAtFirst(report) {
+function foldedAtFirst(report) {
   const vcpus = report.vms.reduce((sum, vm) => sum + vm.vcpus.length, 0);
-  if (report.vms.length >= MANY_VMS && vcpus > MANY_VCPUS) for (const vm of report.vms) folding.folded.add(vm.vm);
+  const many = report.vms.length >= MANY_VMS && vcpus > MANY_VCPUS;
+  return new Set(many ? report.vms.map((vm) => vm.vm) : []);
 }
 
 // Rows anew; what was chosen stays chosen where it is still there.
 function layAnew() {
   const key = view.chosen && view.chosen.key;
   page.rows = layRows(page.report);
-  view.chosen = page.rows.find((row) => row.kind === 'vcpu' && row.key === key) || null;
+  // Before anybody scrolls to one of them.
+  document.getElementById('spacer').style.height = heightOfRows() + 'px';
+  view.chosen = page.rows.find((row) => canBeChosen(row) && row.key === key) || null;
   if (!view.chosen) view.open = false;
   changed();
+}
+
+function heightOfRows() {
+  const last = page.rows[page.rows.length - 1];
+  return last ? last.y + last.height : HEADING_HEIGHT;
+}
+
+function dropFilter() {
+  folding.filter = '';
+  document.getElementById('filter').value = '';
 }
 
 function toggleFold(vm) {
@@ -41,16 +54,14 @@ const passesFilter = (text) => text.toLowerCase().includes(folding.filter.trim()
 // Chooses the row of that vCPU, folded away or filtered out or not.
 function reveal(key) {
   folding.folded.delete(Number(key.split('/')[0]));
-  if (!layRows(page.report).some((row) => row.key === key)) {
-    folding.filter = '';
-    document.getElementById('filter').value = '';
-  }
+  if (!layRows(page.report).some((row) => row.key === key)) dropFilter();
   layAnew();
   choose(page.rows.find((row) => row.key === key), false);
 }
 
 function showVm(vm) {
   folding.folded.delete(vm);
+  if (!layRows(page.report).some((candidate) => candidate.vm.vm === vm)) dropFilter();
   layAnew();
   const row = page.rows.find((candidate) => candidate.vm.vm === vm);
   if (row) document.getElementById('scroll').scrollTop = row.y;

@@ -12,7 +12,8 @@ function fragmentText() {
   if (view.chosen) parts.set('vcpu', view.chosen.key);
   if (view.open) parts.set('open', '1');
   if (folding.filter) parts.set('filter', folding.filter);
-  if (folding.folded.size > 0) parts.set('folded', [...folding.folded].join(','));
+  const folded = [...folding.folded].sort((a, b) => a - b).join(',');
+  if (folded !== [...foldedAtFirst(page.report)].join(',')) parts.set('folded', folded);
   return parts.toString().replaceAll('%2F', '/').replaceAll('%2C', ',');
 }
 
@@ -25,15 +26,22 @@ function writeFragmentSoon() {
   }, 250);
 }
 
+// What it does not name is as at first.
 function readFragment() {
   if (location.hash.slice(1) === fragmentText()) return;
   const parts = new URLSearchParams(location.hash.slice(1));
-  if (parts.has('folded')) folding.folded = new Set(parts.get('folded').split(',').map(Number));
+  const known = new Set(page.report.vms.map((vm) => vm.vm));
+  folding.folded = parts.has('folded')
+    ? new Set(parts.get('folded').split(',').filter((text) => /^\d+$/.test(text)).map(Number).filter((vm) => known.has(vm)))
+    : foldedAtFirst(page.report);
   folding.filter = parts.get('filter') || '';
   document.getElementById('filter').value = folding.filter;
+  view.chosen = null;
+  view.span = null;
   layAnew();
   const [from, to] = ['from', 'to'].map((name) => Number(parts.get(name) || NaN) * NS_PER_S);
-  if (to > from) show(from, to);
+  const inside = Number.isFinite(from) && Number.isFinite(to) && from < to && from < view.end && to > view.begin;
+  show(inside ? Math.max(from, view.begin) : view.begin, inside ? Math.min(to, view.end) : view.end);
   if (parts.has('vcpu') && page.bins && page.bins.rows.has(parts.get('vcpu'))) reveal(parts.get('vcpu'));
   view.open = parts.has('open') && view.chosen !== null;
 }

@@ -31,7 +31,7 @@ function splitHeight(shares, height, heights) {
   heights[largest] = Math.max(0, heights[largest] + height - used);
 }
 
-// The line of a starved bin is whole; where only a part of it was, as many of eight columns have it.
+// The lane of a starved bin, below its bands, is whole; where only a part of it was, as many of eight columns have it.
 const SIEVE = [0, 4, 2, 6, 1, 5, 3, 7];
 const hasStarvedLine = (share, x) => SIEVE[x % 8] < Math.max(1, Math.round(share / WHOLE * 8));
 
@@ -45,6 +45,7 @@ function paintRow(pixels, width, height, row, bins, nsPerPixel) {
   const line = Math.max(1, Math.round(height / 4));
   const edge = Math.min(WHOLE / 4, Math.max(2, page.tick * EDGE / binWidth * WHOLE));
   let painted = null;
+  let isStarved = false;
   for (let x = 0; x < width; ++x) {
     const bin = columns ? Math.floor((view.from + (x + 0.5) * nsPerPixel - bins.origin) / binWidth) - columns.first : -1;
     const inside = columns && bin >= 0 && bin < columns.bins;
@@ -57,19 +58,20 @@ function paintRow(pixels, width, height, row, bins, nsPerPixel) {
       }
       const missing = WHOLE - measured;
       shares[STACK.length - 1] = missing > edge || measured <= edge ? Math.max(1, missing) : 0;
-      splitHeight(shares, height, heights);
+      isStarved = inside && columns.starved[bin] > edge;
+      splitHeight(shares, isStarved ? height - line : height, heights);
       painted = bin;
     }
-    let y = height;
+    let y = isStarved ? height - line : height;
     for (let i = 0; i < STACK.length; ++i) {
       for (let top = Math.max(0, y - heights[i]); y > top;) {
         --y;
         pixels[y * width + x] = pixelOf(STACK[i], x, y);
       }
     }
-    if (inside && columns.starved[bin] > edge && hasStarvedLine(columns.starved[bin], x)) {
-      for (y = height - line; y < height; ++y) pixels[y * width + x] = palette.pixel.starved;
-    }
+    if (!isStarved) continue;
+    const lane = hasStarvedLine(columns.starved[bin], x) ? palette.pixel.starved : palette.pixel.paper;
+    for (y = height - line; y < height; ++y) pixels[y * width + x] = lane;
   }
 }
 
@@ -83,10 +85,9 @@ const toNs = (x) => view.from + (x - GUTTER) / plotArea().width * (view.to - vie
 function drawMap() {
   const scroll = document.getElementById('scroll');
   const canvas = document.getElementById('map');
-  const last = page.rows[page.rows.length - 1];
-  const total = last ? last.y + last.height : HEADING_HEIGHT;
+  const total = heightOfRows();
   document.getElementById('spacer').style.height = total + 'px';
-  const visible = Math.min(total, Math.max(120, Math.round(window.innerHeight * 0.62)));
+  const visible = view.printing ? total : Math.min(total, Math.max(120, Math.round(window.innerHeight * 0.62)));
   const {context, scale} = fitCanvas(canvas, scroll.clientWidth, visible);
   const top = Math.min(scroll.scrollTop, Math.max(0, total - visible));
   const plot = plotArea();

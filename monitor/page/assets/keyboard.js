@@ -17,7 +17,7 @@ function chooseNext(step) {
   if (!view.chosen) return;
   const span = spanShown();
   const bins = binsFor(span.from, span.to);
-  const columns = bins && bins.rows.get(view.chosen.key);
+  const columns = columnsOf(bins, view.chosen);
   const [begin, end] = columns ? placesIn(bins, columns, span.from, span.to) : [0, 0];
   const sum = end > begin ? sumOver(bins, columns, begin, end) : null;
   document.getElementById('status').textContent = view.chosen.label + ' of ' + vmTitle(view.chosen.vm) + ', ' +
@@ -28,6 +28,12 @@ function chooseNext(step) {
 function openChosen() {
   if (!view.chosen) view.chosen = neighbour(1);
   if (!view.chosen) return;
+  if (view.chosen.kind === 'mean') {  // opens the VM
+    const vm = view.chosen.vm.vm;
+    toggleFold(vm);
+    choose(page.rows.find((row) => row.kind === 'vcpu' && row.vm.vm === vm), false);
+    return;
+  }
   view.open = true;
   view.redraw();
   document.getElementById('details-title').focus();

@@ -87,6 +87,12 @@ function listenToButtons() {
   on('keys', toggleHelp);
   document.getElementById('filter').addEventListener('input', (event) => setFilter(event.target.value));
   window.addEventListener('hashchange', readFragment);
+  for (const [event, printing] of [['beforeprint', true], ['afterprint', false]]) {
+    window.addEventListener(event, () => {
+      view.printing = printing;
+      redraw();
+    });
+  }
   on('details-close', closeDetails);
   const dark = matchMedia('(prefers-color-scheme: dark)');
   on('theme', () => {
@@ -112,7 +118,7 @@ async function start() {
   page.gapsOmitted = unpacked.head.gaps_omitted;
   page.events = collectEvents(unpacked.head);
   page.byIpcAlone = report.vms.some((vm) => isByIpcAlone(vm));
-  foldAtFirst(report);
+  folding.folded = foldedAtFirst(report);
   page.rows = layRows(report);
   [view.begin, view.end] = wholeTime(report, page.bins);
   view.from = view.begin;

@@ -30,8 +30,8 @@ function layRows(report) {
     const passes = (vcpu) => passesFilter(vmTitle(vm) + ' vCPU ' + vcpu.index);
     const vcpus = vm.vcpus.filter(passes);
     const unopened = unopenedOf(vm).filter(passes);
-    if (vcpus.length + unopened.length === 0 && (folding.filter || vm.vcpus.length > 0)) continue;
-    const folded = folding.folded.has(vm.vm);
+    if (folding.filter && vcpus.length + unopened.length === 0) continue;
+    const folded = folding.folded.has(vm.vm) && !folding.filter;  // what was asked for is shown
     add({kind: 'vm', vm, label: (folded ? '\u25b8 ' : '\u25be ') + vmTitle(vm)}, HEADING_HEIGHT);
     if (folded) {
       add({kind: 'mean', vm, key: 'mean/' + vm.vm, label: 'all ' + vm.vcpus.length}, ROW_HEIGHT);
@@ -52,9 +52,11 @@ function rowAt(y) {
   return page.rows.find((row) => y >= row.y && y < row.y + row.height) || null;
 }
 
-// The next vCPU above (-1) or below (1) the chosen one.
+const canBeChosen = (row) => row.kind === 'vcpu' || row.kind === 'mean';
+
+// The next vCPU, or folded VM, above (-1) or below (1) the chosen one.
 function neighbour(step) {
-  const vcpus = page.rows.filter((row) => row.kind === 'vcpu');
+  const vcpus = page.rows.filter(canBeChosen);
   if (vcpus.length === 0) return null;
   const at = vcpus.indexOf(view.chosen);
   if (at < 0) return step > 0 ? vcpus[0] : vcpus[vcpus.length - 1];

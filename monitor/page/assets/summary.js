@@ -16,14 +16,29 @@ function doubtsOf(report) {
   return doubts;
 }
 
-// Shares of all vCPUs of a VM together, weighted by the time that was judged; null without any.
+// Shares of all vCPUs of a VM together, weighted by the time that was judged; null without any. What
+// was not measured of a vCPU has no weight.
 function sharesOfVm(vcpus) {
-  const judged = vcpus.reduce((sum, vcpu) => sum + vcpu.judged_s, 0);
-  if (!(judged > 0)) return null;
-  const mean = (of) => vcpus.reduce((sum, vcpu) => sum + (of(vcpu) || 0) * vcpu.judged_s, 0) / judged;
-  const shares = {starved: mean((vcpu) => vcpu.starved_share)};
+  if (!vcpus.some((vcpu) => vcpu.judged_s > 0)) return null;
+  const mean = (of) => {
+    const known = vcpus.filter((vcpu) => of(vcpu) !== null && of(vcpu) !== undefined && vcpu.judged_s > 0);
+    const whole = known.reduce((sum, vcpu) => sum + vcpu.judged_s, 0);
+    return whole > 0 ? known.reduce((sum, vcpu) => sum + of(vcpu) * vcpu.judged_s, 0) / whole : null;
+  };
+  const shares = {starved: mean((vcpu) => vcpu.starved_share), ran: mean((vcpu) => vcpu.run_share)};
   for (const band of BANDS.slice(1)) shares[band] = mean((vcpu) => vcpu.share[band]);
   return shares;
+}
+
+const isDegraded = (vm) => vm.epochs.length > 0 && vm.epochs.every((epoch) => epoch.event_set === 'degraded');
+
+// [class, name, share]; without counters a tick in which a vCPU ran at all is UNKNOWN, so that says
+// less than how long it ran.
+function barParts(vm, shares) {
+  if (isDegraded(vm) && shares.ran !== null) {
+    return [['unknown', 'RAN', shares.ran], ['halted', 'off its CPU', 1 - shares.ran]];
+  }
+  return BAR.map((band) => [BANDS[band], bandLabel(band), shares[BANDS[band]]]);
 }
 
 // From left to right: what one looks for first.
@@ -42,13 +57,12 @@ function barOf(vm) {
   }
   const bar = element('div', undefined, 'bar');
   const words = [];
-  for (const band of BAR) {
-    const share = shares[BANDS[band]];
-    if (share <= 0) continue;
-    const part = element('span', undefined, 'band-' + BANDS[band]);
+  for (const [band, name, share] of barParts(vm, shares)) {
+    if (!(share > 0)) continue;
+    const part = element('span', undefined, 'band-' + band);
     part.style.flexGrow = share;
     bar.append(part);
-    words.push(bandLabel(band) + ' ' + formatShare(share));
+    words.push(name + ' ' + formatShare(share));
   }
   if (shares.starved > 0) words.push('starved ' + formatShare(shares.starved));
   bar.setAttribute('role', 'img');

@@ -14,7 +14,7 @@ function vcpuRow(vm, vcpu) {
   button.title = 'Show it';
   button.setAttribute('aria-label', 'vCPU ' + vcpu.index + ' of VM ' + vm.vm + ': show it');
   button.addEventListener('click', () => {
-    choose(page.rows.find((row) => row.key === rowKey(vm.vm, vcpu.index)), false);
+    reveal(rowKey(vm.vm, vcpu.index));
     openChosen();
   });
   const estimate = (event) => (vcpu.estimated_events.includes(event) ? '~' : '');
@@ -29,7 +29,7 @@ function vmSection(vm) {
   const events = vm.vcpus.length > 0 ? Object.keys(vm.vcpus[0].counts_scaled) : [];
   const heads = ['vCPU', 'TID', 'HALTED', isByIpcAlone(vm) ? 'SPINNING?' : 'SPINNING', 'PRODUCTIVE', 'UNKNOWN', 'starved',
     'IPC', 'residency', 'run-delay', ...furtherMetrics(vm).map((metric) => metric.label), ...events, '<UNKNOWN was'];
-  const made = section(vmTitle(vm), table('vCPUs of ' + vmTitle(vm), heads, vm.vcpus.map((vcpu) => vcpuRow(vm, vcpu))));
+  const made = section(vmTitle(vm), table('vCPUs of ' + vmTitle(vm), heads, vm.vcpus.map((vcpu) => vcpuRow(vm, vcpu)), true));
   const notes = new Set();
   for (const epoch of vm.epochs) {
     for (const note of epoch.notes) notes.add(note);
@@ -50,7 +50,7 @@ function gapsSection(report) {
   for (const gap of report.gaps) add(gap, 'every VM');
   for (const vm of report.vms) for (const gap of vm.gaps) add(gap, 'VM ' + vm.vm);
   if (rows.length === 0) return section('Gaps', element('p', 'None: no sample is missing.'));
-  return section('Gaps', table('Gaps', ['<of', '<reason', 'vCPU', 'errno', 'ticks', 'first', 'last'], rows));
+  return section('Gaps', table('Gaps', ['<of', '<reason', 'vCPU', 'errno', 'ticks', 'first', 'last'], rows, true));
 }
 
 // A row per phase and VM: all its vCPUs together, each for as long as it was judged.
@@ -66,7 +66,7 @@ function phasesSection(report) {
   }
   if (rows.length === 0) return null;
   const spinning = report.vms.some(isByIpcAlone) ? 'SPINNING?' : 'SPINNING';
-  return section('By phase', table('By phase', ['<phase', 'spans', 'length', '<VM', 'HALTED', spinning, 'PRODUCTIVE', 'UNKNOWN', 'starved'], rows));
+  return section('By phase', table('By phase', ['<phase', 'spans', 'length', '<VM', 'HALTED', spinning, 'PRODUCTIVE', 'UNKNOWN', 'starved'], rows, true));
 }
 
 function markersSection(report) {

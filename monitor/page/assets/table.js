@@ -18,10 +18,14 @@ const textOf = (cell) => (cell instanceof Node ? cell.textContent : String(cell)
 
 // What a cell sorts by: its number with its unit, else nothing.
 function numberOf(text) {
-  const found = /^~?([0-9.]+)\+?\s*(%|[kMGTPE]|ns|\u00b5s|ms|s)?$/.exec(text.trim());
+  const clock = /^(\u2212?)(?:(\d+):)?(\d+):([0-9.]+)$/.exec(text.trim());
+  if (clock) return (clock[1] ? -1 : 1) * ((Number(clock[2] || 0) * 60 + Number(clock[3])) * 60 + Number(clock[4]));
+  const long = /^(?:(\d+) h )?(\d+) min(?: ([0-9.]+) s)?$/.exec(text.trim());
+  if (long) return (Number(long[1] || 0) * 60 + Number(long[2])) * 60 + Number(long[3] || 0);
+  const found = /^~?(\u2212?[0-9.]+)\+?\s*(%|[kMGTPE]|ns|\u00b5s|ms|s)?$/.exec(text.trim());
   if (!found) return null;
   const units = {k: 1e3, M: 1e6, G: 1e9, T: 1e12, P: 1e15, E: 1e18, ns: 1e-9, '\u00b5s': 1e-6, ms: 1e-3};
-  return Number(found[1]) * (units[found[2]] || 1);
+  return Number(found[1].replace('\u2212', '-')) * (units[found[2]] || 1);
 }
 
 // Largest first, then smallest first; what is no number comes last, in the order of texts.
@@ -50,8 +54,8 @@ function sortButton(made, name, column) {
 }
 
 // `heads`: texts; those that begin with '<' are of columns of text, aligned to the left. A cell is a
-// text or an element. Columns in which nothing stands are left out; those of several rows sort.
-function table(caption, allHeads, allRows) {
+// text or an element. Columns in which nothing stands are left out. `sorts`: heads sort the rows.
+function table(caption, allHeads, allRows, sorts = false) {
   const kept = allHeads.map((_, i) => i === 0 || allRows.some((row) => row[i] !== undefined && !['', DASH].includes(textOf(row[i]))));
   const heads = allHeads.filter((_, i) => kept[i]);
   const rows = allRows.map((row) => row.filter((_, i) => kept[i]));
@@ -62,7 +66,7 @@ function table(caption, allHeads, allRows) {
   heads.forEach((name, i) => {
     const cell = element('th', undefined, isText[i] ? 'text' : '');
     const title = isText[i] ? name.slice(1) : name;
-    if (rows.length > 1 && title) cell.append(sortButton(made, title, i));
+    if (sorts && rows.length > 1 && title) cell.append(sortButton(made, title, i));
     else cell.textContent = title;
     cell.scope = 'col';
     head.append(cell);

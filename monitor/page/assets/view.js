@@ -7,6 +7,7 @@ const view = {
   open: false,                   // its details are shown
   span: null,                    // {from, to}, chosen
   cursor: null,                  // an instant that is read
+  printing: false,               // all rows are drawn, not those that fit the window
   redraw: () => {},
 };
 
