@@ -81,7 +81,7 @@ struct IndexRange {
 
 // Whom an expectation is about.
 struct Selector {
-  std::optional<std::string> vm;  // name, UUID or PID; nothing: each VM
+  std::optional<std::string> vm;  // name, UUID, PID or number; nothing: each VM
   std::vector<IndexRange> vcpus;  // empty: each vCPU
 
   bool operator==(const Selector&) const = default;

@@ -91,7 +91,7 @@ Matching MatchingBy(const Timetable& timetable, const Fits& fits) {
   return matching;
 }
 
-// VMs by name; where none is called so, by UUID; else by PID.
+// VMs by name; where none is called so, by UUID; else by PID; else by number, as reports have it.
 Matching MatchingVms(const Timetable& timetable, const std::optional<std::string>& wanted) {
   using Instance = v1::VmInstance;
   if (!wanted) return MatchingBy(timetable, [](const Instance&) { return true; });
@@ -101,8 +101,14 @@ Matching MatchingVms(const Timetable& timetable, const std::optional<std::string
   Matching by_uuid = MatchingBy(
       timetable, [&](const Instance& vm) { return absl::EqualsIgnoreCase(vm.uuid(), *wanted); });
   if (!by_uuid.IsEmpty()) return by_uuid;
-  return MatchingBy(timetable,
-                    [&](const Instance& vm) { return absl::StrCat(vm.pid()) == *wanted; });
+  Matching by_pid =
+      MatchingBy(timetable, [&](const Instance& vm) { return absl::StrCat(vm.pid()) == *wanted; });
+  if (!by_pid.IsEmpty()) return by_pid;
+  Matching by_number;
+  for (const auto& [number, vm] : timetable.vms()) {
+    if (absl::StrCat(number) == *wanted) by_number.vms.push_back(number);
+  }
+  return by_number;
 }
 
 // What a VM is called, for people.

@@ -13,7 +13,7 @@ namespace vcpulse::compare {
 struct CompareOptions {
   std::optional<std::string> phase;  // nothing: each phase that both have, else the whole
   bool whole = false;                // the whole recordings, whatever phases they have
-  std::optional<std::string> vm;     // name, UUID or PID; nothing: each
+  std::optional<std::string> vm;     // name, UUID, PID or number; nothing: each
   std::vector<Limit> limits;
   bool allow_skip = false;  // a PASS beside a SKIP is a PASS, else a SKIP
   // Limits may pass and fail with one recording per side, although another run may differ by more.

@@ -44,7 +44,8 @@ VmGroup GroupOf(const v1::VmInstance& vm) {
           .numbers = {}};
 }
 
-// Those that are meant: by name; where none is called so, by UUID; else by PID.
+// Those that are meant: by name; where none is called so, by UUID; else by PID; else by
+// number.
 std::vector<VmGroup> Wanted(const Recording& recording, const std::optional<std::string>& vm) {
   std::vector<VmGroup> all = recording.Groups();
   if (!vm) return all;
@@ -58,6 +59,11 @@ std::vector<VmGroup> Wanted(const Recording& recording, const std::optional<std:
     kept = keep([&](const VmGroup& g) { return absl::EqualsIgnoreCase(g.uuid, *vm); });
   }
   if (kept.empty()) kept = keep([&](const VmGroup& g) { return HasPid(recording, g, *vm); });
+  if (kept.empty()) {
+    kept = keep([&](const VmGroup& g) {
+      return std::ranges::any_of(g.numbers, [&](uint32_t n) { return absl::StrCat(n) == *vm; });
+    });
+  }
   return kept;
 }
 

@@ -20,8 +20,8 @@ struct Matched {
 };
 
 // The VMs that each of the recordings (at least two) has: matched with those of the first one by
-// name; where none is called so, by UUID; else the only VM of each. `vm` (a name, UUID or PID)
-// leaves the others out. Errors: NotFound where nothing matches, saying who was there.
+// name; where none is called so, by UUID; else the only VM of each. `vm` (a name, UUID, PID or
+// number) leaves the others out. Errors: NotFound where nothing matches, saying who was there.
 absl::StatusOr<Matched> MatchVms(std::span<const Recording> recordings,
                                  const std::optional<std::string>& vm);
 

@@ -90,9 +90,14 @@ absl::Status ChunkPrinter::Take(const ChunkOwner& owner, std::span<const uint8_t
   if (span) stream.next_sequence = std::max(stream.next_sequence, span->last + 1);
   if (status.ok()) status = stream.rows.Flush();
   unusable_ticks_ += stream.rows.unusable_ticks() - unusable_before;
-  if (stream.has_ended) NoteEnd(key, stream.next_sequence);
-  if (!status.ok() || text_.empty()) return status;
-  return print_(text_);
+  const bool has_ended = stream.has_ended;
+  if (has_ended) NoteEnd(key, stream.next_sequence);
+  if (status.ok() && !text_.empty()) status = print_(text_);
+  // Of one file nothing else would say why nothing more comes.
+  if (status.ok() && has_ended && !owner.agent) {
+    say_("the recording has ended; waiting for another one in its place (Ctrl-C ends this)");
+  }
+  return status;
 }
 
 // What decoder_ has opened; nothing where it has neither.

@@ -77,6 +77,11 @@ bool Differs(const Explanation& e) {
   return e.verdict.band != e.recorded.band || e.verdict.rule != e.recorded.rule;
 }
 
+std::string RecordedText(const Explanation& e) {
+  return e.recorded.band == core::Band::kNone ? "no verdict"
+                                              : VerdictText(e.recorded.band, e.recorded.rule);
+}
+
 std::string Head(const Explanation& e) {
   std::string line = absl::StrFormat("vCPU %d of VM %s (%sepoch %d) at %.3f s", e.vcpu,
                                      e.vm_name.empty() ? absl::StrCat(e.vm) : Printable(e.vm_name),
@@ -87,8 +92,11 @@ std::string Head(const Explanation& e) {
     return Wrapped("", line);
   }
   absl::StrAppend(&line, ", window ", DurationText(static_cast<double>(e.features.interval_ns)),
-                  Differs(e) ? ", judged again: " : ": ",
-                  VerdictText(e.verdict.band, e.verdict.rule));
+                  ": ");
+  if (Differs(e)) {
+    absl::StrAppend(&line, "the timeline says ", RecordedText(e), "; judged again now: ");
+  }
+  absl::StrAppend(&line, VerdictText(e.verdict.band, e.verdict.rule));
   if (e.verdict.confidence_pct > 0) {
     absl::StrAppend(&line, absl::StrFormat(", confidence %.2f", e.verdict.confidence_pct / 100.0));
   }
@@ -204,12 +212,9 @@ std::string SmoothingText(const Explanation& e) {
 
 std::string DifferenceText(const Explanation& e) {
   if (!Differs(e)) return "";
-  const std::string recorded = e.recorded.band == core::Band::kNone
-                                   ? "no verdict"
-                                   : VerdictText(e.recorded.band, e.recorded.rule);
-  return Wrapped("differs: ",
-                 absl::StrCat("the timeline says ", recorded,
-                              ": it was judged by another version, or its beginning is lost"));
+  return Wrapped("differs: ", absl::StrCat("the timeline was judged by another version or with "
+                                           "more of its beginning; below is why ",
+                                           VerdictText(e.verdict.band, e.verdict.rule)));
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ namespace {
 
 constexpr const char* kClassifyFooter =
     R"(Classifies every tick again from its counts and copies everything else. Settings that are not given
-are those of the timeline, which then keeps its verdicts. The new timeline names its source
+are those of the timeline: with none given, verdicts are made again as it says. The new timeline names its source
 (Session.derived_from) and holds the profile that was used. Data that FILE has lost is reported on
 stderr and becomes a gap (source-lost).
 

@@ -194,7 +194,8 @@ void AddCompareCommand(CLI::App& app, int& exit_code) {
       ->type_name("NAME");
   command->add_flag("--whole", text->whole, "The whole recordings, whatever phases they have")
       ->excludes("--phase");
-  command->add_option("--vm", text->vm, "Only this VM: name, UUID or PID")->type_name("NAME");
+  command->add_option("--vm", text->vm, "Only this VM: name, UUID, PID or number")
+      ->type_name("NAME");
   command
       ->add_option(
           "--fail-if", take(text->fail_if),

@@ -70,7 +70,7 @@ struct ExportOptions {
 absl::Status ExportOptions::Validate() const {
   if (std::ranges::find(kExportFormats, format) == kExportFormats.end()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--format: '", format, "' is not known; jsonl, csv and perfetto are"));
+        absl::StrCat("--format: '", format, "' is none of jsonl, csv, perfetto"));
   }
   if (tracks != "vms" && format != "perfetto") {
     return absl::InvalidArgumentError("--tracks means nothing without --format perfetto");
@@ -202,8 +202,7 @@ void AddExportCommand(CLI::App& app, int& exit_code) {
           [](const std::string& tracks) {
             return tracks == "vms" || tracks == "threads"
                        ? std::string()
-                       : absl::StrCat("'", Printable(tracks),
-                                      "' is not known; vms and threads are");
+                       : absl::StrCat("'", Printable(tracks), "' is neither vms nor threads");
           },
           "")
       ->type_name("vms|threads")

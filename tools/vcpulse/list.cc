@@ -131,11 +131,8 @@ void SayObstacles(const std::vector<Row>& rows, const kvm::EventCatalog& catalog
        "; whether the events exist is unknown until then");
 }
 
-// Where tracepoints may have been meant and this host shows none.
-std::string WhyNoTracepoint(const ListEventsOptions& options, const kvm::EventCatalog& catalog) {
-  const bool meant =
-      options.pattern == "tracepoint" || options.pattern.find(':') != std::string::npos;
-  if (!meant) return "";
+// Tracepoints may be what was meant.
+std::string WhyNoTracepoint(const kvm::EventCatalog& catalog) {
   const absl::Status status = catalog.TracepointId("any", "any").status();
   return absl::IsFailedPrecondition(status) ? absl::StrCat(": ", status.message()) : "";
 }
@@ -150,7 +147,7 @@ int RunListEvents(const ListEventsOptions& options) {
   const std::vector<Row> rows = Probe(perf, kvm::ListEvents(catalog, options.pattern), mediated);
   SayObstacles(rows, catalog, mediated, options.root);
   if (rows.empty()) {
-    return Fail("no event matches '" + options.pattern + "'" + WhyNoTracepoint(options, catalog));
+    return Fail("no event matches '" + options.pattern + "'" + WhyNoTracepoint(catalog));
   }
   std::string text = options.json ? JsonOf(rows) : TableOf(rows);
   if (!options.json && options.pattern.empty()) {

@@ -74,9 +74,6 @@ int main(int argc, char** argv) {
   if (asks_help) arguments.erase(arguments.begin());
   const std::optional<std::vector<std::string>> command = TakeCommand(arguments);
   if (command && command->empty()) return tools::Fail("no command follows --");
-  if (command && (arguments.empty() || arguments.front() != "record")) {
-    return tools::Fail("-- CMD belongs to `vcpulse record`");
-  }
   tools::SpellOutEmptyValues(arguments);
   int exit_code = tools::kExitOk;
   const std::unique_ptr<CLI::App> app =
@@ -92,6 +89,9 @@ int main(int argc, char** argv) {
   };
   if (named && std::as_const(*app).get_subcommands(is_first).empty()) {
     return tools::Fail(tools::UnknownCommand(*app, arguments.front()));
+  }
+  if (command && (arguments.empty() || arguments.front() != "record")) {
+    return tools::Fail("-- CMD belongs to `vcpulse record`");
   }
   try {
     // As CLI11 wants them.

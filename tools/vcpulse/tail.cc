@@ -102,8 +102,8 @@ absl::StatusOr<Tail> ParseTail(const TailOptions& options) {
   Tail tail;
   const auto format = std::ranges::find(kTailFormats, options.format);
   if (format == kTailFormats.end()) {
-    return absl::InvalidArgumentError(absl::StrCat("--format: '", Printable(options.format),
-                                                   "' is not known; text and jsonl are"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("--format: '", Printable(options.format), "' is neither text nor jsonl"));
   }
   if (options.format == "jsonl") tail.format = follow::ChunkPrinter::Format::kJsonl;
   if (LooksLikeAddress(options.source)) {

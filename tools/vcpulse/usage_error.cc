@@ -206,6 +206,8 @@ std::string UnknownCommand(const CLI::App& app, const std::string& name) {
 std::string UsageError(const CLI::App& app, const std::vector<std::string>& arguments,
                        const CLI::ParseError& error) {
   const Scan scan = ScanArguments(app, arguments);
+  const std::vector<std::string> below = CommandNamesOf(*scan.command);
+  if (!below.empty() && !scan.words.empty()) return UnknownCommand(*scan.command, scan.words[0]);
   if (scan.unknown) {
     std::vector<std::string> names;
     for (const CLI::App* at = scan.command; at != nullptr; at = at->get_parent()) {
@@ -214,8 +216,6 @@ std::string UsageError(const CLI::App& app, const std::vector<std::string>& argu
     return absl::StrCat("unknown option ", Quoted(*scan.unknown), DidYouMean(*scan.unknown, names),
                         " (", HelpOf(*scan.command), " lists the options)");
   }
-  const std::vector<std::string> below = CommandNamesOf(*scan.command);
-  if (!below.empty() && !scan.words.empty()) return UnknownCommand(*scan.command, scan.words[0]);
   std::string what = ParserMessage(*scan.command, error);
   if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
     const std::vector<std::string> extras = app.remaining(true);

@@ -296,7 +296,7 @@ typedef struct vcpulse_bounds {
  * its key ("productive", "starved", "residency"); of a number, a percentile over the ticks that are
  * not HALTED, weighted by their time ("ipc.p50"); "longest(spinning)", the longest uninterrupted
  * time in a band or starved, ns; "gaps", of the whole VM (vcpu means nothing then): the share of
- * the time in which samples are missing. `vm` is a name, UUID or PID; NULL is the only one
+ * the time in which samples are missing. `vm` is a name, UUID, PID or number; NULL is the only one
  * (INVALID_ARGUMENT where there are several). `phase` is all spans of that name; NULL is the whole
  * recording. INVALID_ARGUMENT for a quantity that is none. NOT_FOUND where VM, vCPU or phase never
  * came; NOT_POSSIBLE where it needs counters and none was read, or nothing tells. Time that

@@ -83,7 +83,7 @@ struct Vcpu {
   Vcpu(std::uint32_t the_index) : index(the_index) {}  // NOLINT: a number is a vCPU
   Vcpu(std::string the_vm, std::uint32_t the_index) : vm(std::move(the_vm)), index(the_index) {}
 
-  std::optional<std::string> vm;  // name, UUID or PID
+  std::optional<std::string> vm;  // name, UUID, PID or number
   std::uint32_t index;
 };
 

@@ -87,6 +87,7 @@ TEST(CheckTimeline, SelectsByNameUuidAndPid) {
   EXPECT_THAT(LinesOf(path, "vm=8c1e0f8e-0000-4000-8000-000000000001: halted < 1%"),
               ElementsAre("VM web vCPU 0: PASS"));
   EXPECT_THAT(LinesOf(path, "vm=1001: halted < 1%"), ElementsAre("VM web vCPU 0: PASS"));
+  EXPECT_THAT(LinesOf(path, "vm=1: halted < 1%"), ElementsAre("VM web vCPU 0: PASS"));
   EXPECT_THAT(LinesOf(path, "vm=db vcpu=0,2: halted < 1%"),
               ElementsAre("VM db vCPU 0: PASS", "VM db vCPU 2: PASS"));
   // An index that one of the VMs has is there.

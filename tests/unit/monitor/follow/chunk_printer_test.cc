@@ -19,6 +19,7 @@ using check::DrawnRecording;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Not;
 using timeline::Bytes;
 
@@ -112,6 +113,19 @@ TEST_F(ChunkPrinting, TextHasTheTimeOfDayAndTheAgent) {
             "host-a  03:04:05.200  guest1  .#  IPC 2.00\n"
             "host-a  03:04:05.200  marker 'boot'\n"
             "host-a  03:04:05.300  guest1  !#  IPC 1.95\n");
+}
+
+// Else nobody would know why nothing more comes of it.
+TEST_F(ChunkPrinting, TheEndOfAFileIsSaid) {
+  DrawnRecording drawn;
+  ChunkPrinter printer = Printer();
+  std::vector<std::string> said_before_the_end;
+  for (const Bytes& chunk : ChunksOf(DrawThree(drawn))) {
+    said_before_the_end = said_;
+    ASSERT_TRUE(printer.Take({}, chunk).ok());
+  }
+  EXPECT_THAT(said_before_the_end, IsEmpty());
+  EXPECT_THAT(said_, ElementsAre(HasSubstr("the recording has ended")));
 }
 
 // Each chunk can be the first, whatever came before it.

@@ -213,10 +213,10 @@ TEST(ExplainText, OfATightLoop) {
   e.reasons = FindReasons(f, {}, e.classifier, core::Band::kProductive);
   EXPECT_EQ(
       RenderExplanation(e),
-      R"(vCPU 1 of VM web (epoch 2) at 12.300 s, window 100.1 ms, judged again: SPINNING by rule tight-loop,
-confidence 0.46
-differs: the timeline says PRODUCTIVE by rule ipc-high: it was judged by another version, or its
-         beginning is lost
+      R"(vCPU 1 of VM web (epoch 2) at 12.300 s, window 100.1 ms: the timeline says PRODUCTIVE by rule
+ipc-high; judged again now: SPINNING by rule tight-loop, confidence 0.46
+differs: the timeline was judged by another version or with more of its beginning; below is why
+         SPINNING by rule tight-loop
 judged by: evidence, profile generic
 measured: residency 98.2% (by ref-cycles), on a CPU 99.0%, waiting 0.0%, counted 100.0% of the time
           on a CPU

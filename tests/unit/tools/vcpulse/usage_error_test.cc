@@ -40,6 +40,9 @@ TEST(UsageError, NamesTheArgumentThatIsWrong) {
             "unexpected argument 'two' (`tool run --help` shows the usage)");
   EXPECT_EQ(UsageErrorOf({"rum"}),
             "unknown command 'rum'; did you mean 'run'? (`tool --help` lists the commands)");
+  // Its options are those of no command.
+  EXPECT_EQ(UsageErrorOf({"rum", "--after", "1s"}),
+            "unknown command 'rum'; did you mean 'run'? (`tool --help` lists the commands)");
 }
 
 TEST(UsageError, AValueIsNotTakenForAnOption) {
