@@ -33,9 +33,8 @@ bool AddRow(const Table& table, const Epoch& epoch, const Interval& interval,
     uint64_t running_ns = interval.time_running_ns;
     if (const auto timed_by = epoch.groups->groups[g].timed_by; timed_by && !table.shares.empty()) {
       const double share = table.shares[row.first_count + *timed_by];
-      if (share < 0) enabled_ns = 0;
-      running_ns =
-          share < 0 ? 0 : static_cast<uint64_t>(share * static_cast<double>(enabled_ns) + 0.5);
+      if (share < 0) enabled_ns = 0;  // its group never ran
+      running_ns = static_cast<uint64_t>(share * static_cast<double>(enabled_ns) + 0.5);
       running_ns = std::min(running_ns, enabled_ns);
     }
     fits = AddTo(g == 0 ? sample.time_enabled_ns : further[g - 1].time_enabled_ns, enabled_ns) &&
