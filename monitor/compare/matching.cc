@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "kvm/base/text.h"
+#include "monitor/check/subjects.h"
 #include "monitor/reading/labels.h"
 #include "monitor/report/text_format.h"
 

@@ -188,7 +188,7 @@ TEST_P(TimelineCommands, TwoRecordingsInOneFile) {
 TEST_P(BatchCommands, UnknownWords) {
   if (GetParam()->before.front() == "export") {
     ExpectRefused(Vcpulse({"export", timeline_, "--format", "xml", "-o", output_}),
-                  HasSubstr("--format: 'xml' is not known"));
+                  HasSubstr("--format: 'xml' is none of jsonl"));
     return;
   }
   std::vector<std::string> arguments = Arguments(Good(), output_);
