@@ -10,7 +10,7 @@ function element(tag, text, className) {
 // A cell tinted with the colour of a band, the more the larger the share is.
 function shareCell(band, share) {
   const cell = element('span', formatShare(share), 'share');
-  if (share > 0) cell.style.background = 'color-mix(in srgb, var(--' + band + ') ' + Math.round(share * 60) + '%, transparent)';
+  if (share > 0) cell.style.background = 'color-mix(in srgb, var(--' + band + ') ' + Math.round(share * 40) + '%, transparent)';
   return cell;
 }
 
@@ -64,11 +64,11 @@ function table(caption, allHeads, allRows, sorts = false) {
   const head = element('tr');
   const isText = heads.map((name) => name.startsWith('<'));
   heads.forEach((name, i) => {
-    const cell = element('th', undefined, isText[i] ? 'text' : '');
     const title = isText[i] ? name.slice(1) : name;
+    const cell = element(title ? 'th' : 'td', undefined, isText[i] ? 'text' : '');
     if (sorts && rows.length > 1 && title) cell.append(sortButton(made, title, i));
     else cell.textContent = title;
-    cell.scope = 'col';
+    if (title) cell.scope = 'col';
     head.append(cell);
   });
   made.append(element('thead'));
