@@ -269,7 +269,8 @@ TEST(Compare, DegradedHasNoIpcAndItsLimitIsSkipped) {
   EXPECT_EQ(ipc->verdict, Verdict::kUntold);
   EXPECT_EQ(comparison->outcome, check::Outcome::kSkip);
   EXPECT_THAT(comparison->warnings, Contains(HasSubstr("B was recorded degraded")));
-  EXPECT_THAT(RenderText(*comparison), StartsWith("DEGRADED: B: no hardware counter was read\nA: "));
+  EXPECT_THAT(RenderText(*comparison),
+              StartsWith("DEGRADED: B: no hardware counter was read\nA: "));
 }
 
 TEST(Compare, LimitsChooseTheirRows) {

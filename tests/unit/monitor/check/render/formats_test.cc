@@ -11,8 +11,8 @@ namespace {
 namespace json = boost::json;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-using ::testing::StartsWith;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 tests::Judgement Validate(std::string_view xml) {
   return tests::RunWithInput(
@@ -325,8 +325,9 @@ TEST(RenderCheck, DegradedIsSaidFirst) {
   EXPECT_THAT(RenderKtap(result, "run.vpt"), HasSubstr("\n# " + line + "# run.vpt: "));
   EXPECT_THAT(RenderMarkdown(result, "run.vpt"),
               HasSubstr("\n\n**DEGRADED**: no hardware counter was read: no PMU  \nrecording: "));
-  EXPECT_THAT(RenderJunit(result, "run.vpt"),
-              HasSubstr("<property name=\"degraded\" value=\"no hardware counter was read: no PMU"));
+  EXPECT_THAT(
+      RenderJunit(result, "run.vpt"),
+      HasSubstr("<property name=\"degraded\" value=\"no hardware counter was read: no PMU"));
   EXPECT_EQ(json::parse(RenderJson(result, "run.vpt")).at_pointer("/degraded"),
             "no hardware counter was read: no PMU");
   const std::string counted = RenderJson(EveryOutcome(), "run.vpt");
