@@ -95,7 +95,7 @@ absl::StatusOr<Report> ReadPart(const std::string& path, const reading::Part& pa
   });
   if (!read.ok()) return read.status();
   if (summary.phases().CameLate() && CanBeReadAgain(path)) {
-    const absl::Status again = ReadPhasesAgain(path, part, summary);
+    absl::Status again = ReadPhasesAgain(path, part, summary);
     if (!again.ok()) return again;
   }
   Report report{.summary = summary,
