@@ -29,7 +29,7 @@ class PhaseTotals {
   };
 
   PhaseTotals() = default;
-  // The markers of the whole stream are known beforehand; those of the stream are passed over.
+  // The markers of the whole stream are known beforehand; those of the stream are ignored.
   static PhaseTotals Knowing(const PhaseTotals& other);
 
   void Add(const v1::Marker& marker);
