@@ -1,11 +1,12 @@
 #!/usr/bin/python3
 """Runs every vcpulse command of the fenced blocks of README.md and docs/*.md as it stands there.
 
-usage: commands_test.py VCPULSE DRAW_TIMELINE ROOT [unittest arguments]
+usage: commands_test.py VCPULSE DRAW_TIMELINE ROOT with-guests|without-guests [unittest arguments]
 
-Each block has a folder with recorded files of the names that the documents use, real QEMU guests where it records,
-and stand-ins for the programs that a reader is to bring. It runs in namespaces of its own (mounts, network, processes,
-host name), so that ports, names and /srv are those of the documents. A command that goes on until Ctrl-C gets it.
+Blocks that record or list have real QEMU guests and run with-guests; the others need no /dev/kvm. Each block has a
+folder with recorded files of the names that the documents use, and stand-ins for the programs that a reader is to
+bring. It runs in namespaces of its own (mounts, network, processes, host name), so that ports, names and /srv are
+those of the documents. A command that goes on until Ctrl-C gets it.
 """
 
 import fcntl
@@ -28,7 +29,8 @@ INSIDE = "VCPULSE_DOCS_INSIDE"
 TRACEPOINT = "/sys/kernel/tracing/events/kvm/kvm_exit"
 HAS_TRACEPOINT = False
 PATIENCE_S = 40  # for one command
-LEAST_COMMANDS = 60  # an extraction that finds fewer has lost some
+WITH_GUESTS = sys.argv[4:5] == ["with-guests"]
+LEAST_COMMANDS = 30  # an extraction that finds fewer has lost some
 
 # Commands that go on until Ctrl-C, and what shows that they do their work: a file that appears, "output", or for a server
 # that the rest of its block needs, "stays".
@@ -99,6 +101,9 @@ class Block:
             steps = re.sub(r"([\\|])(\n)", "\\1\0", text).splitlines()
             steps = [step.replace("\0", "\n") for step in steps]
         return [step for step in steps if COMMAND.search(without_comments(step))]
+
+    def has_guests(self):
+        return any(needs_guest(step) or brings_its_guest(step) for step in self.steps)
 
 
 def without_comments(text):
@@ -179,7 +184,7 @@ class World:
             return run(VCPULSE, *arguments, cwd=here).stdout
 
         run(DRAW_TIMELINE, "web.vpt", "web", cwd=here)
-        for copy in ("vcpulse", "before", "vng", "guest"):
+        for copy in ("vcpulse", "before", "vng", "guest", "all"):
             shutil.copy(os.path.join(here, "web.vpt"), os.path.join(here, copy + ".vpt"))
         for other in ("after", "a1", "a2", "a3", "b1", "b2", "b3"):
             vcpulse("classify", "web.vpt", "-o", other + ".vpt")
@@ -237,6 +242,10 @@ class Guest:
     def end(self):
         self.process.kill()
         self.process.wait()
+
+
+def needs_guest(step):
+    return bool({"record", "list"} & set(COMMAND.findall(without_comments(step))))
 
 
 def brings_its_guest(step):
@@ -354,6 +363,8 @@ class DocumentsTest(unittest.TestCase):
     def test_each_command_does_what_the_documents_say(self):
         commands = 0
         for block in self.blocks:
+            if block.has_guests() != WITH_GUESTS:
+                continue
             folder = self.world.new_folder()
             servers = []
             for step in block.steps:
@@ -375,7 +386,7 @@ class DocumentsTest(unittest.TestCase):
 
     def run_step(self, folder, text, names):
         """The step where it stays, else nothing."""
-        guest = Guest() if {"record", "list"} & set(names) and not brings_its_guest(text) else None
+        guest = Guest() if needs_guest(text) and not brings_its_guest(text) else None
         sign = UNTIL_CTRL_C.get(as_one_line(text))
         step = Step(folder, text)
         try:
@@ -403,17 +414,20 @@ class DocumentsTest(unittest.TestCase):
             self.assertIn(status, VERDICTS.get(name, {0}), f"vcpulse {name}:\n{step.output()}")
 
 
-def main():
-    global HAS_TRACEPOINT
-    if INSIDE not in os.environ:
-        missing = ""
+def what_is_missing():
+    if WITH_GUESTS:
         try:
             os.close(os.open("/dev/kvm", os.O_RDWR))
         except OSError as error:
-            missing = f"/dev/kvm cannot be opened: {error.strerror}"
-        if not missing:
-            tried = subprocess.run([*UNSHARE, "true"], capture_output=True, text=True, check=False)
-            missing = tried.stderr.strip() if tried.returncode != 0 else ""
+            return f"/dev/kvm cannot be opened: {error.strerror}"
+    tried = subprocess.run([*UNSHARE, "true"], capture_output=True, text=True, check=False)
+    return tried.stderr.strip() if tried.returncode != 0 else ""
+
+
+def main():
+    global HAS_TRACEPOINT
+    if INSIDE not in os.environ:
+        missing = what_is_missing()
         if missing:
             print(f"skipped: the commands of the documents: {missing}")
             sys.exit(77)
@@ -421,7 +435,7 @@ def main():
     if not os.path.exists(TRACEPOINT):  # not mounted, as on a machine that nobody has traced so far
         subprocess.run(["mount", "-t", "tracefs", "tracefs", "/sys/kernel/tracing"], capture_output=True, check=False)
     HAS_TRACEPOINT = os.path.exists(TRACEPOINT)
-    unittest.main(argv=[sys.argv[0], "-v", *sys.argv[4:]])
+    unittest.main(argv=[sys.argv[0], "-v", *sys.argv[5:]])
 
 
 if __name__ == "__main__":
