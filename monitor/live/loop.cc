@@ -302,6 +302,8 @@ void Loop::SetUpTimers() {
 
 absl::Status Loop::Run(ChildCommand* command) {
   command_ = command;
+  // Before the first write: who sees the output may stop the recording at once.
+  if (options_.take_signals) TakeSignals();
   auto ticker = sampler::TickThread::Start(
       recording_.sampler(), {.interval = options_.interval, .realtime = options_.realtime});
   if (!ticker.ok()) return ticker.status();
@@ -310,7 +312,6 @@ absl::Status Loop::Run(ChildCommand* command) {
   if (!write_status_.ok()) return write_status_;
   PrintNotices();
 
-  if (options_.take_signals) TakeSignals();
   if (options_.duration != absl::InfiniteDuration()) {
     deadline_.expires_after(absl::ToChronoNanoseconds(options_.duration));
     deadline_.async_wait([this](const boost::system::error_code& error) {

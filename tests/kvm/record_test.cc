@@ -63,6 +63,11 @@ class Record : public ::testing::Test {
   std::string output_ = folder_.Path("out/x.vpt");
 };
 
+class RecordWithoutGuests : public Record {
+ protected:
+  void SetUp() override { fs::create_directories(folder_.Path("out")); }
+};
+
 TEST_F(Record, ForADurationInOrder) {
   const QemuGuest guest = StartGuest("web", GuestProgram::kHalt, 2);
   const Finished finished = RunProgram(Command({"--vm", "web", "-i", "50ms", "-d", "1s"}));
@@ -129,6 +134,24 @@ TEST_F(Record, ASignalEndsItInOrder) {
     const Finished finished = record.Wait();
     EXPECT_EQ(finished.exit_code, 0) << finished.err;
     EXPECT_EQ(ReadBack(output_).end_reason, "signal");
+  }
+}
+
+// Whoever sees the file may end the recording at once.
+TEST_F(RecordWithoutGuests, ASignalRightAfterTheFirstWriteEndsItInOrder) {
+  for (int round = 0; round < 20; ++round) {
+    fs::remove(output_);
+    RunningProgram record(Command({"--all"}));
+    const Deadline deadline(absl::Seconds(30));
+    std::error_code error;  // not there yet
+    while (fs::file_size(output_, error) == 0 || error) {
+      ASSERT_FALSE(deadline.over());
+      std::this_thread::yield();
+    }
+    record.Signal(SIGINT);
+    const Finished finished = record.Wait();
+    ASSERT_EQ(finished.exit_code, 0) << finished.err;
+    ASSERT_EQ(ReadBack(output_).end_reason, "signal");
   }
 }
 
