@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import socket
+import subprocess
 import sys
 import tempfile
 import time
@@ -43,6 +44,16 @@ def open_browser(*arguments, width=1400, height=1000):
         options.add_argument(argument)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     return webdriver.Chrome(options=options, service=Service(driver))
+
+
+def page_maker(vcpulse, draw):
+    """A function that draws a timeline and makes its page in a folder; it returns the page's address."""
+    def make(folder, name, *arguments):
+        timeline, html = (os.path.join(folder, name + end) for end in (".vpt", ".html"))
+        subprocess.run([draw, timeline, *arguments], check=True)
+        subprocess.run([vcpulse, "report", timeline, "--html", html], check=True)
+        return "file://" + html
+    return make
 
 
 class Page:

@@ -1,7 +1,7 @@
 // draw_timeline OUT: the timeline that the tests of the page know every tick of (page_test.py has
 // the same letters). `draw_timeline OUT hostile`: one of a hostile harness. `long`: one that
 // is drawn in wider bins. `draw_timeline OUT scene`: the one of the README's picture, made up from
-// beginning to end. `web`: a VM with the name and the phases that the documents' commands use.
+// beginning to end. `degraded`: of nine VMs without counters. `web`: a VM with the name and the phases that the documents' commands use.
 
 #include <cstdio>
 #include <filesystem>
@@ -146,17 +146,39 @@ void DrawWeb(DrawnRecording& drawn) {
   scene.Play("shutdown", 20, {{1, {works, {'H', 90, '2'}, {'H', 90, '2'}, {'H', 90, '2'}}}});
 }
 
+// Nine VMs of a host without a PMU: whether a vCPU ran is known, not what it did.
+void DrawDegraded(DrawnRecording& drawn) {
+  drawn.waited_percent = 4;
+  std::map<uint32_t, std::vector<Habit>> vms;
+  for (uint32_t vm = 1; vm <= 9; ++vm) {
+    const auto vcpus = static_cast<int>(vm % 4 + 1);
+    DrawnRecording::Epoch epoch{.vcpus = {}, .degraded = true};
+    for (int v = 0; v < vcpus; ++v) {
+      epoch.vcpus.push_back(static_cast<uint32_t>(v));
+      vms[vm].push_back({'H', 100 - static_cast<int>(vm) * 8 / (v + 1), v == 1 ? 'u' : 'N'});
+    }
+    drawn.Begin(vm, epoch);
+  }
+  Scene scene(drawn);
+  scene.Play("boot", 40, vms);
+  drawn.Gap(0, 41, 43, v1::Gap::REASON_TICK_MISSED);
+  drawn.Pass(3 * kDrawnTick_ns);
+  scene.Play("work", 80, vms);
+}
+
 }  // namespace
 }  // namespace vcpulse::check
 
 int main(int argc, char** argv) {
   if (argc < 2) {
-    std::fputs("usage: draw_timeline OUT [hostile|long|scene|web]\n", stderr);
+    std::fputs("usage: draw_timeline OUT [degraded|hostile|long|scene|web]\n", stderr);
     return 2;
   }
   vcpulse::check::DrawnRecording drawn;
   const std::string_view which = argc > 2 ? argv[2] : "";
-  if (which == "hostile") {
+  if (which == "degraded") {
+    vcpulse::check::DrawDegraded(drawn);
+  } else if (which == "hostile") {
     vcpulse::check::DrawHostile(drawn);
   } else if (which == "long") {
     vcpulse::check::DrawLong(drawn);

@@ -5,15 +5,15 @@ usage: page_test.py VCPULSE DRAW_TIMELINE [unittest arguments]
 """
 
 import os
-import subprocess
 import sys
 import tempfile
 import unittest
 
-from browser import Page, artefacts, open_browser
+from browser import Page, artefacts, open_browser, page_maker
+from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
 
-VCPULSE, DRAW = sys.argv[1:3]
+make_page = page_maker(*sys.argv[1:3])
 
 # A letter per tick of 100 ms, as tests/page/draw_timeline.cc draws them; ~: the gap, .: no sample.
 KNOWN = {
@@ -23,14 +23,6 @@ KNOWN = {
 }
 COLOURS = {"H": {"halted"}, "P": {"productive"}, "S": {"spinning"}, "s": {"spinning"},
            "U": {"unknown", "unknown-hatch"}, ".": {"paper", "missing-hatch"}}
-
-
-def make_page(folder, name, *arguments):
-    timeline = os.path.join(folder, name + ".vpt")
-    html = os.path.join(folder, name + ".html")
-    subprocess.run([DRAW, timeline, *arguments], check=True)
-    subprocess.run([VCPULSE, "report", timeline, "--html", html], check=True)
-    return "file://" + html
 
 
 class PageTest(unittest.TestCase):
@@ -329,6 +321,57 @@ class PageTest(unittest.TestCase):
         self.page = page = Page(self.browser, self.known + "#from=x&to=-1&vcpu=9/9&open=1&folded=,&filter=%")
         page.settle()
         self.assertEqual((page.map()["from"], page.map()["to"]), (0, 4e9))
+
+    def test_the_minimap_moves_the_view(self):
+        page = self.page
+        shown = page.map()
+        minimap = page.element("minimap")
+        x = lambda seconds: round(shown["left"] + seconds / 4 * shown["width"] - minimap.size["width"] / 2)
+        at = lambda: ActionChains(self.browser, duration=0).move_to_element_with_offset(minimap, x(start), 0)
+        page.script("location.hash = '#from=1&to=2'")
+        page.wait_for("return document.getElementById('map').dataset.from === '1000000000'", "the view")
+        start = 1.25  # within the frame: it goes with the pointer
+        at().click_and_hold().move_by_offset(round(shown["width"] / 4), 0).release().perform()
+        page.settle()
+        self.assertAlmostEqual(page.map()["from"], 2e9, delta=1e7)
+        self.assertAlmostEqual(page.map()["to"], 3e9, delta=1e7)
+        start = 0.75  # beside it: it comes there
+        at().click().perform()
+        page.settle()
+        self.assertAlmostEqual(page.map()["from"], 0.25e9, delta=1e7)
+        # Its pixels are the bands: at 3.2 s nothing was measured.
+        colours = lambda seconds: page.script(
+            "const made = new OffscreenCanvas(1, 12).getContext('2d');"
+            "made.drawImage(document.getElementById('minimap'), -arguments[0], -7);"
+            "return [...made.getImageData(0, 0, 1, 12).data].join()", round(shown["left"] + seconds / 4 * shown["width"]))
+        page.element("whole").click()
+        page.settle()
+        rgb = lambda name: ",".join(str(int(page.colour(name)[i:i + 2], 16)) for i in (1, 3, 5))
+        self.assertIn(rgb("spinning"), colours(0.75))
+        self.assertNotIn(rgb("spinning"), colours(3.2))
+
+    def test_charts_stand_below_the_map(self):
+        page = self.page
+        x, y = page.place("1/0", 1.25)
+        page.mouse(x, y).click().perform()
+        page.settle()
+        shown = page.map()
+        box = lambda css: page.script("const box = document.querySelector(arguments[0]).getBoundingClientRect();"
+                                      "return [box.left, box.width]", css)
+        self.assertEqual(box("#charts canvas"), [box("#map")[0] + shown["left"], shown["width"]])
+
+    def test_the_time_of_day(self):
+        page = self.page
+        marker = "return [...document.querySelectorAll('#tables .instant')].map((one) => one.textContent).slice(0, 2)"
+        self.assertEqual(page.script(marker), ["0.000 s", "1.000 s"])
+        page.keys("c")
+        self.assertEqual(page.script(marker), ["03:04:05.000", "03:04:06.000"])
+        self.assertEqual(page.wait_for("return location.hash", "the fragment"), "#utc=1")
+        page.mouse(*page.place("1/0", 1.25)).perform()
+        page.settle()
+        self.assertIn("03:04:06.2", page.text("status"))
+        page.element("clock").click()
+        self.assertEqual(page.script(marker), ["0.000 s", "1.000 s"])
 
     def test_tables_sort_and_have_a_row_per_phase(self):
         page = self.page

@@ -22,7 +22,7 @@ function drawAxis() {
   context.textBaseline = 'middle';
   context.fillStyle = palette.faint;
   if (page.events.phases.length > 0) context.fillText('phases', 8, 11);
-  context.fillText('time', 8, 34);
+  context.fillText(clock.ofDay ? 'UTC' : 'time', 8, 34);
   context.save();
   context.beginPath();
   context.rect(plot.left, 0, plot.width, 46);

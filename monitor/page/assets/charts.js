@@ -44,13 +44,17 @@ function drawGrid(context, width, y, chart, most) {
     context.moveTo(0, Math.round(y(value)) + 0.5);
     context.lineTo(width, Math.round(y(value)) + 0.5);
     context.stroke();
+    const text = chart.format(value);
+    context.fillStyle = palette.veil;
+    context.fillRect(2, y(value) + 1, context.measureText(text).width + 4, 12);
     context.fillStyle = palette.faint;
-    context.fillText(chart.format(value), 4, y(value) + 2);
+    context.fillText(text, 4, y(value) + 2);
   }
 }
 
 function drawChart(canvas, value, chart, series) {
-  const width = canvas.clientWidth;
+  const width = plotArea().width;
+  canvas.style.width = width + 'px';
   const {context} = fitCanvas(canvas, width, 84);
   context.fillStyle = palette.paper;
   context.fillRect(0, 0, width, 84);

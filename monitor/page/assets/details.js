@@ -26,7 +26,7 @@ function drawDetails() {
     held.replaceChildren(...details.charts.map((chart) => chart.figure));
   }
   if (!columns) return;
-  const series = seriesOf(bins, columns, Math.max(50, held.clientWidth));
+  const series = seriesOf(bins, columns, plotArea().width);
   details.charts.forEach((one, i) => drawChart(one.canvas, one.value, charts[i], series));
 }
 
@@ -34,7 +34,9 @@ function layChart(chart, row) {
   const figure = element('figure');
   const caption = element('figcaption');
   const value = element('span');
-  caption.append(element('strong', chart.title), value);
+  const title = element('strong');
+  title.append(...chart.title.split(/(?<=\/)/).flatMap((part) => [part, element('wbr')]));
+  caption.append(title, value);
   const canvas = element('canvas');
   canvas.setAttribute('role', 'img');
   canvas.setAttribute('aria-label', chart.title + ' of ' + row.label + ' over the visible time');

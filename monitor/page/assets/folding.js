@@ -74,26 +74,29 @@ function columnsOf(bins, row) {
   if (!bins || row.kind === 'unopened' || row.kind === 'vm') return null;
   if (row.kind === 'vcpu') return bins.rows.get(row.key) || null;
   if (!bins.means) bins.means = new Map();
-  if (!bins.means.has(row.key)) bins.means.set(row.key, meanOf(bins, row.vm));
+  if (!bins.means.has(row.key)) bins.means.set(row.key, meanOfVm(bins, row.vm));
   return bins.means.get(row.key);
 }
 
-function meanOf(bins, vm) {
-  const all = vm.vcpus.map((vcpu) => bins.rows.get(rowKey(vm.vm, vcpu.index))).filter((row) => row);
-  if (all.length === 0) return null;
-  const first = Math.min(...all.map((row) => row.first));
-  const count = Math.max(...all.map((row) => row.first + row.bins)) - first;
+function meanOfVm(bins, vm) {
+  const rows = vm.vcpus.map((vcpu) => bins.rows.get(rowKey(vm.vm, vcpu.index))).filter((row) => row);
+  if (rows.length === 0) return null;
+  return {...meanOf(rows, ['starved', 'starvedKnown', 'resident', 'residencyKnown']), numbers: [], events: []};
+}
+
+// The bands of these rows, at least one, and their columns of these names; each row counts alike.
+function meanOf(rows, names) {
+  const first = Math.min(...rows.map((row) => row.first));
+  const count = Math.max(...rows.map((row) => row.first + row.bins)) - first;
   const mean = (columnOf) => {
     const sums = new Float64Array(count);
-    for (const row of all) {
+    for (const row of rows) {
       const column = columnOf(row);
-      for (let i = 0; i < row.bins; ++i) sums[row.first - first + i] += column[i] / all.length;
+      for (let i = 0; i < row.bins; ++i) sums[row.first - first + i] += column[i] / rows.length;
     }
     return sums;
   };
-  return {
-    first, bins: count, bands: BANDS.map((_, band) => mean((row) => row.bands[band])), starved: mean((row) => row.starved),
-    starvedKnown: mean((row) => row.starvedKnown), resident: mean((row) => row.resident),
-    residencyKnown: mean((row) => row.residencyKnown), numbers: [], events: [],
-  };
+  const made = {first, bins: count, bands: BANDS.map((_, band) => mean((row) => row.bands[band]))};
+  for (const name of names) made[name] = mean((row) => row[name]);
+  return made;
 }

@@ -50,9 +50,10 @@ function digitsOf(stepNs) {
   return digits;
 }
 
-// An instant after the start, told as finely as `stepNs`: "1:02:03.250", "12.5 s" below a minute.
+// An instant after the start, told as finely as `stepNs`: "1:02:03.250", "12.5 s" below a minute; or the time of day.
 function formatInstant(ns, stepNs) {
   const digits = digitsOf(stepNs);
+  if (clock.ofDay) return formatTimeOfDay(ns, digits);
   const sign = ns < 0 ? '\u2212' : '';
   const seconds = Math.abs(ns) / NS_PER_S;
   if (seconds < 60) return sign + seconds.toFixed(digits) + ' s';

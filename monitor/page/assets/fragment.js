@@ -1,5 +1,5 @@
 // What is shown, as the fragment of the page's address, so that it can be sent and come back to:
-// #from=1.5&to=3&vcpu=1/0&open=1&filter=web&folded=2,3 (seconds after the start).
+// #from=1.5&to=3&vcpu=1/0&open=1&filter=web&folded=2,3&utc=1 (seconds after the start).
 
 let fragmentTimer = null;
 
@@ -12,6 +12,7 @@ function fragmentText() {
   if (view.chosen) parts.set('vcpu', view.chosen.key);
   if (view.open) parts.set('open', '1');
   if (folding.filter) parts.set('filter', folding.filter);
+  if (clock.ofDay) parts.set('utc', '1');
   const folded = [...folding.folded].sort((a, b) => a - b).join(',');
   if (folded !== [...foldedAtFirst(page.report)].join(',')) parts.set('folded', folded);
   return parts.toString().replaceAll('%2F', '/').replaceAll('%2C', ',');
@@ -36,6 +37,7 @@ function readFragment() {
     : foldedAtFirst(page.report);
   folding.filter = parts.get('filter') || '';
   document.getElementById('filter').value = folding.filter;
+  setOfDay(parts.has('utc'));
   view.chosen = null;
   view.span = null;
   layAnew();

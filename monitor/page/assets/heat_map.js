@@ -35,8 +35,8 @@ function splitHeight(shares, height, heights) {
 const SIEVE = [0, 4, 2, 6, 1, 5, 3, 7];
 const hasStarvedLine = (share, x) => SIEVE[x % 8] < Math.max(1, Math.round(share / WHOLE * 8));
 
-// The pixels of one row: `width` x `height`, device pixels.
-function paintRow(pixels, width, height, row, bins, nsPerPixel) {
+// The pixels of one row: `width` x `height`, device pixels, the first at the instant `from`.
+function paintRow(pixels, width, height, row, bins, from, nsPerPixel) {
   const level = levelFor(bins, nsPerPixel);
   const columns = row ? levelOf(row, level) : null;
   const binWidth = bins ? bins.width * 2 ** level : 1;
@@ -47,7 +47,7 @@ function paintRow(pixels, width, height, row, bins, nsPerPixel) {
   let painted = null;
   let isStarved = false;
   for (let x = 0; x < width; ++x) {
-    const bin = columns ? Math.floor((view.from + (x + 0.5) * nsPerPixel - bins.origin) / binWidth) - columns.first : -1;
+    const bin = columns ? Math.floor((from + (x + 0.5) * nsPerPixel - bins.origin) / binWidth) - columns.first : -1;
     const inside = columns && bin >= 0 && bin < columns.bins;
     if (bin !== painted || x === 0) {
       let measured = 0;
@@ -138,6 +138,6 @@ function drawRow(context, scale, row, y, plot, bins) {
   const height = Math.max(1, Math.round((row.height - 3) * scale));
   const image = context.createImageData(width, height);
   const columns = columnsOf(bins, row);
-  paintRow(new Uint32Array(image.data.buffer), width, height, columns, bins, (view.to - view.from) / width);
+  paintRow(new Uint32Array(image.data.buffer), width, height, columns, bins, view.from, (view.to - view.from) / width);
   context.putImageData(image, Math.round(plot.left * scale), Math.round((y + 1) * scale));
 }

@@ -62,6 +62,7 @@ const EVERYWHERE = {
   '-': () => zoom(2, view.cursor !== null ? view.cursor : (view.from + view.to) / 2),
   '0': () => showAll(),
   'f': () => toggleAllFolds(),
+  'c': () => setOfDay(!clock.ofDay),
   '/': () => document.getElementById('filter').focus(),
 };
 const ON_THE_MAP = {

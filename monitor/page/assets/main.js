@@ -64,6 +64,7 @@ function writeBinsNote() {
 }
 
 function redraw() {
+  drawMinimap();
   drawAxis();
   drawMap();
   drawDetails();
@@ -84,6 +85,7 @@ function listenToButtons() {
   on('zoom-out', EVERYWHERE['-']);
   on('whole', showAll);
   on('fold', toggleAllFolds);
+  on('clock', () => setOfDay(!clock.ofDay));
   on('keys', toggleHelp);
   document.getElementById('filter').addEventListener('input', (event) => setFilter(event.target.value));
   window.addEventListener('hashchange', readFragment);
@@ -116,6 +118,8 @@ async function start() {
   page.metrics = unpacked.head.metrics;
   page.tick = report.session ? report.session.interval_ms * 1e6 : 0;
   page.gapsOmitted = unpacked.head.gaps_omitted;
+  setClock(report.session && report.session.start);
+  document.getElementById('clock').hidden = clock.startOfDay === null;
   page.events = collectEvents(unpacked.head);
   page.byIpcAlone = report.vms.some((vm) => isByIpcAlone(vm));
   folding.folded = foldedAtFirst(report);
@@ -135,6 +139,7 @@ async function start() {
   listenToButtons();
   listenToKeys();
   listenToMouse();
+  listenToMinimap();
   document.documentElement.dataset.ready = String(performance.now());
 }
 

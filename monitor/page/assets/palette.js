@@ -11,7 +11,7 @@ function toPixel(colour) {
 function readPalette() {
   const style = getComputedStyle(document.documentElement);
   const names = ['paper', 'ink', 'faint', 'line', 'panel', 'halted', 'spinning', 'productive', 'unknown',
-    'unknown-hatch', 'none', 'none-hatch', 'missing-hatch', 'starved', 'marker', 'focus', 'span', 'phase-a', 'phase-b'];
+    'unknown-hatch', 'none', 'none-hatch', 'missing-hatch', 'starved', 'marker', 'focus', 'span', 'veil', 'phase-a', 'phase-b'];
   palette.pixel = {};
   for (const name of names) {
     palette[name] = style.getPropertyValue('--' + name).trim();

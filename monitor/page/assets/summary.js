@@ -88,7 +88,8 @@ function worstItem({vm, vcpu, what, stretch}) {
   const from = stretch.from_s * NS_PER_S;
   const length = stretch.length_s * NS_PER_S;
   const button = element('button', 'vCPU ' + vcpu.index + ' of ' + (vm.name || 'VM ' + vm.vm) + ': ' + what + ' for ' +
-      formatLength(Math.round(length / 1e6) * 1e6) + ' from ' + formatInstant(from, 1e8));
+      formatLength(Math.round(length / 1e6) * 1e6) + ' from ');
+  button.append(instant(from, 1e8));
   button.title = 'Show it in the map';
   button.addEventListener('click', () => {
     reveal(rowKey(vm.vm, vcpu.index));

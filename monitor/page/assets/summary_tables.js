@@ -1,6 +1,6 @@
 // The tables below: the report's own numbers, as `vcpulse report --json` has them.
 
-const seconds = (value, step) => (value === null ? DASH : formatInstant(value * NS_PER_S, step || 1e6));
+const seconds = (value) => (value === null ? DASH : instant(value * NS_PER_S, 1e6));
 
 // Metrics beside those that every table has, where any vCPU of the VM was measured.
 const furtherMetrics = (vm) => page.metrics.filter(
@@ -76,7 +76,7 @@ function markersSection(report) {
     button.title = 'Show this phase';
     button.addEventListener('click', () => show(phase.from, Math.min(phase.to, view.end)));
     const to = Math.min(phase.to, view.end);
-    return [button, formatInstant(phase.from, 1e6), formatLength(Math.max(0, Math.round((to - phase.from) / 1e6) * 1e6))];
+    return [button, instant(phase.from, 1e6), formatLength(Math.max(0, Math.round((to - phase.from) / 1e6) * 1e6))];
   });
   const made = section('Phases', table('Phases', ['<marker', 'at', 'until the next'], rows));
   if (report.markers_omitted > 0) made.append(element('p', report.markers_omitted + ' earlier ones are left out.', 'note'));

@@ -18,8 +18,8 @@ const textOf = (cell) => (cell instanceof Node ? cell.textContent : String(cell)
 
 // What a cell sorts by: its number with its unit, else nothing.
 function numberOf(text) {
-  const clock = /^(\u2212?)(?:(\d+):)?(\d+):([0-9.]+)$/.exec(text.trim());
-  if (clock) return (clock[1] ? -1 : 1) * ((Number(clock[2] || 0) * 60 + Number(clock[3])) * 60 + Number(clock[4]));
+  const time = /^(\u2212?)(?:\+?(\d+)d )?(?:(\d+):)?(\d+):([0-9.]+)$/.exec(text.trim());
+  if (time) return (time[1] ? -1 : 1) * (((Number(time[2] || 0) * 24 + Number(time[3] || 0)) * 60 + Number(time[4])) * 60 + Number(time[5]));
   const long = /^(?:(\d+) h )?(\d+) min(?: ([0-9.]+) s)?$/.exec(text.trim());
   if (long) return (Number(long[1] || 0) * 60 + Number(long[2])) * 60 + Number(long[3] || 0);
   const found = /^~?(\u2212?[0-9.]+)\+?\s*(%|[kMGTPE]|ns|\u00b5s|ms|s)?$/.exec(text.trim());
