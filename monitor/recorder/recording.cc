@@ -136,7 +136,7 @@ absl::Status Recording::BeginEpoch(const InstanceKey& key, RecordedVm& recorded,
 }
 
 void Recording::Say(const kvm::Vm& vm, const std::string& notice) {
-  if (!notice.empty()) notices_.push_back(absl::StrCat("VM ", Label(vm), ": ", notice));
+  if (!notice.empty()) notices_.Add(Label(vm), notice);
 }
 
 absl::Status Recording::ChangeOver(const InstanceKey& key, RecordedVm& recorded, const kvm::Vm& vm,
@@ -237,7 +237,7 @@ void Recording::Skipped(const kvm::Vm& vm, v1::LifeCycle::SkipReason reason,
   if (skipped_.size() >= kMostSkipped) skipped_.clear();  // said again at worst
   if (!skipped_.emplace(KeyOf(vm), vm).second) return;
   AddLifeCycle(std::nullopt, v1::LifeCycle::KIND_VM_SKIPPED, why, vm, std::nullopt, reason);
-  notices_.push_back(absl::StrCat("VM ", Label(vm), " is not recorded: ", why));
+  notices_.Add(Label(vm), absl::StrCat("not recorded: ", why));
 }
 
 void Recording::Mark(const std::string& name, int64_t mono_ns) {
@@ -287,7 +287,7 @@ void Recording::LetGo(sampler::Epoch* epoch) {
   if (known == vms_.end() || known->second.awaited != epoch) return;
   known->second.awaited = nullptr;
   const absl::Status status = BeginEpoch(key, known->second, known->second.vm);
-  if (!status.ok()) notices_.push_back(std::string(status.message()));
+  if (!status.ok()) notices_.Add(std::string(status.message()));
 }
 
 void Recording::TakeSample(LiveEpoch& live, const sampler::Handover& handover) {
@@ -381,7 +381,7 @@ void Recording::StepDown(const InstanceKey& key, RecordedVm& recorded, bool ran_
     const Openings::FirstRung before = openings.BeginAt(*step.to);
     if (absl::Status status = BeginEpoch(key, recorded, recorded.vm); !status.ok()) {
       openings.BeginAt(before);
-      notices_.push_back(std::string(status.message()));
+      notices_.Add(std::string(status.message()));
       return;
     }
     is_said = openings.SteppedDown(before, options_.now_ns());

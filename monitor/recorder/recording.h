@@ -22,6 +22,7 @@
 #include "monitor/core/classify.h"
 #include "monitor/core/epoch_classifier.h"
 #include "monitor/core/residency.h"
+#include "monitor/recorder/notices.h"
 #include "monitor/recorder/openings.h"
 #include "monitor/recorder/pause_watch.h"
 #include "monitor/recorder/step_down.h"
@@ -118,8 +119,8 @@ class Recording {
   std::vector<InstanceKey> TakeSuspects() { return std::exchange(suspects_, {}); }
   // Whether the sampler was given anything since the last call: its thread is to be woken.
   bool TakeSamplerNews() { return std::exchange(sampler_news_, false); }
-  // Lines for people that came up since the last call (a set reduced, a VM degraded).
-  std::vector<std::string> TakeNotices() { return std::exchange(notices_, {}); }
+  // Lines for people that came up since the last call (a set reduced, a VM degraded), see Notices.
+  std::vector<std::string> TakeNotices() { return notices_.Take(); }
 
   Progress progress() const;
   sampler::Sampler& sampler() { return sampler_; }
@@ -208,7 +209,7 @@ class Recording {
   std::map<std::string, pid_t> ended_names_;  // the latest instance of each name that has ended
   uint32_t next_vm_ = 1;
   std::vector<InstanceKey> suspects_;
-  std::vector<std::string> notices_;
+  Notices notices_;
   bool sampler_news_ = false;
   bool paused_ = false;
   Progress progress_;

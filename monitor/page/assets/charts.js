@@ -83,7 +83,14 @@ function drawChart(canvas, value, chart, series) {
     open = true;
   });
   context.stroke();
-  drawGrid(context, width, y, chart, most);
+  if (values.some((one) => one !== null)) {
+    drawGrid(context, width, y, chart, most);
+  } else {
+    context.font = '12px system-ui, sans-serif';
+    context.textBaseline = 'middle';
+    context.fillStyle = palette.faint;
+    context.fillText('not measured in this time', 6, 42);
+  }
   const at = view.cursor === null ? -1 : series.findIndex((point) => view.cursor >= point.from && view.cursor < point.to);
   value.textContent = at < 0 ? '' : chart.format(values[at]) + ' at ' + formatInstant(series[at].from, series[at].to - series[at].from);
   if (view.cursor !== null) {
