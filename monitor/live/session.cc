@@ -34,10 +34,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(const Options& options) {
   const timeline::StreamId stream_id = timeline::RandomStreamId();
   kvm::OpenOptions open = options.open;
   open.core_pmus = kvm::CorePmus(kvm::ReadPmus(options.target.root));
-  if (const auto& pause = options.profile.pause) {
-    open.wanted.pause =
-        kvm::Event{.name = pause->name, .type = PERF_TYPE_RAW, .config = pause->config};
-  }
+  if (options.profile.pause) open.wanted.pause = options.profile.pause->ToEvent();
   recorder::SessionFacts facts{
       .stream_id = stream_id,
       .tool_version = options.tool_version,

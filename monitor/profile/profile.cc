@@ -1,6 +1,7 @@
 #include "monitor/profile/profile.h"
 
 #include <fcntl.h>
+#include <linux/perf_event.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -78,6 +79,10 @@ std::string Codes(const std::vector<CodeRange>& ranges, bool hex) {
 }
 
 }  // namespace
+
+kvm::Event PauseEvent::ToEvent() const {
+  return {.name = name, .type = PERF_TYPE_RAW, .config = config};
+}
 
 bool CpuMatch::HasFamilies() const {
   return vendors.front() != "arm64" && !vendors.front().starts_with("0x");

@@ -15,6 +15,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "kvm/events/event.h"
 #include "kvm/host.h"
 #include "monitor/core/profile.h"
 
@@ -48,6 +49,8 @@ struct CpuMatch {
 struct PauseEvent {
   std::string name;     // perf's, one of those that core::FindSlots knows
   uint64_t config = 0;  // of a raw event: umask << 8 | event
+
+  kvm::Event ToEvent() const;
 
   bool operator==(const PauseEvent&) const = default;
 };

@@ -11,6 +11,8 @@
 //     tried    what was tried
 //     answered what that answered
 //     fix   how to fix it; null where nothing has to be done
+// With --prove, in place of complete and verdict:
+//   proven     "yes", "no" (a claim failed) or "not-told" (none failed, some could not be tried)
 #include <algorithm>
 #include <boost/json.hpp>
 #include <cerrno>
@@ -27,6 +29,9 @@
 #include "kvm/base/text.h"
 #include "kvm/counters/perf_events.h"
 #include "kvm/doctor/checks.h"
+#include "kvm/doctor/proof.h"
+#include "kvm/host.h"
+#include "monitor/profile/profile.h"
 #include "tools/vcpulse/commands.h"
 #include "tools/vcpulse/target_options.h"
 
@@ -35,14 +40,16 @@ namespace {
 
 namespace json = boost::json;
 using kvm::doctor::Finding;
+using kvm::doctor::Proven;
 using kvm::doctor::Verdict;
 
 struct DoctorOptions {
   bool json = false;
+  bool prove = false;
   std::string root = "/";
 };
 
-std::string JsonOf(const std::vector<Finding>& findings) {
+json::array ToJson(const std::vector<Finding>& findings) {
   json::array array;
   for (const Finding& finding : findings) {
     json::object object;
@@ -53,11 +60,22 @@ std::string JsonOf(const std::vector<Finding>& findings) {
     object["fix"] = finding.fix.empty() ? json::value(nullptr) : json::value(JsonText(finding.fix));
     array.push_back(std::move(object));
   }
+  return array;
+}
+
+std::string JsonOf(const std::vector<Finding>& findings) {
   const Verdict verdict = kvm::doctor::VerdictOf(findings);
   json::object all;
   all["complete"] = verdict == Verdict::kComplete;
   all["verdict"] = JsonText(kvm::doctor::ToString(verdict));
-  all["findings"] = std::move(array);
+  all["findings"] = ToJson(findings);
+  return json::serialize(all) + "\n";
+}
+
+std::string JsonOfProof(const std::vector<Finding>& findings) {
+  json::object all;
+  all["proven"] = JsonText(kvm::doctor::ToString(kvm::doctor::IsProven(findings)));
+  all["findings"] = ToJson(findings);
   return json::serialize(all) + "\n";
 }
 
@@ -116,21 +134,48 @@ std::string VerdictLine(const std::vector<Finding>& findings) {
   return "";
 }
 
-int RunDoctor(const DoctorOptions& options) {
-  if (absl::Status status = CheckRoot(options.root); !status.ok()) return Fail(status);
-  kvm::KernelPerfEvents perf;
-  const std::vector<Finding> findings = kvm::doctor::Examine(perf, options.root);
-  std::string text;
-  if (options.json) {
-    text = JsonOf(findings);
-  } else {
-    text = TextOf(findings) + VerdictLine(findings);
+std::string ProofLine(const std::vector<Finding>& findings) {
+  switch (kvm::doctor::IsProven(findings)) {
+    case Proven::kYes:
+      return "proven: this host's counters count guests as vcpulse takes them to\n";
+    case Proven::kNo:
+      return absl::StrCat(
+          Plural(std::ranges::count(findings, Finding::State::kFail, &Finding::state), "claim"),
+          " failed: do not trust what the counters of this host say of guests\n");
+    case Proven::kNotTold:
+      return absl::StrCat(
+          "not proven: no claim failed, but ",
+          Plural(std::ranges::count(findings, Finding::State::kUnknown, &Finding::state), "claim"),
+          " could not be tried\n");
   }
+  return "";
+}
+
+int Print(const std::string& text, bool good) {
   const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
   if (std::fflush(stdout) != 0 || !written) {
     return Fail(absl::ErrnoToStatus(errno, "cannot write standard output"));
   }
-  return kvm::doctor::VerdictOf(findings) == Verdict::kComplete ? kExitOk : kExitChecksFailed;
+  return good ? kExitOk : kExitChecksFailed;
+}
+
+int RunProof(const DoctorOptions& options) {
+  kvm::KernelPerfEvents perf;
+  kvm::doctor::ProofOptions proof{.root = options.root};
+  const profile::Profile& profile = profile::ChooseFor(kvm::ReadCpuIdentity(options.root));
+  if (profile.pause) proof.pause = profile.pause->ToEvent();
+  const std::vector<Finding> findings = kvm::doctor::Prove(perf, proof);
+  return Print(options.json ? JsonOfProof(findings) : TextOf(findings) + ProofLine(findings),
+               kvm::doctor::IsProven(findings) == Proven::kYes);
+}
+
+int RunDoctor(const DoctorOptions& options) {
+  if (absl::Status status = CheckRoot(options.root); !status.ok()) return Fail(status);
+  if (options.prove) return RunProof(options);
+  kvm::KernelPerfEvents perf;
+  const std::vector<Finding> findings = kvm::doctor::Examine(perf, options.root);
+  return Print(options.json ? JsonOf(findings) : TextOf(findings) + VerdictLine(findings),
+               kvm::doctor::VerdictOf(findings) == Verdict::kComplete);
 }
 
 }  // namespace
@@ -140,6 +185,9 @@ void AddDoctorCommand(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand(
       "doctor", "Check what this host can count; report each problem with its fix");
   command->add_flag("--json", options->json, "one object: complete, verdict, findings");
+  command->add_flag("--prove", options->prove,
+                    "run guests of known instructions on /dev/kvm, and compare what the counters "
+                    "count (about 2 s)");
   command
       ->add_option("--root", options->root,
                    "read /proc and /sys below this directory, the host's mounted in a container "
@@ -147,8 +195,9 @@ void AddDoctorCommand(CLI::App& app, int& exit_code) {
       ->type_name("DIR");
   command->footer(
       "Exit status:\n"
-      "  0  a recording would be complete\n"
-      "  1  a check failed, or could not be made\n"
+      "  0  a recording would be complete; with --prove: the counters are proven\n"
+      "  1  a check failed, or could not be made; with --prove: a claim failed, or could not be "
+      "tried\n"
       "  2  usage or run-time error");
   command->callback([options, &exit_code] { exit_code = RunDoctor(*options); });
 }

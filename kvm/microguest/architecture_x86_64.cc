@@ -1,0 +1,92 @@
+#include <sys/ioctl.h>
+
+#include <array>
+#include <cerrno>
+#include <memory>
+
+#include "kvm/microguest/architecture.h"
+
+namespace vcpulse::kvm::microguest {
+namespace {
+
+constexpr uint16_t kEndPort = 0xf4;
+// Where Intel's KVM may keep a task state segment of its own: as QEMU has it, below 4 GiB.
+constexpr unsigned long kTssAddress = 0xfffbd000;
+
+// kvm_cpuid2, whose open array gives it another size in C++, and with it the requests other
+// numbers.
+struct Cpuid {
+  uint32_t nent = 256;
+  uint32_t padding = 0;
+  std::array<kvm_cpuid_entry2, 256> entries{};
+};
+constexpr unsigned long kGetSupportedCpuid = _IOC(_IOC_READ | _IOC_WRITE, KVMIO, 0x05, 8);
+constexpr unsigned long kSetCpuid = _IOC(_IOC_WRITE, KVMIO, 0x90, 8);
+
+absl::Status Failed(const char* what) { return absl::ErrnoToStatus(errno, what); }
+
+kvm_segment Segment(uint8_t type, bool code) {
+  return {.base = 0,
+          .limit = 0xffffffff,
+          .selector = static_cast<uint16_t>(code ? 0x8 : 0x10),
+          .type = type,
+          .present = 1,
+          .dpl = 0,
+          .db = static_cast<uint8_t>(code ? 0 : 1),
+          .s = 1,
+          .l = static_cast<uint8_t>(code ? 1 : 0),
+          .g = 1};
+}
+
+}  // namespace
+
+absl::Status PrepareVm(int /*kvm_fd*/, int vm_fd, const GuestMemory& memory) {
+  // Intel SDM volume 3, 4.5: four levels, the lowest one of pages of 2 MiB.
+  constexpr uint64_t kPresentWritable = 0x3;
+  constexpr uint64_t kLarge = 0x80;
+  *memory.At<uint64_t>(kPageTables) = (kPageTables + 0x1000) | kPresentWritable;
+  *memory.At<uint64_t>(kPageTables + 0x1000) = (kPageTables + 0x2000) | kPresentWritable;
+  for (uint64_t page = 0; page < 512; ++page) {
+    *memory.At<uint64_t>(kPageTables + 0x2000 + page * 8) = page << 21 | kPresentWritable | kLarge;
+  }
+  ioctl(vm_fd, KVM_SET_TSS_ADDR, kTssAddress);  // AMD's has no use for it
+  // With KVM's own interrupt controller HLT waits in KVM; without, it leaves the guest.
+  ioctl(vm_fd, KVM_CREATE_IRQCHIP, 0);
+  return absl::OkStatus();
+}
+
+absl::Status PrepareVcpu(int kvm_fd, int /*vm_fd*/, int vcpu_fd) {
+  const auto cpuid = std::make_unique<Cpuid>();
+  if (ioctl(kvm_fd, kGetSupportedCpuid, cpuid.get()) != 0) return Failed("KVM_GET_SUPPORTED_CPUID");
+  if (ioctl(vcpu_fd, kSetCpuid, cpuid.get()) != 0) return Failed("KVM_SET_CPUID2");
+  kvm_mp_state runnable{.mp_state = KVM_MP_STATE_RUNNABLE};
+  ioctl(vcpu_fd, KVM_SET_MP_STATE, &runnable);  // without an interrupt controller it is
+  return absl::OkStatus();
+}
+
+absl::Status SetRegisters(int vcpu_fd, uint64_t entry, uint64_t mailbox) {
+  kvm_sregs special;
+  if (ioctl(vcpu_fd, KVM_GET_SREGS, &special) != 0) return Failed("KVM_GET_SREGS");
+  special.cs = Segment(11, /*code=*/true);
+  special.ds = special.es = special.fs = special.gs = special.ss = Segment(3, /*code=*/false);
+  special.cr3 = kPageTables;
+  special.cr4 = 0x220;       // PAE, OSFXSR
+  special.cr0 = 0x80050033;  // PG, AM, WP, NE, ET, MP, PE
+  special.efer = 0x500;      // LMA, LME
+  if (ioctl(vcpu_fd, KVM_SET_SREGS, &special) != 0) return Failed("KVM_SET_SREGS");
+  kvm_regs registers{};
+  registers.rip = entry;
+  registers.rflags = 2;
+  registers.rdi = mailbox;
+  registers.rsi = kData;
+  registers.rdx = kShared;
+  if (ioctl(vcpu_fd, KVM_SET_REGS, &registers) != 0) return Failed("KVM_SET_REGS");
+  return absl::OkStatus();
+}
+
+bool HasFinished(const kvm_run& run) {
+  return run.exit_reason == KVM_EXIT_IO && run.io.direction == KVM_EXIT_IO_OUT &&
+         run.io.port == kEndPort;
+}
+
+}  // namespace vcpulse::kvm::microguest

@@ -1,0 +1,60 @@
+#pragma once
+
+// The memory of a microguest. Guest-physical addresses; virtual ones are the same.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "absl/status/statusor.h"
+#include "kvm/microguest/program.h"
+
+namespace vcpulse::kvm::microguest {
+
+inline constexpr size_t kMostVcpus = 16;
+
+inline constexpr uint64_t kPageTables = 0x1000;  // up to kCode
+inline constexpr uint64_t kCode = 0x10000;
+inline constexpr uint64_t kMailboxes = 0x20000;  // a page for each vCPU
+inline constexpr uint64_t kShared = 0x30000;     // words that all vCPUs share
+inline constexpr uint64_t kData = 0x200000;
+inline constexpr size_t kDataBytes = 8 << 20;
+inline constexpr size_t kMemoryBytes = kData + kDataBytes;
+// Nothing is there: a store leaves the guest (arm64).
+inline constexpr uint64_t kNowhere = 0x40000000;
+
+// What a vCPU and its VMM tell each other. The offsets are those of programs_*.S.
+struct Mailbox {
+  uint64_t turns;  // at the program's end, by the guest
+  uint64_t limit;  // it ends after so many turns; may fall at any time
+  uint64_t looks;  // as turns
+};
+static_assert(sizeof(Mailbox) == 24);
+
+// Anonymous memory of this process, zero at first.
+class GuestMemory {
+ public:
+  // Errors: ResourceExhausted.
+  static absl::StatusOr<GuestMemory> Create();
+  GuestMemory(GuestMemory&& other) noexcept;
+  GuestMemory& operator=(GuestMemory&& other) noexcept;
+  ~GuestMemory();
+
+  std::byte* begin() const { return begin_; }
+  template <typename T>
+  T* At(uint64_t address) const {
+    return reinterpret_cast<T*>(begin_ + address);
+  }
+  Mailbox& MailboxOf(size_t vcpu) const { return *At<Mailbox>(kMailboxes + vcpu * 0x1000); }
+
+  // Makes the first `bytes` (a power of two) of the data a round of all their cache lines, each
+  // with the address of the next one, in an order that no prefetcher foresees.
+  void ChainData(size_t bytes) const;
+
+ private:
+  explicit GuestMemory(std::byte* begin) : begin_(begin) {}
+  std::byte* begin_ = nullptr;
+};
+
+}  // namespace vcpulse::kvm::microguest

@@ -1,0 +1,238 @@
+#include "kvm/microguest/machine.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "kvm/microguest/architecture.h"
+
+namespace vcpulse::kvm::microguest {
+namespace {
+
+// What a vCPU that was told to leave may take.
+constexpr absl::Duration kLeavePatience = absl::Seconds(5);
+
+int KickSignal() { return SIGRTMIN; }
+
+// A signal ends KVM_RUN only where it has a handler.
+void InstallKick() {
+  static const bool installed = [] {
+    struct sigaction action{};
+    action.sa_handler = [](int) {};
+    return sigaction(KickSignal(), &action, nullptr) == 0;
+  }();
+  static_cast<void>(installed);
+}
+
+absl::Status OpenFailure(int error) {
+  switch (error) {
+    case EACCES:
+    case EPERM:
+      return absl::PermissionDeniedError(
+          "/dev/kvm may not be opened: run as root, or add your user to its group (kvm)");
+    case ENOENT:
+    case ENODEV:
+    case ENXIO:
+      return absl::NotFoundError(
+          "this machine has no /dev/kvm: load KVM's module, or allow nested virtualization where "
+          "this machine is a guest itself");
+    default:
+      return absl::ErrnoToStatus(error, "cannot open /dev/kvm");
+  }
+}
+
+std::string WhyItLeft(const kvm_run& run) {
+  switch (run.exit_reason) {
+    case KVM_EXIT_FAIL_ENTRY:
+      return absl::StrCat("this CPU refused to enter the guest (reason 0x",
+                          absl::Hex(run.fail_entry.hardware_entry_failure_reason), ")");
+    case KVM_EXIT_INTERNAL_ERROR:
+      return absl::StrCat("KVM gave up on the guest (internal error ", run.internal.suberror, ")");
+    case KVM_EXIT_SHUTDOWN:
+      return "the guest crashed";
+    default:
+      return absl::StrCat("the guest was left for another reason than its program's end (exit ",
+                          run.exit_reason, ")");
+  }
+}
+
+}  // namespace
+
+Machine::Machine(Fd kvm, Fd vm, GuestMemory memory)
+    : kvm_(std::move(kvm)), vm_(std::move(vm)), memory_(std::move(memory)) {}
+
+absl::StatusOr<std::unique_ptr<Machine>> Machine::Create(size_t vcpus) {
+  if (vcpus > kMostVcpus) return absl::InvalidArgumentError("too many vCPUs for a microguest");
+  InstallKick();
+  Fd kvm(open("/dev/kvm", O_RDWR | O_CLOEXEC));
+  if (!kvm.valid()) return OpenFailure(errno);
+  Fd vm(ioctl(kvm.get(), KVM_CREATE_VM, 0));
+  if (!vm.valid()) return absl::ErrnoToStatus(errno, "KVM cannot make a VM");
+  auto memory = GuestMemory::Create();
+  if (!memory.ok()) return memory.status();
+  std::unique_ptr<Machine> machine(new Machine(std::move(kvm), std::move(vm), *std::move(memory)));
+  const kvm_userspace_memory_region region{
+      .slot = 0,
+      .guest_phys_addr = 0,
+      .memory_size = kMemoryBytes,
+      .userspace_addr = reinterpret_cast<uint64_t>(machine->memory_.begin())};
+  if (ioctl(machine->vm_.get(), KVM_SET_USER_MEMORY_REGION, &region) != 0) {
+    return absl::ErrnoToStatus(errno, "KVM refused the guest's memory");
+  }
+  absl::Status status = PrepareVm(machine->kvm_.get(), machine->vm_.get(), machine->memory_);
+  for (size_t i = 0; i < vcpus && status.ok(); ++i) status = machine->AddVcpu(i);
+  if (!status.ok()) return status;
+  return machine;
+}
+
+absl::Status Machine::AddVcpu(size_t index) {
+  auto vcpu = std::make_unique<Vcpu>();
+  vcpu->fd = Fd(ioctl(vm_.get(), KVM_CREATE_VCPU, index));
+  if (!vcpu->fd.valid()) return absl::ErrnoToStatus(errno, "KVM cannot make a vCPU");
+  vcpu->run_bytes = static_cast<size_t>(ioctl(kvm_.get(), KVM_GET_VCPU_MMAP_SIZE, 0));
+  void* const run =
+      mmap(nullptr, vcpu->run_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, vcpu->fd.get(), 0);
+  if (run == MAP_FAILED) return absl::ErrnoToStatus(errno, "a vCPU's state cannot be mapped");
+  vcpu->run = static_cast<kvm_run*>(run);
+  absl::Status status = PrepareVcpu(kvm_.get(), vm_.get(), vcpu->fd.get());
+  if (!status.ok()) {
+    munmap(run, vcpu->run_bytes);
+    return status;
+  }
+  Vcpu& added = *vcpus_.emplace_back(std::move(vcpu));
+  added.done.reset();
+  added.thread = std::thread(&Machine::Live, std::ref(added), index);
+  std::unique_lock lock(added.mutex);
+  added.changed.wait(lock, [&] { return added.done.has_value(); });
+  return absl::OkStatus();
+}
+
+Machine::~Machine() {
+  for (const auto& vcpu : vcpus_) {
+    {
+      const std::lock_guard lock(vcpu->mutex);
+      vcpu->ends = true;
+      Kick(*vcpu);
+    }
+    vcpu->changed.notify_all();
+    vcpu->thread.join();
+    munmap(vcpu->run, vcpu->run_bytes);
+  }
+}
+
+pid_t Machine::Tid(size_t vcpu) const { return vcpus_[vcpu]->tid; }
+
+void Machine::Live(Vcpu& vcpu, size_t index) {
+  pthread_setname_np(pthread_self(), absl::StrCat("CPU ", index, "/KVM").c_str());
+  std::unique_lock lock(vcpu.mutex);
+  vcpu.tid = static_cast<pid_t>(syscall(SYS_gettid));
+  vcpu.done = absl::OkStatus();
+  vcpu.changed.notify_all();
+  while (true) {
+    vcpu.changed.wait(lock, [&] { return vcpu.ends || vcpu.job != nullptr; });
+    if (vcpu.ends) return;
+    const std::function<absl::Status()> job = std::exchange(vcpu.job, nullptr);
+    lock.unlock();
+    absl::Status status = job();
+    lock.lock();
+    vcpu.done = std::move(status);
+    vcpu.changed.notify_all();
+  }
+}
+
+void Machine::Post(Vcpu& vcpu, std::function<absl::Status()> job) {
+  {
+    const std::lock_guard lock(vcpu.mutex);
+    vcpu.done.reset();
+    vcpu.leaves = false;
+    vcpu.job = std::move(job);
+  }
+  vcpu.changed.notify_all();
+}
+
+void Machine::Start(size_t vcpu, const Program& program, uint64_t turns) {
+  Vcpu& one = *vcpus_[vcpu];
+  one.halts = program.truth == Truth::kHalted;
+  memory_.MailboxOf(vcpu) = {.turns = 0, .limit = turns, .looks = 0};
+  const uint64_t entry = kCode + EntryOf(program);
+  const uint64_t mailbox = kMailboxes + vcpu * 0x1000;
+  Post(one, [this, &one, entry, mailbox] { return Run(one, entry, mailbox); });
+}
+
+void Machine::StartOnHost(size_t vcpu, std::function<void()> work) {
+  Post(*vcpus_[vcpu], [work = std::move(work)] {
+    work();
+    return absl::OkStatus();
+  });
+}
+
+absl::Status Machine::Run(Vcpu& vcpu, uint64_t entry, uint64_t mailbox) {
+  absl::Status status = SetRegisters(vcpu.fd.get(), entry, mailbox);
+  if (!status.ok()) return status;
+  vcpu.run->immediate_exit = 0;
+  while (!vcpu.leaves) {
+    if (ioctl(vcpu.fd.get(), KVM_RUN, 0) != 0) {
+      if (errno == EINTR || errno == EAGAIN) continue;
+      return absl::ErrnoToStatus(errno, "KVM cannot run the guest");
+    }
+    if (HasFinished(*vcpu.run)) {
+      // KVM goes on behind that instruction when it is entered next: before new registers are set.
+      vcpu.run->immediate_exit = 1;
+      ioctl(vcpu.fd.get(), KVM_RUN, 0);
+      return absl::OkStatus();
+    }
+    if (vcpu.run->exit_reason == KVM_EXIT_HLT) {
+      std::unique_lock lock(vcpu.mutex);
+      vcpu.changed.wait(lock, [&] { return vcpu.leaves.load(); });
+    } else if (vcpu.run->exit_reason != KVM_EXIT_INTR) {
+      return absl::InternalError(WhyItLeft(*vcpu.run));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// `leaves` is seen before KVM_RUN, `immediate_exit` at its begin, the signal within.
+void Machine::Kick(Vcpu& vcpu) {
+  vcpu.leaves = true;
+  reinterpret_cast<std::atomic<uint8_t>*>(&vcpu.run->immediate_exit)->store(1);
+  syscall(SYS_tgkill, getpid(), vcpu.tid, KickSignal());
+}
+
+void Machine::Stop(size_t vcpu) {
+  Vcpu& one = *vcpus_[vcpu];
+  std::atomic_ref(memory_.MailboxOf(vcpu).limit).store(0);
+  if (!one.halts) return;
+  {
+    const std::lock_guard lock(one.mutex);
+    if (!one.done) Kick(one);
+  }
+  one.changed.notify_all();
+}
+
+absl::StatusOr<Turns> Machine::Wait(size_t vcpu, absl::Duration patience) {
+  Vcpu& one = *vcpus_[vcpu];
+  std::unique_lock lock(one.mutex);
+  const auto idle = [&] { return one.done.has_value(); };
+  if (!one.changed.wait_for(lock, absl::ToChronoNanoseconds(patience), idle)) {
+    Kick(one);
+    one.changed.notify_all();
+    one.changed.wait_for(lock, absl::ToChronoNanoseconds(kLeavePatience), idle);
+    return absl::DeadlineExceededError(
+        absl::StrCat("vCPU ", vcpu, " did not end within ", absl::FormatDuration(patience)));
+  }
+  if (!one.done->ok()) return *one.done;
+  const Mailbox& mailbox = memory_.MailboxOf(vcpu);
+  return Turns{.turns = mailbox.turns, .looks = mailbox.looks};
+}
+
+}  // namespace vcpulse::kvm::microguest

@@ -1,0 +1,84 @@
+#pragma once
+
+#include <linux/kvm.h>
+#include <sys/types.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "kvm/base/fd.h"
+#include "kvm/microguest/guest_memory.h"
+#include "kvm/microguest/program.h"
+
+namespace vcpulse::kvm::microguest {
+
+// A VM of this process: vCPUs with threads of their own, memory, and no device. The threads are
+// named as QEMU names them ("CPU 0/KVM"), so that discovery finds them like those of any VM. All of
+// it ends with the process, however that ends.
+//
+// One thread may use it; the kick of a vCPU takes the signal SIGRTMIN of this process.
+class Machine {
+ public:
+  // Errors, each with what to do: PermissionDenied and NotFound of /dev/kvm; Unimplemented on other
+  // architectures than x86-64 and arm64; what KVM refused.
+  static absl::StatusOr<std::unique_ptr<Machine>> Create(size_t vcpus);
+  ~Machine();
+  Machine(const Machine&) = delete;
+  Machine& operator=(const Machine&) = delete;
+
+  size_t vcpus() const { return vcpus_.size(); }
+  pid_t Tid(size_t vcpu) const;
+  const GuestMemory& memory() const { return memory_; }
+
+  // Begins a program on this vCPU, which must be idle; it ends after so many turns.
+  void Start(size_t vcpu, const Program& program, uint64_t turns);
+  // The same with something that the thread does outside the guest.
+  void StartOnHost(size_t vcpu, std::function<void()> work);
+
+  // Has a program end at its next turn, or out of its halt.
+  void Stop(size_t vcpu);
+
+  // What it did, once it is idle. Errors: DeadlineExceeded where it is not after `patience`, and is
+  // stopped by force; Internal where the guest ended in another way than its program does.
+  absl::StatusOr<Turns> Wait(size_t vcpu, absl::Duration patience);
+
+ private:
+  struct Vcpu {
+    Fd fd;
+    kvm_run* run = nullptr;
+    size_t run_bytes = 0;
+    pid_t tid = 0;
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::function<absl::Status()> job;  // under mutex, as the following
+    bool ends = false;
+    std::optional<absl::Status> done = absl::OkStatus();
+    std::atomic<bool> leaves{false};  // out of the guest, at once
+    bool halts = false;               // the program that runs does
+    std::thread thread;
+  };
+
+  Machine(Fd kvm, Fd vm, GuestMemory memory);
+  absl::Status AddVcpu(size_t index);
+  static void Live(Vcpu& vcpu, size_t index);
+  absl::Status Run(Vcpu& vcpu, uint64_t entry, uint64_t mailbox);
+  static void Post(Vcpu& vcpu, std::function<absl::Status()> job);
+  static void Kick(Vcpu& vcpu);
+
+  Fd kvm_;
+  Fd vm_;
+  GuestMemory memory_;
+  std::vector<std::unique_ptr<Vcpu>> vcpus_;
+};
+
+}  // namespace vcpulse::kvm::microguest

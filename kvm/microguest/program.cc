@@ -1,0 +1,140 @@
+#include "kvm/microguest/program.h"
+
+#include <algorithm>
+#include <array>
+
+namespace vcpulse::kvm::microguest {
+namespace {
+
+// Stands before the code of each program: PROGRAM of programs_*.S.
+struct Header {
+  uint32_t turn;
+  uint32_t turn_branches;
+  uint32_t look;
+  uint32_t look_branches;
+  uint32_t once;
+  std::array<uint32_t, 3> unused;
+};
+static_assert(sizeof(Header) == 32);
+
+const Header& HeaderOf(const Program& program) { return *static_cast<const Header*>(program.code); }
+
+}  // namespace
+}  // namespace vcpulse::kvm::microguest
+
+#if defined(__x86_64__) || defined(__aarch64__)
+
+extern "C" {
+extern const std::byte vcpulse_guest_begin[];
+extern const std::byte vcpulse_guest_end[];
+extern const std::byte vcpulse_guest_loop[];
+extern const std::byte vcpulse_guest_alu[];
+extern const std::byte vcpulse_guest_branchy[];
+extern const std::byte vcpulse_guest_chase[];
+extern const std::byte vcpulse_guest_divide[];
+extern const std::byte vcpulse_guest_copy[];
+extern const std::byte vcpulse_guest_hash[];
+extern const std::byte vcpulse_guest_multiply[];
+extern const std::byte vcpulse_guest_pause[];
+extern const std::byte vcpulse_guest_poll[];
+extern const std::byte vcpulse_guest_clock[];
+extern const std::byte vcpulse_guest_test_and_set[];
+extern const std::byte vcpulse_guest_ticket[];
+extern const std::byte vcpulse_guest_halt[];
+}
+
+namespace vcpulse::kvm::microguest {
+namespace {
+
+constexpr auto kPrograms = std::to_array<Program>({
+    {.name = "loop", .what = "an empty loop", .code = vcpulse_guest_loop},
+    {.name = "alu", .what = "additions that wait for each other", .code = vcpulse_guest_alu},
+    {.name = "branchy", .what = "branches that cannot be predicted", .code = vcpulse_guest_branchy},
+    {.name = "chase", .what = "a chain of pointers", .code = vcpulse_guest_chase},
+    {.name = "divide", .what = "divisions that wait for each other", .code = vcpulse_guest_divide},
+    {.name = "copy", .what = "copies of 4 MiB", .code = vcpulse_guest_copy},
+    {.name = "hash", .what = "a hash over 4 KiB", .code = vcpulse_guest_hash},
+    {.name = "multiply", .what = "a row by a column", .code = vcpulse_guest_multiply},
+    {.name = "pause",
+     .what = "a spin of PAUSE (x86) or YIELD (arm64)",
+     .truth = Truth::kSpinning,
+     .code = vcpulse_guest_pause},
+    {.name = "poll",
+     .what = "a poll of memory",
+     .truth = Truth::kSpinning,
+     .code = vcpulse_guest_poll},
+    {.name = "clock",
+     .what = "a poll of the clock",
+     .truth = Truth::kSpinning,
+     .code = vcpulse_guest_clock},
+    {.name = "test-and-set",
+     .what = "a test-and-set lock",
+     .truth = Truth::kSpinning,
+     .vcpus = 2,
+     .code = vcpulse_guest_test_and_set},
+    {.name = "ticket",
+     .what = "a ticket lock",
+     .truth = Truth::kSpinning,
+     .vcpus = 2,
+     .code = vcpulse_guest_ticket},
+    {.name = "halt",
+     .what = "HLT (x86) or WFI (arm64)",
+     .truth = Truth::kHalted,
+     .code = vcpulse_guest_halt},
+});
+
+}  // namespace
+
+std::span<const Program> Programs() { return kPrograms; }
+
+std::span<const std::byte> AllCode() { return {vcpulse_guest_begin, vcpulse_guest_end}; }
+
+size_t EntryOf(const Program& program) {
+  return static_cast<size_t>(static_cast<const std::byte*>(program.code) - vcpulse_guest_begin) +
+         sizeof(Header);
+}
+
+}  // namespace vcpulse::kvm::microguest
+
+#else
+
+namespace vcpulse::kvm::microguest {
+
+std::span<const Program> Programs() { return {}; }
+std::span<const std::byte> AllCode() { return {}; }
+size_t EntryOf(const Program&) { return 0; }
+
+}  // namespace vcpulse::kvm::microguest
+
+#endif
+
+namespace vcpulse::kvm::microguest {
+
+std::string_view ToString(Truth truth) {
+  switch (truth) {
+    case Truth::kHalted:
+      return "halted";
+    case Truth::kSpinning:
+      return "spinning";
+    case Truth::kProductive:
+      return "productive";
+  }
+  return "";
+}
+
+uint64_t Program::Instructions(const Turns& turns) const {
+  const Header& header = HeaderOf(*this);
+  return turns.turns * header.turn + turns.looks * header.look + header.once;
+}
+
+uint64_t Program::Branches(const Turns& turns) const {
+  const Header& header = HeaderOf(*this);
+  return turns.turns * header.turn_branches + turns.looks * header.look_branches;
+}
+
+const Program* FindProgram(std::string_view name) {
+  const auto found = std::ranges::find(Programs(), name, &Program::name);
+  return found != Programs().end() ? &*found : nullptr;
+}
+
+}  // namespace vcpulse::kvm::microguest

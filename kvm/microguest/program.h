@@ -1,0 +1,49 @@
+#pragma once
+
+// Guest programs whose every instruction is known. Their code, and the numbers below, stand in
+// programs_x86_64.S and programs_aarch64.S.
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace vcpulse::kvm::microguest {
+
+// What a vCPU that runs it is, by construction.
+enum class Truth { kHalted, kSpinning, kProductive };
+
+std::string_view ToString(Truth truth);  // "halted", "spinning", "productive"
+
+// How often a guest did what, as it counted itself.
+struct Turns {
+  uint64_t turns = 0;
+  uint64_t looks = 0;  // fruitless ones, of a program that waits for another vCPU
+};
+
+struct Program {
+  std::string_view name;  // stable, such as "loop"
+  std::string_view what;  // for people
+  Truth truth = Truth::kProductive;
+  size_t vcpus = 1;            // that must run it at a time; more wait for each other
+  const void* code = nullptr;  // in this process; see Machine
+
+  // Instructions and branches that so many turns retire, from the program's first instruction to
+  // the one that leaves the guest, which does not count.
+  uint64_t Instructions(const Turns& turns) const;
+  uint64_t Branches(const Turns& turns) const;
+};
+
+// All programs of this architecture; none where there is no code for it.
+std::span<const Program> Programs();
+
+// The program of this name, or null.
+const Program* FindProgram(std::string_view name);
+
+// The code of all programs, to be copied into a guest as it is: it holds no address.
+std::span<const std::byte> AllCode();
+
+// Where the first instruction of a program stands in AllCode(), bytes.
+size_t EntryOf(const Program& program);
+
+}  // namespace vcpulse::kvm::microguest

@@ -1,0 +1,160 @@
+// Guest programs of known truth for x86-64: 64-bit mode, ring 0, flat memory, no interrupts.
+//
+// At the start: rdi is the vCPU's mailbox (mailbox.h), rsi the data, rdx two words that all vCPUs share, the others are 0.
+// r8 counts turns, r9 the fruitless looks of a wait.
+// A program: its name, instructions and branches of a turn (the three of TURN, one of them a branch, included), the same of
+// a fruitless look, and instructions before the first turn and after the last (the two of FINISH included).
+
+        .section .rodata
+        .balign 64
+        .globl  vcpulse_guest_begin, vcpulse_guest_end
+vcpulse_guest_begin:
+
+        .macro  PROGRAM name, turn, branches, look, look_branches, once
+        .balign 64
+        .globl  vcpulse_guest_\name
+vcpulse_guest_\name:
+        .long   \turn, \branches, \look, \look_branches, \once, 0, 0, 0
+        .endm
+
+        .macro  TURN    again
+        inc     %r8
+        cmp     8(%rdi), %r8            // the limit, which may fall at any time
+        jb      \again
+        .endm
+
+        .macro  FINISH
+        mov     %r8, (%rdi)
+        mov     %r9, 16(%rdi)
+        out     %al, $0xf4              // leaves the guest, and does not count
+        .endm
+
+        .macro  WORK                    // 16 instructions that wait for each other
+        .rept   4
+        add     $1, %r10
+        xor     %r10, %r11
+        lea     (%r11,%r11,8), %r11
+        add     %r11, %r10
+        .endr
+        .endm
+
+        PROGRAM loop, 3, 1, 0, 0, 2
+1:      TURN    1b
+        FINISH
+
+        PROGRAM alu, 35, 1, 0, 0, 2
+1:      WORK
+        WORK
+        TURN    1b
+        FINISH
+
+        PROGRAM branchy, 9, 3, 0, 0, 4  // half of its first branches are taken, at random
+        movabs  $6364136223846793005, %r14
+        movabs  $1442695040888963407, %r15
+1:      imul    %r14, %r10
+        add     %r15, %r10
+        bt      $40, %r10
+        jc      2f
+        add     $1, %r11
+        jmp     3f
+2:      sub     $1, %r11
+        jmp     3f
+3:      TURN    1b
+        FINISH
+
+        PROGRAM chase, 4, 1, 0, 0, 2    // each word of the data holds the address of the next one
+1:      mov     (%rsi), %rsi
+        TURN    1b
+        FINISH
+
+        PROGRAM divide, 6, 1, 0, 0, 4
+        mov     $7, %ebx
+        mov     $-1, %rax
+1:      xor     %edx, %edx
+        div     %rbx
+        not     %rax
+        TURN    1b
+        FINISH
+
+        PROGRAM copy, 21, 1, 0, 0, 4    // 64 bytes of the first 4 MiB to the second
+        lea     0x400000(%rsi), %rbx
+        mov     $0x3fffc0, %r11d
+1:      .irp    offset, 0, 8, 16, 24, 32, 40, 48, 56
+        mov     \offset(%rsi,%r10), %rax
+        mov     %rax, \offset(%rbx,%r10)
+        .endr
+        add     $64, %r10
+        and     %r11, %r10
+        TURN    1b
+        FINISH
+
+        PROGRAM hash, 9, 1, 0, 0, 3     // over 4 KiB
+        movabs  $0x9e3779b97f4a7c15, %r14
+1:      mov     (%rsi,%r10), %rax
+        xor     %rax, %r11
+        imul    %r14, %r11
+        rol     $13, %r11
+        add     $8, %r10
+        and     $0xff8, %r10
+        TURN    1b
+        FINISH
+
+        PROGRAM multiply, 27, 1, 0, 0, 2 // a row by a column
+1:      .irp    offset, 0, 8, 16, 24, 32, 40, 48, 56
+        mov     \offset(%rsi), %rax
+        imul    64+\offset(%rsi), %rax
+        add     %rax, %r10
+        .endr
+        TURN    1b
+        FINISH
+
+        PROGRAM pause, 4, 1, 0, 0, 2
+1:      pause
+        TURN    1b
+        FINISH
+
+        PROGRAM poll, 5, 2, 0, 0, 2     // for a word that stays 0
+1:      cmpq    $0, (%rdx)
+        jne     2f
+        TURN    1b
+2:      FINISH
+
+        PROGRAM clock, 4, 1, 0, 0, 2
+1:      rdtsc
+        TURN    1b
+        FINISH
+
+        PROGRAM test_and_set, 24, 2, 7, 2, 2
+1:      mov     $1, %eax
+        xchg    %rax, (%rdx)
+        test    %rax, %rax
+        jz      2f
+        inc     %r9
+        pause
+        jmp     1b
+2:      WORK
+        movq    $0, (%rdx)
+        TURN    1b
+        FINISH
+
+        PROGRAM ticket, 24, 2, 5, 2, 2
+1:      mov     $1, %eax
+        lock xadd %rax, (%rdx)
+2:      cmp     8(%rdx), %rax
+        je      3f
+        inc     %r9
+        pause
+        jmp     2b
+3:      WORK
+        incq    8(%rdx)
+        TURN    1b
+        FINISH
+
+        PROGRAM halt, 4, 1, 0, 0, 2     // a turn for each time that it is woken
+1:      hlt
+        TURN    1b
+        FINISH
+
+        .balign 64
+vcpulse_guest_end:
+        .section .note.GNU-stack, "", @progbits

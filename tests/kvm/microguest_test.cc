@@ -1,0 +1,184 @@
+// Guests of known instructions under this machine's KVM, and `vcpulse doctor --prove` with them.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "kvm/discovery/discovery.h"
+#include "kvm/microguest/machine.h"
+#include "tests/fakes/proc_dir.h"
+#include "tests/kvm/qemu_guest.h"
+#include "tests/kvm/run_program.h"
+
+namespace vcpulse::kvm_tests {
+namespace {
+
+namespace fs = std::filesystem;
+using kvm::microguest::FindProgram;
+using kvm::microguest::Machine;
+using kvm::microguest::Program;
+using kvm::microguest::Programs;
+using kvm::microguest::Truth;
+using ::testing::AllOf;
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
+
+constexpr uint64_t kForEver = ~uint64_t{0};
+
+class Microguest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (const std::string why = WhyNoKvm(); !why.empty()) GTEST_SKIP() << why;
+    auto machine = Machine::Create(2);
+    ASSERT_TRUE(machine.ok()) << machine.status();
+    machine_ = *std::move(machine);
+  }
+
+  // Where the vCPUs' locks are.
+  uint64_t* Shared() { return machine_->memory().At<uint64_t>(kvm::microguest::kShared); }
+
+  std::unique_ptr<Machine> machine_;
+};
+
+TEST_F(Microguest, EveryProgramMakesItsTurns) {
+  for (const Program& program : Programs()) {
+    if (program.truth == Truth::kHalted) continue;
+    SCOPED_TRACE(program.name);
+    const uint64_t turns = program.vcpus > 1 ? 50 : 3000;
+    for (size_t i = 0; i < program.vcpus; ++i) machine_->Start(i, program, turns);
+    for (size_t i = 0; i < program.vcpus; ++i) {
+      const auto did = machine_->Wait(i, kLong);
+      ASSERT_TRUE(did.ok()) << did.status();
+      EXPECT_EQ(did->turns, turns);
+      EXPECT_TRUE(program.vcpus > 1 || did->looks == 0);
+    }
+    Shared()[0] = Shared()[1] = 0;
+  }
+}
+
+TEST_F(Microguest, OneThatIsStoppedEndsWithWhatItDid) {
+  machine_->Start(0, *FindProgram("loop"), kForEver);
+  absl::SleepFor(absl::Milliseconds(20));
+  machine_->Stop(0);
+  const auto did = machine_->Wait(0, kLong);
+  ASSERT_TRUE(did.ok()) << did.status();
+  EXPECT_GT(did->turns, 0u);
+}
+
+TEST_F(Microguest, OneThatIsHaltedIsStoppedToo) {
+  for (int round = 0; round < 20; ++round) {
+    machine_->Start(0, *FindProgram("halt"), 1);
+    if (round % 2 == 0) absl::SleepFor(absl::Milliseconds(5));
+    machine_->Stop(0);
+    const auto did = machine_->Wait(0, kLong);
+    ASSERT_TRUE(did.ok()) << did.status();
+  }
+}
+
+// It waits for a ticket that nobody serves; and its machine is of use again.
+TEST_F(Microguest, OneThatNeverEndsIsStoppedByForce) {
+  Shared()[0] = 5;
+  machine_->Start(0, *FindProgram("ticket"), 1);
+  const auto did = machine_->Wait(0, absl::Milliseconds(200));
+  EXPECT_EQ(did.status().code(), absl::StatusCode::kDeadlineExceeded) << did.status();
+  machine_->Start(0, *FindProgram("loop"), 1000);
+  const auto again = machine_->Wait(0, kLong);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->turns, 1000u);
+}
+
+TEST_F(Microguest, ItIsFoundLikeAnyVm) {
+  machine_->Start(0, *FindProgram("loop"), kForEver);
+  machine_->Start(1, *FindProgram("halt"), 1);
+  const std::vector<kvm::Vm> vms = kvm::Discovery("/").FindAll();
+  const auto own = std::ranges::find(vms, getpid(), &kvm::Vm::pid);
+  ASSERT_NE(own, vms.end());
+  ASSERT_EQ(own->vcpus.size(), 2u);
+  for (size_t i = 0; i < 2; ++i) EXPECT_EQ(own->vcpus[i].tid, machine_->Tid(i));
+  for (size_t i = 0; i < 2; ++i) {
+    machine_->Stop(i);
+    EXPECT_TRUE(machine_->Wait(i, kLong).ok());
+  }
+}
+
+TEST_F(Microguest, EndsWithoutATrace) {
+  const auto threads = [] {
+    const fs::directory_iterator all("/proc/self/task");
+    return std::distance(begin(all), end(all));
+  };
+  const auto descriptors = [] {
+    const fs::directory_iterator all("/proc/self/fd");
+    return std::distance(begin(all), end(all));
+  };
+  machine_.reset();
+  const auto threads_before = threads();
+  const auto descriptors_before = descriptors();
+  for (int round = 0; round < 10; ++round) {
+    auto machine = Machine::Create(2);
+    ASSERT_TRUE(machine.ok()) << machine.status();
+    (*machine)->Start(0, *FindProgram("loop"), kForEver);  // destroyed while it runs
+    (*machine)->Start(1, *FindProgram("halt"), 1);
+  }
+  EXPECT_EQ(threads(), threads_before);
+  EXPECT_EQ(descriptors(), descriptors_before);
+}
+
+// Whether this machine has a PMU or not.
+TEST_F(Microguest, ProveSaysWhatItFound) {
+  machine_.reset();
+  const Finished finished = RunProgram(Vcpulse({"doctor", "--prove"}));
+  EXPECT_THAT(finished.out, HasSubstr("an empty loop, ")) << finished.err;
+  if (finished.exit_code == 0) {
+    EXPECT_THAT(finished.out, HasSubstr("proven: this host's counters"));
+  } else {
+    EXPECT_EQ(finished.exit_code, 1);
+    EXPECT_THAT(finished.out,
+                AnyOf(AllOf(HasSubstr("nothing to prove: "), HasSubstr("turns as it had to"),
+                            HasSubstr("a guest halted as it had to"),
+                            HasSubstr("not proven: no claim failed")),
+                      HasSubstr("do not trust what the counters")));
+  }
+}
+
+TEST_F(Microguest, AnInterruptEndsProveAtAnyMoment) {
+  machine_.reset();
+  for (int round = 0; round < 10; ++round) {
+    RunningProgram program(Vcpulse({"doctor", "--prove"}));
+    absl::SleepFor(absl::Milliseconds(1 + 23 * round));
+    program.Signal(SIGINT);
+    const int code = program.Wait().exit_code;
+    EXPECT_THAT(code, AnyOf(0, 1, 128 + SIGINT));
+    EXPECT_FALSE(fs::exists("/proc/" + std::to_string(program.pid())));
+  }
+}
+
+TEST(ProveWithoutKvm, SaysWhyInOneLine) {
+  Finished finished;
+  fakes::ProcDir folder;
+  if (WhyNoKvm().empty()) {
+    if (geteuid() != 0) GTEST_SKIP() << "not root: cannot become one who may not open /dev/kvm";
+    fs::permissions(folder.Path(""), fs::perms::all);
+    fs::copy_file(Vcpulse({}).front(), folder.Path("vcpulse"));
+    struct stat device{};
+    ASSERT_EQ(stat("/dev/kvm", &device), 0);
+    if ((device.st_mode & S_IROTH) != 0) GTEST_SKIP() << "every user may open /dev/kvm here";
+    finished = RunProgram({"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
+                           folder.Path("vcpulse"), "doctor", "--prove"});
+    EXPECT_THAT(finished.out, HasSubstr("/dev/kvm may not be opened: run as root"));
+  } else {
+    finished = RunProgram(Vcpulse({"doctor", "--prove"}));
+    EXPECT_THAT(finished.out, AnyOf(HasSubstr("this machine has no /dev/kvm: load KVM's module"),
+                                    HasSubstr("/dev/kvm may not be opened: run as root")));
+  }
+  EXPECT_EQ(finished.exit_code, 1) << finished.err;
+  EXPECT_THAT(finished.out, HasSubstr("not proven: no claim failed, but 1 claim could not be "
+                                      "tried\n"));
+  EXPECT_EQ(std::ranges::count(finished.out, '\n'), 2);
+}
+
+}  // namespace
+}  // namespace vcpulse::kvm_tests
