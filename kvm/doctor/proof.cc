@@ -246,7 +246,7 @@ class Prover {
     absl::SleepFor(absl::Milliseconds(50));
     if (counts_) {
       AddNothing("halt", tried, "a guest that was halted for 50 ms",
-                 "HALTED cannot be told by the counters here");
+                 "a halted guest counts here, so bands would not show HALTED");
     }
     machine_.Stop(0);
     const auto waited = machine_.Wait(0, kPatience);
