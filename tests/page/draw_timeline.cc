@@ -1,7 +1,8 @@
 // draw_timeline OUT: the timeline that the tests of the page know every tick of (page_test.py has
 // the same letters). `draw_timeline OUT hostile`: one of a hostile harness. `long`: one that
 // is drawn in wider bins. `draw_timeline OUT scene`: the one of the README's picture, made up from
-// beginning to end. `degraded`: of nine VMs without counters. `web`: a VM with the name and the phases that the documents' commands use.
+// beginning to end. `degraded`: of nine VMs without counters. `web`: a VM with the name and the
+// phases that the documents' commands use.
 
 #include <cstdio>
 #include <filesystem>
