@@ -9,11 +9,13 @@
         .section .rodata
         .balign 64
         .globl  vcpulse_guest_begin, vcpulse_guest_end
+        .hidden vcpulse_guest_begin, vcpulse_guest_end
 vcpulse_guest_begin:
 
         .macro  PROGRAM name, turn, branches, look, look_branches, once
         .balign 64
         .globl  vcpulse_guest_\name
+        .hidden vcpulse_guest_\name    // not of the C library
 vcpulse_guest_\name:
         .long   \turn, \branches, \look, \look_branches, \once, 0, 0, 0
         .endm
