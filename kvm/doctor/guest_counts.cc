@@ -60,8 +60,9 @@ absl::StatusOr<std::vector<GroupValues>> GuestCounts::Read(size_t vcpu) {
 
 absl::Status GuestCounts::Begin(size_t vcpu) {
   auto values = Read(vcpu);
-  if (values.ok()) begun_[vcpu] = *std::move(values);
-  return values.status();
+  if (!values.ok()) return values.status();
+  begun_[vcpu] = *std::move(values);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<Counts> GuestCounts::Since(size_t vcpu) {
