@@ -19,7 +19,7 @@
 namespace vcpulse::kvm::microguest {
 namespace {
 
-// What a vCPU that was told to leave may take.
+// How long a vCPU may take to leave the guest.
 constexpr absl::Duration kLeavePatience = absl::Seconds(5);
 
 int KickSignal() { return SIGRTMIN; }

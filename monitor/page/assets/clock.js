@@ -1,4 +1,4 @@
-// Whether instants are told as the time since the recording's start, or as the time of day in UTC by the host's clock at
+// Whether instants are shown as the time since the recording's start, or as the time of day in UTC by the host's clock at
 // that start.
 
 const NS_PER_DAY = 86400e9;
