@@ -162,7 +162,8 @@ int Print(const std::string& text, bool good) {
 int RunProof(const DoctorOptions& options) {
   kvm::KernelPerfEvents perf;
   kvm::doctor::ProofOptions proof{.root = options.root};
-  const profile::Profile& profile = profile::ChooseFor(kvm::ReadCpuIdentity(options.root));
+  const kvm::CpuIdentity cpu = kvm::ReadCpuIdentity(options.root);
+  const profile::Profile& profile = profile::ChooseFor(cpu);
   if (profile.pause) proof.pause = profile.pause->ToEvent();
   const std::vector<Finding> findings = kvm::doctor::Prove(perf, proof);
   return Print(options.json ? JsonOfProof(findings) : TextOf(findings) + ProofLine(findings),
