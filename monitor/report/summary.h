@@ -159,6 +159,10 @@ struct VmSummary {
   GapTotals gaps;
 };
 
+// Some VMs of a summary.
+using NumberedVm = std::pair<const uint32_t, VmSummary>;
+using Vms = std::vector<const NumberedVm*>;
+
 // Adds a vCPU of a set to `vm` and gives the places of its counts.
 EpochSummary::Column ColumnOf(VmSummary& vm, const v1::Vcpu& member, const v1::VcpuSet& set);
 

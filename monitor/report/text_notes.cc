@@ -185,43 +185,72 @@ std::string EventNotes(const VmSummary& vm) {
   return out;
 }
 
-std::string UnknownNotes(const VmSummary& vm) {
+// Of a note, what each vCPU that it speaks of adds to it. `order`: greater ones are named first,
+// where there are several VMs.
+struct VcpuText {
+  double order = 0;
+  std::string text;  // behind the vCPU's name
+};
+using VcpuTextOf = std::function<std::optional<VcpuText>(const VmSummary&, const VcpuSummary&)>;
+
+// Of these VMs, and of the vCPUs of this index alone where there is one.
+std::string ListedVcpus(const Vms& vms, std::optional<uint32_t> only, const VcpuTextOf& text_of) {
+  std::vector<VcpuText> texts;
+  for (const auto* const entry : vms) {
+    const auto& [number, vm] = *entry;
+    for (const auto& [index, vcpu] : vm.vcpus) {
+      if (only && *only != index) continue;
+      std::optional<VcpuText> text = text_of(vm, vcpu);
+      if (!text) continue;
+      const std::string of_vm = vms.size() > 1 ? absl::StrCat(" of VM ", number) : "";
+      text->text = absl::StrCat("vCPU ", index, of_vm, " ", text->text);
+      texts.push_back(*std::move(text));
+    }
+  }
+  if (vms.size() > 1) std::ranges::stable_sort(texts, std::greater{}, &VcpuText::order);
+  std::vector<std::string> listed;
+  for (VcpuText& text : texts) listed.push_back(std::move(text.text));
+  return listed.empty() ? "" : Listed(listed, kListed);
+}
+
+std::string UnknownNotes(const Vms& vms, std::optional<uint32_t> only, const char* indent) {
   std::string out;
   for (size_t i = 0; i < core::kRules; ++i) {
     const auto rule = static_cast<core::Rule>(i);
     if (!reading::IsUnknownReason(rule)) continue;
-    if (rule == core::Rule::kNoCounters && IsDegraded(vm)) continue;  // the first line says it
-    std::vector<std::string> shares;
-    for (const auto& [index, vcpu] : vm.vcpus) {
-      if (vcpu.rule_ns[i] == 0) continue;
-      shares.push_back(absl::StrCat("vCPU ", index, " ", Percent(vcpu.RuleShare(rule))));
-    }
+    const std::string shares =
+        ListedVcpus(vms, only, [&](const VmSummary& vm, const VcpuSummary& vcpu) {
+          const bool said = rule == core::Rule::kNoCounters && IsDegraded(vm);  // by the first line
+          if (said || vcpu.rule_ns[i] == 0) return std::optional<VcpuText>();
+          const std::optional<double> share = vcpu.RuleShare(rule);
+          return std::optional<VcpuText>({.order = share.value_or(0), .text = Percent(share)});
+        });
     if (shares.empty()) continue;
-    out += Wrapped("  UNKNOWN: ", absl::StrCat(std::string(reading::Explain(rule)), ": ",
-                                               Listed(shares, kListed)));
+    out += Wrapped(absl::StrCat(indent, "UNKNOWN: "),
+                   absl::StrCat(std::string(reading::Explain(rule)), ": ", shares));
   }
   return out;
 }
 
-// How sure the verdicts were that say so, and how long a band was held before a change was
-// believed.
-std::string ConfidenceNotes(const VmSummary& vm) {
-  std::vector<std::string> shares;
-  for (const auto& [index, vcpu] : vm.vcpus) {
-    const std::optional<double> confidence = vcpu.Value(Metric::kConfidence);
-    const double banded_ns =
-        vcpu.totals.Of(Metric::kSpinning).part + vcpu.totals.Of(Metric::kProductive).part;
-    if (!confidence || banded_ns == 0) continue;
-    std::string text = absl::StrFormat("vCPU %d %.2f", index, *confidence);
-    const std::optional<double> held = vcpu.Value(Metric::kHeld);
-    if (held > 0) absl::StrAppend(&text, " (held ", Percent(held), ")");
-    shares.push_back(std::move(text));
-  }
+// How sure the verdicts were that say so, the least sure first, and how long a band was held before
+// a change was believed.
+std::string ConfidenceNotes(const Vms& vms, std::optional<uint32_t> only, const char* indent) {
+  const std::string shares = ListedVcpus(
+      vms, only, [](const VmSummary&, const VcpuSummary& vcpu) -> std::optional<VcpuText> {
+        const std::optional<double> confidence = vcpu.Value(Metric::kConfidence);
+        const double banded_ns =
+            vcpu.totals.Of(Metric::kSpinning).part + vcpu.totals.Of(Metric::kProductive).part;
+        if (!confidence || banded_ns == 0) return std::nullopt;
+        std::string text = absl::StrFormat("%.2f", *confidence);
+        const std::optional<double> held = vcpu.Value(Metric::kHeld);
+        if (held > 0) absl::StrAppend(&text, " (held ", Percent(held), ")");
+        return VcpuText{.order = -*confidence, .text = std::move(text)};
+      });
   if (shares.empty()) return "";
-  return Wrapped("  confidence: ",
+  return Wrapped(absl::StrCat(indent, "confidence: "),
                  absl::StrCat("mean of the verdicts that give one (held: the share in which a band "
                               "was kept against a single window): ",
-                              Listed(shares, kListed)));
+                              shares));
 }
 
 std::string GapNotes(const Report& report, const GapTotals& gaps, const char* first) {
@@ -354,27 +383,33 @@ std::string Cost(const Report& report) {
   return out;
 }
 
-}  // namespace
-
-std::string RenderVmNotes(const Report& report, const VmSummary& vm, std::optional<uint32_t> vcpu) {
+// Why a count is absent or an estimate.
+std::string NotesOfCounts(const Report& report, const VmSummary& vm, std::optional<uint32_t> vcpu) {
   if (vcpu && (vm.vcpus.size() > 1 || !vm.vcpus.contains(*vcpu))) {
     VmSummary only = vm;
     std::erase_if(only.vcpus, [&](const auto& entry) { return entry.first != *vcpu; });
-    return RenderVmNotes(report, only, only.vcpus.empty() ? std::nullopt : vcpu);
+    return NotesOfCounts(report, only, std::nullopt);
   }
-  return absl::StrCat(EventNotes(vm), AbsentEvents(report, vm), UnopenedVcpus(vm), CountNotes(vm),
-                      UnknownNotes(vm), ConfidenceNotes(vm), GapNotes(report, vm.gaps, "  gap: "),
-                      SetNotes(vm));
+  return absl::StrCat(EventNotes(vm), AbsentEvents(report, vm), UnopenedVcpus(vm), CountNotes(vm));
 }
 
-std::string RenderNotes(const Report& report,
-                        const std::vector<const std::pair<const uint32_t, VmSummary>*>& vms,
-                        std::optional<uint32_t> vcpu) {
+}  // namespace
+
+std::string RenderVmNotes(const Report& report, const NumberedVm& vm,
+                          std::optional<uint32_t> vcpu) {
+  return absl::StrCat(NotesOfCounts(report, vm.second, vcpu), UnknownNotes({&vm}, vcpu, "  "),
+                      ConfidenceNotes({&vm}, vcpu, "  "),
+                      GapNotes(report, vm.second.gaps, "  gap: "), SetNotes(vm.second));
+}
+
+std::string RenderNotes(const Report& report, const Vms& vms, std::optional<uint32_t> vcpu) {
   // Of one VM each: whole notes, a note being a line and the indented ones that belong to it.
   std::vector<std::pair<std::string, std::vector<std::string>>> notes;
   for (const auto* const vm : vms) {
     const std::string number = absl::StrCat(vm->first);
-    const std::string text = RenderVmNotes(report, vm->second, vcpu);
+    const std::string text =
+        absl::StrCat(NotesOfCounts(report, vm->second, vcpu),
+                     GapNotes(report, vm->second.gaps, "  gap: "), SetNotes(vm->second));
     for (size_t begin = 0; begin < text.size();) {
       size_t end = text.find('\n', begin) + 1;
       while (text.compare(end, 3, "   ") == 0) end = text.find('\n', end) + 1;
@@ -408,7 +443,7 @@ std::string RenderNotes(const Report& report,
     absl::StrAppend(&out, Plural(notes.size() - kNotesOfMany, "more note"),
                     " (--vm VM shows those of one)\n");
   }
-  return out;
+  return absl::StrCat(UnknownNotes(vms, vcpu, ""), ConfidenceNotes(vms, vcpu, ""), out);
 }
 
 std::string RenderClosing(const Report& report) {

@@ -20,8 +20,6 @@
 namespace vcpulse::report {
 namespace {
 
-using Vms = std::vector<const std::pair<const uint32_t, VmSummary>*>;
-
 // From so many VMs on, a table and strips of each would fill screens.
 constexpr size_t kManyVms = 3;
 constexpr size_t kVcpusOfMany = 16;
@@ -230,7 +228,7 @@ std::string RenderEach(const Report& report, const Vms& vms, const TextOptions& 
         &out, "\n", VmLine(report, number, summary),
         RenderRows(report, RowsOf({vm}, options), options.top.value_or(0), false, options),
         options.strips ? RenderStrips(report, *options.strips, number, strips) : "",
-        RenderVmNotes(report, summary, options.vcpu));
+        RenderVmNotes(report, *vm, options.vcpu));
   }
   if (options.strips) absl::StrAppend(&out, "\n", StripLegend(*options.strips, strips));
   return out;
@@ -250,9 +248,9 @@ std::string RenderMany(const Report& report, const Vms& vms, TextOptions options
 
 // Nothing where there are no phases, or one was asked for.
 std::string Phases(const Report& report, const Vms& vms, const TextOptions& options) {
-  constexpr size_t kMostRows = 24;
   if (report.phase) return "";
-  const size_t most = options.top == 0 ? SIZE_MAX : std::max(options.top.value_or(0), kMostRows);
+  const size_t least = vms.size() < kManyVms || options.brief ? 24 : 12;
+  const size_t most = options.top == 0 ? SIZE_MAX : std::max(options.top.value_or(0), least);
   const std::string table = RenderPhaseTable(report, vms, most, options);
   return table.empty() ? "" : absl::StrCat("\n", table);
 }

@@ -33,12 +33,12 @@ std::string RenderText(const Report& report, const TextOptions& options = {});
 
 // The notes below the tables of one VM: why a value is absent or an estimate, what UNKNOWN was,
 // gaps. `vcpu`: of the counts, those of this vCPU alone. Empty where there is nothing to say.
-std::string RenderVmNotes(const Report& report, const VmSummary& vm,
+std::string RenderVmNotes(const Report& report, const NumberedVm& vm,
                           std::optional<uint32_t> vcpu = std::nullopt);
 
-// The same of several VMs: a note that is the same for some of them once, with their numbers.
-std::string RenderNotes(const Report& report,
-                        const std::vector<const std::pair<const uint32_t, VmSummary>*>& vms,
+// The same of several VMs: what UNKNOWN was with the vCPUs that had most of it, and a note that is
+// the same for some VMs once, with their numbers.
+std::string RenderNotes(const Report& report, const Vms& vms,
                         std::optional<uint32_t> vcpu = std::nullopt);
 
 // What closes a report: gaps of all VMs, markers, life cycle, vcpulse's own cost, damage.

@@ -15,7 +15,6 @@ namespace vcpulse::report {
 namespace {
 
 using metric::Metric;
-using Vms = std::vector<const std::pair<const uint32_t, VmSummary>*>;
 
 // A band is coloured where the vCPU spent at least half of its time in it.
 constexpr double kColouredFrom = 0.5;
@@ -31,6 +30,16 @@ constexpr std::array kShown = {Metric::kHalted,    Metric::kSpinning, Metric::kP
 constexpr std::array kShownDegraded = {Metric::kHalted, Metric::kResidency, Metric::kStarved,
                                        Metric::kRunDelay};
 constexpr std::array<const char*, 2> kCounts = {"cycles", "instructions"};
+
+// What a row of the phase table is of.
+enum class PhaseRows { kVcpu, kVm, kAllVms };
+
+PhaseRows PhaseRowsFor(size_t phases, const Vms& vms, size_t at_most, const TextOptions& options) {
+  size_t vcpus = options.vcpu ? vms.size() : 0;
+  for (const auto* const vm : vms) vcpus += options.vcpu ? 0 : vm->second.vcpus.size();
+  if (!options.brief && phases * vcpus <= at_most) return PhaseRows::kVcpu;
+  return vms.size() == 1 || phases * vms.size() <= at_most ? PhaseRows::kVm : PhaseRows::kAllVms;
+}
 
 struct Columns {
   std::vector<Metric> metrics;
@@ -236,18 +245,14 @@ std::string RenderVmTable(const Report& report, const Vms& vms, const TextOption
 std::string RenderPhaseTable(const Report& report, const Vms& vms, size_t at_most,
                              const TextOptions& options) {
   const std::vector<PhaseTotals::Phase>& phases = report.summary.phases().phases();
-  size_t vcpu_rows = 0;
-  for (const auto* const vm : vms) {
-    vcpu_rows += options.vcpu ? 1 : phases.size() * vm->second.vcpus.size();
-  }
-  const bool of_vms = !options.vcpu && (options.brief || vcpu_rows > at_most);
+  const PhaseRows of = PhaseRowsFor(phases.size(), vms, at_most, options);
   std::vector<const VmSummary*> summaries;
   summaries.reserve(vms.size());
   for (const auto* const vm : vms) summaries.push_back(&vm->second);
   const Columns columns = ColumnsFor(summaries, options);
   std::vector<std::string> header = {"phase", "spans", "length"};
-  if (of_vms || vms.size() > 1) header.emplace_back("VM");
-  if (!of_vms) header.emplace_back("vCPU");
+  if (of == PhaseRows::kVm || vms.size() > 1) header.emplace_back("VM");
+  if (of == PhaseRows::kVcpu) header.emplace_back("vCPU");
   for (const Metric metric : columns.metrics) header.push_back(LabelOf(columns, metric));
   for (const Metric metric : columns.further) header.push_back(LabelOf(columns, metric));
   Table table(header);
@@ -264,24 +269,32 @@ std::string RenderPhaseTable(const Report& report, const Vms& vms, size_t at_mos
   for (size_t i = 0; i < phases.size(); ++i) {
     const int64_t length_ns =
         report.summary.phases().LengthNs(i, report.summary.last_mono_ns().value_or(0));
+    const std::vector<Table::Cell> phase = {{Printable(phases[i].name)},
+                                            {absl::StrCat(phases[i].spans)},
+                                            {DurationText(static_cast<double>(length_ns))}};
+    metric::Totals of_all;
     for (const auto* const entry : vms) {
       const auto& [number, vm] = *entry;
-      std::vector<Table::Cell> first = {{Printable(phases[i].name)},
-                                        {absl::StrCat(phases[i].spans)},
-                                        {DurationText(static_cast<double>(length_ns))}};
-      if (of_vms || vms.size() > 1) first.push_back({VmLabel(number, vm)});
+      std::vector<Table::Cell> first = phase;
+      if (of == PhaseRows::kVm || vms.size() > 1) first.push_back({VmLabel(number, vm)});
       metric::Totals of_vm;
       for (const auto& [index, vcpu] : vm.vcpus) {
         if (options.vcpu && *options.vcpu != index) continue;
         const auto found = phases[i].vcpus.find({number, index});
         if (found == phases[i].vcpus.end()) continue;
         of_vm.Add(found->second);
-        if (of_vms) continue;
+        if (of != PhaseRows::kVcpu) continue;
         std::vector<Table::Cell> cells = first;
         cells.push_back({absl::StrCat(index)});
         add(std::move(cells), found->second);
       }
-      if (of_vms) add(std::move(first), of_vm);
+      if (of == PhaseRows::kVm) add(std::move(first), of_vm);
+      of_all.Add(of_vm);
+    }
+    if (of == PhaseRows::kAllVms) {
+      std::vector<Table::Cell> cells = phase;
+      cells.push_back({absl::StrCat("all ", vms.size())});
+      add(std::move(cells), of_all);
     }
   }
   if (rows == 0) return "";
@@ -289,6 +302,8 @@ std::string RenderPhaseTable(const Report& report, const Vms& vms, size_t at_mos
   if (rows > at_most) {
     absl::StrAppend(&text, Plural(rows - at_most, "more row"),
                     " (--phase NAME reports one phase, --top 0 shows all)\n");
+  } else if (of == PhaseRows::kAllVms) {
+    text += "(--vm VM shows the phases of one VM, --top 0 of each vCPU)\n";
   }
   if (report.summary.phases().spans_omitted() > 0) {
     absl::StrAppend(&text, Plural(report.summary.phases().spans_omitted(), "span"),

@@ -1,8 +1,7 @@
 #pragma once
 
 // Tables of the text report: a row per vCPU, a row per VM. Absent values are "-", estimates start
-// with
-// "~", counts of part of the time end with "+". Pure.
+// with "~", counts of part of the time end with "+". Pure.
 
 #include <cstdint>
 #include <optional>
@@ -24,24 +23,20 @@ struct VcpuRow {
 
 // Of these VMs, those of `options.vcpu`, in the order of `options.sort`; all of them: `options.top`
 // is the caller's. vCPUs that never could be opened are there, last where rows are sorted.
-std::vector<VcpuRow> RowsOf(const std::vector<const std::pair<const uint32_t, VmSummary>*>& vms,
-                            const TextOptions& options);
+std::vector<VcpuRow> RowsOf(const Vms& vms, const TextOptions& options);
 
 // `with_vm`: a first column names the VM.
 std::string RenderVcpuTable(const Summary& summary, const std::vector<VcpuRow>& rows, bool with_vm,
                             const TextOptions& options);
 
 // One row per VM, all its vCPUs together. Its gaps include the ticks that every VM lacks.
-std::string RenderVmTable(const Report& report,
-                          const std::vector<const std::pair<const uint32_t, VmSummary>*>& vms,
-                          const TextOptions& options);
+std::string RenderVmTable(const Report& report, const Vms& vms, const TextOptions& options);
 
 // One row per phase and vCPU of these VMs; where those would be more than `at_most`, or in brief,
-// per phase and VM (all its vCPUs together). At most `at_most` rows, with a line that says how many
-// more there are. Empty where nothing was measured in a phase.
-std::string RenderPhaseTable(const Report& report,
-                             const std::vector<const std::pair<const uint32_t, VmSummary>*>& vms,
-                             size_t at_most, const TextOptions& options);
+// per phase and VM (all its vCPUs together); where those would, too, per phase. At most `at_most`
+// rows, with a line that says how many more there are. Empty where nothing was measured in a phase.
+std::string RenderPhaseTable(const Report& report, const Vms& vms, size_t at_most,
+                             const TextOptions& options);
 
 // Whether no epoch of it read a hardware counter.
 bool IsDegraded(const VmSummary& vm);
