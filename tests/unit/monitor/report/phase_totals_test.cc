@@ -1,6 +1,7 @@
 #include "monitor/report/phase_totals.h"
 
 #include <cstdio>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -101,6 +102,30 @@ phase spans   length         VM HALTED SPINNING PRODUCTIVE UNKNOWN starved  IPC 
               HasSubstr("\n spin     1 500.0 ms 1 \"guest1\"    0   0.0%     0.0%     100.0% "));
   EXPECT_THAT(RenderText(*report, {.top = 0}),
               HasSubstr("\n spin     1 500.0 ms 1 \"guest1\"    8 "));
+}
+
+TEST(PhaseTotals, WhereRowsOfVmsAreTooManyARowIsAPhase) {
+  DrawnRecording recording;
+  std::map<uint32_t, std::vector<std::string>> drawing;
+  for (uint32_t vm = 1; vm <= 9; ++vm) {
+    recording.Begin(vm, {.vcpus = {0, 1}});
+    drawing[vm] = {"SSSSSPPPPP", "HHHHHHHHHH"};
+  }
+  drawing[1][0] = "[spin]SSSSS[work]PPPPP";
+  recording.Draw(drawing);
+  const std::string path = recording.Finish();
+  Summary summary;
+  const auto report = ReadPart(path, {}, summary);
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_THAT(RenderText(*report), HasSubstr(R"(
+phase spans   length    VM HALTED SPINNING PRODUCTIVE UNKNOWN starved  IPC residency run-delay
+ spin     1 500.0 ms all 9  50.0%    50.0%       0.0%    0.0%    0.0% 0.50     50.0%      0.0%
+ work     1 500.0 ms all 9  50.0%     0.0%      50.0%    0.0%    0.0% 2.00     50.0%      0.0%
+(--vm VM shows the phases of one VM, --top 0 of each vCPU)
+)"));
+  EXPECT_THAT(RenderText(*report, {.brief = true}),
+              HasSubstr("\n work     1 500.0 ms 9 \"guest9\" "));
+  EXPECT_THAT(RenderText(*report, {.vm = 9}), HasSubstr("\n work     1 500.0 ms    1 100.0% "));
 }
 
 TEST(PhaseTotals, ManyPhasesAreCut) {
