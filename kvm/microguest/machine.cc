@@ -24,6 +24,9 @@ constexpr absl::Duration kLeavePatience = absl::Seconds(5);
 
 int KickSignal() { return SIGRTMIN; }
 
+// KVM reads it at the begin of each KVM_RUN; the vCPU's thread and the one that kicks it write it.
+std::atomic_ref<uint8_t> ImmediateExit(kvm_run& run) { return std::atomic_ref(run.immediate_exit); }
+
 // A signal ends KVM_RUN only where it has a handler.
 void InstallKick() {
   static const bool installed = [] {
@@ -153,6 +156,7 @@ void Machine::Live(Vcpu& vcpu, size_t index) {
 void Machine::Post(Vcpu& vcpu, std::function<absl::Status()> job) {
   {
     const std::lock_guard lock(vcpu.mutex);
+    if (!vcpu.done) return;
     vcpu.done.reset();
     vcpu.leaves = false;
     vcpu.job = std::move(job);
@@ -179,7 +183,7 @@ void Machine::StartOnHost(size_t vcpu, std::function<void()> work) {
 absl::Status Machine::Run(Vcpu& vcpu, uint64_t entry, uint64_t mailbox) {
   absl::Status status = SetRegisters(vcpu.fd.get(), entry, mailbox);
   if (!status.ok()) return status;
-  vcpu.run->immediate_exit = 0;
+  ImmediateExit(*vcpu.run) = 0;
   while (!vcpu.leaves) {
     if (ioctl(vcpu.fd.get(), KVM_RUN, 0) != 0) {
       if (errno == EINTR || errno == EAGAIN) continue;
@@ -187,7 +191,7 @@ absl::Status Machine::Run(Vcpu& vcpu, uint64_t entry, uint64_t mailbox) {
     }
     if (HasFinished(*vcpu.run)) {
       // KVM goes on behind that instruction when it is entered next: before new registers are set.
-      vcpu.run->immediate_exit = 1;
+      ImmediateExit(*vcpu.run) = 1;
       ioctl(vcpu.fd.get(), KVM_RUN, 0);
       return absl::OkStatus();
     }
@@ -204,7 +208,7 @@ absl::Status Machine::Run(Vcpu& vcpu, uint64_t entry, uint64_t mailbox) {
 // `leaves` is seen before KVM_RUN, `immediate_exit` at its begin, the signal within.
 void Machine::Kick(Vcpu& vcpu) {
   vcpu.leaves = true;
-  reinterpret_cast<std::atomic<uint8_t>*>(&vcpu.run->immediate_exit)->store(1);
+  ImmediateExit(*vcpu.run) = 1;
   syscall(SYS_tgkill, getpid(), vcpu.tid, KickSignal());
 }
 

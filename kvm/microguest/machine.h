@@ -40,7 +40,8 @@ class Machine {
   pid_t Tid(size_t vcpu) const;
   const GuestMemory& memory() const { return memory_; }
 
-  // Begins a program on this vCPU, which must be idle; it ends after so many turns.
+  // Begins a program on this vCPU; it ends after so many turns. One that is not idle goes on with
+  // what it does.
   void Start(size_t vcpu, const Program& program, uint64_t turns);
   // The same with something that the thread does outside the guest.
   void StartOnHost(size_t vcpu, std::function<void()> work);

@@ -47,7 +47,10 @@ namespace vcpulse::kvm::microguest {
 namespace {
 
 constexpr auto kPrograms = std::to_array<Program>({
-    {.name = "loop", .what = "an empty loop", .code = vcpulse_guest_loop},
+    {.name = "loop",
+     .what = "an empty loop",
+     .truth = Truth::kSpinning,
+     .code = vcpulse_guest_loop},
     {.name = "alu", .what = "additions that wait for each other", .code = vcpulse_guest_alu},
     {.name = "branchy", .what = "branches that cannot be predicted", .code = vcpulse_guest_branchy},
     {.name = "chase", .what = "a chain of pointers", .code = vcpulse_guest_chase},

@@ -44,7 +44,7 @@ void RefuseEmptyValues(CLI::App& app) {
 // Commands that only read and write files and sockets do so with what that takes. What cannot be
 // dropped is kept: a sandbox may forbid even that.
 void DropRightsOf(CLI::App& app) {
-  const std::set<std::string> count_or_look = {"list", "doctor", "record"};
+  const std::set<std::string> count_or_look = {"list", "doctor", "calibrate", "record"};
   for (CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
     const std::string name = command->get_name();
     if (count_or_look.contains(name)) continue;
@@ -91,6 +91,7 @@ std::unique_ptr<CLI::App> BuildApp(std::vector<std::string> command, int& exit_c
   app->require_subcommand(1);
   AddListCommand(*app, exit_code);
   AddDoctorCommand(*app, exit_code);
+  AddCalibrateCommand(*app, exit_code);
   AddRecordCommand(*app, std::move(command), exit_code);
   AddControlCommands(*app, exit_code);
   AddReportCommand(*app, exit_code);

@@ -36,6 +36,7 @@ inline constexpr int kExitFailedBesideCommand = 125;  // the same, for `record -
 // `exit_code`.
 void AddListCommand(CLI::App& app, int& exit_code);
 void AddDoctorCommand(CLI::App& app, int& exit_code);
+void AddCalibrateCommand(CLI::App& app, int& exit_code);
 // `command` is what followed `--` on the command line.
 void AddRecordCommand(CLI::App& app, std::vector<std::string> command, int& exit_code);
 // mark, pause, resume, stop and status: requests to a recording that runs.

@@ -341,10 +341,10 @@ int RunReport(const ReportOptions& options) {
   absl::StatusOr<report::TextOptions> rows = ParseRows(options);
   if (!rows.ok()) return Fail(rows.status());
 
-  constexpr size_t kNarrowest = 40;
-  constexpr size_t kWidest = 1000;
-  const size_t width =
-      std::clamp(WidthOfStdout().value_or(report::StripOptions{}.width), kNarrowest, kWidest);
+  constexpr size_t kNarrowestStrip = 40;
+  constexpr size_t kWidestStrip = 1000;
+  const size_t width = std::clamp(WidthOfStdout().value_or(report::StripOptions{}.width),
+                                  kNarrowestStrip, kWidestStrip);
   report::Summary summary;
   report::Strips strips;
   ReadProgress progress(NameOf(options.file), BytesOfPart(options.file, options.part));

@@ -1,0 +1,197 @@
+// A calibration as text and as JSON.
+
+#include <array>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "boost/json.hpp"
+#include "kvm/base/json.h"
+#include "kvm/base/text.h"
+#include "monitor/calibrate/calibration.h"
+#include "monitor/reading/labels.h"
+#include "monitor/report/text_format.h"
+
+namespace vcpulse::calibrate {
+namespace {
+
+namespace json = boost::json;
+using core::Band;
+using core::Classifier;
+using report::DurationText;
+using report::MetricText;
+using report::Percent;
+using report::Table;
+
+constexpr std::array kTruths = {Band::kHalted, Band::kSpinning, Band::kProductive};
+constexpr std::array kSaid = {Band::kHalted, Band::kSpinning, Band::kProductive, Band::kUnknown};
+constexpr std::array kBoth = {Classifier::kEvidence, Classifier::kIpcBands};
+
+const Said& Of(const SceneOutcome& scene, Classifier classifier) {
+  return scene.said[static_cast<size_t>(classifier)];
+}
+
+// "SPINNING 98.0%": what it said most, and how much.
+std::string MostText(const Said& said) {
+  const Band most = said.Most();
+  if (most == Band::kNone) return "-";
+  return absl::StrCat(std::string(core::ToString(most)), " ", Percent(said.Share(most)));
+}
+
+std::string TableOfPrograms(const Calibration& calibration) {
+  Table table({"truth", "program", "IPC", "residency", "evidence", "found after", "ipc-bands"});
+  for (const SceneOutcome& scene : calibration.scenes) {
+    const auto truth = scene.Truth();
+    if (!truth) continue;
+    const Said& evidence = Of(scene, Classifier::kEvidence);
+    table.AddRow(
+        {{std::string(core::ToString(*truth))},
+         {scene.scene.name},
+         {MetricText(metric::InfoOf(metric::Metric::kIpc), scene.Ipc())},
+         {Percent(scene.Residency())},
+         {MostText(evidence)},
+         {evidence.found_after_ns ? DurationText(static_cast<double>(*evidence.found_after_ns))
+                                  : "-"},
+         {MostText(Of(scene, Classifier::kIpcBands))}});
+  }
+  return table.Render(false);
+}
+
+std::string Confusion(const Calibration& calibration, Classifier classifier) {
+  const std::string name(core::ToString(classifier));
+  Table table({absl::StrCat(name, " said"), "HALTED", "SPINNING", "PRODUCTIVE", "UNKNOWN"});
+  for (const Band truth : kTruths) {
+    const Said said = calibration.Of(classifier, truth);
+    std::vector<Table::Cell> cells = {
+        {absl::StrCat("of ", std::string(core::ToString(truth)), " guests")}};
+    for (const Band band : kSaid) cells.push_back({Percent(said.Share(band))});
+    table.AddRow(std::move(cells));
+  }
+  return absl::StrCat(table.Render(false), name, " was right in ",
+                      Percent(calibration.RightShare(classifier)), " of the time\n");
+}
+
+std::string TableOfDuties(const Calibration& calibration) {
+  Table table({"ran, by its turns", "residency", "error", "HALTED by evidence"});
+  bool any = false;
+  for (const SceneOutcome& scene : calibration.scenes) {
+    const auto by_turns = calibration.ResidencyByTurns(scene);
+    const auto residency = scene.Residency();
+    if (!by_turns || !residency) continue;
+    any = true;
+    table.AddRow({{Percent(*by_turns)},
+                  {Percent(*residency)},
+                  {absl::StrFormat("%+.2f points", 100 * (*residency - *by_turns))},
+                  {Percent(Of(scene, Classifier::kEvidence).Share(Band::kHalted))}});
+  }
+  return any ? table.Render(false) : "";
+}
+
+std::string Closing(const Calibration& calibration) {
+  std::string out;
+  if (const auto smallest = calibration.SmallestSeen(Classifier::kEvidence)) {
+    absl::StrAppend(&out, "the smallest share of time seen as not HALTED: ", Percent(*smallest),
+                    "\n");
+  }
+  const SceneOutcome* const pause = calibration.Find("pause");
+  const bool apart = calibration.IpcTellsProgramsApart().value_or(true);
+  if (pause != nullptr && pause->CyclesPerTurn() && apart) {
+    absl::StrAppend(&out, absl::StrFormat("a turn of the PAUSE spin takes %.1f cycles\n",
+                                          *pause->CyclesPerTurn()));
+  }
+  if (!apart) {
+    out += report::Wrapped(
+        "note: ",
+        "all programs have about the same instructions per cycle, so cycles are no cycles of a "
+        "CPU here (an emulated PMU): SPINNING and PRODUCTIVE mean nothing on this host; HALTED, "
+        "residency and delays do.");
+  }
+  return out;
+}
+
+json::value NumberOrNull(std::optional<double> value) {
+  return value ? json::value(*value) : json::value(nullptr);
+}
+
+json::object ToJson(const Said& said) {
+  json::object object;
+  for (const Band band : kSaid) {
+    object[JsonText(*reading::BandName(band))] = NumberOrNull(said.Share(band));
+  }
+  return object;
+}
+
+json::object ToJson(const Calibration& calibration, const SceneOutcome& scene) {
+  json::object object;
+  object["name"] = JsonText(scene.scene.name);
+  object["truth"] =
+      scene.Truth() ? json::value(JsonText(*reading::BandName(*scene.Truth()))) : nullptr;
+  object["seconds"] = static_cast<double>(scene.played.end_ns - scene.played.begin_ns) / 1e9;
+  object["turns"] = scene.played.turns;
+  object["ipc"] = NumberOrNull(scene.Ipc());
+  object["residency"] = NumberOrNull(scene.Residency());
+  object["residency_by_turns"] = NumberOrNull(calibration.ResidencyByTurns(scene));
+  object["cycles_per_turn"] = NumberOrNull(scene.CyclesPerTurn());
+  for (const Classifier classifier : kBoth) {
+    const Said& said = Of(scene, classifier);
+    json::object one = ToJson(said);
+    one["found_after_s"] = said.found_after_ns
+                               ? json::value(static_cast<double>(*said.found_after_ns) / 1e9)
+                               : json::value(nullptr);
+    object[JsonText(core::ToString(classifier))] = std::move(one);
+  }
+  return object;
+}
+
+}  // namespace
+
+std::string ToText(const Calibration& calibration) {
+  const v1::Session& session = calibration.session;
+  std::string out = report::Wrapped(
+      "", absl::StrCat("Linux ", Printable(session.kernel_release()), " ",
+                       Printable(session.machine()), ", ", Printable(session.cpu_model()),
+                       "; profile ", Printable(calibration.profile), "; a tick every ",
+                       DurationText(static_cast<double>(session.interval_ns())), "; vcpulse ",
+                       Printable(session.tool_version())));
+  absl::StrAppend(&out, "\n", TableOfPrograms(calibration));
+  for (const Classifier classifier : kBoth) {
+    absl::StrAppend(&out, "\n", Confusion(calibration, classifier));
+  }
+  const std::string duties = TableOfDuties(calibration);
+  if (!duties.empty()) absl::StrAppend(&out, "\n", duties);
+  const std::string closing = Closing(calibration);
+  if (!closing.empty()) absl::StrAppend(&out, "\n", closing);
+  return out;
+}
+
+std::string ToJson(const Calibration& calibration) {
+  const v1::Session& session = calibration.session;
+  json::object all;
+  all["vcpulse"] = JsonText(session.tool_version());
+  all["kernel"] = JsonText(session.kernel_release());
+  all["machine"] = JsonText(session.machine());
+  all["cpu"] = JsonText(session.cpu_model());
+  all["profile"] = JsonText(calibration.profile);
+  all["interval_s"] = static_cast<double>(session.interval_ns()) / 1e9;
+  const auto apart = calibration.IpcTellsProgramsApart();
+  all["ipc_tells_programs_apart"] = apart ? json::value(*apart) : json::value(nullptr);
+  for (const Classifier classifier : kBoth) {
+    json::object said;
+    for (const Band truth : kTruths) {
+      said[JsonText(*reading::BandName(truth))] = ToJson(calibration.Of(classifier, truth));
+    }
+    json::object one;
+    one["right"] = NumberOrNull(calibration.RightShare(classifier));
+    one["smallest_seen"] = NumberOrNull(calibration.SmallestSeen(classifier));
+    one["confusion"] = std::move(said);
+    all[JsonText(core::ToString(classifier))] = std::move(one);
+  }
+  json::array scenes;
+  for (const SceneOutcome& scene : calibration.scenes) {
+    scenes.push_back(ToJson(calibration, scene));
+  }
+  all["scenes"] = std::move(scenes);
+  return json::serialize(all) + "\n";
+}
+
+}  // namespace vcpulse::calibrate

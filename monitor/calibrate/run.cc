@@ -1,0 +1,117 @@
+#include "monitor/calibrate/run.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <span>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "kvm/base/clock.h"
+#include "kvm/base/signals.h"
+#include "kvm/counters/perf_events.h"
+#include "kvm/events/pmu.h"
+#include "monitor/live/loop.h"
+#include "monitor/live/session.h"
+#include "monitor/live/target.h"
+#include "monitor/recorder/session_record.h"
+
+namespace vcpulse::calibrate {
+namespace {
+
+using kvm::microguest::Machine;
+
+// Plays scenes on a thread of its own while the loop records them, and ends it.
+class Player {
+ public:
+  Player(Machine& machine, const std::vector<Scene>& scenes, const RunOptions& options,
+         live::Loop& loop)
+      : machine_(machine), scenes_(scenes), options_(options), loop_(loop) {
+    const BlockedSignals blocked;  // they are the loop's
+    thread_ = std::thread([this] {
+      PlayAll();
+      loop_.Post([this] { loop_.End("calibrated"); });
+    });
+  }
+
+  // No further scene begins. What was played; errors: of Play.
+  absl::StatusOr<std::vector<Played>> Finish() {
+    stopped_ = true;
+    thread_.join();
+    if (!status_.ok()) return status_;
+    return std::move(played_);
+  }
+
+ private:
+  void PlayAll() {
+    for (size_t i = 0; i < scenes_.size() && !stopped_; ++i) {
+      if (options_.begins) options_.begins(i, scenes_.size(), scenes_[i].what);
+      loop_.Post([this, i, now_ns = MonotonicNow_ns()] { loop_.Mark(scenes_[i].name, now_ns); });
+      auto played = Play(machine_, scenes_[i], options_.each);
+      if (!played.ok()) {
+        status_ = absl::Status(played.status().code(),
+                               absl::StrCat(scenes_[i].what, ": ", played.status().message()));
+        return;
+      }
+      played_.push_back(*played);
+    }
+  }
+
+  Machine& machine_;
+  const std::vector<Scene>& scenes_;
+  const RunOptions& options_;
+  live::Loop& loop_;
+  std::atomic<bool> stopped_{false};
+  std::vector<Played> played_;  // until the thread has ended its own, as the next
+  absl::Status status_;
+  std::thread thread_;
+};
+
+}  // namespace
+
+absl::StatusOr<Calibration> Run(const RunOptions& options) {
+  auto machine = Machine::Create(kVcpus);
+  if (!machine.ok()) return machine.status();
+  std::vector<uint8_t> timeline;
+  live::Options live;
+  live.target.pid = getpid();
+  live.interval = options.interval;
+  live.output = options.output;
+  live.profile = options.profile;
+  live.tool_version = options.tool_version;
+  live.chunk_sink = live::ChunkSink{.name = "the calibration",
+                                    .take = [&timeline](std::span<const uint8_t> chunk) {
+                                      timeline.insert(timeline.end(), chunk.begin(), chunk.end());
+                                    }};
+  kvm::KernelPerfEvents perf;
+  const auto basis = recorder::FindResidencyBasis(
+      perf, live.target.root, kvm::CorePmus(kvm::ReadPmus(live.target.root)), false);
+  if (!basis.no_counters_reason.empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("no hardware counter can be read: ", basis.no_counters_reason));
+  }
+  const auto vms = live::FindWithPatience(live.target, absl::ZeroDuration());
+  if (!vms.ok()) return vms.status();
+  auto session = live::Session::Open(live);
+  if (!session.ok()) return session.status();
+  live::Loop loop(
+      live, **session,
+      {.say = options.say, .show = [](absl::Duration, uint64_t, const recorder::Progress&) {}});
+  if (absl::Status status = loop.Begin(*vms); !status.ok()) return status;
+  const std::vector<Scene> scenes = Scenes();
+  Player player(**machine, scenes, options, loop);
+  const absl::Status recorded = loop.Run(nullptr);
+  const auto played = player.Finish();
+  if (!recorded.ok()) return recorded;
+  if (!played.ok()) return played.status();
+  if (played->size() < scenes.size()) {
+    return absl::CancelledError(
+        absl::StrCat("stopped after ", played->size(), " of ", scenes.size(), " programs"));
+  }
+  return Measure(timeline, scenes, *played);
+}
+
+}  // namespace vcpulse::calibrate

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "monitor/calibrate/calibration.h"
+#include "monitor/profile/profile.h"
+
+namespace vcpulse::calibrate {
+
+struct RunOptions {
+  absl::Duration each = absl::Seconds(2);  // of a scene
+  absl::Duration interval = absl::Milliseconds(50);
+  std::string output{};  // also keeps the timeline there; empty: does not
+  profile::Profile profile{};
+  std::string tool_version{};
+  // A line for people.
+  std::function<void(const std::string& line)> say;
+  // Before each scene; on a thread of its own.
+  std::function<void(size_t scene, size_t scenes, const std::string& what)> begins;
+};
+
+// Plays all scenes in this process, recorded as `vcpulse record` would, a marker each; takes as
+// long as they do. Errors: of Machine::Create; FailedPrecondition where this host has no hardware
+// counters; Cancelled where SIGINT, SIGTERM or SIGHUP ended it; of recording.
+absl::StatusOr<Calibration> Run(const RunOptions& options);
+
+}  // namespace vcpulse::calibrate

@@ -1,0 +1,46 @@
+#pragma once
+
+// monitor/calibrate measures how right the bands are on this very host: guests of known truth
+// (kvm/microguest) are recorded as any VM is, and what they did is held against what was said of
+// them. docs/accuracy.md has the method.
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "kvm/microguest/machine.h"
+#include "kvm/microguest/program.h"
+
+namespace vcpulse::calibrate {
+
+// How many vCPUs the machine needs; programs of one run on the first.
+inline constexpr size_t kVcpus = 2;
+
+// A program for a while.
+struct Scene {
+  std::string name;  // stable: the program's, or "duty-25"
+  std::string what;  // for people
+  const kvm::microguest::Program* program = nullptr;
+  size_t chain_bytes = 0;      // of a chain of pointers
+  std::optional<double> duty;  // the share of time that it runs, in bursts; nothing: all of it
+};
+
+// All of them: each program, then shares of time. Empty where there is no code for this CPU.
+std::vector<Scene> Scenes();
+
+// What came of it, by the guest's own count.
+struct Played {
+  int64_t begin_ns = 0;  // CLOCK_MONOTONIC
+  int64_t end_ns = 0;
+  uint64_t turns = 0;  // of the first vCPU
+};
+
+// Plays it for so long. Errors: of Machine::Wait.
+absl::StatusOr<Played> Play(kvm::microguest::Machine& machine, const Scene& scene,
+                            absl::Duration length);
+
+}  // namespace vcpulse::calibrate
