@@ -92,7 +92,11 @@ class Prover {
 
   std::vector<Finding> All() {
     OpenCounters();
-    if (counts_ && !ProveHostWork()) return std::move(findings_);  // else each claim fails by it
+    if (counts_ && !ProveHostWork()) {
+      Add("programs", State::kUnknown, "ran programs in a guest",
+          "not tried: what the host does would count in each");
+      return std::move(findings_);
+    }
     for (const Program& program : Programs()) {
       if (program.truth != Truth::kHalted) ProveProgram(program);
     }
@@ -230,9 +234,9 @@ class Prover {
     if (!waited.ok()) {
       Add("host-work", tried, "", {.status = waited.status()});
     } else {
-      AddNothing("host-work", tried, "20 ms of the host's own work",
-                 "guest-only counting does not work here (a nested hypervisor may ignore it): "
-                 "bands would show the host's work as the guest's");
+      AddNothing("host-work", tried, "20 ms of work of vcpulse's own, outside the guest,",
+                 "record on a host whose hypervisor, if it has one, honours guest-only counting "
+                 "(exclude_host): here bands would show the host's work as the guest's");
     }
     return findings_.back().state != State::kFail;
   }
@@ -246,7 +250,7 @@ class Prover {
     absl::SleepFor(absl::Milliseconds(50));
     if (counts_) {
       AddNothing("halt", tried, "a guest that was halted for 50 ms",
-                 "a halted guest counts here, so bands would not show HALTED");
+                 "do not trust HALTED here, and report it with this output");
     }
     machine_.Stop(0);
     const auto waited = machine_.Wait(0, kPatience);
@@ -290,6 +294,7 @@ class Prover {
 
   static void CompareRate(const std::string& event, double hz, Judgement& judgement) {
     std::string text = absl::StrFormat("%s at %.2f GHz", event, hz / 1e9);
+    if (hz < kLeastHz || hz > kMostHz) absl::StrAppend(&text, ", which no CPU has");
     judgement.holds = judgement.holds && hz >= kLeastHz && hz <= kMostHz;
     const auto tsc_hz = event == "ref-cycles" ? MeasureTscHz(absl::Milliseconds(20)) : std::nullopt;
     if (tsc_hz) {
@@ -300,10 +305,10 @@ class Prover {
     judgement.texts.push_back(std::move(text));
   }
 
-  // The loop on so many vCPUs while `meanwhile` disturbs them.
+  // The loop on so many vCPUs while `meanwhile` disturbs them. `what` begins the answer.
   template <typename Meanwhile>
-  void ProveLoop(std::string_view id, const std::string& tried, GuestCounts& counts, size_t vcpus,
-                 const Meanwhile& meanwhile) {
+  void ProveLoop(std::string_view id, const std::string& tried, const std::string& what,
+                 GuestCounts& counts, size_t vcpus, const Meanwhile& meanwhile) {
     const Program& program = *FindProgram("loop");
     const auto turns = TurnsFor(program, vcpus);
     if (!turns.ok()) return Add(id, tried, "", {.status = turns.status()});
@@ -312,7 +317,7 @@ class Prover {
     meanwhile();
     const auto did = Collect(vcpus);
     if (!did.ok()) return Add(id, tried, "", {.status = did.status()});
-    Add(id, tried, "", Judge(counts, program, *did));
+    Add(id, tried, what, Judge(counts, program, *did));
   }
 
   // Another one that counts the same vCPU, such as a second vcpulse or perf.
@@ -320,7 +325,7 @@ class Prover {
     const std::string tried = "counted a vCPU twice at a time";
     auto second = GuestCounts::Open(perf_, options_.root, options_.pause, machine_);
     if (!second.ok()) return Add("two-readers", tried, "", {.status = second.status()});
-    ProveLoop("two-readers", tried, *second, 1, [] {});
+    ProveLoop("two-readers", tried, "two readers of one vCPU: ", *second, 1, [] {});
     Finding& found = findings_.back();
     if (found.answered != kNotWhole) return;
     found.state = State::kNote;
@@ -331,7 +336,8 @@ class Prover {
   void ProvePreemption() {
     const std::vector<int> cpus = OwnCpus();
     for (size_t i = 0; i < kVcpus; ++i) Pin(machine_.Tid(i), {cpus.data(), 1});
-    ProveLoop("preemption", "ran two vCPUs on one CPU", *counts_, kVcpus, [] {});
+    ProveLoop("preemption", "ran two vCPUs on one CPU", "two vCPUs in turn on one CPU: ", *counts_,
+              kVcpus, [] {});
     for (size_t i = 0; i < kVcpus; ++i) Pin(machine_.Tid(i), cpus);
   }
 
@@ -339,10 +345,10 @@ class Prover {
     const std::string tried = "moved a vCPU from CPU to CPU while it ran";
     const std::vector<int> cpus = OwnCpus();
     if (cpus.size() < 2) {
-      return Add("migration", State::kNote, tried, "there is one CPU to run on");
+      return Add("migration", State::kNote, tried, "not tried: there is one CPU to run on");
     }
     const pid_t tid = machine_.Tid(0);
-    ProveLoop("migration", tried, *counts_, 1, [&] {
+    ProveLoop("migration", tried, "a vCPU moved from CPU to CPU: ", *counts_, 1, [&] {
       for (size_t i = 0; i < 20; ++i) {
         Pin(tid, {&cpus[i % cpus.size()], 1});
         absl::SleepFor(absl::Milliseconds(1));

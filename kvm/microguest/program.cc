@@ -46,6 +46,14 @@ extern const std::byte vcpulse_guest_halt[];
 namespace vcpulse::kvm::microguest {
 namespace {
 
+#if defined(__x86_64__)
+constexpr char kPauseWhat[] = "a spin of PAUSE";
+constexpr char kHaltWhat[] = "HLT";
+#else
+constexpr char kPauseWhat[] = "a spin of YIELD";
+constexpr char kHaltWhat[] = "WFI";
+#endif
+
 constexpr auto kPrograms = std::to_array<Program>({
     {.name = "loop",
      .what = "an empty loop",
@@ -55,13 +63,10 @@ constexpr auto kPrograms = std::to_array<Program>({
     {.name = "branchy", .what = "branches that cannot be predicted", .code = vcpulse_guest_branchy},
     {.name = "chase", .what = "a chain of pointers", .code = vcpulse_guest_chase},
     {.name = "divide", .what = "divisions that wait for each other", .code = vcpulse_guest_divide},
-    {.name = "copy", .what = "copies of 4 MiB", .code = vcpulse_guest_copy},
-    {.name = "hash", .what = "a hash over 4 KiB", .code = vcpulse_guest_hash},
+    {.name = "copy", .what = "copies within 4 MiB, 64 bytes a turn", .code = vcpulse_guest_copy},
+    {.name = "hash", .what = "a hash of words within 4 KiB", .code = vcpulse_guest_hash},
     {.name = "multiply", .what = "a row by a column", .code = vcpulse_guest_multiply},
-    {.name = "pause",
-     .what = "a spin of PAUSE (x86) or YIELD (arm64)",
-     .truth = Truth::kSpinning,
-     .code = vcpulse_guest_pause},
+    {.name = "pause", .what = kPauseWhat, .truth = Truth::kSpinning, .code = vcpulse_guest_pause},
     {.name = "poll",
      .what = "a poll of memory",
      .truth = Truth::kSpinning,
@@ -80,10 +85,7 @@ constexpr auto kPrograms = std::to_array<Program>({
      .truth = Truth::kSpinning,
      .vcpus = 2,
      .code = vcpulse_guest_ticket},
-    {.name = "halt",
-     .what = "HLT (x86) or WFI (arm64)",
-     .truth = Truth::kHalted,
-     .code = vcpulse_guest_halt},
+    {.name = "halt", .what = kHaltWhat, .truth = Truth::kHalted, .code = vcpulse_guest_halt},
 });
 
 }  // namespace

@@ -142,6 +142,7 @@ Said Calibration::Of(Classifier classifier, Band truth) const {
 }
 
 std::optional<double> Calibration::RightShare(Classifier classifier) const {
+  if (IpcTellsProgramsApart() == false) return std::nullopt;
   double right_ns = 0;
   double all_ns = 0;
   for (const Band truth : {Band::kHalted, Band::kSpinning, Band::kProductive}) {

@@ -67,8 +67,10 @@ std::string Confusion(const Calibration& calibration, Classifier classifier) {
     for (const Band band : kSaid) cells.push_back({Percent(said.Share(band))});
     table.AddRow(std::move(cells));
   }
-  return absl::StrCat(table.Render(false), name, " was right in ",
-                      Percent(calibration.RightShare(classifier)), " of the time\n");
+  const auto right = calibration.RightShare(classifier);
+  if (!right) return table.Render(false);
+  return absl::StrCat(table.Render(false), name, " was right in ", Percent(*right),
+                      " of the time\n");
 }
 
 std::string TableOfDuties(const Calibration& calibration) {
@@ -94,7 +96,7 @@ std::string Closing(const Calibration& calibration) {
                     "\n");
   }
   const SceneOutcome* const pause = calibration.Find("pause");
-  const bool apart = calibration.IpcTellsProgramsApart().value_or(true);
+  const bool apart = calibration.IpcTellsProgramsApart() != false;
   if (pause != nullptr && pause->CyclesPerTurn() && apart) {
     absl::StrAppend(&out, absl::StrFormat("a turn of the PAUSE spin takes %.1f cycles\n",
                                           *pause->CyclesPerTurn()));

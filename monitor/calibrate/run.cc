@@ -82,10 +82,10 @@ absl::StatusOr<Calibration> Run(const RunOptions& options) {
   live.output = options.output;
   live.profile = options.profile;
   live.tool_version = options.tool_version;
-  live.chunk_sink = live::ChunkSink{.name = "the calibration",
-                                    .take = [&timeline](std::span<const uint8_t> chunk) {
-                                      timeline.insert(timeline.end(), chunk.begin(), chunk.end());
-                                    }};
+  live.chunk_sink =
+      live::ChunkSink{.name = "memory", .take = [&timeline](std::span<const uint8_t> chunk) {
+                        timeline.insert(timeline.end(), chunk.begin(), chunk.end());
+                      }};
   kvm::KernelPerfEvents perf;
   const auto basis = recorder::FindResidencyBasis(
       perf, live.target.root, kvm::CorePmus(kvm::ReadPmus(live.target.root)), false);

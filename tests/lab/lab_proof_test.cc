@@ -66,7 +66,8 @@ TEST_P(Proof, IsExactToTheInstruction) {
         << program.name;
   }
   EXPECT_GE(programs, 13u);
-  EXPECT_EQ(answered["host-work"], "ok: 20 ms of the host's own work counted nothing");
+  EXPECT_EQ(answered["host-work"],
+            "ok: 20 ms of work of vcpulse's own, outside the guest, counted nothing");
   EXPECT_EQ(answered["halt"], "ok: a guest that was halted for 50 ms counted nothing");
   for (const char* claim : {"two-readers", "preemption"}) {
     EXPECT_THAT(answered[claim], AllOf(StartsWith("ok: "), HasSubstr("counted exactly"))) << claim;
@@ -79,7 +80,7 @@ TEST_P(Proof, ACounterThatCountsTheHostTooIsFound) {
   const auto lines = Broken("host-too");
   ASSERT_THAT(lines, IsSupersetOf({Pair("proven", "no")}));
   EXPECT_THAT(lines.at("host-work"),
-              AllOf(StartsWith("fail: 20 ms of the host's own work counted "),
+              AllOf(StartsWith("fail: 20 ms of work of vcpulse's own, outside the guest, counted "),
                     HasSubstr(" cycles, "), HasSubstr(" instructions")));
   EXPECT_THAT(lines, Not(Contains(Key("loop")))) << "all would fail for the same reason";
 }

@@ -137,12 +137,16 @@ std::string VerdictLine(const std::vector<Finding>& findings) {
 std::string ProofLine(const std::vector<Finding>& findings) {
   switch (kvm::doctor::IsProven(findings)) {
     case Proven::kYes:
-      return "proven: this host's counters count guests as vcpulse takes them to\n";
+      return "proven: the counters of this host count the guest alone, and its instructions "
+             "rightly\n";
     case Proven::kNo:
       return absl::StrCat(
           Plural(std::ranges::count(findings, Finding::State::kFail, &Finding::state), "claim"),
           " failed: do not trust what the counters of this host say of guests\n");
     case Proven::kNotTold:
+      if (std::ranges::count(findings, Finding::State::kOk, &Finding::state) == 0) {
+        return "not proven: no claim could be tried\n";
+      }
       return absl::StrCat(
           "not proven: no claim failed, but ",
           Plural(std::ranges::count(findings, Finding::State::kUnknown, &Finding::state), "claim"),

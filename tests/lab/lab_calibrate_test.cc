@@ -1,0 +1,86 @@
+// `vcpulse calibrate` on a real PMU with an emulated clock: what such a host can show is right, and
+// what it cannot is said.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <boost/json.hpp>
+#include <string>
+
+#include "tests/kvm/run_program.h"
+#include "tests/lab/lab_timeline.h"
+
+namespace vcpulse::lab {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class Calibrate : public ::testing::Test {
+ protected:
+  static std::string Text(const std::string& name) {
+    return ReadText(OutputPath("calibrate-1", name));
+  }
+  const boost::json::value report_ = boost::json::parse(Text("calibrate.json"));
+
+  double Number(const std::string& path) const {
+    return report_.at_pointer(path).to_number<double>();
+  }
+};
+
+TEST_F(Calibrate, HaltedGuestsAreHalted) {
+  for (const std::string classifier : {"evidence", "ipc-bands"}) {
+    EXPECT_GE(Number("/" + classifier + "/confusion/halted/halted"), 0.95) << classifier;
+    EXPECT_LE(Number("/" + classifier + "/confusion/spinning/halted"), 0.05) << classifier;
+    EXPECT_LE(Number("/" + classifier + "/confusion/productive/halted"), 0.05) << classifier;
+  }
+}
+
+// The guest's own turns are the other witness.
+TEST_F(Calibrate, ResidencyIsThatOfTheGuestsTurns) {
+  size_t duties = 0;
+  for (const boost::json::value& scene : report_.at("scenes").as_array()) {
+    const boost::json::value& by_turns = scene.at("residency_by_turns");
+    if (by_turns.is_null()) continue;
+    ++duties;
+    EXPECT_NEAR(scene.at("residency").to_number<double>(), by_turns.to_number<double>(), 0.005)
+        << scene.at("name");
+    EXPECT_TRUE(scene.at("truth").is_null());
+  }
+  EXPECT_EQ(duties, 6u);
+  EXPECT_NEAR(Number("/evidence/smallest_seen"), 0.05, 0.02);
+}
+
+// Within two ticks of 20 ms.
+TEST_F(Calibrate, AHaltIsFoundAtOnce) {
+  for (const boost::json::value& scene : report_.at("scenes").as_array()) {
+    if (scene.at("name") != "halt") continue;
+    EXPECT_LE(scene.at_pointer("/evidence/found_after_s").to_number<double>(), 0.045);
+    return;
+  }
+  FAIL() << "no guest was halted";
+}
+
+TEST_F(Calibrate, SaysThatItsIpcMeansNothing) {
+  EXPECT_EQ(report_.at("ipc_tells_programs_apart"), false);
+  EXPECT_TRUE(report_.at_pointer("/evidence/right").is_null());
+  EXPECT_THAT(Text("calibrate.out"), HasSubstr("SPINNING and PRODUCTIVE mean nothing on this"));
+}
+
+TEST_F(Calibrate, ItsReportHasNoIdentity) {
+  const std::string json = Text("calibrate.json");
+  EXPECT_THAT(json, Not(HasSubstr("host_name")));
+  EXPECT_THAT(json, Not(HasSubstr("boot_id")));
+  EXPECT_THAT(json, Not(HasSubstr("uuid")));
+}
+
+// The timeline has a phase for each program.
+TEST_F(Calibrate, ItsTimelineCanBeReported) {
+  const kvm_tests::Finished finished = kvm_tests::RunProgram(kvm_tests::Vcpulse(
+      {"report", "--phase", "halt", "--brief", OutputPath("calibrate-1", "calibrate.vpt")}));
+  EXPECT_EQ(finished.exit_code, 0) << finished.err;
+  EXPECT_THAT(finished.out, HasSubstr(" of phase halt"));
+}
+
+}  // namespace
+}  // namespace vcpulse::lab
