@@ -59,8 +59,6 @@ absl::Status PrepareVcpu(int kvm_fd, int /*vm_fd*/, int vcpu_fd) {
   const auto cpuid = std::make_unique<Cpuid>();
   if (ioctl(kvm_fd, kGetSupportedCpuid, cpuid.get()) != 0) return Failed("KVM_GET_SUPPORTED_CPUID");
   if (ioctl(vcpu_fd, kSetCpuid, cpuid.get()) != 0) return Failed("KVM_SET_CPUID2");
-  kvm_mp_state runnable{.mp_state = KVM_MP_STATE_RUNNABLE};
-  ioctl(vcpu_fd, KVM_SET_MP_STATE, &runnable);  // without an interrupt controller it is
   return absl::OkStatus();
 }
 
@@ -81,6 +79,9 @@ absl::Status SetRegisters(int vcpu_fd, uint64_t entry, uint64_t mailbox) {
   registers.rsi = kData;
   registers.rdx = kShared;
   if (ioctl(vcpu_fd, KVM_SET_REGS, &registers) != 0) return Failed("KVM_SET_REGS");
+  // One that was kicked out of its HLT is still halted, and all but the first wait to be started.
+  kvm_mp_state runnable{.mp_state = KVM_MP_STATE_RUNNABLE};
+  ioctl(vcpu_fd, KVM_SET_MP_STATE, &runnable);  // without an interrupt controller it is
   return absl::OkStatus();
 }
 

@@ -38,6 +38,7 @@ struct Options {
   core::ClassifierChoice classifier = core::ClassifierChoice::kAuto;
   profile::Profile profile;
   bool force_profile = false;  // also where it is one of other CPUs
+  bool prove = false;          // the counters of this host, before it begins (docs/accuracy.md)
   std::string tool_version;
   // The VMs are those of this process's descendants, and it goes on without any.
   bool beside_command = false;

@@ -5,9 +5,11 @@
 
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "kvm/base/clock.h"
+#include "kvm/doctor/proof.h"
 #include "kvm/events/pmu.h"
 #include "kvm/host.h"
 #include "monitor/recorder/session_record.h"
@@ -19,6 +21,30 @@ namespace vcpulse::live {
 namespace {
 
 uint64_t OwnCpuTime_ns() { return static_cast<uint64_t>(ClockNow_ns(CLOCK_PROCESS_CPUTIME_ID)); }
+
+v1::CounterProof::Outcome OutcomeOf(kvm::doctor::Proven proven) {
+  switch (proven) {
+    case kvm::doctor::Proven::kYes:
+      return v1::CounterProof::OUTCOME_PROVEN;
+    case kvm::doctor::Proven::kNo:
+      return v1::CounterProof::OUTCOME_DISPROVEN;
+    case kvm::doctor::Proven::kNotTold:
+      return v1::CounterProof::OUTCOME_NOT_TOLD;
+  }
+  return v1::CounterProof::OUTCOME_UNSPECIFIED;
+}
+
+v1::CounterProof ProofOf(const std::vector<kvm::doctor::Finding>& findings) {
+  v1::CounterProof proof;
+  proof.set_outcome(OutcomeOf(kvm::doctor::IsProven(findings)));
+  for (const kvm::doctor::Finding& finding : findings) {
+    v1::CounterProof::Claim& claim = *proof.add_claims();
+    claim.set_id(finding.id);
+    claim.set_state(std::string(kvm::doctor::ToString(finding.state)));
+    claim.set_answer(finding.answered);
+  }
+  return proof;
+}
 
 }  // namespace
 
@@ -56,10 +82,15 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(const Options& options) {
   }
 
   if (absl::Status status = session->OpenOutput(options, stream_id); !status.ok()) return status;
+  if (options.prove) {
+    session->proof_ = ProofOf(kvm::doctor::Prove(
+        session->perf_, {.root = options.target.root, .pause = open.wanted.pause}));
+  }
   if (options.wrap_writer) session->writer_ = options.wrap_writer(std::move(session->writer_));
 
   v1::TimelineRecord record;
   *record.mutable_session() = recorder::MakeSession(kvm::ReadHostFacts(options.target.root), facts);
+  if (session->proof_) *record.mutable_session()->mutable_counter_proof() = *session->proof_;
   session->writer_->Add(std::move(record), MonotonicNow_ns());
   session->writer_->Add(replay::KeepProfile(options.profile), MonotonicNow_ns());
   session->AddClock();  // the recording begins here, whenever its first VM comes

@@ -14,17 +14,21 @@
 #include "monitor/live/options.h"
 #include "monitor/recorder/recording.h"
 #include "monitor/timeline/writer.h"
+#include "vcpulse/v1/timeline.pb.h"
 
 namespace vcpulse::live {
 
 // The parts of one recording put together: output, writer, recording. Not yet ticking.
 class Session {
  public:
-  // Looks at the host, checks the output and writes the Session record (into memory). Errors: an
+  // Looks at the host, checks the output, proves the counters where that is asked for, and writes
+  // the Session record (into memory). Errors: an
   // output that cannot be written or none at all, counters that are required and not to be had.
   static absl::StatusOr<std::unique_ptr<Session>> Open(const Options& options);
 
   recorder::Recording& recording() { return *recording_; }
+  // Nothing where none was asked for.
+  const std::optional<v1::CounterProof>& proof() const { return proof_; }
   // Where the records go, for people: "x.vpt", "tcp:collector:4711", or both with "and" between.
   std::string Destination() const;
   // Of the timeline, handed over so far.
@@ -51,6 +55,7 @@ class Session {
   absl::Status HandOver(std::span<const uint8_t> bytes);
 
   kvm::KernelPerfEvents perf_;
+  std::optional<v1::CounterProof> proof_;
   std::unique_ptr<OutputThread> output_;  // null: none was asked for
   std::optional<ChunkSink> chunk_sink_;
   uint64_t bytes_ = 0;

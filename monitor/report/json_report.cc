@@ -41,6 +41,24 @@ json::value WallClock(std::optional<int64_t> realtime_ns) {
                                        absl::UTCTimeZone()));
 }
 
+// `record --prove`.
+json::value ProofJson(const v1::Session& session) {
+  if (!session.has_counter_proof()) return nullptr;
+  const v1::CounterProof& proof = session.counter_proof();
+  const bool proven = proof.outcome() == v1::CounterProof::OUTCOME_PROVEN;
+  const bool disproven = proof.outcome() == v1::CounterProof::OUTCOME_DISPROVEN;
+  json::array claims;
+  for (const v1::CounterProof::Claim& claim : proof.claims()) {
+    claims.push_back(json::object{{"id", JsonText(claim.id())},
+                                  {"state", JsonText(claim.state())},
+                                  {"answer", JsonText(claim.answer())}});
+  }
+  return json::object{{"proven", proven      ? "yes"
+                                 : disproven ? "no"
+                                             : "not-told"},
+                      {"claims", std::move(claims)}};
+}
+
 json::value SessionJson(const Report& report) {
   if (!report.summary.session()) return nullptr;
   const v1::Session& session = *report.summary.session();
@@ -88,6 +106,7 @@ json::value SessionJson(const Report& report) {
                                   {"profile", TextOrNull(classifier.profile())}}},
       {"residency_blind_spot", TextOrNull(session.residency_blind_spot())},
       {"derived_from", TextOrNull(absl::BytesToHexString(session.derived_from()))},
+      {"counter_proof", ProofJson(session)},
       {"end_reason", end ? TextOrNull(end->end_reason()) : json::value(nullptr)},
   };
 }

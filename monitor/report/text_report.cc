@@ -160,6 +160,19 @@ std::string DegradedLine(const Report& report) {
   return Wrapped("DEGRADED: ", text);
 }
 
+// Of those in this state: "loop: ANSWER; alu: ANSWER and 3 more".
+std::string ClaimsOf(const v1::CounterProof& proof, std::string_view state) {
+  std::vector<std::string> claims;
+  for (const v1::CounterProof::Claim& claim : proof.claims()) {
+    if (claim.state() != state) continue;
+    claims.push_back(absl::StrCat(Printable(claim.id()), ": ", Printable(claim.answer())));
+  }
+  const size_t more = claims.size() > 2 ? claims.size() - 2 : 0;
+  claims.resize(claims.size() - more);
+  return absl::StrCat(absl::StrJoin(claims, "; "),
+                      more > 0 ? absl::StrCat(" and ", more, " more") : "");
+}
+
 std::string Head(const Report& report, const TextOptions& options) {
   const std::string first = DegradedLine(report);
   if (!report.summary.session()) {
@@ -167,7 +180,12 @@ std::string Head(const Report& report, const TextOptions& options) {
                         RenderHeadline(report, options));
   }
   const v1::Session& session = *report.summary.session();
-  std::string out = first + HostLine(report, session);
+  std::string out = first;
+  const bool proven = session.counter_proof().outcome() == v1::CounterProof::OUTCOME_PROVEN;
+  if (session.has_counter_proof() && !proven) {
+    out += Wrapped("", ProofText(session.counter_proof()));
+  }
+  out += HostLine(report, session);
   out += TimeLine(report, session);
   out += RenderHeadline(report, options);
   if (options.brief) return out;
@@ -179,6 +197,7 @@ std::string Head(const Report& report, const TextOptions& options) {
                                 "against its own frequency"));
   }
   out += ClassifierLine(report, session);
+  if (proven) out += Wrapped("", ProofText(session.counter_proof()));
   if (!session.derived_from().empty()) {
     out += Wrapped("judged anew: ", "by `vcpulse classify`, from the counts of another timeline");
   }
@@ -256,6 +275,19 @@ std::string Phases(const Report& report, const Vms& vms, const TextOptions& opti
 }
 
 }  // namespace
+
+std::string ProofText(const v1::CounterProof& proof) {
+  const auto hold = std::ranges::count(proof.claims(), "ok", &v1::CounterProof::Claim::state);
+  switch (proof.outcome()) {
+    case v1::CounterProof::OUTCOME_PROVEN:
+      return absl::StrCat("counters proven before the recording: ", Plural(hold, "claim"),
+                          hold == 1 ? " holds" : " hold");
+    case v1::CounterProof::OUTCOME_DISPROVEN:
+      return absl::StrCat("COUNTERS DISPROVEN before the recording: ", ClaimsOf(proof, "fail"));
+    default:
+      return absl::StrCat("counters not proven before the recording: ", ClaimsOf(proof, "unknown"));
+  }
+}
 
 std::string RenderText(const Report& report, const TextOptions& options) {
   const Summary& summary = report.summary;

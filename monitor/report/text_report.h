@@ -44,6 +44,9 @@ std::string RenderNotes(const Report& report, const Vms& vms,
 // What closes a report: gaps of all VMs, markers, life cycle, vcpulse's own cost, damage.
 std::string RenderClosing(const Report& report);
 
+// What `record --prove` found, in one line: "counters proven: 19 claims hold".
+std::string ProofText(const v1::CounterProof& proof);
+
 // What was lost, as in text_format.h.
 std::string DescribeLoss(const Report& report);
 

@@ -83,6 +83,19 @@ TEST_F(Microguest, OneThatIsHaltedIsStoppedToo) {
   }
 }
 
+TEST_F(Microguest, OneThatWasHaltedRunsAgain) {
+  for (size_t i = 0; i < 2; ++i) {
+    machine_->Start(i, *FindProgram("halt"), 1);
+    absl::SleepFor(absl::Milliseconds(20));
+    machine_->Stop(i);
+    ASSERT_TRUE(machine_->Wait(i, kLong).ok());
+    machine_->Start(i, *FindProgram("loop"), 1000);
+    const auto did = machine_->Wait(i, kLong);
+    ASSERT_TRUE(did.ok()) << did.status();
+    EXPECT_EQ(did->turns, 1000u);
+  }
+}
+
 // It waits for a ticket that nobody serves; and its machine is of use again.
 TEST_F(Microguest, OneThatNeverEndsIsStoppedByForce) {
   Shared()[0] = 5;

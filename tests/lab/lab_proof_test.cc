@@ -4,12 +4,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <boost/json.hpp>
 #include <map>
+#include <optional>
 #include <sstream>
 #include <string>
+#include <variant>
 
 #include "kvm/microguest/program.h"
+#include "monitor/timeline/reader.h"
 #include "tests/lab/lab_timeline.h"
 
 namespace vcpulse::lab {
@@ -74,6 +78,26 @@ TEST_P(Proof, IsExactToTheInstruction) {
   }
   // Of 1 GHz, less what of the time is not the guest's.
   EXPECT_THAT(answered["clocks"], StartsWith("ok: cycles at "));
+}
+
+// What a recording says of itself.
+TEST_P(Proof, ATimelineKeepsIt) {
+  EXPECT_THAT(Output("record.err"), HasSubstr("vcpulse: counters proven before the recording: "));
+  std::optional<v1::CounterProof> proof;
+  const auto read = timeline::ReadTimeline(
+      OutputPath("proof-" + GetParam(), "proved.vpt"), [&](const timeline::Entry& entry) {
+        if (const auto* session = std::get_if<v1::Session>(&entry.record)) {
+          proof = session->counter_proof();
+        }
+        return absl::OkStatus();
+      });
+  ASSERT_TRUE(read.ok()) << read.status();
+  ASSERT_TRUE(proof);
+  EXPECT_EQ(proof->outcome(), v1::CounterProof::OUTCOME_PROVEN);
+  const auto loop = std::ranges::find(proof->claims(), "loop", &v1::CounterProof::Claim::id);
+  ASSERT_NE(loop, proof->claims().end());
+  EXPECT_EQ(loop->state(), "ok");
+  EXPECT_THAT(loop->answer(), HasSubstr(" instructions, counted exactly"));
 }
 
 TEST_P(Proof, ACounterThatCountsTheHostTooIsFound) {

@@ -30,6 +30,7 @@
 #include "monitor/prometheus/exposition.h"
 #include "monitor/prometheus/stream_metrics.h"
 #include "monitor/prometheus/vcpu_metrics.h"
+#include "monitor/report/text_report.h"
 #include "monitor/stream/net/record_uplink.h"
 #include "tools/vcpulse/commands.h"
 #include "tools/vcpulse/record_options.h"
@@ -216,6 +217,7 @@ int RunRecord(const RecordOptions& given) {
   if (!scraped.ok()) return fail(scraped.status());
   auto session = live::Session::Open(options);
   if (!session.ok()) return fail(session.status());
+  if ((*session)->proof()) Fail(report::ProofText(*(*session)->proof()));
   follow::LiveLine live_line(beside_command);
   const live::View view = ViewOn(live_line);
   live::Loop loop(options, **session, view);
