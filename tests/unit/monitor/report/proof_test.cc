@@ -51,7 +51,7 @@ TEST(CounterProof, IsSaidWhereItHolds) {
 TEST(CounterProof, IsTheFirstLineWhereItDoesNot) {
   const Shown failed = Show(v1::CounterProof::OUTCOME_DISPROVEN, "fail");
   EXPECT_THAT(failed.text, StartsWith("COUNTERS DISPROVEN before the recording: alu: what alu came "
-                                      "to; hash: what hash came to and 1\nmore\n"));
+                                      "to; hash: what hash came to and 1 more\n"));
   EXPECT_EQ(failed.json.at_pointer("/session/counter_proof/proven"), "no");
   const Shown unknown = Show(v1::CounterProof::OUTCOME_NOT_TOLD, "unknown");
   EXPECT_THAT(unknown.text, StartsWith("counters not proven before the recording: alu: what alu"));

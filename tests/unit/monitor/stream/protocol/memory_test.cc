@@ -73,22 +73,26 @@ TEST(StreamMemory, IdleConnectionGivesItsMemoryBack) {
                 std::span(reinterpret_cast<const uint8_t*>(payload.data()), payload.size()),
                 hello_frame);
   }
-  const size_t before = live_bytes;
-  CollectorSession* welcomed = nullptr;
-  CollectorSession session({},
-                           {.hello =
-                                [&](const v1::Hello&) {
-                                  welcomed->Welcome(0, "1", "h");
-                                  return absl::OkStatus();
-                                }},
-                           0);
-  welcomed = &session;
-  ASSERT_TRUE(session.Receive(hello_frame, 0).ok());
-  ASSERT_TRUE(session.Receive(frames, 0).ok());
-  EXPECT_EQ(session.received(), 20'000u);
-  session.Ack(20'000);
-  Bytes().swap(session.output());
-  EXPECT_LT(live_bytes - before, kIdleBytes);
+  const auto kept_by_a_session = [&] {
+    const size_t before = live_bytes;
+    CollectorSession* welcomed = nullptr;
+    CollectorSession session({},
+                             {.hello =
+                                  [&](const v1::Hello&) {
+                                    welcomed->Welcome(0, "1", "h");
+                                    return absl::OkStatus();
+                                  }},
+                             0);
+    welcomed = &session;
+    EXPECT_TRUE(session.Receive(hello_frame, 0).ok());
+    EXPECT_TRUE(session.Receive(frames, 0).ok());
+    EXPECT_EQ(session.received(), 20'000u);
+    session.Ack(20'000);
+    Bytes().swap(session.output());
+    return live_bytes - before;
+  };
+  kept_by_a_session();  // what protobuf makes of the schema once is not the connection's
+  EXPECT_LT(kept_by_a_session(), kIdleBytes);
 }
 
 }  // namespace
