@@ -62,6 +62,11 @@ class Measurer {
   void Add(const metric::Interval& interval) {
     for (SceneOutcome& outcome : calibration_.scenes) {
       const Played& played = outcome.played;
+      if (interval.BeginNs() >= played.end_ns || interval.EndNs() <= played.begin_ns) continue;
+      if (const auto residency = interval.Residency(); residency && interval.Vcpu().index() == 0) {
+        outcome.busy_ns = outcome.busy_ns.value_or(0) +
+                          *residency * static_cast<double>(interval.delta.interval_ns);
+      }
       if (interval.BeginNs() < played.begin_ns || interval.EndNs() > played.end_ns) continue;
       if (interval.Vcpu().index() >= outcome.scene.program->vcpus) continue;
       outcome.totals.Add(interval);
@@ -125,6 +130,12 @@ std::optional<Band> SceneOutcome::Truth() const {
       return Band::kProductive;
   }
   return std::nullopt;
+}
+
+std::optional<double> SceneOutcome::Residency() const {
+  if (!scene.duty) return totals.Value(metric::Metric::kResidency);
+  if (!busy_ns) return std::nullopt;
+  return *busy_ns / static_cast<double>(played.end_ns - played.begin_ns);
 }
 
 std::optional<double> SceneOutcome::CyclesPerTurn() const {

@@ -42,11 +42,15 @@ struct SceneOutcome {
   metric::Totals totals{};  // as recorded
   double cycles = 0;        // of the guest; counted in `counted_ns`
   int64_t counted_ns = 0;
+  // In guest code, of the first vCPU, by residency: of all windows that touch the scene, which is
+  // alone in them. Nothing where residency was not measured.
+  std::optional<double> busy_ns;
 
   // Nothing of a mixture.
   std::optional<core::Band> Truth() const;
   std::optional<double> Ipc() const { return totals.Value(metric::Metric::kIpc); }
-  std::optional<double> Residency() const { return totals.Value(metric::Metric::kResidency); }
+  // Of all vCPUs that ran it; with a duty, of the scene from its begin to its end.
+  std::optional<double> Residency() const;
   // Of the first vCPU. Nothing where cycles were not counted, or no turn was made.
   std::optional<double> CyclesPerTurn() const;
 };

@@ -50,7 +50,8 @@ class Player {
     for (size_t i = 0; i < scenes_.size() && !stopped_; ++i) {
       if (options_.begins) options_.begins(i, scenes_.size(), scenes_[i].what);
       loop_.Post([this, i, now_ns = MonotonicNow_ns()] { loop_.Mark(scenes_[i].name, now_ns); });
-      auto played = Play(machine_, scenes_[i], options_.each);
+      // No window reaches from one scene into the next.
+      auto played = Play(machine_, scenes_[i], options_.each, 2 * options_.interval);
       if (!played.ok()) {
         status_ = absl::Status(played.status().code(),
                                absl::StrCat(scenes_[i].what, ": ", played.status().message()));
@@ -103,7 +104,7 @@ absl::StatusOr<Calibration> Run(const RunOptions& options) {
   if (absl::Status status = loop.Begin(*vms); !status.ok()) return status;
   const std::vector<Scene> scenes = Scenes();
   Player player(**machine, scenes, options, loop);
-  const absl::Status recorded = loop.Run(nullptr);
+  absl::Status recorded = loop.Run(nullptr);
   const auto played = player.Finish();
   if (!recorded.ok()) return recorded;
   if (!played.ok()) return played.status();

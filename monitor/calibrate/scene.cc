@@ -64,7 +64,8 @@ std::vector<Scene> Scenes() {
   return scenes;
 }
 
-absl::StatusOr<Played> Play(Machine& machine, const Scene& scene, absl::Duration length) {
+absl::StatusOr<Played> Play(Machine& machine, const Scene& scene, absl::Duration length,
+                            absl::Duration rest) {
   if (scene.chain_bytes > 0) machine.memory().ChainData(scene.chain_bytes);
   auto* const shared = machine.memory().At<uint64_t>(kvm::microguest::kShared);
   shared[0] = shared[1] = 0;
@@ -79,6 +80,7 @@ absl::StatusOr<Played> Play(Machine& machine, const Scene& scene, absl::Duration
     if (scene.duty) absl::SleepFor(period.left());
   }
   played.end_ns = MonotonicNow_ns();
+  absl::SleepFor(rest);
   return played;
 }
 

@@ -39,8 +39,8 @@ struct Played {
   uint64_t turns = 0;  // of the first vCPU
 };
 
-// Plays it for so long. Errors: of Machine::Wait.
+// Plays it for so long, and then nothing for `rest`. Errors: of Machine::Wait.
 absl::StatusOr<Played> Play(kvm::microguest::Machine& machine, const Scene& scene,
-                            absl::Duration length);
+                            absl::Duration length, absl::Duration rest);
 
 }  // namespace vcpulse::calibrate

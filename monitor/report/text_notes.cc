@@ -209,6 +209,7 @@ std::string ListedVcpus(const Vms& vms, std::optional<uint32_t> only, const Vcpu
   }
   if (vms.size() > 1) std::ranges::stable_sort(texts, std::greater{}, &VcpuText::order);
   std::vector<std::string> listed;
+  listed.reserve(texts.size());
   for (VcpuText& text : texts) listed.push_back(std::move(text.text));
   return listed.empty() ? "" : Listed(listed, kListed);
 }

@@ -79,7 +79,7 @@ TEST_F(Calibrate, ItsTimelineCanBeReported) {
   const kvm_tests::Finished finished = kvm_tests::RunProgram(kvm_tests::Vcpulse(
       {"report", "--phase", "halt", "--brief", OutputPath("calibrate-1", "calibrate.vpt")}));
   EXPECT_EQ(finished.exit_code, 0) << finished.err;
-  EXPECT_THAT(finished.out, HasSubstr(" of phase halt"));
+  EXPECT_THAT(finished.out, HasSubstr("of it (phase halt, 1 span)"));
 }
 
 }  // namespace

@@ -141,6 +141,14 @@ TEST(Calibration, HoldsResidencyAgainstTurns) {
   EXPECT_DOUBLE_EQ(*calibration.scenes[0].CyclesPerTurn(), 1e9 / 1000);
 }
 
+// Turns count from begin to end, and so does residency, wherever windows begin.
+TEST(Calibration, AShareOfTimeIsOfTheWholeScene) {
+  Recorded recorded;
+  recorded.Draw(kPrograms[1], "HSSHHSHH", "HHHHHHHH", 1000, 0.5);
+  recorded.Shift(kDrawnTick_ns / 2);
+  EXPECT_DOUBLE_EQ(*recorded.Measured().scenes[0].Residency(), 3.0 / 8);
+}
+
 TEST(Calibration, TheSmallestShareThatIsSeen) {
   Recorded recorded;
   recorded.Draw(kPrograms[1], "SSSSSSSSSS", "HHHHHHHHHH", 1000);
