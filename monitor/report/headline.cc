@@ -44,10 +44,10 @@ std::string When(const Report& report, const LongestStretch& stretch) {
   return text;
 }
 
-// The first of them by `rank`, those above 0 alone.
-std::vector<Place> Worst(std::vector<Place> places,
-                         const std::function<double(const Place&)>& rank) {
-  std::erase_if(places, [&rank](const Place& place) { return rank(place) <= 0; });
+// The first of them by `rank`, those above 0 alone; among equals by the second number.
+using Rank = std::pair<double, double>;
+std::vector<Place> Worst(std::vector<Place> places, const std::function<Rank(const Place&)>& rank) {
+  std::erase_if(places, [&rank](const Place& place) { return rank(place).first <= 0; });
   std::ranges::stable_sort(places, std::greater{}, rank);
   if (places.size() > kNamed) places.resize(kNamed);
   return places;
@@ -61,8 +61,10 @@ std::string Spins(const Report& report, const std::vector<Place>& places, bool s
     return all.HadNoCounters() ? "unknown: no hardware counter was read"
                                : "unknown: no busy time could be judged";
   }
-  const std::vector<Place> worst = Worst(
-      places, [](const Place& place) { return static_cast<double>(place.vcpu->spin.length_ns()); });
+  const std::vector<Place> worst = Worst(places, [](const Place& place) {
+    return Rank(static_cast<double>(place.vcpu->spin.length_ns()),
+                place.vcpu->Value(Metric::kSpinning).value_or(0));
+  });
   std::vector<std::string> texts;
   for (const Place& place : worst) {
     const LongestStretch& spin = place.vcpu->spin;
@@ -84,7 +86,7 @@ std::string Starved(const Report& report, const std::vector<Place>& places, bool
   if (!measured) return "unknown: waiting for a CPU was not measured";
   const std::vector<Place> worst = Worst(places, [](const Place& place) {
     const double starved = place.vcpu->Value(Metric::kStarved).value_or(0);
-    return starved > 0 ? place.vcpu->Value(Metric::kRunDelay).value_or(starved) : 0;
+    return Rank(starved > 0 ? place.vcpu->Value(Metric::kRunDelay).value_or(starved) : 0, starved);
   });
   if (worst.empty()) return "none";
   std::vector<std::string> texts;

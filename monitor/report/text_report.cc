@@ -35,8 +35,10 @@ std::string HostLine(const Report& report, const v1::Session& session) {
   }
   const std::string host = Printable(session.host_name());
   std::string line = host.empty() ? "" : absl::StrCat(host, ": ");
-  absl::StrAppend(&line, "Linux ", Printable(session.kernel_release()), " ",
-                  Printable(session.machine()));
+  absl::StrAppend(&line, "Linux");
+  for (const std::string& what : {session.kernel_release(), session.machine()}) {
+    if (!what.empty()) absl::StrAppend(&line, " ", Printable(what));
+  }
   if (!session.cpu_model().empty()) {
     absl::StrAppend(&line, ", ", Printable(session.cpu_model()));
   }

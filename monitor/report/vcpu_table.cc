@@ -186,7 +186,9 @@ std::string RenderVcpuTable(const Summary& summary, const std::vector<VcpuRow>& 
   const Columns columns = ColumnsFor(vms, options);
   std::vector<std::string> header;
   if (with_vm) header.emplace_back("VM");
-  header.insert(header.end(), {"vCPU", "TID"});
+  header.emplace_back("vCPU");
+  const bool has_tids = std::ranges::any_of(rows, [](const VcpuRow& row) { return row.tid != 0; });
+  if (has_tids) header.emplace_back("TID");
   for (const Metric metric : columns.metrics) header.push_back(LabelOf(columns, metric));
   if (!columns.degraded) header.insert(header.end(), {"cycles", "instr"});
   for (const Metric metric : columns.further) header.push_back(LabelOf(columns, metric));
@@ -196,7 +198,7 @@ std::string RenderVcpuTable(const Summary& summary, const std::vector<VcpuRow>& 
     std::vector<Table::Cell> cells;
     if (with_vm) cells.push_back({VmLabel(row.vm, summary.vms().at(row.vm))});
     cells.push_back({absl::StrCat(row.index)});
-    cells.push_back({TidText(row.tid)});
+    if (has_tids) cells.push_back({TidText(row.tid)});
     if (row.vcpu != nullptr) {
       for (const Metric metric : columns.metrics) {
         cells.push_back(MetricCell(row.vcpu->totals, metric, columns.degraded));

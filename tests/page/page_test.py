@@ -255,12 +255,28 @@ class PageTest(unittest.TestCase):
         self.assertIn("web2 vCPUs: SPINNING 20.8 %, UNKNOWN 6.9 %, PRODUCTIVE 43.1 %, HALTED 29.2 %", summary)
         self.assertIn("Samples are missing: 4 ticks lost", summary)
         self.assertNotIn("DEGRADED", summary)
-        self.click("#summary .worst button", "vCPU 0 of db: starved for 500 ms from 0.5 s")
+        self.click("#summary .worst button", "vCPU 0 of db: starved in every tick for 500 ms from 0.5 s")
         self.assertIn("vCPU 0 of VM 2", page.text("details-title"))
         self.assertIn("Numbers of the chosen span, 0.500 s to 1.000 s", page.text("details-span"))
         self.assertEqual(self.numbers()["starved"][0], "100.0 %")
         shown = page.map()
         self.assertTrue(shown["from"] <= 0.5e9 and shown["to"] >= 1e9 and shown["to"] - shown["from"] < 2e9)
+
+    def test_without_counters_tables_show_what_ran(self):
+        page = Page(self.browser, make_page(self.folder.name, "degraded"))
+        heads = page.script("return [...document.querySelectorAll('#tables table')].slice(0, 2).map("
+                            "(one) => [...one.tHead.rows[0].cells].map((cell) => cell.textContent))")
+        self.assertEqual(heads[0], ["phase", "spans", "length", "VM", "HALTED", "RAN", "starved"])
+        self.assertEqual(heads[1][:4], ["vCPU", "HALTED", "RAN", "starved"])
+        self.assertIn("RAN is the share of time on a CPU", page.text("summary"))
+
+    def test_a_gap_has_no_colour_of_a_band(self):
+        page = self.page
+        y, height = page.map()["rows"]["1/0"]
+        x = page.place("1/0", 3.1)[0]  # the sample behind the gap is PRODUCTIVE
+        colours = set(page.pixels(x, y + 2, 30, height - 8))
+        self.assertNotIn(page.colour("productive"), colours)
+        self.assertIn(page.colour("paper"), colours)
 
     def test_rows_fold_into_their_mean_and_filter(self):
         page = self.page

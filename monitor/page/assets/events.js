@@ -67,6 +67,8 @@ function drawOverlays(context, shown, top, visible, plot) {
     const [x, width] = stretch({from: gap.from_ns, to: gap.to_ns});
     for (const row of shown) {
       if (canBeChosen(row) && (gap.vm === 0 || gap.vm === row.vm.vm)) {
+        context.fillStyle = palette.paper;  // no verdict is of a gap: the sample behind it ends there
+        context.fillRect(x, row.y - top + 1, width, row.height - 3);
         drawGapHatch(context, x, row.y - top + 1, width, row.height - 3);
       }
     }

@@ -5,7 +5,9 @@ const WORST = 5;
 // Why the numbers may not be what they seem: texts.
 function doubtsOf(report) {
   const doubts = [];
-  if (report.degraded) doubts.push('DEGRADED: ' + report.degraded);
+  if (report.degraded) {
+    doubts.push('DEGRADED: ' + report.degraded + '. RAN is the share of time on a CPU; whether a vCPU worked or spun there is unknown');
+  }
   const damage = report.damage;
   if (damage.lost_records > 0 || damage.damaged_chunks > 0) {
     doubts.push(damage.lost_records + ' records were lost, ' + damage.damaged_chunks + ' regions of the file are damaged');
@@ -77,7 +79,7 @@ function worstOf(report) {
   for (const vm of report.vms) {
     for (const vcpu of vm.vcpus) {
       if (vcpu.longest_spin) found.push({vm, vcpu, what: bandLabel(2), stretch: vcpu.longest_spin});
-      if (vcpu.longest_starved) found.push({vm, vcpu, what: 'starved', stretch: vcpu.longest_starved});
+      if (vcpu.longest_starved) found.push({vm, vcpu, what: 'starved in every tick', stretch: vcpu.longest_starved});
     }
   }
   return found.sort((a, b) => b.stretch.length_s - a.stretch.length_s).slice(0, WORST);
@@ -108,6 +110,9 @@ function drawSummary(report) {
   const worst = element('ol', undefined, 'worst');
   for (const one of worstOf(report)) worst.append(worstItem(one));
   box.replaceChildren(...report.vms.map(barOf));
+  if (report.vms.some(isByIpcAlone)) {
+    box.append(element('p', 'SPINNING? is by instructions per cycle alone: a hint, no proof. Slow work looks the same.', 'note'));
+  }
   if (doubts.children.length > 0) box.prepend(doubts);
   if (worst.children.length > 0) box.append(element('h2', 'Longest in one go'), worst);
 }

@@ -6,8 +6,11 @@ const seconds = (value) => (value === null ? DASH : instant(value * NS_PER_S, 1e
 const furtherMetrics = (vm) => page.metrics.filter(
     (metric) => metric.key !== 'ipc' && vm.vcpus.some((vcpu) => vcpu[metric.key] !== null));
 
-const shareCells = (shares, starved) => [
-  ...BANDS.slice(1).map((band) => shareCell(band, shares[band])), shareCell('starved', starved)];
+// Without counters what ran cannot be judged: RAN in place of three bands.
+const shareHeads = (degraded, spinning) => [...(degraded ? ['HALTED', 'RAN'] : ['HALTED', spinning, 'PRODUCTIVE', 'UNKNOWN']), 'starved'];
+const shareCells = (degraded, shares, ran, starved) => [
+  ...(degraded ? [shareCell('halted', shares.halted), shareCell('unknown', ran)] : BANDS.slice(1).map((band) => shareCell(band, shares[band]))),
+  shareCell('starved', starved)];
 
 function vcpuRow(vm, vcpu) {
   const button = element('button', String(vcpu.index));
@@ -18,7 +21,7 @@ function vcpuRow(vm, vcpu) {
     openChosen();
   });
   const estimate = (event) => (vcpu.estimated_events.includes(event) ? '~' : '');
-  return [button, vcpu.tid === null ? DASH : String(vcpu.tid), ...shareCells(vcpu.share, vcpu.starved_share),
+  return [button, vcpu.tid === null ? DASH : String(vcpu.tid), ...shareCells(isDegraded(vm), vcpu.share, vcpu.run_share, vcpu.starved_share),
     formatNumber(vcpu.ipc ? vcpu.ipc.mean : null, 2), formatShare(vcpu.residency), formatShare(vcpu.run_delay_share),
     ...furtherMetrics(vm).map((metric) => formatNumber(vcpu[metric.key], metric.decimals)),
     ...Object.keys(vcpu.counts_scaled).map((event) => estimate(event) + formatCount(vcpu.counts_scaled[event])),
@@ -27,7 +30,7 @@ function vcpuRow(vm, vcpu) {
 
 function vmSection(vm) {
   const events = vm.vcpus.length > 0 ? Object.keys(vm.vcpus[0].counts_scaled) : [];
-  const heads = ['vCPU', 'TID', 'HALTED', isByIpcAlone(vm) ? 'SPINNING?' : 'SPINNING', 'PRODUCTIVE', 'UNKNOWN', 'starved',
+  const heads = ['vCPU', 'TID', ...shareHeads(isDegraded(vm), isByIpcAlone(vm) ? 'SPINNING?' : 'SPINNING'),
     'IPC', 'residency', 'run-delay', ...furtherMetrics(vm).map((metric) => metric.label), ...events, '<UNKNOWN was'];
   const made = section(vmTitle(vm), table('vCPUs of ' + vmTitle(vm), heads, vm.vcpus.map((vcpu) => vcpuRow(vm, vcpu)), true));
   const notes = new Set();
@@ -56,17 +59,18 @@ function gapsSection(report) {
 // A row per phase and VM: all its vCPUs together, each for as long as it was judged.
 function phasesSection(report) {
   const rows = [];
+  const degraded = report.vms.every(isDegraded);
   for (const phase of report.phases) {
     for (const vm of report.vms) {
       const shares = sharesOfVm(phase.vcpus.filter((vcpu) => vcpu.vm === vm.vm));
       if (!shares) continue;
-      rows.push([phase.name, String(phase.spans), formatLength(Math.round(phase.length_s * 1e3) * 1e6), vmTitle(vm),
-        ...shareCells(shares, shares.starved)]);
+      rows.push([phase.name, String(phase.spans), formatLength(Math.round(phase.length_s * 1e3) * 1e6), vm.name || 'VM ' + vm.vm,
+        ...shareCells(degraded, shares, shares.ran, shares.starved)]);
     }
   }
   if (rows.length === 0) return null;
   const spinning = report.vms.some(isByIpcAlone) ? 'SPINNING?' : 'SPINNING';
-  return section('By phase', table('By phase', ['<phase', 'spans', 'length', '<VM', 'HALTED', spinning, 'PRODUCTIVE', 'UNKNOWN', 'starved'], rows, true));
+  return section('By phase', table('By phase', ['<phase', 'spans', 'length', '<VM', ...shareHeads(degraded, spinning)], rows, true));
 }
 
 function markersSection(report) {

@@ -34,5 +34,20 @@ TEST(ManyVms, HaveOneListOfWhatWasUnknown) {
   EXPECT_THAT(RenderText(*report, {.vcpu = 0}), Not(HasSubstr("UNKNOWN:")));
 }
 
+// All waited for the same share of their time: more of it in ticks that were starved is worse.
+TEST(ManyVms, AreNamedByTheWorstOfEquals) {
+  check::DrawnRecording recording;
+  recording.waited_percent = 4;
+  recording.Begin(1, {.vcpus = {0}});
+  recording.Begin(2, {.vcpus = {0}});
+  recording.Draw(
+      std::map<uint32_t, std::vector<std::string>>{{1, {"PPPPPPPPPp"}}, {2, {"PPPPPppppp"}}});
+  Summary summary;
+  const auto report = ReadPart(recording.Finish(), {}, summary);
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_THAT(RenderText(*report),
+              HasSubstr("\nmost starved: vCPU 0 of VM 2 \"guest2\" waited 4.0%"));
+}
+
 }  // namespace
 }  // namespace vcpulse::report
