@@ -31,10 +31,6 @@ function splitHeight(shares, height, heights) {
   heights[largest] = Math.max(0, heights[largest] + height - used);
 }
 
-// The lane of a starved bin, below its bands, is whole; where only a part of it was, as many of eight columns have it.
-const SIEVE = [0, 4, 2, 6, 1, 5, 3, 7];
-const hasStarvedLine = (share, x) => SIEVE[x % 8] < Math.max(1, Math.round(share / WHOLE * 8));
-
 // The pixels of one row: `width` x `height`, device pixels, the first at the instant `from`.
 function paintRow(pixels, width, height, row, bins, from, nsPerPixel) {
   const level = levelFor(bins, nsPerPixel);
@@ -42,10 +38,11 @@ function paintRow(pixels, width, height, row, bins, from, nsPerPixel) {
   const binWidth = bins ? bins.width * 2 ** level : 1;
   const shares = new Array(STACK.length);
   const heights = new Array(STACK.length);
-  const line = Math.max(1, Math.round(height / 4));
+  // Below the bands, the higher the larger the share of the time that was starved.
+  const highestLane = Math.max(1, Math.round(height / 4));
   const edge = Math.min(WHOLE / 4, Math.max(2, page.tick * EDGE / binWidth * WHOLE));
   let painted = null;
-  let isStarved = false;
+  let lane = 0;
   for (let x = 0; x < width; ++x) {
     const bin = columns ? Math.floor((from + (x + 0.5) * nsPerPixel - bins.origin) / binWidth) - columns.first : -1;
     const inside = columns && bin >= 0 && bin < columns.bins;
@@ -58,20 +55,19 @@ function paintRow(pixels, width, height, row, bins, from, nsPerPixel) {
       }
       const missing = WHOLE - measured;
       shares[STACK.length - 1] = missing > edge || measured <= edge ? Math.max(1, missing) : 0;
-      isStarved = inside && columns.starved[bin] > edge;
-      splitHeight(shares, isStarved ? height - line : height, heights);
+      const starved = inside ? columns.starved[bin] : 0;
+      lane = starved > edge ? Math.max(1, Math.round(starved / WHOLE * highestLane)) : 0;
+      splitHeight(shares, height - lane, heights);
       painted = bin;
     }
-    let y = isStarved ? height - line : height;
+    let y = height - lane;
     for (let i = 0; i < STACK.length; ++i) {
       for (let top = Math.max(0, y - heights[i]); y > top;) {
         --y;
         pixels[y * width + x] = pixelOf(STACK[i], x, y);
       }
     }
-    if (!isStarved) continue;
-    const lane = hasStarvedLine(columns.starved[bin], x) ? palette.pixel.starved : palette.pixel.paper;
-    for (y = height - line; y < height; ++y) pixels[y * width + x] = lane;
+    for (y = height - lane; y < height; ++y) pixels[y * width + x] = palette.pixel.starved;
   }
 }
 
