@@ -266,9 +266,11 @@ class PageTest(unittest.TestCase):
         page = Page(self.browser, make_page(self.folder.name, "degraded", "degraded"))
         heads = page.script("return [...document.querySelectorAll('#tables table')].slice(0, 2).map("
                             "(one) => [...one.tHead.rows[0].cells].map((cell) => cell.textContent))")
-        self.assertEqual(heads[0], ["phase", "spans", "length", "VM", "HALTED", "RAN", "starved"])
+        self.assertEqual(heads[0], ["phase", "length", "VM", "HALTED", "RAN", "starved"])
         self.assertEqual(heads[1][:4], ["vCPU", "HALTED", "RAN", "starved"])
         self.assertIn("RAN is the share of time on a CPU", page.text("summary"))
+        self.assertIn("UNKNOWN: it ran", page.text("legend"))
+        self.assertNotIn("SPINNING", page.text("legend"))
 
     def test_a_gap_has_no_colour_of_a_band(self):
         page = self.page

@@ -40,8 +40,10 @@ const LEGEND = [
 function drawLegend() {
   const list = document.getElementById('legend');
   list.replaceChildren();
+  const degraded = page.report && page.report.vms.length > 0 && page.report.vms.every(isDegraded);
   for (const [band, name] of LEGEND) {
-    addLegend(list, band === 2 ? bandLabel(band) : name, (image) => {
+    if (degraded && (band === 2 || band === 3)) continue;
+    addLegend(list, band === 2 ? bandLabel(band) : band === 4 && degraded ? 'UNKNOWN: it ran' : name, (image) => {
       for (let i = 0; i < image.length; ++i) image[i] = pixelOf(band, i % 22, Math.floor(i / 22));
     });
   }

@@ -60,11 +60,12 @@ function gapsSection(report) {
 function phasesSection(report) {
   const rows = [];
   const degraded = report.vms.every(isDegraded);
+  const once = report.phases.every((phase) => phase.spans === 1);
   for (const phase of report.phases) {
     for (const vm of report.vms) {
       const shares = sharesOfVm(phase.vcpus.filter((vcpu) => vcpu.vm === vm.vm));
       if (!shares) continue;
-      rows.push([phase.name, String(phase.spans), formatLength(Math.round(phase.length_s * 1e3) * 1e6), vm.name || 'VM ' + vm.vm,
+      rows.push([phase.name, once ? '' : String(phase.spans), formatLength(Math.round(phase.length_s * 1e3) * 1e6), vm.name || 'VM ' + vm.vm,
         ...shareCells(degraded, shares, shares.ran, shares.starved)]);
     }
   }
