@@ -63,7 +63,7 @@ struct Calibration {
   // What was said of all scenes of this truth.
   Said Of(core::Classifier classifier, core::Band truth) const;
   // The share of time of all scenes with a truth in which it said the right band. Nothing without
-  // verdicts, and where programs cannot be told apart.
+  // verdicts, and where IPC does not distinguish programs.
   std::optional<double> RightShare(core::Classifier classifier) const;
 
   // Of a scene with a duty: what its residency had to be, by turns, in proportion to the whole
