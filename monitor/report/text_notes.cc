@@ -12,13 +12,11 @@
 #include "monitor/report/text_format.h"
 #include "monitor/report/text_report.h"
 #include "monitor/report/vcpu_table.h"
+#include "monitor/report/verdict_notes.h"
 
 namespace vcpulse::report {
 namespace {
 
-using metric::Metric;
-
-constexpr size_t kListed = 8;  // vCPUs named in one note; --json has all of them
 constexpr size_t kLifeCyclesShown = 20;
 constexpr size_t kMarkersShown = 20;
 constexpr size_t kNotesOfMany = 8;
@@ -185,75 +183,6 @@ std::string EventNotes(const VmSummary& vm) {
   return out;
 }
 
-// Of a note, what each vCPU that it speaks of adds to it. `order`: greater ones are named first,
-// where there are several VMs.
-struct VcpuText {
-  double order = 0;
-  std::string text;  // behind the vCPU's name
-};
-using VcpuTextOf = std::function<std::optional<VcpuText>(const VmSummary&, const VcpuSummary&)>;
-
-// Of these VMs, and of the vCPUs of this index alone where there is one.
-std::string ListedVcpus(const Vms& vms, std::optional<uint32_t> only, const VcpuTextOf& text_of) {
-  std::vector<VcpuText> texts;
-  for (const auto* const entry : vms) {
-    const auto& [number, vm] = *entry;
-    for (const auto& [index, vcpu] : vm.vcpus) {
-      if (only && *only != index) continue;
-      std::optional<VcpuText> text = text_of(vm, vcpu);
-      if (!text) continue;
-      const std::string of_vm = vms.size() > 1 ? absl::StrCat(" of VM ", number) : "";
-      text->text = absl::StrCat("vCPU ", index, of_vm, " ", text->text);
-      texts.push_back(*std::move(text));
-    }
-  }
-  if (vms.size() > 1) std::ranges::stable_sort(texts, std::greater{}, &VcpuText::order);
-  std::vector<std::string> listed;
-  listed.reserve(texts.size());
-  for (VcpuText& text : texts) listed.push_back(std::move(text.text));
-  return listed.empty() ? "" : Listed(listed, kListed);
-}
-
-std::string UnknownNotes(const Vms& vms, std::optional<uint32_t> only, const char* indent) {
-  std::string out;
-  for (size_t i = 0; i < core::kRules; ++i) {
-    const auto rule = static_cast<core::Rule>(i);
-    if (!reading::IsUnknownReason(rule)) continue;
-    const std::string shares =
-        ListedVcpus(vms, only, [&](const VmSummary& vm, const VcpuSummary& vcpu) {
-          const bool said = rule == core::Rule::kNoCounters && IsDegraded(vm);  // by the first line
-          if (said || vcpu.rule_ns[i] == 0) return std::optional<VcpuText>();
-          const std::optional<double> share = vcpu.RuleShare(rule);
-          return std::optional<VcpuText>({.order = share.value_or(0), .text = Percent(share)});
-        });
-    if (shares.empty()) continue;
-    out += Wrapped(absl::StrCat(indent, "UNKNOWN: "),
-                   absl::StrCat(std::string(reading::Explain(rule)), ": ", shares));
-  }
-  return out;
-}
-
-// How sure the verdicts were that say so, the least sure first, and how long a band was held before
-// a change was believed.
-std::string ConfidenceNotes(const Vms& vms, std::optional<uint32_t> only, const char* indent) {
-  const std::string shares = ListedVcpus(
-      vms, only, [](const VmSummary&, const VcpuSummary& vcpu) -> std::optional<VcpuText> {
-        const std::optional<double> confidence = vcpu.Value(Metric::kConfidence);
-        const double banded_ns =
-            vcpu.totals.Of(Metric::kSpinning).part + vcpu.totals.Of(Metric::kProductive).part;
-        if (!confidence || banded_ns == 0) return std::nullopt;
-        std::string text = absl::StrFormat("%.2f", *confidence);
-        const std::optional<double> held = vcpu.Value(Metric::kHeld);
-        if (held > 0) absl::StrAppend(&text, " (held ", Percent(held), ")");
-        return VcpuText{.order = -*confidence, .text = std::move(text)};
-      });
-  if (shares.empty()) return "";
-  return Wrapped(absl::StrCat(indent, "confidence: "),
-                 absl::StrCat("mean of the verdicts that give one (held: the share in which a band "
-                              "was kept against a single window): ",
-                              shares));
-}
-
 std::string GapNotes(const Report& report, const GapTotals& gaps, const char* first) {
   std::string out;
   for (const auto& [key, total] : gaps) {
@@ -398,8 +327,7 @@ std::string NotesOfCounts(const Report& report, const VmSummary& vm, std::option
 
 std::string RenderVmNotes(const Report& report, const NumberedVm& vm,
                           std::optional<uint32_t> vcpu) {
-  return absl::StrCat(NotesOfCounts(report, vm.second, vcpu), UnknownNotes({&vm}, vcpu, "  "),
-                      ConfidenceNotes({&vm}, vcpu, "  "),
+  return absl::StrCat(NotesOfCounts(report, vm.second, vcpu), RenderVerdictNotes({&vm}, vcpu, "  "),
                       GapNotes(report, vm.second.gaps, "  gap: "), SetNotes(vm.second));
 }
 
@@ -444,7 +372,7 @@ std::string RenderNotes(const Report& report, const Vms& vms, std::optional<uint
     absl::StrAppend(&out, Plural(notes.size() - kNotesOfMany, "more note"),
                     " (--vm VM shows those of one)\n");
   }
-  return absl::StrCat(UnknownNotes(vms, vcpu, ""), ConfidenceNotes(vms, vcpu, ""), out);
+  return absl::StrCat(RenderVerdictNotes(vms, vcpu, ""), out);
 }
 
 std::string RenderClosing(const Report& report) {
