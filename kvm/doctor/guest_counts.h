@@ -17,15 +17,25 @@
 
 namespace vcpulse::kvm::doctor {
 
-// Of one vCPU between two instants.
+// Of one vCPU between two instants, its thread being off the CPU at both.
 struct Counts {
   std::map<std::string, uint64_t> of;  // by event; on hybrid hosts of all core PMUs together
-  bool whole = true;                   // nothing else took a counter meanwhile
+  uint64_t enabled_ns = 0;             // of the thread on a CPU
+  uint64_t running_ns = 0;             // of it with counters on a PMU
+
+  // What one group counted: all of it, or on hybrid hosts that of one core PMU.
+  void Add(const GroupValues& begun, const GroupValues& now, std::span<const Event> events);
+
+  // Whether nothing else took a counter meanwhile.
+  bool Whole() const;
 
   std::optional<uint64_t> Of(const std::string& event) const {
     const auto found = of.find(event);
     return found != of.end() ? std::optional(found->second) : std::nullopt;
   }
+
+ private:
+  size_t groups_ = 0;
 };
 
 class GuestCounts {
