@@ -104,9 +104,9 @@ std::string Closing(const Calibration& calibration) {
   if (!apart) {
     out += report::Wrapped(
         "note: ",
-        "all programs have about the same instructions per cycle, so cycles are no cycles of a "
-        "CPU here (an emulated PMU): SPINNING and PRODUCTIVE mean nothing on this host; HALTED, "
-        "residency and delays do.");
+        "every program ran at about the same IPC, so the cycles counter of this host does not "
+        "count the cycles of a CPU (an emulated PMU): SPINNING and PRODUCTIVE mean nothing on this "
+        "host; HALTED, residency and delays do.");
   }
   return out;
 }

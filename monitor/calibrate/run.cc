@@ -3,13 +3,13 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <span>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
 #include "kvm/base/clock.h"
 #include "kvm/base/signals.h"
 #include "kvm/counters/perf_events.h"
@@ -37,9 +37,9 @@ class Player {
     });
   }
 
-  // No further scene begins. What was played; errors: of Play.
+  // The scene that is played ends, and none begins. What was played to its end; errors: of Play.
   absl::StatusOr<std::vector<Played>> Finish() {
-    stopped_ = true;
+    stop_.Notify();
     thread_.join();
     if (!status_.ok()) return status_;
     return std::move(played_);
@@ -47,11 +47,12 @@ class Player {
 
  private:
   void PlayAll() {
-    for (size_t i = 0; i < scenes_.size() && !stopped_; ++i) {
+    for (size_t i = 0; i < scenes_.size(); ++i) {
       if (options_.begins) options_.begins(i, scenes_.size(), scenes_[i].what);
       loop_.Post([this, i, now_ns = MonotonicNow_ns()] { loop_.Mark(scenes_[i].name, now_ns); });
       // No window reaches from one scene into the next.
-      auto played = Play(machine_, scenes_[i], options_.each, 2 * options_.interval);
+      auto played = Play(machine_, scenes_[i], options_.each, 2 * options_.interval, stop_);
+      if (absl::IsCancelled(played.status())) return;
       if (!played.ok()) {
         status_ = absl::Status(played.status().code(),
                                absl::StrCat(scenes_[i].what, ": ", played.status().message()));
@@ -65,7 +66,7 @@ class Player {
   const std::vector<Scene>& scenes_;
   const RunOptions& options_;
   live::Loop& loop_;
-  std::atomic<bool> stopped_{false};
+  absl::Notification stop_;
   std::vector<Played> played_;  // until the thread has ended its own, as the next
   absl::Status status_;
   std::thread thread_;
@@ -84,7 +85,7 @@ absl::StatusOr<Calibration> Run(const RunOptions& options) {
   live.profile = options.profile;
   live.tool_version = options.tool_version;
   live.chunk_sink =
-      live::ChunkSink{.name = "memory", .take = [&timeline](std::span<const uint8_t> chunk) {
+      live::ChunkSink{.name = "", .take = [&timeline](std::span<const uint8_t> chunk) {
                         timeline.insert(timeline.end(), chunk.begin(), chunk.end());
                       }};
   kvm::KernelPerfEvents perf;

@@ -19,10 +19,11 @@ constexpr absl::Duration kPatience = absl::Seconds(10);  // for a program to end
 constexpr absl::Duration kBurstPeriod = absl::Milliseconds(20);
 constexpr int kDuties[] = {1, 2, 5, 10, 25, 50};  // percent
 
-// Runs the program until `end`; the turns that the first vCPU made.
-absl::StatusOr<uint64_t> RunUntil(Machine& machine, const Program& program, const Deadline& end) {
+// Runs the program until `end` or `stop`; the turns that the first vCPU made.
+absl::StatusOr<uint64_t> RunUntil(Machine& machine, const Program& program, const Deadline& end,
+                                  const absl::Notification& stop) {
   for (size_t i = 0; i < program.vcpus; ++i) machine.Start(i, program, kForEver);
-  absl::SleepFor(end.left());
+  stop.WaitForNotificationWithTimeout(end.left());
   for (size_t i = 0; i < program.vcpus; ++i) machine.Stop(i);
   std::optional<uint64_t> turns;
   absl::Status status;
@@ -65,22 +66,22 @@ std::vector<Scene> Scenes() {
 }
 
 absl::StatusOr<Played> Play(Machine& machine, const Scene& scene, absl::Duration length,
-                            absl::Duration rest) {
+                            absl::Duration rest, const absl::Notification& stop) {
   if (scene.chain_bytes > 0) machine.memory().ChainData(scene.chain_bytes);
   auto* const shared = machine.memory().At<uint64_t>(kvm::microguest::kShared);
   shared[0] = shared[1] = 0;
   Played played{.begin_ns = MonotonicNow_ns()};
   const Deadline end(length);
-  while (!end.over()) {
+  while (!end.over() && !stop.HasBeenNotified()) {
     const Deadline period(std::min(kBurstPeriod, end.left()));
-    const auto turns =
-        RunUntil(machine, *scene.program, scene.duty ? Deadline(kBurstPeriod * *scene.duty) : end);
+    const auto turns = RunUntil(machine, *scene.program,
+                                scene.duty ? Deadline(kBurstPeriod * *scene.duty) : end, stop);
     if (!turns.ok()) return turns.status();
     played.turns += *turns;
     if (scene.duty) absl::SleepFor(period.left());
   }
   played.end_ns = MonotonicNow_ns();
-  absl::SleepFor(rest);
+  if (stop.WaitForNotificationWithTimeout(rest)) return absl::CancelledError("stopped");
   return played;
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
 #include "kvm/microguest/machine.h"
 #include "kvm/microguest/program.h"
@@ -39,8 +40,10 @@ struct Played {
   uint64_t turns = 0;  // of the first vCPU
 };
 
-// Plays it for so long, and then nothing for `rest`. Errors: of Machine::Wait.
+// Plays it for so long, and then nothing for `rest`. Errors: Cancelled, at once, where `stop` was
+// notified; of Machine::Wait.
 absl::StatusOr<Played> Play(kvm::microguest::Machine& machine, const Scene& scene,
-                            absl::Duration length, absl::Duration rest);
+                            absl::Duration length, absl::Duration rest,
+                            const absl::Notification& stop);
 
 }  // namespace vcpulse::calibrate

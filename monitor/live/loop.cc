@@ -367,8 +367,7 @@ absl::Status Loop::Finish() {
   if (!status.ok()) return status;
   const recorder::Progress progress = recording_.progress();
   view_.say(absl::StrCat(recorder::Counted(ticks, progress.vcpu_samples, progress.gaps), "; ",
-                         Plural(session_.bytes(), "byte"),
-                         options_.output.empty() ? " to " : " in ", session_.Destination()));
+                         Plural(session_.bytes(), "byte"), session_.Destination()));
   if (progress.samples == 0) {
     view_.say(geteuid() == 0 ? "no KVM guest was recorded"
                              : "no KVM guest was recorded (only root can identify the VMs of other "

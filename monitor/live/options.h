@@ -18,7 +18,7 @@ namespace vcpulse::live {
 
 // Gets the chunks of a timeline to send them elsewhere.
 struct ChunkSink {
-  std::string name;  // where they go, for people
+  std::string name;  // where they go, for people; empty: nowhere that they know of
   // With each one, byte for byte as the file has it, on the control thread, which it must not keep
   // waiting.
   std::function<void(std::span<const uint8_t> chunk)> take;

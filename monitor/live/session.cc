@@ -140,8 +140,9 @@ absl::Status Session::HandOver(std::span<const uint8_t> bytes) {
 }
 
 std::string Session::Destination() const {
-  if (output_ == nullptr) return chunk_sink_ ? chunk_sink_->name : "";
-  return chunk_sink_ ? absl::StrCat(output_->name(), " and ", chunk_sink_->name) : output_->name();
+  const std::string sink = chunk_sink_ ? chunk_sink_->name : "";
+  if (output_ == nullptr) return sink.empty() ? "" : absl::StrCat(" to ", sink);
+  return absl::StrCat(" in ", output_->name(), sink.empty() ? "" : " and ", sink);
 }
 
 absl::Status Session::Flush() { return writer_->Flush(timeline::TakeClockSnapshot()); }

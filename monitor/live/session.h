@@ -29,7 +29,8 @@ class Session {
   recorder::Recording& recording() { return *recording_; }
   // Nothing where none was asked for.
   const std::optional<v1::CounterProof>& proof() const { return proof_; }
-  // Where the records go, for people: "x.vpt", "tcp:collector:4711", or both with "and" between.
+  // Where the records go, for people: " in x.vpt", " to tcp:collector:4711", " in x.vpt and
+  // tcp:collector:4711"; empty where their taker has no name.
   std::string Destination() const;
   // Of the timeline, handed over so far.
   uint64_t bytes() const { return bytes_; }

@@ -74,6 +74,10 @@ TEST_F(Calibrate, ItsReportHasNoIdentity) {
   EXPECT_THAT(json, Not(HasSubstr("uuid")));
 }
 
+TEST_F(Calibrate, AnInterruptDoesNotWaitForTheProgramToEnd) {
+  EXPECT_THAT(Text("interrupted.txt"), HasSubstr("vcpulse: calibrate: stopped after 0 of "));
+}
+
 // The timeline has a phase for each program.
 TEST_F(Calibrate, ItsTimelineCanBeReported) {
   const kvm_tests::Finished finished = kvm_tests::RunProgram(kvm_tests::Vcpulse(
