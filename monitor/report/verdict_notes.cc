@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "kvm/base/text.h"
 #include "monitor/reading/labels.h"
 #include "monitor/report/text_format.h"
 
