@@ -300,7 +300,7 @@ TEST_F(Record, WaitIsForTheBeginningAlone) {
   const absl::Time ended = absl::Now();
   guest.reset();
   const Finished finished = record.Wait();
-  EXPECT_EQ(finished.exit_code, 0);
+  EXPECT_EQ(finished.exit_code, 0) << finished.err;
   EXPECT_LT(absl::Now() - ended, absl::Seconds(10));
   EXPECT_THAT(finished.err, Not(HasSubstr("start again")));
 }
