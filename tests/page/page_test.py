@@ -340,6 +340,23 @@ class PageTest(unittest.TestCase):
         page.settle()
         self.assertEqual((page.map()["from"], page.map()["to"]), (0, 4e9))
 
+    def test_a_new_address_is_not_overwritten_before_it_is_read(self):
+        page = self.page
+        page.keys("+")  # what is shown has another address, now the page's
+        page.wait_for("return location.hash === '#from=1&to=3'", "the fragment")
+        self.browser.execute_async_script('''
+            const [done] = arguments;
+            const later = window.setTimeout;
+            let write;
+            window.setTimeout = (act) => { write = act; };
+            window.dispatchEvent(new Event('afterprint'));  // draws anew
+            window.setTimeout = later;
+            location.hash = '#from=1&to=2';
+            write();  // due before the page is told of the new address
+            later(done, 0);''')
+        page.wait_for("return document.getElementById('map').dataset.to === '2000000000'", "the view", seconds=10)
+        self.assertEqual(page.script("return location.hash"), "#from=1&to=2")
+
     def test_the_minimap_moves_the_view(self):
         page = self.page
         shown = page.map()

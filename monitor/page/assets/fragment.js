@@ -2,6 +2,7 @@
 // #from=1.5&to=3&vcpu=1/0&open=1&filter=web&folded=2,3&utc=1 (seconds after the start).
 
 let fragmentTimer = null;
+let lastFragment = null; // read or written; any other is the user's, still to be read
 
 function fragmentText() {
   const parts = new URLSearchParams();
@@ -23,14 +24,17 @@ function writeFragmentSoon() {
   clearTimeout(fragmentTimer);
   fragmentTimer = setTimeout(() => {
     const text = fragmentText();
-    if (text !== location.hash.slice(1)) history.replaceState(null, '', text ? '#' + text : location.pathname + location.search);
+    if (location.hash.slice(1) !== lastFragment || text === lastFragment) return;
+    history.replaceState(null, '', text ? '#' + text : location.pathname + location.search);
+    lastFragment = location.hash.slice(1);
   }, 250);
 }
 
 // What it does not name is as at first.
 function readFragment() {
-  if (location.hash.slice(1) === fragmentText()) return;
-  const parts = new URLSearchParams(location.hash.slice(1));
+  lastFragment = location.hash.slice(1);
+  if (lastFragment === fragmentText()) return;
+  const parts = new URLSearchParams(lastFragment);
   const known = new Set(page.report.vms.map((vm) => vm.vm));
   folding.folded = parts.has('folded')
     ? new Set(parts.get('folded').split(',').filter((text) => /^\d+$/.test(text)).map(Number).filter((vm) => known.has(vm)))
