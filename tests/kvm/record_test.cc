@@ -296,7 +296,7 @@ TEST_F(Record, SaysThatItWaitsAndThatItWaitedInVain) {
 TEST_F(Record, WaitIsForTheBeginningAlone) {
   auto guest = std::optional(StartGuest("web"));
   RunningProgram record(Command({"--vm", "web", "--wait", "20s"}));
-  absl::SleepFor(absl::Milliseconds(700));
+  ASSERT_TRUE(Eventually([&] { return !ReadSoFar(output_).ticks.empty(); }));
   const absl::Time ended = absl::Now();
   guest.reset();
   const Finished finished = record.Wait();
