@@ -1,8 +1,13 @@
 #include "kvm/base/lexer.h"
 
+#include <algorithm>
 #include <cctype>
+#include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "kvm/base/closest_name.h"
 #include "kvm/base/text.h"
 
 namespace vcpulse {
@@ -31,6 +36,10 @@ void Lexer::SkipSpaces() { TakeWhile(IsSpace); }
 
 std::string_view Lexer::TakeWord() { return TakeWhile(IsWordByte); }
 
+std::string_view Lexer::TakeHyphenated() {
+  return TakeWhile([](char c) { return IsWordByte(c) || c == '-'; });
+}
+
 std::string_view Lexer::TakeUnspaced() {
   return TakeWhile([](char c) { return !IsSpace(c); });
 }
@@ -58,9 +67,14 @@ absl::Status Lexer::NotA(size_t at, std::string_view found, std::string_view wha
 
 absl::Status Lexer::NoneOf(size_t at, std::string_view found, std::string_view allowed) const {
   found = ShownAt(at, found);
-  return Wrong(at, found.empty()
-                       ? absl::StrCat("something is missing here, one of ", ToAbsl(allowed))
-                       : absl::StrCat(Quoted(found), " is none of ", ToAbsl(allowed)));
+  if (found.empty()) {
+    return Wrong(at, absl::StrCat("something is missing here, one of ", ToAbsl(allowed)));
+  }
+  const auto is_letter = [](unsigned char c) { return std::isalpha(c) != 0; };
+  const std::vector<std::string> names = absl::StrSplit(ToAbsl(allowed), ", ");
+  return Wrong(at, absl::StrCat(Quoted(found), " is none of ", ToAbsl(allowed),
+                                std::ranges::any_of(found, is_letter) ? DidYouMean(found, names)
+                                                                      : std::string()));
 }
 
 }  // namespace vcpulse

@@ -9,6 +9,12 @@
 
 namespace vcpulse {
 
+std::string WithThousands(uint64_t value) {
+  std::string text = absl::StrCat(value);
+  for (size_t at = text.size(); at > 3;) text.insert(at -= 3, ",");
+  return text;
+}
+
 std::string Plural(uint64_t n, std::string_view word) {
   return absl::StrFormat("%d %s%s", n, std::string(word), n == 1 ? "" : "s");
 }

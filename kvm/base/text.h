@@ -32,6 +32,8 @@ std::optional<T> ParseNumber(std::string_view text, int base = 10) {
 
 std::string Plural(uint64_t n, std::string_view word);  // "1 gap", "2 gaps"
 
+std::string WithThousands(uint64_t value);  // "1,234,567"
+
 // `text` from a file, safe for a terminal: control characters (an escape sequence in a VM's name)
 // become '?'.
 std::string Printable(std::string_view text);

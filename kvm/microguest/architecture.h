@@ -13,8 +13,11 @@
 
 namespace vcpulse::kvm::microguest {
 
+// What KVM_CREATE_VM takes here.
+unsigned long VmType(int kvm_fd);
+
 // Once per VM, before its vCPUs. The page tables map addresses to themselves.
-absl::Status PrepareVm(int kvm_fd, int vm_fd, const GuestMemory& memory);
+absl::Status PrepareVm(int vm_fd, const GuestMemory& memory, bool pause_exits);
 
 // Once per vCPU.
 absl::Status PrepareVcpu(int kvm_fd, int vm_fd, int vcpu_fd);

@@ -1,6 +1,7 @@
 #include <asm/kvm.h>
 #include <sys/ioctl.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstddef>
@@ -27,9 +28,23 @@ constexpr uint64_t General(size_t number) {
   return Core(offsetof(kvm_regs, regs.regs) + number * sizeof(uint64_t));
 }
 
+constexpr uint64_t kVectors = 0;  // sixteen exception vectors, below the page tables
+
 }  // namespace
 
-absl::Status PrepareVm(int /*kvm_fd*/, int /*vm_fd*/, const GuestMemory& memory) {
+// Some CPUs have less than the 40 bits of guest-physical address that 0 stands for.
+unsigned long VmType(int kvm_fd) {
+  const int most = ioctl(kvm_fd, KVM_CHECK_EXTENSION, KVM_CAP_ARM_VM_IPA_SIZE);
+  return most > 0 ? KVM_VM_TYPE_ARM_IPA_SIZE(std::min(most, 40)) : 0;
+}
+
+absl::Status PrepareVm(int /*vm_fd*/, const GuestMemory& memory, bool /*pause_exits*/) {
+  // Every exception vector leaves the guest: else one at an address without code comes again and
+  // again.
+  constexpr uint32_t kStore = 0xf90004ff;  // str xzr, [x7, #8]
+  for (uint64_t vector = 0; vector < 16; ++vector) {
+    *memory.At<uint32_t>(kVectors + vector * 0x80) = kStore;
+  }
   // Arm ARM, D8.3: with 39 bits of address the first table holds blocks of 1 GiB.
   constexpr uint64_t kBlock = 1 | 1 << 10;          // valid, accessed
   constexpr uint64_t kCached = 0 << 2 | 3 << 8;     // attribute 0 of MAIR, inner shareable
@@ -64,6 +79,7 @@ absl::Status SetRegisters(int vcpu_fd, uint64_t entry, uint64_t mailbox) {
       {ARM64_SYS_REG(3, 0, 10, 2, 0), 0xff},           // MAIR_EL1: 0 write-back, 1 device
       {ARM64_SYS_REG(3, 0, 2, 0, 2), 0x2'0080'3519},   // TCR_EL1: 39 bits, cached, 40 bits out
       {ARM64_SYS_REG(3, 0, 2, 0, 0), kPageTables},     // TTBR0_EL1
+      {ARM64_SYS_REG(3, 0, 12, 0, 0), kVectors},       // VBAR_EL1
       {ARM64_SYS_REG(3, 0, 1, 0, 0), 0x30d0'1805},     // SCTLR_EL1: MMU, caches
   });
   for (const auto& [id, value] : wanted) {

@@ -2,7 +2,8 @@
 
 namespace vcpulse::kvm::microguest {
 
-absl::Status PrepareVm(int, int, const GuestMemory&) {
+unsigned long VmType(int) { return 0; }
+absl::Status PrepareVm(int, const GuestMemory&, bool) {
   return absl::UnimplementedError("there are no guest programs for this architecture");
 }
 absl::Status PrepareVcpu(int, int, int) { return absl::OkStatus(); }

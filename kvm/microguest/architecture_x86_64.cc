@@ -40,7 +40,9 @@ kvm_segment Segment(uint8_t type, bool code) {
 
 }  // namespace
 
-absl::Status PrepareVm(int /*kvm_fd*/, int vm_fd, const GuestMemory& memory) {
+unsigned long VmType(int /*kvm_fd*/) { return 0; }
+
+absl::Status PrepareVm(int vm_fd, const GuestMemory& memory, bool pause_exits) {
   // Intel SDM volume 3, 4.5: four levels, the lowest one of pages of 2 MiB.
   constexpr uint64_t kPresentWritable = 0x3;
   constexpr uint64_t kLarge = 0x80;
@@ -52,6 +54,11 @@ absl::Status PrepareVm(int /*kvm_fd*/, int vm_fd, const GuestMemory& memory) {
   ioctl(vm_fd, KVM_SET_TSS_ADDR, kTssAddress);  // AMD's has no use for it
   // With KVM's own interrupt controller HLT waits in KVM; without, it leaves the guest.
   ioctl(vm_fd, KVM_CREATE_IRQCHIP, 0);
+  if (!pause_exits) {
+    kvm_enable_cap off{.cap = KVM_CAP_X86_DISABLE_EXITS};
+    off.args[0] = KVM_X86_DISABLE_EXITS_PAUSE;
+    ioctl(vm_fd, KVM_ENABLE_CAP, &off);  // since Linux 4.17
+  }
   return absl::OkStatus();
 }
 

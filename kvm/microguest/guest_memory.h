@@ -18,6 +18,7 @@ inline constexpr uint64_t kPageTables = 0x1000;  // up to kCode
 inline constexpr uint64_t kCode = 0x10000;
 inline constexpr uint64_t kMailboxes = 0x20000;  // a page for each vCPU
 inline constexpr uint64_t kShared = 0x30000;     // words that all vCPUs share
+inline constexpr size_t kSharedWords = 2;
 inline constexpr uint64_t kData = 0x200000;
 inline constexpr size_t kDataBytes = 8 << 20;
 inline constexpr size_t kMemoryBytes = kData + kDataBytes;
@@ -48,7 +49,8 @@ class GuestMemory {
   }
   Mailbox& MailboxOf(size_t vcpu) const { return *At<Mailbox>(kMailboxes + vcpu * 0x1000); }
 
-  // Makes the first `bytes` (a power of two) of the data a round of all their cache lines, each
+  // Makes the first `bytes` (a power of two, of kDataBytes at most) of the data a round of all
+  // their cache lines, each
   // with the address of the next one, in an order that no prefetcher foresees.
   void ChainData(size_t bytes) const;
 

@@ -7,13 +7,17 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <span>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
+#include "kvm/base/clock.h"
+#include "kvm/base/signals.h"
 #include "kvm/microguest/architecture.h"
 
 namespace vcpulse::kvm::microguest {
@@ -27,14 +31,22 @@ int KickSignal() { return SIGRTMIN; }
 // KVM reads it at the begin of each KVM_RUN; the vCPU's thread and the one that kicks it write it.
 std::atomic_ref<uint8_t> ImmediateExit(kvm_run& run) { return std::atomic_ref(run.immediate_exit); }
 
-// A signal ends KVM_RUN only where it has a handler.
-void InstallKick() {
+// A signal ends KVM_RUN only where it has a handler. Whether it has one now.
+bool InstallKick() {
   static const bool installed = [] {
     struct sigaction action{};
     action.sa_handler = [](int) {};
     return sigaction(KickSignal(), &action, nullptr) == 0;
   }();
-  static_cast<void>(installed);
+  return installed;
+}
+
+// Also where a signal comes meanwhile.
+int CreateVm(int kvm_fd) {
+  while (true) {
+    const int fd = ioctl(kvm_fd, KVM_CREATE_VM, VmType(kvm_fd));
+    if (fd >= 0 || errno != EINTR) return fd;
+  }
 }
 
 absl::Status OpenFailure(int error) {
@@ -62,6 +74,7 @@ std::string WhyItLeft(const kvm_run& run) {
     case KVM_EXIT_INTERNAL_ERROR:
       return absl::StrCat("KVM gave up on the guest (internal error ", run.internal.suberror, ")");
     case KVM_EXIT_SHUTDOWN:
+    case KVM_EXIT_MMIO:  // arm64: of its vectors
       return "the guest crashed";
     default:
       return absl::StrCat("the guest was left for another reason than its program's end (exit ",
@@ -74,12 +87,12 @@ std::string WhyItLeft(const kvm_run& run) {
 Machine::Machine(Fd kvm, Fd vm, GuestMemory memory)
     : kvm_(std::move(kvm)), vm_(std::move(vm)), memory_(std::move(memory)) {}
 
-absl::StatusOr<std::unique_ptr<Machine>> Machine::Create(size_t vcpus) {
+absl::StatusOr<std::unique_ptr<Machine>> Machine::Create(size_t vcpus, PauseExits pause_exits) {
   if (vcpus > kMostVcpus) return absl::InvalidArgumentError("too many vCPUs for a microguest");
-  InstallKick();
+  if (!InstallKick()) return absl::InternalError("the signal SIGRTMIN takes no handler");
   Fd kvm(open("/dev/kvm", O_RDWR | O_CLOEXEC));
   if (!kvm.valid()) return OpenFailure(errno);
-  Fd vm(ioctl(kvm.get(), KVM_CREATE_VM, 0));
+  Fd vm(CreateVm(kvm.get()));
   if (!vm.valid()) return absl::ErrnoToStatus(errno, "KVM cannot make a VM");
   auto memory = GuestMemory::Create();
   if (!memory.ok()) return memory.status();
@@ -92,7 +105,7 @@ absl::StatusOr<std::unique_ptr<Machine>> Machine::Create(size_t vcpus) {
   if (ioctl(machine->vm_.get(), KVM_SET_USER_MEMORY_REGION, &region) != 0) {
     return absl::ErrnoToStatus(errno, "KVM refused the guest's memory");
   }
-  absl::Status status = PrepareVm(machine->kvm_.get(), machine->vm_.get(), machine->memory_);
+  absl::Status status = PrepareVm(machine->vm_.get(), machine->memory_, pause_exits == PauseExits::kAsForAnyVm);
   for (size_t i = 0; i < vcpus && status.ok(); ++i) status = machine->AddVcpu(i);
   if (!status.ok()) return status;
   return machine;
@@ -108,13 +121,14 @@ absl::Status Machine::AddVcpu(size_t index) {
   if (run == MAP_FAILED) return absl::ErrnoToStatus(errno, "a vCPU's state cannot be mapped");
   vcpu->run = static_cast<kvm_run*>(run);
   absl::Status status = PrepareVcpu(kvm_.get(), vm_.get(), vcpu->fd.get());
-  if (!status.ok()) {
-    munmap(run, vcpu->run_bytes);
-    return status;
+  if (!status.ok()) return status;
+  try {
+    vcpu->thread = std::thread(&Machine::Live, std::ref(*vcpu), index);
+  } catch (const std::system_error& error) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("no thread for a vCPU: ", error.code().message()));
   }
   Vcpu& added = *vcpus_.emplace_back(std::move(vcpu));
-  added.done.reset();
-  added.thread = std::thread(&Machine::Live, std::ref(added), index);
   std::unique_lock lock(added.mutex);
   added.changed.wait(lock, [&] { return added.done.has_value(); });
   return absl::OkStatus();
@@ -129,13 +143,22 @@ Machine::~Machine() {
     }
     vcpu->changed.notify_all();
     vcpu->thread.join();
-    munmap(vcpu->run, vcpu->run_bytes);
   }
+}
+
+Machine::Vcpu::~Vcpu() {
+  if (run != nullptr) munmap(run, run_bytes);
 }
 
 pid_t Machine::Tid(size_t vcpu) const { return vcpus_[vcpu]->tid; }
 
 void Machine::Live(Vcpu& vcpu, size_t index) {
+  // Whatever mask its creator had, the kick comes here, and what is meant for others does not.
+  const BlockedSignals blocked;
+  sigset_t kick;
+  sigemptyset(&kick);
+  sigaddset(&kick, KickSignal());
+  pthread_sigmask(SIG_UNBLOCK, &kick, nullptr);
   pthread_setname_np(pthread_self(), absl::StrCat("CPU ", index, "/KVM").c_str());
   std::unique_lock lock(vcpu.mutex);
   vcpu.tid = static_cast<pid_t>(syscall(SYS_gettid));
@@ -153,28 +176,38 @@ void Machine::Live(Vcpu& vcpu, size_t index) {
   }
 }
 
-void Machine::Post(Vcpu& vcpu, std::function<absl::Status()> job) {
+bool Machine::IsIdle() const {
+  return std::ranges::all_of(vcpus_, [](const auto& vcpu) {
+    const std::lock_guard lock(vcpu->mutex);
+    return vcpu->done.has_value();
+  });
+}
+
+void Machine::Post(size_t index, bool halts, uint64_t turns, std::function<absl::Status()> job) {
+  if (IsIdle()) std::ranges::fill(std::span(memory_.At<uint64_t>(kShared), kSharedWords), 0);
+  Vcpu& vcpu = *vcpus_[index];
   {
     const std::lock_guard lock(vcpu.mutex);
     if (!vcpu.done) return;
     vcpu.done.reset();
+    vcpu.halts = halts;
+    vcpu.inside_ns = 0;
     vcpu.leaves = false;
+    memory_.MailboxOf(index) = {.turns = 0, .limit = turns, .looks = 0};
     vcpu.job = std::move(job);
   }
   vcpu.changed.notify_all();
 }
 
 void Machine::Start(size_t vcpu, const Program& program, uint64_t turns) {
-  Vcpu& one = *vcpus_[vcpu];
-  one.halts = program.truth == Truth::kHalted;
-  memory_.MailboxOf(vcpu) = {.turns = 0, .limit = turns, .looks = 0};
   const uint64_t entry = kCode + EntryOf(program);
   const uint64_t mailbox = kMailboxes + vcpu * 0x1000;
-  Post(one, [this, &one, entry, mailbox] { return Run(one, entry, mailbox); });
+  Post(vcpu, program.truth == Truth::kHalted, turns,
+       [&one = *vcpus_[vcpu], entry, mailbox] { return Run(one, entry, mailbox); });
 }
 
 void Machine::StartOnHost(size_t vcpu, std::function<void()> work) {
-  Post(*vcpus_[vcpu], [work = std::move(work)] {
+  Post(vcpu, /*halts=*/false, 0, [work = std::move(work)] {
     work();
     return absl::OkStatus();
   });
@@ -185,21 +218,21 @@ absl::Status Machine::Run(Vcpu& vcpu, uint64_t entry, uint64_t mailbox) {
   if (!status.ok()) return status;
   ImmediateExit(*vcpu.run) = 0;
   while (!vcpu.leaves) {
-    if (ioctl(vcpu.fd.get(), KVM_RUN, 0) != 0) {
-      if (errno == EINTR || errno == EAGAIN) continue;
-      return absl::ErrnoToStatus(errno, "KVM cannot run the guest");
-    }
-    if (HasFinished(*vcpu.run)) {
-      // KVM goes on behind that instruction when it is entered next: before new registers are set.
-      ImmediateExit(*vcpu.run) = 1;
-      ioctl(vcpu.fd.get(), KVM_RUN, 0);
-      return absl::OkStatus();
-    }
+    const int64_t entered_ns = MonotonicNow_ns();
+    const int error = ioctl(vcpu.fd.get(), KVM_RUN, 0) != 0 ? errno : 0;
+    vcpu.inside_ns += MonotonicNow_ns() - entered_ns;
+    if (error == EINTR || error == EAGAIN) continue;
+    if (error != 0) return absl::ErrnoToStatus(error, "KVM cannot run the guest");
     if (vcpu.run->exit_reason == KVM_EXIT_HLT) {
       std::unique_lock lock(vcpu.mutex);
       vcpu.changed.wait(lock, [&] { return vcpu.leaves.load(); });
     } else if (vcpu.run->exit_reason != KVM_EXIT_INTR) {
-      return absl::InternalError(WhyItLeft(*vcpu.run));
+      absl::Status ended =
+          HasFinished(*vcpu.run) ? absl::OkStatus() : absl::InternalError(WhyItLeft(*vcpu.run));
+      // KVM goes on behind that instruction when it is entered next: before new registers are set.
+      ImmediateExit(*vcpu.run) = 1;
+      ioctl(vcpu.fd.get(), KVM_RUN, 0);
+      return ended;
     }
   }
   return absl::OkStatus();
@@ -236,7 +269,7 @@ absl::StatusOr<Turns> Machine::Wait(size_t vcpu, absl::Duration patience) {
   }
   if (!one.done->ok()) return *one.done;
   const Mailbox& mailbox = memory_.MailboxOf(vcpu);
-  return Turns{.turns = mailbox.turns, .looks = mailbox.looks};
+  return Turns{.turns = mailbox.turns, .looks = mailbox.looks, .inside_ns = one.inside_ns};
 }
 
 }  // namespace vcpulse::kvm::microguest

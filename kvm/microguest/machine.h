@@ -23,16 +23,22 @@
 
 namespace vcpulse::kvm::microguest {
 
+// Whether KVM may take a PAUSE itself where a vCPU spins for long (pause-loop exiting, x86). Such a
+// PAUSE does not retire in the guest.
+enum class PauseExits { kAsForAnyVm, kNone };
+
 // A VM of this process: vCPUs with threads of their own, memory, and no device. The threads are
 // named as QEMU names them ("CPU 0/KVM"), so that discovery finds them like those of any VM. All of
 // it ends with the process, however that ends.
 //
-// One thread may use it; the kick of a vCPU takes the signal SIGRTMIN of this process.
+// One thread may use it; the kick of a vCPU takes the signal SIGRTMIN of this process, and vCPU
+// threads take no other one.
 class Machine {
  public:
   // Errors, each with what to do: PermissionDenied and NotFound of /dev/kvm; Unimplemented on other
-  // architectures than x86-64 and arm64; what KVM refused.
-  static absl::StatusOr<std::unique_ptr<Machine>> Create(size_t vcpus);
+  // architectures than x86-64 and arm64; what KVM refused; ResourceExhausted.
+  static absl::StatusOr<std::unique_ptr<Machine>> Create(
+      size_t vcpus, PauseExits pause_exits = PauseExits::kAsForAnyVm);
   ~Machine();
   Machine(const Machine&) = delete;
   Machine& operator=(const Machine&) = delete;
@@ -41,10 +47,10 @@ class Machine {
   pid_t Tid(size_t vcpu) const;
   const GuestMemory& memory() const { return memory_; }
 
-  // Begins a program on this vCPU; it ends after so many turns. One that is not idle goes on with
-  // what it does.
+  // Begins a program on this vCPU; it ends after so many turns. The first one of an idle machine
+  // finds the shared words 0. A vCPU that is not idle goes on with what it does.
   void Start(size_t vcpu, const Program& program, uint64_t turns);
-  // The same with something that the thread does outside the guest.
+  // The same with something that the thread does outside the guest. It cannot be stopped.
   void StartOnHost(size_t vcpu, std::function<void()> work);
 
   // Has a program end at its next turn, or out of its halt.
@@ -56,6 +62,11 @@ class Machine {
 
  private:
   struct Vcpu {
+    Vcpu() = default;
+    ~Vcpu();
+    Vcpu(const Vcpu&) = delete;
+    Vcpu& operator=(const Vcpu&) = delete;
+
     Fd fd;
     kvm_run* run = nullptr;
     size_t run_bytes = 0;
@@ -64,17 +75,19 @@ class Machine {
     std::condition_variable changed;
     std::function<absl::Status()> job;  // under mutex, as the following
     bool ends = false;
-    std::optional<absl::Status> done = absl::OkStatus();
-    std::atomic<bool> leaves{false};  // out of the guest, at once
-    bool halts = false;               // the program that runs does
+    std::optional<absl::Status> done;  // nothing: it is not idle
+    bool halts = false;                // the program that runs does
+    int64_t inside_ns = 0;             // of the last program; its thread's until it is idle
+    std::atomic<bool> leaves{false};   // out of the guest, at once
     std::thread thread;
   };
 
   Machine(Fd kvm, Fd vm, GuestMemory memory);
   absl::Status AddVcpu(size_t index);
   static void Live(Vcpu& vcpu, size_t index);
-  absl::Status Run(Vcpu& vcpu, uint64_t entry, uint64_t mailbox);
-  static void Post(Vcpu& vcpu, std::function<absl::Status()> job);
+  static absl::Status Run(Vcpu& vcpu, uint64_t entry, uint64_t mailbox);
+  void Post(size_t index, bool halts, uint64_t turns, std::function<absl::Status()> job);
+  bool IsIdle() const;
   static void Kick(Vcpu& vcpu);
 
   Fd kvm_;

@@ -1,5 +1,9 @@
 #include "kvm/microguest/program.h"
 
+#if defined(__aarch64__)
+#include <sys/auxv.h>
+#endif
+
 #include <algorithm>
 #include <array>
 
@@ -49,10 +53,15 @@ namespace {
 #if defined(__x86_64__)
 constexpr char kPauseWhat[] = "a spin of PAUSE";
 constexpr char kHaltWhat[] = "HLT";
+bool HasAtomics() { return true; }
 #else
 constexpr char kPauseWhat[] = "a spin of YIELD";
 constexpr char kHaltWhat[] = "WFI";
+// Arm CPUs before v8.1 lack SWP and LDADD.
+bool HasAtomics() { return (getauxval(AT_HWCAP) & HWCAP_ATOMICS) != 0; }
 #endif
+
+constexpr size_t kLocks = 2;  // the last ones of kPrograms, which need atomic instructions
 
 constexpr auto kPrograms = std::to_array<Program>({
     {.name = "loop",
@@ -75,6 +84,8 @@ constexpr auto kPrograms = std::to_array<Program>({
      .what = "a poll of the clock",
      .truth = Truth::kSpinning,
      .code = vcpulse_guest_clock},
+    {.name = "halt", .what = kHaltWhat, .truth = Truth::kHalted, .code = vcpulse_guest_halt},
+    // Those of kLocks.
     {.name = "test-and-set",
      .what = "a test-and-set lock",
      .truth = Truth::kSpinning,
@@ -85,12 +96,14 @@ constexpr auto kPrograms = std::to_array<Program>({
      .truth = Truth::kSpinning,
      .vcpus = 2,
      .code = vcpulse_guest_ticket},
-    {.name = "halt", .what = kHaltWhat, .truth = Truth::kHalted, .code = vcpulse_guest_halt},
 });
 
 }  // namespace
 
-std::span<const Program> Programs() { return kPrograms; }
+std::span<const Program> Programs() {
+  const std::span<const Program> all = kPrograms;
+  return HasAtomics() ? all : all.first(all.size() - kLocks);
+}
 
 std::span<const std::byte> AllCode() { return {vcpulse_guest_begin, vcpulse_guest_end}; }
 

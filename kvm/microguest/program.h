@@ -19,6 +19,9 @@ std::string_view ToString(Truth truth);  // "halted", "spinning", "productive"
 struct Turns {
   uint64_t turns = 0;
   uint64_t looks = 0;  // fruitless ones, of a program that waits for another vCPU
+  // In KVM_RUN, on the host's clock: what KVM does there and a vCPU that waits for its CPU are in
+  // it.
+  int64_t inside_ns = 0;
 };
 
 struct Program {
@@ -34,7 +37,7 @@ struct Program {
   uint64_t Branches(const Turns& turns) const;
 };
 
-// All programs of this architecture; none where there is no code for it.
+// All programs that this CPU can run; none where there is no code for its architecture.
 std::span<const Program> Programs();
 
 // The program of this name, or null.

@@ -1,6 +1,6 @@
 // Guest programs of known truth for arm64: EL1, flat memory that is cached, no interrupts.
 //
-// At the start: x0 is the vCPU's mailbox (mailbox.h), x1 the data, x2 two words that all vCPUs share, x7 an address that no
+// At the start: x0 is the vCPU's mailbox (guest_memory.h), x1 the data, x2 two words that all vCPUs share, x7 an address that no
 // memory stands behind, the others are 0. x8 counts turns, x9 the fruitless looks of a wait.
 // A program: its name, instructions and branches of a turn (the four of TURN, one of them a branch, included), the same of
 // a fruitless look, and instructions before the first turn and after the last (the two of FINISH included).
@@ -158,7 +158,7 @@ vcpulse_guest_\name:
         TURN    1b
         FINISH
 
-        PROGRAM halt, 5, 1, 0, 0, 2     // a turn for each time that it is woken
+        PROGRAM halt, 4, 1, 0, 0, 2     // a turn for each time that it is woken; KVM skips the WFI, which does not count
 1:      wfi
         TURN    1b
         FINISH

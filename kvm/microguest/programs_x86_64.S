@@ -1,6 +1,6 @@
 // Guest programs of known truth for x86-64: 64-bit mode, ring 0, flat memory, no interrupts.
 //
-// At the start: rdi is the vCPU's mailbox (mailbox.h), rsi the data, rdx two words that all vCPUs share, the others are 0.
+// At the start: rdi is the vCPU's mailbox (guest_memory.h), rsi the data, rdx two words that all vCPUs share, the others are 0.
 // r8 counts turns, r9 the fruitless looks of a wait.
 // A program: its name, instructions and branches of a turn (the three of TURN, one of them a branch, included), the same of
 // a fruitless look, and instructions before the first turn and after the last (the two of FINISH included).
@@ -152,7 +152,7 @@ vcpulse_guest_\name:
         TURN    1b
         FINISH
 
-        PROGRAM halt, 4, 1, 0, 0, 2     // a turn for each time that it is woken
+        PROGRAM halt, 3, 1, 0, 0, 2     // a turn for each time that it is woken; KVM skips the HLT, which does not count
 1:      hlt
         TURN    1b
         FINISH

@@ -1,12 +1,15 @@
 #include "monitor/calibrate/calibration.h"
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <numeric>
+#include <ranges>
 #include <utility>
 #include <variant>
 
 #include "absl/status/status.h"
+#include "kvm/base/clock.h"
 #include "monitor/metric/interval.h"
 #include "monitor/replay/recorded_settings.h"
 #include "monitor/replay/rejudge.h"
@@ -17,6 +20,9 @@ namespace {
 
 using core::Band;
 using core::Classifier;
+
+// So much of a scene's residency must have been measured: windows may lack a little of it.
+constexpr double kWhole = 0.99;
 
 // Windows of the timeline, judged by both classifiers, to the scenes that they lie in.
 class Measurer {
@@ -59,23 +65,43 @@ class Measurer {
     return absl::OkStatus();
   }
 
+  static bool Touches(const metric::Interval& interval, const Played& played) {
+    return interval.BeginNs() < played.end_ns && interval.EndNs() > played.begin_ns;
+  }
+
+  static void AddResidency(const metric::Interval& interval, SceneOutcome& outcome) {
+    const auto residency = interval.Residency();
+    if (!residency || interval.Vcpu().index() > 0) return;
+    outcome.busy_ns += *residency * static_cast<double>(interval.delta.interval_ns);
+    outcome.residency_known_ns += std::min(interval.EndNs(), outcome.played.end_ns) -
+                                  std::max(interval.BeginNs(), outcome.played.begin_ns);
+  }
+
+  // On hybrid hosts there are cycles of more than one core PMU.
+  static void AddCycles(const metric::Interval& interval, SceneOutcome& outcome) {
+    if (interval.Vcpu().index() > 0) return;
+    bool counted = false;
+    for (const metric::EventPlace& event : interval.epoch.events) {
+      const auto count = interval.CountOf(event).count;
+      if (event.name != "cycles" || !count) continue;
+      counted = true;
+      outcome.cycles += static_cast<double>(*count);
+    }
+    if (counted) outcome.counted_ns += interval.delta.interval_ns;
+  }
+
   void Add(const metric::Interval& interval) {
+    const auto touched = std::ranges::count_if(
+        calibration_.scenes,
+        [&](const SceneOutcome& outcome) { return Touches(interval, outcome.played); });
     for (SceneOutcome& outcome : calibration_.scenes) {
       const Played& played = outcome.played;
-      if (interval.BeginNs() >= played.end_ns || interval.EndNs() <= played.begin_ns) continue;
-      if (const auto residency = interval.Residency(); residency && interval.Vcpu().index() == 0) {
-        outcome.busy_ns = outcome.busy_ns.value_or(0) +
-                          *residency * static_cast<double>(interval.delta.interval_ns);
-      }
+      if (!Touches(interval, played)) continue;
+      if (touched == 1) AddResidency(interval, outcome);
       if (interval.BeginNs() < played.begin_ns || interval.EndNs() > played.end_ns) continue;
       if (interval.Vcpu().index() >= outcome.scene.program->vcpus) continue;
       outcome.totals.Add(interval);
-      for (const metric::EventPlace& event : interval.epoch.events) {
-        const auto count = interval.CountOf(event).count;
-        if (event.name != "cycles" || !count || interval.Vcpu().index() > 0) continue;
-        outcome.cycles += static_cast<double>(*count);
-        outcome.counted_ns += interval.delta.interval_ns;
-      }
+      AddCycles(interval, outcome);
       for (size_t i = 0; i < kClassifiers; ++i) {
         if (interval.column >= verdicts_[i].size()) continue;
         const Band band = verdicts_[i][interval.column].band;
@@ -105,7 +131,7 @@ void Said::Add(const Said& other) {
 }
 
 int64_t Said::TotalNs() const {
-  return std::accumulate(band_ns.begin() + 1, band_ns.end(), int64_t{0});
+  return std::accumulate(band_ns.begin(), band_ns.end(), int64_t{0});
 }
 
 std::optional<double> Said::Share(Band band) const {
@@ -115,8 +141,7 @@ std::optional<double> Said::Share(Band band) const {
 }
 
 Band Said::Most() const {
-  if (TotalNs() == 0) return Band::kNone;
-  return static_cast<Band>(std::max_element(band_ns.begin() + 1, band_ns.end()) - band_ns.begin());
+  return static_cast<Band>(std::ranges::max_element(band_ns) - band_ns.begin());
 }
 
 std::optional<Band> SceneOutcome::Truth() const {
@@ -134,8 +159,20 @@ std::optional<Band> SceneOutcome::Truth() const {
 
 std::optional<double> SceneOutcome::Residency() const {
   if (!scene.duty) return totals.Value(metric::Metric::kResidency);
-  if (!busy_ns) return std::nullopt;
-  return *busy_ns / static_cast<double>(played.end_ns - played.begin_ns);
+  const auto length_ns = static_cast<double>(played.end_ns - played.begin_ns);
+  if (static_cast<double>(residency_known_ns) < kWhole * length_ns) return std::nullopt;
+  return busy_ns / length_ns;
+}
+
+std::optional<double> SceneOutcome::InsideShare() const {
+  if (Truth() == Band::kHalted || played.end_ns <= played.begin_ns) return std::nullopt;
+  return static_cast<double>(played.inside_ns) /
+         static_cast<double>(played.end_ns - played.begin_ns);
+}
+
+std::optional<double> SceneOutcome::TurnsPerSecond() const {
+  if (Truth() == Band::kHalted || played.inside_ns <= 0) return std::nullopt;
+  return static_cast<double>(played.turns) / ToSeconds(played.inside_ns);
 }
 
 std::optional<double> SceneOutcome::CyclesPerTurn() const {
@@ -153,7 +190,7 @@ Said Calibration::Of(Classifier classifier, Band truth) const {
 }
 
 std::optional<double> Calibration::RightShare(Classifier classifier) const {
-  if (IpcTellsProgramsApart() == false) return std::nullopt;
+  if (IpcTellsProgramsApart() != true) return std::nullopt;
   double right_ns = 0;
   double all_ns = 0;
   for (const Band truth : {Band::kHalted, Band::kSpinning, Band::kProductive}) {
@@ -171,24 +208,18 @@ const SceneOutcome* Calibration::Find(std::string_view name) const {
   return found != scenes.end() ? &*found : nullptr;
 }
 
-std::optional<double> Calibration::ResidencyByTurns(const SceneOutcome& scene) const {
-  const SceneOutcome* const whole = Find("loop");
-  if (!scene.scene.duty || whole == nullptr || !whole->Residency()) return std::nullopt;
-  const auto per_ns = [](const SceneOutcome& of) {
-    return static_cast<double>(of.played.turns) /
-           static_cast<double>(of.played.end_ns - of.played.begin_ns);
-  };
-  if (whole->played.turns == 0) return std::nullopt;
-  return per_ns(scene) / per_ns(*whole) * *whole->Residency();
-}
-
 std::optional<double> Calibration::SmallestSeen(Classifier classifier) const {
-  std::optional<double> smallest;
+  if (Of(classifier, Band::kHalted).Share(Band::kHalted).value_or(0) < 0.5) return std::nullopt;
+  std::map<double, bool> seen;  // by share of time
   for (const SceneOutcome& scene : scenes) {
-    const std::optional<double> share = ResidencyByTurns(scene);
+    const std::optional<double> share = scene.InsideShare();
     const auto halted = scene.said[static_cast<size_t>(classifier)].Share(Band::kHalted);
-    if (!share || !halted || *halted >= 0.5) continue;
-    smallest = std::min(smallest.value_or(*share), *share);
+    if (scene.scene.duty && share && halted) seen[*share] = *halted < 0.5;
+  }
+  std::optional<double> smallest;
+  for (const auto& [share, was_seen] : seen | std::views::reverse) {
+    if (!was_seen) break;
+    smallest = share;
   }
   return smallest;
 }
@@ -196,7 +227,8 @@ std::optional<double> Calibration::SmallestSeen(Classifier classifier) const {
 std::optional<bool> Calibration::IpcTellsProgramsApart() const {
   std::vector<double> ipcs;
   for (const SceneOutcome& scene : scenes) {
-    if (!scene.scene.duty && scene.Ipc()) ipcs.push_back(*scene.Ipc());
+    if (scene.Truth().value_or(Band::kHalted) == Band::kHalted) continue;
+    if (scene.Ipc()) ipcs.push_back(*scene.Ipc());
   }
   if (ipcs.size() < 3) return std::nullopt;
   const auto [least, most] = std::ranges::minmax(ipcs);

@@ -20,17 +20,18 @@ namespace vcpulse::calibrate {
 
 inline constexpr size_t kClassifiers = 2;  // by core::Classifier
 
-// What one classifier said of some time.
+// What one classifier said of some time. No verdict (Band::kNone) is an answer like others: a right
+// one is never given for it.
 struct Said {
-  std::array<int64_t, core::kBands> band_ns{};  // by core::Band; kNone: no verdict
+  std::array<int64_t, core::kBands> band_ns{};  // by core::Band
   // From the scene's begin to the end of the first window with the right band.
   std::optional<int64_t> found_after_ns;
 
   void Add(const Said& other);
-  int64_t TotalNs() const;  // with a verdict
-  // Nothing where there was no verdict.
+  int64_t TotalNs() const;
+  // Nothing of no time.
   std::optional<double> Share(core::Band band) const;
-  // The band of most of that time; kNone where there was no verdict.
+  // The band of most of that time.
   core::Band Most() const;
 };
 
@@ -42,15 +43,22 @@ struct SceneOutcome {
   metric::Totals totals{};  // as recorded
   double cycles = 0;        // of the guest; counted in `counted_ns`
   int64_t counted_ns = 0;
-  // In guest code, of the first vCPU, by residency: of all windows that touch the scene, which is
-  // alone in them. Nothing where residency was not measured.
-  std::optional<double> busy_ns;
+  // In guest code, of the first vCPU, by residency: of all windows that touch the scene, where it
+  // is alone in them; they cover `residency_known_ns` of it.
+  double busy_ns = 0;
+  int64_t residency_known_ns = 0;
 
   // Nothing of a mixture.
   std::optional<core::Band> Truth() const;
   std::optional<double> Ipc() const { return totals.Value(metric::Metric::kIpc); }
-  // Of all vCPUs that ran it; with a duty, of the scene from its begin to its end.
+  // Of all vCPUs that ran it; with a duty, of the scene from its begin to its end, and nothing
+  // where that was not measured as a whole.
   std::optional<double> Residency() const;
+  // The share of time that the first vCPU was in KVM_RUN: what residency has to be, but for what
+  // KVM itself takes there. Nothing of what halts, where KVM may wait in it.
+  std::optional<double> InsideShare() const;
+  // Of the first vCPU, in KVM_RUN. Nothing where it made none.
+  std::optional<double> TurnsPerSecond() const;
   // Of the first vCPU. Nothing where cycles were not counted, or no turn was made.
   std::optional<double> CyclesPerTurn() const;
 };
@@ -62,17 +70,15 @@ struct Calibration {
 
   // What was said of all scenes of this truth.
   Said Of(core::Classifier classifier, core::Band truth) const;
-  // The share of time of all scenes with a truth in which it said the right band. Nothing without
-  // verdicts, and where IPC does not distinguish programs.
+  // The share of time of all scenes with a truth in which it said the right band. Nothing where it
+  // is not known that IPC distinguishes programs here.
   std::optional<double> RightShare(core::Classifier classifier) const;
 
-  // Of a scene with a duty: what its residency had to be, by turns, in proportion to the whole
-  // loop's. Nothing where that was not measured.
-  std::optional<double> ResidencyByTurns(const SceneOutcome& scene) const;
-  // The least share of time, by turns, whose windows were HALTED for less than half of it.
+  // The least share of time in the guest of a scene that was HALTED for less than half of it, as
+  // were all with larger shares. Nothing where there is none, or a halted guest was not HALTED.
   std::optional<double> SmallestSeen(core::Classifier classifier) const;
   // Whether instructions per cycle differ between programs that any real CPU runs at different
-  // ones. Nothing where fewer than three were measured.
+  // ones, halted ones apart. Nothing where fewer than three were measured.
   std::optional<bool> IpcTellsProgramsApart() const;
   const SceneOutcome* Find(std::string_view name) const;
 };

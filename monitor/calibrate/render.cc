@@ -1,6 +1,8 @@
 // A calibration as text and as JSON.
 
+#include <algorithm>
 #include <array>
+#include <ranges>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -9,6 +11,7 @@
 #include "kvm/base/json.h"
 #include "kvm/base/text.h"
 #include "monitor/calibrate/calibration.h"
+#include "monitor/profile/profile.h"
 #include "monitor/reading/labels.h"
 #include "monitor/report/text_format.h"
 
@@ -24,8 +27,10 @@ using report::Percent;
 using report::Table;
 
 constexpr std::array kTruths = {Band::kHalted, Band::kSpinning, Band::kProductive};
-constexpr std::array kSaid = {Band::kHalted, Band::kSpinning, Band::kProductive, Band::kUnknown};
+constexpr std::array kSaid = {Band::kHalted, Band::kSpinning, Band::kProductive, Band::kUnknown,
+                              Band::kNone};
 constexpr std::array kBoth = {Classifier::kEvidence, Classifier::kIpcBands};
+constexpr char kNoVerdict[] = "no verdict";
 
 const Said& Of(const SceneOutcome& scene, Classifier classifier) {
   return scene.said[static_cast<size_t>(classifier)];
@@ -34,7 +39,7 @@ const Said& Of(const SceneOutcome& scene, Classifier classifier) {
 // "SPINNING 98.0%": what it said most, and how much.
 std::string MostText(const Said& said) {
   const Band most = said.Most();
-  if (most == Band::kNone) return "-";
+  if (most == Band::kNone) return said.TotalNs() == 0 ? "-" : kNoVerdict;
   return absl::StrCat(std::string(core::ToString(most)), " ", Percent(said.Share(most)));
 }
 
@@ -59,7 +64,8 @@ std::string TableOfPrograms(const Calibration& calibration) {
 
 std::string Confusion(const Calibration& calibration, Classifier classifier) {
   const std::string name(core::ToString(classifier));
-  Table table({absl::StrCat(name, " said"), "HALTED", "SPINNING", "PRODUCTIVE", "UNKNOWN"});
+  Table table(
+      {absl::StrCat(name, " said"), "HALTED", "SPINNING", "PRODUCTIVE", "UNKNOWN", kNoVerdict});
   for (const Band truth : kTruths) {
     const Said said = calibration.Of(classifier, truth);
     std::vector<Table::Cell> cells = {
@@ -73,17 +79,26 @@ std::string Confusion(const Calibration& calibration, Classifier classifier) {
                       " of the time\n");
 }
 
+// The guest's speed in a scene, as a share of that of the whole loop.
+std::optional<double> SpeedOf(const Calibration& calibration, const SceneOutcome& scene) {
+  const SceneOutcome* const whole = calibration.Find("loop");
+  if (whole == nullptr || !whole->TurnsPerSecond() || !scene.TurnsPerSecond()) return std::nullopt;
+  return *scene.TurnsPerSecond() / *whole->TurnsPerSecond();
+}
+
 std::string TableOfDuties(const Calibration& calibration) {
-  Table table({"ran, by its turns", "residency", "error", "HALTED by evidence"});
+  Table table({"in the guest", "residency", "error", "turns per second", "HALTED by evidence"});
   bool any = false;
   for (const SceneOutcome& scene : calibration.scenes) {
-    const auto by_turns = calibration.ResidencyByTurns(scene);
-    const auto residency = scene.Residency();
-    if (!by_turns || !residency) continue;
+    const auto inside = scene.InsideShare();
+    if (!scene.scene.duty || !inside) continue;
     any = true;
-    table.AddRow({{Percent(*by_turns)},
-                  {Percent(*residency)},
-                  {absl::StrFormat("%+.2f points", 100 * (*residency - *by_turns))},
+    const auto residency = scene.Residency();
+    const auto speed = SpeedOf(calibration, scene);
+    table.AddRow({{Percent(*inside)},
+                  {residency ? Percent(*residency) : "-"},
+                  {residency ? absl::StrFormat("%+.2f points", 100 * (*residency - *inside)) : "-"},
+                  {speed ? absl::StrCat(Percent(*speed), " of the loop's") : "-"},
                   {Percent(Of(scene, Classifier::kEvidence).Share(Band::kHalted))}});
   }
   return any ? table.Render(false) : "";
@@ -96,12 +111,12 @@ std::string Closing(const Calibration& calibration) {
                     "\n");
   }
   const SceneOutcome* const pause = calibration.Find("pause");
-  const bool apart = calibration.IpcTellsProgramsApart() != false;
-  if (pause != nullptr && pause->CyclesPerTurn() && apart) {
+  const std::optional<bool> apart = calibration.IpcTellsProgramsApart();
+  if (pause != nullptr && pause->CyclesPerTurn() && apart == true) {
     absl::StrAppend(&out, absl::StrFormat("a turn of the PAUSE spin takes %.1f cycles\n",
                                           *pause->CyclesPerTurn()));
   }
-  if (!apart) {
+  if (apart == false) {
     out += report::Wrapped(
         "note: ",
         "every program ran at about the same IPC, so the cycles counter of this host does not "
@@ -111,6 +126,12 @@ std::string Closing(const Calibration& calibration) {
   return out;
 }
 
+// A profile of the user's own may have a name that says whose it is.
+std::string PublicName(const std::string& profile) {
+  const auto names = std::views::transform(profile::BuiltIn(), &profile::Profile::name);
+  return std::ranges::find(names, profile) != names.end() ? profile : "custom";
+}
+
 json::value NumberOrNull(std::optional<double> value) {
   return value ? json::value(*value) : json::value(nullptr);
 }
@@ -118,12 +139,13 @@ json::value NumberOrNull(std::optional<double> value) {
 json::object ToJson(const Said& said) {
   json::object object;
   for (const Band band : kSaid) {
-    object[JsonText(*reading::BandName(band))] = NumberOrNull(said.Share(band));
+    const auto name = reading::BandName(band);
+    object[name ? JsonText(*name) : "no_verdict"] = NumberOrNull(said.Share(band));
   }
   return object;
 }
 
-json::object ToJson(const Calibration& calibration, const SceneOutcome& scene) {
+json::object ToJson(const SceneOutcome& scene) {
   json::object object;
   object["name"] = JsonText(scene.scene.name);
   object["truth"] =
@@ -132,7 +154,8 @@ json::object ToJson(const Calibration& calibration, const SceneOutcome& scene) {
   object["turns"] = scene.played.turns;
   object["ipc"] = NumberOrNull(scene.Ipc());
   object["residency"] = NumberOrNull(scene.Residency());
-  object["residency_by_turns"] = NumberOrNull(calibration.ResidencyByTurns(scene));
+  object["inside_share"] = NumberOrNull(scene.InsideShare());
+  object["turns_per_second"] = NumberOrNull(scene.TurnsPerSecond());
   object["cycles_per_turn"] = NumberOrNull(scene.CyclesPerTurn());
   for (const Classifier classifier : kBoth) {
     const Said& said = Of(scene, classifier);
@@ -173,7 +196,7 @@ std::string ToJson(const Calibration& calibration) {
   all["kernel"] = JsonText(session.kernel_release());
   all["machine"] = JsonText(session.machine());
   all["cpu"] = JsonText(session.cpu_model());
-  all["profile"] = JsonText(calibration.profile);
+  all["profile"] = JsonText(PublicName(calibration.profile));
   all["interval_s"] = static_cast<double>(session.interval_ns()) / 1e9;
   const auto apart = calibration.IpcTellsProgramsApart();
   all["ipc_tells_programs_apart"] = apart ? json::value(*apart) : json::value(nullptr);
@@ -190,7 +213,7 @@ std::string ToJson(const Calibration& calibration) {
   }
   json::array scenes;
   for (const SceneOutcome& scene : calibration.scenes) {
-    scenes.push_back(ToJson(calibration, scene));
+    scenes.push_back(ToJson(scene));
   }
   all["scenes"] = std::move(scenes);
   return json::serialize(all) + "\n";

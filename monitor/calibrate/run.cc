@@ -3,7 +3,9 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <memory>
 #include <span>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -74,9 +76,21 @@ class Player {
 
 }  // namespace
 
-absl::StatusOr<Calibration> Run(const RunOptions& options) {
+absl::StatusOr<std::unique_ptr<Machine>> MakeMachine() {
   auto machine = Machine::Create(kVcpus);
   if (!machine.ok()) return machine.status();
+  kvm::KernelPerfEvents perf;
+  const std::string root = live::Options{}.target.root;
+  const auto basis =
+      recorder::FindResidencyBasis(perf, root, kvm::CorePmus(kvm::ReadPmus(root)), false);
+  if (!basis.no_counters_reason.empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("no hardware counter can be read: ", basis.no_counters_reason));
+  }
+  return machine;
+}
+
+absl::StatusOr<Calibration> Run(const RunOptions& options, Machine& machine) {
   std::vector<uint8_t> timeline;
   live::Options live;
   live.target.pid = getpid();
@@ -88,13 +102,6 @@ absl::StatusOr<Calibration> Run(const RunOptions& options) {
       live::ChunkSink{.name = "", .take = [&timeline](std::span<const uint8_t> chunk) {
                         timeline.insert(timeline.end(), chunk.begin(), chunk.end());
                       }};
-  kvm::KernelPerfEvents perf;
-  const auto basis = recorder::FindResidencyBasis(
-      perf, live.target.root, kvm::CorePmus(kvm::ReadPmus(live.target.root)), false);
-  if (!basis.no_counters_reason.empty()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("no hardware counter can be read: ", basis.no_counters_reason));
-  }
   const auto vms = live::FindWithPatience(live.target, absl::ZeroDuration());
   if (!vms.ok()) return vms.status();
   auto session = live::Session::Open(live);
@@ -104,7 +111,7 @@ absl::StatusOr<Calibration> Run(const RunOptions& options) {
       {.say = options.say, .show = [](absl::Duration, uint64_t, const recorder::Progress&) {}});
   if (absl::Status status = loop.Begin(*vms); !status.ok()) return status;
   const std::vector<Scene> scenes = Scenes();
-  Player player(**machine, scenes, options, loop);
+  Player player(machine, scenes, options, loop);
   absl::Status recorded = loop.Run(nullptr);
   const auto played = player.Finish();
   if (!recorded.ok()) return recorded;

@@ -2,10 +2,12 @@
 
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "kvm/microguest/machine.h"
 #include "monitor/calibrate/calibration.h"
 #include "monitor/profile/profile.h"
 
@@ -23,9 +25,13 @@ struct RunOptions {
   std::function<void(size_t scene, size_t scenes, const std::string& what)> begins;
 };
 
+// The machine for the scenes, on a host whose counters can be read. Errors, which mean that nothing
+// can be calibrated here: of Machine::Create; FailedPrecondition where there are no hardware
+// counters.
+absl::StatusOr<std::unique_ptr<kvm::microguest::Machine>> MakeMachine();
+
 // Plays all scenes in this process, recorded as `vcpulse record` would, a marker each; takes as
-// long as they do. Errors: of Machine::Create; FailedPrecondition where this host has no hardware
-// counters; Cancelled where SIGINT, SIGTERM or SIGHUP ended it; of recording.
-absl::StatusOr<Calibration> Run(const RunOptions& options);
+// long as they do. Errors: Cancelled where SIGINT, SIGTERM or SIGHUP ended it; of recording.
+absl::StatusOr<Calibration> Run(const RunOptions& options, kvm::microguest::Machine& machine);
 
 }  // namespace vcpulse::calibrate

@@ -26,18 +26,20 @@ struct Scene {
   std::string name;  // stable: the program's, or "duty-25"
   std::string what;  // for people
   const kvm::microguest::Program* program = nullptr;
-  size_t chain_bytes = 0;      // of a chain of pointers
+  const kvm::microguest::Program* before = nullptr;  // runs just before it begins
+  size_t chain_bytes = 0;                            // of a chain of pointers
   std::optional<double> duty;  // the share of time that it runs, in bursts; nothing: all of it
 };
 
 // All of them: each program, then shares of time. Empty where there is no code for this CPU.
 std::vector<Scene> Scenes();
 
-// What came of it, by the guest's own count.
+// What came of it.
 struct Played {
   int64_t begin_ns = 0;  // CLOCK_MONOTONIC
   int64_t end_ns = 0;
-  uint64_t turns = 0;  // of the first vCPU
+  uint64_t turns = 0;     // of the first vCPU, by its own count
+  int64_t inside_ns = 0;  // of it, in KVM_RUN: by the host's clock
 };
 
 // Plays it for so long, and then nothing for `rest`. Errors: Cancelled, at once, where `stop` was

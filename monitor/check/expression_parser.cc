@@ -78,7 +78,7 @@ absl::StatusOr<Quantity> TakeLongest(Lexer& lexer) {
   }
   lexer.SkipSpaces();
   const size_t at = lexer.at();
-  const std::string_view word = lexer.TakeWord();
+  const std::string_view word = lexer.TakeHyphenated();
   const std::optional<Metric> metric = FindAsked(word);
   if (!metric || !IsOfLongest(*metric)) return lexer.NoneOf(at, word, MetricsOfLongest());
   lexer.SkipSpaces();
@@ -89,7 +89,7 @@ absl::StatusOr<Quantity> TakeLongest(Lexer& lexer) {
 absl::StatusOr<Quantity> TakeBareQuantity(Lexer& lexer) {
   lexer.SkipSpaces();
   const size_t at = lexer.at();
-  const std::string_view word = lexer.TakeWord();
+  const std::string_view word = lexer.TakeHyphenated();
   if (word == "longest") return TakeLongest(lexer);
   if (word == "gaps") return kGaps;
   const std::optional<Metric> metric = FindAsked(word.substr(0, word.find('.')));
@@ -111,8 +111,7 @@ absl::StatusOr<Quantity> TakeQuantity(Lexer& lexer) {
   lexer.TakeWord();
   lexer.SkipSpaces();
   const size_t by_at = lexer.at();
-  const std::string_view classifier =
-      lexer.TakeWhile([](char c) { return (c >= 'a' && c <= 'z') || c == '-'; });
+  const std::string_view classifier = lexer.TakeHyphenated();
   if (classifier != "ipc-bands") return lexer.NoneOf(by_at, classifier, "ipc-bands");
   if (!quantity->IsOfIpcBands()) {
     return lexer.Wrong(at, absl::StrCat(ToString(*quantity),

@@ -25,7 +25,9 @@ std::string WithDigits(double value, int digits, const Quantity& quantity) {
     return absl::StrFormat("%.*f", digits - 1 + metric::InfoOf(quantity.metric).decimals, value);
   }
   if (quantity.kind != Kind::kLongest) return absl::StrFormat("%.*f %%", digits, value * 100);
-  const bool in_seconds = std::abs(value) >= 1e9;
+  // What would be rounded to "1000.0 ms" is "1.0 s".
+  const double rounding_ns = 0.5e6 * std::pow(10, -digits);
+  const bool in_seconds = std::abs(value) >= 1e9 - rounding_ns;
   return absl::StrFormat("%.*f %s", digits, value / (in_seconds ? 1e9 : 1e6),
                          in_seconds ? "s" : "ms");
 }

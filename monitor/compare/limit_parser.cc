@@ -37,7 +37,7 @@ std::string Quantities() {
 absl::Status TakeQuantity(Lexer& lexer, Limit& limit) {
   lexer.SkipSpaces();
   const size_t at = lexer.at();
-  const std::string_view word = lexer.TakeWord();
+  const std::string_view word = lexer.TakeHyphenated();
   const std::optional<metric::Metric> metric = check::FindAsked(word);
   if (!metric) return lexer.NoneOf(at, word, Quantities());
   limit.metric = *metric;

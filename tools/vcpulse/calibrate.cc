@@ -28,7 +28,7 @@ constexpr absl::Duration kLongestScene = absl::Minutes(10);
 constexpr const char* kCalibrateFooter =
     R"(Runs guests of a few instructions on /dev/kvm, whose truth is known: halted, spinning, productive, or a known share of
 time. Records them as `record` does, and prints what both classifiers said of them. docs/accuracy.md has the method.
-Takes about a minute; bands are only right on a host that is otherwise idle.
+Runs about 20 programs, so it takes about a minute; bands are only right on a host that is otherwise idle.
 
 Examples:
   vcpulse calibrate
@@ -92,18 +92,20 @@ absl::StatusOr<calibrate::RunOptions> Resolve(const CalibrateOptions& options) {
   return run;
 }
 
-// What stands in the way of every calibration here, rather than of this one.
-bool CannotBeHad(const absl::Status& status) {
-  return absl::IsFailedPrecondition(status) || absl::IsPermissionDenied(status) ||
-         absl::IsNotFound(status) || absl::IsUnimplemented(status);
-}
-
 int RunCalibrate(const CalibrateOptions& options) {
   if (options.output == "-") {
     return Fail("--output: - is not possible here: name a file for the timeline");
   }
+  if (!options.report.empty() && options.report == options.output) {
+    return Fail("--report: this is the file of --output: name another one");
+  }
   const auto run = Resolve(options);
   if (!run.ok()) return Fail(run.status());
+  const auto machine = calibrate::MakeMachine();
+  if (!machine.ok()) {
+    Fail(absl::StrCat("calibrate: ", machine.status().message()));
+    return kExitChecksFailed;
+  }
   // Before a minute of work.
   std::unique_ptr<OutputFile> report;
   if (!options.report.empty()) {
@@ -111,11 +113,10 @@ int RunCalibrate(const CalibrateOptions& options) {
     if (!file.ok()) return Fail(file.status());
     report = *std::move(file);
   }
-  const auto calibration = calibrate::Run(*run);
+  const auto calibration = calibrate::Run(*run, **machine);
   EndProgress();
   if (!calibration.ok()) {
-    const int exit_code = Fail(absl::StrCat("calibrate: ", calibration.status().message()));
-    return CannotBeHad(calibration.status()) ? kExitChecksFailed : exit_code;
+    return Fail(absl::StrCat("calibrate: ", calibration.status().message()));
   }
   if (report) {
     const std::string json = calibrate::ToJson(*calibration);

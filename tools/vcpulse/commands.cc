@@ -125,7 +125,7 @@ Examples:
 
 Exit status:
   0  success
-  1  a check of doctor, a check or a compare failed
+  1  doctor, check or compare: a check failed; calibrate: nothing can be calibrated
   2  usage or run-time error; one line on stderr gives the reason
   3  check or compare is inconclusive
   4  check or compare was skipped

@@ -93,6 +93,7 @@ int main(int argc, char** argv) {
   if (command && (arguments.empty() || arguments.front() != "record")) {
     return tools::Fail("-- CMD belongs to `vcpulse record`");
   }
+  if (const auto wrong = tools::FlagWithValue(*app, arguments)) return tools::Fail(*wrong);
   try {
     // As CLI11 wants them.
     app->parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));

@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
+#include "kvm/base/closest_name.h"
 #include "kvm/base/text.h"
 #include "tools/vcpulse/progress.h"
 #include "tools/vcpulse/values.h"
@@ -83,9 +84,11 @@ absl::StatusOr<std::vector<metric::Metric>> ParseMetrics(const std::string& keys
     const std::string key(part);
     const std::optional<metric::Metric> metric = metric::FindMetric(key);
     if (!metric) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "'", Printable(key),
-          "' is not a metric; metrics are: ", Keys([](const metric::Info&) { return true; })));
+      const std::string all = Keys([](const metric::Info&) { return true; });
+      const std::vector<std::string> names = absl::StrSplit(all, ", ");
+      return absl::InvalidArgumentError(absl::StrCat("'", Printable(key),
+                                                     "' is not a metric; metrics are: ", all,
+                                                     DidYouMean(key, names)));
     }
     if (std::ranges::find(metrics, *metric) == metrics.end()) metrics.push_back(*metric);
   }

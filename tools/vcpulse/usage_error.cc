@@ -73,11 +73,12 @@ struct Scan {
   const CLI::App* command;                 // that the options belong to
   std::optional<std::string> unknown;      // the first option that it does not have
   const CLI::Option* valueless = nullptr;  // the first that another option follows, not a value
+  std::optional<std::string> valued_flag;  // the first flag with a value: "--json" of "--json=no"
   std::vector<std::string> words;          // neither option, value nor command
 };
 
 Scan ScanArguments(const CLI::App& app, const std::vector<std::string>& arguments) {
-  Scan scan{.command = &app, .unknown = std::nullopt, .words = {}};
+  Scan scan{.command = &app, .unknown = std::nullopt, .valued_flag = std::nullopt, .words = {}};
   for (size_t i = 0; i < arguments.size(); ++i) {
     const std::string& argument = arguments[i];
     if (!IsOption(argument)) {
@@ -91,7 +92,9 @@ Scan ScanArguments(const CLI::App& app, const std::vector<std::string>& argument
       scan.unknown = name;
       return scan;
     }
-    if (option->get_items_expected_max() == 0 || argument != name) continue;
+    const bool is_flag = option->get_items_expected_max() == 0;
+    if (is_flag && argument.starts_with(name + "=") && !scan.valued_flag) scan.valued_flag = name;
+    if (is_flag || argument != name) continue;
     ++i;  // its value
     const bool is_option = i < arguments.size() && IsOption(arguments[i]) &&
                            FindOption(scan.command, NameOf(arguments[i])) != nullptr;
@@ -101,7 +104,7 @@ Scan ScanArguments(const CLI::App& app, const std::vector<std::string>& argument
 }
 
 std::string Missing(const CLI::Option& option) {
-  return absl::StrCat(option.get_name(), ": ", option.get_type_name(), " is missing");
+  return absl::StrCat(option.get_name(), " needs a value (", option.get_type_name(), ")");
 }
 
 // What the parser says, in words of ours. Errors are distinguished by their type; of the rest only
@@ -226,6 +229,14 @@ std::string UsageError(const CLI::App& app, const std::vector<std::string>& argu
   const bool wants_command = !below.empty() && dynamic_cast<const CLI::RequiredError*>(&error);
   return absl::StrCat(what, " (", HelpOf(*scan.command),
                       wants_command ? " lists the commands)" : " shows the usage)");
+}
+
+std::optional<std::string> FlagWithValue(const CLI::App& app,
+                                         const std::vector<std::string>& arguments) {
+  const Scan scan = ScanArguments(app, arguments);
+  if (!scan.valued_flag) return std::nullopt;
+  return absl::StrCat(*scan.valued_flag, " takes no value (", HelpOf(*scan.command),
+                      " shows the usage)");
 }
 
 std::optional<std::string> WrongCommandPath(const CLI::App& app,

@@ -16,6 +16,10 @@ namespace vcpulse::tools {
 std::string UsageError(const CLI::App& app, const std::vector<std::string>& arguments,
                        const CLI::ParseError& error);
 
+// What is wrong where a flag is given a value, as in --json=no: CLI11 takes it and does as it likes.
+std::optional<std::string> FlagWithValue(const CLI::App& app,
+                                         const std::vector<std::string>& arguments);
+
 // Why `words` are not a command of `app`, one of its commands, and so on: `help import csv`.
 std::optional<std::string> WrongCommandPath(const CLI::App& app,
                                             const std::vector<std::string>& words);

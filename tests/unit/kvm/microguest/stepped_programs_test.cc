@@ -51,11 +51,11 @@ class Stepper {
     std::ranges::copy(AllCode(), memory_);
     child_ = fork();
     if (child_ == 0) {
-      ptrace(PTRACE_TRACEME, 0, nullptr, nullptr);
-      raise(SIGSTOP);
+      if (ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) == 0) raise(SIGSTOP);
       _exit(1);
     }
-    if (child_ > 0) waitpid(child_, nullptr, 0);
+    int status = 0;
+    if (child_ > 0 && (waitpid(child_, &status, 0) != child_ || !WIFSTOPPED(status))) child_ = -1;
   }
   ~Stepper() {
     if (child_ > 0) {
@@ -67,6 +67,7 @@ class Stepper {
   Stepper(const Stepper&) = delete;
   Stepper& operator=(const Stepper&) = delete;
 
+  // Whether this process may trace one of its own.
   bool ok() const { return child_ > 0; }
   Mailbox& mailbox() const { return *reinterpret_cast<Mailbox*>(memory_ + kSharedAt - 4096); }
   uint64_t* shared() const { return reinterpret_cast<uint64_t*>(memory_ + kSharedAt); }

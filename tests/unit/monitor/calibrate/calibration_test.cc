@@ -46,8 +46,17 @@ class Recorded {
                        .program = &program,
                        .duty = duty});
     const int64_t begin_ns = now_ns_;
+    Rest(first, second);
+    const double inside = duty.value_or(1) * static_cast<double>(now_ns_ - begin_ns);
+    played_.push_back({.begin_ns = begin_ns,
+                       .end_ns = now_ns_,
+                       .turns = turns,
+                       .inside_ns = static_cast<int64_t>(inside)});
+  }
+
+  // Between scenes.
+  void Rest(const std::string& first, const std::string& second) {
     now_ns_ += static_cast<int64_t>(first.size()) * kDrawnTick_ns;
-    played_.push_back({.begin_ns = begin_ns, .end_ns = now_ns_, .turns = turns});
     first_ += first;
     second_ += second;
   }
@@ -87,8 +96,9 @@ TEST(Calibration, HoldsBandsAgainstTheTruth) {
   recorded.Draw(kPrograms[0], "HHHHH", "PPPPP");
   recorded.Draw(kPrograms[1], "HSSSSSSSSS", "PPPPPPPPPP");
   recorded.Draw(kPrograms[2], "PPPPS", "HHHHH");
+  recorded.Draw(kPrograms[3], "SSSSS", "HHHHH");
   const Calibration calibration = recorded.Measured();
-  ASSERT_EQ(calibration.scenes.size(), 3u);
+  ASSERT_EQ(calibration.scenes.size(), 4u);
   EXPECT_EQ(calibration.scenes[0].Truth(), Band::kHalted);
   EXPECT_EQ(IpcBands(calibration.scenes[0]).Share(Band::kHalted), 1);
   EXPECT_EQ(IpcBands(calibration.scenes[0]).TotalNs(), 5 * kDrawnTick_ns);
@@ -98,7 +108,7 @@ TEST(Calibration, HoldsBandsAgainstTheTruth) {
   EXPECT_EQ(spins.found_after_ns, 2 * kDrawnTick_ns);
   EXPECT_DOUBLE_EQ(*calibration.Of(Classifier::kIpcBands, Band::kProductive).Share(Band::kSpinning),
                    0.2);
-  EXPECT_DOUBLE_EQ(*calibration.RightShare(Classifier::kIpcBands), (5 + 9 + 4) / 20.0);
+  EXPECT_DOUBLE_EQ(*calibration.RightShare(Classifier::kIpcBands), (5 + 9 + 4 + 5) / 25.0);
 }
 
 // A window that began in the scene before it is a mixture and of neither.
@@ -124,37 +134,70 @@ TEST(Calibration, OfALockBothVcpusCount) {
   EXPECT_EQ(IpcBands(recorded.Measured().scenes[0]).Share(Band::kSpinning), 0.5);
 }
 
-// 1 GHz, and half of the time: by its turns and by its cycles.
-TEST(Calibration, HoldsResidencyAgainstTurns) {
+// 1 GHz, and half of the time: by the host's clock and by its cycles. In that half it made fewer
+// turns per second than the whole loop.
+TEST(Calibration, HoldsResidencyAgainstTheHostsClock) {
   Recorded recorded;
   recorded.Draw(kPrograms[1], "SSSSSSSSSS", "HHHHHHHHHH", 1000);
-  recorded.Draw(kPrograms[1], "SHSHSHSHSH", "HHHHHHHHHH", 480, 0.5);
-  recorded.Draw(kPrograms[1], "HHHHHHHHHH", "HHHHHHHHHH", 10, 0.01);
+  recorded.Draw(kPrograms[1], "SHSHSHSHSH", "HHHHHHHHHH", 240, 0.48);
   const Calibration calibration = recorded.Measured();
   EXPECT_FALSE(calibration.scenes[1].Truth());
-  EXPECT_DOUBLE_EQ(*calibration.ResidencyByTurns(calibration.scenes[1]), 0.48);
+  EXPECT_DOUBLE_EQ(*calibration.scenes[1].InsideShare(), 0.48);
   EXPECT_DOUBLE_EQ(*calibration.scenes[1].Residency(), 0.5);
-  EXPECT_FALSE(calibration.ResidencyByTurns(calibration.scenes[0]));
-  // Half of its windows were HALTED, which is not less than half.
-  EXPECT_FALSE(calibration.SmallestSeen(Classifier::kIpcBands));
-  EXPECT_THAT(ToText(calibration), HasSubstr("\n            48.0%     50.0% +2.00 points "));
+  EXPECT_DOUBLE_EQ(*calibration.scenes[0].TurnsPerSecond(), 1000);
+  EXPECT_DOUBLE_EQ(*calibration.scenes[1].TurnsPerSecond(), 500);
+  EXPECT_THAT(
+      ToText(calibration),
+      HasSubstr("\n       48.0%     50.0% +2.00 points 50.0% of the loop's              50.0%\n"));
   EXPECT_DOUBLE_EQ(*calibration.scenes[0].CyclesPerTurn(), 1e9 / 1000);
+}
+
+// Time that was not measured, as between two epochs, is not time without work.
+TEST(Calibration, ResidencyOfAShareOfTimeIsWholeOrNotTold) {
+  Recorded recorded;
+  recorded.Draw(kPrograms[1], "SHSHS^.SHS", "HHHHH.HHH", 240, 0.5);
+  const Calibration calibration = recorded.Measured();
+  EXPECT_FALSE(calibration.scenes[0].Residency());
+  EXPECT_THAT(ToText(calibration), HasSubstr("\n       50.0%         -     - "));
+}
+
+// Nor is a window that lies in two scenes of either.
+TEST(Calibration, AWindowOfTwoScenesIsOfNeither) {
+  Recorded recorded;
+  recorded.Draw(kPrograms[1], "SHSHS", "HHHHH", 240, 0.5);
+  recorded.Draw(kPrograms[1], "SHSHS", "HHHHH", 240, 0.5);
+  recorded.Shift(kDrawnTick_ns / 2);
+  const Calibration calibration = recorded.Measured();
+  EXPECT_FALSE(calibration.scenes[0].Residency());
 }
 
 // Turns count from begin to end, and so does residency, wherever windows begin.
 TEST(Calibration, AShareOfTimeIsOfTheWholeScene) {
   Recorded recorded;
   recorded.Draw(kPrograms[1], "HSSHHSHH", "HHHHHHHH", 1000, 0.5);
+  recorded.Rest("H", "H");
   recorded.Shift(kDrawnTick_ns / 2);
   EXPECT_DOUBLE_EQ(*recorded.Measured().scenes[0].Residency(), 3.0 / 8);
 }
 
+// It ends at the largest one that is not seen, whatever is by chance below it; half of the time
+// HALTED is not seen.
 TEST(Calibration, TheSmallestShareThatIsSeen) {
+  const auto draw = [](Recorded& recorded) {
+    recorded.Draw(kPrograms[1], "SSSSSSSHHH", "HHHHHHHHHH", 700, 0.7);
+    recorded.Draw(kPrograms[1], "SSSSSSSSHH", "HHHHHHHHHH", 800, 0.8);
+    recorded.Draw(kPrograms[1], "SSSSSHHHHH", "HHHHHHHHHH", 600, 0.6);
+    recorded.Draw(kPrograms[1], "SSSSSSHHHH", "HHHHHHHHHH", 500, 0.5);
+  };
   Recorded recorded;
-  recorded.Draw(kPrograms[1], "SSSSSSSSSS", "HHHHHHHHHH", 1000);
-  recorded.Draw(kPrograms[1], "SSSSSSSHHH", "HHHHHHHHHH", 700, 0.7);
-  recorded.Draw(kPrograms[1], "SSSSSSSSHH", "HHHHHHHHHH", 800, 0.8);
+  draw(recorded);
+  recorded.Draw(kPrograms[0], "HHHHH", "PPPPP");
   EXPECT_DOUBLE_EQ(*recorded.Measured().SmallestSeen(Classifier::kIpcBands), 0.7);
+  // Nor does one see anything that never says HALTED.
+  Recorded blind;
+  draw(blind);
+  blind.Draw(kPrograms[0], "SSSSS", "PPPPP");
+  EXPECT_FALSE(blind.Measured().SmallestSeen(Classifier::kIpcBands));
 }
 
 // Where everything runs at one IPC, bands by it are by chance, and no share of right ones is given.
@@ -178,6 +221,22 @@ TEST(Calibration, SaysWhereIpcMeansNothing) {
   EXPECT_EQ(real.IpcTellsProgramsApart(), true);
   EXPECT_THAT(ToText(real), Not(HasSubstr("mean nothing")));
   EXPECT_THAT(ToText(real), HasSubstr("ipc-bands was right in 100.0% of the time\n"));
+
+  // What halts is by chance at any IPC.
+  Recorded halted;
+  halted.Draw(kPrograms[0], "PPPPP", "HHHHH");
+  halted.Draw(kPrograms[1], "SSSSS", "HHHHH");
+  halted.Draw(kPrograms[3], "SSSSS", "HHHHH");
+  EXPECT_FALSE(halted.Measured().IpcTellsProgramsApart());
+}
+
+// Time without a verdict is time that was not judged right.
+TEST(Calibration, NoVerdictIsNotRight) {
+  Said said;
+  said.band_ns[static_cast<size_t>(Band::kNone)] = 600;
+  said.band_ns[static_cast<size_t>(Band::kHalted)] = 400;
+  EXPECT_DOUBLE_EQ(*said.Share(Band::kHalted), 0.4);
+  EXPECT_EQ(said.Most(), Band::kNone);
 }
 
 // The drawn session is of "host1".
@@ -193,6 +252,17 @@ TEST(Calibration, ItsReportNamesNoHost) {
   EXPECT_EQ(parsed.at_pointer("/ipc-bands/confusion/halted/halted").to_number<double>(), 1);
   EXPECT_TRUE(parsed.at_pointer("/ipc-bands/confusion/spinning/halted").is_null());
   EXPECT_TRUE(parsed.at_pointer("/scenes/0/ipc").is_null());
+}
+
+TEST(Calibration, ItsReportNamesNoProfileOfAUser) {
+  Recorded recorded;
+  recorded.Draw(kPrograms[0], "HHHHH", "PPPPP");
+  Calibration calibration = recorded.Measured();
+  for (const auto& [name, named] :
+       {std::pair("db1.example.com", "custom"), std::pair("amd-zen4", "amd-zen4")}) {
+    calibration.profile = name;
+    EXPECT_EQ(boost::json::parse(ToJson(calibration)).at("profile").as_string(), named);
+  }
 }
 
 }  // namespace

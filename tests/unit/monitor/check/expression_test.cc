@@ -205,8 +205,8 @@ const Wrong kWrong[] = {
     {"ipc.p50 by ipc-bands < 1",
      "column 9: ipc.p50 does not depend on ipc-bands: leave out 'by ipc-bands'"},
     // The selector.
-    {"cpu=1: halted < 1%", "column 1: 'cpu=' is none of vm=, vcpu=, phase="},
-    {"vm=a cpu=1: halted < 1%", "column 6: 'cpu=' is none of vm=, vcpu=, phase="},
+    {"cpu=1: halted < 1%", "column 1: 'cpu=' is none of vm=, vcpu=, phase=; did you mean 'vcpu='?"},
+    {"vm=a cpu=1: halted < 1%", "column 6: 'cpu=' is none of vm=, vcpu=, phase=; did you mean 'vcpu='?"},
     {"vm=a halted < 1%", "column 6: 'halted' is none of vm=, vcpu=, phase=, ':'"},
     {"vm=a", "column 5: expected ':' after the selector"},
     {"vm=a vm=b: halted < 1%", "column 6: vm= was given before"},
@@ -229,6 +229,8 @@ const Wrong kWrong[] = {
     {"phase=: halted < 1%", "column 7: phase= needs a name or *"},
     {"phase=*: halted < 1%", "column 1: phase= takes the name of one phase, not *"},
     {"vcpu=1 phase=a phase=b: halted < 1%", "column 16: phase= was given before"},
+    {"vcp=1: halted < 1%",
+     "column 1: 'vcp=' is none of vm=, vcpu=, phase=; did you mean 'vcpu='?"},
     // The quantifier.
     {"any: halted < 1%",
      "column 4: any needs vm= or vcpu=, as in 'any vcpu=*: spinning > 50%' "
@@ -250,7 +252,10 @@ const Wrong kWrong[] = {
     {"any vcpu=*: halted < 101%", "column 22: '101%' is beyond 0% to 100%"},
     // The quantity.
     {"idle < 1%", "column 1: 'idle' is none of " + AllQuantities()},
-    {"Halted < 1%", "column 1: 'Halted' is none of " + AllQuantities()},
+    {"Halted < 1%",
+     "column 1: 'Halted' is none of " + AllQuantities() + "; did you mean 'halted'?"},
+    {"run-delay < 1%",
+     "column 1: 'run-delay' is none of " + AllQuantities() + "; did you mean 'run_delay'?"},
     {"vm=a: < 1%", "column 7: '<' is none of " + AllQuantities()},
     {"vm=a:", "column 6: something is missing here, one of " + AllQuantities()},
     {"ipc >= 1", "column 1: 'ipc' needs a percentile from ipc.p1 to ipc.p99"},

@@ -53,14 +53,25 @@ TEST(UsageError, AValueIsNotTakenForAnOption) {
 TEST(UsageError, SaysInWordsOfTheUserWhatTheParserFound) {
   EXPECT_THAT(UsageErrorOf({"run", "f", "--after", "1s", "--after", "2s"}),
               StartsWith("--after is given more than once (`tool run --help`"));
-  EXPECT_THAT(UsageErrorOf({"run", "f", "--after"}), StartsWith("--after: DURATION is missing ("));
+  EXPECT_THAT(UsageErrorOf({"run", "f", "--after"}), StartsWith("--after needs a value (DURATION) ("));
   EXPECT_THAT(UsageErrorOf({"run", "f", "--after", "--number", "3"}),
-              StartsWith("--after: DURATION is missing ("));
+              StartsWith("--after needs a value (DURATION) ("));
   EXPECT_THAT(UsageErrorOf({"run", "f", "--number", "x"}),
               StartsWith("--number: 'x' is not a number ("));
   EXPECT_THAT(UsageErrorOf({"run", "f", "--after", "1s", "--number", "1"}),
               StartsWith("--after and --number cannot be used together ("));
   EXPECT_EQ(UsageErrorOf({}), "no command given (`tool --help` lists the commands)");
+}
+
+TEST(FlagWithValue, IsRefused) {
+  const auto of = [](std::vector<std::string> arguments) {
+    return FlagWithValue(TestApp().app, arguments).value_or("none");
+  };
+  EXPECT_EQ(of({"run", "f", "--quiet=no"}),
+            "--quiet takes no value (`tool run --help` shows the usage)");
+  EXPECT_EQ(of({"run", "f", "--quiet=1", "--format=csv"}),
+            "--quiet takes no value (`tool run --help` shows the usage)");
+  EXPECT_EQ(of({"run", "f", "--quiet", "--format=csv", "--after=1s"}), "none");
 }
 
 // The error of a file of --config that holds `text`.

@@ -104,6 +104,14 @@ TEST(SizeOption, RefusesWhatIsNoSize) {
   }
 }
 
+TEST(WithThousands, PutsACommaBeforeEachThree) {
+  EXPECT_EQ(WithThousands(0), "0");
+  EXPECT_EQ(WithThousands(999), "999");
+  EXPECT_EQ(WithThousands(1000), "1,000");
+  EXPECT_EQ(WithThousands(123456), "123,456");
+  EXPECT_EQ(WithThousands(1234567890), "1,234,567,890");
+}
+
 TEST(SizeText, OneDecimalAtMost) {
   EXPECT_EQ(SizeText(0), "0 bytes");
   EXPECT_EQ(SizeText(1), "1 byte");
