@@ -40,8 +40,8 @@ class Lexer {
   std::string_view Rest() const { return text_.substr(at_); }
 
   absl::Status Wrong(size_t at, std::string_view what) const;
-  // `found` stands at `at`, or nothing does: then what is there up to a space is shown. `allowed` are
-  // names with ", " between them.
+  // `found` stands at `at`, or nothing does: then what is there up to a space is shown. `allowed`
+  // are names with ", " between them.
   absl::Status NoneOf(size_t at, std::string_view found, std::string_view allowed) const;
   // Likewise; `what` is one thing, with its article.
   absl::Status NotA(size_t at, std::string_view found, std::string_view what) const;

@@ -105,7 +105,8 @@ absl::StatusOr<std::unique_ptr<Machine>> Machine::Create(size_t vcpus, PauseExit
   if (ioctl(machine->vm_.get(), KVM_SET_USER_MEMORY_REGION, &region) != 0) {
     return absl::ErrnoToStatus(errno, "KVM refused the guest's memory");
   }
-  absl::Status status = PrepareVm(machine->vm_.get(), machine->memory_, pause_exits == PauseExits::kAsForAnyVm);
+  absl::Status status =
+      PrepareVm(machine->vm_.get(), machine->memory_, pause_exits == PauseExits::kAsForAnyVm);
   for (size_t i = 0; i < vcpus && status.ok(); ++i) status = machine->AddVcpu(i);
   if (!status.ok()) return status;
   return machine;

@@ -86,9 +86,8 @@ absl::StatusOr<std::vector<metric::Metric>> ParseMetrics(const std::string& keys
     if (!metric) {
       const std::string all = Keys([](const metric::Info&) { return true; });
       const std::vector<std::string> names = absl::StrSplit(all, ", ");
-      return absl::InvalidArgumentError(absl::StrCat("'", Printable(key),
-                                                     "' is not a metric; metrics are: ", all,
-                                                     DidYouMean(key, names)));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "'", Printable(key), "' is not a metric; metrics are: ", all, DidYouMean(key, names)));
     }
     if (std::ranges::find(metrics, *metric) == metrics.end()) metrics.push_back(*metric);
   }

@@ -16,7 +16,8 @@ namespace vcpulse::tools {
 std::string UsageError(const CLI::App& app, const std::vector<std::string>& arguments,
                        const CLI::ParseError& error);
 
-// What is wrong where a flag is given a value, as in --json=no: CLI11 takes it and does as it likes.
+// What is wrong where a flag is given a value, as in --json=no: CLI11 takes it and does as it
+// likes.
 std::optional<std::string> FlagWithValue(const CLI::App& app,
                                          const std::vector<std::string>& arguments);
 

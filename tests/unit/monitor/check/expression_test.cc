@@ -206,7 +206,8 @@ const Wrong kWrong[] = {
      "column 9: ipc.p50 does not depend on ipc-bands: leave out 'by ipc-bands'"},
     // The selector.
     {"cpu=1: halted < 1%", "column 1: 'cpu=' is none of vm=, vcpu=, phase=; did you mean 'vcpu='?"},
-    {"vm=a cpu=1: halted < 1%", "column 6: 'cpu=' is none of vm=, vcpu=, phase=; did you mean 'vcpu='?"},
+    {"vm=a cpu=1: halted < 1%",
+     "column 6: 'cpu=' is none of vm=, vcpu=, phase=; did you mean 'vcpu='?"},
     {"vm=a halted < 1%", "column 6: 'halted' is none of vm=, vcpu=, phase=, ':'"},
     {"vm=a", "column 5: expected ':' after the selector"},
     {"vm=a vm=b: halted < 1%", "column 6: vm= was given before"},
@@ -229,8 +230,7 @@ const Wrong kWrong[] = {
     {"phase=: halted < 1%", "column 7: phase= needs a name or *"},
     {"phase=*: halted < 1%", "column 1: phase= takes the name of one phase, not *"},
     {"vcpu=1 phase=a phase=b: halted < 1%", "column 16: phase= was given before"},
-    {"vcp=1: halted < 1%",
-     "column 1: 'vcp=' is none of vm=, vcpu=, phase=; did you mean 'vcpu='?"},
+    {"vcp=1: halted < 1%", "column 1: 'vcp=' is none of vm=, vcpu=, phase=; did you mean 'vcpu='?"},
     // The quantifier.
     {"any: halted < 1%",
      "column 4: any needs vm= or vcpu=, as in 'any vcpu=*: spinning > 50%' "

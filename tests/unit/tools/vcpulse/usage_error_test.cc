@@ -53,7 +53,8 @@ TEST(UsageError, AValueIsNotTakenForAnOption) {
 TEST(UsageError, SaysInWordsOfTheUserWhatTheParserFound) {
   EXPECT_THAT(UsageErrorOf({"run", "f", "--after", "1s", "--after", "2s"}),
               StartsWith("--after is given more than once (`tool run --help`"));
-  EXPECT_THAT(UsageErrorOf({"run", "f", "--after"}), StartsWith("--after needs a value (DURATION) ("));
+  EXPECT_THAT(UsageErrorOf({"run", "f", "--after"}),
+              StartsWith("--after needs a value (DURATION) ("));
   EXPECT_THAT(UsageErrorOf({"run", "f", "--after", "--number", "3"}),
               StartsWith("--after needs a value (DURATION) ("));
   EXPECT_THAT(UsageErrorOf({"run", "f", "--number", "x"}),
