@@ -68,14 +68,15 @@ bool AnyOf(std::span<const int> cpus, const std::string& list) {
 
 // What the fields of one processor say, as text; the first of each.
 struct Fields {
-  std::optional<std::string_view> vendor_id, family, model, stepping;    // x86
-  std::optional<std::string_view> implementer, part, variant, revision;  // arm64
+  std::optional<std::string_view> vendor_id, family, model, stepping, microcode;  // x86
+  std::optional<std::string_view> implementer, part, variant, revision;           // arm64
 
   std::optional<std::string_view>* Find(std::string_view key) {
     if (key == "vendor_id") return &vendor_id;
     if (key == "cpu family") return &family;
     if (key == "model") return &model;
     if (key == "stepping") return &stepping;
+    if (key == "microcode") return &microcode;
     if (key == "CPU implementer") return &implementer;
     if (key == "CPU part") return &part;
     if (key == "CPU variant") return &variant;
@@ -266,6 +267,9 @@ CpuIdentity ParseCpuIdentity(std::string_view cpuinfo) {
     cpu.family = Number(fields.family).value_or(0);
     cpu.model = Number(fields.model).value_or(0);
     cpu.stepping = Number(fields.stepping).value_or(0);
+    if (const auto microcode = Number(fields.microcode)) {
+      cpu.microcode = absl::StrCat("0x", absl::Hex(*microcode));
+    }
   } else if (const auto implementer = Number(fields.implementer)) {
     cpu.vendor = absl::StrCat("0x", absl::Hex(*implementer, absl::kZeroPad2));
     cpu.model = Number(fields.part).value_or(0);

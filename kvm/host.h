@@ -76,9 +76,10 @@ void PauseCpu(absl::Duration span);
 struct CpuIdentity {
   // "GenuineIntel", "AuthenticAMD"; arm64: "0x41" (the implementer); else empty
   std::string vendor;
-  uint32_t family = 0;    // x86
-  uint32_t model = 0;     // x86: model; arm64: part number
-  uint32_t stepping = 0;  // x86: stepping; arm64: variant << 4 | revision
+  uint32_t family = 0;      // x86
+  uint32_t model = 0;       // x86: model; arm64: part number
+  uint32_t stepping = 0;    // x86: stepping; arm64: variant << 4 | revision
+  std::string microcode{};  // x86: "0x2b000461"; else empty
 
   bool operator==(const CpuIdentity&) const = default;
 };

@@ -1,12 +1,10 @@
 #include "kvm/doctor/group_probe.h"
 
-#include <sched.h>
-
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
+#include "kvm/base/affinity.h"
 #include "kvm/base/fd.h"
 #include "kvm/counters/read_format.h"
 #include "kvm/host.h"
@@ -74,23 +72,12 @@ GroupProbe ProbeGroup(PerfEvents& perf, std::span<const Event> events, Mode mode
 
 OnCpus::OnCpus(std::span<const int> cpus) {
   if (cpus.empty()) return;
-  cpu_set_t before;
-  cpu_set_t wanted;
-  CPU_ZERO(&wanted);
-  for (const int cpu : cpus) {
-    if (cpu < CPU_SETSIZE) CPU_SET(cpu, &wanted);
-  }
-  if (sched_getaffinity(0, sizeof(before), &before) != 0) return;
-  if (sched_setaffinity(0, sizeof(wanted), &wanted) != 0) return;
-  before_.resize(sizeof(before));
-  std::memcpy(before_.data(), &before, sizeof(before));
+  std::vector<int> before = OwnCpus();
+  if (KeepToCpus(0, cpus)) before_ = std::move(before);
 }
 
 OnCpus::~OnCpus() {
-  if (before_.empty()) return;
-  cpu_set_t before;
-  std::memcpy(&before, before_.data(), sizeof(before));
-  sched_setaffinity(0, sizeof(before), &before);
+  if (moved()) KeepToCpus(0, before_);
 }
 
 }  // namespace vcpulse::kvm::doctor

@@ -53,7 +53,7 @@ class OnCpus {
   bool moved() const { return !before_.empty(); }
 
  private:
-  std::vector<unsigned char> before_;  // cpu_set_t; empty where nothing was changed
+  std::vector<int> before_;  // empty where nothing was changed
 };
 
 }  // namespace vcpulse::kvm::doctor

@@ -1,7 +1,5 @@
 #include "kvm/doctor/proof.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -13,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
+#include "kvm/base/affinity.h"
 #include "kvm/base/clock.h"
 #include "kvm/base/text.h"
 #include "kvm/doctor/guest_counts.h"
@@ -41,7 +40,6 @@ constexpr uint64_t kFirstTurns = 2000;
 constexpr uint64_t kFirstTurnsTogether = 20;
 constexpr uint64_t kForEver = ~uint64_t{0};
 constexpr absl::Duration kHostWork = absl::Milliseconds(20);
-constexpr int kMostCpus = 8192;  // of Linux
 constexpr char kNotPinned[] = "this host does not let a vCPU's thread be moved to a CPU";
 
 constexpr char kDoNotTrust[] =
@@ -322,12 +320,13 @@ class Prover {
     const std::string tried = "ran two vCPUs on one CPU";
     const std::vector<int> cpus = OwnCpus();
     bool pinned = true;
-    for (size_t i = 0; i < kVcpus; ++i) pinned = Pin(machine_.Tid(i), {cpus.data(), 1}) && pinned;
+    for (size_t i = 0; i < kVcpus; ++i)
+      pinned = KeepToCpus(machine_.Tid(i), {cpus.data(), 1}) && pinned;
     const Judgement judgement = JudgeLoop(OneReader(), kVcpus, [&] {
       absl::SleepFor(2 * kRun);
       return pinned ? HaveTakenTurns() : absl::UnavailableError(kNotPinned);
     });
-    for (size_t i = 0; i < kVcpus; ++i) Pin(machine_.Tid(i), cpus);
+    for (size_t i = 0; i < kVcpus; ++i) KeepToCpus(machine_.Tid(i), cpus);
     Add("preemption", tried, "two vCPUs in turn on one CPU: ", judgement);
   }
 
@@ -355,39 +354,13 @@ class Prover {
     const Judgement judgement = JudgeLoop(OneReader(), 1, [&] {
       bool moved = true;
       for (size_t i = 0; i < 20; ++i) {
-        moved = Pin(tid, {&cpus[i % cpus.size()], 1}) && moved;
+        moved = KeepToCpus(tid, {&cpus[i % cpus.size()], 1}) && moved;
         absl::SleepFor(absl::Milliseconds(1));
       }
       return moved ? absl::OkStatus() : absl::UnavailableError(kNotPinned);
     });
-    Pin(tid, cpus);
+    KeepToCpus(tid, cpus);
     Add("migration", tried, "a vCPU moved from CPU to CPU: ", judgement);
-  }
-
-  // At least one.
-  static std::vector<int> OwnCpus() {
-    cpu_set_t* const set = CPU_ALLOC(kMostCpus);
-    std::vector<int> cpus;
-    if (sched_getaffinity(0, CPU_ALLOC_SIZE(kMostCpus), set) == 0) {
-      for (int cpu = 0; cpu < kMostCpus; ++cpu) {
-        if (CPU_ISSET_S(static_cast<size_t>(cpu), CPU_ALLOC_SIZE(kMostCpus), set)) {
-          cpus.push_back(cpu);
-        }
-      }
-    }
-    CPU_FREE(set);
-    if (cpus.empty()) cpus.push_back(0);
-    return cpus;
-  }
-
-  // Whether it runs on these alone from now on.
-  static bool Pin(pid_t tid, std::span<const int> cpus) {
-    cpu_set_t* const set = CPU_ALLOC(kMostCpus);
-    CPU_ZERO_S(CPU_ALLOC_SIZE(kMostCpus), set);
-    for (const int cpu : cpus) CPU_SET_S(static_cast<size_t>(cpu), CPU_ALLOC_SIZE(kMostCpus), set);
-    const bool pinned = sched_setaffinity(tid, CPU_ALLOC_SIZE(kMostCpus), set) == 0;
-    CPU_FREE(set);
-    return pinned;
   }
 
   PerfEvents& perf_;

@@ -27,7 +27,9 @@ constexpr double kWhole = 0.99;
 // Windows of the timeline, judged by both classifiers, to the scenes that they lie in.
 class Measurer {
  public:
-  Measurer(std::span<const Scene> scenes, std::span<const Played> played) {
+  Measurer(std::span<const Scene> scenes, std::span<const Played> played,
+           const core::Profile* values)
+      : values_(values) {
     for (size_t i = 0; i < played.size(); ++i) {
       calibration_.scenes.push_back({.scene = scenes[i], .played = played[i]});
     }
@@ -60,7 +62,8 @@ class Measurer {
     calibration_.profile = settings->profile.name;
     for (const auto choice :
          {core::ClassifierChoice::kIpcBands, core::ClassifierChoice::kEvidence}) {
-      judges_.emplace_back(choice, settings->profile.values).Take(calibration_.session);
+      const core::Profile& values = values_ != nullptr ? *values_ : settings->profile.values;
+      judges_.emplace_back(choice, values).Take(calibration_.session);
     }
     return absl::OkStatus();
   }
@@ -114,6 +117,7 @@ class Measurer {
     }
   }
 
+  const core::Profile* values_;
   Calibration calibration_;
   std::optional<v1::Profile> kept_;
   std::vector<replay::Rejudge> judges_;  // by Classifier
@@ -208,6 +212,10 @@ const SceneOutcome* Calibration::Find(std::string_view name) const {
   return found != scenes.end() ? &*found : nullptr;
 }
 
+bool Calibration::MeasuredIsBetter() const {
+  return measured.ok() && measured->right > RightShare(Classifier::kEvidence).value_or(0);
+}
+
 std::optional<double> Calibration::SmallestSeen(Classifier classifier) const {
   if (Of(classifier, Band::kHalted).Share(Band::kHalted).value_or(0) < 0.5) return std::nullopt;
   std::map<double, bool> seen;  // by share of time
@@ -236,8 +244,9 @@ std::optional<bool> Calibration::IpcTellsProgramsApart() const {
 }
 
 absl::StatusOr<Calibration> Measure(std::span<const uint8_t> timeline,
-                                    std::span<const Scene> scenes, std::span<const Played> played) {
-  Measurer measurer(scenes, played);
+                                    std::span<const Scene> scenes, std::span<const Played> played,
+                                    const core::Profile* values) {
+  Measurer measurer(scenes, played, values);
   const auto read = timeline::ReadTimelineBytes(
       timeline, [&](const timeline::Entry& entry) { return measurer.Take(entry); });
   if (!read.ok()) return read.status();

@@ -9,11 +9,14 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "kvm/host.h"
 #include "monitor/calibrate/scene.h"
 #include "monitor/core/classify.h"
 #include "monitor/core/verdict.h"
 #include "monitor/metric/metric.h"
+#include "monitor/profile/profile.h"
 #include "vcpulse/v1/timeline.pb.h"
 
 namespace vcpulse::calibrate {
@@ -63,10 +66,20 @@ struct SceneOutcome {
   std::optional<double> CyclesPerTurn() const;
 };
 
+// A profile of the numbers that were measured, and how right it would have been (RightShare of
+// evidence).
+struct Measured {
+  profile::Profile profile;
+  double right = 0;
+};
+
 struct Calibration {
   v1::Session session{};
   std::string profile{};  // its name
+  kvm::CpuIdentity cpu{};
+  std::vector<int> on_cpus{};  // the guests were kept to them; empty: to none
   std::vector<SceneOutcome> scenes{};
+  absl::StatusOr<Measured> measured = absl::UnknownError("not tried");
 
   // What was said of all scenes of this truth.
   Said Of(core::Classifier classifier, core::Band truth) const;
@@ -81,12 +94,16 @@ struct Calibration {
   // ones, halted ones apart. Nothing where fewer than three were measured.
   std::optional<bool> IpcTellsProgramsApart() const;
   const SceneOutcome* Find(std::string_view name) const;
+  // Whether evidence is more often right with the measured profile.
+  bool MeasuredIsBetter() const;
 };
 
-// The scenes are those that were played, in order. Errors: of reading; InvalidArgument where the
-// timeline has no session or its classifier is not known.
+// The scenes are those that were played, in order. Judged by the profile of the timeline, or by
+// `values` where there are any. Errors: of reading; InvalidArgument where the timeline has no
+// session or its classifier is not known.
 absl::StatusOr<Calibration> Measure(std::span<const uint8_t> timeline,
-                                    std::span<const Scene> scenes, std::span<const Played> played);
+                                    std::span<const Scene> scenes, std::span<const Played> played,
+                                    const core::Profile* values = nullptr);
 
 // For people, and for programs: neither has the host's name, an address or a user in it.
 std::string ToText(const Calibration& calibration);

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "boost/json.hpp"
 #include "kvm/base/json.h"
 #include "kvm/base/text.h"
@@ -116,6 +117,15 @@ std::string Closing(const Calibration& calibration) {
     absl::StrAppend(&out, absl::StrFormat("a turn of the PAUSE spin takes %.1f cycles\n",
                                           *pause->CyclesPerTurn()));
   }
+  if (calibration.measured.ok()) {
+    const Measured& measured = *calibration.measured;
+    const std::string before = absl::StrCat(Percent(calibration.RightShare(Classifier::kEvidence)),
+                                            " by ", Printable(calibration.profile));
+    out += report::Wrapped(
+        "", absl::StrCat("by the profile that was measured, evidence is right in ",
+                         Percent(measured.right), " of the time instead of ", before, ": ",
+                         calibration.MeasuredIsBetter() ? "better here" : "no better here"));
+  }
   if (apart == false) {
     out += report::Wrapped(
         "note: ",
@@ -172,10 +182,14 @@ json::object ToJson(const SceneOutcome& scene) {
 
 std::string ToText(const Calibration& calibration) {
   const v1::Session& session = calibration.session;
+  const std::string on_cpus =
+      calibration.on_cpus.empty()
+          ? ""
+          : absl::StrCat("; on CPUs ", absl::StrJoin(calibration.on_cpus, ","));
   std::string out = report::Wrapped(
       "", absl::StrCat("Linux ", Printable(session.kernel_release()), " ",
                        Printable(session.machine()), ", ", Printable(session.cpu_model()),
-                       "; profile ", Printable(calibration.profile), "; a tick every ",
+                       "; profile ", Printable(calibration.profile), on_cpus, "; a tick every ",
                        DurationText(static_cast<double>(session.interval_ns())), "; vcpulse ",
                        Printable(session.tool_version())));
   absl::StrAppend(&out, "\n", TableOfPrograms(calibration));
@@ -196,6 +210,10 @@ std::string ToJson(const Calibration& calibration) {
   all["kernel"] = JsonText(session.kernel_release());
   all["machine"] = JsonText(session.machine());
   all["cpu"] = JsonText(session.cpu_model());
+  all["microcode"] = calibration.cpu.microcode.empty()
+                         ? nullptr
+                         : json::value(JsonText(calibration.cpu.microcode));
+  all["on_cpus"] = json::value_from(calibration.on_cpus);
   all["profile"] = JsonText(PublicName(calibration.profile));
   all["interval_s"] = static_cast<double>(session.interval_ns()) / 1e9;
   const auto apart = calibration.IpcTellsProgramsApart();
@@ -210,6 +228,12 @@ std::string ToJson(const Calibration& calibration) {
     one["smallest_seen"] = NumberOrNull(calibration.SmallestSeen(classifier));
     one["confusion"] = std::move(said);
     all[JsonText(core::ToString(classifier))] = std::move(one);
+  }
+  if (calibration.measured.ok()) {
+    all["measured_profile"] = {{"right", calibration.measured->right},
+                               {"profile", profile::ToJson(calibration.measured->profile)}};
+  } else {
+    all["measured_profile"] = nullptr;
   }
   json::array scenes;
   for (const SceneOutcome& scene : calibration.scenes) {

@@ -12,10 +12,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
+#include "absl/time/time.h"
+#include "kvm/base/affinity.h"
 #include "kvm/base/clock.h"
 #include "kvm/base/signals.h"
 #include "kvm/counters/perf_events.h"
 #include "kvm/events/pmu.h"
+#include "kvm/host.h"
+#include "monitor/calibrate/measured_profile.h"
 #include "monitor/live/loop.h"
 #include "monitor/live/session.h"
 #include "monitor/live/target.h"
@@ -90,7 +94,47 @@ absl::StatusOr<std::unique_ptr<Machine>> MakeMachine() {
   return machine;
 }
 
+namespace {
+
+absl::Status KeepVcpusTo(const std::vector<int>& cpus, const Machine& machine) {
+  for (size_t i = 0; i < machine.vcpus() && !cpus.empty(); ++i) {
+    const int cpu = cpus[i % cpus.size()];
+    if (!KeepToCpus(machine.Tid(i), {&cpu, 1})) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("a vCPU cannot be kept to CPU ", cpu, ": it is offline, or not allowed"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// "this host on 2026-01-31, Linux 6.1.0, microcode 0x1".
+std::string Where(const Calibration& calibration) {
+  const kvm::CpuIdentity& cpu = calibration.cpu;
+  return absl::StrCat(
+      "this host on ",
+      absl::FormatTime("%Y-%m-%d", absl::FromUnixNanos(RealtimeNow_ns()), absl::UTCTimeZone()),
+      ", Linux ", calibration.session.kernel_release(),
+      cpu.microcode.empty() ? "" : absl::StrCat(", microcode ", cpu.microcode));
+}
+
+absl::StatusOr<Measured> TryMeasuredProfile(const Calibration& calibration,
+                                            const profile::Profile& base,
+                                            std::span<const uint8_t> timeline,
+                                            std::span<const Scene> scenes,
+                                            std::span<const Played> played) {
+  auto profile = MeasuredProfile(calibration, base, calibration.cpu, Where(calibration));
+  if (!profile.ok()) return profile.status();
+  const auto judged = Measure(timeline, scenes, played, &profile->values);
+  if (!judged.ok()) return judged.status();
+  const auto right = judged->RightShare(core::Classifier::kEvidence);
+  if (!right) return absl::FailedPreconditionError("nothing was judged");
+  return Measured{.profile = *std::move(profile), .right = *right};
+}
+
+}  // namespace
+
 absl::StatusOr<Calibration> Run(const RunOptions& options, Machine& machine) {
+  if (absl::Status status = KeepVcpusTo(options.cpus, machine); !status.ok()) return status;
   std::vector<uint8_t> timeline;
   live::Options live;
   live.target.pid = getpid();
@@ -120,7 +164,13 @@ absl::StatusOr<Calibration> Run(const RunOptions& options, Machine& machine) {
     return absl::CancelledError(
         absl::StrCat("stopped after ", played->size(), " of ", scenes.size(), " programs"));
   }
-  return Measure(timeline, scenes, *played);
+  auto calibration = Measure(timeline, scenes, *played);
+  if (!calibration.ok()) return calibration;
+  calibration->cpu = kvm::ReadCpuIdentity(live.target.root);
+  calibration->on_cpus = options.cpus;
+  calibration->measured =
+      TryMeasuredProfile(*calibration, options.profile, timeline, scenes, *played);
+  return calibration;
 }
 
 }  // namespace vcpulse::calibrate

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -18,6 +19,7 @@ struct RunOptions {
   absl::Duration interval = absl::Milliseconds(50);
   std::string output{};  // also keeps the timeline there; empty: does not
   profile::Profile profile{};
+  std::vector<int> cpus{};  // each vCPU is kept to one of them in turn; empty: to none
   std::string tool_version{};
   // A line for people.
   std::function<void(const std::string& line)> say;
@@ -31,7 +33,9 @@ struct RunOptions {
 absl::StatusOr<std::unique_ptr<kvm::microguest::Machine>> MakeMachine();
 
 // Plays all scenes in this process, recorded as `vcpulse record` would, a marker each; takes as
-// long as they do. Errors: Cancelled where SIGINT, SIGTERM or SIGHUP ended it; of recording.
+// long as they do. What the measured profile is, or why there is none, is in the result. Errors:
+// InvalidArgument where the guests cannot be kept to `cpus`; Cancelled where SIGINT, SIGTERM or
+// SIGHUP ended it; of recording.
 absl::StatusOr<Calibration> Run(const RunOptions& options, kvm::microguest::Machine& machine);
 
 }  // namespace vcpulse::calibrate

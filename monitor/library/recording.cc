@@ -16,6 +16,7 @@
 #include "monitor/library/record_rows.h"
 #include "monitor/live/session.h"
 #include "monitor/live/target.h"
+#include "monitor/profile/installed.h"
 #include "monitor/sampler/tick_thread.h"
 
 namespace {
@@ -39,9 +40,10 @@ absl::StatusOr<std::unique_ptr<vcpulse_recording>> vcpulse_recording::Start(
     return absl::InvalidArgumentError(
         "require_counters and event set degraded cannot be used together");
   }
-  live.profile = options.profile
-                     ? *options.profile
-                     : vcpulse::profile::ChooseFor(vcpulse::kvm::ReadCpuIdentity(live.target.root));
+  auto profile =
+      options.profile ? *options.profile : vcpulse::profile::ChooseForHost(live.target.root);
+  if (!profile.ok()) return profile.status();
+  live.profile = *std::move(profile);
   if (!options.has_output) {
     auto folder = vcpulse::library::TemporaryFolder::Make();
     if (!folder.ok()) return folder.status();

@@ -1,5 +1,7 @@
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -10,9 +12,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "kvm/base/output_file.h"
-#include "kvm/host.h"
+#include "kvm/base/text.h"
+#include "kvm/events/pmu.h"
 #include "monitor/calibrate/calibration.h"
 #include "monitor/calibrate/run.h"
+#include "monitor/profile/installed.h"
 #include "tools/vcpulse/classifier_options.h"
 #include "tools/vcpulse/commands.h"
 #include "tools/vcpulse/output.h"
@@ -34,18 +38,26 @@ Examples:
   vcpulse calibrate
   vcpulse calibrate --report here.json     also write the numbers, to send to the project
   vcpulse calibrate --each 10s -o here.vpt also keep the timeline, a phase for each program
+  vcpulse calibrate --cpus 16-17           on two of the E cores of a hybrid host
+  vcpulse calibrate --install              use what was measured here, where that is better
 
 Exit status:
   0  calibrated
-  1  nothing can be calibrated here: no /dev/kvm, or no hardware counters
-  2  usage or run-time error, or stopped by a signal)";
+  1  nothing can be calibrated here: no /dev/kvm, or no hardware counters; or nothing was installed
+  2  usage or run-time error, or stopped by a signal
+
+Files:
+  /etc/vcpulse/profiles/*.json   profiles that were installed; `record` uses the one of its CPU)";
 
 struct CalibrateOptions {
   std::string each = "2s";
   std::string interval = "50ms";
   std::string output;
   std::string report;
+  std::string write_profile;
+  bool install = false;
   std::optional<std::string> profile;
+  std::optional<std::string> cpus;
 };
 
 // On a terminal, the program that runs now; the numbers are of what comes after it, too.
@@ -74,8 +86,15 @@ absl::StatusOr<calibrate::RunOptions> Resolve(const CalibrateOptions& options) {
     return absl::InvalidArgumentError(absl::StrCat("--interval: ", absl::FormatDuration(*interval),
                                                    " is outside 1ms to a quarter of --each"));
   }
-  const kvm::CpuIdentity cpu = kvm::ReadCpuIdentity("/");
-  auto classifier = Resolve(ClassifierOptions{.profile = options.profile}, &cpu);
+  if (options.cpus) {
+    const auto cpus = kvm::ParseCpuList(*options.cpus);
+    if (!cpus) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--cpus: ", Quoted(*options.cpus), " is no list of CPUs such as 0-3,8"));
+    }
+    run.cpus = *cpus;
+  }
+  auto classifier = Resolve(ClassifierOptions{.profile = options.profile}, "/");
   if (!classifier.ok()) return classifier.status();
   run.each = *each;
   run.interval = *interval;
@@ -92,12 +111,57 @@ absl::StatusOr<calibrate::RunOptions> Resolve(const CalibrateOptions& options) {
   return run;
 }
 
+using File = std::unique_ptr<OutputFile>;
+
+// Before a minute of work. Null for no name.
+absl::StatusOr<File> Begin(const std::string& name) {
+  if (name.empty()) return nullptr;
+  return OutputFile::Create(name, OutputFile::Appears::kWhenFinished);
+}
+
+absl::Status Write(OutputFile& file, const std::string& text) {
+  const std::span<const uint8_t> bytes(reinterpret_cast<const uint8_t*>(text.data()), text.size());
+  if (absl::Status status = file.Append(bytes); !status.ok()) return status;
+  return file.Finish();
+}
+
+// Writes and installs the profile that was measured, as far as that is asked for. Returns the exit
+// code.
+int UseProfile(const calibrate::Calibration& calibration, const CalibrateOptions& options,
+               OutputFile* file) {
+  if (file == nullptr && !options.install) return kExitOk;
+  if (!calibration.measured.ok()) {
+    Fail(absl::StrCat("no profile was measured: ", calibration.measured.status().message()));
+    return kExitChecksFailed;
+  }
+  const profile::Profile& profile = calibration.measured->profile;
+  if (file != nullptr) {
+    if (absl::Status status = Write(*file, profile::ToJson(profile)); !status.ok()) {
+      return Fail(status);
+    }
+    SayWritten(options.write_profile);
+  }
+  if (!options.install) return kExitOk;
+  if (!calibration.MeasuredIsBetter()) {
+    Fail(absl::StrCat("not installed: the profile that was measured is no better here than ",
+                      calibration.profile));
+    return kExitChecksFailed;
+  }
+  const auto path = profile::Install(profile, "/");
+  if (!path.ok()) return Fail(path.status());
+  SayWritten(*path);
+  return kExitOk;
+}
+
 int RunCalibrate(const CalibrateOptions& options) {
   if (options.output == "-") {
     return Fail("--output: - is not possible here: name a file for the timeline");
   }
-  if (!options.report.empty() && options.report == options.output) {
-    return Fail("--report: this is the file of --output: name another one");
+  const std::array<std::string, 3> files = {options.output, options.report, options.write_profile};
+  for (size_t i = 0; i < files.size(); ++i) {
+    if (files[i].empty() || std::ranges::count(files, files[i]) == 1) continue;
+    return Fail(absl::StrCat(QuotedPath(files[i]),
+                             " is named by two of --output, --report and --write-profile"));
   }
   const auto run = Resolve(options);
   if (!run.ok()) return Fail(run.status());
@@ -106,29 +170,25 @@ int RunCalibrate(const CalibrateOptions& options) {
     Fail(absl::StrCat("calibrate: ", machine.status().message()));
     return kExitChecksFailed;
   }
-  // Before a minute of work.
-  std::unique_ptr<OutputFile> report;
-  if (!options.report.empty()) {
-    auto file = OutputFile::Create(options.report, OutputFile::Appears::kWhenFinished);
-    if (!file.ok()) return Fail(file.status());
-    report = *std::move(file);
-  }
+  const auto report = Begin(options.report);
+  if (!report.ok()) return Fail(report.status());
+  const auto profile = Begin(options.write_profile);
+  if (!profile.ok()) return Fail(profile.status());
   const auto calibration = calibrate::Run(*run, **machine);
   EndProgress();
   if (!calibration.ok()) {
     return Fail(absl::StrCat("calibrate: ", calibration.status().message()));
   }
-  if (report) {
-    const std::string json = calibrate::ToJson(*calibration);
-    const std::span<const uint8_t> bytes(reinterpret_cast<const uint8_t*>(json.data()),
-                                         json.size());
-    absl::Status status = report->Append(bytes);
-    if (status.ok()) status = report->Finish();
-    if (!status.ok()) return Fail(status);
-    if (options.report == "-") return kExitOk;
-    SayWritten(options.report);
+  if (*report) {
+    if (absl::Status status = Write(**report, calibrate::ToJson(*calibration)); !status.ok()) {
+      return Fail(status);
+    }
+    if (options.report != "-") SayWritten(options.report);
   }
-  return WriteStdout(calibrate::ToText(*calibration));
+  if (options.report != "-") {
+    if (const int code = WriteStdout(calibrate::ToText(*calibration)); code != kExitOk) return code;
+  }
+  return UseProfile(*calibration, options, profile->get());
 }
 
 }  // namespace
@@ -149,6 +209,17 @@ void AddCalibrateCommand(CLI::App& app, int& exit_code) {
       ->type_name("DURATION");
   command->add_option("-i,--interval", options->interval, "time between ticks [50ms]")
       ->type_name("DURATION");
+  command
+      ->add_option("--write-profile", options->write_profile,
+                   "write the profile that was measured, for `record --profile FILE`")
+      ->type_name("FILE");
+  command->add_flag("--install", options->install,
+                    "install that profile for this model of CPU where evidence is more often right "
+                    "with it; `record` uses it from then on");
+  command
+      ->add_option("--cpus", options->cpus,
+                   "keep the guests to these CPUs, one vCPU each in turn [any]")
+      ->type_name("LIST");
   command
       ->add_option("--profile", options->profile,
                    "profile to calibrate, a name or a file [that of this CPU]")

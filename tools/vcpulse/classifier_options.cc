@@ -6,6 +6,7 @@
 #include "CLI/CLI.hpp"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "monitor/profile/installed.h"
 
 namespace vcpulse::tools {
 namespace {
@@ -35,8 +36,8 @@ absl::Status CheckThresholds(const core::Profile& profile) {
 }
 
 absl::StatusOr<profile::Profile> ChosenProfile(const std::optional<std::string>& name,
-                                               const kvm::CpuIdentity* cpu) {
-  if (!name && cpu != nullptr) return profile::ChooseFor(*cpu);
+                                               const std::optional<std::string>& root) {
+  if (!name && root) return profile::ChooseForHost(*root);
   absl::StatusOr<profile::Profile> loaded = profile::Load(name.value_or("generic"));
   if (!loaded.ok()) {
     return absl::Status(loaded.status().code(),
@@ -94,8 +95,8 @@ void AddReclassifierOptions(CLI::App& command, ClassifierOptions& options) {
 }
 
 absl::StatusOr<ResolvedClassifier> Resolve(const ClassifierOptions& options,
-                                           const kvm::CpuIdentity* cpu) {
-  absl::StatusOr<profile::Profile> chosen = ChosenProfile(options.profile, cpu);
+                                           const std::optional<std::string>& root) {
+  absl::StatusOr<profile::Profile> chosen = ChosenProfile(options.profile, root);
   if (!chosen.ok()) return chosen.status();
   ClassifierOptions others = options;
   others.profile.reset();  // is chosen
@@ -113,7 +114,7 @@ absl::StatusOr<ResolvedClassifier> ResolveOver(const ClassifierOptions& options,
     recorded.choice = *choice;
   }
   if (options.profile) {
-    absl::StatusOr<profile::Profile> chosen = ChosenProfile(options.profile, nullptr);
+    absl::StatusOr<profile::Profile> chosen = ChosenProfile(options.profile, std::nullopt);
     if (!chosen.ok()) return chosen.status();
     recorded.profile = *std::move(chosen);
   }

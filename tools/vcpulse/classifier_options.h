@@ -42,10 +42,10 @@ struct ResolvedClassifier {
   profile::Profile profile;  // the numbers from the command line have that as their origin
 };
 
-// Where no profile is named, the one for `cpu`, or "generic" where that is null. Errors: one line
-// that names the option.
+// Where no profile is named, the one of the host at `root`, or "generic" without a host. Errors:
+// one line that names the option, or the installed profile that is wrong.
 absl::StatusOr<ResolvedClassifier> Resolve(const ClassifierOptions& options,
-                                           const kvm::CpuIdentity* cpu);
+                                           const std::optional<std::string>& root);
 
 // The same, where what is not given is as in `recorded`.
 absl::StatusOr<ResolvedClassifier> ResolveOver(const ClassifierOptions& options,

@@ -31,6 +31,7 @@
 #include "kvm/doctor/checks.h"
 #include "kvm/doctor/proof.h"
 #include "kvm/host.h"
+#include "monitor/profile/installed.h"
 #include "monitor/profile/profile.h"
 #include "tools/vcpulse/commands.h"
 #include "tools/vcpulse/target_options.h"
@@ -166,9 +167,9 @@ int Print(const std::string& text, bool good) {
 int RunProof(const DoctorOptions& options) {
   kvm::KernelPerfEvents perf;
   kvm::doctor::ProofOptions proof{.root = options.root};
-  const kvm::CpuIdentity cpu = kvm::ReadCpuIdentity(options.root);
-  const profile::Profile& profile = profile::ChooseFor(cpu);
-  if (profile.pause) proof.pause = profile.pause->ToEvent();
+  const auto profile = profile::ChooseForHost(options.root);
+  if (!profile.ok()) return Fail(profile.status());
+  if (profile->pause) proof.pause = profile->pause->ToEvent();
   const std::vector<Finding> findings = kvm::doctor::Prove(perf, proof);
   return Print(options.json ? JsonOfProof(findings) : TextOf(findings) + ProofLine(findings),
                kvm::doctor::IsProven(findings) == Proven::kYes);

@@ -211,7 +211,7 @@ absl::Status CheckHz(const char* flag, const std::optional<double>& hz) {
 absl::StatusOr<importing::ImportOptions> Settings(const ImportOptions& options) {
   importing::ImportOptions settings{.tsc_hz = options.tsc_hz, .max_hz = options.max_hz};
   // Whose CPU it was, the file does not say: a profile is "generic" unless it is named.
-  absl::StatusOr<ResolvedClassifier> resolved = Resolve(options.classifier, /*cpu=*/nullptr);
+  absl::StatusOr<ResolvedClassifier> resolved = Resolve(options.classifier, /*root=*/std::nullopt);
   if (!resolved.ok()) return resolved.status();
   settings.classifier = resolved->choice;
   settings.profile = std::move(resolved->profile);

@@ -25,6 +25,7 @@
 #include "kvm/events/event_probe.h"
 #include "kvm/host.h"
 #include "kvm/vm.h"
+#include "monitor/profile/installed.h"
 #include "monitor/profile/profile.h"
 #include "tools/vcpulse/commands.h"
 #include "tools/vcpulse/output.h"
@@ -173,9 +174,9 @@ std::string CpusOf(const profile::Profile& profile) {
   return profile.cpu ? profile.cpu->ToText() : "any";
 }
 
-std::string TableOf(const profile::Profile& chosen) {
+std::string TableOf(const std::vector<profile::Profile>& all, const profile::Profile& chosen) {
   std::vector<std::vector<std::string>> cells = {{"", "PROFILE", "CPUS", "DESCRIPTION"}};
-  for (const profile::Profile& profile : profile::BuiltIn()) {
+  for (const profile::Profile& profile : all) {
     cells.push_back({profile.name == chosen.name ? "*" : "", profile.name, CpusOf(profile),
                      profile.description});
   }
@@ -183,32 +184,45 @@ std::string TableOf(const profile::Profile& chosen) {
 }
 
 // One profile per line, so that a person can read it and grep it.
-std::string JsonOf(const profile::Profile& chosen) {
+std::string JsonOf(const std::vector<profile::Profile>& all, const profile::Profile& chosen) {
   std::string text = "[";
-  for (const profile::Profile& profile : profile::BuiltIn()) {
+  for (const profile::Profile& profile : all) {
     json::object object;
     object["name"] = JsonText(profile.name);
     object["cpus"] = profile.cpu ? json::value(JsonText(CpusOf(profile))) : nullptr;
     object["description"] = JsonText(profile.description);
     object["chosen"] = profile.name == chosen.name;
+    object["source"] = JsonText(profile.source);
     absl::StrAppend(&text, text.size() > 1 ? ",\n " : "", json::serialize(object));
   }
   return text + "]\n";
 }
 
-// Prints the profiles that are built in, or one. Returns the exit code; what went wrong was
-// printed.
+// The one that is installed or built in under that name, or that is this file.
+absl::StatusOr<profile::Profile> FindProfile(const std::vector<profile::Profile>& all,
+                                             const std::string& name) {
+  const auto known = std::ranges::find(all, name, &profile::Profile::name);
+  if (known != all.end()) return *known;
+  return profile::Load(name);
+}
+
+// Prints the profiles that are built in or installed, or one. Returns the exit code; what went
+// wrong was printed.
 int RunListProfiles(const ListProfilesOptions& options) {
   if (absl::Status status = CheckRoot(options.root); !status.ok()) return Fail(status);
+  const auto installed = profile::Installed(options.root);
+  if (!installed.ok()) return Fail(installed.status());
+  std::vector<profile::Profile> all(profile::BuiltIn().begin(), profile::BuiltIn().end());
+  all.insert(all.end(), installed->begin(), installed->end());
   std::string text;
   if (options.name) {
-    const absl::StatusOr<profile::Profile> profile = profile::Load(*options.name);
+    const absl::StatusOr<profile::Profile> profile = FindProfile(all, *options.name);
     if (!profile.ok()) return Fail(profile.status());
     text = profile::ToJson(*profile);
   } else {
-    const kvm::CpuIdentity cpu = kvm::ReadCpuIdentity(options.root);
-    const profile::Profile& chosen = profile::ChooseFor(cpu);
-    text = options.json ? JsonOf(chosen) : TableOf(chosen);
+    const auto chosen = profile::ChooseForHost(options.root);
+    if (!chosen.ok()) return Fail(chosen.status());
+    text = options.json ? JsonOf(all, *chosen) : TableOf(all, *chosen);
   }
   return WriteStdout(text);
 }

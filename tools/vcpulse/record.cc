@@ -106,8 +106,7 @@ absl::StatusOr<RecordOptions> ParseText(RecordOptions options, const RecordText&
     options.open.wanted.events = *events;
   }
   if (absl::Status status = ParseOutput(text, options); !status.ok()) return status;
-  const kvm::CpuIdentity cpu = kvm::ReadCpuIdentity(options.target.root);
-  auto classifier = Resolve(text.classifier, &cpu);
+  auto classifier = Resolve(text.classifier, options.target.root);
   if (!classifier.ok()) return classifier.status();
   options.classifier = classifier->choice;
   options.profile = std::move(classifier->profile);

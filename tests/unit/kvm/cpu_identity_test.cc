@@ -16,6 +16,7 @@ constexpr char kIntel[] =
     "model\t\t: 85\n"
     "model name\t: Intel(R) Xeon(R) Gold 6230 CPU @ 2.10GHz\n"
     "stepping\t: 7\n"
+    "microcode\t: 0x5003707\n"
     "\n"
     "processor\t: 1\n"
     "vendor_id\t: AuthenticAMD\n"
@@ -25,8 +26,11 @@ constexpr char kIntel[] =
 
 // "model name" is another field than "model", and the second processor another processor.
 TEST(CpuIdentity, X86IsWhatCpuidSaysOfTheFirstProcessor) {
-  EXPECT_EQ(ParseCpuIdentity(kIntel),
-            (CpuIdentity{.vendor = "GenuineIntel", .family = 6, .model = 0x55, .stepping = 7}));
+  EXPECT_EQ(ParseCpuIdentity(kIntel), (CpuIdentity{.vendor = "GenuineIntel",
+                                                   .family = 6,
+                                                   .model = 0x55,
+                                                   .stepping = 7,
+                                                   .microcode = "0x5003707"}));
   // Nothing is taken from the second one that the first one lacks.
   EXPECT_EQ(ParseCpuIdentity("processor: 0\nvendor_id: GenuineIntel\nprocessor: 1\nmodel: 9\n"),
             (CpuIdentity{.vendor = "GenuineIntel"}));

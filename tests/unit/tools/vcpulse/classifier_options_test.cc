@@ -2,27 +2,39 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 
 #include "CLI/CLI.hpp"
+#include "tests/fakes/proc_dir.h"
 
 namespace vcpulse::tools {
 namespace {
 
-const kvm::CpuIdentity kCascadeLake = {
-    .vendor = "GenuineIntel", .family = 6, .model = 0x55, .stepping = 7};
+// A host with a Cascade Lake.
+class Host {
+ public:
+  Host() {
+    tree_.Write("proc/cpuinfo",
+                "processor: 0\nvendor_id: GenuineIntel\ncpu family: 6\nmodel: 85\nstepping: 7\n");
+  }
+  std::string root() const { return tree_.root(); }
+
+ private:
+  fakes::ProcDir tree_;
+};
 
 std::string ErrorOf(const ClassifierOptions& options) {
-  return std::string(Resolve(options, &kCascadeLake).status().message());
+  return std::string(Resolve(options, Host().root()).status().message());
 }
 
 TEST(ClassifierOptions, TheProfileIsTheOneForTheCpu) {
-  const auto resolved = Resolve({}, &kCascadeLake);
+  const auto resolved = Resolve({}, Host().root());
   ASSERT_TRUE(resolved.ok());
   EXPECT_EQ(resolved->choice, core::ClassifierChoice::kAuto);
   EXPECT_EQ(resolved->profile.name, "intel-cascade-lake-sp");
-  EXPECT_EQ(Resolve({}, nullptr)->profile.name, "generic");
-  EXPECT_EQ(Resolve({.profile = "amd-zen4"}, &kCascadeLake)->profile.name, "amd-zen4");
+  EXPECT_EQ(Resolve({}, std::nullopt)->profile.name, "generic");
+  EXPECT_EQ(Resolve({.profile = "amd-zen4"}, Host().root())->profile.name, "amd-zen4");
 }
 
 TEST(ClassifierOptions, NumbersOfTheCommandLineComeFirst) {
@@ -33,7 +45,7 @@ TEST(ClassifierOptions, NumbersOfTheCommandLineComeFirst) {
   app.parse(
       "--classifier ipc-bands --profile generic --halted-enter 0.03 --halted-leave 0.06 "
       "--spinning-below 0.5 --productive-from 0.9");
-  const auto resolved = Resolve(options, &kCascadeLake);
+  const auto resolved = Resolve(options, Host().root());
   ASSERT_TRUE(resolved.ok()) << resolved.status();
   EXPECT_EQ(resolved->choice, core::ClassifierChoice::kIpcBands);
   const profile::Profile& profile = resolved->profile;
