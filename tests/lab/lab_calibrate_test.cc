@@ -67,6 +67,19 @@ TEST_F(Calibrate, SaysThatItsIpcMeansNothing) {
   EXPECT_THAT(Text("calibrate.out"), HasSubstr("SPINNING and PRODUCTIVE mean nothing on this"));
 }
 
+// Nor is there a profile to be made of it.
+TEST_F(Calibrate, InstallsNothingThatWasNotMeasured) {
+  EXPECT_EQ(Text("code.txt"), "1\n");
+  EXPECT_THAT(Text("said.txt"), HasSubstr("vcpulse: no profile was measured: IPC does not "
+                                          "distinguish programs on this host\n"));
+  EXPECT_TRUE(report_.at("measured_profile").is_null());
+}
+
+TEST_F(Calibrate, KeepsTheGuestsToTheCpus) {
+  EXPECT_EQ(boost::json::serialize(report_.at("on_cpus")), "[0]");
+  EXPECT_THAT(Text("calibrate.out"), HasSubstr("; on CPUs 0; "));
+}
+
 TEST_F(Calibrate, ItsReportHasNoIdentity) {
   const std::string json = Text("calibrate.json");
   EXPECT_THAT(json, Not(HasSubstr("host_name")));

@@ -88,7 +88,8 @@ class Page:
         return self.browser.find_element("id", name)
 
     def text(self, name):
-        return self.script("return document.getElementById(arguments[0]).textContent", name)
+        """With plain spaces only."""
+        return self.script("return document.getElementById(arguments[0]).textContent.replaceAll('\u00a0', ' ')", name)
 
     def map(self):
         """{from, to, plotLeft, plotWidth, rows: {key: (y, height)}}"""

@@ -102,7 +102,7 @@ class PageTest(unittest.TestCase):
     def numbers(self):
         cells = self.page.script(
             "return [...document.querySelectorAll('#numbers tbody tr')].map("
-            "(row) => [...row.cells].map((cell) => cell.textContent))")
+            "(row) => [...row.cells].map((cell) => cell.textContent.replaceAll('\u00a0', ' ')))")
         return {row[0]: row[1:] for row in cells}
 
     def test_click_opens_the_numbers_of_the_report(self):
@@ -268,6 +268,9 @@ class PageTest(unittest.TestCase):
                             "(one) => [...one.tHead.rows[0].cells].map((cell) => cell.textContent))")
         self.assertEqual(heads[0], ["phase", "length", "VM", "HALTED", "RAN", "starved"])
         self.assertEqual(heads[1][:4], ["vCPU", "HALTED", "RAN", "starved"])
+        clock = page.script("return document.querySelectorAll('#tables table')[1].tBodies[0].rows[0].cells[arguments[0]].textContent",
+                            heads[1].index("task-clock"))
+        self.assertRegex(clock, r"^\d+\.\d{3} s$")
         self.assertIn("RAN is the share of time on a CPU", page.text("summary"))
         self.assertIn("UNKNOWN: it ran", page.text("legend"))
         self.assertNotIn("SPINNING", page.text("legend"))
@@ -384,6 +387,20 @@ class PageTest(unittest.TestCase):
         rgb = lambda name: ",".join(str(int(page.colour(name)[i:i + 2], 16)) for i in (1, 3, 5))
         self.assertIn(rgb("spinning"), colours(0.75))
         self.assertNotIn(rgb("spinning"), colours(3.2))
+
+    # In bins narrower than a tick, too, where what is less than a quarter was once left out.
+    def test_the_minimap_shows_one_vcpu_of_twelve(self):
+        self.browser.get("about:blank")
+        page = Page(self.browser, make_page(self.folder.name, "scene", "scene"))
+        shown = page.map()
+        seconds = (shown["to"] - shown["from"]) / 1e9
+        column = page.script(
+            "const made = new OffscreenCanvas(1, 18).getContext('2d');"
+            "made.drawImage(document.getElementById('minimap'), -arguments[0], -4);"
+            "return [...made.getImageData(0, 0, 1, 18).data]", round(shown["left"] + 10.6 / seconds * shown["width"]))
+        colours = ["#%02x%02x%02x" % tuple(column[i:i + 3]) for i in range(0, len(column), 4)]
+        self.assertIn(page.colour("halted"), colours)
+        self.assertGreater(colours.count(page.colour("spinning")), 9)
 
     def test_charts_stand_below_the_map(self):
         page = self.page

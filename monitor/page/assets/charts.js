@@ -11,8 +11,8 @@ function chartsOf(columns) {
     title: number.label, format: (value) => formatNumber(value, number.decimals), of: (figures) => figures.numbers[i].value,
   }));
   columns.events.forEach((event, i) => charts.push({
-    title: event.name + ' per second' + (event.estimated ? ' (estimated)' : ''),
-    format: formatCount, of: (figures) => figures.events[i].perSecond,
+    title: event.name + (isClock(event.name) ? ', share of time' : ' per second') + (event.estimated ? ' (estimated)' : ''),
+    format: (value) => (isClock(event.name) ? formatRate(event.name, value) : formatCount(value)), of: (figures) => figures.events[i].perSecond,
   }));
   return charts;
 }

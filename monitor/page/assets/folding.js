@@ -96,7 +96,7 @@ function meanOf(rows, names) {
     }
     return sums;
   };
-  const made = {first, bins: count, bands: BANDS.map((_, band) => mean((row) => row.bands[band]))};
+  const made = {first, bins: count, of: rows.length, bands: BANDS.map((_, band) => mean((row) => row.bands[band]))};
   for (const name of names) made[name] = mean((row) => row[name]);
   return made;
 }

@@ -5,7 +5,7 @@ const NS_PER_S = 1e9;
 
 function formatShare(share) {
   if (share === null || share === undefined || Number.isNaN(share)) return DASH;
-  return (share * 100).toFixed(1) + ' %';
+  return (share * 100).toFixed(1) + '\u00a0%';
 }
 
 function formatNumber(value, digits) {
@@ -24,6 +24,22 @@ function formatCount(value) {
   }
   const digits = unit === 0 && Number.isInteger(value) ? 0 : Math.abs(value) < 10 ? 2 : Math.abs(value) < 100 ? 1 : 0;
   return value.toFixed(digits) + units[unit];
+}
+
+// What an event counted: ns of the software clocks, else a number.
+const isClock = (event) => event === 'task-clock' || event === 'cpu-clock';
+
+function formatEvent(event, value) {
+  return isClock(event) ? formatSeconds(value) : formatCount(value);
+}
+
+// Of an event per second: the share of it that a clock ran.
+function formatRate(event, perSecond) {
+  return isClock(event) ? formatShare(perSecond === null ? null : perSecond / NS_PER_S) : formatCount(perSecond) + '/s';
+}
+
+function formatSeconds(ns) {
+  return ns === null || ns === undefined ? DASH : (ns / NS_PER_S).toFixed(3) + ' s';
 }
 
 // A length of time: "25 ms", "1 min 40 s".

@@ -13,7 +13,7 @@ function numbersTable(bins, columns, span) {
   for (const number of figures.numbers) rows.push([number.label, formatNumber(number.value, number.decimals + 1), '']);
   for (const event of figures.events) {
     const mark = event.estimated && event.count !== null ? '~' : '';
-    rows.push([event.name, mark + formatCount(event.count), event.perSecond === null ? DASH : mark + formatCount(event.perSecond) + '/s']);
+    rows.push([event.name, mark + formatEvent(event.name, event.count), event.perSecond === null ? DASH : mark + formatRate(event.name, event.perSecond)]);
   }
   rows.push(['measured', formatLength(Math.round(sum.measured)), formatShare(sum.measured / (span.to - span.from))]);
   const made = table('Numbers of the span', ['<', 'sum or share', 'rate, part'], rows);

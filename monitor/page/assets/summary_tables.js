@@ -24,7 +24,7 @@ function vcpuRow(vm, vcpu) {
   return [button, vcpu.tid === null ? DASH : String(vcpu.tid), ...shareCells(isDegraded(vm), vcpu.share, vcpu.run_share, vcpu.starved_share),
     formatNumber(vcpu.ipc ? vcpu.ipc.mean : null, 2), formatShare(vcpu.residency), formatShare(vcpu.run_delay_share),
     ...furtherMetrics(vm).map((metric) => formatNumber(vcpu[metric.key], metric.decimals)),
-    ...Object.keys(vcpu.counts_scaled).map((event) => estimate(event) + formatCount(vcpu.counts_scaled[event])),
+    ...Object.keys(vcpu.counts_scaled).map((event) => estimate(event) + formatEvent(event, vcpu.counts_scaled[event])),
     Object.entries(vcpu.unknown_reasons).map(([reason, share]) => reason + ' ' + formatShare(share)).join(', ')];
 }
 
