@@ -130,9 +130,11 @@ void DrawScene(DrawnRecording& drawn) {
              {{1, {works, works, works, works, works, {'3', 85, 'H'}}},
               {2, {works, works, {'2', 55, 'H'}, idle}}});
   drawn.LifeCycle(2, v1::LifeCycle::KIND_VM_PAUSED);
-  scene.Play("idle", 40,
-             {{1, {{'H', 80, '2'}, idle, idle, idle, idle, idle}},
-              {2, {{'H', 100, 'H'}, {'H', 100, 'H'}, {'H', 100, 'H'}, {'H', 100, 'H'}}}});
+  scene.Play(
+      "idle", 40,
+      {{1, {{'H', 80, '2'}, idle, idle, idle, idle, idle}},
+       {2, {{'U', 100, 'U'}, {'U', 100, 'U'}, {'U', 100, 'U'}, {'U', 100, 'U'}}}});  // as a paused
+                                                                                     // VM is
 }
 
 // Two chunks of it, so that it can be cut.

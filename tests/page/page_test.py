@@ -210,7 +210,7 @@ class PageTest(unittest.TestCase):
         page = self.page
         self.assertIn("The finest bin in this page is 25 ms, so each tick (100 ms) is visible.", page.text("bins-note"))
         tables = page.text("tables")
-        for words in ["Host and classifier", "host1", "ipc-bands", "Own cost", "Gaps", "tick-missed", "vm-paused",
+        for words in ["Host and classifier", "host1", "evidence", "Own cost", "Gaps", "tick-missed", "vm-paused",
                       "Phases", "boot", "IPC"]:
             self.assertIn(words, tables)
         page.mouse(*page.place("1/0", 1.25)).click().perform()

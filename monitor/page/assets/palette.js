@@ -47,7 +47,7 @@ function drawLegend() {
       for (let i = 0; i < image.length; ++i) image[i] = pixelOf(band, i % 22, Math.floor(i / 22));
     });
   }
-  addLegend(list, 'starved: a lane below the bands, the higher the more of the time', (image) => {
+  addLegend(list, 'starved (waited for a CPU for over 10 % of a tick, whatever its band): a lane below the bands, the higher the more of the time', (image) => {
     for (let i = 0; i < image.length; ++i) image[i] = i >= 22 * 8 ? palette.pixel.starved : palette.pixel.halted;
   });
   addLegend(list, 'gap', (image, context) => drawGapHatch(context, 0, 0, 22, 12));

@@ -73,7 +73,7 @@ function barOf(vm) {
   return line;
 }
 
-// The longest stretches in one go, longest first: {vm, vcpu, what, stretch}.
+// The longest unbroken stretches, longest first: {vm, vcpu, what, stretch}.
 function worstOf(report) {
   const found = [];
   for (const vm of report.vms) {
@@ -114,5 +114,5 @@ function drawSummary(report) {
     box.append(element('p', 'SPINNING? is by instructions per cycle alone: a hint, no proof. Slow work looks the same.', 'note'));
   }
   if (doubts.children.length > 0) box.prepend(doubts);
-  if (worst.children.length > 0) box.append(element('h2', 'Longest in one go'), worst);
+  if (worst.children.length > 0) box.append(element('h2', 'Longest unbroken runs'), worst);
 }

@@ -81,7 +81,8 @@ function markersSection(report) {
     button.title = 'Show this phase';
     button.addEventListener('click', () => show(phase.from, Math.min(phase.to, view.end)));
     const to = Math.min(phase.to, view.end);
-    return [button, instant(phase.from, 1e6), formatLength(Math.max(0, Math.round((to - phase.from) / 1e6) * 1e6))];
+    const length = Math.max(0, Math.round((to - phase.from) / 1e6) * 1e6);
+    return [button, instant(phase.from, 1e6), length > 0 ? formatLength(length) : 'at the end'];
   });
   const made = section('Phases', table('Phases', ['<marker', 'at', 'until the next'], rows));
   if (report.markers_omitted > 0) made.append(element('p', report.markers_omitted + ' earlier ones are left out.', 'note'));
@@ -108,14 +109,16 @@ function hostSection(report) {
   for (const vm of report.vms) for (const epoch of vm.epochs) classifiers.add(epoch.classifier);
   const hz = (value) => (value === null ? null : (value / 1e6).toFixed(0) + ' MHz');
   const asked = session.classifier;
+  // A recording that was not judged, such as an import, has none of these numbers.
+  const limits = asked.halted_leave > 0;
   return pairs('Host and classifier', [
     ['host', session.host_name], ['CPU', session.cpu_model], ['machine', session.machine], ['kernel', session.kernel_release],
     ['CPUs online', session.online_cpus], ['core PMUs', session.core_pmus.join(', ')],
     ['begun', session.start], ['ended by', session.end_reason], ['vcpulse', session.tool_version],
-    ['interval', session.interval_ms + ' ms, verdicts over ' + session.verdict_window_ms + ' ms'],
-    ['classifier', [...classifiers].join(', ') + ' (asked for: ' + asked.name + ')'], ['profile', asked.profile],
-    ['HALTED', 'residency below ' + asked.halted_enter + ', until above ' + asked.halted_leave],
-    ['ipc-bands', 'SPINNING below ' + asked.spinning_below + ', PRODUCTIVE from ' + asked.productive_from],
+    ['interval', session.interval_ms + ' ms' + (session.verdict_window_ms > 0 ? ', verdicts over ' + session.verdict_window_ms + ' ms' : '')],
+    ['classifier', [...classifiers].join(', ') + (asked.name ? ' (asked for: ' + asked.name + ')' : '')], ['profile', asked.profile],
+    ['HALTED', limits ? 'residency below ' + asked.halted_enter + ', until above ' + asked.halted_leave : ''],
+    ['ipc-bands', limits ? 'SPINNING below ' + asked.spinning_below + ', PRODUCTIVE from ' + asked.productive_from : ''],
     ['residency by', session.residency_method], ['highest frequency', hz(session.max_hz_seen)], ['TSC', hz(session.tsc_hz)],
     ['blind spot', session.residency_blind_spot], ['degraded', session.degraded_reason], ['derived from', session.derived_from],
     ['stream', session.stream_id],
