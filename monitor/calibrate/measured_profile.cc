@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "monitor/core/event_slots.h"
+#include "monitor/profile/installed.h"
 
 namespace vcpulse::calibrate {
 namespace {
@@ -117,7 +118,24 @@ absl::StatusOr<profile::Profile> MeasuredProfile(const Calibration& calibration,
     measured.origins["pause_cycles_each"] = absl::StrCat(
         "measured on ", where, ": a turn of the PAUSE spin less one of the empty loop");
   }
+  if (absl::Status status = profile::Check(measured.values); !status.ok()) {
+    return absl::FailedPreconditionError(absl::StrCat("what was measured: ", status.message()));
+  }
   return measured;
+}
+
+absl::StatusOr<std::string> InstallIfBetter(const Calibration& calibration,
+                                            const std::string& root) {
+  if (!calibration.measured.ok()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("no profile was measured: ", calibration.measured.status().message()));
+  }
+  if (!calibration.MeasuredIsBetter()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("not installed: the profile that was measured is no better here than ",
+                     calibration.profile));
+  }
+  return profile::Install(calibration.measured->profile, root);
 }
 
 }  // namespace vcpulse::calibrate

@@ -178,6 +178,29 @@ json::object ToJson(const SceneOutcome& scene) {
   return object;
 }
 
+// Only what was measured: the rest, and its origins, may be a user's own.
+json::object ToJson(const Measured& measured) {
+  const core::EvidenceThresholds& evidence = measured.profile.values.evidence;
+  const auto origin = [&measured](const std::string& field) {
+    const auto found = measured.profile.origins.find(field);
+    const bool is_ours = found != measured.profile.origins.end() &&
+                         found->second.starts_with("measured on this host");
+    return is_ours ? json::value(JsonText(found->second)) : json::value(nullptr);
+  };
+  json::object object;
+  object["right"] = measured.right;
+  json::array spins;
+  for (size_t i = 0; i < evidence.spin_ipcs; ++i) {
+    spins.push_back({{"from", evidence.spin_ipc[i].from},
+                     {"to", evidence.spin_ipc[i].to},
+                     {"origin", origin(absl::StrCat("spin_ipc[", i, "]"))}});
+  }
+  object["spin_ipc"] = std::move(spins);
+  object["pause_cycles_each"] = NumberOrNull(evidence.pause_cycles_each);
+  object["pause_cycles_each_origin"] = origin("pause_cycles_each");
+  return object;
+}
+
 }  // namespace
 
 std::string ToText(const Calibration& calibration) {
@@ -230,8 +253,7 @@ std::string ToJson(const Calibration& calibration) {
     all[JsonText(core::ToString(classifier))] = std::move(one);
   }
   if (calibration.measured.ok()) {
-    all["measured_profile"] = {{"right", calibration.measured->right},
-                               {"profile", profile::ToJson(calibration.measured->profile)}};
+    all["measured_profile"] = ToJson(*calibration.measured);
   } else {
     all["measured_profile"] = nullptr;
   }

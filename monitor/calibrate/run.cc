@@ -3,6 +3,8 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <memory>
 #include <span>
 #include <string>
@@ -11,6 +13,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
 #include "kvm/base/affinity.h"
@@ -55,9 +58,11 @@ class Player {
   void PlayAll() {
     for (size_t i = 0; i < scenes_.size(); ++i) {
       if (options_.begins) options_.begins(i, scenes_.size(), scenes_[i].what);
-      loop_.Post([this, i, now_ns = MonotonicNow_ns()] { loop_.Mark(scenes_[i].name, now_ns); });
+      const auto mark = [this](const std::string& name) {
+        loop_.Post([this, name, now_ns = MonotonicNow_ns()] { loop_.Mark(name, now_ns); });
+      };
       // No window reaches from one scene into the next.
-      auto played = Play(machine_, scenes_[i], options_.each, 2 * options_.interval, stop_);
+      auto played = Play(machine_, scenes_[i], options_.each, 2 * options_.interval, mark, stop_);
       if (absl::IsCancelled(played.status())) return;
       if (!played.ok()) {
         status_ = absl::Status(played.status().code(),
@@ -97,11 +102,15 @@ absl::StatusOr<std::unique_ptr<Machine>> MakeMachine() {
 namespace {
 
 absl::Status KeepVcpusTo(const std::vector<int>& cpus, const Machine& machine) {
+  const std::vector<int> own = OwnCpus();
+  for (const int cpu : cpus) {
+    if (std::ranges::find(own, cpu) != own.end()) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("--cpus: CPU ", cpu, " is offline, or not allowed here"));
+  }
   for (size_t i = 0; i < machine.vcpus() && !cpus.empty(); ++i) {
-    const int cpu = cpus[i % cpus.size()];
-    if (!KeepToCpus(machine.Tid(i), {&cpu, 1})) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("a vCPU cannot be kept to CPU ", cpu, ": it is offline, or not allowed"));
+    if (!KeepToCpus(machine.Tid(i), cpus)) {
+      return absl::ErrnoToStatus(errno, "--cpus: the guests cannot be kept to them");
     }
   }
   return absl::OkStatus();
@@ -114,7 +123,10 @@ std::string Where(const Calibration& calibration) {
       "this host on ",
       absl::FormatTime("%Y-%m-%d", absl::FromUnixNanos(RealtimeNow_ns()), absl::UTCTimeZone()),
       ", Linux ", calibration.session.kernel_release(),
-      cpu.microcode.empty() ? "" : absl::StrCat(", microcode ", cpu.microcode));
+      cpu.microcode.empty() ? "" : absl::StrCat(", microcode ", cpu.microcode),
+      calibration.on_cpus.empty()
+          ? ""
+          : absl::StrCat(", CPUs ", absl::StrJoin(calibration.on_cpus, ",")));
 }
 
 absl::StatusOr<Measured> TryMeasuredProfile(const Calibration& calibration,

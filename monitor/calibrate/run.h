@@ -19,7 +19,7 @@ struct RunOptions {
   absl::Duration interval = absl::Milliseconds(50);
   std::string output{};  // also keeps the timeline there; empty: does not
   profile::Profile profile{};
-  std::vector<int> cpus{};  // each vCPU is kept to one of them in turn; empty: to none
+  std::vector<int> cpus{};  // the guests are kept to them; empty: to none
   std::string tool_version{};
   // A line for people.
   std::function<void(const std::string& line)> say;

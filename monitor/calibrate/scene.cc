@@ -69,12 +69,16 @@ std::vector<Scene> Scenes() {
 }
 
 absl::StatusOr<Played> Play(Machine& machine, const Scene& scene, absl::Duration length,
-                            absl::Duration rest, const absl::Notification& stop) {
+                            absl::Duration rest,
+                            const std::function<void(const std::string& name)>& begins,
+                            const absl::Notification& stop) {
   if (scene.chain_bytes > 0) machine.memory().ChainData(scene.chain_bytes);
   if (scene.before != nullptr) {
+    begins(std::string(scene.before->name));
     const auto did = RunUntil(machine, *scene.before, Deadline(length / 2), stop);
     if (!did.ok()) return did.status();
   }
+  begins(scene.name);
   Played played{.begin_ns = MonotonicNow_ns()};
   const Deadline end(length);
   while (!end.over() && !stop.HasBeenNotified()) {

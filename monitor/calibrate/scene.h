@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -42,10 +43,12 @@ struct Played {
   int64_t inside_ns = 0;  // of it, in KVM_RUN: by the host's clock
 };
 
-// Plays it for so long, and then nothing for `rest`. Errors: Cancelled, at once, where `stop` was
-// notified; of Machine::Wait.
+// Plays it for so long, and then nothing for `rest`. `begins` is called with what begins: the
+// scene, or the program before it. Errors: Cancelled, at once, where `stop` was notified; of
+// Machine::Wait.
 absl::StatusOr<Played> Play(kvm::microguest::Machine& machine, const Scene& scene,
                             absl::Duration length, absl::Duration rest,
+                            const std::function<void(const std::string& name)>& begins,
                             const absl::Notification& stop);
 
 }  // namespace vcpulse::calibrate

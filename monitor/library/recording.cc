@@ -40,10 +40,13 @@ absl::StatusOr<std::unique_ptr<vcpulse_recording>> vcpulse_recording::Start(
     return absl::InvalidArgumentError(
         "require_counters and event set degraded cannot be used together");
   }
-  auto profile =
-      options.profile ? *options.profile : vcpulse::profile::ChooseForHost(live.target.root);
-  if (!profile.ok()) return profile.status();
-  live.profile = *std::move(profile);
+  if (options.profile) {
+    live.profile = *options.profile;
+  } else {
+    auto chosen = vcpulse::profile::ChooseForHost(live.target.root);
+    if (!chosen.ok()) return chosen.status();
+    live.profile = std::move(chosen->profile);
+  }
   if (!options.has_output) {
     auto folder = vcpulse::library::TemporaryFolder::Make();
     if (!folder.ok()) return folder.status();

@@ -73,6 +73,7 @@ TEST_F(Calibrate, InstallsNothingThatWasNotMeasured) {
   EXPECT_THAT(Text("said.txt"), HasSubstr("vcpulse: no profile was measured: IPC does not "
                                           "distinguish programs on this host\n"));
   EXPECT_TRUE(report_.at("measured_profile").is_null());
+  EXPECT_EQ(Text("installed.txt"), "");
 }
 
 TEST_F(Calibrate, KeepsTheGuestsToTheCpus) {

@@ -15,6 +15,7 @@
 #include "kvm/base/text.h"
 #include "kvm/events/pmu.h"
 #include "monitor/calibrate/calibration.h"
+#include "monitor/calibrate/measured_profile.h"
 #include "monitor/calibrate/run.h"
 #include "monitor/profile/installed.h"
 #include "tools/vcpulse/classifier_options.h"
@@ -43,7 +44,8 @@ Examples:
 
 Exit status:
   0  calibrated
-  1  nothing can be calibrated here: no /dev/kvm, or no hardware counters; or nothing was installed
+  1  nothing can be calibrated here: no /dev/kvm, or no hardware counters; or a profile that was asked for was not
+     written or installed
   2  usage or run-time error, or stopped by a signal
 
 Files:
@@ -90,7 +92,7 @@ absl::StatusOr<calibrate::RunOptions> Resolve(const CalibrateOptions& options) {
     const auto cpus = kvm::ParseCpuList(*options.cpus);
     if (!cpus) {
       return absl::InvalidArgumentError(
-          absl::StrCat("--cpus: ", Quoted(*options.cpus), " is no list of CPUs such as 0-3,8"));
+          absl::StrCat("--cpus: ", Quoted(*options.cpus), " is not a list of CPUs such as 0-3,8"));
     }
     run.cpus = *cpus;
   }
@@ -129,33 +131,47 @@ absl::Status Write(OutputFile& file, const std::string& text) {
 // code.
 int UseProfile(const calibrate::Calibration& calibration, const CalibrateOptions& options,
                OutputFile* file) {
-  if (file == nullptr && !options.install) return kExitOk;
-  if (!calibration.measured.ok()) {
-    Fail(absl::StrCat("no profile was measured: ", calibration.measured.status().message()));
-    return kExitChecksFailed;
-  }
-  const profile::Profile& profile = calibration.measured->profile;
   if (file != nullptr) {
-    if (absl::Status status = Write(*file, profile::ToJson(profile)); !status.ok()) {
-      return Fail(status);
+    if (!calibration.measured.ok()) {
+      Fail(absl::StrCat("no profile was measured: ", calibration.measured.status().message()));
+      return kExitChecksFailed;
     }
+    absl::Status status = Write(*file, profile::ToJson(calibration.measured->profile));
+    if (!status.ok()) return Fail(status);
     SayWritten(options.write_profile);
   }
   if (!options.install) return kExitOk;
-  if (!calibration.MeasuredIsBetter()) {
-    Fail(absl::StrCat("not installed: the profile that was measured is no better here than ",
-                      calibration.profile));
-    return kExitChecksFailed;
+  const auto path = calibrate::InstallIfBetter(calibration, "/");
+  if (path.ok()) {
+    SayWritten(*path);
+    return kExitOk;
   }
-  const auto path = profile::Install(profile, "/");
-  if (!path.ok()) return Fail(path.status());
-  SayWritten(*path);
-  return kExitOk;
+  const int exit_code = Fail(path.status());
+  return absl::IsFailedPrecondition(path.status()) ? kExitChecksFailed : exit_code;
+}
+
+// What makes --install pointless, before a minute of work.
+absl::Status CheckInstall(const CalibrateOptions& options) {
+  if (!options.install) return absl::OkStatus();
+  if (options.profile) {
+    return absl::InvalidArgumentError(
+        "--install and --profile cannot be used together: what is installed takes the place of the "
+        "profile that `record` uses");
+  }
+  if (options.cpus && kvm::CorePmus(kvm::ReadPmus("/")).size() > 1) {
+    return absl::InvalidArgumentError(
+        "--install and --cpus cannot be used together on a host with several kinds of cores: "
+        "profiles are chosen by the model alone; use --write-profile, and `record --profile`");
+  }
+  return profile::CanInstall("/");
 }
 
 int RunCalibrate(const CalibrateOptions& options) {
   if (options.output == "-") {
     return Fail("--output: - is not possible here: name a file for the timeline");
+  }
+  if (options.write_profile == "-") {
+    return Fail("--write-profile: - is not possible here: name a file for the profile");
   }
   const std::array<std::string, 3> files = {options.output, options.report, options.write_profile};
   for (size_t i = 0; i < files.size(); ++i) {
@@ -170,6 +186,7 @@ int RunCalibrate(const CalibrateOptions& options) {
     Fail(absl::StrCat("calibrate: ", machine.status().message()));
     return kExitChecksFailed;
   }
+  if (absl::Status status = CheckInstall(options); !status.ok()) return Fail(status);
   const auto report = Begin(options.report);
   if (!report.ok()) return Fail(report.status());
   const auto profile = Begin(options.write_profile);
@@ -216,9 +233,7 @@ void AddCalibrateCommand(CLI::App& app, int& exit_code) {
   command->add_flag("--install", options->install,
                     "install that profile for this model of CPU where evidence is more often right "
                     "with it; `record` uses it from then on");
-  command
-      ->add_option("--cpus", options->cpus,
-                   "keep the guests to these CPUs, one vCPU each in turn [any]")
+  command->add_option("--cpus", options->cpus, "keep the guests to these CPUs [any]")
       ->type_name("LIST");
   command
       ->add_option("--profile", options->profile,

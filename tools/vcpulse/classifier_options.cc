@@ -35,10 +35,8 @@ absl::Status CheckThresholds(const core::Profile& profile) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<profile::Profile> ChosenProfile(const std::optional<std::string>& name,
-                                               const std::optional<std::string>& root) {
-  if (!name && root) return profile::ChooseForHost(*root);
-  absl::StatusOr<profile::Profile> loaded = profile::Load(name.value_or("generic"));
+absl::StatusOr<profile::Profile> NamedProfile(const std::string& name, const std::string& root) {
+  absl::StatusOr<profile::Profile> loaded = profile::LoadOnHost(name, root);
   if (!loaded.ok()) {
     return absl::Status(loaded.status().code(),
                         absl::StrCat("--profile: ", loaded.status().message()));
@@ -96,11 +94,19 @@ void AddReclassifierOptions(CLI::App& command, ClassifierOptions& options) {
 
 absl::StatusOr<ResolvedClassifier> Resolve(const ClassifierOptions& options,
                                            const std::optional<std::string>& root) {
-  absl::StatusOr<profile::Profile> chosen = ChosenProfile(options.profile, root);
-  if (!chosen.ok()) return chosen.status();
+  ResolvedClassifier resolved;
+  if (!options.profile && root) {
+    auto chosen = profile::ChooseForHost(*root);
+    if (!chosen.ok()) return chosen.status();
+    resolved = {.profile = std::move(chosen->profile), .note = std::move(chosen->note)};
+  } else {
+    auto named = NamedProfile(options.profile.value_or("generic"), root.value_or("/"));
+    if (!named.ok()) return named.status();
+    resolved = {.profile = *std::move(named)};
+  }
   ClassifierOptions others = options;
   others.profile.reset();  // is chosen
-  return ResolveOver(others, {.profile = *std::move(chosen)});
+  return ResolveOver(others, std::move(resolved));
 }
 
 absl::StatusOr<ResolvedClassifier> ResolveOver(const ClassifierOptions& options,
@@ -114,7 +120,7 @@ absl::StatusOr<ResolvedClassifier> ResolveOver(const ClassifierOptions& options,
     recorded.choice = *choice;
   }
   if (options.profile) {
-    absl::StatusOr<profile::Profile> chosen = ChosenProfile(options.profile, std::nullopt);
+    absl::StatusOr<profile::Profile> chosen = NamedProfile(*options.profile, "/");
     if (!chosen.ok()) return chosen.status();
     recorded.profile = *std::move(chosen);
   }

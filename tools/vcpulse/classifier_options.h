@@ -40,6 +40,7 @@ void AddReclassifierOptions(CLI::App& command, ClassifierOptions& options);
 struct ResolvedClassifier {
   core::ClassifierChoice choice = core::ClassifierChoice::kAuto;
   profile::Profile profile;  // the numbers from the command line have that as their origin
+  std::string note{};        // a line for people, where there is one
 };
 
 // Where no profile is named, the one of the host at `root`, or "generic" without a host. Errors:

@@ -169,7 +169,7 @@ int RunProof(const DoctorOptions& options) {
   kvm::doctor::ProofOptions proof{.root = options.root};
   const auto profile = profile::ChooseForHost(options.root);
   if (!profile.ok()) return Fail(profile.status());
-  if (profile->pause) proof.pause = profile->pause->ToEvent();
+  if (profile->profile.pause) proof.pause = profile->profile.pause->ToEvent();
   const std::vector<Finding> findings = kvm::doctor::Prove(perf, proof);
   return Print(options.json ? JsonOfProof(findings) : TextOf(findings) + ProofLine(findings),
                kvm::doctor::IsProven(findings) == Proven::kYes);
@@ -179,7 +179,15 @@ int RunDoctor(const DoctorOptions& options) {
   if (absl::Status status = CheckRoot(options.root); !status.ok()) return Fail(status);
   if (options.prove) return RunProof(options);
   kvm::KernelPerfEvents perf;
-  const std::vector<Finding> findings = kvm::doctor::Examine(perf, options.root);
+  std::vector<Finding> findings = kvm::doctor::Examine(perf, options.root);
+  if (const auto profile = profile::ChooseForHost(options.root); !profile.ok()) {
+    findings.push_back({.id = "profile",
+                        .state = Finding::State::kFail,
+                        .tried = "read the installed profiles",
+                        .answered = std::string(profile.status().message()),
+                        .fix = "correct that file or remove it: until then `record` refuses to start",
+                        .prevents = true});
+  }
   return Print(options.json ? JsonOf(findings) : TextOf(findings) + VerdictLine(findings),
                kvm::doctor::VerdictOf(findings) == Verdict::kComplete);
 }

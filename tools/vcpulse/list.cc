@@ -174,11 +174,16 @@ std::string CpusOf(const profile::Profile& profile) {
   return profile.cpu ? profile.cpu->ToText() : "any";
 }
 
+// One that is installed may have the name of one that is built in.
+bool IsSame(const profile::Profile& one, const profile::Profile& other) {
+  return one.name == other.name && one.source == other.source;
+}
+
 std::string TableOf(const std::vector<profile::Profile>& all, const profile::Profile& chosen) {
   std::vector<std::vector<std::string>> cells = {{"", "PROFILE", "CPUS", "DESCRIPTION"}};
   for (const profile::Profile& profile : all) {
-    cells.push_back({profile.name == chosen.name ? "*" : "", profile.name, CpusOf(profile),
-                     profile.description});
+    cells.push_back(
+        {IsSame(profile, chosen) ? "*" : "", profile.name, CpusOf(profile), profile.description});
   }
   return absl::StrCat(Aligned(cells, 0), "\n* chosen on this host\n");
 }
@@ -191,40 +196,30 @@ std::string JsonOf(const std::vector<profile::Profile>& all, const profile::Prof
     object["name"] = JsonText(profile.name);
     object["cpus"] = profile.cpu ? json::value(JsonText(CpusOf(profile))) : nullptr;
     object["description"] = JsonText(profile.description);
-    object["chosen"] = profile.name == chosen.name;
+    object["chosen"] = IsSame(profile, chosen);
     object["source"] = JsonText(profile.source);
     absl::StrAppend(&text, text.size() > 1 ? ",\n " : "", json::serialize(object));
   }
   return text + "]\n";
 }
 
-// The one that is installed or built in under that name, or that is this file.
-absl::StatusOr<profile::Profile> FindProfile(const std::vector<profile::Profile>& all,
-                                             const std::string& name) {
-  const auto known = std::ranges::find(all, name, &profile::Profile::name);
-  if (known != all.end()) return *known;
-  return profile::Load(name);
-}
-
 // Prints the profiles that are built in or installed, or one. Returns the exit code; what went
 // wrong was printed.
 int RunListProfiles(const ListProfilesOptions& options) {
   if (absl::Status status = CheckRoot(options.root); !status.ok()) return Fail(status);
-  const auto installed = profile::Installed(options.root);
-  if (!installed.ok()) return Fail(installed.status());
-  std::vector<profile::Profile> all(profile::BuiltIn().begin(), profile::BuiltIn().end());
-  all.insert(all.end(), installed->begin(), installed->end());
-  std::string text;
   if (options.name) {
-    const absl::StatusOr<profile::Profile> profile = FindProfile(all, *options.name);
+    const auto profile = profile::LoadOnHost(*options.name, options.root);
     if (!profile.ok()) return Fail(profile.status());
-    text = profile::ToJson(*profile);
-  } else {
-    const auto chosen = profile::ChooseForHost(options.root);
-    if (!chosen.ok()) return Fail(chosen.status());
-    text = options.json ? JsonOf(all, *chosen) : TableOf(all, *chosen);
+    return WriteStdout(profile::ToJson(*profile));
   }
-  return WriteStdout(text);
+  const auto chosen = profile::ChooseForHost(options.root);
+  if (!chosen.ok()) return Fail(chosen.status());
+  if (!chosen->note.empty()) Fail(chosen->note);
+  std::vector<profile::Profile> all(profile::BuiltIn().begin(), profile::BuiltIn().end());
+  if (const auto installed = profile::Installed(options.root); installed.ok()) {
+    all.insert(all.end(), installed->begin(), installed->end());
+  }
+  return WriteStdout(options.json ? JsonOf(all, chosen->profile) : TableOf(all, chosen->profile));
 }
 
 namespace json = boost::json;

@@ -108,6 +108,7 @@ absl::StatusOr<RecordOptions> ParseText(RecordOptions options, const RecordText&
   if (absl::Status status = ParseOutput(text, options); !status.ok()) return status;
   auto classifier = Resolve(text.classifier, options.target.root);
   if (!classifier.ok()) return classifier.status();
+  if (!classifier->note.empty()) Fail(classifier->note);
   options.classifier = classifier->choice;
   options.profile = std::move(classifier->profile);
   return options;

@@ -81,11 +81,12 @@ function columnsOf(bins, row) {
 function meanOfVm(bins, vm) {
   const rows = vm.vcpus.map((vcpu) => bins.rows.get(rowKey(vm.vm, vcpu.index))).filter((row) => row);
   if (rows.length === 0) return null;
-  return {...meanOf(rows, ['starved', 'starvedKnown', 'resident', 'residencyKnown']), numbers: [], events: []};
+  return {...meanOf(rows, ['starved', 'starvedKnown', 'resident', 'residencyKnown'], bins.width), numbers: [], events: []};
 }
 
-// The bands of these rows, at least one, and their columns of these names; each row counts alike.
-function meanOf(rows, names) {
+// The bands of these rows, at least one, and their columns of these names; each row counts alike. `drawn` are bands and
+// starved without the edges of ticks: a row's own, which would be drawn for all of them.
+function meanOf(rows, names, binWidth) {
   const first = Math.min(...rows.map((row) => row.first));
   const count = Math.max(...rows.map((row) => row.first + row.bins)) - first;
   const mean = (columnOf) => {
@@ -96,7 +97,26 @@ function meanOf(rows, names) {
     }
     return sums;
   };
-  const made = {first, bins: count, of: rows.length, bands: BANDS.map((_, band) => mean((row) => row.bands[band]))};
+  const made = {first, bins: count, bands: BANDS.map((_, band) => mean((row) => row.bands[band]))};
   for (const name of names) made[name] = mean((row) => row[name]);
+  const edge = edgeOf(binWidth);
+  const plain = rows.map((row) => ({first: row.first, bins: row.bins, ...withoutEdges(row, edge)}));
+  const meanOfPlain = (columnOf) => mean((row) => columnOf(plain[rows.indexOf(row)]));
+  made.drawn = {bands: BANDS.map((_, band) => meanOfPlain((row) => row.bands[band])), starved: meanOfPlain((row) => row.starved)};
   return made;
+}
+
+// What is an edge belongs to the band that the row has most of in that bin.
+function withoutEdges(row, edge) {
+  const bands = row.bands.map((column) => column.slice());
+  for (let i = 0; i < row.bins; ++i) {
+    let largest = 0;
+    for (let band = 1; band < bands.length; ++band) if (bands[band][i] > bands[largest][i]) largest = band;
+    for (let band = 0; band < bands.length; ++band) {
+      if (band === largest || bands[band][i] > edge) continue;
+      bands[largest][i] += bands[band][i];
+      bands[band][i] = 0;
+    }
+  }
+  return {bands, starved: row.starved.map((share) => (share > edge ? share : 0))};
 }

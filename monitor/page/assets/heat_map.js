@@ -5,9 +5,11 @@
 const GUTTER = 96;  // CSS pixels for the labels
 const STACK = [2, 3, 4, 0, 1, MISSING];
 // A band lasts a tick at least, so less of one than this part of a tick is the edge of a tick in the
-// next bin, whose read came a little late; it is in the numbers, and not drawn. In the mean of many
-// rows a tick of one of them is as much less.
+// next bin, whose read came a little late; it is in the numbers, and not drawn.
 const EDGE = 1 / 20;
+
+// The largest share of such a bin that is an edge.
+const edgeOf = (binWidth) => Math.min(WHOLE / 4, Math.max(2, page.tick * EDGE / binWidth * WHOLE));
 
 function fitCanvas(canvas, width, height) {
   const scale = window.devicePixelRatio || 1;
@@ -41,7 +43,7 @@ function paintRow(pixels, width, height, row, bins, from, nsPerPixel) {
   const heights = new Array(STACK.length);
   // Below the bands, the higher the larger the share of the time that was starved.
   const highestLane = Math.max(1, Math.round(height / 4));
-  const edge = Math.max(2, Math.min(WHOLE / 4, page.tick * EDGE / binWidth * WHOLE) / (row && row.of || 1));
+  const edge = row && row.drawn ? 2 : edgeOf(binWidth);
   let painted = null;
   let lane = 0;
   for (let x = 0; x < width; ++x) {

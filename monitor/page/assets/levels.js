@@ -27,7 +27,8 @@ function foldLevel(level) {
 
 // Level n of a row, made when it is first asked for, with all below it.
 function levelOf(row, n) {
-  if (!row.levels) row.levels = [{first: row.first, bins: row.bins, bands: row.bands, starved: row.starved}];
+  const {bands, starved} = row.drawn || row;
+  if (!row.levels) row.levels = [{first: row.first, bins: row.bins, bands, starved}];
   while (row.levels.length <= n) row.levels.push(foldLevel(row.levels[row.levels.length - 1]));
   return row.levels[n];
 }

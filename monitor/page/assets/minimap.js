@@ -14,7 +14,7 @@ function wholeInSmall(bins) {
   while (Math.max(...rows.map((row) => row.bins)) / 2 ** level > MINIMAP_BINS) ++level;
   minimap.of = bins;
   minimap.bins = {origin: bins.origin, width: bins.width * 2 ** level};
-  minimap.row = meanOf(rows.map((row) => levelOf(row, level)), ['starved']);
+  minimap.row = meanOf(rows.map((row) => levelOf(row, level)), ['starved'], minimap.bins.width);
 }
 
 const minimapX = (ns) => GUTTER + (ns - view.begin) / (view.end - view.begin) * plotArea().width;

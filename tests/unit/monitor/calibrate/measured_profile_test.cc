@@ -4,16 +4,21 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
+#include "monitor/profile/installed.h"
+#include "tests/fakes/proc_dir.h"
 #include "tests/unit/monitor/calibrate/recorded_scenes.h"
 
 namespace vcpulse::calibrate {
 namespace {
 
+using ::testing::AnyOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 const kvm::CpuIdentity kSkylake{
     .vendor = "GenuineIntel", .family = 6, .model = 0x55, .stepping = 4, .microcode = "0x2007006"};
@@ -25,7 +30,7 @@ class MeasuredProfiles : public ::testing::Test {
  protected:
   // A loop at IPC 2, work at 4, and a spin of PAUSE.
   MeasuredProfiles() {
-    recorded_.Draw(kPrograms[1], "22222", "HHHHH", 1'000'000);
+    recorded_.Draw(kPrograms[1], "22222", "HHHHH", 10'000'000);
     recorded_.Draw(kPrograms[2], "44444", "HHHHH");
     // Drawn spins run at IPC 0.5, and are to be slow ones.
     base_.name = "mine";
@@ -85,12 +90,12 @@ TEST_F(MeasuredProfiles, SpinsOfAboutTheSameIpcAreOneRange) {
 }
 
 // The cycles of a PAUSE only where an event counts PAUSEs rather than cycles: a turn of the spin
-// takes 50,000 cycles, one of the loop 500.
+// takes 500 cycles, one of the loop 50.
 TEST_F(MeasuredProfiles, HaveTheCyclesOfAPause) {
-  recorded_.Draw(kPause, "SSSSS", "HHHHH", 10'000);
+  recorded_.Draw(kPause, "SSSSS", "HHHHH", 1'000'000);
   EXPECT_FALSE(Profile()->values.evidence.pause_cycles_each);
   base_.pause = profile::PauseEvent{.name = "rob_misc_events.pause_inst", .config = 0x40cc};
-  EXPECT_DOUBLE_EQ(*Profile()->values.evidence.pause_cycles_each, 50'000 - 500);
+  EXPECT_DOUBLE_EQ(*Profile()->values.evidence.pause_cycles_each, 500 - 50);
   EXPECT_THAT(Profile()->origins.at("pause_cycles_each"), HasSubstr("measured on this host: "));
   base_.pause->name = "cpu_clk_unhalted.pause";
   EXPECT_FALSE(Profile()->values.evidence.pause_cycles_each);
@@ -106,6 +111,49 @@ TEST_F(MeasuredProfiles, AreNoneWithoutASlowSpinOrAModel) {
   EXPECT_THAT(
       std::string(MeasuredProfile(recorded_.Measured(), base_, {}, "here").status().message()),
       HasSubstr("the model of this CPU is not known"));
+}
+
+TEST_F(MeasuredProfiles, AreWithinTheLimitsOfAProfile) {
+  recorded_.Draw(kPause, "SSSSS", "HHHHH", 100);
+  base_.pause = profile::PauseEvent{.name = "rob_misc_events.pause_inst", .config = 0x40cc};
+  EXPECT_EQ(Profile().status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(Profile().status().message()), HasSubstr("pause_cycles_each"));
+}
+
+class Installing : public MeasuredProfiles {
+ protected:
+  Installing() {
+    host_.Write("proc/cpuinfo",
+                "processor: 0\nvendor_id: GenuineIntel\ncpu family: 6\nmodel: 85\nstepping: 4\n");
+    recorded_.Draw(kPause, "SSSSS", "HHHHH", 100'000);
+    calibration_ = recorded_.Measured();
+  }
+
+  fakes::ProcDir host_;
+  Calibration calibration_;
+};
+
+TEST_F(Installing, IsOfABetterProfileAlone) {
+  const auto install = [&] { return InstallIfBetter(calibration_, host_.root()); };
+  EXPECT_THAT(std::string(install().status().message()), HasSubstr("no profile was measured: "));
+  calibration_.measured = Measured{.profile = *Profile(), .right = 0};
+  EXPECT_THAT(std::string(install().status().message()), HasSubstr("not installed: "));
+  EXPECT_FALSE(std::filesystem::exists(profile::InstalledFolder(host_.root())));
+  calibration_.measured->right = 1;
+  const auto path = install();
+  ASSERT_TRUE(path.ok()) << path.status();
+  EXPECT_EQ(profile::ChooseForHost(host_.root())->profile.values,
+            calibration_.measured->profile.values);
+}
+
+// The rest of the profile may say whose it is.
+TEST_F(Installing, TheReportHasOnlyWhatWasMeasured) {
+  calibration_.measured = Measured{.profile = *Profile(), .right = 1};
+  calibration_.measured->profile.origins["weak_below"] = "tried on db1.example.com";
+  calibration_.measured->profile.origins["pause_cycles_each"] = "by bob";
+  const std::string json = ToJson(calibration_);
+  EXPECT_THAT(json, Not(AnyOf(HasSubstr("db1"), HasSubstr("bob"))));
+  EXPECT_THAT(json, HasSubstr("measured on this host: IPC 0.5 in pause"));
 }
 
 // Judged by it, the same recording says something else: HALTED up to a residency of 60 %.
