@@ -181,12 +181,13 @@ int RunDoctor(const DoctorOptions& options) {
   kvm::KernelPerfEvents perf;
   std::vector<Finding> findings = kvm::doctor::Examine(perf, options.root);
   if (const auto profile = profile::ChooseForHost(options.root); !profile.ok()) {
-    findings.push_back({.id = "profile",
-                        .state = Finding::State::kFail,
-                        .tried = "read the installed profiles",
-                        .answered = std::string(profile.status().message()),
-                        .fix = "correct that file or remove it: until then `record` refuses to start",
-                        .prevents = true});
+    findings.push_back(
+        {.id = "profile",
+         .state = Finding::State::kFail,
+         .tried = "read the installed profiles",
+         .answered = std::string(profile.status().message()),
+         .fix = "correct that file or remove it: until then `record` refuses to start",
+         .prevents = true});
   }
   return Print(options.json ? JsonOf(findings) : TextOf(findings) + VerdictLine(findings),
                kvm::doctor::VerdictOf(findings) == Verdict::kComplete);
