@@ -260,6 +260,20 @@ TEST_F(Microguest, CalibrateSaysWhatItFound) {
   }
 }
 
+// Before anything is tried.
+TEST(Calibrate, OptionsThatContradictEachOther) {
+  const auto refused = [](std::vector<std::string> options, const std::string& message) {
+    options.insert(options.begin(), "calibrate");
+    const Finished finished = RunProgram(Vcpulse(options));
+    EXPECT_EQ(finished.exit_code, 2) << finished.err;
+    EXPECT_THAT(finished.err, StartsWith("vcpulse: " + message));
+  };
+  refused({"--install", "--profile", "generic"}, "--install and --profile cannot be used together");
+  refused({"--cpus", "x"}, "--cpus: 'x' is not a list of CPUs such as 0-3,8");
+  refused({"--write-profile", "-"}, "--write-profile: - is not possible here");
+  refused({"-o", "/tmp/x", "--report", "/tmp/x"}, "'/tmp/x' is named by two of");
+}
+
 class WithoutKvm : public ::testing::Test {
  protected:
   // Where this machine has /dev/kvm, as a user who may not open it.

@@ -74,8 +74,23 @@ void EndProgress() {
   if (isatty(STDERR_FILENO) == 1) std::fputs("\r\033[K", stderr);
 }
 
+absl::Status CheckInstall(const CalibrateOptions& options) {
+  if (options.install && options.profile) {
+    return absl::InvalidArgumentError(
+        "--install and --profile cannot be used together: what is installed takes the place of the "
+        "profile that `record` uses");
+  }
+  if (options.install && options.cpus && kvm::CorePmus(kvm::ReadPmus("/")).size() > 1) {
+    return absl::InvalidArgumentError(
+        "--install and --cpus cannot be used together on a host with several kinds of cores: "
+        "profiles are chosen by the model alone; use --write-profile, and `record --profile`");
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<calibrate::RunOptions> Resolve(const CalibrateOptions& options) {
   calibrate::RunOptions run;
+  if (absl::Status status = CheckInstall(options); !status.ok()) return status;
   const auto each = ParseTimeOption("--each", options.each);
   if (!each.ok()) return each.status();
   if (*each < kShortestScene || *each > kLongestScene) {
@@ -150,22 +165,6 @@ int UseProfile(const calibrate::Calibration& calibration, const CalibrateOptions
   return absl::IsFailedPrecondition(path.status()) ? kExitChecksFailed : exit_code;
 }
 
-// What makes --install pointless, before a minute of work.
-absl::Status CheckInstall(const CalibrateOptions& options) {
-  if (!options.install) return absl::OkStatus();
-  if (options.profile) {
-    return absl::InvalidArgumentError(
-        "--install and --profile cannot be used together: what is installed takes the place of the "
-        "profile that `record` uses");
-  }
-  if (options.cpus && kvm::CorePmus(kvm::ReadPmus("/")).size() > 1) {
-    return absl::InvalidArgumentError(
-        "--install and --cpus cannot be used together on a host with several kinds of cores: "
-        "profiles are chosen by the model alone; use --write-profile, and `record --profile`");
-  }
-  return profile::CanInstall("/");
-}
-
 int RunCalibrate(const CalibrateOptions& options) {
   if (options.output == "-") {
     return Fail("--output: - is not possible here: name a file for the timeline");
@@ -186,7 +185,9 @@ int RunCalibrate(const CalibrateOptions& options) {
     Fail(absl::StrCat("calibrate: ", machine.status().message()));
     return kExitChecksFailed;
   }
-  if (absl::Status status = CheckInstall(options); !status.ok()) return Fail(status);
+  if (options.install) {
+    if (absl::Status status = profile::CanInstall("/"); !status.ok()) return Fail(status);
+  }
   const auto report = Begin(options.report);
   if (!report.ok()) return Fail(report.status());
   const auto profile = Begin(options.write_profile);
