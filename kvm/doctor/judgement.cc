@@ -28,7 +28,8 @@ void Judgement::TakeTimes(const Counts& counts) {
 
 void Judgement::Compare(const std::string& whose, std::string_view event, uint64_t expected,
                         uint64_t counted) {
-  std::string text = absl::StrCat(whose, WithThousands(expected), " ", ToAbsl(event), ", counted ");
+  std::string text =
+      absl::StrCat(whose, WithThousands(expected), " ", ToAbsl(event), " expected, counted ");
   if (counted == expected) {
     absl::StrAppend(&text, "exactly");
   } else if (counted == 0) {

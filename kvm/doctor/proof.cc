@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "kvm/base/affinity.h"
@@ -61,6 +62,7 @@ class Prover {
     for (const Program& program : Programs()) {
       if (program.truth != Truth::kHalted) Try([&] { ProveProgram(program); });
     }
+    JudgeIpcs();
     Try([&] { ProveHalt(); });
     if (counts_) {
       Try([&] { ProveClocks(); });
@@ -185,6 +187,31 @@ class Prover {
         Judge(OneReader(), program, *did));
   }
 
+  // Instructions per cycle, of a program that one vCPU ran.
+  void TakeIpc(const Counts& counted) {
+    const auto cycles = counted.Of("cycles");
+    const auto instructions = counted.Of("instructions");
+    if (!cycles || !instructions || *cycles == 0 || !counted.Whole()) return;
+    ipcs_.push_back(static_cast<double>(*instructions) / static_cast<double>(*cycles));
+  }
+
+  // Programs as unlike as divisions and an empty loop run at one IPC on an emulated PMU alone.
+  void JudgeIpcs() {
+    constexpr size_t kFewest = 3;
+    constexpr double kAlike = 1.1;
+    if (ipcs_.size() < kFewest) return;
+    const auto [least, most] = std::ranges::minmax(ipcs_);
+    const std::string tried = "compared the instructions per cycle of the programs";
+    if (most > kAlike * least) {
+      return Add("ipc", State::kOk, tried,
+                 absl::StrFormat("programs ran at IPCs from %.2f to %.2f", least, most));
+    }
+    Add("ipc", State::kNote, tried,
+        absl::StrFormat("every program ran at about the same IPC (%.2f): cycles are not those of a "
+                        "CPU (an emulated PMU), so bands by IPC mean nothing on this host",
+                        most));
+  }
+
   // All readers of what these vCPUs did.
   Judgement Judge(std::span<GuestCounts> readers, const Program& program,
                   const std::vector<Turns>& did) {
@@ -194,6 +221,7 @@ class Prover {
         const auto counted = reader.Since(i);
         if (!counted.ok()) return Judgement(counted.status());
         judgement.TakeTimes(*counted);
+        if (did.size() == 1 && readers.size() == 1) TakeIpc(*counted);
         const std::string whose =
             absl::StrCat(readers.size() > 1 && &reader == readers.data() ? "first reader: " : "",
                          readers.size() > 1 && &reader != readers.data() ? "second reader: " : "",
@@ -370,6 +398,7 @@ class Prover {
   const Deadline end_{kAtMost};
   bool left_out_ = false;
   std::optional<GuestCounts> counts_;
+  std::vector<double> ipcs_;
   std::vector<Finding> findings_;
 };
 

@@ -78,7 +78,7 @@ TEST_F(Calibrate, InstallsNothingThatWasNotMeasured) {
 
 TEST_F(Calibrate, KeepsTheGuestsToTheCpus) {
   EXPECT_EQ(boost::json::serialize(report_.at("on_cpus")), "[0]");
-  EXPECT_THAT(Text("calibrate.out"), HasSubstr("; on CPUs 0; "));
+  EXPECT_THAT(Text("calibrate.out"), HasSubstr("; on CPUs 0;"));
 }
 
 TEST_F(Calibrate, ItsReportHasNoIdentity) {

@@ -56,7 +56,8 @@ TEST(Judgement, OneThatStaysZeroFails) {
   judgement.Compare("vCPU 1: ", "branches", 50, 0);
   const Finding finding = FindingOf(judgement);
   EXPECT_EQ(finding.state, State::kFail);
-  EXPECT_EQ(finding.answered, "a loop: vCPU 1: 50 branches, counted 0: it stays 0 for guests");
+  EXPECT_EQ(finding.answered,
+            "a loop: vCPU 1: 50 branches expected, counted 0: it stays 0 for guests");
   EXPECT_EQ(finding.fix, "do not");
 }
 
@@ -68,8 +69,8 @@ TEST(Judgement, OneWrongCountOfManyFails) {
   const Finding finding = FindingOf(judgement);
   EXPECT_EQ(finding.state, State::kFail);
   EXPECT_EQ(finding.answered,
-            "a loop: 4,000,002 instructions, counted exactly; 1,000,000 branches, counted "
-            "1,000,500 (+500); 7 pauses, counted exactly");
+            "a loop: 4,000,002 instructions expected, counted exactly; 1,000,000 branches "
+            "expected, counted 1,000,500 (+500); 7 pauses expected, counted exactly");
 }
 
 TEST(Judgement, OfNothingComparedIsNotOk) {
