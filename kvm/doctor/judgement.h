@@ -25,8 +25,8 @@ class Judgement {
   // It could not be tried.
   explicit Judgement(absl::Status status) : status_(std::move(status)) {}
 
-  // Whether these counts were on all the time that their thread was on a CPU; else nothing of them
-  // is told.
+  // Whether these counts were on all the time that their thread was on a CPU; else nothing is
+  // concluded from them.
   void TakeTimes(const Counts& counts);
 
   // A count that must be this one. `whose` begins its text.

@@ -157,7 +157,7 @@ class Prover {
     return absl::OkStatus();
   }
 
-  // First as many turns as it is told to: also where there are no counters, and so that what is
+  // First a fixed number of turns: also where there are no counters, and so that what is
   // counted finds memory that was touched before.
   void ProveProgram(const Program& program) {
     if (program.name == "chase") machine_.memory().ChainData(microguest::kDataBytes);
