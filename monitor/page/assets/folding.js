@@ -114,7 +114,7 @@ function withoutEdges(row, edge) {
     for (let band = 1; band < bands.length; ++band) if (bands[band][i] > bands[largest][i]) largest = band;
     for (let band = 0; band < bands.length; ++band) {
       if (band === largest || bands[band][i] > edge) continue;
-      bands[largest][i] += bands[band][i];
+      bands[largest][i] = Math.min(WHOLE, bands[largest][i] + bands[band][i]);  // folded shares are rounded up
       bands[band][i] = 0;
     }
   }
