@@ -147,7 +147,7 @@ void Committer::Run() {
     if (jobs_.empty() && ends_) return;
     if (ends_ || drains_) jobs_.EndRests();
     const int64_t begin_ns = MonotonicNow_ns();
-    std::deque<Job> jobs =
+    const std::list<Job> jobs =
         jobs_.TakeRound({.all = kRoundCost, .least = kAgentCost}, CostOf, begin_ns);
     if (!jobs.empty()) round_put_ns_ = std::ranges::min(jobs, {}, &Job::put_ns).put_ns;
     lock.unlock();
@@ -165,18 +165,22 @@ void Committer::Run() {
   }
 }
 
-void Committer::Commit(std::deque<Job>& jobs) {
+void Committer::Commit(const std::list<Job>& jobs) {
   Round round;
-  for (const Job& job : jobs) {
-    if (abandoned_) return;
+  for (auto job = jobs.begin(); job != jobs.end();) {
     // Opening takes long, and waits for the disk itself.
-    if (job.kind == Job::Kind::kOpen) Sync(round);
+    if (job->kind == Job::Kind::kOpen) Sync(round);
+    const std::string& agent = job->stream.agent_folder;
     const int64_t begin_ns = MonotonicNow_ns();
-    Do(job, round);
-    round_times_ns_[job.stream.agent_folder] += MonotonicNow_ns() - begin_ns;
+    do {
+      if (abandoned_) return;
+      Do(*job++, round);
+    } while (job != jobs.end() && job->kind != Job::Kind::kOpen &&
+             job->stream.agent_folder == agent);
+    round_times_ns_[agent] += MonotonicNow_ns() - begin_ns;
   }
   Sync(round);
-  CloseIdle();
+  if (std::exchange(has_new_idle_, false)) CloseIdle();
 }
 
 void Committer::LookAround() {
@@ -186,7 +190,10 @@ void Committer::LookAround() {
     last_ns = now_ns;
     return true;
   };
-  if (is_due(looked_ns_, kLookPeriod)) CheckDirectory();
+  if (is_due(looked_ns_, kLookPeriod)) {
+    CheckDirectory();
+    CloseIdle();
+  }
   if (is_due(retained_ns_, kRetainPeriod)) Retain();
 }
 
@@ -230,6 +237,7 @@ void Committer::Do(const Job& job, Round& round) {
       const auto found = streams_.find(job.stream);
       if (found == streams_.end() || found->second.connection != job.connection) return;
       found->second.idle_since_ns = MonotonicNow_ns();
+      has_new_idle_ = true;
     }
   }
 }

@@ -4,8 +4,8 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <functional>
+#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -131,7 +131,7 @@ class Committer {
   // Until a round has something to take, it ends, or it is time to look around.
   void WaitForRound(std::unique_lock<std::mutex>& lock);
   void Run();
-  void Commit(std::deque<Job>& jobs);
+  void Commit(const std::list<Job>& jobs);
   void Do(const Job& job, Round& round);
   absl::StatusOr<std::unique_ptr<StreamStore>> OpenStore(const Job& job);
   void DoOpen(const Job& job);
@@ -159,6 +159,7 @@ class Committer {
   int64_t looked_ns_ = 0;
   int64_t retained_ns_ = 0;
   std::atomic<bool> abandoned_ = false;
+  bool has_new_idle_ = false;                      // since they were looked at
   std::map<std::string, int64_t> round_times_ns_;  // what each agent's part of this round took
 
   mutable std::mutex mutex_;

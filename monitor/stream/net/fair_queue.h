@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
-#include <iterator>
 #include <limits>
+#include <list>
 #include <map>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace vcpulse::stream {
 
@@ -34,38 +34,34 @@ class FairQueue {
     Owner& owner = owners_[name];
     owner.put_ns = now_ns;
     owner.jobs.push_back(std::move(job));
-    ++size_;
-    return owner.jobs.size() == 1;
+    if (owner.jobs.size() > 1) return false;
+    waiting_.push_back(&owner);
+    return true;
   }
 
   // Of each owner the oldest jobs: one at least, and no more once they cost its part of the budget.
   // Jobs that cost so much alone come last. `cost` is given a job and the owner's job before it in
   // this round, or null.
   template <typename Cost>
-  std::deque<Job> TakeRound(const Budget& budget, const Cost& cost, int64_t now_ns) {
-    std::erase_if(owners_, [now_ns](const auto& entry) {
-      const Owner& owner = entry.second;
-      return owner.jobs.empty() && owner.rests_until_ns <= now_ns &&
-             now_ns - owner.put_ns > kActive_ns;
-    });
+  std::list<Job> TakeRound(const Budget& budget, const Cost& cost, int64_t now_ns) {
+    ForgetInactive(now_ns);
     const uint64_t part = std::max(budget.least, budget.all / std::max<size_t>(1, active()));
-    std::deque<Job> round;
-    std::deque<Job> costly;
-    for (auto& [name, owner] : owners_) {
-      if (owner.rests_until_ns > now_ns) continue;
+    std::list<Job> round;
+    std::list<Job> costly;
+    std::erase_if(waiting_, [&](Owner* owner) {
+      if (owner->rests_until_ns > now_ns) return false;
       uint64_t spent = 0;
-      for (const Job* before = nullptr; !owner.jobs.empty() && spent < part;) {
-        const uint64_t next = cost(owner.jobs.front(), before);
+      for (const Job* before = nullptr; !owner->jobs.empty() && spent < part;) {
+        const uint64_t next = cost(owner->jobs.front(), before);
         if (next >= part && before != nullptr) break;
-        std::deque<Job>& to = next >= part ? costly : round;
-        to.push_back(std::move(owner.jobs.front()));
-        owner.jobs.pop_front();
-        --size_;
+        std::list<Job>& to = next >= part ? costly : round;
+        to.splice(to.end(), owner->jobs, owner->jobs.begin());
         spent += next;
         before = &to.back();
       }
-    }
-    std::ranges::move(costly, std::back_inserter(round));
+      return owner->jobs.empty();
+    });
+    round.splice(round.end(), costly);
     return round;
   }
 
@@ -79,39 +75,47 @@ class FairQueue {
   // When a round has something to take, the past where it has now; nothing where no job waits.
   std::optional<int64_t> NextRound_ns() const {
     std::optional<int64_t> next_ns;
-    for (const auto& [name, owner] : owners_) {
-      if (owner.jobs.empty()) continue;
-      next_ns = std::min(next_ns.value_or(owner.rests_until_ns), owner.rests_until_ns);
+    for (const Owner* owner : waiting_) {
+      next_ns = std::min(next_ns.value_or(owner->rests_until_ns), owner->rests_until_ns);
     }
     return next_ns;
   }
 
-  // Owners that are active, have a job or rest, as of the last round.
+  // Owners that are active, have a job or rest, as of a round at most kActive_ns / 20 ago.
   size_t active() const { return owners_.size(); }
-  bool empty() const { return size_ == 0; }
+  bool empty() const { return waiting_.empty(); }
   void clear() {
+    waiting_.clear();
     owners_.clear();
-    size_ = 0;
   }
 
   // Calls `see` with the oldest job of each owner.
   template <typename See>
   void ForEachOldest(const See& see) const {
-    for (const auto& [name, owner] : owners_) {
-      if (!owner.jobs.empty()) see(owner.jobs.front());
-    }
+    for (const Owner* owner : waiting_) see(owner->jobs.front());
   }
 
  private:
   static constexpr int64_t kNoRest = std::numeric_limits<int64_t>::min();
   struct Owner {
-    std::deque<Job> jobs;
+    std::list<Job> jobs;
     int64_t put_ns = 0;
     int64_t rests_until_ns = kNoRest;
   };
 
+  void ForgetInactive(int64_t now_ns) {
+    if (now_ns - forgot_ns_ < kActive_ns / 20) return;
+    forgot_ns_ = now_ns;
+    std::erase_if(owners_, [now_ns](const auto& entry) {
+      const Owner& owner = entry.second;
+      return owner.jobs.empty() && owner.rests_until_ns <= now_ns &&
+             now_ns - owner.put_ns > kActive_ns;
+    });
+  }
+
   std::map<std::string, Owner> owners_;
-  size_t size_ = 0;  // jobs of all
+  std::vector<Owner*> waiting_;  // those with a job, who came first before others
+  int64_t forgot_ns_ = 0;
 };
 
 }  // namespace vcpulse::stream

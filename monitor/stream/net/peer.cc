@@ -12,6 +12,9 @@ namespace {
 namespace asio = boost::asio;
 
 constexpr size_t kReadBytes = 16 << 10;
+// Of a peer that fills that, until it has not for so many reads.
+constexpr size_t kReadBytesOfBusy = 64 << 10;
+constexpr int kReadsUntilCalm = 16;
 // Acknowledgements and pings for an agent that does not take them.
 constexpr size_t kMaxOutputBytes = 256 << 10;
 // What a place in a queue takes, at most.
@@ -146,10 +149,22 @@ void Peer::TakeBytes(size_t bytes) {
   owner_.Took(*this, end_ns - begin_ns, end_ns);
   if (ended_) return;
   if (!status.ok()) return Fail(status);
+  FitBuffer(bytes);
   Account();
   if (ended_) return;
   Flush();
   Read();
+}
+
+void Peer::FitBuffer(size_t bytes) {
+  if (bytes >= kReadBytes) {
+    calm_reads_ = 0;
+    if (buffer_.size() < kReadBytesOfBusy && owner_.HasMemoryToSpare()) {
+      buffer_.resize(kReadBytesOfBusy);
+    }
+  } else if (buffer_.size() > kReadBytes && ++calm_reads_ == kReadsUntilCalm) {
+    std::vector<uint8_t>(kReadBytes).swap(buffer_);
+  }
 }
 
 void Peer::Tick(const v1::ClockSnapshot& clock, int64_t now_ns) {

@@ -8,8 +8,8 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <deque>
 #include <filesystem>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -36,8 +36,7 @@ using testing::IsEmpty;
 using std::chrono_literals::operator""ms;
 using std::chrono_literals::operator""s;
 
-std::deque<int> TakeRound(FairQueue<int>& queue, FairQueue<int>::Budget budget,
-                          int64_t now_ns = 0) {
+std::list<int> TakeRound(FairQueue<int>& queue, FairQueue<int>::Budget budget, int64_t now_ns = 0) {
   return queue.TakeRound(
       budget,
       [](int job, const int* before) { return static_cast<uint64_t>(before == nullptr ? job : 1); },

@@ -10,32 +10,14 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
+#include "tests/unit/monitor/stream/net/indifferent_owner.h"
 
 namespace vcpulse::stream {
 namespace {
 
-class Nobody final : public Peer::Owner {
- public:
-  absl::Status Hello(Peer& /*peer*/, const v1::Hello& /*hello*/) override {
-    return absl::OkStatus();
-  }
-  absl::Status Chunk(Peer& /*peer*/, const timeline::ChunkHeader& /*header*/,
-                     std::span<const uint8_t> /*bytes*/) override {
-    return absl::OkStatus();
-  }
-  absl::Status Gap(Peer& /*peer*/, const v1::LostRecords& /*lost*/) override {
-    return absl::OkStatus();
-  }
-  void Ended(Peer& /*peer*/, const absl::Status& /*why*/) override {}
-  bool MayRead(const Peer& /*peer*/) const override { return true; }
-  int64_t NextRead_ns(const Peer& /*peer*/, int64_t now_ns) const override { return now_ns; }
-  void Took(const Peer& /*peer*/, int64_t /*time_ns*/, int64_t /*now_ns*/) override {}
-  void HoldsMore() override {}
-};
-
 TEST(FollowersTest, AStreamIsToldOnceAndOnlySoManyAreRemembered) {
   constexpr int kRemembered = 4096;
-  Nobody owner;
+  IndifferentOwner owner;
   boost::asio::io_context context;
   const auto buffered = std::make_shared<Buffered>();
   const auto peer = std::make_shared<Peer>(
