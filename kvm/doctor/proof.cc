@@ -40,6 +40,7 @@ constexpr absl::Duration kRun = absl::Milliseconds(30);  // of a program that is
 constexpr uint64_t kFirstTurns = 2000;
 constexpr uint64_t kFirstTurnsTogether = 20;
 constexpr uint64_t kForEver = ~uint64_t{0};
+constexpr size_t kChainBytes = 8 << 20;
 constexpr absl::Duration kHostWork = absl::Milliseconds(20);
 constexpr char kNotPinned[] = "this host does not let a vCPU's thread be moved to a CPU";
 
@@ -160,7 +161,7 @@ class Prover {
   // First a fixed number of turns: also where there are no counters, and so that what is
   // counted finds memory that was touched before.
   void ProveProgram(const Program& program) {
-    if (program.name == "chase") machine_.memory().ChainData(microguest::kDataBytes);
+    if (program.name == "chase") machine_.memory().ChainData(kChainBytes);
     const std::string what(program.what);
     const std::string tried =
         absl::StrCat("ran ", what, " in a guest", program.vcpus > 1 ? " of 2 vCPUs" : "");

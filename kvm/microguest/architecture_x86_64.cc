@@ -25,10 +25,16 @@ constexpr unsigned long kSetCpuid = _IOC(_IOC_WRITE, KVMIO, 0x90, 8);
 
 absl::Status Failed(const char* what) { return absl::ErrnoToStatus(errno, what); }
 
+constexpr uint16_t kCodeSelector = 0x8;
+constexpr uint16_t kDataSelector = 0x10;
+constexpr size_t kTimerVector = 32;  // as programs_x86_64.S has it
+constexpr uint64_t kSegments = kTables;
+constexpr uint64_t kInterrupts = kTables + 0x1000;
+
 kvm_segment Segment(uint8_t type, bool code) {
   return {.base = 0,
           .limit = 0xffffffff,
-          .selector = static_cast<uint16_t>(code ? 0x8 : 0x10),
+          .selector = code ? kCodeSelector : kDataSelector,
           .type = type,
           .present = 1,
           .dpl = 0,
@@ -51,6 +57,14 @@ absl::Status PrepareVm(int vm_fd, const GuestMemory& memory, bool pause_exits) {
   for (uint64_t page = 0; page < 512; ++page) {
     *memory.At<uint64_t>(kPageTables + 0x2000 + page * 8) = page << 21 | kPresentWritable | kLarge;
   }
+  // An interrupt loads both segments from here. SDM volume 3, 3.4.5 and 6.14.1.
+  memory.At<uint64_t>(kSegments)[kCodeSelector / 8] = 0x00af'9b00'0000'ffff;
+  memory.At<uint64_t>(kSegments)[kDataSelector / 8] = 0x00cf'9300'0000'ffff;
+  constexpr uint64_t kInterruptGate = 0x8e00;
+  const uint64_t handler = kCode + InterruptEntry();  // within 64 KiB of 0x10000
+  memory.At<uint64_t>(kInterrupts)[2 * kTimerVector] =
+      (handler >> 16) << 48 | kInterruptGate << 32 | uint64_t{kCodeSelector} << 16 |
+      (handler & 0xffff);
   ioctl(vm_fd, KVM_SET_TSS_ADDR, kTssAddress);  // AMD's has no use for it
   // With KVM's own interrupt controller HLT waits in KVM; without, it leaves the guest.
   ioctl(vm_fd, KVM_CREATE_IRQCHIP, 0);
@@ -74,6 +88,9 @@ absl::Status SetRegisters(int vcpu_fd, uint64_t entry, uint64_t mailbox) {
   if (ioctl(vcpu_fd, KVM_GET_SREGS, &special) != 0) return Failed("KVM_GET_SREGS");
   special.cs = Segment(11, /*code=*/true);
   special.ds = special.es = special.fs = special.gs = special.ss = Segment(3, /*code=*/false);
+  special.gdt = {.base = kSegments, .limit = 0x17};
+  special.idt = {.base = kInterrupts, .limit = 16 * (kTimerVector + 1) - 1};
+  special.apic_base |= 0xc00;  // x2APIC mode: its registers are MSRs
   special.cr3 = kPageTables;
   special.cr4 = 0x220;       // PAE, OSFXSR
   special.cr0 = 0x80050033;  // PG, AM, WP, NE, ET, MP, PE
@@ -85,6 +102,7 @@ absl::Status SetRegisters(int vcpu_fd, uint64_t entry, uint64_t mailbox) {
   registers.rdi = mailbox;
   registers.rsi = kData;
   registers.rdx = kShared;
+  registers.rsp = mailbox + kStack;
   if (ioctl(vcpu_fd, KVM_SET_REGS, &registers) != 0) return Failed("KVM_SET_REGS");
   // One that was kicked out of its HLT is still halted, and all but the first wait to be started.
   kvm_mp_state runnable{.mp_state = KVM_MP_STATE_RUNNABLE};

@@ -19,6 +19,7 @@
 #include "kvm/base/clock.h"
 #include "kvm/base/signals.h"
 #include "kvm/microguest/architecture.h"
+#include "kvm/microguest/sandbox.h"
 
 namespace vcpulse::kvm::microguest {
 namespace {
@@ -66,6 +67,9 @@ absl::Status OpenFailure(int error) {
   }
 }
 
+constexpr uint32_t kCannotEmulate =
+    1;  // KVM_INTERNAL_ERROR_EMULATION, which the header lacks on arm64
+
 std::string WhyItLeft(const kvm_run& run) {
   switch (run.exit_reason) {
     case KVM_EXIT_FAIL_ENTRY:
@@ -80,6 +84,16 @@ std::string WhyItLeft(const kvm_run& run) {
       return absl::StrCat("the guest was left for another reason than its program's end (exit ",
                           run.exit_reason, ")");
   }
+}
+
+absl::Status HowItEnded(const kvm_run& run) {
+  if (HasFinished(run)) return absl::OkStatus();
+  if (run.exit_reason == KVM_EXIT_INTERNAL_ERROR && run.internal.suberror == kCannotEmulate) {
+    return absl::UnimplementedError(
+        "this KVM emulates its guests (it has no virtualization of the CPU's own), and lacks an "
+        "instruction of this one");
+  }
+  return absl::InternalError(WhyItLeft(run));
 }
 
 }  // namespace
@@ -161,6 +175,7 @@ void Machine::Live(Vcpu& vcpu, size_t index) {
   sigaddset(&kick, KickSignal());
   pthread_sigmask(SIG_UNBLOCK, &kick, nullptr);
   pthread_setname_np(pthread_self(), absl::StrCat("CPU ", index, "/KVM").c_str());
+  EnterSandbox();
   std::unique_lock lock(vcpu.mutex);
   vcpu.tid = static_cast<pid_t>(syscall(SYS_gettid));
   vcpu.done = absl::OkStatus();
@@ -194,7 +209,7 @@ void Machine::Post(size_t index, bool halts, uint64_t turns, std::function<absl:
     vcpu.halts = halts;
     vcpu.inside_ns = 0;
     vcpu.leaves = false;
-    memory_.MailboxOf(index) = {.turns = 0, .limit = turns, .looks = 0};
+    memory_.MailboxOf(index) = {.turns = 0, .limit = turns, .looks = 0, .spin_bits = PhaseBits()};
     vcpu.job = std::move(job);
   }
   vcpu.changed.notify_all();
@@ -203,7 +218,7 @@ void Machine::Post(size_t index, bool halts, uint64_t turns, std::function<absl:
 void Machine::Start(size_t vcpu, const Program& program, uint64_t turns) {
   const uint64_t entry = kCode + EntryOf(program);
   const uint64_t mailbox = kMailboxes + vcpu * 0x1000;
-  Post(vcpu, program.truth == Truth::kHalted, turns,
+  Post(vcpu, program.truth == Truth::kHalted && !program.wakes, turns,
        [&one = *vcpus_[vcpu], entry, mailbox] { return Run(one, entry, mailbox); });
 }
 
@@ -228,8 +243,7 @@ absl::Status Machine::Run(Vcpu& vcpu, uint64_t entry, uint64_t mailbox) {
       std::unique_lock lock(vcpu.mutex);
       vcpu.changed.wait(lock, [&] { return vcpu.leaves.load(); });
     } else if (vcpu.run->exit_reason != KVM_EXIT_INTR) {
-      absl::Status ended =
-          HasFinished(*vcpu.run) ? absl::OkStatus() : absl::InternalError(WhyItLeft(*vcpu.run));
+      absl::Status ended = HowItEnded(*vcpu.run);
       // KVM goes on behind that instruction when it is entered next: before new registers are set.
       ImmediateExit(*vcpu.run) = 1;
       ioctl(vcpu.fd.get(), KVM_RUN, 0);

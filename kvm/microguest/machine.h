@@ -28,8 +28,9 @@ namespace vcpulse::kvm::microguest {
 enum class PauseExits { kAsForAnyVm, kNone };
 
 // A VM of this process: vCPUs with threads of their own, memory, and no device. The threads are
-// named as QEMU names them ("CPU 0/KVM"), so that discovery finds them like those of any VM. All of
-// it ends with the process, however that ends.
+// named as QEMU names them ("CPU 0/KVM"), so that discovery finds them like those of any VM. They
+// have no more rights than they need: few system calls, and no new privileges. All of it ends with
+// the process, however that ends.
 //
 // One thread may use it; the kick of a vCPU takes the signal SIGRTMIN of this process, and vCPU
 // threads take no other one.
@@ -50,14 +51,16 @@ class Machine {
   // Begins a program on this vCPU; it ends after so many turns. The first one of an idle machine
   // finds the shared words 0. A vCPU that is not idle goes on with what it does.
   void Start(size_t vcpu, const Program& program, uint64_t turns);
-  // The same with something that the thread does outside the guest. It cannot be stopped.
+  // The same with something that the thread does outside the guest: with the few system calls that
+  // it has (sandbox.h), until it returns.
   void StartOnHost(size_t vcpu, std::function<void()> work);
 
   // Has a program end at its next turn, or out of its halt.
   void Stop(size_t vcpu);
 
   // What it did, once it is idle. Errors: DeadlineExceeded where it is not after `patience`, and is
-  // stopped by force; Internal where the guest ended in another way than its program does.
+  // stopped by force; Unimplemented where KVM emulates the guest and lacks an instruction of it
+  // (seen with vectors); Internal where the guest ended in another way than its program does.
   absl::StatusOr<Turns> Wait(size_t vcpu, absl::Duration patience);
 
  private:

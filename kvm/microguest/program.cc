@@ -39,12 +39,20 @@ extern const std::byte vcpulse_guest_divide[];
 extern const std::byte vcpulse_guest_copy[];
 extern const std::byte vcpulse_guest_hash[];
 extern const std::byte vcpulse_guest_multiply[];
+extern const std::byte vcpulse_guest_vector[];
 extern const std::byte vcpulse_guest_pause[];
 extern const std::byte vcpulse_guest_poll[];
 extern const std::byte vcpulse_guest_clock[];
+extern const std::byte vcpulse_guest_deadline[];
+extern const std::byte vcpulse_guest_phases[];
 extern const std::byte vcpulse_guest_test_and_set[];
 extern const std::byte vcpulse_guest_ticket[];
+extern const std::byte vcpulse_guest_queue[];
 extern const std::byte vcpulse_guest_halt[];
+extern const std::byte vcpulse_guest_tick[];
+#if defined(__x86_64__)
+extern const std::byte vcpulse_guest_interrupt[];
+#endif
 }
 
 namespace vcpulse::kvm::microguest {
@@ -53,15 +61,21 @@ namespace {
 #if defined(__x86_64__)
 constexpr char kPauseWhat[] = "a spin of PAUSE";
 constexpr char kHaltWhat[] = "HLT";
+constexpr char kTickWhat[] = "HLT, woken each millisecond";
+constexpr int kPhaseBit = 20;  // 0.35 ms at 3 GHz
+const std::byte* const kInterrupt = vcpulse_guest_interrupt;
 bool HasAtomics() { return true; }
 #else
 constexpr char kPauseWhat[] = "a spin of YIELD";
 constexpr char kHaltWhat[] = "WFI";
+constexpr char kTickWhat[] = "WFI, woken each millisecond";
+constexpr int kPhaseBit = 14;                             // 0.7 ms at 24 MHz
+const std::byte* const kInterrupt = vcpulse_guest_begin;  // there is none
 // Arm CPUs before v8.1 lack SWP and LDADD.
 bool HasAtomics() { return (getauxval(AT_HWCAP) & HWCAP_ATOMICS) != 0; }
 #endif
 
-constexpr size_t kLocks = 2;  // the last ones of kPrograms, which need atomic instructions
+constexpr size_t kLocks = 3;  // the last ones of kPrograms, which need atomic instructions
 
 constexpr auto kPrograms = std::to_array<Program>({
     {.name = "loop",
@@ -75,6 +89,7 @@ constexpr auto kPrograms = std::to_array<Program>({
     {.name = "copy", .what = "copies within 4 MiB, 64 bytes a turn", .code = vcpulse_guest_copy},
     {.name = "hash", .what = "a hash of words within 4 KiB", .code = vcpulse_guest_hash},
     {.name = "multiply", .what = "a row by a column", .code = vcpulse_guest_multiply},
+    {.name = "vector", .what = "rows by columns, with vectors", .code = vcpulse_guest_vector},
     {.name = "pause", .what = kPauseWhat, .truth = Truth::kSpinning, .code = vcpulse_guest_pause},
     {.name = "poll",
      .what = "a poll of memory",
@@ -84,7 +99,20 @@ constexpr auto kPrograms = std::to_array<Program>({
      .what = "a poll of the clock",
      .truth = Truth::kSpinning,
      .code = vcpulse_guest_clock},
+    {.name = "deadline",
+     .what = "waits for the clock",
+     .truth = Truth::kSpinning,
+     .code = vcpulse_guest_deadline},
+    {.name = "phases",
+     .what = "work and a spin in turn, by the clock",
+     .truth = Truth::kMixed,
+     .code = vcpulse_guest_phases},
     {.name = "halt", .what = kHaltWhat, .truth = Truth::kHalted, .code = vcpulse_guest_halt},
+    {.name = "tick",
+     .what = kTickWhat,
+     .truth = Truth::kHalted,
+     .wakes = true,
+     .code = vcpulse_guest_tick},
     // Those of kLocks.
     {.name = "test-and-set",
      .what = "a test-and-set lock",
@@ -96,6 +124,11 @@ constexpr auto kPrograms = std::to_array<Program>({
      .truth = Truth::kSpinning,
      .vcpus = 2,
      .code = vcpulse_guest_ticket},
+    {.name = "queue",
+     .what = "a queue lock",
+     .truth = Truth::kSpinning,
+     .vcpus = 2,
+     .code = vcpulse_guest_queue},
 });
 
 }  // namespace
@@ -112,6 +145,10 @@ size_t EntryOf(const Program& program) {
          sizeof(Header);
 }
 
+size_t InterruptEntry() { return static_cast<size_t>(kInterrupt - vcpulse_guest_begin); }
+
+uint64_t PhaseBits() { return uint64_t{1} << kPhaseBit; }
+
 }  // namespace vcpulse::kvm::microguest
 
 #else
@@ -121,6 +158,8 @@ namespace vcpulse::kvm::microguest {
 std::span<const Program> Programs() { return {}; }
 std::span<const std::byte> AllCode() { return {}; }
 size_t EntryOf(const Program&) { return 0; }
+size_t InterruptEntry() { return 0; }
+uint64_t PhaseBits() { return 0; }
 
 }  // namespace vcpulse::kvm::microguest
 
@@ -136,6 +175,8 @@ std::string_view ToString(Truth truth) {
       return "spinning";
     case Truth::kProductive:
       return "productive";
+    case Truth::kMixed:
+      return "mixed";
   }
   return "";
 }

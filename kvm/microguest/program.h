@@ -11,9 +11,9 @@
 namespace vcpulse::kvm::microguest {
 
 // What a vCPU that runs it is, by construction.
-enum class Truth { kHalted, kSpinning, kProductive };
+enum class Truth { kHalted, kSpinning, kProductive, kMixed };
 
-std::string_view ToString(Truth truth);  // "halted", "spinning", "productive"
+std::string_view ToString(Truth truth);  // "halted", "spinning", "productive", "mixed"
 
 // How often a guest did what, as it counted itself.
 struct Turns {
@@ -29,10 +29,11 @@ struct Program {
   std::string_view what;  // for people
   Truth truth = Truth::kProductive;
   size_t vcpus = 1;            // that must run it at a time; more wait for each other
+  bool wakes = false;          // out of its halts, by itself
   const void* code = nullptr;  // in this process; see Machine
 
   // Instructions and branches that so many turns retire, from the program's first instruction to
-  // the one that leaves the guest, which does not count.
+  // the one that leaves the guest, which does not count. Not known of those that halt.
   uint64_t Instructions(const Turns& turns) const;
   uint64_t Branches(const Turns& turns) const;
 };
@@ -48,5 +49,12 @@ std::span<const std::byte> AllCode();
 
 // Where the first instruction of a program stands in AllCode(), bytes.
 size_t EntryOf(const Program& program);
+
+// Likewise the handler of interrupts (x86).
+size_t InterruptEntry();
+
+// Bits of the clock at which the program "phases" spins: of the TSC, or of CNTVCT. Half of the
+// time, in parts of less than a millisecond.
+uint64_t PhaseBits();
 
 }  // namespace vcpulse::kvm::microguest

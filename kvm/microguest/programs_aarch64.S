@@ -1,4 +1,4 @@
-// Guest programs of known truth for arm64: EL1, flat memory that is cached, no interrupts.
+// Guest programs of known truth for arm64: EL1, flat memory that is cached, no interrupts (masked ones wake).
 //
 // At the start: x0 is the vCPU's mailbox (guest_memory.h), x1 the data, x2 two words that all vCPUs share, x7 an address that no
 // memory stands behind, the others are 0. x8 counts turns, x9 the fruitless looks of a wait.
@@ -114,6 +114,19 @@ vcpulse_guest_\name:
         TURN    1b
         FINISH
 
+        PROGRAM vector, 32, 1, 0, 0, 2  // rows by columns of 16-bit numbers, over 64 KiB
+1:      add     x12, x1, x14
+        add     x13, x12, #0x8, lsl #12
+        .irp    offset, 0, 16, 32, 48, 64, 80, 96, 112
+        ldr     q0, [x12, #\offset]
+        ldr     q1, [x13, #\offset]
+        mla     v2.8h, v0.8h, v1.8h
+        .endr
+        add     x14, x14, #128
+        and     x14, x14, #0x7f80
+        TURN    1b
+        FINISH
+
         PROGRAM pause, 5, 1, 0, 0, 2
 1:      yield
         TURN    1b
@@ -127,6 +140,33 @@ vcpulse_guest_\name:
 
         PROGRAM clock, 5, 1, 0, 0, 2
 1:      mrs     x11, cntvct_el0
+        TURN    1b
+        FINISH
+
+        PROGRAM deadline, 9, 2, 6, 2, 2 // waits for the clock to advance by 64
+1:      mrs     x11, cntvct_el0
+        add     x12, x11, #64
+2:      mrs     x11, cntvct_el0
+        cmp     x11, x12
+        b.hs    3f
+        add     x9, x9, #1
+        yield
+        b       2b
+3:      TURN    1b
+        FINISH
+
+        PROGRAM phases, 24, 2, 9, 2, 2  // spins while certain bits of the clock are set, works else
+1:      mrs     x13, cntvct_el0
+        ldr     x14, [x0, #24]
+        tst     x13, x14
+        b.eq    2f
+        add     x9, x9, #1
+        yield
+        ldr     x10, [x0, #8]           // there may be no work to come
+        cmp     x8, x10
+        b.lo    1b
+        FINISH
+2:      WORK
         TURN    1b
         FINISH
 
@@ -158,9 +198,40 @@ vcpulse_guest_\name:
         TURN    1b
         FINISH
 
+        PROGRAM queue, 29, 2, 5, 2, 3   // each waits for a word of the one before it (CLH); the first for one that is always 0
+        mov     x13, x0
+1:      mov     x14, #1
+        add     x15, x13, #0xf00
+        str     x14, [x15]
+        swpal   x13, x17, [x2]
+        add     x16, x17, #0xf00
+2:      ldar    x14, [x16]
+        cbz     x14, 3f
+        add     x9, x9, #1
+        yield
+        b       2b
+3:      WORK
+        stlr    xzr, [x15]
+        mov     x13, x17                // the other's is free from now on
+        TURN    1b
+        FINISH
+
         PROGRAM halt, 4, 1, 0, 0, 2     // a turn for each time that it is woken; KVM skips the WFI, which does not count
 1:      wfi
         TURN    1b
+        FINISH
+
+        // A turn for each time that its timer wakes it. What KVM skips, and so does not count, depends on the host.
+        PROGRAM tick, 0, 0, 0, 0, 0
+        mrs     x11, cntfrq_el0
+        mov     x12, #1000              // a millisecond
+        udiv    x11, x11, x12
+        mov     x13, #1
+1:      msr     cntv_tval_el0, x11
+        msr     cntv_ctl_el0, x13
+        wfi
+        TURN    1b
+        msr     cntv_ctl_el0, xzr
         FINISH
 
         .balign 64

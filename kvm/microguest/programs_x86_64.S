@@ -1,6 +1,7 @@
-// Guest programs of known truth for x86-64: 64-bit mode, ring 0, flat memory, no interrupts.
+// Guest programs of known truth for x86-64: 64-bit mode, ring 0, flat memory, no interrupts but those of tick.
 //
-// At the start: rdi is the vCPU's mailbox (guest_memory.h), rsi the data, rdx two words that all vCPUs share, the others are 0.
+// At the start: rdi is the vCPU's mailbox (guest_memory.h), rsi the data, rdx two words that all vCPUs share, rsp a stack,
+// the others are 0.
 // r8 counts turns, r9 the fruitless looks of a wait.
 // A program: its name, instructions and branches of a turn (the three of TURN, one of them a branch, included), the same of
 // a fruitless look, and instructions before the first turn and after the last (the two of FINISH included).
@@ -23,6 +24,12 @@ vcpulse_guest_\name:
         inc     %r8
         cmp     8(%rdi), %r8            // the limit, which may fall at any time
         jb      \again
+        .endm
+
+        .macro  CLOCK                   // into rax, by way of rdx
+        rdtsc
+        shl     $32, %rdx
+        or      %rdx, %rax
         .endm
 
         .macro  FINISH
@@ -110,6 +117,17 @@ vcpulse_guest_\name:
         TURN    1b
         FINISH
 
+        PROGRAM vector, 29, 1, 0, 0, 2  // rows by columns of 16-bit numbers, over 64 KiB
+1:      .irp    offset, 0, 16, 32, 48, 64, 80, 96, 112
+        movdqa  \offset(%rsi,%r10), %xmm0
+        pmaddwd 0x8000+\offset(%rsi,%r10), %xmm0
+        paddd   %xmm0, %xmm1
+        .endr
+        add     $128, %r10
+        and     $0x7f80, %r10
+        TURN    1b
+        FINISH
+
         PROGRAM pause, 4, 1, 0, 0, 2
 1:      pause
         TURN    1b
@@ -123,6 +141,31 @@ vcpulse_guest_\name:
 
         PROGRAM clock, 4, 1, 0, 0, 2
 1:      rdtsc
+        TURN    1b
+        FINISH
+
+        PROGRAM deadline, 12, 2, 8, 2, 2 // waits for the clock to advance by 1,000
+1:      CLOCK
+        lea     1000(%rax), %r12
+2:      CLOCK
+        cmp     %r12, %rax
+        jae     3f
+        inc     %r9
+        pause
+        jmp     2b
+3:      TURN    1b
+        FINISH
+
+        PROGRAM phases, 24, 2, 9, 2, 2  // spins while certain bits of the clock are set, works else
+1:      CLOCK
+        and     24(%rdi), %rax
+        jz      2f
+        inc     %r9
+        pause
+        cmp     8(%rdi), %r8            // there may be no work to come
+        jb      1b
+        FINISH
+2:      WORK
         TURN    1b
         FINISH
 
@@ -152,10 +195,53 @@ vcpulse_guest_\name:
         TURN    1b
         FINISH
 
+        PROGRAM queue, 26, 2, 5, 2, 3   // each waits for a word of the one before it (CLH); the first for one that is always 0
+        mov     %rdi, %r12
+1:      movq    $1, 0xf00(%r12)
+        mov     %r12, %rax
+        xchg    %rax, (%rdx)
+2:      cmpq    $0, 0xf00(%rax)
+        je      3f
+        inc     %r9
+        pause
+        jmp     2b
+3:      WORK
+        movq    $0, 0xf00(%r12)
+        mov     %rax, %r12              // the other's is free from now on
+        TURN    1b
+        FINISH
+
         PROGRAM halt, 3, 1, 0, 0, 2     // a turn for each time that it is woken; KVM skips the HLT, which does not count
 1:      hlt
         TURN    1b
         FINISH
+
+        // A turn for each interrupt of the APIC's timer, which KVM runs at 1 GHz. What KVM skips, and so does not count,
+        // depends on the host's APIC.
+        PROGRAM tick, 0, 0, 0, 0, 0
+        .macro  APIC    register, value
+        mov     $0x800+\register, %ecx
+        mov     $\value, %eax
+        xor     %edx, %edx
+        wrmsr
+        .endm
+        APIC    0x0f, 0x1ff             // on; spurious interrupts have vector 255
+        APIC    0x3e, 0xb               // the timer divides by 1
+        APIC    0x32, 0x20020           // and is periodic, with vector 32
+        APIC    0x38, 1000000
+1:      sti
+        hlt
+        cli
+        TURN    1b
+        APIC    0x38, 0
+        FINISH
+
+        .balign 64
+        .globl  vcpulse_guest_interrupt
+        .hidden vcpulse_guest_interrupt
+vcpulse_guest_interrupt:                // of that timer
+        APIC    0x0b, 0                 // its end
+        iretq
 
         .balign 64
 vcpulse_guest_end:

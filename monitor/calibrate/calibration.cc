@@ -157,6 +157,8 @@ std::optional<Band> SceneOutcome::Truth() const {
       return Band::kSpinning;
     case kvm::microguest::Truth::kProductive:
       return Band::kProductive;
+    case kvm::microguest::Truth::kMixed:
+      return std::nullopt;
   }
   return std::nullopt;
 }

@@ -32,6 +32,7 @@ constexpr std::array kSaid = {Band::kHalted, Band::kSpinning, Band::kProductive,
                               Band::kNone};
 constexpr std::array kBoth = {Classifier::kEvidence, Classifier::kIpcBands};
 constexpr char kNoVerdict[] = "no verdict";
+constexpr char kMixed[] = "mixed";
 
 const Said& Of(const SceneOutcome& scene, Classifier classifier) {
   return scene.said[static_cast<size_t>(classifier)];
@@ -47,11 +48,11 @@ std::string MostText(const Said& said) {
 std::string TableOfPrograms(const Calibration& calibration) {
   Table table({"truth", "program", "IPC", "residency", "evidence", "found after", "ipc-bands"});
   for (const SceneOutcome& scene : calibration.scenes) {
+    if (scene.scene.duty) continue;
     const auto truth = scene.Truth();
-    if (!truth) continue;
     const Said& evidence = Of(scene, Classifier::kEvidence);
     table.AddRow(
-        {{std::string(core::ToString(*truth))},
+        {{truth ? std::string(core::ToString(*truth)) : std::string(kMixed)},
          {scene.scene.name},
          {MetricText(metric::InfoOf(metric::Metric::kIpc), scene.Ipc())},
          {Percent(scene.Residency())},
@@ -158,8 +159,8 @@ json::object ToJson(const Said& said) {
 json::object ToJson(const SceneOutcome& scene) {
   json::object object;
   object["name"] = JsonText(scene.scene.name);
-  object["truth"] =
-      scene.Truth() ? json::value(JsonText(*reading::BandName(*scene.Truth()))) : nullptr;
+  object["truth"] = nullptr;
+  if (!scene.scene.duty) object["truth"] = JsonText(ToString(scene.scene.program->truth));
   object["seconds"] = static_cast<double>(scene.played.end_ns - scene.played.begin_ns) / 1e9;
   object["turns"] = scene.played.turns;
   object["ipc"] = NumberOrNull(scene.Ipc());

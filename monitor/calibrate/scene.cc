@@ -1,6 +1,10 @@
 #include "monitor/calibrate/scene.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cstdint>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -19,6 +23,11 @@ constexpr uint64_t kForEver = ~uint64_t{0};
 constexpr absl::Duration kPatience = absl::Seconds(10);  // for a program to end
 constexpr absl::Duration kBurstPeriod = absl::Milliseconds(20);
 constexpr int kDuties[] = {1, 2, 5, 10, 25, 50};  // percent
+
+uint64_t FreeBytes() {
+  return static_cast<uint64_t>(sysconf(_SC_AVPHYS_PAGES)) *
+         static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+}
 
 // Runs the program until `end` or `stop`; what the first vCPU did.
 absl::StatusOr<Turns> RunUntil(Machine& machine, const Program& program, const Deadline& end,
@@ -50,7 +59,9 @@ std::vector<Scene> Scenes() {
       scenes.push_back(std::move(scene));
       continue;
     }
-    for (const auto& [suffix, bytes] : {std::pair("64k", 64 << 10), std::pair("8m", 8 << 20)}) {
+    for (const auto& [suffix, bytes] :
+         {std::pair("64k", 64 << 10), std::pair("8m", 8 << 20), std::pair("256m", 256 << 20)}) {
+      if (static_cast<uint64_t>(bytes) > FreeBytes() / 4) continue;
       Scene sized = scene;
       absl::StrAppend(&sized.name, "-", suffix);
       sized.chain_bytes = static_cast<size_t>(bytes);

@@ -32,7 +32,8 @@ struct Scene {
   std::optional<double> duty;  // the share of time that it runs, in bursts; nothing: all of it
 };
 
-// All of them: each program, then shares of time. Empty where there is no code for this CPU.
+// All of them: each program, then shares of time; no chain of pointers that is large beside the
+// memory that is free. Empty where there is no code for this CPU.
 std::vector<Scene> Scenes();
 
 // What came of it.

@@ -26,7 +26,7 @@ TEST(Programs, HaveNamesOfTheirOwnAndCodeThatIsCopied) {
     EXPECT_TRUE(entries.insert(EntryOf(program)).second) << program.name;
     EXPECT_LT(EntryOf(program), AllCode().size());
   }
-  EXPECT_GE(names.size(), 14u);
+  EXPECT_GE(names.size(), 19u);
   EXPECT_LE(AllCode().size(), kMailboxes - kCode);
   EXPECT_EQ(FindProgram("nosuch"), nullptr);
 }

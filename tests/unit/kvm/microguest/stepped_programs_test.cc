@@ -70,12 +70,22 @@ class Stepper {
   // Whether this process may trace one of its own.
   bool ok() const { return child_ > 0; }
   Mailbox& mailbox() const { return *reinterpret_cast<Mailbox*>(memory_ + kSharedAt - 4096); }
+  // What the program "queue" waits for first.
+  uint64_t& before() const {
+    return *reinterpret_cast<uint64_t*>(memory_ + kSharedAt - 2 * 4096 + 0xf00);
+  }
   uint64_t* shared() const { return reinterpret_cast<uint64_t*>(memory_ + kSharedAt); }
+
+  void FreeLocks(const Program& program) const {
+    shared()[0] = program.name == "queue" ? reinterpret_cast<uint64_t>(&before()) - 0xf00 : 0;
+    shared()[1] = 0;
+  }
 
   // Steps until the program would leave the guest; the `locked` word of those that wait falls, or
   // the ticket is served, after so many looks.
   Steps Run(const Program& program, uint64_t turns, uint64_t looks) const {
-    mailbox() = {.turns = 0, .limit = turns, .looks = 0};
+    mailbox() = {.turns = 0, .limit = turns, .looks = 0, .spin_bits = looks > 0 ? ~0UL : 0};
+    before() = looks > 0 ? 1 : 0;
     // A pointer to itself is a chain.
     auto* const data = reinterpret_cast<uint64_t*>(memory_ + kDataAt);
     *data = reinterpret_cast<uint64_t>(data);
@@ -127,6 +137,8 @@ class Stepper {
   void Release(const Program& program) const {
     if (program.name == "test-and-set") shared()[0] = 0;
     if (program.name == "ticket") shared()[1] = 1;
+    if (program.name == "queue") before() = 0;
+    if (program.name == "phases") mailbox().spin_bits = 0;
   }
 
   std::byte* memory_ = nullptr;
@@ -140,26 +152,27 @@ TEST(SteppedPrograms, RetireWhatTheTableSays) {
     if (program.truth == Truth::kHalted) continue;  // its HLT is not allowed here
     SCOPED_TRACE(program.name);
     for (const uint64_t turns : {1, 2, 37}) {
-      stepper.shared()[0] = stepper.shared()[1] = 0;
+      stepper.FreeLocks(program);
       const Steps steps = stepper.Run(program, turns, 0);
       ASSERT_TRUE(steps.finished);
       EXPECT_EQ(stepper.mailbox().turns, turns);
-      EXPECT_EQ(stepper.mailbox().looks, 0u);
-      EXPECT_EQ(steps.instructions, program.Instructions({.turns = turns}));
-      EXPECT_EQ(steps.branches, program.Branches({.turns = turns}));
+      const Turns did{.turns = turns, .looks = stepper.mailbox().looks};
+      EXPECT_TRUE(did.looks == 0 || program.name == "deadline");
+      EXPECT_EQ(steps.instructions, program.Instructions(did));
+      EXPECT_EQ(steps.branches, program.Branches(did));
     }
   }
 }
 
-// The lock is held, or another's turn, for so many looks.
+// The lock is held, or another's turn, or the clock says so, for so many looks.
 TEST(SteppedPrograms, RetireWhatTheTableSaysWhileTheyWait) {
   const Stepper stepper;
   ASSERT_TRUE(stepper.ok());
-  for (const char* name : {"test-and-set", "ticket"}) {
+  for (const char* name : {"test-and-set", "ticket", "queue", "phases"}) {
     SCOPED_TRACE(name);
     const Program& program = *FindProgram(name);
-    stepper.shared()[0] = 1;
-    stepper.shared()[1] = 0;
+    stepper.FreeLocks(program);
+    if (program.name != "queue") stepper.shared()[0] = 1;
     const Steps steps = stepper.Run(program, 3, 5);
     ASSERT_TRUE(steps.finished);
     const Turns did{.turns = 3, .looks = stepper.mailbox().looks};
