@@ -16,6 +16,7 @@
 #include <optional>
 #include <random>
 #include <set>
+#include <variant>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -24,6 +25,7 @@
 #include "kvm/discovery/vmms.h"
 #include "kvm/proc_tree.h"
 #include "tests/fakes/proc_dir.h"
+#include "tests/kvm/microguest_vm.h"
 #include "tests/kvm/qemu_guest.h"
 #include "tests/kvm/recorded_timeline.h"
 #include "tests/kvm/run_program.h"
@@ -32,6 +34,7 @@ namespace vcpulse::kvm_tests {
 namespace {
 
 constexpr int kGuests = 200;
+constexpr int kOfQemu = 5;  // every so manieth is QEMU's, whose own threads come and go too
 constexpr size_t kMostAlive = 8;
 constexpr unsigned kSeed = 20261121;
 
@@ -90,17 +93,24 @@ class ManyVms : public ::testing::Test {
     // Few names, so that they come again.
     const std::string name = absl::StrCat("many-", started_ % 20);
     const int vcpus = 1 + static_cast<int>(random_() % 3);
-    auto guest = QemuGuest::Start({.vcpus = vcpus, .name = name, .debug_threads = true});
-    ASSERT_TRUE(guest.ok()) << guest.status();
-    const auto stat = kvm::ProcTree("/").ProcessStat(guest->pid());
+    if (started_ % kOfQemu == 0) {
+      auto guest = QemuGuest::Start({.vcpus = vcpus, .name = name, .debug_threads = true});
+      ASSERT_TRUE(guest.ok()) << guest.status();
+      alive_.emplace_back(*std::move(guest));
+    } else {
+      auto guest = MicroguestVm::Start(name, vcpus);
+      ASSERT_TRUE(guest.ok()) << guest.status();
+      alive_.emplace_back(*std::move(guest));
+    }
+    const pid_t pid = std::visit([](const auto& guest) { return guest.pid(); }, alive_.back());
+    const auto stat = kvm::ProcTree("/").ProcessStat(pid);
     ASSERT_TRUE(stat.has_value());
-    Seen& seen = seen_[{guest->pid(), stat->start_time_ticks}];
+    Seen& seen = seen_[{pid, stat->start_time_ticks}];
     // A listing of threads may lack one while others of QEMU come and go.
     ASSERT_TRUE(Eventually([&] {
-      seen = LookAt(name, guest->pid());
+      seen = LookAt(name, pid);
       return seen.vcpus.size() == static_cast<size_t>(vcpus);
     })) << name;
-    alive_.push_back(*std::move(guest));
     ++started_;
   }
 
@@ -113,7 +123,7 @@ class ManyVms : public ::testing::Test {
   fakes::ProcDir folder_;
   std::string output_ = folder_.Path("out/x.vpt");
   std::mt19937 random_{kSeed};
-  std::vector<QemuGuest> alive_;
+  std::vector<std::variant<QemuGuest, MicroguestVm>> alive_;
   std::map<Identity, Seen> seen_;
   int started_ = 0;
 };
