@@ -147,11 +147,12 @@ void Committer::Run() {
     if (jobs_.empty() && ends_) return;
     if (ends_ || drains_) jobs_.EndRests();
     const int64_t begin_ns = MonotonicNow_ns();
-    const std::list<Job> jobs =
+    std::list<Job> jobs =
         jobs_.TakeRound({.all = kRoundCost, .least = kAgentCost}, CostOf, begin_ns);
     if (!jobs.empty()) round_put_ns_ = std::ranges::min(jobs, {}, &Job::put_ns).put_ns;
     lock.unlock();
     Commit(jobs);
+    jobs.clear();  // takes a while where they are many: not under the lock
     lock.lock();
     const auto shares = static_cast<int64_t>(std::clamp<size_t>(jobs_.active(), 1, kMostShares));
     for (const auto& [agent, time_ns] : std::exchange(round_times_ns_, {})) {

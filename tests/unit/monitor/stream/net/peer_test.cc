@@ -56,6 +56,7 @@ class PeerTest : public testing::Test {
   // What it holds, in reads of an idle connection; the rest is less than one.
   size_t WholeReads() const { return peer_->memory() / kReadBytes; }
 
+  boost::asio::io_context context_;
   IndifferentOwner owner_;
   std::shared_ptr<Peer> peer_;
 
@@ -68,7 +69,6 @@ class PeerTest : public testing::Test {
     ASSERT_FALSE(peer_->ended());
   }
 
-  boost::asio::io_context context_;
   Fd far_;
   std::vector<uint8_t> bytes_;
 };
