@@ -4,9 +4,12 @@
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
+#include <boost/asio/post.hpp>
 #include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/write.hpp>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 
@@ -16,15 +19,30 @@ namespace {
 namespace asio = boost::asio;
 using asio::ip::tcp;
 
+constexpr size_t kReadBytes = 64 << 10;
+constexpr size_t kRecordBytes = 16 << 10;  // of TLS, at most: no read brings more
+
 class PlainChannel final : public Channel {
  public:
   explicit PlainChannel(PlainSocket socket) : socket_(std::move(socket)) {
     KeepFromChildren(socket_.native_handle());
+    ErrorCode ignored;
+    socket_.non_blocking(true, ignored);
   }
 
   void Handshake(std::function<void(const ErrorCode&)> done) override { done({}); }
-  void ReadSome(asio::mutable_buffer buffer, Done done) override {
-    socket_.async_read_some(buffer, KeepAlive(std::move(done)));
+  // Large reads at the cost of one buffer for all of a thread's channels.
+  void ReadSome(Got got) override {
+    auto read = [this, self = shared_from_this(),
+                 got = std::move(got)](ErrorCode error = {}) mutable {
+      thread_local std::vector<uint8_t> buffer(kReadBytes);
+      const size_t bytes = error ? 0 : socket_.read_some(asio::buffer(buffer), error);
+      was_full_ = bytes == buffer.size();
+      if (error == asio::error::would_block) return ReadSome(std::move(got));
+      got(error, std::span(buffer).first(bytes));
+    };
+    if (was_full_) return asio::post(socket_.get_executor(), std::move(read));  // there is more
+    socket_.async_wait(PlainSocket::wait_read, std::move(read));
   }
   void WriteAll(asio::const_buffer bytes, Done done) override {
     asio::async_write(socket_, bytes, KeepAlive(std::move(done)));
@@ -37,6 +55,7 @@ class PlainChannel final : public Channel {
     ErrorCode ignored;
     socket_.close(ignored);
   }
+  size_t memory() const override { return 0; }
   std::optional<std::vector<std::string>> PeerNames() const override { return std::nullopt; }
   absl::Status CheckPeer(TlsContext& /*context*/) const override { return absl::OkStatus(); }
   bool IsPeerExpired() const override { return false; }
@@ -45,6 +64,7 @@ class PlainChannel final : public Channel {
 
  private:
   PlainSocket socket_;
+  bool was_full_ = false;  // the last read
 };
 
 std::string TextOf(const ASN1_IA5STRING* text) {
@@ -94,8 +114,12 @@ class TlsChannel final : public Channel {
           done(error);
         });
   }
-  void ReadSome(asio::mutable_buffer buffer, Done done) override {
-    stream_.async_read_some(buffer, KeepAlive(std::move(done)));
+  void ReadSome(Got got) override {
+    buffer_.resize(kRecordBytes);
+    stream_.async_read_some(
+        asio::buffer(buffer_),
+        [this, self = shared_from_this(), got = std::move(got)](
+            const ErrorCode& error, size_t bytes) { got(error, std::span(buffer_).first(bytes)); });
   }
   void WriteAll(asio::const_buffer bytes, Done done) override {
     asio::async_write(stream_, bytes, KeepAlive(std::move(done)));
@@ -109,6 +133,7 @@ class TlsChannel final : public Channel {
     ErrorCode ignored;
     stream_.lowest_layer().close(ignored);
   }
+  size_t memory() const override { return buffer_.capacity(); }
 
   std::optional<std::vector<std::string>> PeerNames() const override {
     auto* ssl = const_cast<TlsChannel*>(this)->stream_.native_handle();
@@ -162,6 +187,7 @@ class TlsChannel final : public Channel {
  private:
   std::shared_ptr<TlsContext> context_;  // outlives the stream
   asio::ssl::stream<tcp::socket> stream_;
+  std::vector<uint8_t> buffer_;
   TlsRole role_;
   std::string host_;  // that a client connects to
 };

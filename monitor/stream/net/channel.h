@@ -7,9 +7,12 @@
 #include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ssl/context.hpp>
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,16 +31,20 @@ using TlsContext = boost::asio::ssl::context;
 class Channel : public std::enable_shared_from_this<Channel> {
  public:
   using Done = std::function<void(const ErrorCode& error, size_t bytes)>;
+  using Got = std::function<void(const ErrorCode& error, std::span<const uint8_t> bytes)>;
 
   virtual ~Channel() = default;
 
   // Before anything is read or written. Plain: done at once.
   virtual void Handshake(std::function<void(const ErrorCode& error)> done) = 0;
-  virtual void ReadSome(boost::asio::mutable_buffer buffer, Done done) = 0;
+  // The bytes are there until `got` returns: a channel that waits holds no buffer for them, but
+  // TLS, whose own are as large.
+  virtual void ReadSome(Got got) = 0;
   virtual void WriteAll(boost::asio::const_buffer bytes, Done done) = 0;
   // No more will be written; what was written still arrives.
   virtual void EndWriting() = 0;
   virtual void Close() = 0;
+  virtual size_t memory() const = 0;  // of its buffers, bytes
 
   // TLS: the names of the peer's certificate that may be agent ids (dNSName and URI). Nothing where
   // the channel has no certificates.

@@ -349,10 +349,6 @@ void CollectorLoop::HoldsMore() {
   });
 }
 
-bool CollectorLoop::HasMemoryToSpare() const {
-  return buffered_->connections <= shares_.connections() / 2;
-}
-
 // Whoever holds the most, by agent id, gives its largest connection.
 void CollectorLoop::Relieve() {
   while (buffered_->connections > shares_.connections()) {

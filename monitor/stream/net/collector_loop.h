@@ -72,7 +72,6 @@ class CollectorLoop final : public Peer::Owner {
   int64_t NextRead_ns(const Peer& peer, int64_t now_ns) const override;
   void Took(const Peer& peer, int64_t time_ns, int64_t now_ns) override;
   void HoldsMore() override;
-  bool HasMemoryToSpare() const override;
 
  private:
   using Id = Committer::ConnectionId;

@@ -1,7 +1,6 @@
 #include "monitor/stream/net/follower.h"
 
 #include <algorithm>
-#include <array>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
@@ -103,9 +102,9 @@ class Following {
   }
 
   void Read() {
-    channel_->ReadSome(asio::buffer(buffer_), [this](const ErrorCode& error, size_t bytes) {
+    channel_->ReadSome([this](const ErrorCode& error, std::span<const uint8_t> bytes) {
       if (error) return End(absl::UnavailableError(channel_->Describe(error)));
-      absl::Status status = session_->Receive(std::span(buffer_).first(bytes), MonotonicNow_ns());
+      absl::Status status = session_->Receive(bytes, MonotonicNow_ns());
       if (!status.ok()) return End(std::move(status));
       Flush();
       Read();
@@ -124,7 +123,6 @@ class Following {
   asio::steady_timer ticks_;
   std::shared_ptr<Channel> channel_;
   std::optional<FollowerSession> session_;  // once connected
-  std::array<uint8_t, 32768> buffer_{};
   std::vector<uint8_t> writing_;
   bool write_pending_ = false;
   int64_t welcomed_ns_ = 0;

@@ -11,10 +11,8 @@ namespace {
 
 namespace asio = boost::asio;
 
-constexpr size_t kReadBytes = 16 << 10;
-// Of a peer that fills that, until it has not for so many reads.
-constexpr size_t kReadBytesOfBusy = 64 << 10;
-constexpr int kReadsUntilCalm = 16;
+// What a connection keeps for its next words, at most.
+constexpr size_t kKeptBytes = 16 << 10;
 // Acknowledgements and pings for an agent that does not take them.
 constexpr size_t kMaxOutputBytes = 256 << 10;
 // What a place in a queue takes, at most.
@@ -64,9 +62,8 @@ Peer::~Peer() {
 }
 
 void Peer::Account() {
-  // Beside its buffers: the socket, the session, their handlers.
-  constexpr size_t kFixed = MemoryShares::kIdleConnection - kReadBytes;
-  const size_t now = kFixed + buffer_.capacity() + writing_.capacity() + session_.memory();
+  constexpr size_t kFixed = 8 << 10;  // the socket, the session, their handlers
+  const size_t now = kFixed + arrival_.channel->memory() + writing_.capacity() + session_.memory();
   const bool more = now > memory_;
   buffered_->connections += now - memory_;  // modulo 2^64
   memory_ = now;
@@ -105,18 +102,15 @@ void Peer::Read() {
   }
   ExcusePause(now_ns);
   paused_ns_.reset();
-  if (buffer_.empty()) buffer_.resize(kReadBytes);
   reading_ = true;
-  arrival_.channel->ReadSome(asio::buffer(buffer_),
-                             [self = shared_from_this()](const ErrorCode& error, size_t bytes) {
-                               self->reading_ = false;
-                               if (self->lingering_)
-                                 return error ? self->Close() : self->LingerRead();
-                               if (self->ended_) return;
-                               if (error)
-                                 return self->Fail(absl::CancelledError("closed by the peer"));
-                               self->TakeBytes(bytes);
-                             });
+  arrival_.channel->ReadSome(
+      [self = shared_from_this()](const ErrorCode& error, std::span<const uint8_t> bytes) {
+        self->reading_ = false;
+        if (self->lingering_) return error ? self->Close() : self->LingerRead();
+        if (self->ended_) return;
+        if (error) return self->Fail(absl::CancelledError("closed by the peer"));
+        self->TakeBytes(bytes);
+      });
 }
 
 int64_t Peer::WaitBeforeRead_ns(int64_t now_ns) {
@@ -141,30 +135,18 @@ void Peer::ExcusePause(int64_t now_ns) {
   paused_ns_ = now_ns;
 }
 
-void Peer::TakeBytes(size_t bytes) {
-  rate_credit_ -= static_cast<double>(bytes);
+void Peer::TakeBytes(std::span<const uint8_t> bytes) {
+  rate_credit_ -= static_cast<double>(bytes.size());
   const int64_t begin_ns = MonotonicNow_ns();
-  const absl::Status status = session_.Receive(std::span(buffer_).first(bytes), begin_ns);
+  const absl::Status status = session_.Receive(bytes, begin_ns);
   const int64_t end_ns = MonotonicNow_ns();
   owner_.Took(*this, end_ns - begin_ns, end_ns);
   if (ended_) return;
   if (!status.ok()) return Fail(status);
-  FitBuffer(bytes);
   Account();
   if (ended_) return;
   Flush();
   Read();
-}
-
-void Peer::FitBuffer(size_t bytes) {
-  if (bytes >= kReadBytes) {
-    calm_reads_ = 0;
-    if (buffer_.size() < kReadBytesOfBusy && owner_.HasMemoryToSpare()) {
-      buffer_.resize(kReadBytesOfBusy);
-    }
-  } else if (buffer_.size() > kReadBytes && ++calm_reads_ == kReadsUntilCalm) {
-    std::vector<uint8_t>(kReadBytes).swap(buffer_);
-  }
 }
 
 void Peer::Tick(const v1::ClockSnapshot& clock, int64_t now_ns) {
@@ -201,7 +183,7 @@ void Peer::Flush() {
       [self = shared_from_this()](const ErrorCode& error, size_t) {
         self->write_pending_ = false;
         self->writing_frames_.reset();
-        if (self->writing_.capacity() > kReadBytes) std::vector<uint8_t>().swap(self->writing_);
+        if (self->writing_.capacity() > kKeptBytes) std::vector<uint8_t>().swap(self->writing_);
         self->Account();
         if (error)
           return self->lingering_ ? self->Close() : self->Fail(absl::CancelledError("closed"));
@@ -269,14 +251,13 @@ void Peer::Linger() {
 
 void Peer::LingerRead() {
   if (reading_) return;  // its end closes, below the timer
-  if (buffer_.empty()) buffer_.resize(kReadBytes);
   reading_ = true;
-  arrival_.channel->ReadSome(asio::buffer(buffer_),
-                             [self = shared_from_this()](const ErrorCode& error, size_t) {
-                               self->reading_ = false;
-                               if (error) return self->Close();
-                               self->LingerRead();
-                             });
+  arrival_.channel->ReadSome(
+      [self = shared_from_this()](const ErrorCode& error, std::span<const uint8_t>) {
+        self->reading_ = false;
+        if (error) return self->Close();
+        self->LingerRead();
+      });
 }
 
 void Peer::DropInput() {

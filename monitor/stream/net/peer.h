@@ -42,8 +42,6 @@ class Peer : public std::enable_shared_from_this<Peer> {
     virtual void Took(const Peer& peer, int64_t time_ns, int64_t now_ns) = 0;
     // A peer holds more memory than before.
     virtual void HoldsMore() = 0;
-    // Whether a peer may hold more than it needs, to be faster.
-    virtual bool HasMemoryToSpare() const = 0;
   };
 
   Peer(boost::asio::io_context& context, uint64_t id, Arrival arrival, const SessionLimits& limits,
@@ -95,9 +93,7 @@ class Peer : public std::enable_shared_from_this<Peer> {
   void Pause(int64_t now_ns);
   // The time of a pause so far does not count against the peer.
   void ExcusePause(int64_t now_ns);
-  void TakeBytes(size_t bytes);
-  // For the next reads, after one that got so many.
-  void FitBuffer(size_t bytes);
+  void TakeBytes(std::span<const uint8_t> bytes);
   void Fail(const absl::Status& why);
   void DropQueue();
   // Sends what is left, then ends writing and waits for the peer to close, a little while.
@@ -112,8 +108,6 @@ class Peer : public std::enable_shared_from_this<Peer> {
   Owner& owner_;
   CollectorSession session_;
   boost::asio::steady_timer timer_;
-  std::vector<uint8_t> buffer_;
-  int calm_reads_ = 0;  // since one that would have filled the smallest buffer
   std::vector<uint8_t> writing_;
   std::deque<SharedFrames> queue_;
   SharedFrames writing_frames_;  // instead of writing_

@@ -217,19 +217,18 @@ v1::ClockSnapshot UplinkLoop::Clocks() const {
 }
 
 void UplinkLoop::Read(const SharedLink& link) {
-  link->channel->ReadSome(asio::buffer(link->buffer),
-                          [self = shared_from_this(), link](const ErrorCode& error, size_t bytes) {
-                            if (link != self->link()) return;
-                            if (error) return self->Fail(link->channel->Describe(error));
-                            self->TakeBytes(link, bytes);
-                          });
+  link->channel->ReadSome(
+      [self = shared_from_this(), link](const ErrorCode& error, std::span<const uint8_t> bytes) {
+        if (link != self->link()) return;
+        if (error) return self->Fail(link->channel->Describe(error));
+        self->TakeBytes(link, bytes);
+      });
 }
 
-void UplinkLoop::TakeBytes(const SharedLink& link, size_t bytes) {
+void UplinkLoop::TakeBytes(const SharedLink& link, std::span<const uint8_t> bytes) {
   AgentSession& session = link->session;
   const bool was_welcomed = session.welcomed();
-  const absl::Status status =
-      session.Receive(std::span(link->buffer).first(bytes), MonotonicNow_ns());
+  const absl::Status status = session.Receive(bytes, MonotonicNow_ns());
   if (session.welcomed() && !was_welcomed) TakeWelcome(*link);
   TakeProgress(*link);
   if (!status.ok()) {

@@ -2,7 +2,6 @@
 
 // Of the uplink: spool and connection. Only .cc files of this module include this.
 
-#include <array>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <cstdint>
@@ -13,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -66,7 +66,6 @@ class UplinkLoop : public std::enable_shared_from_this<UplinkLoop> {
     std::optional<timeline::StreamId> stream;
     std::shared_ptr<Channel> channel;
     AgentSession session;
-    std::array<uint8_t, 16384> buffer{};
     std::vector<uint8_t> writing{};  // not empty: it is under way
 
     bool streams() const { return stream && session.welcomed(); }
@@ -98,7 +97,7 @@ class UplinkLoop : public std::enable_shared_from_this<UplinkLoop> {
   std::string TakeConflict(const timeline::StreamId& stream);
   v1::ClockSnapshot Clocks() const;
   void Read(const SharedLink& link);
-  void TakeBytes(const SharedLink& link, size_t bytes);
+  void TakeBytes(const SharedLink& link, std::span<const uint8_t> bytes);
   // Sends what credit and spool allow.
   void Pump(const SharedLink& link);
   // One item of the stream; false where there is none to be sent now.

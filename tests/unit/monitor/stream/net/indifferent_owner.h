@@ -24,11 +24,10 @@ class IndifferentOwner final : public Peer::Owner {
   void Ended(Peer& /*peer*/, const absl::Status& /*why*/) override {}
   bool MayRead(const Peer& /*peer*/) const override { return true; }
   int64_t NextRead_ns(const Peer& /*peer*/, int64_t now_ns) const override { return now_ns; }
-  void Took(const Peer& /*peer*/, int64_t /*time_ns*/, int64_t /*now_ns*/) override {}
+  void Took(const Peer& /*peer*/, int64_t /*time_ns*/, int64_t /*now_ns*/) override { ++reads; }
   void HoldsMore() override {}
-  bool HasMemoryToSpare() const override { return has_memory_to_spare; }
 
-  bool has_memory_to_spare = true;
+  int reads = 0;
 };
 
 }  // namespace vcpulse::stream

@@ -15,8 +15,6 @@
 namespace vcpulse::stream {
 namespace {
 
-constexpr size_t kReadBytes = 16 << 10;  // what an idle connection's reads take, as memory.h says
-
 class PeerTest : public testing::Test {
  protected:
   PeerTest() {
@@ -53,9 +51,6 @@ class PeerTest : public testing::Test {
     Send();
   }
 
-  // What it holds, in reads of an idle connection; the rest is less than one.
-  size_t WholeReads() const { return peer_->memory() / kReadBytes; }
-
   boost::asio::io_context context_;
   IndifferentOwner owner_;
   std::shared_ptr<Peer> peer_;
@@ -73,22 +68,12 @@ class PeerTest : public testing::Test {
   std::vector<uint8_t> bytes_;
 };
 
-TEST_F(PeerTest, WhoSendsALotIsReadInLargePartsUntilItSendsLittle) {
-  SendPings(2 * kReadBytes);
-  EXPECT_EQ(WholeReads(), 4U);
-  for (int i = 0; i < 10; ++i) SendPings(1);
-  EXPECT_EQ(WholeReads(), 4U) << "it may go on";
-  SendPings(2 * kReadBytes);
-  for (int i = 0; i < 10; ++i) SendPings(1);
-  EXPECT_EQ(WholeReads(), 4U) << "it has gone on";
-  for (int i = 0; i < 10; ++i) SendPings(1);
-  EXPECT_EQ(WholeReads(), 1U);
-}
-
-TEST_F(PeerTest, WhereMemoryIsShortNobodyIsReadInLargeParts) {
-  owner_.has_memory_to_spare = false;
-  SendPings(2 * kReadBytes);
-  EXPECT_EQ(WholeReads(), 1U);
+TEST_F(PeerTest, MuchIsReadAtOnceAndNothingIsKept) {
+  const size_t idle_bytes = peer_->memory();
+  owner_.reads = 0;
+  SendPings(48 << 10);
+  EXPECT_EQ(owner_.reads, 1);
+  EXPECT_LE(peer_->memory(), idle_bytes);
 }
 
 }  // namespace
