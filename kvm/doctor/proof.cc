@@ -406,7 +406,7 @@ class Prover {
 }  // namespace
 
 std::vector<Finding> Prove(PerfEvents& perf, const ProofOptions& options) {
-  auto machine = Machine::Create(kVcpus, microguest::PauseExits::kNone);
+  auto machine = Machine::Create(kVcpus, {.pause_exits = microguest::PauseExits::kNone});
   if (!machine.ok()) {
     return {{.id = "guest",
              .state = State::kUnknown,

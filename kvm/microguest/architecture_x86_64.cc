@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cerrno>
+#include <cstring>
 #include <memory>
 
 #include "kvm/microguest/architecture.h"
@@ -42,6 +43,21 @@ kvm_segment Segment(uint8_t type, bool code) {
           .s = 1,
           .l = static_cast<uint8_t>(code ? 1 : 0),
           .g = 1};
+}
+
+// A timer that the last program left running, and an interrupt that it did not end, are gone.
+// Without effect where KVM has no interrupt controller.
+void QuietApic(int vcpu_fd) {
+  constexpr size_t kInService = 0x100;  // and what waits, at 0x200: 8 registers, 16 bytes apart
+  constexpr size_t kInitialCount = 0x380;
+  kvm_lapic_state apic;
+  if (ioctl(vcpu_fd, KVM_GET_LAPIC, &apic) != 0) return;
+  for (size_t i = 0; i < 8; ++i) {
+    std::memset(apic.regs + kInService + 16 * i, 0, 4);
+    std::memset(apic.regs + kInService + 0x100 + 16 * i, 0, 4);
+  }
+  std::memset(apic.regs + kInitialCount, 0, 4);
+  ioctl(vcpu_fd, KVM_SET_LAPIC, &apic);
 }
 
 }  // namespace
@@ -96,6 +112,7 @@ absl::Status SetRegisters(int vcpu_fd, uint64_t entry, uint64_t mailbox) {
   special.cr0 = 0x80050033;  // PG, AM, WP, NE, ET, MP, PE
   special.efer = 0x500;      // LMA, LME
   if (ioctl(vcpu_fd, KVM_SET_SREGS, &special) != 0) return Failed("KVM_SET_SREGS");
+  QuietApic(vcpu_fd);
   kvm_regs registers{};
   registers.rip = entry;
   registers.rflags = 2;

@@ -67,8 +67,8 @@ absl::Status OpenFailure(int error) {
   }
 }
 
-constexpr uint32_t kCannotEmulate =
-    1;  // KVM_INTERNAL_ERROR_EMULATION, which the header lacks on arm64
+// KVM_INTERNAL_ERROR_EMULATION, which the header lacks on arm64.
+constexpr uint32_t kCannotEmulate = 1;
 
 std::string WhyItLeft(const kvm_run& run) {
   switch (run.exit_reason) {
@@ -89,9 +89,7 @@ std::string WhyItLeft(const kvm_run& run) {
 absl::Status HowItEnded(const kvm_run& run) {
   if (HasFinished(run)) return absl::OkStatus();
   if (run.exit_reason == KVM_EXIT_INTERNAL_ERROR && run.internal.suberror == kCannotEmulate) {
-    return absl::UnimplementedError(
-        "this KVM emulates its guests (it has no virtualization of the CPU's own), and lacks an "
-        "instruction of this one");
+    return absl::UnimplementedError("KVM could not emulate an instruction of the guest");
   }
   return absl::InternalError(WhyItLeft(run));
 }
@@ -101,26 +99,27 @@ absl::Status HowItEnded(const kvm_run& run) {
 Machine::Machine(Fd kvm, Fd vm, GuestMemory memory)
     : kvm_(std::move(kvm)), vm_(std::move(vm)), memory_(std::move(memory)) {}
 
-absl::StatusOr<std::unique_ptr<Machine>> Machine::Create(size_t vcpus, PauseExits pause_exits) {
+absl::StatusOr<std::unique_ptr<Machine>> Machine::Create(size_t vcpus,
+                                                         const MachineOptions& options) {
   if (vcpus > kMostVcpus) return absl::InvalidArgumentError("too many vCPUs for a microguest");
   if (!InstallKick()) return absl::InternalError("the signal SIGRTMIN takes no handler");
   Fd kvm(open("/dev/kvm", O_RDWR | O_CLOEXEC));
   if (!kvm.valid()) return OpenFailure(errno);
   Fd vm(CreateVm(kvm.get()));
   if (!vm.valid()) return absl::ErrnoToStatus(errno, "KVM cannot make a VM");
-  auto memory = GuestMemory::Create();
+  auto memory = GuestMemory::Create(options.data_bytes);
   if (!memory.ok()) return memory.status();
   std::unique_ptr<Machine> machine(new Machine(std::move(kvm), std::move(vm), *std::move(memory)));
   const kvm_userspace_memory_region region{
       .slot = 0,
       .guest_phys_addr = 0,
-      .memory_size = kMemoryBytes,
+      .memory_size = machine->memory_.bytes(),
       .userspace_addr = reinterpret_cast<uint64_t>(machine->memory_.begin())};
   if (ioctl(machine->vm_.get(), KVM_SET_USER_MEMORY_REGION, &region) != 0) {
     return absl::ErrnoToStatus(errno, "KVM refused the guest's memory");
   }
-  absl::Status status =
-      PrepareVm(machine->vm_.get(), machine->memory_, pause_exits == PauseExits::kAsForAnyVm);
+  absl::Status status = PrepareVm(machine->vm_.get(), machine->memory_,
+                                  options.pause_exits == PauseExits::kAsForAnyVm);
   for (size_t i = 0; i < vcpus && status.ok(); ++i) status = machine->AddVcpu(i);
   if (!status.ok()) return status;
   return machine;
@@ -200,7 +199,7 @@ bool Machine::IsIdle() const {
 }
 
 void Machine::Post(size_t index, bool halts, uint64_t turns, std::function<absl::Status()> job) {
-  if (IsIdle()) std::ranges::fill(std::span(memory_.At<uint64_t>(kShared), kSharedWords), 0);
+  if (IsIdle()) memory_.FreeLocks();
   Vcpu& vcpu = *vcpus_[index];
   {
     const std::lock_guard lock(vcpu.mutex);

@@ -27,10 +27,15 @@ namespace vcpulse::kvm::microguest {
 // PAUSE does not retire in the guest.
 enum class PauseExits { kAsForAnyVm, kNone };
 
+struct MachineOptions {
+  PauseExits pause_exits = PauseExits::kAsForAnyVm;
+  size_t data_bytes = kDataBytes;  // see GuestMemory
+};
+
 // A VM of this process: vCPUs with threads of their own, memory, and no device. The threads are
 // named as QEMU names them ("CPU 0/KVM"), so that discovery finds them like those of any VM. They
-// have no more rights than they need: few system calls, and no new privileges. All of it ends with
-// the process, however that ends.
+// have few system calls and no new privileges, where the kernel has seccomp (sandbox.h). All of it
+// ends with the process, however that ends.
 //
 // One thread may use it; the kick of a vCPU takes the signal SIGRTMIN of this process, and vCPU
 // threads take no other one.
@@ -38,8 +43,8 @@ class Machine {
  public:
   // Errors, each with what to do: PermissionDenied and NotFound of /dev/kvm; Unimplemented on other
   // architectures than x86-64 and arm64; what KVM refused; ResourceExhausted.
-  static absl::StatusOr<std::unique_ptr<Machine>> Create(
-      size_t vcpus, PauseExits pause_exits = PauseExits::kAsForAnyVm);
+  static absl::StatusOr<std::unique_ptr<Machine>> Create(size_t vcpus,
+                                                         const MachineOptions& options = {});
   ~Machine();
   Machine(const Machine&) = delete;
   Machine& operator=(const Machine&) = delete;
@@ -59,7 +64,7 @@ class Machine {
   void Stop(size_t vcpu);
 
   // What it did, once it is idle. Errors: DeadlineExceeded where it is not after `patience`, and is
-  // stopped by force; Unimplemented where KVM emulates the guest and lacks an instruction of it
+  // stopped by force; Unimplemented where KVM could not emulate an instruction of the guest
   // (seen with vectors); Internal where the guest ended in another way than its program does.
   absl::StatusOr<Turns> Wait(size_t vcpu, absl::Duration patience);
 

@@ -198,7 +198,7 @@ vcpulse_guest_\name:
         TURN    1b
         FINISH
 
-        PROGRAM queue, 29, 2, 5, 2, 3   // each waits for a word of the one before it (CLH); the first for one that is always 0
+        PROGRAM queue, 29, 2, 5, 2, 3   // each waits for a node of the one before it (CLH), the first for the one at 0, which is free
         mov     x13, x0
 1:      mov     x14, #1
         add     x15, x13, #0xf00

@@ -195,7 +195,7 @@ vcpulse_guest_\name:
         TURN    1b
         FINISH
 
-        PROGRAM queue, 26, 2, 5, 2, 3   // each waits for a word of the one before it (CLH); the first for one that is always 0
+        PROGRAM queue, 26, 2, 5, 2, 3   // each waits for a node of the one before it (CLH), the first for the one at 0, which is free
         mov     %rdi, %r12
 1:      movq    $1, 0xf00(%r12)
         mov     %r12, %rax

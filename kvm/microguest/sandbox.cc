@@ -31,8 +31,8 @@ constexpr std::array kAllowed = {
     // Of memory, and of the end of a thread.
     SYS_mmap, SYS_munmap, SYS_mprotect, SYS_madvise, SYS_brk, SYS_rt_sigprocmask, SYS_sched_yield,
     SYS_set_robust_list, SYS_rseq, SYS_exit, SYS_exit_group,
-    // Of the sanitizers.
-    SYS_sigaltstack, SYS_gettid, SYS_getpid, SYS_write};
+    // Of a crash, and of what a sanitizer says of one.
+    SYS_tgkill, SYS_sigaltstack, SYS_gettid, SYS_getpid, SYS_write};
 
 constexpr uint16_t kLoad = BPF_LD | BPF_W | BPF_ABS;
 constexpr uint16_t kIfEqual = BPF_JMP | BPF_JEQ | BPF_K;

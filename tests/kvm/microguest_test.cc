@@ -8,14 +8,18 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "kvm/base/clock.h"
 #include "kvm/base/signals.h"
 #include "kvm/discovery/discovery.h"
 #include "kvm/microguest/machine.h"
@@ -80,7 +84,12 @@ TEST_F(Microguest, EveryProgramMakesItsTurns) {
 TEST_F(Microguest, VectorsMakeTheirTurns) {
   machine_->Start(0, *FindProgram("vector"), 3000);
   const auto did = machine_->Wait(0, kLong);
-  if (absl::IsUnimplemented(did.status())) GTEST_SKIP() << did.status().message();
+  const std::string cpu = Contents("/proc/cpuinfo");
+  const bool emulates =
+      cpu.find(" vmx ") == std::string::npos && cpu.find(" svm ") == std::string::npos;
+  if (absl::IsUnimplemented(did.status()) && emulates) {
+    GTEST_SKIP() << "this KVM emulates its guests (the CPU has no vmx or svm), and no vectors";
+  }
   ASSERT_TRUE(did.ok()) << did.status();
   EXPECT_EQ(did->turns, 3000u);
 }
@@ -128,22 +137,47 @@ TEST_F(Microguest, ATimerWakesOneThatIsHalted) {
     const auto did = machine_->Wait(vcpu, kLong);
     ASSERT_TRUE(did.ok()) << did.status();
     EXPECT_LT(CpuSeconds(vcpu) - before, 0.1);
-    EXPECT_GT(did->turns, 30u) << "one each millisecond";
+    EXPECT_GT(did->turns, 100u) << "one each millisecond";
     EXPECT_LE(did->turns, 500u);
   }
 }
 
+// Stopped by force, a timer goes with its program: it wakes no later one, and a later one is woken.
+TEST_F(Microguest, ATimerEndsWithItsProgram) {
+  for (int round = 0; round < 3; ++round) {
+    machine_->Start(0, *FindProgram("tick"), kForEver);
+    EXPECT_TRUE(absl::IsDeadlineExceeded(machine_->Wait(0, absl::Milliseconds(20)).status()));
+    machine_->Start(0, *FindProgram("halt"), kForEver);
+    absl::SleepFor(absl::Milliseconds(20));
+    const double before = CpuSeconds(0);
+    absl::SleepFor(absl::Milliseconds(200));
+    EXPECT_LT(CpuSeconds(0) - before, 0.002);
+    machine_->Stop(0);
+    ASSERT_TRUE(machine_->Wait(0, kLong).ok());
+  }
+  machine_->Start(0, *FindProgram("tick"), 20);
+  EXPECT_TRUE(machine_->Wait(0, kLong).ok());
+}
+
 // By the clock: half of the time each.
 TEST_F(Microguest, PhasesSpinForHalfOfTheTime) {
-  machine_->Start(0, *FindProgram("phases"), kForEver);
-  absl::SleepFor(absl::Milliseconds(20));
-  machine_->memory().MailboxOf(0).spin_bits = ~uint64_t{0};
-  absl::SleepFor(absl::Milliseconds(20));
-  machine_->Stop(0);
-  const auto did = machine_->Wait(0, kLong);
-  ASSERT_TRUE(did.ok()) << did.status();
-  EXPECT_GT(did->turns, 0u);
-  EXPECT_GT(did->looks, 0u);
+  const auto rate = [&](std::optional<uint64_t> spin_bits) {
+    machine_->Start(0, *FindProgram("phases"), kForEver);
+    if (spin_bits) machine_->memory().MailboxOf(0).spin_bits = *spin_bits;
+    const int64_t begin_ns = MonotonicNow_ns();
+    absl::SleepFor(absl::Milliseconds(200));
+    machine_->Stop(0);
+    const auto did = machine_->Wait(0, kLong);
+    EXPECT_TRUE(did.ok()) << did.status();
+    const auto took_ns = static_cast<double>(MonotonicNow_ns() - begin_ns);
+    return std::pair(static_cast<double>(did->turns) / took_ns,
+                     static_cast<double>(did->looks) / took_ns);
+  };
+  const double works = rate(0).first;
+  const double spins = rate(~uint64_t{0}).second;
+  const auto [turns, looks] = rate(std::nullopt);
+  EXPECT_NEAR(turns / works, 0.5, 0.25);
+  EXPECT_NEAR(looks / spins, 0.5, 0.25);
 }
 
 TEST_F(Microguest, OneThatWasHaltedRunsAgain) {
@@ -181,9 +215,13 @@ TEST_F(Microguest, OneThatNeverEndsIsStoppedByForce) {
 // The lock that one held when it was stopped by force is free for the next.
 TEST_F(Microguest, AnIdleMachineBeginsWithFreeLocks) {
   auto* const shared = machine_->memory().At<uint64_t>(kvm::microguest::kShared);
-  shared[0] = shared[1] = 5;
-  machine_->Start(0, *FindProgram("test-and-set"), 10);
-  EXPECT_TRUE(machine_->Wait(0, kLong).ok());
+  for (const char* program : {"test-and-set", "ticket", "queue"}) {
+    SCOPED_TRACE(program);
+    shared[0] = shared[1] = 5;
+    *machine_->memory().At<uint64_t>(kvm::microguest::kNode) = 1;
+    machine_->Start(0, *FindProgram(program), 10);
+    EXPECT_TRUE(machine_->Wait(0, absl::Seconds(5)).ok());
+  }
 }
 
 TEST_F(Microguest, OneThatRunsGoesOnWithWhatItDoes) {
@@ -229,22 +267,24 @@ TEST_F(Microguest, ItIsFoundLikeAnyVm) {
 
 // What it may do outside the guest: nothing that opens, starts or sends anything.
 TEST_F(Microguest, VcpuThreadsHaveFewSystemCalls) {
-  std::vector<int> errors;
+  std::array<int, 3> errors{};
   machine_->StartOnHost(0, [&] {
-    for (const bool failed : {open("/dev/null", O_RDONLY | O_CLOEXEC) < 0, fork() < 0,
-                              socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0) < 0}) {
-      errors.push_back(failed ? errno : 0);
-    }
+    errors[0] = open("/dev/null", O_RDONLY | O_CLOEXEC) < 0 ? errno : 0;
+    errors[1] = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0) < 0 ? errno : 0;
+    const pid_t child = fork();
+    if (child == 0) _exit(0);
+    errors[2] = child < 0 ? errno : 0;
   });
   ASSERT_TRUE(machine_->Wait(0, kLong).ok());
-  EXPECT_THAT(errors, ::testing::ElementsAre(EPERM, EPERM, EPERM));
+  EXPECT_THAT(errors, ::testing::Each(EPERM));
   const auto status_of = [](pid_t tid) {
     return Contents(absl::StrCat("/proc/self/task/", tid, "/status"));
   };
   for (size_t i = 0; i < 2; ++i) {
     EXPECT_THAT(status_of(machine_->Tid(i)), HasSubstr("\nNoNewPrivs:\t1\nSeccomp:\t2\n"));
   }
-  EXPECT_THAT(status_of(getpid()), HasSubstr("\nNoNewPrivs:\t0\n")) << "the others keep theirs";
+  // The others keep theirs.
+  EXPECT_GE(open("/dev/null", O_RDONLY | O_CLOEXEC), 0);
 }
 
 TEST_F(Microguest, EndsWithoutATrace) {
