@@ -37,9 +37,9 @@ std::string FirstLineOf(const std::string& path) {
   return text ? std::string(absl::StripAsciiWhitespace(*text)) : "";
 }
 
-// The value of the first line "KEY : VALUE" of /proc/cpuinfo.
-std::string CpuinfoField(const std::string& cpuinfo, const std::string& key) {
-  for (const absl::string_view line : absl::StrSplit(cpuinfo, '\n')) {
+// The value of the first line "KEY : VALUE" of /proc/cpuinfo or /proc/meminfo.
+std::string FieldOf(const std::string& file, const std::string& key) {
+  for (const absl::string_view line : absl::StrSplit(file, '\n')) {
     const std::vector<absl::string_view> parts = absl::StrSplit(line, absl::MaxSplits(':', 1));
     if (parts.size() == 2 && absl::StripAsciiWhitespace(parts[0]) == ToAbsl(key)) {
       return std::string(absl::StripAsciiWhitespace(parts[1]));
@@ -50,11 +50,11 @@ std::string CpuinfoField(const std::string& cpuinfo, const std::string& key) {
 
 std::string CpuModel(const std::string& root) {
   const std::string cpuinfo = ReadSmallFile(root + "/proc/cpuinfo").value_or("");
-  std::string name = CpuinfoField(cpuinfo, "model name");
+  std::string name = FieldOf(cpuinfo, "model name");
   if (!name.empty()) return name;
-  const std::string implementer = CpuinfoField(cpuinfo, "CPU implementer");
+  const std::string implementer = FieldOf(cpuinfo, "CPU implementer");
   if (implementer.empty()) return "";
-  return absl::StrCat("implementer ", implementer, " part ", CpuinfoField(cpuinfo, "CPU part"));
+  return absl::StrCat("implementer ", implementer, " part ", FieldOf(cpuinfo, "CPU part"));
 }
 
 // Whether one of `cpus` is in `list`, CPU numbers with blanks between them.
@@ -278,6 +278,19 @@ CpuIdentity ParseCpuIdentity(std::string_view cpuinfo) {
                    (Number(fields.revision).value_or(0) & 0xf);
   }
   return cpu;
+}
+
+std::optional<uint64_t> AvailableBytes(const std::string& root) {
+  const std::string meminfo = ReadSmallFile(root + "/proc/meminfo").value_or("");
+  const std::string text = FieldOf(meminfo, "MemAvailable");  // "1024 kB"
+  const auto available_kib = ParseNumber<uint64_t>(text.substr(0, text.find(' ')));
+  if (!available_kib) return std::nullopt;
+  const uint64_t available = *available_kib << 10;
+  // "max" is no limit.
+  const auto most = ParseNumber<uint64_t>(FirstLineOf(root + "/sys/fs/cgroup/memory.max"));
+  const auto taken = ParseNumber<uint64_t>(FirstLineOf(root + "/sys/fs/cgroup/memory.current"));
+  if (!most || !taken) return available;
+  return std::min(available, *most - std::min(*most, *taken));
 }
 
 CpuIdentity ReadCpuIdentity(const std::string& root) {

@@ -31,6 +31,10 @@ HostFacts ReadHostFacts(const std::string& root);
 // kernel.perf_event_paranoid, or nothing where it cannot be read.
 std::optional<int> PerfEventParanoid(const std::string& root);
 
+// Bytes that programs can still take before others must give way: MemAvailable, or what the limit
+// of this control group (cgroup 2) leaves if that is less. Nothing where it cannot be read.
+std::optional<uint64_t> AvailableBytes(const std::string& root);
+
 // The user who owns process `pid`, as "uid 1000"; empty where unknown.
 std::string OwnerOfProcess(const std::string& root, pid_t pid);
 

@@ -201,6 +201,8 @@ class Prover {
     constexpr size_t kFewest = 3;
     constexpr double kAlike = 1.1;
     if (ipcs_.size() < kFewest) return;
+    // Of a counter that is wrong the IPC says nothing.
+    if (std::ranges::count(findings_, State::kFail, &Finding::state) > 0) return;
     const auto [least, most] = std::ranges::minmax(ipcs_);
     const std::string tried = "compared the instructions per cycle of the programs";
     if (most > kAlike * least) {

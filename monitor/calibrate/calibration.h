@@ -79,6 +79,7 @@ struct Calibration {
   kvm::CpuIdentity cpu{};
   std::vector<int> on_cpus{};  // the guests were kept to them; empty: to none
   std::vector<SceneOutcome> scenes{};
+  std::vector<std::string> left_out{};  // "NAME: WHY" of scenes that cannot be played here
   absl::StatusOr<Measured> measured = absl::UnknownError("not tried");
 
   // What was said of all scenes of this truth.

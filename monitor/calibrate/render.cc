@@ -222,6 +222,9 @@ std::string ToText(const Calibration& calibration) {
   }
   const std::string duties = TableOfDuties(calibration);
   if (!duties.empty()) absl::StrAppend(&out, "\n", duties);
+  for (const std::string& one : calibration.left_out) {
+    out += report::Wrapped("left out: ", one);
+  }
   const std::string closing = Closing(calibration);
   if (!closing.empty()) absl::StrAppend(&out, "\n", closing);
   return out;
@@ -238,6 +241,7 @@ std::string ToJson(const Calibration& calibration) {
                          ? nullptr
                          : json::value(JsonText(calibration.cpu.microcode));
   all["on_cpus"] = json::value_from(calibration.on_cpus);
+  all["left_out"] = json::value_from(calibration.left_out);
   all["profile"] = JsonText(PublicName(calibration.profile));
   all["interval_s"] = static_cast<double>(session.interval_ns()) / 1e9;
   const auto apart = calibration.IpcTellsProgramsApart();

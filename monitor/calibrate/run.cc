@@ -86,10 +86,13 @@ class Player {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Machine>> MakeMachine() {
-  auto machine = Machine::Create(kVcpus);
+  constexpr uint64_t kMuch = 1 << 30;
+  const std::string root = live::Options{}.target.root;
+  const bool has_much = kvm::AvailableBytes(root).value_or(0) >= kMuch;
+  auto machine = Machine::Create(kVcpus, {.data_bytes = has_much ? kvm::microguest::kMostDataBytes
+                                                                 : kvm::microguest::kDataBytes});
   if (!machine.ok()) return machine.status();
   kvm::KernelPerfEvents perf;
-  const std::string root = live::Options{}.target.root;
   const auto basis =
       recorder::FindResidencyBasis(perf, root, kvm::CorePmus(kvm::ReadPmus(root)), false);
   if (!basis.no_counters_reason.empty()) {
@@ -99,15 +102,19 @@ absl::StatusOr<std::unique_ptr<Machine>> MakeMachine() {
   return machine;
 }
 
-namespace {
-
-absl::Status KeepVcpusTo(const std::vector<int>& cpus, const Machine& machine) {
+absl::Status CheckCpus(const std::vector<int>& cpus) {
   const std::vector<int> own = OwnCpus();
   for (const int cpu : cpus) {
     if (std::ranges::find(own, cpu) != own.end()) continue;
     return absl::InvalidArgumentError(
         absl::StrCat("--cpus: CPU ", cpu, " is offline, or not allowed here"));
   }
+  return absl::OkStatus();
+}
+
+namespace {
+
+absl::Status KeepVcpusTo(const std::vector<int>& cpus, const Machine& machine) {
   for (size_t i = 0; i < machine.vcpus() && !cpus.empty(); ++i) {
     if (!KeepToCpus(machine.Tid(i), cpus)) {
       return absl::ErrnoToStatus(errno, "--cpus: the guests cannot be kept to them");
@@ -146,7 +153,12 @@ absl::StatusOr<Measured> TryMeasuredProfile(const Calibration& calibration,
 }  // namespace
 
 absl::StatusOr<Calibration> Run(const RunOptions& options, Machine& machine) {
+  if (absl::Status status = CheckCpus(options.cpus); !status.ok()) return status;
   if (absl::Status status = KeepVcpusTo(options.cpus, machine); !status.ok()) return status;
+  std::vector<Scene> scenes = Scenes();
+  const std::vector<std::string> left_out =
+      LeaveOut(scenes, [&machine](const Scene& scene) { return Try(machine, scene); });
+  for (const std::string& one : left_out) options.say(absl::StrCat("left out: ", one));
   std::vector<uint8_t> timeline;
   live::Options live;
   live.target.pid = getpid();
@@ -166,7 +178,6 @@ absl::StatusOr<Calibration> Run(const RunOptions& options, Machine& machine) {
       live, **session,
       {.say = options.say, .show = [](absl::Duration, uint64_t, const recorder::Progress&) {}});
   if (absl::Status status = loop.Begin(*vms); !status.ok()) return status;
-  const std::vector<Scene> scenes = Scenes();
   Player player(machine, scenes, options, loop);
   absl::Status recorded = loop.Run(nullptr);
   const auto played = player.Finish();
@@ -180,6 +191,7 @@ absl::StatusOr<Calibration> Run(const RunOptions& options, Machine& machine) {
   if (!calibration.ok()) return calibration;
   calibration->cpu = kvm::ReadCpuIdentity(live.target.root);
   calibration->on_cpus = options.cpus;
+  calibration->left_out = left_out;
   calibration->measured =
       TryMeasuredProfile(*calibration, options.profile, timeline, scenes, *played);
   return calibration;

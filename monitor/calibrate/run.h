@@ -27,6 +27,9 @@ struct RunOptions {
   std::function<void(size_t scene, size_t scenes, const std::string& what)> begins;
 };
 
+// InvalidArgument where the guests may not run on one of them.
+absl::Status CheckCpus(const std::vector<int>& cpus);
+
 // The machine for the scenes, on a host whose counters can be read. Errors, which mean that nothing
 // can be calibrated here: of Machine::Create; FailedPrecondition where there are no hardware
 // counters.

@@ -1,7 +1,5 @@
 #include "monitor/calibrate/scene.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <utility>
@@ -23,11 +21,6 @@ constexpr uint64_t kForEver = ~uint64_t{0};
 constexpr absl::Duration kPatience = absl::Seconds(10);  // for a program to end
 constexpr absl::Duration kBurstPeriod = absl::Milliseconds(20);
 constexpr int kDuties[] = {1, 2, 5, 10, 25, 50};  // percent
-
-uint64_t FreeBytes() {
-  return static_cast<uint64_t>(sysconf(_SC_AVPHYS_PAGES)) *
-         static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-}
 
 // Runs the program until `end` or `stop`; what the first vCPU did.
 absl::StatusOr<Turns> RunUntil(Machine& machine, const Program& program, const Deadline& end,
@@ -61,7 +54,6 @@ std::vector<Scene> Scenes() {
     }
     for (const auto& [suffix, bytes] :
          {std::pair("64k", 64 << 10), std::pair("8m", 8 << 20), std::pair("256m", 256 << 20)}) {
-      if (static_cast<uint64_t>(bytes) > FreeBytes() / 4) continue;
       Scene sized = scene;
       absl::StrAppend(&sized.name, "-", suffix);
       sized.chain_bytes = static_cast<size_t>(bytes);
@@ -79,11 +71,40 @@ std::vector<Scene> Scenes() {
   return scenes;
 }
 
+absl::Status Try(Machine& machine, const Scene& scene) {
+  constexpr uint64_t kFewTurns = 20;
+  if (scene.chain_bytes > machine.memory().data_bytes()) {
+    return absl::ResourceExhaustedError("less than 1 GiB of memory is available");
+  }
+  const Program& program = *scene.program;
+  const bool sleeps = program.truth == kvm::microguest::Truth::kHalted && !program.wakes;
+  for (size_t i = 0; i < program.vcpus && !sleeps; ++i) machine.Start(i, program, kFewTurns);
+  absl::Status status;
+  for (size_t i = 0; i < program.vcpus && !sleeps; ++i) {
+    status.Update(machine.Wait(i, kPatience).status());
+  }
+  return status;
+}
+
+std::vector<std::string> LeaveOut(std::vector<Scene>& scenes,
+                                  const std::function<absl::Status(const Scene&)>& tried) {
+  std::vector<std::string> left_out;
+  std::erase_if(scenes, [&](const Scene& scene) {
+    const absl::Status status = tried(scene);
+    if (!status.ok()) left_out.push_back(absl::StrCat(scene.name, ": ", status.message()));
+    return !status.ok();
+  });
+  return left_out;
+}
+
 absl::StatusOr<Played> Play(Machine& machine, const Scene& scene, absl::Duration length,
                             absl::Duration rest,
                             const std::function<void(const std::string& name)>& begins,
                             const absl::Notification& stop) {
-  if (scene.chain_bytes > 0) machine.memory().ChainData(scene.chain_bytes);
+  if (scene.chain_bytes > 0) {
+    begins("prepare");  // which takes a while, and is none of the scene before
+    machine.memory().ChainData(scene.chain_bytes);
+  }
   if (scene.before != nullptr) {
     begins(std::string(scene.before->name));
     const auto did = RunUntil(machine, *scene.before, Deadline(length / 2), stop);

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
@@ -32,9 +33,16 @@ struct Scene {
   std::optional<double> duty;  // the share of time that it runs, in bursts; nothing: all of it
 };
 
-// All of them: each program, then shares of time; no chain of pointers that is large beside the
-// memory that is free. Empty where there is no code for this CPU.
+// All of them: each program, then shares of time. Empty where there is no code for this CPU.
 std::vector<Scene> Scenes();
+
+// A few turns of its program; for an idle machine. Errors: of Machine::Wait; ResourceExhausted
+// where the machine has less memory than the scene takes.
+absl::Status Try(kvm::microguest::Machine& machine, const Scene& scene);
+
+// Takes those out that `tried` has an error of; "NAME: WHY" of each.
+std::vector<std::string> LeaveOut(std::vector<Scene>& scenes,
+                                  const std::function<absl::Status(const Scene&)>& tried);
 
 // What came of it.
 struct Played {

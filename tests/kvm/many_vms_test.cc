@@ -34,7 +34,7 @@ namespace vcpulse::kvm_tests {
 namespace {
 
 constexpr int kGuests = 200;
-constexpr int kOfQemu = 5;  // every so manieth is QEMU's, whose own threads come and go too
+constexpr int kOfQemu = 5;  // one in so many is QEMU's, whose own threads come and go too
 constexpr size_t kMostAlive = 8;
 constexpr unsigned kSeed = 20261121;
 

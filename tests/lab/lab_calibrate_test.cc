@@ -42,7 +42,7 @@ class Calibrate : public ::testing::Test {
 TEST_F(Calibrate, HaltedGuestsAreHalted) {
   for (const std::string classifier : {"evidence", "ipc-bands"}) {
     EXPECT_GE(Of("halt", classifier, "halted"), 0.9) << classifier;
-    // Woken each millisecond, at the very time of a tick: whether it waited then is not told.
+    // Woken each millisecond, at the very time of a tick: whether it waited then is unknown.
     EXPECT_GE(Of("tick", classifier, "halted"), 0.5) << classifier;
     EXPECT_NEAR(Of("tick", classifier, "halted") + Of("tick", classifier, "unknown"), 1, 0.01)
         << classifier;

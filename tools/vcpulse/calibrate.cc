@@ -180,6 +180,11 @@ int RunCalibrate(const CalibrateOptions& options) {
   }
   const auto run = Resolve(options);
   if (!run.ok()) return Fail(run.status());
+  if (absl::Status status = calibrate::CheckCpus(run->cpus); !status.ok()) return Fail(status);
+  const auto report = Begin(options.report);
+  if (!report.ok()) return Fail(report.status());
+  const auto profile = Begin(options.write_profile);
+  if (!profile.ok()) return Fail(profile.status());
   const auto machine = calibrate::MakeMachine();
   if (!machine.ok()) {
     Fail(absl::StrCat("calibrate: ", machine.status().message()));
@@ -188,10 +193,6 @@ int RunCalibrate(const CalibrateOptions& options) {
   if (options.install) {
     if (absl::Status status = profile::CanInstall("/"); !status.ok()) return Fail(status);
   }
-  const auto report = Begin(options.report);
-  if (!report.ok()) return Fail(report.status());
-  const auto profile = Begin(options.write_profile);
-  if (!profile.ok()) return Fail(profile.status());
   const auto calibration = calibrate::Run(*run, **machine);
   EndProgress();
   if (!calibration.ok()) {

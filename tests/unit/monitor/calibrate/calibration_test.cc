@@ -168,6 +168,22 @@ TEST(Calibration, NoVerdictIsNotRight) {
   EXPECT_EQ(said.Most(), Band::kNone);
 }
 
+// One program that this KVM cannot run costs no other its row, and is named.
+TEST(Calibration, WhatCannotRunIsLeftOutAndSaid) {
+  std::vector<Scene> scenes = {{.name = "loop"}, {.name = "vector"}, {.name = "halt"}};
+  Recorded recorded;
+  recorded.Draw(kPrograms[0], "HHHHH", "PPPPP");
+  Calibration calibration = recorded.Measured();
+  calibration.left_out = LeaveOut(scenes, [](const Scene& scene) {
+    return scene.name == "vector" ? absl::UnimplementedError("no vectors") : absl::OkStatus();
+  });
+  ASSERT_EQ(scenes.size(), 2u);
+  EXPECT_EQ(scenes[1].name, "halt");
+  EXPECT_THAT(ToText(calibration), HasSubstr("\nleft out: vector: no vectors\n"));
+  EXPECT_EQ(boost::json::parse(ToJson(calibration)).at_pointer("/left_out/0").as_string(),
+            "vector: no vectors");
+}
+
 // The drawn session is of "host1".
 TEST(Calibration, ItsReportNamesNoHost) {
   Recorded recorded;
