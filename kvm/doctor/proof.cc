@@ -61,7 +61,7 @@ class Prover {
       return std::move(findings_);
     }
     for (const Program& program : Programs()) {
-      if (program.truth != Truth::kHalted) Try([&] { ProveProgram(program); });
+      if (program.CountsAreKnown()) Try([&] { ProveProgram(program); });
     }
     JudgeIpcs();
     Try([&] { ProveHalt(); });

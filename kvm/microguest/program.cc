@@ -48,6 +48,7 @@ extern const std::byte vcpulse_guest_phases[];
 extern const std::byte vcpulse_guest_test_and_set[];
 extern const std::byte vcpulse_guest_ticket[];
 extern const std::byte vcpulse_guest_queue[];
+extern const std::byte vcpulse_guest_wait[];
 extern const std::byte vcpulse_guest_halt[];
 extern const std::byte vcpulse_guest_tick[];
 #if defined(__x86_64__)
@@ -60,6 +61,7 @@ namespace {
 
 #if defined(__x86_64__)
 constexpr char kPauseWhat[] = "a spin of PAUSE";
+constexpr char kWaitWhat[] = "waits of MWAIT";
 constexpr char kHaltWhat[] = "HLT";
 constexpr char kTickWhat[] = "HLT, woken each millisecond";
 constexpr int kPhaseBit = 20;  // 0.35 ms at 3 GHz
@@ -67,6 +69,7 @@ const std::byte* const kInterrupt = vcpulse_guest_interrupt;
 bool HasAtomics() { return true; }
 #else
 constexpr char kPauseWhat[] = "a spin of YIELD";
+constexpr char kWaitWhat[] = "waits of WFE";
 constexpr char kHaltWhat[] = "WFI";
 constexpr char kTickWhat[] = "WFI, woken each millisecond";
 constexpr int kPhaseBit = 14;                             // 0.7 ms at 24 MHz
@@ -107,6 +110,7 @@ constexpr auto kPrograms = std::to_array<Program>({
      .what = "work and a spin in turn, by the clock",
      .truth = Truth::kMixed,
      .code = vcpulse_guest_phases},
+    {.name = "wait", .what = kWaitWhat, .truth = Truth::kWaiting, .code = vcpulse_guest_wait},
     {.name = "halt", .what = kHaltWhat, .truth = Truth::kHalted, .code = vcpulse_guest_halt},
     {.name = "tick",
      .what = kTickWhat,
@@ -177,9 +181,13 @@ std::string_view ToString(Truth truth) {
       return "productive";
     case Truth::kMixed:
       return "mixed";
+    case Truth::kWaiting:
+      return "waiting";
   }
   return "";
 }
+
+bool Program::CountsAreKnown() const { return HeaderOf(*this).turn > 0; }
 
 uint64_t Program::Instructions(const Turns& turns) const {
   const Header& header = HeaderOf(*this);

@@ -11,9 +11,15 @@
 namespace vcpulse::kvm::microguest {
 
 // What a vCPU that runs it is, by construction.
-enum class Truth { kHalted, kSpinning, kProductive, kMixed };
+enum class Truth {
+  kHalted,
+  kSpinning,
+  kProductive,
+  kMixed,
+  kWaiting,  // it does no work; whether it halts or spins depends on what KVM lets it do
+};
 
-std::string_view ToString(Truth truth);  // "halted", "spinning", "productive", "mixed"
+std::string_view ToString(Truth truth);  // "halted", "spinning", "productive", "mixed", "waiting"
 
 // How often a guest did what, as it counted itself.
 struct Turns {
@@ -33,7 +39,8 @@ struct Program {
   const void* code = nullptr;  // in this process; see Machine
 
   // Instructions and branches that so many turns retire, from the program's first instruction to
-  // the one that leaves the guest, which does not count. Not known of those that halt.
+  // the one that leaves the guest, which does not count. Known where KVM skips none of them.
+  bool CountsAreKnown() const;
   uint64_t Instructions(const Turns& turns) const;
   uint64_t Branches(const Turns& turns) const;
 };

@@ -216,7 +216,19 @@ vcpulse_guest_\name:
         TURN    1b
         FINISH
 
-        PROGRAM halt, 4, 1, 0, 0, 2     // a turn for each time that it is woken; KVM skips the WFI, which does not count
+        // Looks at a word that stays 0 at each event: the clock's, each time that its bit 11 rises, and others. Whether WFE is
+        // trapped, and so skipped and not counted, changes as it runs.
+        PROGRAM wait, 0, 0, 0, 0, 0
+        mov     x11, #0xb4
+        msr     cntkctl_el1, x11
+1:      ldr     x11, [x2]
+        cbnz    x11, 2f
+        wfe
+        TURN    1b
+2:      FINISH
+
+        // A turn for each time that it is woken. KVM skips the WFI, which does not count.
+        PROGRAM halt, 0, 0, 0, 0, 0
 1:      wfi
         TURN    1b
         FINISH

@@ -211,7 +211,22 @@ vcpulse_guest_\name:
         TURN    1b
         FINISH
 
-        PROGRAM halt, 3, 1, 0, 0, 2     // a turn for each time that it is woken; KVM skips the HLT, which does not count
+        // For a word that stays 0. Where KVM lets it, MWAIT rests until the host interrupts it; else KVM skips it.
+        PROGRAM wait, 0, 0, 0, 0, 0
+        mov     %rdx, %r12
+1:      mov     %r12, %rax
+        xor     %ecx, %ecx
+        xor     %edx, %edx
+        monitor
+        cmpq    $0, (%r12)
+        jne     2f
+        xor     %eax, %eax
+        mwait
+        TURN    1b
+2:      FINISH
+
+        // A turn for each time that it is woken. KVM skips the HLT, which does not count.
+        PROGRAM halt, 0, 0, 0, 0, 0
 1:      hlt
         TURN    1b
         FINISH

@@ -158,6 +158,7 @@ std::optional<Band> SceneOutcome::Truth() const {
     case kvm::microguest::Truth::kProductive:
       return Band::kProductive;
     case kvm::microguest::Truth::kMixed:
+    case kvm::microguest::Truth::kWaiting:
       return std::nullopt;
   }
   return std::nullopt;

@@ -51,7 +51,7 @@ struct SceneOutcome {
   double busy_ns = 0;
   int64_t residency_known_ns = 0;
 
-  // Nothing of a mixture.
+  // Nothing of a mixture, and of waits that may halt or spin.
   std::optional<core::Band> Truth() const;
   std::optional<double> Ipc() const { return totals.Value(metric::Metric::kIpc); }
   // Of all vCPUs that ran it; with a duty, of the scene from its begin to its end, and nothing

@@ -32,7 +32,6 @@ constexpr std::array kSaid = {Band::kHalted, Band::kSpinning, Band::kProductive,
                               Band::kNone};
 constexpr std::array kBoth = {Classifier::kEvidence, Classifier::kIpcBands};
 constexpr char kNoVerdict[] = "no verdict";
-constexpr char kMixed[] = "mixed";
 
 const Said& Of(const SceneOutcome& scene, Classifier classifier) {
   return scene.said[static_cast<size_t>(classifier)];
@@ -52,7 +51,7 @@ std::string TableOfPrograms(const Calibration& calibration) {
     const auto truth = scene.Truth();
     const Said& evidence = Of(scene, Classifier::kEvidence);
     table.AddRow(
-        {{truth ? std::string(core::ToString(*truth)) : std::string(kMixed)},
+        {{std::string(truth ? core::ToString(*truth) : ToString(scene.scene.program->truth))},
          {scene.scene.name},
          {MetricText(metric::InfoOf(metric::Metric::kIpc), scene.Ipc())},
          {Percent(scene.Residency())},

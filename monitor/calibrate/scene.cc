@@ -76,6 +76,8 @@ absl::Status Try(Machine& machine, const Scene& scene) {
   if (scene.chain_bytes > machine.memory().data_bytes()) {
     return absl::ResourceExhaustedError("less than 1 GiB of memory is available");
   }
+  constexpr size_t kShortChain = 4096;
+  if (scene.chain_bytes > 0) machine.memory().ChainData(kShortChain);
   const Program& program = *scene.program;
   const bool sleeps = program.truth == kvm::microguest::Truth::kHalted && !program.wakes;
   for (size_t i = 0; i < program.vcpus && !sleeps; ++i) machine.Start(i, program, kFewTurns);

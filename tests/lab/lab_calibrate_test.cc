@@ -51,6 +51,21 @@ TEST_F(Calibrate, HaltedGuestsAreHalted) {
   }
 }
 
+TEST_F(Calibrate, RunsAllThatTheHostCanRun) {
+  EXPECT_EQ(boost::json::serialize(report_.at("left_out")),
+            R"(["chase-256m: less than 1 GiB of memory is available"])");
+}
+
+// Whether it halts or spins is the host's affair.
+TEST_F(Calibrate, WaitsAreJudgedInNoTotal) {
+  EXPECT_EQ(Of("wait", "evidence", "productive"), 0);
+  for (const boost::json::value& scene : report_.at("scenes").as_array()) {
+    if (scene.at("name") != "wait") continue;
+    EXPECT_EQ(scene.at("truth").as_string(), "waiting");
+    EXPECT_GT(scene.at("turns_per_second").to_number<double>(), 0);
+  }
+}
+
 // The host's clock is the other witness; the guest's own turns show that its clock has one rate.
 TEST_F(Calibrate, ResidencyIsTheTimeInTheGuest) {
   size_t duties = 0;
