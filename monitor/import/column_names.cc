@@ -6,6 +6,7 @@
 #include <array>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "kvm/events/event_names.h"
 #include "kvm/events/event_syntax.h"
 #include "monitor/metric/metric.h"
@@ -32,8 +33,8 @@ constexpr std::array<FieldNames, kFields> kFieldNames = {{{"t_ns", "t_mono_ns"},
                                                           {"run_ns", "run_ns"},
                                                           {"run_delay_ns", "run_delay_ns"}}};
 
-constexpr std::array<std::string_view, 5> kDerived = {"band", "raw_band", "rule", "confidence",
-                                                      "starved"};
+constexpr auto kDerived =
+    std::to_array<std::string_view>({"band", "raw_band", "rule", "confidence", "starved"});
 
 constexpr size_t kMaxEventName = 256;
 
@@ -75,12 +76,11 @@ bool IsDerived(std::string_view name) {
 
 bool IsEventName(std::string_view name, bool of_an_export) {
   if (name.empty() || name.size() > kMaxEventName) return false;
-  const auto printable = [](char c) { return c > ' ' && c <= '~'; };
-  if (!std::ranges::all_of(name, printable)) return false;
+  if (!std::ranges::all_of(name, absl::ascii_isgraph)) return false;
   // In perf's own letters: "Cycles" is somebody's column.
   const auto generic = kvm::FindGenericEvent(name);
-  const auto is_upper = [](char c) { return c >= 'A' && c <= 'Z'; };
-  if (generic && (generic->type == PERF_TYPE_HW_CACHE || std::ranges::none_of(name, is_upper))) {
+  if (generic &&
+      (generic->type == PERF_TYPE_HW_CACHE || std::ranges::none_of(name, absl::ascii_isupper))) {
     return true;
   }
   const auto list = kvm::ParseEventList(name);
@@ -95,10 +95,10 @@ bool IsEventName(std::string_view name, bool of_an_export) {
     case kvm::EventItem::Kind::kTracepoint:
       return true;
     case kvm::EventItem::Kind::kName:
-      return item.name.find('.') != std::string::npos ||
-             (!item.modifiers.empty() && IsEventName(item.name, false));
+      break;
   }
-  return false;
+  return item.name.find('.') != std::string::npos ||
+         (!item.modifiers.empty() && IsEventName(item.name, false));
 }
 
 std::string AsCompared(std::string name) {

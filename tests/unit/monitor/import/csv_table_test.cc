@@ -7,6 +7,7 @@
 #include "kvm/base/text.h"
 #include "monitor/import/column_names.h"
 #include "monitor/import/csv_reader.h"
+#include "monitor/metric/metric.h"
 #include "tests/unit/monitor/import/csv_fixture.h"
 
 namespace vcpulse::importing {
@@ -196,7 +197,7 @@ TEST(ColumnNames, EventsInAnyFile) {
 }
 
 TEST(ColumnNames, OtherWordsAreEventsInAnExportAlone) {
-  for (const char* name : {"foo", "i1", "label", "Cycles", "read"}) {
+  for (const char* name : {"foo", "i1", "label", "Cycles", "brAnches", "read", "foo:u"}) {
     EXPECT_FALSE(IsEventName(name, false)) << name;
     EXPECT_TRUE(IsEventName(name, true)) << name;
   }
@@ -217,8 +218,21 @@ TEST(ColumnNames, FieldsOfBothFormats) {
   EXPECT_EQ(FieldOfKey("interval_s"), Field::kDt);
   EXPECT_EQ(FieldOfColumn("run_delay_ns"), Field::kRunDelay);
   EXPECT_EQ(FieldOfKey("t_ns"), std::nullopt);
+}
+
+TEST(ColumnNames, WhatIsDerived) {
   EXPECT_TRUE(IsDerived("raw_band"));
   EXPECT_FALSE(IsDerived("cycles"));
+  for (const metric::Info& info : metric::Table()) {
+    const bool is_of_a_verdict = info.key == "confidence" || info.key == "starved";
+    EXPECT_EQ(IsDerived(info.key), info.row_decimals > 0 || is_of_a_verdict) << info.key;
+  }
+}
+
+TEST(ColumnNames, AnEventsPrefixMayComeTwice) {
+  EXPECT_EQ(WithoutEventPrefix("event:band"), "band");
+  EXPECT_EQ(WithoutEventPrefix("event:event:band"), "band");
+  EXPECT_EQ(WithoutEventPrefix("event:"), "event:");
 }
 
 }  // namespace
