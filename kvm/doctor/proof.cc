@@ -178,7 +178,8 @@ class Prover {
     }
     if (!counts_) {
       return Add(program.name, State::kNote, tried,
-                 absl::StrCat(what, " made its ", WithThousands(turns), " turns; none counted"));
+                 absl::StrCat(what, ": made all ", WithThousands(turns),
+                              " turns; there is no counter to compare"));
     }
     const auto did = RunCounted(OneReader(), program, program.vcpus, SleepForARun);
     if (!did.ok()) return Add(program.name, tried, "", Judgement(did.status()));

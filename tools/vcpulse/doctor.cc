@@ -146,7 +146,7 @@ std::string ProofLine(const std::vector<Finding>& findings) {
           " failed: do not trust what the counters of this host say of guests\n");
     case Proven::kNotTold:
       if (std::ranges::count(findings, Finding::State::kOk, &Finding::state) == 0) {
-        return "not proven: no claim could be tried\n";
+        return "not proven: no claim could be tried; the first line says why\n";
       }
       return absl::StrCat(
           "not proven: no claim failed, but ",

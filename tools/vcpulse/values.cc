@@ -81,7 +81,7 @@ absl::StatusOr<absl::Duration> ParseDurationOption(const std::string& flag,
 
 absl::StatusOr<absl::Duration> ParseTimeOption(const std::string& flag, const std::string& text) {
   auto duration = ParseDurationOption(flag, text);
-  if (duration.ok() && *duration <= absl::ZeroDuration()) {
+  if (text == "0" || (duration.ok() && *duration <= absl::ZeroDuration())) {
     return absl::InvalidArgumentError(absl::StrCat(flag, ": must be more than 0"));
   }
   return duration;

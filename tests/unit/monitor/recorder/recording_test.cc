@@ -146,6 +146,7 @@ TEST_F(RecordingTest, AGroupThatNeverRunsStepsDown) {
   ASSERT_THAT(sets[1].absent_events(), SizeIs(1));
   EXPECT_EQ(sets[1].absent_events(0).event(), "instructions");
   EXPECT_THAT(sets[1].absent_events(0).reason(), HasSubstr("never ran"));
+  EXPECT_EQ(sets[1].absent_events(0).error(), 0) << "it was not refused";
   EXPECT_EQ(writer_.LifeCycleKinds().back(), v1::LifeCycle::KIND_SET_REDUCED);
   EXPECT_THAT(recording_.TakeNotices(), ElementsAre(HasSubstr("stepped down to cycles")));
 }
@@ -186,6 +187,29 @@ TEST_F(RecordingTest, ARivalThatComesAndGoesIsFollowed) {
                           Kind::KIND_SET_REDUCED, Kind::KIND_SET_RESTORED));
   EXPECT_THAT(writer_.VcpuSets().back().absent_events(), IsEmpty());
   EXPECT_THAT(recording_.TakeNotices(), ElementsAre(HasSubstr("event set min runs again")));
+}
+
+// A try that opens no larger set, or no hardware counter, leaves the set that runs.
+TEST_F(RecordingTest, ATryThatOpensNoMoreChangesNothing) {
+  ASSERT_TRUE(recording_.Track(db_.vm()).ok());
+  for (int i = 0; i < 3; ++i) {
+    db_.group(0).time_enabled_ns += 100'000'000;
+    Tick();
+  }
+  db_.group(0) = {};
+  const auto run_on = [this] {
+    for (int i = 0; i < 320; ++i) {  // until the second try, 30 s later
+      db_.Ran(0, 100'000'000, 100'000'000, 0);
+      Tick();
+    }
+  };
+  ASSERT_EQ(writer_.VcpuSets().back().event_set(), "cycles");
+  perf_.largest_group = 1;
+  run_on();
+  EXPECT_THAT(writer_.VcpuSets(), SizeIs(2));
+  perf_.guest_only_error = ENOENT;
+  run_on();
+  EXPECT_THAT(writer_.VcpuSets(), SizeIs(2));
 }
 
 // What holds every counter gives none to a larger set either.
@@ -282,6 +306,7 @@ TEST_F(HotPlug, ShortOfDescriptorsTheEpochBeforeIsClosedFirst) {
   EXPECT_THAT(sets[1].vcpus(), IsEmpty());
   ASSERT_THAT(sets[1].unopened_vcpus(), SizeIs(2));
   EXPECT_THAT(sets[1].unopened_vcpus(0).reason(), HasSubstr("were closed first"));
+  EXPECT_EQ(sets[1].unopened_vcpus(0).error(), 0) << "it was not tried";
   EXPECT_THAT(sets[2].vcpus(), SizeIs(2));
   EXPECT_THAT(sets[2].unopened_vcpus(), IsEmpty());
   EXPECT_EQ(writer_.ticks.back().epoch, 3u);
@@ -321,6 +346,36 @@ TEST_F(HotPlug, AVcpuThatCannotBeOpenedIsListedAndTriedAgain) {
   EXPECT_THAT(writer_.VcpuSets()[3].vcpus(), SizeIs(2));
   EXPECT_THAT(writer_.VcpuSets()[3].unopened_vcpus(), IsEmpty());
   EXPECT_THAT(recording_.TakeNotices(), ElementsAre(HasSubstr("all vCPUs are counted again")));
+}
+
+// Of those that are not counted one can be: that is enough for another set.
+TEST_F(HotPlug, EachVcpuThatCanBeOpenedAgainIs) {
+  changed_.vcpus.push_back({.index = 2, .tid = 30, .start_time_ticks = 1000});
+  proc_.AddThread(20, 30, "CPU 2/KVM", 1000);
+  perf_.refused_threads = {{29, EMFILE}, {30, EMFILE}};
+  ASSERT_TRUE(recording_.Track(changed_).ok());
+  Tick();
+  Tick();
+  EXPECT_THAT(writer_.VcpuSets().back().vcpus(), SizeIs(1));
+  perf_.refused_threads.erase(30);
+  ASSERT_TRUE(recording_.Track(changed_).ok());
+  Tick();
+  Tick();
+  EXPECT_THAT(writer_.VcpuSets().back().vcpus(), SizeIs(2));
+  EXPECT_THAT(writer_.VcpuSets().back().unopened_vcpus(), SizeIs(1));
+}
+
+// A vCPU that could be opened without hardware counters alone does not cost the others theirs.
+TEST_F(HotPlug, CountersAreNotGivenUpForOneMoreVcpu) {
+  perf_.refused_threads[29] = EACCES;
+  ASSERT_TRUE(recording_.Track(changed_).ok());
+  Tick();
+  ASSERT_THAT(writer_.VcpuSets(), SizeIs(2));
+  perf_.refused_threads.clear();
+  perf_.guest_only_error = ENOENT;
+  ASSERT_TRUE(recording_.Track(changed_).ok());
+  Tick();
+  EXPECT_THAT(writer_.VcpuSets(), SizeIs(2));
 }
 
 // The successor of an epoch that ended cannot be opened at all: a set without vCPUs, and gaps.

@@ -82,6 +82,17 @@ TEST(RunWatch, TheCorePmusOfASetCountAsOne) {
   EXPECT_EQ(After(rotating(0, 0), 2, true), Finding::kStarves);
 }
 
+TEST(RunWatch, EachVcpuHasGroupsOfItsOwn) {
+  const auto second_vcpu = [](uint64_t second_ms, uint64_t third_ms) {
+    return core::Sample{
+        .vcpus = {Vcpu(1000, 500), Vcpu(1000, 500)},
+        .further = {Group(1000, 1), Group(1000, 1), Group(1000, second_ms), Group(1000, third_ms)}};
+  };
+  EXPECT_EQ(After(second_vcpu(1, 1), 1, true), Finding::kRuns);
+  EXPECT_EQ(After(second_vcpu(0, 1), 1, true), Finding::kStarves);
+  EXPECT_EQ(After(second_vcpu(1, 0), 1, true), Finding::kStarves);
+}
+
 constexpr int64_t kSecond = 1'000'000'000;
 
 TEST(ClimbPause, DoublesAfterEachFailedTryUpToTenMinutes) {

@@ -33,6 +33,12 @@ TEST(DurationOption, RefusesAPlainNumberAndSaysWhatToWrite) {
   }
 }
 
+TEST(TimeOption, RefusesNothingByItsName) {
+  for (const std::string text : {"0", "0s", "0ms"}) {
+    EXPECT_EQ(ParseTimeOption("--each", text).status().message(), "--each: must be more than 0");
+  }
+}
+
 // abseil's parser takes signs and "inf"; neither is a time that anything here can last.
 TEST(DurationOption, RefusesNegativeInfiniteAndEndless) {
   for (const std::string text : {"-1s", "-1", "-.5s"}) {
