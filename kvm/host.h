@@ -31,8 +31,9 @@ HostFacts ReadHostFacts(const std::string& root);
 // kernel.perf_event_paranoid, or nothing where it cannot be read.
 std::optional<int> PerfEventParanoid(const std::string& root);
 
-// Bytes that programs can still take before others must give way: MemAvailable, or what the limit
-// of this control group (cgroup 2) leaves if that is less. Nothing where it cannot be read.
+// Bytes that programs can still take: MemAvailable, or, in a container that sees its own control
+// group (cgroup 2) as the root, what that one's limit leaves if it is less; its cache of files
+// counts as taken. Nothing where MemAvailable cannot be read.
 std::optional<uint64_t> AvailableBytes(const std::string& root);
 
 // The user who owns process `pid`, as "uid 1000"; empty where unknown.

@@ -80,7 +80,8 @@ absl::Status SetRegisters(int vcpu_fd, uint64_t entry, uint64_t mailbox) {
       {ARM64_SYS_REG(3, 0, 2, 0, 2), 0x2'0080'3519},   // TCR_EL1: 39 bits, cached, 40 bits out
       {ARM64_SYS_REG(3, 0, 2, 0, 0), kPageTables},     // TTBR0_EL1
       {ARM64_SYS_REG(3, 0, 12, 0, 0), kVectors},       // VBAR_EL1
-      {KVM_REG_ARM_TIMER_CTL, 0},                      // the last program may have left it on
+      {KVM_REG_ARM_TIMER_CTL, 0},                      // the last program may have left it on,
+      {ARM64_SYS_REG(3, 0, 14, 1, 0), 0},              // and the clock's events (CNTKCTL_EL1)
       {ARM64_SYS_REG(3, 0, 1, 0, 2), 0x30'0000},       // CPACR_EL1: vectors are allowed
       {ARM64_SYS_REG(3, 0, 1, 0, 0), 0x30d0'1805},     // SCTLR_EL1: MMU, caches
   });

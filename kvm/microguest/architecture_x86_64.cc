@@ -1,6 +1,5 @@
 #include <sys/ioctl.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -85,12 +84,11 @@ absl::Status PrepareVm(int vm_fd, const GuestMemory& memory, bool pause_exits) {
   ioctl(vm_fd, KVM_SET_TSS_ADDR, kTssAddress);  // AMD's has no use for it
   // With KVM's own interrupt controller HLT waits in KVM; without, it leaves the guest.
   ioctl(vm_fd, KVM_CREATE_IRQCHIP, 0);
-  // Since Linux 4.17; MWAIT only where the host's CPU stays in C1 safely.
-  const int can_be_off = ioctl(vm_fd, KVM_CHECK_EXTENSION, KVM_CAP_X86_DISABLE_EXITS);
-  kvm_enable_cap off{.cap = KVM_CAP_X86_DISABLE_EXITS};
-  off.args[0] = KVM_X86_DISABLE_EXITS_MWAIT | (pause_exits ? 0 : KVM_X86_DISABLE_EXITS_PAUSE);
-  off.args[0] &= static_cast<uint64_t>(std::max(can_be_off, 0));
-  if (off.args[0] != 0) ioctl(vm_fd, KVM_ENABLE_CAP, &off);
+  if (!pause_exits) {
+    kvm_enable_cap off{.cap = KVM_CAP_X86_DISABLE_EXITS};
+    off.args[0] = KVM_X86_DISABLE_EXITS_PAUSE;
+    ioctl(vm_fd, KVM_ENABLE_CAP, &off);  // since Linux 4.17
+  }
   return absl::OkStatus();
 }
 

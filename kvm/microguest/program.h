@@ -38,9 +38,10 @@ struct Program {
   bool wakes = false;          // out of its halts, by itself
   const void* code = nullptr;  // in this process; see Machine
 
-  // Instructions and branches that so many turns retire, from the program's first instruction to
-  // the one that leaves the guest, which does not count. Known where KVM skips none of them.
+  // Whether the following are known: not where KVM may skip an instruction.
   bool CountsAreKnown() const;
+  // Instructions and branches that so many turns retire, from the program's first instruction to
+  // the one that leaves the guest, which does not count.
   uint64_t Instructions(const Turns& turns) const;
   uint64_t Branches(const Turns& turns) const;
 };

@@ -221,6 +221,7 @@ vcpulse_guest_\name:
         PROGRAM wait, 0, 0, 0, 0, 0
         mov     x11, #0xb4
         msr     cntkctl_el1, x11
+        isb
 1:      ldr     x11, [x2]
         cbnz    x11, 2f
         wfe

@@ -211,7 +211,7 @@ vcpulse_guest_\name:
         TURN    1b
         FINISH
 
-        // For a word that stays 0. Where KVM lets it, MWAIT rests until the host interrupts it; else KVM skips it.
+        // Waits for a word that stays 0, and ever again at once: KVM skips MONITOR and MWAIT.
         PROGRAM wait, 0, 0, 0, 0, 0
         mov     %rdx, %r12
 1:      mov     %r12, %rax

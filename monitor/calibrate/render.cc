@@ -112,8 +112,7 @@ std::string Closing(const Calibration& calibration) {
                     "\n");
   }
   const SceneOutcome* const pause = calibration.Find("pause");
-  const std::optional<bool> apart = calibration.IpcTellsProgramsApart();
-  if (pause != nullptr && pause->CyclesPerTurn() && apart == true) {
+  if (pause != nullptr && pause->CyclesPerTurn() && calibration.IpcTellsProgramsApart() == true) {
     absl::StrAppend(&out, absl::StrFormat("a turn of the PAUSE spin takes %.1f cycles\n",
                                           *pause->CyclesPerTurn()));
   }
@@ -125,13 +124,6 @@ std::string Closing(const Calibration& calibration) {
         "", absl::StrCat("by the profile that was measured, evidence is right in ",
                          Percent(measured.right), " of the time instead of ", before, ": ",
                          calibration.MeasuredIsBetter() ? "better here" : "no better here"));
-  }
-  if (apart == false) {
-    out += report::Wrapped(
-        "note: ",
-        "every program ran at about the same IPC, so the cycles counter of this host does not "
-        "count the cycles of a CPU (an emulated PMU): SPINNING and PRODUCTIVE mean nothing on this "
-        "host; HALTED, residency and delays do.");
   }
   return out;
 }
@@ -215,12 +207,20 @@ std::string ToText(const Calibration& calibration) {
                        "; profile ", Printable(calibration.profile), on_cpus, "; a tick every ",
                        DurationText(static_cast<double>(session.interval_ns())), "; vcpulse ",
                        Printable(session.tool_version())));
+  if (calibration.IpcTellsProgramsApart() == false) {
+    out += report::Wrapped(
+        "note: ",
+        "every program ran at about the same IPC, so the cycles counter of this host does not "
+        "count the cycles of a CPU (an emulated PMU): SPINNING and PRODUCTIVE mean nothing on this "
+        "host; HALTED, residency and delays do.");
+  }
   absl::StrAppend(&out, "\n", TableOfPrograms(calibration));
   for (const Classifier classifier : kBoth) {
     absl::StrAppend(&out, "\n", Confusion(calibration, classifier));
   }
   const std::string duties = TableOfDuties(calibration);
   if (!duties.empty()) absl::StrAppend(&out, "\n", duties);
+  if (!calibration.left_out.empty()) out += "\n";
   for (const std::string& one : calibration.left_out) {
     out += report::Wrapped("left out: ", one);
   }

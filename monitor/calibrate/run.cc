@@ -156,9 +156,9 @@ absl::StatusOr<Calibration> Run(const RunOptions& options, Machine& machine) {
   if (absl::Status status = CheckCpus(options.cpus); !status.ok()) return status;
   if (absl::Status status = KeepVcpusTo(options.cpus, machine); !status.ok()) return status;
   std::vector<Scene> scenes = Scenes();
-  const std::vector<std::string> left_out =
+  const auto left_out =
       LeaveOut(scenes, [&machine](const Scene& scene) { return Try(machine, scene); });
-  for (const std::string& one : left_out) options.say(absl::StrCat("left out: ", one));
+  if (!left_out.ok()) return left_out.status();
   std::vector<uint8_t> timeline;
   live::Options live;
   live.target.pid = getpid();
@@ -191,7 +191,7 @@ absl::StatusOr<Calibration> Run(const RunOptions& options, Machine& machine) {
   if (!calibration.ok()) return calibration;
   calibration->cpu = kvm::ReadCpuIdentity(live.target.root);
   calibration->on_cpus = options.cpus;
-  calibration->left_out = left_out;
+  calibration->left_out = *left_out;
   calibration->measured =
       TryMeasuredProfile(*calibration, options.profile, timeline, scenes, *played);
   return calibration;

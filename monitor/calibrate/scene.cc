@@ -74,28 +74,36 @@ std::vector<Scene> Scenes() {
 absl::Status Try(Machine& machine, const Scene& scene) {
   constexpr uint64_t kFewTurns = 20;
   if (scene.chain_bytes > machine.memory().data_bytes()) {
-    return absl::ResourceExhaustedError("less than 1 GiB of memory is available");
+    return absl::ResourceExhaustedError("it needs 1 GiB of available memory");
   }
   constexpr size_t kShortChain = 4096;
   if (scene.chain_bytes > 0) machine.memory().ChainData(kShortChain);
-  const Program& program = *scene.program;
-  const bool sleeps = program.truth == kvm::microguest::Truth::kHalted && !program.wakes;
-  for (size_t i = 0; i < program.vcpus && !sleeps; ++i) machine.Start(i, program, kFewTurns);
+  const bool sleeps =
+      scene.program->truth == kvm::microguest::Truth::kHalted && !scene.program->wakes;
+  const Program& program = sleeps ? *scene.before : *scene.program;
+  for (size_t i = 0; i < program.vcpus; ++i) machine.Start(i, program, kFewTurns);
   absl::Status status;
-  for (size_t i = 0; i < program.vcpus && !sleeps; ++i) {
-    status.Update(machine.Wait(i, kPatience).status());
-  }
+  for (size_t i = 0; i < program.vcpus; ++i) status.Update(machine.Wait(i, kPatience).status());
   return status;
 }
 
-std::vector<std::string> LeaveOut(std::vector<Scene>& scenes,
-                                  const std::function<absl::Status(const Scene&)>& tried) {
+absl::StatusOr<std::vector<std::string>> LeaveOut(
+    std::vector<Scene>& scenes, const std::function<absl::Status(const Scene&)>& tried) {
   std::vector<std::string> left_out;
-  std::erase_if(scenes, [&](const Scene& scene) {
+  std::vector<Scene> kept;
+  for (Scene& scene : scenes) {
     const absl::Status status = tried(scene);
-    if (!status.ok()) left_out.push_back(absl::StrCat(scene.name, ": ", status.message()));
-    return !status.ok();
-  });
+    if (status.ok()) {
+      kept.push_back(std::move(scene));
+      continue;
+    }
+    const std::string why = absl::StrCat(scene.name, ": ", status.message());
+    const bool cannot = absl::IsUnimplemented(status) || absl::IsResourceExhausted(status);
+    if (!cannot) return absl::UnavailableError(why);
+    left_out.push_back(why);
+  }
+  scenes = std::move(kept);
+  if (scenes.empty()) return absl::UnavailableError("this KVM runs none of the guests");
   return left_out;
 }
 
@@ -104,7 +112,7 @@ absl::StatusOr<Played> Play(Machine& machine, const Scene& scene, absl::Duration
                             const std::function<void(const std::string& name)>& begins,
                             const absl::Notification& stop) {
   if (scene.chain_bytes > 0) {
-    begins("prepare");  // which takes a while, and is none of the scene before
+    begins("prepare");  // ChainData takes a while: keep it out of the phase of the scene before
     machine.memory().ChainData(scene.chain_bytes);
   }
   if (scene.before != nullptr) {

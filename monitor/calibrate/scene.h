@@ -36,13 +36,15 @@ struct Scene {
 // All of them: each program, then shares of time. Empty where there is no code for this CPU.
 std::vector<Scene> Scenes();
 
-// A few turns of its program; for an idle machine. Errors: of Machine::Wait; ResourceExhausted
-// where the machine has less memory than the scene takes.
+// A few turns of its program, or, of one that sleeps, of the one before it; for an idle machine.
+// Errors: of Machine::Wait; ResourceExhausted where the machine has less memory than it takes.
 absl::Status Try(kvm::microguest::Machine& machine, const Scene& scene);
 
-// Takes those out that `tried` has an error of; "NAME: WHY" of each.
-std::vector<std::string> LeaveOut(std::vector<Scene>& scenes,
-                                  const std::function<absl::Status(const Scene&)>& tried);
+// Takes those out that cannot be played here, Unimplemented or ResourceExhausted by `tried`;
+// "NAME: WHY" of each. Unavailable with its name where one fails in another way, or none is
+// left: the guests of this host are not to be relied on.
+absl::StatusOr<std::vector<std::string>> LeaveOut(
+    std::vector<Scene>& scenes, const std::function<absl::Status(const Scene&)>& tried);
 
 // What came of it.
 struct Played {

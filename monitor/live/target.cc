@@ -47,6 +47,10 @@ absl::StatusOr<std::vector<kvm::Vm>> FindWithPatience(const Target& target, absl
         found = absl::NotFoundError(
             "no KVM guest runs here: start one, or give --wait 30s, --all or -- CMD");
       }
+      if (!found.ok() && !waits && !target.vm.empty() && absl::IsNotFound(found.status())) {
+        return absl::NotFoundError(
+            absl::StrCat(found.status().message(), " (--wait 30s waits for it)"));
+      }
       if (found.ok() || !waits) return found;
       return absl::Status(found.status().code(), absl::StrCat(found.status().message(), " (waited ",
                                                               absl::FormatDuration(patience), ")"));

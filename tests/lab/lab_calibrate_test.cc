@@ -53,7 +53,7 @@ TEST_F(Calibrate, HaltedGuestsAreHalted) {
 
 TEST_F(Calibrate, RunsAllThatTheHostCanRun) {
   EXPECT_EQ(boost::json::serialize(report_.at("left_out")),
-            R"(["chase-256m: less than 1 GiB of memory is available"])");
+            R"(["chase-256m: it needs 1 GiB of available memory"])");
 }
 
 // Whether it halts or spins is the host's affair.

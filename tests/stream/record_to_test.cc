@@ -153,7 +153,8 @@ TEST_F(RecordTo, RequireCollectorFailsWithoutOneAndLeavesNothing) {
   const Finished finished = RunProgram(
       Record({"--to", "unix:" + Path("none.sock"), "-o", Path("x.vpt"), "--require-collector"}));
   EXPECT_EQ(finished.exit_code, 2);
-  EXPECT_THAT(finished.err, HasSubstr("--require-collector: unix:" + Path("none.sock")));
+  EXPECT_THAT(finished.err,
+              HasSubstr("--require-collector: unix:" + Path("none.sock") + ": No such file"));
   EXPECT_FALSE(fs::exists(Path("x.vpt")));
 }
 

@@ -44,8 +44,8 @@ Examples:
 
 Exit status:
   0  calibrated
-  1  nothing can be calibrated here: no /dev/kvm, or no hardware counters; or a profile that was asked for was not
-     written or installed
+  1  nothing can be calibrated here: no /dev/kvm, no hardware counters, or guests that fail; or a profile that was
+     asked for was not written or installed
   2  usage or run-time error, or stopped by a signal
 
 Files:
@@ -185,18 +185,19 @@ int RunCalibrate(const CalibrateOptions& options) {
   if (!report.ok()) return Fail(report.status());
   const auto profile = Begin(options.write_profile);
   if (!profile.ok()) return Fail(profile.status());
+  if (options.install) {
+    if (absl::Status status = profile::CanInstall("/"); !status.ok()) return Fail(status);
+  }
   const auto machine = calibrate::MakeMachine();
   if (!machine.ok()) {
     Fail(absl::StrCat("calibrate: ", machine.status().message()));
     return kExitChecksFailed;
   }
-  if (options.install) {
-    if (absl::Status status = profile::CanInstall("/"); !status.ok()) return Fail(status);
-  }
   const auto calibration = calibrate::Run(*run, **machine);
   EndProgress();
   if (!calibration.ok()) {
-    return Fail(absl::StrCat("calibrate: ", calibration.status().message()));
+    const int code = Fail(absl::StrCat("calibrate: ", calibration.status().message()));
+    return absl::IsUnavailable(calibration.status()) ? kExitChecksFailed : code;
   }
   if (*report) {
     if (absl::Status status = Write(**report, calibrate::ToJson(*calibration)); !status.ok()) {

@@ -137,9 +137,13 @@ std::string VerdictLine(const std::vector<Finding>& findings) {
 
 std::string ProofLine(const std::vector<Finding>& findings) {
   switch (kvm::doctor::IsProven(findings)) {
-    case Proven::kYes:
-      return "proven: the counters of this host count the guest alone, and its instructions "
-             "rightly\n";
+    case Proven::kYes: {
+      const auto ipc = std::ranges::find(findings, "ipc", &Finding::id);
+      const bool alike = ipc != findings.end() && ipc->state == Finding::State::kNote;
+      return absl::StrCat(
+          "proven: the counters of this host count the guest alone, and its instructions rightly",
+          alike ? "; its cycles mean nothing (see ipc)" : "", "\n");
+    }
     case Proven::kNo:
       return absl::StrCat(
           Plural(std::ranges::count(findings, Finding::State::kFail, &Finding::state), "claim"),

@@ -59,9 +59,7 @@ absl::StatusOr<std::unique_ptr<RecordUplink>> RecordUplink::Start(const Options&
   if (!options.require_collector) return record;
   const absl::Status connected = record->uplink_->AwaitConnected(kCollectorPatience);
   if (connected.ok()) return record;
-  return absl::Status(connected.code(),
-                      absl::StrCat("--require-collector: ", ToText(options.uplink.addresses), ": ",
-                                   connected.message()));
+  return absl::Status(connected.code(), absl::StrCat("--require-collector: ", connected.message()));
 }
 
 void RecordUplink::Take(std::span<const uint8_t> chunk) {

@@ -100,8 +100,8 @@ class RunningUplink final : public Uplink {
     changed_.wait_for(lock, patience, [&] { return is_connected() || !stats_.obstacle.empty(); });
     if (is_connected()) return absl::OkStatus();
     if (!stats_.obstacle.empty()) return absl::PermissionDeniedError(stats_.obstacle);
-    return absl::DeadlineExceededError(absl::StrCat(
-        "no collector answered: ", stats_.last_error.empty() ? "no answer" : stats_.last_error));
+    return absl::DeadlineExceededError(stats_.last_error.empty() ? "no collector answered in time"
+                                                                 : stats_.last_error);
   }
 
   absl::Status AwaitRoom(uint64_t bytes, std::chrono::milliseconds patience) override {

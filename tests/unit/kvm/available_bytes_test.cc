@@ -17,6 +17,8 @@ TEST(AvailableBytes, IsTheLessOfTheHostsAndTheControlGroups) {
   host.Write("sys/fs/cgroup/memory.max", "max\n");
   host.Write("sys/fs/cgroup/memory.current", "1024\n");
   EXPECT_EQ(AvailableBytes(host.root()), 3000u << 10);
+  host.Write("sys/fs/cgroup/memory.max", "9000000\n");
+  EXPECT_EQ(AvailableBytes(host.root()), 3000u << 10);
   host.Write("sys/fs/cgroup/memory.max", "4096\n");
   EXPECT_EQ(AvailableBytes(host.root()), 3072u);
   host.Write("sys/fs/cgroup/memory.current", "5000\n");

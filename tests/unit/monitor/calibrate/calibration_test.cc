@@ -174,14 +174,28 @@ TEST(Calibration, WhatCannotRunIsLeftOutAndSaid) {
   Recorded recorded;
   recorded.Draw(kPrograms[0], "HHHHH", "PPPPP");
   Calibration calibration = recorded.Measured();
-  calibration.left_out = LeaveOut(scenes, [](const Scene& scene) {
+  const auto left_out = LeaveOut(scenes, [](const Scene& scene) {
     return scene.name == "vector" ? absl::UnimplementedError("no vectors") : absl::OkStatus();
   });
+  ASSERT_TRUE(left_out.ok());
+  calibration.left_out = *left_out;
   ASSERT_EQ(scenes.size(), 2u);
   EXPECT_EQ(scenes[1].name, "halt");
   EXPECT_THAT(ToText(calibration), HasSubstr("\nleft out: vector: no vectors\n"));
   EXPECT_EQ(boost::json::parse(ToJson(calibration)).at_pointer("/left_out/0").as_string(),
             "vector: no vectors");
+}
+
+// One that should run and does not is no matter of this host's CPU.
+TEST(Calibration, AGuestThatFailsIsAnError) {
+  const auto all = [](absl::Status status) {
+    std::vector<Scene> scenes = {{.name = "loop"}, {.name = "alu"}};
+    return LeaveOut(scenes, [&](const Scene&) { return status; }).status();
+  };
+  EXPECT_EQ(all(absl::InternalError("it crashed")), absl::UnavailableError("loop: it crashed"));
+  EXPECT_EQ(all(absl::DeadlineExceededError("it hangs")), absl::UnavailableError("loop: it hangs"));
+  EXPECT_EQ(all(absl::UnimplementedError("no such instruction")),
+            absl::UnavailableError("this KVM runs none of the guests"));
 }
 
 // The drawn session is of "host1".
