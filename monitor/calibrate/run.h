@@ -37,8 +37,8 @@ absl::StatusOr<std::unique_ptr<kvm::microguest::Machine>> MakeMachine();
 
 // Plays all scenes in this process, recorded as `vcpulse record` would, a marker each; takes as
 // long as they do. What the measured profile is, or why there is none, is in the result. Errors:
-// InvalidArgument where the guests cannot be kept to `cpus`; Cancelled where SIGINT, SIGTERM or
-// SIGHUP ended it; of recording.
+// InvalidArgument where the guests cannot be kept to `cpus`; Unavailable where guests fail, or none
+// can run; Cancelled where SIGINT, SIGTERM or SIGHUP ended it; of recording.
 absl::StatusOr<Calibration> Run(const RunOptions& options, kvm::microguest::Machine& machine);
 
 }  // namespace vcpulse::calibrate

@@ -281,9 +281,13 @@ std::string Phases(const Report& report, const Vms& vms, const TextOptions& opti
 std::string ProofText(const v1::CounterProof& proof) {
   const auto hold = std::ranges::count(proof.claims(), "ok", &v1::CounterProof::Claim::state);
   switch (proof.outcome()) {
-    case v1::CounterProof::OUTCOME_PROVEN:
+    case v1::CounterProof::OUTCOME_PROVEN: {
+      const auto ipc = std::ranges::find(proof.claims(), "ipc", &v1::CounterProof::Claim::id);
+      const bool alike = ipc != proof.claims().end() && ipc->state() == "note";
       return absl::StrCat("counters proven before the recording: ", Plural(hold, "claim"),
-                          hold == 1 ? " holds" : " hold");
+                          hold == 1 ? " holds" : " hold",
+                          alike ? absl::StrCat("; but ", Printable(ipc->answer())) : "");
+    }
     case v1::CounterProof::OUTCOME_DISPROVEN:
       return absl::StrCat("COUNTERS DISPROVEN before the recording: ", ClaimsOf(proof, "fail"));
     default:

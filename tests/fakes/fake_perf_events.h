@@ -59,6 +59,7 @@ class FakePerfEvents final : public kvm::PerfEvents {
       return {.error = guest_only_error};
     }
     const int leader = group_fd;
+    if (leader < -1) return {.error = EBADF};
     if (leader >= 0) {
       const std::vector<Member>& members = members_.at(leader);
       const size_t free = disabled_leader_is_free && members.front().disabled ? 1 : 0;

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tests/fakes/fake_perf_events.h"
+#include "tests/fakes/few_descriptors.h"
 #include "tests/fakes/proc_dir.h"
 
 namespace vcpulse::kvm {
@@ -105,7 +106,8 @@ const Event kOpenerPause = {
     .name = "misc_retired.pause_inst", .type = PERF_TYPE_RAW, .config = 0x40cc};
 
 TEST_F(GroupOpener, PauseIsCountedBesideTheFullSet) {
-  const auto opened = Open({.wanted = {.pause = kOpenerPause}});
+  const auto opened =
+      Open({.wanted = {.pause = kOpenerPause}, .core_pmus = {{.name = "cpu", .type = 4}}});
   ASSERT_TRUE(opened.ok()) << opened.status();
   EXPECT_EQ(opened->set, "full");
   ASSERT_THAT(Names(*opened), SizeIs(8));
@@ -193,6 +195,16 @@ TEST_F(GroupOpener, WithoutAPmuASoftwareClockLeads) {
   EXPECT_EQ(opened->absent[0].error, ENOENT);
 }
 
+TEST_F(GroupOpener, WithoutASoftwareClockNothingIsLeft) {
+  Refuse(PERF_COUNT_HW_CPU_CYCLES, ENOENT);
+  for (const uint64_t clock : {PERF_COUNT_SW_CPU_CLOCK, PERF_COUNT_SW_TASK_CLOCK}) {
+    perf_.refused[{PERF_TYPE_SOFTWARE, clock}] = ENOENT;
+  }
+  const auto opened = Open();
+  EXPECT_EQ(opened.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(opened.status().message()), HasSubstr("not even a software clock"));
+}
+
 TEST_F(GroupOpener, RequiredCountersAreAnErrorInstead) {
   Refuse(PERF_COUNT_HW_CPU_CYCLES, ENOENT);
   const auto opened = Open({.require_counters = true});
@@ -215,6 +227,22 @@ TEST_F(GroupOpener, NoPermissionIsAnError) {
 TEST_F(GroupOpener, TooFewDescriptorsAreAnError) {
   Refuse(PERF_COUNT_HW_BRANCH_MISSES, EMFILE);
   EXPECT_EQ(Open().status().code(), absl::StatusCode::kResourceExhausted);
+}
+
+// What opens but leaves too few descriptors for all else is closed again, from the end.
+TEST_F(GroupOpener, SomeDescriptorsAreSpared) {
+  constexpr size_t kOfVcpu = 2;  // this one's /proc has no files
+  const fakes::FewDescriptors few(kSpareDescriptors + 3 * kOfVcpu - 1);
+  OpenOptions options{.wanted = {.set = EventSet::kMin}};
+  EXPECT_EQ(Open(options).status().code(), absl::StatusCode::kResourceExhausted);
+  options.as_many_as_open = true;
+  const auto opened = Open(options);
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  EXPECT_THAT(opened->groups, SizeIs(2));
+  EXPECT_THAT(opened->scheduling, SizeIs(2));
+  ASSERT_THAT(opened->unopened, SizeIs(1));
+  EXPECT_EQ(opened->unopened[0].vcpu.index, 2);
+  EXPECT_EQ(opened->unopened[0].error, EMFILE);
 }
 
 TEST_F(GroupOpener, AThreadThatIsGoneIsListed) {
@@ -311,6 +339,31 @@ TEST_F(GroupOpener, MoreEventsThanAGroupHoldsAreSaidToNeedMultiplex) {
   EXPECT_THAT(opened->absent[0].reason, HasSubstr("--multiplex"));
 }
 
+TEST_F(GroupOpener, EightGroupsAreTheMostOfAVcpu) {
+  perf_.largest_group = 1;
+  EventRequest request;
+  for (uint64_t config = 2; config <= 8; ++config) {  // and cycles
+    request.groups.push_back(SomeEvents({config}));
+  }
+  auto opened = Open({.wanted = {.events = request, .multiplex = true}});
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  EXPECT_THAT(opened->layout, SizeIs(8));
+  request.groups.push_back(SomeEvents({9}));
+  opened = Open({.wanted = {.events = request, .multiplex = true}});
+  EXPECT_EQ(opened.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(opened.status().message()), HasSubstr("take 9 groups"));
+}
+
+// Of all that says that there is no PMU to be had.
+TEST_F(GroupOpener, EachErrnoOfNoPmuDegrades) {
+  for (const int error : {ENOENT, ENODEV, EOPNOTSUPP, EBUSY, EINVAL}) {
+    Refuse(PERF_COUNT_HW_CPU_CYCLES, error);
+    const auto opened = Open();
+    ASSERT_TRUE(opened.ok()) << opened.status();
+    EXPECT_EQ(opened->set, "degraded") << error;
+  }
+}
+
 // What does not fit together takes turns; members of one unit stay together.
 TEST_F(GroupOpener, MultiplexSpreadsTheEventsOverGroups) {
   perf_.largest_group = 3;
@@ -359,6 +412,52 @@ TEST_F(GroupOpener, AHybridHostHasTheSameEventsOnEveryCorePmu) {
   EXPECT_THAT(opened->layout[1].events, SizeIs(6));
   ASSERT_THAT(Absent(*opened), ElementsAre("ref-cycles"));
   EXPECT_THAT(opened->absent[0].reason, HasSubstr("cpu_atom"));
+}
+
+TEST_F(GroupOpener, OfThreeCorePmusTheOthersStay) {
+  perf_.refused[{PERF_TYPE_HARDWARE, (uint64_t{10} << 32) | PERF_COUNT_HW_CPU_CYCLES}] = ENOENT;
+  const auto opened = Open({.core_pmus = {{.name = "cpu_core", .type = 4},
+                                          {.name = "cpu_atom", .type = 10},
+                                          {.name = "cpu_lowpower", .type = 11}}});
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  ASSERT_THAT(opened->layout, SizeIs(2));
+  EXPECT_EQ(opened->layout[0].pmu, "cpu_core");
+  EXPECT_EQ(opened->layout[1].pmu, "cpu_lowpower");
+}
+
+// The one core PMU that there is refuses cycles: that is no PMU, not one less.
+TEST_F(GroupOpener, TheOnlyCorePmuIsNotLeftOut) {
+  Refuse(PERF_COUNT_HW_CPU_CYCLES, ENOENT);
+  const auto opened = Open({.core_pmus = {{.name = "cpu", .type = 4}}});
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  EXPECT_EQ(opened->set, "degraded");
+  EXPECT_THAT(Absent(*opened), testing::Not(testing::Contains("cycles on cpu")));
+}
+
+// What is refused beside the core PMUs costs none of them.
+TEST_F(GroupOpener, AHybridHostLosesNoPmuByASoftwareEvent) {
+  perf_.refused[{PERF_TYPE_SOFTWARE, 3}] = ENOENT;
+  EventRequest request{.groups = {SomeEvents({4})}};
+  request.groups.push_back(
+      {{.name = "sw3", .type = PERF_TYPE_SOFTWARE, .config = 3, .host_side = true}});
+  const auto opened =
+      Open({.wanted = {.events = request},
+            .core_pmus = {{.name = "cpu_core", .type = 4}, {.name = "cpu_atom", .type = 10}}});
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  EXPECT_EQ(opened->core_pmus, 2u);
+  EXPECT_THAT(Absent(*opened), ElementsAre("sw3"));
+}
+
+// Software events are of no core PMU, and add up over none.
+TEST_F(GroupOpener, SoftwareEventsOfAHybridHostAreOneGroup) {
+  const auto opened =
+      Open({.wanted = {.events = {.groups = {{{.name = "task-clock",
+                                               .type = PERF_TYPE_SOFTWARE,
+                                               .config = PERF_COUNT_SW_TASK_CLOCK,
+                                               .host_side = true}}}}},
+            .core_pmus = {{.name = "cpu_core", .type = 4}, {.name = "cpu_atom", .type = 10}}});
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  EXPECT_EQ(opened->core_pmus, opened->layout.front().pmu.empty() ? 1u : 2u);
 }
 
 // A core PMU without cycles costs its own cores, not the other PMU.
@@ -420,6 +519,7 @@ TEST_F(GroupOpener, DegradedLeavesOutWhatIsRefusedAndWhatIsTooMuch) {
   EXPECT_EQ(opened->set, "degraded");
   EXPECT_THAT(Names(*opened), SizeIs(8));
   EXPECT_THAT(Absent(*opened), ::testing::IsSupersetOf({"cycles", "sw3", "sw10"}));
+  EXPECT_EQ(opened->absent.back().error, 0) << "sw10 was not tried";
 }
 
 // Software events need no counters: with --multiplex what is beyond one group gets another one, and

@@ -134,6 +134,18 @@ TEST(EventLadder, RotatingGroupsShrinkToTheLargestUnit) {
   EXPECT_TRUE(ladder.back().multiplexed);
 }
 
+TEST(EventLadder, RotatingGroupsOfOneEventAreTheLast) {
+  const auto ladder = LadderOf(Request({{"branches"}, {"cache-misses"}}, true));
+  ASSERT_THAT(ladder, SizeIs(8));
+  EXPECT_EQ(ladder.back().largest_group, 1u);
+}
+
+TEST(EventLadder, SoftwareAloneIsWhatWasNamedSo) {
+  EXPECT_FALSE(Wanted{}.IsSoftwareOnly());
+  EXPECT_FALSE(Request({{"task-clock"}, {"cycles"}}).IsSoftwareOnly());
+  EXPECT_TRUE(Request({{"task-clock"}, {"page-faults"}}).IsSoftwareOnly());
+}
+
 TEST(EventLadder, DegradedKeepsTheHostSideEventsThatWereNamed) {
   const auto units =
       DegradedUnits(Request({{"cycles"}, {"page-faults", "cycles", "faults"}, {"task-clock"}}));

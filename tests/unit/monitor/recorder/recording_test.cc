@@ -1,6 +1,5 @@
 #include "monitor/recorder/recording.h"
 
-#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -8,6 +7,7 @@
 #include <cerrno>
 
 #include "monitor/recorder/session_record.h"
+#include "tests/fakes/few_descriptors.h"
 #include "tests/unit/monitor/recorder/recording_fixture.h"
 
 namespace vcpulse::recorder {
@@ -198,7 +198,7 @@ TEST_F(RecordingTest, ATryThatOpensNoMoreChangesNothing) {
   }
   db_.group(0) = {};
   const auto run_on = [this] {
-    for (int i = 0; i < 320; ++i) {  // until the second try, 30 s later
+    for (int i = 0; i < 400; ++i) {  // 40 s: tries after 10, 30 and 70 s
       db_.Ran(0, 100'000'000, 100'000'000, 0);
       Tick();
     }
@@ -261,25 +261,6 @@ TEST_F(RecordingTest, ARotatingGroupThatNeverRunsMakesThemSmaller) {
   EXPECT_THAT(recording.TakeNotices(), ElementsAre(HasSubstr("groups of at most 2")));
 }
 
-// Leaves this process so many descriptors, as a low `ulimit -n` does.
-class FewDescriptors {
- public:
-  explicit FewDescriptors(rlim_t free) {
-    getrlimit(RLIMIT_NOFILE, &before_);
-    rlimit few = before_;
-    few.rlim_cur = 0;
-    while (free > 0 && few.rlim_cur < before_.rlim_cur) {
-      if (fcntl(static_cast<int>(few.rlim_cur++), F_GETFD) < 0) --free;
-    }
-    setrlimit(RLIMIT_NOFILE, &few);
-  }
-  FewDescriptors(const FewDescriptors&) = delete;
-  ~FewDescriptors() { setrlimit(RLIMIT_NOFILE, &before_); }
-
- private:
-  rlimit before_{};
-};
-
 // Two events, schedstat and stat.
 constexpr rlim_t kDescriptorsOfVcpu = 4;
 
@@ -297,7 +278,7 @@ class HotPlug : public RecordingTest {
 
 // The new epoch needs the descriptors of the one before: that one is closed first.
 TEST_F(HotPlug, ShortOfDescriptorsTheEpochBeforeIsClosedFirst) {
-  const FewDescriptors few(kvm::kSpareDescriptors + kDescriptorsOfVcpu + 1);
+  const fakes::FewDescriptors few(kvm::kSpareDescriptors + kDescriptorsOfVcpu + 1);
   ASSERT_TRUE(recording_.Track(changed_).ok());
   Tick();
   Tick();
@@ -321,7 +302,7 @@ TEST_F(HotPlug, ShortOfDescriptorsTheEpochBeforeIsClosedFirst) {
 // Still short: as many vCPUs as can be, a set that names the others, and more tries.
 TEST_F(HotPlug, AVcpuThatCannotBeOpenedIsListedAndTriedAgain) {
   {
-    const FewDescriptors few(kvm::kSpareDescriptors + 1);
+    const fakes::FewDescriptors few(kvm::kSpareDescriptors + 1);
     ASSERT_TRUE(recording_.Track(changed_).ok());
     Tick();
     Tick();

@@ -48,6 +48,20 @@ TEST(CounterProof, IsSaidWhereItHolds) {
   EXPECT_EQ(shown.json.at_pointer("/session/counter_proof/claims/1/answer"), "what alu came to");
 }
 
+// Where every program had one IPC, bands by IPC mean nothing: proven counters are no comfort.
+TEST(CounterProof, SaysWhereCyclesMeanNothing) {
+  v1::Session session = HandMadeRecording::Session();
+  v1::CounterProof& proof = *session.mutable_counter_proof();
+  proof.set_outcome(v1::CounterProof::OUTCOME_PROVEN);
+  AddClaim(proof, "loop", "ok");
+  AddClaim(proof, "ipc", "note");
+  EXPECT_EQ(ProofText(proof),
+            "counters proven before the recording: 1 claim holds; but what ipc came to");
+  AddClaim(proof, "migration", "note");
+  proof.mutable_claims(1)->set_state("ok");
+  EXPECT_EQ(ProofText(proof), "counters proven before the recording: 2 claims hold");
+}
+
 TEST(CounterProof, IsTheFirstLineWhereItDoesNot) {
   const Shown failed = Show(v1::CounterProof::OUTCOME_DISPROVEN, "fail");
   EXPECT_THAT(failed.text, StartsWith("COUNTERS DISPROVEN before the recording: alu: what alu came "
