@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
 #include "monitor/recorder/recording.h"
 #include "tests/unit/monitor/recorder/recording_fixture.h"
 
@@ -225,6 +226,33 @@ TEST_F(RecordingLifeCycle, ARestartUnderTheSameNameSaysSo) {
   EXPECT_THAT(found[0], Not(HasSubstr("again")));
   EXPECT_THAT(found[1], HasSubstr("again: 'web' ran as PID 10 before"));
   EXPECT_THAT(found[3], Not(HasSubstr("again"))) << "a PID that is used anew is not a name";
+}
+
+// Of so many names that have ended the first in order are forgotten: memory has a bound.
+TEST_F(RecordingLifeCycle, TheNamesOfEndedVmsHaveABound) {
+  constexpr int kMost = 4096;
+  kvm::Vm vm = web_.vm();
+  const auto found = [&](int number) {
+    vm.name = absl::StrCat("vm", 100'000 + number);
+    ++vm.start_time_ticks;
+    EXPECT_TRUE(recording_.Track(vm).ok());
+    std::string detail;
+    for (const auto& record : writer_.records) {
+      if (record.life_cycle().kind() == v1::LifeCycle::KIND_VM_FOUND) {
+        detail = record.life_cycle().detail();
+      }
+    }
+    writer_.records.clear();
+    recording_.Ended(KeyOf(vm), "the VMM process has ended");
+    Tick();
+    return detail;
+  };
+  for (int i = 0; i < kMost; ++i) found(i);
+  EXPECT_THAT(found(7), HasSubstr("again")) << "a known name takes no place";
+  EXPECT_THAT(found(0), HasSubstr("again"));
+  EXPECT_THAT(found(kMost), Not(HasSubstr("again")));
+  EXPECT_THAT(found(1), HasSubstr("again"));
+  EXPECT_THAT(found(0), Not(HasSubstr("again"))) << "it had to make room";
 }
 
 }  // namespace
