@@ -6,9 +6,8 @@
 #include <cerrno>
 
 #include "absl/strings/str_cat.h"
-#include "tests/fakes/fake_perf_events.h"
 #include "tests/fakes/few_descriptors.h"
-#include "tests/fakes/proc_dir.h"
+#include "tests/unit/kvm/counters/group_opener_fixture.h"
 
 namespace vcpulse::kvm {
 namespace {
@@ -18,32 +17,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-class GroupOpener : public ::testing::Test {
- protected:
-  absl::StatusOr<OpenedGroups> Open(const OpenOptions& options = {}) {
-    return OpenGroups(perf_, proc_.root(), vm_, options);
-  }
-
-  static std::vector<std::string> Names(const OpenedGroups& opened) {
-    std::vector<std::string> names;
-    for (const Event& event : opened.layout.front().events) names.emplace_back(event.name);
-    return names;
-  }
-
-  static std::vector<std::string> Absent(const OpenedGroups& opened) {
-    std::vector<std::string> names;
-    for (const AbsentEvent& event : opened.absent) names.push_back(event.name);
-    return names;
-  }
-
-  void Refuse(uint64_t config, int error) { perf_.refused[{PERF_TYPE_HARDWARE, config}] = error; }
-
-  fakes::ProcDir proc_;
-  fakes::FakePerfEvents perf_;
-  Vm vm_{.pid = 10,
-         .name = "web",
-         .vcpus = {{.index = 0, .tid = 11}, {.index = 1, .tid = 12}, {.index = 2, .tid = 13}}};
-};
+using GroupOpener = GroupOpenerFixture;
 
 TEST_F(GroupOpener, OpensTheFullSetOnEveryVcpu) {
   const auto opened = Open();
@@ -309,15 +283,6 @@ TEST_F(GroupOpener, AsManyAsOpenListsTheOthers) {
   }
 }
 
-std::vector<Event> SomeEvents(std::initializer_list<uint64_t> configs) {
-  std::vector<Event> events;
-  for (const uint64_t config : configs) {
-    events.push_back(
-        {.name = absl::StrCat("hw", config), .type = PERF_TYPE_HARDWARE, .config = config});
-  }
-  return events;
-}
-
 TEST_F(GroupOpener, EventsByNameThatDoNotFitGoFromTheEnd) {
   perf_.largest_group = 2;
   const auto opened =
@@ -400,91 +365,6 @@ TEST_F(GroupOpener, AUnitThatNoGroupHoldsIsAnError) {
   EXPECT_THAT(std::string(opened.status().message()), HasSubstr("at most 8"));
 }
 
-// An event that one core PMU lacks is left out on both, or the slots would not agree.
-TEST_F(GroupOpener, AHybridHostHasTheSameEventsOnEveryCorePmu) {
-  perf_.refused[{PERF_TYPE_HARDWARE, (uint64_t{10} << 32) | PERF_COUNT_HW_REF_CPU_CYCLES}] = ENOENT;
-  const auto opened =
-      Open({.core_pmus = {{.name = "cpu_core", .type = 4}, {.name = "cpu_atom", .type = 10}}});
-  ASSERT_TRUE(opened.ok()) << opened.status();
-  EXPECT_EQ(opened->core_pmus, 2u);
-  ASSERT_THAT(opened->layout, SizeIs(2));
-  EXPECT_THAT(opened->layout[0].events, SizeIs(6));
-  EXPECT_THAT(opened->layout[1].events, SizeIs(6));
-  ASSERT_THAT(Absent(*opened), ElementsAre("ref-cycles"));
-  EXPECT_THAT(opened->absent[0].reason, HasSubstr("cpu_atom"));
-}
-
-TEST_F(GroupOpener, OfThreeCorePmusTheOthersStay) {
-  perf_.refused[{PERF_TYPE_HARDWARE, (uint64_t{10} << 32) | PERF_COUNT_HW_CPU_CYCLES}] = ENOENT;
-  const auto opened = Open({.core_pmus = {{.name = "cpu_core", .type = 4},
-                                          {.name = "cpu_atom", .type = 10},
-                                          {.name = "cpu_lowpower", .type = 11}}});
-  ASSERT_TRUE(opened.ok()) << opened.status();
-  ASSERT_THAT(opened->layout, SizeIs(2));
-  EXPECT_EQ(opened->layout[0].pmu, "cpu_core");
-  EXPECT_EQ(opened->layout[1].pmu, "cpu_lowpower");
-}
-
-// The one core PMU that there is refuses cycles: that is no PMU, not one less.
-TEST_F(GroupOpener, TheOnlyCorePmuIsNotLeftOut) {
-  Refuse(PERF_COUNT_HW_CPU_CYCLES, ENOENT);
-  const auto opened = Open({.core_pmus = {{.name = "cpu", .type = 4}}});
-  ASSERT_TRUE(opened.ok()) << opened.status();
-  EXPECT_EQ(opened->set, "degraded");
-  EXPECT_THAT(Absent(*opened), testing::Not(testing::Contains("cycles on cpu")));
-}
-
-// What is refused beside the core PMUs costs none of them.
-TEST_F(GroupOpener, AHybridHostLosesNoPmuByASoftwareEvent) {
-  perf_.refused[{PERF_TYPE_SOFTWARE, 3}] = ENOENT;
-  EventRequest request{.groups = {SomeEvents({4})}};
-  request.groups.push_back(
-      {{.name = "sw3", .type = PERF_TYPE_SOFTWARE, .config = 3, .host_side = true}});
-  const auto opened =
-      Open({.wanted = {.events = request},
-            .core_pmus = {{.name = "cpu_core", .type = 4}, {.name = "cpu_atom", .type = 10}}});
-  ASSERT_TRUE(opened.ok()) << opened.status();
-  EXPECT_EQ(opened->core_pmus, 2u);
-  EXPECT_THAT(Absent(*opened), ElementsAre("sw3"));
-}
-
-// Software events are of no core PMU, and add up over none.
-TEST_F(GroupOpener, SoftwareEventsOfAHybridHostAreOneGroup) {
-  const auto opened =
-      Open({.wanted = {.events = {.groups = {{{.name = "task-clock",
-                                               .type = PERF_TYPE_SOFTWARE,
-                                               .config = PERF_COUNT_SW_TASK_CLOCK,
-                                               .host_side = true}}}}},
-            .core_pmus = {{.name = "cpu_core", .type = 4}, {.name = "cpu_atom", .type = 10}}});
-  ASSERT_TRUE(opened.ok()) << opened.status();
-  EXPECT_EQ(opened->core_pmus, opened->layout.front().pmu.empty() ? 1u : 2u);
-}
-
-// A core PMU without cycles costs its own cores, not the other PMU.
-TEST_F(GroupOpener, ACorePmuWithoutCyclesIsLeftOut) {
-  perf_.refused[{PERF_TYPE_HARDWARE, (uint64_t{10} << 32) | PERF_COUNT_HW_CPU_CYCLES}] = ENOENT;
-  const auto opened =
-      Open({.core_pmus = {{.name = "cpu_core", .type = 4}, {.name = "cpu_atom", .type = 10}}});
-  ASSERT_TRUE(opened.ok()) << opened.status();
-  EXPECT_EQ(opened->core_pmus, 1u);
-  ASSERT_THAT(opened->layout, SizeIs(1));
-  EXPECT_THAT(Names(*opened), SizeIs(7));
-  EXPECT_THAT(Absent(*opened), ElementsAre("cycles on cpu_atom"));
-}
-
-// As Arm's big.LITTLE before Linux 6.6 does: no PMU takes a bound event, each kernel still counts
-// an unbound one.
-TEST_F(GroupOpener, WhereNoCorePmuTakesBoundEventsTheyAreOpenedUnbound) {
-  for (const uint64_t type : {uint64_t{4}, uint64_t{10}}) {
-    perf_.refused[{PERF_TYPE_HARDWARE, (type << 32) | PERF_COUNT_HW_CPU_CYCLES}] = ENOENT;
-  }
-  const auto opened = Open({.core_pmus = {{.name = "armv8_cortex_a53", .type = 4},
-                                          {.name = "armv8_cortex_a72", .type = 10}}});
-  ASSERT_TRUE(opened.ok()) << opened.status();
-  EXPECT_EQ(opened->set, "full");
-  EXPECT_THAT(opened->layout, SizeIs(1));
-}
-
 // EINVAL of an event that is invalid by itself says nothing about the size of the group.
 TEST_F(GroupOpener, AnEventThatIsInvalidAloneCostsNoOther) {
   Refuse(PERF_COUNT_HW_BRANCH_MISSES, EINVAL);
@@ -561,26 +441,6 @@ TEST_F(GroupOpener, ATidThatWasReusedIsNotRead) {
   EXPECT_THAT(Open()->unopened, IsEmpty());
   proc_.RemoveThread(10, 12);  // it is a thread of another process now
   EXPECT_THAT(Open()->unopened, SizeIs(1));
-}
-
-TEST(EventSets, EachStepKeepsTheHeadOfTheSetAbove) {
-  for (const EventSet set :
-       {EventSet::kFull, EventSet::kCore, EventSet::kBranches, EventSet::kMin}) {
-    const auto larger = EventsOf(set);
-    const auto smaller = EventsOf(*NextSmaller(set));
-    ASSERT_LT(smaller.size(), larger.size());
-    for (size_t i = 0; i < smaller.size(); ++i) EXPECT_EQ(smaller[i], larger[i]);
-  }
-  EXPECT_EQ(NextSmaller(EventSet::kCycles), std::nullopt);
-  EXPECT_EQ(NextSmaller(EventSet::kDegraded), std::nullopt);
-}
-
-TEST(EventSets, NamesRoundTrip) {
-  for (const EventSet set : {EventSet::kFull, EventSet::kCore, EventSet::kBranches, EventSet::kMin,
-                             EventSet::kCycles, EventSet::kDegraded}) {
-    EXPECT_EQ(ParseEventSet(ToString(set)), set);
-  }
-  EXPECT_EQ(ParseEventSet("all"), std::nullopt);
 }
 
 }  // namespace
