@@ -55,6 +55,7 @@ TEST_P(Proof, IsExactToTheInstruction) {
   const boost::json::value proof = boost::json::parse(Output("proof.json"));
   EXPECT_EQ(proof.at("proven").as_string(), "yes");
   EXPECT_EQ(Output("proof.out"), "0\n");
+  EXPECT_THAT(Output("proof.txt"), HasSubstr("rightly; its cycles mean nothing (see ipc)\n"));
   std::map<std::string, std::string> answered;
   for (const boost::json::value& finding : proof.at("findings").as_array()) {
     const auto text = [&](const char* key) { return std::string(finding.at(key).as_string()); };

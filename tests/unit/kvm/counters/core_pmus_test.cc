@@ -64,18 +64,6 @@ TEST_F(OnCorePmus, AHybridHostLosesNoPmuByASoftwareEvent) {
   EXPECT_THAT(Absent(*opened), ElementsAre("sw3"));
 }
 
-// Software events are of no core PMU, and add up over none.
-TEST_F(OnCorePmus, SoftwareEventsOfAHybridHostAreOneGroup) {
-  const auto opened =
-      Open({.wanted = {.events = {.groups = {{{.name = "task-clock",
-                                               .type = PERF_TYPE_SOFTWARE,
-                                               .config = PERF_COUNT_SW_TASK_CLOCK,
-                                               .host_side = true}}}}},
-            .core_pmus = {{.name = "cpu_core", .type = 4}, {.name = "cpu_atom", .type = 10}}});
-  ASSERT_TRUE(opened.ok()) << opened.status();
-  EXPECT_EQ(opened->core_pmus, opened->layout.front().pmu.empty() ? 1u : 2u);
-}
-
 // A core PMU without cycles costs its own cores, not the other PMU.
 TEST_F(OnCorePmus, ACorePmuWithoutCyclesIsLeftOut) {
   perf_.refused[{PERF_TYPE_HARDWARE, (uint64_t{10} << 32) | PERF_COUNT_HW_CPU_CYCLES}] = ENOENT;
