@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <deque>
+#include <span>
 #include <vector>
 
 #include "tests/fakes/sampled_vm.h"
@@ -174,6 +176,26 @@ TEST_F(SamplerTest, ThreadStateIsReadOnlyWhereHardlyAnythingRan) {
   EXPECT_EQ(vcpus[3].state, core::ThreadState::kNotRead);
 }
 
+// One part in ten of this interval is still hardly anything, whatever ran before it.
+TEST_F(SamplerTest, ThreadStateIsOfTheLastInterval) {
+  fakes::SampledVm vm(perf_, proc_, "web", 10, 11, 2);
+  const auto epoch = vm.StartEpoch(1, 1, 4);
+  sampler_.Add(epoch.get());
+  for (int i = 0; i < 2; ++i) vm.Ran(i, 90'000'000, 1, 1);
+  Tick(0);
+  vm.Ran(1, 10'000'000, 1, 1);
+  const auto all = Tick(1);
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0].sample->vcpus[0].state, core::ThreadState::kBlocked);
+  EXPECT_EQ(all[0].sample->vcpus[1].state, core::ThreadState::kBlocked);
+}
+
+TEST_F(SamplerTest, AnEpochEnablesTheGroupsOfEveryVcpu) {
+  fakes::SampledVm vm(perf_, proc_, "web", 10, 11, 3);
+  const auto epoch = vm.StartEpoch(1, 1, 4);
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(vm.group(i).enabled) << i;
+}
+
 // A full queue never blocks the tick and never loses silently: one gap names the ticks.
 TEST_F(SamplerTest, WithoutFreeMemoryTheTicksBecomeOneGap) {
   fakes::SampledVm vm(perf_, proc_, "web", 10, 11, 1);
@@ -289,6 +311,24 @@ TEST_F(SamplerTest, WithoutSchedulerTimesSamplingGoesOn) {
   }
 }
 
+TEST(SampleBytes, AreThoseOfItsVcpusAndTheirFurtherGroups) {
+  core::Sample sample;
+  sample.vcpus.resize(3);
+  sample.further.resize(9);
+  const size_t held = sizeof(sample) + std::span(sample.vcpus).size_bytes() +
+                      std::span(sample.further).size_bytes();
+  EXPECT_EQ(SampleBytes(3, 4), held);
+}
+
+// Of the 64 MiB one epoch takes a quarter of what is left, whole samples.
+TEST(BuffersFor, AnEpochTakesAQuarterOfWhatIsLeft) {
+  constexpr size_t kBytes = size_t{900} << 10;
+  EXPECT_EQ(BuffersFor(absl::Milliseconds(100), kBytes, 0), 18u);
+  EXPECT_EQ(BuffersFor(absl::Milliseconds(100), kBytes / 2, size_t{32} << 20), 18u);
+  EXPECT_EQ(BuffersFor(absl::Milliseconds(1), size_t{1} << 20, 0), 201u);  // 200 ms at least
+  EXPECT_EQ(BuffersFor(absl::Microseconds(100), SampleBytes(1, 1), 0), 2048u);
+}
+
 TEST(BuffersFor, HoldsTwoSecondsWhileTheBudgetLasts) {
   EXPECT_EQ(BuffersFor(absl::Milliseconds(100), SampleBytes(16, 1), 0), 21u);
   EXPECT_EQ(BuffersFor(absl::Milliseconds(1), SampleBytes(16, 1), 0), 2001u);
@@ -318,6 +358,97 @@ TEST_F(SamplerTest, MissedTicksAreHandedOver) {
   EXPECT_EQ(handover.ticks.first, 3u);
   EXPECT_EQ(handover.ticks.last, 8u);
   EXPECT_EQ(handover.mono_ns, 77);
+}
+
+// Each VM's next epoch comes before its last one goes: twice the number of VMs, and no more.
+TEST_F(SamplerTest, EpochsHaveABound) {
+  constexpr size_t kMost = 2 * kMaxEpochs;
+  std::deque<Epoch> epochs;
+  const auto add = [&] {
+    Epoch& epoch = epochs.emplace_back(static_cast<uint32_t>(epochs.size()), 1, 1);
+    epoch.free.push(&epoch.buffers[0]);
+    return sampler_.Add(&epoch);
+  };
+  for (size_t i = 0; i < kMost; ++i) ASSERT_TRUE(add()) << i;
+  EXPECT_FALSE(add());
+  EXPECT_EQ(Tick(0).size(), kMost);
+
+  ASSERT_TRUE(sampler_.Add(&epochs.back()));
+  epochs.front().Recycle(&epochs.front().buffers[0]);
+  const auto still = Tick(1);
+  ASSERT_EQ(still.size(), 1u);
+  EXPECT_EQ(still[0].epoch, &epochs.front());
+
+  epochs.front().retiring = true;
+  Tick(2);
+  const auto room = Tick(3);
+  ASSERT_EQ(room.size(), 1u);  // the others' samples were never given back
+  EXPECT_EQ(room[0].epoch, &epochs.back());
+}
+
+class FullResultsTest : public SamplerTest {
+ protected:
+  // So many handovers stand in the queue that `room` more fit in.
+  void FillBut(size_t room) {
+    for (size_t i = 0; i < 16384 - room; ++i) sampler_.Missed({i, i}, 1);
+  }
+  std::vector<Handover> TakeAll() {
+    std::vector<Handover> all;
+    Handover handover;
+    while (sampler_.Take(handover)) all.push_back(handover);
+    return all;
+  }
+};
+
+// Ticks that found the queue full are one gap from the first to the last, once there is room.
+TEST_F(FullResultsTest, MissedTicksAddUpUntilThereIsRoom) {
+  FillBut(0);
+  sampler_.Missed({20000, 20001}, 2);
+  sampler_.Missed({20002, 20003}, 3);
+  EXPECT_EQ(TakeAll().size(), 16384u);
+  const auto after = Tick(20004);
+  ASSERT_EQ(after.size(), 1u);
+  EXPECT_EQ(after[0].kind, Handover::Kind::kTickMissed);
+  EXPECT_EQ(after[0].ticks.first, 20000u);
+  EXPECT_EQ(after[0].ticks.last, 20003u);
+  EXPECT_TRUE(Tick(20005).empty());
+}
+
+// A place stays free for what must be said of the ticks that found none.
+TEST_F(FullResultsTest, ATickTakesTheLastPlaceButOne) {
+  fakes::SampledVm vm(perf_, proc_, "web", 10, 11, 1);
+  const auto epoch = vm.StartEpoch(1, 1, 4);
+  sampler_.Add(epoch.get());
+  sampler_.TakeCommands();
+  FillBut(1);
+  sampler_.Tick(5, FakeClock::now_ns, FakeClock::now_ns);
+  EXPECT_EQ(TakeAll().back().kind, Handover::Kind::kTickMissed);
+  const auto after = Tick(6);
+  ASSERT_EQ(after.size(), 2u);
+  EXPECT_EQ(after[0].kind, Handover::Kind::kQueueFull);
+  EXPECT_EQ(after[0].ticks.first, 5u);
+  EXPECT_EQ(after[0].ticks.last, 5u);
+
+  FillBut(2);
+  sampler_.Tick(7, FakeClock::now_ns, FakeClock::now_ns);
+  EXPECT_EQ(TakeAll().back().kind, Handover::Kind::kSample);
+}
+
+// What was dropped is said before the epoch is let go of, so both wait for room.
+TEST_F(FullResultsTest, RetiringWaitsForRoom) {
+  fakes::SampledVm vm(perf_, proc_, "web", 10, 11, 1);
+  const auto epoch = vm.StartEpoch(1, 1, 1);
+  sampler_.Add(epoch.get());
+  Tick(0);
+  Tick(1);
+  FillBut(0);
+  sampler_.Retire(epoch.get());
+  sampler_.TakeCommands();
+  EXPECT_EQ(TakeAll().back().kind, Handover::Kind::kTickMissed);
+  const auto after = Tick(2);
+  ASSERT_EQ(after.size(), 2u);
+  EXPECT_EQ(after[0].kind, Handover::Kind::kQueueFull);
+  EXPECT_EQ(after[1].kind, Handover::Kind::kRetired);
 }
 
 }  // namespace
