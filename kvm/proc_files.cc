@@ -3,7 +3,9 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <iterator>
 
 #include "kvm/base/fd.h"
 #include "kvm/base/text.h"
@@ -77,6 +79,11 @@ std::optional<TaskStat> ParseTaskStat(std::string_view text) noexcept {
       if (!parent || *parent < 0) return std::nullopt;
       stat.parent = *parent;
     }
+    if (number == 39) {
+      const auto cpu = ParseIndex(field);
+      if (!cpu) return std::nullopt;
+      stat.cpu = *cpu;
+    }
     if (number != 9 && number != 22 && number != 43) continue;
     const auto value = ParseNumber<uint64_t>(field);
     if (!value) return std::nullopt;
@@ -102,6 +109,31 @@ std::optional<SchedStat> ParseSchedStat(std::string_view text) noexcept {
   const auto timeslices = ParseNumber<uint64_t>(NextField(text));
   if (!run_ns || !run_delay_ns || !timeslices) return std::nullopt;
   return SchedStat{*run_ns, *run_delay_ns, *timeslices};
+}
+
+std::optional<TaskSched> ParseTaskSched(std::string_view text) {
+  TaskSched sched;
+  struct Wanted {
+    std::string_view label;
+    uint64_t& value;
+    bool found = false;
+  };
+  Wanted wanted[] = {{"se.nr_migrations", sched.migrations},
+                     {"nr_voluntary_switches", sched.voluntary_switches},
+                     {"nr_involuntary_switches", sched.involuntary_switches}};
+  while (!text.empty()) {
+    std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    const std::string_view label = NextField(line);
+    const auto field = std::ranges::find(wanted, label, &Wanted::label);
+    if (field == std::end(wanted) || NextField(line) != ":") continue;
+    const auto value = ParseNumber<uint64_t>(NextField(line));
+    if (!value) return std::nullopt;
+    field->value = *value;
+    field->found = true;
+  }
+  if (!std::ranges::all_of(wanted, &Wanted::found)) return std::nullopt;
+  return sched;
 }
 
 std::optional<pid_t> ParseStatusPid(std::string_view status, std::string_view label) {
@@ -136,11 +168,17 @@ std::vector<std::string> ParseCmdline(std::string_view text) {
 std::optional<KvmLink> ParseKvmLink(std::string_view link) {
   constexpr std::string_view kPrefix = "anon_inode:";
   constexpr std::string_view kVcpu = "kvm-vcpu";
+  constexpr std::string_view kStats = "kvm-vcpu-stats:";
   if (!link.starts_with(kPrefix)) return std::nullopt;
   link.remove_prefix(kPrefix.size());
   if (link.starts_with('[') && link.ends_with(']')) link = link.substr(1, link.size() - 2);
 
   if (link == "kvm-vm") return KvmLink{KvmLink::Kind::kVm, std::nullopt};
+  if (link.starts_with(kStats)) {
+    const auto id = ParseIndex(link.substr(kStats.size()));
+    if (!id) return std::nullopt;
+    return KvmLink{KvmLink::Kind::kVcpuStats, id};
+  }
   if (!link.starts_with(kVcpu)) return std::nullopt;
   link.remove_prefix(kVcpu.size());
   if (link.empty()) return KvmLink{KvmLink::Kind::kVcpu, std::nullopt};

@@ -20,6 +20,7 @@ struct TaskStat {
   char state = '?';               // field 3: R, S, D, T, t, Z, X, I
   pid_t parent = 0;               // field 4: parent process, of a thread too
   uint64_t start_time_ticks = 0;  // field 22: since boot
+  int cpu = 0;                    // field 39: of the host, where it last ran
   uint64_t guest_time_ticks = 0;  // field 43: of the thread in task/TID/stat, else of the process;
                                   // 0 for ever on some kernels
   bool kernel_thread = false;     // PF_KTHREAD in field 9
@@ -53,6 +54,19 @@ struct SchedStat {
 // "run_ns run_delay_ns timeslices", or nothing. Allocates nothing: the tick calls it.
 std::optional<SchedStat> ParseSchedStat(std::string_view text) noexcept;
 
+// What the scheduler counted of one thread, from /proc/PID/task/TID/sched (kernel/sched/debug.c),
+// cumulative. Such files are there where the kernel has CONFIG_SCHED_DEBUG.
+struct TaskSched {
+  uint64_t migrations = 0;            // to another CPU: what perf counts as `migrations`
+  uint64_t voluntary_switches = 0;    // it waited for something
+  uint64_t involuntary_switches = 0;  // another one had its CPU
+
+  bool operator==(const TaskSched&) const = default;
+};
+
+// The text of a sched file, or nothing where one of them is not in it.
+std::optional<TaskSched> ParseTaskSched(std::string_view text);
+
 // One numeric field of a status file by its label without colon, such as "Tgid".
 std::optional<pid_t> ParseStatusPid(std::string_view status, std::string_view label);
 
@@ -65,15 +79,15 @@ std::vector<std::string> ParseCmdline(std::string_view text);
 
 // A descriptor that KVM made, from the text of its link in /proc/PID/fd.
 struct KvmLink {
-  enum class Kind { kVm, kVcpu };
+  enum class Kind { kVm, kVcpu, kVcpuStats };
   Kind kind = Kind::kVm;
   std::optional<int> vcpu_id;  // KVM's id; older kernels print none
 
   bool operator==(const KvmLink&) const = default;
 };
 
-// `anon_inode:kvm-vm`, `anon_inode:kvm-vcpu:3`, either of them in brackets too; nothing for any
-// other link.
+// `anon_inode:kvm-vm`, `anon_inode:kvm-vcpu:3`, `anon_inode:kvm-vcpu-stats:3`, each of them in
+// brackets too; nothing for any other link.
 std::optional<KvmLink> ParseKvmLink(std::string_view link);
 
 // The directory of one VM in KVM's debugfs.

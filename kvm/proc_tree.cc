@@ -48,8 +48,8 @@ std::vector<pid_t> NumericEntries(const std::string& path, int& error) {
   return numbers;
 }
 
-// Calls `visit(link)` for each descriptor that KVM made until it returns false. False where the
-// links may not be read.
+// Calls `visit(link, name)` for each descriptor that KVM made until it returns false; `name` is its
+// number. False where the links may not be read.
 template <typename Visit>
 bool ForEachKvmLink(const std::string& path, Visit visit) {
   bool readable = true;
@@ -63,7 +63,7 @@ bool ForEachKvmLink(const std::string& path, Visit visit) {
       return readable;
     }
     const auto link = ParseKvmLink({text, static_cast<size_t>(size)});
-    return !link || visit(*link);
+    return !link || visit(*link, name);
   });
   return opened && readable;
 }
@@ -143,6 +143,11 @@ std::vector<std::string> ProcTree::CommandLine(pid_t pid) const {
   return text ? ParseCmdline(*text) : std::vector<std::string>();
 }
 
+std::optional<TaskSched> ProcTree::ThreadSched(pid_t pid, pid_t tid) const {
+  const auto text = ReadSmallFile(absl::StrCat(proc_, pid, "/task/", tid, "/sched"));
+  return text ? ParseTaskSched(*text) : std::nullopt;
+}
+
 std::optional<pid_t> ProcTree::ThreadGroup(pid_t tid) const {
   const auto status = ReadSmallFile(absl::StrCat(proc_, tid, "/status"));
   return status ? ParseStatusPid(*status, "Tgid") : std::nullopt;
@@ -164,27 +169,39 @@ LibvirtCgroup ProcTree::Cgroup(pid_t pid, pid_t tid) const {
 
 KvmDescriptors ProcTree::Descriptors(pid_t pid) const {
   KvmDescriptors found;
-  found.readable = ForEachKvmLink(absl::StrCat(proc_, pid, "/fd"), [&found](const KvmLink& link) {
-    if (link.kind == KvmLink::Kind::kVm) {
-      ++found.vms;
-    } else {
-      ++found.vcpus;
-      if (link.vcpu_id) found.vcpu_ids.push_back(*link.vcpu_id);
-    }
-    return true;
-  });
+  found.readable = ForEachKvmLink(absl::StrCat(proc_, pid, "/fd"),
+                                  [&found](const KvmLink& link, const char* /*name*/) {
+                                    if (link.kind == KvmLink::Kind::kVm) {
+                                      ++found.vms;
+                                    } else if (link.kind == KvmLink::Kind::kVcpu) {
+                                      ++found.vcpus;
+                                      if (link.vcpu_id) found.vcpu_ids.push_back(*link.vcpu_id);
+                                    }
+                                    return true;
+                                  });
   if (!found.readable) return {};
   std::ranges::sort(found.vcpu_ids);
   return found;
 }
 
+std::vector<VcpuStatsDescriptor> ProcTree::VcpuStatsDescriptors(pid_t pid) const {
+  std::vector<VcpuStatsDescriptor> found;
+  ForEachKvmLink(absl::StrCat(proc_, pid, "/fd"), [&found](const KvmLink& link, const char* name) {
+    const auto fd = ParseNumber<int>(name);
+    if (link.kind == KvmLink::Kind::kVcpuStats && fd) found.push_back({*link.vcpu_id, *fd});
+    return true;
+  });
+  std::ranges::sort(found, {}, &VcpuStatsDescriptor::vcpu_id);
+  return found;
+}
+
 std::optional<bool> ProcTree::HoldsVm(pid_t pid) const {
   bool holds = false;
-  const bool readable =
-      ForEachKvmLink(absl::StrCat(proc_, pid, "/fd"), [&holds](const KvmLink& link) {
-        holds = holds || link.kind == KvmLink::Kind::kVm;
-        return !holds;
-      });
+  const bool readable = ForEachKvmLink(absl::StrCat(proc_, pid, "/fd"),
+                                       [&holds](const KvmLink& link, const char* /*name*/) {
+                                         holds = holds || link.kind == KvmLink::Kind::kVm;
+                                         return !holds;
+                                       });
   return holds || readable ? std::optional(holds) : std::nullopt;
 }
 

@@ -22,6 +22,14 @@ struct KvmDescriptors {
   std::vector<int> vcpu_ids;  // ascending; fewer than `vcpus` where the kernel prints no id
 };
 
+// A descriptor of a VMM behind which KVM keeps the statistics of one vCPU.
+struct VcpuStatsDescriptor {
+  int vcpu_id = 0;
+  int fd = 0;  // its number in the VMM
+
+  bool operator==(const VcpuStatsDescriptor&) const = default;
+};
+
 // One vCPU in KVM's debugfs.
 struct DebugfsVcpu {
   int vm_fd = 0;
@@ -58,11 +66,15 @@ class ProcTree {
   std::optional<Thread> NamedProcess(pid_t pid) const;  // name and stat in one read
   std::string ProcessName(pid_t pid) const;             // comm; "" where it cannot be read
   std::vector<std::string> CommandLine(pid_t pid) const;
+  std::optional<TaskSched> ThreadSched(pid_t pid, pid_t tid) const;
   std::optional<pid_t> ThreadGroup(pid_t tid) const;              // the process of any thread
   std::optional<pid_t> InnermostTid(pid_t pid, pid_t tid) const;  // in the thread's own namespace
   LibvirtCgroup Cgroup(pid_t pid) const;                          // of the main thread
   LibvirtCgroup Cgroup(pid_t pid, pid_t tid) const;               // of any thread
   KvmDescriptors Descriptors(pid_t pid) const;
+
+  // By vCPU id. Empty where the VMM holds none, or its descriptors may not be looked at.
+  std::vector<VcpuStatsDescriptor> VcpuStatsDescriptors(pid_t pid) const;
 
   // Whether the process holds a kvm-vm descriptor; nothing where that may not be looked at. Stops
   // at the first one, so that a scan of the whole host stays cheap.

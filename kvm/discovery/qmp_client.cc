@@ -38,8 +38,13 @@ std::optional<pid_t> PeerPid(int socket) {
 template <typename Protocol>
 class Exchange {
  public:
-  Exchange(const std::string& address, absl::Duration timeout, Clock::time_point deadline)
-      : address_(address), socket_(io_), timeout_(timeout), deadline_(deadline) {}
+  Exchange(const std::string& address, absl::Duration timeout, Clock::time_point deadline,
+           QmpQuestions questions)
+      : address_(address),
+        socket_(io_),
+        timeout_(timeout),
+        deadline_(deadline),
+        protocol_(questions) {}
 
   absl::StatusOr<QmpReply> Run(const typename Protocol::endpoint& endpoint) {
     error_code error;
@@ -140,13 +145,15 @@ class Exchange {
 };
 
 absl::StatusOr<QmpReply> QueryUnix(const std::string& address, const std::string& path,
-                                   absl::Duration timeout, Clock::time_point deadline) {
-  Exchange<asio::local::stream_protocol> exchange(address, timeout, deadline);
+                                   absl::Duration timeout, Clock::time_point deadline,
+                                   QmpQuestions questions) {
+  Exchange<asio::local::stream_protocol> exchange(address, timeout, deadline, questions);
   return exchange.Run(asio::local::stream_protocol::endpoint(path));
 }
 
 absl::StatusOr<QmpReply> QueryTcp(const std::string& address, const QmpAddress& where,
-                                  absl::Duration timeout, Clock::time_point deadline) {
+                                  absl::Duration timeout, Clock::time_point deadline,
+                                  QmpQuestions questions) {
   using asio::ip::tcp;
   error_code error;
   asio::io_context resolver_io{1};
@@ -160,7 +167,7 @@ absl::StatusOr<QmpReply> QueryTcp(const std::string& address, const QmpAddress& 
   // `localhost` has two addresses, of which QEMU may listen on one alone.
   absl::StatusOr<QmpReply> reply = absl::UnavailableError("");
   for (const auto& endpoint : endpoints) {
-    Exchange<tcp> exchange(address, timeout, deadline);
+    Exchange<tcp> exchange(address, timeout, deadline, questions);
     reply = exchange.Run(endpoint.endpoint());
     if (reply.ok() || !absl::IsUnavailable(reply.status())) return reply;
   }
@@ -204,15 +211,16 @@ absl::StatusOr<QmpAddress> ParseQmpAddress(const std::string& text) {
   return address;
 }
 
-absl::StatusOr<QmpReply> QueryQmp(const std::string& address, absl::Duration timeout) {
+absl::StatusOr<QmpReply> QueryQmp(const std::string& address, absl::Duration timeout,
+                                  QmpQuestions questions) {
   const absl::StatusOr<QmpAddress> where = ParseQmpAddress(address);
   if (!where.ok()) return where.status();
   // A time-out beyond a day is as good as none and would overflow the clock.
   const absl::Duration bounded = std::clamp(timeout, absl::ZeroDuration(), absl::Hours(24));
   const Clock::time_point deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                                         absl::ToChronoNanoseconds(bounded));
-  if (!where->path.empty()) return QueryUnix(address, where->path, timeout, deadline);
-  return QueryTcp(address, *where, timeout, deadline);
+  if (!where->path.empty()) return QueryUnix(address, where->path, timeout, deadline, questions);
+  return QueryTcp(address, *where, timeout, deadline, questions);
 }
 
 }  // namespace vcpulse::kvm

@@ -34,6 +34,7 @@ struct QmpReply {
 // The whole takes `timeout` at most (a tcp host name that must be looked up excepted). Errors name
 // the address: InvalidArgument, Unavailable (no socket, refused, no greeting or no answer in time,
 // closed), DataLoss (not QMP), FailedPrecondition (a QEMU too old). Blocks; any thread.
-absl::StatusOr<QmpReply> QueryQmp(const std::string& address, absl::Duration timeout);
+absl::StatusOr<QmpReply> QueryQmp(const std::string& address, absl::Duration timeout,
+                                  QmpQuestions questions = QmpQuestions::kIdentity);
 
 }  // namespace vcpulse::kvm

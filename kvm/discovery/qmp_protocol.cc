@@ -7,7 +7,9 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "kvm/base/text.h"
+#include "kvm/kvm_stat_names.h"
 
 namespace vcpulse::kvm {
 namespace {
@@ -64,6 +66,55 @@ std::optional<std::vector<QmpCpu>> ParseCpus(const json::value& value) {
   const bool tid_twice = std::ranges::adjacent_find(tids) != tids.end();
   if (index_twice || tid_twice) return std::nullopt;
   return cpus;
+}
+
+// Where each vCPU of that answer is in QEMU's object tree.
+std::map<std::string, int> ParseCpuPaths(const json::value& cpus) {
+  std::map<std::string, int> paths;
+  for (const json::value& element : cpus.as_array()) {
+    const auto path = TextMember(element, "qom-path");
+    if (path) paths[*path] = *IntMember(element.as_object(), "cpu-index", 0);
+  }
+  return paths;
+}
+
+// The answer to query-stats, or nothing where it is not one. Histograms are passed over.
+std::optional<std::vector<QmpVcpuStatistics>> ParseStatistics(
+    const json::value& value, const std::map<std::string, int>& cpu_of_path) {
+  const json::array* array = value.if_array();
+  if (array == nullptr) return std::nullopt;
+  std::vector<QmpVcpuStatistics> all;
+  for (const json::value& element : *array) {
+    const auto path = TextMember(element, "qom-path");
+    const auto cpu = path ? cpu_of_path.find(*path) : cpu_of_path.end();
+    const json::object* object = element.if_object();
+    const json::value* stats = object != nullptr ? object->if_contains("stats") : nullptr;
+    if (cpu == cpu_of_path.end() || stats == nullptr || !stats->is_array()) return std::nullopt;
+    QmpVcpuStatistics& vcpu = all.emplace_back();
+    vcpu.index = cpu->second;
+    for (const json::value& stat : stats->get_array()) {
+      const auto name = TextMember(stat, "name");
+      if (!name) return std::nullopt;
+      const json::value* number = stat.get_object().if_contains("value");
+      json::error_code error;
+      const auto count = number != nullptr ? number->to_number<uint64_t>(error) : 0;
+      if (number != nullptr && number->is_number() && !error)
+        vcpu.values.emplace_back(*name, count);
+    }
+  }
+  std::ranges::sort(all, {}, &QmpVcpuStatistics::index);
+  const bool twice = std::ranges::adjacent_find(all, {}, &QmpVcpuStatistics::index) != all.end();
+  if (twice) return std::nullopt;
+  return all;
+}
+
+// Names that this kernel does not have are passed over by QEMU.
+std::string StatisticsArguments() {
+  return absl::StrCat(
+      R"(, "arguments": {"target": "vcpu", "providers": [{"provider": "kvm", )", R"("names": [")",
+      absl::StrJoin(kKvmStatNames, R"(", ")",
+                    [](std::string* out, std::string_view name) { out->append(name); }),
+      R"("]}]})");
 }
 
 }  // namespace
@@ -130,7 +181,8 @@ absl::Status QmpProtocol::ReceiveLine(std::string_view line) {
       auto cpus = ParseCpus(*answer);
       if (!cpus) return NotQmp("an answer to query-cpus-fast that makes no sense", line);
       answers_.cpus = *std::move(cpus);
-      Ask(Step::kKvm);
+      cpu_of_path_ = ParseCpuPaths(*answer);
+      Ask(questions_ == QmpQuestions::kIdentity ? Step::kKvm : Step::kStatistics);
       break;
     }
     case Step::kKvm: {
@@ -148,6 +200,17 @@ absl::Status QmpProtocol::ReceiveLine(std::string_view line) {
       if (answer != nullptr) answers_.uuid = TextMember(*answer, "UUID");
       Ask(Step::kDone);
       break;
+    case Step::kStatistics: {
+      if (answer == nullptr) {
+        return absl::FailedPreconditionError(
+            "QEMU does not tell KVM's statistics (query-stats: 7.1 or newer, with KVM)");
+      }
+      auto statistics = ParseStatistics(*answer, cpu_of_path_);
+      if (!statistics) return NotQmp("an answer to query-stats that makes no sense", line);
+      answers_.statistics = *std::move(statistics);
+      Ask(Step::kDone);
+      break;
+    }
     case Step::kGreeting:
     case Step::kDone:
       break;
@@ -158,6 +221,7 @@ absl::Status QmpProtocol::ReceiveLine(std::string_view line) {
 void QmpProtocol::Ask(Step step) {
   step_ = step;
   const char* command = "";
+  std::string arguments;
   switch (step) {
     case Step::kCapabilities:
       command = "qmp_capabilities";
@@ -174,11 +238,15 @@ void QmpProtocol::Ask(Step step) {
     case Step::kUuid:
       command = "query-uuid";
       break;
+    case Step::kStatistics:
+      command = "query-stats";
+      arguments = StatisticsArguments();
+      break;
     case Step::kGreeting:
     case Step::kDone:
       return;
   }
-  output_ += absl::StrCat("{\"execute\": \"", command, "\"}\n");
+  output_ += absl::StrCat("{\"execute\": \"", command, "\"", arguments, "}\n");
 }
 
 }  // namespace vcpulse::kvm

@@ -3,9 +3,12 @@
 #include <sys/types.h>
 
 #include <cstddef>
+#include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -20,12 +23,27 @@ struct QmpCpu {
   bool operator==(const QmpCpu&) const = default;
 };
 
+// What KVM counted of one vCPU, as QEMU hands it on.
+struct QmpVcpuStatistics {
+  int index = 0;                                         // the VMM's cpu-index
+  std::vector<std::pair<std::string, uint64_t>> values;  // KVM's names, single numbers alone
+
+  bool operator==(const QmpVcpuStatistics&) const = default;
+};
+
+// Which questions are asked.
+enum class QmpQuestions {
+  kIdentity,    // vCPUs, KVM, name and UUID
+  kStatistics,  // vCPUs, and what KVM counted of each (QEMU 7.1 or newer)
+};
+
 // What QEMU said. Absent where it does not know the question.
 struct QmpAnswers {
   std::vector<QmpCpu> cpus;  // ascending by index
   std::optional<bool> kvm_enabled;
   std::optional<std::string> name;
   std::optional<std::string> uuid;
+  std::vector<QmpVcpuStatistics> statistics;  // ascending by index; of kStatistics
 
   bool operator==(const QmpAnswers&) const = default;
 };
@@ -38,8 +56,11 @@ class QmpProtocol {
   // A longer line is refused: no answer to our questions comes near it.
   static constexpr size_t kLongestLine = size_t{1} << 20;
 
+  explicit QmpProtocol(QmpQuestions questions = QmpQuestions::kIdentity) : questions_(questions) {}
+
   // Takes what the peer sent. Errors, after which nothing more is taken: DataLoss (this is not
-  // QMP, with the beginning of what came instead), FailedPrecondition (a QEMU before 2.12).
+  // QMP, with the beginning of what came instead), FailedPrecondition (a QEMU before 2.12, of
+  // kStatistics before 7.1).
   absl::Status Receive(std::string_view bytes);
 
   // What is to be sent now, once; "" while waiting.
@@ -51,13 +72,15 @@ class QmpProtocol {
 
  private:
   // In the order of the exchange.
-  enum class Step { kGreeting, kCapabilities, kCpus, kKvm, kName, kUuid, kDone };
+  enum class Step { kGreeting, kCapabilities, kCpus, kKvm, kName, kUuid, kStatistics, kDone };
 
   absl::Status ReceiveLine(std::string_view line);
   void Ask(Step step);
 
+  QmpQuestions questions_;
   Step step_ = Step::kGreeting;
-  std::string line_;  // what came of the line that is not complete yet
+  std::map<std::string, int> cpu_of_path_;  // cpu-index by place in QEMU's object tree
+  std::string line_;                        // what came of the line that is not complete yet
   std::string output_;
   absl::Status failed_;
   QmpAnswers answers_;

@@ -129,6 +129,7 @@ absl::Status Machine::AddVcpu(size_t index) {
   auto vcpu = std::make_unique<Vcpu>();
   vcpu->fd = Fd(ioctl(vm_.get(), KVM_CREATE_VCPU, index));
   if (!vcpu->fd.valid()) return absl::ErrnoToStatus(errno, "KVM cannot make a vCPU");
+  vcpu->statistics = Fd(ioctl(vcpu->fd.get(), KVM_GET_STATS_FD, nullptr));
   vcpu->run_bytes = static_cast<size_t>(ioctl(kvm_.get(), KVM_GET_VCPU_MMAP_SIZE, 0));
   void* const run =
       mmap(nullptr, vcpu->run_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, vcpu->fd.get(), 0);

@@ -76,6 +76,7 @@ class Machine {
     Vcpu& operator=(const Vcpu&) = delete;
 
     Fd fd;
+    Fd statistics;  // what KVM counts of it, for others to take (kvm/statistics); none before 5.14
     kvm_run* run = nullptr;
     size_t run_bytes = 0;
     pid_t tid = 0;

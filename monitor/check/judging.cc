@@ -100,6 +100,9 @@ std::string ReasonOf(const Question& question, const Subject& subject, const Wat
                           Duration(finding.judged_ns),
                           " measured, wanted >= ", LimitText(kGaps, question.min_measured));
     case Why::kNothingObserved:
+      if (metric::InfoOf(question.quantity.metric).of_readings) {
+        return absl::StrCat("its ", label, " was never read over time that is judged here");
+      }
       return finding.unknown_ns == 0
                  ? absl::StrCat("HALTED all the time, so there is no ", label, " to judge")
                  : absl::StrCat("its ", label, " was never counted while it was not HALTED");
@@ -183,6 +186,7 @@ void Judging::TakeInterval(const metric::Interval& interval) {
   Observation seen{.verdict = interval.verdict,
                    .by_ipc_alone = by_ipc_bands && core::IsOfIpcAlone(interval.verdict.rule),
                    .degraded = interval.epoch.IsDegraded()};
+  if (interval.statistics != nullptr) seen.reading_ns = interval.statistics->TimeNs();
   if (delta.run_delay_ns) {
     seen.waiting = std::min(
         1.0, static_cast<double>(*delta.run_delay_ns) / static_cast<double>(delta.interval_ns));

@@ -202,6 +202,9 @@ class PercentileTally final : public Tally {
   Tallied Finish() override;
 
  private:
+  // What was read of about a second, where all of it lies in a piece of the judged time.
+  void AddReading(const Part& part);
+  void Count(double value, int64_t weight_ns);
   // The percentile where `lowest_ns` of all the time had the lowest value there is, beside what was
   // counted, and all of it together was `total_ns`.
   Bounds Percentile(double lowest_ns, double total_ns) const;
@@ -213,10 +216,34 @@ class PercentileTally final : public Tally {
   int64_t at_ns_ = 0;
   int64_t counted_ns_ = 0;
   int64_t unknown_ns_ = 0;
+  int64_t piece_from_ns_ = 0;  // of readings
   std::optional<WorstWindow> worst_;
 };
 
+void PercentileTally::Count(double value, int64_t weight_ns) {
+  histogram_.Add(value, weight_ns);
+  counted_ns_ += weight_ns;
+  if (limit_ && value < *limit_) below_ns_ += weight_ns;
+  if (limit_ && value == *limit_) at_ns_ += weight_ns;
+}
+
+void PercentileTally::AddReading(const Part& part) {
+  if (part.begins) piece_from_ns_ = part.when.from_ns;
+  unknown_ns_ += part.when.Length();
+  const Observation* const seen = part.observation;
+  const std::optional<double> value =
+      seen != nullptr ? seen->Value(quantity_.metric) : std::nullopt;
+  const bool is_whole = value && part.when.to_ns - seen->reading_ns >= piece_from_ns_;
+  const int64_t weight_ns = is_whole ? seen->reading_ns : 0;
+  if (is_whole) Count(*value, weight_ns);
+  unknown_ns_ -= weight_ns;
+  if (!worst_) return;
+  const auto weight = static_cast<double>(weight_ns);
+  worst_->Add(part.when, part.begins, value.value_or(0) * weight, weight);
+}
+
 void PercentileTally::Add(const Part& part) {
+  if (metric::InfoOf(quantity_.metric).of_readings) return AddReading(part);
   const Observation* const seen = part.observation;
   const int64_t length_ns = part.when.Length();
   const bool judged = seen != nullptr && seen->verdict.band != core::Band::kNone;
@@ -224,10 +251,7 @@ void PercentileTally::Add(const Part& part) {
   const std::optional<double> value =
       judged && !halted ? seen->Value(quantity_.metric) : std::nullopt;
   if (value) {
-    histogram_.Add(*value, length_ns);
-    counted_ns_ += length_ns;
-    if (limit_ && *value < *limit_) below_ns_ += length_ns;
-    if (limit_ && *value == *limit_) at_ns_ += length_ns;
+    Count(*value, length_ns);
   } else if (!halted) {
     unknown_ns_ += length_ns;
   }
@@ -253,6 +277,9 @@ Bounds PercentileTally::Percentile(double lowest_ns, double total_ns) const {
 }
 
 Tallied PercentileTally::Finish() {
+  // Readings are stamped apart from ticks, so that their time may exceed that of the ticks a
+  // little.
+  unknown_ns_ = std::max<int64_t>(0, unknown_ns_);
   Tallied tallied{.unknown_ns = unknown_ns_};
   if (counted_ns_ == 0) return tallied;
   // Unknown time changes most where none of it was HALTED, and all of it lay at one end.

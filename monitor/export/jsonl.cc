@@ -164,6 +164,7 @@ absl::Status JsonlExport::AddRow(const metric::Interval& interval) {
   out_.Add(",\"state\":");
   AddOrNull(out_, reading::StateName(delta.state));
   ForEachRowMetric([&](const metric::Info& info) {
+    if (info.of_readings && interval.statistics == nullptr) return;
     out_.Add(",\"");
     out_.Add(info.key);
     out_.Add("\":");

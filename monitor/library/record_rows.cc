@@ -37,6 +37,8 @@ bool AddTo(RecordRows& rows, const v1::TimelineRecord& record) {
       return rows.Add(record.gap());
     case v1::TimelineRecord::kLifeCycle:
       return rows.Add(record.life_cycle());
+    case v1::TimelineRecord::kStatistics:
+      return rows.Add(record.statistics());
     default:
       return true;
   }
@@ -46,6 +48,11 @@ bool AddTo(RecordRows& rows, const v1::TimelineRecord& record) {
 
 bool RecordRows::Add(const v1::Session& session) {
   intervals_.Add(session).IgnoreError();  // another stream's: vcpulse_timeline_open refuses those
+  return true;
+}
+
+bool RecordRows::Add(const v1::Statistics& statistics) {
+  intervals_.Add(statistics);
   return true;
 }
 

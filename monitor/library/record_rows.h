@@ -34,6 +34,7 @@ class RecordRows {
   bool Add(const v1::VcpuSet& set);
   bool Add(const v1::Marker& marker);
   bool Add(const v1::Gap& gap);
+  bool Add(const v1::Statistics& statistics);
   bool Add(const v1::LifeCycle& life_cycle);
   // All vCPUs of one sample; `previous` is the one before it in its epoch, or null. What does not
   // fit its vCPU set is passed over.

@@ -39,6 +39,7 @@ struct Options {
   profile::Profile profile;
   bool force_profile = false;  // also where it is one of other CPUs
   bool prove = false;          // the counters of this host, before it begins (docs/accuracy.md)
+  bool statistics = true;      // of the scheduler and of KVM (docs/statistics.md)
   std::string tool_version;
   // The VMs are those of this process's descendants, and it goes on without any.
   bool beside_command = false;

@@ -89,7 +89,8 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(const Options& options) {
   if (options.wrap_writer) session->writer_ = options.wrap_writer(std::move(session->writer_));
 
   v1::TimelineRecord record;
-  *record.mutable_session() = recorder::MakeSession(kvm::ReadHostFacts(options.target.root), facts);
+  const kvm::HostFacts host = kvm::ReadHostFacts(options.target.root);
+  *record.mutable_session() = recorder::MakeSession(host, facts);
   if (session->proof_) *record.mutable_session()->mutable_counter_proof() = *session->proof_;
   session->writer_->Add(std::move(record), MonotonicNow_ns());
   session->writer_->Add(replay::KeepProfile(options.profile), MonotonicNow_ns());
@@ -101,6 +102,8 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(const Options& options) {
                                    .classifier = options.classifier,
                                    .profile = options.profile.values,
                                    .residency = facts.residency.bases,
+                                   .statistics = options.statistics,
+                                   .kernel_release = host.kernel_release,
                                    .now_ns = MonotonicNow_ns},
       session->perf_, *session->writer_);
   return session;

@@ -75,6 +75,7 @@ absl::Status IntervalReader::Add(const timeline::Entry& entry, Sink sink) {
   }
   if (const auto* session = std::get_if<v1::Session>(&entry.record)) return Add(*session);
   if (const auto* set = std::get_if<v1::VcpuSet>(&entry.record)) Add(*set);
+  if (const auto* read = std::get_if<v1::Statistics>(&entry.record)) Add(*read);
   return absl::OkStatus();
 }
 
@@ -100,6 +101,12 @@ void IntervalReader::Add(const v1::VcpuSet& set) {
                              .groups = 1 + static_cast<size_t>(set.further_groups_size())});
 }
 
+void IntervalReader::Add(const v1::Statistics& statistics) {
+  const auto epoch = epochs_.find({statistics.vm(), statistics.epoch()});
+  if (epoch == epochs_.end()) return;
+  statistics_.Add(statistics, static_cast<size_t>(epoch->second.set.vcpus_size()));
+}
+
 const Epoch* IntervalReader::EpochOf(const Tick& tick) const {
   const auto found = epochs_.find({tick.vm, tick.epoch});
   return found == epochs_.end() || !Fits(found->second, tick.sample) ? nullptr : &found->second;
@@ -120,6 +127,7 @@ absl::Status IntervalReader::Add(const Tick& tick, Sink sink) {
     const core::VcpuDelta& delta = pmus.size() > 1 ? sum : pmus.front();
     if (delta.interval_ns <= 0) continue;
     residency_scale_.Observe(pmus, epoch->slots);
+    const std::optional<StatisticsDelta> statistics = statistics_.Take(tick.vm, tick.epoch, i);
     const Interval interval{
         .epoch = *epoch,
         .column = i,
@@ -129,7 +137,8 @@ absl::Status IntervalReader::Add(const Tick& tick, Sink sink) {
         .groups = groups,
         .delta = delta,
         .residency_scale = residency_scale_,
-        .verdict = WithinKnown(i < tick.verdicts.size() ? tick.verdicts[i] : core::Verdict())};
+        .verdict = WithinKnown(i < tick.verdicts.size() ? tick.verdicts[i] : core::Verdict()),
+        .statistics = statistics ? &*statistics : nullptr};
     if (absl::Status status = sink(interval); !status.ok()) return status;
   }
   return absl::OkStatus();

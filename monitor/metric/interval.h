@@ -20,6 +20,7 @@
 #include "monitor/core/residency.h"
 #include "monitor/core/sample.h"
 #include "monitor/core/verdict.h"
+#include "monitor/metric/statistics.h"
 #include "monitor/timeline/entry.h"
 #include "vcpulse/v1/timeline.pb.h"
 
@@ -102,6 +103,9 @@ struct Interval {
   const core::VcpuDelta& delta;             // of all core PMUs together; its interval_ns is > 0
   const ResidencyScale& residency_scale;
   core::Verdict verdict;  // kNone: no verdict yet
+  // What was read of it since the interval before: of about a second, not of this interval alone.
+  // Null where nothing was.
+  const StatisticsDelta* statistics = nullptr;
 
   const v1::Vcpu& Vcpu() const { return epoch.set.vcpus(static_cast<int>(column)); }
   uint32_t Vm() const { return epoch.set.vm(); }
@@ -165,9 +169,13 @@ class IntervalReader {
   // The same, each on its own. Sessions and sets that are known already are passed over.
   absl::Status Add(const v1::Session& session);
   void Add(const v1::VcpuSet& set);
+  void Add(const v1::Statistics& statistics);
   absl::Status Add(const Tick& tick, Sink sink);
   // No tick of this epoch comes any more: it is forgotten.
-  void EndEpoch(uint32_t vm, uint32_t epoch) { epochs_.erase({vm, epoch}); }
+  void EndEpoch(uint32_t vm, uint32_t epoch) {
+    epochs_.erase({vm, epoch});
+    statistics_.EndEpoch(vm, epoch);
+  }
 
   // Nothing before the first.
   const std::optional<v1::Session>& session() const { return session_; }
@@ -184,7 +192,8 @@ class IntervalReader {
   std::optional<v1::Session> session_;
   ResidencyScale residency_scale_;
   std::map<std::pair<uint32_t, uint32_t>, Epoch> epochs_;  // by (vm, epoch)
-  std::vector<core::VcpuDelta> deltas_;                    // of one vCPU's groups
+  StatisticsReader statistics_;
+  std::vector<core::VcpuDelta> deltas_;  // of one vCPU's groups
   uint64_t unusable_ticks_ = 0;
 };
 

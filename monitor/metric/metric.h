@@ -33,6 +33,15 @@ enum class Metric : uint8_t {
   kCacheMissRate,
   kGhz,
   kBranchMissRate,
+  kMigrations,
+  kPreemptions,
+  kExits,
+  kHaltExits,
+  kIoExits,
+  kSignalExits,
+  kHypercalls,
+  kWfeExits,
+  kHaltPoll,
   kEnd,  // no metric: how many there are
 };
 inline constexpr size_t kMetrics = static_cast<size_t>(Metric::kEnd);
@@ -77,15 +86,17 @@ struct Info {
   Ratio (*of)(const Interval&) = nullptr;
   bool by_time = false;         // part and whole are weighed by the interval's length in sums
   bool needs_counters = false;  // hardware counters
-  bool asked = false;           // by check, compare and the library
-  int row_decimals = 0;         // in rows of CSV and JSON lines; 0: it is no column there
-  int decimals = 2;             // of a number, for people
+  // Of Interval::statistics: a number that intervals have about once a second, whatever the band.
+  bool of_readings = false;
+  bool asked = false;    // by check, compare and the library
+  int row_decimals = 0;  // in rows of CSV and JSON lines; 0: it is no column there
+  int decimals = 2;      // of a number, for people
   std::array<Counter, 2> counters{};
 
   bool IsShare() const { return unit == Unit::kShare; }
-  // Of a number, sums take only intervals that were judged other than HALTED: a halted vCPU still
-  // runs timer ticks, whose ratios are noise.
-  bool OfBusyTime() const { return !IsShare(); }
+  // Of a number, unless it is of readings, sums take only intervals that were judged other than
+  // HALTED: a halted vCPU still runs timer ticks, whose ratios are noise.
+  bool OfBusyTime() const { return !IsShare() && !of_readings; }
 };
 
 // In the order of the enumerators.

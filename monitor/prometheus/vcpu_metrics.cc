@@ -82,6 +82,8 @@ class Tally {
       intervals_.Add(record.session()).IgnoreError();  // the first of a new reader never fails
     } else if (record.has_vcpu_set()) {
       AddSet(record.vcpu_set());
+    } else if (record.has_statistics()) {
+      intervals_.Add(record.statistics());
     } else if (record.has_gap()) {
       const v1::Gap& gap = record.gap();
       GapTotals& gaps = totals_.gaps[gap.reason()];

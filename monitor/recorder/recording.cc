@@ -186,6 +186,12 @@ absl::Status Recording::ChangeOver(const InstanceKey& key, RecordedVm& recorded,
       .runs = RunWatch(opened->vcpus.size(), groups, opened->core_pmus, opened->multiplexed),
       .buffer_bytes = buffers * sample_bytes,
       .pause = WatchOf(vm, opened->vcpus)};
+  if (options_.statistics && !opened->vcpus.empty()) {
+    kvm::Vm counted = vm;
+    counted.vcpus = opened->vcpus;
+    live.statistics.emplace(options_.root, std::move(counted), options_.kernel_release,
+                            options_.now_ns);
+  }
   for (const kvm::Vcpu& vcpu : opened->vcpus) {
     live.vcpu_indexes.push_back(static_cast<uint32_t>(vcpu.index));
   }
@@ -297,6 +303,7 @@ void Recording::TakeSample(LiveEpoch& live, const sampler::Handover& handover) {
   } else {
     WatchPause(live, sample);
     live.classifier.Classify(sample, residency_, live.verdicts);
+    ReadStatistics(live, sample);
     writer_.AddTick(live.epoch->vm, live.epoch->number, sample, live.verdicts);
     ++progress_.samples;
     progress_.vcpu_samples += sample.vcpus.size();
@@ -305,6 +312,18 @@ void Recording::TakeSample(LiveEpoch& live, const sampler::Handover& handover) {
     SayWhatNeverCounts(live);
   }
   live.epoch->Recycle(handover.sample);
+}
+
+void Recording::ReadStatistics(LiveEpoch& live, const core::Sample& sample) {
+  if (!live.statistics || !live.statistics->IsDue(sample.wake_ns, live.verdicts)) return;
+  v1::TimelineRecord record;
+  v1::Statistics& statistics = *record.mutable_statistics();
+  const int64_t now_ns = options_.now_ns();
+  if (!live.statistics->Read(statistics)) return;
+  statistics.set_vm(live.epoch->vm);
+  statistics.set_epoch(live.epoch->number);
+  statistics.set_mono_ns(now_ns);
+  writer_.Add(std::move(record), now_ns);
 }
 
 void Recording::SayWhatNeverCounts(const LiveEpoch& live) {

@@ -25,6 +25,7 @@
 #include "monitor/recorder/notices.h"
 #include "monitor/recorder/openings.h"
 #include "monitor/recorder/pause_watch.h"
+#include "monitor/recorder/statistics_watch.h"
 #include "monitor/recorder/step_down.h"
 #include "monitor/sampler/sampler.h"
 #include "monitor/timeline/writer.h"
@@ -70,6 +71,8 @@ class Recording {
     core::ClassifierChoice classifier = core::ClassifierChoice::kAuto;
     core::Profile profile;
     std::vector<core::ResidencyBasis> residency;  // one per core PMU
+    bool statistics = true;                       // see StatisticsWatch
+    std::string kernel_release;                   // uname -r; for them alone
     int64_t (*now_ns)() = nullptr;                // CLOCK_MONOTONIC, injected
   };
 
@@ -151,6 +154,7 @@ class Recording {
     bool starves = false;  // it did once
     size_t buffer_bytes = 0;
     PauseWatch pause;
+    std::optional<StatisticsWatch> statistics;
     std::optional<sampler::TickRange> uncovered;  // ticks without a vCPU, no gap so far
     int64_t uncovered_ns = 0;                     // when the last of them was
   };
@@ -175,6 +179,8 @@ class Recording {
   // Its vCPU threads are others than `before`.
   void SayChange(const RecordedVm& recorded, const kvm::Vm& before);
   void TakeSample(LiveEpoch& live, const sampler::Handover& handover);
+  // Before the tick that this sample becomes, where it is time for it.
+  void ReadStatistics(LiveEpoch& live, const core::Sample& sample);
   // Once per VM.
   void SayWhatNeverCounts(const LiveEpoch& live);
   PauseWatch WatchOf(const kvm::Vm& vm, const std::vector<kvm::Vcpu>& vcpus) const;

@@ -20,6 +20,7 @@ struct IntoRecord {
   void operator()(const v1::ClockSnapshot& it) const { *record.mutable_clock_snapshot() = it; }
   void operator()(const v1::Summary& it) const { *record.mutable_summary() = it; }
   void operator()(const v1::Profile& it) const { *record.mutable_profile() = it; }
+  void operator()(const v1::Statistics& it) const { *record.mutable_statistics() = it; }
   void operator()(const timeline::TickEntry& /*it*/) const {}
 };
 

@@ -353,6 +353,9 @@ bool ChunkDecoder::TakeRecord(v1::TimelineRecord& record) {
     case v1::TimelineRecord::kProfile:
       entry_.record = std::move(*record.mutable_profile());
       return true;
+    case v1::TimelineRecord::kStatistics:
+      entry_.record = std::move(*record.mutable_statistics());
+      return true;
     case v1::TimelineRecord::kTick:           // refused by OrderRecords
     case v1::TimelineRecord::RECORD_NOT_SET:  // of a later release
       return false;

@@ -30,6 +30,8 @@ std::optional<int64_t> InstantOfRecord(const v1::TimelineRecord& record) {
       return record.life_cycle().mono_ns();
     case v1::TimelineRecord::kClockSnapshot:
       return record.clock_snapshot().mono_ns();
+    case v1::TimelineRecord::kStatistics:
+      return record.statistics().mono_ns();
     default:
       return std::nullopt;
   }

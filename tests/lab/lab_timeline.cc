@@ -30,6 +30,7 @@ class Collector {
   void Add(const v1::Marker&) {}
   void Add(const v1::ClockSnapshot&) {}
   void Add(const v1::Profile&) {}
+  void Add(const v1::Statistics&) {}
 
   void Add(const v1::VcpuSet& set) {
     RecordedVm& vm = into_.vms[set.vm()];

@@ -140,7 +140,7 @@ void AddOutputOptions(CLI::App& command, RecordText& text) {
 void AddEventOptions(CLI::App& command, RecordOptions& options, RecordText& text) {
   CLI::Option* set = command.add_option("--event-set", text.set, "the largest set to try [full]")
                          ->type_name("full|core|branches|min|cycles|degraded");
-  const std::array<CLI::Option*, 6> all = {
+  const std::array<CLI::Option*, 7> all = {
       set,
       command
           .add_option("-e,--events", text.events,
@@ -152,6 +152,9 @@ void AddEventOptions(CLI::App& command, RecordOptions& options, RecordText& text
                        "become estimates"),
       command.add_flag("--require-counters", options.open.require_counters,
                        "fail where there are no hardware counters"),
+      command.add_flag("!--no-statistics", options.statistics,
+                       "do not read what the scheduler and KVM count of each vCPU beside its "
+                       "counters (docs/statistics.md), about once a second"),
       command.add_flag("--prove", options.prove,
                        "first prove this host's counters as `doctor --prove` does (about 2 s), and "
                        "keep the proof in the timeline"),

@@ -15,7 +15,7 @@ using ::testing::IsEmpty;
 constexpr char kVcpuStat[] =
     "9757 (CPU 0/KVM) R 9696 9695 7581 0 -1 138412224 256 0 0 0 11 145 0 0 20 0 7 0 118493 "
     "465809408 9547 18446744073709551615 93960312225792 93960318086229 140721447427360 0 0 0 "
-    "2147219511 4100 16963 0 0 0 -1 0 0 0 0 77 0 93960321198328 93960326402480 93960483573760 "
+    "2147219511 4100 16963 0 0 0 -1 3 0 0 0 77 0 93960321198328 93960326402480 93960483573760 "
     "140721447430569 140721447430782 140721447430782 140721447432156 0\n";
 
 TEST(ParseTaskStat, TakesTheFieldsByTheirNumbers) {
@@ -24,6 +24,7 @@ TEST(ParseTaskStat, TakesTheFieldsByTheirNumbers) {
   EXPECT_EQ(stat->state, 'R');
   EXPECT_EQ(stat->parent, 9696);
   EXPECT_EQ(stat->start_time_ticks, 118493u);
+  EXPECT_EQ(stat->cpu, 3);
   EXPECT_EQ(stat->guest_time_ticks, 77u);
   EXPECT_FALSE(stat->kernel_thread);
   EXPECT_FALSE(stat->Exited());
@@ -101,16 +102,43 @@ TEST(ParseKvmLink, KnowsTheFormsOfAllKernels) {
   EXPECT_EQ(ParseKvmLink("anon_inode:kvm-vcpu:12"), (KvmLink{Kind::kVcpu, 12}));
   EXPECT_EQ(ParseKvmLink("anon_inode:[kvm-vcpu:0]"), (KvmLink{Kind::kVcpu, 0}));
   EXPECT_EQ(ParseKvmLink("anon_inode:kvm-vcpu"), (KvmLink{Kind::kVcpu, std::nullopt}));
+  EXPECT_EQ(ParseKvmLink("anon_inode:kvm-vcpu-stats:3"), (KvmLink{Kind::kVcpuStats, 3}));
+  EXPECT_EQ(ParseKvmLink("anon_inode:[kvm-vcpu-stats:0]"), (KvmLink{Kind::kVcpuStats, 0}));
 }
 
 // A file of such a name, or another device of KVM, proves nothing.
 TEST(ParseKvmLink, RefusesLookAlikes) {
   for (const char* link :
        {"/tmp/anon_inode:kvm-vm", "anon_inode:kvm-vm2", "anon_inode:kvm-vcpu:", "/dev/kvm",
-        "anon_inode:kvm-vcpu:-1", "anon_inode:kvm-vcpu:1x", "anon_inode:kvm-vcpu-stats:0",
+        "anon_inode:kvm-vcpu:-1", "anon_inode:kvm-vcpu:1x", "anon_inode:kvm-vcpu-stats:",
+        "anon_inode:kvm-vcpu-stats", "anon_inode:kvm-vcpu-stats:-1", "anon_inode:kvm-vm-stats",
         "anon_inode:[kvm-vm", "anon_inode:[eventfd]", "anon_inode:", ""}) {
     EXPECT_FALSE(ParseKvmLink(link)) << link;
   }
+}
+
+// Of a real thread, but for some lines between.
+TEST(ParseTaskSched, TakesTheCountsByTheirLabels) {
+  constexpr char kSched[] =
+      "CPU 0/KVM (15435, #threads: 4)\n"
+      "-------------------------------------------------------------------\n"
+      "se.exec_start                                :      31685383.624783\n"
+      "se.nr_migrations                             :                   12\n"
+      "nr_switches                                  :                 4105\n"
+      "nr_voluntary_switches                        :                 4000\n"
+      "nr_involuntary_switches                      :                  105\n"
+      "se.load.weight                               :              1048576\n"
+      "current_node=0, numa_group_id=0\n";
+  EXPECT_EQ(ParseTaskSched(kSched), (TaskSched{12, 4000, 105}));
+  for (const char* label : {"se.nr_migrations", "nr_voluntary", "nr_involuntary"}) {
+    std::string without = kSched;
+    without.replace(without.find(label), 2, "xx");
+    EXPECT_FALSE(ParseTaskSched(without)) << label;
+  }
+  std::string negative = kSched;
+  negative.replace(negative.find(" 12\n"), 3, "-12");
+  EXPECT_FALSE(ParseTaskSched(negative));
+  EXPECT_FALSE(ParseTaskSched(""));
 }
 
 TEST(ParseDebugfsVmDir, TakesPidAndDescriptor) {

@@ -2,6 +2,7 @@
 
 #include "monitor/check/tally.h"
 
+#include <limits>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -65,6 +66,31 @@ TEST(IpcTally, HoldsAgainstTheLimitToTheNanosecond) {
   EXPECT_EQ(MedianOf({Ipc(1, 2), Ipc(2)}, two), (Bounds{1, 1}));
   // An unknown ns at the low end makes two of four below; at the high end one is, and one at it.
   EXPECT_EQ(MedianOf({Ipc(1), Ipc(2), Ipc(3), {std::nullopt, 1}}, two), (Bounds{1, 2}));
+}
+
+// A part of one ns after which a reading of so many ns came.
+std::pair<std::optional<Observation>, int64_t> Read(double exits, int64_t ns) {
+  Observation seen{.verdict = {.band = Band::kHalted}, .reading_ns = ns};
+  seen.values[static_cast<size_t>(Metric::kExits)] = exits;
+  return {seen, 1};
+}
+
+Bounds MedianExits(const std::vector<std::pair<std::optional<Observation>, int64_t>>& parts) {
+  const Quantity median{
+      .kind = Quantity::Kind::kPercentile, .metric = Metric::kExits, .percentile = 50};
+  return Tally1(median, {}, parts).observed.value_or(Bounds{-1, -1});
+}
+
+// They count for the time that they are of, whatever the band, and never for time that is not
+// judged; the rest is unknown.
+TEST(ReadingsTally, CountForTheirOwnTime) {
+  const std::pair<std::optional<Observation>, int64_t> none{Seen(Band::kHalted), 4};
+  EXPECT_EQ(MedianExits({none, Read(7, 5)}), (Bounds{7, 7}));
+  EXPECT_EQ(MedianExits({none, Read(7, 6)}), (Bounds{-1, -1}));  // it begins before
+  EXPECT_EQ(MedianExits({none, Read(7, 5), none, Read(9, 5)}), (Bounds{7, 7}));
+  EXPECT_EQ(MedianExits({none, Read(7, 5), none, Read(9, 5), {std::nullopt, 1}}), (Bounds{7, 9}));
+  EXPECT_EQ(MedianExits({none, Read(7, 4)}), (Bounds{7, 7}));
+  EXPECT_EQ(MedianExits({none, Read(7, 2)}), (Bounds{0, std::numeric_limits<double>::infinity()}));
 }
 
 TEST(IpcTally, AnEstimateNeverCrossesTheLimit) {

@@ -14,6 +14,7 @@
 #include "monitor/report/summary.h"
 #include "tests/unit/fixtures/hand_made_recording.h"
 #include "tests/unit/fixtures/live_recording.h"
+#include "tests/unit/fixtures/made_statistics.h"
 
 namespace vcpulse::exporting {
 namespace {
@@ -140,6 +141,9 @@ class TwoSamples : public ::testing::Test {
     }
     EXPECT_TRUE(exporter.Add({.sequence = 2, .record = set_}).ok());
     EXPECT_TRUE(exporter.Add(TickOf(before_, nullptr, {})).ok());
+    for (const v1::Statistics& statistics : statistics_) {
+      EXPECT_TRUE(exporter.Add({.sequence = 3, .record = statistics}).ok());
+    }
     EXPECT_TRUE(exporter.Flush().ok());
     EXPECT_EQ(text, "");
     EXPECT_TRUE(exporter.Add(TickOf(now_, &before_, verdict)).ok());
@@ -150,6 +154,7 @@ class TwoSamples : public ::testing::Test {
   }
 
   v1::VcpuSet set_ = HandMadeRecording::Set(1, 1, {2001});
+  std::vector<v1::Statistics> statistics_;
   core::Sample before_;
   core::Sample now_;
   std::vector<v1::ClockSnapshot> clocks_;
@@ -230,6 +235,22 @@ TEST_F(TwoSamples, TellCacheMissesPerInstruction) {
 }
 
 // An event is never mistaken for another key.
+// They stand in the rows that have a reading alone; what its source does not have is null there.
+TEST_F(TwoSamples, ReadingsHaveTheirKeysWhereTheyAre) {
+  statistics_ = {
+      fixtures::StatisticsOf(1, 1, 1'000'000'000, {"exits", "halt_poll_fail_ns"}, {{10, 0}}),
+      fixtures::StatisticsOf(1, 1, 3'000'000'000, {"exits", "halt_poll_fail_ns"},
+                             {{30, 500'000'000}})};
+  const json::object row = Row().as_object();
+  EXPECT_EQ(row.at("exits").to_number<double>(), 10);
+  EXPECT_EQ(row.at("halt_poll").to_number<double>(), 250);
+  EXPECT_TRUE(row.at("migrations").is_null());
+  statistics_.pop_back();
+  EXPECT_TRUE(Row().as_object().at("exits").is_null());
+  statistics_.clear();
+  EXPECT_FALSE(Row().as_object().contains("exits"));
+}
+
 TEST_F(TwoSamples, EventsThatAreNamedAsKeysAre) {
   set_.set_events(0, "tick");
   set_.set_events(1, "starved");

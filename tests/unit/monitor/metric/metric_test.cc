@@ -190,6 +190,27 @@ std::string CounterRow(const Counter& counter) {
   return "| `" + Text(counter.name) + "` | " + Text(counter.help) + " |\n";
 }
 
+// A halted vCPU's exits count as well, and what was not read has no rate.
+TEST(MetricsOfReadings, AreRatesOfAnyBand) {
+  StatisticsDelta read;
+  read.progress[static_cast<size_t>(Statistic::kExits)] = {.count = 30, .time_ns = 2'000'000'000};
+  read.progress[static_cast<size_t>(Statistic::kHaltPollNs)] = {.count = 500'000'000,
+                                                                .time_ns = 2'000'000'000};
+  Totals totals;
+  IntervalMaker().With({.verdict = {.band = Band::kHalted}}, [&](Interval interval) {
+    totals.Add(interval);
+    EXPECT_EQ(ValueOf(Metric::kExits, interval), std::nullopt);
+    EXPECT_EQ(InfoOf(Metric::kExits).counters[0].of(interval), std::nullopt);
+    interval.statistics = &read;
+    totals.Add(interval);
+    EXPECT_EQ(InfoOf(Metric::kExits).counters[0].of(interval), 30);
+    EXPECT_EQ(InfoOf(Metric::kMigrations).counters[0].of(interval), std::nullopt);
+  });
+  EXPECT_THAT(totals.Value(Metric::kExits), Optional(15.0));
+  EXPECT_THAT(totals.Value(Metric::kHaltPoll), Optional(250.0));  // ms per second
+  EXPECT_EQ(totals.Value(Metric::kMigrations), std::nullopt);
+}
+
 TEST(MetricDocs, HaveEachMetricAndEachCounterAndNoOther) {
   std::string wanted;
   for (const Info& info : Table()) wanted += MetricRow(info);

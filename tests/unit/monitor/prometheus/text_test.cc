@@ -10,6 +10,7 @@
 
 #include "monitor/metric/metric.h"
 #include "monitor/prometheus/exposition.h"
+#include "tests/unit/fixtures/made_statistics.h"
 #include "tests/unit/fixtures/run_with_input.h"
 #include "tests/unit/monitor/prometheus/metrics_fixture.h"
 
@@ -33,7 +34,15 @@ std::string FullRecordingText() {
   set.mutable_instance()->set_pid(2);
   set.mutable_instance()->set_uuid("2b0b7f3c-0000-0000-0000-000000000000");
   recording.writer->Add(record, 0);
-  for (int i = 0; i < 3; ++i) recording.AddTick(1, 1, {});
+  for (int i = 0; i < 3; ++i) {
+    *record.mutable_statistics() = fixtures::StatisticsOf(
+        1, 1, i + 1,
+        {"migrations", "involuntary_switches", "exits", "halt_exits", "io_exits", "signal_exits",
+         "hypercalls", "wfe_exit_stat", "halt_poll_fail_ns"},
+        {std::vector<uint64_t>(9)});
+    recording.writer->Add(record, 0);
+    recording.AddTick(1, 1, {});
+  }
   return recording.Text();
 }
 

@@ -80,6 +80,8 @@ TEST(WriterReader, VmsAndRecordsComeBackInOrder) {
   add(record);
   record.mutable_life_cycle()->set_detail("a vCPU was unplugged");
   add(record);
+  record.mutable_statistics()->set_kvm_missing("no descriptor");
+  add(record);
   fakes::SyntheticVm smaller({fakes::Load::kBusy}, 10'000'000, 3);
   add(SetRecord(smaller.VcpuSet(1, 2)));
   tick(smaller, 1, 2);
@@ -97,6 +99,7 @@ TEST(WriterReader, VmsAndRecordsComeBackInOrder) {
   EXPECT_EQ(chunks.size(), 3u);
   EXPECT_THAT(seen.report->damages, IsEmpty());
   EXPECT_THAT(seen.others, testing::Contains(HasSubstr("LifeCycle detail: \"a vCPU was")));
+  EXPECT_THAT(seen.others, testing::Contains(HasSubstr("Statistics kvm_missing: \"no desc")));
   EXPECT_THAT(seen.others, testing::Contains(HasSubstr("ClockSnapshot realtime_ns: 77")));
 }
 

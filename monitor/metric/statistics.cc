@@ -1,0 +1,82 @@
+#include "monitor/metric/statistics.h"
+
+#include <algorithm>
+#include <string_view>
+
+namespace vcpulse::metric {
+namespace {
+
+struct Name {
+  std::string_view name;  // of the source
+  Statistic statistic;    // several names of one add up
+};
+
+// Those of KVM are the kernel's (arch/*/include/asm/kvm_host.h, KVM_GENERIC_VCPU_STATS).
+constexpr std::array kNames = {
+    Name{"migrations", Statistic::kMigrations},
+    Name{"involuntary_switches", Statistic::kPreemptions},
+    Name{"exits", Statistic::kExits},
+    Name{"halt_exits", Statistic::kHaltExits},     // x86
+    Name{"wfi_exit_stat", Statistic::kHaltExits},  // arm64
+    Name{"io_exits", Statistic::kIoExits},         // x86
+    Name{"mmio_exits", Statistic::kIoExits},       // x86
+    Name{"mmio_exit_user", Statistic::kIoExits},   // arm64
+    Name{"signal_exits", Statistic::kSignalExits},
+    Name{"hypercalls", Statistic::kHypercalls},     // x86
+    Name{"hvc_exit_stat", Statistic::kHypercalls},  // arm64
+    Name{"wfe_exit_stat", Statistic::kWfeExits},    // arm64
+    Name{"halt_poll_success_ns", Statistic::kHaltPollNs},
+    Name{"halt_poll_fail_ns", Statistic::kHaltPollNs},
+};
+
+}  // namespace
+
+void StatisticsReader::Add(const v1::Statistics& record, size_t vcpus) {
+  std::vector<Vcpu>& epoch = epochs_[{record.vm(), record.epoch()}];
+  epoch.resize(vcpus);
+  for (const v1::SourceStatistics& source : record.sources()) {
+    if (static_cast<size_t>(source.vcpus_size()) != vcpus) continue;
+    for (size_t column = 0; column < vcpus; ++column) {
+      const v1::VcpuStatistics& read = source.vcpus(static_cast<int>(column));
+      Vcpu& vcpu = epoch[column];
+      if (read.has_cpu()) {
+        vcpu.cpu = read.cpu();
+        vcpu.is_news = true;
+      }
+      if (read.values_size() != source.names_size()) continue;
+      std::array<std::optional<Reading>, kStatistics> now;
+      for (int i = 0; i < source.names_size(); ++i) {
+        const auto known = std::ranges::find(kNames, source.names(i), &Name::name);
+        if (known == kNames.end()) continue;
+        std::optional<Reading>& sum = now[static_cast<size_t>(known->statistic)];
+        sum = {.count = (sum ? sum->count : 0) + read.values(i), .mono_ns = read.mono_ns()};
+      }
+      for (size_t s = 0; s < kStatistics; ++s) {
+        if (!now[s]) continue;
+        vcpu.latest[s] = now[s];
+        if (!vcpu.taken[s]) vcpu.taken[s] = now[s];
+        vcpu.is_news = true;
+      }
+    }
+  }
+}
+
+std::optional<StatisticsDelta> StatisticsReader::Take(uint32_t vm, uint32_t epoch, size_t column) {
+  const auto found = epochs_.find({vm, epoch});
+  if (found == epochs_.end() || column >= found->second.size()) return std::nullopt;
+  Vcpu& vcpu = found->second[column];
+  if (!std::exchange(vcpu.is_news, false)) return std::nullopt;
+  StatisticsDelta delta{.cpu = vcpu.cpu};
+  for (size_t s = 0; s < kStatistics; ++s) {
+    if (!vcpu.latest[s]) continue;
+    const Reading before = *std::exchange(vcpu.taken[s], vcpu.latest[s]);
+    const Reading& now = *vcpu.latest[s];
+    // A count that fell is of another life of the vCPU.
+    if (now.count < before.count || now.mono_ns <= before.mono_ns) continue;
+    delta.progress[s] = {.count = now.count - before.count,
+                         .time_ns = now.mono_ns - before.mono_ns};
+  }
+  return delta;
+}
+
+}  // namespace vcpulse::metric

@@ -1,0 +1,72 @@
+#pragma once
+
+// What the host says of a vCPU beside its counters, as progress between two readings.
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "vcpulse/v1/timeline.pb.h"
+
+namespace vcpulse::metric {
+
+// What metrics are made of, whatever the source calls it: statistics.cc has the names. Append-only.
+enum class Statistic : uint8_t {
+  kMigrations,
+  kPreemptions,
+  kExits,
+  kHaltExits,
+  kIoExits,
+  kSignalExits,
+  kHypercalls,
+  kWfeExits,
+  kHaltPollNs,
+  kEnd,  // none: how many there are
+};
+inline constexpr size_t kStatistics = static_cast<size_t>(Statistic::kEnd);
+
+// What came between two readings of one vCPU.
+struct StatisticsDelta {
+  struct Progress {
+    uint64_t count = 0;
+    int64_t time_ns = 0;  // between the readings; 0: not read
+  };
+
+  std::array<Progress, kStatistics> progress{};
+  std::optional<uint32_t> cpu{};  // of the host, where it last ran, at the latter
+
+  const Progress& Of(Statistic statistic) const { return progress[static_cast<size_t>(statistic)]; }
+  // The longest time between two readings.
+  int64_t TimeNs() const { return std::ranges::max(progress, {}, &Progress::time_ns).time_ns; }
+};
+
+// The readings of the vCPUs of every epoch. Memory grows with the epochs alone. One thread.
+class StatisticsReader {
+ public:
+  // Of an epoch with so many vCPUs; a record that does not fit is passed over.
+  void Add(const v1::Statistics& record, size_t vcpus);
+  // What was read since the last call for this vCPU; nothing where nothing was.
+  std::optional<StatisticsDelta> Take(uint32_t vm, uint32_t epoch, size_t column);
+  void EndEpoch(uint32_t vm, uint32_t epoch) { epochs_.erase({vm, epoch}); }
+
+ private:
+  struct Reading {
+    uint64_t count = 0;
+    int64_t mono_ns = 0;
+  };
+  struct Vcpu {
+    std::array<std::optional<Reading>, kStatistics> taken;  // up to where it was handed out
+    std::array<std::optional<Reading>, kStatistics> latest;
+    std::optional<uint32_t> cpu;
+    bool is_news = false;
+  };
+
+  std::map<std::pair<uint32_t, uint32_t>, std::vector<Vcpu>> epochs_;  // by (vm, epoch)
+};
+
+}  // namespace vcpulse::metric

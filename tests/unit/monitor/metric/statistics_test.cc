@@ -1,0 +1,110 @@
+#include "monitor/metric/statistics.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/unit/fixtures/made_statistics.h"
+
+namespace vcpulse::metric {
+namespace {
+
+using fixtures::StatisticsOf;
+
+constexpr int64_t kSecond = 1'000'000'000;
+
+uint64_t CountOf(const StatisticsDelta& delta, Statistic statistic) {
+  return delta.Of(statistic).count;
+}
+
+TEST(StatisticsReader, GivesWhatCameBetweenTwoReadingsOnce) {
+  StatisticsReader reader;
+  EXPECT_FALSE(reader.Take(1, 1, 0));
+  reader.Add(StatisticsOf(1, 1, kSecond, {"exits", "migrations"}, {{10, 1}, {20, 2}}), 2);
+  const auto first = reader.Take(1, 1, 0);
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->Of(Statistic::kExits).time_ns, 0);  // nothing to be subtracted from
+  EXPECT_EQ(first->TimeNs(), 0);
+  reader.Add(StatisticsOf(1, 1, 3 * kSecond, {"exits", "migrations"}, {{15, 1}, {40, 5}}), 2);
+  const auto second = reader.Take(1, 1, 0);
+  ASSERT_TRUE(second);
+  EXPECT_EQ(CountOf(*second, Statistic::kExits), 5u);
+  EXPECT_EQ(second->Of(Statistic::kExits).time_ns, 2 * kSecond);
+  EXPECT_EQ(CountOf(*second, Statistic::kMigrations), 0u);
+  EXPECT_EQ(second->Of(Statistic::kMigrations).time_ns, 2 * kSecond);
+  EXPECT_EQ(second->Of(Statistic::kHaltExits).time_ns, 0);  // not in the source
+  EXPECT_EQ(second->TimeNs(), 2 * kSecond);
+  EXPECT_FALSE(reader.Take(1, 1, 0));
+  // The other vCPU's waited for it.
+  const auto other = reader.Take(1, 1, 1);
+  ASSERT_TRUE(other);
+  EXPECT_EQ(CountOf(*other, Statistic::kExits), 20u);
+  EXPECT_FALSE(reader.Take(1, 1, 2));
+}
+
+// Ticks that are missing between lose nothing of what was counted.
+TEST(StatisticsReader, ReadingsThatNoTickFollowedAddUp) {
+  StatisticsReader reader;
+  reader.Add(StatisticsOf(1, 1, kSecond, {"exits"}, {{10}}), 1);
+  reader.Take(1, 1, 0);
+  reader.Add(StatisticsOf(1, 1, 2 * kSecond, {"exits"}, {{11}}), 1);
+  reader.Add(StatisticsOf(1, 1, 3 * kSecond, {"exits"}, {{}}), 1);  // could not be read
+  reader.Add(StatisticsOf(1, 1, 4 * kSecond, {"exits"}, {{14}}), 1);
+  const auto delta = reader.Take(1, 1, 0);
+  ASSERT_TRUE(delta);
+  EXPECT_EQ(CountOf(*delta, Statistic::kExits), 4u);
+  EXPECT_EQ(delta->Of(Statistic::kExits).time_ns, 3 * kSecond);
+}
+
+// x86 tells ports from MMIO, and polls that were won from lost ones.
+TEST(StatisticsReader, NamesOfOneStatisticAddUp) {
+  StatisticsReader reader;
+  const std::vector<std::string> names = {"io_exits", "mmio_exits", "halt_poll_success_ns",
+                                          "halt_poll_fail_ns", "halt_wait_ns"};
+  reader.Add(StatisticsOf(1, 1, kSecond, names, {{1, 10, 100, 1000, 7}}), 1);
+  reader.Add(StatisticsOf(1, 1, 2 * kSecond, names, {{2, 12, 103, 1004, 9}}), 1);
+  const auto delta = reader.Take(1, 1, 0);
+  ASSERT_TRUE(delta);
+  EXPECT_EQ(CountOf(*delta, Statistic::kIoExits), 3u);
+  EXPECT_EQ(CountOf(*delta, Statistic::kHaltPollNs), 7u);
+}
+
+TEST(StatisticsReader, WhatFellIsNotCounted) {
+  StatisticsReader reader;
+  reader.Add(StatisticsOf(1, 1, kSecond, {"exits"}, {{10}}), 1);
+  reader.Add(StatisticsOf(1, 1, 2 * kSecond, {"exits"}, {{9}}), 1);
+  EXPECT_EQ(reader.Take(1, 1, 0)->Of(Statistic::kExits).time_ns, 0);
+  reader.Add(StatisticsOf(1, 1, 3 * kSecond, {"exits"}, {{12}}), 1);
+  EXPECT_EQ(CountOf(*reader.Take(1, 1, 0), Statistic::kExits), 3u);
+  reader.Add(StatisticsOf(1, 1, 3 * kSecond, {"exits"}, {{13}}), 1);  // no time between
+  EXPECT_EQ(reader.Take(1, 1, 0)->Of(Statistic::kExits).time_ns, 0);
+}
+
+TEST(StatisticsReader, EpochsAndVmsAreApart) {
+  StatisticsReader reader;
+  reader.Add(StatisticsOf(1, 1, kSecond, {"exits"}, {{10}}), 1);
+  reader.Add(StatisticsOf(1, 2, 2 * kSecond, {"exits"}, {{50}}), 1);
+  EXPECT_EQ(reader.Take(1, 2, 0)->Of(Statistic::kExits).time_ns, 0);
+  EXPECT_FALSE(reader.Take(2, 1, 0));
+  reader.EndEpoch(1, 1);
+  EXPECT_FALSE(reader.Take(1, 1, 0));
+}
+
+// A damaged or hostile file.
+TEST(StatisticsReader, WhatDoesNotFitIsPassedOver) {
+  StatisticsReader reader;
+  reader.Add(StatisticsOf(1, 1, kSecond, {"exits"}, {{10}, {11}, {12}}), 2);  // three for two
+  reader.Add(StatisticsOf(1, 1, kSecond, {"exits", "migrations"}, {{10}, {11}}), 2);
+  reader.Add(StatisticsOf(1, 1, kSecond, {"a_later_kernels"}, {{10}, {11}}), 2);
+  EXPECT_FALSE(reader.Take(1, 1, 0));
+}
+
+TEST(StatisticsReader, TellsWhereTheThreadLastRan) {
+  StatisticsReader reader;
+  v1::Statistics read = StatisticsOf(1, 1, kSecond, {}, {{}});
+  read.mutable_sources(0)->mutable_vcpus(0)->set_cpu(7);
+  reader.Add(read, 1);
+  EXPECT_EQ(reader.Take(1, 1, 0)->cpu, 7u);
+}
+
+}  // namespace
+}  // namespace vcpulse::metric
