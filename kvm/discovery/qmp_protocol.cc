@@ -182,7 +182,7 @@ absl::Status QmpProtocol::ReceiveLine(std::string_view line) {
       if (!cpus) return NotQmp("an answer to query-cpus-fast that makes no sense", line);
       answers_.cpus = *std::move(cpus);
       cpu_of_path_ = ParseCpuPaths(*answer);
-      Ask(questions_ == QmpQuestions::kIdentity ? Step::kKvm : Step::kStatistics);
+      Ask(AfterCpus());
       break;
     }
     case Step::kKvm: {
@@ -211,11 +211,31 @@ absl::Status QmpProtocol::ReceiveLine(std::string_view line) {
       Ask(Step::kDone);
       break;
     }
+    case Step::kRegisters:
+      if (answer == nullptr || !answer->is_string()) {
+        return absl::FailedPreconditionError(
+            "QEMU does not print registers (human-monitor-command is refused)");
+      }
+      answers_.registers.emplace_back(answer->get_string());
+      Ask(answers_.registers.size() < answers_.cpus.size() ? Step::kRegisters : Step::kDone);
+      break;
     case Step::kGreeting:
     case Step::kDone:
       break;
   }
   return absl::OkStatus();
+}
+
+QmpProtocol::Step QmpProtocol::AfterCpus() const {
+  switch (questions_) {
+    case QmpQuestions::kIdentity:
+      return Step::kKvm;
+    case QmpQuestions::kStatistics:
+      return Step::kStatistics;
+    case QmpQuestions::kRegisters:
+      return Step::kRegisters;
+  }
+  return Step::kDone;
 }
 
 void QmpProtocol::Ask(Step step) {
@@ -241,6 +261,11 @@ void QmpProtocol::Ask(Step step) {
     case Step::kStatistics:
       command = "query-stats";
       arguments = StatisticsArguments();
+      break;
+    case Step::kRegisters:
+      command = "human-monitor-command";
+      arguments = absl::StrCat(R"(, "arguments": {"command-line": "info registers", "cpu-index": )",
+                               answers_.cpus[answers_.registers.size()].index, "}");
       break;
     case Step::kGreeting:
     case Step::kDone:

@@ -35,6 +35,7 @@ struct QmpVcpuStatistics {
 enum class QmpQuestions {
   kIdentity,    // vCPUs, KVM, name and UUID
   kStatistics,  // vCPUs, and what KVM counted of each (QEMU 7.1 or newer)
+  kRegisters,   // vCPUs, and the registers of each: it stops them for that long
 };
 
 // What QEMU said. Absent where it does not know the question.
@@ -44,6 +45,8 @@ struct QmpAnswers {
   std::optional<std::string> name;
   std::optional<std::string> uuid;
   std::vector<QmpVcpuStatistics> statistics;  // ascending by index; of kStatistics
+  // Of kRegisters: what the human monitor's `info registers` prints, one per vCPU of `cpus`.
+  std::vector<std::string> registers;
 
   bool operator==(const QmpAnswers&) const = default;
 };
@@ -72,10 +75,22 @@ class QmpProtocol {
 
  private:
   // In the order of the exchange.
-  enum class Step { kGreeting, kCapabilities, kCpus, kKvm, kName, kUuid, kStatistics, kDone };
+  enum class Step {
+    kGreeting,
+    kCapabilities,
+    kCpus,
+    kKvm,
+    kName,
+    kUuid,
+    kStatistics,
+    kRegisters,
+    kDone
+  };
 
   absl::Status ReceiveLine(std::string_view line);
   void Ask(Step step);
+  // What follows the vCPUs.
+  Step AfterCpus() const;
 
   QmpQuestions questions_;
   Step step_ = Step::kGreeting;

@@ -44,7 +44,7 @@ void RefuseEmptyValues(CLI::App& app) {
 // Commands that only read and write files and sockets do so with what that takes. What cannot be
 // dropped is kept: a sandbox may forbid even that.
 void DropRightsOf(CLI::App& app) {
-  const std::set<std::string> count_or_look = {"list", "doctor", "calibrate", "record"};
+  const std::set<std::string> count_or_look = {"list", "doctor", "calibrate", "record", "hotspots"};
   for (CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
     const std::string name = command->get_name();
     if (count_or_look.contains(name)) continue;
@@ -55,12 +55,16 @@ void DropRightsOf(CLI::App& app) {
 
 }  // namespace
 
-int Fail(std::string_view message) {
+void Note(std::string_view message) {
   std::string line(message);
   for (char& c : line) {
     if (c == '\n' || c == '\r') c = ' ';
   }
   std::fprintf(stderr, "vcpulse: %s\n", line.c_str());
+}
+
+int Fail(std::string_view message) {
+  Note(message);
   return kExitError;
 }
 
@@ -104,6 +108,7 @@ std::unique_ptr<CLI::App> BuildApp(std::vector<std::string> command, int& exit_c
   AddReplayCommand(*app, exit_code);
   AddCollectCommand(*app, exit_code);
   AddTailCommand(*app, exit_code);
+  AddHotspotsCommand(*app, exit_code);
   app->set_config(
          "--config", "",
          "read options from FILE: a [COMMAND] section with lines OPTION=VALUE; options on the "

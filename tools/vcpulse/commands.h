@@ -51,8 +51,11 @@ void AddExportCommand(CLI::App& app, int& exit_code);
 void AddReplayCommand(CLI::App& app, int& exit_code);
 void AddCollectCommand(CLI::App& app, int& exit_code);
 void AddTailCommand(CLI::App& app, int& exit_code);
+void AddHotspotsCommand(CLI::App& app, int& exit_code);
 
-// Prints "vcpulse: MESSAGE" as one line on stderr and returns kExitError.
+// Prints "vcpulse: MESSAGE" as one line on stderr.
+void Note(std::string_view message);
+// The same, and returns kExitError.
 int Fail(std::string_view message);
 int Fail(const absl::Status& status);
 

@@ -112,8 +112,6 @@ std::string JsonOf(const std::vector<Row>& rows) {
   return text + "]\n";
 }
 
-void Note(const std::string& message) { std::fprintf(stderr, "vcpulse: %s\n", message.c_str()); }
-
 // What the whole list suffers from, once.
 void SayObstacles(const std::vector<Row>& rows, const kvm::EventCatalog& catalog,
                   const std::string& mediated, const std::string& root) {

@@ -1,0 +1,223 @@
+#include "kvm/hotspots/address_sampler.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "kvm/base/text.h"
+#include "kvm/counters/errno_advice.h"
+#include "kvm/counters/group_opener.h"
+#include "kvm/discovery/qmp_client.h"
+#include "kvm/host.h"
+#include "kvm/hotspots/registers_text.h"
+#include "kvm/hotspots/sample_ring.h"
+#include "kvm/hotspots/tracepoint_format.h"
+#include "kvm/proc_files.h"
+
+namespace vcpulse::kvm {
+namespace {
+
+constexpr std::array<std::string_view, 3> kSources = {"cycles", "kvm-exit", "qmp"};
+constexpr absl::Duration kQmpTimeout = absl::Milliseconds(200);
+constexpr absl::Duration kQmpPause = absl::Milliseconds(250);
+
+// A ring per vCPU.
+class RingSampler final : public AddressSampler {
+ public:
+  RingSampler(std::vector<SampleRing> rings, std::optional<KvmExitFormat> exits)
+      : AddressSampler(rings.size()), rings_(std::move(rings)), exits_(std::move(exits)) {}
+
+  AddressSource source() const override {
+    return exits_ ? AddressSource::kKvmExit : AddressSource::kCycles;
+  }
+
+  absl::Status Start() override { return ForEach(&SampleRing::Enable, "starting"); }
+
+  absl::Status Stop() override {
+    absl::Status status = ForEach(&SampleRing::Disable, "stopping");
+    status.Update(Collect());
+    return status;
+  }
+
+  absl::Status Collect() override {
+    bool whole = true;
+    for (size_t i = 0; i < rings_.size(); ++i) {
+      AddressCounts& counts = counts_[i];
+      RingRecords into;
+      into.address = [&counts](GuestAddress address) { ++counts.counts[address]; };
+      into.raw = [&](std::span<const uint8_t> record) {
+        const auto address = exits_->AddressOf(record);
+        if (address) ++counts.counts[{.address = *address, .mode = ModeOfAddress(*address)}];
+      };
+      rings_[i].Take([&](std::span<const uint8_t> records) {
+        whole = ReadRecords(records, exits_.has_value(), into) && whole;
+      });
+      counts.lost += into.lost;
+    }
+    return whole ? absl::OkStatus() : absl::DataLossError("the kernel's samples make no sense");
+  }
+
+ private:
+  absl::Status ForEach(int (SampleRing::*action)() const, std::string_view what) {
+    for (const SampleRing& ring : rings_) {
+      const int error = (ring.*action)();
+      if (error != 0)
+        return absl::ErrnoToStatus(error, absl::StrCat(ToAbsl(what), " the sampling"));
+    }
+    return absl::OkStatus();
+  }
+
+  std::vector<SampleRing> rings_;
+  std::optional<KvmExitFormat> exits_;  // of kKvmExit
+};
+
+class QmpSampler final : public AddressSampler {
+ public:
+  explicit QmpSampler(const Vm& vm) : AddressSampler(vm.vcpus.size()), vm_(vm) {}
+
+  AddressSource source() const override { return AddressSource::kQmp; }
+  absl::Status Start() override { return absl::OkStatus(); }
+  absl::Status Stop() override { return absl::OkStatus(); }
+
+  absl::Status Collect() override {
+    if (absl::Now() < not_before_) return absl::OkStatus();
+    not_before_ = absl::Now() + kQmpPause;
+    const absl::StatusOr<QmpReply> reply =
+        QueryQmp(vm_.qmp_address, kQmpTimeout, QmpQuestions::kRegisters);
+    if (!reply.ok()) return reply.status();
+    for (size_t i = 0; i < reply->answers.cpus.size(); ++i) {
+      const auto vcpu = std::ranges::find(vm_.vcpus, reply->answers.cpus[i].index, &Vcpu::index);
+      const auto address = AddressInRegisters(reply->answers.registers[i]);
+      if (vcpu == vm_.vcpus.end() || !address) continue;
+      ++counts_[static_cast<size_t>(vcpu - vm_.vcpus.begin())].counts[*address];
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  Vm vm_;
+  absl::Time not_before_ = absl::InfinitePast();
+};
+
+using Opened = absl::StatusOr<std::unique_ptr<AddressSampler>>;
+
+Opened OpenRings(PerfEvents& perf, const Vm& vm, const std::string& root,
+                 const perf_event_attr& attr, const std::string& event,
+                 std::optional<KvmExitFormat> exits) {
+  std::vector<SampleRing> rings;
+  for (const Vcpu& vcpu : vm.vcpus) {
+    OrErrno<SampleRing> ring = SampleRing::Open(perf, attr, vcpu.tid);
+    if (!ring.ok()) {
+      return absl::ErrnoToStatus(ring.error,
+                                 AdviseOnOpenFailure({.error = ring.error,
+                                                      .event = event,
+                                                      .tid = vcpu.tid,
+                                                      .paranoid = PerfEventParanoid(root),
+                                                      .owner = OwnerOfProcess(root, vm.pid)}));
+    }
+    // Without a filter the same exits are sorted out here.
+    if (exits) static_cast<void>(ring.value.SetFilter(exits->filter()));
+    rings.push_back(std::move(ring.value));
+  }
+  return std::make_unique<RingSampler>(std::move(rings), std::move(exits));
+}
+
+Opened OpenCycles(PerfEvents& perf, const Vm& vm, const AddressSamplerOptions& options) {
+  const std::string obstacle = MediatedVpmuObstacle(options.root);
+  if (!obstacle.empty() && !options.force_mediated_vpmu) {
+    return absl::FailedPreconditionError(obstacle);
+  }
+  perf_event_attr attr{};
+  attr.size = sizeof(attr);
+  attr.type = PERF_TYPE_HARDWARE;
+  attr.config = PERF_COUNT_HW_CPU_CYCLES;
+  attr.exclude_host = 1;
+  attr.precise_ip = 0;  // PEBS of a guest would be taken from it
+  attr.freq = 1;
+  attr.sample_freq = options.frequency_hz;
+  attr.sample_type = kIpSampleType;
+  return OpenRings(perf, vm, options.root, attr, "cycles", std::nullopt);
+}
+
+Opened OpenKvmExits(PerfEvents& perf, const Vm& vm, const AddressSamplerOptions& options) {
+  std::optional<KvmExitFormat> exits;
+  int error = 0;
+  for (const char* mount : {"sys/kernel/tracing", "sys/kernel/debug/tracing"}) {
+    const auto text =
+        ReadSmallFile(absl::StrCat(options.root, options.root.ends_with('/') ? "" : "/", mount,
+                                   "/events/kvm/kvm_exit/format"),
+                      &error);
+    if (!text) continue;
+    auto format = ParseTracepointFormat(*text);
+    if (format) exits = KvmExitFormat::From(*std::move(format));
+    if (!exits) {
+      return absl::UnimplementedError(
+          "kvm:kvm_exit has other fields on this kernel than are known");
+    }
+    break;
+  }
+  if (!exits) {
+    return absl::ErrnoToStatus(
+        error,
+        "the format of kvm:kvm_exit cannot be read (needs tracefs at /sys/kernel/tracing, "
+        "and root)");
+  }
+  perf_event_attr attr{};
+  attr.size = sizeof(attr);
+  attr.type = PERF_TYPE_TRACEPOINT;
+  attr.config = exits->id();
+  attr.sample_period = 1;
+  attr.sample_type = kRawSampleType;
+  return OpenRings(perf, vm, options.root, attr, "kvm:kvm_exit", std::move(exits));
+}
+
+Opened OpenQmp(const Vm& vm) {
+  if (vm.qmp_address.empty()) {
+    return absl::FailedPreconditionError("its QMP address is not known (--qmp)");
+  }
+  auto sampler = std::make_unique<QmpSampler>(vm);
+  return sampler;
+}
+
+}  // namespace
+
+std::string_view ToString(AddressSource source) { return kSources[static_cast<size_t>(source)]; }
+
+std::optional<AddressSource> FindAddressSource(std::string_view name) {
+  const auto found = std::ranges::find(kSources, name);
+  if (found == kSources.end()) return std::nullopt;
+  return static_cast<AddressSource>(found - kSources.begin());
+}
+
+uint64_t AddressCounts::Samples() const {
+  uint64_t samples = 0;
+  for (const auto& [address, count] : counts) samples += count;
+  return samples;
+}
+
+absl::StatusOr<std::unique_ptr<AddressSampler>> AddressSampler::Open(
+    PerfEvents& perf, const Vm& vm, const AddressSamplerOptions& options) {
+  std::string refused;
+  for (size_t i = 0; i < kSources.size(); ++i) {
+    const auto source = static_cast<AddressSource>(i);
+    if (options.source && options.source != source) continue;
+    Opened opened = source == AddressSource::kCycles    ? OpenCycles(perf, vm, options)
+                    : source == AddressSource::kKvmExit ? OpenKvmExits(perf, vm, options)
+                                                        : OpenQmp(vm);
+    if (opened.ok()) return opened;
+    absl::StrAppend(&refused, refused.empty() ? "" : "; ", ToAbsl(kSources[i]), ": ",
+                    opened.status().message());
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat("VM ", vm.name, " (PID ", vm.pid, ") cannot be sampled: ", refused));
+}
+
+GuestMode ModeOfAddress(uint64_t address) {
+  return address >> 63 != 0 ? GuestMode::kKernel : GuestMode::kUnknown;
+}
+
+}  // namespace vcpulse::kvm

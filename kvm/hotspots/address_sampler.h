@@ -1,0 +1,78 @@
+#pragma once
+
+// Where the code of a guest is, sampled from the host. One thread.
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "kvm/counters/perf_events.h"
+#include "kvm/hotspots/sample_records.h"
+#include "kvm/vm.h"
+
+namespace vcpulse::kvm {
+
+// In the order in which they are tried.
+enum class AddressSource : uint8_t {
+  // Overflows of a counter of guest cycles on the thread: needs a PMU, takes one of its counters.
+  kCycles,
+  // Exits by an interrupt of the host (kvm:kvm_exit): needs tracefs, and so root. About as many as
+  // the host has timer ticks; each exit of the guest costs some hundred ns more.
+  kKvmExit,
+  // QMP: `info registers`, four times a second. It stops the vCPUs for a moment each time.
+  kQmp,
+};
+
+std::string_view ToString(AddressSource source);  // "cycles", "kvm-exit", "qmp"
+std::optional<AddressSource> FindAddressSource(std::string_view name);
+
+// What was sampled of one vCPU.
+struct AddressCounts {
+  std::map<GuestAddress, uint64_t> counts;  // samples by address
+  uint64_t lost = 0;                        // samples that the kernel had no room for
+
+  uint64_t Samples() const;
+};
+
+struct AddressSamplerOptions {
+  std::string root = "/";               // as in Discovery; of tracefs too
+  std::optional<AddressSource> source;  // this one alone
+  uint64_t frequency_hz = 499;          // of kCycles
+  bool force_mediated_vpmu = false;     // as in OpenOptions
+};
+
+// Some vCPUs of one VM.
+class AddressSampler {
+ public:
+  // Opens the first source that all of these vCPUs have. Errors: why each was refused, in one line.
+  static absl::StatusOr<std::unique_ptr<AddressSampler>> Open(PerfEvents& perf, const Vm& vm,
+                                                              const AddressSamplerOptions& options);
+  virtual ~AddressSampler() = default;
+
+  virtual AddressSource source() const = 0;
+  // Begins and ends; samples outside are none. Errors: of the system calls.
+  virtual absl::Status Start() = 0;
+  virtual absl::Status Stop() = 0;
+  // Takes in what was sampled so far; called ten times a second. Errors: kQmp's answer.
+  virtual absl::Status Collect() = 0;
+
+  // In the order of the VM's vCPUs.
+  const std::vector<AddressCounts>& counts() const { return counts_; }
+
+ protected:
+  explicit AddressSampler(size_t vcpus) : counts_(vcpus) {}
+
+  std::vector<AddressCounts> counts_;
+};
+
+// The upper half of the address space is the kernel's, on x86-64 and arm64.
+GuestMode ModeOfAddress(uint64_t address);
+
+}  // namespace vcpulse::kvm

@@ -1,0 +1,47 @@
+#include "kvm/hotspots/registers_text.h"
+
+#include "kvm/base/text.h"
+
+namespace vcpulse::kvm {
+namespace {
+
+// The word after "KEY=" where that stands at the beginning of a word.
+std::optional<std::string_view> WordOf(std::string_view text, std::string_view key) {
+  for (size_t at = text.find(key); at != std::string_view::npos; at = text.find(key, at + 1)) {
+    const bool begins = at == 0 || text[at - 1] == ' ' || text[at - 1] == '\n';
+    const std::string_view rest = text.substr(at + key.size());
+    if (begins && rest.starts_with('=')) {
+      return rest.substr(1, rest.find_first_of(" \r\n", 1) - 1);
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<uint64_t> AddressOf(std::string_view text, std::string_view key) {
+  const auto word = WordOf(text, key);
+  return word ? ParseNumber<uint64_t>(*word, 16) : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<GuestAddress> AddressInRegisters(std::string_view text) {
+  for (const std::string_view key : {"RIP", "EIP"}) {
+    const auto address = AddressOf(text, key);
+    if (!address) continue;
+    const auto level = WordOf(text, "CPL");
+    if (!level) return GuestAddress{.address = *address};
+    return GuestAddress{.address = *address,
+                        .mode = level == "3" ? GuestMode::kUser : GuestMode::kKernel};
+  }
+  const auto address = AddressOf(text, "PC");
+  if (!address) return std::nullopt;
+  const size_t state = text.find("PSTATE=");
+  const std::string_view line =
+      state == std::string_view::npos ? "" : text.substr(state, text.find('\n', state) - state);
+  GuestMode mode = GuestMode::kUnknown;
+  if (line.find(" EL1") != std::string_view::npos) mode = GuestMode::kKernel;
+  if (line.find(" EL0") != std::string_view::npos) mode = GuestMode::kUser;
+  return GuestAddress{.address = *address, .mode = mode};
+}
+
+}  // namespace vcpulse::kvm

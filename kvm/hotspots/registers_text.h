@@ -1,0 +1,14 @@
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "kvm/hotspots/sample_records.h"
+
+namespace vcpulse::kvm {
+
+// Where a vCPU is, from what QEMU's `info registers` prints of it: x86 (RIP or EIP, CPL) and arm64
+// (PC, the exception level in PSTATE). Nothing where neither is in the text. Pure.
+std::optional<GuestAddress> AddressInRegisters(std::string_view text);
+
+}  // namespace vcpulse::kvm

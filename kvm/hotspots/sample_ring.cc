@@ -1,0 +1,75 @@
+#include "kvm/hotspots/sample_ring.h"
+
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <string>
+#include <utility>
+
+namespace vcpulse::kvm {
+namespace {
+
+size_t PageBytes() { return static_cast<size_t>(::sysconf(_SC_PAGESIZE)); }
+
+int ErrnoOf(int result) { return result == 0 ? 0 : errno; }
+
+}  // namespace
+
+OrErrno<SampleRing> SampleRing::Open(PerfEvents& perf, perf_event_attr attr, pid_t tid) {
+  attr.disabled = 1;
+  OrErrno<Fd> fd = perf.Open(attr, tid, -1);
+  if (!fd.ok()) return {.error = fd.error};
+  SampleRing ring;
+  ring.fd_ = std::move(fd.value);
+  void* const pages =
+      ::mmap(nullptr, ring.MappedBytes(), PROT_READ | PROT_WRITE, MAP_SHARED, ring.fd_.get(), 0);
+  if (pages == MAP_FAILED) return {.error = errno};
+  ring.pages_ = pages;
+  return {.value = std::move(ring)};
+}
+
+SampleRing& SampleRing::operator=(SampleRing&& other) noexcept {
+  std::swap(fd_, other.fd_);
+  std::swap(pages_, other.pages_);
+  std::swap(copy_, other.copy_);
+  return *this;
+}
+
+SampleRing::~SampleRing() {
+  if (pages_ != nullptr) ::munmap(pages_, MappedBytes());
+}
+
+size_t SampleRing::MappedBytes() const { return (kPages + 1) * PageBytes(); }
+
+int SampleRing::SetFilter(std::string_view filter) const {
+  return ErrnoOf(::ioctl(fd_.get(), PERF_EVENT_IOC_SET_FILTER, std::string(filter).c_str()));
+}
+
+int SampleRing::Enable() const { return ErrnoOf(::ioctl(fd_.get(), PERF_EVENT_IOC_ENABLE, 0)); }
+
+int SampleRing::Disable() const { return ErrnoOf(::ioctl(fd_.get(), PERF_EVENT_IOC_DISABLE, 0)); }
+
+void SampleRing::Take(absl::FunctionRef<void(std::span<const uint8_t>)> records) {
+  auto* const control = static_cast<perf_event_mmap_page*>(pages_);
+  const auto* const data = static_cast<const uint8_t*>(pages_) + PageBytes();
+  const size_t size = kPages * PageBytes();
+  std::atomic_ref<__u64> head_of(control->data_head);
+  const uint64_t head = head_of.load(std::memory_order_acquire);
+  const uint64_t tail = control->data_tail;
+  // Records wrap round the end of the ring: so they lie in one piece.
+  copy_.resize(static_cast<size_t>(head - tail));
+  for (size_t i = 0; i < copy_.size();) {
+    const size_t at = (tail + i) % size;
+    const size_t piece = std::min(copy_.size() - i, size - at);
+    std::copy_n(data + at, piece, copy_.begin() + static_cast<ptrdiff_t>(i));
+    i += piece;
+  }
+  std::atomic_ref<__u64>(control->data_tail).store(head, std::memory_order_release);
+  records(copy_);
+}
+
+}  // namespace vcpulse::kvm

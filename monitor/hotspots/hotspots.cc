@@ -1,0 +1,130 @@
+#include "monitor/hotspots/hotspots.h"
+
+#include <algorithm>
+#include <boost/json.hpp>
+#include <map>
+#include <string_view>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
+#include "kvm/base/json.h"
+#include "kvm/base/text.h"
+
+namespace vcpulse::hotspots {
+namespace {
+
+namespace json = boost::json;
+
+std::string_view NameOf(kvm::GuestMode mode) {
+  switch (mode) {
+    case kvm::GuestMode::kKernel:
+      return "kernel";
+    case kvm::GuestMode::kUser:
+      return "user";
+    case kvm::GuestMode::kUnknown:
+      break;
+  }
+  return "?";
+}
+
+double Percent(uint64_t samples, uint64_t all) {
+  return 100 * static_cast<double>(samples) / static_cast<double>(all);
+}
+
+std::string HeadOf(const VcpuHotspots& vcpu) {
+  std::string text =
+      absl::StrCat("VM ", Printable(vcpu.vm), " (PID ", vcpu.pid, ") vCPU ", vcpu.vcpu, ": ",
+                   Plural(vcpu.samples, "sample"), " in ", absl::StrFormat("%.1f s", vcpu.seconds),
+                   " by ", ToAbsl(kvm::ToString(vcpu.source)));
+  if (vcpu.lost > 0) absl::StrAppend(&text, ", ", vcpu.lost, " lost");
+  return text + "\n";
+}
+
+std::string LineOf(uint64_t samples, uint64_t all, std::string_view mode, std::string_view name) {
+  return absl::StrFormat("  %5.1f %%  %6d  %-6s  %s\n", Percent(samples, all), samples,
+                         ToAbsl(mode), ToAbsl(name));
+}
+
+}  // namespace
+
+std::vector<Spot> SpotsOf(const kvm::AddressCounts& counts, const Symbols& symbols) {
+  std::map<std::pair<std::string, kvm::GuestMode>, Spot> by_name;
+  for (const auto& [at, samples] : counts.counts) {
+    const auto symbol = at.mode == kvm::GuestMode::kUser ? std::nullopt : symbols.Find(at.address);
+    const std::string name = symbol ? symbol->name : absl::StrFormat("0x%x", at.address);
+    Spot& spot = by_name[{name, at.mode}];
+    spot.name = name;
+    spot.mode = at.mode;
+    spot.named = symbol.has_value();
+    spot.samples += samples;
+  }
+  std::vector<Spot> spots;
+  for (auto& [key, spot] : by_name) spots.push_back(std::move(spot));
+  std::ranges::stable_sort(spots, std::greater(), &Spot::samples);
+  return spots;
+}
+
+std::string TextOf(const std::vector<VcpuHotspots>& vcpus, size_t most) {
+  std::string text;
+  for (const VcpuHotspots& vcpu : vcpus) {
+    absl::StrAppend(&text, text.empty() ? "" : "\n", HeadOf(vcpu));
+    uint64_t shown = 0;
+    for (size_t i = 0; i < std::min(most, vcpu.spots.size()); ++i) {
+      const Spot& spot = vcpu.spots[i];
+      shown += spot.samples;
+      text += LineOf(spot.samples, vcpu.samples, NameOf(spot.mode), Printable(spot.name));
+    }
+    if (vcpu.spots.size() <= most) continue;
+    text += LineOf(vcpu.samples - shown, vcpu.samples, "",
+                   absl::StrCat(vcpu.spots.size() - most, " more places (--top N)"));
+  }
+  return text;
+}
+
+std::string JsonOf(const std::vector<VcpuHotspots>& vcpus) {
+  json::array all;
+  for (const VcpuHotspots& vcpu : vcpus) {
+    json::array spots;
+    for (const Spot& spot : vcpu.spots) {
+      json::object object;
+      object["name"] = JsonText(spot.name);
+      object["named"] = spot.named;
+      object["mode"] = spot.mode == kvm::GuestMode::kUnknown ? json::value(nullptr)
+                                                             : JsonText(NameOf(spot.mode));
+      object["samples"] = spot.samples;
+      object["share"] = static_cast<double>(spot.samples) / static_cast<double>(vcpu.samples);
+      spots.push_back(std::move(object));
+    }
+    json::object object;
+    object["vm"] = JsonText(vcpu.vm);
+    object["pid"] = vcpu.pid;
+    object["vcpu"] = vcpu.vcpu;
+    object["source"] = JsonText(kvm::ToString(vcpu.source));
+    object["seconds"] = vcpu.seconds;
+    object["samples"] = vcpu.samples;
+    object["lost"] = vcpu.lost;
+    object["spots"] = std::move(spots);
+    all.push_back(std::move(object));
+  }
+  json::object out;
+  out["vcpus"] = std::move(all);
+  return json::serialize(out) + "\n";
+}
+
+std::string FoldedOf(const std::vector<VcpuHotspots>& vcpus) {
+  std::string text;
+  for (const VcpuHotspots& vcpu : vcpus) {
+    for (const Spot& spot : vcpu.spots) {
+      // A ';' would be another frame.
+      const std::string vm = absl::StrReplaceAll(Printable(vcpu.vm), {{";", "_"}});
+      absl::StrAppend(&text, vm, ";vCPU ", vcpu.vcpu, ";", ToAbsl(NameOf(spot.mode)), ";",
+                      absl::StrReplaceAll(Printable(spot.name), {{";", "_"}}), " ", spot.samples,
+                      "\n");
+    }
+  }
+  return text;
+}
+
+}  // namespace vcpulse::hotspots

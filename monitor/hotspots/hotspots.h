@@ -1,0 +1,47 @@
+#pragma once
+
+// monitor/hotspots: which code of a guest was hot, named and laid out. Pure: samples in, text out.
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "kvm/hotspots/address_sampler.h"
+#include "monitor/hotspots/symbols.h"
+
+namespace vcpulse::hotspots {
+
+// One function, or one address that no symbol is known for.
+struct Spot {
+  std::string name;  // "native_queued_spin_lock_slowpath" or "0x7f00a010"
+  kvm::GuestMode mode = kvm::GuestMode::kUnknown;
+  bool named = false;
+  uint64_t samples = 0;
+
+  bool operator==(const Spot&) const = default;
+};
+
+// What one vCPU was sampled in.
+struct VcpuHotspots {
+  std::string vm;
+  int64_t pid = 0;
+  int vcpu = 0;
+  kvm::AddressSource source = kvm::AddressSource::kCycles;
+  double seconds = 0;
+  uint64_t samples = 0;
+  uint64_t lost = 0;
+  std::vector<Spot> spots;  // most samples first
+};
+
+// The samples by function. A user-mode address has no name: it is some process's.
+std::vector<Spot> SpotsOf(const kvm::AddressCounts& counts, const Symbols& symbols);
+
+// At most `most` spots of each vCPU; the rest is one line.
+std::string TextOf(const std::vector<VcpuHotspots>& vcpus, size_t most);
+// One object: "vcpus", each with all of its spots.
+std::string JsonOf(const std::vector<VcpuHotspots>& vcpus);
+// Brendan Gregg's folded stacks, one frame deep: "VM;vCPU 0;kernel;name SAMPLES".
+std::string FoldedOf(const std::vector<VcpuHotspots>& vcpus);
+
+}  // namespace vcpulse::hotspots

@@ -1,0 +1,73 @@
+#include "monitor/hotspots/symbols.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "kvm/base/text.h"
+
+namespace vcpulse::hotspots {
+namespace {
+
+std::string_view NextWord(std::string_view& line) {
+  const size_t begin = line.find_first_not_of(" \t\r");
+  if (begin == std::string_view::npos) return line = {};
+  line.remove_prefix(begin);
+  const std::string_view word = line.substr(0, line.find_first_of(" \t\r"));
+  line.remove_prefix(word.size());
+  return word;
+}
+
+// nm's letters: T and t are code, W and w may be.
+bool IsCode(std::string_view type) {
+  return type == "T" || type == "t" || type == "W" || type == "w";
+}
+
+}  // namespace
+
+absl::StatusOr<Symbols> Symbols::Parse(std::string_view text) {
+  Symbols symbols;
+  bool any_address = false;
+  while (!text.empty()) {
+    std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    const std::string_view address_text = NextWord(line);
+    if (address_text.empty()) continue;
+    const auto address = ParseNumber<uint64_t>(address_text, 16);
+    const std::string_view type = NextWord(line);
+    const std::string_view name = NextWord(line);
+    const std::string_view module = NextWord(line);
+    if (!address || type.size() != 1 || name.empty()) {
+      return absl::InvalidArgumentError(
+          "no kallsyms and no System.map: each line is an address, a letter and a name");
+    }
+    if (name.starts_with('$')) continue;  // arm64's marks of code and data within functions
+    any_address = any_address || *address != 0;
+    Entry entry{.address = *address, .is_code = IsCode(type), .name = std::string(name)};
+    if (!module.empty()) entry.name.append(" ").append(module);
+    symbols.entries_.push_back(std::move(entry));
+  }
+  if (symbols.empty()) return absl::InvalidArgumentError("no symbol is in it");
+  if (!any_address) {
+    return absl::InvalidArgumentError(
+        "all its addresses are 0: read /proc/kallsyms in the guest as root (kernel.kptr_restrict)");
+  }
+  std::ranges::stable_sort(symbols.entries_, [](const Entry& a, const Entry& b) {
+    return std::pair(a.address, !a.is_code) < std::pair(b.address, !b.is_code);
+  });
+  const auto same = std::ranges::unique(symbols.entries_, {}, &Entry::address);
+  symbols.entries_.erase(same.begin(), same.end());
+  return symbols;
+}
+
+std::optional<Symbol> Symbols::Find(uint64_t address) const {
+  const uint64_t unmoved = address - moved_by_;
+  const auto after = std::ranges::upper_bound(entries_, unmoved, {}, &Entry::address);
+  // The last one has no end: an address far beyond it is none of its.
+  if (after == entries_.begin() || after == entries_.end()) return std::nullopt;
+  const Entry& entry = *std::prev(after);
+  if (!entry.is_code) return std::nullopt;
+  return Symbol{.name = entry.name, .offset = unmoved - entry.address};
+}
+
+}  // namespace vcpulse::hotspots
