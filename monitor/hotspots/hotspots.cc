@@ -110,7 +110,7 @@ std::string JsonOf(const std::vector<VcpuHotspots>& vcpus) {
   }
   json::object out;
   out["vcpus"] = std::move(all);
-  return json::serialize(out) + "\n";
+  return ToJsonText(out);
 }
 
 std::string FoldedOf(const std::vector<VcpuHotspots>& vcpus) {

@@ -74,6 +74,10 @@ absl::StatusOr<std::vector<kvm::Vm>> FindVms(const HotspotsOptions& options) {
   absl::StatusOr<std::vector<kvm::Vm>> vms =
       live::FindWithPatience(options.target, absl::ZeroDuration());
   if (!vms.ok()) return vms.status();
+  if (vms->size() == 1 && vms->front().vcpus.empty() && !vms->front().notes.empty()) {
+    return absl::NotFoundError(absl::StrCat("VM ", vms->front().name, " (PID ", vms->front().pid,
+                                            "): ", vms->front().notes.front()));
+  }
   std::erase_if(*vms, [](const kvm::Vm& vm) { return !live::IsUsable(vm); });
   for (kvm::Vm& vm : *vms) {
     std::erase_if(vm.vcpus, [&options](const kvm::Vcpu& vcpu) {

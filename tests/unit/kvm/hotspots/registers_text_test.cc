@@ -1,0 +1,47 @@
+#include "kvm/hotspots/registers_text.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace vcpulse::kvm {
+namespace {
+
+// Of QEMU 7.2, cut.
+constexpr char kX86Registers[] =
+    "RAX=0000000000000000 RBX=0000000000000001\r\n"
+    "RIP=ffffffff81c0a2ef RFL=00000246 [---Z-P-] CPL=0 II=0 A20=1 SMM=0 HLT=1\r\n"
+    "ES =0000 0000000000000000 ffffffff 00c00000\r\n";
+constexpr char kRealMode[] =
+    "EAX=0000aa55 EBX=00000000\r\nEIP=0000fff0 EFL=00000002 [-------] CPL=0 II=0\r\n";
+constexpr char kArmRegisters[] =
+    " PC=ffff800008c0a2ec X00=0000000000000000 X01=0000000000000001\n"
+    "X29=0 SP=ffff80000a00be90\nPSTATE=60000005 -ZC- EL1h     FPCR=0 \n";
+
+TEST(AddressInRegisters, OfX86AndArm) {
+  EXPECT_EQ(AddressInRegisters(kX86Registers),
+            (GuestAddress{.address = 0xffffffff81c0a2ef, .mode = GuestMode::kKernel}));
+  EXPECT_EQ(AddressInRegisters(kRealMode),
+            (GuestAddress{.address = 0xfff0, .mode = GuestMode::kKernel}));
+  EXPECT_EQ(AddressInRegisters(kArmRegisters),
+            (GuestAddress{.address = 0xffff800008c0a2ec, .mode = GuestMode::kKernel}));
+}
+
+TEST(AddressInRegisters, TellsUserModeByItsLevel) {
+  std::string x86 = kX86Registers;
+  x86.replace(x86.find("CPL=0"), 5, "CPL=3");
+  EXPECT_EQ(AddressInRegisters(x86)->mode, GuestMode::kUser);
+  std::string arm = kArmRegisters;
+  arm.replace(arm.find("EL1h"), 4, "EL0t");
+  EXPECT_EQ(AddressInRegisters(arm)->mode, GuestMode::kUser);
+  EXPECT_EQ(AddressInRegisters("PC=10\n")->mode, GuestMode::kUnknown);
+  EXPECT_EQ(AddressInRegisters("RIP=10 RFL=2\n")->mode, GuestMode::kUnknown);
+}
+
+TEST(AddressInRegisters, IsNothingInOtherTexts) {
+  for (const char* text : {"", "x", "RIP=", "RIP=xyz ", "XRIP=1 ", "PC", " pc 1", "EPC=1"}) {
+    EXPECT_EQ(AddressInRegisters(text), std::nullopt) << text;
+  }
+}
+
+}  // namespace
+}  // namespace vcpulse::kvm

@@ -1,0 +1,104 @@
+#include "kvm/hotspots/sample_records.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <linux/perf_event.h>
+
+#include <cstring>
+#include <vector>
+
+namespace vcpulse::kvm {
+namespace {
+
+using ::testing::ElementsAre;
+
+class Ring {
+ public:
+  // A sample of kIpSampleType.
+  Ring& Ip(uint16_t misc, uint64_t address) {
+    return Add(PERF_RECORD_SAMPLE, misc, {address, 0, 0, 1});
+  }
+  // One of kRawSampleType, whose raw part has a size of 4 more than these 8 bytes.
+  Ring& Raw(uint64_t value, uint32_t size = 12) {
+    std::vector<uint64_t> words = {0, 0, 0, 0};
+    std::memcpy(reinterpret_cast<uint8_t*>(words.data()) + 16, &size, 4);
+    std::memcpy(reinterpret_cast<uint8_t*>(words.data()) + 20, &value, 8);
+    return Add(PERF_RECORD_SAMPLE, 0, words);
+  }
+  Ring& Add(uint32_t type, uint16_t misc, const std::vector<uint64_t>& words) {
+    const perf_event_header header{
+        .type = type, .misc = misc, .size = static_cast<uint16_t>(8 + 8 * words.size())};
+    const auto* head = reinterpret_cast<const uint8_t*>(&header);
+    bytes.insert(bytes.end(), head, head + sizeof(header));
+    const auto* body = reinterpret_cast<const uint8_t*>(words.data());
+    bytes.insert(bytes.end(), body, body + 8 * words.size());
+    return *this;
+  }
+
+  std::vector<uint8_t> bytes;
+};
+
+struct Read {
+  bool whole = false;
+  std::vector<GuestAddress> addresses;
+  std::vector<uint64_t> raw;
+  uint64_t lost = 0;
+};
+
+Read ReadOf(std::span<const uint8_t> bytes, bool is_raw) {
+  Read read;
+  RingRecords into;
+  into.address = [&](GuestAddress address) { read.addresses.push_back(address); };
+  into.raw = [&](std::span<const uint8_t> raw) {
+    uint64_t value = 0;
+    if (raw.size() >= sizeof(value)) std::memcpy(&value, raw.data(), sizeof(value));
+    read.raw.push_back(value);
+  };
+  read.whole = ReadRecords(bytes, is_raw, into);
+  read.lost = into.lost;
+  return read;
+}
+
+TEST(ReadRecords, TakesTheGuestsAddressesAlone) {
+  Ring ring;
+  ring.Ip(PERF_RECORD_MISC_GUEST_KERNEL, 1)
+      .Ip(PERF_RECORD_MISC_GUEST_USER, 2)
+      .Ip(PERF_RECORD_MISC_KERNEL, 3)
+      .Ip(PERF_RECORD_MISC_USER, 4)
+      .Add(PERF_RECORD_LOST, 0, {77, 5})
+      .Add(PERF_RECORD_THROTTLE, 0, {1, 2, 3})
+      .Ip(PERF_RECORD_MISC_GUEST_KERNEL | PERF_RECORD_MISC_EXACT_IP, 6);
+  const Read read = ReadOf(ring.bytes, false);
+  EXPECT_TRUE(read.whole);
+  EXPECT_THAT(read.addresses,
+              ElementsAre(GuestAddress{1, GuestMode::kKernel}, GuestAddress{2, GuestMode::kUser},
+                          GuestAddress{6, GuestMode::kKernel}));
+  EXPECT_EQ(read.lost, 5u);
+}
+
+TEST(ReadRecords, TakesTheRawPart) {
+  const Read read = ReadOf(Ring().Raw(41).Raw(42).bytes, true);
+  EXPECT_TRUE(read.whole);
+  EXPECT_THAT(read.raw, ElementsAre(41, 42));
+  EXPECT_FALSE(ReadOf(Ring().Raw(41, 13).bytes, true).whole);  // larger than its record
+}
+
+TEST(ReadRecords, NeverReadsBeyondTheBytes) {
+  for (const bool is_raw : {false, true}) {
+    Ring ring;
+    is_raw ? ring.Raw(1) : ring.Ip(PERF_RECORD_MISC_GUEST_KERNEL, 1);
+    for (size_t size = 1; size < ring.bytes.size(); ++size) {
+      EXPECT_FALSE(ReadOf(std::span(ring.bytes).first(size), is_raw).whole) << size;
+    }
+    ring.bytes[6] = 7;  // a record shorter than its header
+    ring.bytes[7] = 0;
+    EXPECT_FALSE(ReadOf(ring.bytes, is_raw).whole);
+  }
+  EXPECT_FALSE(ReadOf(Ring().Add(PERF_RECORD_LOST, 0, {1}).bytes, false).whole);
+  EXPECT_FALSE(ReadOf(Ring().Add(PERF_RECORD_SAMPLE, 4, {}).bytes, false).whole);
+  EXPECT_FALSE(ReadOf(Ring().Add(PERF_RECORD_SAMPLE, 4, {1}).bytes, true).whole);
+  EXPECT_TRUE(ReadOf({}, false).whole);
+}
+
+}  // namespace
+}  // namespace vcpulse::kvm

@@ -1,0 +1,82 @@
+#include "monitor/hotspots/hotspots.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <boost/json.hpp>
+
+namespace vcpulse::hotspots {
+namespace {
+
+using kvm::GuestMode;
+using ::testing::ElementsAre;
+
+Symbols SomeSymbols() { return *Symbols::Parse("1000 T spin\n2000 T work\n3000 T end\n"); }
+
+kvm::AddressCounts SomeCounts() {
+  kvm::AddressCounts counts;
+  counts.counts = {{{0x1000, GuestMode::kKernel}, 60},
+                   {{0x1004, GuestMode::kKernel}, 30},
+                   {{0x2000, GuestMode::kKernel}, 5},
+                   {{0x1000, GuestMode::kUser}, 3},  // some process's, not the kernel's `spin`
+                   {{0x9000, GuestMode::kUnknown}, 2}};
+  return counts;
+}
+
+VcpuHotspots SomeHotspots() {
+  return {.vm = "web;1",
+          .pid = 77,
+          .vcpu = 3,
+          .source = kvm::AddressSource::kCycles,
+          .seconds = 1.25,
+          .samples = SomeCounts().Samples(),
+          .lost = 4,
+          .spots = SpotsOf(SomeCounts(), SomeSymbols())};
+}
+
+TEST(SpotsOf, AddsTheAddressesOfAFunction) {
+  EXPECT_THAT(SpotsOf(SomeCounts(), SomeSymbols()),
+              ElementsAre(Spot{"spin", GuestMode::kKernel, true, 90},
+                          Spot{"work", GuestMode::kKernel, true, 5},
+                          Spot{"0x1000", GuestMode::kUser, false, 3},
+                          Spot{"0x9000", GuestMode::kUnknown, false, 2}));
+  EXPECT_EQ(SpotsOf(SomeCounts(), Symbols()).size(), 5u);
+  EXPECT_EQ(SomeCounts().Samples(), 100u);
+}
+
+TEST(HotspotsText, HasTheLargestSharesAndTheRest) {
+  EXPECT_EQ(TextOf({SomeHotspots()}, 2),
+            "VM web;1 (PID 77) vCPU 3: 100 samples in 1.2 s by cycles, 4 lost\n"
+            "   90.0 %      90  kernel  spin\n"
+            "    5.0 %       5  kernel  work\n"
+            "    5.0 %       5          2 more places (--top N)\n");
+  EXPECT_EQ(TextOf({SomeHotspots()}, 4).find("more places"), std::string::npos);
+  EXPECT_EQ(TextOf({VcpuHotspots{.vm = "a", .pid = 1}}, 2),
+            "VM a (PID 1) vCPU 0: 0 samples in 0.0 s by cycles\n");
+}
+
+TEST(HotspotsJson, HasAllPlaces) {
+  const auto json = boost::json::parse(JsonOf({SomeHotspots()}));
+  const auto& vcpu = json.at("vcpus").at(0);
+  EXPECT_EQ(vcpu.at("vcpu"), 3);
+  EXPECT_EQ(vcpu.at("source"), "cycles");
+  EXPECT_EQ(vcpu.at("samples"), 100);
+  EXPECT_EQ(vcpu.at("lost"), 4);
+  ASSERT_EQ(vcpu.at("spots").as_array().size(), 4u);
+  EXPECT_EQ(vcpu.at("spots").at(0).at("name"), "spin");
+  EXPECT_EQ(vcpu.at("spots").at(0).at("named"), true);
+  EXPECT_EQ(vcpu.at("spots").at(0).at("share").to_number<double>(), 0.9);
+  EXPECT_EQ(vcpu.at("spots").at(2).at("mode"), "user");
+  EXPECT_TRUE(vcpu.at("spots").at(3).at("mode").is_null());
+}
+
+TEST(HotspotsFolded, AreStacksOfOneFrame) {
+  EXPECT_EQ(FoldedOf({SomeHotspots()}),
+            "web_1;vCPU 3;kernel;spin 90\n"
+            "web_1;vCPU 3;kernel;work 5\n"
+            "web_1;vCPU 3;user;0x1000 3\n"
+            "web_1;vCPU 3;?;0x9000 2\n");
+}
+
+}  // namespace
+}  // namespace vcpulse::hotspots

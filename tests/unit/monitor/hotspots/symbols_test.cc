@@ -1,0 +1,66 @@
+#include "monitor/hotspots/symbols.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace vcpulse::hotspots {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr char kKallsyms[] =
+    "ffffffff81000000 T _stext\n"
+    "ffffffff81000000 T _text\n"
+    "ffffffff81000100 t spin\n"
+    "ffffffff81000200 D some_data\n"
+    "ffffffff81000300 W weak_one\n"
+    "ffffffff81000400 t $x\n"
+    "ffffffff81000500 T _etext\n"
+    "ffffffffc0000000 t in_module\t[kvm]\n"
+    "ffffffffc0000100 t last_of_module\t[kvm]\n";
+
+std::string NameAt(const Symbols& symbols, uint64_t address) {
+  const auto symbol = symbols.Find(address);
+  return symbol ? symbol->name + "+" + std::to_string(symbol->offset) : "none";
+}
+
+TEST(Symbols, NameTheFunctionThatHoldsAnAddress) {
+  const auto symbols = Symbols::Parse(kKallsyms);
+  ASSERT_TRUE(symbols.ok()) << symbols.status();
+  EXPECT_EQ(NameAt(*symbols, 0xffffffff80ffffff), "none");
+  EXPECT_EQ(NameAt(*symbols, 0xffffffff81000000), "_stext+0");
+  EXPECT_EQ(NameAt(*symbols, 0xffffffff810000ff), "_stext+255");
+  EXPECT_EQ(NameAt(*symbols, 0xffffffff81000100), "spin+0");
+  EXPECT_EQ(NameAt(*symbols, 0xffffffff81000200), "none");          // data
+  EXPECT_EQ(NameAt(*symbols, 0xffffffff81000410), "weak_one+272");  // arm64's $x is no symbol
+  EXPECT_EQ(NameAt(*symbols, 0xffffffffc0000001), "in_module [kvm]+1");
+  EXPECT_EQ(NameAt(*symbols, 0xffffffffc0000100), "none");  // where it ends nobody says
+  EXPECT_EQ(NameAt(Symbols(), 0xffffffff81000000), "none");
+}
+
+// One address of code and data, as at a section's begin, in either order.
+TEST(Symbols, CodeGoesBeforeData) {
+  for (const char* text : {"10 D a\n10 T b\n20 T c\n", "10 T b\n10 D a\n20 T c\n"}) {
+    EXPECT_EQ(NameAt(*Symbols::Parse(text), 0x11), "b+1") << text;
+  }
+}
+
+TEST(Symbols, MoveWithTheKernel) {
+  auto symbols = Symbols::Parse(kKallsyms);
+  ASSERT_TRUE(symbols.ok());
+  symbols->Move(0x1000000);
+  EXPECT_EQ(NameAt(*symbols, 0xffffffff82000100), "spin+0");
+  EXPECT_EQ(NameAt(*symbols, 0xffffffff81000100), "none");
+}
+
+TEST(Symbols, SaysWhatIsWrongWithAFile) {
+  EXPECT_THAT(Symbols::Parse("0000000000000000 T _stext\n0 t b\n").status().message(),
+              HasSubstr("as root"));
+  EXPECT_THAT(Symbols::Parse("").status().message(), HasSubstr("no symbol"));
+  for (const char* text : {"root:x:0:0\n", "10 T\n", "10 TT a\n", "xx T a\n", "10\n"}) {
+    EXPECT_THAT(Symbols::Parse(text).status().message(), HasSubstr("no kallsyms")) << text;
+  }
+}
+
+}  // namespace
+}  // namespace vcpulse::hotspots
