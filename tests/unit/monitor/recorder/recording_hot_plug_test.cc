@@ -142,7 +142,8 @@ TEST_F(HotPlug, TicksInWhichNoVcpuIsOpenAreGaps) {
     next = gap.last_tick() + 1;
   }
   EXPECT_EQ(next, writer_.ticks.back().sample.tick);
-  EXPECT_THAT(writer_.Gaps(), SizeIs(2));  // one per second
+  ASSERT_THAT(writer_.Gaps(), SizeIs(2));  // one per second
+  EXPECT_EQ(writer_.Gaps()[0].last_tick(), 10u);
 }
 
 // A recording that ends while it waits for the descriptors of an epoch opens nothing more.
