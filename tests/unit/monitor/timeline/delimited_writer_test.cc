@@ -52,6 +52,73 @@ TEST(DelimitedWriter, WritesTheDeltasOfFurtherGroups) {
   EXPECT_THAT(group.counts(), ElementsAre(1500u));
 }
 
+// Of two vCPUs with two further groups each, every number in its place.
+TEST(DelimitedWriter, WritesEachGroupOfEachVcpu) {
+  std::vector<Bytes> parts;
+  const auto writer = NewDelimitedWriter(CollectInto(&parts));
+  fakes::SyntheticVm vm({fakes::Load::kBusy, fakes::Load::kIdle}, 10'000'000, 4);
+  v1::VcpuSet set = vm.VcpuSet(3, 2);
+  for (const char* event : {"page-faults", "migrations"})
+    set.add_further_groups()->add_events(event);
+  writer->Add(SetRecord(set), 1);
+  for (const uint64_t factor : {0u, 1u}) {
+    core::Sample sample = vm.Next();
+    sample.further.resize(4);
+    for (size_t i = 0; i < 4; ++i) {
+      sample.further[i].time_enabled_ns = factor * (i + 1);
+      sample.further[i].counts[0] = factor * 10 * (i + 1);
+    }
+    writer->AddTick(3, 2, sample, vm.Verdicts());
+  }
+  EXPECT_TRUE(writer->Flush(ClockAt(1)).ok());
+  const v1::Tick tick = ParseDelimited(parts).at(2).tick();
+  for (int v = 0; v < 2; ++v) {
+    ASSERT_THAT(tick.vcpus(v).further_groups(), SizeIs(2));
+    for (int g = 0; g < 2; ++g) {
+      const v1::GroupTick& group = tick.vcpus(v).further_groups(g);
+      EXPECT_EQ(group.time_enabled_ns(), 2 * v + g + 1) << v << g;
+      EXPECT_THAT(group.counts(), ElementsAre(10 * (2 * v + g + 1))) << v << g;
+    }
+  }
+}
+
+TEST(DelimitedWriter, WritesConfidenceAndRawVerdictWhereThereIsOne) {
+  std::vector<Bytes> parts;
+  const auto writer = NewDelimitedWriter(CollectInto(&parts));
+  fakes::SyntheticVm vm({fakes::Load::kBusy}, 10'000'000, 4);
+  writer->Add(SetRecord(vm.VcpuSet(1, 1)), 1);
+  core::Verdict sure{.band = core::Band::kProductive, .rule = core::Rule::kIpcHigh};
+  sure.raw_band = core::Band::kSpinning;
+  sure.raw_rule = core::Rule::kIpcLow;
+  core::Verdict barely = sure;
+  barely.confidence_pct = 1;
+  core::Verdict without = sure;
+  without.confidence_pct = 0;
+  for (const core::Verdict& verdict : {without, barely, without, core::Verdict{}}) {
+    writer->AddTick(1, 1, vm.Next(), {&verdict, 1});
+  }
+  EXPECT_TRUE(writer->Flush(ClockAt(1)).ok());
+  const auto records = ParseDelimited(parts);
+  ASSERT_THAT(records, SizeIs(5));
+  const auto vcpu = [&records](size_t i) { return records[i].tick().vcpus(0); };
+  EXPECT_EQ(vcpu(2).confidence_pct(), 1u);
+  EXPECT_EQ(vcpu(2).raw_band(), v1::BAND_SPINNING);
+  EXPECT_EQ(vcpu(2).raw_rule(), v1::RULE_IPC_LOW);
+  EXPECT_FALSE(vcpu(3).has_confidence_pct());
+  EXPECT_TRUE(vcpu(3).has_raw_band());
+  EXPECT_FALSE(vcpu(4).has_raw_band());
+}
+
+TEST(DelimitedWriter, TakesAsManyEventsAsASampleHas) {
+  std::vector<Bytes> parts;
+  const auto writer = NewDelimitedWriter(CollectInto(&parts));
+  v1::VcpuSet set;
+  for (size_t i = 0; i < core::kMaxEvents; ++i) set.add_events(std::to_string(i));
+  writer->Add(SetRecord(set), 1);
+  set.add_events("one more");
+  EXPECT_ANY_THROW(writer->Add(SetRecord(set), 1));
+}
+
 // Plain rows for other languages: deltas as core makes them, none in an epoch's first.
 TEST(DelimitedWriter, WritesRowsOfDeltas) {
   std::vector<Bytes> parts;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fstream>
 #include <iterator>
+#include <set>
 
 #include "monitor/timeline/byte_source.h"
 #include "monitor/timeline/chunk_encoder.h"
@@ -107,7 +108,7 @@ std::vector<Bytes> LongChunks() {
     if (chunk == 2) {
       v1::TimelineRecord summary;
       summary.mutable_summary()->set_ticks(180);
-      writer->Add(summary, 9);
+      writer->Add(summary, 90'000'000'000'000);  // after the last tick
     }
     EXPECT_TRUE(writer->Flush(ClockAt(chunk + 1)).ok());
   }
@@ -164,7 +165,7 @@ TEST(Recut, ContextComesAsEarlyAsBefore) {
 // A reader that looks for a time finds the same records.
 TEST(Recut, InstantsAreThoseOfTheRecords) {
   const std::vector<Bytes> original = LongChunks();
-  const Bytes again = Concatenate(RecutAll(original, 1000));
+  const Bytes again = Concatenate(RecutAll(original, 700));
   const std::vector<SeenTick> ticks = ReadBytes(Concatenate(original)).ticks;
   for (size_t i = 0; i < ticks.size(); i += 17) {
     const TimeRange range{.from_mono_ns = ticks[i].sample.wake_ns,
@@ -177,11 +178,31 @@ TEST(Recut, InstantsAreThoseOfTheRecords) {
   EXPECT_EQ(DecodeChunkHeader(original.front())->first_mono_ns, 1);
   EXPECT_EQ(DecodeChunkHeader(pieces.back())->last_mono_ns,
             DecodeChunkHeader(original.back())->last_mono_ns);
+  std::set<uint64_t> ends;  // of the original chunks: the first and last record of each
+  for (const Bytes& chunk : original) {
+    ends.insert(DecodeChunkHeader(chunk)->first_sequence);
+    ends.insert(DecodeChunkHeader(chunk)->last_sequence);
+  }
+  size_t inner = 0;
+  size_t alone = 0;  // one tick in a piece of its own
   for (const Bytes& chunk : pieces) {
     const auto header = DecodeChunkHeader(chunk);
     ASSERT_TRUE(header.ok());
     EXPECT_LE(header->first_mono_ns, header->last_mono_ns);
+    const Seen seen = ReadBytes(chunk);
+    const std::vector<SeenTick>& within = seen.ticks;
+    if (within.size() != seen.sequences.size()) continue;  // a marker or a set is there too
+    const bool is_end =
+        ends.contains(header->first_sequence) || ends.contains(header->last_sequence);
+    if (is_end || within.empty()) continue;
+    ++inner;
+    alone += within.size() == 1 && header->first_sequence == header->last_sequence ? 1 : 0;
+    const auto by_wake = [](const SeenTick& tick) { return tick.sample.wake_ns; };
+    EXPECT_EQ(header->first_mono_ns, by_wake(*std::ranges::min_element(within, {}, by_wake)));
+    EXPECT_EQ(header->last_mono_ns, by_wake(*std::ranges::max_element(within, {}, by_wake)));
   }
+  EXPECT_GT(inner, 5u);
+  EXPECT_GT(alone, 0u);
 }
 
 TEST(Recut, TimelinesOfEveryRelease) {
@@ -219,6 +240,9 @@ TEST(Recut, RecordsOfALaterReleaseAreKept) {
   const std::vector<Bytes> again = RecutAll(original, original[0].size() * 2 / 3);
   EXPECT_GT(again.size(), 1u);
   ExpectSame(again, original);
+  for (const uint64_t sequence : ReadBytes(original[0]).sequences) {
+    EXPECT_EQ(sequence % 2, 0u) << "not one of this release's records";
+  }
   EXPECT_EQ(DecodeChunkHeader(again.back())->last_sequence, 40u);
   EXPECT_EQ(DecodeChunkHeader(again.front())->first_sequence, 5u);
 }

@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "monitor/timeline/chunk_decoder.h"
+#include "monitor/timeline/chunk_encoder.h"
+#include "monitor/timeline/tick_columns.h"
 #include "tests/unit/fixtures/timeline_fixture.h"
 
 namespace vcpulse::timeline {
@@ -286,6 +288,26 @@ TEST(WriterReader, CutsALongChunkItself) {
   EXPECT_THAT(seen.report->damages, IsEmpty());
 }
 
+// Further groups count for what is buffered: 100 of them take several times what the vCPUs do.
+TEST(WriterReader, CutsByFurtherGroupsToo) {
+  std::vector<Bytes> chunks;
+  const auto writer =
+      NewChunkWriter(kStream, CollectInto(&chunks), {.max_buffered_bytes = 1 << 20});
+  fakes::SyntheticVm vm(std::vector<fakes::Load>(64, fakes::Load::kBusy), 1'000'000, 1);
+  v1::VcpuSet set = vm.VcpuSet(1, 1);
+  for (size_t g = 1; g < core::kMaxGroups; ++g) set.add_further_groups()->add_events("e");
+  writer->Add(SetRecord(set), 1);
+  const size_t bytes =
+      64 * (sizeof(core::VcpuSample) + (core::kMaxGroups - 1) * sizeof(core::GroupSample));
+  const size_t ticks = 4 * (size_t{1} << 20) / bytes;
+  for (size_t i = 0; i < ticks; ++i) {
+    core::Sample sample = vm.Next();
+    sample.further.resize(64 * (core::kMaxGroups - 1));
+    writer->AddTick(1, 1, sample, vm.Verdicts());
+  }
+  EXPECT_GE(chunks.size(), 3u);  // before any flush
+}
+
 // A host of 10,000 vCPUs, each tick and its base a sixth of what is buffered: a reader takes such a
 // chunk, and twice as much.
 TEST(WriterReader, CutsFarBelowWhatAReaderTakes) {
@@ -316,6 +338,57 @@ TEST(WriterReader, CutsFarBelowWhatAReaderTakes) {
     ASSERT_TRUE(bytes.ok());
     EXPECT_TRUE(CheckDecodingMemory(decoder.context(), *bytes + kMaxChunkMemory / 2).ok());
   }
+}
+
+// No more than a sample has places for.
+TEST(WriterReader, ASetIsWritableUpToTheSamplesPlaces) {
+  v1::VcpuSet set;
+  for (size_t i = 0; i < core::kMaxEvents; ++i) set.add_events(std::to_string(i));
+  for (size_t g = 1; g < core::kMaxGroups; ++g)
+    *set.add_further_groups()->mutable_events() = set.events();
+  EXPECT_TRUE(IsWritable(set));
+  v1::VcpuSet more = set;
+  more.add_events("one more");
+  EXPECT_FALSE(IsWritable(more));
+  more = set;
+  more.add_further_groups();
+  EXPECT_FALSE(IsWritable(more));
+  more = set;
+  more.mutable_further_groups(0)->add_events("one more");
+  EXPECT_FALSE(IsWritable(more));
+}
+
+TEST(WriterReader, ATickThatDoesNotFitItsSetIsABug) {
+  for (const bool delimited : {false, true}) {
+    std::vector<Bytes> chunks;
+    const auto writer = delimited ? NewDelimitedWriter(CollectInto(&chunks))
+                                  : NewChunkWriter(kStream, CollectInto(&chunks));
+    fakes::SyntheticVm vm({fakes::Load::kBusy, fakes::Load::kBusy}, 100'000'000, 1);
+    writer->Add(SetRecord(vm.VcpuSet(1, 1)), 1);
+    core::Sample sample = vm.Next();
+    const std::vector<core::Verdict> verdicts = vm.Verdicts();
+    EXPECT_ANY_THROW(writer->AddTick(1, 1, sample, std::span(verdicts).first(1)));
+    sample.vcpus.resize(1);
+    EXPECT_ANY_THROW(writer->AddTick(1, 1, sample, verdicts));
+  }
+}
+
+// A chunk may begin with a tick, and that may be the first record of all.
+TEST(WriterReader, ATickMayBeRecordNumberOne) {
+  fakes::SyntheticVm vm({fakes::Load::kBusy}, 100'000'000, 1);
+  TickRows rows{.vcpus = 1, .events = static_cast<size_t>(vm.VcpuSet(1, 1).events_size())};
+  rows.Append(1, vm.Next(), vm.Verdicts());
+  v1::ChunkPayload content;
+  *content.add_vcpu_sets() = vm.VcpuSet(1, 1);
+  v1::VmTicks* ticks = content.add_ticks();
+  ticks->set_vm(1);
+  ticks->set_epoch(1);
+  EncodeColumns(rows, ticks);
+  ChunkEncoder encoder;
+  const auto chunk =
+      encoder.Encode({.stream_id = kStream, .first_sequence = 1, .last_sequence = 1}, content);
+  ASSERT_TRUE(chunk.ok());
+  EXPECT_THAT(ReadBytes(*chunk).ticks, SizeIs(1));
 }
 
 // VMs take memory beside their samples.
