@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "kvm/base/clock.h"
 #include "kvm/base/text.h"
 #include "kvm/counters/errno_advice.h"
 #include "kvm/counters/group_opener.h"
@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::array<std::string_view, 3> kSources = {"cycles", "kvm-exit", "qmp"};
 constexpr absl::Duration kQmpTimeout = absl::Milliseconds(200);
-constexpr absl::Duration kQmpPause = absl::Milliseconds(250);
+constexpr int64_t kQmpPause_ns = 250'000'000;
 
 // A ring per vCPU.
 class RingSampler final : public AddressSampler {
@@ -84,8 +84,8 @@ class QmpSampler final : public AddressSampler {
   absl::Status Stop() override { return absl::OkStatus(); }
 
   absl::Status Collect() override {
-    if (absl::Now() < not_before_) return absl::OkStatus();
-    not_before_ = absl::Now() + kQmpPause;
+    if (MonotonicNow_ns() < not_before_ns_) return absl::OkStatus();
+    not_before_ns_ = MonotonicNow_ns() + kQmpPause_ns;
     const absl::StatusOr<QmpReply> reply =
         QueryQmp(vm_.qmp_address, kQmpTimeout, QmpQuestions::kRegisters);
     if (!reply.ok()) return reply.status();
@@ -100,7 +100,7 @@ class QmpSampler final : public AddressSampler {
 
  private:
   Vm vm_;
-  absl::Time not_before_ = absl::InfinitePast();
+  int64_t not_before_ns_ = 0;
 };
 
 using Opened = absl::StatusOr<std::unique_ptr<AddressSampler>>;

@@ -12,6 +12,7 @@
 #include "monitor/reading/labels.h"
 #include "monitor/report/session_json.h"
 #include "monitor/report/vcpu_table.h"
+#include "monitor/report/why_notes.h"
 
 namespace vcpulse::report {
 namespace {
@@ -134,6 +135,10 @@ json::object VcpuJson(const Report& report, const VmSummary& vm, const VcpuSumma
       {"ipc", IpcJson(vcpu.ipc)},
       {"ipc_by_band", std::move(ipc_by_band)},
   };
+  json::array causes;
+  for (const Cause* const cause : CausesOf(vcpu)) causes.push_back(String(cause->name));
+  out["causes"] = std::move(causes);
+  out["host_cpus"] = json::array(vcpu.host_cpus.begin(), vcpu.host_cpus.end());
   out["longest_spin"] = StretchJson(report, vcpu.spin);
   out["longest_starved"] = StretchJson(report, vcpu.starved);
   AddMetrics(out, vcpu.totals);
@@ -221,6 +226,7 @@ json::object VmJson(const Report& report, uint32_t number, const VmSummary& vm) 
       {"epochs", std::move(epochs)},
       {"epochs_omitted", vm.epochs_omitted},
       {"vcpus", std::move(vcpus)},
+      {"kvm_statistics_missing", TextOrNull(vm.kvm_missing)},
       {"gaps", GapsJson(report, vm.gaps)},
   };
 }

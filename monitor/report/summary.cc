@@ -48,6 +48,8 @@ std::vector<EpochSummary::Slot> SlotsOf(
   return slots;
 }
 
+constexpr size_t kKeptHostCpus = 256;
+
 }  // namespace
 
 absl::Status Summary::Add(const timeline::Entry& entry, metric::IntervalReader::Sink also) {
@@ -71,6 +73,10 @@ absl::Status Summary::Add(const timeline::Entry& entry, metric::IntervalReader::
     if (!clock_) clock_ = *clock;
   } else if (const auto* end = std::get_if<v1::Summary>(&entry.record)) {
     end_ = *end;
+  } else if (const auto* read = std::get_if<v1::Statistics>(&entry.record)) {
+    if (const auto vm = vms_.find(read->vm()); vm != vms_.end()) {
+      vm->second.kvm_missing = read->kvm_missing();
+    }
   }
   return intervals_.Add(entry, [&](const metric::Interval& interval) {
     AddInterval(interval);
@@ -131,6 +137,10 @@ void Summary::AddInterval(const metric::Interval& interval) {
   vcpu.spin.Add(begin_ns, end_ns, !missed_before_ && verdict.band == core::Band::kSpinning);
   vcpu.starved.Add(begin_ns, end_ns, !missed_before_ && interval.Starved().value_or(false));
   AddEvents(column, interval.groups);
+  if (interval.statistics != nullptr && interval.statistics->cpu &&
+      vcpu.host_cpus.size() < kKeptHostCpus) {
+    vcpu.host_cpus.insert(*interval.statistics->cpu);
+  }
   if (metric::IsBusy(interval) && metric::ValueOf(metric::Metric::kIpc, interval)) {
     const core::EventSlots& slots = interval.epoch.slots;
     const uint64_t cycles = interval.delta.counts[*slots.cycles];

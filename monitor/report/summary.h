@@ -11,6 +11,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <tuple>
@@ -112,6 +113,8 @@ struct VcpuSummary {
   std::vector<EventTotal> events;
   LongestStretch spin;
   LongestStretch starved;
+  // Of the host, on which its thread was at readings; the latest ones are left out beyond 256.
+  std::set<uint32_t> host_cpus;
 
   std::optional<double> Value(metric::Metric metric) const { return totals.Value(metric); }
   // Of the judged time; nothing where there is none.
@@ -157,6 +160,8 @@ struct VmSummary {
   uint64_t epochs_omitted = 0;              // older ones
   std::map<uint32_t, VcpuSummary> vcpus;    // by index
   GapTotals gaps;
+  std::string
+      kvm_missing;  // why no counts of KVM's were read at the latest reading; empty: they were
 };
 
 // Some VMs of a summary.

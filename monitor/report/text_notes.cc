@@ -13,6 +13,7 @@
 #include "monitor/report/text_report.h"
 #include "monitor/report/vcpu_table.h"
 #include "monitor/report/verdict_notes.h"
+#include "monitor/report/why_notes.h"
 
 namespace vcpulse::report {
 namespace {
@@ -328,7 +329,8 @@ std::string NotesOfCounts(const Report& report, const VmSummary& vm, std::option
 std::string RenderVmNotes(const Report& report, const NumberedVm& vm,
                           std::optional<uint32_t> vcpu) {
   return absl::StrCat(NotesOfCounts(report, vm.second, vcpu), RenderVerdictNotes({&vm}, vcpu, "  "),
-                      GapNotes(report, vm.second.gaps, "  gap: "), SetNotes(vm.second));
+                      WhyNotes(vm.second, vcpu), GapNotes(report, vm.second.gaps, "  gap: "),
+                      SetNotes(vm.second));
 }
 
 std::string RenderNotes(const Report& report, const Vms& vms, std::optional<uint32_t> vcpu) {
@@ -337,7 +339,7 @@ std::string RenderNotes(const Report& report, const Vms& vms, std::optional<uint
   for (const auto* const vm : vms) {
     const std::string number = absl::StrCat(vm->first);
     const std::string text =
-        absl::StrCat(NotesOfCounts(report, vm->second, vcpu),
+        absl::StrCat(NotesOfCounts(report, vm->second, vcpu), WhyNotes(vm->second, vcpu),
                      GapNotes(report, vm->second.gaps, "  gap: "), SetNotes(vm->second));
     for (size_t begin = 0; begin < text.size();) {
       size_t end = text.find('\n', begin) + 1;

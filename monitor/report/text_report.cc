@@ -16,6 +16,7 @@
 #include "monitor/report/strip.h"
 #include "monitor/report/text_format.h"
 #include "monitor/report/vcpu_table.h"
+#include "monitor/report/why_notes.h"
 
 namespace vcpulse::report {
 namespace {
@@ -249,7 +250,7 @@ std::string RenderEach(const Report& report, const Vms& vms, const TextOptions& 
         &out, "\n", VmLine(report, number, summary),
         RenderRows(report, RowsOf({vm}, options), options.top.value_or(0), false, options),
         options.strips ? RenderStrips(report, *options.strips, number, strips) : "",
-        RenderVmNotes(report, *vm, options.vcpu));
+        MissingStatisticsNote(summary, options.columns), RenderVmNotes(report, *vm, options.vcpu));
   }
   if (options.strips) absl::StrAppend(&out, "\n", StripLegend(*options.strips, strips));
   return out;

@@ -1,0 +1,37 @@
+#pragma once
+
+// What KVM's and the scheduler's counts say of a vCPU's time beside its bands (docs/statistics.md).
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "monitor/metric/metric.h"
+#include "monitor/report/summary.h"
+
+namespace vcpulse::report {
+
+// A count that is high enough to explain what a vCPU does.
+struct Cause {
+  std::string_view name;  // "wake-up-storm"
+  metric::Metric metric = metric::Metric::kEnd;
+  double from = 0;  // of the metric's mean, inclusive
+  std::string_view meaning;
+};
+
+// In the order in which they are told.
+std::span<const Cause> Causes();
+
+// Those that hold of a vCPU.
+std::vector<const Cause*> CausesOf(const VcpuSummary& vcpu);
+
+// A line per vCPU of which one holds; of many, the first ones. Empty where none does.
+std::string WhyNotes(const VmSummary& vm, std::optional<uint32_t> vcpu);
+
+// Why a column of KVM's counts that was asked for is empty; nothing where none is.
+std::string MissingStatisticsNote(const VmSummary& vm, std::span<const metric::Metric> columns);
+
+}  // namespace vcpulse::report

@@ -1,0 +1,130 @@
+#include "kvm/hotspots/address_sampler.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cerrno>
+
+#include "tests/fakes/fake_perf_events.h"
+#include "tests/fakes/proc_dir.h"
+#include "tests/fakes/qmp_server.h"
+
+namespace vcpulse::kvm {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::Pair;
+
+class AddressSamplerTest : public ::testing::Test {
+ protected:
+  AddressSamplerTest() {
+    proc_.AddProcess(10, "qemu", {"qemu"}, {});
+    vm_.pid = 10;
+    vm_.name = "web";
+    for (int i = 0; i < 2; ++i) vm_.vcpus.push_back({.index = i, .tid = 101 + i});
+    perf_.refused[{PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES}] = ENOENT;
+  }
+
+  auto Open(std::optional<AddressSource> source = std::nullopt) {
+    return AddressSampler::Open(perf_, vm_, {.root = proc_.root(), .source = source});
+  }
+
+  fakes::FakePerfEvents perf_;
+  fakes::ProcDir proc_;
+  Vm vm_;
+};
+
+TEST_F(AddressSamplerTest, SaysWhyEachSourceIsRefused) {
+  const auto sampler = Open();
+  ASSERT_FALSE(sampler.ok());
+  EXPECT_THAT(std::string(sampler.status().message()),
+              AllOf(HasSubstr("VM web (PID 10) cannot be sampled: cycles: no 'cycles' event"),
+                    HasSubstr("; kvm-exit: the format of kvm:kvm_exit cannot be read"),
+                    HasSubstr("; qmp: its QMP address is not known (--qmp)")));
+  const auto one = Open(AddressSource::kQmp);
+  EXPECT_THAT(std::string(one.status().message()), Not(HasSubstr("kvm-exit")));
+}
+
+TEST_F(AddressSamplerTest, ATracepointOfOtherFieldsIsNotGuessedAt) {
+  proc_.Write("sys/kernel/tracing/events/kvm/kvm_exit/format",
+              "name: kvm_exit\nID: 9\nformat:\n\tfield:u64 what;\toffset:8;\tsize:8;\tsigned:0;\n");
+  EXPECT_THAT(std::string(Open(AddressSource::kKvmExit).status().message()),
+              HasSubstr("other fields on this kernel than are known"));
+}
+
+TEST_F(AddressSamplerTest, WithAMediatedVpmuCyclesAreNotOpened) {
+  proc_.Write("sys/module/kvm_intel/parameters/enable_mediated_pmu", "Y\n");
+  perf_.refused.clear();
+  const auto sampler = Open(AddressSource::kCycles);
+  ASSERT_FALSE(sampler.ok());
+  EXPECT_THAT(std::string(sampler.status().message()), HasSubstr("mediated"));
+  EXPECT_THAT(perf_.opened, IsEmpty());
+}
+
+// Guest cycles alone, by interrupts that take nothing from a guest's own PEBS.
+TEST_F(AddressSamplerTest, CyclesAreTheGuestsAtAFrequency) {
+  perf_.refused.clear();
+  EXPECT_FALSE(Open(AddressSource::kCycles).ok());  // a fake has no ring
+  ASSERT_FALSE(perf_.opened.empty());
+  const perf_event_attr& attr = perf_.opened.front();
+  EXPECT_EQ(attr.exclude_host, 1u);
+  EXPECT_EQ(attr.precise_ip, 0u);
+  EXPECT_EQ(attr.freq, 1u);
+  EXPECT_EQ(attr.sample_freq, 499u);
+  EXPECT_EQ(attr.sample_type, kIpSampleType);
+  EXPECT_EQ(attr.disabled, 1u);
+}
+
+TEST_F(AddressSamplerTest, RegistersGoToTheirVcpus) {
+  fakes::QmpServer::Script script;
+  script.answers["human-monitor-command"] =
+      "{\"return\": \"RIP=0000000000001234 RFL=00000002 [-------] CPL=0 II=0\\r\\n\"}\n";
+  fakes::QmpServer server(proc_.Path("q"), script);
+  vm_.qmp_address = server.address();
+  std::swap(vm_.vcpus[0], vm_.vcpus[1]);
+  vm_.vcpus.push_back({.index = 5, .tid = 106});  // QEMU does not name it
+  const auto sampler = Open();
+  ASSERT_TRUE(sampler.ok()) << sampler.status();
+  EXPECT_EQ((*sampler)->source(), AddressSource::kQmp);
+  ASSERT_TRUE((*sampler)->Start().ok());
+  ASSERT_TRUE((*sampler)->Collect().ok());
+  ASSERT_TRUE((*sampler)->Collect().ok());  // too soon: nothing is asked
+  ASSERT_TRUE((*sampler)->Stop().ok());
+  EXPECT_EQ(server.clients(), 1);
+  for (size_t i = 0; i < 2; ++i) {
+    EXPECT_THAT((*sampler)->counts()[i].counts,
+                ElementsAre(Pair(GuestAddress{0x1234, GuestMode::kKernel}, 1)));
+  }
+  EXPECT_THAT((*sampler)->counts()[2].counts, IsEmpty());
+}
+
+TEST_F(AddressSamplerTest, ARefusalOfQemuIsTold) {
+  fakes::QmpServer::Script script;
+  script.answers["human-monitor-command"] = "{\"error\": {\"class\": \"CommandNotFound\"}}\n";
+  fakes::QmpServer server(proc_.Path("q"), script);
+  vm_.qmp_address = server.address();
+  const auto sampler = Open(AddressSource::kQmp);
+  ASSERT_TRUE(sampler.ok());
+  EXPECT_THAT(std::string((*sampler)->Collect().message()),
+              HasSubstr("human-monitor-command is refused"));
+}
+
+TEST(AddressSource, HasNames) {
+  for (const AddressSource source :
+       {AddressSource::kCycles, AddressSource::kKvmExit, AddressSource::kQmp}) {
+    EXPECT_EQ(FindAddressSource(ToString(source)), source);
+  }
+  EXPECT_EQ(FindAddressSource("auto"), std::nullopt);
+}
+
+TEST(ModeOfAddress, TheUpperHalfIsTheKernels) {
+  EXPECT_EQ(ModeOfAddress(0xffff800008000000), GuestMode::kKernel);
+  EXPECT_EQ(ModeOfAddress(0x00007fffffffffff), GuestMode::kUnknown);
+}
+
+}  // namespace
+}  // namespace vcpulse::kvm

@@ -1,0 +1,83 @@
+#include "monitor/report/why_notes.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/unit/fixtures/made_interval.h"
+
+namespace vcpulse::report {
+namespace {
+
+using metric::Metric;
+using metric::Statistic;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// A vCPU with so many of one statistic in a second.
+VcpuSummary With(Statistic statistic, uint64_t count) {
+  metric::StatisticsDelta read;
+  read.progress[static_cast<size_t>(statistic)] = {.count = count, .time_ns = 1'000'000'000};
+  VcpuSummary vcpu;
+  metric::IntervalMaker().With({}, [&](metric::Interval interval) {
+    interval.statistics = &read;
+    vcpu.totals.Add(interval);
+  });
+  return vcpu;
+}
+
+std::vector<std::string_view> NamesOf(const VcpuSummary& vcpu) {
+  std::vector<std::string_view> names;
+  for (const Cause* const cause : CausesOf(vcpu)) names.push_back(cause->name);
+  return names;
+}
+
+TEST(Causes, BeginAtTheirThreshold) {
+  EXPECT_THAT(NamesOf(With(Statistic::kHaltExits, 10'000)), ElementsAre("wake-up-storm"));
+  EXPECT_THAT(NamesOf(With(Statistic::kHaltExits, 9'999)), IsEmpty());
+  EXPECT_THAT(NamesOf(With(Statistic::kIoExits, 5'000)), ElementsAre("vmm-bound"));
+  EXPECT_THAT(NamesOf(With(Statistic::kIoExits, 4'999)), IsEmpty());
+  EXPECT_THAT(NamesOf(With(Statistic::kHaltPollNs, 100'000'000)), ElementsAre("halt-polling"));
+  EXPECT_THAT(NamesOf(With(Statistic::kHaltPollNs, 99'999'999)), IsEmpty());
+  EXPECT_THAT(NamesOf(With(Statistic::kMigrations, 100)), ElementsAre("moving"));
+  EXPECT_THAT(NamesOf(With(Statistic::kMigrations, 99)), IsEmpty());
+  EXPECT_THAT(NamesOf(VcpuSummary()), IsEmpty());  // not read: nothing is known
+}
+
+TEST(WhyNotes, AreALinePerVcpu) {
+  VmSummary vm;
+  vm.vcpus[0] = With(Statistic::kHaltExits, 41'000);
+  vm.vcpus[1] = With(Statistic::kHaltExits, 10);
+  vm.vcpus[2] = With(Statistic::kHaltPollNs, 610'000'000);
+  EXPECT_EQ(
+      WhyNotes(vm, std::nullopt),
+      "  why, vCPU 0: wake-up-storm: 41000.0 halt-exits/s, it is woken and halts again all the "
+      "time\n"
+      "  why, vCPU 2: halt-polling: 610.0 halt-poll-ms/s, busy for the host, idle in the "
+      "guest\n");
+  EXPECT_EQ(WhyNotes(vm, 1), "");
+  EXPECT_THAT(WhyNotes(vm, 2), HasSubstr("vCPU 2"));
+}
+
+TEST(WhyNotes, OfManyVcpusTheFirstAreTold) {
+  VmSummary vm;
+  for (uint32_t i = 0; i < 9; ++i) vm.vcpus[i] = With(Statistic::kIoExits, 5'000);
+  const std::string notes = WhyNotes(vm, std::nullopt);
+  EXPECT_THAT(notes, HasSubstr("why, vCPU 7: vmm-bound"));
+  EXPECT_THAT(notes, testing::Not(HasSubstr("vCPU 8")));
+  EXPECT_THAT(notes, HasSubstr("of more vCPUs in --json"));
+}
+
+TEST(MissingStatisticsNote, SaysWhyAColumnOfKvmsIsEmpty) {
+  VmSummary vm;
+  const std::vector<Metric> kvm = {Metric::kMigrations, Metric::kExits};
+  const std::vector<Metric> scheduler = {Metric::kMigrations, Metric::kIpc};
+  EXPECT_EQ(MissingStatisticsNote(vm, kvm), "");
+  vm.kvm_missing = "no descriptor";
+  EXPECT_EQ(MissingStatisticsNote(vm, kvm), "  KVM's counts are not read: no descriptor\n");
+  EXPECT_EQ(MissingStatisticsNote(vm, scheduler), "");
+  EXPECT_EQ(MissingStatisticsNote(vm, {}), "");
+}
+
+}  // namespace
+}  // namespace vcpulse::report
