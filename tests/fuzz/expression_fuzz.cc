@@ -17,7 +17,7 @@ void Check(bool condition) {
 
 // What people read is one short line without what a terminal obeys.
 void CheckMessage(std::string_view message, std::string_view begin) {
-  Check(message.starts_with(begin) && message.size() < 300);
+  Check(message.starts_with(begin) && message.size() < 400);
   for (const char c : message) Check(static_cast<unsigned char>(c) >= ' ' && c != '\x7f');
 }
 

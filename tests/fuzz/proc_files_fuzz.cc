@@ -29,6 +29,7 @@ void CheckStat(std::string_view text) {
     again += ' ';
     again += std::to_string(field == 9    ? (stat->kernel_thread ? 0x200000 : 0)
                             : field == 22 ? stat->start_time_ticks
+                            : field == 39 ? static_cast<uint64_t>(stat->cpu)
                             : field == 43 ? stat->guest_time_ticks
                                           : 0);
   }
@@ -45,12 +46,23 @@ void CheckSchedStat(std::string_view text) {
                        " " + std::to_string(stat->timeslices) + "\n") == stat);
 }
 
+void CheckTaskSched(std::string_view text) {
+  const auto sched = ParseTaskSched(text);
+  if (!sched) return;
+  Check(ParseTaskSched("se.nr_migrations : " + std::to_string(sched->migrations) +
+                       "\nnr_voluntary_switches : " + std::to_string(sched->voluntary_switches) +
+                       "\nnr_involuntary_switches : " +
+                       std::to_string(sched->involuntary_switches) + "\n") == sched);
+}
+
 void CheckLink(std::string_view text) {
   const auto link = ParseKvmLink(text);
   if (!link) return;
-  std::string again = link->kind == KvmLink::Kind::kVm ? "kvm-vm" : "kvm-vcpu";
+  std::string again = link->kind == KvmLink::Kind::kVm     ? "kvm-vm"
+                      : link->kind == KvmLink::Kind::kVcpu ? "kvm-vcpu"
+                                                           : "kvm-vcpu-stats";
   if (link->vcpu_id) {
-    Check(*link->vcpu_id >= 0 && link->kind == KvmLink::Kind::kVcpu);
+    Check(*link->vcpu_id >= 0 && link->kind != KvmLink::Kind::kVm);
     again += ":" + std::to_string(*link->vcpu_id);
   }
   Check(ParseKvmLink("anon_inode:" + again) == link);
@@ -140,6 +152,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   CheckStat(text);
   CheckSchedStat(text);
+  CheckTaskSched(text);
   CheckLink(text);
   CheckNames(text);
   CheckCmdline(text);

@@ -11,6 +11,7 @@
 namespace {
 
 using vcpulse::kvm::QmpProtocol;
+using vcpulse::kvm::QmpQuestions;
 
 void Check(bool condition) {
   if (!condition) std::abort();
@@ -30,11 +31,12 @@ void CheckAnswers(const QmpProtocol& protocol) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
-  // The first byte says how the peer cuts what it sends.
+  // The first byte says how the peer cuts what it sends, and what was asked.
   const size_t piece = size_t{data[0]} + 1;
+  const auto questions = static_cast<QmpQuestions>(data[0] % 3);
   const std::string_view text(reinterpret_cast<const char*>(data + 1), size - 1);
 
-  QmpProtocol whole;
+  QmpProtocol whole(questions);
   const absl::Status status = whole.Receive(text);
   const std::string output = whole.TakeOutput();
   Check(whole.TakeOutput().empty());
@@ -44,7 +46,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     Check(whole.Receive("{}\n") == status);
   }
 
-  QmpProtocol pieces;
+  QmpProtocol pieces(questions);
   std::string pieces_output;
   absl::Status pieces_status;
   for (size_t i = 0; i < text.size() && pieces_status.ok(); i += piece) {

@@ -138,7 +138,7 @@ TEST(LabHotspots, ExitsAndRegistersShowTheSameCode) {
 
 TEST(LabHotspots, TextSaysHowItWasSampled) {
   EXPECT_THAT(
-      Output("user-text.out"),
+      Output("kernel-text.out"),
       testing::ContainsRegex("^VM linux \\(PID [0-9]+\\) vCPU 0: [0-9]+ samples in 1\\.[0-9] "
                              "s by cycles\n"));
   EXPECT_THAT(Output("kernel-qmp.err"), testing::HasSubstr("qmp stops the vCPUs for a moment"));

@@ -20,6 +20,7 @@
 #include "kvm/base/signals.h"
 #include "kvm/base/text.h"
 #include "kvm/counters/perf_events.h"
+#include "kvm/discovery/discovery.h"
 #include "kvm/hotspots/address_sampler.h"
 #include "monitor/hotspots/symbols.h"
 #include "tools/vcpulse/commands.h"
@@ -31,7 +32,7 @@ namespace {
 
 struct HotspotsOptions {
   live::Target target;
-  std::vector<int> vcpus;  // indexes; none: all
+  std::vector<uint32_t> vcpus;  // indexes; none: all
   std::string duration = "1s";
   std::string source = "auto";
   uint64_t frequency_hz = 499;
@@ -72,7 +73,7 @@ absl::StatusOr<hotspots::Symbols> ReadSymbols(const HotspotsOptions& options) {
 // Those that were asked for, with the vCPUs that were asked for.
 absl::StatusOr<std::vector<kvm::Vm>> FindVms(const HotspotsOptions& options) {
   absl::StatusOr<std::vector<kvm::Vm>> vms =
-      live::FindWithPatience(options.target, absl::ZeroDuration());
+      live::Find(kvm::Discovery(options.target.root), options.target);
   if (!vms.ok()) return vms.status();
   if (vms->size() == 1 && vms->front().vcpus.empty() && !vms->front().notes.empty()) {
     return absl::NotFoundError(absl::StrCat("VM ", vms->front().name, " (PID ", vms->front().pid,
@@ -82,7 +83,8 @@ absl::StatusOr<std::vector<kvm::Vm>> FindVms(const HotspotsOptions& options) {
   for (kvm::Vm& vm : *vms) {
     std::erase_if(vm.vcpus, [&options](const kvm::Vcpu& vcpu) {
       return !options.vcpus.empty() &&
-             std::ranges::find(options.vcpus, vcpu.index) == options.vcpus.end();
+             std::ranges::find(options.vcpus, static_cast<uint32_t>(vcpu.index)) ==
+                 options.vcpus.end();
     });
   }
   std::erase_if(*vms, [](const kvm::Vm& vm) { return vm.vcpus.empty(); });
@@ -92,6 +94,7 @@ absl::StatusOr<std::vector<kvm::Vm>> FindVms(const HotspotsOptions& options) {
                                  : "no KVM guest has a vCPU of that number (`vcpulse list`)");
 }
 
+constexpr uint64_t kMostHz = 10'000;
 constexpr int64_t kCollectPeriod_ns = 100'000'000;
 
 using Samplers = std::vector<std::unique_ptr<kvm::AddressSampler>>;
@@ -148,8 +151,14 @@ int RunHotspots(const HotspotsOptions& options) {
       duration > absl::Hours(1)) {
     return Fail(absl::StrCat("--duration '", options.duration, "': from 10ms to 1h, such as 1s"));
   }
-  std::optional<kvm::AddressSource> source;
-  if (options.source != "auto") source = kvm::FindAddressSource(options.source);
+  const std::optional<kvm::AddressSource> source = kvm::FindAddressSource(options.source);
+  if (!source && options.source != "auto") {
+    return Fail(
+        absl::StrCat("--source '", options.source, "': known are auto, cycles, kvm-exit, qmp"));
+  }
+  if (options.frequency_hz < 1 || options.frequency_hz > kMostHz) {
+    return Fail(absl::StrCat("--frequency ", options.frequency_hz, ": from 1 to ", kMostHz, " Hz"));
+  }
   if (absl::Status status = CheckRoot(options.target.root); !status.ok()) return Fail(status);
   if (absl::Status status = CheckPidsAreOurs(options.target.root); !status.ok()) {
     return Fail(status);
@@ -190,9 +199,10 @@ int RunHotspots(const HotspotsOptions& options) {
     }
   }
   SayLimits(all, !symbols->empty());
-  return WriteStdout(options.json     ? hotspots::JsonOf(all)
-                     : options.folded ? hotspots::FoldedOf(all)
-                                      : hotspots::TextOf(all, options.top));
+  return WriteStdout(options.json ? hotspots::JsonOf(all)
+                     : options.folded
+                         ? hotspots::FoldedOf(all)
+                         : hotspots::TextOf(all, options.top > 0 ? options.top : SIZE_MAX));
 }
 
 }  // namespace
@@ -203,48 +213,49 @@ void AddHotspotsCommand(CLI::App& app, int& exit_code) {
       app.add_subcommand("hotspots", "Sample which code of a guest runs, by function or address");
   AddTargetOptions(*command, options->target);
   command->remove_option(command->get_option("--all"));
-  command->add_option("--vcpu", options->vcpus, "these vCPUs alone, by the VMM's index")
-      ->type_name("N")
-      ->check(CLI::NonNegativeNumber);
-  command->add_option("-d,--duration", options->duration, "for so long [1s]")
+  command->add_option("--vcpu", options->vcpus, "only the vCPUs with these indexes")
+      ->type_name("N[,N...]")
+      ->delimiter(',');
+  command->add_option("-d,--duration", options->duration, "sample for this long [1s]")
       ->type_name("DURATION");
   command
-      ->add_option(
-          "--source", options->source,
-          "overflows of guest cycles (needs a PMU), exits by host interrupts (needs root), "
-          "or QMP's `info registers`; auto: the first that there is [auto]")
-      ->type_name("auto|cycles|kvm-exit|qmp")
-      ->check(CLI::IsMember({"auto", "cycles", "kvm-exit", "qmp"}));
+      ->add_option("--source", options->source,
+                   "guest-cycle overflows (needs a PMU), exits by host interrupts (needs root), or "
+                   "QMP's `info registers`; auto takes the first available [auto]")
+      ->type_name("auto|cycles|kvm-exit|qmp");
   command
       ->add_option("-F,--frequency", options->frequency_hz,
-                   "samples per second of guest time, of cycles [499]")
-      ->type_name("HZ")
-      ->check(CLI::Range(uint64_t{1}, uint64_t{10000}));
+                   "samples per second of guest time, for cycles [499]")
+      ->type_name("HZ");
   CLI::Option* const kallsyms =
       command
           ->add_option("--guest-kallsyms,--guestkallsyms", options->symbols,
-                       "the guest's /proc/kallsyms of this boot, read there as root")
+                       "/proc/kallsyms of the running guest, read there as root")
           ->type_name("FILE");
   command
       ->add_option("--guest-system-map,--guest-map", options->symbols,
-                   "the System.map of the guest's kernel")
+                   "System.map of the guest's kernel")
       ->type_name("FILE")
       ->excludes(kallsyms);
   command
       ->add_option("--guest-kaslr-offset", options->kaslr_offset,
-                   "how far above those addresses the guest's kernel was loaded")
+                   "load address of the guest's kernel minus its address in FILE [0]")
       ->type_name("HEX");
-  command->add_option("--top", options->top, "lines per vCPU [10]")
-      ->type_name("N")
-      ->check(CLI::PositiveNumber);
+  command->add_option("--top", options->top, "lines per vCPU, 0: all [10]")->type_name("N");
   CLI::Option* const json =
-      command->add_flag("--json", options->json,
-                        "one object: vcpus, each with all its places; what is absent is null");
-  command
-      ->add_flag("--folded", options->folded, "folded stacks for flame graph tools, one frame deep")
+      command->add_flag("--json", options->json, "print one JSON object with all locations");
+  command->add_flag("--folded", options->folded, "print folded stacks, one frame deep")
       ->excludes(json);
   command->add_flag("--force-mediated-vpmu", options->force_mediated_vpmu,
                     "sample cycles although KVM runs with a mediated vPMU (VMs may fail to start)");
+  command->footer(
+      "Examples:\n"
+      "  vcpulse hotspots --vm web --vcpu 3\n"
+      "  vcpulse hotspots --vm web --guest-kallsyms web.kallsyms --folded | flamegraph.pl\n"
+      "\n"
+      "Exit status:\n"
+      "  0  the guests were sampled, also where no sample came\n"
+      "  2  usage or run-time error");
   command->callback([options, &exit_code] { exit_code = RunHotspots(*options); });
 }
 

@@ -1,0 +1,74 @@
+// What samples of guest addresses are parsed from; the first byte says which.
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "kvm/hotspots/registers_text.h"
+#include "kvm/hotspots/sample_records.h"
+#include "kvm/hotspots/tracepoint_format.h"
+#include "monitor/hotspots/symbols.h"
+#include "tests/fuzz/checks.h"
+
+namespace {
+
+using namespace vcpulse;
+using fuzz::Check;
+
+void CheckRecords(std::span<const uint8_t> bytes, bool is_raw) {
+  size_t seen = 0;
+  kvm::RingRecords into;
+  into.address = [&seen](kvm::GuestAddress) { ++seen; };
+  into.raw = [&](std::span<const uint8_t> raw) {
+    ++seen;
+    Check(raw.data() >= bytes.data() && raw.data() + raw.size() <= bytes.data() + bytes.size());
+  };
+  static_cast<void>(kvm::ReadRecords(bytes, is_raw, into));
+  Check(seen <= bytes.size() / 8);
+}
+
+// The text up to a NUL is the format, the rest a record of it.
+void CheckTracepoint(std::string_view text) {
+  const size_t end = text.find('\0');
+  const auto format = kvm::ParseTracepointFormat(text.substr(0, end));
+  if (!format) return;
+  const std::string_view rest = end == std::string_view::npos ? "" : text.substr(end + 1);
+  const std::span record(reinterpret_cast<const uint8_t*>(rest.data()), rest.size());
+  for (const auto& field : format->fields) static_cast<void>(kvm::ReadField(record, &field));
+  const auto exits = kvm::KvmExitFormat::From(*format);
+  if (exits) static_cast<void>(exits->AddressOf(record));
+}
+
+void CheckSymbols(std::string_view text) {
+  const auto symbols = hotspots::Symbols::Parse(text);
+  if (!symbols.ok()) return;
+  for (const uint64_t address :
+       {uint64_t{0}, uint64_t{0x1000}, uint64_t{0xffffffff81000000}, ~uint64_t{0}}) {
+    const auto symbol = symbols->Find(address);
+    Check(!symbol || (!symbol->name.empty() && symbol->offset <= address));
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size == 0) return 0;
+  const std::span bytes(data + 1, size - 1);
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  switch (data[0] % 5) {
+    case 0:
+      CheckRecords(bytes, false);
+      break;
+    case 1:
+      CheckRecords(bytes, true);
+      break;
+    case 2:
+      CheckTracepoint(text);
+      break;
+    case 3:
+      static_cast<void>(kvm::AddressInRegisters(text));
+      break;
+    default:
+      CheckSymbols(text);
+  }
+  return 0;
+}
