@@ -12,11 +12,13 @@
 #include "kvm/counters/errno_advice.h"
 #include "kvm/counters/group_opener.h"
 #include "kvm/discovery/qmp_client.h"
+#include "kvm/events/pmu.h"
 #include "kvm/host.h"
 #include "kvm/hotspots/registers_text.h"
 #include "kvm/hotspots/sample_ring.h"
 #include "kvm/hotspots/tracepoint_format.h"
 #include "kvm/proc_files.h"
+#include "kvm/proc_tree.h"
 
 namespace vcpulse::kvm {
 namespace {
@@ -93,7 +95,9 @@ class QmpSampler final : public AddressSampler {
       const auto vcpu = std::ranges::find(vm_.vcpus, reply->answers.cpus[i].index, &Vcpu::index);
       const auto address = AddressInRegisters(reply->answers.registers[i]);
       if (vcpu == vm_.vcpus.end() || !address) continue;
-      ++counts_[static_cast<size_t>(vcpu - vm_.vcpus.begin())].counts[*address];
+      AddressCounts& counts = counts_[static_cast<size_t>(vcpu - vm_.vcpus.begin())];
+      ++(IsHaltedInRegisters(reply->answers.registers[i]) ? counts.halted
+                                                          : counts.counts[*address]);
     }
     return absl::OkStatus();
   }
@@ -109,15 +113,26 @@ Opened OpenRings(PerfEvents& perf, const Vm& vm, const std::string& root,
                  const perf_event_attr& attr, const std::string& event,
                  std::optional<KvmExitFormat> exits) {
   std::vector<SampleRing> rings;
+  const ProcTree tree(root);
   for (const Vcpu& vcpu : vm.vcpus) {
     OrErrno<SampleRing> ring = SampleRing::Open(perf, attr, vcpu.tid);
     if (!ring.ok()) {
-      return absl::ErrnoToStatus(ring.error,
-                                 AdviseOnOpenFailure({.error = ring.error,
-                                                      .event = event,
-                                                      .tid = vcpu.tid,
-                                                      .paranoid = PerfEventParanoid(root),
-                                                      .owner = OwnerOfProcess(root, vm.pid)}));
+      return absl::FailedPreconditionError(
+          AdviseOnOpenFailure({.error = ring.error,
+                               .event = event,
+                               .tid = vcpu.tid,
+                               .paranoid = PerfEventParanoid(root),
+                               .owner = OwnerOfProcess(root, vm.pid)}));
+    }
+    if (const int error = ring.value.Map(); error != 0) {
+      return absl::ErrnoToStatus(
+          error,
+          "no memory for samples (limits of this user: kernel.perf_event_mlock_kb, ulimit -l)");
+    }
+    // The TID may be another thread's by now.
+    const auto thread = tree.ThreadStat(vm.pid, vcpu.tid);
+    if (!thread || thread->start_time_ticks != vcpu.start_time_ticks) {
+      return absl::NotFoundError(absl::StrCat("the thread of vCPU ", vcpu.index, " has ended"));
     }
     // Without a filter the same exits are sorted out here.
     if (exits) static_cast<void>(ring.value.SetFilter(exits->filter()));
@@ -130,6 +145,9 @@ Opened OpenCycles(PerfEvents& perf, const Vm& vm, const AddressSamplerOptions& o
   const std::string obstacle = MediatedVpmuObstacle(options.root);
   if (!obstacle.empty() && !options.force_mediated_vpmu) {
     return absl::FailedPreconditionError(obstacle);
+  }
+  if (CorePmus(ReadPmus(options.root)).size() > 1) {
+    return absl::UnimplementedError("on a hybrid CPU it would sample the cores of one kind alone");
   }
   perf_event_attr attr{};
   attr.size = sizeof(attr);
@@ -145,13 +163,17 @@ Opened OpenCycles(PerfEvents& perf, const Vm& vm, const AddressSamplerOptions& o
 
 Opened OpenKvmExits(PerfEvents& perf, const Vm& vm, const AddressSamplerOptions& options) {
   std::optional<KvmExitFormat> exits;
-  int error = 0;
+  int error = ENOENT;
+  int why = 0;
   for (const char* mount : {"sys/kernel/tracing", "sys/kernel/debug/tracing"}) {
     const auto text =
         ReadSmallFile(absl::StrCat(options.root, options.root.ends_with('/') ? "" : "/", mount,
                                    "/events/kvm/kvm_exit/format"),
-                      &error);
-    if (!text) continue;
+                      &why);
+    if (!text) {
+      if (error == ENOENT) error = why;  // the first that says more
+      continue;
+    }
     auto format = ParseTracepointFormat(*text);
     if (format) exits = KvmExitFormat::From(*std::move(format));
     if (!exits) {
@@ -208,7 +230,10 @@ absl::StatusOr<std::unique_ptr<AddressSampler>> AddressSampler::Open(
     Opened opened = source == AddressSource::kCycles    ? OpenCycles(perf, vm, options)
                     : source == AddressSource::kKvmExit ? OpenKvmExits(perf, vm, options)
                                                         : OpenQmp(vm);
-    if (opened.ok()) return opened;
+    if (opened.ok()) {
+      (*opened)->refused_ = refused;
+      return opened;
+    }
     absl::StrAppend(&refused, refused.empty() ? "" : "; ", ToAbsl(kSources[i]), ": ",
                     opened.status().message());
   }

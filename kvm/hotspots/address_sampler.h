@@ -37,6 +37,7 @@ std::optional<AddressSource> FindAddressSource(std::string_view name);
 struct AddressCounts {
   std::map<GuestAddress, uint64_t> counts;  // samples by address
   uint64_t lost = 0;                        // samples that the kernel had no room for
+  uint64_t halted = 0;                      // looks that found it halted; of kQmp, on x86
 
   uint64_t Samples() const;
 };
@@ -66,10 +67,16 @@ class AddressSampler {
   // In the order of the VM's vCPUs.
   const std::vector<AddressCounts>& counts() const { return counts_; }
 
+  // Why the sources before this one were refused, in one line; empty where none was.
+  const std::string& refused() const { return refused_; }
+
  protected:
   explicit AddressSampler(size_t vcpus) : counts_(vcpus) {}
 
   std::vector<AddressCounts> counts_;
+
+ private:
+  std::string refused_;
 };
 
 // The upper half of the address space is the kernel's, on x86-64 and arm64.

@@ -24,6 +24,8 @@ std::optional<uint64_t> AddressOf(std::string_view text, std::string_view key) {
 
 }  // namespace
 
+bool IsHaltedInRegisters(std::string_view text) { return WordOf(text, "HLT") == "1"; }
+
 std::optional<GuestAddress> AddressInRegisters(std::string_view text) {
   for (const std::string_view key : {"RIP", "EIP"}) {
     const auto address = AddressOf(text, key);

@@ -11,4 +11,7 @@ namespace vcpulse::kvm {
 // (PC, the exception level in PSTATE). Nothing where neither is in the text. Pure.
 std::optional<GuestAddress> AddressInRegisters(std::string_view text);
 
+// Whether the vCPU is halted, so that it runs nowhere. QEMU tells it of x86 alone.
+bool IsHaltedInRegisters(std::string_view text);
+
 }  // namespace vcpulse::kvm

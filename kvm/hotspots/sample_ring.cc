@@ -25,11 +25,15 @@ OrErrno<SampleRing> SampleRing::Open(PerfEvents& perf, perf_event_attr attr, pid
   if (!fd.ok()) return {.error = fd.error};
   SampleRing ring;
   ring.fd_ = std::move(fd.value);
-  void* const pages =
-      ::mmap(nullptr, ring.MappedBytes(), PROT_READ | PROT_WRITE, MAP_SHARED, ring.fd_.get(), 0);
-  if (pages == MAP_FAILED) return {.error = errno};
-  ring.pages_ = pages;
   return {.value = std::move(ring)};
+}
+
+int SampleRing::Map() {
+  void* const pages =
+      ::mmap(nullptr, MappedBytes(), PROT_READ | PROT_WRITE, MAP_SHARED, fd_.get(), 0);
+  if (pages == MAP_FAILED) return errno;
+  pages_ = pages;
+  return 0;
 }
 
 SampleRing& SampleRing::operator=(SampleRing&& other) noexcept {

@@ -19,9 +19,10 @@ namespace vcpulse::kvm {
 // use it.
 class SampleRing {
  public:
-  // `attr` is completed (disabled, so that it begins with Enable). Errors: of perf_event_open and
-  // mmap.
+  // `attr` is completed (disabled, so that it begins with Enable). Errors: of perf_event_open.
   static OrErrno<SampleRing> Open(PerfEvents& perf, perf_event_attr attr, pid_t tid);
+  // Takes memory for samples, once, before anything else. Returns 0 or the errno of mmap.
+  int Map();
 
   SampleRing() = default;
   SampleRing(SampleRing&& other) noexcept { *this = std::move(other); }

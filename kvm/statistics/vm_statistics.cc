@@ -43,14 +43,6 @@ absl::StatusOr<KvmStatsLayout> ReadLayout(const Fd& fd) {
   return ParseKvmStatsLayout(std::span(file).first(static_cast<size_t>(got)));
 }
 
-// KVM's id of each vCPU. Where discovery did not see them they are the VMM's own indexes, but for
-// x86 topologies with holes, which `ids` then does not fit.
-std::vector<int> KvmIds(const Vm& vm) {
-  std::vector<int> ids;
-  for (const Vcpu& vcpu : vm.vcpus) ids.push_back(vcpu.kvm_id.value_or(vcpu.index));
-  return ids;
-}
-
 }  // namespace
 
 bool StatsDescriptorsHoldTheirVm(std::string_view kernel_release) {
@@ -84,7 +76,12 @@ absl::Status VmStatistics::OpenDescriptors(std::string_view kernel_release) {
         absl::StrCat("reading KVM's statistics is not safe on this kernel (",
                      ToAbsl(kernel_release), "; from 6.5 on it is)"));
   }
-  for (const int id : KvmIds(vm_)) {
+  for (const Vcpu& vcpu : vm_.vcpus) {
+    // An index is no id: x86 topologies have holes, and a thread may have been given alone.
+    if (!vcpu.kvm_id) {
+      return absl::NotFoundError(absl::StrCat("KVM's id of vCPU ", vcpu.index, " is not known"));
+    }
+    const int id = *vcpu.kvm_id;
     const auto [first, last] =
         std::ranges::equal_range(found, id, {}, &VcpuStatsDescriptor::vcpu_id);
     if (first == last || std::next(first) != last) {
@@ -109,6 +106,11 @@ absl::Status VmStatistics::OpenDescriptors(std::string_view kernel_release) {
       if (known == names_.end()) names_.push_back(value.name);
     }
   }
+  // So the descriptors are of the process that is meant, not of one that got its PID.
+  const auto process = tree_.ProcessStat(vm_.pid);
+  if (!process || process->start_time_ticks != vm_.start_time_ticks) {
+    return absl::NotFoundError("the VM has ended");
+  }
   // One kernel gives the same to all its vCPUs.
   const auto has_all = [this](const Descriptor& one) { return one.places.size() == names_.size(); };
   if (!names_.empty() && std::ranges::all_of(descriptors_, has_all)) return absl::OkStatus();
@@ -123,14 +125,16 @@ std::vector<SourceStatistics> VmStatistics::Read() {
   }
   if (!descriptors_.empty()) {
     all.push_back(ReadDescriptors());
-  } else if (!vm_.qmp_address.empty() && now_ns_() >= qmp_not_before_ns_) {
+  } else if (vm_.qmp_address.starts_with("unix:") && now_ns_() >= qmp_not_before_ns_) {
     if (absl::StatusOr<SourceStatistics> told = AskQmp(); told.ok()) {
       kvm_refused_.clear();
       qmp_not_before_ns_ = now_ns_() + kQmpPause_ns;
       all.push_back(*std::move(told));
     } else {
       kvm_refused_ = std::string(told.status().message());
-      qmp_not_before_ns_ = now_ns_() + kQmpRetry_ns;
+      const bool is_held =
+          absl::IsUnavailable(told.status()) || absl::IsFailedPrecondition(told.status());
+      qmp_not_before_ns_ = now_ns_() + (is_held ? kQmpRetry_ns : kQmpPause_ns);
     }
   }
   return all;
@@ -175,12 +179,13 @@ absl::StatusOr<SourceStatistics> VmStatistics::AskQmp() const {
   const absl::StatusOr<QmpReply> reply =
       QueryQmp(vm_.qmp_address, kQmpTimeout, QmpQuestions::kStatistics);
   if (!reply.ok()) return reply.status();
+  if (reply->answers.statistics.empty()) {
+    return absl::FailedPreconditionError("QEMU has no statistics of this VM's vCPUs (query-stats)");
+  }
   SourceStatistics kvm{.source = "kvm-qmp"};
   std::map<int, const QmpVcpuStatistics*> by_index;
   for (const QmpVcpuStatistics& vcpu : reply->answers.statistics) by_index[vcpu.index] = &vcpu;
-  for (const auto& [name, value] : reply->answers.statistics.empty()
-                                       ? std::vector<std::pair<std::string, uint64_t>>()
-                                       : reply->answers.statistics.front().values) {
+  for (const auto& [name, value] : reply->answers.statistics.front().values) {
     kvm.names.push_back(name);
   }
   const int64_t now_ns = now_ns_();

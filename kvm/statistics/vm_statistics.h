@@ -44,7 +44,8 @@ class VmStatistics {
 
   // The sources that can be read now. What a source cannot read of one vCPU (it has exited, or its
   // TID is another thread's now) has no values; a source that cannot be read at all is left out.
-  // QMP is asked where the VM was found by it, and blocks for a tenth of a second at most.
+  // QMP is asked where the VM was found by it on a unix socket, and blocks for a tenth of a second
+  // at most.
   std::vector<SourceStatistics> Read();
 
   // Why nothing of KVM's is read, for people; empty where it is.

@@ -22,6 +22,15 @@ namespace {
 // one after others that were missed: only its last part, as long as a tick, is this tick's; the
 // rest may have been anything. (Which of them has the long interval, and which number was passed
 // over, depends on when in its sleep the sampling thread was held up.)
+// What time a metric of readings is of. A reading is stamped apart from the ticks: it was made
+// after the tick before.
+TimeRange ReadOver(const metric::Ratio& per_second, const metric::StatisticsDelta& statistics,
+                   const TimeRange& interval) {
+  const int64_t end_ns = std::clamp(WithinReason(statistics.EndNs()), interval.from_ns + 1,
+                                    std::max(interval.from_ns + 1, interval.to_ns));
+  return {.from_ns = end_ns - std::llround(per_second.whole * 1e9), .to_ns = end_ns};
+}
+
 TimeRange CoveredBy(const core::VcpuSample& before, const core::VcpuSample& now, int64_t tick_ns) {
   TimeRange covered{.from_ns = metric::MiddleOf(before), .to_ns = metric::MiddleOf(now)};
   if (tick_ns > 0 && covered.Length() - tick_ns > tick_ns / 2)
@@ -186,20 +195,23 @@ void Judging::TakeInterval(const metric::Interval& interval) {
   Observation seen{.verdict = interval.verdict,
                    .by_ipc_alone = by_ipc_bands && core::IsOfIpcAlone(interval.verdict.rule),
                    .degraded = interval.epoch.IsDegraded()};
-  if (interval.statistics != nullptr) seen.reading_ns = interval.statistics->TimeNs();
   if (delta.run_delay_ns) {
     seen.waiting = std::min(
         1.0, static_cast<double>(*delta.run_delay_ns) / static_cast<double>(delta.interval_ns));
   }
+  const TimeRange covered = CoveredBy(interval.before, interval.now, interval_ns_);
   for (const metric::Info& info : metric::Table()) {
     if (!info.asked || (seen.degraded && info.needs_counters)) continue;
-    seen.values[static_cast<size_t>(info.metric)] = info.of(interval).Value();
+    const metric::Ratio ratio = info.of(interval);
+    const auto i = static_cast<size_t>(info.metric);
+    seen.values[i] = ratio.Value();
+    if (info.of_readings && seen.values[i])
+      seen.read_over[i] = ReadOver(ratio, *interval.statistics, covered);
   }
   if (const auto range = interval.ResidencyRange(); range && !seen.degraded) {
     seen.residency = Bounds{.low = range->low, .high = range->high};
   }
   Tracked& tracked = tracked_.at({interval.Vm(), interval.Vcpu().index()});
-  const TimeRange covered = CoveredBy(interval.before, interval.now, interval_ns_);
   Give(tracked, tracked.coverage.Take(covered, seen), covered);
 }
 

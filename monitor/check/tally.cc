@@ -233,9 +233,14 @@ void PercentileTally::AddReading(const Part& part) {
   const Observation* const seen = part.observation;
   const std::optional<double> value =
       seen != nullptr ? seen->Value(quantity_.metric) : std::nullopt;
-  const bool is_whole = value && part.when.to_ns - seen->reading_ns >= piece_from_ns_;
-  const int64_t weight_ns = is_whole ? seen->reading_ns : 0;
-  if (is_whole) Count(*value, weight_ns);
+  int64_t weight_ns = 0;
+  if (value) {
+    // An interval may lie in two parts: the reading is in that which holds its end.
+    const TimeRange& over = seen->read_over[static_cast<size_t>(quantity_.metric)];
+    const bool ends_here = part.when.from_ns < over.to_ns && over.to_ns <= part.when.to_ns;
+    if (ends_here && over.from_ns >= piece_from_ns_) weight_ns = over.Length();
+  }
+  if (weight_ns > 0) Count(*value, weight_ns);
   unknown_ns_ -= weight_ns;
   if (!worst_) return;
   const auto weight = static_cast<double>(weight_ns);

@@ -39,6 +39,7 @@ std::string HeadOf(const VcpuHotspots& vcpu) {
                    Plural(vcpu.samples, "sample"), " in ", absl::StrFormat("%.1f s", vcpu.seconds),
                    " by ", ToAbsl(kvm::ToString(vcpu.source)));
   if (vcpu.lost > 0) absl::StrAppend(&text, ", ", vcpu.lost, " lost");
+  if (vcpu.halted > 0) absl::StrAppend(&text, ", ", vcpu.halted, " while halted");
   return text + "\n";
 }
 
@@ -50,18 +51,19 @@ std::string LineOf(uint64_t samples, uint64_t all, std::string_view mode, std::s
 }  // namespace
 
 std::vector<Spot> SpotsOf(const kvm::AddressCounts& counts, const Symbols& symbols) {
-  std::map<std::pair<std::string, kvm::GuestMode>, Spot> by_name;
+  // By where they begin: several functions may have one name.
+  std::map<std::pair<uint64_t, kvm::GuestMode>, Spot> by_place;
   for (const auto& [at, samples] : counts.counts) {
     const auto symbol = at.mode == kvm::GuestMode::kUser ? std::nullopt : symbols.Find(at.address);
     const std::string name = symbol ? symbol->name : absl::StrFormat("0x%x", at.address);
-    Spot& spot = by_name[{name, at.mode}];
+    Spot& spot = by_place[{symbol ? symbol->address : at.address, at.mode}];
     spot.name = name;
     spot.mode = at.mode;
     spot.named = symbol.has_value();
     spot.samples += samples;
   }
   std::vector<Spot> spots;
-  for (auto& [key, spot] : by_name) spots.push_back(std::move(spot));
+  for (auto& [place, spot] : by_place) spots.push_back(std::move(spot));
   std::ranges::stable_sort(spots, std::greater(), &Spot::samples);
   return spots;
 }
@@ -105,6 +107,7 @@ std::string JsonOf(const std::vector<VcpuHotspots>& vcpus) {
     object["seconds"] = vcpu.seconds;
     object["samples"] = vcpu.samples;
     object["lost"] = vcpu.lost;
+    object["halted"] = vcpu.halted;
     object["spots"] = std::move(spots);
     all.push_back(std::move(object));
   }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "kvm/base/text.h"
 
 namespace vcpulse::hotspots {
@@ -18,6 +19,9 @@ std::string_view NextWord(std::string_view& line) {
   return word;
 }
 
+// No function of a kernel is nearly as long: beyond, it is code that came after the file was made.
+constexpr uint64_t kLongestFunction = 64 << 10;
+
 // nm's letters: T and t are code, W and w may be.
 bool IsCode(std::string_view type) {
   return type == "T" || type == "t" || type == "W" || type == "w";
@@ -28,7 +32,9 @@ bool IsCode(std::string_view type) {
 absl::StatusOr<Symbols> Symbols::Parse(std::string_view text) {
   Symbols symbols;
   bool any_address = false;
+  size_t number = 0;
   while (!text.empty()) {
+    ++number;
     std::string_view line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(line.size() + 1, text.size()));
     const std::string_view address_text = NextWord(line);
@@ -38,8 +44,8 @@ absl::StatusOr<Symbols> Symbols::Parse(std::string_view text) {
     const std::string_view name = NextWord(line);
     const std::string_view module = NextWord(line);
     if (!address || type.size() != 1 || name.empty()) {
-      return absl::InvalidArgumentError(
-          "no kallsyms and no System.map: each line is an address, a letter and a name");
+      return absl::InvalidArgumentError(absl::StrCat("not a kallsyms or System.map: line ", number,
+                                                     " is not an address, a letter and a name"));
     }
     if (name.starts_with('$')) continue;  // arm64's marks of code and data within functions
     any_address = any_address || *address != 0;
@@ -66,8 +72,9 @@ std::optional<Symbol> Symbols::Find(uint64_t address) const {
   // The last one has no end: an address far beyond it is none of its.
   if (after == entries_.begin() || after == entries_.end()) return std::nullopt;
   const Entry& entry = *std::prev(after);
-  if (!entry.is_code) return std::nullopt;
-  return Symbol{.name = entry.name, .offset = unmoved - entry.address};
+  const uint64_t offset = unmoved - entry.address;
+  if (!entry.is_code || offset >= kLongestFunction) return std::nullopt;
+  return Symbol{.name = entry.name, .address = entry.address + moved_by_, .offset = offset};
 }
 
 }  // namespace vcpulse::hotspots

@@ -13,7 +13,8 @@
 namespace vcpulse::hotspots {
 
 struct Symbol {
-  std::string name;     // of a module's: "name [module]"
+  std::string name;      // of a module's: "name [module]"
+  uint64_t address = 0;  // where it begins: names come twice
   uint64_t offset = 0;  // of the address in it
 };
 

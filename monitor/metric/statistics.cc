@@ -29,6 +29,9 @@ constexpr std::array kNames = {
     Name{"halt_poll_fail_ns", Statistic::kHaltPollNs},
 };
 
+// Farther apart than any recording's readings: the numbers of a damaged file.
+constexpr uint64_t kLongestTime_ns = uint64_t{366} * 24 * 3600 * 1'000'000'000;
+
 }  // namespace
 
 void StatisticsReader::Add(const v1::Statistics& record, size_t vcpus) {
@@ -71,10 +74,15 @@ std::optional<StatisticsDelta> StatisticsReader::Take(uint32_t vm, uint32_t epoc
     if (!vcpu.latest[s]) continue;
     const Reading before = *std::exchange(vcpu.taken[s], vcpu.latest[s]);
     const Reading& now = *vcpu.latest[s];
-    // A count that fell is of another life of the vCPU.
-    if (now.count < before.count || now.mono_ns <= before.mono_ns) continue;
+    // A count that fell is of another life of the vCPU. Instants of a damaged file may be any.
+    const uint64_t time_ns =
+        static_cast<uint64_t>(now.mono_ns) - static_cast<uint64_t>(before.mono_ns);
+    const bool makes_sense =
+        now.count >= before.count && now.mono_ns > before.mono_ns && time_ns <= kLongestTime_ns;
+    if (!makes_sense) continue;
     delta.progress[s] = {.count = now.count - before.count,
-                         .time_ns = now.mono_ns - before.mono_ns};
+                         .time_ns = static_cast<int64_t>(time_ns),
+                         .end_ns = now.mono_ns};
   }
   return delta;
 }

@@ -35,14 +35,15 @@ struct StatisticsDelta {
   struct Progress {
     uint64_t count = 0;
     int64_t time_ns = 0;  // between the readings; 0: not read
+    int64_t end_ns = 0;   // CLOCK_MONOTONIC, of the latter
   };
 
   std::array<Progress, kStatistics> progress{};
   std::optional<uint32_t> cpu{};  // of the host, where it last ran, at the latter
 
   const Progress& Of(Statistic statistic) const { return progress[static_cast<size_t>(statistic)]; }
-  // The longest time between two readings.
-  int64_t TimeNs() const { return std::ranges::max(progress, {}, &Progress::time_ns).time_ns; }
+  // Of the latest reading.
+  int64_t EndNs() const { return std::ranges::max(progress, {}, &Progress::end_ns).end_ns; }
 };
 
 // The readings of the vCPUs of every epoch. Memory grows with the epochs alone. One thread.

@@ -281,6 +281,11 @@ void Recording::Drain() {
         break;
     }
   }
+  // After the samples that were taken before it: a tick that follows in the timeline is a later
+  // one.
+  for (const auto& [key, recorded] : vms_) {
+    if (recorded.current != nullptr) ReadStatistics(epochs_.at(recorded.current));
+  }
 }
 
 void Recording::LetGo(sampler::Epoch* epoch) {
@@ -303,8 +308,8 @@ void Recording::TakeSample(LiveEpoch& live, const sampler::Handover& handover) {
   } else {
     WatchPause(live, sample);
     live.classifier.Classify(sample, residency_, live.verdicts);
-    ReadStatistics(live, sample);
     writer_.AddTick(live.epoch->vm, live.epoch->number, sample, live.verdicts);
+    live.sampled = true;
     ++progress_.samples;
     progress_.vcpu_samples += sample.vcpus.size();
     if (handover.last) suspects_.push_back(live.key);
@@ -314,11 +319,11 @@ void Recording::TakeSample(LiveEpoch& live, const sampler::Handover& handover) {
   live.epoch->Recycle(handover.sample);
 }
 
-void Recording::ReadStatistics(LiveEpoch& live, const core::Sample& sample) {
-  if (!live.statistics || !live.statistics->IsDue(sample.wake_ns, live.verdicts)) return;
+void Recording::ReadStatistics(LiveEpoch& live) {
+  const int64_t now_ns = options_.now_ns();
+  if (!live.statistics || !live.sampled || !live.statistics->IsDue(now_ns, live.verdicts)) return;
   v1::TimelineRecord record;
   v1::Statistics& statistics = *record.mutable_statistics();
-  const int64_t now_ns = options_.now_ns();
   if (!live.statistics->Read(statistics)) return;
   statistics.set_vm(live.epoch->vm);
   statistics.set_epoch(live.epoch->number);

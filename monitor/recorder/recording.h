@@ -154,6 +154,7 @@ class Recording {
     bool starves = false;  // it did once
     size_t buffer_bytes = 0;
     PauseWatch pause;
+    bool sampled = false;  // it has a sample in the timeline
     std::optional<StatisticsWatch> statistics;
     std::optional<sampler::TickRange> uncovered;  // ticks without a vCPU, no gap so far
     int64_t uncovered_ns = 0;                     // when the last of them was
@@ -179,8 +180,8 @@ class Recording {
   // Its vCPU threads are others than `before`.
   void SayChange(const RecordedVm& recorded, const kvm::Vm& before);
   void TakeSample(LiveEpoch& live, const sampler::Handover& handover);
-  // Before the tick that this sample becomes, where it is time for it.
-  void ReadStatistics(LiveEpoch& live, const core::Sample& sample);
+  // Where it is time for it.
+  void ReadStatistics(LiveEpoch& live);
   // Once per VM.
   void SayWhatNeverCounts(const LiveEpoch& live);
   PauseWatch WatchOf(const kvm::Vm& vm, const std::vector<kvm::Vcpu>& vcpus) const;

@@ -19,11 +19,11 @@ StatisticsWatch::StatisticsWatch(std::string root, kvm::Vm vm, std::string kerne
       kernel_release_(std::move(kernel_release)),
       now_ns_(now_ns) {}
 
-bool StatisticsWatch::IsDue(int64_t wake_ns, std::span<const core::Verdict> verdicts) {
+bool StatisticsWatch::IsDue(int64_t now_ns, std::span<const core::Verdict> verdicts) {
   const bool changed = !std::ranges::equal(bands_, verdicts, {}, {}, &core::Verdict::band);
   const int64_t least_ns = changed ? kShortest_ns : kPeriod_ns;
-  if (read_at_ns_ && wake_ns - *read_at_ns_ < least_ns) return false;
-  read_at_ns_ = wake_ns;
+  if (read_at_ns_ && now_ns - *read_at_ns_ < least_ns) return false;
+  read_at_ns_ = now_ns;
   bands_.clear();
   for (const core::Verdict& verdict : verdicts) bands_.push_back(verdict.band);
   return true;

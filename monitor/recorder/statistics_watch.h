@@ -14,7 +14,7 @@
 
 namespace vcpulse::recorder {
 
-// Reads the statistics of the vCPUs of one epoch when it is time: with its first sample, once a
+// Reads the statistics of the vCPUs of one epoch when it is time: after its first sample, once a
 // second, and where a band changes (four times a second at most). Control thread: a reading takes
 // tens of us per vCPU.
 class StatisticsWatch {
@@ -22,8 +22,8 @@ class StatisticsWatch {
   // As kvm::VmStatistics, which is made at the first reading.
   StatisticsWatch(std::string root, kvm::Vm vm, std::string kernel_release, int64_t (*now_ns)());
 
-  // Whether to read before the tick of a sample at `wake_ns` that got these verdicts.
-  bool IsDue(int64_t wake_ns, std::span<const core::Verdict> verdicts);
+  // Whether to read now (CLOCK_MONOTONIC), where these are the latest verdicts.
+  bool IsDue(int64_t now_ns, std::span<const core::Verdict> verdicts);
   // Fills in the sources. False where there is nothing to say.
   bool Read(v1::Statistics& record);
 

@@ -110,6 +110,16 @@ json::value StretchJson(const Report& report, const LongestStretch& stretch) {
                       {"from_s", report.SecondsAt(stretch.begin_ns())}};
 }
 
+// Null where none of the counts was read that they are made of.
+json::value CausesJson(const VcpuSummary& vcpu) {
+  const bool any = std::ranges::any_of(
+      Causes(), [&vcpu](const Cause& cause) { return vcpu.Value(cause.metric).has_value(); });
+  if (!any) return nullptr;
+  json::array causes;
+  for (const Cause* const cause : CausesOf(vcpu)) causes.push_back(String(cause->name));
+  return causes;
+}
+
 json::object VcpuJson(const Report& report, const VmSummary& vm, const VcpuSummary& vcpu) {
   json::object ticks;
   json::object ipc_by_band;
@@ -135,10 +145,10 @@ json::object VcpuJson(const Report& report, const VmSummary& vm, const VcpuSumma
       {"ipc", IpcJson(vcpu.ipc)},
       {"ipc_by_band", std::move(ipc_by_band)},
   };
-  json::array causes;
-  for (const Cause* const cause : CausesOf(vcpu)) causes.push_back(String(cause->name));
-  out["causes"] = std::move(causes);
-  out["host_cpus"] = json::array(vcpu.host_cpus.begin(), vcpu.host_cpus.end());
+  out["causes"] = CausesJson(vcpu);
+  out["host_cpus"] = vcpu.host_cpus.empty()
+                         ? json::value(nullptr)
+                         : json::array(vcpu.host_cpus.begin(), vcpu.host_cpus.end());
   out["longest_spin"] = StretchJson(report, vcpu.spin);
   out["longest_starved"] = StretchJson(report, vcpu.starved);
   AddMetrics(out, vcpu.totals);
@@ -226,7 +236,7 @@ json::object VmJson(const Report& report, uint32_t number, const VmSummary& vm) 
       {"epochs", std::move(epochs)},
       {"epochs_omitted", vm.epochs_omitted},
       {"vcpus", std::move(vcpus)},
-      {"kvm_statistics_missing", TextOrNull(vm.kvm_missing)},
+      {"kvm_statistics_missing", TextOrNull(vm.kvm_missing.value_or("not recorded"))},
       {"gaps", GapsJson(report, vm.gaps)},
   };
 }

@@ -48,7 +48,7 @@ std::vector<EpochSummary::Slot> SlotsOf(
   return slots;
 }
 
-constexpr size_t kKeptHostCpus = 256;
+constexpr size_t kKeptHostCpus = 8192;
 
 }  // namespace
 

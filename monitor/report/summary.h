@@ -113,7 +113,7 @@ struct VcpuSummary {
   std::vector<EventTotal> events;
   LongestStretch spin;
   LongestStretch starved;
-  // Of the host, on which its thread was at readings; the latest ones are left out beyond 256.
+  // Of the host, on which its thread was at readings; the latest ones are left out beyond 8,192.
   std::set<uint32_t> host_cpus;
 
   std::optional<double> Value(metric::Metric metric) const { return totals.Value(metric); }
@@ -160,8 +160,9 @@ struct VmSummary {
   uint64_t epochs_omitted = 0;              // older ones
   std::map<uint32_t, VcpuSummary> vcpus;    // by index
   GapTotals gaps;
-  std::string
-      kvm_missing;  // why no counts of KVM's were read at the latest reading; empty: they were
+  // Of the latest reading: why no counts of KVM's were read; empty: they were. Nothing: there is no
+  // reading at all.
+  std::optional<std::string> kvm_missing;
 };
 
 // Some VMs of a summary.

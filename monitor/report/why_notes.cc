@@ -20,14 +20,14 @@ constexpr std::array kCauses = {
           .metric = Metric::kHaltExits,
           .from = 10'000,
           .meaning = "it is woken and halts again all the time"},
-    Cause{.name = "vmm-bound",
+    Cause{.name = "device-exits",
           .metric = Metric::kIoExits,
           .from = 5'000,
-          .meaning = "it waits for devices that the VMM emulates"},
+          .meaning = "its time goes to devices that the VMM or KVM emulates"},
     Cause{.name = "halt-polling",
           .metric = Metric::kHaltPoll,
           .from = 100,
-          .meaning = "busy for the host, idle in the guest"},
+          .meaning = "busy for the host that long, idle in the guest"},
     Cause{.name = "moving",
           .metric = Metric::kMigrations,
           .from = 100,
@@ -71,8 +71,15 @@ std::string WhyNotes(const VmSummary& vm, std::optional<uint32_t> vcpu) {
 }
 
 std::string MissingStatisticsNote(const VmSummary& vm, std::span<const Metric> columns) {
-  if (vm.kvm_missing.empty() || std::ranges::none_of(columns, IsOfKvm)) return "";
-  return Wrapped("  KVM's counts are not read: ", Printable(vm.kvm_missing));
+  const bool any = std::ranges::any_of(
+      columns, [](Metric metric) { return metric::InfoOf(metric).of_readings; });
+  if (any && !vm.kvm_missing) {
+    return "  counts of the scheduler and of KVM were not recorded (--no-statistics, or an older "
+           "vcpulse)\n";
+  }
+  const bool wants_kvm = std::ranges::any_of(columns, IsOfKvm);
+  if (!wants_kvm || vm.kvm_missing.value_or("").empty()) return "";
+  return Wrapped("  KVM's counts were not read: ", Printable(*vm.kvm_missing));
 }
 
 }  // namespace vcpulse::report

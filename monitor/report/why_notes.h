@@ -31,7 +31,7 @@ std::vector<const Cause*> CausesOf(const VcpuSummary& vcpu);
 // A line per vCPU of which one holds; of many, the first ones. Empty where none does.
 std::string WhyNotes(const VmSummary& vm, std::optional<uint32_t> vcpu);
 
-// Why a column of KVM's counts that was asked for is empty; nothing where none is.
+// Why a column of readings that was asked for is empty; nothing where none is.
 std::string MissingStatisticsNote(const VmSummary& vm, std::span<const metric::Metric> columns);
 
 }  // namespace vcpulse::report

@@ -33,7 +33,8 @@ struct Golden {
   int check;
 };
 constexpr Golden kGolden[] = {{"timeline-v1.vpt", "g\xc3\xa4st", 25, 3},
-                              {"timeline-v2.vpt", "turns", 142, 3}};
+                              {"timeline-v2.vpt", "turns", 142, 3},
+                              {"timeline-v3.vpt", "counted", 78, 0}};
 
 std::string PathOf(const Golden& golden) {
   return std::string(VCPULSE_TEST_DATA) + "/" + golden.name;
@@ -84,6 +85,37 @@ TEST_P(GoldenTimelines, AreReadByAReaderOfItsOwn) {
   }
 }
 
+// Statistics stand in the row after each reading but the first, as rates; what was not read is
+// null.
+TEST(GoldenStatistics, AreRatesInTheRowsAfterReadings) {
+  const Finished exported = RunProgram(Vcpulse(
+      {"export", std::string(VCPULSE_TEST_DATA) + "/timeline-v3.vpt", "--format", "jsonl"}));
+  ASSERT_EQ(exported.exit_code, 0) << exported.err;
+  std::vector<json::object> rows;
+  for (const json::object& row : Lines(exported.out)) {
+    if (row.contains("exits")) rows.push_back(row);
+  }
+  // Both vCPUs after the first reading, which gives no rate, and after the two that follow; vCPU 0
+  // alone after the last.
+  ASSERT_EQ(rows.size(), 7u);
+  const auto number = [&rows](size_t i, const char* key) {
+    return rows[i].at(key).is_null() ? -1 : rows[i].at(key).to_number<double>();
+  };
+  EXPECT_EQ(number(0, "exits"), -1);
+  EXPECT_EQ(rows[2].at("tick"), 10);
+  EXPECT_EQ(number(2, "exits"), 1000);
+  EXPECT_EQ(number(2, "halt_exits"), 400);
+  EXPECT_EQ(number(2, "io_exits"), 0);
+  EXPECT_EQ(number(3, "io_exits"), 60);
+  EXPECT_EQ(number(2, "halt_poll"), 250);
+  EXPECT_EQ(number(2, "migrations"), 3);
+  EXPECT_EQ(number(2, "preemptions"), 7);
+  EXPECT_EQ(number(5, "migrations"), -1);  // vCPU 1 at tick 20: not read
+  EXPECT_EQ(number(5, "exits"), 1000);
+  EXPECT_EQ(number(6, "migrations"), 3);  // vCPU 0 at tick 30
+  EXPECT_EQ(number(6, "exits"), -1);      // nothing of KVM's any more
+}
+
 INSTANTIATE_TEST_SUITE_P(Releases, GoldenTimelines, ::testing::ValuesIn(kGolden),
                          [](const auto& release) {
                            return "v" + std::to_string(release.index + 1);
@@ -113,7 +145,7 @@ const std::vector<Reader>& Readers() {
        .before = {"replay", "--speed", "max", "--format", "delimited"},
        .after = {}},
       {.name = "page", .before = {"report", "--html", "-"}, .after = {}, .names_vms = false},
-      {.name = "compare", .before = {"compare"}, .after = {kAgain}},
+      {.name = "compare", .before = {"compare"}, .after = {kAgain}, .names_vms = false},
   };
   return *readers;
 }

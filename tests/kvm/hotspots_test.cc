@@ -39,6 +39,35 @@ TEST(Hotspots, RegistersFindTheLoopOfABusyGuest) {
   EXPECT_LT(*addresses.rbegin() - *addresses.begin(), 16u);
 }
 
+// What was sampled until its end is printed.
+TEST(Hotspots, AVmThatEndsKeepsWhatItHas) {
+  if (const std::string why = WhyNoKvm(); !why.empty()) GTEST_SKIP() << why;
+  auto guest = QemuGuest::Start({.vcpus = 2, .qmp_unix = true, .program = GuestProgram::kBusy});
+  ASSERT_TRUE(guest.ok()) << guest.status();
+  ASSERT_TRUE(guest->WaitForProgram(kLong));
+  RunningProgram sampling(
+      Vcpulse({"hotspots", "--qmp", guest->qmp_unix(), "--source", "qmp", "-d", "60s"}));
+  absl::SleepFor(absl::Seconds(2));
+  guest->Kill();
+  const Finished finished = sampling.Wait();
+  EXPECT_EQ(finished.exit_code, 0) << finished.err;
+  EXPECT_THAT(finished.err, HasSubstr(") has ended"));
+  EXPECT_THAT(finished.out,
+              testing::ContainsRegex("vCPU 0: [3-9] samples in [1-9]\\.[0-9] s by qmp\n"));
+}
+
+TEST(Hotspots, AHaltedVcpuRunsNowhere) {
+  if (const std::string why = WhyNoKvm(); !why.empty()) GTEST_SKIP() << why;
+  const auto guest = QemuGuest::Start({.qmp_unix = true, .program = GuestProgram::kHalt});
+  ASSERT_TRUE(guest.ok()) << guest.status();
+  ASSERT_TRUE(guest->WaitForProgram(kLong));
+  const Finished finished =
+      RunProgram(Vcpulse({"hotspots", "--qmp", guest->qmp_unix(), "--source", "qmp", "-d", "1s"}));
+  EXPECT_EQ(finished.exit_code, 0) << finished.err;
+  EXPECT_THAT(finished.out,
+              testing::ContainsRegex("vCPU 0: 0 samples in .* by qmp, [3-5] while halted"));
+}
+
 TEST(Hotspots, WhatIsWrongIsToldInALine) {
   const auto told = [](std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), "hotspots");
@@ -47,12 +76,13 @@ TEST(Hotspots, WhatIsWrongIsToldInALine) {
     EXPECT_EQ(finished.out, "");
     return finished.err;
   };
-  EXPECT_THAT(told({"-d", "0"}), HasSubstr("from 10ms to 1h"));
+  EXPECT_THAT(told({"-d", "5"}), HasSubstr("has no unit: write 5s or 5ms"));
+  EXPECT_THAT(told({"--guest-kaslr-offset", "1000"}), HasSubstr("needs --guest-kallsyms"));
   EXPECT_THAT(told({"--source", "tea"}), HasSubstr("tea"));
   EXPECT_THAT(told({"--vm", "no-such-vm-anywhere"}), HasSubstr("no-such-vm-anywhere"));
-  EXPECT_THAT(told({"--guest-kallsyms", "/none"}), HasSubstr("cannot read /none"));
+  EXPECT_THAT(told({"--guest-kallsyms", "/none"}), HasSubstr("/none"));
   EXPECT_THAT(told({"--guest-system-map", "/etc/passwd"}),
-              HasSubstr("/etc/passwd: no kallsyms and no System.map"));
+              HasSubstr("/etc/passwd: not a kallsyms or System.map: line 1"));
 }
 
 }  // namespace

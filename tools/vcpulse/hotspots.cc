@@ -2,13 +2,11 @@
 #include "monitor/hotspots/hotspots.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdint>
 #include <cstdio>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,10 +20,13 @@
 #include "kvm/counters/perf_events.h"
 #include "kvm/discovery/discovery.h"
 #include "kvm/hotspots/address_sampler.h"
+#include "kvm/proc_tree.h"
 #include "monitor/hotspots/symbols.h"
 #include "tools/vcpulse/commands.h"
 #include "tools/vcpulse/output.h"
 #include "tools/vcpulse/target_options.h"
+#include "tools/vcpulse/timeline_input.h"
+#include "tools/vcpulse/values.h"
 
 namespace vcpulse::tools {
 namespace {
@@ -38,21 +39,22 @@ struct HotspotsOptions {
   uint64_t frequency_hz = 499;
   std::string symbols;  // a file
   std::string kaslr_offset;
-  size_t top = 10;
+  uint32_t top = 10;
   bool json = false;
   bool folded = false;
   bool force_mediated_vpmu = false;
 };
 
+constexpr uint64_t kMostHz = 10'000;
+constexpr int64_t kCollectPeriod_ns = 100'000'000;
+// A kernel's kallsyms are some 10 MB.
+constexpr size_t kLongestSymbols = size_t{128} << 20;
+
 absl::StatusOr<hotspots::Symbols> ReadSymbols(const HotspotsOptions& options) {
   if (options.symbols.empty()) return hotspots::Symbols();
-  std::ifstream file(options.symbols, std::ios::binary);
-  if (!file) {
-    return absl::ErrnoToStatus(errno, absl::StrCat("cannot read ", options.symbols));
-  }
-  const std::string text((std::istreambuf_iterator<char>(file)), {});
-  if (file.bad()) return absl::ErrnoToStatus(errno, absl::StrCat("cannot read ", options.symbols));
-  absl::StatusOr<hotspots::Symbols> symbols = hotspots::Symbols::Parse(text);
+  const absl::StatusOr<std::string> text = ReadWhole(options.symbols, kLongestSymbols);
+  if (!text.ok()) return text.status();
+  absl::StatusOr<hotspots::Symbols> symbols = hotspots::Symbols::Parse(*text);
   if (!symbols.ok()) {
     return absl::InvalidArgumentError(
         absl::StrCat(options.symbols, ": ", symbols.status().message()));
@@ -70,87 +72,162 @@ absl::StatusOr<hotspots::Symbols> ReadSymbols(const HotspotsOptions& options) {
   return symbols;
 }
 
-// Those that were asked for, with the vCPUs that were asked for.
+std::string LabelOf(const kvm::Vm& vm) {
+  return absl::StrCat("VM ", vm.name, " (PID ", vm.pid, ")");
+}
+
+// Those that were asked for, with the vCPUs that were asked for: each VM that has one of them.
 absl::StatusOr<std::vector<kvm::Vm>> FindVms(const HotspotsOptions& options) {
   absl::StatusOr<std::vector<kvm::Vm>> vms =
       live::Find(kvm::Discovery(options.target.root), options.target);
   if (!vms.ok()) return vms.status();
-  if (vms->size() == 1 && vms->front().vcpus.empty() && !vms->front().notes.empty()) {
-    return absl::NotFoundError(absl::StrCat("VM ", vms->front().name, " (PID ", vms->front().pid,
-                                            "): ", vms->front().notes.front()));
+  for (const kvm::Vm& vm : *vms) {
+    for (const std::string& note : vm.notes) Note(absl::StrCat(LabelOf(vm), ": ", note));
   }
   std::erase_if(*vms, [](const kvm::Vm& vm) { return !live::IsUsable(vm); });
+  if (vms->empty()) return absl::NotFoundError("no KVM guest with known vCPU threads was found");
+  if (options.vcpus.empty()) return vms;
+  std::set<uint32_t> missing(options.vcpus.begin(), options.vcpus.end());
   for (kvm::Vm& vm : *vms) {
-    std::erase_if(vm.vcpus, [&options](const kvm::Vcpu& vcpu) {
-      return !options.vcpus.empty() &&
-             std::ranges::find(options.vcpus, static_cast<uint32_t>(vcpu.index)) ==
-                 options.vcpus.end();
+    std::erase_if(vm.vcpus, [&](const kvm::Vcpu& vcpu) {
+      const auto index = static_cast<uint32_t>(vcpu.index);
+      missing.erase(index);
+      return std::ranges::find(options.vcpus, index) == options.vcpus.end();
     });
   }
   std::erase_if(*vms, [](const kvm::Vm& vm) { return vm.vcpus.empty(); });
-  if (!vms->empty()) return vms;
-  return absl::NotFoundError(options.vcpus.empty()
-                                 ? "no KVM guest with known vCPU threads was found"
-                                 : "no KVM guest has a vCPU of that number (`vcpulse list`)");
+  if (missing.empty()) return vms;
+  return absl::NotFoundError(
+      absl::StrCat("--vcpu: no vCPU ", *missing.begin(), " was found (`vcpulse list`)"));
 }
 
-constexpr uint64_t kMostHz = 10'000;
-constexpr int64_t kCollectPeriod_ns = 100'000'000;
+// One VM while it is sampled.
+struct Sampled {
+  kvm::Vm vm;
+  std::unique_ptr<kvm::AddressSampler> sampler;
+  bool goes_on = true;
+  double seconds = 0;  // that it was sampled
+};
 
-using Samplers = std::vector<std::unique_ptr<kvm::AddressSampler>>;
+// Opens those that can be; says why another one cannot. Errors: of the only one, or of the first
+// where none can be.
+absl::StatusOr<std::vector<Sampled>> Open(const std::vector<kvm::Vm>& vms,
+                                          const kvm::AddressSamplerOptions& options) {
+  kvm::KernelPerfEvents perf;
+  std::vector<Sampled> all;
+  absl::Status first;
+  for (const kvm::Vm& vm : vms) {
+    auto sampler = kvm::AddressSampler::Open(perf, vm, options);
+    if (sampler.ok() && (*sampler)->refused().empty()) {
+      all.push_back({.vm = vm, .sampler = *std::move(sampler)});
+    } else if (sampler.ok()) {
+      Note(absl::StrCat(LabelOf(vm), " is sampled by ", ToAbsl(kvm::ToString((*sampler)->source())),
+                        "; ", (*sampler)->refused()));
+      all.push_back({.vm = vm, .sampler = *std::move(sampler)});
+    } else {
+      if (vms.size() > 1) Note(ToStd(sampler.status().message()));
+      first.Update(sampler.status());
+    }
+  }
+  if (all.empty()) return first;
+  return all;
+}
 
-// For so long, or until a signal.
-absl::Status Sample(const Samplers& samplers, absl::Duration duration) {
+bool HasEnded(const kvm::ProcTree& tree, const kvm::Vm& vm) {
+  const auto process = tree.ProcessStat(vm.pid);
+  return !process || process->Exited() || process->start_time_ticks != vm.start_time_ticks;
+}
+
+// For so long, or until a signal. A VM that ends, or does not answer, keeps what it has.
+absl::Status Sample(std::vector<Sampled>& all, absl::Duration duration, const std::string& root) {
   StopWaitsOnSignals();
-  for (const auto& sampler : samplers) {
-    if (absl::Status status = sampler->Start(); !status.ok()) return status;
+  for (const Sampled& one : all) {
+    if (absl::Status status = one.sampler->Start(); !status.ok()) return status;
   }
-  const int64_t end_ns = MonotonicNow_ns() + absl::ToInt64Nanoseconds(duration);
-  absl::Status status;
-  while (status.ok() && !WasStopped() && MonotonicNow_ns() < end_ns) {
+  const kvm::ProcTree tree(root);
+  const int64_t begin_ns = MonotonicNow_ns();
+  const int64_t end_ns = begin_ns + absl::ToInt64Nanoseconds(duration);
+  const auto goes_on = [](const Sampled& one) { return one.goes_on; };
+  while (!WasStopped() && MonotonicNow_ns() < end_ns && std::ranges::any_of(all, goes_on)) {
     static_cast<void>(WaitUntil(std::min(MonotonicNow_ns() + kCollectPeriod_ns, end_ns)));
-    for (const auto& sampler : samplers) status.Update(sampler->Collect());
+    for (Sampled& one : all) {
+      if (!one.goes_on) continue;
+      const absl::Status status = one.sampler->Collect();
+      one.seconds = static_cast<double>(MonotonicNow_ns() - begin_ns) * 1e-9;
+      if (HasEnded(tree, one.vm)) {
+        Note(absl::StrCat(LabelOf(one.vm), " has ended"));
+        one.goes_on = false;
+      } else if (!status.ok()) {
+        Note(absl::StrCat(LabelOf(one.vm), ": ", status.message()));
+        // Another client of QMP may go away.
+        one.goes_on = absl::IsUnavailable(status);
+      }
+    }
   }
-  for (const auto& sampler : samplers) status.Update(sampler->Stop());
-  return status;
+  for (const Sampled& one : all) {
+    if (absl::Status status = one.sampler->Stop(); !status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+std::vector<hotspots::VcpuHotspots> HotspotsOf(const std::vector<Sampled>& all,
+                                               const hotspots::Symbols& symbols) {
+  std::vector<hotspots::VcpuHotspots> vcpus;
+  for (const Sampled& one : all) {
+    for (size_t i = 0; i < one.vm.vcpus.size(); ++i) {
+      const kvm::AddressCounts& counts = one.sampler->counts()[i];
+      vcpus.push_back({.vm = one.vm.name,
+                       .pid = one.vm.pid,
+                       .vcpu = one.vm.vcpus[i].index,
+                       .source = one.sampler->source(),
+                       .seconds = one.seconds,
+                       .samples = counts.Samples(),
+                       .lost = counts.lost,
+                       .halted = counts.halted,
+                       .spots = hotspots::SpotsOf(counts, symbols)});
+    }
+  }
+  return vcpus;
 }
 
 // What the numbers do not say by themselves.
 void SayLimits(const std::vector<hotspots::VcpuHotspots>& vcpus, bool has_symbols) {
   bool none_by_exit = false;
+  bool none_by_cycles = false;
   bool none_named = has_symbols;
   bool any_kernel = false;
   bool is_intrusive = false;
   for (const hotspots::VcpuHotspots& vcpu : vcpus) {
-    none_by_exit =
-        none_by_exit || (vcpu.samples == 0 && vcpu.source == kvm::AddressSource::kKvmExit);
-    is_intrusive = is_intrusive || vcpu.source == kvm::AddressSource::kQmp;
+    none_by_exit |= vcpu.samples == 0 && vcpu.source == kvm::AddressSource::kKvmExit;
+    none_by_cycles |= vcpu.samples == 0 && vcpu.source == kvm::AddressSource::kCycles;
+    is_intrusive |= vcpu.source == kvm::AddressSource::kQmp;
     for (const hotspots::Spot& spot : vcpu.spots) {
-      any_kernel = any_kernel || spot.mode == kvm::GuestMode::kKernel;
-      none_named = none_named && !spot.named;
+      any_kernel |= spot.mode == kvm::GuestMode::kKernel;
+      none_named &= !spot.named;
     }
   }
   if (none_by_exit) {
     Note(
-        "no sample by kvm-exit: the vCPU was halted, or this KVM does not pass kvm:kvm_exit (a KVM "
-        "that emulates its guests); --source qmp needs neither");
+        "a vCPU has no sample by kvm-exit: it was halted, or this KVM does not pass kvm:kvm_exit "
+        "(a "
+        "KVM that emulates its guests); with --qmp, --source qmp needs neither");
+  }
+  if (none_by_cycles) {
+    Note(
+        "a vCPU has no sample by cycles: it was halted, or the PMU does not count its guest "
+        "(`vcpulse doctor --prove`)");
   }
   if (is_intrusive) Note("qmp stops the vCPUs for a moment with each sample");
   if (any_kernel && none_named) {
     Note(
-        "no address of the guest's kernel lies in the symbols: they are another kernel's, or it "
-        "was "
-        "loaded elsewhere (KASLR): take /proc/kallsyms of this boot, or give "
-        "--guest-kaslr-offset");
+        "no kernel-mode address lies in the symbols: they are another kernel's or another boot's "
+        "(KASLR), or the guest is still in its firmware");
   }
 }
 
 int RunHotspots(const HotspotsOptions& options) {
-  absl::Duration duration;
-  if (!absl::ParseDuration(options.duration, &duration) || duration < absl::Milliseconds(10) ||
-      duration > absl::Hours(1)) {
-    return Fail(absl::StrCat("--duration '", options.duration, "': from 10ms to 1h, such as 1s"));
-  }
+  const absl::StatusOr<absl::Duration> duration = ParseTimeOption("--duration", options.duration);
+  if (!duration.ok()) return Fail(duration.status());
   const std::optional<kvm::AddressSource> source = kvm::FindAddressSource(options.source);
   if (!source && options.source != "auto") {
     return Fail(
@@ -158,6 +235,9 @@ int RunHotspots(const HotspotsOptions& options) {
   }
   if (options.frequency_hz < 1 || options.frequency_hz > kMostHz) {
     return Fail(absl::StrCat("--frequency ", options.frequency_hz, ": from 1 to ", kMostHz, " Hz"));
+  }
+  if (!options.kaslr_offset.empty() && options.symbols.empty()) {
+    return Fail("--guest-kaslr-offset needs --guest-kallsyms or --guest-system-map");
   }
   if (absl::Status status = CheckRoot(options.target.root); !status.ok()) return Fail(status);
   if (absl::Status status = CheckPidsAreOurs(options.target.root); !status.ok()) {
@@ -167,42 +247,21 @@ int RunHotspots(const HotspotsOptions& options) {
   if (!symbols.ok()) return Fail(symbols.status());
   const absl::StatusOr<std::vector<kvm::Vm>> vms = FindVms(options);
   if (!vms.ok()) return Fail(vms.status());
-
-  kvm::KernelPerfEvents perf;
-  Samplers samplers;
-  for (const kvm::Vm& vm : *vms) {
-    auto sampler = kvm::AddressSampler::Open(perf, vm,
-                                             {.root = options.target.root,
-                                              .source = source,
-                                              .frequency_hz = options.frequency_hz,
-                                              .force_mediated_vpmu = options.force_mediated_vpmu});
-    if (!sampler.ok()) return Fail(sampler.status());
-    samplers.push_back(*std::move(sampler));
+  absl::StatusOr<std::vector<Sampled>> all =
+      Open(*vms, {.root = options.target.root,
+                  .source = source,
+                  .frequency_hz = options.frequency_hz,
+                  .force_mediated_vpmu = options.force_mediated_vpmu});
+  if (!all.ok()) return Fail(all.status());
+  if (absl::Status status = Sample(*all, *duration, options.target.root); !status.ok()) {
+    return Fail(status);
   }
-  const int64_t begin_ns = MonotonicNow_ns();
-  if (absl::Status status = Sample(samplers, duration); !status.ok()) return Fail(status);
-  const double seconds = static_cast<double>(MonotonicNow_ns() - begin_ns) * 1e-9;
-
-  std::vector<hotspots::VcpuHotspots> all;
-  for (size_t i = 0; i < vms->size(); ++i) {
-    const kvm::Vm& vm = (*vms)[i];
-    for (size_t v = 0; v < vm.vcpus.size(); ++v) {
-      const kvm::AddressCounts& counts = samplers[i]->counts()[v];
-      all.push_back({.vm = vm.name,
-                     .pid = vm.pid,
-                     .vcpu = vm.vcpus[v].index,
-                     .source = samplers[i]->source(),
-                     .seconds = seconds,
-                     .samples = counts.Samples(),
-                     .lost = counts.lost,
-                     .spots = hotspots::SpotsOf(counts, *symbols)});
-    }
-  }
-  SayLimits(all, !symbols->empty());
-  return WriteStdout(options.json ? hotspots::JsonOf(all)
+  const std::vector<hotspots::VcpuHotspots> vcpus = HotspotsOf(*all, *symbols);
+  SayLimits(vcpus, !symbols->empty());
+  return WriteStdout(options.json ? hotspots::JsonOf(vcpus)
                      : options.folded
-                         ? hotspots::FoldedOf(all)
-                         : hotspots::TextOf(all, options.top > 0 ? options.top : SIZE_MAX));
+                         ? hotspots::FoldedOf(vcpus)
+                         : hotspots::TextOf(vcpus, options.top > 0 ? options.top : SIZE_MAX));
 }
 
 }  // namespace

@@ -152,9 +152,10 @@ void AddEventOptions(CLI::App& command, RecordOptions& options, RecordText& text
                        "become estimates"),
       command.add_flag("--require-counters", options.open.require_counters,
                        "fail where there are no hardware counters"),
-      command.add_flag("!--no-statistics", options.statistics,
-                       "do not read what the scheduler and KVM count of each vCPU beside its "
-                       "counters (docs/statistics.md), about once a second"),
+      command.add_flag_callback(
+          "--no-statistics", [&options] { options.statistics = false; },
+          "do not read what the scheduler and KVM count of each vCPU beside its "
+          "counters (docs/statistics.md), about once a second"),
       command.add_flag("--prove", options.prove,
                        "first prove this host's counters as `doctor --prove` does (about 2 s), and "
                        "keep the proof in the timeline"),

@@ -37,6 +37,12 @@ TEST(AddressInRegisters, TellsUserModeByItsLevel) {
   EXPECT_EQ(AddressInRegisters("RIP=10 RFL=2\n")->mode, GuestMode::kUnknown);
 }
 
+TEST(IsHaltedInRegisters, IsToldOfX86) {
+  EXPECT_TRUE(IsHaltedInRegisters(kX86Registers));
+  EXPECT_FALSE(IsHaltedInRegisters(kRealMode));
+  EXPECT_FALSE(IsHaltedInRegisters(kArmRegisters));
+}
+
 TEST(AddressInRegisters, IsNothingInOtherTexts) {
   for (const char* text : {"", "x", "RIP=", "RIP=xyz ", "XRIP=1 ", "PC", " pc 1", "EPC=1"}) {
     EXPECT_EQ(AddressInRegisters(text), std::nullopt) << text;

@@ -28,7 +28,7 @@ class VmStatisticsTest : public ::testing::Test {
     for (int i = 0; i < 2; ++i) {
       proc_.AddThread(10, 101 + i, "CPU/KVM", 1000);
       SetSched(101 + i, 3 + i, 100 + i, 20 + i);
-      vm_.vcpus.push_back({.index = i, .tid = 101 + i, .start_time_ticks = 1000});
+      vm_.vcpus.push_back({.index = i, .kvm_id = i, .tid = 101 + i, .start_time_ticks = 1000});
     }
     vm_.pid = 10;
   }
@@ -97,6 +97,9 @@ TEST_F(VmStatisticsTest, SaysWhyNothingOfKvmIsRead) {
   proc_.AddLink(10, 9, "anon_inode:kvm-vcpu-stats:0");  // of a second VM in this process
   EXPECT_THAT(VmStatistics(proc_.root(), vm_, kKernel, Now).kvm_refused(),
               HasSubstr("more than one descriptor of the statistics of KVM's vCPU 0"));
+  vm_.vcpus[0].kvm_id.reset();  // as of `record --tid`: its place says nothing
+  EXPECT_EQ(VmStatistics(proc_.root(), vm_, kKernel, Now).kvm_refused(),
+            "KVM's id of vCPU 0 is not known");
   vm_.vcpus[0].kvm_id = 5;
   EXPECT_THAT(VmStatistics(proc_.root(), vm_, kKernel, Now).kvm_refused(),
               HasSubstr("no descriptor of the statistics of KVM's vCPU 5"));
@@ -168,9 +171,29 @@ TEST_F(QmpStatisticsTest, ARefusalIsNotAskedAgainForAMinute) {
   EXPECT_EQ(server.clients(), 2);
 }
 
+// TCG, or a QEMU without KVM's provider.
+TEST_F(QmpStatisticsTest, NoStatisticsAreARefusal) {
+  script_.answers["query-stats"] = "{\"return\": []}\n";
+  fakes::QmpServer server(proc_.Path("q"), script_);
+  vm_.qmp_address = server.address();
+  VmStatistics statistics(proc_.root(), vm_, kKernel, Now);
+  EXPECT_EQ(statistics.Read().size(), 1u);
+  EXPECT_THAT(statistics.kvm_refused(), HasSubstr("QEMU has no statistics"));
+}
+
+// A name that must be looked up would hold the control thread.
+TEST_F(QmpStatisticsTest, OnlyUnixSocketsAreAsked) {
+  fakes::QmpServer server(script_);
+  vm_.qmp_address = server.address();
+  VmStatistics statistics(proc_.root(), vm_, kKernel, Now);
+  EXPECT_EQ(statistics.Read().size(), 1u);
+  EXPECT_EQ(server.clients(), 0);
+}
+
 TEST_F(QmpStatisticsTest, AnAnswerThatMakesNoSenseIsRefused) {
   for (const char* answer :
-       {R"({"return": {}})", R"({"return": [{"qom-path": "/machine/c", "stats": []}]})",
+       {R"({"return": {}})", R"({"return": [{"provider": "kvm", "qom-path": 1, "stats": []}]})",
+        R"({"return": [{"qom-path": "/machine/c", "stats": []}]})",
         R"({"return": [{"qom-path": "/machine/a"}]})",
         R"({"return": [{"qom-path": "/machine/a", "stats": [{"value": 1}]}]})",
         R"({"return": [{"qom-path": "/machine/a", "stats": [7]}]})",

@@ -68,29 +68,60 @@ TEST(IpcTally, HoldsAgainstTheLimitToTheNanosecond) {
   EXPECT_EQ(MedianOf({Ipc(1), Ipc(2), Ipc(3), {std::nullopt, 1}}, two), (Bounds{1, 2}));
 }
 
-// A part of one ns after which a reading of so many ns came.
-std::pair<std::optional<Observation>, int64_t> Read(double exits, int64_t ns) {
-  Observation seen{.verdict = {.band = Band::kHalted}, .reading_ns = ns};
-  seen.values[static_cast<size_t>(Metric::kExits)] = exits;
-  return {seen, 1};
-}
+// A part of `length` ns from `from` on, with a reading over so many ns that ends in it.
+struct ReadPart {
+  int64_t from_ns = 0;
+  int64_t to_ns = 0;
+  std::optional<double> exits{};
+  TimeRange over{};
+  bool begins = false;
+};
 
-Bounds MedianExits(const std::vector<std::pair<std::optional<Observation>, int64_t>>& parts) {
-  const Quantity median{
-      .kind = Quantity::Kind::kPercentile, .metric = Metric::kExits, .percentile = 50};
-  return Tally1(median, {}, parts).observed.value_or(Bounds{-1, -1});
+Bounds MedianExits(const std::vector<ReadPart>& parts) {
+  const auto tally = NewTally(
+      {.kind = Quantity::Kind::kPercentile, .metric = Metric::kExits, .percentile = 50}, {});
+  for (const ReadPart& part : parts) {
+    Observation seen{.verdict = {.band = Band::kHalted}};
+    const auto i = static_cast<size_t>(Metric::kExits);
+    seen.values[i] = part.exits;
+    seen.read_over[i] = part.over;
+    // Another metric's time is not this one's.
+    seen.read_over[static_cast<size_t>(Metric::kMigrations)] = {.from_ns = 0, .to_ns = 1000};
+    tally->Add({.when = {part.from_ns, part.to_ns}, .observation = &seen, .begins = part.begins});
+  }
+  return tally->Finish().observed.value_or(Bounds{-1, -1});
 }
 
 // They count for the time that they are of, whatever the band, and never for time that is not
 // judged; the rest is unknown.
 TEST(ReadingsTally, CountForTheirOwnTime) {
-  const std::pair<std::optional<Observation>, int64_t> none{Seen(Band::kHalted), 4};
-  EXPECT_EQ(MedianExits({none, Read(7, 5)}), (Bounds{7, 7}));
-  EXPECT_EQ(MedianExits({none, Read(7, 6)}), (Bounds{-1, -1}));  // it begins before
-  EXPECT_EQ(MedianExits({none, Read(7, 5), none, Read(9, 5)}), (Bounds{7, 7}));
-  EXPECT_EQ(MedianExits({none, Read(7, 5), none, Read(9, 5), {std::nullopt, 1}}), (Bounds{7, 9}));
-  EXPECT_EQ(MedianExits({none, Read(7, 4)}), (Bounds{7, 7}));
-  EXPECT_EQ(MedianExits({none, Read(7, 2)}), (Bounds{0, std::numeric_limits<double>::infinity()}));
+  const ReadPart first{.from_ns = 10, .to_ns = 14, .begins = true};
+  const auto read = [](double exits, int64_t from_ns, int64_t to_ns, int64_t tick_ns) {
+    return ReadPart{
+        .from_ns = tick_ns - 1, .to_ns = tick_ns, .exits = exits, .over = {from_ns, to_ns}};
+  };
+  EXPECT_EQ(MedianExits({first, read(7, 10, 15, 15)}), (Bounds{7, 7}));
+  EXPECT_EQ(MedianExits({first, read(7, 9, 15, 15)}), (Bounds{-1, -1}));  // it begins before
+  EXPECT_EQ(MedianExits({first, read(7, 10, 15, 15), {15, 19}, read(9, 15, 20, 20)}),
+            (Bounds{7, 7}));
+  EXPECT_EQ(MedianExits({first, read(7, 10, 15, 15), {15, 19}, read(9, 15, 20, 20), {20, 21}}),
+            (Bounds{7, 9}));
+  EXPECT_EQ(MedianExits({first, read(7, 13, 15, 15)}),
+            (Bounds{0, std::numeric_limits<double>::infinity()}));
+}
+
+// An interval over the border of two pieces is in both; its reading is in one.
+TEST(ReadingsTally, AreInThePartThatHoldsTheirEnd) {
+  const TimeRange over{.from_ns = 10, .to_ns = 16};
+  const ReadPart before{.from_ns = 10, .to_ns = 14, .begins = true};
+  const ReadPart left{.from_ns = 14, .to_ns = 15, .exits = 7, .over = over};
+  const ReadPart right{.from_ns = 15, .to_ns = 17, .exits = 7, .over = over};
+  EXPECT_EQ(MedianExits({before, left}), (Bounds{-1, -1}));
+  EXPECT_EQ(MedianExits({before, left, right, {17, 22}}),
+            (Bounds{0, 7}));  // six of twelve, not twelve
+  ReadPart apart = right;
+  apart.begins = true;  // the piece begins after the reading did
+  EXPECT_EQ(MedianExits({before, left, apart}), (Bounds{-1, -1}));
 }
 
 TEST(IpcTally, AnEstimateNeverCrossesTheLimit) {

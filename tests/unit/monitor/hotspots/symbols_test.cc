@@ -38,6 +38,14 @@ TEST(Symbols, NameTheFunctionThatHoldsAnAddress) {
   EXPECT_EQ(NameAt(Symbols(), 0xffffffff81000000), "none");
 }
 
+// A module that was loaded since lies beyond the last function of another one.
+TEST(Symbols, ReachNoFartherThanAFunction) {
+  const auto symbols = Symbols::Parse("1000 t a\n90000 t b\n");
+  ASSERT_TRUE(symbols.ok());
+  EXPECT_EQ(NameAt(*symbols, 0x1000 + 0xffff), "a+65535");
+  EXPECT_EQ(NameAt(*symbols, 0x1000 + 0x10000), "none");
+}
+
 // One address of code and data, as at a section's begin, in either order.
 TEST(Symbols, CodeGoesBeforeData) {
   for (const char* text : {"10 D a\n10 T b\n20 T c\n", "10 T b\n10 D a\n20 T c\n"}) {
@@ -58,7 +66,9 @@ TEST(Symbols, SaysWhatIsWrongWithAFile) {
               HasSubstr("as root"));
   EXPECT_THAT(Symbols::Parse("").status().message(), HasSubstr("no symbol"));
   for (const char* text : {"root:x:0:0\n", "10 T\n", "10 TT a\n", "xx T a\n", "10\n"}) {
-    EXPECT_THAT(Symbols::Parse(text).status().message(), HasSubstr("no kallsyms")) << text;
+    EXPECT_THAT(Symbols::Parse(text).status().message(),
+                HasSubstr("not a kallsyms or System.map: line 1 "))
+        << text;
   }
 }
 

@@ -35,7 +35,7 @@ std::vector<std::string_view> NamesOf(const VcpuSummary& vcpu) {
 TEST(Causes, BeginAtTheirThreshold) {
   EXPECT_THAT(NamesOf(With(Statistic::kHaltExits, 10'000)), ElementsAre("wake-up-storm"));
   EXPECT_THAT(NamesOf(With(Statistic::kHaltExits, 9'999)), IsEmpty());
-  EXPECT_THAT(NamesOf(With(Statistic::kIoExits, 5'000)), ElementsAre("vmm-bound"));
+  EXPECT_THAT(NamesOf(With(Statistic::kIoExits, 5'000)), ElementsAre("device-exits"));
   EXPECT_THAT(NamesOf(With(Statistic::kIoExits, 4'999)), IsEmpty());
   EXPECT_THAT(NamesOf(With(Statistic::kHaltPollNs, 100'000'000)), ElementsAre("halt-polling"));
   EXPECT_THAT(NamesOf(With(Statistic::kHaltPollNs, 99'999'999)), IsEmpty());
@@ -53,7 +53,7 @@ TEST(WhyNotes, AreALinePerVcpu) {
       WhyNotes(vm, std::nullopt),
       "  why, vCPU 0: wake-up-storm: 41000.0 halt-exits/s, it is woken and halts again all the "
       "time\n"
-      "  why, vCPU 2: halt-polling: 610.0 halt-poll-ms/s, busy for the host, idle in the "
+      "  why, vCPU 2: halt-polling: 610.0 halt-poll-ms/s, busy for the host that long, idle in the "
       "guest\n");
   EXPECT_EQ(WhyNotes(vm, 1), "");
   EXPECT_THAT(WhyNotes(vm, 2), HasSubstr("vCPU 2"));
@@ -63,20 +63,23 @@ TEST(WhyNotes, OfManyVcpusTheFirstAreTold) {
   VmSummary vm;
   for (uint32_t i = 0; i < 9; ++i) vm.vcpus[i] = With(Statistic::kIoExits, 5'000);
   const std::string notes = WhyNotes(vm, std::nullopt);
-  EXPECT_THAT(notes, HasSubstr("why, vCPU 7: vmm-bound"));
+  EXPECT_THAT(notes, HasSubstr("why, vCPU 7: device-exits"));
   EXPECT_THAT(notes, testing::Not(HasSubstr("vCPU 8")));
   EXPECT_THAT(notes, HasSubstr("of more vCPUs in --json"));
 }
 
-TEST(MissingStatisticsNote, SaysWhyAColumnOfKvmsIsEmpty) {
+TEST(MissingStatisticsNote, SaysWhyAColumnIsEmpty) {
   VmSummary vm;
   const std::vector<Metric> kvm = {Metric::kMigrations, Metric::kExits};
   const std::vector<Metric> scheduler = {Metric::kMigrations, Metric::kIpc};
+  EXPECT_THAT(MissingStatisticsNote(vm, kvm), HasSubstr("were not recorded"));
+  EXPECT_THAT(MissingStatisticsNote(vm, scheduler), HasSubstr("were not recorded"));
+  EXPECT_EQ(MissingStatisticsNote(vm, {}), "");
+  vm.kvm_missing = "";
   EXPECT_EQ(MissingStatisticsNote(vm, kvm), "");
   vm.kvm_missing = "no descriptor";
-  EXPECT_EQ(MissingStatisticsNote(vm, kvm), "  KVM's counts are not read: no descriptor\n");
+  EXPECT_EQ(MissingStatisticsNote(vm, kvm), "  KVM's counts were not read: no descriptor\n");
   EXPECT_EQ(MissingStatisticsNote(vm, scheduler), "");
-  EXPECT_EQ(MissingStatisticsNote(vm, {}), "");
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "tests/unit/monitor/timeline/golden_timeline_v1.h"
 #include "tests/unit/monitor/timeline/golden_timeline_v2.h"
+#include "tests/unit/monitor/timeline/golden_timeline_v3.h"
 
 namespace vcpulse::timeline {
 namespace {
@@ -99,6 +100,33 @@ TEST(GoldenTimeline, Version2IsReadAsItWasWritten) {
   EXPECT_EQ(seen.ticks.back().sample.vcpus[1].counts[0], 4'495'500'000u);
   EXPECT_EQ(seen.ticks.back().verdicts[1].raw_rule, core::Rule::kWeak);
   EXPECT_EQ(seen.ticks.back().verdicts[1].confidence_pct, 83);
+}
+
+TEST(GoldenTimeline, Version3IsReadAsItWasWritten) {
+  Seen seen;
+  std::vector<v1::Statistics> statistics;
+  seen.report = ReadTimeline(VCPULSE_TEST_DATA "/timeline-v3.vpt", [&](const Entry& entry) {
+    const auto* read = std::get_if<v1::Statistics>(&entry.record);
+    if (read != nullptr) statistics.push_back(*read);
+    return SinkInto(&seen)(entry);
+  });
+  ASSERT_TRUE(seen.report.ok()) << seen.report.status();
+  EXPECT_EQ(seen.report->chunks, 4u);
+  EXPECT_EQ(seen.report->records, 47u);
+  EXPECT_TRUE(seen.report->damages.empty());
+  EXPECT_TRUE(seen.report->ended_in_order);
+  std::vector<Bytes> chunks;
+  const auto writer = NewChunkWriter(golden_v3::kStream, CollectInto(&chunks));
+  EXPECT_EQ(seen.ticks, golden_v3::Write(*writer));
+  const Seen rewritten = ReadBytes(Concatenate(chunks));
+  EXPECT_EQ(seen.others, rewritten.others);
+  EXPECT_EQ(seen.sequences, rewritten.sequences);
+  // A few values as numbers.
+  ASSERT_EQ(statistics.size(), 4u);
+  EXPECT_EQ(statistics[1].sources(1).vcpus(1).values(2), 60u);
+  EXPECT_EQ(statistics[2].sources(0).vcpus_size(), 2);
+  EXPECT_EQ(statistics[2].sources(0).vcpus(1).values_size(), 0);
+  EXPECT_EQ(statistics[3].sources_size(), 1);
 }
 
 }  // namespace
