@@ -24,11 +24,11 @@ struct Observation {
   // Of the metrics that can be asked for, by metric::Metric; nothing where it was not measured.
   std::array<std::optional<double>, metric::kMetrics> values{};
   std::optional<Bounds> residency{};  // nothing where it was not measured
-  // Of metrics of readings among `values`: what time each is of, whatever the interval. Its end lies
-  // in the interval.
+  // Of metrics of readings among `values`: what time each is of, whatever the interval. Its end
+  // lies in the interval.
   std::array<TimeRange, metric::kMetrics> read_over{};
-  bool by_ipc_alone = false;          // the verdict is by ipc-bands: a hint
-  bool degraded = false;              // no hardware counter was read
+  bool by_ipc_alone = false;  // the verdict is by ipc-bands: a hint
+  bool degraded = false;      // no hardware counter was read
   // Of a VM: it had ended, so that no sample was due, nor is any known; or it was sampled without
   // a vCPU that could not be opened.
   bool in_part = false;

@@ -31,7 +31,7 @@ struct VcpuHotspots {
   double seconds = 0;
   uint64_t samples = 0;
   uint64_t lost = 0;
-  uint64_t halted = 0;  // looks that found it halted, no samples
+  uint64_t halted = 0;      // looks that found it halted, no samples
   std::vector<Spot> spots;  // most samples first
 };
 

@@ -15,7 +15,7 @@ namespace vcpulse::hotspots {
 struct Symbol {
   std::string name;      // of a module's: "name [module]"
   uint64_t address = 0;  // where it begins: names come twice
-  uint64_t offset = 0;  // of the address in it
+  uint64_t offset = 0;   // of the address in it
 };
 
 // The lines of /proc/kallsyms or of System.map: ADDRESS TYPE NAME, by modules with [MODULE].
