@@ -63,6 +63,7 @@ std::vector<Spot> SpotsOf(const kvm::AddressCounts& counts, const Symbols& symbo
     spot.samples += samples;
   }
   std::vector<Spot> spots;
+  spots.reserve(by_place.size());
   for (auto& [place, spot] : by_place) spots.push_back(std::move(spot));
   std::ranges::stable_sort(spots, std::greater(), &Spot::samples);
   return spots;
