@@ -64,6 +64,7 @@ inline recorder::Progress RecordToDisk(const std::vector<kvm::Vm>& vms, absl::Du
   recorder::Recording recording({.root = "/",
                                  .interval = interval,
                                  .residency = {{.max_hz = 1e9}},
+                                 .statistics = false,  // docs/statistics.md has their cost
                                  .now_ns = MonotonicNow_ns},
                                 perf, *writer);
   for (const kvm::Vm& vm : vms) {

@@ -142,6 +142,7 @@ void CheckCpuIdentity(std::string_view text) {
   if (cpu.family != 0 || !cpu.vendor.starts_with("0x")) {
     again << "vendor_id\t: " << cpu.vendor << "\ncpu family\t: " << cpu.family
           << "\nmodel\t\t: " << cpu.model << "\nstepping\t: " << cpu.stepping << '\n';
+    if (!cpu.microcode.empty()) again << "microcode\t: " << cpu.microcode << '\n';
     Check(ParseCpuIdentity(again.str()) == cpu);
   }
 }
