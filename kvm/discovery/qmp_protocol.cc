@@ -78,7 +78,7 @@ std::map<std::string, int> ParseCpuPaths(const json::value& cpus) {
   return paths;
 }
 
-// The answer to query-stats, or nothing where it is not one. Histograms are passed over.
+// The answer to query-stats, or nothing where it is not one. Histograms are skipped.
 std::optional<std::vector<QmpVcpuStatistics>> ParseStatistics(
     const json::value& value, const std::map<std::string, int>& cpu_of_path) {
   const json::array* array = value.if_array();
@@ -108,7 +108,7 @@ std::optional<std::vector<QmpVcpuStatistics>> ParseStatistics(
   return all;
 }
 
-// Names that this kernel does not have are passed over by QEMU.
+// QEMU ignores names that this kernel does not have.
 std::string StatisticsArguments() {
   return absl::StrCat(
       R"(, "arguments": {"target": "vcpu", "providers": [{"provider": "kvm", )", R"("names": [")",

@@ -49,7 +49,7 @@ struct StatisticsDelta {
 // The readings of the vCPUs of every epoch. Memory grows with the epochs alone. One thread.
 class StatisticsReader {
  public:
-  // Of an epoch with so many vCPUs; a record that does not fit is passed over.
+  // Of an epoch with so many vCPUs; a record that does not fit is ignored.
   void Add(const v1::Statistics& record, size_t vcpus);
   // What was read since the last call for this vCPU; nothing where nothing was.
   std::optional<StatisticsDelta> Take(uint32_t vm, uint32_t epoch, size_t column);

@@ -22,7 +22,7 @@ struct Cause {
   std::string_view meaning;
 };
 
-// In the order in which they are told.
+// In the order in which they are printed.
 std::span<const Cause> Causes();
 
 // Those that hold of a vCPU.
