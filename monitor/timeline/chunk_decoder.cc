@@ -269,9 +269,10 @@ absl::Status ChunkDecoder::OrderRecords(const ChunkHeader& header) {
   if (records != wanted) return bad();
   owners_.assign(wanted, kNobody);
   const auto own = [&](uint64_t sequence, uint64_t& before, uint32_t owner) {
-    const uint64_t i = sequence - header.first_sequence;
-    if (i >= owners_.size() || owners_[i] != kNobody || sequence <= before) return false;
-    owners_[i] = owner;
+    if (sequence < header.first_sequence || sequence > header.last_sequence) return false;
+    uint32_t& owned_by = owners_[sequence - header.first_sequence];
+    if (owned_by != kNobody || sequence <= before) return false;
+    owned_by = owner;
     before = sequence;
     return true;
   };
@@ -358,7 +359,7 @@ bool ChunkDecoder::TakeRecord(v1::TimelineRecord& record) {
       return true;
     case v1::TimelineRecord::kTick:           // refused by OrderRecords
     case v1::TimelineRecord::RECORD_NOT_SET:  // of a later release
-      return false;
+      break;
   }
   return false;
 }

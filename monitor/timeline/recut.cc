@@ -4,6 +4,7 @@
 #include <limits>
 #include <optional>
 #include <set>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -143,8 +144,11 @@ absl::Status Recutting::Write(uint64_t first, uint64_t last) {
                        .last_mono_ns = range.last},
                       payload);
   if (chunk.ok() && chunk->size() <= max_chunk_bytes_) return sink_(*chunk);
-  if (!chunk.ok() && !absl::IsResourceExhausted(chunk.status())) return chunk.status();
   if (first == last) {
+    if (!chunk.ok()) {
+      return absl::Status(chunk.status().code(),
+                          absl::StrCat("record ", first, ": ", chunk.status().message()));
+    }
     return absl::ResourceExhaustedError(absl::StrCat(
         "record ", first, " does not fit into a chunk of ", max_chunk_bytes_, " bytes"));
   }
@@ -160,15 +164,14 @@ Recutting::Range Recutting::Fill(uint64_t first, uint64_t last, v1::ChunkPayload
   std::set<VmEpoch> sets;
   for (const Group& group : groups_) {
     const std::vector<TickRows::Head>& heads = group.rows.heads;
-    const auto begin = heads.begin() + (group.rows.has_base ? 1 : 0);
-    const auto from =
-        std::ranges::lower_bound(begin, heads.end(), first, {}, &TickRows::Head::sequence);
+    const auto ticks = std::span(heads).subspan(group.rows.has_base ? 1 : 0);
+    const auto from = std::ranges::lower_bound(ticks, first, {}, &TickRows::Head::sequence);
     const auto to =
-        std::ranges::upper_bound(from, heads.end(), last, {}, &TickRows::Head::sequence);
+        std::ranges::upper_bound(from, ticks.end(), last, {}, &TickRows::Head::sequence);
     if (from == to) continue;
     for (auto head = from; head != to; ++head) range.Take(head->wake_ns);
-    AddTicks(group, static_cast<size_t>(from - heads.begin()),
-             static_cast<size_t>(to - heads.begin()), payload);
+    AddTicks(group, static_cast<size_t>(&*from - heads.data()),
+             static_cast<size_t>(&*(to - 1) - heads.data()) + 1, payload);
     sets.emplace(group.set->vm(), group.set->epoch());
   }
   for (const v1::TimelineRecord& record : content_.records()) {

@@ -83,8 +83,11 @@ TEST(Linux, OneVcpuIsBusyWhereOneProcessIs) {
       halted += vcpu.halted;
       productive += vcpu.productive;
     }
-    EXPECT_NEAR(productive, 1, 0.2) << name;
-    EXPECT_NEAR(halted, 1, 0.2) << name;
+    // Both are productive in a tick in which the process moves or its kernel works on the other:
+    // seen in up to 0.21 of a phase's ticks.
+    EXPECT_GE(productive, 0.95) << name;
+    EXPECT_LE(productive, 1.35) << name;
+    EXPECT_NEAR(halted, 2 - productive, 0.05) << name;
   }
 }
 

@@ -255,6 +255,10 @@ TEST(ChunkRecovery, RecordsMustBeThoseOfTheHeader) {
   v1::ChunkPayload content = TwoMarkers();
   content.mutable_records(1)->set_sequence(1);
   ExpectRefused(ChunkOf(content, 1, 2), "its records");  // twice the same
+  for (const uint64_t beyond : {uint64_t{3}, uint64_t{1} << 40}) {
+    content.mutable_records(1)->set_sequence(beyond);
+    ExpectRefused(ChunkOf(content, 1, 2), "its records");
+  }
   content = TwoMarkers();
   content.mutable_records()->SwapElements(0, 1);
   ExpectRefused(ChunkOf(content, 1, 2), "its records");  // out of order
@@ -440,11 +444,13 @@ TEST(ChunkRecovery, WhatDecodingTakesIsReckonedToo) {
 
 // Kept memory adds up no more than that of one chunk: columns that are long in turn.
 TEST(ChunkRecovery, DecoderForgetsWhatWasLong) {
-  ChunkDecoder decoder;
-  for (const int field : {5, 6, 7, 8, 9, 10, 11, 12, 13}) {
-    const Bytes chunk = StoredChunk(Delimited(4, Delimited(field, std::string(1'000'000, '\0'))));
-    EXPECT_FALSE(decoder.Open(*DecodeChunkHeader(chunk), std::span(chunk).subspan(80)).ok());
-    EXPECT_LE(decoder.context().SpaceUsedLong(), kMaxChunkMemory);
+  for (const size_t numbers : {1'000'000, 700'000}) {
+    ChunkDecoder decoder;
+    for (const int field : {5, 6, 7, 8, 9, 10, 11, 12, 13}) {
+      const Bytes chunk = StoredChunk(Delimited(4, Delimited(field, std::string(numbers, '\0'))));
+      EXPECT_FALSE(decoder.Open(*DecodeChunkHeader(chunk), std::span(chunk).subspan(80)).ok());
+      EXPECT_LE(decoder.context().SpaceUsedLong(), kMaxChunkMemory);
+    }
   }
 }
 

@@ -262,6 +262,20 @@ TEST(Recut, RecordThatIsTooLongIsNamed) {
   EXPECT_EQ(status.message(), "record 7 does not fit into a chunk of 1000 bytes");
 }
 
+// As merge does with a chunk whose beginning another part has; here it has none of it.
+TEST(Recut, OneRecordAloneIsCutToItself) {
+  v1::ChunkPayload payload;
+  payload.add_records()->set_sequence(7);
+  payload.mutable_records(0)->mutable_marker()->set_name("m");
+  ChunkEncoder encoder;
+  const auto chunk =
+      encoder.Encode({.stream_id = {1}, .first_sequence = 7, .last_sequence = 7}, payload);
+  ASSERT_TRUE(chunk.ok());
+  std::vector<Bytes> again;
+  ASSERT_TRUE(CutChunkBefore(7, *chunk, CollectInto(&again)).ok());
+  EXPECT_EQ(again, std::vector<Bytes>{Bytes(chunk->begin(), chunk->end())});
+}
+
 TEST(Recut, WhatIsNoWholeChunkIsRefused) {
   const Bytes chunk = LongChunks()[0];
   std::vector<Bytes> again;
