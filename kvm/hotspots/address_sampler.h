@@ -45,6 +45,7 @@ struct AddressCounts {
 struct AddressSamplerOptions {
   std::string root = "/";               // as in Discovery; of tracefs too
   std::optional<AddressSource> source;  // this one alone
+  bool qmp_too = true;                  // else only where `source` says so: it stops the vCPUs
   uint64_t frequency_hz = 499;          // of kCycles
   bool force_mediated_vpmu = false;     // as in OpenOptions
 };

@@ -37,7 +37,7 @@ std::string HeadOf(const VcpuHotspots& vcpu) {
   std::string text =
       absl::StrCat("VM ", Printable(vcpu.vm), " (PID ", vcpu.pid, ") vCPU ", vcpu.vcpu, ": ",
                    Plural(vcpu.samples, "sample"), " in ", absl::StrFormat("%.1f s", vcpu.seconds),
-                   " by ", ToAbsl(kvm::ToString(vcpu.source)));
+                   " by ", ToAbsl(kvm::ToString(vcpu.source)), WindowsText(vcpu));
   if (vcpu.lost > 0) absl::StrAppend(&text, ", ", vcpu.lost, " lost");
   if (vcpu.halted > 0) absl::StrAppend(&text, ", ", vcpu.halted, " while halted");
   return text + "\n";
@@ -69,6 +69,25 @@ std::vector<Spot> SpotsOf(const kvm::AddressCounts& counts, const Symbols& symbo
   return spots;
 }
 
+std::string WindowsText(const VcpuHotspots& vcpu) {
+  if (vcpu.Windows() == 0) return "";
+  const std::string_view after = vcpu.after_starved == 0    ? " after spinning"
+                                 : vcpu.after_spinning == 0 ? " after starvation"
+                                                            : " after spinning or starvation";
+  return absl::StrCat(", ", Plural(vcpu.Windows(), "window"), ToAbsl(after));
+}
+
+std::string SharesOf(const VcpuHotspots& vcpu, size_t most) {
+  std::string text;
+  for (size_t i = 0; i < std::min(most, vcpu.spots.size()); ++i) {
+    const Spot& spot = vcpu.spots[i];
+    absl::StrAppend(&text, text.empty() ? "" : ", ",
+                    absl::StrFormat("%.1f %% ", Percent(spot.samples, vcpu.samples)),
+                    Printable(spot.name), spot.mode == kvm::GuestMode::kUser ? " (user)" : "");
+  }
+  return text;
+}
+
 std::string TextOf(const std::vector<VcpuHotspots>& vcpus, size_t most) {
   std::string text;
   for (const VcpuHotspots& vcpu : vcpus) {
@@ -79,37 +98,45 @@ std::string TextOf(const std::vector<VcpuHotspots>& vcpus, size_t most) {
       shown += spot.samples;
       text += LineOf(spot.samples, vcpu.samples, NameOf(spot.mode), Printable(spot.name));
     }
-    if (vcpu.spots.size() <= most) continue;
+    if (shown == vcpu.samples) continue;
     text += LineOf(vcpu.samples - shown, vcpu.samples, "",
-                   absl::StrCat(vcpu.spots.size() - most, " more places (--top N)"));
+                   vcpu.spots.size() > most
+                       ? absl::StrCat(vcpu.spots.size() - most, " more places (--top N)")
+                       : "places that the recording left out");
   }
   return text;
+}
+
+json::object ObjectOf(const VcpuHotspots& vcpu) {
+  json::array spots;
+  for (const Spot& spot : vcpu.spots) {
+    json::object object;
+    object["name"] = JsonText(spot.name);
+    object["named"] = spot.named;
+    object["mode"] = spot.mode == kvm::GuestMode::kUnknown ? json::value(nullptr)
+                                                           : JsonText(NameOf(spot.mode));
+    object["samples"] = spot.samples;
+    object["share"] = static_cast<double>(spot.samples) / static_cast<double>(vcpu.samples);
+    spots.push_back(std::move(object));
+  }
+  json::object object;
+  object["source"] = JsonText(kvm::ToString(vcpu.source));
+  object["windows"] = json::object{{"spinning", vcpu.after_spinning},
+                                   {"starved", vcpu.after_starved}};
+  object["seconds"] = vcpu.seconds;
+  object["samples"] = vcpu.samples;
+  object["lost"] = vcpu.lost;
+  object["halted"] = vcpu.halted;
+  object["spots"] = std::move(spots);
+  return object;
 }
 
 std::string JsonOf(const std::vector<VcpuHotspots>& vcpus) {
   json::array all;
   for (const VcpuHotspots& vcpu : vcpus) {
-    json::array spots;
-    for (const Spot& spot : vcpu.spots) {
-      json::object object;
-      object["name"] = JsonText(spot.name);
-      object["named"] = spot.named;
-      object["mode"] = spot.mode == kvm::GuestMode::kUnknown ? json::value(nullptr)
-                                                             : JsonText(NameOf(spot.mode));
-      object["samples"] = spot.samples;
-      object["share"] = static_cast<double>(spot.samples) / static_cast<double>(vcpu.samples);
-      spots.push_back(std::move(object));
-    }
-    json::object object;
-    object["vm"] = JsonText(vcpu.vm);
-    object["pid"] = vcpu.pid;
-    object["vcpu"] = vcpu.vcpu;
-    object["source"] = JsonText(kvm::ToString(vcpu.source));
-    object["seconds"] = vcpu.seconds;
-    object["samples"] = vcpu.samples;
-    object["lost"] = vcpu.lost;
-    object["halted"] = vcpu.halted;
-    object["spots"] = std::move(spots);
+    json::object object{
+        {"vm", JsonText(vcpu.vm)}, {"pid", vcpu.pid}, {"vcpu", vcpu.vcpu}};
+    for (auto& [key, value] : ObjectOf(vcpu)) object[key] = std::move(value);
     all.push_back(std::move(object));
   }
   json::object out;

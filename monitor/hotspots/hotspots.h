@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "boost/json/fwd.hpp"
 #include "kvm/hotspots/address_sampler.h"
 #include "monitor/hotspots/symbols.h"
 
@@ -29,18 +30,30 @@ struct VcpuHotspots {
   int vcpu = 0;
   kvm::AddressSource source = kvm::AddressSource::kCycles;
   double seconds = 0;
-  uint64_t samples = 0;
+  uint64_t samples = 0;  // of the spots, and of a recording those at addresses that it left out
   uint64_t lost = 0;
   uint64_t halted = 0;      // looks that found it halted, no samples
   std::vector<Spot> spots;  // most samples first
+  // Windows of a recording, by what began them; none where it was sampled by hand.
+  uint64_t after_spinning = 0;
+  uint64_t after_starved = 0;
+
+  uint64_t Windows() const { return after_spinning + after_starved; }
 };
 
 // The samples by function. A user-mode address has no name: it is some process's.
 std::vector<Spot> SpotsOf(const kvm::AddressCounts& counts, const Symbols& symbols);
 
+// "92.1 % native_queued_spin_lock_slowpath, 6.0 % rcu_all_qs": at most `most` of the spots.
+std::string SharesOf(const VcpuHotspots& vcpu, size_t most);
+// " in 2 windows after spinning": empty where it was sampled by hand.
+std::string WindowsText(const VcpuHotspots& vcpu);
+
 // At most `most` spots of each vCPU; the rest is one line.
 std::string TextOf(const std::vector<VcpuHotspots>& vcpus, size_t most);
-// One object: "vcpus", each with all of its spots.
+// One vCPU with all of its spots, without the names of its VM.
+boost::json::object ObjectOf(const VcpuHotspots& vcpu);
+// One object: "vcpus", each with its VM and all of its spots.
 std::string JsonOf(const std::vector<VcpuHotspots>& vcpus);
 // Brendan Gregg's folded stacks, one frame deep: "VM;vCPU 0;kernel;name SAMPLES".
 std::string FoldedOf(const std::vector<VcpuHotspots>& vcpus);

@@ -3,6 +3,7 @@
 // Names of a guest kernel's code, from what that kernel says of itself. Pure.
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -44,6 +45,18 @@ class Symbols {
 
   std::vector<Entry> entries_;  // by address; of one address the first that is code
   uint64_t moved_by_ = 0;
+};
+
+// Symbols by VM.
+struct GuestSymbols {
+  Symbols all;                          // of each VM that has none of its own
+  std::map<std::string, Symbols> own;  // by the VM's name
+
+  const Symbols& Of(const std::string& vm) const {
+    const auto found = own.find(vm);
+    return found == own.end() ? all : found->second;
+  }
+  bool empty() const { return all.empty() && own.empty(); }
 };
 
 }  // namespace vcpulse::hotspots

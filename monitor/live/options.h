@@ -12,6 +12,7 @@
 #include "monitor/core/classify.h"
 #include "monitor/live/target.h"
 #include "monitor/profile/profile.h"
+#include "monitor/recorder/hotspots_watch.h"
 #include "monitor/timeline/writer.h"
 
 namespace vcpulse::live {
@@ -40,6 +41,8 @@ struct Options {
   bool force_profile = false;  // also where it is one of other CPUs
   bool prove = false;          // the counters of this host, before it begins (docs/accuracy.md)
   bool statistics = true;      // of the scheduler and of KVM (docs/statistics.md)
+  recorder::HotspotsTriggers hotspots;               // docs/hotspots.md
+  std::optional<kvm::AddressSource> hotspots_source;  // this one alone
   std::string tool_version;
   // The VMs are those of this process's descendants, and it goes on without any.
   bool beside_command = false;

@@ -104,6 +104,8 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(const Options& options) {
                                    .residency = facts.residency.bases,
                                    .statistics = options.statistics,
                                    .kernel_release = host.kernel_release,
+                                   .hotspots = options.hotspots,
+                                   .hotspots_source = options.hotspots_source,
                                    .now_ns = MonotonicNow_ns},
       session->perf_, *session->writer_);
   return session;

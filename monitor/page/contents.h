@@ -58,6 +58,9 @@ class Contents {
                                                         const reading::Part& part,
                                                         size_t most_bytes = kEmbeddedBytes);
 
+  // Names hot addresses by them.
+  void NameBy(hotspots::GuestSymbols symbols) { report_->symbols = std::move(symbols); }
+
   const report::Report& report() const { return *report_; }
   const Collector& collected() const { return collector_; }
 

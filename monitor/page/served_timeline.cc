@@ -55,6 +55,7 @@ absl::Status ServedTimeline::Refresh() {
   if (state != FileState{} && state == seen_) return absl::OkStatus();
   const auto contents = Contents::Read(path_, {});
   if (!contents.ok()) return contents.status();
+  (*contents)->NameBy(symbols_);
   const report::Report& report = (*contents)->report();
   start_mono_ns_ = report.Start().value_or(0);
   if (const auto& bins = (*contents)->collected().bins()) {

@@ -17,7 +17,9 @@ namespace vcpulse::page {
 // file has grown; finer bins are read from the file when they are asked for. One thread.
 class ServedTimeline {
  public:
-  explicit ServedTimeline(std::string path) : path_(std::move(path)) {}
+  // `symbols` name hot addresses.
+  explicit ServedTimeline(std::string path, hotspots::GuestSymbols symbols = {})
+      : path_(std::move(path)), symbols_(std::move(symbols)) {}
 
   // Errors of all three: those of report::ReadPart.
   absl::StatusOr<std::string> Page();
@@ -44,6 +46,7 @@ class ServedTimeline {
   FileState Look() const;
 
   std::string path_;
+  hotspots::GuestSymbols symbols_;
   FileState seen_;
   std::string page_;
   std::string summary_;

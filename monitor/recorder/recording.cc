@@ -63,7 +63,19 @@ Recording::Recording(const Options& options, kvm::PerfEvents& perf, timeline::Re
       sampler_({.now_ns = options.now_ns,
                 .state_below = std::max(sampler::Sampler::Options{}.state_below,
                                         options.profile.presence.halted_leave)}),
-      residency_(options.residency) {}
+      residency_(options.residency) {
+  if (!options_.hotspots.Any()) return;
+  hotspots_.emplace(
+      options_.hotspots,
+      [this](const kvm::Vm& vm) {
+        return kvm::AddressSampler::Open(perf_, vm,
+                                         {.root = options_.root,
+                                          .source = options_.hotspots_source,
+                                          .qmp_too = false,
+                                          .force_mediated_vpmu = options_.open.force_mediated_vpmu});
+      },
+      options_.now_ns);
+}
 
 std::string Counted(uint64_t ticks, uint64_t vcpu_samples, uint64_t gaps) {
   return absl::StrCat(Plural(ticks, "tick"), ", ", Plural(vcpu_samples, "vCPU sample"), ", ",
@@ -178,6 +190,7 @@ absl::Status Recording::ChangeOver(const InstanceKey& key, RecordedVm& recorded,
   LiveEpoch live{
       .epoch = std::move(*epoch),
       .key = key,
+      .counted = vm,
       .vcpu_indexes = {},
       .classifier = core::EpochClassifier(
           {.vcpus = opened->vcpus.size(), .slots = slots, .core_pmus = opened->core_pmus},
@@ -186,11 +199,9 @@ absl::Status Recording::ChangeOver(const InstanceKey& key, RecordedVm& recorded,
       .runs = RunWatch(opened->vcpus.size(), groups, opened->core_pmus, opened->multiplexed),
       .buffer_bytes = buffers * sample_bytes,
       .pause = WatchOf(vm, opened->vcpus)};
+  live.counted.vcpus = opened->vcpus;
   if (options_.statistics && !opened->vcpus.empty()) {
-    kvm::Vm counted = vm;
-    counted.vcpus = opened->vcpus;
-    live.statistics.emplace(options_.root, std::move(counted), options_.kernel_release,
-                            options_.now_ns);
+    live.statistics.emplace(options_.root, live.counted, options_.kernel_release, options_.now_ns);
   }
   for (const kvm::Vcpu& vcpu : opened->vcpus) {
     live.vcpu_indexes.push_back(static_cast<uint32_t>(vcpu.index));
@@ -281,6 +292,7 @@ void Recording::Drain() {
         break;
     }
   }
+  TakeHotspots();
   // After the samples that were taken before it: a tick that follows in the timeline is a later
   // one.
   for (const auto& [key, recorded] : vms_) {
@@ -291,6 +303,8 @@ void Recording::Drain() {
 void Recording::LetGo(sampler::Epoch* epoch) {
   const auto live = epochs_.find(epoch);
   AddNotOpened(live->second);
+  if (hotspots_) hotspots_->End({epoch->vm, epoch->number});
+  TakeHotspots();
   writer_.EndEpoch(epoch->vm, epoch->number);
   const InstanceKey key = live->second.key;
   epochs_.erase(live);
@@ -313,6 +327,10 @@ void Recording::TakeSample(LiveEpoch& live, const sampler::Handover& handover) {
     ++progress_.samples;
     progress_.vcpu_samples += sample.vcpus.size();
     if (handover.last) suspects_.push_back(live.key);
+    if (hotspots_) {
+      hotspots_->Observe({live.epoch->vm, live.epoch->number}, live.counted, sample.wake_ns,
+                         live.verdicts);
+    }
     WatchRuns(live, sample);
     SayWhatNeverCounts(live);
   }
@@ -329,6 +347,18 @@ void Recording::ReadStatistics(LiveEpoch& live) {
   statistics.set_epoch(live.epoch->number);
   statistics.set_mono_ns(now_ns);
   writer_.Add(std::move(record), now_ns);
+}
+
+void Recording::TakeHotspots() {
+  if (!hotspots_) return;
+  hotspots_->Collect();
+  for (v1::HotAddresses& found : hotspots_->Take()) {
+    if (found.source().empty()) notices_.Add(absl::StrCat("hot addresses: ", found.refused()));
+    const int64_t mono_ns = found.mono_ns();
+    v1::TimelineRecord record;
+    *record.mutable_hot_addresses() = std::move(found);
+    writer_.Add(std::move(record), mono_ns);
+  }
 }
 
 void Recording::SayWhatNeverCounts(const LiveEpoch& live) {
@@ -371,6 +401,10 @@ void Recording::WatchRuns(LiveEpoch& live, const core::Sample& sample) {
   RecordedVm& recorded = known->second;
   Openings& openings = recorded.openings;
   if (openings.opened().set == kvm::ToString(kvm::EventSet::kDegraded)) return;  // always runs
+  if (hotspots_ && hotspots_->TakesACounter({live.epoch->vm, live.epoch->number})) {
+    live.runs.PassOver(sample);  // they take turns where the PMU has no counter left
+    return;
+  }
   const RunWatch::Finding finding = live.runs.Observe(sample);
   if (finding == RunWatch::Finding::kStarves && !live.starves) {
     live.starves = true;  // said once, where there is no step left

@@ -22,6 +22,7 @@
 #include "monitor/core/classify.h"
 #include "monitor/core/epoch_classifier.h"
 #include "monitor/core/residency.h"
+#include "monitor/recorder/hotspots_watch.h"
 #include "monitor/recorder/notices.h"
 #include "monitor/recorder/openings.h"
 #include "monitor/recorder/pause_watch.h"
@@ -73,7 +74,9 @@ class Recording {
     std::vector<core::ResidencyBasis> residency;  // one per core PMU
     bool statistics = true;                       // see StatisticsWatch
     std::string kernel_release;                   // uname -r; for them alone
-    int64_t (*now_ns)() = nullptr;                // CLOCK_MONOTONIC, injected
+    HotspotsTriggers hotspots;
+    std::optional<kvm::AddressSource> hotspots_source;  // this one alone; none: all but QMP
+    int64_t (*now_ns)() = nullptr;                      // CLOCK_MONOTONIC, injected
   };
 
   // `perf` and `writer` must outlive it.
@@ -147,6 +150,7 @@ class Recording {
   struct LiveEpoch {
     std::unique_ptr<sampler::Epoch> epoch;
     InstanceKey key;
+    kvm::Vm counted;  // with the vCPUs that are open
     std::vector<uint32_t> vcpu_indexes;
     core::EpochClassifier classifier;
     std::vector<core::Verdict> verdicts;
@@ -182,6 +186,8 @@ class Recording {
   void TakeSample(LiveEpoch& live, const sampler::Handover& handover);
   // Where it is time for it.
   void ReadStatistics(LiveEpoch& live);
+  // Makes records of the hot addresses that were sampled.
+  void TakeHotspots();
   // Once per VM.
   void SayWhatNeverCounts(const LiveEpoch& live);
   PauseWatch WatchOf(const kvm::Vm& vm, const std::vector<kvm::Vcpu>& vcpus) const;
@@ -216,6 +222,7 @@ class Recording {
   std::map<std::string, pid_t> ended_names_;  // the latest instance of each name that has ended
   uint32_t next_vm_ = 1;
   std::vector<InstanceKey> suspects_;
+  std::optional<HotspotsWatch> hotspots_;
   Notices notices_;
   bool sampler_news_ = false;
   bool paused_ = false;

@@ -64,6 +64,14 @@ RunWatch::Finding RunWatch::Observe(const core::Sample& sample) {
   return any_ran_ && !starves ? Finding::kRuns : Finding::kUnjudged;
 }
 
+void RunWatch::PassOver(const core::Sample& sample) {
+  const size_t per_vcpu = last_.size() / sample.vcpus.size();
+  for (size_t i = 0; i < last_.size(); ++i) {
+    last_[i].enabled_ns = sample.vcpus[i / per_vcpu].time_enabled_ns;
+  }
+  starving_samples_ = 0;
+}
+
 void ClimbPause::SteppedDown(int64_t now_ns) {
   const bool failed = climbed_ns_ && now_ns - *climbed_ns_ < pause_ns_;
   if (climbed_ns_) pause_ns_ = failed ? std::min(2 * pause_ns_, kLongest_ns) : kFirst_ns;

@@ -32,6 +32,9 @@ class RunWatch {
   // last ran; one that never ran and takes no turns, where that is 20 ms; three samples in a row.
   Finding Observe(const core::Sample& sample);
 
+  // A sample of a time in which groups may wait for others of ours: none starves by it.
+  void PassOver(const core::Sample& sample);
+
   // Of a kStarves: whether all groups had run before.
   bool ran_before() const { return ran_before_; }
 

@@ -13,22 +13,6 @@ namespace {
 
 constexpr uint32_t kAllEpochs = std::numeric_limits<uint32_t>::max();
 
-v1::TimelineRecord RecordOf(const timeline::Entry& entry) {
-  v1::TimelineRecord record;
-  if (const auto* marker = std::get_if<v1::Marker>(&entry.record)) {
-    *record.mutable_marker() = *marker;
-  } else if (const auto* gap = std::get_if<v1::Gap>(&entry.record)) {
-    *record.mutable_gap() = *gap;
-  } else if (const auto* change = std::get_if<v1::LifeCycle>(&entry.record)) {
-    *record.mutable_life_cycle() = *change;
-  } else if (const auto* clock = std::get_if<v1::ClockSnapshot>(&entry.record)) {
-    *record.mutable_clock_snapshot() = *clock;
-  } else if (const auto* end = std::get_if<v1::Summary>(&entry.record)) {
-    *record.mutable_summary() = *end;
-  }
-  return record;
-}
-
 }  // namespace
 
 Reclassify::Reclassify(std::string source, timeline::StreamId id, Decide decide,
@@ -191,7 +175,7 @@ void Reclassify::AddGap(const timeline::TickEntry& tick) {
 }
 
 void Reclassify::TakeOther(const timeline::Entry& entry) {
-  v1::TimelineRecord record = RecordOf(entry);
+  v1::TimelineRecord record = timeline::RecordOf(entry);
   if (const auto* gap = std::get_if<v1::Gap>(&entry.record)) {
     // These ticks were never recorded: a hole cannot have taken them.
     if (gap->vm() == 0) last_tick_ = std::max(last_tick_.value_or(0), gap->last_tick());

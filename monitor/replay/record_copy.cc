@@ -8,22 +8,6 @@
 namespace vcpulse::replay {
 namespace {
 
-// Puts a message of the schema into a record. Ticks are no messages.
-struct IntoRecord {
-  v1::TimelineRecord& record;
-
-  void operator()(const v1::Session& it) const { *record.mutable_session() = it; }
-  void operator()(const v1::VcpuSet& it) const { *record.mutable_vcpu_set() = it; }
-  void operator()(const v1::Marker& it) const { *record.mutable_marker() = it; }
-  void operator()(const v1::Gap& it) const { *record.mutable_gap() = it; }
-  void operator()(const v1::LifeCycle& it) const { *record.mutable_life_cycle() = it; }
-  void operator()(const v1::ClockSnapshot& it) const { *record.mutable_clock_snapshot() = it; }
-  void operator()(const v1::Summary& it) const { *record.mutable_summary() = it; }
-  void operator()(const v1::Profile& it) const { *record.mutable_profile() = it; }
-  void operator()(const v1::Statistics& it) const { *record.mutable_statistics() = it; }
-  void operator()(const timeline::TickEntry& /*it*/) const {}
-};
-
 bool Fits(const core::Sample& sample, const v1::VcpuSet& set) {
   const auto vcpus = static_cast<size_t>(set.vcpus_size());
   return sample.vcpus.size() == vcpus &&
@@ -45,9 +29,7 @@ void RecordCopy::Take(const timeline::Entry& entry) {
   const bool is_session = std::holds_alternative<v1::Session>(entry.record);
   if (is_session ? has_session_ : entry.sequence == 0) return;
   has_session_ = has_session_ || is_session;
-  v1::TimelineRecord record;
-  std::visit(IntoRecord{record}, entry.record);
-  writer_.Add(std::move(record), timeline::InstantOf(entry).value_or(0));
+  writer_.Add(timeline::RecordOf(entry), timeline::InstantOf(entry).value_or(0));
 }
 
 void RecordCopy::WriteSet(const v1::VcpuSet& set) {

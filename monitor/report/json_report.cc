@@ -120,7 +120,15 @@ json::value CausesJson(const VcpuSummary& vcpu) {
   return causes;
 }
 
-json::object VcpuJson(const Report& report, const VmSummary& vm, const VcpuSummary& vcpu) {
+// Null where no window of it was recorded.
+json::value HotspotsJson(const Report& report, uint32_t vm, uint32_t vcpu) {
+  const auto hot = report.summary.hotspots().Of(vm, vcpu, report.symbols);
+  if (!hot) return nullptr;
+  return hotspots::ObjectOf(*hot);
+}
+
+json::object VcpuJson(const Report& report, uint32_t number, const VmSummary& vm,
+                      const VcpuSummary& vcpu) {
   json::object ticks;
   json::object ipc_by_band;
   for (const core::Band band : kBands) {
@@ -146,6 +154,7 @@ json::object VcpuJson(const Report& report, const VmSummary& vm, const VcpuSumma
       {"ipc_by_band", std::move(ipc_by_band)},
   };
   out["causes"] = CausesJson(vcpu);
+  out["hotspots"] = HotspotsJson(report, number, vcpu.index);
   out["host_cpus"] = vcpu.host_cpus.empty()
                          ? json::value(nullptr)
                          : json::array(vcpu.host_cpus.begin(), vcpu.host_cpus.end());
@@ -223,7 +232,7 @@ json::object VmJson(const Report& report, uint32_t number, const VmSummary& vm) 
   json::array epochs;
   for (const auto& [epoch_number, epoch] : vm.epochs) epochs.push_back(EpochJson(report, epoch));
   json::array vcpus;
-  for (const auto& [index, vcpu] : vm.vcpus) vcpus.push_back(VcpuJson(report, vm, vcpu));
+  for (const auto& [index, vcpu] : vm.vcpus) vcpus.push_back(VcpuJson(report, number, vm, vcpu));
   return {
       {"vm", number},
       {"name", vm.instance.name()},
@@ -237,6 +246,7 @@ json::object VmJson(const Report& report, uint32_t number, const VmSummary& vm) 
       {"epochs_omitted", vm.epochs_omitted},
       {"vcpus", std::move(vcpus)},
       {"kvm_statistics_missing", TextOrNull(vm.kvm_missing.value_or("not recorded"))},
+      {"hotspots_refused", OrNull(report.summary.hotspots().Refused(number))},
       {"gaps", GapsJson(report, vm.gaps)},
   };
 }

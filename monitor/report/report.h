@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "monitor/hotspots/symbols.h"
 #include "monitor/metric/interval.h"
 #include "monitor/reading/part.h"
 #include "monitor/report/summary.h"
@@ -28,6 +29,7 @@ struct Report {
     int64_t length_ns = 0;
   };
   std::optional<Phase> phase{};
+  hotspots::GuestSymbols symbols{};  // that name hot addresses
 
   bool IsPart() const { return from_ns || to_ns || phase; }
   // The recording's start, CLOCK_MONOTONIC. Nothing where no record had an instant.

@@ -58,6 +58,7 @@ absl::Status Summary::Add(const timeline::Entry& entry, metric::IntervalReader::
     SeeInstant(*instant);
   if (const auto* set = std::get_if<v1::VcpuSet>(&entry.record)) {
     intervals_.Add(*set);
+    hotspots_.Add(entry);
     AddVcpuSet(*set);  // may forget one
     return absl::OkStatus();
   }
@@ -73,6 +74,8 @@ absl::Status Summary::Add(const timeline::Entry& entry, metric::IntervalReader::
     if (!clock_) clock_ = *clock;
   } else if (const auto* end = std::get_if<v1::Summary>(&entry.record)) {
     end_ = *end;
+  } else if (std::holds_alternative<v1::HotAddresses>(entry.record)) {
+    hotspots_.Add(entry);
   } else if (const auto* read = std::get_if<v1::Statistics>(&entry.record)) {
     if (const auto vm = vms_.find(read->vm()); vm != vms_.end()) {
       vm->second.kvm_missing = read->kvm_missing();

@@ -21,6 +21,7 @@
 #include "absl/status/status.h"
 #include "monitor/core/residency.h"
 #include "monitor/core/verdict.h"
+#include "monitor/hotspots/recorded_hotspots.h"
 #include "monitor/metric/interval.h"
 #include "monitor/metric/metric.h"
 #include "monitor/report/distribution.h"
@@ -216,6 +217,7 @@ class Summary {
   }
   // An epoch counted cycles and no ref-cycles: its residency is by frequency in any case.
   bool residency_without_ref_cycles() const { return residency_without_ref_cycles_; }
+  const hotspots::RecordedHotspots& hotspots() const { return hotspots_; }
   const OwnCost& own_cost() const { return own_cost_; }
   const std::optional<v1::Summary>& end() const { return end_; }
   const std::optional<v1::ClockSnapshot>& clock() const { return clock_; }  // the first
@@ -247,6 +249,7 @@ class Summary {
   std::deque<v1::Marker> markers_;
   uint64_t markers_omitted_ = 0;
   PhaseTotals phases_;
+  hotspots::RecordedHotspots hotspots_;
   OwnCost own_cost_;
   std::optional<uint64_t> last_tick_;
   std::optional<v1::Summary> end_;

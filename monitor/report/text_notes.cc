@@ -329,7 +329,7 @@ std::string NotesOfCounts(const Report& report, const VmSummary& vm, std::option
 std::string RenderVmNotes(const Report& report, const NumberedVm& vm,
                           std::optional<uint32_t> vcpu) {
   return absl::StrCat(NotesOfCounts(report, vm.second, vcpu), RenderVerdictNotes({&vm}, vcpu, "  "),
-                      WhyNotes(vm.second, vcpu), GapNotes(report, vm.second.gaps, "  gap: "),
+                      WhyNotes(vm.second, vcpu), HotNotes(report, vm, vcpu), GapNotes(report, vm.second.gaps, "  gap: "),
                       SetNotes(vm.second));
 }
 
@@ -340,6 +340,7 @@ std::string RenderNotes(const Report& report, const Vms& vms, std::optional<uint
     const std::string number = absl::StrCat(vm->first);
     const std::string text =
         absl::StrCat(NotesOfCounts(report, vm->second, vcpu), WhyNotes(vm->second, vcpu),
+                     HotNotes(report, *vm, vcpu),
                      GapNotes(report, vm->second.gaps, "  gap: "), SetNotes(vm->second));
     for (size_t begin = 0; begin < text.size();) {
       size_t end = text.find('\n', begin) + 1;

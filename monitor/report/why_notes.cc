@@ -70,6 +70,28 @@ std::string WhyNotes(const VmSummary& vm, std::optional<uint32_t> vcpu) {
   return out;
 }
 
+std::string HotNotes(const Report& report, const NumberedVm& vm, std::optional<uint32_t> vcpu) {
+  constexpr size_t kSpots = 3;
+  const hotspots::RecordedHotspots& recorded = report.summary.hotspots();
+  std::string out;
+  if (const auto refused = recorded.Refused(vm.first)) {
+    out += Wrapped("  hot addresses were not sampled: ", Printable(*refused));
+  }
+  size_t shown = 0;
+  for (const auto& [index, summary] : vm.second.vcpus) {
+    if (vcpu && *vcpu != index) continue;
+    const auto hot = recorded.Of(vm.first, index, report.symbols);
+    if (!hot) continue;
+    if (shown++ == kListed) return out + "  hot addresses: of more vCPUs by `vcpulse hotspots`\n";
+    const std::string shares = SharesOf(*hot, kSpots);
+    out += Wrapped(absl::StrCat("  hot, vCPU ", index, ": "),
+                   absl::StrCat(shares, shares.empty() ? "" : " of ",
+                                Plural(hot->samples, "sample"), " by ",
+                                ToAbsl(kvm::ToString(hot->source)), WindowsText(*hot)));
+  }
+  return out;
+}
+
 std::string MissingStatisticsNote(const VmSummary& vm, std::span<const Metric> columns) {
   const bool any = std::ranges::any_of(
       columns, [](Metric metric) { return metric::InfoOf(metric).of_readings; });

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "monitor/metric/metric.h"
+#include "monitor/report/report.h"
 #include "monitor/report/summary.h"
 
 namespace vcpulse::report {
@@ -30,6 +31,10 @@ std::vector<const Cause*> CausesOf(const VcpuSummary& vcpu);
 
 // A line per vCPU of which one holds; of many, the first ones. Empty where none does.
 std::string WhyNotes(const VmSummary& vm, std::optional<uint32_t> vcpu);
+
+// Which code its vCPUs ran in the windows of `record --hotspots`: a line per vCPU, or why there is
+// none. Empty where none was asked for.
+std::string HotNotes(const Report& report, const NumberedVm& vm, std::optional<uint32_t> vcpu);
 
 // Why a column of readings that was asked for is empty; nothing where none is.
 std::string MissingStatisticsNote(const VmSummary& vm, std::span<const metric::Metric> columns);

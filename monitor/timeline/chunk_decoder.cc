@@ -357,6 +357,9 @@ bool ChunkDecoder::TakeRecord(v1::TimelineRecord& record) {
     case v1::TimelineRecord::kStatistics:
       entry_.record = std::move(*record.mutable_statistics());
       return true;
+    case v1::TimelineRecord::kHotAddresses:
+      entry_.record = std::move(*record.mutable_hot_addresses());
+      return true;
     case v1::TimelineRecord::kTick:           // refused by OrderRecords
     case v1::TimelineRecord::RECORD_NOT_SET:  // of a later release
       break;

@@ -36,7 +36,38 @@ void FixMessages(const Reflection& reflection, const FieldDescriptor* field, Mes
   }
 }
 
+// Puts a message of the schema into a record.
+struct IntoRecord {
+  v1::TimelineRecord& record;
+
+  void operator()(const v1::Session& it) const { *record.mutable_session() = it; }
+  void operator()(const v1::VcpuSet& it) const { *record.mutable_vcpu_set() = it; }
+  void operator()(const v1::Marker& it) const { *record.mutable_marker() = it; }
+  void operator()(const v1::Gap& it) const { *record.mutable_gap() = it; }
+  void operator()(const v1::LifeCycle& it) const { *record.mutable_life_cycle() = it; }
+  void operator()(const v1::ClockSnapshot& it) const { *record.mutable_clock_snapshot() = it; }
+  void operator()(const v1::Summary& it) const { *record.mutable_summary() = it; }
+  void operator()(const v1::Profile& it) const { *record.mutable_profile() = it; }
+  void operator()(const v1::Statistics& it) const { *record.mutable_statistics() = it; }
+  void operator()(const v1::HotAddresses& it) const { *record.mutable_hot_addresses() = it; }
+  void operator()(const TickEntry& /*it*/) const {}
+};
+
 }  // namespace
+
+v1::TimelineRecord RecordOf(const Entry& entry) {
+  v1::TimelineRecord record;
+  std::visit(IntoRecord{record}, entry.record);
+  return record;
+}
+
+std::optional<std::pair<uint32_t, uint32_t>> SetNeededBy(const v1::TimelineRecord& record) {
+  if (record.has_gap()) return std::pair(record.gap().vm(), record.gap().epoch());
+  if (record.has_hot_addresses()) {
+    return std::pair(record.hot_addresses().vm(), record.hot_addresses().epoch());
+  }
+  return std::nullopt;
+}
 
 std::optional<int64_t> InstantOf(const Entry& entry) {
   return std::visit(

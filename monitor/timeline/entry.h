@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -28,13 +29,21 @@ struct TickEntry {
 struct Entry {
   uint64_t sequence = 0;  // from 1; 0: context of a chunk (see EntrySink), not a record of its own
   std::variant<v1::Session, v1::VcpuSet, TickEntry, v1::Marker, v1::Gap, v1::LifeCycle,
-               v1::ClockSnapshot, v1::Summary, v1::Profile, v1::Statistics>
+               v1::ClockSnapshot, v1::Summary, v1::Profile, v1::Statistics,
+               v1::HotAddresses>
       record;
 };
 
 // The instant of a record, CLOCK_MONOTONIC (a tick's: when the sampling thread woke); nothing for
 // those that have none (session, profile, summary).
 std::optional<int64_t> InstantOf(const Entry& entry);
+
+// The same as a message without its sequence number; of a tick, which is none, an empty one.
+v1::TimelineRecord RecordOf(const Entry& entry);
+
+// The VM's number and epoch whose vCPU set must be read before a record that is no tick; nothing
+// where it needs none. (Statistics are passed over without it: a tick brings it.)
+std::optional<std::pair<uint32_t, uint32_t>> SetNeededBy(const v1::TimelineRecord& record);
 
 // The clocks of this host now, CLOCK_MONOTONIC first.
 v1::ClockSnapshot TakeClockSnapshot();

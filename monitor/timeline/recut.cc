@@ -33,6 +33,8 @@ std::optional<int64_t> InstantOfRecord(const v1::TimelineRecord& record) {
       return record.clock_snapshot().mono_ns();
     case v1::TimelineRecord::kStatistics:
       return record.statistics().mono_ns();
+    case v1::TimelineRecord::kHotAddresses:
+      return record.hot_addresses().mono_ns();
     default:
       return std::nullopt;
   }
@@ -176,7 +178,7 @@ Recutting::Range Recutting::Fill(uint64_t first, uint64_t last, v1::ChunkPayload
   }
   for (const v1::TimelineRecord& record : content_.records()) {
     if (record.sequence() < first || record.sequence() > last) continue;
-    if (record.has_gap()) sets.emplace(record.gap().vm(), record.gap().epoch());
+    if (const auto set = SetNeededBy(record)) sets.insert(*set);
     if (const std::optional<int64_t> instant = InstantOfRecord(record)) range.Take(*instant);
     *payload.add_records() = record;
   }

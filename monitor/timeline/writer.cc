@@ -40,9 +40,9 @@ class ChunkWriter final : public RecordWriter {
     v1::VcpuSet set;
     TickRows rows;
     bool ended = false;
-    bool has_gap = false;  // in the chunk that is being filled
+    bool needed_by_record = false;  // in the chunk that is being filled
 
-    bool IsNeeded() const { return rows.ticks() > 0 || has_gap; }
+    bool IsNeeded() const { return rows.ticks() > 0 || needed_by_record; }
   };
 
   // Makes room for a record of `bytes` and counts it in; gives its sequence number.
@@ -117,9 +117,9 @@ void ChunkWriter::Add(v1::TimelineRecord record, int64_t mono_ns) {
                             .second;
     VCPULSE_CHECK(is_new, "a second vCPU set for one epoch");
   }
-  if (record.has_gap()) {
-    const auto of_gap = epochs_.find({record.gap().vm(), record.gap().epoch()});
-    if (of_gap != epochs_.end()) of_gap->second.has_gap = true;
+  if (const auto set = SetNeededBy(record)) {
+    const auto needed = epochs_.find(*set);
+    if (needed != epochs_.end()) needed->second.needed_by_record = true;
   }
   *payload_.add_records() = std::move(record);
 }
@@ -182,7 +182,7 @@ void ChunkWriter::Forget() {
   std::erase_if(epochs_, [](const auto& entry) { return entry.second.ended; });
   for (auto& [key, epoch] : epochs_) {
     epoch.rows.StartNextChunk();
-    epoch.has_gap = false;
+    epoch.needed_by_record = false;
   }
 }
 

@@ -21,8 +21,11 @@
 #include "kvm/discovery/discovery.h"
 #include "kvm/hotspots/address_sampler.h"
 #include "kvm/proc_tree.h"
+#include "monitor/hotspots/recorded_hotspots.h"
 #include "monitor/hotspots/symbols.h"
+#include "monitor/report/text_format.h"
 #include "tools/vcpulse/commands.h"
+#include "tools/vcpulse/guest_code_options.h"
 #include "tools/vcpulse/output.h"
 #include "tools/vcpulse/target_options.h"
 #include "tools/vcpulse/timeline_input.h"
@@ -32,13 +35,13 @@ namespace vcpulse::tools {
 namespace {
 
 struct HotspotsOptions {
+  std::string file;  // a timeline; empty: guests are sampled now
   live::Target target;
   std::vector<uint32_t> vcpus;  // indexes; none: all
   std::string duration = "1s";
   std::string source = "auto";
   uint64_t frequency_hz = 499;
-  std::string symbols;  // a file
-  std::string kaslr_offset;
+  SymbolOptions symbols;
   uint32_t top = 10;
   bool json = false;
   bool folded = false;
@@ -47,31 +50,6 @@ struct HotspotsOptions {
 
 constexpr uint64_t kMostHz = 10'000;
 constexpr int64_t kCollectPeriod_ns = 100'000'000;
-// A kernel's kallsyms are some 10 MB.
-constexpr size_t kLongestSymbols = size_t{128} << 20;
-
-absl::StatusOr<hotspots::Symbols> ReadSymbols(const HotspotsOptions& options) {
-  if (options.symbols.empty()) return hotspots::Symbols();
-  const absl::StatusOr<std::string> text = ReadWhole(options.symbols, kLongestSymbols);
-  if (!text.ok()) return text.status();
-  absl::StatusOr<hotspots::Symbols> symbols = hotspots::Symbols::Parse(*text);
-  if (!symbols.ok()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(options.symbols, ": ", symbols.status().message()));
-  }
-  if (!options.kaslr_offset.empty()) {
-    const bool has_prefix = options.kaslr_offset.starts_with("0x");
-    const auto offset = ParseNumber<uint64_t>(
-        std::string_view(options.kaslr_offset).substr(has_prefix ? 2 : 0), 16);
-    if (!offset) {
-      return absl::InvalidArgumentError(absl::StrCat("--guest-kaslr-offset '", options.kaslr_offset,
-                                                     "': a number of up to 16 hexadecimal digits"));
-    }
-    symbols->Move(*offset);
-  }
-  return symbols;
-}
-
 std::string LabelOf(const kvm::Vm& vm) {
   return absl::StrCat("VM ", vm.name, " (PID ", vm.pid, ")");
 }
@@ -171,7 +149,7 @@ absl::Status Sample(std::vector<Sampled>& all, absl::Duration duration, const st
 }
 
 std::vector<hotspots::VcpuHotspots> HotspotsOf(const std::vector<Sampled>& all,
-                                               const hotspots::Symbols& symbols) {
+                                               const hotspots::GuestSymbols& symbols) {
   std::vector<hotspots::VcpuHotspots> vcpus;
   for (const Sampled& one : all) {
     for (size_t i = 0; i < one.vm.vcpus.size(); ++i) {
@@ -184,7 +162,7 @@ std::vector<hotspots::VcpuHotspots> HotspotsOf(const std::vector<Sampled>& all,
                        .samples = counts.Samples(),
                        .lost = counts.lost,
                        .halted = counts.halted,
-                       .spots = hotspots::SpotsOf(counts, symbols)});
+                       .spots = hotspots::SpotsOf(counts, symbols.Of(one.vm.name))});
     }
   }
   return vcpus;
@@ -225,31 +203,65 @@ void SayLimits(const std::vector<hotspots::VcpuHotspots>& vcpus, bool has_symbol
   }
 }
 
+int Print(const HotspotsOptions& options, const std::vector<hotspots::VcpuHotspots>& vcpus) {
+  return WriteStdout(options.json ? hotspots::JsonOf(vcpus)
+                     : options.folded
+                         ? hotspots::FoldedOf(vcpus)
+                         : hotspots::TextOf(vcpus, options.top > 0 ? options.top : SIZE_MAX));
+}
+
+// Those that `record --hotspots` kept.
+int PrintRecorded(const HotspotsOptions& options) {
+  const absl::StatusOr<hotspots::GuestSymbols> symbols = ReadSymbols(options.symbols);
+  if (!symbols.ok()) return Fail(symbols.status());
+  hotspots::RecordedHotspots recorded;
+  const auto read = ReadInput(options.file, [&](const timeline::Entry& entry) {
+    recorded.Add(entry);
+    return absl::OkStatus();
+  });
+  if (!read.ok()) return Fail(read.status());
+  Warn(options.file, report::DescribeLoss(*read, 0, read->ended_in_order));
+  std::vector<hotspots::VcpuHotspots> vcpus = recorded.All(*symbols);
+  const bool any = !vcpus.empty();
+  std::erase_if(vcpus, [&](const hotspots::VcpuHotspots& vcpu) {
+    const std::string& vm = options.target.vm;
+    const bool is_vm = vm.empty() || vm == vcpu.vm || vm == absl::StrCat(vcpu.pid);
+    const bool is_vcpu = options.vcpus.empty() ||
+                         std::ranges::count(options.vcpus, static_cast<uint32_t>(vcpu.vcpu)) > 0;
+    return !is_vm || !is_vcpu;
+  });
+  const std::string refused = recorded.AnyRefused().value_or("");
+  if (!refused.empty()) Note(absl::StrCat("not every VM could be sampled: ", Printable(refused)));
+  if (vcpus.empty()) {
+    return Fail(absl::StrCat(NameOf(options.file),
+                             any ? ": holds no hot addresses of this VM or vCPU"
+                                 : ": holds no hot addresses: none were asked for (`record "
+                                   "--hotspots`), or no vCPU was spinning or starved for 200 ms"));
+  }
+  SayLimits(vcpus, !symbols->empty());
+  return Print(options, vcpus);
+}
+
 int RunHotspots(const HotspotsOptions& options) {
+  if (!options.file.empty()) return PrintRecorded(options);
   const absl::StatusOr<absl::Duration> duration = ParseTimeOption("--duration", options.duration);
   if (!duration.ok()) return Fail(duration.status());
-  const std::optional<kvm::AddressSource> source = kvm::FindAddressSource(options.source);
-  if (!source && options.source != "auto") {
-    return Fail(
-        absl::StrCat("--source '", options.source, "': known are auto, cycles, kvm-exit, qmp"));
-  }
+  const auto source = ParseAddressSource("--source", options.source);
+  if (!source.ok()) return Fail(source.status());
   if (options.frequency_hz < 1 || options.frequency_hz > kMostHz) {
     return Fail(absl::StrCat("--frequency ", options.frequency_hz, ": from 1 to ", kMostHz, " Hz"));
-  }
-  if (!options.kaslr_offset.empty() && options.symbols.empty()) {
-    return Fail("--guest-kaslr-offset needs --guest-kallsyms or --guest-system-map");
   }
   if (absl::Status status = CheckRoot(options.target.root); !status.ok()) return Fail(status);
   if (absl::Status status = CheckPidsAreOurs(options.target.root); !status.ok()) {
     return Fail(status);
   }
-  const absl::StatusOr<hotspots::Symbols> symbols = ReadSymbols(options);
+  const absl::StatusOr<hotspots::GuestSymbols> symbols = ReadSymbols(options.symbols);
   if (!symbols.ok()) return Fail(symbols.status());
   const absl::StatusOr<std::vector<kvm::Vm>> vms = FindVms(options);
   if (!vms.ok()) return Fail(vms.status());
   absl::StatusOr<std::vector<Sampled>> all =
       Open(*vms, {.root = options.target.root,
-                  .source = source,
+                  .source = *source,
                   .frequency_hz = options.frequency_hz,
                   .force_mediated_vpmu = options.force_mediated_vpmu});
   if (!all.ok()) return Fail(all.status());
@@ -258,10 +270,7 @@ int RunHotspots(const HotspotsOptions& options) {
   }
   const std::vector<hotspots::VcpuHotspots> vcpus = HotspotsOf(*all, *symbols);
   SayLimits(vcpus, !symbols->empty());
-  return WriteStdout(options.json ? hotspots::JsonOf(vcpus)
-                     : options.folded
-                         ? hotspots::FoldedOf(vcpus)
-                         : hotspots::TextOf(vcpus, options.top > 0 ? options.top : SIZE_MAX));
+  return Print(options, vcpus);
 }
 
 }  // namespace
@@ -270,6 +279,12 @@ void AddHotspotsCommand(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<HotspotsOptions>();
   CLI::App* command =
       app.add_subcommand("hotspots", "Sample which code of a guest runs, by function or address");
+  CLI::Option* const file =
+      command
+          ->add_option("FILE", options->file,
+                       "print what `record --hotspots` kept in this timeline or folder of its "
+                       "parts; - is standard input [sample now]")
+          ->type_name("");
   AddTargetOptions(*command, options->target);
   command->remove_option(command->get_option("--all"));
   command->add_option("--vcpu", options->vcpus, "only the vCPUs with these indexes")
@@ -286,20 +301,7 @@ void AddHotspotsCommand(CLI::App& app, int& exit_code) {
       ->add_option("-F,--frequency", options->frequency_hz,
                    "samples per second of guest time, for cycles [499]")
       ->type_name("HZ");
-  CLI::Option* const kallsyms =
-      command
-          ->add_option("--guest-kallsyms,--guestkallsyms", options->symbols,
-                       "/proc/kallsyms of the running guest, read there as root")
-          ->type_name("FILE");
-  command
-      ->add_option("--guest-system-map,--guest-map", options->symbols,
-                   "System.map of the guest's kernel")
-      ->type_name("FILE")
-      ->excludes(kallsyms);
-  command
-      ->add_option("--guest-kaslr-offset", options->kaslr_offset,
-                   "load address of the guest's kernel minus its address in FILE [0]")
-      ->type_name("HEX");
+  AddSymbolOptions(*command, options->symbols);
   command->add_option("--top", options->top, "lines per vCPU, 0: all [10]")->type_name("N");
   CLI::Option* const json =
       command->add_flag("--json", options->json, "print one JSON object with all locations");
@@ -307,14 +309,19 @@ void AddHotspotsCommand(CLI::App& app, int& exit_code) {
       ->excludes(json);
   command->add_flag("--force-mediated-vpmu", options->force_mediated_vpmu,
                     "sample cycles although KVM runs with a mediated vPMU (VMs may fail to start)");
+  for (const char* const live : {"--pid", "--qmp", "--tid", "--root", "--duration", "--source",
+                                 "--frequency", "--force-mediated-vpmu"}) {
+    file->excludes(command->get_option(live));
+  }
   command->footer(
       "Examples:\n"
       "  vcpulse hotspots --vm web --vcpu 3\n"
+      "  vcpulse hotspots web.vpt --guest-symbols web=web.kallsyms\n"
       "  vcpulse hotspots --vm web --guest-kallsyms web.kallsyms --folded | flamegraph.pl\n"
       "\n"
       "Exit status:\n"
-      "  0  the guests were sampled, also where no sample came\n"
-      "  2  usage or run-time error");
+      "  0  the guests were sampled, also where no sample came; FILE has hot addresses\n"
+      "  2  usage or run-time error; FILE has none");
   command->callback([options, &exit_code] { exit_code = RunHotspots(*options); });
 }
 

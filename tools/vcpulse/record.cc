@@ -21,6 +21,7 @@
 #include "monitor/http/server.h"
 #include "tools/vcpulse/classifier_options.h"
 #include "tools/vcpulse/commands.h"
+#include "tools/vcpulse/guest_code_options.h"
 #include "tools/vcpulse/record_options.h"
 #include "tools/vcpulse/target_options.h"
 #include "tools/vcpulse/values.h"
@@ -39,11 +40,30 @@ struct RecordText {
   std::string duration;
   std::string set = "full";
   std::optional<std::string> events;
+  std::optional<std::string> hotspots;
+  std::string hotspots_source = "auto";
   std::string format = "vpt";
   std::optional<std::string> output;
   UplinkOptions uplink;
   ClassifierOptions classifier;
 };
+
+absl::Status ParseHotspots(const RecordText& text, RecordOptions& options) {
+  if (!text.hotspots) {
+    if (text.hotspots_source == "auto") return absl::OkStatus();
+    return absl::InvalidArgumentError("--hotspots-source needs --hotspots");
+  }
+  const std::string& when = *text.hotspots;
+  options.hotspots = {.spinning = when == "spinning" || when == "both",
+                      .starved = when == "starved" || when == "both"};
+  if (!options.hotspots.Any()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--hotspots '", when, "': known are spinning, starved, both"));
+  }
+  const auto source = ParseAddressSource("--hotspots-source", text.hotspots_source);
+  if (source.ok()) options.hotspots_source = *source;
+  return source.status();
+}
 
 // The destination: a file, a collector, or both.
 absl::Status ParseOutput(const RecordText& text, RecordOptions& options) {
@@ -105,6 +125,7 @@ absl::StatusOr<RecordOptions> ParseText(RecordOptions options, const RecordText&
     }
     options.open.wanted.events = *events;
   }
+  if (absl::Status status = ParseHotspots(text, options); !status.ok()) return status;
   if (absl::Status status = ParseOutput(text, options); !status.ok()) return status;
   auto classifier = Resolve(text.classifier, options.target.root);
   if (!classifier.ok()) return classifier.status();
@@ -140,7 +161,7 @@ void AddOutputOptions(CLI::App& command, RecordText& text) {
 void AddEventOptions(CLI::App& command, RecordOptions& options, RecordText& text) {
   CLI::Option* set = command.add_option("--event-set", text.set, "the largest set to try [full]")
                          ->type_name("full|core|branches|min|cycles|degraded");
-  const std::array<CLI::Option*, 7> all = {
+  const std::array<CLI::Option*, 9> all = {
       set,
       command
           .add_option("-e,--events", text.events,
@@ -156,6 +177,15 @@ void AddEventOptions(CLI::App& command, RecordOptions& options, RecordText& text
           "--no-statistics", [&options] { options.statistics = false; },
           "do not read what the scheduler and KVM count of each vCPU beside its "
           "counters (docs/statistics.md), about once a second"),
+      command
+          .add_option("--hotspots", text.hotspots,
+                      "sample for a second which code a vCPU runs that was spinning or starved for "
+                      "200 ms, and keep the addresses in the timeline (docs/hotspots.md)")
+          ->type_name("spinning|starved|both"),
+      command
+          .add_option("--hotspots-source", text.hotspots_source,
+                      "of these addresses; auto takes cycles, else kvm-exit [auto]")
+          ->type_name("auto|cycles|kvm-exit|qmp"),
       command.add_flag("--prove", options.prove,
                        "first prove this host's counters as `doctor --prove` does (about 2 s), and "
                        "keep the proof in the timeline"),

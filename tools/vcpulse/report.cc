@@ -34,6 +34,7 @@
 #include "monitor/report/vcpu_table.h"
 #include "tools/vcpulse/commands.h"
 #include "tools/vcpulse/explain_option.h"
+#include "tools/vcpulse/guest_code_options.h"
 #include "tools/vcpulse/output.h"
 #include "tools/vcpulse/part_options.h"
 #include "tools/vcpulse/progress.h"
@@ -75,10 +76,11 @@ int WritePage(const page::Contents& contents, const std::string& output) {
 }
 
 // Serves the page of `file` at `address` until Ctrl-C; prints its URL. Returns the exit code.
-int ServePage(const std::string& file, const std::string& address) {
+int ServePage(const std::string& file, const std::string& address,
+              const hotspots::GuestSymbols& symbols) {
   const auto where = http::ParseLoopbackAddress(address);
   if (!where.ok()) return Fail(where.status());
-  page::ServedTimeline timeline(file);
+  page::ServedTimeline timeline(file, symbols);
   ReadProgress progress(file, BytesToRead({file}));
   // What cannot be read is said here, not in a browser.
   const auto page = timeline.Page();
@@ -152,6 +154,7 @@ struct ReportOptions {
   std::optional<std::string> top;
   bool brief = false;
   PartOptions part;
+  SymbolOptions symbols;
   std::optional<std::string> explain;
   std::optional<std::string> html;
   std::optional<std::string> serve;
@@ -254,13 +257,14 @@ int RunExplain(const ReportOptions& options) {
                                   : report::RenderExplanation(*explanation));
 }
 
-int RunHtml(const ReportOptions& options) {
+int RunHtml(const ReportOptions& options, const hotspots::GuestSymbols& symbols) {
   const absl::StatusOr<reading::Part> part = ParsePart(options.part);
   if (!part.ok()) return Fail(part.status());
   ReadProgress progress(NameOf(options.file), BytesOfPart(options.file, options.part));
   const auto contents = page::Contents::Read(options.file, *part);
   progress.Stop();
   if (!contents.ok()) return Fail(ReadFailure(contents.status(), options.file));
+  (*contents)->NameBy(symbols);
   const report::Report& report = (*contents)->report();
   if (const auto nothing = NothingToReport(report, options)) return Fail(*nothing);
   Warn(options.file, report::DescribeLoss(report));
@@ -269,10 +273,12 @@ int RunHtml(const ReportOptions& options) {
 
 int RunReport(const ReportOptions& options) {
   if (options.explain) return RunExplain(options);
+  const absl::StatusOr<hotspots::GuestSymbols> symbols = ReadSymbols(options.symbols);
+  if (!symbols.ok()) return Fail(symbols.status());
   if (options.html || options.serve) {
     const absl::Status status = CheckPageOptions(options.file, options.html, options.serve);
     if (!status.ok()) return Fail(status);
-    return options.html ? RunHtml(options) : ServePage(options.file, *options.serve);
+    return options.html ? RunHtml(options, *symbols) : ServePage(options.file, *options.serve, *symbols);
   }
   const absl::StatusOr<reading::Part> part = ParsePart(options.part);
   if (!part.ok()) return Fail(part.status());
@@ -292,7 +298,7 @@ int RunReport(const ReportOptions& options) {
   report::Summary summary;
   report::Strips strips;
   ReadProgress progress(NameOf(options.file), BytesOfPart(options.file, options.part));
-  const absl::StatusOr<report::Report> read =
+  absl::StatusOr<report::Report> read =
       report::ReadPart(options.file, *part, summary, [&](const timeline::Entry& entry) {
         if (!options.json) strips.Add(entry);
         return absl::OkStatus();
@@ -300,6 +306,7 @@ int RunReport(const ReportOptions& options) {
   progress.Stop();
   if (!read.ok()) return Fail(ReadFailure(read.status(), options.file));
   strips.Finish();
+  read->symbols = *symbols;
   const report::Report& report = *read;
   if (const auto nothing = NothingToReport(report, options)) return Fail(*nothing);
 
@@ -367,6 +374,7 @@ void AddReportCommand(CLI::App& app, int& exit_code) {
   command->add_flag("--brief", options->brief,
                     "only the worst vCPUs, a line per VM, and one per phase and VM");
   AddPartOptions(*command, options->part);
+  AddSymbolOptions(*command, options->symbols);
   command
       ->add_option("--explain", options->explain,
                    "Why a vCPU was judged as it was: what was measured, each rule, the runner-up. "

@@ -28,6 +28,12 @@ function vcpuRow(vm, vcpu) {
     Object.entries(vcpu.unknown_reasons).map(([reason, share]) => reason + ' ' + formatShare(share)).join(', ')];
 }
 
+// Which code a vCPU ran in the windows of `record --hotspots`.
+function hotText(hot) {
+  const spots = hot.spots.slice(0, 5).map((spot) => formatShare(spot.share) + ' ' + spot.name + (spot.mode === 'user' ? ' (user)' : ''));
+  return spots.join(', ') + (spots.length > 0 ? ' of ' : '') + hot.samples + ' samples by ' + hot.source;
+}
+
 function vmSection(vm) {
   const events = vm.vcpus.length > 0 ? Object.keys(vm.vcpus[0].counts_scaled) : [];
   const heads = ['vCPU', 'TID', ...shareHeads(isDegraded(vm), isByIpcAlone(vm) ? 'SPINNING?' : 'SPINNING'),
@@ -39,6 +45,10 @@ function vmSection(vm) {
     for (const event of epoch.absent_events) notes.add(event.event + ' is not counted: ' + event.reason);
     for (const vcpu of epoch.unopened_vcpus) notes.add('vCPU ' + vcpu.index + ' was not opened: ' + vcpu.reason);
     if (epoch.host_side_events.length > 0) notes.add('counted in the host too: ' + epoch.host_side_events.join(', '));
+  }
+  if (vm.hotspots_refused) notes.add('hot addresses were not sampled: ' + vm.hotspots_refused);
+  for (const vcpu of vm.vcpus) {
+    if (vcpu.hotspots) notes.add('vCPU ' + vcpu.index + ', hot code: ' + hotText(vcpu.hotspots));
   }
   const list = element('ul');
   for (const note of notes) list.append(element('li', note));

@@ -1,0 +1,37 @@
+#pragma once
+
+// Options of what samples guest code, and of what names it.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "kvm/hotspots/address_sampler.h"
+#include "monitor/hotspots/symbols.h"
+
+namespace CLI {
+class App;
+}
+
+namespace vcpulse::tools {
+
+// Nothing for "auto". Errors: InvalidArgument in one line that begins with the flag.
+absl::StatusOr<std::optional<kvm::AddressSource>> ParseAddressSource(const std::string& flag,
+                                                                     const std::string& text);
+
+struct SymbolOptions {
+  std::string file;  // of all VMs
+  std::string kaslr_offset;
+  std::vector<std::string> of_vms;  // NAME=FILE
+
+  bool Any() const { return !file.empty() || !of_vms.empty(); }
+};
+
+// Adds --guest-kallsyms, --guest-system-map, --guest-symbols and --guest-kaslr-offset.
+void AddSymbolOptions(CLI::App& command, SymbolOptions& options);
+
+// Reads the files. Errors: InvalidArgument, or what the system said, naming the file.
+absl::StatusOr<hotspots::GuestSymbols> ReadSymbols(const SymbolOptions& options);
+
+}  // namespace vcpulse::tools
