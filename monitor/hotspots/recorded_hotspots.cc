@@ -19,6 +19,9 @@ kvm::GuestMode ModeOf(v1::GuestMode mode) {
   }
 }
 
+// A damaged file may have any number; sums stay below 2^64.
+uint64_t Believable(uint64_t samples) { return std::min(samples, uint64_t{1} << 32); }
+
 }  // namespace
 
 void RecordedHotspots::Add(const timeline::Entry& entry) {
@@ -43,18 +46,21 @@ void RecordedHotspots::Add(const v1::HotAddresses& hot) {
   Vcpu& vcpu = vcpus_[key];
   VcpuHotspots& sums = vcpu.sums;
   sums.source = *source;
-  sums.seconds += static_cast<double>(hot.mono_ns() - hot.begin_mono_ns()) * 1e-9;
-  sums.lost += hot.lost();
-  sums.halted += hot.halted();
-  sums.samples += hot.further_samples();
+  sums.seconds +=
+      (static_cast<double>(hot.mono_ns()) - static_cast<double>(hot.begin_mono_ns())) * 1e-9;
+  sums.lost += Believable(hot.lost());
+  sums.halted += Believable(hot.halted());
+  sums.samples += Believable(hot.further_samples());
   ++(hot.trigger() == v1::HotAddresses::TRIGGER_STARVED ? sums.after_starved
                                                         : sums.after_spinning);
   const int places = std::min({hot.addresses_size(), hot.samples_size(), hot.modes_size()});
   for (int i = 0; i < places; ++i) {
-    sums.samples += hot.samples(i);
+    const uint64_t samples = Believable(hot.samples(i));
+    if (samples == 0) continue;
+    sums.samples += samples;
     const kvm::GuestAddress at{.address = hot.addresses(i), .mode = ModeOf(hot.modes(i))};
     auto& counts = vcpu.counts.counts;
-    if (counts.size() < kMostAddresses || counts.contains(at)) counts[at] += hot.samples(i);
+    if (counts.size() < kMostAddresses || counts.contains(at)) counts[at] += samples;
   }
 }
 

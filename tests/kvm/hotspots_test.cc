@@ -1,8 +1,11 @@
 // `vcpulse hotspots` on a real guest whose code is known.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <boost/json.hpp>
+#include <csignal>
+#include <fstream>
 #include <set>
 #include <string>
 
@@ -68,6 +71,53 @@ TEST(Hotspots, AHaltedVcpuRunsNowhere) {
               testing::ContainsRegex("vCPU 0: 0 samples in .* by qmp, [3-5] while halted"));
 }
 
+// A starved vCPU: another process on its CPU. Its loop is in the timeline, and named from there.
+TEST(Hotspots, ARecordingKeepsWhereAStarvedVcpuWas) {
+  if (const std::string why = WhyNoKvm(); !why.empty()) GTEST_SKIP() << why;
+  const auto guest = QemuGuest::Start(
+      {.name = "web", .qmp_unix = true, .program = GuestProgram::kBusy});
+  ASSERT_TRUE(guest.ok()) << guest.status();
+  ASSERT_TRUE(guest->WaitForProgram(kLong));
+  const std::string cpu = std::to_string(sched_getcpu());
+  ASSERT_EQ(RunProgram({"taskset", "-a", "-cp", cpu, std::to_string(guest->pid())}).exit_code, 0);
+  RunningProgram rival({"taskset", "-c", cpu, "sh", "-c", "while :; do :; done"});
+  const std::string file = testing::TempDir() + "hotspots.vpt";
+  const Finished recorded =
+      RunProgram(Vcpulse({"record", "--qmp", guest->qmp_unix(), "--hotspots", "both",
+                          "--hotspots-source", "qmp", "-d", "3s", "-o", file}));
+  rival.Signal(SIGKILL);
+  ASSERT_EQ(recorded.exit_code, 0) << recorded.err;
+
+  const Finished found = RunProgram(Vcpulse({"hotspots", file, "--json"}));
+  ASSERT_EQ(found.exit_code, 0) << found.err;
+  const auto json = boost::json::parse(found.out);
+  ASSERT_EQ(json.at("vcpus").as_array().size(), 1u);
+  const auto& vcpu = json.at("vcpus").at(0);
+  EXPECT_EQ(vcpu.at("vm"), "web");
+  EXPECT_EQ(vcpu.at("windows").at("starved"), 1);
+  EXPECT_EQ(vcpu.at("windows").at("spinning"), 0);
+  EXPECT_EQ(vcpu.at("source"), "qmp");
+  EXPECT_GE(vcpu.at("samples").to_number<int>(), 2);
+  for (const auto& spot : vcpu.at("spots").as_array()) EXPECT_FALSE(spot.at("named").as_bool());
+
+  const std::string map = testing::TempDir() + "hotspots.map";
+  std::ofstream(map) << "fe00 t loop\nff00 t end\n";
+  const Finished report =
+      RunProgram(Vcpulse({"report", file, "--guest-symbols", "web=" + map}));
+  EXPECT_THAT(report.out, testing::ContainsRegex("hot, vCPU 0: 100.0 % loop of [2-5] samples by "
+                                                 "qmp, 1 window after starvation"));
+  const Finished other =
+      RunProgram(Vcpulse({"report", file, "--json", "--guest-symbols", "db=" + map}));
+  EXPECT_THAT(other.out, testing::Not(HasSubstr("loop")));
+}
+
+TEST(Hotspots, ATimelineWithoutAnySaysWhy) {
+  const std::string file = std::string(VCPULSE_TEST_DATA) + "/timeline-v3.vpt";
+  const Finished finished = RunProgram(Vcpulse({"hotspots", file}));
+  EXPECT_EQ(finished.exit_code, 2);
+  EXPECT_THAT(finished.err, HasSubstr("holds no hot addresses: none were asked for"));
+}
+
 TEST(Hotspots, WhatIsWrongIsToldInALine) {
   const auto told = [](std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), "hotspots");
@@ -83,6 +133,13 @@ TEST(Hotspots, WhatIsWrongIsToldInALine) {
   EXPECT_THAT(told({"--guest-kallsyms", "/none"}), HasSubstr("/none"));
   EXPECT_THAT(told({"--guest-system-map", "/etc/passwd"}),
               HasSubstr("/etc/passwd: not a kallsyms or System.map: line 1"));
+  EXPECT_THAT(told({"--guest-symbols", "web"}), HasSubstr("VM=FILE is needed"));
+  EXPECT_THAT(told({"no-such.vpt"}), HasSubstr("no-such.vpt"));
+  EXPECT_THAT(told({"no-such.vpt", "--source", "qmp"}), HasSubstr("cannot be used together"));
+  EXPECT_THAT(RunProgram(Vcpulse({"record", "--hotspots", "always"})).err,
+              HasSubstr("known are spinning, starved, both"));
+  EXPECT_THAT(RunProgram(Vcpulse({"record", "--hotspots-source", "qmp"})).err,
+              HasSubstr("--hotspots-source needs --hotspots"));
 }
 
 }  // namespace

@@ -230,8 +230,11 @@ int PrintRecorded(const HotspotsOptions& options) {
                          std::ranges::count(options.vcpus, static_cast<uint32_t>(vcpu.vcpu)) > 0;
     return !is_vm || !is_vcpu;
   });
-  const std::string refused = recorded.AnyRefused().value_or("");
-  if (!refused.empty()) Note(absl::StrCat("not every VM could be sampled: ", Printable(refused)));
+  const std::string refused = Printable(recorded.AnyRefused().value_or(""));
+  if (!any && !refused.empty()) {
+    return Fail(absl::StrCat(NameOf(options.file), ": holds no hot addresses: ", refused));
+  }
+  if (!refused.empty()) Note(absl::StrCat("not every VM could be sampled: ", refused));
   if (vcpus.empty()) {
     return Fail(absl::StrCat(NameOf(options.file),
                              any ? ": holds no hot addresses of this VM or vCPU"

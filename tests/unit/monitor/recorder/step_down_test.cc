@@ -54,6 +54,21 @@ TEST(RunWatch, AGroupThatRanAndStoppedIsFound) {
   EXPECT_EQ(watch.Observe({.vcpus = {Vcpu(1200, 101)}}), Finding::kRuns);
 }
 
+// While hot addresses are sampled: neither then nor right after it.
+TEST(RunWatch, NothingStarvesOfATimeThatIsPassedOver) {
+  RunWatch watch(2, 1, 1, false);
+  EXPECT_EQ(watch.Observe({.vcpus = {Vcpu(100, 100), Vcpu(50, 50)}}), Finding::kRuns);
+  watch.Observe({.vcpus = {Vcpu(1200, 100), Vcpu(60, 60)}});
+  watch.Observe({.vcpus = {Vcpu(1250, 100), Vcpu(60, 60)}});
+  watch.PassOver({.vcpus = {Vcpu(1300, 100), Vcpu(70, 70)}});
+  for (const uint64_t later : {1301, 1302, 1303, 2299}) {
+    EXPECT_EQ(watch.Observe({.vcpus = {Vcpu(later, 100), Vcpu(80, 80)}}), Finding::kRuns) << later;
+  }
+  watch.Observe({.vcpus = {Vcpu(2300, 100), Vcpu(80, 80)}});
+  watch.Observe({.vcpus = {Vcpu(2300, 100), Vcpu(80, 80)}});
+  EXPECT_EQ(watch.Observe({.vcpus = {Vcpu(2300, 100), Vcpu(80, 80)}}), Finding::kStarves);
+}
+
 // --multiplex of events that fit into one group: nobody takes turns with it.
 TEST(RunWatch, OnlyGroupsThatTakeTurnsAreGivenTime) {
   EXPECT_EQ(After({.vcpus = {Vcpu(20, 0)}}, 1, true), Finding::kStarves);

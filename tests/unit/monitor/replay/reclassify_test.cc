@@ -159,6 +159,23 @@ TEST(Reclassify, KeepsTheChunksAndTheirClocks) {
   EXPECT_EQ(clocks(out.chunks), clocks(live.chunks()));
 }
 
+// Whatever is no tick is kept, of every kind.
+TEST(Reclassify, KeepsWhatWasReadBesideTheCounters) {
+  std::vector<Bytes> chunks;
+  const auto writer = timeline::NewChunkWriter({1}, timeline::CollectInto(&chunks));
+  writer->Add(timeline::SessionRecord("h"), 1);
+  v1::TimelineRecord statistics;
+  statistics.mutable_statistics()->set_kvm_missing("no descriptor");
+  writer->Add(statistics, 2);
+  v1::TimelineRecord hot;
+  hot.mutable_hot_addresses()->set_source("cycles");
+  writer->Add(hot, 3);
+  ASSERT_TRUE(writer->Flush(timeline::ClockAt(4)).ok());
+  EXPECT_THAT(ClassifyAndRead(chunks).others,
+              ::testing::AllOf(::testing::Contains(HasSubstr("Statistics kvm_missing")),
+                               ::testing::Contains(HasSubstr("HotAddresses source: \"cycles\""))));
+}
+
 TEST(Reclassify, TwiceIsAsOnce) {
   const LiveRecording live = SmallRecording();
   const Classified once = Classify(timeline::Concatenate(live.chunks()), AsRecorded());

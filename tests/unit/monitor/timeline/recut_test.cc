@@ -263,6 +263,29 @@ TEST(Recut, RecordThatIsTooLongIsNamed) {
 }
 
 // As merge does with a chunk whose beginning another part has; here it has none of it.
+// Gaps and hot addresses name an epoch: each chunk that has one has its set, without a tick too.
+TEST(Recut, ARecordOfAnEpochHasItsSet) {
+  std::vector<Bytes> chunks;
+  const auto writer = NewChunkWriter({3}, CollectInto(&chunks));
+  writer->Add(SetRecord(fakes::SyntheticVm({fakes::Load::kBusy}, 10'000'000, 1).VcpuSet(1, 1)), 1);
+  ASSERT_TRUE(writer->Flush(ClockAt(1)).ok());
+  for (int i = 0; i < 40; ++i) writer->Add(MarkerRecord("m" + std::to_string(i * 7919), 1), 1);
+  v1::TimelineRecord hot;
+  hot.mutable_hot_addresses()->set_vm(1);
+  hot.mutable_hot_addresses()->set_epoch(1);
+  hot.mutable_hot_addresses()->set_mono_ns(9);
+  writer->Add(hot, 9);
+  ASSERT_TRUE(writer->Flush(ClockAt(10)).ok());
+  ASSERT_EQ(chunks.size(), 2u);
+  const auto has_set = testing::Contains(HasSubstr("VcpuSet vm: 1 epoch: 1"));
+  EXPECT_THAT(ReadBytes(chunks[1]).others, has_set);
+  const std::vector<Bytes> pieces = RecutAll({chunks[1]}, chunks[1].size() * 3 / 4);
+  ASSERT_GT(pieces.size(), 1u);
+  EXPECT_THAT(ReadBytes(pieces.back()).others,
+              testing::AllOf(has_set, testing::Contains(HasSubstr("HotAddresses"))));
+  EXPECT_EQ(DecodeChunkHeader(pieces.back())->last_mono_ns, 9);
+}
+
 TEST(Recut, OneRecordAloneIsCutToItself) {
   v1::ChunkPayload payload;
   payload.add_records()->set_sequence(7);
