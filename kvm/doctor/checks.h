@@ -169,6 +169,16 @@ Finding CheckVirtualHost(const std::string& root);
 // "debugfs": KVM's debugfs, which shows the vCPU threads of any VMM (x86).
 Finding CheckDebugfs(const std::string& root);
 
+// What can be said beside the counters?
+
+// "hot-addresses": the first source that opens on the calling thread; a note where it is not a
+// counter's.
+Finding CheckHotAddresses(PerfEvents& perf, const std::string& root);
+
+// "statistics" for each VM, at most `most` of them: the sources of docs/statistics.md; a note where
+// none is KVM's.
+std::vector<Finding> CheckStatistics(const std::string& root, std::span<const Vm> vms, size_t most);
+
 // How late a thread wakes up here: what a tick will see.
 
 // Sleeps up to `count` times until absolute deadlines `period` apart (CLOCK_MONOTONIC), as the tick

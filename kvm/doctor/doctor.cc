@@ -15,6 +15,7 @@ namespace {
 
 constexpr int kSleeps = 60;
 constexpr size_t kMostQmp = 8;
+constexpr size_t kMostVms = 8;
 // A live server greets within milliseconds.
 constexpr absl::Duration kQmpTimeout = absl::Milliseconds(300);
 
@@ -61,6 +62,8 @@ std::vector<Finding> Examine(PerfEvents& perf, const std::string& root) {
   findings.push_back(CheckIsolatedCpus(root, vms));
   findings.push_back(CheckDebugfs(root));
   findings.push_back(CheckDescriptors(own, vms, cores.size() > 1 ? 15 : 8));
+  findings.push_back(CheckHotAddresses(perf, root));
+  Append(CheckStatistics(root, vms, kMostVms), findings);
   findings.push_back(CheckLateness(MeasureLateness_ns(kSleeps, absl::Milliseconds(1))));
   return findings;
 }

@@ -226,8 +226,8 @@ absl::StatusOr<std::unique_ptr<AddressSampler>> AddressSampler::Open(
   std::string refused;
   for (size_t i = 0; i < kSources.size(); ++i) {
     const auto source = static_cast<AddressSource>(i);
-    const bool is_meant =
-        options.source ? options.source == source : options.qmp_too || source != AddressSource::kQmp;
+    const bool is_meant = options.source ? options.source == source
+                                         : options.qmp_too || source != AddressSource::kQmp;
     if (!is_meant) continue;
     Opened opened = source == AddressSource::kCycles    ? OpenCycles(perf, vm, options)
                     : source == AddressSource::kKvmExit ? OpenKvmExits(perf, vm, options)

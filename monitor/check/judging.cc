@@ -18,10 +18,6 @@
 namespace vcpulse::check {
 namespace {
 
-// The interval a sample tells of. One that is much longer than a tick is that of a late tick, or of
-// one after others that were missed: only its last part, as long as a tick, is this tick's; the
-// rest may have been anything. (Which of them has the long interval, and which number was passed
-// over, depends on when in its sleep the sampling thread was held up.)
 // What time a metric of readings is of. A reading is stamped apart from the ticks: it was made
 // after the tick before.
 TimeRange ReadOver(const metric::Ratio& per_second, const metric::StatisticsDelta& statistics,
@@ -31,6 +27,10 @@ TimeRange ReadOver(const metric::Ratio& per_second, const metric::StatisticsDelt
   return {.from_ns = end_ns - std::llround(per_second.whole * 1e9), .to_ns = end_ns};
 }
 
+// The interval a sample tells of. One that is much longer than a tick is that of a late tick, or of
+// one after others that were missed: only its last part, as long as a tick, is this tick's; the
+// rest may have been anything. (Which of them has the long interval, and which number was passed
+// over, depends on when in its sleep the sampling thread was held up.)
 TimeRange CoveredBy(const core::VcpuSample& before, const core::VcpuSample& now, int64_t tick_ns) {
   TimeRange covered{.from_ns = metric::MiddleOf(before), .to_ns = metric::MiddleOf(now)};
   if (tick_ns > 0 && covered.Length() - tick_ns > tick_ns / 2)

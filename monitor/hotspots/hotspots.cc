@@ -1,6 +1,7 @@
 #include "monitor/hotspots/hotspots.h"
 
 #include <algorithm>
+#include <array>
 #include <boost/json.hpp>
 #include <map>
 #include <string_view>
@@ -16,6 +17,7 @@ namespace vcpulse::hotspots {
 namespace {
 
 namespace json = boost::json;
+using std::literals::operator""sv;
 
 std::string_view NameOf(kvm::GuestMode mode) {
   switch (mode) {
@@ -49,6 +51,32 @@ std::string LineOf(uint64_t samples, uint64_t all, std::string_view mode, std::s
 }
 
 }  // namespace
+
+bool IsIdleLoop(std::string_view function) {
+  // Linux: kernel/sched/idle.c, drivers/cpuidle, arch/x86 and arch/arm64.
+  constexpr std::array kNames = {"poll_idle"sv,           "do_idle"sv,
+                                 "cpu_startup_entry"sv,   "default_idle"sv,
+                                 "default_idle_call"sv,   "arch_cpu_idle"sv,
+                                 "cpu_do_idle"sv,         "cpuidle_enter_state"sv,
+                                 "cpuidle_enter"sv,       "intel_idle"sv,
+                                 "intel_idle_irq"sv,      "mwait_idle"sv,
+                                 "acpi_safe_halt"sv,      "acpi_idle_do_entry"sv,
+                                 "pv_native_safe_halt"sv, "native_safe_halt"sv,
+                                 "haltpoll_enter_idle"sv, "default_enter_idle"sv,
+                                 "cpu_idle_poll"sv};
+  return std::ranges::find(kNames, function) != kNames.end();
+}
+
+std::optional<double> VcpuHotspots::IdleShare() const {
+  uint64_t idle = 0;
+  bool any_named = false;
+  for (const Spot& spot : spots) {
+    any_named |= spot.named;
+    if (spot.named && IsIdleLoop(spot.name)) idle += spot.samples;
+  }
+  if (!any_named || samples == 0) return std::nullopt;
+  return static_cast<double>(idle) / static_cast<double>(samples);
+}
 
 std::vector<Spot> SpotsOf(const kvm::AddressCounts& counts, const Symbols& symbols) {
   // By where they begin: several functions may have one name.
@@ -113,20 +141,21 @@ json::object ObjectOf(const VcpuHotspots& vcpu) {
     json::object object;
     object["name"] = JsonText(spot.name);
     object["named"] = spot.named;
-    object["mode"] = spot.mode == kvm::GuestMode::kUnknown ? json::value(nullptr)
-                                                           : JsonText(NameOf(spot.mode));
+    object["mode"] =
+        spot.mode == kvm::GuestMode::kUnknown ? json::value(nullptr) : JsonText(NameOf(spot.mode));
     object["samples"] = spot.samples;
     object["share"] = static_cast<double>(spot.samples) / static_cast<double>(vcpu.samples);
     spots.push_back(std::move(object));
   }
   json::object object;
   object["source"] = JsonText(kvm::ToString(vcpu.source));
-  object["windows"] = json::object{{"spinning", vcpu.after_spinning},
-                                   {"starved", vcpu.after_starved}};
+  object["windows"] =
+      json::object{{"spinning", vcpu.after_spinning}, {"starved", vcpu.after_starved}};
   object["seconds"] = vcpu.seconds;
   object["samples"] = vcpu.samples;
   object["lost"] = vcpu.lost;
   object["halted"] = vcpu.halted;
+  object["idle_share"] = OrNull(vcpu.IdleShare());
   object["spots"] = std::move(spots);
   return object;
 }
@@ -134,8 +163,7 @@ json::object ObjectOf(const VcpuHotspots& vcpu) {
 std::string JsonOf(const std::vector<VcpuHotspots>& vcpus) {
   json::array all;
   for (const VcpuHotspots& vcpu : vcpus) {
-    json::object object{
-        {"vm", JsonText(vcpu.vm)}, {"pid", vcpu.pid}, {"vcpu", vcpu.vcpu}};
+    json::object object{{"vm", JsonText(vcpu.vm)}, {"pid", vcpu.pid}, {"vcpu", vcpu.vcpu}};
     for (auto& [key, value] : ObjectOf(vcpu)) object[key] = std::move(value);
     all.push_back(std::move(object));
   }

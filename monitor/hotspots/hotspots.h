@@ -4,7 +4,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "boost/json/fwd.hpp"
@@ -39,7 +41,12 @@ struct VcpuHotspots {
   uint64_t after_starved = 0;
 
   uint64_t Windows() const { return after_spinning + after_starved; }
+  // Of all samples, those in the guest's idle loop; nothing where no symbol named any.
+  std::optional<double> IdleShare() const;
 };
+
+// Whether a kernel's function of this name is its idle loop, or what that waits in.
+bool IsIdleLoop(std::string_view function);
 
 // The samples by function. A user-mode address has no name: it is some process's.
 std::vector<Spot> SpotsOf(const kvm::AddressCounts& counts, const Symbols& symbols);

@@ -51,8 +51,7 @@ void RecordedHotspots::Add(const v1::HotAddresses& hot) {
   sums.lost += Believable(hot.lost());
   sums.halted += Believable(hot.halted());
   sums.samples += Believable(hot.further_samples());
-  ++(hot.trigger() == v1::HotAddresses::TRIGGER_STARVED ? sums.after_starved
-                                                        : sums.after_spinning);
+  ++(hot.trigger() == v1::HotAddresses::TRIGGER_STARVED ? sums.after_starved : sums.after_spinning);
   const int places = std::min({hot.addresses_size(), hot.samples_size(), hot.modes_size()});
   for (int i = 0; i < places; ++i) {
     const uint64_t samples = Believable(hot.samples(i));

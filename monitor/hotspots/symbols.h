@@ -49,7 +49,7 @@ class Symbols {
 
 // Symbols by VM.
 struct GuestSymbols {
-  Symbols all;                          // of each VM that has none of its own
+  Symbols all;                         // of each VM that has none of its own
   std::map<std::string, Symbols> own;  // by the VM's name
 
   const Symbols& Of(const std::string& vm) const {

@@ -41,7 +41,7 @@ struct Options {
   bool force_profile = false;  // also where it is one of other CPUs
   bool prove = false;          // the counters of this host, before it begins (docs/accuracy.md)
   bool statistics = true;      // of the scheduler and of KVM (docs/statistics.md)
-  recorder::HotspotsTriggers hotspots;               // docs/hotspots.md
+  recorder::HotspotsTriggers hotspots;                // docs/hotspots.md
   std::optional<kvm::AddressSource> hotspots_source;  // this one alone
   std::string tool_version;
   // The VMs are those of this process's descendants, and it goes on without any.

@@ -68,11 +68,12 @@ Recording::Recording(const Options& options, kvm::PerfEvents& perf, timeline::Re
   hotspots_.emplace(
       options_.hotspots,
       [this](const kvm::Vm& vm) {
-        return kvm::AddressSampler::Open(perf_, vm,
-                                         {.root = options_.root,
-                                          .source = options_.hotspots_source,
-                                          .qmp_too = false,
-                                          .force_mediated_vpmu = options_.open.force_mediated_vpmu});
+        return kvm::AddressSampler::Open(
+            perf_, vm,
+            {.root = options_.root,
+             .source = options_.hotspots_source,
+             .qmp_too = false,
+             .force_mediated_vpmu = options_.open.force_mediated_vpmu});
       },
       options_.now_ns);
 }

@@ -39,6 +39,14 @@ bool IsOfKvm(Metric metric) {
          metric != Metric::kPreemptions;
 }
 
+// A guest that polls for work looks like one that spins.
+std::string IdleText(const hotspots::VcpuHotspots& hot) {
+  constexpr double kMostly = 0.5;
+  const std::optional<double> share = hot.IdleShare();
+  if (hot.after_spinning == 0 || !share || *share < kMostly) return "";
+  return absl::StrCat("; idle polling: ", Percent(share), " in the guest's idle loop");
+}
+
 }  // namespace
 
 std::span<const Cause> Causes() { return kCauses; }
@@ -84,10 +92,10 @@ std::string HotNotes(const Report& report, const NumberedVm& vm, std::optional<u
     if (!hot) continue;
     if (shown++ == kListed) return out + "  hot addresses: of more vCPUs by `vcpulse hotspots`\n";
     const std::string shares = SharesOf(*hot, kSpots);
-    out += Wrapped(absl::StrCat("  hot, vCPU ", index, ": "),
-                   absl::StrCat(shares, shares.empty() ? "" : " of ",
-                                Plural(hot->samples, "sample"), " by ",
-                                ToAbsl(kvm::ToString(hot->source)), WindowsText(*hot)));
+    out += Wrapped(
+        absl::StrCat("  hot, vCPU ", index, ": "),
+        absl::StrCat(shares, shares.empty() ? "" : " of ", Plural(hot->samples, "sample"), " by ",
+                     ToAbsl(kvm::ToString(hot->source)), WindowsText(*hot), IdleText(*hot)));
   }
   return out;
 }

@@ -6,6 +6,7 @@
 #include "kvm/hotspots/registers_text.h"
 #include "kvm/hotspots/sample_records.h"
 #include "kvm/hotspots/tracepoint_format.h"
+#include "monitor/hotspots/recorded_hotspots.h"
 #include "monitor/hotspots/symbols.h"
 #include "tests/fuzz/checks.h"
 
@@ -48,13 +49,29 @@ void CheckSymbols(std::string_view text) {
   }
 }
 
+// A record of a damaged timeline, added twice: shares are those of a whole.
+void CheckRecorded(std::span<const uint8_t> bytes) {
+  v1::HotAddresses hot;
+  if (!hot.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return;
+  hotspots::RecordedHotspots recorded;
+  recorded.Add({.sequence = 1, .record = hot});
+  recorded.Add({.sequence = 2, .record = hot});
+  for (const hotspots::VcpuHotspots& vcpu : recorded.All({})) {
+    uint64_t samples = 0;
+    for (const hotspots::Spot& spot : vcpu.spots) samples += spot.samples;
+    Check(samples <= vcpu.samples);
+    Check(hotspots::JsonOf({vcpu}).find("NaN") == std::string::npos);
+    static_cast<void>(hotspots::TextOf({vcpu}, 3));
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   const std::span bytes(data + 1, size - 1);
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  switch (data[0] % 5) {
+  switch (data[0] % 6) {
     case 0:
       CheckRecords(bytes, false);
       break;
@@ -67,8 +84,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     case 3:
       static_cast<void>(kvm::AddressInRegisters(text));
       break;
-    default:
+    case 4:
       CheckSymbols(text);
+      break;
+    default:
+      CheckRecorded(bytes);
   }
   return 0;
 }

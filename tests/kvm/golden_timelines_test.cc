@@ -85,6 +85,22 @@ TEST_P(GoldenTimelines, AreReadByAReaderOfItsOwn) {
   }
 }
 
+TEST(GoldenHotAddresses, AreNamedFromTheTimeline) {
+  const std::string file = std::string(VCPULSE_TEST_DATA) + "/timeline-v3.vpt";
+  const std::string map = ::testing::TempDir() + "golden.map";
+  std::ofstream(map) << "ffffffff81000000 T lock\nffffffff81001000 T end\n";
+  const Finished finished = RunProgram(Vcpulse({"hotspots", file, "--guest-system-map", map}));
+  EXPECT_EQ(finished.exit_code, 0);
+  EXPECT_THAT(
+      finished.out,
+      HasSubstr("vCPU 1: 100 samples in 1.0 s by kvm-exit, 1 window after starvation, 2 lost, "
+                "1 while halted\n"
+                "   90.0 %      90  kernel  lock\n"
+                "    7.0 %       7  user    0x401000\n"
+                "    3.0 %       3          places that the recording left out\n"));
+  EXPECT_THAT(finished.err, HasSubstr("not every VM could be sampled: cycles: no counter is free"));
+}
+
 // Statistics stand in the row after each reading but the first, as rates; what was not read is
 // null.
 TEST(GoldenStatistics, AreRatesInTheRowsAfterReadings) {

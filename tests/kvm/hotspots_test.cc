@@ -74,8 +74,8 @@ TEST(Hotspots, AHaltedVcpuRunsNowhere) {
 // A starved vCPU: another process on its CPU. Its loop is in the timeline, and named from there.
 TEST(Hotspots, ARecordingKeepsWhereAStarvedVcpuWas) {
   if (const std::string why = WhyNoKvm(); !why.empty()) GTEST_SKIP() << why;
-  const auto guest = QemuGuest::Start(
-      {.name = "web", .qmp_unix = true, .program = GuestProgram::kBusy});
+  const auto guest =
+      QemuGuest::Start({.name = "web", .qmp_unix = true, .program = GuestProgram::kBusy});
   ASSERT_TRUE(guest.ok()) << guest.status();
   ASSERT_TRUE(guest->WaitForProgram(kLong));
   const std::string cpu = std::to_string(sched_getcpu());
@@ -102,8 +102,7 @@ TEST(Hotspots, ARecordingKeepsWhereAStarvedVcpuWas) {
 
   const std::string map = testing::TempDir() + "hotspots.map";
   std::ofstream(map) << "fe00 t loop\nff00 t end\n";
-  const Finished report =
-      RunProgram(Vcpulse({"report", file, "--guest-symbols", "web=" + map}));
+  const Finished report = RunProgram(Vcpulse({"report", file, "--guest-symbols", "web=" + map}));
   EXPECT_THAT(report.out, testing::ContainsRegex("hot, vCPU 0: 100.0 % loop of [2-5] samples by "
                                                  "qmp, 1 window after starvation"));
   const Finished other =
@@ -112,7 +111,7 @@ TEST(Hotspots, ARecordingKeepsWhereAStarvedVcpuWas) {
 }
 
 TEST(Hotspots, ATimelineWithoutAnySaysWhy) {
-  const std::string file = std::string(VCPULSE_TEST_DATA) + "/timeline-v3.vpt";
+  const std::string file = std::string(VCPULSE_TEST_DATA) + "/timeline-v2.vpt";
   const Finished finished = RunProgram(Vcpulse({"hotspots", file}));
   EXPECT_EQ(finished.exit_code, 2);
   EXPECT_THAT(finished.err, HasSubstr("holds no hot addresses: none were asked for"));

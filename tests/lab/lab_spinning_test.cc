@@ -72,7 +72,8 @@ TEST_F(Spinning, AWindowTakesLittleFromTheGuest) {
   double outside_ns = 0;
   const auto& intervals = Vm().intervals.at(0);
   for (const Interval& interval : intervals) {
-    const int64_t end_ns = Vm().first_sample_ns + static_cast<int64_t>(interval.tick - Vm().first_tick) * 50 * kMs_ns;
+    const int64_t end_ns =
+        Vm().first_sample_ns + static_cast<int64_t>(interval.tick - Vm().first_tick) * 50 * kMs_ns;
     const bool is_inside = end_ns - 60 * kMs_ns > hot.begin_mono_ns() && end_ns < hot.mono_ns();
     const bool is_outside = end_ns < hot.begin_mono_ns() || end_ns - 60 * kMs_ns > hot.mono_ns();
     const auto instructions =

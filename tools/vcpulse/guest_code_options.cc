@@ -34,8 +34,8 @@ absl::StatusOr<std::optional<uint64_t>> ParseOffset(const std::string& text) {
   const bool has_prefix = text.starts_with("0x");
   const auto offset = ParseNumber<uint64_t>(std::string_view(text).substr(has_prefix ? 2 : 0), 16);
   if (offset) return offset;
-  return absl::InvalidArgumentError(absl::StrCat("--guest-kaslr-offset '", text,
-                                                 "': a number of up to 16 hexadecimal digits"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("--guest-kaslr-offset '", text, "': a number of up to 16 hexadecimal digits"));
 }
 
 }  // namespace

@@ -278,7 +278,8 @@ int RunReport(const ReportOptions& options) {
   if (options.html || options.serve) {
     const absl::Status status = CheckPageOptions(options.file, options.html, options.serve);
     if (!status.ok()) return Fail(status);
-    return options.html ? RunHtml(options, *symbols) : ServePage(options.file, *options.serve, *symbols);
+    return options.html ? RunHtml(options, *symbols)
+                        : ServePage(options.file, *options.serve, *symbols);
   }
   const absl::StatusOr<reading::Part> part = ParsePart(options.part);
   if (!part.ok()) return Fail(part.status());

@@ -391,6 +391,24 @@ TEST_F(Doctor, DescriptorsAreCountedForAllVcpus) {
   EXPECT_EQ(CheckDescriptors({}, vms, 8).state, State::kUnknown);
 }
 
+// What each VM's counts come from, and why there are none of KVM's.
+TEST_F(Doctor, TheSourcesOfReasonsAreNamed) {
+  AddQemu({}, /*named=*/true);
+  proc_.Write("proc/10/task/11/sched", "x (11, #threads: 3)\nse.nr_migrations : 4\n");
+  const std::vector<Vm> vms = Discovery(proc_.root()).FindAll();
+  const auto statistics = CheckStatistics(proc_.root(), vms, 8);
+  ASSERT_THAT(statistics, SizeIs(1));
+  EXPECT_EQ(statistics[0].state, State::kNote);
+  EXPECT_THAT(statistics[0].answered,
+              AllOf(HasSubstr("(PID 10): scheduler; none of KVM's: "), HasSubstr("descriptor")));
+  EXPECT_THAT(CheckStatistics(proc_.root(), vms, 0), IsEmpty());
+  perf_.refused[{PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES}] = ENOENT;
+  const Finding hot = CheckHotAddresses(perf_, proc_.root());
+  EXPECT_EQ(hot.state, State::kNote);
+  EXPECT_THAT(hot.answered, AllOf(HasSubstr("none but QMP: cycles: no 'cycles' event"),
+                                  HasSubstr("; kvm-exit: the format")));
+}
+
 // All of it on a host that has everything: no obstacle, and each obstacle has a fix on one that
 // has nothing.
 TEST_F(Doctor, ExaminesAWholeHost) {
@@ -405,13 +423,13 @@ TEST_F(Doctor, ExaminesAWholeHost) {
   EXPECT_EQ(VerdictOf(good), Verdict::kComplete);
   std::vector<std::string> ids;
   for (const Finding& finding : good) ids.push_back(finding.id);
-  EXPECT_THAT(ids,
-              ::testing::IsSupersetOf(
-                  {"kvm",           "mediated-vpmu", "nested",      "virtual-host",  "paranoid",
-                   "other-users",   "capabilities",  "seccomp",     "pid-namespace", "pmu",
-                   "host-cycles",   "guest-only",    "events-full", "events-core",   "events-min",
-                   "events-cycles", "nmi-watchdog",  "vcpus",       "debugfs",       "descriptors",
-                   "isolated-cpus", "wake-ups"}));
+  EXPECT_THAT(
+      ids, ::testing::IsSupersetOf(
+               {"kvm",           "mediated-vpmu", "nested",        "virtual-host",  "paranoid",
+                "other-users",   "capabilities",  "seccomp",       "pid-namespace", "pmu",
+                "host-cycles",   "guest-only",    "events-full",   "events-core",   "events-min",
+                "events-cycles", "nmi-watchdog",  "vcpus",         "debugfs",       "descriptors",
+                "isolated-cpus", "wake-ups",      "hot-addresses", "statistics"}));
   EXPECT_TRUE(perf_.groups.contains(11)) << "the vCPU's own thread is tried";
 
   fakes::ProcDir nothing;

@@ -44,6 +44,19 @@ TEST(SpotsOf, AddsTheAddressesOfAFunction) {
   EXPECT_EQ(SomeCounts().Samples(), 100u);
 }
 
+TEST(IdleShare, IsOfNamedPlacesInTheIdleLoop) {
+  EXPECT_TRUE(IsIdleLoop("poll_idle"));
+  EXPECT_FALSE(IsIdleLoop("poll_idle_but_not"));
+  EXPECT_FALSE(IsIdleLoop(""));
+  VcpuHotspots vcpu = SomeHotspots();
+  EXPECT_EQ(vcpu.IdleShare(), 0);
+  vcpu.spots[1].name = "default_idle";
+  EXPECT_EQ(vcpu.IdleShare(), 0.05);
+  for (Spot& spot : vcpu.spots) spot.named = false;
+  EXPECT_EQ(vcpu.IdleShare(), std::nullopt);  // without symbols it is not known
+  EXPECT_EQ(VcpuHotspots().IdleShare(), std::nullopt);
+}
+
 TEST(HotspotsText, HasTheLargestSharesAndTheRest) {
   EXPECT_EQ(TextOf({SomeHotspots()}, 2),
             "VM web;1 (PID 77) vCPU 3: 100 samples in 1.2 s by cycles, 4 lost\n"

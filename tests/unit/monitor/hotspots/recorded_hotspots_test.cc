@@ -114,7 +114,8 @@ TEST(RecordedHotspots, ADamagedRecordIsTakenAsFarAsItGoes) {
   recorded.Add({.sequence = 2, .record = hot});
   const auto vcpu = recorded.Of(1, 0, {});
   ASSERT_TRUE(vcpu.has_value());
-  EXPECT_THAT(vcpu->spots, ElementsAre(Spot{"0x1000", GuestMode::kKernel, false, uint64_t{1} << 33}));
+  EXPECT_THAT(vcpu->spots,
+              ElementsAre(Spot{"0x1000", GuestMode::kKernel, false, uint64_t{1} << 33}));
   EXPECT_EQ(vcpu->samples, uint64_t{1} << 33);
   v1::HotAddresses none = Window(2, 0, 0x1000, 0);
   recorded.Add({.sequence = 3, .record = none});

@@ -68,6 +68,56 @@ TEST(WhyNotes, OfManyVcpusTheFirstAreTold) {
   EXPECT_THAT(notes, HasSubstr("of more vCPUs in --json"));
 }
 
+// A VM with vCPUs 0 and 1 of which 1 was sampled.
+class HotNotesTest : public ::testing::Test {
+ protected:
+  void Add(const std::string& refused) {
+    v1::VcpuSet set;
+    set.set_vm(1);
+    set.set_epoch(1);
+    set.mutable_instance()->set_name("web");
+    for (uint32_t index : {0U, 1U}) set.add_vcpus()->set_index(index);
+    EXPECT_TRUE(summary_.Add({.sequence = 1, .record = set}).ok());
+    v1::HotAddresses hot;
+    hot.set_vm(1);
+    hot.set_epoch(1);
+    hot.set_vcpu_index(1);
+    hot.set_trigger(v1::HotAddresses::TRIGGER_SPINNING);
+    hot.set_refused(refused);
+    if (refused.empty()) hot.set_source("cycles");
+    for (const auto& [address, samples] : {std::pair(0x1000, 60), std::pair(0x2000, 40)}) {
+      hot.add_addresses(static_cast<uint64_t>(address));
+      hot.add_samples(static_cast<uint64_t>(samples));
+      hot.add_modes(v1::GUEST_MODE_KERNEL);
+    }
+    EXPECT_TRUE(summary_.Add({.sequence = 2, .record = hot}).ok());
+  }
+  std::string Notes(std::optional<uint32_t> vcpu = std::nullopt) {
+    return HotNotes(report_, *summary_.vms().begin(), vcpu);
+  }
+
+  Summary summary_;
+  Report report_{.summary = summary_};
+};
+
+TEST_F(HotNotesTest, NameTheCode) {
+  Add("");
+  EXPECT_EQ(Notes(),
+            "  hot, vCPU 1: 60.0 % 0x1000, 40.0 % 0x2000 of 100 samples by cycles, 1 window after "
+            "spinning\n");
+  report_.symbols.own["web"] = *hotspots::Symbols::Parse("1000 T poll_idle\n2000 T x\n3000 T y\n");
+  EXPECT_EQ(Notes(1),
+            "  hot, vCPU 1: 60.0 % poll_idle, 40.0 % x of 100 samples by cycles, 1 window after "
+            "spinning; idle\n"
+            "               polling: 60.0% in the guest's idle loop\n");
+  EXPECT_EQ(Notes(0), "");
+}
+
+TEST_F(HotNotesTest, SayWhyThereIsNone) {
+  Add("no source opens");
+  EXPECT_EQ(Notes(), "  hot addresses were not sampled: no source opens\n");
+}
+
 TEST(MissingStatisticsNote, SaysWhyAColumnIsEmpty) {
   VmSummary vm;
   const std::vector<Metric> kvm = {Metric::kMigrations, Metric::kExits};

@@ -112,7 +112,7 @@ TEST(GoldenTimeline, Version3IsReadAsItWasWritten) {
   });
   ASSERT_TRUE(seen.report.ok()) << seen.report.status();
   EXPECT_EQ(seen.report->chunks, 4u);
-  EXPECT_EQ(seen.report->records, 47u);
+  EXPECT_EQ(seen.report->records, 49u);
   EXPECT_TRUE(seen.report->damages.empty());
   EXPECT_TRUE(seen.report->ended_in_order);
   std::vector<Bytes> chunks;

@@ -1,9 +1,9 @@
 #pragma once
 
 // What tests/data/timeline-v3.vpt holds: all that schema release 3 added to release 2, which is the
-// proof of a host's counters and statistics: of two sources, of a vCPU that could not be read, and
-// why nothing of KVM's was. make_timeline_v3.cc wrote the file; golden_timeline_test.cc reads it.
-// Neither is ever changed once released.
+// proof of a host's counters; statistics: of two sources, of a vCPU that could not be read, and why
+// nothing of KVM's was; a window of hot addresses, and a refusal of one. make_timeline_v3.cc wrote
+// the file; golden_timeline_test.cc reads it. Neither is ever changed once released.
 
 #include <cstdint>
 #include <string>
@@ -123,6 +123,30 @@ inline v1::TimelineRecord StatisticsOf(uint64_t t) {
   return record;
 }
 
+inline v1::TimelineRecord HotAddressesOf(int64_t mono_ns, bool refused) {
+  v1::TimelineRecord record;
+  v1::HotAddresses& hot = *record.mutable_hot_addresses();
+  hot.set_vm(1);
+  hot.set_epoch(1);
+  hot.set_vcpu_index(1);
+  hot.set_begin_mono_ns(mono_ns - 1'000'000'000);
+  hot.set_mono_ns(mono_ns);
+  hot.set_trigger(refused ? v1::HotAddresses::TRIGGER_SPINNING : v1::HotAddresses::TRIGGER_STARVED);
+  hot.set_refused("cycles: no counter is free");
+  if (refused) return record;
+  hot.set_source("kvm-exit");
+  hot.set_lost(2);
+  hot.set_halted(1);
+  hot.add_addresses(0xffffffff81000010);
+  hot.add_samples(90);
+  hot.add_modes(v1::GUEST_MODE_KERNEL);
+  hot.add_addresses(0x401000);
+  hot.add_samples(7);
+  hot.add_modes(v1::GUEST_MODE_USER);
+  hot.set_further_samples(3);
+  return record;
+}
+
 // All of it, a chunk every ten ticks; gives the ticks as a reader hands them over.
 inline std::vector<SeenTick> Write(RecordWriter& writer) {
   std::vector<SeenTick> ticks;
@@ -146,6 +170,7 @@ inline std::vector<SeenTick> Write(RecordWriter& writer) {
     writer.AddTick(1, 1, sample, verdicts);
     ticks.push_back({++sequence, 1, 1, sample, verdicts,
                      t == 0 ? std::nullopt : std::optional(ticks.back().sample)});
+    if (t == 24 || t == 31) add(HotAddressesOf(sample.wake_ns, t == 31), sample.wake_ns);
     if (t % 10 != 9) continue;
     v1::ClockSnapshot clock;
     clock.set_mono_ns(sample.wake_ns);
