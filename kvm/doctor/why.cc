@@ -1,7 +1,7 @@
-// What can be said of a vCPU beside its counters: where its code is, and what the host counts of it.
-#include <unistd.h>
-
+// What can be said of a vCPU beside its counters: where its code is, and what the host counts of
+// it.
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -39,13 +39,12 @@ Finding CheckHotAddresses(PerfEvents& perf, const std::string& root) {
                   .tried = "the sources of `hotspots` and `record --hotspots`, on vcpulse itself"};
   std::string refused;
   for (const AddressSource source : {AddressSource::kCycles, AddressSource::kKvmExit}) {
-    const auto sampler =
-        AddressSampler::Open(perf, Itself(root), {.root = root, .source = source});
+    const auto sampler = AddressSampler::Open(perf, Itself(root), {.root = root, .source = source});
     if (sampler.ok()) {
       finding.answered = absl::StrCat(ToAbsl(ToString(source)), " opens");
       if (source == AddressSource::kKvmExit) {
-        absl::StrAppend(&finding.answered,
-                        " (nothing comes of it where KVM emulates its guests); ", refused);
+        absl::StrAppend(&finding.answered, " (nothing comes of it where KVM emulates its guests); ",
+                        refused);
         finding.state = State::kNote;
       }
       return finding;
@@ -73,8 +72,8 @@ std::vector<Finding> CheckStatistics(const std::string& root, std::span<const Vm
         });
     Finding finding{.id = "statistics",
                     .tried = "counts of the scheduler and of KVM, for their reasons",
-                    .answered = absl::StrCat("VM ", vm.name, " (PID ", vm.pid, "): ",
-                                             read.empty() ? "none can be read" : sources)};
+                    .answered = absl::StrCat("VM ", vm.name, " (PID ", vm.pid,
+                                             "): ", read.empty() ? "none can be read" : sources)};
     if (!statistics.kvm_refused().empty()) {
       finding.state = State::kNote;
       absl::StrAppend(&finding.answered, "; none of KVM's: ", statistics.kvm_refused());

@@ -104,6 +104,8 @@ bool IsQuantity(const Quantity& quantity) {
       return quantity.metric <= Metric::kStarved;
     case Quantity::Kind::kPercentile:
       return quantity.percentile >= 1 && quantity.percentile <= 99;
+    case Quantity::Kind::kHot:
+      return !quantity.functions.empty();
     case Quantity::Kind::kMean:
     case Quantity::Kind::kGaps:
       break;
@@ -165,7 +167,12 @@ absl::StatusOr<Measurement> Measure(const std::string& path, const Selector& sel
     return absl::FailedPreconditionError(
         absl::StrCat(ToString(quantity), " needs hardware counters, and none was read"));
   }
-  asked.scope->judging.Watch(subject, quantity, std::nullopt);
+  if (quantity.kind == Quantity::Kind::kHot) {
+    asked.scope->judging.WatchBy(subject,
+                                 NewHotTally(quantity, options.symbols.Of(subject.vm_name)));
+  } else {
+    asked.scope->judging.Watch(subject, quantity, std::nullopt);
+  }
   if (auto status = (*examination)->ReadTicks(); !status.ok()) return status;
   const Watched& watched = asked.scope->answers.front();
   if (watched.support.ticks == 0 && subject.unopened) {

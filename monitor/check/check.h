@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "monitor/check/expression.h"
 #include "monitor/check/outcome.h"
+#include "monitor/hotspots/symbols.h"
 
 namespace vcpulse::check {
 
@@ -17,9 +18,10 @@ struct CheckOptions {
   std::optional<std::string> baseline{};  // timeline that expectations may be relative to
   int64_t skip_first_ns = 0;              // of each span of the phase, or of the recording
   uint64_t min_ticks = 10;                // fewer measured ticks of a vCPU: INCONCLUSIVE
-  double min_measured = 0.1;     // a smaller share of the judged time measured: INCONCLUSIVE
-  bool trust_ipc_bands = false;  // every quantity that can be is by_ipc_bands
-  bool allow_skip = false;       // a PASS beside a SKIP is a PASS, else a SKIP
+  double min_measured = 0.1;         // a smaller share of the judged time measured: INCONCLUSIVE
+  bool trust_ipc_bands = false;      // every quantity that can be is by_ipc_bands
+  hotspots::GuestSymbols symbols{};  // by which hot() names functions
+  bool allow_skip = false;           // a PASS beside a SKIP is a PASS, else a SKIP
 };
 
 // Reads the timeline (twice: markers come before what they mark is known; what is no regular file

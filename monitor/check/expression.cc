@@ -23,7 +23,7 @@ std::string_view WithoutComment(std::string_view line) {
 }  // namespace
 
 bool Quantity::NeedsCounters() const {
-  return kind != Kind::kGaps && metric::InfoOf(metric).needs_counters;
+  return kind != Kind::kGaps && kind != Kind::kHot && metric::InfoOf(metric).needs_counters;
 }
 
 bool Quantity::IsOfIpcBands() const {
@@ -49,6 +49,8 @@ std::string ToString(const Quantity& quantity) {
       return absl::StrCat(key, ".p", quantity.percentile);
     case Quantity::Kind::kGaps:
       return "gaps";
+    case Quantity::Kind::kHot:
+      return absl::StrCat("hot(\"", quantity.functions, "\")");
   }
   return "-";
 }

@@ -25,14 +25,16 @@ struct Quantity {
     kLongest,     // the longest uninterrupted run of a band or of starved, ns
     kPercentile,  // of a number over the ticks that are not HALTED, weighted by their time
     kGaps,        // of a VM: the share of the time in which samples are missing, 0..1
+    kHot,         // of hot addresses: the share of the samples in functions of a name, 0..1
   };
 
   Kind kind = Kind::kMean;
-  Metric metric = Metric::kHalted;  // of all but kGaps
+  Metric metric = Metric::kHalted;  // of all but kGaps and kHot
   double percentile = 0;            // 1..99
   // Whether the verdicts of ipc-bands are taken as they are. Else what they call SPINNING,
   // PRODUCTIVE or UNKNOWN may have been any of the three.
   bool by_ipc_bands = false;
+  std::string functions{};  // of kHot: a name with *, ? and [...] as in a shell
 
   // Whether it can be told from hardware counters alone.
   bool NeedsCounters() const;
@@ -52,7 +54,7 @@ inline constexpr Quantity kGaps = {.kind = Quantity::Kind::kGaps};
 // A metric that can be asked for; nothing for any other word.
 std::optional<Metric> FindAsked(std::string_view key);
 
-// "productive", "ipc.p50", "longest(spinning)", "gaps", "spinning by ipc-bands".
+// "productive", "ipc.p50", "longest(spinning)", "gaps", "hot("*spin*")", "spinning by ipc-bands".
 std::string ToString(const Quantity& quantity);
 
 // Parses that. Errors: InvalidArgument, as of ParseExpectation.

@@ -36,7 +36,7 @@ std::string Shares() {
 std::string Quantities() {
   const std::string numbers =
       Keys([](const metric::Info& info) { return !info.IsShare(); }, ".pNN");
-  return absl::StrCat(Shares(), ", gaps, ", numbers, ", longest(...)");
+  return absl::StrCat(Shares(), ", gaps, ", numbers, ", longest(...), hot(\"...\")");
 }
 
 std::string MetricsOfLongest() {
@@ -86,11 +86,27 @@ absl::StatusOr<Quantity> TakeLongest(Lexer& lexer) {
   return Quantity{.kind = Kind::kLongest, .metric = *metric};
 }
 
+absl::StatusOr<Quantity> TakeHot(Lexer& lexer) {
+  constexpr char kForm[] = "hot needs the name of a function, as in hot(\"*spin*\")";
+  lexer.SkipSpaces();
+  if (!lexer.Take('(')) return lexer.Wrong(lexer.at(), kForm);
+  lexer.SkipSpaces();
+  const size_t at = lexer.at();
+  if (!lexer.Take('"')) return lexer.Wrong(at, kForm);
+  const std::string_view name = lexer.TakeWhile([](char c) { return c != '"'; });
+  if (!lexer.Take('"')) return lexer.Wrong(at, "this '\"' is never closed");
+  if (name.empty()) return lexer.Wrong(at, kForm);
+  lexer.SkipSpaces();
+  if (!lexer.Take(')')) return lexer.Wrong(lexer.at(), "')' is missing here");
+  return Quantity{.kind = Kind::kHot, .functions = std::string(name)};
+}
+
 absl::StatusOr<Quantity> TakeBareQuantity(Lexer& lexer) {
   lexer.SkipSpaces();
   const size_t at = lexer.at();
   const std::string_view word = lexer.TakeHyphenated();
   if (word == "longest") return TakeLongest(lexer);
+  if (word == "hot") return TakeHot(lexer);
   if (word == "gaps") return kGaps;
   const std::optional<Metric> metric = FindAsked(word.substr(0, word.find('.')));
   if (metric && !metric::InfoOf(*metric).IsShare()) {
@@ -145,8 +161,9 @@ absl::StatusOr<double> TakeShare(Lexer& lexer, const Quantity& quantity, Quantif
     has_sign = lexer.Take('%');
   }
   if (!has_sign) {
-    return lexer.Wrong(at, absl::StrCat(Quoted(word), " needs a %: ", ToString(quantity),
-                                        " is a share of the time (for example 80%)"));
+    return lexer.Wrong(
+        at, absl::StrCat(Quoted(word), " needs a %: ", ToString(quantity), " is a share",
+                         quantity.kind == Kind::kHot ? "" : " of the time", " (for example 80%)"));
   }
   if (*share > 1 && quantifier != Quantifier::kSum) {
     return lexer.Wrong(at, absl::StrCat(Quoted(word), " is beyond 0% to 100%"));

@@ -45,7 +45,8 @@ bool HasPrevious(const timeline::TickEntry& tick) {
 std::string Duration(int64_t ns) { return report::DurationText(static_cast<double>(ns)); }
 
 // Why what was observed is a range.
-std::string DoubtText(const Subject& subject, const Tallied& tallied, const Finding& finding) {
+std::string DoubtText(const Question& question, const Subject& subject, const Tallied& tallied,
+                      const Finding& finding) {
   std::vector<std::string> why;
   const auto add = [&why, &finding](int64_t part_ns, const std::string& text) {
     if (part_ns == 0) return;
@@ -67,6 +68,11 @@ std::string DoubtText(const Subject& subject, const Tallied& tallied, const Find
   if (finding.limit && finding.limit->low < finding.limit->high) {
     why.emplace_back("the baseline is a range");
   }
+  if (question.quantity.kind == Quantity::Kind::kHot && why.empty()) {
+    why.emplace_back(
+        "a share of few samples is known roughly, and those of its kernel that no symbol names may "
+        "be in any function (--guest-kallsyms, --guest-symbols)");
+  }
   if (why.empty()) why.emplace_back("percentiles are known to 0.6 %");
   return absl::StrJoin(why, ", and ");
 }
@@ -76,7 +82,7 @@ std::string Comparing(const Question& question, const Subject& subject, const Ta
                       const Finding& finding) {
   std::string text = ComparingText(question, *tallied.observed);
   if (finding.outcome == Outcome::kInconclusive) {
-    absl::StrAppend(&text, ": ", DoubtText(subject, tallied, finding));
+    absl::StrAppend(&text, ": ", DoubtText(question, subject, tallied, finding));
   } else if (finding.worst) {
     absl::StrAppend(&text, "; worst ",
                     WorstText(question.quantity, *finding.worst, question.limit->low));
@@ -108,6 +114,10 @@ std::string ReasonOf(const Question& question, const Subject& subject, const Wat
       return absl::StrCat(ShareText(watched.support.measured_ns, finding.judged_ns), " of ",
                           Duration(finding.judged_ns),
                           " measured, wanted >= ", LimitText(kGaps, question.min_measured));
+    case Why::kNotSampled:
+      return "no hot address of it was sampled in the judged time (`record --hotspots`): it was "
+             "not "
+             "spinning or starved for 200 ms, or windows of others were open";
     case Why::kNothingObserved:
       if (metric::InfoOf(question.quantity.metric).of_readings) {
         return absl::StrCat("its ", label, " was never read over time that is judged here");
@@ -155,8 +165,12 @@ void Judging::Begin(const Key& key, const std::vector<TimeRange>& spans,
 
 size_t Judging::Watch(const Subject& subject, const Quantity& quantity,
                       const std::optional<Limit>& limit) {
+  return WatchBy(subject, NewTally(quantity, limit));
+}
+
+size_t Judging::WatchBy(const Subject& subject, std::unique_ptr<Tally> tally) {
   tracked_.at({subject.vm, subject.vcpu})
-      .asked.push_back({.place = watched_, .tally = NewTally(quantity, limit)});
+      .asked.push_back({.place = watched_, .tally = std::move(tally)});
   return watched_++;
 }
 
@@ -181,6 +195,7 @@ absl::Status Judging::Add(const timeline::Entry& entry) {
     }
     if (fits && !tick->sample.vcpus.empty()) FollowVm(*tick, *epoch);
   }
+  if (const auto* hot = std::get_if<v1::HotAddresses>(&entry.record)) TakeWindow(*hot);
   return intervals_.Add(entry, [this](const metric::Interval& interval) {
     TakeInterval(interval);
     return absl::OkStatus();
@@ -256,6 +271,20 @@ void Judging::EndEpoch(uint32_t vm, Tracked& tracked) {
   const int64_t last_ns = followed.has_sample ? followed.last_sample_ns : window.from_ns;
   NoSampleDue(tracked,
               {.from_ns = last_ns, .to_ns = std::min(window.to_ns, last_ns + interval_ns_)});
+}
+
+void Judging::TakeWindow(const v1::HotAddresses& window) {
+  const auto tracked = tracked_.find({window.vm(), window.vcpu_index()});
+  const auto there = timetable_.VcpuWindows(window.vm(), window.vcpu_index());
+  if (tracked == tracked_.end() || there.empty()) return;
+  // One that ended with the vCPU, or the recording, was closed after the last sample.
+  const int64_t end_ns = std::min(window.mono_ns(), there.back().to_ns);
+  const bool is_judged =
+      std::ranges::any_of(tracked->second.coverage.pieces(), [&](const TimeRange& piece) {
+        return piece.from_ns <= window.begin_mono_ns() && end_ns <= piece.to_ns;
+      });
+  if (!is_judged) return;
+  for (const Asked& question : tracked->second.asked) question.tally->Take(window);
 }
 
 void Judging::NoSampleDue(Tracked& tracked, const TimeRange& when) {

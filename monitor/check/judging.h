@@ -42,6 +42,8 @@ class Judging {
 
   // Asks for a quantity of a subject, before the first tick. Gives the place of its answer.
   size_t Watch(const Subject& subject, const Quantity& quantity, const std::optional<Limit>& limit);
+  // The same by a tally of its own.
+  size_t WatchBy(const Subject& subject, std::unique_ptr<Tally> tally);
   // Judged time in which at least one of `subjects` was there.
   int64_t TimeOfAny(const std::vector<Subject>& subjects) const;
   // The next entry of the stream; errors: those of metric::IntervalReader.
@@ -77,6 +79,8 @@ class Judging {
 
   void Begin(const Key& key, const std::vector<TimeRange>& spans, std::vector<TimeRange> windows);
   void TakeInterval(const metric::Interval& interval);
+  // A window of hot addresses that lies wholly in judged time.
+  void TakeWindow(const v1::HotAddresses& window);
   void FollowVm(const timeline::TickEntry& tick, const Epoch& epoch);
   void BeginEpoch(uint32_t vm, Tracked& tracked, uint32_t epoch);
   void EndEpoch(uint32_t vm, Tracked& tracked);

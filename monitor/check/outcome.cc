@@ -71,6 +71,8 @@ Decision Decide(const Question& question, const std::optional<Bounds>& observed,
   if (!about_gaps && measured < question.min_measured) {
     return {Outcome::kInconclusive, Why::kTooLittleMeasured};
   }
+  const bool about_windows = question.quantity.kind == Quantity::Kind::kHot;
+  if (!observed && about_windows) return {Outcome::kSkip, Why::kNotSampled};
   if (!observed) return {Outcome::kInconclusive, Why::kNothingObserved};
   if (!question.limit) return {Outcome::kInconclusive, Why::kNoLimit};
   return {by_bounds, Why::kBounds};

@@ -129,6 +129,7 @@ enum class Why : uint8_t {
   kTooFewTicks,
   kTooLittleMeasured,
   kNothingObserved,  // ticks, but none that tells of the quantity
+  kNotSampled,       // no window of hot addresses
   kNoLimit,          // enough was observed, but the baseline does not say what to hold it against
 };
 

@@ -22,6 +22,12 @@ double Rounded(double value) {
 
 }  // namespace
 
+std::unique_ptr<Tally> Questions::TallyOf(const Quantity& quantity, const Subject& subject,
+                                          const std::optional<Limit>& limit) const {
+  if (quantity.kind != Quantity::Kind::kHot) return NewTally(quantity, limit);
+  return NewHotTally(quantity, options_.symbols.Of(subject.vm_name));
+}
+
 Quantity Questions::QuantityOf(const Expectation& expectation) const {
   Quantity quantity = expectation.quantity;
   if (options_.trust_ipc_bands && quantity.IsOfIpcBands()) quantity.by_ipc_bands = true;
@@ -64,8 +70,8 @@ absl::Status Questions::Read(const std::string& path, const Questions* baseline,
         if (bounds) limit = Limit{.comparison = expectation.comparison};
         if (bounds && bounds->low == bounds->high) limit->value = bounds->low;
       }
-      asked_[i].places.push_back(
-          asked_[i].scope->judging.Watch(subject, QuantityOf(expectation), limit));
+      asked_[i].places.push_back(asked_[i].scope->judging.WatchBy(
+          subject, TallyOf(QuantityOf(expectation), subject, limit)));
     }
   }
   return examination_->ReadTicks();

@@ -45,6 +45,8 @@ class Questions {
   };
 
   Quantity QuantityOf(const Expectation& expectation) const;
+  std::unique_ptr<Tally> TallyOf(const Quantity& quantity, const Subject& subject,
+                                 const std::optional<Limit>& limit) const;
   // The question, where `known` is what the baseline says.
   Question QuestionOf(const Expectation& expectation, const Known& known) const;
   Finding FindingOf(size_t i, size_t subject, const Question& question) const;

@@ -331,6 +331,7 @@ std::unique_ptr<Tally> NewTally(const Quantity& quantity, const std::optional<Li
       return std::make_unique<LongestTally>(quantity, limit);
     case Quantity::Kind::kMean:
     case Quantity::Kind::kGaps:
+    case Quantity::Kind::kHot:
       break;
   }
   return std::make_unique<ShareTally>(quantity, limit);

@@ -14,6 +14,7 @@
 #include "monitor/check/expression.h"
 #include "monitor/check/outcome.h"
 #include "monitor/check/timetable.h"
+#include "monitor/hotspots/symbols.h"
 
 namespace vcpulse::check {
 
@@ -78,6 +79,8 @@ class Tally {
 
   // The next part, in order; together they are the judged time.
   virtual void Add(const Part& part) = 0;
+  // A window of hot addresses that lies in the judged time.
+  virtual void Take(const v1::HotAddresses& /*window*/) {}
   // After the last part. Call once.
   virtual Tallied Finish() = 0;
 };
@@ -107,9 +110,13 @@ struct Share {
 //    ended, or without a vCPU that could not be opened.
 Share ShareOf(const Quantity& quantity, const Part& part);
 
-// A tally of any quantity. Percentiles are known to 0.6 %: their bounds hold the truth, and lie on
-// the true side of `limit` where that has a value.
+// A tally of any quantity but kHot. Percentiles are known to 0.6 %: their bounds hold the truth,
+// and lie on the true side of `limit` where that has a value.
 std::unique_ptr<Tally> NewTally(const Quantity& quantity, const std::optional<Limit>& limit);
+
+// Of kHot, by the names that `symbols` has, which must outlive it. A kernel's address without a
+// name may be in any function; one in user mode is in none. The bounds are those of 95 % besides.
+std::unique_ptr<Tally> NewHotTally(const Quantity& quantity, const hotspots::Symbols& symbols);
 
 // Of a percentile.
 std::unique_ptr<Tally> NewPercentileTally(const Quantity& quantity,

@@ -48,6 +48,7 @@ std::string Written(const Expectation& expectation) {
       return text + " 5";
     case Quantity::Kind::kMean:
     case Quantity::Kind::kGaps:
+    case Quantity::Kind::kHot:
       break;
   }
   return text + " 5%";

@@ -26,6 +26,7 @@
 #include "monitor/check/render.h"
 #include "monitor/report/text_format.h"
 #include "tools/vcpulse/commands.h"
+#include "tools/vcpulse/guest_code_options.h"
 #include "tools/vcpulse/output.h"
 #include "tools/vcpulse/part_options.h"
 #include "tools/vcpulse/progress.h"
@@ -72,6 +73,8 @@ Quantities:
       R"(  longest(BAND)   the longest time in the band without a break
   longest(starved)  the longest starved time without a break
   gaps            share of the time of a VM without samples
+  hot("NAME")     share of the hot addresses (`record --hotspots`) in functions of this name, which may
+                  have * and ?; by --guest-kallsyms, --guest-system-map or --guest-symbols
 
 .pNN is a percentile over the ticks that are not HALTED.
 
@@ -83,7 +86,8 @@ UNKNOWN may be any of the three.
   FAIL          no value in the range satisfies it
   INCONCLUSIVE  a part of the range satisfies it, too little was measured, or what EXPR selects (a
                 phase, VM or vCPU) was not recorded
-  SKIP          the expectation needs counters, and none were recorded
+  SKIP          the expectation needs counters, and none were recorded; or hot() of a vCPU that was not
+                sampled
 
 The result is the worst outcome, in the order FAIL, INCONCLUSIVE, SKIP, PASS. A phase lasts from its
 marker to the next one; all its time ranges count.
@@ -108,6 +112,7 @@ struct CheckText {
   std::optional<std::string> expect_file;
   std::optional<std::string> baseline;
   std::optional<std::string> phase;
+  SymbolOptions symbols;
   std::string skip_first = "0s";
   std::optional<std::string> min_ticks;
   std::optional<std::string> min_measured;
@@ -226,6 +231,9 @@ absl::StatusOr<check::CheckOptions> ParseOptions(const CheckText& text) {
   if (text.baseline == "-" && text.file == "-") {
     return absl::InvalidArgumentError("--baseline: - is where the timeline is read from");
   }
+  auto symbols = ReadSymbols(text.symbols);
+  if (!symbols.ok()) return symbols.status();
+  options.symbols = *std::move(symbols);
   options.trust_ipc_bands = text.trust_ipc_bands;
   options.allow_skip = text.allow_skip;
   const auto skip_first = ParseDurationOption("--skip-first", text.skip_first);
@@ -364,6 +372,7 @@ void AddExpectations(CLI::App& command, CheckText& text) {
   command.add_flag("--trust-ipc-bands", text.trust_ipc_bands,
                    "Let verdicts of ipc-bands, a hint by IPC alone, decide PASS and FAIL");
   AddAllowSkip(command, text.allow_skip);
+  AddSymbolOptions(command, text.symbols);
 }
 
 void AddFormats(CLI::App& command, CheckText& text) {

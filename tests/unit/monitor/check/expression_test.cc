@@ -71,7 +71,7 @@ TEST(ParseExpectation, KnowsEveryQuantity) {
   for (const std::string name :
        {"halted", "spinning", "productive", "unknown", "starved", "residency", "gaps",
         "longest(halted)", "longest(spinning)", "longest(productive)", "longest(unknown)",
-        "longest(starved)", "ipc.p1", "ipc.p99", "run", "run_delay"}) {
+        "longest(starved)", "ipc.p1", "ipc.p99", "run", "run_delay", "hot(\"*spin*\")"}) {
     const bool longest = name.starts_with("longest");
     const std::string limit = longest ? "1s" : name.starts_with("ipc") ? "1" : "1%";
     EXPECT_EQ(ToString(Parsed(name + " < " + limit).quantity), name);
@@ -190,12 +190,21 @@ std::string AllQuantities() {
   for (const metric::Info& info : metric::Table()) {
     if (info.asked && !info.IsShare()) numbers += std::string(info.key) + ".pNN, ";
   }
-  return AllShares() + "gaps, " + numbers + "longest(...)";
+  return AllShares() + "gaps, " + numbers + "longest(...), hot(\"...\")";
 }
 
 const Wrong kWrong[] = {
     {"", "column 1: there is no expectation, as in 'vcpu=*: spinning <= 5%'"},
     {"   ", "column 1: there is no expectation, as in 'vcpu=*: spinning <= 5%'"},
+    {"hot <= 5%", "column 5: hot needs the name of a function, as in hot(\"*spin*\")"},
+    {"hot(spin) <= 5%", "column 5: hot needs the name of a function, as in hot(\"*spin*\")"},
+    {"hot(\"\") <= 5%", "column 5: hot needs the name of a function, as in hot(\"*spin*\")"},
+    {"hot(\"spin) <= 5%", "column 5: this '\"' is never closed"},
+    {"hot(\"spin\" <= 5%", "column 12: ')' is missing here"},
+    {"hot(\"spin\") <= 5", "column 16: '5' needs a %: hot(\"spin\") is a share (for example 80%)"},
+    {"sum vcpu=*: hot(\"spin\") <= 5%",
+     "column 13: hot(\"spin\") does not add up; sum takes one of " +
+         AllShares().substr(0, AllShares().size() - 2)},
     {"spinning by evidence < 1%", "column 13: 'evidence' is none of ipc-bands"},
     {"spinning by < 1%", "column 13: '<' is none of ipc-bands"},
     {"halted by ipc-bands < 1%",
