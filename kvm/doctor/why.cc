@@ -1,6 +1,5 @@
 // What can be said of a vCPU beside its counters: where its code is, and what the host counts of
 // it.
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "absl/strings/str_cat.h"
@@ -8,6 +7,7 @@
 #include "kvm/base/clock.h"
 #include "kvm/base/text.h"
 #include "kvm/doctor/checks.h"
+#include "kvm/host.h"
 #include "kvm/hotspots/address_sampler.h"
 #include "kvm/proc_tree.h"
 #include "kvm/statistics/vm_statistics.h"
@@ -58,13 +58,12 @@ Finding CheckHotAddresses(PerfEvents& perf, const std::string& root) {
 
 std::vector<Finding> CheckStatistics(const std::string& root, std::span<const Vm> vms,
                                      size_t most) {
-  utsname name{};
-  uname(&name);
+  const std::string kernel_release = ReadHostFacts(root).kernel_release;
   std::vector<Finding> findings;
   for (const Vm& vm : vms) {
     if (vm.vcpus.empty()) continue;
     if (findings.size() == most) break;
-    VmStatistics statistics(root, vm, name.release, MonotonicNow_ns);
+    VmStatistics statistics(root, vm, kernel_release, MonotonicNow_ns);
     const std::vector<SourceStatistics> read = statistics.Read();
     const std::string sources =
         absl::StrJoin(read, ", ", [](std::string* out, const SourceStatistics& source) {

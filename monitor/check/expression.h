@@ -49,7 +49,7 @@ struct Quantity {
   bool operator==(const Quantity&) const = default;
 };
 
-inline constexpr Quantity kGaps = {.kind = Quantity::Kind::kGaps};
+inline const Quantity kGaps = {.kind = Quantity::Kind::kGaps};
 
 // A metric that can be asked for; nothing for any other word.
 std::optional<Metric> FindAsked(std::string_view key);

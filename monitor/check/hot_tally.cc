@@ -4,14 +4,10 @@
 #include <cmath>
 
 #include "monitor/check/tally.h"
+#include "monitor/hotspots/places.h"
 
 namespace vcpulse::check {
 namespace {
-
-// A damaged file may have any number; sums stay below 2^64.
-double Believable(uint64_t samples) {
-  return static_cast<double>(std::min(samples, uint64_t{1} << 32));
-}
 
 // Where the share lies of which `part` of `all` samples were found (95 %): Wilson's interval, which
 // holds for few samples and for shares near 0 and 1 too (JASA 22, 1927, p. 209).
@@ -34,21 +30,20 @@ class HotTally final : public Tally {
   void Add(const Part& /*part*/) override {}
 
   void Take(const v1::HotAddresses& window) override {
-    const int places =
-        std::min({window.addresses_size(), window.samples_size(), window.modes_size()});
-    for (int i = 0; i < places; ++i) {
-      const double samples = Believable(window.samples(i));
+    hotspots::ForEachPlace(window, [this](kvm::GuestAddress at, uint64_t number) {
+      const auto samples = static_cast<double>(number);
       all_ += samples;
-      if (window.modes(i) == v1::GUEST_MODE_USER) continue;
-      const auto symbol = symbols_.Find(window.addresses(i));
+      if (at.mode == kvm::GuestMode::kUser) return;
+      const auto symbol = symbols_.Find(at.address);
       if (!symbol) {
         unnamed_ += samples;
       } else if (fnmatch(functions_.c_str(), symbol->name.c_str(), 0) == 0) {
         matched_ += samples;
       }
-    }
-    all_ += Believable(window.further_samples());
-    unnamed_ += Believable(window.further_samples());
+    });
+    const auto further = static_cast<double>(hotspots::Believable(window.further_samples()));
+    all_ += further;
+    unnamed_ += further;
   }
 
   Tallied Finish() override {

@@ -115,9 +115,9 @@ std::string ReasonOf(const Question& question, const Subject& subject, const Wat
                           Duration(finding.judged_ns),
                           " measured, wanted >= ", LimitText(kGaps, question.min_measured));
     case Why::kNotSampled:
-      return "no hot address of it was sampled in the judged time (`record --hotspots`): it was "
-             "not "
-             "spinning or starved for 200 ms, or windows of others were open";
+      return "no hot address of it was sampled in the judged time (`record --hotspots`; where a "
+             "source "
+             "was refused, `report` has the reason)";
     case Why::kNothingObserved:
       if (metric::InfoOf(question.quantity.metric).of_readings) {
         return absl::StrCat("its ", label, " was never read over time that is judged here");

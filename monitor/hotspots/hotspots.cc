@@ -31,6 +31,15 @@ std::string_view NameOf(kvm::GuestMode mode) {
   return "?";
 }
 
+constexpr std::string_view kLeftOut = "places that were left out";
+
+// Samples of no spot.
+uint64_t LeftOut(const VcpuHotspots& vcpu) {
+  uint64_t samples = vcpu.samples;
+  for (const Spot& spot : vcpu.spots) samples -= spot.samples;
+  return samples;
+}
+
 double Percent(uint64_t samples, uint64_t all) {
   return 100 * static_cast<double>(samples) / static_cast<double>(all);
 }
@@ -42,6 +51,10 @@ std::string HeadOf(const VcpuHotspots& vcpu) {
                    " by ", ToAbsl(kvm::ToString(vcpu.source)), WindowsText(vcpu));
   if (vcpu.lost > 0) absl::StrAppend(&text, ", ", vcpu.lost, " lost");
   if (vcpu.halted > 0) absl::StrAppend(&text, ", ", vcpu.halted, " while halted");
+  // Why there is nothing to see, or less than there might be.
+  if (vcpu.samples == 0 && !vcpu.refused.empty()) {
+    absl::StrAppend(&text, " (", Printable(vcpu.refused), ")");
+  }
   return text + "\n";
 }
 
@@ -67,15 +80,17 @@ bool IsIdleLoop(std::string_view function) {
   return std::ranges::find(kNames, function) != kNames.end();
 }
 
-std::optional<double> VcpuHotspots::IdleShare() const {
+std::optional<double> IdleShare(const std::vector<Spot>& spots) {
   uint64_t idle = 0;
+  uint64_t all = 0;
   bool any_named = false;
   for (const Spot& spot : spots) {
+    all += spot.samples;
     any_named |= spot.named;
     if (spot.named && IsIdleLoop(spot.name)) idle += spot.samples;
   }
-  if (!any_named || samples == 0) return std::nullopt;
-  return static_cast<double>(idle) / static_cast<double>(samples);
+  if (!any_named || all == 0) return std::nullopt;
+  return static_cast<double>(idle) / static_cast<double>(all);
 }
 
 std::vector<Spot> SpotsOf(const kvm::AddressCounts& counts, const Symbols& symbols) {
@@ -126,18 +141,20 @@ std::string TextOf(const std::vector<VcpuHotspots>& vcpus, size_t most) {
       shown += spot.samples;
       text += LineOf(spot.samples, vcpu.samples, NameOf(spot.mode), Printable(spot.name));
     }
-    if (shown == vcpu.samples) continue;
-    text += LineOf(vcpu.samples - shown, vcpu.samples, "",
-                   vcpu.spots.size() > most
-                       ? absl::StrCat(vcpu.spots.size() - most, " more places (--top N)")
-                       : "places that the recording left out");
+    const uint64_t left_out = LeftOut(vcpu);
+    if (vcpu.spots.size() > most) {
+      text += LineOf(vcpu.samples - shown - left_out, vcpu.samples, "",
+                     absl::StrCat(Plural(vcpu.spots.size() - most, "more place"), " (--top N)"));
+    }
+    if (left_out > 0) text += LineOf(left_out, vcpu.samples, "", kLeftOut);
   }
   return text;
 }
 
-json::object ObjectOf(const VcpuHotspots& vcpu) {
+json::object ObjectOf(const VcpuHotspots& vcpu, size_t most) {
   json::array spots;
   for (const Spot& spot : vcpu.spots) {
+    if (spots.size() == most) break;
     json::object object;
     object["name"] = JsonText(spot.name);
     object["named"] = spot.named;
@@ -149,13 +166,17 @@ json::object ObjectOf(const VcpuHotspots& vcpu) {
   }
   json::object object;
   object["source"] = JsonText(kvm::ToString(vcpu.source));
-  object["windows"] =
-      json::object{{"spinning", vcpu.after_spinning}, {"starved", vcpu.after_starved}};
+  object["windows"] = nullptr;
+  if (vcpu.Windows() > 0) {
+    object["windows"] =
+        json::object{{"spinning", vcpu.after_spinning}, {"starved", vcpu.after_starved}};
+  }
   object["seconds"] = vcpu.seconds;
   object["samples"] = vcpu.samples;
   object["lost"] = vcpu.lost;
   object["halted"] = vcpu.halted;
-  object["idle_share"] = OrNull(vcpu.IdleShare());
+  object["refused"] = TextOrNull(vcpu.refused);
+  object["idle_share"] = OrNull(vcpu.idle_share);
   object["spots"] = std::move(spots);
   return object;
 }
@@ -164,7 +185,7 @@ std::string JsonOf(const std::vector<VcpuHotspots>& vcpus) {
   json::array all;
   for (const VcpuHotspots& vcpu : vcpus) {
     json::object object{{"vm", JsonText(vcpu.vm)}, {"pid", vcpu.pid}, {"vcpu", vcpu.vcpu}};
-    for (auto& [key, value] : ObjectOf(vcpu)) object[key] = std::move(value);
+    for (auto& [key, value] : ObjectOf(vcpu, vcpu.spots.size())) object[key] = std::move(value);
     all.push_back(std::move(object));
   }
   json::object out;
@@ -181,6 +202,10 @@ std::string FoldedOf(const std::vector<VcpuHotspots>& vcpus) {
       absl::StrAppend(&text, vm, ";vCPU ", vcpu.vcpu, ";", ToAbsl(NameOf(spot.mode)), ";",
                       absl::StrReplaceAll(Printable(spot.name), {{";", "_"}}), " ", spot.samples,
                       "\n");
+    }
+    if (const uint64_t left_out = LeftOut(vcpu); left_out > 0) {
+      absl::StrAppend(&text, absl::StrReplaceAll(Printable(vcpu.vm), {{";", "_"}}), ";vCPU ",
+                      vcpu.vcpu, ";?;", ToAbsl(kLeftOut), " ", left_out, "\n");
     }
   }
   return text;

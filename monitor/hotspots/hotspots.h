@@ -39,14 +39,18 @@ struct VcpuHotspots {
   // Windows of a recording, by what began them; none where it was sampled by hand.
   uint64_t after_spinning = 0;
   uint64_t after_starved = 0;
+  std::string refused;  // of a recording: why earlier sources were not taken, or what failed
+  // IdleShare of its samples; of a recording, of those after spinning.
+  std::optional<double> idle_share;
 
   uint64_t Windows() const { return after_spinning + after_starved; }
-  // Of all samples, those in the guest's idle loop; nothing where no symbol named any.
-  std::optional<double> IdleShare() const;
 };
 
 // Whether a kernel's function of this name is its idle loop, or what that waits in.
 bool IsIdleLoop(std::string_view function);
+
+// Of the samples of these spots, those in the guest's idle loop; nothing where no symbol named any.
+std::optional<double> IdleShare(const std::vector<Spot>& spots);
 
 // The samples by function. A user-mode address has no name: it is some process's.
 std::vector<Spot> SpotsOf(const kvm::AddressCounts& counts, const Symbols& symbols);
@@ -58,8 +62,8 @@ std::string WindowsText(const VcpuHotspots& vcpu);
 
 // At most `most` spots of each vCPU; the rest is one line.
 std::string TextOf(const std::vector<VcpuHotspots>& vcpus, size_t most);
-// One vCPU with all of its spots, without the names of its VM.
-boost::json::object ObjectOf(const VcpuHotspots& vcpu);
+// One vCPU with at most `most` of its spots, without the names of its VM.
+boost::json::object ObjectOf(const VcpuHotspots& vcpu, size_t most);
 // One object: "vcpus", each with its VM and all of its spots.
 std::string JsonOf(const std::vector<VcpuHotspots>& vcpus);
 // Brendan Gregg's folded stacks, one frame deep: "VM;vCPU 0;kernel;name SAMPLES".

@@ -1,11 +1,11 @@
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "monitor/hotspots/hotspots.h"
@@ -13,42 +13,46 @@
 
 namespace vcpulse::hotspots {
 
-// The hot addresses of a recording, added up per vCPU over its windows and epochs. Memory grows
-// with the vCPUs, never with the windows. One thread.
+// The hot addresses of a recording, added up per vCPU and source over its windows and epochs.
+// Memory grows with the vCPUs, never with the windows. One thread.
 class RecordedHotspots {
  public:
   // Takes vCPU sets and hot addresses; passes over others.
   void Add(const timeline::Entry& entry);
 
-  // Of each vCPU that was sampled, by VM number and index.
-  std::vector<VcpuHotspots> All(const GuestSymbols& symbols) const;
-  // Of one; nothing where it was not sampled.
+  // The VMs that were recorded, sampled or not, by number.
+  const std::map<uint32_t, v1::VmInstance>& vms() const { return vms_; }
+  // Of each vCPU that was sampled, by VM number, index and source. `vm`: of this one alone.
+  std::vector<VcpuHotspots> All(const GuestSymbols& symbols,
+                                std::optional<uint32_t> vm = std::nullopt) const;
+  // Of one, by the source that has most samples; nothing where it was not sampled.
   std::optional<VcpuHotspots> Of(uint32_t vm, uint32_t vcpu, const GuestSymbols& symbols) const;
-  // Why no source could be opened for a VM; nothing where one could, or none was asked for.
+  // Why no vCPU of a VM could be sampled; nothing where one was, or none was to be.
   std::optional<std::string> Refused(uint32_t vm) const;
-  // Of any of the VMs.
-  std::optional<std::string> AnyRefused() const;
 
  private:
-  // Addresses of one vCPU. A kernel's hot paths are some hundred; the rest is counted without them.
+  // Addresses of one vCPU: a kernel's hot code has some hundred. Where there are more, those with
+  // one sample are forgotten, and counted without their address.
   static constexpr size_t kMostAddresses = 1 << 14;
 
-  struct Vm {
-    std::string name;
-    int64_t pid = 0;
-    std::optional<std::string> refused;
+  struct Key {
+    uint32_t vm = 0;
+    uint32_t vcpu = 0;
+    kvm::AddressSource source = kvm::AddressSource::kCycles;
+
+    auto operator<=>(const Key&) const = default;
   };
   struct Vcpu {
     VcpuHotspots sums;  // without names and spots
     kvm::AddressCounts counts;
+    kvm::AddressCounts after_spinning;  // thereof
   };
-  using Key = std::pair<uint32_t, uint32_t>;  // VM number and index
 
-  void Add(const v1::VcpuSet& set);
   void Add(const v1::HotAddresses& hot);
   VcpuHotspots Named(const Key& key, const Vcpu& vcpu, const GuestSymbols& symbols) const;
 
-  std::map<uint32_t, Vm> vms_;
+  std::map<uint32_t, v1::VmInstance> vms_;
+  std::map<uint32_t, std::string> refused_;  // by VM: the latest reason of a window that was none
   std::map<Key, Vcpu> vcpus_;
 };
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <functional>
 
+#include "absl/strings/str_cat.h"
+
 namespace vcpulse::recorder {
 namespace {
 
@@ -45,6 +47,14 @@ void AddCounts(const kvm::AddressCounts& counts, v1::HotAddresses& record) {
   record.set_further_samples(further);
 }
 
+// What was sampled before a failure counts; the record says that there was one.
+void AddReason(const absl::Status& status, v1::HotAddresses& record) {
+  if (status.ok()) return;
+  std::string reason = record.refused();
+  absl::StrAppend(&reason, reason.empty() ? "" : "; ", record.source(), ": ", status.message());
+  record.set_refused(reason);
+}
+
 // How long it has held, where it holds now.
 bool HasHeld(bool holds, int64_t mono_ns, std::optional<int64_t>& since_ns) {
   if (!holds) {
@@ -66,42 +76,50 @@ std::optional<v1::HotAddresses::Trigger> HotspotsWatch::TriggerOf(
                             watched.spinning_since_ns);
   const bool waited =
       HasHeld(triggers_.starved && verdict.starved, mono_ns, watched.starved_since_ns);
-  if (mono_ns < watched.not_before_ns) return std::nullopt;
   if (spun) return v1::HotAddresses::TRIGGER_SPINNING;
   if (waited) return v1::HotAddresses::TRIGGER_STARVED;
   return std::nullopt;
 }
 
-void HotspotsWatch::Observe(Epoch epoch, const kvm::Vm& vm, int64_t mono_ns,
+bool HotspotsWatch::MayBegin(Epoch epoch, const kvm::Vcpu& vcpu, int64_t mono_ns) const {
+  const bool has_qmp = std::ranges::any_of(windows_, [](const Window& window) {
+    return window.sampler->source() == kvm::AddressSource::kQmp;
+  });
+  if (windows_.size() >= (has_qmp ? 1 : kMostWindows)) return false;
+  const auto pause = not_before_ns_.find({epoch.first, vcpu.index});
+  return pause == not_before_ns_.end() || mono_ns >= pause->second;
+}
+
+void HotspotsWatch::Observe(Epoch epoch, const kvm::Vm& vm, const core::Sample& sample,
                             std::span<const core::Verdict> verdicts) {
-  auto known = watched_.find(epoch);
-  if (known == watched_.end()) {
-    known = watched_.emplace(epoch, std::vector<Watched>(verdicts.size())).first;
-  }
-  std::vector<Watched>& watched = known->second;
-  for (size_t i = 0; i < std::min(watched.size(), vm.vcpus.size()); ++i) {
-    const auto trigger = TriggerOf(watched[i], mono_ns, verdicts[i]);
-    if (!trigger || windows_.size() >= kMostWindows) continue;
-    watched[i].not_before_ns = mono_ns + kWindow_ns + kPause_ns;
-    if (!Begin(epoch, vm, vm.vcpus[i], *trigger)) {
-      watched.clear();
-      return;
-    }
+  WatchedEpoch& watched = watched_[epoch];
+  const bool follows = watched.last_tick && sample.tick == *watched.last_tick + 1;
+  if (!follows) watched.vcpus.assign(verdicts.size(), {});
+  watched.last_tick = sample.tick;
+  const bool is_late = now_ns_() - sample.wake_ns > kHeld_ns;
+  for (size_t i = 0; i < std::min(watched.vcpus.size(), vm.vcpus.size()); ++i) {
+    const auto trigger = TriggerOf(watched.vcpus[i], sample.wake_ns, verdicts[i]);
+    if (!trigger || is_late || watched.is_refused) continue;
+    if (!MayBegin(epoch, vm.vcpus[i], sample.wake_ns)) continue;
+    not_before_ns_[{epoch.first, vm.vcpus[i].index}] = sample.wake_ns + kWindow_ns + kPause_ns;
+    const bool opened = Begin(epoch, vm, i, *trigger);
+    watched.any_opened = watched.any_opened || opened;
+    watched.is_refused = !watched.any_opened;
   }
 }
 
-bool HotspotsWatch::Begin(Epoch epoch, const kvm::Vm& vm, const kvm::Vcpu& vcpu,
+bool HotspotsWatch::Begin(Epoch epoch, const kvm::Vm& vm, size_t vcpu,
                           v1::HotAddresses::Trigger trigger) {
   kvm::Vm one = vm;
-  one.vcpus = {vcpu};
-  Window window{.epoch = epoch};
+  one.vcpus = {vm.vcpus[vcpu]};
+  Window window{.epoch = epoch, .vcpu = vcpu};
   v1::HotAddresses& record = window.record;
   record.set_vm(epoch.first);
   record.set_epoch(epoch.second);
-  record.set_vcpu_index(static_cast<uint32_t>(vcpu.index));
+  record.set_vcpu_index(static_cast<uint32_t>(one.vcpus.front().index));
   record.set_trigger(trigger);
   auto sampler = open_(one);
-  absl::Status status = sampler.ok() ? (*sampler)->Start() : sampler.status();
+  const absl::Status status = sampler.ok() ? (*sampler)->Start() : sampler.status();
   record.set_begin_mono_ns(now_ns_());
   if (!status.ok()) {
     record.set_refused(std::string(status.message()));
@@ -117,8 +135,7 @@ bool HotspotsWatch::Begin(Epoch epoch, const kvm::Vm& vm, const kvm::Vcpu& vcpu,
 }
 
 void HotspotsWatch::Close(Window& window) {
-  // A thread that has ended, or another client of QMP: what was sampled until then counts.
-  static_cast<void>(window.sampler->Stop());
+  AddReason(window.sampler->Stop(), window.record);
   window.record.set_mono_ns(now_ns_());
   AddCounts(window.sampler->counts().front(), window.record);
   found_.push_back(std::move(window.record));
@@ -137,20 +154,26 @@ void HotspotsWatch::CloseWhere(absl::FunctionRef<bool(Window&)> ends) {
 
 void HotspotsWatch::Collect() {
   CloseWhere([this](Window& window) {
-    static_cast<void>(window.sampler->Collect());
-    return now_ns_() - window.record.begin_mono_ns() >= kWindow_ns;
+    const absl::Status status = window.sampler->Collect();
+    AddReason(status, window.record);
+    return !status.ok() || now_ns_() - window.record.begin_mono_ns() >= kWindow_ns;
   });
 }
 
 void HotspotsWatch::End(Epoch epoch) {
   CloseWhere([&](const Window& window) { return window.epoch == epoch; });
   watched_.erase(epoch);
+  std::erase_if(not_before_ns_,
+                [now_ns = now_ns_()](const auto& pause) { return pause.second <= now_ns; });
 }
 
-bool HotspotsWatch::TakesACounter(Epoch epoch) const {
-  return std::ranges::any_of(windows_, [&](const Window& window) {
-    return window.epoch == epoch && window.sampler->source() == kvm::AddressSource::kCycles;
-  });
+std::vector<size_t> HotspotsWatch::SharingTheirPmu(Epoch epoch) const {
+  std::vector<size_t> vcpus;
+  for (const Window& window : windows_) {
+    const bool shares = window.sampler->source() == kvm::AddressSource::kCycles;
+    if (window.epoch == epoch && shares) vcpus.push_back(window.vcpu);
+  }
+  return vcpus;
 }
 
 }  // namespace vcpulse::recorder

@@ -65,17 +65,16 @@ Recording::Recording(const Options& options, kvm::PerfEvents& perf, timeline::Re
                                         options.profile.presence.halted_leave)}),
       residency_(options.residency) {
   if (!options_.hotspots.Any()) return;
-  hotspots_.emplace(
-      options_.hotspots,
-      [this](const kvm::Vm& vm) {
-        return kvm::AddressSampler::Open(
-            perf_, vm,
-            {.root = options_.root,
-             .source = options_.hotspots_source,
-             .qmp_too = false,
-             .force_mediated_vpmu = options_.open.force_mediated_vpmu});
-      },
-      options_.now_ns);
+  const auto open = [this](const kvm::Vm& vm) {
+    return kvm::AddressSampler::Open(perf_, vm,
+                                     {.root = options_.root,
+                                      .source = options_.hotspots_source,
+                                      .qmp_too = false,
+                                      .force_mediated_vpmu = options_.open.force_mediated_vpmu});
+  };
+  hotspots_.emplace(options_.hotspots,
+                    options_.open_hotspots ? options_.open_hotspots : HotspotsWatch::Open(open),
+                    options_.now_ns);
 }
 
 std::string Counted(uint64_t ticks, uint64_t vcpu_samples, uint64_t gaps) {
@@ -197,6 +196,7 @@ absl::Status Recording::ChangeOver(const InstanceKey& key, RecordedVm& recorded,
           {.vcpus = opened->vcpus.size(), .slots = slots, .core_pmus = opened->core_pmus},
           classifier, options_.profile, absl::ToInt64Nanoseconds(options_.interval)),
       .verdicts = std::vector<core::Verdict>(opened->vcpus.size()),
+      .tells_spinning = slots.cycles && slots.instructions,
       .runs = RunWatch(opened->vcpus.size(), groups, opened->core_pmus, opened->multiplexed),
       .buffer_bytes = buffers * sample_bytes,
       .pause = WatchOf(vm, opened->vcpus)};
@@ -207,6 +207,7 @@ absl::Status Recording::ChangeOver(const InstanceKey& key, RecordedVm& recorded,
   for (const kvm::Vcpu& vcpu : opened->vcpus) {
     live.vcpu_indexes.push_back(static_cast<uint32_t>(vcpu.index));
   }
+  if (number == 1) SayNoSpinning(live, vm);
   RetireCurrent(recorded);
   sampler_.Add(live.epoch.get());  // the queue holds two commands for every epoch there can be
   sampler_news_ = true;
@@ -293,7 +294,8 @@ void Recording::Drain() {
         break;
     }
   }
-  TakeHotspots();
+  CollectHotspots();
+  WriteHotspots();
   // After the samples that were taken before it: a tick that follows in the timeline is a later
   // one.
   for (const auto& [key, recorded] : vms_) {
@@ -305,7 +307,7 @@ void Recording::LetGo(sampler::Epoch* epoch) {
   const auto live = epochs_.find(epoch);
   AddNotOpened(live->second);
   if (hotspots_) hotspots_->End({epoch->vm, epoch->number});
-  TakeHotspots();
+  WriteHotspots();
   writer_.EndEpoch(epoch->vm, epoch->number);
   const InstanceKey key = live->second.key;
   epochs_.erase(live);
@@ -329,8 +331,7 @@ void Recording::TakeSample(LiveEpoch& live, const sampler::Handover& handover) {
     progress_.vcpu_samples += sample.vcpus.size();
     if (handover.last) suspects_.push_back(live.key);
     if (hotspots_) {
-      hotspots_->Observe({live.epoch->vm, live.epoch->number}, live.counted, sample.wake_ns,
-                         live.verdicts);
+      hotspots_->Observe({live.epoch->vm, live.epoch->number}, live.counted, sample, live.verdicts);
     }
     WatchRuns(live, sample);
     SayWhatNeverCounts(live);
@@ -350,9 +351,20 @@ void Recording::ReadStatistics(LiveEpoch& live) {
   writer_.Add(std::move(record), now_ns);
 }
 
-void Recording::TakeHotspots() {
+void Recording::CollectHotspots() {
+  if (hotspots_) hotspots_->Collect();
+}
+
+void Recording::SayNoSpinning(const LiveEpoch& live, const kvm::Vm& vm) {
+  if (!options_.hotspots.spinning || live.verdicts.empty() || live.tells_spinning) return;
+  Say(vm,
+      absl::StrCat("hot addresses: without cycles and instructions no vCPU is called SPINNING",
+                   options_.hotspots.starved ? ", so none is sampled for that"
+                                             : ": `--hotspots starved` samples those that wait"));
+}
+
+void Recording::WriteHotspots() {
   if (!hotspots_) return;
-  hotspots_->Collect();
   for (v1::HotAddresses& found : hotspots_->Take()) {
     if (found.source().empty()) notices_.Add(absl::StrCat("hot addresses: ", found.refused()));
     const int64_t mono_ns = found.mono_ns();
@@ -402,9 +414,11 @@ void Recording::WatchRuns(LiveEpoch& live, const core::Sample& sample) {
   RecordedVm& recorded = known->second;
   Openings& openings = recorded.openings;
   if (openings.opened().set == kvm::ToString(kvm::EventSet::kDegraded)) return;  // always runs
-  if (hotspots_ && hotspots_->TakesACounter({live.epoch->vm, live.epoch->number})) {
-    live.runs.PassOver(sample);  // they take turns where the PMU has no counter left
-    return;
+  if (hotspots_) {
+    // They take turns with a window where the PMU has no counter left.
+    for (const size_t vcpu : hotspots_->SharingTheirPmu({live.epoch->vm, live.epoch->number})) {
+      live.runs.PassOver(vcpu, sample.vcpus[vcpu].time_enabled_ns);
+    }
   }
   const RunWatch::Finding finding = live.runs.Observe(sample);
   if (finding == RunWatch::Finding::kStarves && !live.starves) {

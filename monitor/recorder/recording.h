@@ -76,6 +76,7 @@ class Recording {
     std::string kernel_release;                   // uname -r; for them alone
     HotspotsTriggers hotspots;
     std::optional<kvm::AddressSource> hotspots_source;  // this one alone; none: all but QMP
+    HotspotsWatch::Open open_hotspots{};                // injected by tests
     int64_t (*now_ns)() = nullptr;                      // CLOCK_MONOTONIC, injected
   };
 
@@ -104,6 +105,9 @@ class Recording {
   // Makes records of what the sampler handed over. Called often enough that its memory for samples
   // (2 s) does not run out.
   void Drain();
+
+  // Takes in hot addresses and closes the windows whose time has come. Called ten times a second.
+  void CollectHotspots();
 
   // Closes every epoch. Ticks must still be taken in (TickThread runs, or TakeCommands is called)
   // until Drain makes idle() true.
@@ -154,6 +158,7 @@ class Recording {
     std::vector<uint32_t> vcpu_indexes;
     core::EpochClassifier classifier;
     std::vector<core::Verdict> verdicts;
+    bool tells_spinning = false;  // by its events
     RunWatch runs;
     bool starves = false;  // it did once
     size_t buffer_bytes = 0;
@@ -186,8 +191,10 @@ class Recording {
   void TakeSample(LiveEpoch& live, const sampler::Handover& handover);
   // Where it is time for it.
   void ReadStatistics(LiveEpoch& live);
-  // Makes records of the hot addresses that were sampled.
-  void TakeHotspots();
+  // Makes records of the windows of hot addresses that were closed.
+  void WriteHotspots();
+  // Of an epoch whose counters tell no spinning where that was asked for.
+  void SayNoSpinning(const LiveEpoch& live, const kvm::Vm& vm);
   // Once per VM.
   void SayWhatNeverCounts(const LiveEpoch& live);
   PauseWatch WatchOf(const kvm::Vm& vm, const std::vector<kvm::Vcpu>& vcpus) const;

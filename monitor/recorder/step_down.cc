@@ -28,10 +28,12 @@ std::vector<std::string> NamesLeft(const kvm::Rung& rung,
 }  // namespace
 
 RunWatch::RunWatch(size_t vcpus, size_t groups, size_t core_pmus, bool multiplexed)
-    : groups_(groups), core_pmus_(std::clamp<size_t>(core_pmus, 1, groups)) {
+    : groups_(groups),
+      core_pmus_(std::clamp<size_t>(core_pmus, 1, groups)),
+      per_vcpu_((groups_ + core_pmus_ - 1) / core_pmus_) {
   const bool take_turns = multiplexed && groups_ > core_pmus_;
   first_patience_ns_ = take_turns ? kNoTurn_ns : kNeverRan_ns;
-  last_.resize(vcpus * ((groups_ + core_pmus_ - 1) / core_pmus_));
+  last_.resize(vcpus * per_vcpu_);
 }
 
 RunWatch::Finding RunWatch::Observe(const core::Sample& sample) {
@@ -64,12 +66,10 @@ RunWatch::Finding RunWatch::Observe(const core::Sample& sample) {
   return any_ran_ && !starves ? Finding::kRuns : Finding::kUnjudged;
 }
 
-void RunWatch::PassOver(const core::Sample& sample) {
-  const size_t per_vcpu = last_.size() / sample.vcpus.size();
-  for (size_t i = 0; i < last_.size(); ++i) {
-    last_[i].enabled_ns = sample.vcpus[i / per_vcpu].time_enabled_ns;
+void RunWatch::PassOver(size_t vcpu, uint64_t time_enabled_ns) {
+  for (size_t i = vcpu * per_vcpu_; i < (vcpu + 1) * per_vcpu_; ++i) {
+    last_[i].enabled_ns = time_enabled_ns;
   }
-  starving_samples_ = 0;
 }
 
 void ClimbPause::SteppedDown(int64_t now_ns) {

@@ -32,8 +32,9 @@ class RunWatch {
   // last ran; one that never ran and takes no turns, where that is 20 ms; three samples in a row.
   Finding Observe(const core::Sample& sample);
 
-  // A sample of a time in which groups may wait for others of ours: none starves by it.
-  void PassOver(const core::Sample& sample);
+  // The groups of this vCPU, enabled for so long, may have waited for an event of ours until now:
+  // none starves by that.
+  void PassOver(size_t vcpu, uint64_t time_enabled_ns);
 
   // Of a kStarves: whether all groups had run before.
   bool ran_before() const { return ran_before_; }
@@ -46,8 +47,9 @@ class RunWatch {
 
   size_t groups_;
   size_t core_pmus_;
+  size_t per_vcpu_;  // of last_: one for `core_pmus_` groups
   uint64_t first_patience_ns_;
-  std::vector<Last> last_;  // per vCPU and `core_pmus_` groups
+  std::vector<Last> last_;  // by vCPU
   int starving_samples_ = 0;
   bool any_ran_ = false;
   bool ran_before_ = false;

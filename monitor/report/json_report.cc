@@ -124,7 +124,8 @@ json::value CausesJson(const VcpuSummary& vcpu) {
 json::value HotspotsJson(const Report& report, uint32_t vm, uint32_t vcpu) {
   const auto hot = report.summary.hotspots().Of(vm, vcpu, report.symbols);
   if (!hot) return nullptr;
-  return hotspots::ObjectOf(*hot);
+  constexpr size_t kMostSpots = 50;  // `vcpulse hotspots --json` has all
+  return hotspots::ObjectOf(*hot, kMostSpots);
 }
 
 json::object VcpuJson(const Report& report, uint32_t number, const VmSummary& vm,

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "kvm/base/text.h"
 #include "monitor/report/text_format.h"
 #include "monitor/report/verdict_notes.h"
@@ -42,9 +43,9 @@ bool IsOfKvm(Metric metric) {
 // A guest that polls for work looks like one that spins.
 std::string IdleText(const hotspots::VcpuHotspots& hot) {
   constexpr double kMostly = 0.5;
-  const std::optional<double> share = hot.IdleShare();
-  if (hot.after_spinning == 0 || !share || *share < kMostly) return "";
-  return absl::StrCat("; idle polling: ", Percent(share), " in the guest's idle loop");
+  if (hot.idle_share.value_or(0) < kMostly) return "";
+  return absl::StrFormat("; idle polling: %.1f %% after spinning in the guest's idle loop",
+                         100 * *hot.idle_share);
 }
 
 }  // namespace
@@ -95,7 +96,10 @@ std::string HotNotes(const Report& report, const NumberedVm& vm, std::optional<u
     out += Wrapped(
         absl::StrCat("  hot, vCPU ", index, ": "),
         absl::StrCat(shares, shares.empty() ? "" : " of ", Plural(hot->samples, "sample"), " by ",
-                     ToAbsl(kvm::ToString(hot->source)), WindowsText(*hot), IdleText(*hot)));
+                     ToAbsl(kvm::ToString(hot->source)), WindowsText(*hot), IdleText(*hot),
+                     hot->samples == 0 && !hot->refused.empty()
+                         ? absl::StrCat(" (", Printable(hot->refused), ")")
+                         : ""));
   }
   return out;
 }

@@ -97,8 +97,7 @@ TEST(GoldenHotAddresses, AreNamedFromTheTimeline) {
                 "1 while halted\n"
                 "   90.0 %      90  kernel  lock\n"
                 "    7.0 %       7  user    0x401000\n"
-                "    3.0 %       3          places that the recording left out\n"));
-  EXPECT_THAT(finished.err, HasSubstr("not every VM could be sampled: cycles: no counter is free"));
+                "    3.0 %       3          places that were left out\n"));
 }
 
 // Statistics stand in the row after each reading but the first, as rates; what was not read is

@@ -1,5 +1,6 @@
 #include "tools/vcpulse/guest_code_options.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <string_view>
 #include <utility>
@@ -59,13 +60,25 @@ void AddSymbolOptions(CLI::App& command, SymbolOptions& options) {
                   "System.map of the guest's kernel")
       ->type_name("FILE")
       ->excludes(kallsyms);
-  AddRepeatable(command, "--guest-symbols", options.of_vms,
-                "either of them, of the VM of this name alone; may be given several times")
+  AddRepeatable(
+      command, "--guest-symbols", options.of_vms,
+      "either of them, of the VM of this name alone and where it was loaded; may be given "
+      "several times")
       ->type_name("VM=FILE");
   command
       .add_option("--guest-kaslr-offset", options.kaslr_offset,
                   "load address of the guest's kernel minus its address in FILE [0]")
       ->type_name("HEX");
+}
+
+std::string UnknownVms(const hotspots::GuestSymbols& symbols, const std::vector<std::string>& vms) {
+  std::string unknown;
+  for (const auto& [name, unused] : symbols.own) {
+    if (std::ranges::find(vms, name) != vms.end()) continue;
+    absl::StrAppend(&unknown, unknown.empty() ? "" : ", ", "'", Printable(name), "'");
+  }
+  if (unknown.empty()) return "";
+  return absl::StrCat("--guest-symbols: no VM is called ", unknown);
 }
 
 absl::StatusOr<hotspots::GuestSymbols> ReadSymbols(const SymbolOptions& options) {

@@ -24,12 +24,13 @@ struct SymbolOptions {
   std::string file;  // of all VMs
   std::string kaslr_offset;
   std::vector<std::string> of_vms;  // NAME=FILE
-
-  bool Any() const { return !file.empty() || !of_vms.empty(); }
 };
 
 // Adds --guest-kallsyms, --guest-system-map, --guest-symbols and --guest-kaslr-offset.
 void AddSymbolOptions(CLI::App& command, SymbolOptions& options);
+
+// A line for each name in `symbols` that no VM of these has.
+std::string UnknownVms(const hotspots::GuestSymbols& symbols, const std::vector<std::string>& vms);
 
 // Reads the files. Errors: InvalidArgument, or what the system said, naming the file.
 absl::StatusOr<hotspots::GuestSymbols> ReadSymbols(const SymbolOptions& options);

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
+#include <iterator>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -23,6 +25,7 @@
 #include "kvm/proc_tree.h"
 #include "monitor/hotspots/recorded_hotspots.h"
 #include "monitor/hotspots/symbols.h"
+#include "monitor/reading/labels.h"
 #include "monitor/report/text_format.h"
 #include "tools/vcpulse/commands.h"
 #include "tools/vcpulse/guest_code_options.h"
@@ -163,13 +166,14 @@ std::vector<hotspots::VcpuHotspots> HotspotsOf(const std::vector<Sampled>& all,
                        .lost = counts.lost,
                        .halted = counts.halted,
                        .spots = hotspots::SpotsOf(counts, symbols.Of(one.vm.name))});
+      vcpus.back().idle_share = hotspots::IdleShare(vcpus.back().spots);
     }
   }
   return vcpus;
 }
 
 // What the numbers do not say by themselves.
-void SayLimits(const std::vector<hotspots::VcpuHotspots>& vcpus, bool has_symbols) {
+void SayLimits(const std::vector<hotspots::VcpuHotspots>& vcpus, bool has_symbols, bool is_live) {
   bool none_by_exit = false;
   bool none_by_cycles = false;
   bool none_named = has_symbols;
@@ -187,15 +191,15 @@ void SayLimits(const std::vector<hotspots::VcpuHotspots>& vcpus, bool has_symbol
   if (none_by_exit) {
     Note(
         "a vCPU has no sample by kvm-exit: it was halted, or this KVM does not pass kvm:kvm_exit "
-        "(a "
-        "KVM that emulates its guests); with --qmp, --source qmp needs neither");
+        "(a KVM that emulates its guests); QMP needs neither (--qmp with --source qmp, or with "
+        "`record --hotspots-source qmp`)");
   }
   if (none_by_cycles) {
     Note(
         "a vCPU has no sample by cycles: it was halted, or the PMU does not count its guest "
         "(`vcpulse doctor --prove`)");
   }
-  if (is_intrusive) Note("qmp stops the vCPUs for a moment with each sample");
+  if (is_live && is_intrusive) Note("qmp stops the vCPUs for a moment with each sample");
   if (any_kernel && none_named) {
     Note(
         "no kernel-mode address lies in the symbols: they are another kernel's or another boot's "
@@ -221,27 +225,44 @@ int PrintRecorded(const HotspotsOptions& options) {
   });
   if (!read.ok()) return Fail(read.status());
   Warn(options.file, report::DescribeLoss(*read, 0, read->ended_in_order));
-  std::vector<hotspots::VcpuHotspots> vcpus = recorded.All(*symbols);
-  const bool any = !vcpus.empty();
-  std::erase_if(vcpus, [&](const hotspots::VcpuHotspots& vcpu) {
-    const std::string& vm = options.target.vm;
-    const bool is_vm = vm.empty() || vm == vcpu.vm || vm == absl::StrCat(vcpu.pid);
-    const bool is_vcpu = options.vcpus.empty() ||
-                         std::ranges::count(options.vcpus, static_cast<uint32_t>(vcpu.vcpu)) > 0;
-    return !is_vm || !is_vcpu;
-  });
-  const std::string refused = Printable(recorded.AnyRefused().value_or(""));
-  if (!any && !refused.empty()) {
-    return Fail(absl::StrCat(NameOf(options.file), ": holds no hot addresses: ", refused));
+  std::map<uint32_t, const v1::VmInstance*> vms;
+  std::vector<std::string> names;
+  for (const auto& [number, instance] : recorded.vms()) {
+    vms[number] = &instance;
+    names.push_back(instance.name());
   }
-  if (!refused.empty()) Note(absl::StrCat("not every VM could be sampled: ", refused));
+  const std::string unknown = UnknownVms(*symbols, names);
+  if (!unknown.empty()) Note(unknown);
+  std::vector<uint32_t> meant;
+  if (options.target.vm.empty()) {
+    for (const auto& [number, unused] : vms) meant.push_back(number);
+  } else {
+    meant = reading::VmsMeant(options.target.vm, vms);
+    if (meant.empty()) {
+      return Fail(
+          absl::StrCat(NameOf(options.file), ": --vm: no VM '", Printable(options.target.vm), "'"));
+    }
+  }
+  std::vector<hotspots::VcpuHotspots> vcpus;
+  std::string refused;
+  for (const uint32_t vm : meant) {
+    std::ranges::move(recorded.All(*symbols, vm), std::back_inserter(vcpus));
+    if (refused.empty()) refused = Printable(recorded.Refused(vm).value_or(""));
+  }
+  if (!options.vcpus.empty()) {
+    std::erase_if(vcpus, [&](const hotspots::VcpuHotspots& vcpu) {
+      return std::ranges::count(options.vcpus, static_cast<uint32_t>(vcpu.vcpu)) == 0;
+    });
+  }
   if (vcpus.empty()) {
-    return Fail(absl::StrCat(NameOf(options.file),
-                             any ? ": holds no hot addresses of this VM or vCPU"
-                                 : ": holds no hot addresses: none were asked for (`record "
-                                   "--hotspots`), or no vCPU was spinning or starved for 200 ms"));
+    return Fail(absl::StrCat(
+        NameOf(options.file), ": holds no hot addresses of what is meant: ",
+        refused.empty() ? "none were asked for (`record --hotspots`), or no vCPU was spinning or "
+                          "starved for 200 ms"
+                        : refused));
   }
-  SayLimits(vcpus, !symbols->empty());
+  if (!refused.empty()) Note(absl::StrCat("a VM was not sampled: ", refused));
+  SayLimits(vcpus, !symbols->empty(), false);
   return Print(options, vcpus);
 }
 
@@ -251,6 +272,10 @@ int RunHotspots(const HotspotsOptions& options) {
   if (!duration.ok()) return Fail(duration.status());
   const auto source = ParseAddressSource("--source", options.source);
   if (!source.ok()) return Fail(source.status());
+  if (options.frequency_hz != HotspotsOptions().frequency_hz && *source &&
+      **source != kvm::AddressSource::kCycles) {
+    return Fail("--frequency is that of --source cycles");
+  }
   if (options.frequency_hz < 1 || options.frequency_hz > kMostHz) {
     return Fail(absl::StrCat("--frequency ", options.frequency_hz, ": from 1 to ", kMostHz, " Hz"));
   }
@@ -272,7 +297,7 @@ int RunHotspots(const HotspotsOptions& options) {
     return Fail(status);
   }
   const std::vector<hotspots::VcpuHotspots> vcpus = HotspotsOf(*all, *symbols);
-  SayLimits(vcpus, !symbols->empty());
+  SayLimits(vcpus, !symbols->empty(), true);
   return Print(options, vcpus);
 }
 
@@ -292,7 +317,8 @@ void AddHotspotsCommand(CLI::App& app, int& exit_code) {
   command->remove_option(command->get_option("--all"));
   command->add_option("--vcpu", options->vcpus, "only the vCPUs with these indexes")
       ->type_name("N[,N...]")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->allow_extra_args(false);
   command->add_option("-d,--duration", options->duration, "sample for this long [1s]")
       ->type_name("DURATION");
   command

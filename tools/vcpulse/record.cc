@@ -62,6 +62,9 @@ absl::Status ParseHotspots(const RecordText& text, RecordOptions& options) {
   }
   const auto source = ParseAddressSource("--hotspots-source", text.hotspots_source);
   if (source.ok()) options.hotspots_source = *source;
+  if (source.ok() && *source == kvm::AddressSource::kQmp) {
+    Note("--hotspots-source qmp stops the vCPUs for a moment with each sample");
+  }
   return source.status();
 }
 

@@ -312,6 +312,9 @@ int RunReport(const ReportOptions& options) {
   if (const auto nothing = NothingToReport(report, options)) return Fail(*nothing);
 
   Warn(options.file, report::DescribeLoss(report));
+  std::vector<std::string> names;
+  for (const auto& [number, vm] : summary.vms()) names.push_back(vm.instance.name());
+  if (const std::string unknown = UnknownVms(*symbols, names); !unknown.empty()) Note(unknown);
   if (options.json) return WriteStdout(report::RenderJson(report));
   if (options.vm) {
     const absl::StatusOr<uint32_t> vm = FindVm(*options.vm, summary);

@@ -49,6 +49,19 @@ TEST_F(AddressSamplerTest, SaysWhyEachSourceIsRefused) {
   EXPECT_THAT(std::string(one.status().message()), Not(HasSubstr("kvm-exit")));
 }
 
+// It stops the vCPUs: a recording takes it where it is named alone.
+TEST_F(AddressSamplerTest, QmpCanBeLeftOut) {
+  vm_.qmp_address = "unix:/nowhere";
+  EXPECT_TRUE(AddressSampler::Open(perf_, vm_, {.root = proc_.root()}).ok());
+  const auto without = AddressSampler::Open(perf_, vm_, {.root = proc_.root(), .qmp_too = false});
+  ASSERT_FALSE(without.ok());
+  EXPECT_THAT(std::string(without.status().message()), Not(HasSubstr("qmp")));
+  EXPECT_TRUE(
+      AddressSampler::Open(perf_, vm_,
+                           {.root = proc_.root(), .source = AddressSource::kQmp, .qmp_too = false})
+          .ok());
+}
+
 TEST_F(AddressSamplerTest, ATracepointOfOtherFieldsIsNotGuessedAt) {
   proc_.Write("sys/kernel/tracing/events/kvm/kvm_exit/format",
               "name: kvm_exit\nID: 9\nformat:\n\tfield:u64 what;\toffset:8;\tsize:8;\tsigned:0;\n");

@@ -48,13 +48,13 @@ TEST(IdleShare, IsOfNamedPlacesInTheIdleLoop) {
   EXPECT_TRUE(IsIdleLoop("poll_idle"));
   EXPECT_FALSE(IsIdleLoop("poll_idle_but_not"));
   EXPECT_FALSE(IsIdleLoop(""));
-  VcpuHotspots vcpu = SomeHotspots();
-  EXPECT_EQ(vcpu.IdleShare(), 0);
-  vcpu.spots[1].name = "default_idle";
-  EXPECT_EQ(vcpu.IdleShare(), 0.05);
-  for (Spot& spot : vcpu.spots) spot.named = false;
-  EXPECT_EQ(vcpu.IdleShare(), std::nullopt);  // without symbols it is not known
-  EXPECT_EQ(VcpuHotspots().IdleShare(), std::nullopt);
+  std::vector<Spot> spots = SomeHotspots().spots;
+  EXPECT_EQ(IdleShare(spots), 0);
+  spots[1].name = "default_idle";
+  EXPECT_EQ(IdleShare(spots), 0.05);
+  for (Spot& spot : spots) spot.named = false;
+  EXPECT_EQ(IdleShare(spots), std::nullopt);  // without symbols it is not known
+  EXPECT_EQ(IdleShare({}), std::nullopt);
 }
 
 TEST(HotspotsText, HasTheLargestSharesAndTheRest) {

@@ -46,7 +46,6 @@ TEST(RecordedHotspots, WindowsOfAVcpuAddUp) {
   recorded.Add({.sequence = 2, .record = Window(1, 3, 0x1000, 60)});
   v1::HotAddresses starved = Window(1, 3, 0x1010, 30);
   starved.set_trigger(v1::HotAddresses::TRIGGER_STARVED);
-  starved.set_source("kvm-exit");
   starved.set_further_samples(10);
   starved.set_lost(2);
   starved.set_halted(1);
@@ -56,7 +55,6 @@ TEST(RecordedHotspots, WindowsOfAVcpuAddUp) {
   EXPECT_EQ(all[0].vm, "web");
   EXPECT_EQ(all[0].pid, 71);
   EXPECT_EQ(all[0].vcpu, 3);
-  EXPECT_EQ(all[0].source, kvm::AddressSource::kKvmExit);  // the latest
   EXPECT_DOUBLE_EQ(all[0].seconds, 1.0);
   EXPECT_EQ(all[0].samples, 100u);
   EXPECT_EQ(all[0].lost, 2u);
@@ -65,11 +63,55 @@ TEST(RecordedHotspots, WindowsOfAVcpuAddUp) {
   EXPECT_EQ(all[0].after_starved, 1u);
   EXPECT_THAT(all[0].spots, ElementsAre(Spot{"spin", GuestMode::kKernel, true, 90}));
   EXPECT_EQ(TextOf(all, 5),
-            "VM web (PID 71) vCPU 3: 100 samples in 1.0 s by kvm-exit, 2 windows after spinning or "
+            "VM web (PID 71) vCPU 3: 100 samples in 1.0 s by cycles, 2 windows after spinning or "
             "starvation, 2 lost, 1 while halted\n"
             "   90.0 %      90  kernel  spin\n"
-            "   10.0 %      10          places that the recording left out\n");
+            "   10.0 %      10          places that were left out\n");
   EXPECT_EQ(SharesOf(all[0], 5), "90.0 % spin");
+  EXPECT_EQ(FoldedOf(all),
+            "web;vCPU 3;kernel;spin 90\nweb;vCPU 3;?;places that were left out 10\n");
+}
+
+// Each source has a row of its own; a report takes the one that saw most.
+TEST(RecordedHotspots, SourcesAreToldApart) {
+  RecordedHotspots recorded;
+  recorded.Add({.sequence = 1, .record = Window(1, 3, 0x1000, 60)});
+  v1::HotAddresses other = Window(1, 3, 0x2000, 70);
+  other.set_source("kvm-exit");
+  other.set_refused("cycles: no counter is free");
+  recorded.Add({.sequence = 2, .record = other});
+  EXPECT_THAT(recorded.All({}), SizeIs(2));
+  EXPECT_THAT(recorded.All({}, 2), IsEmpty());
+  const auto most = recorded.Of(1, 3, {});
+  EXPECT_EQ(most->source, kvm::AddressSource::kKvmExit);
+  EXPECT_EQ(most->samples, 70u);
+  EXPECT_EQ(most->refused, "cycles: no counter is free");
+}
+
+// What a starved vCPU ran says nothing of how it spun.
+TEST(RecordedHotspots, IdlePollingIsOfTheSamplesAfterSpinning) {
+  GuestSymbols symbols;
+  symbols.all = *Symbols::Parse("1000 T poll_idle\n2000 T work\n3000 T end\n");
+  RecordedHotspots recorded;
+  recorded.Add({.sequence = 1, .record = Window(1, 0, 0x1000, 100)});
+  v1::HotAddresses starved = Window(1, 0, 0x2000, 900);
+  starved.set_trigger(v1::HotAddresses::TRIGGER_STARVED);
+  recorded.Add({.sequence = 2, .record = starved});
+  EXPECT_EQ(recorded.Of(1, 0, symbols)->idle_share, 1.0);
+}
+
+// Beyond 16,384 places those with one sample go, and stay counted.
+TEST(RecordedHotspots, ManyPlacesAreBounded) {
+  RecordedHotspots recorded;
+  for (uint64_t i = 0; i < 17'000; ++i) {
+    recorded.Add({.sequence = i + 1, .record = Window(1, 0, 0x10000 + i, i % 4 == 0 ? 2 : 1)});
+  }
+  recorded.Add({.sequence = 20'000, .record = Window(1, 0, 0x90000, 500)});
+  const auto vcpu = recorded.Of(1, 0, {});
+  EXPECT_EQ(vcpu->samples, 17'000u + 4'250 + 500);
+  EXPECT_LE(vcpu->spots.size(), size_t{1} << 14);
+  EXPECT_EQ(vcpu->spots.front(), (Spot{"0x90000", GuestMode::kKernel, false, 500}));
+  EXPECT_GE(vcpu->spots.size(), 4'251u);
 }
 
 TEST(RecordedHotspots, EachVmHasSymbolsOfItsOwn) {
@@ -96,8 +138,9 @@ TEST(RecordedHotspots, ARefusalIsNoWindow) {
   recorded.Add({.sequence = 3, .record = refused});
   EXPECT_THAT(recorded.All({}), IsEmpty());
   EXPECT_EQ(recorded.Refused(1), "no PMU");
-  EXPECT_EQ(recorded.AnyRefused(), "no PMU");
   EXPECT_EQ(recorded.Refused(2), std::nullopt);
+  recorded.Add({.sequence = 4, .record = Window(1, 1, 0x1000, 1)});
+  EXPECT_EQ(recorded.Refused(1), std::nullopt);  // another vCPU was sampled
 }
 
 // Lists of other lengths, no samples, numbers that no window has.

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/unit/monitor/recorder/recording_fixture.h"
 
 namespace vcpulse::recorder {
@@ -25,6 +27,8 @@ struct Told {
   int stopped = 0;
   int closed = 0;
   absl::Status refused;
+  absl::Status start;
+  absl::Status collect;
   kvm::AddressSource source = kvm::AddressSource::kCycles;
   std::map<kvm::GuestAddress, uint64_t> counts = {{{.address = 0x10}, 3}};
 };
@@ -35,14 +39,14 @@ class FakeSampler final : public kvm::AddressSampler {
   ~FakeSampler() override { ++told_.closed; }
 
   kvm::AddressSource source() const override { return told_.source; }
-  absl::Status Start() override { return ++told_.started, absl::OkStatus(); }
+  absl::Status Start() override { return ++told_.started, told_.start; }
   absl::Status Stop() override {
     ++told_.stopped;
     counts_[0].counts = told_.counts;
     counts_[0].lost = 5;
     return absl::OkStatus();
   }
-  absl::Status Collect() override { return absl::OkStatus(); }
+  absl::Status Collect() override { return told_.collect; }
 
  private:
   Told& told_;
@@ -70,12 +74,14 @@ class HotspotsWatchTest : public ::testing::Test {
   // One tick of the epoch, as a recording makes it.
   void Tick(HotspotsWatch& watch, int64_t at_ms) {
     g_now_ns = at_ms * kMs_ns;
-    watch.Observe(kEpoch, vm_, at_ms * kMs_ns, verdicts_);
+    const core::Sample sample{.tick = tick_++, .wake_ns = at_ms * kMs_ns};
+    watch.Observe(kEpoch, vm_, sample, verdicts_);
     watch.Collect();
   }
 
   Told told_;
   kvm::Vm vm_;
+  uint64_t tick_ = 1;
   std::vector<core::Verdict> verdicts_;
 };
 
@@ -88,8 +94,8 @@ TEST_F(HotspotsWatchTest, AWindowBeginsAfter200MsAndEndsAfterASecond) {
   Tick(watch, 1200);
   EXPECT_THAT(told_.opened, ElementsAre(11));
   EXPECT_EQ(told_.started, 1);
-  EXPECT_TRUE(watch.TakesACounter(kEpoch));
-  EXPECT_FALSE(watch.TakesACounter({1, 3}));
+  EXPECT_THAT(watch.SharingTheirPmu(kEpoch), ElementsAre(1));
+  EXPECT_THAT(watch.SharingTheirPmu({1, 3}), IsEmpty());
   Tick(watch, 2199);
   EXPECT_THAT(watch.Take(), IsEmpty());
   Tick(watch, 2200);
@@ -107,7 +113,7 @@ TEST_F(HotspotsWatchTest, AWindowBeginsAfter200MsAndEndsAfterASecond) {
   EXPECT_THAT(found[0].samples(), ElementsAre(3));
   EXPECT_EQ(told_.stopped, 1);
   EXPECT_EQ(told_.closed, 1);
-  EXPECT_FALSE(watch.TakesACounter(kEpoch));
+  EXPECT_THAT(watch.SharingTheirPmu(kEpoch), IsEmpty());
   EXPECT_THAT(watch.Take(), IsEmpty());
 }
 
@@ -177,6 +183,93 @@ TEST_F(HotspotsWatchTest, WhatIsRefusedIsSaidOnce) {
   EXPECT_EQ(found[0].refused(), "no source");
 }
 
+// One vCPU's refusal is its own where others could be opened.
+TEST_F(HotspotsWatchTest, AfterAWindowARefusalIsOfOneVcpu) {
+  HotspotsWatch watch = Watch({.spinning = true});
+  verdicts_[0].band = core::Band::kSpinning;
+  for (const int64_t ms : {0, 200}) Tick(watch, ms);
+  told_.refused = absl::NotFoundError("the thread has ended");
+  verdicts_[1].band = core::Band::kSpinning;
+  for (const int64_t ms : {300, 500}) Tick(watch, ms);
+  EXPECT_THAT(told_.opened, ElementsAre(10, 11));
+  told_.refused = absl::OkStatus();
+  verdicts_[2].band = core::Band::kSpinning;
+  for (const int64_t ms : {600, 800}) Tick(watch, ms);
+  EXPECT_THAT(told_.opened, ElementsAre(10, 11, 12));
+}
+
+TEST_F(HotspotsWatchTest, ASamplerThatDoesNotStartIsARefusal) {
+  told_.start = absl::InternalError("starting the sampling: EINVAL");
+  HotspotsWatch watch = Watch({.spinning = true});
+  verdicts_[0].band = core::Band::kSpinning;
+  for (const int64_t ms : {0, 200, 400}) Tick(watch, ms);
+  const std::vector<v1::HotAddresses> found = watch.Take();
+  ASSERT_THAT(found, SizeIs(1));
+  EXPECT_EQ(found[0].source(), "");
+  EXPECT_THAT(found[0].refused(), HasSubstr("EINVAL"));
+  EXPECT_EQ(told_.closed, 1);
+}
+
+// What was sampled until then counts, and the record says what happened.
+TEST_F(HotspotsWatchTest, AWindowEndsWhereItsSamplerFails) {
+  HotspotsWatch watch = Watch({.spinning = true});
+  verdicts_[0].band = core::Band::kSpinning;
+  for (const int64_t ms : {0, 200}) Tick(watch, ms);
+  told_.collect = absl::UnavailableError("another client holds the socket");
+  Tick(watch, 300);
+  const std::vector<v1::HotAddresses> found = watch.Take();
+  ASSERT_THAT(found, SizeIs(1));
+  EXPECT_EQ(found[0].mono_ns(), 300 * kMs_ns);
+  EXPECT_THAT(found[0].samples(), ElementsAre(3));
+  EXPECT_EQ(found[0].refused(), "cycles: another client holds the socket");
+}
+
+// It keeps the caller waiting and stops the VM.
+TEST_F(HotspotsWatchTest, OfQmpOneIsOpenAtMost) {
+  told_.source = kvm::AddressSource::kQmp;
+  HotspotsWatch watch = Watch({.spinning = true});
+  for (core::Verdict& verdict : verdicts_) verdict.band = core::Band::kSpinning;
+  for (const int64_t ms : {0, 200, 400}) Tick(watch, ms);
+  EXPECT_THAT(told_.opened, ElementsAre(10));
+}
+
+// Ticks that were kept while the output stood still: what was then says nothing of now.
+TEST_F(HotspotsWatchTest, LateTicksBeginNoWindow) {
+  HotspotsWatch watch = Watch({.spinning = true});
+  verdicts_[0].band = core::Band::kSpinning;
+  g_now_ns = 60'000 * kMs_ns;
+  for (uint64_t tick = 1; tick <= 5; ++tick) {
+    const auto wake_ns = static_cast<int64_t>(tick) * 100 * kMs_ns;
+    watch.Observe(kEpoch, vm_, {.tick = tick, .wake_ns = wake_ns}, verdicts_);
+  }
+  EXPECT_THAT(told_.opened, IsEmpty());
+}
+
+TEST_F(HotspotsWatchTest, AMissingTickBeginsTheTimeAnew) {
+  HotspotsWatch watch = Watch({.spinning = true});
+  verdicts_[0].band = core::Band::kSpinning;
+  Tick(watch, 0);
+  Tick(watch, 100);
+  ++tick_;
+  Tick(watch, 300);
+  Tick(watch, 400);
+  EXPECT_THAT(told_.opened, IsEmpty());
+  Tick(watch, 500);
+  EXPECT_THAT(told_.opened, SizeIs(1));
+}
+
+// An epoch that changes is no reason to sample a vCPU more often.
+TEST_F(HotspotsWatchTest, ThePauseGoesOnInTheNextEpoch) {
+  HotspotsWatch watch = Watch({.spinning = true});
+  verdicts_[0].band = core::Band::kSpinning;
+  for (const int64_t ms : {0, 200}) Tick(watch, ms);
+  watch.End(kEpoch);
+  for (int64_t ms = 300; ms < 11'200; ms += 100) Tick(watch, ms);
+  EXPECT_THAT(told_.opened, SizeIs(1));
+  Tick(watch, 11'200);
+  EXPECT_THAT(told_.opened, SizeIs(2));
+}
+
 // A counter of the PMU is taken by one source alone.
 TEST_F(HotspotsWatchTest, OtherSourcesTakeNoCounter) {
   told_.source = kvm::AddressSource::kKvmExit;
@@ -184,7 +277,7 @@ TEST_F(HotspotsWatchTest, OtherSourcesTakeNoCounter) {
   verdicts_[0].band = core::Band::kSpinning;
   for (const int64_t ms : {0, 200}) Tick(watch, ms);
   EXPECT_THAT(told_.opened, SizeIs(1));
-  EXPECT_FALSE(watch.TakesACounter(kEpoch));
+  EXPECT_THAT(watch.SharingTheirPmu(kEpoch), IsEmpty());
 }
 
 TEST_F(HotspotsWatchTest, TheAddressesWithMostSamplesAreKept) {
@@ -206,45 +299,102 @@ TEST_F(HotspotsWatchTest, TheAddressesWithMostSamplesAreKept) {
 
 class RecordedWindows : public RecordingFixture {
  protected:
-  Recording sampling_{{.root = proc_.root(),
-                       .open = {.wanted = {.set = kvm::EventSet::kMin}},
-                       .residency = {{.max_hz = 1e9}},
-                       .hotspots = {.starved = true},
-                       .hotspots_source = kvm::AddressSource::kQmp,
-                       .now_ns = fakes::FakeClock::Now},
-                      perf_,
-                      writer_};
-
-  void TickThem() {
-    fakes::FakeClock::now_ns = static_cast<int64_t>(10'000'000'000 + tick_ * 100'000'000);
-    const int64_t now = fakes::FakeClock::now_ns;
-    sampling_.sampler().TakeCommands();
-    sampling_.sampler().Tick(tick_++, now, now);
-    sampling_.Drain();
+  Recording::Options OptionsOf(HotspotsWatch::Open open) {
+    return {.root = proc_.root(),
+            .open = {.wanted = {.set = kvm::EventSet::kMin}},
+            .residency = {{.max_hz = 1e9}},
+            .hotspots = {.starved = true},
+            .hotspots_source = kvm::AddressSource::kQmp,
+            .open_hotspots = std::move(open),
+            .now_ns = fakes::FakeClock::Now};
   }
+
+  // Ticks in which both vCPUs wait for a CPU half of the time. Their groups get no time on the PMU
+  // from tick `until` on.
+  void Starve(Recording& recording, uint64_t ticks, uint64_t until = UINT64_MAX) {
+    for (uint64_t i = 0; i < ticks; ++i, ++tick_) {
+      fakes::FakeClock::now_ns = static_cast<int64_t>(10'000'000'000 + tick_ * 100'000'000);
+      const int64_t now = fakes::FakeClock::now_ns;
+      for (int vcpu = 0; vcpu < 2; ++vcpu) {
+        web_.SetScheduling(vcpu, tick_ * 50'000'000, tick_ * 50'000'000);
+        web_.group(vcpu).time_enabled_ns += 50'000'000;
+        if (tick_ < until) web_.group(vcpu).time_running_ns += 50'000'000;
+      }
+      recording.sampler().TakeCommands();
+      recording.sampler().Tick(tick_, now, now);
+      recording.Drain();
+    }
+  }
+
+  std::vector<v1::HotAddresses> Recorded() const {
+    std::vector<v1::HotAddresses> recorded;
+    for (const auto& record : writer_.records) {
+      if (record.has_hot_addresses()) recorded.push_back(record.hot_addresses());
+    }
+    return recorded;
+  }
+
+  bool WasReduced() const {
+    return std::ranges::any_of(writer_.records, [](const v1::TimelineRecord& record) {
+      return record.life_cycle().kind() == v1::LifeCycle::KIND_SET_REDUCED;
+    });
+  }
+
+  Told told_;
 };
 
 // The record names what could not be had; a person is told once.
 TEST_F(RecordedWindows, ARefusalIsRecordedAndSaid) {
-  ASSERT_TRUE(sampling_.Track(web_.vm()).ok());
-  static_cast<void>(sampling_.TakeNotices());
-  for (uint64_t i = 0; i < 8; ++i) {
-    for (int vcpu = 0; vcpu < 2; ++vcpu) {
-      web_.SetScheduling(vcpu, i * 50'000'000, i * 50'000'000);
-    }
-    TickThem();
+  Recording recording(OptionsOf(nullptr), perf_, writer_);
+  ASSERT_TRUE(recording.Track(web_.vm()).ok());
+  static_cast<void>(recording.TakeNotices());
+  Starve(recording, 8);
+  ASSERT_THAT(Recorded(), SizeIs(1));
+  EXPECT_EQ(Recorded()[0].vm(), 1u);
+  EXPECT_EQ(Recorded()[0].epoch(), 1u);
+  EXPECT_EQ(Recorded()[0].trigger(), v1::HotAddresses::TRIGGER_STARVED);
+  EXPECT_THAT(Recorded()[0].refused(), HasSubstr("its QMP address is not known"));
+  EXPECT_THAT(recording.TakeNotices(),
+              testing::Contains(HasSubstr("hot addresses: VM web (PID 10) cannot be sampled: qmp"))
+                  .Times(1));
+}
+
+// Windows of a VM that ends are in the timeline.
+TEST_F(RecordedWindows, EndWithTheirVm) {
+  Recording recording(
+      OptionsOf([this](const kvm::Vm&) { return std::make_unique<FakeSampler>(told_); }), perf_,
+      writer_);
+  ASSERT_TRUE(recording.Track(web_.vm()).ok());
+  Starve(recording, 6);
+  EXPECT_EQ(told_.started, 2);
+  EXPECT_THAT(Recorded(), IsEmpty());
+  recording.RetireAll();
+  Starve(recording, 1);
+  EXPECT_TRUE(recording.idle());
+  EXPECT_THAT(Recorded(), SizeIs(2));
+  EXPECT_EQ(told_.closed, 2);
+}
+
+// Groups that wait for a window are not stepped down for it; without one they would be.
+TEST_F(RecordedWindows, NoSetIsReducedForOne) {
+  for (const bool has_windows : {true, false}) {
+    SCOPED_TRACE(has_windows);
+    writer_.records.clear();
+    tick_ = 0;
+    told_ = {};
+    Recording::Options options =
+        OptionsOf([this](const kvm::Vm&) { return std::make_unique<FakeSampler>(told_); });
+    if (!has_windows) options.hotspots = {};
+    options.now_ns = []() -> int64_t { return fakes::FakeClock::now_ns; };
+    Recording recording(options, perf_, writer_);
+    ASSERT_TRUE(recording.Track(web_.vm()).ok());
+    Starve(recording, 5, 2);
+    EXPECT_EQ(told_.started, has_windows ? 2 : 0);
+    // A second of time enabled and none on the PMU, three samples in a row; a window is open.
+    for (int vcpu = 0; vcpu < 2; ++vcpu) web_.group(vcpu).time_enabled_ns += 1'000'000'000;
+    Starve(recording, 4, 2);
+    EXPECT_EQ(WasReduced(), !has_windows);
   }
-  std::vector<v1::HotAddresses> recorded;
-  for (const auto& record : writer_.records) {
-    if (record.has_hot_addresses()) recorded.push_back(record.hot_addresses());
-  }
-  ASSERT_THAT(recorded, SizeIs(1));
-  EXPECT_EQ(recorded[0].vm(), 1u);
-  EXPECT_EQ(recorded[0].epoch(), 1u);
-  EXPECT_EQ(recorded[0].trigger(), v1::HotAddresses::TRIGGER_STARVED);
-  EXPECT_THAT(recorded[0].refused(), HasSubstr("its QMP address is not known"));
-  EXPECT_THAT(sampling_.TakeNotices(),
-              ElementsAre(HasSubstr("hot addresses: VM web (PID 10) cannot be sampled: qmp")));
 }
 
 }  // namespace

@@ -60,13 +60,32 @@ TEST(RunWatch, NothingStarvesOfATimeThatIsPassedOver) {
   EXPECT_EQ(watch.Observe({.vcpus = {Vcpu(100, 100), Vcpu(50, 50)}}), Finding::kRuns);
   watch.Observe({.vcpus = {Vcpu(1200, 100), Vcpu(60, 60)}});
   watch.Observe({.vcpus = {Vcpu(1250, 100), Vcpu(60, 60)}});
-  watch.PassOver({.vcpus = {Vcpu(1300, 100), Vcpu(70, 70)}});
-  for (const uint64_t later : {1301, 1302, 1303, 2299}) {
+  watch.PassOver(0, 1300 * kMs);
+  for (const uint64_t later : {1300, 1301, 1302, 2299}) {
     EXPECT_EQ(watch.Observe({.vcpus = {Vcpu(later, 100), Vcpu(80, 80)}}), Finding::kRuns) << later;
   }
   watch.Observe({.vcpus = {Vcpu(2300, 100), Vcpu(80, 80)}});
   watch.Observe({.vcpus = {Vcpu(2300, 100), Vcpu(80, 80)}});
   EXPECT_EQ(watch.Observe({.vcpus = {Vcpu(2300, 100), Vcpu(80, 80)}}), Finding::kStarves);
+}
+
+// The others of the VM are judged meanwhile, each by its own groups.
+TEST(RunWatch, OnlyTheVcpuThatIsPassedOverIsSpared) {
+  RunWatch watch(2, 2, 1, true);
+  const auto sample = [](uint64_t ms) {
+    return core::Sample{.vcpus = {Vcpu(ms, 50), Vcpu(ms, ms)},
+                        .further = {Group(ms, ms), Group(ms, 50)}};
+  };
+  EXPECT_EQ(watch.Observe(sample(50)), Finding::kRuns);
+  for (const uint64_t ms : {1100, 1200, 1300}) {
+    watch.PassOver(0, ms * kMs);
+    const Finding found = watch.Observe(sample(ms));
+    EXPECT_EQ(found == Finding::kStarves, ms == 1300) << ms;
+  }
+  for (const uint64_t ms : {1400, 1500, 1600}) {
+    for (const size_t vcpu : {0, 1}) watch.PassOver(vcpu, ms * kMs);
+    EXPECT_EQ(watch.Observe(sample(ms)), Finding::kRuns) << ms;
+  }
 }
 
 // --multiplex of events that fit into one group: nobody takes turns with it.

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/unit/fixtures/drawn_recording.h"
 #include "tests/unit/fixtures/made_interval.h"
 
 namespace vcpulse::report {
@@ -109,8 +110,31 @@ TEST_F(HotNotesTest, NameTheCode) {
   EXPECT_EQ(Notes(1),
             "  hot, vCPU 1: 60.0 % poll_idle, 40.0 % x of 100 samples by cycles, 1 window after "
             "spinning; idle\n"
-            "               polling: 60.0% in the guest's idle loop\n");
+            "               polling: 60.0 % after spinning in the guest's idle loop\n");
   EXPECT_EQ(Notes(0), "");
+}
+
+// A window is of the phase that has its middle, wherever it was closed.
+TEST(HotWindows, AreOfThePhaseOfTheirMiddle) {
+  check::DrawnRecording recording;
+  recording.Draw("PPPP");
+  recording.Mark("load", recording.now_ns());
+  recording.Draw("PPPPPPPPPP");
+  recording.Mark("rest", recording.now_ns());
+  recording.Draw("P");
+  v1::HotAddresses window;
+  window.set_source("cycles");
+  window.set_begin_mono_ns(recording.now_ns() - 4 * check::kDrawnTick_ns);
+  recording.EndWindow(window);
+  recording.Draw("PPPPPPPP");
+  const std::string path = recording.Finish();
+  const auto windows_in = [&path](const std::string& phase) {
+    Summary summary;
+    EXPECT_TRUE(ReadPart(path, {.phase = phase}, summary).ok());
+    return summary.hotspots().All({}).size();
+  };
+  EXPECT_EQ(windows_in("load"), 1u);
+  EXPECT_EQ(windows_in("rest"), 0u);
 }
 
 TEST_F(HotNotesTest, SayWhyThereIsNone) {

@@ -262,7 +262,6 @@ TEST(Recut, RecordThatIsTooLongIsNamed) {
   EXPECT_EQ(status.message(), "record 7 does not fit into a chunk of 1000 bytes");
 }
 
-// As merge does with a chunk whose beginning another part has; here it has none of it.
 // Gaps and hot addresses name an epoch: each chunk that has one has its set, without a tick too.
 TEST(Recut, ARecordOfAnEpochHasItsSet) {
   std::vector<Bytes> chunks;
@@ -286,6 +285,7 @@ TEST(Recut, ARecordOfAnEpochHasItsSet) {
   EXPECT_EQ(DecodeChunkHeader(pieces.back())->last_mono_ns, 9);
 }
 
+// As merge does with a chunk whose beginning another part has; here it has none of it.
 TEST(Recut, OneRecordAloneIsCutToItself) {
   v1::ChunkPayload payload;
   payload.add_records()->set_sequence(7);
