@@ -49,6 +49,9 @@ struct RecordText {
 };
 
 absl::Status ParseHotspots(const RecordText& text, RecordOptions& options) {
+  const auto source = ParseAddressSource("--hotspots-source", text.hotspots_source);
+  if (!source.ok()) return source.status();
+  options.hotspots_source = *source;
   if (!text.hotspots) {
     if (text.hotspots_source == "auto") return absl::OkStatus();
     return absl::InvalidArgumentError("--hotspots-source needs --hotspots");
@@ -60,12 +63,10 @@ absl::Status ParseHotspots(const RecordText& text, RecordOptions& options) {
     return absl::InvalidArgumentError(
         absl::StrCat("--hotspots '", when, "': known are spinning, starved, both"));
   }
-  const auto source = ParseAddressSource("--hotspots-source", text.hotspots_source);
-  if (source.ok()) options.hotspots_source = *source;
-  if (source.ok() && *source == kvm::AddressSource::kQmp) {
+  if (options.hotspots_source == kvm::AddressSource::kQmp) {
     Note("--hotspots-source qmp stops the vCPUs for a moment with each sample");
   }
-  return source.status();
+  return absl::OkStatus();
 }
 
 // The destination: a file, a collector, or both.
