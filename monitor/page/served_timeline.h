@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "monitor/hotspots/symbols.h"
 #include "monitor/http/server.h"
 #include "monitor/page/answer.h"
 
