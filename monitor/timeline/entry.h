@@ -41,7 +41,7 @@ std::optional<int64_t> InstantOf(const Entry& entry);
 v1::TimelineRecord RecordOf(const Entry& entry);
 
 // The VM's number and epoch whose vCPU set must be read before a record that is no tick; nothing
-// where it needs none. (Statistics are passed over without it: a tick brings it.)
+// where it needs none. (Readers ignore statistics without it: a tick brings it.)
 std::optional<std::pair<uint32_t, uint32_t>> SetNeededBy(const v1::TimelineRecord& record);
 
 // The clocks of this host now, CLOCK_MONOTONIC first.
