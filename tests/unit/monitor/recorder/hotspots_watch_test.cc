@@ -359,6 +359,20 @@ TEST_F(RecordedWindows, ARefusalIsRecordedAndSaid) {
                   .Times(1));
 }
 
+// Without counters nothing is SPINNING: a person who waits for such windows is told.
+TEST_F(RecordedWindows, WithoutCountersSpinningBeginsNone) {
+  for (const kvm::EventSet set : {kvm::EventSet::kDegraded, kvm::EventSet::kMin}) {
+    Recording::Options options = OptionsOf(nullptr);
+    options.hotspots = {.spinning = true};
+    options.open.wanted.set = set;
+    Recording recording(options, perf_, writer_);
+    ASSERT_TRUE(recording.Track(web_.vm()).ok());
+    EXPECT_THAT(recording.TakeNotices(),
+                testing::Contains(HasSubstr("no vCPU is called SPINNING: `--hotspots starved`"))
+                    .Times(set == kvm::EventSet::kDegraded ? 1 : 0));
+  }
+}
+
 // Windows of a VM that ends are in the timeline.
 TEST_F(RecordedWindows, EndWithTheirVm) {
   Recording recording(
