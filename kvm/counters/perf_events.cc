@@ -8,11 +8,22 @@
 
 namespace vcpulse::kvm {
 
-OrErrno<Fd> KernelPerfEvents::Open(perf_event_attr& attr, pid_t tid, int group_fd) {
-  const long fd =
-      syscall(SYS_perf_event_open, &attr, tid, /*cpu=*/-1, group_fd, PERF_FLAG_FD_CLOEXEC);
+namespace {
+
+OrErrno<Fd> OpenEvent(perf_event_attr& attr, pid_t tid, int cpu, int group_fd) {
+  const long fd = syscall(SYS_perf_event_open, &attr, tid, cpu, group_fd, PERF_FLAG_FD_CLOEXEC);
   if (fd < 0) return {.error = errno};
   return {.value = Fd(static_cast<int>(fd))};
+}
+
+}  // namespace
+
+OrErrno<Fd> KernelPerfEvents::Open(perf_event_attr& attr, pid_t tid, int group_fd) {
+  return OpenEvent(attr, tid, /*cpu=*/-1, group_fd);
+}
+
+OrErrno<Fd> KernelPerfEvents::OpenOnCpu(perf_event_attr& attr, int cpu) {
+  return OpenEvent(attr, /*tid=*/-1, cpu, /*group_fd=*/-1);
 }
 
 OrErrno<uint64_t> KernelPerfEvents::Id(int fd) {

@@ -29,6 +29,8 @@ class PerfEvents {
   // perf_event_open(attr, tid, any CPU, group_fd, PERF_FLAG_FD_CLOEXEC). group_fd -1 makes a
   // leader.
   virtual OrErrno<Fd> Open(perf_event_attr& attr, pid_t tid, int group_fd) = 0;
+  // perf_event_open(attr, any thread, cpu, no group, PERF_FLAG_FD_CLOEXEC).
+  virtual OrErrno<Fd> OpenOnCpu(perf_event_attr& attr, int cpu) = 0;
   // PERF_EVENT_IOC_ID.
   virtual OrErrno<uint64_t> Id(int fd) = 0;
   // PERF_EVENT_IOC_ENABLE with PERF_IOC_FLAG_GROUP. Returns 0 or errno.
@@ -41,6 +43,7 @@ class PerfEvents {
 class KernelPerfEvents final : public PerfEvents {
  public:
   OrErrno<Fd> Open(perf_event_attr& attr, pid_t tid, int group_fd) override;
+  OrErrno<Fd> OpenOnCpu(perf_event_attr& attr, int cpu) override;
   OrErrno<uint64_t> Id(int fd) override;
   int EnableGroup(int leader_fd) override;
   OrErrno<size_t> Read(int leader_fd, std::span<uint64_t> words) override;

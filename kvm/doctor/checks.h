@@ -175,6 +175,10 @@ Finding CheckDebugfs(const std::string& root);
 // counter's.
 Finding CheckHotAddresses(PerfEvents& perf, const std::string& root);
 
+// "competitors": whether who runs on a CPU can be watched, tried on the calling thread's; a note
+// where it cannot.
+Finding CheckCompetitors(PerfEvents& perf, const std::string& root);
+
 // "statistics" for each VM, at most `most` of them: the sources of docs/statistics.md; a note where
 // none is KVM's.
 std::vector<Finding> CheckStatistics(const std::string& root, std::span<const Vm> vms, size_t most);

@@ -6,6 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "kvm/base/clock.h"
 #include "kvm/base/text.h"
+#include "kvm/competitors/competitor_sampler.h"
 #include "kvm/doctor/checks.h"
 #include "kvm/host.h"
 #include "kvm/hotspots/address_sampler.h"
@@ -53,6 +54,19 @@ Finding CheckHotAddresses(PerfEvents& perf, const std::string& root) {
   }
   finding.state = State::kNote;
   finding.answered = absl::StrCat("none but QMP: ", refused);
+  return finding;
+}
+
+Finding CheckCompetitors(PerfEvents& perf, const std::string& root) {
+  Finding finding{.id = "competitors", .tried = "`record --competitors`, on vcpulse itself"};
+  const auto sampler = CompetitorSampler::Open(perf, Itself(root), root);
+  if (sampler.ok()) {
+    finding.answered = "who runs on a CPU can be watched";
+    return finding;
+  }
+  finding.state = State::kNote;
+  finding.answered = absl::StrCat("who has the CPU of a starved vCPU cannot be told: ",
+                                  sampler.status().message());
   return finding;
 }
 

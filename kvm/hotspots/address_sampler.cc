@@ -14,11 +14,12 @@
 #include "kvm/discovery/qmp_client.h"
 #include "kvm/events/pmu.h"
 #include "kvm/host.h"
+#include "kvm/hotspots/kvm_exit_format.h"
 #include "kvm/hotspots/registers_text.h"
-#include "kvm/hotspots/sample_ring.h"
-#include "kvm/hotspots/tracepoint_format.h"
 #include "kvm/proc_files.h"
 #include "kvm/proc_tree.h"
+#include "kvm/tracing/sample_ring.h"
+#include "kvm/tracing/tracepoint_format.h"
 
 namespace vcpulse::kvm {
 namespace {
@@ -51,14 +52,14 @@ class RingSampler final : public AddressSampler {
       AddressCounts& counts = counts_[i];
       RingRecords into;
       into.address = [&counts](GuestAddress address) { ++counts.counts[address]; };
-      into.raw = [&](std::span<const uint8_t> record) {
-        const auto address = exits_->AddressOf(record);
+      into.lost = [&counts](uint64_t lost) { counts.lost += lost; };
+      into.raw = [&](const RawSample& sample) {
+        const auto address = exits_->AddressOf(sample.record);
         if (address) ++counts.counts[{.address = *address, .mode = ModeOfAddress(*address)}];
       };
       rings_[i].Take([&](std::span<const uint8_t> records) {
         whole = ReadRecords(records, exits_.has_value(), into) && whole;
       });
-      counts.lost += into.lost;
     }
     return whole ? absl::OkStatus() : absl::DataLossError("the kernel's samples make no sense");
   }
@@ -162,31 +163,12 @@ Opened OpenCycles(PerfEvents& perf, const Vm& vm, const AddressSamplerOptions& o
 }
 
 Opened OpenKvmExits(PerfEvents& perf, const Vm& vm, const AddressSamplerOptions& options) {
-  std::optional<KvmExitFormat> exits;
-  int error = ENOENT;
-  int why = 0;
-  for (const char* mount : {"sys/kernel/tracing", "sys/kernel/debug/tracing"}) {
-    const auto text =
-        ReadSmallFile(absl::StrCat(options.root, options.root.ends_with('/') ? "" : "/", mount,
-                                   "/events/kvm/kvm_exit/format"),
-                      &why);
-    if (!text) {
-      if (error == ENOENT) error = why;  // the first that says more
-      continue;
-    }
-    auto format = ParseTracepointFormat(*text);
-    if (format) exits = KvmExitFormat::From(*std::move(format));
-    if (!exits) {
-      return absl::UnimplementedError(
-          "kvm:kvm_exit has other fields on this kernel than are known");
-    }
-    break;
-  }
+  const absl::StatusOr<TracepointFormat> format =
+      ReadTracepointFormat(options.root, "kvm", "kvm_exit");
+  if (!format.ok()) return format.status();
+  std::optional<KvmExitFormat> exits = KvmExitFormat::From(*format);
   if (!exits) {
-    return absl::ErrnoToStatus(
-        error,
-        "the format of kvm:kvm_exit cannot be read (needs tracefs at /sys/kernel/tracing, "
-        "and root)");
+    return absl::UnimplementedError("kvm:kvm_exit has other fields on this kernel than are known");
   }
   perf_event_attr attr{};
   attr.size = sizeof(attr);

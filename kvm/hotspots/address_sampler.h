@@ -14,7 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "kvm/counters/perf_events.h"
-#include "kvm/hotspots/sample_records.h"
+#include "kvm/tracing/sample_records.h"
 #include "kvm/vm.h"
 
 namespace vcpulse::kvm {

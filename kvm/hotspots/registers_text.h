@@ -3,7 +3,7 @@
 #include <optional>
 #include <string_view>
 
-#include "kvm/hotspots/sample_records.h"
+#include "kvm/tracing/sample_records.h"
 
 namespace vcpulse::kvm {
 

@@ -3,9 +3,9 @@
 #include <linux/kvm.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "absl/status/status.h"
+#include "kvm/base/bytes.h"
 #include "kvm/base/text.h"
 
 namespace vcpulse::kvm {
@@ -21,14 +21,6 @@ absl::Status NotStats(const char* why) {
   return absl::DataLossError(absl::StrCat("not KVM's statistics: ", why));
 }
 
-template <typename T>
-std::optional<T> At(std::span<const uint8_t> file, size_t offset) {
-  if (offset > file.size() || file.size() - offset < sizeof(T)) return std::nullopt;
-  T value;
-  std::memcpy(&value, file.data() + offset, sizeof(T));
-  return value;
-}
-
 // The text of a field of so many bytes, up to its NUL.
 std::optional<std::string> TextAt(std::span<const uint8_t> file, size_t offset, size_t size) {
   if (offset > file.size() || file.size() - offset < size) return std::nullopt;
@@ -39,7 +31,7 @@ std::optional<std::string> TextAt(std::span<const uint8_t> file, size_t offset, 
 }  // namespace
 
 absl::StatusOr<KvmStatsLayout> ParseKvmStatsLayout(std::span<const uint8_t> file) {
-  const auto header = At<kvm_stats_header>(file, 0);
+  const auto header = ReadAt<kvm_stats_header>(file, 0);
   if (!header) return NotStats("no header");
   if (header->num_desc > kMostDescriptors || header->name_size > kLongestName) {
     return NotStats("more values than any kernel has");
@@ -51,15 +43,15 @@ absl::StatusOr<KvmStatsLayout> ParseKvmStatsLayout(std::span<const uint8_t> file
   const size_t step = kDescBytes + header->name_size;
   for (uint32_t i = 0; i < header->num_desc; ++i) {
     const size_t place = header->desc_offset + i * step;
-    const auto flags = At<uint32_t>(file, place + offsetof(kvm_stats_desc, flags));
-    const auto size = At<uint16_t>(file, place + offsetof(kvm_stats_desc, size));
-    const auto from_data = At<uint32_t>(file, place + offsetof(kvm_stats_desc, offset));
+    const auto flags = ReadAt<uint32_t>(file, place + offsetof(kvm_stats_desc, flags));
+    const auto size = ReadAt<uint16_t>(file, place + offsetof(kvm_stats_desc, size));
+    const auto from_data = ReadAt<uint32_t>(file, place + offsetof(kvm_stats_desc, offset));
     const auto name = TextAt(file, place + kDescBytes, header->name_size);
     if (!flags || !size || !from_data || !name) return NotStats("it ends within its descriptors");
     const bool is_count = (*flags & KVM_STATS_TYPE_MASK) == KVM_STATS_TYPE_CUMULATIVE && *size == 1;
     if (!is_count) continue;
     const size_t offset = size_t{header->data_offset} + *from_data;
-    if (!At<uint64_t>(file, offset)) return NotStats("a value lies beyond its end");
+    if (!ReadAt<uint64_t>(file, offset)) return NotStats("a value lies beyond its end");
     layout.values.push_back({.name = *name, .offset = offset});
   }
   return layout;

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "absl/functional/function_ref.h"
-#include "kvm/hotspots/sample_records.h"
+#include "kvm/tracing/sample_records.h"
 #include "vcpulse/v1/timeline.pb.h"
 
 namespace vcpulse::hotspots {

@@ -212,7 +212,7 @@ absl::Status Loop::Rescan() {
 }
 
 void Loop::Drain() {
-  recording_.CollectHotspots();  // a window ends in time, whatever the output does
+  recording_.CollectWindows();  // one ends in time, whatever the output does
   if (!OutputIsBehind()) recording_.Drain();
   for (const recorder::InstanceKey& key : recording_.TakeSuspects()) {
     for (const kvm::Vm& vm : recording_.vms()) {

@@ -9,10 +9,11 @@
 
 #include "absl/time/time.h"
 #include "kvm/counters/group_opener.h"
+#include "kvm/hotspots/address_sampler.h"
 #include "monitor/core/classify.h"
 #include "monitor/live/target.h"
 #include "monitor/profile/profile.h"
-#include "monitor/recorder/hotspots_watch.h"
+#include "monitor/recorder/triggered_windows.h"
 #include "monitor/timeline/writer.h"
 
 namespace vcpulse::live {
@@ -38,11 +39,12 @@ struct Options {
   kvm::OpenOptions open;
   core::ClassifierChoice classifier = core::ClassifierChoice::kAuto;
   profile::Profile profile;
-  bool force_profile = false;  // also where it is one of other CPUs
-  bool prove = false;          // the counters of this host, before it begins (docs/accuracy.md)
-  bool statistics = true;      // of the scheduler and of KVM (docs/statistics.md)
-  recorder::HotspotsTriggers hotspots;                // docs/hotspots.md
+  bool force_profile = false;   // also where it is one of other CPUs
+  bool prove = false;           // the counters of this host, before it begins (docs/accuracy.md)
+  bool statistics = true;       // of the scheduler and of KVM (docs/statistics.md)
+  recorder::Triggers hotspots;  // docs/hotspots.md
   std::optional<kvm::AddressSource> hotspots_source;  // this one alone
+  bool competitors = false;  // who has the CPU of a starved vCPU (docs/competitors.md)
   std::string tool_version;
   // The VMs are those of this process's descendants, and it goes on without any.
   bool beside_command = false;

@@ -57,13 +57,16 @@ struct Span {
 };
 
 // A tick tells of the time since the one before it, and is of the span that has the middle of that:
-// so no tick is of two spans that touch, and none is lost between them. Likewise a window of hot
-// addresses.
+// so no tick is of two spans that touch, and none is lost between them. Likewise a window that
+// was opened for a closer look.
 bool LiesIn(const Span& span, const timeline::Entry& entry, int64_t instant_ns) {
   const auto* tick = std::get_if<timeline::TickEntry>(&entry.record);
   if (tick != nullptr) instant_ns = PlaceOf(*tick);
-  const auto* hot = std::get_if<v1::HotAddresses>(&entry.record);
-  if (hot != nullptr) instant_ns = std::midpoint(hot->begin_mono_ns(), hot->mono_ns());
+  if (const auto* window = std::get_if<v1::HotAddresses>(&entry.record)) {
+    instant_ns = std::midpoint(window->begin_mono_ns(), window->mono_ns());
+  } else if (const auto* other = std::get_if<v1::Competitors>(&entry.record)) {
+    instant_ns = std::midpoint(other->begin_mono_ns(), other->mono_ns());
+  }
   return instant_ns >= span.from_ns && instant_ns < span.to_ns;
 }
 

@@ -64,17 +64,27 @@ Recording::Recording(const Options& options, kvm::PerfEvents& perf, timeline::Re
                 .state_below = std::max(sampler::Sampler::Options{}.state_below,
                                         options.profile.presence.halted_leave)}),
       residency_(options.residency) {
-  if (!options_.hotspots.Any()) return;
-  const auto open = [this](const kvm::Vm& vm) {
-    return kvm::AddressSampler::Open(perf_, vm,
-                                     {.root = options_.root,
-                                      .source = options_.hotspots_source,
-                                      .qmp_too = false,
-                                      .force_mediated_vpmu = options_.open.force_mediated_vpmu});
-  };
-  hotspots_.emplace(options_.hotspots,
-                    options_.open_hotspots ? options_.open_hotspots : HotspotsWatch::Open(open),
-                    options_.now_ns);
+  if (options_.hotspots.Any()) {
+    const OpenAddresses open = [this](const kvm::Vm& vm) {
+      return kvm::AddressSampler::Open(perf_, vm,
+                                       {.root = options_.root,
+                                        .source = options_.hotspots_source,
+                                        .qmp_too = false,
+                                        .force_mediated_vpmu = options_.open.force_mediated_vpmu});
+    };
+    windows_.emplace_back(options_.hotspots,
+                          HotAddressWindows(options_.open_hotspots ? options_.open_hotspots : open),
+                          options_.now_ns);
+  }
+  if (options_.competitors) {
+    const OpenCompetitors open = [this](const kvm::Vm& vm) {
+      return kvm::CompetitorSampler::Open(perf_, vm, options_.root);
+    };
+    windows_.emplace_back(
+        Triggers{.starved = true},
+        CompetitorWindows(options_.open_competitors ? options_.open_competitors : open),
+        options_.now_ns);
+  }
 }
 
 std::string Counted(uint64_t ticks, uint64_t vcpu_samples, uint64_t gaps) {
@@ -294,8 +304,8 @@ void Recording::Drain() {
         break;
     }
   }
-  CollectHotspots();
-  WriteHotspots();
+  CollectWindows();
+  WriteWindows();
   // After the samples that were taken before it: a tick that follows in the timeline is a later
   // one.
   for (const auto& [key, recorded] : vms_) {
@@ -306,8 +316,8 @@ void Recording::Drain() {
 void Recording::LetGo(sampler::Epoch* epoch) {
   const auto live = epochs_.find(epoch);
   AddNotOpened(live->second);
-  if (hotspots_) hotspots_->End({epoch->vm, epoch->number});
-  WriteHotspots();
+  for (TriggeredWindows& windows : windows_) windows.End({epoch->vm, epoch->number});
+  WriteWindows();
   writer_.EndEpoch(epoch->vm, epoch->number);
   const InstanceKey key = live->second.key;
   epochs_.erase(live);
@@ -330,8 +340,8 @@ void Recording::TakeSample(LiveEpoch& live, const sampler::Handover& handover) {
     ++progress_.samples;
     progress_.vcpu_samples += sample.vcpus.size();
     if (handover.last) suspects_.push_back(live.key);
-    if (hotspots_) {
-      hotspots_->Observe({live.epoch->vm, live.epoch->number}, live.counted, sample, live.verdicts);
+    for (TriggeredWindows& windows : windows_) {
+      windows.Observe({live.epoch->vm, live.epoch->number}, live.counted, sample, live.verdicts);
     }
     WatchRuns(live, sample);
     SayWhatNeverCounts(live);
@@ -379,9 +389,9 @@ void Recording::WatchRuns(LiveEpoch& live, const core::Sample& sample) {
   RecordedVm& recorded = known->second;
   Openings& openings = recorded.openings;
   if (openings.opened().set == kvm::ToString(kvm::EventSet::kDegraded)) return;  // always runs
-  if (hotspots_) {
+  for (const TriggeredWindows& windows : windows_) {
     // They take turns with a window where the PMU has no counter left.
-    for (const size_t vcpu : hotspots_->SharingTheirPmu({live.epoch->vm, live.epoch->number})) {
+    for (const size_t vcpu : windows.SharingTheirPmu({live.epoch->vm, live.epoch->number})) {
       live.runs.PassOver(vcpu, sample.vcpus[vcpu].time_enabled_ns);
     }
   }

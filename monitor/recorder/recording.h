@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -22,12 +23,13 @@
 #include "monitor/core/classify.h"
 #include "monitor/core/epoch_classifier.h"
 #include "monitor/core/residency.h"
-#include "monitor/recorder/hotspots_watch.h"
 #include "monitor/recorder/notices.h"
 #include "monitor/recorder/openings.h"
 #include "monitor/recorder/pause_watch.h"
 #include "monitor/recorder/statistics_watch.h"
 #include "monitor/recorder/step_down.h"
+#include "monitor/recorder/triggered_windows.h"
+#include "monitor/recorder/windows.h"
 #include "monitor/sampler/sampler.h"
 #include "monitor/timeline/writer.h"
 
@@ -74,9 +76,11 @@ class Recording {
     std::vector<core::ResidencyBasis> residency;  // one per core PMU
     bool statistics = true;                       // see StatisticsWatch
     std::string kernel_release;                   // uname -r; for them alone
-    HotspotsTriggers hotspots;
+    Triggers hotspots;
     std::optional<kvm::AddressSource> hotspots_source;  // this one alone; none: all but QMP
-    HotspotsWatch::Open open_hotspots{};                // injected by tests
+    bool competitors = false;                           // who has the CPU of a starved vCPU
+    OpenAddresses open_hotspots{};                      // injected by tests
+    OpenCompetitors open_competitors{};                 // likewise
     int64_t (*now_ns)() = nullptr;                      // CLOCK_MONOTONIC, injected
   };
 
@@ -106,8 +110,9 @@ class Recording {
   // (2 s) does not run out.
   void Drain();
 
-  // Takes in hot addresses and closes the windows whose time has come. Called ten times a second.
-  void CollectHotspots();
+  // Lets the triggered windows take in what there is, and closes those whose time has come. Called
+  // ten times a second.
+  void CollectWindows();
 
   // Closes every epoch. Ticks must still be taken in (TickThread runs, or TakeCommands is called)
   // until Drain makes idle() true.
@@ -191,8 +196,8 @@ class Recording {
   void TakeSample(LiveEpoch& live, const sampler::Handover& handover);
   // Where it is time for it.
   void ReadStatistics(LiveEpoch& live);
-  // Makes records of the windows of hot addresses that were closed.
-  void WriteHotspots();
+  // Writes the records of the triggered windows that were closed.
+  void WriteWindows();
   // Of an epoch whose counters tell no spinning where that was asked for.
   void SayNoSpinning(const LiveEpoch& live, const kvm::Vm& vm);
   // Once per VM.
@@ -229,7 +234,7 @@ class Recording {
   std::map<std::string, pid_t> ended_names_;  // the latest instance of each name that has ended
   uint32_t next_vm_ = 1;
   std::vector<InstanceKey> suspects_;
-  std::optional<HotspotsWatch> hotspots_;
+  std::deque<TriggeredWindows> windows_;  // a kind each
   Notices notices_;
   bool sampler_news_ = false;
   bool paused_ = false;

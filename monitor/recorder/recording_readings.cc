@@ -1,4 +1,4 @@
-// Of Recording: what is read beside the counters, statistics and hot addresses.
+// Of Recording: what is read beside the counters, statistics and triggered windows.
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -18,8 +18,8 @@ void Recording::ReadStatistics(LiveEpoch& live) {
   writer_.Add(std::move(record), now_ns);
 }
 
-void Recording::CollectHotspots() {
-  if (hotspots_) hotspots_->Collect();
+void Recording::CollectWindows() {
+  for (TriggeredWindows& windows : windows_) windows.Collect();
 }
 
 void Recording::SayNoSpinning(const LiveEpoch& live, const kvm::Vm& vm) {
@@ -30,14 +30,19 @@ void Recording::SayNoSpinning(const LiveEpoch& live, const kvm::Vm& vm) {
                                              : ": `--hotspots starved` samples those that wait"));
 }
 
-void Recording::WriteHotspots() {
-  if (!hotspots_) return;
-  for (v1::HotAddresses& found : hotspots_->Take()) {
-    if (found.source().empty()) notices_.Add(absl::StrCat("hot addresses: ", found.refused()));
-    const int64_t mono_ns = found.mono_ns();
-    v1::TimelineRecord record;
-    *record.mutable_hot_addresses() = std::move(found);
-    writer_.Add(std::move(record), mono_ns);
+void Recording::WriteWindows() {
+  for (TriggeredWindows& windows : windows_) {
+    for (v1::TimelineRecord& record : windows.Take()) {
+      const v1::HotAddresses& hot = record.hot_addresses();
+      const v1::Competitors& competitors = record.competitors();
+      if (record.has_hot_addresses() && hot.source().empty()) {
+        notices_.Add(absl::StrCat("hot addresses: ", hot.refused()));
+      } else if (!competitors.refused().empty()) {
+        notices_.Add(absl::StrCat("competitors: ", competitors.refused()));
+      }
+      const int64_t mono_ns = record.has_competitors() ? competitors.mono_ns() : hot.mono_ns();
+      writer_.Add(std::move(record), mono_ns);
+    }
   }
 }
 

@@ -128,6 +128,32 @@ json::value HotspotsJson(const Report& report, uint32_t vm, uint32_t vcpu) {
   return hotspots::ObjectOf(*hot, kMostSpots);
 }
 
+// Null where no window of it was recorded.
+json::value CompetitorsJson(const Report& report, uint32_t vm, uint32_t vcpu) {
+  const auto totals = report.summary.competitors().Of(vm, vcpu);
+  if (!totals) return nullptr;
+  const auto seconds = [](uint64_t ns) { return ToSeconds(static_cast<double>(ns)); };
+  json::array who;
+  for (const CompetitorTotal& one : totals->competitors) {
+    who.push_back(json::object{
+        {"label", String(one.label)},
+        {"vm", one.vm.empty() ? json::value(nullptr) : String(one.vm)},
+        {"vcpu", OrNull(one.vcpu)},
+        {"thread", one.thread_name.empty() ? json::value(nullptr) : String(one.thread_name)},
+        {"process", one.process_name.empty() ? json::value(nullptr) : String(one.process_name)},
+        {"pid", NumberOrNull(one.pid)},
+        {"seconds", seconds(one.ns)},
+        {"share", static_cast<double>(one.ns) / static_cast<double>(totals->waited_ns)}});
+  }
+  return json::object{{"windows", totals->windows},
+                      {"waited_s", seconds(totals->waited_ns)},
+                      {"unseen_s", seconds(totals->unseen_ns)},
+                      {"further_s", seconds(totals->further_ns)},
+                      {"lost", totals->lost},
+                      {"cpus", json::array(totals->cpus.begin(), totals->cpus.end())},
+                      {"who", std::move(who)}};
+}
+
 json::object VcpuJson(const Report& report, uint32_t number, const VmSummary& vm,
                       const VcpuSummary& vcpu) {
   json::object ticks;
@@ -156,6 +182,7 @@ json::object VcpuJson(const Report& report, uint32_t number, const VmSummary& vm
   };
   out["causes"] = CausesJson(vcpu);
   out["hotspots"] = HotspotsJson(report, number, vcpu.index);
+  out["competitors"] = CompetitorsJson(report, number, vcpu.index);
   out["host_cpus"] = vcpu.host_cpus.empty()
                          ? json::value(nullptr)
                          : json::array(vcpu.host_cpus.begin(), vcpu.host_cpus.end());
@@ -248,6 +275,7 @@ json::object VmJson(const Report& report, uint32_t number, const VmSummary& vm) 
       {"vcpus", std::move(vcpus)},
       {"kvm_statistics_missing", TextOrNull(vm.kvm_missing.value_or("not recorded"))},
       {"hotspots_refused", OrNull(report.summary.hotspots().Refused(number))},
+      {"competitors_refused", OrNull(report.summary.competitors().Refused(number))},
       {"gaps", GapsJson(report, vm.gaps)},
   };
 }

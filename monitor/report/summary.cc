@@ -59,6 +59,7 @@ absl::Status Summary::Add(const timeline::Entry& entry, metric::IntervalReader::
   if (const auto* set = std::get_if<v1::VcpuSet>(&entry.record)) {
     intervals_.Add(*set);
     hotspots_.Add(entry);
+    competitors_.Add(entry);
     AddVcpuSet(*set);  // may forget one
     return absl::OkStatus();
   }
@@ -76,6 +77,8 @@ absl::Status Summary::Add(const timeline::Entry& entry, metric::IntervalReader::
     end_ = *end;
   } else if (std::holds_alternative<v1::HotAddresses>(entry.record)) {
     hotspots_.Add(entry);
+  } else if (std::holds_alternative<v1::Competitors>(entry.record)) {
+    competitors_.Add(entry);
   } else if (const auto* read = std::get_if<v1::Statistics>(&entry.record)) {
     if (const auto vm = vms_.find(read->vm()); vm != vms_.end()) {
       vm->second.kvm_missing = read->kvm_missing();

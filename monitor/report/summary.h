@@ -26,6 +26,7 @@
 #include "monitor/metric/metric.h"
 #include "monitor/report/distribution.h"
 #include "monitor/report/phase_totals.h"
+#include "monitor/report/recorded_competitors.h"
 #include "monitor/timeline/entry.h"
 
 namespace vcpulse::report {
@@ -218,6 +219,7 @@ class Summary {
   // An epoch counted cycles and no ref-cycles: its residency is by frequency in any case.
   bool residency_without_ref_cycles() const { return residency_without_ref_cycles_; }
   const hotspots::RecordedHotspots& hotspots() const { return hotspots_; }
+  const RecordedCompetitors& competitors() const { return competitors_; }
   const OwnCost& own_cost() const { return own_cost_; }
   const std::optional<v1::Summary>& end() const { return end_; }
   const std::optional<v1::ClockSnapshot>& clock() const { return clock_; }  // the first
@@ -250,6 +252,7 @@ class Summary {
   uint64_t markers_omitted_ = 0;
   PhaseTotals phases_;
   hotspots::RecordedHotspots hotspots_;
+  RecordedCompetitors competitors_;
   OwnCost own_cost_;
   std::optional<uint64_t> last_tick_;
   std::optional<v1::Summary> end_;

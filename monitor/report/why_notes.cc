@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "kvm/base/text.h"
 #include "monitor/report/text_format.h"
 #include "monitor/report/verdict_notes.h"
@@ -46,6 +48,32 @@ std::string IdleText(const hotspots::VcpuHotspots& hot) {
   if (hot.idle_share.value_or(0) < kMostly) return "";
   return absl::StrFormat("; idle polling: %.1f %% after spinning in the guest's idle loop",
                          100 * *hot.idle_share);
+}
+
+std::string CompetitorsText(const CompetitorTotals& totals) {
+  constexpr size_t kMost = 3;
+  constexpr double kSmallest = 0.01;
+  const std::string windows = Plural(totals.windows, "window");
+  if (totals.waited_ns == 0) return absl::StrCat("no waiting was seen in ", windows);
+  const auto waited_ns = static_cast<double>(totals.waited_ns);
+  std::vector<std::string> shares;
+  const auto add = [&](uint64_t ns, const std::string& whose) {
+    shares.push_back(
+        absl::StrFormat("%.1f %% %s", 100 * static_cast<double>(ns) / waited_ns, whose));
+  };
+  uint64_t others_ns = totals.further_ns;
+  for (const CompetitorTotal& one : totals.competitors) {
+    if (shares.size() < kMost && static_cast<double>(one.ns) >= kSmallest * waited_ns) {
+      add(one.ns, Printable(one.label));
+    } else {
+      others_ns += one.ns;
+    }
+  }
+  if (others_ns > 0) add(others_ns, "others");
+  if (totals.unseen_ns > 0) add(totals.unseen_ns, "not seen");
+  return absl::StrFormat("%s of the %.0f ms that it waited (%s, CPU %s)",
+                         absl::StrJoin(shares, ", "), waited_ns * 1e-6, windows,
+                         absl::StrJoin(totals.cpus, ", "));
 }
 
 }  // namespace
@@ -100,6 +128,24 @@ std::string HotNotes(const Report& report, const NumberedVm& vm, std::optional<u
                      hot->samples == 0 && !hot->refused.empty()
                          ? absl::StrCat(" (", Printable(hot->refused), ")")
                          : ""));
+  }
+  return out;
+}
+
+std::string CompetitorNotes(const Report& report, const NumberedVm& vm,
+                            std::optional<uint32_t> vcpu) {
+  const RecordedCompetitors& recorded = report.summary.competitors();
+  std::string out;
+  if (const auto refused = recorded.Refused(vm.first)) {
+    out += Wrapped("  competitors were not watched: ", Printable(*refused));
+  }
+  size_t shown = 0;
+  for (const auto& [index, summary] : vm.second.vcpus) {
+    if (vcpu && *vcpu != index) continue;
+    const auto totals = recorded.Of(vm.first, index);
+    if (!totals) continue;
+    if (shown++ == kListed) return out + "  competitors: of more vCPUs in --json\n";
+    out += Wrapped(absl::StrCat("  competitors, vCPU ", index, ": "), CompetitorsText(*totals));
   }
   return out;
 }

@@ -36,6 +36,10 @@ std::string WhyNotes(const VmSummary& vm, std::optional<uint32_t> vcpu);
 // none. Empty where none was asked for.
 std::string HotNotes(const Report& report, const NumberedVm& vm, std::optional<uint32_t> vcpu);
 
+// Who had the CPUs of its starved vCPUs in the windows of `record --competitors`: likewise.
+std::string CompetitorNotes(const Report& report, const NumberedVm& vm,
+                            std::optional<uint32_t> vcpu);
+
 // Why a column of readings that was asked for is empty; nothing where none is.
 std::string MissingStatisticsNote(const VmSummary& vm, std::span<const metric::Metric> columns);
 

@@ -360,6 +360,9 @@ bool ChunkDecoder::TakeRecord(v1::TimelineRecord& record) {
     case v1::TimelineRecord::kHotAddresses:
       entry_.record = std::move(*record.mutable_hot_addresses());
       return true;
+    case v1::TimelineRecord::kCompetitors:
+      entry_.record = std::move(*record.mutable_competitors());
+      return true;
     case v1::TimelineRecord::kTick:           // refused by OrderRecords
     case v1::TimelineRecord::RECORD_NOT_SET:  // of a later release
       break;

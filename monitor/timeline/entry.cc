@@ -50,6 +50,7 @@ struct IntoRecord {
   void operator()(const v1::Profile& it) const { *record.mutable_profile() = it; }
   void operator()(const v1::Statistics& it) const { *record.mutable_statistics() = it; }
   void operator()(const v1::HotAddresses& it) const { *record.mutable_hot_addresses() = it; }
+  void operator()(const v1::Competitors& it) const { *record.mutable_competitors() = it; }
   void operator()(const TickEntry& /*it*/) const {}
 };
 
@@ -65,6 +66,9 @@ std::optional<std::pair<uint32_t, uint32_t>> SetNeededBy(const v1::TimelineRecor
   if (record.has_gap()) return std::pair(record.gap().vm(), record.gap().epoch());
   if (record.has_hot_addresses()) {
     return std::pair(record.hot_addresses().vm(), record.hot_addresses().epoch());
+  }
+  if (record.has_competitors()) {
+    return std::pair(record.competitors().vm(), record.competitors().epoch());
   }
   return std::nullopt;
 }

@@ -29,7 +29,8 @@ struct TickEntry {
 struct Entry {
   uint64_t sequence = 0;  // from 1; 0: context of a chunk (see EntrySink), not a record of its own
   std::variant<v1::Session, v1::VcpuSet, TickEntry, v1::Marker, v1::Gap, v1::LifeCycle,
-               v1::ClockSnapshot, v1::Summary, v1::Profile, v1::Statistics, v1::HotAddresses>
+               v1::ClockSnapshot, v1::Summary, v1::Profile, v1::Statistics, v1::HotAddresses,
+               v1::Competitors>
       record;
 };
 

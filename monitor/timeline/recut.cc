@@ -35,6 +35,8 @@ std::optional<int64_t> InstantOfRecord(const v1::TimelineRecord& record) {
       return record.statistics().mono_ns();
     case v1::TimelineRecord::kHotAddresses:
       return record.hot_addresses().mono_ns();
+    case v1::TimelineRecord::kCompetitors:
+      return record.competitors().mono_ns();
     default:
       return std::nullopt;
   }

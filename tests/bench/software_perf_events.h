@@ -34,6 +34,9 @@ class SoftwarePerfEvents final : public kvm::PerfEvents {
     }
     return kernel_.Open(attr, tid, group_fd);
   }
+  kvm::OrErrno<Fd> OpenOnCpu(perf_event_attr& attr, int cpu) override {
+    return kernel_.OpenOnCpu(attr, cpu);
+  }
   kvm::OrErrno<uint64_t> Id(int fd) override { return kernel_.Id(fd); }
   int EnableGroup(int leader_fd) override { return kernel_.EnableGroup(leader_fd); }
   kvm::OrErrno<size_t> Read(int leader_fd, std::span<uint64_t> words) override {

@@ -3,9 +3,10 @@
 #include <span>
 #include <string_view>
 
+#include "kvm/hotspots/kvm_exit_format.h"
 #include "kvm/hotspots/registers_text.h"
-#include "kvm/hotspots/sample_records.h"
-#include "kvm/hotspots/tracepoint_format.h"
+#include "kvm/tracing/sample_records.h"
+#include "kvm/tracing/tracepoint_format.h"
 #include "monitor/hotspots/recorded_hotspots.h"
 #include "monitor/hotspots/symbols.h"
 #include "tests/fuzz/checks.h"
@@ -19,7 +20,9 @@ void CheckRecords(std::span<const uint8_t> bytes, bool is_raw) {
   size_t seen = 0;
   kvm::RingRecords into;
   into.address = [&seen](kvm::GuestAddress) { ++seen; };
-  into.raw = [&](std::span<const uint8_t> raw) {
+  into.lost = [](uint64_t) {};
+  into.raw = [&](const kvm::RawSample& sample) {
+    const std::span<const uint8_t> raw = sample.record;
     ++seen;
     Check(raw.data() >= bytes.data() && raw.data() + raw.size() <= bytes.data() + bytes.size());
   };

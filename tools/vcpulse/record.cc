@@ -165,7 +165,7 @@ void AddOutputOptions(CLI::App& command, RecordText& text) {
 void AddEventOptions(CLI::App& command, RecordOptions& options, RecordText& text) {
   CLI::Option* set = command.add_option("--event-set", text.set, "the largest set to try [full]")
                          ->type_name("full|core|branches|min|cycles|degraded");
-  const std::array<CLI::Option*, 9> all = {
+  const std::array<CLI::Option*, 10> all = {
       set,
       command
           .add_option("-e,--events", text.events,
@@ -190,6 +190,9 @@ void AddEventOptions(CLI::App& command, RecordOptions& options, RecordText& text
           .add_option("--hotspots-source", text.hotspots_source,
                       "of these addresses; auto takes cycles, else kvm-exit [auto]")
           ->type_name("auto|cycles|kvm-exit|qmp"),
+      command.add_flag("--competitors", options.competitors,
+                       "watch for a second who has the CPU of a vCPU that was starved for 200 ms, "
+                       "and keep that in the timeline (docs/competitors.md; needs root)"),
       command.add_flag("--prove", options.prove,
                        "first prove this host's counters as `doctor --prove` does (about 2 s), and "
                        "keep the proof in the timeline"),

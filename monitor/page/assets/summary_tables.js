@@ -28,6 +28,17 @@ function vcpuRow(vm, vcpu) {
     Object.entries(vcpu.unknown_reasons).map(([reason, share]) => reason + ' ' + formatShare(share)).join(', ')];
 }
 
+// Who had the CPU of a vCPU in the windows of `record --competitors`.
+function competitorText(found) {
+  if (found.waited_s === 0) return 'no waiting was seen';
+  const shares = found.who.slice(0, 5).map((one) => formatShare(one.share) + ' ' + one.label);
+  const rest_s = found.further_s + found.who.slice(5).reduce((sum, one) => sum + one.seconds, 0);
+  if (rest_s > 0) shares.push(formatShare(rest_s / found.waited_s) + ' others');
+  if (found.unseen_s > 0) shares.push(formatShare(found.unseen_s / found.waited_s) + ' not seen');
+  return shares.join(', ') + ' of the ' + (1000 * found.waited_s).toFixed(0) + ' ms that it waited (CPU ' +
+    found.cpus.join(', ') + ')';
+}
+
 // Which code a vCPU ran in the windows of `record --hotspots`.
 function hotText(hot) {
   const spots = hot.spots.slice(0, 5).map((spot) => formatShare(spot.share) + ' ' + spot.name + (spot.mode === 'user' ? ' (user)' : ''));
@@ -46,8 +57,10 @@ function vmSection(vm) {
     for (const vcpu of epoch.unopened_vcpus) notes.add('vCPU ' + vcpu.index + ' was not opened: ' + vcpu.reason);
     if (epoch.host_side_events.length > 0) notes.add('counted in the host too: ' + epoch.host_side_events.join(', '));
   }
+  if (vm.competitors_refused) notes.add('competitors were not watched: ' + vm.competitors_refused);
   if (vm.hotspots_refused) notes.add('hot addresses were not sampled: ' + vm.hotspots_refused);
   for (const vcpu of vm.vcpus) {
+    if (vcpu.competitors) notes.add('vCPU ' + vcpu.index + ', competitors: ' + competitorText(vcpu.competitors));
     if (vcpu.hotspots) notes.add('vCPU ' + vcpu.index + ', hot code: ' + hotText(vcpu.hotspots));
   }
   const list = element('ul');

@@ -29,6 +29,10 @@ class BrokenPerfEvents final : public PerfEvents {
     return fd;
   }
 
+  OrErrno<Fd> OpenOnCpu(perf_event_attr& attr, int cpu) override {
+    return kernel_.OpenOnCpu(attr, cpu);
+  }
+
   OrErrno<uint64_t> Id(int fd) override {
     const OrErrno<uint64_t> id = kernel_.Id(fd);
     if (instruction_fds_.contains(fd)) instruction_ids_.insert(id.value);

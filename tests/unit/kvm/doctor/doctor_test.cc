@@ -409,6 +409,9 @@ TEST_F(Doctor, TheSourcesOfReasonsAreNamed) {
   EXPECT_EQ(hot.state, State::kNote);
   EXPECT_THAT(hot.answered, AllOf(HasSubstr("none but QMP: cycles: no 'cycles' event"),
                                   HasSubstr("; kvm-exit: the format")));
+  const Finding competitors = CheckCompetitors(perf_, proc_.root());
+  EXPECT_EQ(competitors.state, State::kNote);
+  EXPECT_THAT(competitors.answered, HasSubstr("cannot be told: the format of sched:sched_switch"));
 }
 
 // All of it on a host that has everything: no obstacle, and each obstacle has a fix on one that
@@ -431,7 +434,7 @@ TEST_F(Doctor, ExaminesAWholeHost) {
                 "other-users",   "capabilities",  "seccomp",       "pid-namespace", "pmu",
                 "host-cycles",   "guest-only",    "events-full",   "events-core",   "events-min",
                 "events-cycles", "nmi-watchdog",  "vcpus",         "debugfs",       "descriptors",
-                "isolated-cpus", "wake-ups",      "hot-addresses", "statistics"}));
+                "isolated-cpus", "wake-ups",      "hot-addresses", "competitors",   "statistics"}));
   EXPECT_TRUE(perf_.groups.contains(11)) << "the vCPU's own thread is tried";
 
   fakes::ProcDir nothing;

@@ -1,17 +1,16 @@
-#include "kvm/hotspots/tracepoint_format.h"
+#include "kvm/hotspots/kvm_exit_format.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstring>
-#include <string>
 #include <vector>
 
 namespace vcpulse::kvm {
 namespace {
 
 // Linux 6.18 on x86, without most of its print fmt.
-constexpr char kX86Format[] =
+constexpr char kX86Exit[] =
     "name: kvm_exit\n"
     "ID: 103\n"
     "format:\n"
@@ -26,7 +25,7 @@ constexpr char kX86Format[] =
     "\n"
     "print fmt: \"vcpu field:u32 offset:1; size:2; %u\", REC->vcpu_id\n";
 // Linux 6.1 on arm64.
-constexpr char kArmFormat[] =
+constexpr char kArmExit[] =
     "name: kvm_exit\n"
     "ID: 77\n"
     "format:\n"
@@ -38,45 +37,6 @@ constexpr char kArmFormat[] =
     "\tfield:char comm[16];\toffset:24;\tsize:16;\tsigned:0;\n"
     "\n"
     "print fmt: \"x\"\n";
-
-TEST(TracepointFormat, HasItsIdAndFields) {
-  const auto format = ParseTracepointFormat(kX86Format);
-  ASSERT_TRUE(format);
-  EXPECT_EQ(format->id, 103u);
-  EXPECT_EQ(format->fields.size(), 7u);
-  EXPECT_EQ(*format->Find("guest_rip"),
-            (TracepointFormat::Field{.name = "guest_rip", .offset = 16, .size = 8}));
-  EXPECT_EQ(format->Find("rip"), nullptr);
-  const auto arm = ParseTracepointFormat(kArmFormat);
-  ASSERT_TRUE(arm);
-  EXPECT_EQ(*arm->Find("comm"),
-            (TracepointFormat::Field{.name = "comm", .offset = 24, .size = 16}));
-}
-
-TEST(TracepointFormat, IsNothingWhereItIsNone) {
-  for (const char* text :
-       {"", "name: kvm_exit\n", "ID: x\n", "ID: 1\n\tfield:int a;\toffset:x;\tsize:4;\n",
-        "ID: 1\n\tfield:int a;\toffset:0;\n", "ID: 1\n\tfield:int a\n"}) {
-    EXPECT_FALSE(ParseTracepointFormat(text)) << text;
-  }
-}
-
-TEST(ReadField, NeverReadsBeyondTheRecord) {
-  const std::vector<uint8_t> record = {1, 2, 3, 4, 5, 6, 7, 8, 9};
-  const auto read = [&record](size_t offset, size_t size) {
-    const TracepointFormat::Field field{.name = "f", .offset = offset, .size = size};
-    return ReadField(record, &field);
-  };
-  EXPECT_EQ(read(8, 1), 9u);
-  EXPECT_EQ(read(7, 2), 0x0908u);
-  EXPECT_EQ(read(5, 4), 0x09080706u);
-  EXPECT_EQ(read(1, 8), 0x0908070605040302u);
-  EXPECT_EQ(read(2, 8), std::nullopt);
-  EXPECT_EQ(read(9, 1), std::nullopt);
-  EXPECT_EQ(read(1000, 1), std::nullopt);
-  EXPECT_EQ(read(0, 3), std::nullopt);
-  EXPECT_EQ(ReadField(record, nullptr), std::nullopt);
-}
 
 std::vector<uint8_t> Record(std::initializer_list<std::pair<size_t, uint64_t>> words32,
                             size_t address_at, uint64_t address) {
@@ -91,7 +51,7 @@ std::vector<uint8_t> Record(std::initializer_list<std::pair<size_t, uint64_t>> w
 
 // Other exits come where the guest's code asks for them: they are no sample of it.
 TEST(KvmExitFormat, TakesTheAddressesOfInterruptExitsAlone) {
-  const auto x86 = KvmExitFormat::From(*ParseTracepointFormat(kX86Format));
+  const auto x86 = KvmExitFormat::From(*ParseTracepointFormat(kX86Exit));
   ASSERT_TRUE(x86);
   EXPECT_EQ(x86->id(), 103u);
   const auto of_x86 = [&](uint64_t isa, uint64_t reason) {
@@ -103,7 +63,7 @@ TEST(KvmExitFormat, TakesTheAddressesOfInterruptExitsAlone) {
   EXPECT_EQ(of_x86(2, 1), std::nullopt);   // SVM has another number
   EXPECT_EQ(of_x86(1, 0x60), std::nullopt);
   EXPECT_EQ(of_x86(3, 1), std::nullopt);
-  const auto arm = KvmExitFormat::From(*ParseTracepointFormat(kArmFormat));
+  const auto arm = KvmExitFormat::From(*ParseTracepointFormat(kArmExit));
   ASSERT_TRUE(arm);
   EXPECT_EQ(arm->AddressOf(Record({{8, 0}}, 16, 0xffff800008000000)), 0xffff800008000000u);
   EXPECT_EQ(arm->AddressOf(Record({{8, 2}}, 16, 0xffff800008000000)), std::nullopt);  // a trap
@@ -111,7 +71,7 @@ TEST(KvmExitFormat, TakesTheAddressesOfInterruptExitsAlone) {
 }
 
 TEST(KvmExitFormat, IsNothingOfOtherFields) {
-  TracepointFormat format = *ParseTracepointFormat(kX86Format);
+  TracepointFormat format = *ParseTracepointFormat(kX86Exit);
   std::erase_if(format.fields, [](const auto& field) { return field.name == "isa"; });
   EXPECT_FALSE(KvmExitFormat::From(format));
 }

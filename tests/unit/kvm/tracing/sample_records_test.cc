@@ -1,16 +1,18 @@
-#include "kvm/hotspots/sample_records.h"
+#include "kvm/tracing/sample_records.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <linux/perf_event.h>
 
 #include <cstring>
+#include <utility>
 #include <vector>
 
 namespace vcpulse::kvm {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::Pair;
 
 class Ring {
  public:
@@ -20,7 +22,7 @@ class Ring {
   }
   // One of kRawSampleType, whose raw part has a size of 4 more than these 8 bytes.
   Ring& Raw(uint64_t value, uint32_t size = 12) {
-    std::vector<uint64_t> words = {0, 0, 0, 0};
+    std::vector<uint64_t> words = {uint64_t{77} << 32 | 70, 1000 + value, 0, 0};  // PID 70
     std::memcpy(reinterpret_cast<uint8_t*>(words.data()) + 16, &size, 4);
     std::memcpy(reinterpret_cast<uint8_t*>(words.data()) + 20, &value, 8);
     return Add(PERF_RECORD_SAMPLE, 0, words);
@@ -42,6 +44,7 @@ struct Read {
   bool whole = false;
   std::vector<GuestAddress> addresses;
   std::vector<uint64_t> raw;
+  std::vector<std::pair<pid_t, uint64_t>> times;  // of the raw ones
   uint64_t lost = 0;
 };
 
@@ -49,13 +52,15 @@ Read ReadOf(std::span<const uint8_t> bytes, bool is_raw) {
   Read read;
   RingRecords into;
   into.address = [&](GuestAddress address) { read.addresses.push_back(address); };
-  into.raw = [&](std::span<const uint8_t> raw) {
+  into.raw = [&](const RawSample& sample) {
+    const std::span<const uint8_t> raw = sample.record;
+    read.times.push_back({sample.tid, sample.time_ns});
     uint64_t value = 0;
     if (raw.size() >= sizeof(value)) std::memcpy(&value, raw.data(), sizeof(value));
     read.raw.push_back(value);
   };
+  into.lost = [&](uint64_t lost) { read.lost += lost; };
   read.whole = ReadRecords(bytes, is_raw, into);
-  read.lost = into.lost;
   return read;
 }
 
@@ -80,6 +85,7 @@ TEST(ReadRecords, TakesTheRawPart) {
   const Read read = ReadOf(Ring().Raw(41).Raw(42).bytes, true);
   EXPECT_TRUE(read.whole);
   EXPECT_THAT(read.raw, ElementsAre(41, 42));
+  EXPECT_THAT(read.times, ElementsAre(Pair(77, 1041), Pair(77, 1042)));
   EXPECT_FALSE(ReadOf(Ring().Raw(41, 13).bytes, true).whole);  // larger than its record
 }
 

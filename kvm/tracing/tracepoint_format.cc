@@ -1,24 +1,16 @@
-#include "kvm/hotspots/tracepoint_format.h"
+#include "kvm/tracing/tracepoint_format.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "kvm/base/text.h"
+#include "kvm/proc_files.h"
 
 namespace vcpulse::kvm {
 namespace {
-
-// x86: exit_reason by isa (arch/x86/kvm/trace.h; 1 is VMX, 2 is SVM).
-constexpr uint64_t kVmx = 1;
-constexpr uint64_t kVmxExternalInterrupt = 1;  // EXIT_REASON_EXTERNAL_INTERRUPT
-constexpr uint64_t kSvm = 2;
-constexpr uint64_t kSvmInterrupt = 0x60;  // SVM_EXIT_INTR
-constexpr std::string_view kX86Filter =
-    "(isa == 1 && exit_reason == 1) || (isa == 2 && exit_reason == 0x60)";
-// arm64: `ret` of the exit (arch/arm64/include/asm/kvm_asm.h).
-constexpr uint64_t kArmIrq = 0;  // ARM_EXCEPTION_IRQ
-constexpr std::string_view kArmFilter = "ret == 0";
 
 // What stands between "KEY:" and the next ';'.
 std::optional<std::string_view> Value(std::string_view line, std::string_view key) {
@@ -102,25 +94,38 @@ std::optional<uint64_t> ReadField(std::span<const uint8_t> record,
   }
 }
 
-std::optional<KvmExitFormat> KvmExitFormat::From(TracepointFormat format) {
-  KvmExitFormat exit;
-  exit.is_x86_ = format.Find("guest_rip") != nullptr && format.Find("exit_reason") != nullptr &&
-                 format.Find("isa") != nullptr;
-  const bool is_arm = format.Find("vcpu_pc") != nullptr && format.Find("ret") != nullptr;
-  if (!exit.is_x86_ && !is_arm) return std::nullopt;
-  exit.format_ = std::move(format);
-  exit.filter_ = exit.is_x86_ ? kX86Filter : kArmFilter;
-  return exit;
+absl::StatusOr<TracepointFormat> ReadTracepointFormat(const std::string& root,
+                                                      std::string_view system,
+                                                      std::string_view name) {
+  int error = ENOENT;
+  for (const char* mount : {"sys/kernel/tracing", "sys/kernel/debug/tracing"}) {
+    int why = 0;
+    const auto text =
+        ReadSmallFile(absl::StrCat(root, root.ends_with('/') ? "" : "/", mount, "/events/",
+                                   ToAbsl(system), "/", ToAbsl(name), "/format"),
+                      &why);
+    if (!text) {
+      if (error == ENOENT) error = why;  // the first that says more
+      continue;
+    }
+    auto format = ParseTracepointFormat(*text);
+    if (format) return *std::move(format);
+    return absl::UnimplementedError(absl::StrCat("the format of ", ToAbsl(system), ":",
+                                                 ToAbsl(name), " is of a form that is not known"));
+  }
+  return absl::ErrnoToStatus(
+      error, absl::StrCat("the format of ", ToAbsl(system), ":", ToAbsl(name),
+                          " cannot be read (needs tracefs at /sys/kernel/tracing, and root)"));
 }
 
-std::optional<uint64_t> KvmExitFormat::AddressOf(std::span<const uint8_t> record) const {
-  const auto value = [&](std::string_view name) { return ReadField(record, format_.Find(name)); };
-  if (!is_x86_) return value("ret") == kArmIrq ? value("vcpu_pc") : std::nullopt;
-  const auto isa = value("isa");
-  const auto reason = value("exit_reason");
-  const bool by_interrupt =
-      (isa == kVmx && reason == kVmxExternalInterrupt) || (isa == kSvm && reason == kSvmInterrupt);
-  return by_interrupt ? value("guest_rip") : std::nullopt;
+std::string_view ReadText(std::span<const uint8_t> record, const TracepointFormat::Field* field) {
+  if (field == nullptr || field->offset > record.size() ||
+      record.size() - field->offset < field->size) {
+    return {};
+  }
+  const std::string_view text(reinterpret_cast<const char*>(record.data()) + field->offset,
+                              field->size);
+  return text.substr(0, text.find('\0'));
 }
 
 }  // namespace vcpulse::kvm

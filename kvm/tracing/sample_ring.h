@@ -15,14 +15,19 @@
 
 namespace vcpulse::kvm {
 
-// One perf event of one thread with the ring that the kernel writes its samples to. One thread may
-// use it.
+// One perf event of one thread, or one CPU, with the ring that the kernel writes its samples to.
+// One thread may use it.
 class SampleRing {
  public:
   // `attr` is completed (disabled, so that it begins with Enable). Errors: of perf_event_open.
   static OrErrno<SampleRing> Open(PerfEvents& perf, perf_event_attr attr, pid_t tid);
-  // Takes memory for samples, once, before anything else. Returns 0 or the errno of mmap.
-  int Map();
+  // The same of all threads on one CPU.
+  static OrErrno<SampleRing> OpenOnCpu(PerfEvents& perf, perf_event_attr attr, int cpu);
+  // Takes memory for samples, once, before anything else: `pages` for data, a power of two. Returns
+  // 0 or the errno of mmap.
+  int Map(size_t pages = 32);  // at 24 to 100 bytes each over 1,000 samples
+  // Writes its samples to the ring of `other`, which has memory, instead. Returns 0 or errno.
+  int WriteTo(const SampleRing& other) const;
 
   SampleRing() = default;
   SampleRing(SampleRing&& other) noexcept { *this = std::move(other); }
@@ -38,11 +43,11 @@ class SampleRing {
   void Take(absl::FunctionRef<void(std::span<const uint8_t>)> records);
 
  private:
-  static constexpr size_t kPages = 32;  // of data: at 24 to 100 bytes each over 1,000 samples
-
+  static OrErrno<SampleRing> Of(OrErrno<Fd> fd);
   size_t MappedBytes() const;
 
   Fd fd_;
+  size_t data_pages_ = 0;
   void* pages_ = nullptr;
   std::vector<uint8_t> copy_;
 };

@@ -1,9 +1,10 @@
-#include "kvm/hotspots/sample_records.h"
+#include "kvm/tracing/sample_records.h"
 
 #include <linux/perf_event.h>
 
-#include <cstring>
 #include <optional>
+
+#include "kvm/base/bytes.h"
 
 namespace vcpulse::kvm {
 namespace {
@@ -11,14 +12,6 @@ namespace {
 static_assert(kIpSampleType ==
               (PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_PERIOD));
 static_assert(kRawSampleType == (PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_RAW));
-
-template <typename T>
-std::optional<T> At(std::span<const uint8_t> bytes, size_t offset) {
-  if (offset > bytes.size() || bytes.size() - offset < sizeof(T)) return std::nullopt;
-  T value;
-  std::memcpy(&value, bytes.data() + offset, sizeof(T));
-  return value;
-}
 
 std::optional<GuestMode> ModeOf(uint16_t misc) {
   switch (misc & PERF_RECORD_MISC_CPUMODE_MASK) {
@@ -33,24 +26,26 @@ std::optional<GuestMode> ModeOf(uint16_t misc) {
 
 }  // namespace
 
-bool ReadRecords(std::span<const uint8_t> bytes, bool is_raw, RingRecords& into) {
+bool ReadRecords(std::span<const uint8_t> bytes, bool is_raw, const RingRecords& into) {
   // Of kRawSampleType: the header, pid and tid, the time, then the size of what follows.
   constexpr size_t kRawSize = sizeof(perf_event_header) + 8 + 8;
   while (!bytes.empty()) {
-    const auto header = At<perf_event_header>(bytes, 0);
+    const auto header = ReadAt<perf_event_header>(bytes, 0);
     if (!header || header->size < sizeof(*header) || header->size > bytes.size()) return false;
     const std::span<const uint8_t> record = bytes.first(header->size);
     bytes = bytes.subspan(header->size);
     if (header->type == PERF_RECORD_LOST) {
-      const auto lost = At<uint64_t>(record, sizeof(*header) + 8);  // after the event's id
+      const auto lost = ReadAt<uint64_t>(record, sizeof(*header) + 8);  // after the event's id
       if (!lost) return false;
-      into.lost += *lost;
+      into.lost(*lost);
     } else if (header->type == PERF_RECORD_SAMPLE && is_raw) {
-      const auto size = At<uint32_t>(record, kRawSize);
+      const auto size = ReadAt<uint32_t>(record, kRawSize);
       if (!size || record.size() - kRawSize - sizeof(*size) < *size) return false;
-      into.raw(record.subspan(kRawSize + sizeof(*size), *size));
+      into.raw({.tid = *ReadAt<pid_t>(record, sizeof(*header) + 4),
+                .time_ns = *ReadAt<uint64_t>(record, sizeof(*header) + 8),
+                .record = record.subspan(kRawSize + sizeof(*size), *size)});
     } else if (header->type == PERF_RECORD_SAMPLE) {
-      const auto address = At<uint64_t>(record, sizeof(*header));
+      const auto address = ReadAt<uint64_t>(record, sizeof(*header));
       if (!address) return false;
       if (const auto mode = ModeOf(header->misc)) {
         into.address({.address = *address, .mode = *mode});

@@ -1,10 +1,11 @@
-#include "monitor/recorder/hotspots_watch.h"
+#include "monitor/recorder/triggered_windows.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
+#include "monitor/recorder/windows.h"
 #include "tests/unit/monitor/recorder/recording_fixture.h"
 
 namespace vcpulse::recorder {
@@ -16,7 +17,7 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 constexpr int64_t kMs_ns = 1'000'000;
-constexpr HotspotsWatch::Epoch kEpoch = {1, 2};
+constexpr TriggeredWindows::Epoch kEpoch = {1, 2};
 
 int64_t g_now_ns = 0;
 
@@ -52,31 +53,39 @@ class FakeSampler final : public kvm::AddressSampler {
   Told& told_;
 };
 
-class HotspotsWatchTest : public ::testing::Test {
+class TriggeredWindowsTest : public ::testing::Test {
  protected:
-  HotspotsWatchTest() {
+  TriggeredWindowsTest() {
     for (int i = 0; i < 8; ++i) vm_.vcpus.push_back({.index = 10 + i, .tid = 101 + i});
     verdicts_.resize(vm_.vcpus.size(), {.band = core::Band::kHalted});
   }
 
-  HotspotsWatch Watch(HotspotsTriggers triggers) {
-    return HotspotsWatch(
-        triggers,
+  TriggeredWindows Watch(Triggers triggers) {
+    const OpenAddresses open =
         [this](const kvm::Vm& vm) -> absl::StatusOr<std::unique_ptr<kvm::AddressSampler>> {
-          EXPECT_EQ(vm.vcpus.size(), 1u);
-          told_.opened.push_back(vm.vcpus.front().index);
-          if (!told_.refused.ok()) return told_.refused;
-          return std::make_unique<FakeSampler>(told_);
-        },
-        [] { return g_now_ns; });
+      EXPECT_EQ(vm.vcpus.size(), 1u);
+      told_.opened.push_back(vm.vcpus.front().index);
+      if (!told_.refused.ok()) return told_.refused;
+      return std::make_unique<FakeSampler>(told_);
+    };
+    return TriggeredWindows(triggers, HotAddressWindows(open), [] { return g_now_ns; });
   }
 
   // One tick of the epoch, as a recording makes it.
-  void Tick(HotspotsWatch& watch, int64_t at_ms) {
+  void Tick(TriggeredWindows& watch, int64_t at_ms) {
     g_now_ns = at_ms * kMs_ns;
     const core::Sample sample{.tick = tick_++, .wake_ns = at_ms * kMs_ns};
     watch.Observe(kEpoch, vm_, sample, verdicts_);
     watch.Collect();
+  }
+
+  static std::vector<v1::HotAddresses> TakeFrom(TriggeredWindows& watch) {
+    std::vector<v1::HotAddresses> found;
+    for (const v1::TimelineRecord& record : watch.Take()) {
+      EXPECT_TRUE(record.has_hot_addresses());
+      found.push_back(record.hot_addresses());
+    }
+    return found;
   }
 
   Told told_;
@@ -85,8 +94,8 @@ class HotspotsWatchTest : public ::testing::Test {
   std::vector<core::Verdict> verdicts_;
 };
 
-TEST_F(HotspotsWatchTest, AWindowBeginsAfter200MsAndEndsAfterASecond) {
-  HotspotsWatch watch = Watch({.spinning = true});
+TEST_F(TriggeredWindowsTest, AWindowBeginsAfter200MsAndEndsAfterASecond) {
+  TriggeredWindows watch = Watch({.spinning = true});
   verdicts_[1].band = core::Band::kSpinning;
   Tick(watch, 1000);
   Tick(watch, 1199);
@@ -99,7 +108,7 @@ TEST_F(HotspotsWatchTest, AWindowBeginsAfter200MsAndEndsAfterASecond) {
   Tick(watch, 2199);
   EXPECT_THAT(watch.Take(), IsEmpty());
   Tick(watch, 2200);
-  const std::vector<v1::HotAddresses> found = watch.Take();
+  const std::vector<v1::HotAddresses> found = TakeFrom(watch);
   ASSERT_THAT(found, SizeIs(1));
   EXPECT_EQ(found[0].vm(), 1u);
   EXPECT_EQ(found[0].epoch(), 2u);
@@ -117,8 +126,8 @@ TEST_F(HotspotsWatchTest, AWindowBeginsAfter200MsAndEndsAfterASecond) {
   EXPECT_THAT(watch.Take(), IsEmpty());
 }
 
-TEST_F(HotspotsWatchTest, APauseOfTenSecondsFollows) {
-  HotspotsWatch watch = Watch({.spinning = true});
+TEST_F(TriggeredWindowsTest, APauseOfTenSecondsFollows) {
+  TriggeredWindows watch = Watch({.spinning = true});
   verdicts_[0].band = core::Band::kSpinning;
   for (int64_t ms = 0; ms <= 11'199; ms += 100) Tick(watch, ms);
   EXPECT_THAT(told_.opened, SizeIs(1));
@@ -127,8 +136,8 @@ TEST_F(HotspotsWatchTest, APauseOfTenSecondsFollows) {
 }
 
 // A change of band in between begins the time anew.
-TEST_F(HotspotsWatchTest, The200MsAreInOnePiece) {
-  HotspotsWatch watch = Watch({.spinning = true});
+TEST_F(TriggeredWindowsTest, The200MsAreInOnePiece) {
+  TriggeredWindows watch = Watch({.spinning = true});
   for (const int64_t ms : {0, 100, 200, 300, 400, 500}) {
     verdicts_[0].band = ms == 200 ? core::Band::kProductive : core::Band::kSpinning;
     Tick(watch, ms);
@@ -136,19 +145,19 @@ TEST_F(HotspotsWatchTest, The200MsAreInOnePiece) {
   }
 }
 
-TEST_F(HotspotsWatchTest, OnlyWhatWasAskedForBeginsOne) {
-  HotspotsWatch watch = Watch({.starved = true});
+TEST_F(TriggeredWindowsTest, OnlyWhatWasAskedForBeginsOne) {
+  TriggeredWindows watch = Watch({.starved = true});
   verdicts_[0].band = core::Band::kSpinning;
   verdicts_[1].starved = true;
   for (const int64_t ms : {0, 100, 200, 1200}) Tick(watch, ms);
   EXPECT_THAT(told_.opened, ElementsAre(11));
-  const std::vector<v1::HotAddresses> found = watch.Take();
+  const std::vector<v1::HotAddresses> found = TakeFrom(watch);
   ASSERT_THAT(found, SizeIs(1));
   EXPECT_EQ(found[0].trigger(), v1::HotAddresses::TRIGGER_STARVED);
 }
 
-TEST_F(HotspotsWatchTest, FourAreOpenAtMost) {
-  HotspotsWatch watch = Watch({.spinning = true});
+TEST_F(TriggeredWindowsTest, FourAreOpenAtMost) {
+  TriggeredWindows watch = Watch({.spinning = true});
   for (core::Verdict& verdict : verdicts_) verdict.band = core::Band::kSpinning;
   for (const int64_t ms : {0, 100, 200, 300, 1199}) Tick(watch, ms);
   EXPECT_THAT(told_.opened, ElementsAre(10, 11, 12, 13));
@@ -157,35 +166,35 @@ TEST_F(HotspotsWatchTest, FourAreOpenAtMost) {
   EXPECT_THAT(told_.opened, ElementsAre(10, 11, 12, 13, 14, 15, 16, 17));
 }
 
-TEST_F(HotspotsWatchTest, AWindowEndsWithItsEpoch) {
-  HotspotsWatch watch = Watch({.spinning = true});
+TEST_F(TriggeredWindowsTest, AWindowEndsWithItsEpoch) {
+  TriggeredWindows watch = Watch({.spinning = true});
   verdicts_[3].band = core::Band::kSpinning;
   for (const int64_t ms : {0, 200, 300}) Tick(watch, ms);
   watch.End({1, 1});
   EXPECT_THAT(watch.Take(), IsEmpty());
   watch.End(kEpoch);
-  const std::vector<v1::HotAddresses> found = watch.Take();
+  const std::vector<v1::HotAddresses> found = TakeFrom(watch);
   ASSERT_THAT(found, SizeIs(1));
   EXPECT_EQ(found[0].mono_ns(), 300 * kMs_ns);
   EXPECT_EQ(told_.closed, 1);
 }
 
 // Said once per epoch, not for each vCPU and each 200 ms.
-TEST_F(HotspotsWatchTest, WhatIsRefusedIsSaidOnce) {
+TEST_F(TriggeredWindowsTest, WhatIsRefusedIsSaidOnce) {
   told_.refused = absl::FailedPreconditionError("no source");
-  HotspotsWatch watch = Watch({.spinning = true});
+  TriggeredWindows watch = Watch({.spinning = true});
   for (core::Verdict& verdict : verdicts_) verdict.band = core::Band::kSpinning;
   for (int64_t ms = 0; ms < 30'000; ms += 100) Tick(watch, ms);
   EXPECT_THAT(told_.opened, SizeIs(1));
-  const std::vector<v1::HotAddresses> found = watch.Take();
+  const std::vector<v1::HotAddresses> found = TakeFrom(watch);
   ASSERT_THAT(found, SizeIs(1));
   EXPECT_EQ(found[0].source(), "");
   EXPECT_EQ(found[0].refused(), "no source");
 }
 
 // One vCPU's refusal is its own where others could be opened.
-TEST_F(HotspotsWatchTest, AfterAWindowARefusalIsOfOneVcpu) {
-  HotspotsWatch watch = Watch({.spinning = true});
+TEST_F(TriggeredWindowsTest, AfterAWindowARefusalIsOfOneVcpu) {
+  TriggeredWindows watch = Watch({.spinning = true});
   verdicts_[0].band = core::Band::kSpinning;
   for (const int64_t ms : {0, 200}) Tick(watch, ms);
   told_.refused = absl::NotFoundError("the thread has ended");
@@ -198,12 +207,12 @@ TEST_F(HotspotsWatchTest, AfterAWindowARefusalIsOfOneVcpu) {
   EXPECT_THAT(told_.opened, ElementsAre(10, 11, 12));
 }
 
-TEST_F(HotspotsWatchTest, ASamplerThatDoesNotStartIsARefusal) {
+TEST_F(TriggeredWindowsTest, ASamplerThatDoesNotStartIsARefusal) {
   told_.start = absl::InternalError("starting the sampling: EINVAL");
-  HotspotsWatch watch = Watch({.spinning = true});
+  TriggeredWindows watch = Watch({.spinning = true});
   verdicts_[0].band = core::Band::kSpinning;
   for (const int64_t ms : {0, 200, 400}) Tick(watch, ms);
-  const std::vector<v1::HotAddresses> found = watch.Take();
+  const std::vector<v1::HotAddresses> found = TakeFrom(watch);
   ASSERT_THAT(found, SizeIs(1));
   EXPECT_EQ(found[0].source(), "");
   EXPECT_THAT(found[0].refused(), HasSubstr("EINVAL"));
@@ -211,13 +220,13 @@ TEST_F(HotspotsWatchTest, ASamplerThatDoesNotStartIsARefusal) {
 }
 
 // What was sampled until then counts, and the record says what happened.
-TEST_F(HotspotsWatchTest, AWindowEndsWhereItsSamplerFails) {
-  HotspotsWatch watch = Watch({.spinning = true});
+TEST_F(TriggeredWindowsTest, AWindowEndsWhereItsSamplerFails) {
+  TriggeredWindows watch = Watch({.spinning = true});
   verdicts_[0].band = core::Band::kSpinning;
   for (const int64_t ms : {0, 200}) Tick(watch, ms);
   told_.collect = absl::UnavailableError("another client holds the socket");
   Tick(watch, 300);
-  const std::vector<v1::HotAddresses> found = watch.Take();
+  const std::vector<v1::HotAddresses> found = TakeFrom(watch);
   ASSERT_THAT(found, SizeIs(1));
   EXPECT_EQ(found[0].mono_ns(), 300 * kMs_ns);
   EXPECT_THAT(found[0].samples(), ElementsAre(3));
@@ -225,17 +234,17 @@ TEST_F(HotspotsWatchTest, AWindowEndsWhereItsSamplerFails) {
 }
 
 // It keeps the caller waiting and stops the VM.
-TEST_F(HotspotsWatchTest, OfQmpOneIsOpenAtMost) {
+TEST_F(TriggeredWindowsTest, OfQmpOneIsOpenAtMost) {
   told_.source = kvm::AddressSource::kQmp;
-  HotspotsWatch watch = Watch({.spinning = true});
+  TriggeredWindows watch = Watch({.spinning = true});
   for (core::Verdict& verdict : verdicts_) verdict.band = core::Band::kSpinning;
   for (const int64_t ms : {0, 200, 400}) Tick(watch, ms);
   EXPECT_THAT(told_.opened, ElementsAre(10));
 }
 
 // Ticks that were kept while the output stood still: what was then says nothing of now.
-TEST_F(HotspotsWatchTest, LateTicksBeginNoWindow) {
-  HotspotsWatch watch = Watch({.spinning = true});
+TEST_F(TriggeredWindowsTest, LateTicksBeginNoWindow) {
+  TriggeredWindows watch = Watch({.spinning = true});
   verdicts_[0].band = core::Band::kSpinning;
   g_now_ns = 60'000 * kMs_ns;
   for (uint64_t tick = 1; tick <= 5; ++tick) {
@@ -245,8 +254,8 @@ TEST_F(HotspotsWatchTest, LateTicksBeginNoWindow) {
   EXPECT_THAT(told_.opened, IsEmpty());
 }
 
-TEST_F(HotspotsWatchTest, AMissingTickBeginsTheTimeAnew) {
-  HotspotsWatch watch = Watch({.spinning = true});
+TEST_F(TriggeredWindowsTest, AMissingTickBeginsTheTimeAnew) {
+  TriggeredWindows watch = Watch({.spinning = true});
   verdicts_[0].band = core::Band::kSpinning;
   Tick(watch, 0);
   Tick(watch, 100);
@@ -259,8 +268,8 @@ TEST_F(HotspotsWatchTest, AMissingTickBeginsTheTimeAnew) {
 }
 
 // An epoch that changes is no reason to sample a vCPU more often.
-TEST_F(HotspotsWatchTest, ThePauseGoesOnInTheNextEpoch) {
-  HotspotsWatch watch = Watch({.spinning = true});
+TEST_F(TriggeredWindowsTest, ThePauseGoesOnInTheNextEpoch) {
+  TriggeredWindows watch = Watch({.spinning = true});
   verdicts_[0].band = core::Band::kSpinning;
   for (const int64_t ms : {0, 200}) Tick(watch, ms);
   watch.End(kEpoch);
@@ -271,24 +280,24 @@ TEST_F(HotspotsWatchTest, ThePauseGoesOnInTheNextEpoch) {
 }
 
 // A counter of the PMU is taken by one source alone.
-TEST_F(HotspotsWatchTest, OtherSourcesTakeNoCounter) {
+TEST_F(TriggeredWindowsTest, OtherSourcesTakeNoCounter) {
   told_.source = kvm::AddressSource::kKvmExit;
-  HotspotsWatch watch = Watch({.spinning = true});
+  TriggeredWindows watch = Watch({.spinning = true});
   verdicts_[0].band = core::Band::kSpinning;
   for (const int64_t ms : {0, 200}) Tick(watch, ms);
   EXPECT_THAT(told_.opened, SizeIs(1));
   EXPECT_THAT(watch.SharingTheirPmu(kEpoch), IsEmpty());
 }
 
-TEST_F(HotspotsWatchTest, TheAddressesWithMostSamplesAreKept) {
+TEST_F(TriggeredWindowsTest, TheAddressesWithMostSamplesAreKept) {
   told_.counts.clear();
   for (uint64_t i = 1; i <= 600; ++i) {
     told_.counts[{.address = i, .mode = kvm::GuestMode::kUser}] = i;
   }
-  HotspotsWatch watch = Watch({.spinning = true});
+  TriggeredWindows watch = Watch({.spinning = true});
   verdicts_[0].band = core::Band::kSpinning;
   for (const int64_t ms : {0, 200, 1200}) Tick(watch, ms);
-  const std::vector<v1::HotAddresses> found = watch.Take();
+  const std::vector<v1::HotAddresses> found = TakeFrom(watch);
   ASSERT_THAT(found, SizeIs(1));
   ASSERT_EQ(found[0].addresses_size(), 512);
   EXPECT_EQ(found[0].addresses(0), 600u);
@@ -297,9 +306,91 @@ TEST_F(HotspotsWatchTest, TheAddressesWithMostSamplesAreKept) {
   EXPECT_EQ(found[0].further_samples(), 88u * 89 / 2);
 }
 
+// What a competitor sampler of a test gives.
+class FakeCompetitors final : public kvm::CompetitorSampler {
+ public:
+  explicit FakeCompetitors(absl::Status collect) : collect_(std::move(collect)) {}
+  absl::Status Collect() override { return collect_; }
+  kvm::WaitAccount Stop() override {
+    return {.waited_ns = 70,
+            .unseen_ns = 20,
+            .run_delay_ns = 75,
+            .lost = 3,
+            .cpus = {2, 5},
+            .competitors = {{.tid = 9,
+                             .pid = 8,
+                             .thread_name = "CPU 0/KVM",
+                             .process_name = "qemu",
+                             .vm = "db",
+                             .ns = 50}}};
+  }
+
+ private:
+  absl::Status collect_;
+};
+
+class CompetitorWindowsTest : public TriggeredWindowsTest {
+ protected:
+  v1::Competitors WindowOf(const absl::Status& opens, const absl::Status& collects) {
+    const OpenCompetitors open =
+        [&](const kvm::Vm& vm) -> absl::StatusOr<std::unique_ptr<kvm::CompetitorSampler>> {
+      EXPECT_EQ(vm.vcpus.front().index, 12);
+      if (!opens.ok()) return opens;
+      return std::make_unique<FakeCompetitors>(collects);
+    };
+    TriggeredWindows windows({.starved = true}, CompetitorWindows(open), [] { return g_now_ns; });
+    verdicts_[2].starved = true;
+    for (const int64_t ms : {0, 200, 1200}) Tick(windows, ms);
+    const std::vector<v1::TimelineRecord> records = windows.Take();
+    EXPECT_THAT(records, SizeIs(1));
+    EXPECT_THAT(windows.SharingTheirPmu(kEpoch), IsEmpty());
+    return records.empty() ? v1::Competitors() : records.front().competitors();
+  }
+};
+
+TEST_F(CompetitorWindowsTest, KeepTheWholeAccount) {
+  const v1::Competitors window = WindowOf(absl::OkStatus(), absl::OkStatus());
+  EXPECT_EQ(window.vm(), 1u);
+  EXPECT_EQ(window.epoch(), 2u);
+  EXPECT_EQ(window.vcpu_index(), 12u);
+  EXPECT_EQ(window.begin_mono_ns(), 200 * kMs_ns);
+  EXPECT_EQ(window.mono_ns(), 1200 * kMs_ns);
+  EXPECT_EQ(window.refused(), "");
+  EXPECT_EQ(window.ended_by(), "");
+  EXPECT_EQ(window.waited_ns(), 70u);
+  EXPECT_EQ(window.unseen_ns(), 20u);
+  EXPECT_EQ(window.run_delay_ns(), 75u);
+  EXPECT_EQ(window.lost(), 3u);
+  EXPECT_THAT(window.cpus(), ElementsAre(2, 5));
+  ASSERT_EQ(window.competitors_size(), 1);
+  const v1::Competitor& one = window.competitors(0);
+  EXPECT_EQ(one.tid(), 9u);
+  EXPECT_EQ(one.pid(), 8u);
+  EXPECT_EQ(one.thread_name(), "CPU 0/KVM");
+  EXPECT_EQ(one.process_name(), "qemu");
+  EXPECT_EQ(one.vm_name(), "db");
+  EXPECT_EQ(one.ns(), 50u);
+}
+
+TEST_F(CompetitorWindowsTest, SayWhyThereIsNone) {
+  const v1::Competitors window =
+      WindowOf(absl::FailedPreconditionError("no tracefs"), absl::OkStatus());
+  EXPECT_EQ(window.refused(), "no tracefs");
+  EXPECT_EQ(window.mono_ns(), window.begin_mono_ns());
+  EXPECT_EQ(window.waited_ns(), 0u);
+}
+
+TEST_F(CompetitorWindowsTest, EndWithTheirThread) {
+  const v1::Competitors window =
+      WindowOf(absl::OkStatus(), absl::NotFoundError("the thread has ended"));
+  EXPECT_EQ(window.ended_by(), "the thread has ended");
+  EXPECT_EQ(window.mono_ns(), 200 * kMs_ns);
+  EXPECT_EQ(window.waited_ns(), 70u);
+}
+
 class RecordedWindows : public RecordingFixture {
  protected:
-  Recording::Options OptionsOf(HotspotsWatch::Open open) {
+  Recording::Options OptionsOf(OpenAddresses open) {
     return {.root = proc_.root(),
             .open = {.wanted = {.set = kvm::EventSet::kMin}},
             .residency = {{.max_hz = 1e9}},
@@ -357,6 +448,26 @@ TEST_F(RecordedWindows, ARefusalIsRecordedAndSaid) {
   EXPECT_THAT(recording.TakeNotices(),
               testing::Contains(HasSubstr("hot addresses: VM web (PID 10) cannot be sampled: qmp"))
                   .Times(1));
+}
+
+TEST_F(RecordedWindows, OfCompetitorsAreRecordedToo) {
+  Recording::Options options = OptionsOf(nullptr);
+  options.hotspots = {};
+  options.competitors = true;
+  options.open_competitors =
+      [](const kvm::Vm&) -> absl::StatusOr<std::unique_ptr<kvm::CompetitorSampler>> {
+    return absl::FailedPreconditionError("no tracefs");
+  };
+  Recording recording(options, perf_, writer_);
+  ASSERT_TRUE(recording.Track(web_.vm()).ok());
+  static_cast<void>(recording.TakeNotices());
+  Starve(recording, 8);
+  EXPECT_EQ(std::ranges::count_if(
+                writer_.records,
+                [](const v1::TimelineRecord& record) { return record.has_competitors(); }),
+            1);
+  EXPECT_THAT(recording.TakeNotices(), testing::Contains("competitors: no tracefs").Times(1));
+  EXPECT_THAT(Recorded(), IsEmpty());
 }
 
 // Without counters nothing is SPINNING: a person who waits for such windows is told.

@@ -3,12 +3,12 @@
 // The records that the kernel writes into the ring of a perf event (perf_event_open(2), "MMAP
 // layout"). Pure: bytes in, values out.
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <span>
-
-#include "absl/functional/function_ref.h"
 
 namespace vcpulse::kvm {
 
@@ -26,16 +26,25 @@ struct GuestAddress {
 inline constexpr uint64_t kIpSampleType = 1 | 2 | 4 | 256;  // IP, TID, TIME, PERIOD
 inline constexpr uint64_t kRawSampleType = 2 | 4 | 1024;    // TID, TIME, RAW
 
+// One sample of kRawSampleType.
+struct RawSample {
+  pid_t tid = 0;         // the thread that ran
+  uint64_t time_ns = 0;  // of the event's clock
+  // What the tracepoint recorded; of other events four bytes that mean nothing.
+  std::span<const uint8_t> record;
+};
+
 struct RingRecords {
   // One sample of kIpSampleType that is the guest's.
   std::function<void(GuestAddress)> address;
-  // The raw part of one of kRawSampleType.
-  std::function<void(std::span<const uint8_t>)> raw;
-  uint64_t lost = 0;  // that the ring had no room for
+  // One of kRawSampleType.
+  std::function<void(const RawSample&)> raw;
+  // So many records had no room in the ring, between the sample before and the next one.
+  std::function<void(uint64_t)> lost;
 };
 
 // Goes through whole records, in order. False where they make no sense: what follows is passed
 // over.
-bool ReadRecords(std::span<const uint8_t> bytes, bool is_raw, RingRecords& into);
+bool ReadRecords(std::span<const uint8_t> bytes, bool is_raw, const RingRecords& into);
 
 }  // namespace vcpulse::kvm

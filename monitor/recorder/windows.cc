@@ -1,0 +1,176 @@
+#include "monitor/recorder/windows.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+
+namespace vcpulse::recorder {
+namespace {
+
+// A second at 499 Hz has no more places; other sources may, and a record stays short.
+constexpr size_t kMostAddresses = 512;
+
+v1::GuestMode ModeOf(kvm::GuestMode mode) {
+  switch (mode) {
+    case kvm::GuestMode::kKernel:
+      return v1::GUEST_MODE_KERNEL;
+    case kvm::GuestMode::kUser:
+      return v1::GUEST_MODE_USER;
+    case kvm::GuestMode::kUnknown:
+      break;
+  }
+  return v1::GUEST_MODE_UNSPECIFIED;
+}
+
+void AddCounts(const kvm::AddressCounts& counts, v1::HotAddresses& record) {
+  record.set_lost(counts.lost);
+  record.set_halted(counts.halted);
+  std::vector<std::pair<kvm::GuestAddress, uint64_t>> places(counts.counts.begin(),
+                                                             counts.counts.end());
+  std::ranges::stable_sort(places, std::greater(), &decltype(places)::value_type::second);
+  uint64_t further = 0;
+  for (size_t i = 0; i < places.size(); ++i) {
+    const auto& [place, samples] = places[i];
+    if (i >= kMostAddresses) {
+      further += samples;
+      continue;
+    }
+    record.add_addresses(place.address);
+    record.add_samples(samples);
+    record.add_modes(ModeOf(place.mode));
+  }
+  record.set_further_samples(further);
+}
+
+void AddAccount(const kvm::WaitAccount& account, v1::Competitors& record) {
+  record.set_waited_ns(account.waited_ns);
+  record.set_unseen_ns(account.unseen_ns);
+  if (account.run_delay_ns) record.set_run_delay_ns(*account.run_delay_ns);
+  record.set_lost(account.lost);
+  for (const int cpu : account.cpus) record.add_cpus(static_cast<uint32_t>(cpu));
+  for (const kvm::Competitor& one : account.competitors) {
+    v1::Competitor& out = *record.add_competitors();
+    out.set_tid(static_cast<uint32_t>(one.tid));
+    out.set_pid(static_cast<uint32_t>(one.pid));
+    out.set_thread_name(one.thread_name);
+    out.set_process_name(one.process_name);
+    out.set_vm_name(one.vm);
+    out.set_ns(one.ns);
+  }
+}
+
+// Says whose window `record` is.
+template <typename Record>
+void Begin(const WindowOf& of, int64_t mono_ns, Record& record) {
+  record.set_vm(of.vm);
+  record.set_epoch(of.epoch);
+  record.set_vcpu_index(static_cast<uint32_t>(of.one.vcpus.front().index));
+  record.set_begin_mono_ns(mono_ns);
+}
+
+class HotAddressWindow final : public Window {
+ public:
+  HotAddressWindow(const WindowOf& of, int64_t mono_ns, const OpenAddresses& open) {
+    Begin(of, mono_ns, record_);
+    record_.set_trigger(of.trigger == Trigger::kSpinning ? v1::HotAddresses::TRIGGER_SPINNING
+                                                         : v1::HotAddresses::TRIGGER_STARVED);
+    auto sampler = open(of.one);
+    const absl::Status status = sampler.ok() ? (*sampler)->Start() : sampler.status();
+    if (!status.ok()) {
+      record_.set_refused(std::string(status.message()));
+      return;
+    }
+    sampler_ = *std::move(sampler);
+    record_.set_source(std::string(kvm::ToString(sampler_->source())));
+    record_.set_refused(sampler_->refused());
+  }
+
+  bool is_open() const override { return sampler_ != nullptr; }
+
+  absl::Status Collect() override {
+    absl::Status status = sampler_->Collect();
+    AddReason(status);
+    return status;
+  }
+
+  v1::TimelineRecord Close(int64_t mono_ns) override {
+    record_.set_mono_ns(mono_ns);
+    if (sampler_) {
+      AddReason(sampler_->Stop());
+      AddCounts(sampler_->counts().front(), record_);
+    }
+    v1::TimelineRecord record;
+    *record.mutable_hot_addresses() = std::move(record_);
+    return record;
+  }
+
+  // It stops the VM, and keeps the caller waiting.
+  bool IsAlone() const override { return sampler_->source() == kvm::AddressSource::kQmp; }
+  bool SharesPmu() const override { return sampler_->source() == kvm::AddressSource::kCycles; }
+
+ private:
+  // What was sampled before a failure counts; the record says that there was one.
+  void AddReason(const absl::Status& status) {
+    if (status.ok()) return;
+    std::string reason = record_.refused();
+    absl::StrAppend(&reason, reason.empty() ? "" : "; ", record_.source(), ": ", status.message());
+    record_.set_refused(reason);
+  }
+
+  v1::HotAddresses record_;
+  std::unique_ptr<kvm::AddressSampler> sampler_;
+};
+
+class CompetitorWindow final : public Window {
+ public:
+  CompetitorWindow(const WindowOf& of, int64_t mono_ns, const OpenCompetitors& open) {
+    Begin(of, mono_ns, record_);
+    auto sampler = open(of.one);
+    if (sampler.ok()) {
+      sampler_ = *std::move(sampler);
+    } else {
+      record_.set_refused(std::string(sampler.status().message()));
+    }
+  }
+
+  bool is_open() const override { return sampler_ != nullptr; }
+
+  absl::Status Collect() override {
+    absl::Status status = sampler_->Collect();
+    if (!status.ok()) record_.set_ended_by(std::string(status.message()));
+    return status;
+  }
+
+  v1::TimelineRecord Close(int64_t mono_ns) override {
+    record_.set_mono_ns(mono_ns);
+    if (sampler_) AddAccount(sampler_->Stop(), record_);
+    v1::TimelineRecord record;
+    *record.mutable_competitors() = std::move(record_);
+    return record;
+  }
+
+ private:
+  v1::Competitors record_;
+  std::unique_ptr<kvm::CompetitorSampler> sampler_;
+};
+
+}  // namespace
+
+TriggeredWindows::Open HotAddressWindows(OpenAddresses open) {
+  return [open = std::move(open)](const WindowOf& of, int64_t mono_ns) -> std::unique_ptr<Window> {
+    return std::make_unique<HotAddressWindow>(of, mono_ns, open);
+  };
+}
+
+TriggeredWindows::Open CompetitorWindows(OpenCompetitors open) {
+  return [open = std::move(open)](const WindowOf& of, int64_t mono_ns) -> std::unique_ptr<Window> {
+    return std::make_unique<CompetitorWindow>(of, mono_ns, open);
+  };
+}
+
+}  // namespace vcpulse::recorder

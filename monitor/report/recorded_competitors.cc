@@ -1,0 +1,118 @@
+#include "monitor/report/recorded_competitors.h"
+
+#include <algorithm>
+#include <functional>
+#include <variant>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace vcpulse::report {
+namespace {
+
+// A window lasts a second; a damaged file may say anything.
+uint64_t Believable(uint64_t ns) { return std::min(ns, uint64_t{3600} * 1'000'000'000); }
+
+std::string InProcess(const std::string& thread, const std::string& process, uint32_t pid) {
+  std::vector<std::string> words = {thread.empty() ? "a thread without a name" : thread};
+  if (!process.empty() && process != thread) words.push_back("of " + process);
+  if (pid != 0) words.push_back(absl::StrCat("[", pid, "]"));
+  return absl::StrJoin(words, " ");
+}
+
+}  // namespace
+
+void RecordedCompetitors::Add(const timeline::Entry& entry) {
+  if (const auto* set = std::get_if<v1::VcpuSet>(&entry.record)) Add(*set);
+  if (const auto* window = std::get_if<v1::Competitors>(&entry.record)) Add(*window);
+}
+
+void RecordedCompetitors::Add(const v1::VcpuSet& set) {
+  vm_names_[set.vm()] = set.instance().name();
+  for (const v1::Vcpu& vcpu : set.vcpus()) {
+    members_[vcpu.tid()] = {.vm = set.vm(), .vcpu = vcpu.index()};
+  }
+}
+
+void RecordedCompetitors::Add(const v1::Competitors& window) {
+  if (!window.refused().empty()) {
+    refused_[window.vm()] = window.refused();
+    return;
+  }
+  Vcpu& vcpu = vcpus_[{window.vm(), window.vcpu_index()}];
+  CompetitorTotals& sums = vcpu.sums;
+  ++sums.windows;
+  sums.lost += Believable(window.lost());
+  for (const uint32_t cpu : window.cpus()) {
+    if (sums.cpus.size() < kMostCpus) sums.cpus.insert(cpu);
+  }
+  // Sums of the parts, so that shares are those of a whole whatever a damaged file says.
+  const uint64_t waited_ns = Believable(window.waited_ns());
+  const uint64_t unseen_ns = Believable(window.unseen_ns());
+  uint64_t seen_ns = 0;
+  for (const v1::Competitor& one : window.competitors()) {
+    const uint64_t ns = Believable(one.ns());
+    if (ns == 0) continue;
+    seen_ns += ns;
+    const bool is_ours = members_.contains(one.tid());
+    const Who who = one.tid() == 0 ? Who{.is_idle = true}
+                    : is_ours      ? Who{.vcpu_tid = one.tid()}
+                                   : Who{.thread_name = one.thread_name(),
+                                         .process_name = one.process_name(),
+                                         .vm_name = one.vm_name()};
+    const bool is_new = !vcpu.shares.contains(who);
+    if (is_new && vcpu.shares.size() >= kMostPerVcpu) {
+      sums.further_ns += ns;
+      continue;
+    }
+    Share& share = vcpu.shares[who];
+    share.pid = is_new || share.pid == one.pid() ? one.pid() : 0;
+    share.ns += ns;
+  }
+  const uint64_t further_ns = waited_ns - std::min(waited_ns, unseen_ns + seen_ns);
+  sums.further_ns += further_ns;
+  sums.unseen_ns += unseen_ns;
+  sums.waited_ns += unseen_ns + seen_ns + further_ns;
+}
+
+CompetitorTotal RecordedCompetitors::Named(const Who& who, const Share& share) const {
+  CompetitorTotal total{.thread_name = who.thread_name,
+                        .process_name = who.process_name,
+                        .pid = share.pid,
+                        .ns = share.ns};
+  if (who.is_idle) {
+    total.label = "nobody, an idle CPU";
+  } else if (who.vcpu_tid != 0) {
+    const Member& member = members_.at(who.vcpu_tid);
+    total.vm = vm_names_.at(member.vm);
+    total.vcpu = member.vcpu;
+    total.label = absl::StrCat("vCPU ", *total.vcpu, " of ", total.vm);
+  } else if (!who.vm_name.empty()) {
+    total.vm = who.vm_name;
+    total.label = absl::StrCat(who.thread_name, " of VM ", who.vm_name);
+    if (share.pid != 0) absl::StrAppend(&total.label, " (PID ", share.pid, ")");
+  } else {
+    total.label = InProcess(who.thread_name, who.process_name, share.pid);
+  }
+  return total;
+}
+
+std::optional<CompetitorTotals> RecordedCompetitors::Of(uint32_t vm, uint32_t vcpu) const {
+  const auto found = vcpus_.find({vm, vcpu});
+  if (found == vcpus_.end()) return std::nullopt;
+  CompetitorTotals totals = found->second.sums;
+  for (const auto& [who, share] : found->second.shares) {
+    totals.competitors.push_back(Named(who, share));
+  }
+  std::ranges::stable_sort(totals.competitors, std::greater(), &CompetitorTotal::ns);
+  return totals;
+}
+
+std::optional<std::string> RecordedCompetitors::Refused(uint32_t vm) const {
+  const auto refused = refused_.find(vm);
+  const auto first = vcpus_.lower_bound({vm, 0});
+  const bool was_watched = first != vcpus_.end() && first->first.first == vm;
+  return refused == refused_.end() || was_watched ? std::nullopt : std::optional(refused->second);
+}
+
+}  // namespace vcpulse::report

@@ -1,0 +1,91 @@
+#pragma once
+
+// Who had the CPUs of the starved vCPUs of a recording (`record --competitors`).
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "monitor/timeline/entry.h"
+
+namespace vcpulse::report {
+
+// One that ran while a vCPU waited. Threads that are no vCPU of the recording are told by the names
+// of thread and process, so that the many short-lived threads of one program are one.
+struct CompetitorTotal {
+  // As people know it: "vCPU 0 of db", "cc1 of gcc [4711]", "idle".
+  std::string label;
+  std::string vm;                // of which it is a thread, recorded or not; else empty
+  std::optional<uint32_t> vcpu;  // of that VM, where it was recorded
+  std::string thread_name;
+  std::string process_name;
+  uint32_t pid = 0;  // 0: not known, or several processes of that name
+  uint64_t ns = 0;
+};
+
+// Of one vCPU, over its windows.
+struct CompetitorTotals {
+  uint64_t windows = 0;
+  uint64_t waited_ns = 0;
+  uint64_t unseen_ns = 0;                    // of waited_ns: it is not known who ran
+  uint64_t further_ns = 0;                   // of waited_ns: of others than those listed
+  uint64_t lost = 0;                         // records
+  std::set<uint32_t> cpus;                   // that were watched
+  std::vector<CompetitorTotal> competitors;  // most time first
+};
+
+// Added up per vCPU over windows and epochs. Memory grows with the vCPUs, never with the windows.
+// One thread.
+class RecordedCompetitors {
+ public:
+  // Takes vCPU sets and windows; passes over others.
+  void Add(const timeline::Entry& entry);
+
+  // Nothing where there was no window.
+  std::optional<CompetitorTotals> Of(uint32_t vm, uint32_t vcpu) const;
+  // Why a VM had no window; nothing where it had one, or none was to be.
+  std::optional<std::string> Refused(uint32_t vm) const;
+
+ private:
+  static constexpr size_t kMostPerVcpu = 64;
+  static constexpr size_t kMostCpus = 1024;
+
+  struct Member {
+    uint32_t vm = 0;
+    uint32_t vcpu = 0;
+  };
+  // Nobody, the TID of a vCPU of the recording, or else names.
+  struct Who {
+    bool is_idle = false;
+    uint32_t vcpu_tid = 0;
+    std::string thread_name;
+    std::string process_name;
+    std::string vm_name;
+
+    auto operator<=>(const Who&) const = default;
+  };
+  struct Share {
+    uint64_t ns = 0;
+    uint32_t pid = 0;  // of all of them; 0: of several, or not known
+  };
+  struct Vcpu {
+    CompetitorTotals sums;  // without the list
+    std::map<Who, Share> shares;
+  };
+
+  void Add(const v1::VcpuSet& set);
+  void Add(const v1::Competitors& window);
+  CompetitorTotal Named(const Who& who, const Share& share) const;
+
+  std::map<uint32_t, std::string> vm_names_;
+  std::map<uint32_t, Member> members_;  // by TID; the latest where one was used again
+  std::map<uint32_t, std::string> refused_;
+  std::map<std::pair<uint32_t, uint32_t>, Vcpu> vcpus_;  // by VM number and index
+};
+
+}  // namespace vcpulse::report

@@ -1,0 +1,128 @@
+// `record --competitors` where it is known who has the CPU.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <boost/json.hpp>
+#include <csignal>
+#include <string>
+
+#include "tests/kvm/qemu_guest.h"
+#include "tests/kvm/run_program.h"
+
+namespace vcpulse::kvm_tests {
+namespace {
+
+namespace json = boost::json;
+using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
+
+// Tracefs is readable by root alone, and needs no KVM.
+std::string WhyNoTracepoints() {
+  if (const std::string why = WhyNoKvm(); !why.empty()) return why;
+  if (::access("/sys/kernel/tracing/events/sched/sched_switch/format", R_OK) == 0) return "";
+  return "no tracefs at /sys/kernel/tracing, or not root";
+}
+
+void Pin(const QemuGuest& guest, const std::string& cpu) {
+  ASSERT_EQ(RunProgram({"taskset", "-a", "-cp", cpu, std::to_string(guest.pid())}).exit_code, 0);
+}
+
+absl::StatusOr<QemuGuest> StartBusy(const std::string& name) {
+  absl::StatusOr<QemuGuest> guest =
+      QemuGuest::Start({.name = name, .debug_threads = true, .program = GuestProgram::kBusy});
+  if (guest.ok() && !guest->WaitForProgram(kLong)) return absl::InternalError("does not run");
+  return guest;
+}
+
+// The competitors of vCPU 0 of this VM, and the text of the report.
+using Arguments = std::vector<std::string>;
+
+struct Reported {
+  json::value competitors;
+  std::string text;
+};
+
+Reported Record(const std::string& vm, const Arguments& target) {
+  const std::string file = testing::TempDir() + "competitors.vpt";
+  Arguments command = {"record", "--competitors", "-d", "3s", "-o", file};
+  command.insert(command.end(), target.begin(), target.end());
+  const Finished recorded = RunProgram(Vcpulse(command));
+  EXPECT_EQ(recorded.exit_code, 0) << recorded.err;
+  const Finished report = RunProgram(Vcpulse({"report", file, "--json"}));
+  EXPECT_EQ(report.exit_code, 0) << report.err;
+  Reported reported{.text = RunProgram(Vcpulse({"report", file})).out};
+  const auto parsed = json::parse(report.out);
+  for (const auto& one : parsed.at("vms").as_array()) {
+    if (one.at("name").as_string() == vm)
+      reported.competitors = one.at("vcpus").at(0).at("competitors");
+  }
+  return reported;
+}
+
+double Number(const json::value& value) { return value.to_number<double>(); }
+
+// Two vCPUs on one CPU: each has what the other one lacks.
+TEST(Competitors, TheOtherVmOnTheCpuIsNamed) {
+  if (const std::string why = WhyNoTracepoints(); !why.empty()) GTEST_SKIP() << why;
+  const auto web = StartBusy("web");
+  const auto db = StartBusy("db");
+  ASSERT_TRUE(web.ok() && db.ok()) << web.status() << db.status();
+  const std::string cpu = std::to_string(sched_getcpu());
+  Pin(*web, cpu);
+  Pin(*db, cpu);
+  for (const bool both : {true, false}) {
+    SCOPED_TRACE(both ? "both are recorded" : "one is recorded");
+    const Reported reported = Record("web", both ? Arguments{"--all"} : Arguments{"--vm", "web"});
+    const json::value& found = reported.competitors;
+    ASSERT_TRUE(found.is_object()) << reported.text;
+    EXPECT_EQ(found.at("windows"), 1);
+    EXPECT_EQ(found.at("lost"), 0);
+    EXPECT_EQ(json::serialize(found.at("cpus")), "[" + cpu + "]");
+    // About half of the second; other tests run on the same CPUs.
+    const double waited_s = Number(found.at("waited_s"));
+    EXPECT_GT(waited_s, 0.2);
+    EXPECT_LT(waited_s, 1.1);
+    EXPECT_LT(Number(found.at("unseen_s")), 0.05 * waited_s);
+    const auto& first = found.at("who").at(0);
+    EXPECT_EQ(first.at("vm"), "db");
+    EXPECT_GT(Number(first.at("share")), 0.5);
+    const std::string label = first.at("label").as_string().c_str();
+    if (both) {
+      EXPECT_EQ(label, "vCPU 0 of db");
+      EXPECT_EQ(first.at("vcpu"), 0);
+    } else {
+      EXPECT_EQ(label, "CPU 0/KVM of VM db (PID " + std::to_string(db->pid()) + ")");
+      EXPECT_TRUE(first.at("vcpu").is_null());
+    }
+    EXPECT_THAT(reported.text,
+                testing::ContainsRegex("competitors, vCPU 0: [0-9.]+ % .*db.* ms that "
+                                       "it\\s+waited \\(1 window,\\s+CPU"));
+  }
+}
+
+// One that never lets go of the CPU is switched from by nobody.
+TEST(Competitors, AHogThatIsNeverSwitchedFromIsNamed) {
+  if (const std::string why = WhyNoTracepoints(); !why.empty()) GTEST_SKIP() << why;
+  if (::geteuid() != 0) GTEST_SKIP() << "a SCHED_FIFO hog needs root";
+  const auto web = StartBusy("web");
+  ASSERT_TRUE(web.ok()) << web.status();
+  const std::string cpu = std::to_string(sched_getcpu());
+  Pin(*web, cpu);
+  // The recording itself stays off this CPU as long as others are free; the kernel leaves 5 % to
+  // other threads (sched_rt_runtime_us).
+  RunningProgram hog({"taskset", "-c", cpu, "chrt", "-f", "1", "sh", "-c", "while :; do :; done"});
+  const Reported reported = Record("web", {"--vm", "web"});
+  hog.Signal(SIGKILL);
+  const json::value& found = reported.competitors;
+  ASSERT_TRUE(found.is_object()) << reported.text;
+  const auto& first = found.at("who").at(0);
+  EXPECT_EQ(first.at("thread"), "sh");
+  EXPECT_TRUE(first.at("vm").is_null());
+  EXPECT_GT(Number(first.at("share")), 0.8);
+  EXPECT_GT(Number(found.at("waited_s")), 0.6);
+}
+
+}  // namespace
+}  // namespace vcpulse::kvm_tests
