@@ -113,11 +113,22 @@ json::value StretchJson(const Report& report, const LongestStretch& stretch) {
 // Null where none of the counts was read that they are made of.
 json::value CausesJson(const VcpuSummary& vcpu) {
   const bool any = std::ranges::any_of(
-      Causes(), [&vcpu](const Cause& cause) { return vcpu.Value(cause.metric).has_value(); });
+      kCauses, [&vcpu](const Cause& cause) { return vcpu.Value(cause.metric).has_value(); });
   if (!any) return nullptr;
   json::array causes;
   for (const Cause* const cause : CausesOf(vcpu)) causes.push_back(String(cause->name));
   return causes;
+}
+
+// Null where counters told all of it.
+json::value UncountedJson(const UncountedTime& time) {
+  if (time.TotalNs() == 0) return nullptr;
+  json::object causes;
+  for (const UncountedTime::Part& part : time.parts()) causes[part.cause] = ToSeconds(part.ns);
+  return json::object{{"seconds", ToSeconds(time.TotalNs())},
+                      {"causes", std::move(causes)},
+                      {"unexplained_s", ToSeconds(time.UnexplainedNs())},
+                      {"not_read_s", ToSeconds(time.UnreadNs())}};
 }
 
 // Null where no window of it was recorded.
@@ -181,6 +192,7 @@ json::object VcpuJson(const Report& report, uint32_t number, const VmSummary& vm
       {"ipc_by_band", std::move(ipc_by_band)},
   };
   out["causes"] = CausesJson(vcpu);
+  out["without_counters"] = UncountedJson(vcpu.uncounted);
   out["hotspots"] = HotspotsJson(report, number, vcpu.index);
   out["competitors"] = CompetitorsJson(report, number, vcpu.index);
   out["host_cpus"] = vcpu.host_cpus.empty()

@@ -134,6 +134,7 @@ void Summary::AddInterval(const metric::Interval& interval) {
   const core::Verdict& verdict = interval.verdict;
   const auto band = static_cast<size_t>(verdict.band);
   vcpu.totals.Add(interval);
+  vcpu.uncounted.Add(interval);
   ++vcpu.band_ticks[band];
   if (interval.IsJudged()) {
     vcpu.rule_ns[static_cast<size_t>(verdict.rule)] += interval.delta.interval_ns;

@@ -27,6 +27,7 @@
 #include "monitor/report/distribution.h"
 #include "monitor/report/phase_totals.h"
 #include "monitor/report/recorded_competitors.h"
+#include "monitor/report/uncounted_time.h"
 #include "monitor/timeline/entry.h"
 
 namespace vcpulse::report {
@@ -115,6 +116,7 @@ struct VcpuSummary {
   std::vector<EventTotal> events;
   LongestStretch spin;
   LongestStretch starved;
+  UncountedTime uncounted;
   // Of the host, on which its thread was at readings; the latest ones are left out beyond 8,192.
   std::set<uint32_t> host_cpus;
 

@@ -1,12 +1,12 @@
 #include "monitor/report/why_notes.h"
 
 #include <algorithm>
-#include <array>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "kvm/base/clock.h"
 #include "kvm/base/text.h"
 #include "monitor/report/text_format.h"
 #include "monitor/report/verdict_notes.h"
@@ -15,27 +15,6 @@ namespace vcpulse::report {
 namespace {
 
 using metric::Metric;
-
-// From where each takes about a tenth of the time: a halt and its wake-up some 10 us, an exit to
-// the VMM some 20 us, a change of CPU (caches and all) up to a ms.
-constexpr std::array kCauses = {
-    Cause{.name = "wake-up-storm",
-          .metric = Metric::kHaltExits,
-          .from = 10'000,
-          .meaning = "it is woken and halts again all the time"},
-    Cause{.name = "device-exits",
-          .metric = Metric::kIoExits,
-          .from = 5'000,
-          .meaning = "its time goes to devices that the VMM or KVM emulates"},
-    Cause{.name = "halt-polling",
-          .metric = Metric::kHaltPoll,
-          .from = 100,
-          .meaning = "busy for the host that long, idle in the guest"},
-    Cause{.name = "moving",
-          .metric = Metric::kMigrations,
-          .from = 100,
-          .meaning = "its thread changes the CPU all the time"},
-};
 
 bool IsOfKvm(Metric metric) {
   return metric::InfoOf(metric).of_readings && metric != Metric::kMigrations &&
@@ -78,8 +57,6 @@ std::string CompetitorsText(const CompetitorTotals& totals) {
 
 }  // namespace
 
-std::span<const Cause> Causes() { return kCauses; }
-
 std::vector<const Cause*> CausesOf(const VcpuSummary& vcpu) {
   std::vector<const Cause*> causes;
   for (const Cause& cause : kCauses) {
@@ -103,6 +80,29 @@ std::string WhyNotes(const VmSummary& vm, std::optional<uint32_t> vcpu) {
     if (text.empty()) continue;
     if (shown++ == kListed) return out + "  why: of more vCPUs in --json\n";
     out += Wrapped(absl::StrCat("  why, vCPU ", index, ": "), text);
+  }
+  return out;
+}
+
+std::string UncountedNotes(const VmSummary& vm, std::optional<uint32_t> vcpu) {
+  std::string out;
+  size_t shown = 0;
+  for (const auto& [index, summary] : vm.vcpus) {
+    if (vcpu && *vcpu != index) continue;
+    const UncountedTime& time = summary.uncounted;
+    std::vector<std::string> shares;
+    const auto add = [&](double ns, std::string_view cause) {
+      if (ns <= 0) return;
+      shares.push_back(absl::StrFormat("%.1f %% %s", 100 * ns / time.TotalNs(), ToAbsl(cause)));
+    };
+    for (const UncountedTime::Part& part : time.parts()) add(part.ns, part.cause);
+    if (shares.empty()) continue;  // nothing is explained
+    if (shown++ == kListed) return out + "  without counters: of more vCPUs in --json\n";
+    add(time.UnexplainedNs(), "unexplained");
+    add(time.UnreadNs(), "not read");
+    out += Wrapped(absl::StrCat("  without counters, vCPU ", index, ": "),
+                   absl::StrFormat("%.1f s on a CPU, of these %s", ToSeconds(time.TotalNs()),
+                                   absl::StrJoin(shares, ", ")));
   }
   return out;
 }

@@ -6,31 +6,23 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "monitor/metric/metric.h"
+#include "monitor/report/causes.h"
 #include "monitor/report/report.h"
 #include "monitor/report/summary.h"
 
 namespace vcpulse::report {
-
-// A count that is high enough to explain what a vCPU does.
-struct Cause {
-  std::string_view name;  // "wake-up-storm"
-  metric::Metric metric = metric::Metric::kEnd;
-  double from = 0;  // of the metric's mean, inclusive
-  std::string_view meaning;
-};
-
-// In the order in which they are printed.
-std::span<const Cause> Causes();
 
 // Those that hold of a vCPU.
 std::vector<const Cause*> CausesOf(const VcpuSummary& vcpu);
 
 // A line per vCPU of which one holds; of many, the first ones. Empty where none does.
 std::string WhyNotes(const VmSummary& vm, std::optional<uint32_t> vcpu);
+
+// What explains the time that each vCPU of a VM was on a CPU without counters: likewise.
+std::string UncountedNotes(const VmSummary& vm, std::optional<uint32_t> vcpu);
 
 // Which code its vCPUs ran in the windows of `record --hotspots`: a line per vCPU, or why there is
 // none. Empty where none was asked for.

@@ -55,6 +55,27 @@ std::string_view EjectLoop() {
          "\x66\x41\x66\x83\xf9\x08\x72\xe2\xeb\xd3"sv;
 }
 
+// Its code begins at f000:fe05.
+std::string_view TimerLoop() {
+  using namespace std::string_view_literals;
+  // Without its local APIC, which lets no interrupt of the controller through:
+  //   mov ecx, 0x1b; rdmsr; and ah, 0xf7; wrmsr
+  return "\x66\xb9\x1b\x00\x00\x00\x0f\x32\x80\xe4\xf7\x0f\x30"
+         // The first interrupt controller, vectors from 8 on, IRQ 0 alone:
+         //   mov al, 0x11; out 0x20, al; mov al, 8; out 0x21, al; mov al, 4; out 0x21, al;
+         //   mov al, 1; out 0x21, al; mov al, 0xfe; out 0x21, al
+         "\xb0\x11\xe6\x20\xb0\x08\xe6\x21\xb0\x04\xe6\x21\xb0\x01\xe6\x21\xb0\xfe\xe6\x21"
+         // The PIT, each 248 of its 1,193,182 steps a second:
+         //   mov al, 0x34; out 0x43, al; mov al, 248; out 0x40, al; mov al, 0; out 0x40, al
+         "\xb0\x34\xe6\x43\xb0\xf8\xe6\x40\xb0\x00\xe6\x40"
+         // Vector 8:  xor ax, ax; mov ds, ax; mov word [0x20], 0xfe49; mov [0x22], cs
+         "\x31\xc0\x8e\xd8\xc7\x06\x20\x00\x49\xfe\x8c\x0e\x22\x00"
+         // mov ss, ax; mov sp, 0x1000; sti; a: hlt; jmp a
+         "\x8e\xd0\xbc\x00\x10\xfb\xf4\xeb\xfd"
+         // The interrupt, at f000:fe49:  mov al, 0x20; out 0x20, al; iret
+         "\xb0\x20\xe6\x20\xcf"sv;
+}
+
 // Firmware of our own: the CPU starts 16 bytes below its end, in real mode. A BIOS takes seconds
 // before it boots anything.
 std::string Firmware(GuestProgram program) {
@@ -66,6 +87,9 @@ std::string Firmware(GuestProgram program) {
       ""sv);
   if (program == GuestProgram::kHalt) code += "\xf4\xeb\xfd"sv;  // hlt; jmp to the hlt
   if (program == GuestProgram::kBusy) code += "\x40\xeb\xfd"sv;  // inc ax; jmp to the inc
+  // mov ax, 0xf000; mov ds, ax; a: mov [0], al; jmp a
+  if (program == GuestProgram::kRomWrites) code += "\xb8\x00\xf0\x8e\xd8\xa2\x00\x00\xeb\xfb"sv;
+  if (program == GuestProgram::kTimer) code += TimerLoop();
   if (program == GuestProgram::kEject) code += EjectLoop();
   std::string image(size_t{64} << 10, '\xf4');
   image.replace(image.size() - kProgram, code.size(), code);

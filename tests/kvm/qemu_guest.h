@@ -19,8 +19,12 @@ std::string WhyNoKvm();
 // What vCPU 0 does from its first instruction on, after one byte to the debug port; the others wait
 // to be started by it, halted for ever. There is no BIOS.
 enum class GuestProgram {
-  kHalt,  // interrupts off, HLT for ever
-  kBusy,  // a tight loop for ever
+  kHalt,       // interrupts off, HLT for ever
+  kBusy,       // a tight loop for ever
+  kRomWrites,  // writes to its ROM for ever: an exit to QEMU each
+  // Halts until the PIT interrupts, for ever, 4,800 times a second: about as often as KVM's PIT
+  // does.
+  kTimer,
   // Ejects each vCPU that `device_del` asks it to give back (pc machine), for ever: x86 unplugs no
   // CPU without the guest's help.
   kEject,

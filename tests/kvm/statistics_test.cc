@@ -237,5 +237,44 @@ TEST_F(StatisticsTest, ARecordingHasThemAndCheckTakesThem) {
   std::filesystem::remove(file);
 }
 
+// Without counters a vCPU that is on a CPU is UNKNOWN: KVM's statistics tell such guests apart.
+TEST_F(StatisticsTest, WithoutCountersTheyExplainWhatAVcpuDoes) {
+  struct Case {
+    GuestProgram program;
+    const char* cause;  // null: none explains it
+  };
+  for (const Case& one :
+       {Case{GuestProgram::kRomWrites, "device-exits"}, Case{GuestProgram::kTimer, "wake-ups"},
+        Case{GuestProgram::kBusy, nullptr}}) {
+    SCOPED_TRACE(one.cause == nullptr ? "busy" : one.cause);
+    const auto guest = QemuGuest::Start({.name = "web", .qmp_unix = true, .program = one.program});
+    ASSERT_TRUE(guest.ok()) << guest.status();
+    ASSERT_TRUE(guest->WaitForProgram(kLong));
+    const std::string file = testing::TempDir() + "explained.vpt";
+    const Finished recorded =
+        RunProgram(Vcpulse({"record", "--qmp", guest->qmp_unix(), "-d", "4s", "-o", file}));
+    ASSERT_EQ(recorded.exit_code, 0) << recorded.err;
+    const Finished report = RunProgram(Vcpulse({"report", file, "--json"}));
+    const auto json = boost::json::parse(report.out);
+    const auto& vcpu = json.at("vms").at(0).at("vcpus").at(0);
+    const auto& time = vcpu.at("without_counters");
+    ASSERT_TRUE(time.is_object()) << report.out;
+    const double seconds = time.at("seconds").to_number<double>();
+    EXPECT_GT(seconds, 2);
+    double explained = 0;
+    for (const auto& cause : time.at("causes").as_object()) {
+      explained += cause.value().to_number<double>();
+    }
+    if (one.cause == nullptr) {
+      EXPECT_EQ(explained, 0);
+      continue;
+    }
+    // All but what came after the last reading, and before the first that gives a rate.
+    EXPECT_GT(time.at("causes").at(one.cause).to_number<double>(), 0.6 * seconds);
+    EXPECT_THAT(RunProgram(Vcpulse({"report", file})).out,
+                testing::HasSubstr(std::string("% ") + one.cause));
+  }
+}
+
 }  // namespace
 }  // namespace vcpulse::kvm_tests

@@ -28,6 +28,12 @@ function vcpuRow(vm, vcpu) {
     Object.entries(vcpu.unknown_reasons).map(([reason, share]) => reason + ' ' + formatShare(share)).join(', ')];
 }
 
+// What explains the time on a CPU without counters; nothing where nothing does.
+function uncountedText(time) {
+  const causes = time ? Object.entries(time.causes).filter(([, seconds]) => seconds > 0) : [];
+  return causes.map(([cause, seconds]) => formatShare(seconds / time.seconds) + ' ' + cause).join(', ');
+}
+
 // Who had the CPU of a vCPU in the windows of `record --competitors`.
 function competitorText(found) {
   if (found.waited_s === 0) return 'no waiting was seen';
@@ -60,6 +66,8 @@ function vmSection(vm) {
   if (vm.competitors_refused) notes.add('competitors were not watched: ' + vm.competitors_refused);
   if (vm.hotspots_refused) notes.add('hot addresses were not sampled: ' + vm.hotspots_refused);
   for (const vcpu of vm.vcpus) {
+    const uncounted = uncountedText(vcpu.without_counters);
+    if (uncounted) notes.add('vCPU ' + vcpu.index + ', without counters: ' + uncounted);
     if (vcpu.competitors) notes.add('vCPU ' + vcpu.index + ', competitors: ' + competitorText(vcpu.competitors));
     if (vcpu.hotspots) notes.add('vCPU ' + vcpu.index + ', hot code: ' + hotText(vcpu.hotspots));
   }

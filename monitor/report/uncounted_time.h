@@ -1,0 +1,41 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string_view>
+
+#include "monitor/metric/interval.h"
+
+namespace vcpulse::report {
+
+// What KVM's statistics say of the time in which a vCPU was on a CPU and no hardware counter told
+// what it did (UNKNOWN, no-counters). A reading speaks of the time since the one before it. Given
+// the intervals of one vCPU in the order of time.
+class UncountedTime {
+ public:
+  struct Part {
+    std::string_view cause;  // "halt-polling", "device-exits", "wake-ups"
+    double ns = 0;
+  };
+
+  void Add(const metric::Interval& interval);
+
+  // By what explains it; docs/statistics.md has the limits. Each at most once: the first that
+  // holds.
+  const std::array<Part, 3>& parts() const { return parts_; }
+  double UnexplainedNs() const { return unexplained_ns_; }  // read, and nothing holds
+  double UnreadNs() const { return unread_ns_ + pending_ns_; }
+  double TotalNs() const;
+
+ private:
+  void Settle(const metric::StatisticsDelta& read);
+
+  std::array<Part, 3> parts_ = {
+      {{.cause = "halt-polling"}, {.cause = "device-exits"}, {.cause = "wake-ups"}}};
+  double unexplained_ns_ = 0;
+  double unread_ns_ = 0;
+  double pending_ns_ = 0;  // since the last reading
+  double on_cpu_ns_ = 0;   // likewise, whatever the verdict
+};
+
+}  // namespace vcpulse::report
