@@ -34,6 +34,10 @@ absl::Status PerfettoExport::Add(const timeline::Entry& entry) {
   if (const auto* session = std::get_if<v1::Session>(&entry.record)) {
     packets_.Begin(session->stream_id());
   }
+  if (std::holds_alternative<v1::VcpuSet>(entry.record)) {
+    hotspots_.Add(entry);
+    competitors_.Add(entry);
+  }
   // Intervals first: a second stream is found there.
   absl::Status status = intervals_.Add(
       entry, [this](const metric::Interval& interval) { return AddInterval(interval); });
@@ -47,6 +51,10 @@ absl::Status PerfettoExport::Add(const timeline::Entry& entry) {
     Take(*gap);
   } else if (const auto* change = std::get_if<v1::LifeCycle>(&entry.record)) {
     Take(*change);
+  } else if (const auto* hot = std::get_if<v1::HotAddresses>(&entry.record)) {
+    Take(entry, *hot);
+  } else if (const auto* competitors = std::get_if<v1::Competitors>(&entry.record)) {
+    Take(entry, *competitors);
   } else if (const auto instant = timeline::InstantOf(entry)) {
     Reach(*instant);
   }
@@ -321,6 +329,43 @@ void PerfettoExport::Take(const v1::LifeCycle& change) {
   std::string name(reading::LifeCycleName(change.kind()));
   if (!change.detail().empty()) absl::StrAppend(&name, ": ", change.detail());
   packets_.AddInstant(vm.track, TimeOf(mono_ns), "vm", name);
+}
+
+template <typename Window>
+void PerfettoExport::AddWindow(const Window& window, uint64_t VcpuTracks::* track,
+                               const char* track_name, const std::string& text) {
+  Reach(window.mono_ns());
+  const auto vm = vms_.find(window.vm());
+  if (vm == vms_.end() || text.empty()) return;
+  // Where tracks are those of threads: of the one with the highest TID.
+  auto vcpu = vm->second.vcpus.upper_bound({window.vcpu_index(), UINT32_MAX});
+  if (vcpu == vm->second.vcpus.begin() || (--vcpu)->first.first != window.vcpu_index()) return;
+  VcpuTracks& tracks = *vcpu->second;
+  if (tracks.*track == 0) {
+    tracks.*track = next_track_++;
+    packets_.AddTrack(
+        {.number = tracks.*track, .parent = tracks.bands.track, .name = track_name, .rank = 3});
+  }
+  const int64_t end_ns = std::max(*start_mono_ns_, window.mono_ns());
+  const int64_t begin_ns = std::clamp(window.begin_mono_ns(), *start_mono_ns_, end_ns);
+  packets_.BeginSlice(tracks.*track, TimeOf(begin_ns), track_name, text);
+  packets_.EndSlice(tracks.*track, TimeOf(end_ns));
+}
+
+void PerfettoExport::Take(const timeline::Entry& entry, const v1::HotAddresses& window) {
+  constexpr size_t kMost = 3;
+  hotspots::RecordedHotspots one = hotspots_;
+  one.Add(entry);
+  const auto hot = one.Of(window.vm(), window.vcpu_index(), symbols_);
+  AddWindow(window, &VcpuTracks::hot_code, "hot code", hot ? hotspots::SharesOf(*hot, kMost) : "");
+}
+
+void PerfettoExport::Take(const timeline::Entry& entry, const v1::Competitors& window) {
+  reading::RecordedCompetitors one = competitors_;
+  one.Add(entry);
+  const auto totals = one.Of(window.vm(), window.vcpu_index());
+  AddWindow(window, &VcpuTracks::competitors, "competitors",
+            totals ? reading::SharesOf(*totals) : "");
 }
 
 }  // namespace vcpulse::exporting

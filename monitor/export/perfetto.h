@@ -13,8 +13,11 @@
 #include "absl/status/status.h"
 #include "monitor/export/exporter.h"
 #include "monitor/export/perfetto_packets.h"
+#include "monitor/hotspots/recorded_hotspots.h"
+#include "monitor/hotspots/symbols.h"
 #include "monitor/metric/interval.h"
 #include "monitor/metric/metric.h"
+#include "monitor/reading/recorded_competitors.h"
 
 namespace vcpulse::exporting {
 
@@ -24,10 +27,12 @@ namespace vcpulse::exporting {
 // with the rules that gave it and their mean confidence; below it are "starved", and the counters
 // "IPC" and "residency", a value at the beginning of each interval where it is known, NaN where a
 // known one ends.
-// Markers are instants of the host's track "markers"; gaps are slices of the VM's track, or of the
-// host's where they are of all VMs, from the sample before to the sample after; what happened to a
-// VM (paused, ended) is an instant of its track. Times are CLOCK_BOOTTIME by the latest snapshot,
-// CLOCK_MONOTONIC where none came, and never outside of the recording.
+// Windows of hot addresses and of competitors are slices of tracks "hot code" and "competitors"
+// below it, named by what had most of them. Markers are instants of the host's track "markers";
+// gaps are slices of the VM's track, or of the host's where they are of all VMs, from the sample
+// before to the sample after; what happened to a VM (paused, ended) is an instant of its track.
+// Times are CLOCK_BOOTTIME by the latest snapshot, CLOCK_MONOTONIC where none came, and never
+// outside of the recording.
 //
 // Uuids of tracks are made from the stream's id: traces of several recordings, one behind the
 // other, are one trace.
@@ -37,8 +42,10 @@ class PerfettoExport final : public Exporter {
   // of the host's scheduler shows when that ran.
   enum class Tracks { kOfVms, kOfThreads };
 
-  explicit PerfettoExport(Sink sink, Tracks tracks = Tracks::kOfVms)
-      : packets_(std::move(sink)), tracks_(tracks) {}
+  // `symbols` name hot addresses.
+  explicit PerfettoExport(Sink sink, Tracks tracks = Tracks::kOfVms,
+                          hotspots::GuestSymbols symbols = {})
+      : packets_(std::move(sink)), tracks_(tracks), symbols_(std::move(symbols)) {}
 
   absl::Status Add(const timeline::Entry& entry) override;
   absl::Status Flush() override { return packets_.Flush(); }
@@ -74,6 +81,9 @@ class PerfettoExport final : public Exporter {
     Run starved;
     Gauge ipc;
     Gauge residency;
+    // Of windows; each made with the first one.
+    uint64_t hot_code = 0;
+    uint64_t competitors = 0;
   };
   // A VM, or the host (number 0): gaps of all VMs.
   struct VmTracks {
@@ -110,10 +120,20 @@ class PerfettoExport final : public Exporter {
   void Take(const v1::Marker& marker);
   void Take(const v1::Gap& gap);
   void Take(const v1::LifeCycle& change);
+  void Take(const timeline::Entry& entry, const v1::HotAddresses& window);
+  void Take(const timeline::Entry& entry, const v1::Competitors& window);
+  // A slice over a window of a vCPU, on a track of its own. Windows of a vCPU without a track, or
+  // that have nothing to say, are passed over.
+  template <typename Window>
+  void AddWindow(const Window& window, uint64_t VcpuTracks::* track, const char* track_name,
+                 const std::string& text);
   void EndGap(VmTracks& vm, int64_t mono_ns);
 
   PerfettoPackets packets_;
   const Tracks tracks_;
+  const hotspots::GuestSymbols symbols_;
+  hotspots::RecordedHotspots hotspots_;       // knows the sets alone
+  reading::RecordedCompetitors competitors_;  // likewise
   Clocks clocks_;
   metric::IntervalReader intervals_;
   uint64_t next_track_ = 1;

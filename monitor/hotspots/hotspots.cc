@@ -19,27 +19,6 @@ namespace {
 namespace json = boost::json;
 using std::literals::operator""sv;
 
-std::string_view NameOf(kvm::GuestMode mode) {
-  switch (mode) {
-    case kvm::GuestMode::kKernel:
-      return "kernel";
-    case kvm::GuestMode::kUser:
-      return "user";
-    case kvm::GuestMode::kUnknown:
-      break;
-  }
-  return "?";
-}
-
-constexpr std::string_view kLeftOut = "places that were left out";
-
-// Samples of no spot.
-uint64_t LeftOut(const VcpuHotspots& vcpu) {
-  uint64_t samples = vcpu.samples;
-  for (const Spot& spot : vcpu.spots) samples -= spot.samples;
-  return samples;
-}
-
 double Percent(uint64_t samples, uint64_t all) {
   return 100 * static_cast<double>(samples) / static_cast<double>(all);
 }
@@ -64,6 +43,24 @@ std::string LineOf(uint64_t samples, uint64_t all, std::string_view mode, std::s
 }
 
 }  // namespace
+
+std::string_view NameOf(kvm::GuestMode mode) {
+  switch (mode) {
+    case kvm::GuestMode::kKernel:
+      return "kernel";
+    case kvm::GuestMode::kUser:
+      return "user";
+    case kvm::GuestMode::kUnknown:
+      break;
+  }
+  return "?";
+}
+
+uint64_t LeftOut(const VcpuHotspots& vcpu) {
+  uint64_t samples = vcpu.samples;
+  for (const Spot& spot : vcpu.spots) samples -= spot.samples;
+  return samples;
+}
 
 bool IsIdleLoop(std::string_view function) {
   // Linux: kernel/sched/idle.c, drivers/cpuidle, arch/x86 and arch/arm64.
@@ -99,7 +96,9 @@ std::vector<Spot> SpotsOf(const kvm::AddressCounts& counts, const Symbols& symbo
   for (const auto& [at, samples] : counts.counts) {
     const auto symbol = at.mode == kvm::GuestMode::kUser ? std::nullopt : symbols.Find(at.address);
     const std::string name = symbol ? symbol->name : absl::StrFormat("0x%x", at.address);
-    Spot& spot = by_place[{symbol ? symbol->address : at.address, at.mode}];
+    const uint64_t begin = symbol ? symbol->address : at.address;
+    Spot& spot = by_place[{begin, at.mode}];
+    spot.address = begin;
     spot.name = name;
     spot.mode = at.mode;
     spot.named = symbol.has_value();
@@ -158,6 +157,7 @@ json::object ObjectOf(const VcpuHotspots& vcpu, size_t most) {
     json::object object;
     object["name"] = JsonText(spot.name);
     object["named"] = spot.named;
+    object["address"] = JsonText(absl::StrFormat("0x%x", spot.address));
     object["mode"] =
         spot.mode == kvm::GuestMode::kUnknown ? json::value(nullptr) : JsonText(NameOf(spot.mode));
     object["samples"] = spot.samples;

@@ -21,6 +21,7 @@ struct Spot {
   kvm::GuestMode mode = kvm::GuestMode::kUnknown;
   bool named = false;
   uint64_t samples = 0;
+  uint64_t address = 0;  // of the function, or the one that has no name
 
   bool operator==(const Spot&) const = default;
 };
@@ -45,6 +46,12 @@ struct VcpuHotspots {
 
   uint64_t Windows() const { return after_spinning + after_starved; }
 };
+
+std::string_view NameOf(kvm::GuestMode mode);  // "kernel", "user", "?"
+
+// Samples of no spot, and what they are called.
+uint64_t LeftOut(const VcpuHotspots& vcpu);
+inline constexpr std::string_view kLeftOut = "places that were left out";
 
 // Whether a kernel's function of this name is its idle loop, or what that waits in.
 bool IsIdleLoop(std::string_view function);

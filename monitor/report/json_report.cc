@@ -145,7 +145,7 @@ json::value CompetitorsJson(const Report& report, uint32_t vm, uint32_t vcpu) {
   if (!totals) return nullptr;
   const auto seconds = [](uint64_t ns) { return ToSeconds(static_cast<double>(ns)); };
   json::array who;
-  for (const CompetitorTotal& one : totals->competitors) {
+  for (const reading::CompetitorTotal& one : totals->competitors) {
     who.push_back(json::object{
         {"label", String(one.label)},
         {"vm", one.vm.empty() ? json::value(nullptr) : String(one.vm)},

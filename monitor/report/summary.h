@@ -24,9 +24,9 @@
 #include "monitor/hotspots/recorded_hotspots.h"
 #include "monitor/metric/interval.h"
 #include "monitor/metric/metric.h"
+#include "monitor/reading/recorded_competitors.h"
 #include "monitor/report/distribution.h"
 #include "monitor/report/phase_totals.h"
-#include "monitor/report/recorded_competitors.h"
 #include "monitor/report/uncounted_time.h"
 #include "monitor/timeline/entry.h"
 
@@ -221,7 +221,7 @@ class Summary {
   // An epoch counted cycles and no ref-cycles: its residency is by frequency in any case.
   bool residency_without_ref_cycles() const { return residency_without_ref_cycles_; }
   const hotspots::RecordedHotspots& hotspots() const { return hotspots_; }
-  const RecordedCompetitors& competitors() const { return competitors_; }
+  const reading::RecordedCompetitors& competitors() const { return competitors_; }
   const OwnCost& own_cost() const { return own_cost_; }
   const std::optional<v1::Summary>& end() const { return end_; }
   const std::optional<v1::ClockSnapshot>& clock() const { return clock_; }  // the first
@@ -254,7 +254,7 @@ class Summary {
   uint64_t markers_omitted_ = 0;
   PhaseTotals phases_;
   hotspots::RecordedHotspots hotspots_;
-  RecordedCompetitors competitors_;
+  reading::RecordedCompetitors competitors_;
   OwnCost own_cost_;
   std::optional<uint64_t> last_tick_;
   std::optional<v1::Summary> end_;

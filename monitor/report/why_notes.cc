@@ -29,32 +29,6 @@ std::string IdleText(const hotspots::VcpuHotspots& hot) {
                          100 * *hot.idle_share);
 }
 
-std::string CompetitorsText(const CompetitorTotals& totals) {
-  constexpr size_t kMost = 3;
-  constexpr double kSmallest = 0.01;
-  const std::string windows = Plural(totals.windows, "window");
-  if (totals.waited_ns == 0) return absl::StrCat("no waiting was seen in ", windows);
-  const auto waited_ns = static_cast<double>(totals.waited_ns);
-  std::vector<std::string> shares;
-  const auto add = [&](uint64_t ns, const std::string& whose) {
-    shares.push_back(
-        absl::StrFormat("%.1f %% %s", 100 * static_cast<double>(ns) / waited_ns, whose));
-  };
-  uint64_t others_ns = totals.further_ns;
-  for (const CompetitorTotal& one : totals.competitors) {
-    if (shares.size() < kMost && static_cast<double>(one.ns) >= kSmallest * waited_ns) {
-      add(one.ns, Printable(one.label));
-    } else {
-      others_ns += one.ns;
-    }
-  }
-  if (others_ns > 0) add(others_ns, "others");
-  if (totals.unseen_ns > 0) add(totals.unseen_ns, "not seen");
-  return absl::StrFormat("%s of the %.0f ms that it waited (%s, CPU %s)",
-                         absl::StrJoin(shares, ", "), waited_ns * 1e-6, windows,
-                         absl::StrJoin(totals.cpus, ", "));
-}
-
 }  // namespace
 
 std::vector<const Cause*> CausesOf(const VcpuSummary& vcpu) {
@@ -134,7 +108,7 @@ std::string HotNotes(const Report& report, const NumberedVm& vm, std::optional<u
 
 std::string CompetitorNotes(const Report& report, const NumberedVm& vm,
                             std::optional<uint32_t> vcpu) {
-  const RecordedCompetitors& recorded = report.summary.competitors();
+  const reading::RecordedCompetitors& recorded = report.summary.competitors();
   std::string out;
   if (const auto refused = recorded.Refused(vm.first)) {
     out += Wrapped("  competitors were not watched: ", Printable(*refused));
@@ -145,7 +119,12 @@ std::string CompetitorNotes(const Report& report, const NumberedVm& vm,
     const auto totals = recorded.Of(vm.first, index);
     if (!totals) continue;
     if (shown++ == kListed) return out + "  competitors: of more vCPUs in --json\n";
-    out += Wrapped(absl::StrCat("  competitors, vCPU ", index, ": "), CompetitorsText(*totals));
+    const std::string windows = Plural(totals->windows, "window");
+    out += Wrapped(absl::StrCat("  competitors, vCPU ", index, ": "),
+                   totals->waited_ns == 0
+                       ? absl::StrCat("no waiting was seen in ", windows)
+                       : absl::StrCat(reading::SharesOf(*totals), " (", windows, ", CPU ",
+                                      absl::StrJoin(totals->cpus, ", "), ")"));
   }
   return out;
 }

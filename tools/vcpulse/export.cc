@@ -19,6 +19,7 @@
 #include "monitor/reading/part.h"
 #include "monitor/report/text_format.h"
 #include "tools/vcpulse/commands.h"
+#include "tools/vcpulse/guest_code_options.h"
 #include "tools/vcpulse/output.h"
 #include "tools/vcpulse/part_options.h"
 #include "tools/vcpulse/progress.h"
@@ -45,7 +46,7 @@ Formats:
   csv       the same as a table: t_ns, t_wall_ns, dt_ns, tick, vm, vm_number, vm_pid, vm_uuid, epoch,
             vcpu, tid, kvm_id, a column per event, and the rest as above; `vcpulse import csv` reads it
   perfetto  a trace for ui.perfetto.dev: host, VMs, vCPUs; slices of one band, counters IPC and
-            residency, starved, markers, gaps; with --tracks threads it joins a system trace
+            residency, starved, markers, gaps, windows of hot code and competitors; with --tracks threads it joins a system trace
 
 The first sample of an epoch only begins an interval and has no row. jsonl and csv hold no markers and
 no gaps. Every key and column: docs/export.md.
@@ -63,6 +64,7 @@ struct ExportOptions {
   std::string output = "-";
   std::string tracks = "vms";
   PartOptions part;
+  SymbolOptions symbols;
 
   absl::Status Validate() const;
 };
@@ -74,6 +76,10 @@ absl::Status ExportOptions::Validate() const {
   }
   if (tracks != "vms" && format != "perfetto") {
     return absl::InvalidArgumentError("--tracks means nothing without --format perfetto");
+  }
+  if (symbols.Any() && format != "perfetto") {
+    return absl::InvalidArgumentError(
+        "--guest-...: rows hold no hot addresses to be named; they are in --format perfetto");
   }
   if (output.empty()) return absl::InvalidArgumentError("--output: the file name is empty");
   if (format == "perfetto" && output == "-" && isatty(STDOUT_FILENO) == 1) {
@@ -110,13 +116,14 @@ class ExportOutput {
   std::unique_ptr<OutputFile> file_;  // null: standard output
 };
 
-absl::StatusOr<std::unique_ptr<exporting::Exporter>> NewExporter(const ExportOptions& options,
-                                                                 exporting::Sink sink) {
+absl::StatusOr<std::unique_ptr<exporting::Exporter>> NewExporter(
+    const ExportOptions& options, const hotspots::GuestSymbols& symbols, exporting::Sink sink) {
   if (options.format == "jsonl") return std::make_unique<exporting::JsonlExport>(std::move(sink));
   if (options.format == "perfetto") {
     using Tracks = exporting::PerfettoExport::Tracks;
     return std::make_unique<exporting::PerfettoExport>(
-        std::move(sink), options.tracks == "threads" ? Tracks::kOfThreads : Tracks::kOfVms);
+        std::move(sink), options.tracks == "threads" ? Tracks::kOfThreads : Tracks::kOfVms,
+        symbols);
   }
   auto csv = std::make_unique<exporting::CsvExport>(std::move(sink));
   if (options.file != "-") {
@@ -131,6 +138,8 @@ int RunExport(const ExportOptions& options) {
   if (absl::Status status = options.Validate(); !status.ok()) return Fail(status);
   const auto part = ParsePart(options.part);
   if (!part.ok()) return Fail(part.status());
+  const absl::StatusOr<hotspots::GuestSymbols> symbols = ReadSymbols(options.symbols);
+  if (!symbols.ok()) return Fail(symbols.status());
   auto output = ExportOutput::Open(options.output);
   if (!output.ok()) return Fail(output.status());
   const std::string name = NameOf(options.file);
@@ -138,7 +147,7 @@ int RunExport(const ExportOptions& options) {
                         BytesOfPart(options.file, options.part, options.format == "csv" ? 2 : 1),
                         options.output == "-" ? Writes::kStdout : Writes::kFile);
   absl::Status written;
-  const auto exporter = NewExporter(options, [&](std::string_view text) {
+  const auto exporter = NewExporter(options, *symbols, [&](std::string_view text) {
     written = output->Append(text);
     return written;
   });
@@ -207,6 +216,7 @@ void AddExportCommand(CLI::App& app, int& exit_code) {
           "")
       ->type_name("vms|threads")
       ->capture_default_str();
+  AddSymbolOptions(*command, options->symbols);
   AddPartOptions(*command, options->part);
   command->callback([options, &exit_code] { exit_code = RunExport(*options); });
 }

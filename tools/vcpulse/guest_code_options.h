@@ -24,6 +24,8 @@ struct SymbolOptions {
   std::string file;  // of all VMs
   std::string kaslr_offset;
   std::vector<std::string> of_vms;  // NAME=FILE
+
+  bool Any() const { return !file.empty() || !kaslr_offset.empty() || !of_vms.empty(); }
 };
 
 // Adds --guest-kallsyms, --guest-system-map, --guest-symbols and --guest-kaslr-offset.

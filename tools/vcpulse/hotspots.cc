@@ -1,6 +1,8 @@
 // `vcpulse hotspots`: which code of a guest runs, sampled from the host.
 #include "monitor/hotspots/hotspots.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -23,13 +25,16 @@
 #include "kvm/discovery/discovery.h"
 #include "kvm/hotspots/address_sampler.h"
 #include "kvm/proc_tree.h"
+#include "monitor/hotspots/pprof.h"
 #include "monitor/hotspots/recorded_hotspots.h"
 #include "monitor/hotspots/symbols.h"
 #include "monitor/reading/labels.h"
+#include "monitor/reading/part.h"
 #include "monitor/report/text_format.h"
 #include "tools/vcpulse/commands.h"
 #include "tools/vcpulse/guest_code_options.h"
 #include "tools/vcpulse/output.h"
+#include "tools/vcpulse/part_options.h"
 #include "tools/vcpulse/target_options.h"
 #include "tools/vcpulse/timeline_input.h"
 #include "tools/vcpulse/values.h"
@@ -48,6 +53,8 @@ struct HotspotsOptions {
   uint32_t top = 10;
   bool json = false;
   bool folded = false;
+  bool pprof = false;
+  PartOptions part;  // of the file
   bool force_mediated_vpmu = false;
 };
 
@@ -208,7 +215,8 @@ void SayLimits(const std::vector<hotspots::VcpuHotspots>& vcpus, bool has_symbol
 }
 
 int Print(const HotspotsOptions& options, const std::vector<hotspots::VcpuHotspots>& vcpus) {
-  return WriteStdout(options.json ? hotspots::JsonOf(vcpus)
+  return WriteStdout(options.json    ? hotspots::JsonOf(vcpus)
+                     : options.pprof ? hotspots::PprofOf(vcpus)
                      : options.folded
                          ? hotspots::FoldedOf(vcpus)
                          : hotspots::TextOf(vcpus, options.top > 0 ? options.top : SIZE_MAX));
@@ -218,13 +226,15 @@ int Print(const HotspotsOptions& options, const std::vector<hotspots::VcpuHotspo
 int PrintRecorded(const HotspotsOptions& options) {
   const absl::StatusOr<hotspots::GuestSymbols> symbols = ReadSymbols(options.symbols);
   if (!symbols.ok()) return Fail(symbols.status());
+  const absl::StatusOr<reading::Part> part = ParsePart(options.part);
+  if (!part.ok()) return Fail(part.status());
   hotspots::RecordedHotspots recorded;
-  const auto read = ReadInput(options.file, [&](const timeline::Entry& entry) {
+  const auto read = reading::ReadPart(options.file, *part, [&](const timeline::Entry& entry) {
     recorded.Add(entry);
     return absl::OkStatus();
   });
-  if (!read.ok()) return Fail(read.status());
-  Warn(options.file, report::DescribeLoss(*read, 0, read->ended_in_order));
+  if (!read.ok()) return Fail(ReadFailure(read.status(), options.file));
+  Warn(options.file, report::DescribeLoss(read->read, 0, part->to_ns || read->read.ended_in_order));
   std::map<uint32_t, const v1::VmInstance*> vms;
   std::vector<std::string> names;
   for (const auto& [number, instance] : recorded.vms()) {
@@ -267,6 +277,9 @@ int PrintRecorded(const HotspotsOptions& options) {
 }
 
 int RunHotspots(const HotspotsOptions& options) {
+  if (options.pprof && isatty(STDOUT_FILENO) == 1) {
+    return Fail("--pprof: standard output is a terminal, and a profile is binary: redirect it");
+  }
   if (!options.file.empty()) return PrintRecorded(options);
   const absl::StatusOr<absl::Duration> duration = ParseTimeOption("--duration", options.duration);
   if (!duration.ok()) return Fail(duration.status());
@@ -334,8 +347,16 @@ void AddHotspotsCommand(CLI::App& app, int& exit_code) {
   command->add_option("--top", options->top, "lines per vCPU, 0: all [10]")->type_name("N");
   CLI::Option* const json =
       command->add_flag("--json", options->json, "print one JSON object with all locations");
-  command->add_flag("--folded", options->folded, "print folded stacks, one frame deep")
-      ->excludes(json);
+  CLI::Option* const folded =
+      command->add_flag("--folded", options->folded, "print folded stacks, one frame deep")
+          ->excludes(json);
+  command->add_flag("--pprof", options->pprof, "write a profile for pprof, one frame deep")
+      ->excludes(json)
+      ->excludes(folded);
+  AddPartOptions(*command, options->part);
+  for (const char* const part : {"--from", "--until", "--phase"}) {
+    command->get_option(part)->needs(file);
+  }
   command->add_flag("--force-mediated-vpmu", options->force_mediated_vpmu,
                     "sample cycles although KVM runs with a mediated vPMU (VMs may fail to start)");
   for (const char* const live : {"--pid", "--qmp", "--tid", "--root", "--duration", "--source",
@@ -347,6 +368,7 @@ void AddHotspotsCommand(CLI::App& app, int& exit_code) {
       "  vcpulse hotspots --vm web --vcpu 3\n"
       "  vcpulse hotspots web.vpt --guest-symbols web=web.kallsyms\n"
       "  vcpulse hotspots --vm web --guest-kallsyms web.kallsyms --folded | flamegraph.pl\n"
+      "  vcpulse hotspots web.vpt --phase body --pprof > web.pb\n"
       "\n"
       "Exit status:\n"
       "  0  the guests were sampled, also where no sample came; FILE has hot addresses\n"

@@ -70,6 +70,53 @@ TEST(PerfettoExport, CountersWhereTheyAreKnown) {
                           Pair(at(300), IsNan())));
 }
 
+// Each on a track of its own, named by what had most of it.
+TEST(PerfettoExport, WindowsAreSlicesBelowTheirVcpu) {
+  DrawnRecording drawn;
+  drawn.Draw("SSSS");
+  v1::HotAddresses hot;
+  hot.set_source("cycles");
+  hot.set_begin_mono_ns(kDrawnStart_ns + 100'000'000);
+  for (const auto& [address, samples] : {std::pair(0x1010, 60), std::pair(0x2000, 40)}) {
+    hot.add_addresses(static_cast<uint64_t>(address));
+    hot.add_samples(static_cast<uint64_t>(samples));
+    hot.add_modes(v1::GUEST_MODE_KERNEL);
+  }
+  drawn.EndWindow(hot);
+  v1::Competitors competitors;
+  competitors.set_begin_mono_ns(kDrawnStart_ns + 200'000'000);
+  competitors.set_waited_ns(50'000'000);
+  competitors.add_competitors()->set_thread_name("make");
+  competitors.mutable_competitors(0)->set_tid(77);
+  competitors.mutable_competitors(0)->set_ns(50'000'000);
+  drawn.EndWindow(competitors);
+  v1::Competitors nothing;
+  nothing.set_begin_mono_ns(kDrawnStart_ns + 300'000'000);
+  drawn.EndWindow(nothing);
+  hot.set_vcpu_index(7);  // of no set
+  drawn.EndWindow(hot);
+  drawn.Draw("P");
+  Tracing tracing;
+  hotspots::GuestSymbols symbols;
+  symbols.own["guest1"] = *hotspots::Symbols::Parse("1000 T spin\n2000 T end\n");
+  std::string trace;
+  PerfettoExport exporter(
+      [&](std::string_view more) {
+        trace += more;
+        return absl::OkStatus();
+      },
+      PerfettoExport::Tracks::kOfVms, symbols);
+  ASSERT_TRUE(timeline::ReadTimeline(drawn.Finish(), [&](const timeline::Entry& entry) {
+                return exporter.Add(entry);
+              }).ok());
+  ASSERT_TRUE(exporter.Finish().ok());
+  const Seen seen = Decode(trace);
+  EXPECT_THAT(InMs(seen.slices.at(std::string(kVcpu) + "/hot code")),
+              ElementsAre("100-400 60.0 % spin, 40.0 % 0x2000"));
+  EXPECT_THAT(InMs(seen.slices.at(std::string(kVcpu) + "/competitors")),
+              ElementsAre("200-400 100.0 % make of the 50 ms that it waited"));
+}
+
 TEST(PerfettoExport, MarkersAreInstantsOfTheHost) {
   DrawnRecording drawn;
   drawn.Draw("P[boot]PP[run]P");

@@ -36,10 +36,10 @@ VcpuHotspots SomeHotspots() {
 
 TEST(SpotsOf, AddsTheAddressesOfAFunction) {
   EXPECT_THAT(SpotsOf(SomeCounts(), SomeSymbols()),
-              ElementsAre(Spot{"spin", GuestMode::kKernel, true, 90},
-                          Spot{"work", GuestMode::kKernel, true, 5},
-                          Spot{"0x1000", GuestMode::kUser, false, 3},
-                          Spot{"0x9000", GuestMode::kUnknown, false, 2}));
+              ElementsAre(Spot{"spin", GuestMode::kKernel, true, 90, 0x1000},
+                          Spot{"work", GuestMode::kKernel, true, 5, 0x2000},
+                          Spot{"0x1000", GuestMode::kUser, false, 3, 0x1000},
+                          Spot{"0x9000", GuestMode::kUnknown, false, 2, 0x9000}));
   EXPECT_EQ(SpotsOf(SomeCounts(), Symbols()).size(), 5u);
   EXPECT_EQ(SomeCounts().Samples(), 100u);
 }

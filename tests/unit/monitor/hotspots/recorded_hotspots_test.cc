@@ -61,7 +61,7 @@ TEST(RecordedHotspots, WindowsOfAVcpuAddUp) {
   EXPECT_EQ(all[0].halted, 1u);
   EXPECT_EQ(all[0].after_spinning, 1u);
   EXPECT_EQ(all[0].after_starved, 1u);
-  EXPECT_THAT(all[0].spots, ElementsAre(Spot{"spin", GuestMode::kKernel, true, 90}));
+  EXPECT_THAT(all[0].spots, ElementsAre(Spot{"spin", GuestMode::kKernel, true, 90, 0x1000}));
   EXPECT_EQ(TextOf(all, 5),
             "VM web (PID 71) vCPU 3: 100 samples in 1.0 s by cycles, 2 windows after spinning or "
             "starvation, 2 lost, 1 while halted\n"
@@ -110,7 +110,7 @@ TEST(RecordedHotspots, ManyPlacesAreBounded) {
   const auto vcpu = recorded.Of(1, 0, {});
   EXPECT_EQ(vcpu->samples, 17'000u + 4'250 + 500);
   EXPECT_LE(vcpu->spots.size(), size_t{1} << 14);
-  EXPECT_EQ(vcpu->spots.front(), (Spot{"0x90000", GuestMode::kKernel, false, 500}));
+  EXPECT_EQ(vcpu->spots.front(), (Spot{"0x90000", GuestMode::kKernel, false, 500, 0x90000}));
   EXPECT_GE(vcpu->spots.size(), 4'251u);
 }
 
@@ -158,7 +158,7 @@ TEST(RecordedHotspots, ADamagedRecordIsTakenAsFarAsItGoes) {
   const auto vcpu = recorded.Of(1, 0, {});
   ASSERT_TRUE(vcpu.has_value());
   EXPECT_THAT(vcpu->spots,
-              ElementsAre(Spot{"0x1000", GuestMode::kKernel, false, uint64_t{1} << 33}));
+              ElementsAre(Spot{"0x1000", GuestMode::kKernel, false, uint64_t{1} << 33, 0x1000}));
   EXPECT_EQ(vcpu->samples, uint64_t{1} << 33);
   v1::HotAddresses none = Window(2, 0, 0x1000, 0);
   recorded.Add({.sequence = 3, .record = none});

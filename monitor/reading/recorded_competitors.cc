@@ -1,13 +1,15 @@
-#include "monitor/report/recorded_competitors.h"
+#include "monitor/reading/recorded_competitors.h"
 
 #include <algorithm>
 #include <functional>
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "kvm/base/text.h"
 
-namespace vcpulse::report {
+namespace vcpulse::reading {
 namespace {
 
 // A window lasts a second; a damaged file may say anything.
@@ -21,6 +23,30 @@ std::string InProcess(const std::string& thread, const std::string& process, uin
 }
 
 }  // namespace
+
+std::string SharesOf(const CompetitorTotals& totals) {
+  constexpr size_t kMost = 3;
+  constexpr double kSmallest = 0.01;
+  if (totals.waited_ns == 0) return "";
+  const auto waited_ns = static_cast<double>(totals.waited_ns);
+  std::vector<std::string> shares;
+  const auto add = [&](uint64_t ns, const std::string& whose) {
+    shares.push_back(
+        absl::StrFormat("%.1f %% %s", 100 * static_cast<double>(ns) / waited_ns, whose));
+  };
+  uint64_t others_ns = totals.further_ns;
+  for (const CompetitorTotal& one : totals.competitors) {
+    if (shares.size() < kMost && static_cast<double>(one.ns) >= kSmallest * waited_ns) {
+      add(one.ns, Printable(one.label));
+    } else {
+      others_ns += one.ns;
+    }
+  }
+  if (others_ns > 0) add(others_ns, "others");
+  if (totals.unseen_ns > 0) add(totals.unseen_ns, "not seen");
+  return absl::StrFormat("%s of the %.0f ms that it waited", absl::StrJoin(shares, ", "),
+                         waited_ns * 1e-6);
+}
 
 void RecordedCompetitors::Add(const timeline::Entry& entry) {
   if (const auto* set = std::get_if<v1::VcpuSet>(&entry.record)) Add(*set);
@@ -115,4 +141,4 @@ std::optional<std::string> RecordedCompetitors::Refused(uint32_t vm) const {
   return refused == refused_.end() || was_watched ? std::nullopt : std::optional(refused->second);
 }
 
-}  // namespace vcpulse::report
+}  // namespace vcpulse::reading

@@ -1,5 +1,3 @@
-#include "monitor/report/recorded_competitors.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -65,8 +63,8 @@ class RecordedCompetitorsTest : public ::testing::Test {
   }
   std::vector<std::string> Labels() const {
     std::vector<std::string> labels;
-    const CompetitorTotals totals = *summary_.competitors().Of(1, 1);
-    for (const CompetitorTotal& one : totals.competitors) {
+    const reading::CompetitorTotals totals = *summary_.competitors().Of(1, 1);
+    for (const reading::CompetitorTotal& one : totals.competitors) {
       labels.push_back(one.label);
     }
     return labels;
@@ -92,7 +90,7 @@ TEST_F(RecordedCompetitorsTest, AreNamedAsPeopleKnowThem) {
   EXPECT_THAT(Labels(), ElementsAre("vCPU 1 of db", "CPU 0/KVM of VM elsewhere (PID 30)",
                                     "kworker/3:1 [77]", "worker of postgres [400]",
                                     "nobody, an idle CPU", "gone", "a thread without a name"));
-  const CompetitorTotals totals = *summary_.competitors().Of(1, 1);
+  const reading::CompetitorTotals totals = *summary_.competitors().Of(1, 1);
   EXPECT_EQ(totals.competitors[0].vm, "db");
   EXPECT_EQ(totals.competitors[0].vcpu, 1u);
   EXPECT_EQ(totals.competitors[1].vm, "elsewhere");
@@ -109,7 +107,7 @@ TEST_F(RecordedCompetitorsTest, OfTheSameNamesAreOne) {
     Add(window, Who(pid + 100, 50, "make"), 5);
     Take(window);
   }
-  const CompetitorTotals totals = *summary_.competitors().Of(1, 1);
+  const reading::CompetitorTotals totals = *summary_.competitors().Of(1, 1);
   EXPECT_EQ(totals.windows, 2u);
   EXPECT_EQ(totals.waited_ns, 90'000'000u);
   EXPECT_EQ(totals.unseen_ns, 20'000'000u);
@@ -162,10 +160,10 @@ TEST_F(RecordedCompetitorsTest, ADamagedFileIsBounded) {
     window.add_cpus(i);
     Take(window);
   }
-  const CompetitorTotals totals = *summary_.competitors().Of(1, 1);
+  const reading::CompetitorTotals totals = *summary_.competitors().Of(1, 1);
   EXPECT_EQ(totals.competitors.size(), 64u);
   uint64_t sum = totals.unseen_ns + totals.further_ns;
-  for (const CompetitorTotal& one : totals.competitors) sum += one.ns;
+  for (const reading::CompetitorTotal& one : totals.competitors) sum += one.ns;
   EXPECT_EQ(sum, totals.waited_ns);
 }
 

@@ -13,7 +13,7 @@
 
 #include "monitor/timeline/entry.h"
 
-namespace vcpulse::report {
+namespace vcpulse::reading {
 
 // One that ran while a vCPU waited. Threads that are no vCPU of the recording are told by the names
 // of thread and process, so that the many short-lived threads of one program are one.
@@ -38,6 +38,10 @@ struct CompetitorTotals {
   std::set<uint32_t> cpus;                   // that were watched
   std::vector<CompetitorTotal> competitors;  // most time first
 };
+
+// "99.8 % vCPU 0 of db, 0.2 % others of the 504 ms that it waited": the three that had most, and at
+// least 1 %. Empty where no waiting was seen.
+std::string SharesOf(const CompetitorTotals& totals);
 
 // Added up per vCPU over windows and epochs. Memory grows with the vCPUs, never with the windows.
 // One thread.
@@ -88,4 +92,4 @@ class RecordedCompetitors {
   std::map<std::pair<uint32_t, uint32_t>, Vcpu> vcpus_;  // by VM number and index
 };
 
-}  // namespace vcpulse::report
+}  // namespace vcpulse::reading
