@@ -11,6 +11,7 @@
 #include <ctime>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <vector>
 
@@ -22,6 +23,7 @@
 #include "kvm/base/fd.h"
 #include "kvm/base/text.h"
 #include "kvm/counters/counter_group.h"
+#include "kvm/events/pmu.h"
 #include "kvm/proc_files.h"
 #include "kvm/proc_tree.h"
 
@@ -113,6 +115,31 @@ bool IsVendor(std::string_view text) {
   return text.size() <= kLongest && std::ranges::all_of(text, absl::ascii_isgraph);
 }
 
+// A CPU of no node (it is offline) counts as one of the first.
+std::vector<uint32_t> CpuNodes(const std::string& root) {
+  constexpr int kMostCpus = 1 << 16;
+  std::vector<uint32_t> nodes;
+  std::set<uint32_t> known;
+  std::error_code error;
+  for (const auto& folder :
+       std::filesystem::directory_iterator(root + "/sys/devices/system/node", error)) {
+    const std::string name = folder.path().filename();
+    if (!name.starts_with("node")) continue;
+    const auto node = ParseNumber<uint32_t>(std::string_view(name).substr(4));
+    const auto cpus = ParseCpuList(FirstLineOf(folder.path() / "cpulist"));
+    if (!node || !cpus) continue;
+    for (const int cpu : *cpus) {
+      if (cpu < 0 || cpu >= kMostCpus) continue;
+      const auto place = static_cast<size_t>(cpu);
+      if (nodes.size() <= place) nodes.resize(place + 1);
+      nodes[place] = *node;
+      known.insert(*node);
+    }
+  }
+  if (known.size() < 2) nodes.clear();
+  return nodes;
+}
+
 }  // namespace
 
 HostFacts ReadHostFacts(const std::string& root) {
@@ -127,6 +154,7 @@ HostFacts ReadHostFacts(const std::string& root) {
   facts.boot_id = FirstLineOf(root + "/proc/sys/kernel/random/boot_id");
   facts.cpu_model = CpuModel(root);
   facts.online_cpus = static_cast<uint32_t>(std::max(0L, sysconf(_SC_NPROCESSORS_ONLN)));
+  facts.cpu_nodes = CpuNodes(root);
   return facts;
 }
 

@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "kvm/counters/perf_events.h"
@@ -23,6 +24,8 @@ struct HostFacts {
   std::string machine;         // uname -m
   std::string cpu_model;       // x86: "model name"; arm64: implementer and part
   uint32_t online_cpus = 0;
+  // By the CPU's number: its NUMA node. Empty where there is one node, or none is known.
+  std::vector<uint32_t> cpu_nodes;
 };
 
 // What could not be read is left empty. `root` as in Discovery.

@@ -86,6 +86,7 @@ absl::Status IntervalReader::Add(const v1::Session& session) {
         "a second recording begins after the first: they can only be read one at a time");
   }
   session_ = session;
+  statistics_.SetNodes({session.cpu_nodes().begin(), session.cpu_nodes().end()});
   residency_scale_ = ResidencyScale(session.residency_method(), replay::BasesOf(session));
   return absl::OkStatus();
 }

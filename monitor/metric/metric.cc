@@ -424,6 +424,23 @@ constexpr std::array<Info, kMetrics> kTable = {{
                     .help = "Time in which KVM polled for a vCPU after a halt, before it slept.",
                     .of = Read<Statistic::kHaltPollNs>,
                     .unit = kNsPerSecond}}}},
+    {.metric = Metric::kNumaRemote,
+     .key = "numa_remote",
+     .report_key = "numa_remote",
+     .label = "NUMA-remote%",
+     .unit = Unit::kNumber,
+     .unit_text = "% of the readings",
+     .help =
+         "readings at which it was on another NUMA node than its home, the node on which it was "
+         "most often until then, %",
+     .of = [](const Interval& i) -> Ratio {
+       if (i.statistics == nullptr || !i.statistics->is_remote) return {};
+       return {.part = *i.statistics->is_remote ? 100.0 : 0.0, .whole = 1};
+     },
+     .of_readings = true,
+     .asked = true,
+     .row_decimals = 3,
+     .decimals = 1},
 }};
 
 constexpr bool IsInOrder() {

@@ -42,6 +42,7 @@ enum class Metric : uint8_t {
   kHypercalls,
   kWfeExits,
   kHaltPoll,
+  kNumaRemote,
   kEnd,  // no metric: how many there are
 };
 inline constexpr size_t kMetrics = static_cast<size_t>(Metric::kEnd);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 
 namespace vcpulse::metric {
 namespace {
@@ -44,6 +45,7 @@ void StatisticsReader::Add(const v1::Statistics& record, size_t vcpus) {
       Vcpu& vcpu = epoch[column];
       if (read.has_cpu()) {
         vcpu.cpu = read.cpu();
+        Place(vcpu, read.cpu());
         vcpu.is_news = true;
       }
       if (read.values_size() != source.names_size()) continue;
@@ -64,12 +66,20 @@ void StatisticsReader::Add(const v1::Statistics& record, size_t vcpus) {
   }
 }
 
+void StatisticsReader::Place(Vcpu& vcpu, uint32_t cpu) const {
+  if (cpu >= cpu_nodes_.size()) return;
+  const uint32_t node = cpu_nodes_[cpu];
+  const uint64_t readings = ++vcpu.nodes[node];
+  if (readings > vcpu.nodes[vcpu.home]) vcpu.home = node;
+  vcpu.is_remote = node != vcpu.home;
+}
+
 std::optional<StatisticsDelta> StatisticsReader::Take(uint32_t vm, uint32_t epoch, size_t column) {
   const auto found = epochs_.find({vm, epoch});
   if (found == epochs_.end() || column >= found->second.size()) return std::nullopt;
   Vcpu& vcpu = found->second[column];
   if (!std::exchange(vcpu.is_news, false)) return std::nullopt;
-  StatisticsDelta delta{.cpu = vcpu.cpu};
+  StatisticsDelta delta{.cpu = vcpu.cpu, .is_remote = std::exchange(vcpu.is_remote, {})};
   for (size_t s = 0; s < kStatistics; ++s) {
     if (!vcpu.latest[s]) continue;
     const Reading before = *std::exchange(vcpu.taken[s], vcpu.latest[s]);

@@ -40,6 +40,9 @@ struct StatisticsDelta {
 
   std::array<Progress, kStatistics> progress{};
   std::optional<uint32_t> cpu{};  // of the host, where it last ran, at the latter
+  // Whether that is of another NUMA node than its home: the node on which it was at most readings
+  // of its epoch until then. Nothing on a host of one node.
+  std::optional<bool> is_remote{};
 
   const Progress& Of(Statistic statistic) const { return progress[static_cast<size_t>(statistic)]; }
   // Of the latest reading.
@@ -49,6 +52,8 @@ struct StatisticsDelta {
 // The readings of the vCPUs of every epoch. Memory grows with the epochs alone. One thread.
 class StatisticsReader {
  public:
+  // The NUMA node of each CPU of the host, by its number.
+  void SetNodes(std::vector<uint32_t> cpu_nodes) { cpu_nodes_ = std::move(cpu_nodes); }
   // Of an epoch with so many vCPUs; a record that does not fit is ignored.
   void Add(const v1::Statistics& record, size_t vcpus);
   // What was read since the last call for this vCPU; nothing where nothing was.
@@ -64,9 +69,16 @@ class StatisticsReader {
     std::array<std::optional<Reading>, kStatistics> taken;  // up to where it was handed out
     std::array<std::optional<Reading>, kStatistics> latest;
     std::optional<uint32_t> cpu;
+    std::map<uint32_t, uint64_t> nodes;  // readings on each
+    uint32_t home = 0;
+    std::optional<bool> is_remote;
     bool is_news = false;
   };
 
+  // Takes note of the node of a CPU.
+  void Place(Vcpu& vcpu, uint32_t cpu) const;
+
+  std::vector<uint32_t> cpu_nodes_;
   std::map<std::pair<uint32_t, uint32_t>, std::vector<Vcpu>> epochs_;  // by (vm, epoch)
 };
 

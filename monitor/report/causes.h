@@ -37,6 +37,10 @@ inline constexpr std::array kCauses = {
           .metric = metric::Metric::kMigrations,
           .from = 100,
           .meaning = "its thread changes the CPU all the time"},
+    Cause{.name = "numa-remote",
+          .metric = metric::Metric::kNumaRemote,
+          .from = 10,
+          .meaning = "its thread leaves the NUMA node on which it mostly runs"},
 };
 
 }  // namespace vcpulse::report

@@ -18,7 +18,7 @@ using metric::Metric;
 
 bool IsOfKvm(Metric metric) {
   return metric::InfoOf(metric).of_readings && metric != Metric::kMigrations &&
-         metric != Metric::kPreemptions;
+         metric != Metric::kPreemptions && metric != Metric::kNumaRemote;
 }
 
 // A guest that polls for work looks like one that spins.

@@ -155,6 +155,7 @@ TEST(CsvExport, ARowHasItsCells) {
                         {"hypercalls", ""},
                         {"wfe_exits", ""},
                         {"halt_poll", ""},
+                        {"numa_remote", ""},
                         {"band", ""},
                         {"raw_band", ""},
                         {"rule", ""},
