@@ -34,7 +34,8 @@ struct Golden {
 };
 constexpr Golden kGolden[] = {{"timeline-v1.vpt", "g\xc3\xa4st", 25, 3},
                               {"timeline-v2.vpt", "turns", 142, 3},
-                              {"timeline-v3.vpt", "counted", 78, 0}};
+                              {"timeline-v3.vpt", "counted", 78, 0},
+                              {"timeline-v4.vpt", "counted", 58, 0}};
 
 std::string PathOf(const Golden& golden) {
   return std::string(VCPULSE_TEST_DATA) + "/" + golden.name;
@@ -129,6 +130,23 @@ TEST(GoldenStatistics, AreRatesInTheRowsAfterReadings) {
   EXPECT_EQ(number(5, "exits"), 1000);
   EXPECT_EQ(number(6, "migrations"), 3);  // vCPU 0 at tick 30
   EXPECT_EQ(number(6, "exits"), -1);      // nothing of KVM's any more
+}
+
+// Shares of the 500 ms that were waited; the refusal is of another vCPU.
+TEST(GoldenCompetitors, AreNamed) {
+  const std::string file = std::string(VCPULSE_TEST_DATA) + "/timeline-v4.vpt";
+  const Finished report = RunProgram(Vcpulse({"report", file, "--columns", "numa_remote"}));
+  EXPECT_EQ(report.exit_code, 0) << report.err;
+  EXPECT_THAT(
+      report.out,
+      HasSubstr(
+          "competitors, vCPU 0: 60.0 % vCPU 1 of counted, 20.0 % CPU 0/KVM of VM elsewhere (PID "
+          "8001), 10.0 %\n"
+          "                       kworker/4:1 [77], 6.0 % others, 4.0 % not seen of the 500 ms "
+          "that "
+          "it waited\n"
+          "                       (1 window, CPU 4, 6)\n"));
+  EXPECT_THAT(report.out, HasSubstr("numa-remote: 33.3 NUMA-remote%, its thread leaves the NUMA"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Releases, GoldenTimelines, ::testing::ValuesIn(kGolden),

@@ -9,6 +9,7 @@
 #include "tests/unit/monitor/timeline/golden_timeline_v1.h"
 #include "tests/unit/monitor/timeline/golden_timeline_v2.h"
 #include "tests/unit/monitor/timeline/golden_timeline_v3.h"
+#include "tests/unit/monitor/timeline/golden_timeline_v4.h"
 
 namespace vcpulse::timeline {
 namespace {
@@ -127,6 +128,39 @@ TEST(GoldenTimeline, Version3IsReadAsItWasWritten) {
   EXPECT_EQ(statistics[2].sources(0).vcpus_size(), 2);
   EXPECT_EQ(statistics[2].sources(0).vcpus(1).values_size(), 0);
   EXPECT_EQ(statistics[3].sources_size(), 1);
+}
+
+TEST(GoldenTimeline, Version4IsReadAsItWasWritten) {
+  Seen seen;
+  std::vector<v1::Competitors> windows;
+  std::vector<uint32_t> cpu_nodes;
+  seen.report = ReadTimeline(VCPULSE_TEST_DATA "/timeline-v4.vpt", [&](const Entry& entry) {
+    const auto* window = std::get_if<v1::Competitors>(&entry.record);
+    if (window != nullptr) windows.push_back(*window);
+    const auto* session = std::get_if<v1::Session>(&entry.record);
+    if (session != nullptr) {
+      cpu_nodes.assign(session->cpu_nodes().begin(), session->cpu_nodes().end());
+    }
+    return SinkInto(&seen)(entry);
+  });
+  ASSERT_TRUE(seen.report.ok()) << seen.report.status();
+  EXPECT_EQ(seen.report->chunks, 3u);
+  EXPECT_EQ(seen.report->records, 38u);
+  EXPECT_TRUE(seen.report->damages.empty());
+  EXPECT_TRUE(seen.report->ended_in_order);
+  std::vector<Bytes> chunks;
+  const auto writer = NewChunkWriter(golden_v4::kStream, CollectInto(&chunks));
+  EXPECT_EQ(seen.ticks, golden_v4::Write(*writer));
+  const Seen rewritten = ReadBytes(Concatenate(chunks));
+  EXPECT_EQ(seen.others, rewritten.others);
+  EXPECT_EQ(seen.sequences, rewritten.sequences);
+  // A few values as numbers.
+  EXPECT_THAT(cpu_nodes, testing::ElementsAre(0, 0, 0, 0, 0, 1, 1, 1));
+  ASSERT_EQ(windows.size(), 2u);
+  EXPECT_EQ(windows[0].run_delay_ns(), 510'000'000u);
+  EXPECT_EQ(windows[0].competitors_size(), 4);
+  EXPECT_EQ(windows[0].competitors(1).vm_name(), "elsewhere");
+  EXPECT_EQ(windows[1].refused(), "the thread of vCPU 1 has ended");
 }
 
 }  // namespace
