@@ -7,6 +7,7 @@
 #include "kvm/hotspots/registers_text.h"
 #include "kvm/tracing/sample_records.h"
 #include "kvm/tracing/tracepoint_format.h"
+#include "monitor/hotspots/pprof.h"
 #include "monitor/hotspots/recorded_hotspots.h"
 #include "monitor/hotspots/symbols.h"
 #include "tests/fuzz/checks.h"
@@ -66,6 +67,7 @@ void CheckRecorded(std::span<const uint8_t> bytes) {
     Check(vcpu.idle_share.value_or(0) <= 1);
     static_cast<void>(hotspots::JsonOf({vcpu}));
     static_cast<void>(hotspots::TextOf({vcpu}, 3));
+    static_cast<void>(hotspots::PprofOf({vcpu}));
   }
 }
 
