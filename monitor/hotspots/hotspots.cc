@@ -90,6 +90,12 @@ std::optional<double> IdleShare(const std::vector<Spot>& spots) {
   return static_cast<double>(idle) / static_cast<double>(all);
 }
 
+bool NoSymbolFits(const VcpuHotspots& vcpu) {
+  const auto is_kernels = [](const Spot& spot) { return spot.mode == kvm::GuestMode::kKernel; };
+  return std::ranges::any_of(vcpu.spots, is_kernels) &&
+         std::ranges::none_of(vcpu.spots, &Spot::named);
+}
+
 std::vector<Spot> SpotsOf(const kvm::AddressCounts& counts, const Symbols& symbols) {
   // By where they begin: several functions may have one name.
   std::map<std::pair<uint64_t, kvm::GuestMode>, Spot> by_place;

@@ -59,6 +59,10 @@ bool IsIdleLoop(std::string_view function);
 // Of the samples of these spots, those in the guest's idle loop; nothing where no symbol named any.
 std::optional<double> IdleShare(const std::vector<Spot>& spots);
 
+// Whether it ran code of the kernel, and no symbol named any: symbols that were given are another
+// kernel's or another boot's (KASLR), or the guest is still in its firmware.
+bool NoSymbolFits(const VcpuHotspots& vcpu);
+
 // The samples by function. A user-mode address has no name: it is some process's.
 std::vector<Spot> SpotsOf(const kvm::AddressCounts& counts, const Symbols& symbols);
 

@@ -99,6 +99,9 @@ std::string HotNotes(const Report& report, const NumberedVm& vm, std::optional<u
         absl::StrCat("  hot, vCPU ", index, ": "),
         absl::StrCat(shares, shares.empty() ? "" : " of ", Plural(hot->samples, "sample"), " by ",
                      ToAbsl(kvm::ToString(hot->source)), WindowsText(*hot), IdleText(*hot),
+                     !report.symbols.Of(hot->vm).empty() && hotspots::NoSymbolFits(*hot)
+                         ? "; no symbol fits: they are another kernel's or another boot's"
+                         : "",
                      hot->samples == 0 && !hot->refused.empty()
                          ? absl::StrCat(" (", Printable(hot->refused), ")")
                          : ""));

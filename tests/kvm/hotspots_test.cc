@@ -105,6 +105,13 @@ TEST(Hotspots, ARecordingKeepsWhereAStarvedVcpuWas) {
   const Finished report = RunProgram(Vcpulse({"report", file, "--guest-symbols", "web=" + map}));
   EXPECT_THAT(report.out, testing::ContainsRegex("hot, vCPU 0: 100.0 % loop of [2-5] samples by "
                                                  "qmp, 1 window after starvation"));
+  // Moved by the offset of its VM: 0x1000 lower in the file.
+  std::ofstream(map) << "ee00 t loop\nef00 t end\n";
+  const std::vector<std::string> moved = {"report", file, "--guest-symbols", "web=" + map};
+  EXPECT_THAT(RunProgram(Vcpulse(moved)).out, HasSubstr("symbol fits: they are another"));
+  std::vector<std::string> with_offset = moved;
+  with_offset.insert(with_offset.end(), {"--guest-kaslr-offset", "web=0x1000"});
+  EXPECT_THAT(RunProgram(Vcpulse(with_offset)).out, HasSubstr("100.0 % loop of"));
   const Finished other =
       RunProgram(Vcpulse({"report", file, "--json", "--guest-symbols", "db=" + map}));
   EXPECT_EQ(other.exit_code, 0) << other.err;
@@ -129,6 +136,9 @@ TEST(Hotspots, WhatIsWrongIsToldInALine) {
   };
   EXPECT_THAT(told({"-d", "5"}), HasSubstr("has no unit: write 5s or 5ms"));
   EXPECT_THAT(told({"--guest-kaslr-offset", "1000"}), HasSubstr("needs --guest-kallsyms"));
+  EXPECT_THAT(told({"--guest-kaslr-offset", "web=10"}),
+              HasSubstr("'web=10': --guest-symbols gives that VM no file"));
+  EXPECT_THAT(told({"--guest-kaslr-offset", "web=tea"}), HasSubstr("hexadecimal digits"));
   EXPECT_THAT(told({"--source", "tea"}), HasSubstr("tea"));
   EXPECT_THAT(told({"--vm", "no-such-vm-anywhere"}), HasSubstr("no-such-vm-anywhere"));
   EXPECT_THAT(told({"--guest-kallsyms", "/none"}), HasSubstr("/none"));

@@ -18,25 +18,47 @@ namespace {
 // A kernel's kallsyms are some 10 MB.
 constexpr size_t kLongestSymbols = size_t{128} << 20;
 
-absl::StatusOr<hotspots::Symbols> ReadFile(const std::string& file,
-                                           std::optional<uint64_t> moved_by) {
+absl::StatusOr<hotspots::Symbols> ReadFile(const std::string& file) {
   const absl::StatusOr<std::string> text = ReadWhole(file, kLongestSymbols);
   if (!text.ok()) return text.status();
   absl::StatusOr<hotspots::Symbols> symbols = hotspots::Symbols::Parse(*text);
   if (!symbols.ok()) {
     return absl::InvalidArgumentError(absl::StrCat(file, ": ", symbols.status().message()));
   }
-  if (moved_by) symbols->Move(*moved_by);
   return symbols;
 }
 
-absl::StatusOr<std::optional<uint64_t>> ParseOffset(const std::string& text) {
-  if (text.empty()) return std::nullopt;
+absl::StatusOr<uint64_t> ParseOffset(const std::string& text) {
   const bool has_prefix = text.starts_with("0x");
   const auto offset = ParseNumber<uint64_t>(std::string_view(text).substr(has_prefix ? 2 : 0), 16);
-  if (offset) return offset;
+  if (offset) return *offset;
   return absl::InvalidArgumentError(
       absl::StrCat("--guest-kaslr-offset '", text, "': a number of up to 16 hexadecimal digits"));
+}
+
+// Moves the symbols that each offset is of.
+absl::Status Move(const std::vector<std::string>& offsets, hotspots::GuestSymbols& symbols) {
+  for (const std::string& text : offsets) {
+    const size_t equals = text.rfind('=');
+    const bool of_all = equals == std::string::npos;
+    const absl::StatusOr<uint64_t> offset = ParseOffset(of_all ? text : text.substr(equals + 1));
+    if (!offset.ok()) return offset.status();
+    if (of_all) {
+      if (symbols.all.empty()) {
+        return absl::InvalidArgumentError(
+            "--guest-kaslr-offset needs --guest-kallsyms or --guest-system-map");
+      }
+      symbols.all.Move(*offset);
+      continue;
+    }
+    const auto own = symbols.own.find(text.substr(0, equals));
+    if (own == symbols.own.end()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--guest-kaslr-offset '", text, "': --guest-symbols gives that VM no file"));
+    }
+    own->second.Move(*offset);
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -65,10 +87,11 @@ void AddSymbolOptions(CLI::App& command, SymbolOptions& options) {
       "either of them, of the VM of this name alone and where it was loaded; may be given "
       "several times")
       ->type_name("VM=FILE");
-  command
-      .add_option("--guest-kaslr-offset", options.kaslr_offset,
-                  "load address of the guest's kernel minus its address in FILE [0]")
-      ->type_name("HEX");
+  AddRepeatable(
+      command, "--guest-kaslr-offset", options.kaslr_offsets,
+      "load address of the guest's kernel minus its address in FILE; with VM=, in the FILE that "
+      "--guest-symbols gives that VM; may be given several times [0]")
+      ->type_name("[VM=]HEX");
 }
 
 std::string UnknownVms(const hotspots::GuestSymbols& symbols, const std::vector<std::string>& vms) {
@@ -82,15 +105,9 @@ std::string UnknownVms(const hotspots::GuestSymbols& symbols, const std::vector<
 }
 
 absl::StatusOr<hotspots::GuestSymbols> ReadSymbols(const SymbolOptions& options) {
-  if (!options.kaslr_offset.empty() && options.file.empty()) {
-    return absl::InvalidArgumentError(
-        "--guest-kaslr-offset needs --guest-kallsyms or --guest-system-map");
-  }
   hotspots::GuestSymbols all;
   if (!options.file.empty()) {
-    const absl::StatusOr<std::optional<uint64_t>> offset = ParseOffset(options.kaslr_offset);
-    if (!offset.ok()) return offset.status();
-    absl::StatusOr<hotspots::Symbols> symbols = ReadFile(options.file, *offset);
+    absl::StatusOr<hotspots::Symbols> symbols = ReadFile(options.file);
     if (!symbols.ok()) return symbols.status();
     all.all = *std::move(symbols);
   }
@@ -100,10 +117,11 @@ absl::StatusOr<hotspots::GuestSymbols> ReadSymbols(const SymbolOptions& options)
       return absl::InvalidArgumentError(
           absl::StrCat("--guest-symbols '", of_vm, "': VM=FILE is needed"));
     }
-    absl::StatusOr<hotspots::Symbols> symbols = ReadFile(of_vm.substr(equals + 1), std::nullopt);
+    absl::StatusOr<hotspots::Symbols> symbols = ReadFile(of_vm.substr(equals + 1));
     if (!symbols.ok()) return symbols.status();
     all.own[of_vm.substr(0, equals)] = *std::move(symbols);
   }
+  if (absl::Status status = Move(options.kaslr_offsets, all); !status.ok()) return status;
   return all;
 }
 

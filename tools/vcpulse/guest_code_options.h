@@ -21,11 +21,11 @@ absl::StatusOr<std::optional<kvm::AddressSource>> ParseAddressSource(const std::
                                                                      const std::string& text);
 
 struct SymbolOptions {
-  std::string file;  // of all VMs
-  std::string kaslr_offset;
-  std::vector<std::string> of_vms;  // NAME=FILE
+  std::string file;                        // of all VMs
+  std::vector<std::string> kaslr_offsets;  // HEX, or VM=HEX
+  std::vector<std::string> of_vms;         // NAME=FILE
 
-  bool Any() const { return !file.empty() || !kaslr_offset.empty() || !of_vms.empty(); }
+  bool Any() const { return !file.empty() || !kaslr_offsets.empty() || !of_vms.empty(); }
 };
 
 // Adds --guest-kallsyms, --guest-system-map, --guest-symbols and --guest-kaslr-offset.

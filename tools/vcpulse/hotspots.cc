@@ -183,17 +183,15 @@ std::vector<hotspots::VcpuHotspots> HotspotsOf(const std::vector<Sampled>& all,
 void SayLimits(const std::vector<hotspots::VcpuHotspots>& vcpus, bool has_symbols, bool is_live) {
   bool none_by_exit = false;
   bool none_by_cycles = false;
-  bool none_named = has_symbols;
-  bool any_kernel = false;
+  bool none_fits = has_symbols;
+  bool any_sample = false;
   bool is_intrusive = false;
   for (const hotspots::VcpuHotspots& vcpu : vcpus) {
     none_by_exit |= vcpu.samples == 0 && vcpu.source == kvm::AddressSource::kKvmExit;
     none_by_cycles |= vcpu.samples == 0 && vcpu.source == kvm::AddressSource::kCycles;
     is_intrusive |= vcpu.source == kvm::AddressSource::kQmp;
-    for (const hotspots::Spot& spot : vcpu.spots) {
-      any_kernel |= spot.mode == kvm::GuestMode::kKernel;
-      none_named &= !spot.named;
-    }
+    none_fits &= vcpu.samples == 0 || hotspots::NoSymbolFits(vcpu);
+    any_sample |= vcpu.samples > 0;
   }
   if (none_by_exit) {
     Note(
@@ -207,7 +205,7 @@ void SayLimits(const std::vector<hotspots::VcpuHotspots>& vcpus, bool has_symbol
         "(`vcpulse doctor --prove`)");
   }
   if (is_live && is_intrusive) Note("qmp stops the vCPUs for a moment with each sample");
-  if (any_kernel && none_named) {
+  if (any_sample && none_fits) {
     Note(
         "no kernel-mode address lies in the symbols: they are another kernel's or another boot's "
         "(KASLR), or the guest is still in its firmware");
