@@ -48,5 +48,35 @@ TEST(Shared, AStarvedVcpuIsNeverHalted) {
   }
 }
 
+// Each waits for the other one; how long is what the scheduler says as well.
+TEST(Shared, EachVcpuWaitsForTheOtherOne) {
+  const RecordedTimeline recorded = Load(OutputPath("shared-0", "shared.vpt"));
+  const uint32_t number = recorded.NumberOf("shared");
+  ASSERT_NE(number, 0u);
+  const v1::VcpuSet& set = recorded.vms.at(number).sets.front();
+  ASSERT_EQ(set.vcpus_size(), 2);
+  ASSERT_EQ(recorded.competitors.size(), 2u);  // the next ones were due after 11 s
+  for (const v1::Competitors& window : recorded.competitors) {
+    SCOPED_TRACE(window.ShortDebugString());
+    ASSERT_EQ(window.refused(), "");
+    EXPECT_EQ(window.ended_by(), "");
+    EXPECT_EQ(window.lost(), 0u);
+    const double length_ns = static_cast<double>(window.mono_ns() - window.begin_mono_ns());
+    EXPECT_GE(length_ns, 1.0e9);
+    EXPECT_LE(length_ns, 1.15e9);
+    const auto waited_ns = static_cast<double>(window.waited_ns());
+    EXPECT_NEAR(waited_ns / length_ns, 0.5, 0.05);
+    EXPECT_NEAR(waited_ns / static_cast<double>(window.run_delay_ns()), 1, 0.05);
+    EXPECT_LT(static_cast<double>(window.unseen_ns()), 0.02 * waited_ns);
+    ASSERT_GE(window.competitors_size(), 1);
+    const v1::Competitor& most = window.competitors(0);
+    const int other = set.vcpus(0).index() == window.vcpu_index() ? 1 : 0;
+    EXPECT_EQ(most.tid(), set.vcpus(other).tid());
+    EXPECT_EQ(most.pid(), set.instance().pid());
+    EXPECT_EQ(most.vm_name(), "shared");
+    EXPECT_GT(static_cast<double>(most.ns()), 0.9 * waited_ns);
+  }
+}
+
 }  // namespace
 }  // namespace vcpulse::lab

@@ -31,7 +31,7 @@ class Collector {
   void Add(const v1::ClockSnapshot&) {}
   void Add(const v1::Profile&) {}
   void Add(const v1::Statistics&) {}
-  void Add(const v1::Competitors&) {}
+  void Add(const v1::Competitors& window) { into_.competitors.push_back(window); }
   void Add(const v1::HotAddresses& hot) { into_.hot_addresses.push_back(hot); }
 
   void Add(const v1::VcpuSet& set) {

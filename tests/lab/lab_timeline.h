@@ -43,6 +43,7 @@ struct RecordedTimeline {
   v1::Session session;
   std::map<uint32_t, RecordedVm> vms;  // by their number in the stream
   std::vector<v1::HotAddresses> hot_addresses;
+  std::vector<v1::Competitors> competitors;
   std::vector<v1::Gap> gaps;
   std::vector<v1::LifeCycle> life_cycle;
   std::optional<v1::Summary> summary;
