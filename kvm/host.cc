@@ -115,19 +115,18 @@ bool IsVendor(std::string_view text) {
   return text.size() <= kLongest && std::ranges::all_of(text, absl::ascii_isgraph);
 }
 
-// A CPU of no node (it is offline) counts as one of the first.
-std::vector<uint32_t> CpuNodes(const std::string& root) {
+std::vector<std::optional<uint32_t>> CpuNodes(const std::string& root) {
   constexpr int kMostCpus = 1 << 16;
-  std::vector<uint32_t> nodes;
+  std::vector<std::optional<uint32_t>> nodes;
   std::set<uint32_t> known;
   std::error_code error;
-  for (const auto& folder :
-       std::filesystem::directory_iterator(root + "/sys/devices/system/node", error)) {
-    const std::string name = folder.path().filename();
+  std::filesystem::directory_iterator folder(root + "/sys/devices/system/node", error);
+  for (; !error && folder != std::filesystem::directory_iterator(); folder.increment(error)) {
+    const std::string name = folder->path().filename();
     if (!name.starts_with("node")) continue;
     const auto node = ParseNumber<uint32_t>(std::string_view(name).substr(4));
-    const auto cpus = ParseCpuList(FirstLineOf(folder.path() / "cpulist"));
-    if (!node || !cpus) continue;
+    const auto cpus = ParseCpuList(FirstLineOf(folder->path() / "cpulist"));
+    if (!node || *node == UINT32_MAX || !cpus) continue;
     for (const int cpu : *cpus) {
       if (cpu < 0 || cpu >= kMostCpus) continue;
       const auto place = static_cast<size_t>(cpu);

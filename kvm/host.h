@@ -24,8 +24,9 @@ struct HostFacts {
   std::string machine;         // uname -m
   std::string cpu_model;       // x86: "model name"; arm64: implementer and part
   uint32_t online_cpus = 0;
-  // By the CPU's number: its NUMA node. Empty where there is one node, or none is known.
-  std::vector<uint32_t> cpu_nodes;
+  // By the CPU's number: its NUMA node; nothing of one that is offline. Empty where there is one
+  // node, or none is known.
+  std::vector<std::optional<uint32_t>> cpu_nodes;
 };
 
 // What could not be read is left empty. `root` as in Discovery.

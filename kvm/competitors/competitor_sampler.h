@@ -24,13 +24,14 @@ struct Competitor {
   pid_t pid = 0;  // its process; 0: it has ended since
   std::string thread_name;   // comm
   std::string process_name;  // comm; empty where it is not known, or the thread is its first
+  bool is_kernel = false;    // a thread of the kernel
   std::string vm;            // of which that process is the VMM; else empty
   uint64_t ns = 0;           // of the vCPU's waiting
 };
 
 struct WaitAccount {
-  uint64_t waited_ns = 0;  // that was seen, by whom or not
-  uint64_t unseen_ns = 0;  // thereof while it is not known who ran
+  uint64_t waited_ns = 0;        // that was seen, by whom or not
+  uint64_t unattributed_ns = 0;  // thereof while it is not known who ran
   // What the scheduler says (schedstat) that it waited; booked when a wait ends.
   std::optional<uint64_t> run_delay_ns;
   uint64_t lost = 0;                    // records that the kernel had no room for

@@ -1,6 +1,6 @@
 #pragma once
 
-// Who was on the CPU while one thread waited for it, from what the scheduler did there. Pure.
+// Who was on the CPU while one thread waited for it, from what the scheduler did. Pure.
 
 #include <sys/types.h>
 
@@ -9,30 +9,36 @@
 
 namespace vcpulse::kvm {
 
-// What happened is told in the order of time, ns of one clock. Where something was missed, the time
-// until the thread is seen again is nobody's: it is not guessed at.
+// What happened is said in the order of time, ns of one clock: whether the thread runs or waits by
+// its own switches, and who runs on CPUs by theirs. Where something was missed, waiting is
+// attributed to nobody.
 class WaitLedger {
  public:
   explicit WaitLedger(pid_t tid) : tid_(tid) {}
 
-  // A CPU went from one thread to the next; TID 0 is the idle task. `prev_waits`: it could have run
-  // on.
-  void Switched(uint64_t at_ns, int cpu, pid_t prev, bool prev_waits, pid_t next);
-  // The thread was woken up and queued on this CPU.
+  // The thread got this CPU.
+  void GotCpu(uint64_t at_ns, int cpu);
+  // It lost it. `waits`: it could have run on.
+  void LostCpu(uint64_t at_ns, int cpu, bool waits);
+  // It was woken up and queued on this CPU.
   void Woken(uint64_t at_ns, int cpu);
+  // It runs on this CPU or waits for it: a look at its state says no more.
+  void Runnable(uint64_t at_ns, int cpu);
+
+  // A CPU went from one thread to the next; TID 0 is the idle task.
+  void Switched(uint64_t at_ns, int cpu, pid_t prev, pid_t next);
   // This one runs on the CPU.
   void Runs(uint64_t at_ns, int cpu, pid_t tid);
-  // The thread runs on this CPU or waits for it.
-  void Runnable(uint64_t at_ns, int cpu);
-  // What happened on this CPU up to now was not all told.
+  // Not all that happened on this CPU up to now was said.
   void Missed(uint64_t at_ns, int cpu);
+
   // Ends the account.
   void End(uint64_t at_ns);
 
   // How long it waited while this one ran, by TID.
   const std::map<pid_t, uint64_t>& waited_ns() const { return waited_ns_; }
   // How long it waited while it is not known who ran.
-  uint64_t unseen_ns() const { return unseen_ns_; }
+  uint64_t unattributed_ns() const { return unattributed_ns_; }
 
  private:
   enum class State : uint8_t {
@@ -53,7 +59,7 @@ class WaitLedger {
   uint64_t booked_ns_ = 0;   // up to when, while it is kRunnable or waits
   std::map<int, pid_t> on_;  // who is on each CPU, where that is known
   std::map<pid_t, uint64_t> waited_ns_;
-  uint64_t unseen_ns_ = 0;
+  uint64_t unattributed_ns_ = 0;
 };
 
 }  // namespace vcpulse::kvm

@@ -68,7 +68,8 @@ absl::Status VmStatistics::OpenDescriptors(std::string_view kernel_release) {
   if (found.empty()) {
     return absl::NotFoundError(
         tree_.Descriptors(vm_.pid).readable
-            ? "the VMM keeps no descriptor of KVM's statistics (QEMU does from 8.1 on)"
+            ? "the VMM keeps no descriptor of KVM's statistics (QEMU does from 8.1 on; one of 7.1 "
+              "or newer gives them to a VM that is found by --qmp unix:PATH)"
             : "the VMM's descriptors may not be looked at (needs CAP_SYS_PTRACE)");
   }
   if (!StatsDescriptorsHoldTheirVm(kernel_release)) {

@@ -12,6 +12,7 @@ namespace {
 static_assert(kIpSampleType ==
               (PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_PERIOD));
 static_assert(kRawSampleType == (PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_RAW));
+static_assert(kSwitchSampleType == (PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU));
 
 std::optional<GuestMode> ModeOf(uint16_t misc) {
   switch (misc & PERF_RECORD_MISC_CPUMODE_MASK) {
@@ -38,6 +39,14 @@ bool ReadRecords(std::span<const uint8_t> bytes, bool is_raw, const RingRecords&
       const auto lost = ReadAt<uint64_t>(record, sizeof(*header) + 8);  // after the event's id
       if (!lost) return false;
       into.lost(*lost);
+    } else if (header->type == PERF_RECORD_SWITCH && into.switched) {
+      const auto time_ns = ReadAt<uint64_t>(record, sizeof(*header) + 8);
+      const auto cpu = ReadAt<int32_t>(record, sizeof(*header) + 16);
+      if (!time_ns || !cpu) return false;
+      into.switched({.is_out = (header->misc & PERF_RECORD_MISC_SWITCH_OUT) != 0,
+                     .waits = (header->misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT) != 0,
+                     .time_ns = *time_ns,
+                     .cpu = *cpu});
     } else if (header->type == PERF_RECORD_SAMPLE && is_raw) {
       const auto size = ReadAt<uint32_t>(record, kRawSize);
       if (!size || record.size() - kRawSize - sizeof(*size) < *size) return false;

@@ -34,11 +34,24 @@ struct RawSample {
   std::span<const uint8_t> record;
 };
 
+// What is asked for with each PERF_RECORD_SWITCH (attr.context_switch, sample_id_all).
+inline constexpr uint64_t kSwitchSampleType = 2 | 4 | 128;  // TID, TIME, CPU
+
+// A thread got a CPU, or lost it.
+struct ThreadSwitch {
+  bool is_out = false;
+  bool waits = false;    // of one that lost it: it could have run on
+  uint64_t time_ns = 0;  // of the event's clock
+  int cpu = 0;
+};
+
 struct RingRecords {
   // One sample of kIpSampleType that is the guest's.
   std::function<void(GuestAddress)> address;
   // One of kRawSampleType.
   std::function<void(const RawSample&)> raw;
+  // One of kSwitchSampleType; others' are passed over where there is none.
+  std::function<void(const ThreadSwitch&)> switched;
   // So many records had no room in the ring, between the sample before and the next one.
   std::function<void(uint64_t)> lost;
 };

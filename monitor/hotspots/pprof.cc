@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "kvm/base/text.h"
 #include "pprof_subset.pb.h"
 
@@ -72,9 +73,7 @@ class PprofProfile {
     label("vm", Printable(vcpu.vm));
     label("mode", mode);
     label("source", kvm::ToString(vcpu.source));
-    pprof::Label& index = *sample.add_label();
-    index.set_key(TextOf("vcpu"));
-    index.set_num(vcpu.vcpu);
+    label("vcpu", absl::StrCat(vcpu.vcpu));  // a number of 0 would be none to pprof
   }
 
   pprof::Profile profile_;

@@ -67,7 +67,7 @@ void StatisticsReader::Add(const v1::Statistics& record, size_t vcpus) {
 }
 
 void StatisticsReader::Place(Vcpu& vcpu, uint32_t cpu) const {
-  if (cpu >= cpu_nodes_.size()) return;
+  if (cpu >= cpu_nodes_.size() || cpu_nodes_[cpu] == 0) return;
   const uint32_t node = cpu_nodes_[cpu];
   const uint64_t readings = ++vcpu.nodes[node];
   if (readings > vcpu.nodes[vcpu.home]) vcpu.home = node;

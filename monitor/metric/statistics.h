@@ -52,7 +52,7 @@ struct StatisticsDelta {
 // The readings of the vCPUs of every epoch. Memory grows with the epochs alone. One thread.
 class StatisticsReader {
  public:
-  // The NUMA node of each CPU of the host, by its number.
+  // The NUMA node of each CPU of the host and one, by the CPU's number; 0: not known.
   void SetNodes(std::vector<uint32_t> cpu_nodes) { cpu_nodes_ = std::move(cpu_nodes); }
   // Of an epoch with so many vCPUs; a record that does not fit is ignored.
   void Add(const v1::Statistics& record, size_t vcpus);

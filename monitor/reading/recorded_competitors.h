@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -18,23 +19,37 @@ namespace vcpulse::reading {
 // One that ran while a vCPU waited. Threads that are no vCPU of the recording are told by the names
 // of thread and process, so that the many short-lived threads of one program are one.
 struct CompetitorTotal {
-  // As people know it: "vCPU 0 of db", "cc1 of gcc [4711]", "idle".
+  enum class Kind : uint8_t {
+    kVcpu,     // of a VM of this recording
+    kVm,       // a thread of another VM's VMM, or no vCPU thread of one of this recording
+    kProcess,  // of another process
+    kKernel,
+    kIdle,  // none
+  };
+
+  Kind kind = Kind::kProcess;
+  // As people know it: "vCPU 0 of db", "cc1 of gcc [4711]", "nobody, an idle CPU".
   std::string label;
-  std::string vm;                // of which it is a thread, recorded or not; else empty
-  std::optional<uint32_t> vcpu;  // of that VM, where it was recorded
+  std::string vm;                // of kVcpu and kVm
+  std::optional<uint32_t> vcpu;  // of kVcpu
   std::string thread_name;
   std::string process_name;
   uint32_t pid = 0;  // 0: not known, or several processes of that name
   uint64_t ns = 0;
 };
 
+std::string_view ToString(CompetitorTotal::Kind kind);  // "vcpu", "vm", "process", "kernel", "idle"
+
 // Of one vCPU, over its windows.
 struct CompetitorTotals {
   uint64_t windows = 0;
   uint64_t waited_ns = 0;
-  uint64_t unseen_ns = 0;                    // of waited_ns: it is not known who ran
-  uint64_t further_ns = 0;                   // of waited_ns: of others than those listed
-  uint64_t lost = 0;                         // records
+  uint64_t unattributed_ns = 0;  // of waited_ns: it is not known who ran
+  uint64_t further_ns = 0;       // of waited_ns: of others than those listed
+  uint64_t lost = 0;             // records
+  // What the scheduler says that it waited in the windows; nothing where one does not know.
+  std::optional<uint64_t> run_delay_ns = 0;
+  std::string ended_by;                      // what ended the latest window that ended early
   std::set<uint32_t> cpus;                   // that were watched
   std::vector<CompetitorTotal> competitors;  // most time first
 };
@@ -43,7 +58,8 @@ struct CompetitorTotals {
 // least 1 %. Empty where no waiting was seen.
 std::string SharesOf(const CompetitorTotals& totals);
 
-// Added up per vCPU over windows and epochs. Memory grows with the vCPUs, never with the windows.
+// Added up per vCPU over windows and epochs. Memory grows with the vCPUs, never with the windows:
+// those of vCPUs that no set has are passed over, and long names are cut.
 // One thread.
 class RecordedCompetitors {
  public:
@@ -52,7 +68,7 @@ class RecordedCompetitors {
 
   // Nothing where there was no window.
   std::optional<CompetitorTotals> Of(uint32_t vm, uint32_t vcpu) const;
-  // Why a VM had no window; nothing where it had one, or none was to be.
+  // Why the first vCPU of a VM that has no window could have none; nothing where none was refused.
   std::optional<std::string> Refused(uint32_t vm) const;
 
  private:
@@ -66,6 +82,7 @@ class RecordedCompetitors {
   // Nobody, the TID of a vCPU of the recording, or else names.
   struct Who {
     bool is_idle = false;
+    bool is_kernel = false;
     uint32_t vcpu_tid = 0;
     std::string thread_name;
     std::string process_name;
@@ -87,8 +104,9 @@ class RecordedCompetitors {
   CompetitorTotal Named(const Who& who, const Share& share) const;
 
   std::map<uint32_t, std::string> vm_names_;
-  std::map<uint32_t, Member> members_;  // by TID; the latest where one was used again
-  std::map<uint32_t, std::string> refused_;
+  std::map<uint32_t, Member> members_;             // by TID; the latest where one was used again
+  std::set<std::pair<uint32_t, uint32_t>> known_;  // VM number and index
+  std::map<std::pair<uint32_t, uint32_t>, std::string> refused_;
   std::map<std::pair<uint32_t, uint32_t>, Vcpu> vcpus_;  // by VM number and index
 };
 

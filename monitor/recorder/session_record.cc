@@ -99,7 +99,9 @@ v1::Session MakeSession(const kvm::HostFacts& host, const SessionFacts& facts) {
   session.set_machine(host.machine);
   session.set_cpu_model(host.cpu_model);
   session.set_online_cpus(host.online_cpus);
-  for (const uint32_t node : host.cpu_nodes) session.add_cpu_nodes(node);
+  for (const std::optional<uint32_t> node : host.cpu_nodes) {
+    session.add_cpu_nodes(node ? *node + 1 : 0);
+  }
   session.set_interval_ns(static_cast<uint64_t>(facts.interval_ns));
   session.set_verdict_window_ns(
       static_cast<uint64_t>(std::max(facts.interval_ns, core::kShortestVerdict_ns)));

@@ -65,21 +65,20 @@ void TriggeredWindows::Observe(Epoch epoch, const kvm::Vm& vm, const core::Sampl
 bool TriggeredWindows::Begin(Epoch epoch, const kvm::Vm& vm, size_t vcpu, Trigger trigger) {
   WindowOf of{.vm = epoch.first, .epoch = epoch.second, .one = vm, .trigger = trigger};
   of.one.vcpus = {vm.vcpus[vcpu]};
-  const int64_t now_ns = now_ns_();
-  std::unique_ptr<Window> window = open_(of, now_ns);
+  std::unique_ptr<Window> window = open_(of, now_ns_);
   if (!window->is_open()) {
-    closed_.push_back(window->Close(now_ns));
+    closed_.push_back(window->Close());
     return false;
   }
   windows_.push_back(
-      {.epoch = epoch, .vcpu = vcpu, .begin_ns = now_ns, .window = std::move(window)});
+      {.epoch = epoch, .vcpu = vcpu, .begin_ns = now_ns_(), .window = std::move(window)});
   return true;
 }
 
 void TriggeredWindows::CloseWhere(absl::FunctionRef<bool(OpenWindow&)> ends) {
   for (auto open = windows_.begin(); open != windows_.end();) {
     if (ends(*open)) {
-      closed_.push_back(open->window->Close(now_ns_()));
+      closed_.push_back(open->window->Close());
       open = windows_.erase(open);
     } else {
       ++open;

@@ -46,9 +46,9 @@ class Window {
   virtual bool is_open() const = 0;
   // Takes in what there is. An error ends the window, and is in its record.
   virtual absl::Status Collect() = 0;
-  // Ends it at this instant (CLOCK_MONOTONIC). Once, before anything else is asked.
-  virtual v1::TimelineRecord Close(int64_t mono_ns) = 0;
-  // While it is open, no other is opened.
+  // Ends it. Once; nothing else is asked afterwards.
+  virtual v1::TimelineRecord Close() = 0;
+  // While it is open, no other of its kind is opened.
   virtual bool IsAlone() const { return false; }
   // It takes a counter of the vCPU's PMU.
   virtual bool SharesPmu() const { return false; }
@@ -56,13 +56,13 @@ class Window {
 
 // Short windows of looking closer at a vCPU: one begins where the vCPU was SPINNING or starved for
 // 200 ms, ends after a second or with its epoch, and the vCPU gets no other for ten seconds. Four
-// are open at most, of all VMs together. Control thread.
+// are open at most of one kind, of all VMs together. Control thread.
 class TriggeredWindows {
  public:
   // VM number and epoch.
   using Epoch = std::pair<uint32_t, uint32_t>;
-  // Begins one at this instant.
-  using Open = std::function<std::unique_ptr<Window>(const WindowOf& of, int64_t mono_ns)>;
+  // Begins one. `now_ns`: CLOCK_MONOTONIC, for its beginning and end.
+  using Open = std::function<std::unique_ptr<Window>(const WindowOf& of, int64_t (*now_ns)())>;
 
   TriggeredWindows(Triggers triggers, Open open, int64_t (*now_ns)());
 

@@ -49,7 +49,7 @@ void AddCounts(const kvm::AddressCounts& counts, v1::HotAddresses& record) {
 
 void AddAccount(const kvm::WaitAccount& account, v1::Competitors& record) {
   record.set_waited_ns(account.waited_ns);
-  record.set_unseen_ns(account.unseen_ns);
+  record.set_unattributed_ns(account.unattributed_ns);
   if (account.run_delay_ns) record.set_run_delay_ns(*account.run_delay_ns);
   record.set_lost(account.lost);
   for (const int cpu : account.cpus) record.add_cpus(static_cast<uint32_t>(cpu));
@@ -61,10 +61,11 @@ void AddAccount(const kvm::WaitAccount& account, v1::Competitors& record) {
     out.set_process_name(one.process_name);
     out.set_vm_name(one.vm);
     out.set_ns(one.ns);
+    out.set_kernel_thread(one.is_kernel);
   }
 }
 
-// Says whose window `record` is.
+// Says whose window `record` is, and when it began.
 template <typename Record>
 void Begin(const WindowOf& of, int64_t mono_ns, Record& record) {
   record.set_vm(of.vm);
@@ -75,12 +76,13 @@ void Begin(const WindowOf& of, int64_t mono_ns, Record& record) {
 
 class HotAddressWindow final : public Window {
  public:
-  HotAddressWindow(const WindowOf& of, int64_t mono_ns, const OpenAddresses& open) {
-    Begin(of, mono_ns, record_);
+  HotAddressWindow(const WindowOf& of, int64_t (*now_ns)(), const OpenAddresses& open)
+      : now_ns_(now_ns) {
     record_.set_trigger(of.trigger == Trigger::kSpinning ? v1::HotAddresses::TRIGGER_SPINNING
                                                          : v1::HotAddresses::TRIGGER_STARVED);
     auto sampler = open(of.one);
     const absl::Status status = sampler.ok() ? (*sampler)->Start() : sampler.status();
+    Begin(of, now_ns_(), record_);
     if (!status.ok()) {
       record_.set_refused(std::string(status.message()));
       return;
@@ -98,10 +100,11 @@ class HotAddressWindow final : public Window {
     return status;
   }
 
-  v1::TimelineRecord Close(int64_t mono_ns) override {
-    record_.set_mono_ns(mono_ns);
+  v1::TimelineRecord Close() override {
+    record_.set_mono_ns(record_.begin_mono_ns());
     if (sampler_) {
       AddReason(sampler_->Stop());
+      record_.set_mono_ns(now_ns_());
       AddCounts(sampler_->counts().front(), record_);
     }
     v1::TimelineRecord record;
@@ -122,15 +125,17 @@ class HotAddressWindow final : public Window {
     record_.set_refused(reason);
   }
 
+  int64_t (*const now_ns_)();
   v1::HotAddresses record_;
   std::unique_ptr<kvm::AddressSampler> sampler_;
 };
 
 class CompetitorWindow final : public Window {
  public:
-  CompetitorWindow(const WindowOf& of, int64_t mono_ns, const OpenCompetitors& open) {
-    Begin(of, mono_ns, record_);
+  CompetitorWindow(const WindowOf& of, int64_t (*now_ns)(), const OpenCompetitors& open)
+      : now_ns_(now_ns) {
     auto sampler = open(of.one);
+    Begin(of, now_ns_(), record_);
     if (sampler.ok()) {
       sampler_ = *std::move(sampler);
     } else {
@@ -146,15 +151,19 @@ class CompetitorWindow final : public Window {
     return status;
   }
 
-  v1::TimelineRecord Close(int64_t mono_ns) override {
-    record_.set_mono_ns(mono_ns);
-    if (sampler_) AddAccount(sampler_->Stop(), record_);
+  v1::TimelineRecord Close() override {
+    record_.set_mono_ns(record_.begin_mono_ns());
+    if (sampler_) {
+      record_.set_mono_ns(now_ns_());
+      AddAccount(sampler_->Stop(), record_);
+    }
     v1::TimelineRecord record;
     *record.mutable_competitors() = std::move(record_);
     return record;
   }
 
  private:
+  int64_t (*const now_ns_)();
   v1::Competitors record_;
   std::unique_ptr<kvm::CompetitorSampler> sampler_;
 };
@@ -162,15 +171,17 @@ class CompetitorWindow final : public Window {
 }  // namespace
 
 TriggeredWindows::Open HotAddressWindows(OpenAddresses open) {
-  return [open = std::move(open)](const WindowOf& of, int64_t mono_ns) -> std::unique_ptr<Window> {
-    return std::make_unique<HotAddressWindow>(of, mono_ns, open);
-  };
+  return
+      [open = std::move(open)](const WindowOf& of, int64_t (*now_ns)()) -> std::unique_ptr<Window> {
+        return std::make_unique<HotAddressWindow>(of, now_ns, open);
+      };
 }
 
 TriggeredWindows::Open CompetitorWindows(OpenCompetitors open) {
-  return [open = std::move(open)](const WindowOf& of, int64_t mono_ns) -> std::unique_ptr<Window> {
-    return std::make_unique<CompetitorWindow>(of, mono_ns, open);
-  };
+  return
+      [open = std::move(open)](const WindowOf& of, int64_t (*now_ns)()) -> std::unique_ptr<Window> {
+        return std::make_unique<CompetitorWindow>(of, now_ns, open);
+      };
 }
 
 }  // namespace vcpulse::recorder

@@ -13,7 +13,8 @@ namespace vcpulse::report {
 struct Cause {
   std::string_view name;  // "wake-up-storm"
   metric::Metric metric = metric::Metric::kEnd;
-  double from = 0;  // of the metric's mean, inclusive
+  double from = 0;         // of the metric's mean, inclusive
+  double of_at_least = 0;  // what it is a mean of: seconds, or readings
   std::string_view meaning;
 };
 
@@ -40,6 +41,7 @@ inline constexpr std::array kCauses = {
     Cause{.name = "numa-remote",
           .metric = metric::Metric::kNumaRemote,
           .from = 10,
+          .of_at_least = 20,
           .meaning = "its thread leaves the NUMA node on which it mostly runs"},
 };
 

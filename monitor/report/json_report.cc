@@ -144,9 +144,10 @@ json::value CompetitorsJson(const Report& report, uint32_t vm, uint32_t vcpu) {
   const auto totals = report.summary.competitors().Of(vm, vcpu);
   if (!totals) return nullptr;
   const auto seconds = [](uint64_t ns) { return ToSeconds(static_cast<double>(ns)); };
-  json::array who;
+  json::array threads;
   for (const reading::CompetitorTotal& one : totals->competitors) {
-    who.push_back(json::object{
+    threads.push_back(json::object{
+        {"kind", String(reading::ToString(one.kind))},
         {"label", String(one.label)},
         {"vm", one.vm.empty() ? json::value(nullptr) : String(one.vm)},
         {"vcpu", OrNull(one.vcpu)},
@@ -156,13 +157,17 @@ json::value CompetitorsJson(const Report& report, uint32_t vm, uint32_t vcpu) {
         {"seconds", seconds(one.ns)},
         {"share", static_cast<double>(one.ns) / static_cast<double>(totals->waited_ns)}});
   }
-  return json::object{{"windows", totals->windows},
-                      {"waited_s", seconds(totals->waited_ns)},
-                      {"unseen_s", seconds(totals->unseen_ns)},
-                      {"further_s", seconds(totals->further_ns)},
-                      {"lost", totals->lost},
-                      {"cpus", json::array(totals->cpus.begin(), totals->cpus.end())},
-                      {"who", std::move(who)}};
+  return json::object{
+      {"windows", totals->windows},
+      {"waited_s", seconds(totals->waited_ns)},
+      {"unattributed_s", seconds(totals->unattributed_ns)},
+      {"others_s", seconds(totals->further_ns)},
+      {"run_delay_s",
+       totals->run_delay_ns ? json::value(seconds(*totals->run_delay_ns)) : json::value(nullptr)},
+      {"lost", totals->lost},
+      {"ended_by", totals->ended_by.empty() ? json::value(nullptr) : String(totals->ended_by)},
+      {"cpus", json::array(totals->cpus.begin(), totals->cpus.end())},
+      {"threads", std::move(threads)}};
 }
 
 json::object VcpuJson(const Report& report, uint32_t number, const VmSummary& vm,

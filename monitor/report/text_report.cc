@@ -250,7 +250,8 @@ std::string RenderEach(const Report& report, const Vms& vms, const TextOptions& 
         &out, "\n", VmLine(report, number, summary),
         RenderRows(report, RowsOf({vm}, options), options.top.value_or(0), false, options),
         options.strips ? RenderStrips(report, *options.strips, number, strips) : "",
-        MissingStatisticsNote(summary, options.columns), RenderVmNotes(report, *vm, options.vcpu));
+        MissingStatisticsNote(report, summary, options.columns),
+        RenderVmNotes(report, *vm, options.vcpu));
   }
   if (options.strips) absl::StrAppend(&out, "\n", StripLegend(*options.strips, strips));
   return out;

@@ -1,6 +1,6 @@
 #include "monitor/report/uncounted_time.h"
 
-#include <utility>
+#include <algorithm>
 
 namespace vcpulse::report {
 namespace {
@@ -13,9 +13,8 @@ constexpr double kPollsFrom = 0.5;
 constexpr double kLongestRun_ns = 100'000;
 constexpr double kLongestRunToDevice_ns = 200'000;
 
-bool IsShort(double on_cpu_ns, const metric::StatisticsDelta::Progress& exits, double longest_ns) {
-  return exits.time_ns > 0 && exits.count > 0 &&
-         on_cpu_ns <= longest_ns * static_cast<double>(exits.count);
+bool IsShort(double on_cpu_ns, double exits, double longest_ns) {
+  return exits > 0 && on_cpu_ns <= longest_ns * exits;
 }
 
 }  // namespace
@@ -27,31 +26,33 @@ double UncountedTime::TotalNs() const {
 }
 
 void UncountedTime::Settle(const metric::StatisticsDelta& read) {
-  const double uncounted_ns = std::exchange(pending_ns_, 0);
-  const double on_cpu_ns = std::exchange(on_cpu_ns_, 0);
   const auto& polled = read.Of(Statistic::kHaltPollNs);
   const auto& io_exits = read.Of(Statistic::kIoExits);
   const auto& halts = read.Of(Statistic::kHaltExits);
-  if (polled.time_ns == 0 && io_exits.time_ns == 0 && halts.time_ns == 0) {
-    unread_ns_ += uncounted_ns;
-    return;
-  }
-  const bool polls =
-      polled.time_ns > 0 && static_cast<double>(polled.count) >= kPollsFrom * on_cpu_ns;
-  const bool exits = IsShort(on_cpu_ns, io_exits, kLongestRunToDevice_ns);
-  const bool wakes = IsShort(on_cpu_ns, halts, kLongestRun_ns);
+  const int64_t time_ns = std::max({polled.time_ns, io_exits.time_ns, halts.time_ns});
+  if (time_ns == 0) return;  // nothing of KVM's: the next reading tells of this time too
+  // Of a reading over more time than there are intervals, the part that is theirs.
+  const double share = std::min(1.0, covered_ns_ / static_cast<double>(time_ns));
+  const auto count = [share](const metric::StatisticsDelta::Progress& progress) {
+    return share * static_cast<double>(progress.count);
+  };
+  const bool polls = polled.count > 0 && count(polled) >= kPollsFrom * on_cpu_ns_;
+  const bool exits = IsShort(on_cpu_ns_, count(io_exits), kLongestRunToDevice_ns);
+  const bool wakes = IsShort(on_cpu_ns_, count(halts), kLongestRun_ns);
   double& part = polls   ? parts_[0].ns
                  : exits ? parts_[1].ns
                  : wakes ? parts_[2].ns
                          : unexplained_ns_;
-  part += uncounted_ns;
+  part += uncounted_ns_;
+  uncounted_ns_ = on_cpu_ns_ = covered_ns_ = 0;
 }
 
 void UncountedTime::Add(const metric::Interval& interval) {
   if (interval.statistics != nullptr) Settle(*interval.statistics);
-  on_cpu_ns_ += static_cast<double>(interval.delta.time_enabled_ns);
-  if (interval.verdict.rule != core::Rule::kNoCounters) return;
-  pending_ns_ += static_cast<double>(interval.delta.interval_ns);
+  const auto on_cpu_ns = static_cast<double>(interval.delta.time_enabled_ns);
+  on_cpu_ns_ += on_cpu_ns;
+  covered_ns_ += static_cast<double>(interval.delta.interval_ns);
+  if (interval.verdict.rule == core::Rule::kNoCounters) uncounted_ns_ += on_cpu_ns;
 }
 
 }  // namespace vcpulse::report

@@ -24,7 +24,7 @@ class UncountedTime {
   // holds.
   const std::array<Part, 3>& parts() const { return parts_; }
   double UnexplainedNs() const { return unexplained_ns_; }  // read, and nothing holds
-  double UnreadNs() const { return unread_ns_ + pending_ns_; }
+  double UnreadNs() const { return uncounted_ns_; }         // since the last reading
   double TotalNs() const;
 
  private:
@@ -33,9 +33,10 @@ class UncountedTime {
   std::array<Part, 3> parts_ = {
       {{.cause = "halt-polling"}, {.cause = "device-exits"}, {.cause = "wake-ups"}}};
   double unexplained_ns_ = 0;
-  double unread_ns_ = 0;
-  double pending_ns_ = 0;  // since the last reading
-  double on_cpu_ns_ = 0;   // likewise, whatever the verdict
+  // Since the last reading of KVM's: on a CPU and not counted, on a CPU, and in all.
+  double uncounted_ns_ = 0;
+  double on_cpu_ns_ = 0;
+  double covered_ns_ = 0;
 };
 
 }  // namespace vcpulse::report

@@ -34,7 +34,8 @@ std::string IdleText(const hotspots::VcpuHotspots& hot) {
 std::vector<const Cause*> CausesOf(const VcpuSummary& vcpu) {
   std::vector<const Cause*> causes;
   for (const Cause& cause : kCauses) {
-    if (vcpu.Value(cause.metric).value_or(0) >= cause.from) causes.push_back(&cause);
+    const bool suffices = vcpu.totals.Of(cause.metric).whole >= cause.of_at_least;
+    if (suffices && vcpu.Value(cause.metric).value_or(0) >= cause.from) causes.push_back(&cause);
   }
   return causes;
 }
@@ -70,9 +71,9 @@ std::string UncountedNotes(const VmSummary& vm, std::optional<uint32_t> vcpu) {
       shares.push_back(absl::StrFormat("%.1f %% %s", 100 * ns / time.TotalNs(), ToAbsl(cause)));
     };
     for (const UncountedTime::Part& part : time.parts()) add(part.ns, part.cause);
-    if (shares.empty()) continue;  // nothing is explained
-    if (shown++ == kListed) return out + "  without counters: of more vCPUs in --json\n";
     add(time.UnexplainedNs(), "unexplained");
+    if (shares.empty()) continue;  // nothing was read
+    if (shown++ == kListed) return out + "  without counters: of more vCPUs in --json\n";
     add(time.UnreadNs(), "not read");
     out += Wrapped(absl::StrCat("  without counters, vCPU ", index, ": "),
                    absl::StrFormat("%.1f s on a CPU, of these %s", ToSeconds(time.TotalNs()),
@@ -102,9 +103,11 @@ std::string HotNotes(const Report& report, const NumberedVm& vm, std::optional<u
                      !report.symbols.Of(hot->vm).empty() && hotspots::NoSymbolFits(*hot)
                          ? "; no symbol fits: they are another kernel's or another boot's"
                          : "",
-                     hot->samples == 0 && !hot->refused.empty()
-                         ? absl::StrCat(" (", Printable(hot->refused), ")")
-                         : ""));
+                     hot->samples > 0 ? ""
+                     : hot->source == kvm::AddressSource::kKvmExit
+                         ? " (it was halted, or this KVM does not pass kvm:kvm_exit)"
+                     : hot->refused.empty() ? ""
+                                            : absl::StrCat(" (", Printable(hot->refused), ")")));
   }
   return out;
 }
@@ -122,26 +125,40 @@ std::string CompetitorNotes(const Report& report, const NumberedVm& vm,
     const auto totals = recorded.Of(vm.first, index);
     if (!totals) continue;
     if (shown++ == kListed) return out + "  competitors: of more vCPUs in --json\n";
+    // The scheduler books a wait when it ends: at the edges of a window the two differ.
+    const bool saw_little = static_cast<double>(totals->run_delay_ns.value_or(0)) >
+                            1.2 * static_cast<double>(totals->waited_ns);
     const std::string windows = Plural(totals->windows, "window");
-    out += Wrapped(absl::StrCat("  competitors, vCPU ", index, ": "),
-                   totals->waited_ns == 0
-                       ? absl::StrCat("no waiting was seen in ", windows)
-                       : absl::StrCat(reading::SharesOf(*totals), " (", windows, ", CPU ",
-                                      absl::StrJoin(totals->cpus, ", "), ")"));
+    out += Wrapped(
+        absl::StrCat("  competitors, vCPU ", index, ": "),
+        absl::StrCat(totals->waited_ns == 0
+                         ? absl::StrCat("no waiting was seen in ", windows)
+                         : absl::StrCat(reading::SharesOf(*totals), " (", windows, ", CPU ",
+                                        absl::StrJoin(totals->cpus, ", "), ")"),
+                     saw_little ? absl::StrFormat("; it waited %.0f ms by the scheduler's count",
+                                                  static_cast<double>(*totals->run_delay_ns) * 1e-6)
+                                : ""));
   }
   return out;
 }
 
-std::string MissingStatisticsNote(const VmSummary& vm, std::span<const Metric> columns) {
+std::string MissingStatisticsNote(const Report& report, const VmSummary& vm,
+                                  std::span<const Metric> columns) {
   const bool any = std::ranges::any_of(
       columns, [](Metric metric) { return metric::InfoOf(metric).of_readings; });
   if (any && !vm.kvm_missing) {
     return "  counts of the scheduler and of KVM were not recorded (--no-statistics, or an older "
            "vcpulse)\n";
   }
+  std::string notes;
+  const auto& session = report.summary.session();
+  if (std::ranges::find(columns, Metric::kNumaRemote) != columns.end() && session &&
+      session->cpu_nodes().empty()) {
+    notes = "  the host has one NUMA node, or its nodes were not recorded\n";
+  }
   const bool wants_kvm = std::ranges::any_of(columns, IsOfKvm);
-  if (!wants_kvm || vm.kvm_missing.value_or("").empty()) return "";
-  return Wrapped("  KVM's counts were not read: ", Printable(*vm.kvm_missing));
+  if (!wants_kvm || vm.kvm_missing.value_or("").empty()) return notes;
+  return notes + Wrapped("  KVM's counts were not read: ", Printable(*vm.kvm_missing));
 }
 
 }  // namespace vcpulse::report

@@ -33,6 +33,7 @@ std::string CompetitorNotes(const Report& report, const NumberedVm& vm,
                             std::optional<uint32_t> vcpu);
 
 // Why a column of readings that was asked for is empty; nothing where none is.
-std::string MissingStatisticsNote(const VmSummary& vm, std::span<const metric::Metric> columns);
+std::string MissingStatisticsNote(const Report& report, const VmSummary& vm,
+                                  std::span<const metric::Metric> columns);
 
 }  // namespace vcpulse::report

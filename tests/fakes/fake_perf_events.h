@@ -46,7 +46,6 @@ class FakePerfEvents final : public kvm::PerfEvents {
   size_t largest_group = 8;
   std::chrono::microseconds read_time{0};  // that each read takes
   bool disabled_leader_is_free = false;    // ...not counting a leader that is off, as Arm does
-  std::vector<int> opened_cpus;            // of every successful OpenOnCpu
   std::vector<perf_event_attr> opened;     // attributes of every successful open
 
   kvm::OrErrno<Fd> Open(perf_event_attr& attr, pid_t tid, int group_fd) override {
@@ -82,11 +81,10 @@ class FakePerfEvents final : public kvm::PerfEvents {
   }
 
   // By CPU: what OpenOnCpu gives, a descriptor of nothing.
-  kvm::OrErrno<Fd> OpenOnCpu(perf_event_attr& attr, int cpu) override {
+  kvm::OrErrno<Fd> OpenOnCpu(perf_event_attr& attr, int /*cpu*/) override {
     if (const auto it = refused.find({attr.type, attr.config}); it != refused.end()) {
       return {.error = it->second};
     }
-    opened_cpus.push_back(cpu);
     return {.value = Fd(::open("/dev/null", O_RDONLY | O_CLOEXEC))};
   }
 

@@ -67,7 +67,7 @@ TEST(Shared, EachVcpuWaitsForTheOtherOne) {
     const auto waited_ns = static_cast<double>(window.waited_ns());
     EXPECT_NEAR(waited_ns / length_ns, 0.5, 0.05);
     EXPECT_NEAR(waited_ns / static_cast<double>(window.run_delay_ns()), 1, 0.05);
-    EXPECT_LT(static_cast<double>(window.unseen_ns()), 0.02 * waited_ns);
+    EXPECT_LT(static_cast<double>(window.unattributed_ns()), 0.02 * waited_ns);
     ASSERT_GE(window.competitors_size(), 1);
     const v1::Competitor& most = window.competitors(0);
     const int other = set.vcpus(0).index() == window.vcpu_index() ? 1 : 0;

@@ -13,6 +13,7 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "CLI/CLI.hpp"
@@ -227,11 +228,17 @@ int PrintRecorded(const HotspotsOptions& options) {
   const absl::StatusOr<reading::Part> part = ParsePart(options.part);
   if (!part.ok()) return Fail(part.status());
   hotspots::RecordedHotspots recorded;
+  bool any_tick = false;
   const auto read = reading::ReadPart(options.file, *part, [&](const timeline::Entry& entry) {
+    any_tick = any_tick || std::holds_alternative<timeline::TickEntry>(entry.record);
     recorded.Add(entry);
     return absl::OkStatus();
   });
   if (!read.ok()) return Fail(ReadFailure(read.status(), options.file));
+  const bool is_part = part->from_ns || part->to_ns || part->phase;
+  if (is_part && !any_tick && read->read.damages.empty()) {
+    return Fail(absl::StrCat(NameOf(options.file), ": ", NothingInPart(options.part)));
+  }
   Warn(options.file, report::DescribeLoss(read->read, 0, part->to_ns || read->read.ended_in_order));
   std::map<uint32_t, const v1::VmInstance*> vms;
   std::vector<std::string> names;
@@ -265,9 +272,11 @@ int PrintRecorded(const HotspotsOptions& options) {
   if (vcpus.empty()) {
     return Fail(absl::StrCat(
         NameOf(options.file), ": holds no hot addresses of what is meant: ",
-        refused.empty() ? "none were asked for (`record --hotspots`), or no vCPU was spinning or "
-                          "starved for 200 ms"
-                        : refused));
+        !refused.empty() ? refused
+        : is_part ? "no window has its middle in that part (one lasts a second, and a vCPU has the "
+                    "next ten seconds later)"
+                  : "none were asked for (`record --hotspots`), or no vCPU was spinning or starved "
+                    "for 200 ms"));
   }
   if (!refused.empty()) Note(absl::StrCat("a VM was not sampled: ", refused));
   SayLimits(vcpus, !symbols->empty(), false);

@@ -37,10 +37,10 @@ function uncountedText(time) {
 // Who had the CPU of a vCPU in the windows of `record --competitors`.
 function competitorText(found) {
   if (found.waited_s === 0) return 'no waiting was seen';
-  const shares = found.who.slice(0, 5).map((one) => formatShare(one.share) + ' ' + one.label);
-  const rest_s = found.further_s + found.who.slice(5).reduce((sum, one) => sum + one.seconds, 0);
-  if (rest_s > 0) shares.push(formatShare(rest_s / found.waited_s) + ' others');
-  if (found.unseen_s > 0) shares.push(formatShare(found.unseen_s / found.waited_s) + ' not seen');
+  const shares = found.threads.slice(0, 5).filter((one) => one.share >= 0.01).map((one) => formatShare(one.share) + ' ' + one.label);
+  const rest_s = found.others_s + found.threads.slice(shares.length).reduce((sum, one) => sum + one.seconds, 0);
+  if (rest_s >= 0.0005 * found.waited_s) shares.push(formatShare(rest_s / found.waited_s) + ' others');
+  if (found.unattributed_s > 0) shares.push(formatShare(found.unattributed_s / found.waited_s) + ' unattributed');
   return shares.join(', ') + ' of the ' + (1000 * found.waited_s).toFixed(0) + ' ms that it waited (CPU ' +
     found.cpus.join(', ') + ')';
 }

@@ -14,10 +14,10 @@ using ::testing::IsEmpty;
 TEST(HostFacts, TellTheNumaNodeOfEachCpu) {
   fakes::ProcDir host;
   host.Write("sys/devices/system/node/node0/cpulist", "0-1,4\n");
-  host.Write("sys/devices/system/node/node2/cpulist", "2-3\n");
+  host.Write("sys/devices/system/node/node2/cpulist", "2-3,6\n");
   host.Write("sys/devices/system/node/node3/cpulist", "\n");  // memory alone
   host.Write("sys/devices/system/node/online", "0,2-3\n");
-  EXPECT_THAT(ReadHostFacts(host.root()).cpu_nodes, ElementsAre(0, 0, 2, 2, 0));
+  EXPECT_THAT(ReadHostFacts(host.root()).cpu_nodes, ElementsAre(0, 0, 2, 2, 0, std::nullopt, 2));
 }
 
 // One node is no news.

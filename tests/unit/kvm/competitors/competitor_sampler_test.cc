@@ -21,6 +21,11 @@ constexpr char kSwitch[] =
     "\tfield:long prev_state;\toffset:32;\tsize:8;\tsigned:1;\n"
     "\tfield:pid_t next_pid;\toffset:56;\tsize:4;\tsigned:1;\n";
 
+constexpr char kWakeup[] =
+    "name: sched_wakeup\nID: 374\nformat:\n"
+    "\tfield:pid_t pid;\toffset:24;\tsize:4;\tsigned:1;\n"
+    "\tfield:int target_cpu;\toffset:32;\tsize:4;\tsigned:1;\n";
+
 // What a kernel does is tested where there is one (tests/kvm/competitors_test.cc).
 class CompetitorSamplerTest : public ::testing::Test {
  protected:
@@ -51,23 +56,25 @@ TEST_F(CompetitorSamplerTest, WithoutTracefsItSaysWhatItNeeds) {
 
 TEST_F(CompetitorSamplerTest, ATracepointOfOtherFieldsIsNotGuessedAt) {
   Write("sched_switch", "name: sched_switch\nID: 372\nformat:\n");
+  Write("sched_wakeup", kWakeup);
+  EXPECT_EQ(Refused(), "sched:sched_switch has no field common_type");
+  Write("sched_switch", kSwitch);
   Write("sched_wakeup", "name: sched_wakeup\nID: 374\nformat:\n");
-  EXPECT_EQ(Refused(), "sched:sched_switch has no field prev_pid");
+  EXPECT_EQ(Refused(), "sched:sched_wakeup has no field pid");
+}
+
+// The scheduler tells PIDs of the host's.
+TEST_F(CompetitorSamplerTest, AnotherPidNamespaceIsRefused) {
+  proc_.Write("proc/self/ns/pid", "");  // of some inode
+  EXPECT_THAT(Refused(), HasSubstr("another PID namespace"));
 }
 
 TEST_F(CompetitorSamplerTest, WithoutRightsItSaysWhichAreNeeded) {
   Write("sched_switch", kSwitch);
-  Write("sched_wakeup", "name: sched_wakeup\nID: 374\nformat:\n");
-  perf_.refused[{PERF_TYPE_TRACEPOINT, 372}] = EACCES;
-  EXPECT_THAT(Refused(), AllOf(HasSubstr("sched:sched_switch of all threads on CPU 0"),
-                               HasSubstr("CAP_PERFMON"), HasSubstr("Permission denied")));
-}
-
-TEST_F(CompetitorSamplerTest, AThreadThatHasEndedIsTold) {
-  Write("sched_switch", kSwitch);
-  Write("sched_wakeup", "name: sched_wakeup\nID: 374\nformat:\n");
-  vm_.vcpus.front().start_time_ticks = 7;
-  EXPECT_EQ(Refused(), "the thread of vCPU 0 has ended");
+  Write("sched_wakeup", kWakeup);
+  perf_.refused[{PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY}] = EACCES;
+  EXPECT_THAT(Refused(), AllOf(HasSubstr("the switches of TID 101"), HasSubstr("CAP_PERFMON"),
+                               HasSubstr("Permission denied")));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <linux/perf_event.h>
 
 #include <cstring>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -87,6 +88,27 @@ TEST(ReadRecords, TakesTheRawPart) {
   EXPECT_THAT(read.raw, ElementsAre(41, 42));
   EXPECT_THAT(read.times, ElementsAre(Pair(77, 1041), Pair(77, 1042)));
   EXPECT_FALSE(ReadOf(Ring().Raw(41, 13).bytes, true).whole);  // larger than its record
+}
+
+TEST(ReadRecords, TakesTheSwitchesOfAThread) {
+  Ring ring;
+  const auto words = [](uint64_t time_ns, uint64_t cpu) {
+    return std::vector<uint64_t>{uint64_t{77} << 32 | 70, time_ns, cpu};
+  };
+  ring.Add(PERF_RECORD_SWITCH, 0, words(10, 3))
+      .Add(PERF_RECORD_SWITCH, PERF_RECORD_MISC_SWITCH_OUT, words(20, 3))
+      .Add(PERF_RECORD_SWITCH, PERF_RECORD_MISC_SWITCH_OUT | PERF_RECORD_MISC_SWITCH_OUT_PREEMPT,
+           words(30, 4));
+  std::vector<std::tuple<bool, bool, uint64_t, int>> seen;
+  RingRecords into;
+  into.switched = [&](const ThreadSwitch& it) {
+    seen.emplace_back(it.is_out, it.waits, it.time_ns, it.cpu);
+  };
+  EXPECT_TRUE(ReadRecords(ring.bytes, true, into));
+  EXPECT_THAT(seen, ElementsAre(std::tuple(false, false, 10, 3), std::tuple(true, false, 20, 3),
+                                std::tuple(true, true, 30, 4)));
+  EXPECT_FALSE(ReadRecords(Ring().Add(PERF_RECORD_SWITCH, 0, {1, 2}).bytes, true, into));
+  EXPECT_TRUE(ReadOf(ring.bytes, true).whole);  // of nobody who asked
 }
 
 TEST(ReadRecords, NeverReadsBeyondTheBytes) {

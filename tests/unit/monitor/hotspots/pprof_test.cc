@@ -32,8 +32,7 @@ std::string TextOf(const pprof::Profile& profile, const pprof::Sample& sample) {
   }
   out += " " + std::to_string(sample.value(0));
   for (const pprof::Label& label : sample.label()) {
-    out += " " + text(label.key()) + "=" +
-           (label.str() != 0 ? text(label.str()) : std::to_string(label.num()));
+    out += " " + text(label.key()) + "=" + text(label.str());
   }
   return out;
 }

@@ -118,7 +118,7 @@ TEST(StatisticsReader, TellsWhereTheThreadLastRan) {
 // The home is where most readings were until then; a reading that took no CPU tells nothing.
 TEST(StatisticsReader, AThreadAwayFromItsHomeNodeIsRemote) {
   StatisticsReader reader;
-  reader.SetNodes({0, 0, 1, 1});
+  reader.SetNodes({1, 1, 2, 2, 0});
   v1::Statistics record = StatisticsOf(1, 1, kSecond, {"exits"}, {{10}});
   const auto remote_on = [&](std::optional<uint32_t> cpu) {
     v1::VcpuStatistics& vcpu = *record.mutable_sources(0)->mutable_vcpus(0);
@@ -132,7 +132,8 @@ TEST(StatisticsReader, AThreadAwayFromItsHomeNodeIsRemote) {
   EXPECT_EQ(remote_on(std::nullopt), std::nullopt);
   EXPECT_EQ(remote_on(1), false);  // now most were here
   EXPECT_EQ(remote_on(3), true);
-  EXPECT_EQ(remote_on(7), std::nullopt);  // not known to the session
+  EXPECT_EQ(remote_on(4), std::nullopt);  // its node is not known
+  EXPECT_EQ(remote_on(7), std::nullopt);  // nor is the CPU
   StatisticsReader of_one_node;
   of_one_node.Add(record, 1);
   EXPECT_EQ(of_one_node.Take(1, 1, 0)->is_remote, std::nullopt);

@@ -313,7 +313,7 @@ class FakeCompetitors final : public kvm::CompetitorSampler {
   absl::Status Collect() override { return collect_; }
   kvm::WaitAccount Stop() override {
     return {.waited_ns = 70,
-            .unseen_ns = 20,
+            .unattributed_ns = 20,
             .run_delay_ns = 75,
             .lost = 3,
             .cpus = {2, 5},
@@ -358,7 +358,7 @@ TEST_F(CompetitorWindowsTest, KeepTheWholeAccount) {
   EXPECT_EQ(window.refused(), "");
   EXPECT_EQ(window.ended_by(), "");
   EXPECT_EQ(window.waited_ns(), 70u);
-  EXPECT_EQ(window.unseen_ns(), 20u);
+  EXPECT_EQ(window.unattributed_ns(), 20u);
   EXPECT_EQ(window.run_delay_ns(), 75u);
   EXPECT_EQ(window.lost(), 3u);
   EXPECT_THAT(window.cpus(), ElementsAre(2, 5));

@@ -27,9 +27,10 @@ v1::Competitors WindowOf(uint64_t unseen_ms) {
   window.set_vm(1);
   window.set_epoch(1);
   window.set_vcpu_index(1);
-  window.set_unseen_ns(unseen_ms * 1'000'000);
-  window.set_waited_ns(window.unseen_ns());
+  window.set_unattributed_ns(unseen_ms * 1'000'000);
+  window.set_waited_ns(window.unattributed_ns());
   window.add_cpus(3);
+  window.set_run_delay_ns(0);
   return window;
 }
 
@@ -83,14 +84,20 @@ TEST_F(RecordedCompetitorsTest, AreNamedAsPeopleKnowThem) {
   Add(window, Who(300, 30, "CPU 0/KVM", "qemu", "elsewhere"), 50);  // not recorded
   Add(window, Who(77, 77, "kworker/3:1"), 40);
   Add(window, Who(412, 400, "worker", "postgres"), 30);
+  window.mutable_competitors(2)->set_kernel_thread(true);
   Add(window, Who(0, 0, "swapper/3"), 20);
   Add(window, Who(500, 0, "gone"), 10);
   Add(window, Who(501, 0, ""), 5);
   Take(window);
   EXPECT_THAT(Labels(), ElementsAre("vCPU 1 of db", "CPU 0/KVM of VM elsewhere (PID 30)",
-                                    "kworker/3:1 [77]", "worker of postgres [400]",
+                                    "kernel thread kworker/3:1 [77]", "worker of postgres [400]",
                                     "nobody, an idle CPU", "gone", "a thread without a name"));
   const reading::CompetitorTotals totals = *summary_.competitors().Of(1, 1);
+  using Kind = reading::CompetitorTotal::Kind;
+  std::vector<Kind> kinds;
+  for (const auto& one : totals.competitors) kinds.push_back(one.kind);
+  EXPECT_THAT(kinds, ElementsAre(Kind::kVcpu, Kind::kVm, Kind::kKernel, Kind::kProcess, Kind::kIdle,
+                                 Kind::kProcess, Kind::kProcess));
   EXPECT_EQ(totals.competitors[0].vm, "db");
   EXPECT_EQ(totals.competitors[0].vcpu, 1u);
   EXPECT_EQ(totals.competitors[1].vm, "elsewhere");
@@ -110,7 +117,7 @@ TEST_F(RecordedCompetitorsTest, OfTheSameNamesAreOne) {
   const reading::CompetitorTotals totals = *summary_.competitors().Of(1, 1);
   EXPECT_EQ(totals.windows, 2u);
   EXPECT_EQ(totals.waited_ns, 90'000'000u);
-  EXPECT_EQ(totals.unseen_ns, 20'000'000u);
+  EXPECT_EQ(totals.unattributed_ns, 20'000'000u);
   EXPECT_EQ(totals.further_ns, 0u);
   EXPECT_THAT(Labels(), ElementsAre("cc1", "make [50]"));
   EXPECT_EQ(totals.competitors[0].ns, 60'000'000u);
@@ -125,12 +132,37 @@ TEST_F(RecordedCompetitorsTest, NotesTellTheLargest) {
   Add(window, Who(3, 3, "c"), 10);
   window.add_cpus(1);
   Take(window);
-  EXPECT_EQ(Notes(),
-            "  competitors, vCPU 1: 47.6 % vCPU 0 of db, 14.3 % a? [1], 9.5 % b [2], 19.0 % "
-            "others, 9.5 % not\n"
-            "                       seen of the 210 ms that it waited (1 window, CPU 1, 3)\n");
+  EXPECT_EQ(
+      Notes(),
+      "  competitors, vCPU 1: 47.6 % vCPU 0 of db, 14.3 % a? [1], 9.5 % b [2], 19.0 % "
+      "others, 9.5 %\n"
+      "                       unattributed of the 210 ms that it waited (1 window, CPU 1, 3)\n");
   EXPECT_EQ(Notes(0), "");
   EXPECT_EQ(Notes(1), Notes());
+}
+
+// What the scheduler booked is said where the account is much less.
+TEST_F(RecordedCompetitorsTest, TheSchedulersOwnCountIsHeldAgainstIt) {
+  v1::Competitors window = WindowOf(0);
+  Add(window, Who(3, 3, "c"), 100);
+  window.set_run_delay_ns(120'000'000);
+  Take(window);
+  EXPECT_THAT(Notes(), ::testing::Not(::testing::HasSubstr("scheduler")));
+  window.set_run_delay_ns(130'000'000);
+  Take(window);
+  EXPECT_THAT(Notes(), ::testing::EndsWith("it waited 250\n                       ms by the "
+                                           "scheduler's count\n"));
+  window.clear_run_delay_ns();
+  Take(window);
+  EXPECT_FALSE(summary_.competitors().Of(1, 1)->run_delay_ns);
+}
+
+// A window of a vCPU that no set has is a damaged file's.
+TEST_F(RecordedCompetitorsTest, UnknownVcpusArePassedOver) {
+  v1::Competitors window = WindowOf(1);
+  window.set_vcpu_index(9);
+  Take(window);
+  EXPECT_FALSE(summary_.competitors().Of(1, 9));
 }
 
 TEST_F(RecordedCompetitorsTest, AWindowMaySeeNoWaiting) {
@@ -143,7 +175,7 @@ TEST_F(RecordedCompetitorsTest, ARefusalIsTold) {
   refusal.set_refused("no tracefs");
   Take(refusal);
   EXPECT_FALSE(summary_.competitors().Of(1, 1));
-  EXPECT_EQ(Notes(), "  competitors were not watched: no tracefs\n");
+  EXPECT_EQ(Notes(), "  competitors were not watched: vCPU 1: no tracefs\n");
   EXPECT_EQ(summary_.competitors().Refused(2), std::nullopt);
   Take(WindowOf(5));
   EXPECT_EQ(summary_.competitors().Refused(1), std::nullopt);
@@ -156,13 +188,13 @@ TEST_F(RecordedCompetitorsTest, ADamagedFileIsBounded) {
     Add(window, Who(10'000 + i, i, "thread" + std::to_string(i)), 1);
     window.mutable_competitors(0)->set_ns(UINT64_MAX);
     window.set_waited_ns(7);
-    window.set_unseen_ns(UINT64_MAX);
+    window.set_unattributed_ns(UINT64_MAX);
     window.add_cpus(i);
     Take(window);
   }
   const reading::CompetitorTotals totals = *summary_.competitors().Of(1, 1);
   EXPECT_EQ(totals.competitors.size(), 64u);
-  uint64_t sum = totals.unseen_ns + totals.further_ns;
+  uint64_t sum = totals.unattributed_ns + totals.further_ns;
   for (const reading::CompetitorTotal& one : totals.competitors) sum += one.ns;
   EXPECT_EQ(sum, totals.waited_ns);
 }

@@ -16,16 +16,24 @@ constexpr int64_t kSecond_ns = 1'000'000'000;
 class UncountedTimeTest : public ::testing::Test {
  protected:
   // A second on a CPU; before it was read what a second had of these.
-  void Add(core::Rule rule, const std::vector<std::pair<Statistic, uint64_t>>& counts = {}) {
+  void Add(core::Rule rule, const std::vector<std::pair<Statistic, uint64_t>>& counts = {},
+           int64_t read_over_ns = kSecond_ns, uint64_t on_cpu_ns = kSecond_ns) {
     metric::StatisticsDelta read;
     for (const auto& [statistic, count] : counts) {
-      read.progress[static_cast<size_t>(statistic)] = {.count = count, .time_ns = kSecond_ns};
+      read.progress[static_cast<size_t>(statistic)] = {.count = count, .time_ns = read_over_ns};
     }
     metric::IntervalMaker().With(
         {.end_ns = kSecond_ns, .verdict = {.band = core::Band::kUnknown, .rule = rule}},
-        [&](metric::Interval interval) {
-          if (!counts.empty()) interval.statistics = &read;
-          vcpu_.uncounted.Add(interval);
+        [&](const metric::Interval& interval) {
+          core::VcpuDelta delta = interval.delta;
+          delta.time_enabled_ns = on_cpu_ns;
+          vcpu_.uncounted.Add(metric::Interval{.epoch = interval.epoch,
+                                               .before = interval.before,
+                                               .now = interval.now,
+                                               .delta = delta,
+                                               .residency_scale = interval.residency_scale,
+                                               .verdict = interval.verdict,
+                                               .statistics = counts.empty() ? nullptr : &read});
         });
   }
   // Seconds by cause, unexplained, not read.
@@ -76,11 +84,29 @@ TEST_F(UncountedTimeTest, WhatCountersToldIsNoneOfIt) {
   EXPECT_EQ(vcpu_.uncounted.TotalNs(), 0);
 }
 
+// It is the time on a CPU alone.
+TEST_F(UncountedTimeTest, IsTimeOnACpu) {
+  Add(core::Rule::kNoCounters, {}, kSecond_ns, 60'000'000);
+  Add(core::Rule::kNoCounters, {{Statistic::kHaltExits, 4'800}}, kSecond_ns, 70'000'000);
+  EXPECT_THAT(Seconds(), ::testing::ElementsAre(0, 0, 0.06, 0, 0.07));
+}
+
+// The scheduler's counts come more often than those of KVM by QMP, which then tell of all the time.
+TEST_F(UncountedTimeTest, AReadingOfTheSchedulerAloneSettlesNothing) {
+  Add(core::Rule::kNoCounters);
+  Add(core::Rule::kNoCounters, {{Statistic::kMigrations, 3}});
+  Add(core::Rule::kNoCounters, {{Statistic::kIoExits, 10'000}}, 2 * kSecond_ns);
+  EXPECT_THAT(Seconds(), ::testing::ElementsAre(0, 2, 0, 0, 1));
+  // 6,000 exits in a minute, of which a second is known.
+  Add(core::Rule::kNoCounters, {{Statistic::kIoExits, 6'000}}, 60 * kSecond_ns);
+  EXPECT_THAT(Seconds(), ::testing::ElementsAre(0, 2, 0, 1, 1));
+}
+
 TEST_F(UncountedTimeTest, NotesNameWhatExplainsIt) {
   VmSummary vm;
   Add(core::Rule::kNoCounters);
   vm.vcpus[0] = vcpu_;
-  EXPECT_EQ(UncountedNotes(vm, std::nullopt), "");  // nothing is explained
+  EXPECT_EQ(UncountedNotes(vm, std::nullopt), "");  // nothing was read
   Add(core::Rule::kNoCounters, {{Statistic::kIoExits, 50'000}});
   Add(core::Rule::kNoCounters, {{Statistic::kIoExits, 5}});
   vm.vcpus[0] = vcpu_;

@@ -143,17 +143,24 @@ TEST_F(HotNotesTest, SayWhyThereIsNone) {
 }
 
 TEST(MissingStatisticsNote, SaysWhyAColumnIsEmpty) {
+  Summary summary;
+  const Report report{.summary = summary};
   VmSummary vm;
   const std::vector<Metric> kvm = {Metric::kMigrations, Metric::kExits};
   const std::vector<Metric> scheduler = {Metric::kMigrations, Metric::kIpc};
-  EXPECT_THAT(MissingStatisticsNote(vm, kvm), HasSubstr("were not recorded"));
-  EXPECT_THAT(MissingStatisticsNote(vm, scheduler), HasSubstr("were not recorded"));
-  EXPECT_EQ(MissingStatisticsNote(vm, {}), "");
+  EXPECT_THAT(MissingStatisticsNote(report, vm, kvm), HasSubstr("were not recorded"));
+  EXPECT_THAT(MissingStatisticsNote(report, vm, scheduler), HasSubstr("were not recorded"));
+  EXPECT_EQ(MissingStatisticsNote(report, vm, {}), "");
   vm.kvm_missing = "";
-  EXPECT_EQ(MissingStatisticsNote(vm, kvm), "");
+  EXPECT_EQ(MissingStatisticsNote(report, vm, kvm), "");
   vm.kvm_missing = "no descriptor";
-  EXPECT_EQ(MissingStatisticsNote(vm, kvm), "  KVM's counts were not read: no descriptor\n");
-  EXPECT_EQ(MissingStatisticsNote(vm, scheduler), "");
+  EXPECT_EQ(MissingStatisticsNote(report, vm, kvm),
+            "  KVM's counts were not read: no descriptor\n");
+  EXPECT_EQ(MissingStatisticsNote(report, vm, scheduler), "");
+  const std::vector<Metric> numa = {Metric::kNumaRemote};
+  v1::Session session;
+  EXPECT_TRUE(summary.Add({.sequence = 1, .record = session}).ok());
+  EXPECT_THAT(MissingStatisticsNote(report, vm, numa), HasSubstr("one NUMA node"));
 }
 
 }  // namespace

@@ -21,13 +21,13 @@ inline constexpr StreamId kStream = {0x67, 0x6f, 0x6c, 0x64, 0x65, 0x6e, 0x2d, 0
                                      0x34, 0x00, 0x01, 0x02, 0x03, 0x04, 0x05, 0xff};
 inline constexpr uint64_t kTicks = 30;
 
-// CPUs 0 to 4 are of node 0, 5 to 7 of node 1.
+// CPUs 0 to 4 are of node 0, 5 and 6 of node 1, of 7 it is not known.
 inline v1::TimelineRecord SessionOf() {
   v1::TimelineRecord record = golden_v3::SessionOf();
   v1::Session& session = *record.mutable_session();
   session.set_stream_id(kStream.data(), kStream.size());
   session.set_host_name("golden-four");
-  for (uint32_t cpu = 0; cpu < 8; ++cpu) session.add_cpu_nodes(cpu < 5 ? 0 : 1);
+  for (uint32_t cpu = 0; cpu < 8; ++cpu) session.add_cpu_nodes(cpu < 5 ? 1 : cpu < 7 ? 2 : 0);
   return record;
 }
 
@@ -54,7 +54,7 @@ inline v1::TimelineRecord CompetitorsOf(int64_t mono_ns, bool refused) {
   }
   window.set_ended_by("the thread of vCPU 0 has ended");
   window.set_waited_ns(500'000'000);
-  window.set_unseen_ns(20'000'000);
+  window.set_unattributed_ns(20'000'000);
   window.set_run_delay_ns(510'000'000);
   window.set_lost(3);
   for (const uint32_t cpu : {4, 6}) window.add_cpus(cpu);
@@ -71,6 +71,7 @@ inline v1::TimelineRecord CompetitorsOf(int64_t mono_ns, bool refused) {
   add(7011, 7001, "CPU 1/KVM", "qemu-system-x86", "counted", 300'000'000);  // vCPU 1 of its own VM
   add(8011, 8001, "CPU 0/KVM", "qemu-system-x86", "elsewhere", 100'000'000);
   add(77, 77, "kworker/4:1", "", "", 50'000'000);
+  window.mutable_competitors(2)->set_kernel_thread(true);
   add(0, 0, "swapper/4", "", "", 20'000'000);  // 10 ms are of others
   return record;
 }
