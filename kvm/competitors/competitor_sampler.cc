@@ -40,8 +40,6 @@ constexpr uint64_t kLate_ns = 1'000'000;  // records of one instant are all ther
 constexpr int64_t kFollow_ns = 100'000'000;
 constexpr ino_t kFirstPidNamespace = 0xEFFFFFFC;  // PROC_PID_INIT_INO (include/linux/proc_ns.h)
 
-using Kind = SchedulerEvent::Kind;
-
 perf_event_attr SchedulerAttr(uint32_t type, uint64_t config, uint64_t sample_type) {
   perf_event_attr attr{};
   attr.size = sizeof(attr);
@@ -89,6 +87,8 @@ struct Waker {
 };
 
 class SchedulerSampler final : public CompetitorSampler {
+  using Kind = SchedulerEvent::Kind;
+
  public:
   SchedulerSampler(PerfEvents& perf, const Vm& vm, const std::string& root,
                    SchedulerRecords records)

@@ -27,7 +27,8 @@ function sharesOfVm(vcpus) {
     const whole = known.reduce((sum, vcpu) => sum + vcpu.judged_s, 0);
     return whole > 0 ? known.reduce((sum, vcpu) => sum + of(vcpu) * vcpu.judged_s, 0) / whole : null;
   };
-  const shares = {starved: mean((vcpu) => vcpu.starved_share), ran: mean((vcpu) => vcpu.run_share)};
+  const shares = {starved: mean((vcpu) => vcpu.starved_share), ran: mean((vcpu) => vcpu.run_share),
+    waited: mean((vcpu) => vcpu.run_delay_share)};
   for (const band of BANDS.slice(1)) shares[band] = mean((vcpu) => vcpu.share[band]);
   return shares;
 }
@@ -38,7 +39,9 @@ const isDegraded = (vm) => vm.epochs.length > 0 && vm.epochs.every((epoch) => ep
 // less than how long it ran.
 function barParts(vm, shares) {
   if (isDegraded(vm) && shares.ran !== null) {
-    return [['unknown', 'RAN', shares.ran], ['halted', 'off its CPU', 1 - shares.ran]];
+    const waited = Math.min(shares.waited || 0, 1 - shares.ran);
+    return [['unknown', 'RAN', shares.ran], ['waited', 'waited for a CPU', waited],
+      ['halted', 'off its CPU otherwise', 1 - shares.ran - waited]];
   }
   return BAR.map((band) => [BANDS[band], bandLabel(band), shares[BANDS[band]]]);
 }
