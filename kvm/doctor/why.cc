@@ -65,7 +65,7 @@ Finding CheckCompetitors(PerfEvents& perf, const std::string& root) {
     return finding;
   }
   finding.state = State::kNote;
-  finding.answered = absl::StrCat("who has the CPU of a starved vCPU cannot be told: ",
+  finding.answered = absl::StrCat("who has the CPU of a starved vCPU cannot be watched: ",
                                   sampler.status().message());
   return finding;
 }

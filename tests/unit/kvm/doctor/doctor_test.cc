@@ -411,7 +411,8 @@ TEST_F(Doctor, TheSourcesOfReasonsAreNamed) {
                                   HasSubstr("; kvm-exit: the format")));
   const Finding competitors = CheckCompetitors(perf_, proc_.root());
   EXPECT_EQ(competitors.state, State::kNote);
-  EXPECT_THAT(competitors.answered, HasSubstr("cannot be told: the format of sched:sched_switch"));
+  EXPECT_THAT(competitors.answered,
+              HasSubstr("cannot be watched: the format of sched:sched_switch"));
 }
 
 // All of it on a host that has everything: no obstacle, and each obstacle has a fix on one that
