@@ -108,7 +108,7 @@ TEST(Hotspots, ARecordingKeepsWhereAStarvedVcpuWas) {
   // Moved by the offset of its VM: 0x1000 lower in the file.
   std::ofstream(map) << "ee00 t loop\nef00 t end\n";
   const std::vector<std::string> moved = {"report", file, "--guest-symbols", "web=" + map};
-  EXPECT_THAT(RunProgram(Vcpulse(moved)).out, HasSubstr("symbol fits: they are another"));
+  EXPECT_THAT(RunProgram(Vcpulse(moved)).out, testing::ContainsRegex("no[ \n]+symbol[ \n]+fits:"));
   std::vector<std::string> with_offset = moved;
   with_offset.insert(with_offset.end(), {"--guest-kaslr-offset", "web=0x1000"});
   EXPECT_THAT(RunProgram(Vcpulse(with_offset)).out, HasSubstr("100.0 % loop of"));
