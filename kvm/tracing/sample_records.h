@@ -50,7 +50,7 @@ struct RingRecords {
   std::function<void(GuestAddress)> address;
   // One of kRawSampleType.
   std::function<void(const RawSample&)> raw;
-  // One of kSwitchSampleType; others' are passed over where there is none.
+  // One of kSwitchSampleType; ignored where this is null.
   std::function<void(const ThreadSwitch&)> switched;
   // So many records had no room in the ring, between the sample before and the next one.
   std::function<void(uint64_t)> lost;

@@ -122,8 +122,8 @@ class PerfettoExport final : public Exporter {
   void Take(const v1::LifeCycle& change);
   void Take(const timeline::Entry& entry, const v1::HotAddresses& window);
   void Take(const timeline::Entry& entry, const v1::Competitors& window);
-  // A slice over a window of a vCPU, on a track of its own. Windows of a vCPU without a track, or
-  // that have nothing to say, are passed over.
+  // A slice over a window of a vCPU, on a track of its own. Ignores windows of a vCPU without a
+  // track, and those without a text.
   template <typename Window>
   void AddWindow(const Window& window, uint64_t VcpuTracks::* track, const char* track_name,
                  const std::string& text);

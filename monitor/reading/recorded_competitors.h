@@ -16,8 +16,8 @@
 
 namespace vcpulse::reading {
 
-// One that ran while a vCPU waited. Threads that are no vCPU of the recording are told by the names
-// of thread and process, so that the many short-lived threads of one program are one.
+// One that ran while a vCPU waited. Threads that are no vCPU of the recording are grouped by the
+// names of thread and process, so that the many short-lived threads of one program are one.
 struct CompetitorTotal {
   enum class Kind : uint8_t {
     kVcpu,     // of a VM of this recording
@@ -59,8 +59,7 @@ struct CompetitorTotals {
 std::string SharesOf(const CompetitorTotals& totals);
 
 // Added up per vCPU over windows and epochs. Memory grows with the vCPUs, never with the windows:
-// those of vCPUs that no set has are passed over, and long names are cut.
-// One thread.
+// those of vCPUs that no set has are ignored, and long names are cut. One thread.
 class RecordedCompetitors {
  public:
   // Takes vCPU sets and windows; passes over others.
