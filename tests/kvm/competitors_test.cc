@@ -41,6 +41,7 @@ using Arguments = std::vector<std::string>;
 
 struct Reported {
   json::value competitors;
+  double starved_share = 0;
   std::string text;
 };
 
@@ -55,8 +56,9 @@ Reported Record(const std::string& vm, const Arguments& target) {
   Reported reported{.text = RunProgram(Vcpulse({"report", file})).out};
   const auto parsed = json::parse(report.out);
   for (const auto& one : parsed.at("vms").as_array()) {
-    if (one.at("name").as_string() == vm)
-      reported.competitors = one.at("vcpus").at(0).at("competitors");
+    if (one.at("name").as_string() != vm) continue;
+    reported.starved_share = one.at("vcpus").at(0).at("starved_share").to_number<double>();
+    reported.competitors = one.at("vcpus").at(0).at("competitors");
   }
   return reported;
 }
@@ -140,7 +142,9 @@ TEST(Competitors, WaitsAfterWakeUpsAreSeen) {
   const Reported reported = Record("tick", {"--vm", "tick"});
   for (RunningProgram& one : hogs) one.Signal(SIGKILL);
   const json::value& found = reported.competitors;
-  if (!found.is_object()) GTEST_SKIP() << "the guest was not starved for 200 ms here";
+  // Some schedulers give a thread that wakes up its CPU at once.
+  if (reported.starved_share < 0.9) GTEST_SKIP() << "this scheduler does not starve the guest";
+  ASSERT_TRUE(found.is_object()) << reported.text;
   const double waited_s = Number(found.at("waited_s"));
   EXPECT_NEAR(waited_s, Number(found.at("run_delay_s")), 0.15 * waited_s);
   EXPECT_EQ(found.at("threads").at(0).at("thread"), "sh");

@@ -6,37 +6,10 @@
 #include <cstring>
 #include <vector>
 
+#include "tests/unit/kvm/tracing/kvm_exit_formats.h"
+
 namespace vcpulse::kvm {
 namespace {
-
-// Linux 6.18 on x86, without most of its print fmt.
-constexpr char kX86Exit[] =
-    "name: kvm_exit\n"
-    "ID: 103\n"
-    "format:\n"
-    "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
-    "\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
-    "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n"
-    "\n"
-    "\tfield:unsigned int exit_reason;\toffset:8;\tsize:4;\tsigned:0;\n"
-    "\tfield:unsigned long guest_rip;\toffset:16;\tsize:8;\tsigned:0;\n"
-    "\tfield:u32 isa;\toffset:24;\tsize:4;\tsigned:0;\n"
-    "\tfield:u64 info1;\toffset:32;\tsize:8;\tsigned:0;\n"
-    "\n"
-    "print fmt: \"vcpu field:u32 offset:1; size:2; %u\", REC->vcpu_id\n";
-// Linux 6.1 on arm64.
-constexpr char kArmExit[] =
-    "name: kvm_exit\n"
-    "ID: 77\n"
-    "format:\n"
-    "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
-    "\n"
-    "\tfield:int ret;\toffset:8;\tsize:4;\tsigned:1;\n"
-    "\tfield:unsigned int esr_ec;\toffset:12;\tsize:4;\tsigned:0;\n"
-    "\tfield:unsigned long vcpu_pc;\toffset:16;\tsize:8;\tsigned:0;\n"
-    "\tfield:char comm[16];\toffset:24;\tsize:16;\tsigned:0;\n"
-    "\n"
-    "print fmt: \"x\"\n";
 
 std::vector<uint8_t> Record(std::initializer_list<std::pair<size_t, uint64_t>> words32,
                             size_t address_at, uint64_t address) {
@@ -51,7 +24,7 @@ std::vector<uint8_t> Record(std::initializer_list<std::pair<size_t, uint64_t>> w
 
 // Other exits come where the guest's code asks for them: they are no sample of it.
 TEST(KvmExitFormat, TakesTheAddressesOfInterruptExitsAlone) {
-  const auto x86 = KvmExitFormat::From(*ParseTracepointFormat(kX86Exit));
+  const auto x86 = KvmExitFormat::From(*ParseTracepointFormat(kX86ExitFormat));
   ASSERT_TRUE(x86);
   EXPECT_EQ(x86->id(), 103u);
   const auto of_x86 = [&](uint64_t isa, uint64_t reason) {
@@ -63,7 +36,7 @@ TEST(KvmExitFormat, TakesTheAddressesOfInterruptExitsAlone) {
   EXPECT_EQ(of_x86(2, 1), std::nullopt);   // SVM has another number
   EXPECT_EQ(of_x86(1, 0x60), std::nullopt);
   EXPECT_EQ(of_x86(3, 1), std::nullopt);
-  const auto arm = KvmExitFormat::From(*ParseTracepointFormat(kArmExit));
+  const auto arm = KvmExitFormat::From(*ParseTracepointFormat(kArmExitFormat));
   ASSERT_TRUE(arm);
   EXPECT_EQ(arm->AddressOf(Record({{8, 0}}, 16, 0xffff800008000000)), 0xffff800008000000u);
   EXPECT_EQ(arm->AddressOf(Record({{8, 2}}, 16, 0xffff800008000000)), std::nullopt);  // a trap
@@ -71,7 +44,7 @@ TEST(KvmExitFormat, TakesTheAddressesOfInterruptExitsAlone) {
 }
 
 TEST(KvmExitFormat, IsNothingOfOtherFields) {
-  TracepointFormat format = *ParseTracepointFormat(kX86Exit);
+  TracepointFormat format = *ParseTracepointFormat(kX86ExitFormat);
   std::erase_if(format.fields, [](const auto& field) { return field.name == "isa"; });
   EXPECT_FALSE(KvmExitFormat::From(format));
 }
