@@ -54,6 +54,8 @@ struct Vm {
   bool userspace_irqchip =
       false;  // QEMU's kernel_irqchip=off: halted vCPUs wait in QEMU, not in KVM
 
+  bool is_confidential = false;  // by QEMU's command line: memory and registers are encrypted
+
   bool operator==(const Vm&) const = default;
 };
 

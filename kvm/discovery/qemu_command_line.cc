@@ -49,6 +49,13 @@ void SetIrqchip(const Options& options, QemuCommandLine& result) {
   }
 }
 
+// -machine's confidential-guest-support=ID, before QEMU 6.0 memory-encryption=ID.
+void SetConfidential(const Options& options, QemuCommandLine& result) {
+  for (const auto& [key, value] : options) {
+    result.is_confidential |= key == "confidential-guest-support" || key == "memory-encryption";
+  }
+}
+
 std::string TcpAddress(const std::string& host, const std::string& port) {
   const bool bare_ipv6 = host.find(':') != std::string::npos && host.front() != '[';
   const std::string shown = host.empty() ? "localhost" : bare_ipv6 ? "[" + host + "]" : host;
@@ -149,6 +156,7 @@ QemuCommandLine ParseQemuCommandLine(std::span<const std::string> arguments) {
       const Options options = ParseQemuOptions(value, "type");
       AppendColonList(Get(options, "accel"), accelerators);
       SetIrqchip(options, result);
+      SetConfidential(options, result);
     } else if (option == "qmp" || option == "qmp-pretty") {
       const std::string address = LegacyListenAddress(value);
       if (!address.empty()) result.qmp_addresses.push_back(address);

@@ -19,6 +19,7 @@ struct QemuCommandLine {
   Accelerator accelerator = Accelerator::kUnknown;
   bool debug_threads = false;
   bool userspace_irqchip = false;  // kernel_irqchip=off: halted vCPUs wait in QEMU, not in KVM
+  bool is_confidential = false;    // its memory and registers are encrypted (SEV, TDX, PEF, CCA)
   // QMP servers that a client can reach, as `unix:PATH` and `tcp:HOST:PORT`.
   std::vector<std::string> qmp_addresses;
 

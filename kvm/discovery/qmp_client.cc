@@ -39,12 +39,12 @@ template <typename Protocol>
 class Exchange {
  public:
   Exchange(const std::string& address, absl::Duration timeout, Clock::time_point deadline,
-           QmpQuestions questions)
+           QmpProtocol protocol)
       : address_(address),
         socket_(io_),
         timeout_(timeout),
         deadline_(deadline),
-        protocol_(questions) {}
+        protocol_(std::move(protocol)) {}
 
   absl::StatusOr<QmpReply> Run(const typename Protocol::endpoint& endpoint) {
     error_code error;
@@ -146,14 +146,14 @@ class Exchange {
 
 absl::StatusOr<QmpReply> QueryUnix(const std::string& address, const std::string& path,
                                    absl::Duration timeout, Clock::time_point deadline,
-                                   QmpQuestions questions) {
-  Exchange<asio::local::stream_protocol> exchange(address, timeout, deadline, questions);
+                                   const QmpProtocol& protocol) {
+  Exchange<asio::local::stream_protocol> exchange(address, timeout, deadline, protocol);
   return exchange.Run(asio::local::stream_protocol::endpoint(path));
 }
 
 absl::StatusOr<QmpReply> QueryTcp(const std::string& address, const QmpAddress& where,
                                   absl::Duration timeout, Clock::time_point deadline,
-                                  QmpQuestions questions) {
+                                  const QmpProtocol& protocol) {
   using asio::ip::tcp;
   error_code error;
   asio::io_context resolver_io{1};
@@ -167,7 +167,7 @@ absl::StatusOr<QmpReply> QueryTcp(const std::string& address, const QmpAddress& 
   // `localhost` has two addresses, of which QEMU may listen on one alone.
   absl::StatusOr<QmpReply> reply = absl::UnavailableError("");
   for (const auto& endpoint : endpoints) {
-    Exchange<tcp> exchange(address, timeout, deadline, questions);
+    Exchange<tcp> exchange(address, timeout, deadline, protocol);
     reply = exchange.Run(endpoint.endpoint());
     if (reply.ok() || !absl::IsUnavailable(reply.status())) return reply;
   }
@@ -212,15 +212,16 @@ absl::StatusOr<QmpAddress> ParseQmpAddress(const std::string& text) {
 }
 
 absl::StatusOr<QmpReply> QueryQmp(const std::string& address, absl::Duration timeout,
-                                  QmpQuestions questions) {
+                                  QmpQuestions questions, const QmpCodePlaces& code) {
   const absl::StatusOr<QmpAddress> where = ParseQmpAddress(address);
   if (!where.ok()) return where.status();
   // A time-out beyond a day is as good as none and would overflow the clock.
   const absl::Duration bounded = std::clamp(timeout, absl::ZeroDuration(), absl::Hours(24));
   const Clock::time_point deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                                         absl::ToChronoNanoseconds(bounded));
-  if (!where->path.empty()) return QueryUnix(address, where->path, timeout, deadline, questions);
-  return QueryTcp(address, *where, timeout, deadline, questions);
+  const QmpProtocol protocol(questions, code);
+  if (!where->path.empty()) return QueryUnix(address, where->path, timeout, deadline, protocol);
+  return QueryTcp(address, *where, timeout, deadline, protocol);
 }
 
 }  // namespace vcpulse::kvm

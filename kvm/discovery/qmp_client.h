@@ -35,6 +35,7 @@ struct QmpReply {
 // the address: InvalidArgument, Unavailable (no socket, refused, no greeting or no answer in time,
 // closed), DataLoss (not QMP), FailedPrecondition (a QEMU too old). Blocks; any thread.
 absl::StatusOr<QmpReply> QueryQmp(const std::string& address, absl::Duration timeout,
-                                  QmpQuestions questions = QmpQuestions::kIdentity);
+                                  QmpQuestions questions = QmpQuestions::kIdentity,
+                                  const QmpCodePlaces& code = {});
 
 }  // namespace vcpulse::kvm

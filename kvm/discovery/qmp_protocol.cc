@@ -7,6 +7,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "kvm/base/text.h"
 #include "kvm/kvm_stat_names.h"
@@ -211,13 +212,15 @@ absl::Status QmpProtocol::ReceiveLine(std::string_view line) {
       Ask(Step::kDone);
       break;
     }
-    case Step::kRegisters:
+    case Step::kMonitor:
       if (answer == nullptr || !answer->is_string()) {
         return absl::FailedPreconditionError(
-            "QEMU does not print registers (human-monitor-command is refused)");
+            absl::StrCat("QEMU does not print ",
+                         questions_ == QmpQuestions::kCode ? "the guest's memory" : "registers",
+                         " (human-monitor-command is refused)"));
       }
-      answers_.registers.emplace_back(answer->get_string());
-      Ask(answers_.registers.size() < answers_.cpus.size() ? Step::kRegisters : Step::kDone);
+      answers_.monitor_texts.emplace_back(answer->get_string());
+      Ask(answers_.monitor_texts.size() < MonitorQuestions() ? Step::kMonitor : Step::kDone);
       break;
     case Step::kGreeting:
     case Step::kDone:
@@ -233,9 +236,24 @@ QmpProtocol::Step QmpProtocol::AfterCpus() const {
     case QmpQuestions::kStatistics:
       return Step::kStatistics;
     case QmpQuestions::kRegisters:
-      return Step::kRegisters;
+    case QmpQuestions::kCode:
+      return MonitorQuestions() > 0 ? Step::kMonitor : Step::kDone;
   }
   return Step::kDone;
+}
+
+size_t QmpProtocol::MonitorQuestions() const {
+  return questions_ == QmpQuestions::kCode ? code_.addresses.size() : answers_.cpus.size();
+}
+
+std::string QmpProtocol::MonitorArguments() const {
+  const size_t next = answers_.monitor_texts.size();
+  const bool is_code = questions_ == QmpQuestions::kCode;
+  const std::string line = is_code
+                               ? absl::StrFormat("x /%dxb 0x%x", code_.bytes, code_.addresses[next])
+                               : "info registers";
+  return absl::StrCat(R"(, "arguments": {"command-line": ")", line, R"(", "cpu-index": )",
+                      is_code ? code_.vcpu : answers_.cpus[next].index, "}");
 }
 
 void QmpProtocol::Ask(Step step) {
@@ -262,10 +280,9 @@ void QmpProtocol::Ask(Step step) {
       command = "query-stats";
       arguments = StatisticsArguments();
       break;
-    case Step::kRegisters:
+    case Step::kMonitor:
       command = "human-monitor-command";
-      arguments = absl::StrCat(R"(, "arguments": {"command-line": "info registers", "cpu-index": )",
-                               answers_.cpus[answers_.registers.size()].index, "}");
+      arguments = MonitorArguments();
       break;
     case Step::kGreeting:
     case Step::kDone:

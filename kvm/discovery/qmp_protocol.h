@@ -36,6 +36,14 @@ enum class QmpQuestions {
   kIdentity,    // vCPUs, KVM, name and UUID
   kStatistics,  // vCPUs, and what KVM counted of each (QEMU 7.1 or newer)
   kRegisters,   // vCPUs, and the registers of each: it stops them for that long
+  kCode,        // vCPUs, and bytes of the guest's memory as one vCPU sees it: it stops that one
+};
+
+// Where kCode reads: so many bytes from each address on, guest virtual.
+struct QmpCodePlaces {
+  int vcpu = 0;  // cpu-index
+  size_t bytes = 0;
+  std::vector<uint64_t> addresses;
 };
 
 // What QEMU said. Absent where it does not know the question.
@@ -45,8 +53,9 @@ struct QmpAnswers {
   std::optional<std::string> name;
   std::optional<std::string> uuid;
   std::vector<QmpVcpuStatistics> statistics;  // ascending by index; of kStatistics
-  // Of kRegisters: what the human monitor's `info registers` prints, one per vCPU of `cpus`.
-  std::vector<std::string> registers;
+  // What the human monitor prints: of kRegisters `info registers` per vCPU of `cpus`, of kCode a
+  // dump of bytes per address.
+  std::vector<std::string> monitor_texts;
 
   bool operator==(const QmpAnswers&) const = default;
 };
@@ -59,7 +68,8 @@ class QmpProtocol {
   // A longer line is refused: no answer to our questions comes near it.
   static constexpr size_t kLongestLine = size_t{1} << 20;
 
-  explicit QmpProtocol(QmpQuestions questions = QmpQuestions::kIdentity) : questions_(questions) {}
+  explicit QmpProtocol(QmpQuestions questions = QmpQuestions::kIdentity, QmpCodePlaces code = {})
+      : questions_(questions), code_(std::move(code)) {}
 
   // Takes what the peer sent. Errors, after which nothing more is taken: DataLoss (this is not
   // QMP, with the beginning of what came instead), FailedPrecondition (a QEMU before 2.12, of
@@ -83,7 +93,7 @@ class QmpProtocol {
     kName,
     kUuid,
     kStatistics,
-    kRegisters,
+    kMonitor,
     kDone
   };
 
@@ -91,8 +101,11 @@ class QmpProtocol {
   void Ask(Step step);
   // What follows the vCPUs.
   Step AfterCpus() const;
+  size_t MonitorQuestions() const;
+  std::string MonitorArguments() const;  // of the next one
 
   QmpQuestions questions_;
+  QmpCodePlaces code_;
   Step step_ = Step::kGreeting;
   std::map<std::string, int> cpu_of_path_;  // cpu-index by place in QEMU's object tree
   std::string line_;                        // what came of the line that is not complete yet

@@ -73,6 +73,7 @@ std::optional<Vm> IdentifyVm(const ProcTree& tree, pid_t pid) {
   vm.name = NameOf(tree, pid, vmm, command_line, arguments);
   vm.uuid = CleanUuid(command_line.uuid);
   vm.userspace_irqchip = command_line.userspace_irqchip;
+  vm.is_confidential = command_line.is_confidential;
   if (holds_vm == true) {
     vm.accelerator = Accelerator::kKvm;
   } else if (!holds_vm.has_value()) {

@@ -14,6 +14,7 @@
 #include "kvm/discovery/qmp_client.h"
 #include "kvm/events/pmu.h"
 #include "kvm/host.h"
+#include "kvm/hotspots/guest_code.h"
 #include "kvm/hotspots/kvm_exit_format.h"
 #include "kvm/hotspots/registers_text.h"
 #include "kvm/proc_files.h"
@@ -94,11 +95,11 @@ class QmpSampler final : public AddressSampler {
     if (!reply.ok()) return reply.status();
     for (size_t i = 0; i < reply->answers.cpus.size(); ++i) {
       const auto vcpu = std::ranges::find(vm_.vcpus, reply->answers.cpus[i].index, &Vcpu::index);
-      const auto address = AddressInRegisters(reply->answers.registers[i]);
+      const auto address = AddressInRegisters(reply->answers.monitor_texts[i]);
       if (vcpu == vm_.vcpus.end() || !address) continue;
       AddressCounts& counts = counts_[static_cast<size_t>(vcpu - vm_.vcpus.begin())];
-      ++(IsHaltedInRegisters(reply->answers.registers[i]) ? counts.halted
-                                                          : counts.counts[*address]);
+      ++(IsHaltedInRegisters(reply->answers.monitor_texts[i]) ? counts.halted
+                                                              : counts.counts[*address]);
     }
     return absl::OkStatus();
   }
@@ -180,9 +181,7 @@ Opened OpenKvmExits(PerfEvents& perf, const Vm& vm, const AddressSamplerOptions&
 }
 
 Opened OpenQmp(const Vm& vm) {
-  if (vm.qmp_address.empty()) {
-    return absl::FailedPreconditionError("its QMP address is not known (--qmp)");
-  }
+  if (absl::Status status = MayLookInside(vm); !status.ok()) return status;
   auto sampler = std::make_unique<QmpSampler>(vm);
   return sampler;
 }
@@ -195,12 +194,6 @@ std::optional<AddressSource> FindAddressSource(std::string_view name) {
   const auto found = std::ranges::find(kSources, name);
   if (found == kSources.end()) return std::nullopt;
   return static_cast<AddressSource>(found - kSources.begin());
-}
-
-uint64_t AddressCounts::Samples() const {
-  uint64_t samples = 0;
-  for (const auto& [address, count] : counts) samples += count;
-  return samples;
 }
 
 absl::StatusOr<std::unique_ptr<AddressSampler>> AddressSampler::Open(

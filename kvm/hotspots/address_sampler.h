@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "kvm/counters/perf_events.h"
+#include "kvm/hotspots/address_counts.h"
 #include "kvm/tracing/sample_records.h"
 #include "kvm/vm.h"
 
@@ -32,15 +32,6 @@ enum class AddressSource : uint8_t {
 
 std::string_view ToString(AddressSource source);  // "cycles", "kvm-exit", "qmp"
 std::optional<AddressSource> FindAddressSource(std::string_view name);
-
-// What was sampled of one vCPU.
-struct AddressCounts {
-  std::map<GuestAddress, uint64_t> counts;  // samples by address
-  uint64_t lost = 0;                        // samples that the kernel had no room for
-  uint64_t halted = 0;                      // looks that found it halted; of kQmp, on x86
-
-  uint64_t Samples() const;
-};
 
 struct AddressSamplerOptions {
   std::string root = "/";               // as in Discovery; of tracefs too

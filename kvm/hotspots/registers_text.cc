@@ -1,5 +1,7 @@
 #include "kvm/hotspots/registers_text.h"
 
+#include <algorithm>
+
 #include "kvm/base/text.h"
 
 namespace vcpulse::kvm {
@@ -22,17 +24,30 @@ std::optional<uint64_t> AddressOf(std::string_view text, std::string_view key) {
   return word ? ParseNumber<uint64_t>(*word, 16) : std::nullopt;
 }
 
+// The base of the code segment, of "CS =f000 ffff0000 0000ffff 00009b00". Other than 0 in real
+// mode, so in firmware.
+uint64_t CodeBase(std::string_view text) {
+  constexpr std::string_view kSegment = "\nCS =";
+  const size_t at = text.find(kSegment);
+  if (at == std::string_view::npos) return 0;
+  std::string_view words = text.substr(at + kSegment.size());
+  words.remove_prefix(std::min(words.find(' '), words.size()));
+  words.remove_prefix(std::min<size_t>(1, words.size()));
+  return ParseNumber<uint64_t>(words.substr(0, words.find(' ')), 16).value_or(0);
+}
+
 }  // namespace
 
 bool IsHaltedInRegisters(std::string_view text) { return WordOf(text, "HLT") == "1"; }
 
 std::optional<GuestAddress> AddressInRegisters(std::string_view text) {
   for (const std::string_view key : {"RIP", "EIP"}) {
-    const auto address = AddressOf(text, key);
-    if (!address) continue;
+    const auto offset = AddressOf(text, key);
+    if (!offset) continue;
+    const uint64_t address = *offset + CodeBase(text);
     const auto level = WordOf(text, "CPL");
-    if (!level) return GuestAddress{.address = *address};
-    return GuestAddress{.address = *address,
+    if (!level) return GuestAddress{.address = address};
+    return GuestAddress{.address = address,
                         .mode = level == "3" ? GuestMode::kUser : GuestMode::kKernel};
   }
   const auto address = AddressOf(text, "PC");

@@ -168,8 +168,8 @@ absl::StatusOr<Measurement> Measure(const std::string& path, const Selector& sel
         absl::StrCat(ToString(quantity), " needs hardware counters, and none was read"));
   }
   if (quantity.kind == Quantity::Kind::kHot) {
-    asked.scope->judging.WatchBy(subject,
-                                 NewHotTally(quantity, options.symbols.Of(subject.vm_name)));
+    asked.scope->judging.WatchBy(
+        subject, NewHotTally(quantity, options.symbols.Of(subject.vm_name).symbols));
   } else {
     asked.scope->judging.Watch(subject, quantity, std::nullopt);
   }

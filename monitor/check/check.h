@@ -20,7 +20,7 @@ struct CheckOptions {
   uint64_t min_ticks = 10;                // fewer measured ticks of a vCPU: INCONCLUSIVE
   double min_measured = 0.1;         // a smaller share of the judged time measured: INCONCLUSIVE
   bool trust_ipc_bands = false;      // every quantity that can be is by_ipc_bands
-  hotspots::GuestSymbols symbols{};  // by which hot() names functions
+  hotspots::GuestKernels symbols{};  // by which hot() names functions
   bool allow_skip = false;           // a PASS beside a SKIP is a PASS, else a SKIP
 };
 

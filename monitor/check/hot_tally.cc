@@ -30,11 +30,11 @@ class HotTally final : public Tally {
   void Add(const Part& /*part*/) override {}
 
   void Take(const v1::HotAddresses& window) override {
-    hotspots::ForEachPlace(window, [this](kvm::GuestAddress at, uint64_t number) {
-      const auto samples = static_cast<double>(number);
+    hotspots::ForEachPlace(window, [this](const hotspots::Place& place) {
+      const auto samples = static_cast<double>(place.samples);
       all_ += samples;
-      if (at.mode == kvm::GuestMode::kUser) return;
-      const auto symbol = symbols_.Find(at.address);
+      if (place.at.mode == kvm::GuestMode::kUser) return;
+      const auto symbol = symbols_.empty() ? place.named : symbols_.Find(place.at.address);
       if (!symbol) {
         unnamed_ += samples;
       } else if (fnmatch(functions_.c_str(), symbol->name.c_str(), 0) == 0) {

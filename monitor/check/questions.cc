@@ -25,7 +25,7 @@ double Rounded(double value) {
 std::unique_ptr<Tally> Questions::TallyOf(const Quantity& quantity, const Subject& subject,
                                           const std::optional<Limit>& limit) const {
   if (quantity.kind != Quantity::Kind::kHot) return NewTally(quantity, limit);
-  return NewHotTally(quantity, options_.symbols.Of(subject.vm_name));
+  return NewHotTally(quantity, options_.symbols.Of(subject.vm_name).symbols);
 }
 
 Quantity Questions::QuantityOf(const Expectation& expectation) const {

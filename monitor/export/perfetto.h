@@ -44,7 +44,7 @@ class PerfettoExport final : public Exporter {
 
   // `symbols` name hot addresses.
   explicit PerfettoExport(Sink sink, Tracks tracks = Tracks::kOfVms,
-                          hotspots::GuestSymbols symbols = {})
+                          hotspots::GuestKernels symbols = {})
       : packets_(std::move(sink)), tracks_(tracks), symbols_(std::move(symbols)) {}
 
   absl::Status Add(const timeline::Entry& entry) override;
@@ -131,7 +131,7 @@ class PerfettoExport final : public Exporter {
 
   PerfettoPackets packets_;
   const Tracks tracks_;
-  const hotspots::GuestSymbols symbols_;
+  const hotspots::GuestKernels symbols_;
   hotspots::RecordedHotspots hotspots_;       // knows the sets alone
   reading::RecordedCompetitors competitors_;  // likewise
   Clocks clocks_;

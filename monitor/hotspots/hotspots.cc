@@ -96,11 +96,39 @@ bool NoSymbolFits(const VcpuHotspots& vcpu) {
          std::ranges::none_of(vcpu.spots, &Spot::named);
 }
 
+std::optional<double> WaitShare(const kvm::AddressCounts& counts, WaitsAt waits_at) {
+  uint64_t waits = 0;
+  bool any_known = false;
+  for (const auto& [at, samples] : counts.counts) {
+    const auto waits_here = waits_at(at.address);
+    any_known |= waits_here.has_value();
+    if (waits_here.value_or(false)) waits += samples;
+  }
+  if (!any_known) return std::nullopt;
+  return static_cast<double>(waits) / static_cast<double>(counts.Samples());
+}
+
+std::string WhyItSpins(const VcpuHotspots& vcpu) {
+  const std::string_view after = vcpu.Windows() > 0 ? " after spinning" : "";
+  // poll_idle waits by PAUSE too.
+  if (vcpu.idle_share.value_or(0) >= kMostly) {
+    return absl::StrFormat("idle polling: %.1f %%%s in the guest's idle loop",
+                           100 * *vcpu.idle_share, ToAbsl(after));
+  }
+  if (vcpu.wait_share.value_or(0) < kMostly) return "";
+  return absl::StrFormat("waits in place: at least %.1f %%%s at a PAUSE, WFE or YIELD",
+                         100 * *vcpu.wait_share, ToAbsl(after));
+}
+
 std::vector<Spot> SpotsOf(const kvm::AddressCounts& counts, const Symbols& symbols) {
+  return SpotsOf(counts, [&symbols](uint64_t address) { return symbols.Find(address); });
+}
+
+std::vector<Spot> SpotsOf(const kvm::AddressCounts& counts, FindSymbol find) {
   // By where they begin: several functions may have one name.
   std::map<std::pair<uint64_t, kvm::GuestMode>, Spot> by_place;
   for (const auto& [at, samples] : counts.counts) {
-    const auto symbol = at.mode == kvm::GuestMode::kUser ? std::nullopt : symbols.Find(at.address);
+    const auto symbol = at.mode == kvm::GuestMode::kUser ? std::nullopt : find(at.address);
     const std::string name = symbol ? symbol->name : absl::StrFormat("0x%x", at.address);
     const uint64_t begin = symbol ? symbol->address : at.address;
     Spot& spot = by_place[{begin, at.mode}];
@@ -152,6 +180,8 @@ std::string TextOf(const std::vector<VcpuHotspots>& vcpus, size_t most) {
                      absl::StrCat(Plural(vcpu.spots.size() - most, "more place"), " (--top N)"));
     }
     if (left_out > 0) text += LineOf(left_out, vcpu.samples, "", kLeftOut);
+    const std::string why = WhyItSpins(vcpu);
+    if (!why.empty()) absl::StrAppend(&text, "  ", why, "\n");
   }
   return text;
 }
@@ -183,6 +213,7 @@ json::object ObjectOf(const VcpuHotspots& vcpu, size_t most) {
   object["halted"] = vcpu.halted;
   object["refused"] = TextOrNull(vcpu.refused);
   object["idle_share"] = OrNull(vcpu.idle_share);
+  object["wait_share"] = OrNull(vcpu.wait_share);
   object["spots"] = std::move(spots);
   return object;
 }

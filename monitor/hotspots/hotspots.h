@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "boost/json/fwd.hpp"
 #include "kvm/hotspots/address_sampler.h"
 #include "monitor/hotspots/symbols.h"
@@ -43,6 +44,8 @@ struct VcpuHotspots {
   std::string refused;  // of a recording: why earlier sources were not taken, or what failed
   // IdleShare of its samples; of a recording, of those after spinning.
   std::optional<double> idle_share;
+  // WaitShare, likewise.
+  std::optional<double> wait_share;
 
   uint64_t Windows() const { return after_spinning + after_starved; }
 };
@@ -59,11 +62,25 @@ bool IsIdleLoop(std::string_view function);
 // Of the samples of these spots, those in the guest's idle loop; nothing where no symbol named any.
 std::optional<double> IdleShare(const std::vector<Spot>& spots);
 
+// Of these samples, those at code that waits in place (KnownCode::WaitsAt); nothing where none of
+// their code is known. Of what is not known, none is counted: as many at least.
+using WaitsAt = absl::FunctionRef<std::optional<bool>(uint64_t address)>;
+std::optional<double> WaitShare(const kvm::AddressCounts& counts, WaitsAt waits_at);
+
+// From this share on an idle loop or a wait in place explains what began a window.
+inline constexpr double kMostly = 0.5;
+// "idle polling: 93.1 % after spinning in the guest's idle loop", or "waits in place: at least 88.0
+// % after spinning at a PAUSE, WFE or YIELD"; empty where neither is mostly so.
+std::string WhyItSpins(const VcpuHotspots& vcpu);
+
 // Whether it ran code of the kernel, and no symbol named any: symbols that were given are another
 // kernel's or another boot's (KASLR), or the guest is still in its firmware.
 bool NoSymbolFits(const VcpuHotspots& vcpu);
 
+// What names an address of the kernel.
+using FindSymbol = absl::FunctionRef<std::optional<Symbol>(uint64_t address)>;
 // The samples by function. A user-mode address has no name: it is some process's.
+std::vector<Spot> SpotsOf(const kvm::AddressCounts& counts, FindSymbol find);
 std::vector<Spot> SpotsOf(const kvm::AddressCounts& counts, const Symbols& symbols);
 
 // "92.1 % native_queued_spin_lock_slowpath, 6.0 % rcu_all_qs": at most `most` of the spots.

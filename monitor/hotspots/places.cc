@@ -14,16 +14,25 @@ kvm::GuestMode ModeOf(int mode) {
   }
 }
 
+// What the file itself says of the address at `i`.
+std::optional<Symbol> NameAt(const v1::HotAddresses& window, int i) {
+  if (i >= window.functions_size() || i >= window.function_addresses_size()) return std::nullopt;
+  if (window.functions(i).empty()) return std::nullopt;
+  return Symbol{.name = window.functions(i), .address = window.function_addresses(i)};
+}
+
 }  // namespace
 
 void ForEachPlace(const v1::HotAddresses& window,
-                  absl::FunctionRef<void(kvm::GuestAddress at, uint64_t samples)> take) {
+                  absl::FunctionRef<void(const Place& place)> take) {
   const int places =
       std::min({window.addresses_size(), window.samples_size(), window.modes_size()});
   for (int i = 0; i < places; ++i) {
     const uint64_t samples = Believable(window.samples(i));
     if (samples == 0) continue;
-    take({.address = window.addresses(i), .mode = ModeOf(window.modes(i))}, samples);
+    take({.at = {.address = window.addresses(i), .mode = ModeOf(window.modes(i))},
+          .samples = samples,
+          .named = NameAt(window, i)});
   }
 }
 

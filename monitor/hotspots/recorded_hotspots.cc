@@ -1,8 +1,10 @@
 #include "monitor/hotspots/recorded_hotspots.h"
 
 #include <algorithm>
+#include <utility>
 #include <variant>
 
+#include "monitor/hotspots/code_record.h"
 #include "monitor/hotspots/places.h"
 
 namespace vcpulse::hotspots {
@@ -39,15 +41,30 @@ void RecordedHotspots::Add(const v1::HotAddresses& hot) {
   sums.refused = hot.refused();
   const bool is_starved = hot.trigger() == v1::HotAddresses::TRIGGER_STARVED;
   ++(is_starved ? sums.after_starved : sums.after_spinning);
-  ForEachPlace(hot, [&](kvm::GuestAddress at, uint64_t samples) {
-    sums.samples += samples;
-    AddTo(vcpu.counts, at, samples, kMostAddresses);
-    if (!is_starved) AddTo(vcpu.after_spinning, at, samples, kMostAddresses);
+  OwnWords& own_words = own_words_[hot.vm()];
+  ForEachPlace(hot, [&](const Place& place) {
+    sums.samples += place.samples;
+    AddTo(vcpu.counts, place.at, place.samples, kMostAddresses);
+    if (!is_starved) AddTo(vcpu.after_spinning, place.at, place.samples, kMostAddresses);
+    if (place.named && place.named->name.size() <= kLongestName &&
+        own_words.names.size() < kMostAddresses) {
+      own_words.names.insert_or_assign(place.at.address, *place.named);
+    }
   });
+  AddCode(hot);
+}
+
+void RecordedHotspots::AddCode(const v1::HotAddresses& hot) {
+  KnownCode& code = own_words_[hot.vm()].code;
+  for (const v1::GuestCode& piece : hot.code()) {
+    if (code.pieces() >= kMostCode) return;
+    auto known = CodeOf(piece);
+    if (known) code.Add(*std::move(known));
+  }
 }
 
 VcpuHotspots RecordedHotspots::Named(const Key& key, const Vcpu& vcpu,
-                                     const GuestSymbols& symbols) const {
+                                     const GuestKernels& symbols) const {
   VcpuHotspots named = vcpu.sums;
   if (const auto vm = vms_.find(key.vm); vm != vms_.end()) {
     named.vm = vm->second.name();
@@ -55,12 +72,24 @@ VcpuHotspots RecordedHotspots::Named(const Key& key, const Vcpu& vcpu,
   }
   named.vcpu = static_cast<int>(key.vcpu);
   named.source = key.source;
-  named.spots = SpotsOf(vcpu.counts, symbols.Of(named.vm));
-  named.idle_share = IdleShare(SpotsOf(vcpu.after_spinning, symbols.Of(named.vm)));
+  const GuestKernel& kernel = symbols.Of(named.vm);
+  const OwnWords& own_words = own_words_.at(key.vm);
+  const auto find = [&](uint64_t address) -> std::optional<Symbol> {
+    if (!kernel.symbols.empty()) return kernel.symbols.Find(address);
+    const auto name = own_words.names.find(address);
+    return name == own_words.names.end() ? std::nullopt : std::optional(name->second);
+  };
+  const auto waits_at = [&](uint64_t address) {
+    const auto waits = kernel.code.WaitsAt(address);
+    return waits ? waits : own_words.code.WaitsAt(address);
+  };
+  named.spots = SpotsOf(vcpu.counts, find);
+  named.idle_share = IdleShare(SpotsOf(vcpu.after_spinning, find));
+  named.wait_share = WaitShare(vcpu.after_spinning, waits_at);
   return named;
 }
 
-std::vector<VcpuHotspots> RecordedHotspots::All(const GuestSymbols& symbols,
+std::vector<VcpuHotspots> RecordedHotspots::All(const GuestKernels& symbols,
                                                 std::optional<uint32_t> vm) const {
   std::vector<VcpuHotspots> all;
   for (const auto& [key, vcpu] : vcpus_) {
@@ -70,7 +99,7 @@ std::vector<VcpuHotspots> RecordedHotspots::All(const GuestSymbols& symbols,
 }
 
 std::optional<VcpuHotspots> RecordedHotspots::Of(uint32_t vm, uint32_t vcpu,
-                                                 const GuestSymbols& symbols) const {
+                                                 const GuestKernels& symbols) const {
   auto best = vcpus_.end();
   for (auto found = vcpus_.lower_bound({.vm = vm, .vcpu = vcpu}); found != vcpus_.end(); ++found) {
     if (found->first.vm != vm || found->first.vcpu != vcpu) break;

@@ -22,11 +22,12 @@ class RecordedHotspots {
 
   // The VMs that were recorded, sampled or not, by number.
   const std::map<uint32_t, v1::VmInstance>& vms() const { return vms_; }
-  // Of each vCPU that was sampled, by VM number, index and source. `vm`: of this one alone.
-  std::vector<VcpuHotspots> All(const GuestSymbols& symbols,
+  // Of each vCPU that was sampled, by VM number, index and source. `vm`: of this one alone. Where
+  // `symbols` has none of a VM, names are those that the file itself has (`vcpulse symbolize`).
+  std::vector<VcpuHotspots> All(const GuestKernels& symbols,
                                 std::optional<uint32_t> vm = std::nullopt) const;
   // Of one, by the source that has most samples; nothing where it was not sampled.
-  std::optional<VcpuHotspots> Of(uint32_t vm, uint32_t vcpu, const GuestSymbols& symbols) const;
+  std::optional<VcpuHotspots> Of(uint32_t vm, uint32_t vcpu, const GuestKernels& symbols) const;
   // Why no vCPU of a VM could be sampled; nothing where one was, or none was to be.
   std::optional<std::string> Refused(uint32_t vm) const;
 
@@ -48,12 +49,22 @@ class RecordedHotspots {
     kvm::AddressCounts after_spinning;  // thereof
   };
 
+  // What the file itself says of the code of a VM. Bounded; what comes later is not kept.
+  struct OwnWords {
+    std::map<uint64_t, Symbol> names;  // by address
+    KnownCode code;
+  };
+  static constexpr size_t kMostCode = 4096;    // pieces
+  static constexpr size_t kLongestName = 512;  // the kernel's own limit (KSYM_NAME_LEN)
+
   void Add(const v1::HotAddresses& hot);
-  VcpuHotspots Named(const Key& key, const Vcpu& vcpu, const GuestSymbols& symbols) const;
+  void AddCode(const v1::HotAddresses& hot);
+  VcpuHotspots Named(const Key& key, const Vcpu& vcpu, const GuestKernels& symbols) const;
 
   std::map<uint32_t, v1::VmInstance> vms_;
   std::map<uint32_t, std::string> refused_;  // by VM: the latest reason of a window that was none
   std::map<Key, Vcpu> vcpus_;
+  std::map<uint32_t, OwnWords> own_words_;  // by VM
 };
 
 }  // namespace vcpulse::hotspots

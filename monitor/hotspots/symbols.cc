@@ -30,7 +30,7 @@ bool IsCode(std::string_view type) {
 }  // namespace
 
 absl::StatusOr<Symbols> Symbols::Parse(std::string_view text) {
-  Symbols symbols;
+  std::vector<Entry> entries;
   bool any_address = false;
   size_t number = 0;
   while (!text.empty()) {
@@ -51,13 +51,19 @@ absl::StatusOr<Symbols> Symbols::Parse(std::string_view text) {
     any_address = any_address || *address != 0;
     Entry entry{.address = *address, .is_code = IsCode(type), .name = std::string(name)};
     if (!module.empty()) entry.name.append(" ").append(module);
-    symbols.entries_.push_back(std::move(entry));
+    entries.push_back(std::move(entry));
   }
-  if (symbols.empty()) return absl::InvalidArgumentError("no symbol is in it");
+  if (entries.empty()) return absl::InvalidArgumentError("no symbol is in it");
   if (!any_address) {
     return absl::InvalidArgumentError(
         "all its addresses are 0: read /proc/kallsyms in the guest as root (kernel.kptr_restrict)");
   }
+  return Of(std::move(entries));
+}
+
+Symbols Symbols::Of(std::vector<Entry> entries) {
+  Symbols symbols;
+  symbols.entries_ = std::move(entries);
   std::ranges::stable_sort(symbols.entries_, [](const Entry& a, const Entry& b) {
     return std::pair(a.address, !a.is_code) < std::pair(b.address, !b.is_code);
   });
@@ -75,6 +81,31 @@ std::optional<Symbol> Symbols::Find(uint64_t address) const {
   const uint64_t offset = unmoved - entry.address;
   if (!entry.is_code || offset >= kLongestFunction) return std::nullopt;
   return Symbol{.name = entry.name, .address = entry.address + moved_by_, .offset = offset};
+}
+
+absl::StatusOr<uint64_t> LoadOffset(const Symbols& loaded, const Symbols& linked) {
+  std::map<std::string_view, const Symbols::Entry*> by_name;
+  for (const Symbols::Entry& entry : linked.entries_) {
+    if (!entry.is_code) continue;
+    const auto [place, is_new] = by_name.try_emplace(entry.name, &entry);
+    if (!is_new) place->second = nullptr;  // several have that name
+  }
+  std::map<uint64_t, size_t> votes;
+  size_t all = 0;
+  for (const Symbols::Entry& entry : loaded.entries_) {
+    const auto same = entry.is_code ? by_name.find(entry.name) : by_name.end();
+    if (same == by_name.end() || same->second == nullptr) continue;
+    ++votes[entry.address - same->second->address];
+    ++all;
+  }
+  const auto most = std::ranges::max_element(votes, {}, &std::pair<const uint64_t, size_t>::second);
+  if (most != votes.end() && most->second * 10 >= all * 9) return most->first;
+  return absl::InvalidArgumentError("its functions lie elsewhere: these are two kernels");
+}
+
+void GuestKernel::Move(uint64_t by) {
+  symbols.Move(by);
+  code.Move(by);
 }
 
 }  // namespace vcpulse::hotspots

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "monitor/hotspots/known_code.h"
 
 namespace vcpulse::hotspots {
 
@@ -28,8 +29,15 @@ class Symbols {
   // without the right to see them).
   static absl::StatusOr<Symbols> Parse(std::string_view text);
 
-  // All addresses moved by so much: a kernel that was loaded elsewhere than System.map says
-  // (KASLR).
+  struct Entry {
+    uint64_t address = 0;
+    bool is_code = false;
+    std::string name;
+  };
+  // In any order.
+  static Symbols Of(std::vector<Entry> entries);
+
+  // All addresses moved by so much: a kernel that was loaded elsewhere than its file says (KASLR).
   void Move(uint64_t by) { moved_by_ = by; }
 
   // The function that holds `address`; nothing where none does.
@@ -37,22 +45,32 @@ class Symbols {
   bool empty() const { return entries_.empty(); }
 
  private:
-  struct Entry {
-    uint64_t address = 0;
-    bool is_code = false;
-    std::string name;
-  };
+  friend absl::StatusOr<uint64_t> LoadOffset(const Symbols& loaded, const Symbols& linked);
 
   std::vector<Entry> entries_;  // by address; of one address the first that is code
   uint64_t moved_by_ = 0;
 };
 
-// Symbols by VM.
-struct GuestSymbols {
-  Symbols all;                         // of each VM that has none of its own
-  std::map<std::string, Symbols> own;  // by the VM's name
+// By how much a kernel was moved when it was loaded: what most of its functions say. Errors:
+// InvalidArgument where these are two kernels, as fewer than nine of ten agree.
+absl::StatusOr<uint64_t> LoadOffset(const Symbols& loaded, const Symbols& linked);
 
-  const Symbols& Of(const std::string& vm) const {
+// What is known of a guest's kernel.
+struct GuestKernel {
+  Symbols symbols;
+  KnownCode code;  // of its vmlinux
+
+  // Of both, as Symbols::Move.
+  void Move(uint64_t by);
+  bool empty() const { return symbols.empty() && code.empty(); }
+};
+
+// By VM.
+struct GuestKernels {
+  GuestKernel all;                         // of each VM that has none of its own
+  std::map<std::string, GuestKernel> own;  // by the VM's name
+
+  const GuestKernel& Of(const std::string& vm) const {
     const auto found = own.find(vm);
     return found == own.end() ? all : found->second;
   }

@@ -44,6 +44,7 @@ struct Options {
   bool statistics = true;       // of the scheduler and of KVM (docs/statistics.md)
   recorder::Triggers hotspots;  // docs/hotspots.md
   std::optional<kvm::AddressSource> hotspots_source;  // this one alone
+  bool guest_code = false;   // read around hot addresses, from the guest's memory by QMP
   bool competitors = false;  // who has the CPU of a starved vCPU (docs/competitors.md)
   std::string tool_version;
   // The VMs are those of this process's descendants, and it goes on without any.

@@ -106,6 +106,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(const Options& options) {
                                    .kernel_release = host.kernel_release,
                                    .hotspots = options.hotspots,
                                    .hotspots_source = options.hotspots_source,
+                                   .guest_code = options.guest_code,
                                    .competitors = options.competitors,
                                    .now_ns = MonotonicNow_ns},
       session->perf_, *session->writer_);

@@ -59,7 +59,7 @@ class Contents {
                                                         size_t most_bytes = kEmbeddedBytes);
 
   // Names hot addresses by them.
-  void NameBy(hotspots::GuestSymbols symbols) { report_->symbols = std::move(symbols); }
+  void NameBy(hotspots::GuestKernels symbols) { report_->symbols = std::move(symbols); }
 
   const report::Report& report() const { return *report_; }
   const Collector& collected() const { return collector_; }

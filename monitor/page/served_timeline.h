@@ -19,7 +19,7 @@ namespace vcpulse::page {
 class ServedTimeline {
  public:
   // `symbols` name hot addresses.
-  explicit ServedTimeline(std::string path, hotspots::GuestSymbols symbols = {})
+  explicit ServedTimeline(std::string path, hotspots::GuestKernels symbols = {})
       : path_(std::move(path)), symbols_(std::move(symbols)) {}
 
   // Errors of all three: those of report::ReadPart.
@@ -47,7 +47,7 @@ class ServedTimeline {
   FileState Look() const;
 
   std::string path_;
-  hotspots::GuestSymbols symbols_;
+  hotspots::GuestKernels symbols_;
   FileState seen_;
   std::string page_;
   std::string summary_;

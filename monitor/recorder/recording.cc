@@ -72,9 +72,11 @@ Recording::Recording(const Options& options, kvm::PerfEvents& perf, timeline::Re
                                         .qmp_too = false,
                                         .force_mediated_vpmu = options_.open.force_mediated_vpmu});
     };
-    windows_.emplace_back(options_.hotspots,
-                          HotAddressWindows(options_.open_hotspots ? options_.open_hotspots : open),
-                          options_.now_ns);
+    windows_.emplace_back(
+        options_.hotspots,
+        HotAddressWindows(options_.open_hotspots ? options_.open_hotspots : open,
+                          options_.guest_code ? ReadCode(kvm::ReadGuestCode) : ReadCode()),
+        options_.now_ns);
   }
   if (options_.competitors) {
     const OpenCompetitors open = [this](const kvm::Vm& vm) {

@@ -78,6 +78,7 @@ class Recording {
     std::string kernel_release;                   // uname -r; for them alone
     Triggers hotspots;
     std::optional<kvm::AddressSource> hotspots_source;  // this one alone; none: all but QMP
+    bool guest_code = false;                            // read around hot addresses, by QMP
     bool competitors = false;                           // who has the CPU of a starved vCPU
     OpenAddresses open_hotspots{};                      // injected by tests
     OpenCompetitors open_competitors{};                 // likewise

@@ -8,12 +8,15 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "monitor/hotspots/code_record.h"
 
 namespace vcpulse::recorder {
 namespace {
 
 // A second at 499 Hz has no more places; other sources may, and a record stays short.
 constexpr size_t kMostAddresses = 512;
+// Places of which the code is read: QMP takes about 0.5 ms each.
+constexpr size_t kMostCode = 4;
 
 v1::GuestMode ModeOf(kvm::GuestMode mode) {
   switch (mode) {
@@ -76,8 +79,9 @@ void Begin(const WindowOf& of, int64_t mono_ns, Record& record) {
 
 class HotAddressWindow final : public Window {
  public:
-  HotAddressWindow(const WindowOf& of, int64_t (*now_ns)(), const OpenAddresses& open)
-      : now_ns_(now_ns) {
+  HotAddressWindow(const WindowOf& of, int64_t (*now_ns)(), const OpenAddresses& open,
+                   ReadCode read_code)
+      : now_ns_(now_ns), vm_(of.one), read_code_(std::move(read_code)) {
     record_.set_trigger(of.trigger == Trigger::kSpinning ? v1::HotAddresses::TRIGGER_SPINNING
                                                          : v1::HotAddresses::TRIGGER_STARVED);
     auto sampler = open(of.one);
@@ -96,16 +100,17 @@ class HotAddressWindow final : public Window {
 
   absl::Status Collect() override {
     absl::Status status = sampler_->Collect();
-    AddReason(status);
+    AddReason(record_.source(), status);
     return status;
   }
 
   v1::TimelineRecord Close() override {
     record_.set_mono_ns(record_.begin_mono_ns());
     if (sampler_) {
-      AddReason(sampler_->Stop());
+      AddReason(record_.source(), sampler_->Stop());
       record_.set_mono_ns(now_ns_());
       AddCounts(sampler_->counts().front(), record_);
+      if (read_code_) AddCode();
     }
     v1::TimelineRecord record;
     *record.mutable_hot_addresses() = std::move(record_);
@@ -118,14 +123,29 @@ class HotAddressWindow final : public Window {
 
  private:
   // What was sampled before a failure counts; the record says that there was one.
-  void AddReason(const absl::Status& status) {
+  void AddReason(const std::string& of, const absl::Status& status) {
     if (status.ok()) return;
     std::string reason = record_.refused();
-    absl::StrAppend(&reason, reason.empty() ? "" : "; ", record_.source(), ": ", status.message());
+    absl::StrAppend(&reason, reason.empty() ? "" : "; ", of, ": ", status.message());
     record_.set_refused(reason);
   }
 
+  void AddCode() {
+    const auto places = kvm::HottestPlaces(sampler_->counts().front(), kMostCode);
+    if (places.empty()) return;
+    const auto code = read_code_(vm_, vm_.vcpus.front().index, places);
+    if (!code.ok()) {
+      AddReason("code", code.status());
+      return;
+    }
+    for (const kvm::GuestCode& piece : *code) {
+      *record_.add_code() = hotspots::RecordOf(piece);
+    }
+  }
+
   int64_t (*const now_ns_)();
+  const kvm::Vm vm_;
+  const ReadCode read_code_;
   v1::HotAddresses record_;
   std::unique_ptr<kvm::AddressSampler> sampler_;
 };
@@ -170,11 +190,11 @@ class CompetitorWindow final : public Window {
 
 }  // namespace
 
-TriggeredWindows::Open HotAddressWindows(OpenAddresses open) {
-  return
-      [open = std::move(open)](const WindowOf& of, int64_t (*now_ns)()) -> std::unique_ptr<Window> {
-        return std::make_unique<HotAddressWindow>(of, now_ns, open);
-      };
+TriggeredWindows::Open HotAddressWindows(OpenAddresses open, ReadCode read_code) {
+  return [open = std::move(open), read_code = std::move(read_code)](
+             const WindowOf& of, int64_t (*now_ns)()) -> std::unique_ptr<Window> {
+    return std::make_unique<HotAddressWindow>(of, now_ns, open, read_code);
+  };
 }
 
 TriggeredWindows::Open CompetitorWindows(OpenCompetitors open) {

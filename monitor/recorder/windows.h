@@ -4,10 +4,13 @@
 
 #include <functional>
 #include <memory>
+#include <span>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "kvm/competitors/competitor_sampler.h"
 #include "kvm/hotspots/address_sampler.h"
+#include "kvm/hotspots/guest_code.h"
 #include "monitor/recorder/triggered_windows.h"
 
 namespace vcpulse::recorder {
@@ -18,8 +21,13 @@ using OpenAddresses =
 using OpenCompetitors =
     std::function<absl::StatusOr<std::unique_ptr<kvm::CompetitorSampler>>(const kvm::Vm& vm)>;
 
-// Where its code is: a record HotAddresses each.
-TriggeredWindows::Open HotAddressWindows(OpenAddresses open);
+// Reads the code around these addresses, as a vCPU (cpu-index) sees it.
+using ReadCode = std::function<absl::StatusOr<std::vector<kvm::GuestCode>>(
+    const kvm::Vm& vm, int vcpu, std::span<const uint64_t> addresses)>;
+
+// Where its code is: a record HotAddresses each. `read_code` is asked for that of the hottest
+// places when the window ends; empty: none is read.
+TriggeredWindows::Open HotAddressWindows(OpenAddresses open, ReadCode read_code);
 // Who had its CPU: a record Competitors each.
 TriggeredWindows::Open CompetitorWindows(OpenCompetitors open);
 

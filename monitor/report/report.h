@@ -29,7 +29,7 @@ struct Report {
     int64_t length_ns = 0;
   };
   std::optional<Phase> phase{};
-  hotspots::GuestSymbols symbols{};  // that name hot addresses
+  hotspots::GuestKernels symbols{};  // that name hot addresses
 
   bool IsPart() const { return from_ns || to_ns || phase; }
   // The recording's start, CLOCK_MONOTONIC. Nothing where no record had an instant.

@@ -21,14 +21,6 @@ bool IsOfKvm(Metric metric) {
          metric != Metric::kPreemptions && metric != Metric::kNumaRemote;
 }
 
-// A guest that polls for work looks like one that spins.
-std::string IdleText(const hotspots::VcpuHotspots& hot) {
-  constexpr double kMostly = 0.5;
-  if (hot.idle_share.value_or(0) < kMostly) return "";
-  return absl::StrFormat("; idle polling: %.1f %% after spinning in the guest's idle loop",
-                         100 * *hot.idle_share);
-}
-
 }  // namespace
 
 std::vector<const Cause*> CausesOf(const VcpuSummary& vcpu) {
@@ -96,11 +88,13 @@ std::string HotNotes(const Report& report, const NumberedVm& vm, std::optional<u
     if (!hot) continue;
     if (shown++ == kListed) return out + "  hot addresses: of more vCPUs by `vcpulse hotspots`\n";
     const std::string shares = SharesOf(*hot, kSpots);
+    const std::string why = WhyItSpins(*hot);
     out += Wrapped(
         absl::StrCat("  hot, vCPU ", index, ": "),
         absl::StrCat(shares, shares.empty() ? "" : " of ", Plural(hot->samples, "sample"), " by ",
-                     ToAbsl(kvm::ToString(hot->source)), WindowsText(*hot), IdleText(*hot),
-                     !report.symbols.Of(hot->vm).empty() && hotspots::NoSymbolFits(*hot)
+                     ToAbsl(kvm::ToString(hot->source)), WindowsText(*hot),
+                     why.empty() ? "" : absl::StrCat("; ", why),
+                     !report.symbols.Of(hot->vm).symbols.empty() && hotspots::NoSymbolFits(*hot)
                          ? "; no symbol fits: they are another kernel's or another boot's"
                          : "",
                      hot->samples > 0 ? ""

@@ -261,4 +261,25 @@ absl::Status CutChunkBefore(uint64_t first_sequence, std::span<const uint8_t> ch
   return Recut(*header, chunk, first_sequence, kAny, sink);
 }
 
+absl::Status EditChunk(std::span<const uint8_t> chunk,
+                       absl::FunctionRef<bool(v1::ChunkPayload& content)> edit,
+                       const ByteSink& sink) {
+  const absl::StatusOr<ChunkHeader> header = HeaderOf(chunk);
+  if (!header.ok()) return header.status();
+  ChunkDecoder decoder;
+  absl::Status opened = decoder.Open(*header, chunk.subspan(header->header_bytes));
+  if (!opened.ok()) return opened;
+  v1::ChunkPayload payload = decoder.context();
+  if (!edit(payload)) return sink(chunk);
+  ChunkEncoder encoder;
+  const auto encoded = encoder.Encode({.stream_id = header->stream_id,
+                                       .first_sequence = header->first_sequence,
+                                       .last_sequence = header->last_sequence,
+                                       .first_mono_ns = header->first_mono_ns,
+                                       .last_mono_ns = header->last_mono_ns},
+                                      payload);
+  if (!encoded.ok()) return encoded.status();
+  return sink(*encoded);
+}
+
 }  // namespace vcpulse::timeline

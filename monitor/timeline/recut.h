@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <span>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "monitor/timeline/writer.h"
+#include "vcpulse/v1/timeline.pb.h"
 
 namespace vcpulse::timeline {
 
@@ -23,5 +25,12 @@ absl::Status RecutChunk(std::span<const uint8_t> chunk, size_t max_chunk_bytes,
 // another chunk. Errors: as above but for a record that is too long.
 absl::Status CutChunkBefore(uint64_t first_sequence, std::span<const uint8_t> chunk,
                             const ByteSink& sink);
+
+// Gives the chunk once more after `edit` has had its content, of which it may change records that
+// are no ticks, but for their sequence numbers and instants; as it is where that returned false.
+// Errors: as above.
+absl::Status EditChunk(std::span<const uint8_t> chunk,
+                       absl::FunctionRef<bool(v1::ChunkPayload& content)> edit,
+                       const ByteSink& sink);
 
 }  // namespace vcpulse::timeline

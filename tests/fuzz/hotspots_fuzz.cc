@@ -3,12 +3,14 @@
 #include <span>
 #include <string_view>
 
+#include "kvm/hotspots/guest_code.h"
 #include "kvm/hotspots/kvm_exit_format.h"
 #include "kvm/hotspots/registers_text.h"
 #include "kvm/tracing/sample_records.h"
 #include "kvm/tracing/tracepoint_format.h"
 #include "monitor/hotspots/pprof.h"
 #include "monitor/hotspots/recorded_hotspots.h"
+#include "monitor/hotspots/symbolize.h"
 #include "monitor/hotspots/symbols.h"
 #include "tests/fuzz/checks.h"
 
@@ -57,6 +59,11 @@ void CheckSymbols(std::string_view text) {
 void CheckRecorded(std::span<const uint8_t> bytes) {
   v1::HotAddresses hot;
   if (!hot.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return;
+  v1::HotAddresses renamed = hot;
+  hotspots::GuestKernel kernel{.symbols = *hotspots::Symbols::Parse("1000 T f\nff00 T end\n")};
+  kernel.code.Add({.address = 0x1000, .bytes = {0xf3, 0x90}});
+  hotspots::Symbolize(kernel, renamed);
+  Check(renamed.functions_size() == renamed.addresses_size());
   hotspots::RecordedHotspots recorded;
   recorded.Add({.sequence = 1, .record = hot});
   recorded.Add({.sequence = 2, .record = hot});
@@ -65,6 +72,7 @@ void CheckRecorded(std::span<const uint8_t> bytes) {
     for (const hotspots::Spot& spot : vcpu.spots) samples += spot.samples;
     Check(samples <= vcpu.samples);
     Check(vcpu.idle_share.value_or(0) <= 1);
+    Check(vcpu.wait_share.value_or(0) <= 1);
     static_cast<void>(hotspots::JsonOf({vcpu}));
     static_cast<void>(hotspots::TextOf({vcpu}, 3));
     static_cast<void>(hotspots::PprofOf({vcpu}));
@@ -89,6 +97,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       break;
     case 3:
       static_cast<void>(kvm::AddressInRegisters(text));
+      Check(kvm::BytesOfDump(text).size() <= text.size() / 4);
       break;
     case 4:
       CheckSymbols(text);

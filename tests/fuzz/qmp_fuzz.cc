@@ -10,6 +10,7 @@
 
 namespace {
 
+using vcpulse::kvm::QmpCodePlaces;
 using vcpulse::kvm::QmpProtocol;
 using vcpulse::kvm::QmpQuestions;
 
@@ -33,10 +34,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   // The first byte says how the peer cuts what it sends, and what was asked.
   const size_t piece = size_t{data[0]} + 1;
-  const auto questions = static_cast<QmpQuestions>(data[0] % 3);
+  const auto questions = static_cast<QmpQuestions>(data[0] % 4);
   const std::string_view text(reinterpret_cast<const char*>(data + 1), size - 1);
 
-  QmpProtocol whole(questions);
+  const QmpCodePlaces places{.vcpu = 1, .bytes = 64, .addresses = {0, 0x1000, ~uint64_t{0}}};
+  QmpProtocol whole(questions, places);
   const absl::Status status = whole.Receive(text);
   const std::string output = whole.TakeOutput();
   Check(whole.TakeOutput().empty());
@@ -46,7 +48,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     Check(whole.Receive("{}\n") == status);
   }
 
-  QmpProtocol pieces(questions);
+  QmpProtocol pieces(questions, places);
   std::string pieces_output;
   absl::Status pieces_status;
   for (size_t i = 0; i < text.size() && pieces_status.ok(); i += piece) {

@@ -42,6 +42,27 @@ TEST(Hotspots, RegistersFindTheLoopOfABusyGuest) {
   EXPECT_LT(*addresses.rbegin() - *addresses.begin(), 16u);
 }
 
+// What it does there is read from its memory, where that was asked for.
+TEST(Hotspots, TheCodeOfALoopTellsWhetherItWaits) {
+  if (const std::string why = WhyNoKvm(); !why.empty()) GTEST_SKIP() << why;
+  for (const GuestProgram program : {GuestProgram::kPause, GuestProgram::kBusy}) {
+    const auto guest = QemuGuest::Start({.qmp_unix = true, .program = program});
+    ASSERT_TRUE(guest.ok()) << guest.status();
+    ASSERT_TRUE(guest->WaitForProgram(kLong));
+    std::vector<std::string> command = {"hotspots", "--qmp", guest->qmp_unix(), "--source", "qmp",
+                                        "-d",       "1s",    "--json"};
+    const Finished without = RunProgram(Vcpulse(command));
+    ASSERT_EQ(without.exit_code, 0) << without.err;
+    EXPECT_TRUE(boost::json::parse(without.out).at("vcpus").at(0).at("wait_share").is_null());
+    command.push_back("--guest-code");
+    const Finished finished = RunProgram(Vcpulse(command));
+    ASSERT_EQ(finished.exit_code, 0) << finished.err;
+    EXPECT_EQ(
+        boost::json::parse(finished.out).at("vcpus").at(0).at("wait_share").to_number<double>(),
+        program == GuestProgram::kPause ? 1.0 : 0.0);
+  }
+}
+
 // What was sampled until its end is printed.
 TEST(Hotspots, AVmThatEndsKeepsWhatItHas) {
   if (const std::string why = WhyNoKvm(); !why.empty()) GTEST_SKIP() << why;
@@ -101,12 +122,12 @@ TEST(Hotspots, ARecordingKeepsWhereAStarvedVcpuWas) {
   for (const auto& spot : vcpu.at("spots").as_array()) EXPECT_FALSE(spot.at("named").as_bool());
 
   const std::string map = testing::TempDir() + "hotspots.map";
-  std::ofstream(map) << "fe00 t loop\nff00 t end\n";
+  std::ofstream(map) << "fffffe00 t loop\nffffff00 t end\n";
   const Finished report = RunProgram(Vcpulse({"report", file, "--guest-symbols", "web=" + map}));
   EXPECT_THAT(report.out, testing::ContainsRegex("hot, vCPU 0: 100.0 % loop of [2-5] samples by "
                                                  "qmp, 1 window after starvation"));
   // Moved by the offset of its VM: 0x1000 lower in the file.
-  std::ofstream(map) << "ee00 t loop\nef00 t end\n";
+  std::ofstream(map) << "ffffee00 t loop\nffffef00 t end\n";
   const std::vector<std::string> moved = {"report", file, "--guest-symbols", "web=" + map};
   EXPECT_THAT(RunProgram(Vcpulse(moved)).out, testing::ContainsRegex("no[ \n]+symbol[ \n]+fits:"));
   std::vector<std::string> with_offset = moved;
@@ -115,7 +136,8 @@ TEST(Hotspots, ARecordingKeepsWhereAStarvedVcpuWas) {
   const Finished other =
       RunProgram(Vcpulse({"report", file, "--json", "--guest-symbols", "db=" + map}));
   EXPECT_EQ(other.exit_code, 0) << other.err;
-  EXPECT_THAT(other.out, testing::AllOf(HasSubstr("\"0xfe0"), testing::Not(HasSubstr("\"loop"))));
+  EXPECT_THAT(other.out,
+              testing::AllOf(HasSubstr("\"0xfffffe0"), testing::Not(HasSubstr("\"loop"))));
   EXPECT_THAT(other.err, HasSubstr("--guest-symbols: no VM is called 'db'"));
 }
 
@@ -144,6 +166,12 @@ TEST(Hotspots, WhatIsWrongIsToldInALine) {
   EXPECT_THAT(told({"--guest-kallsyms", "/none"}), HasSubstr("/none"));
   EXPECT_THAT(told({"--guest-system-map", "/etc/passwd"}),
               HasSubstr("/etc/passwd: not a kallsyms or System.map: line 1"));
+  EXPECT_THAT(told({"--guest-vmlinux", "/etc/passwd"}), HasSubstr("/etc/passwd: not a kallsyms"));
+  const std::string image = testing::TempDir() + "vmlinuz";
+  std::ofstream(image) << "MZ and so on";
+  EXPECT_THAT(told({"--guest-vmlinux", image}), HasSubstr("a compressed kernel has no symbols"));
+  std::ofstream(image) << "\177ELF and no more";
+  EXPECT_THAT(told({"--guest-vmlinux", image}), HasSubstr("no vmlinux: it is no ELF file"));
   EXPECT_THAT(told({"--source", "qmp", "-F", "50"}), HasSubstr("--frequency is that of"));
   const std::string golden = std::string(VCPULSE_TEST_DATA) + "/timeline-v3.vpt";
   EXPECT_THAT(told({"--vcpu", "7", golden}), HasSubstr("holds no hot addresses"));
@@ -155,6 +183,8 @@ TEST(Hotspots, WhatIsWrongIsToldInALine) {
               HasSubstr("known are spinning, starved, both"));
   EXPECT_THAT(RunProgram(Vcpulse({"record", "--hotspots-source", "qmp"})).err,
               HasSubstr("--hotspots-source needs --hotspots"));
+  EXPECT_THAT(RunProgram(Vcpulse({"record", "--guest-code"})).err,
+              HasSubstr("--guest-code needs --hotspots"));
 }
 
 }  // namespace

@@ -85,8 +85,9 @@ std::string Firmware(GuestProgram program) {
       "\xfa"              // cli
       "\xb0\x2b\xe6\xe9"  // mov al, '+'; out 0xe9, al
       ""sv);
-  if (program == GuestProgram::kHalt) code += "\xf4\xeb\xfd"sv;  // hlt; jmp to the hlt
-  if (program == GuestProgram::kBusy) code += "\x40\xeb\xfd"sv;  // inc ax; jmp to the inc
+  if (program == GuestProgram::kHalt) code += "\xf4\xeb\xfd"sv;       // hlt; jmp to the hlt
+  if (program == GuestProgram::kBusy) code += "\x40\xeb\xfd"sv;       // inc ax; jmp to the inc
+  if (program == GuestProgram::kPause) code += "\xf3\x90\xeb\xfc"sv;  // pause; jmp to the pause
   // mov ax, 0xf000; mov ds, ax; a: mov [0], al; jmp a
   if (program == GuestProgram::kRomWrites) code += "\xb8\x00\xf0\x8e\xd8\xa2\x00\x00\xeb\xfb"sv;
   if (program == GuestProgram::kTimer) code += TimerLoop();

@@ -21,6 +21,7 @@ std::string WhyNoKvm();
 enum class GuestProgram {
   kHalt,       // interrupts off, HLT for ever
   kBusy,       // a tight loop for ever
+  kPause,      // the same, of PAUSE
   kRomWrites,  // writes to its ROM for ever: an exit to QEMU each
   // Halts until the PIT interrupts, for ever, 4,800 times a second: about as often as KVM's PIT
   // does.

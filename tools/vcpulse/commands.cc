@@ -109,6 +109,7 @@ std::unique_ptr<CLI::App> BuildApp(std::vector<std::string> command, int& exit_c
   AddCollectCommand(*app, exit_code);
   AddTailCommand(*app, exit_code);
   AddHotspotsCommand(*app, exit_code);
+  AddSymbolizeCommand(*app, exit_code);
   app->set_config(
          "--config", "",
          "read options from FILE: a [COMMAND] section with lines OPTION=VALUE; options on the "

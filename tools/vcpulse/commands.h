@@ -52,6 +52,7 @@ void AddReplayCommand(CLI::App& app, int& exit_code);
 void AddCollectCommand(CLI::App& app, int& exit_code);
 void AddTailCommand(CLI::App& app, int& exit_code);
 void AddHotspotsCommand(CLI::App& app, int& exit_code);
+void AddSymbolizeCommand(CLI::App& app, int& exit_code);
 
 // Prints "vcpulse: MESSAGE" as one line on stderr.
 void Note(std::string_view message);

@@ -117,7 +117,7 @@ class ExportOutput {
 };
 
 absl::StatusOr<std::unique_ptr<exporting::Exporter>> NewExporter(
-    const ExportOptions& options, const hotspots::GuestSymbols& symbols, exporting::Sink sink) {
+    const ExportOptions& options, const hotspots::GuestKernels& symbols, exporting::Sink sink) {
   if (options.format == "jsonl") return std::make_unique<exporting::JsonlExport>(std::move(sink));
   if (options.format == "perfetto") {
     using Tracks = exporting::PerfettoExport::Tracks;
@@ -138,7 +138,7 @@ int RunExport(const ExportOptions& options) {
   if (absl::Status status = options.Validate(); !status.ok()) return Fail(status);
   const auto part = ParsePart(options.part);
   if (!part.ok()) return Fail(part.status());
-  const absl::StatusOr<hotspots::GuestSymbols> symbols = ReadSymbols(options.symbols);
+  const absl::StatusOr<hotspots::GuestKernels> symbols = ReadSymbols(options.symbols);
   if (!symbols.ok()) return Fail(symbols.status());
   auto output = ExportOutput::Open(options.output);
   if (!output.ok()) return Fail(output.status());

@@ -21,20 +21,24 @@ absl::StatusOr<std::optional<kvm::AddressSource>> ParseAddressSource(const std::
                                                                      const std::string& text);
 
 struct SymbolOptions {
-  std::string file;                        // of all VMs
+  std::string file;                        // kallsyms or System.map, of all VMs
+  std::string vmlinux;                     // likewise
   std::vector<std::string> kaslr_offsets;  // HEX, or VM=HEX
   std::vector<std::string> of_vms;         // NAME=FILE
 
-  bool Any() const { return !file.empty() || !kaslr_offsets.empty() || !of_vms.empty(); }
+  bool Any() const {
+    return !file.empty() || !vmlinux.empty() || !kaslr_offsets.empty() || !of_vms.empty();
+  }
 };
 
-// Adds --guest-kallsyms, --guest-system-map, --guest-symbols and --guest-kaslr-offset.
+// Adds --guest-kallsyms, --guest-system-map, --guest-vmlinux, --guest-symbols and
+// --guest-kaslr-offset.
 void AddSymbolOptions(CLI::App& command, SymbolOptions& options);
 
 // A line for each name in `symbols` that no VM of these has.
-std::string UnknownVms(const hotspots::GuestSymbols& symbols, const std::vector<std::string>& vms);
+std::string UnknownVms(const hotspots::GuestKernels& symbols, const std::vector<std::string>& vms);
 
 // Reads the files. Errors: InvalidArgument, or what the system said, naming the file.
-absl::StatusOr<hotspots::GuestSymbols> ReadSymbols(const SymbolOptions& options);
+absl::StatusOr<hotspots::GuestKernels> ReadSymbols(const SymbolOptions& options);
 
 }  // namespace vcpulse::tools

@@ -25,7 +25,9 @@
 #include "kvm/counters/perf_events.h"
 #include "kvm/discovery/discovery.h"
 #include "kvm/hotspots/address_sampler.h"
+#include "kvm/hotspots/guest_code.h"
 #include "kvm/proc_tree.h"
+#include "monitor/hotspots/known_code.h"
 #include "monitor/hotspots/pprof.h"
 #include "monitor/hotspots/recorded_hotspots.h"
 #include "monitor/hotspots/symbols.h"
@@ -56,6 +58,7 @@ struct HotspotsOptions {
   bool folded = false;
   bool pprof = false;
   PartOptions part;  // of the file
+  bool guest_code = false;
   bool force_mediated_vpmu = false;
 };
 
@@ -159,10 +162,31 @@ absl::Status Sample(std::vector<Sampled>& all, absl::Duration duration, const st
   return absl::OkStatus();
 }
 
+// The code around the hottest addresses of a vCPU. One that cannot be read is said once.
+hotspots::KnownCode ReadCode(const kvm::Vm& vm, const kvm::Vcpu& vcpu,
+                             const kvm::AddressCounts& counts, std::set<std::string>& said) {
+  constexpr size_t kMost = 4;
+  hotspots::KnownCode known;
+  const std::vector<uint64_t> places = kvm::HottestPlaces(counts, kMost);
+  if (places.empty()) return known;
+  absl::StatusOr<std::vector<kvm::GuestCode>> code = kvm::ReadGuestCode(vm, vcpu.index, places);
+  if (!code.ok()) {
+    const std::string why =
+        absl::StrCat(LabelOf(vm), ": its code is not read: ", code.status().message());
+    if (said.insert(why).second) Note(why);
+    return known;
+  }
+  for (kvm::GuestCode& piece : *code) known.Add(std::move(piece));
+  return known;
+}
+
 std::vector<hotspots::VcpuHotspots> HotspotsOf(const std::vector<Sampled>& all,
-                                               const hotspots::GuestSymbols& symbols) {
+                                               const hotspots::GuestKernels& symbols,
+                                               bool read_code) {
+  std::set<std::string> said;
   std::vector<hotspots::VcpuHotspots> vcpus;
   for (const Sampled& one : all) {
+    const hotspots::GuestKernel& kernel = symbols.Of(one.vm.name);
     for (size_t i = 0; i < one.vm.vcpus.size(); ++i) {
       const kvm::AddressCounts& counts = one.sampler->counts()[i];
       vcpus.push_back({.vm = one.vm.name,
@@ -173,8 +197,14 @@ std::vector<hotspots::VcpuHotspots> HotspotsOf(const std::vector<Sampled>& all,
                        .samples = counts.Samples(),
                        .lost = counts.lost,
                        .halted = counts.halted,
-                       .spots = hotspots::SpotsOf(counts, symbols.Of(one.vm.name))});
+                       .spots = hotspots::SpotsOf(counts, kernel.symbols)});
       vcpus.back().idle_share = hotspots::IdleShare(vcpus.back().spots);
+      const hotspots::KnownCode code =
+          read_code ? ReadCode(one.vm, one.vm.vcpus[i], counts, said) : hotspots::KnownCode();
+      vcpus.back().wait_share = hotspots::WaitShare(counts, [&](uint64_t address) {
+        const auto waits = code.WaitsAt(address);
+        return waits ? waits : kernel.code.WaitsAt(address);
+      });
     }
   }
   return vcpus;
@@ -223,7 +253,7 @@ int Print(const HotspotsOptions& options, const std::vector<hotspots::VcpuHotspo
 
 // Those that `record --hotspots` kept.
 int PrintRecorded(const HotspotsOptions& options) {
-  const absl::StatusOr<hotspots::GuestSymbols> symbols = ReadSymbols(options.symbols);
+  const absl::StatusOr<hotspots::GuestKernels> symbols = ReadSymbols(options.symbols);
   if (!symbols.ok()) return Fail(symbols.status());
   const absl::StatusOr<reading::Part> part = ParsePart(options.part);
   if (!part.ok()) return Fail(part.status());
@@ -303,7 +333,7 @@ int RunHotspots(const HotspotsOptions& options) {
   if (absl::Status status = CheckPidsAreOurs(options.target.root); !status.ok()) {
     return Fail(status);
   }
-  const absl::StatusOr<hotspots::GuestSymbols> symbols = ReadSymbols(options.symbols);
+  const absl::StatusOr<hotspots::GuestKernels> symbols = ReadSymbols(options.symbols);
   if (!symbols.ok()) return Fail(symbols.status());
   const absl::StatusOr<std::vector<kvm::Vm>> vms = FindVms(options);
   if (!vms.ok()) return Fail(vms.status());
@@ -316,7 +346,7 @@ int RunHotspots(const HotspotsOptions& options) {
   if (absl::Status status = Sample(*all, *duration, options.target.root); !status.ok()) {
     return Fail(status);
   }
-  const std::vector<hotspots::VcpuHotspots> vcpus = HotspotsOf(*all, *symbols);
+  const std::vector<hotspots::VcpuHotspots> vcpus = HotspotsOf(*all, *symbols, options.guest_code);
   SayLimits(vcpus, !symbols->empty(), true);
   return Print(options, vcpus);
 }
@@ -364,10 +394,13 @@ void AddHotspotsCommand(CLI::App& app, int& exit_code) {
   for (const char* const part : {"--from", "--until", "--phase"}) {
     command->get_option(part)->needs(file);
   }
+  command->add_flag("--guest-code", options->guest_code,
+                    "read the code around the hottest addresses from the guest's memory (by QMP: "
+                    "needs --qmp), which tells whether it waits in place");
   command->add_flag("--force-mediated-vpmu", options->force_mediated_vpmu,
                     "sample cycles although KVM runs with a mediated vPMU (VMs may fail to start)");
   for (const char* const live : {"--pid", "--qmp", "--tid", "--root", "--duration", "--source",
-                                 "--frequency", "--force-mediated-vpmu"}) {
+                                 "--frequency", "--guest-code", "--force-mediated-vpmu"}) {
     file->excludes(command->get_option(live));
   }
   command->footer(

@@ -53,8 +53,11 @@ absl::Status ParseHotspots(const RecordText& text, RecordOptions& options) {
   if (!source.ok()) return source.status();
   options.hotspots_source = *source;
   if (!text.hotspots) {
-    if (text.hotspots_source == "auto") return absl::OkStatus();
-    return absl::InvalidArgumentError("--hotspots-source needs --hotspots");
+    if (text.hotspots_source != "auto") {
+      return absl::InvalidArgumentError("--hotspots-source needs --hotspots");
+    }
+    if (options.guest_code) return absl::InvalidArgumentError("--guest-code needs --hotspots");
+    return absl::OkStatus();
   }
   const std::string& when = *text.hotspots;
   options.hotspots = {.spinning = when == "spinning" || when == "both",
@@ -165,7 +168,7 @@ void AddOutputOptions(CLI::App& command, RecordText& text) {
 void AddEventOptions(CLI::App& command, RecordOptions& options, RecordText& text) {
   CLI::Option* set = command.add_option("--event-set", text.set, "the largest set to try [full]")
                          ->type_name("full|core|branches|min|cycles|degraded");
-  const std::array<CLI::Option*, 10> all = {
+  const std::array<CLI::Option*, 11> all = {
       set,
       command
           .add_option("-e,--events", text.events,
@@ -190,6 +193,10 @@ void AddEventOptions(CLI::App& command, RecordOptions& options, RecordText& text
           .add_option("--hotspots-source", text.hotspots_source,
                       "of these addresses; auto takes cycles, else kvm-exit [auto]")
           ->type_name("auto|cycles|kvm-exit|qmp"),
+      command.add_flag(
+          "--guest-code", options.guest_code,
+          "read the code around the hottest of these addresses from the guest's memory "
+          "(by QMP: needs --qmp), which tells whether it waits in place"),
       command.add_flag("--competitors", options.competitors,
                        "watch for a second who has the CPU of a vCPU that was starved for 200 ms, "
                        "and keep that in the timeline (docs/competitors.md; needs root)"),

@@ -77,7 +77,7 @@ int WritePage(const page::Contents& contents, const std::string& output) {
 
 // Serves the page of `file` at `address` until Ctrl-C; prints its URL. Returns the exit code.
 int ServePage(const std::string& file, const std::string& address,
-              const hotspots::GuestSymbols& symbols) {
+              const hotspots::GuestKernels& symbols) {
   const auto where = http::ParseLoopbackAddress(address);
   if (!where.ok()) return Fail(where.status());
   page::ServedTimeline timeline(file, symbols);
@@ -257,7 +257,7 @@ int RunExplain(const ReportOptions& options) {
                                   : report::RenderExplanation(*explanation));
 }
 
-int RunHtml(const ReportOptions& options, const hotspots::GuestSymbols& symbols) {
+int RunHtml(const ReportOptions& options, const hotspots::GuestKernels& symbols) {
   const absl::StatusOr<reading::Part> part = ParsePart(options.part);
   if (!part.ok()) return Fail(part.status());
   ReadProgress progress(NameOf(options.file), BytesOfPart(options.file, options.part));
@@ -273,7 +273,7 @@ int RunHtml(const ReportOptions& options, const hotspots::GuestSymbols& symbols)
 
 int RunReport(const ReportOptions& options) {
   if (options.explain) return RunExplain(options);
-  const absl::StatusOr<hotspots::GuestSymbols> symbols = ReadSymbols(options.symbols);
+  const absl::StatusOr<hotspots::GuestKernels> symbols = ReadSymbols(options.symbols);
   if (!symbols.ok()) return Fail(symbols.status());
   if (options.html || options.serve) {
     const absl::Status status = CheckPageOptions(options.file, options.html, options.serve);

@@ -115,8 +115,12 @@ absl::Status ReadOn(const Fd& fd, const std::string& file,
 absl::StatusOr<std::string> ReadWhole(const std::string& file, size_t at_most) {
   const absl::StatusOr<Fd> fd = OpenInput(file);
   if (!fd.ok()) return fd.status();
+  return ReadWhole(*fd, file, at_most);
+}
+
+absl::StatusOr<std::string> ReadWhole(const Fd& fd, const std::string& file, size_t at_most) {
   std::string text;
-  absl::Status read = ReadOn(*fd, file, [&](std::string_view got) {
+  absl::Status read = ReadOn(fd, file, [&](std::string_view got) {
     if (text.size() + got.size() > at_most) {
       return absl::ResourceExhaustedError(
           absl::StrCat(NameOf(file), ": more than ", SizeText(at_most), ": split it"));

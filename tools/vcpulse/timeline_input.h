@@ -31,6 +31,8 @@ void Warn(const std::string& file, const std::string& text);
 // All bytes of a file; `-` is standard input. Errors, all of which name the file: what the system
 // said, and ResourceExhausted beyond `at_most` bytes.
 absl::StatusOr<std::string> ReadWhole(const std::string& file, size_t at_most);
+// From where `fd` stands on; `file` is its name.
+absl::StatusOr<std::string> ReadWhole(const Fd& fd, const std::string& file, size_t at_most);
 
 // `file` open for reading, as often as needed with pread(2); `-` is standard input. What cannot be
 // read twice, such as a pipe, is first copied to a file without a name in $TMPDIR [/tmp]. Errors,

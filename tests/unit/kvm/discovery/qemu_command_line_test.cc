@@ -104,6 +104,9 @@ TEST(QemuCommandLine, TellsAnIrqchipInUserspace) {
   EXPECT_FALSE(Parse({"-machine", "q35,kernel_irqchip=split"}).userspace_irqchip);
   EXPECT_FALSE(Parse({"-M", "pc,kernel_irqchip=off,kernel_irqchip=on"}).userspace_irqchip);
   EXPECT_FALSE(Parse({"-machine", "pc"}).userspace_irqchip);
+  EXPECT_FALSE(Parse({"-machine", "q35"}).is_confidential);
+  EXPECT_TRUE(Parse({"-machine", "q35,confidential-guest-support=sev0"}).is_confidential);
+  EXPECT_TRUE(Parse({"-M", "pc,memory-encryption=sev0"}).is_confidential);
 }
 
 TEST(IsQemuProgram, GoesByTheFileName) {

@@ -10,9 +10,11 @@ namespace {
 constexpr char kX86Registers[] =
     "RAX=0000000000000000 RBX=0000000000000001\r\n"
     "RIP=ffffffff81c0a2ef RFL=00000246 [---Z-P-] CPL=0 II=0 A20=1 SMM=0 HLT=1\r\n"
-    "ES =0000 0000000000000000 ffffffff 00c00000\r\n";
+    "ES =0000 0000000000000000 ffffffff 00c00000\r\n"
+    "CS =0010 0000000000000000 ffffffff 00a09b00 DPL=0 CS64 [-RA]\r\n";
 constexpr char kRealMode[] =
-    "EAX=0000aa55 EBX=00000000\r\nEIP=0000fff0 EFL=00000002 [-------] CPL=0 II=0\r\n";
+    "EAX=0000aa55 EBX=00000000\r\nEIP=0000fff0 EFL=00000002 [-------] CPL=0 II=0\r\n"
+    "ES =0000 00000000 0000ffff 00009300\r\nCS =f000 ffff0000 0000ffff 00009b00\r\n";
 constexpr char kArmRegisters[] =
     " PC=ffff800008c0a2ec X00=0000000000000000 X01=0000000000000001\n"
     "X29=0 SP=ffff80000a00be90\nPSTATE=60000005 -ZC- EL1h     FPCR=0 \n";
@@ -21,7 +23,7 @@ TEST(AddressInRegisters, OfX86AndArm) {
   EXPECT_EQ(AddressInRegisters(kX86Registers),
             (GuestAddress{.address = 0xffffffff81c0a2ef, .mode = GuestMode::kKernel}));
   EXPECT_EQ(AddressInRegisters(kRealMode),
-            (GuestAddress{.address = 0xfff0, .mode = GuestMode::kKernel}));
+            (GuestAddress{.address = 0xfffffff0, .mode = GuestMode::kKernel}));
   EXPECT_EQ(AddressInRegisters(kArmRegisters),
             (GuestAddress{.address = 0xffff800008c0a2ec, .mode = GuestMode::kKernel}));
 }

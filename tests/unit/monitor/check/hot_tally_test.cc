@@ -92,7 +92,7 @@ class HotChecks : public ::testing::Test {
     recording_.Mark("rest", recording_.now_ns());
     Work();
     path_ = recording_.Finish();
-    options_.symbols.own["guest1"] = SomeSymbols();
+    options_.symbols.own["guest1"].symbols = SomeSymbols();
   }
 
   void Work() { recording_.Draw(std::vector<std::string>(2, std::string(12, 'P'))); }

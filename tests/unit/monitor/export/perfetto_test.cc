@@ -97,8 +97,8 @@ TEST(PerfettoExport, WindowsAreSlicesBelowTheirVcpu) {
   drawn.EndWindow(hot);
   drawn.Draw("P");
   Tracing tracing;
-  hotspots::GuestSymbols symbols;
-  symbols.own["guest1"] = *hotspots::Symbols::Parse("1000 T spin\n2000 T end\n");
+  hotspots::GuestKernels symbols;
+  symbols.own["guest1"].symbols = *hotspots::Symbols::Parse("1000 T spin\n2000 T end\n");
   std::string trace;
   PerfettoExport exporter(
       [&](std::string_view more) {

@@ -33,10 +33,10 @@ v1::HotAddresses Window(uint32_t vm, uint32_t vcpu, uint64_t address, uint64_t s
   return hot;
 }
 
-GuestSymbols TwoKernels() {
-  GuestSymbols symbols;
-  symbols.all = *Symbols::Parse("1000 T spin\n2000 T end\n");
-  symbols.own["db"] = *Symbols::Parse("1000 T lock\n2000 T end\n");
+GuestKernels TwoKernels() {
+  GuestKernels symbols;
+  symbols.all.symbols = *Symbols::Parse("1000 T spin\n2000 T end\n");
+  symbols.own["db"].symbols = *Symbols::Parse("1000 T lock\n2000 T end\n");
   return symbols;
 }
 
@@ -90,8 +90,8 @@ TEST(RecordedHotspots, SourcesAreToldApart) {
 
 // What a starved vCPU ran says nothing of how it spun.
 TEST(RecordedHotspots, IdlePollingIsOfTheSamplesAfterSpinning) {
-  GuestSymbols symbols;
-  symbols.all = *Symbols::Parse("1000 T poll_idle\n2000 T work\n3000 T end\n");
+  GuestKernels symbols;
+  symbols.all.symbols = *Symbols::Parse("1000 T poll_idle\n2000 T work\n3000 T end\n");
   RecordedHotspots recorded;
   recorded.Add({.sequence = 1, .record = Window(1, 0, 0x1000, 100)});
   v1::HotAddresses starved = Window(1, 0, 0x2000, 900);

@@ -72,5 +72,23 @@ TEST(Symbols, SaysWhatIsWrongWithAFile) {
   }
 }
 
+TEST(LoadOffset, IsWhatMostFunctionsSay) {
+  const auto linked = *Symbols::Parse(
+      "1000 T start\n1100 T one\n1200 T two\n1300 t twice\n1400 t twice\n1500 T three\n1600 T "
+      "four\n1700 T five\n1800 T six\n1900 T seven\n1a00 T eight\n1b00 T nine\n1c00 D data\n");
+  const std::string loaded =
+      "5000 T start\n5100 T one\n5200 T two\n5300 t twice\n5500 T three\n5600 T four\n5700 T "
+      "five\n5800 T six\n5900 T seven\n5b00 T nine\n5c00 D data\nf0000000 t module [m]\n";
+  EXPECT_EQ(*LoadOffset(*Symbols::Parse(loaded + "5a00 T eight\n"), linked), 0x4000u);
+  // One in ten may have been patched in: of the ten, one lies elsewhere.
+  EXPECT_EQ(*LoadOffset(*Symbols::Parse(loaded + "6a00 T eight\n"), linked), 0x4000u);
+}
+
+TEST(LoadOffset, OfTwoKernelsIsNone) {
+  const auto linked = *Symbols::Parse("1000 T start\n1100 T one\n1200 T two\n");
+  EXPECT_FALSE(LoadOffset(*Symbols::Parse("5000 T start\n5180 T one\n5290 T two\n"), linked).ok());
+  EXPECT_FALSE(LoadOffset(*Symbols::Parse("5000 T other\n"), linked).ok());
+}
+
 }  // namespace
 }  // namespace vcpulse::hotspots

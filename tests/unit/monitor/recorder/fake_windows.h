@@ -66,7 +66,7 @@ class TriggeredWindowsTest : public ::testing::Test {
       if (!told_.refused.ok()) return told_.refused;
       return std::make_unique<FakeSampler>(told_);
     };
-    return TriggeredWindows(triggers, HotAddressWindows(open), [] { return g_now_ns; });
+    return TriggeredWindows(triggers, HotAddressWindows(open, {}), [] { return g_now_ns; });
   }
 
   // One tick of the epoch, as a recording makes it.

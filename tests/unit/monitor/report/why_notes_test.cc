@@ -106,7 +106,8 @@ TEST_F(HotNotesTest, NameTheCode) {
   EXPECT_EQ(Notes(),
             "  hot, vCPU 1: 60.0 % 0x1000, 40.0 % 0x2000 of 100 samples by cycles, 1 window after "
             "spinning\n");
-  report_.symbols.own["web"] = *hotspots::Symbols::Parse("1000 T poll_idle\n2000 T x\n3000 T y\n");
+  report_.symbols.own["web"].symbols =
+      *hotspots::Symbols::Parse("1000 T poll_idle\n2000 T x\n3000 T y\n");
   EXPECT_EQ(Notes(1),
             "  hot, vCPU 1: 60.0 % poll_idle, 40.0 % x of 100 samples by cycles, 1 window after "
             "spinning; idle\n"

@@ -1,0 +1,114 @@
+#include "monitor/guest_image/vmlinux.h"
+
+#include <gelf.h>
+#include <libelf.h>
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "kvm/hotspots/wait_hints.h"
+
+namespace vcpulse::guest_image {
+namespace {
+
+// Kernels have some 30 MB of code; a damaged file may claim anything.
+constexpr uint64_t kMostCode = uint64_t{256} << 20;
+constexpr size_t kMostSymbols = size_t{4} << 20;
+
+struct CloseElf {
+  void operator()(Elf* elf) const { elf_end(elf); }
+};
+using OwnedElf = std::unique_ptr<Elf, CloseElf>;
+
+absl::Status NoKernel(const char* why) {
+  return absl::InvalidArgumentError(absl::StrCat("no vmlinux: ", why));
+}
+
+std::optional<kvm::Isa> IsaOf(const GElf_Ehdr& header) {
+  if (header.e_machine == EM_X86_64) return kvm::Isa::kX86;
+  if (header.e_machine == EM_AARCH64) return kvm::Isa::kArm64;
+  return std::nullopt;
+}
+
+// Of .symtab: functions, and what has no type but lies in code, as symbols of assembly do.
+void AddSymbols(Elf* elf, Elf_Scn* section, const GElf_Shdr& header,
+                std::vector<hotspots::Symbols::Entry>& entries) {
+  Elf_Data* const data = elf_getdata(section, nullptr);
+  if (data == nullptr) return;
+  GElf_Sym symbol;
+  for (int i = 0; gelf_getsym(data, i, &symbol) != nullptr; ++i) {
+    if (entries.size() == kMostSymbols) return;
+    const auto type = GELF_ST_TYPE(symbol.st_info);
+    if (symbol.st_shndx == SHN_UNDEF || type == STT_FILE || type == STT_SECTION) continue;
+    const char* const name = elf_strptr(elf, header.sh_link, symbol.st_name);
+    if (name == nullptr || *name == '\0' || *name == '$') continue;
+    GElf_Shdr home;
+    Elf_Scn* const of = elf_getscn(elf, symbol.st_shndx);
+    const bool is_in_code =
+        of != nullptr && gelf_getshdr(of, &home) != nullptr && (home.sh_flags & SHF_EXECINSTR) != 0;
+    const bool is_code = type == STT_FUNC || (type == STT_NOTYPE && is_in_code);
+    entries.push_back({.address = symbol.st_value, .is_code = is_code, .name = name});
+  }
+}
+
+// Of a section of code.
+void AddCode(Elf_Scn* section, const GElf_Shdr& header, kvm::Isa isa, uint64_t& left,
+             hotspots::KnownCode& code) {
+  Elf_Data* const data = header.sh_size <= left ? elf_rawdata(section, nullptr) : nullptr;
+  if (data == nullptr || data->d_buf == nullptr) return;
+  left -= data->d_size;
+  const auto* const begin = static_cast<const uint8_t*>(data->d_buf);
+  code.Add({.address = header.sh_addr, .bytes = {begin, begin + data->d_size}, .isa = isa});
+}
+
+absl::StatusOr<hotspots::GuestKernel> Parse(Elf* elf) {
+  GElf_Ehdr header;
+  if (elf == nullptr || elf_kind(elf) != ELF_K_ELF || gelf_getehdr(elf, &header) == nullptr) {
+    return NoKernel("it is no ELF file");
+  }
+  const auto isa = IsaOf(header);
+  if (!isa) return NoKernel("it is of another architecture than x86-64 and arm64");
+  // A kernel module or an object file has no addresses.
+  if (header.e_type != ET_EXEC && header.e_type != ET_DYN) return NoKernel("it is not linked");
+  hotspots::GuestKernel kernel;
+  std::vector<hotspots::Symbols::Entry> entries;
+  uint64_t left = kMostCode;
+  GElf_Shdr of;
+  for (Elf_Scn* section = elf_nextscn(elf, nullptr); section != nullptr;
+       section = elf_nextscn(elf, section)) {
+    if (gelf_getshdr(section, &of) == nullptr) continue;
+    if (of.sh_type == SHT_SYMTAB) AddSymbols(elf, section, of, entries);
+    const bool is_code = of.sh_type == SHT_PROGBITS && (of.sh_flags & SHF_EXECINSTR) != 0;
+    if (is_code) AddCode(section, of, *isa, left, kernel.code);
+  }
+  if (entries.empty()) return NoKernel("it has no symbols (stripped, or a vmlinuz)");
+  kernel.symbols = hotspots::Symbols::Of(std::move(entries));
+  return kernel;
+}
+
+bool HaveLibrary() {
+  static const bool has = elf_version(EV_CURRENT) != EV_NONE;
+  return has;
+}
+
+}  // namespace
+
+absl::StatusOr<hotspots::GuestKernel> ReadVmlinux(int fd) {
+  if (!HaveLibrary()) return absl::InternalError("libelf is of another version");
+  const OwnedElf elf(elf_begin(fd, ELF_C_READ, nullptr));
+  return Parse(elf.get());
+}
+
+absl::StatusOr<hotspots::GuestKernel> ParseVmlinux(std::span<const uint8_t> bytes) {
+  if (!HaveLibrary()) return absl::InternalError("libelf is of another version");
+  // It does not write there.
+  auto* const image = const_cast<char*>(reinterpret_cast<const char*>(bytes.data()));
+  const OwnedElf elf(elf_memory(image, bytes.size()));
+  return Parse(elf.get());
+}
+
+}  // namespace vcpulse::guest_image

@@ -1,0 +1,94 @@
+#include "monitor/hotspots/symbolize.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "monitor/hotspots/recorded_hotspots.h"
+
+namespace vcpulse::hotspots {
+namespace {
+
+using ::testing::ElementsAre;
+
+// 70 samples in spin at 0x1100, which PAUSEs, 20 in work at 0x2004, 8 of a process, 2 of a module.
+v1::HotAddresses SomeWindow() {
+  v1::HotAddresses hot;
+  hot.set_vm(1);
+  hot.set_source("cycles");
+  hot.set_trigger(v1::HotAddresses::TRIGGER_SPINNING);
+  const auto add = [&hot](uint64_t address, uint64_t samples, v1::GuestMode mode) {
+    hot.add_addresses(address);
+    hot.add_samples(samples);
+    hot.add_modes(mode);
+  };
+  add(0x1100, 70, v1::GUEST_MODE_KERNEL);
+  add(0x2004, 20, v1::GUEST_MODE_KERNEL);
+  add(0x1100, 8, v1::GUEST_MODE_USER);
+  add(0xffff0000, 2, v1::GUEST_MODE_KERNEL);
+  return hot;
+}
+
+GuestKernel SomeKernel() {
+  GuestKernel kernel{.symbols = *Symbols::Parse("1000 T spin\n2000 T work\n3000 T end\n")};
+  kvm::GuestCode code{.address = 0x1000, .bytes = std::vector<uint8_t>(0x2000, 0x90)};
+  code.isa = kvm::Isa::kX86;
+  code.bytes[0x104] = 0xf3;
+  kernel.code.Add(code);
+  return kernel;
+}
+
+TEST(Symbolize, NamesWhatLiesInTheKernel) {
+  v1::HotAddresses hot = SomeWindow();
+  EXPECT_EQ(Symbolize(SomeKernel(), hot), 90u);
+  EXPECT_THAT(hot.functions(), ElementsAre("spin", "work", "", ""));
+  EXPECT_THAT(hot.function_addresses(), ElementsAre(0x1000, 0x2000, 0, 0));
+}
+
+// A reader that has nothing but the file sees what one with the kernel's files sees.
+TEST(Symbolize, ReadersNeedTheFileAlone) {
+  RecordedHotspots plain;
+  plain.Add({.sequence = 1, .record = SomeWindow()});
+  v1::HotAddresses hot = SomeWindow();
+  Symbolize(SomeKernel(), hot);
+  RecordedHotspots named;
+  named.Add({.sequence = 1, .record = hot});
+  const GuestKernels kernels{.all = SomeKernel()};
+  const auto expected = plain.Of(1, 0, kernels);
+  const auto found = named.Of(1, 0, {});
+  ASSERT_TRUE(expected && found);
+  EXPECT_EQ(found->spots, expected->spots);
+  EXPECT_EQ(expected->wait_share, 0.78);  // 8 in user mode have that address too
+  EXPECT_EQ(found->wait_share, expected->wait_share);
+  EXPECT_THAT(JsonOf({*found}), ::testing::HasSubstr("\"wait_share\": 0.78"));
+  EXPECT_EQ(plain.Of(1, 0, {})->wait_share, std::nullopt);
+  // Symbols that are given come first.
+  const GuestKernels other{.all = {.symbols = *Symbols::Parse("1000 T lock\n4000 T end\n")}};
+  EXPECT_EQ(named.Of(1, 0, other)->spots.front().name, "lock");
+}
+
+TEST(Symbolize, ReplacesOlderNamesAndKeepsCode) {
+  v1::HotAddresses hot = SomeWindow();
+  Symbolize(SomeKernel(), hot);
+  const int pieces = hot.code_size();
+  EXPECT_EQ(pieces, 2);
+  EXPECT_EQ(Symbolize({.symbols = *Symbols::Parse("9 T far\n10 T end\n")}, hot), 0u);
+  EXPECT_THAT(hot.functions(), ElementsAre("", "", "", ""));
+  EXPECT_EQ(Symbolize(SomeKernel(), hot), 90u);
+  EXPECT_EQ(hot.code_size(), pieces);
+}
+
+TEST(Symbolize, ADamagedFileMayHoldAnything) {
+  v1::HotAddresses hot = SomeWindow();
+  hot.clear_samples();
+  hot.clear_modes();
+  EXPECT_EQ(Symbolize(SomeKernel(), hot), 0u);
+  hot = SomeWindow();
+  for (int i = 0; i < 4; ++i) hot.add_functions(std::string(100'000, 'x'));
+  for (int i = 0; i < 4; ++i) hot.add_function_addresses(7);
+  RecordedHotspots recorded;
+  recorded.Add({.sequence = 1, .record = hot});
+  EXPECT_FALSE(recorded.Of(1, 0, {})->spots.front().named);
+}
+
+}  // namespace
+}  // namespace vcpulse::hotspots
