@@ -22,6 +22,11 @@ class KnownCode {
   // As Symbols::Move.
   void Move(uint64_t by) { moved_by_ = by; }
 
+  // By how much this code was moved when it was loaded (KASLR), where `loaded` was read from
+  // memory: that of which most of it is found here, each once and by whole pages. Nothing where
+  // none is, or Move was called. Looks through all pieces: about 10 ms for each of `loaded`.
+  std::optional<uint64_t> LoadOffset(std::span<const kvm::GuestCode> loaded) const;
+
   // Whether PAUSE, WFE, WFET or YIELD is in the code around `address` (kvm::kCodeAround); nothing
   // where the code there is not known.
   std::optional<bool> WaitsAt(uint64_t address) const;
@@ -45,6 +50,8 @@ class KnownCode {
     kvm::Isa isa = kvm::kHostIsa;
   };
   Part PartAround(uint64_t address) const;
+  // Where these bytes begin; nothing where nowhere or in several places.
+  std::optional<uint64_t> OnlyPlaceOf(std::span<const uint8_t> bytes) const;
 
   std::map<uint64_t, Piece> pieces_;
   uint64_t moved_by_ = 0;

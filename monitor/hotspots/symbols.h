@@ -74,6 +74,10 @@ struct GuestKernels {
     const auto found = own.find(vm);
     return found == own.end() ? all : found->second;
   }
+  GuestKernel& Of(const std::string& vm) {
+    const auto found = own.find(vm);
+    return found == own.end() ? all : found->second;
+  }
   bool empty() const { return all.empty() && own.empty(); }
 };
 

@@ -162,51 +162,55 @@ absl::Status Sample(std::vector<Sampled>& all, absl::Duration duration, const st
   return absl::OkStatus();
 }
 
-// The code around the hottest addresses of a vCPU. One that cannot be read is said once.
-hotspots::KnownCode ReadCode(const kvm::Vm& vm, const kvm::Vcpu& vcpu,
-                             const kvm::AddressCounts& counts, std::set<std::string>& said) {
-  constexpr size_t kMost = 4;
-  hotspots::KnownCode known;
-  const std::vector<uint64_t> places = kvm::HottestPlaces(counts, kMost);
-  if (places.empty()) return known;
-  absl::StatusOr<std::vector<kvm::GuestCode>> code = kvm::ReadGuestCode(vm, vcpu.index, places);
-  if (!code.ok()) {
-    const std::string why =
-        absl::StrCat(LabelOf(vm), ": its code is not read: ", code.status().message());
-    if (said.insert(why).second) Note(why);
-    return known;
+// The code around the hottest addresses of each vCPU. Where one cannot be read, that is said, and
+// the rest is not asked for.
+std::vector<kvm::GuestCode> ReadCode(const Sampled& one) {
+  constexpr size_t kMost = 4;  // of each
+  std::vector<kvm::GuestCode> all;
+  for (size_t i = 0; i < one.vm.vcpus.size(); ++i) {
+    const std::vector<uint64_t> places = kvm::HottestPlaces(one.sampler->counts()[i], kMost);
+    if (places.empty()) continue;
+    auto code = kvm::ReadGuestCode(one.vm, one.vm.vcpus[i].index, places);
+    if (!code.ok()) {
+      Note(absl::StrCat(LabelOf(one.vm), ": its code is not read: ", code.status().message()));
+      break;
+    }
+    std::ranges::move(*code, std::back_inserter(all));
   }
-  for (kvm::GuestCode& piece : *code) known.Add(std::move(piece));
-  return known;
+  return all;
 }
 
-std::vector<hotspots::VcpuHotspots> HotspotsOf(const std::vector<Sampled>& all,
-                                               const hotspots::GuestKernels& symbols,
-                                               bool read_code) {
-  std::set<std::string> said;
+// What was sampled of one VM. The kernel is moved to where it was loaded if `code` tells.
+std::vector<hotspots::VcpuHotspots> HotspotsOf(const Sampled& one,
+                                               const std::vector<kvm::GuestCode>& code,
+                                               hotspots::GuestKernel& kernel) {
   std::vector<hotspots::VcpuHotspots> vcpus;
-  for (const Sampled& one : all) {
-    const hotspots::GuestKernel& kernel = symbols.Of(one.vm.name);
-    for (size_t i = 0; i < one.vm.vcpus.size(); ++i) {
-      const kvm::AddressCounts& counts = one.sampler->counts()[i];
-      vcpus.push_back({.vm = one.vm.name,
-                       .pid = one.vm.pid,
-                       .vcpu = one.vm.vcpus[i].index,
-                       .source = one.sampler->source(),
-                       .seconds = one.seconds,
-                       .samples = counts.Samples(),
-                       .lost = counts.lost,
-                       .halted = counts.halted,
-                       .spots = hotspots::SpotsOf(counts, kernel.symbols)});
-      vcpus.back().idle_share = hotspots::IdleShare(vcpus.back().spots);
-      const hotspots::KnownCode code =
-          read_code ? ReadCode(one.vm, one.vm.vcpus[i], counts, said) : hotspots::KnownCode();
-      vcpus.back().wait_share = hotspots::WaitShare(counts, [&](uint64_t address) {
-        const auto waits = code.WaitsAt(address);
-        return waits ? waits : kernel.code.WaitsAt(address);
-      });
-    }
+  const uint64_t moved_by = kernel.code.LoadOffset(code).value_or(0);
+  if (moved_by != 0) {
+    Note(absl::StrCat(LabelOf(one.vm), ": its code is that of the vmlinux, moved by 0x",
+                      absl::Hex(moved_by)));
+    kernel.Move(moved_by);
   }
+  hotspots::KnownCode known;
+  for (const kvm::GuestCode& piece : code) known.Add(piece);
+  for (size_t i = 0; i < one.vm.vcpus.size(); ++i) {
+    const kvm::AddressCounts& counts = one.sampler->counts()[i];
+    vcpus.push_back({.vm = one.vm.name,
+                     .pid = one.vm.pid,
+                     .vcpu = one.vm.vcpus[i].index,
+                     .source = one.sampler->source(),
+                     .seconds = one.seconds,
+                     .samples = counts.Samples(),
+                     .lost = counts.lost,
+                     .halted = counts.halted,
+                     .spots = hotspots::SpotsOf(counts, kernel.symbols)});
+    vcpus.back().idle_share = hotspots::IdleShare(vcpus.back().spots);
+    vcpus.back().wait_share = hotspots::WaitShare(counts, [&](uint64_t address) {
+      const auto waits = known.WaitsAt(address);
+      return waits ? waits : kernel.code.WaitsAt(address);
+    });
+  }
+  if (moved_by != 0) kernel.Move(0);
   return vcpus;
 }
 
@@ -333,7 +337,7 @@ int RunHotspots(const HotspotsOptions& options) {
   if (absl::Status status = CheckPidsAreOurs(options.target.root); !status.ok()) {
     return Fail(status);
   }
-  const absl::StatusOr<hotspots::GuestKernels> symbols = ReadSymbols(options.symbols);
+  absl::StatusOr<hotspots::GuestKernels> symbols = ReadSymbols(options.symbols);
   if (!symbols.ok()) return Fail(symbols.status());
   const absl::StatusOr<std::vector<kvm::Vm>> vms = FindVms(options);
   if (!vms.ok()) return Fail(vms.status());
@@ -346,7 +350,11 @@ int RunHotspots(const HotspotsOptions& options) {
   if (absl::Status status = Sample(*all, *duration, options.target.root); !status.ok()) {
     return Fail(status);
   }
-  const std::vector<hotspots::VcpuHotspots> vcpus = HotspotsOf(*all, *symbols, options.guest_code);
+  std::vector<hotspots::VcpuHotspots> vcpus;
+  for (const Sampled& one : *all) {
+    const auto code = options.guest_code ? ReadCode(one) : std::vector<kvm::GuestCode>();
+    std::ranges::move(HotspotsOf(one, code, symbols->Of(one.vm.name)), std::back_inserter(vcpus));
+  }
   SayLimits(vcpus, !symbols->empty(), true);
   return Print(options, vcpus);
 }

@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "kvm/base/output_file.h"
 #include "kvm/base/text.h"
+#include "monitor/hotspots/code_record.h"
 #include "monitor/hotspots/symbols.h"
 #include "monitor/timeline/merge.h"
 #include "monitor/timeline/recut.h"
@@ -32,6 +33,8 @@ constexpr const char* kSymbolizeFooter =
 Hot addresses (`record --hotspots`) get the names of their functions, and of a vmlinux the code around them, so
 that every reader of OUT names them without those files. Names that FILE has already are replaced. All
 else, lost records too, stays as it is.
+Where FILE holds code of the guest (`record --guest-code`), a vmlinux is moved to where that code says that the
+kernel was loaded (KASLR).
 
 Examples:
   vcpulse symbolize web.vpt --guest-symbols web=web.kallsyms -o named.vpt
@@ -68,7 +71,7 @@ absl::Status SymbolizeOptions::Validate() const {
 // Names what it is given, and counts.
 class Namer {
  public:
-  explicit Namer(const hotspots::GuestKernels& kernels) : kernels_(kernels) {}
+  explicit Namer(hotspots::GuestKernels& kernels) : kernels_(kernels) {}
 
   // Whether it changed a record of the chunk.
   bool Edit(v1::ChunkPayload& content) {
@@ -80,11 +83,14 @@ class Namer {
       }
       if (!record.has_hot_addresses()) continue;
       v1::HotAddresses& hot = *record.mutable_hot_addresses();
-      const hotspots::GuestKernel& kernel = kernels_.Of(names_[hot.vm()]);
+      hotspots::GuestKernel& kernel = kernels_.Of(names_[hot.vm()]);
       if (kernel.empty()) continue;
       any = true;
       ++windows_;
+      const uint64_t moved_by = LoadOffset(kernel, hot);
+      if (moved_by != 0) kernel.Move(moved_by);
       named_samples_ += hotspots::Symbolize(kernel, hot);
+      if (moved_by != 0) kernel.Move(0);
     }
     return any;
   }
@@ -98,15 +104,30 @@ class Namer {
   uint64_t named_samples() const { return named_samples_; }
 
  private:
-  const hotspots::GuestKernels& kernels_;
+  // By how much the kernel of a VM was moved, as far as code of a window told; 0: it is not known,
+  // or the files say it.
+  uint64_t LoadOffset(const hotspots::GuestKernel& kernel, const v1::HotAddresses& hot) {
+    const auto known = moved_by_.find(hot.vm());
+    if (known != moved_by_.end()) return known->second;
+    std::vector<kvm::GuestCode> code;
+    for (const v1::GuestCode& piece : hot.code()) {
+      if (auto read = hotspots::CodeOf(piece)) code.push_back(*std::move(read));
+    }
+    const auto moved_by = kernel.code.LoadOffset(code);
+    if (moved_by) moved_by_[hot.vm()] = *moved_by;
+    return moved_by.value_or(0);
+  }
+
+  hotspots::GuestKernels& kernels_;
   std::map<uint32_t, std::string> names_;  // of VMs
+  std::map<uint32_t, uint64_t> moved_by_;
   uint64_t windows_ = 0;
   uint64_t named_samples_ = 0;
 };
 
 int RunSymbolize(const SymbolizeOptions& options) {
   if (absl::Status status = options.Validate(); !status.ok()) return Fail(status);
-  const absl::StatusOr<hotspots::GuestKernels> kernels = ReadSymbols(options.symbols);
+  absl::StatusOr<hotspots::GuestKernels> kernels = ReadSymbols(options.symbols);
   if (!kernels.ok()) return Fail(kernels.status());
   const auto output = OutputFile::Create(options.output, OutputFile::Appears::kWhenFinished);
   if (!output.ok()) return Fail(output.status());
