@@ -205,14 +205,22 @@ std::optional<bool> ProcTree::HoldsVm(pid_t pid) const {
   return holds || readable ? std::optional(holds) : std::nullopt;
 }
 
+std::vector<std::string> ProcTree::DebugfsVms(pid_t pid) const {
+  std::vector<std::string> folders;
+  const Dir vms(::opendir(debugfs_.c_str()));
+  ForEachEntry(vms.get(), [&](const char* name) {
+    const auto vm = ParseDebugfsVmDir(name);
+    if (vm && vm->pid == pid) folders.emplace_back(name);
+    return true;
+  });
+  return folders;
+}
+
 std::vector<DebugfsVcpu> ProcTree::DebugfsVcpus(pid_t pid) const {
   constexpr std::string_view kVcpu = "vcpu";
   std::vector<DebugfsVcpu> vcpus;
-  const Dir vms(::opendir(debugfs_.c_str()));
-  ForEachEntry(vms.get(), [&](const char* vm_name) {
-    const auto vm = ParseDebugfsVmDir(vm_name);
-    if (!vm || vm->pid != pid) return true;
-    const std::string path = absl::StrCat(debugfs_, vm_name);
+  for (const std::string& vm : DebugfsVms(pid)) {
+    const std::string path = absl::StrCat(debugfs_, vm);
     const Dir entries(::opendir(path.c_str()));
     ForEachEntry(entries.get(), [&](const char* name) {
       const std::string_view text = name;
@@ -221,14 +229,26 @@ std::vector<DebugfsVcpu> ProcTree::DebugfsVcpus(pid_t pid) const {
       if (!id || *id < 0) return true;
       const auto tid_text = WithoutNewline(ReadSmallFile(absl::StrCat(path, "/", name, "/pid")));
       const auto tid = ParseNumber<pid_t>(tid_text);
-      if (tid && *tid >= 0) vcpus.push_back({vm->vm_fd, *id, *tid});
+      if (tid && *tid >= 0) vcpus.push_back({ParseDebugfsVmDir(vm)->vm_fd, *id, *tid});
       return true;
     });
-    return true;
-  });
+  }
   std::ranges::sort(vcpus, {},
                     [](const DebugfsVcpu& vcpu) { return std::tuple(vcpu.vm_fd, vcpu.vcpu_id); });
   return vcpus;
+}
+
+std::vector<std::pair<std::string, uint64_t>> ProcTree::DebugfsSums(
+    pid_t pid, std::span<const std::string_view> names) const {
+  std::vector<std::pair<std::string, uint64_t>> sums;
+  const std::vector<std::string> vms = DebugfsVms(pid);
+  if (vms.size() != 1) return sums;
+  for (const std::string_view name : names) {
+    const std::string path = absl::StrCat(debugfs_, vms.front(), "/", ToAbsl(name));
+    const auto value = ParseNumber<uint64_t>(WithoutNewline(ReadSmallFile(path)));
+    if (value) sums.emplace_back(name, *value);
+  }
+  return sums;
 }
 
 }  // namespace vcpulse::kvm

@@ -5,8 +5,12 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "kvm/discovery/libvirt_cgroup.h"
@@ -84,7 +88,15 @@ class ProcTree {
   // mounted, not readable, or has no such files (other architectures than x86).
   std::vector<DebugfsVcpu> DebugfsVcpus(pid_t pid) const;
 
+  // The values of these names that KVM's debugfs has of the VM of a VMM, each the sum over its
+  // vCPUs. Empty where debugfs is not mounted or not readable, or the process has not just one VM.
+  std::vector<std::pair<std::string, uint64_t>> DebugfsSums(
+      pid_t pid, std::span<const std::string_view> names) const;
+
  private:
+  // The folders of its VMs.
+  std::vector<std::string> DebugfsVms(pid_t pid) const;
+
   std::string proc_;     // ROOT/proc/
   std::string debugfs_;  // ROOT/sys/kernel/debug/kvm/
 };

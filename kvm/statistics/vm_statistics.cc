@@ -69,7 +69,8 @@ absl::Status VmStatistics::OpenDescriptors(std::string_view kernel_release) {
     return absl::NotFoundError(
         tree_.Descriptors(vm_.pid).readable
             ? "the VMM keeps no descriptor of KVM's statistics (QEMU does from 8.1 on; one of 7.1 "
-              "or newer gives them to a VM that is found by --qmp unix:PATH)"
+              "or newer gives them to a VM that is found by --qmp unix:PATH; of a VM with one vCPU "
+              "debugfs has them too)"
             : "the VMM's descriptors may not be looked at (needs CAP_SYS_PTRACE)");
   }
   if (!StatsDescriptorsHoldTheirVm(kernel_release)) {
@@ -126,7 +127,8 @@ std::vector<SourceStatistics> VmStatistics::Read() {
   }
   if (!descriptors_.empty()) {
     all.push_back(ReadDescriptors());
-  } else if (vm_.qmp_address.starts_with("unix:") && now_ns_() >= qmp_not_before_ns_) {
+  } else if (vm_.qmp_address.starts_with("unix:")) {
+    if (now_ns_() < qmp_not_before_ns_) return all;
     if (absl::StatusOr<SourceStatistics> told = AskQmp(); told.ok()) {
       kvm_refused_.clear();
       qmp_not_before_ns_ = now_ns_() + kQmpPause_ns;
@@ -137,6 +139,9 @@ std::vector<SourceStatistics> VmStatistics::Read() {
           absl::IsUnavailable(told.status()) || absl::IsFailedPrecondition(told.status());
       qmp_not_before_ns_ = now_ns_() + (is_held ? kQmpRetry_ns : kQmpPause_ns);
     }
+  } else if (auto sums = ReadDebugfs()) {
+    kvm_refused_.clear();
+    all.push_back(*std::move(sums));
   }
   return all;
 }
@@ -174,6 +179,19 @@ SourceStatistics VmStatistics::ReadDescriptors() const {
     }
   }
   return kvm;
+}
+
+std::optional<SourceStatistics> VmStatistics::ReadDebugfs() const {
+  // Of several vCPUs the sums tell nothing of one, whether or not the others are recorded.
+  if (vm_.vcpus.size() != 1 || vm_.vcpu_descriptors != 1) return std::nullopt;
+  SourceStatistics kvm{.source = "kvm-debugfs"};
+  VcpuStatistics& vcpu = kvm.vcpus.emplace_back();
+  vcpu.mono_ns = now_ns_();
+  for (const auto& [name, sum] : tree_.DebugfsSums(vm_.pid, kKvmStatNames)) {
+    kvm.names.push_back(name);
+    vcpu.values.push_back(sum);
+  }
+  return kvm.names.empty() ? std::nullopt : std::optional(std::move(kvm));
 }
 
 absl::StatusOr<SourceStatistics> VmStatistics::AskQmp() const {

@@ -28,7 +28,8 @@ struct VcpuStatistics {
 
 // All vCPUs of the VM, as one source has them.
 struct SourceStatistics {
-  // "scheduler", "kvm-descriptor" (the VMM's own, taken by pidfd_getfd) or "kvm-qmp".
+  // "scheduler", "kvm-descriptor" (the VMM's own, taken by pidfd_getfd), "kvm-qmp" or
+  // "kvm-debugfs".
   std::string_view source;
   std::vector<std::string> names;  // of the values, the source's own
   std::vector<VcpuStatistics> vcpus;
@@ -61,6 +62,8 @@ class VmStatistics {
   absl::Status OpenDescriptors(std::string_view kernel_release);
   SourceStatistics ReadDescriptors() const;
   absl::StatusOr<SourceStatistics> AskQmp() const;
+  // Of a VM with one vCPU, whose values the sums are.
+  std::optional<SourceStatistics> ReadDebugfs() const;
 
   ProcTree tree_;
   Vm vm_;

@@ -1,5 +1,5 @@
-// `import`, `classify`, `merge` and `export`: what a failure leaves behind, and where a closed pipe
-// is none. Needs no guest.
+// `import`, `classify`, `merge`, `symbolize` and `export`: what a failure leaves behind, and where
+// a closed pipe is none. Needs no guest.
 
 #include <fcntl.h>
 #include <gmock/gmock.h>

@@ -5,6 +5,7 @@
 
 #include <boost/json.hpp>
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <set>
 #include <string>
@@ -126,6 +127,16 @@ TEST(Hotspots, ARecordingKeepsWhereAStarvedVcpuWas) {
   const Finished report = RunProgram(Vcpulse({"report", file, "--guest-symbols", "web=" + map}));
   EXPECT_THAT(report.out, testing::ContainsRegex("hot, vCPU 0: 100.0 % loop of [2-5] samples by "
                                                  "qmp, 1 window after starvation"));
+  // Once the file has the names itself, nobody needs the map.
+  const std::string named = testing::TempDir() + "named.vpt";
+  const Finished symbolized =
+      RunProgram(Vcpulse({"symbolize", file, "--guest-system-map", map, "-o", named}));
+  EXPECT_EQ(symbolized.exit_code, 0) << symbolized.err;
+  EXPECT_THAT(symbolized.err, testing::ContainsRegex("named [2-5] samples of 1 window"));
+  EXPECT_THAT(RunProgram(Vcpulse({"report", named})).out, HasSubstr("100.0 % loop of"));
+  const Finished checked = RunProgram(
+      Vcpulse({"check", named, "--allow-skip", "--expect", "vcpu=0: hot(\"lo*\") >= 10%"}));
+  EXPECT_EQ(checked.exit_code, 0) << checked.out << checked.err;
   // Moved by the offset of its VM: 0x1000 lower in the file.
   std::ofstream(map) << "ffffee00 t loop\nffffef00 t end\n";
   const std::vector<std::string> moved = {"report", file, "--guest-symbols", "web=" + map};
@@ -146,6 +157,32 @@ TEST(Hotspots, ATimelineWithoutAnySaysWhy) {
   const Finished finished = RunProgram(Vcpulse({"hotspots", file}));
   EXPECT_EQ(finished.exit_code, 2);
   EXPECT_THAT(finished.err, HasSubstr("none were asked for"));
+}
+
+TEST(Hotspots, SymbolizeRefusesInALine) {
+  const std::string out = testing::TempDir() + "refused.vpt";
+  const std::string map = testing::TempDir() + "some.map";
+  std::ofstream(map) << "1000 t loop\n2000 t end\n";
+  const std::string golden = std::string(VCPULSE_TEST_DATA) + "/timeline-v3.vpt";
+  const std::string none = std::string(VCPULSE_TEST_DATA) + "/timeline-v2.vpt";
+  const auto told = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "symbolize");
+    const Finished finished = RunProgram(Vcpulse(arguments));
+    EXPECT_EQ(finished.exit_code, 2);
+    EXPECT_FALSE(std::filesystem::exists(out));
+    return finished.err;
+  };
+  EXPECT_THAT(told({golden, "-o", out}), HasSubstr("no symbols are given"));
+  EXPECT_THAT(told({golden, "--guest-kallsyms", map}), HasSubstr("--output is required"));
+  EXPECT_THAT(told({none, "-o", out, "--guest-kallsyms", map}),
+              HasSubstr("holds no hot addresses"));
+  EXPECT_THAT(told({golden, "-o", out, "--guest-kallsyms", map}),
+              HasSubstr("no address lies in the symbols"));
+  EXPECT_THAT(told({golden, "-o", golden, "--guest-kallsyms", map}),
+              HasSubstr("is the file that is read"));
+  EXPECT_THAT(told({"-", "-o", out, "--guest-kallsyms", map}), HasSubstr("standard input"));
+  EXPECT_THAT(told({golden, "-o", "/dev/full", "--guest-kallsyms", map}),
+              testing::Not(testing::IsEmpty()));
 }
 
 TEST(Hotspots, WhatIsWrongIsToldInALine) {

@@ -105,6 +105,36 @@ TEST_F(VmStatisticsTest, SaysWhyNothingOfKvmIsRead) {
               HasSubstr("no descriptor of the statistics of KVM's vCPU 5"));
 }
 
+// KVM's debugfs has sums: those of a VM with one vCPU are its own.
+TEST_F(VmStatisticsTest, DebugfsTellsOfAVmWithOneVcpu) {
+  proc_.AddDebugfsVcpu(10, 14, 0, 101);
+  const std::string folder = "sys/kernel/debug/kvm/10-14/";
+  proc_.Write(folder + "exits", "77\n");
+  proc_.Write(folder + "halt_exits", "5\n");
+  proc_.Write(folder + "io_exits", "x\n");
+  vm_.vcpus.pop_back();
+  vm_.vcpu_descriptors = 1;
+  VmStatistics statistics(proc_.root(), vm_, kKernel, Now);
+  const auto all = statistics.Read();
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_EQ(all[1].source, "kvm-debugfs");
+  EXPECT_THAT(all[1].names, ElementsAre("exits", "halt_exits"));
+  ASSERT_EQ(all[1].vcpus.size(), 1u);
+  EXPECT_THAT(all[1].vcpus[0].values, ElementsAre(77, 5));
+  EXPECT_EQ(statistics.kvm_refused(), "");
+
+  // One of two vCPUs, one that may have others, two VMs of one process.
+  vm_.vcpu_descriptors = 2;
+  EXPECT_EQ(VmStatistics(proc_.root(), vm_, kKernel, Now).Read().size(), 1u);
+  vm_.vcpu_descriptors = 0;
+  EXPECT_EQ(VmStatistics(proc_.root(), vm_, kKernel, Now).Read().size(), 1u);
+  vm_.vcpu_descriptors = 1;
+  proc_.AddDebugfsVcpu(10, 15, 0, 103);
+  VmStatistics of_two(proc_.root(), vm_, kKernel, Now);
+  EXPECT_EQ(of_two.Read().size(), 1u);
+  EXPECT_THAT(of_two.kvm_refused(), HasSubstr("debugfs has them too"));
+}
+
 TEST(StatsDescriptorsHoldTheirVm, FromKernel65On) {
   for (const char* new_one : {"6.5", "6.5.0-1-amd64", "6.18.44-fc-v669", "7.0.1", "10.0"}) {
     EXPECT_TRUE(StatsDescriptorsHoldTheirVm(new_one)) << new_one;

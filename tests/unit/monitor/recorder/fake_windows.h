@@ -66,7 +66,7 @@ class TriggeredWindowsTest : public ::testing::Test {
       if (!told_.refused.ok()) return told_.refused;
       return std::make_unique<FakeSampler>(told_);
     };
-    return TriggeredWindows(triggers, HotAddressWindows(open, {}), [] { return g_now_ns; });
+    return TriggeredWindows(triggers, HotAddressWindows(open, read_code_), [] { return g_now_ns; });
   }
 
   // One tick of the epoch, as a recording makes it.
@@ -87,6 +87,7 @@ class TriggeredWindowsTest : public ::testing::Test {
   }
 
   Told told_;
+  ReadCode read_code_;  // none
   kvm::Vm vm_;
   uint64_t tick_ = 1;
   std::vector<core::Verdict> verdicts_;

@@ -225,5 +225,43 @@ TEST_F(TriggeredWindowsTest, TheAddressesWithMostSamplesAreKept) {
   EXPECT_EQ(found[0].further_samples(), 88u * 89 / 2);
 }
 
+// Where it was asked for, the code of the hottest places is read when the window ends.
+TEST_F(TriggeredWindowsTest, TheCodeOfTheHottestPlacesIsKept) {
+  told_.counts = {{{.address = 0x1000}, 9}, {{.address = 0x1004}, 8}, {{.address = 0x2000}, 20}};
+  read_code_ =
+      [](const kvm::Vm& vm, int vcpu,
+         std::span<const uint64_t> addresses) -> absl::StatusOr<std::vector<kvm::GuestCode>> {
+    EXPECT_EQ(vm.vcpus.size(), 1u);
+    EXPECT_EQ(vcpu, 10);
+    EXPECT_THAT(addresses, ElementsAre(0x2000, 0x1000));
+    return std::vector<kvm::GuestCode>{
+        {.address = 0x1fe0, .bytes = {0xf3, 0x90}, .isa = kvm::Isa::kX86}};
+  };
+  TriggeredWindows watch = Watch({.spinning = true});
+  verdicts_[0].band = core::Band::kSpinning;
+  for (const int64_t ms : {0, 200, 1200}) Tick(watch, ms);
+  const std::vector<v1::HotAddresses> found = TakeFrom(watch);
+  ASSERT_THAT(found, SizeIs(1));
+  ASSERT_EQ(found[0].code_size(), 1);
+  EXPECT_EQ(found[0].code(0).address(), 0x1fe0u);
+  EXPECT_EQ(found[0].code(0).bytes(), "\xf3\x90");
+  EXPECT_EQ(found[0].code(0).isa(), v1::GuestCode::ISA_X86);
+  EXPECT_EQ(found[0].refused(), "");
+}
+
+TEST_F(TriggeredWindowsTest, CodeThatCannotBeReadIsSaidAndSamplesStay) {
+  read_code_ = [](const kvm::Vm&, int,
+                  std::span<const uint64_t>) -> absl::StatusOr<std::vector<kvm::GuestCode>> {
+    return absl::UnavailableError("another client holds it");
+  };
+  TriggeredWindows watch = Watch({.spinning = true});
+  verdicts_[0].band = core::Band::kSpinning;
+  for (const int64_t ms : {0, 200, 1200}) Tick(watch, ms);
+  const std::vector<v1::HotAddresses> found = TakeFrom(watch);
+  ASSERT_THAT(found, SizeIs(1));
+  EXPECT_EQ(found[0].refused(), "code: another client holds it");
+  EXPECT_EQ(found[0].samples(0), 3u);
+}
+
 }  // namespace
 }  // namespace vcpulse::recorder

@@ -299,6 +299,59 @@ TEST(Recut, OneRecordAloneIsCutToItself) {
   EXPECT_EQ(again, std::vector<Bytes>{Bytes(chunk->begin(), chunk->end())});
 }
 
+TEST(EditChunk, ChangesRecordsAndNothingElse) {
+  const std::vector<Bytes> original = LongChunks();
+  std::vector<Bytes> edited;
+  for (const Bytes& chunk : original) {
+    const absl::Status status = EditChunk(
+        chunk,
+        [](v1::ChunkPayload& content) {
+          bool any = false;
+          for (v1::TimelineRecord& record : *content.mutable_records()) {
+            if (!record.has_marker()) continue;
+            record.mutable_marker()->set_name("renamed");
+            any = true;
+          }
+          return any;
+        },
+        CollectInto(&edited));
+    ASSERT_TRUE(status.ok()) << status;
+  }
+  Seen seen = ReadBytes(Concatenate(edited));
+  const Seen wanted = ReadBytes(Concatenate(original));
+  ASSERT_TRUE(seen.report.ok());
+  EXPECT_EQ(seen.ticks, wanted.ticks);
+  EXPECT_EQ(seen.sequences, wanted.sequences);
+  int renamed = 0;
+  for (std::string& line : seen.others) {
+    const size_t at = line.find("\"renamed\"");
+    if (at == std::string::npos) continue;
+    line.replace(at, 9, "\"phase\"");
+    ++renamed;
+  }
+  EXPECT_EQ(renamed, 18);
+  EXPECT_EQ(seen.others, wanted.others);
+  EXPECT_EQ(seen.report->ended_in_order, wanted.report->ended_in_order);
+}
+
+TEST(EditChunk, GivesWhatIsNotChangedByteForByte) {
+  const std::vector<Bytes> original = LongChunks();
+  std::vector<Bytes> same;
+  for (const Bytes& chunk : original) {
+    ASSERT_TRUE(EditChunk(
+                    chunk,
+                    [](v1::ChunkPayload& content) {
+                      content.Clear();
+                      return false;
+                    },
+                    CollectInto(&same))
+                    .ok());
+  }
+  EXPECT_EQ(same, original);
+  const auto edit = [](v1::ChunkPayload&) { return true; };
+  EXPECT_TRUE(absl::IsDataLoss(EditChunk({}, edit, CollectInto(&same))));
+}
+
 TEST(Recut, WhatIsNoWholeChunkIsRefused) {
   const Bytes chunk = LongChunks()[0];
   std::vector<Bytes> again;
