@@ -48,6 +48,29 @@ TEST_F(Spinning, AllSamplesAreInItsLoop) {
   EXPECT_NE(ReadText(OutputPath("spinning-2", "report.out")).find("% spin of "), std::string::npos);
 }
 
+// Its code, read through QMP: a load and a branch. Nothing in it says that it waits.
+TEST_F(Spinning, ItsCodeHasNoWaitHint) {
+  const boost::json::value json =
+      boost::json::parse(ReadText(OutputPath("spinning-2", "code.out")));
+  EXPECT_EQ(json.at("vcpus").at(0).at("wait_share").to_number<double>(), 0.0);
+}
+
+// A loop of YIELDs: the code that the window kept tells it, and the names that `symbolize` wrote.
+TEST_F(Spinning, ALoopOfYieldsWaitsInPlace) {
+  const RecordedTimeline yielding = Load(OutputPath("spinning-2", "yielding.vpt"));
+  ASSERT_EQ(yielding.hot_addresses.size(), 1u);
+  EXPECT_EQ(yielding.hot_addresses.front().refused(), "");
+  ASSERT_GE(yielding.hot_addresses.front().code_size(), 1);
+  EXPECT_EQ(yielding.hot_addresses.front().code(0).isa(), v1::GuestCode::ISA_ARM64);
+  const boost::json::value report =
+      boost::json::parse(ReadText(OutputPath("spinning-2", "yielding-report.out")));
+  const auto& vcpu = report.at("vms").at(0).at("vcpus").at(0);
+  EXPECT_GE(vcpu.at("hotspots").at("wait_share").to_number<double>(), 0.95);
+  const std::string named = ReadText(OutputPath("spinning-2", "named.out"));
+  EXPECT_NE(named.find("kernel  yielding\n"), std::string::npos) << named;
+  EXPECT_NE(named.find("waits in place: at least"), std::string::npos) << named;
+}
+
 // The counter that it takes is one of those that the set leaves.
 TEST_F(Spinning, TheSetStaysAndCountsOn) {
   EXPECT_EQ(Vm().sets.size(), 1u);

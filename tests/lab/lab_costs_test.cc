@@ -1,0 +1,48 @@
+// What a recording with everything on (statistics, hot addresses with code, competitors) costs the
+// host beside one of counters alone: interrupts between its CPUs and processor time. The figures
+// are printed; the limits only catch what is broken.
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <sstream>
+#include <string>
+
+#include "tests/lab/lab_timeline.h"
+
+namespace vcpulse::lab {
+namespace {
+
+// Per second, over two turns of six seconds.
+double IpisOf(const std::string& mode) {
+  double sum = 0;
+  for (const char* const turn : {"1", "2"}) {
+    double ipis = 0;
+    std::istringstream text(ReadText(OutputPath("costs-1", mode + "-" + turn + ".ipis")));
+    EXPECT_TRUE(text >> ipis) << mode << turn;
+    sum += ipis / 12;
+  }
+  std::printf("%-8s %6.1f IPIs/s\n", mode.c_str(), sum);
+  return sum;
+}
+
+TEST(Costs, EverythingOnAddsFewInterrupts) {
+  const double none = IpisOf("none");
+  const double counters = IpisOf("counters");
+  const double all = IpisOf("all");
+  EXPECT_GT(counters, none);  // each tick reads the counters of the vCPU that runs
+  EXPECT_LT(all - none, 5 * (counters - none));
+}
+
+// So that there was something to pay for.
+TEST(Costs, TheWindowsWereThere) {
+  for (const char* const turn : {"1", "2"}) {
+    const RecordedTimeline recorded =
+        Load(OutputPath("costs-1", std::string("all-") + turn + ".vpt"));
+    EXPECT_GE(recorded.hot_addresses.size(), 1u);
+    EXPECT_GE(recorded.competitors.size(), 1u);
+  }
+}
+
+}  // namespace
+}  // namespace vcpulse::lab
