@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "kvm/hotspots/address_counts.h"
-#include "kvm/hotspots/wait_hints.h"
+#include "kvm/hotspots/wait_loops.h"
 #include "kvm/vm.h"
 
 namespace vcpulse::kvm {
@@ -26,8 +26,8 @@ struct GuestCode {
 };
 
 // How far around an address its code is read and looked at, in bytes: a loop that waits is shorter
-// than that, and a sample comes some instructions late.
-inline constexpr uint64_t kCodeAround = 32;
+// than twice that.
+inline constexpr uint64_t kCodeAround = 64;
 
 // Errors: FailedPrecondition where QMP's address is not known, or memory and registers are
 // encrypted (a confidential guest).

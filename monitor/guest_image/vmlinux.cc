@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "kvm/hotspots/wait_hints.h"
+#include "kvm/hotspots/wait_loops.h"
 
 namespace vcpulse::guest_image {
 namespace {

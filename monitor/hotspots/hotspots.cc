@@ -116,7 +116,7 @@ std::string WhyItSpins(const VcpuHotspots& vcpu) {
                            100 * *vcpu.idle_share, ToAbsl(after));
   }
   if (vcpu.wait_share.value_or(0) < kMostly) return "";
-  return absl::StrFormat("waits in place: at least %.1f %%%s at a PAUSE, WFE or YIELD",
+  return absl::StrFormat("waits in place: at least %.1f %%%s in a loop with PAUSE, WFE or YIELD",
                          100 * *vcpu.wait_share, ToAbsl(after));
 }
 

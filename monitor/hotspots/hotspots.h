@@ -70,7 +70,7 @@ std::optional<double> WaitShare(const kvm::AddressCounts& counts, WaitsAt waits_
 // From this share on an idle loop or a wait in place explains what began a window.
 inline constexpr double kMostly = 0.5;
 // "idle polling: 93.1 % after spinning in the guest's idle loop", or "waits in place: at least 88.0
-// % after spinning at a PAUSE, WFE or YIELD"; empty where neither is mostly so.
+// % after spinning in a loop with PAUSE, WFE or YIELD"; empty where neither is mostly so.
 std::string WhyItSpins(const VcpuHotspots& vcpu);
 
 // Whether it ran code of the kernel, and no symbol named any: symbols that were given are another

@@ -66,7 +66,7 @@ std::optional<uint64_t> KnownCode::OnlyPlaceOf(std::span<const uint8_t> bytes) c
 std::optional<bool> KnownCode::WaitsAt(uint64_t address) const {
   const Part part = PartAround(address);
   if (part.bytes.empty()) return std::nullopt;
-  return kvm::HasWaitHint(part.bytes, part.begin, part.isa);
+  return kvm::IsInWaitLoop(part.bytes, part.begin, address, part.isa);
 }
 
 std::optional<kvm::GuestCode> KnownCode::Around(uint64_t address) const {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "kvm/hotspots/guest_code.h"
-#include "kvm/hotspots/wait_hints.h"
+#include "kvm/hotspots/wait_loops.h"
 
 namespace vcpulse::hotspots {
 
@@ -27,7 +27,7 @@ class KnownCode {
   // none is, or Move was called. Looks through all pieces: about 10 ms for each of `loaded`.
   std::optional<uint64_t> LoadOffset(std::span<const kvm::GuestCode> loaded) const;
 
-  // Whether PAUSE, WFE, WFET or YIELD is in the code around `address` (kvm::kCodeAround); nothing
+  // Whether the code at `address` waits in place (kvm::IsInWaitLoop, of kvm::kCodeAround); nothing
   // where the code there is not known.
   std::optional<bool> WaitsAt(uint64_t address) const;
 

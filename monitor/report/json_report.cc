@@ -170,6 +170,28 @@ json::value CompetitorsJson(const Report& report, uint32_t vm, uint32_t vcpu) {
       {"threads", std::move(threads)}};
 }
 
+void AddHostCpus(const Report& report, const HostCpus& cpus, json::object& out) {
+  for (const char* const key : {"host_cpus", "host_cpu_shares", "host_cpu_moves"}) {
+    out[key] = nullptr;
+  }
+  out["host_cpu_moves_omitted"] = cpus.moves_omitted();
+  if (cpus.AllReadings() == 0) return;
+  json::array numbers;
+  json::object shares;
+  for (const auto& [cpu, readings] : cpus.readings()) {
+    numbers.push_back(cpu);
+    shares[std::to_string(cpu)] =
+        static_cast<double>(readings) / static_cast<double>(cpus.AllReadings());
+  }
+  out["host_cpus"] = std::move(numbers);
+  out["host_cpu_shares"] = std::move(shares);
+  json::array moves;
+  for (const HostCpus::Move& move : cpus.moves()) {
+    moves.push_back(json::object{{"t_s", report.SecondsAt(move.at_ns)}, {"cpu", move.cpu}});
+  }
+  out["host_cpu_moves"] = std::move(moves);
+}
+
 json::object VcpuJson(const Report& report, uint32_t number, const VmSummary& vm,
                       const VcpuSummary& vcpu) {
   json::object ticks;
@@ -200,9 +222,7 @@ json::object VcpuJson(const Report& report, uint32_t number, const VmSummary& vm
   out["without_counters"] = UncountedJson(vcpu.uncounted);
   out["hotspots"] = HotspotsJson(report, number, vcpu.index);
   out["competitors"] = CompetitorsJson(report, number, vcpu.index);
-  out["host_cpus"] = vcpu.host_cpus.empty()
-                         ? json::value(nullptr)
-                         : json::array(vcpu.host_cpus.begin(), vcpu.host_cpus.end());
+  AddHostCpus(report, vcpu.host_cpus, out);
   out["longest_spin"] = StretchJson(report, vcpu.spin);
   out["longest_starved"] = StretchJson(report, vcpu.starved);
   AddMetrics(out, vcpu.totals);

@@ -69,6 +69,16 @@
 //              //       "p01", "p50", "p99": of the single ticks, "ticks": n}
 //       "longest_spin": {"length_s", "from_s"} or null,      // SPINNING in one go
 //       "longest_starved": the same,                         // starved in one go
+//       "causes": [texts] or null,     // docs/statistics.md; null: not read
+//       "without_counters": {...} or null,      // docs/statistics.md
+//       "hotspots": {...} or null,     // docs/hotspots.md
+//       "competitors": {...} or null,  // docs/competitors.md
+//       "host_cpus": [n] or null,      // CPUs of the host on which readings (about one a second)
+//                                      // found its thread; null, these three: not read
+//       "host_cpu_shares": {"3": share of the readings, ...} or null,
+//       "host_cpu_moves": [{"t_s": n, "cpu": n}] or null,     // the first reading, and each that
+//                                      // found it elsewhere than the one before
+//       "host_cpu_moves_omitted": n,   // later ones, beyond what a report keeps
 //       METRIC: n or null,             // each metric of docs/metrics.md that has a key in this report:
 //                                      // "residency", "run_share", "ghz", ...
 //       "counts": {"cycles": n or null, ...},          // as counted

@@ -48,8 +48,6 @@ std::vector<EpochSummary::Slot> SlotsOf(
   return slots;
 }
 
-constexpr size_t kKeptHostCpus = 8192;
-
 }  // namespace
 
 absl::Status Summary::Add(const timeline::Entry& entry, metric::IntervalReader::Sink also) {
@@ -144,9 +142,8 @@ void Summary::AddInterval(const metric::Interval& interval) {
   vcpu.spin.Add(begin_ns, end_ns, !missed_before_ && verdict.band == core::Band::kSpinning);
   vcpu.starved.Add(begin_ns, end_ns, !missed_before_ && interval.Starved().value_or(false));
   AddEvents(column, interval.groups);
-  if (interval.statistics != nullptr && interval.statistics->cpu &&
-      vcpu.host_cpus.size() < kKeptHostCpus) {
-    vcpu.host_cpus.insert(*interval.statistics->cpu);
+  if (interval.statistics != nullptr && interval.statistics->cpu) {
+    vcpu.host_cpus.Add(end_ns, *interval.statistics->cpu);
   }
   if (metric::IsBusy(interval) && metric::ValueOf(metric::Metric::kIpc, interval)) {
     const core::EventSlots& slots = interval.epoch.slots;

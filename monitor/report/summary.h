@@ -26,6 +26,7 @@
 #include "monitor/metric/metric.h"
 #include "monitor/reading/recorded_competitors.h"
 #include "monitor/report/distribution.h"
+#include "monitor/report/host_cpus.h"
 #include "monitor/report/phase_totals.h"
 #include "monitor/report/uncounted_time.h"
 #include "monitor/timeline/entry.h"
@@ -117,8 +118,7 @@ struct VcpuSummary {
   LongestStretch spin;
   LongestStretch starved;
   UncountedTime uncounted;
-  // Of the host, on which its thread was at readings; the latest ones are left out beyond 8,192.
-  std::set<uint32_t> host_cpus;
+  HostCpus host_cpus;
 
   std::optional<double> Value(metric::Metric metric) const { return totals.Value(metric); }
   // Of the judged time; nothing where there is none.

@@ -1,6 +1,8 @@
 #include "monitor/report/why_notes.h"
 
 #include <algorithm>
+#include <functional>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -72,6 +74,26 @@ std::string UncountedNotes(const VmSummary& vm, std::optional<uint32_t> vcpu) {
                                    absl::StrJoin(shares, ", ")));
   }
   return out;
+}
+
+std::string HostCpuNotes(const VmSummary& vm, std::optional<uint32_t> vcpu) {
+  constexpr size_t kShown = 8;
+  const auto found = vcpu ? vm.vcpus.find(*vcpu) : vm.vcpus.end();
+  if (found == vm.vcpus.end() || found->second.host_cpus.AllReadings() == 0) return "";
+  const HostCpus& cpus = found->second.host_cpus;
+  std::vector<std::pair<uint64_t, uint32_t>> by_readings;
+  for (const auto& [cpu, readings] : cpus.readings()) by_readings.emplace_back(readings, cpu);
+  std::ranges::stable_sort(by_readings, std::greater(), &std::pair<uint64_t, uint32_t>::first);
+  std::vector<std::string> shares;
+  for (const auto& [readings, cpu] : by_readings) {
+    shares.push_back(absl::StrFormat(
+        "%d (%.1f %%)", cpu,
+        100 * static_cast<double>(readings) / static_cast<double>(cpus.AllReadings())));
+  }
+  const uint64_t moves = cpus.moves().size() - 1 + cpus.moves_omitted();
+  return Wrapped(absl::StrCat("  on host CPUs, vCPU ", *vcpu, ": "),
+                 absl::StrCat(Listed(shares, kShown), " of ", Plural(cpus.AllReadings(), "reading"),
+                              "; ", moves, " of them elsewhere than the one before"));
 }
 
 std::string HotNotes(const Report& report, const NumberedVm& vm, std::optional<uint32_t> vcpu) {

@@ -24,6 +24,9 @@ std::string WhyNotes(const VmSummary& vm, std::optional<uint32_t> vcpu);
 // What explains the time that each vCPU of a VM was on a CPU without counters: likewise.
 std::string UncountedNotes(const VmSummary& vm, std::optional<uint32_t> vcpu);
 
+// On which CPUs of the host readings found the thread of this vCPU; of a report of several nothing.
+std::string HostCpuNotes(const VmSummary& vm, std::optional<uint32_t> vcpu);
+
 // Which code its vCPUs ran in the windows of `record --hotspots`: a line per vCPU, or why there is
 // none. Empty where none was asked for.
 std::string HotNotes(const Report& report, const NumberedVm& vm, std::optional<uint32_t> vcpu);

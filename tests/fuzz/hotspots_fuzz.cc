@@ -61,7 +61,7 @@ void CheckRecorded(std::span<const uint8_t> bytes) {
   if (!hot.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return;
   v1::HotAddresses renamed = hot;
   hotspots::GuestKernel kernel{.symbols = *hotspots::Symbols::Parse("1000 T f\nff00 T end\n")};
-  kernel.code.Add({.address = 0x1000, .bytes = {0xf3, 0x90}});
+  kernel.code.Add({.address = 0x1000, .bytes = {0xf3, 0x90, 0xeb, 0xfc}});
   hotspots::Symbolize(kernel, renamed);
   Check(renamed.functions_size() == renamed.addresses_size());
   hotspots::RecordedHotspots recorded;

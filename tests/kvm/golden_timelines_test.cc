@@ -35,7 +35,8 @@ struct Golden {
 constexpr Golden kGolden[] = {{"timeline-v1.vpt", "g\xc3\xa4st", 25, 3},
                               {"timeline-v2.vpt", "turns", 142, 3},
                               {"timeline-v3.vpt", "counted", 78, 0},
-                              {"timeline-v4.vpt", "counted", 58, 0}};
+                              {"timeline-v4.vpt", "counted", 58, 0},
+                              {"timeline-v5.vpt", "counted", 38, 0}};
 
 std::string PathOf(const Golden& golden) {
   return std::string(VCPULSE_TEST_DATA) + "/" + golden.name;
@@ -99,6 +100,21 @@ TEST(GoldenHotAddresses, AreNamedFromTheTimeline) {
                 "   90.0 %      90  kernel  lock\n"
                 "    7.0 %       7  user    0x401000\n"
                 "    3.0 %       3          places that were left out\n"));
+}
+
+// The file has the names and the code itself.
+TEST(GoldenHotAddresses, AreNamedByTheTimelineItself) {
+  const Finished finished =
+      RunProgram(Vcpulse({"hotspots", std::string(VCPULSE_TEST_DATA) + "/timeline-v5.vpt"}));
+  EXPECT_EQ(finished.exit_code, 0);
+  EXPECT_THAT(
+      finished.out,
+      HasSubstr("vCPU 0: 100 samples in 1.0 s by cycles, 1 window after spinning\n"
+                "   60.0 %      60  kernel  lock_slowpath\n"
+                "   30.0 %      30  user    0x401000\n"
+                "   10.0 %      10  kernel  0xffffffffc0000000\n"
+                "  waits in place: at least 60.0 % after spinning in a loop with PAUSE, WFE "
+                "or YIELD\n"));
 }
 
 // Statistics stand in the row after each reading but the first, as rates; what was not read is

@@ -120,7 +120,12 @@ class PageTest(unittest.TestCase):
         self.assertEqual(numbers["residency"][0], "69.4 %")
         self.assertEqual(numbers["measured"], ["3.6 s", "90.0 %"])
         titles = page.script("return [...document.querySelectorAll('#charts strong')].map((one) => one.textContent)")
-        self.assertEqual(titles, ["IPC", "residency", "starved", "GHz", "cycles per second", "instructions per second"])
+        self.assertEqual(titles, ["IPC", "residency", "starved", "host CPU", "GHz", "cycles per second", "instructions per second"])
+        # Readings at 1.0 s and at 2.0 s.
+        for at, shown in ((1.5, "CPU 0 at"), (2.35, "CPU 5 at")):
+            page.mouse(*page.place("1/0", at)).perform()
+            captions = page.script("return [...document.querySelectorAll('#charts figcaption')].map((one) => one.textContent)")
+            self.assertIn("host CPU" + shown, captions[3])
 
     def test_a_dragged_span_has_its_own_numbers(self):
         page = self.page

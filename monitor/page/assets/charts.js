@@ -1,12 +1,27 @@
 // Lines over the visible time: IPC, residency, starved, each counter per second.
 
-// What can be drawn of a vCPU: [{title, unit, valueOf(sum), most}]; `most`: the axis ends there.
-function chartsOf(columns) {
+// The CPU of the host on which the last reading before `until` found the thread; null: none did.
+function hostCpuAt(moves, until) {
+  let cpu = null;
+  for (const move of moves) {
+    if (move.t_s * NS_PER_S > until) break;
+    cpu = move.cpu;
+  }
+  return cpu;
+}
+
+// What can be drawn of a vCPU: [{title, format, of(figures, point), most}]; `most`: the axis ends there.
+function chartsOf(columns, vcpu) {
   const charts = [
     {title: 'IPC', format: (value) => formatNumber(value, 2), of: (figures) => figures.ipc},
     {title: 'residency', format: formatShare, of: (figures) => figures.residency, most: 1},
     {title: 'starved', format: formatShare, of: (figures) => figures.starved, most: 1},
   ];
+  const moves = vcpu.host_cpu_moves || [];
+  if (moves.length > 0) {
+    charts.push({title: 'host CPU', format: (cpu) => 'CPU ' + formatNumber(cpu, 0), of: (_, point) => hostCpuAt(moves, point.to),
+      most: Math.max(1, ...moves.map((move) => move.cpu))});
+  }
   columns.numbers.filter((number) => number.key !== 'ipc').forEach((number, i) => charts.push({
     title: number.label, format: (value) => formatNumber(value, number.decimals), of: (figures) => figures.numbers[i].value,
   }));
@@ -58,7 +73,7 @@ function drawChart(canvas, value, chart, series) {
   const {context} = fitCanvas(canvas, width, 84);
   context.fillStyle = palette.paper;
   context.fillRect(0, 0, width, 84);
-  const values = series.map((point) => (point.figures ? chart.of(point.figures) : null));
+  const values = series.map((point) => (point.figures ? chart.of(point.figures, point) : null));
   const most = chart.most || Math.max(1e-12, ...values.filter((one) => one !== null)) * 1.05;
   const x = (ns) => (ns - view.from) / (view.to - view.from) * width;
   const y = (one) => 80 - Math.min(1, one / most) * 74;

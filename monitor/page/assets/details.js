@@ -18,7 +18,7 @@ function drawDetails() {
   const numbers = document.getElementById('numbers');
   numbers.replaceChildren(numbersTable(spanBins, spanBins && spanBins.rows.get(row.key), span));
   const held = document.getElementById('charts');
-  const charts = columns ? chartsOf(columns) : [];
+  const charts = columns ? chartsOf(columns, row.vcpu) : [];
   const key = row.key + charts.map((chart) => chart.title).join();
   if (details.key !== key) {
     details.key = key;

@@ -37,10 +37,10 @@ TEST(HottestPlaces, AreApartFromEachOther) {
   AddressCounts counts;
   counts.counts = {{{.address = 0x1000}, 5},
                    {{.address = 0x1008}, 9},
-                   {{.address = 0x1028}, 3},
+                   {{.address = 0x1048}, 3},
                    {{.address = 0x2000}, 20},
                    {{.address = 0x9000}, 1}};
-  EXPECT_THAT(HottestPlaces(counts, 3), ElementsAre(0x2000, 0x1008, 0x1028));
+  EXPECT_THAT(HottestPlaces(counts, 3), ElementsAre(0x2000, 0x1008, 0x1048));
   EXPECT_THAT(HottestPlaces(counts, 1), ElementsAre(0x2000));
   EXPECT_THAT(HottestPlaces({}, 4), IsEmpty());
 }
@@ -48,13 +48,13 @@ TEST(HottestPlaces, AreApartFromEachOther) {
 TEST(ReadGuestCode, IsThatAroundEachAddress) {
   const std::filesystem::path folder = fakes::MakeTemporaryFolder();
   fakes::QmpServer::Script script;
-  script.answers["human-monitor-command"] = "{\"return\": \"1fe0: 0xf3 0x90\\r\\n\"}\n";
+  script.answers["human-monitor-command"] = "{\"return\": \"1fc0: 0xf3 0x90\\r\\n\"}\n";
   fakes::QmpServer server(folder / "q", script);
   const Vm vm{.qmp_address = server.address()};
   const auto code = ReadGuestCode(vm, 1, std::array<uint64_t, 2>{0x2000, 0x10});
   ASSERT_TRUE(code.ok()) << code.status();
   ASSERT_THAT(*code, SizeIs(2));
-  EXPECT_EQ((*code)[0].address, 0x1fe0u);
+  EXPECT_EQ((*code)[0].address, 0x1fc0u);
   EXPECT_THAT((*code)[0].bytes, ElementsAre(0xf3, 0x90));
   EXPECT_EQ((*code)[1].address, 0u);
 }

@@ -17,14 +17,14 @@
 #if defined(__x86_64__)
 asm(".text\n"
     ".globl vcpulse_waits\n .type vcpulse_waits, @function\n"
-    "vcpulse_waits: .skip 64, 0x90\n pause\n .skip 64, 0x90\n ret\n"
+    "vcpulse_waits: .skip 64, 0x90\n 1: pause\n jmp 1b\n .skip 64, 0x90\n ret\n"
     ".globl vcpulse_works\n"
     "vcpulse_works: .skip 128, 0x90\n ret\n"
-    ".size vcpulse_waits, 131\n");
+    ".size vcpulse_waits, 133\n");
 #else
 asm(".text\n .balign 4\n"
     ".globl vcpulse_waits\n .type vcpulse_waits, %function\n"
-    "vcpulse_waits: .rept 16\n nop\n .endr\n yield\n .rept 16\n nop\n .endr\n ret\n"
+    "vcpulse_waits: .rept 16\n nop\n .endr\n 1: yield\n b 1b\n .rept 16\n nop\n .endr\n ret\n"
     ".globl vcpulse_works\n"
     "vcpulse_works: .rept 32\n nop\n .endr\n ret\n");
 #endif

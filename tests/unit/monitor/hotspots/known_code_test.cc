@@ -11,11 +11,13 @@
 namespace vcpulse::hotspots {
 namespace {
 
-// 4 KiB of NOPs at 0x10000 with a PAUSE at 0x10100.
+// 4 KiB of NOPs at 0x10000 with a loop around a PAUSE: 0x10100 to 0x10103.
 kvm::GuestCode SomeCode() {
   kvm::GuestCode code{.address = 0x10000, .bytes = std::vector<uint8_t>(4096, 0x90)};
   code.isa = kvm::Isa::kX86;
   code.bytes[0x100] = 0xf3;
+  code.bytes[0x102] = 0xeb;
+  code.bytes[0x103] = 0xfc;
   return code;
 }
 
@@ -23,10 +25,9 @@ TEST(KnownCode, LooksAroundAnAddress) {
   KnownCode known;
   known.Add(SomeCode());
   EXPECT_EQ(known.WaitsAt(0x10100), true);
-  EXPECT_EQ(known.WaitsAt(0x10100 + kvm::kCodeAround), true);
-  EXPECT_EQ(known.WaitsAt(0x10101 + kvm::kCodeAround), false);
-  EXPECT_EQ(known.WaitsAt(0x10102 - kvm::kCodeAround), true);
-  EXPECT_EQ(known.WaitsAt(0x10101 - kvm::kCodeAround), false);  // its last byte is beyond
+  EXPECT_EQ(known.WaitsAt(0x10102), true);
+  EXPECT_EQ(known.WaitsAt(0x100ff), false);
+  EXPECT_EQ(known.WaitsAt(0x10104), false);
   EXPECT_EQ(known.WaitsAt(0x10000), false);
   EXPECT_EQ(known.WaitsAt(0x10fff), false);
   EXPECT_EQ(known.WaitsAt(0x11000), std::nullopt);

@@ -32,7 +32,10 @@ GuestKernel SomeKernel() {
   GuestKernel kernel{.symbols = *Symbols::Parse("1000 T spin\n2000 T work\n3000 T end\n")};
   kvm::GuestCode code{.address = 0x1000, .bytes = std::vector<uint8_t>(0x2000, 0x90)};
   code.isa = kvm::Isa::kX86;
-  code.bytes[0x104] = 0xf3;
+  // At 0x1100:  nop; pause; jmp to the nop
+  code.bytes[0x101] = 0xf3;
+  code.bytes[0x103] = 0xeb;
+  code.bytes[0x104] = 0xfb;
   kernel.code.Add(code);
   return kernel;
 }

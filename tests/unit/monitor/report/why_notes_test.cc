@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <boost/json.hpp>
+
+#include "monitor/report/json_report.h"
 #include "tests/unit/fixtures/drawn_recording.h"
 #include "tests/unit/fixtures/made_interval.h"
 
@@ -113,6 +116,53 @@ TEST_F(HotNotesTest, NameTheCode) {
             "spinning; idle\n"
             "               polling: 60.0 % after spinning in the guest's idle loop\n");
   EXPECT_EQ(Notes(0), "");
+}
+
+TEST(HostCpuNotes, TellWhereTheThreadWas) {
+  VmSummary vm;
+  for (int64_t second = 0; second < 8; ++second) {
+    vm.vcpus[3].host_cpus.Add(second * 1'000'000'000, second == 5 ? 7 : 2);
+  }
+  vm.vcpus[4] = {};
+  EXPECT_EQ(
+      HostCpuNotes(vm, 3),
+      "  on host CPUs, vCPU 3: 2 (87.5 %), 7 (12.5 %) of 8 readings; 2 of them elsewhere than "
+      "the one\n                        before\n");
+  EXPECT_EQ(HostCpuNotes(vm, 4), "");
+  EXPECT_EQ(HostCpuNotes(vm, std::nullopt), "");
+}
+
+TEST(HostCpus, AreInTheJson) {
+  check::DrawnRecording recording;
+  recording.Draw("PP");
+  for (const uint32_t cpu : {4, 4, 4, 6}) {
+    recording.OnHostCpus(1, 1, {cpu});
+    recording.Draw("PPPP");
+  }
+  Summary summary;
+  ASSERT_TRUE(ReadPart(recording.Finish(), {}, summary).ok());
+  const auto json = boost::json::parse(RenderJson({.summary = summary}));
+  const auto& vcpu = json.at("vms").at(0).at("vcpus").at(0);
+  EXPECT_EQ(vcpu.at("host_cpus"), (boost::json::array{4, 6}));
+  EXPECT_EQ(vcpu.at("host_cpu_shares"), (boost::json::object{{"4", 0.75}, {"6", 0.25}}));
+  ASSERT_EQ(vcpu.at("host_cpu_moves").as_array().size(), 2u);
+  EXPECT_EQ(vcpu.at("host_cpu_moves").at(1).at("cpu"), 6);
+  const double apart = vcpu.at("host_cpu_moves").at(1).at("t_s").to_number<double>() -
+                       vcpu.at("host_cpu_moves").at(0).at("t_s").to_number<double>();
+  EXPECT_NEAR(apart, 12 * 1e-9 * static_cast<double>(check::kDrawnTick_ns), 1e-6);
+  EXPECT_EQ(vcpu.at("host_cpu_moves_omitted"), 0);
+}
+
+TEST(HostCpus, MovesAreBounded) {
+  HostCpus cpus;
+  EXPECT_EQ(cpus.AllReadings(), 0u);
+  for (uint32_t i = 0; i < 20'000; ++i) cpus.Add(i, i % 10'000);
+  EXPECT_EQ(cpus.AllReadings(), 20'000u);
+  EXPECT_EQ(cpus.readings().size(), HostCpus::kMostCpus);
+  EXPECT_EQ(cpus.readings().at(5), 2u);
+  EXPECT_EQ(cpus.moves().size(), HostCpus::kMostMoves);
+  EXPECT_EQ(cpus.moves_omitted(), 20'000 - HostCpus::kMostMoves);
+  EXPECT_EQ(cpus.moves()[7].at_ns, 7);
 }
 
 // A window is of the phase that has its middle, wherever it was closed.

@@ -10,6 +10,7 @@
 #include "tests/unit/monitor/timeline/golden_timeline_v2.h"
 #include "tests/unit/monitor/timeline/golden_timeline_v3.h"
 #include "tests/unit/monitor/timeline/golden_timeline_v4.h"
+#include "tests/unit/monitor/timeline/golden_timeline_v5.h"
 
 namespace vcpulse::timeline {
 namespace {
@@ -161,6 +162,33 @@ TEST(GoldenTimeline, Version4IsReadAsItWasWritten) {
   EXPECT_EQ(windows[0].competitors_size(), 4);
   EXPECT_EQ(windows[0].competitors(1).vm_name(), "elsewhere");
   EXPECT_EQ(windows[1].refused(), "the thread of vCPU 1 has ended");
+}
+
+TEST(GoldenTimeline, Version5IsReadAsItWasWritten) {
+  Seen seen;
+  std::vector<v1::HotAddresses> windows;
+  seen.report = ReadTimeline(VCPULSE_TEST_DATA "/timeline-v5.vpt", [&](const Entry& entry) {
+    const auto* window = std::get_if<v1::HotAddresses>(&entry.record);
+    if (window != nullptr) windows.push_back(*window);
+    return SinkInto(&seen)(entry);
+  });
+  ASSERT_TRUE(seen.report.ok()) << seen.report.status();
+  EXPECT_EQ(seen.report->chunks, 2u);
+  EXPECT_EQ(seen.report->records, 24u);
+  EXPECT_TRUE(seen.report->damages.empty());
+  EXPECT_TRUE(seen.report->ended_in_order);
+  std::vector<Bytes> chunks;
+  const auto writer = NewChunkWriter(golden_v5::kStream, CollectInto(&chunks));
+  EXPECT_EQ(seen.ticks, golden_v5::Write(*writer));
+  const Seen rewritten = ReadBytes(Concatenate(chunks));
+  EXPECT_EQ(seen.others, rewritten.others);
+  EXPECT_EQ(seen.sequences, rewritten.sequences);
+  // A few values as numbers.
+  ASSERT_EQ(windows.size(), 1u);
+  EXPECT_EQ(windows[0].functions(0), "lock_slowpath");
+  EXPECT_EQ(windows[0].function_addresses(0), 0xffffffff81000000);
+  EXPECT_EQ(windows[0].code(0).bytes().size(), 8u);
+  EXPECT_EQ(windows[0].code(1).isa(), v1::GuestCode::ISA_ARM64);
 }
 
 }  // namespace
