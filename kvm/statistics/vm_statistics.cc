@@ -11,7 +11,6 @@
 #include <span>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/time.h"
 #include "kvm/base/text.h"
 #include "kvm/discovery/qmp_client.h"
 #include "kvm/kvm_stat_names.h"
@@ -20,7 +19,6 @@
 namespace vcpulse::kvm {
 namespace {
 
-constexpr absl::Duration kQmpTimeout = absl::Milliseconds(100);
 // The question interrupts every vCPU.
 constexpr int64_t kQmpPause_ns = 900'000'000;
 // QMP that did not answer is held by another client, or the VMM hangs.
@@ -55,8 +53,8 @@ bool StatsDescriptorsHoldTheirVm(std::string_view kernel_release) {
 }
 
 VmStatistics::VmStatistics(const std::string& root, Vm vm, std::string_view kernel_release,
-                           int64_t (*now_ns)())
-    : tree_(root), vm_(std::move(vm)), now_ns_(now_ns) {
+                           int64_t (*now_ns)(), absl::Duration qmp_timeout)
+    : tree_(root), vm_(std::move(vm)), now_ns_(now_ns), qmp_timeout_(qmp_timeout) {
   const absl::Status status = OpenDescriptors(kernel_release);
   if (status.ok()) return;
   descriptors_.clear();
@@ -196,7 +194,7 @@ std::optional<SourceStatistics> VmStatistics::ReadDebugfs() const {
 
 absl::StatusOr<SourceStatistics> VmStatistics::AskQmp() const {
   const absl::StatusOr<QmpReply> reply =
-      QueryQmp(vm_.qmp_address, kQmpTimeout, QmpQuestions::kStatistics);
+      QueryQmp(vm_.qmp_address, qmp_timeout_, QmpQuestions::kStatistics);
   if (!reply.ok()) return reply.status();
   if (reply->answers.statistics.empty()) {
     return absl::FailedPreconditionError("QEMU has no statistics of this VM's vCPUs (query-stats)");

@@ -13,6 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "kvm/base/fd.h"
 #include "kvm/proc_tree.h"
 #include "kvm/vm.h"
@@ -39,14 +40,17 @@ struct SourceStatistics {
 // at the VM's end, since they keep its memory. One thread.
 class VmStatistics {
  public:
+  // How long an answer of QMP is waited for: a recording waits with it.
+  static constexpr absl::Duration kQmpTimeout = absl::Milliseconds(100);
+
   // `root` as in Discovery. `kernel_release` as of uname -r.
-  VmStatistics(const std::string& root, Vm vm, std::string_view kernel_release,
-               int64_t (*now_ns)());
+  VmStatistics(const std::string& root, Vm vm, std::string_view kernel_release, int64_t (*now_ns)(),
+               absl::Duration qmp_timeout = kQmpTimeout);
 
   // The sources that can be read now. What a source cannot read of one vCPU (it has exited, or its
   // TID is another thread's now) has no values; a source that cannot be read at all is left out.
-  // QMP is asked where the VM was found by it on a unix socket, and blocks for a tenth of a second
-  // at most.
+  // QMP is asked where the VM was found by it on a unix socket, and blocks for `qmp_timeout` at
+  // most.
   std::vector<SourceStatistics> Read();
 
   // Why nothing of KVM's is read, for people; empty where it is.
@@ -68,6 +72,7 @@ class VmStatistics {
   ProcTree tree_;
   Vm vm_;
   int64_t (*now_ns_)();
+  absl::Duration qmp_timeout_;
   std::vector<std::string> names_;       // of the descriptors' values
   std::vector<Descriptor> descriptors_;  // in the order of vm_.vcpus; none: there is no such route
   int64_t qmp_not_before_ns_ = 0;

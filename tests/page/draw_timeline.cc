@@ -21,9 +21,9 @@ void DrawKnown(DrawnRecording& drawn) {
   drawn.Begin(2, {.vcpus = {0}});
   using Vms = std::map<uint32_t, std::vector<std::string>>;
   drawn.Draw(Vms{{1, {"[boot]HHHHHPPPPP", "PPPPPSSSSS"}}, {2, {"UUUUUsssss"}}});
-  drawn.OnHostCpus(1, 1, {0, 1});
+  drawn.OnHostCpus(1, 1, {1, 0});
   drawn.Draw(Vms{{1, {"[load]SSSSSHHHHH", "HHHHHUUUUU"}}, {2, {"PPPPPPPPPP"}}});
-  drawn.OnHostCpus(1, 1, {5, 1});
+  drawn.OnHostCpus(1, 1, {1, 5});
   drawn.LifeCycle(2, v1::LifeCycle::KIND_VM_PAUSED);
   drawn.Draw(Vms{{1, {"PPPPPPPPPP", "SPSPSPSPSP"}}, {2, {"HHHHHHHHHH"}}});
   drawn.LifeCycle(2, v1::LifeCycle::KIND_VM_RESUMED);

@@ -31,7 +31,7 @@ uint64_t DebugfsValue(const std::string& folder, const std::string& name) {
 int Run(const std::string& which, const std::string& folder) {
   const Discovery discovery("/");
   const auto pid = ParseNumber<pid_t>(which);
-  const auto vm = pid ? discovery.FindByPid(*pid) : discovery.FindByQmp(which, absl::Seconds(1));
+  const auto vm = pid ? discovery.FindByPid(*pid) : discovery.FindByQmp(which, absl::Seconds(5));
   if (!vm.ok()) return std::fprintf(stderr, "%s\n", vm.status().ToString().c_str()), 1;
   utsname kernel{};
   uname(&kernel);
@@ -39,8 +39,8 @@ int Run(const std::string& which, const std::string& folder) {
   for (int turn = 0; turn < 12; ++turn) {
     std::map<std::string, uint64_t> before;
     for (const std::string& name : names) before[name] = DebugfsValue(folder, name);
-    // Anew: one whose question took too long asks QMP again after a minute.
-    VmStatistics statistics("/", *vm, kernel.release, MonotonicNow_ns);
+    // Anew: each asks QMP at once. An emulated host may take long to answer.
+    VmStatistics statistics("/", *vm, kernel.release, MonotonicNow_ns, absl::Seconds(5));
     const auto all = statistics.Read();
     std::fprintf(stderr, "%s\n", statistics.kvm_refused().c_str());
     for (const SourceStatistics& source : all) {
