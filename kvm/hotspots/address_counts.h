@@ -20,4 +20,9 @@ struct AddressCounts {
   }
 };
 
+// The upper half of the address space is the kernel's, on x86-64 and arm64.
+inline GuestMode ModeOfAddress(uint64_t address) {
+  return address >> 63 != 0 ? GuestMode::kKernel : GuestMode::kUnknown;
+}
+
 }  // namespace vcpulse::kvm

@@ -218,8 +218,4 @@ absl::StatusOr<std::unique_ptr<AddressSampler>> AddressSampler::Open(
       absl::StrCat("VM ", vm.name, " (PID ", vm.pid, ") cannot be sampled: ", refused));
 }
 
-GuestMode ModeOfAddress(uint64_t address) {
-  return address >> 63 != 0 ? GuestMode::kKernel : GuestMode::kUnknown;
-}
-
 }  // namespace vcpulse::kvm

@@ -71,7 +71,4 @@ class AddressSampler {
   std::string refused_;
 };
 
-// The upper half of the address space is the kernel's, on x86-64 and arm64.
-GuestMode ModeOfAddress(uint64_t address);
-
 }  // namespace vcpulse::kvm

@@ -65,7 +65,9 @@ std::vector<uint8_t> BytesOfDump(std::string_view text) {
     std::string_view line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(line.size() + 1, text.size()));
     const size_t colon = line.find(": ");
-    if (colon == std::string_view::npos) return bytes;
+    if (colon == std::string_view::npos || line.find("0x", colon) == std::string_view::npos) {
+      return bytes;
+    }
     for (size_t at = line.find("0x", colon); at != std::string_view::npos;
          at = line.find("0x", at + 1)) {
       const auto byte = ParseNumber<uint8_t>(line.substr(at + 2, 2), 16);

@@ -125,7 +125,7 @@ std::vector<SourceStatistics> VmStatistics::Read() {
   }
   if (!descriptors_.empty()) {
     all.push_back(ReadDescriptors());
-  } else if (vm_.qmp_address.starts_with("unix:")) {
+  } else if (vm_.qmp_address.starts_with("unix:") && !by_debugfs_) {
     if (now_ns_() < qmp_not_before_ns_) return all;
     if (absl::StatusOr<SourceStatistics> told = AskQmp(); told.ok()) {
       kvm_refused_.clear();
@@ -133,6 +133,13 @@ std::vector<SourceStatistics> VmStatistics::Read() {
       all.push_back(*std::move(told));
     } else {
       kvm_refused_ = std::string(told.status().message());
+      // From here on: values of two sources are not mixed.
+      if (auto sums = ReadDebugfs()) {
+        by_debugfs_ = true;
+        kvm_refused_.clear();
+        all.push_back(*std::move(sums));
+        return all;
+      }
       const bool is_held =
           absl::IsUnavailable(told.status()) || absl::IsFailedPrecondition(told.status());
       qmp_not_before_ns_ = now_ns_() + (is_held ? kQmpRetry_ns : kQmpPause_ns);

@@ -76,6 +76,7 @@ class VmStatistics {
   std::vector<std::string> names_;       // of the descriptors' values
   std::vector<Descriptor> descriptors_;  // in the order of vm_.vcpus; none: there is no such route
   int64_t qmp_not_before_ns_ = 0;
+  bool by_debugfs_ = false;  // QMP gave none
   std::string kvm_refused_;
 };
 

@@ -4,6 +4,7 @@
 #include <libelf.h>
 
 #include <cstddef>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -17,7 +18,8 @@ namespace {
 
 // Kernels have some 30 MB of code; a damaged file may claim anything.
 constexpr uint64_t kMostCode = uint64_t{256} << 20;
-constexpr size_t kMostSymbols = size_t{4} << 20;
+constexpr size_t kMostSymbols = size_t{1} << 20;
+constexpr size_t kLongestName = 512;  // the kernel's own limit (KSYM_NAME_LEN)
 
 struct CloseElf {
   void operator()(Elf* elf) const { elf_end(elf); }
@@ -25,7 +27,7 @@ struct CloseElf {
 using OwnedElf = std::unique_ptr<Elf, CloseElf>;
 
 absl::Status NoKernel(const char* why) {
-  return absl::InvalidArgumentError(absl::StrCat("no vmlinux: ", why));
+  return absl::InvalidArgumentError(absl::StrCat("not a vmlinux: ", why));
 }
 
 std::optional<kvm::Isa> IsaOf(const GElf_Ehdr& header) {
@@ -34,18 +36,20 @@ std::optional<kvm::Isa> IsaOf(const GElf_Ehdr& header) {
   return std::nullopt;
 }
 
-// Of .symtab: functions, and what has no type but lies in code, as symbols of assembly do.
-void AddSymbols(Elf* elf, Elf_Scn* section, const GElf_Shdr& header,
+// Of .symtab: functions, and what has no type but lies in code, as symbols of assembly do. False
+// where there are too many.
+bool AddSymbols(Elf* elf, Elf_Scn* section, const GElf_Shdr& header,
                 std::vector<hotspots::Symbols::Entry>& entries) {
   Elf_Data* const data = elf_getdata(section, nullptr);
-  if (data == nullptr) return;
+  if (data == nullptr) return true;
   GElf_Sym symbol;
   for (int i = 0; gelf_getsym(data, i, &symbol) != nullptr; ++i) {
-    if (entries.size() == kMostSymbols) return;
+    if (entries.size() == kMostSymbols) return false;
     const auto type = GELF_ST_TYPE(symbol.st_info);
     if (symbol.st_shndx == SHN_UNDEF || type == STT_FILE || type == STT_SECTION) continue;
     const char* const name = elf_strptr(elf, header.sh_link, symbol.st_name);
     if (name == nullptr || *name == '\0' || *name == '$') continue;
+    if (strnlen(name, kLongestName + 1) > kLongestName) continue;
     GElf_Shdr home;
     Elf_Scn* const of = elf_getscn(elf, symbol.st_shndx);
     const bool is_in_code =
@@ -53,6 +57,7 @@ void AddSymbols(Elf* elf, Elf_Scn* section, const GElf_Shdr& header,
     const bool is_code = type == STT_FUNC || (type == STT_NOTYPE && is_in_code);
     entries.push_back({.address = symbol.st_value, .is_code = is_code, .name = name});
   }
+  return true;
 }
 
 // Of a section of code.
@@ -68,12 +73,15 @@ void AddCode(Elf_Scn* section, const GElf_Shdr& header, kvm::Isa isa, uint64_t& 
 absl::StatusOr<hotspots::GuestKernel> Parse(Elf* elf) {
   GElf_Ehdr header;
   if (elf == nullptr || elf_kind(elf) != ELF_K_ELF || gelf_getehdr(elf, &header) == nullptr) {
-    return NoKernel("it is no ELF file");
+    return NoKernel("it is not an ELF file");
   }
   const auto isa = IsaOf(header);
   if (!isa) return NoKernel("it is of another architecture than x86-64 and arm64");
   // A kernel module or an object file has no addresses.
   if (header.e_type != ET_EXEC && header.e_type != ET_DYN) return NoKernel("it is not linked");
+  if (header.e_shoff != 0 && elf_nextscn(elf, nullptr) == nullptr) {
+    return NoKernel("it ends before its section table: was it copied as a whole?");
+  }
   hotspots::GuestKernel kernel;
   std::vector<hotspots::Symbols::Entry> entries;
   uint64_t left = kMostCode;
@@ -81,7 +89,9 @@ absl::StatusOr<hotspots::GuestKernel> Parse(Elf* elf) {
   for (Elf_Scn* section = elf_nextscn(elf, nullptr); section != nullptr;
        section = elf_nextscn(elf, section)) {
     if (gelf_getshdr(section, &of) == nullptr) continue;
-    if (of.sh_type == SHT_SYMTAB) AddSymbols(elf, section, of, entries);
+    if (of.sh_type == SHT_SYMTAB && !AddSymbols(elf, section, of, entries)) {
+      return NoKernel("it has more symbols than any kernel");
+    }
     const bool is_code = of.sh_type == SHT_PROGBITS && (of.sh_flags & SHF_EXECINSTR) != 0;
     if (is_code) AddCode(section, of, *isa, left, kernel.code);
   }
@@ -105,7 +115,7 @@ absl::StatusOr<hotspots::GuestKernel> ReadVmlinux(int fd) {
 
 absl::StatusOr<hotspots::GuestKernel> ParseVmlinux(std::span<const uint8_t> bytes) {
   if (!HaveLibrary()) return absl::InternalError("libelf is of another version");
-  // It does not write there.
+  // elf_memory takes no const, and only reads.
   auto* const image = const_cast<char*>(reinterpret_cast<const char*>(bytes.data()));
   const OwnedElf elf(elf_memory(image, bytes.size()));
   return Parse(elf.get());

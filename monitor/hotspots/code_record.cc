@@ -1,11 +1,14 @@
 #include "monitor/hotspots/code_record.h"
 
+#include <algorithm>
 #include <cstddef>
+#include <utility>
 
 namespace vcpulse::hotspots {
 namespace {
 
 constexpr size_t kLongest = 256;
+constexpr int kMostPieces = 32;
 
 std::optional<kvm::Isa> IsaOf(int isa) {
   switch (isa) {
@@ -34,6 +37,23 @@ std::optional<kvm::GuestCode> CodeOf(const v1::GuestCode& record) {
   return kvm::GuestCode{.address = record.address(),
                         .bytes = {record.bytes().begin(), record.bytes().end()},
                         .isa = *isa};
+}
+
+KnownCode CodeOf(const v1::HotAddresses& window) {
+  KnownCode code;
+  for (int i = 0; i < std::min(window.code_size(), kMostPieces); ++i) {
+    if (auto piece = CodeOf(window.code(i))) code.Add(*std::move(piece));
+  }
+  return code;
+}
+
+std::vector<kvm::GuestCode> ReadCodeOf(const v1::HotAddresses& window) {
+  std::vector<kvm::GuestCode> all;
+  for (int i = 0; i < std::min(window.code_size(), kMostPieces); ++i) {
+    auto piece = window.code(i).of_file() ? std::nullopt : CodeOf(window.code(i));
+    if (piece) all.push_back(*std::move(piece));
+  }
+  return all;
 }
 
 }  // namespace vcpulse::hotspots

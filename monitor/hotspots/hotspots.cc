@@ -77,12 +77,10 @@ bool IsIdleLoop(std::string_view function) {
   return std::ranges::find(kNames, function) != kNames.end();
 }
 
-std::optional<double> IdleShare(const std::vector<Spot>& spots) {
+std::optional<double> IdleShare(const std::vector<Spot>& spots, uint64_t all) {
   uint64_t idle = 0;
-  uint64_t all = 0;
   bool any_named = false;
   for (const Spot& spot : spots) {
-    all += spot.samples;
     any_named |= spot.named;
     if (spot.named && IsIdleLoop(spot.name)) idle += spot.samples;
   }
@@ -96,16 +94,19 @@ bool NoSymbolFits(const VcpuHotspots& vcpu) {
          std::ranges::none_of(vcpu.spots, &Spot::named);
 }
 
-std::optional<double> WaitShare(const kvm::AddressCounts& counts, WaitsAt waits_at) {
-  uint64_t waits = 0;
-  bool any_known = false;
-  for (const auto& [at, samples] : counts.counts) {
-    const auto waits_here = waits_at(at.address);
-    any_known |= waits_here.has_value();
-    if (waits_here.value_or(false)) waits += samples;
-  }
-  if (!any_known) return std::nullopt;
-  return static_cast<double>(waits) / static_cast<double>(counts.Samples());
+void WaitTally::Add(uint64_t samples, std::optional<bool> waits) {
+  if (samples == 0) return;
+  any_known_ |= waits.has_value();
+  if (waits.value_or(false)) waiting_ += samples;
+}
+
+std::optional<double> WaitTally::ShareOf(uint64_t all) const {
+  if (!any_known_ || all == 0) return std::nullopt;
+  return static_cast<double>(waiting_) / static_cast<double>(all);
+}
+
+std::optional<bool> WaitsByKernel(const GuestKernel& kernel, kvm::GuestAddress at) {
+  return at.mode == kvm::GuestMode::kUser ? std::nullopt : kernel.code.WaitsAt(at.address);
 }
 
 std::string WhyItSpins(const VcpuHotspots& vcpu) {
@@ -182,6 +183,9 @@ std::string TextOf(const std::vector<VcpuHotspots>& vcpus, size_t most) {
     if (left_out > 0) text += LineOf(left_out, vcpu.samples, "", kLeftOut);
     const std::string why = WhyItSpins(vcpu);
     if (!why.empty()) absl::StrAppend(&text, "  ", why, "\n");
+    if (!vcpu.code_refused.empty()) {
+      absl::StrAppend(&text, "  its code was not read: ", Printable(vcpu.code_refused), "\n");
+    }
   }
   return text;
 }
@@ -214,6 +218,8 @@ json::object ObjectOf(const VcpuHotspots& vcpu, size_t most) {
   object["refused"] = TextOrNull(vcpu.refused);
   object["idle_share"] = OrNull(vcpu.idle_share);
   object["wait_share"] = OrNull(vcpu.wait_share);
+  object["why"] = TextOrNull(WhyItSpins(vcpu));
+  object["code_refused"] = TextOrNull(vcpu.code_refused);
   object["spots"] = std::move(spots);
   return object;
 }

@@ -44,8 +44,9 @@ struct VcpuHotspots {
   std::string refused;  // of a recording: why earlier sources were not taken, or what failed
   // IdleShare of its samples; of a recording, of those after spinning.
   std::optional<double> idle_share;
-  // WaitShare, likewise.
+  // WaitTally's, likewise.
   std::optional<double> wait_share;
+  std::string code_refused;  // why no code was read although it was asked for
 
   uint64_t Windows() const { return after_spinning + after_starved; }
 };
@@ -59,13 +60,25 @@ inline constexpr std::string_view kLeftOut = "places that were left out";
 // Whether a kernel's function of this name is its idle loop, or what that waits in.
 bool IsIdleLoop(std::string_view function);
 
-// Of the samples of these spots, those in the guest's idle loop; nothing where no symbol named any.
-std::optional<double> IdleShare(const std::vector<Spot>& spots);
+// Of `all` samples, those of these spots that are in the guest's idle loop; nothing where no symbol
+// named any.
+std::optional<double> IdleShare(const std::vector<Spot>& spots, uint64_t all);
 
-// Of these samples, those at code that waits in place (KnownCode::WaitsAt); nothing where none of
-// their code is known. Of what is not known, none is counted: as many at least.
-using WaitsAt = absl::FunctionRef<std::optional<bool>(uint64_t address)>;
-std::optional<double> WaitShare(const kvm::AddressCounts& counts, WaitsAt waits_at);
+// Samples by what their code says.
+class WaitTally {
+ public:
+  // Samples at one address: whether the code there waits in place, where it is known.
+  void Add(uint64_t samples, std::optional<bool> waits);
+  // Of `all` samples, those at code that waits; nothing where the code of none is known. What is
+  // not known, or left out, counts as not waiting: as many at least.
+  std::optional<double> ShareOf(uint64_t all) const;
+
+ private:
+  uint64_t waiting_ = 0;
+  bool any_known_ = false;
+};
+// Whether a vmlinux's code at a sampled address waits in place; user mode is none of its.
+std::optional<bool> WaitsByKernel(const GuestKernel& kernel, kvm::GuestAddress at);
 
 // From this share on an idle loop or a wait in place explains what began a window.
 inline constexpr double kMostly = 0.5;

@@ -14,7 +14,7 @@
 
 namespace vcpulse::hotspots {
 
-// Pieces of code by address. Where two overlap, the one that begins later is looked at.
+// Pieces of code by address; they may overlap.
 class KnownCode {
  public:
   // Another piece that begins at the same address takes the place of the first one.
@@ -22,19 +22,29 @@ class KnownCode {
   // As Symbols::Move.
   void Move(uint64_t by) { moved_by_ = by; }
 
-  // By how much this code was moved when it was loaded (KASLR), where `loaded` was read from
-  // memory: that of which most of it is found here, each once and by whole pages. Nothing where
-  // none is, or Move was called. Looks through all pieces: about 10 ms for each of `loaded`.
-  std::optional<uint64_t> LoadOffset(std::span<const kvm::GuestCode> loaded) const;
+  // Where the code of a running guest is found in this one.
+  struct Place {
+    enum class Found {
+      kNotCompared,  // no code of its kernel was given, or none of this is known
+      kHere,         // as this was moved
+      kMoved,        // by `moved_by` instead, whole pages; only where Move was not called
+      kNowhere,      // it is another kernel's, or lies elsewhere than Move says
+    };
+    Found found = Found::kNotCompared;
+    uint64_t moved_by = 0;
+  };
+  // `running` was read from the guest's memory; code in user mode is passed over. A search, where
+  // it takes one, looks through all pieces: about 10 ms for each 16 bytes of `running`, of which at
+  // most 1 KiB is looked for.
+  Place Locate(std::span<const kvm::GuestCode> running) const;
 
-  // Whether the code at `address` waits in place (kvm::IsInWaitLoop, of kvm::kCodeAround); nothing
-  // where the code there is not known.
+  // Whether the code at `address` waits in place (kvm::IsInWaitLoop, of kvm::kCodeAround) in any
+  // piece; nothing where the code there is not known.
   std::optional<bool> WaitsAt(uint64_t address) const;
 
   // The code around it, as far as it is known in one piece; where it lies after Move.
   std::optional<kvm::GuestCode> Around(uint64_t address) const;
 
-  size_t pieces() const { return pieces_.size(); }
   bool empty() const { return pieces_.empty(); }
 
  private:
@@ -43,13 +53,11 @@ class KnownCode {
     kvm::Isa isa = kvm::kHostIsa;
   };
 
-  // Where the piece that holds an address begins, and what of it is around that; no bytes: none.
-  struct Part {
-    uint64_t begin = 0;
-    std::span<const uint8_t> bytes;
-    kvm::Isa isa = kvm::kHostIsa;
-  };
-  Part PartAround(uint64_t address) const;
+  // Calls take(part) with what each piece has around the address, as long as it returns true.
+  template <typename Take>
+  void ForEachPartAround(uint64_t address, Take take) const;
+  // Whether these bytes lie there; nothing where the code there is not known.
+  std::optional<bool> IsAt(uint64_t address, std::span<const uint8_t> bytes) const;
   // Where these bytes begin; nothing where nowhere or in several places.
   std::optional<uint64_t> OnlyPlaceOf(std::span<const uint8_t> bytes) const;
 

@@ -41,26 +41,28 @@ void RecordedHotspots::Add(const v1::HotAddresses& hot) {
   sums.refused = hot.refused();
   const bool is_starved = hot.trigger() == v1::HotAddresses::TRIGGER_STARVED;
   ++(is_starved ? sums.after_starved : sums.after_spinning);
-  OwnWords& own_words = own_words_[hot.vm()];
+  if (!hot.code_refused().empty()) sums.code_refused = hot.code_refused();
+  if (!is_starved) vcpu.samples_after_spinning += Believable(hot.further_samples());
+  const KnownCode code = CodeOf(hot);
+  Names& names = names_[hot.vm()];
   ForEachPlace(hot, [&](const Place& place) {
     sums.samples += place.samples;
     AddTo(vcpu.counts, place.at, place.samples, kMostAddresses);
-    if (!is_starved) AddTo(vcpu.after_spinning, place.at, place.samples, kMostAddresses);
     if (place.named && place.named->name.size() <= kLongestName &&
-        own_words.names.size() < kMostAddresses) {
-      own_words.names.insert_or_assign(place.at.address, *place.named);
+        (names.size() < kMostAddresses || names.contains(place.at.address))) {
+      names.insert_or_assign(place.at.address, *place.named);
     }
+    if (is_starved) return;
+    vcpu.samples_after_spinning += place.samples;
+    AddTo(vcpu.after_spinning, place.at, place.samples, kMostAddresses);
+    const auto waits = code.WaitsAt(place.at.address);
+    if (!waits || !vcpu.after_spinning.counts.contains(place.at)) return;
+    ByOwnCode& judged = vcpu.by_own_code[place.at];
+    (*waits ? judged.waiting : judged.others) += place.samples;
   });
-  AddCode(hot);
-}
-
-void RecordedHotspots::AddCode(const v1::HotAddresses& hot) {
-  KnownCode& code = own_words_[hot.vm()].code;
-  for (const v1::GuestCode& piece : hot.code()) {
-    if (code.pieces() >= kMostCode) return;
-    auto known = CodeOf(piece);
-    if (known) code.Add(*std::move(known));
-  }
+  std::erase_if(vcpu.by_own_code, [&vcpu](const auto& judged) {
+    return !vcpu.after_spinning.counts.contains(judged.first);
+  });
 }
 
 VcpuHotspots RecordedHotspots::Named(const Key& key, const Vcpu& vcpu,
@@ -73,19 +75,24 @@ VcpuHotspots RecordedHotspots::Named(const Key& key, const Vcpu& vcpu,
   named.vcpu = static_cast<int>(key.vcpu);
   named.source = key.source;
   const GuestKernel& kernel = symbols.Of(named.vm);
-  const OwnWords& own_words = own_words_.at(key.vm);
+  const Names& names = names_.at(key.vm);
   const auto find = [&](uint64_t address) -> std::optional<Symbol> {
     if (!kernel.symbols.empty()) return kernel.symbols.Find(address);
-    const auto name = own_words.names.find(address);
-    return name == own_words.names.end() ? std::nullopt : std::optional(name->second);
-  };
-  const auto waits_at = [&](uint64_t address) {
-    const auto waits = kernel.code.WaitsAt(address);
-    return waits ? waits : own_words.code.WaitsAt(address);
+    const auto name = names.find(address);
+    return name == names.end() ? std::nullopt : std::optional(name->second);
   };
   named.spots = SpotsOf(vcpu.counts, find);
-  named.idle_share = IdleShare(SpotsOf(vcpu.after_spinning, find));
-  named.wait_share = WaitShare(vcpu.after_spinning, waits_at);
+  named.idle_share = IdleShare(SpotsOf(vcpu.after_spinning, find), vcpu.samples_after_spinning);
+  // What was read from the guest itself comes before a file that may be of another kernel.
+  WaitTally tally;
+  for (const auto& [at, samples] : vcpu.after_spinning.counts) {
+    const auto judged = vcpu.by_own_code.find(at);
+    const ByOwnCode own = judged == vcpu.by_own_code.end() ? ByOwnCode() : judged->second;
+    tally.Add(own.waiting, true);
+    tally.Add(own.others, false);
+    tally.Add(samples - std::min(samples, own.waiting + own.others), WaitsByKernel(kernel, at));
+  }
+  named.wait_share = tally.ShareOf(vcpu.samples_after_spinning);
   return named;
 }
 

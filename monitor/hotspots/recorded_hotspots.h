@@ -43,28 +43,28 @@ class RecordedHotspots {
 
     auto operator<=>(const Key&) const = default;
   };
+  // Samples at one address of windows after spinning, as the code that its own window holds has it.
+  struct ByOwnCode {
+    uint64_t waiting = 0;
+    uint64_t others = 0;
+  };
   struct Vcpu {
     VcpuHotspots sums;  // without names and spots
     kvm::AddressCounts counts;
-    kvm::AddressCounts after_spinning;  // thereof
+    kvm::AddressCounts after_spinning;                   // thereof
+    uint64_t samples_after_spinning = 0;                 // at addresses that were left out too
+    std::map<kvm::GuestAddress, ByOwnCode> by_own_code;  // of after_spinning
   };
-
-  // What the file itself says of the code of a VM. Bounded; what comes later is not kept.
-  struct OwnWords {
-    std::map<uint64_t, Symbol> names;  // by address
-    KnownCode code;
-  };
-  static constexpr size_t kMostCode = 4096;    // pieces
+  using Names = std::map<uint64_t, Symbol>;    // by address
   static constexpr size_t kLongestName = 512;  // the kernel's own limit (KSYM_NAME_LEN)
 
   void Add(const v1::HotAddresses& hot);
-  void AddCode(const v1::HotAddresses& hot);
   VcpuHotspots Named(const Key& key, const Vcpu& vcpu, const GuestKernels& symbols) const;
 
   std::map<uint32_t, v1::VmInstance> vms_;
   std::map<uint32_t, std::string> refused_;  // by VM: the latest reason of a window that was none
   std::map<Key, Vcpu> vcpus_;
-  std::map<uint32_t, OwnWords> own_words_;  // by VM
+  std::map<uint32_t, Names> names_;  // by VM: those that the file itself has
 };
 
 }  // namespace vcpulse::hotspots

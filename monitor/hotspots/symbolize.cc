@@ -1,6 +1,6 @@
 #include "monitor/hotspots/symbolize.h"
 
-#include <cstdint>
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -13,35 +13,44 @@ namespace {
 // Pieces of code of one window: those of the addresses with most samples, which stand first.
 constexpr int kMostCode = 16;
 
+bool IsUsers(const v1::HotAddresses& window, int i) {
+  return i < window.modes_size() && window.modes(i) == v1::GUEST_MODE_USER;
+}
+
 void AddCode(const GuestKernel& kernel, v1::HotAddresses& window) {
-  KnownCode known;
-  for (const v1::GuestCode& piece : window.code()) {
-    if (auto code = CodeOf(piece)) known.Add(*std::move(code));
-  }
-  for (const uint64_t address : window.addresses()) {
-    if (window.code_size() >= kMostCode) return;
-    auto code = known.WaitsAt(address) ? std::nullopt : kernel.code.Around(address);
-    if (!code) continue;
-    *window.add_code() = RecordOf(*code);
-    known.Add(*std::move(code));
+  auto& code = *window.mutable_code();
+  code.erase(
+      std::remove_if(code.begin(), code.end(), [](const auto& piece) { return piece.of_file(); }),
+      code.end());
+  KnownCode known = CodeOf(window);
+  for (int i = 0; i < window.addresses_size() && code.size() < kMostCode; ++i) {
+    const uint64_t address = window.addresses(i);
+    if (IsUsers(window, i) || known.WaitsAt(address)) continue;
+    auto piece = kernel.code.Around(address);
+    if (!piece) continue;
+    *window.add_code() = RecordOf(*piece);
+    code.rbegin()->set_of_file(true);
+    known.Add(*std::move(piece));
   }
 }
 
 }  // namespace
 
-uint64_t Symbolize(const GuestKernel& kernel, v1::HotAddresses& window) {
-  uint64_t named = 0;
+Symbolized Symbolize(const GuestKernel& kernel, v1::HotAddresses& window) {
+  Symbolized samples;
   window.clear_functions();
   window.clear_function_addresses();
   for (int i = 0; i < window.addresses_size(); ++i) {
-    const bool is_user = i < window.modes_size() && window.modes(i) == v1::GUEST_MODE_USER;
+    const bool is_user = IsUsers(window, i);
     const auto symbol = is_user ? std::nullopt : kernel.symbols.Find(window.addresses(i));
     window.add_functions(symbol ? symbol->name : "");
     window.add_function_addresses(symbol ? symbol->address : 0);
-    if (symbol && i < window.samples_size()) named += Believable(window.samples(i));
+    const uint64_t here = i < window.samples_size() ? Believable(window.samples(i)) : 0;
+    if (!is_user) samples.all += here;
+    if (symbol) samples.named += here;
   }
   AddCode(kernel, window);
-  return named;
+  return samples;
 }
 
 }  // namespace vcpulse::hotspots

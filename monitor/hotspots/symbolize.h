@@ -7,9 +7,15 @@
 
 namespace vcpulse::hotspots {
 
+// Samples of one window in kernel mode.
+struct Symbolized {
+  uint64_t named = 0;
+  uint64_t all = 0;
+};
+
 // Writes into `window` which function holds each of its kernel addresses, and the code around them
-// where `kernel` has it and the window does not. Older names are replaced. Returns the samples that
-// have a name now. Pure.
-uint64_t Symbolize(const GuestKernel& kernel, v1::HotAddresses& window);
+// where `kernel` has it and nobody read it from the guest. What an earlier call wrote is replaced.
+// Pure.
+Symbolized Symbolize(const GuestKernel& kernel, v1::HotAddresses& window);
 
 }  // namespace vcpulse::hotspots

@@ -1,6 +1,8 @@
 #include "monitor/hotspots/symbols.h"
 
 #include <algorithm>
+#include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -21,6 +23,12 @@ std::string_view NextWord(std::string_view& line) {
 
 // No function of a kernel is nearly as long: beyond, it is code that came after the file was made.
 constexpr uint64_t kLongestFunction = 64 << 10;
+
+// The linker's marks of where code begins, at the address of a function.
+bool IsMark(std::string_view name) {
+  return name == "_text" || name == "_stext" || name == "__entry_text_start" ||
+         name.ends_with("_text_start");
+}
 
 // nm's letters: T and t are code, W and w may be.
 bool IsCode(std::string_view type) {
@@ -64,9 +72,12 @@ absl::StatusOr<Symbols> Symbols::Parse(std::string_view text) {
 Symbols Symbols::Of(std::vector<Entry> entries) {
   Symbols symbols;
   symbols.entries_ = std::move(entries);
-  std::ranges::stable_sort(symbols.entries_, [](const Entry& a, const Entry& b) {
-    return std::pair(a.address, !a.is_code) < std::pair(b.address, !b.is_code);
-  });
+  // So that all files of a kernel choose the same of several names.
+  const auto order = [](const Entry& entry) {
+    return std::tuple(entry.address, !entry.is_code, IsMark(entry.name),
+                      std::string_view(entry.name));
+  };
+  std::ranges::sort(symbols.entries_, {}, order);
   const auto same = std::ranges::unique(symbols.entries_, {}, &Entry::address);
   symbols.entries_.erase(same.begin(), same.end());
   return symbols;
@@ -91,15 +102,21 @@ absl::StatusOr<uint64_t> LoadOffset(const Symbols& loaded, const Symbols& linked
     if (!is_new) place->second = nullptr;  // several have that name
   }
   std::map<uint64_t, size_t> votes;
-  size_t all = 0;
+  size_t both = 0;
+  size_t missing = 0;
   for (const Symbols::Entry& entry : loaded.entries_) {
-    const auto same = entry.is_code ? by_name.find(entry.name) : by_name.end();
-    if (same == by_name.end() || same->second == nullptr) continue;
-    ++votes[entry.address - same->second->address];
-    ++all;
+    // "name [module]" is of no vmlinux.
+    if (!entry.is_code || entry.name.ends_with(']')) continue;
+    const auto same = by_name.find(entry.name);
+    if (same == by_name.end()) {
+      ++missing;
+    } else if (same->second != nullptr) {
+      ++votes[entry.address - same->second->address];
+      ++both;
+    }
   }
   const auto most = std::ranges::max_element(votes, {}, &std::pair<const uint64_t, size_t>::second);
-  if (most != votes.end() && most->second * 10 >= all * 9) return most->first;
+  if (most != votes.end() && both > missing && most->second * 10 >= both * 9) return most->first;
   return absl::InvalidArgumentError("its functions lie elsewhere: these are two kernels");
 }
 

@@ -47,18 +47,22 @@ class Symbols {
  private:
   friend absl::StatusOr<uint64_t> LoadOffset(const Symbols& loaded, const Symbols& linked);
 
-  std::vector<Entry> entries_;  // by address; of one address the first that is code
+  std::vector<Entry> entries_;  // by address, one each
   uint64_t moved_by_ = 0;
 };
 
-// By how much a kernel was moved when it was loaded: what most of its functions say. Errors:
-// InvalidArgument where these are two kernels, as fewer than nine of ten agree.
+// By how much a kernel was moved when it was loaded: what its functions say. Errors:
+// InvalidArgument where these are two kernels: most functions of `loaded` are not in `linked`, or
+// fewer than nine of ten of those that are agree.
 absl::StatusOr<uint64_t> LoadOffset(const Symbols& loaded, const Symbols& linked);
 
 // What is known of a guest's kernel.
 struct GuestKernel {
   Symbols symbols;
   KnownCode code;  // of its vmlinux
+
+  // The files themselves say where it was loaded: kallsyms beside the vmlinux.
+  bool is_placed = false;
 
   // Of both, as Symbols::Move.
   void Move(uint64_t by);

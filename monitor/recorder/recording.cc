@@ -75,7 +75,9 @@ Recording::Recording(const Options& options, kvm::PerfEvents& perf, timeline::Re
     windows_.emplace_back(
         options_.hotspots,
         HotAddressWindows(options_.open_hotspots ? options_.open_hotspots : open,
-                          options_.guest_code ? ReadCode(kvm::ReadGuestCode) : ReadCode()),
+                          options_.guest_code
+                              ? PatientCodeReader(kvm::ReadGuestCode, options_.now_ns)
+                              : ReadCode()),
         options_.now_ns);
   }
   if (options_.competitors) {

@@ -100,14 +100,14 @@ class HotAddressWindow final : public Window {
 
   absl::Status Collect() override {
     absl::Status status = sampler_->Collect();
-    AddReason(record_.source(), status);
+    AddReason(status);
     return status;
   }
 
   v1::TimelineRecord Close() override {
     record_.set_mono_ns(record_.begin_mono_ns());
     if (sampler_) {
-      AddReason(record_.source(), sampler_->Stop());
+      AddReason(sampler_->Stop());
       record_.set_mono_ns(now_ns_());
       AddCounts(sampler_->counts().front(), record_);
       if (read_code_) AddCode();
@@ -123,10 +123,10 @@ class HotAddressWindow final : public Window {
 
  private:
   // What was sampled before a failure counts; the record says that there was one.
-  void AddReason(const std::string& of, const absl::Status& status) {
+  void AddReason(const absl::Status& status) {
     if (status.ok()) return;
     std::string reason = record_.refused();
-    absl::StrAppend(&reason, reason.empty() ? "" : "; ", of, ": ", status.message());
+    absl::StrAppend(&reason, reason.empty() ? "" : "; ", record_.source(), ": ", status.message());
     record_.set_refused(reason);
   }
 
@@ -135,7 +135,7 @@ class HotAddressWindow final : public Window {
     if (places.empty()) return;
     const auto code = read_code_(vm_, vm_.vcpus.front().index, places);
     if (!code.ok()) {
-      AddReason("code", code.status());
+      record_.set_code_refused(std::string(code.status().message()));
       return;
     }
     for (const kvm::GuestCode& piece : *code) {
@@ -189,6 +189,23 @@ class CompetitorWindow final : public Window {
 };
 
 }  // namespace
+
+ReadCode PatientCodeReader(ReadCode read, int64_t (*now_ns)()) {
+  // By VM (its process), until when it is not asked.
+  auto quiet_until_ns = std::make_shared<std::map<pid_t, int64_t>>();
+  return [read = std::move(read), now_ns, quiet_until_ns](
+             const kvm::Vm& vm, int vcpu,
+             std::span<const uint64_t> addresses) -> absl::StatusOr<std::vector<kvm::GuestCode>> {
+    constexpr int64_t kQuiet_ns = 60'000'000'000;
+    int64_t& until_ns = (*quiet_until_ns)[vm.pid];
+    if (now_ns() < until_ns) {
+      return absl::UnavailableError("QMP did not answer before; it is asked again after a minute");
+    }
+    auto code = read(vm, vcpu, addresses);
+    if (!code.ok()) until_ns = now_ns() + kQuiet_ns;
+    return code;
+  };
+}
 
 TriggeredWindows::Open HotAddressWindows(OpenAddresses open, ReadCode read_code) {
   return [open = std::move(open), read_code = std::move(read_code)](

@@ -25,6 +25,9 @@ using OpenCompetitors =
 using ReadCode = std::function<absl::StatusOr<std::vector<kvm::GuestCode>>(
     const kvm::Vm& vm, int vcpu, std::span<const uint64_t> addresses)>;
 
+// The same, but a VM that did not answer is left in peace for a minute: the caller waits with it.
+ReadCode PatientCodeReader(ReadCode read, int64_t (*now_ns)());
+
 // Where its code is: a record HotAddresses each. `read_code` is asked for that of the hottest
 // places when the window ends; empty: none is read.
 TriggeredWindows::Open HotAddressWindows(OpenAddresses open, ReadCode read_code);

@@ -87,13 +87,16 @@ std::string HostCpuNotes(const VmSummary& vm, std::optional<uint32_t> vcpu) {
   std::vector<std::string> shares;
   for (const auto& [readings, cpu] : by_readings) {
     shares.push_back(absl::StrFormat(
-        "%d (%.1f %%)", cpu,
+        "CPU %d %.1f %%", cpu,
         100 * static_cast<double>(readings) / static_cast<double>(cpus.AllReadings())));
   }
   const uint64_t moves = cpus.moves().size() - 1 + cpus.moves_omitted();
-  return Wrapped(absl::StrCat("  on host CPUs, vCPU ", *vcpu, ": "),
-                 absl::StrCat(Listed(shares, kShown), " of ", Plural(cpus.AllReadings(), "reading"),
-                              "; ", moves, " of them elsewhere than the one before"));
+  return Wrapped(
+      absl::StrCat("  host CPUs, vCPU ", *vcpu, ": "),
+      absl::StrCat(Listed(shares, kShown), " of ", Plural(cpus.AllReadings(), "reading"),
+                   moves > 0 ? absl::StrCat(", of which ", moves,
+                                            " found it on another CPU than the one before")
+                             : ""));
 }
 
 std::string HotNotes(const Report& report, const NumberedVm& vm, std::optional<uint32_t> vcpu) {
@@ -116,6 +119,9 @@ std::string HotNotes(const Report& report, const NumberedVm& vm, std::optional<u
         absl::StrCat(shares, shares.empty() ? "" : " of ", Plural(hot->samples, "sample"), " by ",
                      ToAbsl(kvm::ToString(hot->source)), WindowsText(*hot),
                      why.empty() ? "" : absl::StrCat("; ", why),
+                     hot->code_refused.empty()
+                         ? ""
+                         : absl::StrCat("; its code was not read: ", Printable(hot->code_refused)),
                      !report.symbols.Of(hot->vm).symbols.empty() && hotspots::NoSymbolFits(*hot)
                          ? "; no symbol fits: they are another kernel's or another boot's"
                          : "",

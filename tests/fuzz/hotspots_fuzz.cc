@@ -8,6 +8,7 @@
 #include "kvm/hotspots/registers_text.h"
 #include "kvm/tracing/sample_records.h"
 #include "kvm/tracing/tracepoint_format.h"
+#include "monitor/hotspots/code_record.h"
 #include "monitor/hotspots/pprof.h"
 #include "monitor/hotspots/recorded_hotspots.h"
 #include "monitor/hotspots/symbolize.h"
@@ -64,6 +65,7 @@ void CheckRecorded(std::span<const uint8_t> bytes) {
   kernel.code.Add({.address = 0x1000, .bytes = {0xf3, 0x90, 0xeb, 0xfc}});
   hotspots::Symbolize(kernel, renamed);
   Check(renamed.functions_size() == renamed.addresses_size());
+  static_cast<void>(kernel.code.Locate(hotspots::ReadCodeOf(renamed)));
   hotspots::RecordedHotspots recorded;
   recorded.Add({.sequence = 1, .record = hot});
   recorded.Add({.sequence = 2, .record = hot});

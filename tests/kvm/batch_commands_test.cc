@@ -1,4 +1,4 @@
-// `import`, `classify`, `merge`, `symbolize` and `export`: what a failure leaves behind, and where
+// `import`, `classify`, `merge` and `export`: what a failure leaves behind, and where
 // a closed pipe is none. Needs no guest.
 
 #include <fcntl.h>

@@ -7,6 +7,7 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <set>
 #include <string>
 
@@ -132,7 +133,8 @@ TEST(Hotspots, ARecordingKeepsWhereAStarvedVcpuWas) {
   const Finished symbolized =
       RunProgram(Vcpulse({"symbolize", file, "--guest-system-map", map, "-o", named}));
   EXPECT_EQ(symbolized.exit_code, 0) << symbolized.err;
-  EXPECT_THAT(symbolized.err, testing::ContainsRegex("named [2-5] samples of 1 window"));
+  EXPECT_THAT(symbolized.err,
+              testing::ContainsRegex("named [2-5] of [2-5] samples in kernel mode, of 1 window"));
   EXPECT_THAT(RunProgram(Vcpulse({"report", named})).out, HasSubstr("100.0 % loop of"));
   const Finished checked = RunProgram(
       Vcpulse({"check", named, "--allow-skip", "--expect", "vcpu=0: hot(\"lo*\") >= 10%"}));
@@ -159,6 +161,24 @@ TEST(Hotspots, ATimelineWithoutAnySaysWhy) {
   EXPECT_THAT(finished.err, HasSubstr("none were asked for"));
 }
 
+// What is damaged is said, as `merge` says it.
+TEST(Hotspots, SymbolizeTellsOfDamage) {
+  const std::string golden = std::string(VCPULSE_TEST_DATA) + "/timeline-v5.vpt";
+  const std::string map = testing::TempDir() + "v5.map";
+  std::ofstream(map) << "ffffffff81000000 t lock\nffffffff81001000 t end\n";
+  std::ifstream in(golden, std::ios::binary);
+  std::string bytes{std::istreambuf_iterator<char>(in), {}};
+  bytes[200] = static_cast<char>(bytes[200] ^ 1);  // in the first chunk
+  const std::string damaged = testing::TempDir() + "damaged.vpt";
+  std::ofstream(damaged, std::ios::binary) << bytes;
+  const Finished finished = RunProgram(Vcpulse(
+      {"symbolize", damaged, "--guest-system-map", map, "-o", testing::TempDir() + "mended.vpt"}));
+  EXPECT_EQ(finished.exit_code, 0) << finished.err;
+  EXPECT_THAT(finished.err, HasSubstr("skipped 1 damaged region"));
+  EXPECT_THAT(finished.err, HasSubstr("no part has those before it"));
+  EXPECT_THAT(finished.err, HasSubstr("named 60 of 70 samples in kernel mode, of 1 window"));
+}
+
 TEST(Hotspots, SymbolizeRefusesInALine) {
   const std::string out = testing::TempDir() + "refused.vpt";
   const std::string map = testing::TempDir() + "some.map";
@@ -180,6 +200,10 @@ TEST(Hotspots, SymbolizeRefusesInALine) {
               HasSubstr("no address lies in the symbols"));
   EXPECT_THAT(told({golden, "-o", golden, "--guest-kallsyms", map}),
               HasSubstr("is the file that is read"));
+  EXPECT_THAT(told({golden, "-o", map, "--guest-kallsyms", map}),
+              HasSubstr("is the file that is read"));
+  EXPECT_THAT(told({golden, "-o", out, "--guest-symbols", "web=" + map}),
+              HasSubstr("no VM is called 'web'; there is counted"));
   EXPECT_THAT(told({"-", "-o", out, "--guest-kallsyms", map}), HasSubstr("standard input"));
   EXPECT_THAT(told({golden, "-o", "/dev/full", "--guest-kallsyms", map}),
               testing::Not(testing::IsEmpty()));
@@ -198,6 +222,7 @@ TEST(Hotspots, WhatIsWrongIsToldInALine) {
   EXPECT_THAT(told({"--guest-kaslr-offset", "web=10"}),
               HasSubstr("'web=10': --guest-symbols gives that VM no file"));
   EXPECT_THAT(told({"--guest-kaslr-offset", "web=tea"}), HasSubstr("hexadecimal digits"));
+  EXPECT_THAT(told({"--guest-code"}), HasSubstr("--guest-code needs --qmp"));
   EXPECT_THAT(told({"--source", "tea"}), HasSubstr("tea"));
   EXPECT_THAT(told({"--vm", "no-such-vm-anywhere"}), HasSubstr("no-such-vm-anywhere"));
   EXPECT_THAT(told({"--guest-kallsyms", "/none"}), HasSubstr("/none"));
@@ -208,7 +233,7 @@ TEST(Hotspots, WhatIsWrongIsToldInALine) {
   std::ofstream(image) << "MZ and so on";
   EXPECT_THAT(told({"--guest-vmlinux", image}), HasSubstr("a compressed kernel has no symbols"));
   std::ofstream(image) << "\177ELF and no more";
-  EXPECT_THAT(told({"--guest-vmlinux", image}), HasSubstr("no vmlinux: it is no ELF file"));
+  EXPECT_THAT(told({"--guest-vmlinux", image}), HasSubstr("not a vmlinux: it is not an ELF file"));
   EXPECT_THAT(told({"--source", "qmp", "-F", "50"}), HasSubstr("--frequency is that of"));
   const std::string golden = std::string(VCPULSE_TEST_DATA) + "/timeline-v3.vpt";
   EXPECT_THAT(told({"--vcpu", "7", golden}), HasSubstr("holds no hot addresses"));
@@ -222,6 +247,8 @@ TEST(Hotspots, WhatIsWrongIsToldInALine) {
               HasSubstr("--hotspots-source needs --hotspots"));
   EXPECT_THAT(RunProgram(Vcpulse({"record", "--guest-code"})).err,
               HasSubstr("--guest-code needs --hotspots"));
+  EXPECT_THAT(RunProgram(Vcpulse({"record", "--hotspots", "both", "--guest-code"})).err,
+              HasSubstr("--guest-code needs --qmp"));
 }
 
 }  // namespace

@@ -81,7 +81,7 @@ absl::Status AddFile(const std::string& file, hotspots::GuestKernel& kernel) {
   const absl::StatusOr<uint64_t> offset = hotspots::LoadOffset(loaded, vmlinux.symbols);
   if (!offset.ok()) return At(file, offset.status());
   vmlinux.code.Move(*offset);
-  kernel = {.symbols = std::move(loaded), .code = std::move(vmlinux.code)};
+  kernel = {.symbols = std::move(loaded), .code = std::move(vmlinux.code), .is_placed = true};
   return absl::OkStatus();
 }
 
@@ -91,6 +91,15 @@ absl::StatusOr<uint64_t> ParseOffset(const std::string& text) {
   if (offset) return *offset;
   return absl::InvalidArgumentError(
       absl::StrCat("--guest-kaslr-offset '", text, "': a number of up to 16 hexadecimal digits"));
+}
+
+absl::Status MoveOne(hotspots::GuestKernel& kernel, uint64_t offset) {
+  if (kernel.is_placed) {
+    return absl::InvalidArgumentError(
+        "--guest-kaslr-offset: kallsyms tells already where the kernel of the vmlinux was loaded");
+  }
+  kernel.Move(offset);
+  return absl::OkStatus();
 }
 
 // Moves the symbols that each offset is of.
@@ -103,9 +112,10 @@ absl::Status Move(const std::vector<std::string>& offsets, hotspots::GuestKernel
     if (of_all) {
       if (symbols.all.empty()) {
         return absl::InvalidArgumentError(
-            "--guest-kaslr-offset needs --guest-kallsyms, --guest-system-map or --guest-vmlinux");
+            "--guest-kaslr-offset needs --guest-kallsyms, --guest-system-map or --guest-vmlinux "
+            "(VM=HEX is that of a file of --guest-symbols)");
       }
-      symbols.all.Move(*offset);
+      if (absl::Status status = MoveOne(symbols.all, *offset); !status.ok()) return status;
       continue;
     }
     const auto own = symbols.own.find(text.substr(0, equals));
@@ -113,7 +123,7 @@ absl::Status Move(const std::vector<std::string>& offsets, hotspots::GuestKernel
       return absl::InvalidArgumentError(
           absl::StrCat("--guest-kaslr-offset '", text, "': --guest-symbols gives that VM no file"));
     }
-    own->second.Move(*offset);
+    if (absl::Status status = MoveOne(own->second, *offset); !status.ok()) return status;
   }
   return absl::OkStatus();
 }
@@ -154,6 +164,15 @@ void AddSymbolOptions(CLI::App& command, SymbolOptions& options) {
       ->type_name("[VM=]HEX");
 }
 
+std::vector<std::string> SymbolOptions::Files() const {
+  std::vector<std::string> files;
+  for (const std::string& one : {file, vmlinux}) {
+    if (!one.empty()) files.push_back(one);
+  }
+  for (const std::string& of_vm : of_vms) files.push_back(of_vm.substr(of_vm.find('=') + 1));
+  return files;
+}
+
 std::string UnknownVms(const hotspots::GuestKernels& symbols, const std::vector<std::string>& vms) {
   std::string unknown;
   for (const auto& [name, unused] : symbols.own) {
@@ -161,7 +180,8 @@ std::string UnknownVms(const hotspots::GuestKernels& symbols, const std::vector<
     absl::StrAppend(&unknown, unknown.empty() ? "" : ", ", "'", Printable(name), "'");
   }
   if (unknown.empty()) return "";
-  return absl::StrCat("--guest-symbols: no VM is called ", unknown);
+  return absl::StrCat("--guest-symbols: no VM is called ", unknown, "; there ",
+                      vms.size() == 1 ? "is " : "are ", Listed(vms, 5));
 }
 
 absl::StatusOr<hotspots::GuestKernels> ReadSymbols(const SymbolOptions& options) {

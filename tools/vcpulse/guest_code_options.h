@@ -20,12 +20,17 @@ namespace vcpulse::tools {
 absl::StatusOr<std::optional<kvm::AddressSource>> ParseAddressSource(const std::string& flag,
                                                                      const std::string& text);
 
+inline constexpr char kGuestCodeNeedsQmp[] =
+    "--guest-code needs --qmp: the guest's memory is read through it";
+
 struct SymbolOptions {
   std::string file;                        // kallsyms or System.map, of all VMs
   std::string vmlinux;                     // likewise
   std::vector<std::string> kaslr_offsets;  // HEX, or VM=HEX
   std::vector<std::string> of_vms;         // NAME=FILE
 
+  // All of them.
+  std::vector<std::string> Files() const;
   bool Any() const {
     return !file.empty() || !vmlinux.empty() || !kaslr_offsets.empty() || !of_vms.empty();
   }
@@ -35,7 +40,7 @@ struct SymbolOptions {
 // --guest-kaslr-offset.
 void AddSymbolOptions(CLI::App& command, SymbolOptions& options);
 
-// A line for each name in `symbols` that no VM of these has.
+// A line about the names in `symbols` that no VM of these has; empty where there are none.
 std::string UnknownVms(const hotspots::GuestKernels& symbols, const std::vector<std::string>& vms);
 
 // Reads the files. Errors: InvalidArgument, or what the system said, naming the file.

@@ -162,11 +162,11 @@ absl::Status Sample(std::vector<Sampled>& all, absl::Duration duration, const st
   return absl::OkStatus();
 }
 
-// The code around the hottest addresses of each vCPU. Where one cannot be read, that is said, and
-// the rest is not asked for.
-std::vector<kvm::GuestCode> ReadCode(const Sampled& one) {
+// The code around the hottest addresses of each vCPU, in the order of the VM's. Where one cannot be
+// read, that is said, and the rest is not asked for.
+std::vector<std::vector<kvm::GuestCode>> ReadCode(const Sampled& one) {
   constexpr size_t kMost = 4;  // of each
-  std::vector<kvm::GuestCode> all;
+  std::vector<std::vector<kvm::GuestCode>> all(one.vm.vcpus.size());
   for (size_t i = 0; i < one.vm.vcpus.size(); ++i) {
     const std::vector<uint64_t> places = kvm::HottestPlaces(one.sampler->counts()[i], kMost);
     if (places.empty()) continue;
@@ -175,24 +175,34 @@ std::vector<kvm::GuestCode> ReadCode(const Sampled& one) {
       Note(absl::StrCat(LabelOf(one.vm), ": its code is not read: ", code.status().message()));
       break;
     }
-    std::ranges::move(*code, std::back_inserter(all));
+    all[i] = *std::move(code);
   }
   return all;
 }
 
-// What was sampled of one VM. The kernel is moved to where it was loaded if `code` tells.
-std::vector<hotspots::VcpuHotspots> HotspotsOf(const Sampled& one,
-                                               const std::vector<kvm::GuestCode>& code,
-                                               hotspots::GuestKernel& kernel) {
-  std::vector<hotspots::VcpuHotspots> vcpus;
-  const uint64_t moved_by = kernel.code.LoadOffset(code).value_or(0);
-  if (moved_by != 0) {
+// The kernel as it lies in this guest, by code that was read from it.
+hotspots::GuestKernel Placed(const Sampled& one,
+                             const std::vector<std::vector<kvm::GuestCode>>& code,
+                             hotspots::GuestKernel kernel) {
+  using Found = hotspots::KnownCode::Place::Found;
+  std::vector<kvm::GuestCode> pieces;
+  for (const auto& of_vcpu : code) pieces.insert(pieces.end(), of_vcpu.begin(), of_vcpu.end());
+  const hotspots::KnownCode::Place place = kernel.code.Locate(pieces);
+  if (place.found == Found::kMoved) {
     Note(absl::StrCat(LabelOf(one.vm), ": its code is that of the vmlinux, moved by 0x",
-                      absl::Hex(moved_by)));
-    kernel.Move(moved_by);
+                      absl::Hex(place.moved_by)));
+    kernel.Move(place.moved_by);
   }
-  hotspots::KnownCode known;
-  for (const kvm::GuestCode& piece : code) known.Add(piece);
+  if (place.found != Found::kNowhere) return kernel;
+  Note(absl::StrCat(LabelOf(one.vm), ": its code is not that of the vmlinux",
+                    kernel.is_placed ? "" : " at this offset", ", so nothing is named by it"));
+  return {};
+}
+
+std::vector<hotspots::VcpuHotspots> HotspotsOf(const Sampled& one,
+                                               const std::vector<std::vector<kvm::GuestCode>>& code,
+                                               const hotspots::GuestKernel& kernel) {
+  std::vector<hotspots::VcpuHotspots> vcpus;
   for (size_t i = 0; i < one.vm.vcpus.size(); ++i) {
     const kvm::AddressCounts& counts = one.sampler->counts()[i];
     vcpus.push_back({.vm = one.vm.name,
@@ -204,13 +214,17 @@ std::vector<hotspots::VcpuHotspots> HotspotsOf(const Sampled& one,
                      .lost = counts.lost,
                      .halted = counts.halted,
                      .spots = hotspots::SpotsOf(counts, kernel.symbols)});
-    vcpus.back().idle_share = hotspots::IdleShare(vcpus.back().spots);
-    vcpus.back().wait_share = hotspots::WaitShare(counts, [&](uint64_t address) {
-      const auto waits = known.WaitsAt(address);
-      return waits ? waits : kernel.code.WaitsAt(address);
-    });
+    hotspots::VcpuHotspots& vcpu = vcpus.back();
+    vcpu.idle_share = hotspots::IdleShare(vcpu.spots, vcpu.samples);
+    hotspots::KnownCode own;
+    for (const kvm::GuestCode& piece : code[i]) own.Add(piece);
+    hotspots::WaitTally tally;
+    for (const auto& [at, samples] : counts.counts) {
+      const auto waits = own.WaitsAt(at.address);
+      tally.Add(samples, waits ? waits : hotspots::WaitsByKernel(kernel, at));
+    }
+    vcpu.wait_share = tally.ShareOf(vcpu.samples);
   }
-  if (moved_by != 0) kernel.Move(0);
   return vcpus;
 }
 
@@ -243,7 +257,8 @@ void SayLimits(const std::vector<hotspots::VcpuHotspots>& vcpus, bool has_symbol
   if (any_sample && none_fits) {
     Note(
         "no kernel-mode address lies in the symbols: they are another kernel's or another boot's "
-        "(KASLR), or the guest is still in its firmware");
+        "(KASLR), or the guest is still in its firmware; with --guest-code and a vmlinux "
+        "`hotspots`, and afterwards `symbolize`, find by how much it was moved");
   }
 }
 
@@ -326,6 +341,7 @@ int RunHotspots(const HotspotsOptions& options) {
   if (!duration.ok()) return Fail(duration.status());
   const auto source = ParseAddressSource("--source", options.source);
   if (!source.ok()) return Fail(source.status());
+  if (options.guest_code && options.target.qmp.empty()) return Fail(kGuestCodeNeedsQmp);
   if (options.frequency_hz != HotspotsOptions().frequency_hz && *source &&
       **source != kvm::AddressSource::kCycles) {
     return Fail("--frequency is that of --source cycles");
@@ -337,10 +353,13 @@ int RunHotspots(const HotspotsOptions& options) {
   if (absl::Status status = CheckPidsAreOurs(options.target.root); !status.ok()) {
     return Fail(status);
   }
-  absl::StatusOr<hotspots::GuestKernels> symbols = ReadSymbols(options.symbols);
+  const absl::StatusOr<hotspots::GuestKernels> symbols = ReadSymbols(options.symbols);
   if (!symbols.ok()) return Fail(symbols.status());
   const absl::StatusOr<std::vector<kvm::Vm>> vms = FindVms(options);
   if (!vms.ok()) return Fail(vms.status());
+  std::vector<std::string> names;
+  for (const kvm::Vm& vm : *vms) names.push_back(vm.name);
+  if (const std::string unknown = UnknownVms(*symbols, names); !unknown.empty()) Note(unknown);
   absl::StatusOr<std::vector<Sampled>> all =
       Open(*vms, {.root = options.target.root,
                   .source = *source,
@@ -352,8 +371,11 @@ int RunHotspots(const HotspotsOptions& options) {
   }
   std::vector<hotspots::VcpuHotspots> vcpus;
   for (const Sampled& one : *all) {
-    const auto code = options.guest_code ? ReadCode(one) : std::vector<kvm::GuestCode>();
-    std::ranges::move(HotspotsOf(one, code, symbols->Of(one.vm.name)), std::back_inserter(vcpus));
+    const auto code = options.guest_code
+                          ? ReadCode(one)
+                          : std::vector<std::vector<kvm::GuestCode>>(one.vm.vcpus.size());
+    std::ranges::move(HotspotsOf(one, code, Placed(one, code, symbols->Of(one.vm.name))),
+                      std::back_inserter(vcpus));
   }
   SayLimits(vcpus, !symbols->empty(), true);
   return Print(options, vcpus);

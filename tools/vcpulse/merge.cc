@@ -11,10 +11,10 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "kvm/base/output_file.h"
 #include "kvm/base/text.h"
 #include "tools/vcpulse/commands.h"
+#include "tools/vcpulse/merge_losses.h"
 #include "tools/vcpulse/progress.h"
 #include "tools/vcpulse/timeline_input.h"
 
@@ -60,42 +60,6 @@ absl::Status MergeOptions::Validate() const {
   return absl::OkStatus();
 }
 
-std::string HolesText(const timeline::MergeReport& report) {
-  std::vector<std::string> holes;
-  holes.reserve(report.first_holes.size());
-  for (const timeline::SequenceRange& hole : report.first_holes) {
-    holes.push_back(hole.first == hole.last ? absl::StrCat(hole.first)
-                                            : absl::StrCat(hole.first, " to ", hole.last));
-  }
-  const uint64_t more = report.holes - holes.size();
-  return absl::StrCat("no part has records ", absl::StrJoin(holes, ", "),
-                      more > 0 ? absl::StrCat(" and ", more, " more ranges") : "", ": ",
-                      Plural(report.lost_records, "record"), " lost");
-}
-
-void SayWhatWasFound(const timeline::MergeReport& report, const std::string& output) {
-  for (const timeline::MergeReport::Part& part : report.parts) {
-    if (part.damages.empty()) continue;
-    Warn(part.file, absl::StrCat("skipped ", Plural(part.damages.size(), "damaged region"),
-                                 ", the first at byte ", part.damages.front().offset, ": ",
-                                 part.damages.front().reason));
-  }
-  if (report.repeated_chunks > 0) {
-    Fail(absl::StrCat(output, ": ", Plural(report.repeated_chunks, "chunk"),
-                      " found in several parts, written once"));
-  }
-  if (report.first_sequence > 1) {
-    Warn(output, absl::StrCat("begins with record ", report.first_sequence,
-                              ": no part has those before it"));
-  }
-  if (report.holes > 0) Warn(output, HolesText(report));
-  if (!report.ended_in_order) {
-    Warn(output,
-         "the end of the recording is in no part (it was killed, is still running, or a part is "
-         "not named)");
-  }
-}
-
 int RunMerge(const MergeOptions& options) {
   if (absl::Status status = options.Validate(); !status.ok()) return Fail(status);
   const auto output = OutputFile::Create(options.output, OutputFile::Appears::kWhenFinished);
@@ -110,7 +74,7 @@ int RunMerge(const MergeOptions& options) {
   if (absl::IsCancelled(merged.status())) return kExitOk;  // the reader of OUT has seen enough
   if (!merged.ok()) return Fail(merged.status());
   if (absl::Status status = (*output)->Finish(); !status.ok()) return Fail(status);
-  SayWhatWasFound(*merged, (*output)->name());
+  SayLosses(*merged, (*output)->name());
   SayWritten(options.output);
   return kExitOk;
 }

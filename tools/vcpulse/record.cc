@@ -66,6 +66,9 @@ absl::Status ParseHotspots(const RecordText& text, RecordOptions& options) {
     return absl::InvalidArgumentError(
         absl::StrCat("--hotspots '", when, "': known are spinning, starved, both"));
   }
+  if (options.guest_code && options.target.qmp.empty()) {
+    return absl::InvalidArgumentError(kGuestCodeNeedsQmp);
+  }
   if (options.hotspots_source == kvm::AddressSource::kQmp) {
     Note("--hotspots-source qmp stops the vCPUs for a moment with each sample");
   }

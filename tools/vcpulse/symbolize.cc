@@ -5,11 +5,14 @@
 #include <unistd.h>
 
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "CLI/CLI.hpp"
@@ -22,6 +25,7 @@
 #include "monitor/timeline/recut.h"
 #include "tools/vcpulse/commands.h"
 #include "tools/vcpulse/guest_code_options.h"
+#include "tools/vcpulse/merge_losses.h"
 #include "tools/vcpulse/progress.h"
 #include "tools/vcpulse/timeline_input.h"
 
@@ -30,15 +34,16 @@ namespace {
 
 constexpr const char* kSymbolizeFooter =
     R"(Usage: [OPTIONS] FILE -o OUT
-Hot addresses (`record --hotspots`) get the names of their functions, and of a vmlinux the code around them, so
-that every reader of OUT names them without those files. Names that FILE has already are replaced. All
-else, lost records too, stays as it is.
-Where FILE holds code of the guest (`record --guest-code`), a vmlinux is moved to where that code says that the
-kernel was loaded (KASLR).
+Hot addresses (`record --hotspots`) get the names of their functions, and of a
+vmlinux the code around them, so that every reader of OUT names them without
+those files. What an earlier `symbolize` wrote is replaced. Other records stay
+as they are, and so do gaps where records were lost. Where FILE holds code of
+the guest (`record --guest-code`), a vmlinux is moved to where that code says
+that the kernel was loaded (KASLR).
 
 Examples:
   vcpulse symbolize web.vpt --guest-symbols web=web.kallsyms -o named.vpt
-  vcpulse symbolize web.vpt --guest-kallsyms web.kallsyms --guest-vmlinux vmlinux -o named.vpt
+  vcpulse symbolize web.vpt --guest-vmlinux vmlinux -o named.vpt
 
 Exit status:
   0  written
@@ -65,32 +70,91 @@ absl::Status SymbolizeOptions::Validate() const {
     return absl::InvalidArgumentError(
         "--output: - is a terminal, and a timeline is binary: redirect it or name a file");
   }
+  for (const std::string& symbol_file : symbols.Files()) {
+    if (absl::Status status = CheckNotSameFile(symbol_file, output); !status.ok()) return status;
+  }
   return CheckNotSameFile(file, output);
 }
+
+// Where the kernel of each VM was loaded, by the code that its windows hold. A guest may boot again
+// within a recording, so each window has its own answer.
+class Placements {
+ public:
+  using Place = hotspots::KnownCode::Place;
+
+  // A window in the order of the timeline. `kernel` is that of its VM.
+  void Add(uint64_t sequence, const v1::HotAddresses& hot, const hotspots::GuestKernel& kernel) {
+    OfVm& vm = vms_[hot.vm()];
+    const std::vector<kvm::GuestCode> code = hotspots::ReadCodeOf(hot);
+    if (code.empty() || vm.misses == kMostMisses) return;
+    const Place place = kernel.code.Locate(code);
+    if (place.found == Place::Found::kNotCompared) return;
+    if (place.found == Place::Found::kNowhere) {
+      ++vm.misses;
+    } else {
+      vm.found[sequence] = place.moved_by;
+    }
+  }
+
+  // Whether code was compared, and none of it is in the kernel's file.
+  bool IsAnotherKernel(uint32_t vm) const {
+    const auto of_vm = vms_.find(vm);
+    return of_vm != vms_.end() && of_vm->second.found.empty() && of_vm->second.misses > 0;
+  }
+
+  // By how much it was moved at a window: as at the last one before it that tells, else at the
+  // first one; 0 where none does.
+  uint64_t MovedBy(uint32_t vm, uint64_t sequence) const {
+    const auto of_vm = vms_.find(vm);
+    if (of_vm == vms_.end() || of_vm->second.found.empty()) return 0;
+    const auto& found = of_vm->second.found;
+    auto after = found.upper_bound(sequence);
+    return after == found.begin() ? after->second : std::prev(after)->second;
+  }
+
+ private:
+  // A search that finds nothing takes about a second.
+  static constexpr int kMostMisses = 8;
+
+  struct OfVm {
+    std::map<uint64_t, uint64_t> found;  // by sequence number of the window
+    int misses = 0;
+  };
+
+  std::map<uint32_t, OfVm> vms_;
+};
 
 // Names what it is given, and counts.
 class Namer {
  public:
   explicit Namer(hotspots::GuestKernels& kernels) : kernels_(kernels) {}
 
-  // Whether it changed a record of the chunk.
+  // Of a first reading, to find where kernels were loaded.
+  void Look(const timeline::Entry& entry) {
+    if (const auto* set = std::get_if<v1::VcpuSet>(&entry.record)) {
+      names_[set->vm()] = set->instance().name();
+    }
+    const auto* hot = std::get_if<v1::HotAddresses>(&entry.record);
+    if (hot != nullptr) placements_.Add(entry.sequence, *hot, kernels_.Of(names_[hot->vm()]));
+  }
+
+  // Of the second one: whether it changed a record of the chunk.
   bool Edit(v1::ChunkPayload& content) {
-    for (const v1::VcpuSet& set : content.vcpu_sets()) names_[set.vm()] = set.instance().name();
     bool any = false;
     for (v1::TimelineRecord& record : *content.mutable_records()) {
-      if (record.has_vcpu_set()) {
-        names_[record.vcpu_set().vm()] = record.vcpu_set().instance().name();
-      }
       if (!record.has_hot_addresses()) continue;
       v1::HotAddresses& hot = *record.mutable_hot_addresses();
       hotspots::GuestKernel& kernel = kernels_.Of(names_[hot.vm()]);
-      if (kernel.empty()) continue;
+      if (kernel.empty() || placements_.IsAnotherKernel(hot.vm())) continue;
+      const uint64_t moved_by = placements_.MovedBy(hot.vm(), record.sequence());
+      if (moved_by != 0) kernel.Move(moved_by);
+      const hotspots::Symbolized samples = hotspots::Symbolize(kernel, hot);
+      if (moved_by != 0) kernel.Move(0);
       any = true;
       ++windows_;
-      const uint64_t moved_by = LoadOffset(kernel, hot);
-      if (moved_by != 0) kernel.Move(moved_by);
-      named_samples_ += hotspots::Symbolize(kernel, hot);
-      if (moved_by != 0) kernel.Move(0);
+      moves_.insert(moved_by);
+      named_ += samples.named;
+      all_ += samples.all;
     }
     return any;
   }
@@ -100,30 +164,49 @@ class Namer {
     for (const auto& [number, name] : names_) vms.push_back(name);
     return vms;
   }
-  uint64_t windows() const { return windows_; }
-  uint64_t named_samples() const { return named_samples_; }
-
- private:
-  // By how much the kernel of a VM was moved, as far as code of a window told; 0: it is not known,
-  // or the files say it.
-  uint64_t LoadOffset(const hotspots::GuestKernel& kernel, const v1::HotAddresses& hot) {
-    const auto known = moved_by_.find(hot.vm());
-    if (known != moved_by_.end()) return known->second;
-    std::vector<kvm::GuestCode> code;
-    for (const v1::GuestCode& piece : hot.code()) {
-      if (auto read = hotspots::CodeOf(piece)) code.push_back(*std::move(read));
+  // Those that are not named, as their code is not in the file of their kernel.
+  std::vector<std::string> OtherKernels() const {
+    std::vector<std::string> vms;
+    for (const auto& [number, name] : names_) {
+      if (placements_.IsAnotherKernel(number)) vms.push_back(Printable(name));
     }
-    const auto moved_by = kernel.code.LoadOffset(code);
-    if (moved_by) moved_by_[hot.vm()] = *moved_by;
-    return moved_by.value_or(0);
+    return vms;
+  }
+  uint64_t windows() const { return windows_; }
+  uint64_t named() const { return named_; }
+
+  // "named 60 of 70 samples in kernel mode, of 1 window; kernels were found moved by 0x2a000000"
+  std::string Done() const {
+    std::vector<std::string> moves;
+    for (const uint64_t by : moves_) {
+      if (by != 0) moves.push_back(absl::StrCat("0x", absl::Hex(by)));
+    }
+    return absl::StrCat("named ", named_, " of ", Plural(all_, "sample"), " in kernel mode, of ",
+                        Plural(windows_, "window"),
+                        moves.empty() ? "" : "; by its code the kernel was moved by ",
+                        Listed(moves, 3));
   }
 
+ private:
   hotspots::GuestKernels& kernels_;
   std::map<uint32_t, std::string> names_;  // of VMs
-  std::map<uint32_t, uint64_t> moved_by_;
+  Placements placements_;
+  std::set<uint64_t> moves_;
   uint64_t windows_ = 0;
-  uint64_t named_samples_ = 0;
+  uint64_t named_ = 0;
+  uint64_t all_ = 0;
 };
+
+// Why nothing was named.
+std::string NothingNamed(const Namer& namer) {
+  if (!namer.OtherKernels().empty()) {
+    return "the code that it holds is not that of the vmlinux: another kernel";
+  }
+  return namer.windows() == 0
+             ? "holds no hot addresses of the VMs that symbols are given for (`record --hotspots`)"
+             : "no address lies in the symbols: they are another kernel's or another boot's "
+               "(KASLR)";
+}
 
 int RunSymbolize(const SymbolizeOptions& options) {
   if (absl::Status status = options.Validate(); !status.ok()) return Fail(status);
@@ -131,10 +214,15 @@ int RunSymbolize(const SymbolizeOptions& options) {
   if (!kernels.ok()) return Fail(kernels.status());
   const auto output = OutputFile::Create(options.output, OutputFile::Appears::kWhenFinished);
   if (!output.ok()) return Fail(output.status());
-  constexpr uint64_t kReadings = 2;
+  constexpr uint64_t kReadings = 3;
   ReadProgress progress(NameOf(options.file), BytesToRead({options.file}, kReadings),
                         options.output == "-" ? Writes::kStdout : Writes::kFile);
   Namer namer(*kernels);
+  const auto looked = ReadInput(options.file, [&namer](const timeline::Entry& entry) {
+    namer.Look(entry);
+    return absl::OkStatus();
+  });
+  if (!looked.ok()) return Fail(looked.status());
   const std::vector<std::string> files = {options.file};
   const auto read = timeline::MergeTimelines(files, [&](std::span<const uint8_t> chunk) {
     return timeline::EditChunk(
@@ -144,19 +232,17 @@ int RunSymbolize(const SymbolizeOptions& options) {
   progress.Stop();
   if (absl::IsCancelled(read.status())) return kExitOk;  // the reader of OUT has seen enough
   if (!read.ok()) return Fail(read.status());
+  SayLosses(*read, (*output)->name());
   const std::string unknown = UnknownVms(*kernels, namer.Vms());
   if (!unknown.empty()) Note(unknown);
-  if (namer.named_samples() == 0) {
-    return Fail(absl::StrCat(
-        NameOf(options.file), ": ",
-        namer.windows() == 0
-            ? "holds no hot addresses of the VMs that symbols are given for (`record --hotspots`)"
-            : "no address lies in the symbols: they are another kernel's or another boot's "
-              "(KASLR)"));
+  if (namer.named() == 0) {
+    return Fail(absl::StrCat(NameOf(options.file), ": ", NothingNamed(namer)));
+  }
+  for (const std::string& vm : namer.OtherKernels()) {
+    Note(absl::StrCat("VM ", vm, " is not named: its code is not that of the vmlinux"));
   }
   if (absl::Status status = (*output)->Finish(); !status.ok()) return Fail(status);
-  Note(absl::StrCat("named ", Plural(namer.named_samples(), "sample"), " of ",
-                    Plural(namer.windows(), "window")));
+  Note(namer.Done());
   SayWritten(options.output);
   return kExitOk;
 }

@@ -1,7 +1,9 @@
 // Lines over the visible time: IPC, residency, starved, each counter per second.
 
-// The CPU of the host on which the last reading before `until` found the thread; null: none did.
-function hostCpuAt(moves, until) {
+// The CPU of the host on which the last reading before `until` found the thread; null: none did, or later moves are not kept.
+function hostCpuAt(vcpu, until) {
+  const moves = vcpu.host_cpu_moves;
+  if (vcpu.host_cpu_moves_omitted > 0 && until > moves[moves.length - 1].t_s * NS_PER_S) return null;
   let cpu = null;
   for (const move of moves) {
     if (move.t_s * NS_PER_S > until) break;
@@ -19,7 +21,7 @@ function chartsOf(columns, vcpu) {
   ];
   const moves = vcpu.host_cpu_moves || [];
   if (moves.length > 0) {
-    charts.push({title: 'host CPU', format: (cpu) => 'CPU ' + formatNumber(cpu, 0), of: (_, point) => hostCpuAt(moves, point.to),
+    charts.push({title: 'host CPU', format: (cpu) => 'CPU ' + formatNumber(cpu, 0), of: (_, point) => hostCpuAt(vcpu, point.to),
       most: Math.max(1, ...moves.map((move) => move.cpu))});
   }
   columns.numbers.filter((number) => number.key !== 'ipc').forEach((number, i) => charts.push({

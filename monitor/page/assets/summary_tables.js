@@ -48,7 +48,10 @@ function competitorText(found) {
 // Which code a vCPU ran in the windows of `record --hotspots`.
 function hotText(hot) {
   const spots = hot.spots.slice(0, 5).map((spot) => formatShare(spot.share) + ' ' + spot.name + (spot.mode === 'user' ? ' (user)' : ''));
-  return spots.join(', ') + (spots.length > 0 ? ' of ' : '') + hot.samples + ' samples by ' + hot.source;
+  const windows = hot.windows ? hot.windows.spinning + hot.windows.starved : 0;
+  return spots.join(', ') + (spots.length > 0 ? ' of ' : '') + hot.samples + ' samples by ' + hot.source +
+      (windows > 0 ? ' in ' + windows + (windows > 1 ? ' windows' : ' window') : '') + (hot.why ? '; ' + hot.why : '') +
+      (hot.code_refused ? '; its code was not read: ' + hot.code_refused : '');
 }
 
 function vmSection(vm) {

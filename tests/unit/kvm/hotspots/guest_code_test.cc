@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <string>
 
+#include "kvm/discovery/qmp_protocol.h"
 #include "tests/fakes/qmp_server.h"
 #include "tests/fakes/temporary_folder.h"
 
@@ -30,6 +31,7 @@ TEST(BytesOfDump, EndsWhereNothingIsMapped) {
   EXPECT_THAT(BytesOfDump("ffffffff81000ff8: 0x01\r\nffffffff81001000: Cannot access memory\r\n"),
               ElementsAre(0x01));
   EXPECT_THAT(BytesOfDump("10: 0x01 0xzz 0x03\r\n"), ElementsAre(0x01));
+  EXPECT_THAT(BytesOfDump("10: Cannot access memory\r\n18: 0x01\r\n"), IsEmpty());
   EXPECT_THAT(BytesOfDump("Cannot access memory at address 0x10\r\n"), IsEmpty());
 }
 
@@ -57,6 +59,23 @@ TEST(ReadGuestCode, IsThatAroundEachAddress) {
   EXPECT_EQ((*code)[0].address, 0x1fc0u);
   EXPECT_THAT((*code)[0].bytes, ElementsAre(0xf3, 0x90));
   EXPECT_EQ((*code)[1].address, 0u);
+}
+
+TEST(QmpCode, AsksForTheBytesAsThatVcpuSeesThem) {
+  QmpProtocol protocol(QmpQuestions::kCode,
+                       {.vcpu = 3, .bytes = 128, .addresses = {0xffffffff81000000, 0x10}});
+  ASSERT_TRUE(protocol.Receive("{\"QMP\": {}}\n{\"return\": {}}\n").ok());
+  ASSERT_TRUE(protocol.Receive("{\"return\": [{\"cpu-index\": 0, \"thread-id\": 7}]}\n").ok());
+  EXPECT_THAT(protocol.TakeOutput(),
+              testing::EndsWith("{\"execute\": \"human-monitor-command\", \"arguments\": "
+                                "{\"command-line\": \"x /128xb 0xffffffff81000000\", "
+                                "\"cpu-index\": 3}}\n"));
+  ASSERT_TRUE(protocol.Receive("{\"return\": \"first\"}\n").ok());
+  EXPECT_THAT(protocol.TakeOutput(), HasSubstr("\"x /128xb 0x10\", \"cpu-index\": 3"));
+  EXPECT_FALSE(protocol.done());
+  ASSERT_TRUE(protocol.Receive("{\"return\": \"second\"}\n").ok());
+  EXPECT_TRUE(protocol.done());
+  EXPECT_THAT(protocol.answers().monitor_texts, ElementsAre("first", "second"));
 }
 
 TEST(ReadGuestCode, IsRefusedInWords) {

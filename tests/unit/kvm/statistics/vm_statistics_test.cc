@@ -201,6 +201,26 @@ TEST_F(QmpStatisticsTest, ARefusalIsNotAskedAgainForAMinute) {
   EXPECT_EQ(server.clients(), 2);
 }
 
+// From then on, so that values of two sources are not mixed.
+TEST_F(QmpStatisticsTest, WhereQmpHasNoneDebugfsTells) {
+  script_.answers["query-stats"] = "{\"return\": []}\n";
+  fakes::QmpServer server(proc_.Path("q"), script_);
+  vm_.qmp_address = server.address();
+  vm_.vcpus.pop_back();
+  vm_.vcpu_descriptors = 1;
+  proc_.AddDebugfsVcpu(10, 14, 0, 101);
+  proc_.Write("sys/kernel/debug/kvm/10-14/exits", "77\n");
+  VmStatistics statistics(proc_.root(), vm_, kKernel, Now);
+  for (int turn = 0; turn < 2; ++turn) {
+    const auto all = statistics.Read();
+    ASSERT_EQ(all.size(), 2u);
+    EXPECT_EQ(all[1].source, "kvm-debugfs");
+    EXPECT_EQ(statistics.kvm_refused(), "");
+    clock_ns += 120'000'000'000;
+  }
+  EXPECT_EQ(server.clients(), 1);
+}
+
 // TCG, or a QEMU without KVM's provider.
 TEST_F(QmpStatisticsTest, NoStatisticsAreARefusal) {
   script_.answers["query-stats"] = "{\"return\": []}\n";

@@ -87,8 +87,8 @@ TEST(Vmlinux, WhatIsNoneIsToldInWords) {
   const auto told = [](std::vector<uint8_t> bytes) {
     return std::string(ParseVmlinux(bytes).status().message());
   };
-  EXPECT_THAT(told({}), HasSubstr("no ELF file"));
-  EXPECT_THAT(told({'\x7f', 'E', 'L', 'F'}), HasSubstr("no ELF file"));
+  EXPECT_THAT(told({}), HasSubstr("not an ELF file"));
+  EXPECT_THAT(told({'\x7f', 'E', 'L', 'F'}), HasSubstr("not an ELF file"));
   std::vector<uint8_t> image = OwnImage();
   image[18] = 8;  // e_machine: MIPS
   image[19] = 0;

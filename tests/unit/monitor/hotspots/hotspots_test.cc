@@ -49,12 +49,13 @@ TEST(IdleShare, IsOfNamedPlacesInTheIdleLoop) {
   EXPECT_FALSE(IsIdleLoop("poll_idle_but_not"));
   EXPECT_FALSE(IsIdleLoop(""));
   std::vector<Spot> spots = SomeHotspots().spots;
-  EXPECT_EQ(IdleShare(spots), 0);
+  EXPECT_EQ(IdleShare(spots, 100), 0);
   spots[1].name = "default_idle";
-  EXPECT_EQ(IdleShare(spots), 0.05);
+  EXPECT_EQ(IdleShare(spots, 100), 0.05);
+  EXPECT_EQ(IdleShare(spots, 200), 0.025);  // others were left out
   for (Spot& spot : spots) spot.named = false;
-  EXPECT_EQ(IdleShare(spots), std::nullopt);  // without symbols it is not known
-  EXPECT_EQ(IdleShare({}), std::nullopt);
+  EXPECT_EQ(IdleShare(spots, 100), std::nullopt);  // without symbols it is not known
+  EXPECT_EQ(IdleShare({}, 0), std::nullopt);
 }
 
 TEST(HotspotsText, HasTheLargestSharesAndTheRest) {

@@ -59,38 +59,75 @@ std::vector<uint8_t> ManyBytes() {
   return bytes;
 }
 
+constexpr uint64_t kLinked = 0xffffffff81000000;
+
 kvm::GuestCode ReadAt(uint64_t place, uint64_t moved_by) {
   const std::vector<uint8_t> bytes = ManyBytes();
   const auto begin = bytes.begin() + static_cast<ptrdiff_t>(place);
-  return {.address = 0x1000000 + place + moved_by, .bytes = {begin, begin + 64}};
+  return {.address = kLinked + place + moved_by, .bytes = {begin, begin + 64}};
+}
+
+using Found = KnownCode::Place::Found;
+
+Found FoundOf(const KnownCode& known, const std::vector<kvm::GuestCode>& running) {
+  return known.Locate(running).found;
 }
 
 TEST(KnownCode, TellsWhereItWasLoaded) {
   KnownCode known;
-  known.Add({.address = 0x1000000, .bytes = ManyBytes()});
+  known.Add({.address = kLinked, .bytes = ManyBytes()});
   kvm::GuestCode patched = ReadAt(70'000, 0xd800000);
   patched.bytes[5] ^= 1;
-  EXPECT_EQ(known.LoadOffset(std::array{ReadAt(500, 0xd800000)}), 0xd800000u);
-  EXPECT_EQ(known.LoadOffset(std::array{patched}), 0xd800000u);
-  EXPECT_EQ(known.LoadOffset(std::array{ReadAt(500, 0)}), 0u);
-  // A process, another kernel, a move by less than a page: none of it.
-  EXPECT_EQ(known.LoadOffset(std::array{kvm::GuestCode{.bytes = std::vector<uint8_t>(64, 1)}}),
-            std::nullopt);
-  EXPECT_EQ(known.LoadOffset(std::array{ReadAt(500, 0x10)}), std::nullopt);
-  EXPECT_EQ(known.LoadOffset({}), std::nullopt);
-  // What most pieces say.
-  EXPECT_EQ(known.LoadOffset(std::array{ReadAt(9'000, 0x200000), ReadAt(500, 0xd800000), patched}),
-            0xd800000u);
+  for (const kvm::GuestCode& code : {ReadAt(500, 0xd800000), patched}) {
+    const KnownCode::Place place = known.Locate(std::array{code});
+    EXPECT_EQ(place.found, Found::kMoved);
+    EXPECT_EQ(place.moved_by, 0xd800000u);
+  }
+  EXPECT_EQ(FoundOf(known, {ReadAt(500, 0)}), Found::kHere);
+  // Another kernel, a move by less than a page.
+  EXPECT_EQ(FoundOf(known, {{.address = kLinked, .bytes = std::vector<uint8_t>(64, 1)}}),
+            Found::kNowhere);
+  EXPECT_EQ(FoundOf(known, {ReadAt(500, 0x10)}), Found::kNowhere);
+  // Half of a part is no proof, and one part alone is chance.
+  kvm::GuestCode one_part = ReadAt(500, 0xd800000);
+  one_part.bytes.resize(16);
+  EXPECT_EQ(FoundOf(known, {one_part}), Found::kNowhere);
+}
+
+TEST(KnownCode, ProcessesAndNothingAreNotCompared) {
+  KnownCode known;
+  known.Add({.address = kLinked, .bytes = ManyBytes()});
+  kvm::GuestCode user = ReadAt(500, 0);
+  user.address = 0x401000;
+  EXPECT_EQ(FoundOf(known, {user}), Found::kNotCompared);
+  EXPECT_EQ(FoundOf(known, {}), Found::kNotCompared);
+  EXPECT_EQ(FoundOf(KnownCode(), {ReadAt(500, 0)}), Found::kNotCompared);
+}
+
+// Where the offset is given, code that lies elsewhere speaks against it.
+TEST(KnownCode, AnOffsetThatIsGivenIsChecked) {
+  KnownCode known;
+  known.Add({.address = kLinked, .bytes = ManyBytes()});
   known.Move(0x200000);
-  EXPECT_EQ(known.LoadOffset(std::array{ReadAt(500, 0xd800000)}), std::nullopt);
+  EXPECT_EQ(FoundOf(known, {ReadAt(500, 0x200000)}), Found::kHere);
+  EXPECT_EQ(FoundOf(known, {ReadAt(500, 0x201000)}), Found::kNowhere);
 }
 
 TEST(KnownCode, CodeThatComesTwiceTellsNothing) {
   KnownCode known;
-  known.Add({.address = 0x1000, .bytes = std::vector<uint8_t>(1000, 0x90)});
-  EXPECT_EQ(known.LoadOffset(std::array{
-                kvm::GuestCode{.address = 0x201000, .bytes = std::vector<uint8_t>(64, 0x90)}}),
-            std::nullopt);
+  known.Add({.address = kLinked, .bytes = std::vector<uint8_t>(1000, 0x90)});
+  EXPECT_EQ(
+      FoundOf(known, {{.address = kLinked + 0x200000, .bytes = std::vector<uint8_t>(64, 0x90)}}),
+      Found::kNowhere);
+}
+
+// A piece that begins within a loop does not hide one that has all of it.
+TEST(KnownCode, AnyPieceMayHoldTheLoop) {
+  KnownCode known;
+  known.Add(SomeCode());
+  known.Add({.address = 0x10102, .bytes = std::vector<uint8_t>(128, 0x90), .isa = kvm::Isa::kX86});
+  EXPECT_EQ(known.WaitsAt(0x10102), true);
+  EXPECT_EQ(known.WaitsAt(0x10110), false);
 }
 
 TEST(CodeRecord, GivesTheCodeBack) {

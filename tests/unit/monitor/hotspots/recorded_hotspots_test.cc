@@ -100,6 +100,40 @@ TEST(RecordedHotspots, IdlePollingIsOfTheSamplesAfterSpinning) {
   EXPECT_EQ(recorded.Of(1, 0, symbols)->idle_share, 1.0);
 }
 
+// Two processes that have the same addresses, one after the other: each window by its own code.
+TEST(RecordedHotspots, EachWindowIsJudgedByItsOwnCode) {
+  const auto with_code = [](const std::string& bytes, uint64_t samples) {
+    v1::HotAddresses hot = Window(1, 0, 0x401000, samples);
+    hot.set_modes(0, v1::GUEST_MODE_USER);
+    v1::GuestCode& code = *hot.add_code();
+    code.set_address(0x401000);
+    code.set_bytes(bytes);
+    code.set_isa(v1::GuestCode::ISA_X86);
+    return hot;
+  };
+  RecordedHotspots recorded;
+  recorded.Add({.sequence = 1, .record = with_code("\xf3\x90\xeb\xfc", 60)});
+  recorded.Add({.sequence = 2, .record = with_code("\x90\x90\xeb\xfc", 30)});
+  v1::HotAddresses unknown = Window(1, 0, 0x402000, 5);
+  unknown.set_further_samples(5);
+  recorded.Add({.sequence = 3, .record = unknown});
+  const auto vcpu = recorded.Of(1, 0, {});
+  EXPECT_EQ(vcpu->wait_share, 0.6);
+  EXPECT_EQ(WhyItSpins(*vcpu),
+            "waits in place: at least 60.0 % after spinning in a loop with PAUSE, WFE or YIELD");
+}
+
+TEST(RecordedHotspots, WhyNoCodeWasReadIsKept) {
+  RecordedHotspots recorded;
+  v1::HotAddresses hot = Window(1, 0, 0x1000, 60);
+  hot.set_code_refused("QMP did not answer");
+  recorded.Add({.sequence = 1, .record = hot});
+  recorded.Add({.sequence = 2, .record = Window(1, 0, 0x1000, 60)});
+  EXPECT_EQ(recorded.Of(1, 0, {})->code_refused, "QMP did not answer");
+  EXPECT_THAT(TextOf(recorded.All({}), 5),
+              testing::HasSubstr("  its code was not read: QMP did not answer\n"));
+}
+
 // Beyond 16,384 places those with one sample go, and stay counted.
 TEST(RecordedHotspots, ManyPlacesAreBounded) {
   RecordedHotspots recorded;

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "monitor/hotspots/code_record.h"
 #include "monitor/hotspots/recorded_hotspots.h"
 
 namespace vcpulse::hotspots {
@@ -42,7 +43,9 @@ GuestKernel SomeKernel() {
 
 TEST(Symbolize, NamesWhatLiesInTheKernel) {
   v1::HotAddresses hot = SomeWindow();
-  EXPECT_EQ(Symbolize(SomeKernel(), hot), 90u);
+  const Symbolized samples = Symbolize(SomeKernel(), hot);
+  EXPECT_EQ(samples.named, 90u);
+  EXPECT_EQ(samples.all, 92u);  // in kernel mode
   EXPECT_THAT(hot.functions(), ElementsAre("spin", "work", "", ""));
   EXPECT_THAT(hot.function_addresses(), ElementsAre(0x1000, 0x2000, 0, 0));
 }
@@ -60,9 +63,9 @@ TEST(Symbolize, ReadersNeedTheFileAlone) {
   const auto found = named.Of(1, 0, {});
   ASSERT_TRUE(expected && found);
   EXPECT_EQ(found->spots, expected->spots);
-  EXPECT_EQ(expected->wait_share, 0.78);  // 8 in user mode have that address too
+  EXPECT_EQ(expected->wait_share, 0.7);
   EXPECT_EQ(found->wait_share, expected->wait_share);
-  EXPECT_THAT(JsonOf({*found}), ::testing::HasSubstr("\"wait_share\": 0.78"));
+  EXPECT_THAT(JsonOf({*found}), ::testing::HasSubstr("\"wait_share\": 0.7"));
   EXPECT_EQ(plain.Of(1, 0, {})->wait_share, std::nullopt);
   // Symbols that are given come first.
   const GuestKernels other{.all = {.symbols = *Symbols::Parse("1000 T lock\n4000 T end\n")}};
@@ -74,17 +77,35 @@ TEST(Symbolize, ReplacesOlderNamesAndKeepsCode) {
   Symbolize(SomeKernel(), hot);
   const int pieces = hot.code_size();
   EXPECT_EQ(pieces, 2);
-  EXPECT_EQ(Symbolize({.symbols = *Symbols::Parse("9 T far\n10 T end\n")}, hot), 0u);
+  EXPECT_TRUE(hot.code(0).of_file());
+  EXPECT_TRUE(ReadCodeOf(hot).empty());
+  EXPECT_EQ(Symbolize({.symbols = *Symbols::Parse("9 T far\n10 T end\n")}, hot).named, 0u);
   EXPECT_THAT(hot.functions(), ElementsAre("", "", "", ""));
-  EXPECT_EQ(Symbolize(SomeKernel(), hot), 90u);
+  EXPECT_EQ(hot.code_size(), 0);
+  EXPECT_EQ(Symbolize(SomeKernel(), hot).named, 90u);
   EXPECT_EQ(hot.code_size(), pieces);
+}
+
+// What was read from the guest stays, and speaks before the file of a kernel.
+TEST(Symbolize, CodeOfTheGuestComesFirst) {
+  v1::HotAddresses hot = SomeWindow();
+  *hot.add_code() = RecordOf({.address = 0x1100, .bytes = std::vector<uint8_t>(64, 0x90)});
+  hot.mutable_code(0)->set_isa(v1::GuestCode::ISA_X86);
+  Symbolize(SomeKernel(), hot);
+  ASSERT_EQ(hot.code_size(), 2);
+  EXPECT_FALSE(hot.code(0).of_file());
+  EXPECT_EQ(ReadCodeOf(hot).size(), 1u);
+  RecordedHotspots recorded;
+  recorded.Add({.sequence = 1, .record = hot});
+  EXPECT_EQ(recorded.Of(1, 0, {})->wait_share, 0.0);
+  EXPECT_EQ(recorded.Of(1, 0, {.all = SomeKernel()})->wait_share, 0.0);
 }
 
 TEST(Symbolize, ADamagedFileMayHoldAnything) {
   v1::HotAddresses hot = SomeWindow();
   hot.clear_samples();
   hot.clear_modes();
-  EXPECT_EQ(Symbolize(SomeKernel(), hot), 0u);
+  EXPECT_EQ(Symbolize(SomeKernel(), hot).named, 0u);
   hot = SomeWindow();
   for (int i = 0; i < 4; ++i) hot.add_functions(std::string(100'000, 'x'));
   for (int i = 0; i < 4; ++i) hot.add_function_addresses(7);

@@ -259,8 +259,36 @@ TEST_F(TriggeredWindowsTest, CodeThatCannotBeReadIsSaidAndSamplesStay) {
   for (const int64_t ms : {0, 200, 1200}) Tick(watch, ms);
   const std::vector<v1::HotAddresses> found = TakeFrom(watch);
   ASSERT_THAT(found, SizeIs(1));
-  EXPECT_EQ(found[0].refused(), "code: another client holds it");
+  EXPECT_EQ(found[0].refused(), "");
+  EXPECT_EQ(found[0].code_refused(), "another client holds it");
   EXPECT_EQ(found[0].samples(0), 3u);
+}
+
+// One that does not answer would hold up the recording each time.
+TEST(PatientCodeReader, LeavesAVmInPeaceForAMinute) {
+  int asked = 0;
+  absl::Status status = absl::UnavailableError("held");
+  const ReadCode read = PatientCodeReader(
+      [&](const kvm::Vm&, int,
+          std::span<const uint64_t>) -> absl::StatusOr<std::vector<kvm::GuestCode>> {
+        ++asked;
+        if (!status.ok()) return status;
+        return std::vector<kvm::GuestCode>(1);
+      },
+      [] { return g_now_ns; });
+  g_now_ns = 0;
+  const kvm::Vm one{.pid = 1};
+  EXPECT_FALSE(read(one, 0, {}).ok());
+  g_now_ns = 59'000 * kMs_ns;
+  EXPECT_FALSE(read(one, 0, {}).ok());
+  EXPECT_EQ(asked, 1);
+  EXPECT_FALSE(read({.pid = 2}, 0, {}).ok());
+  EXPECT_EQ(asked, 2);
+  status = absl::OkStatus();
+  g_now_ns = 60'000 * kMs_ns;
+  EXPECT_TRUE(read(one, 0, {}).ok());
+  EXPECT_TRUE(read(one, 0, {}).ok());
+  EXPECT_EQ(asked, 4);
 }
 
 }  // namespace

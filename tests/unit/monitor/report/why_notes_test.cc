@@ -128,6 +128,8 @@ TEST(HostCpuNotes, TellWhereTheThreadWas) {
       HostCpuNotes(vm, 3),
       "  on host CPUs, vCPU 3: 2 (87.5 %), 7 (12.5 %) of 8 readings; 2 of them elsewhere than "
       "the one\n                        before\n");
+  vm.vcpus[5].host_cpus.Add(0, 1);
+  EXPECT_EQ(HostCpuNotes(vm, 5), "  host CPUs, vCPU 5: CPU 1 100.0 % of 1 reading\n");
   EXPECT_EQ(HostCpuNotes(vm, 4), "");
   EXPECT_EQ(HostCpuNotes(vm, std::nullopt), "");
 }
