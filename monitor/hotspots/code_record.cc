@@ -39,21 +39,24 @@ std::optional<kvm::GuestCode> CodeOf(const v1::GuestCode& record) {
                         .isa = *isa};
 }
 
-KnownCode CodeOf(const v1::HotAddresses& window) {
-  KnownCode code;
-  for (int i = 0; i < std::min(window.code_size(), kMostPieces); ++i) {
-    if (auto piece = CodeOf(window.code(i))) code.Add(*std::move(piece));
-  }
-  return code;
+std::optional<bool> WindowCode::WaitsAt(kvm::GuestAddress at) const {
+  const auto waits = read.WaitsAt(at.address);
+  return waits || at.mode == kvm::GuestMode::kUser ? waits : of_file.WaitsAt(at.address);
 }
 
-std::vector<kvm::GuestCode> ReadCodeOf(const v1::HotAddresses& window) {
-  std::vector<kvm::GuestCode> all;
+WindowCode CodeOf(const v1::HotAddresses& window) {
+  WindowCode code;
   for (int i = 0; i < std::min(window.code_size(), kMostPieces); ++i) {
-    auto piece = window.code(i).of_file() ? std::nullopt : CodeOf(window.code(i));
-    if (piece) all.push_back(*std::move(piece));
+    auto piece = CodeOf(window.code(i));
+    if (!piece) continue;
+    if (window.code(i).of_file()) {
+      code.of_file.Add(*std::move(piece));
+    } else {
+      code.pieces.push_back(*piece);
+      code.read.Add(*std::move(piece));
+    }
   }
-  return all;
+  return code;
 }
 
 }  // namespace vcpulse::hotspots

@@ -43,7 +43,7 @@ void RecordedHotspots::Add(const v1::HotAddresses& hot) {
   ++(is_starved ? sums.after_starved : sums.after_spinning);
   if (!hot.code_refused().empty()) sums.code_refused = hot.code_refused();
   if (!is_starved) vcpu.samples_after_spinning += Believable(hot.further_samples());
-  const KnownCode code = CodeOf(hot);
+  const WindowCode code = CodeOf(hot);
   Names& names = names_[hot.vm()];
   ForEachPlace(hot, [&](const Place& place) {
     sums.samples += place.samples;
@@ -55,7 +55,7 @@ void RecordedHotspots::Add(const v1::HotAddresses& hot) {
     if (is_starved) return;
     vcpu.samples_after_spinning += place.samples;
     AddTo(vcpu.after_spinning, place.at, place.samples, kMostAddresses);
-    const auto waits = code.WaitsAt(place.at.address);
+    const auto waits = code.WaitsAt(place.at);
     if (!waits || !vcpu.after_spinning.counts.contains(place.at)) return;
     ByOwnCode& judged = vcpu.by_own_code[place.at];
     (*waits ? judged.waiting : judged.others) += place.samples;

@@ -22,7 +22,7 @@ void AddCode(const GuestKernel& kernel, v1::HotAddresses& window) {
   code.erase(
       std::remove_if(code.begin(), code.end(), [](const auto& piece) { return piece.of_file(); }),
       code.end());
-  KnownCode known = CodeOf(window);
+  KnownCode known = CodeOf(window).read;
   for (int i = 0; i < window.addresses_size() && code.size() < kMostCode; ++i) {
     const uint64_t address = window.addresses(i);
     if (IsUsers(window, i) || known.WaitsAt(address)) continue;

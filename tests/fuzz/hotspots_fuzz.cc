@@ -65,7 +65,7 @@ void CheckRecorded(std::span<const uint8_t> bytes) {
   kernel.code.Add({.address = 0x1000, .bytes = {0xf3, 0x90, 0xeb, 0xfc}});
   hotspots::Symbolize(kernel, renamed);
   Check(renamed.functions_size() == renamed.addresses_size());
-  static_cast<void>(kernel.code.Locate(hotspots::ReadCodeOf(renamed)));
+  static_cast<void>(kernel.code.Locate(hotspots::CodeOf(renamed).pieces));
   hotspots::RecordedHotspots recorded;
   recorded.Add({.sequence = 1, .record = hot});
   recorded.Add({.sequence = 2, .record = hot});

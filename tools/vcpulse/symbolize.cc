@@ -85,7 +85,7 @@ class Placements {
   // A window in the order of the timeline. `kernel` is that of its VM.
   void Add(uint64_t sequence, const v1::HotAddresses& hot, const hotspots::GuestKernel& kernel) {
     OfVm& vm = vms_[hot.vm()];
-    const std::vector<kvm::GuestCode> code = hotspots::ReadCodeOf(hot);
+    const std::vector<kvm::GuestCode> code = hotspots::CodeOf(hot).pieces;
     if (code.empty() || vm.misses == kMostMisses) return;
     const Place place = kernel.code.Locate(code);
     if (place.found == Place::Found::kNotCompared) return;

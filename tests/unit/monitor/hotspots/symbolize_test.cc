@@ -78,7 +78,7 @@ TEST(Symbolize, ReplacesOlderNamesAndKeepsCode) {
   const int pieces = hot.code_size();
   EXPECT_EQ(pieces, 2);
   EXPECT_TRUE(hot.code(0).of_file());
-  EXPECT_TRUE(ReadCodeOf(hot).empty());
+  EXPECT_TRUE(CodeOf(hot).pieces.empty());
   EXPECT_EQ(Symbolize({.symbols = *Symbols::Parse("9 T far\n10 T end\n")}, hot).named, 0u);
   EXPECT_THAT(hot.functions(), ElementsAre("", "", "", ""));
   EXPECT_EQ(hot.code_size(), 0);
@@ -94,7 +94,7 @@ TEST(Symbolize, CodeOfTheGuestComesFirst) {
   Symbolize(SomeKernel(), hot);
   ASSERT_EQ(hot.code_size(), 2);
   EXPECT_FALSE(hot.code(0).of_file());
-  EXPECT_EQ(ReadCodeOf(hot).size(), 1u);
+  EXPECT_EQ(CodeOf(hot).pieces.size(), 1u);
   RecordedHotspots recorded;
   recorded.Add({.sequence = 1, .record = hot});
   EXPECT_EQ(recorded.Of(1, 0, {})->wait_share, 0.0);

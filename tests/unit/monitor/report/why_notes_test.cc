@@ -124,10 +124,9 @@ TEST(HostCpuNotes, TellWhereTheThreadWas) {
     vm.vcpus[3].host_cpus.Add(second * 1'000'000'000, second == 5 ? 7 : 2);
   }
   vm.vcpus[4] = {};
-  EXPECT_EQ(
-      HostCpuNotes(vm, 3),
-      "  on host CPUs, vCPU 3: 2 (87.5 %), 7 (12.5 %) of 8 readings; 2 of them elsewhere than "
-      "the one\n                        before\n");
+  EXPECT_EQ(HostCpuNotes(vm, 3),
+            "  host CPUs, vCPU 3: CPU 2 87.5 %, CPU 7 12.5 % of 8 readings, of which 2 found it on "
+            "another CPU\n                     than the one before\n");
   vm.vcpus[5].host_cpus.Add(0, 1);
   EXPECT_EQ(HostCpuNotes(vm, 5), "  host CPUs, vCPU 5: CPU 1 100.0 % of 1 reading\n");
   EXPECT_EQ(HostCpuNotes(vm, 4), "");
