@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <cstdint>
-#include <iterator>
 #include <map>
 #include <memory>
 #include <set>
@@ -19,7 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "kvm/base/output_file.h"
 #include "kvm/base/text.h"
-#include "monitor/hotspots/code_record.h"
+#include "monitor/hotspots/placements.h"
 #include "monitor/hotspots/symbols.h"
 #include "monitor/timeline/merge.h"
 #include "monitor/timeline/recut.h"
@@ -75,54 +74,6 @@ absl::Status SymbolizeOptions::Validate() const {
   }
   return CheckNotSameFile(file, output);
 }
-
-// Where the kernel of each VM was loaded, by the code that its windows hold. A guest may boot again
-// within a recording, so each window has its own answer.
-class Placements {
- public:
-  using Place = hotspots::KnownCode::Place;
-
-  // A window in the order of the timeline. `kernel` is that of its VM.
-  void Add(uint64_t sequence, const v1::HotAddresses& hot, const hotspots::GuestKernel& kernel) {
-    OfVm& vm = vms_[hot.vm()];
-    const std::vector<kvm::GuestCode> code = hotspots::CodeOf(hot).pieces;
-    if (code.empty() || vm.misses == kMostMisses) return;
-    const Place place = kernel.code.Locate(code);
-    if (place.found == Place::Found::kNotCompared) return;
-    if (place.found == Place::Found::kNowhere) {
-      ++vm.misses;
-    } else {
-      vm.found[sequence] = place.moved_by;
-    }
-  }
-
-  // Whether code was compared, and none of it is in the kernel's file.
-  bool IsAnotherKernel(uint32_t vm) const {
-    const auto of_vm = vms_.find(vm);
-    return of_vm != vms_.end() && of_vm->second.found.empty() && of_vm->second.misses > 0;
-  }
-
-  // By how much it was moved at a window: as at the last one before it that tells, else at the
-  // first one; 0 where none does.
-  uint64_t MovedBy(uint32_t vm, uint64_t sequence) const {
-    const auto of_vm = vms_.find(vm);
-    if (of_vm == vms_.end() || of_vm->second.found.empty()) return 0;
-    const auto& found = of_vm->second.found;
-    auto after = found.upper_bound(sequence);
-    return after == found.begin() ? after->second : std::prev(after)->second;
-  }
-
- private:
-  // A search that finds nothing takes about a second.
-  static constexpr int kMostMisses = 8;
-
-  struct OfVm {
-    std::map<uint64_t, uint64_t> found;  // by sequence number of the window
-    int misses = 0;
-  };
-
-  std::map<uint32_t, OfVm> vms_;
-};
 
 // Names what it is given, and counts.
 class Namer {
@@ -190,7 +141,7 @@ class Namer {
  private:
   hotspots::GuestKernels& kernels_;
   std::map<uint32_t, std::string> names_;  // of VMs
-  Placements placements_;
+  hotspots::Placements placements_;
   std::set<uint64_t> moves_;
   uint64_t windows_ = 0;
   uint64_t named_ = 0;
