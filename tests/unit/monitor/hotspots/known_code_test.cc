@@ -128,6 +128,11 @@ TEST(KnownCode, AnyPieceMayHoldTheLoop) {
   known.Add({.address = 0x10102, .bytes = std::vector<uint8_t>(128, 0x90), .isa = kvm::Isa::kX86});
   EXPECT_EQ(known.WaitsAt(0x10102), true);
   EXPECT_EQ(known.WaitsAt(0x10110), false);
+  // Whichever begins first.
+  known.Add({.address = 0x100f0, .bytes = std::vector<uint8_t>(32, 0x90), .isa = kvm::Isa::kX86});
+  known.Add({.address = 0x10000, .bytes = std::vector<uint8_t>(512, 0x90), .isa = kvm::Isa::kX86});
+  known.Add({.address = 0x10100, .bytes = {0xf3, 0x90, 0xeb, 0xfc}, .isa = kvm::Isa::kX86});
+  EXPECT_EQ(known.WaitsAt(0x10102), true);
 }
 
 TEST(CodeRecord, GivesTheCodeBack) {

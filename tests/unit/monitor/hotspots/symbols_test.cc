@@ -88,6 +88,10 @@ TEST(LoadOffset, OfTwoKernelsIsNone) {
   const auto linked = *Symbols::Parse("1000 T start\n1100 T one\n1200 T two\n");
   EXPECT_FALSE(LoadOffset(*Symbols::Parse("5000 T start\n5180 T one\n5290 T two\n"), linked).ok());
   EXPECT_FALSE(LoadOffset(*Symbols::Parse("5000 T other\n"), linked).ok());
+  // One name in common is no proof, and modules are none against it.
+  EXPECT_FALSE(LoadOffset(*Symbols::Parse("5000 T start\n5080 T x\n5090 T y\n"), linked).ok());
+  EXPECT_EQ(*LoadOffset(*Symbols::Parse("5000 T start\n5080 t x [m]\n5090 t y [m]\n"), linked),
+            0x4000u);
 }
 
 }  // namespace
