@@ -47,6 +47,7 @@ absl::StatusOr<std::vector<GuestCode>> ReadGuestCode(const Vm& vm, int vcpu,
 
 std::vector<uint64_t> HottestPlaces(const AddressCounts& counts, size_t most) {
   std::vector<std::pair<uint64_t, uint64_t>> by_samples;
+  by_samples.reserve(counts.counts.size());
   for (const auto& [at, samples] : counts.counts) by_samples.emplace_back(samples, at.address);
   std::ranges::stable_sort(by_samples, std::greater());
   std::vector<uint64_t> places;

@@ -77,14 +77,16 @@ std::string UncountedNotes(const VmSummary& vm, std::optional<uint32_t> vcpu) {
 }
 
 std::string HostCpuNotes(const VmSummary& vm, std::optional<uint32_t> vcpu) {
-  constexpr size_t kShown = 8;
+  constexpr size_t kMostCpus = 8;
   const auto found = vcpu ? vm.vcpus.find(*vcpu) : vm.vcpus.end();
   if (found == vm.vcpus.end() || found->second.host_cpus.AllReadings() == 0) return "";
   const HostCpus& cpus = found->second.host_cpus;
   std::vector<std::pair<uint64_t, uint32_t>> by_readings;
+  by_readings.reserve(cpus.readings().size());
   for (const auto& [cpu, readings] : cpus.readings()) by_readings.emplace_back(readings, cpu);
   std::ranges::stable_sort(by_readings, std::greater(), &std::pair<uint64_t, uint32_t>::first);
   std::vector<std::string> shares;
+  shares.reserve(by_readings.size());
   for (const auto& [readings, cpu] : by_readings) {
     shares.push_back(absl::StrFormat(
         "CPU %d %.1f %%", cpu,
@@ -93,7 +95,7 @@ std::string HostCpuNotes(const VmSummary& vm, std::optional<uint32_t> vcpu) {
   const uint64_t moves = cpus.moves().size() - 1 + cpus.moves_omitted();
   return Wrapped(
       absl::StrCat("  host CPUs, vCPU ", *vcpu, ": "),
-      absl::StrCat(Listed(shares, kShown), " of ", Plural(cpus.AllReadings(), "reading"),
+      absl::StrCat(Listed(shares, kMostCpus), " of ", Plural(cpus.AllReadings(), "reading"),
                    moves > 0 ? absl::StrCat(", of which ", moves,
                                             " found it on another CPU than the one before")
                              : ""));

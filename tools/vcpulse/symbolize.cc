@@ -112,6 +112,7 @@ class Namer {
 
   std::vector<std::string> Vms() const {
     std::vector<std::string> vms;
+    vms.reserve(names_.size());
     for (const auto& [number, name] : names_) vms.push_back(name);
     return vms;
   }
