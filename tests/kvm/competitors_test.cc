@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sched.h>
+#include <sys/mount.h>
 #include <unistd.h>
 
 #include <array>
@@ -18,10 +19,19 @@ namespace {
 namespace json = boost::json;
 using ::testing::HasSubstr;
 
-// Tracefs is readable by root alone, and needs no KVM.
+bool HasTracepoints() {
+  return ::access("/sys/kernel/tracing/events/sched/sched_switch/format", R_OK) == 0;
+}
+
+// Tracefs is readable by root alone, and needs no KVM. Where nobody has mounted it, this process
+// does so for itself and those that it starts.
 std::string WhyNoTracepoints() {
   if (const std::string why = WhyNoKvm(); !why.empty()) return why;
-  if (::access("/sys/kernel/tracing/events/sched/sched_switch/format", R_OK) == 0) return "";
+  if (HasTracepoints()) return "";
+  const bool mounted = ::unshare(CLONE_NEWNS) == 0 &&
+                       ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+                       ::mount("none", "/sys/kernel/tracing", "tracefs", 0, nullptr) == 0;
+  if (mounted && HasTracepoints()) return "";
   return "no tracefs at /sys/kernel/tracing, or not root";
 }
 
