@@ -33,9 +33,8 @@ class KnownCode {
     Found found = Found::kNotCompared;
     uint64_t moved_by = 0;
   };
-  // `running` was read from the guest's memory; code in user mode is passed over. A search, where
-  // it takes one, looks through all pieces: about 10 ms for each 16 bytes of `running`, of which at
-  // most 1 KiB is looked for.
+  // `running` was read from the guest's memory; only code of its kernel is compared. Looking for it
+  // takes about 10 ms for each 16 bytes, of which at most 1 KiB is looked for.
   Place Locate(std::span<const kvm::GuestCode> running) const;
 
   // Whether the code at `address` waits in place (kvm::IsInWaitLoop, of kvm::kCodeAround) in any
