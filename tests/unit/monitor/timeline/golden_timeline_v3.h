@@ -2,8 +2,8 @@
 
 // What tests/data/timeline-v3.vpt holds: all that schema release 3 added to release 2, which is the
 // proof of a host's counters; statistics: of two sources, of a vCPU that could not be read, and why
-// nothing of KVM's was; a window of hot addresses, and a refusal of one. make_timeline_v3.cc wrote
-// the file; golden_timeline_test.cc reads it. Neither is ever changed once released.
+// nothing of KVM's was; a window of hot addresses, and a refusal of one. make_golden_timeline.cc
+// wrote the file; golden_timeline_test.cc reads it. Neither is ever changed once released.
 
 #include <cstdint>
 #include <string>

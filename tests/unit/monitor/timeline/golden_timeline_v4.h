@@ -2,7 +2,7 @@
 
 // What tests/data/timeline-v4.vpt holds: all that schema release 4 added to release 3, which is the
 // NUMA node of each CPU of the host; a window of competitors, and a refusal of one.
-// make_timeline_v4.cc wrote the file; golden_timeline_test.cc reads it. Neither is ever changed
+// make_golden_timeline.cc wrote the file; golden_timeline_test.cc reads it. Neither is ever changed
 // once released.
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 #pragma once
 
 // What tests/data/timeline-v5.vpt holds: all that schema release 5 added to release 4, which is
-// code and names in a window of hot addresses. make_timeline_v5.cc wrote the file;
+// code and names in a window of hot addresses. make_golden_timeline.cc wrote the file;
 // golden_timeline_test.cc reads it. Neither is ever changed once released.
 
 #include <cstdint>
