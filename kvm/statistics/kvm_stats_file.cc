@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "kvm/base/bytes.h"
 #include "kvm/base/text.h"
 

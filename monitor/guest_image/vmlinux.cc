@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "kvm/hotspots/wait_loops.h"
 
 namespace vcpulse::guest_image {
