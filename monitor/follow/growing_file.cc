@@ -77,6 +77,29 @@ absl::Status Named(const absl::Status& status, const std::string& path) {
 }  // namespace
 
 absl::Status GrowingFile::ReadNew(const Sink& sink) {
+  absl::Status taken;  // of the sink, as it is
+  const absl::Status status = TakeNew([&](const Fd& fd, uint64_t) {
+    if (absl::Status read = ReadNext(fd); !read.ok()) return read;
+    offset_ += chunk_.size();
+    taken = sink(chunk_);
+    return taken.ok() ? absl::OkStatus() : absl::CancelledError("the sink takes no more");
+  });
+  return taken.ok() ? status : taken;
+}
+
+absl::Status GrowingFile::ListNew(const PlaceSink& sink) {
+  return TakeNew([&](const Fd& fd, uint64_t size) {
+    const auto header = HeaderAt(fd, offset_);
+    if (!header.ok()) return header.status();
+    const uint64_t end = offset_ + header->header_bytes + header->payload_bytes;
+    if (end > size) return absl::OutOfRangeError("the chunk is not whole yet");
+    sink(offset_, *header);
+    offset_ = end;
+    return absl::OkStatus();
+  });
+}
+
+absl::Status GrowingFile::TakeNew(const TakeNext& take_next) {
   struct stat info{};
   if (::stat(path_.c_str(), &info) != 0) return ErrorOf(path_);
   const auto size = static_cast<uint64_t>(info.st_size);
@@ -89,17 +112,13 @@ absl::Status GrowingFile::ReadNew(const Sink& sink) {
   const auto fd = OpenFile(path_);
   if (!fd.ok()) return fd.status();
   while (true) {
-    const absl::Status status = ReadNext(*fd);
+    const absl::Status status = take_next(*fd, size);
+    if (status.ok()) continue;
     if (absl::IsOutOfRange(status)) break;
-    if (absl::IsDataLoss(status)) {
-      const auto passed = PassOverDamage(*fd);
-      if (!passed.ok()) return Named(passed.status(), path_);
-      if (*passed) continue;
-      break;
-    }
-    if (!status.ok()) return Named(status, path_);
-    offset_ += chunk_.size();
-    if (absl::Status taken = sink(chunk_); !taken.ok()) return taken;
+    if (!absl::IsDataLoss(status)) return Named(status, path_);
+    const auto passed = PassOverDamage(*fd);
+    if (!passed.ok()) return Named(passed.status(), path_);
+    if (!*passed) break;
   }
   seen_bytes_ = size;
   return absl::OkStatus();

@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "kvm/base/fd.h"
+#include "monitor/timeline/chunk_header.h"
 #include "monitor/timeline/chunk_scanner.h"
 
 namespace vcpulse::follow {
@@ -31,6 +32,11 @@ class GrowingFile {
   // Unimplemented for chunks of a later release; those of `sink`.
   absl::Status ReadNew(const Sink& sink);
 
+  // The same of headers alone: where each chunk begins, and its header. Of a payload only the length
+  // is looked at.
+  using PlaceSink = std::function<void(uint64_t offset, const timeline::ChunkHeader& header)>;
+  absl::Status ListNew(const PlaceSink& sink);
+
   // Whether it may be a timeline: it begins as one, as far as there is anything. Errors:
   // InvalidArgument where it does not; those of opening and reading. Each naming the file.
   absl::Status CheckBeginning() const;
@@ -49,6 +55,11 @@ class GrowingFile {
   const std::string& path() const { return path_; }
 
  private:
+  // Passes over one chunk at offset_, which lies in a file of `size` bytes. Errors: OutOfRange: not
+  // whole yet, DataLoss: damaged, others end the reading.
+  using TakeNext = std::function<absl::Status(const Fd& fd, uint64_t size)>;
+  // Calls it until nothing more is whole.
+  absl::Status TakeNew(const TakeNext& take_next);
   // The whole chunk at offset_, into chunk_. OutOfRange: not whole yet, DataLoss: damaged.
   absl::Status ReadNext(const Fd& fd);
   // Goes on at the next chunk after damage at offset_. False where none has come yet.

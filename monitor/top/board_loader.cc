@@ -1,0 +1,108 @@
+#include "monitor/top/board_loader.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace vcpulse::top {
+
+void BoardLoader::Begin(const Window& window) {
+  board_.emplace(window);
+  next_ = store_.first();
+  passed_later_ = false;
+  read_slot_.clear();
+  chunks_read_ = chunks_there_ = 0;
+}
+
+void BoardLoader::Want(const Window& window) {
+  if (!board_) return Begin(window);
+  const Window& now = board_->window();
+  if (window == now) return;
+  Window same_place = window;
+  same_place.first_slot = now.first_slot;
+  const bool moves_on = same_place == now && window.first_slot >= now.first_slot &&
+                        window.first_slot < now.first_slot + static_cast<int64_t>(now.slots);
+  if (!moves_on || passed_later_) return Begin(window);
+  board_->MoveTo(window);
+}
+
+bool BoardLoader::IsWanted(const ChunkPlace& place) const {
+  const Window& window = board_->window();
+  return place.end_ns > window.BeginNs() - kBefore_ns &&
+         place.begin_ns <= std::min(window.EndNs(), window.until_ns);
+}
+
+bool BoardLoader::Step(absl::FunctionRef<bool()> stop) {
+  next_ = std::max(next_, store_.first());
+  const Window& window = board_->window();
+  const int64_t end_ns = std::min(window.EndNs(), window.until_ns);
+  while (next_ < store_.end()) {
+    const uint64_t number = next_;
+    const ChunkPlace& place = store_.Place(number);
+    passed_later_ = passed_later_ || place.end_ns > end_ns;
+    if (!IsWanted(place)) {
+      ++next_;
+      continue;
+    }
+    if (stop()) return false;
+    ++next_;
+    ++chunks_there_;
+    if (window.slot_ns >= kSparseFrom_ns) {
+      const int64_t slot = SlotOf(place.end_ns, window.slot_ns);
+      const auto [read, is_first] = read_slot_.try_emplace(place.stream, slot);
+      if (!is_first && read->second == slot) continue;
+      read->second = slot;
+    }
+    Take(number);
+  }
+  return true;
+}
+
+void BoardLoader::Take(uint64_t number) {
+  const size_t stream = store_.Place(number).stream;
+  const auto chunk = store_.Load(number);
+  if (!chunk.ok()) return;  // its time stays empty, which is what is known of it
+  ++chunks_read_;
+  (void)ForEachEntry(*chunk, [&](const timeline::Entry& entry) {
+    return board_->Add(stream, store_.streams()[stream], entry);
+  });
+}
+
+std::optional<int64_t> TickNear(const ChunkStore& store, size_t stream, int64_t from_ns,
+                                int steps) {
+  const bool forward = steps > 0;
+  auto missing = static_cast<size_t>(std::abs(steps));
+  std::optional<int64_t> farthest;
+  // The chunks of the stream on that side, the nearest first.
+  std::vector<uint64_t> numbers;
+  for (uint64_t n = store.first(); n < store.end(); ++n) {
+    const ChunkPlace& place = store.Place(n);
+    if (place.stream != stream) continue;
+    if (forward ? place.end_ns > from_ns : place.begin_ns < from_ns) numbers.push_back(n);
+  }
+  if (!forward) std::ranges::reverse(numbers);
+  for (const uint64_t number : numbers) {
+    const auto chunk = store.Load(number);
+    if (!chunk.ok()) continue;
+    std::set<int64_t> ticks;
+    (void)ForEachEntry(*chunk, [&](const timeline::Entry& entry) {
+      if (const auto* tick = std::get_if<timeline::TickEntry>(&entry.record)) {
+        const int64_t ns = tick->sample.wake_ns + store.streams()[stream].ahead_ns;
+        if (forward ? ns > from_ns : ns < from_ns) ticks.insert(ns);
+      }
+      return absl::OkStatus();
+    });
+    if (ticks.empty()) continue;
+    if (ticks.size() >= missing) {
+      const auto steps_in = static_cast<ptrdiff_t>(missing - 1);
+      return forward ? *std::next(ticks.begin(), steps_in) : *std::next(ticks.rbegin(), steps_in);
+    }
+    missing -= ticks.size();
+    farthest = forward ? *ticks.rbegin() : *ticks.begin();
+  }
+  return farthest;
+}
+
+}  // namespace vcpulse::top

@@ -1,0 +1,58 @@
+#pragma once
+
+// Keeps a board in step with the window that is wanted, a little at a time.
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "absl/functional/function_ref.h"
+#include "monitor/top/board.h"
+#include "monitor/top/chunk_store.h"
+
+namespace vcpulse::top {
+
+class BoardLoader {
+ public:
+  // `store` must outlive it.
+  explicit BoardLoader(const ChunkStore& store) : store_(store) {}
+
+  // From now on the board is of this window. Where it only moves forward, what is known is kept.
+  void Want(const Window& window);
+  // Takes chunks until all of them are in, or `stop` says so (asked before each). True once all
+  // are.
+  bool Step(absl::FunctionRef<bool()> stop);
+
+  const Board& board() const { return *board_; }
+  bool has_board() const { return board_.has_value(); }
+  bool is_complete() const { return next_ >= store_.end(); }
+  // Of the chunks in the window: where slots are much longer than chunks, one of each slot is read,
+  // so that a window of a day costs no more than one of ten minutes.
+  uint64_t chunks_read() const { return chunks_read_; }
+  uint64_t chunks_there() const { return chunks_there_; }
+
+ private:
+  // Readings come about once a second, and it takes two of them: this much before the window is
+  // read too.
+  static constexpr int64_t kBefore_ns = 2'500'000'000;
+  static constexpr int64_t kSparseFrom_ns = 5'000'000'000;  // slots at least so long
+
+  void Begin(const Window& window);
+  void Take(uint64_t number);
+  bool IsWanted(const ChunkPlace& place) const;
+
+  const ChunkStore& store_;
+  std::optional<Board> board_;
+  uint64_t next_ = 0;         // the first chunk that was not looked at
+  bool passed_later_ = false;  // some of what was looked at lies behind the window
+  std::map<size_t, int64_t> read_slot_;  // sparse: of each stream, the latest slot with a chunk
+  uint64_t chunks_read_ = 0;
+  uint64_t chunks_there_ = 0;
+};
+
+// The tick that is `steps` after `from_ns` (before it, if negative), of this stream; the farthest
+// one where there are fewer. Nothing where there is none on that side.
+std::optional<int64_t> TickNear(const ChunkStore& store, size_t stream, int64_t from_ns, int steps);
+
+}  // namespace vcpulse::top
