@@ -64,6 +64,8 @@ class Loop {
   absl::Status Resume();
   // Ends the recording in order; the first reason is the one that is kept.
   void End(const std::string& reason);
+  // Empty while it goes on.
+  std::string end_reason() const { return end_reason_.value_or(""); }
 
  private:
   // Records the VM, or notes why not.

@@ -76,6 +76,11 @@ class Strips {
   int64_t end_ns_ = 0;  // of the last sample, after the start
 };
 
+// The character for what lies in a slot of time of that length: the band that takes most of it as
+// reading::BandLetter has it, 's' where another one does and a twentieth is SPINNING, '_' where
+// next to nothing was sampled.
+char StripLetter(const StripSlot& slot, double slot_ns);
+
 inline constexpr size_t kNarrowestStrips = 40;
 
 struct StripOptions {

@@ -64,17 +64,6 @@ StripSlot ColumnSlot(const Strip& strip, const Grid& grid, size_t column) {
   return sum;
 }
 
-char LetterOf(const StripSlot& slot, double column_ns) {
-  const float sampled = slot.SampledNs();
-  if (sampled < kLeastSampled * static_cast<float>(column_ns)) return kMissing;
-  const auto largest = std::ranges::max_element(slot.band_ns) - slot.band_ns.begin();
-  const bool starved = slot.starved_ns >= kMuchStarved * sampled;
-  const char letter = reading::BandLetter(static_cast<core::Band>(largest), starved);
-  if (starved) return letter;
-  const float spinning = slot.band_ns[static_cast<size_t>(core::Band::kSpinning)];
-  return letter != 'S' && spinning >= kSomeSpinning * sampled ? 's' : letter;
-}
-
 Colour ColourOf(char letter) {
   switch (letter) {
     case '.':
@@ -196,6 +185,17 @@ std::string AxisLine(const Report& report, const Grid& grid, size_t indent) {
 
 }  // namespace
 
+char StripLetter(const StripSlot& slot, double slot_ns) {
+  const float sampled = slot.SampledNs();
+  if (sampled < kLeastSampled * static_cast<float>(slot_ns)) return kMissing;
+  const auto largest = std::ranges::max_element(slot.band_ns) - slot.band_ns.begin();
+  const bool starved = slot.starved_ns >= kMuchStarved * sampled;
+  const char letter = reading::BandLetter(static_cast<core::Band>(largest), starved);
+  if (starved) return letter;
+  const float spinning = slot.band_ns[static_cast<size_t>(core::Band::kSpinning)];
+  return letter != 'S' && spinning >= kSomeSpinning * sampled ? 's' : letter;
+}
+
 std::string RenderStrips(const Report& report, const Strips& strips, uint32_t vm,
                          const StripOptions& options) {
   const std::map<uint32_t, Strip>* const of_vm = strips.Find(vm);
@@ -209,7 +209,7 @@ std::string RenderStrips(const Report& report, const Strips& strips, uint32_t vm
     if (options.vcpu && *options.vcpu != index) continue;
     std::string letters;
     for (size_t column = 0; column < grid.columns; ++column) {
-      letters += LetterOf(ColumnSlot(strip, grid, column), grid.column_ns);
+      letters += StripLetter(ColumnSlot(strip, grid, column), grid.column_ns);
     }
     absl::StrAppendFormat(&out, "%*d |", static_cast<int>(label_width), index);
     absl::StrAppend(&out, options.colour ? PaintedLetters(letters) : letters, "|\n");

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <sstream>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -27,18 +29,18 @@ constexpr std::array<ActionInfo, kActions> kTable = {{
     {Action::kFold, "fold", "left", "hide the vCPUs of this VM"},
     {Action::kUnfold, "unfold", "right", "show them"},
     {Action::kFoldAll, "fold-all", "z", "hide or show the vCPUs of all VMs"},
-    {Action::kFilter, "filter", "/", "show only some rows (empty: all)"},
+    {Action::kFilter, "filter", "/", "show only some rows; escape shows all again"},
     {Action::kSort, "sort", "s", "sort by the chosen column; again: reversed, unsorted"},
     {Action::kColumnLeft, "column-left", ",", "choose the column to the left"},
     {Action::kColumnRight, "column-right", ".", "choose the column to the right"},
     {Action::kHideColumn, "hide-column", "x", "hide the chosen column; with none left, show all"},
     {Action::kShorter, "shorter", "+", "show a shorter stretch of time"},
     {Action::kLonger, "longer", "-", "show a longer one"},
-    {Action::kNumbers, "numbers", "i", "numbers are of: 1 second, one tick, the whole strip"},
+    {Action::kNumbers, "numbers", "i", "numbers are of the last 2 s, one tick, or the whole strip"},
     {Action::kGroup, "group", "tab", "rows: VMs with their vCPUs, vCPUs alone, hosts"},
     {Action::kMark, "mark", "m", "add a marker to the recording: a phase begins"},
     {Action::kWrite, "write", "w", "write what is held as a timeline"},
-    {Action::kExplain, "explain", "e enter", "why the chosen vCPU was judged as it was"},
+    {Action::kExplain, "explain", "e enter", "why the chosen vCPU was judged so; of a VM: fold"},
     {Action::kHelp, "help", "? h", "this list"},
     {Action::kPalette, "palette", ":", "do one of these by its name"},
     {Action::kQuit, "quit", "q ctrl-c", "leave"},
@@ -82,7 +84,9 @@ bool IsKeyName(std::string_view name) {
 
 Keymap::Keymap() {
   for (const ActionInfo& info : kTable) {
-    for (const std::string& key : WordsOf(info.keys)) actions_.emplace(key, info.action);
+    for (std::string& key : WordsOf(info.keys)) {
+      bindings_.push_back({.key = std::move(key), .action = info.action});
+    }
   }
 }
 
@@ -104,8 +108,8 @@ absl::StatusOr<Keymap> Keymap::Parse(std::string_view text) {
     if (!action) {
       return wrong(absl::StrCat(Quoted(words.front()), " is no action; `vcpulse top --list-keys` lists them"));
     }
-    std::erase_if(keymap.actions_, [&](const auto& entry) {
-      return entry.second == *action && !given.contains(entry.first);
+    std::erase_if(keymap.bindings_, [&](const Binding& binding) {
+      return binding.action == *action && !given.contains(binding.key);
     });
     for (size_t i = 2; i < words.size(); ++i) {
       const std::string& key = words[i];
@@ -113,7 +117,8 @@ absl::StatusOr<Keymap> Keymap::Parse(std::string_view text) {
       if (const auto [before, is_new] = given.emplace(key, number); !is_new) {
         return wrong(absl::StrCat(Quoted(key), " was given on line ", before->second, " too"));
       }
-      keymap.actions_[key] = *action;
+      std::erase_if(keymap.bindings_, [&](const Binding& b) { return b.key == key; });
+      keymap.bindings_.push_back({.key = key, .action = *action});
     }
   }
   if (keymap.KeysOf(Action::kQuit).empty()) {
@@ -123,17 +128,49 @@ absl::StatusOr<Keymap> Keymap::Parse(std::string_view text) {
 }
 
 std::optional<Action> Keymap::Find(std::string_view key) const {
-  const auto found = actions_.find(key);
-  if (found == actions_.end()) return std::nullopt;
-  return found->second;
+  const auto found = std::ranges::find(bindings_, key, &Binding::key);
+  if (found == bindings_.end()) return std::nullopt;
+  return found->action;
 }
 
 std::string Keymap::KeysOf(Action action) const {
   std::vector<std::string> keys;
-  for (const auto& [key, of] : actions_) {
-    if (of == action) keys.push_back(key);
+  for (const Binding& binding : bindings_) {
+    if (binding.action == action) keys.push_back(binding.key);
   }
   return absl::StrJoin(keys, ", ");
+}
+
+std::vector<std::string> HelpLines(const Keymap& keymap) {
+  constexpr size_t kKeyColumns = 14;
+  const auto line = [kKeyColumns](std::string_view term, std::string_view text) {
+    std::string padded(term);
+    padded.resize(std::max(padded.size() + 1, kKeyColumns), ' ');
+    return absl::StrCat(padded, std::string(text));
+  };
+  std::vector<std::string> lines;
+  for (const ActionInfo& info : kTable) {
+    lines.push_back(line(keymap.KeysOf(info.action), info.help));
+  }
+  for (const auto& [term, text] : std::to_array<std::pair<std::string_view, std::string_view>>({
+           {"", ""},
+           {"mouse", "click: choose a row, an instant, a column to sort by; wheel: rows"},
+           {"", ""},
+           {"Strips", "one character for each stretch of time"},
+           {". S # ?", "HALTED, SPINNING, PRODUCTIVE, UNKNOWN"},
+           {": $ % !", "the same, starved: it wanted to run and another had the CPU"},
+           {"s", "another band, and SPINNING for at least 5 % of it"},
+           {"- _", "no verdict; not sampled"},
+           {"", ""},
+           {"Filters", ""},
+           {"spinning", "a band, or starved: in the latest tick"},
+           {"web", "part of the name of a VM or host"},
+           {"ipc < 0.5", "a metric, as in `vcpulse check`, of the numbers shown"},
+           {"vm=web vcpu=0-3: run_delay > 5%", " with a selector"},
+       })) {
+    lines.push_back(term.empty() ? std::string() : line(term, text));
+  }
+  return lines;
 }
 
 }  // namespace vcpulse::top

@@ -4,11 +4,11 @@
 // screen, the palette, the file of keys and the documentation are made of it.
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/statusor.h"
 
@@ -71,12 +71,19 @@ class Keymap {
   static absl::StatusOr<Keymap> Parse(std::string_view text);
 
   std::optional<Action> Find(std::string_view key) const;
-  // "t" or "space, p": those of an action, for people.
+  // "t" or "q, ctrl-c": those of an action, for people.
   std::string KeysOf(Action action) const;
 
  private:
-  std::map<std::string, Action, std::less<>> actions_;
+  struct Binding {
+    std::string key;
+    Action action = Action::kEnd;
+  };
+  std::vector<Binding> bindings_;  // each key once
 };
+
+// The keys, the characters of strips and what a filter takes: a line each.
+std::vector<std::string> HelpLines(const Keymap& keymap);
 
 // Whether a key can have that name.
 bool IsKeyName(std::string_view name);

@@ -91,13 +91,12 @@ absl::Status Board::AddTick(size_t stream, const Stream& of, const timeline::Ent
   const int64_t begin_ns =
       tick.previous != nullptr ? tick.previous->wake_ns + of.ahead_ns : end_ns;
   if (inside) {
-    const bool is_new = ticks_.empty() || ticks_.back() < end_ns;
-    if (is_new) {
-      ticks_.push_back(end_ns);
+    // Of all VMs of a host the deadline is the same.
+    const int64_t due_ns = tick.sample.deadline_ns + of.ahead_ns;
+    const auto at = std::ranges::lower_bound(ticks_, due_ns);
+    if (at == ticks_.end() || *at != due_ns) {
+      ticks_.insert(at, due_ns);
       cost_.covered_ns += std::max<int64_t>(end_ns - begin_ns, 0);
-    } else if (ticks_.back() != end_ns) {
-      const auto at = std::ranges::lower_bound(ticks_, end_ns);
-      if (at == ticks_.end() || *at != end_ns) ticks_.insert(at, end_ns);
     }
     ++cost_.samples;
     cost_.most_late_ns =

@@ -124,7 +124,7 @@ class Board {
   const std::map<VmId, BoardVm>& vms() const { return vms_; }
   const Track* Find(const VcpuId& vcpu) const;
   const std::vector<Mark>& marks() const { return marks_; }  // by time
-  // When samples were taken, each once, in order.
+  // When samples were due, each instant once, in order.
   const std::vector<int64_t>& ticks() const { return ticks_; }
   const TickCost& cost() const { return cost_; }
   // Why no hardware counter is read, of the first stream that says so; empty where they are.

@@ -11,6 +11,8 @@
 namespace vcpulse::top {
 namespace {
 
+constexpr int64_t kLongestInterval_ns = 3'600'000'000'000;  // of any recording
+
 // Opens a whole chunk in `decoder`.
 absl::Status Open(std::span<const uint8_t> chunk, timeline::ChunkDecoder& decoder) {
   const auto header = timeline::DecodeChunkHeader(chunk);
@@ -51,7 +53,7 @@ absl::Status ChunkStore::Refresh() {
       ++unreadable_;
       return;
     }
-    chunks_.push_back({.place = PlaceOf(*stream, header), .offset = offset, .bytes = {}});
+    Keep({.place = PlaceOf(*stream, header), .offset = offset, .bytes = {}});
   });
 }
 
@@ -68,11 +70,20 @@ absl::Status ChunkStore::Add(const std::string& agent, std::span<const uint8_t> 
     ++unreadable_;
     return stream.status();
   }
-  chunks_.push_back({.place = PlaceOf(*stream, *header),
-                     .bytes = std::vector<uint8_t>(chunk.begin(), chunk.end())});
+  Keep({.place = PlaceOf(*stream, *header),
+        .bytes = std::vector<uint8_t>(chunk.begin(), chunk.end())});
   held_bytes_ += chunk.size();
   Forget();
   return absl::OkStatus();
+}
+
+void ChunkStore::Keep(Chunk chunk) {
+  FirstChunk& first = first_chunks_[chunk.place.stream];
+  if (first.held++ == 0) {
+    first.number = end();
+    first.chunk = chunk;
+  }
+  chunks_.push_back(std::move(chunk));
 }
 
 void ChunkStore::Forget() {
@@ -80,6 +91,8 @@ void ChunkStore::Forget() {
   while (chunks_.size() > 1 && (held_bytes_ > limits_.bytes ||
                                 chunks_.front().place.end_ns < newest_ns - limits_.age_ns)) {
     held_bytes_ -= chunks_.front().bytes.size();
+    FirstChunk& first_of_stream = first_chunks_[chunks_.front().place.stream];
+    if (--first_of_stream.held == 0) first_of_stream.chunk = {};
     chunks_.pop_front();
     ++first_;
   }
@@ -100,7 +113,10 @@ absl::StatusOr<size_t> ChunkStore::StreamOf(
   streams_.push_back({.id = header.stream_id,
                       .host = agent.empty() ? context.session().host_name() : agent,
                       .ahead_ns = clocks.realtime_ahead().value_or(0),
-                      .has_realtime = clocks.realtime_ahead().has_value()});
+                      .has_realtime = clocks.realtime_ahead().has_value(),
+                      .interval_ns = std::clamp<int64_t>(
+                          static_cast<int64_t>(context.session().interval_ns()), 0, kLongestInterval_ns)});
+  first_chunks_.emplace_back();
   by_id_.emplace(key, streams_.size() - 1);
   return streams_.size() - 1;
 }
@@ -116,7 +132,16 @@ ChunkPlace ChunkStore::PlaceOf(size_t stream, const timeline::ChunkHeader& heade
 }
 
 absl::StatusOr<std::span<const uint8_t>> ChunkStore::Load(uint64_t number) const {
-  const Chunk& chunk = chunks_[number - first_];
+  return Load(chunks_[number - first_]);
+}
+
+absl::StatusOr<std::span<const uint8_t>> ChunkStore::LoadFirst(size_t stream) const {
+  const FirstChunk& first = first_chunks_[stream];
+  if (first.held == 0) return absl::NotFoundError("nothing of this recording is held any more");
+  return Load(first.chunk);
+}
+
+absl::StatusOr<std::span<const uint8_t>> ChunkStore::Load(const Chunk& chunk) const {
   if (!file_) return std::span<const uint8_t>(chunk.bytes);
   auto bytes = file_->ReadChunk(chunk.offset);
   if (!bytes.ok()) return bytes.status();

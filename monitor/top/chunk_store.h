@@ -33,6 +33,7 @@ struct Stream {
   // clocks do later; 0 where it has none.
   int64_t ahead_ns = 0;
   bool has_realtime = false;
+  int64_t interval_ns = 0;  // between ticks, as the session says
 };
 
 // One chunk of a store; times are of the common axis.
@@ -74,6 +75,13 @@ class ChunkStore {
   const ChunkPlace& Place(uint64_t number) const { return chunks_[number - first_].place; }
   // Its bytes, valid until the next call. Errors: of reading the file.
   absl::StatusOr<std::span<const uint8_t>> Load(uint64_t number) const;
+  // The stream's first chunk, though it was forgotten: it alone has the profile that the stream was
+  // judged by. Valid until the next call. Errors: as of Load; NotFound where nothing of the stream
+  // is held.
+  absl::StatusOr<std::span<const uint8_t>> LoadFirst(size_t stream) const;
+  // Whether that is one of [first(), end()).
+  bool HoldsFirst(size_t stream) const { return first_chunks_[stream].number >= first_; }
+  uint64_t FirstNumber(size_t stream) const { return first_chunks_[stream].number; }
   const std::vector<Stream>& streams() const { return streams_; }
   // From the beginning of the oldest to the end of the newest; nothing without a chunk.
   std::optional<TimeSpan> Span() const;
@@ -91,6 +99,14 @@ class ChunkStore {
     std::vector<uint8_t> bytes;  // in memory
   };
 
+  struct FirstChunk {
+    uint64_t number = 0;
+    Chunk chunk;
+    uint64_t held = 0;  // chunks of the stream
+  };
+
+  absl::StatusOr<std::span<const uint8_t>> Load(const Chunk& chunk) const;
+  void Keep(Chunk chunk);
   // Of the stream that the header names; one that is new is read from the chunk.
   absl::StatusOr<size_t> StreamOf(const std::string& agent, const timeline::ChunkHeader& header,
                                   absl::FunctionRef<absl::StatusOr<std::vector<uint8_t>>()> bytes);
@@ -100,6 +116,7 @@ class ChunkStore {
   Limits limits_;
   std::optional<follow::GrowingFile> file_;
   std::vector<Stream> streams_;
+  std::vector<FirstChunk> first_chunks_;  // of each stream
   std::map<std::pair<std::string, timeline::StreamId>, size_t> by_id_;
   std::deque<Chunk> chunks_;
   uint64_t first_ = 0;

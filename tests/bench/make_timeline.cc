@@ -118,8 +118,8 @@ absl::Status Write(const Options& options) {
     return file ? absl::OkStatus() : absl::UnavailableError("cannot write the file");
   });
   std::vector<fakes::SyntheticVm> vms = MakeVms(options);
-  writer->Add(SessionRecord(options), 0);
-  int64_t now_ns = 0;
+  int64_t now_ns = vms.front().VcpuSet(1, 1).mono_ns();
+  writer->Add(SessionRecord(options), now_ns);
   for (uint32_t vm = 1; vm <= options.vms; ++vm) {
     v1::TimelineRecord record;
     *record.mutable_vcpu_set() = vms[vm - 1].VcpuSet(vm, 1);

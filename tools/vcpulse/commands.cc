@@ -44,7 +44,8 @@ void RefuseEmptyValues(CLI::App& app) {
 // Commands that only read and write files and sockets do so with what that takes. What cannot be
 // dropped is kept: a sandbox may forbid even that.
 void DropRightsOf(CLI::App& app) {
-  const std::set<std::string> count_or_look = {"list", "doctor", "calibrate", "record", "hotspots"};
+  const std::set<std::string> count_or_look = {"list",   "doctor",   "calibrate",
+                                                "record", "hotspots", "top"};
   for (CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
     const std::string name = command->get_name();
     if (count_or_look.contains(name)) continue;
@@ -106,6 +107,7 @@ std::unique_ptr<CLI::App> BuildApp(std::vector<std::string> command, int& exit_c
   AddClassifyCommand(*app, exit_code);
   AddExportCommand(*app, exit_code);
   AddReplayCommand(*app, exit_code);
+  AddTopCommand(*app, exit_code);
   AddCollectCommand(*app, exit_code);
   AddTailCommand(*app, exit_code);
   AddHotspotsCommand(*app, exit_code);

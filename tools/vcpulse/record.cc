@@ -25,28 +25,13 @@
 #include "tools/vcpulse/record_options.h"
 #include "tools/vcpulse/target_options.h"
 #include "tools/vcpulse/values.h"
+#include "tools/vcpulse/view_thread.h"
 
 namespace vcpulse::tools {
 namespace {
 
 constexpr absl::Duration kShortestInterval = absl::Milliseconds(1);
 constexpr absl::Duration kLongestInterval = absl::Hours(1);
-
-// Options as text, until they are parsed.
-struct RecordText {
-  std::string wait = "0s";
-  std::optional<std::string> rewait;
-  std::string interval = "100ms";
-  std::string duration;
-  std::string set = "full";
-  std::optional<std::string> events;
-  std::optional<std::string> hotspots;
-  std::string hotspots_source = "auto";
-  std::string format = "vpt";
-  std::optional<std::string> output;
-  UplinkOptions uplink;
-  ClassifierOptions classifier;
-};
 
 absl::Status ParseHotspots(const RecordText& text, RecordOptions& options) {
   const auto source = ParseAddressSource("--hotspots-source", text.hotspots_source);
@@ -96,53 +81,6 @@ absl::Status ParseOutput(const RecordText& text, RecordOptions& options) {
   }
   if (!text.output) options.output.clear();
   return absl::OkStatus();
-}
-
-absl::StatusOr<RecordOptions> ParseText(RecordOptions options, const RecordText& text) {
-  const auto interval = ParseDurationOption("--interval", text.interval);
-  if (!interval.ok()) return interval.status();
-  options.interval = *interval;
-  if (!text.duration.empty()) {
-    const auto duration = ParseTimeOption("--duration", text.duration);
-    if (!duration.ok()) return duration.status();
-    options.duration = *duration;
-  }
-  const auto wait = ParseDurationOption("--wait", text.wait);
-  if (!wait.ok()) return wait.status();
-  options.wait = *wait;
-  if (text.rewait) {
-    if (options.target.vm.empty()) {
-      return absl::InvalidArgumentError("--rewait: name the VM that may start again with --vm");
-    }
-    const auto rewait = ParseDurationOption("--rewait", *text.rewait);
-    if (!rewait.ok()) return rewait.status();
-    options.rewait = *rewait;
-  }
-  const auto set = kvm::ParseEventSet(text.set);
-  if (!set) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--event-set: '", text.set, "' is none of full, core, branches, min, cycles, degraded"));
-  }
-  options.open.wanted.set = *set;
-  if (text.events) {
-    const auto events = kvm::ResolveEvents(*text.events, kvm::EventCatalog(options.target.root));
-    if (!events.ok()) return events.status();
-    for (const auto& group : events->groups) {
-      if (group.size() <= kvm::kMaxGroupEvents) continue;
-      return absl::InvalidArgumentError(
-          absl::StrCat("--events: {", group.front().name, ",...}: braces hold at most ",
-                       kvm::kMaxGroupEvents, " events, which are read together"));
-    }
-    options.open.wanted.events = *events;
-  }
-  if (absl::Status status = ParseHotspots(text, options); !status.ok()) return status;
-  if (absl::Status status = ParseOutput(text, options); !status.ok()) return status;
-  auto classifier = Resolve(text.classifier, options.target.root);
-  if (!classifier.ok()) return classifier.status();
-  if (!classifier->note.empty()) Fail(classifier->note);
-  options.classifier = classifier->choice;
-  options.profile = std::move(classifier->profile);
-  return options;
 }
 
 constexpr const char* kOutputGroup = "Output";
@@ -232,31 +170,6 @@ void AddControlOptions(CLI::App& command, RecordOptions& options) {
   for (CLI::Option* option : all) option->group(kControlGroup);
 }
 
-void AddOptions(CLI::App& command, RecordOptions& options, RecordText& text) {
-  AddTargetOptions(command, options.target);
-  const std::array<CLI::Option*, 3> waiting = {
-      command.add_option("--wait", text.wait, "wait up to this long for the target to appear [0s]")
-          ->type_name("DURATION"),
-      command
-          .add_option("--rewait", text.rewait,
-                      "after --vm has ended, wait up to this long for it to start again [0s]")
-          ->type_name("DURATION"),
-      command.add_flag("--require-guest", options.require_guest,
-                       "fail if no KVM guest was recorded"),
-  };
-  for (CLI::Option* option : waiting) option->group(kTargetGroup);
-  AddOutputOptions(command, text);
-  AddEventOptions(command, options, text);
-  AddClassifierOptions(command, text.classifier, "[that of this CPU]");
-  command
-      .add_flag("--force-profile", options.force_profile,
-                "use --profile although it is for other CPUs")
-      ->needs("--profile")
-      ->group(kBandsGroup);
-  AddUplinkOptions(command, text.uplink);
-  AddControlOptions(command, options);
-}
-
 constexpr const char* kRecordFooter =
     R"(Usage: [OPTIONS] [-- CMD [ARGS...]]
 With `-- CMD`, records the VMs that CMD starts (or the selected VM, which must be running) until CMD
@@ -307,6 +220,78 @@ absl::Status CheckApart(const std::string& control, const std::string& output) {
 
 }  // namespace
 
+absl::StatusOr<RecordOptions> ParseRecording(RecordOptions options, const RecordText& text) {
+  const auto interval = ParseDurationOption("--interval", text.interval);
+  if (!interval.ok()) return interval.status();
+  options.interval = *interval;
+  if (!text.duration.empty()) {
+    const auto duration = ParseTimeOption("--duration", text.duration);
+    if (!duration.ok()) return duration.status();
+    options.duration = *duration;
+  }
+  const auto wait = ParseDurationOption("--wait", text.wait);
+  if (!wait.ok()) return wait.status();
+  options.wait = *wait;
+  if (text.rewait) {
+    if (options.target.vm.empty()) {
+      return absl::InvalidArgumentError("--rewait: name the VM that may start again with --vm");
+    }
+    const auto rewait = ParseDurationOption("--rewait", *text.rewait);
+    if (!rewait.ok()) return rewait.status();
+    options.rewait = *rewait;
+  }
+  const auto set = kvm::ParseEventSet(text.set);
+  if (!set) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--event-set: '", text.set, "' is none of full, core, branches, min, cycles, degraded"));
+  }
+  options.open.wanted.set = *set;
+  if (text.events) {
+    const auto events = kvm::ResolveEvents(*text.events, kvm::EventCatalog(options.target.root));
+    if (!events.ok()) return events.status();
+    for (const auto& group : events->groups) {
+      if (group.size() <= kvm::kMaxGroupEvents) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat("--events: {", group.front().name, ",...}: braces hold at most ",
+                       kvm::kMaxGroupEvents, " events, which are read together"));
+    }
+    options.open.wanted.events = *events;
+  }
+  if (absl::Status status = ParseHotspots(text, options); !status.ok()) return status;
+  if (absl::Status status = ParseOutput(text, options); !status.ok()) return status;
+  auto classifier = Resolve(text.classifier, options.target.root);
+  if (!classifier.ok()) return classifier.status();
+  if (!classifier->note.empty()) Fail(classifier->note);
+  options.classifier = classifier->choice;
+  options.profile = std::move(classifier->profile);
+  return options;
+}
+
+void AddRecordingOptions(CLI::App& command, RecordOptions& options, RecordText& text) {
+  AddTargetOptions(command, options.target);
+  const std::array<CLI::Option*, 3> waiting = {
+      command.add_option("--wait", text.wait, "wait up to this long for the target to appear [0s]")
+          ->type_name("DURATION"),
+      command
+          .add_option("--rewait", text.rewait,
+                      "after --vm has ended, wait up to this long for it to start again [0s]")
+          ->type_name("DURATION"),
+      command.add_flag("--require-guest", options.require_guest,
+                       "fail if no KVM guest was recorded"),
+  };
+  for (CLI::Option* option : waiting) option->group(kTargetGroup);
+  AddOutputOptions(command, text);
+  AddEventOptions(command, options, text);
+  AddClassifierOptions(command, text.classifier, "[that of this CPU]");
+  command
+      .add_flag("--force-profile", options.force_profile,
+                "use --profile although it is for other CPUs")
+      ->needs("--profile")
+      ->group(kBandsGroup);
+  AddUplinkOptions(command, text.uplink);
+  AddControlOptions(command, options);
+}
+
 absl::Status RecordOptions::Validate() const {
   if (open.require_counters && open.wanted.set == kvm::EventSet::kDegraded) {
     return absl::InvalidArgumentError(
@@ -354,13 +339,26 @@ void AddRecordCommand(CLI::App& app, std::vector<std::string> command, int& exit
   options->command = std::move(command);
   options->beside_command = !options->command.empty();
   options->tool_version = VCPULSE_VERSION;
+  auto shows_top = std::make_shared<bool>(false);
   CLI::App* record = app.add_subcommand("record", "Record what each vCPU does");
   record->footer(kRecordFooter);
-  AddOptions(*record, *options, *text);
-  record->callback([options, text, &exit_code] {
-    absl::StatusOr<RecordOptions> parsed = ParseText(*options, *text);
+  AddRecordingOptions(*record, *options, *text);
+  record
+      ->add_flag("--top", *shows_top,
+                 "meanwhile show every vCPU on the terminal, as `vcpulse top` does (docs/top.md)")
+      ->group(kOutputGroup);
+  record->callback([options, text, shows_top, &exit_code] {
+    absl::StatusOr<RecordOptions> parsed = ParseRecording(*options, *text);
     absl::Status status = parsed.ok() ? parsed->Validate() : parsed.status();
-    exit_code = status.ok() ? RunRecord(*parsed) : Fail(status);
+    const auto keymap = *shows_top ? LoadKeymap(std::nullopt) : top::Keymap();
+    if (status.ok()) status = keymap.status();
+    if (!status.ok()) {
+      exit_code = Fail(status);
+    } else if (*shows_top) {
+      exit_code = RecordWithView(*parsed, *keymap, false);
+    } else {
+      exit_code = RunRecord(*parsed);
+    }
   });
 }
 

@@ -116,6 +116,16 @@ absl::StatusOr<std::unique_ptr<stream::RecordUplink>> StartUplink(RecordOptions&
   return uplink;
 }
 
+// Has the display see every chunk, beside where they go already.
+void ShowChunks(const Display& display, RecordOptions& options) {
+  const auto sink = options.chunk_sink.value_or(live::ChunkSink());
+  options.chunk_sink = live::ChunkSink{
+      .name = sink.name, .take = [show = display.chunk, take = sink.take](std::span<const uint8_t> chunk) {
+        show(chunk);
+        if (take) take(chunk);
+      }};
+}
+
 // What is scraped while the recording runs.
 struct Scraped {
   std::unique_ptr<prometheus::VcpuMetrics> vcpus;
@@ -195,7 +205,7 @@ live::View ViewOn(follow::LiveLine& live_line) {
 
 }  // namespace
 
-int RunRecord(const RecordOptions& given) {
+int RunRecord(const RecordOptions& given, const Display* display) {
   RecordOptions options = given;
   // Each vCPU takes up to 8; EMFILE says so where all that this user may have is not enough.
   const rlimit descriptors = RaiseDescriptorLimit();
@@ -207,6 +217,7 @@ int RunRecord(const RecordOptions& given) {
   // What an earlier recording left in the spool goes out while a VM is waited for.
   const auto uplink = StartUplink(options);
   if (!uplink.ok()) return fail(uplink.status());
+  if (display != nullptr) ShowChunks(*display, options);
   if (absl::Status status = CheckFolderOf(options.output); !status.ok()) return fail(status);
   const auto vms = FindVms(options);
   if (!vms.ok()) {
@@ -219,7 +230,7 @@ int RunRecord(const RecordOptions& given) {
   if (!session.ok()) return fail(session.status());
   if ((*session)->proof()) Fail(report::ProofText(*(*session)->proof()));
   follow::LiveLine live_line(beside_command);
-  const live::View view = ViewOn(live_line);
+  const live::View view = display != nullptr ? display->view : ViewOn(live_line);
   live::Loop loop(options, **session, view);
   if (absl::Status status = loop.Begin(*vms); !status.ok()) return fail(status);
 
@@ -237,10 +248,12 @@ int RunRecord(const RecordOptions& given) {
   if (!scraped->endpoint.url.empty()) {
     loop.Post([&] { view.say(absl::StrCat("metrics at ", scraped->endpoint.url)); });
   }
+  if (display != nullptr) display->begin(loop);
   NotifyService("READY=1");
   const absl::Status status = loop.Run(command ? &*command : nullptr);
   NotifyService("STOPPING=1");
   live_line.Clear();
+  if (display != nullptr) display->ended(status, loop.end_reason() == "signal");
   if (*uplink) (*uplink)->lines().GoDirectly();
   int exit_code = kExitOk;
   if (!status.ok()) {

@@ -1,0 +1,64 @@
+#pragma once
+
+// monitor/terminal shows cells on a terminal and tells what a person does there: a thin shell
+// around ncurses, which sends only what has changed. No state of the view, no timelines.
+
+#include <chrono>
+#include <memory>
+#include <optional>
+
+#include "absl/status/statusor.h"
+#include "kvm/base/fd.h"
+#include "monitor/top/cells.h"
+#include "monitor/top/state.h"
+
+namespace vcpulse::terminal {
+
+// The terminal of this process's standard input and output. One thread, but for Wake. There is one
+// at a time.
+class Screen {
+ public:
+  // Signals of terminals (a new size, Ctrl-Z, going on) are read by Next: call this before any
+  // thread begins, so that none takes them.
+  static void HoldSignals();
+
+  // Whether Open can succeed; changes nothing on the terminal. Errors: FailedPrecondition, in words, where standard input or output is no terminal, or one
+  // whose cursor cannot be moved, or whose TERM is not known.
+  static absl::Status Check();
+  // Takes the terminal. Errors: those of Check.
+  static absl::StatusOr<std::unique_ptr<Screen>> Open();
+  // The terminal as it was before.
+  ~Screen();
+  Screen(const Screen&) = delete;
+  Screen& operator=(const Screen&) = delete;
+
+  top::Size size() const;
+  bool has_utf8() const { return has_utf8_; }
+  void Show(const top::Cells& cells);
+
+  struct Happened {
+    std::optional<top::Event> event;
+    bool terminal_is_gone = false;
+  };
+  // Waits for an event, for Wake, for a signal or so long. What came is told one by one: nothing
+  // means that nothing more is there.
+  Happened Next(std::chrono::milliseconds longest);
+  // Ends a wait. Any thread.
+  void Wake();
+
+ private:
+  struct Curses;
+
+  Screen();
+
+  std::optional<top::Event> ReadKey();
+  std::optional<top::Event> TakeSignal();
+  void Suspend();
+
+  std::unique_ptr<Curses> curses_;
+  Fd signals_;
+  Fd wake_;
+  bool has_utf8_ = false;
+};
+
+}  // namespace vcpulse::terminal

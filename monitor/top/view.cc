@@ -1,0 +1,229 @@
+#include "monitor/top/view.h"
+
+#include <algorithm>
+#include <sstream>
+#include <utility>
+#include <variant>
+
+#include "absl/strings/str_cat.h"
+#include "kvm/base/output_file.h"
+#include "kvm/base/text.h"
+#include "monitor/report/explain.h"
+#include "monitor/top/draw.h"
+#include "monitor/top/layout.h"
+
+namespace vcpulse::top {
+namespace {
+
+// An explanation is judged anew from this long before the instant on, as hysteresis looks back.
+constexpr int64_t kExplainFrom_ns = 10'000'000'000;
+constexpr size_t kFoldBeyond = 64;  // so many vCPUs are folded to begin with
+constexpr int64_t kNumbersSlot_ns = 100'000'000;
+// Numbers are of so long, or of one interval where that is longer: statistics are read about once a
+// second.
+constexpr int64_t kLeastNumbers_ns = 2'000'000'000;
+
+// Whether the chunk has ticks that an explanation looks at.
+bool IsLookedAt(const ChunkPlace& place, const Explain& what) {
+  return place.stream == what.vcpu.vm.stream && place.end_ns > what.at_ns - kExplainFrom_ns &&
+         place.begin_ns <= what.at_ns;
+}
+
+std::vector<std::string> LinesOf(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+}  // namespace
+
+View::View(ChunkStore& store, const Options& options)
+    : store_(store),
+      keymap_(options.keymap),
+      has_utf8_(options.has_utf8),
+      strip_(store),
+      seconds_(store) {
+  scene_.source = options.source;
+  state_.size = options.size;
+  if (store.IsOfFile()) state_.span_index = Spans().size() - 1;
+  StoreChanged();
+}
+
+const Board& View::numbers() const {
+  return state_.numbers == Numbers::kStrip ? strip_.board() : seconds_.board();
+}
+
+void View::StoreChanged() {
+  scene_.span = store_.Span();
+  Settle(state_, scene_);
+  Want();
+}
+
+void View::Want() {
+  const Layout layout = LayoutOf(state_.size, state_.hidden_columns, state_.chosen_column);
+  const size_t slots = std::max<size_t>(layout.strip_columns, 1);
+  const int64_t span_ns = SpanNs(state_, scene_.span);
+  const int64_t slot_ns = std::max<int64_t>(
+      (span_ns + static_cast<int64_t>(slots) - 1) / static_cast<int64_t>(slots), 1'000'000);
+  strip_.Want(Window::EndingAt(state_.page_end_ns, slots, slot_ns));
+  int64_t numbers_ns = kLeastNumbers_ns;
+  for (const Stream& stream : store_.streams()) {
+    numbers_ns = std::max(numbers_ns, stream.interval_ns + kNumbersSlot_ns);
+  }
+  Window seconds = Window::EndingAt(state_.cursor_ns, static_cast<size_t>(numbers_ns / kNumbersSlot_ns),
+                                    kNumbersSlot_ns);
+  seconds.latest_only = state_.numbers == Numbers::kTick;
+  seconds.until_ns = state_.cursor_ns;
+  seconds_.Want(seconds);
+  is_complete_ = false;
+  changed_ = true;
+}
+
+bool View::Load(absl::FunctionRef<bool()> stop) {
+  if (is_complete_) return true;
+  is_complete_ = seconds_.Step(stop) && strip_.Step(stop);
+  changed_ = true;
+  MakeScene();
+  return is_complete_;
+}
+
+void View::MakeScene() {
+  if (!chose_folding_ && !numbers().vms().empty()) {
+    chose_folding_ = true;
+    size_t vcpus = 0;
+    for (const auto& [id, vm] : numbers().vms()) vcpus += vm.vcpus.size();
+    state_.rows.folds_by_default = vcpus > kFoldBeyond;
+  }
+  rows_ = MakeRows(numbers(), store_.streams(), state_.rows);
+  scene_.rows = rows_;
+  Settle(state_, scene_);
+}
+
+std::optional<Effect> View::Take(const Event& event) {
+  auto effect = Update(state_, event, scene_, keymap_);
+  if (effect) {
+    if (const auto* step = std::get_if<StepTicks>(&*effect)) {
+      Apply(*step);
+      effect.reset();
+    } else if (const auto* explain = std::get_if<Explain>(&*effect)) {
+      Apply(*explain);
+      effect.reset();
+    }
+  }
+  Want();
+  MakeScene();
+  return effect;
+}
+
+void View::Advance(int64_t ns) {
+  if (state_.pace != Pace::kPlaying || !scene_.span) return;
+  const bool ends = state_.cursor_ns + ns >= scene_.span->end_ns;
+  MoveCursor(state_, state_.cursor_ns + ns, scene_);
+  state_.pace = ends ? Pace::kFollow : Pace::kPlaying;
+  Settle(state_, scene_);
+  Want();
+}
+
+void View::Say(const std::string& message, bool is_alarm) {
+  state_.message = Printable(message);
+  state_.message_is_alarm = is_alarm;
+  changed_ = true;
+}
+
+void View::SourceIsOver() { changed_ = !std::exchange(scene_.source.is_over, true) || changed_; }
+
+void View::SetLostChunks(uint64_t chunks) {
+  changed_ = std::exchange(lost_chunks_, chunks) != chunks || changed_;
+}
+
+void View::Apply(const StepTicks& step) {
+  const auto tick = TickNear(store_, step.vm.stream, step.from_ns, step.steps);
+  if (!tick) return Say(step.steps > 0 ? "the last tick" : "the first tick");
+  MoveCursor(state_, *tick, scene_);
+  if (state_.numbers != Numbers::kSeconds) return;
+  state_.numbers = Numbers::kTick;
+  Say(absl::StrCat("numbers are of one tick now; ", keymap_.KeysOf(Action::kNumbers),
+                   " changes that"));
+}
+
+void View::Apply(const Explain& what) {
+  const Stream& stream = store_.streams()[what.vcpu.vm.stream];
+  report::ExplainTarget target{.vcpu = what.vcpu.index, .vm = absl::StrCat(what.vcpu.vm.vm)};
+  const auto vm = numbers().vms().find(what.vcpu.vm);
+  if (vm != numbers().vms().end() && vm->second.instance.pid() != 0) {
+    target.vm = absl::StrCat(vm->second.instance.pid());
+  }
+  // Times are told from the recording's first record on, so its first chunk is taken too; it has
+  // the profile besides.
+  std::optional<int64_t> start_ns;
+  const auto find_start = [&](const timeline::Entry& entry) {
+    if (const auto instant = timeline::InstantOf(entry); instant && entry.sequence != 0) {
+      start_ns = std::min(start_ns.value_or(*instant), *instant);
+    }
+    return absl::OkStatus();
+  };
+  if (const auto first = store_.LoadFirst(what.vcpu.vm.stream); first.ok()) {
+    (void)ForEachEntry(*first, find_start);
+  }
+  if (start_ns) target.at_ns = std::max<int64_t>(what.at_ns - stream.ahead_ns - *start_ns, 0);
+  report::Explainer explainer(target);
+  absl::Status status;
+  const auto feed = [&](const absl::StatusOr<std::span<const uint8_t>>& chunk) {
+    if (!chunk.ok() || !status.ok()) return;
+    status = ForEachEntry(*chunk, [&](const timeline::Entry& entry) { return explainer.Add(entry); });
+  };
+  if (!store_.HoldsFirst(what.vcpu.vm.stream) ||
+      !IsLookedAt(store_.Place(store_.FirstNumber(what.vcpu.vm.stream)), what)) {
+    feed(store_.LoadFirst(what.vcpu.vm.stream));
+  }
+  for (uint64_t n = store_.first(); n < store_.end(); ++n) {
+    if (IsLookedAt(store_.Place(n), what)) feed(store_.Load(n));
+  }
+  const auto explanation = status.ok() ? explainer.Finish() : absl::StatusOr<report::Explanation>(status);
+  if (!explanation.ok()) {
+    return Say(absl::StrCat("nothing to explain here: ",
+                            std::string(ToStd(explanation.status().message()))),
+               true);
+  }
+  state_.mode = Mode::kText;
+  state_.text_title = absl::StrCat("Why, at ", TimeText(what.at_ns, store_.streams(), scene_.span));
+  state_.text = LinesOf(report::RenderExplanation(*explanation));
+  state_.first_line = 0;
+}
+
+absl::StatusOr<uint64_t> View::Write(const WriteTimeline& what) const {
+  auto output = OutputFile::Create(what.path, OutputFile::Appears::kWhenFinished);
+  if (!output.ok()) return output.status();
+  uint64_t written = 0;
+  const auto write = [&](const absl::StatusOr<std::span<const uint8_t>>& chunk) {
+    if (!chunk.ok()) return chunk.status();
+    ++written;
+    return (*output)->Append(*chunk);
+  };
+  if (what.stream >= store_.streams().size()) return absl::NotFoundError("nothing is held yet");
+  absl::Status status;
+  if (!store_.HoldsFirst(what.stream)) status = write(store_.LoadFirst(what.stream));
+  for (uint64_t n = store_.first(); n < store_.end() && status.ok(); ++n) {
+    if (store_.Place(n).stream == what.stream) status = write(store_.Load(n));
+  }
+  if (status.ok()) status = (*output)->Finish();
+  if (!status.ok()) return status;
+  return written;
+}
+
+Cells View::Draw() {
+  const bool is_sparse = strip_.chunks_read() < strip_.chunks_there();
+  return top::Draw({.state = state_,
+                    .scene = scene_,
+                    .keymap = keymap_,
+                    .strip = strip_.board(),
+                    .numbers = numbers(),
+                    .streams = store_.streams(),
+                    .is_loading = !is_complete_,
+                    .is_sparse = is_sparse,
+                    .lost_chunks = lost_chunks_ + store_.unreadable(),
+                    .has_utf8 = has_utf8_});
+}
+
+}  // namespace vcpulse::top
