@@ -123,7 +123,8 @@ short PairOf(top::Ink ink) { return static_cast<short>(static_cast<int>(ink) + 1
 // The number of an ink's colour on this terminal.
 int ColourNumber(const top::InkColour& colour) {
   if (tigetflag("RGB") > 0) {
-    return colour.rgb.red << 16 | colour.rgb.green << 8 | colour.rgb.blue;
+    const top::Rgb rgb = top::RgbOf256(colour.of_256);
+    return rgb.red << 16 | rgb.green << 8 | rgb.blue;
   }
   constexpr int kPalette = 256;
   return COLORS >= kPalette ? colour.of_256 : colour.of_8;

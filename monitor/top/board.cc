@@ -173,7 +173,7 @@ void Board::Note(size_t stream, const Stream& of, const timeline::Entry& entry) 
   } else if (const auto* change = std::get_if<v1::LifeCycle>(&entry.record)) {
     const auto vm = vms_.find({stream, change->vm()});
     if (vm != vms_.end() && change->kind() == v1::LifeCycle::KIND_VM_ENDED &&
-        change->mono_ns() + of.ahead_ns <= window_.EndNs()) {
+        change->mono_ns() + of.ahead_ns <= std::min(window_.EndNs(), window_.until_ns)) {
       vm->second.ended = true;
     }
   } else if (const auto* statistics = std::get_if<v1::Statistics>(&entry.record)) {

@@ -138,7 +138,9 @@ class Board {
   void Take(const VmId& vm, const v1::VcpuSet& set);
   void Note(size_t stream, const Stream& of, const timeline::Entry& entry);
   Track* FindTrack(size_t stream, uint32_t vm, uint32_t vcpu);
-  bool Holds(int64_t ns) const { return window_.BeginNs() < ns && ns <= window_.EndNs(); }
+  bool Holds(int64_t ns) const {
+    return window_.BeginNs() < ns && ns <= std::min(window_.EndNs(), window_.until_ns);
+  }
 
   Window window_;
   std::map<size_t, std::unique_ptr<metric::IntervalReader>> readers_;  // by stream

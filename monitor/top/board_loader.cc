@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <set>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -12,8 +13,12 @@ void BoardLoader::Begin(const Window& window) {
   board_.emplace(window);
   next_ = store_.first();
   passed_later_ = false;
-  read_slot_.clear();
-  chunks_read_ = chunks_there_ = 0;
+  passed_.clear();
+  uint64_t bytes = 0;
+  for (uint64_t n = store_.first(); n < store_.end(); ++n) {
+    if (IsWanted(store_.Place(n))) bytes += store_.Place(n).bytes;
+  }
+  stride_ = bytes / kMostRead + 1;
 }
 
 void BoardLoader::Want(const Window& window) {
@@ -48,14 +53,7 @@ bool BoardLoader::Step(absl::FunctionRef<bool()> stop) {
     }
     if (stop()) return false;
     ++next_;
-    ++chunks_there_;
-    if (window.slot_ns >= kSparseFrom_ns) {
-      const int64_t slot = SlotOf(place.end_ns, window.slot_ns);
-      const auto [read, is_first] = read_slot_.try_emplace(place.stream, slot);
-      if (!is_first && read->second == slot) continue;
-      read->second = slot;
-    }
-    Take(number);
+    if (passed_[place.stream]++ % stride_ == 0) Take(number);
   }
   return true;
 }
@@ -64,7 +62,6 @@ void BoardLoader::Take(uint64_t number) {
   const size_t stream = store_.Place(number).stream;
   const auto chunk = store_.Load(number);
   if (!chunk.ok()) return;  // its time stays empty, which is what is known of it
-  ++chunks_read_;
   (void)ForEachEntry(*chunk, [&](const timeline::Entry& entry) {
     return board_->Add(stream, store_.streams()[stream], entry);
   });

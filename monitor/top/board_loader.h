@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <set>
 
 #include "absl/functional/function_ref.h"
 #include "monitor/top/board.h"
@@ -27,16 +26,15 @@ class BoardLoader {
   const Board& board() const { return *board_; }
   bool has_board() const { return board_.has_value(); }
   bool is_complete() const { return next_ >= store_.end(); }
-  // Of the chunks in the window: where slots are much longer than chunks, one of each slot is read,
-  // so that a window of a day costs no more than one of ten minutes.
-  uint64_t chunks_read() const { return chunks_read_; }
-  uint64_t chunks_there() const { return chunks_there_; }
+  // One chunk of so many is read: more than one where all of the window would be too much, so that
+  // a week costs no more than ten minutes.
+  uint64_t stride() const { return stride_; }
 
  private:
   // Readings come about once a second, and it takes two of them: this much before the window is
   // read too.
   static constexpr int64_t kBefore_ns = 2'500'000'000;
-  static constexpr int64_t kSparseFrom_ns = 5'000'000'000;  // slots at least so long
+  static constexpr uint64_t kMostRead = 128u << 20;  // bytes of chunks of one window
 
   void Begin(const Window& window);
   void Take(uint64_t number);
@@ -46,9 +44,8 @@ class BoardLoader {
   std::optional<Board> board_;
   uint64_t next_ = 0;         // the first chunk that was not looked at
   bool passed_later_ = false;  // some of what was looked at lies behind the window
-  std::map<size_t, int64_t> read_slot_;  // sparse: of each stream, the latest slot with a chunk
-  uint64_t chunks_read_ = 0;
-  uint64_t chunks_there_ = 0;
+  uint64_t stride_ = 1;
+  std::map<size_t, uint64_t> passed_;  // of each stream, chunks in the window so far
 };
 
 // The tick that is `steps` after `from_ns` (before it, if negative), of this stream; the farthest

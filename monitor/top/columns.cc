@@ -24,6 +24,7 @@ constexpr auto kColumns = std::to_array<Column>({
     OfMetric(Metric::kProductive, "productive", "PROD", 5),
     OfMetric(Metric::kHalted, "halted", "HALT", 5),
     OfMetric(Metric::kIpc, "ipc", "IPC", 5),
+    OfMetric(Metric::kUnknown, "unknown", "UNKN", 5),
     OfMetric(Metric::kStarved, "starved", "STARV", 5),
     OfMetric(Metric::kRunDelay, "run_delay", "DELAY", 5),
     OfMetric(Metric::kResidency, "residency", "RESID", 5),
@@ -31,7 +32,6 @@ constexpr auto kColumns = std::to_array<Column>({
     {.name = "cpu", .head = "CPU", .width = 4, .kind = Column::Kind::kCpu},
     OfMetric(Metric::kExits, "exits", "EXIT/s", 6),
     OfMetric(Metric::kHaltPoll, "halt_poll", "POLL", 5),
-    OfMetric(Metric::kUnknown, "unknown", "UNKN", 5),
     {.name = "hot", .head = "HOT", .width = 18, .kind = Column::Kind::kHot},
     OfMetric(Metric::kRun, "run", "RUN", 5, false),
     OfMetric(Metric::kConfidence, "confidence", "CONF", 5, false),
@@ -69,6 +69,13 @@ std::string NumberText(const Column& column, double value) {
   return text.size() <= column.width ? text : report::Units(value);
 }
 
+// A band that was not told apart is not known, rather than 0.
+std::optional<double> ValueOf(Metric metric, const metric::Totals& totals) {
+  const bool is_of_counters = metric == Metric::kSpinning || metric == Metric::kProductive;
+  if (is_of_counters && totals.HadNoCounters()) return std::nullopt;
+  return totals.Value(metric);
+}
+
 }  // namespace
 
 std::span<const Column> Columns() { return kColumns; }
@@ -100,7 +107,7 @@ std::string TextOf(const Column& column, const Row& row) {
     case Column::Kind::kMetric:
       break;
   }
-  const auto value = row.totals.Value(column.metric);
+  const auto value = ValueOf(column.metric, row.totals);
   return value ? NumberText(column, *value) : "-";
 }
 
@@ -117,7 +124,7 @@ std::optional<double> SortValue(const Column& column, const Row& row) {
     case Column::Kind::kMetric:
       break;
   }
-  return row.totals.Value(column.metric);
+  return ValueOf(column.metric, row.totals);
 }
 
 }  // namespace vcpulse::top

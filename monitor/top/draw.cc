@@ -142,18 +142,18 @@ std::string Drawing::PaceText() const {
 }
 
 std::string Drawing::CountsText() const {
-  const auto& vms = of_.numbers.vms();
+  const auto& vms = of_.now.vms();
   size_t vcpus = 0;
   for (const auto& [id, vm] : vms) vcpus += vm.vcpus.size();
   const TickCost& cost = of_.strip.cost();
   std::string text = absl::StrCat(Plural(vms.size(), "VM"), "  ", Plural(vcpus, "vCPU"));
-  if (of_.is_sparse) {
-    absl::StrAppend(&text, "  a sample of it: one chunk for each character");
+  if (of_.stride > 1) {
+    absl::StrAppend(&text, "  strips: 1 of ", of_.stride, " chunks was read");
   } else {
     absl::StrAppend(&text, "  ", Plural(of_.strip.ticks().size(), "tick"), "  ",
                     Plural(cost.gaps, "gap"));
   }
-  if (cost.covered_ns > 0 && !of_.is_sparse) {
+  if (cost.covered_ns > 0 && of_.stride == 1) {
     absl::StrAppendFormat(&text, "  reading %.2f%% of a core, late %.2f ms at most",
                           static_cast<double>(cost.read_ns) * 100 /
                               static_cast<double>(cost.covered_ns),
@@ -164,14 +164,12 @@ std::string Drawing::CountsText() const {
 }
 
 std::string Drawing::DegradedText() const {
-  std::vector<std::string> names;
-  for (const auto& [id, vm] : of_.numbers.vms()) {
-    if (vm.degraded) names.push_back(vm.instance.name());
-  }
-  if (names.empty()) return "";
-  const std::string text =
-      reading::DegradedText(names, of_.numbers.vms().size(), of_.strip.degraded_reason());
-  return text.empty() ? text : absl::StrCat("DEGRADED: ", Printable(text));
+  const auto& vms = of_.now.vms();
+  const auto without =
+      std::ranges::count_if(vms, [](const auto& entry) { return entry.second.degraded; });
+  if (without == 0) return "";
+  if (static_cast<size_t>(without) == vms.size()) return "DEGRADED: no hardware counters";
+  return absl::StrCat("DEGRADED: no hardware counters of ", without, " of ", vms.size(), " VMs");
 }
 
 void Drawing::DrawHead() {
@@ -199,9 +197,8 @@ void Drawing::DrawHead() {
                         {.ink = Ink::kAlarm, .bold = true});
   }
   if (!degraded.empty()) {
-    const size_t half = std::max<size_t>(width() / 2, 1);
     column = cells_.Put({.row = 1, .column = column}, degraded,
-                        {.ink = Ink::kAlarm, .bold = true}, half);
+                        {.ink = Ink::kAlarm, .bold = true});
     column = cells_.Put({.row = 1, .column = column}, "  ");
   }
   cells_.Put({.row = 1, .column = column}, CountsText(), {.ink = Ink::kDim});
@@ -219,7 +216,9 @@ void Drawing::DrawAxis() {
   for (size_t right = end; right >= layout_.strip + label; right -= std::min(right, 2 * label)) {
     const auto slots_before_end = static_cast<int64_t>(end - right);
     const int64_t ns = window.EndNs() - slots_before_end * window.slot_ns;
-    cells_.PutRight(layout_.axis, right, Time(ns, digits), {.ink = Ink::kDim});
+    // The last slot may end behind what is shown.
+    cells_.PutRight(layout_.axis, right, Time(std::min(ns, of_.state.page_end_ns), digits),
+                    {.ink = Ink::kDim});
   }
   size_t right = end;
   for (const size_t index : layout_.columns) {
@@ -322,14 +321,21 @@ void Drawing::DrawRows() {
         : of_.scene.source.is_over ? "no VM was recorded here"
                                    : "waiting for the first samples";
     cells_.Put({.row = layout_.body}, text, {.ink = Ink::kDim});
+    size_t row = layout_.body + 1;
+    for (const std::string& note : of_.state.notes) {
+      for (std::string_view rest = note; !rest.empty() && row < layout_.footer; ++row) {
+        cells_.Put({.row = row}, rest);
+        rest.remove_prefix(std::min(rest.size(), width()));
+      }
+    }
   }
 }
 
 std::vector<std::pair<std::string, Style>> Drawing::DetailLines(const Row& row) const {
   std::vector<std::pair<std::string, Style>> lines;
-  std::string title = FullName(row, of_.numbers, of_.streams);
-  if (const auto vm = of_.numbers.vms().find(row.id.vcpu.vm);
-      vm != of_.numbers.vms().end() && row.id.kind != RowId::Kind::kHost) {
+  std::string title = FullName(row, of_.now, of_.streams);
+  if (const auto vm = of_.now.vms().find(row.id.vcpu.vm);
+      vm != of_.now.vms().end() && row.id.kind != RowId::Kind::kHost) {
     if (vm->second.instance.pid() != 0) {
       absl::StrAppend(&title, "  pid ", vm->second.instance.pid());
     }
@@ -355,6 +361,10 @@ std::vector<std::pair<std::string, Style>> Drawing::DetailLines(const Row& row) 
   } else {
     absl::StrAppend(&title, "  ", Plural(row.vcpus.size(), "vCPU"));
     lines.emplace_back(title, Style{.ink = Ink::kTitle, .bold = true});
+  }
+  if (row.degraded && !of_.strip.degraded_reason().empty()) {
+    lines.emplace_back(absl::StrCat("no hardware counters: ", Printable(of_.strip.degraded_reason())),
+                       Style{.ink = Ink::kAlarm});
   }
   if (row.hot != nullptr) {
     std::vector<std::string> parts;
@@ -468,7 +478,7 @@ std::string Drawing::PromptName() const {
     case Prompt::kMark:
       return "name of the phase that begins: ";
     case Prompt::kWrite:
-      return "write what is held to: ";
+      return absl::StrCat("write what is held to [", std::string(kWrittenTo), "]: ");
     case Prompt::kPalette:
       return ":";
   }

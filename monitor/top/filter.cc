@@ -50,6 +50,7 @@ absl::StatusOr<check::Expectation> ParseComparison(const std::string& text) {
   if (as_given.ok()) return as_given;
   const size_t behind_keys = text.rfind(':') == std::string::npos ? 0 : text.rfind(':');
   const size_t comparison = text.find_first_of("<>=", behind_keys);
+  if (comparison == std::string::npos) return as_given;
   std::string quantity = text.substr(0, comparison);
   absl::StripTrailingAsciiWhitespace(&quantity);
   auto with_median =

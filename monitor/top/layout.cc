@@ -26,15 +26,17 @@ Layout LayoutOf(const Size& size, const std::set<size_t>& hidden_columns, size_t
   const size_t least_strip = std::min(std::max(kLeastStrip, size.columns / 3), kMostSlots);
   const auto all = Columns();
   std::set<size_t> taken;
+  // False where it does not fit.
   const auto take = [&](size_t index) {
-    if (hidden_columns.contains(index) || taken.contains(index)) return;
+    if (hidden_columns.contains(index) || taken.contains(index)) return true;
     const size_t width = all[index].width + 1;
-    if (rest < least_strip + width) return;
+    if (rest < least_strip + width) return false;
     rest -= width;
     taken.insert(index);
+    return true;
   };
   if (chosen_column < all.size()) take(chosen_column);
-  for (size_t i = 0; i < all.size(); ++i) take(i);
+  for (size_t i = 0; i < all.size() && take(i); ++i) continue;
   layout.columns.assign(taken.begin(), taken.end());
   layout.strip_columns = std::min(rest, kMostSlots);
   return layout;

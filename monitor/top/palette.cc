@@ -5,18 +5,18 @@
 namespace vcpulse::top {
 namespace {
 
-// In the order of the enumerators. On light and dark backgrounds alike.
+// In the order of the enumerators.
 constexpr std::array<InkColour, static_cast<size_t>(Ink::kEnd)> kColours = {{
     {.is_default = true},
     {.is_default = true, .is_dim = true},
     {.is_default = true},
-    {.rgb = {0x8a, 0x93, 0xa1}, .of_256 = 246, .of_8 = 7, .is_dim = true},  // halted
-    {.rgb = {0xd5, 0x5e, 0x00}, .of_256 = 166, .of_8 = 3},                  // spinning
-    {.rgb = {0x00, 0x9e, 0x73}, .of_256 = 36, .of_8 = 6},                   // productive
-    {.rgb = {0xcc, 0x79, 0xa7}, .of_256 = 175, .of_8 = 5},                  // unknown
-    {.rgb = {0x00, 0x72, 0xb2}, .of_256 = 25, .of_8 = 4},                   // starved
-    {.rgb = {0xcc, 0x00, 0x00}, .of_256 = 160, .of_8 = 1},                  // alarm
-    {.rgb = {0x56, 0xb4, 0xe9}, .of_256 = 74, .of_8 = 6},                   // marker
+    {.of_256 = 243, .of_8 = 7, .is_dim = true},  // halted: grey
+    {.of_256 = 166, .of_8 = 3},                  // spinning: orange
+    {.of_256 = 42, .of_8 = 2},                   // productive: green, rather blue
+    {.of_256 = 177, .of_8 = 5},                  // unknown: violet
+    {.of_256 = 27, .of_8 = 4},                   // starved: blue
+    {.of_256 = 160, .of_8 = 1},                  // alarm
+    {.of_256 = 37, .of_8 = 6},                   // marker
 }};
 
 }  // namespace

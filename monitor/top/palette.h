@@ -1,7 +1,7 @@
 #pragma once
 
-// The colours of inks, apart from any terminal. They are the page's (monitor/page): chosen by Okabe
-// and Ito so that people with any colour vision tell them apart; tests simulate that.
+// The colours of inks, apart from any terminal. Chosen from xterm's palette so that people with any
+// colour vision tell the bands apart, on light and dark backgrounds; tests simulate that.
 
 #include <cstdint>
 
@@ -19,7 +19,6 @@ struct Rgb {
 
 struct InkColour {
   bool is_default = false;  // the terminal's own
-  Rgb rgb;
   uint8_t of_256 = 0;  // xterm's palette
   uint8_t of_8 = 0;    // ANSI: 1 red, 2 green, 3 yellow, 4 blue, 5 magenta, 6 cyan
   bool is_dim = false;

@@ -45,7 +45,7 @@ struct VmRows {
   std::vector<Row> vcpus;  // that the filter lets through
 };
 
-VmRows RowsOf(const VmId& id, const BoardVm& vm, const Stream& stream,
+VmRows RowsOf(const VmId& id, const BoardVm& vm, const Board& numbers, const Stream& stream,
               const Arrangement& arrangement) {
   VmRows rows;
   rows.vm = {.id = {.kind = RowId::Kind::kVm, .vcpu = {.vm = id}},
@@ -57,11 +57,12 @@ VmRows RowsOf(const VmId& id, const BoardVm& vm, const Stream& stream,
   const std::string host = HostName(stream);
   for (const auto& [index, track] : vm.vcpus) {
     const VcpuId vcpu{.vm = id, .index = index};
+    const Track* summed = numbers.Find(vcpu);
     Row row{.id = {.kind = RowId::Kind::kVcpu, .vcpu = vcpu},
             .name = VcpuName(index),
             .depth = 1,
             .vcpus = {vcpu},
-            .totals = track.Sum(),
+            .totals = summed == nullptr ? metric::Totals() : summed->Sum(),
             .verdict = track.verdict(),
             .cpu = track.cpu(),
             .hot = track.hot(),
@@ -108,11 +109,11 @@ std::string HostName(const Stream& stream) {
   return stream.host.empty() ? "this host" : Printable(stream.host);
 }
 
-std::vector<Row> MakeRows(const Board& numbers, const std::vector<Stream>& streams,
-                          const Arrangement& arrangement) {
+std::vector<Row> MakeRows(const Board& now, const Board& numbers,
+                          const std::vector<Stream>& streams, const Arrangement& arrangement) {
   std::vector<VmRows> vms;
-  for (const auto& [id, vm] : numbers.vms()) {
-    VmRows rows = RowsOf(id, vm, streams[id.stream], arrangement);
+  for (const auto& [id, vm] : now.vms()) {
+    VmRows rows = RowsOf(id, vm, numbers, streams[id.stream], arrangement);
     if (!rows.vcpus.empty()) vms.push_back(std::move(rows));
   }
   if (arrangement.grouping == Grouping::kVms) return Joined(std::move(vms), arrangement);

@@ -61,10 +61,10 @@ struct Row {
   bool ended = false;
 };
 
-// Of all that is on `numbers`, which must outlive them. A VM is shown where the filter lets one of
-// its vCPUs through.
-std::vector<Row> MakeRows(const Board& numbers, const std::vector<Stream>& streams,
-                          const Arrangement& arrangement);
+// Of the VMs and verdicts on `now`, which must outlive them, with the sums of `numbers`: another
+// board, or the same. A VM is shown where the filter lets one of its vCPUs through.
+std::vector<Row> MakeRows(const Board& now, const Board& numbers,
+                          const std::vector<Stream>& streams, const Arrangement& arrangement);
 
 // "web vCPU 3", "host1 web": what a row is called where it stands alone.
 std::string FullName(const Row& row, const Board& board, const std::vector<Stream>& streams);

@@ -183,9 +183,9 @@ std::optional<Effect> Updater::Enter() {
       if (typed.empty()) return std::nullopt;
       return AddMark{.name = typed};
     case Prompt::kWrite: {
-      if (typed.empty()) return std::nullopt;
       const Row* row = chosen();
-      return WriteTimeline{.path = typed, .stream = row == nullptr ? 0 : row->id.vcpu.vm.stream};
+      return WriteTimeline{.path = typed.empty() ? std::string(kWrittenTo) : typed,
+                           .stream = row == nullptr ? 0 : row->id.vcpu.vm.stream};
     }
     case Prompt::kPalette: {
       const auto found = PaletteFor(typed);
@@ -293,12 +293,13 @@ void Updater::StartWrite() {
   if (!source.is_live && !source.is_followed) {
     return Say(absl::StrCat("all of it is in ", source.name, " already"));
   }
-  StartPrompt(Prompt::kWrite, "top.vpt");
+  StartPrompt(Prompt::kWrite);
 }
 
 std::optional<Effect> Updater::AskToQuit() {
   const Source& source = scene_.source;
-  const bool would_be_lost = source.is_live && source.output.empty() && scene_.span.has_value();
+  const bool has_any = !scene_.rows.empty() || !state_.rows.filter.IsAll();
+  const bool would_be_lost = source.is_live && source.output.empty() && has_any && !state_.has_written;
   if (!would_be_lost) return Quit();
   state_.mode = Mode::kConfirmQuit;
   return std::nullopt;

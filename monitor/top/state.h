@@ -30,6 +30,8 @@ enum class Mode : uint8_t {
 
 enum class Prompt : uint8_t { kFilter, kJump, kJumpBack, kMark, kWrite, kPalette };
 
+inline constexpr std::string_view kWrittenTo = "top.vpt";  // where no other name is typed
+
 enum class Pace : uint8_t {
   kFollow,  // the end of what is there
   kPaused,
@@ -77,6 +79,8 @@ struct State {
   size_t first_line = 0;
   std::string message;  // shown until the next key
   bool message_is_alarm = false;
+  bool has_written = false;  // what was held, to a file
+  std::vector<std::string> notes;  // what was said of the recording, shown where there is no row
 };
 
 // Stretches of time that a strip can show; the last one is all that is held.

@@ -18,6 +18,7 @@ namespace {
 // An explanation is judged anew from this long before the instant on, as hysteresis looks back.
 constexpr int64_t kExplainFrom_ns = 10'000'000'000;
 constexpr size_t kFoldBeyond = 64;  // so many vCPUs are folded to begin with
+constexpr int64_t kShortestSlot_ns = 1'000'000;
 constexpr int64_t kNumbersSlot_ns = 100'000'000;
 // Numbers are of so long, or of one interval where that is longer: statistics are read about once a
 // second.
@@ -58,14 +59,17 @@ void View::StoreChanged() {
   scene_.span = store_.Span();
   Settle(state_, scene_);
   Want();
+  MakeScene();
 }
 
 void View::Want() {
   const Layout layout = LayoutOf(state_.size, state_.hidden_columns, state_.chosen_column);
-  const size_t slots = std::max<size_t>(layout.strip_columns, 1);
+  const size_t slots = std::max<size_t>(layout.strip_columns, 2);
   const int64_t span_ns = SpanNs(state_, scene_.span);
-  const int64_t slot_ns = std::max<int64_t>(
-      (span_ns + static_cast<int64_t>(slots) - 1) / static_cast<int64_t>(slots), 1'000'000);
+  // Slots lie on a grid, so the last one may reach beyond the end; all of a recording has one more.
+  const bool is_all = Spans()[state_.span_index].ns == 0;
+  const auto divisor = static_cast<int64_t>(is_all ? slots - 1 : slots);
+  const int64_t slot_ns = std::max<int64_t>((span_ns + divisor - 1) / divisor, kShortestSlot_ns);
   strip_.Want(Window::EndingAt(state_.page_end_ns, slots, slot_ns));
   int64_t numbers_ns = kLeastNumbers_ns;
   for (const Stream& stream : store_.streams()) {
@@ -74,28 +78,30 @@ void View::Want() {
   Window seconds = Window::EndingAt(state_.cursor_ns, static_cast<size_t>(numbers_ns / kNumbersSlot_ns),
                                     kNumbersSlot_ns);
   seconds.latest_only = state_.numbers == Numbers::kTick;
-  seconds.until_ns = state_.cursor_ns;
+  if (state_.pace != Pace::kFollow) seconds.until_ns = state_.cursor_ns;
   seconds_.Want(seconds);
+  // A few chunks, which every key needs at once.
+  seconds_.Step([] { return false; });
   is_complete_ = false;
   changed_ = true;
 }
 
 bool View::Load(absl::FunctionRef<bool()> stop) {
   if (is_complete_) return true;
-  is_complete_ = seconds_.Step(stop) && strip_.Step(stop);
+  is_complete_ = strip_.Step(stop);
   changed_ = true;
   MakeScene();
   return is_complete_;
 }
 
 void View::MakeScene() {
-  if (!chose_folding_ && !numbers().vms().empty()) {
+  if (!chose_folding_ && !seconds_.board().vms().empty()) {
     chose_folding_ = true;
     size_t vcpus = 0;
-    for (const auto& [id, vm] : numbers().vms()) vcpus += vm.vcpus.size();
+    for (const auto& [id, vm] : seconds_.board().vms()) vcpus += vm.vcpus.size();
     state_.rows.folds_by_default = vcpus > kFoldBeyond;
   }
-  rows_ = MakeRows(numbers(), store_.streams(), state_.rows);
+  rows_ = MakeRows(seconds_.board(), numbers(), store_.streams(), state_.rows);
   scene_.rows = rows_;
   Settle(state_, scene_);
 }
@@ -131,6 +137,13 @@ void View::Say(const std::string& message, bool is_alarm) {
   changed_ = true;
 }
 
+void View::Note(const std::string& line) {
+  constexpr size_t kMostNotes = 8;
+  Say(line);
+  state_.notes.push_back(state_.message);
+  if (state_.notes.size() > kMostNotes) state_.notes.erase(state_.notes.begin());
+}
+
 void View::SourceIsOver() { changed_ = !std::exchange(scene_.source.is_over, true) || changed_; }
 
 void View::SetLostChunks(uint64_t chunks) {
@@ -150,8 +163,8 @@ void View::Apply(const StepTicks& step) {
 void View::Apply(const Explain& what) {
   const Stream& stream = store_.streams()[what.vcpu.vm.stream];
   report::ExplainTarget target{.vcpu = what.vcpu.index, .vm = absl::StrCat(what.vcpu.vm.vm)};
-  const auto vm = numbers().vms().find(what.vcpu.vm);
-  if (vm != numbers().vms().end() && vm->second.instance.pid() != 0) {
+  const auto vm = seconds_.board().vms().find(what.vcpu.vm);
+  if (vm != seconds_.board().vms().end() && vm->second.instance.pid() != 0) {
     target.vm = absl::StrCat(vm->second.instance.pid());
   }
   // Times are told from the recording's first record on, so its first chunk is taken too; it has
@@ -192,7 +205,7 @@ void View::Apply(const Explain& what) {
   state_.first_line = 0;
 }
 
-absl::StatusOr<uint64_t> View::Write(const WriteTimeline& what) const {
+absl::StatusOr<uint64_t> View::Write(const WriteTimeline& what) {
   auto output = OutputFile::Create(what.path, OutputFile::Appears::kWhenFinished);
   if (!output.ok()) return output.status();
   uint64_t written = 0;
@@ -209,19 +222,20 @@ absl::StatusOr<uint64_t> View::Write(const WriteTimeline& what) const {
   }
   if (status.ok()) status = (*output)->Finish();
   if (!status.ok()) return status;
+  state_.has_written = true;
   return written;
 }
 
 Cells View::Draw() {
-  const bool is_sparse = strip_.chunks_read() < strip_.chunks_there();
   return top::Draw({.state = state_,
                     .scene = scene_,
                     .keymap = keymap_,
                     .strip = strip_.board(),
+                    .now = seconds_.board(),
                     .numbers = numbers(),
                     .streams = store_.streams(),
                     .is_loading = !is_complete_,
-                    .is_sparse = is_sparse,
+                    .stride = strip_.stride(),
                     .lost_chunks = lost_chunks_ + store_.unreadable(),
                     .has_utf8 = has_utf8_});
 }

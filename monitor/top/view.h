@@ -39,6 +39,8 @@ class View {
   bool Load(absl::FunctionRef<bool()> stop);
 
   void Say(const std::string& message, bool is_alarm = false);
+  // Says what the recording said; the latest few stay in sight as long as there is no row.
+  void Note(const std::string& line);
   // No more chunks will come.
   void SourceIsOver();
   void SetLostChunks(uint64_t chunks);
@@ -52,7 +54,7 @@ class View {
   // Writes the chunks of one stream that are held, and its first one, as a timeline; an
   // older file of that name becomes NAME.old. Returns how many chunks. Errors: of OutputFile;
   // NotFound where nothing is held.
-  absl::StatusOr<uint64_t> Write(const WriteTimeline& what) const;
+  absl::StatusOr<uint64_t> Write(const WriteTimeline& what);
 
  private:
   void Want();

@@ -128,8 +128,7 @@ void ViewThread::TakeNews() {
     chunks.swap(waiting_);
     waiting_bytes_ = 0;
     view_.SetLostChunks(dropped_chunks_);
-    if (shown_ < said_.size()) view_.Say(said_.back());
-    shown_ = said_.size();
+    for (; shown_ < said_.size(); ++shown_) view_.Note(said_[shown_]);
     if (is_over_) view_.SourceIsOver();
     left_ = left_ || asked_to_leave_;
   }
@@ -209,11 +208,12 @@ int RecordWithView(const RecordOptions& given, const top::Keymap& keymap, bool s
   std::unique_ptr<ViewThread> view;
   std::thread thread;
   absl::Status opened;
+  std::vector<std::string> early;  // said before there was a view
   const auto say = [&](const std::string& line) {
     if (view) {
       view->Say(line);
     } else {
-      Fail(line);
+      early.push_back(line);
     }
   };
   const Display display{
@@ -235,6 +235,8 @@ int RecordWithView(const RecordOptions& given, const top::Keymap& keymap, bool s
               return;
             }
             view = *std::move(screen);
+            for (const std::string& line : early) view->Say(line);
+            early.clear();
             thread = std::thread([&] {
               const BlockedSignals blocked;
               view->Run({.mark =
@@ -256,6 +258,7 @@ int RecordWithView(const RecordOptions& given, const top::Keymap& keymap, bool s
             view->Close();
           }};
   const int exit_code = RunRecord(options, &display);
+  for (const std::string& line : early) Fail(line);
   return opened.ok() ? exit_code : Fail(opened);
 }
 
