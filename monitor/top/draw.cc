@@ -177,7 +177,7 @@ void Drawing::DrawHead() {
   std::string left = absl::StrCat("vcpulse top  ", Printable(of_.scene.source.name));
   std::set<std::string> hosts;
   for (const Stream& stream : of_.streams) hosts.insert(HostName(stream));
-  if (hosts.size() == 1 && *hosts.begin() != of_.scene.source.name) {
+  if (hosts.size() == 1 && !of_.streams.front().host.empty()) {
     absl::StrAppend(&left, "  ", *hosts.begin());
   } else if (hosts.size() > 1) {
     absl::StrAppend(&left, "  ", hosts.size(), " hosts");
@@ -347,6 +347,7 @@ std::vector<std::pair<std::string, Style>> Drawing::DetailLines(const Row& row) 
     const core::Verdict& verdict = row.verdict;
     Style style{.ink = InkOf(verdict.band), .bold = true};
     absl::StrAppend(&title, "  ", std::string(core::ToString(verdict.band)));
+    if (verdict.band == core::Band::kSpinning && core::IsOfIpcAlone(verdict.rule)) title += "?";
     if (verdict.band == core::Band::kNone) {
       title += " no verdict yet";
     } else {

@@ -106,7 +106,7 @@ std::vector<Row> Joined(std::vector<VmRows> vms, const Arrangement& arrangement)
 }  // namespace
 
 std::string HostName(const Stream& stream) {
-  return stream.host.empty() ? "this host" : Printable(stream.host);
+  return stream.host.empty() ? "(no host name)" : Printable(stream.host);
 }
 
 std::vector<Row> MakeRows(const Board& now, const Board& numbers,

@@ -9,6 +9,7 @@
 #include "kvm/base/output_file.h"
 #include "kvm/base/text.h"
 #include "monitor/report/explain.h"
+#include "monitor/top/columns.h"
 #include "monitor/top/draw.h"
 #include "monitor/top/layout.h"
 
@@ -47,6 +48,9 @@ View::View(ChunkStore& store, const Options& options)
       seconds_(store) {
   scene_.source = options.source;
   state_.size = options.size;
+  for (size_t i = 0; i < Columns().size(); ++i) {
+    if (!Columns()[i].is_shown) state_.hidden_columns.insert(i);
+  }
   if (store.IsOfFile()) state_.span_index = Spans().size() - 1;
   StoreChanged();
 }
