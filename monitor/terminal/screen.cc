@@ -77,8 +77,8 @@ bool SetLocale() {
     wanted = value;
     break;
   }
-  const bool wants_utf8 = absl::EndsWithIgnoreCase(wanted, "utf-8") ||
-                          absl::EndsWithIgnoreCase(wanted, "utf8");
+  const bool wants_utf8 =
+      absl::EndsWithIgnoreCase(wanted, "utf-8") || absl::EndsWithIgnoreCase(wanted, "utf8");
   return wants_utf8 && std::setlocale(LC_CTYPE, "C.UTF-8") != nullptr && MB_CUR_MAX > 1;
 }
 
@@ -281,7 +281,8 @@ void Screen::Show(const top::Cells& cells) {
         }
         run += has_utf8_ || cell.glyph.size() == 1 ? cell.glyph : "?";
       }
-      attr_set(curses_->AttributesOf(first), curses_->has_colours ? PairOf(first.ink) : 0, nullptr);
+      attr_set(curses_->AttributesOf(first),
+               curses_->has_colours ? PairOf(first.ink) : static_cast<short>(0), nullptr);
       addstr(run.c_str());
       begin = end;
     }

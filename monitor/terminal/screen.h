@@ -22,8 +22,9 @@ class Screen {
   // thread begins, so that none takes them.
   static void HoldSignals();
 
-  // Whether Open can succeed; changes nothing on the terminal. Errors: FailedPrecondition, in words, where standard input or output is no terminal, or one
-  // whose cursor cannot be moved, or whose TERM is not known.
+  // Whether Open can succeed; changes nothing on the terminal. Errors: FailedPrecondition, in
+  // words, where standard input or output is no terminal, or one whose cursor cannot be moved, or
+  // whose TERM is not known.
   static absl::Status Check();
   // Takes the terminal. Errors: those of Check.
   static absl::StatusOr<std::unique_ptr<Screen>> Open();

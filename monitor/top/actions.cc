@@ -106,7 +106,8 @@ absl::StatusOr<Keymap> Keymap::Parse(std::string_view text) {
     }
     const auto action = FindAction(words.front());
     if (!action) {
-      return wrong(absl::StrCat(Quoted(words.front()), " is no action; `vcpulse top --list-keys` lists them"));
+      return wrong(absl::StrCat(Quoted(words.front()),
+                                " is no action; `vcpulse top --list-keys` lists them"));
     }
     std::erase_if(keymap.bindings_, [&](const Binding& binding) {
       return binding.action == *action && !given.contains(binding.key);
@@ -149,6 +150,7 @@ std::vector<std::string> HelpLines(const Keymap& keymap) {
     return absl::StrCat(padded, std::string(text));
   };
   std::vector<std::string> lines;
+  lines.reserve(2 * kActions);
   for (const ActionInfo& info : kTable) {
     lines.push_back(line(keymap.KeysOf(info.action), info.help));
   }

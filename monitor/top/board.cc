@@ -88,8 +88,7 @@ absl::Status Board::AddTick(size_t stream, const Stream& of, const timeline::Ent
                             const timeline::TickEntry& tick) {
   const int64_t end_ns = tick.sample.wake_ns + of.ahead_ns;
   const bool inside = Holds(end_ns);
-  const int64_t begin_ns =
-      tick.previous != nullptr ? tick.previous->wake_ns + of.ahead_ns : end_ns;
+  const int64_t begin_ns = tick.previous != nullptr ? tick.previous->wake_ns + of.ahead_ns : end_ns;
   if (inside) {
     // Of all VMs of a host the deadline is the same.
     const int64_t due_ns = tick.sample.deadline_ns + of.ahead_ns;
@@ -181,7 +180,8 @@ void Board::Note(size_t stream, const Stream& of, const timeline::Entry& entry) 
     if (vm == vms_.end() || statistics->mono_ns() + of.ahead_ns > window_.until_ns) return;
     for (const v1::SourceStatistics& source : statistics->sources()) {
       const auto& columns = vm->second.columns;
-      const size_t read = std::min<size_t>(columns.size(), static_cast<size_t>(source.vcpus_size()));
+      const size_t read =
+          std::min<size_t>(columns.size(), static_cast<size_t>(source.vcpus_size()));
       for (size_t i = 0; i < read; ++i) {
         const v1::VcpuStatistics& vcpu = source.vcpus(static_cast<int>(i));
         if (vcpu.has_cpu()) vm->second.vcpus[columns[i]].cpu_ = vcpu.cpu();

@@ -88,7 +88,7 @@ class Track {
   core::Verdict verdict_;
   std::optional<int64_t> latest_ns_;
   std::optional<uint32_t> cpu_;
-  std::unique_ptr<v1::HotAddresses> hot_;        // the latest
+  std::unique_ptr<v1::HotAddresses> hot_;  // the latest
   std::unique_ptr<v1::Competitors> competitors_;
 };
 
@@ -103,7 +103,7 @@ struct BoardVm {
 // How the ticks of the window were taken.
 struct TickCost {
   uint64_t samples = 0;
-  uint64_t gaps = 0;  // ticks that Gap records name
+  uint64_t gaps = 0;       // ticks that Gap records name
   int64_t read_ns = 0;     // reading, all samples together
   int64_t covered_ns = 0;  // the time of the ticks, each once
   int64_t most_late_ns = 0;

@@ -42,7 +42,7 @@ class BoardLoader {
 
   const ChunkStore& store_;
   std::optional<Board> board_;
-  uint64_t next_ = 0;         // the first chunk that was not looked at
+  uint64_t next_ = 0;          // the first chunk that was not looked at
   bool passed_later_ = false;  // some of what was looked at lies behind the window
   uint64_t stride_ = 1;
   std::map<size_t, uint64_t> passed_;  // of each stream, chunks in the window so far

@@ -47,8 +47,7 @@ absl::StatusOr<ChunkStore> ChunkStore::OpenFile(const std::string& path) {
 absl::Status ChunkStore::Refresh() {
   return file_->ListNew([this](uint64_t offset, const timeline::ChunkHeader& header) {
     if (!HoldsRecords(header)) return;
-    const auto stream =
-        StreamOf("", header, [this, offset] { return file_->ReadChunk(offset); });
+    const auto stream = StreamOf("", header, [this, offset] { return file_->ReadChunk(offset); });
     if (!stream.ok()) {
       ++unreadable_;
       return;
@@ -110,12 +109,13 @@ absl::StatusOr<size_t> ChunkStore::StreamOf(
   const v1::ChunkPayload& context = decoder.context();
   exporting::Clocks clocks;
   clocks.Take(context.clock());
-  streams_.push_back({.id = header.stream_id,
-                      .host = agent.empty() ? context.session().host_name() : agent,
-                      .ahead_ns = clocks.realtime_ahead().value_or(0),
-                      .has_realtime = clocks.realtime_ahead().has_value(),
-                      .interval_ns = std::clamp<int64_t>(
-                          static_cast<int64_t>(context.session().interval_ns()), 0, kLongestInterval_ns)});
+  streams_.push_back(
+      {.id = header.stream_id,
+       .host = agent.empty() ? context.session().host_name() : agent,
+       .ahead_ns = clocks.realtime_ahead().value_or(0),
+       .has_realtime = clocks.realtime_ahead().has_value(),
+       .interval_ns = std::clamp<int64_t>(static_cast<int64_t>(context.session().interval_ns()), 0,
+                                          kLongestInterval_ns)});
   first_chunks_.emplace_back();
   by_id_.emplace(key, streams_.size() - 1);
   return streams_.size() - 1;
@@ -123,7 +123,9 @@ absl::StatusOr<size_t> ChunkStore::StreamOf(
 
 ChunkPlace ChunkStore::PlaceOf(size_t stream, const timeline::ChunkHeader& header) const {
   // A damaged file may say anything: no sum of these overflows.
-  const auto within = [](int64_t ns) { return std::clamp(ns, -(int64_t{1} << 61), int64_t{1} << 61); };
+  const auto within = [](int64_t ns) {
+    return std::clamp(ns, -(int64_t{1} << 61), int64_t{1} << 61);
+  };
   const int64_t ahead_ns = within(streams_[stream].ahead_ns);
   return {.stream = stream,
           .begin_ns = within(header.first_mono_ns) + ahead_ns,

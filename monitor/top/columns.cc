@@ -14,8 +14,8 @@ namespace {
 
 using metric::Metric;
 
-constexpr Column OfMetric(Metric metric, std::string_view name, std::string_view head,
-                          size_t width, bool is_shown = true) {
+constexpr Column OfMetric(Metric metric, std::string_view name, std::string_view head, size_t width,
+                          bool is_shown = true) {
   return {.name = name, .head = head, .width = width, .metric = metric, .is_shown = is_shown};
 }
 

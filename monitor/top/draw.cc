@@ -154,10 +154,10 @@ std::string Drawing::CountsText() const {
                     Plural(cost.gaps, "gap"));
   }
   if (cost.covered_ns > 0 && of_.stride == 1) {
-    absl::StrAppendFormat(&text, "  reading %.2f%% of a core, late %.2f ms at most",
-                          static_cast<double>(cost.read_ns) * 100 /
-                              static_cast<double>(cost.covered_ns),
-                          static_cast<double>(cost.most_late_ns) / 1e6);
+    absl::StrAppendFormat(
+        &text, "  reading %.2f%% of a core, late %.2f ms at most",
+        static_cast<double>(cost.read_ns) * 100 / static_cast<double>(cost.covered_ns),
+        static_cast<double>(cost.most_late_ns) / 1e6);
   }
   if (of_.is_loading) absl::StrAppend(&text, "  reading...");
   return text;
@@ -197,8 +197,7 @@ void Drawing::DrawHead() {
                         {.ink = Ink::kAlarm, .bold = true});
   }
   if (!degraded.empty()) {
-    column = cells_.Put({.row = 1, .column = column}, degraded,
-                        {.ink = Ink::kAlarm, .bold = true});
+    column = cells_.Put({.row = 1, .column = column}, degraded, {.ink = Ink::kAlarm, .bold = true});
     column = cells_.Put({.row = 1, .column = column}, "  ");
   }
   cells_.Put({.row = 1, .column = column}, CountsText(), {.ink = Ink::kDim});
@@ -226,11 +225,11 @@ void Drawing::DrawAxis() {
     right += column.width + 1;
     std::string head(column.head);
     const bool is_sorted = of_.state.rows.sort_column == index;
-    if (is_sorted) head = absl::StrCat(of_.state.rows.reversed ? "^" : "v", head).substr(0, column.width);
-    cells_.PutRight(layout_.axis, right, head,
-                    {.ink = Ink::kTitle,
-                     .reversed = of_.state.chosen_column == index,
-                     .bold = true});
+    if (is_sorted)
+      head = absl::StrCat(of_.state.rows.reversed ? "^" : "v", head).substr(0, column.width);
+    cells_.PutRight(
+        layout_.axis, right, head,
+        {.ink = Ink::kTitle, .reversed = of_.state.chosen_column == index, .bold = true});
   }
 }
 
@@ -353,7 +352,8 @@ std::vector<std::pair<std::string, Style>> Drawing::DetailLines(const Row& row) 
     } else {
       absl::StrAppend(&title, " by ", std::string(core::ToString(verdict.rule)));
     }
-    if (verdict.confidence_pct > 0) absl::StrAppend(&title, ", confidence ", verdict.confidence_pct, "%");
+    if (verdict.confidence_pct > 0)
+      absl::StrAppend(&title, ", confidence ", verdict.confidence_pct, "%");
     if (verdict.starved) title += ", STARVED";
     if (verdict.band == core::Band::kUnknown && reading::IsUnknownReason(verdict.rule)) {
       absl::StrAppend(&title, ": ", std::string(reading::Explain(verdict.rule)));
@@ -364,8 +364,9 @@ std::vector<std::pair<std::string, Style>> Drawing::DetailLines(const Row& row) 
     lines.emplace_back(title, Style{.ink = Ink::kTitle, .bold = true});
   }
   if (row.degraded && !of_.strip.degraded_reason().empty()) {
-    lines.emplace_back(absl::StrCat("no hardware counters: ", Printable(of_.strip.degraded_reason())),
-                       Style{.ink = Ink::kAlarm});
+    lines.emplace_back(
+        absl::StrCat("no hardware counters: ", Printable(of_.strip.degraded_reason())),
+        Style{.ink = Ink::kAlarm});
   }
   if (row.hot != nullptr) {
     std::vector<std::string> parts;
@@ -379,7 +380,8 @@ std::vector<std::pair<std::string, Style>> Drawing::DetailLines(const Row& row) 
           named ? Printable(row.hot->functions(i)) : absl::StrFormat("%#x", row.hot->addresses(i)),
           static_cast<double>(row.hot->samples(i)) * 100 / static_cast<double>(all)));
     }
-    if (!parts.empty()) lines.emplace_back(absl::StrCat("hot: ", absl::StrJoin(parts, ", ")), Style{});
+    if (!parts.empty())
+      lines.emplace_back(absl::StrCat("hot: ", absl::StrJoin(parts, ", ")), Style{});
   }
   return lines;
 }
@@ -418,10 +420,9 @@ void Drawing::DrawChart(size_t at_row, const std::vector<VcpuId>& vcpus, Metric 
     cells_.Put({.row = at_row, .column = layout_.strip + i},
                of_.has_utf8 ? kBlocks[step] : kAsciiBlocks[step], {.ink = Ink::kTitle});
   }
-  const std::string range =
-      info.IsShare() ? "0 to 100%"
-                     : absl::StrCat(report::MetricText(info, least), " to ",
-                                    report::MetricText(info, most));
+  const std::string range = info.IsShare() ? "0 to 100%"
+                                           : absl::StrCat(report::MetricText(info, least), " to ",
+                                                          report::MetricText(info, most));
   cells_.Put({.row = at_row, .column = layout_.strip + layout_.strip_columns + 1}, range,
              {.ink = Ink::kDim});
 }
@@ -495,7 +496,8 @@ void Drawing::DrawFooter() {
     // The end of what is typed stays in sight.
     std::string_view typed = state.typed;
     const size_t room = width() > column + 1 ? width() - column - 1 : 0;
-    while (WidthOf(typed) > room) typed.remove_prefix(std::max<size_t>(Utf8SequenceLength(typed), 1));
+    while (WidthOf(typed) > room)
+      typed.remove_prefix(std::max<size_t>(Utf8SequenceLength(typed), 1));
     column = cells_.Put({.row = row, .column = column}, typed);
     column = cells_.Put({.row = row, .column = column}, " ", {.reversed = true});
     if (!state.message.empty()) {

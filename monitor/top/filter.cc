@@ -32,9 +32,9 @@ bool Holds(double value, check::Comparison comparison, double limit) {
 absl::Status CheckOfMoment(const check::Expectation& expectation) {
   using Kind = check::Quantity::Kind;
   if (expectation.quantity.kind != Kind::kMean && expectation.quantity.kind != Kind::kPercentile) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        check::ToString(expectation.quantity),
-        " is of a stretch of time, which a filter does not have: ask for a metric"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(check::ToString(expectation.quantity),
+                     " is of a stretch of time, which a filter does not have: ask for a metric"));
   }
   if (expectation.phase) return absl::InvalidArgumentError("a filter has no phase=");
   if (expectation.quantifier != check::Quantifier::kEach) {
@@ -72,7 +72,8 @@ absl::StatusOr<check::Selector> ParseSelectorAlone(const std::string& text) {
 }
 
 bool ContainsIgnoringCase(std::string_view text, std::string_view part) {
-  return absl::StrContains(absl::AsciiStrToLower(ToAbsl(text)), absl::AsciiStrToLower(ToAbsl(part)));
+  return absl::StrContains(absl::AsciiStrToLower(ToAbsl(text)),
+                           absl::AsciiStrToLower(ToAbsl(part)));
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ namespace vcpulse::top {
 // What a filter is asked about.
 struct FilterSubject {
   std::string_view host;
-  std::string_view vm;    // its name
+  std::string_view vm;  // its name
   std::string_view uuid;
   uint32_t vm_number = 0;
   uint32_t pid = 0;
@@ -26,8 +26,8 @@ struct FilterSubject {
 };
 
 // One of
-//   spinning, halted, productive, unknown, starved   the band now (a beginning of 2 letters will do)
-//   web                                               a part of the names of host and VM, or of
+//   spinning, halted, productive, unknown, starved   the band now (a beginning of 2 letters will
+//   do) web                                               a part of the names of host and VM, or of
 //                                                     "vcpu 3"
 //   [vm=NAME] [vcpu=N-M:] ipc < 0.5                   an expression as `check` takes it, of the
 //                                                     numbers shown

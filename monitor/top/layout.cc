@@ -23,7 +23,7 @@ Layout LayoutOf(const Size& size, const std::set<size_t>& hidden_columns, size_t
   layout.name_columns = std::clamp<size_t>(size.columns / 6, 10, 24);
   layout.strip = layout.name_columns + 1;
   size_t rest = size.columns > layout.strip ? size.columns - layout.strip : 0;
-  const size_t least_strip = std::min(std::max(kLeastStrip, size.columns / 3), kMostSlots);
+  const size_t least_strip = std::min(std::max(kLeastStrip, size.columns * 2 / 5), kMostSlots);
   const auto all = Columns();
   std::set<size_t> taken;
   // False where it does not fit.

@@ -19,8 +19,8 @@ struct Rgb {
 
 struct InkColour {
   bool is_default = false;  // the terminal's own
-  uint8_t of_256 = 0;  // xterm's palette
-  uint8_t of_8 = 0;    // ANSI: 1 red, 2 green, 3 yellow, 4 blue, 5 magenta, 6 cyan
+  uint8_t of_256 = 0;       // xterm's palette
+  uint8_t of_8 = 0;         // ANSI: 1 red, 2 green, 3 yellow, 4 blue, 5 magenta, 6 cyan
   bool is_dim = false;
 };
 

@@ -132,8 +132,8 @@ std::vector<Row> MakeRows(const Board& now, const Board& numbers,
       const std::string name = HostName(streams[stream]);
       auto host = std::ranges::find(rows, name, &Row::name);
       if (host == rows.end()) {
-        rows.push_back({.id = {.kind = RowId::Kind::kHost, .vcpu = {.vm = {.stream = stream}}},
-                        .name = name});
+        rows.push_back(
+            {.id = {.kind = RowId::Kind::kHost, .vcpu = {.vm = {.stream = stream}}}, .name = name});
         host = rows.end() - 1;
       }
       host->totals.Add(vm.vm.totals);
@@ -147,7 +147,7 @@ std::vector<Row> MakeRows(const Board& now, const Board& numbers,
 
 std::string FullName(const Row& row, const Board& board, const std::vector<Stream>& streams) {
   const VmId& id = row.id.vcpu.vm;
-  const std::string host = HostName(streams[id.stream]);
+  std::string host = HostName(streams[id.stream]);
   if (row.id.kind == RowId::Kind::kHost) return host;
   const auto vm = board.vms().find(id);
   std::string name = vm == board.vms().end() ? absl::StrCat("VM ", id.vm) : VmName(id, vm->second);

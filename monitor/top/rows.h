@@ -40,9 +40,7 @@ struct Arrangement {
   std::optional<size_t> sort_column;  // of Columns()
   bool reversed = false;              // the smallest first
 
-  bool IsFolded(const VmId& vm) const {
-    return folds_by_default != folded_otherwise.contains(vm);
-  }
+  bool IsFolded(const VmId& vm) const { return folds_by_default != folded_otherwise.contains(vm); }
 };
 
 struct Row {

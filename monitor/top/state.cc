@@ -98,7 +98,8 @@ std::optional<Effect> Updater::Browse(std::string_view key) {
     state_.rows.filter = {};
     return std::nullopt;
   }
-  Say(absl::StrCat(Quoted(key), " does nothing; ", keymap_.KeysOf(Action::kHelp), " lists the keys"));
+  Say(absl::StrCat(Quoted(key), " does nothing; ", keymap_.KeysOf(Action::kHelp),
+                   " lists the keys"));
   return std::nullopt;
 }
 
@@ -153,7 +154,8 @@ std::optional<Effect> Updater::Type(std::string_view key) {
   } else if (key == "tab" && state_.prompt == Prompt::kPalette) {
     const auto found = PaletteFor(typed);
     if (!found.empty()) typed = InfoOf(found.front()).name;
-  } else if (typed.size() < kMostTyped && (key == "space" || Utf8SequenceLength(key) == key.size())) {
+  } else if (typed.size() < kMostTyped &&
+             (key == "space" || Utf8SequenceLength(key) == key.size())) {
     typed += key == "space" ? " " : key;
   }
   return std::nullopt;
@@ -199,8 +201,7 @@ std::optional<Effect> Updater::Enter() {
 
 void Updater::Jump(int direction) {
   if (!scene_.span || state_.typed.empty()) return;
-  const auto to =
-      ParseJump(state_.typed, state_.cursor_ns, scene_.span->begin_ns, direction);
+  const auto to = ParseJump(state_.typed, state_.cursor_ns, scene_.span->begin_ns, direction);
   if (to) return MoveCursor(state_, *to, scene_);
   state_.mode = Mode::kPrompt;
   Say("a duration (30s, 5m), a time (10:31:58, UTC), or @12s after the start", true);
@@ -254,10 +255,9 @@ void Updater::Sort() {
     rows.sort_column.reset();
     rows.reversed = false;
   }
-  Say(rows.sort_column
-          ? absl::StrCat("sorted by ", std::string(Columns()[*rows.sort_column].name),
-                         rows.reversed ? ", the least first" : ", the most first")
-          : "not sorted");
+  Say(rows.sort_column ? absl::StrCat("sorted by ", std::string(Columns()[*rows.sort_column].name),
+                                      rows.reversed ? ", the least first" : ", the most first")
+                       : "not sorted");
 }
 
 void Updater::ChooseColumn(int steps) {
@@ -299,7 +299,8 @@ void Updater::StartWrite() {
 std::optional<Effect> Updater::AskToQuit() {
   const Source& source = scene_.source;
   const bool has_any = !scene_.rows.empty() || !state_.rows.filter.IsAll();
-  const bool would_be_lost = source.is_live && source.output.empty() && has_any && !state_.has_written;
+  const bool would_be_lost =
+      source.is_live && source.output.empty() && has_any && !state_.has_written;
   if (!would_be_lost) return Quit();
   state_.mode = Mode::kConfirmQuit;
   return std::nullopt;
@@ -388,7 +389,8 @@ std::optional<Effect> Updater::Do(Action action) {
       state_.numbers = static_cast<Numbers>((static_cast<int>(state_.numbers) + 1) % 3);
       break;
     case Action::kGroup:
-      state_.rows.grouping = static_cast<Grouping>((static_cast<int>(state_.rows.grouping) + 1) % 3);
+      state_.rows.grouping =
+          static_cast<Grouping>((static_cast<int>(state_.rows.grouping) + 1) % 3);
       state_.first_row = 0;
       break;
     case Action::kMark:
@@ -449,7 +451,8 @@ std::optional<Effect> Updater::Take(const ClickEvent& event) {
   if (on_strip && below_head && scene_.span) {
     const int64_t slot_ns = std::max<int64_t>(SpanNs(state_, scene_.span), 1) /
                             static_cast<int64_t>(std::max<size_t>(layout.strip_columns, 1));
-    const auto from_end = static_cast<int64_t>(layout.strip + layout.strip_columns - 1 - event.column);
+    const auto from_end =
+        static_cast<int64_t>(layout.strip + layout.strip_columns - 1 - event.column);
     MoveCursor(state_, state_.page_end_ns - from_end * slot_ns, scene_);
   }
   return std::nullopt;

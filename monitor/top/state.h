@@ -43,11 +43,11 @@ enum class Numbers : uint8_t { kSeconds, kTick, kStrip };
 
 // Of where the chunks come from; does not change but for is_over.
 struct Source {
-  std::string name;         // "web.vpt", "tcp:collector:4711", "live"
-  bool is_live = false;     // recorded by this process
-  bool is_followed = false; // comes from a collector or its folder
-  bool is_over = false;     // no more will come
-  std::string output;       // where a live recording is written; empty: only held in memory
+  std::string name;          // "web.vpt", "tcp:collector:4711", "live"
+  bool is_live = false;      // recorded by this process
+  bool is_followed = false;  // comes from a collector or its folder
+  bool is_over = false;      // no more will come
+  std::string output;        // where a live recording is written; empty: only held in memory
 };
 
 // What there is to be seen, while one event is handled.
@@ -79,7 +79,7 @@ struct State {
   size_t first_line = 0;
   std::string message;  // shown until the next key
   bool message_is_alarm = false;
-  bool has_written = false;  // what was held, to a file
+  bool has_written = false;        // what was held, to a file
   std::vector<std::string> notes;  // what was said of the recording, shown where there is no row
 };
 

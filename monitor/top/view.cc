@@ -79,8 +79,8 @@ void View::Want() {
   for (const Stream& stream : store_.streams()) {
     numbers_ns = std::max(numbers_ns, stream.interval_ns + kNumbersSlot_ns);
   }
-  Window seconds = Window::EndingAt(state_.cursor_ns, static_cast<size_t>(numbers_ns / kNumbersSlot_ns),
-                                    kNumbersSlot_ns);
+  Window seconds = Window::EndingAt(
+      state_.cursor_ns, static_cast<size_t>(numbers_ns / kNumbersSlot_ns), kNumbersSlot_ns);
   seconds.latest_only = state_.numbers == Numbers::kTick;
   if (state_.pace != Pace::kFollow) seconds.until_ns = state_.cursor_ns;
   seconds_.Want(seconds);
@@ -188,7 +188,8 @@ void View::Apply(const Explain& what) {
   absl::Status status;
   const auto feed = [&](const absl::StatusOr<std::span<const uint8_t>>& chunk) {
     if (!chunk.ok() || !status.ok()) return;
-    status = ForEachEntry(*chunk, [&](const timeline::Entry& entry) { return explainer.Add(entry); });
+    status =
+        ForEachEntry(*chunk, [&](const timeline::Entry& entry) { return explainer.Add(entry); });
   };
   if (!store_.HoldsFirst(what.vcpu.vm.stream) ||
       !IsLookedAt(store_.Place(store_.FirstNumber(what.vcpu.vm.stream)), what)) {
@@ -197,7 +198,8 @@ void View::Apply(const Explain& what) {
   for (uint64_t n = store_.first(); n < store_.end(); ++n) {
     if (IsLookedAt(store_.Place(n), what)) feed(store_.Load(n));
   }
-  const auto explanation = status.ok() ? explainer.Finish() : absl::StatusOr<report::Explanation>(status);
+  const auto explanation =
+      status.ok() ? explainer.Finish() : absl::StatusOr<report::Explanation>(status);
   if (!explanation.ok()) {
     return Say(absl::StrCat("nothing to explain here: ",
                             std::string(ToStd(explanation.status().message()))),

@@ -82,8 +82,7 @@ TEST_F(TopLive, APausedViewLosesNothingInTheFile) {
 
 TEST_F(TopLive, RecordLeavesWhereTopStays) {
   const Tmux recording(
-      100, 30,
-      VcpulseLine({"record", "--top", "--pid", Pid(), "-d", "1s", "-o", Path("b.vpt")}));
+      100, 30, VcpulseLine({"record", "--top", "--pid", Pid(), "-d", "1s", "-o", Path("b.vpt")}));
   EXPECT_TRUE(recording.Shows("exit 0")) << recording.Text();
   EXPECT_TRUE(std::filesystem::exists(Path("b.vpt")));
   const Tmux top(100, 30, VcpulseLine({"top", Pid(), "-d", "1s", "-o", Path("c.vpt")}));
@@ -105,9 +104,9 @@ TEST_F(TopLive, AnErrorIsInSightAndPrinted) {
 
 TEST_F(TopLive, ShowsWhatACollectorReceives) {
   stream_tests::RunningCollector collector("unix:" + Path("c.sock"), Path("collected"));
-  const RunningProgram recording(Vcpulse({"record", "--pid", Pid(), "-i", "20ms", "--to",
-                                          collector.address(), "--agent-id", "rack7",
-                                          "--spool-dir", Path("spool")}));
+  const RunningProgram recording(
+      Vcpulse({"record", "--pid", Pid(), "-i", "20ms", "--to", collector.address(), "--agent-id",
+               "rack7", "--spool-dir", Path("spool")}));
   const Tmux live(100, 30, VcpulseLine({"top", collector.address()}));
   ASSERT_TRUE(live.Shows("vCPU 1")) << live.Text();
   EXPECT_THAT(live.Text(), HasSubstr("rack7"));

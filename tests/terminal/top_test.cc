@@ -47,8 +47,8 @@ TEST_P(TopSizes, ShowsARecording) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, TopSizes,
-                         ::testing::Values(Size{40, 12}, Size{60, 20}, Size{100, 30},
-                                           Size{200, 60}, Size{400, 120}),
+                         ::testing::Values(Size{40, 12}, Size{60, 20}, Size{100, 30}, Size{200, 60},
+                                           Size{400, 120}),
                          [](const auto& instance) {
                            return absl::StrCat(instance.param.columns, "x", instance.param.rows);
                          });
@@ -146,8 +146,7 @@ class TopFiles : public ::testing::Test {
 };
 
 TEST_F(TopFiles, StopsAndGoesOnAsAJob) {
-  const std::string jobs =
-      absl::StrCat("set -m; ", Top(), "; touch ", Path("stopped"), "; fg");
+  const std::string jobs = absl::StrCat("set -m; ", Top(), "; touch ", Path("stopped"), "; fg");
   const Tmux terminal(100, 30, absl::StrCat("bash --norc -i -c ", Quote(jobs)));
   ASSERT_TRUE(terminal.Shows("END"));
   terminal.Press({"C-z"});
@@ -161,8 +160,7 @@ TEST_F(TopFiles, StopsAndGoesOnAsAJob) {
 
 TEST_F(TopFiles, EndsWithItsTerminal) {
   {
-    const Tmux terminal(100, 30,
-                        absl::StrCat("trap '' HUP; ", Top(), "; touch ", Path("ended")));
+    const Tmux terminal(100, 30, absl::StrCat("trap '' HUP; ", Top(), "; touch ", Path("ended")));
     ASSERT_TRUE(terminal.Shows("END"));
   }
   EXPECT_TRUE(Eventually([&] { return std::filesystem::exists(Path("ended")); }));

@@ -45,7 +45,7 @@ void RefuseEmptyValues(CLI::App& app) {
 // dropped is kept: a sandbox may forbid even that.
 void DropRightsOf(CLI::App& app) {
   const std::set<std::string> count_or_look = {"list",   "doctor",   "calibrate",
-                                                "record", "hotspots", "top"};
+                                               "record", "hotspots", "top"};
   for (CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
     const std::string name = command->get_name();
     if (count_or_look.contains(name)) continue;

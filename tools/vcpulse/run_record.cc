@@ -120,7 +120,8 @@ absl::StatusOr<std::unique_ptr<stream::RecordUplink>> StartUplink(RecordOptions&
 void ShowChunks(const Display& display, RecordOptions& options) {
   const auto sink = options.chunk_sink.value_or(live::ChunkSink());
   options.chunk_sink = live::ChunkSink{
-      .name = sink.name, .take = [show = display.chunk, take = sink.take](std::span<const uint8_t> chunk) {
+      .name = sink.name,
+      .take = [show = display.chunk, take = sink.take](std::span<const uint8_t> chunk) {
         show(chunk);
         if (take) take(chunk);
       }};

@@ -1,6 +1,4 @@
 // `vcpulse top`: every vCPU on a terminal, live, of a file or from a collector.
-#include "tools/vcpulse/view_thread.h"
-
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -31,6 +29,7 @@
 #include "tools/vcpulse/timeline_input.h"
 #include "tools/vcpulse/uplink_options.h"
 #include "tools/vcpulse/values.h"
+#include "tools/vcpulse/view_thread.h"
 
 namespace vcpulse::tools {
 namespace {
@@ -88,9 +87,9 @@ std::string KeysText() {
 
 // What a SOURCE that is no VM excludes, by name; nothing where all is well.
 absl::Status CheckNoRecording(const CLI::App& command) {
-  constexpr auto kAllowed = std::to_array<std::string_view>(
-      {"SOURCE", "--keys", "--list-keys", "--cert", "--key", "--ca", "--insecure", "--agent-id",
-       "--help"});
+  constexpr auto kAllowed =
+      std::to_array<std::string_view>({"SOURCE", "--keys", "--list-keys", "--cert", "--key", "--ca",
+                                       "--insecure", "--agent-id", "--help"});
   for (const CLI::Option* option : command.get_options()) {
     const std::string name =
         option->get_positional() ? "SOURCE" : "--" + option->get_lnames().front();
@@ -106,9 +105,10 @@ int ViewFile(const TopOptions& options, const top::Keymap& keymap) {
   if (!store.ok()) return Fail(store.status());
   terminal::Screen::HoldSignals();
   StopWaitsOnSignals();
-  auto view = ViewThread::Open({.source = {.name = Printable(std::filesystem::path(options.source).filename().string())},
-                                .keymap = keymap,
-                                .file = *std::move(store)});
+  auto view = ViewThread::Open(
+      {.source = {.name = Printable(std::filesystem::path(options.source).filename().string())},
+       .keymap = keymap,
+       .file = *std::move(store)});
   if (!view.ok()) return Fail(view.status());
   (*view)->Run({});
   (*view)->Close();
@@ -144,11 +144,11 @@ absl::StatusOr<Feed> FolderFeed(const std::string& path) {
   auto folders = std::make_shared<follow::FollowedFolders>(*std::move(opened));
   return Feed([folders](ViewThread& view, const std::function<bool()>& stopped) {
     while (!stopped()) {
-      absl::Status status = folders->Poll([&](const follow::ChunkOwner& owner,
-                                              std::span<const uint8_t> chunk, uint64_t) {
-        view.Take(owner.agent.value_or(""), chunk);
-        return stopped() ? absl::CancelledError("") : absl::OkStatus();
-      });
+      absl::Status status = folders->Poll(
+          [&](const follow::ChunkOwner& owner, std::span<const uint8_t> chunk, uint64_t) {
+            view.Take(owner.agent.value_or(""), chunk);
+            return stopped() ? absl::CancelledError("") : absl::OkStatus();
+          });
       if (!status.ok()) return status;
       if (status = WaitUntil(MonotonicNow_ns() + kFolderPeriod_ns); !status.ok()) return status;
     }
@@ -165,8 +165,8 @@ absl::StatusOr<Feed> CollectorFeed(const TopOptions& options) {
   auto identity = IdentityOf(peer, "/");
   if (!identity.ok()) return identity.status();
   return Feed([address = *std::move(address), credentials = *std::move(credentials),
-               identity = *std::move(identity), insecure = peer.insecure](
-                  ViewThread& view, const std::function<bool()>& stopped) {
+               identity = *std::move(identity),
+               insecure = peer.insecure](ViewThread& view, const std::function<bool()>& stopped) {
     return stream::Follow({.address = address,
                            .identity = identity,
                            .credentials = credentials,

@@ -49,9 +49,9 @@ absl::Status CheckTerminalIsFree(const RecordOptions& options) {
                       : options.delimited        ? "--format delimited"
                                                  : nullptr;
   if (other == nullptr) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      other, " cannot be used while every vCPU is shown: ",
-      options.delimited ? "it shows chunks (vpt)" : "both want the terminal"));
+  return absl::InvalidArgumentError(
+      absl::StrCat(other, " cannot be used while every vCPU is shown: ",
+                   options.delimited ? "it shows chunks (vpt)" : "both want the terminal"));
 }
 
 }  // namespace
@@ -217,18 +217,16 @@ int RecordWithView(const RecordOptions& given, const top::Keymap& keymap, bool s
     }
   };
   const Display display{
-      .view = {.say = say,
-               .show = [](absl::Duration, uint64_t, const recorder::Progress&) {}},
+      .view = {.say = say, .show = [](absl::Duration, uint64_t, const recorder::Progress&) {}},
       .chunk =
           [&](std::span<const uint8_t> chunk) {
             if (view) view->Take("", chunk);
           },
       .begin =
           [&](live::Loop& loop) {
-            auto screen = ViewThread::Open({.source = {.name = "live",
-                                                       .is_live = true,
-                                                       .output = options.output},
-                                            .keymap = keymap});
+            auto screen = ViewThread::Open(
+                {.source = {.name = "live", .is_live = true, .output = options.output},
+                 .keymap = keymap});
             if (!screen.ok()) {
               opened = screen.status();
               loop.Post([&loop] { loop.End("control"); });

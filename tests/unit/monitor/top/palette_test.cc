@@ -52,8 +52,8 @@ Vector Linear(const Rgb& rgb) {
 }
 
 Vector Lab(const Vector& linear) {
-  constexpr Matrix kToXyz = {{{0.4124, 0.3576, 0.1805}, {0.2126, 0.7152, 0.0722},
-                              {0.0193, 0.1192, 0.9505}}};
+  constexpr Matrix kToXyz = {
+      {{0.4124, 0.3576, 0.1805}, {0.2126, 0.7152, 0.0722}, {0.0193, 0.1192, 0.9505}}};
   const Vector xyz = Times(kToXyz, linear);
   const auto f = [](double t) { return t > 0.008856 ? std::cbrt(t) : 7.787 * t + 16.0 / 116; };
   const double x = f(std::max(xyz[0], 0.0) / 0.9505);

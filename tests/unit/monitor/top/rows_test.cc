@@ -29,7 +29,8 @@ class RowsTest : public testing::Test {
 
   std::vector<std::string> Names(const Arrangement& arrangement) {
     std::vector<std::string> names;
-    for (const Row& row : MakeRows(loader_.board(), loader_.board(), store_.streams(), arrangement)) {
+    for (const Row& row :
+         MakeRows(loader_.board(), loader_.board(), store_.streams(), arrangement)) {
       names.push_back(row.name);
     }
     return names;
@@ -64,10 +65,10 @@ TEST_F(RowsTest, SortedWithinTheirVm) {
               ElementsAre("guest-2", "vCPU 1", "vCPU 0", "guest-1", "vCPU 0", "vCPU 1"));
   EXPECT_THAT(Names({.grouping = Grouping::kVcpus, .sort_column = productive}),
               ElementsAre("guest-2 1", "guest-1 0", "guest-1 1", "guest-2 0"));
-  EXPECT_THAT(Names({.grouping = Grouping::kVcpus,
-                     .sort_column = FindColumn("spinning"),
-                     .reversed = true}),
-              ElementsAre("guest-2 0", "guest-2 1", "guest-1 0", "guest-1 1"));
+  EXPECT_THAT(
+      Names(
+          {.grouping = Grouping::kVcpus, .sort_column = FindColumn("spinning"), .reversed = true}),
+      ElementsAre("guest-2 0", "guest-2 1", "guest-1 0", "guest-1 1"));
   // Nothing was measured of it: the order stays.
   EXPECT_THAT(Names({.grouping = Grouping::kVcpus, .sort_column = FindColumn("exits")}),
               ElementsAre("guest-1 0", "guest-1 1", "guest-2 0", "guest-2 1"));

@@ -54,11 +54,11 @@ TEST_F(ViewTest, BandsReadWithoutColour) {
 }
 
 TEST_F(ViewTest, StarvedBandsHaveTheirOwnCharacters) {
-  View view = Open({.vms = 1,
-                    .vcpus = 4,
-                    .band = [](uint32_t, uint32_t vcpu,
-                               uint64_t) { return static_cast<Band>(vcpu + 1); },
-                    .starved = true});
+  View view =
+      Open({.vms = 1,
+            .vcpus = 4,
+            .band = [](uint32_t, uint32_t vcpu, uint64_t) { return static_cast<Band>(vcpu + 1); },
+            .starved = true});
   const std::string text = Text(view);
   EXPECT_THAT(text, ContainsRegex("vCPU 0 +:{5}"));
   EXPECT_THAT(text, ContainsRegex("vCPU 1 +[$]{5}"));
@@ -67,7 +67,10 @@ TEST_F(ViewTest, StarvedBandsHaveTheirOwnCharacters) {
 }
 
 TEST_F(ViewTest, AShortSpinShowsInALongStretch) {
-  View view = Open({.vms = 1, .vcpus = 1, .ticks = 3000, .ticks_per_chunk = 100,
+  View view = Open({.vms = 1,
+                    .vcpus = 1,
+                    .ticks = 3000,
+                    .ticks_per_chunk = 100,
                     .band = [](uint32_t, uint32_t, uint64_t tick) {
                       return tick >= 1000 && tick < 1005 ? Band::kSpinning : Band::kProductive;
                     }});
@@ -77,10 +80,10 @@ TEST_F(ViewTest, AShortSpinShowsInALongStretch) {
 
 TEST_F(ViewTest, HeadAxisAndMarkers) {
   View view = Open({.markers = {{50, "boot"}, {80, "body"}}});
-  Press(view, {"+", "+"});
+  EXPECT_THAT(Text(view), HasSubstr("2 VMs  4 vCPUs  100 ticks  0 gaps  reading"));
+  Press(view, {"+", "+"});  // 10 s
   const std::string text = Text(view);
   EXPECT_THAT(text, HasSubstr("vcpulse top  a.vpt  host1"));
-  EXPECT_THAT(text, HasSubstr("2 VMs  4 vCPUs  100 ticks  0 gaps  reading"));
   EXPECT_THAT(text, HasSubstr("^boot"));
   EXPECT_THAT(text, HasSubstr("^body"));
   EXPECT_THAT(text, HasSubstr("of 2 s"));
@@ -111,7 +114,8 @@ TEST_F(ViewTest, DegradedIsSaidAndNothingIsMadeUp) {
   Recording recording{.vms = 1, .vcpus = 1};
   recording.degraded = true;
   View view = Open(recording);
-  EXPECT_THAT(Text(view), Not(HasSubstr("DEGRADED")));  // of the session alone: the set has counters
+  EXPECT_THAT(Text(view),
+              Not(HasSubstr("DEGRADED")));  // of the session alone: the set has counters
 }
 
 TEST_F(ViewTest, StepsFromTickToTick) {
@@ -216,9 +220,9 @@ TEST_F(ViewTest, SeveralHostsShareOneAxis) {
 TEST_F(ViewTest, AnyKeysInAnyOrder) {
   View view = Open({.vms = 6, .vcpus = 3, .ticks = 60, .markers = {{10, "a"}, {20, "b"}}},
                    {.name = "live", .is_live = true});
-  std::vector<std::string> keys = {"enter", "escape", "backspace", "up",  "down", "left", "right",
-                                   "home",  "end",    "pageup",    "pagedown", "tab", "space",
-                                   "ctrl-u", "ctrl-c", "delete", "é"};
+  std::vector<std::string> keys = {"enter", "escape", "backspace", "up",     "down",     "left",
+                                   "right", "home",   "end",       "pageup", "pagedown", "tab",
+                                   "space", "ctrl-u", "ctrl-c",    "delete", "é"};
   for (char c = '!'; c <= '~'; ++c) keys.emplace_back(1, c);
   std::minstd_rand random(23);
   const auto below = [&](size_t bound) { return static_cast<size_t>(random() % bound); };
