@@ -32,8 +32,8 @@ class GrowingFile {
   // Unimplemented for chunks of a later release; those of `sink`.
   absl::Status ReadNew(const Sink& sink);
 
-  // The same of headers alone: where each chunk begins, and its header. Of a payload only the length
-  // is looked at.
+  // The same of headers alone: where each chunk begins, and its header. Of a payload only the
+  // length is looked at.
   using PlaceSink = std::function<void(uint64_t offset, const timeline::ChunkHeader& header)>;
   absl::Status ListNew(const PlaceSink& sink);
 

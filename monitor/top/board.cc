@@ -10,6 +10,14 @@ namespace {
 // A timeline may have any number of markers; those of a window fit a screen.
 constexpr size_t kMostMarks = 4096;
 
+// From one to the other, where that can be: 0 to an hour, whatever a damaged file says.
+int64_t Elapsed(int64_t from_ns, int64_t to_ns) {
+  constexpr uint64_t kMost_ns = 3'600'000'000'000;
+  if (to_ns <= from_ns) return 0;
+  return static_cast<int64_t>(
+      std::min(static_cast<uint64_t>(to_ns) - static_cast<uint64_t>(from_ns), kMost_ns));
+}
+
 template <typename Items, typename TimeOf>
 void ForgetBefore(Items& items, int64_t ns, const TimeOf& time_of) {
   const auto keep =
@@ -69,6 +77,7 @@ void Board::MoveTo(const Window& window) {
         track.latest_ns_.reset();
         track.verdict_ = {};
       }
+      if (track.hot_ && !Holds(track.hot_ns_)) track.hot_.reset();
     }
   }
 }
@@ -86,22 +95,21 @@ absl::Status Board::Add(size_t stream, const Stream& of, const timeline::Entry& 
 
 absl::Status Board::AddTick(size_t stream, const Stream& of, const timeline::Entry& entry,
                             const timeline::TickEntry& tick) {
-  const int64_t end_ns = tick.sample.wake_ns + of.ahead_ns;
+  const int64_t end_ns = of.OnAxis(tick.sample.wake_ns);
   const bool inside = Holds(end_ns);
-  const int64_t begin_ns = tick.previous != nullptr ? tick.previous->wake_ns + of.ahead_ns : end_ns;
+  const int64_t begin_ns = tick.previous != nullptr ? of.OnAxis(tick.previous->wake_ns) : end_ns;
   if (inside) {
     // Of all VMs of a host the deadline is the same.
-    const int64_t due_ns = tick.sample.deadline_ns + of.ahead_ns;
+    const int64_t due_ns = of.OnAxis(tick.sample.deadline_ns);
     const auto at = std::ranges::lower_bound(ticks_, due_ns);
     if (at == ticks_.end() || *at != due_ns) {
       ticks_.insert(at, due_ns);
-      cost_.covered_ns += std::max<int64_t>(end_ns - begin_ns, 0);
+      cost_.covered_ns += Elapsed(begin_ns, end_ns);
     }
     ++cost_.samples;
-    cost_.most_late_ns =
-        std::max(cost_.most_late_ns, tick.sample.wake_ns - tick.sample.deadline_ns);
+    cost_.most_late_ns = std::max(cost_.most_late_ns, Elapsed(due_ns, end_ns));
     for (const core::VcpuSample& vcpu : tick.sample.vcpus) {
-      cost_.read_ns += std::max<int64_t>(vcpu.read_end_ns - vcpu.read_begin_ns, 0);
+      cost_.read_ns += Elapsed(vcpu.read_begin_ns, vcpu.read_end_ns);
     }
   }
   const auto vm = vms_.find({stream, tick.vm});
@@ -143,8 +151,15 @@ void Board::Take(const VmId& id, const v1::VcpuSet& set) {
   vm.degraded = set.event_set() == "degraded";
   vm.columns.clear();
   for (const v1::Vcpu& vcpu : set.vcpus()) {
-    vm.vcpus[vcpu.index()].window_ = window_;
     vm.columns.push_back(vcpu.index());
+    if (!vm.vcpus.contains(vcpu.index())) {
+      if (vcpus_ == kMostVcpus) {
+        ++omitted_vcpus_;
+        continue;
+      }
+      ++vcpus_;
+    }
+    vm.vcpus[vcpu.index()].window_ = window_;
   }
 }
 
@@ -161,45 +176,54 @@ void Board::Note(size_t stream, const Stream& of, const timeline::Entry& entry) 
   } else if (const auto* set = std::get_if<v1::VcpuSet>(&entry.record)) {
     Take({stream, set->vm()}, *set);
   } else if (const auto* marker = std::get_if<v1::Marker>(&entry.record)) {
-    const int64_t ns = marker->mono_ns() + of.ahead_ns;
+    const int64_t ns = of.OnAxis(marker->mono_ns());
     if (!Holds(ns) || marks_.size() >= kMostMarks) return;
     const auto at = std::ranges::upper_bound(marks_, ns, {}, &Mark::ns);
     marks_.insert(at, {.ns = ns, .name = marker->name()});
   } else if (const auto* gap = std::get_if<v1::Gap>(&entry.record)) {
-    if (Holds(gap->mono_ns() + of.ahead_ns)) {
-      cost_.gaps += std::min<uint64_t>(gap->last_tick() - gap->first_tick(), 1u << 30) + 1;
+    if (Holds(of.OnAxis(gap->mono_ns()))) {
+      ++cost_.gaps;
+      cost_.missing_ticks += std::min<uint64_t>(gap->last_tick() - gap->first_tick(), 1u << 30) + 1;
     }
   } else if (const auto* change = std::get_if<v1::LifeCycle>(&entry.record)) {
     const auto vm = vms_.find({stream, change->vm()});
     if (vm != vms_.end() && change->kind() == v1::LifeCycle::KIND_VM_ENDED &&
-        change->mono_ns() + of.ahead_ns <= std::min(window_.EndNs(), window_.until_ns)) {
+        of.OnAxis(change->mono_ns()) <= std::min(window_.EndNs(), window_.until_ns)) {
       vm->second.ended = true;
     }
   } else if (const auto* statistics = std::get_if<v1::Statistics>(&entry.record)) {
     const auto vm = vms_.find({stream, statistics->vm()});
-    if (vm == vms_.end() || statistics->mono_ns() + of.ahead_ns > window_.until_ns) return;
+    if (vm == vms_.end() || of.OnAxis(statistics->mono_ns()) > window_.until_ns) return;
     for (const v1::SourceStatistics& source : statistics->sources()) {
       const auto& columns = vm->second.columns;
       const size_t read =
           std::min<size_t>(columns.size(), static_cast<size_t>(source.vcpus_size()));
       for (size_t i = 0; i < read; ++i) {
         const v1::VcpuStatistics& vcpu = source.vcpus(static_cast<int>(i));
-        if (vcpu.has_cpu()) vm->second.vcpus[columns[i]].cpu_ = vcpu.cpu();
+        const auto track = vm->second.vcpus.find(columns[i]);
+        if (vcpu.has_cpu() && track != vm->second.vcpus.end()) track->second.cpu_ = vcpu.cpu();
       }
     }
   } else if (const auto* hot = std::get_if<v1::HotAddresses>(&entry.record)) {
     Track* track = FindTrack(stream, hot->vm(), hot->vcpu_index());
-    if (track != nullptr && Holds(hot->mono_ns() + of.ahead_ns)) {
+    const int64_t ns = of.OnAxis(hot->mono_ns());
+    if (track != nullptr && Holds(ns)) {
       track->hot_ = std::make_unique<v1::HotAddresses>(*hot);
+      track->hot_ns_ = ns;
     }
-  } else if (const auto* others = std::get_if<v1::Competitors>(&entry.record)) {
-    Track* track = FindTrack(stream, others->vm(), others->vcpu_index());
-    if (track != nullptr && Holds(others->mono_ns() + of.ahead_ns)) {
-      track->competitors_ = std::make_unique<v1::Competitors>(*others);
-    }
-  } else if (std::holds_alternative<v1::Summary>(entry.record)) {
-    has_ended_ = true;
   }
+  const auto* others = std::get_if<v1::Competitors>(&entry.record);
+  const bool is_set = std::holds_alternative<v1::VcpuSet>(entry.record);
+  if (is_set || (others != nullptr && Holds(of.OnAxis(others->mono_ns())))) {
+    competitors_[stream].Add(entry);
+  }
+}
+
+std::string Board::CompetitorsOf(const VcpuId& vcpu) const {
+  const auto of_stream = competitors_.find(vcpu.vm.stream);
+  if (of_stream == competitors_.end()) return "";
+  const auto totals = of_stream->second.Of(vcpu.vm.vm, vcpu.index);
+  return totals ? reading::SharesOf(*totals) : "";
 }
 
 const Track* Board::Find(const VcpuId& vcpu) const {

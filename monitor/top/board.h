@@ -16,6 +16,7 @@
 #include "absl/status/status.h"
 #include "monitor/metric/interval.h"
 #include "monitor/metric/metric.h"
+#include "monitor/reading/recorded_competitors.h"
 #include "monitor/timeline/entry.h"
 #include "monitor/top/chunk_store.h"
 
@@ -72,8 +73,8 @@ class Track {
   // The middle of that interval's read is at this instant.
   std::optional<int64_t> latest_ns() const { return latest_ns_; }
   std::optional<uint32_t> cpu() const { return cpu_; }  // of the host, as last read
+  // The latest window of hot addresses that ended in the window; null without one.
   const v1::HotAddresses* hot() const { return hot_.get(); }
-  const v1::Competitors* competitors() const { return competitors_.get(); }
 
  private:
   friend class Board;
@@ -88,8 +89,8 @@ class Track {
   core::Verdict verdict_;
   std::optional<int64_t> latest_ns_;
   std::optional<uint32_t> cpu_;
-  std::unique_ptr<v1::HotAddresses> hot_;  // the latest
-  std::unique_ptr<v1::Competitors> competitors_;
+  std::unique_ptr<v1::HotAddresses> hot_;
+  int64_t hot_ns_ = 0;  // when it ended
 };
 
 struct BoardVm {
@@ -103,13 +104,15 @@ struct BoardVm {
 // How the ticks of the window were taken.
 struct TickCost {
   uint64_t samples = 0;
-  uint64_t gaps = 0;       // ticks that Gap records name
+  uint64_t gaps = 0;           // Gap records
+  uint64_t missing_ticks = 0;  // that they name
   int64_t read_ns = 0;     // reading, all samples together
   int64_t covered_ns = 0;  // the time of the ticks, each once
   int64_t most_late_ns = 0;
 };
 
-// Takes the records of all streams, each stream's in order. Memory: the window, whatever comes.
+// Takes the records of all streams, each stream's in order. Memory: the window, whatever comes, of
+// kMostVcpus at most.
 class Board {
  public:
   explicit Board(const Window& window) : window_(window) {}
@@ -117,6 +120,7 @@ class Board {
   // Moves on: slots that lie before are forgotten. `window` differs in first_slot alone, and is not
   // before the one there.
   void MoveTo(const Window& window);
+  static constexpr size_t kMostVcpus = 16'384;
   // Takes what lies in the window, and notes what explains it.
   absl::Status Add(size_t stream, const Stream& of, const timeline::Entry& entry);
 
@@ -129,7 +133,10 @@ class Board {
   const TickCost& cost() const { return cost_; }
   // Why no hardware counter is read, of the first stream that says so; empty where they are.
   const std::string& degraded_reason() const { return degraded_reason_; }
-  bool has_ended() const { return has_ended_; }  // a Summary was read
+  // Who had the CPU while it was starved, as far as that was watched in this window and those that
+  // this one has moved on from: reading::SharesOf. Empty where it was not.
+  std::string CompetitorsOf(const VcpuId& vcpu) const;
+  uint64_t omitted_vcpus() const { return omitted_vcpus_; }  // beyond kMostVcpus
 
  private:
   absl::Status AddTick(size_t stream, const Stream& of, const timeline::Entry& entry,
@@ -149,7 +156,9 @@ class Board {
   std::vector<int64_t> ticks_;
   TickCost cost_;
   std::string degraded_reason_;
-  bool has_ended_ = false;
+  std::map<size_t, reading::RecordedCompetitors> competitors_;  // by stream
+  size_t vcpus_ = 0;
+  uint64_t omitted_vcpus_ = 0;
 };
 
 }  // namespace vcpulse::top

@@ -86,7 +86,7 @@ std::optional<int64_t> TickNear(const ChunkStore& store, size_t stream, int64_t 
     std::set<int64_t> ticks;
     (void)ForEachEntry(*chunk, [&](const timeline::Entry& entry) {
       if (const auto* tick = std::get_if<timeline::TickEntry>(&entry.record)) {
-        const int64_t ns = tick->sample.wake_ns + store.streams()[stream].ahead_ns;
+        const int64_t ns = store.streams()[stream].OnAxis(tick->sample.wake_ns);
         if (forward ? ns > from_ns : ns < from_ns) ticks.insert(ns);
       }
       return absl::OkStatus();

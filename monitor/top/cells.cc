@@ -64,11 +64,6 @@ void Cells::PutRight(size_t row, size_t end, std::string_view text, const Style&
   Put({.row = row, .column = end > width ? end - width : 0}, text, style, std::min(width, end));
 }
 
-void Cells::Reverse(size_t row) {
-  if (row >= size_.rows) return;
-  for (size_t i = 0; i < size_.columns; ++i) cells_[row * size_.columns + i].reversed = true;
-}
-
 std::string Cells::Line(size_t row) const {
   std::string line;
   for (size_t i = 0; i < size_.columns; ++i) line += At(row, i).glyph;

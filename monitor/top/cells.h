@@ -66,7 +66,6 @@ class Cells {
              size_t width = SIZE_MAX);
   // The same so that it ends before `end`.
   void PutRight(size_t row, size_t end, std::string_view text, const Style& style = {});
-  void Reverse(size_t row);
   // A row as text, without spaces at its end.
   std::string Line(size_t row) const;
   // All rows, for tests and for a terminal that cannot move its cursor.

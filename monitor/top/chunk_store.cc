@@ -32,6 +32,13 @@ bool HoldsRecords(const timeline::ChunkHeader& header) {
 
 }  // namespace
 
+int64_t Stream::OnAxis(int64_t mono_ns) const {
+  const auto within = [](int64_t ns) {
+    return std::clamp(ns, -(int64_t{1} << 61), int64_t{1} << 61);
+  };
+  return std::clamp(within(mono_ns) + within(ahead_ns), int64_t{0}, int64_t{1} << 62);
+}
+
 absl::StatusOr<ChunkStore> ChunkStore::OpenFile(const std::string& path) {
   ChunkStore store{Limits()};
   store.file_.emplace(path);
@@ -122,14 +129,9 @@ absl::StatusOr<size_t> ChunkStore::StreamOf(
 }
 
 ChunkPlace ChunkStore::PlaceOf(size_t stream, const timeline::ChunkHeader& header) const {
-  // A damaged file may say anything: no sum of these overflows.
-  const auto within = [](int64_t ns) {
-    return std::clamp(ns, -(int64_t{1} << 61), int64_t{1} << 61);
-  };
-  const int64_t ahead_ns = within(streams_[stream].ahead_ns);
   return {.stream = stream,
-          .begin_ns = within(header.first_mono_ns) + ahead_ns,
-          .end_ns = within(header.last_mono_ns) + ahead_ns,
+          .begin_ns = streams_[stream].OnAxis(header.first_mono_ns),
+          .end_ns = streams_[stream].OnAxis(header.last_mono_ns),
           .bytes = header.payload_bytes};
 }
 

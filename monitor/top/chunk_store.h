@@ -34,6 +34,10 @@ struct Stream {
   int64_t ahead_ns = 0;
   bool has_realtime = false;
   int64_t interval_ns = 0;  // between ticks, as the session says
+
+  // Where an instant of CLOCK_MONOTONIC lies on the axis. A damaged file may say anything: what is
+  // given lies within 0 and 2^62 (the year 2116), so that nothing overflows that is made of two.
+  int64_t OnAxis(int64_t mono_ns) const;
 };
 
 // One chunk of a store; times are of the common axis.
@@ -88,7 +92,6 @@ class ChunkStore {
 
   bool IsOfFile() const { return file_.has_value(); }
   uint64_t held_bytes() const { return held_bytes_; }  // in memory
-  uint64_t forgotten() const { return first_; }        // chunks
   uint64_t unreadable() const { return unreadable_; }  // chunks that were left out
   uint64_t damaged_bytes() const { return file_ ? file_->damaged_bytes() : 0; }
 

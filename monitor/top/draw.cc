@@ -12,7 +12,6 @@
 #include "absl/time/time.h"
 #include "kvm/base/text.h"
 #include "monitor/reading/labels.h"
-#include "monitor/reading/recorded_competitors.h"
 #include "monitor/report/strip.h"
 #include "monitor/report/text_format.h"
 #include "monitor/top/columns.h"
@@ -152,6 +151,7 @@ std::string Drawing::CountsText() const {
   } else {
     absl::StrAppend(&text, "  ", Plural(of_.strip.ticks().size(), "tick"), "  ",
                     Plural(cost.gaps, "gap"));
+    if (cost.gaps > 0) absl::StrAppend(&text, " of ", Plural(cost.missing_ticks, "tick"));
   }
   if (cost.covered_ns > 0 && of_.stride == 1) {
     absl::StrAppendFormat(
@@ -192,14 +192,16 @@ void Drawing::DrawHead() {
   if (of_.state.size.rows < 2) return;
   const std::string degraded = DegradedText();
   size_t column = 0;
-  if (of_.lost_chunks > 0) {
-    column = cells_.Put({.row = 1}, absl::StrCat(Plural(of_.lost_chunks, "chunk"), " NOT SHOWN  "),
+  const auto alarm = [&](const std::string& text) {
+    column = cells_.Put({.row = 1, .column = column}, absl::StrCat(text, "  "),
                         {.ink = Ink::kAlarm, .bold = true});
+  };
+  if (of_.lost_chunks > 0) alarm(absl::StrCat(Plural(of_.lost_chunks, "chunk"), " NOT SHOWN"));
+  if (of_.damaged_bytes > 0) alarm(absl::StrCat(Plural(of_.damaged_bytes, "byte"), " DAMAGED"));
+  if (of_.now.omitted_vcpus() > 0) {
+    alarm(absl::StrCat(Plural(of_.now.omitted_vcpus(), "vCPU"), " NOT SHOWN"));
   }
-  if (!degraded.empty()) {
-    column = cells_.Put({.row = 1, .column = column}, degraded, {.ink = Ink::kAlarm, .bold = true});
-    column = cells_.Put({.row = 1, .column = column}, "  ");
-  }
+  if (!degraded.empty()) alarm(degraded);
   cells_.Put({.row = 1, .column = column}, CountsText(), {.ink = Ink::kDim});
 }
 
@@ -382,6 +384,10 @@ std::vector<std::pair<std::string, Style>> Drawing::DetailLines(const Row& row) 
     }
     if (!parts.empty())
       lines.emplace_back(absl::StrCat("hot: ", absl::StrJoin(parts, ", ")), Style{});
+  }
+  if (row.id.kind == RowId::Kind::kVcpu) {
+    const std::string others = of_.strip.CompetitorsOf(row.id.vcpu);
+    if (!others.empty()) lines.emplace_back(absl::StrCat("had its CPU: ", others), Style{});
   }
   return lines;
 }

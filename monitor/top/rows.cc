@@ -45,7 +45,7 @@ struct VmRows {
   std::vector<Row> vcpus;  // that the filter lets through
 };
 
-VmRows RowsOf(const VmId& id, const BoardVm& vm, const Board& numbers, const Stream& stream,
+VmRows RowsOf(const VmId& id, const BoardVm& vm, const Boards& boards, const Stream& stream,
               const Arrangement& arrangement) {
   VmRows rows;
   rows.vm = {.id = {.kind = RowId::Kind::kVm, .vcpu = {.vm = id}},
@@ -57,7 +57,8 @@ VmRows RowsOf(const VmId& id, const BoardVm& vm, const Board& numbers, const Str
   const std::string host = HostName(stream);
   for (const auto& [index, track] : vm.vcpus) {
     const VcpuId vcpu{.vm = id, .index = index};
-    const Track* summed = numbers.Find(vcpu);
+    const Track* summed = boards.numbers.Find(vcpu);
+    const Track* shown = boards.strip.Find(vcpu);
     Row row{.id = {.kind = RowId::Kind::kVcpu, .vcpu = vcpu},
             .name = VcpuName(index),
             .depth = 1,
@@ -65,7 +66,7 @@ VmRows RowsOf(const VmId& id, const BoardVm& vm, const Board& numbers, const Str
             .totals = summed == nullptr ? metric::Totals() : summed->Sum(),
             .verdict = track.verdict(),
             .cpu = track.cpu(),
-            .hot = track.hot(),
+            .hot = shown == nullptr ? nullptr : shown->hot(),
             .degraded = vm.degraded,
             .ended = vm.ended};
     rows.vm.vcpus.push_back(vcpu);
@@ -109,11 +110,11 @@ std::string HostName(const Stream& stream) {
   return stream.host.empty() ? "(no host name)" : Printable(stream.host);
 }
 
-std::vector<Row> MakeRows(const Board& now, const Board& numbers,
-                          const std::vector<Stream>& streams, const Arrangement& arrangement) {
+std::vector<Row> MakeRows(const Boards& boards, const std::vector<Stream>& streams,
+                          const Arrangement& arrangement) {
   std::vector<VmRows> vms;
-  for (const auto& [id, vm] : now.vms()) {
-    VmRows rows = RowsOf(id, vm, numbers, streams[id.stream], arrangement);
+  for (const auto& [id, vm] : boards.now.vms()) {
+    VmRows rows = RowsOf(id, vm, boards, streams[id.stream], arrangement);
     if (!rows.vcpus.empty()) vms.push_back(std::move(rows));
   }
   if (arrangement.grouping == Grouping::kVms) return Joined(std::move(vms), arrangement);

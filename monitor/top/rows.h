@@ -59,10 +59,16 @@ struct Row {
   bool ended = false;
 };
 
-// Of the VMs and verdicts on `now`, which must outlive them, with the sums of `numbers`: another
-// board, or the same. A VM is shown where the filter lets one of its vCPUs through.
-std::vector<Row> MakeRows(const Board& now, const Board& numbers,
-                          const std::vector<Stream>& streams, const Arrangement& arrangement);
+// What rows are made of: boards of several windows, or one for all.
+struct Boards {
+  const Board& now;      // VMs, verdicts and CPUs
+  const Board& numbers;  // sums
+  const Board& strip;    // hot code
+};
+
+// A VM is shown where the filter lets one of its vCPUs through. The boards must outlive the rows.
+std::vector<Row> MakeRows(const Boards& boards, const std::vector<Stream>& streams,
+                          const Arrangement& arrangement);
 
 // "web vCPU 3", "host1 web": what a row is called where it stands alone.
 std::string FullName(const Row& row, const Board& board, const std::vector<Stream>& streams);

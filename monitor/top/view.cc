@@ -74,6 +74,9 @@ void View::Want() {
   const bool is_all = Spans()[state_.span_index].ns == 0;
   const auto divisor = static_cast<int64_t>(is_all ? slots - 1 : slots);
   const int64_t slot_ns = std::max<int64_t>((span_ns + divisor - 1) / divisor, kShortestSlot_ns);
+  // Rows refer to the board that may go now; who calls this makes them anew.
+  rows_.clear();
+  scene_.rows = {};
   strip_.Want(Window::EndingAt(state_.page_end_ns, slots, slot_ns));
   int64_t numbers_ns = kLeastNumbers_ns;
   for (const Stream& stream : store_.streams()) {
@@ -105,7 +108,7 @@ void View::MakeScene() {
     for (const auto& [id, vm] : seconds_.board().vms()) vcpus += vm.vcpus.size();
     state_.rows.folds_by_default = vcpus > kFoldBeyond;
   }
-  rows_ = MakeRows(seconds_.board(), numbers(), store_.streams(), state_.rows);
+  rows_ = MakeRows({.now = seconds_.board(), .numbers = numbers(), .strip = strip_.board()}, store_.streams(), state_.rows);
   scene_.rows = rows_;
   Settle(state_, scene_);
 }
@@ -133,6 +136,7 @@ void View::Advance(int64_t ns) {
   state_.pace = ends ? Pace::kFollow : Pace::kPlaying;
   Settle(state_, scene_);
   Want();
+  MakeScene();
 }
 
 void View::Say(const std::string& message, bool is_alarm) {
@@ -243,6 +247,7 @@ Cells View::Draw() {
                     .is_loading = !is_complete_,
                     .stride = strip_.stride(),
                     .lost_chunks = lost_chunks_ + store_.unreadable(),
+                    .damaged_bytes = store_.damaged_bytes(),
                     .has_utf8 = has_utf8_});
 }
 

@@ -209,8 +209,11 @@ int RecordWithView(const RecordOptions& given, const top::Keymap& keymap, bool s
   std::thread thread;
   absl::Status opened;
   std::vector<std::string> early;  // said before there was a view
+  bool over = false;
   const auto say = [&](const std::string& line) {
-    if (view) {
+    if (over) {
+      Fail(line);
+    } else if (view) {
       view->Say(line);
     } else {
       early.push_back(line);
@@ -254,6 +257,7 @@ int RecordWithView(const RecordOptions& given, const top::Keymap& keymap, bool s
             StopWaitsOnSignals();
             thread.join();
             view->Close();
+            over = true;
           }};
   const int exit_code = RunRecord(options, &display);
   for (const std::string& line : early) Fail(line);
