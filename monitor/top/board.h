@@ -106,8 +106,8 @@ struct TickCost {
   uint64_t samples = 0;
   uint64_t gaps = 0;           // Gap records
   uint64_t missing_ticks = 0;  // that they name
-  int64_t read_ns = 0;     // reading, all samples together
-  int64_t covered_ns = 0;  // the time of the ticks, each once
+  int64_t read_ns = 0;         // reading, all samples together
+  int64_t covered_ns = 0;      // the time of the ticks, each once
   int64_t most_late_ns = 0;
 };
 

@@ -108,7 +108,8 @@ void View::MakeScene() {
     for (const auto& [id, vm] : seconds_.board().vms()) vcpus += vm.vcpus.size();
     state_.rows.folds_by_default = vcpus > kFoldBeyond;
   }
-  rows_ = MakeRows({.now = seconds_.board(), .numbers = numbers(), .strip = strip_.board()}, store_.streams(), state_.rows);
+  rows_ = MakeRows({.now = seconds_.board(), .numbers = numbers(), .strip = strip_.board()},
+                   store_.streams(), state_.rows);
   scene_.rows = rows_;
   Settle(state_, scene_);
 }

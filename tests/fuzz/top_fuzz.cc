@@ -22,23 +22,23 @@ using fuzz::Check;
 
 std::vector<uint8_t> AsChunk(std::span<const uint8_t> content) {
   const auto length = static_cast<uint32_t>(content.size());
-  const auto head = timeline::EncodeChunkHeader(
-      {.payload_bytes = length,
-       .content_bytes = length,
-       .first_sequence = 1,
-       .last_sequence = 200,
-       .first_mono_ns = ReadAt<int64_t>(content, 0).value_or(0),
-       .last_mono_ns = ReadAt<int64_t>(content, 8).value_or(0),
-       .payload_crc = timeline::Crc32c(content)});
+  const auto head =
+      timeline::EncodeChunkHeader({.payload_bytes = length,
+                                   .content_bytes = length,
+                                   .first_sequence = 1,
+                                   .last_sequence = 200,
+                                   .first_mono_ns = ReadAt<int64_t>(content, 0).value_or(0),
+                                   .last_mono_ns = ReadAt<int64_t>(content, 8).value_or(0),
+                                   .payload_crc = timeline::Crc32c(content)});
   std::vector<uint8_t> chunk(head.begin(), head.end());
   chunk.insert(chunk.end(), content.begin(), content.end());
   return chunk;
 }
 
 std::string KeyOf(uint8_t byte) {
-  static const std::vector<std::string> kNamed = {"enter", "escape", "up",     "down", "left",
-                                                  "right", "home",   "end",    "tab",  "space",
-                                                  "backspace", "pageup", "pagedown", "ctrl-u"};
+  static const std::vector<std::string> kNamed = {
+      "enter", "escape", "up",    "down",      "left",   "right",    "home",
+      "end",   "tab",    "space", "backspace", "pageup", "pagedown", "ctrl-u"};
   if (byte > ' ' && byte < 0x7f) return std::string(1, static_cast<char>(byte));
   return kNamed[byte % kNamed.size()];
 }

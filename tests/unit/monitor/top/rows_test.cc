@@ -29,8 +29,8 @@ class RowsTest : public testing::Test {
 
   std::vector<std::string> Names(const Arrangement& arrangement) {
     std::vector<std::string> names;
-    for (const Row& row :
-         MakeRows({loader_.board(), loader_.board(), loader_.board()}, store_.streams(), arrangement)) {
+    for (const Row& row : MakeRows({loader_.board(), loader_.board(), loader_.board()},
+                                   store_.streams(), arrangement)) {
       names.push_back(row.name);
     }
     return names;
@@ -50,8 +50,8 @@ TEST_F(RowsTest, VmsWithTheirVcpus) {
 TEST_F(RowsTest, VcpusAloneAndHosts) {
   EXPECT_THAT(Names({.grouping = Grouping::kVcpus}),
               ElementsAre("guest-1 0", "guest-1 1", "guest-2 0", "guest-2 1"));
-  const auto hosts =
-      MakeRows({loader_.board(), loader_.board(), loader_.board()}, store_.streams(), {.grouping = Grouping::kHosts});
+  const auto hosts = MakeRows({loader_.board(), loader_.board(), loader_.board()}, store_.streams(),
+                              {.grouping = Grouping::kHosts});
   ASSERT_EQ(hosts.size(), 1u);
   EXPECT_EQ(hosts[0].name, "host1");
   EXPECT_EQ(hosts[0].vcpus.size(), 4u);
@@ -86,7 +86,8 @@ TEST_F(RowsTest, AVmIsThereWhereOneOfItsVcpusIs) {
 }
 
 TEST_F(RowsTest, NamesThatStandAlone) {
-  const auto rows = MakeRows({loader_.board(), loader_.board(), loader_.board()}, store_.streams(), {});
+  const auto rows =
+      MakeRows({loader_.board(), loader_.board(), loader_.board()}, store_.streams(), {});
   EXPECT_EQ(FullName(rows[0], loader_.board(), store_.streams()), "guest-1");
   EXPECT_EQ(FullName(rows[1], loader_.board(), store_.streams()), "guest-1 vCPU 0");
   auto two = store_.streams();
@@ -95,7 +96,8 @@ TEST_F(RowsTest, NamesThatStandAlone) {
 }
 
 TEST_F(RowsTest, ColumnsShowWhatWasMeasuredAndNothingElse) {
-  const auto rows = MakeRows({loader_.board(), loader_.board(), loader_.board()}, store_.streams(), {});
+  const auto rows =
+      MakeRows({loader_.board(), loader_.board(), loader_.board()}, store_.streams(), {});
   const auto text = [&](std::string_view column, size_t row) {
     return TextOf(Columns()[*FindColumn(column)], rows[row]);
   };

@@ -28,7 +28,8 @@ class StateTest : public testing::Test {
   }
 
   void Arrange() {
-    rows_ = MakeRows({loader_.board(), loader_.board(), loader_.board()}, store_.streams(), state_.rows);
+    rows_ = MakeRows({loader_.board(), loader_.board(), loader_.board()}, store_.streams(),
+                     state_.rows);
     scene_.rows = rows_;
   }
   std::optional<Effect> Press(const std::string& key) {
