@@ -103,7 +103,10 @@ absl::Status GrowingFile::TakeNew(const TakeNext& take_next) {
   struct stat info{};
   if (::stat(path_.c_str(), &info) != 0) return ErrorOf(path_);
   const auto size = static_cast<uint64_t>(info.st_size);
-  if (inode_ != 0 && inode_ != info.st_ino) offset_ = seen_bytes_ = searched_ = 0;
+  if (inode_ != 0 && inode_ != info.st_ino) {
+    offset_ = seen_bytes_ = searched_ = 0;
+    ++replaced_;
+  }
   if (inode_ == info.st_ino && size == seen_bytes_) return absl::OkStatus();
   inode_ = info.st_ino;
   // A torn end may be cut off by whoever writes it.

@@ -53,6 +53,8 @@ class GrowingFile {
   // Bytes that were passed over, as they are no chunk.
   uint64_t damaged_bytes() const { return damaged_bytes_; }
   const std::string& path() const { return path_; }
+  // How often another file was found under the name: places of the ones before are of no use.
+  uint64_t replaced() const { return replaced_; }
 
  private:
   // Passes over one chunk at offset_, which lies in a file of `size` bytes. Errors: OutOfRange: not
@@ -70,6 +72,7 @@ class GrowingFile {
   ino_t inode_ = 0;          // of the file that offset_ is of; 0: not seen so far
   uint64_t seen_bytes_ = 0;  // its size when it was last read to the end of what is whole
   uint64_t damaged_bytes_ = 0;
+  uint64_t replaced_ = 0;
   uint64_t searched_ = 0;  // no chunk begins behind offset_ before it
   timeline::VainReading vain_;
   std::vector<uint8_t> chunk_;

@@ -7,6 +7,7 @@
 #include <sys/ioctl.h>
 #include <sys/signalfd.h>
 #include <term.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -254,11 +255,16 @@ absl::StatusOr<std::unique_ptr<Screen>> Screen::Open() {
   return screen;
 }
 
-Screen::~Screen() {
+Screen::~Screen() { Release(); }
+
+void Screen::Release() {
   if (curses_->screen == nullptr) return;
   endwin();
   delscreen(curses_->screen);
+  curses_->screen = nullptr;
 }
+
+void Screen::ThrowAway() { tcflush(STDOUT_FILENO, TCOFLUSH); }
 
 top::Size Screen::size() const {
   return {.columns = static_cast<size_t>(std::max(getmaxx(stdscr), 0)),
@@ -297,16 +303,26 @@ void Screen::Wake() {
   (void)!write(wake_.get(), &one, sizeof one);
 }
 
-void Screen::Suspend() {
+void Screen::Suspend(bool whole_job) {
   endwin();
-  kill(getpid(), SIGSTOP);
+  if (whole_job) {
+    // Held back in every thread but, for a moment, this one.
+    sigset_t stop;
+    sigemptyset(&stop);
+    sigaddset(&stop, SIGTSTP);
+    pthread_sigmask(SIG_UNBLOCK, &stop, nullptr);
+    kill(0, SIGTSTP);
+    pthread_sigmask(SIG_BLOCK, &stop, nullptr);
+  } else {
+    kill(getpid(), SIGSTOP);
+  }
   clearok(curscr, TRUE);
 }
 
 std::optional<top::Event> Screen::TakeSignal() {
   signalfd_siginfo info{};
   if (read(signals_.get(), &info, sizeof info) != sizeof info) return std::nullopt;
-  if (info.ssi_signo == SIGTSTP) Suspend();
+  if (info.ssi_signo == SIGTSTP) Suspend(/*whole_job=*/false);
   winsize now{};
   if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &now) == 0 && now.ws_row > 0 && now.ws_col > 0) {
     resizeterm(now.ws_row, now.ws_col);
@@ -334,7 +350,7 @@ std::optional<top::Event> Screen::ReadKey() {
   }
   std::string key = CharacterName(character);
   if (key == "ctrl-z") {
-    Suspend();
+    Suspend(/*whole_job=*/true);
     return top::ResizeEvent{.size = size()};
   }
   if (key == "ctrl-l") {

@@ -28,8 +28,12 @@ class Screen {
   static absl::Status Check();
   // Takes the terminal. Errors: those of Check.
   static absl::StatusOr<std::unique_ptr<Screen>> Open();
-  // The terminal as it was before.
+  // The terminal as it was before: by Release(), else with the object.
   ~Screen();
+  void Release();
+  // What waits to be shown on a terminal that takes nothing is lost, so that nobody waits for it.
+  // Any thread.
+  static void ThrowAway();
   Screen(const Screen&) = delete;
   Screen& operator=(const Screen&) = delete;
 
@@ -54,7 +58,9 @@ class Screen {
 
   std::optional<top::Event> ReadKey();
   std::optional<top::Event> TakeSignal();
-  void Suspend();
+  // The terminal as it was, until the process goes on. `whole_job`: all of its process group stops,
+  // as a terminal does it by Ctrl-Z.
+  void Suspend(bool whole_job);
 
   std::unique_ptr<Curses> curses_;
   Fd signals_;

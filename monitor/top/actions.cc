@@ -77,7 +77,11 @@ std::optional<Action> FindAction(std::string_view name) {
 
 bool IsKeyName(std::string_view name) {
   if (std::ranges::find(kNamedKeys, name) != kNamedKeys.end()) return true;
-  if (name.size() == 6 && name.starts_with("ctrl-")) return name[5] >= 'a' && name[5] <= 'z';
+  // Terminals send some of these for other keys, and ctrl-l and ctrl-z have their meaning already.
+  if (name.size() == 6 && name.starts_with("ctrl-")) {
+    return name[5] >= 'a' && name[5] <= 'z' &&
+           std::string_view("hijlmz").find(name[5]) == std::string_view::npos;
+  }
   return !name.empty() && static_cast<unsigned char>(name[0]) > ' ' && name[0] != 0x7f &&
          Utf8SequenceLength(name) == name.size();
 }
@@ -107,14 +111,15 @@ absl::StatusOr<Keymap> Keymap::Parse(std::string_view text) {
     const auto action = FindAction(words.front());
     if (!action) {
       return wrong(absl::StrCat(Quoted(words.front()),
-                                " is no action; `vcpulse top --list-keys` lists them"));
+                                " is not an action; `vcpulse top --list-keys` lists them"));
     }
     std::erase_if(keymap.bindings_, [&](const Binding& binding) {
       return binding.action == *action && !given.contains(binding.key);
     });
     for (size_t i = 2; i < words.size(); ++i) {
       const std::string& key = words[i];
-      if (!IsKeyName(key)) return wrong(absl::StrCat(Quoted(key), " is no key"));
+      if (key == "#" && i > 2) break;  // a comment
+      if (!IsKeyName(key)) return wrong(absl::StrCat(Quoted(key), " is not the name of a key"));
       if (const auto [before, is_new] = given.emplace(key, number); !is_new) {
         return wrong(absl::StrCat(Quoted(key), " was given on line ", before->second, " too"));
       }

@@ -67,7 +67,8 @@ class Keymap {
   Keymap();  // the table's
 
   // Takes the text of a file of keys: lines "ACTION = KEY..." that replace the keys of that action,
-  // '#' begins a comment. Errors: InvalidArgument, "line N: ..." in one line.
+  // '#' begins a comment, before them or behind a key. Errors: InvalidArgument, "line N: ..." in
+  // one line.
   static absl::StatusOr<Keymap> Parse(std::string_view text);
 
   std::optional<Action> Find(std::string_view key) const;

@@ -18,11 +18,9 @@ int64_t Elapsed(int64_t from_ns, int64_t to_ns) {
       std::min(static_cast<uint64_t>(to_ns) - static_cast<uint64_t>(from_ns), kMost_ns));
 }
 
-template <typename Items, typename TimeOf>
-void ForgetBefore(Items& items, int64_t ns, const TimeOf& time_of) {
-  const auto keep =
-      std::ranges::find_if(items, [&](const auto& item) { return time_of(item) > ns; });
-  items.erase(items.begin(), keep);
+void EndEpochs(metric::IntervalReader& reader, uint32_t number, const BoardVm& vm) {
+  reader.EndEpoch(number, vm.epoch);
+  reader.EndEpoch(number, vm.previous_epoch);
 }
 
 }  // namespace
@@ -39,47 +37,77 @@ Window Window::EndingAt(int64_t end_ns, size_t slots, int64_t slot_ns) {
 }
 
 metric::Totals Track::At(int64_t slot) const {
-  if (slots_.empty() || slot < window_.first_slot ||
-      slot >= window_.first_slot + static_cast<int64_t>(window_.slots)) {
+  if (slots.empty() || slot < window.first_slot ||
+      slot >= window.first_slot + static_cast<int64_t>(window.slots)) {
     return {};
   }
-  const auto size = static_cast<int64_t>(slots_.size());
-  const Slot& found = slots_[static_cast<size_t>(((slot % size) + size) % size)];
+  const auto size = static_cast<int64_t>(slots.size());
+  const Slot& found = slots[static_cast<size_t>(((slot % size) + size) % size)];
   return found.number == slot ? found.totals : metric::Totals();
 }
 
 metric::Totals Track::Sum() const {
   metric::Totals sum;
-  const int64_t end = window_.first_slot + static_cast<int64_t>(window_.slots);
-  for (const Slot& slot : slots_) {
-    if (slot.number >= window_.first_slot && slot.number < end) sum.Add(slot.totals);
+  const int64_t end = window.first_slot + static_cast<int64_t>(window.slots);
+  for (const Slot& slot : slots) {
+    if (slot.number >= window.first_slot && slot.number < end) sum.Add(slot.totals);
   }
   return sum;
 }
 
-metric::Totals& Track::SlotAt(int64_t number, size_t slots) {
-  if (slots_.empty()) slots_.resize(slots, {.number = number - 1, .totals = {}});
-  const auto size = static_cast<int64_t>(slots_.size());
-  Slot& slot = slots_[static_cast<size_t>(((number % size) + size) % size)];
+metric::Totals& Track::SlotAt(int64_t number) {
+  if (slots.empty()) slots.resize(window.slots, {.number = number - 1, .totals = {}});
+  const auto size = static_cast<int64_t>(slots.size());
+  Slot& slot = slots[static_cast<size_t>(((number % size) + size) % size)];
   if (slot.number != number) slot = {.number = number, .totals = {}};
   return slot.totals;
 }
 
+void TickCost::operator+=(const TickCost& other) {
+  ticks += other.ticks;
+  samples += other.samples;
+  gaps += other.gaps;
+  missing_ticks += other.missing_ticks;
+  read_ns += other.read_ns;
+  covered_ns += other.covered_ns;
+  most_late_ns = std::max(most_late_ns, other.most_late_ns);
+}
+
+TickCost Board::Cost() const {
+  TickCost sum;
+  for (const auto& [slot, cost] : costs_) sum += cost;
+  return sum;
+}
+
+std::string Board::DegradedReason(size_t stream) const {
+  const auto found = degraded_reasons_.find(stream);
+  return found == degraded_reasons_.end() ? "" : found->second;
+}
+
 void Board::MoveTo(const Window& window) {
   window_ = window;
-  const int64_t begin_ns = window.BeginNs();
-  ForgetBefore(ticks_, begin_ns, [](int64_t ns) { return ns; });
-  ForgetBefore(marks_, begin_ns, [](const Mark& mark) { return mark.ns; });
+  std::erase_if(marks_, [&](const Mark& mark) { return mark.ns <= window.BeginNs(); });
+  costs_.erase(costs_.begin(), costs_.lower_bound(window.first_slot));
   for (auto& [id, vm] : vms_) {
     for (auto& [index, track] : vm.vcpus) {
-      track.window_ = window;
-      if (track.latest_ns_ && !Holds(*track.latest_ns_)) {
-        track.latest_ns_.reset();
-        track.verdict_ = {};
+      track.window = window;
+      if (track.latest_ns && !Holds(*track.latest_ns)) {
+        track.latest_ns.reset();
+        track.verdict = {};
       }
-      if (track.hot_ && !Holds(track.hot_ns_)) track.hot_.reset();
+      if (track.hot && !Holds(track.hot_ns)) track.hot.reset();
     }
   }
+  // One that has ended goes with its last interval.
+  std::erase_if(vms_, [&](const auto& entry) {
+    const auto& [id, vm] = entry;
+    const bool is_seen = std::ranges::any_of(
+        vm.vcpus, [](const auto& vcpu) { return vcpu.second.latest_ns.has_value(); });
+    if (!vm.ended || is_seen) return false;
+    vcpus_ -= vm.vcpus.size();
+    if (const auto& reader = readers_[id.stream]) EndEpochs(*reader, id.vm, vm);
+    return true;
+  });
 }
 
 absl::Status Board::Add(size_t stream, const Stream& of, const timeline::Entry& entry) {
@@ -99,17 +127,19 @@ absl::Status Board::AddTick(size_t stream, const Stream& of, const timeline::Ent
   const bool inside = Holds(end_ns);
   const int64_t begin_ns = tick.previous != nullptr ? of.OnAxis(tick.previous->wake_ns) : end_ns;
   if (inside) {
+    TickCost& cost = CostAt(end_ns);
     // Of all VMs of a host the deadline is the same.
     const int64_t due_ns = of.OnAxis(tick.sample.deadline_ns);
-    const auto at = std::ranges::lower_bound(ticks_, due_ns);
-    if (at == ticks_.end() || *at != due_ns) {
-      ticks_.insert(at, due_ns);
-      cost_.covered_ns += Elapsed(begin_ns, end_ns);
+    const auto [latest, is_first] = latest_due_ns_.try_emplace(stream, due_ns);
+    if (is_first || due_ns > latest->second) {
+      latest->second = due_ns;
+      ++cost.ticks;
+      cost.covered_ns += Elapsed(begin_ns, end_ns);
     }
-    ++cost_.samples;
-    cost_.most_late_ns = std::max(cost_.most_late_ns, Elapsed(due_ns, end_ns));
+    ++cost.samples;
+    cost.most_late_ns = std::max(cost.most_late_ns, Elapsed(due_ns, end_ns));
     for (const core::VcpuSample& vcpu : tick.sample.vcpus) {
-      cost_.read_ns += Elapsed(vcpu.read_begin_ns, vcpu.read_end_ns);
+      cost.read_ns += Elapsed(vcpu.read_begin_ns, vcpu.read_end_ns);
     }
   }
   const auto vm = vms_.find({stream, tick.vm});
@@ -128,25 +158,30 @@ void Board::Put(const metric::Interval& interval, int64_t begin_ns, int64_t end_
   const int64_t last = SlotOf(end_ns, window_.slot_ns);
   const int64_t first = std::max(SlotOf(begin_ns + 1, window_.slot_ns), window_.first_slot);
   if (window_.latest_only) {
-    track.slots_.assign(1, {.number = last, .totals = one});
+    track.slots.assign(1, {.number = last, .totals = one});
   } else if (first >= last) {
-    track.SlotAt(last, window_.slots).Add(one);
+    track.SlotAt(last).Add(one);
   } else {
     const auto length = static_cast<double>(end_ns - begin_ns);
     for (int64_t slot = first; slot <= last; ++slot) {
       const int64_t from = std::max(begin_ns, (slot - 1) * window_.slot_ns);
       const int64_t to = std::min(end_ns, slot * window_.slot_ns);
-      track.SlotAt(slot, window_.slots).Add(one, static_cast<double>(to - from) / length);
+      track.SlotAt(slot).Add(one, static_cast<double>(to - from) / length);
     }
   }
-  if (!track.latest_ns_ || *track.latest_ns_ <= end_ns) {
-    track.latest_ns_ = end_ns;
-    track.verdict_ = interval.verdict;
+  if (!track.latest_ns || *track.latest_ns <= end_ns) {
+    track.latest_ns = end_ns;
+    track.verdict = interval.verdict;
   }
 }
 
 void Board::Take(const VmId& id, const v1::VcpuSet& set) {
   BoardVm& vm = vms_[id];
+  if (set.epoch() < vm.epoch) return;  // it still ticks while the next one begins
+  if (set.epoch() > vm.epoch) {
+    readers_[id.stream]->EndEpoch(id.vm, vm.previous_epoch);
+    vm.previous_epoch = std::exchange(vm.epoch, set.epoch());
+  }
   vm.instance = set.instance();
   vm.degraded = set.event_set() == "degraded";
   vm.columns.clear();
@@ -159,7 +194,7 @@ void Board::Take(const VmId& id, const v1::VcpuSet& set) {
       }
       ++vcpus_;
     }
-    vm.vcpus[vcpu.index()].window_ = window_;
+    vm.vcpus[vcpu.index()].window = window_;
   }
 }
 
@@ -172,18 +207,22 @@ Track* Board::FindTrack(size_t stream, uint32_t vm, uint32_t vcpu) {
 
 void Board::Note(size_t stream, const Stream& of, const timeline::Entry& entry) {
   if (const auto* session = std::get_if<v1::Session>(&entry.record)) {
-    if (degraded_reason_.empty()) degraded_reason_ = session->degraded_reason();
+    if (!session->degraded_reason().empty()) {
+      degraded_reasons_[stream] = session->degraded_reason();
+    }
   } else if (const auto* set = std::get_if<v1::VcpuSet>(&entry.record)) {
     Take({stream, set->vm()}, *set);
   } else if (const auto* marker = std::get_if<v1::Marker>(&entry.record)) {
     const int64_t ns = of.OnAxis(marker->mono_ns());
-    if (!Holds(ns) || marks_.size() >= kMostMarks) return;
+    if (!Holds(ns)) return;
+    if (marks_.size() >= kMostMarks) marks_.erase(marks_.begin());
     const auto at = std::ranges::upper_bound(marks_, ns, {}, &Mark::ns);
     marks_.insert(at, {.ns = ns, .name = marker->name()});
   } else if (const auto* gap = std::get_if<v1::Gap>(&entry.record)) {
     if (Holds(of.OnAxis(gap->mono_ns()))) {
-      ++cost_.gaps;
-      cost_.missing_ticks += std::min<uint64_t>(gap->last_tick() - gap->first_tick(), 1u << 30) + 1;
+      TickCost& cost = CostAt(of.OnAxis(gap->mono_ns()));
+      ++cost.gaps;
+      cost.missing_ticks += std::min<uint64_t>(gap->last_tick() - gap->first_tick(), 1u << 30) + 1;
     }
   } else if (const auto* change = std::get_if<v1::LifeCycle>(&entry.record)) {
     const auto vm = vms_.find({stream, change->vm()});
@@ -201,15 +240,15 @@ void Board::Note(size_t stream, const Stream& of, const timeline::Entry& entry) 
       for (size_t i = 0; i < read; ++i) {
         const v1::VcpuStatistics& vcpu = source.vcpus(static_cast<int>(i));
         const auto track = vm->second.vcpus.find(columns[i]);
-        if (vcpu.has_cpu() && track != vm->second.vcpus.end()) track->second.cpu_ = vcpu.cpu();
+        if (vcpu.has_cpu() && track != vm->second.vcpus.end()) track->second.cpu = vcpu.cpu();
       }
     }
   } else if (const auto* hot = std::get_if<v1::HotAddresses>(&entry.record)) {
     Track* track = FindTrack(stream, hot->vm(), hot->vcpu_index());
     const int64_t ns = of.OnAxis(hot->mono_ns());
     if (track != nullptr && Holds(ns)) {
-      track->hot_ = std::make_unique<v1::HotAddresses>(*hot);
-      track->hot_ns_ = ns;
+      track->hot = std::make_unique<v1::HotAddresses>(*hot);
+      track->hot_ns = ns;
     }
   }
   const auto* others = std::get_if<v1::Competitors>(&entry.record);

@@ -63,52 +63,50 @@ struct Mark {
 };
 
 // What the slots of one vCPU hold.
-class Track {
- public:
-  // Nothing measured: an empty sum.
-  metric::Totals At(int64_t slot) const;
-  metric::Totals Sum() const;
-  // Of the latest interval in the window; kNone where there is none.
-  const core::Verdict& verdict() const { return verdict_; }
-  // The middle of that interval's read is at this instant.
-  std::optional<int64_t> latest_ns() const { return latest_ns_; }
-  std::optional<uint32_t> cpu() const { return cpu_; }  // of the host, as last read
-  // The latest window of hot addresses that ended in the window; null without one.
-  const v1::HotAddresses* hot() const { return hot_.get(); }
-
- private:
-  friend class Board;
+struct Track {
   struct Slot {
     int64_t number = 0;
     metric::Totals totals;
   };
-  metric::Totals& SlotAt(int64_t number, size_t slots);
 
-  std::vector<Slot> slots_;  // slot n at n % size; it may be of an earlier round
-  Window window_;
-  core::Verdict verdict_;
-  std::optional<int64_t> latest_ns_;
-  std::optional<uint32_t> cpu_;
-  std::unique_ptr<v1::HotAddresses> hot_;
-  int64_t hot_ns_ = 0;  // when it ended
+  // Nothing measured: an empty sum.
+  metric::Totals At(int64_t slot) const;
+  metric::Totals Sum() const;
+  // To be added to.
+  metric::Totals& SlotAt(int64_t number);
+
+  Window window;
+  std::vector<Slot> slots;  // slot n at n % size; it may be of an earlier round
+  // Of the latest interval in the window; kNone where there is none.
+  core::Verdict verdict;
+  std::optional<int64_t> latest_ns;  // when that interval ended
+  std::optional<uint32_t> cpu;       // of the host, as last read
+  // The latest window of hot addresses that ended in the window; null without one.
+  std::unique_ptr<v1::HotAddresses> hot;
+  int64_t hot_ns = 0;  // when it ended
 };
 
 struct BoardVm {
   v1::VmInstance instance;
   std::map<uint32_t, Track> vcpus;  // by index, of the latest epoch and those before
   std::vector<uint32_t> columns;    // the indexes of the latest epoch, in the order of its set
-  bool degraded = false;            // no hardware counter is read
+  uint32_t epoch = 0;               // the latest
+  uint32_t previous_epoch = 0;
+  bool degraded = false;  // no hardware counter is read
   bool ended = false;
 };
 
 // How the ticks of the window were taken.
 struct TickCost {
+  uint64_t ticks = 0;  // each once, though it is of several VMs
   uint64_t samples = 0;
   uint64_t gaps = 0;           // Gap records
   uint64_t missing_ticks = 0;  // that they name
   int64_t read_ns = 0;         // reading, all samples together
   int64_t covered_ns = 0;      // the time of the ticks, each once
   int64_t most_late_ns = 0;
+
+  void operator+=(const TickCost& other);
 };
 
 // Takes the records of all streams, each stream's in order. Memory: the window, whatever comes, of
@@ -128,11 +126,9 @@ class Board {
   const std::map<VmId, BoardVm>& vms() const { return vms_; }
   const Track* Find(const VcpuId& vcpu) const;
   const std::vector<Mark>& marks() const { return marks_; }  // by time
-  // When samples were due, each instant once, in order.
-  const std::vector<int64_t>& ticks() const { return ticks_; }
-  const TickCost& cost() const { return cost_; }
-  // Why no hardware counter is read, of the first stream that says so; empty where they are.
-  const std::string& degraded_reason() const { return degraded_reason_; }
+  TickCost Cost() const;
+  // Why no hardware counter is read; empty where they are, or it is not known.
+  std::string DegradedReason(size_t stream) const;
   // Who had the CPU while it was starved, as far as that was watched in this window and those that
   // this one has moved on from: reading::SharesOf. Empty where it was not.
   std::string CompetitorsOf(const VcpuId& vcpu) const;
@@ -145,6 +141,7 @@ class Board {
   void Take(const VmId& vm, const v1::VcpuSet& set);
   void Note(size_t stream, const Stream& of, const timeline::Entry& entry);
   Track* FindTrack(size_t stream, uint32_t vm, uint32_t vcpu);
+  TickCost& CostAt(int64_t ns) { return costs_[SlotOf(ns, window_.slot_ns)]; }
   bool Holds(int64_t ns) const {
     return window_.BeginNs() < ns && ns <= std::min(window_.EndNs(), window_.until_ns);
   }
@@ -153,9 +150,9 @@ class Board {
   std::map<size_t, std::unique_ptr<metric::IntervalReader>> readers_;  // by stream
   std::map<VmId, BoardVm> vms_;
   std::vector<Mark> marks_;
-  std::vector<int64_t> ticks_;
-  TickCost cost_;
-  std::string degraded_reason_;
+  std::map<int64_t, TickCost> costs_;        // by slot
+  std::map<size_t, int64_t> latest_due_ns_;  // of each stream, of a tick that was counted
+  std::map<size_t, std::string> degraded_reasons_;
   std::map<size_t, reading::RecordedCompetitors> competitors_;  // by stream
   size_t vcpus_ = 0;
   uint64_t omitted_vcpus_ = 0;

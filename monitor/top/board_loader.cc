@@ -19,6 +19,28 @@ void BoardLoader::Begin(const Window& window) {
     if (IsWanted(store_.Place(n))) bytes += store_.Place(n).bytes;
   }
   stride_ = bytes / kMostRead + 1;
+  unreadable_ = 0;
+  TakeSilent();
+}
+
+void BoardLoader::TakeSilent() {
+  std::map<size_t, uint64_t> latest;  // of each stream
+  for (uint64_t n = store_.first(); n < store_.end(); ++n) {
+    const ChunkPlace& place = store_.Place(n);
+    if (place.begin_ns <= std::min(board_->window().EndNs(), board_->window().until_ns)) {
+      latest[place.stream] = n;
+    }
+  }
+  for (const auto& [stream, number] : latest) {
+    if (IsWanted(store_.Place(number))) continue;
+    const auto chunk = store_.Load(number);
+    if (!chunk.ok()) continue;
+    (void)ForEachEntry(*chunk, [&, of = stream](const timeline::Entry& entry) {
+      // The context alone.
+      return entry.sequence == 0 ? board_->Add(of, store_.streams()[of], entry)
+                                 : absl::CancelledError("");
+    });
+  }
 }
 
 void BoardLoader::Want(const Window& window) {
@@ -61,10 +83,13 @@ bool BoardLoader::Step(absl::FunctionRef<bool()> stop) {
 void BoardLoader::Take(uint64_t number) {
   const size_t stream = store_.Place(number).stream;
   const auto chunk = store_.Load(number);
-  if (!chunk.ok()) return;  // its time stays empty, which is what is known of it
-  (void)ForEachEntry(*chunk, [&](const timeline::Entry& entry) {
-    return board_->Add(stream, store_.streams()[stream], entry);
-  });
+  const absl::Status status =
+      chunk.ok() ? ForEachEntry(*chunk,
+                                [&](const timeline::Entry& entry) {
+                                  return board_->Add(stream, store_.streams()[stream], entry);
+                                })
+                 : chunk.status();
+  if (!status.ok()) ++unreadable_;  // its time stays empty
 }
 
 std::optional<int64_t> TickNear(const ChunkStore& store, size_t stream, int64_t from_ns,

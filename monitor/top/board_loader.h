@@ -29,6 +29,8 @@ class BoardLoader {
   // One chunk of so many is read: more than one where all of the window would be too much, so that
   // a week costs no more than ten minutes.
   uint64_t stride() const { return stride_; }
+  // Chunks of the window that could not be read.
+  uint64_t unreadable() const { return unreadable_; }
 
  private:
   // Readings come about once a second, and it takes two of them: this much before the window is
@@ -38,6 +40,8 @@ class BoardLoader {
 
   void Begin(const Window& window);
   void Take(uint64_t number);
+  // The VMs of streams that are silent in the window, as their latest chunk before it names them.
+  void TakeSilent();
   bool IsWanted(const ChunkPlace& place) const;
 
   const ChunkStore& store_;
@@ -45,6 +49,7 @@ class BoardLoader {
   uint64_t next_ = 0;          // the first chunk that was not looked at
   bool passed_later_ = false;  // some of what was looked at lies behind the window
   uint64_t stride_ = 1;
+  uint64_t unreadable_ = 0;
   std::map<size_t, uint64_t> passed_;  // of each stream, chunks in the window so far
 };
 

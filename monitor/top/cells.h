@@ -10,7 +10,7 @@
 
 namespace vcpulse::top {
 
-// What a cell means; a terminal gives it a colour as it can (monitor/terminal/colours.h).
+// What a cell means; a terminal gives it a colour as it can (palette.h).
 enum class Ink : uint8_t {
   kPlain,
   kDim,

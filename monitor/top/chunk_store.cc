@@ -11,6 +11,7 @@
 namespace vcpulse::top {
 namespace {
 
+constexpr int64_t kMostAhead_ns = 60'000'000'000;
 constexpr int64_t kLongestInterval_ns = 3'600'000'000'000;  // of any recording
 
 // Opens a whole chunk in `decoder`.
@@ -53,6 +54,12 @@ absl::StatusOr<ChunkStore> ChunkStore::OpenFile(const std::string& path) {
 
 absl::Status ChunkStore::Refresh() {
   return file_->ListNew([this](uint64_t offset, const timeline::ChunkHeader& header) {
+    if (file_->replaced() != replaced_) {
+      replaced_ = file_->replaced();
+      first_ += chunks_.size();
+      chunks_.clear();
+      for (FirstChunk& first : first_chunks_) first = {};
+    }
     if (!HoldsRecords(header)) return;
     const auto stream = StreamOf("", header, [this, offset] { return file_->ReadChunk(offset); });
     if (!stream.ok()) {
@@ -63,7 +70,8 @@ absl::Status ChunkStore::Refresh() {
   });
 }
 
-absl::Status ChunkStore::Add(const std::string& agent, std::span<const uint8_t> chunk) {
+absl::Status ChunkStore::Add(const std::string& agent, std::span<const uint8_t> chunk,
+                             int64_t now_ns) {
   const auto header = timeline::DecodeChunkHeader(chunk);
   if (!header.ok()) {
     ++unreadable_;
@@ -75,6 +83,10 @@ absl::Status ChunkStore::Add(const std::string& agent, std::span<const uint8_t> 
   if (!stream.ok()) {
     ++unreadable_;
     return stream.status();
+  }
+  if (const int64_t ahead_ns = PlaceOf(*stream, *header).end_ns - now_ns;
+      now_ns > 0 && ahead_ns > kMostAhead_ns) {
+    streams_[*stream].ahead_ns -= ahead_ns;
   }
   Keep({.place = PlaceOf(*stream, *header),
         .bytes = std::vector<uint8_t>(chunk.begin(), chunk.end())});
@@ -89,15 +101,17 @@ void ChunkStore::Keep(Chunk chunk) {
     first.number = end();
     first.chunk = chunk;
   }
+  first.newest_end_ns = std::max(first.newest_end_ns, chunk.place.end_ns);
   chunks_.push_back(std::move(chunk));
 }
 
 void ChunkStore::Forget() {
-  const int64_t newest_ns = chunks_.back().place.end_ns;
-  while (chunks_.size() > 1 && (held_bytes_ > limits_.bytes ||
-                                chunks_.front().place.end_ns < newest_ns - limits_.age_ns)) {
+  while (chunks_.size() > 1) {
+    const ChunkPlace& oldest = chunks_.front().place;
+    const bool is_old = oldest.end_ns < first_chunks_[oldest.stream].newest_end_ns - limits_.age_ns;
+    if (held_bytes_ <= limits_.bytes && !is_old) break;
     held_bytes_ -= chunks_.front().bytes.size();
-    FirstChunk& first_of_stream = first_chunks_[chunks_.front().place.stream];
+    FirstChunk& first_of_stream = first_chunks_[oldest.stream];
     if (--first_of_stream.held == 0) first_of_stream.chunk = {};
     chunks_.pop_front();
     ++first_;

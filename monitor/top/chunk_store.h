@@ -61,7 +61,8 @@ class ChunkStore {
     int64_t age_ns = 600'000'000'000;  // before the newest
   };
 
-  // In memory: what is beyond the limits is forgotten, the oldest first.
+  // In memory: what is beyond the limits is forgotten, the oldest first. An age is that before the
+  // newest of the same stream.
   explicit ChunkStore(const Limits& limits) : limits_(limits) {}
   // Of a file: only headers are read here. Errors: those of opening and reading, naming the file;
   // InvalidArgument for a file that does not begin as a timeline, or has no whole chunk.
@@ -69,8 +70,11 @@ class ChunkStore {
 
   // In memory: takes one whole chunk. `agent`: whose it is at a collector; empty: of this host.
   // Errors: those of decoding; then it is left out.
-  absl::Status Add(const std::string& agent, std::span<const uint8_t> chunk);
-  // Of a file: takes in what was appended since. Errors: those of reading.
+  // `now_ns`: this host's clock, ns since 1970; a new stream whose clock is ahead of it by more
+  // than a minute is taken for one of now, so that it hides no other. 0: not known.
+  absl::Status Add(const std::string& agent, std::span<const uint8_t> chunk, int64_t now_ns = 0);
+  // Of a file: takes in what was appended since; of another file under its name all. Errors: those
+  // of reading.
   absl::Status Refresh();
 
   // Chunks have numbers in the order in which they came; those of [first(), end()) are there.
@@ -106,6 +110,7 @@ class ChunkStore {
     uint64_t number = 0;
     Chunk chunk;
     uint64_t held = 0;  // chunks of the stream
+    int64_t newest_end_ns = 0;
   };
 
   absl::StatusOr<std::span<const uint8_t>> Load(const Chunk& chunk) const;
@@ -125,6 +130,7 @@ class ChunkStore {
   uint64_t first_ = 0;
   uint64_t held_bytes_ = 0;
   uint64_t unreadable_ = 0;
+  uint64_t replaced_ = 0;                // as of the file, when its chunks were taken in
   mutable std::vector<uint8_t> loaded_;  // of the file
 };
 

@@ -69,13 +69,6 @@ std::string NumberText(const Column& column, double value) {
   return text.size() <= column.width ? text : report::Units(value);
 }
 
-// A band that was not told apart is not known, rather than 0.
-std::optional<double> ValueOf(Metric metric, const metric::Totals& totals) {
-  const bool is_of_counters = metric == Metric::kSpinning || metric == Metric::kProductive;
-  if (is_of_counters && totals.HadNoCounters()) return std::nullopt;
-  return totals.Value(metric);
-}
-
 }  // namespace
 
 std::span<const Column> Columns() { return kColumns; }
@@ -107,7 +100,7 @@ std::string TextOf(const Column& column, const Row& row) {
     case Column::Kind::kMetric:
       break;
   }
-  const auto value = ValueOf(column.metric, row.totals);
+  const auto value = KnownValue(column.metric, row.totals, row.degraded);
   return value ? NumberText(column, *value) : "-";
 }
 
@@ -124,7 +117,7 @@ std::optional<double> SortValue(const Column& column, const Row& row) {
     case Column::Kind::kMetric:
       break;
   }
-  return ValueOf(column.metric, row.totals);
+  return KnownValue(column.metric, row.totals, row.degraded);
 }
 
 }  // namespace vcpulse::top

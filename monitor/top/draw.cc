@@ -129,7 +129,7 @@ std::string Drawing::PaceText() const {
   switch (state.pace) {
     case Pace::kFollow:
       if (source.is_over || (!source.is_live && !source.is_followed)) return "END";
-      return "LIVE";
+      return of_.silent_s > 0 ? absl::StrCat("LIVE, no data for ", of_.silent_s, " s") : "LIVE";
     case Pace::kPlaying:
       return "PLAYING";
     case Pace::kPaused:
@@ -144,13 +144,12 @@ std::string Drawing::CountsText() const {
   const auto& vms = of_.now.vms();
   size_t vcpus = 0;
   for (const auto& [id, vm] : vms) vcpus += vm.vcpus.size();
-  const TickCost& cost = of_.strip.cost();
+  const TickCost cost = of_.strip.Cost();
   std::string text = absl::StrCat(Plural(vms.size(), "VM"), "  ", Plural(vcpus, "vCPU"));
   if (of_.stride > 1) {
     absl::StrAppend(&text, "  strips: 1 of ", of_.stride, " chunks was read");
   } else {
-    absl::StrAppend(&text, "  ", Plural(of_.strip.ticks().size(), "tick"), "  ",
-                    Plural(cost.gaps, "gap"));
+    absl::StrAppend(&text, "  ", Plural(cost.ticks, "tick"), "  ", Plural(cost.gaps, "gap"));
     if (cost.gaps > 0) absl::StrAppend(&text, " of ", Plural(cost.missing_ticks, "tick"));
   }
   if (cost.covered_ns > 0 && of_.stride == 1) {
@@ -197,6 +196,7 @@ void Drawing::DrawHead() {
                         {.ink = Ink::kAlarm, .bold = true});
   };
   if (of_.lost_chunks > 0) alarm(absl::StrCat(Plural(of_.lost_chunks, "chunk"), " NOT SHOWN"));
+  if (of_.damaged_chunks > 0) alarm(absl::StrCat(Plural(of_.damaged_chunks, "chunk"), " DAMAGED"));
   if (of_.damaged_bytes > 0) alarm(absl::StrCat(Plural(of_.damaged_bytes, "byte"), " DAMAGED"));
   if (of_.now.omitted_vcpus() > 0) {
     alarm(absl::StrCat(Plural(of_.now.omitted_vcpus(), "vCPU"), " NOT SHOWN"));
@@ -320,6 +320,7 @@ void Drawing::DrawRows() {
     const std::string text =
         filtered ? absl::StrCat("no vCPU fits the filter ", Quoted(of_.state.rows.filter.text()))
         : of_.scene.source.is_over ? "no VM was recorded here"
+        : of_.scene.span           ? "no VM is recorded so far"
                                    : "waiting for the first samples";
     cells_.Put({.row = layout_.body}, text, {.ink = Ink::kDim});
     size_t row = layout_.body + 1;
@@ -365,10 +366,10 @@ std::vector<std::pair<std::string, Style>> Drawing::DetailLines(const Row& row) 
     absl::StrAppend(&title, "  ", Plural(row.vcpus.size(), "vCPU"));
     lines.emplace_back(title, Style{.ink = Ink::kTitle, .bold = true});
   }
-  if (row.degraded && !of_.strip.degraded_reason().empty()) {
-    lines.emplace_back(
-        absl::StrCat("no hardware counters: ", Printable(of_.strip.degraded_reason())),
-        Style{.ink = Ink::kAlarm});
+  const std::string reason = of_.now.DegradedReason(row.id.vcpu.vm.stream);
+  if (row.degraded && !reason.empty()) {
+    lines.emplace_back(absl::StrCat("no hardware counters: ", Printable(reason)),
+                       Style{.ink = Ink::kAlarm});
   }
   if (row.hot != nullptr) {
     std::vector<std::string> parts;

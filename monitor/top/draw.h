@@ -23,10 +23,12 @@ struct Picture {
   const Board& now;      // the VMs that there are at the cursor
   const Board& numbers;  // the sums of the rows
   const std::vector<Stream>& streams;
-  bool is_loading = false;     // more of the strip's time is to come
-  uint64_t stride = 1;         // one chunk of so many is read for the strips
-  uint64_t lost_chunks = 0;    // that came too fast for the view, or could not be read
-  uint64_t damaged_bytes = 0;  // of a file, that are no chunk
+  bool is_loading = false;      // more of the strip's time is to come
+  uint64_t stride = 1;          // one chunk of so many is read for the strips
+  uint64_t lost_chunks = 0;     // that came too fast for the view, or could not be read
+  uint64_t damaged_chunks = 0;  // of those shown
+  uint64_t damaged_bytes = 0;   // of a file, that are not a chunk
+  int64_t silent_s = 0;         // nothing has come for so long
   bool has_utf8 = true;
 };
 

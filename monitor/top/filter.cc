@@ -78,6 +78,14 @@ bool ContainsIgnoringCase(std::string_view text, std::string_view part) {
 
 }  // namespace
 
+std::optional<double> KnownValue(metric::Metric metric, const metric::Totals& totals,
+                                 bool is_degraded) {
+  const bool is_of_counters =
+      metric == metric::Metric::kSpinning || metric == metric::Metric::kProductive;
+  if (is_of_counters && (is_degraded || totals.HadNoCounters())) return std::nullopt;
+  return totals.Value(metric);
+}
+
 absl::StatusOr<Filter> Filter::Parse(std::string_view given) {
   Filter filter;
   filter.text_ = std::string(ToStd(absl::StripAsciiWhitespace(ToAbsl(given))));
@@ -131,7 +139,8 @@ bool Filter::Matches(const FilterSubject& subject) const {
   if (starved_) return subject.verdict.starved;
   if (selector_ && !Selects(subject)) return false;
   if (expectation_) {
-    const auto value = subject.totals.Value(expectation_->quantity.metric);
+    const auto value =
+        KnownValue(expectation_->quantity.metric, subject.totals, subject.is_degraded);
     return value && Holds(*value, expectation_->comparison, expectation_->limit);
   }
   if (selector_) return true;

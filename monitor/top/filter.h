@@ -13,6 +13,11 @@
 
 namespace vcpulse::top {
 
+// Of a sum over vCPUs; nothing where it was not measured. A band that no hardware counter told
+// apart is not known, rather than 0.
+std::optional<double> KnownValue(metric::Metric metric, const metric::Totals& totals,
+                                 bool is_degraded);
+
 // What a filter is asked about.
 struct FilterSubject {
   std::string_view host;
@@ -23,6 +28,7 @@ struct FilterSubject {
   uint32_t vcpu = 0;
   const core::Verdict& verdict;  // of its latest interval
   const metric::Totals& totals;  // of the numbers shown
+  bool is_degraded = false;      // no hardware counter is read
 };
 
 // One of

@@ -64,9 +64,9 @@ VmRows RowsOf(const VmId& id, const BoardVm& vm, const Boards& boards, const Str
             .depth = 1,
             .vcpus = {vcpu},
             .totals = summed == nullptr ? metric::Totals() : summed->Sum(),
-            .verdict = track.verdict(),
-            .cpu = track.cpu(),
-            .hot = shown == nullptr ? nullptr : shown->hot(),
+            .verdict = track.verdict,
+            .cpu = track.cpu,
+            .hot = shown == nullptr ? nullptr : shown->hot.get(),
             .degraded = vm.degraded,
             .ended = vm.ended};
     rows.vm.vcpus.push_back(vcpu);
@@ -78,7 +78,8 @@ VmRows RowsOf(const VmId& id, const BoardVm& vm, const Boards& boards, const Str
                                                      .pid = vm.instance.pid(),
                                                      .vcpu = index,
                                                      .verdict = row.verdict,
-                                                     .totals = row.totals});
+                                                     .totals = row.totals,
+                                                     .is_degraded = row.degraded});
     if (matches) rows.vcpus.push_back(std::move(row));
   }
   return rows;
@@ -133,13 +134,14 @@ std::vector<Row> MakeRows(const Boards& boards, const std::vector<Stream>& strea
       const std::string name = HostName(streams[stream]);
       auto host = std::ranges::find(rows, name, &Row::name);
       if (host == rows.end()) {
-        rows.push_back(
-            {.id = {.kind = RowId::Kind::kHost, .vcpu = {.vm = {.stream = stream}}}, .name = name});
+        rows.push_back({.id = {.kind = RowId::Kind::kHost, .vcpu = {.vm = {.stream = stream}}},
+                        .name = name,
+                        .degraded = true});
         host = rows.end() - 1;
       }
       host->totals.Add(vm.vm.totals);
       std::ranges::copy(vm.vm.vcpus, std::back_inserter(host->vcpus));
-      host->degraded = host->degraded || vm.vm.degraded;
+      host->degraded = host->degraded && vm.vm.degraded;  // all of it
     }
   }
   Sort(rows, arrangement);

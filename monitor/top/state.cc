@@ -170,7 +170,7 @@ std::optional<Effect> Updater::Enter() {
       if (filter.ok()) {
         state_.rows.filter = *std::move(filter);
       } else {
-        state_.mode = Mode::kPrompt;  // to be mended
+        state_.mode = Mode::kPrompt;  // to be corrected
         Say(std::string(ToStd(filter.status().message())), true);
       }
       return std::nullopt;
@@ -298,9 +298,10 @@ void Updater::StartWrite() {
 
 std::optional<Effect> Updater::AskToQuit() {
   const Source& source = scene_.source;
-  const bool has_any = !scene_.rows.empty() || !state_.rows.filter.IsAll();
+  constexpr int64_t kNew_ns = 10'000'000'000;
+  const bool is_written = scene_.span && scene_.span->end_ns < state_.written_ns + kNew_ns;
   const bool would_be_lost =
-      source.is_live && source.output.empty() && has_any && !state_.has_written;
+      source.is_live && source.output.empty() && scene_.has_samples && !is_written;
   if (!would_be_lost) return Quit();
   state_.mode = Mode::kConfirmQuit;
   return std::nullopt;
@@ -449,8 +450,7 @@ std::optional<Effect> Updater::Take(const ClickEvent& event) {
   }
   const bool below_head = event.row >= layout.axis && event.row < layout.details;
   if (on_strip && below_head && scene_.span) {
-    const int64_t slot_ns = std::max<int64_t>(SpanNs(state_, scene_.span), 1) /
-                            static_cast<int64_t>(std::max<size_t>(layout.strip_columns, 1));
+    const int64_t slot_ns = SlotNs(state_, scene_.span, layout.strip_columns);
     const auto from_end =
         static_cast<int64_t>(layout.strip + layout.strip_columns - 1 - event.column);
     MoveCursor(state_, state_.page_end_ns - from_end * slot_ns, scene_);
@@ -502,6 +502,14 @@ int64_t SpanNs(const State& state, const std::optional<TimeSpan>& held) {
   const int64_t ns = kSpanChoices[state.span_index].ns;
   if (ns > 0) return ns;
   return held ? std::max(held->end_ns - held->begin_ns + 1, kSecond_ns) : kSecond_ns;
+}
+
+int64_t SlotNs(const State& state, const std::optional<TimeSpan>& held, size_t columns) {
+  constexpr int64_t kShortest_ns = 1'000'000;
+  // Slots lie on a grid, so the last one may reach beyond the end; all of a recording has one more.
+  const bool is_all = kSpanChoices[state.span_index].ns == 0;
+  const auto divisor = std::max<int64_t>(static_cast<int64_t>(columns) - (is_all ? 1 : 0), 1);
+  return std::max((SpanNs(state, held) + divisor - 1) / divisor, kShortest_ns);
 }
 
 void MoveCursor(State& state, int64_t to_ns, const Scene& scene) {

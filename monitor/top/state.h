@@ -47,12 +47,13 @@ struct Source {
   bool is_live = false;      // recorded by this process
   bool is_followed = false;  // comes from a collector or its folder
   bool is_over = false;      // no more will come
-  std::string output;        // where a live recording is written; empty: only held in memory
+  std::string output;        // where a live recording goes; empty: it is only held in memory
 };
 
 // What there is to be seen, while one event is handled.
 struct Scene {
   std::span<const Row> rows;
+  bool has_samples = false;      // there was one, now or before
   std::optional<TimeSpan> span;  // of all that is held
   Source source;
 };
@@ -79,7 +80,7 @@ struct State {
   size_t first_line = 0;
   std::string message;  // shown until the next key
   bool message_is_alarm = false;
-  bool has_written = false;        // what was held, to a file
+  int64_t written_ns = 0;          // what is older was written to a file
   std::vector<std::string> notes;  // what was said of the recording, shown where there is no row
 };
 
@@ -134,7 +135,8 @@ std::optional<Effect> Update(State& state, const Event& event, const Scene& scen
 void MoveCursor(State& state, int64_t to_ns, const Scene& scene);
 // Keeps cursor and page with the end of what is held, and the chosen row on the screen.
 void Settle(State& state, const Scene& scene);
-// The stretch that the strip shows.
+// The stretch that the strip shows, and one slot of it: as many as columns, on a grid.
+int64_t SlotNs(const State& state, const std::optional<TimeSpan>& held, size_t columns);
 int64_t SpanNs(const State& state, const std::optional<TimeSpan>& held);
 // The row that is chosen; nothing without rows.
 std::optional<size_t> ChosenIndex(const State& state, std::span<const Row> rows);

@@ -18,9 +18,9 @@ namespace {
 
 // An explanation is judged anew from this long before the instant on, as hysteresis looks back.
 constexpr int64_t kExplainFrom_ns = 10'000'000'000;
-constexpr size_t kFoldBeyond = 64;  // so many vCPUs are folded to begin with
-constexpr int64_t kShortestSlot_ns = 1'000'000;
-constexpr int64_t kNumbersSlot_ns = 100'000'000;
+constexpr size_t kFoldBeyond = 64;                // so many vCPUs are folded to begin with
+constexpr int64_t kNumbersSlot_ns = 100'000'000;  // at least
+constexpr int64_t kNumbersSlots = 20;
 // Numbers are of so long, or of one interval where that is longer: statistics are read about once a
 // second.
 constexpr int64_t kLeastNumbers_ns = 2'000'000'000;
@@ -69,23 +69,22 @@ void View::StoreChanged() {
 void View::Want() {
   const Layout layout = LayoutOf(state_.size, state_.hidden_columns, state_.chosen_column);
   const size_t slots = std::max<size_t>(layout.strip_columns, 2);
-  const int64_t span_ns = SpanNs(state_, scene_.span);
-  // Slots lie on a grid, so the last one may reach beyond the end; all of a recording has one more.
-  const bool is_all = Spans()[state_.span_index].ns == 0;
-  const auto divisor = static_cast<int64_t>(is_all ? slots - 1 : slots);
-  const int64_t slot_ns = std::max<int64_t>((span_ns + divisor - 1) / divisor, kShortestSlot_ns);
+  const int64_t slot_ns = SlotNs(state_, scene_.span, slots);
   // Rows refer to the board that may go now; who calls this makes them anew.
   rows_.clear();
   scene_.rows = {};
   strip_.Want(Window::EndingAt(state_.page_end_ns, slots, slot_ns));
-  int64_t numbers_ns = kLeastNumbers_ns;
+  // A slow host must not stretch the numbers of the others.
+  std::optional<int64_t> interval_ns;
   for (const Stream& stream : store_.streams()) {
-    numbers_ns = std::max(numbers_ns, stream.interval_ns + kNumbersSlot_ns);
+    interval_ns = std::min(interval_ns.value_or(stream.interval_ns), stream.interval_ns);
   }
+  const int64_t numbers_ns = std::max(kLeastNumbers_ns, interval_ns.value_or(0) + kNumbersSlot_ns);
+  const int64_t numbers_slot_ns = std::max(kNumbersSlot_ns, numbers_ns / kNumbersSlots);
   Window seconds = Window::EndingAt(
-      state_.cursor_ns, static_cast<size_t>(numbers_ns / kNumbersSlot_ns), kNumbersSlot_ns);
+      state_.cursor_ns, static_cast<size_t>(numbers_ns / numbers_slot_ns), numbers_slot_ns);
   seconds.latest_only = state_.numbers == Numbers::kTick;
-  if (state_.pace != Pace::kFollow) seconds.until_ns = state_.cursor_ns;
+  if (state_.pace == Pace::kPaused) seconds.until_ns = state_.cursor_ns;
   seconds_.Want(seconds);
   // A few chunks, which every key needs at once.
   seconds_.Step([] { return false; });
@@ -102,6 +101,7 @@ bool View::Load(absl::FunctionRef<bool()> stop) {
 }
 
 void View::MakeScene() {
+  scene_.has_samples = scene_.has_samples || seconds_.board().Cost().samples > 0;
   if (!chose_folding_ && !seconds_.board().vms().empty()) {
     chose_folding_ = true;
     size_t vcpus = 0;
@@ -154,6 +154,13 @@ void View::Note(const std::string& line) {
 }
 
 void View::SourceIsOver() { changed_ = !std::exchange(scene_.source.is_over, true) || changed_; }
+
+void View::SetSilence(int64_t ns) {
+  constexpr int64_t kWorthWhile_s = 3;
+  const int64_t seconds = ns / 1'000'000'000;
+  const int64_t shown = seconds < kWorthWhile_s ? 0 : seconds;
+  changed_ = std::exchange(silent_s_, shown) != shown || changed_;
+}
 
 void View::SetLostChunks(uint64_t chunks) {
   changed_ = std::exchange(lost_chunks_, chunks) != chunks || changed_;
@@ -233,7 +240,7 @@ absl::StatusOr<uint64_t> View::Write(const WriteTimeline& what) {
   }
   if (status.ok()) status = (*output)->Finish();
   if (!status.ok()) return status;
-  state_.has_written = true;
+  if (scene_.span) state_.written_ns = scene_.span->end_ns;
   return written;
 }
 
@@ -248,7 +255,9 @@ Cells View::Draw() {
                     .is_loading = !is_complete_,
                     .stride = strip_.stride(),
                     .lost_chunks = lost_chunks_ + store_.unreadable(),
+                    .damaged_chunks = strip_.unreadable(),
                     .damaged_bytes = store_.damaged_bytes(),
+                    .silent_s = silent_s_,
                     .has_utf8 = has_utf8_});
 }
 

@@ -44,6 +44,8 @@ class View {
   // No more chunks will come.
   void SourceIsOver();
   void SetLostChunks(uint64_t chunks);
+  // So long no chunk has come, although more may.
+  void SetSilence(int64_t ns);
 
   Cells Draw();
   // Whether Draw() gives something else than at the last call of this.
@@ -74,6 +76,7 @@ class View {
   bool is_complete_ = false;
   bool chose_folding_ = false;
   uint64_t lost_chunks_ = 0;
+  int64_t silent_s_ = 0;
   bool changed_ = true;
 };
 

@@ -87,16 +87,18 @@ constexpr const char* kOutputGroup = "Output";
 constexpr const char* kEventsGroup = "Events (docs/events.md)";
 constexpr const char* kControlGroup = "Control";
 
-void AddOutputOptions(CLI::App& command, RecordText& text) {
+void AddOutputOptions(CLI::App& command, RecordText& text, const std::string& default_output) {
   const std::array<CLI::Option*, 4> all = {
       command.add_option("-i,--interval", text.interval, "time between ticks, 1ms to 1h [100ms]")
           ->type_name("DURATION"),
       command.add_option("-d,--duration", text.duration, "stop after this time")
           ->type_name("DURATION"),
       command
-          .add_option("-o,--output", text.output,
-                      "timeline to write, - for stdout; an existing FILE is renamed to FILE.old "
-                      "[vcpulse.vpt; none with --to]")
+          .add_option(
+              "-o,--output", text.output,
+              absl::StrCat("timeline to write, - for stdout; an existing FILE is renamed to "
+                           "FILE.old [",
+                           default_output, "]"))
           ->type_name("FILE"),
       command
           .add_option("--format", text.format,
@@ -267,7 +269,8 @@ absl::StatusOr<RecordOptions> ParseRecording(RecordOptions options, const Record
   return options;
 }
 
-void AddRecordingOptions(CLI::App& command, RecordOptions& options, RecordText& text) {
+void AddRecordingOptions(CLI::App& command, RecordOptions& options, RecordText& text,
+                         const std::string& default_output) {
   AddTargetOptions(command, options.target);
   const std::array<CLI::Option*, 3> waiting = {
       command.add_option("--wait", text.wait, "wait up to this long for the target to appear [0s]")
@@ -280,7 +283,7 @@ void AddRecordingOptions(CLI::App& command, RecordOptions& options, RecordText& 
                        "fail if no KVM guest was recorded"),
   };
   for (CLI::Option* option : waiting) option->group(kTargetGroup);
-  AddOutputOptions(command, text);
+  AddOutputOptions(command, text, default_output);
   AddEventOptions(command, options, text);
   AddClassifierOptions(command, text.classifier, "[that of this CPU]");
   command
@@ -342,7 +345,7 @@ void AddRecordCommand(CLI::App& app, std::vector<std::string> command, int& exit
   auto shows_top = std::make_shared<bool>(false);
   CLI::App* record = app.add_subcommand("record", "Record what each vCPU does");
   record->footer(kRecordFooter);
-  AddRecordingOptions(*record, *options, *text);
+  AddRecordingOptions(*record, *options, *text, "vcpulse.vpt; none with --to");
   record
       ->add_flag("--top", *shows_top,
                  "meanwhile show every vCPU on the terminal, as `vcpulse top` does (docs/top.md)")

@@ -44,7 +44,9 @@ struct RecordOptions : live::Options {
 };
 
 // Adds all options of a recording, for `record` and `top`, but for those of `record` alone.
-void AddRecordingOptions(CLI::App& command, RecordOptions& options, RecordText& text);
+// `default_output` is what help says of no --output.
+void AddRecordingOptions(CLI::App& command, RecordOptions& options, RecordText& text,
+                         const std::string& default_output);
 // What they say. Errors: InvalidArgument in one line that names the flag.
 absl::StatusOr<RecordOptions> ParseRecording(RecordOptions options, const RecordText& text);
 

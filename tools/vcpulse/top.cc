@@ -19,6 +19,7 @@
 #include "kvm/base/clock.h"
 #include "kvm/base/signals.h"
 #include "kvm/base/text.h"
+#include "kvm/own_rights.h"
 #include "monitor/follow/followed_folders.h"
 #include "monitor/stream/net/follower.h"
 #include "monitor/stream/protocol/address.h"
@@ -38,7 +39,7 @@ constexpr const char* kTopFooter =
     R"(SOURCE is one of
   a timeline    replayed, from its end backwards; one that is still written grows
   ADDR          the address of a collector (unix:PATH, tcp:HOST:PORT, tls:HOST:PORT)
-  DIR           a collector's folder, or one agent's in it: the last 10 minutes, and what comes
+  DIR           a collector's folder, or one agent's in it: the last 6,000 ticks, and what comes
   NAME or PID   a VM that runs here
 Without SOURCE and without --vm, --pid, --qmp or --tid it records all VMs of this host.
 
@@ -64,7 +65,7 @@ Environment:
 Files:
   $XDG_CONFIG_HOME/vcpulse/keys  [~/.config/vcpulse/keys] other keys, see --keys)";
 
-constexpr uint64_t kTicksOfFolder = 6000;  // ten minutes of 100 ms
+constexpr uint64_t kTicksOfFolder = 6000;  // ten minutes at 100 ms
 constexpr int64_t kFolderPeriod_ns = 200'000'000;
 
 struct TopOptions {
@@ -110,8 +111,8 @@ int ViewFile(const TopOptions& options, const top::Keymap& keymap) {
        .keymap = keymap,
        .file = *std::move(store)});
   if (!view.ok()) return Fail(view.status());
-  (*view)->Run({});
-  (*view)->Close();
+  (*view)->Start({});
+  (*view)->Wait();
   return kExitOk;
 }
 
@@ -131,10 +132,10 @@ int ViewFeed(const TopOptions& options, const top::Keymap& keymap, const Feed& f
     if (!status.ok() && !stop) (*view)->Leave();
     (*view)->SourceIsOver();
   });
-  (*view)->Run({});
+  (*view)->Start({});
+  (*view)->Wait();
   stop = true;
   feeder.join();
-  (*view)->Close();
   return status.ok() || absl::IsCancelled(status) ? kExitOk : Fail(status);
 }
 
@@ -183,6 +184,9 @@ absl::StatusOr<Feed> CollectorFeed(const TopOptions& options) {
 
 int RecordAndView(const TopOptions& options, const top::Keymap& keymap) {
   RecordOptions record = options.record;
+  if (!options.source.empty() && (record.target.IsOne() || record.target.all)) {
+    return Fail("SOURCE and one of --vm, --pid, --qmp, --tid and --all cannot be used together");
+  }
   if (!options.source.empty()) {
     const auto pid = ParseNumber<pid_t>(options.source);
     if (pid) {
@@ -217,6 +221,8 @@ int RunTop(const TopOptions& options, const CLI::App& command) {
     return RecordAndView(options, *keymap);
   }
   if (absl::Status status = CheckNoRecording(command); !status.ok()) return Fail(status);
+  // What others have written is read without any right that it does not take.
+  (void)kvm::DropRights({});
   if (is_there && std::filesystem::is_regular_file(source, ignored)) {
     return ViewFile(options, *keymap);
   }
@@ -238,7 +244,7 @@ void AddTopCommand(CLI::App& app, int& exit_code) {
       ->type_name("FILE");
   command->add_flag("--list-keys", options->list_keys,
                     "print all actions with their keys, in the form of --keys, and end");
-  AddRecordingOptions(*command, options->record, options->text);
+  AddRecordingOptions(*command, options->record, options->text, "none: 10 minutes in memory");
   command->callback([options, command, &exit_code] { exit_code = RunTop(*options, *command); });
 }
 

@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "kvm/base/clock.h"
 #include "kvm/base/signals.h"
 #include "kvm/base/text.h"
@@ -20,10 +21,11 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr uint64_t kMostWaiting = 64u << 20;  // bytes
-constexpr size_t kMostSaid = 1000;            // lines
+constexpr uint64_t kMostWaiting = 64u << 20;     // bytes
+constexpr size_t kMostSaid = 1000;               // lines
+constexpr int64_t kPatience_ns = 1'000'000'000;  // with a terminal that takes nothing
 constexpr milliseconds kIdle{200};
-constexpr milliseconds kPlaying{50};
+constexpr milliseconds kPlaying{250};
 constexpr int64_t kLoadAtOnce_ns = 50'000'000;
 constexpr int64_t kRefreshPeriod_ns = 500'000'000;
 constexpr size_t kMostKeysBytes = 64 << 10;
@@ -97,12 +99,18 @@ void ViewThread::Take(const std::string& agent, std::span<const uint8_t> chunk) 
   screen_->Wake();
 }
 
-void ViewThread::Say(const std::string& line) {
+void ViewThread::Say(const std::string& line, bool is_printed) {
   {
     const std::lock_guard lock(mutex_);
-    if (said_.size() < kMostSaid) said_.push_back(line);
+    unseen_.push_back(line);
+    if (unseen_.size() > kMostSaid) unseen_.pop_front();
+    if (is_printed) said_.push_back(line);
+    if (said_.size() > kMostSaid) {
+      said_.pop_front();
+      ++said_before_;
+    }
   }
-  screen_->Wake();
+  if (screen_) screen_->Wake();
 }
 
 void ViewThread::SourceIsOver() {
@@ -128,13 +136,20 @@ void ViewThread::TakeNews() {
     chunks.swap(waiting_);
     waiting_bytes_ = 0;
     view_.SetLostChunks(dropped_chunks_);
-    for (; shown_ < said_.size(); ++shown_) view_.Note(said_[shown_]);
+    for (; !unseen_.empty(); unseen_.pop_front()) view_.Note(unseen_.front());
     if (is_over_) view_.SourceIsOver();
     left_ = left_ || asked_to_leave_;
   }
   // What cannot be read is counted by the store, and shown.
-  for (const Waiting& chunk : chunks) (void)store_.Add(chunk.agent, chunk.bytes);
-  if (!chunks.empty()) view_.StoreChanged();
+  for (const Waiting& chunk : chunks) {
+    (void)store_.Add(chunk.agent, chunk.bytes, absl::GetCurrentTimeNanos());
+  }
+  const int64_t now_ns = MonotonicNow_ns();
+  if (!chunks.empty()) {
+    latest_chunk_ns_ = now_ns;
+    view_.StoreChanged();
+  }
+  view_.SetSilence(now_ns - latest_chunk_ns_);
 }
 
 void ViewThread::Refresh() {
@@ -193,9 +208,39 @@ void ViewThread::Run(const Commands& commands) {
   }
 }
 
-void ViewThread::Close() {
-  screen_.reset();
-  const std::lock_guard lock(mutex_);
+ViewThread::~ViewThread() {
+  if (thread_.joinable()) {
+    Leave();
+    Wait();
+  }
+}
+
+void ViewThread::Start(Commands commands) {
+  latest_chunk_ns_ = MonotonicNow_ns();
+  thread_ = std::thread([this, commands = std::move(commands)] {
+    const BlockedSignals blocked;
+    Run(commands);
+    screen_->Release();
+    const std::lock_guard lock(mutex_);
+    is_done_ = true;
+    done_.notify_all();
+  });
+}
+
+void ViewThread::Wait() {
+  {
+    std::unique_lock lock(mutex_);
+    std::optional<int64_t> told_ns;
+    while (!done_.wait_for(lock, kIdle, [this] { return is_done_; })) {
+      if (!asked_to_leave_ && !WasStopped()) continue;
+      const int64_t now_ns = MonotonicNow_ns();
+      if (now_ns - *(told_ns = told_ns.value_or(now_ns)) > kPatience_ns) {
+        terminal::Screen::ThrowAway();
+      }
+    }
+  }
+  thread_.join();
+  if (said_before_ > 0) Fail(absl::StrCat(Plural(said_before_, "line"), " before these left out"));
   for (const std::string& line : said_) Fail(line);
   said_.clear();
 }
@@ -206,7 +251,6 @@ int RecordWithView(const RecordOptions& given, const top::Keymap& keymap, bool s
   if (absl::Status status = terminal::Screen::Check(); !status.ok()) return Fail(status);
   terminal::Screen::HoldSignals();
   std::unique_ptr<ViewThread> view;
-  std::thread thread;
   absl::Status opened;
   std::vector<std::string> early;  // said before there was a view
   bool over = false;
@@ -228,7 +272,11 @@ int RecordWithView(const RecordOptions& given, const top::Keymap& keymap, bool s
       .begin =
           [&](live::Loop& loop) {
             auto screen = ViewThread::Open(
-                {.source = {.name = "live", .is_live = true, .output = options.output},
+                {.source = {.name = "live",
+                            .is_live = true,
+                            .output = options.uplink
+                                          ? stream::ToText(options.uplink->uplink.addresses)
+                                          : options.output},
                  .keymap = keymap});
             if (!screen.ok()) {
               opened = screen.status();
@@ -238,25 +286,22 @@ int RecordWithView(const RecordOptions& given, const top::Keymap& keymap, bool s
             view = *std::move(screen);
             for (const std::string& line : early) view->Say(line);
             early.clear();
-            thread = std::thread([&] {
-              const BlockedSignals blocked;
-              view->Run({.mark =
+            view->Start({.mark =
                              [&loop](const std::string& name, int64_t mono_ns) {
                                loop.Post([&loop, name, mono_ns] { loop.Mark(name, mono_ns); });
                              },
                          .quit = [&loop] { loop.Post([&loop] { loop.End("control"); }); }});
-            });
           },
       .ended =
           [&](const absl::Status& status, bool by_signal) {
             if (!view) return;
-            if (!status.ok()) view->Say(std::string(ToStd(status.message())));
+            // Printed by RunRecord.
+            if (!status.ok()) view->Say(std::string(ToStd(status.message())), false);
             view->SourceIsOver();
             if (by_signal || !stays) view->Leave();
             // Nobody else takes them any more.
             StopWaitsOnSignals();
-            thread.join();
-            view->Close();
+            view->Wait();
             over = true;
           }};
   const int exit_code = RunRecord(options, &display);

@@ -3,6 +3,7 @@
 // `vcpulse top` and `record --top` on a terminal: joins the view (monitor/top), the terminal
 // (monitor/terminal) and whatever brings chunks.
 
+#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -11,6 +12,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -36,18 +38,22 @@ class ViewThread {
   // Takes the terminal. Errors: those of Screen::Open.
   static absl::StatusOr<std::unique_ptr<ViewThread>> Open(Options options);
 
+  ~ViewThread();
+
   // Any thread; none of them waits. Chunks wait in a bounded queue: what a slow terminal leaves
   // behind is not shown, and the view says how much.
   void Take(const std::string& agent, std::span<const uint8_t> chunk);
-  void Say(const std::string& line);
+  // `is_printed`: also on stderr in the end.
+  void Say(const std::string& line, bool is_printed = true);
   void SourceIsOver();
   void Leave();
 
-  // Shows the view until the person leaves, Leave() is called, the terminal goes or a signal came
-  // (WasStopped).
-  void Run(const Commands& commands);
-  // Gives the terminal back; then prints what was said meanwhile on stderr.
-  void Close();
+  // Shows the view, on a thread of its own, until the person leaves, Leave() is called, the
+  // terminal goes or a signal came (WasStopped). Once.
+  void Start(Commands commands);
+  // Until then; afterwards the terminal is as before, and what was said meanwhile is on stderr. A
+  // terminal that takes nothing holds nobody up: what it was to show is thrown away.
+  void Wait();
 
  private:
   struct Waiting {
@@ -57,6 +63,7 @@ class ViewThread {
 
   ViewThread(Options options, std::unique_ptr<terminal::Screen> screen);
 
+  void Run(const Commands& commands);
   void Handle(const top::Effect& effect, const Commands& commands);
   void TakeNews();
   void Refresh();
@@ -66,13 +73,18 @@ class ViewThread {
   top::View view_;
   bool left_ = false;
   int64_t refreshed_ns_ = 0;
+  int64_t latest_chunk_ns_ = 0;  // when it came, CLOCK_MONOTONIC
+  std::thread thread_;
 
   std::mutex mutex_;  // of what follows
   std::deque<Waiting> waiting_;
   uint64_t waiting_bytes_ = 0;
   uint64_t dropped_chunks_ = 0;
-  std::vector<std::string> said_;
-  size_t shown_ = 0;  // of said_
+  std::deque<std::string> unseen_;  // said, and not shown yet
+  std::deque<std::string> said_;    // to be printed in the end
+  uint64_t said_before_ = 0;        // lines that said_ has no room for
+  bool is_done_ = false;            // Run has returned, and the terminal is as before
+  std::condition_variable done_;
   bool is_over_ = false;
   bool asked_to_leave_ = false;
 };

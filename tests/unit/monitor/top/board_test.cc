@@ -66,7 +66,7 @@ TEST_F(BoardTest, SharesAreOfTheWindow) {
   EXPECT_NEAR(*sum.Value(Metric::kProductive), 50.0 / 99, 1e-3);
   EXPECT_EQ(*all.Find(Vcpu(1, 1))->Sum().Value(Metric::kSpinning), 1);
   EXPECT_EQ(*all.Find(Vcpu(2, 0))->Sum().Value(Metric::kHalted), 1);
-  EXPECT_EQ(all.Find(Vcpu(1, 0))->verdict().band, Band::kProductive);
+  EXPECT_EQ(all.Find(Vcpu(1, 0))->verdict.band, Band::kProductive);
   EXPECT_EQ(all.Find(Vcpu(3, 0)), nullptr);
   EXPECT_EQ(all.Find(Vcpu(1, 9)), nullptr);
 
@@ -92,11 +92,11 @@ TEST_F(BoardTest, ASlotHoldsItsOwnTime) {
 
 TEST_F(BoardTest, TicksOfSeveralVmsAreCountedOnce) {
   const Board board = Loaded(store_, Window::EndingAt(end_ns_, 20, kSecond_ns));
-  EXPECT_EQ(board.ticks().size(), 100u);
-  EXPECT_EQ(board.cost().samples, 200u);
-  EXPECT_EQ(board.cost().gaps, 0u);
-  EXPECT_GT(board.cost().read_ns, 0);
-  EXPECT_GT(board.cost().most_late_ns, 0);
+  EXPECT_EQ(board.Cost().ticks, 100u);
+  EXPECT_EQ(board.Cost().samples, 200u);
+  EXPECT_EQ(board.Cost().gaps, 0u);
+  EXPECT_GT(board.Cost().read_ns, 0);
+  EXPECT_GT(board.Cost().most_late_ns, 0);
 }
 
 TEST_F(BoardTest, MarkersInTheWindow) {
@@ -122,8 +122,8 @@ TEST_F(BoardTest, NothingAfterUntil) {
   BoardLoader loader(store_);
   loader.Want(window);
   ASSERT_TRUE(loader.Step(NeverStop));
-  EXPECT_LE(*loader.board().Find(Vcpu(1, 0))->latest_ns(), window.until_ns);
-  EXPECT_EQ(loader.board().Find(Vcpu(1, 0))->verdict().band, Band::kHalted);
+  EXPECT_LE(*loader.board().Find(Vcpu(1, 0))->latest_ns, window.until_ns);
+  EXPECT_EQ(loader.board().Find(Vcpu(1, 0))->verdict.band, Band::kHalted);
 }
 
 // The same as a board that was loaded at once, wherever the window went on the way.
@@ -141,9 +141,9 @@ TEST_F(BoardTest, AWindowThatMovesOnKnowsTheSame) {
       const auto* b = anew.board().Find(Vcpu(vm, 0));
       ASSERT_TRUE(a != nullptr && b != nullptr);
       EXPECT_NEAR(a->Sum().MeasuredNs(), b->Sum().MeasuredNs(), 1) << back;
-      EXPECT_EQ(a->verdict().band, b->verdict().band);
+      EXPECT_EQ(a->verdict.band, b->verdict.band);
     }
-    EXPECT_EQ(moving.board().ticks(), anew.board().ticks()) << back;
+    EXPECT_EQ(moving.board().Cost().ticks, anew.board().Cost().ticks) << back;
   }
 }
 
@@ -155,7 +155,7 @@ TEST_F(BoardTest, LoadingCanBeInterrupted) {
   EXPECT_FALSE(loader.is_complete());
   EXPECT_TRUE(loader.Step(NeverStop));
   EXPECT_TRUE(loader.is_complete());
-  EXPECT_EQ(loader.board().ticks().size(), 100u);
+  EXPECT_EQ(loader.board().Cost().ticks, 100u);
 }
 
 TEST_F(BoardTest, StepsFromTickToTick) {

@@ -22,6 +22,7 @@ class StateTest : public testing::Test {
     EXPECT_TRUE(loader_.Step(NeverStop));
     scene_.span = store_.Span();
     scene_.source = {.name = "a.vpt"};
+    scene_.has_samples = true;
     state_.size = {.columns = 100, .rows = 20};
     Arrange();
     Settle(state_, scene_);
@@ -302,7 +303,7 @@ TEST_F(StateTest, AsksOnlyWhereSomethingWouldBeLost) {
   EXPECT_EQ(state_.mode, Mode::kPrompt);
   EXPECT_EQ(state_.prompt, Prompt::kWrite);
   Press("escape");
-  state_.has_written = true;
+  state_.written_ns = scene_.span->end_ns;
   EXPECT_TRUE(quits(Press("ctrl-c")));
 }
 
