@@ -2,6 +2,7 @@
 
 #define NCURSES_NOMACROS  // move() and others
 #include <curses.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
@@ -36,6 +37,7 @@ namespace vcpulse::terminal {
 namespace {
 
 constexpr std::array kSignals = {SIGWINCH, SIGTSTP, SIGCONT};
+constexpr int kInterrupt = SIGUSR1;  // of a write
 constexpr int kEscapeDelay_ms = 25;  // what follows an escape sooner belongs to one key
 
 // ncurses would end the process on signals that others wait for.
@@ -226,6 +228,7 @@ absl::StatusOr<std::unique_ptr<Screen>> Screen::Open() {
   if (!screen->signals_.valid() || !screen->wake_.valid()) {
     return absl::ErrnoToStatus(errno, "cannot wait for the terminal");
   }
+  tcgetattr(STDIN_FILENO, &screen->before_);
   Curses& curses = *screen->curses_;
   {
     const KeptHandlers kept;
@@ -264,7 +267,25 @@ void Screen::Release() {
   curses_->screen = nullptr;
 }
 
-void Screen::ThrowAway() { tcflush(STDOUT_FILENO, TCOFLUSH); }
+void Screen::MayBeInterrupted() {
+  sigset_t interrupt;
+  sigemptyset(&interrupt);
+  sigaddset(&interrupt, kInterrupt);
+  pthread_sigmask(SIG_UNBLOCK, &interrupt, nullptr);
+}
+
+void Screen::GiveUp(pthread_t drawing) {
+  struct sigaction action{};
+  action.sa_handler = [](int) {};  // but a write ends
+  sigaction(kInterrupt, &action, nullptr);
+  const Fd nowhere(open("/dev/null", O_WRONLY | O_CLOEXEC));
+  if (nowhere.valid()) {
+    dup2(nowhere.get(), STDOUT_FILENO);
+    if (isatty(STDERR_FILENO) == 1) dup2(nowhere.get(), STDERR_FILENO);
+  }
+  tcsetattr(STDIN_FILENO, TCSANOW, &before_);
+  pthread_kill(drawing, kInterrupt);
+}
 
 top::Size Screen::size() const {
   return {.columns = static_cast<size_t>(std::max(getmaxx(stdscr), 0)),

@@ -3,6 +3,9 @@
 // monitor/terminal shows cells on a terminal and tells what a person does there: a thin shell
 // around ncurses, which sends only what has changed. No state of the view, no timelines.
 
+#include <pthread.h>
+#include <termios.h>
+
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -31,9 +34,11 @@ class Screen {
   // The terminal as it was before: by Release(), else with the object.
   ~Screen();
   void Release();
-  // What waits to be shown on a terminal that takes nothing is lost, so that nobody waits for it.
-  // Any thread.
-  static void ThrowAway();
+  // On a terminal that takes nothing: nothing is written to it any more, also not to standard error,
+  // its modes are as before, and `drawing`, the thread that waits in a write, goes on. That thread
+  // has called MayBeInterrupted. Any other thread.
+  void GiveUp(pthread_t drawing);
+  static void MayBeInterrupted();
   Screen(const Screen&) = delete;
   Screen& operator=(const Screen&) = delete;
 
@@ -63,6 +68,7 @@ class Screen {
   void Suspend(bool whole_job);
 
   std::unique_ptr<Curses> curses_;
+  termios before_{};  // the modes of the terminal
   Fd signals_;
   Fd wake_;
   bool has_utf8_ = false;

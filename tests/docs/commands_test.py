@@ -52,6 +52,11 @@ UNTIL_CTRL_C = {
     "--status tcp:127.0.0.1:9465": "stays",
     "vcpulse record --all --to tls:collector:4711 --cert h.pem --key h.key --ca ca.pem": "/srv/vcpulse/host1/*/*.vpt",
     "vcpulse tail /srv/vcpulse": "output",
+    "vcpulse top": "output",
+    "vcpulse top web": "output",
+    "vcpulse top web.vpt": "output",
+    "vcpulse top /srv/vcpulse": "output",
+    "vcpulse record --top -o web.vpt": "web.vpt",
     "./my-test.sh --print-phases | vcpulse record --vm web --wait 30s --phase-from-stdin -o web.vpt": "web.vpt",
 }
 
@@ -65,7 +70,9 @@ VERDICTS = {"check": {0, 1, 3, 4}, "compare": {0, 1, 3, 4}}
 
 STAND_INS = {
     # The wrapped program: it notes what it was asked and how it ended.
-    "bin/vcpulse": 'trap : INT\n"{vcpulse}" "$@"\nstatus=$?\necho "$status $*" >>"$DOCS_LOG"\nexit $status\n',
+    "bin/vcpulse": 'trap : INT\nin=\ncase " $* " in " top "* | *" --top "*) in=in-a-terminal ;; esac\n'
+                   '$in "{vcpulse}" "$@"\nstatus=$?\necho "$status $*" >>"$DOCS_LOG"\nexit $status\n',
+    "bin/in-a-terminal": "exec python3 -c '{terminal}' \"$@\"\n",
     "bin/qemu-system-x86_64": 'for a; do shift; [ "$a" = ... ] || set -- "$@" "$a"; done\nexec {qemu} "$@" {guest}\n',
     "bin/vng": "exec {qemu} -accel kvm -qmp tcp:localhost:3636,server=on,wait=off {guest} & sleep 8; kill $!\n",
     "bin/my-reader": "trap '' INT\ncat >my-reader.got\n",
@@ -78,6 +85,25 @@ STAND_INS = {
     "wait-until-booted": "sleep 1\n",
     "run-the-load": "sleep 2\n",
 }
+# Runs its arguments on a terminal, and passes Ctrl-C on as the end of a session does.
+TERMINAL = """
+import fcntl, os, pty, signal, struct, sys, termios
+child, terminal = pty.fork()
+if child == 0:
+    os.environ["TERM"] = "xterm"
+    os.execv(sys.argv[1], sys.argv[1:])
+fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
+signal.signal(signal.SIGINT, lambda *_: os.kill(child, signal.SIGTERM))
+while True:
+    try:
+        text = os.read(terminal, 4096)
+    except OSError:
+        text = b""
+    if not text:
+        break
+    os.write(1, text)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
 QEMU = shutil.which("qemu-system-x86_64") or "qemu-system-x86_64"
 GUEST = "-m 16 -smp 2 -nodefaults -no-user-config -display none"
 
@@ -162,7 +188,7 @@ class World:
         here = self.template
         os.makedirs(os.path.join(here, "bin"))
         for name, text in STAND_INS.items():
-            for key, value in {"vcpulse": VCPULSE, "qemu": QEMU, "guest": GUEST}.items():
+            for key, value in {"vcpulse": VCPULSE, "qemu": QEMU, "guest": GUEST, "terminal": TERMINAL}.items():
                 text = text.replace("{" + key + "}", value)
             write(os.path.join(here, name), "#!/bin/bash\n" + text, 0o755)
         write(os.path.join(here, "bzImage"), "")
@@ -245,6 +271,8 @@ class Guest:
 
 
 def needs_guest(step):
+    if re.search(r"\bvcpulse top( \w+)?$", without_comments(step).strip()):
+        return True
     return bool({"record", "list"} & set(COMMAND.findall(without_comments(step))))
 
 
@@ -406,6 +434,10 @@ class DocumentsTest(unittest.TestCase):
         return None
 
     def expect_done(self, step, names):
+        # One in the background notes its end a moment later.
+        deadline = time.monotonic() + PATIENCE_S
+        while len(step.calls()) < len(names) and time.monotonic() < deadline:
+            time.sleep(0.05)
         calls = step.calls()
         ran = [name for name, _ in calls]
         for name in set(names):

@@ -219,6 +219,7 @@ void ViewThread::Start(Commands commands) {
   latest_chunk_ns_ = MonotonicNow_ns();
   thread_ = std::thread([this, commands = std::move(commands)] {
     const BlockedSignals blocked;
+    terminal::Screen::MayBeInterrupted();
     Run(commands);
     screen_->Release();
     const std::lock_guard lock(mutex_);
@@ -235,7 +236,7 @@ void ViewThread::Wait() {
       if (!asked_to_leave_ && !WasStopped()) continue;
       const int64_t now_ns = MonotonicNow_ns();
       if (now_ns - *(told_ns = told_ns.value_or(now_ns)) > kPatience_ns) {
-        terminal::Screen::ThrowAway();
+        screen_->GiveUp(thread_.native_handle());
       }
     }
   }
