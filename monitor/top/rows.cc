@@ -55,6 +55,7 @@ VmRows RowsOf(const VmId& id, const BoardVm& vm, const Boards& boards, const Str
              .degraded = vm.degraded,
              .ended = vm.ended};
   const std::string host = HostName(stream);
+  const std::string name = VmName(id, vm);
   for (const auto& [index, track] : vm.vcpus) {
     const VcpuId vcpu{.vm = id, .index = index};
     const Track* summed = boards.numbers.Find(vcpu);
@@ -72,7 +73,7 @@ VmRows RowsOf(const VmId& id, const BoardVm& vm, const Boards& boards, const Str
     rows.vm.vcpus.push_back(vcpu);
     rows.vm.totals.Add(row.totals);
     const bool matches = arrangement.filter.Matches({.host = host,
-                                                     .vm = rows.vm.name,
+                                                     .vm = name,
                                                      .uuid = vm.instance.uuid(),
                                                      .vm_number = id.vm,
                                                      .pid = vm.instance.pid(),
@@ -113,9 +114,12 @@ std::string HostName(const Stream& stream) {
 
 std::vector<Row> MakeRows(const Boards& boards, const std::vector<Stream>& streams,
                           const Arrangement& arrangement) {
+  const bool has_hosts = std::ranges::any_of(
+      streams, [&](const Stream& stream) { return stream.host != streams.front().host; });
   std::vector<VmRows> vms;
   for (const auto& [id, vm] : boards.now.vms()) {
     VmRows rows = RowsOf(id, vm, boards, streams[id.stream], arrangement);
+    if (has_hosts) rows.vm.name = absl::StrCat(HostName(streams[id.stream]), " ", rows.vm.name);
     if (!rows.vcpus.empty()) vms.push_back(std::move(rows));
   }
   if (arrangement.grouping == Grouping::kVms) return Joined(std::move(vms), arrangement);

@@ -1,6 +1,10 @@
 // A recording on a terminal. Needs no guest.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <pty.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
@@ -188,9 +192,39 @@ TEST_F(TopFiles, KeysComeFromAFile) {
   EXPECT_TRUE(terminal.Shows("exit 0")) << terminal.Text();
 }
 
-TEST(TopTest, ListsItsKeysInTheFormOfAFile) {
+// Nobody reads it: a signal ends it all the same.
+TEST(TopTest, ATerminalThatTakesNothingHoldsNobodyUp) {
+  const std::vector<std::string> words = Vcpulse({"top", kRecording});
+  std::vector<char*> arguments;
+  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  int terminal = -1;
+  winsize size{.ws_row = 120, .ws_col = 400, .ws_xpixel = 0, .ws_ypixel = 0};
+  const pid_t pid = forkpty(&terminal, nullptr, nullptr, &size);
+  ASSERT_GE(pid, 0);
+  if (pid == 0) {
+    setenv("TERM", "xterm", 1);
+    execv(arguments[0], arguments.data());
+    _exit(127);
+  }
+  // Its first screen does not fit what a terminal keeps for its reader.
+  int waiting = 0;
+  ASSERT_TRUE(
+      Eventually([&] { return ioctl(terminal, FIONREAD, &waiting) == 0 && waiting > 3000; }));
+  kill(pid, SIGTERM);
+  int status = 0;
+  EXPECT_TRUE(Eventually([&] { return waitpid(pid, &status, WNOHANG) == pid; }));
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+  kill(pid, SIGKILL);
+  close(terminal);
+}
+
+TEST_F(TopFiles, ListsItsKeysInTheFormOfAFile) {
   const Finished run = RunProgram(Vcpulse({"top", "--list-keys"}));
   EXPECT_EQ(run.exit_code, 0) << run.err;
+  std::ofstream(Path("keys")) << run.out;
+  const Tmux terminal(100, 30, VcpulseLine({"top", kRecording, "--keys", Path("keys")}));
+  EXPECT_TRUE(terminal.Shows("END")) << terminal.Text();
   EXPECT_THAT(run.out, HasSubstr("\npause"));
   EXPECT_THAT(run.out, HasSubstr("= q ctrl-c"));
 }

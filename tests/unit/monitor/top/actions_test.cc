@@ -87,7 +87,8 @@ TEST(KeymapTest, NamesOfKeys) {
   for (const char* name : {"a", "A", "/", "é", "space", "pageup", "ctrl-a", "ctrl-x"}) {
     EXPECT_TRUE(IsKeyName(name)) << name;
   }
-  for (const char* name : {"", "ab", " ", "ctrl-", "ctrl-1", "ctrl-ab", "f1", "\x80", "ctrl-h", "ctrl-z"}) {
+  for (const char* name :
+       {"", "ab", " ", "ctrl-", "ctrl-1", "ctrl-ab", "f1", "\x80", "ctrl-h", "ctrl-z"}) {
     EXPECT_FALSE(IsKeyName(name)) << name;
   }
 }

@@ -66,6 +66,7 @@ inline std::vector<Chunk> ChunksOf(const Recording& recording) {
   for (uint32_t vm = 1; vm <= recording.vms; ++vm) {
     v1::TimelineRecord set;
     *set.mutable_vcpu_set() = vms[vm - 1].VcpuSet(vm, 1);
+    if (recording.degraded) set.mutable_vcpu_set()->set_event_set("degraded");
     writer->Add(std::move(set), now_ns);
   }
   std::vector<core::Verdict> verdicts(recording.vcpus);

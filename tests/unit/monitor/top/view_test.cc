@@ -110,12 +110,64 @@ TEST_F(ViewTest, WaitsForTheFirstSamples) {
   EXPECT_THAT(Text(view), HasSubstr("guest-1"));
 }
 
+// Bands that no counter told apart are not known: neither shown as 0 nor taken for it.
 TEST_F(ViewTest, DegradedIsSaidAndNothingIsMadeUp) {
-  Recording recording{.vms = 1, .vcpus = 1};
-  recording.degraded = true;
-  View view = Open(recording);
-  EXPECT_THAT(Text(view),
-              Not(HasSubstr("DEGRADED")));  // of the session alone: the set has counters
+  View view =
+      Open({.vms = 1, .vcpus = 1, .degraded = true, .band = [](uint32_t, uint32_t, uint64_t) {
+              return Band::kUnknown;
+            }});
+  const std::string text = Text(view);
+  EXPECT_THAT(text, HasSubstr("DEGRADED: no hardware counters"));
+  EXPECT_THAT(text, ContainsRegex("vCPU 0 +[?]+ +- +- +0[.]0"));
+  Press(view, {"/", "s", "p", "i", "n", "n", "i", "n", "g", "<", "5", "%", "enter"});
+  EXPECT_THAT(Text(view), HasSubstr("no vCPU fits the filter"));
+  Press(view, {"escape", "down"});
+  EXPECT_THAT(Text(view), HasSubstr("no hardware counters: no PMU"));
+}
+
+// A host that says nothing any more is still there, without numbers.
+TEST_F(ViewTest, ASilentHostStaysInSight) {
+  AddAll(store_, ChunksOf({.vms = 1, .ticks = 100, .stream = 1}), "rack1");
+  AddAll(store_, ChunksOf({.vms = 1, .ticks = 400, .stream = 2}), "rack2");
+  View view(store_, {.source = {.name = "collector", .is_followed = true},
+                     .keymap = {},
+                     .size = {.columns = 100, .rows = 30}});
+  EXPECT_THAT(Text(view), HasSubstr("2 VMs  4 vCPUs"));
+  EXPECT_THAT(Text(view), HasSubstr("-rack1 guest-1"));
+  Press(view, {"tab", "tab"});
+  EXPECT_THAT(Text(view), ContainsRegex("rack1 .* - +- +- +-"));
+  view.SetSilence(7 * kSecond_ns);
+  EXPECT_THAT(Text(view), HasSubstr("LIVE, no data for 7 s"));
+}
+
+// One whose clock is ahead hides nobody.
+TEST_F(ViewTest, AHostWithAWrongClockHidesNobody) {
+  const int64_t now_ns = kRealtimeAhead_ns + 86'410 * kSecond_ns;
+  for (const Chunk& chunk : ChunksOf({.vms = 1, .stream = 1})) {
+    ASSERT_TRUE(store_.Add("rack1", chunk, now_ns).ok());
+  }
+  for (const Chunk& chunk : ChunksOf({.vms = 1, .stream = 2})) {
+    ASSERT_TRUE(store_.Add("ahead", chunk, now_ns - 7200 * kSecond_ns).ok());
+  }
+  EXPECT_LT(store_.streams()[1].ahead_ns, kRealtimeAhead_ns - 7000 * kSecond_ns);
+  EXPECT_EQ(store_.streams()[0].ahead_ns, kRealtimeAhead_ns);
+}
+
+TEST_F(ViewTest, DamageIsSaid) {
+  auto chunks = ChunksOf({.vms = 1});
+  for (size_t i = 1; i < chunks.size(); i += 2) chunks[i].back() ^= 1;
+  AddAll(store_, chunks);
+  View view(store_,
+            {.source = {.name = "a.vpt"}, .keymap = {}, .size = {.columns = 100, .rows = 30}});
+  EXPECT_THAT(Text(view), HasSubstr("5 chunks DAMAGED"));
+}
+
+// Of an interval of an hour as of one of a millisecond: the numbers take the same memory.
+TEST_F(ViewTest, SlowTicksHaveNumbersToo) {
+  View view = Open({.vms = 1, .ticks = 5, .interval_ns = 3600 * kSecond_ns, .ticks_per_chunk = 1});
+  const std::string text = Text(view);
+  EXPECT_THAT(text, HasSubstr("of 3.6e+03 s"));
+  EXPECT_THAT(text, ContainsRegex("vCPU 0 .* 0[.]0 100[.]0"));
 }
 
 TEST_F(ViewTest, StepsFromTickToTick) {
