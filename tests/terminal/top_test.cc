@@ -196,6 +196,7 @@ TEST_F(TopFiles, KeysComeFromAFile) {
 TEST(TopTest, ATerminalThatTakesNothingHoldsNobodyUp) {
   const std::vector<std::string> words = Vcpulse({"top", kRecording});
   std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
   int terminal = -1;
