@@ -34,9 +34,9 @@ class Screen {
   // The terminal as it was before: by Release(), else with the object.
   ~Screen();
   void Release();
-  // On a terminal that takes nothing: nothing is written to it any more, also not to standard error,
-  // its modes are as before, and `drawing`, the thread that waits in a write, goes on. That thread
-  // has called MayBeInterrupted. Any other thread.
+  // On a terminal that takes nothing: nothing is written to it any more, also not to standard
+  // error, its modes are as before, and `drawing`, the thread that waits in a write, goes on. That
+  // thread has called MayBeInterrupted. Any other thread.
   void GiveUp(pthread_t drawing);
   static void MayBeInterrupted();
   Screen(const Screen&) = delete;

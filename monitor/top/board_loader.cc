@@ -108,14 +108,19 @@ std::optional<int64_t> TickNear(const ChunkStore& store, size_t stream, int64_t 
   for (const uint64_t number : numbers) {
     const auto chunk = store.Load(number);
     if (!chunk.ok()) continue;
-    std::set<int64_t> ticks;
+    std::map<int64_t, int64_t> by_due_ns;  // of all VMs at once: when the last of them was read
     (void)ForEachEntry(*chunk, [&](const timeline::Entry& entry) {
       if (const auto* tick = std::get_if<timeline::TickEntry>(&entry.record)) {
-        const int64_t ns = store.streams()[stream].OnAxis(tick->sample.wake_ns);
-        if (forward ? ns > from_ns : ns < from_ns) ticks.insert(ns);
+        const Stream& of = store.streams()[stream];
+        int64_t& latest_ns = by_due_ns[of.OnAxis(tick->sample.deadline_ns)];
+        latest_ns = std::max(latest_ns, of.OnAxis(tick->sample.wake_ns));
       }
       return absl::OkStatus();
     });
+    std::set<int64_t> ticks;
+    for (const auto& [due_ns, ns] : by_due_ns) {
+      if (forward ? ns > from_ns : ns < from_ns) ticks.insert(ns);
+    }
     if (ticks.empty()) continue;
     if (ticks.size() >= missing) {
       const auto steps_in = static_cast<ptrdiff_t>(missing - 1);

@@ -83,4 +83,19 @@ size_t WidthOf(std::string_view text) {
   return width;
 }
 
+std::vector<std::string_view> Wrapped(std::string_view text, size_t columns) {
+  std::vector<std::string_view> lines;
+  while (columns > 0 && WidthOf(text) > columns) {
+    std::string_view rest = text;
+    for (size_t i = 0; i < columns; ++i) TakeGlyph(rest);
+    size_t end = text.size() - rest.size();
+    const size_t space = text.substr(0, end).rfind(' ');
+    if (space != std::string_view::npos && space > text.find_first_not_of(' ')) end = space + 1;
+    lines.push_back(text.substr(0, end));
+    text.remove_prefix(end);
+  }
+  lines.push_back(text);
+  return lines;
+}
+
 }  // namespace vcpulse::top

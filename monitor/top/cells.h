@@ -78,5 +78,7 @@ class Cells {
 
 // How many columns Put takes for it.
 size_t WidthOf(std::string_view text);
+// The text in lines of at most so many columns, broken at spaces where there is one; at least one.
+std::vector<std::string_view> Wrapped(std::string_view text, size_t columns);
 
 }  // namespace vcpulse::top

@@ -24,6 +24,7 @@ using metric::Metric;
 
 constexpr std::string_view kBlocks[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 constexpr std::string_view kAsciiBlocks[] = {" ", ".", ":", "-", "=", "+", "*", "%", "#"};
+constexpr float kHaltedWeight = 0.99F;  // against bands of the same length
 constexpr size_t kSteps = std::size(kBlocks) - 1;
 
 Ink InkOf(core::Band band) {
@@ -92,6 +93,7 @@ class Drawing {
   std::string Time(int64_t ns, int digits) const {
     return TimeText(ns, of_.streams, of_.scene.span, digits);
   }
+  Boards boards() const { return {of_.now, of_.numbers, of_.strip}; }
   // The column of the strip where an instant is, from its left.
   std::optional<size_t> StripColumnOf(int64_t ns) const {
     const Window& window = of_.strip.window();
@@ -141,13 +143,13 @@ std::string Drawing::PaceText() const {
 }
 
 std::string Drawing::CountsText() const {
-  const auto& vms = of_.now.vms();
+  const auto vms = VmsOf(boards());
   size_t vcpus = 0;
-  for (const auto& [id, vm] : vms) vcpus += vm.vcpus.size();
+  for (const auto& [id, vm] : vms) vcpus += vm->vcpus.size();
   const TickCost cost = of_.strip.Cost();
   std::string text = absl::StrCat(Plural(vms.size(), "VM"), "  ", Plural(vcpus, "vCPU"));
   if (of_.stride > 1) {
-    absl::StrAppend(&text, "  strips: 1 of ", of_.stride, " chunks was read");
+    absl::StrAppend(&text, "  strips are sampled: each ", of_.stride, "th chunk");
   } else {
     absl::StrAppend(&text, "  ", Plural(cost.ticks, "tick"), "  ", Plural(cost.gaps, "gap"));
     if (cost.gaps > 0) absl::StrAppend(&text, " of ", Plural(cost.missing_ticks, "tick"));
@@ -163,9 +165,9 @@ std::string Drawing::CountsText() const {
 }
 
 std::string Drawing::DegradedText() const {
-  const auto& vms = of_.now.vms();
+  const auto vms = VmsOf(boards());
   const auto without =
-      std::ranges::count_if(vms, [](const auto& entry) { return entry.second.degraded; });
+      std::ranges::count_if(vms, [](const auto& entry) { return entry.second->degraded; });
   if (without == 0) return "";
   if (static_cast<size_t>(without) == vms.size()) return "DEGRADED: no hardware counters";
   return absl::StrCat("DEGRADED: no hardware counters of ", without, " of ", vms.size(), " VMs");
@@ -181,7 +183,8 @@ void Drawing::DrawHead() {
   } else if (hosts.size() > 1) {
     absl::StrAppend(&left, "  ", hosts.size(), " hosts");
   }
-  const std::string time = of_.scene.span ? Time(state.cursor_ns, 3) : "";
+  std::string time = of_.scene.span ? Time(state.cursor_ns, 3) : "";
+  if (!time.empty() && !time.ends_with(" s")) time += " UTC";
   const std::string right = absl::StrCat(PaceText(), "  ", time);
   const size_t right_columns = WidthOf(right) + 1;
   cells_.Put({.row = 0}, left, {.ink = Ink::kTitle, .bold = true},
@@ -278,9 +281,20 @@ void Drawing::DrawStrip(size_t at_row, const std::vector<VcpuId>& vcpus, bool is
         sum += StripSlotOf(track->At(window.first_slot + static_cast<int64_t>(i)));
       }
     }
+    if (vcpus.size() > 1) {
+      // Of several: where they differ, what runs is shown, and starvation only of those.
+      float& halted = sum.band_ns[static_cast<size_t>(core::Band::kHalted)];
+      halted *= kHaltedWeight;
+      if (halted == *std::ranges::max_element(sum.band_ns)) sum.starved_ns = 0;
+    }
     // The slot of the end may not be over, and where slots are shorter than ticks some are empty.
     const char letter = sum.SampledNs() <= 0 ? '_' : report::StripLetter(sum, sum.SampledNs());
-    const char shown = letter == '_' ? ' ' : letter;
+    // Before the beginning of what is held there is nothing to be missed.
+    const int64_t slot_end_ns = (window.first_slot + static_cast<int64_t>(i)) * window.slot_ns;
+    const bool is_held = of_.scene.span &&
+                         slot_end_ns - window.slot_ns >= of_.scene.span->begin_ns &&
+                         slot_end_ns <= of_.scene.span->end_ns;
+    const char shown = letter == '_' && !is_held ? ' ' : letter;
     Style style = StyleOfLetter(letter);
     style.bold = style.bold || is_chosen;
     cells_.Put({.row = at_row, .column = layout_.strip + i}, std::string_view(&shown, 1), style);
@@ -297,12 +311,19 @@ void Drawing::DrawRows() {
     const size_t at_row = layout_.body + i;
     const bool is_chosen = chosen == index;
     std::string name(row.depth, ' ');
+    // Whose vCPUs the first ones are, is told where the row of their VM is above the screen.
+    const bool is_cut_off = i == 0 && row.depth > 0;
     if (row.can_fold) name += row.is_folded ? "+" : "-";
-    absl::StrAppend(&name, row.name, row.ended ? " (ended)" : "");
+    absl::StrAppend(&name, is_cut_off ? row.full_name : row.name,
+                    row.ended && row.depth == 0 ? " (ended)" : "");
     const Ink ink = row.id.kind == RowId::Kind::kVcpu ? InkOf(row.verdict.band) : Ink::kTitle;
     name.resize(std::max(name.size(), layout_.name_columns), ' ');
     cells_.Put({.row = at_row}, name,
-               {.ink = row.ended ? Ink::kDim : ink, .reversed = is_chosen, .bold = row.depth == 0},
+               {.ink = row.ended   ? Ink::kDim
+                       : is_chosen ? Ink::kTitle
+                                   : ink,
+                .reversed = is_chosen,
+                .bold = row.depth == 0},
                layout_.name_columns);
     DrawStrip(at_row, row.vcpus, is_chosen);
     size_t right = layout_.strip + layout_.strip_columns;
@@ -325,9 +346,8 @@ void Drawing::DrawRows() {
     cells_.Put({.row = layout_.body}, text, {.ink = Ink::kDim});
     size_t row = layout_.body + 1;
     for (const std::string& note : of_.state.notes) {
-      for (std::string_view rest = note; !rest.empty() && row < layout_.footer; ++row) {
-        cells_.Put({.row = row}, rest);
-        rest.remove_prefix(std::min(rest.size(), width()));
+      for (const std::string_view part : Wrapped(note, width())) {
+        if (row < layout_.footer) cells_.Put({.row = row++}, part);
       }
     }
   }
@@ -335,14 +355,15 @@ void Drawing::DrawRows() {
 
 std::vector<std::pair<std::string, Style>> Drawing::DetailLines(const Row& row) const {
   std::vector<std::pair<std::string, Style>> lines;
-  std::string title = FullName(row, of_.now, of_.streams);
-  if (const auto vm = of_.now.vms().find(row.id.vcpu.vm);
-      vm != of_.now.vms().end() && row.id.kind != RowId::Kind::kHost) {
-    if (vm->second.instance.pid() != 0) {
-      absl::StrAppend(&title, "  pid ", vm->second.instance.pid());
+  std::string title = row.full_name;
+  const auto vms = VmsOf(boards());
+  if (const auto vm = vms.find(row.id.vcpu.vm);
+      vm != vms.end() && row.id.kind != RowId::Kind::kHost) {
+    if (vm->second->instance.pid() != 0) {
+      absl::StrAppend(&title, "  pid ", vm->second->instance.pid());
     }
-    if (!vm->second.instance.uuid().empty() && row.id.kind == RowId::Kind::kVm) {
-      absl::StrAppend(&title, "  ", Printable(vm->second.instance.uuid()));
+    if (!vm->second->instance.uuid().empty() && row.id.kind == RowId::Kind::kVm) {
+      absl::StrAppend(&title, "  ", Printable(vm->second->instance.uuid()));
     }
   }
   if (row.id.kind == RowId::Kind::kVcpu) {
@@ -440,8 +461,12 @@ void Drawing::DrawDetails() {
   const Row& row = of_.scene.rows[*chosen];
   size_t at = layout_.details;
   const size_t end = layout_.footer;
+  constexpr size_t kMostLines = 3;  // of one text
   for (const auto& [text, style] : DetailLines(row)) {
-    if (at < end) cells_.Put({.row = at++}, text, style);
+    const auto lines = Wrapped(text, width());
+    for (size_t i = 0; i < std::min(lines.size(), kMostLines) && at < end; ++i) {
+      cells_.Put({.row = at++}, lines[i], style);
+    }
   }
   for (const Metric metric : {Metric::kIpc, Metric::kResidency, Metric::kRunDelay, Metric::kRun,
                               Metric::kExits, Metric::kHaltPoll, Metric::kGhz}) {
@@ -470,9 +495,11 @@ void Drawing::DrawText() {
   if (end < 2) return;
   cells_.Put({.row = 1}, std::string(width(), ' '));
   cells_.Put({.row = 1}, state.text_title, {.ink = Ink::kTitle, .bold = true});
-  for (size_t row = 2; row < end; ++row) {
-    const size_t line = state.first_line + row - 2;
-    if (line < state.text.size()) cells_.Put({.row = row}, state.text[line]);
+  size_t row = 2;
+  for (size_t line = state.first_line; line < state.text.size(); ++line) {
+    for (const std::string_view part : Wrapped(state.text[line], width())) {
+      if (row < end) cells_.Put({.row = row++}, part);
+    }
   }
 }
 
@@ -506,10 +533,10 @@ void Drawing::DrawFooter() {
     while (WidthOf(typed) > room)
       typed.remove_prefix(std::max<size_t>(Utf8SequenceLength(typed), 1));
     column = cells_.Put({.row = row, .column = column}, typed);
-    column = cells_.Put({.row = row, .column = column}, " ", {.reversed = true});
+    cells_.Put({.row = row, .column = column}, " ", {.reversed = true});
     if (!state.message.empty()) {
-      cells_.Put({.row = row, .column = column + 1}, state.message,
-                 {.ink = Ink::kAlarm, .bold = true});
+      cells_.Put({.row = row - 1}, std::string(width(), ' '));
+      cells_.Put({.row = row - 1}, state.message, {.ink = Ink::kAlarm, .bold = true});
     }
     return;
   }
@@ -548,7 +575,10 @@ void Drawing::DrawFooter() {
     cells_.Put({.row = row}, "escape: back; up, down, page keys: scroll", {.ink = Ink::kDim});
     return;
   }
+  const Source& source = of_.scene.source;
   for (const auto& [action, word] : kHints) {
+    if (action == Action::kMark && (!source.is_live || source.is_over)) continue;
+    if (action == Action::kWrite && !source.is_live && !source.is_followed) continue;
     std::string key = of_.keymap.KeysOf(action);
     key = key.substr(0, key.find(','));
     if (column + key.size() + word.size() + 1 > width()) break;

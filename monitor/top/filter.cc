@@ -9,6 +9,7 @@
 #include "kvm/base/text.h"
 #include "monitor/check/selector.h"
 #include "monitor/reading/labels.h"
+#include "monitor/top/columns.h"
 
 namespace vcpulse::top {
 namespace {
@@ -52,6 +53,12 @@ absl::StatusOr<check::Expectation> ParseComparison(const std::string& text) {
   const size_t comparison = text.find_first_of("<>=", behind_keys);
   if (comparison == std::string::npos) return as_given;
   std::string quantity = text.substr(0, comparison);
+  // As its column is headed: "DELAY > 5%".
+  const std::string head(ToStd(absl::StripAsciiWhitespace(ToAbsl(quantity))));
+  for (const Column& column : Columns()) {
+    if (head == column.name || !absl::EqualsIgnoreCase(head, ToAbsl(column.head))) continue;
+    return ParseComparison(absl::StrCat(std::string(column.name), text.substr(comparison)));
+  }
   absl::StripTrailingAsciiWhitespace(&quantity);
   auto with_median =
       check::ParseExpectation(absl::StrCat(quantity, ".p50 ", text.substr(comparison)));

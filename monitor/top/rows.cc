@@ -56,17 +56,23 @@ VmRows RowsOf(const VmId& id, const BoardVm& vm, const Boards& boards, const Str
              .ended = vm.ended};
   const std::string host = HostName(stream);
   const std::string name = VmName(id, vm);
-  for (const auto& [index, track] : vm.vcpus) {
+  std::set<uint32_t> indexes;
+  for (const auto& [index, track] : vm.vcpus) indexes.insert(index);
+  if (const auto seen = boards.strip.vms().find(id); seen != boards.strip.vms().end()) {
+    for (const auto& [index, track] : seen->second.vcpus) indexes.insert(index);
+  }
+  for (const uint32_t index : indexes) {
     const VcpuId vcpu{.vm = id, .index = index};
     const Track* summed = boards.numbers.Find(vcpu);
     const Track* shown = boards.strip.Find(vcpu);
+    const Track* now = boards.now.Find(vcpu);
     Row row{.id = {.kind = RowId::Kind::kVcpu, .vcpu = vcpu},
             .name = VcpuName(index),
             .depth = 1,
             .vcpus = {vcpu},
             .totals = summed == nullptr ? metric::Totals() : summed->Sum(),
-            .verdict = track.verdict,
-            .cpu = track.cpu,
+            .verdict = now == nullptr ? core::Verdict() : now->verdict,
+            .cpu = now == nullptr ? std::nullopt : now->cpu,
             .hot = shown == nullptr ? nullptr : shown->hot.get(),
             .degraded = vm.degraded,
             .ended = vm.ended};
@@ -112,14 +118,24 @@ std::string HostName(const Stream& stream) {
   return stream.host.empty() ? "(no host name)" : Printable(stream.host);
 }
 
+std::map<VmId, const BoardVm*> VmsOf(const Boards& boards) {
+  std::map<VmId, const BoardVm*> vms;
+  for (const Board* board : {&boards.now, &boards.strip}) {
+    for (const auto& [id, vm] : board->vms()) vms.try_emplace(id, &vm);
+  }
+  return vms;
+}
+
 std::vector<Row> MakeRows(const Boards& boards, const std::vector<Stream>& streams,
                           const Arrangement& arrangement) {
   const bool has_hosts = std::ranges::any_of(
       streams, [&](const Stream& stream) { return stream.host != streams.front().host; });
   std::vector<VmRows> vms;
-  for (const auto& [id, vm] : boards.now.vms()) {
-    VmRows rows = RowsOf(id, vm, boards, streams[id.stream], arrangement);
+  for (const auto& [id, vm] : VmsOf(boards)) {
+    VmRows rows = RowsOf(id, *vm, boards, streams[id.stream], arrangement);
     if (has_hosts) rows.vm.name = absl::StrCat(HostName(streams[id.stream]), " ", rows.vm.name);
+    rows.vm.full_name = rows.vm.name;
+    for (Row& vcpu : rows.vcpus) vcpu.full_name = absl::StrCat(rows.vm.name, " ", vcpu.name);
     if (!rows.vcpus.empty()) vms.push_back(std::move(rows));
   }
   if (arrangement.grouping == Grouping::kVms) return Joined(std::move(vms), arrangement);
@@ -140,6 +156,7 @@ std::vector<Row> MakeRows(const Boards& boards, const std::vector<Stream>& strea
       if (host == rows.end()) {
         rows.push_back({.id = {.kind = RowId::Kind::kHost, .vcpu = {.vm = {.stream = stream}}},
                         .name = name,
+                        .full_name = name,
                         .degraded = true});
         host = rows.end() - 1;
       }
@@ -150,17 +167,6 @@ std::vector<Row> MakeRows(const Boards& boards, const std::vector<Stream>& strea
   }
   Sort(rows, arrangement);
   return rows;
-}
-
-std::string FullName(const Row& row, const Board& board, const std::vector<Stream>& streams) {
-  const VmId& id = row.id.vcpu.vm;
-  std::string host = HostName(streams[id.stream]);
-  if (row.id.kind == RowId::Kind::kHost) return host;
-  const auto vm = board.vms().find(id);
-  std::string name = vm == board.vms().end() ? absl::StrCat("VM ", id.vm) : VmName(id, vm->second);
-  if (streams.size() > 1) name = absl::StrCat(host, " ", name);
-  if (row.id.kind == RowId::Kind::kVcpu) absl::StrAppend(&name, " ", VcpuName(row.id.vcpu.index));
-  return name;
 }
 
 report::StripSlot StripSlotOf(const metric::Totals& totals) {

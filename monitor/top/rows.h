@@ -5,6 +5,7 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -46,6 +47,7 @@ struct Arrangement {
 struct Row {
   RowId id;
   std::string name;
+  std::string full_name;  // where it stands alone: "web vCPU 3", "host1 web"
   size_t depth = 0;
   bool can_fold = false;
   bool is_folded = false;
@@ -66,12 +68,12 @@ struct Boards {
   const Board& strip;    // hot code
 };
 
+// The VMs of the strip's time and of now, as `now` has them where it does.
+std::map<VmId, const BoardVm*> VmsOf(const Boards& boards);
+
 // A VM is shown where the filter lets one of its vCPUs through. The boards must outlive the rows.
 std::vector<Row> MakeRows(const Boards& boards, const std::vector<Stream>& streams,
                           const Arrangement& arrangement);
-
-// "web vCPU 3", "host1 web": what a row is called where it stands alone.
-std::string FullName(const Row& row, const Board& board, const std::vector<Stream>& streams);
 
 // The host of a stream, or that it has no name.
 std::string HostName(const Stream& stream);

@@ -127,8 +127,10 @@ std::optional<Effect> Updater::Read(std::string_view key) {
 
 void Updater::ScrollText(ptrdiff_t lines) {
   const size_t shown = state_.size.rows > 2 ? state_.size.rows - 2 : 1;
-  const auto last =
-      static_cast<ptrdiff_t>(state_.text.size() > shown ? state_.text.size() - shown : 0);
+  size_t rows = 0;  // of the screen, with those of long lines
+  for (const std::string& line : state_.text) rows += Wrapped(line, state_.size.columns).size();
+  const size_t most = state_.text.empty() ? 0 : state_.text.size() - 1;
+  const auto last = static_cast<ptrdiff_t>(std::min(rows > shown ? rows - shown : 0, most));
   state_.first_line = static_cast<size_t>(
       std::clamp<ptrdiff_t>(static_cast<ptrdiff_t>(state_.first_line) + lines, 0, last));
 }
@@ -202,7 +204,11 @@ std::optional<Effect> Updater::Enter() {
 void Updater::Jump(int direction) {
   if (!scene_.span || state_.typed.empty()) return;
   const auto to = ParseJump(state_.typed, state_.cursor_ns, scene_.span->begin_ns, direction);
-  if (to) return MoveCursor(state_, *to, scene_);
+  if (to) {
+    MoveCursor(state_, *to, scene_);
+    if (state_.cursor_ns != *to) Say("that is outside of what is held: this is its end there");
+    return;
+  }
   state_.mode = Mode::kPrompt;
   Say("a duration (30s, 5m), a time (10:31:58, UTC), or @12s after the start", true);
 }
@@ -381,7 +387,12 @@ std::optional<Effect> Updater::Do(Action action) {
       HideColumn();
       break;
     case Action::kShorter:
+      // Longer ones than all that is held show no more than that.
       if (state_.span_index > 0) --state_.span_index;
+      while (state_.span_index > 0 && scene_.span &&
+             kSpanChoices[state_.span_index].ns > scene_.span->end_ns - scene_.span->begin_ns) {
+        --state_.span_index;
+      }
       break;
     case Action::kLonger:
       if (state_.span_index + 1 < kSpanChoices.size()) ++state_.span_index;

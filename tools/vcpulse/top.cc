@@ -16,6 +16,7 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
 #include "kvm/base/clock.h"
 #include "kvm/base/signals.h"
 #include "kvm/base/text.h"
@@ -77,11 +78,12 @@ struct TopOptions {
 };
 
 // A file of keys as it would be written to say what is so anyway.
-std::string KeysText() {
+std::string KeysText(const top::Keymap& keymap) {
   std::string text = "# ACTION = KEY...   replaces the keys of that action\n";
   for (const top::ActionInfo& info : top::ActionTable()) {
     absl::StrAppendFormat(&text, "%-14s = %-14s # %s\n", std::string(info.name),
-                          std::string(info.keys), std::string(info.help));
+                          absl::StrReplaceAll(keymap.KeysOf(info.action), {{", ", " "}}),
+                          std::string(info.help));
   }
   return text;
 }
@@ -207,9 +209,9 @@ int RecordAndView(const TopOptions& options, const top::Keymap& keymap) {
 }
 
 int RunTop(const TopOptions& options, const CLI::App& command) {
-  if (options.list_keys) return WriteStdout(KeysText());
   const auto keymap = LoadKeymap(options.keys);
   if (!keymap.ok()) return Fail(keymap.status());
+  if (options.list_keys) return WriteStdout(KeysText(*keymap));
   const std::string& source = options.source;
   std::error_code ignored;
   const bool is_address = !source.empty() && LooksLikeAddress(source);

@@ -88,11 +88,12 @@ TEST_F(RowsTest, AVmIsThereWhereOneOfItsVcpusIs) {
 TEST_F(RowsTest, NamesThatStandAlone) {
   const auto rows =
       MakeRows({loader_.board(), loader_.board(), loader_.board()}, store_.streams(), {});
-  EXPECT_EQ(FullName(rows[0], loader_.board(), store_.streams()), "guest-1");
-  EXPECT_EQ(FullName(rows[1], loader_.board(), store_.streams()), "guest-1 vCPU 0");
+  EXPECT_EQ(rows[0].full_name, "guest-1");
+  EXPECT_EQ(rows[1].full_name, "guest-1 vCPU 0");
   auto two = store_.streams();
   two.push_back({.host = "host2"});
-  EXPECT_EQ(FullName(rows[1], loader_.board(), two), "host1 guest-1 vCPU 0");
+  EXPECT_EQ(MakeRows({loader_.board(), loader_.board(), loader_.board()}, two, {})[1].full_name,
+            "host1 guest-1 vCPU 0");
 }
 
 TEST_F(RowsTest, ColumnsShowWhatWasMeasuredAndNothingElse) {

@@ -44,7 +44,7 @@ class StateTest : public testing::Test {
   }
   std::string Chosen() const {
     const auto index = ChosenIndex(state_, rows_);
-    return index ? FullName(rows_[*index], loader_.board(), store_.streams()) : "";
+    return index ? rows_[*index].full_name : "";
   }
 
   ChunkStore store_{ChunkStore::Limits()};
