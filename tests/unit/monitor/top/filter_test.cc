@@ -65,7 +65,7 @@ TEST_F(FilterTest, ExpressionsOfCheck) {
   EXPECT_TRUE(Lets("productive >= 99%"));
   EXPECT_FALSE(Lets("halted > 1%"));
   EXPECT_TRUE(Lets("PROD >= 99%"));  // as its column is headed
-  EXPECT_FALSE(Lets("exits > 0"));  // not measured is not 0, and fits nothing
+  EXPECT_FALSE(Lets("exits > 0"));   // not measured is not 0, and fits nothing
   EXPECT_FALSE(Lets("exits <= 0"));
 }
 
