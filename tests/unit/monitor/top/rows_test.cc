@@ -69,6 +69,14 @@ TEST_F(RowsTest, SortedWithinTheirVm) {
       Names(
           {.grouping = Grouping::kVcpus, .sort_column = FindColumn("spinning"), .reversed = true}),
       ElementsAre("guest-2 0", "guest-2 1", "guest-1 0", "guest-1 1"));
+  // Of a halted one there is none: it is the last, whichever way.
+  for (const bool reversed : {false, true}) {
+    EXPECT_EQ(
+        Names(
+            {.grouping = Grouping::kVcpus, .sort_column = FindColumn("ipc"), .reversed = reversed})
+            .back(),
+        "guest-2 0");
+  }
   // Nothing was measured of it: the order stays.
   EXPECT_THAT(Names({.grouping = Grouping::kVcpus, .sort_column = FindColumn("exits")}),
               ElementsAre("guest-1 0", "guest-1 1", "guest-2 0", "guest-2 1"));

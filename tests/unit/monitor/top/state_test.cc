@@ -291,6 +291,9 @@ TEST_F(StateTest, AsksOnlyWhereSomethingWouldBeLost) {
   scene_.source.output = "kept.vpt";
   EXPECT_TRUE(quits(Press("q")));
   scene_.source.output.clear();
+  scene_.has_samples = false;
+  EXPECT_TRUE(quits(Press("q")));
+  scene_.has_samples = true;
   EXPECT_FALSE(quits(Press("q")));
   EXPECT_EQ(state_.mode, Mode::kConfirmQuit);
   EXPECT_FALSE(quits(Press("n")));

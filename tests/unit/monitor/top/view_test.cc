@@ -66,6 +66,22 @@ TEST_F(ViewTest, StarvedBandsHaveTheirOwnCharacters) {
   EXPECT_THAT(text, ContainsRegex("vCPU 3 +!{5}"));
 }
 
+// Of several vCPUs the row shows what most did; no HALTED one among them is called starved.
+TEST_F(ViewTest, TheRowOfAVmAddsItsVcpusUp) {
+  View view = Open({.vms = 1,
+                    .vcpus = 3,
+                    .band = [](uint32_t, uint32_t vcpu,
+                               uint64_t) { return vcpu == 0 ? Band::kUnknown : Band::kHalted; },
+                    .starved = true});
+  EXPECT_THAT(Text(view), ContainsRegex("-guest-1 +[.]{5}"));
+  ChunkStore two{ChunkStore::Limits()};
+  AddAll(two, ChunksOf({.vms = 1, .vcpus = 2, .band = [](uint32_t, uint32_t vcpu, uint64_t) {
+                          return vcpu == 0 ? Band::kHalted : Band::kProductive;
+                        }}));
+  View tie(two, {.source = {.name = "a.vpt"}, .keymap = {}, .size = {.columns = 100, .rows = 30}});
+  EXPECT_THAT(Text(tie), ContainsRegex("-guest-1 +#{5}"));
+}
+
 TEST_F(ViewTest, AShortSpinShowsInALongStretch) {
   View view = Open({.vms = 1,
                     .vcpus = 1,
@@ -135,6 +151,8 @@ TEST_F(ViewTest, ASilentHostStaysInSight) {
   EXPECT_THAT(Text(view), HasSubstr("2 VMs  4 vCPUs"));
   EXPECT_THAT(Text(view), HasSubstr("-rack1 guest-1"));
   Press(view, {"tab", "tab"});
+  EXPECT_THAT(Text(view), ContainsRegex("rack1 .* - +- +- +-"));
+  Press(view, {"+", "+"});  // 10 s, in which it said nothing
   EXPECT_THAT(Text(view), ContainsRegex("rack1 .* - +- +- +-"));
   view.SetSilence(7 * kSecond_ns);
   EXPECT_THAT(Text(view), HasSubstr("LIVE, no data for 7 s"));
