@@ -50,8 +50,8 @@ class Screen {
     std::optional<top::Event> event;
     bool terminal_is_gone = false;
   };
-  // Waits for an event, for Wake, for a signal or so long. What came is told one by one: nothing
-  // means that nothing more is there.
+  // Waits until there is an event, Wake() is called or the time is over. Returns one event at a
+  // time; none means that no more are waiting.
   Happened Next(std::chrono::milliseconds longest);
   // Ends a wait. Any thread.
   void Wake();

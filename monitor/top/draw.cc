@@ -311,7 +311,7 @@ void Drawing::DrawRows() {
     const size_t at_row = layout_.body + i;
     const bool is_chosen = chosen == index;
     std::string name(row.depth, ' ');
-    // Whose vCPUs the first ones are, is told where the row of their VM is above the screen.
+    // The first row of the screen names its VM where the VM's own row is scrolled away.
     const bool is_cut_off = i == 0 && row.depth > 0;
     if (row.can_fold) name += row.is_folded ? "+" : "-";
     absl::StrAppend(&name, is_cut_off ? row.full_name : row.name,

@@ -183,8 +183,8 @@ void View::Apply(const Explain& what) {
   if (vm != seconds_.board().vms().end() && vm->second.instance.pid() != 0) {
     target.vm = absl::StrCat(vm->second.instance.pid());
   }
-  // Times are told from the recording's first record on, so its first chunk is taken too; it has
-  // the profile besides.
+  // An explanation counts time from the recording's first record, so it needs the first chunk,
+  // which also holds the profile.
   std::optional<int64_t> start_ns;
   const auto find_start = [&](const timeline::Entry& entry) {
     if (const auto instant = timeline::InstantOf(entry); instant && entry.sequence != 0) {

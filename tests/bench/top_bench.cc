@@ -165,8 +165,8 @@ std::string BenchFile(benchmark::State& state) {
   return file == nullptr ? "" : file;
 }
 
-// Until the first picture; all of it is read meanwhile only as far as that takes.
-void BM_OpenFile(benchmark::State& state) {
+// Opens the file and draws it after so many chunks.
+void OpenAndDraw(benchmark::State& state, uint64_t most_chunks) {
   const std::string file = BenchFile(state);
   for (auto _ : state) {
     auto store = top::ChunkStore::OpenFile(file);
@@ -175,30 +175,20 @@ void BM_OpenFile(benchmark::State& state) {
       break;
     }
     top::View view(*store, {.source = {.name = file}, .keymap = {}, .size = kScreen});
-    int chunks = 0;
-    view.Load([&] { return ++chunks > 10; });
+    uint64_t chunks = 0;
+    view.Load([&] { return ++chunks > most_chunks; });
     benchmark::DoNotOptimize(view.Draw());
     state.counters["chunks"] = static_cast<double>(store->end());
     state.counters["resident_MiB"] = ResidentMiB();
   }
 }
+
+// Until the first picture; all of it is read meanwhile only as far as that takes.
+void BM_OpenFile(benchmark::State& state) { OpenAndDraw(state, 10); }
 BENCHMARK(BM_OpenFile)->Unit(benchmark::kMillisecond);
 
 // Until the whole picture of the whole file is there.
-void BM_ShowWholeFile(benchmark::State& state) {
-  const std::string file = BenchFile(state);
-  for (auto _ : state) {
-    auto store = top::ChunkStore::OpenFile(file);
-    if (!store.ok()) {
-      state.SkipWithError("cannot be opened");
-      break;
-    }
-    top::View view(*store, {.source = {.name = file}, .keymap = {}, .size = kScreen});
-    view.Load(NeverStop);
-    benchmark::DoNotOptimize(view.Draw());
-    state.counters["resident_MiB"] = ResidentMiB();
-  }
-}
+void BM_ShowWholeFile(benchmark::State& state) { OpenAndDraw(state, UINT64_MAX); }
 BENCHMARK(BM_ShowWholeFile)->Unit(benchmark::kMillisecond);
 
 // To another minute of it and back.

@@ -118,7 +118,7 @@ int ViewFile(const TopOptions& options, const top::Keymap& keymap) {
   return kExitOk;
 }
 
-// Chunks of elsewhere, as `feed` brings them on a thread of its own until it is told to stop.
+// Brings chunks from elsewhere to the view, on its own thread, until `stopped` returns true.
 using Feed = std::function<absl::Status(ViewThread& view, const std::function<bool()>& stopped)>;
 
 int ViewFeed(const TopOptions& options, const top::Keymap& keymap, const Feed& feed) {
