@@ -81,7 +81,8 @@ class RingSampler final : public AddressSampler {
 
 class QmpSampler final : public AddressSampler {
  public:
-  explicit QmpSampler(const Vm& vm) : AddressSampler(vm.vcpus.size()), vm_(vm) {}
+  QmpSampler(const Vm& vm, bool stacks)
+      : AddressSampler(vm.vcpus.size()), vm_(vm), stacks_(stacks) {}
 
   AddressSource source() const override { return AddressSource::kQmp; }
   absl::Status Start() override { return absl::OkStatus(); }
@@ -90,22 +91,64 @@ class QmpSampler final : public AddressSampler {
   absl::Status Collect() override {
     if (MonotonicNow_ns() < not_before_ns_) return absl::OkStatus();
     not_before_ns_ = MonotonicNow_ns() + kQmpPause_ns;
-    const absl::StatusOr<QmpReply> reply =
+    const absl::StatusOr<std::vector<std::string>> texts = Registers();
+    if (!texts.ok()) return texts.status();
+    for (size_t i = 0; i < texts->size(); ++i) {
+      const auto address = AddressInRegisters((*texts)[i]);
+      if (!address) continue;
+      ++(IsHaltedInRegisters((*texts)[i]) ? counts_[i].halted : counts_[i].counts[*address]);
+    }
+    return stacks_ ? LookAtStacks(*texts) : absl::OkStatus();
+  }
+
+ private:
+  // In the order of our vCPUs; empty where QEMU has none of that index.
+  absl::StatusOr<std::vector<std::string>> Registers() const {
+    absl::StatusOr<QmpReply> reply =
         QueryQmp(vm_.qmp_address, kQmpTimeout, QmpQuestions::kRegisters);
     if (!reply.ok()) return reply.status();
+    std::vector<std::string> texts(vm_.vcpus.size());
     for (size_t i = 0; i < reply->answers.cpus.size(); ++i) {
       const auto vcpu = std::ranges::find(vm_.vcpus, reply->answers.cpus[i].index, &Vcpu::index);
-      const auto address = AddressInRegisters(reply->answers.monitor_texts[i]);
-      if (vcpu == vm_.vcpus.end() || !address) continue;
-      AddressCounts& counts = counts_[static_cast<size_t>(vcpu - vm_.vcpus.begin())];
-      ++(IsHaltedInRegisters(reply->answers.monitor_texts[i]) ? counts.halted
-                                                              : counts.counts[*address]);
+      if (vcpu == vm_.vcpus.end()) continue;
+      texts[static_cast<size_t>(vcpu - vm_.vcpus.begin())] =
+          std::move(reply->answers.monitor_texts[i]);
+    }
+    return texts;
+  }
+
+  // The vCPUs run on between two questions, so the registers are asked for once more: a stack that
+  // has moved meanwhile is not kept.
+  absl::Status LookAtStacks(const std::vector<std::string>& before) {
+    std::vector<std::optional<StackLook>> read(vm_.vcpus.size());
+    bool any = false;
+    for (size_t i = 0; i < before.size(); ++i) {
+      const auto registers = StackRegistersIn(before[i]);
+      if (!registers || registers->at.mode != GuestMode::kKernel ||
+          IsHaltedInRegisters(before[i]) || looks_[i].size() == kMostLooks) {
+        continue;
+      }
+      auto memory = ReadGuestMemory(vm_, vm_.vcpus[i].index, registers->stack, kStackBytes);
+      if (!memory.ok()) return memory.status();
+      read[i] = {.registers = *registers, .memory = *std::move(memory)};
+      any = true;
+    }
+    if (!any) return absl::OkStatus();
+    const absl::StatusOr<std::vector<std::string>> after = Registers();
+    if (!after.ok()) return after.status();
+    for (size_t i = 0; i < read.size(); ++i) {
+      const auto now = StackRegistersIn((*after)[i]);
+      if (!read[i] || !now || now->stack != read[i]->registers.stack ||
+          now->frame != read[i]->registers.frame) {
+        continue;
+      }
+      looks_[i].push_back(*std::move(read[i]));
     }
     return absl::OkStatus();
   }
 
- private:
   Vm vm_;
+  bool stacks_;
   int64_t not_before_ns_ = 0;
 };
 
@@ -180,10 +223,9 @@ Opened OpenKvmExits(PerfEvents& perf, const Vm& vm, const AddressSamplerOptions&
   return OpenRings(perf, vm, options.root, attr, "kvm:kvm_exit", std::move(exits));
 }
 
-Opened OpenQmp(const Vm& vm) {
+Opened OpenQmp(const Vm& vm, bool stacks) {
   if (absl::Status status = MayLookInside(vm); !status.ok()) return status;
-  auto sampler = std::make_unique<QmpSampler>(vm);
-  return sampler;
+  return std::make_unique<QmpSampler>(vm, stacks);
 }
 
 }  // namespace
@@ -206,7 +248,7 @@ absl::StatusOr<std::unique_ptr<AddressSampler>> AddressSampler::Open(
     if (!is_meant) continue;
     Opened opened = source == AddressSource::kCycles    ? OpenCycles(perf, vm, options)
                     : source == AddressSource::kKvmExit ? OpenKvmExits(perf, vm, options)
-                                                        : OpenQmp(vm);
+                                                        : OpenQmp(vm, options.stacks);
     if (opened.ok()) {
       (*opened)->refused_ = refused;
       return opened;

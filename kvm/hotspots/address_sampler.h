@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "kvm/counters/perf_events.h"
 #include "kvm/hotspots/address_counts.h"
+#include "kvm/hotspots/stack_look.h"
 #include "kvm/tracing/sample_records.h"
 #include "kvm/vm.h"
 
@@ -39,6 +40,7 @@ struct AddressSamplerOptions {
   bool qmp_too = true;                  // else only where `source` says so: it stops the vCPUs
   uint64_t frequency_hz = 499;          // of kCycles
   bool force_mediated_vpmu = false;     // as in OpenOptions
+  bool stacks = false;                  // of kQmp: the stack, too, in kernel mode
 };
 
 // Some vCPUs of one VM.
@@ -59,13 +61,17 @@ class AddressSampler {
   // In the order of the VM's vCPUs.
   const std::vector<AddressCounts>& counts() const { return counts_; }
 
+  // Likewise; of those whose stack could be read, and stood at the same place before and after.
+  const std::vector<std::vector<StackLook>>& looks() const { return looks_; }
+
   // Why the sources before this one were refused, in one line; empty where none was.
   const std::string& refused() const { return refused_; }
 
  protected:
-  explicit AddressSampler(size_t vcpus) : counts_(vcpus) {}
+  explicit AddressSampler(size_t vcpus) : counts_(vcpus), looks_(vcpus) {}
 
   std::vector<AddressCounts> counts_;
+  std::vector<std::vector<StackLook>> looks_;
 
  private:
   std::string refused_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "absl/time/time.h"
@@ -43,6 +44,17 @@ absl::StatusOr<std::vector<GuestCode>> ReadGuestCode(const Vm& vm, int vcpu,
     if (!bytes.empty()) all.push_back({.address = places.addresses[i], .bytes = std::move(bytes)});
   }
   return all;
+}
+
+absl::StatusOr<std::vector<uint8_t>> ReadGuestMemory(const Vm& vm, int vcpu, uint64_t address,
+                                                     size_t bytes) {
+  if (absl::Status status = MayLookInside(vm); !status.ok()) return status;
+  const absl::StatusOr<QmpReply> reply =
+      QueryQmp(vm.qmp_address, kTimeout, QmpQuestions::kCode,
+               {.vcpu = vcpu, .bytes = bytes, .addresses = {address}});
+  if (!reply.ok()) return reply.status();
+  const std::vector<std::string>& texts = reply->answers.monitor_texts;
+  return texts.empty() ? std::vector<uint8_t>() : BytesOfDump(texts.front());
 }
 
 std::vector<uint64_t> HottestPlaces(const AddressCounts& counts, size_t most) {

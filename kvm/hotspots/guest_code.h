@@ -40,6 +40,11 @@ absl::Status MayLookInside(const Vm& vm);
 absl::StatusOr<std::vector<GuestCode>> ReadGuestCode(const Vm& vm, int vcpu,
                                                      std::span<const uint64_t> addresses);
 
+// So many bytes from `address` on, as this vCPU sees them, up to the first that is not mapped.
+// Errors and time as above.
+absl::StatusOr<std::vector<uint8_t>> ReadGuestMemory(const Vm& vm, int vcpu, uint64_t address,
+                                                     size_t bytes);
+
 // The addresses with most samples, at most so many, of those that are close together one.
 std::vector<uint64_t> HottestPlaces(const AddressCounts& counts, size_t most);
 

@@ -40,6 +40,20 @@ uint64_t CodeBase(std::string_view text) {
 
 bool IsHaltedInRegisters(std::string_view text) { return WordOf(text, "HLT") == "1"; }
 
+std::optional<StackRegisters> StackRegistersIn(std::string_view text) {
+  const auto at = AddressInRegisters(text);
+  const bool is_x86 = AddressOf(text, "RIP").has_value();
+  const auto stack = AddressOf(text, is_x86 ? "RSP" : "SP");
+  const auto frame = AddressOf(text, is_x86 ? "RBP" : "X29");
+  const auto link = is_x86 ? uint64_t{0} : AddressOf(text, "X30");
+  if (!at || !stack || !frame || !link) return std::nullopt;
+  return StackRegisters{.isa = is_x86 ? Isa::kX86 : Isa::kArm64,
+                        .at = *at,
+                        .stack = *stack,
+                        .frame = *frame,
+                        .link = *link};
+}
+
 std::optional<GuestAddress> AddressInRegisters(std::string_view text) {
   for (const std::string_view key : {"RIP", "EIP"}) {
     const auto offset = AddressOf(text, key);

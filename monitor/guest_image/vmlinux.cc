@@ -7,6 +7,7 @@
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -61,15 +62,29 @@ bool AddSymbols(Elf* elf, Elf_Scn* section, const GElf_Shdr& header,
   return true;
 }
 
-// Of a section of code.
-void AddCode(Elf_Scn* section, const GElf_Shdr& header, kvm::Isa isa, uint64_t& left,
-             hotspots::KnownCode& code) {
+// What a section holds, as far as `left` bytes go; nothing where it has more.
+std::span<const uint8_t> BytesOf(Elf_Scn* section, const GElf_Shdr& header, uint64_t& left) {
   Elf_Data* const data = header.sh_size <= left ? elf_rawdata(section, nullptr) : nullptr;
-  if (data == nullptr || data->d_buf == nullptr) return;
+  if (data == nullptr || data->d_buf == nullptr) return {};
   left -= data->d_size;
-  const auto* const begin = static_cast<const uint8_t*>(data->d_buf);
-  code.Add({.address = header.sh_addr, .bytes = {begin, begin + data->d_size}, .isa = isa});
+  return {static_cast<const uint8_t*>(data->d_buf), data->d_size};
 }
+
+// The two sections of ORC, as they are met.
+struct OrcSections {
+  std::span<const uint8_t> places;
+  uint64_t places_address = 0;
+  std::span<const uint8_t> entries;
+
+  void Take(std::string_view name, const GElf_Shdr& header, Elf_Scn* section, uint64_t& left) {
+    if (name == ".orc_unwind_ip") {
+      places = BytesOf(section, header, left);
+      places_address = header.sh_addr;
+    } else if (name == ".orc_unwind") {
+      entries = BytesOf(section, header, left);
+    }
+  }
+};
 
 absl::StatusOr<hotspots::GuestKernel> Parse(Elf* elf) {
   GElf_Ehdr header;
@@ -85,6 +100,9 @@ absl::StatusOr<hotspots::GuestKernel> Parse(Elf* elf) {
   }
   hotspots::GuestKernel kernel;
   std::vector<hotspots::Symbols::Entry> entries;
+  OrcSections orc;
+  size_t names = 0;
+  const bool has_names = elf_getshdrstrndx(elf, &names) == 0;
   uint64_t left = kMostCode;
   GElf_Shdr of;
   for (Elf_Scn* section = elf_nextscn(elf, nullptr); section != nullptr;
@@ -93,11 +111,21 @@ absl::StatusOr<hotspots::GuestKernel> Parse(Elf* elf) {
     if (of.sh_type == SHT_SYMTAB && !AddSymbols(elf, section, of, entries)) {
       return NoKernel("it has more symbols than any kernel");
     }
-    const bool is_code = of.sh_type == SHT_PROGBITS && (of.sh_flags & SHF_EXECINSTR) != 0;
-    if (is_code) AddCode(section, of, *isa, left, kernel.code);
+    if (of.sh_type != SHT_PROGBITS) continue;
+    if ((of.sh_flags & SHF_EXECINSTR) != 0) {
+      const std::span<const uint8_t> code = BytesOf(section, of, left);
+      if (code.empty()) continue;
+      kernel.code.Add({.address = of.sh_addr, .bytes = {code.begin(), code.end()}, .isa = *isa});
+    } else if (has_names) {
+      const char* const name = elf_strptr(elf, names, of.sh_name);
+      if (name != nullptr) orc.Take(name, of, section, left);
+    }
   }
   if (entries.empty()) return NoKernel("it has no symbols (stripped, or a vmlinuz)");
   kernel.symbols = hotspots::Symbols::Of(std::move(entries));
+  if (*isa == kvm::Isa::kX86) {
+    kernel.orc = hotspots::OrcTable::Parse(orc.places, orc.places_address, orc.entries);
+  }
   return kernel;
 }
 

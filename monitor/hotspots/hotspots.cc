@@ -4,6 +4,7 @@
 #include <array>
 #include <boost/json.hpp>
 #include <map>
+#include <ranges>
 #include <string_view>
 #include <utility>
 
@@ -12,6 +13,7 @@
 #include "absl/strings/str_replace.h"
 #include "kvm/base/json.h"
 #include "kvm/base/text.h"
+#include "monitor/hotspots/callers.h"
 
 namespace vcpulse::hotspots {
 namespace {
@@ -40,6 +42,38 @@ std::string HeadOf(const VcpuHotspots& vcpu) {
 std::string LineOf(uint64_t samples, uint64_t all, std::string_view mode, std::string_view name) {
   return absl::StrFormat("  %5.1f %%  %6d  %-6s  %s\n", Percent(samples, all), samples,
                          ToAbsl(mode), ToAbsl(name));
+}
+
+// Who called, with as many lines as there are of spots.
+std::string CallersText(const VcpuHotspots& vcpu, size_t most) {
+  uint64_t told = 0;
+  for (const Stack& stack : *vcpu.stacks) told += stack.samples;
+  std::string text =
+      absl::StrCat("  callers, of ", told, " of ", Plural(vcpu.samples, "sample"), "\n");
+  for (size_t i = 0; i < std::min(most, vcpu.stacks->size()); ++i) {
+    const Stack& stack = (*vcpu.stacks)[i];
+    std::string names;
+    for (const Stack::Frame& frame : stack.frames) {
+      absl::StrAppend(&names, names.empty() ? "" : " < ", Printable(frame.name));
+    }
+    text += LineOf(stack.samples, vcpu.samples, NameOf(stack.mode), names);
+  }
+  return text;
+}
+
+json::value StacksJson(const VcpuHotspots& vcpu) {
+  if (!vcpu.stacks) return nullptr;
+  json::array stacks;
+  for (const Stack& stack : *vcpu.stacks) {
+    json::array frames;
+    for (const Stack::Frame& frame : stack.frames) {
+      frames.push_back(json::object{{"name", JsonText(frame.name)},
+                                    {"named", frame.named},
+                                    {"address", JsonText(absl::StrFormat("0x%x", frame.address))}});
+    }
+    stacks.push_back(json::object{{"samples", stack.samples}, {"frames", std::move(frames)}});
+  }
+  return stacks;
 }
 
 }  // namespace
@@ -146,6 +180,49 @@ std::vector<Spot> SpotsOf(const kvm::AddressCounts& counts, FindSymbol find) {
   return spots;
 }
 
+std::vector<Stack> StacksOf(const std::vector<kvm::StackLook>& looks, const GuestKernel& kernel) {
+  const auto frame_of = [&kernel](uint64_t shown, uint64_t looked_up) {
+    const auto symbol = kernel.symbols.Find(looked_up);
+    return Stack::Frame{.name = symbol ? symbol->name : absl::StrFormat("0x%x", shown),
+                        .named = symbol.has_value(),
+                        .address = symbol ? symbol->address : shown};
+  };
+  std::map<std::vector<Stack::Frame>, uint64_t> counts;
+  for (const kvm::StackLook& look : looks) {
+    const std::vector<uint64_t> callers = CallersOf(look, kernel);
+    if (callers.empty()) continue;
+    const uint64_t at = look.registers.at.address;
+    std::vector<Stack::Frame> frames = {frame_of(at, at)};
+    // A call may be the last instruction of its function.
+    for (const uint64_t caller : callers) frames.push_back(frame_of(caller, caller - 1));
+    ++counts[std::move(frames)];
+  }
+  std::vector<Stack> stacks;
+  stacks.reserve(counts.size());
+  for (const auto& [frames, samples] : counts) {
+    stacks.push_back({.frames = frames, .mode = kvm::GuestMode::kKernel, .samples = samples});
+  }
+  std::ranges::stable_sort(stacks, std::greater(), &Stack::samples);
+  return stacks;
+}
+
+std::vector<Stack> AllStacks(const VcpuHotspots& vcpu) {
+  std::vector<Stack> all = vcpu.stacks.value_or(std::vector<Stack>());
+  std::map<std::pair<uint64_t, kvm::GuestMode>, uint64_t> told;  // by innermost frame
+  for (const Stack& stack : all) told[{stack.frames.front().address, stack.mode}] += stack.samples;
+  for (const Spot& spot : vcpu.spots) {
+    const uint64_t rest = spot.samples - std::min(spot.samples, told[{spot.address, spot.mode}]);
+    if (rest == 0) continue;
+    all.push_back({.frames = {{.name = spot.name, .named = spot.named, .address = spot.address}},
+                   .mode = spot.mode,
+                   .samples = rest});
+  }
+  if (const uint64_t left_out = LeftOut(vcpu); left_out > 0) {
+    all.push_back({.frames = {{.name = std::string(kLeftOut)}}, .samples = left_out});
+  }
+  return all;
+}
+
 std::string WindowsText(const VcpuHotspots& vcpu) {
   if (vcpu.Windows() == 0) return "";
   const std::string_view after = vcpu.after_starved == 0    ? " after spinning"
@@ -181,6 +258,7 @@ std::string TextOf(const std::vector<VcpuHotspots>& vcpus, size_t most) {
                      absl::StrCat(Plural(vcpu.spots.size() - most, "more place"), " (--top N)"));
     }
     if (left_out > 0) text += LineOf(left_out, vcpu.samples, "", kLeftOut);
+    if (vcpu.stacks) text += CallersText(vcpu, most);
     const std::string why = WhyItSpins(vcpu);
     if (!why.empty()) absl::StrAppend(&text, "  ", why, "\n");
     if (!vcpu.code_refused.empty()) {
@@ -221,6 +299,7 @@ json::object ObjectOf(const VcpuHotspots& vcpu, size_t most) {
   object["why"] = TextOrNull(WhyItSpins(vcpu));
   object["code_refused"] = TextOrNull(vcpu.code_refused);
   object["spots"] = std::move(spots);
+  object["stacks"] = StacksJson(vcpu);
   return object;
 }
 
@@ -237,18 +316,19 @@ std::string JsonOf(const std::vector<VcpuHotspots>& vcpus) {
 }
 
 std::string FoldedOf(const std::vector<VcpuHotspots>& vcpus) {
+  // A ';' would be another frame.
+  const auto frame_of = [](std::string_view name) {
+    return absl::StrReplaceAll(Printable(name), {{";", "_"}});
+  };
   std::string text;
   for (const VcpuHotspots& vcpu : vcpus) {
-    for (const Spot& spot : vcpu.spots) {
-      // A ';' would be another frame.
-      const std::string vm = absl::StrReplaceAll(Printable(vcpu.vm), {{";", "_"}});
-      absl::StrAppend(&text, vm, ";vCPU ", vcpu.vcpu, ";", ToAbsl(NameOf(spot.mode)), ";",
-                      absl::StrReplaceAll(Printable(spot.name), {{";", "_"}}), " ", spot.samples,
-                      "\n");
-    }
-    if (const uint64_t left_out = LeftOut(vcpu); left_out > 0) {
-      absl::StrAppend(&text, absl::StrReplaceAll(Printable(vcpu.vm), {{";", "_"}}), ";vCPU ",
-                      vcpu.vcpu, ";?;", ToAbsl(kLeftOut), " ", left_out, "\n");
+    for (const Stack& stack : AllStacks(vcpu)) {
+      absl::StrAppend(&text, frame_of(vcpu.vm), ";vCPU ", vcpu.vcpu, ";",
+                      ToAbsl(NameOf(stack.mode)));
+      for (const Stack::Frame& frame : std::views::reverse(stack.frames)) {
+        absl::StrAppend(&text, ";", frame_of(frame.name));
+      }
+      absl::StrAppend(&text, " ", stack.samples, "\n");
     }
   }
   return text;

@@ -27,6 +27,22 @@ struct Spot {
   bool operator==(const Spot&) const = default;
 };
 
+// Samples with the functions that called, as far as they could be told.
+struct Stack {
+  struct Frame {
+    std::string name;  // as Spot's
+    bool named = false;
+    uint64_t address = 0;
+
+    auto operator<=>(const Frame&) const = default;
+  };
+  std::vector<Frame> frames;  // innermost first: that of the Spot
+  kvm::GuestMode mode = kvm::GuestMode::kUnknown;
+  uint64_t samples = 0;
+
+  bool operator==(const Stack&) const = default;
+};
+
 // What one vCPU was sampled in.
 struct VcpuHotspots {
   std::string vm;
@@ -47,6 +63,8 @@ struct VcpuHotspots {
   // WaitTally's, likewise.
   std::optional<double> wait_share;
   std::string code_refused;  // why no code was read although it was asked for
+  // Of samples whose caller could be told, most first; nothing where it was not asked for.
+  std::optional<std::vector<Stack>> stacks;
 
   uint64_t Windows() const { return after_spinning + after_starved; }
 };
@@ -96,6 +114,11 @@ using FindSymbol = absl::FunctionRef<std::optional<Symbol>(uint64_t address)>;
 std::vector<Spot> SpotsOf(const kvm::AddressCounts& counts, FindSymbol find);
 std::vector<Spot> SpotsOf(const kvm::AddressCounts& counts, const Symbols& symbols);
 
+// The stacks of what was looked at, callers of kMostCallers frames at most.
+std::vector<Stack> StacksOf(const std::vector<kvm::StackLook>& looks, const GuestKernel& kernel);
+// All samples as stacks: of one frame each, where no caller is known.
+std::vector<Stack> AllStacks(const VcpuHotspots& vcpu);
+
 // "92.1 % native_queued_spin_lock_slowpath, 6.0 % rcu_all_qs": at most `most` of the spots.
 std::string SharesOf(const VcpuHotspots& vcpu, size_t most);
 // " in 2 windows after spinning": empty where it was sampled by hand.
@@ -107,7 +130,8 @@ std::string TextOf(const std::vector<VcpuHotspots>& vcpus, size_t most);
 boost::json::object ObjectOf(const VcpuHotspots& vcpu, size_t most);
 // One object: "vcpus", each with its VM and all of its spots.
 std::string JsonOf(const std::vector<VcpuHotspots>& vcpus);
-// Brendan Gregg's folded stacks, one frame deep: "VM;vCPU 0;kernel;name SAMPLES".
+// Brendan Gregg's folded stacks: "VM;vCPU 0;kernel;CALLER;name SAMPLES", callers where they are
+// known.
 std::string FoldedOf(const std::vector<VcpuHotspots>& vcpus);
 
 }  // namespace vcpulse::hotspots

@@ -21,16 +21,12 @@ class PprofProfile {
     pprof::ValueType& samples = *profile_.add_sample_type();
     samples.set_type(TextOf("samples"));
     samples.set_unit(TextOf("count"));
-    profile_.add_comment(TextOf("vcpulse: guest addresses sampled from the host, one frame deep"));
+    profile_.add_comment(TextOf(
+        "vcpulse: guest addresses sampled from the host; callers as far as they could be told"));
   }
 
   void Add(const VcpuHotspots& vcpu) {
-    for (const Spot& spot : vcpu.spots) {
-      Add(vcpu, spot.address, spot.name, NameOf(spot.mode), spot.samples);
-    }
-    if (const uint64_t left_out = LeftOut(vcpu); left_out > 0) {
-      Add(vcpu, 0, kLeftOut, NameOf(kvm::GuestMode::kUnknown), left_out);
-    }
+    for (const Stack& stack : AllStacks(vcpu)) Add(vcpu, stack);
     const auto nanos = static_cast<int64_t>(std::clamp(vcpu.seconds, 0.0, 1e9) * 1e9);
     profile_.set_duration_nanos(std::max(profile_.duration_nanos(), nanos));
   }
@@ -60,18 +56,19 @@ class PprofProfile {
     return place->second;
   }
 
-  void Add(const VcpuHotspots& vcpu, uint64_t address, std::string_view name, std::string_view mode,
-           uint64_t samples) {
+  void Add(const VcpuHotspots& vcpu, const Stack& stack) {
     pprof::Sample& sample = *profile_.add_sample();
-    sample.add_location_id(LocationOf(address, name));
-    sample.add_value(static_cast<int64_t>(samples));
+    for (const Stack::Frame& frame : stack.frames) {
+      sample.add_location_id(LocationOf(frame.address, frame.name));
+    }
+    sample.add_value(static_cast<int64_t>(stack.samples));
     const auto label = [&](std::string_view key, std::string_view value) {
       pprof::Label& added = *sample.add_label();
       added.set_key(TextOf(key));
       added.set_str(TextOf(value));
     };
     label("vm", Printable(vcpu.vm));
-    label("mode", mode);
+    label("mode", NameOf(stack.mode));
     label("source", kvm::ToString(vcpu.source));
     label("vcpu", absl::StrCat(vcpu.vcpu));  // a number of 0 would be none to pprof
   }

@@ -123,6 +123,7 @@ absl::StatusOr<uint64_t> LoadOffset(const Symbols& loaded, const Symbols& linked
 void GuestKernel::Move(uint64_t by) {
   symbols.Move(by);
   code.Move(by);
+  orc.Move(by);
 }
 
 }  // namespace vcpulse::hotspots

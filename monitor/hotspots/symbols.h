@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "monitor/hotspots/known_code.h"
+#include "monitor/hotspots/orc.h"
 
 namespace vcpulse::hotspots {
 
@@ -60,11 +61,12 @@ absl::StatusOr<uint64_t> LoadOffset(const Symbols& loaded, const Symbols& linked
 struct GuestKernel {
   Symbols symbols;
   KnownCode code;  // of its vmlinux
+  OrcTable orc;    // likewise, on x86
 
   // The files themselves say where it was loaded: kallsyms beside the vmlinux.
   bool is_placed = false;
 
-  // Of both, as Symbols::Move.
+  // Of all of it, as Symbols::Move.
   void Move(uint64_t by);
   bool empty() const { return symbols.empty() && code.empty(); }
 };

@@ -18,6 +18,7 @@
 #include <string_view>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "kvm/base/fd.h"
 
@@ -42,6 +43,8 @@ class QmpServer {
         {"query-name", "{\"return\": {\"name\": \"fake\"}}\n"},
         {"query-uuid", "{\"return\": {\"UUID\": \"00000000-0000-0000-0000-000000000000\"}}\n"},
     };
+    // Likewise, one after the other; the last one stays.
+    std::map<std::string, std::vector<std::string>> in_turn;
     bool close_after_greeting = false;
   };
 
@@ -112,6 +115,11 @@ class QmpServer {
       const std::string_view command(buffer, static_cast<size_t>(size));
       for (const auto& [word, answer] : script_.answers) {
         if (command.find(word) != std::string_view::npos) Send(client, answer);
+      }
+      for (auto& [word, answers] : script_.in_turn) {
+        if (command.find(word) == std::string_view::npos) continue;
+        Send(client, answers.front());
+        if (answers.size() > 1) answers.erase(answers.begin());
       }
     }
   }

@@ -1,5 +1,7 @@
 // What samples of guest addresses are parsed from; the first byte says which.
+#include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <string_view>
 
@@ -8,7 +10,9 @@
 #include "kvm/hotspots/registers_text.h"
 #include "kvm/tracing/sample_records.h"
 #include "kvm/tracing/tracepoint_format.h"
+#include "monitor/hotspots/callers.h"
 #include "monitor/hotspots/code_record.h"
+#include "monitor/hotspots/orc.h"
 #include "monitor/hotspots/pprof.h"
 #include "monitor/hotspots/recorded_hotspots.h"
 #include "monitor/hotspots/symbolize.h"
@@ -81,13 +85,37 @@ void CheckRecorded(std::span<const uint8_t> bytes) {
   }
 }
 
+// Registers, as many entries of ORC as the next byte says, and the rest as a stack.
+void CheckCallers(std::span<const uint8_t> bytes) {
+  kvm::StackLook look{.registers = {.at = {.mode = kvm::GuestMode::kKernel}}};
+  auto& registers = look.registers;
+  for (uint64_t* const value :
+       {&registers.at.address, &registers.stack, &registers.frame, &registers.link}) {
+    if (bytes.size() < sizeof(*value)) return;
+    std::memcpy(value, bytes.data(), sizeof(*value));
+    bytes = bytes.subspan(sizeof(*value));
+  }
+  if (bytes.empty()) return;
+  const size_t places = std::min<size_t>(4 * bytes[0], bytes.size() - 1);
+  const size_t entries = std::min<size_t>(6 * bytes[0], bytes.size() - 1 - places);
+  hotspots::GuestKernel kernel;
+  kernel.orc = hotspots::OrcTable::Parse(bytes.subspan(1, places), 0xffffffff82000000,
+                                         bytes.subspan(1 + places, entries));
+  const auto stack = bytes.subspan(1 + places + entries);
+  look.memory.assign(stack.begin(), stack.end());
+  for (const kvm::Isa isa : {kvm::Isa::kX86, kvm::Isa::kArm64}) {
+    registers.isa = isa;
+    Check(hotspots::CallersOf(look, kernel).size() <= hotspots::kMostCallers);
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   const std::span bytes(data + 1, size - 1);
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  switch (data[0] % 6) {
+  switch (data[0] % 7) {
     case 0:
       CheckRecords(bytes, false);
       break;
@@ -99,13 +127,17 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       break;
     case 3:
       static_cast<void>(kvm::AddressInRegisters(text));
+      static_cast<void>(kvm::StackRegistersIn(text));
       Check(kvm::BytesOfDump(text).size() <= text.size() / 4);
       break;
     case 4:
       CheckSymbols(text);
       break;
-    default:
+    case 5:
       CheckRecorded(bytes);
+      break;
+    default:
+      CheckCallers(bytes);
   }
   return 0;
 }

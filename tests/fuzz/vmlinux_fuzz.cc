@@ -10,6 +10,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   for (const uint64_t address : {uint64_t{0}, uint64_t{0x1000}, uint64_t{0xffffffff81000000}}) {
     static_cast<void>(kernel->symbols.Find(address));
     static_cast<void>(kernel->code.WaitsAt(address));
+    static_cast<void>(kernel->orc.Find(address));
   }
   return 0;
 }

@@ -81,7 +81,11 @@ absl::Status AddFile(const std::string& file, hotspots::GuestKernel& kernel) {
   const absl::StatusOr<uint64_t> offset = hotspots::LoadOffset(loaded, vmlinux.symbols);
   if (!offset.ok()) return At(file, offset.status());
   vmlinux.code.Move(*offset);
-  kernel = {.symbols = std::move(loaded), .code = std::move(vmlinux.code), .is_placed = true};
+  vmlinux.orc.Move(*offset);
+  kernel = {.symbols = std::move(loaded),
+            .code = std::move(vmlinux.code),
+            .orc = std::move(vmlinux.orc),
+            .is_placed = true};
   return absl::OkStatus();
 }
 

@@ -59,11 +59,15 @@ struct HotspotsOptions {
   bool pprof = false;
   PartOptions part;  // of the file
   bool guest_code = false;
+  bool callers = false;
   bool force_mediated_vpmu = false;
 };
 
 constexpr uint64_t kMostHz = 10'000;
 constexpr int64_t kCollectPeriod_ns = 100'000'000;
+constexpr char kCallersNeedQmp[] =
+    "--callers needs --source qmp: no other source has registers and stack";
+
 std::string LabelOf(const kvm::Vm& vm) {
   return absl::StrCat("VM ", vm.name, " (PID ", vm.pid, ")");
 }
@@ -201,7 +205,7 @@ hotspots::GuestKernel Placed(const Sampled& one,
 
 std::vector<hotspots::VcpuHotspots> HotspotsOf(const Sampled& one,
                                                const std::vector<std::vector<kvm::GuestCode>>& code,
-                                               const hotspots::GuestKernel& kernel) {
+                                               const hotspots::GuestKernel& kernel, bool callers) {
   std::vector<hotspots::VcpuHotspots> vcpus;
   for (size_t i = 0; i < one.vm.vcpus.size(); ++i) {
     const kvm::AddressCounts& counts = one.sampler->counts()[i];
@@ -224,8 +228,22 @@ std::vector<hotspots::VcpuHotspots> HotspotsOf(const Sampled& one,
       tally.Add(samples, waits ? waits : hotspots::WaitsByKernel(kernel, at));
     }
     vcpu.wait_share = tally.ShareOf(vcpu.samples);
+    if (callers) vcpu.stacks = hotspots::StacksOf(one.sampler->looks()[i], kernel);
   }
   return vcpus;
+}
+
+// Why no caller of a VM can be told, for people; empty where some can be.
+std::string NoCallers(const Sampled& one, const hotspots::GuestKernel& kernel) {
+  for (const std::vector<kvm::StackLook>& looks : one.sampler->looks()) {
+    const bool is_x86 = !looks.empty() && looks[0].registers.isa == kvm::Isa::kX86;
+    if (!is_x86 || !kernel.orc.empty()) continue;
+    return absl::StrCat(LabelOf(one.vm),
+                        ": callers of an x86 guest are told by the unwind tables (ORC) of its "
+                        "kernel: ",
+                        kernel.code.empty() ? "give --guest-vmlinux" : "this vmlinux has none");
+  }
+  return "";
 }
 
 // What the numbers do not say by themselves.
@@ -342,6 +360,7 @@ int RunHotspots(const HotspotsOptions& options) {
   const auto source = ParseAddressSource("--source", options.source);
   if (!source.ok()) return Fail(source.status());
   if (options.guest_code && options.target.qmp.empty()) return Fail(kGuestCodeNeedsQmp);
+  if (options.callers && *source != kvm::AddressSource::kQmp) return Fail(kCallersNeedQmp);
   if (options.frequency_hz != HotspotsOptions().frequency_hz && *source &&
       **source != kvm::AddressSource::kCycles) {
     return Fail("--frequency is that of --source cycles");
@@ -364,7 +383,8 @@ int RunHotspots(const HotspotsOptions& options) {
       Open(*vms, {.root = options.target.root,
                   .source = *source,
                   .frequency_hz = options.frequency_hz,
-                  .force_mediated_vpmu = options.force_mediated_vpmu});
+                  .force_mediated_vpmu = options.force_mediated_vpmu,
+                  .stacks = options.callers});
   if (!all.ok()) return Fail(all.status());
   if (absl::Status status = Sample(*all, *duration, options.target.root); !status.ok()) {
     return Fail(status);
@@ -374,8 +394,9 @@ int RunHotspots(const HotspotsOptions& options) {
     const auto code = options.guest_code
                           ? ReadCode(one)
                           : std::vector<std::vector<kvm::GuestCode>>(one.vm.vcpus.size());
-    std::ranges::move(HotspotsOf(one, code, Placed(one, code, symbols->Of(one.vm.name))),
-                      std::back_inserter(vcpus));
+    const hotspots::GuestKernel kernel = Placed(one, code, symbols->Of(one.vm.name));
+    if (const std::string why = NoCallers(one, kernel); !why.empty()) Note(why);
+    std::ranges::move(HotspotsOf(one, code, kernel, options.callers), std::back_inserter(vcpus));
   }
   SayLimits(vcpus, !symbols->empty(), true);
   return Print(options, vcpus);
@@ -415,9 +436,13 @@ void AddHotspotsCommand(CLI::App& app, int& exit_code) {
   CLI::Option* const json =
       command->add_flag("--json", options->json, "print one JSON object with all locations");
   CLI::Option* const folded =
-      command->add_flag("--folded", options->folded, "print folded stacks, one frame deep")
+      command
+          ->add_flag("--folded", options->folded,
+                     "print folded stacks, one frame deep without --callers")
           ->excludes(json);
-  command->add_flag("--pprof", options->pprof, "write a profile for pprof, one frame deep")
+  command
+      ->add_flag("--pprof", options->pprof,
+                 "write a profile for pprof, one frame deep without --callers")
       ->excludes(json)
       ->excludes(folded);
   AddPartOptions(*command, options->part);
@@ -427,10 +452,14 @@ void AddHotspotsCommand(CLI::App& app, int& exit_code) {
   command->add_flag("--guest-code", options->guest_code,
                     "read the code around the hottest addresses from the guest's memory (by QMP: "
                     "needs --qmp), which tells whether it waits in place");
+  command->add_flag("--callers", options->callers,
+                    "read each vCPU's stack, too, and name the functions that called (best effort; "
+                    "needs --source qmp, and for x86 guests --guest-vmlinux)");
   command->add_flag("--force-mediated-vpmu", options->force_mediated_vpmu,
                     "sample cycles although KVM runs with a mediated vPMU (VMs may fail to start)");
-  for (const char* const live : {"--pid", "--qmp", "--tid", "--root", "--duration", "--source",
-                                 "--frequency", "--guest-code", "--force-mediated-vpmu"}) {
+  for (const char* const live :
+       {"--pid", "--qmp", "--tid", "--root", "--duration", "--source", "--frequency",
+        "--guest-code", "--callers", "--force-mediated-vpmu"}) {
     file->excludes(command->get_option(live));
   }
   command->footer(

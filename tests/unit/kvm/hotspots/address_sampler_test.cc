@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "tests/fakes/fake_perf_events.h"
 #include "tests/fakes/proc_dir.h"
@@ -113,6 +116,56 @@ TEST_F(AddressSamplerTest, RegistersGoToTheirVcpus) {
                 ElementsAre(Pair(GuestAddress{0x1234, GuestMode::kKernel}, 1)));
   }
   EXPECT_THAT((*sampler)->counts()[2].counts, IsEmpty());
+}
+
+// Which of two looks at registers a stack was read between.
+class StackLookTest : public AddressSamplerTest {
+ protected:
+  static std::string Registers(const std::string& stack, const std::string& more = "CPL=0 HLT=0") {
+    return R"({"return": "RBP=ffffc90000002000 RSP=)" + stack + R"(\r\nRIP=ffffffff81000010 )" +
+           more +
+           R"(\r\n"})"
+           "\n";
+  }
+
+  // The looks of the only vCPU after one turn with these answers.
+  std::vector<StackLook> Look(std::vector<std::string> registers) {
+    fakes::QmpServer::Script script;
+    script.answers["query-cpus-fast"] =
+        R"({"return": [{"thread-id": 101, "props": {}, "cpu-index": 0}]})"
+        "\n";
+    script.in_turn["info registers"] = std::move(registers);
+    script.answers["x /"] =
+        R"({"return": "ffffc90000001f00: 0x01 0x02\r\nffffc90000001f02: Cannot access memory\r\n"})"
+        "\n";
+    fakes::QmpServer server(proc_.Path("q"), script);
+    vm_.qmp_address = server.address();
+    vm_.vcpus.resize(1);
+    const auto sampler = AddressSampler::Open(
+        perf_, vm_, {.root = proc_.root(), .source = AddressSource::kQmp, .stacks = true});
+    EXPECT_TRUE(sampler.ok() && (*sampler)->Collect().ok());
+    EXPECT_EQ((*sampler)->counts()[0].Samples() + (*sampler)->counts()[0].halted, 1u);
+    return (*sampler)->looks()[0];
+  }
+};
+
+TEST_F(StackLookTest, IsKeptWhereTheStackStands) {
+  const auto looks = Look({Registers("ffffc90000001f00")});
+  ASSERT_EQ(looks.size(), 1u);
+  EXPECT_EQ(looks[0].registers.stack, 0xffffc90000001f00u);
+  EXPECT_THAT(looks[0].memory, ElementsAre(1, 2));
+}
+
+TEST_F(StackLookTest, IsNotKeptWhereItMovedMeanwhile) {
+  EXPECT_THAT(Look({Registers("ffffc90000001f00"), Registers("ffffc90000001ef8")}), IsEmpty());
+}
+
+TEST_F(StackLookTest, IsOfTheKernelAlone) {
+  EXPECT_THAT(Look({Registers("00007ffe00001f00", "CPL=3 HLT=0")}), IsEmpty());
+}
+
+TEST_F(StackLookTest, IsOfRunningCodeAlone) {
+  EXPECT_THAT(Look({Registers("ffffc90000001f00", "CPL=0 HLT=1")}), IsEmpty());
 }
 
 TEST_F(AddressSamplerTest, ARefusalOfQemuIsTold) {

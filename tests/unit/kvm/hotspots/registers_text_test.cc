@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+
 namespace vcpulse::kvm {
 namespace {
 
@@ -37,6 +39,29 @@ TEST(AddressInRegisters, TellsUserModeByItsLevel) {
   EXPECT_EQ(AddressInRegisters(arm)->mode, GuestMode::kUser);
   EXPECT_EQ(AddressInRegisters("PC=10\n")->mode, GuestMode::kUnknown);
   EXPECT_EQ(AddressInRegisters("RIP=10 RFL=2\n")->mode, GuestMode::kUnknown);
+}
+
+TEST(StackRegistersIn, OfX86AndArm) {
+  const std::string x86 = std::string("RSI=0000000000000000 RBP=ffffc90000013f10 ") +
+                          "RSP=ffffc90000013ee8\r\n" + kX86Registers;
+  EXPECT_EQ(StackRegistersIn(x86),
+            (StackRegisters{.isa = Isa::kX86,
+                            .at = {.address = 0xffffffff81c0a2ef, .mode = GuestMode::kKernel},
+                            .stack = 0xffffc90000013ee8,
+                            .frame = 0xffffc90000013f10}));
+  const std::string arm = std::string("X30=ffff800008c0a000 ") + kArmRegisters;
+  EXPECT_EQ(StackRegistersIn(arm),
+            (StackRegisters{.isa = Isa::kArm64,
+                            .at = {.address = 0xffff800008c0a2ec, .mode = GuestMode::kKernel},
+                            .stack = 0xffff80000a00be90,
+                            .link = 0xffff800008c0a000}));
+}
+
+TEST(StackRegistersIn, NeedsAllOfThem) {
+  EXPECT_EQ(StackRegistersIn(kX86Registers), std::nullopt);
+  EXPECT_EQ(StackRegistersIn(kRealMode), std::nullopt);
+  EXPECT_EQ(StackRegistersIn(kArmRegisters), std::nullopt);
+  EXPECT_EQ(StackRegistersIn(""), std::nullopt);
 }
 
 TEST(IsHaltedInRegisters, IsToldOfX86) {

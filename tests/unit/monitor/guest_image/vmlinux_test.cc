@@ -20,7 +20,11 @@ asm(".text\n"
     "vcpulse_waits: .skip 64, 0x90\n 1: pause\n jmp 1b\n .skip 64, 0x90\n ret\n"
     ".globl vcpulse_works\n"
     "vcpulse_works: .skip 128, 0x90\n ret\n"
-    ".size vcpulse_waits, 133\n");
+    ".size vcpulse_waits, 133\n"
+    // As a kernel's build writes them: the call of a function that pushed one word.
+    ".section .orc_unwind_ip, \"a\"\n .long vcpulse_waits - .\n .long vcpulse_works - .\n"
+    ".section .orc_unwind, \"a\"\n .short 16, 0\n .byte 5, 2\n .short 8, 0\n .byte 5, 2\n"
+    ".text\n");
 #else
 asm(".text\n .balign 4\n"
     ".globl vcpulse_waits\n .type vcpulse_waits, %function\n"
@@ -76,6 +80,19 @@ TEST(Vmlinux, HasNamesAndCode) {
   ASSERT_TRUE(in_works);
   EXPECT_EQ(in_works->name, "vcpulse_works");
 }
+
+#if defined(__x86_64__)
+TEST(Vmlinux, HasItsUnwindTables) {
+  const auto kernel = ReadOwn();
+  ASSERT_TRUE(kernel.ok()) << kernel.status();
+  const auto in_waits = kernel->orc.Find(LinkedAddress(&vcpulse_waits) + 64);
+  ASSERT_TRUE(in_waits);
+  EXPECT_EQ(in_waits->offset, 16);
+  const auto in_works = kernel->orc.Find(LinkedAddress(&vcpulse_works));
+  ASSERT_TRUE(in_works);
+  EXPECT_EQ(in_works->offset, 8);
+}
+#endif
 
 TEST(Vmlinux, FromMemoryIsTheSame) {
   const auto kernel = ParseVmlinux(OwnImage());

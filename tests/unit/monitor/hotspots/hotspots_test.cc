@@ -4,12 +4,15 @@
 #include <gtest/gtest.h>
 
 #include <boost/json.hpp>
+#include <cstring>
 
 namespace vcpulse::hotspots {
 namespace {
 
 using kvm::GuestMode;
 using ::testing::ElementsAre;
+
+constexpr uint64_t kKernel = 0xffff800000000000;
 
 Symbols SomeSymbols() { return *Symbols::Parse("1000 T spin\n2000 T work\n3000 T end\n"); }
 
@@ -90,6 +93,52 @@ TEST(HotspotsFolded, AreStacksOfOneFrame) {
             "web_1;vCPU 3;kernel;work 5\n"
             "web_1;vCPU 3;user;0x1000 3\n"
             "web_1;vCPU 3;?;0x9000 2\n");
+}
+
+// Two looks at `spin`, once called by `work`.
+VcpuHotspots WithCallers() {
+  kvm::StackLook look{.registers = {.isa = kvm::Isa::kArm64,
+                                    .at = {.address = kKernel + 0x1000, .mode = GuestMode::kKernel},
+                                    .stack = kKernel + 0x9000,
+                                    .frame = kKernel + 0x9000}};
+  look.memory.resize(16);
+  const uint64_t in_work = kKernel + 0x2004;
+  std::memcpy(look.memory.data() + 8, &in_work, sizeof(in_work));
+  const GuestKernel kernel{.symbols = Symbols::Of({{kKernel + 0x1000, true, "spin"},
+                                                   {kKernel + 0x2000, true, "work"},
+                                                   {kKernel + 0x3000, true, "end"}})};
+  kvm::AddressCounts counts;
+  counts.counts = {{look.registers.at, 3}};
+  kvm::StackLook unknown = look;
+  unknown.memory.clear();
+  return {.vm = "web",
+          .source = kvm::AddressSource::kQmp,
+          .samples = counts.Samples(),
+          .spots = SpotsOf(counts, kernel.symbols),
+          .stacks = StacksOf({look, unknown, look}, kernel)};
+}
+
+TEST(StacksOf, AreOfThoseWhoseCallersAreTold) {
+  const VcpuHotspots vcpu = WithCallers();
+  ASSERT_EQ(vcpu.stacks->size(), 1u);
+  const Stack& stack = vcpu.stacks->front();
+  EXPECT_EQ(stack.samples, 2u);
+  EXPECT_THAT(stack.frames, ElementsAre(Stack::Frame{"spin", true, kKernel + 0x1000},
+                                        Stack::Frame{"work", true, kKernel + 0x2000}));
+}
+
+TEST(StacksOf, AreInEachFormat) {
+  const VcpuHotspots vcpu = WithCallers();
+  EXPECT_EQ(FoldedOf({vcpu}), "web;vCPU 0;kernel;work;spin 2\nweb;vCPU 0;kernel;spin 1\n");
+  EXPECT_THAT(TextOf({vcpu}, 10), ::testing::HasSubstr("  callers, of 2 of 3 samples\n"
+                                                       "   66.7 %       2  kernel  spin < work\n"));
+  const auto json = boost::json::parse(JsonOf({vcpu}));
+  const auto& stack = json.at("vcpus").at(0).at("stacks").at(0);
+  EXPECT_EQ(stack.at("samples"), 2);
+  EXPECT_EQ(stack.at("frames").at(1).at("name"), "work");
+  EXPECT_EQ(stack.at("frames").at(1).at("address"), "0xffff800000002000");
+  EXPECT_TRUE(
+      boost::json::parse(JsonOf({SomeHotspots()})).at("vcpus").at(0).at("stacks").is_null());
 }
 
 }  // namespace
