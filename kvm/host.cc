@@ -115,8 +115,9 @@ bool IsVendor(std::string_view text) {
   return text.size() <= kLongest && std::ranges::all_of(text, absl::ascii_isgraph);
 }
 
+constexpr int kMostCpus = 1 << 16;
+
 std::vector<std::optional<uint32_t>> CpuNodes(const std::string& root) {
-  constexpr int kMostCpus = 1 << 16;
   std::vector<std::optional<uint32_t>> nodes;
   std::set<uint32_t> known;
   std::error_code error;
@@ -139,6 +140,25 @@ std::vector<std::optional<uint32_t>> CpuNodes(const std::string& root) {
   return nodes;
 }
 
+std::vector<std::optional<uint32_t>> CpuCores(const std::string& root) {
+  const std::string cpus = root + "/sys/devices/system/cpu/cpu";
+  std::vector<std::optional<uint32_t>> cores;
+  bool any_siblings = false;
+  const auto online = ParseCpuList(FirstLineOf(root + "/sys/devices/system/cpu/online"));
+  for (const int cpu : online.value_or(std::vector<int>())) {
+    if (cpu < 0 || cpu >= kMostCpus) continue;
+    const auto threads =
+        ParseCpuList(FirstLineOf(absl::StrCat(cpus, cpu, "/topology/thread_siblings_list")));
+    if (!threads || threads->empty() || std::ranges::min(*threads) < 0) continue;
+    const auto place = static_cast<size_t>(cpu);
+    if (cores.size() <= place) cores.resize(place + 1);
+    cores[place] = static_cast<uint32_t>(std::ranges::min(*threads));
+    any_siblings |= threads->size() > 1;
+  }
+  if (!any_siblings) cores.clear();
+  return cores;
+}
+
 }  // namespace
 
 HostFacts ReadHostFacts(const std::string& root) {
@@ -154,6 +174,7 @@ HostFacts ReadHostFacts(const std::string& root) {
   facts.cpu_model = CpuModel(root);
   facts.online_cpus = static_cast<uint32_t>(std::max(0L, sysconf(_SC_NPROCESSORS_ONLN)));
   facts.cpu_nodes = CpuNodes(root);
+  facts.cpu_cores = CpuCores(root);
   return facts;
 }
 

@@ -27,6 +27,8 @@ struct HostFacts {
   // By the CPU's number: its NUMA node; nothing of one that is offline. Empty where there is one
   // node, or none is known.
   std::vector<std::optional<uint32_t>> cpu_nodes;
+  // Likewise: the lowest CPU of its core. Empty where no core has two threads (SMT).
+  std::vector<std::optional<uint32_t>> cpu_cores;
 };
 
 // What could not be read is left empty. `root` as in Discovery.

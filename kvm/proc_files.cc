@@ -111,6 +111,20 @@ std::optional<SchedStat> ParseSchedStat(std::string_view text) noexcept {
   return SchedStat{*run_ns, *run_delay_ns, *timeslices};
 }
 
+// "12.000345" ms as ns, as the kernel prints times in sched files; whole ms on kernels that have no
+// fraction.
+std::optional<uint64_t> ParseMilliseconds(std::string_view text) {
+  constexpr uint64_t kNsPerMs = 1'000'000;
+  const size_t point = text.find('.');
+  const auto whole = ParseNumber<uint64_t>(text.substr(0, point));
+  if (!whole || *whole > UINT64_MAX / kNsPerMs - 1) return std::nullopt;
+  if (point == std::string_view::npos) return *whole * kNsPerMs;
+  const std::string_view fraction = text.substr(point + 1);
+  const auto ns = ParseNumber<uint64_t>(fraction);
+  if (!ns || fraction.size() != 6) return std::nullopt;
+  return *whole * kNsPerMs + *ns;
+}
+
 std::optional<TaskSched> ParseTaskSched(std::string_view text) {
   TaskSched sched;
   struct Wanted {
@@ -120,14 +134,17 @@ std::optional<TaskSched> ParseTaskSched(std::string_view text) {
   };
   Wanted wanted[] = {{"se.nr_migrations", sched.migrations},
                      {"nr_voluntary_switches", sched.voluntary_switches},
-                     {"nr_involuntary_switches", sched.involuntary_switches}};
+                     {"nr_involuntary_switches", sched.involuntary_switches},
+                     {"se.sum_exec_runtime", sched.run_ns}};
   while (!text.empty()) {
     std::string_view line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(line.size() + 1, text.size()));
     const std::string_view label = NextField(line);
     const auto field = std::ranges::find(wanted, label, &Wanted::label);
     if (field == std::end(wanted) || NextField(line) != ":") continue;
-    const auto value = ParseNumber<uint64_t>(NextField(line));
+    const std::string_view number = NextField(line);
+    const auto value =
+        &field->value == &sched.run_ns ? ParseMilliseconds(number) : ParseNumber<uint64_t>(number);
     if (!value) return std::nullopt;
     field->value = *value;
     field->found = true;

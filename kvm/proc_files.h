@@ -60,6 +60,7 @@ struct TaskSched {
   uint64_t migrations = 0;            // to another CPU: what perf counts as `migrations`
   uint64_t voluntary_switches = 0;    // it waited for something
   uint64_t involuntary_switches = 0;  // another one had its CPU
+  uint64_t run_ns = 0;                // on a CPU
 
   bool operator==(const TaskSched&) const = default;
 };

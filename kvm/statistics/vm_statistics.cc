@@ -152,8 +152,9 @@ std::vector<SourceStatistics> VmStatistics::Read() {
 }
 
 SourceStatistics VmStatistics::ReadScheduler() const {
-  SourceStatistics scheduler{.source = "scheduler",
-                             .names = {"migrations", "voluntary_switches", "involuntary_switches"}};
+  SourceStatistics scheduler{
+      .source = "scheduler",
+      .names = {"migrations", "voluntary_switches", "involuntary_switches", "run_ns"}};
   for (const Vcpu& vcpu : vm_.vcpus) {
     VcpuStatistics& out = scheduler.vcpus.emplace_back();
     out.mono_ns = now_ns_();
@@ -163,7 +164,8 @@ SourceStatistics VmStatistics::ReadScheduler() const {
     if (!stat || stat->Exited() || stat->start_time_ticks != vcpu.start_time_ticks) continue;
     out.cpu = stat->cpu;
     if (!sched) continue;
-    out.values = {sched->migrations, sched->voluntary_switches, sched->involuntary_switches};
+    out.values = {sched->migrations, sched->voluntary_switches, sched->involuntary_switches,
+                  sched->run_ns};
   }
   return scheduler;
 }

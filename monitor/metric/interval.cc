@@ -87,6 +87,7 @@ absl::Status IntervalReader::Add(const v1::Session& session) {
   }
   session_ = session;
   statistics_.SetNodes({session.cpu_nodes().begin(), session.cpu_nodes().end()});
+  statistics_.SetCores({session.cpu_cores().begin(), session.cpu_cores().end()});
   residency_scale_ = ResidencyScale(session.residency_method(), replay::BasesOf(session));
   return absl::OkStatus();
 }
@@ -105,7 +106,7 @@ void IntervalReader::Add(const v1::VcpuSet& set) {
 void IntervalReader::Add(const v1::Statistics& statistics) {
   const auto epoch = epochs_.find({statistics.vm(), statistics.epoch()});
   if (epoch == epochs_.end()) return;
-  statistics_.Add(statistics, static_cast<size_t>(epoch->second.set.vcpus_size()));
+  statistics_.Add(statistics, epoch->second.set);
 }
 
 const Epoch* IntervalReader::EpochOf(const Tick& tick) const {

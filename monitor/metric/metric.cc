@@ -441,6 +441,22 @@ constexpr std::array<Info, kMetrics> kTable = {{
      .asked = true,
      .row_decimals = 3,
      .decimals = 1},
+    {.metric = Metric::kSmtShared,
+     .key = "smt_shared",
+     .report_key = "smt_shared",
+     .label = "SMT-shared%",
+     .unit = Unit::kNumber,
+     .unit_text = "% of the readings",
+     .help = "readings, of those at which it ran, at which another vCPU of the recording ran on "
+             "another thread of its core, %",
+     .of = [](const Interval& i) -> Ratio {
+       if (i.statistics == nullptr || !i.statistics->neighbours) return {};
+       return {.part = i.statistics->neighbours->empty() ? 0.0 : 100.0, .whole = 1};
+     },
+     .of_readings = true,
+     .asked = true,
+     .row_decimals = 3,
+     .decimals = 1},
 }};
 
 constexpr bool IsInOrder() {
@@ -471,6 +487,21 @@ std::optional<Metric> FindMetric(std::string_view key) {
 
 std::optional<double> ValueOf(Metric metric, const Interval& interval) {
   return InfoOf(metric).of(interval).Value();
+}
+
+std::optional<double> ValueOf(Metric metric, const StatisticsDelta& read) {
+  if (!InfoOf(metric).of_readings) return std::nullopt;
+  // What else an interval has is none of theirs.
+  const Epoch epoch;
+  const core::VcpuSample sample;
+  const core::VcpuDelta delta;
+  const ResidencyScale scale;
+  return ValueOf(metric, Interval{.epoch = epoch,
+                                  .before = sample,
+                                  .now = sample,
+                                  .delta = delta,
+                                  .residency_scale = scale,
+                                  .statistics = &read});
 }
 
 void Totals::Add(const Interval& interval) {

@@ -43,6 +43,7 @@ enum class Metric : uint8_t {
   kWfeExits,
   kHaltPoll,
   kNumaRemote,
+  kSmtShared,
   kEnd,  // no metric: how many there are
 };
 inline constexpr size_t kMetrics = static_cast<size_t>(Metric::kEnd);
@@ -108,6 +109,8 @@ std::optional<Metric> FindMetric(std::string_view key);
 
 // Of this interval alone.
 std::optional<double> ValueOf(Metric metric, const Interval& interval);
+// Of what was read between two readings; nothing of other metrics than Info::of_readings.
+std::optional<double> ValueOf(Metric metric, const StatisticsDelta& read);
 
 // Whether the vCPU was busy in it: judged, and not HALTED.
 inline bool IsBusy(const Interval& interval) {

@@ -35,11 +35,13 @@ constexpr uint64_t kLongestTime_ns = uint64_t{366} * 24 * 3600 * 1'000'000'000;
 
 }  // namespace
 
-void StatisticsReader::Add(const v1::Statistics& record, size_t vcpus) {
+void StatisticsReader::Add(const v1::Statistics& record, const v1::VcpuSet& set) {
+  const auto vcpus = static_cast<size_t>(set.vcpus_size());
   std::vector<Vcpu>& epoch = epochs_[{record.vm(), record.epoch()}];
   epoch.resize(vcpus);
   for (const v1::SourceStatistics& source : record.sources()) {
     if (static_cast<size_t>(source.vcpus_size()) != vcpus) continue;
+    const auto run_ns = std::ranges::find(source.names(), "run_ns") - source.names().begin();
     for (size_t column = 0; column < vcpus; ++column) {
       const v1::VcpuStatistics& read = source.vcpus(static_cast<int>(column));
       Vcpu& vcpu = epoch[column];
@@ -49,6 +51,12 @@ void StatisticsReader::Add(const v1::Statistics& record, size_t vcpus) {
         vcpu.is_news = true;
       }
       if (read.values_size() != source.names_size()) continue;
+      if (read.has_cpu() && run_ns < read.values_size()) {
+        const VcpuId vcpu_id{.vm = record.vm(),
+                             .index = set.vcpus(static_cast<int>(column)).index()};
+        vcpu.neighbours = neighbours_.Add(vcpu_id, read.cpu(), read.mono_ns(),
+                                          read.values(static_cast<int>(run_ns)));
+      }
       std::array<std::optional<Reading>, kStatistics> now;
       for (int i = 0; i < source.names_size(); ++i) {
         const auto known = std::ranges::find(kNames, source.names(i), &Name::name);
@@ -79,7 +87,9 @@ std::optional<StatisticsDelta> StatisticsReader::Take(uint32_t vm, uint32_t epoc
   if (found == epochs_.end() || column >= found->second.size()) return std::nullopt;
   Vcpu& vcpu = found->second[column];
   if (!std::exchange(vcpu.is_news, false)) return std::nullopt;
-  StatisticsDelta delta{.cpu = vcpu.cpu, .is_remote = std::exchange(vcpu.is_remote, {})};
+  StatisticsDelta delta{.cpu = vcpu.cpu,
+                        .is_remote = std::exchange(vcpu.is_remote, {}),
+                        .neighbours = std::exchange(vcpu.neighbours, {})};
   for (size_t s = 0; s < kStatistics; ++s) {
     if (!vcpu.latest[s]) continue;
     const Reading before = *std::exchange(vcpu.taken[s], vcpu.latest[s]);

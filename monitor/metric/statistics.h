@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "monitor/metric/core_neighbours.h"
 #include "vcpulse/v1/timeline.pb.h"
 
 namespace vcpulse::metric {
@@ -43,6 +44,8 @@ struct StatisticsDelta {
   // Whether that is of another NUMA node than its home: the node on which it was at most readings
   // of its epoch until then. Nothing on a host of one node.
   std::optional<bool> is_remote{};
+  // What ran on other threads of its core then (CoreNeighbours).
+  std::optional<std::vector<VcpuId>> neighbours{};
 
   const Progress& Of(Statistic statistic) const { return progress[static_cast<size_t>(statistic)]; }
   // Of the latest reading.
@@ -54,8 +57,10 @@ class StatisticsReader {
  public:
   // The NUMA node of each CPU of the host and one, by the CPU's number; 0: not known.
   void SetNodes(std::vector<uint32_t> cpu_nodes) { cpu_nodes_ = std::move(cpu_nodes); }
-  // Of an epoch with so many vCPUs; a record that does not fit is ignored.
-  void Add(const v1::Statistics& record, size_t vcpus);
+  // As Session.cpu_cores.
+  void SetCores(std::vector<uint32_t> cpu_cores) { neighbours_.SetCores(std::move(cpu_cores)); }
+  // Of an epoch with these vCPUs; a record that does not fit is ignored.
+  void Add(const v1::Statistics& record, const v1::VcpuSet& set);
   // What was read since the last call for this vCPU; nothing where nothing was.
   std::optional<StatisticsDelta> Take(uint32_t vm, uint32_t epoch, size_t column);
   void EndEpoch(uint32_t vm, uint32_t epoch) { epochs_.erase({vm, epoch}); }
@@ -72,6 +77,7 @@ class StatisticsReader {
     std::map<uint32_t, uint64_t> nodes;  // readings on each
     uint32_t home = 0;
     std::optional<bool> is_remote;
+    std::optional<std::vector<VcpuId>> neighbours;
     bool is_news = false;
   };
 
@@ -79,6 +85,7 @@ class StatisticsReader {
   void Place(Vcpu& vcpu, uint32_t cpu) const;
 
   std::vector<uint32_t> cpu_nodes_;
+  CoreNeighbours neighbours_;
   std::map<std::pair<uint32_t, uint32_t>, std::vector<Vcpu>> epochs_;  // by (vm, epoch)
 };
 

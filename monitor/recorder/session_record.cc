@@ -102,6 +102,9 @@ v1::Session MakeSession(const kvm::HostFacts& host, const SessionFacts& facts) {
   for (const std::optional<uint32_t> node : host.cpu_nodes) {
     session.add_cpu_nodes(node ? *node + 1 : 0);
   }
+  for (const std::optional<uint32_t> core : host.cpu_cores) {
+    session.add_cpu_cores(core ? *core + 1 : 0);
+  }
   session.set_interval_ns(static_cast<uint64_t>(facts.interval_ns));
   session.set_verdict_window_ns(
       static_cast<uint64_t>(std::max(facts.interval_ns, core::kShortestVerdict_ns)));

@@ -43,6 +43,11 @@ inline constexpr std::array kCauses = {
           .from = 10,
           .of_at_least = 20,
           .meaning = "its thread leaves the NUMA node on which it mostly runs"},
+    Cause{.name = "smt-shared",
+          .metric = metric::Metric::kSmtShared,
+          .from = 50,
+          .of_at_least = 20,
+          .meaning = "another vCPU runs on the other thread of its core (--vcpu N names it)"},
 };
 
 }  // namespace vcpulse::report

@@ -19,6 +19,11 @@ namespace {
 
 constexpr size_t kListed = 20;
 
+// A damaged timeline may hold any instants: differences wrap.
+int64_t Minus(int64_t from, int64_t by) {
+  return static_cast<int64_t>(static_cast<uint64_t>(from) - static_cast<uint64_t>(by));
+}
+
 // "VM 2 "web" (pid 4711)"
 std::string Describe(uint32_t number, const v1::VmInstance& vm) {
   std::string text = absl::StrCat("VM ", number);
@@ -52,6 +57,8 @@ absl::Status Explainer::Add(const timeline::Entry& entry) {
   } else if (const auto* set = std::get_if<v1::VcpuSet>(&entry.record)) {
     if (absl::Status status = Start(); !status.ok()) return status;
     AddSet(*set);
+  } else if (const auto* read = std::get_if<v1::Statistics>(&entry.record)) {
+    AddStatistics(*read);
   } else if (const auto* tick = std::get_if<timeline::TickEntry>(&entry.record)) {
     if (absl::Status status = Start(); !status.ok()) return status;
     AddTick(*tick);
@@ -77,6 +84,7 @@ void Explainer::AddSet(const v1::VcpuSet& set) {
   for (int i = 0; i < set.vcpus_size(); ++i) {
     vm.vcpus.insert(set.vcpus(i).index());
     if (set.vcpus(i).index() != target_.vcpu) continue;
+    sets_.try_emplace({set.vm(), set.epoch()}, set);
     columns_.try_emplace(
         {set.vm(), set.epoch()},
         Column{.index = static_cast<size_t>(i),
@@ -98,11 +106,58 @@ void Explainer::AddTick(const timeline::TickEntry& tick) {
                 .features = classifier->features(column.index),
                 .verdict = verdicts[column.index],
                 .recorded = {},
-                .previous = column.previous};
+                .previous = column.previous,
+                .read = column.read};
   if (column.index < tick.verdicts.size()) moment.recorded = tick.verdicts[column.index];
   column.previous = moment.verdict.band;
   std::optional<Moment>& best = vms_[tick.vm].best;
   if (IsBetter(moment, best)) best = moment;
+}
+
+void Explainer::AddStatistics(const v1::Statistics& record) {
+  const VmEpoch key(record.vm(), record.epoch());
+  const auto found = columns_.find(key);
+  if (found == columns_.end()) return;
+  statistics_.Add(record, sets_.at(key));
+  const auto read = statistics_.Take(record.vm(), record.epoch(), found->second.index);
+  if (!read) return;
+  std::optional<Moment>& best = vms_[record.vm()].best;
+  std::optional<metric::StatisticsDelta>& latest = found->second.read;
+  if (!latest) latest.emplace();
+  for (size_t s = 0; s < metric::kStatistics; ++s) {
+    // The sources have their own times.
+    const metric::StatisticsDelta::Progress& progress = read->progress[s];
+    if (progress.time_ns == 0) continue;
+    latest->progress[s] = progress;
+    const bool tells = best && best->key == key && progress.end_ns >= best->wake_ns &&
+                       Minus(progress.end_ns, progress.time_ns) < best->wake_ns;
+    if (!tells) continue;
+    if (!best->read) best->read.emplace();
+    best->read->progress[s] = progress;
+  }
+}
+
+Explanation::Counted Explainer::CountedOf(const metric::StatisticsDelta& read) const {
+  Explanation::Counted counted;
+  std::optional<int64_t> from_ns;
+  for (const metric::StatisticsDelta::Progress& progress : read.progress) {
+    if (progress.time_ns == 0) continue;
+    const int64_t begin_ns = Minus(progress.end_ns, progress.time_ns);
+    from_ns = std::min(from_ns.value_or(begin_ns), begin_ns);
+  }
+  const int64_t start_ns = start_ns_.value_or(0);
+  counted.from_ns = Minus(from_ns.value_or(start_ns), start_ns);
+  counted.to_ns = Minus(read.EndNs(), start_ns);
+  for (const metric::Info& info : metric::Table()) {
+    const auto value = metric::ValueOf(info.metric, read);
+    if (value) counted.values.emplace_back(info.metric, *value);
+  }
+  for (const Cause& cause : kCauses) {
+    // Of a share of readings one of them tells nothing.
+    const auto value = cause.of_at_least > 0 ? std::nullopt : metric::ValueOf(cause.metric, read);
+    if (value.value_or(0) >= cause.from) counted.causes.push_back(&cause);
+  }
+  return counted;
 }
 
 bool Explainer::IsBetter(const Moment& moment, const std::optional<Moment>& than) const {
@@ -200,6 +255,7 @@ absl::StatusOr<Explanation> Explainer::Finish() const {
                   .features = moment.features,
                   .verdict = moment.verdict,
                   .recorded = metric::WithinKnown(moment.recorded)};
+  if (moment.read) out.counted = CountedOf(*moment.read);
   if (moment.features.residency) {
     out.residency_method = std::string(*reading::ResidencyMethodName(
         column.by_ref_cycles ? v1::RESIDENCY_METHOD_REF_CYCLES : WithoutRefCycles(*session_)));

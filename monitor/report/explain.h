@@ -9,12 +9,16 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "monitor/core/verdict.h"
+#include "monitor/metric/metric.h"
+#include "monitor/metric/statistics.h"
 #include "monitor/replay/recorded_settings.h"
 #include "monitor/replay/rejudge.h"
+#include "monitor/report/causes.h"
 #include "monitor/report/reasons.h"
 #include "monitor/timeline/entry.h"
 
@@ -42,6 +46,16 @@ struct Explanation {
   core::Verdict verdict{};   // as judged now; Band::kNone: its window was not yet full
   core::Verdict recorded{};  // as the timeline says
   Reasons reasons{};         // empty without a verdict
+
+  // What the scheduler and KVM counted over a time that has the window's end, or, where no later
+  // reading came, over the last time before it. Nothing where nothing was read.
+  struct Counted {
+    int64_t from_ns = 0;  // after the start
+    int64_t to_ns = 0;
+    std::vector<std::pair<metric::Metric, double>> values;  // of the metrics of readings
+    std::vector<const Cause*> causes;                       // that hold over that time
+  };
+  std::optional<Counted> counted{};
 };
 
 // Takes the entries of one stream in order. Memory grows with the number of VMs and epochs. One
@@ -69,7 +83,8 @@ class Explainer {
     size_t index = 0;
     core::Classifier classifier = core::Classifier::kIpcBands;
     bool by_ref_cycles = false;
-    core::Band previous = core::Band::kNone;  // band before the tick that comes
+    core::Band previous = core::Band::kNone;        // band before the tick that comes
+    std::optional<metric::StatisticsDelta> read{};  // the latest
   };
   // What is kept of a tick.
   struct Moment {
@@ -80,6 +95,7 @@ class Explainer {
     core::Verdict verdict;
     core::Verdict recorded;
     core::Band previous = core::Band::kNone;
+    std::optional<metric::StatisticsDelta> read{};  // before it, and after it where that came
   };
 
   // One VM instance: a VM that restarted is another one of the same name.
@@ -93,6 +109,8 @@ class Explainer {
   absl::Status Start();
   void AddSet(const v1::VcpuSet& set);
   void AddTick(const timeline::TickEntry& tick);
+  void AddStatistics(const v1::Statistics& record);
+  Explanation::Counted CountedOf(const metric::StatisticsDelta& read) const;
   bool IsBetter(const Moment& moment, const std::optional<Moment>& than) const;
   absl::StatusOr<uint32_t> FindVm() const;
   absl::Status CheckTarget(uint32_t number, const Vm& vm) const;
@@ -104,6 +122,8 @@ class Explainer {
   std::optional<replay::Rejudge> rejudge_;
   Vms vms_;
   std::map<VmEpoch, Column> columns_;
+  std::map<VmEpoch, v1::VcpuSet> sets_;  // of columns_
+  metric::StatisticsReader statistics_;
   std::optional<int64_t> start_ns_;
   std::optional<int64_t> end_ns_;
   uint64_t unusable_ticks_ = 0;
@@ -139,7 +159,9 @@ std::string RenderExplanation(const Explanation& explanation);
 //   "rules": [{"rule", "band", "outcome": "holds" | "fails" | "skipped", "confidence": n or null,
 //              "conditions": [CONDITION]}],
 //   "fired": index into rules or null, "runner_up": likewise,
-//   "weak_below": n or null       // where the rule that fired was less sure than this
+//   "weak_below": n or null,      // where the rule that fired was less sure than this
+//   "counted": null or {"from_s", "to_s", "values": {metric: n}, "causes": [names]}
+//                                 // by the scheduler and KVM over that time (docs/statistics.md)
 // }
 // clang-format on
 std::string RenderExplanationJson(const Explanation& explanation);

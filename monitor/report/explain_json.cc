@@ -76,6 +76,18 @@ json::array RulesJson(const Reasons& reasons) {
   return out;
 }
 
+json::value CountedJson(const Explanation& e) {
+  if (!e.counted) return nullptr;
+  json::object values;
+  for (const auto& [metric, value] : e.counted->values) values[metric::InfoOf(metric).key] = value;
+  json::array causes;
+  for (const Cause* const cause : e.counted->causes) causes.push_back(JsonText(cause->name));
+  return json::object{{"from_s", ToSeconds(e.counted->from_ns)},
+                      {"to_s", ToSeconds(e.counted->to_ns)},
+                      {"values", std::move(values)},
+                      {"causes", std::move(causes)}};
+}
+
 }  // namespace
 
 std::string RenderExplanationJson(const Explanation& e) {
@@ -103,6 +115,7 @@ std::string RenderExplanationJson(const Explanation& e) {
       {"fired", OrNull(e.reasons.fired)},
       {"runner_up", OrNull(e.reasons.runner_up)},
       {"weak_below", OrNull(e.reasons.weak_below)},
+      {"counted", CountedJson(e)},
   });
 }
 

@@ -136,6 +136,24 @@ std::string MeasuredText(const Explanation& e) {
   return out;
 }
 
+// What the scheduler and KVM counted about then, and what that says.
+std::string CountedText(const Explanation& e) {
+  if (!e.counted || e.counted->values.empty()) return "";
+  std::vector<std::string> values;
+  for (const auto& [metric, value] : e.counted->values) {
+    const metric::Info& info = metric::InfoOf(metric);
+    if (value > 0) values.push_back(absl::StrCat(MetricText(info, value), " ", ToAbsl(info.label)));
+  }
+  std::string out = Wrapped(
+      "counted: ", absl::StrCat("from ", absl::StrFormat("%.3f", ToSeconds(e.counted->from_ns)),
+                                " to ", absl::StrFormat("%.3f s: ", ToSeconds(e.counted->to_ns)),
+                                values.empty() ? "nothing" : absl::StrJoin(values, ", ")));
+  for (const Cause* const cause : e.counted->causes) {
+    out += Wrapped("  ", absl::StrCat(ToAbsl(cause->name), ": ", ToAbsl(cause->meaning)));
+  }
+  return out;
+}
+
 std::string PresenceText(const Explanation& e) {
   const Reasons& reasons = e.reasons;
   std::string out = "Did it run, and was that counted?\n";
@@ -221,8 +239,9 @@ std::string DifferenceText(const Explanation& e) {
 
 std::string RenderExplanation(const Explanation& e) {
   if (e.verdict.band == core::Band::kNone) return Head(e) + DifferenceText(e);
-  return absl::StrCat(Head(e), DifferenceText(e), Judges(e), MeasuredText(e), "\n", PresenceText(e),
-                      RulesText(e.reasons), RunnerUpText(e.reasons), SmoothingText(e));
+  return absl::StrCat(Head(e), DifferenceText(e), Judges(e), MeasuredText(e), CountedText(e), "\n",
+                      PresenceText(e), RulesText(e.reasons), RunnerUpText(e.reasons),
+                      SmoothingText(e));
 }
 
 }  // namespace vcpulse::report

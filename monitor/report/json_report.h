@@ -71,6 +71,7 @@
 //       "longest_starved": the same,                         // starved in one go
 //       "causes": [texts] or null,     // docs/statistics.md; null: not read
 //       "without_counters": {...} or null,      // docs/statistics.md
+//       "polling": {...} or null,      // likewise
 //       "hotspots": {...} or null,     // docs/hotspots.md
 //       "competitors": {...} or null,  // docs/competitors.md
 //       "host_cpus": [n] or null,      // CPUs of the host on which readings (about one a second)
@@ -79,6 +80,9 @@
 //       "host_cpu_moves": [{"t_s": n, "cpu": n}] or null,     // the first reading, and each that
 //                                      // found it elsewhere than the one before
 //       "host_cpu_moves_omitted": n,   // later ones, beyond what a report keeps
+//       "smt_neighbours": [{"vm", "vm_number", "vcpu", "share"}] or null,   // vCPUs that ran on other
+//                                      // threads of its core, by share of the readings at which it
+//                                      // ran; null: no SMT, or not known
 //       METRIC: n or null,             // each metric of docs/metrics.md that has a key in this report:
 //                                      // "residency", "run_share", "ghz", ...
 //       "counts": {"cycles": n or null, ...},          // as counted

@@ -133,6 +133,7 @@ void Summary::AddInterval(const metric::Interval& interval) {
   const auto band = static_cast<size_t>(verdict.band);
   vcpu.totals.Add(interval);
   vcpu.uncounted.Add(interval);
+  vcpu.polling.Add(interval);
   ++vcpu.band_ticks[band];
   if (interval.IsJudged()) {
     vcpu.rule_ns[static_cast<size_t>(verdict.rule)] += interval.delta.interval_ns;
@@ -144,6 +145,9 @@ void Summary::AddInterval(const metric::Interval& interval) {
   AddEvents(column, interval.groups);
   if (interval.statistics != nullptr && interval.statistics->cpu) {
     vcpu.host_cpus.Add(end_ns, *interval.statistics->cpu);
+  }
+  if (interval.statistics != nullptr && interval.statistics->neighbours) {
+    vcpu.smt.Add(*interval.statistics->neighbours);
   }
   if (metric::IsBusy(interval) && metric::ValueOf(metric::Metric::kIpc, interval)) {
     const core::EventSlots& slots = interval.epoch.slots;

@@ -28,7 +28,8 @@
 #include "monitor/report/distribution.h"
 #include "monitor/report/host_cpus.h"
 #include "monitor/report/phase_totals.h"
-#include "monitor/report/uncounted_time.h"
+#include "monitor/report/smt_neighbours.h"
+#include "monitor/report/time_by_cause.h"
 #include "monitor/timeline/entry.h"
 
 namespace vcpulse::report {
@@ -117,8 +118,10 @@ struct VcpuSummary {
   std::vector<EventTotal> events;
   LongestStretch spin;
   LongestStretch starved;
-  UncountedTime uncounted;
+  TimeByCause uncounted{UncountedNs};
+  TimeByCause polling{PollingNs};
   HostCpus host_cpus;
+  SmtNeighbours smt;
 
   std::optional<double> Value(metric::Metric metric) const { return totals.Value(metric); }
   // Of the judged time; nothing where there is none.

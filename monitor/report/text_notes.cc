@@ -330,8 +330,8 @@ std::string RenderVmNotes(const Report& report, const NumberedVm& vm,
                           std::optional<uint32_t> vcpu) {
   return absl::StrCat(NotesOfCounts(report, vm.second, vcpu), RenderVerdictNotes({&vm}, vcpu, "  "),
                       WhyNotes(vm.second, vcpu), HostCpuNotes(vm.second, vcpu),
-                      UncountedNotes(vm.second, vcpu), HotNotes(report, vm, vcpu),
-                      CompetitorNotes(report, vm, vcpu),
+                      SmtNotes(report, vm.second, vcpu), TimeNotes(vm.second, vcpu),
+                      HotNotes(report, vm, vcpu), CompetitorNotes(report, vm, vcpu),
                       GapNotes(report, vm.second.gaps, "  gap: "), SetNotes(vm.second));
 }
 
@@ -342,8 +342,9 @@ std::string RenderNotes(const Report& report, const Vms& vms, std::optional<uint
     const std::string number = absl::StrCat(vm->first);
     const std::string text =
         absl::StrCat(NotesOfCounts(report, vm->second, vcpu), WhyNotes(vm->second, vcpu),
-                     HostCpuNotes(vm->second, vcpu), UncountedNotes(vm->second, vcpu),
-                     HotNotes(report, *vm, vcpu), CompetitorNotes(report, *vm, vcpu),
+                     HostCpuNotes(vm->second, vcpu), SmtNotes(report, vm->second, vcpu),
+                     TimeNotes(vm->second, vcpu), HotNotes(report, *vm, vcpu),
+                     CompetitorNotes(report, *vm, vcpu),
                      GapNotes(report, vm->second.gaps, "  gap: "), SetNotes(vm->second));
     for (size_t begin = 0; begin < text.size();) {
       size_t end = text.find('\n', begin) + 1;

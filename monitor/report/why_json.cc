@@ -24,11 +24,11 @@ json::value CausesJson(const VcpuSummary& vcpu) {
   return causes;
 }
 
-// Null where counters told all of it.
-json::value UncountedJson(const UncountedTime& time) {
+// Null where there is none.
+json::value TimeJson(const TimeByCause& time) {
   if (time.TotalNs() == 0) return nullptr;
   json::object causes;
-  for (const UncountedTime::Part& part : time.parts()) causes[part.cause] = ToSeconds(part.ns);
+  for (const TimeByCause::Part& part : time.parts()) causes[part.cause] = ToSeconds(part.ns);
   return json::object{{"seconds", ToSeconds(time.TotalNs())},
                       {"causes", std::move(causes)},
                       {"unexplained_s", ToSeconds(time.UnexplainedNs())},
@@ -96,14 +96,31 @@ void AddHostCpus(const Report& report, const HostCpus& cpus, json::object& out) 
   out["host_cpu_moves"] = std::move(moves);
 }
 
+json::value SmtJson(const Report& report, const SmtNeighbours& smt) {
+  if (smt.readings() == 0) return nullptr;
+  json::array all;
+  for (const SmtNeighbours::Neighbour& one : smt.MostFirst()) {
+    const auto of = report.summary.vms().find(one.vcpu.vm);
+    all.push_back(json::object{
+        {"vm", of == report.summary.vms().end() ? json::value(nullptr)
+                                                : JsonText(of->second.instance.name())},
+        {"vm_number", one.vcpu.vm},
+        {"vcpu", one.vcpu.index},
+        {"share", static_cast<double>(one.readings) / static_cast<double>(smt.readings())}});
+  }
+  return all;
+}
+
 }  // namespace
 
 void AddWhy(const Report& report, uint32_t vm, const VcpuSummary& vcpu, json::object& out) {
   out["causes"] = CausesJson(vcpu);
-  out["without_counters"] = UncountedJson(vcpu.uncounted);
+  out["without_counters"] = TimeJson(vcpu.uncounted);
+  out["polling"] = TimeJson(vcpu.polling);
   out["hotspots"] = HotspotsJson(report, vm, vcpu.index);
   out["competitors"] = CompetitorsJson(report, vm, vcpu.index);
   AddHostCpus(report, vcpu.host_cpus, out);
+  out["smt_neighbours"] = SmtJson(report, vcpu.smt);
 }
 
 }  // namespace vcpulse::report

@@ -11,6 +11,7 @@
 #include "kvm/base/clock.h"
 #include "kvm/base/text.h"
 #include "monitor/report/text_format.h"
+#include "monitor/report/vcpu_table.h"
 #include "monitor/report/verdict_notes.h"
 
 namespace vcpulse::report {
@@ -20,7 +21,36 @@ using metric::Metric;
 
 bool IsOfKvm(Metric metric) {
   return metric::InfoOf(metric).of_readings && metric != Metric::kMigrations &&
-         metric != Metric::kPreemptions && metric != Metric::kNumaRemote;
+         metric != Metric::kPreemptions && metric != Metric::kNumaRemote &&
+         metric != Metric::kSmtShared;
+}
+
+// What explains some of the time of each vCPU that has any: a line each.
+std::string NotesOfTime(const VmSummary& vm, std::optional<uint32_t> vcpu,
+                        const TimeByCause VcpuSummary::* member, std::string_view name,
+                        std::string_view where) {
+  std::string out;
+  size_t shown = 0;
+  for (const auto& [index, summary] : vm.vcpus) {
+    if (vcpu && *vcpu != index) continue;
+    const TimeByCause& time = summary.*member;
+    std::vector<std::string> shares;
+    const auto add = [&](double ns, std::string_view cause) {
+      if (ns <= 0) return;
+      shares.push_back(absl::StrFormat("%.1f %% %s", 100 * ns / time.TotalNs(), ToAbsl(cause)));
+    };
+    for (const TimeByCause::Part& part : time.parts()) add(part.ns, part.cause);
+    add(time.UnexplainedNs(), "unexplained");
+    if (shares.empty()) continue;  // nothing was read
+    if (shown++ == kListed) {
+      return absl::StrCat(out, "  ", ToAbsl(name), ": of more vCPUs in --json\n");
+    }
+    add(time.UnreadNs(), "not read");
+    out += Wrapped(absl::StrCat("  ", ToAbsl(name), ", vCPU ", index, ": "),
+                   absl::StrFormat("%.1f s %s, of these %s", ToSeconds(time.TotalNs()),
+                                   ToAbsl(where), absl::StrJoin(shares, ", ")));
+  }
+  return out;
 }
 
 }  // namespace
@@ -53,27 +83,10 @@ std::string WhyNotes(const VmSummary& vm, std::optional<uint32_t> vcpu) {
   return out;
 }
 
-std::string UncountedNotes(const VmSummary& vm, std::optional<uint32_t> vcpu) {
-  std::string out;
-  size_t shown = 0;
-  for (const auto& [index, summary] : vm.vcpus) {
-    if (vcpu && *vcpu != index) continue;
-    const UncountedTime& time = summary.uncounted;
-    std::vector<std::string> shares;
-    const auto add = [&](double ns, std::string_view cause) {
-      if (ns <= 0) return;
-      shares.push_back(absl::StrFormat("%.1f %% %s", 100 * ns / time.TotalNs(), ToAbsl(cause)));
-    };
-    for (const UncountedTime::Part& part : time.parts()) add(part.ns, part.cause);
-    add(time.UnexplainedNs(), "unexplained");
-    if (shares.empty()) continue;  // nothing was read
-    if (shown++ == kListed) return out + "  without counters: of more vCPUs in --json\n";
-    add(time.UnreadNs(), "not read");
-    out += Wrapped(absl::StrCat("  without counters, vCPU ", index, ": "),
-                   absl::StrFormat("%.1f s on a CPU, of these %s", ToSeconds(time.TotalNs()),
-                                   absl::StrJoin(shares, ", ")));
-  }
-  return out;
+std::string TimeNotes(const VmSummary& vm, std::optional<uint32_t> vcpu) {
+  return NotesOfTime(vm, vcpu, &VcpuSummary::uncounted, "without counters", "on a CPU") +
+         NotesOfTime(vm, vcpu, &VcpuSummary::polling, "halted, but busy",
+                     "on a CPU outside of the guest");
 }
 
 std::string HostCpuNotes(const VmSummary& vm, std::optional<uint32_t> vcpu) {
@@ -99,6 +112,24 @@ std::string HostCpuNotes(const VmSummary& vm, std::optional<uint32_t> vcpu) {
                    moves > 0 ? absl::StrCat(", of which ", moves,
                                             " found it on another CPU than the one before")
                              : ""));
+}
+
+std::string SmtNotes(const Report& report, const VmSummary& vm, std::optional<uint32_t> vcpu) {
+  const auto found = vcpu ? vm.vcpus.find(*vcpu) : vm.vcpus.end();
+  if (found == vm.vcpus.end() || found->second.smt.readings() == 0) return "";
+  const SmtNeighbours& smt = found->second.smt;
+  std::vector<std::string> shares;
+  for (const SmtNeighbours::Neighbour& one : smt.MostFirst()) {
+    const auto& vms = report.summary.vms();
+    const auto of = vms.find(one.vcpu.vm);
+    shares.push_back(absl::StrFormat(
+        "vCPU %d of VM %s %.1f %%", one.vcpu.index,
+        of == vms.end() ? absl::StrCat(one.vcpu.vm) : VmLabel(of->first, of->second),
+        100 * static_cast<double>(one.readings) / static_cast<double>(smt.readings())));
+  }
+  return Wrapped(absl::StrCat("  on another thread of its core, vCPU ", *vcpu, ": "),
+                 absl::StrCat(shares.empty() ? "no vCPU" : Listed(shares, 8), " of ",
+                              Plural(smt.readings(), "reading"), " at which it ran"));
 }
 
 std::string HotNotes(const Report& report, const NumberedVm& vm, std::optional<uint32_t> vcpu) {
@@ -179,6 +210,10 @@ std::string MissingStatisticsNote(const Report& report, const VmSummary& vm,
   if (std::ranges::find(columns, Metric::kNumaRemote) != columns.end() && session &&
       session->cpu_nodes().empty()) {
     notes = "  the host has one NUMA node, or its nodes were not recorded\n";
+  }
+  if (std::ranges::find(columns, Metric::kSmtShared) != columns.end() && session &&
+      session->cpu_cores().empty()) {
+    notes += "  no core of the host has two threads (SMT), or they were not recorded\n";
   }
   const bool wants_kvm = std::ranges::any_of(columns, IsOfKvm);
   if (!wants_kvm || vm.kvm_missing.value_or("").empty()) return notes;

@@ -21,11 +21,15 @@ std::vector<const Cause*> CausesOf(const VcpuSummary& vcpu);
 // A line per vCPU of which one holds; of many, the first ones. Empty where none does.
 std::string WhyNotes(const VmSummary& vm, std::optional<uint32_t> vcpu);
 
-// What explains the time that each vCPU of a VM was on a CPU without counters: likewise.
-std::string UncountedNotes(const VmSummary& vm, std::optional<uint32_t> vcpu);
+// What explains the time that each vCPU of a VM was on a CPU without counters, and that it was
+// halted but busy for the host (HALTED, polling): likewise.
+std::string TimeNotes(const VmSummary& vm, std::optional<uint32_t> vcpu);
 
 // On which CPUs of the host readings found the thread of this vCPU; of a report of several nothing.
 std::string HostCpuNotes(const VmSummary& vm, std::optional<uint32_t> vcpu);
+
+// Which vCPUs ran on other threads of its core: likewise. Empty where no core has two.
+std::string SmtNotes(const Report& report, const VmSummary& vm, std::optional<uint32_t> vcpu);
 
 // Which code its vCPUs ran in the windows of `record --hotspots`: a line per vCPU, or why there is
 // none. Empty where none was asked for.

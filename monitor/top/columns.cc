@@ -43,6 +43,7 @@ constexpr auto kColumns = std::to_array<Column>({
     OfMetric(Metric::kHaltExits, "halt_exits", "HLT/s", 6, false),
     OfMetric(Metric::kIoExits, "io_exits", "IO/s", 6, false),
     OfMetric(Metric::kNumaRemote, "numa_remote", "NUMA", 5, false),
+    OfMetric(Metric::kSmtShared, "smt_shared", "SMT", 5, false),
 });
 
 // The address with most samples.

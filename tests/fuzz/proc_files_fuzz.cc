@@ -49,7 +49,9 @@ void CheckSchedStat(std::string_view text) {
 void CheckTaskSched(std::string_view text) {
   const auto sched = ParseTaskSched(text);
   if (!sched) return;
-  Check(ParseTaskSched("se.nr_migrations : " + std::to_string(sched->migrations) +
+  const std::string below_ms = std::to_string(1'000'000 + sched->run_ns % 1'000'000).substr(1);
+  Check(ParseTaskSched("se.sum_exec_runtime : " + std::to_string(sched->run_ns / 1'000'000) + "." +
+                       below_ms + "\nse.nr_migrations : " + std::to_string(sched->migrations) +
                        "\nnr_voluntary_switches : " + std::to_string(sched->voluntary_switches) +
                        "\nnr_involuntary_switches : " +
                        std::to_string(sched->involuntary_switches) + "\n") == sched);

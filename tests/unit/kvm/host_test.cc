@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "tests/fakes/proc_dir.h"
 
 namespace vcpulse::kvm {
@@ -35,6 +37,25 @@ TEST(HostFacts, ADamagedListIsPassedOver) {
   host.Write("sys/devices/system/node/nodeX/cpulist", "2\n");
   host.Write("sys/devices/system/node/node4/cpulist", "99999999\n");
   EXPECT_THAT(ReadHostFacts(host.root()).cpu_nodes, IsEmpty());
+}
+
+TEST(HostFacts, TellTheCoreOfEachThread) {
+  fakes::ProcDir host;
+  const auto siblings = [&host](int cpu, const std::string& list) {
+    host.Write(
+        "sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/thread_siblings_list",
+        list + "\n");
+  };
+  host.Write("sys/devices/system/cpu/online", "0-3,5\n");
+  siblings(0, "0,3");
+  siblings(1, "1");
+  siblings(3, "0,3");
+  siblings(4, "4,5");  // offline
+  siblings(5, "what");
+  EXPECT_THAT(ReadHostFacts(host.root()).cpu_cores, ElementsAre(0, 1, std::nullopt, 0));
+  siblings(0, "0");
+  siblings(3, "3");
+  EXPECT_THAT(ReadHostFacts(host.root()).cpu_cores, IsEmpty());  // no SMT is no news
 }
 
 }  // namespace

@@ -123,14 +123,15 @@ TEST(ParseTaskSched, TakesTheCountsByTheirLabels) {
       "CPU 0/KVM (15435, #threads: 4)\n"
       "-------------------------------------------------------------------\n"
       "se.exec_start                                :      31685383.624783\n"
+      "se.sum_exec_runtime                          :          2046.375001\n"
       "se.nr_migrations                             :                   12\n"
       "nr_switches                                  :                 4105\n"
       "nr_voluntary_switches                        :                 4000\n"
       "nr_involuntary_switches                      :                  105\n"
       "se.load.weight                               :              1048576\n"
       "current_node=0, numa_group_id=0\n";
-  EXPECT_EQ(ParseTaskSched(kSched), (TaskSched{12, 4000, 105}));
-  for (const char* label : {"se.nr_migrations", "nr_voluntary", "nr_involuntary"}) {
+  EXPECT_EQ(ParseTaskSched(kSched), (TaskSched{12, 4000, 105, 2'046'375'001}));
+  for (const char* label : {"se.nr_migrations", "nr_voluntary", "nr_involuntary", "se.sum"}) {
     std::string without = kSched;
     without.replace(without.find(label), 2, "xx");
     EXPECT_FALSE(ParseTaskSched(without)) << label;
@@ -139,6 +140,14 @@ TEST(ParseTaskSched, TakesTheCountsByTheirLabels) {
   negative.replace(negative.find(" 12\n"), 3, "-12");
   EXPECT_FALSE(ParseTaskSched(negative));
   EXPECT_FALSE(ParseTaskSched(""));
+  for (const char* time : {"2046.37", "2046.x75001", ".375001", "18446744073709551615.000000"}) {
+    std::string odd = kSched;
+    odd.replace(odd.find("2046.375001"), 11, time);
+    EXPECT_FALSE(ParseTaskSched(odd)) << time;
+  }
+  std::string whole = kSched;
+  whole.replace(whole.find("2046.375001"), 11, "2046");
+  EXPECT_EQ(ParseTaskSched(whole)->run_ns, 2'046'000'000u);
 }
 
 TEST(ParseDebugfsVmDir, TakesPidAndDescriptor) {

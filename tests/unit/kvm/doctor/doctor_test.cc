@@ -395,7 +395,8 @@ TEST_F(Doctor, DescriptorsAreCountedForAllVcpus) {
 TEST_F(Doctor, TheSourcesOfReasonsAreNamed) {
   AddQemu({}, /*named=*/true);
   proc_.Write("proc/10/task/11/sched",
-              "x (11, #threads: 3)\nse.nr_migrations : 4\nnr_voluntary_switches : 5\n"
+              "x (11, #threads: 3)\nse.sum_exec_runtime : 1.000000\nse.nr_migrations : "
+              "4\nnr_voluntary_switches : 5\n"
               "nr_involuntary_switches : 6\n");
   const std::vector<Vm> vms = Discovery(proc_.root()).FindAll();
   const auto statistics = CheckStatistics(proc_.root(), vms, 8);

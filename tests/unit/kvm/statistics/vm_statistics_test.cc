@@ -34,16 +34,17 @@ class VmStatisticsTest : public ::testing::Test {
   }
 
   void SetSched(pid_t tid, int migrations, int voluntary, int involuntary) {
-    proc_.Write("proc/10/task/" + std::to_string(tid) + "/sched",
-                "CPU 0/KVM (101, #threads: 7)\n------------------------------\n"
-                "se.exec_start                                :         31685.383624\n"
-                "se.nr_migrations                             :  " +
-                    std::to_string(migrations) +
-                    "\nnr_switches                                  :  999\n"
-                    "nr_voluntary_switches                        :  " +
-                    std::to_string(voluntary) +
-                    "\nnr_involuntary_switches                      :  " +
-                    std::to_string(involuntary) + "\n");
+    proc_.Write(
+        "proc/10/task/" + std::to_string(tid) + "/sched",
+        "CPU 0/KVM (101, #threads: 7)\n------------------------------\n"
+        "se.exec_start                                :         31685.383624\n"
+        "se.sum_exec_runtime                          :         12.000" +
+            std::to_string(tid) +
+            "\nse.nr_migrations                             :  " + std::to_string(migrations) +
+            "\nnr_switches                                  :  999\n"
+            "nr_voluntary_switches                        :  " +
+            std::to_string(voluntary) + "\nnr_involuntary_switches                      :  " +
+            std::to_string(involuntary) + "\n");
   }
 
   fakes::ProcDir proc_;
@@ -56,10 +57,10 @@ TEST_F(VmStatisticsTest, TheSchedulersCountsOfEachThread) {
   ASSERT_EQ(all.size(), 1u);
   EXPECT_EQ(all[0].source, "scheduler");
   EXPECT_THAT(all[0].names,
-              ElementsAre("migrations", "voluntary_switches", "involuntary_switches"));
+              ElementsAre("migrations", "voluntary_switches", "involuntary_switches", "run_ns"));
   ASSERT_EQ(all[0].vcpus.size(), 2u);
-  EXPECT_THAT(all[0].vcpus[0].values, ElementsAre(3, 100, 20));
-  EXPECT_THAT(all[0].vcpus[1].values, ElementsAre(4, 101, 21));
+  EXPECT_THAT(all[0].vcpus[0].values, ElementsAre(3, 100, 20, 12'000'101));
+  EXPECT_THAT(all[0].vcpus[1].values, ElementsAre(4, 101, 21, 12'000'102));
   EXPECT_EQ(all[0].vcpus[1].mono_ns, 5'000'000'000);
   EXPECT_TRUE(all[0].vcpus[1].cpu.has_value());
 }

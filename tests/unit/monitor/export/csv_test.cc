@@ -156,6 +156,7 @@ TEST(CsvExport, ARowHasItsCells) {
                         {"wfe_exits", ""},
                         {"halt_poll", ""},
                         {"numa_remote", ""},
+                        {"smt_shared", ""},
                         {"band", ""},
                         {"raw_band", ""},
                         {"rule", ""},

@@ -33,7 +33,8 @@ class RecordedStatistics : public RecordingFixture {
  protected:
   void SetSched(int vcpu, int migrations) {
     proc_.Write("proc/10/task/" + std::to_string(web_.tid(vcpu)) + "/sched",
-                "x (1, #threads: 1)\nse.nr_migrations : " + std::to_string(migrations) +
+                "x (1, #threads: 1)\nse.sum_exec_runtime : 1.000000\nse.nr_migrations : " +
+                    std::to_string(migrations) +
                     "\nnr_voluntary_switches : 5\nnr_involuntary_switches : 6\n");
   }
 
@@ -60,9 +61,9 @@ TEST_F(RecordedStatistics, AreOfTheEpochsVcpusInOrder) {
   ASSERT_EQ(first.sources_size(), 1);
   EXPECT_EQ(first.sources(0).source(), "scheduler");
   EXPECT_THAT(first.sources(0).names(),
-              ElementsAre("migrations", "voluntary_switches", "involuntary_switches"));
+              ElementsAre("migrations", "voluntary_switches", "involuntary_switches", "run_ns"));
   ASSERT_EQ(first.sources(0).vcpus_size(), 2);
-  EXPECT_THAT(first.sources(0).vcpus(1).values(), ElementsAre(4, 5, 6));
+  EXPECT_THAT(first.sources(0).vcpus(1).values(), ElementsAre(4, 5, 6, 1'000'000));
   EXPECT_TRUE(first.sources(0).vcpus(1).has_cpu());
   EXPECT_GT(first.sources(0).vcpus(1).mono_ns(), 0);
   SetSched(1, 40);

@@ -6,6 +6,8 @@
 #include <boost/json.hpp>
 
 #include "monitor/report/json_report.h"
+#include "monitor/report/vcpu_table.h"
+#include "monitor/report/why_json.h"
 #include "tests/unit/fixtures/drawn_recording.h"
 #include "tests/unit/fixtures/made_interval.h"
 
@@ -213,6 +215,56 @@ TEST(MissingStatisticsNote, SaysWhyAColumnIsEmpty) {
   v1::Session session;
   EXPECT_TRUE(summary.Add({.sequence = 1, .record = session}).ok());
   EXPECT_THAT(MissingStatisticsNote(report, vm, numa), HasSubstr("one NUMA node"));
+  const std::vector<Metric> smt = {Metric::kSmtShared};
+  EXPECT_THAT(MissingStatisticsNote(report, vm, smt), HasSubstr("no core of the host has two"));
+}
+
+// Twenty readings of a vCPU at which it ran, at 15 of which vCPU 3 of VM 2 ran beside it.
+VcpuSummary WithNeighbours() {
+  VcpuSummary vcpu;
+  for (int i = 0; i < 20; ++i) {
+    metric::StatisticsDelta read;
+    read.neighbours.emplace();
+    if (i >= 5) read.neighbours->push_back({.vm = 2, .index = 3});
+    vcpu.smt.Add(*read.neighbours);
+    metric::IntervalMaker().With({}, [&](metric::Interval interval) {
+      interval.statistics = &read;
+      vcpu.totals.Add(interval);
+    });
+  }
+  return vcpu;
+}
+
+TEST(SmtNotes, NameWhoRanOnTheOtherThread) {
+  v1::VcpuSet set;
+  set.set_vm(2);
+  set.mutable_instance()->set_pid(77);
+  set.mutable_instance()->set_name("db");
+  set.add_vcpus()->set_index(3);
+  Summary summary;
+  EXPECT_TRUE(summary.Add({.sequence = 1, .record = set}).ok());
+  const Report report{.summary = summary};
+  VmSummary vm;
+  vm.vcpus[0] = WithNeighbours();
+  vm.vcpus[1].smt.Add({});
+  EXPECT_EQ(SmtNotes(report, vm, 0), "  on another thread of its core, vCPU 0: vCPU 3 of VM " +
+                                         VmLabel(2, summary.vms().at(2)) +
+                                         " 75.0 % of 20 readings at which it ran\n");
+  EXPECT_THAT(SmtNotes(report, vm, 1), HasSubstr("no vCPU of 1 reading"));
+  EXPECT_EQ(SmtNotes(report, vm, std::nullopt), "");
+  EXPECT_EQ(SmtNotes(report, vm, 2), "");
+  boost::json::object json;
+  AddWhy(report, 1, vm.vcpus[0], json);
+  const auto& neighbour = json.at("smt_neighbours").at(0);
+  EXPECT_EQ(neighbour.at("vm"), "db");
+  EXPECT_EQ(neighbour.at("vcpu"), 3);
+  EXPECT_EQ(neighbour.at("share"), 0.75);
+  AddWhy(report, 1, VcpuSummary(), json);
+  EXPECT_TRUE(json.at("smt_neighbours").is_null());
+}
+
+TEST(Causes, ANeighbourIsOneFromHalfOfTheReadingsOn) {
+  EXPECT_THAT(NamesOf(WithNeighbours()), ElementsAre("smt-shared"));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "monitor/report/uncounted_time.h"
+#include "monitor/report/time_by_cause.h"
 
 #include <algorithm>
 
@@ -19,13 +19,13 @@ bool IsShort(double on_cpu_ns, double exits, double longest_ns) {
 
 }  // namespace
 
-double UncountedTime::TotalNs() const {
+double TimeByCause::TotalNs() const {
   double total_ns = unexplained_ns_ + UnreadNs();
   for (const Part& part : parts_) total_ns += part.ns;
   return total_ns;
 }
 
-void UncountedTime::Settle(const metric::StatisticsDelta& read) {
+void TimeByCause::Settle(const metric::StatisticsDelta& read) {
   const auto& polled = read.Of(Statistic::kHaltPollNs);
   const auto& io_exits = read.Of(Statistic::kIoExits);
   const auto& halts = read.Of(Statistic::kHaltExits);
@@ -43,16 +43,28 @@ void UncountedTime::Settle(const metric::StatisticsDelta& read) {
                  : exits ? parts_[1].ns
                  : wakes ? parts_[2].ns
                          : unexplained_ns_;
-  part += uncounted_ns_;
-  uncounted_ns_ = on_cpu_ns_ = covered_ns_ = 0;
+  part += waiting_ns_;
+  waiting_ns_ = on_cpu_ns_ = covered_ns_ = 0;
 }
 
-void UncountedTime::Add(const metric::Interval& interval) {
+void TimeByCause::Add(const metric::Interval& interval) {
   if (interval.statistics != nullptr) Settle(*interval.statistics);
   const auto on_cpu_ns = static_cast<double>(interval.delta.time_enabled_ns);
   on_cpu_ns_ += on_cpu_ns;
   covered_ns_ += static_cast<double>(interval.delta.interval_ns);
-  if (interval.verdict.rule == core::Rule::kNoCounters) uncounted_ns_ += on_cpu_ns;
+  waiting_ns_ += wanted_(interval);
+}
+
+double UncountedNs(const metric::Interval& interval) {
+  const bool is_uncounted = interval.verdict.rule == core::Rule::kNoCounters;
+  return is_uncounted ? static_cast<double>(interval.delta.time_enabled_ns) : 0;
+}
+
+double PollingNs(const metric::Interval& interval) {
+  const auto residency = interval.Residency();
+  if (interval.verdict.rule != core::Rule::kPolling || !residency) return 0;
+  const double in_guest_ns = *residency * static_cast<double>(interval.delta.interval_ns);
+  return std::max(0.0, static_cast<double>(interval.delta.time_enabled_ns) - in_guest_ns);
 }
 
 }  // namespace vcpulse::report

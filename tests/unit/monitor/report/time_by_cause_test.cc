@@ -1,4 +1,4 @@
-#include "monitor/report/uncounted_time.h"
+#include "monitor/report/time_by_cause.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ using metric::Statistic;
 
 constexpr int64_t kSecond_ns = 1'000'000'000;
 
-class UncountedTimeTest : public ::testing::Test {
+class TimeByCauseTest : public ::testing::Test {
  protected:
   // A second on a CPU; before it was read what a second had of these.
   void Add(core::Rule rule, const std::vector<std::pair<Statistic, uint64_t>>& counts = {},
@@ -39,8 +39,7 @@ class UncountedTimeTest : public ::testing::Test {
   // Seconds by cause, unexplained, not read.
   std::vector<double> Seconds() const {
     std::vector<double> seconds;
-    for (const UncountedTime::Part& part : vcpu_.uncounted.parts())
-      seconds.push_back(part.ns / 1e9);
+    for (const TimeByCause::Part& part : vcpu_.uncounted.parts()) seconds.push_back(part.ns / 1e9);
     seconds.push_back(vcpu_.uncounted.UnexplainedNs() / 1e9);
     seconds.push_back(vcpu_.uncounted.UnreadNs() / 1e9);
     return seconds;
@@ -50,7 +49,7 @@ class UncountedTimeTest : public ::testing::Test {
 };
 
 // A reading tells of what came before it.
-TEST_F(UncountedTimeTest, GoesToWhatTheNextReadingShows) {
+TEST_F(TimeByCauseTest, GoesToWhatTheNextReadingShows) {
   Add(core::Rule::kNoCounters);
   Add(core::Rule::kNoCounters, {{Statistic::kIoExits, 5'000}});
   EXPECT_THAT(Seconds(), ::testing::ElementsAre(0, 1, 0, 0, 1));
@@ -63,7 +62,7 @@ TEST_F(UncountedTimeTest, GoesToWhatTheNextReadingShows) {
   EXPECT_EQ(vcpu_.uncounted.TotalNs(), 5e9);
 }
 
-TEST_F(UncountedTimeTest, PollingIsHalfOfTheTimeOnACpu) {
+TEST_F(TimeByCauseTest, PollingIsHalfOfTheTimeOnACpu) {
   Add(core::Rule::kNoCounters);
   Add(core::Rule::kNoCounters,
       {{Statistic::kHaltPollNs, 500'000'000}, {Statistic::kIoExits, 9'000}});
@@ -72,27 +71,27 @@ TEST_F(UncountedTimeTest, PollingIsHalfOfTheTimeOnACpu) {
   EXPECT_THAT(Seconds(), ::testing::ElementsAre(1, 0, 0, 1, 1));
 }
 
-TEST_F(UncountedTimeTest, WithoutKvmsStatisticsNothingIsRead) {
+TEST_F(TimeByCauseTest, WithoutKvmsStatisticsNothingIsRead) {
   Add(core::Rule::kNoCounters);
   Add(core::Rule::kNoCounters, {{Statistic::kMigrations, 3}});
   EXPECT_THAT(Seconds(), ::testing::ElementsAre(0, 0, 0, 0, 2));
 }
 
-TEST_F(UncountedTimeTest, WhatCountersToldIsNoneOfIt) {
+TEST_F(TimeByCauseTest, WhatCountersToldIsNoneOfIt) {
   Add(core::Rule::kTightLoop);
   Add(core::Rule::kBlocked, {{Statistic::kIoExits, 50'000}});
   EXPECT_EQ(vcpu_.uncounted.TotalNs(), 0);
 }
 
 // It is the time on a CPU alone.
-TEST_F(UncountedTimeTest, IsTimeOnACpu) {
+TEST_F(TimeByCauseTest, IsTimeOnACpu) {
   Add(core::Rule::kNoCounters, {}, kSecond_ns, 60'000'000);
   Add(core::Rule::kNoCounters, {{Statistic::kHaltExits, 4'800}}, kSecond_ns, 70'000'000);
   EXPECT_THAT(Seconds(), ::testing::ElementsAre(0, 0, 0.06, 0, 0.07));
 }
 
 // The scheduler's counts come more often than those of KVM by QMP, which then tell of all the time.
-TEST_F(UncountedTimeTest, AReadingOfTheSchedulerAloneSettlesNothing) {
+TEST_F(TimeByCauseTest, AReadingOfTheSchedulerAloneSettlesNothing) {
   Add(core::Rule::kNoCounters);
   Add(core::Rule::kNoCounters, {{Statistic::kMigrations, 3}});
   Add(core::Rule::kNoCounters, {{Statistic::kIoExits, 10'000}}, 2 * kSecond_ns);
@@ -102,21 +101,51 @@ TEST_F(UncountedTimeTest, AReadingOfTheSchedulerAloneSettlesNothing) {
   EXPECT_THAT(Seconds(), ::testing::ElementsAre(0, 2, 0, 1, 1));
 }
 
-TEST_F(UncountedTimeTest, NotesNameWhatExplainsIt) {
+// Half of a second of a halted vCPU was the host's, which polled for it.
+TEST_F(TimeByCauseTest, PollingIsSplitByItsCause) {
+  metric::StatisticsDelta read;
+  read.progress[static_cast<size_t>(Statistic::kHaltPollNs)] = {.count = 900'000'000,
+                                                                .time_ns = kSecond_ns};
+  const metric::Made made{.end_ns = kSecond_ns,
+                          .verdict = {.band = core::Band::kHalted, .rule = core::Rule::kPolling},
+                          .counts = {1'000'000, 1'000'000},
+                          .residency = 0.01};
+  for (const bool has_read : {false, true}) {
+    metric::IntervalMaker().With(made, [&](metric::Interval interval) {
+      if (has_read) interval.statistics = &read;
+      vcpu_.polling.Add(interval);
+      vcpu_.uncounted.Add(interval);
+    });
+  }
+  EXPECT_NEAR(vcpu_.polling.parts()[0].ns, 0.99e9, 1e6);
+  EXPECT_NEAR(vcpu_.polling.UnreadNs(), 0.99e9, 1e6);
+  EXPECT_EQ(vcpu_.uncounted.TotalNs(), 0);
+  VmSummary vm;
+  vm.vcpus[0] = vcpu_;
+  EXPECT_THAT(TimeNotes(vm, std::nullopt),
+              ::testing::HasSubstr("  halted, but busy, vCPU 0: 2.0 s on a CPU outside of the "
+                                   "guest, of these 50.0 % halt-polling"));
+  EXPECT_EQ(metric::IntervalMaker().With(
+                {.end_ns = kSecond_ns, .verdict = {.rule = core::Rule::kPolling}},
+                [](const metric::Interval& interval) { return PollingNs(interval); }),
+            0);  // its residency is not known
+}
+
+TEST_F(TimeByCauseTest, NotesNameWhatExplainsIt) {
   VmSummary vm;
   Add(core::Rule::kNoCounters);
   vm.vcpus[0] = vcpu_;
-  EXPECT_EQ(UncountedNotes(vm, std::nullopt), "");  // nothing was read
+  EXPECT_EQ(TimeNotes(vm, std::nullopt), "");  // nothing was read
   Add(core::Rule::kNoCounters, {{Statistic::kIoExits, 50'000}});
   Add(core::Rule::kNoCounters, {{Statistic::kIoExits, 5}});
   vm.vcpus[0] = vcpu_;
   vm.vcpus[1] = vcpu_;
-  EXPECT_EQ(UncountedNotes(vm, 1),
+  EXPECT_EQ(TimeNotes(vm, 1),
             "  without counters, vCPU 1: 3.0 s on a CPU, of these 33.3 % device-exits, 33.3 % "
             "unexplained, "
             "33.3 %\n"
             "                            not read\n");
-  EXPECT_THAT(UncountedNotes(vm, std::nullopt), ::testing::HasSubstr("vCPU 0"));
+  EXPECT_THAT(TimeNotes(vm, std::nullopt), ::testing::HasSubstr("vCPU 0"));
 }
 
 }  // namespace
