@@ -5,6 +5,7 @@ usage: page_test.py VCPULSE DRAW_TIMELINE [unittest arguments]
 """
 
 import os
+import pathlib
 import sys
 import tempfile
 import unittest
@@ -279,6 +280,21 @@ class PageTest(unittest.TestCase):
         self.assertIn("RAN is the share of time on a CPU", page.text("summary"))
         self.assertIn("UNKNOWN: it ran", page.text("legend"))
         self.assertNotIn("SPINNING", page.text("legend"))
+
+    def test_notes_name_neighbours_and_causes(self):
+        # The page keeps its functions to itself: the texts alone, of the same source.
+        source = (pathlib.Path(__file__).parents[2] / "monitor/page/assets/summary_tables.js").read_text()
+        share = "const formatShare = (share) => (100 * share).toFixed(1) + ' %'; "
+
+        def call(text, argument):
+            return self.page.script(share + source + "; return " + text, argument)
+
+        self.assertEqual(call("smtText(arguments[0])", [{"share": 0.75, "vcpu": 3, "vm_number": 2, "vm": "db"},
+                                                       {"share": 0.25, "vcpu": 1, "vm_number": 7, "vm": None}]),
+                         "75.0 % vCPU 3 of VM 2 db, 25.0 % vCPU 1 of VM 7")
+        self.assertEqual(call("causesText(arguments[0])", {"seconds": 2, "causes": {"halt-polling": 1.5, "wake-ups": 0}}),
+                         "75.0 % halt-polling")
+        self.assertEqual(call("causesText(null)", None), "")
 
     def test_a_gap_has_no_colour_of_a_band(self):
         page = self.page

@@ -28,11 +28,15 @@ function vcpuRow(vm, vcpu) {
     Object.entries(vcpu.unknown_reasons).map(([reason, share]) => reason + ' ' + formatShare(share)).join(', ')];
 }
 
-// What explains the time on a CPU without counters; nothing where nothing does.
-function uncountedText(time) {
+// What explains some time on a CPU; nothing where nothing does.
+function causesText(time) {
   const causes = time ? Object.entries(time.causes).filter(([, seconds]) => seconds > 0) : [];
   return causes.map(([cause, seconds]) => formatShare(seconds / time.seconds) + ' ' + cause).join(', ');
 }
+
+// Who ran beside a vCPU on its core.
+const smtText = (neighbours) => neighbours.slice(0, 5).map((one) => formatShare(one.share) + ' vCPU ' + one.vcpu +
+  ' of VM ' + one.vm_number + (one.vm === null ? '' : ' ' + one.vm)).join(', ');
 
 // Who had the CPU of a vCPU in the windows of `record --competitors`.
 function competitorText(found) {
@@ -69,8 +73,13 @@ function vmSection(vm) {
   if (vm.competitors_refused) notes.add('competitors were not watched: ' + vm.competitors_refused);
   if (vm.hotspots_refused) notes.add('hot addresses were not sampled: ' + vm.hotspots_refused);
   for (const vcpu of vm.vcpus) {
-    const uncounted = uncountedText(vcpu.without_counters);
+    const uncounted = causesText(vcpu.without_counters);
     if (uncounted) notes.add('vCPU ' + vcpu.index + ', without counters: ' + uncounted);
+    const polling = causesText(vcpu.polling);
+    if (polling) notes.add('vCPU ' + vcpu.index + ', halted, but busy: ' + polling);
+    if (vcpu.smt_neighbours && vcpu.smt_neighbours.length > 0) {
+      notes.add('vCPU ' + vcpu.index + ', on another thread of its core: ' + smtText(vcpu.smt_neighbours));
+    }
     if (vcpu.competitors) notes.add('vCPU ' + vcpu.index + ', competitors: ' + competitorText(vcpu.competitors));
     if (vcpu.hotspots) notes.add('vCPU ' + vcpu.index + ', hot code: ' + hotText(vcpu.hotspots));
   }
