@@ -28,6 +28,7 @@ namespace {
 constexpr std::array<std::string_view, 3> kSources = {"cycles", "kvm-exit", "qmp"};
 constexpr absl::Duration kQmpTimeout = absl::Milliseconds(200);
 constexpr int64_t kQmpPause_ns = 250'000'000;
+constexpr size_t kMostStacks = 4;  // in one look, over the vCPUs in turn
 
 // A ring per vCPU.
 class RingSampler final : public AddressSampler {
@@ -90,7 +91,14 @@ class QmpSampler final : public AddressSampler {
 
   absl::Status Collect() override {
     if (MonotonicNow_ns() < not_before_ns_) return absl::OkStatus();
+    const absl::Status status = Look();
+    // From its end on: a look at many vCPUs takes its time, and the VM shall run in between.
     not_before_ns_ = MonotonicNow_ns() + kQmpPause_ns;
+    return status;
+  }
+
+ private:
+  absl::Status Look() {
     const absl::StatusOr<std::vector<std::string>> texts = Registers();
     if (!texts.ok()) return texts.status();
     for (size_t i = 0; i < texts->size(); ++i) {
@@ -98,10 +106,10 @@ class QmpSampler final : public AddressSampler {
       if (!address) continue;
       ++(IsHaltedInRegisters((*texts)[i]) ? counts_[i].halted : counts_[i].counts[*address]);
     }
-    return stacks_ ? LookAtStacks(*texts) : absl::OkStatus();
+    if (stacks_) LookAtStacks(*texts);
+    return absl::OkStatus();
   }
 
- private:
   // In the order of our vCPUs; empty where QEMU has none of that index.
   absl::StatusOr<std::vector<std::string>> Registers() const {
     absl::StatusOr<QmpReply> reply =
@@ -117,38 +125,42 @@ class QmpSampler final : public AddressSampler {
     return texts;
   }
 
+  // RBP is any value on x86: kernels are built without frame pointers.
+  static bool StandsAt(const StackRegisters& now, const StackRegisters& before) {
+    return now.stack == before.stack && (now.isa == Isa::kX86 || now.frame == before.frame);
+  }
+
   // The vCPUs run on between two questions, so the registers are asked for once more: a stack that
   // has moved meanwhile is not kept.
-  absl::Status LookAtStacks(const std::vector<std::string>& before) {
+  // Where QEMU does not answer there are none: the registers were the matter.
+  void LookAtStacks(const std::vector<std::string>& before) {
     std::vector<std::optional<StackLook>> read(vm_.vcpus.size());
-    bool any = false;
-    for (size_t i = 0; i < before.size(); ++i) {
+    size_t stacks = 0;
+    for (size_t turn = 0; turn < before.size() && stacks < kMostStacks; ++turn) {
+      const size_t i = next_++ % before.size();
       const auto registers = StackRegistersIn(before[i]);
       if (!registers || registers->at.mode != GuestMode::kKernel ||
           IsHaltedInRegisters(before[i]) || looks_[i].size() == kMostLooks) {
         continue;
       }
       auto memory = ReadGuestMemory(vm_, vm_.vcpus[i].index, registers->stack, kStackBytes);
-      if (!memory.ok()) return memory.status();
+      if (!memory.ok()) break;
       read[i] = {.registers = *registers, .memory = *std::move(memory)};
-      any = true;
+      ++stacks;
     }
-    if (!any) return absl::OkStatus();
+    if (stacks == 0) return;
     const absl::StatusOr<std::vector<std::string>> after = Registers();
-    if (!after.ok()) return after.status();
+    if (!after.ok()) return;
     for (size_t i = 0; i < read.size(); ++i) {
       const auto now = StackRegistersIn((*after)[i]);
-      if (!read[i] || !now || now->stack != read[i]->registers.stack ||
-          now->frame != read[i]->registers.frame) {
-        continue;
-      }
+      if (!read[i] || !now || !StandsAt(*now, read[i]->registers)) continue;
       looks_[i].push_back(*std::move(read[i]));
     }
-    return absl::OkStatus();
   }
 
   Vm vm_;
   bool stacks_;
+  size_t next_ = 0;  // vCPU whose stack is read next
   int64_t not_before_ns_ = 0;
 };
 

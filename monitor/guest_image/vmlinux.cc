@@ -20,6 +20,7 @@ namespace {
 
 // Kernels have some 30 MB of code; a damaged file may claim anything.
 constexpr uint64_t kMostCode = uint64_t{256} << 20;
+constexpr uint64_t kMostOrc = uint64_t{64} << 20;  // Debian's have 4 MB
 constexpr size_t kMostSymbols = size_t{1} << 20;
 constexpr size_t kLongestName = 512;  // the kernel's own limit (KSYM_NAME_LEN)
 
@@ -104,6 +105,7 @@ absl::StatusOr<hotspots::GuestKernel> Parse(Elf* elf) {
   size_t names = 0;
   const bool has_names = elf_getshdrstrndx(elf, &names) == 0;
   uint64_t left = kMostCode;
+  uint64_t left_of_orc = kMostOrc;
   GElf_Shdr of;
   for (Elf_Scn* section = elf_nextscn(elf, nullptr); section != nullptr;
        section = elf_nextscn(elf, section)) {
@@ -118,7 +120,7 @@ absl::StatusOr<hotspots::GuestKernel> Parse(Elf* elf) {
       kernel.code.Add({.address = of.sh_addr, .bytes = {code.begin(), code.end()}, .isa = *isa});
     } else if (has_names) {
       const char* const name = elf_strptr(elf, names, of.sh_name);
-      if (name != nullptr) orc.Take(name, of, section, left);
+      if (name != nullptr) orc.Take(name, of, section, left_of_orc);
     }
   }
   if (entries.empty()) return NoKernel("it has no symbols (stripped, or a vmlinuz)");

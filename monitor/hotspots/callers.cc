@@ -36,10 +36,17 @@ class Walk {
 
   // Takes a return address; false where it is none, or enough were taken.
   bool Add(uint64_t address) {
+    const auto symbol = kernel_.symbols.Find(address - 1);
     const bool fits = kvm::ModeOfAddress(address) == kvm::GuestMode::kKernel &&
-                      (kernel_.symbols.empty() || kernel_.symbols.Find(address - 1));
+                      (kernel_.symbols.empty() || symbol);
     if (fits) callers_.push_back(address);
-    return fits && callers_.size() < kMostCallers;
+    return fits && callers_.size() < kMostCallers && !(symbol && IsException(*symbol));
+  }
+
+  // Linux's entries from kernel mode (arch/arm64/kernel/entry.S, entry-common.c): up to 6.12 their
+  // frame record is what was interrupted, which did not call.
+  bool IsException(const Symbol& symbol) const {
+    return look_.registers.isa == kvm::Isa::kArm64 && symbol.name.starts_with("el1");
   }
 
   // Without the signature that a kernel with pointer authentication puts above bit 47.

@@ -57,6 +57,11 @@ std::string CallersText(const VcpuHotspots& vcpu, size_t most) {
       absl::StrAppend(&names, names.empty() ? "" : " < ", Printable(frame.name));
     }
     text += LineOf(stack.samples, vcpu.samples, NameOf(stack.mode), names);
+    told -= stack.samples;
+  }
+  if (vcpu.stacks->size() > most) {
+    text += LineOf(told, vcpu.samples, "",
+                   absl::StrCat(Plural(vcpu.stacks->size() - most, "more stack"), " (--top N)"));
   }
   return text;
 }

@@ -15,6 +15,8 @@ static_assert(std::endian::native == std::endian::little, "entries are read as t
 
 constexpr size_t kPlaceBytes = 4;
 constexpr size_t kEntryBytes = 6;
+// Debian's kernels have some 400,000; a damaged file may claim anything.
+constexpr size_t kMostEntries = size_t{4} << 20;
 
 // Numbers of registers (ORC_REG_*).
 constexpr uint64_t kUndefined = 0;
@@ -70,7 +72,8 @@ std::optional<OrcFrame::Kept> KeptOf(uint64_t entry) {
 OrcTable OrcTable::Parse(std::span<const uint8_t> places, uint64_t places_address,
                          std::span<const uint8_t> entries) {
   OrcTable table;
-  const size_t count = std::min(places.size() / kPlaceBytes, entries.size() / kEntryBytes);
+  const size_t count =
+      std::min({places.size() / kPlaceBytes, entries.size() / kEntryBytes, kMostEntries});
   table.places_.reserve(count);
   std::array<size_t, kNewMask + 1> types{};
   for (size_t i = 0; i < count; ++i) {
@@ -100,6 +103,8 @@ std::optional<OrcFrame> OrcTable::Find(uint64_t address) const {
   const uint64_t entry = std::prev(after)->entry;
   const auto base = BaseOf(entry);
   const auto kept = KeptOf(entry);
+  // Before 5.12 it meant another place, and which of the old kernels this is cannot be told.
+  if (base == OrcFrame::Base::kAtStack && call_type_ == kOldCall) return std::nullopt;
   if (!base || !kept || TypeOf(entry, type_mask_) != call_type_) return std::nullopt;
   return OrcFrame{
       .base = *base, .offset = OffsetOf(entry), .kept = *kept, .kept_offset = KeptOffsetOf(entry)};

@@ -63,7 +63,11 @@ class StatisticsReader {
   void Add(const v1::Statistics& record, const v1::VcpuSet& set);
   // What was read since the last call for this vCPU; nothing where nothing was.
   std::optional<StatisticsDelta> Take(uint32_t vm, uint32_t epoch, size_t column);
-  void EndEpoch(uint32_t vm, uint32_t epoch) { epochs_.erase({vm, epoch}); }
+  void EndEpoch(uint32_t vm, uint32_t epoch) {
+    epochs_.erase({vm, epoch});
+    const auto next = epochs_.lower_bound({vm, 0});
+    if (next == epochs_.end() || next->first.first != vm) neighbours_.Forget(vm);
+  }
 
  private:
   struct Reading {

@@ -122,32 +122,43 @@ void Explainer::AddStatistics(const v1::Statistics& record) {
   const auto read = statistics_.Take(record.vm(), record.epoch(), found->second.index);
   if (!read) return;
   std::optional<Moment>& best = vms_[record.vm()].best;
-  std::optional<metric::StatisticsDelta>& latest = found->second.read;
-  if (!latest) latest.emplace();
+  metric::StatisticsDelta& latest = found->second.read;
   for (size_t s = 0; s < metric::kStatistics; ++s) {
     // The sources have their own times.
     const metric::StatisticsDelta::Progress& progress = read->progress[s];
     if (progress.time_ns == 0) continue;
-    latest->progress[s] = progress;
+    latest.progress[s] = progress;
     const bool tells = best && best->key == key && progress.end_ns >= best->wake_ns &&
                        Minus(progress.end_ns, progress.time_ns) < best->wake_ns;
     if (!tells) continue;
-    if (!best->read) best->read.emplace();
-    best->read->progress[s] = progress;
+    best->read.progress[s] = progress;
   }
 }
 
-Explanation::Counted Explainer::CountedOf(const metric::StatisticsDelta& read) const {
+// Nothing where nothing was read about then.
+std::optional<Explanation::Counted> Explainer::CountedOf(const Moment& moment) const {
+  // A reading each second, or each tick: an older one is of a source that is gone.
+  constexpr int64_t kSoon_ns = 2'000'000'000;
+  metric::StatisticsDelta read;
+  for (size_t s = 0; s < metric::kStatistics; ++s) {
+    const metric::StatisticsDelta::Progress& progress = moment.read.progress[s];
+    const bool is_recent =
+        Minus(moment.wake_ns, progress.end_ns) <= std::max(kSoon_ns, progress.time_ns);
+    if (progress.time_ns > 0 && is_recent) read.progress[s] = progress;
+  }
   Explanation::Counted counted;
   std::optional<int64_t> from_ns;
+  std::optional<int64_t> to_ns;
   for (const metric::StatisticsDelta::Progress& progress : read.progress) {
     if (progress.time_ns == 0) continue;
     const int64_t begin_ns = Minus(progress.end_ns, progress.time_ns);
     from_ns = std::min(from_ns.value_or(begin_ns), begin_ns);
+    to_ns = std::max(to_ns.value_or(progress.end_ns), progress.end_ns);
   }
+  if (!from_ns) return std::nullopt;
   const int64_t start_ns = start_ns_.value_or(0);
-  counted.from_ns = Minus(from_ns.value_or(start_ns), start_ns);
-  counted.to_ns = Minus(read.EndNs(), start_ns);
+  counted.from_ns = Minus(*from_ns, start_ns);
+  counted.to_ns = Minus(*to_ns, start_ns);
   for (const metric::Info& info : metric::Table()) {
     const auto value = metric::ValueOf(info.metric, read);
     if (value) counted.values.emplace_back(info.metric, *value);
@@ -255,7 +266,7 @@ absl::StatusOr<Explanation> Explainer::Finish() const {
                   .features = moment.features,
                   .verdict = moment.verdict,
                   .recorded = metric::WithinKnown(moment.recorded)};
-  if (moment.read) out.counted = CountedOf(*moment.read);
+  out.counted = CountedOf(moment);
   if (moment.features.residency) {
     out.residency_method = std::string(*reading::ResidencyMethodName(
         column.by_ref_cycles ? v1::RESIDENCY_METHOD_REF_CYCLES : WithoutRefCycles(*session_)));

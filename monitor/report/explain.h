@@ -48,7 +48,8 @@ struct Explanation {
   Reasons reasons{};         // empty without a verdict
 
   // What the scheduler and KVM counted over a time that has the window's end, or, where no later
-  // reading came, over the last time before it. Nothing where nothing was read.
+  // reading came, over the last time before it, 2 s before at most. Nothing where nothing was read.
+  // Where the thread ran (numa_remote, smt_shared) is none of it: one reading tells nothing.
   struct Counted {
     int64_t from_ns = 0;  // after the start
     int64_t to_ns = 0;
@@ -83,8 +84,8 @@ class Explainer {
     size_t index = 0;
     core::Classifier classifier = core::Classifier::kIpcBands;
     bool by_ref_cycles = false;
-    core::Band previous = core::Band::kNone;        // band before the tick that comes
-    std::optional<metric::StatisticsDelta> read{};  // the latest
+    core::Band previous = core::Band::kNone;  // band before the tick that comes
+    metric::StatisticsDelta read{};           // the latest of each
   };
   // What is kept of a tick.
   struct Moment {
@@ -95,7 +96,7 @@ class Explainer {
     core::Verdict verdict;
     core::Verdict recorded;
     core::Band previous = core::Band::kNone;
-    std::optional<metric::StatisticsDelta> read{};  // before it, and after it where that came
+    metric::StatisticsDelta read;  // before it, and over it where that came
   };
 
   // One VM instance: a VM that restarted is another one of the same name.
@@ -110,7 +111,7 @@ class Explainer {
   void AddSet(const v1::VcpuSet& set);
   void AddTick(const timeline::TickEntry& tick);
   void AddStatistics(const v1::Statistics& record);
-  Explanation::Counted CountedOf(const metric::StatisticsDelta& read) const;
+  std::optional<Explanation::Counted> CountedOf(const Moment& moment) const;
   bool IsBetter(const Moment& moment, const std::optional<Moment>& than) const;
   absl::StatusOr<uint32_t> FindVm() const;
   absl::Status CheckTarget(uint32_t number, const Vm& vm) const;

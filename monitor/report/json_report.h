@@ -82,7 +82,8 @@
 //       "host_cpu_moves_omitted": n,   // later ones, beyond what a report keeps
 //       "smt_neighbours": [{"vm", "vm_number", "vcpu", "share"}] or null,   // vCPUs that ran on other
 //                                      // threads of its core, by share of the readings at which it
-//                                      // ran; null: no SMT, or not known
+//                                      // ran; null: no SMT, not known, or it never ran
+//       "smt_neighbours_omitted": n,   // times that others were there, beyond what a report keeps
 //       METRIC: n or null,             // each metric of docs/metrics.md that has a key in this report:
 //                                      // "residency", "run_share", "ghz", ...
 //       "counts": {"cycles": n or null, ...},          // as counted

@@ -118,8 +118,8 @@ struct VcpuSummary {
   std::vector<EventTotal> events;
   LongestStretch spin;
   LongestStretch starved;
-  TimeByCause uncounted{UncountedNs};
-  TimeByCause polling{PollingNs};
+  TimeByCause uncounted{UncountedNs, OnCpuNs};
+  TimeByCause polling{PollingNs, OutsideNs};
   HostCpus host_cpus;
   SmtNeighbours smt;
 

@@ -13,8 +13,8 @@ constexpr double kPollsFrom = 0.5;
 constexpr double kLongestRun_ns = 100'000;
 constexpr double kLongestRunToDevice_ns = 200'000;
 
-bool IsShort(double on_cpu_ns, double exits, double longest_ns) {
-  return exits > 0 && on_cpu_ns <= longest_ns * exits;
+bool IsShort(double time_ns, double exits, double longest_ns) {
+  return exits > 0 && time_ns <= longest_ns * exits;
 }
 
 }  // namespace
@@ -36,35 +36,41 @@ void TimeByCause::Settle(const metric::StatisticsDelta& read) {
   const auto count = [share](const metric::StatisticsDelta::Progress& progress) {
     return share * static_cast<double>(progress.count);
   };
-  const bool polls = polled.count > 0 && count(polled) >= kPollsFrom * on_cpu_ns_;
-  const bool exits = IsShort(on_cpu_ns_, count(io_exits), kLongestRunToDevice_ns);
-  const bool wakes = IsShort(on_cpu_ns_, count(halts), kLongestRun_ns);
+  const bool polls = polled.count > 0 && count(polled) >= kPollsFrom * whole_ns_;
+  const bool exits = IsShort(whole_ns_, count(io_exits), kLongestRunToDevice_ns);
+  const bool wakes = IsShort(whole_ns_, count(halts), kLongestRun_ns);
   double& part = polls   ? parts_[0].ns
                  : exits ? parts_[1].ns
                  : wakes ? parts_[2].ns
                          : unexplained_ns_;
   part += waiting_ns_;
-  waiting_ns_ = on_cpu_ns_ = covered_ns_ = 0;
+  waiting_ns_ = whole_ns_ = covered_ns_ = 0;
 }
 
 void TimeByCause::Add(const metric::Interval& interval) {
   if (interval.statistics != nullptr) Settle(*interval.statistics);
-  const auto on_cpu_ns = static_cast<double>(interval.delta.time_enabled_ns);
-  on_cpu_ns_ += on_cpu_ns;
+  whole_ns_ += whole_(interval);
   covered_ns_ += static_cast<double>(interval.delta.interval_ns);
   waiting_ns_ += wanted_(interval);
 }
 
+double OnCpuNs(const metric::Interval& interval) {
+  return static_cast<double>(interval.delta.time_enabled_ns);
+}
+
 double UncountedNs(const metric::Interval& interval) {
-  const bool is_uncounted = interval.verdict.rule == core::Rule::kNoCounters;
-  return is_uncounted ? static_cast<double>(interval.delta.time_enabled_ns) : 0;
+  return interval.verdict.rule == core::Rule::kNoCounters ? OnCpuNs(interval) : 0;
+}
+
+double OutsideNs(const metric::Interval& interval) {
+  const auto residency = interval.Residency();
+  if (!residency) return 0;
+  const double in_guest_ns = *residency * static_cast<double>(interval.delta.interval_ns);
+  return std::max(0.0, OnCpuNs(interval) - in_guest_ns);
 }
 
 double PollingNs(const metric::Interval& interval) {
-  const auto residency = interval.Residency();
-  if (interval.verdict.rule != core::Rule::kPolling || !residency) return 0;
-  const double in_guest_ns = *residency * static_cast<double>(interval.delta.interval_ns);
-  return std::max(0.0, static_cast<double>(interval.delta.time_enabled_ns) - in_guest_ns);
+  return interval.verdict.rule == core::Rule::kPolling ? OutsideNs(interval) : 0;
 }
 
 }  // namespace vcpulse::report

@@ -12,9 +12,11 @@ namespace vcpulse::report {
 // the time since the one before it. Given the intervals of one vCPU in the order of time.
 class TimeByCause {
  public:
-  // How much of an interval is to be explained, ns.
-  using Wanted = double (*)(const metric::Interval&);
-  explicit TimeByCause(Wanted wanted) : wanted_(wanted) {}
+  // Some of the time of an interval, ns.
+  using TimeOf = double (*)(const metric::Interval&);
+  // `wanted` is to be explained; it is part of `whole`, the time in which what KVM counted was
+  // done.
+  TimeByCause(TimeOf wanted, TimeOf whole) : wanted_(wanted), whole_(whole) {}
 
   struct Part {
     std::string_view cause;  // "halt-polling", "device-exits", "wake-ups"
@@ -36,17 +38,20 @@ class TimeByCause {
   std::array<Part, 3> parts_ = {
       {{.cause = "halt-polling"}, {.cause = "device-exits"}, {.cause = "wake-ups"}}};
   double unexplained_ns_ = 0;
-  Wanted wanted_;
-  // Since the last reading of KVM's: to be explained, on a CPU, and in all.
+  TimeOf wanted_;
+  TimeOf whole_;
+  // Since the last reading of KVM's: to be explained, of the whole, and in all.
   double waiting_ns_ = 0;
-  double on_cpu_ns_ = 0;
+  double whole_ns_ = 0;
   double covered_ns_ = 0;
 };
 
-// Where no hardware counter told what it did (UNKNOWN, no-counters).
+// On a CPU; thereof where no hardware counter told what it did (UNKNOWN, no-counters).
+double OnCpuNs(const metric::Interval& interval);
 double UncountedNs(const metric::Interval& interval);
-// In which it was halted, and busy for the host all the same (HALTED, polling): beyond what it ran
-// in the guest.
+// On a CPU beyond what it ran in the guest; thereof where it was halted, and busy for the host all
+// the same (HALTED, polling). 0 where its residency is not known.
+double OutsideNs(const metric::Interval& interval);
 double PollingNs(const metric::Interval& interval);
 
 }  // namespace vcpulse::report

@@ -121,6 +121,7 @@ void AddWhy(const Report& report, uint32_t vm, const VcpuSummary& vcpu, json::ob
   out["competitors"] = CompetitorsJson(report, vm, vcpu.index);
   AddHostCpus(report, vcpu.host_cpus, out);
   out["smt_neighbours"] = SmtJson(report, vcpu.smt);
+  out["smt_neighbours_omitted"] = vcpu.smt.omitted();
 }
 
 }  // namespace vcpulse::report

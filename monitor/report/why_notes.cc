@@ -215,6 +215,12 @@ std::string MissingStatisticsNote(const Report& report, const VmSummary& vm,
       session->cpu_cores().empty()) {
     notes += "  no core of the host has two threads (SMT), or they were not recorded\n";
   }
+  if (std::ranges::find(columns, Metric::kSmtShared) != columns.end() && session &&
+      !session->cpu_cores().empty() && std::ranges::all_of(vm.vcpus, [](const auto& one) {
+        return one.second.smt.readings() == 0;
+      })) {
+    notes += "  SMT: no vCPU was seen running by two readings of the scheduler\n";
+  }
   const bool wants_kvm = std::ranges::any_of(columns, IsOfKvm);
   if (!wants_kvm || vm.kvm_missing.value_or("").empty()) return notes;
   return notes + Wrapped("  KVM's counts were not read: ", Printable(*vm.kvm_missing));

@@ -98,14 +98,20 @@ void CheckCallers(std::span<const uint8_t> bytes) {
   if (bytes.empty()) return;
   const size_t places = std::min<size_t>(4 * bytes[0], bytes.size() - 1);
   const size_t entries = std::min<size_t>(6 * bytes[0], bytes.size() - 1 - places);
-  hotspots::GuestKernel kernel;
+  const uint64_t at = registers.at.address;
+  hotspots::GuestKernel kernel{
+      .symbols = hotspots::Symbols::Of({{at & ~uint64_t{0xff}, true, "f"},
+                                        {(registers.link & ~uint64_t{0xff}) | 0x80, true, "el1_x"},
+                                        {at + 0x1000, true, "end"}})};
   kernel.orc = hotspots::OrcTable::Parse(bytes.subspan(1, places), 0xffffffff82000000,
                                          bytes.subspan(1 + places, entries));
   const auto stack = bytes.subspan(1 + places + entries);
   look.memory.assign(stack.begin(), stack.end());
   for (const kvm::Isa isa : {kvm::Isa::kX86, kvm::Isa::kArm64}) {
     registers.isa = isa;
-    Check(hotspots::CallersOf(look, kernel).size() <= hotspots::kMostCallers);
+    for (const hotspots::Stack& one : hotspots::StacksOf({look, look}, kernel)) {
+      Check(one.frames.size() <= hotspots::kMostCallers + 1 && one.samples == 2);
+    }
   }
 }
 

@@ -233,17 +233,24 @@ std::vector<hotspots::VcpuHotspots> HotspotsOf(const Sampled& one,
   return vcpus;
 }
 
-// Why no caller of a VM can be told, for people; empty where some can be.
-std::string NoCallers(const Sampled& one, const hotspots::GuestKernel& kernel) {
-  for (const std::vector<kvm::StackLook>& looks : one.sampler->looks()) {
-    const bool is_x86 = !looks.empty() && looks[0].registers.isa == kvm::Isa::kX86;
-    if (!is_x86 || !kernel.orc.empty()) continue;
-    return absl::StrCat(LabelOf(one.vm),
-                        ": callers of an x86 guest are told by the unwind tables (ORC) of its "
-                        "kernel: ",
-                        kernel.code.empty() ? "give --guest-vmlinux" : "this vmlinux has none");
-  }
-  return "";
+// Why no caller of a VM is told, for people; empty where some are, or no stack was read.
+std::string NoCallers(const Sampled& one, const std::vector<hotspots::VcpuHotspots>& vcpus,
+                      bool has_vmlinux) {
+  const auto& looks = one.sampler->looks();
+  const auto read =
+      std::ranges::find_if(looks, [](const auto& of_vcpu) { return !of_vcpu.empty(); });
+  const auto has_any = [](const hotspots::VcpuHotspots& vcpu) {
+    return vcpu.stacks && !vcpu.stacks->empty();
+  };
+  if (read == looks.end() || std::ranges::any_of(vcpus, has_any)) return "";
+  const bool is_x86 = read->front().registers.isa == kvm::Isa::kX86;
+  return absl::StrCat(
+      LabelOf(one.vm), ": no caller could be told",
+      !is_x86 ? ": its frame records lead nowhere"
+      : has_vmlinux
+          ? ": the vmlinux has no unwind tables (ORC), or where the kernel was loaded is "
+            "not known (add --guest-code or --guest-kallsyms)"
+          : ": on x86 the unwind tables (ORC) of its kernel are needed (--guest-vmlinux)");
 }
 
 // What the numbers do not say by themselves.
@@ -395,8 +402,10 @@ int RunHotspots(const HotspotsOptions& options) {
                           ? ReadCode(one)
                           : std::vector<std::vector<kvm::GuestCode>>(one.vm.vcpus.size());
     const hotspots::GuestKernel kernel = Placed(one, code, symbols->Of(one.vm.name));
-    if (const std::string why = NoCallers(one, kernel); !why.empty()) Note(why);
-    std::ranges::move(HotspotsOf(one, code, kernel, options.callers), std::back_inserter(vcpus));
+    auto of_vm = HotspotsOf(one, code, kernel, options.callers);
+    const bool has_vmlinux = !symbols->Of(one.vm.name).code.empty();
+    if (const auto why = NoCallers(one, of_vm, has_vmlinux); !why.empty()) Note(why);
+    std::ranges::move(of_vm, std::back_inserter(vcpus));
   }
   SayLimits(vcpus, !symbols->empty(), true);
   return Print(options, vcpus);

@@ -121,6 +121,10 @@ TEST_F(AddressSamplerTest, RegistersGoToTheirVcpus) {
 // Which of two looks at registers a stack was read between.
 class StackLookTest : public AddressSamplerTest {
  protected:
+  static constexpr char kMemory[] =
+      R"({"return": "ffffc90000001f00: 0x01 0x02\r\nffffc90000001f02: Cannot access memory\r\n"})"
+      "\n";
+
   static std::string Registers(const std::string& stack, const std::string& more = "CPL=0 HLT=0") {
     return R"({"return": "RBP=ffffc90000002000 RSP=)" + stack + R"(\r\nRIP=ffffffff81000010 )" +
            more +
@@ -129,15 +133,13 @@ class StackLookTest : public AddressSamplerTest {
   }
 
   // The looks of the only vCPU after one turn with these answers.
-  std::vector<StackLook> Look(std::vector<std::string> registers) {
+  std::vector<StackLook> Look(std::vector<std::string> registers, const char* memory = kMemory) {
     fakes::QmpServer::Script script;
     script.answers["query-cpus-fast"] =
         R"({"return": [{"thread-id": 101, "props": {}, "cpu-index": 0}]})"
         "\n";
     script.in_turn["info registers"] = std::move(registers);
-    script.answers["x /"] =
-        R"({"return": "ffffc90000001f00: 0x01 0x02\r\nffffc90000001f02: Cannot access memory\r\n"})"
-        "\n";
+    script.answers["x /"] = memory;
     fakes::QmpServer server(proc_.Path("q"), script);
     vm_.qmp_address = server.address();
     vm_.vcpus.resize(1);
@@ -158,6 +160,38 @@ TEST_F(StackLookTest, IsKeptWhereTheStackStands) {
 
 TEST_F(StackLookTest, IsNotKeptWhereItMovedMeanwhile) {
   EXPECT_THAT(Look({Registers("ffffc90000001f00"), Registers("ffffc90000001ef8")}), IsEmpty());
+}
+
+// A loop's counter may be in it.
+TEST_F(StackLookTest, RbpIsNoPlaceOnX86) {
+  std::string other = Registers("ffffc90000001f00");
+  other.replace(other.find("RBP=ffffc90000002000"), 20, "RBP=0000000000000007");
+  EXPECT_EQ(Look({Registers("ffffc90000001f00"), other}).size(), 1u);
+}
+
+// The frame record would be another one.
+TEST_F(StackLookTest, X29IsAPlaceOnArm) {
+  const auto arm = [](const char* frame) {
+    return std::string(R"({"return": " PC=ffff800008c0a2ec X29=)") + frame +
+           R"( X30=ffff800008c0a000 SP=ffff80000a00be90\nPSTATE=60000005 -ZC- EL1h\n"})"
+           "\n";
+  };
+  EXPECT_THAT(Look({arm("ffff80000a00be90"), arm("ffff80000a00bea0")}), IsEmpty());
+}
+
+TEST_F(StackLookTest, IsKeptOnArmToo) {
+  EXPECT_EQ(
+      Look({R"({"return": " PC=ffff800008c0a2ec X29=ffff80000a00be90 X30=0 SP=ffff80000a00be90)"
+            R"(\nPSTATE=60000005 -ZC- EL1h\n"})"
+            "\n"})
+          .size(),
+      1u);
+}
+
+// What the registers said stands.
+TEST_F(StackLookTest, IsNotKeptWhereQemuRefusesIt) {
+  EXPECT_THAT(Look({Registers("ffffc90000001f00")}, "{\"error\": {\"class\": \"GenericError\"}}\n"),
+              IsEmpty());
 }
 
 TEST_F(StackLookTest, IsOfTheKernelAlone) {

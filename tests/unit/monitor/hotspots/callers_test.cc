@@ -133,6 +133,39 @@ TEST(CallersOf, FollowOrc) {
               ElementsAre(kText + 0x140, kText + 0x240, kText + 0x340));
 }
 
+// An entry says where the frame begins by a word in memory.
+TEST(CallersOf, FollowWordsInMemory) {
+  OrcBytes orc;
+  orc.Add(kText, 8, 0, 0x09, 2);             // the word at the stack pointer, and 8
+  orc.Add(kText + 0x100, -8, -24, 0x48, 2);  // the word at frame - 8; the frame kept at frame - 24
+  orc.Add(kText + 0x200, 16, 0, 0x04, 2);    // frame + 16
+  orc.Add(kText + 0x300, 8, 0, 0x05, 2);
+  const GuestKernel kernel{.symbols = FourFunctions(),
+                           .orc = OrcTable::Parse(orc.places, kOrcPlaces, orc.entries)};
+  kvm::StackLook look = Look(Isa::kX86, {kStack + 8, kText + 0x140,    // lock's frame: from 16 on
+                                         kStack + 72, 0, kStack + 56,  // frame - 24, ..., frame - 8
+                                         0, kText + 0x240, 0, 0,       // take's frame: from 56 on
+                                         0, kText + 0x340});           // wake's: from 88 on
+  look.registers.frame = kStack + 40;
+  EXPECT_THAT(CallersOf(look, kernel), ElementsAre(kText + 0x140, kText + 0x240, kText + 0x340));
+}
+
+// The frame record of an exception is of what it interrupted, which did not call.
+TEST(CallersOf, EndAtAnExceptionOnArm) {
+  const Symbols symbols = Symbols::Of({{kText, true, "lock"},
+                                       {kText + 0x100, true, "el1h_64_irq"},
+                                       {kText + 0x200, true, "wake"},
+                                       {kText + 0x400, true, "end"}});
+  EXPECT_THAT(CallersOf(ArmLook(), {.symbols = symbols}), ElementsAre(kText + 0x140));
+}
+
+TEST(CallersOf, AreOfX30WhereTheFrameIsNotOnTheStackThatWasRead) {
+  kvm::StackLook look = ArmLook();
+  look.registers.link = kText + 0x1c0;
+  look.registers.frame = kStack + 4096;
+  EXPECT_THAT(CallersOf(look, {.symbols = FourFunctions()}), ElementsAre(kText + 0x1c0));
+}
+
 TEST(CallersOf, NeedOrcOnX86) {
   EXPECT_THAT(CallersOf(X86Look(), {.symbols = FourFunctions()}), IsEmpty());
 }

@@ -52,7 +52,9 @@ TEST(OrcTable, TheOldNumbersOfTypesAreTold) {
   bytes.Add(kOrcText + 8, 24, 0, 0x05, 0);
   bytes.Add(kOrcText + 16, 0, 0, 0x05, 1);
   bytes.Add(kOrcText + 24, 0, 0, 0x00, 4);
+  bytes.Add(kOrcText + 32, 16, 0, 0x09, 0);  // other kernels meant another place by it
   const OrcTable table = Parse(bytes);
+  EXPECT_EQ(table.Find(kOrcText + 32), std::nullopt);
   EXPECT_EQ(table.Find(kOrcText + 9), (OrcFrame{.offset = 24}));
   EXPECT_EQ(table.Find(kOrcText + 16), std::nullopt);
   EXPECT_EQ(table.Find(kOrcText + 24), std::nullopt);

@@ -5,6 +5,7 @@
 
 #include <limits>
 #include <map>
+#include <vector>
 
 namespace vcpulse::metric {
 namespace {
@@ -64,11 +65,10 @@ TEST_F(CoreNeighboursTest, OneThatWentAwayIsNone) {
 }
 
 TEST_F(CoreNeighboursTest, AnOldReadingTellsNothing) {
-  Read(kA, 0, 1);
   Read(kB, 2, 1);
   Read(kB, 2, 2);
-  run_ns_[kA] += 3 * kOneSecond;
-  EXPECT_THAT(Read(kA, 0, 4, 0), Optional(IsEmpty()));
+  Read(kA, 0, 3);
+  EXPECT_THAT(Read(kA, 0, 4), Optional(IsEmpty()));
 }
 
 TEST_F(CoreNeighboursTest, WhereTheCoreIsNotKnownNothingIs) {
@@ -78,6 +78,50 @@ TEST_F(CoreNeighboursTest, WhereTheCoreIsNotKnownNothingIs) {
   CoreNeighbours without;
   without.Add(kA, 0, kOneSecond, 0);
   EXPECT_EQ(without.Add(kA, 0, 2 * kOneSecond, kOneSecond), std::nullopt);
+}
+
+// A reading a tick: both see the same.
+TEST_F(CoreNeighboursTest, AtSlowTicksEachSeesTheOther) {
+  for (int64_t second = 10; second <= 50; second += 20) {
+    const auto a = Read(kA, 0, second, 20);
+    const auto b = Read(kB, 2, second + 1, 20);
+    if (second < 50) continue;
+    EXPECT_THAT(a, Optional(ElementsAre(kB)));
+    EXPECT_THAT(b, Optional(ElementsAre(kA)));
+  }
+}
+
+TEST_F(CoreNeighboursTest, OneOnAnUnknownCoreIsNotWhereItWas) {
+  Read(kB, 2, 1);
+  Read(kB, 2, 2);
+  Read(kA, 0, 2);
+  EXPECT_EQ(Read(kB, 4, 3), std::nullopt);
+  EXPECT_THAT(Read(kA, 0, 3), Optional(IsEmpty()));
+  EXPECT_THAT(Read(kB, 2, 4, 0.5), Optional(ElementsAre(kA)));  // of the last second alone
+}
+
+TEST_F(CoreNeighboursTest, AForgottenVmIsNoNeighbour) {
+  Read(kA, 0, 1);
+  Read(kB, 2, 1);
+  Read(kB, 2, 2);
+  neighbours_.Forget(kB.vm);
+  EXPECT_THAT(Read(kA, 0, 2), Optional(IsEmpty()));
+  EXPECT_EQ(Read(kB, 2, 3), std::nullopt);  // as one that is new
+}
+
+// As of a damaged file, which has all CPUs on one core.
+TEST(CoreNeighbours, AreBounded) {
+  constexpr uint32_t kVcpus = 1000;
+  CoreNeighbours neighbours;
+  neighbours.SetCores(std::vector<uint32_t>(kVcpus, 1));
+  for (const int64_t second : {1, 2}) {
+    for (uint32_t i = 0; i < kVcpus; ++i) {
+      const auto found = neighbours.Add({.vm = 1, .index = i}, i, second * kOneSecond,
+                                        static_cast<uint64_t>(second * kOneSecond));
+      EXPECT_EQ(found.has_value(), second == 2);
+      EXPECT_LE(found.value_or(std::vector<VcpuId>()).size(), CoreNeighbours::kMostPerCore);
+    }
+  }
 }
 
 TEST_F(CoreNeighboursTest, NumbersOfADamagedFileAreNoHarm) {

@@ -164,6 +164,27 @@ TEST(StatisticsReader, TellsWhoRanOnTheSameCore) {
   EXPECT_THAT(read(1, 2 * kSecond, 0), testing::Optional(testing::IsEmpty()));
   EXPECT_THAT(read(2, 2 * kSecond, 4), testing::Optional(testing::ElementsAre(VcpuId{1, 0})));
   EXPECT_THAT(read(1, 3 * kSecond, 0), testing::Optional(testing::ElementsAre(VcpuId{2, 0})));
+  reader.EndEpoch(2, 1);
+  EXPECT_THAT(read(1, 4 * kSecond, 0), testing::Optional(testing::IsEmpty()));
+}
+
+// By their index, not by their place in the set.
+TEST(StatisticsReader, NamesNeighboursByTheirIndex) {
+  StatisticsReader reader;
+  reader.SetCores({1, 1});
+  v1::VcpuSet set;
+  set.add_vcpus()->set_index(5);
+  set.add_vcpus()->set_index(7);
+  for (const int64_t now_ns : {kSecond, 2 * kSecond}) {
+    const auto ran_ns = static_cast<uint64_t>(now_ns);
+    v1::Statistics record = StatisticsOf(1, 1, now_ns, {"run_ns"}, {{ran_ns}, {ran_ns}});
+    for (int i = 0; i < 2; ++i) {
+      record.mutable_sources(0)->mutable_vcpus(i)->set_cpu(static_cast<uint32_t>(i));
+    }
+    reader.Add(record, set);
+  }
+  EXPECT_THAT(reader.Take(1, 1, 1)->neighbours,
+              testing::Optional(testing::ElementsAre(VcpuId{1, 5})));
 }
 
 }  // namespace

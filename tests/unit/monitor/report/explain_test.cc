@@ -80,7 +80,7 @@ class ExplainCountsTest : public ExplainTest {
           if (absl::Status status = explainer.Add(entry); !status.ok()) return status;
           const auto* tick = std::get_if<timeline::TickEntry>(&entry.record);
           if (tick == nullptr || tick->epoch != 1 || tick->sample.tick % 10 != 0 ||
-              tick->sample.tick == 0) {
+              tick->sample.tick == 0 || tick->sample.tick > last_tick_) {
             return absl::OkStatus();
           }
           // 0, 20,000, 20,005 halts.
@@ -102,6 +102,7 @@ class ExplainCountsTest : public ExplainTest {
   }
 
   bool ended_ = false;
+  uint64_t last_tick_ = 1000;  // that a reading follows
 };
 
 TEST_F(ExplainCountsTest, OverTheTimeThatHasTheWindow) {
@@ -127,6 +128,19 @@ TEST_F(ExplainCountsTest, BeforeTheFirstReadingNothingIsKnown) {
   EXPECT_FALSE(ExplainAt(TimeOf(5)).counted);
   EXPECT_TRUE(
       boost::json::parse(RenderExplanationJson(ExplainAt(TimeOf(5)))).at("counted").is_null());
+}
+
+// The readings ended two seconds before the end of the epoch and more.
+TEST_F(ExplainCountsTest, AnOldReadingTellsNothing) {
+  last_tick_ = 30;
+  ASSERT_TRUE(ExplainAt(TimeOf(45)).counted);
+  EXPECT_FALSE(ExplainAt(TimeOf(55)).counted);
+}
+
+// Between one reading and nothing there is no count.
+TEST_F(ExplainCountsTest, OneReadingTellsNothing) {
+  last_tick_ = 10;
+  EXPECT_FALSE(ExplainAt(TimeOf(15)).counted);
 }
 
 TEST_F(ExplainTest, TheLastVerdictWhereNoTimeIsGiven) {

@@ -131,6 +131,40 @@ TEST_F(TimeByCauseTest, PollingIsSplitByItsCause) {
             0);  // its residency is not known
 }
 
+// 0.4 s of polling are all of the time outside of the guest, though not half of that on a CPU.
+TEST_F(TimeByCauseTest, PollingIsHeldAgainstTheTimeOutsideOfTheGuest) {
+  metric::StatisticsDelta read;
+  read.progress[static_cast<size_t>(Statistic::kHaltPollNs)] = {.count = 400'000'000,
+                                                                .time_ns = 2 * kSecond_ns};
+  const auto add = [&](core::Band band, core::Rule rule, double residency, bool has_read) {
+    metric::IntervalMaker().With({.end_ns = kSecond_ns,
+                                  .verdict = {.band = band, .rule = rule},
+                                  .counts = {1'000'000, 1'000'000},
+                                  .residency = residency},
+                                 [&](metric::Interval interval) {
+                                   core::VcpuDelta delta = interval.delta;
+                                   if (rule == core::Rule::kPolling) {
+                                     delta.time_enabled_ns = 400'000'000;
+                                   }
+                                   const metric::Interval changed{
+                                       .epoch = interval.epoch,
+                                       .before = interval.before,
+                                       .now = interval.now,
+                                       .groups = {&delta, 1},
+                                       .delta = delta,
+                                       .residency_scale = interval.residency_scale,
+                                       .verdict = interval.verdict,
+                                       .statistics = has_read ? &read : nullptr};
+                                   vcpu_.polling.Add(changed);
+                                 });
+  };
+  add(core::Band::kProductive, core::Rule::kIpcHigh, 1, false);
+  add(core::Band::kHalted, core::Rule::kPolling, 0.001, false);
+  add(core::Band::kProductive, core::Rule::kIpcHigh, 1, true);
+  EXPECT_NEAR(vcpu_.polling.parts()[0].ns, 0.4e9, 2e6);
+  EXPECT_EQ(vcpu_.polling.UnexplainedNs(), 0);
+}
+
 TEST_F(TimeByCauseTest, NotesNameWhatExplainsIt) {
   VmSummary vm;
   Add(core::Rule::kNoCounters);
