@@ -30,8 +30,8 @@ class OrcTable {
 
   // `places` are 4 bytes each, relative to where they lie, of a section that begins at
   // `places_address`; `entries` are 6 bytes each. What has no pair is left out, and what lies
-  // behind 4 Mi pairs. The format of 6.4 and newer differs in the numbers of types; it is told by
-  // which number most entries have, as most are of ordinary calls.
+  // behind 4 Mi pairs. The format of 6.4 and newer differs in the numbers of types; it is
+  // recognised by which number most entries have, as most are of ordinary calls.
   static OrcTable Parse(std::span<const uint8_t> places, uint64_t places_address,
                         std::span<const uint8_t> entries);
 

@@ -69,7 +69,7 @@ TEST_F(Compare, ATextAndAJsonOfAShift) {
   EXPECT_EQ(finished.exit_code, 0) << finished.err;
   const json::value result = json::parse(finished.out);
   EXPECT_EQ(result.at("rows").at(0).at("verdict"), "differs");
-  EXPECT_EQ(result.at("rows").as_array().size(), 21u);
+  EXPECT_EQ(result.at("rows").as_array().size(), 22u);
   EXPECT_EQ(Run({"compare", a, b, "--json"}).out, finished.out);  // the same numbers each time
 }
 
