@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "boost/json.hpp"
 #include "tests/lab/lab_timeline.h"
 
 namespace vcpulse::lab {
@@ -24,6 +27,28 @@ TEST(Polling, AHaltPolledVcpuIsHaltedWithTheNote) {
                                   interval.verdict.rule == core::Rule::kPolling;
                          }),
             0.95);
+}
+
+// KVM's own count of its polling explains the time outside of the guest, but for what came after
+// the last reading (up to a second).
+TEST(Polling, TheTimeOutsideOfTheGuestIsKvmsPolling) {
+  const boost::json::value report =
+      boost::json::parse(ReadText(OutputPath("polling-2", "json.out")));
+  const auto& polling = report.at_pointer("/vms/0/vcpus/0/polling");
+  const auto seconds = [&polling](const char* path) {
+    return polling.at_pointer(path).to_number<double>();
+  };
+  EXPECT_GT(seconds("/seconds"), 1.5);
+  EXPECT_GE(seconds("/causes/halt-polling"), 0.5 * seconds("/seconds"));
+  EXPECT_NEAR(seconds("/causes/halt-polling") + seconds("/not_read_s"), seconds("/seconds"), 0.01);
+}
+
+TEST(Polling, TheExplanationOfAWindowNamesIt) {
+  const boost::json::value explanation =
+      boost::json::parse(ReadText(OutputPath("polling-2", "explain-json.out")));
+  const auto& causes = explanation.at_pointer("/counted/causes").as_array();
+  EXPECT_NE(std::ranges::find(causes, boost::json::value("halt-polling")), causes.end());
+  EXPECT_GT(explanation.at_pointer("/counted/values/halt_poll").to_number<double>(), 500);
 }
 
 }  // namespace
