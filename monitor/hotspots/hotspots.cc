@@ -49,7 +49,7 @@ std::string CallersText(const VcpuHotspots& vcpu, size_t most) {
   uint64_t told = 0;
   for (const Stack& stack : *vcpu.stacks) told += stack.samples;
   std::string text =
-      absl::StrCat("  callers, of ", told, " of ", Plural(vcpu.samples, "sample"), "\n");
+      absl::StrCat("  callers, known of ", told, " of ", Plural(vcpu.samples, "sample"), "\n");
   for (size_t i = 0; i < std::min(most, vcpu.stacks->size()); ++i) {
     const Stack& stack = (*vcpu.stacks)[i];
     std::string names;
@@ -263,7 +263,7 @@ std::string TextOf(const std::vector<VcpuHotspots>& vcpus, size_t most) {
                      absl::StrCat(Plural(vcpu.spots.size() - most, "more place"), " (--top N)"));
     }
     if (left_out > 0) text += LineOf(left_out, vcpu.samples, "", kLeftOut);
-    if (vcpu.stacks) text += CallersText(vcpu, most);
+    if (vcpu.stacks && vcpu.samples > 0) text += CallersText(vcpu, most);
     const std::string why = WhyItSpins(vcpu);
     if (!why.empty()) absl::StrAppend(&text, "  ", why, "\n");
     if (!vcpu.code_refused.empty()) {

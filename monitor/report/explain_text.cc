@@ -144,10 +144,11 @@ std::string CountedText(const Explanation& e) {
     const metric::Info& info = metric::InfoOf(metric);
     if (value > 0) values.push_back(absl::StrCat(MetricText(info, value), " ", ToAbsl(info.label)));
   }
-  std::string out = Wrapped(
-      "counted: ", absl::StrCat("from ", absl::StrFormat("%.3f", ToSeconds(e.counted->from_ns)),
-                                " to ", absl::StrFormat("%.3f s: ", ToSeconds(e.counted->to_ns)),
-                                values.empty() ? "nothing" : absl::StrJoin(values, ", ")));
+  std::string out =
+      Wrapped(e.counted->to_ns < e.at_ns ? "counted before it: " : "counted: ",
+              absl::StrCat("from ", absl::StrFormat("%.3f", ToSeconds(e.counted->from_ns)), " to ",
+                           absl::StrFormat("%.3f s: ", ToSeconds(e.counted->to_ns)),
+                           values.empty() ? "nothing" : absl::StrJoin(values, ", ")));
   for (const Cause* const cause : e.counted->causes) {
     out += Wrapped("  ", absl::StrCat(ToAbsl(cause->name), ": ", ToAbsl(cause->meaning)));
   }

@@ -93,7 +93,7 @@ std::vector<hotspots::VcpuHotspots> VcpusOf(const SampledVm& one,
   return vcpus;
 }
 
-// Why no caller of a VM is known, for people; empty where some are, or no stack was read.
+// Why no caller of a VM is known, for people; empty where some are, or none were asked for.
 std::string NoCallers(const SampledVm& one, const std::vector<hotspots::VcpuHotspots>& vcpus,
                       bool has_vmlinux) {
   const auto& looks = one.sampler->looks();
@@ -102,7 +102,14 @@ std::string NoCallers(const SampledVm& one, const std::vector<hotspots::VcpuHots
   const auto has_any = [](const hotspots::VcpuHotspots& vcpu) {
     return vcpu.stacks && !vcpu.stacks->empty();
   };
-  if (read == looks.end() || std::ranges::any_of(vcpus, has_any)) return "";
+  if (std::ranges::any_of(vcpus, has_any)) return "";
+  if (read == looks.end()) {
+    const bool any_sample = std::ranges::any_of(vcpus, &hotspots::VcpuHotspots::samples);
+    if (!any_sample || !vcpus.front().stacks) return "";
+    return absl::StrCat(LabelOf(one.vm),
+                        ": no stack could be read: it ran in user mode, 16- or 32-bit code, or "
+                        "moved on each time");
+  }
   const bool is_x86 = read->front().registers.isa == kvm::Isa::kX86;
   return absl::StrCat(
       LabelOf(one.vm), ": no caller could be told",

@@ -130,7 +130,7 @@ TEST(StacksOf, AreOfThoseWhoseCallersAreTold) {
 TEST(StacksOf, AreInEachFormat) {
   const VcpuHotspots vcpu = WithCallers();
   EXPECT_EQ(FoldedOf({vcpu}), "web;vCPU 0;kernel;work;spin 2\nweb;vCPU 0;kernel;spin 1\n");
-  EXPECT_THAT(TextOf({vcpu}, 10), ::testing::HasSubstr("  callers, of 2 of 3 samples\n"
+  EXPECT_THAT(TextOf({vcpu}, 10), ::testing::HasSubstr("  callers, known of 2 of 3 samples\n"
                                                        "   66.7 %       2  kernel  spin < work\n"));
   const auto json = boost::json::parse(JsonOf({vcpu}));
   const auto& stack = json.at("vcpus").at(0).at("stacks").at(0);

@@ -72,6 +72,7 @@ TEST_F(ExplainCountsTest, OverTheTimeThatHasTheWindow) {
   EXPECT_LT(storm.counted->from_ns, storm.at_ns);
   EXPECT_GE(storm.counted->to_ns, storm.at_ns);
   EXPECT_THAT(RenderExplanation(storm), HasSubstr("halt-exits/s\n  wake-up-storm: it is woken"));
+  EXPECT_THAT(RenderExplanation(storm), HasSubstr("\ncounted: from "));
   EXPECT_EQ(boost::json::parse(RenderExplanationJson(storm)).at_pointer("/counted/causes/0"),
             "wake-up-storm");
   const Explanation calm = ExplainAt(TimeOf(25));
@@ -89,7 +90,9 @@ TEST_F(ExplainCountsTest, BeforeTheFirstReadingNothingIsKnown) {
 // The readings ended two seconds before the end of the epoch and more.
 TEST_F(ExplainCountsTest, AnOldReadingTellsNothing) {
   last_tick_ = 30;
-  ASSERT_TRUE(ExplainAt(TimeOf(45)).counted);
+  const Explanation before = ExplainAt(TimeOf(45));
+  ASSERT_TRUE(before.counted);
+  EXPECT_THAT(RenderExplanation(before), HasSubstr("\ncounted before it: from "));
   EXPECT_FALSE(ExplainAt(TimeOf(55)).counted);
 }
 
