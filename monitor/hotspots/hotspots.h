@@ -27,7 +27,7 @@ struct Spot {
   bool operator==(const Spot&) const = default;
 };
 
-// Samples with the functions that called, as far as they could be told.
+// Samples with the functions that called, as far as they are known.
 struct Stack {
   struct Frame {
     std::string name;  // as Spot's
@@ -63,7 +63,7 @@ struct VcpuHotspots {
   // WaitTally's, likewise.
   std::optional<double> wait_share;
   std::string code_refused;  // why no code was read although it was asked for
-  // Of samples whose caller could be told, most first; nothing where it was not asked for.
+  // Of samples whose caller is known, most first; nothing where it was not asked for.
   std::optional<std::vector<Stack>> stacks;
 
   uint64_t Windows() const { return after_spinning + after_starved; }

@@ -22,7 +22,7 @@ class PprofProfile {
     samples.set_type(TextOf("samples"));
     samples.set_unit(TextOf("count"));
     profile_.add_comment(TextOf(
-        "vcpulse: guest addresses sampled from the host; callers as far as they could be told"));
+        "vcpulse: guest addresses sampled from the host; callers as far as they are known"));
   }
 
   void Add(const VcpuHotspots& vcpu) {

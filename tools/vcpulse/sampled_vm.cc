@@ -112,7 +112,7 @@ std::string NoCallers(const SampledVm& one, const std::vector<hotspots::VcpuHots
   }
   const bool is_x86 = read->front().registers.isa == kvm::Isa::kX86;
   return absl::StrCat(
-      LabelOf(one.vm), ": no caller could be told",
+      LabelOf(one.vm), ": no caller is known",
       !is_x86 ? ": its frame records lead nowhere"
       : has_vmlinux
           ? ": the vmlinux has no unwind tables (ORC), or where the kernel was loaded is "
