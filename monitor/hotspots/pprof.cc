@@ -21,8 +21,8 @@ class PprofProfile {
     pprof::ValueType& samples = *profile_.add_sample_type();
     samples.set_type(TextOf("samples"));
     samples.set_unit(TextOf("count"));
-    profile_.add_comment(TextOf(
-        "vcpulse: guest addresses sampled from the host; callers as far as they are known"));
+    profile_.add_comment(
+        TextOf("vcpulse: guest addresses sampled from the host; callers as far as they are known"));
   }
 
   void Add(const VcpuHotspots& vcpu) {
