@@ -13,6 +13,7 @@
 #include "monitor/core/classify.h"
 #include "monitor/live/target.h"
 #include "monitor/profile/profile.h"
+#include "monitor/recorder/session_record.h"
 #include "monitor/recorder/triggered_windows.h"
 #include "monitor/timeline/writer.h"
 
@@ -47,6 +48,7 @@ struct Options {
   bool guest_code = false;   // read around hot addresses, from the guest's memory by QMP
   bool competitors = false;  // who has the CPU of a starved vCPU (docs/competitors.md)
   std::string tool_version;
+  recorder::HostIdentity identity;
   // The VMs are those of this process's descendants, and it goes on without any.
   bool beside_command = false;
   std::string control;            // path of the control socket; empty: none

@@ -64,6 +64,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(const Options& options) {
   recorder::SessionFacts facts{
       .stream_id = stream_id,
       .tool_version = options.tool_version,
+      .identity = options.identity,
       .interval_ns = absl::ToInt64Nanoseconds(options.interval),
       .realtime = options.realtime,
       .classifier = options.classifier,

@@ -94,6 +94,12 @@ v1::Session MakeSession(const kvm::HostFacts& host, const SessionFacts& facts) {
   session.set_stream_id(facts.stream_id.data(), facts.stream_id.size());
   session.set_tool_version(facts.tool_version);
   session.set_host_name(host.host_name);
+  session.set_agent_id(facts.identity.agent_id);
+  for (const HostIdentity::Label& label : facts.identity.labels) {
+    v1::Label& out = *session.add_labels();
+    out.set_key(label.key);
+    out.set_value(label.value);
+  }
   session.set_boot_id(host.boot_id);
   session.set_kernel_release(host.kernel_release);
   session.set_machine(host.machine);

@@ -21,6 +21,16 @@
 
 namespace vcpulse::recorder {
 
+// What this host is called among many (v1::Session has the rules).
+struct HostIdentity {
+  struct Label {
+    std::string key;
+    std::string value;
+  };
+  std::string agent_id;       // empty: not said
+  std::vector<Label> labels;  // by key, each key once
+};
+
 // What residency can be divided by on this host, as found by trying.
 struct ResidencyBasisFound {
   std::vector<core::ResidencyBasis> bases = {{}};  // one per core PMU
@@ -38,6 +48,7 @@ ResidencyBasisFound FindResidencyBasis(kvm::PerfEvents& perf, const std::string&
 struct SessionFacts {
   timeline::StreamId stream_id{};
   std::string tool_version;
+  HostIdentity identity;
   int64_t interval_ns = 0;
   bool realtime = false;
   core::ClassifierChoice classifier = core::ClassifierChoice::kAuto;

@@ -11,6 +11,8 @@
 //     "stream_id": hex, "tool_version": text,
 //     "host_name", "boot_id", "kernel_release", "machine", "cpu_model": text or null,
 //     "online_cpus": n or null,        // null, these six: of an imported timeline
+//     "agent_id": text or null,        // what the host is called among many (record --agent-id)
+//     "labels": {key: text},           // record --label
 //     "start": "2026-01-31T12:00:00.250Z" or null, "start_mono_ns": n or null,
 //     "duration_s": n,                 // from the start (or --from) to the last record read
 //     "from_s": n or null, "to_s": n or null,      // the range asked for

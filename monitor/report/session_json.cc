@@ -63,6 +63,8 @@ json::value SessionJson(const Report& report) {
   for (const core::ResidencyBasis& basis : report.summary.residency_bases().subspan(1)) {
     further_max_hz_seen.push_back(OrNull(basis.max_hz));
   }
+  json::object labels;
+  for (const v1::Label& label : session.labels()) labels[label.key()] = JsonText(label.value());
   return json::object{
       {"stream_id", absl::BytesToHexString(session.stream_id())},
       {"tool_version", session.tool_version()},
@@ -72,6 +74,8 @@ json::value SessionJson(const Report& report) {
       {"machine", TextOrNull(session.machine())},
       {"cpu_model", TextOrNull(session.cpu_model())},
       {"online_cpus", NumberOrNull(session.online_cpus())},
+      {"agent_id", TextOrNull(session.agent_id())},
+      {"labels", std::move(labels)},
       {"start", WallClock(report.StartRealtimeNs())},
       {"start_mono_ns", OrNull(report.Start())},
       {"duration_s", ToSeconds(report.DurationNs())},

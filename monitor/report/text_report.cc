@@ -29,6 +29,18 @@ std::string FormatInterval(uint64_t ns) {
   return absl::FormatDuration(absl::Nanoseconds(static_cast<int64_t>(ns)));
 }
 
+// Its agent id, where that is another than its name, and its labels.
+std::string IdentityText(const v1::Session& session) {
+  std::vector<std::string> parts;
+  if (!session.agent_id().empty() && session.agent_id() != session.host_name()) {
+    parts.push_back(absl::StrCat("agent ", Printable(session.agent_id())));
+  }
+  for (const v1::Label& label : session.labels()) {
+    parts.push_back(absl::StrCat(Printable(label.key()), "=", Printable(label.value())));
+  }
+  return absl::StrJoin(parts, ", ");
+}
+
 std::string HostLine(const Report& report, const v1::Session& session) {
   if (report.IsImported()) {
     return Wrapped(
@@ -47,6 +59,8 @@ std::string HostLine(const Report& report, const v1::Session& session) {
     absl::StrAppend(&line, ", ", Plural(session.online_cpus(), "CPU"));
   }
   absl::StrAppend(&line, "; vcpulse ", Printable(session.tool_version()));
+  const std::string identity = IdentityText(session);
+  if (!identity.empty()) absl::StrAppend(&line, "; ", identity);
   return Wrapped("", line);
 }
 

@@ -22,6 +22,7 @@
 #include "tools/vcpulse/classifier_options.h"
 #include "tools/vcpulse/commands.h"
 #include "tools/vcpulse/guest_code_options.h"
+#include "tools/vcpulse/label_options.h"
 #include "tools/vcpulse/record_options.h"
 #include "tools/vcpulse/target_options.h"
 #include "tools/vcpulse/values.h"
@@ -71,10 +72,18 @@ absl::Status ParseOutput(const RecordText& text, RecordOptions& options) {
     return absl::InvalidArgumentError("--output: the file name is empty");
   }
   if (text.output) options.output = *text.output;
-  auto uplink = ParseUplink(text.uplink, options.target.root);
+  UplinkOptions streaming = text.uplink;
+  if (streaming.to.empty() && streaming.peer.agent_id) {  // it names the recording alone
+    const auto identity = IdentityOf(streaming.peer, options.target.root);
+    if (!identity.ok()) return identity.status();
+    options.identity.agent_id = identity->agent_id;
+    streaming.peer.agent_id.reset();
+  }
+  auto uplink = ParseUplink(streaming, options.target.root);
   if (!uplink.ok()) return uplink.status();
   options.uplink = *std::move(uplink);
   if (!options.uplink) return absl::OkStatus();
+  options.identity.agent_id = options.uplink->uplink.identity.agent_id;
   if (options.delimited) {
     return absl::InvalidArgumentError(
         "--format delimited and --to cannot be used together: a collector takes chunks (vpt)");
@@ -88,7 +97,7 @@ constexpr const char* kEventsGroup = "Events (docs/events.md)";
 constexpr const char* kControlGroup = "Control";
 
 void AddOutputOptions(CLI::App& command, RecordText& text, const std::string& default_output) {
-  const std::array<CLI::Option*, 4> all = {
+  const std::array<CLI::Option*, 5> all = {
       command.add_option("-i,--interval", text.interval, "time between ticks, 1ms to 1h [100ms]")
           ->type_name("DURATION"),
       command.add_option("-d,--duration", text.duration, "stop after this time")
@@ -104,6 +113,9 @@ void AddOutputOptions(CLI::App& command, RecordText& text, const std::string& de
           .add_option("--format", text.format,
                       "vpt, or delimited: plain protobuf records for other programs [vpt]")
           ->type_name("vpt|delimited"),
+      AddRepeatable(command, "--label", text.labels,
+                    "say of this host, to find it among many: rack=12; repeat for more")
+          ->type_name("KEY=VALUE"),
   };
   for (CLI::Option* option : all) option->group(kOutputGroup);
 }
@@ -261,6 +273,9 @@ absl::StatusOr<RecordOptions> ParseRecording(RecordOptions options, const Record
   }
   if (absl::Status status = ParseHotspots(text, options); !status.ok()) return status;
   if (absl::Status status = ParseOutput(text, options); !status.ok()) return status;
+  auto labels = ParseLabels(text.labels);
+  if (!labels.ok()) return labels.status();
+  options.identity.labels = *std::move(labels);
   auto classifier = Resolve(text.classifier, options.target.root);
   if (!classifier.ok()) return classifier.status();
   if (!classifier->note.empty()) Fail(classifier->note);

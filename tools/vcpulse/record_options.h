@@ -29,6 +29,7 @@ struct RecordText {
   std::string format = "vpt";
   std::optional<std::string> output;
   UplinkOptions uplink;
+  std::vector<std::string> labels;
   ClassifierOptions classifier;
 };
 
