@@ -31,6 +31,8 @@ data, and collection resumes by itself when there is room.
 
 Examples:
   vcpulse collect --listen unix:/run/vcpulse/collect.sock --dir /srv/vcpulse
+  vcpulse collect --from nats://127.0.0.1:4222 --make-stream
+  vcpulse collect --from nats://127.0.0.1:4222 --dir /srv/vcpulse
   vcpulse collect --listen tls:collector.example:4711 --dir /srv/vcpulse --cert c.pem --key c.key --ca ca.pem --status tcp:127.0.0.1:9465
 
 Who may connect:
@@ -47,6 +49,7 @@ Exit status:
   2  usage error, cannot listen, or could not write everything received within 30 s of the signal)";
 
 constexpr std::chrono::seconds kDrainPatience{30};
+constexpr std::chrono::seconds kBrokerPatience{5};
 
 // Signals come to the main thread alone, by WaitForSignal. Before any thread begins.
 sigset_t BlockSignals() {
@@ -120,6 +123,21 @@ void Reload(stream::Collector& collector, bool has_files) {
            : absl::StrCat("SIGHUP: the certificates stay as they were: ", status.message()));
 }
 
+int MakeStream(const CollectRequest& request) {
+  const auto connection = stream::ConnectNow(request.nats->server, kBrokerPatience);
+  if (!connection.ok()) return Fail(connection.status());
+  const auto made = stream::MakeJetStream(**connection, *request.make_stream);
+  if (!made.ok()) return Fail(made.status());
+  Fail(*made);
+  return kExitOk;
+}
+
+absl::StatusOr<std::unique_ptr<stream::Collector>> StartAny(CollectRequest request) {
+  if (!request.nats) return stream::Collector::Start(std::move(request.collector));
+  request.nats->collector = std::move(request.collector);
+  return stream::StartNatsCollector(*std::move(request.nats));
+}
+
 int RunCollect(const CollectOptions& options) {
   auto request = ParseCollect(options);
   if (!request.ok()) return Fail(request.status());
@@ -129,14 +147,16 @@ int RunCollect(const CollectOptions& options) {
   mallopt(M_TRIM_THRESHOLD, 1 << 20);
   RaiseDescriptorLimit();
   request->collector.descriptors = DescriptorLimit();
+  if (request->make_stream) return MakeStream(*request);
   const sigset_t signals = BlockSignals();
   const bool has_files = request->collector.credentials.any();
+  const std::optional<http::Endpoint> status_endpoint = request->status;
   request->collector.say = [](const std::string& line) { Fail(line); };
-  const auto collector = stream::Collector::Start(std::move(request->collector));
+  const auto collector = StartAny(*std::move(request));
   if (!collector.ok()) return Fail(collector.status());
   std::unique_ptr<http::Server> status_server;
-  if (request->status) {
-    auto server = ServeStatus(*request->status, **collector);
+  if (status_endpoint) {
+    auto server = ServeStatus(*status_endpoint, **collector);
     if (!server.ok()) return Fail(server.status());
     status_server = *std::move(server);
   }

@@ -3,6 +3,8 @@
 #include <pwd.h>
 
 #include <algorithm>
+#include <array>
+#include <cctype>
 #include <limits>
 #include <utility>
 
@@ -119,7 +121,9 @@ absl::Status ReadLimits(const CollectOptions& options, stream::Collector::Option
 }
 
 absl::Status ReadStorage(const CollectOptions& options, stream::Collector::Options& collector) {
-  if (options.directory.empty()) return absl::InvalidArgumentError("--dir: the name is empty");
+  if (options.directory.empty()) {
+    return absl::InvalidArgumentError("--dir: name the directory for the timelines");
+  }
   collector.directory = options.directory;
   absl::Status status =
       ReadSize("--rotate-size", options.rotate_size, kSmallestFile, collector.store.rotate_bytes);
@@ -151,17 +155,117 @@ absl::StatusOr<http::Endpoint> ParseStatusAddress(const std::string& text, bool 
   return http::Endpoint{.host = address->host, .port = address->port};
 }
 
+void AddBrokerOptions(CLI::App& command, CollectOptions& options) {
+  const std::string group = "NATS (docs/fleet.md)";
+  const std::array<CLI::Option*, 6> all = {
+      AddRepeatable(command, "--from", options.from,
+                    "take from this server of NATS instead of listening; repeat for others of its "
+                    "cluster")
+          ->type_name("nats://HOST:PORT"),
+      command
+          .add_option("--consumer", options.consumer,
+                      "collectors of one name share what comes, those of another have all of it "
+                      "[vcpulse]")
+          ->type_name("NAME"),
+      command.add_flag("--make-stream", options.make_stream,
+                       "make the broker's stream, or change its limits, and end"),
+      command
+          .add_option("--replicas", options.replicas, "of --make-stream: servers that hold it [1]")
+          ->type_name("N"),
+      command
+          .add_option("--max-age", options.max_age,
+                      "of --make-stream: chunks are removed after that [72h]")
+          ->type_name("DURATION"),
+      command
+          .add_option("--max-bytes", options.max_bytes,
+                      "of --make-stream: the oldest chunks are removed beyond that [no limit]")
+          ->type_name("SIZE"),
+  };
+  for (CLI::Option* option : all) option->group(group);
+  AddNatsOptions(command, options.nats);
+}
+
+absl::Status ReadStreamLimits(const CollectOptions& options, CollectRequest& request) {
+  if (!options.make_stream) {
+    const char* flag = options.replicas    ? "--replicas"
+                       : options.max_age   ? "--max-age"
+                       : options.max_bytes ? "--max-bytes"
+                                           : nullptr;
+    if (flag == nullptr) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat(flag, ": it is for --make-stream"));
+  }
+  stream::JetStreamLimits limits;
+  if (options.replicas) {
+    const auto number = ParseNumber<uint64_t>(*options.replicas);
+    if (!number || (*number != 1 && *number != 3 && *number != 5)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--replicas: '", Printable(*options.replicas), "' is none of 1, 3 and 5"));
+    }
+    limits.replicas = static_cast<int64_t>(*number);
+  }
+  int64_t age_ns = limits.max_age.count();
+  absl::Status status = ReadDuration("--max-age", options.max_age, age_ns);
+  limits.max_age = std::chrono::nanoseconds(age_ns);
+  uint64_t bytes = 0;
+  status.Update(ReadSize("--max-bytes", options.max_bytes, kSmallestKept, bytes));
+  if (options.max_bytes) limits.max_bytes = bytes;
+  request.make_stream = limits;
+  return status;
+}
+
+absl::Status CheckConsumer(const std::string& name) {
+  const bool is_name =
+      !name.empty() && name.size() <= 64 && std::ranges::all_of(name, [](unsigned char c) {
+        return std::isalnum(c) != 0 || c == '-' || c == '_';
+      });
+  if (is_name) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--consumer: '", Printable(name), "' is not a name of 1 to 64 letters, digits, - and _"));
+}
+
+// Who sends: agents on sockets, or a broker.
+absl::Status ReadSources(const CollectOptions& options, CollectRequest& request) {
+  if (options.from.empty() == options.listen.empty()) {
+    return absl::InvalidArgumentError(
+        "give --listen ADDR for agents, or --from nats://HOST:PORT for a broker, and one of them");
+  }
+  if (options.from.empty()) {
+    std::string flag = GivenWithoutNats(options.nats);
+    if (options.consumer) flag = "--consumer";
+    if (options.make_stream) flag = "--make-stream";
+    if (!flag.empty()) {
+      return absl::InvalidArgumentError(absl::StrCat(flag, ": it is for --from nats://HOST:PORT"));
+    }
+    auto listen = ParseAddresses("--listen", options.listen, stream::ParseAddress);
+    if (!listen.ok()) return listen.status();
+    request.collector.listen = *std::move(listen);
+    auto credentials = CredentialsFor(request.collector.listen, options.peer);
+    if (!credentials.ok()) return credentials.status();
+    request.collector.credentials = *std::move(credentials);
+    request.collector.allow_insecure = options.peer.insecure;
+    return absl::OkStatus();
+  }
+  if (!std::ranges::all_of(options.from, IsNatsAddress)) {
+    return absl::InvalidArgumentError(
+        "--from: write nats://HOST:PORT or nats+tls://HOST:PORT, the servers of one cluster");
+  }
+  auto server = ParseNats("--from", options.from, options.nats, options.peer);
+  if (!server.ok()) return server.status();
+  request.nats = {.server = *std::move(server), .address = options.from.front()};
+  if (options.consumer) request.nats->consumer = *options.consumer;
+  return CheckConsumer(request.nats->consumer);
+}
+
 }  // namespace
 
 void AddCollectOptions(CLI::App& command, CollectOptions& options) {
   AddRepeatable(command, "--listen", options.listen,
                 "receive here; port 0 is any that is free; give it once for each")
-      ->type_name("unix:PATH|tcp:HOST:PORT|tls:HOST:PORT")
-      ->required();
+      ->type_name("unix:PATH|tcp:HOST:PORT|tls:HOST:PORT");
   command
       .add_option("--dir", options.directory, "keep the timelines below it: DIR/AGENT/STREAM/*.vpt")
-      ->type_name("DIR")
-      ->required();
+      ->type_name("DIR");
+  AddBrokerOptions(command, options);
   command
       .add_option("--status", options.status,
                   "answer /healthz and Prometheus's /metrics over HTTP here")
@@ -208,15 +312,12 @@ void AddCollectOptions(CLI::App& command, CollectOptions& options) {
 absl::StatusOr<CollectRequest> ParseCollect(const CollectOptions& options) {
   CollectRequest request;
   stream::Collector::Options& collector = request.collector;
-  auto listen = ParseAddresses("--listen", options.listen, stream::ParseAddress);
-  if (!listen.ok()) return listen.status();
-  collector.listen = *std::move(listen);
-  auto credentials = CredentialsFor(collector.listen, options.peer);
-  if (!credentials.ok()) return credentials.status();
-  collector.credentials = *std::move(credentials);
-  collector.allow_insecure = options.peer.insecure;
   collector.tool_version = VCPULSE_VERSION;
-  absl::Status status = ReadWhoMay(options, collector);
+  absl::Status status = ReadSources(options, request);
+  if (status.ok()) status = ReadStreamLimits(options, request);
+  if (!status.ok() || request.make_stream)
+    return status.ok() ? absl::StatusOr<CollectRequest>(request) : status;
+  status = ReadWhoMay(options, collector);
   if (status.ok()) status = ReadLimits(options, collector);
   if (status.ok()) status = ReadStorage(options, collector);
   if (!status.ok()) return status;

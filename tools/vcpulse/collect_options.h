@@ -7,6 +7,8 @@
 
 #include "absl/status/statusor.h"
 #include "monitor/http/server.h"
+#include "monitor/stream/nats/collector.h"
+#include "monitor/stream/nats/jetstream.h"
 #include "monitor/stream/net/collector.h"
 #include "tools/vcpulse/uplink_options.h"
 
@@ -22,6 +24,13 @@ struct CollectOptions {
   std::string directory;
   std::optional<std::string> status;
   PeerOptions peer;  // without an agent id
+  std::vector<std::string> from;
+  NatsText nats;
+  std::optional<std::string> consumer;
+  bool make_stream = false;
+  std::optional<std::string> replicas;
+  std::optional<std::string> max_age;
+  std::optional<std::string> max_bytes;
   std::vector<std::string> allowed_users;
   std::vector<std::string> allowed_followers;
   std::optional<std::string> max_connections;
@@ -39,6 +48,8 @@ void AddCollectOptions(CLI::App& command, CollectOptions& options);
 struct CollectRequest {
   stream::Collector::Options collector;  // but for `say`
   std::optional<http::Endpoint> status;
+  std::optional<stream::NatsCollectorOptions> nats;  // with `collector` once it runs
+  std::optional<stream::JetStreamLimits> make_stream;
 };
 
 // Errors: InvalidArgument in one line that begins with the flag; NotFound for a user that is none.

@@ -16,6 +16,7 @@
 #include "kvm/base/text.h"
 #include "monitor/follow/chunk_printer.h"
 #include "monitor/follow/followed_folders.h"
+#include "monitor/stream/nats/follower.h"
 #include "monitor/stream/net/follower.h"
 #include "monitor/stream/protocol/address.h"
 #include "tools/vcpulse/commands.h"
@@ -63,13 +64,15 @@ struct TailOptions {
   std::optional<std::string> duration;
   std::optional<std::string> agent;
   PeerOptions peer;
+  NatsText nats;
 };
 
 // What was asked for.
 struct Tail {
   follow::ChunkPrinter::Format format = follow::ChunkPrinter::Format::kText;
   follow::FollowedFolders::Options folders;
-  std::optional<stream::Address> address;  // nothing: folders
+  std::optional<stream::Address> address;     // of a collector
+  std::optional<stream::NatsOptions> broker;  // neither: folders
   std::optional<int64_t> end_mono_ns;
 };
 
@@ -106,12 +109,20 @@ absl::StatusOr<Tail> ParseTail(const TailOptions& options) {
         absl::StrCat("--format: '", Printable(options.format), "' is neither text nor jsonl"));
   }
   if (options.format == "jsonl") tail.format = follow::ChunkPrinter::Format::kJsonl;
-  if (LooksLikeAddress(options.source)) {
+  if (IsNatsAddress(options.source)) {
+    auto broker = ParseNats("SOURCE", {options.source}, options.nats, options.peer);
+    if (!broker.ok()) return broker.status();
+    tail.broker = *std::move(broker);
+  } else if (const std::string flag = GivenWithoutNats(options.nats); !flag.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(flag, ": it is for nats://HOST:PORT, and SOURCE is another one"));
+  } else if (LooksLikeAddress(options.source)) {
     auto address = stream::ParseDestination(options.source);
     if (!address.ok()) return address.status();
     tail.address = *std::move(address);
   }
-  if (absl::Status status = CheckApart(options, tail.address.has_value()); !status.ok()) {
+  const bool is_live = tail.address.has_value() || tail.broker.has_value();
+  if (absl::Status status = CheckApart(options, is_live); !status.ok()) {
     return status;
   }
   const std::string ticks = options.ticks.value_or(kDefaultTicks);
@@ -209,6 +220,32 @@ absl::Status TailCollector(const Tail& tail, const TailOptions& options,
   });
 }
 
+absl::Status TailBroker(const Tail& tail, const TailOptions& options, follow::ChunkPrinter& printer,
+                        WaitNotice& notice) {
+  const stream::NatsFollowOptions follow{
+      .server = *tail.broker,
+      .address = options.source,
+      .agent_id = options.agent,
+      .chunk =
+          [&](const std::string& agent, std::span<const uint8_t> chunk) {
+            notice.DataCame();
+            return printer.Take({.agent = agent, .say_agent = !options.agent, .is_live = true},
+                                chunk);
+          },
+      .say = [](const std::string& line) { Fail(Printable(line)); }};
+  return stream::FollowNats(follow, [&] {
+    notice.Look();
+    return IsOver(tail);
+  });
+}
+
+absl::Status TailAny(const Tail& tail, const TailOptions& options, follow::ChunkPrinter& printer,
+                     WaitNotice& notice) {
+  if (tail.broker) return TailBroker(tail, options, printer, notice);
+  return tail.address ? TailCollector(tail, options, printer, notice)
+                      : TailFolders(tail, printer, notice);
+}
+
 int RunTail(const TailOptions& options) {
   const auto tail = ParseTail(options);
   if (!tail.ok()) return Fail(tail.status());
@@ -216,8 +253,7 @@ int RunTail(const TailOptions& options) {
   follow::ChunkPrinter printer(tail->format, WriteToStdout,
                                [](const std::string& line) { Fail(line); });
   WaitNotice notice(options.source);
-  const absl::Status status = tail->address ? TailCollector(*tail, options, printer, notice)
-                                            : TailFolders(*tail, printer, notice);
+  const absl::Status status = TailAny(*tail, options, printer, notice);
   if (printer.unusable_ticks() > 0) {
     Fail(absl::StrCat("warning: ", Plural(printer.unusable_ticks(), "sample"),
                       " could not be used: no vCPU set fits"));
@@ -254,6 +290,7 @@ void AddTailCommand(CLI::App& app, int& exit_code) {
       ->type_name("DURATION");
   command->add_option("--agent", options->agent, "only what this one sends")->type_name("ID");
   AddPeerOptions(*command, options->peer);
+  AddNatsOptions(*command, options->nats);
   command->callback([options, &exit_code] { exit_code = RunTail(*options); });
 }
 

@@ -11,6 +11,7 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "kvm/host.h"
+#include "monitor/stream/nats/uplink_way.h"
 #include "monitor/stream/protocol/agent_id.h"
 #include "tools/vcpulse/values.h"
 
@@ -36,12 +37,16 @@ bool AnyTls(const std::vector<stream::Address>& addresses) {
 // The first option that was given although it means nothing without --to.
 std::string_view GivenWithoutTo(const UplinkOptions& options) {
   if (options.peer.agent_id) return "--agent-id";
+  if (const std::string nats = GivenWithoutNats(options.nats); !nats.empty()) {
+    return "--nats-creds, --nats-nkey, --nats-user and --nats-password-file";
+  }
   if (options.peer.certificate) return "--cert";
   if (options.peer.key) return "--key";
   if (options.peer.authorities) return "--ca";
   if (options.peer.insecure) return "--insecure";
   if (options.spool_dir) return "--spool-dir";
   if (options.spool_size) return "--spool-size";
+  if (options.spool_margin) return "--spool-margin";
   if (options.drain) return "--drain";
   if (options.require_collector) return "--require-collector";
   if (options.require_delivery) return "--require-delivery";
@@ -70,6 +75,40 @@ absl::StatusOr<stream::Spool::Options> ParseSpool(const UplinkOptions& options) 
   return spool;
 }
 
+absl::Status ParseWayToNats(const UplinkOptions& options, stream::Uplink::Options& uplink) {
+  if (!std::ranges::all_of(options.to, IsNatsAddress)) {
+    return absl::InvalidArgumentError(
+        "--to: servers of NATS and collectors cannot be used together: a stream goes one way");
+  }
+  auto server = ParseNats("--to", options.to, options.nats, options.peer);
+  if (!server.ok()) return server.status();
+  stream::NatsUplinkOptions nats{.server = *std::move(server)};
+  if (options.spool_margin) {
+    const auto margin = ParseDurationOption("--spool-margin", *options.spool_margin);
+    if (!margin.ok()) return margin.status();
+    nats.margin = absl::ToChronoNanoseconds(*margin);
+  }
+  if (options.in_memory) nats.margin = std::chrono::nanoseconds(0);  // FILE is there
+  uplink.make_way = stream::WayToNats(std::move(nats));
+  return absl::OkStatus();
+}
+
+absl::Status ParseWayToCollectors(const UplinkOptions& options, stream::Uplink::Options& uplink) {
+  const std::string flag = options.spool_margin ? "--spool-margin" : GivenWithoutNats(options.nats);
+  if (!flag.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(flag, ": it is for --to nats://HOST:PORT, and that is not given"));
+  }
+  auto addresses = ParseAddresses("--to", options.to, stream::ParseDestination);
+  if (!addresses.ok()) return addresses.status();
+  uplink.addresses = *std::move(addresses);
+  auto credentials = CredentialsFor(uplink.addresses, options.peer);
+  if (!credentials.ok()) return credentials.status();
+  uplink.credentials = *std::move(credentials);
+  uplink.allow_insecure = options.peer.insecure;
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 void AddCredentialOptions(CLI::App& command, PeerOptions& options) {
@@ -90,8 +129,8 @@ void AddCredentialOptions(CLI::App& command, PeerOptions& options) {
 void AddPeerOptions(CLI::App& command, PeerOptions& options) {
   command
       .add_option("--agent-id", options.agent_id,
-                  "name of this host at the collector; with TLS a name in --cert [the full host "
-                  "name]")
+                  "name of this host in timelines and at the collector; with TLS a name in "
+                  "--cert [the full host name]")
       ->type_name("ID")
       ->group(kStreamingGroup);
   AddCredentialOptions(command, options);
@@ -99,11 +138,12 @@ void AddPeerOptions(CLI::App& command, PeerOptions& options) {
 
 void AddUplinkOptions(CLI::App& command, UplinkOptions& options) {
   AddRepeatable(command, "--to", options.to,
-                "stream to this collector; repeat to add fallback collectors")
-      ->type_name("unix:PATH|tcp:HOST:PORT|tls:HOST:PORT")
+                "stream to this collector, or server of NATS; repeat to add fallbacks")
+      ->type_name("unix:PATH|tcp:HOST:PORT|tls:HOST:PORT|nats://HOST:PORT")
       ->group(kStreamingGroup);
   AddPeerOptions(command, options.peer);
-  const std::array<CLI::Option*, 5> all = {
+  AddNatsOptions(command, options.nats);
+  const std::array<CLI::Option*, 6> all = {
       command
           .add_option("--spool-dir", options.spool_dir,
                       "directory for data that the collector does not have yet [see Files]")
@@ -113,6 +153,11 @@ void AddUplinkOptions(CLI::App& command, UplinkOptions& options) {
                       "size limit; beyond it the oldest data is dropped and reported as lost "
                       "[256MiB]")
           ->type_name("SIZE"),
+      command
+          .add_option("--spool-margin", options.spool_margin,
+                      "NATS: keep what the broker has for so long, should all its servers lose "
+                      "power at once [150s]")
+          ->type_name("DURATION"),
       command.add_flag("--require-collector", options.require_collector,
                        "fail where no collector can be reached within 10 s of the start"),
       command.add_flag("--require-delivery", options.require_delivery,
@@ -126,7 +171,8 @@ void AddUplinkOptions(CLI::App& command, UplinkOptions& options) {
 }
 
 bool LooksLikeAddress(const std::string& text) {
-  return text.starts_with("unix:") || text.starts_with("tcp:") || text.starts_with("tls:");
+  return text.starts_with("unix:") || text.starts_with("tcp:") || text.starts_with("tls:") ||
+         IsNatsAddress(text);
 }
 
 absl::StatusOr<std::vector<stream::Address>> ParseAddresses(const std::string& flag,
@@ -204,13 +250,10 @@ absl::StatusOr<std::optional<stream::RecordUplink::Options>> ParseUplink(
         absl::StrCat(flag, ": it means nothing without --to ADDR, a collector to stream to"));
   }
   stream::RecordUplink::Options request;
-  auto addresses = ParseAddresses("--to", options.to, stream::ParseDestination);
-  if (!addresses.ok()) return addresses.status();
-  request.uplink.addresses = *std::move(addresses);
-  auto credentials = CredentialsFor(request.uplink.addresses, options.peer);
-  if (!credentials.ok()) return credentials.status();
-  request.uplink.credentials = *std::move(credentials);
-  request.uplink.allow_insecure = options.peer.insecure;
+  absl::Status way = std::ranges::any_of(options.to, IsNatsAddress)
+                         ? ParseWayToNats(options, request.uplink)
+                         : ParseWayToCollectors(options, request.uplink);
+  if (!way.ok()) return way;
   auto identity = IdentityOf(options.peer, root);
   if (!identity.ok()) return identity.status();
   request.uplink.identity = *std::move(identity);

@@ -11,6 +11,7 @@
 #include "monitor/stream/net/credentials.h"
 #include "monitor/stream/net/record_uplink.h"
 #include "monitor/stream/protocol/address.h"
+#include "tools/vcpulse/nats_options.h"
 
 namespace CLI {
 class App;
@@ -38,19 +39,23 @@ void AddCredentialOptions(CLI::App& command, PeerOptions& options);
 struct UplinkOptions {
   std::vector<std::string> to;
   PeerOptions peer;
+  NatsText nats;
   std::optional<std::string> spool_dir;
   std::optional<std::string> spool_size;
+  std::optional<std::string> spool_margin;
   std::optional<std::string> drain;
   bool require_collector = false;
   bool require_delivery = false;
   bool in_memory = false;  // there is no spool on disk
 };
 
-// Adds --to, those of AddPeerOptions, --spool-dir, --spool-size, --require-collector,
+// Adds --to, those of AddPeerOptions and AddNatsOptions, --spool-dir, --spool-margin, --spool-size,
+// --require-collector,
 // --require-delivery and --drain.
 void AddUplinkOptions(CLI::App& command, UplinkOptions& options);
 
-// Whether a value of --to is an address ("unix:...", "tcp:...", "tls:...") and not a time.
+// Whether a value of --to is an address ("unix:...", "tcp:...", "tls:...", "nats://...") and not a
+// time.
 bool LooksLikeAddress(const std::string& text);
 
 // ParseAddress or ParseDestination.

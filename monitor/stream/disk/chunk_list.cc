@@ -49,6 +49,8 @@ class WindowSource final : public timeline::ByteSource {
   std::vector<uint8_t> window_;
 };
 
+}  // namespace
+
 uint64_t SettledBy(const timeline::ChunkHeader& header, std::span<const uint8_t> payload) {
   if (header.first_sequence <= header.last_sequence) return header.last_sequence;
   timeline::ChunkDecoder decoder;
@@ -57,8 +59,6 @@ uint64_t SettledBy(const timeline::ChunkHeader& header, std::span<const uint8_t>
   }
   return std::max(header.last_sequence, decoder.context().lost().last_sequence());
 }
-
-}  // namespace
 
 absl::StatusOr<ChunkList> ListChunks(Files& files, const std::string& path) {
   const absl::StatusOr<uint64_t> size = files.SizeOf(path);

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,9 @@ struct ChunkPlace {
 
   uint64_t bytes() const { return header.header_bytes + header.payload_bytes; }
 };
+
+// The last sequence that a chunk of that header and payload settles.
+uint64_t SettledBy(const timeline::ChunkHeader& header, std::span<const uint8_t> payload);
 
 struct ChunkList {
   std::vector<ChunkPlace> chunks;  // the whole ones, also those behind damage

@@ -24,9 +24,10 @@ namespace vcpulse::stream {
 namespace {
 
 namespace asio = boost::asio;
-using Offered = UplinkLoop::Offered;
+using Offered = UplinkWay::Offered;
 
 absl::Status CheckUplinkOptions(const Uplink::Options& options) {
+  if (options.make_way) return absl::OkStatus();  // it has its own
   if (options.addresses.empty()) return absl::InvalidArgumentError("no collector is named");
   bool any_tls = false;
   for (const Address& address : options.addresses) {
@@ -42,8 +43,7 @@ class RunningUplink final : public Uplink {
   RunningUplink(Options options, std::unique_ptr<Spool> spool)
       : options_(std::move(options)),
         work_(context_.get_executor()),
-        loop_(std::make_shared<UplinkLoop>(context_, options_, std::move(spool),
-                                           [this] { TakeStats(); })) {
+        loop_(MakeWay(std::move(spool))) {
     loop_->Fill(stats_);
     asio::post(context_, [this] { loop_->Begin(); });
     const BlockedSignals blocked;  // they are for other threads
@@ -139,6 +139,12 @@ class RunningUplink final : public Uplink {
   }
 
  private:
+  std::shared_ptr<UplinkWay> MakeWay(std::unique_ptr<Spool> spool) {
+    auto changed = [this] { TakeStats(); };
+    if (options_.make_way) return options_.make_way(context_, options_, std::move(spool), changed);
+    return std::make_shared<UplinkLoop>(context_, options_, std::move(spool), changed);
+  }
+
   void DropWithLock(const timeline::ChunkHeader& header) {
     ++dropped_chunks_;
     dropped_records_ += header.last_sequence - header.first_sequence + 1;
@@ -243,7 +249,7 @@ class RunningUplink final : public Uplink {
   Stats stats_;
   std::atomic<bool> wakes_ = false;
 
-  std::shared_ptr<UplinkLoop> loop_;
+  std::shared_ptr<UplinkWay> loop_;
   std::thread thread_;
 };
 

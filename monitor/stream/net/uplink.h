@@ -15,7 +15,13 @@
 #include "monitor/stream/protocol/address.h"
 #include "monitor/stream/protocol/agent_session.h"
 
+namespace boost::asio {
+class io_context;
+}  // namespace boost::asio
+
 namespace vcpulse::stream {
+
+class UplinkWay;
 
 // Streams chunks to a collector from a thread of its own: into the spool, out of the spool onto the
 // socket, out of the spool for good once acknowledged. Connects again for ever, with jittered
@@ -39,6 +45,10 @@ class Uplink {
     size_t max_queue_bytes = 16u << 20;
     std::chrono::milliseconds first_backoff{200};
     std::chrono::milliseconds longest_backoff{30'000};
+    // Makes another way out than to `addresses`: to a broker. Empty: to those.
+    std::function<std::shared_ptr<UplinkWay>(boost::asio::io_context&, const Options&,
+                                             std::unique_ptr<Spool>, std::function<void()> changed)>
+        make_way;
     // One line for people when something changes: connected, lost, refused, spool full. Called on
     // the uplink's thread.
     std::function<void(const std::string&)> say;

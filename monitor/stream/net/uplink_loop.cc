@@ -16,8 +16,6 @@ namespace {
 namespace asio = boost::asio;
 
 constexpr std::chrono::milliseconds kUplinkTick{250};
-constexpr int64_t kSyncPeriod_ns = 5'000'000'000;
-constexpr int64_t kSayDiskAgain_ns = 10'000'000'000;
 // Read from the spool ahead of the socket.
 constexpr size_t kMostReadAhead = 1 << 20;
 
@@ -42,10 +40,8 @@ bool IsOfTheCollector(const v1::Error& refusal) {
 
 UplinkLoop::UplinkLoop(asio::io_context& context, const Uplink::Options& options,
                        std::unique_ptr<Spool> spool, std::function<void()> changed)
-    : context_(context),
-      options_(options),
-      spool_(std::move(spool)),
-      changed_(std::move(changed)),
+    : UplinkWay(options, std::move(spool), std::move(changed)),
+      context_(context),
       ticks_(context),
       backoff_(options.first_backoff, options.longest_backoff) {
   for (const timeline::StreamId& stream : spool_->streams()) found_.insert(stream);
@@ -72,11 +68,7 @@ void UplinkLoop::StartTicking() {
 
 void UplinkLoop::Tick() {
   const int64_t now_ns = MonotonicNow_ns();
-  if (now_ns - synced_ns_ > kSyncPeriod_ns) {
-    synced_ns_ = now_ns;
-    spool_->Sync();
-  }
-  SayDiskStatus();
+  CareForSpool(now_ns);
   if (const SharedLink link = this->link()) {
     if (absl::Status status = link->session.Tick(Clocks(), now_ns); !status.ok()) {
       return Fail(std::string(status.message()));
@@ -88,14 +80,7 @@ void UplinkLoop::Tick() {
 }
 
 void UplinkLoop::Take(const std::deque<Offered>& offered) {
-  for (const Offered& one : offered) {
-    if (one.header) {
-      spool_->Add(*one.header, one.chunk);
-    } else {
-      spool_->AddLost(one.stream, one.lost);
-    }
-  }
-  SayDiskStatus();
+  Keep(offered);
   if (const SharedLink link = this->link()) {
     TakeProgress(*link);  // the collector may have had these before
     Pump(link);
@@ -374,29 +359,12 @@ void UplinkLoop::Wait(bool for_next_address) {
   });
 }
 
-void UplinkLoop::SayDiskStatus() {
-  const std::string now(spool_->disk_status().message());
-  // A disk that is nearly full takes this and refuses that.
-  if (now == said_disk_ || MonotonicNow_ns() - said_disk_ns_ < kSayDiskAgain_ns) return;
-  said_disk_ns_ = MonotonicNow_ns();
-  options_.say(now.empty()
-                   ? std::string("the spool is written again")
-                   : absl::StrCat("the spool cannot be written, chunks stay in memory: ", now));
-  said_disk_ = now;
-}
-
 void UplinkLoop::Fill(Uplink::Stats& stats) const {
   stats = stats_;
   const SharedLink link = this->link();
   stats.connected = link && link->session.welcomed();
   if (const auto* over = std::get_if<Over>(&state_)) stats.refusal = over->refusal;
-  const Spool::Stats spool = spool_->stats();
-  stats.lost_chunks += spool.lost_chunks;
-  stats.lost_records += spool.lost_records;
-  stats.untold_records = spool.untold_records;
-  stats.waiting_chunks = spool.chunks;
-  stats.spool_bytes = spool.disk_bytes;
-  stats.spool_memory_bytes = spool.memory_bytes;
+  FillFromSpool(stats);
 }
 
 }  // namespace vcpulse::stream

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -21,38 +20,23 @@
 #include "monitor/stream/disk/spool.h"
 #include "monitor/stream/net/backoff.h"
 #include "monitor/stream/net/sockets.h"
-#include "monitor/stream/net/uplink.h"
+#include "monitor/stream/net/uplink_way.h"
 #include "monitor/stream/protocol/agent_session.h"
 
 namespace vcpulse::stream {
 
-// Takes chunks into the spool and brings them to a collector. All of it on the thread that runs the
-// io_context.
-class UplinkLoop : public std::enable_shared_from_this<UplinkLoop> {
+// To a collector, over a socket.
+class UplinkLoop final : public UplinkWay, public std::enable_shared_from_this<UplinkLoop> {
  public:
-  // What was handed over, in order: a chunk, or records that are lost.
-  struct Offered {
-    timeline::StreamId stream{};
-    std::optional<timeline::ChunkHeader> header{};  // of a chunk
-    std::vector<uint8_t> chunk{};
-    v1::LostRecords lost{};  // else
-  };
-
-  // `changed` is called after each change of what Fill tells. The options outlive the loop.
   UplinkLoop(boost::asio::io_context& context, const Uplink::Options& options,
              std::unique_ptr<Spool> spool, std::function<void()> changed);
 
-  void Begin();
-  void Take(const std::deque<Offered>& offered);
-  // Somebody waits for a connection, though there may be nothing to send.
-  void WantConnection();
-  // Connects anew, with the credentials as they are now.
-  void Reconnect();
-  // Stops for good; the owner stops the context then.
-  void End();
-
-  // Spool and connection now; not the queue before them.
-  void Fill(Uplink::Stats& stats) const;
+  void Begin() override;
+  void Take(const std::deque<Offered>& offered) override;
+  void WantConnection() override;
+  void Reconnect() override;
+  void End() override;
+  void Fill(Uplink::Stats& stats) const override;
 
  private:
   // The way to the collector is in one of these states, which has what is valid in it alone.
@@ -112,12 +96,8 @@ class UplinkLoop : public std::enable_shared_from_this<UplinkLoop> {
   // Idle, whatever it was.
   void Disconnect();
   void Wait(bool for_next_address);
-  void SayDiskStatus();
 
   boost::asio::io_context& context_;
-  const Uplink::Options& options_;
-  std::unique_ptr<Spool> spool_;
-  std::function<void()> changed_;
   boost::asio::steady_timer ticks_;
   std::variant<Idle, Connecting, SharedLink, Waiting, Over> state_;
 
@@ -125,16 +105,12 @@ class UplinkLoop : public std::enable_shared_from_this<UplinkLoop> {
   // Of streams that began in this process: the last record that was ever sent.
   std::map<timeline::StreamId, uint64_t> sent_;
   bool wanted_ = false;  // a connection, though there may be nothing to send
-  int64_t synced_ns_ = 0;
   size_t address_ = 0;
   std::set<size_t> unusable_;  // addresses at which somebody must change something first
   std::map<timeline::StreamId, int64_t> refused_ns_;  // streams that a collector did not take, when
   Backoff backoff_;
 
-  Uplink::Stats stats_;  // but for what Fill adds
   std::string said_error_;
-  std::string said_disk_;
-  int64_t said_disk_ns_ = std::numeric_limits<int64_t>::min() / 2;
   std::string said_streaming_;
 };
 

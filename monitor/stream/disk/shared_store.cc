@@ -1,0 +1,150 @@
+#include "monitor/stream/disk/shared_store.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "kvm/base/text.h"
+#include "monitor/stream/disk/chunk_list.h"
+#include "monitor/stream/disk/names.h"
+
+namespace vcpulse::stream {
+namespace {
+
+// Names that are taken before a new file finds a free one: chunks of the same first record.
+constexpr uint64_t kMostTakenNames = 100;
+
+bool HasRecords(const timeline::ChunkHeader& header) {
+  return header.first_sequence <= header.last_sequence;
+}
+
+}  // namespace
+
+void SequenceRanges::Add(uint64_t first, uint64_t last) {
+  if (first > last) return;
+  auto at = ranges_.upper_bound(first);
+  if (at != ranges_.begin()) {
+    const auto before = std::prev(at);
+    if (before->second >= first || before->second + 1 == first) {
+      first = before->first;
+      last = std::max(last, before->second);
+      at = ranges_.erase(before);
+    }
+  }
+  while (at != ranges_.end() && (at->first <= last || at->first - 1 == last)) {
+    last = std::max(last, at->second);
+    at = ranges_.erase(at);
+  }
+  ranges_[first] = last;
+}
+
+bool SequenceRanges::Contains(uint64_t first, uint64_t last) const {
+  const auto behind = ranges_.upper_bound(first);
+  return behind != ranges_.begin() && std::prev(behind)->second >= last;
+}
+
+absl::StatusOr<std::unique_ptr<SharedStore>> SharedStore::Open(
+    Files& files, std::string directory, const StreamStore::Options& options) {
+  std::unique_ptr<SharedStore> store(new SharedStore(files, std::move(directory), options));
+  const auto names = files.List(store->directory_);
+  if (absl::IsNotFound(names.status())) return store;
+  if (!names.ok()) return names.status();
+  for (const std::string& name : *names) {
+    if (!SequenceOfFileName(name)) continue;
+    if (absl::Status status = store->Recover(name); !status.ok()) return status;
+  }
+  if (absl::Status status = files.SyncDirectory(store->directory_); !status.ok()) return status;
+  return store;
+}
+
+absl::Status SharedStore::Recover(const std::string& name) {
+  const std::string path = absl::StrCat(directory_, "/", name);
+  const absl::StatusOr<ChunkList> list = ListChunks(files_, path);
+  if (!list.ok()) return list.status();
+  for (const ChunkPlace& chunk : list->chunks) Note(chunk.header, chunk.settles_to);
+  const uint64_t end =
+      list->chunks.empty() ? 0 : list->chunks.back().offset + list->chunks.back().bytes();
+  auto file = files_.OpenToAppend(path, false);
+  if (!file.ok()) return file.status();
+  if (end < list->file_bytes) {
+    absl::StrAppend(&notice_, notice_.empty() ? "" : "; ", path, ": ",
+                    Plural(list->file_bytes - end, "byte"),
+                    " at its end were not whole and are cut off");
+    if (absl::Status status = (*file)->Truncate(end); !status.ok()) return status;
+  }
+  return (*file)->Sync();
+}
+
+void SharedStore::Note(const timeline::ChunkHeader& header, uint64_t settles_to) {
+  if (HasRecords(header)) {
+    records_.Add(header.first_sequence, header.last_sequence);
+  } else {
+    lost_.Add(header.first_sequence, settles_to);
+  }
+}
+
+bool SharedStore::Holds(const timeline::ChunkHeader& header, uint64_t settles_to) const {
+  if (HasRecords(header)) return records_.Contains(header.first_sequence, header.last_sequence);
+  if (header.first_sequence > settles_to) return true;  // it says nothing
+  SequenceRanges known = lost_;
+  for (const auto& [first, last] : records_.ranges()) known.Add(first, last);
+  return known.Contains(header.first_sequence, settles_to);
+}
+
+absl::Status SharedStore::BeginFile(uint64_t first_sequence, int64_t realtime_ns) {
+  if (file_ != nullptr) {
+    if (absl::Status status = Sync(); !status.ok()) return status;
+    file_.reset();
+  }
+  if (absl::Status status = files_.MakeDirectories(directory_); !status.ok()) return status;
+  for (uint64_t number = first_sequence; number < first_sequence + kMostTakenNames; ++number) {
+    const std::string path = absl::StrCat(directory_, "/", FileNameOf(number));
+    if (files_.SizeOf(path).ok()) continue;
+    auto file = files_.OpenToAppend(path, true);
+    if (!file.ok()) return file.status();
+    file_ = *std::move(file);
+    file_begun_ns_ = realtime_ns;
+    durable_bytes_ = 0;
+    names_unsynced_ = true;
+    return absl::OkStatus();
+  }
+  return absl::AlreadyExistsError(
+      absl::StrCat(directory_, ": all names from ", FileNameOf(first_sequence), " on are taken"));
+}
+
+absl::Status SharedStore::Append(const timeline::ChunkHeader& header, uint64_t settles_to,
+                                 std::span<const uint8_t> chunk, int64_t realtime_ns) {
+  const bool is_due = file_ == nullptr || file_->size() >= options_.rotate_bytes ||
+                      realtime_ns - file_begun_ns_ >= options_.rotate_ns;
+  if (is_due) {
+    if (absl::Status status = BeginFile(header.first_sequence, realtime_ns); !status.ok()) {
+      return status;
+    }
+  }
+  if (absl::Status status = file_->Append(chunk); !status.ok()) return status;
+  Note(header, settles_to);
+  return absl::OkStatus();
+}
+
+absl::Status SharedStore::Sync() {
+  if (file_ == nullptr || (file_->size() == durable_bytes_ && !names_unsynced_)) {
+    return absl::OkStatus();
+  }
+  absl::Status status = file_->Sync();
+  const std::string agent = ParentOf(directory_);
+  const std::string folders[] = {directory_, agent, ParentOf(agent)};
+  for (const std::string& folder : folders) {
+    if (!status.ok() || !names_unsynced_) break;
+    status = files_.SyncDirectory(folder);
+  }
+  if (!status.ok()) {
+    static_cast<void>(file_->Truncate(durable_bytes_));  // else Open reads what is there
+    return status;
+  }
+  durable_bytes_ = file_->size();
+  names_unsynced_ = false;
+  return absl::OkStatus();
+}
+
+}  // namespace vcpulse::stream

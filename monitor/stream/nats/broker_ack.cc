@@ -1,0 +1,68 @@
+#include "monitor/stream/nats/broker_ack.h"
+
+#include <algorithm>
+#include <array>
+#include <boost/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "kvm/base/text.h"
+
+namespace vcpulse::stream {
+namespace {
+
+namespace json = boost::json;
+
+constexpr size_t kLongestAck = 64 << 10;
+
+// Errors of JetStream that come again until its stream's limits are changed.
+constexpr std::array<uint64_t, 5> kOfLimits = {
+    10054,  // message size exceeds maximum allowed
+    10047,  // insufficient storage resources available
+    10023,  // insufficient resources
+    10077,  // maximum messages, bytes or messages per subject exceeded (discard new)
+    10109,  // the stream is sealed
+};
+
+uint64_t NumberOf(const json::object& object, std::string_view name) {
+  const json::value* value = object.if_contains(name);
+  if (value == nullptr) return 0;
+  if (value->is_uint64()) return value->get_uint64();
+  return value->is_int64() && value->get_int64() > 0 ? static_cast<uint64_t>(value->get_int64())
+                                                     : 0;
+}
+
+absl::Status StatusOf(const json::object& error) {
+  const json::value* description = error.if_contains("description");
+  const uint64_t code = NumberOf(error, "err_code");
+  const std::string text = description != nullptr && description->is_string()
+                               ? Printable(std::string_view(description->get_string().data(),
+                                                            description->get_string().size()))
+                               : absl::StrCat("error ", code);
+  if (std::ranges::find(kOfLimits, code) != kOfLimits.end()) {
+    return absl::FailedPreconditionError(text);
+  }
+  return absl::UnavailableError(text);
+}
+
+}  // namespace
+
+absl::StatusOr<BrokerAck> ParseBrokerAck(std::string_view text) {
+  const auto none = [] { return absl::DataLossError("the answer is no acknowledgement"); };
+  if (text.size() > kLongestAck) return none();
+  boost::system::error_code error;
+  json::value value = json::parse({text.data(), text.size()}, error);
+  if (error || !value.is_object()) return none();
+  const json::object& object = value.get_object();
+  if (const json::value* refusal = object.if_contains("error");
+      refusal != nullptr && refusal->is_object()) {
+    return StatusOf(refusal->get_object());
+  }
+  const uint64_t sequence = NumberOf(object, "seq");
+  if (sequence == 0) return none();
+  const json::value* duplicate = object.if_contains("duplicate");
+  return BrokerAck{
+      .sequence = sequence,
+      .was_known = duplicate != nullptr && duplicate->is_bool() && duplicate->get_bool()};
+}
+
+}  // namespace vcpulse::stream

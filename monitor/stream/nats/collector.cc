@@ -1,0 +1,446 @@
+#include "monitor/stream/nats/collector.h"
+
+#include <nats/nats.h>
+#include <pthread.h>
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "kvm/base/clock.h"
+#include "kvm/base/signals.h"
+#include "kvm/base/text.h"
+#include "monitor/stream/disk/chunk_list.h"
+#include "monitor/stream/disk/shared_store.h"
+#include "monitor/stream/disk/stream_folders.h"
+#include "monitor/stream/nats/jetstream.h"
+#include "monitor/stream/nats/subject.h"
+#include "monitor/stream/protocol/agent_id.h"
+#include "monitor/timeline/chunk_decoder.h"
+
+namespace vcpulse::stream {
+namespace {
+
+constexpr int kBatch = 256;  // messages of one round
+constexpr int64_t kFetchPatience_ms = 250;
+constexpr int64_t kMostUnacknowledged = 16'384;  // of all collectors of a consumer
+constexpr std::chrono::seconds kConnectPatience{3};
+constexpr std::chrono::milliseconds kAgainAfter{1'000};
+constexpr int64_t kLookPeriod_ns = 60'000'000'000;
+constexpr size_t kMostOpen = 512;  // stores of streams
+
+// A message of JetStream, acknowledged or not.
+struct DestroyMessage {
+  void operator()(natsMsg* message) const { natsMsg_Destroy(message); }
+};
+using Message = std::unique_ptr<natsMsg, DestroyMessage>;
+
+struct DestroySubscription {
+  void operator()(natsSubscription* subscription) const { natsSubscription_Destroy(subscription); }
+};
+using Subscription = std::unique_ptr<natsSubscription, DestroySubscription>;
+
+// A chunk that came.
+struct Taken {
+  Message message{};
+  Subject subject;
+  timeline::ChunkHeader header;
+  uint64_t settles_to = 0;
+  std::span<const uint8_t> bytes;
+};
+
+// But for `message`, in which the bytes lie.
+absl::StatusOr<Taken> Examine(natsMsg* message) {
+  const auto subject = ParseSubject(natsMsg_GetSubject(message));
+  if (!subject) return absl::DataLossError("its subject is none of vcpulse's");
+  const std::span bytes(reinterpret_cast<const uint8_t*>(natsMsg_GetData(message)),
+                        static_cast<size_t>(std::max(natsMsg_GetDataLength(message), 0)));
+  const auto header = timeline::DecodeChunkHeader(bytes);
+  if (!header.ok()) return header.status();
+  const auto payload = bytes.subspan(std::min<size_t>(header->header_bytes, bytes.size()));
+  if (payload.size() != header->payload_bytes || timeline::Crc32c(payload) != header->payload_crc) {
+    return absl::DataLossError("the chunk is damaged");
+  }
+  if (header->stream_id != subject->stream) {
+    return absl::DataLossError("the chunk is of another stream than its subject says");
+  }
+  return Taken{.subject = *subject,
+               .header = *header,
+               .settles_to = SettledBy(*header, payload),
+               .bytes = bytes};
+}
+
+// When the chunk's first record was, by its own clocks.
+std::optional<int64_t> RealtimeOf(const Taken& taken) {
+  timeline::ChunkDecoder decoder;
+  if (!decoder.Open(taken.header, taken.bytes.subspan(taken.header.header_bytes)).ok() ||
+      !decoder.context().has_clock()) {
+    return std::nullopt;
+  }
+  const v1::ClockSnapshot& clock = decoder.context().clock();
+  int64_t since_ns = 0;
+  int64_t at_ns = 0;
+  if (__builtin_sub_overflow(taken.header.first_mono_ns, clock.mono_ns(), &since_ns) ||
+      __builtin_add_overflow(clock.realtime_ns(), since_ns, &at_ns)) {
+    return std::nullopt;
+  }
+  return at_ns;
+}
+
+class NatsCollector final : public Collector {
+ public:
+  NatsCollector(NatsCollectorOptions options, std::unique_ptr<DirectoryLock> lock,
+                std::unique_ptr<NatsConnection> connection)
+      : options_(std::move(options)),
+        files_(*options_.collector.files),
+        lock_(std::move(lock)),
+        folders_(files_, options_.collector.directory),
+        connection_(std::move(connection)) {
+    wall_clock_.IsPlausible(options_.collector.realtime(), ClockNow_ns(CLOCK_BOOTTIME));
+    const BlockedSignals blocked;  // they are for other threads
+    thread_ = std::thread([this] { Run(); });
+    pthread_setname_np(thread_.native_handle(), "vcpulse-nats");
+  }
+  ~NatsCollector() override {
+    stops_ = true;
+    wake_.notify_all();
+    thread_.join();
+  }
+  NatsCollector(const NatsCollector&) = delete;
+  NatsCollector& operator=(const NatsCollector&) = delete;
+
+  std::vector<Address> addresses() const override { return {}; }
+  bool Stop(std::chrono::milliseconds patience) override {
+    std::unique_lock lock(mutex_);
+    stops_ = true;
+    wake_.notify_all();
+    return wake_.wait_for(lock, patience, [this] { return has_ended_; });
+  }
+  absl::Status ReloadCredentials() override {
+    reconnects_ = true;
+    return absl::OkStatus();
+  }
+  Stats stats() const override {
+    const std::lock_guard lock(mutex_);
+    Stats stats = totals_;
+    for (const auto& [id, agent] : agents_) stats.agents.push_back(agent);
+    return stats;
+  }
+
+ private:
+  void Run();
+  // Connection, consumer and subscription. Errors in words.
+  absl::Status Prepare();
+  absl::Status Fetch(std::vector<Message>& messages);
+  void TakeRound(std::vector<Message> messages);
+  absl::Status Store(const Taken& taken);
+  absl::StatusOr<SharedStore*> StoreOf(const Taken& taken);
+  void Acknowledge(const Taken& taken);
+  void NoteStored(const Taken& taken);
+  void NoteStorage(const absl::Status& status);
+  void LookAround();
+  void Say(const std::string& line) {
+    if (line == said_) return;
+    said_ = line;
+    options_.collector.say(line);
+  }
+  void Pause() {
+    std::unique_lock lock(mutex_);
+    wake_.wait_for(lock, kAgainAfter, [this] { return stops_.load(); });
+  }
+
+  const NatsCollectorOptions options_;
+  Files& files_;
+  const std::unique_ptr<DirectoryLock> lock_;
+  // Of the thread alone.
+  StreamFolders folders_;
+  std::unique_ptr<NatsConnection> connection_;
+  JetStream jetstream_;
+  Subscription subscription_;
+  std::map<StreamKey, std::unique_ptr<SharedStore>> stores_;
+  std::set<StreamKey> touched_;
+  WallClock wall_clock_;
+  int64_t looked_ns_ = 0;
+  std::string said_;
+
+  std::atomic<bool> stops_ = false;
+  std::atomic<bool> reconnects_ = false;
+  mutable std::mutex mutex_;  // of what follows
+  std::condition_variable wake_;
+  bool has_ended_ = false;
+  Stats totals_;
+  std::map<std::string, AgentStats> agents_;
+  std::set<StreamKey> seen_;
+
+  std::thread thread_;
+};
+
+absl::Status NatsCollector::Prepare() {
+  if (reconnects_.exchange(false)) {
+    subscription_.reset();
+    jetstream_.reset();
+    connection_.reset();
+  }
+  if (connection_ == nullptr) {
+    auto connection = ConnectNow(options_.server, kConnectPatience);
+    if (!connection.ok()) return connection.status();
+    connection_ = *std::move(connection);
+  }
+  if (subscription_ != nullptr) return absl::OkStatus();
+  if (absl::Status status = CheckJetStream(*connection_, options_.address); !status.ok()) {
+    return status;
+  }
+  auto jetstream = OpenJetStream(*connection_);
+  if (!jetstream.ok()) return jetstream.status();
+  jsConsumerConfig config;
+  jsConsumerConfig_Init(&config);
+  config.Durable = options_.consumer.c_str();
+  config.AckPolicy = js_AckExplicit;
+  config.DeliverPolicy = js_DeliverAll;
+  config.AckWait = options_.ack_wait.count();
+  config.MaxAckPending = kMostUnacknowledged;
+  config.FilterSubject = kAllSubjects;
+  jsErrCode code = static_cast<jsErrCode>(0);
+  const auto failed = [&](natsStatus status, const std::string& what) {
+    const char* words = nats_GetLastError(nullptr);
+    return absl::UnavailableError(absl::StrCat(
+        options_.address, ": ", what, ": ",
+        words != nullptr && *words != '\0' ? Printable(words) : natsStatus_GetText(status)));
+  };
+  // Made here rather than by subscribing, as libnats removes at the end what it made.
+  natsStatus status =
+      js_AddConsumer(nullptr, jetstream->get(), kJetStreamName, &config, nullptr, &code);
+  if (status != NATS_OK && code != JSConsumerNameExistErr) {
+    return failed(status, absl::StrCat("the consumer ", options_.consumer));
+  }
+  jsSubOptions bind;
+  jsSubOptions_Init(&bind);
+  bind.Stream = kJetStreamName;
+  bind.Consumer = options_.consumer.c_str();
+  natsSubscription* subscription = nullptr;
+  status = js_PullSubscribe(&subscription, jetstream->get(), kAllSubjects,
+                            options_.consumer.c_str(), nullptr, &bind, &code);
+  if (status != NATS_OK) return failed(status, "subscribing");
+  subscription_.reset(subscription);
+  jetstream_ = *std::move(jetstream);
+  Say(absl::StrCat("taking chunks from ", options_.address, " as ", options_.consumer));
+  return absl::OkStatus();
+}
+
+absl::Status NatsCollector::Fetch(std::vector<Message>& messages) {
+  natsMsgList list{};
+  jsErrCode code = static_cast<jsErrCode>(0);
+  const natsStatus status =
+      natsSubscription_Fetch(&list, subscription_.get(), kBatch, kFetchPatience_ms, &code);
+  if (status == NATS_TIMEOUT) return absl::OkStatus();
+  if (status != NATS_OK) {
+    return absl::UnavailableError(absl::StrCat(options_.address, ": ", natsStatus_GetText(status)));
+  }
+  for (int i = 0; i < list.Count; ++i) messages.emplace_back(std::exchange(list.Msgs[i], nullptr));
+  natsMsgList_Destroy(&list);
+  return absl::OkStatus();
+}
+
+void NatsCollector::Run() {
+  while (!stops_) {
+    absl::Status status = Prepare();
+    std::vector<Message> messages;
+    if (status.ok()) status = Fetch(messages);
+    {
+      const std::lock_guard lock(mutex_);
+      totals_.connections = status.ok() ? 1 : 0;
+    }
+    if (!status.ok()) {
+      Say(absl::StrCat(status.message(), "; trying again"));
+      subscription_.reset();
+      jetstream_.reset();
+      if (connection_ != nullptr && !connection_->is_connected()) connection_.reset();
+      Pause();
+      continue;
+    }
+    if (!messages.empty()) TakeRound(std::move(messages));
+    LookAround();
+  }
+  subscription_.reset();
+  jetstream_.reset();
+  connection_.reset();  // flushes the last acknowledgements
+  const std::lock_guard lock(mutex_);
+  has_ended_ = true;
+  wake_.notify_all();
+}
+
+void NatsCollector::TakeRound(std::vector<Message> messages) {
+  std::vector<Taken> round;
+  for (Message& message : messages) {
+    auto taken = Examine(message.get());
+    if (taken.ok()) {
+      taken->message = std::move(message);
+      round.push_back(*std::move(taken));
+      continue;
+    }
+    {
+      const std::lock_guard lock(mutex_);
+      ++totals_.malformed;
+    }
+    Say(absl::StrCat("a message of ", Printable(natsMsg_GetSubject(message.get())),
+                     " is no chunk, and is not stored: ", taken.status().message()));
+    static_cast<void>(natsMsg_Term(message.get(), nullptr));  // it would come again and again
+  }
+  std::vector<const Taken*> stored;
+  absl::Status trouble;
+  for (const Taken& taken : round) {
+    if (absl::Status status = Store(taken); status.ok()) {
+      stored.push_back(&taken);
+    } else {
+      trouble = status;
+    }
+  }
+  std::set<StreamKey> failed;
+  for (const StreamKey& stream : touched_) {
+    if (absl::Status status = stores_.at(stream)->Sync(); !status.ok()) {
+      trouble = status;
+      failed.insert(stream);
+      stores_.erase(stream);  // to be read anew
+    }
+  }
+  touched_.clear();
+  for (const Taken* taken : stored) {
+    const StreamKey key{.agent_folder = FolderOf(taken->subject.agent_id),
+                        .stream = taken->subject.stream};
+    if (failed.contains(key)) continue;
+    Acknowledge(*taken);
+  }
+  NoteStorage(trouble);
+  if (!trouble.ok()) Pause();  // what was not acknowledged comes again
+}
+
+absl::StatusOr<SharedStore*> NatsCollector::StoreOf(const Taken& taken) {
+  const StreamKey key{.agent_folder = FolderOf(taken.subject.agent_id),
+                      .stream = taken.subject.stream};
+  auto& store = stores_[key];
+  if (store != nullptr) return store.get();
+  const int64_t now_ns = options_.collector.realtime();
+  const auto folder =
+      folders_.FolderOf(key.agent_folder, key.stream, RealtimeOf(taken).value_or(now_ns));
+  auto opened = folder.ok() ? SharedStore::Open(files_, *folder, options_.collector.store)
+                            : absl::StatusOr<std::unique_ptr<SharedStore>>(folder.status());
+  if (!opened.ok()) {
+    stores_.erase(key);
+    return opened.status();
+  }
+  store = *std::move(opened);
+  if (!store->notice().empty()) options_.collector.say(store->notice());
+  return store.get();
+}
+
+absl::Status NatsCollector::Store(const Taken& taken) {
+  const auto store = StoreOf(taken);
+  if (!store.ok()) return store.status();
+  const bool is_known = (*store)->Holds(taken.header, taken.settles_to);
+  if (!is_known) {
+    if (absl::Status status = (*store)->Append(taken.header, taken.settles_to, taken.bytes,
+                                               options_.collector.realtime());
+        !status.ok()) {
+      return status;
+    }
+    touched_.insert(
+        {.agent_folder = FolderOf(taken.subject.agent_id), .stream = taken.subject.stream});
+    NoteStored(taken);
+    return absl::OkStatus();
+  }
+  const std::lock_guard lock(mutex_);
+  ++agents_[taken.subject.agent_id].duplicates;
+  return absl::OkStatus();
+}
+
+void NatsCollector::Acknowledge(const Taken& taken) {
+  // One that is lost comes again, and is known then.
+  static_cast<void>(natsMsg_Ack(taken.message.get(), nullptr));
+}
+
+void NatsCollector::NoteStored(const Taken& taken) {
+  const std::lock_guard lock(mutex_);
+  AgentStats& agent = agents_[taken.subject.agent_id];
+  agent.agent_id = taken.subject.agent_id;
+  if (seen_
+          .insert(
+              {.agent_folder = FolderOf(taken.subject.agent_id), .stream = taken.subject.stream})
+          .second) {
+    ++agent.streams;
+  }
+  if (taken.header.first_sequence > taken.header.last_sequence) {
+    ++agent.gaps;
+    agent.lost_records += taken.settles_to - taken.header.first_sequence + 1;
+  } else {
+    ++agent.chunks;
+    agent.bytes += taken.bytes.size();
+  }
+  const int64_t now_ns = options_.collector.realtime();
+  agent.last_chunk_realtime_ns = now_ns;
+}
+
+void NatsCollector::NoteStorage(const absl::Status& status) {
+  {
+    const std::lock_guard lock(mutex_);
+    ++totals_.commits;
+    totals_.storage_error = std::string(status.message());
+  }
+  if (!status.ok()) Say(absl::StrCat("cannot store: ", status.message()));
+}
+
+void NatsCollector::LookAround() {
+  if (stores_.size() > kMostOpen) stores_.clear();  // files are opened again where they are needed
+  const int64_t now_ns = MonotonicNow_ns();
+  if (now_ns - looked_ns_ < kLookPeriod_ns) return;
+  looked_ns_ = now_ns;
+  const int64_t realtime_ns = options_.collector.realtime();
+  Retention retention = options_.collector.retention;
+  if (!wall_clock_.IsPlausible(realtime_ns, ClockNow_ns(CLOCK_BOOTTIME))) {
+    retention.max_age_ns.reset();
+  }
+  if (!retention.max_age_ns && !retention.max_bytes) return;
+  std::set<std::string> live;
+  for (const auto& [key, store] : stores_) live.insert(store->directory());
+  const auto removed =
+      ApplyRetention(files_, options_.collector.directory, retention, realtime_ns,
+                     [&](const std::string& directory) { return live.contains(directory); });
+  if (!removed.ok()) return Say(std::string(removed.status().message()));
+  for (const std::string& error : removed->errors) Say(error);
+  if (removed->files > 0) folders_.Forget();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Collector>> StartNatsCollector(NatsCollectorOptions options) {
+  Collector::Options& collector = options.collector;
+  if (collector.files == nullptr) collector.files = &KernelFiles();
+  if (!collector.say) collector.say = [](const std::string&) {};
+  if (absl::Status status = CheckNatsOptions(options.server); !status.ok()) return status;
+  if (absl::Status status = collector.files->MakeDirectories(collector.directory); !status.ok()) {
+    return status;
+  }
+  auto lock = collector.files->Lock(collector.directory);
+  if (!lock.ok()) return lock.status();
+  auto connection = ConnectNow(options.server, kConnectPatience);
+  if (absl::IsUnavailable(connection.status())) {
+    collector.say(absl::StrCat(connection.status().message(), "; trying again"));
+    connection = std::unique_ptr<NatsConnection>();
+  }
+  if (!connection.ok()) return connection.status();
+  if (*connection != nullptr) {
+    absl::Status status = CheckJetStream(**connection, options.address);
+    if (!status.ok() && !absl::IsUnavailable(status)) return status;
+  }
+  return std::make_unique<NatsCollector>(std::move(options), *std::move(lock),
+                                         *std::move(connection));
+}
+
+}  // namespace vcpulse::stream

@@ -1,0 +1,193 @@
+#include "monitor/stream/nats/jetstream.h"
+
+#include <nats/nats.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstring>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/time.h"
+#include "kvm/base/text.h"
+#include "monitor/stream/nats/subject.h"
+
+namespace vcpulse::stream {
+namespace {
+
+// A chunk with its headers: what one on any wire of ours may have (docs/streaming.md).
+constexpr int64_t kLargestMessage = 1 << 20;
+// Longer than the margin for which agents keep what was acknowledged, so that their proof of it is
+// known for what it is (publish_ledger.h).
+constexpr int64_t kDuplicates_ns = 300'000'000'000;
+constexpr int64_t kUnlimited = -1;
+
+absl::Status ErrorOf(natsStatus status, jsErrCode code, const std::string& what) {
+  if (status == NATS_OK) return absl::OkStatus();
+  const char* last = nats_GetLastError(nullptr);
+  const std::string words =
+      last != nullptr && *last != '\0' ? Printable(last) : natsStatus_GetText(status);
+  const std::string text = absl::StrCat(what, ": ", words);
+  if (code == JSStreamNotFoundErr || status == NATS_NOT_FOUND) return absl::NotFoundError(text);
+  if (status == NATS_TIMEOUT) {
+    return absl::UnavailableError(absl::StrCat(
+        what, ": the broker does not answer (is JetStream on? may this user ask for $JS.API.>?)"));
+  }
+  if (status == NATS_NO_RESPONDERS || code == JSNotEnabledErr) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(what, ": JetStream is not on at the broker (`nats-server -js -sd DIR`)"));
+  }
+  return absl::UnavailableError(text);
+}
+
+struct DestroyInfo {
+  void operator()(jsStreamInfo* info) const { jsStreamInfo_Destroy(info); }
+};
+using StreamInfo = std::unique_ptr<jsStreamInfo, DestroyInfo>;
+
+absl::StatusOr<StreamInfo> InfoOf(jsCtx* context) {
+  jsStreamInfo* info = nullptr;
+  jsErrCode code = static_cast<jsErrCode>(0);
+  const natsStatus status = js_GetStreamInfo(&info, context, kJetStreamName, nullptr, &code);
+  if (absl::Status error = ErrorOf(status, code, "the stream " + std::string(kJetStreamName));
+      !error.ok()) {
+    return error;
+  }
+  return StreamInfo(info);
+}
+
+std::vector<std::string> WrongIn(const jsStreamConfig& config) {
+  std::vector<std::string> wrong;
+  const auto takes = [](const char* subject) {
+    return std::strcmp(subject, kAllSubjects) == 0 || std::strcmp(subject, ">") == 0 ||
+           std::strcmp(subject, "vcpulse.>") == 0;
+  };
+  if (std::none_of(config.Subjects, config.Subjects + config.SubjectsLen, takes)) {
+    wrong.push_back(absl::StrCat("it does not take ", kAllSubjects));
+  }
+  if (config.Storage != js_FileStorage) wrong.emplace_back("it is in memory alone");
+  if (config.NoAck) wrong.emplace_back("it acknowledges nothing");
+  if (config.Retention != js_LimitsPolicy) {
+    wrong.emplace_back("its retention is not by limits, so a second consumer would miss chunks");
+  }
+  if (config.MaxMsgSize > 0 && config.MaxMsgSize < kLargestMessage) {
+    wrong.push_back(absl::StrCat("its largest message is ", config.MaxMsgSize, " bytes, and ",
+                                 kLargestMessage, " are needed"));
+  }
+  return wrong;
+}
+
+std::string Described(const jsStreamConfig& config) {
+  const std::string bytes = config.MaxBytes > 0
+                                ? SizeText(static_cast<uint64_t>(config.MaxBytes)) + " at most"
+                                : "no limit of bytes";
+  const std::string age =
+      config.MaxAge > 0
+          ? absl::StrCat("kept for ", absl::FormatDuration(absl::Nanoseconds(config.MaxAge)))
+          : "kept for ever";
+  return absl::StrCat("the stream ", kJetStreamName, " takes ", kAllSubjects, ": ",
+                      Plural(static_cast<uint64_t>(config.Replicas), "replica"), ", ", age, ", ",
+                      bytes);
+}
+
+}  // namespace
+
+void CloseJetStream::operator()(jsCtx* context) const { jsCtx_Destroy(context); }
+
+absl::StatusOr<JetStream> OpenJetStream(const NatsConnection& connection) {
+  jsCtx* context = nullptr;
+  const natsStatus status = natsConnection_JetStream(&context, connection.handle(), nullptr);
+  if (status != NATS_OK) return ErrorOf(status, static_cast<jsErrCode>(0), "JetStream");
+  return JetStream(context);
+}
+
+absl::Status CheckJetStream(const NatsConnection& connection, const std::string& address) {
+  const auto context = OpenJetStream(connection);
+  if (!context.ok()) return context.status();
+  const std::string command = absl::StrCat("`vcpulse collect --from ", address, " --make-stream`");
+  const auto info = InfoOf(context->get());
+  if (absl::IsNotFound(info.status())) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the broker has no stream ", kJetStreamName, ": ", command, " makes it"));
+  }
+  if (!info.ok()) return info.status();
+  const std::vector<std::string> wrong = WrongIn(*(*info)->Config);
+  if (wrong.empty()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat("the broker's stream ", kJetStreamName,
+                                                    " is of no use: ", absl::StrJoin(wrong, "; "),
+                                                    ": ", command, " mends what can be changed"));
+}
+
+absl::StatusOr<std::string> MakeJetStream(const NatsConnection& connection,
+                                          const JetStreamLimits& limits) {
+  const auto context = OpenJetStream(connection);
+  if (!context.ok()) return context.status();
+  jsStreamConfig config;
+  jsStreamConfig_Init(&config);
+  const char* subjects[] = {kAllSubjects};
+  config.Name = kJetStreamName;
+  config.Subjects = subjects;
+  config.SubjectsLen = 1;
+  config.Storage = js_FileStorage;
+  config.Retention = js_LimitsPolicy;
+  config.Discard = js_DiscardOld;
+  config.Replicas = limits.replicas;
+  config.MaxAge = limits.max_age.count();
+  config.MaxBytes = limits.max_bytes ? static_cast<int64_t>(*limits.max_bytes) : kUnlimited;
+  config.Duplicates = std::min(kDuplicates_ns, config.MaxAge);
+  const bool is_there = InfoOf(context->get()).ok();
+  jsStreamInfo* info = nullptr;
+  jsErrCode code = static_cast<jsErrCode>(0);
+  const natsStatus status = is_there
+                                ? js_UpdateStream(&info, context->get(), &config, nullptr, &code)
+                                : js_AddStream(&info, context->get(), &config, nullptr, &code);
+  if (absl::Status error =
+          ErrorOf(status, code,
+                  absl::StrCat(is_there ? "changing" : "making", " the stream ", kJetStreamName));
+      !error.ok()) {
+    return error;
+  }
+  const StreamInfo owned(info);
+  return Described(*info->Config);
+}
+
+absl::StatusOr<std::unique_ptr<NatsConnection>> ConnectNow(const NatsOptions& options,
+                                                           std::chrono::milliseconds patience) {
+  struct Waited {
+    std::mutex mutex;
+    std::condition_variable changed;
+    bool connected = false;
+    std::string trouble;
+    bool needs_people = false;
+  };
+  const auto waited = std::make_shared<Waited>();
+  const auto note = [waited](const std::string& why, bool needs_people) {
+    const std::lock_guard lock(waited->mutex);
+    if (!why.empty()) waited->trouble = why;
+    waited->needs_people = needs_people;
+    waited->changed.notify_all();
+  };
+  auto connection = NatsConnection::Open(options, {.connected =
+                                                       [waited] {
+                                                         const std::lock_guard lock(waited->mutex);
+                                                         waited->connected = true;
+                                                         waited->changed.notify_all();
+                                                       },
+                                                   .disconnected = [] {},
+                                                   .trouble = note,
+                                                   .closed = note});
+  if (!connection.ok()) return connection.status();
+  std::unique_lock lock(waited->mutex);
+  waited->changed.wait_for(lock, patience,
+                           [&] { return waited->connected || waited->needs_people; });
+  if (waited->connected) return connection;
+  std::string why = waited->trouble.empty() ? (*connection)->LastError() : waited->trouble;
+  if (why.empty()) why = "no server answers";
+  const std::string text = absl::StrCat(absl::StrJoin(options.urls, " or "), ": ", why);
+  return waited->needs_people ? absl::PermissionDeniedError(text) : absl::UnavailableError(text);
+}
+
+}  // namespace vcpulse::stream

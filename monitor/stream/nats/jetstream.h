@@ -1,0 +1,48 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "monitor/stream/nats/connection.h"
+
+struct __jsCtx;  // of libnats
+
+namespace vcpulse::stream {
+
+// What the JetStream stream of all chunks keeps (`collect --make-stream`).
+struct JetStreamLimits {
+  int64_t replicas = 1;
+  std::chrono::nanoseconds max_age{std::chrono::hours(72)};
+  std::optional<uint64_t> max_bytes{};  // nothing: as much as the servers have
+};
+
+struct CloseJetStream {
+  void operator()(__jsCtx* context) const;
+};
+using JetStream = std::unique_ptr<__jsCtx, CloseJetStream>;
+
+// Of a connection that stands. Errors: Unavailable in words.
+absl::StatusOr<JetStream> OpenJetStream(const NatsConnection& connection);
+
+// Whether the stream is there and of use: takes kAllSubjects, on disk, acknowledges, has room for
+// the largest chunk. Waits for the broker, 5 s at most. Errors, each in one line:
+// FailedPrecondition with what is wrong and the command that makes it; PermissionDenied where this
+// user may not ask; Unavailable where the broker does not answer.
+absl::Status CheckJetStream(const NatsConnection& connection, const std::string& address);
+
+// Makes the stream, or gives one that is there these limits. What it is then, for people. Errors as
+// of CheckJetStream, and the broker's own words.
+absl::StatusOr<std::string> MakeJetStream(const NatsConnection& connection,
+                                          const JetStreamLimits& limits);
+
+// Connects and waits, at most so long. Errors: of NatsConnection::Open; Unavailable or
+// PermissionDenied with the last error.
+absl::StatusOr<std::unique_ptr<NatsConnection>> ConnectNow(const NatsOptions& options,
+                                                           std::chrono::milliseconds patience);
+
+}  // namespace vcpulse::stream

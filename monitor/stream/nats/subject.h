@@ -1,0 +1,41 @@
+#pragma once
+
+// monitor/stream/nats streams through a NATS server with JetStream: the agents' uplink, the
+// collector that consumes, a follower. Built where libnats is there. libnats is included in .cc
+// files of this folder alone; what needs no server (subjects, the ledger) is pure.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "monitor/timeline/chunk_header.h"
+
+namespace vcpulse::stream {
+
+// What each chunk is published on: vcpulse.v1.HOST.STREAM. HOST is the agent id as one token:
+// letters, digits, - and _ stay, every other byte becomes =XX (hexadecimal), so that permissions
+// can name one host ("vcpulse.v1.web-01=2Eexample.>"). STREAM is the stream's id, 32 hexadecimal
+// digits.
+inline constexpr char kAllSubjects[] = "vcpulse.v1.>";
+// The JetStream stream that takes them.
+inline constexpr char kJetStreamName[] = "VCPULSE";
+
+struct Subject {
+  std::string agent_id;
+  timeline::StreamId stream{};
+};
+
+// The token of an agent id, and the subject of a stream of it. `agent_id` passed CheckAgentId.
+std::string TokenOf(const std::string& agent_id);
+std::string SubjectOf(const std::string& agent_id, const timeline::StreamId& stream);
+// All streams of one agent.
+std::string SubjectsOf(const std::string& agent_id);
+// What SubjectOf was given; nothing for any other text. Agent ids are checked (CheckAgentId).
+std::optional<Subject> ParseSubject(const std::string& subject);
+
+// Nats-Msg-Id, by which JetStream knows a chunk that it has: stream and first record, and for a
+// chunk that tells of lost records the last of them.
+std::string MessageIdOf(const timeline::StreamId& stream, uint64_t first_sequence,
+                        std::optional<uint64_t> last_lost);
+
+}  // namespace vcpulse::stream

@@ -1,0 +1,374 @@
+#include "monitor/stream/nats/uplink_way.h"
+
+#include <algorithm>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "kvm/base/clock.h"
+#include "monitor/stream/nats/broker_ack.h"
+#include "monitor/stream/nats/publish_ledger.h"
+#include "monitor/stream/nats/subject.h"
+#include "monitor/stream/net/backoff.h"
+#include "monitor/stream/net/sockets.h"
+#include "monitor/stream/net/uplink_way.h"
+#include "monitor/timeline/chunk_encoder.h"
+
+namespace vcpulse::stream {
+namespace {
+
+namespace asio = boost::asio;
+
+constexpr std::chrono::milliseconds kTick{250};
+// Of headers that libnats and we put before a chunk.
+constexpr uint64_t kHeaderRoom = 512;
+// After a refusal, before anything is published again.
+constexpr int64_t kPauseAfterRefusal_ns = 1'000'000'000;
+constexpr int64_t kLongestElection_ns = 5'000'000'000;
+constexpr int64_t kLongestPause_ns = 30'000'000'000;
+// Of the spool: what has to be free before acknowledged chunks may stay for the margin.
+constexpr uint64_t kFreePart = 8;
+
+constexpr char kMakeStream[] =
+    "no stream of the broker takes vcpulse's chunks: make one with `vcpulse collect --from ADDR "
+    "--make-stream`";
+
+class NatsWay final : public UplinkWay, public std::enable_shared_from_this<NatsWay> {
+ public:
+  NatsWay(asio::io_context& context, const Uplink::Options& options, std::unique_ptr<Spool> spool,
+          std::function<void()> changed, const NatsUplinkOptions& nats)
+      : UplinkWay(options, std::move(spool), std::move(changed)),
+        context_(context),
+        nats_(nats),
+        where_(absl::StrJoin(nats.server.urls, " or ")),
+        ticks_(context),
+        ledger_({.margin_ns = nats.margin.count()}),
+        backoff_(options.first_backoff, options.longest_backoff) {
+    for (const timeline::StreamId& stream : spool_->streams()) {
+      begins_[stream] = spool_->range(stream).first_sequence;
+    }
+  }
+
+  void Begin() override {
+    Connect();
+    StartTicking();
+  }
+  void Take(const std::deque<Offered>& offered) override;
+  void WantConnection() override {}
+  void Reconnect() override {
+    if (!is_over_) Connect();
+  }
+  void End() override {
+    is_over_ = true;
+    ticks_.cancel();
+    connection_.reset();
+    Release();
+    spool_->Sync();
+  }
+  void Fill(Uplink::Stats& stats) const override;
+
+ private:
+  void StartTicking();
+  void Tick();
+  void Connect();
+  // Runs `then` here if the connection that it is about still is the one.
+  template <typename Then>
+  auto Here(Then then);
+  void TakeConnected();
+  void TakeAnswer(uint64_t token, const std::string& answer, bool no_responders);
+  void NoteDelivered();
+  void Pump();
+  bool PublishNext(const timeline::StreamId& stream);
+  // `last_lost`: of the bytes of a loss, its last record.
+  absl::Status Publish(const timeline::StreamId& stream, const PublishLedger::Item& item,
+                       std::span<const uint8_t> bytes,
+                       std::optional<uint64_t> last_lost = std::nullopt);
+  // Lets go of what the broker has had for long enough; of more where the spool is nearly full.
+  void Release();
+  void Fail(const std::string& why, bool needs_people);
+  void PauseBefore(int64_t now_ns);
+
+  asio::io_context& context_;
+  const NatsUplinkOptions nats_;
+  const std::string where_;
+  asio::steady_timer ticks_;
+  PublishLedger ledger_;
+  Backoff backoff_;
+  std::unique_ptr<NatsConnection> connection_;
+  uint64_t attempt_ = 0;  // the number of connection_
+  bool is_connected_ = false;
+  bool is_over_ = false;
+  int64_t connect_again_ns_ = 0;  // 0: connection_ does that by itself
+  int64_t begun_ns_ = 0;          // of the attempt
+  int64_t pause_until_ns_ = 0;
+  int64_t pause_ns_ = 0;
+  int64_t nobody_since_ns_ = 0;                    // answers; 0: somebody does
+  std::map<timeline::StreamId, uint64_t> begins_;  // of streams that were found in the spool
+  std::string said_error_;
+  bool said_streaming_ = false;
+};
+
+void NatsWay::StartTicking() {
+  ticks_.expires_after(kTick);
+  ticks_.async_wait([self = shared_from_this()](const ErrorCode& error) {
+    if (error || self->is_over_) return;
+    self->Tick();
+    self->StartTicking();
+  });
+}
+
+void NatsWay::Tick() {
+  const int64_t now_ns = MonotonicNow_ns();
+  CareForSpool(now_ns);
+  if (connect_again_ns_ != 0 && now_ns >= connect_again_ns_) Connect();
+  constexpr int64_t kPatience_ns = 2'500'000'000;
+  if (connection_ != nullptr && !is_connected_ && now_ns - begun_ns_ > kPatience_ns) {
+    const std::string error = connection_->LastError();
+    Fail(error.empty() ? "no server answers" : error, false);
+  }
+  if (is_connected_ && ledger_.IsOverdue(now_ns)) {
+    Fail("the broker acknowledges nothing of what was published", false);
+    ledger_.Interrupted();
+    PauseBefore(now_ns);
+  }
+  Release();
+  Pump();
+  changed_();
+}
+
+template <typename Then>
+auto NatsWay::Here(Then then) {
+  return [weak = weak_from_this(), attempt = attempt_, then](auto... arguments) {
+    const auto self = weak.lock();
+    if (self == nullptr) return;
+    asio::post(self->context_, [weak, attempt, then, arguments...] {
+      const auto way = weak.lock();
+      if (way != nullptr && way->attempt_ == attempt && !way->is_over_) then(*way, arguments...);
+    });
+  };
+}
+
+void NatsWay::Connect() {
+  connection_.reset();
+  ledger_.Interrupted();
+  is_connected_ = false;
+  connect_again_ns_ = 0;
+  begun_ns_ = MonotonicNow_ns();
+  ++attempt_;
+  auto connection = NatsConnection::Open(
+      nats_.server, {.connected = Here([](NatsWay& way) { way.TakeConnected(); }),
+                     .disconnected = Here([](NatsWay& way) {
+                       way.is_connected_ = false;
+                       way.begun_ns_ = MonotonicNow_ns();
+                       way.ledger_.Interrupted();
+                       way.changed_();
+                     }),
+                     .trouble = Here([](NatsWay& way, const std::string& why, bool needs_people) {
+                       way.Fail(why, needs_people);
+                     }),
+                     .closed = Here([](NatsWay& way, const std::string& why, bool needs_people) {
+                       way.is_connected_ = false;
+                       way.ledger_.Interrupted();
+                       way.connect_again_ns_ =
+                           MonotonicNow_ns() +
+                           std::chrono::nanoseconds(way.backoff_.Next()).count();
+                       way.Fail(why.empty() ? "the connection was closed" : why, needs_people);
+                     })});
+  absl::Status status = connection.status();
+  if (status.ok()) {
+    connection_ = *std::move(connection);
+    status = connection_->TakeAnswers(
+        [take = Here([](NatsWay& way, uint64_t token, const std::string& answer, bool none) {
+           way.TakeAnswer(token, answer, none);
+         })](uint64_t token, std::string_view answer, bool none) {
+          take(token, std::string(answer), none);
+        });
+  }
+  if (status.ok()) return;
+  connection_.reset();
+  connect_again_ns_ = begun_ns_ + std::chrono::nanoseconds(backoff_.Next()).count();
+  Fail(std::string(status.message()),
+       absl::IsPermissionDenied(status) || absl::IsInvalidArgument(status));
+}
+
+void NatsWay::TakeConnected() {
+  is_connected_ = true;
+  ++stats_.connects;
+  stats_.last_error.clear();
+  stats_.obstacle.clear();
+  Pump();
+  changed_();
+}
+
+void NatsWay::Take(const std::deque<Offered>& offered) {
+  Release();
+  Keep(offered);
+  Pump();
+  changed_();
+}
+
+void NatsWay::Pump() {
+  if (!is_connected_ || is_over_ || MonotonicNow_ns() < pause_until_ns_) return;
+  for (const timeline::StreamId& stream : spool_->streams()) {
+    while (PublishNext(stream)) {
+    }
+  }
+}
+
+bool NatsWay::PublishNext(const timeline::StreamId& stream) {
+  const auto begin = begins_.find(stream);
+  const uint64_t next = ledger_.NextToPublish(stream, begin == begins_.end() ? 1 : begin->second);
+  const auto item = spool_->At(stream, next);
+  if (!item) return false;
+  if (item->is_lost) {
+    const std::vector<uint8_t> bytes = timeline::EncodeLostChunk(stream, item->lost);
+    return ledger_.MayPublish(bytes.size()) && Publish(stream,
+                                                       {.first = next,
+                                                        .last = item->lost.last_sequence(),
+                                                        .bytes = bytes.size(),
+                                                        .is_loss = true},
+                                                       bytes, item->lost.last_sequence())
+                                                   .ok();
+  }
+  if (!ledger_.MayPublish(item->bytes.size())) return false;
+  if (item->bytes.size() + kHeaderRoom > connection_->max_message_bytes()) {
+    const v1::LostRecords lost =
+        timeline::LostChunk(item->header, v1::LostRecords::REASON_TOO_LARGE);
+    Fail(absl::StrCat("a chunk of ", item->bytes.size(),
+                      " bytes is more than the broker takes (max_payload: ",
+                      connection_->max_message_bytes(), "); it is reported as lost"),
+         false);
+    ++stats_.lost_chunks;
+    stats_.lost_records += lost.last_sequence() - lost.first_sequence() + 1;
+    const std::vector<uint8_t> bytes = timeline::EncodeLostChunk(stream, lost);
+    return Publish(stream, {.first = next, .last = lost.last_sequence(), .bytes = bytes.size()},
+                   bytes, lost.last_sequence())
+        .ok();
+  }
+  if (!Publish(stream,
+               {.first = next, .last = item->header.last_sequence, .bytes = item->bytes.size()},
+               item->bytes)
+           .ok()) {
+    return false;
+  }
+  ++stats_.sent_chunks;
+  return true;
+}
+
+absl::Status NatsWay::Publish(const timeline::StreamId& stream, const PublishLedger::Item& item,
+                              std::span<const uint8_t> bytes, std::optional<uint64_t> last_lost) {
+  const PublishLedger::Token token = ledger_.Published(stream, item, MonotonicNow_ns());
+  absl::Status status =
+      connection_->Publish(SubjectOf(options_.identity.agent_id, stream),
+                           MessageIdOf(stream, item.first, last_lost), token, bytes);
+  if (!status.ok()) {
+    ledger_.Interrupted();
+    PauseBefore(MonotonicNow_ns());
+    Fail(std::string(status.message()), false);
+  }
+  return status;
+}
+
+void NatsWay::TakeAnswer(uint64_t token, const std::string& answer, bool no_responders) {
+  if (no_responders) {
+    ledger_.Refused(token);
+    PauseBefore(MonotonicNow_ns());
+    // While a cluster elects its leader nobody answers either.
+    const int64_t now_ns = MonotonicNow_ns();
+    if (nobody_since_ns_ == 0) nobody_since_ns_ = now_ns;
+    const bool is_long = now_ns - nobody_since_ns_ > kLongestElection_ns;
+    if (is_long || stats_.acknowledged_chunks == 0) Fail(kMakeStream, is_long);
+    return changed_();
+  }
+  const auto ack = ParseBrokerAck(answer);
+  if (!ack.ok()) {
+    ledger_.Refused(token);
+    PauseBefore(MonotonicNow_ns());
+    Fail(absl::StrCat("the broker refuses a chunk: ", ack.status().message()),
+         absl::IsFailedPrecondition(ack.status()));
+    return changed_();
+  }
+  if (ledger_.Acknowledged(token, ack->was_known, MonotonicNow_ns())) {
+    ++stats_.acknowledged_chunks;
+  }
+  NoteDelivered();
+  Release();
+  Pump();
+  changed_();
+}
+
+void NatsWay::NoteDelivered() {
+  stats_.last_error.clear();
+  stats_.obstacle.clear();
+  backoff_.Reset();
+  pause_ns_ = 0;
+  nobody_since_ns_ = 0;
+  said_error_.clear();
+  if (!std::exchange(said_streaming_, true)) options_.say(absl::StrCat("streaming to ", where_));
+}
+
+void NatsWay::Release() {
+  const Spool::Stats spool = spool_->stats();
+  const uint64_t most = options_.spool.directory.empty() ? options_.spool.max_memory_bytes
+                                                         : options_.spool.max_disk_bytes;
+  const uint64_t held = options_.spool.directory.empty() ? spool.memory_bytes : spool.disk_bytes;
+  // Those that the broker has must not push out others that it does not have.
+  const bool early = held + most / kFreePart >= most;
+  for (const auto& [stream, last] : ledger_.TakeReleased(MonotonicNow_ns(), early)) {
+    spool_->Acknowledge(stream, last);
+    const std::vector<timeline::StreamId> streams = spool_->streams();
+    if (std::ranges::find(streams, stream) != streams.end()) continue;
+    ledger_.Forget(stream);
+    begins_.erase(stream);
+  }
+}
+
+void NatsWay::PauseBefore(int64_t now_ns) {
+  if (now_ns < pause_until_ns_) return;
+  pause_ns_ = std::clamp(2 * pause_ns_, kPauseAfterRefusal_ns, kLongestPause_ns);
+  pause_until_ns_ = now_ns + pause_ns_;
+}
+
+void NatsWay::Fail(const std::string& why, bool needs_people) {
+  const std::string text = absl::StrCat(where_, ": ", why);
+  stats_.last_error = text;
+  stats_.obstacle = needs_people ? text : std::string();
+  if (options_.ends_when_refused && needs_people) {
+    is_over_ = true;
+    stats_.refusal = text;
+    return changed_();
+  }
+  changed_();  // who hears of it sees it in the figures too
+  if (said_error_ == text) return;
+  said_error_ = text;
+  said_streaming_ = false;
+  options_.say(absl::StrCat("cannot stream to ", text, "; trying again"));
+}
+
+void NatsWay::Fill(Uplink::Stats& stats) const {
+  stats = stats_;
+  stats.connected = is_connected_;
+  FillFromSpool(stats);
+  stats.waiting_chunks -= std::min(stats.waiting_chunks, ledger_.acknowledged_chunks());
+  stats.untold_records -= std::min(stats.untold_records, ledger_.acknowledged_lost_records());
+}
+
+}  // namespace
+
+std::function<std::shared_ptr<UplinkWay>(asio::io_context&, const Uplink::Options&,
+                                         std::unique_ptr<Spool>, std::function<void()> changed)>
+WayToNats(NatsUplinkOptions options) {
+  return [options](asio::io_context& context, const Uplink::Options& uplink,
+                   std::unique_ptr<Spool> spool, std::function<void()> changed) {
+    return std::make_shared<NatsWay>(context, uplink, std::move(spool), std::move(changed),
+                                     options);
+  };
+}
+
+}  // namespace vcpulse::stream
