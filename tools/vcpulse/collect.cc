@@ -49,7 +49,6 @@ Exit status:
   2  usage error, cannot listen, or could not write everything received within 30 s of the signal)";
 
 constexpr std::chrono::seconds kDrainPatience{30};
-constexpr std::chrono::seconds kBrokerPatience{5};
 
 // Signals come to the main thread alone, by WaitForSignal. Before any thread begins.
 sigset_t BlockSignals() {
@@ -124,7 +123,7 @@ void Reload(stream::Collector& collector, bool has_files) {
 }
 
 int MakeStream(const CollectRequest& request) {
-  const auto connection = stream::ConnectNow(request.nats->server, kBrokerPatience);
+  const auto connection = stream::ConnectNow(request.nats->server);
   if (!connection.ok()) return Fail(connection.status());
   const auto made = stream::MakeJetStream(**connection, *request.make_stream);
   if (!made.ok()) return Fail(made.status());

@@ -299,12 +299,11 @@ int Play(const ReplayOptions& options, const std::optional<double>& speed) {
 }
 
 std::string SummaryOf(const stream::Replayed& replayed, const std::string& name,
-                      const std::vector<stream::Address>& addresses) {
+                      const std::string& destination) {
   const stream::Uplink::Stats& stats = replayed.uplink;
-  std::string text =
-      absl::StrCat(name, ": ", Plural(replayed.chunks, "chunk"), " (", SizeText(replayed.bytes),
-                   ") to ", stream::ToText(addresses), ": ", stats.sent_chunks, " sent, ",
-                   stats.acknowledged_chunks, " acknowledged");
+  std::string text = absl::StrCat(
+      name, ": ", Plural(replayed.chunks, "chunk"), " (", SizeText(replayed.bytes), ") to ",
+      destination, ": ", stats.sent_chunks, " sent, ", stats.acknowledged_chunks, " acknowledged");
   const uint64_t known =
       stats.acknowledged_chunks - std::min(stats.acknowledged_chunks, stats.sent_chunks);
   if (known > 0) absl::StrAppend(&text, " (", known, " were there already, or told as lost)");
@@ -318,7 +317,7 @@ std::string SummaryOf(const stream::Replayed& replayed, const std::string& name,
 int SendToCollector(const std::string& file, const std::optional<double>& speed,
                     stream::Uplink::Options options) {
   const std::string name = NameOf(file);
-  const std::vector<stream::Address> addresses = options.addresses;
+  const std::string destination = options.Destination();
   auto source = timeline::OpenByteSource(file);
   if (!source.ok()) return Fail(ReadFailure(source.status(), file));
   options.say = [](const std::string& line) { Fail(line); };
@@ -331,7 +330,7 @@ int SendToCollector(const std::string& file, const std::optional<double>& speed,
   const bool is_refused =
       absl::IsPermissionDenied(ended) && replayed->uplink.acknowledged_chunks == 0;
   if (is_refused || (absl::IsInvalidArgument(ended) && replayed->chunks == 0)) return Fail(ended);
-  Fail(SummaryOf(*replayed, name, addresses));
+  Fail(SummaryOf(*replayed, name, destination));
   Warn(file, report::DescribeLoss(replayed->report, 0, true));
   return ended.ok() || absl::IsCancelled(ended) ? kExitOk : Fail(ended);
 }
@@ -370,8 +369,9 @@ void AddReplayCommand(CLI::App& app, int& exit_code) {
       *command, "--to", options->uplink.to,
       "Stream it all to this collector (repeat to add fallback collectors); --until is for "
       "times")
-      ->type_name("unix:PATH|tcp:HOST:PORT|tls:HOST:PORT");
+      ->type_name("unix:PATH|tcp:HOST:PORT|tls:HOST:PORT|nats://HOST:PORT");
   AddPeerOptions(*command, options->uplink.peer);
+  AddNatsOptions(*command, options->uplink.nats);
   command->callback([options, format, &exit_code] {
     options->has_format = format->count() > 0;
     exit_code = RunReplay(*options);

@@ -110,7 +110,7 @@ absl::StatusOr<std::unique_ptr<stream::RecordUplink>> StartUplink(RecordOptions&
   auto uplink = stream::RecordUplink::Start(*options.uplink);
   if (!uplink.ok()) return uplink.status();
   options.chunk_sink =
-      live::ChunkSink{.name = stream::ToText(options.uplink->uplink.addresses),
+      live::ChunkSink{.name = options.uplink->uplink.Destination(),
                       .take = std::bind_front(&stream::RecordUplink::Take, uplink->get())};
   options.hang_up = std::bind_front(&stream::RecordUplink::ReloadCredentials, uplink->get());
   return uplink;

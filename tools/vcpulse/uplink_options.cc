@@ -10,6 +10,7 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "kvm/host.h"
 #include "monitor/stream/nats/uplink_way.h"
 #include "monitor/stream/protocol/agent_id.h"
@@ -89,6 +90,7 @@ absl::Status ParseWayToNats(const UplinkOptions& options, stream::Uplink::Option
     nats.margin = absl::ToChronoNanoseconds(*margin);
   }
   if (options.in_memory) nats.margin = std::chrono::nanoseconds(0);  // FILE is there
+  uplink.way_name = absl::StrJoin(nats.server.urls, " or ");
   uplink.make_way = stream::WayToNats(std::move(nats));
   return absl::OkStatus();
 }

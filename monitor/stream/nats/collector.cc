@@ -32,7 +32,6 @@ namespace {
 constexpr int kBatch = 256;  // messages of one round
 constexpr int64_t kFetchPatience_ms = 250;
 constexpr int64_t kMostUnacknowledged = 16'384;  // of all collectors of a consumer
-constexpr std::chrono::seconds kConnectPatience{3};
 constexpr std::chrono::milliseconds kAgainAfter{1'000};
 constexpr int64_t kLookPeriod_ns = 60'000'000'000;
 constexpr size_t kMostOpen = 512;  // stores of streams
@@ -190,7 +189,7 @@ absl::Status NatsCollector::Prepare() {
     connection_.reset();
   }
   if (connection_ == nullptr) {
-    auto connection = ConnectNow(options_.server, kConnectPatience);
+    auto connection = ConnectNow(options_.server);
     if (!connection.ok()) return connection.status();
     connection_ = *std::move(connection);
   }
@@ -429,7 +428,7 @@ absl::StatusOr<std::unique_ptr<Collector>> StartNatsCollector(NatsCollectorOptio
   }
   auto lock = collector.files->Lock(collector.directory);
   if (!lock.ok()) return lock.status();
-  auto connection = ConnectNow(options.server, kConnectPatience);
+  auto connection = ConnectNow(options.server);
   if (absl::IsUnavailable(connection.status())) {
     collector.say(absl::StrCat(connection.status().message(), "; trying again"));
     connection = std::unique_ptr<NatsConnection>();

@@ -204,7 +204,6 @@ absl::Status NatsConnection::Impl::Configure(const NatsOptions& options) {
   then(natsOptions_SetReconnectJitter(options_, kReconnectJitter_ms, kReconnectJitter_ms));
   then(natsOptions_SetPingInterval(options_, kPingPeriod_ms));
   then(natsOptions_SetMaxPingsOut(options_, kMostPingsOut));
-  then(natsOptions_SetRetryOnFailedConnect(options_, true, OnConnected, closure()));
   then(natsOptions_SetReconnectedCB(options_, OnConnected, closure()));
   then(natsOptions_SetDisconnectedCB(options_, OnDisconnected, closure()));
   then(natsOptions_SetClosedCB(options_, OnClosed, closure()));
@@ -244,10 +243,14 @@ absl::Status NatsConnection::Impl::Configure(const NatsOptions& options) {
 
 absl::Status NatsConnection::Impl::Connect() {
   const natsStatus status = natsConnection_Connect(&connection_, options_);
-  if (status == NATS_NOT_YET_CONNECTED) return absl::OkStatus();
   if (status != NATS_OK) {
-    return NeedsPeople(status, "") ? absl::PermissionDeniedError(natsStatus_GetText(status))
-                                   : absl::UnavailableError(natsStatus_GetText(status));
+    const char* words = nats_GetLastError(nullptr);
+    const bool has_words = words != nullptr && *words != '\0' && status != NATS_NO_SERVER;
+    const std::string why = has_words                  ? Printable(words)
+                            : status == NATS_NO_SERVER ? "no server answers"
+                                                       : natsStatus_GetText(status);
+    return NeedsPeople(status, why) ? absl::PermissionDeniedError(why)
+                                    : absl::UnavailableError(why);
   }
   OnConnected(connection_, closure());
   return absl::OkStatus();

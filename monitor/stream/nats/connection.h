@@ -32,8 +32,8 @@ struct NatsOptions {
 // InvalidArgument in one line where a file cannot be read or the options contradict each other.
 absl::Status CheckNatsOptions(const NatsOptions& options);
 
-// A connection that comes back by itself, for ever, to any server of the cluster. Events come from
-// libnats's threads, none after the destructor.
+// A connection that, once it stood, comes back by itself, for ever, to any server of the cluster.
+// Events come from libnats's threads, none after the destructor.
 class NatsConnection {
  public:
   struct Events {
@@ -46,7 +46,8 @@ class NatsConnection {
     std::function<void(std::string why, bool needs_people)> closed;
   };
 
-  // Begins to connect, and returns without waiting. Errors: of CheckNatsOptions, of libnats.
+  // Connects: waits for each server for 2 s at most. Errors: of CheckNatsOptions; PermissionDenied
+  // where it will not be let in until somebody changes something, else Unavailable.
   static absl::StatusOr<std::unique_ptr<NatsConnection>> Open(const NatsOptions& options,
                                                               Events events);
   ~NatsConnection();
@@ -54,7 +55,7 @@ class NatsConnection {
   NatsConnection& operator=(const NatsConnection&) = delete;
 
   bool is_connected() const;
-  // Why it is not, in words; empty where nothing is known.
+  // Why it is not any more, in words; empty where nothing is known.
   std::string LastError() const;
   // The largest message that the server takes, with its headers; 0 before it is connected.
   uint64_t max_message_bytes() const;

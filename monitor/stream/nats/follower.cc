@@ -15,7 +15,6 @@
 namespace vcpulse::stream {
 namespace {
 
-constexpr std::chrono::seconds kFollowConnectPatience{5};
 constexpr std::chrono::milliseconds kFollowAgainAfter{500};
 constexpr int64_t kNextPatience_ms = 100;
 
@@ -28,7 +27,7 @@ using Followed = std::unique_ptr<natsSubscription, DestroyFollowed>;
 // once it does.
 absl::Status FollowOnce(const NatsFollowOptions& options, const std::function<bool()>& stopped,
                         bool& follows) {
-  const auto connection = ConnectNow(options.server, kFollowConnectPatience);
+  const auto connection = ConnectNow(options.server);
   if (!connection.ok()) return connection.status();
   if (absl::Status status = CheckJetStream(**connection, options.address); !status.ok()) {
     return status;

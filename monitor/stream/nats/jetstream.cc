@@ -3,10 +3,7 @@
 #include <nats/nats.h>
 
 #include <algorithm>
-#include <condition_variable>
 #include <cstring>
-#include <mutex>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -154,40 +151,15 @@ absl::StatusOr<std::string> MakeJetStream(const NatsConnection& connection,
   return Described(*info->Config);
 }
 
-absl::StatusOr<std::unique_ptr<NatsConnection>> ConnectNow(const NatsOptions& options,
-                                                           std::chrono::milliseconds patience) {
-  struct Waited {
-    std::mutex mutex;
-    std::condition_variable changed;
-    bool connected = false;
-    std::string trouble;
-    bool needs_people = false;
-  };
-  const auto waited = std::make_shared<Waited>();
-  const auto note = [waited](const std::string& why, bool needs_people) {
-    const std::lock_guard lock(waited->mutex);
-    if (!why.empty()) waited->trouble = why;
-    waited->needs_people = needs_people;
-    waited->changed.notify_all();
-  };
-  auto connection = NatsConnection::Open(options, {.connected =
-                                                       [waited] {
-                                                         const std::lock_guard lock(waited->mutex);
-                                                         waited->connected = true;
-                                                         waited->changed.notify_all();
-                                                       },
+absl::StatusOr<std::unique_ptr<NatsConnection>> ConnectNow(const NatsOptions& options) {
+  auto connection = NatsConnection::Open(options, {.connected = [] {},
                                                    .disconnected = [] {},
-                                                   .trouble = note,
-                                                   .closed = note});
-  if (!connection.ok()) return connection.status();
-  std::unique_lock lock(waited->mutex);
-  waited->changed.wait_for(lock, patience,
-                           [&] { return waited->connected || waited->needs_people; });
-  if (waited->connected) return connection;
-  std::string why = waited->trouble.empty() ? (*connection)->LastError() : waited->trouble;
-  if (why.empty()) why = "no server answers";
-  const std::string text = absl::StrCat(absl::StrJoin(options.urls, " or "), ": ", why);
-  return waited->needs_people ? absl::PermissionDeniedError(text) : absl::UnavailableError(text);
+                                                   .trouble = [](const std::string&, bool) {},
+                                                   .closed = [](const std::string&, bool) {}});
+  if (connection.ok() || absl::IsInvalidArgument(connection.status())) return connection;
+  return absl::Status(
+      connection.status().code(),
+      absl::StrCat(absl::StrJoin(options.urls, " or "), ": ", connection.status().message()));
 }
 
 }  // namespace vcpulse::stream

@@ -40,9 +40,7 @@ absl::Status CheckJetStream(const NatsConnection& connection, const std::string&
 absl::StatusOr<std::string> MakeJetStream(const NatsConnection& connection,
                                           const JetStreamLimits& limits);
 
-// Connects and waits, at most so long. Errors: of NatsConnection::Open; Unavailable or
-// PermissionDenied with the last error.
-absl::StatusOr<std::unique_ptr<NatsConnection>> ConnectNow(const NatsOptions& options,
-                                                           std::chrono::milliseconds patience);
+// A connection without events. Errors: of NatsConnection::Open, naming the servers.
+absl::StatusOr<std::unique_ptr<NatsConnection>> ConnectNow(const NatsOptions& options);
 
 }  // namespace vcpulse::stream

@@ -74,9 +74,9 @@ std::optional<Subject> ParseSubject(const std::string& subject) {
   return Subject{.agent_id = *agent_id, .stream = *stream};
 }
 
-std::string MessageIdOf(const timeline::StreamId& stream, uint64_t first_sequence,
-                        std::optional<uint64_t> last_lost) {
-  std::string id = absl::StrCat(ToHex(stream), "-", first_sequence);
+std::string MessageIdOf(const std::string& agent_id, const timeline::StreamId& stream,
+                        uint64_t first_sequence, std::optional<uint64_t> last_lost) {
+  std::string id = absl::StrCat(TokenOf(agent_id), ".", ToHex(stream), "-", first_sequence);
   if (last_lost) absl::StrAppend(&id, "-lost-", *last_lost);
   return id;
 }

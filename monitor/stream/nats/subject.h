@@ -33,9 +33,9 @@ std::string SubjectsOf(const std::string& agent_id);
 // What SubjectOf was given; nothing for any other text. Agent ids are checked (CheckAgentId).
 std::optional<Subject> ParseSubject(const std::string& subject);
 
-// Nats-Msg-Id, by which JetStream knows a chunk that it has: stream and first record, and for a
-// chunk that tells of lost records the last of them.
-std::string MessageIdOf(const timeline::StreamId& stream, uint64_t first_sequence,
-                        std::optional<uint64_t> last_lost);
+// Nats-Msg-Id, by which JetStream knows a chunk that it has: agent, stream and first record, and
+// for a chunk that tells of lost records the last of them.
+std::string MessageIdOf(const std::string& agent_id, const timeline::StreamId& stream,
+                        uint64_t first_sequence, std::optional<uint64_t> last_lost);
 
 }  // namespace vcpulse::stream

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "kvm/base/clock.h"
 #include "monitor/stream/nats/broker_ack.h"
 #include "monitor/stream/nats/publish_ledger.h"
@@ -46,7 +45,6 @@ class NatsWay final : public UplinkWay, public std::enable_shared_from_this<Nats
       : UplinkWay(options, std::move(spool), std::move(changed)),
         context_(context),
         nats_(nats),
-        where_(absl::StrJoin(nats.server.urls, " or ")),
         ticks_(context),
         ledger_({.margin_ns = nats.margin.count()}),
         backoff_(options.first_backoff, options.longest_backoff) {
@@ -96,7 +94,6 @@ class NatsWay final : public UplinkWay, public std::enable_shared_from_this<Nats
 
   asio::io_context& context_;
   const NatsUplinkOptions nats_;
-  const std::string where_;
   asio::steady_timer ticks_;
   PublishLedger ledger_;
   Backoff backoff_;
@@ -264,9 +261,9 @@ bool NatsWay::PublishNext(const timeline::StreamId& stream) {
 absl::Status NatsWay::Publish(const timeline::StreamId& stream, const PublishLedger::Item& item,
                               std::span<const uint8_t> bytes, std::optional<uint64_t> last_lost) {
   const PublishLedger::Token token = ledger_.Published(stream, item, MonotonicNow_ns());
-  absl::Status status =
-      connection_->Publish(SubjectOf(options_.identity.agent_id, stream),
-                           MessageIdOf(stream, item.first, last_lost), token, bytes);
+  absl::Status status = connection_->Publish(
+      SubjectOf(options_.identity.agent_id, stream),
+      MessageIdOf(options_.identity.agent_id, stream, item.first, last_lost), token, bytes);
   if (!status.ok()) {
     ledger_.Interrupted();
     PauseBefore(MonotonicNow_ns());
@@ -310,7 +307,8 @@ void NatsWay::NoteDelivered() {
   pause_ns_ = 0;
   nobody_since_ns_ = 0;
   said_error_.clear();
-  if (!std::exchange(said_streaming_, true)) options_.say(absl::StrCat("streaming to ", where_));
+  if (!std::exchange(said_streaming_, true))
+    options_.say(absl::StrCat("streaming to ", options_.way_name));
 }
 
 void NatsWay::Release() {
@@ -336,7 +334,7 @@ void NatsWay::PauseBefore(int64_t now_ns) {
 }
 
 void NatsWay::Fail(const std::string& why, bool needs_people) {
-  const std::string text = absl::StrCat(where_, ": ", why);
+  const std::string text = absl::StrCat(options_.way_name, ": ", why);
   stats_.last_error = text;
   stats_.obstacle = needs_people ? text : std::string();
   if (options_.ends_when_refused && needs_people) {

@@ -21,8 +21,7 @@ void CloseJetStream::operator()(__jsCtx*) const {}
 
 absl::Status CheckNatsOptions(const NatsOptions&) { return BuiltWithoutNats(); }
 
-absl::StatusOr<std::unique_ptr<NatsConnection>> ConnectNow(const NatsOptions&,
-                                                           std::chrono::milliseconds) {
+absl::StatusOr<std::unique_ptr<NatsConnection>> ConnectNow(const NatsOptions&) {
   return BuiltWithoutNats();
 }
 

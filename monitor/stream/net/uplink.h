@@ -49,9 +49,13 @@ class Uplink {
     std::function<std::shared_ptr<UplinkWay>(boost::asio::io_context&, const Options&,
                                              std::unique_ptr<Spool>, std::function<void()> changed)>
         make_way;
+    std::string way_name;  // where that goes, for people
     // One line for people when something changes: connected, lost, refused, spool full. Called on
     // the uplink's thread.
     std::function<void(const std::string&)> say;
+
+    // Where the chunks go, for people.
+    std::string Destination() const { return make_way ? way_name : ToText(addresses); }
   };
 
   struct Stats {

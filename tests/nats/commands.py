@@ -1,0 +1,76 @@
+"""vcpulse's commands as programs, and timelines to send."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+
+from nats_servers import PATIENCE_S, wait_for
+
+VCPULSE = sys.argv[1]
+MAKE_TIMELINE = sys.argv[2]
+
+
+def run(*arguments, timeout=PATIENCE_S):
+    return subprocess.run([VCPULSE, *arguments], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                          timeout=timeout)
+
+
+class Command:
+    """One that goes on until it is ended."""
+
+    def __init__(self, *arguments):
+        self.process = subprocess.Popen([VCPULSE, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, text=True)
+        self.said = []
+        self.printed = []
+        self.readers = [threading.Thread(target=self.read, args=(self.process.stderr, self.said)),
+                        threading.Thread(target=self.read, args=(self.process.stdout, self.printed))]
+        for reader in self.readers:
+            reader.start()
+
+    @staticmethod
+    def read(stream, lines):
+        with stream:
+            for line in stream:
+                lines.append(line.rstrip("\n"))
+
+    def wait_for_line(self, part, patience_s=PATIENCE_S):
+        return wait_for(f"'{part}' of {self.process.args}, which said {self.said}",
+                        lambda: any(part in line for line in self.said + self.printed), patience_s)
+
+    def end(self, how=signal.SIGTERM):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGCONT)
+            self.process.send_signal(how)
+        code = self.process.wait(PATIENCE_S)
+        for reader in self.readers:
+            reader.join()
+        return code
+
+
+def make_timeline(path, seconds, vcpus=4):
+    """A drawn timeline at 10 Hz, a chunk per second."""
+    subprocess.run([MAKE_TIMELINE, path, "--ticks", str(10 * seconds), "--interval-ms", "100", "--vcpus", str(vcpus)],
+                   check=True, timeout=PATIENCE_S, stdout=subprocess.DEVNULL)
+    return path
+
+
+def stream_folders(directory):
+    """{agent: [folders of streams]} of a collector."""
+    found = {}
+    for agent in sorted(os.listdir(directory)):
+        folder = os.path.join(directory, agent)
+        if not agent.startswith(".") and os.path.isdir(folder):
+            found[agent] = [os.path.join(folder, stream) for stream in sorted(os.listdir(folder))]
+    return found
+
+
+def merged(folders, to):
+    """All that the folders hold of one recording, as one file, byte for byte; what merge said."""
+    result = run("merge", *folders, "-o", to)
+    if result.returncode != 0:
+        raise AssertionError(result.stderr)
+    with open(to, "rb") as file:
+        return file.read(), result.stderr

@@ -1,0 +1,230 @@
+#include "monitor/stream/nats/publish_ledger.h"
+
+#include <cstdint>
+#include <map>
+#include <random>
+#include <set>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace vcpulse::stream {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+
+constexpr timeline::StreamId kStream = {1};
+constexpr timeline::StreamId kOther = {2};
+constexpr int64_t kMargin_ns = 100;
+
+class PublishLedgerTest : public ::testing::Test {
+ protected:
+  // Publishes records first to last as one chunk, which must be what is next.
+  PublishLedger::Token Publish(uint64_t first, uint64_t last, bool is_loss = false) {
+    EXPECT_EQ(ledger_.NextToPublish(kStream, 1), first);
+    return ledger_.Published(
+        kStream, {.first = first, .last = last, .bytes = 10, .is_loss = is_loss}, now_ns_);
+  }
+
+  int64_t now_ns_ = 1'000;
+  PublishLedger ledger_{{.margin_ns = kMargin_ns,
+                         .ack_deadline_ns = 50,
+                         .most_under_way = 3,
+                         .most_bytes_under_way = 35}};
+};
+
+TEST_F(PublishLedgerTest, WhatIsAcknowledgedIsReleasedAfterTheMargin) {
+  const auto first = Publish(1, 4);
+  const auto second = Publish(5, 9);
+  EXPECT_TRUE(ledger_.Acknowledged(first, false, 1'000));
+  EXPECT_TRUE(ledger_.Acknowledged(second, false, 1'010));
+  EXPECT_THAT(ledger_.TakeReleased(1'099), IsEmpty());
+  EXPECT_EQ(ledger_.acknowledged_chunks(), 2u);
+  EXPECT_THAT(ledger_.TakeReleased(1'100), ElementsAre(Pair(kStream, 4u)));
+  EXPECT_THAT(ledger_.TakeReleased(1'109), IsEmpty());
+  EXPECT_THAT(ledger_.TakeReleased(1'110), ElementsAre(Pair(kStream, 9u)));
+  EXPECT_EQ(ledger_.acknowledged_chunks(), 0u);
+  EXPECT_EQ(ledger_.NextToPublish(kStream, 1), 10u);
+}
+
+TEST_F(PublishLedgerTest, WhatIsNotAcknowledgedKeepsWhatComesBehindIt) {
+  const auto first = Publish(1, 4);
+  const auto second = Publish(5, 9);
+  EXPECT_TRUE(ledger_.Acknowledged(second, false, 1'000));
+  EXPECT_THAT(ledger_.TakeReleased(5'000), IsEmpty());
+  EXPECT_TRUE(ledger_.Acknowledged(first, false, 5'000));
+  EXPECT_THAT(ledger_.TakeReleased(5'100), ElementsAre(Pair(kStream, 9u)));
+}
+
+TEST_F(PublishLedgerTest, EarlyIsBeforeTheMargin) {
+  EXPECT_TRUE(ledger_.Acknowledged(Publish(1, 4), false, 1'000));
+  Publish(5, 9);
+  EXPECT_THAT(ledger_.TakeReleased(1'000, true), ElementsAre(Pair(kStream, 4u)));
+}
+
+TEST_F(PublishLedgerTest, AnAnswerToNothingIsNone) {
+  const auto token = Publish(1, 4);
+  EXPECT_FALSE(ledger_.Acknowledged(token + 1, false, 1'000));
+  EXPECT_TRUE(ledger_.Acknowledged(token, false, 1'000));
+  EXPECT_FALSE(ledger_.Acknowledged(token, false, 1'000));
+}
+
+TEST_F(PublishLedgerTest, WhatIsRefusedGoesOutAgain) {
+  const auto first = Publish(1, 4);
+  Publish(5, 9);
+  ledger_.Refused(first);
+  EXPECT_EQ(ledger_.under_way(), 1u);
+  EXPECT_EQ(ledger_.NextToPublish(kStream, 1), 1u);
+  EXPECT_TRUE(ledger_.Acknowledged(Publish(1, 4), false, 1'000));
+  EXPECT_EQ(ledger_.NextToPublish(kStream, 1), 10u);
+}
+
+TEST_F(PublishLedgerTest, MessagesAndBytesUnderWayHaveABound) {
+  EXPECT_TRUE(ledger_.MayPublish(1'000));  // one alone always may
+  Publish(1, 4);
+  EXPECT_TRUE(ledger_.MayPublish(25));
+  EXPECT_FALSE(ledger_.MayPublish(26));
+  Publish(5, 9);
+  Publish(10, 11);
+  EXPECT_FALSE(ledger_.MayPublish(1));
+}
+
+TEST_F(PublishLedgerTest, TheOldestTellsWhetherAcknowledgementsAreOverdue) {
+  EXPECT_FALSE(ledger_.IsOverdue(9'999));
+  Publish(1, 4);
+  EXPECT_FALSE(ledger_.IsOverdue(1'050));
+  EXPECT_TRUE(ledger_.IsOverdue(1'051));
+}
+
+TEST_F(PublishLedgerTest, AfterAnInterruptionTheNewestAcknowledgedIsTheProof) {
+  EXPECT_TRUE(ledger_.Acknowledged(Publish(1, 4), false, 1'000));
+  EXPECT_TRUE(ledger_.Acknowledged(Publish(5, 9), false, 1'000));
+  const auto lost = Publish(10, 11);
+  ledger_.Interrupted();
+  EXPECT_EQ(ledger_.under_way(), 0u);
+  EXPECT_FALSE(ledger_.Acknowledged(lost, false, 1'000));  // of the old connection
+  // Until it is proven nothing leaves the spool, however long that takes.
+  EXPECT_THAT(ledger_.TakeReleased(9'000), IsEmpty());
+  EXPECT_THAT(ledger_.TakeReleased(9'000, true), IsEmpty());
+  const auto proof = Publish(5, 9);
+  EXPECT_THAT(ledger_.TakeReleased(9'000), IsEmpty());
+  EXPECT_EQ(ledger_.NextToPublish(kStream, 1), 10u);
+  EXPECT_FALSE(ledger_.Acknowledged(proof, true, 9'000));  // nothing new
+  EXPECT_THAT(ledger_.TakeReleased(9'000), ElementsAre(Pair(kStream, 9u)));
+}
+
+TEST_F(PublishLedgerTest, ABrokerThatHasLostItsEndGetsAllOfTheMarginAgain) {
+  EXPECT_TRUE(ledger_.Acknowledged(Publish(1, 4), false, 1'000));
+  EXPECT_TRUE(ledger_.Acknowledged(Publish(5, 9), false, 1'000));
+  EXPECT_TRUE(ledger_.Acknowledged(Publish(10, 11), false, 1'000));
+  ledger_.Interrupted();
+  const auto proof = Publish(10, 11);
+  EXPECT_FALSE(ledger_.Acknowledged(proof, false, 2'000));  // it did not know it
+  EXPECT_EQ(ledger_.acknowledged_chunks(), 1u);
+  EXPECT_FALSE(ledger_.Acknowledged(Publish(1, 4), true, 2'010) &&
+               ledger_.acknowledged_chunks() != 2u);
+  EXPECT_TRUE(ledger_.Acknowledged(Publish(5, 9), false, 2'010));
+  EXPECT_THAT(ledger_.TakeReleased(2'100), IsEmpty());  // the margin begins anew
+  EXPECT_THAT(ledger_.TakeReleased(2'110), ElementsAre(Pair(kStream, 11u)));
+}
+
+TEST_F(PublishLedgerTest, AProofThatIsInterruptedIsTakenUpAgain) {
+  EXPECT_TRUE(ledger_.Acknowledged(Publish(1, 4), false, 1'000));
+  ledger_.Interrupted();
+  Publish(1, 4);
+  ledger_.Interrupted();
+  EXPECT_EQ(ledger_.acknowledged_chunks(), 1u);
+  EXPECT_EQ(ledger_.NextToPublish(kStream, 1), 1u);
+}
+
+TEST_F(PublishLedgerTest, WithNothingAcknowledgedThereIsNothingToProve) {
+  Publish(1, 4);
+  ledger_.Interrupted();
+  const auto again = Publish(1, 4);
+  EXPECT_TRUE(ledger_.Acknowledged(again, true, 1'000));  // the broker had it after all
+  EXPECT_THAT(ledger_.TakeReleased(1'100), ElementsAre(Pair(kStream, 4u)));
+}
+
+TEST_F(PublishLedgerTest, ALossTakesThePlaceOfTheChunksThatTheSpoolDropped) {
+  Publish(1, 4);
+  Publish(5, 9);
+  Publish(10, 11);
+  ledger_.Interrupted();
+  EXPECT_TRUE(ledger_.Acknowledged(Publish(1, 9, true), false, 1'000));
+  EXPECT_EQ(ledger_.acknowledged_lost_records(), 9u);
+  EXPECT_EQ(ledger_.acknowledged_chunks(), 0u);
+  EXPECT_TRUE(ledger_.Acknowledged(Publish(10, 11), false, 1'000));
+  EXPECT_THAT(ledger_.TakeReleased(1'100), ElementsAre(Pair(kStream, 11u)));
+  EXPECT_EQ(ledger_.acknowledged_lost_records(), 0u);
+}
+
+TEST_F(PublishLedgerTest, StreamsAreEachTheirOwn) {
+  Publish(1, 4);
+  EXPECT_EQ(ledger_.NextToPublish(kOther, 17), 17u);
+  const auto token = ledger_.Published(kOther, {.first = 17, .last = 20}, now_ns_);
+  EXPECT_TRUE(ledger_.Acknowledged(token, false, 1'000));
+  EXPECT_THAT(ledger_.TakeReleased(1'100), ElementsAre(Pair(kOther, 20u)));
+  ledger_.Forget(kOther);
+  EXPECT_EQ(ledger_.NextToPublish(kOther, 3), 3u);
+}
+
+// A broker that now and then loses its newest messages, acknowledgements or the connection, against
+// a model of what it has: whatever was released stays there for good, all comes there in the end.
+TEST_F(PublishLedgerTest, NothingThatWasReleasedIsMissingAtTheBroker) {
+  for (uint32_t seed = 1; seed <= 200; ++seed) {
+    std::mt19937 random(seed);
+    const auto draw = [&random](uint32_t below) { return random() % below; };
+    constexpr uint64_t kChunks = 60;
+    PublishLedger ledger({.margin_ns = 40, .ack_deadline_ns = 15, .most_under_way = 8});
+    std::vector<uint64_t> stored;  // at the broker, in order, with when
+    std::vector<int64_t> stored_ns;
+    std::vector<std::pair<PublishLedger::Token, bool>> answers;
+    uint64_t released = 0;
+    int64_t now_ns = 0;
+    for (int step = 0; step < 4'000 && released < kChunks; ++step) {
+      ++now_ns;
+      const bool calm = step > 2'000;
+      // Power goes: what is younger than 30 is gone, and so is the connection.
+      if (!calm && draw(60) == 0) {
+        while (!stored.empty() && now_ns - stored_ns.back() < 30) {
+          stored.pop_back();
+          stored_ns.pop_back();
+        }
+        answers.clear();
+        ledger.Interrupted();
+      }
+      const uint64_t next = ledger.NextToPublish(kStream, 1);
+      if (next <= kChunks && ledger.MayPublish(1)) {
+        const auto token =
+            ledger.Published(kStream, {.first = next, .last = next, .bytes = 1}, now_ns);
+        const bool arrives = calm || draw(10) != 0;
+        const bool known = std::ranges::find(stored, next) != stored.end();
+        if (arrives && !known) {
+          stored.push_back(next);
+          stored_ns.push_back(now_ns);
+        }
+        if (arrives && (calm || draw(10) != 0)) answers.emplace_back(token, known);
+      }
+      if (!answers.empty() && draw(2) == 0) {
+        const size_t which = draw(static_cast<uint32_t>(answers.size()));
+        ledger.Acknowledged(answers[which].first, answers[which].second, now_ns);
+        answers.erase(answers.begin() + static_cast<ptrdiff_t>(which));
+      }
+      if (ledger.IsOverdue(now_ns)) {
+        ledger.Interrupted();
+        answers.clear();
+      }
+      for (const auto& [stream, last] : ledger.TakeReleased(now_ns)) released = last;
+      for (uint64_t chunk = 1; chunk <= released; ++chunk) {
+        ASSERT_THAT(stored, ::testing::Contains(chunk)) << "seed " << seed << " step " << step;
+      }
+    }
+    EXPECT_EQ(released, kChunks) << "seed " << seed;
+  }
+}
+
+}  // namespace
+}  // namespace vcpulse::stream

@@ -1,0 +1,52 @@
+#include "monitor/stream/nats/subject.h"
+
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace vcpulse::stream {
+namespace {
+
+constexpr timeline::StreamId kStreamOfSubject = {0xab, 0xcd};
+
+TEST(Subject, HasOneTokenForAnyAgentId) {
+  EXPECT_EQ(TokenOf("web-01_a"), "web-01_a");
+  EXPECT_EQ(TokenOf("web-01.example"), "web-01=2Eexample");
+  EXPECT_EQ(TokenOf("spiffe://a/b"), "spiffe=3A=2F=2Fa=2Fb");
+  EXPECT_EQ(SubjectOf("web.1", kStreamOfSubject),
+            "vcpulse.v1.web=2E1.abcd0000000000000000000000000000");
+  EXPECT_EQ(SubjectsOf("web.1"), "vcpulse.v1.web=2E1.*");
+}
+
+TEST(Subject, ReadsWhatItWrote) {
+  for (const std::string agent : {"web-01.example", "spiffe://a/b", "A", "a@b:c"}) {
+    const auto subject = ParseSubject(SubjectOf(agent, kStreamOfSubject));
+    ASSERT_TRUE(subject) << agent;
+    EXPECT_EQ(subject->agent_id, agent);
+    EXPECT_EQ(subject->stream, kStreamOfSubject);
+  }
+}
+
+// One agent id has one subject, so that it has one folder; what leads elsewhere is none.
+TEST(Subject, RefusesAnythingElse) {
+  const std::string stream = ".abcd0000000000000000000000000000";
+  EXPECT_TRUE(ParseSubject("vcpulse.v1.a" + stream));
+  for (const std::string text :
+       {std::string("vcpulse.v1.a"), "vcpulse.v1." + stream, "vcpulse.v2.a" + stream,
+        "vcpulse.v1.a" + stream + "0", "vcpulse.v1.a.b" + stream, "vcpulse.v1.=61" + stream,
+        "vcpulse.v1.a=2" + stream, "vcpulse.v1.a=2e" + stream, "vcpulse.v1.=2E=2E" + stream,
+        "vcpulse.v1.a=00" + stream, "vcpulse.v1.a=" + stream, std::string(), std::string(".")}) {
+    EXPECT_FALSE(ParseSubject(text)) << text;
+  }
+}
+
+TEST(Subject, MessageIdsTellAgentsStreamsAndLossesApart) {
+  EXPECT_EQ(MessageIdOf("a.b", kStreamOfSubject, 7, std::nullopt),
+            "a=2Eb.abcd0000000000000000000000000000-7");
+  EXPECT_EQ(MessageIdOf("a.b", kStreamOfSubject, 7, 9),
+            "a=2Eb.abcd0000000000000000000000000000-7-lost-9");
+}
+
+}  // namespace
+}  // namespace vcpulse::stream
