@@ -84,12 +84,12 @@ absl::Status ParseWayToNats(const UplinkOptions& options, stream::Uplink::Option
   auto server = ParseNats("--to", options.to, options.nats, options.peer);
   if (!server.ok()) return server.status();
   stream::NatsUplinkOptions nats{.server = *std::move(server)};
+  if (options.in_memory) nats.margin = std::chrono::nanoseconds(0);  // what is replayed is there
   if (options.spool_margin) {
     const auto margin = ParseDurationOption("--spool-margin", *options.spool_margin);
     if (!margin.ok()) return margin.status();
     nats.margin = absl::ToChronoNanoseconds(*margin);
   }
-  if (options.in_memory) nats.margin = std::chrono::nanoseconds(0);  // FILE is there
   uplink.way_name = absl::StrJoin(nats.server.urls, " or ");
   uplink.make_way = stream::WayToNats(std::move(nats));
   return absl::OkStatus();
