@@ -38,10 +38,12 @@ void PublishLedger::Drop(Stream& stream, std::deque<Entry>::iterator from, uint6
 uint64_t PublishLedger::NextToPublish(const timeline::StreamId& id, uint64_t begin) {
   Stream& stream = streams_.try_emplace(id, Stream{.begin = begin}).first->second;
   if (std::exchange(stream.must_prove, false)) {
-    const auto newest =
-        std::find_if(stream.entries.rbegin(), stream.entries.rend(),
-                     [](const Entry& entry) { return entry.state == State::kAcknowledged; });
-    if (newest != stream.entries.rend()) {
+    Entry* newest = nullptr;
+    for (Entry& entry : stream.entries) {
+      if (entry.state != State::kAcknowledged) continue;
+      if (newest == nullptr || entry.broker_sequence > newest->broker_sequence) newest = &entry;
+    }
+    if (newest != nullptr) {
       stream.proof = newest->first();
       SetState(stream, *newest, State::kWaiting);
     }
@@ -78,7 +80,7 @@ PublishLedger::Token PublishLedger::Published(const timeline::StreamId& id, cons
   return token;
 }
 
-bool PublishLedger::Acknowledged(Token token, bool was_known, int64_t now_ns) {
+bool PublishLedger::Acknowledged(Token token, const BrokerAck& ack, int64_t now_ns) {
   const auto found = under_way_.find(token);
   if (found == under_way_.end()) return false;
   const UnderWay message = found->second;
@@ -89,14 +91,15 @@ bool PublishLedger::Acknowledged(Token token, bool was_known, int64_t now_ns) {
   Stream& stream = streams_[message.stream];
   const bool was_proof = stream.proof == message.first;
   if (was_proof) stream.proof.reset();
-  if (was_proof && !was_known) {
+  if (was_proof && !ack.was_known) {
     // The broker has lost its end: all that it acknowledged and is still held goes out again.
     for (Entry& other : stream.entries) {
       if (other.state == State::kAcknowledged) SetState(stream, other, State::kWaiting);
     }
   }
   SetState(stream, *entry, State::kAcknowledged);
-  if (!was_proof || !was_known) entry->acknowledged_ns = now_ns;
+  entry->broker_sequence = ack.sequence;
+  if (!was_proof || !ack.was_known) entry->acknowledged_ns = now_ns;
   return !was_proof;
 }
 
@@ -115,15 +118,19 @@ void PublishLedger::Interrupted() {
   under_way_.clear();
   bytes_under_way_ = 0;
   for (auto& [id, stream] : streams_) {
+    const Entry* const proof = stream.proof ? Find(id, *stream.proof) : nullptr;
+    // It may have come to a broker that did not know it: that it is known now would prove nothing.
+    const bool is_doubtful = proof != nullptr && proof->state == State::kUnderWay;
     for (Entry& entry : stream.entries) {
-      if (entry.state == State::kUnderWay) SetState(stream, entry, State::kWaiting);
+      const bool is_proof = stream.proof == entry.first();
+      if (is_doubtful || entry.state == State::kUnderWay) {
+        SetState(stream, entry, State::kWaiting);
+      } else if (is_proof) {
+        SetState(stream, entry, State::kAcknowledged);  // as it was before
+      }
     }
-    // What was under way to prove was acknowledged before; the next proof may be of it.
-    if (stream.proof) {
-      if (Entry* entry = Find(id, *stream.proof)) SetState(stream, *entry, State::kAcknowledged);
-      stream.proof.reset();
-    }
-    stream.must_prove = true;
+    stream.proof.reset();
+    stream.must_prove = !is_doubtful;
   }
 }
 

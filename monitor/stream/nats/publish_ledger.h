@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "monitor/stream/nats/broker_ack.h"
 #include "monitor/timeline/chunk_header.h"
 
 namespace vcpulse::stream {
@@ -19,9 +20,10 @@ namespace vcpulse::stream {
 // The broker acknowledges a chunk when a quorum of its servers has it, and servers write to their
 // disks later (NATS: each two minutes by default): a power cut of all of them at once loses
 // acknowledged chunks. So a chunk stays in the spool for a margin of time after its
-// acknowledgement. After each interruption the newest acknowledged chunk of each stream is
-// published once more under its old id. A broker that knows the id has lost nothing before it, as
-// it keeps chunks in order; else all chunks within the margin are published again.
+// acknowledgement. After each interruption the acknowledged chunk of each stream that the broker
+// took last is published once more under its old id. A broker that knows the id has lost nothing
+// that it took before, as its stream is a log; else all chunks within the margin are published
+// again, and so they are where it is not known what became of that message.
 class PublishLedger {
  public:
   struct Options {
@@ -50,9 +52,9 @@ class PublishLedger {
   // It is published now.
   Token Published(const timeline::StreamId& stream, const Item& item, int64_t now_ns);
 
-  // The broker has the message; `was_known`: it had it before. Of a token that is not under way
-  // (any more) nothing comes. True where it had not acknowledged it before.
-  bool Acknowledged(Token token, bool was_known, int64_t now_ns);
+  // The broker has the message. Of a token that is not under way (any more) nothing comes. True
+  // where it had not acknowledged it before.
+  bool Acknowledged(Token token, const BrokerAck& ack, int64_t now_ns);
   // It does not: it is published again.
   void Refused(Token token);
   // The connection was lost, or acknowledgements have not come: whatever is under way is published
@@ -79,6 +81,7 @@ class PublishLedger {
     Item item;
     State state = State::kWaiting;
     int64_t acknowledged_ns = 0;
+    uint64_t broker_sequence = 0;  // where the broker has it
 
     uint64_t first() const { return item.first; }
   };
@@ -86,7 +89,8 @@ class PublishLedger {
     uint64_t begin = 1;          // records before it are released
     std::deque<Entry> entries;   // contiguous, from `begin` on
     std::set<uint64_t> waiting;  // the first records of those that wait
-    // The newest one that was acknowledged has to be published again, or is: its first record.
+    // The acknowledged one that the broker took last has to be published again, or is: its first
+    // record.
     bool must_prove = false;
     std::optional<uint64_t> proof;
   };

@@ -291,7 +291,7 @@ void NatsWay::TakeAnswer(uint64_t token, const std::string& answer, bool no_resp
          absl::IsFailedPrecondition(ack.status()));
     return changed_();
   }
-  if (ledger_.Acknowledged(token, ack->was_known, MonotonicNow_ns())) {
+  if (ledger_.Acknowledged(token, *ack, MonotonicNow_ns())) {
     ++stats_.acknowledged_chunks;
   }
   NoteDelivered();

@@ -22,7 +22,8 @@ TEST(BrokerAck, AnErrorHasTheBrokersWords) {
       R"({"error":{"code":400,"err_code":10054,"description":"message size exceeds maximum allowed"},"stream":"V","seq":0})");
   EXPECT_TRUE(absl::IsFailedPrecondition(limits.status())) << limits.status();
   EXPECT_EQ(limits.status().message(), "message size exceeds maximum allowed");
-  const auto other = ParseBrokerAck(R"({"error":{"code":503,"err_code":10008,"description":"a\nb"}})");
+  const auto other =
+      ParseBrokerAck(R"({"error":{"code":503,"err_code":10008,"description":"a\nb"}})");
   EXPECT_TRUE(absl::IsUnavailable(other.status())) << other.status();
   EXPECT_EQ(other.status().message().find('\n'), std::string::npos);
   EXPECT_EQ(ParseBrokerAck(R"({"error":{"err_code":5}})").status().message(), "error 5");

@@ -1,6 +1,7 @@
 #include "monitor/stream/nats/subject.h"
 
 #include <string>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -20,7 +21,8 @@ TEST(Subject, HasOneTokenForAnyAgentId) {
 }
 
 TEST(Subject, ReadsWhatItWrote) {
-  for (const std::string agent : {"web-01.example", "spiffe://a/b", "A", "a@b:c"}) {
+  for (const std::string& agent :
+       std::vector<std::string>{"web-01.example", "spiffe://a/b", "A", "a@b:c"}) {
     const auto subject = ParseSubject(SubjectOf(agent, kStreamOfSubject));
     ASSERT_TRUE(subject) << agent;
     EXPECT_EQ(subject->agent_id, agent);
@@ -32,11 +34,11 @@ TEST(Subject, ReadsWhatItWrote) {
 TEST(Subject, RefusesAnythingElse) {
   const std::string stream = ".abcd0000000000000000000000000000";
   EXPECT_TRUE(ParseSubject("vcpulse.v1.a" + stream));
-  for (const std::string text :
-       {std::string("vcpulse.v1.a"), "vcpulse.v1." + stream, "vcpulse.v2.a" + stream,
-        "vcpulse.v1.a" + stream + "0", "vcpulse.v1.a.b" + stream, "vcpulse.v1.=61" + stream,
-        "vcpulse.v1.a=2" + stream, "vcpulse.v1.a=2e" + stream, "vcpulse.v1.=2E=2E" + stream,
-        "vcpulse.v1.a=00" + stream, "vcpulse.v1.a=" + stream, std::string(), std::string(".")}) {
+  for (const std::string& text : std::vector<std::string>{
+           std::string("vcpulse.v1.a"), "vcpulse.v1." + stream, "vcpulse.v2.a" + stream,
+           "vcpulse.v1.a" + stream + "0", "vcpulse.v1.a.b" + stream, "vcpulse.v1.=61" + stream,
+           "vcpulse.v1.a=2" + stream, "vcpulse.v1.a=2e" + stream, "vcpulse.v1.=2E=2E" + stream,
+           "vcpulse.v1.a=00" + stream, "vcpulse.v1.a=" + stream, std::string(), std::string(".")}) {
     EXPECT_FALSE(ParseSubject(text)) << text;
   }
 }
