@@ -213,6 +213,16 @@ class CrashingFiles : public stream::Files {
     }
     return absl::OkStatus();
   }
+  absl::Status SyncFileSystem(const std::string& directory) override {
+    const std::lock_guard lock(mutex_);
+    if (absl::Status status = MayChange(directory); !status.ok()) return status;
+    synced_names_ = names_;
+    for (const auto& [path, node] : names_) {
+      node->synced = node->data;
+      node->untouched = node->data.size();
+    }
+    return absl::OkStatus();
+  }
   absl::Status Rename(const std::string& from, const std::string& to) override {
     const std::lock_guard lock(mutex_);
     if (!names_.contains(from)) return Error(ENOENT, from);

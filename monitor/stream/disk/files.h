@@ -70,6 +70,9 @@ class Files {
   // With all its parents, mode 0750, each synced into its own parent. Follows links.
   virtual absl::Status MakeDirectories(const std::string& directory) = 0;
   virtual absl::Status SyncDirectory(const std::string& directory) = 0;
+  // syncfs(2): all that was written to the file system of `directory`, by anybody, names too. One
+  // commit, where many files would cost one each. Kernels report its errors from Linux 5.8 on.
+  virtual absl::Status SyncFileSystem(const std::string& directory) = 0;
   virtual absl::Status Rename(const std::string& from, const std::string& to) = 0;
   virtual absl::Status Remove(const std::string& path) = 0;           // a file
   virtual absl::Status RemoveDirectory(const std::string& path) = 0;  // an empty one

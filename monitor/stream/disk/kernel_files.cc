@@ -209,6 +209,13 @@ class Kernel final : public Files {
     return absl::OkStatus();
   }
 
+  absl::Status SyncFileSystem(const std::string& directory) override {
+    const Fd fd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!fd.valid()) return Failed(errno, "open directory", directory);
+    if (::syncfs(fd.get()) != 0) return Failed(errno, "sync the file system of", directory);
+    return absl::OkStatus();
+  }
+
   absl::Status Rename(const std::string& from, const std::string& to) override {
     if (::rename(from.c_str(), to.c_str()) != 0) return Failed(errno, "rename", from);
     return absl::OkStatus();

@@ -104,6 +104,7 @@ absl::Status SharedStore::BeginFile(uint64_t first_sequence, int64_t realtime_ns
     auto file = files_.OpenToAppend(path, true);
     if (!file.ok()) return file.status();
     file_ = *std::move(file);
+    path_ = path;
     file_begun_ns_ = realtime_ns;
     durable_bytes_ = 0;
     names_unsynced_ = true;
@@ -139,12 +140,25 @@ absl::Status SharedStore::Sync() {
     status = files_.SyncDirectory(folder);
   }
   if (!status.ok()) {
-    static_cast<void>(file_->Truncate(durable_bytes_));  // else Open reads what is there
+    GiveUpUnsynced();
     return status;
   }
   durable_bytes_ = file_->size();
   names_unsynced_ = false;
   return absl::OkStatus();
+}
+
+absl::Status SharedStore::NoteSynced() {
+  if (file_ == nullptr) return absl::OkStatus();
+  if (const auto size = files_.SizeOf(path_); !size.ok()) return size.status();
+  durable_bytes_ = file_->size();
+  names_unsynced_ = false;
+  return absl::OkStatus();
+}
+
+void SharedStore::GiveUpUnsynced() {
+  // Where that fails too, Open reads what is there.
+  if (file_ != nullptr) static_cast<void>(file_->Truncate(durable_bytes_));
 }
 
 }  // namespace vcpulse::stream

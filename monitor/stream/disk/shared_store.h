@@ -46,6 +46,11 @@ class SharedStore {
   // Makes all that was appended durable, new folders and files too. After an error the store must
   // be opened anew: what was not durable is cut off where that can be had.
   absl::Status Sync();
+  // The same, after Files::SyncFileSystem has done it. NotFound where somebody removed the file.
+  absl::Status NoteSynced();
+  // After a SyncFileSystem that failed: cuts off what is not durable, as a failed Sync does. The
+  // store must be opened anew.
+  void GiveUpUnsynced();
 
   const std::string& directory() const { return directory_; }
   const std::string& notice() const { return notice_; }  // what Open has cut off, for people
@@ -64,6 +69,7 @@ class SharedStore {
   SequenceRanges records_;
   SequenceRanges lost_;
   std::unique_ptr<AppendFile> file_;
+  std::string path_;  // of file_
   int64_t file_begun_ns_ = 0;
   uint64_t durable_bytes_ = 0;  // of file_
   bool names_unsynced_ = false;

@@ -29,7 +29,9 @@
 namespace vcpulse::stream {
 namespace {
 
-constexpr int kBatch = 256;  // messages of one round
+constexpr int kBatch = 512;  // messages of one round
+// From so many files on a round is synced as a whole.
+constexpr size_t kManyFiles = 8;
 constexpr int64_t kFetchPatience_ms = 250;
 constexpr int64_t kMostUnacknowledged = 16'384;  // of all collectors of a consumer
 constexpr std::chrono::milliseconds kAgainAfter{1'000};
@@ -141,6 +143,7 @@ class NatsCollector final : public Collector {
   absl::Status Fetch(std::vector<Message>& messages);
   void TakeRound(std::vector<Message> messages);
   absl::Status Store(const Taken& taken);
+  std::set<StreamKey> SyncTouched(absl::Status& trouble);
   absl::StatusOr<SharedStore*> StoreOf(const Taken& taken);
   void Acknowledge(const Taken& taken);
   void NoteStored(const Taken& taken);
@@ -302,15 +305,7 @@ void NatsCollector::TakeRound(std::vector<Message> messages) {
       trouble = status;
     }
   }
-  std::set<StreamKey> failed;
-  for (const StreamKey& stream : touched_) {
-    if (absl::Status status = stores_.at(stream)->Sync(); !status.ok()) {
-      trouble = status;
-      failed.insert(stream);
-      stores_.erase(stream);  // to be read anew
-    }
-  }
-  touched_.clear();
+  const std::set<StreamKey> failed = SyncTouched(trouble);
   for (const Taken* taken : stored) {
     const StreamKey key{.agent_folder = FolderOf(taken->subject.agent_id),
                         .stream = taken->subject.stream};
@@ -319,6 +314,29 @@ void NatsCollector::TakeRound(std::vector<Message> messages) {
   }
   NoteStorage(trouble);
   if (!trouble.ok()) Pause();  // what was not acknowledged comes again
+}
+
+// Those whose chunks are not durable; `trouble` then says why.
+std::set<StreamKey> NatsCollector::SyncTouched(absl::Status& trouble) {
+  std::set<StreamKey> failed;
+  const bool at_once = touched_.size() >= kManyFiles;
+  const absl::Status of_all =
+      at_once ? files_.SyncFileSystem(options_.collector.directory) : absl::OkStatus();
+  for (const StreamKey& stream : touched_) {
+    SharedStore& store = *stores_.at(stream);
+    absl::Status status = of_all;
+    if (!of_all.ok()) {
+      store.GiveUpUnsynced();
+    } else {
+      status = at_once ? store.NoteSynced() : store.Sync();
+    }
+    if (status.ok()) continue;
+    trouble = status;
+    failed.insert(stream);
+    stores_.erase(stream);  // to be read anew
+  }
+  touched_.clear();
+  return failed;
 }
 
 absl::StatusOr<SharedStore*> NatsCollector::StoreOf(const Taken& taken) {

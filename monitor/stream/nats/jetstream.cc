@@ -115,7 +115,7 @@ absl::Status CheckJetStream(const NatsConnection& connection, const std::string&
   if (wrong.empty()) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat("the broker's stream ", kJetStreamName,
                                                     " is of no use: ", absl::StrJoin(wrong, "; "),
-                                                    ": ", command, " mends what can be changed"));
+                                                    ": ", command, " changes what can be changed"));
 }
 
 absl::StatusOr<std::string> MakeJetStream(const NatsConnection& connection,
