@@ -131,9 +131,13 @@ class Tally {
 
   void AddSet(const v1::VcpuSet& set) {
     intervals_.Add(set);
-    // Its PID was free again: series of the same labels must not be there twice.
+    // Its PID was free again: series of the same labels must not be there twice. Of imported VMs
+    // no PID is known; those of one name are then the latest of them.
+    const std::string pid = PidLabel(set.instance());
     std::erase_if(totals_.vms, [&](const auto& vm) {
-      return vm.first != set.vm() && vm.second.instance.pid() == set.instance().pid();
+      const v1::VmInstance& other = vm.second.instance;
+      return vm.first != set.vm() && PidLabel(other) == pid &&
+             (!pid.empty() || VmLabel(other) == VmLabel(set.instance()));
     });
     VmTotals& vm = totals_.vms.try_emplace(set.vm(), VmTotals{.sum = NewTotals()}).first->second;
     vm.instance = set.instance();

@@ -41,18 +41,11 @@ struct Row {
   std::string pid;
 };
 
-// What a person calls the VM.
-std::string NameOf(const v1::VmInstance& instance) {
-  if (!instance.name().empty()) return instance.name();
-  if (!instance.uuid().empty()) return instance.uuid();
-  return std::to_string(instance.pid());
-}
-
 std::vector<Row> RowsOf(const RecordingTotals& totals, MetricsLevel level) {
   if (level == MetricsLevel::kHost) return {Row{.sums = &totals.sum}};
   std::vector<Row> rows;
   for (const auto& [number, vm] : totals.vms) {
-    Row row{.sums = &vm.sum, .vm = NameOf(vm.instance), .pid = std::to_string(vm.instance.pid())};
+    Row row{.sums = &vm.sum, .vm = VmLabel(vm.instance), .pid = PidLabel(vm.instance)};
     if (level == MetricsLevel::kVm) rows.push_back(row);
     if (level != MetricsLevel::kVcpu) continue;
     for (const auto& [index, vcpu] : vm.vcpus) {
@@ -125,8 +118,8 @@ void AddVms(Exposition& out, const RecordingTotals& totals, MetricsLevel level) 
   if (level < MetricsLevel::kVm) return;
   out.Begin("vcpulse_vm_info", Type::kGauge, "Always 1; the labels say which VM it is.");
   for (const auto& [number, vm] : totals.vms) {
-    out.Add({{"vm", NameOf(vm.instance)},
-             {"pid", std::to_string(vm.instance.pid())},
+    out.Add({{"vm", VmLabel(vm.instance)},
+             {"pid", PidLabel(vm.instance)},
              {"uuid", vm.instance.uuid()}},
             uint64_t{1});
   }
@@ -134,7 +127,7 @@ void AddVms(Exposition& out, const RecordingTotals& totals, MetricsLevel level) 
             "vCPUs of a VM by what is read: hardware counters, no counters, or nothing.");
   for (const auto& [number, vm] : totals.vms) {
     if (vm.ended_mono_ns) continue;
-    AddStates(out, vm.states, NameOf(vm.instance), std::to_string(vm.instance.pid()));
+    AddStates(out, vm.states, VmLabel(vm.instance), PidLabel(vm.instance));
   }
 }
 
@@ -164,6 +157,16 @@ void AddLateness(Exposition& out, const RecordingTotals& totals) {
 }
 
 }  // namespace
+
+std::string VmLabel(const v1::VmInstance& instance) {
+  if (!instance.name().empty()) return instance.name();
+  if (!instance.uuid().empty()) return instance.uuid();
+  return std::to_string(instance.pid());
+}
+
+std::string PidLabel(const v1::VmInstance& instance) {
+  return instance.pid() == 0 ? "" : std::to_string(instance.pid());
+}
 
 std::string TextOf(const RecordingTotals& totals, MetricsLevel level) {
   Exposition out;

@@ -57,6 +57,11 @@ struct RecordingTotals {
   std::map<uint32_t, VmTotals> vms;  // by number
 };
 
+// The labels that tell a VM from any other: what a person calls it, and its PID; empty where that
+// is not known (imported counters).
+std::string VmLabel(const v1::VmInstance& instance);
+std::string PidLabel(const v1::VmInstance& instance);
+
 // Of all of them, in Prometheus's exposition format. Pure.
 std::string TextOf(const RecordingTotals& totals, MetricsLevel level);
 

@@ -64,6 +64,8 @@ class Prometheus:
                                         timeout=PATIENCE_S) as answer:
                 return json.load(answer)["data"]
         except urllib.error.HTTPError as error:
+            if error.code == 503:  # it is starting
+                return None
             raise RuntimeError(f"{path} {parameters}: {error.read().decode()}") from None
         except (urllib.error.URLError, ConnectionError):
             if self.process.poll() is not None:

@@ -2,8 +2,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+#include <fstream>
+#include <sstream>
 #include <string>
+#include <vector>
 
+#include "tests/unit/fixtures/made_statistics.h"
 #include "tests/unit/monitor/prometheus/metrics_fixture.h"
 
 namespace vcpulse::prometheus {
@@ -84,6 +89,20 @@ TEST(MetricsLevels, TheHostKeepsWhatAVmDidWhosePidIsUsedAgain) {
   EXPECT_THAT(recording.Text(), Not(HasSubstr("pid=\"0\"")));
 }
 
+TEST(MetricsLevels, VmsWithoutAPidAreKnownByTheirNames) {
+  CountedRecording recording;
+  v1::TimelineRecord record;
+  for (const auto& [vm, name] : std::map<uint32_t, std::string>{{1, "a"}, {2, "b"}, {3, "b"}}) {
+    record.mutable_vcpu_set()->set_vm(vm);
+    record.mutable_vcpu_set()->set_epoch(1);
+    record.mutable_vcpu_set()->mutable_instance()->set_name(name);
+    recording.writer->Add(record, 0);
+  }
+  EXPECT_EQ(recording.ValueOf("vcpulse_vm_info{vm=\"a\"}"), "1");
+  EXPECT_EQ(recording.ValueOf("vcpulse_vm_info{vm=\"b\"}"), "1");
+  EXPECT_EQ(recording.ValueOf("vcpulse_vms"), "2");
+}
+
 TEST(MetricsLevels, ASumIsAbsentWhereNothingOfItIsCounted) {
   CountedRecording recording;
   recording.AddSet(1, 1, "one", {"task-clock"});
@@ -124,6 +143,59 @@ TEST(MetricsLevels, VcpusAreCountedByWhatIsReadOfThem) {
   recording.EndVm(2, 0);
   EXPECT_EQ(of_host("not-opened"), "0");
   EXPECT_EQ(recording.ValueOf("vcpulse_vm_vcpus{vm=\"one\",pid=\"2\""), "");
+}
+
+uint64_t SeriesIn(const std::string& text) {
+  std::istringstream lines(text);
+  std::string line;
+  uint64_t series = 0;
+  while (std::getline(lines, line)) series += line.starts_with('#') ? 0 : 1;
+  return series;
+}
+
+// What an agent on x86 serves that has counters and KVM's statistics of so many VMs, and streams.
+uint64_t SeriesOf(MetricsLevel level, uint32_t vms, uint32_t vcpus) {
+  CountedRecording recording(level);
+  for (uint32_t vm = 1; vm <= vms; ++vm) {
+    recording.AddSet(vm, 1, "vm" + std::to_string(vm),
+                     {"cycles", "instructions", "branches", "branch-misses"}, vcpus);
+    for (int i = 0; i < 3; ++i) {
+      v1::TimelineRecord record;
+      *record.mutable_statistics() = fixtures::StatisticsOf(
+          vm, 1, i + 1,
+          {"migrations", "involuntary_switches", "exits", "halt_exits", "io_exits", "signal_exits",
+           "hypercalls", "halt_poll_fail_ns"},
+          std::vector<std::vector<uint64_t>>(vcpus, std::vector<uint64_t>(8)));
+      recording.writer->Add(record, 0);
+      recording.AddTick(vm, 1, {});
+    }
+  }
+  return SeriesIn(recording.Text()) + SeriesIn(TextOf(FullUplinkStats()));
+}
+
+// The rows of docs/prometheus.md: VMs, vCPUs of each, and the series at each level.
+TEST(MetricsLevels, TheDocsHaveTheNumberOfSeries) {
+  std::ifstream docs(VCPULSE_PROMETHEUS_DOC);
+  std::string line;
+  int rows = 0;
+  while (std::getline(docs, line)) {
+    std::erase(line, ',');
+    std::istringstream words(line);
+    std::array<uint64_t, 5> cells{};
+    bool is_row = true;
+    for (uint64_t& cell : cells) {
+      char bar = ' ';
+      is_row = is_row && words >> bar >> cell && bar == '|';
+    }
+    if (!is_row) continue;
+    ++rows;
+    const auto vms = static_cast<uint32_t>(cells[0]);
+    const auto vcpus = static_cast<uint32_t>(cells[1]);
+    EXPECT_EQ(cells[2], SeriesOf(MetricsLevel::kHost, vms, vcpus)) << line;
+    EXPECT_EQ(cells[3], SeriesOf(MetricsLevel::kVm, vms, vcpus)) << line;
+    EXPECT_EQ(cells[4], SeriesOf(MetricsLevel::kVcpu, vms, vcpus)) << line;
+  }
+  EXPECT_EQ(rows, 7);
 }
 
 }  // namespace
