@@ -74,7 +74,7 @@ class Tally {
 
   void Add(const v1::TimelineRecord& record, int64_t mono_ns) {
     if (record.has_session()) {
-      totals_.version = record.session().tool_version();
+      AddSession(record.session());
       // Another stream would be another recording.
       if (intervals_.Add(record.session()).ok()) return;
       previous_.clear();
@@ -109,6 +109,15 @@ class Tally {
   }
 
  private:
+  void AddSession(const v1::Session& session) {
+    totals_.version = session.tool_version();
+    totals_.agent = session.agent_id();
+    totals_.labels.clear();
+    for (const v1::Label& label : session.labels()) {
+      totals_.labels.emplace_back(label.key(), label.value());
+    }
+  }
+
   void AddInterval(uint32_t number, const metric::Interval& interval) {
     AddTo(totals_.sum, interval);
     const auto vm = totals_.vms.find(number);

@@ -100,6 +100,18 @@ void AddStates(Exposition& out, const VcpuStates& states, std::string_view vm,
   }
 }
 
+void AddHost(Exposition& out, const RecordingTotals& totals) {
+  out.Begin("vcpulse_build_info", Type::kGauge, "Always 1; the labels say what runs here.");
+  out.Add({{"version", totals.version}}, uint64_t{1});
+  out.Begin("vcpulse_agent_labels", Type::kGauge,
+            "Always 1; the labels say who the host is among many.");
+  std::vector<std::string> names;
+  for (const auto& [key, value] : totals.labels) names.push_back("label_" + key);
+  std::vector<Exposition::Label> labels = {{"agent", totals.agent}};
+  for (size_t i = 0; i < names.size(); ++i) labels.emplace_back(names[i], totals.labels[i].second);
+  out.Add(labels, uint64_t{1});
+}
+
 void AddVms(Exposition& out, const RecordingTotals& totals, MetricsLevel level) {
   uint64_t running = 0;
   VcpuStates all;
@@ -170,8 +182,7 @@ std::string PidLabel(const v1::VmInstance& instance) {
 
 std::string TextOf(const RecordingTotals& totals, MetricsLevel level) {
   Exposition out;
-  out.Begin("vcpulse_build_info", Type::kGauge, "Always 1; the labels say what runs here.");
-  out.Add({{"version", totals.version}}, uint64_t{1});
+  AddHost(out, totals);
   AddVms(out, totals, level);
   for (const LevelWords& words : kLevels) {
     if (words.level > level) break;

@@ -7,6 +7,8 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "monitor/metric/metric.h"
 #include "monitor/prometheus/vcpu_metrics.h"
@@ -47,6 +49,8 @@ inline constexpr std::array<double, 13> kLatenessBounds = {
 
 struct RecordingTotals {
   std::string version;  // of the tool
+  std::string agent;    // the host's id among many; empty: not said
+  std::vector<std::pair<std::string, std::string>> labels;  // of the host
   uint64_t ticks = 0;
   std::array<uint64_t, kLatenessBounds.size() + 1> lateness{};  // ticks per bucket
   uint64_t lateness_ns = 0;

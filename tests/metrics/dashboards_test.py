@@ -114,7 +114,7 @@ class DashboardsTest(unittest.TestCase):
                                   "tcp:127.0.0.1:0")
         cls.agents = {"live": cls.start(
             "record", "--qmp", f"unix:{here}/qmp", "--wait", "30s", "-i", "50ms", "-o", f"{here}/live.vpt", "--to", listen,
-            "--spool-dir", f"{here}/spool", "--agent-id", "live", "--metrics", "tcp:127.0.0.1:0")}
+            "--spool-dir", f"{here}/spool", "--agent-id", "live", "--label", "rack=12", "--metrics", "tcp:127.0.0.1:0")}
         with open(f"{here}/web.csv", "w", encoding="utf-8") as file:
             file.write(counters_csv())
         subprocess.run([VCPULSE, "import", "csv", "web.csv", "-o", "web.vpt", "--classifier", "ipc-bands"], cwd=here, check=True, capture_output=True)
@@ -209,6 +209,11 @@ class DashboardsTest(unittest.TestCase):
         for group in self.prometheus.ask("rules")["groups"]:
             for rule in group["rules"]:
                 self.assertEqual((rule["health"], rule.get("lastError", "")), ("ok", ""), rule["name"])
+
+    def test_labels_select_hosts(self):
+        by_rack = ('sum by (label_rack) (rate(vcpulse_host_band_seconds_total[10s])'
+                   ' * on (job, instance) group_left (label_rack) vcpulse_agent_labels{agent="live"})')
+        self.assertEqual([labels for labels, _ in self.prometheus.wait_for(by_rack)], [{"label_rack": "12"}])
 
     def test_levels_say_the_same(self):
         """In one scrape, the sum over a finer level is that of the coarser one."""

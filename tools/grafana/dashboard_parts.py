@@ -79,14 +79,17 @@ def bands(title, description, query, width=12):
 
 
 def table(title, description, columns, keys, width=24, height=9, sort="", links=None):
-    """columns: (name, expression, unit, thresholds); keys: {label: name}; links: {label: link}."""
+    """columns: (name, expression, unit, thresholds), hidden without a name; keys: {label: name}; links: {label: link}."""
     queries = targets_of([("", expr) for _, expr, _, _ in columns], format="table", instant=True)
     for each in queries:
         each["range"] = False
-    hidden = {name: True for name in ("Time", "job", "__name__")}
-    names = {**keys, **{f"Value #{chr(ord('A') + i)}": name for i, (name, *_) in enumerate(columns)}}
+    # Grafana numbers the values of several queries.
+    values = [f"Value #{each['refId']}" for each in queries] if len(queries) > 1 else ["Value"]
+    shown = [(value, *column) for value, column in zip(values, columns) if column[0]]
+    hidden = {name: True for name in ("Time", "job", "__name__", *set(values).difference(each[0] for each in shown))}
+    names = keys | {value: name for value, name, *_ in shown}
     overrides = []
-    for name, _, unit, thresholds in columns:
+    for _, name, _, unit, thresholds in shown:
         properties = [{"id": "unit", "value": unit}, {"id": "thresholds", "value": thresholds}]
         if len(thresholds["steps"]) > 1:
             properties.append({"id": "custom.cellOptions", "value": {"type": "color-text"}})
