@@ -106,6 +106,7 @@ void AddHost(Exposition& out, const RecordingTotals& totals) {
   out.Begin("vcpulse_agent_labels", Type::kGauge,
             "Always 1; the labels say who the host is among many.");
   std::vector<std::string> names;
+  names.reserve(totals.labels.size());
   for (const auto& [key, value] : totals.labels) names.push_back("label_" + key);
   std::vector<Exposition::Label> labels = {{"agent", totals.agent}};
   for (size_t i = 0; i < names.size(); ++i) labels.emplace_back(names[i], totals.labels[i].second);

@@ -210,6 +210,14 @@ class DashboardsTest(unittest.TestCase):
             for rule in group["rules"]:
                 self.assertEqual((rule["health"], rule.get("lastError", "")), ("ok", ""), rule["name"])
 
+    def test_a_scrape_has_as_many_series_as_the_docs_say(self):
+        """1 VM of 4 vCPUs, with counters, without statistics (8 less of each) and without a stream (11 less)."""
+        host = 59 - 8 - 11
+        vm = host + (23 - 8)
+        for level, series in (("host", host), ("vm", vm), ("vcpu", vm + 4 * (19 - 8))):
+            scraped = self.prometheus.wait_for(f'scrape_samples_scraped{{instance="{level}"}}')
+            self.assertEqual([value for _, value in scraped], [series], level)
+
     def test_labels_select_hosts(self):
         by_rack = ('sum by (label_rack) (rate(vcpulse_host_band_seconds_total[10s])'
                    ' * on (job, instance) group_left (label_rack) vcpulse_agent_labels{agent="live"})')
