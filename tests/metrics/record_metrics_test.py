@@ -114,6 +114,26 @@ class RecordMetricsTest(unittest.TestCase):
             self.assertEqual(refused.stderr.count("\n"), 1)
             self.assertFalse(os.path.exists(output))
 
+    def test_a_level_leaves_out_what_is_finer(self):
+        endpoint = self.record("--metrics-level", "host")
+        text = endpoint.text()
+        self.assertIn("vcpulse_host_band_seconds_total{band=", text)
+        self.assertNotIn("vm=", text)
+        self.assertEqual(promtool(text), (0, ""))
+        self.assertEqual(endpoint.end(), 0)
+
+    def test_what_does_not_fit_is_refused_in_a_line(self):
+        metrics = ["--metrics", "tcp:127.0.0.1:0"]
+        for arguments, words in ((["record", *metrics, "--metrics-level", "VM"], "--metrics-level: 'VM' is not a level"),
+                                 (["record", "--metrics-level", "vm"], "--metrics-level needs --metrics"),
+                                 (["replay", "x.vpt", *metrics, "--to", "unix:/x"], "--metrics and --to cannot be used"),
+                                 (["replay", "x.vpt", "--metrics", "9464"], "--metrics: "),
+                                 (["replay", self.output(), *metrics], "No such file")):
+            refused = subprocess.run([VCPULSE, *arguments], capture_output=True, text=True, check=False)
+            self.assertEqual((refused.returncode, refused.stdout), (2, ""), arguments)
+            self.assertIn(words, refused.stderr)
+            self.assertEqual(refused.stderr.count("\n"), 1, refused.stderr)
+
     def test_a_command_beside_it_does_not_get_the_socket(self):
         done = subprocess.run([VCPULSE, "record", "-o", self.output(), "--metrics", "tcp:127.0.0.1:0", "--",
                                "ls", "-l", "/proc/self/fd"], capture_output=True, text=True, check=False)

@@ -13,7 +13,10 @@ absl::Status MetricsOptions::Validate() const {
     return absl::InvalidArgumentError(
         absl::StrCat("--metrics-level: ", Quoted(level), " is not a level; host, vm and vcpu are"));
   }
-  if (address.empty()) return absl::OkStatus();
+  if (address.empty()) {
+    return level.empty() ? absl::OkStatus()
+                         : absl::InvalidArgumentError("--metrics-level needs --metrics");
+  }
   if (const auto endpoint = http::ParseLoopbackAddress(address); !endpoint.ok()) {
     return absl::InvalidArgumentError(absl::StrCat("--metrics: ", endpoint.status().message()));
   }
@@ -33,8 +36,7 @@ std::vector<CLI::Option*> AddMetricsOptions(CLI::App& command, MetricsOptions& o
           .add_option("--metrics-level", options.level,
                       "how finely --metrics serves: sums of the host alone, also of each VM, also "
                       "each vCPU [vcpu]")
-          ->type_name("host|vm|vcpu")
-          ->needs(metrics);
+          ->type_name("host|vm|vcpu");
   return {metrics, level};
 }
 

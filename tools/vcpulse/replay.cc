@@ -212,15 +212,18 @@ class DelimitedTarget : public PlayTarget {
   uint64_t waiting_ = 0;
 };
 
-// Has what is played counted for Prometheus, and hands it on.
+// Has what is played counted for Prometheus, and hands it on. Says where that is served once there
+// is a record.
 class CountedTarget : public PlayTarget {
  public:
-  CountedTarget(prometheus::VcpuMetrics& metrics, std::unique_ptr<PlayTarget> next)
-      : writer_(metrics.Count(timeline::NewDelimitedWriter(
+  CountedTarget(prometheus::VcpuMetrics& metrics, std::string url, std::unique_ptr<PlayTarget> next)
+      : url_(std::move(url)),
+        writer_(metrics.Count(timeline::NewDelimitedWriter(
             [](std::span<const uint8_t>) { return absl::OkStatus(); }))),
         next_(std::move(next)) {}
 
   absl::Status Play(const timeline::Entry& entry) override {
+    if (!url_.empty()) Fail(absl::StrCat("metrics at ", std::exchange(url_, "")));
     copy_.Take(entry);
     absl::Status status = writer_->Flush({});
     return status.ok() ? next_->Play(entry) : status;
@@ -231,6 +234,7 @@ class CountedTarget : public PlayTarget {
   }
 
  private:
+  std::string url_;  // empty: it was said
   std::unique_ptr<timeline::RecordWriter> writer_;
   replay::RecordCopy copy_{*writer_};
   std::unique_ptr<PlayTarget> next_;
@@ -315,8 +319,7 @@ int Play(const ReplayOptions& options, const std::optional<double>& speed) {
                                {[&metrics] { return metrics->Text(); }});
     if (!served.ok()) return Fail(served.status());
     endpoint = *std::move(served);
-    target = std::make_unique<CountedTarget>(*metrics, std::move(target));
-    Fail(absl::StrCat("metrics at ", endpoint.url));
+    target = std::make_unique<CountedTarget>(*metrics, endpoint.url, std::move(target));
   }
   Player player(*target, pace);
   absl::Status played;
