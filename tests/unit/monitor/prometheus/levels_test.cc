@@ -82,6 +82,7 @@ TEST(MetricsLevels, TheHostKeepsWhatAVmDidWhosePidIsUsedAgain) {
   RecordTwoVms(recording);
   recording.EndVm(1, 0);
   recording.AddSet(3, 1, "three", {"cycles"}, 1, 1001);
+  EXPECT_THAT(recording.Text(), Not(HasSubstr("vm=\"one\"")));
   EXPECT_EQ(recording.ValueOf(kHostCycles), "8000");
   // A tick of the VM before it that comes late counts for the host alone.
   recording.AddTick(1, 1, {});
