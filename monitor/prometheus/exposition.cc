@@ -57,14 +57,19 @@ void Exposition::Begin(std::string_view name, Type type, std::string_view help) 
 }
 
 void Exposition::Add(const Labels& labels, uint64_t value, std::string_view suffix) {
-  AddLine(labels, std::to_string(value), suffix);
+  AddLine({labels.begin(), labels.end()}, std::to_string(value), suffix);
 }
 
 void Exposition::Add(const Labels& labels, double value, std::string_view suffix) {
-  AddLine(labels, NumberText(value), suffix);
+  AddLine({labels.begin(), labels.end()}, NumberText(value), suffix);
 }
 
-void Exposition::AddLine(const Labels& labels, std::string_view value, std::string_view suffix) {
+void Exposition::Add(std::span<const Label> labels, uint64_t value) {
+  AddLine(labels, std::to_string(value), "");
+}
+
+void Exposition::AddLine(std::span<const Label> labels, std::string_view value,
+                         std::string_view suffix) {
   text_.append(family_).append(suffix);
   char separator = '{';
   for (const auto& [name, label] : labels) {

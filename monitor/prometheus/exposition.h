@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -18,18 +19,20 @@ class Exposition {
   enum class Type { kCounter, kGauge, kHistogram };
   // Name and value each. Names are letters, digits and _; a value may be any bytes: what is no
   // UTF-8 is replaced by U+FFFD. A label without a value is left out, which means the same.
-  using Labels = std::initializer_list<std::pair<std::string_view, std::string_view>>;
+  using Label = std::pair<std::string_view, std::string_view>;
+  using Labels = std::initializer_list<Label>;
 
   // `help` is one line.
   void Begin(std::string_view name, Type type, std::string_view help);
   // One series of the family that was begun last. `suffix` is that of a histogram's series.
   void Add(const Labels& labels, uint64_t value, std::string_view suffix = "");
   void Add(const Labels& labels, double value, std::string_view suffix = "");
+  void Add(std::span<const Label> labels, uint64_t value);
 
   const std::string& text() const { return text_; }
 
  private:
-  void AddLine(const Labels& labels, std::string_view value, std::string_view suffix);
+  void AddLine(std::span<const Label> labels, std::string_view value, std::string_view suffix);
 
   std::string text_;
   std::string family_;

@@ -89,6 +89,9 @@ std::string TextOf(const stream::Uplink::Stats& stats) {
          stats.spool_bytes);
   AddOne(out, "vcpulse_stream_spool_memory_bytes", Type::kGauge, "Bytes of the spool in memory.",
          stats.spool_memory_bytes);
+  AddOne(out, "vcpulse_stream_spool_limit_bytes", Type::kGauge,
+         "Bytes that the spool may take on disk, or in memory where it has no disk.",
+         stats.spool_limit_bytes);
   AddOne(out, "vcpulse_stream_queue_bytes", Type::kGauge,
          "Bytes that wait for the streaming thread.", stats.queue_bytes);
   return out.text();

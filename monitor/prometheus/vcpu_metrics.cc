@@ -17,23 +17,23 @@ namespace {
 
 constexpr int64_t kKept_ns = std::chrono::nanoseconds(std::chrono::minutes(5)).count();
 
-VcpuTotals NewTotals() {
-  VcpuTotals vcpu;
+IntervalTotals NewTotals() {
+  IntervalTotals sum;
   for (const metric::Info& info : metric::Table()) {
     for (size_t i = 0; i < info.counters.size(); ++i) {
-      if (info.counters[i].from_start) vcpu.counters[static_cast<size_t>(info.metric)][i] = 0;
+      if (info.counters[i].from_start) sum.counters[static_cast<size_t>(info.metric)][i] = 0;
     }
   }
-  return vcpu;
+  return sum;
 }
 
-void AddTo(VcpuTotals& vcpu, const metric::Interval& interval) {
-  vcpu.totals.Add(interval);
+void AddTo(IntervalTotals& totals, const metric::Interval& interval) {
+  totals.totals.Add(interval);
   for (const metric::Info& info : metric::Table()) {
     for (size_t i = 0; i < info.counters.size(); ++i) {
       if (info.counters[i].of == nullptr) continue;
       const std::optional<double> more = info.counters[i].of(interval);
-      std::optional<double>& sum = vcpu.counters[static_cast<size_t>(info.metric)][i];
+      std::optional<double>& sum = totals.counters[static_cast<size_t>(info.metric)][i];
       if (more) sum = sum.value_or(0) + *more;
     }
   }
@@ -42,7 +42,8 @@ void AddTo(VcpuTotals& vcpu, const metric::Interval& interval) {
 // Adds up the records of one recording. One thread at a time.
 class Tally {
  public:
-  Tally() {
+  explicit Tally(MetricsLevel level) : level_(level) {
+    totals_.sum = NewTotals();
     // Those that a recording makes: there from the beginning, so that the first one is an increase.
     for (const auto reason :
          {v1::Gap::REASON_READ_FAILED, v1::Gap::REASON_TICK_MISSED, v1::Gap::REASON_QUEUE_FULL}) {
@@ -59,22 +60,21 @@ class Tally {
     const auto before = previous_.find({vm, number});
     // What lies across a gap is of no single tick: it counts nowhere.
     const bool follows = before != previous_.end() && before->second.tick + 1 == sample.tick;
-    const absl::Status added =
-        intervals_.Add({.vm = vm,
-                        .epoch = number,
-                        .sample = sample,
-                        .previous = follows ? &before->second : nullptr,
-                        .verdicts = verdicts},
-                       [&](const metric::Interval& interval) {
-                         AddTo(totals_.vms[vm].vcpus[interval.Vcpu().index()], interval);
-                         return absl::OkStatus();
-                       });
+    const absl::Status added = intervals_.Add({.vm = vm,
+                                               .epoch = number,
+                                               .sample = sample,
+                                               .previous = follows ? &before->second : nullptr,
+                                               .verdicts = verdicts},
+                                              [&](const metric::Interval& interval) {
+                                                AddInterval(vm, interval);
+                                                return absl::OkStatus();
+                                              });
     if (added.ok()) previous_.insert_or_assign({vm, number}, sample);
   }
 
   void Add(const v1::TimelineRecord& record, int64_t mono_ns) {
     if (record.has_session()) {
-      totals_.version = record.session().tool_version();
+      AddSession(record.session());
       // Another stream would be another recording.
       if (intervals_.Add(record.session()).ok()) return;
       previous_.clear();
@@ -109,6 +109,25 @@ class Tally {
   }
 
  private:
+  void AddSession(const v1::Session& session) {
+    totals_.version = session.tool_version();
+    totals_.agent = session.agent_id();
+    totals_.labels.clear();
+    for (const v1::Label& label : session.labels()) {
+      totals_.labels.emplace_back(label.key(), label.value());
+    }
+  }
+
+  void AddInterval(uint32_t number, const metric::Interval& interval) {
+    AddTo(totals_.sum, interval);
+    const auto vm = totals_.vms.find(number);
+    if (vm == totals_.vms.end() || level_ < MetricsLevel::kVm) return;
+    AddTo(vm->second.sum, interval);
+    if (level_ == MetricsLevel::kVcpu) {
+      AddTo(vm->second.vcpus[interval.Vcpu().index()], interval);
+    }
+  }
+
   void AddLateness(const core::Sample& sample) {
     if (last_tick_ && sample.tick <= *last_tick_) return;  // of another VM
     last_tick_ = sample.tick;
@@ -121,16 +140,27 @@ class Tally {
 
   void AddSet(const v1::VcpuSet& set) {
     intervals_.Add(set);
-    // Its PID was free again: series of the same labels must not be there twice.
+    // Its PID was free again: series of the same labels must not be there twice. Of imported VMs
+    // no PID is known; those of one name are then the latest of them.
+    const std::string pid = PidLabel(set.instance());
     std::erase_if(totals_.vms, [&](const auto& vm) {
-      return vm.first != set.vm() && vm.second.instance.pid() == set.instance().pid();
+      const v1::VmInstance& other = vm.second.instance;
+      return vm.first != set.vm() && PidLabel(other) == pid &&
+             (!pid.empty() || VmLabel(other) == VmLabel(set.instance()));
     });
-    VmTotals& vm = totals_.vms[set.vm()];
+    VmTotals& vm = totals_.vms.try_emplace(set.vm(), VmTotals{.sum = NewTotals()}).first->second;
     vm.instance = set.instance();
     vm.ended_mono_ns.reset();
+    const auto opened = static_cast<uint64_t>(set.vcpus_size());
+    const bool is_degraded = set.event_set() == "degraded";
+    vm.states = {.counters = is_degraded ? 0 : opened,
+                 .no_counters = is_degraded ? opened : 0,
+                 .not_opened = static_cast<uint64_t>(set.unopened_vcpus_size())};
+    if (level_ < MetricsLevel::kVcpu) return;
     for (const v1::Vcpu& vcpu : set.vcpus()) vm.vcpus.try_emplace(vcpu.index(), NewTotals());
   }
 
+  const MetricsLevel level_;
   RecordingTotals totals_;
   metric::IntervalReader intervals_;
   std::map<std::pair<uint32_t, uint32_t>, core::Sample> previous_;  // by (vm, epoch)
@@ -139,6 +169,8 @@ class Tally {
 
 class Metrics final : public VcpuMetrics {
  public:
+  explicit Metrics(MetricsLevel level) : level_(level), tally_(level) {}
+
   std::unique_ptr<timeline::RecordWriter> Count(
       std::unique_ptr<timeline::RecordWriter> next) override;
 
@@ -147,7 +179,7 @@ class Metrics final : public VcpuMetrics {
       const std::lock_guard lock(mutex_);
       return tally_.totals();
     }();
-    return TextOf(totals);
+    return TextOf(totals, level_);
   }
 
   // Calls `change` with the tally, which nobody else sees meanwhile.
@@ -158,6 +190,7 @@ class Metrics final : public VcpuMetrics {
   }
 
  private:
+  const MetricsLevel level_;
   mutable std::mutex mutex_;
   Tally tally_;
 };
@@ -197,6 +230,15 @@ std::unique_ptr<timeline::RecordWriter> Metrics::Count(
 
 }  // namespace
 
-std::unique_ptr<VcpuMetrics> VcpuMetrics::Create() { return std::make_unique<Metrics>(); }
+std::optional<MetricsLevel> FindMetricsLevel(std::string_view name) {
+  if (name == "host") return MetricsLevel::kHost;
+  if (name == "vm") return MetricsLevel::kVm;
+  if (name == "vcpu") return MetricsLevel::kVcpu;
+  return std::nullopt;
+}
+
+std::unique_ptr<VcpuMetrics> VcpuMetrics::Create(MetricsLevel level) {
+  return std::make_unique<Metrics>(level);
+}
 
 }  // namespace vcpulse::prometheus

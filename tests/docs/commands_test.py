@@ -48,6 +48,8 @@ UNTIL_CTRL_C = {
     "vcpulse report web.vpt --serve tcp:127.0.0.1:0": "output",
     "vcpulse replay web.vpt": "output",
     "vcpulse replay web.vpt --format jsonl | ./my-consumer": "my-consumer.got",
+    "vcpulse replay web.vpt --metrics tcp:127.0.0.1:9464": "output",
+    "vcpulse record --all --metrics tcp:127.0.0.1:9464 --metrics-level vm": "vcpulse.vpt",
     "vcpulse collect --listen tls:collector:4711 --dir /srv/vcpulse --cert c.pem --key c.key --ca ca.pem "
     "--status tcp:127.0.0.1:9465": "stays",
     "vcpulse record --all --to tls:collector:4711 --cert h.pem --key h.key --ca ca.pem": "/srv/vcpulse/host1/*/*.vpt",

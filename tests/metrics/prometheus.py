@@ -25,17 +25,23 @@ def promtool(text):
     return done.returncode, done.stdout + done.stderr
 
 
-class Prometheus:
-    """Scrapes these targets, {job: "HOST:PORT"}, twice a second."""
+def scrape_config(job, target):
+    static = {"targets": [target]} if isinstance(target, str) else None
+    return {"job_name": job, "static_configs": [static] if static else [
+        {"targets": [place], "labels": {"instance": instance}} for instance, place in target.items()]}
 
-    def __init__(self, targets):
+
+class Prometheus:
+    """Scrapes these targets, {job: "HOST:PORT"} or {job: {instance: "HOST:PORT"}}, twice a second; evaluates the rules
+    of these files once a second."""
+
+    def __init__(self, targets, rules=()):
         self.folder = tempfile.mkdtemp(prefix="vcpulse-prometheus-")
         self.url = f"http://127.0.0.1:{free_port()}"
         config = {
-            "global": {"scrape_interval": "500ms", "scrape_timeout": "500ms"},
-            "scrape_configs": [
-                {"job_name": job, "static_configs": [{"targets": [target]}]} for job, target in targets.items()
-            ],
+            "global": {"scrape_interval": "500ms", "scrape_timeout": "500ms", "evaluation_interval": "1s"},
+            "rule_files": list(rules),
+            "scrape_configs": [scrape_config(job, target) for job, target in targets.items()],
         }
         path = os.path.join(self.folder, "prometheus.yml")
         with open(path, "w", encoding="utf-8") as file:
@@ -52,11 +58,15 @@ class Prometheus:
         shutil.rmtree(self.folder)
 
     def ask(self, path, **parameters):
-        """The data of an answer of its HTTP API; None while it does not answer."""
+        """The data of an answer of its HTTP API; None while it does not answer. Raises what it says of a bad query."""
         try:
             with urllib.request.urlopen(f"{self.url}/api/v1/{path}?{urllib.parse.urlencode(parameters)}",
                                         timeout=PATIENCE_S) as answer:
                 return json.load(answer)["data"]
+        except urllib.error.HTTPError as error:
+            if error.code == 503:  # it is starting
+                return None
+            raise RuntimeError(f"{path} {parameters}: {error.read().decode()}") from None
         except (urllib.error.URLError, ConnectionError):
             if self.process.poll() is not None:
                 with open(os.path.join(self.folder, "log"), encoding="utf-8") as log:

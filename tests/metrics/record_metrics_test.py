@@ -13,38 +13,12 @@ import subprocess
 import sys
 import tempfile
 import unittest
-import urllib.parse
-import urllib.request
 
+from endpoint import Endpoint
 from prometheus import PATIENCE_S, Prometheus, promtool
 
 VCPULSE = sys.argv[1]
 GUEST = 'guest "a"'  # its name has to be escaped
-
-
-class Endpoint:
-    """A command that serves metrics, and says so on standard error."""
-
-    def __init__(self, arguments, **more):
-        self.process = subprocess.Popen(arguments, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, **more)
-        said = ""
-        while not said.startswith(("vcpulse: metrics at http://", "vcpulse: status at tcp:")):
-            said = self.process.stderr.readline()
-            if not said:
-                raise RuntimeError(f"{arguments} ended without an endpoint: {self.process.wait()}")
-        place = said.split()[-1].removeprefix("tcp:")
-        self.url = place if place.startswith("http:") else f"http://{place}/metrics"
-        self.place = urllib.parse.urlsplit(self.url).netloc
-
-    def text(self):
-        with urllib.request.urlopen(self.url, timeout=PATIENCE_S) as answer:
-            return answer.read().decode()
-
-    def end(self, how=signal.SIGINT):
-        if self.process.poll() is None:
-            self.process.send_signal(how)
-        self.process.communicate(timeout=PATIENCE_S)
-        return self.process.returncode
 
 
 class RecordMetricsTest(unittest.TestCase):
@@ -139,6 +113,26 @@ class RecordMetricsTest(unittest.TestCase):
             self.assertIn(words, refused.stderr)
             self.assertEqual(refused.stderr.count("\n"), 1)
             self.assertFalse(os.path.exists(output))
+
+    def test_a_level_leaves_out_what_is_finer(self):
+        endpoint = self.record("--metrics-level", "host")
+        text = endpoint.text()
+        self.assertIn("vcpulse_host_band_seconds_total{band=", text)
+        self.assertNotIn("vm=", text)
+        self.assertEqual(promtool(text), (0, ""))
+        self.assertEqual(endpoint.end(), 0)
+
+    def test_what_does_not_fit_is_refused_in_a_line(self):
+        metrics = ["--metrics", "tcp:127.0.0.1:0"]
+        for arguments, words in ((["record", *metrics, "--metrics-level", "VM"], "--metrics-level: 'VM' is not a level"),
+                                 (["record", "--metrics-level", "vm"], "--metrics-level needs --metrics"),
+                                 (["replay", "x.vpt", *metrics, "--to", "unix:/x"], "--metrics and --to cannot be used"),
+                                 (["replay", "x.vpt", "--metrics", "9464"], "--metrics: "),
+                                 (["replay", self.output(), *metrics], "No such file")):
+            refused = subprocess.run([VCPULSE, *arguments], capture_output=True, text=True, check=False)
+            self.assertEqual((refused.returncode, refused.stdout), (2, ""), arguments)
+            self.assertIn(words, refused.stderr)
+            self.assertEqual(refused.stderr.count("\n"), 1, refused.stderr)
 
     def test_a_command_beside_it_does_not_get_the_socket(self):
         done = subprocess.run([VCPULSE, "record", "-o", self.output(), "--metrics", "tcp:127.0.0.1:0", "--",

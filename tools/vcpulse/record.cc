@@ -1,8 +1,10 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,11 +20,11 @@
 #include "kvm/events/event_sets.h"
 #include "kvm/host.h"
 #include "monitor/control/listening_socket.h"
-#include "monitor/http/server.h"
 #include "tools/vcpulse/classifier_options.h"
 #include "tools/vcpulse/commands.h"
 #include "tools/vcpulse/guest_code_options.h"
 #include "tools/vcpulse/label_options.h"
+#include "tools/vcpulse/metrics_endpoint.h"
 #include "tools/vcpulse/record_options.h"
 #include "tools/vcpulse/target_options.h"
 #include "tools/vcpulse/values.h"
@@ -166,21 +168,21 @@ void AddEventOptions(CLI::App& command, RecordOptions& options, RecordText& text
 }
 
 void AddControlOptions(CLI::App& command, RecordOptions& options) {
-  const std::array<CLI::Option*, 4> all = {
+  std::vector<CLI::Option*> all = {
       command
           .add_option("--control", options.control,
                       "unix socket for `vcpulse mark`, pause, resume, stop and status")
           ->type_name("PATH"),
       command.add_flag("--phase-from-stdin", options.phase_from_stdin,
                        "each line of standard input is a marker: a phase begins there"),
-      command
-          .add_option("--metrics", options.metrics,
-                      "serve metrics for Prometheus on this machine (port 0: any free one)")
-          ->type_name("tcp:127.0.0.1:PORT"),
       command.add_flag("--realtime", options.realtime,
                        "run the sampling thread under SCHED_FIFO: less jitter, but it may disturb "
                        "guests"),
   };
+  std::ranges::copy(
+      AddMetricsOptions(command, options.metrics,
+                        "serve metrics for Prometheus on this machine (port 0: any free one)"),
+      std::back_inserter(all));
   for (CLI::Option* option : all) option->group(kControlGroup);
 }
 
@@ -330,11 +332,7 @@ absl::Status RecordOptions::Validate() const {
     }
     if (absl::Status status = CheckApart(control, output); !status.ok()) return status;
   }
-  if (!metrics.empty()) {
-    if (const auto address = http::ParseLoopbackAddress(metrics); !address.ok()) {
-      return absl::InvalidArgumentError(absl::StrCat("--metrics: ", address.status().message()));
-    }
-  }
+  if (absl::Status status = metrics.Validate(); !status.ok()) return status;
   if (phase_from_stdin && fcntl(STDIN_FILENO, F_GETFL) < 0) {
     return absl::InvalidArgumentError("--phase-from-stdin: standard input is closed");
   }

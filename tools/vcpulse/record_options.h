@@ -12,6 +12,7 @@
 #include "monitor/live/loop.h"
 #include "monitor/live/options.h"
 #include "tools/vcpulse/classifier_options.h"
+#include "tools/vcpulse/metrics_endpoint.h"
 #include "tools/vcpulse/uplink_options.h"
 
 namespace vcpulse::tools {
@@ -36,8 +37,8 @@ struct RecordText {
 // What `vcpulse record` was asked for.
 struct RecordOptions : live::Options {
   std::vector<std::string> command;
-  bool require_guest = false;                           // an error where none was recorded
-  std::string metrics;                                  // address to serve metrics at; empty: none
+  bool require_guest = false;  // an error where none was recorded
+  MetricsOptions metrics;
   std::optional<stream::RecordUplink::Options> uplink;  // nothing: to a file alone
 
   // InvalidArgument with one line that names the flag, or OK.

@@ -21,6 +21,7 @@
 #include "monitor/export/jsonl.h"
 #include "monitor/follow/live_line.h"
 #include "monitor/follow/replay_view.h"
+#include "monitor/prometheus/vcpu_metrics.h"
 #include "monitor/reading/part.h"
 #include "monitor/replay/pace.h"
 #include "monitor/replay/record_copy.h"
@@ -29,6 +30,7 @@
 #include "monitor/stream/protocol/address.h"
 #include "monitor/timeline/byte_source.h"
 #include "tools/vcpulse/commands.h"
+#include "tools/vcpulse/metrics_endpoint.h"
 #include "tools/vcpulse/output.h"
 #include "tools/vcpulse/part_options.h"
 #include "tools/vcpulse/timeline_input.h"
@@ -47,10 +49,14 @@ With --to the chunks go to a collector unchanged, at the same pace. Duplicates a
 FILE are forwarded. --agent-id names the agent under which they are stored. There is no spool: replay
 fails if no collector is reachable for 10 s or none acknowledges data for 30 s.
 
+With --metrics Prometheus can scrape what was played so far, as it scrapes `record --metrics`: to see
+dashboards and alerts with a recording (docs/prometheus.md).
+
 Examples:
   vcpulse replay web.vpt --speed 10 --from 2s --until 10s
   vcpulse replay web.vpt --speed max --format jsonl | ./my-consumer
   vcpulse replay web.vpt --to unix:/run/vcpulse/collect.sock
+  vcpulse replay web.vpt --metrics tcp:127.0.0.1:9464
 
 Formats:
   text       on a terminal the lines that `record` shows, with markers, gaps and VM events above it;
@@ -76,6 +82,7 @@ struct ReplayOptions {
   bool has_format = false;
   std::string speed = "1";
   PartOptions part;
+  MetricsOptions metrics;
   UplinkOptions uplink{.in_memory = true};
 
   absl::Status Validate() const;
@@ -91,6 +98,11 @@ absl::Status ReplayOptions::Validate() const {
     return absl::InvalidArgumentError(
         "--format and --to cannot be used together: a collector takes the chunks as they are");
   }
+  if (!uplink.to.empty() && !metrics.address.empty()) {
+    return absl::InvalidArgumentError(
+        "--metrics and --to cannot be used together: chunks that are sent are not read here");
+  }
+  if (absl::Status status = metrics.Validate(); !status.ok()) return status;
   if (std::ranges::find(kReplayFormats, format) == kReplayFormats.end()) {
     return absl::InvalidArgumentError(
         absl::StrCat("--format: '", format, "' is not known; text, jsonl and delimited are"));
@@ -200,6 +212,34 @@ class DelimitedTarget : public PlayTarget {
   uint64_t waiting_ = 0;
 };
 
+// Has what is played counted for Prometheus, and hands it on. Says where that is served once there
+// is a record.
+class CountedTarget : public PlayTarget {
+ public:
+  CountedTarget(prometheus::VcpuMetrics& metrics, std::string url, std::unique_ptr<PlayTarget> next)
+      : url_(std::move(url)),
+        writer_(metrics.Count(timeline::NewDelimitedWriter(
+            [](std::span<const uint8_t>) { return absl::OkStatus(); }))),
+        next_(std::move(next)) {}
+
+  absl::Status Play(const timeline::Entry& entry) override {
+    if (!url_.empty()) Fail(absl::StrCat("metrics at ", std::exchange(url_, "")));
+    copy_.Take(entry);
+    absl::Status status = writer_->Flush({});
+    return status.ok() ? next_->Play(entry) : status;
+  }
+  absl::Status Flush() override { return next_->Flush(); }
+  uint64_t unusable_ticks() const override {
+    return std::max(copy_.unusable_ticks(), next_->unusable_ticks());
+  }
+
+ private:
+  std::string url_;  // empty: it was said
+  std::unique_ptr<timeline::RecordWriter> writer_;
+  replay::RecordCopy copy_{*writer_};
+  std::unique_ptr<PlayTarget> next_;
+};
+
 // The instant of the first record of a file, which times are told from. A part is read from its
 // own beginning on.
 std::optional<int64_t> StartOf(const std::string& file) {
@@ -271,7 +311,16 @@ int Play(const ReplayOptions& options, const std::optional<double>& speed) {
   }
   StopWaitsOnSignals();
   const bool is_part = part->from_ns || part->to_ns || part->phase;
-  const std::unique_ptr<PlayTarget> target = NewTarget(options, is_part);
+  const auto metrics = prometheus::VcpuMetrics::Create(options.metrics.Level());
+  MetricsEndpoint endpoint;
+  std::unique_ptr<PlayTarget> target = NewTarget(options, is_part);
+  if (!options.metrics.address.empty()) {
+    auto served = ServeMetrics(options.metrics.address, "vcpulse replay",
+                               {[&metrics] { return metrics->Text(); }});
+    if (!served.ok()) return Fail(served.status());
+    endpoint = *std::move(served);
+    target = std::make_unique<CountedTarget>(*metrics, endpoint.url, std::move(target));
+  }
   Player player(*target, pace);
   absl::Status played;
   const auto read = reading::ReadPart(options.file, *part, [&](const timeline::Entry& entry) {
@@ -365,6 +414,9 @@ void AddReplayCommand(CLI::App& app, int& exit_code) {
           ->type_name("text|jsonl|delimited")
           ->capture_default_str();
   AddPartOptions(*command, options->part);
+  AddMetricsOptions(*command, options->metrics,
+                    "serve metrics for Prometheus of what is played, on this machine (port 0: any "
+                    "free one)");
   AddRepeatable(
       *command, "--to", options->uplink.to,
       "Stream it all to this collector (repeat to add fallback collectors); --until is for "

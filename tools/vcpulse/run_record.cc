@@ -22,17 +22,16 @@
 #include "absl/strings/str_cat.h"
 #include "kvm/base/text.h"
 #include "monitor/follow/live_line.h"
-#include "monitor/http/server.h"
 #include "monitor/live/child_command.h"
 #include "monitor/live/loop.h"
 #include "monitor/live/periodic.h"
 #include "monitor/live/session.h"
-#include "monitor/prometheus/exposition.h"
 #include "monitor/prometheus/stream_metrics.h"
 #include "monitor/prometheus/vcpu_metrics.h"
 #include "monitor/report/text_report.h"
 #include "monitor/stream/net/record_uplink.h"
 #include "tools/vcpulse/commands.h"
+#include "tools/vcpulse/metrics_endpoint.h"
 #include "tools/vcpulse/record_options.h"
 #include "tools/vcpulse/service.h"
 #include "tools/vcpulse/uplink_options.h"
@@ -44,35 +43,6 @@ namespace asio = boost::asio;
 
 constexpr std::chrono::milliseconds kPollPeriod{50};
 constexpr size_t kStatusColumns = 200;
-
-struct MetricsEndpoint {
-  std::unique_ptr<http::Server> server;
-  std::string url;
-};
-
-// Serves /metrics until the server is destroyed, at an address as http::ParseLoopbackAddress takes
-// it. Each source gives whole families of Prometheus's exposition format,
-// none of them that another source gives; they are called on the server's thread, and what they
-// refer to must outlive it. Errors: those of the address and of http::Server, naming --metrics.
-absl::StatusOr<MetricsEndpoint> ServeMetrics(const std::string& address,
-                                             std::vector<std::function<std::string()>> sources) {
-  const auto with_flag = [](const absl::Status& status) {
-    return absl::Status(status.code(), absl::StrCat("--metrics: ", status.message()));
-  };
-  const auto endpoint = http::ParseLoopbackAddress(address);
-  if (!endpoint.ok()) return with_flag(endpoint.status());
-  const auto all = [sources = std::move(sources)] {
-    std::string text;
-    for (const auto& source : sources) text += source();
-    return text;
-  };
-  auto server = http::Server::Start(*endpoint, [all](const http::Request& request) {
-    return prometheus::AnswerScrape(request, "vcpulse record", all);
-  });
-  if (!server.ok()) return with_flag(server.status());
-  std::string url = absl::StrCat(http::UrlOf(endpoint->host, (*server)->port()), "metrics");
-  return MetricsEndpoint{.server = *std::move(server), .url = std::move(url)};
-}
 
 // After the recording: waits for the command's end, passing signals on to it. Its exit code.
 int WaitFor(live::ChildCommand& command) {
@@ -137,15 +107,15 @@ struct Scraped {
 // uplink, which may be null, must outlive it.
 absl::StatusOr<Scraped> StartMetrics(RecordOptions& options, const stream::RecordUplink* uplink) {
   Scraped scraped;
-  if (options.metrics.empty()) return scraped;
-  scraped.vcpus = prometheus::VcpuMetrics::Create();
+  if (options.metrics.address.empty()) return scraped;
+  scraped.vcpus = prometheus::VcpuMetrics::Create(options.metrics.Level());
   options.wrap_writer = std::bind_front(&prometheus::VcpuMetrics::Count, scraped.vcpus.get());
   std::vector<std::function<std::string()>> sources;
   sources.push_back([vcpus = scraped.vcpus.get()] { return vcpus->Text(); });
   if (uplink != nullptr) {
     sources.push_back([uplink] { return prometheus::TextOf(uplink->stats()); });
   }
-  auto endpoint = ServeMetrics(options.metrics, std::move(sources));
+  auto endpoint = ServeMetrics(options.metrics.address, "vcpulse record", std::move(sources));
   if (!endpoint.ok()) return endpoint.status();
   scraped.endpoint = *std::move(endpoint);
   return scraped;

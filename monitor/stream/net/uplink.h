@@ -71,6 +71,7 @@ class Uplink {
     uint64_t stream_conflicts = 0;
     uint64_t spool_bytes = 0;  // on disk
     uint64_t spool_memory_bytes = 0;
+    uint64_t spool_limit_bytes = 0;  // of what it may take on disk; in memory where it has no disk
     uint64_t queue_bytes = 0;
     std::string last_error;  // of the connection; empty: none since the last Welcome
     // Why no address is of use until somebody changes something: the collector refuses

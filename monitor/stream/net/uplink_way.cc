@@ -49,6 +49,9 @@ void UplinkWay::FillFromSpool(Uplink::Stats& stats) const {
   stats.waiting_chunks = spool.chunks;
   stats.spool_bytes = spool.disk_bytes;
   stats.spool_memory_bytes = spool.memory_bytes;
+  const Spool::Options& limits = options_.spool;
+  stats.spool_limit_bytes =
+      limits.directory.empty() ? limits.max_memory_bytes : limits.max_disk_bytes;
 }
 
 }  // namespace vcpulse::stream

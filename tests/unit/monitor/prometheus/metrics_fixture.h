@@ -30,12 +30,16 @@ struct DidInTick {
 // A recording that is counted while it is made.
 class CountedRecording {
  public:
-  CountedRecording() {
+  explicit CountedRecording(MetricsLevel level = MetricsLevel::kVcpu)
+      : metrics(VcpuMetrics::Create(level)) {
     auto collecting = std::make_unique<fakes::CollectingWriter>();
     kept = collecting.get();
     writer = metrics->Count(std::move(collecting));
     v1::TimelineRecord record;
     record.mutable_session()->set_tool_version("1.2.3");
+    record.mutable_session()->set_agent_id("host-a");
+    record.mutable_session()->add_labels()->set_key("KEY");
+    record.mutable_session()->mutable_labels(0)->set_value("rack \"12\"");
     writer->Add(record, 0);
   }
 
@@ -109,7 +113,7 @@ class CountedRecording {
     return text.substr(space + 1, end - space - 1);
   }
 
-  std::unique_ptr<VcpuMetrics> metrics = VcpuMetrics::Create();
+  std::unique_ptr<VcpuMetrics> metrics;
   std::unique_ptr<timeline::RecordWriter> writer;
   fakes::CollectingWriter* kept = nullptr;
 
@@ -122,9 +126,10 @@ inline stream::Uplink::Stats FullUplinkStats() {
   stream::Uplink::Stats stats;
   stats.connected = true;
   uint64_t next = 2;
-  for (uint64_t* value : {&stats.connects, &stats.sent_chunks, &stats.acknowledged_chunks,
-                          &stats.lost_chunks, &stats.lost_records, &stats.waiting_chunks,
-                          &stats.spool_bytes, &stats.spool_memory_bytes, &stats.queue_bytes}) {
+  for (uint64_t* value :
+       {&stats.connects, &stats.sent_chunks, &stats.acknowledged_chunks, &stats.lost_chunks,
+        &stats.lost_records, &stats.waiting_chunks, &stats.spool_bytes, &stats.spool_memory_bytes,
+        &stats.queue_bytes, &stats.spool_limit_bytes}) {
     *value = next++;
   }
   return stats;

@@ -97,7 +97,10 @@ std::map<std::string, Family> FamiliesOfTheDocs() {
   for (const metric::Info& info : metric::Table()) {
     for (const metric::Counter& counter : info.counters) {
       if (counter.of == nullptr) continue;
-      families[std::string(counter.name)] = {.type = "counter", .labels = {"pid", "vcpu", "vm"}};
+      const std::string name(counter.name.substr(std::string("vcpulse_vcpu_").size()));
+      families["vcpulse_vcpu_" + name] = {.type = "counter", .labels = {"pid", "vcpu", "vm"}};
+      families["vcpulse_vm_" + name] = {.type = "counter", .labels = {"pid", "vm"}};
+      families["vcpulse_host_" + name] = {.type = "counter", .labels = {}};
     }
   }
   std::ifstream docs(VCPULSE_PROMETHEUS_DOC);
@@ -145,7 +148,7 @@ TEST(MetricsText, EachCountIsInItsPlace) {
        {"stream_connected 1", "stream_connects_total 2", "stream_sent_chunks_total 3",
         "stream_acknowledged_chunks_total 4", "stream_lost_chunks_total 5",
         "stream_lost_records_total 6", "stream_waiting_chunks 7", "stream_spool_bytes 8",
-        "stream_spool_memory_bytes 9", "stream_queue_bytes 10"}) {
+        "stream_spool_memory_bytes 9", "stream_queue_bytes 10", "stream_spool_limit_bytes 11"}) {
     EXPECT_THAT(uplink, HasSubstr("\nvcpulse_" + std::string(line) + "\n"));
   }
   const std::string collector = TextOf(FullCollectorStats());
