@@ -1,8 +1,5 @@
 #include "monitor/export/parquet.h"
 
-#include <concepts>
-#include <limits>
-#include <optional>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -30,46 +27,19 @@ parquet::Type TypeOf(TableColumn::Cells cells) {
   return parquet::Type::kInt64;
 }
 
-// The cells of a row, as IntervalTable::PutRow gives them.
-struct ParquetRow {
-  parquet::Writer& writer;
-
-  void AddInteger(std::integral auto number) {
-    if (std::cmp_greater(number, std::numeric_limits<int64_t>::max())) {
-      writer.AddNull();
-    } else {
-      writer.AddInteger(static_cast<int64_t>(number));
-    }
-  }
-  // The number of the CSV, so that both are one table.
-  void AddDecimal(double number, int decimals) { writer.AddDouble(Rounded(number, decimals)); }
-  void AddText(std::string_view text) { writer.AddText(text); }
-  void AddBoolean(bool value) { writer.AddBoolean(value); }
-  void AddEmpty() { writer.AddNull(); }
-  void AddOptional(const std::optional<uint32_t>& number) {
-    number ? writer.AddInteger(*number) : writer.AddNull();
-  }
-  void Add(const VcpuCells& cells) {
-    writer.AddText(cells.vm);
-    writer.AddInteger(cells.vm_number);
-    AddOptional(cells.vm_pid);
-    cells.vm_uuid ? writer.AddText(*cells.vm_uuid) : writer.AddNull();
-    writer.AddInteger(cells.epoch);
-    writer.AddInteger(cells.vcpu);
-    AddOptional(cells.tid);
-    AddOptional(cells.kvm_id);
-  }
-};
-
 }  // namespace
 
-absl::Status ParquetExport::Begin() {
+std::vector<parquet::Column> ParquetSchema(const std::vector<TableColumn>& columns) {
   std::vector<parquet::Column> schema;
-  for (const TableColumn& column : table_.Columns()) {
+  for (const TableColumn& column : columns) {
     schema.push_back(
         {.name = column.name, .type = TypeOf(column.cells), .optional = column.optional});
   }
-  auto writer = parquet::Writer::Create(std::move(schema), sink_,
+  return schema;
+}
+
+absl::Status ParquetExport::Begin() {
+  auto writer = parquet::Writer::Create(ParquetSchema(table_.Columns()), sink_,
                                         {.created_by = absl::StrCat("vcpulse version ", version_)});
   if (!writer.ok()) return writer.status();
   writer_ = *std::move(writer);
@@ -85,7 +55,7 @@ absl::Status ParquetExport::Add(const timeline::Entry& entry) {
     if (writer_ == nullptr) {
       if (absl::Status status = Begin(); !status.ok()) return status;
     }
-    ParquetRow row{*writer_};
+    ParquetRow<parquet::Writer> row{*writer_};
     table_.PutRow(interval, row);
     return writer_->EndRow();
   });

@@ -20,7 +20,7 @@ DRAWN = 40  # files of random rows
 
 
 def skip(reason):
-    print("SKIPPED: " + reason, flush=True)
+    print("skipped: " + reason, flush=True)
     sys.exit(77)
 
 
