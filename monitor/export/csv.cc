@@ -16,7 +16,7 @@ std::string NumberOrEmpty(std::optional<uint32_t> number) {
 absl::Status CsvExport::Add(const timeline::Entry& entry) {
   return table_.Add(entry, [this](const metric::Interval& interval) {
     if (!has_header_) WriteHeader();
-    row_.comma = "";
+    row_.is_first = true;
     table_.PutRow(interval, row_);
     out_.Add("\n");
     return out_.EndRow();
@@ -25,7 +25,7 @@ absl::Status CsvExport::Add(const timeline::Entry& entry) {
 
 void CsvExport::WriteHeader() {
   has_header_ = true;
-  row_.comma = "";
+  row_.is_first = true;
   for (const TableColumn& column : table_.Columns()) row_.AddText(CsvCell(column.name));
   out_.Add("\n");
 }

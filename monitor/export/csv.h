@@ -38,7 +38,7 @@ class CsvExport final : public Exporter {
   struct Row {
     TextOutput& out;
     std::vector<std::string> vcpus{};  // the text of VcpuCells, by number
-    std::string_view comma{};          // in front of the next cell
+    bool is_first = true;              // the next cell of its line
 
     void Add(const VcpuCells& cells);
     void AddInteger(std::integral auto number) {
@@ -54,7 +54,10 @@ class CsvExport final : public Exporter {
       out.Add(text);
     }
     void AddBoolean(bool value) { AddText(value ? "true" : "false"); }
-    void AddEmpty() { out.Add(std::exchange(comma, ",")); }
+    void AddEmpty() {
+      if (!is_first) out.Add(",");
+      is_first = false;
+    }
   };
 
   void WriteHeader();

@@ -1,10 +1,9 @@
 #include "monitor/parquet/writer.h"
 
 #include <algorithm>
-#include <array>
-#include <bit>
 #include <cstring>
 #include <set>
+#include <source_location>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -44,34 +43,34 @@ Writer::Writer(std::vector<Column> schema, Sink sink, WriterOptions options)
       options_(std::move(options)),
       tools_(options_.zstd_level) {
   columns_.reserve(schema_.size());
-  for (const Column& column : schema_) columns_.emplace_back(column);
+  for (const Column& column : schema_) {
+    columns_.emplace_back(column);
+    values_.push_back(ValuesOf(column.type));
+  }
 }
 
-ColumnWriter& Writer::Next(bool fits, Type type) {
+Writer::Values Writer::ValuesOf(Type type) {
+  switch (type) {
+    case Type::kDouble:
+      return Values::kDoubles;
+    case Type::kBoolean:
+      return Values::kBooleans;
+    case Type::kString:
+      return Values::kTexts;
+    default:
+      return Values::kIntegers;
+  }
+}
+
+void Writer::ThrowMisfit() const {
   VCPULSE_CHECK(next_ < columns_.size(), "a value behind the last column");
-  ColumnWriter& column = columns_[next_++];
-  VCPULSE_CHECK(fits || column.column().type == type,
-                absl::StrCat("a value of another type in column ", column.column().name));
-  return column;
+  ThrowBug(absl::StrCat("a value of another type in column ", columns_[next_].column().name),
+           std::source_location::current());
 }
-
-void Writer::AddInteger(int64_t value) {
-  const bool fits =
-      next_ < columns_.size() && (columns_[next_].column().type == Type::kInt32 ||
-                                  columns_[next_].column().type == Type::kTimestampNs);
-  Next(fits, Type::kInt64).AddNumber(static_cast<uint64_t>(value));
-}
-
-void Writer::AddDouble(double value) {
-  Next(false, Type::kDouble).AddNumber(std::bit_cast<uint64_t>(value));
-}
-
-void Writer::AddBoolean(bool value) { Next(false, Type::kBoolean).AddNumber(value ? 1 : 0); }
-
-void Writer::AddText(std::string_view value) { Next(false, Type::kString).AddText(value); }
 
 void Writer::AddNull() {
-  ColumnWriter& column = Next(true, Type::kInt64);
+  VCPULSE_CHECK(next_ < columns_.size(), "a value behind the last column");
+  ColumnWriter& column = columns_[next_++];
   VCPULSE_CHECK(column.column().optional,
                 absl::StrCat("a null in the required column ", column.column().name));
   column.AddNull();

@@ -10,6 +10,7 @@
 //   (Encodings.md) metadata       page headers and the footer's structs (parquet.thrift)
 //   thrift_compact Thrift's compact protocol
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -50,10 +51,12 @@ class Writer {
   // The value of the next column of this row: AddInteger for kInt32, kInt64 and kTimestampNs, each
   // other one for its type. A text is valid UTF-8. Throws std::logic_error for another type, a
   // null of a required column and a value behind the last column.
-  void AddInteger(int64_t value);
-  void AddDouble(double value);
-  void AddBoolean(bool value);
-  void AddText(std::string_view value);
+  void AddInteger(int64_t value) {
+    Next(Values::kIntegers).AddNumber(static_cast<uint64_t>(value));
+  }
+  void AddDouble(double value) { Next(Values::kDoubles).AddNumber(std::bit_cast<uint64_t>(value)); }
+  void AddBoolean(bool value) { Next(Values::kBooleans).AddNumber(value ? 1 : 0); }
+  void AddText(std::string_view value) { Next(Values::kTexts).AddText(value); }
   void AddNull();
 
   // After the last column of a row. Errors: those of the sink, when a row group is full. Throws
@@ -72,7 +75,14 @@ class Writer {
  private:
   Writer(std::vector<Column> schema, Sink sink, WriterOptions options);
 
-  ColumnWriter& Next(bool fits, Type type);
+  enum class Values : uint8_t { kIntegers, kDoubles, kBooleans, kTexts };
+  static Values ValuesOf(Type type);
+
+  ColumnWriter& Next(Values values) {
+    if (next_ >= values_.size() || values_[next_] != values) ThrowMisfit();
+    return columns_[next_++];
+  }
+  [[noreturn]] void ThrowMisfit() const;
   absl::Status WriteGroup();
   absl::Status Hand(std::string_view bytes);
 
@@ -81,7 +91,8 @@ class Writer {
   WriterOptions options_;
   EncodingTools tools_;
   std::vector<ColumnWriter> columns_;
-  size_t next_ = 0;  // column
+  std::vector<Values> values_;  // what each takes
+  size_t next_ = 0;             // column
   size_t rows_in_group_ = 0;
   uint64_t rows_ = 0;
   int64_t offset_ = 0;  // bytes that the sink was given

@@ -16,5 +16,5 @@ for (let i = 0; i < Number(times); i += 1) {
   const { user, system } = process.cpuUsage(before);
   fastest = Math.min(fastest, (user + system) / 1e6);
 }
-console.log(rows, statSync(to).size, fastest);
+console.log(`${rows} ${statSync(to).size} ${fastest}`);
 connection.closeSync();
