@@ -1,8 +1,10 @@
-// The rows of a query by DuckDB, on one thread, values separated by tabs: node query.mjs SQL
+// What DuckDB answers to a query, a line of names and a line per row, separated by tabs: node query.mjs SQL [FOLDER]
 import { DuckDBInstance } from '@duckdb/node-api';
 
-const instance = await DuckDBInstance.create(':memory:', { threads: '1' });
+const [sql, folder] = process.argv.slice(2);
+if (folder !== undefined) process.chdir(folder);
+const instance = await DuckDBInstance.create(':memory:');
 const connection = await instance.connect();
-const read = await connection.runAndReadAll(process.argv[2]);
-for (const row of read.getRows()) console.log(row.map(String).join('\t'));
+const answer = await connection.runAndReadAll(sql);
+for (const row of [answer.columnNames(), ...answer.getRows()]) console.log(row.map(String).join('\t'));
 connection.closeSync();
