@@ -63,6 +63,7 @@ const std::vector<TableColumn>& IntervalTable::Columns() {
   behind.insert(behind.end(), std::begin(kColumnsBehindMetrics), std::end(kColumnsBehindMetrics));
   columns_.assign(std::begin(kColumnsBefore), std::end(kColumnsBefore));
   std::vector<std::string_view> taken;
+  taken.reserve(columns_.size() + behind.size());
   for (const TableColumn& column : columns_) taken.push_back(column.name);
   for (const TableColumn& column : behind) taken.push_back(column.name);
   events_ = event_columns_.Columns(taken);

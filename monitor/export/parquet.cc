@@ -31,6 +31,7 @@ parquet::Type TypeOf(TableColumn::Cells cells) {
 
 std::vector<parquet::Column> ParquetSchema(const std::vector<TableColumn>& columns) {
   std::vector<parquet::Column> schema;
+  schema.reserve(columns.size());
   for (const TableColumn& column : columns) {
     schema.push_back(
         {.name = column.name, .type = TypeOf(column.cells), .optional = column.optional});

@@ -100,8 +100,8 @@ Numbers DecodeDelta(std::string_view encoded) {
   if (count > 0) numbers.push_back(value);
   while (numbers.size() < count) {
     const Word least = static_cast<Word>(bytes.ZigZag());
-    std::vector<int> widths;
-    for (uint64_t m = 0; m < miniblocks; ++m) widths.push_back(bytes.Byte());
+    std::vector<int> widths(miniblocks);
+    for (int& width : widths) width = bytes.Byte();
     for (const int width : widths) {
       EXPECT_LE(width, static_cast<int>(sizeof(Word) * 8));
       if (numbers.size() == count) {
