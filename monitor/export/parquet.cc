@@ -74,6 +74,8 @@ void ParquetExport::AddMetadata() {
   add("recorded_by", session.tool_version());
   add("stream_id", absl::BytesToHexString(session.stream_id()));
   add("host_name", session.host_name());
+  add("agent_id", session.agent_id());
+  for (const v1::Label& label : session.labels()) add("label." + label.key(), label.value());
   add("boot_id", session.boot_id());
   add("kernel_release", session.kernel_release());
   add("machine", session.machine());

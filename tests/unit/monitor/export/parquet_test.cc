@@ -110,6 +110,10 @@ TEST(ParquetExport, TheMetadataSaysWhereTheRowsComeFrom) {
   v1::Session session = HandMadeRecording::Session();
   session.set_host_name("host-of-rows");
   session.mutable_classifier()->set_profile("profile-of-rows");
+  session.set_agent_id("agent-of-rows");
+  v1::Label& label = *session.add_labels();
+  label.set_key("rack");
+  label.set_value("value-of-label");
   v1::VcpuSet set = HandMadeRecording::Set(1, 1, {1});
   set.set_classifier("evidence");
   set.set_event_set("core");
@@ -118,7 +122,8 @@ TEST(ParquetExport, TheMetadataSaysWhereTheRowsComeFrom) {
   ASSERT_TRUE(exported.status.ok()) << exported.status;
   for (const char* text :
        {"vcpulse version 1.2.3", "vcpulse.host_name", "host-of-rows", "vcpulse.profile",
-        "profile-of-rows", "vcpulse.classifiers", "evidence", "vcpulse.event_sets", "core"}) {
+        "profile-of-rows", "vcpulse.classifiers", "evidence", "vcpulse.event_sets", "core",
+        "vcpulse.agent_id", "agent-of-rows", "vcpulse.label.rack", "value-of-label"}) {
     EXPECT_THAT(exported.file, HasSubstr(text));
   }
 }
