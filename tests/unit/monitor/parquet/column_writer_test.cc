@@ -159,6 +159,29 @@ TEST(ColumnWriter, TakesTheEncodingThatIsSmallest) {
       ElementsAre(Encoding::kByteStreamSplit, Encoding::kRle));
 }
 
+// A jump from one end to the other is 32 bits wide, as readers of int32 expect.
+TEST(ColumnWriter, DeltasOfInt32HaveItsWidth) {
+  ColumnWriter column({.name = "c", .type = Type::kInt32, .optional = false});
+  std::vector<uint64_t> numbers;
+  for (uint64_t row = 0; row < 20'000; ++row) {
+    const uint64_t walk = 0x7FFF'0000 + row * 1000 + Mixed(row) % 10;
+    numbers.push_back(static_cast<uint64_t>(int64_t{static_cast<int32_t>(walk)}));
+    column.AddNumber(numbers.back());
+  }
+  const Written written = Write(column);
+  ASSERT_THAT(written.metadata.encodings, Contains(Encoding::kDeltaBinaryPacked));
+  std::string expected;
+  AppendDelta32(expected, numbers);
+  constexpr uint32_t kFrame = ZSTD_MAGICNUMBER;
+  const std::string_view magic(reinterpret_cast<const char*>(&kFrame), 4);
+  const size_t frame = written.bytes.find(magic);
+  ASSERT_NE(frame, std::string::npos);
+  std::string page(expected.size() + 1000, 'x');
+  page.resize(ZSTD_decompress(page.data(), page.size(), written.bytes.data() + frame,
+                              written.bytes.size() - frame));
+  EXPECT_EQ(page, expected);
+}
+
 // The choice of the first chunks is kept, and dropped where its dictionary would grow too large.
 TEST(ColumnWriter, ADictionaryThatGrowsIsGivenUp) {
   ColumnWriter column({.name = "c", .type = Type::kInt64});
