@@ -61,6 +61,20 @@ TEST(Writer, AFileBeginsAndEndsWithTheMagicNumber) {
   }
 }
 
+// By parquet.thrift bounds of texts hold only where each column names its order.
+TEST(Writer, EachColumnHasItsOrder) {
+  std::string file;
+  const auto writer = NewWriter({{.name = "a"}, {.name = "b"}}, Into(file), 10);
+  ASSERT_TRUE(writer->Finish().ok());
+  // created_by, then a list of two unions whose first field is an empty struct.
+  EXPECT_THAT(std::string(FooterOf(file)), EndsWith(std::string("vcpulse"
+                                                                "\x19\x2C"
+                                                                "\x1C\x00\x00"
+                                                                "\x1C\x00\x00"
+                                                                "\x00",
+                                                                16)));
+}
+
 TEST(Writer, AFullRowGroupIsHandedOver) {
   std::string file;
   const auto writer =
