@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 
 namespace vcpulse::exporting {
 namespace {
@@ -23,19 +24,35 @@ constexpr std::array<uint64_t, 13> kPowers = {1,
 // Whole numbers up to here are doubles.
 constexpr double kLargestScaled = 9e15;
 
+// |value| times 10^decimals, rounded. Nothing where that is too large to be rounded.
+std::optional<uint64_t> Scaled(double value, int decimals) {
+  const double scaled =
+      std::abs(value) * static_cast<double>(kPowers[static_cast<size_t>(decimals)]);
+  if (!(scaled < kLargestScaled)) return std::nullopt;
+  return static_cast<uint64_t>(scaled + 0.5);
+}
+
 }  // namespace
 
+double Rounded(double value, int decimals) {
+  const std::optional<uint64_t> number = Scaled(value, decimals);
+  if (!number) return value;
+  // Both are exact doubles, so this is the double nearest to the decimal text.
+  const double rounded =
+      static_cast<double>(*number) / static_cast<double>(kPowers[static_cast<size_t>(decimals)]);
+  return value < 0 && *number > 0 ? -rounded : rounded;
+}
+
 void TextOutput::AddDecimal(double value, int decimals) {
-  const uint64_t power = kPowers[static_cast<size_t>(decimals)];
-  const double scaled = std::abs(value) * static_cast<double>(power);
-  if (!(scaled < kLargestScaled)) {
+  const std::optional<uint64_t> number = Scaled(value, decimals);
+  if (!number) {
     char* const to = Room(kLongestNumber);
     size_ += static_cast<size_t>(std::to_chars(to, to + kLongestNumber, value).ptr - to);
     return;
   }
-  const auto number = static_cast<uint64_t>(scaled + 0.5);
-  if (value < 0 && number > 0) Add("-");
-  AddFraction(number / power, number % power, decimals);
+  if (value < 0 && *number > 0) Add("-");
+  const uint64_t power = kPowers[static_cast<size_t>(decimals)];
+  AddFraction(*number / power, *number % power, decimals);
 }
 
 void TextOutput::AddSeconds(int64_t ns) {

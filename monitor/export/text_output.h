@@ -60,7 +60,10 @@ class TextOutput {
   size_t capacity_ = 0;
 };
 
-// What the rows of jsonl and csv have in common.
+// What rows have in common, of whatever format.
+
+// The number that TextOutput::AddDecimal writes of this one.
+double Rounded(double value, int decimals);
 
 inline constexpr int kShareDecimals = 9;  // of the share in which an event was counted
 

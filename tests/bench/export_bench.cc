@@ -13,11 +13,13 @@
 
 #include "monitor/export/csv.h"
 #include "monitor/export/jsonl.h"
+#include "monitor/export/parquet.h"
 #include "monitor/export/perfetto.h"
 #include "monitor/follow/replay_view.h"
 #include "monitor/replay/record_copy.h"
 #include "monitor/timeline/reader.h"
 #include "monitor/timeline/writer.h"
+#include "tests/bench/gathered_rows.h"
 #include "tests/fakes/synthetic_vm.h"
 
 namespace vcpulse {
@@ -100,6 +102,45 @@ void Export(benchmark::State& state) {
 BENCHMARK(Export<exporting::JsonlExport>)->Unit(benchmark::kMillisecond);
 BENCHMARK(Export<exporting::CsvExport>)->Unit(benchmark::kMillisecond);
 BENCHMARK(Export<exporting::PerfettoExport>)->Unit(benchmark::kMillisecond);
+
+// With its footer, as its bytes come by row groups.
+void ExportParquet(benchmark::State& state) {
+  uint64_t bytes = 0;
+  for (auto _ : state) {
+    exporting::ParquetExport format(
+        [&bytes](std::string_view text) {
+          bytes += text.size();
+          return absl::OkStatus();
+        },
+        "0");
+    const auto read = timeline::ReadTimelineBytes(
+        Chunks(), [&format](const timeline::Entry& entry) { return format.Add(entry); });
+    if (!read.ok() || !format.Finish().ok()) state.SkipWithError("the chunks do not read");
+  }
+  const double samples = static_cast<double>(state.iterations()) * kVcpus * kTicks;
+  state.counters["vcpu-samples/s"] = benchmark::Counter(samples, benchmark::Counter::kIsRate);
+  state.counters["bytes/vcpu-sample"] = static_cast<double>(bytes) / samples;
+}
+BENCHMARK(ExportParquet)->Unit(benchmark::kMillisecond);
+
+// The writer alone: the rows of the export are in memory.
+void WriteParquet(benchmark::State& state) {
+  const auto rows = bench::GatherRows(
+      [](const auto& take) { return timeline::ReadTimelineBytes(Chunks(), take).status(); });
+  uint64_t bytes = 0;
+  for (auto _ : state) {
+    const auto writer = parquet::Writer::Create(rows->schema(), [&bytes](std::string_view more) {
+      bytes += more.size();
+      return absl::OkStatus();
+    });
+    if (!rows->WriteTo(**writer).ok()) state.SkipWithError("the rows were not written");
+  }
+  const double written =
+      static_cast<double>(state.iterations()) * static_cast<double>(rows->rows());
+  state.counters["rows/s"] = benchmark::Counter(written, benchmark::Counter::kIsRate);
+  state.counters["bytes/row"] = static_cast<double>(bytes) / written;
+}
+BENCHMARK(WriteParquet)->Unit(benchmark::kMillisecond);
 
 void ReplayText(benchmark::State& state) {
   Run(state, [](uint64_t& bytes) {

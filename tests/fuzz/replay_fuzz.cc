@@ -9,6 +9,7 @@
 
 #include "monitor/export/csv.h"
 #include "monitor/export/jsonl.h"
+#include "monitor/export/parquet.h"
 #include "monitor/export/perfetto.h"
 #include "monitor/replay/pace.h"
 #include "monitor/replay/reclassify.h"
@@ -49,13 +50,15 @@ void Classify(std::span<const uint8_t> bytes) {
   if (!again.ok() || !again->damages.empty() || again->lost_records != 0) std::abort();
 }
 
-template <typename Format>
-void Export(std::span<const uint8_t> bytes) {
+template <typename Format, typename... Arguments>
+void Export(std::span<const uint8_t> bytes, Arguments... arguments) {
   uint64_t characters = 0;
-  Format out([&characters](std::string_view text) {
-    characters += text.size();
-    return absl::OkStatus();
-  });
+  Format out(
+      [&characters](std::string_view text) {
+        characters += text.size();
+        return absl::OkStatus();
+      },
+      arguments...);
   static_cast<void>(timeline::ReadTimelineBytes(
       bytes, [&](const timeline::Entry& entry) { return out.Add(entry); }));
   static_cast<void>(out.Finish());
@@ -95,6 +98,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   vcpulse::Classify(chunk);
   vcpulse::Export<vcpulse::exporting::JsonlExport>(chunk);
   vcpulse::Export<vcpulse::exporting::CsvExport>(chunk);
+  vcpulse::Export<vcpulse::exporting::ParquetExport>(chunk, "0");
   vcpulse::Export<vcpulse::exporting::PerfettoExport>(chunk);
   vcpulse::Play(chunk);
   vcpulse::Explain(chunk, data[0] * int64_t{100'000'000});

@@ -14,7 +14,9 @@
 #include "kvm/base/output_file.h"
 #include "kvm/base/text.h"
 #include "monitor/export/csv.h"
+#include "monitor/export/event_columns.h"
 #include "monitor/export/jsonl.h"
+#include "monitor/export/parquet.h"
 #include "monitor/export/perfetto.h"
 #include "monitor/reading/part.h"
 #include "monitor/report/text_format.h"
@@ -30,12 +32,13 @@ namespace {
 
 std::string ExportFooter() {
   return absl::StrCat(
-      R"(Values that were not counted are null (jsonl) or empty (csv), never 0. Data that FILE has lost is
+      R"(Values that were not counted are null (jsonl, parquet) or empty (csv), never 0. Data that FILE has lost is
 reported on stderr.
 
 Examples:
   vcpulse export web.vpt --format jsonl > web.jsonl
   vcpulse export web.vpt --format csv --phase body -o web.csv
+  vcpulse export web.vpt --format parquet -o web.parquet
   vcpulse export web.vpt --format perfetto -o web.pftrace
 
 Formats:
@@ -45,18 +48,19 @@ Formats:
       RowMetrics(), R"(, band, raw_band, rule, confidence, starved
   csv       the same as a table: t_ns, t_wall_ns, dt_ns, tick, vm, vm_number, vm_pid, vm_uuid, epoch,
             vcpu, tid, kvm_id, a column per event, and the rest as above; `vcpulse import csv` reads it
+  parquet   the columns of csv with their types, compressed, for DuckDB, pandas, Spark
   perfetto  a trace for ui.perfetto.dev: host, VMs, vCPUs; slices of one band, counters IPC and
             residency, starved, markers, gaps, windows of hot code and competitors; with --tracks threads it joins a system trace
 
-The first sample of an epoch only begins an interval and has no row. jsonl and csv hold no markers and
-no gaps. Every key and column: docs/export.md.
+The first sample of an epoch only begins an interval and has no row. jsonl, csv and
+parquet hold no markers and no gaps. Every key and column: docs/export.md, docs/parquet.md.
 
 Exit status:
   0  exported
   2  usage error, or a file could not be read or written)");
 }
 
-constexpr std::array<std::string_view, 3> kExportFormats = {"jsonl", "csv", "perfetto"};
+constexpr std::array<std::string_view, 4> kExportFormats = {"jsonl", "csv", "parquet", "perfetto"};
 
 struct ExportOptions {
   std::string file = kDefaultTimeline;
@@ -72,7 +76,7 @@ struct ExportOptions {
 absl::Status ExportOptions::Validate() const {
   if (std::ranges::find(kExportFormats, format) == kExportFormats.end()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--format: '", format, "' is none of jsonl, csv, perfetto"));
+        absl::StrCat("--format: '", format, "' is none of jsonl, csv, parquet, perfetto"));
   }
   if (tracks != "vms" && format != "perfetto") {
     return absl::InvalidArgumentError("--tracks means nothing without --format perfetto");
@@ -82,12 +86,18 @@ absl::Status ExportOptions::Validate() const {
         "--guest-...: rows hold no hot addresses to be named; they are in --format perfetto");
   }
   if (output.empty()) return absl::InvalidArgumentError("--output: the file name is empty");
-  if (format == "perfetto" && output == "-" && isatty(STDOUT_FILENO) == 1) {
+  const bool binary = format == "perfetto" || format == "parquet";
+  if (binary && output == "-" && isatty(STDOUT_FILENO) == 1) {
     return absl::InvalidArgumentError(
-        "--output: - is a terminal, and a Perfetto trace is binary: redirect it or name a file");
+        absl::StrCat("--output: - is a terminal, and a ",
+                     format == "perfetto" ? "Perfetto trace" : "Parquet file",
+                     " is binary: redirect it or name a file"));
   }
   return CheckNotSameFile(file, output);
 }
+
+// Whether the columns are those of all events of the file, so that they are looked for before.
+bool IsTable(std::string_view format) { return format == "csv" || format == "parquet"; }
 
 // Where the text goes.
 class ExportOutput {
@@ -116,6 +126,18 @@ class ExportOutput {
   std::unique_ptr<OutputFile> file_;  // null: standard output
 };
 
+// `table`, which was told of all events of the file.
+template <typename Table>
+absl::StatusOr<std::unique_ptr<exporting::Exporter>> Expecting(std::unique_ptr<Table> table,
+                                                               const std::string& file) {
+  if (file != "-") {
+    const absl::Status status =
+        exporting::FindSets(file, [&table](const v1::VcpuSet& set) { table->Expect(set); });
+    if (!status.ok()) return ReadFailure(status, file);
+  }
+  return table;
+}
+
 absl::StatusOr<std::unique_ptr<exporting::Exporter>> NewExporter(
     const ExportOptions& options, const hotspots::GuestKernels& symbols, exporting::Sink sink) {
   if (options.format == "jsonl") return std::make_unique<exporting::JsonlExport>(std::move(sink));
@@ -125,13 +147,11 @@ absl::StatusOr<std::unique_ptr<exporting::Exporter>> NewExporter(
         std::move(sink), options.tracks == "threads" ? Tracks::kOfThreads : Tracks::kOfVms,
         symbols);
   }
-  auto csv = std::make_unique<exporting::CsvExport>(std::move(sink));
-  if (options.file != "-") {
-    const absl::Status status =
-        exporting::FindSets(options.file, [&csv](const v1::VcpuSet& set) { csv->Expect(set); });
-    if (!status.ok()) return ReadFailure(status, options.file);
+  if (options.format == "csv") {
+    return Expecting(std::make_unique<exporting::CsvExport>(std::move(sink)), options.file);
   }
-  return csv;
+  return Expecting(std::make_unique<exporting::ParquetExport>(std::move(sink), VCPULSE_VERSION),
+                   options.file);
 }
 
 int RunExport(const ExportOptions& options) {
@@ -144,7 +164,7 @@ int RunExport(const ExportOptions& options) {
   if (!output.ok()) return Fail(output.status());
   const std::string name = NameOf(options.file);
   ReadProgress progress(name,
-                        BytesOfPart(options.file, options.part, options.format == "csv" ? 2 : 1),
+                        BytesOfPart(options.file, options.part, IsTable(options.format) ? 2 : 1),
                         options.output == "-" ? Writes::kStdout : Writes::kFile);
   absl::Status written;
   const auto exporter = NewExporter(options, *symbols, [&](std::string_view text) {
@@ -189,15 +209,15 @@ int RunExport(const ExportOptions& options) {
 void AddExportCommand(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<ExportOptions>();
   CLI::App* command = app.add_subcommand(
-      "export", "Convert a timeline for other programs: JSON Lines, CSV, Perfetto");
+      "export", "Convert a timeline for other programs: JSON Lines, CSV, Parquet, Perfetto");
   command->footer(ExportFooter());
   command
       ->add_option("FILE", options->file, "timeline, or a folder of its parts; - is standard input")
       ->capture_default_str();
   command
       ->add_option("--format", options->format,
-                   "JSON objects, a table, or a trace for ui.perfetto.dev")
-      ->type_name("jsonl|csv|perfetto")
+                   "JSON objects, a table as text or as Parquet, or a trace for ui.perfetto.dev")
+      ->type_name("jsonl|csv|parquet|perfetto")
       ->required();
   command
       ->add_option("-o,--output", options->output,

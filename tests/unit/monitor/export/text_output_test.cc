@@ -1,5 +1,6 @@
 #include "monitor/export/text_output.h"
 
+#include <cmath>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -44,6 +45,18 @@ TEST(TextOutput, NumbersTooLargeForDecimalsAreWholeStill) {
   EXPECT_EQ(Decimal(8'999'999.5, 9), "8999999.5");
   EXPECT_EQ(Decimal(1e7 + 0.5, 9), "10000000.5");
   EXPECT_EQ(Decimal(1e300, 9), "1e+300");
+}
+
+// The double of a rounded number is that of the text, to the last bit.
+TEST(Rounded, IsTheNumberThatIsWritten) {
+  for (const double value : {0.0, 1.0 / 3, -0.25, -1e-12, 2.0 / 3, 0.1 + 0.2, 123.456789, 1e300,
+                             8'999'999.123456789, 4.9e-10, 1e-12, 0.9999999999}) {
+    for (const int decimals : {2, 3, 9, 12}) {
+      const double rounded = Rounded(value, decimals);
+      EXPECT_EQ(rounded, std::stod(Decimal(value, decimals))) << value << ", " << decimals;
+      EXPECT_FALSE(rounded == 0 && std::signbit(rounded)) << value << ", " << decimals;
+    }
+  }
 }
 
 TEST(TextOutput, SecondsAreExact) {
