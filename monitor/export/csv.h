@@ -16,6 +16,7 @@
 #include "monitor/export/exporter.h"
 #include "monitor/export/text_output.h"
 #include "monitor/metric/interval.h"
+#include "monitor/timeline/input.h"
 #include "vcpulse/v1/timeline.pb.h"
 
 namespace vcpulse::exporting {
@@ -51,7 +52,8 @@ std::string CsvCell(std::string_view text);
 // Hands each vCPU set that a tick of the file needs to `sink`, as often as chunks repeat it. Reads
 // all chunks, but decodes none of their ticks; damaged ones are skipped. Errors: those of
 // opening and reading a file.
-absl::Status FindSets(const std::string& path, absl::FunctionRef<void(const v1::VcpuSet&)> sink);
+absl::Status FindSets(const timeline::Input& input,
+                      absl::FunctionRef<void(const v1::VcpuSet&)> sink);
 
 // The columns before those of the events.
 inline constexpr std::array<std::string_view, 12> kCsvColumnsBefore = {

@@ -16,6 +16,7 @@
 #include "monitor/stream/protocol/agent_id.h"
 #include "tools/vcpulse/commands.h"
 #include "tools/vcpulse/values.h"
+#include "tools/vcpulse/window_option.h"
 
 namespace vcpulse::tools {
 namespace {
@@ -27,6 +28,7 @@ constexpr uint64_t kSmallestKept = 1u << 20;
 constexpr uint64_t kSlowestRate = 16u << 10;
 constexpr uint64_t kLeastMemory = 32u << 20;
 constexpr absl::Duration kShortestRotation = absl::Seconds(1);
+constexpr absl::Duration kShortestRollup = absl::Seconds(1);
 constexpr uint64_t kMostConnections = 1'000'000;
 
 absl::Status ReadSize(const std::string& flag, const Text& text, uint64_t least, uint64_t& size) {
@@ -135,6 +137,63 @@ absl::Status ReadStorage(const CollectOptions& options, stream::Collector::Optio
   status.Update(ReadSize("--keep-size", options.keep_size, kSmallestKept, keep_bytes));
   if (options.keep_size) collector.retention.max_bytes = keep_bytes;
   return status;
+}
+
+// "10s,1m".
+absl::Status ReadRollups(const CollectOptions& options, std::vector<rollup::StoredLevel>& levels) {
+  if (!options.rollup) return absl::OkStatus();
+  const auto windows = ParseWindows("--rollup", *options.rollup);
+  if (!windows.ok()) return windows.status();
+  for (const Window& window : *windows) {
+    if (window.length_ns % absl::ToInt64Nanoseconds(kShortestRollup) != 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--rollup: '", window.name, "' is not whole seconds"));
+    }
+    levels.push_back({.length_ns = window.length_ns, .name = window.name});
+  }
+  return absl::OkStatus();
+}
+
+// "raw=2d,10s=30d": how long each level is kept.
+absl::Status ReadKeep(const CollectOptions& options, stream::Collector::Options& collector,
+                      std::vector<rollup::StoredLevel>& levels) {
+  if (!options.keep) return absl::OkStatus();
+  if (options.keep_for) {
+    return absl::InvalidArgumentError(
+        "--keep: it cannot be combined with --keep-for, which is --keep raw=DURATION");
+  }
+  bool has_raw = false;
+  for (absl::string_view part : absl::StrSplit(*options.keep, ',')) {
+    const std::string text(part);
+    const size_t equals = text.find('=');
+    if (equals == std::string::npos) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--keep: ", Quoted(text), " is not LEVEL=DURATION: write raw=2d, or 10s=30d"));
+    }
+    int64_t age_ns = 0;
+    const std::string name = text.substr(0, equals);
+    absl::Status status = ReadDuration("--keep", text.substr(equals + 1), age_ns);
+    if (!status.ok()) return status;
+    bool is_repeated = false;
+    if (name == "raw") {
+      is_repeated = std::exchange(has_raw, true);
+      collector.retention.max_age_ns = age_ns;
+    } else {
+      const auto window = ParseWindow("--keep", name);
+      if (!window.ok()) return window.status();
+      const auto level = std::ranges::find(levels, window->name, &rollup::StoredLevel::name);
+      if (level == levels.end()) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("--keep: ", Quoted(name), " is neither raw nor a window of --rollup"));
+      }
+      is_repeated = level->max_age_ns.has_value();
+      level->max_age_ns = age_ns;
+    }
+    if (is_repeated) {
+      return absl::InvalidArgumentError(absl::StrCat("--keep: ", Quoted(name), " is given twice"));
+    }
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<http::Endpoint> ParseStatusAddress(const std::string& text, bool insecure) {
@@ -307,6 +366,16 @@ void AddCollectOptions(CLI::App& command, CollectOptions& options) {
                   "while all files are more than that together, remove the oldest of the agent "
                   "that has the most [no limit]")
       ->type_name("SIZE");
+  command
+      .add_option("--rollup", options.rollup,
+                  "also keep sums per vCPU and window of these lengths: "
+                  "DIR/.rollup/10s/date=.../host=AGENT/*.csv")
+      ->type_name("DURATION,...");
+  command
+      .add_option("--keep", options.keep,
+                  "how long each level is kept, raw being the timelines, as --keep-for "
+                  "(raw=2d,10s=30d,1m=400d) [for ever]")
+      ->type_name("LEVEL=DURATION,...");
 }
 
 absl::StatusOr<CollectRequest> ParseCollect(const CollectOptions& options) {
@@ -320,6 +389,8 @@ absl::StatusOr<CollectRequest> ParseCollect(const CollectOptions& options) {
   status = ReadWhoMay(options, collector);
   if (status.ok()) status = ReadLimits(options, collector);
   if (status.ok()) status = ReadStorage(options, collector);
+  if (status.ok()) status = ReadRollups(options, request.rollups);
+  if (status.ok()) status = ReadKeep(options, collector, request.rollups);
   if (!status.ok()) return status;
   if (options.status) {
     auto endpoint = ParseStatusAddress(*options.status, options.peer.insecure);

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace vcpulse::tools {
+
+// A window of rollups.
+struct Window {
+  int64_t length_ns = 0;
+  std::string name;  // "10s", "1m": of "60s" too
+
+  bool operator==(const Window&) const = default;
+};
+
+// "10s,1m". Errors: InvalidArgument in one line that begins with the flag, for a length that is not
+// one of a duration's forms, not from 1ms to 24h, or given twice.
+absl::StatusOr<std::vector<Window>> ParseWindows(const std::string& flag, const std::string& text);
+
+// One of them.
+absl::StatusOr<Window> ParseWindow(const std::string& flag, const std::string& text);
+
+}  // namespace vcpulse::tools
