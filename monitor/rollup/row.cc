@@ -322,7 +322,7 @@ void Row::Add(const metric::Interval& interval) {
   const int64_t length_ns = interval.delta.interval_ns;
   ++ticks;
   totals.Add(interval);
-  if (interval.verdict.band == core::Band::kUnknown) {
+  if (interval.IsJudged()) {
     if (interval.verdict.rule == core::Rule::kStarved) unknown_starved_ns += length_ns;
     if (interval.verdict.rule == core::Rule::kPaused) unknown_paused_ns += length_ns;
   }

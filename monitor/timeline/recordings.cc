@@ -39,6 +39,7 @@ class Finding {
   absl::Status Take(const std::string& path);
   std::vector<Recording> recordings() && {
     std::vector<Recording> all;
+    all.reserve(found_.size());
     for (Found& found : found_) all.push_back(std::move(found.recording));
     return all;
   }

@@ -24,29 +24,22 @@
 namespace vcpulse::tools {
 namespace {
 
-std::string RollupFooter() {
-  std::string columns;
-  for (const rollup::Column& column : rollup::Columns()) {
-    absl::StrAppend(&columns, "  ", ToAbsl(column.name), "  ", ToAbsl(column.help), "\n");
-  }
-  return absl::StrCat(
-      R"(An interval counts in the window in which it ends, so rows of 10 s add up to rows of 1 m, and to the
-totals of `vcpulse report`, exactly. Rows hold sums and maxima, no shares. What was not counted is null
-(jsonl) or empty (csv), never 0. Parts of one recording that several FILEs hold are joined.
+constexpr const char* kRollupFooter =
+    R"(Usage: [OPTIONS] [FILE...]
+An interval counts in the window in which it ends, so rows of 10 s add up to rows of 1 m, and to the
+totals of `vcpulse report`, exactly. Rows hold sums and maxima, no shares: time in each band, starved
+and gaps, the longest spin and starvation, counts of events, run delay, exits. What was not counted is
+null (jsonl) or empty (csv), never 0. Parts of one recording that several FILEs hold are joined.
 
 Examples:
   vcpulse rollup web.vpt --window 10s > web.csv
   vcpulse rollup /srv/vcpulse --window 10s,1m --format jsonl -o rollups/
 
-Columns:
-)",
-      columns, R"(
-Details: docs/rollups.md.
+Every column: docs/rollups.md.
 
 Exit status:
   0  written
-  2  usage error, or a file could not be read or written)");
-}
+  2  usage error, or a file could not be read or written)";
 
 struct RollupOptions {
   std::vector<std::string> files = {kDefaultTimeline};
@@ -185,7 +178,7 @@ void AddRollupCommand(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<RollupOptions>();
   CLI::App* command =
       app.add_subcommand("rollup", "Sum timelines up: a row per vCPU and window of time");
-  command->footer(RollupFooter());
+  command->footer(kRollupFooter);
   AddInputOption(*command, options->files,
                  "timelines, folders of parts, or a collector's directory; - is standard input");
   command

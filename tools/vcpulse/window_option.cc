@@ -12,7 +12,7 @@ namespace vcpulse::tools {
 
 absl::StatusOr<Window> ParseWindow(const std::string& flag, const std::string& text) {
   const absl::StatusOr<absl::Duration> length =
-      text.ends_with('d') ? ParseLongDurationOption(flag, text) : ParseTimeOption(flag, text);
+      text.ends_with('d') ? ParseLongDurationOption(flag, text) : ParseDurationOption(flag, text);
   if (!length.ok()) return length.status();
   const auto refuse = [&](const char* why) {
     return absl::InvalidArgumentError(absl::StrCat(flag, ": ", Quoted(text), why));

@@ -25,7 +25,7 @@ std::optional<int64_t> BeginOf(const std::string& name) {
   const size_t dash = name.rfind('-');
   if (dash == std::string::npos || name.starts_with('.')) return std::nullopt;
   absl::Time begin;
-  if (!absl::ParseTime("%Y%m%dT%H%M%SZ.csv", name.substr(dash + 1), &begin, nullptr)) {
+  if (!absl::ParseTime("%E4Y%m%dT%H%M%SZ.csv", name.substr(dash + 1), &begin, nullptr)) {
     return std::nullopt;
   }
   return absl::ToUnixNanos(begin);
@@ -118,7 +118,7 @@ void RollupStore::RemoveOldOf(const StoredLevel& level, int64_t realtime_ns) {
 
 RollupThread::RollupThread(stream::Files& files, RollupStore::Options options, Clock realtime)
     : store_(files, std::move(options)),
-      realtime_(std::move(realtime)),
+      realtime_(realtime),
       thread_([this](const std::stop_token& stopped) { Run(stopped); }) {}
 
 RollupThread::~RollupThread() = default;

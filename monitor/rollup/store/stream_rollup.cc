@@ -66,6 +66,7 @@ std::string StreamRollup::Folder() const {
 
 void StreamRollup::Begin() {
   std::vector<int64_t> lengths_ns;
+  lengths_ns.reserve(levels_.size());
   for (const StoredLevel& level : levels_) lengths_ns.push_back(level.length_ns);
   windows_ = std::make_unique<Windows>(
       lengths_ns, [this](size_t level, const Row& row) { return AddRow(level, row); });
@@ -77,7 +78,7 @@ void StreamRollup::Begin() {
 }
 
 absl::StatusOr<bool> StreamRollup::Advance(int64_t realtime_ns) {
-  const absl::StatusOr<bool> news = TakeNews();
+  absl::StatusOr<bool> news = TakeNews();
   if (!news.ok()) return news;
   if (*news) {
     grew_realtime_ns_ = realtime_ns;
