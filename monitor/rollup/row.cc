@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
 #include "boost/json.hpp"
 #include "monitor/core/verdict.h"
 
@@ -23,6 +24,14 @@ template <typename Number>
 std::optional<int64_t> NumberIfAny(Number number) {
   if (number == 0) return std::nullopt;
   return static_cast<int64_t>(number);
+}
+
+std::string LabelsOf(const v1::Session& session) {
+  std::string text;
+  for (const v1::Label& label : session.labels()) {
+    absl::StrAppend(&text, text.empty() ? "" : ",", label.key(), "=", label.value());
+  }
+  return text;
 }
 
 // A damaged file may hold any counts.
@@ -287,12 +296,12 @@ Subject Subject::Of(const v1::Session& session, const metric::Epoch& epoch, size
   const v1::VmInstance& instance = epoch.set.instance();
   const v1::Vcpu& vcpu = epoch.set.vcpus(static_cast<int>(column));
   Subject subject{
-      .agent = std::nullopt,
+      .agent = TextIfAny(session.agent_id()),
       .host = session.host_name(),
       .stream = absl::BytesToHexString(session.stream_id()),
       .boot_id = TextIfAny(session.boot_id()),
       .tool_version = TextIfAny(session.tool_version()),
-      .labels = std::nullopt,
+      .labels = TextIfAny(LabelsOf(session)),
       .classifier = epoch.set.classifier().empty() ? "ipc-bands" : epoch.set.classifier(),
       .profile = TextIfAny(session.classifier().profile()),
       .vm = epoch.set.vm(),

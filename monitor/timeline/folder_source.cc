@@ -265,7 +265,7 @@ absl::StatusOr<std::vector<std::string>> PartsIn(const std::string& directory) {
 absl::StatusOr<std::unique_ptr<ByteSource>> OpenFolderSource(const std::string& directory) {
   const auto files = PartsIn(directory);
   if (!files.ok()) return files.status();
-  if (files->size() > 1 && GoBack(*files)) return OpenJoinedSource(*files);
+  if (GoBack(*files)) return OpenJoinedSource(*files);
   return std::make_unique<FolderSource>(directory, *files);
 }
 

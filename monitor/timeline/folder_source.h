@@ -30,8 +30,8 @@ inline constexpr size_t kShownRecordings = 4;  // in a message; of the others, h
 // InvalidArgument, naming them, where a directory holds timelines of several recordings.
 absl::Status CheckOneRecording(const std::string& directory);
 
-// What OpenByteSource gives for a directory. Where its files overlap, as when a collector was sent
-// old chunks late, they are joined by sequence number (input.h), as they are now.
+// What OpenByteSource gives for a directory. Where the sequence numbers go back in it, as chunks
+// of a shared stream come in any order, it is joined by them (input.h), as it is then.
 absl::StatusOr<std::unique_ptr<ByteSource>> OpenFolderSource(const std::string& directory);
 
 }  // namespace vcpulse::timeline

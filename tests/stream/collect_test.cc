@@ -89,6 +89,9 @@ TEST_F(Collect, BadInput) {
   refused({"--rollup", "7"}, HasSubstr("--rollup: '7' has no unit: write 7s or 7ms"));
   refused({"--rollup", "10s,10s"}, HasSubstr("--rollup: '10s' is given twice"));
   refused({"--rollup", "1500ms"}, HasSubstr("--rollup: '1.5s' is not whole seconds"));
+  ExpectRefused(
+      {"collect", "--from", "nats://127.0.0.1:4222", "--dir", Path("collected"), "--rollup", "10s"},
+      HasSubstr("--rollup: collectors of a broker each hold a part of a stream"));
   refused({"--keep", "2d"}, HasSubstr("--keep: '2d' is not LEVEL=DURATION: write raw=2d"));
   refused({"--keep", "raw=2"}, HasSubstr("--keep: '2' has no unit"));
   refused({"--keep", "raw=2d,raw=3d"}, HasSubstr("--keep: 'raw' is given twice"));

@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
@@ -153,6 +154,7 @@ int RunCollect(const CollectOptions& options) {
   const sigset_t signals = BlockSignals();
   const bool has_files = request->collector.credentials.any();
   const std::optional<http::Endpoint> status_endpoint = request->status;
+  std::vector<rollup::StoredLevel> levels = std::move(request->rollups);
   request->collector.say = [](const std::string& line) { Fail(line); };
   const auto collector = StartAny(*std::move(request));
   if (!collector.ok()) return Fail(collector.status());
@@ -171,11 +173,11 @@ int RunCollect(const CollectOptions& options) {
     }
   }
   std::optional<rollup::RollupThread> rollups;
-  if (!request->rollups.empty()) {
+  if (!levels.empty()) {
     rollups.emplace(
         stream::KernelFiles(),
         rollup::RollupStore::Options{.directory = options.directory,
-                                     .levels = std::move(request->rollups),
+                                     .levels = std::move(levels),
                                      .say = [](const std::string& line) { Fail(line); }},
         RealtimeNow_ns);
   }

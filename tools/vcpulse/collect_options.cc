@@ -16,7 +16,6 @@
 #include "monitor/stream/protocol/agent_id.h"
 #include "tools/vcpulse/commands.h"
 #include "tools/vcpulse/values.h"
-#include "tools/vcpulse/window_option.h"
 
 namespace vcpulse::tools {
 namespace {
@@ -28,7 +27,6 @@ constexpr uint64_t kSmallestKept = 1u << 20;
 constexpr uint64_t kSlowestRate = 16u << 10;
 constexpr uint64_t kLeastMemory = 32u << 20;
 constexpr absl::Duration kShortestRotation = absl::Seconds(1);
-constexpr absl::Duration kShortestRollup = absl::Seconds(1);
 constexpr uint64_t kMostConnections = 1'000'000;
 
 absl::Status ReadSize(const std::string& flag, const Text& text, uint64_t least, uint64_t& size) {
@@ -139,60 +137,21 @@ absl::Status ReadStorage(const CollectOptions& options, stream::Collector::Optio
   return status;
 }
 
-// "10s,1m".
-absl::Status ReadRollups(const CollectOptions& options, std::vector<rollup::StoredLevel>& levels) {
-  if (!options.rollup) return absl::OkStatus();
-  const auto windows = ParseWindows("--rollup", *options.rollup);
-  if (!windows.ok()) return windows.status();
-  for (const Window& window : *windows) {
-    if (window.length_ns % absl::ToInt64Nanoseconds(kShortestRollup) != 0) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("--rollup: '", window.name, "' is not whole seconds"));
-    }
-    levels.push_back({.length_ns = window.length_ns, .name = window.name});
-  }
-  return absl::OkStatus();
-}
-
-// "raw=2d,10s=30d": how long each level is kept.
-absl::Status ReadKeep(const CollectOptions& options, stream::Collector::Options& collector,
-                      std::vector<rollup::StoredLevel>& levels) {
-  if (!options.keep) return absl::OkStatus();
-  if (options.keep_for) {
+// What is kept beside the timelines, and for how long all of it is.
+absl::Status ReadLevels(const CollectOptions& options, CollectRequest& request) {
+  auto levels = ParseLevels(options.levels);
+  if (!levels.ok()) return levels.status();
+  if (levels->raw_age_ns && options.keep_for) {
     return absl::InvalidArgumentError(
         "--keep: it cannot be combined with --keep-for, which is --keep raw=DURATION");
   }
-  bool has_raw = false;
-  for (absl::string_view part : absl::StrSplit(*options.keep, ',')) {
-    const std::string text(part);
-    const size_t equals = text.find('=');
-    if (equals == std::string::npos) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "--keep: ", Quoted(text), " is not LEVEL=DURATION: write raw=2d, or 10s=30d"));
-    }
-    int64_t age_ns = 0;
-    const std::string name = text.substr(0, equals);
-    absl::Status status = ReadDuration("--keep", text.substr(equals + 1), age_ns);
-    if (!status.ok()) return status;
-    bool is_repeated = false;
-    if (name == "raw") {
-      is_repeated = std::exchange(has_raw, true);
-      collector.retention.max_age_ns = age_ns;
-    } else {
-      const auto window = ParseWindow("--keep", name);
-      if (!window.ok()) return window.status();
-      const auto level = std::ranges::find(levels, window->name, &rollup::StoredLevel::name);
-      if (level == levels.end()) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("--keep: ", Quoted(name), " is neither raw nor a window of --rollup"));
-      }
-      is_repeated = level->max_age_ns.has_value();
-      level->max_age_ns = age_ns;
-    }
-    if (is_repeated) {
-      return absl::InvalidArgumentError(absl::StrCat("--keep: ", Quoted(name), " is given twice"));
-    }
+  if (!levels->rollups.empty() && request.nats) {
+    return absl::InvalidArgumentError(
+        "--rollup: collectors of a broker each hold a part of a stream: run `vcpulse rollup` over "
+        "the directories of all of them");
   }
+  if (levels->raw_age_ns) request.collector.retention.max_age_ns = levels->raw_age_ns;
+  request.rollups = std::move(levels->rollups);
   return absl::OkStatus();
 }
 
@@ -366,16 +325,7 @@ void AddCollectOptions(CLI::App& command, CollectOptions& options) {
                   "while all files are more than that together, remove the oldest of the agent "
                   "that has the most [no limit]")
       ->type_name("SIZE");
-  command
-      .add_option("--rollup", options.rollup,
-                  "also keep sums per vCPU and window of these lengths: "
-                  "DIR/.rollup/10s/date=.../host=AGENT/*.csv")
-      ->type_name("DURATION,...");
-  command
-      .add_option("--keep", options.keep,
-                  "how long each level is kept, raw being the timelines, as --keep-for "
-                  "(raw=2d,10s=30d,1m=400d) [for ever]")
-      ->type_name("LEVEL=DURATION,...");
+  AddLevelOptions(command, options.levels);
 }
 
 absl::StatusOr<CollectRequest> ParseCollect(const CollectOptions& options) {
@@ -389,8 +339,7 @@ absl::StatusOr<CollectRequest> ParseCollect(const CollectOptions& options) {
   status = ReadWhoMay(options, collector);
   if (status.ok()) status = ReadLimits(options, collector);
   if (status.ok()) status = ReadStorage(options, collector);
-  if (status.ok()) status = ReadRollups(options, request.rollups);
-  if (status.ok()) status = ReadKeep(options, collector, request.rollups);
+  if (status.ok()) status = ReadLevels(options, request);
   if (!status.ok()) return status;
   if (options.status) {
     auto endpoint = ParseStatusAddress(*options.status, options.peer.insecure);

@@ -11,6 +11,7 @@
 #include "monitor/stream/nats/collector.h"
 #include "monitor/stream/nats/jetstream.h"
 #include "monitor/stream/net/collector.h"
+#include "tools/vcpulse/rollup_options.h"
 #include "tools/vcpulse/uplink_options.h"
 
 namespace CLI {
@@ -41,8 +42,7 @@ struct CollectOptions {
   std::optional<std::string> rotate_every;
   std::optional<std::string> keep_for;
   std::optional<std::string> keep_size;
-  std::optional<std::string> keep;
-  std::optional<std::string> rollup;
+  LevelOptions levels;
 };
 
 void AddCollectOptions(CLI::App& command, CollectOptions& options);

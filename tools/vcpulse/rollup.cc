@@ -17,9 +17,9 @@
 #include "monitor/timeline/recordings.h"
 #include "tools/vcpulse/commands.h"
 #include "tools/vcpulse/progress.h"
+#include "tools/vcpulse/rollup_options.h"
 #include "tools/vcpulse/text_file.h"
 #include "tools/vcpulse/timeline_input.h"
-#include "tools/vcpulse/window_option.h"
 
 namespace vcpulse::tools {
 namespace {

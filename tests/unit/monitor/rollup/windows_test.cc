@@ -43,6 +43,12 @@ TEST(Windows, SayOfWhomTheyAre) {
   v1::Session session = DrawnRecording::Session();
   session.set_boot_id("b00t");
   session.set_tool_version("1.2");
+  session.set_agent_id("web-01");
+  for (const auto& [key, value] : {std::pair("rack", "12"), std::pair("zone", "a")}) {
+    v1::Label& label = *session.add_labels();
+    label.set_key(key);
+    label.set_value(value);
+  }
   session.mutable_classifier()->set_profile("generic");
   DrawnRecording recording(session);
   recording.Name(1, "web", "u-u-i-d");
@@ -52,6 +58,8 @@ TEST(Windows, SayOfWhomTheyAre) {
   ASSERT_THAT(rolled.rows.at(0), SizeIs(1));
   const Cells& row = rolled.rows[0][0];
   EXPECT_EQ(Text(row, "host"), "host1");
+  EXPECT_EQ(Text(row, "agent"), "web-01");
+  EXPECT_EQ(Text(row, "labels"), "rack=12,zone=a");
   EXPECT_EQ(Text(row, "boot_id"), "b00t");
   EXPECT_EQ(Text(row, "tool_version"), "1.2");
   EXPECT_EQ(Text(row, "stream"), "01010101010101010101010101010101");

@@ -117,6 +117,15 @@ TEST_F(Joining, AFolderWhoseFilesOverlapIsJoinedByItself) {
   EXPECT_EQ(seen.ticks.size(), 18u);
 }
 
+// As a collector that shares a stream writes them: in the order in which they came.
+TEST_F(Joining, AFolderWithOneFileOutOfSequenceToo) {
+  Write("s/1.vpt", Concatenate({chunks_[1], chunks_[0], chunks_[3], chunks_[2]}));
+  const Seen seen = Read(Path("s"));
+  ASSERT_TRUE(seen.report.ok()) << seen.report.status();
+  EXPECT_EQ(seen.report->lost_records, 0u);
+  EXPECT_EQ(seen.ticks.size(), 12u);
+}
+
 TEST_F(Joining, PartsOfSeveralRecordingsAreRefused) {
   const SmallTimeline other(3, 9);
   const auto input = Input::Join({Write("a.vpt", whole_.bytes), Write("b.vpt", other.bytes)});

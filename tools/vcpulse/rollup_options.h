@@ -1,10 +1,16 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "monitor/rollup/store/stream_rollup.h"
+
+namespace CLI {
+class App;
+}
 
 namespace vcpulse::tools {
 
@@ -22,5 +28,22 @@ absl::StatusOr<std::vector<Window>> ParseWindows(const std::string& flag, const 
 
 // One of them.
 absl::StatusOr<Window> ParseWindow(const std::string& flag, const std::string& text);
+
+// What a collector keeps beside timelines, as written.
+struct LevelOptions {
+  std::optional<std::string> rollup;
+  std::optional<std::string> keep;
+};
+
+// Adds --rollup and --keep.
+void AddLevelOptions(CLI::App& command, LevelOptions& options);
+
+struct Levels {
+  std::vector<rollup::StoredLevel> rollups;
+  std::optional<int64_t> raw_age_ns;  // of the timelines
+};
+
+// Errors: InvalidArgument in one line that begins with the flag.
+absl::StatusOr<Levels> ParseLevels(const LevelOptions& options);
 
 }  // namespace vcpulse::tools

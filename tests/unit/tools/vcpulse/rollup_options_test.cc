@@ -1,4 +1,4 @@
-#include "tools/vcpulse/window_option.h"
+#include "tools/vcpulse/rollup_options.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
