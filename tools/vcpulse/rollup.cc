@@ -25,8 +25,7 @@ namespace vcpulse::tools {
 namespace {
 
 constexpr const char* kRollupFooter =
-    R"(Usage: [OPTIONS] [FILE...]
-An interval counts in the window in which it ends, so rows of 10 s add up to rows of 1 m, and to the
+    R"(An interval counts in the window in which it ends, so rows of 10 s add up to rows of 1 m, and to the
 totals of `vcpulse report`, exactly. Rows hold sums and maxima, no shares: time in each band, starved
 and gaps, the longest spin and starvation, counts of events, run delay, exits. What was not counted is
 null (jsonl) or empty (csv), never 0. Parts of one recording that several FILEs hold are joined.

@@ -23,7 +23,7 @@
 namespace vcpulse::tools {
 namespace {
 
-constexpr int kMostInputs = 1'000'000;
+constexpr int kMostInputs = CLI::detail::expected_max_vector_size;  // help shows FILE...
 
 // Of a regular file; nothing for everything else.
 std::optional<struct stat> Identify(const std::string& path, int standard_fd) {
