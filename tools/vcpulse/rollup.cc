@@ -29,12 +29,11 @@ constexpr const char* kRollupFooter =
 totals of `vcpulse report`, exactly. Rows hold sums and maxima, no shares: time in each band, starved
 and gaps, the longest spin and starvation, counts of events, run delay, exits. What was not counted is
 null (jsonl) or empty (csv), never 0. Parts of one recording that several FILEs hold are joined.
+docs/rollups.md describes every column.
 
 Examples:
   vcpulse rollup web.vpt --window 10s > web.csv
   vcpulse rollup /srv/vcpulse --window 10s,1m --format jsonl -o rollups/
-
-Every column: docs/rollups.md.
 
 Exit status:
   0  written

@@ -20,14 +20,14 @@ constexpr int64_t kRetryAfter_ns = 60'000'000'000;
 constexpr int kLowestPriority = 19;
 constexpr size_t kMostSaid = 1000;
 
-// When the slice of a file "STREAMID-20261127T202000Z.csv" begins; nothing for another name.
+// When the slice of a file "STREAMID-20261127T202000Z.csv" begins, also of a part of it that a
+// killed process left; nothing for another name.
 std::optional<int64_t> BeginOf(const std::string& name) {
   const size_t dash = name.rfind('-');
-  if (dash == std::string::npos || name.starts_with('.')) return std::nullopt;
+  if (dash == std::string::npos) return std::nullopt;
+  const std::string start = name.substr(dash + 1, name.find('.', dash) - dash - 1);
   absl::Time begin;
-  if (!absl::ParseTime("%E4Y%m%dT%H%M%SZ.csv", name.substr(dash + 1), &begin, nullptr)) {
-    return std::nullopt;
-  }
+  if (!absl::ParseTime("%E4Y%m%dT%H%M%SZ", start, &begin, nullptr)) return std::nullopt;
   return absl::ToUnixNanos(begin);
 }
 
