@@ -7,7 +7,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "kvm/base/text.h"
-#include "monitor/core/event_slots.h"
 #include "monitor/import/column_names.h"
 #include "monitor/metric/interval.h"
 #include "monitor/timeline/byte_source.h"
@@ -19,23 +18,6 @@ namespace {
 
 bool TakesTurns(const v1::VcpuSet& set, const metric::EventPlace& place) {
   return place.counted && place.group >= std::max<size_t>(1, set.core_pmus());
-}
-
-// What `import csv` calls it: its place in importing::kEventColumns.
-std::optional<size_t> KnownColumn(const std::string& event) {
-  const core::EventSlots slots = core::FindSlots(std::array<std::string_view, 1>{event});
-  const std::array<bool, importing::kEventColumns.size()> is = {
-      slots.cycles.has_value(),
-      slots.instructions.has_value(),
-      slots.branches.has_value(),
-      slots.branch_misses.has_value(),
-      slots.cache_misses.has_value(),
-      slots.ref_cycles.has_value(),
-      slots.pause.has_value() && !slots.pause_in_cycles,
-      slots.pause.has_value() && slots.pause_in_cycles};
-  const auto* const found = std::ranges::find(is, true);
-  if (found == is.end()) return std::nullopt;
-  return static_cast<size_t>(found - is.begin());
 }
 
 }  // namespace
@@ -67,7 +49,7 @@ std::vector<EventColumns::Column> EventColumns::Columns(
   std::array<const std::string*, importing::kEventColumns.size()> known{};
   std::vector<const std::string*> others;
   for (const std::string& event : events_) {
-    const std::optional<size_t> column = KnownColumn(event);
+    const std::optional<size_t> column = importing::EventColumnOf(event);
     const std::string** const place = column ? &known[*column] : nullptr;
     if (place != nullptr && *place == nullptr) {
       *place = &event;
@@ -95,8 +77,9 @@ std::vector<EventColumns::Column> EventColumns::Columns(
   return columns;
 }
 
-absl::Status FindSets(const std::string& path, absl::FunctionRef<void(const v1::VcpuSet&)> sink) {
-  const auto source = timeline::OpenByteSource(path);
+absl::Status FindSets(const timeline::Input& input,
+                      absl::FunctionRef<void(const v1::VcpuSet&)> sink) {
+  const auto source = input.Open();
   if (!source.ok()) return source.status();
   std::vector<timeline::Damage> damages;  // told by the reading that follows
   timeline::ChunkScanner scanner(source->get(), &damages);

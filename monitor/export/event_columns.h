@@ -8,6 +8,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "monitor/timeline/input.h"
 #include "vcpulse/v1/timeline.pb.h"
 
 namespace vcpulse::exporting {
@@ -40,6 +41,7 @@ class EventColumns {
 // Hands each vCPU set that a tick of the file needs to `sink`, as often as chunks repeat it. Reads
 // all chunks, but decodes none of their ticks; damaged ones are skipped. Errors: those of
 // opening and reading a file.
-absl::Status FindSets(const std::string& path, absl::FunctionRef<void(const v1::VcpuSet&)> sink);
+absl::Status FindSets(const timeline::Input& input,
+                      absl::FunctionRef<void(const v1::VcpuSet&)> sink);
 
 }  // namespace vcpulse::exporting

@@ -9,6 +9,7 @@
 #include "absl/strings/ascii.h"
 #include "kvm/events/event_names.h"
 #include "kvm/events/event_syntax.h"
+#include "monitor/core/event_slots.h"
 #include "monitor/metric/metric.h"
 
 namespace vcpulse::importing {
@@ -58,6 +59,22 @@ std::optional<std::string_view> EventOfColumn(std::string_view column) {
   const auto* const found = std::ranges::find(kEventColumns, column, &EventColumn::column);
   if (found == kEventColumns.end()) return std::nullopt;
   return found->event;
+}
+
+std::optional<size_t> EventColumnOf(std::string_view event) {
+  const core::EventSlots slots = core::FindSlots(std::array{event});
+  const std::array<bool, kEventColumns.size()> is = {
+      slots.cycles.has_value(),
+      slots.instructions.has_value(),
+      slots.branches.has_value(),
+      slots.branch_misses.has_value(),
+      slots.cache_misses.has_value(),
+      slots.ref_cycles.has_value(),
+      slots.pause.has_value() && !slots.pause_in_cycles,
+      slots.pause.has_value() && slots.pause_in_cycles};
+  const auto* const found = std::ranges::find(is, true);
+  if (found == is.end()) return std::nullopt;
+  return static_cast<size_t>(found - is.begin());
 }
 
 std::string_view WithoutEventPrefix(std::string_view name) {

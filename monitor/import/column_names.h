@@ -3,6 +3,7 @@
 // What the columns of CSV and the keys of JSON lines are called.
 
 #include <array>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -36,6 +37,9 @@ inline constexpr std::array<EventColumn, 8> kEventColumns = {
      // A count of PAUSE instructions from elsewhere, as core::FindSlots knows it.
      {"pause", "pause"},
      {"pause_cycles", "cpu_clk_unhalted.pause"}}};
+
+// The place there of the column that an event has; nothing where it has none of them.
+std::optional<size_t> EventColumnOf(std::string_view event);
 
 // Behind the name of an event's column: in which share of the time it was counted.
 inline constexpr std::string_view kShareSuffix = "_counted_share";

@@ -121,6 +121,7 @@ absl::Status IntervalReader::Add(const Tick& tick, Sink sink) {
     return absl::OkStatus();
   }
   if (tick.previous == nullptr || !Fits(*epoch, *tick.previous)) return absl::OkStatus();
+  const bool misses_ticks = tick.sample.tick > tick.previous->tick + 1;
   core::VcpuDelta sum;
   for (size_t i = 0; i < tick.sample.vcpus.size(); ++i) {
     const std::span<const core::VcpuDelta> groups = Deltas(tick, i);
@@ -140,6 +141,7 @@ absl::Status IntervalReader::Add(const Tick& tick, Sink sink) {
         .delta = delta,
         .residency_scale = residency_scale_,
         .verdict = WithinKnown(i < tick.verdicts.size() ? tick.verdicts[i] : core::Verdict()),
+        .misses_ticks = misses_ticks,
         .statistics = statistics ? &*statistics : nullptr};
     if (absl::Status status = sink(interval); !status.ok()) return status;
   }

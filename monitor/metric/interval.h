@@ -102,7 +102,8 @@ struct Interval {
   std::span<const core::VcpuDelta> groups;  // the main one first
   const core::VcpuDelta& delta;             // of all core PMUs together; its interval_ns is > 0
   const ResidencyScale& residency_scale;
-  core::Verdict verdict;  // kNone: no verdict yet
+  core::Verdict verdict;      // kNone: no verdict yet
+  bool misses_ticks = false;  // ticks lie inside it whose samples are missing
   // What was read of it since the interval before: of about a second, not of this interval alone.
   // Null where nothing was.
   const StatisticsDelta* statistics = nullptr;

@@ -515,7 +515,14 @@ void Totals::Add(const Interval& interval) {
   const auto add = [&]<size_t i>() {
     constexpr const Info& kInfo = kTable[i];
     if (kInfo.OfBusyTime() && !busy) return;
-    ratios_[i].Add(kInfo.of(interval), kInfo.by_time ? length_ns : 1);
+    if constexpr (kInfo.by_time) {
+      Ratio of_time{};
+      of_time.Add(kInfo.of(interval), length_ns);
+      // Of a band it is all or nothing, of residency some share.
+      ratios_[i].Add({.part = std::rint(of_time.part), .whole = of_time.whole}, 1);
+    } else {
+      ratios_[i].Add(kInfo.of(interval), 1);
+    }
   };
   [&add]<size_t... i>(std::index_sequence<i...>) {
     (add.template operator()<i>(), ...);

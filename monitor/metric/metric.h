@@ -117,7 +117,8 @@ inline bool IsBusy(const Interval& interval) {
   return interval.IsJudged() && interval.verdict.band != core::Band::kHalted;
 }
 
-// Of intervals, added up: over time, over the vCPUs of a VM, over VMs.
+// Of intervals, added up: over time, over the vCPUs of a VM, over VMs. What is of time is whole ns,
+// and so are counts: their sums are exact up to 2^53 (104 days), in whatever order they are added.
 class Totals {
  public:
   void Add(const Interval& interval);

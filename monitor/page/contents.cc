@@ -40,13 +40,13 @@ int64_t Collector::SmallestWidth() const {
   return std::max<int64_t>(1, interval_ns / kBinsPerTick);
 }
 
-absl::StatusOr<std::unique_ptr<Contents>> Contents::Read(const std::string& path,
+absl::StatusOr<std::unique_ptr<Contents>> Contents::Read(const timeline::Input& input,
                                                          const reading::Part& part,
                                                          size_t most_bytes) {
   std::unique_ptr<Contents> contents(new Contents(most_bytes));
   Collector& collector = contents->collector_;
   auto report = report::ReadPart(
-      path, part, contents->summary_,
+      input, part, contents->summary_,
       [&collector](const timeline::Entry& entry) {
         collector.Take(entry);
         return absl::OkStatus();

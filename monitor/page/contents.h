@@ -54,7 +54,7 @@ class Contents {
   static constexpr size_t kEmbeddedBytes = size_t{20} << 20;
 
   // Errors: those of report::ReadPart.
-  static absl::StatusOr<std::unique_ptr<Contents>> Read(const std::string& path,
+  static absl::StatusOr<std::unique_ptr<Contents>> Read(const timeline::Input& input,
                                                         const reading::Part& part,
                                                         size_t most_bytes = kEmbeddedBytes);
 

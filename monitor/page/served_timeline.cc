@@ -32,14 +32,14 @@ constexpr int64_t kLongestInterval_ns = 3'600'000'000'000;
 
 ServedTimeline::FileState ServedTimeline::Look() const {
   struct stat status{};
-  if (stat(path_.c_str(), &status) != 0) return {};
+  if (stat(input_.path().c_str(), &status) != 0) return {};
   FileState state{.device = status.st_dev,
                   .inode = status.st_ino,
                   .size = status.st_size,
                   .modified_ns = ToNs(status.st_mtim)};
   if (!S_ISDIR(status.st_mode)) return state;
   // A folder's own time does not change where a file in it grows.
-  const auto files = timeline::TimelinesIn(path_);
+  const auto files = timeline::TimelinesIn(input_.path());
   if (!files.ok()) return {};
   state.size = 0;
   for (const std::string& file : *files) {
@@ -53,7 +53,7 @@ ServedTimeline::FileState ServedTimeline::Look() const {
 absl::Status ServedTimeline::Refresh() {
   const FileState state = Look();
   if (state != FileState{} && state == seen_) return absl::OkStatus();
-  const auto contents = Contents::Read(path_, {});
+  const auto contents = Contents::Read(input_, {});
   if (!contents.ok()) return contents.status();
   (*contents)->NameBy(symbols_);
   const report::Report& report = (*contents)->report();
@@ -106,7 +106,7 @@ absl::StatusOr<std::string> ServedTimeline::Bins(const BinsWanted& wanted,
   metric::IntervalReader intervals;
   uint64_t entries = 0;
   const auto read = timeline::ReadTimeline(
-      path_,
+      input_,
       [&](const timeline::Entry& entry) {
         if (has_gone && ++entries % kEntriesPerLook == 0 && has_gone()) {
           return absl::CancelledError("nobody waits for it any more");

@@ -11,6 +11,7 @@
 #include "monitor/hotspots/symbols.h"
 #include "monitor/http/server.h"
 #include "monitor/page/answer.h"
+#include "monitor/timeline/input.h"
 
 namespace vcpulse::page {
 
@@ -19,8 +20,8 @@ namespace vcpulse::page {
 class ServedTimeline {
  public:
   // `symbols` name hot addresses.
-  explicit ServedTimeline(std::string path, hotspots::GuestKernels symbols = {})
-      : path_(std::move(path)), symbols_(std::move(symbols)) {}
+  explicit ServedTimeline(timeline::Input input, hotspots::GuestKernels symbols = {})
+      : input_(std::move(input)), symbols_(std::move(symbols)) {}
 
   // Errors of all three: those of report::ReadPart.
   absl::StatusOr<std::string> Page();
@@ -46,7 +47,7 @@ class ServedTimeline {
   // As it is now; the default where it cannot be looked at.
   FileState Look() const;
 
-  std::string path_;
+  timeline::Input input_;
   hotspots::GuestKernels symbols_;
   FileState seen_;
   std::string page_;

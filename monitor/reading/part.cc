@@ -34,9 +34,9 @@ struct Start {
 };
 
 // Reads no further than the chunk of the first record that has an instant.
-absl::StatusOr<Start> FindStart(const std::string& path) {
+absl::StatusOr<Start> FindStart(const timeline::Input& input) {
   Start start;
-  const auto read = timeline::ReadTimeline(path, [&start](const timeline::Entry& entry) {
+  const auto read = timeline::ReadTimeline(input, [&start](const timeline::Entry& entry) {
     if (const auto* session = std::get_if<v1::Session>(&entry.record)) {
       start.interval_ns =
           static_cast<int64_t>(std::min<uint64_t>(session->interval_ns(), kLongestInterval_ns));
@@ -107,10 +107,10 @@ struct Phases {
   }
 };
 
-absl::StatusOr<Phases> FindPhase(const std::string& path, const std::string& phase) {
+absl::StatusOr<Phases> FindPhase(const timeline::Input& input, const std::string& phase) {
   Phases phases;
   int64_t marked_ns = std::numeric_limits<int64_t>::min();
-  const auto read = timeline::ReadTimeline(path, [&](const timeline::Entry& entry) {
+  const auto read = timeline::ReadTimeline(input, [&](const timeline::Entry& entry) {
     const std::optional<int64_t> instant = OwnInstantOf(entry);
     if (!instant) return absl::OkStatus();
     if (!phases.start_ns) phases.start_ns = instant;
@@ -134,20 +134,20 @@ absl::StatusOr<Phases> FindPhase(const std::string& path, const std::string& pha
   names.reserve(phases.names.size());
   for (const std::string& name : phases.names) names.push_back(Printable(name));
   return absl::InvalidArgumentError(
-      absl::StrCat(path, ": no phase '", Printable(phase), "'; ",
+      absl::StrCat(input.Name(), ": no phase '", Printable(phase), "'; ",
                    names.empty() ? "no phase was marked"
                                  : absl::StrCat("phases are: ", Listed(names, kPhasesNamed))));
 }
 
-absl::StatusOr<PartRead> ReadPhase(const std::string& path, const std::string& phase,
+absl::StatusOr<PartRead> ReadPhase(const timeline::Input& input, const std::string& phase,
                                    const timeline::EntrySink& sink) {
-  if (path == "-") {
+  if (input.IsStandardInput()) {
     return absl::InvalidArgumentError(
         "standard input can be read once, and a phase takes two readings: name a file");
   }
-  const auto phases = FindPhase(path, phase);
+  const auto phases = FindPhase(input, phase);
   if (!phases.ok()) return phases.status();
-  auto read = timeline::ReadTimeline(path, [&](const timeline::Entry& entry) {
+  auto read = timeline::ReadTimeline(input, [&](const timeline::Entry& entry) {
     const std::optional<int64_t> instant = OwnInstantOf(entry);
     const bool passes = !instant || std::holds_alternative<v1::VcpuSet>(entry.record) ||
                         std::ranges::any_of(phases->spans, [&](const Span& span) {
@@ -169,15 +169,15 @@ int64_t PlaceOf(const timeline::TickEntry& tick) {
   return std::midpoint(tick.sample.wake_ns, tick.previous->wake_ns);
 }
 
-absl::StatusOr<PartRead> ReadPart(const std::string& path, const Part& part,
+absl::StatusOr<PartRead> ReadPart(const timeline::Input& input, const Part& part,
                                   const timeline::EntrySink& sink) {
-  if (part.phase) return ReadPhase(path, *part.phase, sink);
+  if (part.phase) return ReadPhase(input, *part.phase, sink);
   const bool is_part = part.from_ns || part.to_ns;
-  const bool seeks = path != "-";
+  const bool seeks = !input.IsStandardInput();
   std::optional<int64_t> start;
   timeline::TimeRange range;
   if (is_part && seeks) {
-    const auto found = FindStart(path);
+    const auto found = FindStart(input);
     if (!found.ok()) return found.status();
     start = found->mono_ns;
     if (start && part.from_ns) range.from_mono_ns = *start + *part.from_ns;
@@ -187,7 +187,7 @@ absl::StatusOr<PartRead> ReadPart(const std::string& path, const Part& part,
   }
   PartFilter filter(part, start);
   auto read = timeline::ReadTimeline(
-      path,
+      input,
       [&](const timeline::Entry& entry) {
         if (is_part && !filter.Passes(entry)) return absl::OkStatus();
         return sink(entry);

@@ -33,12 +33,12 @@ struct PartRead {
 int64_t PlaceOf(const timeline::TickEntry& tick);
 
 // Hands that part of a timeline to `sink`, with the records that explain it. A file is sought in:
-// chunks outside the part are not read. `path` "-" is standard input, read to its end. A tick
+// chunks outside the part are not read. Standard input is read to its end. A tick
 // belongs to the part that has the middle of the time since the tick before it. A phase takes two
 // readings. Errors: those of timeline::ReadTimeline; InvalidArgument for a phase that
 // never came, and for one of standard input, which can be read once; what the sink returned, as it
 // is.
-absl::StatusOr<PartRead> ReadPart(const std::string& path, const Part& part,
+absl::StatusOr<PartRead> ReadPart(const timeline::Input& input, const Part& part,
                                   const timeline::EntrySink& sink);
 
 // A timeline that can be read twice: of a file it keeps the path, of what is no regular file (a

@@ -33,7 +33,7 @@ std::string NameOf(const Place& place, bool several_vms) {
 }
 
 // When it began, and the phase that most of it lies in: a tick across a marker begins before it.
-std::string When(const Report& report, const LongestStretch& stretch) {
+std::string When(const Report& report, const metric::LongestStretch& stretch) {
   std::string text = absl::StrFormat("at %+.1f s", report.SecondsAt(stretch.begin_ns()));
   if (report.phase) return text;
   const v1::Marker* phase = nullptr;
@@ -67,7 +67,7 @@ std::string Spins(const Report& report, const std::vector<Place>& places, bool s
   });
   std::vector<std::string> texts;
   for (const Place& place : worst) {
-    const LongestStretch& spin = place.vcpu->spin;
+    const metric::LongestStretch& spin = place.vcpu->spin;
     texts.push_back(absl::StrCat(
         NameOf(place, several_vms), " for ", DurationText(static_cast<double>(spin.length_ns())),
         " (", When(report, spin), "; SPINNING", HasIpcSpinning(*place.vm) ? "? " : " ",
@@ -95,7 +95,7 @@ std::string Starved(const Report& report, const std::vector<Place>& places, bool
     std::string text = NameOf(place, several_vms);
     if (waited) absl::StrAppend(&text, " waited ", Percent(waited), " of its time for a CPU");
     absl::StrAppend(&text, " (starved ticks ", Percent(place.vcpu->Value(Metric::kStarved)));
-    if (const LongestStretch& starved = place.vcpu->starved; starved.length_ns() > 0) {
+    if (const metric::LongestStretch& starved = place.vcpu->starved; starved.length_ns() > 0) {
       absl::StrAppend(&text, ", longest run ",
                       DurationText(static_cast<double>(starved.length_ns())), " ",
                       When(report, starved));

@@ -104,7 +104,7 @@ json::object SharesJson(const metric::Totals& totals) {
 }
 
 // Nothing where it never held.
-json::value StretchJson(const Report& report, const LongestStretch& stretch) {
+json::value StretchJson(const Report& report, const metric::LongestStretch& stretch) {
   if (stretch.length_ns() == 0) return nullptr;
   return json::object{{"length_s", ToSeconds(stretch.length_ns())},
                       {"from_s", report.SecondsAt(stretch.begin_ns())}};

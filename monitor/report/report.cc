@@ -60,17 +60,18 @@ std::optional<double> Report::CpuShare() const {
 namespace {
 
 // A pipe gave all that it had.
-bool CanBeReadAgain(const std::string& path) {
+bool CanBeReadAgain(const timeline::Input& input) {
   std::error_code error;
-  const std::filesystem::file_status status = std::filesystem::status(path, error);
-  return !error && path != "-" &&
+  const std::filesystem::file_status status = std::filesystem::status(input.path(), error);
+  return !error && !input.IsStandardInput() &&
          (std::filesystem::is_regular_file(status) || std::filesystem::is_directory(status));
 }
 
-absl::Status ReadPhasesAgain(const std::string& path, const reading::Part& part, Summary& summary) {
+absl::Status ReadPhasesAgain(const timeline::Input& input, const reading::Part& part,
+                             Summary& summary) {
   PhaseTotals phases = PhaseTotals::Knowing(summary.phases());
   metric::IntervalReader intervals;
-  const auto read = reading::ReadPart(path, part, [&](const timeline::Entry& entry) {
+  const auto read = reading::ReadPart(input, part, [&](const timeline::Entry& entry) {
     return intervals.Add(entry, [&](const metric::Interval& interval) {
       phases.Add(interval, reading::PlaceOf(std::get<timeline::TickEntry>(entry.record)));
       return absl::OkStatus();
@@ -83,19 +84,18 @@ absl::Status ReadPhasesAgain(const std::string& path, const reading::Part& part,
 
 }  // namespace
 
-absl::StatusOr<Report> ReadPart(const std::string& path, const reading::Part& part,
+absl::StatusOr<Report> ReadPart(const timeline::Input& input, const reading::Part& part,
                                 Summary& summary, const timeline::EntrySink& also,
                                 metric::IntervalReader::Sink also_intervals) {
-  auto read = reading::ReadPart(path, part, [&](const timeline::Entry& entry) {
+  auto read = reading::ReadPart(input, part, [&](const timeline::Entry& entry) {
     absl::Status added = also ? also(entry) : absl::OkStatus();
     if (added.ok()) added = summary.Add(entry, also_intervals);
     if (added.ok()) return added;
-    return absl::Status(added.code(),
-                        absl::StrCat(path == "-" ? "standard input" : path, ": ", added.message()));
+    return absl::Status(added.code(), absl::StrCat(input.Name(), ": ", added.message()));
   });
   if (!read.ok()) return read.status();
-  if (summary.phases().CameLate() && CanBeReadAgain(path)) {
-    absl::Status again = ReadPhasesAgain(path, part, summary);
+  if (summary.phases().CameLate() && CanBeReadAgain(input)) {
+    absl::Status again = ReadPhasesAgain(input, part, summary);
     if (!again.ok()) return again;
   }
   Report report{.summary = summary,

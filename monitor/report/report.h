@@ -57,7 +57,7 @@ struct Report {
 // each entry to `also` before that, where there is one, and the intervals that end with it to
 // `also_intervals`. Errors: those of reading::ReadPart; InvalidArgument for more than one recording
 // in one file; of both. All name the file.
-absl::StatusOr<Report> ReadPart(const std::string& path, const reading::Part& part,
+absl::StatusOr<Report> ReadPart(const timeline::Input& input, const reading::Part& part,
                                 Summary& summary, const timeline::EntrySink& also = nullptr,
                                 metric::IntervalReader::Sink also_intervals = metric::PassOver);
 

@@ -109,7 +109,6 @@ void Summary::AddVcpuSet(const v1::VcpuSet& set) {
 void Summary::AddSample(const timeline::TickEntry& tick) {
   AddCost(tick.sample);
   sampled_ = nullptr;
-  missed_before_ = tick.previous != nullptr && tick.sample.tick > tick.previous->tick + 1;
   const metric::Tick read{.vm = tick.vm, .epoch = tick.epoch, .sample = tick.sample};
   if (intervals_.EpochOf(read) == nullptr) return;
   VmSummary& vm = vms_.at(tick.vm);
@@ -140,8 +139,8 @@ void Summary::AddInterval(const metric::Interval& interval) {
   }
   const int64_t begin_ns = interval.BeginNs();
   const int64_t end_ns = interval.EndNs();
-  vcpu.spin.Add(begin_ns, end_ns, !missed_before_ && verdict.band == core::Band::kSpinning);
-  vcpu.starved.Add(begin_ns, end_ns, !missed_before_ && interval.Starved().value_or(false));
+  vcpu.spin.Add(begin_ns, end_ns, !interval.misses_ticks && verdict.band == core::Band::kSpinning);
+  vcpu.starved.Add(begin_ns, end_ns, !interval.misses_ticks && interval.Starved().value_or(false));
   AddEvents(column, interval.groups);
   if (interval.statistics != nullptr && interval.statistics->cpu) {
     vcpu.host_cpus.Add(end_ns, *interval.statistics->cpu);

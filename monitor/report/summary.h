@@ -23,6 +23,7 @@
 #include "monitor/core/verdict.h"
 #include "monitor/hotspots/recorded_hotspots.h"
 #include "monitor/metric/interval.h"
+#include "monitor/metric/longest_stretch.h"
 #include "monitor/metric/metric.h"
 #include "monitor/reading/recorded_competitors.h"
 #include "monitor/report/distribution.h"
@@ -79,31 +80,6 @@ struct EventTotal {
   std::optional<double> RunningShare() const;
 };
 
-// The longest time in one go over which something held, of intervals given in the order of time. An
-// interval over ticks that are missing does not hold.
-class LongestStretch {
- public:
-  void Add(int64_t from_ns, int64_t to_ns, bool holds) {
-    if (!holds) {
-      to_ns_ = std::nullopt;
-      return;
-    }
-    if (to_ns_ != from_ns) from_ns_ = from_ns;  // a gap ends a stretch
-    to_ns_ = to_ns;
-    if (to_ns - from_ns_ <= length_ns_) return;
-    length_ns_ = to_ns - from_ns_;
-    begin_ns_ = from_ns_;
-  }
-  int64_t length_ns() const { return length_ns_; }  // 0: it never held
-  int64_t begin_ns() const { return begin_ns_; }    // CLOCK_MONOTONIC
-
- private:
-  int64_t from_ns_ = 0;
-  std::optional<int64_t> to_ns_;  // of the stretch that may go on
-  int64_t length_ns_ = 0;
-  int64_t begin_ns_ = 0;
-};
-
 // One guest CPU over all epochs of its VM.
 struct VcpuSummary {
   uint32_t index = 0;
@@ -116,8 +92,8 @@ struct VcpuSummary {
   IpcTotals ipc;  // of every interval counted and judged other than HALTED
   std::array<IpcTotals, core::kBands> ipc_by_band;
   std::vector<EventTotal> events;
-  LongestStretch spin;
-  LongestStretch starved;
+  metric::LongestStretch spin;
+  metric::LongestStretch starved;
   TimeByCause uncounted{UncountedNs, OnCpuNs};
   TimeByCause polling{PollingNs, OutsideNs};
   HostCpus host_cpus;
@@ -247,7 +223,6 @@ class Summary {
 
   metric::IntervalReader intervals_;
   EpochSummary* sampled_ = nullptr;  // of the latest sample that fits its set
-  bool missed_before_ = false;       // ticks lie between it and the one before: nobody saw them
   bool residency_without_ref_cycles_ = false;
   std::map<uint32_t, VmSummary> vms_;
   GapTotals gaps_;

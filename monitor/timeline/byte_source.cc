@@ -13,6 +13,7 @@
 #include "kvm/base/fd.h"
 #include "monitor/core/check.h"
 #include "monitor/timeline/folder_source.h"
+#include "monitor/timeline/reader.h"
 
 namespace vcpulse::timeline {
 namespace {
@@ -116,6 +117,8 @@ class MemorySource final : public ByteSource {
 };
 
 }  // namespace
+
+std::vector<Damage> ByteSource::Skipped() const { return {}; }
 
 absl::StatusOr<std::unique_ptr<ByteSource>> OpenByteSource(const std::string& path) {
   const bool standard_input = path == "-";

@@ -5,12 +5,15 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 
 namespace vcpulse::timeline {
 
 // Bytes that can be read at an offset: a file, a pipe (within a window) or memory.
+struct Damage;
+
 class ByteSource {
  public:
   virtual ~ByteSource() = default;
@@ -20,6 +23,8 @@ class ByteSource {
   virtual absl::StatusOr<size_t> ReadAt(uint64_t offset, std::span<uint8_t> out) = 0;
   // Nothing before `offset` will be read any more.
   virtual void Forget(uint64_t offset) = 0;
+  // Damage of what the bytes were made of, which they no longer hold.
+  virtual std::vector<Damage> Skipped() const;
 };
 
 // A file for reading; "-" is standard input. What cannot be read at an offset is read as it comes.

@@ -216,20 +216,24 @@ absl::StatusOr<ReadReport> ReadAll(ByteSource* source, const std::string& name,
     return absl::InvalidArgumentError(
         absl::StrCat(name, " is not a vcpulse timeline (no chunk of one was found in it)"));
   }
+  const std::vector<Damage> skipped = source->Skipped();
+  std::vector<Damage>& damages = reading.report().damages;
+  damages.insert(damages.end(), skipped.begin(), skipped.end());
   return std::move(reading.report());
 }
 
 }  // namespace
 
-absl::StatusOr<ReadReport> ReadTimeline(const std::string& path, const EntrySink& sink,
+absl::StatusOr<ReadReport> ReadTimeline(const Input& input, const EntrySink& sink,
                                         const TimeRange& range) {
-  absl::StatusOr<std::unique_ptr<ByteSource>> source = OpenByteSource(path);
+  absl::StatusOr<std::unique_ptr<ByteSource>> source = input.Open();
   if (!source.ok()) return source.status();
   std::error_code unknown;
-  if (path != "-" && std::filesystem::is_directory(path, unknown)) {
-    if (absl::Status one = CheckOneRecording(path); !one.ok()) return one;
+  const bool is_one_path = !input.IsJoined() && !input.IsStandardInput();
+  if (is_one_path && std::filesystem::is_directory(input.path(), unknown)) {
+    if (absl::Status one = CheckOneRecording(input.path()); !one.ok()) return one;
   }
-  return ReadAll(source->get(), path == "-" ? "standard input" : path, sink, range);
+  return ReadAll(source->get(), input.Name(), sink, range);
 }
 
 absl::StatusOr<ReadReport> ReadTimelineBytes(std::span<const uint8_t> bytes, const EntrySink& sink,

@@ -16,6 +16,7 @@
 #include "kvm/base/fd.h"
 #include "kvm/base/text.h"
 #include "monitor/timeline/chunk_scanner.h"
+#include "monitor/timeline/input.h"
 
 namespace vcpulse::timeline {
 namespace {
@@ -158,14 +159,32 @@ std::string WhereTheyAre(const std::vector<std::string>& folders) {
                       folders.size() > 1 ? ": name one of these" : "");
 }
 
-// Of the first chunk that is whole.
-std::optional<StreamId> StreamOf(const std::string& file) {
-  const auto source = OpenByteSource(file);
-  if (!source.ok()) return std::nullopt;
-  std::vector<Damage> ignored;
-  const auto found = ChunkScanner(source->get(), &ignored).Next();
-  if (!found.ok() || !found->has_value()) return std::nullopt;
-  return (*found)->header.stream_id;
+// Whether, one behind the other, the files go back in the sequence numbers of their one recording.
+// Reads headers alone; of what cannot be read the reading says why.
+bool GoBack(const std::vector<std::string>& files) {
+  std::optional<StreamId> stream;
+  std::optional<uint64_t> last;
+  bool goes_back = false;
+  for (const std::string& file : files) {
+    const auto source = OpenByteSource(file);
+    if (!source.ok()) return false;
+    std::vector<Damage> ignored;
+    ChunkScanner scanner(source->get(), &ignored);
+    while (true) {
+      const auto found = scanner.Next();
+      if (!found.ok()) return false;
+      if (!found->has_value()) break;
+      const ChunkHeader& header = (*found)->header;
+      if (stream && *stream != header.stream_id) return false;  // several recordings
+      stream = header.stream_id;
+      if (header.first_sequence <= header.last_sequence) {
+        goes_back = goes_back || (last && header.first_sequence <= *last);
+        last = std::max(last.value_or(0), header.last_sequence);
+      }
+      if (!scanner.Skip(**found).ok()) return false;
+    }
+  }
+  return goes_back;
 }
 
 }  // namespace
@@ -183,6 +202,15 @@ absl::StatusOr<std::vector<std::string>> TimelinesIn(const std::string& director
   }
   std::ranges::sort(files);
   return files;
+}
+
+std::optional<StreamId> StreamOf(const std::string& file) {
+  const auto source = OpenByteSource(file);
+  if (!source.ok()) return std::nullopt;
+  std::vector<Damage> ignored;
+  const auto found = ChunkScanner(source->get(), &ignored).Next();
+  if (!found.ok() || !found->has_value()) return std::nullopt;
+  return (*found)->header.stream_id;
 }
 
 std::vector<std::string> RecordingsOf(const std::vector<std::string>& files) {
@@ -222,16 +250,22 @@ absl::Status CheckOneRecording(const std::string& directory) {
                    Listed(recordings, kShownRecordings)));
 }
 
-absl::StatusOr<std::unique_ptr<ByteSource>> OpenFolderSource(const std::string& directory) {
-  const auto files = TimelinesIn(directory);
-  if (!files.ok()) return files.status();
-  if (files->empty()) {
+absl::StatusOr<std::vector<std::string>> PartsIn(const std::string& directory) {
+  auto files = TimelinesIn(directory);
+  if (files.ok() && files->empty()) {
     constexpr int kLevels = 2;  // DIR/AGENT/STREAM of a collector
     std::vector<std::string> below;
     FindBelow(directory, kLevels, below);
     return absl::InvalidArgumentError(absl::StrCat(
         directory, " is a directory that holds no timeline (*.vpt)", WhereTheyAre(below)));
   }
+  return files;
+}
+
+absl::StatusOr<std::unique_ptr<ByteSource>> OpenFolderSource(const std::string& directory) {
+  const auto files = PartsIn(directory);
+  if (!files.ok()) return files.status();
+  if (GoBack(*files)) return OpenJoinedSource(*files);
   return std::make_unique<FolderSource>(directory, *files);
 }
 

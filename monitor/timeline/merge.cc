@@ -23,6 +23,7 @@ namespace vcpulse::timeline {
 namespace {
 
 using Found = ChunkScanner::Found;
+using MergedSink = std::function<absl::Status(const MergedChunk&)>;
 
 constexpr uint64_t kLastNumber = std::numeric_limits<uint64_t>::max();
 // Places in all files where sequence numbers go back: no writer makes any, `cat` of parts one each.
@@ -80,7 +81,7 @@ class RunReader {
 
 class Merging {
  public:
-  explicit Merging(const ByteSink& sink) : sink_(sink) {}
+  explicit Merging(const MergedSink& sink) : sink_(sink) {}
 
   // Finds the runs of each file. Errors: those of MergeTimelines.
   absl::Status Index(std::vector<std::string> files);
@@ -103,7 +104,7 @@ class Merging {
   absl::Status Finish();
   absl::Status InPart(size_t part, const absl::Status& status) const;
 
-  const ByteSink& sink_;
+  const MergedSink& sink_;
   MergeReport report_;
   std::vector<std::optional<StreamId>> streams_;  // of each part
   std::vector<Run> runs_;                         // by their first sequence number
@@ -304,11 +305,13 @@ absl::Status Merging::WriteRecords(const Found& found, std::span<const uint8_t> 
   chunk_.assign(head.begin(), head.end());
   chunk_.insert(chunk_.end(), payload.begin(), payload.end());
   if (header.first_sequence == *next_) {
-    if (absl::Status status = sink_(chunk_); !status.ok()) return status;
+    const MergedChunk whole{.bytes = chunk_,
+                            .place = MergedChunk::Place{.part = part, .offset = found.offset}};
+    if (absl::Status status = sink_(whole); !status.ok()) return status;
   } else {
     absl::Status sunk;
     const absl::Status cut = CutChunkBefore(*next_, chunk_, [&](std::span<const uint8_t> bytes) {
-      sunk = sink_(bytes);
+      sunk = sink_({.bytes = bytes, .place = std::nullopt});
       return sunk;
     });
     if (!sunk.ok()) return sunk;
@@ -332,7 +335,8 @@ absl::Status Merging::CloseHole(uint64_t next) {
   lost.set_last_sequence(std::min(lost.last_sequence(), next - 1));
   if (lost.first_sequence() <= lost.last_sequence()) {
     const std::vector<uint8_t> chunk = EncodeLostChunk(*streams_[runs_.front().part], lost);
-    if (absl::Status status = sink_(chunk); !status.ok()) return status;
+    const absl::Status status = sink_({.bytes = chunk, .place = std::nullopt});
+    if (!status.ok()) return status;
   }
   next_ = next;
   return absl::OkStatus();
@@ -373,6 +377,11 @@ absl::Status Merging::Finish() {
 
 absl::StatusOr<MergeReport> MergeTimelines(std::span<const std::string> paths,
                                            const ByteSink& sink) {
+  return MergeChunks(paths, [&sink](const MergedChunk& chunk) { return sink(chunk.bytes); });
+}
+
+absl::StatusOr<MergeReport> MergeChunks(std::span<const std::string> paths,
+                                        const MergedSink& sink) {
   std::vector<std::string> files;
   for (const std::string& path : paths) {
     std::error_code unknown;
@@ -380,9 +389,7 @@ absl::StatusOr<MergeReport> MergeTimelines(std::span<const std::string> paths,
       files.push_back(path);
       continue;
     }
-    const auto source = OpenFolderSource(path);  // says why where there is none
-    if (!source.ok()) return source.status();
-    const auto inside = TimelinesIn(path);
+    const auto inside = PartsIn(path);
     if (!inside.ok()) return inside.status();
     files.insert(files.end(), inside->begin(), inside->end());
   }

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -50,5 +53,21 @@ struct MergeReport {
 // chunk of a later release; DataLoss where no record can be read; those of the sink as they are.
 absl::StatusOr<MergeReport> MergeTimelines(std::span<const std::string> paths,
                                            const ByteSink& sink);
+
+// A chunk that merging gives. The bytes are valid during the call that it is given to.
+struct MergedChunk {
+  struct Place {
+    size_t part = 0;      // of MergeReport::parts
+    uint64_t offset = 0;  // in its file
+  };
+
+  std::span<const uint8_t> bytes;
+  std::optional<Place> place;  // where a part holds these bytes; nothing: they were made
+};
+
+// The same, for whoever wants to know where the chunks lie.
+absl::StatusOr<MergeReport> MergeChunks(
+    std::span<const std::string> paths,
+    const std::function<absl::Status(const MergedChunk&)>& sink);
 
 }  // namespace vcpulse::timeline

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "monitor/timeline/chunk_header.h"
 #include "monitor/timeline/entry.h"
+#include "monitor/timeline/input.h"
 
 namespace vcpulse::timeline {
 
@@ -67,9 +68,9 @@ using EntrySink = std::function<absl::Status(const Entry&)>;
 // Errors, all naming the file: NotFound, PermissionDenied, ... for a file that cannot be opened or
 // read; InvalidArgument for a directory without *.vpt or with those of several recordings, an empty
 // file, or where no chunk at all could be recognised; Unimplemented for a version or feature of a
-// later release; whatever the sink returned (as it is). `path` "-" is standard input, read whole
-// chunks as they come.
-absl::StatusOr<ReadReport> ReadTimeline(const std::string& path, const EntrySink& sink,
+// later release; whatever the sink returned (as it is). Standard input is read whole chunks as
+// they come.
+absl::StatusOr<ReadReport> ReadTimeline(const Input& input, const EntrySink& sink,
                                         const TimeRange& range = {});
 
 // The same over bytes in memory.

@@ -52,6 +52,8 @@ UNTIL_CTRL_C = {
     "vcpulse record --all --metrics tcp:127.0.0.1:9464 --metrics-level vm": "vcpulse.vpt",
     "vcpulse collect --listen tls:collector:4711 --dir /srv/vcpulse --cert c.pem --key c.key --ca ca.pem "
     "--status tcp:127.0.0.1:9465": "stays",
+    "vcpulse collect --listen unix:/srv/vcpulse/collect.sock --dir /srv/vcpulse --rollup 10s,1m "
+    "--keep raw=2d,10s=30d,1m=400d": "output",
     "vcpulse record --all --to tls:collector:4711 --cert h.pem --key h.key --ca ca.pem": "/srv/vcpulse/host1/*/*.vpt",
     "vcpulse tail /srv/vcpulse": "output",
     "vcpulse top": "output",

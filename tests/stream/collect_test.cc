@@ -86,6 +86,17 @@ TEST_F(Collect, BadInput) {
   refused({"--rotate-every", "1ms"}, HasSubstr("--rotate-every: 1ms is less than 1s"));
   refused({"--keep-for", "30"}, HasSubstr("write 30h or 30d"));
   refused({"--keep-size", "1"}, HasSubstr("--keep-size: "));
+  refused({"--rollup", "7"}, HasSubstr("--rollup: '7' has no unit: write 7s or 7ms"));
+  refused({"--rollup", "10s,10s"}, HasSubstr("--rollup: '10s' is given twice"));
+  refused({"--rollup", "1500ms"}, HasSubstr("--rollup: '1.5s' is not whole seconds"));
+  ExpectRefused(
+      {"collect", "--from", "nats://127.0.0.1:4222", "--dir", Path("collected"), "--rollup", "10s"},
+      HasSubstr("--rollup: collectors of a broker each hold a part of a stream"));
+  refused({"--keep", "2d"}, HasSubstr("--keep: '2d' is not LEVEL=DURATION: write raw=2d"));
+  refused({"--keep", "raw=2"}, HasSubstr("--keep: '2' has no unit"));
+  refused({"--keep", "raw=2d,raw=3d"}, HasSubstr("--keep: 'raw' is given twice"));
+  refused({"--keep", "10s=2d"}, HasSubstr("--keep: '10s' is neither raw nor a window of --rollup"));
+  refused({"--keep", "raw=2d", "--keep-for", "2d"}, HasSubstr("cannot be combined with"));
   refused({"--status", "unix:/x"}, HasSubstr("--status: unix:/x: it answers HTTP"));
   refused({"--status", "tcp:0.0.0.0:0"}, HasSubstr("--status: other machines can reach"));
 }
@@ -186,6 +197,22 @@ TEST_F(Collect, OldFilesGo) {
   EXPECT_TRUE(fs::exists(Path("collected/host-a/notes")));
   EXPECT_EQ(collector.End().exit_code, 0);
   EXPECT_TRUE(fs::exists(young));
+}
+
+// Of each length, in folders by date and host; a stream that has ended is rolled up at once.
+TEST_F(Collect, RollupsAreKeptBesideTheTimelines) {
+  RunningCollector collector("tcp:127.0.0.1:0", Path("collected"),
+                             {"--rollup", "1s,1m", "--keep", "raw=1d"});
+  EXPECT_EQ(Send(collector.address(), "host-a").exit_code, 0);
+  const std::string name = std::string(32, '0').replace(1, 1, "1") + "-20260102T030400Z.csv";
+  const fs::path seconds = Path("collected/.rollup/1s/date=2026-01-02/host=host-a/" + name);
+  const fs::path minutes = Path("collected/.rollup/1m/date=2026-01-02/host=host-a");
+  EXPECT_TRUE(Eventually([&] { return fs::exists(seconds) && fs::exists(minutes); }))
+      << collector.Err();
+  const Finished rolled = RunProgram(Vcpulse({"rollup", Path("collected"), "--window", "1s"}));
+  EXPECT_EQ(rolled.exit_code, 0) << rolled.err;
+  EXPECT_EQ(Contents(seconds), rolled.out);
+  EXPECT_EQ(collector.End().exit_code, 0);
 }
 
 // The oldest first, until the rest is small enough.

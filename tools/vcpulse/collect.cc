@@ -7,14 +7,18 @@
 #include <csignal>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
+#include "kvm/base/clock.h"
 #include "kvm/base/text.h"
 #include "monitor/http/server.h"
 #include "monitor/prometheus/stream_metrics.h"
+#include "monitor/rollup/store/rollup_store.h"
 #include "monitor/stream/net/collector.h"
 #include "tools/vcpulse/collect_options.h"
 #include "tools/vcpulse/commands.h"
@@ -150,6 +154,7 @@ int RunCollect(const CollectOptions& options) {
   const sigset_t signals = BlockSignals();
   const bool has_files = request->collector.credentials.any();
   const std::optional<http::Endpoint> status_endpoint = request->status;
+  std::vector<rollup::StoredLevel> levels = std::move(request->rollups);
   request->collector.say = [](const std::string& line) { Fail(line); };
   const auto collector = StartAny(*std::move(request));
   if (!collector.ok()) return Fail(collector.status());
@@ -166,6 +171,15 @@ int RunCollect(const CollectOptions& options) {
                         " has no authentication: whoever can connect may use any agent id; where "
                         "agents do not trust each other, listen on unix: or tls:"));
     }
+  }
+  std::optional<rollup::RollupThread> rollups;
+  if (!levels.empty()) {
+    rollups.emplace(
+        stream::KernelFiles(),
+        rollup::RollupStore::Options{.directory = options.directory,
+                                     .levels = std::move(levels),
+                                     .say = [](const std::string& line) { Fail(line); }},
+        RealtimeNow_ns);
   }
   NotifyService("READY=1");
   while (WaitForSignal(signals) == SIGHUP) Reload(**collector, has_files);

@@ -137,6 +137,24 @@ absl::Status ReadStorage(const CollectOptions& options, stream::Collector::Optio
   return status;
 }
 
+// What is kept beside the timelines, and for how long all of it is.
+absl::Status ReadLevels(const CollectOptions& options, CollectRequest& request) {
+  auto levels = ParseLevels(options.levels);
+  if (!levels.ok()) return levels.status();
+  if (levels->raw_age_ns && options.keep_for) {
+    return absl::InvalidArgumentError(
+        "--keep: it cannot be combined with --keep-for, which is --keep raw=DURATION");
+  }
+  if (!levels->rollups.empty() && request.nats) {
+    return absl::InvalidArgumentError(
+        "--rollup: collectors of a broker each hold a part of a stream: run `vcpulse rollup` over "
+        "the directories of all of them");
+  }
+  if (levels->raw_age_ns) request.collector.retention.max_age_ns = levels->raw_age_ns;
+  request.rollups = std::move(levels->rollups);
+  return absl::OkStatus();
+}
+
 absl::StatusOr<http::Endpoint> ParseStatusAddress(const std::string& text, bool insecure) {
   const auto address = stream::ParseAddress(text);
   if (!address.ok()) {
@@ -307,6 +325,7 @@ void AddCollectOptions(CLI::App& command, CollectOptions& options) {
                   "while all files are more than that together, remove the oldest of the agent "
                   "that has the most [no limit]")
       ->type_name("SIZE");
+  AddLevelOptions(command, options.levels);
 }
 
 absl::StatusOr<CollectRequest> ParseCollect(const CollectOptions& options) {
@@ -320,6 +339,7 @@ absl::StatusOr<CollectRequest> ParseCollect(const CollectOptions& options) {
   status = ReadWhoMay(options, collector);
   if (status.ok()) status = ReadLimits(options, collector);
   if (status.ok()) status = ReadStorage(options, collector);
+  if (status.ok()) status = ReadLevels(options, request);
   if (!status.ok()) return status;
   if (options.status) {
     auto endpoint = ParseStatusAddress(*options.status, options.peer.insecure);

@@ -7,9 +7,11 @@
 
 #include "absl/status/statusor.h"
 #include "monitor/http/server.h"
+#include "monitor/rollup/store/stream_rollup.h"
 #include "monitor/stream/nats/collector.h"
 #include "monitor/stream/nats/jetstream.h"
 #include "monitor/stream/net/collector.h"
+#include "tools/vcpulse/rollup_options.h"
 #include "tools/vcpulse/uplink_options.h"
 
 namespace CLI {
@@ -40,6 +42,7 @@ struct CollectOptions {
   std::optional<std::string> rotate_every;
   std::optional<std::string> keep_for;
   std::optional<std::string> keep_size;
+  LevelOptions levels;
 };
 
 void AddCollectOptions(CLI::App& command, CollectOptions& options);
@@ -50,6 +53,7 @@ struct CollectRequest {
   std::optional<http::Endpoint> status;
   std::optional<stream::NatsCollectorOptions> nats;  // with `collector` once it runs
   std::optional<stream::JetStreamLimits> make_stream;
+  std::vector<rollup::StoredLevel> rollups;
 };
 
 // Errors: InvalidArgument in one line that begins with the flag; NotFound for a user that is none.

@@ -106,6 +106,7 @@ std::unique_ptr<CLI::App> BuildApp(std::vector<std::string> command, int& exit_c
   AddMergeCommand(*app, exit_code);
   AddClassifyCommand(*app, exit_code);
   AddExportCommand(*app, exit_code);
+  AddRollupCommand(*app, exit_code);
   AddReplayCommand(*app, exit_code);
   AddTopCommand(*app, exit_code);
   AddCollectCommand(*app, exit_code);

@@ -48,6 +48,7 @@ void AddImportCommand(CLI::App& app, int& exit_code);
 void AddMergeCommand(CLI::App& app, int& exit_code);
 void AddClassifyCommand(CLI::App& app, int& exit_code);
 void AddExportCommand(CLI::App& app, int& exit_code);
+void AddRollupCommand(CLI::App& app, int& exit_code);
 void AddReplayCommand(CLI::App& app, int& exit_code);
 void AddTopCommand(CLI::App& app, int& exit_code);
 void AddCollectCommand(CLI::App& app, int& exit_code);

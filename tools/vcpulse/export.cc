@@ -4,14 +4,13 @@
 #include <algorithm>
 #include <array>
 #include <memory>
-#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
-#include "kvm/base/output_file.h"
 #include "kvm/base/text.h"
 #include "monitor/export/csv.h"
 #include "monitor/export/event_columns.h"
@@ -22,9 +21,9 @@
 #include "monitor/report/text_format.h"
 #include "tools/vcpulse/commands.h"
 #include "tools/vcpulse/guest_code_options.h"
-#include "tools/vcpulse/output.h"
 #include "tools/vcpulse/part_options.h"
 #include "tools/vcpulse/progress.h"
+#include "tools/vcpulse/text_file.h"
 #include "tools/vcpulse/timeline_input.h"
 
 namespace vcpulse::tools {
@@ -63,7 +62,7 @@ Exit status:
 constexpr std::array<std::string_view, 4> kExportFormats = {"jsonl", "csv", "parquet", "perfetto"};
 
 struct ExportOptions {
-  std::string file = kDefaultTimeline;
+  std::vector<std::string> files = {kDefaultTimeline};
   std::string format;
   std::string output = "-";
   std::string tracks = "vms";
@@ -93,53 +92,27 @@ absl::Status ExportOptions::Validate() const {
                      format == "perfetto" ? "Perfetto trace" : "Parquet file",
                      " is binary: redirect it or name a file"));
   }
-  return CheckNotSameFile(file, output);
+  return CheckNotSameFile(files, output);
 }
 
 // Whether the columns are those of all events of the file, so that they are looked for before.
 bool IsTable(std::string_view format) { return format == "csv" || format == "parquet"; }
 
-// Where the text goes.
-class ExportOutput {
- public:
-  static absl::StatusOr<ExportOutput> Open(const std::string& path) {
-    ExportOutput output;
-    if (path == "-") return output;
-    auto file = OutputFile::Create(path, OutputFile::Appears::kWhenFinished);
-    if (!file.ok()) return file.status();
-    output.file_ = *std::move(file);
-    return output;
-  }
-
-  absl::Status Append(std::string_view text) {
-    if (file_ == nullptr) return WriteToStdout(text);
-    const auto* bytes = reinterpret_cast<const uint8_t*>(text.data());
-    return file_->Append(std::span(bytes, text.size()));
-  }
-
-  // The file takes its name, also where nothing was written to it.
-  absl::Status Finish() { return file_ == nullptr ? absl::OkStatus() : file_->Finish(); }
-
- private:
-  ExportOutput() = default;
-
-  std::unique_ptr<OutputFile> file_;  // null: standard output
-};
-
 // `table`, which was told of all events of the file.
 template <typename Table>
 absl::StatusOr<std::unique_ptr<exporting::Exporter>> Expecting(std::unique_ptr<Table> table,
-                                                               const std::string& file) {
-  if (file != "-") {
+                                                               const timeline::Input& input) {
+  if (!input.IsStandardInput()) {
     const absl::Status status =
-        exporting::FindSets(file, [&table](const v1::VcpuSet& set) { table->Expect(set); });
-    if (!status.ok()) return ReadFailure(status, file);
+        exporting::FindSets(input, [&table](const v1::VcpuSet& set) { table->Expect(set); });
+    if (!status.ok()) return ReadFailure(status, input);
   }
   return table;
 }
 
 absl::StatusOr<std::unique_ptr<exporting::Exporter>> NewExporter(
-    const ExportOptions& options, const hotspots::GuestKernels& symbols, exporting::Sink sink) {
+    const ExportOptions& options, const timeline::Input& input,
+    const hotspots::GuestKernels& symbols, exporting::Sink sink) {
   if (options.format == "jsonl") return std::make_unique<exporting::JsonlExport>(std::move(sink));
   if (options.format == "perfetto") {
     using Tracks = exporting::PerfettoExport::Tracks;
@@ -148,10 +121,10 @@ absl::StatusOr<std::unique_ptr<exporting::Exporter>> NewExporter(
         symbols);
   }
   if (options.format == "csv") {
-    return Expecting(std::make_unique<exporting::CsvExport>(std::move(sink)), options.file);
+    return Expecting(std::make_unique<exporting::CsvExport>(std::move(sink)), input);
   }
   return Expecting(std::make_unique<exporting::ParquetExport>(std::move(sink), VCPULSE_VERSION),
-                   options.file);
+                   input);
 }
 
 int RunExport(const ExportOptions& options) {
@@ -160,14 +133,15 @@ int RunExport(const ExportOptions& options) {
   if (!part.ok()) return Fail(part.status());
   const absl::StatusOr<hotspots::GuestKernels> symbols = ReadSymbols(options.symbols);
   if (!symbols.ok()) return Fail(symbols.status());
-  auto output = ExportOutput::Open(options.output);
+  const auto input = timeline::Input::Join(options.files);
+  if (!input.ok()) return Fail(input.status());
+  auto output = TextFile::Open(options.output);
   if (!output.ok()) return Fail(output.status());
-  const std::string name = NameOf(options.file);
-  ReadProgress progress(name,
-                        BytesOfPart(options.file, options.part, IsTable(options.format) ? 2 : 1),
+  const std::string name = input->Name();
+  ReadProgress progress(name, BytesOfPart(*input, options.part, IsTable(options.format) ? 2 : 1),
                         options.output == "-" ? Writes::kStdout : Writes::kFile);
   absl::Status written;
-  const auto exporter = NewExporter(options, *symbols, [&](std::string_view text) {
+  const auto exporter = NewExporter(options, *input, *symbols, [&](std::string_view text) {
     written = output->Append(text);
     return written;
   });
@@ -177,7 +151,7 @@ int RunExport(const ExportOptions& options) {
   }
   bool any_tick = false;
   absl::Status taken;
-  const auto read = reading::ReadPart(options.file, *part, [&](const timeline::Entry& entry) {
+  const auto read = reading::ReadPart(*input, *part, [&](const timeline::Entry& entry) {
     any_tick = any_tick || std::holds_alternative<timeline::TickEntry>(entry.record);
     taken = (*exporter)->Add(entry);
     return taken;
@@ -186,7 +160,7 @@ int RunExport(const ExportOptions& options) {
   if (absl::IsCancelled(written)) return kExitOk;  // `| head` has seen enough
   if (!written.ok()) return Fail(written);
   if (!taken.ok()) return Fail(absl::StrCat(name, ": ", taken.message()));
-  if (!read.ok()) return Fail(ReadFailure(read.status(), options.file));
+  if (!read.ok()) return Fail(ReadFailure(read.status(), *input));
   const std::string loss = report::DescribeLoss(read->read, (*exporter)->unusable_ticks(),
                                                 part->to_ns || read->read.ended_in_order);
   const bool is_part = part->from_ns || part->to_ns || part->phase;
@@ -199,7 +173,7 @@ int RunExport(const ExportOptions& options) {
   }
   if ((*exporter)->Finish().ok()) written = output->Finish();
   if (!written.ok() && !absl::IsCancelled(written)) return Fail(written);
-  Warn(options.file, loss);
+  Warn(name, loss);
   SayWritten(options.output);
   return kExitOk;
 }
@@ -211,9 +185,7 @@ void AddExportCommand(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand(
       "export", "Convert a timeline for other programs: JSON Lines, CSV, Parquet, Perfetto");
   command->footer(ExportFooter());
-  command
-      ->add_option("FILE", options->file, "timeline, or a folder of its parts; - is standard input")
-      ->capture_default_str();
+  AddInputOption(*command, options->files);
   command
       ->add_option("--format", options->format,
                    "JSON objects, a table as text or as Parquet, or a trace for ui.perfetto.dev")

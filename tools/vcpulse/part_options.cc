@@ -63,10 +63,10 @@ absl::StatusOr<reading::Part> ParsePart(const PartOptions& options) {
   return reading::Part{.from_ns = *from, .to_ns = *until, .phase = options.phase};
 }
 
-std::optional<uint64_t> BytesOfPart(const std::string& file, const PartOptions& options,
+std::optional<uint64_t> BytesOfPart(const timeline::Input& input, const PartOptions& options,
                                     uint64_t readings) {
   if (!options.from.empty() || !options.until.empty()) return std::nullopt;
-  return BytesToRead({file}, options.phase ? readings + 1 : readings);
+  return BytesToRead(input.paths(), options.phase ? readings + 1 : readings);
 }
 
 std::string NothingInPart(const PartOptions& options) {

@@ -30,9 +30,9 @@ void AddPartOptions(CLI::App& command, PartOptions& options);
 // beginning.
 absl::StatusOr<reading::Part> ParsePart(const PartOptions& options);
 
-// How many bytes are read of `file` for that part, in `readings` of it and what a phase takes
+// How many bytes are read of the input for that part, in `readings` of it and what a phase takes
 // besides. Nothing where that is not known: of a part from or until a time, and of a pipe.
-std::optional<uint64_t> BytesOfPart(const std::string& file, const PartOptions& options,
+std::optional<uint64_t> BytesOfPart(const timeline::Input& input, const PartOptions& options,
                                     uint64_t readings = 1);
 
 // "no tick in phase 'boot'", "no tick in the part asked for (from 2s to the end)": for a part in

@@ -45,10 +45,11 @@ namespace vcpulse::tools {
 namespace {
 
 // What can be said of the two options, where given, before anything is read.
-absl::Status CheckPageOptions(const std::string& file, const std::optional<std::string>& html,
+absl::Status CheckPageOptions(const std::vector<std::string>& files,
+                              const std::optional<std::string>& html,
                               const std::optional<std::string>& serve) {
   if (serve) {
-    if (file == "-") {
+    if (std::ranges::find(files, "-") != files.end()) {
       return absl::InvalidArgumentError(
           "--serve reads again and again, and standard input can be read once: name a file");
     }
@@ -58,7 +59,7 @@ absl::Status CheckPageOptions(const std::string& file, const std::optional<std::
   }
   if (!html) return absl::OkStatus();
   if (html->empty()) return absl::InvalidArgumentError("--html: the file name is empty");
-  return CheckNotSameFile(file, *html, "--html");
+  return CheckNotSameFile(files, *html, "--html");
 }
 
 // Writes the page to `output`, `-` being standard output. Returns the exit code.
@@ -75,17 +76,19 @@ int WritePage(const page::Contents& contents, const std::string& output) {
   return kExitOk;
 }
 
-// Serves the page of `file` at `address` until Ctrl-C; prints its URL. Returns the exit code.
-int ServePage(const std::string& file, const std::string& address,
+// Serves the page of `files` at `address` until Ctrl-C; prints its URL. Returns the exit code.
+int ServePage(const std::vector<std::string>& files, const std::string& address,
               const hotspots::GuestKernels& symbols) {
   const auto where = http::ParseLoopbackAddress(address);
   if (!where.ok()) return Fail(where.status());
-  page::ServedTimeline timeline(file, symbols);
-  ReadProgress progress(file, BytesToRead({file}));
+  const auto input = timeline::Input::Join(files);
+  if (!input.ok()) return Fail(input.status());
+  page::ServedTimeline timeline(*input, symbols);
+  ReadProgress progress(input->Name(), BytesToRead(input->paths()));
   // What cannot be read is said here, not in a browser.
   const auto page = timeline.Page();
   progress.Stop();
-  if (!page.ok()) return Fail(ReadFailure(page.status(), file));
+  if (!page.ok()) return Fail(ReadFailure(page.status(), *input));
   const absl::Status served = page::ServeOnLoopback(
       *where, timeline.AsSource(),
       [](const std::string& url) { return WriteToStdout(absl::StrCat(url, "\n")); });
@@ -144,7 +147,7 @@ Exit status:
   2  usage error, or the timeline could not be read)";
 
 struct ReportOptions {
-  std::string file = kDefaultTimeline;  // "-": stdin
+  std::vector<std::string> files = {kDefaultTimeline};
   bool json = false;
   std::string color = "auto";
   std::optional<std::string> columns;
@@ -162,8 +165,7 @@ struct ReportOptions {
 
 // Why there is nothing to report, where that is so.
 std::optional<std::string> NothingToReport(const report::Report& report,
-                                           const ReportOptions& options) {
-  const std::string name = NameOf(options.file);
+                                           const ReportOptions& options, const std::string& name) {
   const std::vector<timeline::Damage>& damages = report.read.damages;
   if (report.read.records == 0 && !damages.empty()) {
     return absl::StrCat(name, ": nothing could be read: ", Plural(damages.size(), "damaged region"),
@@ -234,24 +236,27 @@ int RunExplain(const ReportOptions& options) {
   const absl::StatusOr<report::ExplainTarget> target = ParseExplainTarget(*options.explain);
   if (!target.ok()) return Fail(target.status());
   report::Explainer explainer(*target);
-  ReadProgress progress(NameOf(options.file), BytesToRead({options.file}));
-  const auto read = ReadInput(options.file, [&](const timeline::Entry& entry) {
+  const auto input = timeline::Input::Join(options.files);
+  if (!input.ok()) return Fail(input.status());
+  const std::string name = input->Name();
+  ReadProgress progress(name, BytesToRead(input->paths()));
+  const auto read = ReadInput(*input, [&](const timeline::Entry& entry) {
     absl::Status status = explainer.Add(entry);
     if (status.ok()) return status;
-    return absl::Status(status.code(), absl::StrCat(NameOf(options.file), ": ", status.message()));
+    return absl::Status(status.code(), absl::StrCat(name, ": ", status.message()));
   });
   progress.Stop();
   if (!read.ok()) return Fail(read.status());
   const std::string loss =
       report::DescribeLoss(*read, explainer.unusable_ticks(), read->ended_in_order);
   if (read->records == 0) {
-    return Fail(absl::StrCat(NameOf(options.file), ": holds no record that can be read",
-                             loss.empty() ? "" : ": ", loss));
+    return Fail(
+        absl::StrCat(name, ": holds no record that can be read", loss.empty() ? "" : ": ", loss));
   }
-  Warn(options.file, loss);
+  Warn(name, loss);
   const absl::StatusOr<report::Explanation> explanation = explainer.Finish();
   if (!explanation.ok()) {
-    return Fail(absl::StrCat(NameOf(options.file), ": ", explanation.status().message()));
+    return Fail(absl::StrCat(name, ": ", explanation.status().message()));
   }
   return WriteStdout(options.json ? report::RenderExplanationJson(*explanation)
                                   : report::RenderExplanation(*explanation));
@@ -260,14 +265,18 @@ int RunExplain(const ReportOptions& options) {
 int RunHtml(const ReportOptions& options, const hotspots::GuestKernels& symbols) {
   const absl::StatusOr<reading::Part> part = ParsePart(options.part);
   if (!part.ok()) return Fail(part.status());
-  ReadProgress progress(NameOf(options.file), BytesOfPart(options.file, options.part));
-  const auto contents = page::Contents::Read(options.file, *part);
+  const auto input = timeline::Input::Join(options.files);
+  if (!input.ok()) return Fail(input.status());
+  ReadProgress progress(input->Name(), BytesOfPart(*input, options.part));
+  const auto contents = page::Contents::Read(*input, *part);
   progress.Stop();
-  if (!contents.ok()) return Fail(ReadFailure(contents.status(), options.file));
+  if (!contents.ok()) return Fail(ReadFailure(contents.status(), *input));
   (*contents)->NameBy(symbols);
   const report::Report& report = (*contents)->report();
-  if (const auto nothing = NothingToReport(report, options)) return Fail(*nothing);
-  Warn(options.file, report::DescribeLoss(report));
+  if (const auto nothing = NothingToReport(report, options, input->Name())) {
+    return Fail(*nothing);
+  }
+  Warn(input->Name(), report::DescribeLoss(report));
   return WritePage(**contents, *options.html);
 }
 
@@ -276,10 +285,10 @@ int RunReport(const ReportOptions& options) {
   const absl::StatusOr<hotspots::GuestKernels> symbols = ReadSymbols(options.symbols);
   if (!symbols.ok()) return Fail(symbols.status());
   if (options.html || options.serve) {
-    const absl::Status status = CheckPageOptions(options.file, options.html, options.serve);
+    const absl::Status status = CheckPageOptions(options.files, options.html, options.serve);
     if (!status.ok()) return Fail(status);
     return options.html ? RunHtml(options, *symbols)
-                        : ServePage(options.file, *options.serve, *symbols);
+                        : ServePage(options.files, *options.serve, *symbols);
   }
   const absl::StatusOr<reading::Part> part = ParsePart(options.part);
   if (!part.ok()) return Fail(part.status());
@@ -298,32 +307,34 @@ int RunReport(const ReportOptions& options) {
                                   kNarrowestStrip, kWidestStrip);
   report::Summary summary;
   report::Strips strips;
-  ReadProgress progress(NameOf(options.file), BytesOfPart(options.file, options.part));
+  const auto input = timeline::Input::Join(options.files);
+  if (!input.ok()) return Fail(input.status());
+  const std::string name = input->Name();
+  ReadProgress progress(name, BytesOfPart(*input, options.part));
   absl::StatusOr<report::Report> read =
-      report::ReadPart(options.file, *part, summary, [&](const timeline::Entry& entry) {
+      report::ReadPart(*input, *part, summary, [&](const timeline::Entry& entry) {
         if (!options.json) strips.Add(entry);
         return absl::OkStatus();
       });
   progress.Stop();
-  if (!read.ok()) return Fail(ReadFailure(read.status(), options.file));
+  if (!read.ok()) return Fail(ReadFailure(read.status(), *input));
   strips.Finish();
   read->symbols = *symbols;
   const report::Report& report = *read;
-  if (const auto nothing = NothingToReport(report, options)) return Fail(*nothing);
+  if (const auto nothing = NothingToReport(report, options, name)) return Fail(*nothing);
 
-  Warn(options.file, report::DescribeLoss(report));
+  Warn(name, report::DescribeLoss(report));
   std::vector<std::string> names;
   for (const auto& [number, vm] : summary.vms()) names.push_back(vm.instance.name());
   if (const std::string unknown = UnknownVms(*symbols, names); !unknown.empty()) Note(unknown);
   if (options.json) return WriteStdout(report::RenderJson(report));
   if (options.vm) {
     const absl::StatusOr<uint32_t> vm = FindVm(*options.vm, summary);
-    if (!vm.ok()) return Fail(absl::StrCat(NameOf(options.file), ": ", vm.status().message()));
+    if (!vm.ok()) return Fail(absl::StrCat(name, ": ", vm.status().message()));
     rows->vm = *vm;
   }
   if (rows->vcpu && !IsRecorded(*rows, summary)) {
-    return Fail(absl::StrCat(NameOf(options.file), ": --vcpu ", *options.vcpu,
-                             ": no such vCPU was recorded"));
+    return Fail(absl::StrCat(name, ": --vcpu ", *options.vcpu, ": no such vCPU was recorded"));
   }
   rows->colour = WantsColour(options.color);
   rows->strips = &strips;
@@ -339,9 +350,7 @@ void AddReportCommand(CLI::App& app, int& exit_code) {
   CLI::App* command = app.add_subcommand(
       "report", "Summarize a timeline: band shares, IPC, residency and gaps per vCPU");
   command->footer(kReportFooter);
-  command
-      ->add_option("FILE", options->file, "timeline, or a folder of its parts; - is standard input")
-      ->capture_default_str();
+  AddInputOption(*command, options->files);
   command->add_flag("--json", options->json, "JSON instead of text");
   command
       ->add_option(

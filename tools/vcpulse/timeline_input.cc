@@ -13,6 +13,7 @@
 #include <optional>
 #include <string_view>
 
+#include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "kvm/base/fd.h"
 #include "kvm/base/text.h"
@@ -21,6 +22,8 @@
 
 namespace vcpulse::tools {
 namespace {
+
+constexpr int kMostInputs = CLI::detail::expected_max_vector_size;  // help shows FILE...
 
 // Of a regular file; nothing for everything else.
 std::optional<struct stat> Identify(const std::string& path, int standard_fd) {
@@ -61,21 +64,33 @@ absl::Status CheckNotInFolder(const std::string& input, const std::string& outpu
 
 std::string NameOf(const std::string& file) { return file == "-" ? "standard input" : file; }
 
-absl::Status ReadFailure(const absl::Status& status, const std::string& file) {
-  if (!absl::IsNotFound(status) || file != kDefaultTimeline) return status;
+void AddInputOption(CLI::App& command, std::vector<std::string>& files, const std::string& help) {
+  // By a callback: an option that is a vector takes "[a,b]" apart.
+  const auto take = [&files](const std::vector<std::string>& values) {
+    files = values;
+    return true;
+  };
+  command.add_option("FILE", take, help)
+      ->expected(0, kMostInputs)
+      ->allow_extra_args()
+      ->default_str(kDefaultTimeline);
+}
+
+absl::Status ReadFailure(const absl::Status& status, const timeline::Input& input) {
+  if (!absl::IsNotFound(status) || input.path() != kDefaultTimeline) return status;
   return absl::NotFoundError(absl::StrCat(status.message(), " (`vcpulse record` writes it)"));
 }
 
-absl::StatusOr<timeline::ReadReport> ReadInput(const std::string& file,
+absl::StatusOr<timeline::ReadReport> ReadInput(const timeline::Input& input,
                                                const timeline::EntrySink& sink) {
   absl::Status taken;
   absl::StatusOr<timeline::ReadReport> read =
-      timeline::ReadTimeline(file, [&](const timeline::Entry& entry) {
+      timeline::ReadTimeline(input, [&](const timeline::Entry& entry) {
         taken = sink(entry);
         return taken;
       });
   if (read.ok() || !taken.ok()) return read;
-  return ReadFailure(read.status(), file);
+  return ReadFailure(read.status(), input);
 }
 
 void Warn(const std::string& file, const std::string& text) {
@@ -174,6 +189,14 @@ absl::Status CheckNotSameFile(const std::string& input, const std::string& outpu
     return absl::InvalidArgumentError(
         absl::StrCat(flag, ": what ", output, " holds now would be kept as ", output,
                      ".old, and that is the file that is read: name another one"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckNotSameFile(const std::vector<std::string>& inputs, const std::string& output,
+                              const std::string& flag) {
+  for (const std::string& input : inputs) {
+    if (absl::Status status = CheckNotSameFile(input, output, flag); !status.ok()) return status;
   }
   return absl::OkStatus();
 }

@@ -4,11 +4,17 @@
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "kvm/base/fd.h"
+#include "monitor/timeline/input.h"
 #include "monitor/timeline/reader.h"
+
+namespace CLI {
+class App;
+}
 
 namespace vcpulse::tools {
 
@@ -18,11 +24,18 @@ inline constexpr const char* kDefaultTimeline = "vcpulse.vpt";
 // "standard input" for `-`.
 std::string NameOf(const std::string& file);
 
+// Adds FILE... to `command`: one recording, whose parts are joined, unless `help` says otherwise;
+// kDefaultTimeline where none is given. `files` must live as long as `command`.
+void AddInputOption(CLI::App& command, std::vector<std::string>& files,
+                    const std::string& help =
+                        "timeline, or a folder of its parts; several are joined as parts of one "
+                        "recording; - is standard input");
+
 // Why a timeline could not be read, with advice where there is no such file.
-absl::Status ReadFailure(const absl::Status& status, const std::string& file);
+absl::Status ReadFailure(const absl::Status& status, const timeline::Input& input);
 
 // Reads a timeline. Errors: what `sink` returned as it is, else ReadFailure.
-absl::StatusOr<timeline::ReadReport> ReadInput(const std::string& file,
+absl::StatusOr<timeline::ReadReport> ReadInput(const timeline::Input& input,
                                                const timeline::EntrySink& sink);
 
 // Prints a warning about the file on stderr; nothing where `text` is empty.
@@ -43,6 +56,9 @@ absl::StatusOr<Fd> OpenRereadable(const std::string& file);
 // file that `input` is read from, or would add to the folder of timelines that it is. `-` are
 // standard input and output. `flag` is what named the output.
 absl::Status CheckNotSameFile(const std::string& input, const std::string& output,
+                              const std::string& flag = "--output");
+// The same for each of `inputs`.
+absl::Status CheckNotSameFile(const std::vector<std::string>& inputs, const std::string& output,
                               const std::string& flag = "--output");
 
 }  // namespace vcpulse::tools

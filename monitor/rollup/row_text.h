@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "monitor/export/exporter.h"
+#include "monitor/export/text_output.h"
+#include "monitor/rollup/row.h"
+
+namespace vcpulse::rollup {
+
+enum class Format : uint8_t { kCsv, kJsonLines };
+
+// Nothing for a name that is neither "csv" nor "jsonl".
+std::optional<Format> FindFormat(std::string_view name);
+
+// Rows as text: CSV (RFC 4180, lines end in "\n") with a header, null being an empty cell; or a
+// JSON object per line. One thread.
+class RowText {
+ public:
+  // `goes_on`: the sink has rows already, so there is no header.
+  RowText(Format format, exporting::Sink sink, bool goes_on = false)
+      : format_(format), out_(std::move(sink)), has_header_(goes_on) {}
+
+  // Errors: those of the sink, to which text is handed over in large pieces.
+  absl::Status Add(const Row& row);
+  // Writes the header where there was no row, and hands over the rest.
+  absl::Status Finish();
+
+ private:
+  void WriteHeader();
+
+  const Format format_;
+  exporting::TextOutput out_;
+  bool has_header_;
+};
+
+}  // namespace vcpulse::rollup

@@ -1,0 +1,109 @@
+// `vcpulse rollup`, and commands that join the parts of one recording. Needs no guest.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "tests/fakes/proc_dir.h"
+#include "tests/kvm/run_program.h"
+
+namespace vcpulse::kvm_tests {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+constexpr char kGolden[] = VCPULSE_TEST_DATA "/timeline-v2.vpt";
+constexpr char kOther[] = VCPULSE_TEST_DATA "/timeline-v1.vpt";
+
+Finished Run(const std::vector<std::string>& arguments) { return RunProgram(Vcpulse(arguments)); }
+
+class RollupCommand : public ::testing::Test {
+ protected:
+  // Folders of two collectors that have every other chunk, and the second one in common.
+  std::pair<std::string, std::string> TwoCollectors() const {
+    const std::string magic("\x89VPT\r\n\x1a\n", 8);
+    const std::string golden = Contents(kGolden);
+    const std::string stream = "host1/20261122T072146Z-" + std::string(32, '0');
+    const std::pair folders(folder_.Path("c1/" + stream), folder_.Path("c2/" + stream));
+    fs::create_directories(folders.first);
+    fs::create_directories(folders.second);
+    size_t number = 1;
+    for (size_t at = 0; at < golden.size(); ++number) {
+      const size_t end = std::min(golden.find(magic, at + 1), golden.size());
+      const std::string name = "/0000000000000000000" + std::to_string(number) + ".vpt";
+      const std::string chunk = golden.substr(at, end - at);
+      if (number % 2 == 0) std::ofstream(folders.first + name, std::ios::binary) << chunk;
+      if (number % 2 == 1 || number == 2) {
+        std::ofstream(folders.second + name, std::ios::binary) << chunk;
+      }
+      at = end;
+    }
+    return folders;
+  }
+
+  void ExpectRefused(std::vector<std::string> arguments,
+                     const ::testing::Matcher<std::string>& line) const {
+    arguments.insert(arguments.begin(), "rollup");
+    const Finished refused = Run(arguments);
+    EXPECT_EQ(refused.exit_code, 2) << refused.out;
+    EXPECT_EQ(refused.out, "");
+    EXPECT_EQ(std::ranges::count(refused.err, '\n'), 1) << refused.err;
+    EXPECT_THAT(refused.err, AllOf(StartsWith("vcpulse: "), line));
+  }
+
+  fakes::ProcDir folder_;
+};
+
+TEST_F(RollupCommand, FoldersOfTwoCollectorsAreOneTimeline) {
+  const auto [first, second] = TwoCollectors();
+  for (std::vector<std::string> command : {std::vector<std::string>{"report", "--json"},
+                                           {"export", "--format", "csv"},
+                                           {"report", "--html", "-"},
+                                           {"rollup", "--window", "1s"}}) {
+    std::vector<std::string> whole = command;
+    whole.emplace_back(kGolden);
+    command.insert(command.end(), {first, second});
+    const Finished joined = Run(command);
+    const Finished expected = Run(whole);
+    EXPECT_EQ(joined.exit_code, 0) << joined.err;
+    EXPECT_EQ(joined.out, expected.out) << command[0];
+    EXPECT_EQ(joined.err, expected.err);
+  }
+  const Finished found = Run({"rollup", folder_.Path("c1"), folder_.Path("c2"), "--window", "1s"});
+  EXPECT_EQ(found.out, Run({"rollup", kGolden, "--window", "1s"}).out);
+}
+
+TEST_F(RollupCommand, AFolderTakesAFilePerWindow) {
+  const std::string out = folder_.Path("rollups") + "/";
+  const Finished rolled = Run({"rollup", kGolden, kOther, "--window", "1s,60s", "-o", out});
+  EXPECT_EQ(rolled.exit_code, 0) << rolled.err;
+  EXPECT_EQ(Contents(out + "1s.csv"), Run({"rollup", kGolden, kOther, "--window", "1s"}).out);
+  EXPECT_EQ(Contents(out + "1m.csv"), Run({"rollup", kGolden, kOther}).out);
+  const Finished lines = Run({"rollup", kGolden, "--format", "jsonl"});
+  EXPECT_THAT(lines.out, StartsWith("{\"window_start_ns\":"));
+}
+
+TEST_F(RollupCommand, BadInputIsOneLine) {
+  ExpectRefused({kGolden, "--window", "0s"}, HasSubstr("--window: '0s' is shorter than 1ms"));
+  ExpectRefused({kGolden, "--window", "7"}, HasSubstr("--window: '7' has no unit"));
+  ExpectRefused({kGolden, "--window", "10s,10s"}, HasSubstr("'10s' is given twice"));
+  ExpectRefused({kGolden, "--window", "2d"}, HasSubstr("'2d' is longer than 24h"));
+  ExpectRefused({kGolden, "--format", "xml"},
+                HasSubstr("--format: 'xml' is neither csv nor jsonl"));
+  ExpectRefused({folder_.Path("none")}, HasSubstr("cannot read " + folder_.Path("none")));
+  fs::create_directories(folder_.Path("empty"));
+  ExpectRefused({folder_.Path("empty")}, HasSubstr("holds no timeline (*.vpt)"));
+  ExpectRefused({kGolden, "-o", kGolden}, HasSubstr("is the file that is read"));
+  const Finished apart = Run({"report", kGolden, kOther});
+  EXPECT_EQ(apart.exit_code, 2);
+  EXPECT_THAT(apart.err, HasSubstr("are separate recordings"));
+}
+
+}  // namespace
+}  // namespace vcpulse::kvm_tests

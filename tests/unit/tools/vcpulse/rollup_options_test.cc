@@ -1,0 +1,42 @@
+#include "tools/vcpulse/rollup_options.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace vcpulse::tools {
+namespace {
+
+using testing::ElementsAre;
+
+constexpr int64_t kOneSecond_ns = 1'000'000'000;
+
+std::string WindowRefusal(const std::string& text) {
+  const auto windows = ParseWindows("--window", text);
+  EXPECT_FALSE(windows.ok()) << text;
+  return std::string(windows.status().message());
+}
+
+TEST(WindowOption, TakesLengthsWithCommasBetween) {
+  const auto windows = ParseWindows("--window", "10s,60s,1.5s,24h");
+  ASSERT_TRUE(windows.ok()) << windows.status();
+  EXPECT_THAT(*windows,
+              ElementsAre(Window{10 * kOneSecond_ns, "10s"}, Window{60 * kOneSecond_ns, "1m"},
+                          Window{1'500'000'000, "1.5s"}, Window{86'400 * kOneSecond_ns, "24h"}));
+  EXPECT_EQ(ParseWindow("--window", "1d")->length_ns, 86'400 * kOneSecond_ns);
+}
+
+TEST(WindowOption, RefusesInOneLine) {
+  EXPECT_EQ(WindowRefusal("7"), "--window: '7' has no unit: write 7s or 7ms");
+  EXPECT_EQ(WindowRefusal("0s"), "--window: '0s' is shorter than 1ms, the shortest window");
+  EXPECT_EQ(WindowRefusal("10s,10s"), "--window: '10s' is given twice");
+  EXPECT_EQ(WindowRefusal("60s,1m"), "--window: '1m' is given twice");
+  EXPECT_EQ(WindowRefusal("25h"), "--window: '25h' is longer than 24h, the longest window");
+  EXPECT_EQ(WindowRefusal("2d"), "--window: '2d' is longer than 24h, the longest window");
+  EXPECT_EQ(WindowRefusal("10s,"),
+            "--window: '' is not a duration: write for example 100ms, 1.5s, 2m or 1h");
+  EXPECT_EQ(WindowRefusal("ten"),
+            "--window: 'ten' is not a duration: write for example 100ms, 1.5s, 2m or 1h");
+}
+
+}  // namespace
+}  // namespace vcpulse::tools

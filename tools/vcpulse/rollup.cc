@@ -1,0 +1,198 @@
+// `vcpulse rollup`: timelines as rows of sums, per vCPU and window of the wall clock.
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "kvm/base/text.h"
+#include "monitor/report/text_format.h"
+#include "monitor/rollup/row_text.h"
+#include "monitor/rollup/windows.h"
+#include "monitor/timeline/recordings.h"
+#include "tools/vcpulse/commands.h"
+#include "tools/vcpulse/progress.h"
+#include "tools/vcpulse/rollup_options.h"
+#include "tools/vcpulse/text_file.h"
+#include "tools/vcpulse/timeline_input.h"
+
+namespace vcpulse::tools {
+namespace {
+
+constexpr const char* kRollupFooter =
+    R"(An interval counts in the window in which it ends, so rows of 10 s add up to rows of 1 m, and to the
+totals of `vcpulse report`, exactly. Rows hold sums and maxima, no shares: time in each band, starved
+and gaps, the longest spin and starvation, counts of events, run delay, exits. What was not counted is
+null (jsonl) or empty (csv), never 0. Parts of one recording that several FILEs hold are joined.
+docs/rollups.md describes every column.
+
+Examples:
+  vcpulse rollup web.vpt --window 10s > web.csv
+  vcpulse rollup /srv/vcpulse --window 10s,1m --format jsonl -o rollups/
+
+Exit status:
+  0  written
+  2  usage error, or a file could not be read or written)";
+
+struct RollupOptions {
+  std::vector<std::string> files = {kDefaultTimeline};
+  std::string window = "1m";
+  std::string format = "csv";
+  std::string output = "-";
+};
+
+// Where the rows of each window go: one file, or one per window in a folder.
+class RollupOutput {
+ public:
+  static absl::StatusOr<RollupOutput> Open(const RollupOptions& options,
+                                           const std::vector<Window>& windows,
+                                           rollup::Format format) {
+    RollupOutput output;
+    std::error_code unknown;
+    const bool is_folder =
+        options.output.ends_with('/') || std::filesystem::is_directory(options.output, unknown);
+    if (!is_folder) {
+      absl::Status added = output.Add(options.output, format);
+      if (!added.ok()) return added;
+      return output;
+    }
+    std::error_code error;
+    std::filesystem::create_directories(options.output, error);
+    if (error) {
+      return absl::ErrnoToStatus(error.value(),
+                                 absl::StrCat("--output: cannot make directory ", options.output));
+    }
+    for (const Window& window : windows) {
+      const std::filesystem::path folder = options.output;
+      absl::Status added =
+          output.Add(folder / absl::StrCat(window.name, ".", options.format), format);
+      if (!added.ok()) return added;
+    }
+    return output;
+  }
+
+  absl::Status Add(size_t level, const rollup::Row& row) {
+    return texts_[level % texts_.size()]->Add(row);
+  }
+  absl::Status Finish() {
+    for (const auto& text : texts_) {
+      if (absl::Status status = text->Finish(); !status.ok()) return status;
+    }
+    for (const auto& file : files_) {
+      if (absl::Status status = file->Finish(); !status.ok()) return status;
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status Add(const std::string& path, rollup::Format format) {
+    auto file = TextFile::Open(path);
+    if (!file.ok()) return file.status();
+    TextFile* const to = files_.emplace_back(std::make_unique<TextFile>(*std::move(file))).get();
+    texts_.push_back(std::make_unique<rollup::RowText>(
+        format, [to](std::string_view text) { return to->Append(text); }));
+    return absl::OkStatus();
+  }
+
+  std::vector<std::unique_ptr<TextFile>> files_;
+  std::vector<std::unique_ptr<rollup::RowText>> texts_;
+};
+
+// Adds the rows of one recording. Errors: those of reading and of the output.
+absl::Status RollUp(const timeline::Recording& recording, const std::vector<int64_t>& lengths_ns,
+                    RollupOutput& output) {
+  const auto input = timeline::Input::Join(recording.paths);
+  if (!input.ok()) return ReadFailure(input.status(), recording.paths.front());
+  const std::string name = input->Name();
+  rollup::Windows windows(lengths_ns, [&output](size_t level, const rollup::Row& row) {
+    return output.Add(level, row);
+  });
+  absl::Status refused;
+  const auto read = ReadInput(*input, [&](const timeline::Entry& entry) {
+    absl::Status added = windows.Add(entry);
+    if (absl::IsInvalidArgument(added)) {
+      added = absl::InvalidArgumentError(absl::StrCat(name, ": ", added.message()));
+    }
+    return added;
+  });
+  if (!read.ok()) return read.status();
+  const std::string loss =
+      report::DescribeLoss(*read, windows.unusable_ticks(), read->ended_in_order);
+  if (read->records == 0) {
+    return absl::DataLossError(
+        absl::StrCat(name, ": holds no record that can be read", loss.empty() ? "" : ": ", loss));
+  }
+  if (absl::Status status = windows.Finish(); !status.ok()) return status;
+  Warn(name, loss);
+  if (windows.undated_intervals() > 0) {
+    Warn(name, absl::StrCat(Plural(windows.undated_intervals(), "interval"),
+                            " in no row: the recording does not hold the time of day"));
+  }
+  return absl::OkStatus();
+}
+
+int RunRollup(const RollupOptions& options) {
+  const auto windows = ParseWindows("--window", options.window);
+  if (!windows.ok()) return Fail(windows.status());
+  const auto format = rollup::FindFormat(options.format);
+  if (!format) {
+    return Fail(absl::StrCat("--format: ", Quoted(options.format), " is neither csv nor jsonl"));
+  }
+  if (options.output.empty()) return Fail("--output: the file name is empty");
+  if (absl::Status status = CheckNotSameFile(options.files, options.output); !status.ok()) {
+    return Fail(status);
+  }
+  const auto recordings = timeline::FindRecordings(options.files);
+  if (!recordings.ok()) return Fail(ReadFailure(recordings.status(), options.files.front()));
+  auto output = RollupOutput::Open(options, *windows, *format);
+  if (!output.ok()) return Fail(output.status());
+  std::vector<int64_t> lengths_ns;
+  std::vector<std::string> paths;
+  for (const Window& window : *windows) lengths_ns.push_back(window.length_ns);
+  for (const timeline::Recording& recording : *recordings) {
+    paths.insert(paths.end(), recording.paths.begin(), recording.paths.end());
+  }
+  ReadProgress progress(Plural(recordings->size(), "recording"), BytesToRead(paths),
+                        options.output == "-" ? Writes::kStdout : Writes::kFile);
+  absl::Status status;
+  for (const timeline::Recording& recording : *recordings) {
+    status = RollUp(recording, lengths_ns, *output);
+    if (!status.ok()) break;
+  }
+  progress.Stop();
+  if (status.ok()) status = output->Finish();
+  if (absl::IsCancelled(status)) return kExitOk;  // `| head` has seen enough
+  return status.ok() ? kExitOk : Fail(status);
+}
+
+}  // namespace
+
+void AddRollupCommand(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<RollupOptions>();
+  CLI::App* command =
+      app.add_subcommand("rollup", "Sum timelines up: a row per vCPU and window of time");
+  command->footer(kRollupFooter);
+  AddInputOption(*command, options->files,
+                 "timelines, folders of parts, or a collector's directory; - is standard input");
+  command
+      ->add_option("--window", options->window,
+                   "lengths of the windows, at most 24h, with commas between")
+      ->type_name("DURATION,...")
+      ->capture_default_str();
+  command->add_option("--format", options->format, "a table, or a JSON object per row")
+      ->type_name("csv|jsonl")
+      ->capture_default_str();
+  command
+      ->add_option("-o,--output", options->output,
+                   "file to write, an older one is kept as OUT.old; or a folder (OUT/), for a file "
+                   "per window [- : stdout]")
+      ->type_name("OUT");
+  command->callback([options, &exit_code] { exit_code = RunRollup(*options); });
+}
+
+}  // namespace vcpulse::tools
