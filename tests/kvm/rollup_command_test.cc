@@ -21,16 +21,20 @@ using ::testing::StartsWith;
 constexpr char kGolden[] = VCPULSE_TEST_DATA "/timeline-v2.vpt";
 constexpr char kOther[] = VCPULSE_TEST_DATA "/timeline-v1.vpt";
 
-Finished Run(const std::vector<std::string>& arguments) { return RunProgram(Vcpulse(arguments)); }
+Finished RunCommand(const std::vector<std::string>& arguments) {
+  return RunProgram(Vcpulse(arguments));
+}
 
 class RollupCommand : public ::testing::Test {
  protected:
+  std::string Path(const std::string& name) const { return folder_.Path(name).string(); }
+
   // Folders of two collectors that have every other chunk, and the second one in common.
   std::pair<std::string, std::string> TwoCollectors() const {
     const std::string magic("\x89VPT\r\n\x1a\n", 8);
     const std::string golden = Contents(kGolden);
     const std::string stream = "host1/20261122T072146Z-" + std::string(32, '0');
-    const std::pair folders(folder_.Path("c1/" + stream), folder_.Path("c2/" + stream));
+    const std::pair folders(Path("c1/" + stream), Path("c2/" + stream));
     fs::create_directories(folders.first);
     fs::create_directories(folders.second);
     size_t number = 1;
@@ -50,7 +54,7 @@ class RollupCommand : public ::testing::Test {
   void ExpectRefused(std::vector<std::string> arguments,
                      const ::testing::Matcher<std::string>& line) const {
     arguments.insert(arguments.begin(), "rollup");
-    const Finished refused = Run(arguments);
+    const Finished refused = RunCommand(arguments);
     EXPECT_EQ(refused.exit_code, 2) << refused.out;
     EXPECT_EQ(refused.out, "");
     EXPECT_EQ(std::ranges::count(refused.err, '\n'), 1) << refused.err;
@@ -69,23 +73,24 @@ TEST_F(RollupCommand, FoldersOfTwoCollectorsAreOneTimeline) {
     std::vector<std::string> whole = command;
     whole.emplace_back(kGolden);
     command.insert(command.end(), {first, second});
-    const Finished joined = Run(command);
-    const Finished expected = Run(whole);
+    const Finished joined = RunCommand(command);
+    const Finished expected = RunCommand(whole);
     EXPECT_EQ(joined.exit_code, 0) << joined.err;
     EXPECT_EQ(joined.out, expected.out) << command[0];
     EXPECT_EQ(joined.err, expected.err);
   }
-  const Finished found = Run({"rollup", folder_.Path("c1"), folder_.Path("c2"), "--window", "1s"});
-  EXPECT_EQ(found.out, Run({"rollup", kGolden, "--window", "1s"}).out);
+  const Finished found = RunCommand({"rollup", Path("c1"), Path("c2"), "--window", "1s"});
+  EXPECT_EQ(found.out, RunCommand({"rollup", kGolden, "--window", "1s"}).out);
 }
 
 TEST_F(RollupCommand, AFolderTakesAFilePerWindow) {
-  const std::string out = folder_.Path("rollups") + "/";
-  const Finished rolled = Run({"rollup", kGolden, kOther, "--window", "1s,60s", "-o", out});
+  const std::string out = Path("rollups") + "/";
+  const Finished rolled = RunCommand({"rollup", kGolden, kOther, "--window", "1s,60s", "-o", out});
   EXPECT_EQ(rolled.exit_code, 0) << rolled.err;
-  EXPECT_EQ(Contents(out + "1s.csv"), Run({"rollup", kGolden, kOther, "--window", "1s"}).out);
-  EXPECT_EQ(Contents(out + "1m.csv"), Run({"rollup", kGolden, kOther}).out);
-  const Finished lines = Run({"rollup", kGolden, "--format", "jsonl"});
+  EXPECT_EQ(Contents(out + "1s.csv"),
+            RunCommand({"rollup", kGolden, kOther, "--window", "1s"}).out);
+  EXPECT_EQ(Contents(out + "1m.csv"), RunCommand({"rollup", kGolden, kOther}).out);
+  const Finished lines = RunCommand({"rollup", kGolden, "--format", "jsonl"});
   EXPECT_THAT(lines.out, StartsWith("{\"window_start_ns\":"));
 }
 
@@ -96,11 +101,11 @@ TEST_F(RollupCommand, BadInputIsOneLine) {
   ExpectRefused({kGolden, "--window", "2d"}, HasSubstr("'2d' is longer than 24h"));
   ExpectRefused({kGolden, "--format", "xml"},
                 HasSubstr("--format: 'xml' is neither csv nor jsonl"));
-  ExpectRefused({folder_.Path("none")}, HasSubstr("cannot read " + folder_.Path("none")));
-  fs::create_directories(folder_.Path("empty"));
-  ExpectRefused({folder_.Path("empty")}, HasSubstr("holds no timeline (*.vpt)"));
+  ExpectRefused({Path("none")}, HasSubstr("cannot read " + Path("none")));
+  fs::create_directories(Path("empty"));
+  ExpectRefused({Path("empty")}, HasSubstr("holds no timeline (*.vpt)"));
   ExpectRefused({kGolden, "-o", kGolden}, HasSubstr("is the file that is read"));
-  const Finished apart = Run({"report", kGolden, kOther});
+  const Finished apart = RunCommand({"report", kGolden, kOther});
   EXPECT_EQ(apart.exit_code, 2);
   EXPECT_THAT(apart.err, HasSubstr("are separate recordings"));
 }

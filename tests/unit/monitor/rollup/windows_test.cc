@@ -88,7 +88,7 @@ TEST(Windows, AnotherEpochIsAnotherRow) {
 // From its true begin on, so that the maximum over rows is that of the recording.
 TEST(Windows, ARunIsMeasuredFromItsBeginInAWindowBefore) {
   DrawnRecording recording;
-  recording.Draw("PP" + Times(55, 'S') + "P" + Times(2, 's'));
+  recording.Draw("PP" + Times(55, 'S') + "P" + Times(2, 's') + Times(15, 'H'));
   const RolledUp rolled = RollUpFile(recording.Finish(), {kSecond_ns, 10 * kSecond_ns});
   const std::vector<Cells>& rows = rolled.rows.at(1);
   ASSERT_THAT(rows, SizeIs(2));
@@ -97,6 +97,7 @@ TEST(Windows, ARunIsMeasuredFromItsBeginInAWindowBefore) {
   EXPECT_EQ(Number(rows[0], "longest_starvation_ns"), 0);
   EXPECT_EQ(Number(rows[1], "longest_starvation_ns"), 2 * kTick_ns);
   EXPECT_EQ(Number(rolled.rows[0][2], "longest_spin_ns"), 27 * kTick_ns) << "until its last tick";
+  EXPECT_EQ(Number(rolled.rows[0].back(), "longest_spin_ns"), 0) << "it is over";
 }
 
 TEST(Windows, AGapIsTheTimeThatNoSampleCovers) {
