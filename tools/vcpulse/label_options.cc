@@ -23,6 +23,9 @@ bool IsKey(std::string_view key) {
 }
 
 bool IsValue(std::string_view value) {
+  std::string utf8(value);
+  MakeUtf8(&utf8);
+  if (utf8 != value) return false;
   return !value.empty() && value.size() <= kLongestValue &&
          value.find(',') == std::string_view::npos && Printable(value) == value;
 }

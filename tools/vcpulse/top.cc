@@ -22,6 +22,7 @@
 #include "kvm/base/text.h"
 #include "kvm/own_rights.h"
 #include "monitor/follow/followed_folders.h"
+#include "monitor/stream/nats/follower.h"
 #include "monitor/stream/net/follower.h"
 #include "monitor/stream/protocol/address.h"
 #include "monitor/top/actions.h"
@@ -90,9 +91,9 @@ std::string KeysText(const top::Keymap& keymap) {
 
 // What a SOURCE that is no VM excludes, by name; nothing where all is well.
 absl::Status CheckNoRecording(const CLI::App& command) {
-  constexpr auto kAllowed =
-      std::to_array<std::string_view>({"SOURCE", "--keys", "--list-keys", "--cert", "--key", "--ca",
-                                       "--insecure", "--agent-id", "--help"});
+  constexpr auto kAllowed = std::to_array<std::string_view>(
+      {"SOURCE", "--keys", "--list-keys", "--cert", "--key", "--ca", "--insecure", "--agent-id",
+       "--nats-creds", "--nats-nkey", "--nats-user", "--nats-password-file", "--help"});
   for (const CLI::Option* option : command.get_options()) {
     const std::string name =
         option->get_positional() ? "SOURCE" : "--" + option->get_lnames().front();
@@ -159,7 +160,27 @@ absl::StatusOr<Feed> FolderFeed(const std::string& path) {
   });
 }
 
+absl::StatusOr<Feed> BrokerFeed(const TopOptions& options) {
+  auto server =
+      ParseNats("SOURCE", {options.source}, options.text.uplink.nats, options.text.uplink.peer);
+  if (!server.ok()) return server.status();
+  return Feed([server = *std::move(server), address = options.source](
+                  ViewThread& view, const std::function<bool()>& stopped) {
+    return stream::FollowNats({.server = server,
+                               .address = address,
+                               .agent_id = std::nullopt,
+                               .chunk =
+                                   [&](const std::string& agent, std::span<const uint8_t> chunk) {
+                                     view.Take(agent, chunk);
+                                     return absl::OkStatus();
+                                   },
+                               .say = [&](const std::string& line) { view.Say(Printable(line)); }},
+                              stopped);
+  });
+}
+
 absl::StatusOr<Feed> CollectorFeed(const TopOptions& options) {
+  if (IsNatsAddress(options.source)) return BrokerFeed(options);
   auto address = stream::ParseDestination(options.source);
   if (!address.ok()) return address.status();
   const PeerOptions& peer = options.text.uplink.peer;

@@ -10,6 +10,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "kvm/base/clock.h"
+#include "kvm/base/text.h"
 #include "monitor/stream/disk/names.h"
 
 namespace vcpulse::stream {
@@ -192,6 +194,38 @@ absl::StatusOr<Removed> ApplyRetention(
   sweep.Apply(retention, realtime_ns);
   sweep.RemoveEmptyFolders(is_live);
   return removed;
+}
+
+Retainer::Retainer(Files& files, std::string directory, const Retention& retention,
+                   int64_t realtime_ns, std::function<void(const std::string&)> say)
+    : files_(files), directory_(std::move(directory)), retention_(retention), say_(std::move(say)) {
+  wall_clock_.IsPlausible(realtime_ns, ClockNow_ns(CLOCK_BOOTTIME));
+}
+
+bool Retainer::Apply(int64_t realtime_ns,
+                     const std::function<bool(const std::string& stream_directory)>& is_live) {
+  const bool is_plausible = wall_clock_.IsPlausible(realtime_ns, ClockNow_ns(CLOCK_BOOTTIME));
+  Retention retention = retention_;
+  if (!is_plausible && retention.max_age_ns) {
+    retention.max_age_ns.reset();
+    if (!said_clock_) {
+      say_(
+          "the wall clock has jumped: --keep-for removes nothing until it has jumped back, or has "
+          "been as it is for 24 h");
+    }
+  }
+  said_clock_ = !is_plausible;
+  if (!retention.max_age_ns && !retention.max_bytes) return false;
+  const auto removed = ApplyRetention(files_, directory_, retention, realtime_ns, is_live);
+  if (!removed.ok()) {
+    say_(std::string(removed.status().message()));
+    return false;
+  }
+  for (const std::string& error : removed->errors) say_(error);
+  if (removed->files == 0) return false;
+  say_(absl::StrCat("removed by --keep-for or --keep-size: ", Plural(removed->files, "file"), ", ",
+                    Plural(removed->bytes, "byte")));
+  return true;
 }
 
 }  // namespace vcpulse::stream

@@ -45,4 +45,24 @@ absl::StatusOr<Removed> ApplyRetention(
     Files& files, const std::string& directory, const Retention& retention, int64_t realtime_ns,
     const std::function<bool(const std::string& stream_directory)>& is_live);
 
+// Applies a retention again and again, as long as the wall clock is plausible. One thread.
+class Retainer {
+ public:
+  // `say` takes one line for people.
+  Retainer(Files& files, std::string directory, const Retention& retention, int64_t realtime_ns,
+           std::function<void(const std::string&)> say);
+
+  // True where files were removed.
+  bool Apply(int64_t realtime_ns,
+             const std::function<bool(const std::string& stream_directory)>& is_live);
+
+ private:
+  Files& files_;
+  const std::string directory_;
+  const Retention retention_;
+  const std::function<void(const std::string&)> say_;
+  WallClock wall_clock_;
+  bool said_clock_ = false;
+};
+
 }  // namespace vcpulse::stream

@@ -104,8 +104,9 @@ class NatsCollector final : public Collector {
         files_(*options_.collector.files),
         lock_(std::move(lock)),
         folders_(files_, options_.collector.directory),
+        retainer_(files_, options_.collector.directory, options_.collector.retention,
+                  options_.collector.realtime(), options_.collector.say),
         connection_(std::move(connection)) {
-    wall_clock_.IsPlausible(options_.collector.realtime(), ClockNow_ns(CLOCK_BOOTTIME));
     const BlockedSignals blocked;  // they are for other threads
     thread_ = std::thread([this] { Run(); });
     pthread_setname_np(thread_.native_handle(), "vcpulse-nats");
@@ -169,7 +170,7 @@ class NatsCollector final : public Collector {
   Subscription subscription_;
   std::map<StreamKey, std::unique_ptr<SharedStore>> stores_;
   std::set<StreamKey> touched_;
-  WallClock wall_clock_;
+  Retainer retainer_;
   int64_t looked_ns_ = 0;
   std::string said_;
 
@@ -244,7 +245,10 @@ absl::Status NatsCollector::Fetch(std::vector<Message>& messages) {
       natsSubscription_Fetch(&list, subscription_.get(), kBatch, kFetchPatience_ms, &code);
   if (status == NATS_TIMEOUT) return absl::OkStatus();
   if (status != NATS_OK) {
-    return absl::UnavailableError(absl::StrCat(options_.address, ": ", natsStatus_GetText(status)));
+    const char* words = nats_GetLastError(nullptr);
+    return absl::UnavailableError(absl::StrCat(
+        options_.address, ": no chunks come: ",
+        words != nullptr && *words != '\0' ? Printable(words) : natsStatus_GetText(status)));
   }
   for (int i = 0; i < list.Count; ++i) messages.emplace_back(std::exchange(list.Msgs[i], nullptr));
   natsMsgList_Destroy(&list);
@@ -418,20 +422,12 @@ void NatsCollector::LookAround() {
   const int64_t now_ns = MonotonicNow_ns();
   if (now_ns - looked_ns_ < kLookPeriod_ns) return;
   looked_ns_ = now_ns;
-  const int64_t realtime_ns = options_.collector.realtime();
-  Retention retention = options_.collector.retention;
-  if (!wall_clock_.IsPlausible(realtime_ns, ClockNow_ns(CLOCK_BOOTTIME))) {
-    retention.max_age_ns.reset();
-  }
-  if (!retention.max_age_ns && !retention.max_bytes) return;
   std::set<std::string> live;
   for (const auto& [key, store] : stores_) live.insert(store->directory());
-  const auto removed =
-      ApplyRetention(files_, options_.collector.directory, retention, realtime_ns,
-                     [&](const std::string& directory) { return live.contains(directory); });
-  if (!removed.ok()) return Say(std::string(removed.status().message()));
-  for (const std::string& error : removed->errors) Say(error);
-  if (removed->files > 0) folders_.Forget();
+  const bool any =
+      retainer_.Apply(options_.collector.realtime(),
+                      [&](const std::string& directory) { return live.contains(directory); });
+  if (any) folders_.Forget();
 }
 
 }  // namespace

@@ -39,11 +39,13 @@ constexpr int64_t kReportWithin_ns = 1'000'000;
 }  // namespace
 
 Committer::Committer(Options options)
-    : options_(std::move(options)), folders_(*options_.files, options_.directory) {
+    : options_(std::move(options)),
+      folders_(*options_.files, options_.directory),
+      retainer_(*options_.files, options_.directory, options_.retention, options_.realtime(),
+                options_.say) {
   if (const auto identity = options_.files->IdentityOf(options_.directory); identity.ok()) {
     directory_identity_ = *identity;
   }
-  wall_clock_.IsPlausible(options_.realtime(), ClockNow_ns(CLOCK_BOOTTIME));
   const BlockedSignals blocked;  // they are for other threads
   thread_ = std::thread([this] { Run(); });
   pthread_setname_np(thread_.native_handle(), "vcpulse-disk");
@@ -371,30 +373,12 @@ void Committer::CloseIdle() {
 }
 
 void Committer::Retain() {
-  const int64_t realtime_ns = options_.realtime();
-  const bool is_plausible = wall_clock_.IsPlausible(realtime_ns, ClockNow_ns(CLOCK_BOOTTIME));
-  Retention retention = options_.retention;
-  if (!is_plausible && retention.max_age_ns) {
-    retention.max_age_ns.reset();
-    if (!said_clock_) {
-      options_.say(
-          "the wall clock has jumped: --keep-for removes nothing until it has jumped back, or has "
-          "been as it is for 24 h");
-    }
-  }
-  said_clock_ = !is_plausible;
-  if ((!retention.max_age_ns && !retention.max_bytes) || !directory_error_.empty()) return;
+  if (!directory_error_.empty()) return;
   std::set<std::string> live;
   for (const auto& [id, stream] : streams_) live.insert(stream.store->directory());
-  const auto removed =
-      ApplyRetention(*options_.files, options_.directory, retention, realtime_ns,
-                     [&](const std::string& directory) { return live.contains(directory); });
-  if (!removed.ok()) return options_.say(std::string(removed.status().message()));
-  for (const std::string& error : removed->errors) options_.say(error);
-  if (removed->files == 0) return;
-  folders_.Forget();
-  options_.say(absl::StrCat("removed by --keep-for or --keep-size: ",
-                            Plural(removed->files, "file"), ", ", Plural(removed->bytes, "byte")));
+  const bool any = retainer_.Apply(
+      options_.realtime(), [&](const std::string& directory) { return live.contains(directory); });
+  if (any) folders_.Forget();
 }
 
 }  // namespace vcpulse::stream

@@ -154,8 +154,7 @@ class Committer {
   StreamFolders folders_;
   std::map<StreamKey, Stream> streams_;
   std::optional<std::pair<uint64_t, uint64_t>> directory_identity_;
-  WallClock wall_clock_;
-  bool said_clock_ = false;
+  Retainer retainer_;
   int64_t looked_ns_ = 0;
   int64_t retained_ns_ = 0;
   std::atomic<bool> abandoned_ = false;
