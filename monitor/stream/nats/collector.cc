@@ -104,9 +104,9 @@ class NatsCollector final : public Collector {
         files_(*options_.collector.files),
         lock_(std::move(lock)),
         folders_(files_, options_.collector.directory),
+        connection_(std::move(connection)),
         retainer_(files_, options_.collector.directory, options_.collector.retention,
-                  options_.collector.realtime(), options_.collector.say),
-        connection_(std::move(connection)) {
+                  options_.collector.realtime(), options_.collector.say) {
     const BlockedSignals blocked;  // they are for other threads
     thread_ = std::thread([this] { Run(); });
     pthread_setname_np(thread_.native_handle(), "vcpulse-nats");
