@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Parquet files as DuckDB and hyparquet read them: every value, null and statistic.
 
-usage: readers_test.py VCPULSE DRAW_ROWS MAKE_TIMELINE DRAW_TIMELINE FOLDER_FOR_NPM [unittest arguments]
+usage: readers_test.py VCPULSE DRAW_ROWS MAKE_TIMELINE DRAW_TIMELINE DRAW_FLEET FOLDER_FOR_NPM [unittest arguments]
 """
 
 import glob
@@ -14,10 +14,10 @@ import sys
 import tempfile
 import unittest
 
-VCPULSE, DRAW_ROWS, MAKE_TIMELINE, DRAW_TIMELINE, NPM = sys.argv[1:6]
+VCPULSE, DRAW_ROWS, MAKE_TIMELINE, DRAW_TIMELINE, DRAW_FLEET, NPM = sys.argv[1:7]
 HERE = os.path.dirname(os.path.abspath(__file__))
 DATA = os.path.join(HERE, "../data")
-DOCUMENT = os.path.join(HERE, "../../docs/parquet.md")
+DOCUMENTS = os.path.join(HERE, "../../docs")
 EXAMPLE = re.compile(r"^```sql\n(.*?)^```\n+```\n(.*?)^```$", re.M | re.S)
 DRAWN = 40  # files of random rows
 
@@ -70,6 +70,30 @@ class Readers(unittest.TestCase):
         return path
 
 
+    def query(self, sql):
+        answer = subprocess.run(["node", "query.mjs", sql, self.folder.name], cwd=NPM, check=True, capture_output=True,
+                                text=True)
+        return [line.split("\t") for line in answer.stdout.splitlines()]
+
+    def check_examples(self, document, count, instead=("", "")):
+        """Each block of SQL answers what the block below it shows; `instead`: a text in it, and what stands there now."""
+        with open(os.path.join(DOCUMENTS, document), encoding="utf-8") as file:
+            examples = EXAMPLE.findall(file.read())
+        self.assertEqual(len(examples), count)
+        for sql, shown in examples:
+            sql = sql.replace(*instead)
+            self.assertEqual([re.split("  +", line) for line in shown.splitlines()], self.query(sql), sql)
+
+    def expect_no_terminal(self, command, timeline):
+        master, terminal = pty.openpty()
+        self.addCleanup(os.close, master)
+        shown = subprocess.run([VCPULSE, command, timeline, "--format", "parquet"], check=False, stdout=terminal,
+                               stderr=subprocess.PIPE, text=True)
+        os.close(terminal)
+        self.assertEqual(shown.returncode, 2)
+        self.assertIn("--output: - is a terminal, and a Parquet file is binary", shown.stderr)
+
+
 class ReadersTest(Readers):
     def test_random_rows(self):
         pairs = []
@@ -112,32 +136,17 @@ class ReadersTest(Readers):
         written_by = self.query(f"SELECT created_by FROM parquet_file_metadata('{parquet}')")
         self.assertEqual(written_by[1:], [["vcpulse version " + version]])
 
-    def query(self, sql):
-        answer = subprocess.run(["node", "query.mjs", sql, self.folder.name], cwd=NPM, check=True, capture_output=True,
-                                text=True)
-        return [line.split("\t") for line in answer.stdout.splitlines()]
-
     def test_examples_of_the_document(self):
         run(DRAW_TIMELINE, self.path("all.vpt"), "scene")
         run(VCPULSE, "export", self.path("all.vpt"), "--format", "parquet", "-o", self.path("all.parquet"))
-        with open(DOCUMENT, encoding="utf-8") as file:
-            examples = EXAMPLE.findall(file.read())
-        self.assertEqual(len(examples), 3)
-        for sql, shown in examples:
-            self.assertEqual([re.split("  +", line) for line in shown.splitlines()], self.query(sql))
+        self.check_examples("parquet.md", 3)
 
     def test_standard_output(self):
         timeline = os.path.join(DATA, "timeline-v5.vpt")
         piped = subprocess.run([VCPULSE, "export", timeline, "--format", "parquet"], check=True, capture_output=True)
         with open(self.export(timeline)[0], "rb") as file:
             self.assertEqual(piped.stdout, file.read())
-        master, terminal = pty.openpty()
-        self.addCleanup(os.close, master)
-        shown = subprocess.run([VCPULSE, "export", timeline, "--format", "parquet"], check=False, stdout=terminal,
-                               stderr=subprocess.PIPE, text=True)
-        os.close(terminal)
-        self.assertEqual(shown.returncode, 2)
-        self.assertIn("--output: - is a terminal, and a Parquet file is binary", shown.stderr)
+        self.expect_no_terminal("export", timeline)
 
     def test_a_file_that_cannot_be_finished_does_not_appear(self):
         path = self.path("never.parquet")
@@ -159,6 +168,71 @@ class ReadersTest(Readers):
             self.compare("csv", [(parquet, csv)])
 
 
+class RollupsTest(Readers):
+    def roll_up(self, name, timelines, window="1s"):
+        """As both formats; their names."""
+        for form in ("csv", "parquet"):
+            run(VCPULSE, "rollup", *timelines, "--window", window, "--format", form, "-o", self.path(f"{name}.{form}"))
+        return self.path(name + ".parquet"), self.path(name + ".csv")
+
+    def test_agree_with_their_csv(self):
+        pairs = [self.roll_up(os.path.basename(timeline), [timeline])
+                 for timeline in sorted(glob.glob(os.path.join(DATA, "timeline-v*.vpt")))]
+        made = self.make("vms.vpt", vms=40, vcpus=2, ticks=1000)
+        run(DRAW_TIMELINE, self.path("degraded.vpt"), "degraded")
+        pairs += [self.roll_up("made", [made], "100ms"), self.roll_up("two", [made], "1s,5s"),
+                  self.roll_up("degraded", [self.path("degraded.vpt")])]
+        self.assertGreater(min(self.compare("csv", pairs)), 0)
+
+    def test_two_row_groups(self):
+        pair = self.roll_up("groups", [self.make("groups.vpt", vcpus=16, ticks=9000)], "10ms")
+        self.assertGreater(self.compare("csv", [pair])[0], 122_880)
+
+    def test_metadata(self):
+        parquet, _ = self.roll_up("two", [self.make("one.vpt", vcpus=1, ticks=50)], "1s,60s")
+        metadata = self.query(f"SELECT decode(key), decode(value) FROM parquet_kv_metadata('{parquet}')")
+        version = run(VCPULSE, "--version").stdout.split()[1]
+        self.assertEqual(dict(metadata[1:]), {"vcpulse.exported_by": version, "vcpulse.window": "1s,1m"})
+
+    def test_a_folder_takes_a_file_per_window(self):
+        timeline = os.path.join(DATA, "timeline-v5.vpt")
+        run(VCPULSE, "rollup", timeline, "--window", "1s,1m", "--format", "parquet", "-o", self.path("out/"))
+        self.assertEqual(sorted(os.listdir(self.path("out"))), ["1m.parquet", "1s.parquet"])
+        for window in ("1s", "1m"):
+            _, csv = self.roll_up(window, [timeline], window)
+            self.assertGreater(self.compare("csv", [(self.path(f"out/{window}.parquet"), csv)])[0], 0)
+
+    def test_standard_output(self):
+        timeline = os.path.join(DATA, "timeline-v5.vpt")
+        piped = subprocess.run([VCPULSE, "rollup", timeline, "--window", "1s", "--format", "parquet"], check=True,
+                               capture_output=True)
+        with open(self.roll_up("file", [timeline])[0], "rb") as file:
+            self.assertEqual(piped.stdout, file.read())
+        self.expect_no_terminal("rollup", timeline)
+
+    def test_a_wrong_value_is_found(self):
+        parquet, csv = self.roll_up("one", [self.make("one.vpt", vcpus=1, ticks=500)])
+        with open(csv, encoding="utf-8") as file:
+            text = file.read()
+        with open(csv, "w", encoding="utf-8") as file:
+            file.write(text.replace(",bench,", ",branch,", 1))
+        with self.assertRaisesRegex(AssertionError, "row 0, host"):
+            self.compare("csv", [(parquet, csv)])
+
+    def test_queries_of_the_document(self):
+        os.mkdir(self.path("fleet"))
+        run(DRAW_FLEET, self.path("fleet"))
+        self.roll_up("fleet", [self.path("fleet/" + name) for name in sorted(os.listdir(self.path("fleet")))], "1m")
+        self.check_examples("queries.md", 5)
+        # The same of CSV files in the folders of a collector.
+        folder = "1m/date=2026-01-05/host=agent"
+        os.makedirs(self.path(folder))
+        os.rename(self.path("fleet.csv"), self.path(folder + "/fleet.csv"))
+        with open(os.path.join(DOCUMENTS, "queries.md"), encoding="utf-8") as file:
+            read_csv = re.search(r"^read_csv\(.*\)$", file.read(), re.M)[0]
+        self.check_examples("queries.md", 5, ("'fleet.parquet'", read_csv.replace("/srv/vcpulse/.rollup/", "")))
+
+
 class LargeTest(Readers):
     def test_ten_million_rows(self):
         pair = self.export(self.make("large.vpt", vms=5, vcpus=64, ticks=31_251))
@@ -167,4 +241,4 @@ class LargeTest(Readers):
 
 if __name__ == "__main__":
     fetch_readers()
-    unittest.main(argv=[sys.argv[0], *sys.argv[6:]])
+    unittest.main(argv=[sys.argv[0], *sys.argv[7:]])
