@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 VCPULSE, DRAW_ROWS, MAKE_TIMELINE, DRAW_TIMELINE, DRAW_FLEET, NPM = sys.argv[1:7]
@@ -76,7 +77,7 @@ class Readers(unittest.TestCase):
         return [line.split("\t") for line in answer.stdout.splitlines()]
 
     def check_examples(self, document, count, instead=("", "")):
-        """Each block of SQL answers what the block below it shows; `instead`: a text in it, and what stands there now."""
+        """Each block of SQL answers what the block below it shows. `instead`: a text of it and its replacement."""
         with open(os.path.join(DOCUMENTS, document), encoding="utf-8") as file:
             examples = EXAMPLE.findall(file.read())
         self.assertEqual(len(examples), count)
@@ -231,6 +232,70 @@ class RollupsTest(Readers):
         with open(os.path.join(DOCUMENTS, "queries.md"), encoding="utf-8") as file:
             read_csv = re.search(r"^read_csv\(.*\)$", file.read(), re.M)[0]
         self.check_examples("queries.md", 5, ("'fleet.parquet'", read_csv.replace("/srv/vcpulse/.rollup/", "")))
+
+
+class CollectorTest(Readers):
+    MAGIC = b"\x89VPT\r\n\x1a\n"
+
+    def store(self, timeline, agent, files):
+        """As a collector has it, in so many files."""
+        with open(timeline, "rb") as file:
+            chunks = [self.MAGIC + chunk for chunk in file.read().split(self.MAGIC)[1:]]
+        stream = chunks[0][24:40].hex()
+        folder = self.path(f"store/{agent}/20260101T000000Z-{stream}")
+        os.makedirs(folder)
+        for i in range(files):
+            part = chunks[len(chunks) * i // files:len(chunks) * (i + 1) // files]
+            first = int.from_bytes(part[0][40:48], "little")
+            with open(f"{folder}/{first:020}.vpt", "wb") as file:
+                file.writelines(part)
+            a_minute_ago = time.time() - 60  # not as one that still grows
+            os.utime(f"{folder}/{first:020}.vpt", (a_minute_ago, a_minute_ago))
+
+    def collect(self, expected):
+        """Until there are so many Parquet files; their names."""
+        collector = subprocess.Popen([VCPULSE, "collect", "--listen", "unix:" + self.path("socket"), "--dir",
+                                      self.path("store"), "--parquet", self.path("ticks")], stderr=subprocess.PIPE)
+        try:
+            until = time.monotonic() + 60
+            while len(glob.glob(self.path("ticks/*/*/*"))) < expected and time.monotonic() < until:
+                time.sleep(0.1)
+        finally:
+            collector.terminate()
+            said = collector.communicate()[1].decode()
+        self.assertEqual((collector.returncode, [line for line in said.splitlines() if "--parquet" in line]), (0, []))
+        names = sorted(glob.glob(self.path("ticks/**"), recursive=True, include_hidden=True))
+        return [name for name in names if os.path.isfile(name)]
+
+    def test_its_files_together_are_the_export(self):
+        timelines = {"made": self.make("made.vpt", vms=3, vcpus=4, ticks=3000),
+                     "drawn": self.path("scene.vpt"), "golden": os.path.join(DATA, "timeline-v5.vpt")}
+        run(DRAW_TIMELINE, timelines["drawn"], "web")
+        files = {"made": 7, "drawn": 2, "golden": 1}
+        for agent, timeline in timelines.items():
+            self.store(timeline, agent, files[agent])
+        names = self.collect(sum(files.values()))
+        self.assertEqual(len(names), sum(files.values()))
+        self.assertRegex(names[0], r"/ticks/date=\d{4}-\d\d-\d\d/host=[a-z]+/[0-9a-f]{32}-\d{20}\.parquet$")
+        for agent, timeline in timelines.items():
+            whole = f"'{self.export(timeline)[0]}'"
+            parts = f"read_parquet('{self.path('ticks')}/*/host={agent}/*.parquet', hive_partitioning = false)"
+            count = int(self.query(f"SELECT count(*) FROM {whole}")[1][0])
+            self.assertGreater(count, 0)
+            self.assertEqual(self.query(f"SELECT count(*) FROM {parts}")[1][0], str(count), agent)
+            for one, other in ((whole, parts), (parts, whole)):
+                sql = f"SELECT count(*) FROM (SELECT * FROM {one} EXCEPT ALL SELECT * FROM {other})"
+                self.assertEqual(self.query(sql)[1], ["0"], agent)
+        # A file that is not there is made again with the same bytes, and no other one is.
+        gone = sorted(glob.glob(self.path("ticks/*/host=made/*")))[3]
+        kept = {name: os.stat(name).st_ino for name in names if name != gone}
+        with open(gone, "rb") as file:
+            content = file.read()
+        os.remove(gone)
+        self.assertEqual(self.collect(len(names)), names)
+        self.assertEqual({name: os.stat(name).st_ino for name in kept}, kept)
+        with open(gone, "rb") as file:
+            self.assertEqual(file.read(), content)
 
 
 class LargeTest(Readers):
