@@ -74,6 +74,16 @@ const std::vector<TableColumn>& IntervalTable::Columns() {
   return columns_;
 }
 
+void IntervalTable::BeginTable() {
+  event_columns_ = EventColumns();
+  events_.clear();
+  columns_.clear();
+  prepared_.clear();
+  prepared_vcpus_ = 0;
+  latest_ = nullptr;
+  latest_prepared_ = nullptr;
+}
+
 const std::string& IntervalTable::LabelOf(const v1::VcpuSet& set) {
   const auto known = labels_.find(set.vm());
   if (known != labels_.end()) return known->second;

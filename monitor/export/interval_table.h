@@ -72,6 +72,13 @@ class IntervalTable {
   template <typename Cells>
   void PutRow(const metric::Interval& interval, Cells& cells);
 
+  // In place of PutRow for a row that is not written: VMs are named as if it were.
+  void PassRow(const metric::Interval& interval) { PreparedFor(interval.epoch); }
+
+  // Begins another table that goes on with the next entry: its columns are those of the sets that
+  // come from now on. Intervals, clocks and names of VMs go on.
+  void BeginTable();
+
   uint64_t unusable_ticks() const { return intervals_.unusable_ticks(); }
   const std::optional<v1::Session>& session() const { return intervals_.session(); }
 

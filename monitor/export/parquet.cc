@@ -53,6 +53,10 @@ absl::Status ParquetExport::Add(const timeline::Entry& entry) {
     if (!set->event_set().empty()) event_sets_.insert(set->event_set());
   }
   return table_.Add(entry, [this](const metric::Interval& interval) {
+    if (sink_ == nullptr) {
+      table_.PassRow(interval);
+      return absl::OkStatus();
+    }
     if (writer_ == nullptr) {
       if (absl::Status status = Begin(); !status.ok()) return status;
     }
@@ -60,6 +64,14 @@ absl::Status ParquetExport::Add(const timeline::Entry& entry) {
     table_.PutRow(interval, row);
     return writer_->EndRow();
   });
+}
+
+void ParquetExport::BeginFile(Sink sink) {
+  sink_ = std::move(sink);
+  writer_.reset();
+  table_.BeginTable();
+  classifiers_.clear();
+  event_sets_.clear();
 }
 
 void ParquetExport::AddMetadata() {

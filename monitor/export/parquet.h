@@ -60,10 +60,15 @@ struct ParquetRow {
 // metadata. Memory: one row group.
 class ParquetExport final : public Exporter {
  public:
-  // `version` is that of this program.
+  // `version` is that of this program. Without a sink entries have no row until BeginFile: they
+  // only begin intervals.
   ParquetExport(Sink sink, std::string version)
       : sink_(std::move(sink)), version_(std::move(version)) {}
 
+  // Begins another file for the entries that follow, after Finish of the one before. Rows of all
+  // files are those that one file would have; columns are those of the sets of each. Without a sink
+  // as above.
+  void BeginFile(Sink sink);
   // IntervalTable::Expect.
   void Expect(const v1::VcpuSet& set) { table_.Expect(set); }
 

@@ -1,7 +1,8 @@
 #pragma once
 
 // monitor/rollup: a timeline as rows of sums, one per vCPU and window of the wall clock. `Windows`
-// makes the rows, this file says what is in one, `RowText` writes them. Everything is derived from
+// makes the rows, this file says what is in one, `RowText` and `RowParquet` write
+// them. Everything is derived from
 // the records alone, so the same timeline gives the same rows. No clock here, no files.
 
 #include <array>
@@ -28,9 +29,10 @@ struct Subject {
   std::string host;
   std::string stream;  // 32 hexadecimal digits
   std::optional<std::string> boot_id;
+  std::optional<std::string> kernel_release;  // of the host
   std::optional<std::string> tool_version;
   std::optional<std::string> labels;  // "rack=12,zone=a", sorted by key
-  std::optional<std::string> classifier;
+  std::string classifier;
   std::optional<std::string> profile;
   uint32_t vm = 0;  // number of the VM in its stream
   std::optional<std::string> vm_name;
@@ -87,6 +89,7 @@ enum class Type : uint8_t { kInteger, kText };
 struct Column {
   std::string_view name;
   Type type = Type::kInteger;
+  bool optional = false;    // it can be null
   bool adds_up = false;     // the sum over rows is that of all of their intervals
   bool is_maximum = false;  // likewise their maximum
   Value (*of)(const Row&) = nullptr;

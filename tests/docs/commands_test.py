@@ -54,6 +54,8 @@ UNTIL_CTRL_C = {
     "--status tcp:127.0.0.1:9465": "stays",
     "vcpulse collect --listen unix:/srv/vcpulse/collect.sock --dir /srv/vcpulse --rollup 10s,1m "
     "--keep raw=2d,10s=30d,1m=400d": "output",
+    "vcpulse collect --listen unix:/srv/vcpulse/collect.sock --dir /srv/vcpulse --parquet /srv/ticks "
+    "--keep raw=2d,parquet=90d": "output",
     "vcpulse record --all --to tls:collector:4711 --cert h.pem --key h.key --ca ca.pem": "/srv/vcpulse/host1/*/*.vpt",
     "vcpulse tail /srv/vcpulse": "output",
     "vcpulse top": "output",

@@ -100,7 +100,7 @@ TEST_F(RollupCommand, BadInputIsOneLine) {
   ExpectRefused({kGolden, "--window", "10s,10s"}, HasSubstr("'10s' is given twice"));
   ExpectRefused({kGolden, "--window", "2d"}, HasSubstr("'2d' is longer than 24h"));
   ExpectRefused({kGolden, "--format", "xml"},
-                HasSubstr("--format: 'xml' is neither csv nor jsonl"));
+                HasSubstr("--format: 'xml' is none of csv, jsonl, parquet"));
   ExpectRefused({Path("none")}, HasSubstr("cannot read " + Path("none")));
   fs::create_directories(Path("empty"));
   ExpectRefused({Path("empty")}, HasSubstr("holds no timeline (*.vpt)"));

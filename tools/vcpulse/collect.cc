@@ -19,6 +19,7 @@
 #include "monitor/http/server.h"
 #include "monitor/prometheus/stream_metrics.h"
 #include "monitor/rollup/store/rollup_store.h"
+#include "monitor/rollup/store/tick_files.h"
 #include "monitor/stream/net/collector.h"
 #include "tools/vcpulse/collect_options.h"
 #include "tools/vcpulse/commands.h"
@@ -141,6 +142,31 @@ absl::StatusOr<std::unique_ptr<stream::Collector>> StartAny(CollectRequest reque
   return stream::StartNatsCollector(*std::move(request.nats));
 }
 
+using DerivedStoreList = std::vector<std::unique_ptr<rollup::DerivedStore>>;
+
+// What is made of the timelines in `directory`. Errors: where --parquet cannot be made.
+absl::StatusOr<DerivedStoreList> DerivedStores(const std::string& directory, Levels levels) {
+  const auto say = [](const std::string& line) { Fail(line); };
+  DerivedStoreList stores;
+  if (!levels.rollups.empty()) {
+    stores.push_back(std::make_unique<rollup::RollupStore>(
+        stream::KernelFiles(),
+        rollup::RollupStore::Options{
+            .directory = directory, .levels = std::move(levels.rollups), .say = say}));
+  }
+  if (levels.parquet) {
+    const absl::Status made = stream::KernelFiles().MakeDirectories(*levels.parquet);
+    if (!made.ok()) return absl::Status(made.code(), absl::StrCat("--parquet: ", made.message()));
+    stores.push_back(std::make_unique<rollup::TickFiles>(
+        stream::KernelFiles(), rollup::TickFiles::Options{.directory = directory,
+                                                          .parquet = *std::move(levels.parquet),
+                                                          .max_age_ns = levels.parquet_age_ns,
+                                                          .version = VCPULSE_VERSION,
+                                                          .say = say}));
+  }
+  return stores;
+}
+
 int RunCollect(const CollectOptions& options) {
   auto request = ParseCollect(options);
   if (!request.ok()) return Fail(request.status());
@@ -154,7 +180,8 @@ int RunCollect(const CollectOptions& options) {
   const sigset_t signals = BlockSignals();
   const bool has_files = request->collector.credentials.any();
   const std::optional<http::Endpoint> status_endpoint = request->status;
-  std::vector<rollup::StoredLevel> levels = std::move(request->rollups);
+  auto derived = DerivedStores(options.directory, std::move(request->levels));
+  if (!derived.ok()) return Fail(derived.status());
   request->collector.say = [](const std::string& line) { Fail(line); };
   const auto collector = StartAny(*std::move(request));
   if (!collector.ok()) return Fail(collector.status());
@@ -172,15 +199,8 @@ int RunCollect(const CollectOptions& options) {
                         "agents do not trust each other, listen on unix: or tls:"));
     }
   }
-  std::optional<rollup::RollupThread> rollups;
-  if (!levels.empty()) {
-    rollups.emplace(
-        stream::KernelFiles(),
-        rollup::RollupStore::Options{.directory = options.directory,
-                                     .levels = std::move(levels),
-                                     .say = [](const std::string& line) { Fail(line); }},
-        RealtimeNow_ns);
-  }
+  std::optional<rollup::DerivingThread> deriving;
+  if (!derived->empty()) deriving.emplace(*std::move(derived), RealtimeNow_ns);
   NotifyService("READY=1");
   while (WaitForSignal(signals) == SIGHUP) Reload(**collector, has_files);
   NotifyService("STOPPING=1");

@@ -150,8 +150,13 @@ absl::Status ReadLevels(const CollectOptions& options, CollectRequest& request) 
         "--rollup: collectors of a broker each hold a part of a stream: run `vcpulse rollup` over "
         "the directories of all of them");
   }
+  if (levels->parquet && request.nats) {
+    return absl::InvalidArgumentError(
+        "--parquet: collectors of a broker each hold a part of a stream: run `vcpulse export "
+        "--format parquet` over the stream's folders of all of them");
+  }
   if (levels->raw_age_ns) request.collector.retention.max_age_ns = levels->raw_age_ns;
-  request.rollups = std::move(levels->rollups);
+  request.levels = *std::move(levels);
   return absl::OkStatus();
 }
 

@@ -53,7 +53,7 @@ struct CollectRequest {
   std::optional<http::Endpoint> status;
   std::optional<stream::NatsCollectorOptions> nats;  // with `collector` once it runs
   std::optional<stream::JetStreamLimits> make_stream;
-  std::vector<rollup::StoredLevel> rollups;
+  Levels levels;  // what is kept beside the timelines
 };
 
 // Errors: InvalidArgument in one line that begins with the flag; NotFound for a user that is none.

@@ -1,6 +1,4 @@
 // `vcpulse export`: a timeline for other programs.
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -85,12 +83,10 @@ absl::Status ExportOptions::Validate() const {
         "--guest-...: rows hold no hot addresses to be named; they are in --format perfetto");
   }
   if (output.empty()) return absl::InvalidArgumentError("--output: the file name is empty");
-  const bool binary = format == "perfetto" || format == "parquet";
-  if (binary && output == "-" && isatty(STDOUT_FILENO) == 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--output: - is a terminal, and a ",
-                     format == "perfetto" ? "Perfetto trace" : "Parquet file",
-                     " is binary: redirect it or name a file"));
+  if (format == "perfetto" || format == "parquet") {
+    absl::Status takes =
+        CheckTakesBinary(output, format == "perfetto" ? "a Perfetto trace" : "a Parquet file");
+    if (!takes.ok()) return takes;
   }
   return CheckNotSameFile(files, output);
 }

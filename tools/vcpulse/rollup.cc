@@ -9,9 +9,11 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "kvm/base/text.h"
 #include "monitor/report/text_format.h"
+#include "monitor/rollup/row_parquet.h"
 #include "monitor/rollup/row_text.h"
 #include "monitor/rollup/windows.h"
 #include "monitor/timeline/recordings.h"
@@ -28,16 +30,19 @@ constexpr const char* kRollupFooter =
     R"(An interval counts in the window in which it ends, so rows of 10 s add up to rows of 1 m, and to the
 totals of `vcpulse report`, exactly. Rows hold sums and maxima, no shares: time in each band, starved
 and gaps, the longest spin and starvation, counts of events, run delay, exits. What was not counted is
-null (jsonl) or empty (csv), never 0. Parts of one recording that several FILEs hold are joined.
-docs/rollups.md describes every column.
+null (jsonl, parquet) or empty (csv), never 0. Parts of one recording that several FILEs hold are joined.
+docs/rollups.md describes every column, docs/queries.md has SQL over them.
 
 Examples:
   vcpulse rollup web.vpt --window 10s > web.csv
   vcpulse rollup /srv/vcpulse --window 10s,1m --format jsonl -o rollups/
+  vcpulse rollup /srv/vcpulse --format parquet -o fleet.parquet
 
 Exit status:
   0  written
   2  usage error, or a file could not be read or written)";
+
+constexpr std::string_view kParquet = "parquet";
 
 struct RollupOptions {
   std::vector<std::string> files = {kDefaultTimeline};
@@ -50,14 +55,15 @@ struct RollupOptions {
 class RollupOutput {
  public:
   static absl::StatusOr<RollupOutput> Open(const RollupOptions& options,
-                                           const std::vector<Window>& windows,
-                                           rollup::Format format) {
+                                           const std::vector<Window>& windows) {
     RollupOutput output;
     std::error_code unknown;
     const bool is_folder =
         options.output.ends_with('/') || std::filesystem::is_directory(options.output, unknown);
     if (!is_folder) {
-      absl::Status added = output.Add(options.output, format);
+      const std::string names = absl::StrJoin(
+          windows, ",", [](std::string* to, const Window& w) { absl::StrAppend(to, w.name); });
+      absl::Status added = output.Add(options.output, options.format, names);
       if (!added.ok()) return added;
       return output;
     }
@@ -69,19 +75,19 @@ class RollupOutput {
     }
     for (const Window& window : windows) {
       const std::filesystem::path folder = options.output;
-      absl::Status added =
-          output.Add(folder / absl::StrCat(window.name, ".", options.format), format);
+      absl::Status added = output.Add(folder / absl::StrCat(window.name, ".", options.format),
+                                      options.format, window.name);
       if (!added.ok()) return added;
     }
     return output;
   }
 
   absl::Status Add(size_t level, const rollup::Row& row) {
-    return texts_[level % texts_.size()]->Add(row);
+    return tables_[level % tables_.size()]->Add(row);
   }
   absl::Status Finish() {
-    for (const auto& text : texts_) {
-      if (absl::Status status = text->Finish(); !status.ok()) return status;
+    for (const auto& table : tables_) {
+      if (absl::Status status = table->Finish(); !status.ok()) return status;
     }
     for (const auto& file : files_) {
       if (absl::Status status = file->Finish(); !status.ok()) return status;
@@ -90,17 +96,24 @@ class RollupOutput {
   }
 
  private:
-  absl::Status Add(const std::string& path, rollup::Format format) {
+  // A file with the rows of `windows`, "10s,1m".
+  absl::Status Add(const std::string& path, const std::string& format, const std::string& windows) {
     auto file = TextFile::Open(path);
     if (!file.ok()) return file.status();
     TextFile* const to = files_.emplace_back(std::make_unique<TextFile>(*std::move(file))).get();
-    texts_.push_back(std::make_unique<rollup::RowText>(
-        format, [to](std::string_view text) { return to->Append(text); }));
+    const auto sink = [to](std::string_view bytes) { return to->Append(bytes); };
+    if (const auto text = rollup::FindFormat(format)) {
+      tables_.push_back(std::make_unique<rollup::RowText>(*text, sink));
+      return absl::OkStatus();
+    }
+    auto table = rollup::RowParquet::Create(sink, {.version = VCPULSE_VERSION, .window = windows});
+    if (!table.ok()) return table.status();
+    tables_.push_back(*std::move(table));
     return absl::OkStatus();
   }
 
   std::vector<std::unique_ptr<TextFile>> files_;
-  std::vector<std::unique_ptr<rollup::RowText>> texts_;
+  std::vector<std::unique_ptr<rollup::RowWriter>> tables_;
 };
 
 // Adds the rows of one recording. Errors: those of reading and of the output.
@@ -139,17 +152,22 @@ absl::Status RollUp(const timeline::Recording& recording, const std::vector<int6
 int RunRollup(const RollupOptions& options) {
   const auto windows = ParseWindows("--window", options.window);
   if (!windows.ok()) return Fail(windows.status());
-  const auto format = rollup::FindFormat(options.format);
-  if (!format) {
-    return Fail(absl::StrCat("--format: ", Quoted(options.format), " is neither csv nor jsonl"));
+  const bool is_parquet = options.format == kParquet;
+  if (!is_parquet && !rollup::FindFormat(options.format)) {
+    return Fail(
+        absl::StrCat("--format: ", Quoted(options.format), " is none of csv, jsonl, parquet"));
   }
   if (options.output.empty()) return Fail("--output: the file name is empty");
+  if (is_parquet) {
+    absl::Status takes = CheckTakesBinary(options.output, "a Parquet file");
+    if (!takes.ok()) return Fail(takes);
+  }
   if (absl::Status status = CheckNotSameFile(options.files, options.output); !status.ok()) {
     return Fail(status);
   }
   const auto recordings = timeline::FindRecordings(options.files);
   if (!recordings.ok()) return Fail(ReadFailure(recordings.status(), options.files.front()));
-  auto output = RollupOutput::Open(options, *windows, *format);
+  auto output = RollupOutput::Open(options, *windows);
   if (!output.ok()) return Fail(output.status());
   std::vector<int64_t> lengths_ns;
   std::vector<std::string> paths;
@@ -184,8 +202,10 @@ void AddRollupCommand(CLI::App& app, int& exit_code) {
                    "lengths of the windows, at most 24h, with commas between")
       ->type_name("DURATION,...")
       ->capture_default_str();
-  command->add_option("--format", options->format, "a table, or a JSON object per row")
-      ->type_name("csv|jsonl")
+  command
+      ->add_option("--format", options->format,
+                   "a table as text or as Parquet, or a JSON object per row")
+      ->type_name("csv|jsonl|parquet")
       ->capture_default_str();
   command
       ->add_option("-o,--output", options->output,

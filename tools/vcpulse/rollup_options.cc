@@ -58,7 +58,12 @@ absl::Status ReadKept(const std::string& text, Levels& levels) {
         absl::StrCat("--keep: ", text.substr(equals + 1), " is less than 1s"));
   }
   std::optional<int64_t>* kept_ns = &levels.raw_age_ns;
-  if (name != "raw") {
+  if (name == "parquet") {
+    if (!levels.parquet) {
+      return absl::InvalidArgumentError("--keep: parquet means nothing without --parquet DIR");
+    }
+    kept_ns = &levels.parquet_age_ns;
+  } else if (name != "raw") {
     const auto window = ParseWindow("--keep", name);
     if (!window.ok()) return window.status();
     const auto level = std::ranges::find(levels.rollups, window->name, &rollup::StoredLevel::name);
@@ -84,9 +89,13 @@ void AddLevelOptions(CLI::App& command, LevelOptions& options) {
                   "DIR/.rollup/10s/date=.../host=AGENT/*.csv")
       ->type_name("DURATION,...");
   command
+      .add_option("--parquet", options.parquet,
+                  "also write ticks as Parquet: DIR/date=.../host=AGENT/*.parquet")
+      ->type_name("DIR");
+  command
       .add_option("--keep", options.keep,
                   "how long each level is kept, raw being the timelines, as --keep-for "
-                  "(raw=2d,10s=30d,1m=400d) [for ever]")
+                  "(raw=2d,10s=30d,1m=400d,parquet=90d) [for ever]")
       ->type_name("LEVEL=DURATION,...");
 }
 
@@ -102,6 +111,12 @@ absl::StatusOr<Levels> ParseLevels(const LevelOptions& options) {
       }
       levels.rollups.push_back({.length_ns = window.length_ns, .name = window.name});
     }
+  }
+  if (options.parquet) {
+    if (options.parquet->empty()) {
+      return absl::InvalidArgumentError("--parquet: the directory's name is empty");
+    }
+    levels.parquet = options.parquet;
   }
   if (options.keep) {
     for (absl::string_view part : absl::StrSplit(*options.keep, ',')) {

@@ -32,15 +32,18 @@ absl::StatusOr<Window> ParseWindow(const std::string& flag, const std::string& t
 // What a collector keeps beside timelines, as written.
 struct LevelOptions {
   std::optional<std::string> rollup;
+  std::optional<std::string> parquet;
   std::optional<std::string> keep;
 };
 
-// Adds --rollup and --keep.
+// Adds --rollup, --parquet and --keep.
 void AddLevelOptions(CLI::App& command, LevelOptions& options);
 
 struct Levels {
   std::vector<rollup::StoredLevel> rollups;
-  std::optional<int64_t> raw_age_ns;  // of the timelines
+  std::optional<std::string> parquet;  // directory
+  std::optional<int64_t> raw_age_ns;   // of the timelines
+  std::optional<int64_t> parquet_age_ns;
 };
 
 // Errors: InvalidArgument in one line that begins with the flag.

@@ -1,12 +1,22 @@
 #include "tools/vcpulse/text_file.h"
 
+#include <unistd.h>
+
 #include <cstdint>
 #include <span>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "kvm/base/text.h"
 #include "tools/vcpulse/output.h"
 
 namespace vcpulse::tools {
+
+absl::Status CheckTakesBinary(const std::string& path, std::string_view what) {
+  if (path != "-" || isatty(STDOUT_FILENO) != 1) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("--output: - is a terminal, and ", ToAbsl(what),
+                                                 " is binary: redirect it or name a file"));
+}
 
 absl::StatusOr<TextFile> TextFile::Open(const std::string& path) {
   TextFile output;

@@ -10,6 +10,10 @@
 
 namespace vcpulse::tools {
 
+// InvalidArgument where `path` is `-` and standard output is a terminal, as `what` ("a Parquet
+// file") is binary.
+absl::Status CheckTakesBinary(const std::string& path, std::string_view what);
+
 // Where the text of a command goes: a file that appears when it is finished, or standard output.
 class TextFile {
  public:

@@ -7,7 +7,7 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/time.h"
+#include "monitor/rollup/store/derived_store.h"
 #include "monitor/stream/disk/names.h"
 #include "monitor/timeline/chunk_header.h"
 #include "monitor/timeline/reader.h"
@@ -16,12 +16,7 @@ namespace vcpulse::rollup {
 namespace {
 
 constexpr size_t kReadBytes = size_t{4} << 20;
-constexpr int64_t kDay_ns = 86'400'000'000'000;
 constexpr int64_t kWindowsOfSlice = 60;
-
-std::string Utc(const char* format, int64_t realtime_ns) {
-  return absl::FormatTime(format, absl::FromUnixNanos(realtime_ns), absl::UTCTimeZone());
-}
 
 // The bytes of the whole chunks that `bytes` begins with, damage between them too. `wanted` becomes
 // how many bytes are needed to go on where there is no whole one.
@@ -102,12 +97,9 @@ absl::StatusOr<bool> StreamRollup::Advance(int64_t realtime_ns) {
 }
 
 absl::StatusOr<bool> StreamRollup::TakeNews() {
-  const auto names = files_.List(Folder());
+  const auto names = TimelinesIn(files_, Folder());
   if (!names.ok()) return names.status();
-  std::vector<std::string> there;
-  for (const std::string& name : *names) {
-    if (stream::SequenceOfFileName(name)) there.push_back(name);
-  }
+  const std::vector<std::string>& there = *names;
   // Retention removes the oldest.
   const auto is_gone = [&there](const Taken& taken) {
     return std::ranges::find(there, taken.name) == there.end();

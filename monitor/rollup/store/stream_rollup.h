@@ -1,8 +1,5 @@
 #pragma once
 
-// monitor/rollup/store keeps the rollups of what a collector stores, beside it. It reads the
-// timelines that are on the disk and nothing else, so everything here can be made again from them.
-
 #include <cstddef>
 #include <cstdint>
 #include <map>

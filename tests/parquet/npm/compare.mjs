@@ -1,6 +1,6 @@
 // Reads Parquet files by DuckDB and by hyparquet, which share no code, and holds every value, null and statistic
 // against what was meant.
-//   node compare.mjs csv FILE.parquet FILE.csv [...]       as `vcpulse export` writes both
+//   node compare.mjs csv FILE.parquet FILE.csv [...]       as `vcpulse export` or `rollup` writes both
 //   node compare.mjs drawn FILE.parquet FILE.jsonl [...]   as draw_rows does
 import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
@@ -36,10 +36,17 @@ const KINDS = {
 };
 const DRAWN_KINDS = ['boolean', 'int32', 'int64', 'bits', 'text', 'instant'];
 const TEXTS = ['vm', 'vm_uuid', 'state', 'band', 'raw_band', 'rule'];
+const TEXTS_OF_ROLLUP = [
+  'agent', 'host', 'labels', 'boot_id', 'kernel_release', 'stream', 'vm_name', 'vm_uuid', 'classifier', 'profile',
+  'tool_version', 'other_counts',
+];
 const SHARE = /_counted_share$/;
 
 // Columns between those of readings and of verdicts are metrics.
 function kindsOfCsv(names) {
+  if (names[0] === 'window_start_ns') {
+    return names.map((name) => (TEXTS_OF_ROLLUP.includes(name) ? KINDS.text : KINDS.int64));
+  }
   const metrics = names.indexOf('state');
   return names.map((name, i) => {
     if (TEXTS.includes(name)) return KINDS.text;

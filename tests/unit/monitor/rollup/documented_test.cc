@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <memory>
 #include <string>
+#include <variant>
 
 #include "monitor/rollup/row.h"
 
@@ -24,6 +26,16 @@ TEST(Columns, AreDocumented) {
     if (line.starts_with("| `")) rows += line + "\n";
   }
   EXPECT_EQ(rows, wanted) << "write these rows:\n" << wanted;
+}
+
+// RowParquet relies on it: a null in a required column is an error there.
+TEST(Columns, AreNullOnlyWhereTheyAreOptional) {
+  Row row;
+  row.subject = std::make_shared<Subject>();
+  for (const Column& column : Columns()) {
+    EXPECT_EQ(std::holds_alternative<std::monostate>(column.of(row)), column.optional)
+        << column.name;
+  }
 }
 
 }  // namespace

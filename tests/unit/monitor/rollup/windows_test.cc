@@ -42,6 +42,7 @@ TEST(Windows, AreAlignedToTheWallClockAndAnIntervalIsOfTheOneWithItsEnd) {
 TEST(Windows, SayOfWhomTheyAre) {
   v1::Session session = DrawnRecording::Session();
   session.set_boot_id("b00t");
+  session.set_kernel_release("6.1.0-40");
   session.set_tool_version("1.2");
   session.set_agent_id("web-01");
   for (const auto& [key, value] : {std::pair("rack", "12"), std::pair("zone", "a")}) {
@@ -61,6 +62,7 @@ TEST(Windows, SayOfWhomTheyAre) {
   EXPECT_EQ(Text(row, "agent"), "web-01");
   EXPECT_EQ(Text(row, "labels"), "rack=12,zone=a");
   EXPECT_EQ(Text(row, "boot_id"), "b00t");
+  EXPECT_EQ(Text(row, "kernel_release"), "6.1.0-40");
   EXPECT_EQ(Text(row, "tool_version"), "1.2");
   EXPECT_EQ(Text(row, "stream"), "01010101010101010101010101010101");
   EXPECT_EQ(Text(row, "vm_name"), "web");
@@ -228,7 +230,8 @@ TEST(RowText, IsCsvOrJsonLinesOfTheSameTable) {
   recording.Draw("PP");
   const std::string path = recording.Finish();
   const std::string csv = TextOf(path, Format::kCsv);
-  EXPECT_THAT(csv, StartsWith("window_start_ns,window_ns,agent,host,labels,boot_id,stream,vm,"));
+  EXPECT_THAT(csv, StartsWith("window_start_ns,window_ns,agent,host,labels,boot_id,kernel_release,"
+                              "stream,vm,"));
   EXPECT_THAT(csv, HasSubstr(",\"a \"\"b\"\", c\","));
   EXPECT_EQ(std::ranges::count(csv, '\n'), 2);
   const std::string jsonl = TextOf(path, Format::kJsonLines);

@@ -44,7 +44,7 @@ class Store : public testing::Test {
                              .levels = levels_,
                              .say = [this](const std::string& line) { said_.push_back(line); }});
   }
-  void Pass() { store_->Pass(now_ns_); }
+  void Pass() { store_->Pass(now_ns_, {}); }
 
   std::string PathOf(uint64_t first_sequence) const {
     return folder_ + "/host1/" + kStream + "/" + stream::FileNameOf(first_sequence);
