@@ -213,7 +213,11 @@ class CrashingFiles : public stream::Files {
     }
     return absl::OkStatus();
   }
-  absl::Status SyncFileSystem(const std::string& directory) override {
+  absl::StatusOr<std::unique_ptr<stream::FileSystem>> OpenFileSystem(
+      const std::string& directory) override {
+    return std::make_unique<WholeFileSystem>(*this, directory);
+  }
+  absl::Status SyncFileSystem(const std::string& directory) {
     const std::lock_guard lock(mutex_);
     if (absl::Status status = MayChange(directory); !status.ok()) return status;
     synced_names_ = names_;
@@ -337,6 +341,17 @@ class CrashingFiles : public stream::Files {
     const std::string path_;
     const std::shared_ptr<Node> node_;
     const int life_;
+  };
+
+  class WholeFileSystem final : public stream::FileSystem {
+   public:
+    WholeFileSystem(CrashingFiles& files, std::string directory)
+        : files_(files), directory_(std::move(directory)) {}
+    absl::Status Sync() override { return files_.SyncFileSystem(directory_); }
+
+   private:
+    CrashingFiles& files_;
+    const std::string directory_;
   };
 
   class HeldLock final : public stream::DirectoryLock {

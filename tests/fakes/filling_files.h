@@ -51,8 +51,9 @@ class FillingFiles final : public stream::Files {
   absl::Status MakeDirectories(const std::string& directory) override {
     return below_.MakeDirectories(directory);
   }
-  absl::Status SyncFileSystem(const std::string& directory) override {
-    return below_.SyncFileSystem(directory);
+  absl::StatusOr<std::unique_ptr<stream::FileSystem>> OpenFileSystem(
+      const std::string& directory) override {
+    return below_.OpenFileSystem(directory);
   }
   absl::Status SyncDirectory(const std::string& directory) override {
     return below_.SyncDirectory(directory);

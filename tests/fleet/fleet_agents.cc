@@ -115,11 +115,12 @@ absl::Status Publish(const Options& options, const std::vector<Chunk>& chunks, u
       wait_below(options.under_way);
       const std::string id = absl::StrCat("host-", agent);
       ++under_way;
-      status = (*connection)
-                   ->Publish(stream::SubjectOf(id, chunk.header.stream_id),
-                             stream::MessageIdOf(id, chunk.header.stream_id,
-                                                 chunk.header.first_sequence, std::nullopt),
-                             number * options.agents + agent, chunk.bytes);
+      status =
+          (*connection)
+              ->Publish(stream::SubjectOf(id, chunk.header.stream_id),
+                        stream::MessageIdOf(id, chunk.header.stream_id, chunk.header.first_sequence,
+                                            chunk.header.payload_crc),
+                        number * options.agents + agent, chunk.bytes);
       ++totals.published;
       totals.bytes += chunk.bytes.size();
     }

@@ -169,7 +169,7 @@ class OneServerTest(unittest.TestCase):
 
     USERS = ('authorization {{ users: [\n'
              '  {{ user: "web-01", password: "secret", permissions: {{\n'
-             '    publish: ["vcpulse.v1.web-01.>"], subscribe: ["_INBOX.>"] }} }},\n'
+             '    publish: ["vcpulse.v1.web-01.>"], subscribe: ["_INBOX_web-01.>"] }} }},\n'
              '  {{ user: "collector", password: "other" }} ] }}\n')
 
     def test_who_may_publish_what(self):

@@ -178,7 +178,8 @@ int RunCollect(const CollectOptions& options) {
   request->collector.descriptors = DescriptorLimit();
   if (request->make_stream) return MakeStream(*request);
   const sigset_t signals = BlockSignals();
-  const bool has_files = request->collector.credentials.any();
+  const bool has_files = request->collector.credentials.any() ||
+                         (request->nats && stream::HasFiles(request->nats->server));
   const std::optional<http::Endpoint> status_endpoint = request->status;
   auto derived = DerivedStores(options.directory, std::move(request->levels));
   if (!derived.ok()) return Fail(derived.status());

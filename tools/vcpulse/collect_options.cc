@@ -226,9 +226,9 @@ absl::Status ReadStreamLimits(const CollectOptions& options, CollectRequest& req
     }
     limits.replicas = static_cast<int64_t>(*number);
   }
-  int64_t age_ns = limits.max_age.count();
+  int64_t age_ns = 0;
   absl::Status status = ReadDuration("--max-age", options.max_age, age_ns);
-  limits.max_age = std::chrono::nanoseconds(age_ns);
+  if (options.max_age) limits.max_age = std::chrono::nanoseconds(age_ns);
   uint64_t bytes = 0;
   status.Update(ReadSize("--max-bytes", options.max_bytes, kSmallestKept, bytes));
   if (options.max_bytes) limits.max_bytes = bytes;
@@ -267,6 +267,21 @@ absl::Status ReadSources(const CollectOptions& options, CollectRequest& request)
     request.collector.credentials = *std::move(credentials);
     request.collector.allow_insecure = options.peer.insecure;
     return absl::OkStatus();
+  }
+  const char* meaningless = options.memory                       ? "--memory"
+                            : options.max_connections            ? "--max-connections"
+                            : options.peer_rate                  ? "--peer-rate"
+                            : options.peer.revoked               ? "--crl"
+                            : !options.allowed_users.empty()     ? "--allow-uid"
+                            : !options.allowed_followers.empty() ? "--allow-follower"
+                                                                 : nullptr;
+  if (meaningless != nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(meaningless, ": it is for --listen, and the broker decides who may send"));
+  }
+  if (options.make_stream && (!options.directory.empty() || options.status)) {
+    return absl::InvalidArgumentError(
+        "--make-stream makes the stream and ends: give --dir and --status to a collector");
   }
   if (!std::ranges::all_of(options.from, IsNatsAddress)) {
     return absl::InvalidArgumentError(

@@ -20,6 +20,7 @@ namespace vcpulse::tools {
 namespace {
 
 constexpr const char* kStreamingGroup = "Streaming (docs/streaming.md)";
+constexpr absl::Duration kLongestMargin = absl::Minutes(4);
 constexpr uint64_t kSmallestSpool = 1u << 20;
 
 // The value of a variable of the environment that says something.
@@ -88,6 +89,11 @@ absl::Status ParseWayToNats(const UplinkOptions& options, stream::Uplink::Option
   if (options.spool_margin) {
     const auto margin = ParseDurationOption("--spool-margin", *options.spool_margin);
     if (!margin.ok()) return margin.status();
+    if (*margin > kLongestMargin) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--spool-margin: ", *options.spool_margin,
+                       " is more than 4m, and the broker knows what it has for 5m"));
+    }
     nats.margin = absl::ToChronoNanoseconds(*margin);
   }
   uplink.way_name = absl::StrJoin(nats.server.urls, " or ");

@@ -35,6 +35,16 @@ class AppendFile {
   virtual bool is_torn() const = 0;
 };
 
+// The file system of a directory. One thread.
+class FileSystem {
+ public:
+  virtual ~FileSystem() = default;
+
+  // syncfs(2): all that was written to it since it was opened, by anybody, names too. One commit,
+  // where many files would cost one each. Errors since the last call, or since it was opened.
+  virtual absl::Status Sync() = 0;
+};
+
 // A directory that one process alone uses, until it is destroyed.
 class DirectoryLock {
  public:
@@ -70,9 +80,9 @@ class Files {
   // With all its parents, mode 0750, each synced into its own parent. Follows links.
   virtual absl::Status MakeDirectories(const std::string& directory) = 0;
   virtual absl::Status SyncDirectory(const std::string& directory) = 0;
-  // syncfs(2): all that was written to the file system of `directory`, by anybody, names too. One
-  // commit, where many files would cost one each. Kernels report its errors from Linux 5.8 on.
-  virtual absl::Status SyncFileSystem(const std::string& directory) = 0;
+  // Unimplemented on kernels before 5.8, where syncfs(2) reports no errors.
+  virtual absl::StatusOr<std::unique_ptr<FileSystem>> OpenFileSystem(
+      const std::string& directory) = 0;
   virtual absl::Status Rename(const std::string& from, const std::string& to) = 0;
   virtual absl::Status Remove(const std::string& path) = 0;           // a file
   virtual absl::Status RemoveDirectory(const std::string& path) = 0;  // an empty one

@@ -2,10 +2,12 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -76,6 +78,31 @@ class KernelAppendFile final : public AppendFile {
   const std::string path_;
   uint64_t size_;
   bool torn_ = false;
+};
+
+// syncfs(2) reports errors of writing from Linux 5.8 on.
+bool SyncfsTellsErrors() {
+  utsname names{};
+  int major = 0;
+  int minor = 0;
+  if (::uname(&names) != 0 || std::sscanf(names.release, "%d.%d", &major, &minor) != 2)
+    return false;
+  return major > 5 || (major == 5 && minor >= 8);
+}
+
+class KernelFileSystem final : public FileSystem {
+ public:
+  KernelFileSystem(Fd fd, std::string directory)
+      : fd_(std::move(fd)), directory_(std::move(directory)) {}
+
+  absl::Status Sync() override {
+    if (::syncfs(fd_.get()) == 0) return absl::OkStatus();
+    return Failed(errno, "sync the file system of", directory_);
+  }
+
+ private:
+  const Fd fd_;
+  const std::string directory_;
 };
 
 class KernelLock final : public DirectoryLock {
@@ -209,11 +236,12 @@ class Kernel final : public Files {
     return absl::OkStatus();
   }
 
-  absl::Status SyncFileSystem(const std::string& directory) override {
-    const Fd fd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  absl::StatusOr<std::unique_ptr<FileSystem>> OpenFileSystem(
+      const std::string& directory) override {
+    if (!SyncfsTellsErrors()) return absl::UnimplementedError("Linux before 5.8");
+    Fd fd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!fd.valid()) return Failed(errno, "open directory", directory);
-    if (::syncfs(fd.get()) != 0) return Failed(errno, "sync the file system of", directory);
-    return absl::OkStatus();
+    return std::make_unique<KernelFileSystem>(std::move(fd), directory);
   }
 
   absl::Status Rename(const std::string& from, const std::string& to) override {

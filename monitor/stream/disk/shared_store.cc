@@ -73,7 +73,13 @@ absl::Status SharedStore::Recover(const std::string& name) {
                     " at its end were not whole and are cut off");
     if (absl::Status status = (*file)->Truncate(end); !status.ok()) return status;
   }
-  return (*file)->Sync();
+  if (absl::Status status = (*file)->Sync(); !status.ok()) return status;
+  const auto begun_ns = files_.BegunAt_ns(path);
+  if (!begun_ns.ok()) return begun_ns.status();
+  path_ = path;  // of the last one, the next chunk goes on there
+  file_begun_ns_ = *begun_ns;
+  durable_bytes_ = end;
+  return absl::OkStatus();
 }
 
 void SharedStore::Note(const timeline::ChunkHeader& header, uint64_t settles_to) {
@@ -92,13 +98,33 @@ bool SharedStore::Holds(const timeline::ChunkHeader& header, uint64_t settles_to
   return known.Contains(header.first_sequence, settles_to);
 }
 
+// The file that the next chunk goes to.
+absl::Status SharedStore::OpenFile(uint64_t first_sequence, int64_t realtime_ns) {
+  if (file_ == nullptr && !path_.empty() && !files_.SizeOf(path_).ok()) path_.clear();
+  if (file_ == nullptr && !path_.empty()) {
+    auto file = files_.OpenToAppend(path_, false);
+    if (file.ok() && (*file)->size() != durable_bytes_) {
+      path_.clear();  // somebody has changed it
+    } else if (!file.ok()) {
+      return file.status();
+    } else {
+      file_ = *std::move(file);
+    }
+  }
+  file_begun_ns_ = std::min(file_begun_ns_, realtime_ns);  // the clock was set back
+  const bool is_due = file_ == nullptr || file_->size() >= options_.rotate_bytes ||
+                      realtime_ns - file_begun_ns_ >= options_.rotate_ns;
+  return is_due ? BeginFile(first_sequence, realtime_ns) : absl::OkStatus();
+}
+
 absl::Status SharedStore::BeginFile(uint64_t first_sequence, int64_t realtime_ns) {
   if (file_ != nullptr) {
     if (absl::Status status = Sync(); !status.ok()) return status;
     file_.reset();
   }
   if (absl::Status status = files_.MakeDirectories(directory_); !status.ok()) return status;
-  for (uint64_t number = first_sequence; number < first_sequence + kMostTakenNames; ++number) {
+  for (uint64_t i = 0; i < kMostTakenNames; ++i) {
+    const uint64_t number = first_sequence + i;
     const std::string path = absl::StrCat(directory_, "/", FileNameOf(number));
     if (files_.SizeOf(path).ok()) continue;
     auto file = files_.OpenToAppend(path, true);
@@ -116,12 +142,9 @@ absl::Status SharedStore::BeginFile(uint64_t first_sequence, int64_t realtime_ns
 
 absl::Status SharedStore::Append(const timeline::ChunkHeader& header, uint64_t settles_to,
                                  std::span<const uint8_t> chunk, int64_t realtime_ns) {
-  const bool is_due = file_ == nullptr || file_->size() >= options_.rotate_bytes ||
-                      realtime_ns - file_begun_ns_ >= options_.rotate_ns;
-  if (is_due) {
-    if (absl::Status status = BeginFile(header.first_sequence, realtime_ns); !status.ok()) {
-      return status;
-    }
+  if (!broken_.ok()) return broken_;
+  if (absl::Status status = OpenFile(header.first_sequence, realtime_ns); !status.ok()) {
+    return status;
   }
   if (absl::Status status = file_->Append(chunk); !status.ok()) return status;
   Note(header, settles_to);
@@ -129,6 +152,7 @@ absl::Status SharedStore::Append(const timeline::ChunkHeader& header, uint64_t s
 }
 
 absl::Status SharedStore::Sync() {
+  if (!broken_.ok()) return broken_;
   if (file_ == nullptr || (file_->size() == durable_bytes_ && !names_unsynced_)) {
     return absl::OkStatus();
   }
@@ -140,7 +164,7 @@ absl::Status SharedStore::Sync() {
     status = files_.SyncDirectory(folder);
   }
   if (!status.ok()) {
-    GiveUpUnsynced();
+    GiveUpUnsynced(status);
     return status;
   }
   durable_bytes_ = file_->size();
@@ -149,6 +173,7 @@ absl::Status SharedStore::Sync() {
 }
 
 absl::Status SharedStore::NoteSynced() {
+  if (!broken_.ok()) return broken_;
   if (file_ == nullptr) return absl::OkStatus();
   if (const auto size = files_.SizeOf(path_); !size.ok()) return size.status();
   durable_bytes_ = file_->size();
@@ -156,9 +181,15 @@ absl::Status SharedStore::NoteSynced() {
   return absl::OkStatus();
 }
 
-void SharedStore::GiveUpUnsynced() {
+void SharedStore::GiveUpUnsynced(const absl::Status& why) {
+  broken_ = why;
   // Where that fails too, Open reads what is there.
   if (file_ != nullptr) static_cast<void>(file_->Truncate(durable_bytes_));
+}
+
+void SharedStore::Rest() {
+  if (file_ == nullptr || names_unsynced_ || file_->size() != durable_bytes_) return;
+  file_.reset();
 }
 
 }  // namespace vcpulse::stream

@@ -40,17 +40,22 @@ class SharedStore {
   // Whether that chunk need not be stored: its records are here, or, where it tells of records that
   // are lost (`settles_to`: the last of them), they are here or known to be lost.
   bool Holds(const timeline::ChunkHeader& header, uint64_t settles_to) const;
-  // Adds a chunk that Holds does not know. Not durable yet. After an error the store is as before.
+  // Adds a chunk that Holds does not know. Not durable yet. After an error that chunk alone is not
+  // here, unless syncing the file before it failed: then see Sync.
   absl::Status Append(const timeline::ChunkHeader& header, uint64_t settles_to,
                       std::span<const uint8_t> chunk, int64_t realtime_ns);
-  // Makes all that was appended durable, new folders and files too. After an error the store must
-  // be opened anew: what was not durable is cut off where that can be had.
+  // Makes all that was appended durable, new folders and files too. After an error what was not
+  // durable is cut off where that can be had, and everything fails from then on: open it anew.
   absl::Status Sync();
   // The same, after Files::SyncFileSystem has done it. NotFound where somebody removed the file.
   absl::Status NoteSynced();
   // After a SyncFileSystem that failed: cuts off what is not durable, as a failed Sync does. The
   // store must be opened anew.
-  void GiveUpUnsynced();
+  void GiveUpUnsynced(const absl::Status& why);
+  // Closes the file, of which nothing may be unsynced (else it does nothing). The next chunk opens
+  // it again.
+  void Rest();
+  bool is_open() const { return file_ != nullptr; }
 
   const std::string& directory() const { return directory_; }
   const std::string& notice() const { return notice_; }  // what Open has cut off, for people
@@ -60,6 +65,7 @@ class SharedStore {
       : files_(files), directory_(std::move(directory)), options_(options) {}
 
   absl::Status Recover(const std::string& name);
+  absl::Status OpenFile(uint64_t first_sequence, int64_t realtime_ns);
   absl::Status BeginFile(uint64_t first_sequence, int64_t realtime_ns);
   void Note(const timeline::ChunkHeader& header, uint64_t settles_to);
 
@@ -69,7 +75,8 @@ class SharedStore {
   SequenceRanges records_;
   SequenceRanges lost_;
   std::unique_ptr<AppendFile> file_;
-  std::string path_;  // of file_
+  std::string path_;     // of file_, also while it rests; empty: the next chunk begins a file
+  absl::Status broken_;  // a sync has failed
   int64_t file_begun_ns_ = 0;
   uint64_t durable_bytes_ = 0;  // of file_
   bool names_unsynced_ = false;

@@ -36,7 +36,13 @@ constexpr int64_t kFetchPatience_ms = 250;
 constexpr int64_t kMostUnacknowledged = 16'384;  // of all collectors of a consumer
 constexpr std::chrono::milliseconds kAgainAfter{1'000};
 constexpr int64_t kLookPeriod_ns = 60'000'000'000;
-constexpr size_t kMostOpen = 512;  // stores of streams
+constexpr size_t kMostOpen = 512;         // files
+constexpr size_t kMostStreams = 100'000;  // whose sequence numbers are known
+// A chunk that its stream's folder does not take is offered again after that; the disk is another
+// matter.
+constexpr int64_t kOfferAgain_ms = 60'000;
+
+constexpr uint64_t kLastSequence = uint64_t{1} << 62;
 
 // A message of JetStream, acknowledged or not.
 struct DestroyMessage {
@@ -73,14 +79,19 @@ absl::StatusOr<Taken> Examine(natsMsg* message) {
   if (header->stream_id != subject->stream) {
     return absl::DataLossError("the chunk is of another stream than its subject says");
   }
-  return Taken{.subject = *subject,
-               .header = *header,
-               .settles_to = SettledBy(*header, payload),
-               .bytes = bytes};
+  const uint64_t settles_to = SettledBy(*header, payload);
+  if (header->first_sequence == 0 || settles_to > kLastSequence) {
+    return absl::DataLossError("its sequence numbers are none");
+  }
+  return Taken{.subject = *subject, .header = *header, .settles_to = settles_to, .bytes = bytes};
 }
 
-// When the chunk's first record was, by its own clocks.
-std::optional<int64_t> RealtimeOf(const Taken& taken) {
+StreamKey KeyOf(const Taken& taken) {
+  return {.agent_folder = FolderOf(taken.subject.agent_id), .stream = taken.subject.stream};
+}
+
+// An instant of the chunk's CLOCK_MONOTONIC by its own wall clock.
+std::optional<int64_t> RealtimeAt(const Taken& taken, int64_t mono_ns) {
   timeline::ChunkDecoder decoder;
   if (!decoder.Open(taken.header, taken.bytes.subspan(taken.header.header_bytes)).ok() ||
       !decoder.context().has_clock()) {
@@ -89,11 +100,18 @@ std::optional<int64_t> RealtimeOf(const Taken& taken) {
   const v1::ClockSnapshot& clock = decoder.context().clock();
   int64_t since_ns = 0;
   int64_t at_ns = 0;
-  if (__builtin_sub_overflow(taken.header.first_mono_ns, clock.mono_ns(), &since_ns) ||
+  if (__builtin_sub_overflow(mono_ns, clock.mono_ns(), &since_ns) ||
       __builtin_add_overflow(clock.realtime_ns(), since_ns, &at_ns)) {
     return std::nullopt;
   }
   return at_ns;
+}
+
+std::optional<int64_t> RealtimeOf(const Taken& taken) {
+  return RealtimeAt(taken, taken.header.first_mono_ns);
+}
+std::optional<int64_t> LastRealtimeOf(const Taken& taken) {
+  return RealtimeAt(taken, taken.header.last_mono_ns);
 }
 
 class NatsCollector final : public Collector {
@@ -107,6 +125,8 @@ class NatsCollector final : public Collector {
         connection_(std::move(connection)),
         retainer_(files_, options_.collector.directory, options_.collector.retention,
                   options_.collector.realtime(), options_.collector.say) {
+    auto file_system = files_.OpenFileSystem(options_.collector.directory);
+    if (file_system.ok()) file_system_ = *std::move(file_system);
     const BlockedSignals blocked;  // they are for other threads
     thread_ = std::thread([this] { Run(); });
     pthread_setname_np(thread_.native_handle(), "vcpulse-nats");
@@ -143,11 +163,13 @@ class NatsCollector final : public Collector {
   absl::Status Prepare();
   absl::Status Fetch(std::vector<Message>& messages);
   void TakeRound(std::vector<Message> messages);
-  absl::Status Store(const Taken& taken);
+  absl::StatusOr<bool> Store(const Taken& taken);
   std::set<StreamKey> SyncTouched(absl::Status& trouble);
+  void Refuse(const Taken& taken, const absl::Status& why);
+  void RestIdle();
   absl::StatusOr<SharedStore*> StoreOf(const Taken& taken);
-  void Acknowledge(const Taken& taken);
-  void NoteStored(const Taken& taken);
+  AgentStats& AgentOf(const Taken& taken);
+  void NoteStored(const Taken& taken, bool is_new);
   void NoteStorage(const absl::Status& status);
   void LookAround();
   void Say(const std::string& line) {
@@ -168,8 +190,13 @@ class NatsCollector final : public Collector {
   std::unique_ptr<NatsConnection> connection_;
   JetStream jetstream_;
   Subscription subscription_;
-  std::map<StreamKey, std::unique_ptr<SharedStore>> stores_;
+  struct Stream {
+    std::unique_ptr<SharedStore> store;
+    int64_t used_ns = 0;
+  };
+  std::map<StreamKey, Stream> streams_;
   std::set<StreamKey> touched_;
+  std::unique_ptr<FileSystem> file_system_;  // null: files are synced one by one
   Retainer retainer_;
   int64_t looked_ns_ = 0;
   std::string said_;
@@ -197,6 +224,10 @@ absl::Status NatsCollector::Prepare() {
     if (!connection.ok()) return connection.status();
     connection_ = *std::move(connection);
   }
+  if (!connection_->is_connected()) {
+    return absl::UnavailableError(
+        absl::StrCat(options_.address, ": the broker was lost: ", connection_->LastError()));
+  }
   if (subscription_ != nullptr) return absl::OkStatus();
   if (absl::Status status = CheckJetStream(*connection_, options_.address); !status.ok()) {
     return status;
@@ -213,16 +244,26 @@ absl::Status NatsCollector::Prepare() {
   config.FilterSubject = kAllSubjects;
   jsErrCode code = static_cast<jsErrCode>(0);
   const auto failed = [&](natsStatus status, const std::string& what) {
-    const char* words = nats_GetLastError(nullptr);
-    return absl::UnavailableError(absl::StrCat(
-        options_.address, ": ", what, ": ",
-        words != nullptr && *words != '\0' ? Printable(words) : natsStatus_GetText(status)));
+    return absl::UnavailableError(
+        absl::StrCat(options_.address, ": ", what, ": ", NatsWords(status)));
   };
   // Made here rather than by subscribing, as libnats removes at the end what it made.
   natsStatus status =
       js_AddConsumer(nullptr, jetstream->get(), kJetStreamName, &config, nullptr, &code);
   if (status != NATS_OK && code != JSConsumerNameExistErr) {
     return failed(status, absl::StrCat("the consumer ", options_.consumer));
+  }
+  jsConsumerInfo* info = nullptr;
+  status = js_GetConsumerInfo(&info, jetstream->get(), kJetStreamName, options_.consumer.c_str(),
+                              nullptr, &code);
+  if (status != NATS_OK) return failed(status, absl::StrCat("the consumer ", options_.consumer));
+  const bool is_of_use = info->Config != nullptr && info->Config->AckPolicy == js_AckExplicit;
+  jsConsumerInfo_Destroy(info);
+  if (!is_of_use) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(options_.address, ": the consumer ", options_.consumer,
+                     " was made by another program and does not wait for acknowledgements: name "
+                     "another one with --consumer"));
   }
   jsSubOptions bind;
   jsSubOptions_Init(&bind);
@@ -245,10 +286,8 @@ absl::Status NatsCollector::Fetch(std::vector<Message>& messages) {
       natsSubscription_Fetch(&list, subscription_.get(), kBatch, kFetchPatience_ms, &code);
   if (status == NATS_TIMEOUT) return absl::OkStatus();
   if (status != NATS_OK) {
-    const char* words = nats_GetLastError(nullptr);
-    return absl::UnavailableError(absl::StrCat(
-        options_.address, ": no chunks come: ",
-        words != nullptr && *words != '\0' ? Printable(words) : natsStatus_GetText(status)));
+    return absl::UnavailableError(
+        absl::StrCat(options_.address, ": no chunks come: ", NatsWords(status)));
   }
   for (int i = 0; i < list.Count; ++i) messages.emplace_back(std::exchange(list.Msgs[i], nullptr));
   natsMsgList_Destroy(&list);
@@ -266,9 +305,9 @@ void NatsCollector::Run() {
     }
     if (!status.ok()) {
       Say(absl::StrCat(status.message(), "; trying again"));
+      // A connection that was lost comes back by itself; a consumer may be another one by then.
       subscription_.reset();
       jetstream_.reset();
-      if (connection_ != nullptr && !connection_->is_connected()) connection_.reset();
       Pause();
       continue;
     }
@@ -300,112 +339,135 @@ void NatsCollector::TakeRound(std::vector<Message> messages) {
                      " is no chunk, and is not stored: ", taken.status().message()));
     static_cast<void>(natsMsg_Term(message.get(), nullptr));  // it would come again and again
   }
-  std::vector<const Taken*> stored;
+  std::vector<std::pair<const Taken*, bool>> held;  // and whether it is new
   absl::Status trouble;
   for (const Taken& taken : round) {
-    if (absl::Status status = Store(taken); status.ok()) {
-      stored.push_back(&taken);
+    const auto is_new = Store(taken);
+    if (is_new.ok()) {
+      held.emplace_back(&taken, *is_new);
+    } else if (absl::IsResourceExhausted(is_new.status())) {
+      trouble = is_new.status();  // the disk is full: all of them will fail
     } else {
-      trouble = status;
+      Refuse(taken, is_new.status());
     }
   }
   const std::set<StreamKey> failed = SyncTouched(trouble);
-  for (const Taken* taken : stored) {
-    const StreamKey key{.agent_folder = FolderOf(taken->subject.agent_id),
-                        .stream = taken->subject.stream};
-    if (failed.contains(key)) continue;
-    Acknowledge(*taken);
+  for (const auto& [taken, is_new] : held) {
+    if (failed.contains(KeyOf(*taken))) continue;
+    NoteStored(*taken, is_new);
+    // An acknowledgement that is lost makes the chunk come again, and it is known then.
+    static_cast<void>(natsMsg_Ack(taken->message.get(), nullptr));
   }
   NoteStorage(trouble);
+  RestIdle();
   if (!trouble.ok()) Pause();  // what was not acknowledged comes again
+}
+
+// What this stream's folder does not take must not hold up the others.
+void NatsCollector::Refuse(const Taken& taken, const absl::Status& why) {
+  streams_.erase(KeyOf(taken));  // to be read anew
+  touched_.erase(KeyOf(taken));
+  {
+    const std::lock_guard lock(mutex_);
+    ++AgentOf(taken).errors;
+  }
+  const bool for_good = absl::IsOutOfRange(why);  // an agent that has too many streams
+  Say(absl::StrCat("a chunk of ", taken.subject.agent_id, " is not stored: ", why.message(),
+                   for_good ? "" : "; it is asked for again in a minute"));
+  natsMsg* const message = taken.message.get();
+  static_cast<void>(for_good ? natsMsg_Term(message, nullptr)
+                             : natsMsg_NakWithDelay(message, kOfferAgain_ms, nullptr));
 }
 
 // Those whose chunks are not durable; `trouble` then says why.
 std::set<StreamKey> NatsCollector::SyncTouched(absl::Status& trouble) {
   std::set<StreamKey> failed;
-  const bool at_once = touched_.size() >= kManyFiles;
-  const absl::Status of_all =
-      at_once ? files_.SyncFileSystem(options_.collector.directory) : absl::OkStatus();
-  for (const StreamKey& stream : touched_) {
-    SharedStore& store = *stores_.at(stream);
-    absl::Status status = of_all;
-    if (!of_all.ok()) {
-      store.GiveUpUnsynced();
-    } else {
-      status = at_once ? store.NoteSynced() : store.Sync();
-    }
+  const bool at_once = touched_.size() >= kManyFiles && file_system_ != nullptr;
+  const absl::Status of_all = at_once ? file_system_->Sync() : absl::OkStatus();
+  for (const StreamKey& key : touched_) {
+    SharedStore& store = *streams_.at(key).store;
+    if (!of_all.ok()) store.GiveUpUnsynced(of_all);
+    absl::Status status = at_once ? store.NoteSynced() : store.Sync();
     if (status.ok()) continue;
-    trouble = status;
-    failed.insert(stream);
-    stores_.erase(stream);  // to be read anew
+    trouble = std::move(status);
+    failed.insert(key);
+    streams_.erase(key);  // to be read anew
   }
   touched_.clear();
   return failed;
 }
 
+// Few files stay open; what is known of streams stays.
+void NatsCollector::RestIdle() {
+  std::vector<std::pair<int64_t, StreamKey>> open;
+  for (const auto& [key, stream] : streams_) {
+    if (stream.store->is_open()) open.emplace_back(stream.used_ns, key);
+  }
+  if (open.size() > kMostOpen) {
+    const auto half = open.begin() + static_cast<ptrdiff_t>(open.size() - kMostOpen / 2);
+    std::ranges::nth_element(open, half);
+    std::for_each(open.begin(), half,
+                  [this](const auto& entry) { streams_.at(entry.second).store->Rest(); });
+  }
+  if (streams_.size() > kMostStreams) streams_.clear();  // they are read anew
+}
+
 absl::StatusOr<SharedStore*> NatsCollector::StoreOf(const Taken& taken) {
-  const StreamKey key{.agent_folder = FolderOf(taken.subject.agent_id),
-                      .stream = taken.subject.stream};
-  auto& store = stores_[key];
-  if (store != nullptr) return store.get();
+  const StreamKey key = KeyOf(taken);
+  const auto known = streams_.find(key);
+  if (known != streams_.end()) {
+    known->second.used_ns = MonotonicNow_ns();
+    return known->second.store.get();
+  }
   const int64_t now_ns = options_.collector.realtime();
   const auto folder =
       folders_.FolderOf(key.agent_folder, key.stream, RealtimeOf(taken).value_or(now_ns));
-  auto opened = folder.ok() ? SharedStore::Open(files_, *folder, options_.collector.store)
-                            : absl::StatusOr<std::unique_ptr<SharedStore>>(folder.status());
-  if (!opened.ok()) {
-    stores_.erase(key);
-    return opened.status();
-  }
-  store = *std::move(opened);
-  if (!store->notice().empty()) options_.collector.say(store->notice());
-  return store.get();
+  if (!folder.ok()) return folder.status();
+  auto opened = SharedStore::Open(files_, *folder, options_.collector.store);
+  if (!opened.ok()) return opened.status();
+  if (!(*opened)->notice().empty()) options_.collector.say((*opened)->notice());
+  Stream& stream = streams_[key];
+  stream = {.store = *std::move(opened), .used_ns = MonotonicNow_ns()};
+  return stream.store.get();
 }
 
-absl::Status NatsCollector::Store(const Taken& taken) {
+// Whether it is new; it was here before otherwise.
+absl::StatusOr<bool> NatsCollector::Store(const Taken& taken) {
   const auto store = StoreOf(taken);
   if (!store.ok()) return store.status();
-  const bool is_known = (*store)->Holds(taken.header, taken.settles_to);
-  if (!is_known) {
-    if (absl::Status status = (*store)->Append(taken.header, taken.settles_to, taken.bytes,
-                                               options_.collector.realtime());
-        !status.ok()) {
-      return status;
-    }
-    touched_.insert(
-        {.agent_folder = FolderOf(taken.subject.agent_id), .stream = taken.subject.stream});
-    NoteStored(taken);
-    return absl::OkStatus();
-  }
-  const std::lock_guard lock(mutex_);
-  ++agents_[taken.subject.agent_id].duplicates;
-  return absl::OkStatus();
+  if ((*store)->Holds(taken.header, taken.settles_to)) return false;
+  absl::Status status =
+      (*store)->Append(taken.header, taken.settles_to, taken.bytes, options_.collector.realtime());
+  if (!status.ok()) return status;
+  touched_.insert(KeyOf(taken));
+  return true;
 }
 
-void NatsCollector::Acknowledge(const Taken& taken) {
-  // One that is lost comes again, and is known then.
-  static_cast<void>(natsMsg_Ack(taken.message.get(), nullptr));
-}
-
-void NatsCollector::NoteStored(const Taken& taken) {
-  const std::lock_guard lock(mutex_);
+// With the mutex held.
+Collector::AgentStats& NatsCollector::AgentOf(const Taken& taken) {
   AgentStats& agent = agents_[taken.subject.agent_id];
   agent.agent_id = taken.subject.agent_id;
-  if (seen_
-          .insert(
-              {.agent_folder = FolderOf(taken.subject.agent_id), .stream = taken.subject.stream})
-          .second) {
-    ++agent.streams;
+  return agent;
+}
+
+void NatsCollector::NoteStored(const Taken& taken, bool is_new) {
+  const std::optional<int64_t> last_ns = LastRealtimeOf(taken);
+  const std::lock_guard lock(mutex_);
+  AgentStats& agent = AgentOf(taken);
+  if (!is_new) {
+    ++agent.duplicates;
+    return;
   }
   if (taken.header.first_sequence > taken.header.last_sequence) {
     ++agent.gaps;
     agent.lost_records += taken.settles_to - taken.header.first_sequence + 1;
-  } else {
-    ++agent.chunks;
-    agent.bytes += taken.bytes.size();
+    return;
   }
-  const int64_t now_ns = options_.collector.realtime();
-  agent.last_chunk_realtime_ns = now_ns;
+  ++agent.chunks;
+  agent.bytes += taken.bytes.size();
+  if (seen_.insert(KeyOf(taken)).second) ++agent.streams;
+  agent.last_chunk_realtime_ns = options_.collector.realtime();
+  if (last_ns) agent.lag_ns = *agent.last_chunk_realtime_ns - *last_ns;
 }
 
 void NatsCollector::NoteStorage(const absl::Status& status) {
@@ -418,16 +480,18 @@ void NatsCollector::NoteStorage(const absl::Status& status) {
 }
 
 void NatsCollector::LookAround() {
-  if (stores_.size() > kMostOpen) stores_.clear();  // files are opened again where they are needed
   const int64_t now_ns = MonotonicNow_ns();
   if (now_ns - looked_ns_ < kLookPeriod_ns) return;
   looked_ns_ = now_ns;
   std::set<std::string> live;
-  for (const auto& [key, store] : stores_) live.insert(store->directory());
+  for (const auto& [key, stream] : streams_) live.insert(stream.store->directory());
   const bool any =
       retainer_.Apply(options_.collector.realtime(),
                       [&](const std::string& directory) { return live.contains(directory); });
-  if (any) folders_.Forget();
+  if (any) {
+    folders_.Forget();
+    streams_.clear();  // what was removed is not held any more
+  }
 }
 
 }  // namespace

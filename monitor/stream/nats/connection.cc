@@ -17,6 +17,8 @@ namespace vcpulse::stream {
 namespace {
 
 constexpr int64_t kConnectTimeout_ms = 2'000;
+// A server that reads no more must not hold whoever publishes.
+constexpr int64_t kWriteDeadline_ms = 2'000;
 constexpr int64_t kReconnectWait_ms = 500;
 constexpr int64_t kReconnectJitter_ms = 500;
 constexpr int64_t kPingPeriod_ms = 5'000;
@@ -42,24 +44,37 @@ absl::Status CheckReadable(const std::string& what, const std::string& path) {
 }
 
 // Words of libnats and of the server that go on until somebody changes something.
-bool NeedsPeople(natsStatus status, std::string_view text) {
+bool NeedsPeople(natsStatus status, const std::string& text) {
+  const std::string lower = absl::AsciiStrToLower(text);
+  const auto has = [&lower](const char* part) { return lower.find(part) != std::string::npos; };
   switch (status) {
     case NATS_CONNECTION_AUTH_FAILED:
     case NATS_NOT_PERMITTED:
     case NATS_SECURE_CONNECTION_WANTED:
     case NATS_SECURE_CONNECTION_REQUIRED:
-    case NATS_SSL_ERROR:
       return true;
+    case NATS_SSL_ERROR:
+      return has("certificate") || has("verify");  // else the peer may have died
     default:
-      break;
+      return has("violation") || has("authentication expired") || has("authentication revoked");
   }
-  const std::string lower = absl::AsciiStrToLower(std::string(text).c_str());
-  return lower.find("authorization") != std::string::npos ||
-         lower.find("authentication") != std::string::npos ||
-         lower.find("permissions violation") != std::string::npos;
 }
 
 }  // namespace
+
+std::string NatsWords(int status) {
+  const char* last = nats_GetLastError(nullptr);
+  return NatsWords(status, last == nullptr ? "" : last);
+}
+
+std::string NatsWords(int status, std::string_view last) {
+  // "(conn.c:733): what it says"
+  if (last.starts_with('(')) {
+    const size_t end = last.find("): ");
+    if (end != std::string_view::npos) last.remove_prefix(end + 3);
+  }
+  return last.empty() ? natsStatus_GetText(static_cast<natsStatus>(status)) : Printable(last);
+}
 
 absl::Status CheckNatsOptions(const NatsOptions& options) {
   if (options.urls.empty()) return absl::InvalidArgumentError("no NATS server is named");
@@ -181,6 +196,7 @@ class NatsConnection::Impl {
   natsOptions* options_ = nullptr;
   natsConnection* connection_ = nullptr;
   natsSubscription* answers_ = nullptr;
+  std::string inbox_prefix_;
   std::string inbox_;
   TakeAnswer take_;
   std::mutex mutex_;
@@ -189,6 +205,7 @@ class NatsConnection::Impl {
 
 absl::Status NatsConnection::Impl::Configure(const NatsOptions& options) {
   if (absl::Status status = CheckNatsOptions(options); !status.ok()) return status;
+  inbox_prefix_ = options.inbox_prefix;
   natsStatus status = natsOptions_Create(&options_);
   const auto then = [&status](natsStatus next) {
     if (status == NATS_OK) status = next;
@@ -198,6 +215,7 @@ absl::Status NatsConnection::Impl::Configure(const NatsOptions& options) {
   then(natsOptions_SetServers(options_, urls.data(), static_cast<int>(urls.size())));
   then(natsOptions_SetName(options_, options.name.c_str()));
   then(natsOptions_SetTimeout(options_, kConnectTimeout_ms));
+  then(natsOptions_SetWriteDeadline(options_, kWriteDeadline_ms));
   then(natsOptions_SetAllowReconnect(options_, true));
   then(natsOptions_SetMaxReconnect(options_, -1));
   then(natsOptions_SetReconnectWait(options_, kReconnectWait_ms));
@@ -244,11 +262,7 @@ absl::Status NatsConnection::Impl::Configure(const NatsOptions& options) {
 absl::Status NatsConnection::Impl::Connect() {
   const natsStatus status = natsConnection_Connect(&connection_, options_);
   if (status != NATS_OK) {
-    const char* words = nats_GetLastError(nullptr);
-    const bool has_words = words != nullptr && *words != '\0' && status != NATS_NO_SERVER;
-    const std::string why = has_words                  ? Printable(words)
-                            : status == NATS_NO_SERVER ? "no server answers"
-                                                       : natsStatus_GetText(status);
+    const std::string why = status == NATS_NO_SERVER ? "no server answers" : NatsWords(status);
     return NeedsPeople(status, why) ? absl::PermissionDeniedError(why)
                                     : absl::UnavailableError(why);
   }
@@ -273,7 +287,9 @@ absl::Status NatsConnection::Impl::TakeAnswers(TakeAnswer take) {
   if (absl::Status status = ToStatus(natsInbox_Create(&inbox), "an inbox"); !status.ok()) {
     return status;
   }
-  inbox_ = absl::StrCat(inbox, ".");
+  constexpr std::string_view kPrefix = "_INBOX.";
+  inbox_ =
+      absl::StrCat(inbox_prefix_, ".", ToAbsl(std::string_view(inbox).substr(kPrefix.size())), ".");
   natsInbox_Destroy(inbox);
   return ToStatus(
       natsConnection_Subscribe(&answers_, connection_, (inbox_ + "*").c_str(), OnAnswer, closure()),

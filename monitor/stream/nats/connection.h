@@ -17,17 +17,29 @@ namespace vcpulse::stream {
 
 // Where the NATS servers are, and who this is to them.
 struct NatsOptions {
-  std::vector<std::string> urls;  // nats://HOST:PORT, of one cluster
-  std::string name;               // of this connection, in the servers' lists
-  bool tls = false;               // demand TLS
-  std::string authorities;        // PEM file; empty: those of the system
-  std::string certificate;        // PEM files of this end; empty: none
+  std::vector<std::string> urls;        // nats://HOST:PORT, of one cluster
+  std::string name;                     // of this connection, in the servers' lists
+  std::string inbox_prefix = "_INBOX";  // of the subjects on which Publish is answered
+  bool tls = false;                     // demand TLS
+  std::string authorities;              // PEM file; empty: those of the system
+  std::string certificate;              // PEM files of this end; empty: none
   std::string key;
   std::string credentials;    // file of a user's JWT and seed (.creds); empty: none
   std::string nkey;           // file of a seed and its public key, as `nk -gen user -pubout` writes
   std::string user;           // with password_file
   std::string password_file;  // its first line
 };
+
+// What libnats says of an error, without the places in its source: `last` (of this thread), or else
+// what its status (natsStatus) means.
+std::string NatsWords(int status);
+std::string NatsWords(int status, std::string_view last);
+
+// Whether it names files, which may be read anew.
+inline bool HasFiles(const NatsOptions& options) {
+  return !options.authorities.empty() || !options.certificate.empty() ||
+         !options.credentials.empty() || !options.nkey.empty() || !options.password_file.empty();
+}
 
 // InvalidArgument in one line where a file cannot be read or the options contradict each other.
 absl::Status CheckNatsOptions(const NatsOptions& options);

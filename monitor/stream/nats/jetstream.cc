@@ -16,17 +16,16 @@ namespace vcpulse::stream {
 namespace {
 
 // A chunk with its headers: what one on any wire of ours may have (docs/streaming.md).
-constexpr int64_t kLargestMessage = 1 << 20;
+constexpr int32_t kLargestMessage = 1 << 20;
 // Longer than the margin for which agents keep what was acknowledged, so that their proof of it is
 // known for what it is (publish_ledger.h).
 constexpr int64_t kDuplicates_ns = 300'000'000'000;
 constexpr int64_t kUnlimited = -1;
+constexpr int64_t kMaxAge_ns = 72 * 3'600'000'000'000;
 
 absl::Status ErrorOf(natsStatus status, jsErrCode code, const std::string& what) {
   if (status == NATS_OK) return absl::OkStatus();
-  const char* last = nats_GetLastError(nullptr);
-  const std::string words =
-      last != nullptr && *last != '\0' ? Printable(last) : natsStatus_GetText(status);
+  const std::string words = NatsWords(status);
   const std::string text = absl::StrCat(what, ": ", words);
   if (code == JSStreamNotFoundErr || status == NATS_NOT_FOUND) return absl::NotFoundError(text);
   if (status == NATS_TIMEOUT) {
@@ -69,6 +68,10 @@ std::vector<std::string> WrongIn(const jsStreamConfig& config) {
   if (config.NoAck) wrong.emplace_back("it acknowledges nothing");
   if (config.Retention != js_LimitsPolicy) {
     wrong.emplace_back("its retention is not by limits, so a second consumer would miss chunks");
+  }
+  if (config.Duplicates < kDuplicates_ns &&
+      (config.MaxAge == 0 || config.Duplicates < config.MaxAge)) {
+    wrong.emplace_back("it knows the ids of chunks for less than 5 minutes");
   }
   if (config.MaxMsgSize > 0 && config.MaxMsgSize < kLargestMessage) {
     wrong.push_back(absl::StrCat("its largest message is ", config.MaxMsgSize, " bytes, and ",
@@ -124,18 +127,30 @@ absl::StatusOr<std::string> MakeJetStream(const NatsConnection& connection,
   if (!context.ok()) return context.status();
   jsStreamConfig config;
   jsStreamConfig_Init(&config);
+  const auto there = InfoOf(context->get());
+  if (!there.ok() && !absl::IsNotFound(there.status())) return there.status();
+  const bool is_there = there.ok();
+  if (is_there) {
+    config = *(*there)->Config;
+  } else {
+    config.Name = kJetStreamName;
+    config.Storage = js_FileStorage;
+    config.Retention = js_LimitsPolicy;
+    config.Discard = js_DiscardOld;
+    config.Replicas = 1;
+    config.MaxAge = kMaxAge_ns;
+    config.MaxBytes = kUnlimited;
+  }
   const char* subjects[] = {kAllSubjects};
-  config.Name = kJetStreamName;
   config.Subjects = subjects;
   config.SubjectsLen = 1;
-  config.Storage = js_FileStorage;
-  config.Retention = js_LimitsPolicy;
-  config.Discard = js_DiscardOld;
-  config.Replicas = limits.replicas;
-  config.MaxAge = limits.max_age.count();
-  config.MaxBytes = limits.max_bytes ? static_cast<int64_t>(*limits.max_bytes) : kUnlimited;
-  config.Duplicates = std::min(kDuplicates_ns, config.MaxAge);
-  const bool is_there = InfoOf(context->get()).ok();
+  config.NoAck = false;
+  if (config.MaxMsgSize > 0)
+    config.MaxMsgSize = std::max<int32_t>(config.MaxMsgSize, kLargestMessage);
+  if (limits.replicas) config.Replicas = *limits.replicas;
+  if (limits.max_age) config.MaxAge = limits.max_age->count();
+  if (limits.max_bytes) config.MaxBytes = static_cast<int64_t>(*limits.max_bytes);
+  config.Duplicates = config.MaxAge > 0 ? std::min(kDuplicates_ns, config.MaxAge) : kDuplicates_ns;
   jsStreamInfo* info = nullptr;
   jsErrCode code = static_cast<jsErrCode>(0);
   const natsStatus status = is_there

@@ -14,11 +14,12 @@ struct __jsCtx;  // of libnats
 
 namespace vcpulse::stream {
 
-// What the JetStream stream of all chunks keeps (`collect --make-stream`).
+// What the JetStream stream of all chunks keeps (`collect --make-stream`). Nothing: as it is, or
+// for a new stream 1 replica, 72 hours, as much as the servers have.
 struct JetStreamLimits {
-  int64_t replicas = 1;
-  std::chrono::nanoseconds max_age{std::chrono::hours(72)};
-  std::optional<uint64_t> max_bytes{};  // nothing: as much as the servers have
+  std::optional<int64_t> replicas{};
+  std::optional<std::chrono::nanoseconds> max_age{};
+  std::optional<uint64_t> max_bytes{};
 };
 
 struct CloseJetStream {

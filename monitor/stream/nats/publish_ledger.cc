@@ -74,6 +74,7 @@ PublishLedger::Token PublishLedger::Published(const timeline::StreamId& id, cons
     const auto index = std::ranges::lower_bound(stream.entries, item.first, {}, &Entry::first);
     Drop(stream, std::next(index), item.last);
   }
+  if (stream.proof == item.first) stream.proof_ns = now_ns;
   const Token token = next_token_++;
   under_way_[token] = {.stream = id, .first = item.first, .bytes = item.bytes, .since_ns = now_ns};
   bytes_under_way_ += item.bytes;
@@ -91,12 +92,19 @@ bool PublishLedger::Acknowledged(Token token, const BrokerAck& ack, int64_t now_
   Stream& stream = streams_[message.stream];
   const bool was_proof = stream.proof == message.first;
   if (was_proof) stream.proof.reset();
-  if (was_proof && !ack.was_known) {
-    // The broker has lost its end: all that it acknowledged and is still held goes out again.
-    for (Entry& other : stream.entries) {
-      if (other.state == State::kAcknowledged) SetState(stream, other, State::kWaiting);
+  if (was_proof && ack.was_known) stream.proven_ns = stream.proof_ns;
+  // Something new behind which the broker had more before: it has lost its end. All that it has
+  // acknowledged and that is still held goes out again.
+  const bool went_back = !ack.was_known && ack.sequence <= highest_sequence_;
+  if (went_back || (was_proof && !ack.was_known)) {
+    for (auto& [id, one] : streams_) {
+      for (Entry& other : one.entries) {
+        if (other.state == State::kAcknowledged) SetState(one, other, State::kWaiting);
+      }
     }
+    highest_sequence_ = 0;
   }
+  highest_sequence_ = std::max(highest_sequence_, ack.sequence);
   SetState(stream, *entry, State::kAcknowledged);
   entry->broker_sequence = ack.sequence;
   if (!was_proof || !ack.was_known) entry->acknowledged_ns = now_ns;
@@ -143,12 +151,18 @@ std::vector<std::pair<timeline::StreamId, uint64_t>> PublishLedger::TakeReleased
                                                                                  bool early) {
   std::vector<std::pair<timeline::StreamId, uint64_t>> released;
   for (auto& [id, stream] : streams_) {
-    if (stream.must_prove || stream.proof) continue;  // it may be gone
+    if (!early && (stream.must_prove || stream.proof)) continue;  // it may be gone
     const uint64_t before = stream.begin;
     while (!stream.entries.empty()) {
       Entry& oldest = stream.entries.front();
-      const bool is_over = early || now_ns - oldest.acknowledged_ns >= options_.margin_ns;
-      if (oldest.state != State::kAcknowledged || !is_over) break;
+      if (oldest.state != State::kAcknowledged) break;
+      const int64_t over_ns = oldest.acknowledged_ns + options_.margin_ns;
+      if (!early && now_ns < over_ns) break;
+      const bool is_proven = options_.margin_ns == 0 || stream.proven_ns >= over_ns;
+      if (!early && !is_proven) {
+        stream.must_prove = now_ns - stream.proof_ns >= options_.margin_ns / kProofsPerMargin;
+        break;
+      }
       stream.begin = oldest.item.last + 1;
       Drop(stream, stream.entries.begin(), oldest.item.first);
     }

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -20,10 +21,11 @@ namespace vcpulse::stream {
 // The broker acknowledges a chunk when a quorum of its servers has it, and servers write to their
 // disks later (NATS: each two minutes by default): a power cut of all of them at once loses
 // acknowledged chunks. So a chunk stays in the spool for a margin of time after its
-// acknowledgement. After each interruption the acknowledged chunk of each stream that the broker
-// took last is published once more under its old id. A broker that knows the id has lost nothing
-// that it took before, as its stream is a log; else all chunks within the margin are published
-// again, and so they are where it is not known what became of that message.
+// acknowledgement, and until a proof after that: the acknowledged chunk of the stream that the
+// broker took last is published once more under its old id. A broker that knows the id has lost
+// nothing that it took before, as its stream is a log; else all chunks that are held are published
+// again, and so they are where it is not known what became of that message. After each interruption
+// a proof is due too.
 class PublishLedger {
  public:
   struct Options {
@@ -64,7 +66,8 @@ class PublishLedger {
   bool IsOverdue(int64_t now_ns) const;
 
   // Records up to which the spool may let go of each stream: acknowledged, and the margin is over.
-  // `early`: the margin need not be over. Each is told once.
+  // `early`: the margin need not be over, nor a proof be there; for a spool that would else drop
+  // chunks. Each is told once.
   std::vector<std::pair<timeline::StreamId, uint64_t>> TakeReleased(int64_t now_ns,
                                                                     bool early = false);
   // The spool holds nothing of it any more.
@@ -76,6 +79,9 @@ class PublishLedger {
   uint64_t acknowledged_lost_records() const { return acknowledged_lost_records_; }
 
  private:
+  static constexpr int64_t kNever_ns = std::numeric_limits<int64_t>::min() / 2;
+  static constexpr int64_t kProofsPerMargin = 5;
+
   enum class State { kWaiting, kUnderWay, kAcknowledged };
   struct Entry {
     Item item;
@@ -93,6 +99,8 @@ class PublishLedger {
     // record.
     bool must_prove = false;
     std::optional<uint64_t> proof;
+    int64_t proof_ns = kNever_ns;   // it was published last
+    int64_t proven_ns = kNever_ns;  // likewise, of those that were known
   };
   struct UnderWay {
     timeline::StreamId stream{};
@@ -110,6 +118,7 @@ class PublishLedger {
   std::map<timeline::StreamId, Stream> streams_;
   std::map<Token, UnderWay> under_way_;
   size_t bytes_under_way_ = 0;
+  uint64_t highest_sequence_ = 0;  // of the broker, that was acknowledged
   uint64_t acknowledged_chunks_ = 0;
   uint64_t acknowledged_lost_records_ = 0;
   Token next_token_ = 1;

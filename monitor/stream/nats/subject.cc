@@ -3,7 +3,6 @@
 #include <string_view>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "monitor/stream/disk/names.h"
@@ -75,10 +74,9 @@ std::optional<Subject> ParseSubject(const std::string& subject) {
 }
 
 std::string MessageIdOf(const std::string& agent_id, const timeline::StreamId& stream,
-                        uint64_t first_sequence, std::optional<uint64_t> last_lost) {
-  std::string id = absl::StrCat(TokenOf(agent_id), ".", ToHex(stream), "-", first_sequence);
-  if (last_lost) absl::StrAppend(&id, "-lost-", *last_lost);
-  return id;
+                        uint64_t first_sequence, uint32_t content) {
+  return absl::StrFormat("%s.%s-%d-%08x", TokenOf(agent_id), ToHex(stream), first_sequence,
+                         content);
 }
 
 }  // namespace vcpulse::stream

@@ -33,9 +33,10 @@ std::string SubjectsOf(const std::string& agent_id);
 // What SubjectOf was given; nothing for any other text. Agent ids are checked (CheckAgentId).
 std::optional<Subject> ParseSubject(const std::string& subject);
 
-// Nats-Msg-Id, by which JetStream knows a chunk that it has: agent, stream and first record, and
-// for a chunk that tells of lost records the last of them.
+// Nats-Msg-Id, by which JetStream knows a chunk that it has: agent, stream, first record and what
+// is in it (`content`, a checksum). JetStream holds ids against those of all hosts: so that none
+// can guess another's, and have it pass for known, an id has what only the host itself knows.
 std::string MessageIdOf(const std::string& agent_id, const timeline::StreamId& stream,
-                        uint64_t first_sequence, std::optional<uint64_t> last_lost);
+                        uint64_t first_sequence, uint32_t content);
 
 }  // namespace vcpulse::stream

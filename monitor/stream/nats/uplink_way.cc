@@ -29,7 +29,7 @@ constexpr std::chrono::milliseconds kTick{250};
 constexpr uint64_t kHeaderRoom = 512;
 // After a refusal, before anything is published again.
 constexpr int64_t kPauseAfterRefusal_ns = 1'000'000'000;
-constexpr int64_t kLongestElection_ns = 5'000'000'000;
+constexpr int64_t kLongestElection_ns = 15'000'000'000;
 constexpr int64_t kLongestPause_ns = 30'000'000'000;
 // Of the spool: what has to be free before acknowledged chunks may stay for the margin.
 constexpr uint64_t kFreePart = 8;
@@ -38,13 +38,20 @@ constexpr char kMakeStream[] =
     "no stream of the broker takes vcpulse's chunks: make one with `vcpulse collect --from ADDR "
     "--make-stream`";
 
+// Answers come to subjects of this host's own, so that it needs to hear no others
+// (docs/fleet.md#who-may-do-what).
+NatsUplinkOptions WithOwnInbox(NatsUplinkOptions options, const std::string& agent_id) {
+  options.server.inbox_prefix = absl::StrCat("_INBOX_", TokenOf(agent_id));
+  return options;
+}
+
 class NatsWay final : public UplinkWay, public std::enable_shared_from_this<NatsWay> {
  public:
   NatsWay(asio::io_context& context, const Uplink::Options& options, std::unique_ptr<Spool> spool,
           std::function<void()> changed, const NatsUplinkOptions& nats)
       : UplinkWay(options, std::move(spool), std::move(changed)),
         context_(context),
-        nats_(nats),
+        nats_(WithOwnInbox(nats, options.identity.agent_id)),
         ticks_(context),
         ledger_({.margin_ns = nats.margin.count()}),
         backoff_(options.first_backoff, options.longest_backoff) {
@@ -83,10 +90,8 @@ class NatsWay final : public UplinkWay, public std::enable_shared_from_this<Nats
   void NoteDelivered();
   void Pump();
   bool PublishNext(const timeline::StreamId& stream);
-  // `last_lost`: of the bytes of a loss, its last record.
   absl::Status Publish(const timeline::StreamId& stream, const PublishLedger::Item& item,
-                       std::span<const uint8_t> bytes,
-                       std::optional<uint64_t> last_lost = std::nullopt);
+                       std::span<const uint8_t> bytes);
   // Lets go of what the broker has had for long enough; of more where the spool is nearly full.
   void Release();
   void Fail(const std::string& why, bool needs_people);
@@ -107,6 +112,8 @@ class NatsWay final : public UplinkWay, public std::enable_shared_from_this<Nats
   int64_t pause_ns_ = 0;
   int64_t nobody_since_ns_ = 0;                    // answers; 0: somebody does
   std::map<timeline::StreamId, uint64_t> begins_;  // of streams that were found in the spool
+  // Chunks that the broker does not take: their streams and first records.
+  std::set<std::pair<timeline::StreamId, uint64_t>> too_large_;
   std::string said_error_;
   bool said_streaming_ = false;
 };
@@ -131,8 +138,8 @@ void NatsWay::Tick() {
   }
   if (is_connected_ && ledger_.IsOverdue(now_ns)) {
     Fail("the broker acknowledges nothing of what was published", false);
-    ledger_.Interrupted();
     PauseBefore(now_ns);
+    Connect();
   }
   Release();
   Pump();
@@ -157,6 +164,7 @@ void NatsWay::Connect() {
   is_connected_ = false;
   connect_again_ns_ = 0;
   begun_ns_ = MonotonicNow_ns();
+  nobody_since_ns_ = 0;
   ++attempt_;
   auto connection = NatsConnection::Open(
       nats_.server, {.connected = Here([](NatsWay& way) { way.TakeConnected(); }),
@@ -188,6 +196,7 @@ void NatsWay::Connect() {
         });
   }
   if (status.ok()) return;
+  ++attempt_;  // what that one says is not heard any more
   connection_.reset();
   connect_again_ns_ = begun_ns_ + std::chrono::nanoseconds(backoff_.Next()).count();
   Fail(std::string(status.message()),
@@ -211,7 +220,8 @@ void NatsWay::Take(const std::deque<Offered>& offered) {
 }
 
 void NatsWay::Pump() {
-  if (!is_connected_ || is_over_ || MonotonicNow_ns() < pause_until_ns_) return;
+  if (!is_connected_ || connection_ == nullptr || is_over_) return;
+  if (MonotonicNow_ns() < pause_until_ns_) return;
   for (const timeline::StreamId& stream : spool_->streams()) {
     while (PublishNext(stream)) {
     }
@@ -219,6 +229,7 @@ void NatsWay::Pump() {
 }
 
 bool NatsWay::PublishNext(const timeline::StreamId& stream) {
+  if (!ledger_.MayPublish(0)) return false;  // before anything is read
   const auto begin = begins_.find(stream);
   const uint64_t next = ledger_.NextToPublish(stream, begin == begins_.end() ? 1 : begin->second);
   const auto item = spool_->At(stream, next);
@@ -230,22 +241,23 @@ bool NatsWay::PublishNext(const timeline::StreamId& stream) {
                                                         .last = item->lost.last_sequence(),
                                                         .bytes = bytes.size(),
                                                         .is_loss = true},
-                                                       bytes, item->lost.last_sequence())
+                                                       bytes)
                                                    .ok();
   }
   if (!ledger_.MayPublish(item->bytes.size())) return false;
   if (item->bytes.size() + kHeaderRoom > connection_->max_message_bytes()) {
     const v1::LostRecords lost =
         timeline::LostChunk(item->header, v1::LostRecords::REASON_TOO_LARGE);
-    Fail(absl::StrCat("a chunk of ", item->bytes.size(),
-                      " bytes is more than the broker takes (max_payload: ",
-                      connection_->max_message_bytes(), "); it is reported as lost"),
-         false);
-    ++stats_.lost_chunks;
-    stats_.lost_records += lost.last_sequence() - lost.first_sequence() + 1;
+    if (too_large_.emplace(stream, next).second) {
+      options_.say(absl::StrCat(options_.way_name, ": a chunk of ", item->bytes.size(),
+                                " bytes is more than the broker takes (max_payload: ",
+                                connection_->max_message_bytes(), "); it is reported as lost"));
+      ++stats_.lost_chunks;
+      stats_.lost_records += lost.last_sequence() - lost.first_sequence() + 1;
+    }
     const std::vector<uint8_t> bytes = timeline::EncodeLostChunk(stream, lost);
     return Publish(stream, {.first = next, .last = lost.last_sequence(), .bytes = bytes.size()},
-                   bytes, lost.last_sequence())
+                   bytes)
         .ok();
   }
   if (!Publish(stream,
@@ -259,11 +271,12 @@ bool NatsWay::PublishNext(const timeline::StreamId& stream) {
 }
 
 absl::Status NatsWay::Publish(const timeline::StreamId& stream, const PublishLedger::Item& item,
-                              std::span<const uint8_t> bytes, std::optional<uint64_t> last_lost) {
+                              std::span<const uint8_t> bytes) {
   const PublishLedger::Token token = ledger_.Published(stream, item, MonotonicNow_ns());
   absl::Status status = connection_->Publish(
       SubjectOf(options_.identity.agent_id, stream),
-      MessageIdOf(options_.identity.agent_id, stream, item.first, last_lost), token, bytes);
+      MessageIdOf(options_.identity.agent_id, stream, item.first, timeline::Crc32c(bytes)), token,
+      bytes);
   if (!status.ok()) {
     ledger_.Interrupted();
     PauseBefore(MonotonicNow_ns());
@@ -274,7 +287,7 @@ absl::Status NatsWay::Publish(const timeline::StreamId& stream, const PublishLed
 
 void NatsWay::TakeAnswer(uint64_t token, const std::string& answer, bool no_responders) {
   if (no_responders) {
-    ledger_.Refused(token);
+    ledger_.Interrupted();  // it may come back without its end
     PauseBefore(MonotonicNow_ns());
     // While a cluster elects its leader nobody answers either.
     const int64_t now_ns = MonotonicNow_ns();
@@ -313,11 +326,14 @@ void NatsWay::NoteDelivered() {
 
 void NatsWay::Release() {
   const Spool::Stats spool = spool_->stats();
-  const uint64_t most = options_.spool.directory.empty() ? options_.spool.max_memory_bytes
-                                                         : options_.spool.max_disk_bytes;
-  const uint64_t held = options_.spool.directory.empty() ? spool.memory_bytes : spool.disk_bytes;
-  // Those that the broker has must not push out others that it does not have.
-  const bool early = held + most / kFreePart >= most;
+  // Those that the broker has must not push out others that it does not have; nor where the disk
+  // is full, so that chunks wait in memory.
+  const auto is_nearly_full = [](uint64_t held, uint64_t most) {
+    return held + most / kFreePart >= most;
+  };
+  const bool early = is_nearly_full(spool.memory_bytes, options_.spool.max_memory_bytes) ||
+                     (!options_.spool.directory.empty() &&
+                      is_nearly_full(spool.disk_bytes, options_.spool.max_disk_bytes));
   for (const auto& [stream, last] : ledger_.TakeReleased(MonotonicNow_ns(), early)) {
     spool_->Acknowledge(stream, last);
     const std::vector<timeline::StreamId> streams = spool_->streams();

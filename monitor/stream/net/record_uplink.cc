@@ -98,7 +98,7 @@ std::string RecordUplink::Summary() const {
   const uint64_t missing = stats.waiting_chunks + stats.lost_chunks;
   const bool is_nothing = stats.acknowledged_chunks == 0 && missing > 0;
   std::string text = absl::StrCat(
-      ToText(options_.uplink.addresses), ": ",
+      options_.uplink.Destination(), ": ",
       is_nothing ? absl::StrCat("0 of ", Plural(missing, "chunk"), " delivered")
                  : absl::StrCat(Plural(stats.acknowledged_chunks, "chunk"), " acknowledged"),
       ", ", stats.lost_chunks, " lost");

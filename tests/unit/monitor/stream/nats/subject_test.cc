@@ -43,11 +43,9 @@ TEST(Subject, RefusesAnythingElse) {
   }
 }
 
-TEST(Subject, MessageIdsTellAgentsStreamsAndLossesApart) {
-  EXPECT_EQ(MessageIdOf("a.b", kStreamOfSubject, 7, std::nullopt),
-            "a=2Eb.abcd0000000000000000000000000000-7");
-  EXPECT_EQ(MessageIdOf("a.b", kStreamOfSubject, 7, 9),
-            "a=2Eb.abcd0000000000000000000000000000-7-lost-9");
+TEST(Subject, MessageIdsTellAgentsStreamsAndContentsApart) {
+  EXPECT_EQ(MessageIdOf("a.b", kStreamOfSubject, 7, 0xab),
+            "a=2Eb.abcd0000000000000000000000000000-7-000000ab");
 }
 
 }  // namespace
