@@ -171,6 +171,7 @@ FIRST_WORDS = [
     ("VcpulseSpinningFast", judged(0.5, "spinning"), 70, VM, "VM web on host1 spin 50% of the time"),
     ("VcpulseSpinningFast", judged(0.5, "spinning", "host", AGENT), 70, AGENT,
      "All VMs together on host1 spin 50% of the time"),
+    ("VcpulseGaps", gaps(0, of_vms=1000, ticks=0), 30, AGENT, "100% of the ticks on host1 are missing"),
 ]
 
 
@@ -226,7 +227,7 @@ class RulesTest(unittest.TestCase):
         for kind in (True, False):
             self.assertEqual({alert for alert, _, _, labels in CASES if bool(labels) == kind}, names)
 
-    def test_summaries_name_the_vm_or_all_of_the_host(self):
+    def test_summaries_say_of_whom_and_how_much(self):
         for alert, series, minute, labels, summary in FIRST_WORDS:
             # The rest of the annotations is what promtool prints of its own when they differ.
             made = case(alert, series, minute, labels)
