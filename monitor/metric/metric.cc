@@ -145,12 +145,13 @@ constexpr std::array<Info, kMetrics> kTable = {{
      .asked = true,
      .counters = {{{.name = "vcpulse_vcpu_starved_seconds_total",
                     .help = "Time in which a vCPU wanted to run and mostly waited for a CPU of the "
-                            "host.",
+                            "host; absent where waiting is not measured.",
                     .of = [](const Interval& i) -> std::optional<double> {
-                      return i.verdict.starved ? LengthNs(i) : 0;
+                      const std::optional<bool> starved = i.Starved();
+                      if (!starved) return std::nullopt;
+                      return *starved ? LengthNs(i) : 0;
                     },
-                    .unit = kNsPerSecond,
-                    .from_start = true}}}},
+                    .unit = kNsPerSecond}}}},
     {.metric = Metric::kConfidence,
      .key = "confidence",
      .report_key = "confidence",

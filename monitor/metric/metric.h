@@ -67,8 +67,7 @@ struct Counter {
   std::string_view help{};
   // What an interval adds to it; nothing: not counted.
   std::optional<double> (*of)(const Interval&) = nullptr;
-  double unit = 1;          // the sum is divided by it when it is shown: 1e9 where it is of ns
-  bool from_start = false;  // a series of 0 before the first interval, else none
+  double unit = 1;  // the sum is divided by it when it is shown: 1e9 where it is of ns
 };
 
 enum class Unit : uint8_t {

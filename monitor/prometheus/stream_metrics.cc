@@ -54,7 +54,7 @@ void AddAgents(Exposition& out, const stream::Collector::Stats& stats) {
   AddPerAgent(out, stats, "vcpulse_collector_agent_duplicates_total", Type::kCounter,
               "Chunks that came again, and were there.", &Agent::duplicates);
   AddPerAgent(out, stats, "vcpulse_collector_agent_gaps_total", Type::kCounter,
-              "Losses that the agent told.", &Agent::gaps);
+              "Losses that the agent reported.", &Agent::gaps);
   AddPerAgent(out, stats, "vcpulse_collector_agent_lost_records_total", Type::kCounter,
               "Records of those losses.", &Agent::lost_records);
   AddPerAgent(out, stats, "vcpulse_collector_agent_errors_total", Type::kCounter,

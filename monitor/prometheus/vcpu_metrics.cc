@@ -17,16 +17,6 @@ namespace {
 
 constexpr int64_t kKept_ns = std::chrono::nanoseconds(std::chrono::minutes(5)).count();
 
-IntervalTotals NewTotals() {
-  IntervalTotals sum;
-  for (const metric::Info& info : metric::Table()) {
-    for (size_t i = 0; i < info.counters.size(); ++i) {
-      if (info.counters[i].from_start) sum.counters[static_cast<size_t>(info.metric)][i] = 0;
-    }
-  }
-  return sum;
-}
-
 void AddTo(IntervalTotals& totals, const metric::Interval& interval) {
   totals.totals.Add(interval);
   for (const metric::Info& info : metric::Table()) {
@@ -43,7 +33,6 @@ void AddTo(IntervalTotals& totals, const metric::Interval& interval) {
 class Tally {
  public:
   explicit Tally(MetricsLevel level) : level_(level) {
-    totals_.sum = NewTotals();
     // Those that a recording makes: there from the beginning, so that the first one is an increase.
     for (const auto reason :
          {v1::Gap::REASON_READ_FAILED, v1::Gap::REASON_TICK_MISSED, v1::Gap::REASON_QUEUE_FULL}) {
@@ -148,7 +137,7 @@ class Tally {
       return vm.first != set.vm() && PidLabel(other) == pid &&
              (!pid.empty() || VmLabel(other) == VmLabel(set.instance()));
     });
-    VmTotals& vm = totals_.vms.try_emplace(set.vm(), VmTotals{.sum = NewTotals()}).first->second;
+    VmTotals& vm = totals_.vms[set.vm()];
     vm.instance = set.instance();
     vm.ended_mono_ns.reset();
     const auto opened = static_cast<uint64_t>(set.vcpus_size());
@@ -157,7 +146,7 @@ class Tally {
                  .no_counters = is_degraded ? opened : 0,
                  .not_opened = static_cast<uint64_t>(set.unopened_vcpus_size())};
     if (level_ < MetricsLevel::kVcpu) return;
-    for (const v1::Vcpu& vcpu : set.vcpus()) vm.vcpus.try_emplace(vcpu.index(), NewTotals());
+    for (const v1::Vcpu& vcpu : set.vcpus()) vm.vcpus.try_emplace(vcpu.index());
   }
 
   const MetricsLevel level_;

@@ -41,10 +41,34 @@ def starved(share, level="vm", labels=VM, minutes=7 * HOUR):
         f"vcpulse_{level}_starved_seconds_total{{{labels}}}": grows(60 * share, minutes)}
 
 
-def gaps(missing):
-    return {f'vcpulse_gap_ticks_total{{{AGENT},reason="tick-missed"}}': grows(missing, 40),
-            f'vcpulse_gap_ticks_total{{{AGENT},reason="read-failed"}}': grows(0, 40),
-            f"vcpulse_ticks_total{{{AGENT}}}": grows(1000 - missing, 40)}
+def gaps(missed, of_vms=0, vms=1, ticks=1000):
+    """Per minute: so many ticks of which some are missed; gaps of single VMs."""
+    return {f'vcpulse_gap_ticks_total{{{AGENT},reason="tick-missed"}}': grows(missed, 40),
+            f'vcpulse_gap_ticks_total{{{AGENT},reason="read-failed"}}': grows(of_vms, 40),
+            f'vcpulse_gap_ticks_total{{{AGENT},reason="queue-full"}}': grows(0, 40),
+            f"vcpulse_vms{{{AGENT}}}": stays(vms),
+            f"vcpulse_ticks_total{{{AGENT}}}": grows(ticks - missed, 40)}
+
+
+def lag(seconds, last_chunk=grows(60, 40)):
+    return {f'vcpulse_collector_agent_lag_seconds{{{COLLECTOR},agent="a"}}': stays(seconds),
+            f'vcpulse_collector_agent_last_chunk_timestamp_seconds{{{COLLECTOR},agent="a"}}': last_chunk}
+
+
+def silent(connections, errors="0x80", vms=None):
+    """Agent `a`, whose latest chunk came at minute 10."""
+    series = {f'vcpulse_collector_agent_last_chunk_timestamp_seconds{{{COLLECTOR},agent="a"}}': stays(600, 80),
+              f'vcpulse_collector_agent_connections{{{COLLECTOR},agent="a"}}': stays(connections, 80),
+              f'vcpulse_collector_agent_errors_total{{{COLLECTOR},agent="a"}}': errors}
+    if vms is not None:
+        series |= {f'vcpulse_agent_labels{{{AGENT},agent="a"}}': stays(1, 80), f"vcpulse_vms{{{AGENT}}}": stays(vms, 80)}
+    return series
+
+
+def idle_then_spins(minutes):
+    """An agent of the level `host` that has no VM for so long, then one whose vCPU spins."""
+    return {f'vcpulse_host_band_seconds_total{{{AGENT},band="halted"}}': f"0x{minutes + 60}",
+            f'vcpulse_host_band_seconds_total{{{AGENT},band="spinning"}}': f"0x{minutes} 60+60x60"}
 
 
 def spool(on_disk, in_memory):
@@ -75,6 +99,17 @@ CASES = [
     ("VcpulseSpinningFast", judged(0.142, "spinning") | judged(0.5, "spinning", "host", AGENT), 70, None),
     ("VcpulseSpinningFast", SPIN_LESS, 58, VM + ',severity="critical"'),
     ("VcpulseSpinningFast", SPIN_LESS, 70, None),  # of the hour it was much, of the last minutes it is 10 %
+    # At least half of the long window must have judged time.
+    ("VcpulseSpinningFast", judged(0.9, "spinning"), 27, None),
+    ("VcpulseSpinningFast", judged(0.9, "spinning"), 34, VM + ',severity="critical"'),
+    ("VcpulseSpinningFast", idle_then_spins(60), 75, None),
+    ("VcpulseSpinningFast", idle_then_spins(60), 95, AGENT + ',severity="critical"'),
+    ("VcpulseSpinningSlowly", judged(0.9, "spinning"), 2 * HOUR + 50, None),
+    ("VcpulseSpinningSlowly", judged(0.9, "spinning"), 3 * HOUR + 20, VM + ',severity="warning"'),
+    ("VcpulseStarvedFast", starved(0.9), 27, None),
+    ("VcpulseStarvedFast", starved(0.9), 34, VM + ',severity="critical"'),
+    ("VcpulseStarvedSlowly", starved(0.9), 2 * HOUR + 50, None),
+    ("VcpulseStarvedSlowly", starved(0.9), 3 * HOUR + 20, VM + ',severity="warning"'),
     ("VcpulseSpinningSlowly", judged(0.061, "spinning"), 6 * HOUR + 30, VM + ',severity="warning"'),
     ("VcpulseSpinningSlowly", judged(0.059, "spinning"), 6 * HOUR + 30, None),
     ("VcpulseStarvedFast", starved(0.146), 70, VM + ',severity="critical"'),
@@ -97,6 +132,13 @@ CASES = [
     ("VcpulseRecordsLost", one("vcpulse_stream_lost_records_total", AGENT, 5), 25, None),
     ("VcpulseGaps", gaps(10.5), 30, AGENT + ',severity="warning"'),
     ("VcpulseGaps", gaps(9.5), 30, None),
+    ("VcpulseGaps", gaps(9.5, vms=10), 30, None),
+    ("VcpulseGaps", gaps(10.5, vms=10), 30, AGENT + ',severity="warning"'),
+    # Of the ticks of 10 VMs.
+    ("VcpulseGaps", gaps(0, of_vms=95, vms=10), 30, None),
+    ("VcpulseGaps", gaps(0, of_vms=105, vms=10), 30, AGENT + ',severity="warning"'),
+    ("VcpulseGaps", gaps(0, of_vms=1000, ticks=0), 30, AGENT + ',severity="warning"'),  # of its only VM nothing is read
+    ("VcpulseGaps", gaps(0, vms=0, ticks=0), 30, None),
     ("VcpulseVcpusNotOpened", one("vcpulse_host_vcpus", AGENT + ',state="not-opened"', 1), 10,
      AGENT + ',severity="warning",state="not-opened"'),
     ("VcpulseVcpusNotOpened", one("vcpulse_host_vcpus", AGENT + ',state="not-opened"', 1), 9, None),
@@ -111,23 +153,25 @@ CASES = [
      COLLECTOR + ',severity="critical"'),
     ("VcpulseCollectorNotStoring", one("vcpulse_collector_storage_failing", COLLECTOR, 1), 1, None),
     ("VcpulseCollectorNotStoring", one("vcpulse_collector_storage_failing", COLLECTOR, 0), 30, None),
-    ("VcpulseCollectorLagging", one("vcpulse_collector_agent_lag_seconds", COLLECTOR + ',agent="a"', 61), 10,
-     COLLECTOR + ',agent="a",severity="warning"'),
-    ("VcpulseCollectorLagging", one("vcpulse_collector_agent_lag_seconds", COLLECTOR + ',agent="a"', 61), 9, None),
-    ("VcpulseCollectorLagging", one("vcpulse_collector_agent_lag_seconds", COLLECTOR + ',agent="a"', 60), 30, None),
-    # Its latest chunk came at minute 10.
-    ("VcpulseAgentSilent", one("vcpulse_collector_agent_last_chunk_timestamp_seconds", COLLECTOR + ',agent="a"', 600), 18,
-     COLLECTOR + ',agent="a",severity="warning"'),
-    ("VcpulseAgentSilent", one("vcpulse_collector_agent_last_chunk_timestamp_seconds", COLLECTOR + ',agent="a"', 600), 17,
-     None),
-    ("VcpulseAgentSilent", one("vcpulse_collector_agent_last_chunk_timestamp_seconds", COLLECTOR + ',agent="a"', -90000),
-     30, None),
+    ("VcpulseCollectorLagging", lag(61), 10, COLLECTOR + ',agent="a",severity="warning"'),
+    ("VcpulseCollectorLagging", lag(61), 9, None),
+    ("VcpulseCollectorLagging", lag(60), 30, None),
+    ("VcpulseCollectorLagging", lag(61, "0+60x15 900x40"), 19, COLLECTOR + ',agent="a",severity="warning"'),
+    ("VcpulseCollectorLagging", lag(61, "0+60x15 900x40"), 20, None),  # gone since minute 15
+    ("VcpulseAgentSilent", silent(1), 18, COLLECTOR + ',agent="a",severity="warning"'),
+    ("VcpulseAgentSilent", silent(1), 17, None),
+    ("VcpulseAgentSilent", silent(0), 30, None),  # its recording ended normally
+    ("VcpulseAgentSilent", silent(0, "0x10 1x70"), 30, COLLECTOR + ',agent="a",severity="warning"'),
+    ("VcpulseAgentSilent", silent(0, "0x10 1x70"), 72, None),
+    ("VcpulseAgentSilent", silent(1, vms=1), 30, COLLECTOR + ',agent="a",severity="warning"'),
+    ("VcpulseAgentSilent", silent(1, vms=0), 30, None),
 ]
 
 FIRST_WORDS = [
     ("VcpulseSpinningFast", judged(0.5, "spinning"), 70, VM, "VM web on host1 spin 50% of the time"),
     ("VcpulseSpinningFast", judged(0.5, "spinning", "host", AGENT), 70, AGENT,
      "All VMs together on host1 spin 50% of the time"),
+    ("VcpulseGaps", gaps(0, of_vms=1000, ticks=0), 30, AGENT, "100% of the ticks on host1 are missing"),
 ]
 
 
@@ -183,7 +227,7 @@ class RulesTest(unittest.TestCase):
         for kind in (True, False):
             self.assertEqual({alert for alert, _, _, labels in CASES if bool(labels) == kind}, names)
 
-    def test_summaries_name_the_vm_or_all_of_the_host(self):
+    def test_summaries_say_of_whom_and_how_much(self):
         for alert, series, minute, labels, summary in FIRST_WORDS:
             # The rest of the annotations is what promtool prints of its own when they differ.
             made = case(alert, series, minute, labels)

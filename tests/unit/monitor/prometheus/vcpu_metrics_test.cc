@@ -63,7 +63,10 @@ TEST(VcpuMetrics, CountsAddUpOverEpochs) {
   // Another epoch: counters begin anew, and instructions are counted no more.
   recording.AddSet(1, 2, "one", {"cycles"});
   recording.AddTick(1, 2, {}, 20);
-  recording.AddTick(1, 2, {.cycles = 7, .run_delay_ns = 500'000, .verdict = {.starved = true}});
+  recording.AddTick(1, 2,
+                    {.cycles = 7,
+                     .run_delay_ns = 500'000,
+                     .verdict = {.band = core::Band::kProductive, .starved = true}});
   EXPECT_EQ(recording.ValueOf("vcpulse_vcpu_guest_cycles_total" + kOne), "307");
   EXPECT_EQ(recording.ValueOf("vcpulse_vcpu_guest_instructions_total" + kOne), "500");
   EXPECT_EQ(recording.ValueOf("vcpulse_vcpu_run_delay_seconds_total" + kOne), "0.0045");
@@ -77,6 +80,8 @@ TEST(VcpuMetrics, WhatIsNotCountedIsAbsent) {
   EXPECT_EQ(recording.ValueOf("vcpulse_vcpu_guest_cycles_total{"), "");
   EXPECT_EQ(recording.ValueOf("vcpulse_vcpu_guest_instructions_total{"), "");
   EXPECT_EQ(recording.ValueOf("vcpulse_vcpu_run_delay_seconds_total{"), "");
+  EXPECT_EQ(recording.ValueOf("vcpulse_vcpu_starved_seconds_total{"), "");
+  EXPECT_EQ(recording.ValueOf("vcpulse_vm_starved_seconds_total{"), "");
   EXPECT_EQ(recording.ValueOf(Band("productive")), "0.2");
 }
 
