@@ -95,7 +95,6 @@ TEST_F(Collect, BadInput) {
   ExpectRefused({"collect", "--from", "nats://127.0.0.1:4222", "--dir", Path("collected"),
                  "--parquet", Path("ticks")},
                 HasSubstr("run `vcpulse export --format parquet` over the stream's folders"));
-  refused({"--parquet", ""}, HasSubstr("--parquet: the directory's name is empty"));
   refused({"--parquet", "/dev/null/x"}, HasSubstr("--parquet: cannot make directory /dev/null"));
   refused({"--keep", "parquet=2d"}, HasSubstr("--keep: parquet means nothing without --parquet"));
   refused({"--keep", "2d"}, HasSubstr("--keep: '2d' is not LEVEL=DURATION: write raw=2d"));

@@ -112,12 +112,7 @@ absl::StatusOr<Levels> ParseLevels(const LevelOptions& options) {
       levels.rollups.push_back({.length_ns = window.length_ns, .name = window.name});
     }
   }
-  if (options.parquet) {
-    if (options.parquet->empty()) {
-      return absl::InvalidArgumentError("--parquet: the directory's name is empty");
-    }
-    levels.parquet = options.parquet;
-  }
+  levels.parquet = options.parquet;
   if (options.keep) {
     for (absl::string_view part : absl::StrSplit(*options.keep, ',')) {
       if (absl::Status status = ReadKept(std::string(part), levels); !status.ok()) return status;
