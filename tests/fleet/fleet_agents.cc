@@ -178,7 +178,7 @@ int main(int argc, char** argv) {
   CLI::App app("Many hosts that publish one drawn timeline to NATS");
   vcpulse::Options options;
   app.add_option("TIMELINE", options.timeline)->required();
-  app.add_option("--to", options.to, "servers of NATS")->required()->expected(1);
+  app.add_option("--to", options.to, "servers of NATS")->required();
   app.add_option("--agents", options.agents);
   app.add_option("--connections", options.connections);
   app.add_option("--under-way", options.under_way);
