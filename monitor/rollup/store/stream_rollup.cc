@@ -261,7 +261,6 @@ absl::Status StreamRollup::Reopen(const SliceKey& key, Slice& slice) {
   }
   const auto text = ContentOf(slice.path);
   if (!text.ok()) return text.status();
-  slice.holds_file = true;
   return Write(slice.part, *text, true);
 }
 
@@ -306,7 +305,7 @@ absl::Status StreamRollup::Commit(const SliceKey& key, Slice& slice) {
   if (older.ok()) {
     auto rows = ContentOf(slice.part);
     if (!rows.ok()) return rows.status();
-    std::string merged = lacks_some_ && !slice.holds_file ? MergeRows(*older, *rows) : *rows;
+    std::string merged = lacks_some_ ? MergeRows(*older, *rows) : *rows;
     const bool is_merged = merged != *rows;
     if (is_merged) {
       unmerged_[key].reset();

@@ -80,7 +80,6 @@ class StreamRollup {
     std::string path;
     std::string part;  // where its rows are gathered
     std::unique_ptr<RowText> rows;
-    bool holds_file = false;  // all rows of the file at `path` are in it
   };
   using SliceKey = std::pair<size_t, int64_t>;  // level, begin
 

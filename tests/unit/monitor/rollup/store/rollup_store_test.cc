@@ -276,13 +276,21 @@ TEST_F(Store, AStepOfTheClockLosesNoRow) {
     return lines;
   };
   EXPECT_EQ(sorted(RowsOf("10s")), sorted(expected));
-  fs::remove(PathOf(1));
-  Restart();
-  Pass();
-  EXPECT_EQ(sorted(RowsOf("10s")), sorted(expected));
+  // Slices are written before the clock goes back, and again after.
+  const auto read_slowly = [&] {
+    fs::remove(PathOf(1));
+    fs::remove(PathOf(SequenceOf(all[60])));
+    Restart();
+    for (size_t i = 60; i < all.size(); ++i) {
+      Append(SequenceOf(all[60]), all[i]);
+      if (i % 5 == 0) Pass();
+    }
+    Pass();
+  };
+  read_slowly();
+  EXPECT_EQ(sorted(RowsOf("10s")), sorted(expected)) << "beside rows that exist";
   fs::remove_all(folder_ + "/.rollup");
-  Restart();
-  Pass();
+  read_slowly();
   const std::vector<timeline::Bytes> rest(all.begin() + 60, all.end());
   EXPECT_EQ(sorted(RowsOf("10s")), sorted(Expected(10 * kSecond_ns, timeline::Concatenate(rest))));
 }
@@ -305,15 +313,31 @@ TEST_F(Store, WhatIsSentAgainCountsOnce) {
   }
 }
 
-TEST_F(Store, SlicesThatAreNotOverAreNotRemoved) {
+// The collector cut the file, and the records did not come again.
+TEST_F(Store, WhatWasCutOffIsInNoRow) {
+  AppendFrom(0, 40, 1);
+  Pass();
+  fs::remove(PathOf(1));
+  AppendFrom(0, 30, 1);
+  Pass();
+  boottime_ns_ += 601 * kSecond_ns;
+  Pass();
+  const std::vector<timeline::Bytes> left(chunks().begin(), chunks().begin() + 30);
+  EXPECT_EQ(RowsOf("10s"), Expected(10 * kSecond_ns, timeline::Concatenate(left)));
+}
+
+// The slice before it is over and removed, so its folder was empty.
+TEST_F(Store, ASliceThatIsNotOverIsNotRemoved) {
   AppendFrom(0, 75, 1);
   Restart({{.length_ns = 10 * kSecond_ns, .name = "10s", .max_age_ns = kSecond_ns}});
   Pass();
   store_->RemoveOld(now_ns_);
-  AppendFrom(75, chunks().size(), 1);
+  AppendFrom(75, 90, 1);
   Pass();
-  // From the open slice on.
-  const std::string whole = Expected(10 * kSecond_ns, timeline::Concatenate(chunks()));
+  boottime_ns_ += 601 * kSecond_ns;
+  Pass();
+  const std::vector<timeline::Bytes> there(chunks().begin(), chunks().begin() + 90);
+  const std::string whole = Expected(10 * kSecond_ns, timeline::Concatenate(there));
   const std::string rows = RowsOf("10s");
   EXPECT_THAT(whole, testing::EndsWith(rows));
   EXPECT_GT(rows.size(), whole.size() / 2);
