@@ -111,9 +111,9 @@ absl::StatusOr<Levels> ParseLevels(const LevelOptions& options) {
             absl::StrCat("--rollup: ", Quoted(window.name), " is not whole seconds"));
       }
       if (rollup::kDay_ns % window.length_ns != 0) {
-        return absl::InvalidArgumentError(absl::StrCat("--rollup: a day is no multiple of ",
-                                                       Quoted(window.name),
-                                                       ": write for example 10s, 1m, 15m or 1h"));
+        return absl::InvalidArgumentError(
+            absl::StrCat("--rollup: ", Quoted(window.name),
+                         " does not divide 24h: write for example 10s, 1m, 15m or 1h"));
       }
       levels.rollups.push_back({.length_ns = window.length_ns, .name = window.name});
     }

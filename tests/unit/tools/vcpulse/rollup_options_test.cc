@@ -46,7 +46,7 @@ TEST(RollupOption, TakesWindowsThatMakeUpADay) {
   for (const std::string window : {"7s", "7m", "25m", "5h"}) {
     EXPECT_EQ(
         ParseLevels({.rollup = "10s," + window}).status().message(),
-        "--rollup: a day is no multiple of '" + window + "': write for example 10s, 1m, 15m or 1h");
+        "--rollup: '" + window + "' does not divide 24h: write for example 10s, 1m, 15m or 1h");
   }
 }
 
