@@ -79,6 +79,13 @@ Value PartIfAny(const Row& row) {
   return Part<kMetric>(row);
 }
 
+// Null where no hardware counter is read.
+template <auto kOf>
+Value IfCounted(const Row& row) {
+  if (!row.subject->has_counters) return {};
+  return kOf(row);
+}
+
 template <size_t kColumn>
 Value Count(const Row& row) {
   return OrNull(row.counts[kColumn]);
@@ -222,13 +229,17 @@ constexpr auto kTable = std::to_array<Column>({
      .of = [](const Row& r) -> Value { return r.longest_spin_ns; },
      .help = "longest time in one go that it was SPINNING, counted from its true begin"},
     {.name = "longest_starvation_ns",
+     .optional = true,
      .is_maximum = true,
-     .of = [](const Row& r) -> Value { return r.longest_starvation_ns; },
-     .help = "likewise starved"},
+     .of = [](const Row& r) -> Value {
+       if (!(r.totals.Of(Metric::kStarved).whole > 0)) return {};
+       return r.longest_starvation_ns;
+     },
+     .help = "longest time in one go that it was starved, from its true begin; null: not known"},
     {.name = "gap_ns",
      .adds_up = true,
      .of = [](const Row& r) -> Value { return r.gap_ns; },
-     .help = "time before an interval, back to the last one, of which there is no sample"},
+     .help = "time without samples between an interval and the one before it"},
     {.name = "run_ns",
      .optional = true,
      .adds_up = true,
@@ -243,7 +254,7 @@ constexpr auto kTable = std::to_array<Column>({
      .optional = true,
      .is_maximum = true,
      .of = [](const Row& r) { return OrNull(r.run_delay_max_ns); },
-     .help = "most of that in one interval"},
+     .help = "longest such wait in one interval"},
     {.name = "scheduled_ns",
      .adds_up = true,
      .of = Whole<Metric::kRunDelay>,
@@ -258,12 +269,14 @@ constexpr auto kTable = std::to_array<Column>({
      .of = Whole<Metric::kResidency>,
      .help = "intervals in which that is known"},
     {.name = "time_enabled_ns",
+     .optional = true,
      .adds_up = true,
-     .of = Whole<Metric::kRunning>,
-     .help = "time on a CPU with the counters enabled"},
+     .of = IfCounted<Whole<Metric::kRunning>>,
+     .help = "time on a CPU with the counters enabled; null: no counter is read"},
     {.name = "time_running_ns",
+     .optional = true,
      .adds_up = true,
-     .of = Part<Metric::kRunning>,
+     .of = IfCounted<Part<Metric::kRunning>>,
      .help = "thereof with the counters on the PMU"},
     {.name = "cycles",
      .optional = true,
@@ -368,7 +381,8 @@ Subject Subject::Of(const v1::Session& session, const metric::Epoch& epoch, size
       .vm_pid = NumberIfAny(instance.pid()),
       .vm_start_ticks = NumberIfAny(instance.start_time_ticks()),
       .epoch = epoch.set.epoch(),
-      .vcpu = vcpu.index()};
+      .vcpu = vcpu.index(),
+      .has_counters = !epoch.IsDegraded()};
   std::array<bool, importing::kEventColumns.size()> taken{};
   for (const metric::EventPlace& event : epoch.events) {
     if (!event.counted) continue;

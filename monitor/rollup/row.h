@@ -41,6 +41,7 @@ struct Subject {
   std::optional<int64_t> vm_start_ticks;
   uint32_t epoch = 0;
   uint32_t vcpu = 0;
+  bool has_counters = false;  // hardware events are read: it is not degraded
 
   // Where the sum of an event goes.
   struct EventSum {

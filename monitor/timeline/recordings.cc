@@ -116,7 +116,10 @@ absl::Status Finding::TakeFolder(const std::string& folder, int levels_below) {
 void Finding::Add(const std::string& agent, const std::optional<StreamId>& stream,
                   const std::string& path) {
   for (Found& each : found_) {
-    if (!stream || each.stream != stream || each.recording.agent != agent) continue;
+    std::string& known = each.recording.agent;
+    const bool is_of_agent = known == agent || known.empty() || agent.empty();
+    if (!stream || each.stream != stream || !is_of_agent) continue;
+    if (known.empty()) known = agent;
     std::vector<std::string>& paths = each.recording.paths;
     if (std::ranges::find(paths, path) == paths.end()) paths.push_back(path);
     return;

@@ -15,9 +15,10 @@ struct Recording {
 
 // The recordings in files, in folders of timelines, and in what a collector keeps: an agent's
 // folder, or all of its directory. Parts that several of them hold of one recording of one agent
-// come together. In the order in which they are found, folders by their names. "-" is standard
-// input. Reads one header of each file. Errors: what the system said, naming the path;
-// InvalidArgument for a directory that holds none.
+// come together; a part whose agent is not known goes to the first recording of its stream. In the
+// order in which they are found, folders by their names. "-" is standard input. Reads one header of
+// each file. Errors: what the system said, naming the path; InvalidArgument for a directory that
+// holds none.
 absl::StatusOr<std::vector<Recording>> FindRecordings(const std::vector<std::string>& paths);
 
 }  // namespace vcpulse::timeline

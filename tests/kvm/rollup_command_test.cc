@@ -94,6 +94,28 @@ TEST_F(RollupCommand, AFolderTakesAFilePerWindow) {
   EXPECT_THAT(lines.out, StartsWith("{\"window_start_ns\":"));
 }
 
+TEST_F(RollupCommand, AFileAndAFolderOfOneRecordingCountOnce) {
+  const auto [first, second] = TwoCollectors();
+  const std::string whole = RunCommand({"rollup", kGolden, "--window", "1s"}).out;
+  EXPECT_EQ(RunCommand({"rollup", kGolden, first, "--window", "1s"}).out, whole);
+  EXPECT_EQ(RunCommand({"rollup", second, kGolden, "--window", "1s"}).out, whole);
+}
+
+TEST_F(RollupCommand, ABadRecordingIsLeftOut) {
+  fs::create_directories(Path("d"));
+  fs::copy_file(kGolden, Path("d/a.vpt"));
+  std::ofstream(Path("bad.vpt")) << "no timeline";
+  fs::copy_file(kOther, Path("d/c.vpt"));
+  const Finished good = RunCommand({"rollup", Path("d")});
+  const Finished some = RunCommand({"rollup", Path("bad.vpt"), Path("d")});
+  EXPECT_EQ(some.exit_code, 0);
+  EXPECT_EQ(some.out, good.out);
+  EXPECT_THAT(some.err, AllOf(StartsWith("vcpulse: warning: "), HasSubstr(Path("bad.vpt")),
+                              HasSubstr(": left out\n")));
+  EXPECT_EQ(RunCommand({"rollup", Path("d"), Path("bad.vpt")}).out, good.out);
+  ExpectRefused({Path("bad.vpt")}, HasSubstr("is not a vcpulse timeline"));
+}
+
 TEST_F(RollupCommand, BadInputIsOneLine) {
   ExpectRefused({kGolden, "--window", "0s"}, HasSubstr("--window: '0s' is shorter than 1ms"));
   ExpectRefused({kGolden, "--window", "7"}, HasSubstr("--window: '7' has no unit"));

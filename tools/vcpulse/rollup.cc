@@ -1,4 +1,5 @@
 // `vcpulse rollup`: timelines as rows of sums, per vCPU and window of the wall clock.
+#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -39,8 +40,8 @@ Examples:
   vcpulse rollup /srv/vcpulse --format parquet -o fleet.parquet
 
 Exit status:
-  0  written
-  2  usage error, or a file could not be read or written)";
+  0  written; a recording that could not be read is named on stderr and left out
+  2  usage error, nothing could be read, or a file could not be written)";
 
 constexpr std::string_view kParquet = "parquet";
 
@@ -83,8 +84,12 @@ class RollupOutput {
   }
 
   absl::Status Add(size_t level, const rollup::Row& row) {
-    return tables_[level % tables_.size()]->Add(row);
+    absl::Status added = tables_[level % tables_.size()]->Add(row);
+    has_failed_ = !added.ok();
+    return added;
   }
+  // The last row could not be written.
+  bool has_failed() const { return has_failed_; }
   absl::Status Finish() {
     for (const auto& table : tables_) {
       if (absl::Status status = table->Finish(); !status.ok()) return status;
@@ -114,6 +119,7 @@ class RollupOutput {
 
   std::vector<std::unique_ptr<TextFile>> files_;
   std::vector<std::unique_ptr<rollup::RowWriter>> tables_;
+  bool has_failed_ = false;
 };
 
 // Adds the rows of one recording. Errors: those of reading and of the output.
@@ -149,6 +155,29 @@ absl::Status RollUp(const timeline::Recording& recording, const std::vector<int6
   return absl::OkStatus();
 }
 
+// `status` names the recording.
+void WarnLeftOut(const absl::Status& status) {
+  std::fprintf(stderr, "vcpulse: warning: %s: left out\n", std::string(status.message()).c_str());
+}
+
+// The rows of all recordings that can be read; of the others it warns. Errors: those of the output,
+// and where none can be read, that of the last one.
+absl::Status WriteRows(const std::vector<timeline::Recording>& recordings,
+                       const std::vector<int64_t>& lengths_ns, RollupOutput& output) {
+  bool has_any = false;
+  absl::Status unread;
+  for (const timeline::Recording& recording : recordings) {
+    absl::Status status = RollUp(recording, lengths_ns, output);
+    if (output.has_failed()) return status;
+    if (!unread.ok()) WarnLeftOut(unread);
+    unread = std::move(status);
+    has_any = has_any || unread.ok();
+  }
+  if (!has_any) return unread;
+  if (!unread.ok()) WarnLeftOut(unread);
+  return output.Finish();
+}
+
 int RunRollup(const RollupOptions& options) {
   const auto windows = ParseWindows("--window", options.window);
   if (!windows.ok()) return Fail(windows.status());
@@ -177,13 +206,8 @@ int RunRollup(const RollupOptions& options) {
   }
   ReadProgress progress(Plural(recordings->size(), "recording"), BytesToRead(paths),
                         options.output == "-" ? Writes::kStdout : Writes::kFile);
-  absl::Status status;
-  for (const timeline::Recording& recording : *recordings) {
-    status = RollUp(recording, lengths_ns, *output);
-    if (!status.ok()) break;
-  }
+  const absl::Status status = WriteRows(*recordings, lengths_ns, *output);
   progress.Stop();
-  if (status.ok()) status = output->Finish();
   if (absl::IsCancelled(status)) return kExitOk;  // `| head` has seen enough
   return status.ok() ? kExitOk : Fail(status);
 }

@@ -8,6 +8,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "kvm/base/text.h"
+#include "monitor/rollup/store/derived_store.h"
 #include "tools/vcpulse/values.h"
 
 namespace vcpulse::tools {
@@ -108,6 +109,11 @@ absl::StatusOr<Levels> ParseLevels(const LevelOptions& options) {
       if (window.length_ns % kShortestRollup_ns != 0) {
         return absl::InvalidArgumentError(
             absl::StrCat("--rollup: ", Quoted(window.name), " is not whole seconds"));
+      }
+      if (rollup::kDay_ns % window.length_ns != 0) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("--rollup: ", Quoted(window.name),
+                         " does not divide 24h: write for example 10s, 1m, 15m or 1h"));
       }
       levels.rollups.push_back({.length_ns = window.length_ns, .name = window.name});
     }

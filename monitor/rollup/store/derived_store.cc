@@ -19,19 +19,25 @@ constexpr int64_t kRemoveEach_ns = 60'000'000'000;
 constexpr int kLowestPriority = 19;
 constexpr size_t kMostSaid = 1000;
 
-std::vector<std::string> FoldersIn(stream::Files& files, const std::string& folder,
-                                   SaidOnce& said) {
-  std::vector<std::string> folders;
+absl::StatusOr<std::vector<std::string>> FoldersIn(stream::Files& files,
+                                                   const std::string& folder) {
   const auto names = files.List(folder);
-  if (!names.ok()) {
-    if (!absl::IsNotFound(names.status())) said.Say(names.status());
-    return folders;
-  }
+  if (!names.ok()) return names.status();
+  std::vector<std::string> folders;
   for (const std::string& name : *names) {
     const auto kind = files.KindOf(absl::StrCat(folder, "/", name));
+    if (!kind.ok() && !absl::IsNotFound(kind.status())) return kind.status();
     if (kind.ok() && *kind == stream::Files::Kind::kDirectory) folders.push_back(name);
   }
   return folders;
+}
+
+std::vector<std::string> FoldersIn(stream::Files& files, const std::string& folder,
+                                   SaidOnce& said) {
+  auto folders = FoldersIn(files, folder);
+  if (folders.ok()) return *std::move(folders);
+  if (!absl::IsNotFound(folders.status())) said.Say(folders.status());
+  return {};
 }
 
 }  // namespace
@@ -42,12 +48,17 @@ void SaidOnce::Say(const absl::Status& status) {
   if (said_.insert(text).second && say_) say_(absl::StrCat(flag_, ": ", text));
 }
 
-std::set<StreamKey> StreamsBelow(stream::Files& files, const std::string& directory,
-                                 SaidOnce& said) {
+absl::StatusOr<std::set<StreamKey>> StreamsBelow(stream::Files& files,
+                                                 const std::string& directory) {
+  const auto agents = FoldersIn(files, directory);
+  if (!agents.ok()) return agents.status();
   std::set<StreamKey> streams;
-  for (const std::string& agent : FoldersIn(files, directory, said)) {
+  for (const std::string& agent : *agents) {
     if (agent.starts_with('.')) continue;
-    for (const std::string& stream : FoldersIn(files, absl::StrCat(directory, "/", agent), said)) {
+    const auto folders = FoldersIn(files, absl::StrCat(directory, "/", agent));
+    if (absl::IsNotFound(folders.status())) continue;
+    if (!folders.ok()) return folders.status();
+    for (const std::string& stream : *folders) {
       if (stream::StreamOfFolder(stream)) streams.emplace(agent, stream);
     }
   }
@@ -65,7 +76,8 @@ absl::StatusOr<std::vector<std::string>> TimelinesIn(stream::Files& files,
 }
 
 void ForEachDatedFile(stream::Files& files, const std::string& root, SaidOnce& said,
-                      const std::function<bool(const DatedFile&)>& is_to_be_removed) {
+                      const std::function<bool(const DatedFile&)>& is_to_be_removed,
+                      const std::set<std::string>& in_use) {
   for (const std::string& date : FoldersIn(files, root, said)) {
     if (!date.starts_with("date=")) continue;
     const std::string of_date = absl::StrCat(root, "/", date);
@@ -75,12 +87,14 @@ void ForEachDatedFile(stream::Files& files, const std::string& root, SaidOnce& s
       if (!names.ok()) continue;
       size_t left = names->size();
       for (const std::string& name : *names) {
+        const std::string path = absl::StrCat(of_host, "/", name);
+        if (in_use.contains(path)) continue;
         if (!is_to_be_removed({.date_folder = date, .host_folder = host, .name = name})) continue;
-        const absl::Status removed = files.Remove(absl::StrCat(of_host, "/", name));
+        const absl::Status removed = files.Remove(path);
         if (removed.ok()) --left;
         if (!removed.ok()) said.Say(removed);
       }
-      if (left == 0) static_cast<void>(files.RemoveDirectory(of_host));
+      if (left == 0 && !in_use.contains(of_host)) static_cast<void>(files.RemoveDirectory(of_host));
     }
     const auto hosts = files.List(of_date);
     if (hosts.ok() && hosts->empty()) static_cast<void>(files.RemoveDirectory(of_date));
@@ -107,8 +121,9 @@ void DerivingThread::Run(const std::stop_token& stopped) {
   std::unique_lock lock(mutex_);
   while (!stopped.stop_requested()) {
     const int64_t now_ns = realtime_();
-    for (const auto& store : stores_) store->Pass(now_ns, stopped);
     const int64_t boottime_ns = ClockNow_ns(CLOCK_BOOTTIME);
+    const Now now{.realtime_ns = now_ns, .boottime_ns = boottime_ns};
+    for (const auto& store : stores_) store->Pass(now, stopped);
     if (!removed_ns || boottime_ns - *removed_ns >= kRemoveEach_ns) {
       removed_ns = boottime_ns;
       if (clock.IsPlausible(now_ns, boottime_ns)) {

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "kvm/base/clock.h"
 #include "monitor/stream/disk/files.h"
 
@@ -26,13 +27,18 @@ namespace vcpulse::rollup {
 inline constexpr int64_t kDay_ns = 86'400'000'000'000;
 inline constexpr int64_t kRetryAfter_ns = 60'000'000'000;  // what failed is tried again
 
+struct Now {
+  int64_t realtime_ns = 0;  // since 1970
+  int64_t boottime_ns = 0;  // CLOCK_BOOTTIME: nobody sets it
+};
+
 // One kind of it, of all streams. One thread.
 class DerivedStore {
  public:
   virtual ~DerivedStore() = default;
 
   // Takes what is new, unless it is stopped meanwhile.
-  virtual void Pass(int64_t realtime_ns, const std::stop_token& stopped) = 0;
+  virtual void Pass(const Now& now, const std::stop_token& stopped) = 0;
   // Removes what is older than it is kept.
   virtual void RemoveOld(int64_t realtime_ns) = 0;
 };
@@ -72,9 +78,10 @@ class SaidOnce {
 
 using StreamKey = std::pair<std::string, std::string>;  // folders of agent and stream
 
-// The streams below a collector's directory. What cannot be read is said.
-std::set<StreamKey> StreamsBelow(stream::Files& files, const std::string& directory,
-                                 SaidOnce& said);
+// The streams below a collector's directory. Errors: what cannot be read; a folder that is removed
+// meanwhile is none.
+absl::StatusOr<std::set<StreamKey>> StreamsBelow(stream::Files& files,
+                                                 const std::string& directory);
 
 // The timelines in a stream's folder, in order. Errors: those of Files::List.
 absl::StatusOr<std::vector<std::string>> TimelinesIn(stream::Files& files,
@@ -87,10 +94,12 @@ struct DatedFile {
   std::string name;
 };
 
-// Calls `take` with each of them; where it says so, the file is removed, and folders that are empty
-// then. What fails is said.
+// Calls `is_to_be_removed` with each of them; where it says so, the file is removed, and folders
+// that are empty then. Files and folders whose paths are in `in_use` are passed over. What fails is
+// said.
 void ForEachDatedFile(stream::Files& files, const std::string& root, SaidOnce& said,
-                      const std::function<bool(const DatedFile&)>& is_to_be_removed);
+                      const std::function<bool(const DatedFile&)>& is_to_be_removed,
+                      const std::set<std::string>& in_use = {});
 
 // An instant in UTC by absl's `format`.
 std::string Utc(const char* format, int64_t realtime_ns);

@@ -25,18 +25,22 @@ class RollupStore final : public DerivedStore {
   };
 
   RollupStore(stream::Files& files, Options options)
-      : files_(files), options_(std::move(options)), said_("--rollup", options_.say) {}
+      : files_(files),
+        options_(std::move(options)),
+        said_("--rollup", options_.say),
+        shared_{.files = files, .levels = options_.levels, .said = said_} {}
 
-  void Pass(int64_t realtime_ns, const std::stop_token& stopped) override;
-  // Removes rollups older than their level allows, by the time that they are of.
+  void Pass(const Now& now, const std::stop_token& stopped) override;
+  // Removes rollups whose slice ended longer ago than their level allows.
   void RemoveOld(int64_t realtime_ns) override;
 
  private:
   stream::Files& files_;
   const Options options_;
-  std::map<StreamKey, std::unique_ptr<StreamRollup>> streams_;
-  std::map<StreamKey, int64_t> failed_until_ns_;  // of the wall clock
   SaidOnce said_;
+  StreamRollup::Shared shared_;
+  std::map<StreamKey, std::unique_ptr<StreamRollup>> streams_;
+  std::map<StreamKey, int64_t> failed_until_ns_;  // CLOCK_BOOTTIME
 };
 
 }  // namespace vcpulse::rollup

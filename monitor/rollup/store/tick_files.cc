@@ -29,11 +29,13 @@ absl::Status Stopped() { return absl::CancelledError("stopped"); }
 
 }  // namespace
 
-void TickFiles::Pass(int64_t realtime_ns, const std::stop_token& stopped) {
+void TickFiles::Pass(const Now& now, const std::stop_token& stopped) {
   if (!made_) FindMade();
-  const std::set<StreamKey> there = StreamsBelow(files_, options_.directory, said_);
-  std::erase_if(streams_, [&there](const auto& known) { return !there.contains(known.first); });
-  for (const StreamKey& key : there) {
+  const int64_t realtime_ns = now.realtime_ns;
+  const auto there = StreamsBelow(files_, options_.directory);
+  if (!there.ok()) return said_.Say(there.status());
+  std::erase_if(streams_, [&there](const auto& known) { return !there->contains(known.first); });
+  for (const StreamKey& key : *there) {
     if (stopped.stop_requested()) return;
     Stream& stream = streams_[key];
     if (realtime_ns < stream.failed_until_ns) continue;

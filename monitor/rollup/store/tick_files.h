@@ -41,7 +41,7 @@ class TickFiles final : public DerivedStore {
   TickFiles(stream::Files& files, Options options)
       : files_(files), options_(std::move(options)), said_("--parquet", options_.say) {}
 
-  void Pass(int64_t realtime_ns, const std::stop_token& stopped) override;
+  void Pass(const Now& now, const std::stop_token& stopped) override;
   void RemoveOld(int64_t realtime_ns) override;
 
  private:

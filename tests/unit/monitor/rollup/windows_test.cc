@@ -133,8 +133,9 @@ TEST(Windows, WhatWasNotCountedIsNull) {
   const RolledUp rolled = RollUpFile(recording.Finish(), {60 * kSecond_ns});
   ASSERT_THAT(rolled.rows.at(0), SizeIs(1));
   const Cells& row = rolled.rows[0][0];
-  for (const char* column : {"cycles", "instructions", "branches", "run_ns", "run_delay_ns",
-                             "run_delay_max_ns", "exits", "starved_ns"}) {
+  for (const char* column :
+       {"cycles", "instructions", "branches", "run_ns", "run_delay_ns", "run_delay_max_ns", "exits",
+        "starved_ns", "longest_starvation_ns", "time_enabled_ns", "time_running_ns"}) {
     EXPECT_TRUE(IsNull(row, column)) << column;
   }
   EXPECT_EQ(Number(row, "unknown_no_counters_ns"), 3 * kTick_ns);

@@ -176,6 +176,22 @@ TEST_F(Joining, RecordingsOfOneFolderAreFoundByTheirFiles) {
   EXPECT_THAT((*found)[1].paths, ElementsAre(b));
 }
 
+// A file tells its stream, but not the folder that a collector keeps it in.
+TEST_F(Joining, APartOfAnUnknownAgentIsOneOfItsStream) {
+  const std::string file = Write("a.vpt", whole_.bytes);
+  const std::string folder = "c1/host1/" + std::string(kStreamName);
+  Write(folder + "/1.vpt", chunks_[0]);
+  for (const bool file_first : {true, false}) {
+    const std::vector<std::string> paths =
+        file_first ? std::vector{file, Path(folder)} : std::vector{Path(folder), file};
+    const auto found = FindRecordings(paths);
+    ASSERT_TRUE(found.ok()) << found.status();
+    ASSERT_THAT(*found, SizeIs(1));
+    EXPECT_EQ((*found)[0].agent, "host1");
+    EXPECT_EQ((*found)[0].paths, paths);
+  }
+}
+
 TEST_F(Joining, WhereThereIsNoneThatIsSaid) {
   EXPECT_EQ(FindRecordings({Path("none")}).status().code(), absl::StatusCode::kNotFound);
   std::filesystem::create_directories(Path("empty"));

@@ -38,5 +38,17 @@ TEST(WindowOption, RefusesInOneLine) {
             "--window: 'ten' is not a duration: write for example 100ms, 1.5s, 2m or 1h");
 }
 
+// Files of a date hold whole windows of it.
+TEST(RollupOption, TakesWindowsThatMakeUpADay) {
+  const auto levels = ParseLevels({.rollup = "10s,27s,20m,24h"});
+  ASSERT_TRUE(levels.ok()) << levels.status();
+  EXPECT_EQ(levels->rollups.size(), 4u);
+  for (const std::string window : {"7s", "7m", "25m", "5h"}) {
+    EXPECT_EQ(
+        ParseLevels({.rollup = "10s," + window}).status().message(),
+        "--rollup: '" + window + "' does not divide 24h: write for example 10s, 1m, 15m or 1h");
+  }
+}
+
 }  // namespace
 }  // namespace vcpulse::tools

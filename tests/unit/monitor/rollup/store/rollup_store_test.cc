@@ -3,13 +3,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <random>
+#include <utility>
 
+#include "absl/strings/str_split.h"
 #include "monitor/stream/disk/names.h"
+#include "tests/fakes/crashing_files.h"
 #include "tests/fakes/temporary_folder.h"
 #include "tests/unit/fixtures/live_recording.h"
 #include "tests/unit/fixtures/timeline_fixture.h"
@@ -37,14 +42,18 @@ class Store : public testing::Test {
   ~Store() override { fs::remove_all(folder_); }
 
   // As after kill -9: all that was in memory is gone.
-  void Restart() {
+  void Restart() { Restart(levels_); }
+  void Restart(const std::vector<StoredLevel>& levels) {
     store_ = std::make_unique<RollupStore>(
         stream::KernelFiles(),
         RollupStore::Options{.directory = folder_,
-                             .levels = levels_,
+                             .levels = levels,
                              .say = [this](const std::string& line) { said_.push_back(line); }});
   }
-  void Pass() { store_->Pass(now_ns_, {}); }
+  void Pass() { store_->Pass({.realtime_ns = now_ns_, .boottime_ns = boottime_ns_}, {}); }
+  void AppendFrom(size_t first, size_t end, uint64_t file) const {
+    for (size_t i = first; i < end; ++i) Append(file, chunks()[i]);
+  }
 
   std::string PathOf(uint64_t first_sequence) const {
     return folder_ + "/host1/" + kStream + "/" + stream::FileNameOf(first_sequence);
@@ -113,6 +122,7 @@ class Store : public testing::Test {
   std::unique_ptr<RollupStore> store_;
   std::vector<std::string> said_;
   int64_t now_ns_ = 1'800'000'000 * kSecond_ns;
+  int64_t boottime_ns_ = 5000 * kSecond_ns;
 };
 
 TEST_F(Store, AFilePerSliceOfTimeWhenItIsOver) {
@@ -178,7 +188,10 @@ TEST_F(Store, AStreamThatIsSilentIsOverUntilItGoesOn) {
   for (size_t i = 0; i < half; ++i) Append(1, chunks()[i]);
   Pass();
   const size_t first = Stored().size();
-  now_ns_ += 601 * kSecond_ns;
+  now_ns_ += 7200 * kSecond_ns;
+  Pass();
+  EXPECT_EQ(Stored().size(), first) << "somebody set the clock";
+  boottime_ns_ += 601 * kSecond_ns;
   Pass();
   EXPECT_GT(Stored().size(), first);
   for (size_t i = half; i < chunks().size(); ++i) Append(1, chunks()[i]);
@@ -224,6 +237,200 @@ TEST_F(Store, DamageCostsItsChunkAlone) {
   const timeline::Bytes whole = timeline::Concatenate(damaged);
   EXPECT_EQ(RowsOf("10s"), Expected(10 * kSecond_ns, whole));
   EXPECT_NE(RowsOf("10s"), Expected(10 * kSecond_ns, timeline::Concatenate(chunks())));
+}
+
+// What was made of half a slice is completed, though the first half cannot be read again.
+TEST_F(Store, ASilentStreamWhoseBeginningIsRemovedGoesOn) {
+  const size_t third = chunks().size() / 3;
+  const uint64_t second = SequenceOf(chunks()[third]);
+  AppendFrom(0, third, 1);
+  AppendFrom(third, 2 * third, second);
+  Pass();
+  boottime_ns_ += 601 * kSecond_ns;
+  Pass();
+  fs::remove(PathOf(1));
+  AppendFrom(2 * third, chunks().size(), second);
+  Pass();
+  ExpectWhole();
+  fs::remove(PathOf(second));
+  Restart();
+  Pass();
+  ExpectWhole();
+}
+
+// The clock goes back by 15 minutes in a stream whose beginning is removed.
+TEST_F(Store, AStepOfTheClockLosesNoRow) {
+  replay::LiveRecording stepped(kSecond_ns, Groups::kOne);
+  stepped.Begin({.vm = 1, .epoch = 1, .vcpus = 2});
+  stepped.Run(1800);
+  stepped.StepClock(-900 * kSecond_ns);
+  stepped.Run(1000);
+  stepped.End("duration");
+  const auto& all = stepped.chunks();
+  for (size_t i = 0; i < all.size(); ++i) Append(i < 60 ? 1 : SequenceOf(all[60]), all[i]);
+  Pass();
+  const std::string expected = Expected(10 * kSecond_ns, timeline::Concatenate(all));
+  const auto sorted = [](const std::string& rows) {
+    std::vector<std::string> lines = absl::StrSplit(rows, '\n');
+    std::ranges::sort(lines);
+    return lines;
+  };
+  EXPECT_EQ(sorted(RowsOf("10s")), sorted(expected));
+  // Slices are written before the clock goes back, and again after.
+  const auto read_slowly = [&] {
+    fs::remove(PathOf(1));
+    fs::remove(PathOf(SequenceOf(all[60])));
+    Restart();
+    for (size_t i = 60; i < all.size(); ++i) {
+      Append(SequenceOf(all[60]), all[i]);
+      if (i % 5 == 0) Pass();
+    }
+    Pass();
+  };
+  read_slowly();
+  EXPECT_EQ(sorted(RowsOf("10s")), sorted(expected)) << "beside rows that exist";
+  fs::remove_all(folder_ + "/.rollup");
+  read_slowly();
+  const std::vector<timeline::Bytes> rest(all.begin() + 60, all.end());
+  EXPECT_EQ(sorted(RowsOf("10s")), sorted(Expected(10 * kSecond_ns, timeline::Concatenate(rest))));
+}
+
+// After a failed sync the collector cuts the file, and the agent sends the records again.
+TEST_F(Store, WhatIsSentAgainCountsOnce) {
+  for (const bool is_cut : {true, false}) {
+    fs::remove_all(folder_);
+    Restart();
+    AppendFrom(0, 40, 1);
+    Pass();
+    if (is_cut) {
+      fs::remove(PathOf(1));
+      AppendFrom(0, 30, 1);
+      Pass();
+    }
+    AppendFrom(30, chunks().size(), SequenceOf(chunks()[30]));
+    Pass();
+    ExpectWhole();
+  }
+}
+
+// The collector cut the file, and the records did not come again.
+TEST_F(Store, WhatWasCutOffIsInNoRow) {
+  AppendFrom(0, 40, 1);
+  Pass();
+  fs::remove(PathOf(1));
+  AppendFrom(0, 30, 1);
+  Pass();
+  boottime_ns_ += 601 * kSecond_ns;
+  Pass();
+  const std::vector<timeline::Bytes> left(chunks().begin(), chunks().begin() + 30);
+  EXPECT_EQ(RowsOf("10s"), Expected(10 * kSecond_ns, timeline::Concatenate(left)));
+}
+
+// The slice before it is over and removed, so its folder was empty.
+TEST_F(Store, ASliceThatIsNotOverIsNotRemoved) {
+  AppendFrom(0, 75, 1);
+  Restart({{.length_ns = 10 * kSecond_ns, .name = "10s", .max_age_ns = kSecond_ns}});
+  Pass();
+  store_->RemoveOld(now_ns_);
+  AppendFrom(75, 90, 1);
+  Pass();
+  boottime_ns_ += 601 * kSecond_ns;
+  Pass();
+  const std::vector<timeline::Bytes> there(chunks().begin(), chunks().begin() + 90);
+  const std::string whole = Expected(10 * kSecond_ns, timeline::Concatenate(there));
+  const std::string rows = RowsOf("10s");
+  EXPECT_THAT(whole, testing::EndsWith(rows));
+  EXPECT_GT(rows.size(), whole.size() / 2);
+  EXPECT_THAT(said_, IsEmpty());
+}
+
+TEST_F(Store, ATimelineThatCannotBeReadIsALoss) {
+  const size_t half = chunks().size() / 2;
+  const uint64_t second = SequenceOf(chunks()[half]);
+  AppendFrom(half, chunks().size(), second);
+  fs::create_directory(PathOf(1));
+  Pass();
+  const std::vector<timeline::Bytes> rest(chunks().begin() + static_cast<ptrdiff_t>(half),
+                                          chunks().end());
+  EXPECT_EQ(RowsOf("10s"), Expected(10 * kSecond_ns, timeline::Concatenate(rest)));
+  EXPECT_THAT(said_, testing::ElementsAre(testing::HasSubstr(PathOf(1))));
+  Pass();
+  EXPECT_THAT(said_, SizeIs(1));
+}
+
+TEST_F(Store, ADirectoryThatCannotBeListedIsNotEmpty) {
+  const size_t half = chunks().size() / 2;
+  AppendFrom(0, half, 1);
+  Pass();
+  fs::rename(folder_, folder_ + ".away");
+  Pass();
+  EXPECT_THAT(said_, testing::ElementsAre(testing::HasSubstr(folder_)));
+  said_.clear();
+  fs::rename(folder_ + ".away", folder_);
+  AppendFrom(half, chunks().size(), SequenceOf(chunks()[half]));
+  fs::remove(PathOf(1));
+  Pass();
+  ExpectWhole();
+}
+
+// Files that grow while they are looked at.
+class WatchedFiles final : public fakes::CrashingFiles {
+ public:
+  absl::StatusOr<size_t> ReadAt(const std::string& path, uint64_t offset,
+                                std::span<uint8_t> out) override {
+    ++reads_;
+    return CrashingFiles::ReadAt(path, offset, out);
+  }
+  absl::StatusOr<uint64_t> SizeOf(const std::string& path) override {
+    if (path.ends_with(".vpt") && before_size_) std::exchange(before_size_, nullptr)();
+    return CrashingFiles::SizeOf(path);
+  }
+  void BeforeTheNextSize(std::function<void()> call) { before_size_ = std::move(call); }
+  size_t reads() const { return reads_; }
+
+ private:
+  std::function<void()> before_size_;
+  size_t reads_ = 0;
+};
+
+TEST_F(Store, WhatComesAsAStreamIsFoundSilentIsTaken) {
+  WatchedFiles files;
+  const std::string path = "/d/host1/" + std::string(kStream) + "/" + stream::FileNameOf(1);
+  RollupStore store(files, {.directory = "/d", .levels = levels_, .say = {}});
+  const auto put = [&](size_t count) {
+    const std::vector<timeline::Bytes> some(chunks().begin(),
+                                            chunks().begin() + static_cast<ptrdiff_t>(count));
+    files.Put(path, timeline::Concatenate(some));
+  };
+  put(80);
+  store.Pass({.boottime_ns = kSecond_ns}, {});
+  const size_t reads = files.reads();
+  store.Pass({.boottime_ns = 2 * kSecond_ns}, {});
+  EXPECT_EQ(files.reads(), reads) << "nothing came";
+  files.BeforeTheNextSize([&] { put(chunks().size()); });
+  store.Pass({.boottime_ns = 700 * kSecond_ns}, {});
+  store.Pass({.boottime_ns = 701 * kSecond_ns}, {});
+  std::string rows;
+  for (const std::string& each : files.Paths()) {
+    if (!each.starts_with("/d/.rollup/10s/") || !each.ends_with(".csv")) continue;
+    const auto bytes = files.Get(each);
+    const std::string text(bytes.begin(), bytes.end());
+    rows += text.substr(text.find('\n') + 1);
+  }
+  EXPECT_EQ(rows, Expected(10 * kSecond_ns, timeline::Concatenate(chunks())));
+}
+
+TEST(Slices, MakeUpADay) {
+  const auto slice_s = [](int64_t seconds) {
+    return StoredLevel{.length_ns = seconds * kSecond_ns}.SliceNs() / kSecond_ns;
+  };
+  EXPECT_EQ(slice_s(1), 60);
+  EXPECT_EQ(slice_s(10), 600);
+  EXPECT_EQ(slice_s(60), 3600);
+  EXPECT_EQ(slice_s(27), 50 * 27);
+  EXPECT_EQ(slice_s(1200), 43'200) << "20 hours would cross midnight";
+  EXPECT_EQ(slice_s(3600), 86'400);
+  EXPECT_EQ(slice_s(86'400), 86'400);
 }
 
 }  // namespace

@@ -47,7 +47,9 @@ class Ticks : public testing::Test {
                            .version = "1",
                            .say = [this](const std::string& line) { said_.push_back(line); }});
   }
-  void Pass(int64_t later_ns = 6 * kSecond) { store_->Pass(RealtimeNow_ns() + later_ns, {}); }
+  void Pass(int64_t later_ns = 6 * kSecond) {
+    store_->Pass({.realtime_ns = RealtimeNow_ns() + later_ns}, {});
+  }
 
   std::string Parquet() const { return folder_ + "/.parquet"; }
   std::string PathOf(uint64_t first_sequence) const {
