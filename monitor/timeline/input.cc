@@ -19,7 +19,7 @@ struct JoinedParts {
     uint64_t begin = 0;  // in the whole
     uint64_t bytes = 0;
     std::optional<size_t> file{};  // nothing: it lies in `made`
-    uint64_t offset_in_file = 0;  // or in `made`
+    uint64_t offset_in_file = 0;   // or in `made`
   };
 
   std::vector<std::string> files;
