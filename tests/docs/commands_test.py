@@ -78,8 +78,8 @@ STAND_INS = {
     # The wrapped program: it notes what it was asked and how it ended.
     "bin/vcpulse": 'trap : INT\nin=\ncase " $* " in " top "* | *" --top "*) in=in-a-terminal ;; esac\n'
                    'if [ "$1" = collect ]; then\n'  # `kill` in a document is meant for it, not for this script
-                   '"{vcpulse}" "$@" & child=$!\ntrap "kill $child" INT TERM\n'
-                   'wait $child\nstatus=$?\n[ $status -lt 128 ] || { wait $child; status=$?; }\n'
+                   '"{vcpulse}" "$@" & child=$!\ntrap "kill $child" TERM\n'
+                   'while kill -0 $child 2>/dev/null; do wait $child; done\nwait $child; status=$?\n'
                    'else $in "{vcpulse}" "$@"; status=$?; fi\n'
                    'echo "$status $*" >>"$DOCS_LOG"\nexit $status\n',
     "bin/in-a-terminal": "exec python3 -c '{terminal}' \"$@\"\n",

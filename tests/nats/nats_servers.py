@@ -123,6 +123,15 @@ class Servers:
                         found[server.name] = stream
         return found
 
+    def not_acknowledged(self, consumer="vcpulse"):
+        """Messages that no collector has acknowledged, as the consumer's own leader says; None: it is not known."""
+        for name, stream in self.stream().items():
+            for one in stream.get("consumer_detail") or []:
+                leader = (one.get("cluster") or {}).get("leader", name)
+                if one["name"] == consumer and leader in (name, ""):
+                    return one["num_pending"] + one["num_ack_pending"]
+        return None
+
     def leader(self):
         for stream in self.stream().values():
             name = (stream.get("cluster") or {}).get("leader")
