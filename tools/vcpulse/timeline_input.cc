@@ -71,7 +71,7 @@ void AddInputOption(CLI::App& command, std::vector<std::string>& files, const st
     return true;
   };
   command.add_option("FILE", take, help)
-      ->expected(0, kMostInputs)
+      ->expected(1, kMostInputs)
       ->allow_extra_args()
       ->default_str(kDefaultTimeline);
 }
