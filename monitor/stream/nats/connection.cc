@@ -3,6 +3,7 @@
 #include <nats/nats.h>
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
 #include <fstream>
 #include <map>
@@ -180,7 +181,7 @@ class NatsConnection::Impl {
     const auto found = living.impls.find(reinterpret_cast<uintptr_t>(closure));
     return found == living.impls.end() ? nullptr : found->second.lock();
   }
-  void* closure() const { return reinterpret_cast<void*>(number_); }
+  void* closure() const { return std::bit_cast<void*>(number_); }
 
   // Not after Close.
   static void Tell(void* closure, const std::function<void(const Events&)>& tell) {
@@ -211,6 +212,7 @@ absl::Status NatsConnection::Impl::Configure(const NatsOptions& options) {
     if (status == NATS_OK) status = next;
   };
   std::vector<const char*> urls;
+  urls.reserve(options.urls.size());
   for (const std::string& url : options.urls) urls.push_back(url.c_str());
   then(natsOptions_SetServers(options_, urls.data(), static_cast<int>(urls.size())));
   then(natsOptions_SetName(options_, options.name.c_str()));
