@@ -94,7 +94,7 @@ absl::Status ExportOptions::Validate() const {
 // Whether the columns are those of all events of the file, so that they are looked for before.
 bool IsTable(std::string_view format) { return format == "csv" || format == "parquet"; }
 
-// `table`, which was told of all events of the file.
+// `table` with a column for each event of the file.
 template <typename Table>
 absl::StatusOr<std::unique_ptr<exporting::Exporter>> Expecting(std::unique_ptr<Table> table,
                                                                const timeline::Input& input) {

@@ -95,8 +95,8 @@ struct DatedFile {
 };
 
 // Calls `is_to_be_removed` with each of them; where it says so, the file is removed, and folders
-// that are empty then. Files and folders whose paths are in `in_use` are passed over. What fails is
-// said.
+// that are empty then. Files and folders whose paths are in `in_use` are left alone. Failures are
+// reported to `said`.
 void ForEachDatedFile(stream::Files& files, const std::string& root, SaidOnce& said,
                       const std::function<bool(const DatedFile&)>& is_to_be_removed,
                       const std::set<std::string>& in_use = {});

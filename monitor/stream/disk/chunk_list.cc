@@ -60,6 +60,20 @@ uint64_t SettledBy(const timeline::ChunkHeader& header, std::span<const uint8_t>
   return std::max(header.last_sequence, decoder.context().lost().last_sequence());
 }
 
+std::optional<int64_t> RealtimeIn(const timeline::ChunkHeader& header,
+                                  std::span<const uint8_t> payload, int64_t mono_ns) {
+  timeline::ChunkDecoder decoder;
+  if (!decoder.Open(header, payload).ok() || !decoder.context().has_clock()) return std::nullopt;
+  const v1::ClockSnapshot& clock = decoder.context().clock();
+  int64_t since_ns = 0;
+  int64_t at_ns = 0;
+  if (__builtin_sub_overflow(mono_ns, clock.mono_ns(), &since_ns) ||
+      __builtin_add_overflow(clock.realtime_ns(), since_ns, &at_ns)) {
+    return std::nullopt;
+  }
+  return at_ns;
+}
+
 absl::StatusOr<ChunkList> ListChunks(Files& files, const std::string& path) {
   const absl::StatusOr<uint64_t> size = files.SizeOf(path);
   if (!size.ok()) return size.status();

@@ -26,6 +26,11 @@ struct ChunkPlace {
 // The last sequence that a chunk of that header and payload settles.
 uint64_t SettledBy(const timeline::ChunkHeader& header, std::span<const uint8_t> payload);
 
+// An instant of the chunk's CLOCK_MONOTONIC by the wall clock of its own snapshot, ns since 1970;
+// nothing where it has none.
+std::optional<int64_t> RealtimeIn(const timeline::ChunkHeader& header,
+                                  std::span<const uint8_t> payload, int64_t mono_ns);
+
 struct ChunkList {
   std::vector<ChunkPlace> chunks;  // the whole ones, also those behind damage
   uint64_t good_bytes = 0;         // up to the first byte that is not of a whole chunk

@@ -22,9 +22,9 @@
 #include "monitor/stream/disk/shared_store.h"
 #include "monitor/stream/disk/stream_folders.h"
 #include "monitor/stream/nats/jetstream.h"
+#include "monitor/stream/nats/published_chunk.h"
 #include "monitor/stream/nats/subject.h"
 #include "monitor/stream/protocol/agent_id.h"
-#include "monitor/timeline/chunk_decoder.h"
 
 namespace vcpulse::stream {
 namespace {
@@ -42,8 +42,6 @@ constexpr size_t kMostStreams = 100'000;  // whose sequence numbers are known
 // matter.
 constexpr int64_t kOfferAgain_ms = 60'000;
 
-constexpr uint64_t kLastSequence = uint64_t{1} << 62;
-
 // A message of JetStream, acknowledged or not.
 struct DestroyMessage {
   void operator()(natsMsg* message) const { natsMsg_Destroy(message); }
@@ -55,63 +53,26 @@ struct DestroySubscription {
 };
 using Subscription = std::unique_ptr<natsSubscription, DestroySubscription>;
 
-// A chunk that came.
-struct Taken {
+// A chunk that came, and the message in which its bytes lie.
+struct Taken : PublishedChunk {
   Message message{};
-  Subject subject;
-  timeline::ChunkHeader header;
-  uint64_t settles_to = 0;
-  std::span<const uint8_t> bytes;
 };
 
-// But for `message`, in which the bytes lie.
-absl::StatusOr<Taken> Examine(natsMsg* message) {
-  const auto subject = ParseSubject(natsMsg_GetSubject(message));
-  if (!subject) return absl::DataLossError("its subject is none of vcpulse's");
-  const std::span bytes(reinterpret_cast<const uint8_t*>(natsMsg_GetData(message)),
-                        static_cast<size_t>(std::max(natsMsg_GetDataLength(message), 0)));
-  const auto header = timeline::DecodeChunkHeader(bytes);
-  if (!header.ok()) return header.status();
-  const auto payload = bytes.subspan(std::min<size_t>(header->header_bytes, bytes.size()));
-  if (payload.size() != header->payload_bytes || timeline::Crc32c(payload) != header->payload_crc) {
-    return absl::DataLossError("the chunk is damaged");
-  }
-  if (header->stream_id != subject->stream) {
-    return absl::DataLossError("the chunk is of another stream than its subject says");
-  }
-  const uint64_t settles_to = SettledBy(*header, payload);
-  if (header->first_sequence == 0 || settles_to > kLastSequence) {
-    return absl::DataLossError("its sequence numbers are none");
-  }
-  return Taken{.subject = *subject, .header = *header, .settles_to = settles_to, .bytes = bytes};
+absl::StatusOr<Taken> Examine(Message& message) {
+  natsMsg* const raw = message.get();
+  auto chunk = ParsePublishedChunk(natsMsg_GetSubject(raw),
+                                   {reinterpret_cast<const uint8_t*>(natsMsg_GetData(raw)),
+                                    static_cast<size_t>(std::max(natsMsg_GetDataLength(raw), 0))});
+  if (!chunk.ok()) return chunk.status();
+  return Taken{*std::move(chunk), std::move(message)};
 }
 
 StreamKey KeyOf(const Taken& taken) {
   return {.agent_folder = FolderOf(taken.subject.agent_id), .stream = taken.subject.stream};
 }
 
-// An instant of the chunk's CLOCK_MONOTONIC by its own wall clock.
 std::optional<int64_t> RealtimeAt(const Taken& taken, int64_t mono_ns) {
-  timeline::ChunkDecoder decoder;
-  if (!decoder.Open(taken.header, taken.bytes.subspan(taken.header.header_bytes)).ok() ||
-      !decoder.context().has_clock()) {
-    return std::nullopt;
-  }
-  const v1::ClockSnapshot& clock = decoder.context().clock();
-  int64_t since_ns = 0;
-  int64_t at_ns = 0;
-  if (__builtin_sub_overflow(mono_ns, clock.mono_ns(), &since_ns) ||
-      __builtin_add_overflow(clock.realtime_ns(), since_ns, &at_ns)) {
-    return std::nullopt;
-  }
-  return at_ns;
-}
-
-std::optional<int64_t> RealtimeOf(const Taken& taken) {
-  return RealtimeAt(taken, taken.header.first_mono_ns);
-}
-std::optional<int64_t> LastRealtimeOf(const Taken& taken) {
-  return RealtimeAt(taken, taken.header.last_mono_ns);
+  return RealtimeIn(taken.header, taken.bytes.subspan(taken.header.header_bytes), mono_ns);
 }
 
 class NatsCollector final : public Collector {
@@ -325,9 +286,8 @@ void NatsCollector::Run() {
 void NatsCollector::TakeRound(std::vector<Message> messages) {
   std::vector<Taken> round;
   for (Message& message : messages) {
-    auto taken = Examine(message.get());
+    auto taken = Examine(message);
     if (taken.ok()) {
-      taken->message = std::move(message);
       round.push_back(*std::move(taken));
       continue;
     }
@@ -420,8 +380,8 @@ absl::StatusOr<SharedStore*> NatsCollector::StoreOf(const Taken& taken) {
     return known->second.store.get();
   }
   const int64_t now_ns = options_.collector.realtime();
-  const auto folder =
-      folders_.FolderOf(key.agent_folder, key.stream, RealtimeOf(taken).value_or(now_ns));
+  const auto folder = folders_.FolderOf(
+      key.agent_folder, key.stream, RealtimeAt(taken, taken.header.first_mono_ns).value_or(now_ns));
   if (!folder.ok()) return folder.status();
   auto opened = SharedStore::Open(files_, *folder, options_.collector.store);
   if (!opened.ok()) return opened.status();
@@ -451,7 +411,7 @@ Collector::AgentStats& NatsCollector::AgentOf(const Taken& taken) {
 }
 
 void NatsCollector::NoteStored(const Taken& taken, bool is_new) {
-  const std::optional<int64_t> last_ns = LastRealtimeOf(taken);
+  const std::optional<int64_t> last_ns = RealtimeAt(taken, taken.header.last_mono_ns);
   const std::lock_guard lock(mutex_);
   AgentStats& agent = AgentOf(taken);
   if (!is_new) {

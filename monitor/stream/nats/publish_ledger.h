@@ -67,7 +67,7 @@ class PublishLedger {
 
   // Records up to which the spool may let go of each stream: acknowledged, and the margin is over.
   // `early`: the margin need not be over, nor a proof be there; for a spool that would else drop
-  // chunks. Each is told once.
+  // chunks. Each is given once.
   std::vector<std::pair<timeline::StreamId, uint64_t>> TakeReleased(int64_t now_ns,
                                                                     bool early = false);
   // The spool holds nothing of it any more.

@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "kvm/base/clock.h"
+#include "monitor/stream/disk/chunk_list.h"
 #include "monitor/stream/protocol/refusal.h"
-#include "monitor/timeline/chunk_decoder.h"
 #include "monitor/timeline/entry.h"
 
 namespace vcpulse::stream {
@@ -160,19 +160,8 @@ void UplinkLoop::BeginSession(std::shared_ptr<Channel> channel) {
 std::optional<int64_t> UplinkLoop::StartOf(const timeline::StreamId& stream) const {
   const auto item = spool_->At(stream, 1);
   if (!item || item->is_lost) return std::nullopt;
-  timeline::ChunkDecoder decoder;
-  const auto payload = item->bytes.subspan(item->header.header_bytes);
-  if (!decoder.Open(item->header, payload).ok() || !decoder.context().has_clock()) {
-    return std::nullopt;
-  }
-  const v1::ClockSnapshot& clock = decoder.context().clock();
-  int64_t since_ns = 0;
-  int64_t start_ns = 0;
-  if (__builtin_sub_overflow(item->header.first_mono_ns, clock.mono_ns(), &since_ns) ||
-      __builtin_add_overflow(clock.realtime_ns(), since_ns, &start_ns)) {
-    return std::nullopt;
-  }
-  return start_ns;
+  return RealtimeIn(item->header, item->bytes.subspan(item->header.header_bytes),
+                    item->header.first_mono_ns);
 }
 
 std::optional<uint64_t> UplinkLoop::LastSent(const timeline::StreamId& stream) const {
