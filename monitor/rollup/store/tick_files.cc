@@ -222,7 +222,7 @@ absl::StatusOr<std::optional<int64_t>> TickFiles::WriteRows(const Source& source
 void TickFiles::RemoveOld(int64_t realtime_ns) {
   if (!options_.max_age_ns) return;
   const int64_t until_ns = realtime_ns - *options_.max_age_ns;
-  ForEachDatedFile(files_, options_.parquet, said_, [this, until_ns](const DatedFile& file) {
+  ForEachDatedFile(files_, options_.parquet, said_, [until_ns](const DatedFile& file) {
     absl::Time day;
     if (!file.name.ends_with(".parquet") ||
         !absl::ParseTime("date=%Y-%m-%d", file.date_folder, &day, nullptr) ||
