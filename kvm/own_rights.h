@@ -18,6 +18,7 @@ enum class Capability : int {
   kSysAdmin = 21,
   kSysNice = 23,
   kPerfmon = 38,  // from Linux 5.8
+  kBpf = 39,      // likewise
 };
 
 // What could not be read is absent.

@@ -45,6 +45,8 @@ class CounterGroup {
 
   // The events that are counted, the leader first.
   std::span<const Event> events() const { return events_; }
+  // Their descriptors, in the same order.
+  std::span<const Fd> descriptors() const { return fds_; }
 
  private:
   PerfEvents* perf_ = nullptr;

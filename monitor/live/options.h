@@ -27,6 +27,10 @@ struct ChunkSink {
   std::function<void(std::span<const uint8_t> chunk)> take;
 };
 
+// How counters are read (docs/reading.md): by BPF where this host gives it, or the one that is
+// named.
+enum class Reader : uint8_t { kAuto, kBpf, kRead };
+
 // What is to be recorded, how and whereto.
 struct Options {
   Target target;
@@ -37,6 +41,7 @@ struct Options {
   std::string output = "vcpulse.vpt";  // - is stdout; empty: no file, chunk_sink has it all
   bool delimited = false;              // length-delimited TimelineRecords instead of chunks
   bool realtime = false;
+  Reader reader = Reader::kAuto;
   kvm::OpenOptions open;
   core::ClassifierChoice classifier = core::ClassifierChoice::kAuto;
   profile::Profile profile;

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kvm/base/clock.h"
+#include "kvm/bpf/bpf_keeper.h"
 #include "kvm/doctor/proof.h"
 #include "kvm/events/pmu.h"
 #include "kvm/host.h"
@@ -82,6 +83,9 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(const Options& options) {
         "no hardware counter can be read, and --require-counters is given: ", no_counters_reason));
   }
 
+  if (absl::Status status = session->LoadKeeper(options); !status.ok()) return status;
+  facts.reader = session->keeper_ ? "bpf" : "read";
+  facts.no_bpf_reason = session->no_keeper_reason_;
   if (absl::Status status = session->OpenOutput(options, stream_id); !status.ok()) return status;
   if (options.prove) {
     session->proof_ = ProofOf(kvm::doctor::Prove(
@@ -109,9 +113,26 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(const Options& options) {
                                    .hotspots_source = options.hotspots_source,
                                    .guest_code = options.guest_code,
                                    .competitors = options.competitors,
+                                   .keeper = session->keeper_.get(),
                                    .now_ns = MonotonicNow_ns},
       session->perf_, *session->writer_);
   return session;
+}
+
+absl::Status Session::LoadKeeper(const Options& options) {
+  if (options.reader == Reader::kRead) return absl::OkStatus();
+  auto keeper = kvm::LoadBpfKeeper(options.target.root);
+  if (keeper.ok()) {
+    keeper_ = *std::move(keeper);
+    return absl::OkStatus();
+  }
+  no_keeper_reason_ = std::string(keeper.status().message());
+  if (options.reader == Reader::kAuto) return absl::OkStatus();
+  std::string message = absl::StrCat("--reader bpf: ", no_keeper_reason_);
+  if (const auto log = keeper.status().GetPayload(kvm::kVerifierLog)) {
+    absl::StrAppend(&message, "\n", std::string(*log));
+  }
+  return {keeper.status().code(), message};
 }
 
 absl::Status Session::OpenOutput(const Options& options, const timeline::StreamId& stream_id) {

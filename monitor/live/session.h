@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "kvm/base/clock.h"
 #include "kvm/base/output_file.h"
+#include "kvm/bpf/thread_keeper.h"
 #include "kvm/counters/perf_events.h"
 #include "monitor/live/options.h"
 #include "monitor/recorder/recording.h"
@@ -27,6 +28,9 @@ class Session {
   static absl::StatusOr<std::unique_ptr<Session>> Open(const Options& options);
 
   recorder::Recording& recording() { return *recording_; }
+  // Why counters are read by read(2), where BPF was to be tried; empty where it is BPF, or read(2)
+  // was asked for.
+  const std::string& no_keeper_reason() const { return no_keeper_reason_; }
   // Nothing where none was asked for.
   const std::optional<v1::CounterProof>& proof() const { return proof_; }
   // Where the records go, for people: " in x.vpt", " to tcp:collector:4711", " in x.vpt and
@@ -55,7 +59,11 @@ class Session {
   absl::Status OpenOutput(const Options& options, const timeline::StreamId& stream_id);
   absl::Status HandOver(std::span<const uint8_t> bytes);
 
+  absl::Status LoadKeeper(const Options& options);
+
   kvm::KernelPerfEvents perf_;
+  std::unique_ptr<kvm::ThreadKeeper> keeper_;  // null: counters are read by read(2)
+  std::string no_keeper_reason_;               // why, where it was not asked for
   std::optional<v1::CounterProof> proof_;
   std::unique_ptr<OutputThread> output_;  // null: none was asked for
   std::optional<ChunkSink> chunk_sink_;

@@ -56,13 +56,19 @@ InstanceKey KeyOf(const kvm::Vm& vm) {
   return {.pid = vm.pid, .start_time_ticks = vm.start_time_ticks};
 }
 
+// A vCPU that may be called HALTED must not be waiting for a CPU.
+sampler::ReadPolicy PolicyFor(const Recording::Options& options) {
+  sampler::ReadPolicy policy;
+  policy.state_below = std::max(policy.state_below, options.profile.presence.halted_leave);
+  policy.oldest_ns = std::max(policy.oldest_ns, absl::ToInt64Nanoseconds(options.interval));
+  return policy;
+}
+
 Recording::Recording(const Options& options, kvm::PerfEvents& perf, timeline::RecordWriter& writer)
     : options_(options),
       perf_(perf),
       writer_(writer),
-      sampler_({.now_ns = options.now_ns,
-                .state_below = std::max(sampler::Sampler::Options{}.state_below,
-                                        options.profile.presence.halted_leave)}),
+      sampler_({.now_ns = options.now_ns, .policy = PolicyFor(options)}),
       residency_(options.residency) {
   if (options_.hotspots.Any()) {
     const OpenAddresses open = [this](const kvm::Vm& vm) {
@@ -177,7 +183,7 @@ absl::Status Recording::ChangeOver(const InstanceKey& key, RecordedVm& recorded,
   for (const auto& [other, live] : epochs_) taken_bytes += live.buffer_bytes;
   const size_t buffers = sampler::BuffersFor(options_.interval, sample_bytes, taken_bytes);
   absl::StatusOr<std::unique_ptr<sampler::Epoch>> epoch =
-      sampler::Epoch::Start(vm_number, number, *opened, buffers);
+      sampler::Epoch::Start(vm_number, number, *opened, buffers, options_.keeper);
   if (!epoch.ok()) return epoch.status();
 
   if (number == 1) {

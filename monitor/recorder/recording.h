@@ -82,7 +82,8 @@ class Recording {
     bool competitors = false;                           // who has the CPU of a starved vCPU
     OpenAddresses open_hotspots{};                      // injected by tests
     OpenCompetitors open_competitors{};                 // likewise
-    int64_t (*now_ns)() = nullptr;                      // CLOCK_MONOTONIC, injected
+    kvm::ThreadKeeper* keeper = nullptr;  // counters are read from it first; outlives this
+    int64_t (*now_ns)() = nullptr;        // CLOCK_MONOTONIC, injected
   };
 
   // `perf` and `writer` must outlive it.

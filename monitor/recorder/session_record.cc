@@ -119,6 +119,8 @@ v1::Session MakeSession(const kvm::HostFacts& host, const SessionFacts& facts) {
   const core::ResidencyBasis& basis = facts.residency.bases.front();
   session.set_tsc_hz(basis.tsc_hz.value_or(0));
   session.set_max_hz(basis.max_hz.value_or(0));
+  session.set_reader(facts.reader);
+  session.set_no_bpf_reason(facts.no_bpf_reason);
   if (facts.core_pmus.size() > 1) {
     for (const kvm::Pmu& pmu : facts.core_pmus) session.add_core_pmus(pmu.name);
     for (const core::ResidencyBasis& other : std::span(facts.residency.bases).subspan(1)) {

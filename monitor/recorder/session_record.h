@@ -56,6 +56,8 @@ struct SessionFacts {
   std::string profile_name;
   ResidencyBasisFound residency;
   std::vector<kvm::Pmu> core_pmus;
+  std::string reader;         // "bpf" or "read"
+  std::string no_bpf_reason;  // why it is read(2), where that was not asked for
 };
 
 v1::Session MakeSession(const kvm::HostFacts& host, const SessionFacts& facts);

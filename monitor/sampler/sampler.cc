@@ -1,7 +1,7 @@
 #include "monitor/sampler/sampler.h"
 
 #include <algorithm>
-#include <cerrno>
+#include <span>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -20,24 +20,10 @@ constexpr size_t kMostBuffers = 2048;
 constexpr size_t kBufferBudgetBytes = size_t{64} << 20;
 constexpr size_t kShareOfBudget = 4;
 
-core::ThreadState StateOf(char letter) {
-  switch (letter) {
-    case 'S':
-    case 'I':
-      return core::ThreadState::kBlocked;
-    case 'D':
-      return core::ThreadState::kIoWait;
-    case 'R':
-      return core::ThreadState::kRunnable;
-    case 'T':
-    case 't':
-      return core::ThreadState::kStopped;
-    case 'Z':
-    case 'X':
-      return core::ThreadState::kExited;
-    default:
-      return core::ThreadState::kNotRead;
-  }
+// The further groups of one vCPU.
+std::span<core::GroupSample> FurtherOf(core::Sample& sample, size_t vcpu) {
+  const size_t count = sample.FurtherGroups();
+  return std::span(sample.further).subspan(vcpu * count, count);
 }
 
 }  // namespace
@@ -113,7 +99,7 @@ void Sampler::TickOne(Epoch& epoch, uint64_t tick, int64_t deadline_ns, int64_t 
   sample->wake_ns = wake_ns;
 
   Handover handover{.epoch = &epoch, .ticks = {tick, tick}};
-  if (!ReadGroups(epoch, *sample, handover)) {
+  if (!ReadCounters(epoch, *sample, handover)) {
     handover.kind = Handover::Kind::kReadFailed;
     handover.mono_ns = options_.now_ns();
     // The memory goes back through the control thread: it alone may push to the free queue.
@@ -127,63 +113,24 @@ void Sampler::TickOne(Epoch& epoch, uint64_t tick, int64_t deadline_ns, int64_t 
   results_.push(handover);
 }
 
-bool Sampler::ReadGroups(Epoch& epoch, core::Sample& sample, Handover& gap) {
-  // The end of one read is the begin of the next: one clock read per vCPU.
+bool Sampler::ReadCounters(Epoch& epoch, core::Sample& sample, Handover& gap) const {
   int64_t now_ns = options_.now_ns();
-  core::GroupSample* further = sample.further.data();
   for (size_t i = 0; i < epoch.vcpus.size(); ++i) {
-    core::VcpuSample& out = sample.vcpus[i];
-    kvm::VcpuGroups& groups = epoch.vcpus[i].groups;
-    const kvm::OrErrno<kvm::GroupValues> values = groups.front().Read();
-    if (!values.ok()) {
-      gap.vcpu = i;
-      gap.error = values.error;
-      return false;
-    }
-    for (size_t g = 1; g < groups.size(); ++g) {
-      const kvm::OrErrno<kvm::GroupValues> more = groups[g].Read();
-      if (!more.ok()) {
-        gap.vcpu = i;
-        gap.error = more.error;
-        return false;
-      }
-      *further++ = {more.value.time_enabled_ns, more.value.time_running_ns, more.value.counts};
-    }
-    out.read_begin_ns = now_ns;
-    now_ns = options_.now_ns();
-    out.read_end_ns = now_ns;
-    out.time_enabled_ns = values.value.time_enabled_ns;
-    out.time_running_ns = values.value.time_running_ns;
-    out.counts = values.value.counts;
+    gap.error = epoch.vcpus[i].ReadCounters(options_.policy, now_ns, options_.now_ns,
+                                            sample.vcpus[i], FurtherOf(sample, i));
+    if (gap.error == 0) continue;
+    gap.vcpu = i;
+    return false;
   }
   return true;
 }
 
-bool Sampler::ReadScheduling(Epoch& epoch, core::Sample& sample) {
+bool Sampler::ReadScheduling(Epoch& epoch, core::Sample& sample) const {
   bool exited = false;
   for (size_t i = 0; i < epoch.vcpus.size(); ++i) {
-    VcpuSource& source = epoch.vcpus[i];
-    core::VcpuSample& out = sample.vcpus[i];
-    const kvm::OrErrno<kvm::SchedulerTimes> times = source.scheduling.Read();
-    out.has_scheduler_times = times.ok();
-    out.run_ns = times.value.run_ns;
-    out.run_delay_ns = times.value.run_delay_ns;
-    out.state = core::ThreadState::kNotRead;
-    bool gone = times.error == ESRCH;
-
-    const bool first = source.previous_read_ns == 0;
-    const int64_t interval_ns = out.read_end_ns - source.previous_read_ns;
-    const auto ran_ns = static_cast<double>(out.time_enabled_ns - source.previous_enabled_ns);
-    const bool hardly_ran = ran_ns <= options_.state_below * static_cast<double>(interval_ns);
-    if (!first && hardly_ran && !gone) {
-      const kvm::OrErrno<char> letter = source.scheduling.State();
-      if (letter.ok()) out.state = StateOf(letter.value);
-      gone = letter.error == ESRCH;
-    }
-    if (gone) out.state = core::ThreadState::kExited;
+    const bool gone =
+        epoch.vcpus[i].ReadScheduling(options_.policy, sample.vcpus[i], FurtherOf(sample, i));
     exited = exited || gone;
-    source.previous_enabled_ns = out.time_enabled_ns;
-    source.previous_read_ns = out.read_end_ns;
   }
   return exited;
 }
@@ -209,28 +156,27 @@ Epoch::Epoch(uint32_t vm_number, uint32_t epoch_number, size_t samples)
     : vm(vm_number), number(epoch_number), buffers(samples), free(samples) {}
 
 absl::StatusOr<std::unique_ptr<Epoch>> Epoch::Start(uint32_t vm, uint32_t number,
-                                                    kvm::OpenedGroups& opened, size_t buffers) {
+                                                    kvm::OpenedGroups& opened, size_t buffers,
+                                                    kvm::ThreadKeeper* keeper) {
   auto epoch = std::make_unique<Epoch>(vm, number, buffers);
+  const size_t further = opened.groups.empty() ? 0 : opened.groups.front().size() - 1;
   for (size_t i = 0; i < opened.groups.size(); ++i) {
-    epoch->vcpus.push_back(
-        {.groups = std::move(opened.groups[i]), .scheduling = std::move(opened.scheduling.at(i))});
+    epoch->vcpus.emplace_back(std::move(opened.groups[i]), std::move(opened.scheduling.at(i)));
   }
   opened.groups.clear();
   opened.scheduling.clear();
-  const size_t further = epoch->vcpus.empty() ? 0 : epoch->vcpus.front().groups.size() - 1;
   for (core::Sample& sample : epoch->buffers) {
     sample.vcpus.resize(epoch->vcpus.size());
     sample.further.resize(epoch->vcpus.size() * further);
     epoch->free.push(&sample);
   }
   for (size_t i = 0; i < epoch->vcpus.size(); ++i) {
-    for (kvm::CounterGroup& group : epoch->vcpus[i].groups) {
-      if (const int error = group.Enable(); error != 0) {
-        return absl::ErrnoToStatus(
-            error, absl::StrCat("enabling the counters of vCPU ", opened.vcpus.at(i).index,
-                                ", thread ", opened.vcpus.at(i).tid));
-      }
+    const kvm::Vcpu& vcpu = opened.vcpus.at(i);
+    if (const int error = epoch->vcpus[i].Enable(); error != 0) {
+      return absl::ErrnoToStatus(
+          error, absl::StrCat("enabling the counters of vCPU ", vcpu.index, ", thread ", vcpu.tid));
     }
+    if (keeper != nullptr) epoch->vcpus[i].KeepBy(*keeper, vcpu.tid);
   }
   return epoch;
 }

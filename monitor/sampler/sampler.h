@@ -13,10 +13,10 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "kvm/counters/counter_group.h"
+#include "kvm/bpf/thread_keeper.h"
 #include "kvm/counters/group_opener.h"
-#include "kvm/counters/scheduler_times.h"
 #include "monitor/core/sample.h"
+#include "monitor/sampler/vcpu_source.h"
 
 namespace vcpulse::sampler {
 
@@ -26,24 +26,17 @@ struct TickRange {
   uint64_t last = 0;
 };
 
-// One vCPU as the tick reads it.
-struct VcpuSource {
-  kvm::VcpuGroups groups;  // the main one first
-  kvm::ThreadScheduling scheduling;
-  // Of the last sample, to see whether anything ran since; 0 before the first.
-  uint64_t previous_enabled_ns = 0;
-  int64_t previous_read_ns = 0;
-};
-
 // One VM in one epoch: its open groups and descriptors, and the memory for its samples. Made and
 // destroyed by the control thread; between Sampler::Add and the kRetired handover only the tick
 // thread touches it, but for `vm`, `number` and Recycle.
 struct Epoch {
   // Takes over the groups and the scheduling of every vCPU in `opened`, enables the groups, and
   // takes memory for `buffers` samples. A thread that is gone already shows at the first tick. With
-  // no vCPU at all its samples stand for the ticks alone. Errors: what enabling said.
+  // no vCPU at all its samples stand for the ticks alone. Where there is a `keeper`, which must
+  // outlive it, the threads are kept by it. Errors: what enabling said.
   static absl::StatusOr<std::unique_ptr<Epoch>> Start(uint32_t vm, uint32_t number,
-                                                      kvm::OpenedGroups& opened, size_t buffers);
+                                                      kvm::OpenedGroups& opened, size_t buffers,
+                                                      kvm::ThreadKeeper* keeper);
 
   Epoch(uint32_t vm, uint32_t number, size_t buffers);
 
@@ -91,17 +84,15 @@ struct Handover {
 // VMs at most; more are refused by the recorder.
 inline constexpr size_t kMaxEpochs = 4096;
 
-// Reads all vCPUs of all VMs, one counter read and one scheduler read each. Two threads: control
-// gives epochs and takes handovers, the tick thread calls Tick and TakeCommands. Between them only
-// single-producer single-consumer queues with fixed bounds. Tick and TakeCommands allocate nothing,
-// take no lock, format nothing.
+// Reads all vCPUs of all VMs, one counter read and one scheduler read each at most. Two threads:
+// control gives epochs and takes handovers, the tick thread calls Tick and TakeCommands. Between
+// them only single-producer single-consumer queues with fixed bounds. Tick and TakeCommands
+// allocate nothing, take no lock, format nothing.
 class Sampler {
  public:
   struct Options {
     int64_t (*now_ns)() = nullptr;  // CLOCK_MONOTONIC, injected
-    // The thread's state is read where at most this share of the interval was enabled: where a
-    // vCPU may be called HALTED, its thread must not be waiting for a CPU. Negative: never.
-    double state_below = 0.10;
+    ReadPolicy policy;
   };
 
   explicit Sampler(const Options& options);
@@ -128,10 +119,10 @@ class Sampler {
   };
 
   void TickOne(Epoch& epoch, uint64_t tick, int64_t deadline_ns, int64_t wake_ns);
-  // Reads all groups; the position of the one that failed and its errno in `gap`.
-  bool ReadGroups(Epoch& epoch, core::Sample& sample, Handover& gap);
-  // Scheduler times and, where hardly anything ran, thread states. True where a thread has exited.
-  bool ReadScheduling(Epoch& epoch, core::Sample& sample);
+  // Reads all counters; the position of the vCPU that failed and its errno in `gap`.
+  bool ReadCounters(Epoch& epoch, core::Sample& sample, Handover& gap) const;
+  // Scheduler times and states. True where a thread has exited.
+  bool ReadScheduling(Epoch& epoch, core::Sample& sample) const;
   void Drop(Epoch& epoch, uint64_t tick);
   // Hands a pending kQueueFull over first. False where there is no room.
   bool FlushDropped(Epoch& epoch);

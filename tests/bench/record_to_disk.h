@@ -6,11 +6,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -18,6 +20,7 @@
 #include "absl/time/time.h"
 #include "kvm/base/clock.h"
 #include "kvm/base/output_file.h"
+#include "kvm/bpf/bpf_keeper.h"
 #include "monitor/recorder/recording.h"
 #include "monitor/recorder/session_record.h"
 #include "monitor/sampler/tick_thread.h"
@@ -56,15 +59,27 @@ inline std::unique_ptr<timeline::RecordWriter> NewFileWriter(OutputFile& file) {
 }
 
 // What `vcpulse record -i INTERVAL -d 10s` does from the first tick on. Gives what it came to.
+// `reader` as --reader: bpf or read.
 inline recorder::Progress RecordToDisk(const std::vector<kvm::Vm>& vms, absl::Duration interval,
-                                       absl::Duration flush, const std::string& path) {
+                                       absl::Duration flush, const std::string& path,
+                                       std::string_view reader = "read") {
   SoftwarePerfEvents perf;
+  std::unique_ptr<kvm::ThreadKeeper> keeper;
+  if (reader == "bpf") {
+    auto loaded = kvm::LoadBpfKeeper("/");
+    if (!loaded.ok()) {
+      std::fprintf(stderr, "--reader bpf: %s\n", loaded.status().ToString().c_str());
+      _exit(1);
+    }
+    keeper = *std::move(loaded);
+  }
   auto file = OutputFile::Create(path);
   auto writer = NewFileWriter(**file);
   recorder::Recording recording({.root = "/",
                                  .interval = interval,
                                  .residency = {{.max_hz = 1e9}},
                                  .statistics = false,  // docs/statistics.md has their cost
+                                 .keeper = keeper.get(),
                                  .now_ns = MonotonicNow_ns},
                                 perf, *writer);
   for (const kvm::Vm& vm : vms) {

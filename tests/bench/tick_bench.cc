@@ -121,9 +121,9 @@ void TickAgainstBareLoop(benchmark::State& state) {
     opened.scheduling.push_back(
         std::move(kvm::ThreadScheduling::Open("/", vm.pid, vcpu.tid).value));
   }
-  auto epoch = sampler::Epoch::Start(1, 1, opened, 4);
+  auto epoch = sampler::Epoch::Start(1, 1, opened, 4, nullptr);
   // Negative: the threads sleep here, but count as vCPUs that ran.
-  sampler::Sampler sampler({.now_ns = MonotonicNow_ns, .state_below = -1});
+  sampler::Sampler sampler({.now_ns = MonotonicNow_ns, .policy = {.state_below = -1}});
   sampler.Add(epoch->get());
   sampler.TakeCommands();
   std::vector<BareVcpu> bare = OpenBare(perf, vm, /*grouped=*/true);

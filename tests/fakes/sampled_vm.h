@@ -93,7 +93,7 @@ class SampledVm {
       opened.scheduling.push_back(
           std::move(kvm::ThreadScheduling::Open(proc_.root(), vm_.pid, vcpu.tid).value));
     }
-    return *sampler::Epoch::Start(vm_number, epoch, opened, buffers);
+    return *sampler::Epoch::Start(vm_number, epoch, opened, buffers, nullptr);
   }
 
  private:

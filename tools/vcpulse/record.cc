@@ -36,6 +36,14 @@ namespace {
 constexpr absl::Duration kShortestInterval = absl::Milliseconds(1);
 constexpr absl::Duration kLongestInterval = absl::Hours(1);
 
+absl::StatusOr<live::Reader> ParseReader(const std::string& text) {
+  if (text == "auto") return live::Reader::kAuto;
+  if (text == "bpf") return live::Reader::kBpf;
+  if (text == "read") return live::Reader::kRead;
+  return absl::InvalidArgumentError(
+      absl::StrCat("--reader: '", text, "' is none of auto, bpf, read"));
+}
+
 absl::Status ParseHotspots(const RecordText& text, RecordOptions& options) {
   const auto source = ParseAddressSource("--hotspots-source", text.hotspots_source);
   if (!source.ok()) return source.status();
@@ -167,7 +175,7 @@ void AddEventOptions(CLI::App& command, RecordOptions& options, RecordText& text
   for (CLI::Option* option : all) option->group(kEventsGroup);
 }
 
-void AddControlOptions(CLI::App& command, RecordOptions& options) {
+void AddControlOptions(CLI::App& command, RecordOptions& options, RecordText& text) {
   std::vector<CLI::Option*> all = {
       command
           .add_option("--control", options.control,
@@ -175,6 +183,11 @@ void AddControlOptions(CLI::App& command, RecordOptions& options) {
           ->type_name("PATH"),
       command.add_flag("--phase-from-stdin", options.phase_from_stdin,
                        "each line of standard input is a marker: a phase begins there"),
+      command
+          .add_option("--reader", text.reader,
+                      "how counters are read: bpf interrupts no vCPU, read is read(2); auto takes "
+                      "bpf where this host gives it (docs/reading.md) [auto]")
+          ->type_name("auto|bpf|read"),
       command.add_flag("--realtime", options.realtime,
                        "run the sampling thread under SCHED_FIFO: less jitter, but it may disturb "
                        "guests"),
@@ -273,6 +286,9 @@ absl::StatusOr<RecordOptions> ParseRecording(RecordOptions options, const Record
     }
     options.open.wanted.events = *events;
   }
+  const auto reader = ParseReader(text.reader);
+  if (!reader.ok()) return reader.status();
+  options.reader = *reader;
   if (absl::Status status = ParseHotspots(text, options); !status.ok()) return status;
   if (absl::Status status = ParseOutput(text, options); !status.ok()) return status;
   auto labels = ParseLabels(text.labels);
@@ -309,7 +325,7 @@ void AddRecordingOptions(CLI::App& command, RecordOptions& options, RecordText& 
       ->needs("--profile")
       ->group(kBandsGroup);
   AddUplinkOptions(command, text.uplink);
-  AddControlOptions(command, options);
+  AddControlOptions(command, options, text);
 }
 
 absl::Status RecordOptions::Validate() const {

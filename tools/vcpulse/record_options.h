@@ -27,6 +27,7 @@ struct RecordText {
   std::optional<std::string> events;
   std::optional<std::string> hotspots;
   std::string hotspots_source = "auto";
+  std::string reader = "auto";
   std::string format = "vpt";
   std::optional<std::string> output;
   UplinkOptions uplink;

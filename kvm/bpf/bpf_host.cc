@@ -1,0 +1,67 @@
+#include "kvm/bpf/bpf_host.h"
+
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+
+#include "absl/strings/str_cat.h"
+#include "kvm/base/text.h"
+#include "kvm/proc_files.h"
+
+namespace vcpulse::kvm {
+
+BpfHost ReadBpfHost(const std::string& root) {
+  BpfHost host{.rights = ReadOwnRights(root),
+               .has_types = access((root + "/sys/kernel/btf/vmlinux").c_str(), R_OK) == 0,
+               .lockdown = ParseLockdown(
+                   ReadSmallFile(root + "/sys/kernel/security/lockdown").value_or(""))};
+  utsname names{};
+  if (uname(&names) == 0) host.kernel_release = static_cast<const char*>(names.release);
+  return host;
+}
+
+std::string ParseLockdown(std::string_view text) {
+  const size_t open = text.find('[');
+  const size_t close = text.find(']', open == std::string_view::npos ? 0 : open);
+  if (open == std::string_view::npos || close == std::string_view::npos) return "";
+  const std::string_view mode = text.substr(open + 1, close - open - 1);
+  return mode == "none" ? "" : std::string(mode);
+}
+
+std::string WhyNoBpf(const BpfHost& host) {
+  const bool may_load = host.rights.Has(Capability::kBpf) || host.rights.Has(Capability::kSysAdmin);
+  if (!may_load || !host.rights.MayMonitor()) {
+    return absl::StrCat("this process lacks ", may_load ? "" : "CAP_BPF",
+                        may_load || host.rights.MayMonitor() ? "" : " and ",
+                        host.rights.MayMonitor() ? "" : "CAP_PERFMON",
+                        ": run it as root, or `setcap cap_bpf,cap_perfmon=ep` on the program");
+  }
+  if (!host.has_types) {
+    return absl::StrCat("the kernel ", host.kernel_release,
+                        " has no types to read (/sys/kernel/btf/vmlinux): CONFIG_DEBUG_INFO_BTF");
+  }
+  return "";
+}
+
+std::string WhyBpfWasRefused(const BpfHost& host, int error) {
+  if (error == EPERM && !host.lockdown.empty()) {
+    return absl::StrCat("the kernel is locked down (", host.lockdown,
+                        " in /sys/kernel/security/lockdown)");
+  }
+  if (error == EPERM && host.rights.seccomp.value_or(0) != 0) {
+    return "a seccomp filter, or a security module, forbids bpf(2): a container's runtime can "
+           "allow it";
+  }
+  if (error == EPERM) return "a security module forbids bpf(2): its audit log names the rule";
+  if (error == EACCES || error == EINVAL) {
+    return absl::StrCat("the verifier of kernel ", host.kernel_release, " refuses the program");
+  }
+  if (error == ENOSYS) return "this kernel has no bpf(2)";
+  if (error == ENOMEM) return "the kernel has no memory for its maps (about 3 MiB)";
+  return absl::StrCat("bpf(2): ", std::strerror(error));
+}
+
+}  // namespace vcpulse::kvm
