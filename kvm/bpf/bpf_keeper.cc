@@ -85,6 +85,7 @@ class BpfKeeper final : public ThreadKeeper {
   BpfKeeper& operator=(const BpfKeeper&) = delete;
 
   HeldThread Hold(pid_t tid, std::span<const CounterGroup> groups) override {
+    if (groups.size() > kKeptGroups) return {};
     const std::optional<uint32_t> first = TakeRecords(groups.size());
     if (!first) return {};
     KeptPlace place{.first = *first, .groups = static_cast<uint32_t>(groups.size())};
@@ -94,7 +95,7 @@ class BpfKeeper final : public ThreadKeeper {
         PutBack(*first, groups.size());
         return {};
       }
-      place.events |= static_cast<uint32_t>(groups[g].events().size()) << (4 * g);
+      place.events[g] = static_cast<uint32_t>(groups[g].events().size());
     }
     const auto before = of_threads_.find(tid);
     if (before != of_threads_.end()) current_[before->second].store(false);

@@ -112,14 +112,14 @@ static __always_inline void CopyCounters(struct KeptRecord* record, __u32 index,
 // `task` runs on this CPU. All of it anew, in the state that it is in from now on.
 static __always_inline void Keep(struct task_struct* task, const struct KeptPlace* place,
                                  __u32 state, __u64 now_ns) {
-  for (__u32 g = 0; g < kKeptEvents; ++g) {
+  for (__u32 g = 0; g < kKeptGroups; ++g) {
     if (g >= place->groups) break;
     __u32 index = place->first + g;
     struct KeptRecord* record = RecordAt(index);
     if (!record || record->state == KEPT_EXITED) return;  // its number may be another's by now
     Begin(record);
     CopyTimes(record, task);
-    CopyCounters(record, index, place->events >> (4 * g) & 15);
+    CopyCounters(record, index, place->events[g]);
     if (record->state != state) {
       record->state = state;
       record->since_ns = now_ns;
@@ -133,7 +133,7 @@ static __always_inline void Keep(struct task_struct* task, const struct KeptPlac
 // The state alone: its counters stand still.
 static __always_inline void Enter(struct task_struct* task, const struct KeptPlace* place,
                                   __u32 state, __u64 now_ns) {
-  for (__u32 g = 0; g < kKeptEvents; ++g) {
+  for (__u32 g = 0; g < kKeptGroups; ++g) {
     if (g >= place->groups) break;
     struct KeptRecord* record = RecordAt(place->first + g);
     if (!record || record->state == KEPT_EXITED) return;

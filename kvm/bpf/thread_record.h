@@ -26,8 +26,11 @@ enum KeptState {
 };
 
 enum {
-  kKeptEvents = 8,      // counters of one group at most
-  kKeptRecords = 16384  // groups of threads at most
+  kKeptEvents = 8,  // counters of one group at most
+  // Groups of one thread at most: one per core PMU of a hybrid CPU. Each more makes the kernel's
+  // verifier look at all of it once more.
+  kKeptGroups = 2,
+  kKeptRecords = 16384,  // groups of threads at most
 };
 
 // Times are of CLOCK_MONOTONIC or the scheduler's own (schedstat), ns, cumulative as read(2) gives
@@ -50,8 +53,7 @@ struct KeptRecord {
 struct KeptPlace {
   VCPULSE_U32 first;   // record
   VCPULSE_U32 groups;  // and how many follow each other
-  VCPULSE_U32 events;  // counters per group: 4 bits each, the first group lowest
-  VCPULSE_U32 unused;
+  VCPULSE_U32 events[kKeptGroups];  // counters of each
 };
 
 #undef VCPULSE_U32

@@ -43,6 +43,9 @@ class CounterGroup {
   // EIO for a read that does not hold every member (a pinned or dead group). Allocates nothing.
   OrErrno<GroupValues> Read();
 
+  // The leader's page, see EventPage; `perf` of Open gives it.
+  EventPage Page() const { return perf_->Page(fds_.front().get()); }
+
   // The events that are counted, the leader first.
   std::span<const Event> events() const { return events_; }
   // Their descriptors, in the same order.

@@ -42,4 +42,6 @@ OrErrno<size_t> KernelPerfEvents::Read(int leader_fd, std::span<uint64_t> words)
   return {.value = static_cast<size_t>(got) / sizeof(uint64_t)};
 }
 
+EventPage KernelPerfEvents::Page(int leader_fd) { return EventPage::Of(leader_fd); }
+
 }  // namespace vcpulse::kvm

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "kvm/base/fd.h"
+#include "kvm/counters/event_page.h"
 
 namespace vcpulse::kvm {
 
@@ -37,6 +38,8 @@ class PerfEvents {
   virtual int EnableGroup(int leader_fd) = 0;
   // One read(2) of the leader. Gives the number of 64-bit words read.
   virtual OrErrno<size_t> Read(int leader_fd, std::span<uint64_t> words) = 0;
+  // mmap(2) of the leader's page; empty where there is none.
+  virtual EventPage Page(int /*leader_fd*/) { return {}; }
 };
 
 // The kernel.
@@ -47,6 +50,7 @@ class KernelPerfEvents final : public PerfEvents {
   OrErrno<uint64_t> Id(int fd) override;
   int EnableGroup(int leader_fd) override;
   OrErrno<size_t> Read(int leader_fd, std::span<uint64_t> words) override;
+  EventPage Page(int leader_fd) override;
 };
 
 }  // namespace vcpulse::kvm

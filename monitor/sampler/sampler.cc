@@ -176,7 +176,7 @@ absl::StatusOr<std::unique_ptr<Epoch>> Epoch::Start(uint32_t vm, uint32_t number
       return absl::ErrnoToStatus(
           error, absl::StrCat("enabling the counters of vCPU ", vcpu.index, ", thread ", vcpu.tid));
     }
-    if (keeper != nullptr) epoch->vcpus[i].KeepBy(*keeper, vcpu.tid);
+    epoch->vcpus[i].KeepBy(keeper, vcpu.tid);
   }
   return epoch;
 }

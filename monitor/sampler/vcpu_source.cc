@@ -86,11 +86,24 @@ int VcpuSource::Enable() {
   return 0;
 }
 
+void VcpuSource::KeepBy(kvm::ThreadKeeper* keeper, pid_t tid) {
+  if (keeper != nullptr) held_ = keeper->Hold(tid, groups_);
+  if (held_.records().empty() && groups_.size() == 1) page_ = groups_.front().Page();
+}
+
 int VcpuSource::ReadCounters(const ReadPolicy& policy, int64_t& now_ns, int64_t (*clock_ns)(),
                              core::VcpuSample& out, std::span<core::GroupSample> further) {
   state_ = ThreadState::kNotRead;
   kept_ = TakeKept(policy, now_ns, out, further);
   if (kept_ == Kept::kAll) return 0;
+  if (HasRested(policy, now_ns)) {
+    Repeat(out, further);
+    out.read_begin_ns = out.read_end_ns = now_ns;
+    state_ = last_.state;
+    kept_ = Kept::kRested;
+    return 0;
+  }
+  const std::optional<uint32_t> changes = page_.Changes();
   const kvm::OrErrno<kvm::GroupValues> values = groups_.front().Read();
   if (!values.ok()) return values.error;
   for (size_t g = 1; g < groups_.size(); ++g) {
@@ -98,6 +111,9 @@ int VcpuSource::ReadCounters(const ReadPolicy& policy, int64_t& now_ns, int64_t 
     if (!more.ok()) return more.error;
     further[g - 1] = {more.value.time_enabled_ns, more.value.time_running_ns, more.value.counts};
   }
+  // A group that has to share the PMU runs without changing its page.
+  read_at_rest_ = changes && changes == changes_at_rest_ && changes == page_.Changes() &&
+                  values.value.time_running_ns == values.value.time_enabled_ns;
   // The end of one read is the begin of the next: one clock read per vCPU.
   out.read_begin_ns = now_ns;
   now_ns = clock_ns();
@@ -110,7 +126,7 @@ int VcpuSource::ReadCounters(const ReadPolicy& policy, int64_t& now_ns, int64_t 
 
 VcpuSource::Kept VcpuSource::TakeKept(const ReadPolicy& policy, int64_t now_ns,
                                       core::VcpuSample& out, std::span<core::GroupSample> further) {
-  const kvm::HeldThread::Look look = held_.CopyTo(std::span(records_).first(groups_.size()));
+  const kvm::HeldThread::Look look = held_.CopyTo(records_);
   if (look == kvm::HeldThread::Look::kNothing) return Kept::kNothing;
   if (look == kvm::HeldThread::Look::kNothingYet) {
     if (!IsAtRest(last_.state)) return Kept::kNothing;
@@ -138,6 +154,11 @@ VcpuSource::Kept VcpuSource::TakeKept(const ReadPolicy& policy, int64_t now_ns,
   out.read_begin_ns = out.read_end_ns = instant_ns;
   CopySchedulerTimes(main, instant_ns, out);
   return Kept::kAll;
+}
+
+bool VcpuSource::HasRested(const ReadPolicy& policy, int64_t now_ns) const {
+  return read_at_rest_ && now_ns - state_read_ns_ < policy.state_holds_ns &&
+         page_.Changes() == changes_at_rest_;
 }
 
 void VcpuSource::Repeat(core::VcpuSample& out, std::span<core::GroupSample> further) const {
@@ -189,10 +210,12 @@ void VcpuSource::ReadFiles(const ReadPolicy& policy, bool wants_state, core::Vcp
     state_ = last_.state;
     return;
   }
+  const std::optional<uint32_t> changes = page_.Changes();  // before: it may be woken meanwhile
   const kvm::OrErrno<char> letter = scheduling_.State();
   if (letter.ok()) state_ = StateOf(letter.value);
   if (letter.error == ESRCH) state_ = ThreadState::kExited;
   state_read_ns_ = out.read_end_ns;
+  changes_at_rest_ = IsAtRest(state_) ? changes : std::nullopt;
 }
 
 }  // namespace vcpulse::sampler

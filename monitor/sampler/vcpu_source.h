@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -21,8 +22,8 @@ struct ReadPolicy {
   // The thread's state goes into the sample where at most this share of the interval was enabled:
   // where a vCPU may be called HALTED, its thread must not be waiting for a CPU. Negative: never.
   double state_below = 0.10;
-  // A thread that was blocked and has not run since is looked at again after this time: so long it
-  // may wait for a CPU and still be called blocked. Without a keeper alone.
+  // Without a keeper: a thread that was blocked, and by its event's page has not run since, is
+  // looked at again after this time. So long it may wait for a CPU and still be called blocked.
   int64_t state_holds_ns = 40'000'000;
   // What the kernel keeps of a running thread is read up to this age; older than that is read(2),
   // which interrupts its CPU. The kernel's tick is 1 to 10 ms, but for CPUs without one
@@ -37,8 +38,9 @@ class VcpuSource {
 
   // Begins to count. Returns 0 or errno.
   int Enable();
-  // From now on what `keeper` keeps of thread `tid` is read first.
-  void KeepBy(kvm::ThreadKeeper& keeper, pid_t tid) { held_ = keeper.Hold(tid, groups_); }
+  // Once enabled: from now on what `keeper` keeps of thread `tid` is read first, where there is
+  // one.
+  void KeepBy(kvm::ThreadKeeper* keeper, pid_t tid);
 
   // Counters and times of its groups, all or errno. `now_ns` is the clock, read before; it is read
   // again, by `clock_ns`, where a system call took time. `further`: one per group after the first.
@@ -56,10 +58,14 @@ class VcpuSource {
     kNothing,
     kScheduling,  // times and state, but counters that are too old
     kAll,
+    kRested,  // nothing was looked up: it has been at rest all the time
   };
 
   Kept TakeKept(const ReadPolicy& policy, int64_t now_ns, core::VcpuSample& out,
                 std::span<core::GroupSample> further);
+  // Whether it has been at rest since before its last reading, so that its counters still are what
+  // they were then.
+  bool HasRested(const ReadPolicy& policy, int64_t now_ns) const;
   // The last values once more: nothing has changed since, or nothing newer is known.
   void Repeat(core::VcpuSample& out, std::span<core::GroupSample> further) const;
   // By schedstat and stat, as far as they may have changed.
@@ -68,7 +74,8 @@ class VcpuSource {
   kvm::VcpuGroups groups_;  // the main one first
   kvm::ThreadScheduling scheduling_;
   kvm::HeldThread held_;
-  std::array<kvm::KeptRecord, core::kMaxGroups> records_{};
+  kvm::EventPage page_;  // where nothing is held
+  std::array<kvm::KeptRecord, kvm::kKeptGroups> records_{};
   Kept kept_ = Kept::kNothing;
 
   // The last sample, with the thread's state even where that did not go into the sample. Its
@@ -77,6 +84,10 @@ class VcpuSource {
   std::vector<core::GroupSample> last_further_;
   core::ThreadState state_ = core::ThreadState::kNotRead;  // now, as far as it was asked for
   int64_t state_read_ns_ = 0;                              // when `stat` said so
+  // The page's count when `stat` said that the thread was at rest, and whether the counters were
+  // read at that count since.
+  std::optional<uint32_t> changes_at_rest_;
+  bool read_at_rest_ = false;
 };
 
 }  // namespace vcpulse::sampler

@@ -42,6 +42,7 @@ class SoftwarePerfEvents final : public kvm::PerfEvents {
   kvm::OrErrno<size_t> Read(int leader_fd, std::span<uint64_t> words) override {
     return kernel_.Read(leader_fd, words);
   }
+  kvm::EventPage Page(int leader_fd) override { return kernel_.Page(leader_fd); }
 
  private:
   kvm::KernelPerfEvents kernel_;

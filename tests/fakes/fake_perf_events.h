@@ -32,6 +32,7 @@ class FakePerfEvents final : public kvm::PerfEvents {
     int read_error = 0;
     int reads = 0;
     bool enabled = false;
+    std::optional<uint32_t> page;  // its count of changes; none: no page is given
   };
 
   // By thread. Created at the first open, values may be set before.
@@ -113,6 +114,12 @@ class FakePerfEvents final : public kvm::PerfEvents {
       words[at++] = member->id;
     }
     return {.value = at};
+  }
+
+  kvm::EventPage Page(int leader_fd) override {
+    Group& group = GroupOf(leader_fd);
+    if (!group.page) return {};
+    return {&*group.page, {}};
   }
 
  private:

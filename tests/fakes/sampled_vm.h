@@ -43,6 +43,8 @@ class SampledVm {
     }
   }
 
+  kvm::ThreadKeeper* keeper = nullptr;  // of the epochs that are started
+
   const kvm::Vm& vm() const { return vm_; }
   kvm::Vm& vm() { return vm_; }
   pid_t tid(int vcpu) const { return vm_.vcpus.at(static_cast<size_t>(vcpu)).tid; }
@@ -93,7 +95,7 @@ class SampledVm {
       opened.scheduling.push_back(
           std::move(kvm::ThreadScheduling::Open(proc_.root(), vm_.pid, vcpu.tid).value));
     }
-    return *sampler::Epoch::Start(vm_number, epoch, opened, buffers, nullptr);
+    return *sampler::Epoch::Start(vm_number, epoch, opened, buffers, keeper);
   }
 
  private:
