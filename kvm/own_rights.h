@@ -32,6 +32,8 @@ struct OwnRights {
   bool Has(Capability capability) const {
     return effective && (*effective >> static_cast<int>(capability) & 1) != 0;
   }
+  // May load a program of the kinds that need it (kernel: bpf_capable).
+  bool MayLoadBpf() const { return Has(Capability::kBpf) || Has(Capability::kSysAdmin); }
   // May count other users' processes at kernel.perf_event_paranoid 2 (kernel: perfmon_capable).
   bool MayMonitor() const { return Has(Capability::kPerfmon) || Has(Capability::kSysAdmin); }
 };

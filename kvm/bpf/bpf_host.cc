@@ -32,12 +32,12 @@ std::string ParseLockdown(std::string_view text) {
 }
 
 std::string WhyNoBpf(const BpfHost& host) {
-  const bool may_load = host.rights.Has(Capability::kBpf) || host.rights.Has(Capability::kSysAdmin);
+  const bool may_load = host.rights.MayLoadBpf();
   if (!may_load || !host.rights.MayMonitor()) {
     return absl::StrCat("this process lacks ", may_load ? "" : "CAP_BPF",
                         may_load || host.rights.MayMonitor() ? "" : " and ",
                         host.rights.MayMonitor() ? "" : "CAP_PERFMON",
-                        ": run it as root, or `setcap cap_bpf,cap_perfmon=ep` on the program");
+                        ": run as root, or `setcap cap_bpf,cap_perfmon=ep $(which vcpulse)`");
   }
   if (!host.has_types) {
     return absl::StrCat("the kernel ", host.kernel_release,

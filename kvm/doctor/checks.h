@@ -179,6 +179,10 @@ Finding CheckHotAddresses(PerfEvents& perf, const std::string& root);
 // where it cannot.
 Finding CheckCompetitors(PerfEvents& perf, const std::string& root);
 
+// "reader": whether the kernel takes the program that keeps counters (docs/reading.md), by loading
+// it for a moment; a note with the reason where it does not.
+Finding CheckReader(const std::string& root);
+
 // "statistics" for each VM, at most `most` of them: the sources of docs/statistics.md; a note where
 // none is KVM's.
 std::vector<Finding> CheckStatistics(const std::string& root, std::span<const Vm> vms, size_t most);

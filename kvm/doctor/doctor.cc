@@ -64,6 +64,7 @@ std::vector<Finding> Examine(PerfEvents& perf, const std::string& root) {
   findings.push_back(CheckDescriptors(own, vms, cores.size() > 1 ? 15 : 8));
   findings.push_back(CheckHotAddresses(perf, root));
   findings.push_back(CheckCompetitors(perf, root));
+  findings.push_back(CheckReader(root));
   Append(CheckStatistics(root, vms, kMostVms), findings);
   findings.push_back(CheckLateness(MeasureLateness_ns(kSleeps, absl::Milliseconds(1))));
   return findings;

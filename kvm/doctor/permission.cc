@@ -71,8 +71,9 @@ struct UsefulCapability {
   const char* without;
 };
 
-constexpr std::array<UsefulCapability, 4> kUseful = {{
+constexpr std::array<UsefulCapability, 5> kUseful = {{
     {Capability::kPerfmon, "CAP_PERFMON", "other users' vCPUs may not be counted"},
+    {Capability::kBpf, "CAP_BPF", "each reading interrupts the vCPUs that run"},
     {Capability::kSysPtrace, "CAP_SYS_PTRACE", "other users' KVM descriptors stay unseen"},
     {Capability::kDacReadSearch, "CAP_DAC_READ_SEARCH", "other users' KVM descriptors stay unseen"},
     {Capability::kSysNice, "CAP_SYS_NICE", "no --realtime"},
@@ -173,9 +174,10 @@ Finding CheckCapabilities(const OwnRights& own) {
   std::vector<std::string> missing;
   std::vector<std::string> names;
   for (const UsefulCapability& useful : kUseful) {
-    // CAP_SYS_ADMIN is the older, larger key to perf events.
-    const bool has =
-        useful.capability == Capability::kPerfmon ? own.MayMonitor() : own.Has(useful.capability);
+    // CAP_SYS_ADMIN is the older, larger key to both.
+    const bool has = useful.capability == Capability::kPerfmon ? own.MayMonitor()
+                     : useful.capability == Capability::kBpf   ? own.MayLoadBpf()
+                                                               : own.Has(useful.capability);
     if (has) {
       held.emplace_back(useful.name);
     } else {

@@ -6,6 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "kvm/base/clock.h"
 #include "kvm/base/text.h"
+#include "kvm/bpf/bpf_keeper.h"
 #include "kvm/competitors/competitor_sampler.h"
 #include "kvm/doctor/checks.h"
 #include "kvm/host.h"
@@ -67,6 +68,19 @@ Finding CheckCompetitors(PerfEvents& perf, const std::string& root) {
   finding.state = State::kNote;
   finding.answered = absl::StrCat("who has the CPU of a starved vCPU cannot be watched: ",
                                   sampler.status().message());
+  return finding;
+}
+
+Finding CheckReader(const std::string& root) {
+  Finding finding{.id = "reader", .tried = "`record --reader bpf`"};
+  const auto keeper = LoadBpfKeeper(root);
+  if (keeper.ok()) {
+    finding.answered = "the kernel takes the program: recordings interrupt no vCPU";
+    return finding;
+  }
+  finding.state = State::kNote;
+  finding.answered = absl::StrCat("read(2), which interrupts each running vCPU; no BPF: ",
+                                  keeper.status().message());
   return finding;
 }
 

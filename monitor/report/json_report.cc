@@ -287,6 +287,11 @@ json::array PhasesJson(const Report& report) {
   return out;
 }
 
+json::value ReaderJson(const Report& report) {
+  const std::optional<v1::Session>& session = report.summary.session();
+  return session && session->reader() == "bpf" ? "bpf" : "read";
+}
+
 json::object OwnCostJson(const Report& report) {
   const OwnCost& cost = report.summary.own_cost();
   const std::optional<v1::Summary>& end = report.summary.end();
@@ -300,6 +305,9 @@ json::object OwnCostJson(const Report& report) {
       {"tick_lateness_ns", quantiles(cost.lateness_ns)},
       {"read_ns", quantiles(cost.read_ns)},
       {"skew_ns", quantiles(cost.skew_ns)},
+      {"reader", known ? ReaderJson(report) : json::value(nullptr)},
+      {"kept_values", cost.kept},
+      {"kept_age_ns", quantiles(cost.age_ns)},
       {"cpu_s", known && end ? json::value(ToSeconds(static_cast<int64_t>(end->cpu_ns())))
                              : json::value(nullptr)},
       {"cpu_share", OrNull(report.CpuShare())},

@@ -205,11 +205,22 @@ void Summary::AddCost(const core::Sample& sample) {
     last_tick_ = sample.tick;
   }
   if (sample.vcpus.empty()) return;
+  const std::optional<v1::Session>& session = this->session();
+  const bool by_bpf = session && session->reader() == "bpf";
+  int64_t first_ns = sample.vcpus.front().read_begin_ns;
+  int64_t last_ns = first_ns;
   for (const core::VcpuSample& vcpu : sample.vcpus) {
-    own_cost_.read_ns.Add(static_cast<double>(vcpu.read_end_ns - vcpu.read_begin_ns));
+    first_ns = std::min(first_ns, vcpu.read_begin_ns);
+    last_ns = std::max(last_ns, vcpu.read_end_ns);
+    if (by_bpf && vcpu.read_begin_ns == vcpu.read_end_ns) {
+      ++own_cost_.kept;
+      const int64_t age_ns = sample.wake_ns - vcpu.read_end_ns;
+      if (age_ns > 0) own_cost_.age_ns.Add(static_cast<double>(age_ns));
+    } else {
+      own_cost_.read_ns.Add(static_cast<double>(vcpu.read_end_ns - vcpu.read_begin_ns));
+    }
   }
-  own_cost_.skew_ns.Add(
-      static_cast<double>(sample.vcpus.back().read_end_ns - sample.vcpus.front().read_begin_ns));
+  own_cost_.skew_ns.Add(static_cast<double>(last_ns - first_ns));
 }
 
 void Summary::SeeInstant(int64_t mono_ns) {

@@ -166,8 +166,12 @@ struct OwnCost {
   uint64_t ticks = 0;  // seen, whatever the number of VMs
   uint64_t ticks_missed = 0;
   Distribution lateness_ns;  // of each tick
-  Distribution read_ns;      // of one vCPU's group
+  Distribution read_ns;      // of one vCPU's group, by read(2)
   Distribution skew_ns;      // first read begun to last read ended of one VM's sample
+  // Where counters were read by BPF: how old the values were when the tick woke, of those that were
+  // not of the tick itself, and how many values the kernel had kept at all.
+  Distribution age_ns;
+  uint64_t kept = 0;
 };
 
 // Takes the records of one stream in order. One thread.

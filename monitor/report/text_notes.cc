@@ -290,6 +290,31 @@ std::string Quantiles(const Distribution& values, bool with_max) {
   return text;
 }
 
+// By BPF, read(2) or both.
+std::string ReadingCost(const OwnCost& cost) {
+  std::string text;
+  if (cost.kept > 0) {
+    absl::StrAppend(&text, "; ", cost.kept, " values read by BPF");
+    if (cost.age_ns.count() > 0) {
+      absl::StrAppend(&text, ", those of running vCPUs ", Quantiles(cost.age_ns, true), " old");
+    }
+  }
+  if (cost.read_ns.count() > 0) {
+    absl::StrAppend(&text, "; ",
+                    cost.kept > 0 ? absl::StrCat(cost.read_ns.count(), " by read(2), ") : "",
+                    "reading one vCPU took ", Quantiles(cost.read_ns, false));
+  }
+  return text;
+}
+
+// How counters were read, where BPF was tried and there was none.
+std::string WhyNotByBpf(const Report& report) {
+  const std::optional<v1::Session>& session = report.summary.session();
+  if (!session || session->no_bpf_reason().empty()) return "";
+  return Wrapped("reader: ", absl::StrCat("read(2), which interrupts each running vCPU; no BPF: ",
+                                          session->no_bpf_reason()));
+}
+
 std::string Cost(const Report& report) {
   if (!report.HasOwnCost()) return "";
   const OwnCost& cost = report.summary.own_cost();
@@ -298,11 +323,10 @@ std::string Cost(const Report& report) {
   if (cost.ticks == 0) {
     out = "own cost: no tick with a sample was recorded\n";
   } else {
-    out = Wrapped("own cost: ",
-                  absl::StrCat(Plural(cost.ticks, "tick"), ", ", cost.ticks_missed,
-                               " missed; late by ", Quantiles(cost.lateness_ns, true),
-                               "; reading one vCPU took ", Quantiles(cost.read_ns, false),
-                               "; reads of one VM spanned ", Quantiles(cost.skew_ns, true)));
+    out = Wrapped("own cost: ", absl::StrCat(Plural(cost.ticks, "tick"), ", ", cost.ticks_missed,
+                                             " missed; late by ", Quantiles(cost.lateness_ns, true),
+                                             ReadingCost(cost), cost.kept > 0 ? "; values of one VM spanned " : "; reads of one VM spanned ",
+                                             Quantiles(cost.skew_ns, true)));
   }
   if (end) {
     std::string text = DurationText(static_cast<double>(end->cpu_ns()));
@@ -311,7 +335,7 @@ std::string Cost(const Report& report) {
     }
     out += Wrapped("own cost: ", absl::StrCat("processor time ", text));
   }
-  return out;
+  return out + WhyNotByBpf(report);
 }
 
 // Why a count is absent or an estimate.

@@ -436,7 +436,8 @@ TEST_F(Doctor, ExaminesAWholeHost) {
                 "other-users",   "capabilities",  "seccomp",       "pid-namespace", "pmu",
                 "host-cycles",   "guest-only",    "events-full",   "events-core",   "events-min",
                 "events-cycles", "nmi-watchdog",  "vcpus",         "debugfs",       "descriptors",
-                "isolated-cpus", "wake-ups",      "hot-addresses", "competitors",   "statistics"}));
+                "isolated-cpus", "wake-ups",      "hot-addresses", "competitors",   "statistics",
+                "reader"}));
   EXPECT_TRUE(perf_.groups.contains(11)) << "the vCPU's own thread is tried";
 
   fakes::ProcDir nothing;
