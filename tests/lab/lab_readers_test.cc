@@ -98,7 +98,7 @@ TEST_P(Readers, ARecordingSaysWhichItWas) {
     EXPECT_EQ(recorded.session.reader(), reader);
     EXPECT_TRUE(recorded.gaps.empty());
     const RecordedVm& vm = recorded.vms.at(1);
-    EXPECT_GE(vm.IntervalsDue(), 2800u / static_cast<unsigned>(tick_ms()));
+    EXPECT_GE(vm.IntervalsDue(), 2000u / static_cast<unsigned>(tick_ms()));
   }
 }
 

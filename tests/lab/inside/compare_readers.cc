@@ -103,10 +103,8 @@ int Run(pid_t pid, int seconds, int tick_ms) {
   KernelPerfEvents perf;
   auto opened = OpenGroups(perf, "/", *vm, {.core_pmus = CorePmus(ReadPmus("/"))});
   if (!opened.ok()) return Fail(opened.status());
-  const int64_t begin_ns = MonotonicNow_ns();
   auto keeper = LoadBpfKeeper("/");
   if (!keeper.ok()) return Fail(keeper.status());
-  std::printf("loaded in %ld us\n", (MonotonicNow_ns() - begin_ns) / 1000);
   std::vector<ComparedVcpu> vcpus;
   for (size_t i = 0; i < opened->groups.size(); ++i) {
     CounterGroup& group = opened->groups[i].front();
