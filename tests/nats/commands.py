@@ -2,6 +2,7 @@
 
 import os
 import signal
+import struct
 import subprocess
 import sys
 import threading
@@ -40,6 +41,20 @@ class Command:
         return wait_for(f"'{part}' of {self.process.args}, which said {self.said}",
                         lambda: any(part in line for line in self.said + self.printed), patience_s)
 
+    def pause(self):
+        """Until resume() no thread of it does anything."""
+        self.process.send_signal(signal.SIGSTOP)
+        wait_for("all threads to be stopped", lambda: set(self.states()) == {"T"})
+
+    def resume(self):
+        self.process.send_signal(signal.SIGCONT)
+
+    def states(self):
+        folder = f"/proc/{self.process.pid}/task"
+        for thread in os.listdir(folder):
+            with open(f"{folder}/{thread}/stat", encoding="utf-8") as file:
+                yield file.read().rsplit(")", 1)[1].split()[0]
+
     def end(self, how=signal.SIGTERM):
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGCONT)
@@ -64,6 +79,24 @@ def stream_folders(directory):
         folder = os.path.join(directory, agent)
         if not agent.startswith(".") and os.path.isdir(folder):
             found[agent] = [os.path.join(folder, stream) for stream in sorted(os.listdir(folder))]
+    return found
+
+
+CHUNK_MAGIC = b"\x89VPT\r\n\x1a\n"
+
+
+def chunks_of(path):
+    """[(first record, last record)] of a file's chunks, or of all files of a folder, in the order in which they lie there."""
+    if os.path.isdir(path):
+        return [chunk for name in sorted(os.listdir(path)) for chunk in chunks_of(os.path.join(path, name))]
+    with open(path, "rb") as file:
+        data = file.read()
+    found, at = [], 0
+    while at + 80 <= len(data):  # what is just being written counts once its header is there
+        assert data[at:at + 8] == CHUNK_MAGIC, f"{path}: no chunk at {at}"
+        header, payload = struct.unpack_from("<H4xI", data, at + 10)
+        found.append(struct.unpack_from("<QQ", data, at + 40))
+        at += header + payload
     return found
 
 
