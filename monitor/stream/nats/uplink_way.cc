@@ -25,8 +25,6 @@ namespace {
 namespace asio = boost::asio;
 
 constexpr std::chrono::milliseconds kTick{250};
-// Of headers that libnats and we put before a chunk.
-constexpr uint64_t kHeaderRoom = 512;
 // After a refusal, before anything is published again.
 constexpr int64_t kPauseAfterRefusal_ns = 1'000'000'000;
 constexpr int64_t kLongestElection_ns = 15'000'000'000;
@@ -245,7 +243,8 @@ bool NatsWay::PublishNext(const timeline::StreamId& stream) {
                                                    .ok();
   }
   if (!ledger_.MayPublish(item->bytes.size())) return false;
-  if (item->bytes.size() + kHeaderRoom > connection_->max_message_bytes()) {
+  const uint64_t headers = HeaderBytesOf(MessageIdOf(options_.identity.agent_id, stream, next, 0));
+  if (item->bytes.size() + headers > connection_->max_message_bytes()) {
     const v1::LostRecords lost =
         timeline::LostChunk(item->header, v1::LostRecords::REASON_TOO_LARGE);
     if (too_large_.emplace(stream, next).second) {
