@@ -83,6 +83,14 @@ class OneServerTest(unittest.TestCase):
         self.assertEqual(self.replay(agent="web-03").returncode, 0)
         self.has_all(agent="web-03")
         self.assertEqual(merged(self.has_all(), self.path("joined.vpt"))[0], self.bytes)
+        # One whose consumer somebody has removed is handed all of it once more, and knows it.
+        self.assertEqual(again.end(), 0)
+        self.request("$JS.API.CONSUMER.DELETE.VCPULSE.vcpulse", {})
+        again = self.collect()
+        wait_for("all to be taken again", lambda: self.servers.not_acknowledged() == 0)
+        self.assertEqual(self.servers.consumer()["delivered"]["stream_seq"], 3 * len(chunks_of(self.file)))
+        for agent, folders in stream_folders(self.path("out")).items():
+            self.assertEqual(chunks_of(folders[0]), chunks_of(self.file), agent)
         # Another consumer has all of it, also what came before.
         self.collect("other", "--consumer", "late")
         self.assertEqual(merged(self.has_all("other"), self.path("joined.vpt"))[0], self.bytes)
