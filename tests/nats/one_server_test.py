@@ -126,7 +126,9 @@ class OneServerTest(unittest.TestCase):
         self.refused(run("tail", self.url), "nats://127.0.0.1:1: ")
         waits = self.collect()  # a service starts before its broker may
         waits.wait_for_line("trying again")
+        time.sleep(2)
         self.assertEqual(waits.end(), 0)
+        self.assertEqual(len(waits.said), 1, waits.said)
 
     def test_a_stream_that_is_missing(self):
         self.serve(make_stream=False)
