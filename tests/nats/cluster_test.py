@@ -97,7 +97,7 @@ class ClusterTest(unittest.TestCase):
     def test_whatever_dies(self):
         """Agents replay while servers, collectors and the network fail, drawn from a seed."""
         draw = random.Random(OPTIONS.seed)
-        file = make_timeline(self.path("made.vpt"), 4 * OPTIONS.rounds + 20)
+        file = make_timeline(self.path("made.vpt"), 5 * OPTIONS.rounds + 20)
         for name in ("a", "b", "c"):
             self.collect(name)
         agents = [f"host-{number}" for number in range(OPTIONS.agents)]
