@@ -123,14 +123,19 @@ class Servers:
                         found[server.name] = stream
         return found
 
-    def not_acknowledged(self, consumer="vcpulse"):
-        """Messages that no collector has acknowledged, as the consumer's own leader says; None: it is not known."""
-        for name, stream in self.stream().items():
+    def consumer(self, name="vcpulse"):
+        """What the consumer's own leader says of it; None: nobody knows."""
+        for server, stream in self.stream().items():
             for one in stream.get("consumer_detail") or []:
-                leader = (one.get("cluster") or {}).get("leader", name)
-                if one["name"] == consumer and leader in (name, ""):
-                    return one["num_pending"] + one["num_ack_pending"]
+                leader = (one.get("cluster") or {}).get("leader", server)
+                if one["name"] == name and leader in (server, ""):
+                    return one
         return None
+
+    def not_acknowledged(self, consumer="vcpulse"):
+        """Messages that no collector has acknowledged; None: it is not known."""
+        one = self.consumer(consumer)
+        return one and one["num_pending"] + one["num_ack_pending"]
 
     def leader(self):
         for stream in self.stream().values():

@@ -6,13 +6,16 @@ usage: one_server_test.py VCPULSE MAKE_TIMELINE [unittest arguments]
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
-from commands import Command, make_timeline, merged, run, stream_folders
+from commands import Command, chunks_of, make_timeline, markers_chunk, merged, run, stream_folders
 from nats_servers import Servers, wait_for
+from nkeys import ACCOUNT, OPERATOR, USER, Key, account_of, credentials, user_of
 
 SECONDS = 30
 
@@ -64,6 +67,11 @@ class OneServerTest(unittest.TestCase):
         wait_for("all to be stored", look)
         return stream_folders(self.path(name))[agent]
 
+    def has_acknowledged(self, messages):
+        """Whether the collectors have taken so many, and have acknowledged all."""
+        consumer = self.servers.consumer()
+        return consumer and consumer["ack_floor"]["stream_seq"] == messages and self.servers.not_acknowledged() == 0
+
     def test_all_arrives_byte_for_byte_and_once(self):
         self.serve()
         collector = self.collect()
@@ -80,6 +88,13 @@ class OneServerTest(unittest.TestCase):
         self.assertEqual(self.replay(agent="web-03").returncode, 0)
         self.has_all(agent="web-03")
         self.assertEqual(merged(self.has_all(), self.path("joined.vpt"))[0], self.bytes)
+        # One whose consumer somebody has removed is handed all of it once more, and knows it.
+        self.assertEqual(again.end(), 0)
+        self.request("$JS.API.CONSUMER.DELETE.VCPULSE.vcpulse", {})
+        again = self.collect()
+        wait_for("all to be taken again", lambda: self.has_acknowledged(3 * len(chunks_of(self.file))))
+        for agent, folders in stream_folders(self.path("out")).items():
+            self.assertEqual(chunks_of(folders[0]), chunks_of(self.file), agent)
         # Another consumer has all of it, also what came before.
         self.collect("other", "--consumer", "late")
         self.assertEqual(merged(self.has_all("other"), self.path("joined.vpt"))[0], self.bytes)
@@ -115,7 +130,9 @@ class OneServerTest(unittest.TestCase):
         self.refused(run("tail", self.url), "nats://127.0.0.1:1: ")
         waits = self.collect()  # a service starts before its broker may
         waits.wait_for_line("trying again")
+        time.sleep(2)
         self.assertEqual(waits.end(), 0)
+        self.assertEqual(len(waits.said), 1, waits.said)
 
     def test_a_stream_that_is_missing(self):
         self.serve(make_stream=False)
@@ -167,6 +184,150 @@ class OneServerTest(unittest.TestCase):
                           stream_folders(self.path("out")).get("web-01.example"))
         wait_for("what is lost to be told", lambda: "lost" in run("report", *folder).stderr + run("report", *folder).stdout)
 
+    def test_chunks_of_any_size_arrive(self):
+        """max_payload of a server counts the headers of a message too: what does not fit under 1 MiB with them goes in pieces."""
+        self.serve()
+        self.collect()
+        whole, mib = (1 << 20) - 1024, 1 << 20
+        sizes = [whole - 1, whole, whole + 1, mib - 512, mib - 511, mib - 1, mib, mib + 1, 3 * mib]
+        sent = [markers_chunk(1 + 100 * number, 100, size) for number, size in enumerate(sizes)]
+        with open(self.file, "wb") as file:
+            file.write(b"".join(sent))
+        # The longest agent id that there may be, each of its bytes three of the subject.
+        for agent in ("web-01", "a" + 252 * ":"):
+            result = self.replay(agent=agent)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertNotIn("lost", result.stderr)
+        # At least: the last one is two or more.
+        wait_for("all to be acknowledged", lambda: self.servers.not_acknowledged() == 0 and
+                 self.servers.consumer()["ack_floor"]["stream_seq"] >= 2 * len(sizes) + 2)
+        found = stream_folders(self.path("out"))
+        self.assertEqual(len(found), 2)
+        for folders in found.values():
+            self.assertEqual(len(folders), 1)
+            self.assertEqual([number for first, last in sorted(chunks_of(folders[0])) for number in range(first, last + 1)],
+                             list(range(1, 100 * len(sizes) + 1)))
+            stored = b""
+            for name in sorted(os.listdir(folders[0])):
+                with open(os.path.join(folders[0], name), "rb") as file:
+                    stored += file.read()
+            self.assertEqual([chunk in stored for chunk in sent], [len(chunk) <= whole for chunk in sent])
+
+    def test_a_full_disk(self):
+        """A collector that cannot store asks for nothing, so that others have it, and goes on when there is room."""
+        size = len(self.bytes)
+        folder = self.path("small")
+        os.mkdir(folder)
+        mount = (f"mount -t tmpfs -o size={4 << 20} none {folder} && "
+                 f"head -c {(4 << 20) - 8192} /dev/zero > {folder}/filler && exec \"$@\"")
+        enter = ["unshare", "--mount"] + ([] if os.geteuid() == 0 else ["--user", "--map-root-user"]) + ["sh", "-c", mount, "sh"]
+        if subprocess.run([*enter, "true"], capture_output=True, timeout=30).returncode != 0:
+            self.skipTest("cannot mount a small file system")
+        self.assertGreater(size, 4 * 8192)
+        self.serve()
+        full = Command("collect", "--from", self.url, "--dir", folder, through=enter)
+        self.addCleanup(full.end)
+        self.assertEqual(self.replay().returncode, 0)
+        full.wait_for_line("No space left on device; no more chunks are asked for until that works")
+        time.sleep(0.5)
+        before = wait_for("the consumer", self.servers.consumer)
+        time.sleep(2)
+        after = self.servers.consumer()
+        self.assertEqual(after["num_waiting"], 0)
+        self.assertEqual(after["delivered"]["consumer_seq"], before["delivered"]["consumer_seq"])
+        self.assertGreater(self.servers.not_acknowledged(), 0)
+        # Another one has it at once.
+        other = self.collect("other")
+        number = len(chunks_of(self.file))
+        wait_for("the other one to have it all", lambda: self.has_acknowledged(number), 8)  # not after 15 s
+        self.assertEqual(other.end(), 0)
+        self.assertEqual(self.replay(agent="web-02").returncode, 0)
+        time.sleep(2)
+        self.assertGreater(self.servers.not_acknowledged(), 0)
+        seen = f"/proc/{full.process.pid}/root{folder}"
+        os.remove(f"{seen}/filler")
+        full.wait_for_line("writing works again")
+        wait_for("all to be stored", lambda: self.has_acknowledged(2 * number))
+        self.assertEqual(sorted(name for name in os.listdir(seen) if name != "web-01.example"), [".lock", "web-02"])
+        shutil.copytree(seen, self.path("copy"))
+        self.assertEqual(merged(stream_folders(self.path("copy"))["web-02"], self.path("joined.vpt"))[0], self.bytes)
+        folders = [folder for name in ("copy", "other")
+                   for folder in stream_folders(self.path(name)).get("web-01.example") or []]
+        self.assertEqual(merged(folders, self.path("joined.vpt"))[0], self.bytes)
+        self.assertEqual(len(full.said), 3, full.said)  # that it takes, that it cannot, that it can
+
+    def has_no_chance(self, words, *credentials):
+        """Each command says it in one line, and does not go on."""
+        for arguments in (["replay", self.file, "--to", self.url, "--speed", "max", "--agent-id", "web-01"],
+                          ["collect", "--from", self.url, "--dir", self.path("nothing")],
+                          ["collect", "--from", self.url, "--make-stream"], ["tail", self.url]):
+            with self.subTest(words=words, arguments=arguments):
+                result = run(*arguments, *credentials)
+                self.refused(result, words)
+                self.assertEqual(len(result.stderr.splitlines()), 1, result.stderr)
+
+    def may_not_be_another(self, host):
+        result = self.replay(*host, agent="web-02")
+        self.refused(result, "Permissions Violation for ")
+        # It may neither hear the answers nor publish: what of that is said first is chance.
+        self.assertRegex(result.stderr, '(Publish to "vcpulse.v1.|Subscription to "_INBOX_)web-02[.]')
+
+    def is_let_in(self, host, collector):
+        self.assertEqual(run("collect", "--from", self.url, "--make-stream", *collector).returncode, 0)
+        self.may_not_be_another(host)
+        self.collect("out", *collector)
+        result = self.replay(*host, agent="web-01")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(merged(self.has_all(agent="web-01"), self.path("joined.vpt"))[0], self.bytes)
+
+    def write(self, name, text):
+        with open(self.path(name), "w", encoding="utf-8") as file:
+            file.write(text)
+        return self.path(name)
+
+    PUBLISH, SUBSCRIBE = ["vcpulse.v1.web-01.>"], ["_INBOX_web-01.>"]
+
+    def test_nkeys(self):
+        host, collector, other = Key(USER), Key(USER), Key(USER)
+        self.serve(more=f'authorization {{ users: [ {{ nkey: "{host.public}", permissions: {{ '
+                        f'publish: {json.dumps(self.PUBLISH)}, subscribe: {json.dumps(self.SUBSCRIBE)} }} }}, '
+                        f'{{ nkey: "{collector.public}" }} ] }}', make_stream=False)
+
+        def option(name, *lines):
+            return ["--nats-nkey", self.write(name, "".join(line + "\n" for line in lines))]
+        self.is_let_in(option("host", host.seed, host.public), option("collector", collector.seed, collector.public))
+        self.has_no_chance("Authorization Violation", *option("other", other.seed, other.public))
+        self.has_no_chance("Authorization Violation", *option("stolen", other.seed, collector.public))
+        self.has_no_chance("has no seed of a user", *option("public", collector.public))
+        self.has_no_chance("has no seed of a user", *option("cut", collector.seed[:-1], collector.public))
+        self.has_no_chance("has no public key of a user", *option("seed", collector.seed))
+        account = Key(ACCOUNT)
+        self.has_no_chance("has no seed of a user", *option("account", account.seed, account.public))
+
+    def test_credentials(self):
+        operator, account, system, strange = Key(OPERATOR), Key(ACCOUNT), Key(ACCOUNT), Key(ACCOUNT)
+        token = operator.jwt(operator.public, {"type": "operator", "system_account": system.public})
+        self.serve(more=f'operator: "{token}"\nsystem_account: "{system.public}"\nresolver: MEMORY\nresolver_preload {{ '
+                        f'{account.public}: "{account_of(operator, account)}", '
+                        f'{system.public}: "{account_of(operator, system, jetstream=False)}" }}', make_stream=False)
+        host, collector, other = Key(USER), Key(USER), Key(USER)
+
+        def option(name, text):
+            return ["--nats-creds", self.write(name, text)]
+        of_host = user_of(account, host, self.PUBLISH, self.SUBSCRIBE)
+        of_collector = user_of(account, collector)
+        self.is_let_in(option("host", credentials(of_host, host.seed)),
+                       option("collector", credentials(of_collector, collector.seed)))
+        for name, (jwt, seed) in {
+                "strange": (user_of(strange, other), other.seed),  # of an account that the server does not know
+                "expired": (user_of(account, other, expires_in_s=-10), other.seed),
+                "stolen": (of_collector, other.seed)}.items():
+            self.has_no_chance("Authorization Violation", *option(name, credentials(jwt, seed)))
+        self.has_no_chance("has no JWT", *option("empty", ""))
+        self.has_no_chance("has no JWT", *option("no", credentials("hello", collector.seed)))
+        self.has_no_chance("has no seed of a user", *option("jwt", of_collector + "\n"))
+        self.has_no_chance("has no seed of a user", *option("cut", credentials(of_collector, collector.seed[:-1])))
+
     USERS = ('authorization {{ users: [\n'
              '  {{ user: "web-01", password: "secret", permissions: {{\n'
              '    publish: ["vcpulse.v1.web-01.>"], subscribe: ["_INBOX_web-01.>"] }} }},\n'
@@ -184,7 +345,7 @@ class OneServerTest(unittest.TestCase):
                      "Authorization Violation")
         self.refused(self.replay(), "Authorization Violation")
         self.refused(run("collect", "--from", self.url, "--dir", self.path("no")), "Authorization Violation")
-        self.refused(self.replay(*host, agent="web-02"), 'Permissions Violation for Publish to "vcpulse.v1.web-02.')
+        self.may_not_be_another(host)
         self.collect("out", *collector)
         self.assertEqual(self.replay(*host, agent="web-01").returncode, 0)
         self.assertEqual(merged(self.has_all(agent="web-01"), self.path("joined.vpt"))[0], self.bytes)

@@ -1,7 +1,7 @@
 #include "monitor/stream/disk/shared_store.h"
 
 #include <algorithm>
-#include <iterator>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -20,29 +20,6 @@ bool HasRecords(const timeline::ChunkHeader& header) {
 }
 
 }  // namespace
-
-void SequenceRanges::Add(uint64_t first, uint64_t last) {
-  if (first > last) return;
-  auto at = ranges_.upper_bound(first);
-  if (at != ranges_.begin()) {
-    const auto before = std::prev(at);
-    if (before->second >= first || before->second + 1 == first) {
-      first = before->first;
-      last = std::max(last, before->second);
-      at = ranges_.erase(before);
-    }
-  }
-  while (at != ranges_.end() && (at->first <= last || at->first - 1 == last)) {
-    last = std::max(last, at->second);
-    at = ranges_.erase(at);
-  }
-  ranges_[first] = last;
-}
-
-bool SequenceRanges::Contains(uint64_t first, uint64_t last) const {
-  const auto behind = ranges_.upper_bound(first);
-  return behind != ranges_.begin() && std::prev(behind)->second >= last;
-}
 
 absl::StatusOr<std::unique_ptr<SharedStore>> SharedStore::Open(
     Files& files, std::string directory, const StreamStore::Options& options) {
@@ -92,10 +69,12 @@ void SharedStore::Note(const timeline::ChunkHeader& header, uint64_t settles_to)
 
 bool SharedStore::Holds(const timeline::ChunkHeader& header, uint64_t settles_to) const {
   if (HasRecords(header)) return records_.Contains(header.first_sequence, header.last_sequence);
-  if (header.first_sequence > settles_to) return true;  // it says nothing
-  SequenceRanges known = lost_;
-  for (const auto& [first, last] : records_.ranges()) known.Add(first, last);
-  return known.Contains(header.first_sequence, settles_to);
+  for (uint64_t next = header.first_sequence; next <= settles_to;) {
+    const std::optional<uint64_t> end = std::max(records_.EndOf(next), lost_.EndOf(next));
+    if (!end) return false;
+    next = *end + 1;
+  }
+  return true;
 }
 
 // The file that the next chunk goes to.

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -9,21 +8,11 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "monitor/stream/disk/files.h"
+#include "monitor/stream/disk/sequence_ranges.h"
 #include "monitor/stream/disk/stream_store.h"
 #include "monitor/timeline/chunk_header.h"
 
 namespace vcpulse::stream {
-
-// Ranges of sequence numbers, inclusive. Neighbours are one.
-class SequenceRanges {
- public:
-  void Add(uint64_t first, uint64_t last);
-  bool Contains(uint64_t first, uint64_t last) const;
-  const std::map<uint64_t, uint64_t>& ranges() const { return ranges_; }  // first to last
-
- private:
-  std::map<uint64_t, uint64_t> ranges_;
-};
 
 // What came here of a stream that several collectors share: any of its chunks, in any order, some
 // of them again. Files are timelines of the names that StreamStore gives them, and hold chunks in

@@ -25,6 +25,7 @@
 #include "monitor/stream/nats/published_chunk.h"
 #include "monitor/stream/nats/subject.h"
 #include "monitor/stream/protocol/agent_id.h"
+#include "monitor/stream/protocol/frame.h"
 
 namespace vcpulse::stream {
 namespace {
@@ -41,6 +42,9 @@ constexpr size_t kMostStreams = 100'000;  // whose sequence numbers are known
 // A chunk that its stream's folder does not take is offered again after that; the disk is another
 // matter.
 constexpr int64_t kOfferAgain_ms = 60'000;
+// Written below the collector's folder, and removed, to see whether there is room for chunks again.
+constexpr char kRoomFile[] = ".room";
+constexpr size_t kRoomBytes = kMaxFrameBytes;
 
 // A message of JetStream, acknowledged or not.
 struct DestroyMessage {
@@ -78,14 +82,15 @@ std::optional<int64_t> RealtimeAt(const Taken& taken, int64_t mono_ns) {
 class NatsCollector final : public Collector {
  public:
   NatsCollector(NatsCollectorOptions options, std::unique_ptr<DirectoryLock> lock,
-                std::unique_ptr<NatsConnection> connection)
+                std::unique_ptr<NatsConnection> connection, std::string said)
       : options_(std::move(options)),
         files_(*options_.collector.files),
         lock_(std::move(lock)),
         folders_(files_, options_.collector.directory),
         connection_(std::move(connection)),
         retainer_(files_, options_.collector.directory, options_.collector.retention,
-                  options_.collector.realtime(), options_.collector.say) {
+                  options_.collector.realtime(), options_.collector.say),
+        said_(std::move(said)) {
     auto file_system = files_.OpenFileSystem(options_.collector.directory);
     if (file_system.ok()) file_system_ = *std::move(file_system);
     const BlockedSignals blocked;  // they are for other threads
@@ -127,11 +132,15 @@ class NatsCollector final : public Collector {
   absl::StatusOr<bool> Store(const Taken& taken);
   std::set<StreamKey> SyncTouched(absl::Status& trouble);
   void Refuse(const Taken& taken, const absl::Status& why);
+  static void GiveBack(const Taken& taken);
   void RestIdle();
   absl::StatusOr<SharedStore*> StoreOf(const Taken& taken);
   AgentStats& AgentOf(const Taken& taken);
   void NoteStored(const Taken& taken, bool is_new);
   void NoteStorage(const absl::Status& status);
+  // False while nothing can be stored: then no chunks are asked for, so that other collectors have
+  // them. Tries it.
+  bool HasRoom();
   void LookAround();
   void Say(const std::string& line) {
     if (line == said_) return;
@@ -161,6 +170,8 @@ class NatsCollector final : public Collector {
   Retainer retainer_;
   int64_t looked_ns_ = 0;
   std::string said_;
+  bool is_full_ = false;  // the last round was not stored, and HasRoom has not found room since
+  bool said_trouble_ = false;  // of storing
 
   std::atomic<bool> stops_ = false;
   std::atomic<bool> reconnects_ = false;
@@ -259,7 +270,8 @@ void NatsCollector::Run() {
   while (!stops_) {
     absl::Status status = Prepare();
     std::vector<Message> messages;
-    if (status.ok()) status = Fetch(messages);
+    const bool has_room = HasRoom();
+    if (status.ok() && has_room) status = Fetch(messages);
     {
       const std::lock_guard lock(mutex_);
       totals_.connections = status.ok() ? 1 : 0;
@@ -274,6 +286,7 @@ void NatsCollector::Run() {
     }
     if (!messages.empty()) TakeRound(std::move(messages));
     LookAround();
+    if (!has_room) Pause();
   }
   subscription_.reset();
   jetstream_.reset();
@@ -307,20 +320,29 @@ void NatsCollector::TakeRound(std::vector<Message> messages) {
       held.emplace_back(&taken, *is_new);
     } else if (absl::IsResourceExhausted(is_new.status())) {
       trouble = is_new.status();  // the disk is full: all of them will fail
+      GiveBack(taken);
     } else {
       Refuse(taken, is_new.status());
     }
   }
   const std::set<StreamKey> failed = SyncTouched(trouble);
   for (const auto& [taken, is_new] : held) {
-    if (failed.contains(KeyOf(*taken))) continue;
+    if (failed.contains(KeyOf(*taken))) {
+      GiveBack(*taken);
+      continue;
+    }
     NoteStored(*taken, is_new);
     // An acknowledgement that is lost makes the chunk come again, and it is known then.
     static_cast<void>(natsMsg_Ack(taken->message.get(), nullptr));
   }
   NoteStorage(trouble);
   RestIdle();
-  if (!trouble.ok()) Pause();  // what was not acknowledged comes again
+  if (!trouble.ok()) Pause();
+}
+
+// To be handed out again, to another collector at once.
+void NatsCollector::GiveBack(const Taken& taken) {
+  static_cast<void>(natsMsg_Nak(taken.message.get(), nullptr));
 }
 
 // What this stream's folder does not take must not hold up the others.
@@ -436,7 +458,25 @@ void NatsCollector::NoteStorage(const absl::Status& status) {
     ++totals_.commits;
     totals_.storage_error = std::string(status.message());
   }
-  if (!status.ok()) Say(absl::StrCat("cannot store: ", status.message()));
+  is_full_ = !status.ok();
+  if (is_full_ == said_trouble_) return;
+  said_trouble_ = is_full_;
+  Say(is_full_ ? absl::StrCat("cannot store: ", status.message(),
+                              "; no more chunks are asked for until that works")
+               : "writing works again");
+}
+
+bool NatsCollector::HasRoom() {
+  if (!is_full_) return true;
+  const std::string path = absl::StrCat(options_.collector.directory, "/", kRoomFile);
+  auto file = files_.OpenToAppend(path, false);
+  absl::Status status = file.status();
+  if (status.ok()) status = (*file)->Truncate(0);
+  if (status.ok()) status = (*file)->Append(std::vector<uint8_t>(kRoomBytes));
+  if (status.ok()) status = (*file)->Sync();
+  if (file.ok()) status.Update(files_.Remove(path));
+  is_full_ = !status.ok();
+  return status.ok();
 }
 
 void NatsCollector::LookAround() {
@@ -467,8 +507,10 @@ absl::StatusOr<std::unique_ptr<Collector>> StartNatsCollector(NatsCollectorOptio
   auto lock = collector.files->Lock(collector.directory);
   if (!lock.ok()) return lock.status();
   auto connection = ConnectNow(options.server);
+  std::string said;
   if (absl::IsUnavailable(connection.status())) {
-    collector.say(absl::StrCat(connection.status().message(), "; trying again"));
+    said = absl::StrCat(connection.status().message(), "; trying again");
+    collector.say(said);
     connection = std::unique_ptr<NatsConnection>();
   }
   if (!connection.ok()) return connection.status();
@@ -477,7 +519,7 @@ absl::StatusOr<std::unique_ptr<Collector>> StartNatsCollector(NatsCollectorOptio
     if (!status.ok() && !absl::IsUnavailable(status)) return status;
   }
   return std::make_unique<NatsCollector>(std::move(options), *std::move(lock),
-                                         *std::move(connection));
+                                         *std::move(connection), std::move(said));
 }
 
 }  // namespace vcpulse::stream

@@ -13,6 +13,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "kvm/base/text.h"
+#include "monitor/stream/nats/nkey.h"
 
 namespace vcpulse::stream {
 namespace {
@@ -37,6 +38,31 @@ absl::StatusOr<std::string> FirstLineOf(const std::string& path, std::string_vie
     if (!line.empty() && std::string_view(line).starts_with(prefix)) return line;
   }
   return absl::InvalidArgumentError(QuotedPath(path));
+}
+
+// Files that libnats would read at each connection, and go on without what it does not find there.
+absl::Status CheckCredentialsFile(const std::string& path) {
+  if (path.empty()) return absl::OkStatus();
+  const auto token = FirstLineOf(path, "eyJ");  // {" in base64
+  const auto seed = FirstLineOf(path, "SU");
+  if (token.ok() && seed.ok() && IsUserSeed(*seed)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--nats-creds: ", QuotedPath(path), " has no ",
+      token.ok() ? "seed of a user that is whole (a line SU...)" : "JWT (a line eyJ...)",
+      ": write it with `nsc generate creds`"));
+}
+
+absl::Status CheckNkeyFile(const std::string& path) {
+  if (path.empty()) return absl::OkStatus();
+  const auto seed = FirstLineOf(path, "SU");
+  const auto public_key = FirstLineOf(path, "U");
+  const bool has_seed = seed.ok() && IsUserSeed(*seed);
+  if (has_seed && public_key.ok() && IsUserPublicKey(*public_key)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("--nats-nkey: ", QuotedPath(path), " has no ",
+                   has_seed ? "public key of a user that is whole (a line U...)"
+                            : "seed of a user that is whole (a line SU...)",
+                   ": write it with `nk -gen user -pubout`"));
 }
 
 absl::Status CheckReadable(const std::string& what, const std::string& path) {
@@ -98,6 +124,8 @@ absl::Status CheckNatsOptions(const NatsOptions& options) {
   status.Update(CheckReadable("--ca", options.authorities));
   status.Update(CheckReadable("--cert", options.certificate));
   status.Update(CheckReadable("--key", options.key));
+  status.Update(CheckCredentialsFile(options.credentials));
+  status.Update(CheckNkeyFile(options.nkey));
   return status;
 }
 
@@ -241,11 +269,7 @@ absl::Status NatsConnection::Impl::Configure(const NatsOptions& options) {
   }
   if (!options.nkey.empty()) {
     const auto public_key = FirstLineOf(options.nkey, "U");
-    if (!public_key.ok()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("--nats-nkey: ", public_key.status().message(),
-                       " has no public key: write it with `nk -gen user -pubout`"));
-    }
+    if (!public_key.ok()) return public_key.status();  // it was there a moment ago
     then(natsOptions_SetNKeyFromSeed(options_, public_key->c_str(), options.nkey.c_str()));
   }
   if (!options.user.empty()) {

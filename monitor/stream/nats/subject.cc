@@ -79,4 +79,9 @@ std::string MessageIdOf(const std::string& agent_id, const timeline::StreamId& s
                          content);
 }
 
+size_t HeaderBytesOf(const std::string& message_id) {
+  constexpr std::string_view kWithoutId = "NATS/1.0\r\nNats-Msg-Id: \r\n\r\n";
+  return kWithoutId.size() + message_id.size();
+}
+
 }  // namespace vcpulse::stream

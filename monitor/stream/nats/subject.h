@@ -4,6 +4,7 @@
 // collector that consumes, a follower. Built where libnats is there. libnats is included in .cc
 // files of this folder alone; what needs no server (subjects, the ledger) is pure.
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -38,5 +39,8 @@ std::optional<Subject> ParseSubject(const std::string& subject);
 // can guess another's, and have it pass for known, an id has what only the host itself knows.
 std::string MessageIdOf(const std::string& agent_id, const timeline::StreamId& stream,
                         uint64_t first_sequence, uint32_t content);
+// What a message's headers take where that id is all that they say: max_payload of a broker counts
+// them. At most 847 bytes, of the longest agent id (kMaxChunkBytes).
+size_t HeaderBytesOf(const std::string& message_id);
 
 }  // namespace vcpulse::stream

@@ -1,11 +1,14 @@
 #include "monitor/stream/nats/uplink_way.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <set>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -25,8 +28,6 @@ namespace {
 namespace asio = boost::asio;
 
 constexpr std::chrono::milliseconds kTick{250};
-// Of headers that libnats and we put before a chunk.
-constexpr uint64_t kHeaderRoom = 512;
 // After a refusal, before anything is published again.
 constexpr int64_t kPauseAfterRefusal_ns = 1'000'000'000;
 constexpr int64_t kLongestElection_ns = 15'000'000'000;
@@ -72,6 +73,7 @@ class NatsWay final : public UplinkWay, public std::enable_shared_from_this<Nats
   void End() override {
     is_over_ = true;
     ticks_.cancel();
+    if (connecting_.joinable()) connecting_.join();
     connection_.reset();
     Release();
     spool_->Sync();
@@ -81,7 +83,9 @@ class NatsWay final : public UplinkWay, public std::enable_shared_from_this<Nats
  private:
   void StartTicking();
   void Tick();
+  using Opened = absl::StatusOr<std::unique_ptr<NatsConnection>>;
   void Connect();
+  void TakeOpened(uint64_t attempt, Opened opened);
   // Runs `then` here if the connection that it is about still is the one.
   template <typename Then>
   auto Here(Then then);
@@ -104,6 +108,9 @@ class NatsWay final : public UplinkWay, public std::enable_shared_from_this<Nats
   Backoff backoff_;
   std::unique_ptr<NatsConnection> connection_;
   uint64_t attempt_ = 0;  // the number of connection_
+  // Connecting waits for 2 s for each server that does not answer, and for names to be resolved:
+  // chunks go into the spool meanwhile, and so are neither lost by a crash nor for want of room.
+  std::thread connecting_;
   bool is_connected_ = false;
   bool is_over_ = false;
   int64_t connect_again_ns_ = 0;  // 0: connection_ does that by itself
@@ -153,7 +160,8 @@ auto NatsWay::Here(Then then) {
     if (self == nullptr) return;
     asio::post(self->context_, [weak, attempt, then, arguments...] {
       const auto way = weak.lock();
-      if (way != nullptr && way->attempt_ == attempt && !way->is_over_) then(*way, arguments...);
+      if (way == nullptr || way->attempt_ != attempt || way->is_over_) return;
+      if (way->connection_ != nullptr) then(*way, arguments...);
     });
   };
 }
@@ -163,42 +171,57 @@ void NatsWay::Connect() {
   ledger_.Interrupted();
   is_connected_ = false;
   connect_again_ns_ = 0;
+  const uint64_t attempt = ++attempt_;
+  if (connecting_.joinable()) return;  // once that one has ended
   begun_ns_ = MonotonicNow_ns();
   nobody_since_ns_ = 0;
-  ++attempt_;
-  auto connection = NatsConnection::Open(
-      nats_.server, {.connected = Here([](NatsWay& way) { way.TakeConnected(); }),
-                     .disconnected = Here([](NatsWay& way) {
-                       way.is_connected_ = false;
-                       way.begun_ns_ = MonotonicNow_ns();
-                       way.ledger_.Interrupted();
-                       way.changed_();
-                     }),
-                     .trouble = Here([](NatsWay& way, const std::string& why, bool needs_people) {
-                       way.Fail(why, needs_people);
-                     }),
-                     .closed = Here([](NatsWay& way, const std::string& why, bool needs_people) {
-                       way.is_connected_ = false;
-                       way.ledger_.Interrupted();
-                       way.connect_again_ns_ =
-                           MonotonicNow_ns() +
-                           std::chrono::nanoseconds(way.backoff_.Next()).count();
-                       way.Fail(why.empty() ? "the connection was closed" : why, needs_people);
-                     })});
-  absl::Status status = connection.status();
+  NatsConnection::Events events{
+      .connected = Here([](NatsWay& way) { way.TakeConnected(); }),
+      .disconnected = Here([](NatsWay& way) {
+        way.is_connected_ = false;
+        way.begun_ns_ = MonotonicNow_ns();
+        way.ledger_.Interrupted();
+        way.changed_();
+      }),
+      .trouble = Here([](NatsWay& way, const std::string& why, bool needs_people) {
+        way.Fail(why, needs_people);
+      }),
+      .closed = Here([](NatsWay& way, const std::string& why, bool needs_people) {
+        way.is_connected_ = false;
+        way.ledger_.Interrupted();
+        way.connect_again_ns_ =
+            MonotonicNow_ns() + std::chrono::nanoseconds(way.backoff_.Next()).count();
+        way.Fail(why.empty() ? "the connection was closed" : why, needs_people);
+      })};
+  connecting_ = std::thread([self = shared_from_this(), attempt, events = std::move(events)] {
+    pthread_setname_np(pthread_self(), "vcpulse-connect");
+    auto opened = std::make_shared<Opened>(NatsConnection::Open(self->nats_.server, events));
+    asio::post(self->context_, [weak = self->weak_from_this(), attempt, opened] {
+      if (const auto way = weak.lock()) way->TakeOpened(attempt, std::move(*opened));
+    });
+  });
+}
+
+void NatsWay::TakeOpened(uint64_t attempt, Opened opened) {
+  if (is_over_) return;  // End has joined it
+  connecting_.join();
+  if (attempt != attempt_) return Connect();  // somebody wanted another one meanwhile
+  absl::Status status = opened.status();
   if (status.ok()) {
-    connection_ = *std::move(connection);
+    connection_ = *std::move(opened);
     status = connection_->TakeAnswers(
         [take = Here([](NatsWay& way, uint64_t token, const std::string& answer, bool none) {
            way.TakeAnswer(token, answer, none);
          })](uint64_t token, std::string_view answer, bool none) {
           take(token, std::string(answer), none);
         });
+    // What its events said until now was not heard.
+    if (status.ok() && connection_->is_connected()) return TakeConnected();
+    if (status.ok()) status = absl::UnavailableError(connection_->LastError());
   }
-  if (status.ok()) return;
   ++attempt_;  // what that one says is not heard any more
   connection_.reset();
-  connect_again_ns_ = begun_ns_ + std::chrono::nanoseconds(backoff_.Next()).count();
+  connect_again_ns_ = MonotonicNow_ns() + std::chrono::nanoseconds(backoff_.Next()).count();
   Fail(std::string(status.message()),
        absl::IsPermissionDenied(status) || absl::IsInvalidArgument(status));
 }
@@ -245,7 +268,8 @@ bool NatsWay::PublishNext(const timeline::StreamId& stream) {
                                                    .ok();
   }
   if (!ledger_.MayPublish(item->bytes.size())) return false;
-  if (item->bytes.size() + kHeaderRoom > connection_->max_message_bytes()) {
+  const uint64_t headers = HeaderBytesOf(MessageIdOf(options_.identity.agent_id, stream, next, 0));
+  if (item->bytes.size() + headers > connection_->max_message_bytes()) {
     const v1::LostRecords lost =
         timeline::LostChunk(item->header, v1::LostRecords::REASON_TOO_LARGE);
     if (too_large_.emplace(stream, next).second) {

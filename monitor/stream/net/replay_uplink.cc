@@ -175,7 +175,7 @@ absl::Status FileSender::SendWhatIsThere(const timeline::ChunkHeader& header,
   chunk_.assign(head.begin(), head.end());
   chunk_.insert(chunk_.end(), payload.begin(), payload.end());
   next_sequence_ = header.last_sequence + 1;
-  if (chunk_.size() <= kMaxFrameBytes) return SendChunk(chunk_);
+  if (chunk_.size() <= kMaxChunkBytes) return SendChunk(chunk_);
   return SendInPieces(header);
 }
 
@@ -190,12 +190,12 @@ absl::Status FileSender::AwaitDue(int64_t due_ns) {
   }
 }
 
-// chunk_ is longer than a frame may be.
+// chunk_ is longer than what is sent as one.
 absl::Status FileSender::SendInPieces(const timeline::ChunkHeader& header) {
   uint64_t next = header.first_sequence;
   absl::Status sent;
   const absl::Status recut =
-      timeline::RecutChunk(chunk_, kMaxFrameBytes, [&](std::span<const uint8_t> piece) {
+      timeline::RecutChunk(chunk_, kMaxChunkBytes, [&](std::span<const uint8_t> piece) {
         sent = SendChunk(piece);
         const auto of_piece = timeline::DecodeChunkHeader(piece);
         if (sent.ok() && of_piece.ok()) next = of_piece->last_sequence + 1;

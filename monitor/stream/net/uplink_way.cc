@@ -1,7 +1,11 @@
 #include "monitor/stream/net/uplink_way.h"
 
+#include <span>
+
 #include "absl/strings/str_cat.h"
 #include "kvm/base/clock.h"
+#include "monitor/stream/protocol/frame.h"
+#include "monitor/timeline/recut.h"
 
 namespace vcpulse::stream {
 namespace {
@@ -13,13 +17,35 @@ constexpr int64_t kSayDiskAgain_ns = 10'000'000'000;
 
 void UplinkWay::Keep(const std::deque<Offered>& offered) {
   for (const Offered& one : offered) {
-    if (one.header) {
+    if (one.header && one.chunk.size() > kMaxChunkBytes) {
+      KeepInPieces(one);
+    } else if (one.header) {
       spool_->Add(*one.header, one.chunk);
     } else {
       spool_->AddLost(one.stream, one.lost);
     }
   }
   SayDiskStatus();
+}
+
+void UplinkWay::KeepInPieces(const Offered& offered) {
+  uint64_t next = offered.header->first_sequence;
+  const absl::Status recut = timeline::RecutChunk(
+      offered.chunk, kMaxChunkBytes, [this, &next](std::span<const uint8_t> piece) {
+        const auto header = timeline::DecodeChunkHeader(piece);
+        if (!header.ok()) return header.status();
+        spool_->Add(*header, piece);
+        next = header->last_sequence + 1;
+        return absl::OkStatus();
+      });
+  if (recut.ok()) return;
+  v1::LostRecords lost = timeline::LostChunk(*offered.header, v1::LostRecords::REASON_TOO_LARGE);
+  options_.say(absl::StrCat("records ", next, " to ", lost.last_sequence(),
+                            " cannot be sent: ", recut.message()));
+  lost.set_first_sequence(next);
+  ++stats_.lost_chunks;
+  stats_.lost_records += lost.last_sequence() - next + 1;
+  spool_->AddLost(offered.stream, lost);
 }
 
 void UplinkWay::CareForSpool(int64_t now_ns) {

@@ -52,6 +52,8 @@ class UplinkWay {
 
   // Into the spool.
   void Keep(const std::deque<Offered>& offered);
+  // One that is longer than what is sent as one: its records, in several.
+  void KeepInPieces(const Offered& offered);
   // Called at least each second: syncs the spool each few, and says what its disk does.
   void CareForSpool(int64_t now_ns);
   void SayDiskStatus();

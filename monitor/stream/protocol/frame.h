@@ -35,7 +35,10 @@ inline constexpr std::array<uint8_t, 4> kFrameMagic = {0x89, 'V', 'P', 'S'};
 // A receiver that does not know the type of such a frame must refuse it.
 inline constexpr uint8_t kFlagCritical = 1;
 
-inline constexpr uint32_t kMaxFrameBytes = 1u << 20;            // of a payload
+inline constexpr uint32_t kMaxFrameBytes = 1u << 20;  // of a payload
+// What an agent sends as one chunk at most, a longer one in pieces: a frame would take more, a
+// message of a broker has headers too (at most 847 bytes, docs/fleet.md#what-is-published).
+inline constexpr uint32_t kMaxChunkBytes = kMaxFrameBytes - 1024;
 inline constexpr uint32_t kMaxHandshakeFrameBytes = 64u << 10;  // before Welcome
 
 // Appends one frame to `out`. `payload` at most kMaxFrameBytes, or it is a bug (CHECK).

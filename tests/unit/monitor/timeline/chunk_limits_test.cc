@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "monitor/timeline/chunk_decoder.h"
 #include "tests/unit/fixtures/timeline_fixture.h"
 
@@ -131,23 +133,23 @@ TEST(ChunkLimits, CutsAfterManyRecords) {
   EXPECT_EQ(ReadBytes(Concatenate(chunks)).sequences, Numbers(1, 70'000));
 }
 
-// Whatever the values, a chunk that the writer cuts is one that the reader takes.
-TEST(ChunkLimits, WorstValuesFitIntoAChunk) {
+// A VM of so many vCPUs whose samples are as far from what is expected as they can be: chunks of
+// it.
+std::vector<Bytes> WorstChunks(size_t vcpus, int ticks, const ChunkWriterOptions& options) {
   std::vector<Bytes> chunks;
-  const auto writer = NewChunkWriter(kStream, CollectInto(&chunks));
-  constexpr size_t kVcpus = 64;
+  const auto writer = NewChunkWriter(kStream, CollectInto(&chunks), options);
   v1::VcpuSet set;
   set.set_vm(1);
   set.set_epoch(1);
-  for (size_t v = 0; v < kVcpus; ++v) set.add_vcpus();
+  for (size_t v = 0; v < vcpus; ++v) set.add_vcpus();
   for (size_t e = 0; e < core::kMaxEvents; ++e) set.add_events("e");
   writer->Add(SetRecord(set), 1);
   core::Sample sample;
-  sample.vcpus.resize(kVcpus);
-  const std::vector<core::Verdict> verdicts(kVcpus);
+  sample.vcpus.resize(vcpus);
+  const std::vector<core::Verdict> verdicts(vcpus);
   uint64_t random = 1;
   const auto next = [&] { return random = random * 6364136223846793005u + 1442695040888963407u; };
-  for (int t = 0; t < 1500; ++t) {
+  for (int t = 0; t < ticks; ++t) {
     for (core::VcpuSample& vcpu : sample.vcpus) {
       vcpu.read_begin_ns = static_cast<int64_t>(next());
       vcpu.read_end_ns = static_cast<int64_t>(next());
@@ -161,11 +163,30 @@ TEST(ChunkLimits, WorstValuesFitIntoAChunk) {
     writer->AddTick(1, 1, sample, verdicts);
   }
   EXPECT_TRUE(writer->Flush(ClockAt(1)).ok());
-  const auto report =
-      ReadTimelineBytes(Concatenate(chunks), [](const Entry&) { return absl::OkStatus(); });
+  return chunks;
+}
+
+// Whatever the values, a chunk that the writer cuts is one that the reader takes.
+TEST(ChunkLimits, WorstValuesFitIntoAChunk) {
+  const auto report = ReadTimelineBytes(Concatenate(WorstChunks(64, 1500, {})),
+                                        [](const Entry&) { return absl::OkStatus(); });
   ASSERT_TRUE(report.ok()) << report.status();
   EXPECT_EQ(report->records, 1501u);
   EXPECT_THAT(report->damages, IsEmpty());
+}
+
+// And one that is cut for the wire goes over any of them (stream::kMaxChunkBytes).
+TEST(ChunkLimits, WorstValuesFitIntoAMessage) {
+  size_t most = 0;
+  for (const size_t vcpus : {1, 64, 1000}) {
+    const auto chunks = WorstChunks(vcpus, static_cast<int>(20'000 / vcpus),
+                                    {.max_buffered_bytes = kBufferedBytesForWire});
+    EXPECT_GE(chunks.size(), 3u);
+    for (const Bytes& chunk : chunks) most = std::max(most, chunk.size());
+  }
+  EXPECT_LE(most, (size_t{1} << 20) - 1024);
+  EXPECT_GT(most, size_t{1} << 18) << "of worst values";
+  RecordProperty("longest_chunk_bytes", std::to_string(most));
 }
 
 // One record beyond any chunk is lost with its reason, and nothing else is.

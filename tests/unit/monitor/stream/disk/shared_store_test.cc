@@ -21,26 +21,9 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::Pair;
 
 constexpr int64_t kSharedNow_ns = 1'795'328'000'000'000'000;
 const timeline::StreamId kShared = StreamNumber(7);
-
-TEST(SequenceRanges, NeighboursAreOne) {
-  SequenceRanges ranges;
-  ranges.Add(11, 20);
-  ranges.Add(1, 5);
-  EXPECT_THAT(ranges.ranges(), ElementsAre(Pair(1u, 5u), Pair(11u, 20u)));
-  EXPECT_TRUE(ranges.Contains(12, 20));
-  EXPECT_FALSE(ranges.Contains(5, 11));
-  EXPECT_FALSE(ranges.Contains(6, 7));
-  ranges.Add(6, 10);
-  EXPECT_THAT(ranges.ranges(), ElementsAre(Pair(1u, 20u)));
-  ranges.Add(3, 25);
-  EXPECT_THAT(ranges.ranges(), ElementsAre(Pair(1u, 25u)));
-  ranges.Add(9, 8);  // none
-  EXPECT_THAT(ranges.ranges(), ElementsAre(Pair(1u, 25u)));
-}
 
 class SharedStoreTest : public testing::Test {
  protected:

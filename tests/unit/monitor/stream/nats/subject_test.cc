@@ -5,6 +5,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "monitor/stream/protocol/agent_id.h"
+#include "monitor/stream/protocol/frame.h"
 
 namespace vcpulse::stream {
 namespace {
@@ -46,6 +48,18 @@ TEST(Subject, RefusesAnythingElse) {
 TEST(Subject, MessageIdsTellAgentsStreamsAndContentsApart) {
   EXPECT_EQ(MessageIdOf("a.b", kStreamOfSubject, 7, 0xab),
             "a=2Eb.abcd0000000000000000000000000000-7-000000ab");
+}
+
+// Any chunk that is sent as one fits into a message of 1 MiB, which a broker takes by default.
+TEST(MessageIdTest, LeavesRoomForTheLongestChunk) {
+  const std::string longest = "a" + std::string(252, ':');
+  ASSERT_TRUE(CheckAgentId(longest).ok());
+  ASSERT_FALSE(CheckAgentId(longest + ":").ok());
+  timeline::StreamId stream{};
+  stream.fill(0xff);
+  const std::string id = MessageIdOf(longest, stream, ~uint64_t{0} >> 1, 0xffffffff);
+  EXPECT_EQ(HeaderBytesOf("x"), std::string("NATS/1.0\r\nNats-Msg-Id: x\r\n\r\n").size());
+  EXPECT_LE(kMaxChunkBytes + HeaderBytesOf(id), 1u << 20);
 }
 
 }  // namespace

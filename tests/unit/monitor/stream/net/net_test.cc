@@ -6,12 +6,16 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <numeric>
+#include <random>
 #include <span>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "monitor/stream/net/follower.h"
+#include "monitor/stream/protocol/frame.h"
+#include "monitor/timeline/writer.h"
 #include "tests/unit/monitor/stream/net/sockets_fixture.h"
 
 namespace vcpulse::stream {
@@ -74,6 +78,58 @@ TEST_F(StreamNet, AStreamThatAnotherSendsTooGoesOnUnderANewId) {
     EXPECT_TRUE(std::ranges::equal(std::span(streams[1][i]).subspan(header.header_bytes),
                                    std::span(own[i]).subspan(header.header_bytes)));
   }
+}
+
+// What is longer than kMaxChunkBytes goes in pieces; a record that does not fit into one is lost,
+// and what stood before it and comes behind it is not.
+TEST_F(StreamNet, LongChunksGoInPieces) {
+  std::vector<Chunk> chunks;
+  const auto writer = timeline::NewChunkWriter(StreamNumber(1),
+                                               [&chunks](std::span<const uint8_t> bytes) {
+                                                 chunks.emplace_back(bytes.begin(), bytes.end());
+                                                 return absl::OkStatus();
+                                               },
+                                               {.max_buffered_bytes = 16u << 20});
+  std::minstd_rand random(1);
+  int64_t mono_ns = 1;
+  const auto add = [&](size_t bytes) {
+    v1::TimelineRecord record;
+    std::string& text = *record.mutable_marker()->mutable_name();
+    while (text.size() < bytes) text.push_back(static_cast<char>('0' + random() % 64));
+    record.mutable_marker()->set_mono_ns(++mono_ns);
+    writer->Add(std::move(record), mono_ns);
+  };
+  const auto flush = [&] {
+    v1::ClockSnapshot clock;
+    clock.set_mono_ns(mono_ns);
+    ASSERT_TRUE(writer->Flush(clock).ok());
+  };
+  for (int i = 0; i < 30; ++i) add(100'000);
+  flush();
+  add(10);
+  add(3'000'000);
+  flush();
+  add(10);
+  flush();
+  ASSERT_EQ(chunks.size(), 3U);
+  ASSERT_GT(chunks[0].size(), 2U * kMaxFrameBytes);
+  ASSERT_GT(chunks[1].size(), 2U * kMaxFrameBytes);
+  StartCollector(CollectorOptions());
+  const auto agent = StartAgent(AgentOptions(Unix("collector")));
+  OfferAll(*agent, chunks);
+  ASSERT_TRUE(agent->Finish(seconds(20)).ok());
+  EXPECT_EQ(agent->stats().lost_records, 1U);
+  EXPECT_TRUE(agent_said.Has("records 32 to 32 cannot be sent: ")) << agent_said.text();
+  std::vector<uint64_t> collected;
+  for (const Chunk& chunk : CollectedChunks()) {
+    EXPECT_LE(chunk.size(), kMaxChunkBytes);
+    const auto header = fakes::HeaderOf(chunk);
+    for (uint64_t i = header.first_sequence; i <= header.last_sequence; ++i) collected.push_back(i);
+  }
+  std::vector<uint64_t> wanted(33);
+  std::iota(wanted.begin(), wanted.end(), 1);
+  std::erase(wanted, 32);
+  EXPECT_EQ(collected, wanted);
 }
 
 TEST_F(StreamNet, TwoAgentsOverTcpKeepApart) {
