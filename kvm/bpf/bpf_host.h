@@ -11,8 +11,10 @@ namespace vcpulse::kvm {
 // What tells why the kernel takes no program.
 struct BpfHost {
   OwnRights rights;
-  bool has_types = false;      // /sys/kernel/btf/vmlinux
-  std::string lockdown;        // the mode in force, of /sys/kernel/security/lockdown; or empty
+  bool has_types = false;  // /sys/kernel/btf/vmlinux
+  bool own_pids = false;   // this process's PIDs are not the host's (/proc/self/ns/pid)
+  bool own_users = false;  // its capabilities are those of a user namespace (/proc/self/uid_map)
+  std::string lockdown;    // the mode in force, of /sys/kernel/security/lockdown; or empty
   std::string kernel_release;  // uname -r
 };
 

@@ -2,7 +2,10 @@
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <linux/perf_event.h>
 #include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
 
 #include <array>
 #include <atomic>
@@ -10,6 +13,8 @@
 #include <cstdarg>
 #include <cstdio>
 #include <deque>
+#include <mutex>
+#include <optional>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -17,7 +22,9 @@
 
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
+#include "kvm/base/clock.h"
 #include "kvm/bpf/bpf_host.h"
+#include "kvm/counters/perf_events.h"
 
 extern "C" {
 extern const char vcpulse_bpf_program[];
@@ -38,30 +45,46 @@ struct LinkDestroyer {
 using Object = std::unique_ptr<bpf_object, ObjectCloser>;
 using Link = std::unique_ptr<bpf_link, LinkDestroyer>;
 
-// What libbpf says between two calls. It has one function for the whole process.
-std::string said;  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
+// What libbpf says from the begin to the end of this object. It has one function for the whole
+// process, which others may have set.
+class Said {
+ public:
+  Said() : lock_(mutex), before_(libbpf_set_print(Listen)) { text.clear(); }
+  ~Said() { libbpf_set_print(before_); }
+  Said(const Said&) = delete;
+  Said& operator=(const Said&) = delete;
 
-__attribute__((format(printf, 2, 0))) int Listen(libbpf_print_level level, const char* format,
-                                                 va_list arguments) {
-  constexpr size_t kMost = size_t{256} << 10;
-  if (level == LIBBPF_DEBUG || said.size() > kMost) return 0;
-  va_list again;
-  va_copy(again, arguments);
-  const int size = std::vsnprintf(nullptr, 0, format, again);
-  va_end(again);
-  if (size <= 0) return 0;
-  const size_t before = said.size();
-  said.resize(before + static_cast<size_t>(size) + 1);
-  std::vsnprintf(said.data() + before, static_cast<size_t>(size) + 1, format, arguments);
-  said.pop_back();
-  return size;
-}
+  static const std::string& Text() { return text; }
 
+ private:
+  __attribute__((format(printf, 2, 0))) static int Listen(libbpf_print_level level,
+                                                          const char* format, va_list arguments) {
+    constexpr size_t kMost = size_t{256} << 10;
+    if (level == LIBBPF_DEBUG || text.size() > kMost) return 0;
+    va_list again;
+    va_copy(again, arguments);
+    const int size = std::vsnprintf(nullptr, 0, format, again);
+    va_end(again);
+    if (size <= 0) return 0;
+    const size_t before = text.size();
+    text.resize(before + static_cast<size_t>(size) + 1);
+    std::vsnprintf(text.data() + before, static_cast<size_t>(size) + 1, format, arguments);
+    text.pop_back();
+    return size;
+  }
+
+  static inline std::mutex mutex;
+  static inline std::string text;  // under mutex
+  std::lock_guard<std::mutex> lock_;
+  libbpf_print_fn_t before_;
+};
+
+// While there is a Said.
 absl::Status Refused(const BpfHost& host, int error) {
   const std::string why = WhyBpfWasRefused(host, error);
   absl::Status status =
       error == EPERM ? absl::PermissionDeniedError(why) : absl::FailedPreconditionError(why);
-  if (!said.empty()) status.SetPayload(kVerifierLog, absl::Cord(said));
+  if (!Said::Text().empty()) status.SetPayload(kVerifierLog, absl::Cord(Said::Text()));
   return status;
 }
 
@@ -91,7 +114,7 @@ class BpfKeeper final : public ThreadKeeper {
     KeptPlace place{.first = *first, .groups = static_cast<uint32_t>(groups.size())};
     for (size_t g = 0; g < groups.size(); ++g) {
       const uint32_t record = *first + static_cast<uint32_t>(g);
-      if (!Clean(record) || !PutCounters(record, groups[g])) {
+      if (!Clean(record, tid) || !PutCounters(record, groups[g])) {
         PutBack(*first, groups.size());
         return {};
       }
@@ -151,8 +174,11 @@ class BpfKeeper final : public ThreadKeeper {
     }
   }
 
-  bool Clean(uint32_t record) {
-    const KeptRecord nothing{};
+  // The sequence goes on: a write that is under way there must not look like a whole one.
+  bool Clean(uint32_t record, pid_t tid) {
+    KeptRecord nothing{};
+    nothing.sequence = (__atomic_load_n(&records_[record].sequence, __ATOMIC_RELAXED) | 1) + 1;
+    nothing.tid = static_cast<uint32_t>(tid);
     return bpf_map_update_elem(clean_, &record, &nothing, BPF_ANY) == 0;
   }
 
@@ -177,15 +203,31 @@ class BpfKeeper final : public ThreadKeeper {
   int clean_;
 };
 
-}  // namespace
-
-absl::StatusOr<std::unique_ptr<ThreadKeeper>> LoadBpfKeeper(const std::string& root) {
-  const BpfHost host = ReadBpfHost(root);
-  if (const std::string why = WhyNoBpf(host); !why.empty()) {
-    return absl::PermissionDeniedError(why);
+// Whether what is kept of this very thread is what it did: the tracepoints are no promise of the
+// kernel's, and a thread's number here may be another's there.
+std::string WhyNotKept(ThreadKeeper& keeper) {
+  const Event clock{
+      .name = "task-clock", .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_TASK_CLOCK};
+  KernelPerfEvents perf;
+  std::vector<RefusedEvent> refused;
+  OrErrno<CounterGroup> group = CounterGroup::Open(perf, gettid(), {&clock, 1}, refused);
+  if (!group.ok() || group.value.Enable() != 0) return "";  // nothing to try it with
+  const HeldThread held = keeper.Hold(gettid(), {&group.value, 1});
+  std::array<KeptRecord, kKeptGroups> records{};
+  for (int i = 0; i < 100; ++i) {
+    const int64_t before_ns = MonotonicNow_ns();
+    const timespec nap{.tv_sec = 0, .tv_nsec = 200'000};
+    nanosleep(&nap, nullptr);
+    if (held.CopyTo(records) != HeldThread::Look::kWhole) continue;
+    const auto taken_ns = static_cast<int64_t>(records[0].taken_ns);
+    const bool plausible = taken_ns > before_ns && taken_ns <= MonotonicNow_ns();
+    if (plausible && records[0].counts[0] > 0) return "";
   }
-  said.clear();
-  libbpf_set_print(Listen);
+  return "the kernel takes the program, but nothing comes of it";
+}
+
+absl::StatusOr<std::unique_ptr<ThreadKeeper>> LoadAndAttach(const BpfHost& host) {
+  const Said said;
   const std::string_view bytes(vcpulse_bpf_program,
                                static_cast<size_t>(vcpulse_bpf_program_end - vcpulse_bpf_program));
   const bpf_object_open_opts options{.sz = sizeof(bpf_object_open_opts), .object_name = "vcpulse"};
@@ -203,6 +245,21 @@ absl::StatusOr<std::unique_ptr<ThreadKeeper>> LoadBpfKeeper(const std::string& r
   if (mapped == MAP_FAILED) return Refused(host, errno);
   return std::make_unique<BpfKeeper>(std::move(object), std::move(links),
                                      static_cast<const KeptRecord*>(mapped));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ThreadKeeper>> LoadBpfKeeper(const std::string& root) {
+  const BpfHost host = ReadBpfHost(root);
+  if (const std::string why = WhyNoBpf(host); !why.empty()) {
+    return absl::PermissionDeniedError(why);
+  }
+  auto keeper = LoadAndAttach(host);
+  if (!keeper.ok()) return keeper;
+  if (const std::string why = WhyNotKept(**keeper); !why.empty()) {
+    return absl::FailedPreconditionError(why);
+  }
+  return keeper;
 }
 
 }  // namespace vcpulse::kvm

@@ -20,7 +20,6 @@ char LICENSE[] SEC("license") = "GPL";
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 struct sched_entity {
   __u64 sum_exec_runtime;
-  __u64 nr_migrations;
   unsigned char sched_delayed;  // from 6.12 on
 };
 struct sched_info {
@@ -28,6 +27,7 @@ struct sched_info {
 };
 struct task_struct {
   int pid;
+  int on_cpu;
   int on_rq;
   unsigned int __state;  // from 5.14 on
   struct sched_entity se;
@@ -68,15 +68,17 @@ struct {
 
 // A full barrier on each side: the reader sees an odd number, or all of what it encloses.
 static __always_inline void Begin(struct KeptRecord* record) {
-  __sync_lock_test_and_set(&record->sequence, record->sequence + 1);
+  __sync_lock_test_and_set(&record->sequence, record->sequence | 1);
 }
 static __always_inline void End(struct KeptRecord* record) {
-  __u32 next = record->sequence + 1;
-  __sync_lock_test_and_set(&record->sequence, next == 0 ? 2 : next);
+  __sync_lock_test_and_set(&record->sequence, (record->sequence | 1) + 1);
 }
 
-static __always_inline struct KeptRecord* RecordAt(__u32 index) {
-  return bpf_map_lookup_elem(&vcp_records, &index);
+// Nothing where the record is another thread's by now, or this one's number was one that has exited.
+static __always_inline struct KeptRecord* RecordOf(struct task_struct* task, __u32 index) {
+  struct KeptRecord* record = bpf_map_lookup_elem(&vcp_records, &index);
+  if (!record || record->tid != (__u32)task->pid || record->state == KEPT_EXITED) return 0;
+  return record;
 }
 
 static __always_inline struct KeptPlace* PlaceOf(struct task_struct* task) {
@@ -84,22 +86,21 @@ static __always_inline struct KeptPlace* PlaceOf(struct task_struct* task) {
   return bpf_map_lookup_elem(&vcp_places, &tid);
 }
 
-static __always_inline void CopyTimes(struct KeptRecord* record, struct task_struct* task) {
-  record->run_ns = task->se.sum_exec_runtime;
-  if (bpf_core_field_exists(task->sched_info.run_delay)) {
+// Where the waits that are added to it begin: at the kernel's own sum, if it keeps one.
+static __always_inline void CopyFirstDelay(struct KeptRecord* record, struct task_struct* task) {
+  if (record->state == KEPT_UNKNOWN && bpf_core_field_exists(task->sched_info.run_delay)) {
     record->run_delay_ns = task->sched_info.run_delay;
   }
-  record->migrations = task->se.nr_migrations;
 }
 
-// The counters of one group of the thread that runs on this CPU.
-static __always_inline void CopyCounters(struct KeptRecord* record, __u32 index, __u32 events) {
+// The counters of one group of the thread that runs on this CPU. False where the kernel gives one not.
+static __always_inline bool CopyCounters(struct KeptRecord* record, __u32 index, __u32 events) {
   struct bpf_perf_event_value value;
   for (__u32 k = 0; k < kKeptEvents; ++k) {
     if (k >= events) break;
     if (bpf_perf_event_read_value(&vcp_counters, (__u64)index * kKeptEvents + k, &value,
                                   sizeof(value)) != 0) {
-      break;
+      return false;
     }
     record->counts[k] = value.counter;
     if (k == 0) {
@@ -107,6 +108,7 @@ static __always_inline void CopyCounters(struct KeptRecord* record, __u32 index,
       record->running_ns = value.running;
     }
   }
+  return true;
 }
 
 // `task` runs on this CPU. All of it anew, in the state that it is in from now on.
@@ -115,17 +117,18 @@ static __always_inline void Keep(struct task_struct* task, const struct KeptPlac
   for (__u32 g = 0; g < kKeptGroups; ++g) {
     if (g >= place->groups) break;
     __u32 index = place->first + g;
-    struct KeptRecord* record = RecordAt(index);
-    if (!record || record->state == KEPT_EXITED) return;  // its number may be another's by now
+    struct KeptRecord* record = RecordOf(task, index);
+    if (!record) return;
     Begin(record);
-    CopyTimes(record, task);
-    CopyCounters(record, index, place->events[g]);
+    CopyFirstDelay(record, task);
+    record->run_ns = task->se.sum_exec_runtime;
+    bool whole = CopyCounters(record, index, place->events[g]);
     if (record->state != state) {
       record->state = state;
       record->since_ns = now_ns;
     }
     record->cpu = bpf_get_smp_processor_id();
-    record->taken_ns = now_ns;
+    record->taken_ns = whole ? now_ns : 0;
     End(record);
   }
 }
@@ -135,10 +138,10 @@ static __always_inline void Enter(struct task_struct* task, const struct KeptPla
                                   __u32 state, __u64 now_ns) {
   for (__u32 g = 0; g < kKeptGroups; ++g) {
     if (g >= place->groups) break;
-    struct KeptRecord* record = RecordAt(place->first + g);
-    if (!record || record->state == KEPT_EXITED) return;
+    struct KeptRecord* record = RecordOf(task, place->first + g);
+    if (!record) return;
     Begin(record);
-    // The kernel books a wait after this tracepoint.
+    CopyFirstDelay(record, task);
     if (state == KEPT_RUNNING && record->state == KEPT_WAITING && now_ns > record->since_ns) {
       record->run_delay_ns += now_ns - record->since_ns;
     }
@@ -179,11 +182,13 @@ int BPF_PROG(vcp_switch, bool preempted, struct task_struct* from, struct task_s
 
 SEC("tp_btf/sched_wakeup")
 int BPF_PROG(vcp_wakeup, struct task_struct* task) {
+  // One that runs, and wakes itself or is woken on its way to sleep: it never left.
+  if ((__u32)bpf_get_current_pid_tgid() == (__u32)task->pid) return 0;
+  if (bpf_core_field_exists(task->on_cpu) && task->on_cpu) return 0;
   struct KeptPlace* place = PlaceOf(task);
   if (!place) return 0;
-  struct KeptRecord* record = RecordAt(place->first);
-  // One that runs wakes itself: it never left.
-  if (!record || record->state <= KEPT_WAITING) return 0;
+  struct KeptRecord* record = RecordOf(task, place->first);
+  if (!record || record->state == KEPT_WAITING) return 0;
   Enter(task, place, KEPT_WAITING, bpf_ktime_get_ns());
   return 0;
 }

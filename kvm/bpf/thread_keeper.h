@@ -46,7 +46,8 @@ class HeldThread {
     kNothingYet,  // nothing has happened to it since it is held
     kWhole,       // `copies` has all records, of one instant
   };
-  // Copies the records; `copies` has room for kKeptGroups. Allocates nothing, makes no system call.
+  // Copies the records; `copies` has room for kKeptGroups. Allocates nothing, makes no system call,
+  // takes a few microseconds at most.
   Look CopyTo(std::span<KeptRecord> copies) const;
 
   pid_t tid() const { return tid_; }

@@ -2,7 +2,7 @@
 #define VCPULSE_KVM_BPF_THREAD_RECORD_H
 
 // What the kernel program keeps of one thread, shared by it (C, keep_threads.bpf.c) and its reader
-// (C++, thread_view.h): two cache lines that the program writes and its reader maps.
+// (C++, thread_keeper.h): two cache lines that the program writes and its reader maps.
 
 #ifdef __cplusplus
 #include <cstdint>
@@ -36,10 +36,10 @@ enum {
 // Times are of CLOCK_MONOTONIC or the scheduler's own (schedstat), ns, cumulative as read(2) gives
 // them. A thread with several groups has a record for each, one after the other.
 struct KeptRecord {
-  VCPULSE_U32 sequence;  // odd while the program writes; 0: nothing happened so far
-  VCPULSE_U32 state;     // KeptState
-  VCPULSE_U32 cpu;       // where it runs or ran last
-  VCPULSE_U32 migrations;
+  VCPULSE_U32 sequence;      // odd while the program writes
+  VCPULSE_U32 state;         // KeptState
+  VCPULSE_U32 cpu;           // where it runs or ran last
+  VCPULSE_U32 tid;           // whose record it is
   VCPULSE_U64 since_ns;      // when the state began
   VCPULSE_U64 taken_ns;      // the instant of all below; 0: there is nothing so far
   VCPULSE_U64 run_ns;        // as schedstat's first
@@ -51,8 +51,8 @@ struct KeptRecord {
 
 // Which records are a thread's; its key is the thread's number (the kernel's pid).
 struct KeptPlace {
-  VCPULSE_U32 first;   // record
-  VCPULSE_U32 groups;  // and how many follow each other
+  VCPULSE_U32 first;                // record
+  VCPULSE_U32 groups;               // and how many follow each other
   VCPULSE_U32 events[kKeptGroups];  // counters of each
 };
 

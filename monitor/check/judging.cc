@@ -33,7 +33,11 @@ TimeRange ReadOver(const metric::Ratio& per_second, const metric::StatisticsDelt
 // over, depends on when in its sleep the sampling thread was held up.)
 TimeRange CoveredBy(const core::VcpuSample& before, const core::VcpuSample& now, int64_t tick_ns) {
   TimeRange covered{.from_ns = metric::MiddleOf(before), .to_ns = metric::MiddleOf(now)};
-  if (tick_ns > 0 && covered.Length() - tick_ns > tick_ns / 2)
+  // Values that the kernel had kept (docs/reading.md) are as far apart as its own ticks.
+  constexpr int64_t kKeptFor_ns = 12'000'000;
+  const bool kept = now.read_begin_ns == now.read_end_ns;
+  const int64_t slack_ns = kept ? std::max(tick_ns / 2, kKeptFor_ns) : tick_ns / 2;
+  if (tick_ns > 0 && covered.Length() - tick_ns > slack_ns)
     covered.from_ns = covered.to_ns - tick_ns;
   return covered;
 }

@@ -33,8 +33,13 @@ EpochClassifier::EpochClassifier(const Layout& layout, Classifier classifier,
 void EpochClassifier::Classify(const Sample& sample, ResidencyEstimator& residency,
                                std::span<Verdict> verdicts) {
   for (size_t i = 0; i < vcpus_.size(); ++i) {
-    verdicts[i] = ClassifyOne(sample, i, residency);
-    vcpus_[i].band = verdicts[i].band;
+    VcpuHistory& history = vcpus_[i];
+    if (history.read_end_ns != sample.vcpus[i].read_end_ns || history.read_end_ns == 0) {
+      history.verdict = ClassifyOne(sample, i, residency);
+      history.band = history.verdict.band;
+      history.read_end_ns = sample.vcpus[i].read_end_ns;
+    }
+    verdicts[i] = history.verdict;
   }
 }
 

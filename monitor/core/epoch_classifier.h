@@ -54,7 +54,8 @@ class EpochClassifier {
                   int64_t interval_ns);
 
   // One verdict per vCPU into `verdicts` (as many as the sample has vCPUs). Band::kNone while a
-  // vCPU's window is not full. `residency` belongs to the session and learns from every delta.
+  // vCPU's window is not full. A vCPU of which nothing newer was known is what it was. `residency`
+  // belongs to the session and learns from every delta.
   void Classify(const Sample& sample, ResidencyEstimator& residency, std::span<Verdict> verdicts);
 
   Classifier classifier() const { return classifier_; }
@@ -80,6 +81,8 @@ class EpochClassifier {
   struct VcpuHistory {
     std::vector<VerdictWindow> windows;  // one per core PMU
     Band band = Band::kNone;
+    int64_t read_end_ns = 0;  // of the last sample; 0: none
+    Verdict verdict;          // of that
     RecentIpcs ipcs;
     BandHysteresis hysteresis;
     Features features;

@@ -60,7 +60,7 @@ InstanceKey KeyOf(const kvm::Vm& vm) {
 sampler::ReadPolicy PolicyFor(const Recording::Options& options) {
   sampler::ReadPolicy policy;
   policy.state_below = std::max(policy.state_below, options.profile.presence.halted_leave);
-  policy.oldest_ns = std::max(policy.oldest_ns, absl::ToInt64Nanoseconds(options.interval));
+  policy.oldest_ns = std::max(policy.oldest_ns, absl::ToInt64Nanoseconds(options.interval) / 2);
   return policy;
 }
 
@@ -228,6 +228,7 @@ absl::Status Recording::ChangeOver(const InstanceKey& key, RecordedVm& recorded,
     live.vcpu_indexes.push_back(static_cast<uint32_t>(vcpu.index));
   }
   if (number == 1) SayNoSpinning(live, vm);
+  SayNotKept(*live.epoch, vm);
   RetireCurrent(recorded);
   sampler_.Add(live.epoch.get());  // the queue holds two commands for every epoch there can be
   sampler_news_ = true;
@@ -237,6 +238,16 @@ absl::Status Recording::ChangeOver(const InstanceKey& key, RecordedVm& recorded,
   epochs_.emplace(live.epoch.get(), std::move(live));
   recorded.openings.Began(std::move(now_open));
   return absl::OkStatus();
+}
+
+void Recording::SayNotKept(const sampler::Epoch& epoch, const kvm::Vm& vm) {
+  if (options_.keeper == nullptr) return;
+  const auto kept = std::ranges::count_if(epoch.vcpus, &sampler::VcpuSource::IsKept);
+  const size_t others = epoch.vcpus.size() - static_cast<size_t>(kept);
+  if (others == 0) return;
+  Say(vm, absl::StrCat(Plural(others, "vCPU"), " of ", epoch.vcpus.size(),
+                       " read by read(2): BPF keeps ", kvm::kKeptGroups,
+                       " groups of events per vCPU and ", kvm::kKeptRecords, " in all"));
 }
 
 void Recording::SayAbsent(const kvm::OpenedGroups& opened, const kvm::Vm& vm) {

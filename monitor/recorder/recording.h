@@ -200,6 +200,8 @@ class Recording {
   void ReadStatistics(LiveEpoch& live);
   // Writes the records of the triggered windows that were closed.
   void WriteWindows();
+  // Where BPF keeps nothing of some vCPUs.
+  void SayNotKept(const sampler::Epoch& epoch, const kvm::Vm& vm);
   // Of an epoch whose counters tell no spinning where that was asked for.
   void SayNoSpinning(const LiveEpoch& live, const kvm::Vm& vm);
   // Once per VM.

@@ -107,7 +107,7 @@ void Summary::AddVcpuSet(const v1::VcpuSet& set) {
 }
 
 void Summary::AddSample(const timeline::TickEntry& tick) {
-  AddCost(tick.sample);
+  AddCost(tick.sample, tick.previous);
   sampled_ = nullptr;
   const metric::Tick read{.vm = tick.vm, .epoch = tick.epoch, .sample = tick.sample};
   if (intervals_.EpochOf(read) == nullptr) return;
@@ -198,7 +198,7 @@ void Summary::AddLifeCycle(const v1::LifeCycle& change) {
   }
 }
 
-void Summary::AddCost(const core::Sample& sample) {
+void Summary::AddCost(const core::Sample& sample, const core::Sample* previous) {
   if (!last_tick_ || sample.tick > *last_tick_) {
     ++own_cost_.ticks;
     own_cost_.lateness_ns.Add(static_cast<double>(sample.wake_ns - sample.deadline_ns));
@@ -209,9 +209,12 @@ void Summary::AddCost(const core::Sample& sample) {
   const bool by_bpf = session && session->reader() == "bpf";
   int64_t first_ns = sample.vcpus.front().read_begin_ns;
   int64_t last_ns = first_ns;
-  for (const core::VcpuSample& vcpu : sample.vcpus) {
+  const bool same_vcpus = previous != nullptr && previous->vcpus.size() == sample.vcpus.size();
+  for (size_t i = 0; i < sample.vcpus.size(); ++i) {
+    const core::VcpuSample& vcpu = sample.vcpus[i];
     first_ns = std::min(first_ns, vcpu.read_begin_ns);
     last_ns = std::max(last_ns, vcpu.read_end_ns);
+    if (same_vcpus && previous->vcpus[i].read_end_ns == vcpu.read_end_ns) continue;  // once more
     if (by_bpf && vcpu.read_begin_ns == vcpu.read_end_ns) {
       ++own_cost_.kept;
       const int64_t age_ns = sample.wake_ns - vcpu.read_end_ns;

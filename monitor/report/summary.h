@@ -222,7 +222,8 @@ class Summary {
   void AddGap(const v1::Gap& gap);
   void AddLifeCycle(const v1::LifeCycle& change);
   void AddMarker(const v1::Marker& marker);
-  void AddCost(const core::Sample& sample);
+  // `previous`: of the same epoch; null where there is none.
+  void AddCost(const core::Sample& sample, const core::Sample* previous);
   void SeeInstant(int64_t mono_ns);
 
   metric::IntervalReader intervals_;

@@ -29,11 +29,16 @@ ThreadState StateOf(char letter) {
   }
 }
 
-ThreadState StateOf(const kvm::KeptRecord& record) {
+// What the thread was for most of an interval that ends at `instant_ns` and in which it hardly ran.
+// Its waits are known to the end: where it waits for a short time only, or just got its CPU, it was
+// at rest before.
+ThreadState StateOf(const kvm::KeptRecord& record, int64_t instant_ns, int64_t interval_ns) {
   switch (record.state) {
-    case kvm::KEPT_RUNNING:
     case kvm::KEPT_WAITING:
-      return ThreadState::kRunnable;
+      return instant_ns - static_cast<int64_t>(record.since_ns) > interval_ns / 2
+                 ? ThreadState::kRunnable
+                 : ThreadState::kBlocked;
+    case kvm::KEPT_RUNNING:
     case kvm::KEPT_BLOCKED:
       return ThreadState::kBlocked;
     case kvm::KEPT_IO_WAIT:
@@ -129,23 +134,22 @@ VcpuSource::Kept VcpuSource::TakeKept(const ReadPolicy& policy, int64_t now_ns,
   const kvm::HeldThread::Look look = held_.CopyTo(records_);
   if (look == kvm::HeldThread::Look::kNothing) return Kept::kNothing;
   if (look == kvm::HeldThread::Look::kNothingYet) {
-    if (!IsAtRest(last_.state)) return Kept::kNothing;
-    Repeat(out, further);  // it was at rest, and nothing has happened to it since
+    // It was at rest, and nothing has happened to it since. `stat` is asked again now and then.
+    if (!IsAtRest(last_.state) || now_ns - state_read_ns_ >= policy.state_holds_ns) {
+      return Kept::kNothing;
+    }
+    Repeat(out, further);
     out.read_begin_ns = out.read_end_ns = now_ns;
     state_ = last_.state;
     return Kept::kAll;
   }
   const kvm::KeptRecord& main = records_.front();
-  state_ = StateOf(main);
   // Off its CPU its counters stand still: they are those of now.
   const int64_t instant_ns = main.state == kvm::KEPT_RUNNING
                                  ? static_cast<int64_t>(main.taken_ns)
                                  : std::max(now_ns, static_cast<int64_t>(main.since_ns));
-  const bool read_told_more = instant_ns < last_.read_end_ns;
-  if (now_ns - std::max(instant_ns, last_.read_end_ns) > policy.oldest_ns) {
-    return Kept::kScheduling;
-  }
-  if (read_told_more) {
+  if (now_ns - instant_ns > policy.oldest_ns) return Kept::kScheduling;
+  if (instant_ns < last_.read_end_ns) {  // read(2) has told more
     Repeat(out, further);
     return Kept::kAll;
   }
@@ -170,16 +174,24 @@ bool VcpuSource::ReadScheduling(const ReadPolicy& policy, core::VcpuSample& out,
                                 std::span<const core::GroupSample> further) {
   const int64_t interval_ns = out.read_end_ns - last_.read_end_ns;
   const auto ran_ns = static_cast<double>(out.time_enabled_ns - last_.time_enabled_ns);
-  const bool wants_state =
-      last_.read_end_ns != 0 && ran_ns <= policy.state_below * static_cast<double>(interval_ns);
+  const bool wants_state = last_.read_end_ns != 0 && interval_ns > 0 &&
+                           ran_ns <= policy.state_below * static_cast<double>(interval_ns);
   if (kept_ == Kept::kNothing) {
     ReadFiles(policy, wants_state, out);
   } else if (kept_ == Kept::kScheduling) {
     CopySchedulerTimes(records_.front(), out.read_end_ns, out);
   }
+  const bool by_record = kept_ == Kept::kScheduling ||
+                         (kept_ == Kept::kAll && records_.front().state != kvm::KEPT_UNKNOWN);
+  if (by_record) state_ = StateOf(records_.front(), out.read_end_ns, interval_ns);
+  // A wait that goes on is in a record, and not yet in schedstat; the kernel's clock leaves out
+  // what CLOCK_MONOTONIC has. Neither may take back what was said.
+  out.run_ns = std::max(out.run_ns, last_.run_ns);
+  out.run_delay_ns = std::max(out.run_delay_ns, last_.run_delay_ns);
   const bool exited = state_ == ThreadState::kExited;
   last_ = out;
-  last_.state = state_;
+  last_.state =
+      by_record && records_.front().state <= kvm::KEPT_WAITING ? ThreadState::kNotRead : state_;
   std::ranges::copy(further, last_further_.begin());
   out.state = wants_state || exited ? state_ : ThreadState::kNotRead;
   return exited;

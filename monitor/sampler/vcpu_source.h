@@ -28,7 +28,7 @@ struct ReadPolicy {
   // What the kernel keeps of a running thread is read up to this age; older than that is read(2),
   // which interrupts its CPU. The kernel's tick is 1 to 10 ms, but for CPUs without one
   // (nohz_full).
-  int64_t oldest_ns = 20'000'000;
+  int64_t oldest_ns = 12'000'000;
 };
 
 // Made by the control thread, then the tick thread's. Its functions allocate nothing.
@@ -41,6 +41,7 @@ class VcpuSource {
   // Once enabled: from now on what `keeper` keeps of thread `tid` is read first, where there is
   // one.
   void KeepBy(kvm::ThreadKeeper* keeper, pid_t tid);
+  bool IsKept() const { return !held_.records().empty(); }
 
   // Counters and times of its groups, all or errno. `now_ns` is the clock, read before; it is read
   // again, by `clock_ns`, where a system call took time. `further`: one per group after the first.
@@ -82,7 +83,7 @@ class VcpuSource {
   // read_end_ns is 0 where there was none.
   core::VcpuSample last_;
   std::vector<core::GroupSample> last_further_;
-  core::ThreadState state_ = core::ThreadState::kNotRead;  // now, as far as it was asked for
+  core::ThreadState state_ = core::ThreadState::kNotRead;  // as far as it was asked for
   int64_t state_read_ns_ = 0;                              // when `stat` said so
   // The page's count when `stat` said that the thread was at rest, and whether the counters were
   // read at that count since.

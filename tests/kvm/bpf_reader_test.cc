@@ -213,6 +213,58 @@ TEST_F(BpfReader, AWaitIsMeasuredWhileItGoesOn) {
   EXPECT_GT(static_cast<double>(seen().run_delay_ns), 0.95 * held_off_ns);
 }
 
+// Nothing is known of a thread that sleeps when it is held; the first that happens to it is a wait.
+TEST_F(BpfReader, TheFirstWakeUpIsSeen) {
+  Worker worker(0);
+  absl::SleepFor(absl::Milliseconds(20));
+  auto groups = Count(worker.tid());
+  const HeldThread held = keeper_->Hold(worker.tid(), groups);
+  EXPECT_EQ(LookAt(held), Look::kNothingYet);
+  PinTo(0);
+  const sched_param first{.sched_priority = 1};
+  if (pthread_setschedparam(pthread_self(), SCHED_FIFO, &first) != 0) {
+    GTEST_SKIP() << "SCHED_FIFO is not allowed";
+  }
+  worker.Work(true);  // it cannot run: this thread has its CPU
+  WorkFor(absl::Milliseconds(20));
+  const Look look = LookAt(held);
+  const uint32_t state = seen().state;
+  const sched_param none{.sched_priority = 0};
+  pthread_setschedparam(pthread_self(), SCHED_OTHER, &none);
+  EXPECT_EQ(look, Look::kNothing);  // no values so far
+  EXPECT_EQ(state, static_cast<uint32_t>(KEPT_WAITING));
+}
+
+// Two groups, as of a hybrid CPU's core PMUs, are of one instant.
+TEST_F(BpfReader, GroupsOfOneThreadAreKeptTogether) {
+  Worker worker(0);
+  std::vector<CounterGroup> groups = Count(worker.tid());
+  groups.push_back(std::move(Count(worker.tid()).front()));
+  const HeldThread held = keeper_->Hold(worker.tid(), groups);
+  ASSERT_EQ(held.records().size(), 2u);
+  worker.Work(true);
+  absl::SleepFor(absl::Milliseconds(30));
+  worker.Work(false);
+  absl::SleepFor(absl::Milliseconds(30));
+  ASSERT_EQ(LookAt(held), Look::kWhole);
+  EXPECT_EQ(copies_[0].taken_ns, copies_[1].taken_ns);
+  EXPECT_GT(copies_[0].counts[0], 0u);
+  EXPECT_NEAR(static_cast<double>(copies_[0].counts[0]), static_cast<double>(copies_[1].counts[0]),
+              1e6);
+}
+
+TEST_F(BpfReader, AThreadThatHasEndedIsSeenToHaveExited) {
+  auto worker = std::make_unique<Worker>(0);
+  auto groups = Count(worker->tid());
+  const HeldThread held = keeper_->Hold(worker->tid(), groups);
+  worker.reset();
+  for (int i = 0; i < 100 && seen().state != KEPT_EXITED; ++i) {
+    LookAt(held);
+    absl::SleepFor(absl::Milliseconds(10));
+  }
+  EXPECT_EQ(seen().state, static_cast<uint32_t>(KEPT_EXITED));
+}
+
 TEST_F(BpfReader, ALaterHolderTakesAThreadOver) {
   Worker worker(0);
   auto groups = Count(worker.tid());

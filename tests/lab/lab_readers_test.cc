@@ -53,12 +53,15 @@ TEST_P(Readers, CountsAreThoseOfRead) {
     running += ran;
     EXPECT_EQ(equal, rested) << line;
     EXPECT_EQ(between, ran) << line;
-    EXPECT_LT(age_p99_us, 20'000) << line;  // older ones are read by read(2)
+    EXPECT_LT(age_p99_us, 12'000) << line;  // older ones are read by read(2)
+    EXPECT_EQ(age_p99_us > 0, ran > 0) << line;
   }
   EXPECT_EQ(lines, vcpus());
   // Alone on its CPU vCPU 0 runs all the time, and the halted one has not run since it is looked
   // at.
-  EXPECT_GT(at_rest, vcpus() > 2 ? 2000 / tick_ms() / 2 : -1);
+  if (vcpus() > 2) {
+    EXPECT_GT(at_rest, 2000 / tick_ms() / 2);
+  }
   EXPECT_GT(running, 2000 / tick_ms() / 8);
 }
 

@@ -102,7 +102,7 @@ class SystemdUnitsTest(unittest.TestCase):
 
     def test_the_agent_has_one_capability_and_the_collector_none(self):
         for name in ("AmbientCapabilities", "CapabilityBoundingSet"):
-            self.assertEqual(settings("vcpulse-agent.service", name), ["CAP_PERFMON"])
+            self.assertEqual(settings("vcpulse-agent.service", name), ["CAP_PERFMON CAP_BPF"])
             self.assertEqual(settings("vcpulse-collector.service", name), [""])
 
     def test_the_examples_are_options_of_their_commands(self):

@@ -40,8 +40,18 @@ TEST(WhyNoBpf, NeedsTheKernelsTypes) {
   EXPECT_THAT(WhyNoBpf(host), HasSubstr("the kernel 6.1.0 has no types to read"));
 }
 
+TEST(WhyNoBpf, NeedsTheHostsPidsAndUsers) {
+  BpfHost host = HostWith(Bit(Capability::kSysAdmin));
+  host.own_pids = true;
+  EXPECT_THAT(WhyNoBpf(host), HasSubstr("PIDs of its own namespace"));
+  host.own_users = true;
+  EXPECT_THAT(WhyNoBpf(host), HasSubstr("root in a user namespace alone"));
+}
+
 TEST(WhyBpfWasRefused, TellsALockdownAFilterAndAModuleApart) {
   BpfHost host = HostWith(Bit(Capability::kSysAdmin));
+  EXPECT_THAT(WhyBpfWasRefused(host, EPERM), HasSubstr("security module forbids bpf(2)"));
+  host.lockdown = "integrity";  // which does not forbid this program
   EXPECT_THAT(WhyBpfWasRefused(host, EPERM), HasSubstr("security module forbids bpf(2)"));
   host.rights.seccomp = 2;
   EXPECT_THAT(WhyBpfWasRefused(host, EPERM), HasSubstr("a seccomp filter"));

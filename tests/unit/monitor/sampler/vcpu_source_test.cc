@@ -1,4 +1,5 @@
-// Where a sample's values come from: what the kernel keeps of a thread, read(2), or the last sample.
+// Where a sample's values come from: what the kernel keeps of a thread, read(2), or the last
+// sample.
 
 #include "monitor/sampler/vcpu_source.h"
 
@@ -110,8 +111,21 @@ TEST_F(VcpuSourceTest, AWaitThatGoesOnCountsUntilNow) {
   EXPECT_EQ(reads(), 0);
 }
 
+// It was at rest until a moment ago: no wait is in its times.
+TEST_F(VcpuSourceTest, OneThatJustGotItsCpuWasNotWaiting) {
+  Begin(&keeper_);
+  Keep(kvm::KEPT_BLOCKED, 1'000'000, 1'000'000, 900);
+  At(2'000'000);
+  Keep(kvm::KEPT_RUNNING, 11'900'000, 11'900'000, 900);
+  EXPECT_EQ(At(12'000'000).state, ThreadState::kBlocked);
+  Keep(kvm::KEPT_BLOCKED, 13'000'000, 13'000'000, 900);
+  At(22'000'000);
+  Keep(kvm::KEPT_WAITING, 31'900'000, 13'000'000, 900);
+  EXPECT_EQ(At(32'000'000).state, ThreadState::kBlocked);
+}
+
 // A CPU without a scheduler tick (nohz_full) makes nothing new.
-TEST_F(VcpuSourceTest, WhatIsTooOldIsReadAndSchedulerTimesGoOn) {
+TEST_F(VcpuSourceTest, WhatIsTooOldIsReadAtEachTick) {
   Begin(&keeper_);
   vm_.Ran(0, 5000, 6000, 7000);
   Keep(kvm::KEPT_RUNNING, 0, 1'000'000, 900);
@@ -120,32 +134,61 @@ TEST_F(VcpuSourceTest, WhatIsTooOldIsReadAndSchedulerTimesGoOn) {
   EXPECT_EQ(seen.counts[0], 6000u);
   EXPECT_GT(seen.read_end_ns, kStart_ns + 31'000'000);
   EXPECT_NEAR(static_cast<double>(seen.run_ns), 9000 + 30e6, 1000);
-  // What was read is newer than the record, and new enough.
-  const core::VcpuSample again = At(41'000'000);
-  EXPECT_EQ(reads(), 1);
-  EXPECT_EQ(again.read_end_ns, seen.read_end_ns);
-  EXPECT_EQ(again.counts[0], 6000u);
-  At(61'000'000);
+  At(41'000'000);
   EXPECT_EQ(reads(), 2);
   // The tick is back.
-  Keep(kvm::KEPT_RUNNING, 0, 70'000'000, 9999);
-  EXPECT_EQ(At(71'000'000).counts[0], 9999u);
+  Keep(kvm::KEPT_RUNNING, 0, 50'000'000, 9999);
+  EXPECT_EQ(At(51'000'000).counts[0], 9999u);
   EXPECT_EQ(reads(), 2);
 }
 
-TEST_F(VcpuSourceTest, WhereNothingHappenedYetOneAtRestIsReadNoMore) {
+// What was read by read(2) is newer than the record, which is new enough.
+TEST_F(VcpuSourceTest, NoSampleGoesBackBehindARead) {
+  Begin(&keeper_);
+  vm_.Ran(0, 5000, 6000, 7000);
+  Keep(kvm::KEPT_RUNNING, 0, 1'000'000, 900);
+  record().sequence |= 1;  // the program is at work on it
+  const core::VcpuSample seen = At(4'000'000);
+  ASSERT_EQ(reads(), 1);
+  record().sequence += 1;
+  const core::VcpuSample again = At(8'000'000);
+  EXPECT_EQ(reads(), 1);
+  EXPECT_EQ(again.read_end_ns, seen.read_end_ns);
+  EXPECT_EQ(again.counts[0], 6000u);
+}
+
+// schedstat has no wait that goes on.
+TEST_F(VcpuSourceTest, SchedulerTimesNeverGoBack) {
+  Begin(&keeper_);
+  vm_.SetScheduling(0, 9000, 77);
+  Keep(kvm::KEPT_WAITING, 1'000'000, 1'000'000, 900);
+  const core::VcpuSample before = At(11'000'000);
+  record().sequence |= 1;
+  const core::VcpuSample seen = At(12'000'000);
+  EXPECT_EQ(seen.run_delay_ns, before.run_delay_ns);
+  EXPECT_EQ(seen.run_ns, before.run_ns);
+}
+
+TEST_F(VcpuSourceTest, WhereNothingHappenedYetOneAtRestIsLookedAtNowAndThen) {
   Begin(&keeper_);
   At(0);
   EXPECT_EQ(At(10'000'000).state, ThreadState::kBlocked);
   const int before = reads();
-  const core::VcpuSample seen = At(500'000'000);
+  const core::VcpuSample seen = At(40'000'000);
   EXPECT_EQ(reads(), before);
-  EXPECT_GE(seen.read_end_ns, kStart_ns + 500'000'000);
+  EXPECT_GE(seen.read_end_ns, kStart_ns + 40'000'000);
   EXPECT_EQ(seen.state, ThreadState::kBlocked);
-  record().sequence = 2;  // woken, and no values so far
-  record().state = kvm::KEPT_WAITING;
-  At(510'000'000);
+  vm_.SetState(0, 'R');  // the kernel has not told
+  EXPECT_EQ(At(60'000'000).state, ThreadState::kRunnable);
   EXPECT_EQ(reads(), before + 1);
+}
+
+TEST_F(VcpuSourceTest, OneWithoutValuesIsRead) {
+  Begin(&keeper_);
+  Keep(kvm::KEPT_WAITING, 1'000'000, 1'000'000, 900);
+  record().taken_ns = 0;
+  At(2'000'000);
+  EXPECT_EQ(reads(), 1);
 }
 
 TEST_F(VcpuSourceTest, AThreadThatHasExitedEndsItsEpoch) {
