@@ -101,6 +101,27 @@ TEST_F(RollupCommand, AFileAndAFolderOfOneRecordingCountOnce) {
   EXPECT_EQ(RunCommand({"rollup", second, kGolden, "--window", "1s"}).out, whole);
 }
 
+// As of a stream whose first chunks the broker removed before a collector took them.
+TEST_F(RollupCommand, ABeginningThatIsMissingIsSaid) {
+  const auto [first, second] = TwoCollectors();
+  fs::remove(second + "/00000000000000000001.vpt");
+  fs::remove(second + "/00000000000000000002.vpt");
+  fs::remove(first + "/00000000000000000002.vpt");
+  const auto begins = HasSubstr("begins with record 49: earlier records are not here");
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"report", "--json", first, second},
+        {"report", "--json", second + "/00000000000000000003.vpt"},
+        {"export", "--format", "csv", first, second},
+        {"rollup", "--window", "1s", Path("c1"), Path("c2")}}) {
+    const Finished said = RunCommand(command);
+    EXPECT_EQ(said.exit_code, 0) << said.err;
+    EXPECT_THAT(said.err, begins) << command[0];
+    if (command[0] == "report") {
+      EXPECT_THAT(said.out, HasSubstr("\"lost_before_first\": 48,"));
+    }
+  }
+}
+
 TEST_F(RollupCommand, ABadRecordingIsLeftOut) {
   fs::create_directories(Path("d"));
   fs::copy_file(kGolden, Path("d/a.vpt"));
