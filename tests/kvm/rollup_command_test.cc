@@ -83,6 +83,19 @@ TEST_F(RollupCommand, FoldersOfTwoCollectorsAreOneTimeline) {
   EXPECT_EQ(found.out, RunCommand({"rollup", kGolden, "--window", "1s"}).out);
 }
 
+// As after a replay under another name: `report` and `export` join by the stream too.
+TEST_F(RollupCommand, OneStreamUnderTwoAgentsCountsOnce) {
+  const auto [first, second] = TwoCollectors();
+  fs::rename(Path("c2/host1"), Path("c1/host2"));
+  const std::string once = RunCommand({"rollup", kGolden, "--window", "1s"}).out;
+  const Finished whole = RunCommand({"rollup", Path("c1"), "--window", "1s"});
+  EXPECT_EQ(whole.out, once);
+  EXPECT_EQ(whole.err, "");
+  const Finished twice = RunCommand({"rollup", Path("c1"), Path("c1/host2"), "--window", "1s"});
+  EXPECT_EQ(twice.exit_code, 0) << twice.err;
+  EXPECT_EQ(twice.out, once);
+}
+
 TEST_F(RollupCommand, AFolderTakesAFilePerWindow) {
   const std::string out = Path("rollups") + "/";
   const Finished rolled = RunCommand({"rollup", kGolden, kOther, "--window", "1s,60s", "-o", out});
@@ -135,6 +148,18 @@ TEST_F(RollupCommand, ABadRecordingIsLeftOut) {
                               HasSubstr(": left out\n")));
   EXPECT_EQ(RunCommand({"rollup", Path("d"), Path("bad.vpt")}).out, good.out);
   ExpectRefused({Path("bad.vpt")}, HasSubstr("is not a vcpulse timeline"));
+  fs::create_directories(Path("empty"));
+  for (const std::string& without : {Path("empty"), Path("none")}) {
+    const Finished others = RunCommand({"rollup", without, Path("d")});
+    EXPECT_EQ(others.exit_code, 0);
+    EXPECT_EQ(others.out, good.out);
+    EXPECT_THAT(others.err, AllOf(HasSubstr(without), HasSubstr(": left out\n")));
+  }
+  const Finished neither = RunCommand({"rollup", Path("empty"), Path("none"), "-o", Path("out")});
+  EXPECT_EQ(neither.exit_code, 2);
+  EXPECT_THAT(neither.err, AllOf(HasSubstr(Path("empty") + " is a directory"),
+                                 HasSubstr("vcpulse: cannot read " + Path("none"))));
+  EXPECT_FALSE(fs::exists(Path("out")));
 }
 
 TEST_F(RollupCommand, BadInputIsOneLine) {
