@@ -107,4 +107,18 @@ std::string AgentIdOf(const std::string& folder) {
   return FolderOf(id) == folder ? id : folder;
 }
 
+std::string HostPartitionOf(const std::string& folder) {
+  std::string partition = "host=";
+  for (size_t i = 0; i < folder.size(); ++i) {
+    const bool is_escape = folder[i] == '=' && folder.size() - i > 2 &&
+                           FromUpperHex(folder[i + 1], folder[i + 2]).has_value();
+    partition += folder[i] != '=' ? std::string(1, folder[i]) : is_escape ? "%" : "%3D";
+  }
+  if (partition.size() <= kMaxFolderBytes) return partition;
+  partition.resize(kMaxFolderBytes - 1 - kHashDigits);
+  const size_t escape = partition.rfind('%');
+  if (escape != std::string::npos && partition.size() - escape < 3) partition.resize(escape);
+  return absl::StrCat(partition, "-", HashOf(folder));
+}
+
 }  // namespace vcpulse::stream
