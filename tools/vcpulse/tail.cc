@@ -4,9 +4,11 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
@@ -159,8 +161,10 @@ class WaitNotice {
 
   void Look() {
     constexpr int64_t kAfter_ns = 1'000'000'000;
-    if (!is_due_ || MonotonicNow_ns() - start_ns_ < kAfter_ns) return;
-    is_due_ = false;
+    if (MonotonicNow_ns() - start_ns_ >= kAfter_ns) SayNow();
+  }
+  void SayNow() {
+    if (!std::exchange(is_due_, false)) return;
     Fail(absl::StrCat("waiting for data from ", Printable(source_)));
   }
 
@@ -170,9 +174,22 @@ class WaitNotice {
   bool is_due_ = true;
 };
 
+// Where there is nothing to follow yet; --agent may name none of those that are there by mistake.
+void SayNothingFound(const Tail& tail, const follow::FollowedFolders& followed,
+                     WaitNotice& notice) {
+  constexpr size_t kNamed = 8;
+  if (followed.has_found_any()) return;
+  const std::set<std::string>& others = followed.other_agents();
+  if (others.empty()) return notice.SayNow();
+  Fail(absl::StrCat("--agent: no agent ", Quoted(tail.folders.agent.value_or("")), " in ",
+                    Printable(tail.folders.path), " yet; agents are: ",
+                    Printable(Listed({others.begin(), others.end()}, kNamed))));
+}
+
 absl::Status TailFolders(const Tail& tail, follow::ChunkPrinter& printer, WaitNotice& notice) {
   auto followed = follow::FollowedFolders::Open(tail.folders);
   if (!followed.ok()) return followed.status();
+  SayNothingFound(tail, *followed, notice);
   absl::Status status;
   uint64_t damaged_said = 0;
   while (status.ok()) {
