@@ -6,8 +6,8 @@
 #include <optional>
 #include <string_view>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "kvm/base/text.h"
 #include "monitor/core/check.h"
 
 namespace vcpulse::stream {
@@ -69,9 +69,7 @@ std::optional<char> FromUpperHex(char high, char low) {
 
 absl::Status CheckAgentId(const std::string& id) {
   const auto bad = [&](const std::string& why) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("\"", absl::Utf8SafeCHexEscape(id.substr(0, kMaxIdBytes)),
-                     "\" cannot name an agent: ", why));
+    return absl::InvalidArgumentError(absl::StrCat(Quoted(id), " cannot name an agent: ", why));
   };
   if (id.empty()) return bad("it is empty");
   if (id.size() > kMaxIdBytes) {

@@ -96,6 +96,7 @@ TEST(AgentId, WhatMayNameAnAgent) {
     EXPECT_THAT(std::string(status.message()), Not(HasSubstr("\n")));
   }
   EXPECT_FALSE(CheckAgentId(std::string(254, 'a')).ok());
+  EXPECT_LE(CheckAgentId(std::string(5000, 'a')).message().size(), 200u);
   EXPECT_FALSE(CheckAgentId(std::string("a\0b", 3)).ok());
 }
 
