@@ -30,10 +30,11 @@ namespace vcpulse::tools {
 namespace {
 
 constexpr const char* kTailFooter =
-    R"(SOURCE is the address of a collector (unix:PATH, tcp:HOST:PORT, tls:HOST:PORT), its folder, the folder
-of one agent or stream in it, or a timeline that is being written. New agents, streams and files are
+    R"(SOURCE is the address of a collector (unix:PATH, tcp:HOST:PORT, tls:HOST:PORT) or of a broker
+(nats://HOST:PORT), a collector's folder, the folder of one agent or stream in it, or a timeline that
+is being written. New agents, streams and files are
 followed as they appear. A folder or file starts with its last 10 ticks (of each agent's newest
-stream), a collector with new data only.
+stream), a collector or broker with new data only.
 
 If the connection to the collector is lost, tail reconnects by itself. It reports the records that it
 missed; they are in the collector's folder. With tls: it needs --cert, --key and --ca, and follows the
@@ -295,7 +296,9 @@ void AddTailCommand(CLI::App& app, int& exit_code) {
   CLI::App* command =
       app.add_subcommand("tail", "Follow a collector, or a timeline that is being written");
   command->footer(kTailFooter);
-  command->add_option("SOURCE", options->source, "a collector's address or folder, or a timeline")
+  command
+      ->add_option("SOURCE", options->source,
+                   "address of a collector or broker, a collector's folder, or a timeline")
       ->type_name("TIMELINE|DIR|ADDR")
       ->required();
   command->add_option("--format", options->format, "what is written to standard output [text]")
