@@ -68,6 +68,7 @@ Scope& Examination::ScopeOf(const std::optional<std::string>& phase) {
                                         .spans = std::move(spans),
                                         .nothing_to_judge = std::move(nothing_to_judge),
                                         .no_pass = WhyNoPass(phase),
+                                        .no_pass_of_gaps = WhyNoPassOfGaps(),
                                         .judging = std::move(judging)});
   return *scope;
 }
@@ -125,6 +126,12 @@ std::optional<std::string> Examination::WhyNoPass(const std::optional<std::strin
     return "the recording was cut off within the phase";
   }
   return std::nullopt;
+}
+
+// How long the time before the first record was is not known.
+std::optional<std::string> Examination::WhyNoPassOfGaps() const {
+  if (read_.lost_before_first == 0) return std::nullopt;
+  return absl::StrCat("the timeline ", report::BeginsLateText(read_.lost_before_first + 1));
 }
 
 }  // namespace vcpulse::check

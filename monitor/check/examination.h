@@ -28,7 +28,14 @@ struct Scope {
   std::vector<TimeRange> spans;
   std::optional<std::string> nothing_to_judge;  // why
   std::optional<std::string> no_pass;           // why what is left of it proves nothing
+  std::optional<std::string> no_pass_of_gaps;   // likewise, of the share of time without samples
   Judging judging;
+
+  // Why `quantity` cannot pass here; nothing: it can.
+  const std::optional<std::string>& WhyNoPass(const Quantity& quantity) const {
+    return no_pass || quantity.kind != Quantity::Kind::kGaps ? no_pass : no_pass_of_gaps;
+  }
+
   std::vector<Watched> answers;  // after ReadTicks, by the places of `judging`
 };
 
@@ -70,6 +77,7 @@ class Examination {
   std::optional<std::string> WhyNothingToJudge(const JudgedTime& time,
                                                const std::vector<TimeRange>& spans) const;
   std::optional<std::string> WhyNoPass(const std::optional<std::string>& phase) const;
+  std::optional<std::string> WhyNoPassOfGaps() const;
 
   const reading::RepeatableInput input_;
   const int64_t skip_first_ns_;

@@ -114,7 +114,8 @@ Finding Questions::SumFinding(size_t i, const Question& question) const {
 
 Questions::Known Questions::ValueOf(size_t i, const Subject* subject, const Asked* of) const {
   const Asked& asked = asked_[i];
-  if (asked.scope->no_pass) return {.observed = {}, .why_not = *asked.scope->no_pass};
+  const auto& no_pass = asked.scope->WhyNoPass(expectations_[i].quantity);
+  if (no_pass) return {.observed = {}, .why_not = *no_pass};
   Question question = QuestionOf(expectations_[i], {});
   question.no_limit.clear();
   const auto known = [](const Finding& finding) {
@@ -175,10 +176,11 @@ Judged Questions::Judge(size_t i, const Questions* baseline) const {
   if (expectation.quantifier == Quantifier::kAny) {
     findings = {AnyOf(expectation, WhomOf(i), findings)};
   }
+  const auto& no_pass = asked.scope->WhyNoPass(expectation.quantity);
   for (Finding& finding : findings) {
-    if (finding.outcome != Outcome::kPass || !asked.scope->no_pass) continue;
+    if (finding.outcome != Outcome::kPass || !no_pass) continue;
     finding.outcome = Outcome::kInconclusive;
-    finding.reason = *asked.scope->no_pass;
+    finding.reason = *no_pass;
   }
   Judged judged{.expectation = expectation};
   judged.outcome = WorstOf(findings, options_.allow_skip);

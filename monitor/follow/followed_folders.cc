@@ -80,6 +80,7 @@ absl::StatusOr<FollowedFolders> FollowedFolders::Open(const Options& options) {
     const LastTicks begin =
         options.from_start ? LastTicks() : FindLastTicks(path, options.last_ticks);
     StreamFolder& stream = followed.streams_[""];
+    followed.has_found_any_ = true;
     stream.from = begin.from;
     stream.files.emplace(options.path, Begun(options.path, begin));
     return followed;
@@ -136,7 +137,11 @@ void FollowedFolders::FindIn(const std::string& folder, int depth, bool is_newes
 void FollowedFolders::Take(const std::string& folder, int depth, bool is_newest) {
   if (streams_.contains(folder)) return;
   const std::optional<std::string> agent = AgentOf(folder);
-  if (options_.agent && agent != options_.agent) return;
+  if (options_.agent && agent != options_.agent) {
+    if (agent) other_agents_.insert(*agent);
+    return;
+  }
+  has_found_any_ = true;
   StreamFolder& stream = streams_[folder];
   stream.owner = {.agent = agent, .say_agent = agent && depth == kDepthOfStreams};
   if (!is_first_look_ || options_.from_start) return;

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -40,6 +41,11 @@ class FollowedFolders {
   // on. Errors: of reading the file that is followed alone, and of `sink`.
   absl::Status Poll(const Sink& sink);
 
+  // Agents that were found beside the one that is followed, in order; none where all are.
+  const std::set<std::string>& other_agents() const { return other_agents_; }
+  // Whether a stream is followed, or was.
+  bool has_found_any() const { return has_found_any_; }
+
   // Bytes that were passed over, as they are no chunk.
   uint64_t damaged_bytes() const;
 
@@ -73,7 +79,9 @@ class FollowedFolders {
   bool is_first_look_ = true;
   std::map<std::string, Listing> listings_;
   std::map<std::string, StreamFolder> streams_;  // by path
-  uint64_t damaged_bytes_ = 0;                   // of files that are no longer followed
+  std::set<std::string> other_agents_;
+  bool has_found_any_ = false;
+  uint64_t damaged_bytes_ = 0;  // of files that are no longer followed
 };
 
 // Where the last `ticks` ticks of a stream begin, whose files are given in order: the file's place

@@ -352,6 +352,7 @@ json::object DamageJson(const Report& report) {
       {"chunks", report.read.chunks},
       {"records", report.read.records},
       {"lost_records", report.read.lost_records},
+      {"lost_before_first", report.read.lost_before_first},
       {"told_losses", ToldLossesJson(report.read)},
       {"damaged_chunks", report.read.damages.size()},
       {"damaged_bytes", report.DamagedBytes()},

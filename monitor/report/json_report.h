@@ -131,6 +131,7 @@
 //   "damage": {
 //     "chunks": n, "records": n,       // read
 //     "lost_records": n, "damaged_chunks": n, "damaged_bytes": n,
+//     "lost_before_first": n,          // of lost_records, those before the first one that is here
 //     "told_losses": [{"first_sequence", "last_sequence", "reason"}],
 //          // of lost_records, those that were lost on their way to a collector; reason is
 //          // "spool-full", "spool-damaged", "too-large", "agent-busy", "not-held" or "unknown"

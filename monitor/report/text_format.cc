@@ -50,7 +50,8 @@ uint64_t DamagedBytes(const timeline::ReadReport& read) {
 
 // "7 records lost", and of those that were lost on the way to a collector why.
 std::string LostText(const timeline::ReadReport& read) {
-  std::string text = Plural(read.lost_records, "record") + " lost";
+  const uint64_t lost = read.lost_records - read.lost_before_first;
+  std::string text = Plural(lost, "record") + " lost";
   std::map<v1::LostRecords::Reason, uint64_t> reasons;
   uint64_t told = 0;
   for (const timeline::ToldLoss& loss : read.told_losses) {
@@ -59,8 +60,7 @@ std::string LostText(const timeline::ReadReport& read) {
     told += records;
   }
   if (told == 0) return text;
-  absl::StrAppend(&text, told < read.lost_records ? absl::StrCat(", ", told, " of them") : "",
-                  " on the way: ");
+  absl::StrAppend(&text, told < lost ? absl::StrCat(", ", told, " of them") : "", " on the way: ");
   if (reasons.size() == 1) return text + reading::WhyLost(reasons.begin()->first);
   const auto with_count = [](std::string* out, const auto& reason) {
     absl::StrAppend(out, reason.second, " as ", reading::WhyLost(reason.first));
@@ -159,10 +159,15 @@ std::string Table::Render(bool colour) const {
   return out;
 }
 
+std::string BeginsLateText(uint64_t first_sequence) {
+  return absl::StrCat("begins with record ", first_sequence, ": earlier records are not here");
+}
+
 std::string DescribeLoss(const timeline::ReadReport& read, uint64_t unusable_ticks,
                          bool ended_in_order) {
   std::vector<std::string> parts;
-  if (!read.damages.empty() || read.lost_records > 0) {
+  if (read.lost_before_first > 0) parts.push_back(BeginsLateText(read.lost_before_first + 1));
+  if (!read.damages.empty() || read.lost_records > read.lost_before_first) {
     const std::string lost = LostText(read);
     parts.push_back(read.damages.empty()
                         ? lost

@@ -52,6 +52,10 @@ class Table {
   std::vector<std::vector<Cell>> rows_;
 };
 
+// Of a timeline whose first record is not the recording's first one (a later part, or the beginning
+// was lost).
+std::string BeginsLateText(uint64_t first_sequence);
+
 // What was lost, one line of words; empty where the timeline is whole. A recording that did not end
 // in order is told here too.
 std::string DescribeLoss(const timeline::ReadReport& read, uint64_t unusable_ticks,

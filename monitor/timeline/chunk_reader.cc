@@ -48,6 +48,7 @@ class Reading {
   struct Stream {
     StreamId id{};
     uint64_t next_sequence = 0;
+    bool has_begun = false;  // a chunk with records, or one that tells of a loss, was found
     bool has_session = false;
     std::set<VmEpoch> sets{};  // that were handed over
   };
@@ -59,6 +60,7 @@ class Reading {
   absl::Status Give(const Entry& entry);
   void NoteDamage(const Found& chunk, std::string reason);
   void NoteLost(const Found& chunk);
+  void NoteHoleBefore(uint64_t sequence);
   void NoteTold(const v1::LostRecords& lost);
 
   const EntrySink& sink_;
@@ -94,11 +96,13 @@ absl::Status Reading::Run() {
 bool Reading::Account(const Found& chunk) {
   const ChunkHeader& header = chunk.header;
   if (!stream_ || stream_->id != header.stream_id) {
-    stream_ = Stream{.id = header.stream_id, .next_sequence = header.first_sequence};
+    // A chunk that begins with 0 is damaged, not repeated.
+    stream_ = Stream{.id = header.stream_id,
+                     .next_sequence = std::min<uint64_t>(header.first_sequence, 1)};
   }
   if (header.first_sequence > header.last_sequence) return true;  // context alone
   if (header.first_sequence < stream_->next_sequence) return false;
-  report_.lost_records += header.first_sequence - stream_->next_sequence;
+  NoteHoleBefore(header.first_sequence);
   stream_->next_sequence = header.last_sequence + 1;
   return true;
 }
@@ -181,6 +185,13 @@ void Reading::NoteLost(const Found& chunk) {
   report_.lost_records += chunk.header.last_sequence - chunk.header.first_sequence + 1;
 }
 
+// `sequence` is what was found next of the stream.
+void Reading::NoteHoleBefore(uint64_t sequence) {
+  const uint64_t missing = sequence - std::min(sequence, stream_->next_sequence);
+  report_.lost_records += missing;
+  if (!std::exchange(stream_->has_begun, true)) report_.lost_before_first += missing;
+}
+
 // A hole whose reason is known is counted here, so that the next chunk finds none.
 void Reading::NoteTold(const v1::LostRecords& lost) {
   const uint64_t next = stream_->next_sequence;
@@ -190,10 +201,11 @@ void Reading::NoteTold(const v1::LostRecords& lost) {
     return;
   }
   report_.ended_in_order = false;
-  report_.lost_records += last - next + 1;
-  report_.told_losses.push_back({.first_sequence = std::max(lost.first_sequence(), next),
-                                 .last_sequence = last,
-                                 .reason = lost.reason()});
+  const uint64_t first = std::max(lost.first_sequence(), next);
+  NoteHoleBefore(first);
+  report_.lost_records += last - first + 1;
+  report_.told_losses.push_back(
+      {.first_sequence = first, .last_sequence = last, .reason = lost.reason()});
   stream_->next_sequence = last + 1;
 }
 

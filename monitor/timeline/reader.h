@@ -36,9 +36,12 @@ struct ToldLoss {
 struct ReadReport {
   uint64_t chunks = 0;   // decoded
   uint64_t records = 0;  // handed over, context (Entry::sequence 0) not counted
-  // Holes in the sequence numbers between the first and the last chunk whose header was read, and
-  // records of chunks with a good header and a damaged payload. Each stream counts for itself.
+  // Holes in the sequence numbers from 1 to the last chunk whose header was read, and records of
+  // chunks with a good header and a damaged payload. Each stream counts for itself.
   uint64_t lost_records = 0;
+  // Of lost_records, those before the first chunk. They may be in another part of the recording, or
+  // nobody has them; when they began is not known.
+  uint64_t lost_before_first = 0;
   std::vector<ToldLoss> told_losses;  // why some of lost_records are
   std::vector<Damage> damages;  // torn or damaged regions, skipped by looking for the next magic
   bool ended_in_order = false;  // the last record that was read is a Summary

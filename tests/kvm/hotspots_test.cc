@@ -175,7 +175,7 @@ TEST(Hotspots, SymbolizeTellsOfDamage) {
       {"symbolize", damaged, "--guest-system-map", map, "-o", testing::TempDir() + "mended.vpt"}));
   EXPECT_EQ(finished.exit_code, 0) << finished.err;
   EXPECT_THAT(finished.err, HasSubstr("skipped 1 damaged region"));
-  EXPECT_THAT(finished.err, HasSubstr("no part has those before it"));
+  EXPECT_THAT(finished.err, HasSubstr("earlier records are not here"));
   EXPECT_THAT(finished.err, HasSubstr("named 60 of 70 samples in kernel mode, of 1 window"));
 }
 

@@ -83,6 +83,19 @@ TEST_F(RollupCommand, FoldersOfTwoCollectorsAreOneTimeline) {
   EXPECT_EQ(found.out, RunCommand({"rollup", kGolden, "--window", "1s"}).out);
 }
 
+// As after a replay under another name: `report` and `export` join by the stream too.
+TEST_F(RollupCommand, OneStreamUnderTwoAgentsCountsOnce) {
+  const auto [first, second] = TwoCollectors();
+  fs::rename(Path("c2/host1"), Path("c1/host2"));
+  const std::string once = RunCommand({"rollup", kGolden, "--window", "1s"}).out;
+  const Finished whole = RunCommand({"rollup", Path("c1"), "--window", "1s"});
+  EXPECT_EQ(whole.out, once);
+  EXPECT_EQ(whole.err, "");
+  const Finished twice = RunCommand({"rollup", Path("c1"), Path("c1/host2"), "--window", "1s"});
+  EXPECT_EQ(twice.exit_code, 0) << twice.err;
+  EXPECT_EQ(twice.out, once);
+}
+
 TEST_F(RollupCommand, AFolderTakesAFilePerWindow) {
   const std::string out = Path("rollups") + "/";
   const Finished rolled = RunCommand({"rollup", kGolden, kOther, "--window", "1s,60s", "-o", out});
@@ -101,6 +114,27 @@ TEST_F(RollupCommand, AFileAndAFolderOfOneRecordingCountOnce) {
   EXPECT_EQ(RunCommand({"rollup", second, kGolden, "--window", "1s"}).out, whole);
 }
 
+// As of a stream whose first chunks the broker removed before a collector took them.
+TEST_F(RollupCommand, ABeginningThatIsMissingIsSaid) {
+  const auto [first, second] = TwoCollectors();
+  fs::remove(second + "/00000000000000000001.vpt");
+  fs::remove(second + "/00000000000000000002.vpt");
+  fs::remove(first + "/00000000000000000002.vpt");
+  const auto begins = HasSubstr("begins with record 49: earlier records are not here");
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"report", "--json", first, second},
+        {"report", "--json", second + "/00000000000000000003.vpt"},
+        {"export", "--format", "csv", first, second},
+        {"rollup", "--window", "1s", Path("c1"), Path("c2")}}) {
+    const Finished said = RunCommand(command);
+    EXPECT_EQ(said.exit_code, 0) << said.err;
+    EXPECT_THAT(said.err, begins) << command[0];
+    if (command[0] == "report") {
+      EXPECT_THAT(said.out, HasSubstr("\"lost_before_first\": 48,"));
+    }
+  }
+}
+
 TEST_F(RollupCommand, ABadRecordingIsLeftOut) {
   fs::create_directories(Path("d"));
   fs::copy_file(kGolden, Path("d/a.vpt"));
@@ -114,6 +148,18 @@ TEST_F(RollupCommand, ABadRecordingIsLeftOut) {
                               HasSubstr(": left out\n")));
   EXPECT_EQ(RunCommand({"rollup", Path("d"), Path("bad.vpt")}).out, good.out);
   ExpectRefused({Path("bad.vpt")}, HasSubstr("is not a vcpulse timeline"));
+  fs::create_directories(Path("empty"));
+  for (const std::string& without : {Path("empty"), Path("none")}) {
+    const Finished others = RunCommand({"rollup", without, Path("d")});
+    EXPECT_EQ(others.exit_code, 0);
+    EXPECT_EQ(others.out, good.out);
+    EXPECT_THAT(others.err, AllOf(HasSubstr(without), HasSubstr(": left out\n")));
+  }
+  const Finished neither = RunCommand({"rollup", Path("empty"), Path("none"), "-o", Path("out")});
+  EXPECT_EQ(neither.exit_code, 2);
+  EXPECT_THAT(neither.err, AllOf(HasSubstr(Path("empty") + " is a directory"),
+                                 HasSubstr("vcpulse: cannot read " + Path("none"))));
+  EXPECT_FALSE(fs::exists(Path("out")));
 }
 
 TEST_F(RollupCommand, BadInputIsOneLine) {

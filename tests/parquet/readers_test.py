@@ -269,23 +269,32 @@ class CollectorTest(Readers):
 
     def test_its_files_together_are_the_export(self):
         timelines = {"made": self.make("made.vpt", vms=3, vcpus=4, ticks=3000),
-                     "drawn": self.path("scene.vpt"), "golden": os.path.join(DATA, "timeline-v5.vpt")}
+                     "drawn": self.path("scene.vpt"), "spiffe=3A=2F=2Fgolden": os.path.join(DATA, "timeline-v5.vpt")}
         run(DRAW_TIMELINE, timelines["drawn"], "web")
-        files = {"made": 7, "drawn": 2, "golden": 1}
+        files = {"made": 7, "drawn": 2, "spiffe=3A=2F=2Fgolden": 1}
         for agent, timeline in timelines.items():
             self.store(timeline, agent, files[agent])
         names = self.collect(sum(files.values()))
         self.assertEqual(len(names), sum(files.values()))
-        self.assertRegex(names[0], r"/ticks/date=\d{4}-\d\d-\d\d/host=[a-z]+/[0-9a-f]{32}-\d{20}\.parquet$")
+        self.assertRegex(names[0], r"/ticks/date=\d{4}-\d\d-\d\d/host=[a-z0-9A-F%]+/[0-9a-f]{32}-\d{20}\.parquet$")
         for agent, timeline in timelines.items():
             whole = f"'{self.export(timeline)[0]}'"
-            parts = f"read_parquet('{self.path('ticks')}/*/host={agent}/*.parquet', hive_partitioning = false)"
+            partition = "host=" + agent.replace("=", "%")
+            parts = f"read_parquet('{self.path('ticks')}/*/{partition}/*.parquet', hive_partitioning = false)"
             count = int(self.query(f"SELECT count(*) FROM {whole}")[1][0])
             self.assertGreater(count, 0)
             self.assertEqual(self.query(f"SELECT count(*) FROM {parts}")[1][0], str(count), agent)
             for one, other in ((whole, parts), (parts, whole)):
                 sql = f"SELECT count(*) FROM (SELECT * FROM {one} EXCEPT ALL SELECT * FROM {other})"
                 self.assertEqual(self.query(sql)[1], ["0"], agent)
+        # As docs/parquet.md says: the host of each row, as the agent is called.
+        ticks = f"read_parquet('{self.path('ticks')}/*/*/*.parquet', union_by_name = true, "
+        hosts = ["drawn", "made", "spiffe://golden"]
+        sql = f"SELECT DISTINCT host FROM {ticks} hive_partitioning = true) ORDER BY host"
+        self.assertEqual([row[0] for row in self.query(sql)[1:]], hosts)
+        host = "url_decode(regexp_extract(filename, 'host=([^/]+)', 1))"
+        sql = f"SELECT DISTINCT {host} AS host FROM {ticks} hive_partitioning = false, filename = true) ORDER BY host"
+        self.assertEqual([row[0] for row in self.query(sql)[1:]], hosts)
         # A file that is not there is made again with the same bytes, and no other one is.
         gone = sorted(glob.glob(self.path("ticks/*/host=made/*")))[3]
         kept = {name: os.stat(name).st_ino for name in names if name != gone}

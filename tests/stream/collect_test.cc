@@ -100,7 +100,7 @@ TEST_F(Collect, BadInput) {
   refused({"--keep", "2d"}, HasSubstr("--keep: '2d' is not LEVEL=DURATION: write raw=2d"));
   refused({"--keep", "raw=2"}, HasSubstr("--keep: '2' has no unit"));
   refused({"--keep", "raw=2d,raw=3d"}, HasSubstr("--keep: 'raw' is given twice"));
-  refused({"--keep", "10s=2d"}, HasSubstr("--keep: '10s' is neither raw nor a window of --rollup"));
+  refused({"--keep", "10s=2d"}, HasSubstr("--keep: no level '10s'; levels are: raw"));
   refused({"--keep", "raw=2d", "--keep-for", "2d"}, HasSubstr("cannot be combined with"));
   refused({"--status", "unix:/x"}, HasSubstr("--status: unix:/x: it answers HTTP"));
   refused({"--status", "tcp:0.0.0.0:0"}, HasSubstr("--status: other machines can reach"));

@@ -14,6 +14,7 @@ using check::DrawnRecording;
 using ::testing::AllOf;
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::StartsWith;
 
@@ -319,13 +320,34 @@ TEST_F(Tail, AReaderThatHasSeenEnoughEndsIt) {
 }
 
 TEST_F(Tail, SaysThatItWaitsWhereNothingComes) {
-  const Finished finished = RunProgram(Vcpulse({"tail", folder_.root(), "-d", "1500ms"}));
+  const Finished finished = RunProgram(Vcpulse({"tail", folder_.root(), "-d", "100ms"}));
   EXPECT_EQ(finished.exit_code, 0);
   EXPECT_EQ(finished.err, "vcpulse: waiting for data from " + folder_.root() + "\n");
   DrawnRecording drawn;
   const Finished fed = RunProgram(Vcpulse({"tail", Drawn(drawn, "HSPP"), "-d", "1500ms"}));
   EXPECT_THAT(fed.err, StartsWith("vcpulse: the recording has ended; "));
   EXPECT_THAT(fed.err, Not(HasSubstr("waiting for data")));
+}
+
+TEST_F(Tail, SaysWhichAgentsThereAre) {
+  DrawnRecording drawn;
+  const std::string file = Drawn(drawn, "HSPP");
+  for (const std::string agent : {"host-b", "host=3Aa"}) {
+    const std::filesystem::path stream = std::filesystem::path(Path("kept")) / agent /
+                                         "20261122T072146Z-07000000000000000000000000000000";
+    std::filesystem::create_directories(stream);
+    std::filesystem::copy_file(file, stream / "00000000000000000001.vpt");
+  }
+  const Finished nobody =
+      RunProgram(Vcpulse({"tail", Path("kept"), "--agent", "nope", "-d", "100ms"}));
+  EXPECT_EQ(nobody.exit_code, 0);
+  EXPECT_EQ(nobody.out, "");
+  EXPECT_EQ(nobody.err, "vcpulse: --agent: no agent 'nope' in " + Path("kept") +
+                            " yet; agents are: host-b, host:a\n");
+  const Finished one =
+      RunProgram(Vcpulse({"tail", Path("kept"), "--agent", "host:a", "-d", "100ms"}));
+  EXPECT_THAT(one.err, Not(HasSubstr("no agent")));
+  EXPECT_THAT(one.out, Not(IsEmpty()));
 }
 
 TEST_F(Tail, BadInput) {

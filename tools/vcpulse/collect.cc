@@ -30,8 +30,8 @@ namespace {
 
 constexpr const char* kCollectFooter =
     R"(Stores each stream of `vcpulse record --to` or `vcpulse replay --to` in a folder
-DIR/AGENT/START-STREAMID of timelines, START being when its recording began (UTC). Every command reads
-them, also while they are written. Data is on disk before it is acknowledged. While the disk is full, nothing is acknowledged; agents keep their
+DIR/AGENT/START-STREAMID of timelines, START being when its recording began (UTC); with --from, the
+time of the first chunk that this collector got. Every command reads them, also while they are written. Data is on disk before it is acknowledged. While the disk is full, nothing is acknowledged; agents keep their
 data, and collection resumes by itself when there is room.
 
 Examples:

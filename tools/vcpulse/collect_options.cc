@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <filesystem>
 #include <limits>
+#include <system_error>
 #include <utility>
 
 #include "CLI/CLI.hpp"
@@ -137,6 +139,22 @@ absl::Status ReadStorage(const CollectOptions& options, stream::Collector::Optio
   return status;
 }
 
+// Parquet files are read by others with a pattern over folders, and streams are found in folders
+// likewise: each wants a tree of its own.
+absl::Status CheckOutside(const std::string& parquet, const std::string& directory) {
+  std::error_code unknown;
+  const auto whole = [&unknown](const std::string& path) {
+    const auto absolute = std::filesystem::absolute(path, unknown);
+    auto canonical = std::filesystem::weakly_canonical(absolute, unknown);
+    return unknown ? absolute.lexically_normal() : canonical;
+  };
+  const auto inside = whole(parquet).lexically_relative(whole(directory));
+  if (inside.empty() || *inside.begin() == "..") return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("--parquet: ", QuotedPath(parquet),
+                                                 inside == "." ? " is" : " lies in",
+                                                 " the directory of --dir: name another one"));
+}
+
 // What is kept beside the timelines, and for how long all of it is.
 absl::Status ReadLevels(const CollectOptions& options, CollectRequest& request) {
   auto levels = ParseLevels(options.levels);
@@ -154,6 +172,11 @@ absl::Status ReadLevels(const CollectOptions& options, CollectRequest& request) 
     return absl::InvalidArgumentError(
         "--parquet: collectors of a broker each hold a part of a stream: run `vcpulse export "
         "--format parquet` over the stream's folders of all of them");
+  }
+  if (levels->parquet) {
+    if (absl::Status status = CheckOutside(*levels->parquet, options.directory); !status.ok()) {
+      return status;
+    }
   }
   if (levels->raw_age_ns) request.collector.retention.max_age_ns = levels->raw_age_ns;
   request.levels = *std::move(levels);

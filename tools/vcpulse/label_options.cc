@@ -37,7 +37,7 @@ absl::StatusOr<std::vector<Label>> ParseLabels(const std::vector<std::string>& t
   for (const std::string& text : texts) {
     const auto refuse = [&text](std::string_view why) {
       return absl::InvalidArgumentError(
-          absl::StrCat("--label '", Printable(text), "': ", std::string(why)));
+          absl::StrCat("--label ", Quoted(text), ": ", std::string(why)));
     };
     const size_t equals = text.find('=');
     if (equals == std::string::npos) return refuse("write KEY=VALUE, such as rack=12");

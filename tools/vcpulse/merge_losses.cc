@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "kvm/base/text.h"
+#include "monitor/report/text_format.h"
 #include "tools/vcpulse/commands.h"
 #include "tools/vcpulse/timeline_input.h"
 
@@ -38,8 +39,7 @@ void SayLosses(const timeline::MergeReport& report, const std::string& output) {
                       " found in several parts, written once"));
   }
   if (report.first_sequence > 1) {
-    Warn(output, absl::StrCat("begins with record ", report.first_sequence,
-                              ": no part has those before it"));
+    Warn(output, report::BeginsLateText(report.first_sequence));
   }
   if (report.holes > 0) Warn(output, HolesText(report));
   if (!report.ended_in_order) {

@@ -123,8 +123,10 @@ void AddOutputOptions(CLI::App& command, RecordText& text, const std::string& de
           .add_option("--format", text.format,
                       "vpt, or delimited: plain protobuf records for other programs [vpt]")
           ->type_name("vpt|delimited"),
-      AddRepeatable(command, "--label", text.labels,
-                    "say of this host, to find it among many: rack=12; repeat for more")
+      AddRepeatable(
+          command, "--label", text.labels,
+          "say of this host, to find it among many: rack=12; repeat for more; keys of letters, "
+          "digits and _, values without commas")
           ->type_name("KEY=VALUE"),
   };
   for (CLI::Option* option : all) option->group(kOutputGroup);

@@ -40,7 +40,7 @@ Examples:
   vcpulse rollup /srv/vcpulse --format parquet -o fleet.parquet
 
 Exit status:
-  0  written; a recording that could not be read is named on stderr and left out
+  0  written; a FILE or recording that could not be read is named on stderr and left out
   2  usage error, nothing could be read, or a file could not be written)";
 
 constexpr std::string_view kParquet = "parquet";
@@ -162,20 +162,19 @@ void WarnLeftOut(const absl::Status& status) {
 
 // The rows of all recordings that can be read; of the others it warns. Errors: those of the output,
 // and where none can be read, that of the last one.
-absl::Status WriteRows(const std::vector<timeline::Recording>& recordings,
+absl::Status WriteRows(const timeline::FoundRecordings& found,
                        const std::vector<int64_t>& lengths_ns, RollupOutput& output) {
   bool has_any = false;
-  absl::Status unread;
-  for (const timeline::Recording& recording : recordings) {
+  std::vector<absl::Status> unread = found.left_out;
+  for (const timeline::Recording& recording : found.recordings) {
     absl::Status status = RollUp(recording, lengths_ns, output);
     if (output.has_failed()) return status;
-    if (!unread.ok()) WarnLeftOut(unread);
-    unread = std::move(status);
-    has_any = has_any || unread.ok();
+    has_any = has_any || status.ok();
+    if (!status.ok()) unread.push_back(std::move(status));
   }
-  if (!has_any) return unread;
-  if (!unread.ok()) WarnLeftOut(unread);
-  return output.Finish();
+  const size_t warned = unread.size() - (has_any ? 0 : 1);
+  for (size_t i = 0; i < warned; ++i) WarnLeftOut(unread[i]);
+  return has_any ? output.Finish() : unread.back();
 }
 
 int RunRollup(const RollupOptions& options) {
@@ -194,19 +193,22 @@ int RunRollup(const RollupOptions& options) {
   if (absl::Status status = CheckNotSameFile(options.files, options.output); !status.ok()) {
     return Fail(status);
   }
-  const auto recordings = timeline::FindRecordings(options.files);
-  if (!recordings.ok()) return Fail(ReadFailure(recordings.status(), options.files.front()));
+  const auto found = timeline::FindRecordings(options.files);
+  if (found.recordings.empty()) {
+    for (size_t i = 0; i + 1 < found.left_out.size(); ++i) WarnLeftOut(found.left_out[i]);
+    return Fail(ReadFailure(found.left_out.back(), options.files.front()));
+  }
   auto output = RollupOutput::Open(options, *windows);
   if (!output.ok()) return Fail(output.status());
   std::vector<int64_t> lengths_ns;
   std::vector<std::string> paths;
   for (const Window& window : *windows) lengths_ns.push_back(window.length_ns);
-  for (const timeline::Recording& recording : *recordings) {
+  for (const timeline::Recording& recording : found.recordings) {
     paths.insert(paths.end(), recording.paths.begin(), recording.paths.end());
   }
-  ReadProgress progress(Plural(recordings->size(), "recording"), BytesToRead(paths),
+  ReadProgress progress(Plural(found.recordings.size(), "recording"), BytesToRead(paths),
                         options.output == "-" ? Writes::kStdout : Writes::kFile);
-  const absl::Status status = WriteRows(*recordings, lengths_ns, *output);
+  const absl::Status status = WriteRows(found, lengths_ns, *output);
   progress.Stop();
   if (absl::IsCancelled(status)) return kExitOk;  // `| head` has seen enough
   return status.ok() ? kExitOk : Fail(status);

@@ -45,6 +45,13 @@ namespace {
 constexpr int64_t kShortestRollup_ns = 1'000'000'000;
 constexpr absl::Duration kShortestKept = absl::Seconds(1);
 
+// "raw, parquet, 10s, 1m".
+std::string LevelNames(const Levels& levels) {
+  std::string names = "raw, parquet";
+  for (const rollup::StoredLevel& level : levels.rollups) absl::StrAppend(&names, ", ", level.name);
+  return names;
+}
+
 absl::Status ReadKept(const std::string& text, Levels& levels) {
   const size_t equals = text.find('=');
   if (equals == std::string::npos) {
@@ -66,11 +73,13 @@ absl::Status ReadKept(const std::string& text, Levels& levels) {
     kept_ns = &levels.parquet_age_ns;
   } else if (name != "raw") {
     const auto window = ParseWindow("--keep", name);
-    if (!window.ok()) return window.status();
-    const auto level = std::ranges::find(levels.rollups, window->name, &rollup::StoredLevel::name);
+    const auto level =
+        window.ok() ? std::ranges::find(levels.rollups, window->name, &rollup::StoredLevel::name)
+                    : levels.rollups.end();
     if (level == levels.rollups.end()) {
       return absl::InvalidArgumentError(
-          absl::StrCat("--keep: ", Quoted(name), " is neither raw nor a window of --rollup"));
+          absl::StrCat("--keep: no level ", Quoted(name), "; levels are: ", LevelNames(levels),
+                       levels.rollups.empty() ? " (--rollup adds others)" : ""));
     }
     kept_ns = &level->max_age_ns;
   }

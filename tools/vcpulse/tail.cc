@@ -4,9 +4,11 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
@@ -28,10 +30,11 @@ namespace vcpulse::tools {
 namespace {
 
 constexpr const char* kTailFooter =
-    R"(SOURCE is the address of a collector (unix:PATH, tcp:HOST:PORT, tls:HOST:PORT), its folder, the folder
-of one agent or stream in it, or a timeline that is being written. New agents, streams and files are
+    R"(SOURCE is the address of a collector (unix:PATH, tcp:HOST:PORT, tls:HOST:PORT) or of a broker
+(nats://HOST:PORT), a collector's folder, the folder of one agent or stream in it, or a timeline that
+is being written. New agents, streams and files are
 followed as they appear. A folder or file starts with its last 10 ticks (of each agent's newest
-stream), a collector with new data only.
+stream), a collector or broker with new data only.
 
 If the connection to the collector is lost, tail reconnects by itself. It reports the records that it
 missed; they are in the collector's folder. With tls: it needs --cert, --key and --ca, and follows the
@@ -159,8 +162,10 @@ class WaitNotice {
 
   void Look() {
     constexpr int64_t kAfter_ns = 1'000'000'000;
-    if (!is_due_ || MonotonicNow_ns() - start_ns_ < kAfter_ns) return;
-    is_due_ = false;
+    if (MonotonicNow_ns() - start_ns_ >= kAfter_ns) SayNow();
+  }
+  void SayNow() {
+    if (!std::exchange(is_due_, false)) return;
     Fail(absl::StrCat("waiting for data from ", Printable(source_)));
   }
 
@@ -170,9 +175,22 @@ class WaitNotice {
   bool is_due_ = true;
 };
 
+// Where there is nothing to follow yet; --agent may name none of those that are there by mistake.
+void SayNothingFound(const Tail& tail, const follow::FollowedFolders& followed,
+                     WaitNotice& notice) {
+  constexpr size_t kNamed = 8;
+  if (followed.has_found_any()) return;
+  const std::set<std::string>& others = followed.other_agents();
+  if (others.empty()) return notice.SayNow();
+  Fail(absl::StrCat("--agent: no agent ", Quoted(tail.folders.agent.value_or("")), " in ",
+                    Printable(tail.folders.path), " yet; agents are: ",
+                    Printable(Listed({others.begin(), others.end()}, kNamed))));
+}
+
 absl::Status TailFolders(const Tail& tail, follow::ChunkPrinter& printer, WaitNotice& notice) {
   auto followed = follow::FollowedFolders::Open(tail.folders);
   if (!followed.ok()) return followed.status();
+  SayNothingFound(tail, *followed, notice);
   absl::Status status;
   uint64_t damaged_said = 0;
   while (status.ok()) {
@@ -278,7 +296,9 @@ void AddTailCommand(CLI::App& app, int& exit_code) {
   CLI::App* command =
       app.add_subcommand("tail", "Follow a collector, or a timeline that is being written");
   command->footer(kTailFooter);
-  command->add_option("SOURCE", options->source, "a collector's address or folder, or a timeline")
+  command
+      ->add_option("SOURCE", options->source,
+                   "address of a collector or broker, a collector's folder, or a timeline")
       ->type_name("TIMELINE|DIR|ADDR")
       ->required();
   command->add_option("--format", options->format, "what is written to standard output [text]")

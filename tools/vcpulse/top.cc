@@ -40,7 +40,8 @@ namespace {
 constexpr const char* kTopFooter =
     R"(SOURCE is one of
   a timeline    replayed, from its end backwards; one that is still written grows
-  ADDR          the address of a collector (unix:PATH, tcp:HOST:PORT, tls:HOST:PORT)
+  ADDR          the address of a collector (unix:PATH, tcp:HOST:PORT, tls:HOST:PORT) or of a broker
+                (nats://HOST:PORT)
   DIR           a collector's folder, or one agent's in it: the last 6,000 ticks, and what comes
   NAME or PID   a VM that runs here
 Without SOURCE and without --vm, --pid, --qmp or --tid it records all VMs of this host.

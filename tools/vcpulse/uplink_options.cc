@@ -136,9 +136,10 @@ void AddCredentialOptions(CLI::App& command, PeerOptions& options) {
 
 void AddPeerOptions(CLI::App& command, PeerOptions& options) {
   command
-      .add_option("--agent-id", options.agent_id,
-                  "name of this host in timelines and at the collector; with TLS a name in "
-                  "--cert [the full host name]")
+      .add_option(
+          "--agent-id", options.agent_id,
+          "name of this host in timelines and at the collector: letters, digits and . _ - : / "
+          "@; with TLS a name in --cert [the full host name]")
       ->type_name("ID")
       ->group(kStreamingGroup);
   AddCredentialOptions(command, options);

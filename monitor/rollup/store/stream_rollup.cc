@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "monitor/rollup/store/merged_rows.h"
 #include "monitor/stream/disk/names.h"
+#include "monitor/stream/protocol/agent_id.h"
 #include "monitor/timeline/reader.h"
 
 namespace vcpulse::rollup {
@@ -231,8 +232,9 @@ absl::StatusOr<StreamRollup::Slice*> StreamRollup::SliceOf(size_t level, int64_t
   std::unique_ptr<Slice>& slice = open_[{level, begin_ns}];
   if (slice != nullptr) return slice.get();
   auto made = std::make_unique<Slice>();
-  made->folder = absl::StrCat(place_.directory, "/.rollup/", levels_[level].name,
-                              "/date=", Utc("%Y-%m-%d", begin_ns), "/host=", place_.agent);
+  made->folder =
+      absl::StrCat(place_.directory, "/.rollup/", levels_[level].name,
+                   "/date=", Utc("%Y-%m-%d", begin_ns), "/", stream::HostPartitionOf(place_.agent));
   const std::string name = absl::StrCat(id_ ? stream::ToHex(*id_) : place_.stream, "-",
                                         Utc("%Y%m%dT%H%M%SZ", begin_ns), ".csv");
   made->path = absl::StrCat(made->folder, "/", name);

@@ -9,6 +9,7 @@
 #include "absl/time/time.h"
 #include "monitor/export/event_columns.h"
 #include "monitor/stream/disk/names.h"
+#include "monitor/stream/protocol/agent_id.h"
 #include "monitor/timeline/reader.h"
 
 namespace vcpulse::rollup {
@@ -116,7 +117,7 @@ absl::Status TickFiles::MakeUnlessMade(const Source& source, Stream& stream, int
   if (options_.max_age_ns && *changed_ns + kDay_ns <= realtime_ns - *options_.max_age_ns) {
     return absl::OkStatus();  // it would be removed
   }
-  const auto made = made_->find({absl::StrCat("host=", source.key.first), source.name});
+  const auto made = made_->find({stream::HostPartitionOf(source.key.first), source.name});
   if (made != made_->end()) {
     const auto made_ns = files_.ModifiedAt_ns(made->second);
     if (made_ns.ok() && *made_ns >= *changed_ns) return absl::OkStatus();
@@ -130,8 +131,7 @@ absl::Status TickFiles::MakeUnlessMade(const Source& source, Stream& stream, int
 }
 
 absl::Status TickFiles::Make(const Source& source, Stream& stream, const std::stop_token& stopped) {
-  const std::string part =
-      absl::StrCat(options_.parquet, "/.", source.key.first, "-", source.name, ".part");
+  const std::string part = absl::StrCat(options_.parquet, "/.", source.name, ".part");
   absl::Status status = files_.Remove(part);  // of a process that was killed
   if (!status.ok() && !absl::IsNotFound(status)) return status;
   const auto bytes = files_.SizeOf(source.Path());
@@ -147,7 +147,7 @@ absl::Status TickFiles::Make(const Source& source, Stream& stream, const std::st
     static_cast<void>(files_.Remove(part));
     return first_ns.status();
   }
-  const std::string host = absl::StrCat("host=", source.key.first);
+  const std::string host = stream::HostPartitionOf(source.key.first);
   const std::string folder =
       absl::StrCat(options_.parquet, "/date=", Utc("%Y-%m-%d", first_ns->value_or(0)), "/", host);
   status = files_.MakeDirectories(folder);

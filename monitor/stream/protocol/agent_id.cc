@@ -6,8 +6,8 @@
 #include <optional>
 #include <string_view>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "kvm/base/text.h"
 #include "monitor/core/check.h"
 
 namespace vcpulse::stream {
@@ -69,9 +69,7 @@ std::optional<char> FromUpperHex(char high, char low) {
 
 absl::Status CheckAgentId(const std::string& id) {
   const auto bad = [&](const std::string& why) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("\"", absl::Utf8SafeCHexEscape(id.substr(0, kMaxIdBytes)),
-                     "\" cannot name an agent: ", why));
+    return absl::InvalidArgumentError(absl::StrCat(Quoted(id), " cannot name an agent: ", why));
   };
   if (id.empty()) return bad("it is empty");
   if (id.size() > kMaxIdBytes) {
@@ -105,6 +103,20 @@ std::string AgentIdOf(const std::string& folder) {
   }
   if (folder == "=") id.clear();
   return FolderOf(id) == folder ? id : folder;
+}
+
+std::string HostPartitionOf(const std::string& folder) {
+  std::string partition = "host=";
+  for (size_t i = 0; i < folder.size(); ++i) {
+    const bool is_escape = folder[i] == '=' && folder.size() - i > 2 &&
+                           FromUpperHex(folder[i + 1], folder[i + 2]).has_value();
+    partition += folder[i] != '=' ? std::string(1, folder[i]) : is_escape ? "%" : "%3D";
+  }
+  if (partition.size() <= kMaxFolderBytes) return partition;
+  partition.resize(kMaxFolderBytes - 1 - kHashDigits);
+  const size_t escape = partition.rfind('%');
+  if (escape != std::string::npos && partition.size() - escape < 3) partition.resize(escape);
+  return absl::StrCat(partition, "-", HashOf(folder));
 }
 
 }  // namespace vcpulse::stream

@@ -21,4 +21,10 @@ std::string FolderOf(const std::string& agent_id);
 // What FolderOf was given; for a folder that was shortened or is none of ours, the folder's name.
 std::string AgentIdOf(const std::string& folder);
 
+// The folder of a Hive partition for an agent's folder: "host=web-01". DuckDB, Hive and Spark
+// decode %3A in it, so the value that they show is the agent id; an = in it would make DuckDB
+// refuse the whole tree. Of a folder that was shortened it is the folder's name. At most 255 bytes:
+// longer ones end in - and 16 hexadecimal digits of a hash.
+std::string HostPartitionOf(const std::string& folder);
+
 }  // namespace vcpulse::stream

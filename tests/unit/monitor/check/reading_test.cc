@@ -82,6 +82,22 @@ TEST(CheckTimeline, ALostChunkIsAGap) {
   EXPECT_THAT(result.notes, ElementsAre(HasSubstr("5 records lost")));
 }
 
+// How long the time before the first record was is not known, so it is no gap, and proves nothing.
+TEST(CheckTimeline, NoPassOfGapsWhereTheBeginningIsMissing) {
+  DrawnRecording recording;
+  recording.Draw("SSSSS");
+  recording.Flush(true);
+  recording.Draw("SSSSSSSSSS....SSSSSS");
+  const std::string path = recording.Finish();
+  EXPECT_THAT(LinesOf(path, "gaps <= 50%"),
+              ElementsAre("VM guest1: INCONCLUSIVE, the timeline begins with record 10: earlier "
+                          "records are not here"));
+  EXPECT_EQ(Check(path, {"gaps <= 1%"}).outcome, Outcome::kFail);
+  const Result result = Check(path, {"spinning >= 50%"});
+  EXPECT_EQ(result.outcome, Outcome::kPass);
+  EXPECT_THAT(result.notes, ElementsAre("begins with record 10: earlier records are not here"));
+}
+
 TEST(CheckTimeline, NotesARecordingThatDidNotEndInOrder) {
   DrawnRecording recording;
   recording.Draw("SSSSSSSSSS");

@@ -99,8 +99,11 @@ TEST_F(FollowingFolders, FromTheStartFromNowAndOneAgent) {
   EXPECT_THAT(Poll(), IsEmpty());
   AppendTo(stream / "2.vpt", timeline_.chunks[2]);
   EXPECT_THAT(Poll(), ElementsAre("host-a! 9-11"));
+  EXPECT_THAT(followed_->other_agents(), IsEmpty());
   Open({.agent = "host-b", .from_start = true});
   EXPECT_THAT(Poll(), IsEmpty());
+  EXPECT_THAT(followed_->other_agents(), ElementsAre("host-a"));
+  EXPECT_FALSE(followed_->has_found_any());
   Open({.agent = "host-a", .last_ticks = 100});
   EXPECT_THAT(Poll(), ElementsAre("host-a! 1-5", "host-a! 6-8", "host-a! 9-11"));
 }

@@ -159,6 +159,7 @@ TEST(JsonReport, ListsGapsLifeCycleAndDamage) {
   Report report = WholeReport(recording.summary);
   report.read.ended_in_order = false;
   report.read.lost_records = 3;
+  report.read.lost_before_first = 1;
   report.read.told_losses = {{4, 5, v1::LostRecords::REASON_TOO_LARGE}};
   report.read.damages = {{.offset = 64, .bytes = 10, .reason = "torn"}};
   const json::value out = Parse(report);
@@ -174,6 +175,8 @@ TEST(JsonReport, ListsGapsLifeCycleAndDamage) {
   EXPECT_EQ(out.at_pointer("/life_cycle/0/skip_reason"), "no-kvm");
   EXPECT_TRUE(out.at_pointer("/life_cycle/0/vm").is_null());
   EXPECT_EQ(Number(out, "/life_cycle/0/t_s"), 0.1);
+  EXPECT_EQ(Number(out, "/damage/lost_records"), 3);
+  EXPECT_EQ(Number(out, "/damage/lost_before_first"), 1);
   EXPECT_EQ(Number(out, "/damage/told_losses/0/first_sequence"), 4);
   EXPECT_EQ(Number(out, "/damage/told_losses/0/last_sequence"), 5);
   EXPECT_EQ(out.at_pointer("/damage/told_losses/0/reason"), "too-large");

@@ -442,6 +442,18 @@ TEST(TextReport, TellsWhyRecordsWereLostOnTheWay) {
   EXPECT_THAT(DescribeLoss(read, 0, true), HasSubstr("lost on the way: the agent did not say why"));
 }
 
+// A later part of a recording is not damaged: what came before it is elsewhere, or nowhere.
+TEST(TextReport, TellsWhereATimelineBegins) {
+  timeline::ReadReport read;
+  read.lost_records = read.lost_before_first = 17834;
+  EXPECT_EQ(DescribeLoss(read, 0, true), "begins with record 17835: earlier records are not here");
+  read.lost_records += 10;
+  read.told_losses = {{20001, 20010, v1::LostRecords::REASON_SPOOL_FULL}};
+  EXPECT_EQ(DescribeLoss(read, 0, true),
+            "begins with record 17835: earlier records are not here; 10 records lost on the way: "
+            "the agent's spool was full");
+}
+
 // kill -9 leaves no Summary record. With --until the end was not looked at, so nothing is claimed.
 TEST(TextReport, TellsARecordingThatDidNotEnd) {
   HandMadeRecording recording;

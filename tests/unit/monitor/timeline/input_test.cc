@@ -152,51 +152,54 @@ TEST_F(Joining, RecordingsAreFoundBelowSeveralCollectors) {
   const std::string stream = kStreamName;
   Write("c1/host1/" + stream + "/1.vpt", chunks_[0]);
   Write("c2/host1/" + stream + "/2.vpt", chunks_[1]);
-  Write("c2/host2/" + stream + "/1.vpt", chunks_[0]);  // another agent, of the same stream id
+  Write("c2/host2/" + stream + "/1.vpt", chunks_[0]);  // the same stream under another agent
   Write("c2/host2/other/1.vpt", other.bytes);
   Write("c2/.rollup/1.vpt", chunks_[0]);
-  const auto found = FindRecordings({Path("c1"), Path("c2")});
-  ASSERT_TRUE(found.ok()) << found.status();
-  ASSERT_THAT(*found, SizeIs(3));
-  EXPECT_EQ((*found)[0].agent, "host1");
-  EXPECT_THAT((*found)[0].paths,
-              ElementsAre(Path("c1/host1/" + stream), Path("c2/host1/" + stream)));
-  EXPECT_EQ((*found)[1].agent, "host2");
-  EXPECT_THAT((*found)[2].paths, ElementsAre(Path("c2/host2/other")));
+  const std::vector<std::string> parts = {Path("c1/host1/" + stream), Path("c2/host1/" + stream),
+                                          Path("c2/host2/" + stream)};
+  // What is named twice is there once.
+  for (const std::vector<std::string>& paths :
+       {std::vector{Path("c1"), Path("c2")}, {Path("c1"), Path("c2"), Path("c2/host2")}}) {
+    const FoundRecordings found = FindRecordings(paths);
+    EXPECT_THAT(found.left_out, IsEmpty());
+    ASSERT_THAT(found.recordings, SizeIs(2));
+    EXPECT_EQ(found.recordings[0].paths, parts);
+    EXPECT_THAT(found.recordings[1].paths, ElementsAre(Path("c2/host2/other")));
+  }
 }
 
 TEST_F(Joining, RecordingsOfOneFolderAreFoundByTheirFiles) {
   const SmallTimeline other(3, 9);
   const std::string a = Write("d/a.vpt", whole_.bytes);
   const std::string b = Write("d/b.vpt", other.bytes);
-  const auto found = FindRecordings({Path("d")});
-  ASSERT_TRUE(found.ok()) << found.status();
-  ASSERT_THAT(*found, SizeIs(2));
-  EXPECT_THAT((*found)[0].paths, ElementsAre(a));
-  EXPECT_THAT((*found)[1].paths, ElementsAre(b));
+  const FoundRecordings found = FindRecordings({Path("d")});
+  ASSERT_THAT(found.recordings, SizeIs(2));
+  EXPECT_THAT(found.recordings[0].paths, ElementsAre(a));
+  EXPECT_THAT(found.recordings[1].paths, ElementsAre(b));
 }
 
-// A file tells its stream, but not the folder that a collector keeps it in.
-TEST_F(Joining, APartOfAnUnknownAgentIsOneOfItsStream) {
+TEST_F(Joining, AFileIsAPartOfItsStreamAsAFolderIs) {
   const std::string file = Write("a.vpt", whole_.bytes);
   const std::string folder = "c1/host1/" + std::string(kStreamName);
   Write(folder + "/1.vpt", chunks_[0]);
-  for (const bool file_first : {true, false}) {
-    const std::vector<std::string> paths =
-        file_first ? std::vector{file, Path(folder)} : std::vector{Path(folder), file};
-    const auto found = FindRecordings(paths);
-    ASSERT_TRUE(found.ok()) << found.status();
-    ASSERT_THAT(*found, SizeIs(1));
-    EXPECT_EQ((*found)[0].agent, "host1");
-    EXPECT_EQ((*found)[0].paths, paths);
+  for (const std::vector<std::string>& paths :
+       {std::vector{file, Path(folder)}, {Path(folder), file}}) {
+    const FoundRecordings found = FindRecordings(paths);
+    ASSERT_THAT(found.recordings, SizeIs(1));
+    EXPECT_EQ(found.recordings[0].paths, paths);
   }
 }
 
 TEST_F(Joining, WhereThereIsNoneThatIsSaid) {
-  EXPECT_EQ(FindRecordings({Path("none")}).status().code(), absl::StatusCode::kNotFound);
+  const std::string file = Write("a.vpt", whole_.bytes);
   std::filesystem::create_directories(Path("empty"));
-  EXPECT_THAT(std::string(FindRecordings({Path("empty")}).status().message()),
-              HasSubstr("holds no timeline (*.vpt)"));
+  const FoundRecordings found = FindRecordings({Path("none"), Path("empty"), file});
+  ASSERT_THAT(found.left_out, SizeIs(2));
+  EXPECT_EQ(found.left_out[0].code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(found.left_out[0].message()), HasSubstr("cannot read " + Path("none")));
+  EXPECT_THAT(std::string(found.left_out[1].message()),
+              HasSubstr(Path("empty") + " is a directory that holds no timeline (*.vpt)"));
+  EXPECT_THAT(found.recordings, SizeIs(1));
 }
 
 }  // namespace

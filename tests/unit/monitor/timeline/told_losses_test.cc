@@ -47,16 +47,34 @@ TEST(ToldLosses, AreCountedOnceWhereverTheyStand) {
   const Bytes before = Records(1, 4);
   const Bytes lost = LostChunk(5, 14);
   const Bytes after = Records(15, 20);
-  const std::vector<std::pair<std::vector<Bytes>, uint64_t>> cases = {
-      {{before, lost, after}, 10}, {{lost, after}, 6}, {{before, lost}, 4}, {{lost}, 0}};
-  for (const auto& [chunks, records] : cases) {
+  struct Case {
+    std::vector<Bytes> chunks;
+    uint64_t records;
+    uint64_t before_first;
+  };
+  const std::vector<Case> cases = {{{before, lost, after}, 10, 0},
+                                   {{lost, after}, 6, 4},
+                                   {{before, lost}, 4, 0},
+                                   {{lost}, 0, 4}};
+  for (const auto& [chunks, records, before_first] : cases) {
     const Seen seen = ReadBytes(Concatenate(chunks));
     ASSERT_TRUE(seen.report.ok()) << seen.report.status();
-    EXPECT_EQ(seen.report->lost_records, 10u);
+    EXPECT_EQ(seen.report->lost_records, 10 + before_first);
+    EXPECT_EQ(seen.report->lost_before_first, before_first);
     EXPECT_THAT(seen.report->told_losses, ElementsAre(Told(5, 14)));
     EXPECT_EQ(seen.report->records, records);
     EXPECT_THAT(seen.report->damages, IsEmpty());
   }
+}
+
+// No record has the number 0, so that is damage: of this chunk alone, and nothing is before it.
+TEST(ToldLosses, AChunkThatBeginsWithZeroIsDamaged) {
+  const Seen seen = ReadBytes(Concatenate({Records(0, 4), Records(5, 6)}));
+  ASSERT_TRUE(seen.report.ok()) << seen.report.status();
+  ASSERT_THAT(seen.report->damages, testing::SizeIs(1));
+  EXPECT_THAT(seen.report->damages[0].reason, testing::Not(testing::HasSubstr("repeats")));
+  EXPECT_EQ(seen.report->lost_records, 5u);
+  EXPECT_EQ(seen.report->lost_before_first, 0u);
 }
 
 TEST(ToldLosses, HolesBesideThemCountToo) {

@@ -188,7 +188,11 @@ TEST(WriterReader, EachChunkIsReadableAlone) {
     EXPECT_THAT(seen.others, testing::Contains(HasSubstr("Session host_name: \"small\"")));
     EXPECT_THAT(seen.others, testing::Contains(HasSubstr("VcpuSet vm: 1 epoch: 1")));
     EXPECT_THAT(seen.others, testing::Contains(StartsWith("0 ClockSnapshot")));
-    EXPECT_EQ(seen.report->lost_records, 0u);
+    // Chunk 0 has records 1 to 5, each later one three. A later part is not damaged.
+    const uint64_t before = c == 0 ? 0 : 3 * c + 2;
+    EXPECT_EQ(seen.report->lost_records, before);
+    EXPECT_EQ(seen.report->lost_before_first, before);
+    EXPECT_THAT(seen.report->damages, IsEmpty());
   }
 }
 

@@ -35,6 +35,8 @@ TEST(Labels, WhatIsNoLabel) {
     EXPECT_THAT(LabelRefusal({std::string("k=") + value}), HasSubstr("a value is text")) << value;
   }
   EXPECT_THAT(LabelRefusal({"k=" + std::string(254, 'a')}), HasSubstr("a value is text"));
+  EXPECT_LE(LabelRefusal({"k=" + std::string(5000, 'a')}).size(), 200u);
+  EXPECT_LE(LabelRefusal({std::string(5000, 'a')}).size(), 200u);
   EXPECT_THAT(LabelRefusal({"k=1", "k=2"}), HasSubstr("'k=2': this key is given twice"));
 }
 

@@ -50,5 +50,15 @@ TEST(RollupOption, TakesWindowsThatMakeUpADay) {
   }
 }
 
+TEST(KeepOption, NamesTheLevels) {
+  for (const std::string name : {"foo", "", "5s", "1h"}) {
+    EXPECT_EQ(ParseLevels({.rollup = "10s,1m", .keep = name + "=2d"}).status().message(),
+              "--keep: no level '" + name + "'; levels are: raw, parquet, 10s, 1m");
+  }
+  EXPECT_EQ(ParseLevels({.keep = "10s=2d"}).status().message(),
+            "--keep: no level '10s'; levels are: raw, parquet (--rollup adds others)");
+  EXPECT_TRUE(ParseLevels({.rollup = "60s", .keep = "1m=2d,raw=1d"}).ok());
+}
+
 }  // namespace
 }  // namespace vcpulse::tools

@@ -56,7 +56,7 @@ class Store : public testing::Test {
   }
 
   std::string PathOf(uint64_t first_sequence) const {
-    return folder_ + "/host1/" + kStream + "/" + stream::FileNameOf(first_sequence);
+    return folder_ + "/spiffe=3A=2F=2Fhost1/" + kStream + "/" + stream::FileNameOf(first_sequence);
   }
   void Append(uint64_t file, const timeline::Bytes& bytes) const {
     fs::create_directories(fs::path(PathOf(file)).parent_path());
@@ -132,14 +132,16 @@ TEST_F(Store, AFilePerSliceOfTimeWhenItIsOver) {
   std::vector<std::string> paths;
   for (const auto& [path, text] : Stored()) paths.push_back(path);
   // 1,600 s from 22:13:25 on.
-  EXPECT_THAT(
-      paths,
-      testing::ElementsAre(
-          "10s/date=2023-11-14/host=host1/01020300000000000000000000000000-20231114T221000Z.csv",
-          "10s/date=2023-11-14/host=host1/01020300000000000000000000000000-20231114T222000Z.csv",
-          "10s/date=2023-11-14/host=host1/01020300000000000000000000000000-20231114T223000Z.csv",
-          "10s/date=2023-11-14/host=host1/01020300000000000000000000000000-20231114T224000Z.csv",
-          "1m/date=2023-11-14/host=host1/01020300000000000000000000000000-20231114T220000Z.csv"));
+  EXPECT_THAT(paths, testing::ElementsAre("10s/date=2023-11-14/host=spiffe%3A%2F%2Fhost1/"
+                                          "01020300000000000000000000000000-20231114T221000Z.csv",
+                                          "10s/date=2023-11-14/host=spiffe%3A%2F%2Fhost1/"
+                                          "01020300000000000000000000000000-20231114T222000Z.csv",
+                                          "10s/date=2023-11-14/host=spiffe%3A%2F%2Fhost1/"
+                                          "01020300000000000000000000000000-20231114T223000Z.csv",
+                                          "10s/date=2023-11-14/host=spiffe%3A%2F%2Fhost1/"
+                                          "01020300000000000000000000000000-20231114T224000Z.csv",
+                                          "1m/date=2023-11-14/host=spiffe%3A%2F%2Fhost1/"
+                                          "01020300000000000000000000000000-20231114T220000Z.csv"));
 }
 
 // Chunks come one by one, in files of several, and the process dies in between.

@@ -53,7 +53,7 @@ class Ticks : public testing::Test {
 
   std::string Parquet() const { return folder_ + "/.parquet"; }
   std::string PathOf(uint64_t first_sequence) const {
-    return folder_ + "/host1/20231114T221325Z-01020300000000000000000000000000/" +
+    return folder_ + "/a=3Ahost1/20231114T221325Z-01020300000000000000000000000000/" +
            stream::FileNameOf(first_sequence);
   }
   // Chunks from `begin` on to before `end`, at the end of a file.
@@ -87,7 +87,7 @@ class Ticks : public testing::Test {
   }
   static std::string NameOf(uint64_t first_sequence) {
     const std::string name = stream::FileNameOf(first_sequence);
-    return "date=2023-11-14/host=host1/01020300000000000000000000000000-" +
+    return "date=2023-11-14/host=a%3Ahost1/01020300000000000000000000000000-" +
            name.substr(0, name.find('.')) + ".parquet";
   }
 
@@ -155,8 +155,7 @@ TEST_F(Ticks, ASilentFileIsClosedUntilItGrows) {
 
 TEST_F(Ticks, AKilledProcessLeavesNothingThatStays) {
   Append(1, 0, size());
-  const std::string part =
-      Parquet() + "/.host1-" + fs::path(NameOf(1)).filename().string() + ".part";
+  const std::string part = Parquet() + "/." + fs::path(NameOf(1)).filename().string() + ".part";
   std::ofstream(part) << "half";
   Pass();
   EXPECT_THAT(Names(), ElementsAre(NameOf(1)));

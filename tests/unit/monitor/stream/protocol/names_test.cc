@@ -96,6 +96,7 @@ TEST(AgentId, WhatMayNameAnAgent) {
     EXPECT_THAT(std::string(status.message()), Not(HasSubstr("\n")));
   }
   EXPECT_FALSE(CheckAgentId(std::string(254, 'a')).ok());
+  EXPECT_LE(CheckAgentId(std::string(5000, 'a')).message().size(), 200u);
   EXPECT_FALSE(CheckAgentId(std::string("a\0b", 3)).ok());
 }
 
@@ -129,6 +130,32 @@ TEST(AgentId, FolderIsOneSafeComponentAndTellsIdsApart) {
     EXPECT_THAT(folder, Not(HasSubstr("/")));
     const bool shortened = folder.size() == 255 && folder[238] == '=';
     EXPECT_EQ(AgentIdOf(folder), shortened ? folder : id);
+  }
+}
+
+// `=` inside of the value makes DuckDB refuse all files of the tree.
+TEST(AgentId, ItsHivePartitionHasNoFurtherEqualsSign) {
+  EXPECT_EQ(HostPartitionOf(FolderOf("web-01.example")), "host=web-01.example");
+  EXPECT_EQ(HostPartitionOf(FolderOf("spiffe://d/p@q")), "host=spiffe%3A%2F%2Fd%2Fp%40q");
+  EXPECT_EQ(HostPartitionOf("a="), "host=a%3D");
+  EXPECT_EQ(HostPartitionOf("a=zz"), "host=a%3Dzz");
+  std::set<std::string> partitions;
+  for (const char last : {'x', 'y'}) {
+    for (const size_t length : {244u, 245u, 246u, 247u, 252u}) {
+      for (const char* const middle : {"", "/", "//", "///"}) {
+        const std::string id = "a" + std::string(length, 'b') + middle + last;
+        const std::string partition = HostPartitionOf(FolderOf(id));
+        EXPECT_TRUE(partitions.insert(partition).second) << partition;
+        EXPECT_LE(partition.size(), 255u);
+        EXPECT_EQ(partition.rfind('='), 4u);
+        const size_t escape = partition.rfind('%');
+        if (escape != std::string::npos) {
+          EXPECT_TRUE(partition.substr(escape).starts_with("%2F") ||
+                      partition.substr(escape).starts_with("%3D"))
+              << partition;
+        }
+      }
+    }
   }
 }
 
