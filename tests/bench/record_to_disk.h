@@ -62,7 +62,8 @@ inline std::unique_ptr<timeline::RecordWriter> NewFileWriter(OutputFile& file) {
 // `reader` as --reader: bpf or read.
 inline recorder::Progress RecordToDisk(const std::vector<kvm::Vm>& vms, absl::Duration interval,
                                        absl::Duration flush, const std::string& path,
-                                       std::string_view reader = "read") {
+                                       std::string_view reader = "read",
+                                       absl::Duration run = kRun) {
   SoftwarePerfEvents perf;
   std::unique_ptr<kvm::ThreadKeeper> keeper;
   if (reader == "bpf") {
@@ -86,7 +87,7 @@ inline recorder::Progress RecordToDisk(const std::vector<kvm::Vm>& vms, absl::Du
     if (!recording.Track(vm).ok()) _exit(1);
   }
   auto ticker = sampler::TickThread::Start(recording.sampler(), {.interval = interval});
-  const absl::Time end = absl::Now() + kRun;
+  const absl::Time end = absl::Now() + run;
   absl::Time next_flush = absl::Now() + flush;
   while (absl::Now() < end) {
     absl::SleepFor(absl::Milliseconds(50));

@@ -100,7 +100,7 @@ class SystemdUnitsTest(unittest.TestCase):
             done = run("systemd-analyze", "verify", "--man=no", here)
             self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
 
-    def test_the_agent_has_one_capability_and_the_collector_none(self):
+    def test_the_agent_has_two_capabilities_and_the_collector_none(self):
         for name in ("AmbientCapabilities", "CapabilityBoundingSet"):
             self.assertEqual(settings("vcpulse-agent.service", name), ["CAP_PERFMON CAP_BPF"])
             self.assertEqual(settings("vcpulse-collector.service", name), [""])

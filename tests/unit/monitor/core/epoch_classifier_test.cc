@@ -26,6 +26,22 @@ VcpuSample Busy(int64_t ms) {
   return sample;
 }
 
+// BPF keeps values of running vCPUs as old as the host's own tick: until there are newer ones, a
+// sample brings nothing to judge.
+TEST(EpochClassifier, WhatIsNoNewerIsJudgedOnce) {
+  constexpr int64_t kTick = 1'000'000;
+  EpochClassifier classifier({.vcpus = 1, .slots = kEpochSlots}, Classifier::kIpcBands, {}, kTick);
+  ResidencyEstimator residency({kEpochBasis});
+  std::vector<Verdict> verdicts(1);
+  Sample sample{.vcpus = {Busy(100)}};
+  // Values of each 20th tick: twelve alike would fill the window of a tick of 1 ms.
+  for (int tick = 0; tick < 60; ++tick) {
+    sample.vcpus[0] = Busy(100 + tick / 20 * 20);
+    classifier.Classify(sample, residency, verdicts);
+    EXPECT_EQ(verdicts[0].band, tick < 20 ? Band::kNone : Band::kProductive) << tick;
+  }
+}
+
 // The first sample of an epoch has nothing before it; the hysteresis is each vCPU's own.
 TEST(EpochClassifier, JudgesEachVcpuFromItsSecondSampleOn) {
   EpochClassifier classifier({.vcpus = 2, .slots = kEpochSlots}, Classifier::kIpcBands, {},

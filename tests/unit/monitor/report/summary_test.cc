@@ -242,6 +242,40 @@ TEST(Summary, FindsCountsByNameWhateverTheirOrder) {
   EXPECT_THAT(vcpu.tids, ElementsAre(2001u, 2777u));
 }
 
+// By BPF: values as old as the host's tick, of now, and by read(2); one that is no newer counts
+// once.
+TEST(Summary, TellsKeptValuesFromThoseOfReads) {
+  HandMadeRecording recording;
+  v1::Session session = HandMadeRecording::Session();
+  session.set_reader("bpf");
+  ASSERT_TRUE(recording.Add(session).ok());
+  ASSERT_TRUE(recording.Add(recording.Set(1, 1, {2001, 2002, 2003})).ok());
+  timeline::TickEntry first{.vm = 1, .epoch = 1};
+  first.sample.wake_ns = kStart_ns;
+  first.sample.vcpus.resize(3);
+  first.verdicts.resize(3);
+  const auto stamp = [&](core::VcpuSample& vcpu, int64_t begin_ns, int64_t end_ns) {
+    vcpu.read_begin_ns = kStart_ns + begin_ns;
+    vcpu.read_end_ns = kStart_ns + end_ns;
+  };
+  stamp(first.sample.vcpus[0], -3'000'000, -3'000'000);
+  stamp(first.sample.vcpus[1], 100, 100);
+  stamp(first.sample.vcpus[2], 100, 600);
+  ASSERT_TRUE(recording.Add(first).ok());
+  timeline::TickEntry second = first;
+  second.previous = &first.sample;
+  second.sample.tick = 1;
+  second.sample.wake_ns = kStart_ns + kTick_ns;
+  stamp(second.sample.vcpus[1], kTick_ns, kTick_ns);
+  ASSERT_TRUE(recording.Add(second).ok());
+  const OwnCost& cost = recording.summary.own_cost();
+  EXPECT_EQ(cost.kept, 3u);
+  EXPECT_EQ(cost.age_ns.count(), 1u);
+  EXPECT_EQ(cost.age_ns.Max(), 3'000'000);
+  EXPECT_EQ(cost.read_ns.count(), 1u);
+  EXPECT_EQ(cost.read_ns.Max(), 500);
+}
+
 // Two VMs in one tick: each its own sums, but one tick, and one wake to be late.
 TEST(Summary, CountsATickOnceForAllVms) {
   HandMadeRecording recording;
