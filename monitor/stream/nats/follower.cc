@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "kvm/base/clock.h"
 #include "monitor/stream/nats/jetstream.h"
 #include "monitor/stream/nats/subject.h"
 
@@ -19,6 +20,8 @@ namespace {
 
 constexpr std::chrono::milliseconds kFollowAgainAfter{500};
 constexpr int64_t kFollowPatience_ms = 100;
+constexpr int64_t kQuiet_ns = 2'000'000'000;
+constexpr int64_t kCheckPatience_ms = 2'000;
 constexpr int kFollowBatch = 64;
 // The consumer of a follower that is gone goes too; that of one that does not read for longer is
 // made again, where it was.
@@ -65,6 +68,9 @@ class NatsFollower {
   // stream that was made since.
   absl::Status FindPlace();
   absl::Status Fetch();
+  // Whether silence is that of hosts. In a cluster the consumer is on one server; where that dies,
+  // nobody refuses what is asked of it.
+  absl::Status CheckConsumer();
   void Take(natsMsg* message);
 
   void SayBack() {
@@ -94,9 +100,10 @@ class NatsFollower {
   bool follows_ = false;  // it has, once
   bool is_lost_ = false;
   std::string said_;
-  int64_t made_ns_ = 0;  // when the stream was, by the broker
-  uint64_t next_ = 1;    // message of it
-  absl::Status taken_;   // the error of the owner's
+  int64_t heard_ns_ = 0;  // when the broker last handed out or answered
+  int64_t made_ns_ = 0;   // when the stream was, by the broker
+  uint64_t next_ = 1;     // message of it
+  absl::Status taken_;    // the error of the owner's
 };
 
 absl::Status NatsFollower::FindPlace() {
@@ -161,8 +168,25 @@ absl::Status NatsFollower::Prepare() {
                           absl::StrCat(options_.address, ": a consumer"));
   }
   subscription_.reset(made);
+  heard_ns_ = MonotonicNow_ns();
   follows_ = true;
   return absl::OkStatus();
+}
+
+absl::Status NatsFollower::CheckConsumer() {
+  if (MonotonicNow_ns() - heard_ns_ < kQuiet_ns) return absl::OkStatus();
+  jsOptions patience;
+  jsOptions_Init(&patience);
+  patience.Wait = kCheckPatience_ms;
+  jsConsumerInfo* info = nullptr;
+  jsErrCode code = static_cast<jsErrCode>(0);
+  const natsStatus status =
+      natsSubscription_GetConsumerInfo(&info, subscription_.get(), &patience, &code);
+  jsConsumerInfo_Destroy(info);
+  heard_ns_ = MonotonicNow_ns();
+  if (status == NATS_OK) return absl::OkStatus();
+  return absl::UnavailableError(
+      absl::StrCat(options_.address, ": what it hands out is gone: ", NatsWords(status)));
 }
 
 absl::Status NatsFollower::Fetch() {
@@ -171,7 +195,8 @@ absl::Status NatsFollower::Fetch() {
   jsErrCode code = static_cast<jsErrCode>(0);
   const natsStatus status =
       natsSubscription_Fetch(&list, subscription_.get(), kFollowBatch, kFollowPatience_ms, &code);
-  if (status == NATS_TIMEOUT) return absl::OkStatus();
+  if (status == NATS_TIMEOUT) return CheckConsumer();
+  heard_ns_ = MonotonicNow_ns();
   if (status != NATS_OK) {
     return absl::UnavailableError(absl::StrCat(options_.address, ": ", NatsWords(status)));
   }
@@ -181,7 +206,8 @@ absl::Status NatsFollower::Fetch() {
 
 void NatsFollower::Take(natsMsg* message) {
   jsMsgMetaData* place = nullptr;
-  if (natsMsg_GetMetaData(&place, message) == NATS_OK) next_ = place->Sequence.Stream + 1;
+  if (natsMsg_GetMetaData(&place, message) == NATS_OK)
+    next_ = std::max(next_, place->Sequence.Stream + 1);
   jsMsgMetaData_Destroy(place);
   static_cast<void>(natsMsg_Ack(message, nullptr));
   const auto from = ParseSubject(natsMsg_GetSubject(message));
