@@ -426,6 +426,32 @@ class OneServerTest(unittest.TestCase):
         self.assertEqual(self.replay(*host, agent="web-01").returncode, 0)
         self.assertEqual(merged(self.has_all(agent="web-01"), self.path("joined.vpt"))[0], self.bytes)
 
+    def test_credentials_that_are_wrong_for_a_while(self):
+        """libnats closes a connection for good that was not let in twice."""
+        self.serve(more=self.USERS.format(), make_stream=False)
+        host = ["--nats-user", "web-01", "--nats-password-file", self.write("host", "secret\n")]
+        other = ["--nats-user", "collector", "--nats-password-file", self.write("other", "other\n")]
+        self.assertEqual(run("collect", "--from", self.url, "--make-stream", *other).returncode, 0)
+        collector = self.collect("out", *other)
+        collector.wait_for_line("taking chunks from")
+        tail = Command("tail", self.url, "--format", "jsonl", *other)
+        self.addCleanup(tail.end)
+        tail.wait_for_line("waiting for data")
+        server = self.servers.servers[0]
+        with open(server.configuration, encoding="utf-8") as file:
+            right = file.read()
+        for text in (right.replace('"other"', '"changed"'), right):
+            server.kill()
+            with open(server.configuration, "w", encoding="utf-8") as file:
+                file.write(text)
+            self.servers.start()
+            if text != right:
+                collector.wait_for_line("Authorization Violation; trying again")
+                tail.wait_for_line("Authorization Violation; trying again")
+        self.assertEqual(self.replay(*host, agent="web-01").returncode, 0)
+        self.has_all(agent="web-01")
+        wait_for("ticks", lambda: self.ticks_of(tail, "web-01"))
+
     def test_who_may_not_ask_jetstream(self):
         self.serve(more='authorization { users: [ { user: "all", password: "p" }, { user: "none", password: "p", '
                         'permissions: { publish: ["vcpulse.>"] } }, { user: "look", password: "p", '
