@@ -374,8 +374,9 @@ absl::Status Loop::Finish() {
                              : "no KVM guest was recorded (only root can identify the VMs of other "
                                "users)");
   } else if (!session_.no_keeper_reason().empty()) {
-    view_.say(absl::StrCat("counters were read by read(2), which interrupts running vCPUs; no BPF: ",
-                           session_.no_keeper_reason()));
+    view_.say(
+        absl::StrCat("counters were read by read(2), which interrupts running vCPUs; no BPF: ",
+                     session_.no_keeper_reason()));
   }
   return absl::OkStatus();
 }

@@ -179,6 +179,23 @@ class ClusterTest(unittest.TestCase):
         stream = self.servers.stream().get(leader.name) if leader else None
         return ((stream or {}).get("state") or {}).get("messages", 0)
 
+    def test_tail_goes_on_at_another_server(self):
+        tail = Command("tail", self.servers.urls[0], "--format", "jsonl")
+        self.addCleanup(tail.end)
+        tail.wait_for_line("waiting for data")
+        file = make_timeline(self.path("made.vpt"), 20)
+        self.assertEqual(self.replay(file, "host-1").process.wait(60), 0)
+        wait_for("ticks", lambda: any('"host-1"' in line for line in tail.printed))
+        # Each of them in turn: the tail's own consumer is on one of them.
+        for number, server in enumerate(self.servers.servers):
+            server.kill()
+            agent = f"late-{number}"
+            self.assertEqual(self.replay(file, agent).process.wait(60), 0)
+            wait_for("ticks", lambda agent=agent: sum(f'"{agent}"' in line for line in tail.printed) >= 200)
+            server.start()
+            wait_for(f"{server.name} to be back", server.is_up)
+            time.sleep(2)
+
     def test_collectors_share(self):
         """One dies, one hangs with chunks under way, one is added: the others go on."""
         file = make_timeline(self.path("made.vpt"), 1800)

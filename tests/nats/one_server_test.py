@@ -112,6 +112,61 @@ class OneServerTest(unittest.TestCase):
         self.collect()
         self.has_all()
 
+    def ticks_of(self, tail, agent):
+        return [row for row in map(json.loads, tail.printed) if row.get("agent") == agent]
+
+    def test_tail_outlives_broker_and_stream(self):
+        self.serve()
+        tail = Command("tail", self.url, "--format", "jsonl")
+        self.addCleanup(tail.end)
+        tail.wait_for_line("waiting for data")
+        self.assertEqual(self.replay(agent="web-01").returncode, 0)
+        wait_for("ticks", lambda: self.ticks_of(tail, "web-01"))
+        self.servers.servers[0].kill()
+        tail.wait_for_line("the broker was lost: ")
+        self.servers.start()
+        # What comes before it is back itself is shown too.
+        self.assertEqual(self.replay(agent="web-02").returncode, 0)
+        tail.wait_for_line("is there again")
+        wait_for("ticks after the restart", lambda: self.ticks_of(tail, "web-02"))
+        self.request("$JS.API.STREAM.DELETE.VCPULSE", {})
+        tail.wait_for_line("makes it; trying again")
+        self.assertEqual(run("collect", "--from", self.url, "--make-stream").returncode, 0)
+        self.assertEqual(self.replay(agent="web-03").returncode, 0)
+        wait_for("ticks of the new stream", lambda: self.ticks_of(tail, "web-03"))
+        wait_for("that it is back", lambda: sum("is there again" in line for line in tail.said) == 2)
+        self.assertEqual(sum("was lost" in line for line in tail.said), 2, tail.said)
+        self.assertFalse([line for line in tail.said if ": ;" in line])
+        self.assertEqual(tail.end(), 0)
+
+    def test_a_collector_says_why_the_broker_is_lost(self):
+        self.serve()
+        collector = self.collect()
+        collector.wait_for_line("taking chunks from")
+        self.servers.servers[0].kill()
+        line = next(line for line in collector.said if collector.wait_for_line("trying again") and "trying again" in line)
+        self.assertNotIn(": ;", line)
+        self.servers.start()
+        self.assertEqual(self.replay().returncode, 0)
+        self.has_all()
+
+    def record(self, *more):
+        return run("record", "--event-set", "degraded", "--to", self.url, "--agent-id", "web-01", "--spool-dir",
+                   self.path("spool"), "--require-collector", *more, "--", "sleep", "1")
+
+    def test_a_broker_is_required(self):
+        self.serve(make_stream=False)
+        begin = time.monotonic()
+        result = self.record()
+        self.refused(result, "--require-collector: nats://", 125)
+        self.refused(result, "no stream of the broker takes vcpulse's chunks", 125)
+        self.assertLess(time.monotonic() - begin, 20)
+        self.assertEqual(run("collect", "--from", self.url, "--make-stream").returncode, 0)
+        result = self.record()
+        self.assertEqual(result.returncode, 0, result.stderr)
+        # What it asked with is not kept.
+        self.assertEqual(self.servers.stream()["n0"]["state"]["messages"], 0)
+
     def test_the_spool_waits_for_a_broker_that_is_away(self):
         self.serve()
         self.servers.stop()
@@ -133,6 +188,27 @@ class OneServerTest(unittest.TestCase):
         time.sleep(2)
         self.assertEqual(waits.end(), 0)
         self.assertEqual(len(waits.said), 1, waits.said)
+
+    def test_a_name_that_is_unknown(self):
+        self.url = "nats://nowhere.invalid:4222"
+        words = "nats://nowhere.invalid:4222: the name nowhere.invalid cannot be resolved: "
+        self.refused(run("collect", "--from", self.url, "--make-stream"), words)
+        self.refused(run("tail", self.url), words)
+        self.refused(self.replay(), words)
+
+    def test_replicas_of_one_server(self):
+        self.serve()
+        result = run("collect", "--from", self.url, "--make-stream", "--replicas", "3")
+        self.refused(result, "--replicas 3: this server is in no cluster")
+        # As somebody else has asked of it, and as it says.
+        js = {"name": "VCPULSE", "subjects": ["vcpulse.v1.>"], "retention": "limits", "storage": "file",
+              "num_replicas": 3, "discard": "old", "duplicate_window": 300_000_000_000, "max_msgs": -1, "max_bytes": -1}
+        self.request("$JS.API.STREAM.UPDATE.VCPULSE", js)
+        result = run("collect", "--from", self.url, "--make-stream")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("3 replicas (only 1 of them there, as this server is in no cluster)", result.stderr)
+        result = run("collect", "--from", self.url, "--make-stream", "--replicas", "1")
+        self.assertIn(": 1 replica, ", result.stderr)
 
     def test_a_stream_that_is_missing(self):
         self.serve(make_stream=False)
@@ -350,6 +426,51 @@ class OneServerTest(unittest.TestCase):
         self.assertEqual(self.replay(*host, agent="web-01").returncode, 0)
         self.assertEqual(merged(self.has_all(agent="web-01"), self.path("joined.vpt"))[0], self.bytes)
 
+    def test_credentials_that_are_wrong_for_a_while(self):
+        """libnats closes a connection for good that was not let in twice."""
+        self.serve(more=self.USERS.format(), make_stream=False)
+        host = ["--nats-user", "web-01", "--nats-password-file", self.write("host", "secret\n")]
+        other = ["--nats-user", "collector", "--nats-password-file", self.write("other", "other\n")]
+        self.assertEqual(run("collect", "--from", self.url, "--make-stream", *other).returncode, 0)
+        collector = self.collect("out", *other)
+        collector.wait_for_line("taking chunks from")
+        tail = Command("tail", self.url, "--format", "jsonl", *other)
+        self.addCleanup(tail.end)
+        tail.wait_for_line("waiting for data")
+        server = self.servers.servers[0]
+        with open(server.configuration, encoding="utf-8") as file:
+            right = file.read()
+        for text in (right.replace('"other"', '"changed"'), right):
+            server.kill()
+            with open(server.configuration, "w", encoding="utf-8") as file:
+                file.write(text)
+            self.servers.start()
+            if text != right:
+                collector.wait_for_line("Authorization Violation; trying again")
+                tail.wait_for_line("Authorization Violation; trying again")
+        self.assertEqual(self.replay(*host, agent="web-01").returncode, 0)
+        self.has_all(agent="web-01")
+        wait_for("ticks", lambda: self.ticks_of(tail, "web-01"))
+
+    def test_who_may_not_ask_jetstream(self):
+        self.serve(more='authorization { users: [ { user: "all", password: "p" }, { user: "none", password: "p", '
+                        'permissions: { publish: ["vcpulse.>"] } }, { user: "look", password: "p", '
+                        'permissions: { publish: ["$JS.API.STREAM.INFO.VCPULSE"] } }, { user: "hear", password: "p", '
+                        'permissions: { subscribe: ["_INBOX_web-01.>"], publish: ["vcpulse.v1.web-02.>"] } } ] }',
+                   make_stream=False)
+        password = ["--nats-password-file", self.write("password", "p\n")]
+        self.assertEqual(run("collect", "--from", self.url, "--make-stream", "--nats-user", "all", *password).returncode, 0)
+        for user, words in (("none", 'Permissions Violation for Publish to "$JS.API.STREAM.INFO.VCPULSE"'),
+                            ("look", 'Permissions Violation for Publish to "$JS.API.CONSUMER.')):
+            for command in (["collect", "--from", self.url, "--dir", self.path(user)], ["tail", self.url]):
+                with self.subTest(user=user, command=command):
+                    result = run(*command, "--nats-user", user, *password)
+                    self.refused(result, words)
+                    self.assertEqual(len(result.stderr.splitlines()), 1, result.stderr)
+        result = self.record("--nats-user", "hear", *password)
+        self.refused(result, "--require-collector: ", 125)
+        self.refused(result, 'Permissions Violation for Publish to "vcpulse.v1.web-01.probe"', 125)
+
     def test_tls(self):
         for arguments in (
                 ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
@@ -367,16 +488,38 @@ class OneServerTest(unittest.TestCase):
         self.refused(self.replay(), "127.0.0.1")  # without TLS
         self.url = self.url.replace("nats://", "nats+tls://")
         self.refused(self.replay(), "ertificate")  # the authority is not known
+        for option, words in ((["--ca", self.file], f"--ca {self.file} cannot be used: "),
+                              (["--ca", self.path("none")], f"--ca {self.path('none')}: No such file"),
+                              (["--cert", self.file, "--key", self.path("b.key")], f"--cert {self.file} cannot be used: "),
+                              (["--cert", self.path("b.pem"), "--key", self.file], f"--key {self.file} cannot be used: "),
+                              (["--cert", self.path("b.pem"), "--key", self.path("ca.key")], "key values mismatch")):
+            self.has_no_chance(words, *option)
         ca = ["--ca", self.path("ca.pem")]
         self.assertEqual(run("collect", "--from", self.url, "--make-stream", *ca).returncode, 0)
         self.collect("out", *ca)
         self.assertEqual(self.replay(*ca).returncode, 0)
         self.has_all()
+        # A server without TLS: the address is said as it was given.
+        self.servers.stop()
+        self.folder = self.path("plain")
+        self.serve(make_stream=False)
+        url = self.url.replace("nats://", "nats+tls://")
+        self.refused(run("collect", "--from", url, "--make-stream"), f"{url}: ")
+
+    def test_an_address_may_end_with_a_slash(self):
+        self.serve()
+        for url in (self.url + "/", self.url.replace("nats", "NATS")):
+            result = run("collect", "--from", url, "--make-stream")
+            self.assertEqual(result.returncode, 0, result.stderr)
 
     def test_what_cannot_be_meant(self):
         for arguments, words in (
                 (["replay", self.file, "--to", "nats://u:p@127.0.0.1"], "holds no user and no password"),
                 (["replay", self.file, "--to", "nats://"], "is not an address of NATS"),
+                (["replay", self.file, "--to", "nats://a:1/b"], "is not an address of NATS"),
+                (["replay", self.file, "--to", "NATS:a:1"], "is not an address of NATS: write nats://HOST:PORT"),
+                (["tail", "nats:127.0.0.1:4222"], "SOURCE: 'nats:127.0.0.1:4222' is not an address of NATS: write nats://"),
+                (["collect", "--listen", "nats://a:1", "--dir", self.path("x")], "write --from nats://HOST:PORT"),
                 (["replay", self.file, "--to", "nats://a:1", "--to", "tcp:b:2"], "cannot be used together"),
                 (["replay", self.file, "--to", "tcp:127.0.0.1:1", "--nats-user", "a"], "--nats-user: it is for"),
                 (["replay", self.file, "--to", "nats://a:1", "--nats-user", "a"], "belong together"),

@@ -50,8 +50,9 @@ Signals:
   SIGHUP           read the certificate files again
 
 Exit status:
-  0  ended by a signal
-  2  usage error, cannot listen, or could not write everything received within 30 s of the signal)";
+  0  ended by a signal; with --make-stream: the broker's stream is as the line says
+  2  usage error, cannot listen, could not write everything received within 30 s of the signal, or
+     the broker, its stream or its permissions are of no use)";
 
 constexpr std::chrono::seconds kDrainPatience{30};
 

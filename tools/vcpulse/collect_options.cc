@@ -214,7 +214,7 @@ void AddBrokerOptions(CLI::App& command, CollectOptions& options) {
                       "[vcpulse]")
           ->type_name("NAME"),
       command.add_flag("--make-stream", options.make_stream,
-                       "make the broker's stream, or change its limits, and end"),
+                       "make the broker's stream, or change the limits that are given, and end"),
       command
           .add_option("--replicas", options.replicas, "of --make-stream: servers that hold it [1]")
           ->type_name("N"),
@@ -282,6 +282,11 @@ absl::Status ReadSources(const CollectOptions& options, CollectRequest& request)
     if (!flag.empty()) {
       return absl::InvalidArgumentError(absl::StrCat(flag, ": it is for --from nats://HOST:PORT"));
     }
+    if (std::ranges::any_of(options.listen, IsNatsAddress)) {
+      return absl::InvalidArgumentError(
+          "--listen: a NATS server is not listened on but taken from: write --from "
+          "nats://HOST:PORT");
+    }
     auto listen = ParseAddresses("--listen", options.listen, stream::ParseAddress);
     if (!listen.ok()) return listen.status();
     request.collector.listen = *std::move(listen);
@@ -312,7 +317,10 @@ absl::Status ReadSources(const CollectOptions& options, CollectRequest& request)
   }
   auto server = ParseNats("--from", options.from, options.nats, options.peer);
   if (!server.ok()) return server.status();
-  request.nats = {.server = *std::move(server), .address = options.from.front()};
+  request.nats = {
+      .server = *std::move(server),
+  };
+  request.nats->address = request.nats->server.addresses.front();
   if (options.consumer) request.nats->consumer = *options.consumer;
   return CheckConsumer(request.nats->consumer);
 }

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "CLI/CLI.hpp"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "kvm/base/text.h"
 #include "monitor/stream/protocol/address.h"
@@ -33,7 +34,8 @@ void AddNatsOptions(CLI::App& command, NatsText& text) {
 }
 
 bool IsNatsAddress(const std::string& text) {
-  return text.starts_with(kPlain) || text.starts_with(kWithTls);
+  const std::string lower = absl::AsciiStrToLower(text);
+  return lower.starts_with("nats:") || lower.starts_with("nats+tls:");
 }
 
 std::string GivenWithoutNats(const NatsText& text) {
@@ -57,8 +59,11 @@ absl::StatusOr<stream::NatsOptions> ParseNats(const std::string& flag,
                               .user = text.user.value_or(""),
                               .password_file = text.password_file.value_or("")};
   for (const std::string& address : addresses) {
-    const bool with_tls = address.starts_with(kWithTls);
-    std::string rest = address.substr(with_tls ? kWithTls.size() : kPlain.size());
+    const std::string lower = absl::AsciiStrToLower(address);
+    const bool with_tls = lower.starts_with(kWithTls);
+    const std::string_view scheme = with_tls ? kWithTls : kPlain;
+    std::string rest = lower.starts_with(scheme) ? address.substr(scheme.size()) : "";
+    if (rest.ends_with('/')) rest.pop_back();
     if (rest.find('@') != std::string::npos) {
       return absl::InvalidArgumentError(absl::StrCat(
           flag,
@@ -77,6 +82,7 @@ absl::StatusOr<stream::NatsOptions> ParseNats(const std::string& flag,
     }
     options.tls = options.tls || with_tls;
     options.urls.push_back(absl::StrCat(std::string(kPlain), rest));
+    options.addresses.push_back(absl::StrCat(std::string(scheme), rest));
   }
   if (absl::Status status = stream::CheckNatsOptions(options); !status.ok()) return status;
   return options;

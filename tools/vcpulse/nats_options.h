@@ -28,7 +28,7 @@ struct NatsText {
 // Adds --nats-creds, --nats-nkey, --nats-user and --nats-password-file.
 void AddNatsOptions(CLI::App& command, NatsText& text);
 
-// Whether a value is an address of NATS ("nats://...", "nats+tls://...").
+// Whether a value is meant as an address of NATS ("nats://...", "nats+tls:...", in any case).
 bool IsNatsAddress(const std::string& text);
 // The flag that means nothing without one; empty: none was given.
 std::string GivenWithoutNats(const NatsText& text);

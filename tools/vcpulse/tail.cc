@@ -30,16 +30,15 @@ namespace vcpulse::tools {
 namespace {
 
 constexpr const char* kTailFooter =
-    R"(SOURCE is the address of a collector (unix:PATH, tcp:HOST:PORT, tls:HOST:PORT) or of a broker
+    R"(SOURCE is the address of a collector (unix:PATH, tcp:HOST:PORT, tls:HOST:PORT) or of a NATS server
 (nats://HOST:PORT), a collector's folder, the folder of one agent or stream in it, or a timeline that
-is being written. New agents, streams and files are
-followed as they appear. A folder or file starts with its last 10 ticks (of each agent's newest
-stream), a collector or broker with new data only.
+is being written. New agents, streams and files are followed as they appear. A folder or file starts
+with its last 10 ticks (of each agent's newest stream), a collector or server with new data only.
 
-If the connection to the collector is lost, tail reconnects by itself. It reports the records that it
-missed; they are in the collector's folder. With tls: it needs --cert, --key and --ca, and follows the
-agents that its certificate names, or all of them if the collector allows it (`vcpulse collect
---allow-follower`).
+If the connection is lost, tail reconnects by itself. It reports the records that it missed: they are
+in the collector's folder, and a NATS server still sends them. With tls: it needs --cert, --key and
+--ca, and follows the agents that its certificate names, or all of them if the collector allows it
+(`vcpulse collect --allow-follower`).
 
 Examples:
   vcpulse tail /srv/vcpulse
@@ -242,7 +241,7 @@ absl::Status TailBroker(const Tail& tail, const TailOptions& options, follow::Ch
                         WaitNotice& notice) {
   const stream::NatsFollowOptions follow{
       .server = *tail.broker,
-      .address = options.source,
+      .address = tail.broker->addresses.front(),
       .agent_id = options.agent,
       .chunk =
           [&](const std::string& agent, std::span<const uint8_t> chunk) {

@@ -10,7 +10,6 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "kvm/host.h"
 #include "monitor/stream/nats/uplink_way.h"
 #include "monitor/stream/protocol/agent_id.h"
@@ -96,7 +95,7 @@ absl::Status ParseWayToNats(const UplinkOptions& options, stream::Uplink::Option
     }
     nats.margin = absl::ToChronoNanoseconds(*margin);
   }
-  uplink.way_name = absl::StrJoin(nats.server.urls, " or ");
+  uplink.way_name = stream::NamesOf(nats.server);
   uplink.make_way = stream::WayToNats(std::move(nats));
   return absl::OkStatus();
 }

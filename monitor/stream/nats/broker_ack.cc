@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <boost/json.hpp>
+#include <optional>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "kvm/base/text.h"
@@ -44,19 +46,34 @@ absl::Status StatusOf(const json::object& error) {
   return absl::UnavailableError(text);
 }
 
+std::optional<json::object> ObjectOf(std::string_view text) {
+  if (text.size() > kLongestAck) return std::nullopt;
+  boost::system::error_code error;
+  json::value value = json::parse({text.data(), text.size()}, error);
+  if (error || !value.is_object()) return std::nullopt;
+  return std::move(value.get_object());
+}
+
+// Null where it is none.
+const json::object* RefusalIn(const json::object& answer) {
+  const json::value* refusal = answer.if_contains("error");
+  return refusal == nullptr ? nullptr : refusal->if_object();
+}
+
 }  // namespace
+
+bool IsBrokerError(std::string_view text, uint64_t code) {
+  const auto object = ObjectOf(text);
+  const json::object* refusal = object ? RefusalIn(*object) : nullptr;
+  return refusal != nullptr && NumberOf(*refusal, "err_code") == code;
+}
 
 absl::StatusOr<BrokerAck> ParseBrokerAck(std::string_view text) {
   const auto none = [] { return absl::DataLossError("the answer is no acknowledgement"); };
-  if (text.size() > kLongestAck) return none();
-  boost::system::error_code error;
-  json::value value = json::parse({text.data(), text.size()}, error);
-  if (error || !value.is_object()) return none();
-  const json::object& object = value.get_object();
-  if (const json::value* refusal = object.if_contains("error");
-      refusal != nullptr && refusal->is_object()) {
-    return StatusOf(refusal->get_object());
-  }
+  const auto parsed = ObjectOf(text);
+  if (!parsed) return none();
+  const json::object& object = *parsed;
+  if (const json::object* refusal = RefusalIn(object)) return StatusOf(*refusal);
   const uint64_t sequence = NumberOf(object, "seq");
   if (sequence == 0) return none();
   const json::value* duplicate = object.if_contains("duplicate");

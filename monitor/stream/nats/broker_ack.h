@@ -15,6 +15,9 @@ struct BrokerAck {
   bool was_known = false;  // it had a message of this id, which stays the only one
 };
 
+// Whether it is the error of such a code.
+bool IsBrokerError(std::string_view text, uint64_t code);
+
 // Errors: DataLoss for what is neither; FailedPrecondition with the broker's words where it takes
 // no such message until somebody changes its limits; Unavailable with its words otherwise.
 absl::StatusOr<BrokerAck> ParseBrokerAck(std::string_view text);

@@ -81,27 +81,23 @@ std::optional<int64_t> RealtimeAt(const Taken& taken, int64_t mono_ns) {
 
 class NatsCollector final : public Collector {
  public:
-  NatsCollector(NatsCollectorOptions options, std::unique_ptr<DirectoryLock> lock,
-                std::unique_ptr<NatsConnection> connection, std::string said)
+  NatsCollector(NatsCollectorOptions options, std::unique_ptr<DirectoryLock> lock)
       : options_(std::move(options)),
         files_(*options_.collector.files),
         lock_(std::move(lock)),
         folders_(files_, options_.collector.directory),
-        connection_(std::move(connection)),
         retainer_(files_, options_.collector.directory, options_.collector.retention,
-                  options_.collector.realtime(), options_.collector.say),
-        said_(std::move(said)) {
+                  options_.collector.realtime(), options_.collector.say) {
     auto file_system = files_.OpenFileSystem(options_.collector.directory);
     if (file_system.ok()) file_system_ = *std::move(file_system);
-    const BlockedSignals blocked;  // they are for other threads
-    thread_ = std::thread([this] { Run(); });
-    pthread_setname_np(thread_.native_handle(), "vcpulse-nats");
   }
   ~NatsCollector() override {
     stops_ = true;
     wake_.notify_all();
-    thread_.join();
+    if (thread_.joinable()) thread_.join();
   }
+  // Once. Errors: what somebody has to change before it can take anything.
+  absl::Status Start();
   NatsCollector(const NatsCollector&) = delete;
   NatsCollector& operator=(const NatsCollector&) = delete;
 
@@ -127,6 +123,10 @@ class NatsCollector final : public Collector {
   void Run();
   // Connection, consumer and subscription. Errors in words.
   absl::Status Prepare();
+  void SayTryingAgain(const absl::Status& status) {
+    Say(absl::StrCat(status.message(), "; trying again"));
+  }
+  void SayRefusals();
   absl::Status Fetch(std::vector<Message>& messages);
   void TakeRound(std::vector<Message> messages);
   absl::StatusOr<bool> Store(const Taken& taken);
@@ -157,7 +157,6 @@ class NatsCollector final : public Collector {
   const std::unique_ptr<DirectoryLock> lock_;
   // Of the thread alone.
   StreamFolders folders_;
-  std::unique_ptr<NatsConnection> connection_;
   JetStream jetstream_;
   Subscription subscription_;
   struct Stream {
@@ -181,24 +180,41 @@ class NatsCollector final : public Collector {
   Stats totals_;
   std::map<std::string, AgentStats> agents_;
   std::set<StreamKey> seen_;
+  std::string refused_;  // the server's words that were not said yet
 
+  // Below what its threads use.
+  std::unique_ptr<NatsConnection> connection_;
   std::thread thread_;
 };
 
+absl::Status NatsCollector::Start() {
+  const BlockedSignals blocked;  // they are for other threads, those of libnats too
+  const absl::Status status = Prepare();
+  if (absl::IsUnavailable(status)) SayTryingAgain(status);
+  if (!status.ok() && !absl::IsUnavailable(status)) return status;
+  thread_ = std::thread([this] { Run(); });
+  pthread_setname_np(thread_.native_handle(), "vcpulse-nats");
+  return absl::OkStatus();
+}
+
 absl::Status NatsCollector::Prepare() {
-  if (reconnects_.exchange(false)) {
+  if (reconnects_.exchange(false) || (connection_ != nullptr && connection_->is_closed())) {
     subscription_.reset();
     jetstream_.reset();
     connection_.reset();
   }
   if (connection_ == nullptr) {
-    auto connection = ConnectNow(options_.server);
+    auto connection = ConnectNow(options_.server, [this](const std::string& why) {
+      const std::lock_guard lock(mutex_);
+      refused_ = why;
+    });
     if (!connection.ok()) return connection.status();
     connection_ = *std::move(connection);
   }
   if (!connection_->is_connected()) {
-    return absl::UnavailableError(
-        absl::StrCat(options_.address, ": the broker was lost: ", connection_->LastError()));
+    const std::string why = connection_->LastError();
+    return absl::UnavailableError(absl::StrCat(options_.address, ": the broker was lost",
+                                               why.empty() ? "" : absl::StrCat(": ", why)));
   }
   if (subscription_ != nullptr) return absl::OkStatus();
   if (absl::Status status = CheckJetStream(*connection_, options_.address); !status.ok()) {
@@ -216,8 +232,7 @@ absl::Status NatsCollector::Prepare() {
   config.FilterSubject = kAllSubjects;
   jsErrCode code = static_cast<jsErrCode>(0);
   const auto failed = [&](natsStatus status, const std::string& what) {
-    return absl::UnavailableError(
-        absl::StrCat(options_.address, ": ", what, ": ", NatsWords(status)));
+    return JetStreamError(*connection_, status, code, absl::StrCat(options_.address, ": ", what));
   };
   // Made here rather than by subscribing, as libnats removes at the end what it made.
   natsStatus status =
@@ -256,7 +271,10 @@ absl::Status NatsCollector::Fetch(std::vector<Message>& messages) {
   jsErrCode code = static_cast<jsErrCode>(0);
   const natsStatus status =
       natsSubscription_Fetch(&list, subscription_.get(), kBatch, kFetchPatience_ms, &code);
-  if (status == NATS_TIMEOUT) return absl::OkStatus();
+  if (status == NATS_TIMEOUT) {
+    SayRefusals();
+    return absl::OkStatus();
+  }
   if (status != NATS_OK) {
     return absl::UnavailableError(
         absl::StrCat(options_.address, ": no chunks come: ", NatsWords(status)));
@@ -264,6 +282,16 @@ absl::Status NatsCollector::Fetch(std::vector<Message>& messages) {
   for (int i = 0; i < list.Count; ++i) messages.emplace_back(std::exchange(list.Msgs[i], nullptr));
   natsMsgList_Destroy(&list);
   return absl::OkStatus();
+}
+
+// Of chunks that are asked for the server says so beside the answers, of which there is none then.
+void NatsCollector::SayRefusals() {
+  std::string refused;
+  {
+    const std::lock_guard lock(mutex_);
+    refused.swap(refused_);
+  }
+  if (!refused.empty()) Say(absl::StrCat(options_.address, ": ", refused));
 }
 
 void NatsCollector::Run() {
@@ -277,7 +305,7 @@ void NatsCollector::Run() {
       totals_.connections = status.ok() ? 1 : 0;
     }
     if (!status.ok()) {
-      Say(absl::StrCat(status.message(), "; trying again"));
+      SayTryingAgain(status);
       // A connection that was lost comes back by itself; a consumer may be another one by then.
       subscription_.reset();
       jetstream_.reset();
@@ -506,20 +534,9 @@ absl::StatusOr<std::unique_ptr<Collector>> StartNatsCollector(NatsCollectorOptio
   }
   auto lock = collector.files->Lock(collector.directory);
   if (!lock.ok()) return lock.status();
-  auto connection = ConnectNow(options.server);
-  std::string said;
-  if (absl::IsUnavailable(connection.status())) {
-    said = absl::StrCat(connection.status().message(), "; trying again");
-    collector.say(said);
-    connection = std::unique_ptr<NatsConnection>();
-  }
-  if (!connection.ok()) return connection.status();
-  if (*connection != nullptr) {
-    absl::Status status = CheckJetStream(**connection, options.address);
-    if (!status.ok() && !absl::IsUnavailable(status)) return status;
-  }
-  return std::make_unique<NatsCollector>(std::move(options), *std::move(lock),
-                                         *std::move(connection), std::move(said));
+  auto started = std::make_unique<NatsCollector>(std::move(options), *std::move(lock));
+  if (absl::Status status = started->Start(); !status.ok()) return status;
+  return started;
 }
 
 }  // namespace vcpulse::stream

@@ -1,6 +1,8 @@
 #include "monitor/stream/nats/connection.h"
 
 #include <nats/nats.h>
+#include <netdb.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <bit>
@@ -12,8 +14,11 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "kvm/base/text.h"
 #include "monitor/stream/nats/nkey.h"
+#include "monitor/stream/net/credentials.h"
+#include "monitor/stream/protocol/address.h"
 
 namespace vcpulse::stream {
 namespace {
@@ -65,6 +70,36 @@ absl::Status CheckNkeyFile(const std::string& path) {
                    ": write it with `nk -gen user -pubout`"));
 }
 
+// libnats says of them that SSL failed, and of no file which.
+absl::Status CheckTlsFiles(const NatsOptions& options) {
+  const absl::Status status = CheckNamedCredentials(
+      {.certificate = options.certificate, .key = options.key, .authorities = options.authorities});
+  return status.ok() ? status : absl::InvalidArgumentError(status.message());
+}
+
+// Why none of the servers' names has an address; empty where one has.
+std::string WhyUnresolved(const std::vector<std::string>& urls) {
+  constexpr std::string_view kScheme = "nats://";
+  std::string why;
+  for (const std::string& url : urls) {
+    const auto address = ParseDestination(absl::StrCat("tcp:", url.substr(kScheme.size())));
+    if (!address.ok()) return "";
+    addrinfo hints{};
+    hints.ai_socktype = SOCK_STREAM;
+    addrinfo* found = nullptr;
+    const int error = getaddrinfo(address->host.c_str(), nullptr, &hints, &found);
+    if (error == 0) {
+      freeaddrinfo(found);
+      return "";
+    }
+    if (why.empty()) {
+      why = absl::StrCat("the name ", Printable(address->host),
+                         " cannot be resolved: ", gai_strerror(error));
+    }
+  }
+  return why;
+}
+
 absl::Status CheckReadable(const std::string& what, const std::string& path) {
   if (path.empty() || std::ifstream(path).good()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(what, ": cannot read ", QuotedPath(path)));
@@ -88,6 +123,10 @@ bool NeedsPeople(natsStatus status, const std::string& text) {
 }
 
 }  // namespace
+
+std::string NamesOf(const NatsOptions& options) {
+  return absl::StrJoin(options.addresses.empty() ? options.urls : options.addresses, " or ");
+}
 
 std::string NatsWords(int status) {
   const char* last = nats_GetLastError(nullptr);
@@ -121,9 +160,7 @@ absl::Status CheckNatsOptions(const NatsOptions& options) {
   absl::Status status = CheckReadable("--nats-creds", options.credentials);
   status.Update(CheckReadable("--nats-nkey", options.nkey));
   status.Update(CheckReadable("--nats-password-file", options.password_file));
-  status.Update(CheckReadable("--ca", options.authorities));
-  status.Update(CheckReadable("--cert", options.certificate));
-  status.Update(CheckReadable("--key", options.key));
+  status.Update(CheckTlsFiles(options));
   status.Update(CheckCredentialsFile(options.credentials));
   status.Update(CheckNkeyFile(options.nkey));
   return status;
@@ -152,7 +189,7 @@ class NatsConnection::Impl {
   Impl& operator=(const Impl&) = delete;
 
   absl::Status Configure(const NatsOptions& options);
-  absl::Status Connect();
+  absl::Status Connect(const NatsOptions& options);
   void Close();
 
   static void OnConnected(natsConnection*, void* closure) {
@@ -191,7 +228,13 @@ class NatsConnection::Impl {
   natsConnection* handle() const { return connection_; }
   absl::Status TakeAnswers(TakeAnswer take);
   absl::Status Publish(const std::string& subject, const std::string& message_id, uint64_t token,
-                       std::span<const uint8_t> bytes);
+                       std::span<const uint8_t> bytes) {
+    return Send(subject, "Nats-Msg-Id", message_id, token, bytes);
+  }
+  absl::Status Probe(const std::string& subject, uint64_t token) {
+    // No stream is named so: a name has no spaces.
+    return Send(subject, "Nats-Expected-Stream", "none at all", token, {});
+  }
 
  private:
   struct Living {
@@ -219,6 +262,8 @@ class NatsConnection::Impl {
     if (!impl->closed_) tell(impl->events_);
   }
   void TakeMessage(natsMsg* message);
+  absl::Status Send(const std::string& subject, const char* header, const std::string& value,
+                    uint64_t token, std::span<const uint8_t> bytes);
 
   const Events events_;
   uintptr_t number_ = 0;
@@ -285,12 +330,13 @@ absl::Status NatsConnection::Impl::Configure(const NatsOptions& options) {
       absl::StrCat("the options of NATS: ", natsStatus_GetText(status)));
 }
 
-absl::Status NatsConnection::Impl::Connect() {
+absl::Status NatsConnection::Impl::Connect(const NatsOptions& options) {
   const natsStatus status = natsConnection_Connect(&connection_, options_);
   if (status != NATS_OK) {
-    const std::string why = status == NATS_NO_SERVER ? "no server answers" : NatsWords(status);
-    return NeedsPeople(status, why) ? absl::PermissionDeniedError(why)
-                                    : absl::UnavailableError(why);
+    std::string why = status == NATS_NO_SERVER ? "no server answers" : NatsWords(status);
+    if (NeedsPeople(status, why)) return absl::PermissionDeniedError(why);
+    const std::string unresolved = WhyUnresolved(options.urls);
+    return absl::UnavailableError(unresolved.empty() ? why : unresolved);
   }
   OnConnected(connection_, closure());
   return absl::OkStatus();
@@ -335,14 +381,14 @@ void NatsConnection::Impl::TakeMessage(natsMsg* message) {
   if (!closed_) take_(token, answer, natsMsg_IsNoResponders(message));
 }
 
-absl::Status NatsConnection::Impl::Publish(const std::string& subject,
-                                           const std::string& message_id, uint64_t token,
-                                           std::span<const uint8_t> bytes) {
+absl::Status NatsConnection::Impl::Send(const std::string& subject, const char* header,
+                                        const std::string& value, uint64_t token,
+                                        std::span<const uint8_t> bytes) {
   natsMsg* message = nullptr;
   natsStatus status =
       natsMsg_Create(&message, subject.c_str(), absl::StrCat(inbox_, token).c_str(),
                      reinterpret_cast<const char*>(bytes.data()), static_cast<int>(bytes.size()));
-  if (status == NATS_OK) status = natsMsgHeader_Set(message, "Nats-Msg-Id", message_id.c_str());
+  if (status == NATS_OK) status = natsMsgHeader_Set(message, header, value.c_str());
   if (status == NATS_OK) status = natsConnection_PublishMsg(connection_, message);
   natsMsg_Destroy(message);
   return ToStatus(status, "publishing");
@@ -354,7 +400,7 @@ absl::StatusOr<std::unique_ptr<NatsConnection>> NatsConnection::Open(const NatsO
   // Owned from here on, so that what was made goes whatever happens.
   std::unique_ptr<NatsConnection> connection(new NatsConnection(impl));
   if (absl::Status status = impl->Configure(options); !status.ok()) return status;
-  if (absl::Status status = impl->Connect(); !status.ok()) return status;
+  if (absl::Status status = impl->Connect(options); !status.ok()) return status;
   return connection;
 }
 
@@ -363,6 +409,15 @@ NatsConnection::~NatsConnection() { impl_->Close(); }
 bool NatsConnection::is_connected() const {
   return impl_->handle() != nullptr &&
          natsConnection_Status(impl_->handle()) == NATS_CONN_STATUS_CONNECTED;
+}
+
+bool NatsConnection::is_closed() const {
+  return impl_->handle() == nullptr || natsConnection_IsClosed(impl_->handle());
+}
+
+std::string NatsConnection::LastDenial() const {
+  const auto [why, needs_people] = Impl::ErrorOf(impl_->handle());
+  return needs_people ? why : std::string();
 }
 
 std::string NatsConnection::LastError() const { return Impl::ErrorOf(impl_->handle()).first; }
@@ -378,6 +433,10 @@ absl::Status NatsConnection::TakeAnswers(TakeAnswer take) {
 absl::Status NatsConnection::Publish(const std::string& subject, const std::string& message_id,
                                      uint64_t token, std::span<const uint8_t> bytes) {
   return impl_->Publish(subject, message_id, token, bytes);
+}
+
+absl::Status NatsConnection::Probe(const std::string& subject, uint64_t token) {
+  return impl_->Probe(subject, token);
 }
 
 natsConnection* NatsConnection::handle() const { return impl_->handle(); }

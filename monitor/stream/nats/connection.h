@@ -18,6 +18,7 @@ namespace vcpulse::stream {
 // Where the NATS servers are, and who this is to them.
 struct NatsOptions {
   std::vector<std::string> urls;        // nats://HOST:PORT, of one cluster
+  std::vector<std::string> addresses;   // the same for people, with TLS where it was asked for
   std::string name;                     // of this connection, in the servers' lists
   std::string inbox_prefix = "_INBOX";  // of the subjects on which Publish is answered
   bool tls = false;                     // demand TLS
@@ -34,6 +35,9 @@ struct NatsOptions {
 // what its status (natsStatus) means.
 std::string NatsWords(int status);
 std::string NatsWords(int status, std::string_view last);
+
+// The servers, for people.
+std::string NamesOf(const NatsOptions& options);
 
 // Whether it names files, which may be read anew.
 inline bool HasFiles(const NatsOptions& options) {
@@ -67,8 +71,12 @@ class NatsConnection {
   NatsConnection& operator=(const NatsConnection&) = delete;
 
   bool is_connected() const;
+  // It does not come back: make another one.
+  bool is_closed() const;
   // Why it is not any more, in words; empty where nothing is known.
   std::string LastError() const;
+  // The server's words where it has refused something that this user may not do; else empty.
+  std::string LastDenial() const;
   // The largest message that the server takes, with its headers; 0 before it is connected.
   uint64_t max_message_bytes() const;
 
@@ -77,6 +85,10 @@ class NatsConnection {
       std::function<void(uint64_t token, std::string_view answer, bool no_responders)>;
   // From now on answers to Publish come to `take`, on a thread of libnats.
   absl::Status TakeAnswers(TakeAnswer take);
+  // Asks under `token`, with a message of this subject that no stream keeps: a stream that takes
+  // the subject answers with an error whose code is kProbeRefused. TakeAnswers came before.
+  static constexpr uint64_t kProbeRefused = 10'060;
+  absl::Status Probe(const std::string& subject, uint64_t token);
   // Hands a message to libnats, to be answered under `token`. TakeAnswers came before.
   absl::Status Publish(const std::string& subject, const std::string& message_id, uint64_t token,
                        std::span<const uint8_t> bytes);

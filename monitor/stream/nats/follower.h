@@ -10,8 +10,8 @@
 
 namespace vcpulse::stream {
 
-// Receives what agents publish from now on, as JetStream has it: an ordered consumer of its own,
-// which leaves the collectors' alone.
+// Receives what agents publish from now on, as JetStream has it: a consumer of its own, which
+// leaves the collectors' alone.
 struct NatsFollowOptions {
   NatsOptions server;
   std::string address;                  // of the server, for people
@@ -21,8 +21,9 @@ struct NatsFollowOptions {
   std::function<void(const std::string&)> say;  // one line for people
 };
 
-// Follows on the calling thread until `stopped` says so (asked each 100 ms). Where the broker is
-// lost, connects again. Errors: of the first connection, of CheckJetStream, of `chunk`.
+// Follows on the calling thread until `stopped` says so (asked each 100 ms). Where the broker or
+// its stream is lost, says so, and goes on behind what came last once it is back, or with all of a
+// stream that is new. Errors: of the first connection, of CheckJetStream then, of `chunk`.
 absl::Status FollowNats(const NatsFollowOptions& options, const std::function<bool()>& stopped);
 
 }  // namespace vcpulse::stream

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -23,36 +24,17 @@ constexpr int64_t kDuplicates_ns = 300'000'000'000;
 constexpr int64_t kUnlimited = -1;
 constexpr int64_t kMaxAge_ns = 72 * 3'600'000'000'000;
 
-absl::Status ErrorOf(natsStatus status, jsErrCode code, const std::string& what) {
-  if (status == NATS_OK) return absl::OkStatus();
-  const std::string words = NatsWords(status);
-  const std::string text = absl::StrCat(what, ": ", words);
-  if (code == JSStreamNotFoundErr || status == NATS_NOT_FOUND) return absl::NotFoundError(text);
-  if (status == NATS_TIMEOUT) {
-    return absl::UnavailableError(absl::StrCat(
-        what, ": the broker does not answer (is JetStream on? may this user ask for $JS.API.>?)"));
-  }
-  if (status == NATS_NO_RESPONDERS || code == JSNotEnabledErr) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(what, ": JetStream is not on at the broker (`nats-server -js -sd DIR`)"));
-  }
-  return absl::UnavailableError(text);
-}
-
 struct DestroyInfo {
   void operator()(jsStreamInfo* info) const { jsStreamInfo_Destroy(info); }
 };
 using StreamInfo = std::unique_ptr<jsStreamInfo, DestroyInfo>;
 
-absl::StatusOr<StreamInfo> InfoOf(jsCtx* context) {
+absl::StatusOr<StreamInfo> InfoOf(const NatsConnection& connection, jsCtx* context) {
   jsStreamInfo* info = nullptr;
   jsErrCode code = static_cast<jsErrCode>(0);
   const natsStatus status = js_GetStreamInfo(&info, context, kJetStreamName, nullptr, &code);
-  if (absl::Status error = ErrorOf(status, code, "the stream " + std::string(kJetStreamName));
-      !error.ok()) {
-    return error;
-  }
-  return StreamInfo(info);
+  if (status == NATS_OK) return StreamInfo(info);
+  return JetStreamError(connection, status, code, absl::StrCat("the stream ", kJetStreamName));
 }
 
 std::vector<std::string> WrongIn(const jsStreamConfig& config) {
@@ -80,7 +62,14 @@ std::vector<std::string> WrongIn(const jsStreamConfig& config) {
   return wrong;
 }
 
-std::string Described(const jsStreamConfig& config) {
+// Servers that hold it now. One that is in no cluster takes any number of replicas of a stream that
+// it has, and goes on alone.
+int64_t HoldersOf(const jsStreamInfo& info) {
+  return 1 + (info.Cluster == nullptr ? 0 : info.Cluster->ReplicasLen);
+}
+
+std::string Described(const jsStreamInfo& info) {
+  const jsStreamConfig& config = *info.Config;
   const std::string bytes = config.MaxBytes > 0
                                 ? SizeText(static_cast<uint64_t>(config.MaxBytes)) + " at most"
                                 : "no limit of bytes";
@@ -88,19 +77,46 @@ std::string Described(const jsStreamConfig& config) {
       config.MaxAge > 0
           ? absl::StrCat("kept for ", absl::FormatDuration(absl::Nanoseconds(config.MaxAge)))
           : "kept for ever";
-  return absl::StrCat("the stream ", kJetStreamName, " takes ", kAllSubjects, ": ",
-                      Plural(static_cast<uint64_t>(config.Replicas), "replica"), ", ", age, ", ",
-                      bytes);
+  std::string replicas = Plural(static_cast<uint64_t>(config.Replicas), "replica");
+  if (const int64_t holders = HoldersOf(info); holders < config.Replicas) {
+    absl::StrAppend(&replicas, " (only ", holders, " of them there",
+                    info.Cluster == nullptr ? ", as this server is in no cluster)" : " yet)");
+  }
+  return absl::StrCat("the stream ", kJetStreamName, " takes ", kAllSubjects, ": ", replicas, ", ",
+                      age, ", ", bytes);
 }
 
 }  // namespace
 
 void CloseJetStream::operator()(jsCtx* context) const { jsCtx_Destroy(context); }
 
+absl::Status JetStreamError(const NatsConnection& connection, int nats_status, int error_code,
+                            const std::string& what) {
+  const auto status = static_cast<natsStatus>(nats_status);
+  if (status == NATS_OK) return absl::OkStatus();
+  const std::string text = absl::StrCat(what, ": ", NatsWords(status));
+  if (error_code == JSStreamNotFoundErr || status == NATS_NOT_FOUND) {
+    return absl::NotFoundError(text);
+  }
+  if (status == NATS_TIMEOUT) {
+    // What this user may not ask or hear, the server refuses apart from the answer.
+    if (const std::string denial = connection.LastDenial(); !denial.empty()) {
+      return absl::PermissionDeniedError(absl::StrCat(what, ": ", denial));
+    }
+    return absl::UnavailableError(absl::StrCat(
+        what, ": the broker does not answer (is JetStream on? may this user ask for $JS.API.>?)"));
+  }
+  if (status == NATS_NO_RESPONDERS || error_code == JSNotEnabledErr) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(what, ": JetStream is not on at the broker (`nats-server -js -sd DIR`)"));
+  }
+  return absl::UnavailableError(text);
+}
+
 absl::StatusOr<JetStream> OpenJetStream(const NatsConnection& connection) {
   jsCtx* context = nullptr;
   const natsStatus status = natsConnection_JetStream(&context, connection.handle(), nullptr);
-  if (status != NATS_OK) return ErrorOf(status, static_cast<jsErrCode>(0), "JetStream");
+  if (status != NATS_OK) return JetStreamError(connection, status, 0, "JetStream");
   return JetStream(context);
 }
 
@@ -108,7 +124,7 @@ absl::Status CheckJetStream(const NatsConnection& connection, const std::string&
   const auto context = OpenJetStream(connection);
   if (!context.ok()) return context.status();
   const std::string command = absl::StrCat("`vcpulse collect --from ", address, " --make-stream`");
-  const auto info = InfoOf(context->get());
+  const auto info = InfoOf(connection, context->get());
   if (absl::IsNotFound(info.status())) {
     return absl::FailedPreconditionError(
         absl::StrCat("the broker has no stream ", kJetStreamName, ": ", command, " makes it"));
@@ -127,9 +143,14 @@ absl::StatusOr<std::string> MakeJetStream(const NatsConnection& connection,
   if (!context.ok()) return context.status();
   jsStreamConfig config;
   jsStreamConfig_Init(&config);
-  const auto there = InfoOf(context->get());
+  const auto there = InfoOf(connection, context->get());
   if (!there.ok() && !absl::IsNotFound(there.status())) return there.status();
   const bool is_there = there.ok();
+  if (is_there && limits.replicas.value_or(1) > 1 && (*there)->Cluster == nullptr) {
+    return absl::FailedPreconditionError(absl::StrCat("--replicas ", *limits.replicas,
+                                                      ": this server is in no cluster, and holds ",
+                                                      "the stream ", kJetStreamName, " alone"));
+  }
   if (is_there) {
     config = *(*there)->Config;
   } else {
@@ -156,25 +177,27 @@ absl::StatusOr<std::string> MakeJetStream(const NatsConnection& connection,
   const natsStatus status = is_there
                                 ? js_UpdateStream(&info, context->get(), &config, nullptr, &code)
                                 : js_AddStream(&info, context->get(), &config, nullptr, &code);
-  if (absl::Status error =
-          ErrorOf(status, code,
-                  absl::StrCat(is_there ? "changing" : "making", " the stream ", kJetStreamName));
-      !error.ok()) {
-    return error;
+  if (status != NATS_OK) {
+    return JetStreamError(
+        connection, status, code,
+        absl::StrCat(is_there ? "changing" : "making", " the stream ", kJetStreamName));
   }
-  const StreamInfo owned(info);
-  return Described(*info->Config);
+  return Described(*StreamInfo(info));
 }
 
-absl::StatusOr<std::unique_ptr<NatsConnection>> ConnectNow(const NatsOptions& options) {
-  auto connection = NatsConnection::Open(options, {.connected = [] {},
-                                                   .disconnected = [] {},
-                                                   .trouble = [](const std::string&, bool) {},
-                                                   .closed = [](const std::string&, bool) {}});
+absl::StatusOr<std::unique_ptr<NatsConnection>> ConnectNow(
+    const NatsOptions& options, std::function<void(const std::string& why)> refused) {
+  auto connection = NatsConnection::Open(
+      options, {.connected = [] {},
+                .disconnected = [] {},
+                .trouble =
+                    [refused = std::move(refused)](const std::string& why, bool needs_people) {
+                      if (refused && needs_people) refused(why);
+                    },
+                .closed = [](const std::string&, bool) {}});
   if (connection.ok() || absl::IsInvalidArgument(connection.status())) return connection;
-  return absl::Status(
-      connection.status().code(),
-      absl::StrCat(absl::StrJoin(options.urls, " or "), ": ", connection.status().message()));
+  return absl::Status(connection.status().code(),
+                      absl::StrCat(NamesOf(options), ": ", connection.status().message()));
 }
 
 }  // namespace vcpulse::stream

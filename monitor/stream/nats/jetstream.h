@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -41,7 +42,15 @@ absl::Status CheckJetStream(const NatsConnection& connection, const std::string&
 absl::StatusOr<std::string> MakeJetStream(const NatsConnection& connection,
                                           const JetStreamLimits& limits);
 
-// A connection without events. Errors: of NatsConnection::Open, naming the servers.
-absl::StatusOr<std::unique_ptr<NatsConnection>> ConnectNow(const NatsOptions& options);
+// What one call of libnats about `what` came to, in words: PermissionDenied with the server's where
+// this user may not ask, Unavailable where nobody answers, NotFound, FailedPrecondition without
+// JetStream.
+absl::Status JetStreamError(const NatsConnection& connection, int nats_status, int error_code,
+                            const std::string& what);
+
+// A connection of which nobody waits for events but for what the server refuses (`refused`, on a
+// thread of libnats; may be empty). Errors: of NatsConnection::Open, naming the servers.
+absl::StatusOr<std::unique_ptr<NatsConnection>> ConnectNow(
+    const NatsOptions& options, std::function<void(const std::string& why)> refused = {});
 
 }  // namespace vcpulse::stream

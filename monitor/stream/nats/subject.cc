@@ -62,6 +62,10 @@ std::string SubjectsOf(const std::string& agent_id) {
   return absl::StrCat(std::string(kSubjectPrefix), TokenOf(agent_id), ".*");
 }
 
+std::string ProbeSubjectOf(const std::string& agent_id) {
+  return absl::StrCat(std::string(kSubjectPrefix), TokenOf(agent_id), ".probe");
+}
+
 std::optional<Subject> ParseSubject(const std::string& subject) {
   if (!subject.starts_with(kSubjectPrefix)) return std::nullopt;
   const std::string rest = subject.substr(kSubjectPrefix.size());

@@ -31,6 +31,8 @@ std::string TokenOf(const std::string& agent_id);
 std::string SubjectOf(const std::string& agent_id, const timeline::StreamId& stream);
 // All streams of one agent.
 std::string SubjectsOf(const std::string& agent_id);
+// Of one agent, and no stream: for messages that ask and are not kept (NatsConnection::Probe).
+std::string ProbeSubjectOf(const std::string& agent_id);
 // What SubjectOf was given; nothing for any other text. Agent ids are checked (CheckAgentId).
 std::optional<Subject> ParseSubject(const std::string& subject);
 

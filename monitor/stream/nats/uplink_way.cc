@@ -30,6 +30,8 @@ namespace asio = boost::asio;
 constexpr std::chrono::milliseconds kTick{250};
 // After a refusal, before anything is published again.
 constexpr int64_t kPauseAfterRefusal_ns = 1'000'000'000;
+constexpr int64_t kProbePeriod_ns = 1'000'000'000;
+constexpr PublishLedger::Token kProbeToken = 0;  // of no chunk
 constexpr int64_t kLongestElection_ns = 15'000'000'000;
 constexpr int64_t kLongestPause_ns = 30'000'000'000;
 // Of the spool: what has to be free before acknowledged chunks may stay for the margin.
@@ -90,6 +92,9 @@ class NatsWay final : public UplinkWay, public std::enable_shared_from_this<Nats
   template <typename Then>
   auto Here(Then then);
   void TakeConnected();
+  // Asks whether the broker would take a chunk of this host, until it has said so.
+  void Probe();
+  void TakeProof();
   void TakeAnswer(uint64_t token, const std::string& answer, bool no_responders);
   void NoteDelivered();
   void Pump();
@@ -112,6 +117,8 @@ class NatsWay final : public UplinkWay, public std::enable_shared_from_this<Nats
   // chunks go into the spool meanwhile, and so are neither lost by a crash nor for want of room.
   std::thread connecting_;
   bool is_connected_ = false;
+  bool is_proven_ = false;  // that it takes chunks
+  int64_t probed_ns_ = 0;
   bool is_over_ = false;
   int64_t connect_again_ns_ = 0;  // 0: connection_ does that by itself
   int64_t begun_ns_ = 0;          // of the attempt
@@ -148,6 +155,7 @@ void NatsWay::Tick() {
     PauseBefore(now_ns);
     Connect();
   }
+  if (now_ns - probed_ns_ > kProbePeriod_ns) Probe();
   Release();
   Pump();
   changed_();
@@ -169,7 +177,7 @@ auto NatsWay::Here(Then then) {
 void NatsWay::Connect() {
   connection_.reset();
   ledger_.Interrupted();
-  is_connected_ = false;
+  is_connected_ = is_proven_ = false;
   connect_again_ns_ = 0;
   const uint64_t attempt = ++attempt_;
   if (connecting_.joinable()) return;  // once that one has ended
@@ -178,7 +186,7 @@ void NatsWay::Connect() {
   NatsConnection::Events events{
       .connected = Here([](NatsWay& way) { way.TakeConnected(); }),
       .disconnected = Here([](NatsWay& way) {
-        way.is_connected_ = false;
+        way.is_connected_ = way.is_proven_ = false;
         way.begun_ns_ = MonotonicNow_ns();
         way.ledger_.Interrupted();
         way.changed_();
@@ -187,7 +195,7 @@ void NatsWay::Connect() {
         way.Fail(why, needs_people);
       }),
       .closed = Here([](NatsWay& way, const std::string& why, bool needs_people) {
-        way.is_connected_ = false;
+        way.is_connected_ = way.is_proven_ = false;
         way.ledger_.Interrupted();
         way.connect_again_ns_ =
             MonotonicNow_ns() + std::chrono::nanoseconds(way.backoff_.Next()).count();
@@ -228,11 +236,27 @@ void NatsWay::TakeOpened(uint64_t attempt, Opened opened) {
 
 void NatsWay::TakeConnected() {
   is_connected_ = true;
+  stats_.last_error.clear();
+  stats_.obstacle.clear();
+  Probe();
+  Pump();
+  changed_();
+}
+
+void NatsWay::Probe() {
+  if (!is_connected_ || is_proven_ || connection_ == nullptr) return;
+  probed_ns_ = MonotonicNow_ns();
+  static_cast<void>(  // asked again where it fails
+      connection_->Probe(ProbeSubjectOf(options_.identity.agent_id), kProbeToken));
+}
+
+void NatsWay::TakeProof() {
+  if (std::exchange(is_proven_, true)) return;
   ++stats_.connects;
   stats_.last_error.clear();
   stats_.obstacle.clear();
-  Pump();
-  changed_();
+  nobody_since_ns_ = 0;
+  pause_ns_ = pause_until_ns_ = 0;
 }
 
 void NatsWay::Take(const std::deque<Offered>& offered) {
@@ -311,13 +335,20 @@ absl::Status NatsWay::Publish(const timeline::StreamId& stream, const PublishLed
 
 void NatsWay::TakeAnswer(uint64_t token, const std::string& answer, bool no_responders) {
   if (no_responders) {
-    ledger_.Interrupted();  // it may come back without its end
-    PauseBefore(MonotonicNow_ns());
+    if (token != kProbeToken) {
+      ledger_.Interrupted();  // it may come back without its end
+      PauseBefore(MonotonicNow_ns());
+    }
     // While a cluster elects its leader nobody answers either.
     const int64_t now_ns = MonotonicNow_ns();
     if (nobody_since_ns_ == 0) nobody_since_ns_ = now_ns;
     const bool is_long = now_ns - nobody_since_ns_ > kLongestElection_ns;
     if (is_long || stats_.acknowledged_chunks == 0) Fail(kMakeStream, is_long);
+    return changed_();
+  }
+  if (token == kProbeToken) {
+    if (IsBrokerError(answer, NatsConnection::kProbeRefused)) TakeProof();
+    Pump();
     return changed_();
   }
   const auto ack = ParseBrokerAck(answer);
@@ -338,6 +369,7 @@ void NatsWay::TakeAnswer(uint64_t token, const std::string& answer, bool no_resp
 }
 
 void NatsWay::NoteDelivered() {
+  TakeProof();
   stats_.last_error.clear();
   stats_.obstacle.clear();
   backoff_.Reset();

@@ -19,9 +19,12 @@ class NatsConnection::Impl {};
 NatsConnection::~NatsConnection() = default;
 void CloseJetStream::operator()(__jsCtx*) const {}
 
+std::string NamesOf(const NatsOptions&) { return ""; }
+
 absl::Status CheckNatsOptions(const NatsOptions&) { return BuiltWithoutNats(); }
 
-absl::StatusOr<std::unique_ptr<NatsConnection>> ConnectNow(const NatsOptions&) {
+absl::StatusOr<std::unique_ptr<NatsConnection>> ConnectNow(
+    const NatsOptions&, std::function<void(const std::string&)>) {
   return BuiltWithoutNats();
 }
 

@@ -25,6 +25,8 @@ struct CredentialFiles {
 // Whether they can be read and belong together, and are valid now. Errors: InvalidArgument,
 // NotFound, ... in one line that names the file and what to do. No secret is ever in a message.
 absl::Status CheckCredentials(const CredentialFiles& files);
+// The same of those that are named alone, where not all have to be.
+absl::Status CheckNamedCredentials(const CredentialFiles& files);
 
 // The name of this host as others know it (FQDN where the resolver has one, else its host name).
 std::string OwnHostName();

@@ -17,11 +17,14 @@ namespace {
 
 namespace asio = boost::asio;
 
+absl::Status CheckGiven(const std::string& option, const std::string& path) {
+  if (!path.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("TLS needs --cert, --key and --ca (files in PEM); ", option, " is missing"));
+}
+
 absl::Status CheckReadable(const std::string& option, const std::string& path) {
-  if (path.empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("TLS needs --cert, --key and --ca (files in PEM); ", option, " is missing"));
-  }
+  if (path.empty()) return absl::OkStatus();
   const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd.valid()) return absl::ErrnoToStatus(errno, absl::StrCat(option, " ", path));
   return absl::OkStatus();
@@ -47,7 +50,16 @@ absl::Status CheckDates(const TlsContext& context, const std::string& path) {
   return absl::OkStatus();
 }
 
-absl::Status Load(const CredentialFiles& files, TlsContext& context) {
+absl::Status CheckReadable(const CredentialFiles& files) {
+  absl::Status readable = CheckReadable("--cert", files.certificate);
+  readable.Update(CheckReadable("--key", files.key));
+  readable.Update(CheckReadable("--ca", files.authorities));
+  readable.Update(CheckReadable("--crl", files.revoked));
+  return readable;
+}
+
+// The certificate of this end and its key.
+absl::Status LoadOwn(const CredentialFiles& files, TlsContext& context) {
   ErrorCode error;
   context.use_certificate_chain_file(files.certificate, error);
   if (error) return Unusable("--cert", files.certificate, error);
@@ -60,7 +72,16 @@ absl::Status Load(const CredentialFiles& files, TlsContext& context) {
     return absl::InvalidArgumentError(
         absl::StrCat("--key ", files.key, " is not the key of --cert ", files.certificate));
   }
-  context.load_verify_file(files.authorities, error);
+  return absl::OkStatus();
+}
+
+// Those that are named.
+absl::Status Load(const CredentialFiles& files, TlsContext& context) {
+  if (!files.certificate.empty()) {
+    if (absl::Status status = LoadOwn(files, context); !status.ok()) return status;
+  }
+  ErrorCode error;
+  if (!files.authorities.empty()) context.load_verify_file(files.authorities, error);
   if (error) return Unusable("--ca", files.authorities, error);
   if (!files.revoked.empty()) {
     X509_STORE* const store = SSL_CTX_get_cert_store(context.native_handle());
@@ -79,14 +100,15 @@ absl::Status Load(const CredentialFiles& files, TlsContext& context) {
 
 absl::StatusOr<std::shared_ptr<TlsContext>> NewTlsContext(const CredentialFiles& files,
                                                           TlsRole role) {
-  absl::Status readable = CheckReadable("--cert", files.certificate);
-  readable.Update(CheckReadable("--key", files.key));
-  readable.Update(CheckReadable("--ca", files.authorities));
-  if (!files.revoked.empty()) readable.Update(CheckReadable("--crl", files.revoked));
-  if (!readable.ok()) return readable;
+  absl::Status status = CheckGiven("--cert", files.certificate);
+  status.Update(CheckGiven("--key", files.key));
+  status.Update(CheckGiven("--ca", files.authorities));
+  status.Update(CheckReadable(files));
+  if (!status.ok()) return status;
   auto context = std::make_shared<TlsContext>(role == TlsRole::kServer ? TlsContext::tlsv13_server
                                                                        : TlsContext::tlsv13_client);
-  if (absl::Status status = Load(files, *context); !status.ok()) return status;
+  status = Load(files, *context);
+  if (!status.ok()) return status;
   SSL_CTX_set_min_proto_version(context->native_handle(), TLS1_3_VERSION);
   SSL_CTX_set_num_tickets(context->native_handle(), 0);  // each connection shows its certificate
   SSL_CTX_set_mode(context->native_handle(), SSL_MODE_RELEASE_BUFFERS);  // idle ones keep little
@@ -97,6 +119,12 @@ absl::StatusOr<std::shared_ptr<TlsContext>> NewTlsContext(const CredentialFiles&
 
 absl::Status CheckCredentials(const CredentialFiles& files) {
   return NewTlsContext(files, TlsRole::kClient).status();
+}
+
+absl::Status CheckNamedCredentials(const CredentialFiles& files) {
+  if (absl::Status status = CheckReadable(files); !status.ok()) return status;
+  TlsContext context(TlsContext::tls_client);
+  return Load(files, context);
 }
 
 std::string OwnHostName() {

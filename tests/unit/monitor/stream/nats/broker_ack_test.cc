@@ -29,6 +29,17 @@ TEST(BrokerAck, AnErrorHasTheBrokersWords) {
   EXPECT_EQ(ParseBrokerAck(R"({"error":{"err_code":5}})").status().message(), "error 5");
 }
 
+TEST(BrokerAck, AnErrorIsKnownByItsCode) {
+  const char* answer =
+      R"({"error":{"code":400,"err_code":10060,"description":"expected stream does not match"}})";
+  EXPECT_TRUE(IsBrokerError(answer, 10'060));
+  EXPECT_FALSE(IsBrokerError(answer, 400));
+  for (const char* text : {"", "[]", R"({"err_code":10060})", R"({"error":10060})",
+                           R"({"error":{"code":10060}})", R"({"stream":"V","seq":10060})"}) {
+    EXPECT_FALSE(IsBrokerError(text, 10'060)) << text;
+  }
+}
+
 TEST(BrokerAck, AnythingElseIsNone) {
   for (const char* text : {"", "{}", "[]", "7", R"({"stream":"V"})", R"({"seq":0})",
                            R"({"seq":-1})", R"({"seq":"7"})", R"({"seq":7)"}) {
