@@ -323,10 +323,12 @@ std::string Cost(const Report& report) {
   if (cost.ticks == 0) {
     out = "own cost: no tick with a sample was recorded\n";
   } else {
-    out = Wrapped("own cost: ", absl::StrCat(Plural(cost.ticks, "tick"), ", ", cost.ticks_missed,
-                                             " missed; late by ", Quantiles(cost.lateness_ns, true),
-                                             ReadingCost(cost), cost.kept > 0 ? "; values of one VM spanned " : "; reads of one VM spanned ",
-                                             Quantiles(cost.skew_ns, true)));
+    out = Wrapped(
+        "own cost: ",
+        absl::StrCat(Plural(cost.ticks, "tick"), ", ", cost.ticks_missed, " missed; late by ",
+                     Quantiles(cost.lateness_ns, true), ReadingCost(cost),
+                     cost.kept > 0 ? "; values of one VM spanned " : "; reads of one VM spanned ",
+                     Quantiles(cost.skew_ns, true)));
   }
   if (end) {
     std::string text = DurationText(static_cast<double>(end->cpu_ns()));
