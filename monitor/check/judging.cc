@@ -31,11 +31,14 @@ TimeRange ReadOver(const metric::Ratio& per_second, const metric::StatisticsDelt
 // one after others that were missed: only its last part, as long as a tick, is this tick's; the
 // rest may have been anything. (Which of them has the long interval, and which number was passed
 // over, depends on when in its sleep the sampling thread was held up.)
-TimeRange CoveredBy(const core::VcpuSample& before, const core::VcpuSample& now, int64_t tick_ns) {
+TimeRange CoveredBy(const core::VcpuSample& before, const core::VcpuSample& now,
+                    const Timetable& timetable) {
   TimeRange covered{.from_ns = metric::MiddleOf(before), .to_ns = metric::MiddleOf(now)};
+  const int64_t tick_ns = timetable.Interval_ns();
   // Values that the kernel had kept (docs/reading.md) are as far apart as its own ticks.
   constexpr int64_t kKeptFor_ns = 12'000'000;
-  const bool kept = now.read_begin_ns == now.read_end_ns;
+  const bool kept = timetable.session() && timetable.session()->reader() == "bpf" &&
+                    now.read_begin_ns == now.read_end_ns;
   const int64_t slack_ns = kept ? std::max(tick_ns / 2, kKeptFor_ns) : tick_ns / 2;
   if (tick_ns > 0 && covered.Length() - tick_ns > slack_ns)
     covered.from_ns = covered.to_ns - tick_ns;
@@ -218,7 +221,7 @@ void Judging::TakeInterval(const metric::Interval& interval) {
     seen.waiting = std::min(
         1.0, static_cast<double>(*delta.run_delay_ns) / static_cast<double>(delta.interval_ns));
   }
-  const TimeRange covered = CoveredBy(interval.before, interval.now, interval_ns_);
+  const TimeRange covered = CoveredBy(interval.before, interval.now, timetable_);
   for (const metric::Info& info : metric::Table()) {
     if (!info.asked || (seen.degraded && info.needs_counters)) continue;
     const metric::Ratio ratio = info.of(interval);
@@ -243,7 +246,7 @@ void Judging::FollowVm(const timeline::TickEntry& tick, const Epoch& epoch) {
   if (HasPrevious(tick)) {
     const Observation sampled{.in_part = !epoch.unopened.empty()};
     const TimeRange covered =
-        CoveredBy(tick.previous->vcpus.front(), tick.sample.vcpus.front(), interval_ns_);
+        CoveredBy(tick.previous->vcpus.front(), tick.sample.vcpus.front(), timetable_);
     Give(tracked, tracked.coverage.Take(covered, sampled), covered);
   } else {
     // Opening takes a while, and the first tick may lie up to an interval away.

@@ -196,11 +196,13 @@ TEST_F(Doctor, CapabilitiesAreNamed) {
   const Finding finding = CheckCapabilities({.effective = uint64_t{1} << 38});
   EXPECT_EQ(finding.state, State::kNote);
   EXPECT_THAT(finding.answered,
-              AllOf(HasSubstr("lacks CAP_SYS_PTRACE"), HasSubstr("CAP_DAC_READ_SEARCH"),
-                    HasSubstr("CAP_SYS_NICE (no --realtime)"), Not(HasSubstr("PERFMON"))));
+              AllOf(HasSubstr("lacks CAP_BPF (each reading interrupts the vCPUs that run), "
+                              "CAP_SYS_PTRACE"),
+                    HasSubstr("CAP_DAC_READ_SEARCH"), HasSubstr("CAP_SYS_NICE (no --realtime)"),
+                    Not(HasSubstr("PERFMON"))));
   EXPECT_THAT(finding.fix,
-              HasSubstr("setcap cap_perfmon,cap_sys_ptrace,cap_dac_read_search,cap_sys_nice="
-                        "ep"));
+              HasSubstr("setcap cap_perfmon,cap_bpf,cap_sys_ptrace,cap_dac_read_search,"
+                        "cap_sys_nice=ep"));
   EXPECT_EQ(CheckCapabilities({}).state, State::kUnknown);
 }
 

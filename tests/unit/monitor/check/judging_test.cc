@@ -114,6 +114,23 @@ TEST(Judging, OfALongIntervalTheLastTickIsJudged) {
   EXPECT_EQ(WatchOne(timetable, {TickOf(a, SampleAt(400, 9))}).tallied.observed, (Bounds{0.1, 1}));
 }
 
+// By BPF a running vCPU has values as of the host's own ticks, up to 10 ms apart.
+TEST(Judging, AnIntervalOfKeptValuesIsWhole) {
+  v1::Session session;
+  session.set_interval_ns(1'000'000);
+  session.set_reader("bpf");
+  Timetable timetable;
+  Add(timetable, session);
+  Add(timetable, Clock(0));
+  Add(timetable, OneVcpu(1, 0));
+  Add(timetable, Clock(40'000'000));
+  const core::Sample a = SampleAt(0, 5);
+  EXPECT_EQ(WatchOne(timetable, {TickOf(a, SampleAt(10'000'000, 15))}).tallied.observed,
+            (Bounds{0.25, 1}));
+  EXPECT_EQ(WatchOne(timetable, {TickOf(a, SampleAt(20'000'000, 25))}).tallied.observed,
+            (Bounds{0.025, 1}));
+}
+
 TEST(Judging, WhereTheLengthOfATickIsNotKnownIntervalsAreWhole) {
   const Timetable timetable = OneVm();
   const core::Sample a = SampleAt(0, 5);
