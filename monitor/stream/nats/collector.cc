@@ -189,7 +189,7 @@ class NatsCollector final : public Collector {
 
 absl::Status NatsCollector::Start() {
   const BlockedSignals blocked;  // they are for other threads, those of libnats too
-  const absl::Status status = Prepare();
+  absl::Status status = Prepare();
   if (absl::IsUnavailable(status)) SayTryingAgain(status);
   if (!status.ok() && !absl::IsUnavailable(status)) return status;
   thread_ = std::thread([this] { Run(); });
