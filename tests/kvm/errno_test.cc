@@ -283,10 +283,10 @@ TEST_F(ErrnoOfRecord, EACCES_OnesOwnProcess) {
 
 TEST_F(ErrnoOfRecord, EMFILE_MoreVcpusThanDescriptors) {
   ASSERT_NO_FATAL_FAILURE(StartGuest(24));
-  ExpectRefusal(Record({"prlimit", "--nofile=20:20"}, /*all_vcpus=*/true), "descriptors",
-                {{"LIMIT", "20"}});
+  ExpectRefusal(Record({"prlimit", "--nofile=40:40"}, /*all_vcpus=*/true), "descriptors",
+                {{"LIMIT", "40"}});
   // The soft limit alone is no obstacle: record raises it.
-  EXPECT_EQ(Record({"prlimit", "--nofile=20:400"}, /*all_vcpus=*/true).exit_code, 0);
+  EXPECT_EQ(Record({"prlimit", "--nofile=40:400"}, /*all_vcpus=*/true).exit_code, 0);
 }
 
 // Without a PMU the recording goes on, and the timeline says why in the page's words.
