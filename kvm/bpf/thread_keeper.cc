@@ -1,6 +1,5 @@
 #include "kvm/bpf/thread_keeper.h"
 
-#include <cstring>
 #include <utility>
 
 namespace vcpulse::kvm {
@@ -10,12 +9,26 @@ namespace {
 // away (a host that is a virtual machine).
 constexpr int kTries = 1000;
 
+// Each load stands before the ones after it, so before the second look at the sequence.
+template <typename T>
+void Load(const T& from, T& to) {
+  to = __atomic_load_n(&from, __ATOMIC_ACQUIRE);
+}
+
 bool CopyWhole(const KeptRecord& record, KeptRecord& copy) {
-  const uint32_t before = __atomic_load_n(&record.sequence, __ATOMIC_ACQUIRE);
-  if ((before & 1) != 0) return false;
-  std::memcpy(&copy, &record, sizeof(copy));
-  __atomic_thread_fence(__ATOMIC_ACQUIRE);
-  return __atomic_load_n(&record.sequence, __ATOMIC_RELAXED) == before;
+  Load(record.sequence, copy.sequence);
+  if ((copy.sequence & 1) != 0) return false;
+  Load(record.state, copy.state);
+  Load(record.cpu, copy.cpu);
+  Load(record.tid, copy.tid);
+  Load(record.since_ns, copy.since_ns);
+  Load(record.taken_ns, copy.taken_ns);
+  Load(record.run_ns, copy.run_ns);
+  Load(record.run_delay_ns, copy.run_delay_ns);
+  Load(record.enabled_ns, copy.enabled_ns);
+  Load(record.running_ns, copy.running_ns);
+  for (int k = 0; k < kKeptEvents; ++k) Load(record.counts[k], copy.counts[k]);
+  return __atomic_load_n(&record.sequence, __ATOMIC_RELAXED) == copy.sequence;
 }
 
 // All of them, as they were written together.
