@@ -178,6 +178,19 @@ vcpulse_status vcpulse_options_set_classifier(vcpulse_options* options, const ch
   });
 }
 
+vcpulse_status vcpulse_options_set_reader(vcpulse_options* options, const char* name,
+                                          vcpulse_error** error) {
+  return SetText(options, name, "name", error, [&](const std::string& text) -> absl::Status {
+    const auto reader = vcpulse::live::ParseReader(text);
+    if (!reader) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("reader '", text, "' is none of auto, bpf, read"));
+    }
+    options->live.reader = *reader;
+    return absl::OkStatus();
+  });
+}
+
 vcpulse_status vcpulse_options_set_profile(vcpulse_options* options, const char* name_or_file,
                                            vcpulse_error** error) {
   return SetText(options, name_or_file, "name_or_file", error, [&](const std::string& text) {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "absl/time/time.h"
 #include "kvm/counters/group_opener.h"
@@ -30,6 +31,8 @@ struct ChunkSink {
 // How counters are read (docs/reading.md): by BPF where this host gives it, or the one that is
 // named.
 enum class Reader : uint8_t { kAuto, kBpf, kRead };
+// auto, bpf or read.
+std::optional<Reader> ParseReader(std::string_view name);
 
 // What is to be recorded, how and whereto.
 struct Options {

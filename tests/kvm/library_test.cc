@@ -97,6 +97,15 @@ TEST_F(Library, ATemporaryRecordingGoesWithItsTimelineAndANamedOneStays) {
   fs::remove_all(folder);
 }
 
+TEST_F(Library, CountersAreReadAsTheOptionsSay) {
+  const fs::path folder = fakes::MakeTemporaryFolder();
+  const std::string path = folder / "read.vpt";
+  Recording::Attach(OfGuest().Output(path).Reader("read")).Stop();
+  const Finished report = RunProgram(Vcpulse({"report", "--json", path}));
+  EXPECT_THAT(report.out, ::testing::HasSubstr("\"reader\": \"read\""));
+  fs::remove_all(folder);
+}
+
 TEST_F(Library, RecordsComeWhileRecordingAsTheFileHasThem) {
   std::vector<std::string> live;  // on a thread of the library, until it has stopped
   const auto add_to = [](std::vector<std::string>& lines) {

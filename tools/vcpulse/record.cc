@@ -36,14 +36,6 @@ namespace {
 constexpr absl::Duration kShortestInterval = absl::Milliseconds(1);
 constexpr absl::Duration kLongestInterval = absl::Hours(1);
 
-absl::StatusOr<live::Reader> ParseReader(const std::string& text) {
-  if (text == "auto") return live::Reader::kAuto;
-  if (text == "bpf") return live::Reader::kBpf;
-  if (text == "read") return live::Reader::kRead;
-  return absl::InvalidArgumentError(
-      absl::StrCat("--reader: '", text, "' is none of auto, bpf, read"));
-}
-
 absl::Status ParseHotspots(const RecordText& text, RecordOptions& options) {
   const auto source = ParseAddressSource("--hotspots-source", text.hotspots_source);
   if (!source.ok()) return source.status();
@@ -288,8 +280,11 @@ absl::StatusOr<RecordOptions> ParseRecording(RecordOptions options, const Record
     }
     options.open.wanted.events = *events;
   }
-  const auto reader = ParseReader(text.reader);
-  if (!reader.ok()) return reader.status();
+  const auto reader = live::ParseReader(text.reader);
+  if (!reader) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--reader: '", text.reader, "' is none of auto, bpf, read"));
+  }
   options.reader = *reader;
   if (absl::Status status = ParseHotspots(text, options); !status.ok()) return status;
   if (absl::Status status = ParseOutput(text, options); !status.ok()) return status;

@@ -190,6 +190,10 @@ VCPULSE_API vcpulse_status vcpulse_options_set_event_set(vcpulse_options* option
 /* "auto" (the default), "evidence" or "ipc-bands". */
 VCPULSE_API vcpulse_status vcpulse_options_set_classifier(vcpulse_options* options,
                                                           const char* name, vcpulse_error** error);
+/* How counters are read: "bpf", "read", or "auto" (the default), which is bpf where this process
+ * may load programs into the kernel: they stay until the recording's end. */
+VCPULSE_API vcpulse_status vcpulse_options_set_reader(vcpulse_options* options, const char* name,
+                                                      vcpulse_error** error);
 /* The numbers to judge by: a built-in profile's name or a file. The one of this CPU by default. */
 VCPULSE_API vcpulse_status vcpulse_options_set_profile(vcpulse_options* options,
                                                        const char* name_or_file,

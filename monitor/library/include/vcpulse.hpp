@@ -217,6 +217,7 @@ class Options {
   Options& Classifier(const std::string& name) {
     return Set(vcpulse_options_set_classifier, name.c_str());
   }
+  Options& Reader(const std::string& name) { return Set(vcpulse_options_set_reader, name.c_str()); }
   Options& Profile(const std::string& name_or_file) {
     return Set(vcpulse_options_set_profile, name_or_file.c_str());
   }

@@ -125,6 +125,7 @@ TEST_F(LibraryErrors, OptionsRefuseWhatMakesNoSense) {
   refused(vcpulse_options_set_interval(options(), 3'600'000'000'001, error_), "outside 1ms to 1h");
   refused(vcpulse_options_set_event_set(options(), "most", error_), "'most' is none of full");
   refused(vcpulse_options_set_classifier(options(), "best", error_), "'best' is none of auto");
+  refused(vcpulse_options_set_reader(options(), "ebpf", error_), "'ebpf' is none of auto, bpf");
   refused(vcpulse_options_set_output(options(), "-", error_), "a regular file");
   refused(vcpulse_options_set_output(options(), "/dev/null", error_), "a regular file");
 }
