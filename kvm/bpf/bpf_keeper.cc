@@ -218,7 +218,7 @@ std::string WhyNotKept(ThreadKeeper& keeper) {
     const int64_t before_ns = MonotonicNow_ns();
     const timespec nap{.tv_sec = 0, .tv_nsec = 200'000};
     nanosleep(&nap, nullptr);
-    if (held.CopyTo(records) != HeldThread::Look::kWhole) continue;
+    if (!held.CopyTo(records)) continue;
     const auto taken_ns = static_cast<int64_t>(records[0].taken_ns);
     const bool plausible = taken_ns > before_ns && taken_ns <= MonotonicNow_ns();
     if (plausible && records[0].counts[0] > 0) return "";

@@ -58,16 +58,20 @@ HeldThread& HeldThread::operator=(HeldThread&& other) noexcept {
   return *this;
 }
 
-HeldThread::Look HeldThread::CopyTo(std::span<KeptRecord> copies) const {
-  if (records_.empty()) return Look::kNothing;
+bool HeldThread::CopyTo(std::span<KeptRecord> copies) const {
+  if (records_.empty()) return false;
   for (int i = 0; i < kTries; ++i) {
     if (!CopyAll(records_, copies)) continue;
     // After the copy: had another taken its place before, something may have gone there already.
-    if (!is_current_->load(std::memory_order_acquire)) return Look::kNothing;
-    if (copies[0].state == KEPT_UNKNOWN) return Look::kNothingYet;
-    return copies[0].taken_ns == 0 ? Look::kNothing : Look::kWhole;
+    return is_current_->load(std::memory_order_acquire) && copies[0].taken_ns != 0;
   }
-  return Look::kNothing;
+  return false;
+}
+
+bool HeldThread::IsStillAs(const KeptRecord& copy) const {
+  return !records_.empty() &&
+         __atomic_load_n(&records_.front().sequence, __ATOMIC_ACQUIRE) == copy.sequence &&
+         is_current_->load(std::memory_order_acquire);
 }
 
 }  // namespace vcpulse::kvm

@@ -41,14 +41,12 @@ class HeldThread {
   HeldThread(HeldThread&& other) noexcept;
   HeldThread& operator=(HeldThread&& other) noexcept;
 
-  enum class Look : uint8_t {
-    kNothing,     // nothing is known: read it by other means
-    kNothingYet,  // nothing has happened to it since it is held
-    kWhole,       // `copies` has all records, of one instant
-  };
-  // Copies the records; `copies` has room for kKeptGroups. Allocates nothing, makes no system call,
-  // takes a few microseconds at most.
-  Look CopyTo(std::span<KeptRecord> copies) const;
+  // Copies the records; `copies` has room for kKeptGroups. False where they have no values of one
+  // instant: read it by other means. Allocates nothing, makes no system call, takes a few
+  // microseconds at most.
+  bool CopyTo(std::span<KeptRecord> copies) const;
+  // Whether nothing has happened to it since `copy` of its first record was taken.
+  bool IsStillAs(const KeptRecord& copy) const;
 
   pid_t tid() const { return tid_; }
   std::span<const KeptRecord> records() const { return records_; }

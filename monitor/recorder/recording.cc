@@ -302,6 +302,7 @@ void Recording::RetireAll() {
 }
 
 void Recording::Drain() {
+  const uint64_t samples_before = progress_.samples;
   sampler::Handover handover;
   while (sampler_.Take(handover)) {
     switch (handover.kind) {
@@ -329,6 +330,7 @@ void Recording::Drain() {
   WriteWindows();
   // After the samples that were taken before it: a tick that follows in the timeline is a later
   // one.
+  if (!options_.statistics || progress_.samples == samples_before) return;
   for (const auto& [key, recorded] : vms_) {
     if (recorded.current != nullptr) ReadStatistics(epochs_.at(recorded.current));
   }
@@ -354,7 +356,10 @@ void Recording::TakeSample(LiveEpoch& live, const sampler::Handover& handover) {
   if (sample.vcpus.empty()) {
     TakeUncovered(live, sample);
   } else {
-    WatchPause(live, sample);
+    const auto known = vms_.find(live.key);
+    RecordedVm* const recorded = known == vms_.end() ? nullptr : &known->second;
+    const bool is_current = recorded != nullptr && recorded->current == live.epoch.get();
+    WatchPause(live, is_current ? recorded : nullptr, sample);
     live.classifier.Classify(sample, residency_, live.verdicts);
     writer_.AddTick(live.epoch->vm, live.epoch->number, sample, live.verdicts);
     live.sampled = true;
@@ -364,15 +369,14 @@ void Recording::TakeSample(LiveEpoch& live, const sampler::Handover& handover) {
     for (TriggeredWindows& windows : windows_) {
       windows.Observe({live.epoch->vm, live.epoch->number}, live.counted, sample, live.verdicts);
     }
-    WatchRuns(live, sample);
-    SayWhatNeverCounts(live);
+    if (is_current) WatchRuns(live, *recorded, sample);
+    if (recorded != nullptr) SayWhatNeverCounts(live, *recorded);
   }
   live.epoch->Recycle(handover.sample);
 }
 
-void Recording::SayWhatNeverCounts(const LiveEpoch& live) {
-  const auto known = vms_.find(live.key);
-  if (known == vms_.end() || known->second.said_never_counts) return;
+void Recording::SayWhatNeverCounts(const LiveEpoch& live, RecordedVm& recorded) {
+  if (recorded.said_never_counts) return;
   const auto never_counts = [&](size_t vcpu) {
     const core::Features& features = live.classifier.features(vcpu);
     return live.verdicts[vcpu].raw_rule == core::Rule::kNotCounted && features.never_counted &&
@@ -381,8 +385,8 @@ void Recording::SayWhatNeverCounts(const LiveEpoch& live) {
   size_t vcpu = 0;
   while (vcpu < live.verdicts.size() && !never_counts(vcpu)) ++vcpu;
   if (vcpu == live.verdicts.size()) return;
-  known->second.said_never_counts = true;
-  Say(known->second.vm,
+  recorded.said_never_counts = true;
+  Say(recorded.vm,
       absl::StrCat("the counters of vCPU ", live.vcpu_indexes.at(vcpu),
                    " run and count no guest cycle: a confidential guest, or a nested or virtual "
                    "PMU that does not count guests apart; what it does stays "
@@ -404,10 +408,7 @@ void Recording::AddNotOpened(LiveEpoch& live) {
   live.uncovered.reset();
 }
 
-void Recording::WatchRuns(LiveEpoch& live, const core::Sample& sample) {
-  const auto known = vms_.find(live.key);
-  if (known == vms_.end() || known->second.current != live.epoch.get()) return;
-  RecordedVm& recorded = known->second;
+void Recording::WatchRuns(LiveEpoch& live, RecordedVm& recorded, const core::Sample& sample) {
   Openings& openings = recorded.openings;
   if (openings.opened().set == kvm::ToString(kvm::EventSet::kDegraded)) return;  // always runs
   for (const TriggeredWindows& windows : windows_) {

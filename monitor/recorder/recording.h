@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -205,10 +206,11 @@ class Recording {
   // Of an epoch whose counters tell no spinning where that was asked for.
   void SayNoSpinning(const LiveEpoch& live, const kvm::Vm& vm);
   // Once per VM.
-  void SayWhatNeverCounts(const LiveEpoch& live);
+  void SayWhatNeverCounts(const LiveEpoch& live, RecordedVm& recorded);
   PauseWatch WatchOf(const kvm::Vm& vm, const std::vector<kvm::Vcpu>& vcpus) const;
-  // Says when the VM is paused and goes on; marks the paused vCPUs in the sample.
-  void WatchPause(LiveEpoch& live, core::Sample& sample);
+  // Marks the paused vCPUs in the sample; says when the VM is paused and goes on, where this is its
+  // current epoch.
+  void WatchPause(LiveEpoch& live, RecordedVm* current, core::Sample& sample);
   // ", again: ..." for a VM whose name was recorded before, else "".
   std::string Again(const kvm::Vm& vm) const;
   void Remember(const kvm::Vm& vm);
@@ -216,7 +218,7 @@ class Recording {
   void TakeUncovered(LiveEpoch& live, const core::Sample& sample);
   void AddNotOpened(LiveEpoch& live);
   // Steps the set down where its counters do not run, and up again where they may.
-  void WatchRuns(LiveEpoch& live, const core::Sample& sample);
+  void WatchRuns(LiveEpoch& live, RecordedVm& recorded, const core::Sample& sample);
   void StepDown(const InstanceKey& key, RecordedVm& recorded, bool ran_before);
   void ClimbWhereDue(const InstanceKey& key, RecordedVm& recorded);
   void AddGap(const sampler::Handover& handover, v1::Gap::Reason reason);
@@ -233,7 +235,7 @@ class Recording {
   sampler::Sampler sampler_;
   core::ResidencyEstimator residency_;
   std::map<InstanceKey, RecordedVm> vms_;
-  std::map<sampler::Epoch*, LiveEpoch> epochs_;
+  std::unordered_map<sampler::Epoch*, LiveEpoch> epochs_;
   std::map<InstanceKey, kvm::Vm> skipped_;
   std::map<std::string, pid_t> ended_names_;  // the latest instance of each name that has ended
   uint32_t next_vm_ = 1;

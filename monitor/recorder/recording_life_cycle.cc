@@ -38,11 +38,10 @@ PauseWatch Recording::WatchOf(const kvm::Vm& vm, const std::vector<kvm::Vcpu>& v
           }};
 }
 
-void Recording::WatchPause(LiveEpoch& live, core::Sample& sample) {
+void Recording::WatchPause(LiveEpoch& live, RecordedVm* current, core::Sample& sample) {
   const std::optional<PauseCause> cause = live.pause.Observe(sample);
-  const auto known = vms_.find(live.key);
-  if (!cause || known == vms_.end() || known->second.current != live.epoch.get()) return;
-  RecordedVm& recorded = known->second;
+  if (!cause || current == nullptr) return;
+  RecordedVm& recorded = *current;
   const bool paused = *cause != PauseCause::kNone;
   if (paused == recorded.paused) return;
   recorded.paused = paused;

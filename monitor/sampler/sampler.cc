@@ -88,12 +88,13 @@ void Sampler::Missed(TickRange ticks, int64_t now_ns) {
 
 void Sampler::TickOne(Epoch& epoch, uint64_t tick, int64_t deadline_ns, int64_t wake_ns) {
   // Room for a pending kQueueFull and for this tick, or ticks add up to one gap.
-  core::Sample* sample = nullptr;
-  if (epoch.free.read_available() == 0 || results_.write_available() < 2 || !FlushDropped(epoch) ||
-      !epoch.free.pop(sample)) {
+  epoch.free.consume_all([&](core::Sample* free) { epoch.spare.push_back(free); });
+  if (epoch.spare.empty() || results_.write_available() < 2 || !FlushDropped(epoch)) {
     Drop(epoch, tick);
     return;
   }
+  core::Sample* const sample = epoch.spare.back();
+  epoch.spare.pop_back();
   sample->tick = tick;
   sample->deadline_ns = deadline_ns;
   sample->wake_ns = wake_ns;
@@ -153,7 +154,9 @@ bool Sampler::FlushDropped(Epoch& epoch) {
 }
 
 Epoch::Epoch(uint32_t vm_number, uint32_t epoch_number, size_t samples)
-    : vm(vm_number), number(epoch_number), buffers(samples), free(samples) {}
+    : vm(vm_number), number(epoch_number), buffers(samples), free(samples) {
+  spare.reserve(samples);
+}
 
 absl::StatusOr<std::unique_ptr<Epoch>> Epoch::Start(uint32_t vm, uint32_t number,
                                                     kvm::OpenedGroups& opened, size_t buffers,

@@ -48,6 +48,8 @@ struct Epoch {
   std::vector<VcpuSource> vcpus;
   std::vector<core::Sample> buffers;
   boost::lockfree::spsc_queue<core::Sample*> free;
+  // Taken from `free`. The one that was used last is used next: its memory is still in a cache.
+  std::vector<core::Sample*> spare;
   bool retiring = false;
   bool ended = false;                // a vCPU thread has exited: nothing more to read
   std::optional<TickRange> dropped;  // ticks without room for a sample, not yet handed over

@@ -99,8 +99,6 @@ void VcpuSource::KeepBy(kvm::ThreadKeeper* keeper, pid_t tid) {
 int VcpuSource::ReadCounters(const ReadPolicy& policy, int64_t& now_ns, int64_t (*clock_ns)(),
                              core::VcpuSample& out, std::span<core::GroupSample> further) {
   state_ = ThreadState::kNotRead;
-  kept_ = TakeKept(policy, now_ns, out, further);
-  if (kept_ == Kept::kAll) return 0;
   if (HasRested(policy, now_ns)) {
     Repeat(out, further);
     out.read_begin_ns = out.read_end_ns = now_ns;
@@ -108,6 +106,8 @@ int VcpuSource::ReadCounters(const ReadPolicy& policy, int64_t& now_ns, int64_t 
     kept_ = Kept::kRested;
     return 0;
   }
+  kept_ = TakeKept(policy, now_ns, out, further);
+  if (kept_ == Kept::kAll) return 0;
   const std::optional<uint32_t> changes = page_.Changes();
   const kvm::OrErrno<kvm::GroupValues> values = groups_.front().Read();
   if (!values.ok()) return values.error;
@@ -131,18 +131,7 @@ int VcpuSource::ReadCounters(const ReadPolicy& policy, int64_t& now_ns, int64_t 
 
 VcpuSource::Kept VcpuSource::TakeKept(const ReadPolicy& policy, int64_t now_ns,
                                       core::VcpuSample& out, std::span<core::GroupSample> further) {
-  const kvm::HeldThread::Look look = held_.CopyTo(records_);
-  if (look == kvm::HeldThread::Look::kNothing) return Kept::kNothing;
-  if (look == kvm::HeldThread::Look::kNothingYet) {
-    // It was at rest, and nothing has happened to it since. `stat` is asked again now and then.
-    if (!IsAtRest(last_.state) || now_ns - state_read_ns_ >= policy.state_holds_ns) {
-      return Kept::kNothing;
-    }
-    Repeat(out, further);
-    out.read_begin_ns = out.read_end_ns = now_ns;
-    state_ = last_.state;
-    return Kept::kAll;
-  }
+  if (!held_.CopyTo(records_)) return Kept::kNothing;
   const kvm::KeptRecord& main = records_.front();
   // Off its CPU its counters stand still: they are those of now.
   const int64_t instant_ns = main.state == kvm::KEPT_RUNNING
@@ -161,6 +150,10 @@ VcpuSource::Kept VcpuSource::TakeKept(const ReadPolicy& policy, int64_t now_ns,
 }
 
 bool VcpuSource::HasRested(const ReadPolicy& policy, int64_t now_ns) const {
+  // By its record or by `stat`; whatever happens to it is in the record.
+  if (IsAtRest(last_.state) && held_.IsStillAs(records_.front())) {
+    return now_ns >= last_.read_end_ns;
+  }
   return read_at_rest_ && now_ns - state_read_ns_ < policy.state_holds_ns &&
          page_.Changes() == changes_at_rest_;
 }
@@ -181,8 +174,7 @@ bool VcpuSource::ReadScheduling(const ReadPolicy& policy, core::VcpuSample& out,
   } else if (kept_ == Kept::kScheduling) {
     CopySchedulerTimes(records_.front(), out.read_end_ns, out);
   }
-  const bool by_record = kept_ == Kept::kScheduling ||
-                         (kept_ == Kept::kAll && records_.front().state != kvm::KEPT_UNKNOWN);
+  const bool by_record = kept_ == Kept::kScheduling || kept_ == Kept::kAll;
   if (by_record) state_ = StateOf(records_.front(), out.read_end_ns, interval_ns);
   // A wait that goes on is in a record, and not yet in schedstat; the kernel's clock leaves out
   // what CLOCK_MONOTONIC has. Neither may take back what was said.

@@ -2,6 +2,7 @@
 
 // A recording as a benchmark runs it: in a process of its own, to a temporary file.
 
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -10,6 +11,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <new>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -32,6 +34,14 @@ namespace vcpulse::bench {
 
 inline constexpr absl::Duration kRun = absl::Seconds(10);
 
+// Processor time, s.
+inline double SecondsOf(const rusage& used) {
+  const auto seconds = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6;
+  };
+  return seconds(used.ru_utime) + seconds(used.ru_stime);
+}
+
 // Runs `body` in a process of its own; its processor time, s. Nothing where it failed.
 inline std::optional<double> CpuSecondsOf(const std::function<void()>& body) {
   const pid_t pid = fork();
@@ -43,10 +53,7 @@ inline std::optional<double> CpuSecondsOf(const std::function<void()>& body) {
   int status = 0;
   wait4(pid, &status, 0, &used);
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) return std::nullopt;
-  const auto seconds = [](const timeval& t) {
-    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6;
-  };
-  return seconds(used.ru_utime) + seconds(used.ru_stime);
+  return SecondsOf(used);
 }
 
 inline std::unique_ptr<timeline::RecordWriter> NewFileWriter(OutputFile& file) {
@@ -58,12 +65,21 @@ inline std::unique_ptr<timeline::RecordWriter> NewFileWriter(OutputFile& file) {
   return writer;
 }
 
-// What `vcpulse record -i INTERVAL -d 10s` does from the first tick on. Gives what it came to.
-// `reader` as --reader: bpf or read.
-inline recorder::Progress RecordToDisk(const std::vector<kvm::Vm>& vms, absl::Duration interval,
-                                       absl::Duration flush, const std::string& path,
-                                       std::string_view reader = "read",
-                                       absl::Duration run = kRun) {
+struct Recorded {
+  recorder::Progress progress;
+  double start_s = 0;    // processor time until the first tick
+  double ticking_s = 0;  // from then on until the last one
+};
+
+// What `vcpulse record -i INTERVAL -d 10s` does. `reader` as --reader: bpf or read.
+inline Recorded RecordToDisk(const std::vector<kvm::Vm>& vms, absl::Duration interval,
+                             absl::Duration flush, const std::string& path,
+                             std::string_view reader = "read", absl::Duration run = kRun) {
+  const auto used_s = [] {
+    rusage used{};
+    getrusage(RUSAGE_SELF, &used);
+    return SecondsOf(used);
+  };
   SoftwarePerfEvents perf;
   std::unique_ptr<kvm::ThreadKeeper> keeper;
   if (reader == "bpf") {
@@ -86,6 +102,7 @@ inline recorder::Progress RecordToDisk(const std::vector<kvm::Vm>& vms, absl::Du
   for (const kvm::Vm& vm : vms) {
     if (!recording.Track(vm).ok()) _exit(1);
   }
+  Recorded recorded{.start_s = used_s()};
   auto ticker = sampler::TickThread::Start(recording.sampler(), {.interval = interval});
   const absl::Time end = absl::Now() + run;
   absl::Time next_flush = absl::Now() + flush;
@@ -96,13 +113,27 @@ inline recorder::Progress RecordToDisk(const std::vector<kvm::Vm>& vms, absl::Du
     next_flush += flush;
     if (!writer->Flush(timeline::TakeClockSnapshot()).ok()) _exit(1);
   }
+  recorded.ticking_s = used_s() - recorded.start_s;
   recording.RetireAll();
   while (!recording.idle()) {
     (*ticker)->Wake();
     recording.Drain();
   }
   static_cast<void>(writer->Flush(timeline::TakeClockSnapshot()));
-  return recording.progress();
+  recorded.progress = recording.progress();
+  return recorded;
+}
+
+// The same in a process of its own. Nothing where it failed.
+inline std::optional<Recorded> RecordApart(const std::vector<kvm::Vm>& vms, absl::Duration interval,
+                                           const std::string& path, std::string_view reader) {
+  void* const shared = mmap(nullptr, sizeof(Recorded), PROT_READ | PROT_WRITE,
+                            MAP_SHARED | MAP_ANONYMOUS, /*fd=*/-1, 0);
+  const std::optional<double> ended = CpuSecondsOf(
+      [&] { new (shared) Recorded(RecordToDisk(vms, interval, absl::Seconds(1), path, reader)); });
+  const Recorded recorded = ended ? *static_cast<Recorded*>(shared) : Recorded{};
+  munmap(shared, sizeof(Recorded));
+  return ended ? std::optional(recorded) : std::nullopt;
 }
 
 inline std::string TemporaryFile(const std::string& name) {

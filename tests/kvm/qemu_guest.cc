@@ -76,11 +76,8 @@ std::string_view TimerLoop() {
          "\xb0\x20\xe6\x20\xcf"sv;
 }
 
-// Firmware of our own: the CPU starts 16 bytes below its end, in real mode. A BIOS takes seconds
-// before it boots anything.
-std::string Firmware(GuestProgram program) {
+std::string ProgramCode(GuestProgram program) {
   using namespace std::string_view_literals;
-  constexpr size_t kProgram = 0x200;  // bytes from the end
   std::string code(
       "\xfa"              // cli
       "\xb0\x2b\xe6\xe9"  // mov al, '+'; out 0xe9, al
@@ -92,6 +89,14 @@ std::string Firmware(GuestProgram program) {
   if (program == GuestProgram::kRomWrites) code += "\xb8\x00\xf0\x8e\xd8\xa2\x00\x00\xeb\xfb"sv;
   if (program == GuestProgram::kTimer) code += TimerLoop();
   if (program == GuestProgram::kEject) code += EjectLoop();
+  return code;
+}
+
+// Firmware of our own: the CPU starts 16 bytes below its end, in real mode. A BIOS takes seconds
+// before it boots anything.
+std::string Firmware(std::string_view code) {
+  using namespace std::string_view_literals;
+  constexpr size_t kProgram = 0x200;  // bytes from the end
   std::string image(size_t{64} << 10, '\xf4');
   image.replace(image.size() - kProgram, code.size(), code);
   image.replace(image.size() - 16, 3, "\xe9\x0d\xfe"sv);  // jmp there: 0x200 - 16 + 3 back
@@ -213,7 +218,8 @@ absl::Status QemuGuest::Prepare(const GuestOptions& options, std::vector<std::st
   directory_ = fakes::MakeTemporaryFolder();
   if (directory_.empty()) return absl::ErrnoToStatus(errno, "mkdtemp");
   const std::string firmware = (directory_ / "firmware").string();
-  std::ofstream(firmware, std::ios::binary) << Firmware(options.program);
+  std::ofstream(firmware, std::ios::binary)
+      << Firmware(options.code.empty() ? ProgramCode(options.program) : options.code);
 
   arguments = {kQemu,
                "-accel",
@@ -292,10 +298,9 @@ absl::Status QemuGuest::WaitUntilUp(const GuestOptions& options) {
 
 std::string QemuGuest::Output() const { return ReadAll(directory_ / "output"); }
 
-int QemuGuest::Starts() const {
-  const std::string debug = ReadAll(directory_ / "debug");
-  return static_cast<int>(std::ranges::count(debug, '+'));
-}
+std::string QemuGuest::DebugOutput() const { return ReadAll(directory_ / "debug"); }
+
+int QemuGuest::Starts() const { return static_cast<int>(std::ranges::count(DebugOutput(), '+')); }
 
 bool QemuGuest::WaitForProgram(absl::Duration timeout) const {
   return WaitFor(timeout, [this] { return Starts() > 0; });

@@ -40,6 +40,7 @@ struct GuestOptions {
   bool qmp_tcp = false;
   bool tcg = false;
   GuestProgram program = GuestProgram::kHalt;
+  std::string code = {};  // in place of `program`: at most 496 bytes, for real mode at f000:fe00
   std::vector<std::string> more = {};  // further arguments
 };
 
@@ -61,6 +62,9 @@ class QemuGuest {
 
   // Whether the guest's program began within `timeout`.
   bool WaitForProgram(absl::Duration timeout) const;
+
+  // What its program has written to the debug port.
+  std::string DebugOutput() const;
 
   // How often the guest's program has begun: once, and once more for each reset.
   int Starts() const;

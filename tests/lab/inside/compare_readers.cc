@@ -32,7 +32,7 @@ class ComparedVcpu {
   // A look between two reads.
   bool Compare() {
     const auto before = group_.Read();
-    if (held_.CopyTo(copies_) != HeldThread::Look::kWhole) return true;  // nothing so far
+    if (!held_.CopyTo(copies_)) return true;  // nothing so far
     const KeptRecord& kept = copies_.front();
     const auto after = group_.Read();
     const int64_t now_ns = MonotonicNow_ns();
@@ -59,7 +59,7 @@ class ComparedVcpu {
 
   // A look alone, which interrupts nothing.
   void Age() {
-    if (held_.CopyTo(copies_) != HeldThread::Look::kWhole) return;
+    if (!held_.CopyTo(copies_)) return;
     const KeptRecord& kept = copies_.front();
     if (kept.state != KEPT_RUNNING) return;  // as of now
     ages_us_.push_back((MonotonicNow_ns() - static_cast<int64_t>(kept.taken_ns)) / 1000);

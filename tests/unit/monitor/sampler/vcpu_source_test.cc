@@ -169,18 +169,26 @@ TEST_F(VcpuSourceTest, SchedulerTimesNeverGoBack) {
   EXPECT_EQ(seen.run_ns, before.run_ns);
 }
 
-TEST_F(VcpuSourceTest, WhereNothingHappenedYetOneAtRestIsLookedAtNowAndThen) {
+TEST_F(VcpuSourceTest, OneAtRestIsNotLookedUpUntilSomethingHappensToIt) {
   Begin(&keeper_);
   At(0);
-  EXPECT_EQ(At(10'000'000).state, ThreadState::kBlocked);
+  EXPECT_EQ(At(10'000'000).state, ThreadState::kBlocked);  // `stat` has said so
   const int before = reads();
-  const core::VcpuSample seen = At(40'000'000);
+  const core::VcpuSample seen = At(3'600'000'000'000);
   EXPECT_EQ(reads(), before);
-  EXPECT_GE(seen.read_end_ns, kStart_ns + 40'000'000);
+  EXPECT_GE(seen.read_end_ns, kStart_ns + 3'600'000'000'000);
   EXPECT_EQ(seen.state, ThreadState::kBlocked);
-  vm_.SetState(0, 'R');  // the kernel has not told
-  EXPECT_EQ(At(60'000'000).state, ThreadState::kRunnable);
-  EXPECT_EQ(reads(), before + 1);
+  Keep(kvm::KEPT_WAITING, 3'600'001'000'000, 0, 0);
+  EXPECT_EQ(At(3'600'005'000'000).state, ThreadState::kRunnable);
+}
+
+TEST_F(VcpuSourceTest, OneAtRestIsReadWhereAnotherHasTakenOverItsRecord) {
+  Begin(&keeper_);
+  Keep(kvm::KEPT_BLOCKED, 1'000'000, 1'000'000, 900);
+  At(2'000'000);
+  keeper_.threads[11].is_current = false;
+  At(12'000'000);
+  EXPECT_EQ(reads(), 1);
 }
 
 TEST_F(VcpuSourceTest, OneWithoutValuesIsRead) {
