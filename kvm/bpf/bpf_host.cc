@@ -70,7 +70,8 @@ std::string WhyNoBpf(const BpfHost& host) {
   }
   if (!host.has_types) {
     return absl::StrCat("the kernel ", host.kernel_release,
-                        " has no types to read (/sys/kernel/btf/vmlinux): CONFIG_DEBUG_INFO_BTF");
+                        " has no types to read (/sys/kernel/btf/vmlinux): it needs one with "
+                        "CONFIG_DEBUG_INFO_BTF");
   }
   return "";
 }
@@ -88,8 +89,13 @@ std::string WhyBpfWasRefused(const BpfHost& host, int error) {
   if (error == EACCES || error == EINVAL) {
     return absl::StrCat("the verifier of kernel ", host.kernel_release, " refuses the program");
   }
-  if (error == ENOSYS) return "this kernel has no bpf(2)";
-  if (error == ENOMEM) return "the kernel has no memory for its maps (about 5 MiB)";
+  if (error == ENOSYS) return "this kernel has no bpf(2): it needs one with CONFIG_BPF_SYSCALL";
+  if (error == ENOMEM) {
+    return "the kernel has no memory for its maps, about 5 MiB: raise the limit of its cgroup";
+  }
+  if (error == EMFILE) {
+    return "too many open descriptors, of which BPF takes nine: raise `ulimit -n`";
+  }
   return absl::StrCat("bpf(2): ", std::strerror(error));
 }
 

@@ -84,7 +84,10 @@ absl::Status Refused(const BpfHost& host, int error) {
   const std::string why = WhyBpfWasRefused(host, error);
   absl::Status status =
       error == EPERM ? absl::PermissionDeniedError(why) : absl::FailedPreconditionError(why);
-  if (!Said::Text().empty()) status.SetPayload(kVerifierLog, absl::Cord(Said::Text()));
+  const bool by_verifier = error == EACCES || error == EINVAL;
+  if (by_verifier && !Said::Text().empty()) {
+    status.SetPayload(kVerifierLog, absl::Cord(Said::Text()));
+  }
   return status;
 }
 

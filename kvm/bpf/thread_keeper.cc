@@ -9,7 +9,7 @@ namespace {
 // away (a host that is a virtual machine).
 constexpr int kTries = 1000;
 
-// Each load stands before the ones after it, so before the second look at the sequence.
+// An acquire load: none of these moves past the second load of the sequence.
 template <typename T>
 void Load(const T& from, T& to) {
   to = __atomic_load_n(&from, __ATOMIC_ACQUIRE);
@@ -69,7 +69,7 @@ bool HeldThread::CopyTo(std::span<KeptRecord> copies) const {
 }
 
 bool HeldThread::IsStillAs(const KeptRecord& copy) const {
-  return !records_.empty() &&
+  return !records_.empty() && (copy.sequence & 1) == 0 &&
          __atomic_load_n(&records_.front().sequence, __ATOMIC_ACQUIRE) == copy.sequence &&
          is_current_->load(std::memory_order_acquire);
 }

@@ -42,8 +42,9 @@ class HeldThread {
   HeldThread& operator=(HeldThread&& other) noexcept;
 
   // Copies the records; `copies` has room for kKeptGroups. False where they have no values of one
-  // instant: read it by other means. Allocates nothing, makes no system call, takes a few
-  // microseconds at most.
+  // instant: read it by other means. The first of `copies` then still tells its state, if it could
+  // be copied. Allocates nothing, makes no system call; takes up to 50 us where the program that
+  // writes has lost its CPU.
   bool CopyTo(std::span<KeptRecord> copies) const;
   // Whether nothing has happened to it since `copy` of its first record was taken.
   bool IsStillAs(const KeptRecord& copy) const;

@@ -302,7 +302,6 @@ void Recording::RetireAll() {
 }
 
 void Recording::Drain() {
-  const uint64_t samples_before = progress_.samples;
   sampler::Handover handover;
   while (sampler_.Take(handover)) {
     switch (handover.kind) {
@@ -330,7 +329,7 @@ void Recording::Drain() {
   WriteWindows();
   // After the samples that were taken before it: a tick that follows in the timeline is a later
   // one.
-  if (!options_.statistics || progress_.samples == samples_before) return;
+  if (!options_.statistics) return;
   for (const auto& [key, recorded] : vms_) {
     if (recorded.current != nullptr) ReadStatistics(epochs_.at(recorded.current));
   }

@@ -292,6 +292,12 @@ json::value ReaderJson(const Report& report) {
   return session && session->reader() == "bpf" ? "bpf" : "read";
 }
 
+json::value WhyNotByBpfJson(const Report& report) {
+  const std::optional<v1::Session>& session = report.summary.session();
+  if (!session || session->no_bpf_reason().empty()) return nullptr;
+  return String(session->no_bpf_reason());
+}
+
 json::object OwnCostJson(const Report& report) {
   const OwnCost& cost = report.summary.own_cost();
   const std::optional<v1::Summary>& end = report.summary.end();
@@ -306,6 +312,7 @@ json::object OwnCostJson(const Report& report) {
       {"read_ns", quantiles(cost.read_ns)},
       {"skew_ns", quantiles(cost.skew_ns)},
       {"reader", known ? ReaderJson(report) : json::value(nullptr)},
+      {"no_bpf_reason", WhyNotByBpfJson(report)},
       {"kept_values", cost.kept},
       {"kept_age_ns", quantiles(cost.age_ns)},
       {"cpu_s", known && end ? json::value(ToSeconds(static_cast<int64_t>(end->cpu_ns())))

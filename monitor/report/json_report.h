@@ -123,7 +123,8 @@
 //     "read_ns": {"p50", "p99", "max"} or null,    // one vCPU's group, by read(2)
 //     "skew_ns": {"p50", "p99", "max"} or null,    // of a sample: first read begun to last ended
 //     "reader": "bpf", "read" or null,             // docs/reading.md
-//     "kept_values": n,                            // read by BPF
+//     "no_bpf_reason": "..." or null,              // where it was tried
+//     "kept_values": n,   // by BPF; not those of ticks that brought nothing new about a vCPU
 //     "kept_age_ns": {"p50", "p99", "max"} or null,  // of those that are older than the tick
 //     "cpu_s": n or null, "cpu_share": n or null,  // vcpulse's own processor time; of one CPU
 //     "quantile_error": n              // relative error of every p01, p50, p99; never null

@@ -207,6 +207,7 @@ void Summary::AddCost(const core::Sample& sample, const core::Sample* previous) 
   if (sample.vcpus.empty()) return;
   const std::optional<v1::Session>& session = this->session();
   const bool by_bpf = session && session->reader() == "bpf";
+  const bool by_read = session && session->reader() == "read";  // neither: by another tool
   int64_t first_ns = sample.vcpus.front().read_begin_ns;
   int64_t last_ns = first_ns;
   const bool same_vcpus = previous != nullptr && previous->vcpus.size() == sample.vcpus.size();
@@ -219,7 +220,7 @@ void Summary::AddCost(const core::Sample& sample, const core::Sample* previous) 
       ++own_cost_.kept;
       const int64_t age_ns = sample.wake_ns - vcpu.read_end_ns;
       if (age_ns > 0) own_cost_.age_ns.Add(static_cast<double>(age_ns));
-    } else {
+    } else if (!by_read || vcpu.read_begin_ns != vcpu.read_end_ns) {  // else it was known to rest
       own_cost_.read_ns.Add(static_cast<double>(vcpu.read_end_ns - vcpu.read_begin_ns));
     }
   }

@@ -307,12 +307,18 @@ std::string ReadingCost(const OwnCost& cost) {
   return text;
 }
 
-// How counters were read, where BPF was tried and there was none.
+// How counters were read, where that was not by BPF.
 std::string WhyNotByBpf(const Report& report) {
   const std::optional<v1::Session>& session = report.summary.session();
-  if (!session || session->no_bpf_reason().empty()) return "";
-  return Wrapped("reader: ", absl::StrCat("read(2), which interrupts each running vCPU; no BPF: ",
-                                          session->no_bpf_reason()));
+  if (!session || session->reader() != "read") return "";
+  const std::string why =
+      session->no_bpf_reason().empty() ? "" : absl::StrCat("; no BPF: ", session->no_bpf_reason());
+  return Wrapped("reader: ", absl::StrCat("read(2), which interrupts each running vCPU", why));
+}
+
+// 0.015 %, 1.5 %, 150 %.
+std::string PercentOfOneCpu(double share) {
+  return absl::StrFormat(share < 1 ? "%.2g%%" : "%.0f%%", 100 * share);
 }
 
 std::string Cost(const Report& report) {
@@ -333,7 +339,8 @@ std::string Cost(const Report& report) {
   if (end) {
     std::string text = DurationText(static_cast<double>(end->cpu_ns()));
     if (report.CpuShare()) {
-      absl::StrAppend(&text, absl::StrFormat(", %.2g%% of one CPU", *report.CpuShare() * 100));
+      absl::StrAppend(&text,
+                      absl::StrCat(", ", PercentOfOneCpu(*report.CpuShare()), " of one CPU"));
     }
     out += Wrapped("own cost: ", absl::StrCat("processor time ", text));
   }

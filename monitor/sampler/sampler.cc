@@ -103,7 +103,7 @@ void Sampler::TickOne(Epoch& epoch, uint64_t tick, int64_t deadline_ns, int64_t 
   if (!ReadCounters(epoch, *sample, handover)) {
     handover.kind = Handover::Kind::kReadFailed;
     handover.mono_ns = options_.now_ns();
-    // The memory goes back through the control thread: it alone may push to the free queue.
+    // The memory goes back as that of a whole sample does.
     handover.sample = sample;
   } else {
     handover.sample = sample;

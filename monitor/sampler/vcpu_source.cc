@@ -29,15 +29,13 @@ ThreadState StateOf(char letter) {
   }
 }
 
-// What the thread was for most of an interval that ends at `instant_ns` and in which it hardly ran.
-// Its waits are known to the end: where it waits for a short time only, or just got its CPU, it was
-// at rest before.
-ThreadState StateOf(const kvm::KeptRecord& record, int64_t instant_ns, int64_t interval_ns) {
+// What the thread was for most of an interval in which it hardly ran and waited for a CPU for
+// `waited_ns`, whatever it is at its end.
+ThreadState StateOf(const kvm::KeptRecord& record, int64_t waited_ns, int64_t interval_ns) {
+  const bool lives = record.state != kvm::KEPT_STOPPED && record.state != kvm::KEPT_EXITED;
+  if (lives && waited_ns > interval_ns / 2) return ThreadState::kRunnable;
   switch (record.state) {
     case kvm::KEPT_WAITING:
-      return instant_ns - static_cast<int64_t>(record.since_ns) > interval_ns / 2
-                 ? ThreadState::kRunnable
-                 : ThreadState::kBlocked;
     case kvm::KEPT_RUNNING:
     case kvm::KEPT_BLOCKED:
       return ThreadState::kBlocked;
@@ -150,8 +148,11 @@ VcpuSource::Kept VcpuSource::TakeKept(const ReadPolicy& policy, int64_t now_ns,
 }
 
 bool VcpuSource::HasRested(const ReadPolicy& policy, int64_t now_ns) const {
-  // By its record or by `stat`; whatever happens to it is in the record.
-  if (IsAtRest(last_.state) && held_.IsStillAs(records_.front())) {
+  // By its record, or by `stat` where nothing has happened to it so far; whatever does is in the
+  // record.
+  const uint32_t kept = records_.front().state;
+  if (IsAtRest(last_.state) && kept != kvm::KEPT_RUNNING && kept != kvm::KEPT_WAITING &&
+      held_.IsStillAs(records_.front())) {
     return now_ns >= last_.read_end_ns;
   }
   return read_at_rest_ && now_ns - state_read_ns_ < policy.state_holds_ns &&
@@ -175,11 +176,14 @@ bool VcpuSource::ReadScheduling(const ReadPolicy& policy, core::VcpuSample& out,
     CopySchedulerTimes(records_.front(), out.read_end_ns, out);
   }
   const bool by_record = kept_ == Kept::kScheduling || kept_ == Kept::kAll;
-  if (by_record) state_ = StateOf(records_.front(), out.read_end_ns, interval_ns);
   // A wait that goes on is in a record, and not yet in schedstat; the kernel's clock leaves out
   // what CLOCK_MONOTONIC has. Neither may take back what was said.
   out.run_ns = std::max(out.run_ns, last_.run_ns);
   out.run_delay_ns = std::max(out.run_delay_ns, last_.run_delay_ns);
+  if (by_record) {
+    const auto waited_ns = static_cast<int64_t>(out.run_delay_ns - last_.run_delay_ns);
+    state_ = StateOf(records_.front(), waited_ns, interval_ns);
+  }
   const bool exited = state_ == ThreadState::kExited;
   last_ = out;
   last_.state =
@@ -208,8 +212,8 @@ void VcpuSource::ReadFiles(const ReadPolicy& policy, bool wants_state, core::Vcp
   }
   if (!wants_state) return;
   // Without a CPU one that waits for it goes on to wait. One at rest may have been woken since.
-  const bool holds =
-      IsAtRest(last_.state) && out.read_end_ns - state_read_ns_ < policy.state_holds_ns;
+  const bool holds = !IsKept() && IsAtRest(last_.state) &&
+                     out.read_end_ns - state_read_ns_ < policy.state_holds_ns;
   if (!ran && (holds || last_.state == ThreadState::kRunnable)) {
     state_ = last_.state;
     return;

@@ -59,7 +59,7 @@ class VcpuSource {
     kNothing,
     kScheduling,  // times and state, but counters that are too old
     kAll,
-    kRested,  // nothing was looked up: it has been at rest all the time
+    kRested,  // nothing was copied: it has been at rest all the time
   };
 
   Kept TakeKept(const ReadPolicy& policy, int64_t now_ns, core::VcpuSample& out,

@@ -1,4 +1,4 @@
-// What a guest has of a recording at 1 kHz: how much of its own work it does in a second, and how
+// What a recording at 1 kHz costs a guest: how much of its own work it does in a second, and how
 // late its timer's interrupts come, beside none. On CPU 1 the guest, on CPU 0 vcpulse; in turns, so
 // that what else the machine does hits all alike. tests/lab/lab_guestview_test.cc has a Linux
 // guest.
@@ -12,9 +12,11 @@
 #include <x86intrin.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,6 +35,7 @@ namespace vcpulse::bench {
 namespace {
 
 constexpr absl::Duration kTurn = absl::Seconds(3);
+constexpr std::array kReaders = {"none", "bpf", "read"};
 
 void PinTo(pid_t tid, size_t cpu) {
   cpu_set_t set;
@@ -62,9 +65,9 @@ kvm::Vm Itself(const kvm::microguest::Machine& machine) {
 }
 
 // A recording of `vm` at 1 kHz that goes on, by this reader ("none": there is none), until its end.
-class Recorded {
+class RecordingBeside {
  public:
-  Recorded(const kvm::Vm& vm, const std::string& reader) : path_(TemporaryFile("g.vpt")) {
+  RecordingBeside(const kvm::Vm& vm, const std::string& reader) : path_(TemporaryFile("g.vpt")) {
     if (reader == "none") return;
     pid_ = fork();
     if (pid_ == 0) {
@@ -74,31 +77,35 @@ class Recorded {
     }
     absl::SleepFor(absl::Seconds(1));  // until it goes on
   }
-  ~Recorded() {
+  ~RecordingBeside() {
     if (pid_ > 0) {
       kill(pid_, SIGKILL);
       waitpid(pid_, nullptr, 0);
     }
     std::filesystem::remove(path_);
   }
-  Recorded(const Recorded&) = delete;
-  Recorded& operator=(const Recorded&) = delete;
+  RecordingBeside(const RecordingBeside&) = delete;
+  RecordingBeside& operator=(const RecordingBeside&) = delete;
+
+  // Whether it still is as it was asked for.
+  bool GoesOn() const { return pid_ < 0 || waitpid(pid_, nullptr, WNOHANG) == 0; }
 
  private:
   std::string path_;
   pid_t pid_ = -1;
 };
 
-// Turns of the guest's loop in a second, beside this reader.
-double TurnsBeside(kvm::microguest::Machine& machine, const std::string& reader) {
-  const Recorded recorded(Itself(machine), reader);
+// Turns of the guest's loop in a second, beside this reader. Nothing where one of them failed.
+std::optional<double> TurnsBeside(kvm::microguest::Machine& machine, const std::string& reader) {
+  const RecordingBeside recording(Itself(machine), reader);
   machine.Start(0, *kvm::microguest::FindProgram("loop"), ~uint64_t{0});
   const absl::Time begin = absl::Now();
   absl::SleepFor(kTurn);
   machine.Stop(0);
   const auto turns = machine.Wait(0, absl::Seconds(5));
   const double seconds = absl::ToDoubleSeconds(absl::Now() - begin);
-  return turns.ok() ? static_cast<double>(turns->turns) / seconds : 0;
+  if (!turns.ok() || !recording.GoesOn()) return std::nullopt;
+  return static_cast<double>(turns->turns) / seconds;
 }
 
 void TurnsOfAGuest(benchmark::State& state) {
@@ -108,16 +115,16 @@ void TurnsOfAGuest(benchmark::State& state) {
     return;
   }
   PinTo((*machine)->Tid(0), 1);
-  double none = 0;
-  double bpf = 0;
-  double read = 0;
+  std::map<std::string, double> turns;
   for (auto _ : state) {
-    none += TurnsBeside(**machine, "none");
-    bpf += TurnsBeside(**machine, "bpf");
-    read += TurnsBeside(**machine, "read");
+    for (const std::string reader : kReaders) {
+      const std::optional<double> seen = TurnsBeside(**machine, reader);
+      if (!seen) return state.SkipWithError(("a turn failed beside " + reader).c_str());
+      turns[reader] += *seen;
+    }
   }
-  state.counters["bpf_to_none"] = bpf / none;
-  state.counters["read_to_none"] = read / none;
+  state.counters["bpf_to_none"] = turns["bpf"] / turns["none"];
+  state.counters["read_to_none"] = turns["read"] / turns["none"];
 }
 BENCHMARK(TurnsOfAGuest)->Unit(benchmark::kSecond)->Iterations(3);
 
@@ -136,11 +143,12 @@ double CyclesPerUs() {
   return static_cast<double>(cycles) * 1e3 / static_cast<double>(MonotonicNow_ns() - begin_ns);
 }
 
-// How late its timer's interrupts came beside this reader, us, into `late_us`.
-void TimersBeside(const kvm_tests::QemuGuest& guest, const kvm::Vm& vm, const std::string& reader,
+// How late its timer's interrupts came beside this reader, us, into `late_us`. False where one of
+// them failed.
+bool TimersBeside(const kvm_tests::QemuGuest& guest, const kvm::Vm& vm, const std::string& reader,
                   std::vector<double>& late_us) {
   static const double cycles_per_us = CyclesPerUs();
-  const Recorded recorded(vm, reader);
+  const RecordingBeside recording(vm, reader);
   constexpr size_t kBytes = sizeof(uint32_t);
   const size_t before = guest.DebugOutput().size() / kBytes * kBytes;
   absl::SleepFor(kTurn);
@@ -150,6 +158,7 @@ void TimersBeside(const kvm_tests::QemuGuest& guest, const kvm::Vm& vm, const st
     std::memcpy(&cycles, output.data() + at, kBytes);
     late_us.push_back(cycles / cycles_per_us);
   }
+  return recording.GoesOn() && output.size() > before;
 }
 
 // range(0): whether the guest works while it waits for its timer.
@@ -165,16 +174,15 @@ void TimersOfAGuest(benchmark::State& state) {
   for (const kvm::Vcpu& vcpu : vm->vcpus) PinTo(vcpu.tid, 1);
   std::map<std::string, std::vector<double>> late_us;
   for (auto _ : state) {
-    for (const std::string reader : {"none", "bpf", "read"}) {
-      TimersBeside(*guest, *vm, reader, late_us[reader]);
+    for (const std::string reader : kReaders) {
+      if (TimersBeside(*guest, *vm, reader, late_us[reader])) continue;
+      return state.SkipWithError(("a turn failed beside " + reader).c_str());
     }
   }
   for (auto& [reader, values] : late_us) {
     std::ranges::sort(values);
     const auto quantile = [&values = values](double q) {
-      return values.empty()
-                 ? 0
-                 : values[static_cast<size_t>(q * static_cast<double>(values.size() - 1))];
+      return values[static_cast<size_t>(q * static_cast<double>(values.size() - 1))];
     };
     state.counters[reader + "_p50_us"] = quantile(0.5);
     state.counters[reader + "_p99_us"] = quantile(0.99);

@@ -66,8 +66,11 @@ inline std::unique_ptr<timeline::RecordWriter> NewFileWriter(OutputFile& file) {
 }
 
 struct Recorded {
-  recorder::Progress progress;
-  double start_s = 0;    // processor time until the first tick
+  uint64_t vcpu_samples = 0;
+  uint64_t gaps = 0;
+  // Processor time. What the kernel program takes in the switches of others is in none of them.
+  double whole_s = 0;    // of a process of its own
+  double start_s = 0;    // until the first tick
   double ticking_s = 0;  // from then on until the last one
 };
 
@@ -120,7 +123,8 @@ inline Recorded RecordToDisk(const std::vector<kvm::Vm>& vms, absl::Duration int
     recording.Drain();
   }
   static_cast<void>(writer->Flush(timeline::TakeClockSnapshot()));
-  recorded.progress = recording.progress();
+  recorded.vcpu_samples = recording.progress().vcpu_samples;
+  recorded.gaps = recording.progress().gaps;
   return recorded;
 }
 
@@ -129,11 +133,16 @@ inline std::optional<Recorded> RecordApart(const std::vector<kvm::Vm>& vms, absl
                                            const std::string& path, std::string_view reader) {
   void* const shared = mmap(nullptr, sizeof(Recorded), PROT_READ | PROT_WRITE,
                             MAP_SHARED | MAP_ANONYMOUS, /*fd=*/-1, 0);
-  const std::optional<double> ended = CpuSecondsOf(
+  if (shared == MAP_FAILED) return std::nullopt;
+  const std::optional<double> whole_s = CpuSecondsOf(
       [&] { new (shared) Recorded(RecordToDisk(vms, interval, absl::Seconds(1), path, reader)); });
-  const Recorded recorded = ended ? *static_cast<Recorded*>(shared) : Recorded{};
+  std::optional<Recorded> recorded;
+  if (whole_s) {
+    recorded = *static_cast<Recorded*>(shared);
+    recorded->whole_s = *whole_s;
+  }
   munmap(shared, sizeof(Recorded));
-  return ended ? std::optional(recorded) : std::nullopt;
+  return recorded;
 }
 
 inline std::string TemporaryFile(const std::string& name) {

@@ -1,6 +1,6 @@
-# Firmware that tells how late its timer's interrupts come. Real mode, one vCPU; it starts at f000:fe00.
+# Firmware that reports how late its timer's interrupts come. Real mode, one vCPU; it starts at f000:fe00.
 # Each 2^21 cycles of its time-stamp counter (0.6 to 1 ms) the local APIC interrupts it, and it writes the
-# cycles by which that was late to the debug port, 4 bytes, little end first. Meanwhile it is halted; with
+# cycles by which that was late to the debug port, 4 bytes, little end first; the next period begins then. Meanwhile it is halted; with
 # a NOP (0x90) in place of the HLT, at timer_guest_wait, it works.
 
         .section .rodata

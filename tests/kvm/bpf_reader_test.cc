@@ -66,19 +66,19 @@ class Worker {
     while (!ends_) {
       while (works_ && !ends_) {
       }
-      const bool seen = woken_;
+      const int seen = woken_;
       if (!works_ && !ends_) woken_.wait(seen);
     }
   }
   void Wake() {
-    woken_ = !woken_;
+    ++woken_;
     woken_.notify_all();
   }
 
   std::atomic<pid_t> tid_ = 0;
   std::atomic<bool> works_ = false;
   std::atomic<bool> ends_ = false;
-  std::atomic<bool> woken_ = false;
+  std::atomic<int> woken_ = 0;  // a bool that is changed twice may be waited for for ever
   std::thread thread_;
 };
 
@@ -127,6 +127,7 @@ TEST_F(BpfReader, AThreadAtRestHasTheCountsOfRead) {
       absl::SleepFor(absl::Milliseconds(5));
     }
     ASSERT_EQ(seen().state, static_cast<uint32_t>(KEPT_BLOCKED));
+    EXPECT_TRUE(held.IsStillAs(seen()));
     const auto read = groups.front().Read();
     ASSERT_TRUE(read.ok());
     EXPECT_EQ(seen().counts[1], read.value.counts[1]);
@@ -217,6 +218,8 @@ TEST_F(BpfReader, TheFirstWakeUpIsSeen) {
   auto groups = Count(worker.tid());
   const HeldThread held = keeper_->Hold(worker.tid(), groups);
   EXPECT_FALSE(LookAt(held));
+  EXPECT_TRUE(held.IsStillAs(seen()));
+  const KeptRecord asleep = seen();
   PinTo(0);
   const sched_param first{.sched_priority = 1};
   if (pthread_setschedparam(pthread_self(), SCHED_FIFO, &first) != 0) {
@@ -226,9 +229,11 @@ TEST_F(BpfReader, TheFirstWakeUpIsSeen) {
   WorkFor(absl::Milliseconds(20));
   const bool look = LookAt(held);
   const uint32_t state = seen().state;
+  const bool still_asleep = held.IsStillAs(asleep);
   const sched_param none{.sched_priority = 0};
   pthread_setschedparam(pthread_self(), SCHED_OTHER, &none);
   EXPECT_FALSE(look);  // no values so far
+  EXPECT_FALSE(still_asleep);
   EXPECT_EQ(state, static_cast<uint32_t>(KEPT_WAITING));
 }
 
@@ -266,6 +271,11 @@ TEST_F(BpfReader, ALaterHolderTakesAThreadOver) {
   Worker worker(0);
   auto groups = Count(worker.tid());
   const HeldThread first = keeper_->Hold(worker.tid(), groups);
+  worker.Work(true);
+  absl::SleepFor(absl::Milliseconds(30));
+  worker.Work(false);
+  absl::SleepFor(absl::Milliseconds(10));
+  ASSERT_TRUE(LookAt(first));
   HeldThread second = keeper_->Hold(worker.tid(), groups);
   worker.Work(true);
   absl::SleepFor(absl::Milliseconds(30));

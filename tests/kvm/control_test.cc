@@ -149,11 +149,12 @@ TEST_F(Control, MarksPausesResumesAndStops) {
   EXPECT_GE(after, 5u);
 }
 
-TEST_F(Control, AMarkOlderThanASecondSurvivesAKill) {
+// It is written within a second, or so long as a busy machine takes for it; no command asks for it.
+TEST_F(Control, AMarkThatWasWrittenSurvivesAKill) {
   const QemuGuest guest = StartGuest("web");
   RunningProgram record(Record({"--vm", "web"}));
   ExpectDone({"mark", "boot", "--wait", "30s"});
-  absl::SleepFor(absl::Milliseconds(1500));
+  EXPECT_TRUE(Eventually([&] { return !Names(ReadSoFar(output_)).empty(); }));
   record.Signal(SIGKILL);
   EXPECT_EQ(record.Wait().exit_code, 128 + SIGKILL);
   EXPECT_THAT(Names(ReadSoFar(output_)), ElementsAre("boot"));

@@ -97,12 +97,21 @@ TEST_F(Library, ATemporaryRecordingGoesWithItsTimelineAndANamedOneStays) {
   fs::remove_all(folder);
 }
 
+// Where BPF cannot be loaded, asking for it is an error.
 TEST_F(Library, CountersAreReadAsTheOptionsSay) {
   const fs::path folder = fakes::MakeTemporaryFolder();
-  const std::string path = folder / "read.vpt";
-  Recording::Attach(OfGuest().Output(path).Reader("read")).Stop();
-  const Finished report = RunProgram(Vcpulse({"report", "--json", path}));
-  EXPECT_THAT(report.out, ::testing::HasSubstr("\"reader\": \"read\""));
+  for (const std::string reader : {"read", "bpf"}) {
+    const std::string path = folder / (reader + ".vpt");
+    try {
+      Recording::Attach(OfGuest().Output(path).Reader(reader)).Stop();
+    } catch (const Error& error) {
+      EXPECT_EQ(reader, "bpf") << error.what();
+      EXPECT_THAT(error.what(), ::testing::HasSubstr("--reader bpf: "));
+      continue;
+    }
+    const Finished report = RunProgram(Vcpulse({"report", "--json", path}));
+    EXPECT_THAT(report.out, ::testing::HasSubstr("\"reader\": \"" + reader + "\""));
+  }
   fs::remove_all(folder);
 }
 

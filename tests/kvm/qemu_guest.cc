@@ -217,6 +217,8 @@ absl::StatusOr<QemuGuest> QemuGuest::Start(const GuestOptions& options) {
 absl::Status QemuGuest::Prepare(const GuestOptions& options, std::vector<std::string>& arguments) {
   directory_ = fakes::MakeTemporaryFolder();
   if (directory_.empty()) return absl::ErrnoToStatus(errno, "mkdtemp");
+  constexpr size_t kRoom = 496;  // bytes
+  if (options.code.size() > kRoom) return absl::InvalidArgumentError("too much code");
   const std::string firmware = (directory_ / "firmware").string();
   std::ofstream(firmware, std::ios::binary)
       << Firmware(options.code.empty() ? ProgramCode(options.program) : options.code);

@@ -57,6 +57,7 @@ TEST(WhyBpfWasRefused, TellsALockdownAFilterAndAModuleApart) {
   EXPECT_THAT(WhyBpfWasRefused(host, EPERM), HasSubstr("a seccomp filter"));
   host.lockdown = "confidentiality";
   EXPECT_THAT(WhyBpfWasRefused(host, EPERM), HasSubstr("locked down (confidentiality"));
+  EXPECT_THAT(WhyBpfWasRefused(host, EMFILE), HasSubstr("ulimit -n"));
   EXPECT_THAT(WhyBpfWasRefused(host, EACCES), HasSubstr("verifier of kernel 6.1.0 refuses"));
   EXPECT_THAT(WhyBpfWasRefused(host, E2BIG), HasSubstr("Argument list too long"));
 }

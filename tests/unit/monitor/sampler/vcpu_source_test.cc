@@ -157,6 +157,26 @@ TEST_F(VcpuSourceTest, NoSampleGoesBackBehindARead) {
   EXPECT_EQ(again.counts[0], 6000u);
 }
 
+// What it is at the end of an interval is not what it was in it.
+TEST_F(VcpuSourceTest, OneThatWaitedForMostOfAnIntervalWasRunnable) {
+  for (const uint32_t at_end : {kvm::KEPT_RUNNING, kvm::KEPT_BLOCKED, kvm::KEPT_WAITING}) {
+    Begin(&keeper_);
+    Keep(kvm::KEPT_WAITING, 1'000'000, 1'000'000, 900);
+    At(2'000'000);
+    Keep(at_end, 11'500'000, 11'500'000, 900);
+    record().run_delay_ns = 77 + 10'500'000;
+    EXPECT_EQ(At(12'000'000).state, ThreadState::kRunnable) << at_end;
+    Keep(kvm::KEPT_BLOCKED, 12'100'000, 12'100'000, 900);
+    record().run_delay_ns = 77 + 10'600'000;
+    EXPECT_EQ(At(22'000'000).state, ThreadState::kBlocked) << at_end;
+    sampler_.Retire(epoch_.get());
+    sampler_.TakeCommands();
+    Handover retired;
+    while (sampler_.Take(retired)) {
+    }
+  }
+}
+
 // schedstat has no wait that goes on.
 TEST_F(VcpuSourceTest, SchedulerTimesNeverGoBack) {
   Begin(&keeper_);
@@ -180,6 +200,30 @@ TEST_F(VcpuSourceTest, OneAtRestIsNotLookedUpUntilSomethingHappensToIt) {
   EXPECT_EQ(seen.state, ThreadState::kBlocked);
   Keep(kvm::KEPT_WAITING, 3'600'001'000'000, 0, 0);
   EXPECT_EQ(At(3'600'005'000'000).state, ThreadState::kRunnable);
+}
+
+// It has waited since it was held, so there are no values; `stat` had said that it slept.
+TEST_F(VcpuSourceTest, TheFirstWaitOfOneAtRestIsNoRest) {
+  Begin(&keeper_);
+  At(0);
+  EXPECT_EQ(At(10'000'000).state, ThreadState::kBlocked);
+  Keep(kvm::KEPT_WAITING, 15'000'000, 0, 0);
+  record().taken_ns = 0;
+  vm_.SetState(0, 'R');
+  EXPECT_EQ(At(20'000'000).state, ThreadState::kRunnable);
+  EXPECT_EQ(At(30'000'000).state, ThreadState::kRunnable);
+}
+
+// `stat` may call a thread asleep that is about to sleep, and runs.
+TEST_F(VcpuSourceTest, OneThatRunsIsNotAtRestWhateverStatSays) {
+  Begin(&keeper_);
+  Keep(kvm::KEPT_RUNNING, 1'000'000, 0, 0);
+  record().taken_ns = 0;
+  At(10'000'000);
+  At(20'000'000);
+  const int before = reads();
+  At(30'000'000);
+  EXPECT_EQ(reads(), before + 1);
 }
 
 TEST_F(VcpuSourceTest, OneAtRestIsReadWhereAnotherHasTakenOverItsRecord) {
