@@ -318,7 +318,8 @@ std::string WhyNotByBpf(const Report& report) {
 
 // 0.015 %, 1.5 %, 150 %.
 std::string PercentOfOneCpu(double share) {
-  return absl::StrFormat(share < 1 ? "%.2g%%" : "%.0f%%", 100 * share);
+  return share < 1 ? absl::StrFormat("%.2g%%", 100 * share)
+                   : absl::StrFormat("%.0f%%", 100 * share);
 }
 
 std::string Cost(const Report& report) {
