@@ -60,6 +60,11 @@ class ControlCommands : public ::testing::Test {
     EXPECT_EQ(finished.err, "");
   }
 
+  static void ExpectEnded(RunningProgram& program) {
+    const Finished finished = program.Wait();
+    EXPECT_EQ(finished.exit_code, 0) << finished.err;
+  }
+
   static void ExpectRefused(const Finished& finished, const std::string& why) {
     EXPECT_EQ(finished.exit_code, 2);
     EXPECT_EQ(finished.out, "");
@@ -127,7 +132,7 @@ TEST_F(Control, MarksPausesResumesAndStops) {
   const Timeline timeline = ReadBack(output_);
   EXPECT_EQ(timeline.end_reason, "control");
   EXPECT_TRUE(timeline.report.ended_in_order);
-  EXPECT_EQ(record.Wait().exit_code, 0);
+  ExpectEnded(record);
   EXPECT_FALSE(fs::exists(socket_));
 
   EXPECT_THAT(Names(timeline), ElementsAre("größe 1", "between", "größe 1"));
@@ -164,7 +169,7 @@ TEST_F(Control, AMarkThatWasWrittenSurvivesAKill) {
   RunningProgram next(Record({"--vm", "web"}));
   ExpectDone({"mark", "again", "--wait", "30s"});
   ExpectDone({"stop"});
-  EXPECT_EQ(next.Wait().exit_code, 0);
+  ExpectEnded(next);
   EXPECT_THAT(Names(ReadBack(output_)), ElementsAre("again"));
 }
 
@@ -173,7 +178,7 @@ TEST_F(Control, AGuestThatEndsInAPauseEndsTheRecording) {
   RunningProgram record(Record({"--vm", "web"}));
   ExpectDone({"pause", "--wait", "30s"});
   guest.Kill();
-  EXPECT_EQ(record.Wait().exit_code, 0);
+  ExpectEnded(record);
   const Timeline timeline = ReadBack(output_);
   EXPECT_EQ(timeline.end_reason, "vm-end");
   EXPECT_EQ(timeline.Of(v1::LifeCycle::KIND_VM_ENDED).size(), 1u);
@@ -186,7 +191,7 @@ TEST_F(Control, AGuestThatStartsInAPauseIsRecordedAfterIt) {
   ExpectDone({"resume"});
   EXPECT_TRUE(Samples(3));
   ExpectDone({"stop"});
-  EXPECT_EQ(record.Wait().exit_code, 0);
+  ExpectEnded(record);
   const Timeline timeline = ReadBack(output_);
   bool recorded = false;
   for (const v1::VcpuSet& set : timeline.sets) {
