@@ -62,7 +62,7 @@ TEST(GuestView, TurnsAndTimersBesideEitherReader) {
     std::printf("%-4s %8.0f turns/s, timers late p50 %5.0f us, p99 %6.0f us\n", reader.c_str(),
                 seen.turns_per_s, seen.late_p50_us, seen.late_p99_us);
   }
-  // The emulator shares this machine with other tests: only what is grossly wrong shows.
+  // The emulated host's speed varies: only what is grossly wrong shows.
   EXPECT_GT(medians["bpf"].turns_per_s, 0.5 * medians["none"].turns_per_s);
 }
 
@@ -72,7 +72,7 @@ TEST(GuestView, RecordingsAreByTheirReaders) {
       const RecordedTimeline recorded =
           Load(OutputPath(kRun, absl::StrCat(reader, "-", turn, ".vpt")));
       EXPECT_EQ(recorded.session.reader(), reader);
-      EXPECT_GT(recorded.vms.at(1).intervals.at(0).size(), 1000u) << reader << turn;
+      EXPECT_GT(recorded.vms.at(1).intervals.at(0).size(), 100u) << reader << turn;
     }
   }
 }
