@@ -163,8 +163,11 @@ bool TimersBeside(const kvm_tests::QemuGuest& guest, const kvm::Vm& vm, const st
 
 // range(0): whether the guest works while it waits for its timer.
 void TimersOfAGuest(benchmark::State& state) {
-  const auto guest = kvm_tests::QemuGuest::Start(
-      {.code = TimerGuest(state.range(0) != 0), .more = {"-cpu", "qemu64,+x2apic,+tsc-deadline"}});
+  const auto guest =
+      kvm_tests::QemuGuest::Start({.name = "timers",
+                                   .debug_threads = true,
+                                   .code = TimerGuest(state.range(0) != 0),
+                                   .more = {"-cpu", "qemu64,+x2apic,+tsc-deadline"}});
   const auto vm = guest.ok() ? kvm::Discovery("/").FindByPid(guest->pid())
                              : absl::StatusOr<kvm::Vm>(guest.status());
   if (!vm.ok()) {

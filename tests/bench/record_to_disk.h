@@ -103,7 +103,10 @@ inline Recorded RecordToDisk(const std::vector<kvm::Vm>& vms, absl::Duration int
                                  .now_ns = MonotonicNow_ns},
                                 perf, *writer);
   for (const kvm::Vm& vm : vms) {
-    if (!recording.Track(vm).ok()) _exit(1);
+    if (const absl::Status status = recording.Track(vm); !status.ok()) {
+      std::fprintf(stderr, "%s\n", status.ToString().c_str());
+      _exit(1);
+    }
   }
   Recorded recorded{.start_s = used_s()};
   auto ticker = sampler::TickThread::Start(recording.sampler(), {.interval = interval});
