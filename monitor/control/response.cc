@@ -38,6 +38,7 @@ void AddStatus(const RecordingStatus& status, json::object& object) {
   object["output"] = Text(status.output);
   object["phase"] = status.phase ? json::value(Text(*status.phase)) : json::value(nullptr);
   object["markers"] = status.markers;
+  object["reader"] = Text(status.reader);
   json::array& vms = object["vms"].emplace_array();
   uint64_t left_out = status.vms_left_out;
   size_t size = kRestOfStatus_bytes;
@@ -120,6 +121,8 @@ absl::StatusOr<RecordingStatus> ReadStatus(const json::object& object) {
   const json::value* phase = members.Find("phase");
   if (phase != nullptr && !phase->is_null()) status.phase = members.String("phase");
   status.markers = members.Number<uint64_t>("markers");
+  // An older vcpulse says none.
+  if (members.Find("reader") != nullptr) status.reader = members.String("reader");
   status.vms_left_out = members.Number<uint64_t>("vms_left_out");
   if (const json::array* vms = members.Array("vms")) {
     for (const json::value& value : *vms) {

@@ -31,7 +31,8 @@ struct RecordingStatus {
   uint64_t ticks = 0;         // that the sampling thread woke for
   uint64_t vcpu_samples = 0;  // one per vCPU and tick
   uint64_t gaps = 0;
-  std::string output;
+  std::string output;                // empty: none was said
+  std::string reader;                // of the counters: "bpf" or "read"; empty: not said
   std::optional<std::string> phase;  // the name of the latest marker
   uint64_t markers = 0;
   std::vector<Vm> vms;

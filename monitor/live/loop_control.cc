@@ -66,6 +66,7 @@ control::RecordingStatus Loop::Status() const {
                                   .vcpu_samples = progress.vcpu_samples,
                                   .gaps = progress.gaps,
                                   .output = output_,
+                                  .reader = std::string(session_.reader()),
                                   .phase = phase_,
                                   .markers = markers_};
   for (const kvm::Vm& vm : recording_.vms()) {

@@ -84,7 +84,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Open(const Options& options) {
   }
 
   if (absl::Status status = session->LoadKeeper(options); !status.ok()) return status;
-  facts.reader = session->keeper_ ? "bpf" : "read";
+  facts.reader = session->reader();
   facts.no_bpf_reason = session->no_keeper_reason_;
   if (absl::Status status = session->OpenOutput(options, stream_id); !status.ok()) return status;
   if (options.prove) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -28,6 +29,8 @@ class Session {
   static absl::StatusOr<std::unique_ptr<Session>> Open(const Options& options);
 
   recorder::Recording& recording() { return *recording_; }
+  // How counters are read: "bpf" or "read".
+  std::string_view reader() const { return keeper_ ? "bpf" : "read"; }
   // Why counters are read by read(2), where BPF was to be tried; empty where it is BPF, or read(2)
   // was asked for.
   const std::string& no_keeper_reason() const { return no_keeper_reason_; }

@@ -100,6 +100,7 @@ class Tally {
  private:
   void AddSession(const v1::Session& session) {
     totals_.version = session.tool_version();
+    totals_.reader = session.reader();
     totals_.agent = session.agent_id();
     totals_.labels.clear();
     for (const v1::Label& label : session.labels()) {

@@ -103,6 +103,11 @@ void AddStates(Exposition& out, const VcpuStates& states, std::string_view vm,
 void AddHost(Exposition& out, const RecordingTotals& totals) {
   out.Begin("vcpulse_build_info", Type::kGauge, "Always 1; the labels say what runs here.");
   out.Add({{"version", totals.version}}, uint64_t{1});
+  if (!totals.reader.empty()) {
+    out.Begin("vcpulse_reader_info", Type::kGauge,
+              "Always 1; how counters are read: bpf, or read, which interrupts running vCPUs.");
+    out.Add({{"reader", totals.reader}}, uint64_t{1});
+  }
   out.Begin("vcpulse_agent_labels", Type::kGauge,
             "Always 1; the labels say who the host is among many.");
   std::vector<std::string> names;

@@ -49,6 +49,7 @@ inline constexpr std::array<double, 13> kLatenessBounds = {
 
 struct RecordingTotals {
   std::string version;  // of the tool
+  std::string reader;   // of counters, "bpf" or "read"; empty: not said
   std::string agent;    // the host's id among many; empty: not said
   std::vector<std::pair<std::string, std::string>> labels;  // of the host
   uint64_t ticks = 0;

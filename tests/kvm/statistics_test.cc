@@ -188,20 +188,22 @@ TEST_F(StatisticsTest, MigrationsAreThoseOfPerf) {
     return count;
   };
   kvm::VmStatistics statistics("/", *vm, KernelRelease(), MonotonicNow_ns);
-  const auto pin = [tid](int cpu) {
+  // A thread that sleeps goes to the other CPU when it wakes up: a pin that was not waited for may
+  // be no migration.
+  const auto pin = [&](int cpu) {
     cpu_set_t one;
     CPU_ZERO(&one);
     CPU_SET(cpu, &one);
     ASSERT_EQ(sched_setaffinity(tid, sizeof(one), &one), 0);
+    ASSERT_TRUE(Eventually([&] {
+      const auto now = statistics.Read();
+      return Find(now, "scheduler")->vcpus[0].cpu == cpu;
+    }));
   };
   pin(cpus[0]);  // from here on it migrates where the test says alone
-  absl::SleepFor(absl::Milliseconds(20));
   const auto first = statistics.Read();
   const uint64_t perf_first = counted();
-  for (int i = 1; i <= 7; ++i) {
-    pin(cpus[i % 2]);
-    absl::SleepFor(absl::Milliseconds(20));
-  }
+  for (int i = 1; i <= 7; ++i) pin(cpus[i % 2]);
   const auto second = statistics.Read();
   const uint64_t migrations = ValueOf(*Find(second, "scheduler"), 0, "migrations") -
                               ValueOf(*Find(first, "scheduler"), 0, "migrations");

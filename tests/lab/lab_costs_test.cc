@@ -13,17 +13,13 @@
 namespace vcpulse::lab {
 namespace {
 
-// Per second, over two turns of six seconds.
+// Per second, over six seconds.
 double IpisOf(const std::string& mode) {
-  double sum = 0;
-  for (const char* const turn : {"1", "2"}) {
-    double ipis = 0;
-    std::istringstream text(ReadText(OutputPath("costs-1", mode + "-" + turn + ".ipis")));
-    EXPECT_TRUE(text >> ipis) << mode << turn;
-    sum += ipis / 12;
-  }
-  std::printf("%-8s %6.1f IPIs/s\n", mode.c_str(), sum);
-  return sum;
+  double ipis = 0;
+  std::istringstream text(ReadText(OutputPath("costs-2", mode + ".ipis")));
+  EXPECT_TRUE(text >> ipis) << mode;
+  std::printf("%-8s %6.1f IPIs/s\n", mode.c_str(), ipis / 6);
+  return ipis / 6;
 }
 
 TEST(Costs, EverythingOnAddsFewInterrupts) {
@@ -36,12 +32,9 @@ TEST(Costs, EverythingOnAddsFewInterrupts) {
 
 // So that there was something to pay for.
 TEST(Costs, TheWindowsWereThere) {
-  for (const char* const turn : {"1", "2"}) {
-    const RecordedTimeline recorded =
-        Load(OutputPath("costs-1", std::string("all-") + turn + ".vpt"));
-    EXPECT_GE(recorded.hot_addresses.size(), 1u);
-    EXPECT_GE(recorded.competitors.size(), 1u);
-  }
+  const RecordedTimeline recorded = Load(OutputPath("costs-2", "all.vpt"));
+  EXPECT_GE(recorded.hot_addresses.size(), 1u);
+  EXPECT_GE(recorded.competitors.size(), 1u);
 }
 
 }  // namespace

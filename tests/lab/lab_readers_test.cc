@@ -7,10 +7,9 @@
 #include <sstream>
 #include <string>
 #include <tuple>
-#include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "tests/lab/host_cost.h"
 #include "tests/lab/lab_timeline.h"
 
 namespace vcpulse::lab {
@@ -65,53 +64,21 @@ TEST_P(Readers, CountsAreThoseOfRead) {
   EXPECT_GT(running, 2000 / tick_ms() / 8);
 }
 
-struct Cost {
-  double ipis_per_s = 0;  // that other CPUs sent to the vCPUs' CPU
-  double instructions_per_s = 0;
-  double exits_per_s = 0;
-  double switches_per_s = 0;
-};
-
-constexpr double kInterrupts_s = 3;
-constexpr double kPerf_s = 2;
-
-// Function calls: what a read of a running thread's counters sends. /proc/interrupts, twice.
-double CallsDuring(const std::string& run) {
-  std::istringstream text(Out(run + ".interrupts"));
-  std::vector<double> calls;
-  for (std::string line; std::getline(text, line);) {
-    double cpu0 = 0;
-    double cpu1 = 0;
-    if (!absl::StrContains(line, "Function call")) continue;
-    if (std::sscanf(line.c_str(), " %*s %lf %lf", &cpu0, &cpu1) == 2) calls.push_back(cpu1);
-  }
-  EXPECT_EQ(calls.size(), 2u) << run;
-  return calls.size() == 2 ? calls[1] - calls[0] : 0;
-}
-
-Cost CostOf(const std::string& run, int vcpu_ticks_per_s) {
-  Cost cost{.ipis_per_s = CallsDuring(run) / kInterrupts_s};
-  std::istringstream text(Out(run + ".perf"));
-  for (std::string line; std::getline(text, line);) {
-    const double per_s = std::atof(line.c_str()) / kPerf_s;
-    if (absl::StrContains(line, "instructions")) cost.instructions_per_s = per_s;
-    if (absl::StrContains(line, "kvm_exit")) cost.exits_per_s = per_s;
-    if (absl::StrContains(line, "sched_switch")) cost.switches_per_s = per_s;
-  }
-  EXPECT_GT(cost.instructions_per_s, 0) << run;
+HostCost CostOf(const std::string& name, int vcpu_ticks_per_s) {
+  const HostCost cost = HostCostOf("readers-1", name);
   std::printf(
       "%-16s %5.1f IPIs/s (%.3f per vCPU-tick) %5.2f M host instructions/s %4.0f exits/s %4.0f "
       "switches/s\n",
-      run.c_str(), cost.ipis_per_s, cost.ipis_per_s / vcpu_ticks_per_s,
+      name.c_str(), cost.ipis_per_s, cost.ipis_per_s / vcpu_ticks_per_s,
       cost.instructions_per_s * 1e-6, cost.exits_per_s, cost.switches_per_s);
   return cost;
 }
 
 TEST_P(Readers, ByBpfNobodyIsInterrupted) {
   const int vcpu_ticks_per_s = vcpus() * 1000 / tick_ms();
-  const Cost none = CostOf(At("none"), vcpu_ticks_per_s);
-  const Cost bpf = CostOf(At("bpf"), vcpu_ticks_per_s);
-  const Cost read = CostOf(At("read"), vcpu_ticks_per_s);
+  const HostCost none = CostOf(At("none"), vcpu_ticks_per_s);
+  const HostCost bpf = CostOf(At("bpf"), vcpu_ticks_per_s);
+  const HostCost read = CostOf(At("read"), vcpu_ticks_per_s);
   // Any program has some, a few each second, whatever its ticks.
   constexpr double kOfAnyProgram_per_s = 8;
   EXPECT_LT(bpf.ipis_per_s - none.ipis_per_s, kOfAnyProgram_per_s);

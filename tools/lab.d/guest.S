@@ -9,6 +9,7 @@
 //   p  works for a second and is halted for a second, in turn
 //   3  spins for 3 tenths of uneven periods of 0.2 to 0.4 s, and is halted for the rest
 //   4  the same for 4 tenths
+//   x  works for 8 us, and leaves for the host's kernel: a register of an emulated device, again and again
 //   t  halted, woken by its timer 0.4 ms later each time: soon enough for the host to poll for it
 //
 // QEMU loads a flat image at 0x40080000 and starts vCPU 0 there; memory behind the roles is zero.
@@ -41,6 +42,8 @@ play:   adr     x20, roles              // x0: the number of this vCPU
         b.eq    yielding
         cmp     w1, #'p'
         b.eq    phases
+        cmp     w1, #'x'
+        b.eq    exits
         cmp     w1, #'t'
         b.eq    ticking
         cmp     w1, #'3'
@@ -66,6 +69,16 @@ yielding:
         yield
         ldrb    w1, [x20, x0]
         cbnz    w1, yielding
+
+exits:  ldr     x8, =0x08000000         // GICv3 distributor of QEMU's virt: the kernel answers for it
+1:      .rept   1024
+        add     x2, x2, #1
+        eor     x3, x3, x2
+        add     x3, x3, x2, lsl #3
+        add     x4, x4, x3
+        .endr
+        ldr     w9, [x8, #4]            // GICD_TYPER
+        b       1b
 
 // x5 is the length of a phase or period and x6 the end of the present one, both in ticks of the
 // virtual counter.

@@ -79,7 +79,11 @@ std::string StatusText(const control::RecordingStatus& status) {
   std::string text = absl::StrCat(
       std::string(ToString(status.state)), ", ", absl::FormatDuration(elapsed),
       " since the start: ", recorder::Counted(status.ticks, status.vcpu_samples, status.gaps),
-      "\noutput: ", Printable(status.output), "\n");
+      "\n");
+  if (!status.output.empty()) absl::StrAppend(&text, "output: ", Printable(status.output), "\n");
+  if (!status.reader.empty()) {
+    absl::StrAppend(&text, "reader: ", Printable(status.reader), "\n");
+  }
   if (status.phase) {
     absl::StrAppend(&text, "phase: ", Printable(*status.phase), " (",
                     Plural(status.markers, "marker"), ")\n");

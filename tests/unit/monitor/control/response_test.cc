@@ -18,6 +18,7 @@ RecordingStatus Example() {
           .vcpu_samples = 18'446'744'073'709'551'615U,
           .gaps = 2,
           .output = "run.vpt",
+          .reader = "bpf",
           .phase = "load",
           .markers = 3,
           .vms = {{.name = "web", .pid = 77, .vcpus = 4}, {.name = "db", .pid = 78, .vcpus = 1}},
@@ -33,7 +34,7 @@ TEST(ControlResponse, IsOneLineOfJson) {
   EXPECT_EQ(ResponseLine({.status = Example()}),
             R"({"ok":true,"state":"paused","elapsed_ns":12345678901,"ticks":123,)"
             R"("vcpu_samples":18446744073709551615,"gaps":2,"output":"run.vpt","phase":"load",)"
-            R"("markers":3,"vms":[{"name":"web","pid":77,"vcpus":4},)"
+            R"("markers":3,"reader":"bpf","vms":[{"name":"web","pid":77,"vcpus":4},)"
             R"({"name":"db","pid":78,"vcpus":1}],"vms_left_out":0})"
             "\n");
   RecordingStatus unmarked = Example();

@@ -37,6 +37,7 @@ class CountedRecording {
     writer = metrics->Count(std::move(collecting));
     v1::TimelineRecord record;
     record.mutable_session()->set_tool_version("1.2.3");
+    record.mutable_session()->set_reader("bpf");
     record.mutable_session()->set_agent_id("host-a");
     record.mutable_session()->add_labels()->set_key("KEY");
     record.mutable_session()->mutable_labels(0)->set_value("rack \"12\"");

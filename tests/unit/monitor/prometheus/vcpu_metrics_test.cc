@@ -203,6 +203,7 @@ TEST(VcpuMetrics, TicksThatFitNoSetAreHandedOnAndCountNowhere) {
 
 TEST(VcpuMetrics, SaysWhatRuns) {
   EXPECT_EQ(CountedRecording().ValueOf("vcpulse_build_info{version=\"1.2.3\"}"), "1");
+  EXPECT_EQ(CountedRecording().ValueOf("vcpulse_reader_info{reader=\"bpf\"}"), "1");
   EXPECT_EQ(
       CountedRecording().ValueOf(R"(vcpulse_agent_labels{agent="host-a",label_KEY="rack \"12\""})"),
       "1");
