@@ -125,8 +125,9 @@ TEST_F(Control, MarksPausesResumesAndStops) {
   ExpectDone({"resume"});
   ExpectDone({"mark", "größe 1"});
   EXPECT_TRUE(Samples(5));
-  EXPECT_THAT(Ask({"status"}).out, AllOf(HasSubstr("recording, "), HasSubstr("größe 1 (3 markers)"),
-                                         HasSubstr("web"), HasSubstr(output_), HasSubstr("\nreader: ")));
+  EXPECT_THAT(Ask({"status"}).out,
+              AllOf(HasSubstr("recording, "), HasSubstr("größe 1 (3 markers)"), HasSubstr("web"),
+                    HasSubstr(output_), HasSubstr("\nreader: ")));
   ExpectDone({"stop"});
   // Complete as soon as the answer is there.
   const Timeline timeline = ReadBack(output_);
