@@ -121,7 +121,7 @@ absl::StatusOr<RecordingStatus> ReadStatus(const json::object& object) {
   const json::value* phase = members.Find("phase");
   if (phase != nullptr && !phase->is_null()) status.phase = members.String("phase");
   status.markers = members.Number<uint64_t>("markers");
-  // An older vcpulse says none.
+  // Older versions do not send it.
   if (members.Find("reader") != nullptr) status.reader = members.String("reader");
   status.vms_left_out = members.Number<uint64_t>("vms_left_out");
   if (const json::array* vms = members.Array("vms")) {

@@ -105,7 +105,7 @@ void AddHost(Exposition& out, const RecordingTotals& totals) {
   out.Add({{"version", totals.version}}, uint64_t{1});
   if (!totals.reader.empty()) {
     out.Begin("vcpulse_reader_info", Type::kGauge,
-              "Always 1; how counters are read: bpf, or read, which interrupts running vCPUs.");
+              "Always 1; how counters are read: bpf, or read(2), which interrupts running vCPUs.");
     out.Add({{"reader", totals.reader}}, uint64_t{1});
   }
   out.Begin("vcpulse_agent_labels", Type::kGauge,

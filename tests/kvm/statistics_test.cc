@@ -188,22 +188,31 @@ TEST_F(StatisticsTest, MigrationsAreThoseOfPerf) {
     return count;
   };
   kvm::VmStatistics statistics("/", *vm, KernelRelease(), MonotonicNow_ns);
-  // A thread that sleeps goes to the other CPU when it wakes up: a pin that was not waited for may
-  // be no migration.
-  const auto pin = [&](int cpu) {
+  struct Where {
+    int cpu = -1;
+    uint64_t run_ns = 0;
+  };
+  const auto where = [&statistics] {
+    const auto now = statistics.Read();
+    const SourceStatistics* scheduler = Find(now, "scheduler");
+    if (scheduler == nullptr) return Where{};
+    return Where{scheduler->vcpus[0].cpu.value_or(-1), ValueOf(*scheduler, 0, "run_ns")};
+  };
+  // Returns when it has run there: a thread that sleeps goes over when it wakes up, and perf counts
+  // a migration when the thread is next on a CPU.
+  const auto runs_on = [&](int cpu) {
     cpu_set_t one;
     CPU_ZERO(&one);
     CPU_SET(cpu, &one);
-    ASSERT_EQ(sched_setaffinity(tid, sizeof(one), &one), 0);
-    ASSERT_TRUE(Eventually([&] {
-      const auto now = statistics.Read();
-      return Find(now, "scheduler")->vcpus[0].cpu == cpu;
-    }));
+    if (sched_setaffinity(tid, sizeof(one), &one) != 0) return false;
+    if (!Eventually([&] { return where().cpu == cpu; })) return false;
+    const uint64_t before_ns = where().run_ns;
+    return Eventually([&] { return where().run_ns > before_ns; });
   };
-  pin(cpus[0]);  // from here on it migrates where the test says alone
+  ASSERT_TRUE(runs_on(cpus[0]));  // from here on it migrates where the test says alone
   const auto first = statistics.Read();
   const uint64_t perf_first = counted();
-  for (int i = 1; i <= 7; ++i) pin(cpus[i % 2]);
+  for (int i = 1; i <= 7; ++i) ASSERT_TRUE(runs_on(cpus[i % 2]));
   const auto second = statistics.Read();
   const uint64_t migrations = ValueOf(*Find(second, "scheduler"), 0, "migrations") -
                               ValueOf(*Find(first, "scheduler"), 0, "migrations");

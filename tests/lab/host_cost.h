@@ -6,7 +6,7 @@
 
 namespace vcpulse::lab {
 
-// Of the CPU that the vCPUs run on.
+// Rates on the CPU that the vCPUs run on.
 struct HostCost {
   double ipis_per_s = 0;          // function calls that other CPUs sent to it
   double instructions_per_s = 0;  // of the host's kernel
@@ -14,7 +14,7 @@ struct HostCost {
   double switches_per_s = 0;
 };
 
-// Of `name` in the run `run` ("readers-1"); a failure of the test where it is not there.
+// Of `name` in the run `run` ("readers-1"). Fails the test if something is missing.
 HostCost HostCostOf(const std::string& run, const std::string& name);
 
 }  // namespace vcpulse::lab

@@ -1,6 +1,6 @@
 // What a recording with everything on (statistics, hot addresses with code, competitors) costs the
-// host beside one of counters alone: interrupts between its CPUs and processor time. The figures
-// are printed; the limits only catch what is broken.
+// host beside one of counters alone: interrupts between its CPUs. The figures are printed; the
+// limits only catch what is broken.
 
 #include <gtest/gtest.h>
 
@@ -26,7 +26,7 @@ TEST(Costs, EverythingOnAddsFewInterrupts) {
   const double none = IpisOf("none");
   const double counters = IpisOf("counters");
   const double all = IpisOf("all");
-  EXPECT_GT(counters, none);  // each tick reads the counters of the vCPU that runs
+  EXPECT_GT(counters, none);  // by BPF, whose program is loaded at the start
   EXPECT_LT(all - none, 5 * (counters - none));
 }
 

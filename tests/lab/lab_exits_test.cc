@@ -29,12 +29,13 @@ double InstructionsPerExit(const std::string& mode) {
   return instructions / exits;
 }
 
-// A hook on exits would add some hundred.
+// A hook on exits would add about a thousand (tried); ticks and switches spread over all exits add
+// some ten.
 TEST(Exits, ByBpfTheyCostWhatTheyCost) {
   const double none = InstructionsPerExit("none");
   const double bpf = InstructionsPerExit("bpf");
   InstructionsPerExit("read");
-  EXPECT_LT(bpf, 1.05 * none);
+  EXPECT_LT(bpf - none, 200);
 }
 
 }  // namespace

@@ -9,7 +9,8 @@
 //   p  works for a second and is halted for a second, in turn
 //   3  spins for 3 tenths of uneven periods of 0.2 to 0.4 s, and is halted for the rest
 //   4  the same for 4 tenths
-//   x  works for 8 us, and leaves for the host's kernel: a register of an emulated device, again and again
+//   x  executes 4,096 instructions, then reads a register of the interrupt controller, which the host's kernel
+//      emulates: a VM exit each time
 //   t  halted, woken by its timer 0.4 ms later each time: soon enough for the host to poll for it
 //
 // QEMU loads a flat image at 0x40080000 and starts vCPU 0 there; memory behind the roles is zero.

@@ -53,6 +53,17 @@ TEST(ControlResponse, IsReadAsItWasWritten) {
   }
 }
 
+TEST(ControlResponse, AnOlderRecordingSaysNoReader) {
+  std::string line = ResponseLine({.status = Example()});
+  const std::string member = R"("reader":"bpf",)";
+  ASSERT_THAT(line, HasSubstr(member));
+  line.erase(line.find(member), member.size());
+  const auto response = ParseResponse(line);
+  ASSERT_TRUE(response.ok()) << response.status();
+  EXPECT_EQ(response->status->reader, "");
+  EXPECT_EQ(response->status->markers, 3u);
+}
+
 TEST(ControlResponse, WhatIsNoAnswerIsRefused) {
   for (const std::string_view line :
        {"", "x", "[]", "{}", R"({"ok":1})", R"({"ok":false})", R"({"ok":false,"error":7})",

@@ -202,6 +202,16 @@ TEST_F(VcpuSourceTest, OneAtRestIsNotLookedUpUntilSomethingHappensToIt) {
   EXPECT_EQ(At(3'600'005'000'000).state, ThreadState::kRunnable);
 }
 
+// It went to sleep after the tick's clock was read, so that its values are of a later instant.
+TEST_F(VcpuSourceTest, NoSampleGoesBackBehindARest) {
+  Begin(&keeper_);
+  Keep(kvm::KEPT_BLOCKED, 12'000'000, 12'000'000, 900);
+  const core::VcpuSample seen = At(10'000'000);
+  ASSERT_EQ(seen.read_end_ns, kStart_ns + 12'000'000);
+  EXPECT_EQ(At(11'000'000).read_end_ns, seen.read_end_ns);
+  EXPECT_EQ(At(13'000'000).read_end_ns, kStart_ns + 13'000'000);
+}
+
 // It has waited since it was held, so there are no values; `stat` had said that it slept.
 TEST_F(VcpuSourceTest, TheFirstWaitOfOneAtRestIsNoRest) {
   Begin(&keeper_);
