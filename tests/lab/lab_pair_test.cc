@@ -51,10 +51,13 @@ TEST(Pair, TenPointsMoreSpinningAreFound) {
   EXPECT_EQ(Compare("more.vpt", {"--fail-if", "spinning > +30pt"}).exit_code, 0);
 }
 
+// By chance one comparison in twenty has a row that differs at the level of 0.05; none has one that
+// does so clearly.
 TEST(Pair, TwoRunsOfOneGuestAreNotToldApart) {
   const json::value comparison = CompareJson("again.vpt");
   for (const json::value& row : comparison.at("rows").as_array()) {
-    EXPECT_NE(row.at("verdict"), "differs") << row;
+    const json::value& p = row.at("p_adjusted");
+    EXPECT_TRUE(p.is_null() || p.to_number<double>() > 0.001) << row;
   }
   EXPECT_NE(RowOf(comparison, "spinning").at("verdict"), "insufficient-data");
   EXPECT_EQ(Compare("again.vpt", {"--fail-if", "spinning > +10pt"}).exit_code, 0);
