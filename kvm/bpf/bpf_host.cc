@@ -62,7 +62,7 @@ std::string WhyNoBpf(const BpfHost& host) {
                         ": run as root, or `setcap cap_bpf,cap_perfmon=ep $(which vcpulse)`");
   }
   if (host.own_users) {
-    return absl::StrCat("this process is root in a user namespace alone: ", kOfAContainer);
+    return "this process is root in a user namespace alone: run vcpulse as root of the host";
   }
   // The kernel's program knows threads by the host's numbers.
   if (host.own_pids) {

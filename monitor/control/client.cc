@@ -140,7 +140,8 @@ class Exchange {
   absl::Status TimedOut() const {
     return At(absl::StatusCode::kDeadlineExceeded,
               absl::StrCat("no answer within ", absl::FormatDuration(timeout_),
-                           "; is the recording stopped or very busy?"));
+                           ": the recording is busy, or stopped by a signal, and may still do what "
+                           "was asked (--timeout waits longer)"));
   }
 
   absl::Status Ended() const {
