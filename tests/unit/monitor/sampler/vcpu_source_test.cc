@@ -209,7 +209,7 @@ TEST_F(VcpuSourceTest, NoSampleGoesBackBehindARest) {
   const core::VcpuSample seen = At(10'000'000);
   ASSERT_EQ(seen.read_end_ns, kStart_ns + 12'000'000);
   EXPECT_EQ(At(11'000'000).read_end_ns, seen.read_end_ns);
-  EXPECT_EQ(At(13'000'000).read_end_ns, kStart_ns + 13'000'000);
+  EXPECT_GE(At(13'000'000).read_end_ns, kStart_ns + 13'000'000);
 }
 
 // It has waited since it was held, so there are no values; `stat` had said that it slept.
