@@ -40,6 +40,12 @@ absl::StatusOr<std::unique_ptr<ByteSource>> OpenPart(const std::string& file) {
   return OpenByteSource(file);
 }
 
+// A file or directory of nothing. A collector that is killed may leave either.
+bool IsEmpty(const std::string& path) {
+  std::error_code unknown;
+  return std::filesystem::is_empty(path, unknown) && !unknown;
+}
+
 // Chunks of a file whose sequence numbers do not go back.
 struct Run {
   size_t part = 0;
@@ -383,17 +389,22 @@ absl::StatusOr<MergeReport> MergeTimelines(std::span<const std::string> paths,
 absl::StatusOr<MergeReport> MergeChunks(std::span<const std::string> paths,
                                         const MergedSink& sink) {
   std::vector<std::string> files;
+  std::vector<std::string> empty;
   for (const std::string& path : paths) {
     std::error_code unknown;
-    if (!std::filesystem::is_directory(path, unknown)) {
-      files.push_back(path);
+    if (IsEmpty(path) || !std::filesystem::is_directory(path, unknown)) {
+      (IsEmpty(path) ? empty : files).push_back(path);
       continue;
     }
     const auto inside = PartsIn(path);
     if (!inside.ok()) return inside.status();
-    files.insert(files.end(), inside->begin(), inside->end());
+    for (const std::string& file : *inside) (IsEmpty(file) ? empty : files).push_back(file);
+  }
+  if (files.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(empty.front(), " is empty"));
   }
   Merging merging(sink);
+  merging.report().empty = std::move(empty);
   if (absl::Status status = merging.Index(std::move(files)); !status.ok()) return status;
   if (absl::Status status = merging.Write(); !status.ok()) return status;
   return std::move(merging.report());

@@ -30,10 +30,11 @@ struct MergeReport {
   };
 
   std::vector<Part> parts;
-  uint64_t chunks = 0;           // written, each with records
-  uint64_t repeated_chunks = 0;  // not written, as all of their records were written before
-  uint64_t first_sequence = 0;   // of the first record that was written
-  uint64_t last_sequence = 0;    // of the last one
+  std::vector<std::string> empty;  // files and directories of nothing: they are no parts
+  uint64_t chunks = 0;             // written, each with records
+  uint64_t repeated_chunks = 0;    // not written, as all of their records were written before
+  uint64_t first_sequence = 0;     // of the first record that was written
+  uint64_t last_sequence = 0;      // of the last one
   // Records behind the first one that no part has: how many, and where the first kMostHoles holes
   // are. Those at the end are known only where a part says that they were lost.
   static constexpr size_t kMostHoles = 3;
@@ -46,11 +47,12 @@ struct MergeReport {
 // Joins files that hold parts of one recording, in any order: gives its chunks to `sink`, each byte
 // for byte as its part holds it, in the order of their sequence numbers. A chunk whose records were
 // all given before is left out; one that holds others too is cut. A loss that a part tells of is
-// given where no other part has these records. A directory stands for the timelines in it. Each
-// file is read twice. Memory: one chunk for each part that overlaps another. Errors, naming the
-// file: of opening and reading; InvalidArgument for what is not a regular file, is not a timeline,
-// for a file of several recordings, and for parts of several ones, naming them; Unimplemented for a
-// chunk of a later release; DataLoss where no record can be read; those of the sink as they are.
+// given where no other part has these records. A directory stands for the timelines in it; what is
+// empty is passed over, unless all of it is (InvalidArgument). Each file is read twice. Memory: one
+// chunk for each part that overlaps another. Errors, naming the file: of opening and reading;
+// InvalidArgument for what is not a regular file, is not a timeline, for a file of several
+// recordings, and for parts of several ones, naming them; Unimplemented for a chunk of a later
+// release; DataLoss where no record can be read; those of the sink as they are.
 absl::StatusOr<MergeReport> MergeTimelines(std::span<const std::string> paths,
                                            const ByteSink& sink);
 

@@ -104,6 +104,24 @@ TEST_F(Merge, AFolderIsTheFilesInIt) {
   EXPECT_EQ(merged->parts.size(), 3u);
 }
 
+// As a collector leaves it that is killed where it makes them.
+TEST_F(Merge, EmptyFilesAndFoldersAreNoParts) {
+  const std::string all = Write("stream/00000000000000000001.vpt", chunks_);
+  const std::string file = Write("stream/00000000000000000002.vpt", {});
+  const std::string folder = Path("none");
+  ASSERT_TRUE(std::filesystem::create_directory(folder));
+  const auto merged = MergeFiles({folder, Path("stream")});
+  ASSERT_TRUE(merged.ok()) << merged.status();
+  EXPECT_EQ(merged_, whole_.bytes);
+  EXPECT_EQ(merged->parts.size(), 1u);
+  EXPECT_THAT(merged->empty, ElementsAre(folder, file));
+
+  merged_.clear();
+  const auto nothing = MergeFiles({folder, file});
+  EXPECT_EQ(nothing.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(nothing.status().message(), folder + " is empty");
+}
+
 TEST_F(Merge, WhatNoPartHasIsAHole) {
   const auto merged =
       MergeFiles({Write("b.vpt", {chunks_[4]}), Write("a.vpt", {chunks_[1], chunks_[2]})});
@@ -304,9 +322,8 @@ TEST_F(Merge, WhatIsNotATimelineIsRefusedByName) {
   EXPECT_THAT(Refusal({good, Path("none.vpt")}), HasSubstr("none.vpt"));
   EXPECT_THAT(Refusal({good, Write("text.vpt", {Bytes(100, 'x')})}),
               HasSubstr("text.vpt is not a vcpulse timeline"));
-  EXPECT_THAT(Refusal({good, Write("empty.vpt", {})}), HasSubstr("empty.vpt"));
   EXPECT_THAT(Refusal({good, "/dev/null"}), HasSubstr("/dev/null is not a regular file"));
-  std::filesystem::create_directory(Path("folder"));
+  Write("folder/text", {Bytes(100, 'x')});
   EXPECT_THAT(Refusal({good, Path("folder")}), HasSubstr("holds no timeline"));
   Bytes damaged = chunks_[0];
   damaged.back() ^= 1;
