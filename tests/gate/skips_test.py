@@ -42,7 +42,6 @@ class SkipsTest(unittest.TestCase):
                             (case("a", "skipped: no root\n", "notrun", True), "no root"),
                             (case("a", "", "notrun", True), "no reason printed"),
                             (case("a", "", "disabled"), "disabled"),
-                            (case("a", GTEST), "this machine has a PMU"),
                             (case("a", UNITTEST), "strace's not there"),
                             (case("a", "tool: skipped: a part\n"), "a part")):
             code, out, _ = self.run_on([one], "b: *\n")
@@ -53,6 +52,13 @@ class SkipsTest(unittest.TestCase):
         self.assertEqual(self.run_on([one], "# PMU\nA.*: this machine has*\n")[0], 0)
         self.assertEqual(self.run_on([one], "A.*: another reason\n")[0], 1)
         self.assertEqual(self.run_on([one])[0], 0)
+
+    def test_a_program_of_many_tests_names_those_it_skipped(self):
+        program = "[ RUN      ] A.BC\n[       OK ] A.BC (1 ms)\n" + GTEST.replace("A.B", "A.BCD") + GTEST + \
+            "[  PASSED  ] 1 test.\n[  SKIPPED ] 2 tests, listed below:\n[  SKIPPED ] A.BCD\n[  SKIPPED ] A.B\n"
+        code, out, _ = self.run_on([case("unit_a", program)], "A.B: this machine*\n")
+        self.assertEqual((code, out), (1, "SKIPPED  A.BCD: this machine has a PMU\n"
+                                          "skipped  A.B: this machine has a PMU\nskips: 2, not allowed: 1\n"))
 
     def test_every_reason_must_be_allowed(self):
         one = case("a", "skipped: fine\nskipped: not fine\n", "notrun", True)
