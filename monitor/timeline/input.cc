@@ -24,8 +24,9 @@ struct JoinedParts {
 
   std::vector<std::string> files;
   std::vector<Extent> extents;
-  std::vector<uint8_t> made;    // chunks that were cut, and those that tell of a loss
-  std::vector<Damage> skipped;  // in the files
+  std::vector<uint8_t> made;       // chunks that were cut, and those that tell of a loss
+  std::vector<Damage> skipped;     // in the files
+  std::vector<std::string> empty;  // MergeReport::empty
   uint64_t bytes = 0;
 
   void Add(const MergedChunk& chunk);
@@ -57,7 +58,7 @@ namespace {
 constexpr size_t kNamedInputs = 2;
 constexpr size_t kMostOpenParts = 16;
 
-absl::StatusOr<std::shared_ptr<const JoinedParts>> PlanJoin(const std::vector<std::string>& paths) {
+absl::StatusOr<std::shared_ptr<JoinedParts>> PlanJoin(const std::vector<std::string>& paths) {
   auto parts = std::make_shared<JoinedParts>();
   auto merged = MergeChunks(paths, [&parts](const MergedChunk& chunk) {
     parts->Add(chunk);
@@ -71,6 +72,7 @@ absl::StatusOr<std::shared_ptr<const JoinedParts>> PlanJoin(const std::vector<st
     }
     parts->files.push_back(std::move(part.file));
   }
+  parts->empty = std::move(merged->empty);
   return parts;
 }
 
@@ -138,6 +140,12 @@ absl::StatusOr<Input> Input::Join(std::vector<std::string> paths) {
   }
   auto joined = PlanJoin(paths);
   if (!joined.ok()) return joined.status();
+  // Of what is named. An empty file of a folder means nothing in a folder that is read alone
+  // either.
+  for (const std::string& path : (*joined)->empty) {
+    if (std::ranges::find(paths, path) == paths.end()) continue;
+    (*joined)->skipped.push_back({.reason = absl::StrCat(path, " is empty")});
+  }
   input.paths_ = std::move(paths);
   input.joined_ = *std::move(joined);
   return input;

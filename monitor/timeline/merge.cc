@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "kvm/base/text.h"
 #include "monitor/timeline/byte_source.h"
 #include "monitor/timeline/chunk_decoder.h"
@@ -40,7 +41,7 @@ absl::StatusOr<std::unique_ptr<ByteSource>> OpenPart(const std::string& file) {
   return OpenByteSource(file);
 }
 
-// A file or directory of nothing. A collector that is killed may leave either.
+// A collector that is killed while it makes a file or directory leaves it empty.
 bool IsEmpty(const std::string& path) {
   std::error_code unknown;
   return std::filesystem::is_empty(path, unknown) && !unknown;
@@ -392,16 +393,19 @@ absl::StatusOr<MergeReport> MergeChunks(std::span<const std::string> paths,
   std::vector<std::string> empty;
   for (const std::string& path : paths) {
     std::error_code unknown;
-    if (IsEmpty(path) || !std::filesystem::is_directory(path, unknown)) {
-      (IsEmpty(path) ? empty : files).push_back(path);
-      continue;
+    if (IsEmpty(path)) {
+      empty.push_back(path);
+    } else if (!std::filesystem::is_directory(path, unknown)) {
+      files.push_back(path);
+    } else {
+      const auto inside = PartsIn(path);
+      if (!inside.ok()) return inside.status();
+      for (const std::string& file : *inside) (IsEmpty(file) ? empty : files).push_back(file);
     }
-    const auto inside = PartsIn(path);
-    if (!inside.ok()) return inside.status();
-    for (const std::string& file : *inside) (IsEmpty(file) ? empty : files).push_back(file);
   }
   if (files.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(empty.front(), " is empty"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        empty.empty() ? "no file is named" : absl::StrJoin(empty, ", "), ": there is no record"));
   }
   Merging merging(sink);
   merging.report().empty = std::move(empty);

@@ -30,7 +30,7 @@ struct MergeReport {
   };
 
   std::vector<Part> parts;
-  std::vector<std::string> empty;  // files and directories of nothing: they are no parts
+  std::vector<std::string> empty;  // files and directories that were skipped, as they are empty
   uint64_t chunks = 0;             // written, each with records
   uint64_t repeated_chunks = 0;    // not written, as all of their records were written before
   uint64_t first_sequence = 0;     // of the first record that was written
@@ -48,7 +48,7 @@ struct MergeReport {
 // for byte as its part holds it, in the order of their sequence numbers. A chunk whose records were
 // all given before is left out; one that holds others too is cut. A loss that a part tells of is
 // given where no other part has these records. A directory stands for the timelines in it; what is
-// empty is passed over, unless all of it is (InvalidArgument). Each file is read twice. Memory: one
+// empty is skipped, unless all of it is (InvalidArgument). Each file is read twice. Memory: one
 // chunk for each part that overlaps another. Errors, naming the file: of opening and reading;
 // InvalidArgument for what is not a regular file, is not a timeline, for a file of several
 // recordings, and for parts of several ones, naming them; Unimplemented for a chunk of a later

@@ -42,6 +42,7 @@ class SkipsTest(unittest.TestCase):
                             (case("a", "skipped: no root\n", "notrun", True), "no root"),
                             (case("a", "", "notrun", True), "no reason printed"),
                             (case("a", "", "disabled"), "disabled"),
+                            (case("a", GTEST), "this machine has a PMU"),
                             (case("a", UNITTEST), "strace's not there"),
                             (case("a", "tool: skipped: a part\n"), "a part")):
             code, out, _ = self.run_on([one], "b: *\n")
@@ -54,11 +55,17 @@ class SkipsTest(unittest.TestCase):
         self.assertEqual(self.run_on([one])[0], 0)
 
     def test_a_program_of_many_tests_names_those_it_skipped(self):
-        program = "[ RUN      ] A.BC\n[       OK ] A.BC (1 ms)\n" + GTEST.replace("A.B", "A.BCD") + GTEST + \
-            "[  PASSED  ] 1 test.\n[  SKIPPED ] 2 tests, listed below:\n[  SKIPPED ] A.BCD\n[  SKIPPED ] A.B\n"
+        program = ("[==========] Running 4 tests.\n[ RUN      ] A.BC\n[       OK ] A.BC (1 ms)\n" +
+                   GTEST.replace("A.B", "A.BCD") + GTEST + "[ RUN      ] A.Z\nno line end[       OK ] A.Z (1 ms)\n"
+                   "[ RUN      ] A.Y\nskipped: half of it\n[       OK ] A.Y (1 ms)\n"
+                   "\n[----------] Global test environment tear-down\n[==========] 4 tests ran.\n[  PASSED  ] 2 tests.\n"
+                   "[  SKIPPED ] 2 tests, listed below:\n[  SKIPPED ] A.BCD\n[  SKIPPED ] A.B\n")
         code, out, _ = self.run_on([case("unit_a", program)], "A.B: this machine*\n")
-        self.assertEqual((code, out), (1, "SKIPPED  A.BCD: this machine has a PMU\n"
-                                          "skipped  A.B: this machine has a PMU\nskips: 2, not allowed: 1\n"))
+        self.assertEqual((code, out), (1, "SKIPPED  A.BCD: this machine has a PMU\nskipped  A.B: this machine has a PMU\n"
+                                          "SKIPPED  A.Y: half of it\nskips: 3, not allowed: 2\n"))
+        code, _, err = self.run_on([case("unit_a", program.replace("SKIPPED ] 2 tests", "SKIPPED ] 3 tests"))])
+        self.assertEqual(code, 2)
+        self.assertIn("unit_a: 3 tests were skipped, and its output has 2 of them", err)
 
     def test_every_reason_must_be_allowed(self):
         one = case("a", "skipped: fine\nskipped: not fine\n", "notrun", True)

@@ -96,6 +96,18 @@ TEST_F(MergeCommand, AnEndThatIsMissingAndDamageAreSaid) {
                                 HasSubstr("the end of the recording is in no part")));
 }
 
+TEST_F(MergeCommand, WhatIsEmptyIsSkippedAndSaid) {
+  const std::string empty = Part("empty.vpt", 0, 0);
+  const Finished merged = Merge({empty, Part("whole.vpt", 0, 4)});
+  EXPECT_EQ(merged.exit_code, 0) << merged.err;
+  EXPECT_EQ(merged.err, "vcpulse: warning: " + empty + ": skipped, as it is empty\n");
+  EXPECT_TRUE(Contents(output_) == Contents(kGolden));
+
+  const Finished nothing = Merge({empty});
+  EXPECT_EQ(nothing.exit_code, 2);
+  EXPECT_EQ(nothing.err, "vcpulse: " + empty + ": there is no record\n");
+}
+
 TEST_F(MergeCommand, RecordingsOfSeveralHostsStaySeparate) {
   const std::string other = VCPULSE_TEST_DATA "/timeline-v1.vpt";
   const Finished merged = Merge({kGolden, other});

@@ -25,8 +25,9 @@ constexpr const char* kMergeFooter =
     R"(Usage: [OPTIONS] FILE... -o OUT
 Parts may be given in any order and may overlap. Chunks are written in the order of their sequence
 numbers, byte for byte as they were recorded, and duplicates once. Records that no part holds are
-reported on stderr, and every reader of OUT counts them as lost. Recordings of several hosts or runs
-stay separate: `report` and `export` read one, `compare` several.
+reported on stderr, and every reader of OUT counts them as lost. Empty files and folders are
+skipped, with a warning. Recordings of several hosts or runs stay separate: `report` and `export`
+read one, `compare` several.
 
 Examples:
   vcpulse merge part1.vpt part2.vpt -o whole.vpt

@@ -34,7 +34,7 @@ void SayLosses(const timeline::MergeReport& report, const std::string& output) {
                                  ", the first at byte ", part.damages.front().offset, ": ",
                                  part.damages.front().reason));
   }
-  for (const std::string& path : report.empty) Warn(path, "is empty");
+  for (const std::string& path : report.empty) Warn(path, "skipped, as it is empty");
   if (report.repeated_chunks > 0) {
     Fail(absl::StrCat(output, ": ", Plural(report.repeated_chunks, "chunk"),
                       " found in several parts, written once"));

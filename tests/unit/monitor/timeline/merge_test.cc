@@ -104,8 +104,8 @@ TEST_F(Merge, AFolderIsTheFilesInIt) {
   EXPECT_EQ(merged->parts.size(), 3u);
 }
 
-// As a collector leaves it that is killed where it makes them.
-TEST_F(Merge, EmptyFilesAndFoldersAreNoParts) {
+// A collector that is killed while it makes a file or folder leaves it empty.
+TEST_F(Merge, EmptyFilesAndFoldersAreSkipped) {
   const std::string all = Write("stream/00000000000000000001.vpt", chunks_);
   const std::string file = Write("stream/00000000000000000002.vpt", {});
   const std::string folder = Path("none");
@@ -119,7 +119,7 @@ TEST_F(Merge, EmptyFilesAndFoldersAreNoParts) {
   merged_.clear();
   const auto nothing = MergeFiles({folder, file});
   EXPECT_EQ(nothing.status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(nothing.status().message(), folder + " is empty");
+  EXPECT_EQ(nothing.status().message(), folder + ", " + file + ": there is no record");
 }
 
 TEST_F(Merge, WhatNoPartHasIsAHole) {
