@@ -214,7 +214,7 @@ const char* WhyLost(v1::LostRecords::Reason reason) {
     case v1::LostRecords::REASON_NOT_HELD:
       return "the agent had them no more";
     default:
-      return "the agent did not say why";
+      return "why is not recorded";
   }
 }
 

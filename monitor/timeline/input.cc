@@ -58,7 +58,7 @@ namespace {
 constexpr size_t kNamedInputs = 2;
 constexpr size_t kMostOpenParts = 16;
 
-absl::StatusOr<std::shared_ptr<JoinedParts>> PlanJoin(const std::vector<std::string>& paths) {
+absl::StatusOr<std::shared_ptr<const JoinedParts>> PlanJoin(const std::vector<std::string>& paths) {
   auto parts = std::make_shared<JoinedParts>();
   auto merged = MergeChunks(paths, [&parts](const MergedChunk& chunk) {
     parts->Add(chunk);
@@ -140,11 +140,9 @@ absl::StatusOr<Input> Input::Join(std::vector<std::string> paths) {
   }
   auto joined = PlanJoin(paths);
   if (!joined.ok()) return joined.status();
-  // Of what is named. An empty file of a folder means nothing in a folder that is read alone
-  // either.
   for (const std::string& path : (*joined)->empty) {
-    if (std::ranges::find(paths, path) == paths.end()) continue;
-    (*joined)->skipped.push_back({.reason = absl::StrCat(path, " is empty")});
+    if (std::ranges::find(paths, path) == paths.end()) continue;  // of a folder: it says nothing
+    return absl::InvalidArgumentError(absl::StrCat(path, " is empty: leave it out"));
   }
   input.paths_ = std::move(paths);
   input.joined_ = *std::move(joined);

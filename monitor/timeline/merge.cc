@@ -121,6 +121,7 @@ class Merging {
   // Of the losses that parts tell of, and that were not passed yet, the one that reaches furthest:
   // what is not in another part is lost.
   v1::LostRecords told_;
+  uint64_t last_damaged_ = 0;  // the last record that a damaged chunk held, by its header
   ChunkDecoder decoder_;
   std::vector<uint8_t> chunk_;  // the last one that was written
 };
@@ -172,6 +173,7 @@ absl::Status Merging::IndexPart(size_t part) {
     const absl::StatusOr<bool> whole = scanner.Skip(**found);
     if (!whole.ok()) return whole.status();
   }
+  if (!next) report_.parts[part].damages = std::move(noted_when_read);  // it is not read again
   if (scanner.recognised()) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat(file, " is not a vcpulse timeline (no chunk of one was found in it)"));
@@ -289,8 +291,12 @@ absl::Status Merging::WriteHead(RunReader& run) {
   const auto payload = run.Read();
   if (!payload.ok()) return InPart(run.part(), payload.status());
   absl::Status status;
-  if (payload->has_value() && HasRecords(found.header)) {
-    status = WriteRecords(found, **payload, run.part());
+  if (HasRecords(found.header)) {
+    if (payload->has_value()) {
+      status = WriteRecords(found, **payload, run.part());
+    } else {
+      last_damaged_ = std::max(last_damaged_, found.header.last_sequence);
+    }
   } else if (payload->has_value() && decoder_.Open(found.header, **payload).ok()) {
     const v1::LostRecords& lost = decoder_.context().lost();
     if (lost.first_sequence() == found.header.first_sequence &&
@@ -364,6 +370,12 @@ void Merging::NoteHole(uint64_t first, uint64_t last) {
 absl::Status Merging::Finish() {
   if (next_ && told_.last_sequence() >= *next_) {
     if (absl::Status status = CloseHole(told_.last_sequence() + 1); !status.ok()) return status;
+  }
+  if (report_.chunks > 0 && last_damaged_ >= *next_) {
+    told_.Clear();
+    told_.set_first_sequence(*next_);
+    told_.set_last_sequence(last_damaged_);
+    if (absl::Status status = CloseHole(last_damaged_ + 1); !status.ok()) return status;
   }
   if (report_.chunks == 0) {
     return absl::DataLossError(absl::StrCat(report_.parts.front().file,

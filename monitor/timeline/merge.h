@@ -36,7 +36,8 @@ struct MergeReport {
   uint64_t first_sequence = 0;     // of the first record that was written
   uint64_t last_sequence = 0;      // of the last one
   // Records behind the first one that no part has: how many, and where the first kMostHoles holes
-  // are. Those at the end are known only where a part says that they were lost.
+  // are. Those at the end are known only where a part says that they were lost, or a
+  // damaged chunk's header names them.
   static constexpr size_t kMostHoles = 3;
   uint64_t lost_records = 0;
   uint64_t holes = 0;

@@ -439,7 +439,7 @@ TEST(TextReport, TellsWhyRecordsWereLostOnTheWay) {
             "1 chunk damaged (100 bytes), 1300 records lost, 1200 of them on the way: 1000 as the "
             "agent's spool was full, 200 as the agent was too slow to send them");
   read.told_losses = {{1, 1300, static_cast<v1::LostRecords::Reason>(99)}};
-  EXPECT_THAT(DescribeLoss(read, 0, true), HasSubstr("lost on the way: the agent did not say why"));
+  EXPECT_THAT(DescribeLoss(read, 0, true), HasSubstr("lost on the way: why is not recorded"));
 }
 
 // A later part of a recording is not damaged: what came before it is elsewhere, or nowhere.

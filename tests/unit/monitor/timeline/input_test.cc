@@ -105,20 +105,18 @@ TEST_F(Joining, WhereOneCopyIsDamagedAnotherIsRead) {
   EXPECT_THAT(seen.report->damages[0].reason, HasSubstr("(in " + a + ")"));
 }
 
-// A collector that is killed while it makes a file or folder leaves it empty.
-TEST_F(Joining, WhatIsEmptyIsSkipped) {
-  const std::string none = Path("none");
-  ASSERT_TRUE(std::filesystem::create_directory(none));
+// A collector that is killed while it makes a file leaves it empty.
+TEST_F(Joining, AnEmptyFileOfAFolderIsSkippedAndWhatIsNamedIsNot) {
   Write("s/1.vpt", Concatenate({chunks_[1], chunks_[0]}));
-  Write("s/2.vpt", {});
+  const std::string empty = Write("s/2.vpt", {});
   const Seen alone = Read(Path("s"));
   ASSERT_TRUE(alone.report.ok()) << alone.report.status();
   EXPECT_THAT(alone.report->damages, IsEmpty());
-  const auto input = Input::Join({none, Path("s")});
-  ASSERT_TRUE(input.ok()) << input.status();
-  const Seen seen = Read(*input);
-  ASSERT_THAT(seen.report->damages, SizeIs(1));
-  EXPECT_EQ(seen.report->damages[0].reason, none + " is empty");
+  const auto joined = Input::Join({Write("rest.vpt", chunks_[2]), Path("s")});
+  ASSERT_TRUE(joined.ok()) << joined.status();
+  EXPECT_THAT(Read(*joined).report->damages, IsEmpty());
+  EXPECT_EQ(Input::Join({empty, Path("s")}).status(),
+            absl::InvalidArgumentError(empty + " is empty: leave it out"));
 }
 
 // Chunks that came late lie in a file of their own, whose name is that of its first record.

@@ -122,6 +122,35 @@ TEST_F(Merge, EmptyFilesAndFoldersAreSkipped) {
   EXPECT_EQ(nothing.status().message(), folder + ", " + file + ": there is no record");
 }
 
+TEST_F(Merge, WhatOnlyADamagedChunkHeldAtTheEndIsLost) {
+  Bytes torn = chunks_[3];
+  torn.resize(torn.size() - 7);
+  const std::string a = Write("a.vpt", {chunks_[0], chunks_[1], chunks_[2], torn});
+  const auto merged = MergeFiles({a});
+  ASSERT_TRUE(merged.ok()) << merged.status();
+  EXPECT_EQ(merged->lost_records, 3u);
+  EXPECT_EQ(merged->holes, 1u);
+  const Seen seen = ReadBytes(merged_);
+  EXPECT_EQ(seen.report->lost_records, 3u);
+  EXPECT_EQ(
+      seen.report->lost_records,
+      ReadBytes(Concatenate({chunks_[0], chunks_[1], chunks_[2], torn})).report->lost_records);
+
+  const auto whole = MergeFiles({a, Write("b.vpt", {chunks_[3], chunks_[4], chunks_[5]})});
+  ASSERT_TRUE(whole.ok()) << whole.status();
+  EXPECT_EQ(merged_, whole_.bytes);
+  EXPECT_EQ(whole->lost_records, 0u);
+}
+
+TEST_F(Merge, APartWithoutAWholeHeaderIsSaid) {
+  const std::string piece =
+      Write("piece.vpt", {Bytes(chunks_[2].begin(), chunks_[2].begin() + 28)});
+  const auto merged = MergeFiles({Write("a.vpt", chunks_), piece});
+  ASSERT_TRUE(merged.ok()) << merged.status();
+  EXPECT_EQ(merged_, whole_.bytes);
+  EXPECT_EQ(merged->parts.at(1).damages.size(), 1u);
+}
+
 TEST_F(Merge, WhatNoPartHasIsAHole) {
   const auto merged =
       MergeFiles({Write("b.vpt", {chunks_[4]}), Write("a.vpt", {chunks_[1], chunks_[2]})});
