@@ -61,6 +61,9 @@ Loop::Loop(const Options& options, Session& session, View view)
       output_(AbsoluteOutput(options.output, session.Destination())) {}
 
 absl::Status Loop::Begin(const std::vector<kvm::Vm>& vms) {
+  // Before anything shows: who sees the output, or what is drawn on a terminal, may stop the
+  // recording at once.
+  if (options_.take_signals) TakeSignals();
   absl::Status first_error;
   bool any = false;
   for (const kvm::Vm& vm : vms) {
@@ -303,8 +306,6 @@ void Loop::SetUpTimers() {
 
 absl::Status Loop::Run(ChildCommand* command) {
   command_ = command;
-  // Before the first write: who sees the output may stop the recording at once.
-  if (options_.take_signals) TakeSignals();
   auto ticker = sampler::TickThread::Start(
       recording_.sampler(), {.interval = options_.interval, .realtime = options_.realtime});
   if (!ticker.ok()) return ticker.status();

@@ -43,8 +43,8 @@ class Loop {
  public:
   Loop(const Options& options, Session& session, View view);
 
-  // Begins with these VMs, and listens for requests. Errors: of the one VM that was asked for, or
-  // of all of them; of the control socket.
+  // Begins with these VMs, and listens for signals and requests, which Run() heeds. Errors: of the
+  // one VM that was asked for, or of all of them; of the control socket.
   absl::Status Begin(const std::vector<kvm::Vm>& vms);
 
   // Ticks until the end. Errors: an output that cannot be written any more, --realtime refused.

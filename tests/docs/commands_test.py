@@ -24,6 +24,7 @@ import time
 import unittest
 
 VCPULSE, DRAW_TIMELINE, ROOT = (os.path.abspath(path) for path in sys.argv[1:4])
+WRAPPED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "wrapped_vcpulse.py")
 UNSHARE = ["unshare", "--mount", "--net", "--pid", "--uts", "--fork", "--mount-proc", "--kill-child"]
 INSIDE = "VCPULSE_DOCS_INSIDE"
 TRACEPOINT = "/sys/kernel/tracing/events/kvm/kvm_exit"
@@ -75,14 +76,7 @@ COMMAND = re.compile(r"(?:^|[|;&(]|\brun:)\s*vcpulse ([a-z]+)(?=\s|$)", re.M)
 VERDICTS = {"check": {0, 1, 3, 4}, "compare": {0, 1, 3, 4}}
 
 STAND_INS = {
-    # The wrapped program: it notes what it was asked and how it ended.
-    "bin/vcpulse": 'trap : INT\nin=\ncase " $* " in " top "* | *" --top "*) in=in-a-terminal ;; esac\n'
-                   'if [ "$1" = collect ]; then\n'  # `kill` in a document is meant for it, not for this script
-                   '"{vcpulse}" "$@" & child=$!\ntrap "kill $child" TERM\n'
-                   'while kill -0 $child 2>/dev/null; do wait $child; done\nwait $child; status=$?\n'
-                   'else $in "{vcpulse}" "$@"; status=$?; fi\n'
-                   'echo "$status $*" >>"$DOCS_LOG"\nexit $status\n',
-    "bin/in-a-terminal": "exec python3 -c '{terminal}' \"$@\"\n",
+    "bin/vcpulse": 'exec /usr/bin/python3 {wrapped} {vcpulse} "$@"\n',
     "bin/qemu-system-x86_64": 'for a; do shift; [ "$a" = ... ] || set -- "$@" "$a"; done\nexec {qemu} "$@" {guest}\n',
     "bin/vng": "exec {qemu} -accel kvm -qmp tcp:localhost:3636,server=on,wait=off {guest} & sleep 8; kill $!\n",
     "bin/my-reader": "trap '' INT\ncat >my-reader.got\n",
@@ -95,25 +89,6 @@ STAND_INS = {
     "wait-until-booted": "sleep 1\n",
     "run-the-load": "sleep 2\n",
 }
-# Runs its arguments on a terminal, and passes Ctrl-C on as the end of a session does.
-TERMINAL = """
-import fcntl, os, pty, signal, struct, sys, termios
-child, terminal = pty.fork()
-if child == 0:
-    os.environ["TERM"] = "xterm"
-    os.execv(sys.argv[1], sys.argv[1:])
-fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
-signal.signal(signal.SIGINT, lambda *_: os.kill(child, signal.SIGTERM))
-while True:
-    try:
-        text = os.read(terminal, 4096)
-    except OSError:
-        text = b""
-    if not text:
-        break
-    os.write(1, text)
-sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
-"""
 QEMU = shutil.which("qemu-system-x86_64") or "qemu-system-x86_64"
 GUEST = "-m 16 -smp 2 -nodefaults -no-user-config -display none"
 
@@ -198,7 +173,7 @@ class World:
         here = self.template
         os.makedirs(os.path.join(here, "bin"))
         for name, text in STAND_INS.items():
-            for key, value in {"vcpulse": VCPULSE, "qemu": QEMU, "guest": GUEST, "terminal": TERMINAL}.items():
+            for key, value in {"wrapped": WRAPPED, "vcpulse": VCPULSE, "qemu": QEMU, "guest": GUEST}.items():
                 text = text.replace("{" + key + "}", value)
             write(os.path.join(here, name), "#!/bin/bash\n" + text, 0o755)
         write(os.path.join(here, "bzImage"), "")

@@ -1,19 +1,24 @@
 // A recording on a terminal. Needs no guest.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <pty.h>
 #include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "kvm/base/fd.h"
 #include "tests/fakes/proc_dir.h"
 #include "tests/kvm/run_program.h"
 #include "tests/terminal/tmux.h"
@@ -192,32 +197,89 @@ TEST_F(TopFiles, KeysComeFromAFile) {
   EXPECT_TRUE(terminal.Shows("exit 0")) << terminal.Text();
 }
 
+// One that reads only when told to, unlike tmux.
+class Terminal {
+ public:
+  explicit Terminal(const std::vector<std::string>& words) {
+    std::vector<char*> arguments;
+    arguments.reserve(words.size() + 1);
+    for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+    arguments.push_back(nullptr);
+    int fd = -1;
+    winsize size{.ws_row = 120, .ws_col = 400, .ws_xpixel = 0, .ws_ypixel = 0};
+    pid_ = forkpty(&fd, nullptr, nullptr, &size);
+    if (pid_ == 0) {
+      setenv("TERM", "xterm", 1);
+      execv(arguments[0], arguments.data());
+      _exit(127);
+    }
+    fd_ = Fd(fd);
+  }
+  ~Terminal() {
+    if (pid_ > 0 && !status_) kill(pid_, SIGKILL);
+  }
+  Terminal(const Terminal&) = delete;
+  Terminal& operator=(const Terminal&) = delete;
+
+  bool HasStarted() const { return pid_ > 0; }
+  void Terminate() const { kill(pid_, SIGTERM); }
+  // Returns as soon as there is something to read.
+  bool AwaitByte() const {
+    pollfd readable{.fd = fd_.get(), .events = POLLIN, .revents = 0};
+    return poll(&readable, 1, static_cast<int>(kLong / absl::Milliseconds(1))) == 1;
+  }
+  // Bytes that wait to be read.
+  int Waiting() const {
+    int bytes = 0;
+    return ioctl(fd_.get(), FIONREAD, &bytes) == 0 ? bytes : 0;
+  }
+  // All that was read so far.
+  const std::string& Read() {
+    while (Waiting() > 0) {
+      std::array<char, 4096> some{};
+      const ssize_t size = read(fd_.get(), some.data(), some.size());
+      if (size <= 0) break;
+      text_.append(some.data(), static_cast<size_t>(size));
+    }
+    return text_;
+  }
+  // As waitpid(2) gives it, once the program has ended.
+  std::optional<int> Status() {
+    int status = 0;
+    if (!status_ && waitpid(pid_, &status, WNOHANG) == pid_) status_ = status;
+    return status_;
+  }
+
+ private:
+  pid_t pid_ = -1;
+  Fd fd_;
+  std::string text_;
+  std::optional<int> status_;
+};
+
 // Nobody reads it: a signal ends it all the same.
 TEST(TopTest, ATerminalThatTakesNothingHoldsNobodyUp) {
-  const std::vector<std::string> words = Vcpulse({"top", kRecording});
-  std::vector<char*> arguments;
-  arguments.reserve(words.size() + 1);
-  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
-  int terminal = -1;
-  winsize size{.ws_row = 120, .ws_col = 400, .ws_xpixel = 0, .ws_ypixel = 0};
-  const pid_t pid = forkpty(&terminal, nullptr, nullptr, &size);
-  ASSERT_GE(pid, 0);
-  if (pid == 0) {
-    setenv("TERM", "xterm", 1);
-    execv(arguments[0], arguments.data());
-    _exit(127);
-  }
+  Terminal terminal(Vcpulse({"top", kRecording}));
+  ASSERT_TRUE(terminal.HasStarted());
   // Its first screen does not fit what a terminal keeps for its reader.
-  int waiting = 0;
-  ASSERT_TRUE(
-      Eventually([&] { return ioctl(terminal, FIONREAD, &waiting) == 0 && waiting > 3000; }));
-  kill(pid, SIGTERM);
-  int status = 0;
-  EXPECT_TRUE(Eventually([&] { return waitpid(pid, &status, WNOHANG) == pid; }));
-  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
-  kill(pid, SIGKILL);
-  close(terminal);
+  ASSERT_TRUE(Eventually([&] { return terminal.Waiting() > 3000; }));
+  terminal.Terminate();
+  ASSERT_TRUE(Eventually([&] { return terminal.Status().has_value(); }));
+  EXPECT_EQ(*terminal.Status(), 0);
+}
+
+// From the first byte on, the terminal is to be given back: also where guests are recorded.
+TEST(TopTest, ASignalAtTheFirstByteEndsItInOrder) {
+  constexpr int kTimes = 10;
+  for (int i = 0; i < kTimes; ++i) {
+    Terminal terminal(Vcpulse({"top"}));
+    ASSERT_TRUE(terminal.HasStarted());
+    ASSERT_TRUE(terminal.AwaitByte());
+    terminal.Terminate();
+    ASSERT_TRUE(Eventually([&] { return terminal.Read(), terminal.Status().has_value(); }));
+    EXPECT_EQ(*terminal.Status(), 0);
+    EXPECT_THAT(terminal.Read(), HasSubstr("\x1b[?1049l"));
+  }
 }
 
 TEST_F(TopFiles, ListsItsKeysInTheFormOfAFile) {

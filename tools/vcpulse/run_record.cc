@@ -215,7 +215,7 @@ int RunRecord(const RecordOptions& given, const Display* display) {
     command = *std::move(started);
   }
   if (*uplink) (*uplink)->lines().GoThrough(std::bind_front(&live::Loop::Post, &loop), view.say);
-  // Said by the loop, which takes signals before: who reads it may stop the recording at once.
+  // Said by the loop: not before the output is known to take the first write.
   if (!scraped->endpoint.url.empty()) {
     loop.Post([&] { view.say(absl::StrCat("metrics at ", scraped->endpoint.url)); });
   }
