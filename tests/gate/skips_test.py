@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What tests/gate/skips finds in ctest's JUnit files, and what it lets pass."""
+"""What tests/gate/skips and failures find in ctest's JUnit files, and what skips lets pass."""
 
 import os
 import subprocess
@@ -8,7 +8,8 @@ import tempfile
 import unittest
 from xml.sax.saxutils import escape
 
-SKIPS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "skips")
+HERE = os.path.dirname(os.path.abspath(__file__))
+SKIPS, FAILURES = os.path.join(HERE, "skips"), os.path.join(HERE, "failures")
 GTEST = "[ RUN      ] A.B\n/x/a_test.cc:5: Skipped\nthis machine\nhas a PMU\n\n[  SKIPPED ] A.B (0 ms)\n"
 UNITTEST = "test_a ... ok\ntest_b ... skipped \"strace's not there\"\n\nOK (expected failures=1, skipped=1)\n"
 
@@ -76,6 +77,16 @@ class SkipsTest(unittest.TestCase):
         for cases, rules in (([], ""), (["<a>"], ""), ([case("a", "")], "a rule without a reason\n")):
             code, _, err = self.run_on(cases, rules)
             self.assertEqual((code, err.count("\n")), (2, 1), err)
+
+
+class FailuresTest(unittest.TestCase):
+    def test_each_has_the_end_of_its_output(self):
+        failed = case("b", "long ago\n" + "more\n" * 39 + "lab: gave up\n", "fail")
+        with tempfile.NamedTemporaryFile("w", suffix=".xml") as junit:
+            junit.write(f"<testsuite>{case('a', 'fine')}{failed}{case('c', '', 'notrun')}</testsuite>")
+            junit.flush()
+            out = subprocess.run([FAILURES, junit.name], capture_output=True, text=True, check=True).stdout
+        self.assertEqual(out, "\nfailed: b\n" + "  more\n" * 39 + "  lab: gave up\n")
 
 
 if __name__ == "__main__":
