@@ -24,7 +24,9 @@ namespace vcpulse {
 namespace {
 
 absl::Status WriteError(const std::string& name, int error) {
-  const std::string advice = error == ENOSPC ? " (free some space or choose another file)" : "";
+  const std::string advice = error == ENOSPC   ? " (free some space or choose another file)"
+                             : error == EISDIR ? " (name a file in it)"
+                                               : "";
   const absl::Status status =
       absl::ErrnoToStatus(error, absl::StrCat("cannot write ", name, advice));
   return error == EPIPE ? absl::CancelledError(status.message()) : status;

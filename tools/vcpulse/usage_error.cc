@@ -57,6 +57,13 @@ void AddOptionNames(const CLI::App& app, std::vector<std::string>& names) {
 
 std::string HelpOf(const CLI::App& app) { return "`" + Joined(PathOf(app)) + " --help`"; }
 
+// Of a second timeline where one is read.
+bool IsOneTimelineTooMany(const CLI::App& command, const std::string& extra) {
+  const bool reads_one = command.get_option_no_throw("FILE") != nullptr ||
+                         command.get_option_no_throw("SOURCE") != nullptr;
+  return reads_one && extra.ends_with(".vpt");
+}
+
 bool IsOption(const std::string& argument) {
   const bool is_number = argument.find_first_of("0123456789.") == 1;
   return argument.size() > 1 && argument.front() == '-' && !is_number;
@@ -224,7 +231,11 @@ std::string UsageError(const CLI::App& app, const std::vector<std::string>& argu
     const std::vector<std::string> extras = app.remaining(true);
     const auto first = std::ranges::find_first_of(scan.words, extras);
     if (first != scan.words.end()) what = "unexpected argument " + Quoted(*first);
-    if (scan.valueless != nullptr) what = Missing(*scan.valueless);
+    if (scan.valueless != nullptr) {
+      what = Missing(*scan.valueless);
+    } else if (first != scan.words.end() && IsOneTimelineTooMany(*scan.command, *first)) {
+      return what + ": one timeline is read here; `vcpulse merge` joins parts of a recording";
+    }
   }
   const bool wants_command = !below.empty() && dynamic_cast<const CLI::RequiredError*>(&error);
   return absl::StrCat(what, " (", HelpOf(*scan.command),

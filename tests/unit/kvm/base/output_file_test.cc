@@ -11,6 +11,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "absl/strings/str_cat.h"
 #include "kvm/base/text.h"
 #include "tests/fakes/proc_dir.h"
 
@@ -194,7 +195,10 @@ TEST_F(OutputFileTest, AMissingFolderIsAnErrorAtOnce) {
 }
 
 TEST_F(OutputFileTest, AFolderIsNoFile) {
-  EXPECT_FALSE(OutputFile::Create(path_.parent_path()).ok());
+  const auto file = OutputFile::Create(path_.parent_path());
+  EXPECT_EQ(ToStd(file.status().message()),
+            absl::StrCat("cannot write ", path_.parent_path().string(),
+                         " (name a file in it): Is a directory"));
 }
 
 // A pipe of one page that its reader does not read, and is full.

@@ -98,6 +98,21 @@ TEST(CheckTimeline, NoPassOfGapsWhereTheBeginningIsMissing) {
   EXPECT_THAT(result.notes, ElementsAre("begins with record 10: earlier records are not here"));
 }
 
+TEST(CheckTimeline, NoPassOfGapsWhereTheEndIsDamaged) {
+  DrawnRecording recording;
+  recording.Draw("SSSSSSSSSS....SSSSSS");
+  recording.Flush();
+  recording.Draw("SSSSS");
+  const std::string path = recording.Finish();
+  EXPECT_EQ(Check(path, {"gaps <= 50%"}).outcome, Outcome::kPass);
+  std::filesystem::resize_file(path, std::filesystem::file_size(path) - 1);
+  EXPECT_THAT(LinesOf(path, "gaps <= 50%"),
+              ElementsAre("VM guest1: INCONCLUSIVE, the timeline is damaged and has no end, how "
+                          "long it lasted is not known"));
+  EXPECT_EQ(Check(path, {"gaps <= 1%"}).outcome, Outcome::kFail);
+  EXPECT_EQ(Check(path, {"spinning >= 50%"}).outcome, Outcome::kPass);
+}
+
 TEST(CheckTimeline, NotesARecordingThatDidNotEndInOrder) {
   DrawnRecording recording;
   recording.Draw("SSSSSSSSSS");
