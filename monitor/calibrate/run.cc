@@ -178,6 +178,7 @@ absl::StatusOr<Calibration> Run(const RunOptions& options, Machine& machine) {
       live, **session,
       {.say = options.say, .show = [](absl::Duration, uint64_t, const recorder::Progress&) {}});
   if (absl::Status status = loop.Begin(*vms); !status.ok()) return status;
+  loop.TakeSignals();
   Player player(machine, scenes, options, loop);
   absl::Status recorded = loop.Run(nullptr);
   const auto played = player.Finish();

@@ -50,7 +50,6 @@ vcpulse_options* vcpulse_options_new(void) {
   return vcpulse::library::GuardMake(nullptr, [] {
     auto options = std::make_unique<vcpulse_options>();
     options->live.tool_version = VCPULSE_VERSION;
-    options->live.take_signals = false;
     return absl::StatusOr<std::unique_ptr<vcpulse_options>>(std::move(options));
   });
 }

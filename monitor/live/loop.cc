@@ -61,9 +61,6 @@ Loop::Loop(const Options& options, Session& session, View view)
       output_(AbsoluteOutput(options.output, session.Destination())) {}
 
 absl::Status Loop::Begin(const std::vector<kvm::Vm>& vms) {
-  // Before anything shows: who sees the output, or what is drawn on a terminal, may stop the
-  // recording at once.
-  if (options_.take_signals) TakeSignals();
   absl::Status first_error;
   bool any = false;
   for (const kvm::Vm& vm : vms) {
@@ -311,7 +308,10 @@ absl::Status Loop::Run(ChildCommand* command) {
   if (!ticker.ok()) return ticker.status();
   ticker_ = *std::move(ticker);
   if (Flush()) write_status_ = session_.Settle(Deadline(kFirstWritePatience));
-  if (!write_status_.ok()) return write_status_;
+  if (!write_status_.ok()) {
+    context_.poll();  // a signal that came meanwhile is the end's reason
+    return write_status_;
+  }
   PrintNotices();
 
   if (options_.duration != absl::InfiniteDuration()) {

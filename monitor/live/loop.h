@@ -43,9 +43,14 @@ class Loop {
  public:
   Loop(const Options& options, Session& session, View view);
 
-  // Begins with these VMs, and listens for signals and requests, which Run() heeds. Errors: of the
-  // one VM that was asked for, or of all of them; of the control socket.
+  // Begins with these VMs, and listens for requests. Errors: of the one VM that was asked for, or
+  // of all of them; of the control socket.
   absl::Status Begin(const std::vector<kvm::Vm>& vms);
+
+  // From now on SIGINT, SIGTERM and SIGHUP end the recording in order; in a library they are its
+  // user's. Before anything shows, as who sees it may stop the recording at once, but after a
+  // command was started, which is to inherit which of them are ignored.
+  void TakeSignals();
 
   // Ticks until the end. Errors: an output that cannot be written any more, --realtime refused.
   absl::Status Run(ChildCommand* command);
@@ -89,7 +94,6 @@ class Loop {
   control::RecordingStatus Status() const;
   // Lets the tick thread let go of every epoch.
   void RetireAll();
-  void TakeSignals();
   void AwaitSignal();
   void SetUpTimers();
   void Drain();

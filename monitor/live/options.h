@@ -61,8 +61,6 @@ struct Options {
   bool beside_command = false;
   std::string control;            // path of the control socket; empty: none
   bool phase_from_stdin = false;  // each line of standard input is a marker
-  // SIGINT, SIGTERM and SIGHUP end the recording. Off in a library: signals are its user's.
-  bool take_signals = true;
   // Where it is not empty, SIGHUP calls it, on the control thread, and ends nothing.
   std::function<void()> hang_up;
   std::optional<ChunkSink> chunk_sink;  // chunks are then cut small enough; not with `delimited`

@@ -40,6 +40,15 @@ constexpr std::array kSignals = {SIGWINCH, SIGTSTP, SIGCONT};
 constexpr int kInterrupt = SIGUSR1;  // of a write
 constexpr int kEscapeDelay_ms = 25;  // what follows an escape sooner belongs to one key
 
+constexpr int kLongestStopped_ms = 1000;
+
+// Whether the terminal takes output: one that Ctrl-S has stopped, or that nobody reads, would hold
+// ncurses up for ever, signals or not.
+bool TakesOutput() {
+  pollfd terminal{.fd = STDOUT_FILENO, .events = POLLOUT, .revents = 0};
+  return poll(&terminal, 1, kLongestStopped_ms) == 1 && (terminal.revents & POLLOUT) != 0;
+}
+
 // ncurses would end the process on signals that others wait for.
 class KeptHandlers {
  public:
@@ -228,6 +237,7 @@ absl::StatusOr<std::unique_ptr<Screen>> Screen::Open() {
   if (!screen->signals_.valid() || !screen->wake_.valid()) {
     return absl::ErrnoToStatus(errno, "cannot wait for the terminal");
   }
+  if (!TakesOutput()) return Refused("the terminal takes no output (Ctrl-Q lets it go on)");
   tcgetattr(STDIN_FILENO, &screen->before_);
   Curses& curses = *screen->curses_;
   {

@@ -29,7 +29,7 @@ class Screen {
   // words, where standard input or output is no terminal, or one whose cursor cannot be moved, or
   // whose TERM is not known.
   static absl::Status Check();
-  // Takes the terminal. Errors: those of Check.
+  // Takes the terminal. Errors: those of Check; also where it takes no output for a second.
   static absl::StatusOr<std::unique_ptr<Screen>> Open();
   // The terminal as it was before: by Release(), else with the object.
   ~Screen();

@@ -59,6 +59,7 @@ class Reading {
   absl::Status GiveRecords();
   absl::Status Give(const Entry& entry);
   void NoteDamage(const Found& chunk, std::string reason);
+  void NoteWhole();
   void NoteLost(const Found& chunk);
   void NoteHoleBefore(uint64_t sequence);
   void NoteTold(const v1::LostRecords& lost);
@@ -70,6 +71,7 @@ class Reading {
   ChunkScanner scanner_;
   ChunkDecoder decoder_;
   std::optional<Stream> stream_;
+  size_t damages_before_end_ = 0;  // when the last whole chunk was found
   bool sink_failed_ = false;
 };
 
@@ -77,7 +79,11 @@ absl::Status Reading::Run() {
   while (true) {
     absl::StatusOr<std::optional<Found>> found = scanner_.Next();
     if (!found.ok()) return found.status();
-    if (!found->has_value()) return absl::OkStatus();
+    if (!found->has_value()) {
+      report_.lost_end = report_.lost_end ||
+                         (!report_.ended_in_order && report_.damages.size() > damages_before_end_);
+      return absl::OkStatus();
+    }
     const Found& chunk = **found;
     const bool is_new = Account(chunk);
     const bool outside = chunk.header.last_mono_ns < from_ || chunk.header.first_mono_ns > to_;
@@ -86,6 +92,7 @@ absl::Status Reading::Run() {
       if (!whole.ok()) return whole.status();
       if (!is_new && *whole) NoteDamage(chunk, "chunk repeats records that were read before");
       if (is_new && !*whole) NoteLost(chunk);
+      if (*whole) NoteWhole();
       continue;
     }
     if (absl::Status status = ReadChunk(chunk); !status.ok()) return status;
@@ -120,6 +127,7 @@ absl::Status Reading::ReadChunk(const Found& chunk) {
     return absl::OkStatus();
   }
   ++report_.chunks;
+  NoteWhole();
   if (chunk.header.first_sequence > chunk.header.last_sequence && decoder_.context().has_lost()) {
     NoteTold(decoder_.context().lost());
   }
@@ -179,8 +187,15 @@ void Reading::NoteDamage(const Found& chunk, std::string reason) {
       {.offset = chunk.offset, .bytes = chunk.end() - chunk.offset, .reason = std::move(reason)});
 }
 
+// What was damaged before is not at the end.
+void Reading::NoteWhole() {
+  report_.lost_end = false;
+  damages_before_end_ = report_.damages.size();
+}
+
 void Reading::NoteLost(const Found& chunk) {
   report_.ended_in_order = false;
+  report_.lost_end = true;
   if (chunk.header.first_sequence > chunk.header.last_sequence) return;
   report_.lost_records += chunk.header.last_sequence - chunk.header.first_sequence + 1;
 }
@@ -201,6 +216,7 @@ void Reading::NoteTold(const v1::LostRecords& lost) {
     return;
   }
   report_.ended_in_order = false;
+  report_.lost_end = true;
   const uint64_t first = std::max(lost.first_sequence(), next);
   NoteHoleBefore(first);
   report_.lost_records += last - first + 1;
@@ -229,9 +245,10 @@ absl::StatusOr<ReadReport> ReadAll(ByteSource* source, const std::string& name,
         absl::StrCat(name, " is not a vcpulse timeline (no chunk of one was found in it)"));
   }
   const std::vector<Damage> skipped = source->Skipped();
-  std::vector<Damage>& damages = reading.report().damages;
-  damages.insert(damages.end(), skipped.begin(), skipped.end());
-  return std::move(reading.report());
+  ReadReport& report = reading.report();
+  report.damages.insert(report.damages.end(), skipped.begin(), skipped.end());
+  report.lost_end = report.lost_end || (!report.ended_in_order && !skipped.empty());
+  return std::move(report);
 }
 
 }  // namespace

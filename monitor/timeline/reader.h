@@ -45,9 +45,12 @@ struct ReadReport {
   std::vector<ToldLoss> told_losses;  // why some of lost_records are
   std::vector<Damage> damages;  // torn or damaged regions, skipped by looking for the next magic
   bool ended_in_order = false;  // the last record that was read is a Summary
+  // Behind the last whole chunk there is damage, or only word of a loss: when the recording ended
+  // is not known.
+  bool lost_end = false;
 
-  // Whether records may be missing that lost_records or a damaged end stand for.
-  bool MayLackRecords() const { return lost_records > 0 || (!ended_in_order && !damages.empty()); }
+  // Whether records may be missing.
+  bool MayLackRecords() const { return lost_records > 0 || lost_end; }
 };
 
 // Part of a stream, CLOCK_MONOTONIC ns, inclusive. Chunks outside of it are not read (only their

@@ -76,7 +76,7 @@ COMMAND = re.compile(r"(?:^|[|;&(]|\brun:)\s*vcpulse ([a-z]+)(?=\s|$)", re.M)
 VERDICTS = {"check": {0, 1, 3, 4}, "compare": {0, 1, 3, 4}}
 
 STAND_INS = {
-    "bin/vcpulse": 'exec /usr/bin/python3 {wrapped} {vcpulse} "$@"\n',
+    "bin/vcpulse": 'exec /usr/bin/python3 "{wrapped}" "{vcpulse}" "$@"\n',
     "bin/qemu-system-x86_64": 'for a; do shift; [ "$a" = ... ] || set -- "$@" "$a"; done\nexec {qemu} "$@" {guest}\n',
     "bin/vng": "exec {qemu} -accel kvm -qmp tcp:localhost:3636,server=on,wait=off {guest} & sleep 8; kill $!\n",
     "bin/my-reader": "trap '' INT\ncat >my-reader.got\n",

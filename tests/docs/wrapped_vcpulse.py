@@ -3,8 +3,9 @@
 
 usage: wrapped_vcpulse.py VCPULSE ARGUMENT...
 
-Ctrl-C reaches vcpulse by itself; on a terminal of its own it gets what the end of a session sends. What `kill` in a
-document is meant for, it gets too. Not a shell's work: bash's wait, when a signal ends it, may lose the child's status.
+Ctrl-C reaches vcpulse by itself; on a terminal of its own it gets SIGTERM instead, which the end of a session sends.
+SIGTERM, which `kill` in a document sends, is passed on. This is no shell script, since bash's wait may lose the status of a
+child when a signal comes.
 """
 
 import fcntl
@@ -30,8 +31,9 @@ def run_in_terminal(command):
         os.environ["TERM"] = "xterm"
         os.execv(command[0], command)
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
+    has_ended = False
     for caught in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(caught, lambda *_: os.kill(child, signal.SIGTERM))
+        signal.signal(caught, lambda *_: has_ended or os.kill(child, signal.SIGTERM))
     while True:
         try:
             text = os.read(terminal, 4096)
@@ -40,6 +42,8 @@ def run_in_terminal(command):
         if not text:
             break
         os.write(1, text)
+    os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
+    has_ended = True  # before its number is another's
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 

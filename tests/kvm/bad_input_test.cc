@@ -106,6 +106,22 @@ TEST_F(BadInput, InputThatNeverEndsAndIsNoTimeline) {
   ExpectRefusedCommand({"report", "/dev/zero"}, HasSubstr("/dev/zero is not a vcpulse timeline"));
 }
 
+TEST_F(BadInput, ASecondTimelineWhereOneIsRead) {
+  const std::vector<std::string> files = {"a.vpt", "b.vpt"};
+  for (std::vector<std::string> command :
+       std::vector<std::vector<std::string>>{{"check"},
+                                             {"hotspots"},
+                                             {"replay"},
+                                             {"classify", "-o", "c"},
+                                             {"symbolize", "-o", "c"}}) {
+    command.insert(command.end(), files.begin(), files.end());
+    ExpectRefusedCommand(command,
+                         HasSubstr("unexpected argument 'b.vpt': one timeline is read here; "
+                                   "`vcpulse merge` joins parts of one recording"));
+  }
+  ExpectRefusedCommand({"tail", "a.vpt", "b.vpt"}, HasSubstr("`vcpulse tail --help`"));
+}
+
 TEST_F(BadInput, HelpOfWhatIsNoCommand) {
   ExpectRefusedCommand({"help", "list", "nope"}, HasSubstr("unknown command 'nope'"));
   ExpectRefusedCommand({"help", "report", "--json"}, HasSubstr("takes no option '--json'"));

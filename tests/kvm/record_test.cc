@@ -36,6 +36,7 @@ namespace vcpulse::kvm_tests {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -256,6 +257,17 @@ TEST_F(Record, BesideACommandItRecordsWhatThatStarts) {
   ASSERT_EQ(timeline.sets.size(), 1u);
   EXPECT_EQ(timeline.sets[0].instance().name(), "child");
   EXPECT_GT(timeline.samples.at(1), 5u);
+}
+
+// As nohup(1) and a shell's `&` mean it for all that they start.
+TEST_F(Record, ACommandInheritsWhichSignalsAreIgnored) {
+  std::vector<std::string> words = {"sh", "-c", "trap '' HUP; exec \"$0\" \"$@\""};
+  for (std::string& word : Command({"--", "grep", "SigIgn", "/proc/self/status"})) {
+    words.push_back(std::move(word));
+  }
+  const Finished finished = RunProgram(words);
+  EXPECT_EQ(finished.exit_code, 0) << finished.err;
+  EXPECT_THAT(finished.out, ContainsRegex("SigIgn:\t[0-9a-f]*[13579bdf]\n"));  // 1 is SIGHUP
 }
 
 // It would overwrite what was recorded before.

@@ -11,6 +11,7 @@
 #include "tests/kvm/qemu_guest.h"
 #include "tests/kvm/run_program.h"
 #include "tests/stream/stream_commands.h"
+#include "tests/terminal/pseudo_terminal.h"
 #include "tests/terminal/tmux.h"
 
 namespace vcpulse::kvm_tests {
@@ -100,6 +101,25 @@ TEST_F(TopLive, AnErrorIsInSightAndPrinted) {
   const Tmux nobody(150, 30, VcpulseLine({"top", "no-such-vm"}));
   ASSERT_TRUE(nobody.Shows("exit 2")) << nobody.Text();
   EXPECT_THAT(nobody.Text(), HasSubstr("no-such-vm"));
+}
+
+// From the first byte on the terminal is to be given back.
+TEST_F(TopLive, ASignalAtTheFirstByteEndsItInOrder) {
+  constexpr int kTimes = 10;
+  for (int i = 0; i < kTimes; ++i) {
+    PseudoTerminal terminal(Vcpulse({"top", Pid()}));
+    ASSERT_TRUE(terminal.HasStarted());
+    ASSERT_TRUE(terminal.AwaitByte());
+    terminal.Terminate();
+    ASSERT_TRUE(Eventually([&] { return terminal.Read(), terminal.Status().has_value(); }));
+    EXPECT_EQ(*terminal.Status(), 0) << terminal.Read();
+    EXPECT_THAT(terminal.Read(), HasSubstr("\x1b[?1049l"));
+  }
+}
+
+TEST_F(TopLive, AStoppedTerminalHoldsNobodyUp) {
+  PseudoTerminal terminal(Vcpulse({"top", Pid()}), PseudoTerminal::Begins::kStopped);
+  EXPECT_TRUE(terminal.EndsThoughStopped());
 }
 
 TEST_F(TopLive, ShowsWhatACollectorReceives) {

@@ -1,26 +1,18 @@
 // A recording on a terminal. Needs no guest.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <poll.h>
-#include <pty.h>
-#include <sys/ioctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
-#include <optional>
 #include <string>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "kvm/base/fd.h"
 #include "tests/fakes/proc_dir.h"
 #include "tests/kvm/run_program.h"
+#include "tests/terminal/pseudo_terminal.h"
 #include "tests/terminal/tmux.h"
 
 namespace vcpulse::kvm_tests {
@@ -197,69 +189,9 @@ TEST_F(TopFiles, KeysComeFromAFile) {
   EXPECT_TRUE(terminal.Shows("exit 0")) << terminal.Text();
 }
 
-// One that reads only when told to, unlike tmux.
-class Terminal {
- public:
-  explicit Terminal(const std::vector<std::string>& words) {
-    std::vector<char*> arguments;
-    arguments.reserve(words.size() + 1);
-    for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
-    arguments.push_back(nullptr);
-    int fd = -1;
-    winsize size{.ws_row = 120, .ws_col = 400, .ws_xpixel = 0, .ws_ypixel = 0};
-    pid_ = forkpty(&fd, nullptr, nullptr, &size);
-    if (pid_ == 0) {
-      setenv("TERM", "xterm", 1);
-      execv(arguments[0], arguments.data());
-      _exit(127);
-    }
-    fd_ = Fd(fd);
-  }
-  ~Terminal() {
-    if (pid_ > 0 && !status_) kill(pid_, SIGKILL);
-  }
-  Terminal(const Terminal&) = delete;
-  Terminal& operator=(const Terminal&) = delete;
-
-  bool HasStarted() const { return pid_ > 0; }
-  void Terminate() const { kill(pid_, SIGTERM); }
-  // Returns as soon as there is something to read.
-  bool AwaitByte() const {
-    pollfd readable{.fd = fd_.get(), .events = POLLIN, .revents = 0};
-    return poll(&readable, 1, static_cast<int>(kLong / absl::Milliseconds(1))) == 1;
-  }
-  // Bytes that wait to be read.
-  int Waiting() const {
-    int bytes = 0;
-    return ioctl(fd_.get(), FIONREAD, &bytes) == 0 ? bytes : 0;
-  }
-  // All that was read so far.
-  const std::string& Read() {
-    while (Waiting() > 0) {
-      std::array<char, 4096> some{};
-      const ssize_t size = read(fd_.get(), some.data(), some.size());
-      if (size <= 0) break;
-      text_.append(some.data(), static_cast<size_t>(size));
-    }
-    return text_;
-  }
-  // As waitpid(2) gives it, once the program has ended.
-  std::optional<int> Status() {
-    int status = 0;
-    if (!status_ && waitpid(pid_, &status, WNOHANG) == pid_) status_ = status;
-    return status_;
-  }
-
- private:
-  pid_t pid_ = -1;
-  Fd fd_;
-  std::string text_;
-  std::optional<int> status_;
-};
-
 // Nobody reads it: a signal ends it all the same.
 TEST(TopTest, ATerminalThatTakesNothingHoldsNobodyUp) {
-  Terminal terminal(Vcpulse({"top", kRecording}));
+  PseudoTerminal terminal(Vcpulse({"top", kRecording}));
   ASSERT_TRUE(terminal.HasStarted());
   // Its first screen does not fit what a terminal keeps for its reader.
   ASSERT_TRUE(Eventually([&] { return terminal.Waiting() > 3000; }));
@@ -268,18 +200,9 @@ TEST(TopTest, ATerminalThatTakesNothingHoldsNobodyUp) {
   EXPECT_EQ(*terminal.Status(), 0);
 }
 
-// From the first byte on, the terminal is to be given back: also where guests are recorded.
-TEST(TopTest, ASignalAtTheFirstByteEndsItInOrder) {
-  constexpr int kTimes = 10;
-  for (int i = 0; i < kTimes; ++i) {
-    Terminal terminal(Vcpulse({"top"}));
-    ASSERT_TRUE(terminal.HasStarted());
-    ASSERT_TRUE(terminal.AwaitByte());
-    terminal.Terminate();
-    ASSERT_TRUE(Eventually([&] { return terminal.Read(), terminal.Status().has_value(); }));
-    EXPECT_EQ(*terminal.Status(), 0);
-    EXPECT_THAT(terminal.Read(), HasSubstr("\x1b[?1049l"));
-  }
+TEST(TopTest, AStoppedTerminalHoldsNobodyUp) {
+  PseudoTerminal terminal(Vcpulse({"top", kRecording}), PseudoTerminal::Begins::kStopped);
+  EXPECT_TRUE(terminal.EndsThoughStopped());
 }
 
 TEST_F(TopFiles, ListsItsKeysInTheFormOfAFile) {

@@ -214,6 +214,7 @@ int RunRecord(const RecordOptions& given, const Display* display) {
     }
     command = *std::move(started);
   }
+  loop.TakeSignals();
   if (*uplink) (*uplink)->lines().GoThrough(std::bind_front(&live::Loop::Post, &loop), view.say);
   // Said by the loop: not before the output is known to take the first write.
   if (!scraped->endpoint.url.empty()) {

@@ -1,6 +1,7 @@
 #include "tools/vcpulse/usage_error.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <sstream>
 #include <string_view>
@@ -57,11 +58,14 @@ void AddOptionNames(const CLI::App& app, std::vector<std::string>& names) {
 
 std::string HelpOf(const CLI::App& app) { return "`" + Joined(PathOf(app)) + " --help`"; }
 
-// Of a second timeline where one is read.
-bool IsOneTimelineTooMany(const CLI::App& command, const std::string& extra) {
-  const bool reads_one = command.get_option_no_throw("FILE") != nullptr ||
-                         command.get_option_no_throw("SOURCE") != nullptr;
-  return reads_one && extra.ends_with(".vpt");
+// What to do with a second timeline where one is read.
+std::string TwoTimelinesAdvice(const CLI::App& command, const std::string& extra) {
+  constexpr auto kReadOne =
+      std::to_array<std::string_view>({"check", "classify", "hotspots", "replay", "symbolize"});
+  if (std::ranges::find(kReadOne, command.get_name()) == kReadOne.end()) return "";
+  if (!extra.ends_with(".vpt")) return "";
+  return ": one timeline is read here; `vcpulse merge` joins parts of one recording, `vcpulse "
+         "compare` compares two";
 }
 
 bool IsOption(const std::string& argument) {
@@ -233,8 +237,9 @@ std::string UsageError(const CLI::App& app, const std::vector<std::string>& argu
     if (first != scan.words.end()) what = "unexpected argument " + Quoted(*first);
     if (scan.valueless != nullptr) {
       what = Missing(*scan.valueless);
-    } else if (first != scan.words.end() && IsOneTimelineTooMany(*scan.command, *first)) {
-      return what + ": one timeline is read here; `vcpulse merge` joins parts of a recording";
+    } else if (first != scan.words.end()) {
+      const std::string advice = TwoTimelinesAdvice(*scan.command, *first);
+      if (!advice.empty()) return what + advice;
     }
   }
   const bool wants_command = !below.empty() && dynamic_cast<const CLI::RequiredError*>(&error);

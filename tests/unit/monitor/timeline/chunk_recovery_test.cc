@@ -51,10 +51,12 @@ TEST(ChunkRecovery, CutAtEveryByte) {
     ASSERT_FALSE(seen.report->ended_in_order);
     if (whole > 0 && ends[whole - 1] == length) {
       ASSERT_THAT(seen.report->damages, IsEmpty());  // nothing tells that there was more
+      ASSERT_FALSE(seen.report->lost_end);
       continue;
     }
     ASSERT_THAT(seen.report->damages, SizeIs(1));
     const Damage& damage = seen.report->damages[0];
+    ASSERT_TRUE(seen.report->lost_end);
     ASSERT_THAT(damage.reason, HasSubstr("the file ends inside a chunk"));
     ASSERT_EQ(damage.offset + damage.bytes, length);
     ASSERT_EQ(damage.offset, whole == 0 ? 0 : ends[whole - 1]);
@@ -85,6 +87,7 @@ TEST(ChunkRecovery, EveryHeaderByteOfEveryChunkChanged) {
         // Before a chunk that was read, the loss is known to the record.
         const std::array<uint64_t, 4> lost = {5, 3, 3, 0};
         ASSERT_EQ(seen.report->lost_records, lost[c]);
+        ASSERT_EQ(seen.report->lost_end, c == 3);
       }
     }
   }
@@ -106,6 +109,20 @@ TEST(ChunkRecovery, EveryPayloadByteOfAMiddleChunkChanged) {
     ASSERT_EQ(seen.report->damages[0].bytes, timeline.chunks[1].size());
     ASSERT_EQ(seen.report->lost_records, 3u);
     ASSERT_TRUE(seen.report->ended_in_order);
+  }
+}
+
+// What is whole behind the damage is the end of what there is, closed or not.
+TEST(ChunkRecovery, AMiddleChunkIsNotTheEnd) {
+  const SmallTimeline timeline(4);
+  Bytes bytes = timeline.bytes;
+  bytes[OffsetOf(timeline, 2) - 1] ^= 0xff;
+  for (const size_t chunks : {4, 3, 2}) {
+    const Seen seen = ReadBytes(std::span(bytes).first(OffsetOf(timeline, chunks)));
+    ASSERT_TRUE(seen.report.ok()) << seen.report.status();
+    EXPECT_EQ(seen.report->lost_records, 3u);
+    EXPECT_EQ(seen.report->ended_in_order, chunks == 4);
+    EXPECT_EQ(seen.report->lost_end, chunks == 2);
   }
 }
 
@@ -183,6 +200,7 @@ TEST(ChunkRecovery, JunkBehindTheLastChunkIsTold) {
   ASSERT_THAT(seen.report->damages, SizeIs(1));
   EXPECT_EQ(seen.report->damages[0].offset, timeline.bytes.size());
   EXPECT_EQ(seen.report->damages[0].bytes, 100'000u);
+  EXPECT_FALSE(seen.report->lost_end);
 }
 
 // A later release's chunk is no damage: its reader is needed, and the person is told.

@@ -51,16 +51,18 @@ TEST(ToldLosses, AreCountedOnceWhereverTheyStand) {
     std::vector<Bytes> chunks;
     uint64_t records;
     uint64_t before_first;
+    bool lost_end;
   };
-  const std::vector<Case> cases = {{{before, lost, after}, 10, 0},
-                                   {{lost, after}, 6, 4},
-                                   {{before, lost}, 4, 0},
-                                   {{lost}, 0, 4}};
-  for (const auto& [chunks, records, before_first] : cases) {
+  const std::vector<Case> cases = {{{before, lost, after}, 10, 0, false},
+                                   {{lost, after}, 6, 4, false},
+                                   {{before, lost}, 4, 0, true},
+                                   {{lost}, 0, 4, true}};
+  for (const auto& [chunks, records, before_first, lost_end] : cases) {
     const Seen seen = ReadBytes(Concatenate(chunks));
     ASSERT_TRUE(seen.report.ok()) << seen.report.status();
     EXPECT_EQ(seen.report->lost_records, 10 + before_first);
     EXPECT_EQ(seen.report->lost_before_first, before_first);
+    EXPECT_EQ(seen.report->lost_end, lost_end);
     EXPECT_THAT(seen.report->told_losses, ElementsAre(Told(5, 14)));
     EXPECT_EQ(seen.report->records, records);
     EXPECT_THAT(seen.report->damages, IsEmpty());

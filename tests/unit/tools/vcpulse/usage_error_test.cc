@@ -38,9 +38,6 @@ TEST(UsageError, NamesTheArgumentThatIsWrong) {
             "unknown option '--quiett' (`tool --help` lists the options)");
   EXPECT_EQ(UsageErrorOf({"run", "one", "two", "three"}),
             "unexpected argument 'two' (`tool run --help` shows the usage)");
-  EXPECT_EQ(UsageErrorOf({"run", "one.vpt", "two.vpt"}),
-            "unexpected argument 'two.vpt': one timeline is read here; `vcpulse merge` joins parts "
-            "of a recording");
   EXPECT_EQ(UsageErrorOf({"rum"}),
             "unknown command 'rum'; did you mean 'run'? (`tool --help` lists the commands)");
   // Its options are those of no command.
