@@ -117,6 +117,19 @@ TEST_F(TopLive, ASignalAtTheFirstByteEndsItInOrder) {
   }
 }
 
+// It stays for a person to read the error, but not for a signal that came before.
+TEST_F(TopLive, ASignalBeforeTheFirstWriteFailsEndsIt) {
+  constexpr int kTimes = 10;
+  for (int i = 0; i < kTimes; ++i) {
+    PseudoTerminal terminal(Vcpulse({"top", Pid(), "-o", "/dev/full"}));
+    ASSERT_TRUE(terminal.HasStarted());
+    ASSERT_TRUE(terminal.AwaitByte());
+    terminal.Terminate();
+    ASSERT_TRUE(Eventually([&] { return terminal.Read(), terminal.Status().has_value(); }));
+    EXPECT_THAT(terminal.Read(), HasSubstr("No space left"));
+  }
+}
+
 TEST_F(TopLive, AStoppedTerminalHoldsNobodyUp) {
   PseudoTerminal terminal(Vcpulse({"top", Pid()}), PseudoTerminal::Begins::kStopped);
   EXPECT_TRUE(terminal.EndsThoughStopped());
