@@ -247,6 +247,7 @@ absl::StatusOr<ReadReport> ReadAll(ByteSource* source, const std::string& name,
   const std::vector<Damage> skipped = source->Skipped();
   ReadReport& report = reading.report();
   report.damages.insert(report.damages.end(), skipped.begin(), skipped.end());
+  // Damage in one of several parts may have been their end, whether or not another part held it.
   report.lost_end = report.lost_end || (!report.ended_in_order && !skipped.empty());
   return std::move(report);
 }

@@ -103,6 +103,11 @@ TEST_F(Joining, WhereOneCopyIsDamagedAnotherIsRead) {
   EXPECT_EQ(seen.report->lost_records, 0u);
   ASSERT_THAT(seen.report->damages, SizeIs(1));
   EXPECT_THAT(seen.report->damages[0].reason, HasSubstr("(in " + a + ")"));
+  EXPECT_TRUE(seen.report->lost_end) << "it may have been there";
+  const auto closed =
+      Input::Join({a, b, Write("c.vpt", Concatenate({chunks_.begin() + 4, chunks_.end()}))});
+  ASSERT_TRUE(closed.ok()) << closed.status();
+  EXPECT_FALSE(Read(*closed).report->lost_end);
 }
 
 // A collector that is killed while it makes a file leaves it empty.
