@@ -128,13 +128,13 @@ std::optional<std::string> Examination::WhyNoPass(const std::optional<std::strin
   return std::nullopt;
 }
 
-// How long the time before the first record was is not known, nor that of lost records at the end.
+// How long the time before the first record was is not known, nor that of a lost end.
 std::optional<std::string> Examination::WhyNoPassOfGaps() const {
   if (read_.lost_before_first > 0) {
     return absl::StrCat("the timeline ", report::BeginsLateText(read_.lost_before_first + 1));
   }
   if (read_.lost_end) {
-    return "records at the end of the timeline are lost: how long it lasted is not known";
+    return "records at the end of the timeline may be lost: how long it lasted is not known";
   }
   return std::nullopt;
 }
